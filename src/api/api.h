@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tables of the traced APIs: one row a function. Everything that gputap knows of CUDA's
+ * functions stands in them; probes, views and analyses read them and know no function by name.
+ *
+ * The tables are made by tools/gen-api from the toolkit's public headers and kept in the tree
+ * (src/api/cudart.def, src/api/cuda.def, src/api/enums.def, src/api/structs.def).
+ */
+#pragma once
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/plan.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+
+struct gt_event_call;
+
+/* What a call means: what views group by and analyses act on. */
+enum gt_api_meaning {
+	GT_MEANS_NOTHING, /* traced only when it is asked for by name */
+	GT_MEANS_ALLOC,
+	GT_MEANS_FREE,
+	GT_MEANS_COPY,
+	GT_MEANS_SET,
+	GT_MEANS_LAUNCH,
+	GT_MEANS_STREAM, /* creation, destruction, waits across streams, callbacks */
+	GT_MEANS_EVENT,
+	GT_MEANS_SYNC, /* blocks the host until work on the device is done */
+	GT_MEANS_GRAPH,
+	GT_MEANS_DEVICE,
+	GT_MEANS_CONTEXT,
+	GT_MEANS_MODULE, /* modules, libraries, kernels, linking */
+	GT_MEANS_COUNT,
+};
+/* "alloc", "free", …; as used in lists and JSON. */
+const char *gt_api_meaning_name(enum gt_api_meaning meaning);
+
+/* What an argument is for. */
+enum gt_api_role {
+	GT_ROLE_IN,   /* a plain input */
+	GT_ROLE_OUT,  /* a pointer to where the call leaves a result */
+	GT_ROLE_SIZE, /* bytes */
+	GT_ROLE_DEVICE_POINTER,
+	GT_ROLE_HOST_POINTER,
+	GT_ROLE_POINTER, /* to either, or unknown */
+	GT_ROLE_STREAM,
+	GT_ROLE_DIRECTION, /* enum cudaMemcpyKind */
+	GT_ROLE_HANDLE,    /* any other handle */
+	GT_ROLE_STRUCT,    /* a pointer to a structure that the call reads */
+};
+
+/* How the words of an argument are read. Rows of src/api/types.def or generated. */
+struct gt_api_type; /* opaque outside src/api: name, size in bytes, kind, enum or fields */
+
+struct gt_api_argument {
+	const char *name; /* as in the header: "devPtr" */
+	const struct gt_api_type *type;
+	enum gt_api_role role;
+};
+
+struct gt_api_function {
+	const char *name; /* as exported, without _ptsz and _ptds: "cudaMalloc", "cuMemAlloc_v2" */
+	const char *library; /* "cudart", "cuda" */
+	enum gt_api_meaning meaning;
+	const struct gt_api_type *result; /* an error enum for nearly all */
+	const struct gt_api_argument *arguments;
+	unsigned argument_count;
+};
+
+/* Rows are numbered from 0; the number is the attach cookie and `function` in events. */
+unsigned gt_api_count(void);
+/* NULL if there is no such row: numbers come from captures, too. */
+const struct gt_api_function *gt_api_function(unsigned number);
+/*
+ * The row for an exported name; twins (`cudaMemcpyAsync_ptsz`, `cuMemcpyHtoD_v2_ptds`) are
+ * their function. -ENOENT if it is none of ours.
+ */
+int gt_api_find(const char *exported_name);
+/* Whether `library` (a file name such as "libcudart.so.13.0.96") belongs to a table: its name, else
+ * NULL. */
+const char *gt_api_library_of(const char *file_name);
+
+/* What to copy for this function on the machine that gputap runs on. */
+void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan);
+
+/*
+ * "devPtr=0x7f…, size=4000 bytes": the arguments of an `enter` (entering) or of a `call`. The words
+ * of an untrusted record; its size was checked by gt_event_check. Results that the call gave back
+ * are shown on a call with result 0 only.
+ */
+void gt_api_format_arguments(struct gt_strbuf *buffer, const struct gt_api_function *function,
+			     const struct gt_event_call *call);
+/* The short text of the live view: what the seed's columns show ("size=4000 bytes", "kind=H2D"). */
+void gt_api_format_details(struct gt_strbuf *buffer, const struct gt_api_function *function,
+			   const struct gt_event_call *call, bool entering);
+/* Writes an object of the arguments under `key`: names as in the header. */
+void gt_api_json_arguments(struct gt_json *json, const char *key,
+			   const struct gt_api_function *function,
+			   const struct gt_event_call *call);
+/* Whether this result means failure (an error enum's value that is not 0 and no "not ready"). */
+bool gt_api_failed(const struct gt_api_function *function, uint64_t result);
+/* "cudaErrorMemoryAllocation"; in short form "MemoryAllocation", "Success". Unknown numbers: "error
+ * 12345". */
+void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function *function,
+			  uint64_t result, bool in_short);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the probe on a function copies: the contract between the API tables, which know the
+ * functions, and the BPF programs, which know none. Shared with BPF: __uNN types only,
+ * included by whoever includes this.
+ *
+ * A *slot* is one 8-byte word of the calling convention: first the integer argument
+ * registers that the function uses, in order (x86-64: rdi rsi rdx rcx r8 r9; aarch64: x0 … x7),
+ * then the words on the stack, lowest address first (x86-64: from rsp + 8; aarch64: from sp).
+ *
+ * A *copy* is memory behind a slot that holds a pointer: at entry (a structure passed by
+ * pointer) or at a return with result 0 (what the call gave back). Copied words follow the
+ * slots in the record, in the order of the plan; a copy that failed is not there, and its bit
+ * in gt_event_call.copied is clear.
+ */
+#pragma once
+
+#define GT_PLAN_MAX_REGISTERS 8
+#define GT_PLAN_MAX_STACK 12 /* words */
+#define GT_PLAN_MAX_SLOTS 16 /* registers and stack words together, at most */
+#define GT_PLAN_MAX_COPIES 4
+#define GT_PLAN_MAX_COPIED 32 /* words, all copies of one function together */
+
+enum gt_plan_when {
+	GT_COPY_AT_ENTRY,
+	GT_COPY_AT_SUCCESS, /* at the return, if the result is 0 */
+};
+
+struct gt_plan_copy {
+	__u8 slot;  /* holds the pointer */
+	__u8 when;  /* enum gt_plan_when */
+	__u8 words; /* 8-byte words to copy; at least 1 */
+	__u8 bytes; /* bytes of the last word that count, 1 … 8: a 4-byte int copies 4 */
+};
+
+struct gt_plan {
+	__u8 registers; /* argument registers to keep */
+	__u8 stack;     /* stack words to keep */
+	__u8 copies;
+	__u8 reserved;
+	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+ssize_t gt_read_all(int fd, void *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = read(fd, (char *)data + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += n;
+	}
+	return done;
+}
+
+int gt_write_all(int fd, const void *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = write(fd, (const char *)data + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += n;
+	}
+	return 0;
+}
+
+/* Reads to the end without trusting st_size, which is 0 in /proc. */
+static int read_to_end(int fd, size_t expected, size_t limit, struct gt_file *ret_file)
+{
+	size_t capacity = expected < limit ? expected + 1 : limit + 1;
+	size_t size = 0;
+	gt_autofree uint8_t *data = NULL;
+
+	if (capacity < 4096)
+		capacity = 4096;
+	for (;;) {
+		uint8_t *grown = realloc(data, capacity + 1);
+		ssize_t n;
+
+		if (!grown)
+			return -ENOMEM;
+		data = grown;
+		n = gt_read_all(fd, data + size, capacity - size);
+		if (n < 0)
+			return n;
+		size += n;
+		if (size > limit)
+			return -EFBIG;
+		if (size < capacity)
+			break;
+		capacity *= 2;
+	}
+	data[size] = 0;
+	ret_file->data = gt_take(data);
+	ret_file->size = size;
+	return 0;
+}
+
+int gt_file_read(const char *path, size_t limit, struct gt_file *ret_file, struct gt_diag *diag)
+{
+	gt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat status;
+	int error;
+
+	if (fd < 0)
+		return gt_diag(diag, -errno, "read", path, "%s", strerror(errno));
+	if (fstat(fd, &status) < 0)
+		return gt_diag(diag, -errno, "read", path, "%s", strerror(errno));
+	if (S_ISDIR(status.st_mode))
+		return gt_diag(diag, -EISDIR, "read", path, "is a directory");
+	error = read_to_end(fd, S_ISREG(status.st_mode) ? status.st_size : 0, limit, ret_file);
+	if (error == -EFBIG)
+		return gt_diag(diag, error, "read", path,
+			       "longer than %zu bytes, which is the limit", limit);
+	if (error)
+		return gt_diag(diag, error, "read", path, "%s", strerror(-error));
+	return 0;
+}
+
+void gt_file_free(struct gt_file *file)
+{
+	free(file->data);
+	*file = (struct gt_file){0};
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* The length of the UTF-8 sequence at `text` (RFC 3629), or 0 if there is none. */
+static size_t utf8_length(const unsigned char *text, size_t left)
+{
+	size_t length = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+
+	if (length == 1)
+		return 1;
+	if (text[0] < 0xc2 || text[0] > 0xf4 || length > left)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+	    (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+static void put_quoted(struct gt_strbuf *buffer, const char *text, size_t length)
+{
+	static const char short_escape[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+	const unsigned char *byte = (const unsigned char *)text;
+
+	gt_strbuf_putc(buffer, '"');
+	for (size_t i = 0; i < length;) {
+		const char *escape = NULL;
+		size_t step = utf8_length(byte + i, length - i);
+
+		for (const char *pair = short_escape; *pair; pair += 2)
+			if (*pair == text[i])
+				escape = pair;
+		if (escape)
+			gt_strbuf_printf(buffer, "\\%c", escape[1]);
+		else if (byte[i] < 0x20 || byte[i] == 0x7f)
+			gt_strbuf_printf(buffer, "\\u%04x", byte[i]);
+		else if (step)
+			gt_strbuf_add(buffer, text + i, step);
+		else
+			gt_strbuf_puts(buffer, "\\ufffd");
+		i += step ? step : 1;
+	}
+	gt_strbuf_putc(buffer, '"');
+}
+
+static void begin_value(struct gt_json *json, const char *key)
+{
+	if (json->comma)
+		gt_strbuf_putc(json->buffer, ',');
+	json->comma = true;
+	if (!key)
+		return;
+	put_quoted(json->buffer, key, strlen(key));
+	gt_strbuf_putc(json->buffer, ':');
+}
+
+static void open_group(struct gt_json *json, const char *key, char bracket)
+{
+	begin_value(json, key);
+	gt_strbuf_putc(json->buffer, bracket);
+	json->comma = false;
+}
+
+static void close_group(struct gt_json *json, char bracket)
+{
+	gt_strbuf_putc(json->buffer, bracket);
+	json->comma = true;
+}
+
+void gt_json_object_begin(struct gt_json *json, const char *key)
+{
+	open_group(json, key, '{');
+}
+
+void gt_json_object_end(struct gt_json *json)
+{
+	close_group(json, '}');
+}
+
+void gt_json_array_begin(struct gt_json *json, const char *key)
+{
+	open_group(json, key, '[');
+}
+
+void gt_json_array_end(struct gt_json *json)
+{
+	close_group(json, ']');
+}
+
+void gt_json_string(struct gt_json *json, const char *key, const char *value)
+{
+	gt_json_string_bytes(json, key, value, strlen(value));
+}
+
+void gt_json_string_bytes(struct gt_json *json, const char *key, const char *value, size_t length)
+{
+	begin_value(json, key);
+	put_quoted(json->buffer, value, length);
+}
+
+void gt_json_u64(struct gt_json *json, const char *key, uint64_t value)
+{
+	begin_value(json, key);
+	gt_strbuf_printf(json->buffer, "%" PRIu64, value);
+}
+
+void gt_json_i64(struct gt_json *json, const char *key, int64_t value)
+{
+	begin_value(json, key);
+	gt_strbuf_printf(json->buffer, "%" PRId64, value);
+}
+
+void gt_json_double(struct gt_json *json, const char *key, double value)
+{
+	begin_value(json, key);
+	if (isfinite(value))
+		gt_strbuf_printf(json->buffer, "%.12g", value);
+	else
+		gt_strbuf_puts(json->buffer, "null");
+}
+
+void gt_json_bool(struct gt_json *json, const char *key, bool value)
+{
+	begin_value(json, key);
+	gt_strbuf_puts(json->buffer, value ? "true" : "false");
+}
+
+void gt_json_null(struct gt_json *json, const char *key)
+{
+	begin_value(json, key);
+	gt_strbuf_puts(json->buffer, "null");
+}
+
+void gt_json_hex(struct gt_json *json, const char *key, uint64_t value)
+{
+	begin_value(json, key);
+	gt_strbuf_printf(json->buffer, "\"0x%" PRIx64 "\"", value);
+}

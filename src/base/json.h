@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The JSON writer of the house: appends to a string buffer and puts the commas itself.
+ * Everywhere `key` is NULL inside arrays and at the top. Bytes that are not UTF-8 are
+ * written as U+FFFD. Numbers above 2^53 stay exact integers (RFC 8259 allows them).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+struct gt_json {
+	struct gt_strbuf *buffer;
+	bool comma; /* a value stands before, in this object or array */
+};
+
+#define GT_JSON_INIT(target) ((struct gt_json){.buffer = (target)})
+
+void gt_json_object_begin(struct gt_json *json, const char *key);
+void gt_json_object_end(struct gt_json *json);
+void gt_json_array_begin(struct gt_json *json, const char *key);
+void gt_json_array_end(struct gt_json *json);
+void gt_json_string(struct gt_json *json, const char *key, const char *value);
+void gt_json_string_bytes(struct gt_json *json, const char *key, const char *value, size_t length);
+void gt_json_u64(struct gt_json *json, const char *key, uint64_t value);
+void gt_json_i64(struct gt_json *json, const char *key, int64_t value);
+/* A number that JSON cannot hold (NaN, infinity) is written as null. */
+void gt_json_double(struct gt_json *json, const char *key, double value);
+void gt_json_bool(struct gt_json *json, const char *key, bool value);
+void gt_json_null(struct gt_json *json, const char *key);
+/* A pointer or handle, as a string "0x…", because JSON readers round big numbers. */
+void gt_json_hex(struct gt_json *json, const char *key, uint64_t value);

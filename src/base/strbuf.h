@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A growing string. Running out of memory marks it failed; ask once, at the end. */
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clean.h"
+
+struct gt_strbuf {
+	char *data;      /* NUL-terminated; NULL while nothing was added */
+	size_t length;   /* bytes without the NUL */
+	size_t capacity; /* bytes allocated */
+	bool failed;     /* memory ran out: what was added since is missing */
+};
+
+#define GT_STRBUF_INIT ((struct gt_strbuf){0})
+
+void gt_strbuf_add(struct gt_strbuf *buffer, const char *data, size_t length);
+void gt_strbuf_puts(struct gt_strbuf *buffer, const char *text);
+void gt_strbuf_putc(struct gt_strbuf *buffer, char character);
+void gt_strbuf_printf(struct gt_strbuf *buffer, const char *format, ...) gt_printf(2, 3);
+void gt_strbuf_vprintf(struct gt_strbuf *buffer, const char *format, va_list arguments)
+	gt_printf(2, 0);
+
+/* Adds spaces until the buffer is `column` bytes past `start`; always at least one. */
+void gt_strbuf_pad(struct gt_strbuf *buffer, size_t start, size_t column);
+
+/* Empties the buffer and keeps its memory. */
+void gt_strbuf_clear(struct gt_strbuf *buffer);
+/* Gives its memory back; the buffer may be used again. */
+void gt_strbuf_free(struct gt_strbuf *buffer);
+/* The contents, "" when empty; valid until the next change. */
+const char *gt_strbuf_string(const struct gt_strbuf *buffer);
+/* Hands the string to the caller, who frees it; NULL if memory ran out. The buffer is empty then.
+ */
+char *gt_strbuf_steal(struct gt_strbuf *buffer);
+
+static inline void gt_cleanup_strbuf(struct gt_strbuf *buffer)
+{
+	gt_strbuf_free(buffer);
+}
+#define gt_auto_strbuf __attribute__((cleanup(gt_cleanup_strbuf))) struct gt_strbuf

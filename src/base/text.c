@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clean.h"
+
+struct unit {
+	const char *name;
+	double scale;
+};
+
+static const struct unit size_units[] = {
+	{"", 1},           {"b", 1},           {"k", 1024},         {"kb", 1024},
+	{"kib", 1024},     {"m", 0x100000},    {"mb", 0x100000},    {"mib", 0x100000},
+	{"g", 0x40000000}, {"gb", 0x40000000}, {"gib", 0x40000000},
+};
+
+static const struct unit duration_units[] = {
+	{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1},
+};
+
+int gt_parse_u64(const char *text, uint64_t *ret_value)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	uint64_t value;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	errno = 0;
+	value = strtoull(text, &end, hex ? 16 : 10);
+	if (*end || end == text)
+		return -EINVAL;
+	if (errno == ERANGE)
+		return -ERANGE;
+	*ret_value = value;
+	return 0;
+}
+
+static int parse_scaled(const char *text, const struct unit *units, size_t count, uint64_t *ret)
+{
+	double number, scaled;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return -EINVAL;
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return -EINVAL;
+	number = strtod(text, &end);
+	if (end == text)
+		return -EINVAL;
+	while (*end == ' ')
+		end++;
+	for (size_t i = 0; i < count; i++) {
+		if (strcasecmp(end, units[i].name))
+			continue;
+		scaled = number * units[i].scale;
+		if (!(scaled < 0x1p63))
+			return -ERANGE;
+		*ret = (uint64_t)llround(scaled);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int gt_parse_size(const char *text, uint64_t *ret_bytes)
+{
+	return parse_scaled(text, size_units, gt_countof(size_units), ret_bytes);
+}
+
+int gt_parse_duration(const char *text, uint64_t *ret_ns)
+{
+	return parse_scaled(text, duration_units, gt_countof(duration_units), ret_ns);
+}
+
+/* Three significant digits, as in 1.23, 12.3, 123. */
+static void put_significant(struct gt_strbuf *buffer, double value, const char *unit)
+{
+	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+
+	gt_strbuf_printf(buffer, "%.*f %s", decimals, value, unit);
+}
+
+void gt_format_duration(struct gt_strbuf *buffer, uint64_t ns)
+{
+	if (ns < 1000)
+		gt_strbuf_printf(buffer, "%" PRIu64 " ns", ns);
+	else if (ns < 999500)
+		put_significant(buffer, ns / 1e3, "µs");
+	else if (ns < 999500000)
+		put_significant(buffer, ns / 1e6, "ms");
+	else
+		put_significant(buffer, ns / 1e9, "s");
+}
+
+void gt_format_bytes(struct gt_strbuf *buffer, uint64_t bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double value = bytes / 1024.0;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		gt_strbuf_printf(buffer, "%" PRIu64 " B", bytes);
+		return;
+	}
+	while (value >= 1023.5 && unit + 1 < gt_countof(units)) {
+		value /= 1024;
+		unit++;
+	}
+	put_significant(buffer, value, units[unit]);
+}
+
+bool gt_glob(const char *pattern, const char *text)
+{
+	return fnmatch(pattern, text, 0) == 0;
+}
+
+#define LONGEST_NAME 64
+
+/* Optimal string alignment distance; names longer than LONGEST_NAME are far from everything. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t rows[3][LONGEST_NAME + 1];
+	size_t a_length = strlen(a), b_length = strlen(b);
+	size_t *before = rows[0], *last = rows[1], *row = rows[2], *spare;
+
+	if (a_length > LONGEST_NAME || b_length > LONGEST_NAME)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= b_length; j++) {
+		last[j] = j;
+		before[j] = 0;
+	}
+	for (size_t i = 1; i <= a_length; i++) {
+		row[0] = i;
+		for (size_t j = 1; j <= b_length; j++) {
+			size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			row[j] = best;
+		}
+		spare = before;
+		before = last;
+		last = row;
+		row = spare;
+	}
+	return last[b_length];
+}
+
+const char *gt_nearest(const char *typed, const char *const *names, size_t count)
+{
+	size_t limit = strlen(typed) < 5 ? 1 : 1 + strlen(typed) / 4;
+	size_t best = limit + 1;
+	const char *nearest = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t d = distance(typed, names[i]);
+
+		if (d < best) {
+			best = d;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Growing arrays of any type: `GT_VEC(struct thing) things = {0};`
+ * gt_vec_push(&things, value) returns 0 or -ENOMEM; free with gt_vec_free(&things).
+ */
+#pragma once
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define GT_VEC(type)                                                                               \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		size_t count;                                                                      \
+		size_t capacity;                                                                   \
+	}
+
+/* Grows *items so that one more fits. 0 or -ENOMEM. */
+int gt_vec_grow(void **items, size_t *capacity, size_t count, size_t item_size);
+
+#define gt_vec_push(vec, ...)                                                                      \
+	({                                                                                         \
+		int gt_vec_error = 0;                                                              \
+		if ((vec)->count == (vec)->capacity)                                               \
+			gt_vec_error = gt_vec_grow((void **)&(vec)->items, &(vec)->capacity,       \
+						   (vec)->count, sizeof(*(vec)->items));           \
+		if (!gt_vec_error)                                                                 \
+			(vec)->items[(vec)->count++] = (__VA_ARGS__);                              \
+		gt_vec_error;                                                                      \
+	})
+
+#define gt_vec_each(item, vec)                                                                     \
+	for (__typeof__((vec)->items) item = (vec)->items;                                         \
+	     item && item < (vec)->items + (vec)->count; item++)
+
+#define gt_vec_free(vec)                                                                           \
+	do {                                                                                       \
+		free((vec)->items);                                                                \
+		(vec)->items = NULL;                                                               \
+		(vec)->count = (vec)->capacity = 0;                                                \
+	} while (0)

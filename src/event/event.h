@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The event: what everything in gputap speaks. Written once by whoever saw it (a BPF
+ * program, the agent, the session), stored as it is, never translated.
+ *
+ * This file is shared with BPF programs: it needs only the __uNN types, from
+ * <linux/types.h> or from vmlinux_min.h, which must be included before it.
+ */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+/* CLOCK_MONOTONIC in ns; GPU n has clock n + 1, in ns of its own %globaltimer. */
+#define GT_CLOCK_MONOTONIC 0
+
+#define GT_DEVICE_UNKNOWN (-1)
+
+/* The head of every record. Records are 8-aligned and their sizes multiples of 8. */
+struct gt_event {
+	__u64 time;    /* ns on `clock`, when the record was written */
+	__u32 process; /* id in gputap's own pid namespace; 0: none, or not visible there */
+	__u32 thread;  /* thread id, likewise */
+	__u16 kind;    /* enum gt_event_kind */
+	__u16 size;    /* bytes of the record, this head included */
+	__u16 clock;
+	__s16 device; /* CUDA ordinal, or GT_DEVICE_UNKNOWN */
+};
+
+enum gt_event_kind {
+	GT_EVENT_NONE,
+#define EVENT_BEGIN(name, summary) GT_EVENT_##name,
+#define FIELD(type, name, unit, summary)
+#define TAIL(type, name, unit, summary)
+#define EVENT_END(name)
+#include "event/event.def"
+#undef EVENT_BEGIN
+#undef FIELD
+#undef TAIL
+#undef EVENT_END
+	GT_EVENT_KINDS
+};
+
+/* struct gt_event_call, struct gt_event_process, … */
+#define EVENT_BEGIN(name, summary)                                                                 \
+	struct gt_event_##name {                                                                   \
+		struct gt_event head;
+#define FIELD(type, name, unit, summary) type name;
+#define TAIL(type, name, unit, summary) type name[];
+#define EVENT_END(name)                                                                            \
+	}                                                                                          \
+	;
+#include "event/event.def"
+#undef EVENT_BEGIN
+#undef FIELD
+#undef TAIL
+#undef EVENT_END
+
+/* struct gt_event_call.state */
+enum gt_call_state {
+	GT_CALL_UNFINISHED = 1, /* left by longjmp, or the thread ended in it: no result */
+	GT_CALL_NESTED = 2,     /* made from inside another traced call */
+};
+
+#define GT_EVENT_MAX_SIZE 65528

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <math.h>
+
+#include "base/json.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "tap.h"
+
+TEST("a map keeps what was put into it through growth and removals, in order")
+{
+	static int values[1000];
+	gt_auto(map) struct gt_map *map = gt_map_new();
+	size_t cursor = 0, seen = 0;
+	void *value;
+
+	for (uint64_t i = 0; i < 1000; i++)
+		CHECK_INT(gt_map_set_u64(map, i * 7, &values[i]), 0);
+	for (uint64_t i = 0; i < 1000; i += 2)
+		CHECK(gt_map_remove_u64(map, i * 7) == &values[i]);
+	CHECK_INT(gt_map_count(map), 500);
+	CHECK(gt_map_get_u64(map, 0) == NULL);
+	CHECK(gt_map_get_u64(map, 7) == &values[1]);
+	while (gt_map_next(map, &cursor, NULL, NULL, &value))
+		CHECK(value == &values[1 + 2 * seen++]);
+	CHECK_INT(seen, 500);
+}
+
+TEST("a map tells keys apart that are longer than a word")
+{
+	int a, b;
+	gt_auto(map) struct gt_map *map = gt_map_new();
+
+	gt_map_set_str(map, "cudaMemcpyAsync", &a);
+	gt_map_set_str(map, "cudaMemcpyAsyncX", &b);
+	CHECK(gt_map_get_str(map, "cudaMemcpyAsync") == &a);
+	CHECK(gt_map_get_str(map, "cudaMemcpyAsyncX") == &b);
+	CHECK(gt_map_get_str(map, "cudaMemcpy") == NULL);
+}
+
+TEST("a map whose entries come and go does not grow")
+{
+	int value;
+	gt_auto(map) struct gt_map *map = gt_map_new();
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		CHECK_INT(gt_map_set_u64(map, i, &value), 0);
+		CHECK(gt_map_remove_u64(map, i) == &value);
+	}
+	CHECK_INT(gt_map_count(map), 0);
+}
+
+TEST("JSON strings are escaped and made UTF-8")
+{
+	gt_auto_strbuf buffer = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&buffer);
+
+	gt_json_object_begin(&json, NULL);
+	gt_json_string(&json, "a\"b", "x\n\x01\xffµ\\");
+	gt_json_array_begin(&json, "l");
+	gt_json_u64(&json, NULL, UINT64_MAX);
+	gt_json_i64(&json, NULL, -5);
+	gt_json_double(&json, NULL, NAN);
+	gt_json_array_end(&json);
+	gt_json_bool(&json, "t", true);
+	gt_json_hex(&json, "h", 0xabc);
+	gt_json_object_end(&json);
+	CHECK_STR(gt_strbuf_string(&buffer),
+		  "{\"a\\\"b\":\"x\\n\\u0001\\ufffdµ\\\\\","
+		  "\"l\":[18446744073709551615,-5,null],\"t\":true,\"h\":\"0xabc\"}");
+}
+
+TEST("sizes and durations are read with their units, and nothing else is")
+{
+	uint64_t value = 0;
+
+	CHECK_INT(gt_parse_size("64K", &value), 0);
+	CHECK_INT(value, 65536);
+	CHECK_INT(gt_parse_size("16 MiB", &value), 0);
+	CHECK_INT(value, 16 << 20);
+	CHECK_INT(gt_parse_size("16 apples", &value), -EINVAL);
+	CHECK_INT(gt_parse_size("-1", &value), -EINVAL);
+	CHECK_INT(gt_parse_size("99999999999999999999G", &value), -ERANGE);
+	CHECK_INT(gt_parse_duration("1.5ms", &value), 0);
+	CHECK_INT(value, 1500000);
+	CHECK_INT(gt_parse_duration("2", &value), 0);
+	CHECK_INT(value, 2000000000);
+	CHECK_INT(gt_parse_duration("2 hours", &value), -EINVAL);
+	CHECK_INT(gt_parse_u64("0x10", &value), 0);
+	CHECK_INT(value, 16);
+	CHECK_INT(gt_parse_u64("12x", &value), -EINVAL);
+	CHECK_INT(gt_parse_u64("18446744073709551616", &value), -ERANGE);
+}
+
+TEST("durations and bytes are written with three digits")
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{0, "0 ns"},
+		{999, "999 ns"},
+		{1000, "1.00 µs"},
+		{12340, "12.3 µs"},
+		{999499, "999 µs"},
+		{999500, "1.00 ms"},
+		{1500000000, "1.50 s"},
+		{99950000, "100 ms"},
+	};
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		gt_auto_strbuf buffer = GT_STRBUF_INIT;
+
+		gt_format_duration(&buffer, cases[i].ns);
+		CHECK_STR(gt_strbuf_string(&buffer), cases[i].text);
+	}
+}
+
+TEST("the nearest name is found for a slip of the finger, and none for a stranger")
+{
+	static const char *const names[] = {"trace", "doctor", "list", "help"};
+
+	CHECK_STR(gt_nearest("tarce", names, 4), "trace");
+	CHECK_STR(gt_nearest("doctr", names, 4), "doctor");
+	CHECK(gt_nearest("frobnicate", names, 4) == NULL);
+}
+
+TEST("a string buffer that is stolen leaves an empty one")
+{
+	struct gt_strbuf buffer = GT_STRBUF_INIT;
+	char *text;
+
+	for (int i = 0; i < 100; i++)
+		gt_strbuf_printf(&buffer, "%d,", i);
+	text = gt_strbuf_steal(&buffer);
+	CHECK_INT(strlen(text), 290);
+	CHECK_STR(gt_strbuf_string(&buffer), "");
+	free(text);
+}
+
+TEST_MAIN
