@@ -43,14 +43,12 @@ enum gt_event_kind {
 };
 
 /* struct gt_event_call, struct gt_event_process, … */
-#define EVENT_BEGIN(name, summary)                                                                 \
-	struct gt_event_##name {                                                                   \
-		struct gt_event head;
+/* clang-format off */
+#define EVENT_BEGIN(name, summary) struct gt_event_##name { struct gt_event head;
 #define FIELD(type, name, unit, summary) type name;
 #define TAIL(type, name, unit, summary) type name[];
-#define EVENT_END(name)                                                                            \
-	}                                                                                          \
-	;
+#define EVENT_END(name) };
+/* clang-format on */
 #include "event/event.def"
 #undef EVENT_BEGIN
 #undef FIELD
