@@ -37,6 +37,6 @@ struct gt_plan {
 	__u8 registers; /* argument registers to keep */
 	__u8 stack;     /* stack words to keep */
 	__u8 copies;
-	__u8 reserved;
+	__u8 error_result; /* 1: the result is an error code, and 0 is success */
 	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];
 };
