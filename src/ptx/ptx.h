@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * PTX, NVIDIA's virtual assembly (PTX ISA 9.0): a text becomes a module, its functions, their
+ * statements, with every name resolved to what it names and every node's place in the text.
+ *
+ * Everything hangs off the module and lives in its arena: nothing is freed by itself, nothing
+ * moves, and all of it is constant after gt_ptx_parse. Strings are NUL-terminated and interned:
+ * within one module equal names are equal pointers. The text is copied; the caller's may go.
+ *
+ * What is checked: syntax, names, scopes, limits. What is not: whether a form exists, operand
+ * types and counts, version and target rules. Whoever executes or assembles a form knows those.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "base/diag.h"
+#include "base/strbuf.h"
+#include "ptx/tables.h"
+
+/* Limits against hostile text; passing one is an error, -E2BIG. */
+enum {
+	GT_PTX_MAX_TEXT = 64 << 20,       /* bytes of text */
+	GT_PTX_MAX_NESTING = 256,         /* { } blocks, initialisers and ( ) within each other */
+	GT_PTX_MAX_REGISTERS = 1 << 20,   /* registers of one function, vector elements counted */
+	GT_PTX_MAX_IDENTIFIER = 64 << 10, /* bytes of one name (mangled templates are long) */
+	GT_PTX_MAX_OPERANDS = 256,        /* operands of one instruction, elements of one vector */
+	GT_PTX_MAX_DIMENSIONS = 16,       /* of one array */
+	GT_PTX_MAX_MEMORY = 1 << 30,      /* bytes of the arena */
+};
+
+/* A stretch of the text. line and column count from 1; column counts bytes. */
+struct gt_ptx_position {
+	uint32_t line;
+	uint32_t column;
+	uint32_t offset; /* bytes from the start of the text */
+	uint32_t length; /* bytes */
+};
+
+struct gt_ptx_block;
+struct gt_ptx_function;
+struct gt_ptx_label;
+struct gt_ptx_operand;
+struct gt_ptx_statement;
+struct gt_ptx_variable;
+
+/* ---- variables ------------------------------------------------------------------------- */
+
+enum gt_ptx_space {
+	GT_PTX_SPACE_NONE,
+	GT_PTX_SPACE_REG,
+	GT_PTX_SPACE_SREG,
+	GT_PTX_SPACE_CONST,
+	GT_PTX_SPACE_GLOBAL,
+	GT_PTX_SPACE_LOCAL,
+	GT_PTX_SPACE_PARAM,
+	GT_PTX_SPACE_SHARED,
+	GT_PTX_SPACE_TEX,
+	GT_PTX_SPACE_COUNT,
+};
+
+enum gt_ptx_linkage {
+	GT_PTX_LINKAGE_NONE,
+	GT_PTX_LINKAGE_EXTERN,
+	GT_PTX_LINKAGE_VISIBLE,
+	GT_PTX_LINKAGE_WEAK,
+	GT_PTX_LINKAGE_COMMON,
+	GT_PTX_LINKAGE_COUNT,
+};
+
+enum gt_ptx_initializer_kind {
+	GT_PTX_INITIALIZER_INTEGER, /* bits: the value, two's complement */
+	GT_PTX_INITIALIZER_FLOAT32, /* bits: the low 32 as written by 0f… */
+	GT_PTX_INITIALIZER_FLOAT64, /* bits: an IEEE double (0d… or decimal) */
+	GT_PTX_INITIALIZER_ADDRESS, /* address: of a variable or a function */
+	GT_PTX_INITIALIZER_LIST,    /* items: { … } */
+};
+
+/* The address of a symbol plus an offset, as an initial value. */
+struct gt_ptx_address {
+	struct gt_ptx_variable *variable; /* one of the two */
+	struct gt_ptx_function *function;
+	int64_t offset; /* bytes */
+	bool generic;   /* generic(symbol): its address in generic space */
+	uint64_t mask;  /* 0xff00(symbol): these bits, shifted down to bit 0; 0 where not given */
+};
+
+struct gt_ptx_initializer {
+	uint8_t kind;    /* enum gt_ptx_initializer_kind */
+	uint32_t offset; /* bytes from the start of the text */
+	union {
+		uint64_t bits;
+		const struct gt_ptx_address *address;
+		struct {
+			const struct gt_ptx_initializer *items;
+			uint32_t count;
+		};
+	};
+};
+
+/*
+ * A variable, parameter or register, in any state space. `%r<10>` is one variable with
+ * is_range and count 10, whose members are told apart by an index; what is not a range has
+ * count 1.
+ */
+struct gt_ptx_variable {
+	const char *name; /* "%r" for %r<10>; "_" where a prototype's parameter has none */
+	struct gt_ptx_position position; /* the name, with <10>, [..] and initialiser */
+	enum gt_ptx_space space;
+	enum gt_ptx_linkage linkage;
+	enum gt_ptx_type type;
+	uint32_t vector;    /* 1, 2, 4, 8: elements of .v2, .v4, .v8 */
+	uint32_t alignment; /* bytes, as given by .align; 0 where not given */
+	bool is_range;
+	uint32_t count;
+	/*
+	 * Only for registers: the number of the first one among all registers of the function
+	 * (blocks beside each other do not share). Member i, element e is
+	 * first_register + i * vector + e, and less than the function's register_count.
+	 */
+	uint32_t first_register;
+	uint32_t dimension_count;                     /* 0: no array */
+	const uint64_t *dimensions;                   /* 0: not given ([]); only the first may be */
+	const struct gt_ptx_initializer *initializer; /* or NULL */
+
+	bool is_pointer;                 /* .ptr of a kernel parameter */
+	enum gt_ptx_space pointer_space; /* NONE: generic */
+	uint32_t pointer_alignment;      /* bytes; 0 where not given */
+
+	bool is_managed; /* .attribute(.managed) */
+	bool is_unified; /* .attribute(.unified(a, b)) */
+	uint64_t unified[2];
+	uint32_t constant_bank; /* .const[n]; 0 where not given */
+
+	struct gt_ptx_function *function; /* NULL at module scope */
+	struct gt_ptx_block *block;       /* NULL at module scope and for parameters */
+	/* The declaration of this name that is not .extern, itself if it is; NULL: elsewhere. */
+	struct gt_ptx_variable *definition;
+	uint32_t number; /* counts all variables of the module from 0: an index for side tables */
+	struct gt_ptx_variable *next; /* in its list */
+};
+
+/* Bytes of one element, vector counted ( .v4 .f32 is 16); predicates count 1. */
+uint64_t gt_ptx_variable_element_size(const struct gt_ptx_variable *variable);
+/*
+ * Bytes of the variable, 0 for an array of no given size whose initialiser gives none
+ * either (extern .shared). Never overflows: that was refused by the parser.
+ */
+uint64_t gt_ptx_variable_size(const struct gt_ptx_variable *variable);
+/* Bytes: .align, else the natural alignment of an element. */
+uint32_t gt_ptx_variable_alignment(const struct gt_ptx_variable *variable);
+
+/*
+ * Calls visit for each initial value in the order of memory, with its place in bytes from the
+ * variable's start; never for a LIST. Bytes in between are 0. A visit that returns non-zero
+ * ends the walk, and its value is returned; else 0.
+ */
+int gt_ptx_variable_walk(const struct gt_ptx_variable *variable,
+			 int (*visit)(void *context, uint64_t place, enum gt_ptx_type type,
+				      const struct gt_ptx_initializer *value),
+			 void *context);
+
+/* ---- operands -------------------------------------------------------------------------- */
+
+enum gt_ptx_operand_kind {
+	GT_PTX_OPERAND_REGISTER, /* variable, index, selector, negated */
+	GT_PTX_OPERAND_SPECIAL,  /* special, selector (%tid.x), index (%envreg7) */
+	GT_PTX_OPERAND_INTEGER, /* integer, is_unsigned; WARP_SZ is special of its own: see below */
+	GT_PTX_OPERAND_WARP_SIZE, /* WARP_SZ */
+	GT_PTX_OPERAND_FLOAT32,   /* integer: the 32 bits of 0f… */
+	GT_PTX_OPERAND_FLOAT64,   /* integer: the 64 bits of 0d… or of a decimal number */
+	GT_PTX_OPERAND_SYMBOL, /* variable in memory, offset: its address (or a parameter's name) */
+	GT_PTX_OPERAND_FUNCTION, /* function */
+	GT_PTX_OPERAND_LABEL,    /* label */
+	GT_PTX_OPERAND_SINK,     /* _ */
+	GT_PTX_OPERAND_ADDRESS, /* [ … ]: items; the first is REGISTER, SYMBOL, INTEGER with offset
+				 */
+	GT_PTX_OPERAND_VECTOR,  /* { … }: items */
+	GT_PTX_OPERAND_PAIR,    /* p|q: two items, REGISTER or SINK */
+	GT_PTX_OPERAND_GROUP,   /* ( … ): items */
+	GT_PTX_OPERAND_KIND_COUNT,
+};
+
+enum gt_ptx_selector {
+	GT_PTX_SELECT_NONE,
+	GT_PTX_SELECT_X, /* elements: .x .y .z .w (.r .g .b .a are read as these) */
+	GT_PTX_SELECT_Y,
+	GT_PTX_SELECT_Z,
+	GT_PTX_SELECT_W,
+	GT_PTX_SELECT_B0, /* bytes and halves, in the video instructions; .b0123 and the like
+			     too: their text is in selector_text */
+	GT_PTX_SELECT_B1,
+	GT_PTX_SELECT_B2,
+	GT_PTX_SELECT_B3,
+	GT_PTX_SELECT_H0,
+	GT_PTX_SELECT_H1,
+	GT_PTX_SELECT_OTHER,
+	GT_PTX_SELECT_COUNT,
+};
+
+/*
+ * An operand. In an address only the items say what it is: `[%rd1+8]` has one item, REGISTER
+ * with offset 8; `[tex, samp, {%f1, %f2}]` has three.
+ */
+struct gt_ptx_operand {
+	uint8_t kind;     /* enum gt_ptx_operand_kind */
+	uint8_t selector; /* enum gt_ptx_selector */
+	bool negated;     /* !p, or -a in the video instructions */
+	bool is_unsigned; /* INTEGER: U suffix, or too big for 63 bits */
+	uint32_t index;   /* of the member of a range; of %envreg, %pm */
+	struct gt_ptx_position position;
+	union {
+		struct gt_ptx_variable *variable;
+		struct gt_ptx_function *function;
+		struct gt_ptx_label *label;
+		enum gt_ptx_special special;
+		uint64_t integer;
+		struct {
+			const struct gt_ptx_operand *items;
+			uint32_t count;
+		};
+	};
+	union {
+		int64_t offset; /* REGISTER and SYMBOL within an address, SYMBOL: bytes */
+		const char *selector_text; /* GT_PTX_SELECT_OTHER: "b0123", without the dot */
+	};
+};
+
+/* The number of a REGISTER operand among its function's registers, selector counted. */
+uint32_t gt_ptx_operand_register(const struct gt_ptx_operand *operand);
+
+/* ---- instructions ---------------------------------------------------------------------- */
+
+struct gt_ptx_modifier {
+	enum gt_ptx_modifier_id id; /* GT_PTX_MOD_UNKNOWN: only the text is known */
+	const char *text;           /* with its dot: ".global" */
+};
+
+/*
+ * An opcode with its modifiers, once per module however often it is used: a program has
+ * thousands of instructions and a few dozen forms. number counts from 0 to the module's
+ * form_count, so that a consumer decodes each form once, into a table of its own.
+ */
+struct gt_ptx_form {
+	uint32_t number;
+	enum gt_ptx_opcode opcode;
+	const char *text; /* "ld.global.v4.f32" */
+	uint32_t modifier_count;
+	const struct gt_ptx_modifier *modifiers; /* in the order of the text */
+	/* The types among the modifiers, in their order: cvt.rn.f32.s32 has { F32, S32 }. */
+	uint32_t type_count;
+	const enum gt_ptx_type *types;
+	uint32_t vector; /* 1, or 2, 4, 8 for .v2, .v4, .v8 */
+};
+
+/* Whether a form has a modifier. */
+bool gt_ptx_form_has(const struct gt_ptx_form *form, enum gt_ptx_modifier_id id);
+
+/* call: `call (ret), target, (arguments), prototype;` all but the target may be missing. */
+struct gt_ptx_call {
+	const struct gt_ptx_operand *returns; /* SYMBOL (.param), REGISTER or SINK */
+	uint32_t return_count;
+	const struct gt_ptx_operand *target;    /* FUNCTION, or REGISTER for an indirect call */
+	const struct gt_ptx_operand *arguments; /* SYMBOL (.param), REGISTER or immediate */
+	uint32_t argument_count;
+	/* LABEL of a .callprototype or .calltargets, or SYMBOL of an array of functions; or NULL */
+	const struct gt_ptx_operand *prototype;
+};
+
+struct gt_ptx_instruction {
+	const struct gt_ptx_form *form;
+	const struct gt_ptx_operand *guard;    /* @p or @!p: REGISTER; or NULL */
+	const struct gt_ptx_operand *operands; /* none for call */
+	uint32_t operand_count;
+	const struct gt_ptx_call *call; /* NULL for all but call */
+};
+
+/* ---- statements ------------------------------------------------------------------------ */
+
+enum gt_ptx_statement_kind {
+	GT_PTX_STATEMENT_INSTRUCTION, /* instruction */
+	GT_PTX_STATEMENT_LABEL,       /* label */
+	GT_PTX_STATEMENT_VARIABLES,   /* variables: .reg, .local, .shared, .param, .const … */
+	GT_PTX_STATEMENT_BLOCK,       /* block */
+	GT_PTX_STATEMENT_LOC,         /* loc */
+	GT_PTX_STATEMENT_PRAGMA,      /* pragma */
+	GT_PTX_STATEMENT_TARGETS,     /* targets, declared by the label before it */
+	GT_PTX_STATEMENT_PROTOTYPE,   /* prototype, declared by the label before it */
+};
+
+/* A label, visible in its block and the blocks within it. */
+struct gt_ptx_label {
+	const char *name;
+	struct gt_ptx_position position; /* the name without its colon */
+	struct gt_ptx_block *block;
+	struct gt_ptx_statement *statement; /* its LABEL statement: go on from there */
+	/* One of them, where the label declares no place in the code: */
+	const struct gt_ptx_targets *targets;
+	const struct gt_ptx_function *prototype;
+	uint32_t number;           /* counts the labels of the function from 0 */
+	struct gt_ptx_label *next; /* in the function */
+};
+
+/* .branchtargets (LABEL items) or .calltargets (FUNCTION items) */
+struct gt_ptx_targets {
+	bool is_call;
+	const struct gt_ptx_operand *items;
+	uint32_t count;
+};
+
+/* .loc: from here on the code comes from this line. */
+struct gt_ptx_loc {
+	uint32_t file; /* number of a .file */
+	uint32_t line;
+	uint32_t column;
+	bool is_inlined;           /* function_name and inlined_at are given */
+	const char *function_name; /* a label in a debug section */
+	int64_t function_offset;   /* bytes added to it */
+	uint32_t inlined_file;
+	uint32_t inlined_line;
+	uint32_t inlined_column;
+};
+
+struct gt_ptx_pragma {
+	uint32_t count;
+	const char *const *texts; /* without their quotes */
+};
+
+struct gt_ptx_statement {
+	enum gt_ptx_statement_kind kind;
+	/* From the guard or opcode up to and including the `;` (`}` of a block, `:` of a label). */
+	struct gt_ptx_position position;
+	struct gt_ptx_block *block; /* in which it stands */
+	union {
+		struct gt_ptx_instruction instruction;
+		struct gt_ptx_label *label;
+		struct gt_ptx_variable *variables; /* list by next; all of one declaration */
+		struct gt_ptx_block *inner;
+		const struct gt_ptx_loc *loc;
+		const struct gt_ptx_pragma *pragma;
+		const struct gt_ptx_targets *targets;
+		const struct gt_ptx_function *prototype; /* its name is the label's */
+	};
+	uint32_t number; /* counts the statements of the function in text order from 0 */
+	struct gt_ptx_statement *next; /* in its block */
+};
+
+struct gt_ptx_block {
+	struct gt_ptx_position position; /* from `{` to `}`, both included */
+	struct gt_ptx_function *function;
+	struct gt_ptx_block *parent;    /* NULL for the body of a function */
+	struct gt_ptx_statement *owner; /* the BLOCK statement; NULL for the body */
+	struct gt_ptx_statement *first;
+};
+
+/*
+ * The statement that is executed next in the text: into blocks, and out of them at their end;
+ * NULL at the end of the function. Visits every statement once when begun with body->first.
+ */
+struct gt_ptx_statement *gt_ptx_statement_next(const struct gt_ptx_statement *statement);
+
+/* ---- functions ------------------------------------------------------------------------- */
+
+/* .maxntid 256, 1, 1 and the like, between a function's header and its body. */
+struct gt_ptx_directive {
+	enum gt_ptx_directive_id id;
+	struct gt_ptx_position position;
+	uint32_t value_count; /* 0 to 3 */
+	uint32_t values[3];
+	const struct gt_ptx_pragma *pragma; /* GT_PTX_DIRECTIVE_PRAGMA */
+	struct gt_ptx_directive *next;
+};
+
+struct gt_ptx_function {
+	const char *name;
+	struct gt_ptx_position position; /* all of it, linkage to `}` or `;` */
+	struct gt_ptx_position name_position;
+	bool is_entry;     /* .entry: a kernel */
+	bool is_prototype; /* .callprototype: a type, no function */
+	enum gt_ptx_linkage linkage;
+	struct gt_ptx_variable *returns; /* list by next; space PARAM or REG */
+	uint32_t return_count;
+	struct gt_ptx_variable *parameters; /* list by next; space PARAM or REG */
+	uint32_t parameter_count;
+	struct gt_ptx_directive *directives; /* list by next, in the order of the text */
+	struct gt_ptx_block *body;           /* NULL: a declaration */
+	struct gt_ptx_label *labels;         /* list by next */
+	uint32_t label_count;
+	uint32_t register_count; /* see first_register of struct gt_ptx_variable */
+	uint32_t statement_count;
+	/* The function of this name that has a body, itself if it has, what .alias says; or NULL.
+	 */
+	struct gt_ptx_function *definition;
+	uint32_t number; /* counts the functions of the module from 0: an index for side tables */
+	struct gt_ptx_function *next; /* in the module */
+};
+
+/* The first directive of that kind, or NULL. */
+const struct gt_ptx_directive *gt_ptx_function_directive(const struct gt_ptx_function *function,
+							 enum gt_ptx_directive_id id);
+
+/* ---- the module ------------------------------------------------------------------------ */
+
+/* .file 1 "vector.cu", 1700000000, 1234 */
+struct gt_ptx_file {
+	uint32_t number;
+	const char *name; /* without its quotes, escapes as written */
+	bool has_stamp;
+	uint64_t time; /* seconds since 1970 */
+	uint64_t size; /* bytes */
+	struct gt_ptx_file *next;
+};
+
+/* A value in a debug section: a number, or label or section name + offset, or a - b. */
+struct gt_ptx_section_value {
+	const char *name;  /* NULL: a number; a section's name has its dot */
+	const char *minus; /* or NULL */
+	int64_t number;    /* the number, or the offset */
+};
+
+struct gt_ptx_section_line {
+	const char *label; /* "name:", or NULL: */
+	enum gt_ptx_type type;
+	const struct gt_ptx_section_value *values;
+	uint32_t count;
+	struct gt_ptx_section_line *next;
+};
+
+/* .section .debug_info { … } */
+struct gt_ptx_section {
+	const char *name; /* with its dot */
+	struct gt_ptx_section_line *lines;
+};
+
+struct gt_ptx_alias {
+	struct gt_ptx_function *alias;
+	struct gt_ptx_function *target;
+};
+
+enum gt_ptx_item_kind {
+	GT_PTX_ITEM_VARIABLES, /* variables: list by next; all of one declaration */
+	GT_PTX_ITEM_FUNCTION,
+	GT_PTX_ITEM_FILE,
+	GT_PTX_ITEM_SECTION,
+	GT_PTX_ITEM_PRAGMA,
+	GT_PTX_ITEM_ALIAS,
+};
+
+/* What stands at module scope, in the order of the text. */
+struct gt_ptx_item {
+	enum gt_ptx_item_kind kind;
+	struct gt_ptx_position position;
+	union {
+		struct gt_ptx_variable *variables;
+		struct gt_ptx_function *function;
+		struct gt_ptx_file *file;
+		struct gt_ptx_section *section;
+		struct gt_ptx_pragma *pragma;
+		struct gt_ptx_alias *alias;
+	};
+	struct gt_ptx_item *next;
+};
+
+struct gt_ptx_module {
+	const char *text; /* a copy, NUL-terminated */
+	size_t text_length;
+	uint32_t version_major; /* .version 8.3 */
+	uint32_t version_minor;
+	struct gt_ptx_position version_position; /* the directive */
+	uint32_t sm;                             /* 75 for sm_75 */
+	char sm_suffix;                          /* 'a' of sm_90a, 'f' of sm_100f, or 0 */
+	const char *const
+		*targets; /* all words of .target: "sm_75", "debug", "texmode_independent" */
+	uint32_t target_count;
+	struct gt_ptx_position target_position;
+	uint32_t address_size; /* 32 or 64; 0 where not given */
+	struct gt_ptx_item *items;
+	struct gt_ptx_function *functions; /* list by next: declarations and definitions */
+	uint32_t function_count;
+	uint32_t variable_count;                /* of all scopes */
+	struct gt_ptx_file *files;              /* list by next */
+	const struct gt_ptx_form *const *forms; /* by number */
+	uint32_t form_count;
+};
+
+/*
+ * Reads a module. text need not end in NUL; a NUL within `length` ends it. 0; -EINVAL: not a
+ * module, with *diag saying where ("line:column") and why; -E2BIG: a limit; -ENOMEM.
+ */
+int gt_ptx_parse(const char *text, size_t length, struct gt_ptx_module **ret_module,
+		 struct gt_diag *diag);
+void gt_ptx_free(struct gt_ptx_module *module);
+GT_DEFINE_AUTO(ptx, struct gt_ptx_module, gt_ptx_free)
+
+/*
+ * Adds the module as text that ptxas accepts if it accepted the original, without comments.
+ * Parsing it gives the same module, positions aside. Errors are the buffer's (failed).
+ */
+void gt_ptx_print(const struct gt_ptx_module *module, struct gt_strbuf *buffer);
+/* Adds one instruction with its guard and `;`, for messages. */
+void gt_ptx_print_instruction(const struct gt_ptx_instruction *instruction,
+			      struct gt_strbuf *buffer);
+
+/* A function (the one with a body if there is one) or a variable at module scope; or NULL. */
+struct gt_ptx_function *gt_ptx_find_function(const struct gt_ptx_module *module, const char *name);
+struct gt_ptx_variable *gt_ptx_find_variable(const struct gt_ptx_module *module, const char *name);
