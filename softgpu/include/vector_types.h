@@ -1,57 +1,75 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The vector types of CUDA C: layouts and alignments as in CUDA 13.0. */
+/*
+ * CUDA's short vectors (char1 … double4) and dim3, for C, C++ and CUDA C++, with the sizes and
+ * alignments of the CUDA C++ Programming Guide, "Built-in Vector Types": vectors of two and four
+ * are aligned to their whole size, up to 16 bytes; vectors of three as their element.
+ */
 #pragma once
 
-#define SG_VECTORS(type, name, align2, align4)                                                     \
+#include "host_defines.h"
+
+#define SOFTGPU_VECTOR1(name, element)                                                             \
 	struct name##1                                                                             \
 	{                                                                                          \
-		type x;                                                                            \
+		element x;                                                                         \
 	};                                                                                         \
-	struct __attribute__((aligned(align2))) name##2                                            \
+	typedef struct name##1 name##1;
+#define SOFTGPU_VECTOR2(name, element, alignment)                                                  \
+	struct __attribute__((aligned(alignment))) name##2                                         \
 	{                                                                                          \
-		type x, y;                                                                         \
+		element x, y;                                                                      \
 	};                                                                                         \
+	typedef struct name##2 name##2;
+#define SOFTGPU_VECTOR3(name, element)                                                             \
 	struct name##3                                                                             \
 	{                                                                                          \
-		type x, y, z;                                                                      \
+		element x, y, z;                                                                   \
 	};                                                                                         \
-	struct __attribute__((aligned(align4))) name##4                                            \
+	typedef struct name##3 name##3;
+#define SOFTGPU_VECTOR4(name, element, alignment)                                                  \
+	struct __attribute__((aligned(alignment))) name##4                                         \
 	{                                                                                          \
-		type x, y, z, w;                                                                   \
+		element x, y, z, w;                                                                \
 	};                                                                                         \
-	typedef struct name##1 name##1;                                                            \
-	typedef struct name##2 name##2;                                                            \
-	typedef struct name##3 name##3;                                                            \
 	typedef struct name##4 name##4;
+#define SOFTGPU_VECTORS(name, element, alignment2, alignment4)                                     \
+	SOFTGPU_VECTOR1(name, element)                                                             \
+	SOFTGPU_VECTOR2(name, element, alignment2)                                                 \
+	SOFTGPU_VECTOR3(name, element)                                                             \
+	SOFTGPU_VECTOR4(name, element, alignment4)
 
-SG_VECTORS(signed char, char, 2, 4)
-SG_VECTORS(unsigned char, uchar, 2, 4)
-SG_VECTORS(short, short, 4, 8)
-SG_VECTORS(unsigned short, ushort, 4, 8)
-SG_VECTORS(int, int, 8, 16)
-SG_VECTORS(unsigned int, uint, 8, 16)
-SG_VECTORS(long, long, 16, 16)
-SG_VECTORS(unsigned long, ulong, 16, 16)
-SG_VECTORS(long long, longlong, 16, 16)
-SG_VECTORS(unsigned long long, ulonglong, 16, 16)
-SG_VECTORS(float, float, 8, 16)
-SG_VECTORS(double, double, 16, 16)
+SOFTGPU_VECTORS(char, signed char, 2, 4)
+SOFTGPU_VECTORS(uchar, unsigned char, 2, 4)
+SOFTGPU_VECTORS(short, short, 4, 8)
+SOFTGPU_VECTORS(ushort, unsigned short, 4, 8)
+SOFTGPU_VECTORS(int, int, 8, 16)
+SOFTGPU_VECTORS(uint, unsigned int, 8, 16)
+SOFTGPU_VECTORS(long, long, 16, 16)
+SOFTGPU_VECTORS(ulong, unsigned long, 16, 16)
+SOFTGPU_VECTORS(longlong, long long, 16, 16)
+SOFTGPU_VECTORS(ulonglong, unsigned long long, 16, 16)
+SOFTGPU_VECTORS(float, float, 8, 16)
+SOFTGPU_VECTORS(double, double, 16, 16)
 
-#undef SG_VECTORS
+#undef SOFTGPU_VECTOR1
+#undef SOFTGPU_VECTOR2
+#undef SOFTGPU_VECTOR3
+#undef SOFTGPU_VECTOR4
+#undef SOFTGPU_VECTORS
 
-/* The size of a grid or a block. In C++ what is left out is 1; constexpr makes it usable on both
- * sides. */
+/* The shape of a grid or a block; in C++ what is left out is 1. */
 struct dim3 {
 	unsigned int x, y, z;
 #ifdef __cplusplus
-	constexpr dim3(unsigned int width = 1, unsigned int height = 1, unsigned int depth = 1)
-	    : x(width), y(height), z(depth)
+	__host__ __device__ constexpr dim3(unsigned int vx = 1, unsigned int vy = 1,
+					   unsigned int vz = 1)
+	    : x(vx), y(vy), z(vz)
 	{
 	}
-	constexpr dim3(uint3 size) : x(size.x), y(size.y), z(size.z)
+	__host__ __device__ constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z)
 	{
 	}
-	constexpr operator uint3() const
+	__host__ __device__ constexpr operator uint3() const
 	{
 		return uint3{x, y, z};
 	}
