@@ -10,8 +10,8 @@
  *
  * A *copy* is memory behind a slot that holds a pointer: at entry (a structure passed by
  * pointer) or at a return with result 0 (what the call gave back). Copied words follow the
- * slots in the record, in the order of the plan; a copy that failed is not there, and its bit
- * in gt_event_call.copied is clear.
+ * slots in the record, in the order of the plan (those at entry stand before those at success);
+ * a copy that failed is not there, and its bit in gt_event_call.copied is clear.
  */
 #pragma once
 
