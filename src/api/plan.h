@@ -27,10 +27,9 @@ enum gt_plan_when {
 };
 
 struct gt_plan_copy {
-	__u8 slot;  /* holds the pointer */
-	__u8 when;  /* enum gt_plan_when */
-	__u8 words; /* 8-byte words to copy; at least 1 */
-	__u8 bytes; /* bytes of the last word that count, 1 … 8: a 4-byte int copies 4 */
+	__u8 slot;   /* holds the pointer */
+	__u8 when;   /* enum gt_plan_when */
+	__u16 bytes; /* to copy; they take (bytes + 7) / 8 words of the record, zero-padded */
 };
 
 struct gt_plan {
