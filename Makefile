@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# A thin front over meson and ninja; `make help` lists what it can do.
+BUILD ?= build
+PREFIX ?= /usr/local
+ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+
+all: ## build everything (default)
+	@tools/deps --check build
+	@tools/build $(BUILD)
+
+deps: ## install the packages that the build and the tests need
+	@tools/deps test
+
+demo: ## install what the build needs, build, trace a program
+	@tools/deps build
+	@tools/build $(BUILD)
+	$(ROOT) $(BUILD)/gputap trace -- $(BUILD)/examples/vectoradd
+
+check: ## install what tests need, build, run every check and test
+	@tools/deps test
+	@tools/build $(BUILD)
+	@BUILD=$(BUILD) tools/check
+
+bench: all ## measure: medians of interleaved runs
+	@BUILD=$(BUILD) bench/run
+
+fuzz: ## fuzz every parser for 60 seconds (SECONDS_EACH=N for another time)
+	@tools/deps test
+	@tools/fuzz $(or $(SECONDS_EACH),60)
+
+install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+
+clean: ## remove every build directory
+	rm -rf $(BUILD) build-*
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: all deps demo check bench fuzz install clean help
