@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the tests of the command line share; each file begins with `load helper`.
+#
+#	@test "an unknown command is told with the nearest one" {
+#		gputap trac
+#		expect_status 2
+#		expect_error "gputap: there is no command 'trac'; the nearest is 'trace'"
+#	}
+
+bats_require_minimum_version 1.5.0
+
+root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+build=${BUILD:-$root/build}
+examples=$build/examples
+softgpu=$build/softgpu
+# Kept away from what the caller has set: only the tests decide what gputap sees.
+unset GPUTAP_GPU SOFTGPU_LOG LD_LIBRARY_PATH LD_PRELOAD
+export LC_ALL=C.UTF-8 TZ=UTC NO_COLOR=1
+
+# Runs a command; its status, standard output and standard error are $status, $output, $stderr
+# (and by lines "${lines[@]}", "${stderr_lines[@]}").
+observe() {
+	run --separate-stderr "$@"
+}
+
+gputap() {
+	observe "$build/gputap" "$@"
+}
+
+# Runs a program on the software device without gputap.
+on_softgpu() {
+	observe env LD_LIBRARY_PATH="$softgpu" "$@"
+}
+
+# The whole of what the last command did, for a test that fails.
+told() {
+	printf '%s\n' "$1" "status: ${status:-}" "standard output:" "${output:-}" \
+		"standard error:" "${stderr:-}" >&2
+	return 1
+}
+
+expect_status() {
+	[ "$status" = "$1" ] || told "the status is $status, not $1"
+}
+
+# The whole standard output, or the whole standard error, is this text.
+expect_output() {
+	[ "$output" = "$1" ] || told "the output is not: $1"
+}
+
+expect_error() {
+	[ "$stderr" = "$1" ] || told "the error is not: $1"
+}
+
+# Some line of it matches this extended regular expression.
+expect_output_line() {
+	grep -qE -- "$1" <<<"$output" || told "no line of the output matches: $1"
+}
+
+expect_error_line() {
+	grep -qE -- "$1" <<<"$stderr" || told "no line of the error matches: $1"
+}
+
+expect_no_output_line() {
+	! grep -qE -- "$1" <<<"$output" || told "a line of the output matches: $1"
+}
+
+expect_no_error_line() {
+	! grep -qE -- "$1" <<<"$stderr" || told "a line of the error matches: $1"
+}
+
+# Asks the standard output, one JSON object a line, a question whose answer is true.
+expect_json() {
+	jq --exit-status --slurp "$1" <<<"$output" >/dev/null || told "not true of the JSON: $1"
+}
+
+# Whether this process has a capability, by its number in <linux/capability.h>.
+has_capability() {
+	local effective
+	effective=$(sed -n 's/^CapEff:[[:blank:]]*//p' /proc/self/status)
+	(((0x$effective >> $1) & 1))
+}
+
+need_root() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+}
+
+# Uprobes through BPF: what `gputap trace` needs without an agent.
+need_probes() {
+	[ -e /sys/kernel/btf/vmlinux ] || skip "the kernel tells no BTF (/sys/kernel/btf/vmlinux)"
+	[ -e /sys/bus/event_source/devices/uprobe/type ] || skip "the kernel has no uprobes"
+	has_capability 21 || { has_capability 39 && has_capability 38; } ||
+		skip "needs CAP_SYS_ADMIN, or CAP_BPF and CAP_PERFMON"
+}
+
+need_command() {
+	command -v "$1" >/dev/null || skip "there is no $1"
+}
+
+# need_file PATH WHAT-IT-IS
+need_file() {
+	[ -e "$1" ] || skip "there is no $2"
+}
