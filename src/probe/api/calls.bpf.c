@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls of API functions: one program for every entry, one for every return. They know no
+ * function: the attach cookie names a row of `plans`, and that says what to copy.
+ *
+ * The record of a call is built in the thread's own storage from entry to return, and put
+ * into the ring once.
+ */
+#include "probe/vmlinux_min.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probe/api/calls.h"
+#include "probe/task.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define DEEPEST_CALL 8 /* a power of two */
+#define MAX_WORDS (GT_PLAN_MAX_SLOTS + GT_PLAN_MAX_COPIED)
+#define ROOM_WORDS (MAX_WORDS + GT_PLAN_MAX_COPIED + 1) /* the verifier adds up both limits */
+#define HEAD_WORDS (sizeof(struct gt_event_call) / sizeof(__u64))
+
+struct frame {
+	__u64 words; /* used of record[], behind the head */
+	union {
+		struct gt_event_call call;
+		__u64 record[HEAD_WORDS + ROOM_WORDS];
+	};
+};
+
+struct thread {
+	__u32 process;
+	__u32 thread;
+	__u32 depth;	/* frames in use */
+	__u32 too_deep; /* calls inside the deepest frame, counted as lost */
+	__u16 sequence;
+	__u8 known; /* the fields above and `traced` are filled in */
+	__u8 traced;
+	__u8 named; /* its process event was written */
+	struct frame frames[DEEPEST_CALL];
+};
+
+const volatile struct gt_call_settings settings;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gt_plan);
+} plans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gt_call_counts);
+} counts SEC(".maps");
+
+#define COUNT(what)                                                                                \
+	do {                                                                                       \
+		__u32 zero_key = 0;                                                                \
+		struct gt_call_counts *sums = bpf_map_lookup_elem(&counts, &zero_key);             \
+		if (sums)                                                                          \
+			__sync_fetch_and_add(&sums->what, 1);                                      \
+	} while (0)
+
+#if defined(__TARGET_ARCH_x86)
+#define STACK_POINTER(regs) ((regs)->sp)
+#define RESULT(regs) ((regs)->ax)
+#define ARGUMENT_REGISTERS 6
+#define STACK_ARGUMENTS 8 /* bytes from the stack pointer at entry: behind the return address */
+static __always_inline void copy_registers(__u64 *words, struct pt_regs *regs)
+{
+	words[0] = regs->di;
+	words[1] = regs->si;
+	words[2] = regs->dx;
+	words[3] = regs->cx;
+	words[4] = regs->r8;
+	words[5] = regs->r9;
+}
+static __always_inline __u64 return_address(struct pt_regs *regs)
+{
+	__u64 address = 0;
+
+	bpf_probe_read_user(&address, sizeof(address), (void *)regs->sp);
+	return address;
+}
+#else
+#define STACK_POINTER(regs) ((regs)->user_regs.sp)
+#define RESULT(regs) ((regs)->user_regs.regs[0])
+#define ARGUMENT_REGISTERS 8
+#define STACK_ARGUMENTS 0
+static __always_inline void copy_registers(__u64 *words, struct pt_regs *regs)
+{
+	for (int i = 0; i < ARGUMENT_REGISTERS; i++)
+		words[i] = regs->user_regs.regs[i];
+}
+static __always_inline __u64 return_address(struct pt_regs *regs)
+{
+	return regs->user_regs.regs[30];
+}
+#endif
+
+static __always_inline struct frame *frame_at(struct thread *thread, __u32 index)
+{
+	return &thread->frames[index & (DEEPEST_CALL - 1)];
+}
+
+static __always_inline __u64 *words_of(struct frame *frame)
+{
+	return frame->record + HEAD_WORDS;
+}
+
+/* Tells the name of the thread's process, once; again if there was no room. */
+static __noinline void name_process(struct thread *thread, struct task_struct *task)
+{
+	if (put_process(task, thread->process, thread->thread))
+		COUNT(others_lost);
+	else
+		thread->named = 1;
+}
+
+/* The first call of a thread, or the first after exec. */
+static __noinline void meet(struct thread *thread, struct task_struct *task)
+{
+	thread->thread = id_in_our_namespace(task);
+	thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
+	thread->traced = current_passes(task, thread->process);
+	thread->named = 0;
+	thread->known = 1;
+}
+
+static __always_inline long put_call(struct frame *frame)
+{
+	__u64 words = frame->words;
+
+	if (words > MAX_WORDS)
+		return -1;
+	frame->call.head.size = (HEAD_WORDS + words) * sizeof(__u64);
+	return put_record(frame->record, (HEAD_WORDS + words) * sizeof(__u64));
+}
+
+/* Ends the innermost call without a result. */
+static __noinline void abandon_call(struct thread *thread, __u64 now)
+{
+	struct frame *frame;
+
+	if (!thread->depth)
+		return;
+	thread->depth--;
+	thread->too_deep = 0;
+	frame = frame_at(thread, thread->depth);
+	frame->call.duration = now - frame->call.head.time;
+	frame->call.head.time = now;
+	frame->call.head.kind = GT_EVENT_call;
+	frame->call.state |= GT_CALL_UNFINISHED;
+	/* An unfinished call whose record is lost stays an unfinished call: it is counted once. */
+	COUNT(unfinished);
+	if (put_call(frame))
+		COUNT(others_lost);
+}
+
+/* Calls whose frames lie below this stack pointer were left: by longjmp, or an exception. */
+static __always_inline void abandon_below(struct thread *thread, __u64 stack, __u64 now)
+{
+	for (int i = 0; i < DEEPEST_CALL; i++) {
+		if (!thread->depth ||
+		    frame_at(thread, thread->depth - 1)->call.stack >= stack)
+			break;
+		abandon_call(thread, now);
+	}
+}
+
+/*
+ * Whether this entry goes on with the innermost call: a function that ends by jumping to
+ * another one. Both have the same stack pointer, but so has a new call from a place where a
+ * call was left. The return address tells: only a call that is still there has its own
+ * replaced by the kernel's trampoline.
+ */
+static __always_inline bool is_jump(struct task_struct *task, struct pt_regs *regs)
+{
+	__u64 trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+
+	return trampoline && return_address(regs) == trampoline;
+}
+
+/* Copies what slot `copy->slot` points to behind the words that are there. */
+static __always_inline bool copy_memory(struct frame *frame, const struct gt_plan_copy *copy)
+{
+	__u64 *words = words_of(frame);
+	__u64 pointer = words[copy->slot & (GT_PLAN_MAX_SLOTS - 1)];
+	__u64 at = frame->words, size = copy->bytes;
+
+	barrier_var(at);
+	barrier_var(size);
+	if (!pointer || at >= MAX_WORDS || size > GT_PLAN_MAX_COPIED * sizeof(__u64))
+		return false;
+	words[at + size / sizeof(__u64)] = 0; /* what the last word is not filled up with */
+	if (bpf_probe_read_user(&words[at], size, (void *)pointer))
+		return false;
+	frame->words = at + (size + sizeof(__u64) - 1) / sizeof(__u64);
+	return true;
+}
+
+static __always_inline void copy_all(struct frame *frame, const struct gt_plan *plan, __u8 when)
+{
+	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
+		if (i >= plan->copies)
+			break;
+		if (plan->copy[i].when == when && copy_memory(frame, &plan->copy[i]))
+			frame->call.copied |= 1 << i;
+	}
+}
+
+static __always_inline void copy_arguments(struct frame *frame, const struct gt_plan *plan,
+					   struct pt_regs *regs, __u64 stack)
+{
+	__u64 registers = plan->registers, on_stack = plan->stack;
+	__u64 *words = words_of(frame);
+
+	copy_registers(words, regs);
+	if (registers > ARGUMENT_REGISTERS)
+		registers = ARGUMENT_REGISTERS;
+	on_stack &= GT_PLAN_MAX_SLOTS - 1;
+	barrier_var(on_stack);
+	if (on_stack &&
+	    bpf_probe_read_user(&words[registers], on_stack * sizeof(__u64),
+				(void *)(stack + STACK_ARGUMENTS)))
+		on_stack = 0;
+	frame->call.slots = registers + on_stack;
+	frame->words = registers + on_stack;
+}
+
+static __always_inline void begin_call(struct thread *thread, const struct gt_plan *plan,
+				       struct pt_regs *regs, __u64 cookie, __u64 now)
+{
+	struct frame *frame = frame_at(thread, thread->depth);
+	struct gt_event_call *call = &frame->call;
+
+	call->head.time = now;
+	call->head.process = thread->process;
+	call->head.thread = thread->thread;
+	call->head.kind = GT_EVENT_enter;
+	call->head.clock = GT_CLOCK_MONOTONIC;
+	call->head.device = GT_DEVICE_UNKNOWN;
+	call->duration = 0;
+	call->result = 0;
+	call->stack = STACK_POINTER(regs);
+	call->function = cookie;
+	call->library = cookie >> 32;
+	call->depth = thread->depth;
+	call->state = thread->depth ? GT_CALL_NESTED : 0;
+	call->copied = 0;
+	call->sequence = thread->sequence++;
+	call->reserved = 0;
+	thread->depth++;
+	copy_arguments(frame, plan, regs, call->stack);
+	copy_all(frame, plan, GT_COPY_AT_ENTRY);
+	if (settings.marks && put_call(frame))
+		COUNT(marks_lost);
+}
+
+SEC("uprobe")
+int call_entry(struct pt_regs *regs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cookie = bpf_get_attach_cookie(regs), stack = STACK_POINTER(regs), now;
+	__u32 function = cookie;
+	struct thread *thread;
+	struct gt_plan *plan;
+
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		COUNT(made);
+		COUNT(lost);
+		return 0;
+	}
+	if (!thread->known)
+		meet(thread, task);
+	plan = bpf_map_lookup_elem(&plans, &function);
+	if (!thread->traced || !plan)
+		return 0;
+	now = bpf_ktime_get_ns();
+	abandon_below(thread, stack, now);
+	if (thread->depth && frame_at(thread, thread->depth - 1)->call.stack == stack) {
+		if (is_jump(task, regs))
+			return 0;
+		abandon_call(thread, now);
+	}
+	COUNT(made);
+	if (!thread->named)
+		name_process(thread, task);
+	if (thread->depth >= DEEPEST_CALL) {
+		thread->too_deep++;
+		COUNT(lost);
+		return 0;
+	}
+	begin_call(thread, plan, regs, cookie, now);
+	return 0;
+}
+
+static __always_inline bool holds(const volatile struct gt_condition *condition,
+				  const struct gt_event_call *call, __u64 result)
+{
+	__u64 value = condition->field == GT_CONDITION_DURATION ? call->duration
+		      : condition->field == GT_CONDITION_RESULT ? result
+								: call->depth;
+
+	switch (condition->operator) {
+	case GT_LESS:
+		return value < condition->value;
+	case GT_LESS_OR_EQUAL:
+		return value <= condition->value;
+	case GT_EQUAL:
+		return value == condition->value;
+	case GT_NOT_EQUAL:
+		return value != condition->value;
+	case GT_GREATER_OR_EQUAL:
+		return value >= condition->value;
+	default:
+		return value > condition->value;
+	}
+}
+
+static __always_inline bool is_wanted(const struct gt_event_call *call, const struct gt_plan *plan)
+{
+	__u64 result = plan->error_result ? (__u32)call->result : call->result;
+
+	if (settings.failed_only && !(plan->error_result && result))
+		return false;
+	for (__u32 i = 0; i < GT_MAX_CONDITIONS; i++) {
+		if (i >= settings.condition_count)
+			break;
+		if (!holds(&settings.conditions[i], call, result))
+			return false;
+	}
+	return true;
+}
+
+SEC("uretprobe")
+int call_return(struct pt_regs *regs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 stack = STACK_POINTER(regs) - STACK_ARGUMENTS, now;
+	__u32 function = bpf_get_attach_cookie(regs);
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct gt_plan *plan = bpf_map_lookup_elem(&plans, &function);
+	struct frame *frame;
+
+	if (!thread || !plan || !thread->traced)
+		return 0;
+	if (thread->too_deep) {
+		thread->too_deep--;
+		return 0;
+	}
+	now = bpf_ktime_get_ns();
+	abandon_below(thread, stack, now);
+	frame = frame_at(thread, thread->depth - 1);
+	if (!thread->depth || frame->call.stack != stack) {
+		COUNT(orphans);
+		return 0;
+	}
+	if (frame->call.function != function)
+		return 0; /* the second of two functions of which the first jumped to it */
+	thread->depth--;
+	frame->call.head.kind = GT_EVENT_call;
+	frame->call.duration = now - frame->call.head.time;
+	frame->call.head.time = now;
+	frame->call.result = RESULT(regs);
+	if (!is_wanted(&frame->call, plan)) {
+		COUNT(filtered);
+		return 0;
+	}
+	if (!plan->error_result || !(__u32)frame->call.result)
+		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
+	if (put_call(frame))
+		COUNT(lost);
+	return 0;
+}
+
+static __always_inline void abandon_all(struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!thread)
+		return;
+	for (int i = 0; i < DEEPEST_CALL && thread->traced; i++)
+		abandon_call(thread, now);
+	thread->known = 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int thread_exit(__u64 *arguments)
+{
+	abandon_all(bpf_get_current_task_btf());
+	return 0;
+}
+
+/* The name may be another now, and with it whether the process is traced. */
+SEC("tp_btf/sched_process_exec")
+int process_exec(__u64 *arguments)
+{
+	abandon_all(bpf_get_current_task_btf());
+	return 0;
+}
+
+struct bpf_iter_meta {
+	__u64 padding;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
+
+/* At the end of the tracing: calls that are still running. */
+SEC("iter/task")
+int unfinished_calls(struct bpf_iter__task *iterator)
+{
+	if (iterator->task)
+		abandon_all(iterator->task);
+	return 0;
+}

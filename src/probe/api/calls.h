@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the BPF programs on API functions and their user-space half share. */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#include "api/plan.h"
+
+/* The attach cookie: the row of the function in the API tables, and the library it stands in. */
+#define GT_COOKIE(function, library) ((__u64)(library) << 32 | (function))
+
+#define GT_MAX_CONDITIONS 4
+
+enum gt_condition_field {
+	GT_CONDITION_DURATION, /* ns */
+	GT_CONDITION_RESULT,
+	GT_CONDITION_DEPTH,
+};
+
+enum gt_condition_operator {
+	GT_LESS,
+	GT_LESS_OR_EQUAL,
+	GT_EQUAL,
+	GT_NOT_EQUAL,
+	GT_GREATER_OR_EQUAL,
+	GT_GREATER,
+};
+
+struct gt_condition {
+	__u64 value;
+	__u8 field; /* enum gt_condition_field */
+	__u8 operator; /* enum gt_condition_operator */
+	__u8 reserved[6];
+};
+
+struct gt_call_settings {
+	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
+	__u32 condition_count;
+	__u8 failed_only; /* keep calls whose plan says error_result and that did not return 0 */
+	__u8 marks;	  /* write a record at entry, too */
+	__u8 reserved[2];
+};
+
+/* One per CPU; added to atomically, since uprobe programs can be preempted. */
+struct gt_call_counts {
+	__u64 made;
+	__u64 unfinished;
+	__u64 lost;
+	__u64 filtered;
+	__u64 orphans;
+	__u64 marks_lost;
+	__u64 others_lost;
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Conditions on calls, tested in the kernel: "duration>1ms && result!=0". */
+#pragma once
+
+#include "base/diag.h"
+#include "probe/api/calls.h"
+
+/*
+ * Reads up to GT_MAX_CONDITIONS comparisons joined by "&&". Fields: duration (with a unit; ns
+ * without one), result (a number), depth (of nested calls). Operators: < <= == = != >= >.
+ * -EINVAL with a diag of stage "when" that names the part that is wrong.
+ */
+int gt_conditions_parse(const char *text, struct gt_condition conditions[GT_MAX_CONDITIONS],
+			__u32 *ret_count, struct gt_diag *diag);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A source: something that can be switched on and then yields events. All of them stand in one
+ * list (src/probe/sources.c); the session opens those that were asked for, and knows no other
+ * thing of them than this.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "event/event.h"
+#include "probe/filter.h"
+
+struct gt_target;
+
+/* What a source works with. Owned by the session, valid until the source is closed. */
+struct gt_host {
+	int ring_fd;	  /* BPF_MAP_TYPE_RINGBUF: records go there */
+	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
+	struct gt_filter filter;
+	const struct gt_target *target;
+
+	const char *const *functions; /* globs of the calls to trace; none: those with meaning */
+	size_t function_count;
+	const char *condition; /* --when, or NULL */
+	bool failed_only;
+	bool marks;   /* write enter marks */
+	bool verbose; /* all layers */
+	enum gt_attach_way {
+		GT_ATTACH_AUTO,
+		GT_ATTACH_MULTI, /* one uprobe_multi link a library */
+		GT_ATTACH_PERF,	 /* one perf event a function */
+	} way;
+
+	/* Puts a record into the session's stream (from user space). */
+	void (*emit)(void *session, const struct gt_event *record);
+	/* Tells the user something while the session goes on; becomes a `note` event. */
+	void (*note)(void *session, const char *format, ...) gt_printf(2, 3);
+	void *session;
+};
+
+/* What a source counted: sums into the session's account. */
+struct gt_counts {
+	uint64_t made;
+	uint64_t unfinished;
+	uint64_t lost;
+	uint64_t filtered;
+	uint64_t orphans;
+	uint64_t marks_lost;
+	uint64_t others_lost;
+};
+
+struct gt_source {
+	const char *name;    /* as in -e */
+	const char *summary; /* one line */
+	const char *needs;   /* what it needs of kernel and privileges, one line */
+	/* Whether it can work here: 0, or -Exxx and why not, and what to do. */
+	int (*check)(struct gt_diag *diag);
+	/* Loads and attaches. 0 and a state that close takes. */
+	int (*open)(const struct gt_host *host, void **ret_state, struct gt_diag *diag);
+	/* Called some 20 times a second while the session runs; may be NULL. */
+	void (*poll)(void *state);
+	/* Takes the probes off; after it no record is written, and the counts are final. */
+	void (*detach)(void *state);
+	/* Adds what was counted up to now. May be called at any time. */
+	void (*count)(void *state, struct gt_counts *counts);
+	void (*close)(void *state);
+};
+
+/* All sources; *ret_count of them. The first one, "cuda", is the default of -e. */
+const struct gt_source *const *gt_sources(size_t *ret_count);
+/* NULL if there is none of that name. */
+const struct gt_source *gt_source_find(const char *name);

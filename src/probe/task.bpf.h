@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Who a thread is and whether it is traced: for every BPF program that yields events. */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "event/event.h"
+#include "probe/filter.h"
+
+#define DEEPEST_PID_NAMESPACE 32 /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
+
+const volatile struct gt_filter filter;
+/* Bytes in the ring at which the reader is woken; below, it comes by itself. */
+const volatile __u64 wakeup_bytes;
+
+/* Shared by all sources: the session makes them and gives them in. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} processes SEC(".maps");
+
+/* A task's id in gputap's own pid namespace; 0 if it is not visible there. */
+static __noinline __u32 id_in_our_namespace(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+
+	for (__u32 i = 0; i <= DEEPEST_PID_NAMESPACE; i++) {
+		struct upid upid;
+
+		if (i > level)
+			break;
+		if (bpf_probe_read_kernel(&upid, sizeof(upid),
+					  (void *)pid + bpf_core_field_offset(pid->numbers) +
+						  i * sizeof(upid)))
+			break;
+		if (BPF_CORE_READ(upid.ns, ns.inum) == filter.pid_namespace)
+			return upid.nr;
+	}
+	return 0;
+}
+
+static __always_inline bool name_passes(struct task_struct *leader)
+{
+	char name[GT_NAME_SIZE] = {};
+	__u32 length = filter.name_length;
+
+	bpf_core_read(name, sizeof(name), &leader->comm);
+	for (__u32 i = 0; i < GT_NAME_SIZE; i++) {
+		if (i >= length)
+			return filter.name_is_prefix || !name[i];
+		if (name[i] != filter.name[i])
+			return false;
+	}
+	return true;
+}
+
+static __always_inline bool executable_passes(struct task_struct *task)
+{
+	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
+
+	return BPF_CORE_READ(inode, i_ino) == filter.executable_inode &&
+	       BPF_CORE_READ(inode, i_sb, s_dev) == filter.executable_device;
+}
+
+/* Whether the current task is traced; `process` is its process id in our namespace. */
+static __noinline bool current_passes(struct task_struct *task, __u32 process)
+{
+	if (filter.by_process && !bpf_map_lookup_elem(&processes, &process))
+		return false;
+	if (filter.by_uid && (__u32)bpf_get_current_uid_gid() != filter.uid)
+		return false;
+	if (filter.cgroup &&
+	    bpf_get_current_ancestor_cgroup_id(filter.cgroup_level) != filter.cgroup)
+		return false;
+	if (filter.name_length && !name_passes(BPF_CORE_READ(task, group_leader)))
+		return false;
+	if (filter.executable_inode && !executable_passes(task))
+		return false;
+	return true;
+}
+
+/*
+ * Puts a record of `size` bytes into the ring; 0, or negative if there is no room. The reader
+ * is woken when the ring fills past wakeup_bytes; it also looks by itself.
+ */
+static __always_inline long put_record(void *record, __u64 size)
+{
+	__u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	__u64 wake = waiting >= wakeup_bytes && waiting < wakeup_bytes + 4096;
+
+	return bpf_ringbuf_output(&events, record, size,
+				  wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+/* Tells who the process of `task` is. 0, or negative if there was no room. */
+static __noinline long put_process(struct task_struct *task, __u32 process, __u32 thread)
+{
+	__u64 room[(sizeof(struct gt_event_process) + GT_NAME_SIZE) / sizeof(__u64)] = {};
+	struct gt_event_process *event = (void *)room;
+
+	event->head.time = bpf_ktime_get_ns();
+	event->head.process = process;
+	event->head.thread = thread;
+	event->head.kind = GT_EVENT_process;
+	event->head.size = sizeof(room);
+	event->head.device = GT_DEVICE_UNKNOWN;
+	event->parent = id_in_our_namespace(BPF_CORE_READ(task, group_leader, real_parent));
+	event->uid = bpf_get_current_uid_gid();
+	bpf_probe_read_kernel_str(event->name, GT_NAME_SIZE,
+				  &BPF_CORE_READ(task, group_leader)->comm);
+	return put_record(room, sizeof(room));
+}
