@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what it sets, the tests use
 #
 # What the tests of the command line share; each file begins with `load helper`.
 #
