@@ -77,6 +77,7 @@ enum gt_ptx_initializer_kind {
 	GT_PTX_INITIALIZER_FLOAT64, /* bits: an IEEE double (0d… or decimal) */
 	GT_PTX_INITIALIZER_ADDRESS, /* address: of a variable or a function */
 	GT_PTX_INITIALIZER_LIST,    /* items: { … } */
+	GT_PTX_INITIALIZER_FIELD,   /* field: of a .samplerref, .texref, .surfref, in a LIST */
 };
 
 /* The address of a symbol plus an offset, as an initial value. */
@@ -88,12 +89,20 @@ struct gt_ptx_address {
 	uint64_t mask;  /* 0xff00(symbol): these bits, shifted down to bit 0; 0 where not given */
 };
 
+/* addr_mode_0 = clamp_to_border, width = 8 */
+struct gt_ptx_field {
+	const char *name;
+	const char *word; /* NULL: a number */
+	uint64_t number;
+};
+
 struct gt_ptx_initializer {
 	uint8_t kind;    /* enum gt_ptx_initializer_kind */
 	uint32_t offset; /* bytes from the start of the text */
 	union {
 		uint64_t bits;
 		const struct gt_ptx_address *address;
+		const struct gt_ptx_field *field;
 		struct {
 			const struct gt_ptx_initializer *items;
 			uint32_t count;
@@ -155,8 +164,8 @@ uint32_t gt_ptx_variable_alignment(const struct gt_ptx_variable *variable);
 
 /*
  * Calls visit for each initial value in the order of memory, with its place in bytes from the
- * variable's start; never for a LIST. Bytes in between are 0. A visit that returns non-zero
- * ends the walk, and its value is returned; else 0.
+ * variable's start; never for a LIST or FIELD. Bytes in between are 0. A visit that returns
+ * non-zero ends the walk, and its value is returned; else 0.
  */
 int gt_ptx_variable_walk(const struct gt_ptx_variable *variable,
 			 int (*visit)(void *context, uint64_t place, enum gt_ptx_type type,
@@ -166,9 +175,9 @@ int gt_ptx_variable_walk(const struct gt_ptx_variable *variable,
 /* ---- operands -------------------------------------------------------------------------- */
 
 enum gt_ptx_operand_kind {
-	GT_PTX_OPERAND_REGISTER, /* variable, index, selector, negated */
-	GT_PTX_OPERAND_SPECIAL,  /* special, selector (%tid.x), index (%envreg7) */
-	GT_PTX_OPERAND_INTEGER, /* integer, is_unsigned; WARP_SZ is special of its own: see below */
+	GT_PTX_OPERAND_REGISTER,  /* variable, index, selector, negated */
+	GT_PTX_OPERAND_SPECIAL,   /* special, selector (%tid.x), index (%envreg7) */
+	GT_PTX_OPERAND_INTEGER,   /* integer, is_unsigned */
 	GT_PTX_OPERAND_WARP_SIZE, /* WARP_SZ */
 	GT_PTX_OPERAND_FLOAT32,   /* integer: the 32 bits of 0f… */
 	GT_PTX_OPERAND_FLOAT64,   /* integer: the 64 bits of 0d… or of a decimal number */
@@ -180,7 +189,6 @@ enum gt_ptx_operand_kind {
 				 */
 	GT_PTX_OPERAND_VECTOR,  /* { … }: items */
 	GT_PTX_OPERAND_PAIR,    /* p|q: two items, REGISTER or SINK */
-	GT_PTX_OPERAND_GROUP,   /* ( … ): items */
 	GT_PTX_OPERAND_KIND_COUNT,
 };
 
@@ -380,6 +388,8 @@ struct gt_ptx_function {
 	struct gt_ptx_position name_position;
 	bool is_entry;     /* .entry: a kernel */
 	bool is_prototype; /* .callprototype: a type, no function */
+	bool is_unified;   /* .attribute(.unified(a, b)) */
+	uint64_t unified[2];
 	enum gt_ptx_linkage linkage;
 	struct gt_ptx_variable *returns; /* list by next; space PARAM or REG */
 	uint32_t return_count;

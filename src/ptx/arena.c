@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "ptx/arena.h"
+
+#include <stdlib.h>
+
+#include "base/clean.h"
+
+enum {
+	ALIGNMENT = 16,
+	SMALLEST_CHUNK = 16 << 10,
+	BIGGEST_CHUNK = 1 << 20,
+};
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	_Alignas(ALIGNMENT) char memory[];
+};
+
+/* Room for `size` bytes: chunks grow with what is in use, so that small texts stay cheap. */
+static int add_chunk(struct arena *arena, size_t size)
+{
+	size_t room = arena->used;
+	struct arena_chunk *chunk;
+
+	if (room < SMALLEST_CHUNK)
+		room = SMALLEST_CHUNK;
+	if (room > BIGGEST_CHUNK)
+		room = BIGGEST_CHUNK;
+	if (room < size)
+		room = size;
+	if (room > arena->limit - arena->used) {
+		room = size;
+		if (room > arena->limit - arena->used) {
+			arena->is_over_limit = true;
+			return -1;
+		}
+	}
+	chunk = calloc(1, sizeof(*chunk) + room);
+	if (!chunk)
+		return -1;
+	chunk->next = arena->chunks;
+	arena->chunks = chunk;
+	arena->free = chunk->memory;
+	arena->end = chunk->memory + room;
+	arena->used += room;
+	return 0;
+}
+
+void *arena_take(struct arena *arena, size_t size)
+{
+	char *taken;
+
+	if (size > arena->limit) {
+		arena->is_over_limit = true;
+		return NULL;
+	}
+	size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (size > (size_t)(arena->end - arena->free) && add_chunk(arena, size))
+		return NULL;
+	taken = arena->free;
+	arena->free += size;
+	return taken;
+}
+
+void arena_free(struct arena *arena)
+{
+	struct arena_chunk *next;
+
+	for (struct arena_chunk *chunk = arena->chunks; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
+	*arena = (struct arena){.limit = arena->limit};
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* PTX text as tokens (PTX ISA 9.0, chapter 4). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "ptx/ptx.h"
+
+enum token_kind {
+	TOKEN_END,
+	TOKEN_BAD,         /* the message is in the lexer's diag, the error in the lexer */
+	TOKEN_IDENTIFIER,  /* foo %r1 $L__BB0_1 _ */
+	TOKEN_WORD,        /* with its dot: .global .L2::128B; in an operand ".5" may be meant */
+	TOKEN_INTEGER,     /* bits, is_unsigned */
+	TOKEN_FLOAT32,     /* bits */
+	TOKEN_FLOAT64,     /* bits */
+	TOKEN_STRING,      /* text without its quotes */
+	TOKEN_PUNCTUATION, /* symbol */
+};
+
+/* Punctuation of two characters, beside the characters themselves. */
+enum {
+	SYMBOL_SHIFT_LEFT = 256,
+	SYMBOL_SHIFT_RIGHT,
+	SYMBOL_LESS_EQUAL,
+	SYMBOL_GREATER_EQUAL,
+	SYMBOL_EQUAL,
+	SYMBOL_NOT_EQUAL,
+	SYMBOL_AND,
+	SYMBOL_OR,
+};
+
+struct token {
+	enum token_kind kind;
+	int symbol;
+	bool is_unsigned;
+	struct gt_ptx_position position; /* as written, quotes included */
+	const char *text;                /* in the text */
+	uint32_t length;
+	uint64_t bits;
+};
+
+struct lexer {
+	const char *text; /* NUL-terminated */
+	uint32_t length;
+	uint32_t offset;
+	uint32_t line;
+	uint32_t line_start; /* offset */
+	struct gt_diag *diag;
+	int error; /* of the first TOKEN_BAD; stays */
+};
+
+/* Reads the next token. After a TOKEN_BAD come only such. */
+void lexer_next(struct lexer *lexer, struct token *ret_token);
+
+/* Reads a TOKEN_WORD again as the number that it is (".5"); false if it is none. */
+bool lexer_reread_number(struct lexer *lexer, struct token *token);
