@@ -49,6 +49,11 @@ int gt_elf_open(const char *path, struct gt_elf **ret_elf, struct gt_diag *diag)
 /* The same for bytes that must stay as they are until gt_elf_free. */
 int gt_elf_open_memory(const void *data, size_t size, struct gt_elf **ret_elf,
 		       struct gt_diag *diag);
+/*
+ * Closes the file, for those who open many: what was read stays, and symbols stay if they were
+ * asked for before (after it, gt_elf_symbols fails with -EBADF).
+ */
+void gt_elf_close(struct gt_elf *elf);
 void gt_elf_free(struct gt_elf *elf);
 GT_DEFINE_AUTO(elf, struct gt_elf, gt_elf_free)
 

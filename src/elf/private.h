@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the parts of the ELF reader share; nothing else includes it. */
+#pragma once
+
+#include <elf.h>
+
+#include "elf/elf.h"
+
+/* Symbols, once they were asked for. */
+struct gt_elf_symbol_table {
+	bool loaded;
+	int error; /* of loading, with its message */
+	struct gt_diag diag;
+	char *names[2]; /* the string tables that the names point into */
+	struct gt_elf_symbol *symbols;
+	size_t count;
+	const struct gt_elf_symbol **by_name; /* by hash of the name, name, rank */
+	uint32_t *hashes;                     /* hashes[i] is that of by_name[i] */
+	const struct gt_elf_symbol **by_address;
+	uint64_t *reach; /* reach[i]: the farthest end of by_address[0 … i] */
+};
+
+struct gt_elf {
+	struct gt_elf_info info;
+	char *path;
+	int fd;                /* -1: from memory, or no longer needed */
+	const uint8_t *memory; /* NULL: from fd */
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	size_t segment_count;
+	Elf64_Shdr *sections;
+	size_t section_count;
+	/* From the dynamic section: addresses, 0 if absent. */
+	uint64_t dynamic_symbols, dynamic_strings, dynamic_strings_size, hash, gnu_hash;
+	char **needed;
+	size_t needed_count;
+	uint8_t build_id[64];
+	struct gt_elf_symbol_table table;
+};
+
+/* Reads exactly that part of the file. -EBADMSG if it is not all there. */
+int gt_elf_read(const struct gt_elf *elf, uint64_t offset, void *data, size_t size);
+/*
+ * Reads a table that a header names, checking that the file holds it: "truncated ELF: its
+ * <what> end at byte …". One byte more than size is allocated, and is 0. limit: -EFBIG past it.
+ */
+int gt_elf_read_table(const struct gt_elf *elf, uint64_t offset, uint64_t size, uint64_t limit,
+		      const char *what, void **ret_data, struct gt_diag *diag);
+/* The string of at most limit bytes that stands at an offset; the caller frees it. */
+int gt_elf_read_string(const struct gt_elf *elf, uint64_t offset, size_t limit, char **ret_string);
+
+/* Reads interpreter, dynamic section and notes into elf->info. */
+int gt_elf_read_dynamic(struct gt_elf *elf, struct gt_diag *diag);
+int gt_elf_read_notes(struct gt_elf *elf, struct gt_diag *diag);
+void gt_elf_symbols_free(struct gt_elf_symbol_table *table);
+/* How many symbols the hash tables of the dynamic section speak of; 0 if there are none. */
+uint64_t gt_elf_hashed_symbols(const struct gt_elf *elf);
