@@ -4,7 +4,8 @@
  * functions stands in them; probes, views and analyses read them and know no function by name.
  *
  * The tables are made by tools/gen-api from the toolkit's public headers and kept in the tree
- * (src/api/cudart.def, src/api/cuda.def, src/api/enums.def, src/api/structs.def).
+ * (src/api/cudart.def, src/api/cuda.def, src/api/types.def, src/api/enums.def,
+ * src/api/structs.def); tools/api-check compares them with a toolkit.
  */
 #pragma once
 
@@ -34,6 +35,7 @@ enum gt_api_meaning {
 	GT_MEANS_DEVICE,
 	GT_MEANS_CONTEXT,
 	GT_MEANS_MODULE, /* modules, libraries, kernels, linking */
+	GT_MEANS_MEMORY, /* mapping, pinning, pools, advice, sharing: no allocation by itself */
 	GT_MEANS_COUNT,
 };
 /* "alloc", "free", …; as used in lists and JSON. */
@@ -41,9 +43,11 @@ const char *gt_api_meaning_name(enum gt_api_meaning meaning);
 
 /* What an argument is for. */
 enum gt_api_role {
-	GT_ROLE_IN,   /* a plain input */
-	GT_ROLE_OUT,  /* a pointer to where the call leaves a result */
-	GT_ROLE_SIZE, /* bytes */
+	GT_ROLE_IN,      /* a plain input */
+	GT_ROLE_OUT,     /* a pointer to where the call leaves a result */
+	GT_ROLE_SIZE,    /* bytes of what is allocated, copied or set … */
+	GT_ROLE_COUNT,   /* … times this: rows of a pitched copy, elements of a fill */
+	GT_ROLE_PATTERN, /* the value of a fill: one element is as wide as its type */
 	GT_ROLE_DEVICE_POINTER,
 	GT_ROLE_HOST_POINTER,
 	GT_ROLE_POINTER, /* to either, or unknown */
@@ -53,13 +57,14 @@ enum gt_api_role {
 	GT_ROLE_STRUCT,    /* a pointer to a structure that the call reads */
 };
 
-/* How the words of an argument are read. Rows of src/api/types.def or generated. */
+/* How the words of an argument are read: a row of types.def, enums.def or structs.def. */
 struct gt_api_type; /* opaque outside src/api: name, size in bytes, kind, enum or fields */
 
 struct gt_api_argument {
 	const char *name; /* as in the header: "devPtr" */
 	const struct gt_api_type *type;
 	enum gt_api_role role;
+	const char *label; /* its name in the live view: "size", "ptr"; NULL: not shown there */
 };
 
 struct gt_api_function {
