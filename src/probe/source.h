@@ -18,9 +18,10 @@ struct gt_target;
 
 /* What a source works with. Owned by the session, valid until the source is closed. */
 struct gt_host {
-	int ring_fd;	  /* BPF_MAP_TYPE_RINGBUF: records go there */
+	int ring_fd;      /* BPF_MAP_TYPE_RINGBUF: records go there */
 	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
 	struct gt_filter filter;
+	uint64_t wakeup_bytes; /* bytes in the ring at which BPF programs wake the reader */
 	const struct gt_target *target;
 
 	const char *const *functions; /* globs of the calls to trace; none: those with meaning */
@@ -32,7 +33,7 @@ struct gt_host {
 	enum gt_attach_way {
 		GT_ATTACH_AUTO,
 		GT_ATTACH_MULTI, /* one uprobe_multi link a library */
-		GT_ATTACH_PERF,	 /* one perf event a function */
+		GT_ATTACH_PERF,  /* one perf event a function */
 	} way;
 
 	/* Puts a record into the session's stream (from user space). */
@@ -51,6 +52,8 @@ struct gt_counts {
 	uint64_t orphans;
 	uint64_t marks_lost;
 	uint64_t others_lost;
+	uint64_t
+		untraced; /* processes that should have been traced, but found no room in the map */
 };
 
 struct gt_source {
@@ -61,7 +64,9 @@ struct gt_source {
 	int (*check)(struct gt_diag *diag);
 	/* Loads and attaches. 0 and a state that close takes. */
 	int (*open)(const struct gt_host *host, void **ret_state, struct gt_diag *diag);
-	/* Called some 20 times a second while the session runs; may be NULL. */
+	/* A descriptor that epoll can wait on for poll to have work; may be NULL. */
+	int (*wait_on)(void *state);
+	/* Called when that is readable, and some 20 times a second; may be NULL. */
 	void (*poll)(void *state);
 	/* Takes the probes off; after it no record is written, and the counts are final. */
 	void (*detach)(void *state);
@@ -74,3 +79,6 @@ struct gt_source {
 const struct gt_source *const *gt_sources(size_t *ret_count);
 /* NULL if there is none of that name. */
 const struct gt_source *gt_source_find(const char *name);
+
+extern const struct gt_source gt_source_cuda;
+extern const struct gt_source gt_source_process;

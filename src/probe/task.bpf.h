@@ -76,7 +76,8 @@ static __always_inline bool executable_passes(struct task_struct *task)
 }
 
 /* Whether the current task is traced; `process` is its process id in our namespace. */
-static __noinline bool current_passes(struct task_struct *task, __u32 process)
+__attribute__((unused)) static __noinline bool current_passes(struct task_struct *task,
+							      __u32 process)
 {
 	if (filter.by_process && !bpf_map_lookup_elem(&processes, &process))
 		return false;

@@ -78,9 +78,8 @@ int gt_attach_check_multi(void)
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = TRACE_UPROBE_MULTI);
 	uint64_t offset = 0;
 	int error;
-	gt_autoclose int program =
-		bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "Dual BSD/GPL", instructions,
-			      gt_countof(instructions), &options);
+	gt_autoclose int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "Dual BSD/GPL",
+						 instructions, gt_countof(instructions), &options);
 
 	if (program < 0)
 		return program;

@@ -32,7 +32,7 @@ struct frame {
 struct thread {
 	__u32 process;
 	__u32 thread;
-	__u32 depth;	/* frames in use */
+	__u32 depth;    /* frames in use */
 	__u32 too_deep; /* calls inside the deepest frame, counted as lost */
 	__u16 sequence;
 	__u8 known; /* the fields above and `traced` are filled in */
@@ -172,8 +172,7 @@ static __noinline void abandon_call(struct thread *thread, __u64 now)
 static __always_inline void abandon_below(struct thread *thread, __u64 stack, __u64 now)
 {
 	for (int i = 0; i < DEEPEST_CALL; i++) {
-		if (!thread->depth ||
-		    frame_at(thread, thread->depth - 1)->call.stack >= stack)
+		if (!thread->depth || frame_at(thread, thread->depth - 1)->call.stack >= stack)
 			break;
 		abandon_call(thread, now);
 	}
@@ -231,9 +230,8 @@ static __always_inline void copy_arguments(struct frame *frame, const struct gt_
 		registers = ARGUMENT_REGISTERS;
 	on_stack &= GT_PLAN_MAX_SLOTS - 1;
 	barrier_var(on_stack);
-	if (on_stack &&
-	    bpf_probe_read_user(&words[registers], on_stack * sizeof(__u64),
-				(void *)(stack + STACK_ARGUMENTS)))
+	if (on_stack && bpf_probe_read_user(&words[registers], on_stack * sizeof(__u64),
+					    (void *)(stack + STACK_ARGUMENTS)))
 		on_stack = 0;
 	frame->call.slots = registers + on_stack;
 	frame->words = registers + on_stack;
@@ -295,6 +293,8 @@ int call_entry(struct pt_regs *regs)
 			return 0;
 		abandon_call(thread, now);
 	}
+	if (thread->depth && (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
+		return 0;
 	COUNT(made);
 	if (!thread->named)
 		name_process(thread, task);
@@ -350,7 +350,8 @@ int call_return(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 stack = STACK_POINTER(regs) - STACK_ARGUMENTS, now;
-	__u32 function = bpf_get_attach_cookie(regs);
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u32 function = cookie;
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct gt_plan *plan = bpf_map_lookup_elem(&plans, &function);
 	struct frame *frame;
@@ -365,7 +366,8 @@ int call_return(struct pt_regs *regs)
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->call.stack != stack) {
-		COUNT(orphans);
+		if (!thread->depth || !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
+			COUNT(orphans);
 		return 0;
 	}
 	if (frame->call.function != function)

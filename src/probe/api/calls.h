@@ -8,8 +8,11 @@
 
 #include "api/plan.h"
 
-/* The attach cookie: the row of the function in the API tables, and the library it stands in. */
-#define GT_COOKIE(function, library) ((__u64)(library) << 32 | (function))
+/* The attach cookie: the row of the function in the API tables, the number of its file, flags. */
+#define GT_COOKIE(function, library, flags)                                                        \
+	((__u64)(flags) << 48 | (__u64)(library) << 32 | (function))
+/* Left out when a function of a higher layer calls it: the runtime's own calls of the driver. */
+#define GT_COOKIE_ONLY_OUTERMOST 1
 
 #define GT_MAX_CONDITIONS 4
 
@@ -30,7 +33,7 @@ enum gt_condition_operator {
 
 struct gt_condition {
 	__u64 value;
-	__u8 field; /* enum gt_condition_field */
+	__u8 field;    /* enum gt_condition_field */
 	__u8 operator; /* enum gt_condition_operator */
 	__u8 reserved[6];
 };
@@ -39,7 +42,7 @@ struct gt_call_settings {
 	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
 	__u32 condition_count;
 	__u8 failed_only; /* keep calls whose plan says error_result and that did not return 0 */
-	__u8 marks;	  /* write a record at entry, too */
+	__u8 marks;       /* write a record at entry, too */
 	__u8 reserved[2];
 };
 

@@ -12,8 +12,9 @@ static const struct {
 	enum gt_condition_operator operator;
 } operators[] = {
 	/* Longer ones first: "<=" begins as "<" does. */
-	{"<=", GT_LESS_OR_EQUAL}, {">=", GT_GREATER_OR_EQUAL}, {"==", GT_EQUAL},
-	{"!=", GT_NOT_EQUAL},	  {"<", GT_LESS},	       {">", GT_GREATER},
+	{"<=", GT_LESS_OR_EQUAL}, {">=", GT_GREATER_OR_EQUAL},
+	{"==", GT_EQUAL},         {"!=", GT_NOT_EQUAL},
+	{"<", GT_LESS},           {">", GT_GREATER},
 	{"=", GT_EQUAL},
 };
 
@@ -83,11 +84,9 @@ static int parse_one(char *text, struct gt_condition *ret, struct gt_diag *diag)
 			return gt_diag(diag, -EINVAL, "when", NULL,
 				       "'%s' is no value for %s: write one such as '%s'", value,
 				       name, i == GT_CONDITION_DURATION ? "1ms" : "2");
-		*ret = (struct gt_condition){
-			.value = number,
-			.field = fields[i].field,
-			.operator= operators[row].operator,
-		};
+		*ret = (struct gt_condition){.value = number,
+					     .field = fields[i].field,
+					     .operator= operators[row].operator, };
 		return 0;
 	}
 	return gt_diag(diag, -EINVAL, "when", NULL,

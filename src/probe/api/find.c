@@ -38,7 +38,7 @@ void gt_places_free(struct gt_places *places)
 bool gt_places_have_runtime(const struct gt_places *places)
 {
 	gt_vec_each (place, &places->found)
-		if (place->runtime)
+		if (gt_place_is_runtime(place))
 			return true;
 	return false;
 }
@@ -75,14 +75,14 @@ static void refuse(struct gt_places *places, const char *path, const char *reaso
 	gt_strbuf_printf(&places->refusals, "%s: %s\n", path, reason);
 }
 
-static int add(struct gt_places *places, const char *path, const struct stat *status, bool runtime,
-	       bool in_program)
+static int add(struct gt_places *places, const char *path, const struct stat *status,
+	       const char *library, bool in_program)
 {
 	struct gt_place place = {
 		.path = strdup(path),
 		.device = status->st_dev,
 		.inode = status->st_ino,
-		.runtime = runtime,
+		.library = library,
 		.in_program = in_program,
 	};
 
@@ -108,9 +108,9 @@ int gt_places_look(struct gt_places *places, const char *path, bool inside, stru
 	if (error)
 		return error;
 	if (library && !strcmp(library, "cuda") && has_function(elf, "cuInit"))
-		return add(places, path, &status, false, false);
+		return add(places, path, &status, "cuda", false);
 	if (has_runtime_inside(elf))
-		return add(places, path, &status, true, !library);
+		return add(places, path, &status, "cudart", !library);
 	if (library)
 		refuse(places, path, "has the name of a CUDA library, but none of its functions");
 	else if (gt_elf_info(elf)->stripped)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/diag.h"
 #include "base/strbuf.h"
@@ -17,12 +18,17 @@
 
 /* A file with functions of an API. */
 struct gt_place {
-	char *path;	 /* by which gputap reaches it */
+	char *path;      /* by which gputap reaches it */
 	uint64_t device; /* identity */
 	uint64_t inode;
-	bool runtime; /* has the runtime API; else the driver API only */
-	bool in_program; /* linked in statically */
+	const char *library; /* whose functions: "cudart" (the runtime API) or "cuda" */
+	bool in_program;     /* linked in statically */
 };
+
+static inline bool gt_place_is_runtime(const struct gt_place *place)
+{
+	return !strcmp(place->library, "cudart");
+}
 
 struct gt_places {
 	GT_VEC(struct gt_place) found;

@@ -8,6 +8,6 @@
 
 /* One per CPU. */
 struct gt_process_counts {
-	__u64 lost;	/* process and exit events that found no room */
+	__u64 lost;     /* process and exit events that found no room */
 	__u64 untraced; /* children that could not be added to the map: it was full */
 };

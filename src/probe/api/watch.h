@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sees files being mapped for execution, by any process on any CPU: the side-band records
+ * (PERF_RECORD_MMAP2) of a perf event that counts nothing. No tracefs is needed.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/clean.h"
+#include "base/diag.h"
+
+struct gt_watch;
+
+struct gt_new_mapping {
+	uint64_t time; /* CLOCK_MONOTONIC, ns */
+	pid_t pid;     /* as seen in our pid namespace; 0: not visible there */
+	uint64_t device, inode;
+	const char *path; /* as the process sees it; valid during the callback */
+};
+
+/* -EACCES, -EPERM: needs CAP_PERFMON (or root). */
+int gt_watch_open(struct gt_watch **ret_watch, struct gt_diag *diag);
+void gt_watch_close(struct gt_watch *watch);
+GT_DEFINE_AUTO(watch, struct gt_watch, gt_watch_close)
+
+/* Calls back for what was mapped since the last time. */
+void gt_watch_poll(struct gt_watch *watch,
+		   void (*mapped)(void *context, const struct gt_new_mapping *mapping),
+		   void *context);
+
+/* Records that the kernel had to drop, up to now. */
+uint64_t gt_watch_lost(const struct gt_watch *watch);
+
+/* A file descriptor that epoll can wait on: readable when something was mapped. */
+int gt_watch_fd(const struct gt_watch *watch);

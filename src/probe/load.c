@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "probe/load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+
+#include "probe/source.h"
+
+static int print_nothing(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return 0;
+}
+
+static int print_all(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, arguments);
+}
+
+void gt_load_set_verbose(int verbose)
+{
+	libbpf_set_print(verbose ? print_all : print_nothing);
+}
+
+int gt_load_failed(int error, const char *what, struct gt_diag *diag)
+{
+	if (error == -EPERM || error == -EACCES)
+		return gt_diag(diag, error, what, NULL,
+			       "no privilege to load BPF programs: run as root (sudo), or give "
+			       "gputap CAP_BPF and CAP_PERFMON");
+	if (error == -ESRCH || error == -ENOENT)
+		return gt_diag(diag, error, what, NULL,
+			       "the kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel built "
+			       "with CONFIG_DEBUG_INFO_BTF is needed");
+	return gt_diag(diag, error, what, NULL,
+		       "the kernel refuses the BPF programs: %s ('gputap doctor' shows what works "
+		       "here)",
+		       strerror(-error));
+}
+
+int gt_load_check(struct gt_diag *diag)
+{
+	struct bpf_insn instructions[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int program;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		return gt_load_failed(-ENOENT, "bpf", diag);
+	program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "Dual BSD/GPL", instructions, 2, NULL);
+	if (program < 0)
+		return gt_load_failed(program, "bpf", diag);
+	close(program);
+	return 0;
+}
+
+int gt_load_shared_maps(struct bpf_map *events, struct bpf_map *processes,
+			const struct gt_host *host, struct gt_diag *diag)
+{
+	int error = bpf_map__reuse_fd(events, host->ring_fd);
+
+	if (!error)
+		error = bpf_map__reuse_fd(processes, host->processes_fd);
+	return error ? gt_diag(diag, error, "bpf", NULL, "the session's maps cannot be shared: %s",
+			       strerror(-error))
+		     : 0;
+}
+
+int gt_load_sum_counters(int map_fd, void *sums, size_t count)
+{
+	int cpus = libbpf_num_possible_cpus();
+	gt_autofree uint64_t *values = NULL;
+	uint64_t *sum = sums;
+	uint32_t zero = 0;
+	int error;
+
+	if (cpus < 0)
+		return cpus;
+	values = calloc(cpus, count * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	error = bpf_map_lookup_elem(map_fd, &zero, values);
+	if (error)
+		return error;
+	for (size_t i = 0; i < cpus * count; i++)
+		sum[i % count] += values[i];
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <string.h>
+
+#include "probe/source.h"
+
+static const struct gt_source *const sources[] = {
+	&gt_source_cuda,
+	&gt_source_process,
+};
+
+const struct gt_source *const *gt_sources(size_t *ret_count)
+{
+	*ret_count = gt_countof(sources);
+	return sources;
+}
+
+const struct gt_source *gt_source_find(const char *name)
+{
+	for (size_t i = 0; i < gt_countof(sources); i++)
+		if (!strcmp(sources[i]->name, name))
+			return sources[i];
+	return NULL;
+}
