@@ -31,7 +31,7 @@ int gt_vec_grow(void **items, size_t *capacity, size_t count, size_t item_size);
 	})
 
 #define gt_vec_each(item, vec)                                                                     \
-	for (__typeof__(&(vec)->items[0]) item = (vec)->items;                                     \
+	for (__typeof__((vec)->items + 0) item = (vec)->items;                                     \
 	     item && item < (vec)->items + (vec)->count; item++)
 
 #define gt_vec_free(vec)                                                                           \
