@@ -3,6 +3,9 @@
 #
 # TAP for the checks that are shell scripts: `check SENTENCE COMMAND…` for each, `plan` at the end.
 
+# The tree may belong to another user than the one who checks it: root in a container, say.
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+
 tap_number=0
 tap_failures=0
 
@@ -36,6 +39,14 @@ check_with() {
 plan() {
 	printf '1..%d\n' "$tap_number"
 	exit $((tap_failures > 0))
+}
+
+# For checks of tracked files.
+need_git() {
+	git rev-parse --git-dir >/dev/null 2>&1 || {
+		echo '1..0 # SKIP this is no git checkout, so no file is known to be tracked'
+		exit
+	}
 }
 
 # For a command that lists what is wrong: fails if it printed anything.
