@@ -52,9 +52,11 @@ enum gt_api_role {
 	GT_ROLE_HOST_POINTER,
 	GT_ROLE_POINTER, /* to either, or unknown */
 	GT_ROLE_STREAM,
-	GT_ROLE_DIRECTION, /* enum cudaMemcpyKind */
-	GT_ROLE_HANDLE,    /* any other handle */
-	GT_ROLE_STRUCT,    /* a pointer to a structure that the call reads */
+	GT_ROLE_DIRECTION,   /* enum cudaMemcpyKind */
+	GT_ROLE_SOURCE,      /* enum CUmemorytype of where a copy is from … */
+	GT_ROLE_DESTINATION, /* … and of where it goes */
+	GT_ROLE_HANDLE,      /* any other handle */
+	GT_ROLE_STRUCT,      /* a pointer to a structure that the call reads */
 };
 
 /* How the words of an argument are read: a row of types.def, enums.def or structs.def. */
@@ -93,22 +95,62 @@ const char *gt_api_library_of(const char *file_name);
 void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan);
 
 /*
- * "devPtr=0x7f…, size=4000 bytes": the arguments of an `enter` (entering) or of a `call`. The words
- * of an untrusted record; its size was checked by gt_event_check. Results that the call gave back
- * are shown on a call with result 0 only.
+ * Decoding. The words of a record are untrusted: what they lack is shown as unknown ("?", null),
+ * and nothing outside the record is read. gt_event_check must have accepted it. The record's
+ * machine is the one that gputap runs on. What a call gave back is shown only if it returned
+ * with success.
+ */
+
+/*
+ * "devPtr=0x7f…, size=4000 bytes": all arguments of an `enter` or of a `call`, with the names of
+ * the header; structures that were copied stand in braces.
  */
 void gt_api_format_arguments(struct gt_strbuf *buffer, const struct gt_api_function *function,
 			     const struct gt_event_call *call);
-/* The short text of the live view: what the seed's columns show ("size=4000 bytes", "kind=H2D"). */
+/*
+ * The short text of the live view. Entering: "size=4000 bytes kind=H2D",
+ * "func=0x… grid=4x1x1 block=256x1x1 shared=0 stream=0x0". Else the return:
+ * "returned=Success devPtr=0x7f…", "returned=MemoryAllocation", "returned" (of a function without
+ * result), "unfinished".
+ */
 void gt_api_format_details(struct gt_strbuf *buffer, const struct gt_api_function *function,
 			   const struct gt_event_call *call, bool entering);
-/* Writes an object of the arguments under `key`: names as in the header. */
+/*
+ * Writes an object of the arguments under `key`: names as in the header; pointers and handles as
+ * "0x…", other numbers as numbers, enumerators by name (directions of copies as "H2D"), flags as
+ * "A|B", structures as objects, dim3 as [x, y, z]. An argument through which the call gives
+ * something back is what it gave back, else null.
+ */
 void gt_api_json_arguments(struct gt_json *json, const char *key,
 			   const struct gt_api_function *function,
 			   const struct gt_event_call *call);
 /* Whether this result means failure (an error enum's value that is not 0 and no "not ready"). */
 bool gt_api_failed(const struct gt_api_function *function, uint64_t result);
-/* "cudaErrorMemoryAllocation"; in short form "MemoryAllocation", "Success". Unknown numbers: "error
- * 12345". */
+/*
+ * "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY"; in short "MemoryAllocation",
+ * "OUT_OF_MEMORY", and "Success" in both APIs. Unknown numbers: "error 12345". What is no error is
+ * a number or "0x…"; without a result: "void".
+ */
 void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function *function,
 			  uint64_t result, bool in_short);
+
+/* What analyses ask of any call. The same rules hold for untrusted records. */
+
+/*
+ * The bytes that a call asks to allocate, copy or set. False if it is no such call or the record
+ * does not tell (a copy of array elements, a list of copies).
+ */
+bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_call *call,
+		  uint64_t *ret_bytes);
+/*
+ * The direction of a copy, enum cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4: the pointers
+ * decide), -1 if this is none or nothing tells.
+ */
+int gt_api_direction(const struct gt_api_function *function, const struct gt_event_call *call);
+/*
+ * The bits of an argument that is a number, pointer or handle; of a GT_ROLE_OUT, what the call
+ * gave back. False if they are not in the record.
+ */
+bool gt_api_argument_number(const struct gt_api_function *function,
+			    const struct gt_event_call *call, unsigned argument,
+			    uint64_t *ret_number);

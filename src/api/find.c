@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <string.h>
+
+#include "api/tables.h"
+
+const char *gt_api_meaning_name(enum gt_api_meaning meaning)
+{
+	static const char *const names[GT_MEANS_COUNT] = {
+		[GT_MEANS_NOTHING] = "nothing", [GT_MEANS_ALLOC] = "alloc",
+		[GT_MEANS_FREE] = "free",       [GT_MEANS_COPY] = "copy",
+		[GT_MEANS_SET] = "set",         [GT_MEANS_LAUNCH] = "launch",
+		[GT_MEANS_STREAM] = "stream",   [GT_MEANS_EVENT] = "event",
+		[GT_MEANS_SYNC] = "sync",       [GT_MEANS_GRAPH] = "graph",
+		[GT_MEANS_DEVICE] = "device",   [GT_MEANS_CONTEXT] = "context",
+		[GT_MEANS_MODULE] = "module",   [GT_MEANS_MEMORY] = "memory",
+	};
+
+	return (unsigned)meaning < GT_MEANS_COUNT ? names[meaning] : "unknown";
+}
+
+unsigned gt_api_count(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < GT_API_TABLES; i++)
+		count += gt_api_tables[i].count;
+	return count;
+}
+
+const struct gt_api_function *gt_api_function(unsigned number)
+{
+	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+		if (number < gt_api_tables[i].count)
+			return &gt_api_tables[i].functions[number];
+		number -= gt_api_tables[i].count;
+	}
+	return NULL;
+}
+
+static size_t length_without_twin(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (length > 5 &&
+	    (!strcmp(name + length - 5, "_ptsz") || !strcmp(name + length - 5, "_ptds")))
+		length -= 5;
+	return length;
+}
+
+/* As strcmp does, with the first name cut to a length. */
+static int compare(const char *name, size_t length, const char *other)
+{
+	int order = strncmp(name, other, length);
+
+	return order ? order : -(other[length] != 0);
+}
+
+int gt_api_find(const char *exported_name)
+{
+	size_t length = length_without_twin(exported_name);
+	unsigned first = 0;
+
+	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+		unsigned low = 0, high = gt_api_tables[i].count;
+
+		while (low < high) {
+			unsigned middle = low + (high - low) / 2;
+			int order = compare(exported_name, length,
+					    gt_api_tables[i].functions[middle].name);
+
+			if (!order)
+				return (int)(first + middle);
+			if (order < 0)
+				high = middle;
+			else
+				low = middle + 1;
+		}
+		first += gt_api_tables[i].count;
+	}
+	return -ENOENT;
+}
+
+const char *gt_api_library_of(const char *file_name)
+{
+	const char *slash = strrchr(file_name, '/');
+	const char *name = slash ? slash + 1 : file_name;
+
+	if (strncmp(name, "lib", 3))
+		return NULL;
+	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+		size_t length = strlen(gt_api_tables[i].library);
+		const char *rest = name + 3 + length;
+
+		if (strncmp(name + 3, gt_api_tables[i].library, length))
+			continue;
+		/* Python wheels put a hash before the suffix: libcudart-d0da41ae.so.11.0 */
+		if (*rest == '-')
+			rest += strcspn(rest, ".");
+		if (!strncmp(rest, ".so", 3) && (!rest[3] || rest[3] == '.'))
+			return gt_api_tables[i].library;
+	}
+	return NULL;
+}

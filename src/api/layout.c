@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/layout.h"
+
+/* Structures beyond this many words are copied up to there: their first fields are what counts. */
+#define MAX_INPUT_WORDS 28
+/* Structures that a call fills in are copied if they have at most this many words. */
+#define MAX_OUTPUT_WORDS 16
+
+struct convention {
+	unsigned registers;
+	bool big_by_reference;   /* a structure over 16 bytes is passed as a pointer to it */
+	bool registers_end;      /* once a structure found no room, no later argument gets any */
+	bool result_in_argument; /* a big result takes the first argument register */
+};
+
+static const struct convention conventions[GT_MACHINES] = {
+	[GT_MACHINE_X86_64] = {.registers = 6, .result_in_argument = true},
+	[GT_MACHINE_AARCH64] = {.registers = 8, .big_by_reference = true, .registers_end = true},
+};
+
+struct state {
+	const struct convention *convention;
+	unsigned registers; /* taken so far */
+	unsigned last;      /* one past the highest one taken */
+	unsigned stack;     /* words taken so far */
+	unsigned copied;    /* words */
+};
+
+static unsigned words_of(unsigned bytes)
+{
+	return (bytes + 7) / 8;
+}
+
+/* Stack words get slots from GT_PLAN_MAX_SLOTS up: how many registers there are shows later. */
+static void place(struct state *state, const struct gt_api_type *type, struct gt_api_place *where)
+{
+	unsigned words = gt_api_is_struct(type) ? words_of(type->size) : 1;
+	bool big = gt_api_is_struct(type) && type->size > 16;
+
+	*where = (struct gt_api_place){GT_LAYOUT_NONE, 0, GT_LAYOUT_NONE, false};
+	if (type->kind == GT_KIND_FLOAT)
+		return;
+	if (big && state->convention->big_by_reference) {
+		where->reference = true;
+		words = 1;
+		big = false;
+	}
+	if (!big && state->registers + words <= state->convention->registers) {
+		where->slot = (int8_t)state->registers;
+		where->slots = (uint8_t)words;
+		state->registers += words;
+		state->last = state->registers;
+		return;
+	}
+	if (!big && state->convention->registers_end)
+		state->registers = state->convention->registers;
+	if (state->stack < GT_PLAN_MAX_STACK) {
+		unsigned room = GT_PLAN_MAX_STACK - state->stack;
+
+		where->slot = (int8_t)(GT_PLAN_MAX_SLOTS + state->stack);
+		where->slots = (uint8_t)(words < room ? words : room);
+	}
+	state->stack += words;
+}
+
+static void settle_stack(const struct state *state, struct gt_api_layout *layout, unsigned count)
+{
+	unsigned stack = state->stack < GT_PLAN_MAX_STACK ? state->stack : GT_PLAN_MAX_STACK;
+
+	if (state->last + stack > GT_PLAN_MAX_SLOTS)
+		stack = GT_PLAN_MAX_SLOTS - state->last;
+	layout->plan.registers = (__u8)state->last;
+	layout->plan.stack = (__u8)stack;
+	for (unsigned i = 0; i < count; i++) {
+		struct gt_api_place *where = &layout->places[i];
+		unsigned word = (unsigned)where->slot - GT_PLAN_MAX_SLOTS;
+
+		if (where->slot < GT_PLAN_MAX_SLOTS)
+			continue;
+		if (word >= stack) {
+			where->slot = GT_LAYOUT_NONE;
+			where->slots = 0;
+			continue;
+		}
+		where->slot = (int8_t)(state->last + word);
+		if (where->slots > stack - word)
+			where->slots = (uint8_t)(stack - word);
+	}
+}
+
+static void add_copy(struct state *state, struct gt_api_layout *layout, unsigned argument,
+		     enum gt_plan_when when, unsigned bytes, unsigned most)
+{
+	struct gt_plan *plan = &layout->plan;
+	struct gt_api_place *where = &layout->places[argument];
+	unsigned words = words_of(bytes), room = GT_PLAN_MAX_COPIED - state->copied;
+
+	if (where->slot == GT_LAYOUT_NONE || plan->copies == GT_PLAN_MAX_COPIES || !words || !room)
+		return;
+	if (most > room)
+		most = room;
+	if (words > most) {
+		if (when == GT_COPY_AT_SUCCESS)
+			return;
+		words = most;
+		bytes = most * 8;
+	}
+	where->copy = (int8_t)plan->copies;
+	plan->copy[plan->copies++] = (struct gt_plan_copy){
+		.slot = (__u8)where->slot,
+		.when = (__u8)when,
+		.bytes = (__u16)bytes,
+	};
+	state->copied += words;
+}
+
+static void plan_copies(const struct gt_api_function *function, struct state *state,
+			struct gt_api_layout *layout)
+{
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (layout->places[i].reference)
+			add_copy(state, layout, i, GT_COPY_AT_ENTRY,
+				 function->arguments[i].type->size, MAX_INPUT_WORDS);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (function->arguments[i].role == GT_ROLE_STRUCT)
+			add_copy(state, layout, i, GT_COPY_AT_ENTRY,
+				 function->arguments[i].type->target->size, MAX_INPUT_WORDS);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (function->arguments[i].role == GT_ROLE_OUT)
+			add_copy(state, layout, i, GT_COPY_AT_SUCCESS,
+				 function->arguments[i].type->target->size, MAX_OUTPUT_WORDS);
+}
+
+void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
+		    struct gt_api_layout *ret_layout)
+{
+	struct state state = {.convention = &conventions[machine]};
+	struct gt_api_layout layout = {0};
+
+	if (state.convention->result_in_argument && gt_api_is_struct(function->result) &&
+	    function->result->size > 16)
+		state.registers = state.last = 1;
+	for (unsigned i = 0; i < function->argument_count; i++)
+		place(&state, function->arguments[i].type, &layout.places[i]);
+	settle_stack(&state, &layout, function->argument_count);
+	layout.plan.error_result = function->result->kind == GT_KIND_ERRORS;
+	plan_copies(function, &state, &layout);
+	*ret_layout = layout;
+}
+
+void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan)
+{
+	struct gt_api_layout layout;
+
+	gt_api_lay_out(function, GT_MACHINE_HERE, &layout);
+	*ret_plan = layout.plan;
+}

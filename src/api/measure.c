@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the views and analyses ask of any call: a number, bytes, a direction. */
+#include "api/value.h"
+
+enum side {
+	SIDE_UNKNOWN,
+	SIDE_HOST,
+	SIDE_DEVICE,
+};
+
+static int direction_between(enum side from, enum side to)
+{
+	if (from == SIDE_UNKNOWN || to == SIDE_UNKNOWN)
+		return 4; /* cudaMemcpyDefault */
+	return (from == SIDE_DEVICE ? 2 : 0) + (to == SIDE_DEVICE ? 1 : 0);
+}
+
+/* enum CUmemorytype; what it calls unified may be anywhere. */
+static enum side side_of_type(uint64_t type)
+{
+	return type == 1 ? SIDE_HOST : type == 2 || type == 3 ? SIDE_DEVICE : SIDE_UNKNOWN;
+}
+
+static int direction_in_struct(const struct gt_api_value *structure)
+{
+	enum side from = SIDE_UNKNOWN, to = SIDE_UNKNOWN;
+	bool found = false;
+
+	for (unsigned i = 0; i < structure->type->count; i++) {
+		const struct gt_api_field *field = &structure->type->fields[i];
+		struct gt_api_value value = gt_api_field_value(structure, field, 0);
+		uint64_t number;
+
+		if (!gt_api_load(&value, &number))
+			continue;
+		if (field->role == GT_ROLE_DIRECTION)
+			return number <= 4 ? (int)number : -1;
+		if (field->role == GT_ROLE_SOURCE)
+			from = side_of_type(number);
+		else if (field->role == GT_ROLE_DESTINATION)
+			to = side_of_type(number);
+		else
+			continue;
+		found = true;
+	}
+	return found ? direction_between(from, to) : -1;
+}
+
+/* By what the two ends are: the destination is always the first pointer or array. */
+static int direction_of_roles(const struct gt_api_function *function)
+{
+	enum side sides[2];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < function->argument_count && count < 2; i++) {
+		switch (function->arguments[i].role) {
+		case GT_ROLE_HOST_POINTER:
+			sides[count++] = SIDE_HOST;
+			break;
+		case GT_ROLE_DEVICE_POINTER:
+		case GT_ROLE_HANDLE: /* an array, or a symbol */
+			sides[count++] = SIDE_DEVICE;
+			break;
+		case GT_ROLE_POINTER:
+			sides[count++] = SIDE_UNKNOWN;
+			break;
+		default:
+			break;
+		}
+	}
+	return count == 2 ? direction_between(sides[1], sides[0]) : -1;
+}
+
+int gt_api_record_direction(const struct gt_api_record *record)
+{
+	const struct gt_api_function *function = record->function;
+
+	if (function->meaning != GT_MEANS_COPY)
+		return -1;
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		struct gt_api_value value = gt_api_argument_value(record, i);
+		struct gt_api_value pointed = gt_api_pointed_value(record, i);
+		uint64_t number;
+
+		if (function->arguments[i].role == GT_ROLE_DIRECTION)
+			return gt_api_load(&value, &number) && number <= 4 ? (int)number : -1;
+		if (function->arguments[i].role == GT_ROLE_STRUCT)
+			return pointed.size ? direction_in_struct(&pointed) : -1;
+	}
+	return direction_of_roles(function);
+}
+
+int gt_api_direction(const struct gt_api_function *function, const struct gt_event_call *call)
+{
+	struct gt_api_record record;
+
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	return gt_api_record_direction(&record);
+}
+
+/* A product of sizes and counts; known once a size or the width of an element was found. */
+struct product {
+	uint64_t value;
+	bool known;
+	bool impossible;
+};
+
+static void multiply(struct product *product, uint64_t factor)
+{
+	if (__builtin_mul_overflow(product->value, factor, &product->value))
+		product->impossible = true;
+}
+
+static void measure_value(struct product *product, enum gt_api_role role,
+			  const struct gt_api_value *value)
+{
+	uint64_t number;
+
+	if (role != GT_ROLE_SIZE && role != GT_ROLE_COUNT && role != GT_ROLE_PATTERN)
+		return;
+	if (gt_api_is_struct(value->type)) {
+		for (unsigned i = 0; i < value->type->count; i++) {
+			struct gt_api_value field =
+				gt_api_field_value(value, &value->type->fields[i], 0);
+
+			measure_value(product, value->type->fields[i].role, &field);
+		}
+		return;
+	}
+	if (role == GT_ROLE_PATTERN)
+		multiply(product, value->type->size);
+	else if (gt_api_load(value, &number))
+		multiply(product, number);
+	else
+		product->impossible = true;
+	product->known |= role != GT_ROLE_COUNT;
+}
+
+/* In a copy from or to an array, the extent of the runtime's structure counts elements. */
+static bool counts_elements(const struct gt_api_value *structure)
+{
+	bool has_extent = false, has_array = false;
+
+	for (unsigned i = 0; i < structure->type->count; i++) {
+		const struct gt_api_field *field = &structure->type->fields[i];
+		struct gt_api_value value = gt_api_field_value(structure, field, 0);
+		uint64_t number;
+
+		has_extent |= field->type->kind == GT_KIND_EXTENT;
+		has_array |=
+			field->role == GT_ROLE_HANDLE && gt_api_load(&value, &number) && number;
+	}
+	return has_extent && has_array;
+}
+
+static void measure_struct(struct product *product, const struct gt_api_value *structure)
+{
+	if (counts_elements(structure)) {
+		product->impossible = true;
+		return;
+	}
+	for (unsigned i = 0; i < structure->type->count; i++) {
+		struct gt_api_value value =
+			gt_api_field_value(structure, &structure->type->fields[i], 0);
+
+		measure_value(product, structure->type->fields[i].role, &value);
+	}
+}
+
+bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_call *call,
+		  uint64_t *ret_bytes)
+{
+	struct product product = {.value = 1};
+	struct gt_api_record record;
+
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		struct gt_api_value value = gt_api_argument_value(&record, i);
+		struct gt_api_value pointed = gt_api_pointed_value(&record, i);
+
+		if (function->arguments[i].role != GT_ROLE_STRUCT)
+			measure_value(&product, function->arguments[i].role, &value);
+		else if (pointed.size && function->meaning == GT_MEANS_COPY)
+			measure_struct(&product, &pointed);
+	}
+	if (!product.known || product.impossible)
+		return false;
+	*ret_bytes = product.value;
+	return true;
+}
+
+bool gt_api_argument_number(const struct gt_api_function *function,
+			    const struct gt_event_call *call, unsigned argument,
+			    uint64_t *ret_number)
+{
+	struct gt_api_record record;
+	struct gt_api_value value;
+
+	if (argument >= function->argument_count)
+		return false;
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	if (function->arguments[argument].role == GT_ROLE_OUT)
+		value = gt_api_pointed_value(&record, argument);
+	else
+		value = gt_api_argument_value(&record, argument);
+	return gt_api_load(&value, ret_number);
+}

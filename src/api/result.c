@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <inttypes.h>
+
+#include "api/value.h"
+
+#define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
+
+bool gt_api_failed(const struct gt_api_function *function, uint64_t result)
+{
+	return function->result->kind == GT_KIND_ERRORS && (uint32_t)result &&
+	       (uint32_t)result != NOT_READY;
+}
+
+void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function *function,
+			  uint64_t result, bool in_short)
+{
+	const struct gt_api_type *type = function->result;
+	struct gt_api_value value = {type, (const uint8_t *)&result, sizeof(result)};
+	const struct gt_api_enumerator *enumerator;
+	uint64_t number = result;
+
+	switch (type->kind) {
+	case GT_KIND_ERRORS:
+	case GT_KIND_VALUES:
+	case GT_KIND_FLAGS:
+		enumerator = gt_api_enumerator(type, result);
+		if (!enumerator)
+			gt_strbuf_printf(buffer, "error %" PRIu32, (uint32_t)result);
+		else if (in_short && enumerator->short_name)
+			gt_strbuf_puts(buffer, enumerator->short_name);
+		else
+			gt_strbuf_puts(buffer, enumerator->name);
+		break;
+	case GT_KIND_SIGNED:
+		gt_api_load(&value, &number);
+		gt_strbuf_printf(buffer, "%" PRId64, (int64_t)number);
+		break;
+	case GT_KIND_UNSIGNED:
+		gt_api_load(&value, &number);
+		gt_strbuf_printf(buffer, "%" PRIu64, number);
+		break;
+	case GT_KIND_POINTER:
+	case GT_KIND_HANDLE:
+		gt_strbuf_printf(buffer, "0x%" PRIx64, result);
+		break;
+	default: /* void, a float or a structure: not in the result register */
+		gt_strbuf_puts(buffer, "void");
+	}
+}

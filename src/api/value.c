@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <string.h>
+
+#include "api/value.h"
+
+static size_t words_of(size_t bytes)
+{
+	return (bytes + 7) / 8;
+}
+
+void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_function *function,
+			const struct gt_event_call *call, enum gt_machine machine)
+{
+	struct gt_api_record *record = ret_record;
+	bool error = function->result->kind == GT_KIND_ERRORS && (uint32_t)call->result;
+
+	record->function = function;
+	record->call = call;
+	record->words = 0;
+	if (call->head.size > sizeof(*call))
+		record->words = (call->head.size - sizeof(*call)) / sizeof(call->words[0]);
+	record->returned = call->head.kind == GT_EVENT_call && !(call->state & GT_CALL_UNFINISHED);
+	record->succeeded = record->returned && !error;
+	gt_api_lay_out(function, machine, &record->layout);
+}
+
+static struct gt_api_value value_at(const struct gt_api_record *record,
+				    const struct gt_api_type *type, size_t word, size_t words)
+{
+	struct gt_api_value value = {.type = type};
+
+	if (word >= record->words)
+		return value;
+	if (words > record->words - word)
+		words = record->words - word;
+	value.data = (const uint8_t *)&record->call->words[word];
+	value.size = words * 8 < type->size ? words * 8 : type->size;
+	return value;
+}
+
+static struct gt_api_value copied_value(const struct gt_api_record *record,
+					const struct gt_api_type *type, unsigned copy)
+{
+	const struct gt_plan *plan = &record->layout.plan;
+	size_t word = record->call->slots;
+	struct gt_api_value value = {.type = type};
+
+	if (!(record->call->copied & 1u << copy))
+		return value;
+	if (plan->copy[copy].when == GT_COPY_AT_SUCCESS && !record->succeeded)
+		return value;
+	for (unsigned i = 0; i < copy; i++)
+		if (record->call->copied & 1u << i)
+			word += words_of(plan->copy[i].bytes);
+	return value_at(record, type, word, words_of(plan->copy[copy].bytes));
+}
+
+struct gt_api_value gt_api_argument_value(const struct gt_api_record *record, unsigned argument)
+{
+	const struct gt_api_place *place = &record->layout.places[argument];
+	const struct gt_api_type *type = record->function->arguments[argument].type;
+	struct gt_api_value value = {.type = type};
+
+	if (place->reference)
+		return place->copy == GT_LAYOUT_NONE
+			       ? value
+			       : copied_value(record, type, (unsigned)place->copy);
+	if (place->slot == GT_LAYOUT_NONE || place->slot >= record->call->slots)
+		return value;
+	/* A structure may lie half in what is recorded, never in the copies behind the slots. */
+	if (place->slots > record->call->slots - place->slot)
+		return value_at(record, type, (size_t)place->slot,
+				(size_t)(record->call->slots - place->slot));
+	return value_at(record, type, (size_t)place->slot, place->slots);
+}
+
+struct gt_api_value gt_api_pointed_value(const struct gt_api_record *record, unsigned argument)
+{
+	const struct gt_api_place *place = &record->layout.places[argument];
+	const struct gt_api_type *type = record->function->arguments[argument].type;
+	struct gt_api_value value = {.type = type->target};
+
+	if (type->kind != GT_KIND_POINTER || place->reference || place->copy == GT_LAYOUT_NONE)
+		return value;
+	return copied_value(record, type->target, (unsigned)place->copy);
+}
+
+struct gt_api_value gt_api_field_value(const struct gt_api_value *structure,
+				       const struct gt_api_field *field, unsigned index)
+{
+	size_t offset = field->offset + (size_t)index * field->type->size;
+	struct gt_api_value value = {.type = field->type};
+
+	if (offset >= structure->size)
+		return value;
+	value.data = structure->data + offset;
+	value.size = structure->size - offset;
+	if (value.size > field->type->size)
+		value.size = field->type->size;
+	return value;
+}
+
+bool gt_api_load(const struct gt_api_value *value, uint64_t *ret_number)
+{
+	const struct gt_api_type *type = value->type;
+	uint64_t number = 0;
+
+	if (!type->size || type->size > sizeof(number) || value->size < type->size ||
+	    gt_api_is_struct(type))
+		return false;
+	memcpy(&number, value->data, type->size); /* both machines are little-endian */
+	if (type->kind == GT_KIND_SIGNED && type->size < sizeof(number)) {
+		unsigned shift = 64 - 8 * type->size;
+
+		number = (uint64_t)((int64_t)(number << shift) >> shift);
+	}
+	*ret_number = number;
+	return true;
+}
+
+bool gt_api_load_double(const struct gt_api_value *value, double *ret_number)
+{
+	float single;
+
+	if (value->type->kind != GT_KIND_FLOAT || value->size < value->type->size)
+		return false;
+	if (value->type->size == sizeof(single)) {
+		memcpy(&single, value->data, sizeof(single));
+		*ret_number = (double)single;
+	} else {
+		memcpy(ret_number, value->data, sizeof(*ret_number));
+	}
+	return true;
+}
+
+const struct gt_api_enumerator *gt_api_enumerator(const struct gt_api_type *type, uint64_t value)
+{
+	for (unsigned i = 0; i < type->count; i++)
+		if ((uint32_t)type->enumerators[i].value == (uint32_t)value)
+			return &type->enumerators[i];
+	return NULL;
+}
+
+static const char *name_of(const struct gt_api_enumerator *enumerator)
+{
+	return enumerator->short_name ? enumerator->short_name : enumerator->name;
+}
+
+static void add_flags(struct gt_strbuf *buffer, const struct gt_api_type *type, uint32_t left)
+{
+	const char *separator = "";
+
+	for (unsigned i = 0; i < type->count && left; i++) {
+		uint32_t bits = (uint32_t)type->enumerators[i].value;
+
+		if (!bits || (left & bits) != bits)
+			continue;
+		gt_strbuf_printf(buffer, "%s%s", separator, name_of(&type->enumerators[i]));
+		separator = "|";
+		left &= ~bits;
+	}
+	if (left)
+		gt_strbuf_printf(buffer, "%s0x%x", separator, left);
+}
+
+void gt_api_add_enumerator(struct gt_strbuf *buffer, const struct gt_api_type *type, uint64_t value)
+{
+	const struct gt_api_enumerator *exact = gt_api_enumerator(type, value);
+
+	if (exact)
+		gt_strbuf_puts(buffer, name_of(exact));
+	else if (type->kind == GT_KIND_FLAGS && (uint32_t)value)
+		add_flags(buffer, type, (uint32_t)value);
+	else
+		gt_strbuf_printf(buffer, "%d", (int32_t)value);
+}
+
+bool gt_api_has_labels(const struct gt_api_type *type)
+{
+	for (unsigned i = 0; gt_api_is_struct(type) && i < type->count; i++)
+		if (type->fields[i].label)
+			return true;
+	return false;
+}

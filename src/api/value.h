@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Finding the values of arguments in a record. Nothing outside the record is ever read. */
+#pragma once
+
+#include "api/layout.h"
+#include "event/event.h"
+
+/* Bytes of a record, of which as many belong to a value as its type says. */
+struct gt_api_value {
+	const struct gt_api_type *type;
+	const uint8_t *data;
+	size_t size; /* bytes that are there; fewer than the type's, or 0: not captured */
+};
+
+/* A record that is being decoded. */
+struct gt_api_record {
+	const struct gt_api_function *function;
+	const struct gt_event_call *call;
+	struct gt_api_layout layout;
+	size_t words; /* that are in the record */
+	bool returned;
+	bool succeeded; /* what the call gave back may be shown */
+};
+
+void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_function *function,
+			const struct gt_event_call *call, enum gt_machine machine);
+
+/* The argument as passed; a structure passed by reference is that structure. */
+struct gt_api_value gt_api_argument_value(const struct gt_api_record *record, unsigned argument);
+/* What the argument points to, if it was copied: the structure read, the result given back. */
+struct gt_api_value gt_api_pointed_value(const struct gt_api_record *record, unsigned argument);
+/* Element `index` of a field of a structure. */
+struct gt_api_value gt_api_field_value(const struct gt_api_value *structure,
+				       const struct gt_api_field *field, unsigned index);
+
+/* Whether all of a value that is no structure is there; then its bits (signed ones extended). */
+bool gt_api_load(const struct gt_api_value *value, uint64_t *ret_number);
+bool gt_api_load_double(const struct gt_api_value *value, double *ret_number);
+
+/* The enumerator of exactly this value, or NULL. */
+const struct gt_api_enumerator *gt_api_enumerator(const struct gt_api_type *type, uint64_t value);
+/* Adds the name of an enumeration's value ("a|b" for flags), or its number. */
+void gt_api_add_enumerator(struct gt_strbuf *buffer, const struct gt_api_type *type,
+			   uint64_t value);
+
+/* Whether the live view takes a structure apart. */
+bool gt_api_has_labels(const struct gt_api_type *type);
+/* enum cudaMemcpyKind of a copy, or -1 if this is none or nothing tells. */
+int gt_api_record_direction(const struct gt_api_record *record);

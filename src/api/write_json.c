@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <stdio.h>
+
+#include "api/value.h"
+
+static void write_value(struct gt_json *json, const char *key, const struct gt_api_value *value);
+
+static void write_enumerator(struct gt_json *json, const char *key, const struct gt_api_type *type,
+			     uint64_t number)
+{
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+
+	if (!gt_api_enumerator(type, number) && (type->kind != GT_KIND_FLAGS || !number)) {
+		gt_json_i64(json, key, (int32_t)number);
+		return;
+	}
+	gt_api_add_enumerator(&name, type, number);
+	gt_json_string(json, key, gt_strbuf_string(&name));
+}
+
+static void write_number(struct gt_json *json, const char *key, const struct gt_api_value *value)
+{
+	double real;
+	uint64_t number;
+
+	if (gt_api_load_double(value, &real)) {
+		gt_json_double(json, key, real);
+		return;
+	}
+	if (!gt_api_load(value, &number)) {
+		gt_json_null(json, key);
+		return;
+	}
+	switch (value->type->kind) {
+	case GT_KIND_SIGNED:
+		gt_json_i64(json, key, (int64_t)number);
+		break;
+	case GT_KIND_UNSIGNED:
+		gt_json_u64(json, key, number);
+		break;
+	case GT_KIND_VALUES:
+	case GT_KIND_FLAGS:
+	case GT_KIND_ERRORS:
+		write_enumerator(json, key, value->type, number);
+		break;
+	default:
+		gt_json_hex(json, key, number);
+	}
+}
+
+/* An array of characters (an identifier, a handle of another process): its bytes in hexadecimal. */
+static void write_bytes(struct gt_json *json, const struct gt_api_value *structure,
+			const struct gt_api_field *field)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&text, "0x");
+	for (unsigned i = 0; i < field->count; i++) {
+		struct gt_api_value byte = gt_api_field_value(structure, field, i);
+
+		if (!byte.size) {
+			gt_json_null(json, field->name);
+			return;
+		}
+		gt_strbuf_printf(&text, "%02x", byte.data[0]);
+	}
+	gt_json_string(json, field->name, gt_strbuf_string(&text));
+}
+
+static void write_field(struct gt_json *json, const struct gt_api_value *structure,
+			const struct gt_api_field *field)
+{
+	struct gt_api_value value = gt_api_field_value(structure, field, 0);
+
+	if (field->count == 1) {
+		write_value(json, field->name, &value);
+	} else if (field->type->size == 1) {
+		write_bytes(json, structure, field);
+	} else {
+		gt_json_array_begin(json, field->name);
+		for (unsigned i = 0; i < field->count; i++) {
+			value = gt_api_field_value(structure, field, i);
+			write_value(json, NULL, &value);
+		}
+		gt_json_array_end(json);
+	}
+}
+
+static void write_struct(struct gt_json *json, const char *key, const struct gt_api_value *value)
+{
+	if (value->type->kind == GT_KIND_DIMENSIONS) {
+		gt_json_array_begin(json, key);
+		for (unsigned i = 0; i < value->type->count; i++) {
+			struct gt_api_value number =
+				gt_api_field_value(value, &value->type->fields[i], 0);
+
+			write_value(json, NULL, &number);
+		}
+		gt_json_array_end(json);
+		return;
+	}
+	gt_json_object_begin(json, key);
+	for (unsigned i = 0; i < value->type->count; i++)
+		write_field(json, value, &value->type->fields[i]);
+	gt_json_object_end(json);
+}
+
+static void write_value(struct gt_json *json, const char *key, const struct gt_api_value *value)
+{
+	if (!value->size)
+		gt_json_null(json, key);
+	else if (gt_api_is_struct(value->type))
+		write_struct(json, key, value);
+	else
+		write_number(json, key, value);
+}
+
+static void write_argument(struct gt_json *json, const struct gt_api_record *record, unsigned index)
+{
+	const struct gt_api_argument *argument = &record->function->arguments[index];
+	struct gt_api_value pointed = gt_api_pointed_value(record, index);
+	struct gt_api_value value = gt_api_argument_value(record, index);
+
+	/* A planned copy that is not there: the call failed, runs still, or passed NULL. */
+	if (pointed.size ||
+	    (argument->role == GT_ROLE_OUT && record->layout.places[index].copy != GT_LAYOUT_NONE))
+		write_value(json, argument->name, &pointed);
+	else
+		write_value(json, argument->name, &value);
+}
+
+void gt_api_json_arguments(struct gt_json *json, const char *key,
+			   const struct gt_api_function *function, const struct gt_event_call *call)
+{
+	struct gt_api_record record;
+
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	gt_json_object_begin(json, key);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		write_argument(json, &record, i);
+	gt_json_object_end(json);
+}
