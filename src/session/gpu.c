@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/gpu.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "elf/elf.h"
+
+static const char *const names[] = {
+	[GT_GPU_AUTO] = "auto",
+	[GT_GPU_NVIDIA] = "nvidia",
+	[GT_GPU_SOFT] = "soft",
+};
+
+/* Where the libraries are, seen from the directory of the program. */
+static const char *const places[] = {"softgpu", "../lib/gputap/softgpu",
+				     "../" GT_LIBDIR "/gputap/softgpu"};
+
+int gt_gpu_parse(const char *text, enum gt_gpu *ret_gpu)
+{
+	for (size_t i = 0; i < gt_countof(names); i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*ret_gpu = i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+bool gt_gpu_has_nvidia(void)
+{
+	return !access("/dev/nvidiactl", F_OK) || !access("/proc/driver/nvidia/version", F_OK) ||
+	       !access("/dev/dxg", F_OK); /* the Windows driver, seen from WSL 2 */
+}
+
+static int try_directory(const char *directory, char **ret_directory)
+{
+	gt_auto_strbuf library = GT_STRBUF_INIT;
+	char resolved[PATH_MAX];
+
+	gt_strbuf_printf(&library, "%s/libcuda.so.1", directory);
+	if (access(gt_strbuf_string(&library), R_OK) || !realpath(directory, resolved))
+		return -ENOENT;
+	*ret_directory = strdup(resolved);
+	return *ret_directory ? 0 : -ENOMEM;
+}
+
+int gt_gpu_soft_directory(char **ret_directory, struct gt_diag *diag)
+{
+	const char *chosen = secure_getenv("GPUTAP_SOFTGPU");
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (chosen && !try_directory(chosen, ret_directory))
+		return 0;
+	self[length > 0 ? length : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; i < gt_countof(places) && slash && !chosen; i++) {
+		gt_auto_strbuf directory = GT_STRBUF_INIT;
+
+		gt_strbuf_printf(&directory, "%.*s/%s", (int)(slash - self), self, places[i]);
+		if (!try_directory(gt_strbuf_string(&directory), ret_directory))
+			return 0;
+	}
+	return gt_diag(diag, -ENOENT, "gpu", chosen,
+		       "the software GPU's libraries are not there; build them with 'make', or "
+		       "name their directory in GPUTAP_SOFTGPU");
+}
+
+static bool has(struct gt_elf *elf, const char *name)
+{
+	const struct gt_elf_symbol *const *symbols;
+
+	return gt_elf_lookup(elf, name, &symbols) > 0;
+}
+
+enum gt_gpu_verdict gt_gpu_decide(enum gt_gpu gpu, const char *program)
+{
+	gt_auto(elf) struct gt_elf *elf = NULL;
+
+	if (gpu == GT_GPU_NVIDIA || (gpu == GT_GPU_AUTO && gt_gpu_has_nvidia()))
+		return GT_GPU_AS_IT_IS;
+	/* The software GPU's own static runtime finds its driver library as any other does. */
+	if (!gt_elf_open(program, &elf, NULL) && has(elf, "cudaLaunchKernel") &&
+	    has(elf, "cudaMalloc") && !has(elf, "softgpu_static_runtime"))
+		return GT_GPU_RELINK;
+	return GT_GPU_USE_SOFT;
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/live.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "event/kinds.h"
+#include "probe/load.h"
+#include "probe/target.h"
+#include "session/environment.h"
+#include "session/filter.h"
+#include "session/processes.h"
+#include "session/spawn.h"
+
+#define MOST_PROCESSES 65536 /* traced at a time */
+#define LOOK_EVERY_MS 40     /* the ring wakes the reader only when it fills */
+
+struct opened {
+	const struct gt_source *source;
+	void *state;
+};
+
+struct gt_live {
+	struct gt_session_options options;
+	struct gt_host host;
+	struct gt_target target;
+	struct gt_command command; /* its files */
+	struct gt_surroundings surroundings;
+	struct gt_child child;
+	int exit_status;
+	bool child_ended;
+
+	int ring_fd, processes_fd, epoll, signals;
+	sigset_t signals_before;
+	bool signals_blocked;
+	struct ring_buffer *ring;
+	GT_VEC(struct opened) sources;
+	GT_VEC(int) target_fds; /* pidfds of options.pids */
+	size_t targets_left;
+
+	GT_VEC(struct gt_event *) early; /* events from before the run */
+	struct gt_map *told_commands;    /* process -> any: its `command` event was written */
+
+	/* During a run. */
+	gt_event_sink sink;
+	void *context;
+	int result; /* the sink's, once it is not 0 */
+	uint64_t complete, unfinished, bad_records;
+	bool stop;
+};
+
+enum wait_kind {
+	WAIT_RING,
+	WAIT_SIGNAL,
+	WAIT_CHILD,
+	WAIT_TARGET,
+	WAIT_SOURCE,
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static void deliver(struct gt_live *live, const struct gt_event *event)
+{
+	if (!live->result)
+		live->result = live->sink(live->context, event);
+	if (live->result)
+		live->stop = true;
+}
+
+/* Events from user space: kept until there is somebody to take them. */
+static void emit(void *opaque, const struct gt_event *event)
+{
+	struct gt_live *live = opaque;
+	struct gt_event *copy = malloc(event->size);
+
+	if (!copy)
+		return;
+	memcpy(copy, event, event->size);
+	if (!copy->time)
+		copy->time = clock_ns(CLOCK_MONOTONIC);
+	if (live->sink)
+		deliver(live, copy);
+	else if (!gt_vec_push(&live->early, copy))
+		return;
+	free(copy);
+}
+
+static void note(void *opaque, const char *format, ...)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	va_list arguments;
+	struct gt_event *event;
+
+	va_start(arguments, format);
+	gt_strbuf_vprintf(&text, format, arguments);
+	va_end(arguments);
+	event = gt_event_new(GT_EVENT_note, gt_strbuf_string(&text), text.length);
+	if (event)
+		emit(opaque, event);
+	free(event);
+}
+
+static void tell_clock(struct gt_live *live)
+{
+	struct gt_event_clock event = {
+		.head.kind = GT_EVENT_clock,
+		.head.size = sizeof(event),
+		.head.device = GT_DEVICE_UNKNOWN,
+	};
+
+	event.head.time = clock_ns(CLOCK_MONOTONIC);
+	event.realtime = clock_ns(CLOCK_REALTIME);
+	emit(live, &event.head);
+}
+
+/* The command line of a process that was just named, if it still can be read. */
+static void tell_command(struct gt_live *live, __u32 process)
+{
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	gt_auto_file line = {0};
+	struct gt_event *event;
+
+	if (!process || gt_map_get_u64(live->told_commands, process))
+		return;
+	gt_map_set_u64(live->told_commands, process, live);
+	gt_strbuf_printf(&path, "/proc/%u/cmdline", process);
+	if (gt_file_read(gt_strbuf_string(&path), 32768, &line, NULL) || !line.size)
+		return;
+	event = gt_event_new(GT_EVENT_command, (const char *)line.data, line.size);
+	if (!event)
+		return;
+	event->process = event->thread = process;
+	emit(live, event);
+	free(event);
+}
+
+static int take_record(void *opaque, void *data, size_t size)
+{
+	struct gt_live *live = opaque;
+	const struct gt_event *event = data;
+
+	if (gt_event_check(event, size)) {
+		live->bad_records++;
+		return 0;
+	}
+	if (event->kind == GT_EVENT_call) {
+		const struct gt_event_call *call = data;
+
+		if (call->state & GT_CALL_UNFINISHED)
+			live->unfinished++;
+		else
+			live->complete++;
+	}
+	deliver(live, event);
+	if (event->kind == GT_EVENT_process)
+		tell_command(live, event->process);
+	if (live->options.max_events && live->complete >= live->options.max_events)
+		live->stop = true;
+	return 0;
+}
+
+static uint32_t ring_size_of(uint64_t wanted)
+{
+	uint64_t size = sysconf(_SC_PAGESIZE);
+
+	while (size < wanted && size < 1u << 31)
+		size *= 2;
+	return size;
+}
+
+static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN,
+		.data.u64 = (uint64_t)kind << 32 | index,
+	};
+
+	return epoll_ctl(live->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int make_maps(struct gt_live *live, struct gt_diag *diag)
+{
+	uint64_t wanted = live->options.ring_size ? live->options.ring_size : GT_DEFAULT_RING_SIZE;
+	uint32_t size = ring_size_of(wanted);
+
+	live->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "gputap_events", 0, 0, size, NULL);
+	if (live->ring_fd < 0)
+		return gt_load_failed(-errno, "session", diag);
+	live->processes_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_procs", sizeof(__u32),
+					    sizeof(__u8), MOST_PROCESSES, NULL);
+	if (live->processes_fd < 0)
+		return gt_load_failed(-errno, "session", diag);
+	live->ring = ring_buffer__new(live->ring_fd, take_record, live, NULL);
+	if (!live->ring)
+		return gt_load_failed(-errno, "session", diag);
+	live->host.wakeup_bytes = size / 8;
+	return wait_for(live, ring_buffer__epoll_fd(live->ring), WAIT_RING, 0);
+}
+
+static int block_signals(struct gt_live *live, struct gt_diag *diag)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, &live->signals_before);
+	live->signals_blocked = true;
+	live->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (live->signals < 0)
+		return gt_diag(diag, -errno, "session", NULL, "signalfd: %s", strerror(errno));
+	return wait_for(live, live->signals, WAIT_SIGNAL, 0);
+}
+
+static int make_command(struct gt_live *live, struct gt_diag *diag)
+{
+	int error = gt_surroundings_make(&live->options, &live->surroundings, &live->command, diag);
+
+	if (error)
+		return error;
+	live->target.command = &live->command;
+	live->target.loader = gt_loader_of_environment(live->surroundings.environment);
+	if (live->surroundings.remark)
+		note(live, "%s", live->surroundings.remark);
+	error = gt_child_make(live->command.paths[0], live->options.command,
+			      live->surroundings.environment, &live->child, diag);
+	if (error)
+		return error;
+	if (live->child.pidfd >= 0)
+		error = wait_for(live, live->child.pidfd, WAIT_CHILD, 0);
+	return error ? error : gt_processes_add(live->processes_fd, live->child.pid);
+}
+
+/* The session ends when all processes that were named have ended. */
+static int watch_targets(struct gt_live *live, struct gt_diag *diag)
+{
+	for (size_t i = 0; i < live->options.pid_count; i++) {
+		int fd = syscall(SYS_pidfd_open, live->options.pids[i], 0);
+		int error;
+
+		if (fd < 0)
+			return gt_diag(diag, -errno, "target", NULL, "process %d: %s",
+				       live->options.pids[i], strerror(errno));
+		error = gt_vec_push(&live->target_fds, fd);
+		if (!error)
+			error = wait_for(live, fd, WAIT_TARGET, i);
+		if (error)
+			return error;
+		live->targets_left++;
+	}
+	return 0;
+}
+
+static int open_source(struct gt_live *live, const char *name, struct gt_diag *diag)
+{
+	const struct gt_source *source = gt_source_find(name);
+	struct opened opened = {.source = source};
+	int error;
+
+	if (!source)
+		return gt_diag(diag, -EINVAL, "session", NULL,
+			       "there is no source '%s'; 'gputap list' shows them", name);
+	gt_vec_each (other, &live->sources)
+		if (other->source == source)
+			return 0;
+	error = source->open(&live->host, &opened.state, diag);
+	if (!error)
+		error = gt_vec_push(&live->sources, opened);
+	if (!error && source->wait_on && source->wait_on(opened.state) >= 0)
+		error = wait_for(live, source->wait_on(opened.state), WAIT_SOURCE,
+				 live->sources.count - 1);
+	return error;
+}
+
+static int open_sources(struct gt_live *live, struct gt_diag *diag)
+{
+	/* First the one that sees forks, so that no child of a target is missed. */
+	int error = open_source(live, "process", diag);
+
+	if (!error && live->options.pid_count)
+		error = gt_processes_add_trees(live->processes_fd, live->options.pids,
+					       live->options.pid_count, diag);
+	for (size_t i = 0; i < live->options.source_count && !error; i++)
+		error = open_source(live, live->options.sources[i], diag);
+	if (!error && !live->options.source_count)
+		error = open_source(live, "cuda", diag);
+	return error;
+}
+
+static void fill_host(struct gt_live *live)
+{
+	const struct gt_session_options *options = &live->options;
+
+	live->host.ring_fd = live->ring_fd;
+	live->host.processes_fd = live->processes_fd;
+	live->host.target = &live->target;
+	live->host.functions = options->functions;
+	live->host.function_count = options->function_count;
+	live->host.condition = options->condition;
+	live->host.failed_only = options->failed_only;
+	live->host.marks = options->marks;
+	live->host.verbose = options->verbose;
+	live->host.way = options->way;
+	live->host.emit = emit;
+	live->host.note = note;
+	live->host.session = live;
+	live->target.pids = options->pids;
+	live->target.pid_count = options->pid_count;
+	live->target.path = options->path;
+}
+
+static struct gt_live *live_new(const struct gt_session_options *options)
+{
+	struct gt_live *live = calloc(1, sizeof(*live));
+
+	if (!live)
+		return NULL;
+	live->options = *options;
+	live->child = GT_CHILD_NONE;
+	live->ring_fd = live->processes_fd = live->signals = -1;
+	live->epoll = epoll_create1(EPOLL_CLOEXEC);
+	live->told_commands = gt_map_new();
+	return live;
+}
+
+int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_live,
+		 struct gt_diag *diag)
+{
+	gt_auto(live) struct gt_live *live = live_new(options);
+	int error;
+
+	if (!live || live->epoll < 0 || !live->told_commands)
+		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	gt_load_set_verbose(options->verbose);
+	error = gt_filter_make(options, &live->host.filter, diag);
+	if (!error)
+		error = watch_targets(live, diag);
+	if (!error)
+		error = make_maps(live, diag);
+	if (error)
+		return error;
+	fill_host(live);
+	tell_clock(live);
+	if (options->command)
+		error = make_command(live, diag);
+	else
+		live->target.loader = gt_loader_of_environment(environ);
+	if (!error)
+		error = open_sources(live, diag);
+	if (!error)
+		error = block_signals(live, diag);
+	if (error)
+		return error;
+	*ret_live = gt_take(live);
+	return 0;
+}
+
+static void take_exit(struct gt_live *live)
+{
+	int status;
+
+	if (live->child_ended || waitpid(live->child.pid, &status, WNOHANG) != live->child.pid)
+		return;
+	live->child_ended = true;
+	live->stop = true;
+	live->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		note(live, "%s was ended by signal %d (%s)", live->options.command[0],
+		     WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+/*
+ * A signal from the terminal reaches the command, too, and the session ends with it; one that
+ * was sent to gputap alone is passed on. A second one ends the session at once.
+ */
+static void take_signal(struct gt_live *live)
+{
+	struct signalfd_siginfo info;
+
+	while (read(live->signals, &info, sizeof(info)) == sizeof(info)) {
+		bool alone = info.ssi_code != SI_KERNEL;
+
+		if (!live->child.pid || live->child_ended || live->exit_status) {
+			live->stop = true;
+			continue;
+		}
+		live->exit_status = 128 + info.ssi_signo;
+		if (alone)
+			kill(live->child.pid, info.ssi_signo);
+	}
+}
+
+static void take_target_end(struct gt_live *live, size_t index)
+{
+	epoll_ctl(live->epoll, EPOLL_CTL_DEL, live->target_fds.items[index], NULL);
+	if (!--live->targets_left)
+		live->stop = true;
+}
+
+static void take_wait(struct gt_live *live, const struct epoll_event *event)
+{
+	size_t index = (uint32_t)event->data.u64;
+
+	switch ((enum wait_kind)(event->data.u64 >> 32)) {
+	case WAIT_RING:
+		break; /* read in every round */
+	case WAIT_SIGNAL:
+		take_signal(live);
+		break;
+	case WAIT_CHILD:
+		take_exit(live);
+		break;
+	case WAIT_TARGET:
+		take_target_end(live, index);
+		break;
+	case WAIT_SOURCE:
+		live->sources.items[index].source->poll(live->sources.items[index].state);
+		break;
+	}
+}
+
+static void loop(struct gt_live *live, int (*idle)(void *context))
+{
+	uint64_t start = clock_ns(CLOCK_MONOTONIC), duration = live->options.duration_ns;
+	struct epoll_event events[16];
+
+	while (!live->stop) {
+		int count = epoll_wait(live->epoll, events, gt_countof(events), LOOK_EVERY_MS);
+
+		for (int i = 0; i < count; i++)
+			take_wait(live, &events[i]);
+		ring_buffer__consume(live->ring);
+		if (idle && !live->result)
+			live->result = idle(live->context);
+		if (live->result || (duration && clock_ns(CLOCK_MONOTONIC) - start >= duration))
+			live->stop = true;
+	}
+}
+
+static void tell_account(struct gt_live *live)
+{
+	struct gt_counts counts = {0};
+	struct gt_event_account account = {
+		.head.kind = GT_EVENT_account,
+		.head.size = sizeof(account),
+		.head.device = GT_DEVICE_UNKNOWN,
+	};
+
+	gt_vec_each (opened, &live->sources)
+		opened->source->count(opened->state, &counts);
+	account.head.time = clock_ns(CLOCK_MONOTONIC);
+	account.made = counts.made;
+	account.complete = live->complete;
+	account.unfinished = counts.unfinished;
+	account.lost = counts.lost + live->bad_records;
+	account.filtered = counts.filtered;
+	account.orphans = counts.orphans;
+	account.marks_lost = counts.marks_lost;
+	account.others_lost = counts.others_lost;
+	if (counts.untraced)
+		note(live, "%llu child processes could not be traced: more than %d at a time",
+		     (unsigned long long)counts.untraced, MOST_PROCESSES);
+	emit(live, &account.head);
+}
+
+static void deliver_early(struct gt_live *live)
+{
+	gt_vec_each (event, &live->early) {
+		deliver(live, *event);
+		free(*event);
+	}
+	gt_vec_free(&live->early);
+}
+
+int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *context), void *context,
+		struct gt_diag *diag)
+{
+	int error = 0;
+
+	live->sink = sink;
+	live->context = context;
+	deliver_early(live);
+	if (live->child.pid && !live->stop)
+		error = gt_child_let_go(&live->child, live->options.command[0], diag);
+	if (!error)
+		loop(live, idle);
+	gt_vec_each (opened, &live->sources)
+		opened->source->detach(opened->state);
+	ring_buffer__consume(live->ring);
+	tell_clock(live);
+	tell_account(live);
+	live->sink = NULL;
+	return error ? error : live->result;
+}
+
+int gt_live_wait(struct gt_live *live)
+{
+	struct pollfd waits[] = {{.fd = live->child.pidfd, .events = POLLIN},
+				 {.fd = live->signals, .events = POLLIN}};
+
+	live->stop = !live->child.pid || live->child_ended;
+	while (!live->stop && poll(waits, gt_countof(waits), 1000) >= 0) {
+		take_signal(live);
+		take_exit(live);
+	}
+	return live->exit_status;
+}
+
+void gt_live_close(struct gt_live *live)
+{
+	if (!live)
+		return;
+	gt_vec_each (opened, &live->sources)
+		opened->source->close(opened->state);
+	gt_vec_free(&live->sources);
+	gt_child_release(&live->child);
+	gt_vec_each (fd, &live->target_fds)
+		close(*fd);
+	gt_vec_free(&live->target_fds);
+	gt_vec_each (event, &live->early)
+		free(*event);
+	gt_vec_free(&live->early);
+	gt_map_free(live->told_commands);
+	ring_buffer__free(live->ring);
+	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->signals, live->epoll, -2};
+	     *fd != -2; fd++)
+		if (*fd >= 0)
+			close(*fd);
+	if (live->signals_blocked)
+		sigprocmask(SIG_SETMASK, &live->signals_before, NULL);
+	gt_command_free(&live->command);
+	gt_surroundings_free(&live->surroundings);
+	free(live);
+}

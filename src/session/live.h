@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The live half of a session: maps, sources, the command, and the loop that reads the ring. */
+#pragma once
+
+#include "session/session.h"
+
+struct gt_live;
+
+int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_live,
+		 struct gt_diag *diag);
+int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *context), void *context,
+		struct gt_diag *diag);
+int gt_live_wait(struct gt_live *live);
+void gt_live_close(struct gt_live *live);
+GT_DEFINE_AUTO(live, struct gt_live, gt_live_close)

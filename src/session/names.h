@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the numbers in events stand for: names of processes, functions and libraries, learnt from
+ * the events themselves as they pass. Views and exports look them up here.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "api/api.h"
+#include "base/clean.h"
+#include "event/event.h"
+
+struct gt_names;
+
+struct gt_names *gt_names_new(void);
+void gt_names_free(struct gt_names *names);
+GT_DEFINE_AUTO(names, struct gt_names, gt_names_free)
+
+/* Learns from an event; call it with each, before looking anything up. 0 or -ENOMEM. */
+int gt_names_take(struct gt_names *names, const struct gt_event *event);
+
+/* The name of a process at this point of the stream; "?" if none was told. */
+const char *gt_names_process(const struct gt_names *names, __u32 process);
+/* The name of a function; "?" if it is none. */
+const char *gt_names_function(const struct gt_names *names, __u32 function);
+/* Its row in this gputap's tables: found by its name, since the numbers may be another
+ * version's; NULL if there is none. */
+const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 function);
+/* The path of a library; "?" if none was told. */
+const char *gt_names_library(const struct gt_names *names, __u32 library);
+/* CLOCK_REALTIME at a CLOCK_MONOTONIC time, ns; 0 if no clock event came yet. */
+__u64 gt_names_wall_time(const struct gt_names *names, __u64 time);
+/* The time of the first event that had one. */
+__u64 gt_names_start_time(const struct gt_names *names);
+/* The last account that passed, or NULL. */
+const struct gt_event_account *gt_names_account(const struct gt_names *names);
