@@ -99,8 +99,6 @@ TEST("a script without #! is run by the shell, and what is no text is refused")
 
 TEST("scripts of scripts are followed as deep as the kernel does")
 {
-	gt_autofree char *expected = NULL;
-
 	fixture();
 	write_script("s1", "#!/bin/true\n", 0755);
 	write_script("s2", "#!./s1\n", 0755);

@@ -74,11 +74,14 @@ gt_printf(2, 3) static inline int run(char **ret_output, const char *format, ...
 
 static inline void write_file(const char *path, const void *data, size_t size)
 {
-	gt_autofclose FILE *file = NULL;
+	size_t written = 0;
+	FILE *file;
 
 	fixture();
 	file = fopen(path, "w");
-	if (!file || fwrite(data, 1, size, file) != size) {
+	if (file)
+		written = fwrite(data, 1, size, file);
+	if (!file || fclose(file) || written != size) {
 		perror(path);
 		exit(99);
 	}
