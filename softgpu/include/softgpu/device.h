@@ -29,14 +29,8 @@ static __inline__ __device__ void __assert_fail(const char *message, const char 
 
 namespace std
 {
-__device__ static __inline__ void *malloc(size_t size)
-{
-	return ::malloc(size);
-}
-__device__ static __inline__ void free(void *pointer)
-{
-	::free(pointer);
-}
+using ::free;
+using ::malloc;
 } // namespace std
 
 /* Atomics: on the device, within the block (_block), with the host and other devices (_system) */
