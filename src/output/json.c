@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The output "json": one object a line; docs/json.md says what the keys mean. */
+#include <errno.h>
+
+#include "base/json.h"
+#include "event/kinds.h"
+#include "output/sink.h"
+
+static int json_open(const struct gt_output_options *options, void **ret_state,
+		     struct gt_diag *diag)
+{
+	struct gt_sink *sink = calloc(1, sizeof(*sink));
+	int error;
+
+	if (!sink)
+		return gt_diag(diag, -ENOMEM, "output", NULL, "out of memory");
+	error = gt_sink_open(sink, options, diag);
+	if (error) {
+		free(sink);
+		return error;
+	}
+	*ret_state = sink;
+	return 0;
+}
+
+static void put_clock(struct gt_json *json, unsigned clock)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "gpu%u", clock - 1);
+	gt_json_string(json, "clock", clock == GT_CLOCK_MONOTONIC ? "monotonic" : name);
+}
+
+static void put_result(struct gt_json *json, const struct gt_api_function *api,
+		       const struct gt_event_call *call)
+{
+	gt_auto_strbuf result = GT_STRBUF_INIT;
+
+	if (call->state & GT_CALL_UNFINISHED) {
+		gt_json_null(json, "result");
+		return;
+	}
+	if (!api) {
+		gt_json_hex(json, "result", call->result);
+		return;
+	}
+	gt_api_format_result(&result, api, call->result, false);
+	gt_json_string(json, "result", gt_strbuf_string(&result));
+}
+
+static void put_call(struct gt_json *json, const struct gt_names *names,
+		     const struct gt_event_call *call)
+{
+	const struct gt_api_function *api = gt_names_api(names, call->function);
+	const struct gt_event *head = &call->head;
+
+	gt_json_string(json, "schema", "gputap.call.1");
+	gt_json_u64(json, "time", head->time - call->duration);
+	put_clock(json, head->clock);
+	gt_json_u64(json, "duration", call->duration);
+	gt_json_u64(json, "pid", head->process);
+	gt_json_u64(json, "tid", head->thread);
+	gt_json_string(json, "process", gt_names_process(names, head->process));
+	if (head->device == GT_DEVICE_UNKNOWN)
+		gt_json_null(json, "device");
+	else
+		gt_json_i64(json, "device", head->device);
+	gt_json_string(json, "name", gt_names_function(names, call->function));
+	if (api) {
+		gt_api_json_arguments(json, "args", api, call);
+	} else {
+		gt_json_object_begin(json, "args");
+		gt_json_object_end(json);
+	}
+	put_result(json, api, call);
+	gt_json_bool(json, "nested", call->state & GT_CALL_NESTED);
+	if (call->state & GT_CALL_UNFINISHED)
+		gt_json_bool(json, "unfinished", true);
+}
+
+static void put_account(struct gt_json *json, const struct gt_event_account *account)
+{
+	gt_json_string(json, "schema", "gputap.account.1");
+	gt_json_u64(json, "time", account->head.time);
+	put_clock(json, account->head.clock);
+	gt_json_u64(json, "made", account->made);
+	gt_json_u64(json, "complete", account->complete);
+	gt_json_u64(json, "unfinished", account->unfinished);
+	gt_json_u64(json, "lost", account->lost);
+	gt_json_u64(json, "filtered", account->filtered);
+	gt_json_u64(json, "orphans", account->orphans);
+	gt_json_u64(json, "marks_lost", account->marks_lost);
+	gt_json_u64(json, "others_lost", account->others_lost);
+}
+
+static void put_note(struct gt_json *json, const struct gt_event *event)
+{
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+
+	gt_json_string(json, "schema", "gputap.note.1");
+	gt_json_u64(json, "time", event->time);
+	put_clock(json, event->clock);
+	gt_json_string_bytes(json, "text", text, length);
+}
+
+static int json_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+{
+	struct gt_sink *sink = opaque;
+	struct gt_json json = GT_JSON_INIT(&sink->text);
+
+	if (event->kind != GT_EVENT_call && event->kind != GT_EVENT_account &&
+	    event->kind != GT_EVENT_note)
+		return 0;
+	gt_json_object_begin(&json, NULL);
+	if (event->kind == GT_EVENT_call)
+		put_call(&json, names, (const void *)event);
+	else if (event->kind == GT_EVENT_account)
+		put_account(&json, (const void *)event);
+	else
+		put_note(&json, event);
+	gt_json_object_end(&json);
+	gt_strbuf_putc(&sink->text, '\n');
+	return gt_sink_wrote(sink);
+}
+
+static int json_flush(void *opaque)
+{
+	return gt_sink_flush(opaque);
+}
+
+static int json_close(void *opaque, struct gt_diag *diag)
+{
+	int error = gt_sink_close(opaque, diag);
+
+	free(opaque);
+	return error;
+}
+
+const struct gt_output gt_output_json = {
+	.name = "json",
+	.help = "one JSON object a line for each call, and one for the totals",
+	.open = json_open,
+	.event = json_event,
+	.flush = json_flush,
+	.close = json_close,
+};

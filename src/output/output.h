@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An output: a form in which events leave gputap. All of them stand in one list
+ * (src/output/outputs.c). An output gets every event in the order of the stream, and writes to one
+ * file; it prints nothing else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/diag.h"
+#include "event/event.h"
+#include "session/names.h"
+
+enum gt_time_style {
+	GT_TIME_WALL,     /* 17:35:41.123456 */
+	GT_TIME_RELATIVE, /* seconds since the session's first event */
+	GT_TIME_NS,       /* CLOCK_MONOTONIC */
+	GT_TIME_NONE,
+};
+
+struct gt_output_options {
+	const char *path; /* file to create; NULL: `fd` */
+	int fd;           /* not closed by the output */
+	enum gt_time_style time;
+	bool returns; /* show the ends of calls */
+	bool marks;   /* the stream has enter marks; else a call's one line says all */
+	bool verbose;
+};
+
+struct gt_output {
+	const char *name;
+	const char *help; /* one line */
+	int (*open)(const struct gt_output_options *options, void **ret_state,
+		    struct gt_diag *diag);
+	/* 0 or -Exxx: the file cannot be written; -EPIPE: nobody reads it any more. */
+	int (*event)(void *state, const struct gt_names *names, const struct gt_event *event);
+	/* Writes out what is buffered. */
+	int (*flush)(void *state);
+	/* Flushes, closes, frees. 0 or the first error that there was. */
+	int (*close)(void *state, struct gt_diag *diag);
+};
+
+/* All outputs; *ret_count of them. */
+const struct gt_output *const *gt_outputs(size_t *ret_count);
+/* NULL if there is none of that name. */
+const struct gt_output *gt_output_find(const char *name);
+
+extern const struct gt_output gt_output_lines;
+extern const struct gt_output gt_output_json;
+extern const struct gt_output gt_output_capture;
+extern const struct gt_output gt_output_counts;
