@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "api/layout.h"
 
-/* Structures beyond this many words are copied up to there: their first fields are what counts. */
+/* Structures of more words than this are copied up to there. */
 #define MAX_INPUT_WORDS 28
 /* Structures that a call fills in are copied if they have at most this many words. */
 #define MAX_OUTPUT_WORDS 16
@@ -23,7 +23,6 @@ struct state {
 	unsigned registers; /* taken so far */
 	unsigned last;      /* one past the highest one taken */
 	unsigned stack;     /* words taken so far */
-	unsigned copied;    /* words */
 };
 
 static unsigned words_of(unsigned bytes)
@@ -88,47 +87,73 @@ static void settle_stack(const struct state *state, struct gt_api_layout *layout
 	}
 }
 
-static void add_copy(struct state *state, struct gt_api_layout *layout, unsigned argument,
-		     enum gt_plan_when when, unsigned bytes, unsigned most)
-{
-	struct gt_plan *plan = &layout->plan;
-	struct gt_api_place *where = &layout->places[argument];
-	unsigned words = words_of(bytes), room = GT_PLAN_MAX_COPIED - state->copied;
+/* Copies as they are chosen, the most useful first, and the argument that each is behind. */
+struct choice {
+	struct gt_plan_copy copy;
+	unsigned argument;
+};
 
-	if (where->slot == GT_LAYOUT_NONE || plan->copies == GT_PLAN_MAX_COPIES || !words || !room)
+struct choices {
+	struct choice items[GT_PLAN_MAX_COPIES];
+	unsigned count;
+	unsigned words;
+};
+
+static void choose(struct choices *choices, const struct gt_api_layout *layout, unsigned argument,
+		   enum gt_plan_when when, unsigned bytes)
+{
+	const struct gt_api_place *where = &layout->places[argument];
+	unsigned most = when == GT_COPY_AT_ENTRY ? MAX_INPUT_WORDS : MAX_OUTPUT_WORDS;
+	unsigned room = GT_PLAN_MAX_COPIED - choices->words;
+
+	if (where->slot == GT_LAYOUT_NONE || choices->count == GT_PLAN_MAX_COPIES)
 		return;
 	if (most > room)
 		most = room;
-	if (words > most) {
+	if (words_of(bytes) > most) {
 		if (when == GT_COPY_AT_SUCCESS)
 			return;
-		words = most;
 		bytes = most * 8;
 	}
-	where->copy = (int8_t)plan->copies;
-	plan->copy[plan->copies++] = (struct gt_plan_copy){
-		.slot = (__u8)where->slot,
-		.when = (__u8)when,
-		.bytes = (__u16)bytes,
-	};
-	state->copied += words;
+	if (!bytes)
+		return;
+	choices->items[choices->count++] = (struct choice){
+		{.slot = (__u8)where->slot, .when = (__u8)when, .bytes = (__u16)bytes}, argument};
+	choices->words += words_of(bytes);
 }
 
-static void plan_copies(const struct gt_api_function *function, struct state *state,
-			struct gt_api_layout *layout)
+/* Single results before structures, since handles and addresses are what calls are told by. */
+static void choose_copies(const struct gt_api_function *function, struct choices *choices,
+			  const struct gt_api_layout *layout)
 {
+	const struct gt_api_argument *arguments = function->arguments;
+
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (layout->places[i].reference)
-			add_copy(state, layout, i, GT_COPY_AT_ENTRY,
-				 function->arguments[i].type->size, MAX_INPUT_WORDS);
+			choose(choices, layout, i, GT_COPY_AT_ENTRY, arguments[i].type->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
-		if (function->arguments[i].role == GT_ROLE_STRUCT)
-			add_copy(state, layout, i, GT_COPY_AT_ENTRY,
-				 function->arguments[i].type->target->size, MAX_INPUT_WORDS);
+		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size <= 8)
+			choose(choices, layout, i, GT_COPY_AT_SUCCESS,
+			       arguments[i].type->target->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
-		if (function->arguments[i].role == GT_ROLE_OUT)
-			add_copy(state, layout, i, GT_COPY_AT_SUCCESS,
-				 function->arguments[i].type->target->size, MAX_OUTPUT_WORDS);
+		if (arguments[i].role == GT_ROLE_STRUCT)
+			choose(choices, layout, i, GT_COPY_AT_ENTRY,
+			       arguments[i].type->target->size);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size > 8)
+			choose(choices, layout, i, GT_COPY_AT_SUCCESS,
+			       arguments[i].type->target->size);
+}
+
+static void plan_copies(const struct choices *choices, enum gt_plan_when when,
+			struct gt_api_layout *layout)
+{
+	for (unsigned i = 0; i < choices->count; i++) {
+		if (choices->items[i].copy.when != when)
+			continue;
+		layout->places[choices->items[i].argument].copy = (int8_t)layout->plan.copies;
+		layout->plan.copy[layout->plan.copies++] = choices->items[i].copy;
+	}
 }
 
 void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
@@ -136,6 +161,7 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 {
 	struct state state = {.convention = &conventions[machine]};
 	struct gt_api_layout layout = {0};
+	struct choices choices = {0};
 
 	if (state.convention->result_in_argument && gt_api_is_struct(function->result) &&
 	    function->result->size > 16)
@@ -144,7 +170,9 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 		place(&state, function->arguments[i].type, &layout.places[i]);
 	settle_stack(&state, &layout, function->argument_count);
 	layout.plan.error_result = function->result->kind == GT_KIND_ERRORS;
-	plan_copies(function, &state, &layout);
+	choose_copies(function, &choices, &layout);
+	plan_copies(&choices, GT_COPY_AT_ENTRY, &layout);
+	plan_copies(&choices, GT_COPY_AT_SUCCESS, &layout);
 	*ret_layout = layout;
 }
 
