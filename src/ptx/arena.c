@@ -46,7 +46,7 @@ static int add_chunk(struct arena *arena, size_t size)
 	return 0;
 }
 
-void *arena_take(struct arena *arena, size_t size)
+void *ptx_arena_take(struct arena *arena, size_t size)
 {
 	char *taken;
 
@@ -62,7 +62,7 @@ void *arena_take(struct arena *arena, size_t size)
 	return taken;
 }
 
-void arena_free(struct arena *arena)
+void ptx_arena_free(struct arena *arena)
 {
 	struct arena_chunk *next;
 

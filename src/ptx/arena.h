@@ -17,5 +17,5 @@ struct arena {
 };
 
 /* Zeroed memory, aligned to 16 bytes; NULL if memory ran out or the limit is reached. */
-void *arena_take(struct arena *arena, size_t size);
-void arena_free(struct arena *arena);
+void *ptx_arena_take(struct arena *arena, size_t size);
+void ptx_arena_free(struct arena *arena);

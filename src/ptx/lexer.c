@@ -315,7 +315,7 @@ static void end_token(const struct lexer *lexer, struct token *token)
 	}
 }
 
-void lexer_next(struct lexer *lexer, struct token *ret_token)
+void ptx_lexer_next(struct lexer *lexer, struct token *ret_token)
 {
 	struct token *token = ret_token;
 	char character;
@@ -347,7 +347,7 @@ void lexer_next(struct lexer *lexer, struct token *ret_token)
 	end_token(lexer, token);
 }
 
-bool lexer_reread_number(struct lexer *lexer, struct token *token)
+bool ptx_lexer_reread_number(struct lexer *lexer, struct token *token)
 {
 	if (token->kind != TOKEN_WORD || !is_class(token->text[1], CLASS_DIGIT))
 		return false;

@@ -54,7 +54,7 @@ struct lexer {
 };
 
 /* Reads the next token. After a TOKEN_BAD come only such. */
-void lexer_next(struct lexer *lexer, struct token *ret_token);
+void ptx_lexer_next(struct lexer *lexer, struct token *ret_token);
 
 /* Reads a TOKEN_WORD again as the number that it is (".5"); false if it is none. */
-bool lexer_reread_number(struct lexer *lexer, struct token *token);
+bool ptx_lexer_reread_number(struct lexer *lexer, struct token *token);

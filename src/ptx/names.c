@@ -54,12 +54,12 @@ static int grow(struct names *names)
 	return 0;
 }
 
-struct name *names_find(const struct names *names, const char *text, size_t length)
+struct name *ptx_names_find(const struct names *names, const char *text, size_t length)
 {
 	return find(names, hash_text(names->seed, text, length), text, length);
 }
 
-struct name *names_intern(struct names *names, const char *text, size_t length)
+struct name *ptx_names_intern(struct names *names, const char *text, size_t length)
 {
 	uint64_t hash = hash_text(names->seed, text, length);
 	struct name *name = find(names, hash, text, length);
@@ -69,7 +69,7 @@ struct name *names_intern(struct names *names, const char *text, size_t length)
 		return name;
 	if (names->count >= names->bucket_count && grow(names))
 		return NULL;
-	name = arena_take(names->arena, sizeof(*name) + length + 1);
+	name = ptx_arena_take(names->arena, sizeof(*name) + length + 1);
 	if (!name)
 		return NULL;
 	memcpy(name->text, text, length);
@@ -84,7 +84,7 @@ struct name *names_intern(struct names *names, const char *text, size_t length)
 
 static struct name *add_word(struct names *names, const char *text)
 {
-	return names_intern(names, text, strlen(text));
+	return ptx_names_intern(names, text, strlen(text));
 }
 
 static int add_words(struct names *names)
@@ -118,7 +118,7 @@ static int add_words(struct names *names)
 	return 0;
 }
 
-int names_init(struct names *names, struct arena *arena)
+int ptx_names_init(struct names *names, struct arena *arena)
 {
 	*names = (struct names){.arena = arena, .bucket_count = FIRST_BUCKETS};
 	names->buckets = calloc(FIRST_BUCKETS, sizeof(struct name *));
@@ -128,7 +128,7 @@ int names_init(struct names *names, struct arena *arena)
 	return add_words(names);
 }
 
-void names_free(struct names *names)
+void ptx_names_free(struct names *names)
 {
 	free(names->buckets);
 	names->buckets = NULL;

@@ -45,12 +45,12 @@ struct names {
 };
 
 /* Also puts in the words of the language. 0 or -ENOMEM (the arena's limit too). */
-int names_init(struct names *names, struct arena *arena);
-void names_free(struct names *names);
+int ptx_names_init(struct names *names, struct arena *arena);
+void ptx_names_free(struct names *names);
 /* The name, or NULL if it was never interned. */
-struct name *names_find(const struct names *names, const char *text, size_t length);
+struct name *ptx_names_find(const struct names *names, const char *text, size_t length);
 /* The name, made if it is new; NULL if memory ran out. */
-struct name *names_intern(struct names *names, const char *text, size_t length);
+struct name *ptx_names_intern(struct names *names, const char *text, size_t length);
 
 /* The name whose text this is. */
 static inline struct name *name_of(const char *text)

@@ -216,7 +216,7 @@ enum gt_ptx_selector {
 struct gt_ptx_operand {
 	uint8_t kind;     /* enum gt_ptx_operand_kind */
 	uint8_t selector; /* enum gt_ptx_selector */
-	bool negated;     /* !p, or -a in the video instructions */
+	bool negated;     /* !p of a predicate, -a of a number (video instructions) */
 	bool is_unsigned; /* INTEGER: U suffix, or too big for 63 bits */
 	uint32_t index;   /* of the member of a range; of %envreg, %pm */
 	struct gt_ptx_position position;
@@ -468,7 +468,7 @@ struct gt_ptx_item {
 		struct gt_ptx_function *function;
 		struct gt_ptx_file *file;
 		struct gt_ptx_section *section;
-		struct gt_ptx_pragma *pragma;
+		const struct gt_ptx_pragma *pragma;
 		struct gt_ptx_alias *alias;
 	};
 	struct gt_ptx_item *next;

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "ptx/print.h"
+
+#include <inttypes.h>
+
+static void print_block(struct gt_strbuf *buffer, const struct gt_ptx_block *block,
+			unsigned int depth);
+
+static void indent(struct gt_strbuf *buffer, unsigned int depth)
+{
+	for (unsigned int i = 0; i < depth; i++)
+		gt_strbuf_putc(buffer, '\t');
+}
+
+void ptx_print_pragma(struct gt_strbuf *buffer, const struct gt_ptx_pragma *pragma)
+{
+	gt_strbuf_puts(buffer, ".pragma ");
+	for (uint32_t i = 0; i < pragma->count; i++)
+		gt_strbuf_printf(buffer, "%s\"%s\"", i ? ", " : "", pragma->texts[i]);
+	gt_strbuf_putc(buffer, ';');
+}
+
+static void print_loc(struct gt_strbuf *buffer, const struct gt_ptx_loc *loc)
+{
+	gt_strbuf_printf(buffer, ".loc %" PRIu32 " %" PRIu32 " %" PRIu32, loc->file, loc->line,
+			 loc->column);
+	if (loc->function_name) {
+		gt_strbuf_printf(buffer, ", function_name %s", loc->function_name);
+		if (loc->function_offset)
+			gt_strbuf_printf(buffer, "+%" PRId64, loc->function_offset);
+	}
+	if (loc->is_inlined)
+		gt_strbuf_printf(buffer, ", inlined_at %" PRIu32 " %" PRIu32 " %" PRIu32,
+				 loc->inlined_file, loc->inlined_line, loc->inlined_column);
+}
+
+static void print_directives(struct gt_strbuf *buffer, const struct gt_ptx_function *function)
+{
+	for (const struct gt_ptx_directive *directive = function->directives; directive;
+	     directive = directive->next) {
+		gt_strbuf_putc(buffer, function->is_prototype ? ' ' : '\n');
+		if (directive->pragma) {
+			ptx_print_pragma(buffer, directive->pragma);
+			continue;
+		}
+		gt_strbuf_puts(buffer, gt_ptx_directive_info(directive->id)->name);
+		for (uint32_t i = 0; i < directive->value_count; i++)
+			gt_strbuf_printf(buffer, "%s%" PRIu32, i ? ", " : " ",
+					 directive->values[i]);
+	}
+}
+
+static void print_prototype(struct gt_strbuf *buffer, const struct gt_ptx_function *prototype)
+{
+	gt_strbuf_puts(buffer, ".callprototype ");
+	ptx_print_parameters(buffer, prototype->returns, true);
+	gt_strbuf_puts(buffer, " _ ");
+	ptx_print_parameters(buffer, prototype->parameters, true);
+	print_directives(buffer, prototype);
+	gt_strbuf_putc(buffer, ';');
+}
+
+static void print_targets(struct gt_strbuf *buffer, const struct gt_ptx_targets *targets)
+{
+	gt_strbuf_puts(buffer, targets->is_call ? ".calltargets " : ".branchtargets ");
+	ptx_print_operands(buffer, targets->items, targets->count);
+	gt_strbuf_putc(buffer, ';');
+}
+
+static void print_statement(struct gt_strbuf *buffer, const struct gt_ptx_statement *statement,
+			    unsigned int depth)
+{
+	indent(buffer, statement->kind == GT_PTX_STATEMENT_LABEL ? depth - 1 : depth);
+	switch (statement->kind) {
+	case GT_PTX_STATEMENT_INSTRUCTION:
+		gt_ptx_print_instruction(&statement->instruction, buffer);
+		break;
+	case GT_PTX_STATEMENT_LABEL:
+		gt_strbuf_printf(buffer, "%s:", statement->label->name);
+		break;
+	case GT_PTX_STATEMENT_VARIABLES:
+		ptx_print_variables(buffer, statement->variables);
+		gt_strbuf_putc(buffer, ';');
+		break;
+	case GT_PTX_STATEMENT_BLOCK:
+		print_block(buffer, statement->inner, depth);
+		break;
+	case GT_PTX_STATEMENT_LOC:
+		print_loc(buffer, statement->loc);
+		break;
+	case GT_PTX_STATEMENT_PRAGMA:
+		ptx_print_pragma(buffer, statement->pragma);
+		break;
+	case GT_PTX_STATEMENT_TARGETS:
+		print_targets(buffer, statement->targets);
+		break;
+	case GT_PTX_STATEMENT_PROTOTYPE:
+		print_prototype(buffer, statement->prototype);
+		break;
+	}
+	gt_strbuf_putc(buffer, '\n');
+}
+
+/* Blocks nest no deeper than GT_PTX_MAX_NESTING. */
+static void print_block(struct gt_strbuf *buffer, const struct gt_ptx_block *block,
+			unsigned int depth)
+{
+	gt_strbuf_puts(buffer, "{\n");
+	for (const struct gt_ptx_statement *statement = block->first; statement;
+	     statement = statement->next)
+		print_statement(buffer, statement, depth + 1);
+	indent(buffer, depth);
+	gt_strbuf_putc(buffer, '}');
+}
+
+static void print_function(struct gt_strbuf *buffer, const struct gt_ptx_function *function)
+{
+	ptx_print_linkage(buffer, function->linkage);
+	gt_strbuf_puts(buffer, function->is_entry ? ".entry " : ".func ");
+	if (function->is_unified)
+		gt_strbuf_printf(buffer, ".attribute(.unified(%" PRIu64 ", %" PRIu64 ")) ",
+				 function->unified[0], function->unified[1]);
+	ptx_print_parameters(buffer, function->returns, false);
+	gt_strbuf_printf(buffer, " %s", function->name);
+	ptx_print_parameters(buffer, function->parameters, true);
+	print_directives(buffer, function);
+	if (!function->body) {
+		gt_strbuf_puts(buffer, ";\n");
+		return;
+	}
+	gt_strbuf_putc(buffer, '\n');
+	print_block(buffer, function->body, 0);
+	gt_strbuf_putc(buffer, '\n');
+}
+
+static void print_file(struct gt_strbuf *buffer, const struct gt_ptx_file *file)
+{
+	gt_strbuf_printf(buffer, ".file %" PRIu32 " \"%s\"", file->number, file->name);
+	if (file->has_stamp)
+		gt_strbuf_printf(buffer, ", %" PRIu64 ", %" PRIu64, file->time, file->size);
+	gt_strbuf_putc(buffer, '\n');
+}
+
+static void print_section_value(struct gt_strbuf *buffer, const struct gt_ptx_section_value *value)
+{
+	if (!value->name) {
+		gt_strbuf_printf(buffer, "%" PRId64, value->number);
+		return;
+	}
+	gt_strbuf_puts(buffer, value->name);
+	if (value->minus)
+		gt_strbuf_printf(buffer, "-%s", value->minus);
+	if (value->number)
+		gt_strbuf_printf(buffer, "+%" PRId64, value->number);
+}
+
+static void print_section(struct gt_strbuf *buffer, const struct gt_ptx_section *section)
+{
+	gt_strbuf_printf(buffer, ".section %s\n{\n", section->name);
+	for (const struct gt_ptx_section_line *line = section->lines; line; line = line->next) {
+		if (line->label) {
+			gt_strbuf_printf(buffer, "%s:\n", line->label);
+			continue;
+		}
+		gt_strbuf_puts(buffer, gt_ptx_type_info(line->type)->name);
+		for (uint32_t i = 0; i < line->count; i++) {
+			gt_strbuf_putc(buffer, i ? ',' : ' ');
+			print_section_value(buffer, &line->values[i]);
+		}
+		gt_strbuf_putc(buffer, '\n');
+	}
+	gt_strbuf_puts(buffer, "}\n");
+}
+
+static void print_item(struct gt_strbuf *buffer, const struct gt_ptx_item *item)
+{
+	switch (item->kind) {
+	case GT_PTX_ITEM_VARIABLES:
+		ptx_print_variables(buffer, item->variables);
+		gt_strbuf_puts(buffer, ";\n");
+		break;
+	case GT_PTX_ITEM_FUNCTION:
+		print_function(buffer, item->function);
+		break;
+	case GT_PTX_ITEM_FILE:
+		print_file(buffer, item->file);
+		break;
+	case GT_PTX_ITEM_SECTION:
+		print_section(buffer, item->section);
+		break;
+	case GT_PTX_ITEM_PRAGMA:
+		ptx_print_pragma(buffer, item->pragma);
+		gt_strbuf_putc(buffer, '\n');
+		break;
+	case GT_PTX_ITEM_ALIAS:
+		gt_strbuf_printf(buffer, ".alias %s, %s;\n", item->alias->alias->name,
+				 item->alias->target->name);
+		break;
+	}
+}
+
+void gt_ptx_print(const struct gt_ptx_module *module, struct gt_strbuf *buffer)
+{
+	gt_strbuf_printf(buffer, ".version %" PRIu32 ".%" PRIu32 "\n.target ",
+			 module->version_major, module->version_minor);
+	for (uint32_t i = 0; i < module->target_count; i++)
+		gt_strbuf_printf(buffer, "%s%s", i ? ", " : "", module->targets[i]);
+	gt_strbuf_putc(buffer, '\n');
+	if (module->address_size)
+		gt_strbuf_printf(buffer, ".address_size %" PRIu32 "\n", module->address_size);
+	for (const struct gt_ptx_item *item = module->items; item; item = item->next)
+		print_item(buffer, item);
+}
