@@ -92,9 +92,6 @@ const struct gt_count *gt_counts_rows(struct gt_counts_analysis *counts, size_t 
 	if (counts->rows.count)
 		qsort(counts->rows.items, counts->rows.count, sizeof(*counts->rows.items),
 		      compare_rows);
-	/* The rows have moved: were more events to come, they would be found anew. */
-	gt_map_free(counts->by_function);
-	counts->by_function = gt_map_new();
 	*ret_count = counts->rows.count;
 	return counts->rows.items;
 }

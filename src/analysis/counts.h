@@ -27,5 +27,5 @@ GT_DEFINE_AUTO(counts, struct gt_counts_analysis, gt_counts_free)
 /* 0 or -ENOMEM. */
 int gt_counts_take(struct gt_counts_analysis *counts, const struct gt_names *names,
 		   const struct gt_event *event);
-/* The rows, longest total time first. They belong to the analysis. */
+/* The rows, longest total time first; they belong to the analysis, which takes no events then. */
 const struct gt_count *gt_counts_rows(struct gt_counts_analysis *counts, size_t *ret_count);

@@ -118,6 +118,12 @@ void gt_format_bytes(struct gt_strbuf *buffer, uint64_t bytes)
 	put_significant(buffer, value, units[unit]);
 }
 
+void gt_put_printable(struct gt_strbuf *buffer, const char *text)
+{
+	for (; *text; text++)
+		gt_strbuf_putc(buffer, iscntrl((unsigned char)*text) ? '?' : *text);
+}
+
 bool gt_glob(const char *pattern, const char *text)
 {
 	return fnmatch(pattern, text, 0) == 0;

@@ -20,6 +20,9 @@ void gt_format_duration(struct gt_strbuf *buffer, uint64_t ns);
 /* "4.0 KiB" */
 void gt_format_bytes(struct gt_strbuf *buffer, uint64_t bytes);
 
+/* Adds text for a terminal: control characters, which could steer it, become '?'. */
+void gt_put_printable(struct gt_strbuf *buffer, const char *text);
+
 /* Whether text matches a shell glob (fnmatch(3) without flags). */
 bool gt_glob(const char *pattern, const char *text);
 

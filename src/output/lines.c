@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The output "lines": what a person reads while it happens. */
+#include <errno.h>
 #include <inttypes.h>
 #include <time.h>
 
@@ -108,11 +109,13 @@ static void put_columns(struct state *state, const struct gt_names *names,
 
 	put_head(state);
 	put_time(state, names, time);
-	gt_strbuf_printf(text, "%-*s %-*u", PROCESS_WIDTH, gt_names_process(names, event->process),
-			 PID_WIDTH - 1, event->process);
-	gt_strbuf_putc(text, ' ');
 	start = text->length;
-	gt_strbuf_printf(text, "%*s%s", (int)depth * INDENT, "", name);
+	gt_put_printable(text, gt_names_process(names, event->process));
+	gt_strbuf_pad(text, start, PROCESS_WIDTH + 1);
+	gt_strbuf_printf(text, "%-*u ", PID_WIDTH - 1, event->process);
+	start = text->length;
+	gt_strbuf_printf(text, "%*s", (int)depth * INDENT, "");
+	gt_put_printable(text, name);
 	gt_strbuf_pad(text, start, EVENT_WIDTH);
 	gt_strbuf_printf(text, " %-8s", type);
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Commands and their options, as tables: parsing, help, completion and the manual page's lists
+ * all come from them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/vec.h"
+
+/* Exit statuses. A command that was traced gives its own. */
+enum gt_exit {
+	GT_EXIT_OK = 0,
+	GT_EXIT_FAILED = 1,
+	GT_EXIT_USAGE = 2,
+};
+
+/* What an option's value is, and so what type stands at its offset in the command's options. */
+enum gt_option_kind {
+	GT_OPTION_FLAG,	    /* bool: set to true */
+	GT_OPTION_FLAG_OFF, /* bool: set to false */
+	GT_OPTION_STRING,   /* const char * */
+	GT_OPTION_LIST,	    /* struct gt_strings: separated by commas, may be repeated */
+	GT_OPTION_NUMBER,   /* uint64_t */
+	GT_OPTION_SIZE,	    /* uint64_t, bytes */
+	GT_OPTION_DURATION, /* uint64_t, ns */
+	GT_OPTION_CHOICE,   /* int: the index in `choices` */
+};
+
+/* A list of words; they point into the command line's own memory, or are freed with it. */
+struct gt_strings {
+	GT_VEC(const char *) words;
+};
+
+struct gt_option {
+	char letter;	      /* 0: none */
+	const char *name;     /* "ring-size" */
+	const char *argument; /* "SIZE"; NULL: it takes none */
+	const char *help;     /* one sentence, no full stop */
+	enum gt_option_kind kind;
+	size_t offset;
+	const char *const *choices; /* ended by NULL */
+};
+
+struct gt_cli_command {
+	const char *name;
+	const char *summary;	 /* one line */
+	const char *usage;	 /* what stands behind the name: "[options] [-- CMD ARGS]" */
+	const char *description; /* paragraphs for --help and the manual page */
+	const char *const *examples; /* command lines, ended by NULL */
+	const struct gt_option *options;
+	size_t option_count;
+	/*
+	 * Runs with what stands behind the command's name; arguments[0] is that name.
+	 * Returns the exit status.
+	 */
+	int (*run)(const struct gt_cli_command *command, int count, char **arguments);
+};
+
+/* All commands; *ret_count of them. */
+const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count);
+const struct gt_cli_command *gt_cli_find(const char *name);
+
+enum gt_parsed {
+	GT_PARSED_RUN,	 /* go on */
+	GT_PARSED_HELP,	 /* --help was printed */
+	GT_PARSED_WRONG, /* the error was printed */
+};
+
+/*
+ * Reads a command's options into the structure at `values`. *ret_rest is the first argument
+ * that is no option; "--" ends them, too, and is skipped.
+ */
+enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments,
+			    void *values, int *ret_rest);
+void gt_strings_free(struct gt_strings *strings);
+
+/* Prints "gputap: …" to stderr; with a diag, its place and text. */
+void gt_cli_error(const char *format, ...) gt_printf(1, 2);
+void gt_cli_diag(const struct gt_diag *diag);
+/* The same, with "(try 'gputap COMMAND --help')". Returns GT_EXIT_USAGE. */
+int gt_cli_usage_error(const struct gt_cli_command *command, const char *format, ...)
+	gt_printf(2, 3);
+
+void gt_cli_print_help(const struct gt_cli_command *command);
+
+extern const struct gt_cli_command gt_command_trace;
+extern const struct gt_cli_command gt_command_doctor;
+extern const struct gt_cli_command gt_command_list;
+extern const struct gt_cli_command gt_command_help;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+static const struct gt_cli_command *const commands[] = {
+	&gt_command_trace,
+	&gt_command_doctor,
+	&gt_command_list,
+	&gt_command_help,
+};
+
+const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count)
+{
+	*ret_count = gt_countof(commands);
+	return commands;
+}
+
+const struct gt_cli_command *gt_cli_find(const char *name)
+{
+	const char *names[gt_countof(commands)];
+	const char *nearest;
+
+	for (size_t i = 0; i < gt_countof(commands); i++) {
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+		names[i] = commands[i]->name;
+	}
+	nearest = gt_nearest(name, names, gt_countof(names));
+	gt_cli_error("there is no command '%s'%s%s%s (try 'gputap help')", name,
+		     nearest ? ": did you mean '" : "", nearest ? nearest : "",
+		     nearest ? "'?" : "");
+	return NULL;
+}
+
+/* Options before the command: what people try first. */
+static const struct {
+	const char *option, *command;
+} spellings[] = {
+	{"--help", "help"},
+	{"-h", "help"},
+};
+
+int main(int count, char **arguments)
+{
+	const char *name = count > 1 ? arguments[1] : "help";
+	const struct gt_cli_command *command;
+
+	signal(SIGPIPE, SIG_IGN); /* a pipe that closes is an error like others: EPIPE */
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		printf("gputap %s\n", GT_VERSION);
+		return GT_EXIT_OK;
+	}
+	for (size_t i = 0; i < gt_countof(spellings); i++)
+		if (!strcmp(name, spellings[i].option))
+			name = spellings[i].command;
+	if (name[0] == '-') {
+		gt_cli_error("unknown option '%s': a command comes first (try 'gputap help')",
+			     name);
+		return GT_EXIT_USAGE;
+	}
+	command = gt_cli_find(name);
+	if (!command)
+		return GT_EXIT_USAGE;
+	return count > 1 ? command->run(command, count - 1, arguments + 1)
+			 : command->run(command, 1, (char *[]){(char *)name, NULL});
+}

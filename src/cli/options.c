@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+void gt_cli_error(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("gputap: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+}
+
+void gt_cli_diag(const struct gt_diag *diag)
+{
+	gt_cli_error("%s%s%s", diag->place, diag->place[0] ? ": " : "", diag->text);
+}
+
+int gt_cli_usage_error(const struct gt_cli_command *command, const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("gputap: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fprintf(stderr, " (try 'gputap %s --help')\n", command->name);
+	return GT_EXIT_USAGE;
+}
+
+void gt_strings_free(struct gt_strings *strings)
+{
+	gt_vec_each (word, &strings->words)
+		free((char *)*word);
+	gt_vec_free(&strings->words);
+}
+
+static int add_words(struct gt_strings *strings, const char *value)
+{
+	while (true) {
+		size_t length = strcspn(value, ",");
+		char *word = strndup(value, length);
+
+		if (!length || !word || gt_vec_push(&strings->words, word)) {
+			free(word);
+			return -EINVAL;
+		}
+		if (!value[length])
+			return 0;
+		value += length + 1;
+	}
+}
+
+static int set_choice(const struct gt_option *option, const char *value, int *target)
+{
+	for (int i = 0; option->choices[i]; i++) {
+		if (strcmp(option->choices[i], value))
+			continue;
+		*target = i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int set_value(const struct gt_option *option, const char *value, void *values)
+{
+	void *target = (char *)values + option->offset;
+
+	switch (option->kind) {
+	case GT_OPTION_FLAG:
+		*(bool *)target = true;
+		return 0;
+	case GT_OPTION_FLAG_OFF:
+		*(bool *)target = false;
+		return 0;
+	case GT_OPTION_STRING:
+		*(const char **)target = value;
+		return *value ? 0 : -EINVAL;
+	case GT_OPTION_LIST:
+		return add_words(target, value);
+	case GT_OPTION_NUMBER:
+		return gt_parse_u64(value, target);
+	case GT_OPTION_SIZE:
+		return gt_parse_size(value, target);
+	case GT_OPTION_DURATION:
+		return gt_parse_duration(value, target);
+	case GT_OPTION_CHOICE:
+		return set_choice(option, value, target);
+	}
+	return -EINVAL;
+}
+
+/* Says what would have been right. */
+static void wrong_value(const struct gt_cli_command *command, const struct gt_option *option,
+			const char *value)
+{
+	gt_auto_strbuf right = GT_STRBUF_INIT;
+
+	switch (option->kind) {
+	case GT_OPTION_CHOICE:
+		for (int i = 0; option->choices[i]; i++)
+			gt_strbuf_printf(&right, "%s%s", i ? ", " : "one of ", option->choices[i]);
+		break;
+	case GT_OPTION_NUMBER:
+		gt_strbuf_puts(&right, "a whole number");
+		break;
+	case GT_OPTION_SIZE:
+		gt_strbuf_puts(&right, "a size such as 64K or 16M");
+		break;
+	case GT_OPTION_DURATION:
+		gt_strbuf_puts(&right, "a time such as 10s or 500ms");
+		break;
+	default:
+		gt_strbuf_printf(&right, "%s", option->argument);
+	}
+	gt_cli_usage_error(command, "--%s takes %s, not '%s'", option->name,
+			   gt_strbuf_string(&right), value);
+}
+
+/* getopt_long's tables, made from ours. */
+struct parser {
+	char letters[128];
+	struct option *names;
+};
+
+#define LONG_ONLY 256 /* values of options without a letter begin here */
+
+static int make_parser(const struct gt_cli_command *command, struct parser *parser)
+{
+	char *letter = parser->letters;
+
+	parser->names = calloc(command->option_count + 2, sizeof(*parser->names));
+	if (!parser->names)
+		return -ENOMEM;
+	*letter++ = '+'; /* the first argument that is no option ends them */
+	*letter++ = ':';
+	*letter++ = 'h';
+	for (size_t i = 0; i < command->option_count; i++) {
+		const struct gt_option *option = &command->options[i];
+
+		parser->names[i] = (struct option){
+			.name = option->name,
+			.has_arg = option->argument ? required_argument : no_argument,
+			.val = LONG_ONLY + i,
+		};
+		if (option->letter)
+			*letter++ = option->letter;
+		if (option->letter && option->argument)
+			*letter++ = ':';
+	}
+	parser->names[command->option_count] = (struct option){.name = "help", .val = 'h'};
+	*letter = '\0';
+	return 0;
+}
+
+static const struct gt_option *option_of(const struct gt_cli_command *command, int found)
+{
+	if (found >= LONG_ONLY)
+		return &command->options[found - LONG_ONLY];
+	for (size_t i = 0; i < command->option_count; i++)
+		if (command->options[i].letter == found)
+			return &command->options[i];
+	return NULL;
+}
+
+static void unknown_option(const struct gt_cli_command *command, const char *typed)
+{
+	gt_autofree const char **names = calloc(command->option_count + 1, sizeof(*names));
+	const char *nearest = NULL;
+	gt_autofree char *name = NULL;
+
+	if (strncmp(typed, "--", 2)) {
+		gt_cli_usage_error(command, "unknown option '-%c'", optopt);
+		return;
+	}
+	name = strndup(typed + 2, strcspn(typed + 2, "="));
+	for (size_t i = 0; names && i < command->option_count; i++)
+		names[i] = command->options[i].name;
+	if (names)
+		names[command->option_count] = "help";
+	if (name && names)
+		nearest = gt_nearest(name, names, command->option_count + 1);
+	gt_cli_usage_error(command, "unknown option '--%s'%s%s%s", name ? name : "",
+			   nearest ? ": did you mean '--" : "", nearest ? nearest : "",
+			   nearest ? "'?" : "");
+}
+
+enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments,
+			    void *values, int *ret_rest)
+{
+	struct parser parser;
+	enum gt_parsed parsed = GT_PARSED_RUN;
+	int found;
+
+	if (make_parser(command, &parser))
+		return GT_PARSED_WRONG;
+	optind = 0; /* glibc: begin anew */
+	opterr = 0;
+	while (parsed == GT_PARSED_RUN &&
+	       (found = getopt_long(count, arguments, parser.letters, parser.names, NULL)) != -1) {
+		const struct gt_option *option = option_of(command, found);
+
+		if (found == 'h') {
+			gt_cli_print_help(command);
+			parsed = GT_PARSED_HELP;
+		} else if (found == ':') {
+			option = option_of(command, optopt);
+			gt_cli_usage_error(command, "%s needs a value: %s",
+					   arguments[optind - 1],
+					   option ? option->argument : "VALUE");
+			parsed = GT_PARSED_WRONG;
+		} else if (!option) {
+			unknown_option(command, arguments[optind - 1]);
+			parsed = GT_PARSED_WRONG;
+		} else if (set_value(option, optarg, values)) {
+			wrong_value(command, option, optarg);
+			parsed = GT_PARSED_WRONG;
+		}
+	}
+	free(parser.names);
+	*ret_rest = optind;
+	return parsed;
+}
