@@ -42,6 +42,13 @@ typedef uint64_t cuuint64_t;
 #define cuMemcpyHtoD SG_PTDS(cuMemcpyHtoD_v2)
 #define cuMemcpyDtoH SG_PTDS(cuMemcpyDtoH_v2)
 #define cuMemcpyDtoD SG_PTDS(cuMemcpyDtoD_v2)
+#define cuMemcpyDtoA SG_PTDS(cuMemcpyDtoA_v2)
+#define cuMemcpyAtoD SG_PTDS(cuMemcpyAtoD_v2)
+#define cuMemcpyHtoA SG_PTDS(cuMemcpyHtoA_v2)
+#define cuMemcpyAtoH SG_PTDS(cuMemcpyAtoH_v2)
+#define cuMemcpyAtoA SG_PTDS(cuMemcpyAtoA_v2)
+#define cuMemcpyHtoAAsync SG_PTSZ(cuMemcpyHtoAAsync_v2)
+#define cuMemcpyAtoHAsync SG_PTSZ(cuMemcpyAtoHAsync_v2)
 #define cuMemcpy2D SG_PTDS(cuMemcpy2D_v2)
 #define cuMemcpy2DUnaligned SG_PTDS(cuMemcpy2DUnaligned_v2)
 #define cuMemcpy3D SG_PTDS(cuMemcpy3D_v2)
@@ -58,6 +65,10 @@ typedef uint64_t cuuint64_t;
 #define cuMemsetD2D8 SG_PTDS(cuMemsetD2D8_v2)
 #define cuMemsetD2D16 SG_PTDS(cuMemsetD2D16_v2)
 #define cuMemsetD2D32 SG_PTDS(cuMemsetD2D32_v2)
+#define cuArrayCreate cuArrayCreate_v2
+#define cuArrayGetDescriptor cuArrayGetDescriptor_v2
+#define cuArray3DCreate cuArray3DCreate_v2
+#define cuArray3DGetDescriptor cuArray3DGetDescriptor_v2
 #define cuCtxDestroy cuCtxDestroy_v2
 #define cuCtxPopCurrent cuCtxPopCurrent_v2
 #define cuCtxPushCurrent cuCtxPushCurrent_v2
@@ -304,6 +315,76 @@ typedef struct CUdevprop_st {
 typedef CUdevprop_v1 CUdevprop;
 
 /* Memory */
+typedef enum CUarray_format_enum {
+	CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+	CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+	CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+	CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+	CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+	CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+	CU_AD_FORMAT_HALF = 0x10,
+	CU_AD_FORMAT_FLOAT = 0x20,
+	CU_AD_FORMAT_NV12 = 0xb0,
+	CU_AD_FORMAT_UNORM_INT8X1 = 0xc0,
+	CU_AD_FORMAT_UNORM_INT8X2 = 0xc1,
+	CU_AD_FORMAT_UNORM_INT8X4 = 0xc2,
+	CU_AD_FORMAT_UNORM_INT16X1 = 0xc3,
+	CU_AD_FORMAT_UNORM_INT16X2 = 0xc4,
+	CU_AD_FORMAT_UNORM_INT16X4 = 0xc5,
+	CU_AD_FORMAT_SNORM_INT8X1 = 0xc6,
+	CU_AD_FORMAT_SNORM_INT8X2 = 0xc7,
+	CU_AD_FORMAT_SNORM_INT8X4 = 0xc8,
+	CU_AD_FORMAT_SNORM_INT16X1 = 0xc9,
+	CU_AD_FORMAT_SNORM_INT16X2 = 0xca,
+	CU_AD_FORMAT_SNORM_INT16X4 = 0xcb,
+	CU_AD_FORMAT_BC1_UNORM = 0x91,
+	CU_AD_FORMAT_BC1_UNORM_SRGB = 0x92,
+	CU_AD_FORMAT_BC2_UNORM = 0x93,
+	CU_AD_FORMAT_BC2_UNORM_SRGB = 0x94,
+	CU_AD_FORMAT_BC3_UNORM = 0x95,
+	CU_AD_FORMAT_BC3_UNORM_SRGB = 0x96,
+	CU_AD_FORMAT_BC4_UNORM = 0x97,
+	CU_AD_FORMAT_BC4_SNORM = 0x98,
+	CU_AD_FORMAT_BC5_UNORM = 0x99,
+	CU_AD_FORMAT_BC5_SNORM = 0x9a,
+	CU_AD_FORMAT_BC6H_UF16 = 0x9b,
+	CU_AD_FORMAT_BC6H_SF16 = 0x9c,
+	CU_AD_FORMAT_BC7_UNORM = 0x9d,
+	CU_AD_FORMAT_BC7_UNORM_SRGB = 0x9e,
+	CU_AD_FORMAT_P010 = 0x9f,
+	CU_AD_FORMAT_P016 = 0xa1,
+	CU_AD_FORMAT_NV16 = 0xa2,
+	CU_AD_FORMAT_P210 = 0xa3,
+	CU_AD_FORMAT_P216 = 0xa4,
+	CU_AD_FORMAT_YUY2 = 0xa5,
+	CU_AD_FORMAT_Y210 = 0xa6,
+	CU_AD_FORMAT_Y216 = 0xa7,
+	CU_AD_FORMAT_AYUV = 0xa8,
+	CU_AD_FORMAT_Y410 = 0xa9,
+	CU_AD_FORMAT_Y416 = 0xb1,
+	CU_AD_FORMAT_Y444_PLANAR8 = 0xb2,
+	CU_AD_FORMAT_Y444_PLANAR10 = 0xb3,
+	CU_AD_FORMAT_YUV444_8bit_SemiPlanar = 0xb4,
+	CU_AD_FORMAT_YUV444_16bit_SemiPlanar = 0xb5,
+	CU_AD_FORMAT_UNORM_INT_101010_2 = 0x50,
+	CU_AD_FORMAT_MAX = 0x7FFFFFFF
+} CUarray_format;
+typedef struct CUDA_ARRAY_DESCRIPTOR_st {
+	size_t Width;
+	size_t Height;
+	CUarray_format Format;
+	unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR_v2;
+typedef CUDA_ARRAY_DESCRIPTOR_v2 CUDA_ARRAY_DESCRIPTOR;
+typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
+	size_t Width;
+	size_t Height;
+	size_t Depth;
+	CUarray_format Format;
+	unsigned int NumChannels;
+	unsigned int Flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v2;
+typedef CUDA_ARRAY3D_DESCRIPTOR_v2 CUDA_ARRAY3D_DESCRIPTOR;
 typedef enum CUmemorytype_enum {
 	CU_MEMORYTYPE_HOST = 0x01,
 	CU_MEMORYTYPE_DEVICE = 0x02,
@@ -1273,6 +1354,12 @@ CUresult cuMemcpyPeer(CUdeviceptr target, CUcontext dst_context, CUdeviceptr sou
 CUresult cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t size);
 CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t size);
 CUresult cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, size_t size);
+CUresult cuMemcpyDtoA(CUarray dst_array, size_t dst_offset, CUdeviceptr source, size_t size);
+CUresult cuMemcpyAtoD(CUdeviceptr target, CUarray src_array, size_t src_offset, size_t size);
+CUresult cuMemcpyHtoA(CUarray dst_array, size_t dst_offset, const void *source, size_t size);
+CUresult cuMemcpyAtoH(void *target, CUarray src_array, size_t src_offset, size_t size);
+CUresult cuMemcpyAtoA(CUarray dst_array, size_t dst_offset, CUarray src_array, size_t src_offset,
+		      size_t size);
 CUresult cuMemcpy2D(const CUDA_MEMCPY2D *copy);
 CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D *copy);
 CUresult cuMemcpy3D(const CUDA_MEMCPY3D *copy);
@@ -1283,6 +1370,10 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr target, CUcontext dst_context, CUdevicept
 CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void *source, size_t size, CUstream stream);
 CUresult cuMemcpyDtoHAsync(void *target, CUdeviceptr source, size_t size, CUstream stream);
 CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream);
+CUresult cuMemcpyHtoAAsync(CUarray dst_array, size_t dst_offset, const void *source, size_t size,
+			   CUstream stream);
+CUresult cuMemcpyAtoHAsync(void *target, CUarray src_array, size_t src_offset, size_t size,
+			   CUstream stream);
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *copy, CUstream stream);
 CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *copy, CUstream stream);
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *copy, CUstream stream);
@@ -1309,6 +1400,11 @@ CUresult cuMemsetD2D16Async(CUdeviceptr target, size_t dst_pitch, unsigned short
 			    size_t width, size_t height, CUstream stream);
 CUresult cuMemsetD2D32Async(CUdeviceptr target, size_t dst_pitch, unsigned int value, size_t width,
 			    size_t height, CUstream stream);
+CUresult cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *allocate_array);
+CUresult cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR *array_descriptor, CUarray array);
+CUresult cuArrayDestroy(CUarray array);
+CUresult cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *allocate_array);
+CUresult cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR *array_descriptor, CUarray array);
 CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment, CUdeviceptr addr,
 			     unsigned long long flags);
 CUresult cuMemAddressFree(CUdeviceptr pointer, size_t size);

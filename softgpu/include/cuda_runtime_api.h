@@ -24,6 +24,12 @@
 #define cudaMemcpyToSymbol cudaMemcpyToSymbol_ptds
 #define cudaMemcpyFromSymbol cudaMemcpyFromSymbol_ptds
 #define cudaMemcpy2D cudaMemcpy2D_ptds
+#define cudaMemcpyToArray cudaMemcpyToArray_ptds
+#define cudaMemcpy2DToArray cudaMemcpy2DToArray_ptds
+#define cudaMemcpyFromArray cudaMemcpyFromArray_ptds
+#define cudaMemcpy2DFromArray cudaMemcpy2DFromArray_ptds
+#define cudaMemcpyArrayToArray cudaMemcpyArrayToArray_ptds
+#define cudaMemcpy2DArrayToArray cudaMemcpy2DArrayToArray_ptds
 #define cudaMemcpy3D cudaMemcpy3D_ptds
 #define cudaMemcpy3DPeer cudaMemcpy3DPeer_ptds
 #define cudaMemset cudaMemset_ptds
@@ -42,6 +48,10 @@
 #define cudaMemcpyToSymbolAsync cudaMemcpyToSymbolAsync_ptsz
 #define cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbolAsync_ptsz
 #define cudaMemcpy2DAsync cudaMemcpy2DAsync_ptsz
+#define cudaMemcpyToArrayAsync cudaMemcpyToArrayAsync_ptsz
+#define cudaMemcpy2DToArrayAsync cudaMemcpy2DToArrayAsync_ptsz
+#define cudaMemcpyFromArrayAsync cudaMemcpyFromArrayAsync_ptsz
+#define cudaMemcpy2DFromArrayAsync cudaMemcpy2DFromArrayAsync_ptsz
 #define cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz
 #define cudaMemcpy3DPeerAsync cudaMemcpy3DPeerAsync_ptsz
 #define cudaMemcpyBatchAsync cudaMemcpyBatchAsync_ptsz
@@ -132,14 +142,20 @@ cudaError_t cudaMallocManaged(void **pointer, size_t size,
 cudaError_t cudaMalloc(void **pointer, size_t size);
 cudaError_t cudaMallocHost(void **pointer, size_t size);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);
+cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+			    size_t width, size_t height SG_DEFAULT(0),
+			    unsigned int flags SG_DEFAULT(0));
 cudaError_t cudaFree(void *pointer);
 cudaError_t cudaFreeHost(void *pointer);
+cudaError_t cudaFreeArray(cudaArray_t array);
 cudaError_t cudaHostAlloc(void **host, size_t size, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags);
 cudaError_t cudaHostUnregister(void *pointer);
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags);
 cudaError_t cudaHostGetFlags(unsigned int *flags, void *host);
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched_dev_ptr, struct cudaExtent extent);
+cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+			      struct cudaExtent extent, unsigned int flags SG_DEFAULT(0));
 cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *pointer);
 cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *pointer);
 cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *pointer,
@@ -152,6 +168,16 @@ cudaError_t cudaMemcpyPeer(void *target, int dst_device, const void *source, int
 			   size_t count);
 cudaError_t cudaMemcpy2D(void *target, size_t dpitch, const void *source, size_t spitch,
 			 size_t width, size_t height, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DToArray(cudaArray_t target, size_t w_offset, size_t offset,
+				const void *source, size_t spitch, size_t width, size_t height,
+				enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DFromArray(void *target, size_t dpitch, cudaArray_const_t source,
+				  size_t w_offset, size_t offset, size_t width, size_t height,
+				  enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t target, size_t w_offset_dst, size_t offset_dst,
+				     cudaArray_const_t source, size_t w_offset_src,
+				     size_t offset_src, size_t width, size_t height,
+				     enum cudaMemcpyKind kind SG_DEFAULT(cudaMemcpyDeviceToDevice));
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *source, size_t count,
 			       size_t offset SG_DEFAULT(0),
 			       enum cudaMemcpyKind kind SG_DEFAULT(cudaMemcpyHostToDevice));
@@ -170,6 +196,12 @@ cudaError_t cudaMemcpy3DBatchAsync(size_t num_ops, struct cudaMemcpy3DBatchOp *o
 cudaError_t cudaMemcpy2DAsync(void *target, size_t dpitch, const void *source, size_t spitch,
 			      size_t width, size_t height, enum cudaMemcpyKind kind,
 			      cudaStream_t stream SG_DEFAULT(0));
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t target, size_t w_offset, size_t offset,
+				     const void *source, size_t spitch, size_t width, size_t height,
+				     enum cudaMemcpyKind kind, cudaStream_t stream SG_DEFAULT(0));
+cudaError_t cudaMemcpy2DFromArrayAsync(void *target, size_t dpitch, cudaArray_const_t source,
+				       size_t w_offset, size_t offset, size_t width, size_t height,
+				       enum cudaMemcpyKind kind, cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *source, size_t count,
 				    size_t offset, enum cudaMemcpyKind kind,
 				    cudaStream_t stream SG_DEFAULT(0));
@@ -207,7 +239,22 @@ cudaError_t cudaMemRangeGetAttribute(void *data, size_t data_size,
 cudaError_t cudaMemRangeGetAttributes(void **data, size_t *data_sizes,
 				      enum cudaMemRangeAttribute *attributes, size_t num_attributes,
 				      const void *pointer, size_t count);
+cudaError_t cudaMemcpyToArray(cudaArray_t target, size_t w_offset, size_t offset,
+			      const void *source, size_t count, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyFromArray(void *target, cudaArray_const_t source, size_t w_offset,
+				size_t offset, size_t count, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyArrayToArray(cudaArray_t target, size_t w_offset_dst, size_t offset_dst,
+				   cudaArray_const_t source, size_t w_offset_src, size_t offset_src,
+				   size_t count,
+				   enum cudaMemcpyKind kind SG_DEFAULT(cudaMemcpyDeviceToDevice));
+cudaError_t cudaMemcpyToArrayAsync(cudaArray_t target, size_t w_offset, size_t offset,
+				   const void *source, size_t count, enum cudaMemcpyKind kind,
+				   cudaStream_t stream SG_DEFAULT(0));
+cudaError_t cudaMemcpyFromArrayAsync(void *target, cudaArray_const_t source, size_t w_offset,
+				     size_t offset, size_t count, enum cudaMemcpyKind kind,
+				     cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
+cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
 
 /* Stream-ordered memory and pools */
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *mem_pool, int device);
@@ -537,6 +584,9 @@ cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle_
 					     cudaGraph_t graph,
 					     unsigned int default_launch_value SG_DEFAULT(0),
 					     unsigned int flags SG_DEFAULT(0));
+
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+						   enum cudaChannelFormatKind kind);
 
 /* What compiled programs call: registration of their device code, and launches. */
 cudaError_t cudaProfilerStart(void);
