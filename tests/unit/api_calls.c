@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the calls of both APIs are decoded to. */
+#include "api_record.h"
+
+/* --- the runtime's functions ------------------------------------------------------------ */
+
+TEST("cudaMalloc shows its size, then its result and what it gave back")
+{
+	struct built call = begin("cudaMalloc");
+	uint64_t pointer = 0x7f1234568000;
+
+	pass(&call, "devPtr", 0x7ffc00001000);
+	pass(&call, "size", 4000);
+	CHECK_STR(details(&call), "size=4000 bytes");
+	CHECK_STR(arguments(&call), "size=4000 bytes");
+	CHECK_STR(json(&call), "{\"devPtr\":null,\"size\":4000}");
+	back(&call, 0);
+	point(&call, "devPtr", &pointer, sizeof(pointer));
+	CHECK_STR(details(&call), "returned=Success devPtr=0x7f1234568000");
+	CHECK_STR(arguments(&call), "devPtr=0x7f1234568000, size=4000 bytes");
+	CHECK_STR(json(&call), "{\"devPtr\":\"0x7f1234568000\",\"size\":4000}");
+}
+
+TEST("a failed cudaMalloc gives nothing back, whatever the record holds")
+{
+	struct built call = begin("cudaMalloc");
+	uint64_t pointer = 0x7f1234568000;
+
+	pass(&call, "size", 4000);
+	back(&call, 2);
+	point(&call, "devPtr", &pointer, sizeof(pointer));
+	CHECK_STR(details(&call), "returned=MemoryAllocation");
+	CHECK_STR(arguments(&call), "size=4000 bytes");
+	CHECK_STR(json(&call), "{\"devPtr\":null,\"size\":4000}");
+}
+
+TEST("a call that was left is unfinished and has no result")
+{
+	struct built call = begin("cudaMalloc");
+	uint64_t pointer = 0x7f1234568000;
+
+	pass(&call, "size", 4000);
+	back(&call, 0);
+	point(&call, "devPtr", &pointer, sizeof(pointer));
+	call.call.state = GT_CALL_UNFINISHED;
+	CHECK_STR(details(&call), "unfinished");
+	CHECK_STR(json(&call), "{\"devPtr\":null,\"size\":4000}");
+}
+
+TEST("cudaMallocPitch shows the pitch that it chose")
+{
+	struct built call = begin("cudaMallocPitch");
+	uint64_t pointer = 0x7f1234568000, pitch = 512;
+
+	pass(&call, "width", 400);
+	pass(&call, "height", 10);
+	CHECK_STR(details(&call), "width=400 bytes height=10");
+	back(&call, 0);
+	point(&call, "devPtr", &pointer, sizeof(pointer));
+	point(&call, "pitch", &pitch, sizeof(pitch));
+	CHECK_STR(details(&call), "returned=Success devPtr=0x7f1234568000 pitch=512");
+}
+
+TEST("cudaMalloc3D takes its extent by value and gives a pitched pointer back")
+{
+	struct built call = begin("cudaMalloc3D");
+	uint64_t extent[] = {64, 32, 2}, pitched[] = {0x7f1234568000, 512, 64, 32}, bytes;
+
+	pass_bytes(&call, "extent", extent, sizeof(extent));
+	CHECK_STR(details(&call), "extent=64x32x2");
+	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK_INT(bytes, 64 * 32 * 2);
+	back(&call, 0);
+	point(&call, "pitchedDevPtr", pitched, sizeof(pitched));
+	CHECK_STR(json(&call), "{\"pitchedDevPtr\":{\"ptr\":\"0x7f1234568000\",\"pitch\":512,"
+			       "\"xsize\":64,\"ysize\":32},"
+			       "\"extent\":{\"width\":64,\"height\":32,\"depth\":2}}");
+}
+
+TEST("cudaHostAlloc and cudaMallocManaged show their flags by name")
+{
+	struct built host = begin("cudaHostAlloc"), managed = begin("cudaMallocManaged");
+
+	pass(&host, "size", 16);
+	pass(&host, "flags", 5);
+	CHECK_STR(details(&host),
+		  "size=16 bytes flags=cudaHostAllocPortable|cudaHostAllocWriteCombined");
+	pass(&host, "flags", 0);
+	CHECK_STR(details(&host), "size=16 bytes flags=cudaHostAllocDefault");
+	pass(&host, "flags", 0x1001);
+	CHECK_STR(details(&host), "size=16 bytes flags=cudaHostAllocPortable|0x1000");
+	pass(&managed, "size", 16);
+	pass(&managed, "flags", 1);
+	CHECK_STR(json(&managed),
+		  "{\"devPtr\":null,\"size\":16,\"flags\":\"cudaMemAttachGlobal\"}");
+}
+
+TEST("cudaFree shows the address")
+{
+	struct built call = begin("cudaFree"), later = begin("cudaFreeAsync");
+
+	pass(&call, "devPtr", 0x7f1234568000);
+	CHECK_STR(details(&call), "ptr=0x7f1234568000");
+	CHECK_STR(arguments(&call), "devPtr=0x7f1234568000");
+	CHECK_STR(json(&call), "{\"devPtr\":\"0x7f1234568000\"}");
+	back(&call, 0);
+	CHECK_STR(details(&call), "returned=Success");
+	pass(&later, "devPtr", 0x7f1234568000);
+	pass(&later, "hStream", 0x55aa00);
+	CHECK_STR(details(&later), "ptr=0x7f1234568000 stream=0x55aa00");
+}
+
+TEST("cudaMemcpy shows its size and its direction in short")
+{
+	static const char *const kinds[] = {"H2H", "H2D", "D2H", "D2D", "default"};
+
+	for (unsigned kind = 0; kind < gt_countof(kinds); kind++) {
+		struct built call = begin("cudaMemcpy");
+		char expected[64];
+
+		pass(&call, "dst", 0x7f1234568000);
+		pass(&call, "src", 0x55aa00001000);
+		pass(&call, "count", 4000);
+		pass(&call, "kind", kind);
+		snprintf(expected, sizeof(expected), "size=4000 bytes kind=%s", kinds[kind]);
+		CHECK_STR(details(&call), expected);
+		snprintf(expected, sizeof(expected), "%u", kind);
+		CHECK_INT(gt_api_direction(call.function, finish(&call)), kind);
+	}
+}
+
+TEST("a copy's arguments have the names of the header")
+{
+	struct built call = begin("cudaMemcpyAsync");
+
+	pass(&call, "dst", 0x7f1234568000);
+	pass(&call, "src", 0x55aa00001000);
+	pass(&call, "count", 4000);
+	pass(&call, "kind", 1);
+	pass(&call, "stream", 0);
+	CHECK_STR(details(&call), "size=4000 bytes kind=H2D stream=0x0");
+	CHECK_STR(arguments(&call), "dst=0x7f1234568000, src=0x55aa00001000, count=4000 bytes, "
+				    "kind=H2D, stream=0x0");
+	CHECK_STR(json(&call), "{\"dst\":\"0x7f1234568000\",\"src\":\"0x55aa00001000\","
+			       "\"count\":4000,\"kind\":\"H2D\",\"stream\":\"0x0\"}");
+}
+
+TEST("a direction that does not exist is its number")
+{
+	struct built call = begin("cudaMemcpy");
+
+	pass(&call, "dst", 1);
+	pass(&call, "src", 2);
+	pass(&call, "count", 3);
+	pass(&call, "kind", 77);
+	CHECK_STR(details(&call), "size=3 bytes kind=77");
+	CHECK_STR(json(&call), "{\"dst\":\"0x1\",\"src\":\"0x2\",\"count\":3,\"kind\":77}");
+	CHECK_INT(gt_api_direction(call.function, finish(&call)), -1);
+}
+
+TEST("cudaMemcpy2D's bytes are its width times its height")
+{
+	struct built call = begin("cudaMemcpy2D");
+	uint64_t bytes;
+
+	pass(&call, "dst", 0x7f1234568000);
+	pass(&call, "dpitch", 512);
+	pass(&call, "src", 0x55aa00001000);
+	pass(&call, "spitch", 400);
+	pass(&call, "width", 400);
+	pass(&call, "height", 10);
+	pass(&call, "kind", 2);
+	CHECK_STR(details(&call), "width=400 bytes height=10 kind=D2H");
+	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK_INT(bytes, 4000);
+}
+
+TEST("cudaMemcpyToSymbol shows size and direction")
+{
+	struct built call = begin("cudaMemcpyToSymbol");
+
+	pass(&call, "symbol", 0x404040);
+	pass(&call, "src", 0x55aa00001000);
+	pass(&call, "count", 64);
+	pass(&call, "offset", 0);
+	pass(&call, "kind", 1);
+	CHECK_STR(details(&call), "size=64 bytes kind=H2D");
+}
+
+TEST("cudaMemcpyPeer goes from device to device")
+{
+	struct built call = begin("cudaMemcpyPeer");
+
+	pass(&call, "dst", 0x7f1234568000);
+	pass(&call, "dstDevice", 1);
+	pass(&call, "src", 0x7f2234568000);
+	pass(&call, "srcDevice", 0);
+	pass(&call, "count", 64);
+	CHECK_STR(details(&call), "size=64 bytes kind=D2D");
+	CHECK_INT(gt_api_direction(call.function, finish(&call)), 3);
+}
+
+/* struct cudaMemcpy3DParms as the runtime reads it. */
+struct parms3d {
+	uint64_t source_array, source_position[3], source[4];
+	uint64_t target_array, target_position[3], target[4];
+	uint64_t extent[3];
+	uint32_t kind, padding;
+};
+
+TEST("cudaMemcpy3D shows the extent and the kind that its structure holds")
+{
+	struct built call = begin("cudaMemcpy3D");
+	struct parms3d parms = {.source = {0x55aa00001000, 64, 64, 32},
+				.target = {0x7f1234568000, 512, 64, 32},
+				.extent = {64, 32, 2},
+				.kind = 1};
+	uint64_t bytes;
+
+	pass(&call, "p", 0x7ffc00002000);
+	CHECK_STR(details(&call), "p=0x7ffc00002000");
+	CHECK_INT(gt_api_direction(call.function, finish(&call)), -1);
+	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes));
+	point(&call, "p", &parms, sizeof(parms));
+	CHECK_STR(details(&call), "extent=64x32x2 kind=H2D");
+	CHECK_INT(gt_api_direction(call.function, finish(&call)), 1);
+	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK_INT(bytes, 4096);
+	CHECK_STR(json(&call),
+		  "{\"p\":{\"srcArray\":\"0x0\",\"srcPos\":[0,0,0],\"srcPtr\":{\"ptr\":"
+		  "\"0x55aa00001000\",\"pitch\":64,\"xsize\":64,\"ysize\":32},\"dstArray\":\"0x0\","
+		  "\"dstPos\":[0,0,0],\"dstPtr\":{\"ptr\":\"0x7f1234568000\",\"pitch\":512,"
+		  "\"xsize\":64,\"ysize\":32},\"extent\":{\"width\":64,\"height\":32,\"depth\":2},"
+		  "\"kind\":\"H2D\"}}");
+	parms.target_array = 0x55bb00;
+	point(&call, "p", &parms, sizeof(parms));
+	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes)); /* elements, not bytes */
+}
+
+TEST("cudaMemset shows address, value and size")
+{
+	struct built call = begin("cudaMemset"), big = begin("cudaMemset3D");
+	uint64_t pitched[] = {0x7f1234568000, 512, 64, 32}, extent[] = {64, 32, 2}, bytes;
+
+	pass(&call, "devPtr", 0x7f1234568000);
+	pass(&call, "value", (uint32_t)-1);
+	pass(&call, "count", 4096);
+	CHECK_STR(details(&call), "ptr=0x7f1234568000 value=-1 size=4096 bytes");
+	pass_bytes(&big, "pitchedDevPtr", pitched, sizeof(pitched));
+	pass(&big, "value", 0);
+	pass_bytes(&big, "extent", extent, sizeof(extent));
+	CHECK_STR(details(&big), "ptr=0x7f1234568000 value=0 extent=64x32x2");
+	CHECK(gt_api_bytes(big.function, finish(&big), &bytes));
+	CHECK_INT(bytes, 4096);
+}
+
+TEST("a launch shows function, grid, block, shared memory and stream")
+{
+	struct built call = begin("cudaLaunchKernel");
+
+	pass(&call, "func", 0x401136);
+	pass_launch(&call);
+	CHECK_STR(details(&call), "func=0x401136 grid=4x1x1 block=256x2x1 shared=1024 stream=0x0");
+	CHECK_STR(arguments(&call), "func=0x401136, gridDim=4x1x1, blockDim=256x2x1, "
+				    "args=0x7ffc00003000, sharedMem=1024, stream=0x0");
+	CHECK_STR(json(&call),
+		  "{\"func\":\"0x401136\",\"gridDim\":[4,1,1],\"blockDim\":[256,2,1],"
+		  "\"args\":\"0x7ffc00003000\",\"sharedMem\":1024,\"stream\":\"0x0\"}");
+	back(&call, 9);
+	CHECK_STR(details(&call), "returned=InvalidConfiguration");
+}
+
+TEST("CUDA 13's launch and the cooperative one look the same")
+{
+	struct built thirteen = begin("__cudaLaunchKernel_ptsz");
+	struct built cooperative = begin("cudaLaunchCooperativeKernel");
+
+	pass(&thirteen, "kernel", 0x55cc00);
+	pass_launch(&thirteen);
+	CHECK_STR(details(&thirteen),
+		  "func=0x55cc00 grid=4x1x1 block=256x2x1 shared=1024 stream=0x0");
+	pass(&cooperative, "func", 0x401136);
+	pass_launch(&cooperative);
+	CHECK_STR(details(&cooperative),
+		  "func=0x401136 grid=4x1x1 block=256x2x1 shared=1024 stream=0x0");
+}
+
+TEST("an extended launch shows what its configuration holds")
+{
+	struct built runtime = begin("cudaLaunchKernelExC"), driver = begin("cuLaunchKernelEx");
+	struct launch_config config = {{4, 2, 1}, {256, 1, 1}, 128, 0x55aa00, 0, 0, 0};
+
+	pass(&runtime, "config", 0x7ffc00004000);
+	pass(&runtime, "func", 0x401136);
+	pass(&runtime, "args", 0x7ffc00003000);
+	CHECK_STR(details(&runtime), "config=0x7ffc00004000 func=0x401136");
+	point(&runtime, "config", &config, sizeof(config));
+	CHECK_STR(details(&runtime),
+		  "grid=4x2x1 block=256x1x1 shared=128 stream=0x55aa00 func=0x401136");
+	pass(&driver, "config", 0x7ffc00004000);
+	pass(&driver, "f", 0x55cc00);
+	point(&driver, "config", &config, sizeof(config));
+	CHECK_STR(details(&driver),
+		  "grid=4x2x1 block=256x1x1 shared=128 stream=0x55aa00 func=0x55cc00");
+}
+
+TEST("streams and events are shown by handle, flags by name")
+{
+	struct built stream = begin("cudaStreamCreateWithFlags");
+	struct built event = begin("cudaEventCreateWithFlags");
+	struct built wait = begin("cudaStreamWaitEvent"), time = begin("cudaEventElapsedTime");
+	uint64_t handle = 0x55aa00;
+	float ms = 1.5f;
+
+	pass(&stream, "flags", 1);
+	CHECK_STR(details(&stream), "flags=cudaStreamNonBlocking");
+	back(&stream, 0);
+	point(&stream, "pStream", &handle, sizeof(handle));
+	CHECK_STR(details(&stream), "returned=Success pStream=0x55aa00");
+	pass(&event, "flags", 3);
+	CHECK_STR(details(&event), "flags=cudaEventBlockingSync|cudaEventDisableTiming");
+	pass(&wait, "stream", 0x55aa00);
+	pass(&wait, "event", 0x55bb00);
+	pass(&wait, "flags", 0);
+	CHECK_STR(details(&wait), "stream=0x55aa00 event=0x55bb00 flags=cudaEventWaitDefault");
+	pass(&time, "start", 0x1000);
+	pass(&time, "end", 0x2000);
+	CHECK_STR(details(&time), "start=0x1000 end=0x2000");
+	back(&time, 0);
+	point(&time, "ms", &ms, sizeof(ms));
+	CHECK_STR(details(&time), "returned=Success ms=1.5");
+	CHECK_STR(json(&time), "{\"ms\":1.5,\"start\":\"0x1000\",\"end\":\"0x2000\"}");
+}
+
+TEST("cudaGetDevice gives a number back that is 32 bits wide")
+{
+	struct built call = begin("cudaGetDevice"), set = begin("cudaSetDevice");
+	uint64_t device = 0xffffffff00000003, number;
+
+	back(&call, 0);
+	point(&call, "device", &device, 4);
+	CHECK_STR(details(&call), "returned=Success device=3");
+	CHECK(gt_api_argument_number(call.function, finish(&call), 0, &number));
+	CHECK_INT(number, 3);
+	pass(&set, "device", 1);
+	CHECK_STR(details(&set), "device=1");
+}
+
+TEST("attributes of devices are shown by name")
+{
+	struct built call = begin("cudaDeviceGetAttribute");
+
+	pass(&call, "attr", 16);
+	pass(&call, "device", 0);
+	CHECK_STR(details(&call), "attr=cudaDevAttrMultiProcessorCount device=0");
+}
+
+TEST("functions without arguments show nothing, and return")
+{
+	struct built call = begin("cudaDeviceSynchronize"),
+		     internal = begin("__cudaRegisterFatBinaryEnd");
+
+	CHECK_STR(details(&call), "");
+	CHECK_STR(arguments(&call), "");
+	CHECK_STR(json(&call), "{}");
+	back(&call, 719);
+	CHECK_STR(details(&call), "returned=LaunchFailure");
+	pass(&internal, "fatCubinHandle", 0x55dd00);
+	CHECK_STR(details(&internal), "fatCubinHandle=0x55dd00");
+	back(&internal, 77);
+	CHECK_STR(details(&internal), "returned");
+}
+
+TEST("the launch configuration that is popped is what the call gave back")
+{
+	struct built call = begin("__cudaPopCallConfiguration");
+	uint64_t shared = 64, stream = 0;
+
+	back(&call, 0);
+	point(&call, "gridDim", (uint32_t[]){4, 1, 1}, 12);
+	point(&call, "blockDim", (uint32_t[]){256, 1, 1}, 12);
+	point(&call, "sharedMem", &shared, sizeof(shared));
+	point(&call, "stream", &stream, sizeof(stream));
+	CHECK_STR(details(&call), "returned=Success gridDim=4x1x1 blockDim=256x1x1 shared=64 "
+				  "stream=0x0");
+	CHECK_STR(json(&call), "{\"gridDim\":[4,1,1],\"blockDim\":[256,1,1],\"sharedMem\":64,"
+			       "\"stream\":\"0x0\"}");
+}
+
+/* --- the driver's functions ------------------------------------------------------------- */
+
+TEST("cuMemAlloc_v2 shows its size and the address that it gave back")
+{
+	struct built call = begin("cuMemAlloc_v2"), release = begin("cuMemFree_v2");
+	uint64_t pointer = 0x7f1234568000;
+
+	pass(&call, "bytesize", 4000);
+	CHECK_STR(details(&call), "size=4000 bytes");
+	back(&call, 0);
+	point(&call, "dptr", &pointer, sizeof(pointer));
+	CHECK_STR(details(&call), "returned=Success dptr=0x7f1234568000");
+	CHECK_STR(json(&call), "{\"dptr\":\"0x7f1234568000\",\"bytesize\":4000}");
+	back(&call, 2);
+	CHECK_STR(details(&call), "returned=OUT_OF_MEMORY");
+	pass(&release, "dptr", pointer);
+	CHECK_STR(details(&release), "ptr=0x7f1234568000");
+}
+
+TEST("the driver's copies tell their direction by their ends")
+{
+	static const struct {
+		const char *name, *target, *source, *text;
+		int direction;
+	} copies[] = {
+		{"cuMemcpyHtoD_v2", "dstDevice", "srcHost", "size=4000 bytes kind=H2D", 1},
+		{"cuMemcpyDtoH_v2", "dstHost", "srcDevice", "size=4000 bytes kind=D2H", 2},
+		{"cuMemcpyDtoD_v2", "dstDevice", "srcDevice", "size=4000 bytes kind=D2D", 3},
+		{"cuMemcpy", "dst", "src", "size=4000 bytes kind=default", 4},
+	};
+
+	for (size_t i = 0; i < gt_countof(copies); i++) {
+		struct built call = begin(copies[i].name);
+
+		pass(&call, copies[i].target, 0x7f1234568000);
+		pass(&call, copies[i].source, 0x55aa00001000);
+		pass(&call, "ByteCount", 4000);
+		CHECK_STR(details(&call), copies[i].text);
+		CHECK_INT(gt_api_direction(call.function, finish(&call)), copies[i].direction);
+	}
+}
+
+TEST("an asynchronous driver copy shows its stream last")
+{
+	struct built call = begin("cuMemcpyDtoHAsync_v2");
+
+	pass(&call, "dstHost", 0x55aa00001000);
+	pass(&call, "srcDevice", 0x7f1234568000);
+	pass(&call, "ByteCount", 4000);
+	pass(&call, "hStream", 0x55aa00);
+	CHECK_STR(details(&call), "size=4000 bytes kind=D2H stream=0x55aa00");
+}
+
+/* CUDA_MEMCPY2D */
+struct driver_2d {
+	uint64_t source_x, source_y;
+	uint32_t source_type, padding1;
+	uint64_t source_host, source_device, source_array, source_pitch;
+	uint64_t target_x, target_y;
+	uint32_t target_type, padding2;
+	uint64_t target_host, target_device, target_array, target_pitch;
+	uint64_t width, height;
+};
+
+TEST("cuMemcpy2D_v2 shows what its structure holds")
+{
+	struct built call = begin("cuMemcpy2D_v2");
+	struct driver_2d copy = {.source_type = 2,
+				 .source_device = 0x7f1234568000,
+				 .target_type = 1,
+				 .target_host = 0x55aa00001000,
+				 .width = 400,
+				 .height = 10};
+	uint64_t bytes;
+
+	pass(&call, "pCopy", 0x7ffc00005000);
+	point(&call, "pCopy", &copy, sizeof(copy));
+	CHECK_STR(details(&call), "width=400 bytes height=10 kind=D2H");
+	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK_INT(bytes, 4000);
+	copy.target_type = 4;
+	point(&call, "pCopy", &copy, sizeof(copy));
+	CHECK_INT(gt_api_direction(call.function, finish(&call)), 4);
+}
+
+TEST("a fill's bytes are its elements times the width of its pattern")
+{
+	struct built bytes = begin("cuMemsetD8_v2"), words = begin("cuMemsetD32_v2");
+	struct built rows = begin("cuMemsetD2D16_v2");
+	uint64_t size;
+
+	pass(&bytes, "dstDevice", 0x7f1234568000);
+	pass(&bytes, "uc", 0xab);
+	pass(&bytes, "N", 4096);
+	CHECK_STR(details(&bytes), "ptr=0x7f1234568000 value=171 size=4096 bytes");
+	CHECK(gt_api_bytes(bytes.function, finish(&bytes), &size));
+	CHECK_INT(size, 4096);
+	pass(&words, "dstDevice", 0x7f1234568000);
+	pass(&words, "ui", 0xffffffff);
+	pass(&words, "N", 1024);
+	CHECK_STR(details(&words), "ptr=0x7f1234568000 value=4294967295 count=1024");
+	CHECK(gt_api_bytes(words.function, finish(&words), &size));
+	CHECK_INT(size, 4096);
+	pass(&rows, "dstDevice", 0x7f1234568000);
+	pass(&rows, "dstPitch", 512);
+	pass(&rows, "us", 7);
+	pass(&rows, "Width", 100);
+	pass(&rows, "Height", 3);
+	CHECK_STR(details(&rows), "ptr=0x7f1234568000 value=7 width=100 height=3");
+	CHECK(gt_api_bytes(rows.function, finish(&rows), &size));
+	CHECK_INT(size, 600);
+}
+
+TEST("cuLaunchKernel joins its dimensions")
+{
+	static const char *const names[] = {"gridDimX",  "gridDimY",  "gridDimZ",
+					    "blockDimX", "blockDimY", "blockDimZ"};
+	struct built call = begin("cuLaunchKernel");
+
+	pass(&call, "f", 0x55cc00);
+	for (unsigned i = 0; i < gt_countof(names); i++)
+		pass(&call, names[i], i + 1);
+	pass(&call, "sharedMemBytes", 48);
+	pass(&call, "hStream", 0x2);
+	pass(&call, "kernelParams", 0x7ffc00003000);
+	pass(&call, "extra", 0);
+	CHECK_STR(details(&call), "func=0x55cc00 grid=1x2x3 block=4x5x6 shared=48 stream=0x2");
+	CHECK_STR(json(&call),
+		  "{\"f\":\"0x55cc00\",\"gridDimX\":1,\"gridDimY\":2,\"gridDimZ\":3,"
+		  "\"blockDimX\":4,\"blockDimY\":5,\"blockDimZ\":6,\"sharedMemBytes\":48,"
+		  "\"hStream\":\"0x2\",\"kernelParams\":\"0x7ffc00003000\",\"extra\":\"0x0\"}");
+}
+
+TEST("graph launches show graph and stream")
+{
+	struct built runtime = begin("cudaGraphLaunch"), driver = begin("cuGraphLaunch");
+
+	pass(&runtime, "graphExec", 0x55ee00);
+	pass(&runtime, "stream", 0);
+	CHECK_STR(details(&runtime), "graph=0x55ee00 stream=0x0");
+	pass(&driver, "hGraph", 0x55ee00);
+	pass(&driver, "hStream", 0);
+	CHECK_STR(details(&driver), "graph=0x55ee00 stream=0x0");
+}
+
+TEST("virtual memory shows handle, size and what it is made of")
+{
+	struct built create = begin("cuMemCreate"), map = begin("cuMemMap");
+	uint64_t handle = 0x1d0000;
+	struct {
+		uint32_t type, handles, location_type, location;
+		uint64_t metadata;
+		uint8_t compression, rdma;
+		uint16_t usage;
+		uint8_t reserved[4];
+	} property = {.type = 1, .location_type = 1, .location = 2};
+
+	pass(&create, "size", 2097152);
+	pass(&create, "prop", 0x7ffc00006000);
+	pass(&create, "flags", 0);
+	CHECK_STR(details(&create), "size=2097152 bytes prop=0x7ffc00006000 flags=0");
+	point(&create, "prop", &property, sizeof(property));
+	back(&create, 0);
+	point(&create, "handle", &handle, sizeof(handle));
+	CHECK_STR(details(&create), "returned=Success handle=0x1d0000");
+	CHECK_STR(json(&create),
+		  "{\"handle\":\"0x1d0000\",\"size\":2097152,\"prop\":{\"type\":"
+		  "\"CU_MEM_ALLOCATION_TYPE_PINNED\",\"requestedHandleTypes\":"
+		  "\"CU_MEM_HANDLE_TYPE_NONE\",\"location\":{\"type\":"
+		  "\"CU_MEM_LOCATION_TYPE_DEVICE\",\"id\":2},\"win32HandleMetaData\":\"0x0\","
+		  "\"allocFlags\":{\"compressionType\":0,\"gpuDirectRDMACapable\":0,"
+		  "\"usage\":0}},\"flags\":0}");
+	pass(&map, "ptr", 0x7f0000000000);
+	pass(&map, "size", 2097152);
+	pass(&map, "offset", 0);
+	pass(&map, "handle", handle);
+	pass(&map, "flags", 0);
+	CHECK_STR(details(&map), "ptr=0x7f0000000000 size=2097152 bytes offset=0 handle=0x1d0000 "
+				 "flags=0");
+}
+
+TEST("an identifier is shown as its bytes")
+{
+	struct built call = begin("cuDeviceGetUuid_v2");
+	uint8_t bytes[16] = {0x01, 0x23, [15] = 0xff};
+
+	back(&call, 0);
+	point(&call, "uuid", bytes, sizeof(bytes));
+	pass(&call, "dev", 0);
+	CHECK_STR(json(&call),
+		  "{\"uuid\":{\"bytes\":\"0x012300000000000000000000000000ff\"},\"dev\":0}");
+}
+
+TEST("a float that is passed is told as not captured")
+{
+	struct built call = begin("cuParamSetf");
+
+	pass(&call, "hfunc", 0x55cc00);
+	pass(&call, "offset", 8);
+	CHECK_STR(details(&call), "hfunc=0x55cc00 offset=8 value=?");
+	CHECK_STR(json(&call), "{\"hfunc\":\"0x55cc00\",\"offset\":8,\"value\":null}");
+}
+
+TEST("calls that move nothing have no bytes and no direction")
+{
+	struct built call = begin("cudaSetDevice"), batch = begin("cudaMemcpyBatchAsync");
+	uint64_t bytes;
+
+	pass(&call, "device", 1);
+	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK_INT(gt_api_direction(call.function, finish(&call)), -1);
+	pass(&batch, "count", 3);
+	pass(&batch, "stream", 0);
+	CHECK(!gt_api_bytes(batch.function, finish(&batch), &bytes));
+	CHECK_STR(details(&batch), "count=3 stream=0x0");
+}
+
+TEST_MAIN
