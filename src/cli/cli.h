@@ -21,12 +21,12 @@ enum gt_exit {
 
 /* What an option's value is, and so what type stands at its offset in the command's options. */
 enum gt_option_kind {
-	GT_OPTION_FLAG,	    /* bool: set to true */
+	GT_OPTION_FLAG,     /* bool: set to true */
 	GT_OPTION_FLAG_OFF, /* bool: set to false */
 	GT_OPTION_STRING,   /* const char * */
-	GT_OPTION_LIST,	    /* struct gt_strings: separated by commas, may be repeated */
+	GT_OPTION_LIST,     /* struct gt_strings: separated by commas, may be repeated */
 	GT_OPTION_NUMBER,   /* uint64_t */
-	GT_OPTION_SIZE,	    /* uint64_t, bytes */
+	GT_OPTION_SIZE,     /* uint64_t, bytes */
 	GT_OPTION_DURATION, /* uint64_t, ns */
 	GT_OPTION_CHOICE,   /* int: the index in `choices` */
 };
@@ -37,7 +37,7 @@ struct gt_strings {
 };
 
 struct gt_option {
-	char letter;	      /* 0: none */
+	char letter;          /* 0: none */
 	const char *name;     /* "ring-size" */
 	const char *argument; /* "SIZE"; NULL: it takes none */
 	const char *help;     /* one sentence, no full stop */
@@ -48,9 +48,9 @@ struct gt_option {
 
 struct gt_cli_command {
 	const char *name;
-	const char *summary;	 /* one line */
-	const char *usage;	 /* what stands behind the name: "[options] [-- CMD ARGS]" */
-	const char *description; /* paragraphs for --help and the manual page */
+	const char *summary;         /* one line */
+	const char *usage;           /* what stands behind the name: "[options] [-- CMD ARGS]" */
+	const char *description;     /* paragraphs for --help and the manual page */
 	const char *const *examples; /* command lines, ended by NULL */
 	const struct gt_option *options;
 	size_t option_count;
@@ -66,8 +66,8 @@ const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count);
 const struct gt_cli_command *gt_cli_find(const char *name);
 
 enum gt_parsed {
-	GT_PARSED_RUN,	 /* go on */
-	GT_PARSED_HELP,	 /* --help was printed */
+	GT_PARSED_RUN,   /* go on */
+	GT_PARSED_HELP,  /* --help was printed */
 	GT_PARSED_WRONG, /* the error was printed */
 };
 

@@ -212,8 +212,7 @@ enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, cha
 			parsed = GT_PARSED_HELP;
 		} else if (found == ':') {
 			option = option_of(command, optopt);
-			gt_cli_usage_error(command, "%s needs a value: %s",
-					   arguments[optind - 1],
+			gt_cli_usage_error(command, "%s needs a value: %s", arguments[optind - 1],
 					   option ? option->argument : "VALUE");
 			parsed = GT_PARSED_WRONG;
 		} else if (!option) {

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command "doctor": what works here, and why the rest does not. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "probe/api/attach.h"
+#include "probe/api/watch.h"
+#include "probe/load.h"
+#include "probe/source.h"
+#include "session/gpu.h"
+
+struct doctor_options {
+	bool json;
+};
+
+static const struct gt_option options[] = {
+	{0, "json", NULL, "as a JSON object", GT_OPTION_FLAG, offsetof(struct doctor_options, json),
+	 NULL},
+};
+
+enum verdict {
+	FINE,
+	WORSE,  /* something is less good without it */
+	BROKEN, /* tracing does not work without it */
+};
+
+static const char *const verdicts[] = {"ok", "missing", "BROKEN"};
+
+/* One examination. Returns the verdict and says in `text` what it found. */
+struct examination {
+	const char *name;
+	enum verdict (*examine)(struct gt_strbuf *text);
+};
+
+static enum verdict examine_kernel(struct gt_strbuf *text)
+{
+	struct utsname name;
+
+	if (uname(&name) < 0)
+		return WORSE;
+	gt_strbuf_printf(text, "%s %s on %s", name.sysname, name.release, name.machine);
+	return FINE;
+}
+
+static enum verdict examine_btf(struct gt_strbuf *text)
+{
+	if (!access("/sys/kernel/btf/vmlinux", R_OK)) {
+		gt_strbuf_puts(text, "the kernel describes its types (/sys/kernel/btf/vmlinux)");
+		return FINE;
+	}
+	gt_strbuf_printf(
+		text, "/sys/kernel/btf/vmlinux: %s; a kernel with CONFIG_DEBUG_INFO_BTF is needed",
+		strerror(errno));
+	return BROKEN;
+}
+
+static enum verdict examine_bpf(struct gt_strbuf *text)
+{
+	struct gt_diag diag = {0};
+
+	if (!gt_load_check(&diag)) {
+		gt_strbuf_puts(text, "programs can be loaded");
+		return FINE;
+	}
+	gt_strbuf_puts(text, diag.text);
+	return BROKEN;
+}
+
+static enum verdict examine_multi(struct gt_strbuf *text)
+{
+	int error = gt_attach_check_multi();
+
+	if (!error) {
+		gt_strbuf_puts(text, "many functions are attached by one call");
+		return FINE;
+	}
+	gt_strbuf_printf(text,
+			 "%s: functions are attached one by one, and taking that off is slow "
+			 "(Linux 6.6 and later have it)",
+			 strerror(-error));
+	return WORSE;
+}
+
+static enum verdict examine_watch(struct gt_strbuf *text)
+{
+	gt_auto(watch) struct gt_watch *watch = NULL;
+	struct gt_diag diag = {0};
+
+	if (!gt_watch_open(&watch, &diag)) {
+		gt_strbuf_puts(text, "libraries that are loaded later are seen (perf events)");
+		return FINE;
+	}
+	gt_strbuf_puts(text, diag.text);
+	return WORSE;
+}
+
+static enum verdict examine_nvidia(struct gt_strbuf *text)
+{
+	bool there = gt_gpu_has_nvidia();
+
+	gt_strbuf_puts(text, there ? "the driver is loaded"
+				   : "no driver here: commands get the software GPU");
+	return there ? FINE : WORSE;
+}
+
+static enum verdict examine_softgpu(struct gt_strbuf *text)
+{
+	gt_autofree char *directory = NULL;
+	struct gt_diag diag = {0};
+
+	if (!gt_gpu_soft_directory(&directory, &diag)) {
+		gt_strbuf_printf(text, "its libraries are in %s", directory);
+		return FINE;
+	}
+	gt_strbuf_puts(text, diag.text);
+	return WORSE;
+}
+
+static const struct examination examinations[] = {
+	{"kernel", examine_kernel},
+	{"BTF", examine_btf},
+	{"BPF", examine_bpf},
+	{"uprobe_multi", examine_multi},
+	{"library watch", examine_watch},
+	{"NVIDIA driver", examine_nvidia},
+	{"software GPU", examine_softgpu},
+};
+
+static void report(struct gt_json *json, const char *name, enum verdict verdict, const char *text)
+{
+	if (!json) {
+		printf("%-8s %-16s %s\n", verdicts[verdict], name, text);
+		return;
+	}
+	gt_json_object_begin(json, NULL);
+	gt_json_string(json, "name", name);
+	gt_json_bool(json, "works", verdict == FINE);
+	gt_json_bool(json, "needed", verdict == BROKEN);
+	gt_json_string(json, "text", text);
+	gt_json_object_end(json);
+}
+
+static enum verdict examine_all(struct gt_json *json)
+{
+	enum verdict worst = FINE;
+	size_t count;
+	const struct gt_source *const *sources = gt_sources(&count);
+
+	for (size_t i = 0; i < gt_countof(examinations); i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+		enum verdict verdict = examinations[i].examine(&text);
+
+		report(json, examinations[i].name, verdict, gt_strbuf_string(&text));
+		worst = verdict > worst ? verdict : worst;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct gt_diag diag = {0};
+		char name[64];
+		int error = sources[i]->check(&diag);
+
+		snprintf(name, sizeof(name), "source %s", sources[i]->name);
+		report(json, name, error ? BROKEN : FINE, error ? diag.text : sources[i]->summary);
+		worst = error ? BROKEN : worst;
+	}
+	return worst;
+}
+
+static int run_doctor(const struct gt_cli_command *self, int count, char **arguments)
+{
+	struct doctor_options given = {0};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&text);
+	enum verdict worst;
+	int rest;
+
+	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
+	case GT_PARSED_HELP:
+		return GT_EXIT_OK;
+	case GT_PARSED_WRONG:
+		return GT_EXIT_USAGE;
+	case GT_PARSED_RUN:
+		break;
+	}
+	gt_load_set_verbose(false);
+	if (given.json) {
+		gt_json_object_begin(&json, NULL);
+		gt_json_string(&json, "schema", "gputap.doctor.1");
+		gt_json_array_begin(&json, "examinations");
+	}
+	worst = examine_all(given.json ? &json : NULL);
+	if (given.json) {
+		gt_json_array_end(&json);
+		gt_json_object_end(&json);
+		puts(gt_strbuf_string(&text));
+	}
+	return worst == BROKEN ? GT_EXIT_FAILED : GT_EXIT_OK;
+}
+
+const struct gt_cli_command gt_command_doctor = {
+	.name = "doctor",
+	.summary = "tells what works on this machine, and why the rest does not",
+	.usage = "[--json]",
+	.description = "Exits with 1 if something is missing without which nothing can be traced.",
+	.options = options,
+	.option_count = gt_countof(options),
+	.run = run_doctor,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command "list": sources and functions. */
+#include <stdio.h>
+
+#include "api/api.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "output/output.h"
+#include "probe/source.h"
+
+struct list_options {
+	bool sources, functions, outputs;
+};
+
+#define AT(field) offsetof(struct list_options, field)
+
+static const struct gt_option options[] = {
+	{0, "sources", NULL, "only the sources of events", GT_OPTION_FLAG, AT(sources), NULL},
+	{0, "functions", NULL, "only the functions: all, also those traced on request only",
+	 GT_OPTION_FLAG, AT(functions), NULL},
+	{0, "outputs", NULL, "only the forms of output", GT_OPTION_FLAG, AT(outputs), NULL},
+};
+
+static const char *const examples[] = {
+	"gputap list                          # sources, and the calls traced by default",
+	"gputap list --functions 'cuMem*'     # functions by name",
+	NULL,
+};
+
+static void list_sources(void)
+{
+	size_t count;
+	const struct gt_source *const *sources = gt_sources(&count);
+
+	printf("Sources (-e):\n");
+	for (size_t i = 0; i < count; i++)
+		printf("  %-10s %s\n             needs %s\n", sources[i]->name, sources[i]->summary,
+		       sources[i]->needs);
+}
+
+static void list_outputs(void)
+{
+	size_t count;
+	const struct gt_output *const *outputs = gt_outputs(&count);
+
+	printf("Outputs:\n");
+	for (size_t i = 0; i < count; i++)
+		printf("  %-10s %s\n", outputs[i]->name, outputs[i]->help);
+}
+
+/* Returns how many there were. */
+static unsigned list_functions(const char *glob, bool all)
+{
+	unsigned shown = 0;
+
+	for (unsigned row = 0; row < gt_api_count(); row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		if (!gt_glob(glob, function->name) ||
+		    (!all && function->meaning == GT_MEANS_NOTHING))
+			continue;
+		printf("  %-7s %-10s %s\n", function->library,
+		       function->meaning == GT_MEANS_NOTHING
+			       ? "-"
+			       : gt_api_meaning_name(function->meaning),
+		       function->name);
+		shown++;
+	}
+	return shown;
+}
+
+static int run_list(const struct gt_cli_command *self, int count, char **arguments)
+{
+	struct list_options given = {0};
+	const char *glob = "*";
+	bool everything;
+	int rest;
+
+	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
+	case GT_PARSED_HELP:
+		return GT_EXIT_OK;
+	case GT_PARSED_WRONG:
+		return GT_EXIT_USAGE;
+	case GT_PARSED_RUN:
+		break;
+	}
+	if (rest < count) {
+		glob = arguments[rest];
+		given.functions = true;
+	}
+	everything = !given.sources && !given.functions && !given.outputs;
+	if (given.sources || everything)
+		list_sources();
+	if (given.outputs || everything)
+		list_outputs();
+	if (everything)
+		printf("Calls traced by default (library, meaning, name):\n");
+	if ((given.functions || everything) && !list_functions(glob, given.functions)) {
+		gt_cli_error("no function matches '%s'", glob);
+		return GT_EXIT_FAILED;
+	}
+	return GT_EXIT_OK;
+}
+
+const struct gt_cli_command gt_command_list = {
+	.name = "list",
+	.summary = "lists sources, outputs and traced functions",
+	.usage = "[options] [GLOB]",
+	.description = "With GLOB it lists the functions that match.",
+	.examples = examples,
+	.options = options,
+	.option_count = gt_countof(options),
+	.run = run_list,
+};
