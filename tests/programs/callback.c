@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * CUDA calls that end otherwise than by returning. It needs the stand-in runtime, whose cudaMalloc
+ * calls back; what it then does:
+ *
+ *	callback longjmp N	leaves each of N calls by longjmp, then makes N ordinary ones
+ *	callback nested N	calls cudaGetDevice from within each of N cudaMalloc calls
+ *	callback exit N		after N ordinary calls, ends the process from within one more
+ *	callback block N	after N ordinary calls, stays in one more until a signal comes
+ *	callback launch N	launches N times by __cudaLaunchKernel, N times by cudaLaunchKernel
+ */
+#include <cuda_runtime_api.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void standin_call_back(void (*callback)(void *data), void *data);
+
+static void make_calls(long count)
+{
+	void *pointer;
+
+	for (long i = 0; i < count; i++)
+		cudaMalloc(&pointer, 64);
+}
+
+static void jump(void *data)
+{
+	longjmp(*(jmp_buf *)data, 1);
+}
+
+static int leave_by_longjmp(long count)
+{
+	static jmp_buf back;
+	volatile long left = 0;
+
+	standin_call_back(jump, &back);
+	for (volatile long i = 0; i < count; i++) {
+		if (setjmp(back))
+			left++;
+		else
+			make_calls(1);
+	}
+	standin_call_back(NULL, NULL);
+	make_calls(count);
+	printf("callback: %ld calls left by longjmp, %ld ordinary\n", left, count);
+	return left == count ? 0 : 1;
+}
+
+static void get_device(void *data)
+{
+	int device;
+
+	if (cudaGetDevice(&device) == cudaSuccess)
+		++*(long *)data;
+}
+
+static int call_within(long count)
+{
+	long inner = 0;
+
+	standin_call_back(get_device, &inner);
+	make_calls(count);
+	printf("callback: %ld calls, %ld within them\n", count, inner);
+	return inner == count ? 0 : 1;
+}
+
+static void end(void *data)
+{
+	_exit(0);
+}
+
+static void block(void *data)
+{
+	pause();
+}
+
+static int stay(long count, void (*callback)(void *data))
+{
+	make_calls(count);
+	printf("callback: %ld ordinary calls, then one that does not return\n", count);
+	fflush(stdout);
+	standin_call_back(callback, NULL);
+	make_calls(1);
+	return 1;
+}
+
+static int launch(long count)
+{
+	const dim3 grid = {2, 3, 4}, block_size = {32, 1, 1};
+	cudaKernel_t kernel = NULL;
+
+	__cudaGetKernel(&kernel, (const void *)(size_t)launch);
+	for (long i = 0; i < count; i++)
+		__cudaLaunchKernel(kernel, grid, block_size, NULL, 0, NULL);
+	for (long i = 0; i < count; i++)
+		cudaLaunchKernel((const void *)(size_t)launch, grid, block_size, NULL, 0, NULL);
+	printf("callback: %ld launches of each kind\n", count);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	long count = argc > 2 ? atol(argv[2]) : 1;
+
+	if (!strcmp(what, "longjmp"))
+		return leave_by_longjmp(count);
+	if (!strcmp(what, "nested"))
+		return call_within(count);
+	if (!strcmp(what, "exit"))
+		return stay(count, end);
+	if (!strcmp(what, "block"))
+		return stay(count, block);
+	if (!strcmp(what, "launch"))
+		return launch(count);
+	fprintf(stderr, "usage: callback longjmp|nested|exit|block|launch [N]\n");
+	return 2;
+}
