@@ -96,6 +96,35 @@ def without_twin(name):
     return re.sub(r"_(ptsz|ptds)$", "", name)
 
 
+def clang():
+    """The name of a clang that is there."""
+    for name in ("clang", "clang-14", "clang-15", "clang-16", "clang-19"):
+        if shutil.which(name):
+            return name
+    raise NoToolkit("no clang to read the headers with")
+
+
+def write_source(folder, toolkit, more=()):
+    """Writes a source file into a folder that includes all headers, and `more`; returns the
+    compiler's arguments for it."""
+    include = os.path.join(toolkit, "include")
+    for name, text in FOREIGN.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#pragma once\n" + text + "\n")
+    source = os.path.join(folder, "all.c")
+    names = list(FOREIGN) + [header for header in HEADERS
+                             if os.path.exists(os.path.join(include, header))]
+    names += [os.path.abspath(path) for path in more]
+    with open(source, "w", encoding="utf-8") as file:
+        file.writelines('#include "%s"\n' % name for name in names)
+    # The first macro makes the headers declare all versions of a function, the second keeps ends
+    # of enumerations out.
+    return ["-D__CUDA_API_VERSION_INTERNAL", "-D__CUDA_API_VERSION_INTERNAL_ODR",
+            "-I", folder, "-I", include, source]
+
+
 class Type:
     """A resolved type. kind: VOID SIGNED UNSIGNED FLOAT ENUM STRUCT UNION POINTER HANDLE
     FUNCTION ARRAY; name: as a reader knows it; tag: the declaration of an enum or record."""
@@ -136,42 +165,17 @@ class Headers:
             self.declare(node)
         self.evaluate(macros)
 
-    @staticmethod
-    def clang():
-        for name in ("clang", "clang-14", "clang-15", "clang-16"):
-            if shutil.which(name):
-                return name
-        raise NoToolkit("no clang to read the headers with")
-
     def preprocess(self, toolkit, extra):
-        include = os.path.join(toolkit, "include")
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in FOREIGN.items():
-                path = os.path.join(folder, name)
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write("#pragma once\n" + text + "\n")
-            source = os.path.join(folder, "all.c")
-            with open(source, "w", encoding="utf-8") as file:
-                for header in FOREIGN:
-                    file.write('#include "%s"\n' % header)
-                for header in HEADERS:
-                    if os.path.exists(os.path.join(include, header)):
-                        file.write('#include "%s"\n' % header)
-                if extra:
-                    file.write('#include "%s"\n' % os.path.abspath(extra))
-            # The first macro makes the headers declare all versions of a function, the
-            # second keeps ends of enumerations out.
-            command = [self.clang(), "-E", "-P", "-x", "c", "-std=gnu17", "-w",
-                       "-D__CUDA_API_VERSION_INTERNAL", "-D__CUDA_API_VERSION_INTERNAL_ODR",
-                       "-I", folder, "-I", include, source]
+            command = [clang(), "-E", "-P", "-x", "c", "-std=gnu17", "-w",
+                       *write_source(folder, toolkit, [extra] if extra else [])]
             text = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
             command.insert(2, "-dM")
             macros = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode()
         return text, macros
 
     def tree(self, text):
-        command = [self.clang(), "-x", "c", "-std=gnu17", "-w", "-fsyntax-only", "-Xclang",
+        command = [clang(), "-x", "c", "-std=gnu17", "-w", "-fsyntax-only", "-Xclang",
                    "-ast-dump=json", "-"]
         done = subprocess.run(command, input=text, check=True, stdout=subprocess.PIPE)
         return json.loads(done.stdout)
