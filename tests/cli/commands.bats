@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Help, versions, and what is not understood: none of it needs privileges or a GPU.
+
+load helper
+
+# Every command that `gputap help` lists.
+commands() {
+	"$build/gputap" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'
+}
+
+@test "gputap without a command shows its commands" {
+	gputap
+	expect_status 0
+	expect_output_line '^Usage: gputap COMMAND'
+	expect_output_line '^  trace +shows the CUDA calls'
+	whole=$output
+	gputap help
+	expect_output "$whole"
+	gputap --help
+	expect_output "$whole"
+}
+
+@test "the version is that of the build files" {
+	gputap --version
+	expect_status 0
+	expect_output "gputap $(sed -n "s/^  version: '\(.*\)',$/\1/p" "$root/meson.build")"
+}
+
+@test "every command has help of its own, by either way to ask for it" {
+	[ "$(commands | wc -l)" -ge 4 ]
+	for command in $(commands); do
+		gputap "$command" --help
+		expect_status 0
+		expect_output_line "^Usage: gputap $command"
+		expect_error ''
+		whole=$output
+		gputap help "$command"
+		expect_status 0
+		expect_output "$whole"
+	done
+}
+
+@test "a command that does not exist is told with the nearest one" {
+	gputap trac
+	expect_status 2
+	expect_output ''
+	expect_error "gputap: there is no command 'trac': did you mean 'trace'? (try 'gputap help')"
+	gputap help trac
+	expect_status 2
+	expect_error "gputap: there is no command 'trac': did you mean 'trace'? (try 'gputap help')"
+}
+
+@test "a command that resembles none is told without a guess" {
+	gputap nonsense
+	expect_status 2
+	expect_error "gputap: there is no command 'nonsense' (try 'gputap help')"
+}
+
+@test "an option that does not exist is told with the nearest one" {
+	gputap trace --jsn
+	expect_status 2
+	expect_error "gputap: unknown option '--jsn': did you mean '--json'? (try 'gputap trace --help')"
+}
+
+@test "an unknown letter is told, whatever the command" {
+	for command in $(commands); do
+		gputap "$command" -Z
+		expect_status 2
+		expect_error "gputap: unknown option '-Z' (try 'gputap $command --help')"
+	done
+}
+
+@test "an option without its value is told" {
+	gputap trace --ring-size
+	expect_status 2
+	expect_error "gputap: --ring-size needs a value: SIZE (try 'gputap trace --help')"
+}
+
+@test "a size that is none is told" {
+	gputap trace --ring-size x -- true
+	expect_status 2
+	expect_error "gputap: --ring-size takes a size such as 64K or 16M, not 'x' (try 'gputap trace --help')"
+}
+
+@test "a time that is none is told" {
+	gputap trace --duration 5q -- true
+	expect_status 2
+	expect_error "gputap: --duration takes a time such as 10s or 500ms, not '5q' (try 'gputap trace --help')"
+}
+
+@test "a choice that is none is told with those there are" {
+	gputap trace --time wal -- true
+	expect_status 2
+	expect_error "gputap: --time takes one of wall, relative, ns, not 'wal' (try 'gputap trace --help')"
+}
+
+@test "help that cannot be written is an error" {
+	observe bash -c '"$1" help >/dev/full' _ "$build/gputap"
+	[ "$status" -ne 0 ] || told 'the status is 0'
+}
+
+@test "list shows the sources, and the traced functions that a pattern names" {
+	gputap list
+	expect_status 0
+	expect_output_line '^  cuda +calls of the CUDA runtime and driver APIs'
+	gputap list 'cudaMall*'
+	expect_status 0
+	expect_output_line '\bcudaMallocAsync\b'
+	expect_no_output_line '\bcudaFree\b'
+}
