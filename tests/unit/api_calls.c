@@ -520,6 +520,43 @@ TEST("cuLaunchKernel joins its dimensions")
 		  "\"hStream\":\"0x2\",\"kernelParams\":\"0x7ffc00003000\",\"extra\":\"0x0\"}");
 }
 
+TEST("a driver array shows what its description holds")
+{
+	struct built call = begin("cuArrayCreate_v2");
+	struct {
+		uint64_t width, height;
+		uint32_t format, channels;
+	} description = {64, 32, 0x20, 4};
+	uint64_t bytes;
+
+	pass(&call, "pAllocateArray", 0x7ffc00007000);
+	point(&call, "pAllocateArray", &description, sizeof(description));
+	CHECK_STR(details(&call), "width=64 height=32 format=CU_AD_FORMAT_FLOAT");
+	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes)); /* elements, not bytes */
+}
+
+TEST("a kernel node of a graph shows its launch")
+{
+	struct built call = begin("cudaGraphAddKernelNode");
+	struct {
+		uint64_t function;
+		uint32_t grid[3], block[3], shared, padding;
+		uint64_t parameters, extra;
+	} node = {0x401136, {4, 1, 1}, {256, 1, 1}, 0, 0, 0x7ffc00003000, 0};
+	uint64_t handle = 0x55ee00;
+
+	pass(&call, "graph", 0x55ff00);
+	pass(&call, "pDependencies", 0);
+	pass(&call, "numDependencies", 0);
+	pass(&call, "pNodeParams", 0x7ffc00008000);
+	point(&call, "pNodeParams", &node, sizeof(node));
+	CHECK_STR(details(&call), "graph=0x55ff00 pDependencies=0x0 numDependencies=0 "
+				  "func=0x401136 grid=4x1x1 block=256x1x1 shared=0");
+	back(&call, 0);
+	point(&call, "pGraphNode", &handle, sizeof(handle));
+	CHECK_STR(details(&call), "returned=Success pGraphNode=0x55ee00");
+}
+
 TEST("graph launches show graph and stream")
 {
 	struct built runtime = begin("cudaGraphLaunch"), driver = begin("cuGraphLaunch");
