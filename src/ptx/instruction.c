@@ -208,12 +208,14 @@ static int parse_call(struct parser *parser, struct gt_ptx_call *call)
 	return parse_one(parser, OPERAND_PROTOTYPE, &call->prototype);
 }
 
-/* Where an operand is a label by its place. */
+/* What a bare name means, by opcode and place. */
 static enum operand_context context_of(enum gt_ptx_opcode opcode, size_t place)
 {
 	if (opcode == GT_PTX_OP_BRA || (opcode == GT_PTX_OP_BRX && place == 1))
 		return OPERAND_LABEL;
-	return OPERAND_ANY;
+	if (opcode == GT_PTX_OP_MOV || opcode == GT_PTX_OP_CVTA)
+		return OPERAND_ANY;
+	return OPERAND_MEMORY;
 }
 
 static int parse_operands(struct parser *parser, struct gt_ptx_instruction *instruction)

@@ -154,34 +154,37 @@ static bool find_special(const struct parser *parser, struct gt_ptx_operand *ope
 	return true;
 }
 
-/* symbol[2]: the address of that element; symbol + 4 in bytes */
-static int parse_symbol_offset(struct parser *parser, struct gt_ptx_operand *operand)
+/* After symbol[: the address of an element, as bytes; or what is there, as [symbol + bytes]. */
+static int parse_index(struct parser *parser, enum operand_context context,
+		       struct gt_ptx_operand *operand)
 {
+	struct gt_ptx_position position = parser->token.position;
+	size_t mark = parser->operands.count;
 	struct constant constant;
-	struct gt_ptx_position position;
-	int64_t offset;
 	int error;
 
-	if (ptx_take_symbol(parser, '[')) {
-		position = parser->token.position;
-		if (!ptx_at_constant(parser))
-			return ptx_expected(parser, "a constant index (use [register + offset])");
-		error = ptx_parse_constant(parser, &constant);
-		if (!error)
-			error = ptx_expect_symbol(parser, ']', "']' after an index");
-		if (error)
-			return error;
-		if (constant.kind != CONSTANT_INTEGER)
-			return ptx_fail_at(parser, &position, -EINVAL, "an index is an integer");
-		operand->offset =
-			(int64_t)(constant.bits * gt_ptx_variable_element_size(operand->variable));
-	}
-	error = ptx_parse_offset(parser, &offset);
-	operand->offset = (int64_t)((uint64_t)operand->offset + (uint64_t)offset);
-	return error;
+	if (!ptx_at_constant(parser))
+		return ptx_expected(parser, "a constant index (or use [register + offset])");
+	error = ptx_parse_constant(parser, &constant);
+	if (!error)
+		error = ptx_expect_symbol(parser, ']', "']' after an index");
+	if (error)
+		return error;
+	if (constant.kind != CONSTANT_INTEGER)
+		return ptx_fail_at(parser, &position, -EINVAL, "an index is an integer");
+	operand->offset =
+		(int64_t)(constant.bits * gt_ptx_variable_element_size(operand->variable));
+	if (context != OPERAND_MEMORY)
+		return 0;
+	ptx_end_position(parser, &operand->position);
+	error = push(parser, operand);
+	*operand = (struct gt_ptx_operand){.kind = GT_PTX_OPERAND_ADDRESS,
+					   .position = operand->position};
+	return error ? error : ptx_keep_operands(parser, mark, &operand->items, &operand->count);
 }
 
-static int parse_bound(struct parser *parser, const struct binding *binding, uint32_t index,
+static int parse_bound(struct parser *parser, enum operand_context context,
+		       const struct binding *binding, uint32_t index,
 		       struct gt_ptx_operand *operand)
 {
 	ptx_advance(parser);
@@ -194,7 +197,9 @@ static int parse_bound(struct parser *parser, const struct binding *binding, uin
 	operand->index = index;
 	if (binding->variable->space != GT_PTX_SPACE_REG) {
 		operand->kind = GT_PTX_OPERAND_SYMBOL;
-		return parse_symbol_offset(parser, operand);
+		if (ptx_take_symbol(parser, '['))
+			return parse_index(parser, context, operand);
+		return ptx_parse_offset(parser, &operand->offset);
 	}
 	operand->kind = GT_PTX_OPERAND_REGISTER;
 	return parser->token.kind == TOKEN_WORD ? parse_selector(parser, operand) : 0;
@@ -211,7 +216,7 @@ static int parse_name(struct parser *parser, enum operand_context context,
 		return parse_label_use(parser, operand);
 	binding = ptx_lookup(parser, token->text, token->length, &index);
 	if (binding)
-		return parse_bound(parser, binding, index, operand);
+		return parse_bound(parser, context, binding, index, operand);
 	if (context == OPERAND_PROTOTYPE)
 		return parse_label_use(parser, operand);
 	if (ptx_at_identifier(parser, "_")) {

@@ -177,6 +177,7 @@ int ptx_parse_guard(struct parser *parser, const struct gt_ptx_operand **ret_gua
 /* What an identifier may be that is no register. */
 enum operand_context {
 	OPERAND_ANY,
+	OPERAND_MEMORY,    /* the same; symbol[2] is what is there, not its address */
 	OPERAND_LABEL,     /* a label, whatever else has its name */
 	OPERAND_PROTOTYPE, /* an array of functions, else a label */
 };
