@@ -6,7 +6,9 @@
 
 /*
  * What nvcc's code calls. Sources: crt/host_runtime.h and crt/device_functions.h of the toolkit,
- * which declare them for nvcc alone.
+ * which declare them for nvcc alone; __cudaRegisterHostVar is in no header of CUDA 13, it stands
+ * here as LLVM's flang runtime declares it. The last argument of __cudaPopCallConfiguration is a
+ * void * there, and points at a stream.
  */
 void **__cudaRegisterFatBinary(void *fatCubin);
 void __cudaRegisterFatBinaryEnd(void **fatCubinHandle);
@@ -41,8 +43,9 @@ void __cudaRegisterUnifiedTable(void);
 void __cudaGetProcAddress(void);
 
 /*
- * What libcudart.so.12 and older export and version 13 does not. Source: the CUDA Runtime API
- * manuals of those versions.
+ * What libcudart.so.12 and older export and version 13 does not. Sources of the parameters:
+ * generated_cuda_runtime_api_meta.h and generated_cudart_removed_meta.h of CUDA 13, which list them
+ * for each version. No library of version 12 was looked at.
  */
 cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device);
 cudaError_t cudaMemPrefetchAsync_v2(const void *devPtr, size_t count,
