@@ -147,7 +147,15 @@ static void put_beginning(struct state *state, const struct gt_api_function *api
 	if (api)
 		gt_api_format_details(text, api, call, true);
 	if (text->length == before + 1)
-		text->data[text->length = before] = '\0';
+		text->length = before;
+}
+
+/* Ends a line, without the spaces that columns may have left there. */
+static void end_line(struct gt_strbuf *text)
+{
+	while (text->length && text->data[text->length - 1] == ' ')
+		text->length--;
+	gt_strbuf_putc(text, '\n');
 }
 
 static void put_call(struct state *state, const struct gt_names *names,
@@ -170,7 +178,7 @@ static void put_call(struct state *state, const struct gt_names *names,
 			put_beginning(state, api, call);
 		put_end(state, api, call);
 	}
-	gt_strbuf_putc(&state->sink.text, '\n');
+	end_line(&state->sink.text);
 }
 
 static void put_process(struct state *state, const struct gt_names *names,

@@ -36,6 +36,8 @@ struct gt_host {
 		GT_ATTACH_PERF,  /* one perf event a function */
 	} way;
 
+	/* Whether a process is traced, or was before it ended. */
+	bool (*knows)(void *session, __u32 process);
 	/* Puts a record into the session's stream (from user space). */
 	void (*emit)(void *session, const struct gt_event *record);
 	/* Tells the user something while the session goes on; becomes a `note` event. */

@@ -54,7 +54,7 @@ struct gt_live {
 	size_t targets_left;
 
 	GT_VEC(struct gt_event *) early; /* events from before the run */
-	struct gt_map *told_commands;    /* process -> any: its `command` event was written */
+	struct gt_map *named;            /* process -> any: a `process` event came of it */
 
 	/* During a run. */
 	gt_event_sink sink;
@@ -134,6 +134,16 @@ static void tell_clock(struct gt_live *live)
 	emit(live, &event.head);
 }
 
+static bool knows(void *opaque, __u32 process)
+{
+	struct gt_live *live = opaque;
+	uint8_t traced;
+
+	return !live->host.filter.by_process ||
+	       !bpf_map_lookup_elem(live->processes_fd, &process, &traced) ||
+	       gt_map_get_u64(live->named, process);
+}
+
 /* The command line of a process that was just named, if it still can be read. */
 static void tell_command(struct gt_live *live, __u32 process)
 {
@@ -141,9 +151,9 @@ static void tell_command(struct gt_live *live, __u32 process)
 	gt_auto_file line = {0};
 	struct gt_event *event;
 
-	if (!process || gt_map_get_u64(live->told_commands, process))
+	if (!process || gt_map_get_u64(live->named, process))
 		return;
-	gt_map_set_u64(live->told_commands, process, live);
+	gt_map_set_u64(live->named, process, live);
 	gt_strbuf_printf(&path, "/proc/%u/cmdline", process);
 	if (gt_file_read(gt_strbuf_string(&path), 32768, &line, NULL) || !line.size)
 		return;
@@ -323,6 +333,7 @@ static void fill_host(struct gt_live *live)
 	live->host.marks = options->marks;
 	live->host.verbose = options->verbose;
 	live->host.way = options->way;
+	live->host.knows = knows;
 	live->host.emit = emit;
 	live->host.note = note;
 	live->host.session = live;
@@ -341,7 +352,7 @@ static struct gt_live *live_new(const struct gt_session_options *options)
 	live->child = GT_CHILD_NONE;
 	live->ring_fd = live->processes_fd = live->signals = -1;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
-	live->told_commands = gt_map_new();
+	live->named = gt_map_new();
 	return live;
 }
 
@@ -351,7 +362,7 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 	gt_auto(live) struct gt_live *live = live_new(options);
 	int error;
 
-	if (!live || live->epoll < 0 || !live->told_commands)
+	if (!live || live->epoll < 0 || !live->named)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	gt_load_set_verbose(options->verbose);
 	error = gt_filter_make(options, &live->host.filter, diag);
@@ -542,7 +553,7 @@ void gt_live_close(struct gt_live *live)
 	gt_vec_each (event, &live->early)
 		free(*event);
 	gt_vec_free(&live->early);
-	gt_map_free(live->told_commands);
+	gt_map_free(live->named);
 	ring_buffer__free(live->ring);
 	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->signals, live->epoll, -2};
 	     *fd != -2; fd++)

@@ -401,53 +401,59 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 	return 0;
 }
 
-/* By which path gputap reaches a file that a process just mapped. */
+/*
+ * By which path gputap reaches a file that a process just mapped. Its own path first: the one
+ * through /proc goes away with the process. Some file systems give another device to stat(2)
+ * than to the mapping (btrfs, overlayfs): those go through /proc.
+ */
 static int reach(const struct gt_new_mapping *mapping, struct gt_strbuf *path)
 {
 	struct stat status;
 
 	gt_strbuf_clear(path);
-	gt_strbuf_printf(path, "/proc/%d/root%s", mapping->pid, mapping->path);
-	if (!stat(gt_strbuf_string(path), &status) && status.st_ino == mapping->inode)
+	gt_strbuf_puts(path, mapping->path);
+	if (!stat(mapping->path, &status) && status.st_ino == mapping->inode &&
+	    status.st_dev == mapping->device)
 		return 0;
 	gt_strbuf_clear(path);
-	gt_strbuf_puts(path, mapping->path);
+	gt_strbuf_printf(path, "/proc/%d/root%s", mapping->pid, mapping->path);
 	if (!stat(gt_strbuf_string(path), &status) && status.st_ino == mapping->inode)
 		return 0;
 	return -ENOENT;
 }
 
-static bool is_traced(const struct gt_host *host, pid_t pid)
+/* Whether a mapping is worth a look: a library by its name, or any file of a named process. */
+static bool is_candidate(const struct state *state, const struct gt_new_mapping *mapping)
 {
-	uint32_t process = pid;
-	uint8_t value;
+	const struct gt_host *host = state->host;
+	const char *slash = strrchr(mapping->path, '/');
+	uint64_t identity[2] = {mapping->device, mapping->inode};
 
-	return host->filter.by_process &&
-	       !bpf_map_lookup_elem(host->processes_fd, &process, &value);
+	if (!slash || host->target->path || !host->knows(host->session, mapping->pid))
+		return false;
+	if (!host->filter.by_process && !gt_api_library_of(slash + 1))
+		return false;
+	if (gt_map_get(state->seen, identity, sizeof(identity)))
+		return false;
+	gt_map_set(state->seen, identity, sizeof(identity), state->seen);
+	return true;
 }
 
 /* A file was mapped: if it has functions that nobody looked at, probes go there now. */
 static void take_mapping(void *context, const struct gt_new_mapping *mapping)
 {
 	struct state *state = context;
-	const char *slash = strrchr(mapping->path, '/');
-	uint64_t identity[2] = {mapping->device, mapping->inode};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
-	size_t before = state->places.found.count, attached = state->attached;
+	size_t attached = state->attached;
 	struct gt_diag diag = {0};
-	bool traced = is_traced(state->host, mapping->pid);
 
-	if (!slash || state->host->target->path || (state->host->filter.by_process && !traced) ||
-	    (!traced && !gt_api_library_of(slash + 1)) ||
-	    gt_map_get(state->seen, identity, sizeof(identity)))
-		return;
-	gt_map_set(state->seen, identity, sizeof(identity), state);
-	if (reach(mapping, &path) ||
-	    gt_places_look(&state->places, gt_strbuf_string(&path), traced, &diag) <= 0)
+	if (!is_candidate(state, mapping) || reach(mapping, &path) ||
+	    gt_places_look(&state->places, gt_strbuf_string(&path), state->host->filter.by_process,
+			   &diag) <= 0)
 		return;
 	if (attach_found(state, &diag))
 		state->host->note(state->host->session, "%s: %s", diag.place, diag.text);
-	else if (state->attached > attached && state->places.found.count > before)
+	else if (state->attached > attached)
 		state->host->note(state->host->session,
 				  "%s was mapped by process %d %.1f ms before its probes were in "
 				  "place: calls in between are not seen",
@@ -491,6 +497,7 @@ static void calls_detach(void *opaque)
 {
 	struct state *state = opaque;
 
+	calls_poll(state); /* what was mapped last is told, even if its calls are missed */
 	gt_watch_close(gt_take(state->watch));
 	gt_vec_each (attachment, &state->attachments)
 		gt_detach(*attachment);
