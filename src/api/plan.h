@@ -15,9 +15,11 @@
  */
 #pragma once
 
+#include "event/event.h"
+
 #define GT_PLAN_MAX_REGISTERS 8
-#define GT_PLAN_MAX_STACK 12 /* words */
-#define GT_PLAN_MAX_SLOTS 16 /* registers and stack words together, at most */
+#define GT_PLAN_MAX_STACK 12                /* words */
+#define GT_PLAN_MAX_SLOTS GT_CALL_MAX_SLOTS /* registers and stack words together */
 #define GT_PLAN_MAX_COPIES 4
 #define GT_PLAN_MAX_COPIED 32 /* words, all copies of one function together */
 

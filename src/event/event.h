@@ -61,4 +61,6 @@ enum gt_call_state {
 	GT_CALL_NESTED = 2,     /* made from inside another traced call */
 };
 
+#define GT_CALL_MAX_SLOTS 16 /* words of arguments in a call's record */
+
 #define GT_EVENT_MAX_SIZE 65528

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/plan.h"
-
 /* clang-format off */
 
 /* One array of fields a kind. */
@@ -57,7 +55,7 @@ static bool call_is_consistent(const struct gt_event_call *call)
 {
 	size_t words = (call->head.size - sizeof(*call)) / sizeof(__u64);
 
-	return call->slots <= GT_PLAN_MAX_SLOTS && call->slots <= words;
+	return call->slots <= GT_CALL_MAX_SLOTS && call->slots <= words;
 }
 
 int gt_event_check(const struct gt_event *record, size_t available)
