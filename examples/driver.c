@@ -9,7 +9,7 @@
 
 static const unsigned char scale_ptx[] = {
 #include "scale.ptx.inc"
-	, 0};
+	0};
 
 #define CHECK(call)                                                                                \
 	do {                                                                                       \

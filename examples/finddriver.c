@@ -11,7 +11,7 @@
 
 static const unsigned char scale_ptx[] = {
 #include "scale.ptx.inc"
-	, 0};
+	0};
 
 static __typeof__(cuGetProcAddress_v2) *get_proc_address;
 

@@ -15,8 +15,8 @@
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 /* Unified variables need code on the host side that clang generates for HIP only. */
 #define __managed__                                                                                \
-	_Pragma("GCC error \"clang builds no __managed__ variable for CUDA: "                      \
-		"use cudaMallocManaged\"") __attribute__((device))
+	_Pragma("GCC error \"clang builds no __managed__ variable: use cudaMallocManaged\"")       \
+		__attribute__((device))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 
