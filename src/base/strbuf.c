@@ -81,9 +81,13 @@ void gt_strbuf_printf(struct gt_strbuf *buffer, const char *format, ...)
 
 void gt_strbuf_pad(struct gt_strbuf *buffer, size_t start, size_t column)
 {
+	size_t columns = 0;
+
+	for (size_t i = start; i < buffer->length; i++)
+		columns += (buffer->data[i] & 0xc0) != 0x80; /* not inside a UTF-8 character */
 	do
 		gt_strbuf_putc(buffer, ' ');
-	while (!buffer->failed && buffer->length < start + column);
+	while (!buffer->failed && ++columns < column);
 }
 
 void gt_strbuf_clear(struct gt_strbuf *buffer)

@@ -24,7 +24,7 @@ void gt_strbuf_printf(struct gt_strbuf *buffer, const char *format, ...) gt_prin
 void gt_strbuf_vprintf(struct gt_strbuf *buffer, const char *format, va_list arguments)
 	gt_printf(2, 0);
 
-/* Adds spaces until the buffer is `column` bytes past `start`; always at least one. */
+/* Adds spaces until there are `column` characters behind `start`; always at least one. */
 void gt_strbuf_pad(struct gt_strbuf *buffer, size_t start, size_t column);
 
 /* Empties the buffer and keeps its memory. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 
 /* Exit statuses. A command that was traced gives its own. */
@@ -36,6 +37,10 @@ struct gt_strings {
 	GT_VEC(const char *) words;
 };
 
+/*
+ * The word that stands for a value ("FILE") says what the value is: one word means the same in all
+ * options and usages. What shells offer for it is in src/cli/completion.c.
+ */
 struct gt_option {
 	char letter;          /* 0: none */
 	const char *name;     /* "ring-size" */
@@ -86,7 +91,14 @@ void gt_cli_diag(const struct gt_diag *diag);
 int gt_cli_usage_error(const struct gt_cli_command *command, const char *format, ...)
 	gt_printf(2, 3);
 
-void gt_cli_print_help(const struct gt_cli_command *command);
+/* Help of one command: what --help prints. */
+void gt_cli_put_help(struct gt_strbuf *text, const struct gt_cli_command *command);
+/* The manual page's section COMMANDS, in the language of man(7). */
+void gt_cli_put_manual(struct gt_strbuf *text);
+/* A script by which a shell ("bash", "zsh", "fish") completes command lines. -EINVAL: no such. */
+int gt_cli_put_completion(struct gt_strbuf *text, const char *shell);
+/* The option --help, which every command has. */
+extern const struct gt_option gt_option_help;
 
 extern const struct gt_cli_command gt_command_trace;
 extern const struct gt_cli_command gt_command_doctor;

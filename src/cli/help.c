@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
-#define OPTION_COLUMN 28
+#define OPTION_COLUMN 26
+#define COMMAND_COLUMN 10
+
+const struct gt_option gt_option_help = {.letter = 'h', .name = "help", .help = "show this help"};
 
 static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 {
@@ -23,45 +25,85 @@ static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 	gt_strbuf_printf(text, "%s\n", option->help);
 }
 
-void gt_cli_print_help(const struct gt_cli_command *command)
+void gt_cli_put_help(struct gt_strbuf *text, const struct gt_cli_command *command)
 {
-	static const struct gt_option help = {
-		.letter = 'h', .name = "help", .help = "show this help"};
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-
-	gt_strbuf_printf(&text, "Usage: gputap %s %s\n\n%s\n", command->name, command->usage,
+	gt_strbuf_printf(text, "Usage: gputap %s %s\n\n%s\n", command->name, command->usage,
 			 command->description);
-	gt_strbuf_puts(&text, "\nOptions:\n");
+	gt_strbuf_puts(text, "\nOptions:\n");
 	for (size_t i = 0; i < command->option_count; i++)
-		put_option(&text, &command->options[i]);
-	put_option(&text, &help);
+		put_option(text, &command->options[i]);
+	put_option(text, &gt_option_help);
 	if (command->examples)
-		gt_strbuf_puts(&text, "\nExamples:\n");
+		gt_strbuf_puts(text, "\nExamples:\n");
 	for (const char *const *example = command->examples; example && *example; example++)
-		gt_strbuf_printf(&text, "  %s\n", *example);
-	fputs(gt_strbuf_string(&text), stdout);
+		gt_strbuf_printf(text, "  %s\n", *example);
 }
 
-static void print_overview(void)
+static void put_overview(struct gt_strbuf *text)
 {
 	size_t count;
 	const struct gt_cli_command *const *commands = gt_cli_commands(&count);
 
-	printf("gputap shows what a GPU program does, at every layer, by eBPF.\n\n"
-	       "Usage: gputap COMMAND [options]\n\nCommands:\n");
+	gt_strbuf_puts(text, "gputap shows what a GPU program does, at every layer, by eBPF.\n\n"
+			     "Usage: gputap COMMAND [options]\n\nCommands:\n");
 	for (size_t i = 0; i < count; i++)
-		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n  gputap COMMAND --help   tells of one command\n"
-	       "  gputap --version        prints the version\n\n"
-	       "Begin with: gputap trace -- ./your-cuda-program\n");
+		gt_strbuf_printf(text, "  %-*s %s\n", COMMAND_COLUMN, commands[i]->name,
+				 commands[i]->summary);
+	gt_strbuf_puts(text, "\n  gputap COMMAND --help   tells of one command\n"
+			     "  gputap --version        prints the version\n\n"
+			     "Begin with: gputap trace -- ./your-cuda-program\n");
+}
+
+struct help_options {
+	bool manual;
+	const char *shell;
+};
+
+#define AT(field) offsetof(struct help_options, field)
+
+static const struct gt_option options[] = {
+	{0, "completion", "SHELL", "print the script that completes command lines: bash, zsh, fish",
+	 GT_OPTION_STRING, AT(shell), NULL},
+	{0, "man", NULL, "print the manual page's section of commands", GT_OPTION_FLAG, AT(manual),
+	 NULL},
+};
+
+static const char *const examples[] = {
+	"gputap help trace                              # as gputap trace --help",
+	"source <(gputap help --completion bash)        # complete command lines in this shell",
+	NULL,
+};
+
+static int print(const struct gt_cli_command *self, const struct help_options *given,
+		 const char *about)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	const struct gt_cli_command *command = about ? gt_cli_find(about) : NULL;
+
+	if (about && !command)
+		return GT_EXIT_USAGE;
+	if (given->shell && gt_cli_put_completion(&text, given->shell))
+		return gt_cli_usage_error(
+			self, "--completion takes one of bash, zsh, fish, not '%s'", given->shell);
+	if (given->shell)
+		; /* it stands in the text */
+	else if (given->manual)
+		gt_cli_put_manual(&text);
+	else if (command)
+		gt_cli_put_help(&text, command);
+	else
+		put_overview(&text);
+	if (text.failed || fputs(gt_strbuf_string(&text), stdout) < 0 || fflush(stdout))
+		return GT_EXIT_FAILED;
+	return GT_EXIT_OK;
 }
 
 static int run_help(const struct gt_cli_command *self, int count, char **arguments)
 {
-	const struct gt_cli_command *command;
+	struct help_options given = {0};
 	int rest;
 
-	switch (gt_cli_parse(self, count, arguments, NULL, &rest)) {
+	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
 	case GT_PARSED_HELP:
 		return GT_EXIT_OK;
 	case GT_PARSED_WRONG:
@@ -69,21 +111,19 @@ static int run_help(const struct gt_cli_command *self, int count, char **argumen
 	case GT_PARSED_RUN:
 		break;
 	}
-	if (rest >= count) {
-		print_overview();
-		return GT_EXIT_OK;
-	}
-	command = gt_cli_find(arguments[rest]);
-	if (!command)
-		return GT_EXIT_USAGE;
-	gt_cli_print_help(command);
-	return GT_EXIT_OK;
+	if (rest + 1 < count)
+		return gt_cli_usage_error(self, "one command at a time, not '%s' too",
+					  arguments[rest + 1]);
+	return print(self, &given, rest < count ? arguments[rest] : NULL);
 }
 
 const struct gt_cli_command gt_command_help = {
 	.name = "help",
 	.summary = "tells what the commands do",
-	.usage = "[COMMAND]",
+	.usage = "[options] [COMMAND]",
 	.description = "Without COMMAND it lists the commands.",
+	.examples = examples,
+	.options = options,
+	.option_count = gt_countof(options),
 	.run = run_help,
 };

@@ -3,38 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/cli.h"
-
-static const struct gt_cli_command *const commands[] = {
-	&gt_command_trace,
-	&gt_command_doctor,
-	&gt_command_list,
-	&gt_command_help,
-};
-
-const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count)
-{
-	*ret_count = gt_countof(commands);
-	return commands;
-}
-
-const struct gt_cli_command *gt_cli_find(const char *name)
-{
-	const char *names[gt_countof(commands)];
-	const char *nearest;
-
-	for (size_t i = 0; i < gt_countof(commands); i++) {
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
-		names[i] = commands[i]->name;
-	}
-	nearest = gt_nearest(name, names, gt_countof(names));
-	gt_cli_error("there is no command '%s'%s%s%s (try 'gputap help')", name,
-		     nearest ? ": did you mean '" : "", nearest ? nearest : "",
-		     nearest ? "'?" : "");
-	return NULL;
-}
 
 /* Options before the command: what people try first. */
 static const struct {

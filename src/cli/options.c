@@ -192,6 +192,14 @@ static void unknown_option(const struct gt_cli_command *command, const char *typ
 			   nearest ? "'?" : "");
 }
 
+static void print_help(const struct gt_cli_command *command)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_cli_put_help(&text, command);
+	fputs(gt_strbuf_string(&text), stdout);
+}
+
 enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments,
 			    void *values, int *ret_rest)
 {
@@ -208,7 +216,7 @@ enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, cha
 		const struct gt_option *option = option_of(command, found);
 
 		if (found == 'h') {
-			gt_cli_print_help(command);
+			print_help(command);
 			parsed = GT_PARSED_HELP;
 		} else if (found == ':') {
 			option = option_of(command, optopt);
