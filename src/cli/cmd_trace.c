@@ -303,9 +303,9 @@ static int check_usage(const struct trace_options *given, bool has_command)
 {
 	const struct gt_cli_command *self = &gt_command_trace;
 
-	if (given->from && (has_command || given->pids.words.count || given->path))
-		return gt_cli_usage_error(self, "--from shows a capture: it takes no command, "
-						"process or path");
+	if (given->from && (has_command || given->path))
+		return gt_cli_usage_error(self, "--from shows a capture: it takes no command and "
+						"no path");
 	if (has_command && given->pids.words.count)
 		return gt_cli_usage_error(self, "-d and a command exclude each other");
 	if (given->counts && given->json)

@@ -18,7 +18,7 @@
 #define GT_DEFAULT_RING_SIZE (16u << 20)
 
 struct gt_session_options {
-	const char *from; /* replay this capture; the rest but max_events does not count then */
+	const char *from; /* replay this capture: target and sources do not count then */
 
 	/* The target. Nothing of the three: all processes. */
 	char *const *command; /* a program and its arguments, ended by NULL */

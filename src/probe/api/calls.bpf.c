@@ -314,20 +314,7 @@ static __always_inline bool holds(const volatile struct gt_condition *condition,
 		      : condition->field == GT_CONDITION_RESULT ? result
 								: call->depth;
 
-	switch (condition->operator) {
-	case GT_LESS:
-		return value < condition->value;
-	case GT_LESS_OR_EQUAL:
-		return value <= condition->value;
-	case GT_EQUAL:
-		return value == condition->value;
-	case GT_NOT_EQUAL:
-		return value != condition->value;
-	case GT_GREATER_OR_EQUAL:
-		return value >= condition->value;
-	default:
-		return value > condition->value;
-	}
+	return gt_condition_holds(condition->operator, value, condition->value);
 }
 
 static __always_inline bool is_wanted(const struct gt_event_call *call, const struct gt_plan *plan)

@@ -38,6 +38,25 @@ struct gt_condition {
 	__u8 reserved[6];
 };
 
+/* Whether a condition holds for a value of its field. */
+static inline int gt_condition_holds(__u8 operator, __u64 value, __u64 limit)
+{
+	switch (operator) {
+	case GT_LESS:
+		return value < limit;
+	case GT_LESS_OR_EQUAL:
+		return value <= limit;
+	case GT_EQUAL:
+		return value == limit;
+	case GT_NOT_EQUAL:
+		return value != limit;
+	case GT_GREATER_OR_EQUAL:
+		return value >= limit;
+	default:
+		return value > limit;
+	}
+}
+
 struct gt_call_settings {
 	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
 	__u32 condition_count;

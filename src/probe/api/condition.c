@@ -122,3 +122,17 @@ int gt_conditions_parse(const char *text, struct gt_condition conditions[GT_MAX_
 	*ret_count = count;
 	return 0;
 }
+
+bool gt_conditions_hold(const struct gt_condition *conditions, __u32 count,
+			const struct gt_event_call *call)
+{
+	for (__u32 i = 0; i < count; i++) {
+		__u64 value = conditions[i].field == GT_CONDITION_DURATION ? call->duration
+			      : conditions[i].field == GT_CONDITION_RESULT ? (__u32)call->result
+									   : call->depth;
+
+		if (!gt_condition_holds(conditions[i].operator, value, conditions[i].value))
+			return false;
+	}
+	return true;
+}

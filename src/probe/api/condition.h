@@ -2,7 +2,10 @@
 /* Conditions on calls, tested in the kernel: "duration>1ms && result!=0". */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/diag.h"
+#include "event/event.h"
 #include "probe/api/calls.h"
 
 /*
@@ -12,3 +15,7 @@
  */
 int gt_conditions_parse(const char *text, struct gt_condition conditions[GT_MAX_CONDITIONS],
 			__u32 *ret_count, struct gt_diag *diag);
+
+/* Whether all of them hold for a call: what the BPF program tests, for calls of a capture. */
+bool gt_conditions_hold(const struct gt_condition *conditions, __u32 count,
+			const struct gt_event_call *call);

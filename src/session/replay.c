@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/replay.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "capture/capture.h"
+#include "probe/api/condition.h"
+#include "session/names.h"
+
+struct gt_replay {
+	const struct gt_session_options *options;
+	struct gt_capture_reader *reader;
+	struct gt_names *names;
+	struct gt_condition conditions[GT_MAX_CONDITIONS];
+	__u32 condition_count;
+	uint64_t start, calls;
+};
+
+/* What the kernel alone can tell, or what only a live session has. */
+static int refuse_live_options(const struct gt_session_options *options, struct gt_diag *diag)
+{
+	const char *option = options->command        ? "a command"
+			     : options->path         ? "--path"
+			     : options->cgroup       ? "--cgroup"
+			     : options->uid          ? "--uid"
+			     : options->ring_size    ? "--ring-size"
+			     : options->source_count ? "--event"
+						     : NULL;
+
+	return option ? gt_diag(diag, -EINVAL, "session", NULL,
+				"%s cannot be applied to a capture (--from)", option)
+		      : 0;
+}
+
+int gt_replay_open(const struct gt_session_options *options, struct gt_replay **ret_replay,
+		   struct gt_diag *diag)
+{
+	gt_auto(replay) struct gt_replay *replay = calloc(1, sizeof(*replay));
+	int error;
+
+	if (replay)
+		replay->names = gt_names_new();
+	if (!replay || !replay->names)
+		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	replay->options = options;
+	error = refuse_live_options(options, diag);
+	if (!error && options->condition)
+		error = gt_conditions_parse(options->condition, replay->conditions,
+					    &replay->condition_count, diag);
+	if (!error)
+		error = gt_capture_open(options->from, &replay->reader, diag);
+	if (!error)
+		*ret_replay = gt_take(replay);
+	return error;
+}
+
+static bool is_one_of(__u32 process, const pid_t *pids, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if ((__u32)pids[i] == process)
+			return true;
+	return !count;
+}
+
+static bool matches_one_of(const char *name, const char *const *globs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (gt_glob(globs[i], name))
+			return true;
+	return !count;
+}
+
+static bool is_wanted(const struct gt_replay *replay, const struct gt_event_call *call)
+{
+	const struct gt_session_options *options = replay->options;
+	const struct gt_api_function *api = gt_names_api(replay->names, call->function);
+	bool left = call->state & GT_CALL_UNFINISHED;
+
+	if (!is_one_of(call->head.process, options->pids, options->pid_count) ||
+	    !matches_one_of(gt_names_function(replay->names, call->function), options->functions,
+			    options->function_count))
+		return false;
+	if (options->name &&
+	    !gt_glob(options->name, gt_names_process(replay->names, call->head.process)))
+		return false;
+	if (options->failed_only && (left || !api || !gt_api_failed(api, call->result)))
+		return false;
+	/* As in the kernel, a call that was left is told whatever the condition says. */
+	return left || gt_conditions_hold(replay->conditions, replay->condition_count, call);
+}
+
+/* Whether an event is passed on. */
+static bool select_event(struct gt_replay *replay, const struct gt_event *event)
+{
+	const struct gt_session_options *options = replay->options;
+	bool is_call = event->kind == GT_EVENT_call;
+
+	if (!is_call && event->kind != GT_EVENT_enter)
+		return true;
+	if (!replay->start)
+		replay->start = event->time;
+	if (options->duration_ns && event->time - replay->start > options->duration_ns)
+		return false;
+	if (!is_wanted(replay, (const struct gt_event_call *)event))
+		return false;
+	replay->calls += is_call;
+	return !options->max_events || replay->calls <= options->max_events;
+}
+
+int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, struct gt_diag *diag)
+{
+	const struct gt_event *event;
+	int result;
+
+	while ((result = gt_capture_next(replay->reader, &event, diag)) > 0) {
+		int error = gt_names_take(replay->names, event);
+
+		if (!error && select_event(replay, event))
+			error = sink(context, event);
+		if (error)
+			return error;
+	}
+	return result;
+}
+
+void gt_replay_close(struct gt_replay *replay)
+{
+	if (!replay)
+		return;
+	gt_capture_free(replay->reader);
+	gt_names_free(replay->names);
+	free(replay);
+}
