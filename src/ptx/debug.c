@@ -139,7 +139,7 @@ static int parse_section_data(struct parser *parser, struct gt_ptx_section_line 
 	} while (ptx_take_symbol(parser, ','));
 	ptx_take_symbol(parser, ';');
 	line->count = (uint32_t)parser->section_values.count;
-	return ptx_keep(parser, parser->section_values.items, line->count,
+	return ptx_keep(parser, parser->section_values.items, 0, line->count,
 			sizeof(*parser->section_values.items), &line->values);
 }
 

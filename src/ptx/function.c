@@ -49,7 +49,7 @@ int ptx_parse_pragma(struct parser *parser, const struct gt_ptx_pragma **ret_pra
 	pragma->count = (uint32_t)(parser->strings.count - mark);
 	parser->strings.count = mark;
 	*ret_pragma = pragma;
-	return ptx_keep(parser, parser->strings.items + mark, pragma->count, sizeof(char *),
+	return ptx_keep(parser, parser->strings.items, mark, pragma->count, sizeof(char *),
 			&pragma->texts);
 }
 

@@ -174,7 +174,7 @@ static int parse_list(struct parser *parser, const struct gt_ptx_variable *varia
 	ret->kind = GT_PTX_INITIALIZER_LIST;
 	ret->count = (uint32_t)count;
 	parser->initializers.count = mark;
-	return ptx_keep(parser, parser->initializers.items + mark, count,
+	return ptx_keep(parser, parser->initializers.items, mark, count,
 			sizeof(*parser->initializers.items), &ret->items);
 }
 

@@ -71,7 +71,7 @@ static int parse_target(struct parser *parser)
 	ptx_end_position(parser, &module->target_position);
 	module->target_count = (uint32_t)parser->strings.count;
 	parser->strings.count = 0;
-	return ptx_keep(parser, parser->strings.items, module->target_count, sizeof(char *),
+	return ptx_keep(parser, parser->strings.items, 0, module->target_count, sizeof(char *),
 			&module->targets);
 }
 
@@ -255,7 +255,7 @@ static int parse_module(struct parser *parser)
 		return error;
 	find_definitions(module);
 	module->form_count = (uint32_t)parser->forms.count;
-	return ptx_keep(parser, parser->forms.items, parser->forms.count,
+	return ptx_keep(parser, parser->forms.items, 0, parser->forms.count,
 			sizeof(*parser->forms.items), &module->forms);
 }
 

@@ -18,7 +18,7 @@ int ptx_keep_operands(struct parser *parser, size_t mark, const struct gt_ptx_op
 {
 	size_t count = parser->operands.count - mark;
 	struct gt_ptx_operand *items = NULL;
-	int error = ptx_keep(parser, parser->operands.items + mark, count, sizeof(*items), &items);
+	int error = ptx_keep(parser, parser->operands.items, mark, count, sizeof(*items), &items);
 
 	parser->operands.count = mark;
 	if (error)

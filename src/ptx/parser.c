@@ -58,7 +58,7 @@ void *ptx_take(struct parser *parser, size_t size)
 	return taken;
 }
 
-int ptx_keep(struct parser *parser, const void *items, size_t count, size_t item_size,
+int ptx_keep(struct parser *parser, const void *items, size_t start, size_t count, size_t item_size,
 	     const void *ret_items)
 {
 	void *kept;
@@ -68,7 +68,7 @@ int ptx_keep(struct parser *parser, const void *items, size_t count, size_t item
 	kept = ptx_arena_take(parser->arena, count * item_size);
 	if (!kept)
 		return ptx_no_memory(parser);
-	memcpy(kept, items, count * item_size);
+	memcpy(kept, (const char *)items + start * item_size, count * item_size);
 	memcpy((void *)ret_items, &kept, sizeof(kept));
 	return 0;
 }

@@ -74,8 +74,11 @@ int ptx_expected(struct parser *parser, const char *what);
 int ptx_no_memory(struct parser *parser);
 /* Memory of the module; NULL after having set the message. */
 void *ptx_take(struct parser *parser, size_t size);
-/* A copy of count items in the module; *ret_items stays NULL for none. */
-int ptx_keep(struct parser *parser, const void *items, size_t count, size_t item_size,
+/*
+ * A copy in the module of items[start] and the count - 1 after it. ret_items: the address of a
+ * pointer to such items, which stays as it is for none.
+ */
+int ptx_keep(struct parser *parser, const void *items, size_t start, size_t count, size_t item_size,
 	     const void *ret_items);
 
 static inline bool ptx_at_symbol(const struct parser *parser, int symbol)

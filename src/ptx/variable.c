@@ -207,7 +207,7 @@ static int parse_dimensions(struct parser *parser, struct gt_ptx_variable *varia
 		dimensions[count] = constant.bits;
 	}
 	variable->dimension_count = count;
-	return ptx_keep(parser, dimensions, count, sizeof(*dimensions), &variable->dimensions);
+	return ptx_keep(parser, dimensions, 0, count, sizeof(*dimensions), &variable->dimensions);
 }
 
 /* So that gt_ptx_variable_size never overflows, whatever the initialiser says. */
