@@ -60,7 +60,8 @@ struct gt_live {
 	gt_event_sink sink;
 	void *context;
 	int result; /* the sink's, once it is not 0 */
-	uint64_t complete, unfinished, bad_records;
+	uint64_t complete, bad_records;
+	uint64_t left_out; /* that came behind the last wanted call */
 	bool stop;
 };
 
@@ -165,6 +166,11 @@ static void tell_command(struct gt_live *live, __u32 process)
 	free(event);
 }
 
+static bool has_enough(const struct gt_live *live)
+{
+	return live->options.max_events && live->complete >= live->options.max_events;
+}
+
 static int take_record(void *opaque, void *data, size_t size)
 {
 	struct gt_live *live = opaque;
@@ -174,19 +180,20 @@ static int take_record(void *opaque, void *data, size_t size)
 		live->bad_records++;
 		return 0;
 	}
-	if (event->kind == GT_EVENT_call) {
+	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_enter) {
 		const struct gt_event_call *call = data;
+		bool finished = event->kind == GT_EVENT_call && !(call->state & GT_CALL_UNFINISHED);
 
-		if (call->state & GT_CALL_UNFINISHED)
-			live->unfinished++;
-		else
-			live->complete++;
+		if (has_enough(live)) {
+			live->left_out += finished;
+			return 0;
+		}
+		live->complete += finished;
 	}
 	deliver(live, event);
 	if (event->kind == GT_EVENT_process)
 		tell_command(live, event->process);
-	if (live->options.max_events && live->complete >= live->options.max_events)
-		live->stop = true;
+	live->stop |= has_enough(live);
 	return 0;
 }
 
@@ -263,6 +270,18 @@ static int make_command(struct gt_live *live, struct gt_diag *diag)
 	return error ? error : gt_processes_add(live->processes_fd, live->child.pid);
 }
 
+static int no_target(pid_t pid, int error, struct gt_diag *diag)
+{
+	if (error == -ESRCH)
+		return gt_no_such_process(pid, diag);
+	/* pidfd_open(2) on a thread that is not its process's first: ENOENT since Linux 6.15. */
+	if (gt_process_exists(pid) && (error == -EINVAL || error == -ENOENT))
+		return gt_diag(diag, -EINVAL, "target", NULL,
+			       "%d is a thread: name its process (Tgid in /proc/%d/status)", pid,
+			       pid);
+	return gt_diag(diag, error, "target", NULL, "process %d: %s", pid, strerror(-error));
+}
+
 /* The session ends when all processes that were named have ended. */
 static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 {
@@ -271,8 +290,7 @@ static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 		int error;
 
 		if (fd < 0)
-			return gt_diag(diag, -errno, "target", NULL, "process %d: %s",
-				       live->options.pids[i], strerror(errno));
+			return no_target(live->options.pids[i], -errno, diag);
 		error = gt_vec_push(&live->target_fds, fd);
 		if (!error)
 			error = wait_for(live, fd, WAIT_TARGET, i);
@@ -486,7 +504,7 @@ static void tell_account(struct gt_live *live)
 	account.complete = live->complete;
 	account.unfinished = counts.unfinished;
 	account.lost = counts.lost + live->bad_records;
-	account.filtered = counts.filtered;
+	account.filtered = counts.filtered + live->left_out;
 	account.orphans = counts.orphans;
 	account.marks_lost = counts.marks_lost;
 	account.others_lost = counts.others_lost;

@@ -22,6 +22,13 @@ int gt_processes_add(int map_fd, pid_t pid)
 	return bpf_map_update_elem(map_fd, &process, &traced, BPF_ANY);
 }
 
+int gt_no_such_process(pid_t pid, struct gt_diag *diag)
+{
+	return gt_diag(diag, -ESRCH, "target", NULL,
+		       "there is no process %d: it is gone, or lives in another pid namespace",
+		       pid);
+}
+
 int gt_process_exists(pid_t pid)
 {
 	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
@@ -78,10 +85,7 @@ int gt_processes_add_trees(int map_fd, const pid_t *pids, size_t count, struct g
 		int error;
 
 		if (!gt_process_exists(pids[i]))
-			return gt_diag(diag, -ESRCH, "target", NULL,
-				       "there is no process %d: it is gone, or lives in another "
-				       "pid namespace",
-				       pids[i]);
+			return gt_no_such_process(pids[i], diag);
 		error = gt_processes_add(map_fd, pids[i]);
 		if (error)
 			return gt_diag(diag, error, "target", NULL, "process %d: %s", pids[i],

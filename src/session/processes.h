@@ -16,5 +16,8 @@ int gt_processes_add(int map_fd, pid_t pid);
  */
 int gt_processes_add_trees(int map_fd, const pid_t *pids, size_t count, struct gt_diag *diag);
 
+/* Tells that there is no such process; returns -ESRCH. */
+int gt_no_such_process(pid_t pid, struct gt_diag *diag);
+
 /* Whether a process exists. */
 int gt_process_exists(pid_t pid);

@@ -32,7 +32,7 @@ struct gt_session_options {
 	size_t function_count;
 
 	const char *name;      /* only processes of this name; may end in '*' */
-	const char *cgroup;    /* only this cgroup (a path below /sys/fs/cgroup, or absolute) */
+	const char *cgroup;    /* only this cgroup v2: a path, absolute or below the mount */
 	const char *uid;       /* only this user: a number or a name */
 	const char *condition; /* only calls for which it holds, e.g. "duration>1ms" */
 	bool failed_only;
