@@ -18,6 +18,8 @@ enum gt_exit {
 	GT_EXIT_OK = 0,
 	GT_EXIT_FAILED = 1,
 	GT_EXIT_USAGE = 2,
+	GT_EXIT_NO_EXECUTION = 126, /* the command to be traced cannot be executed */
+	GT_EXIT_NO_COMMAND = 127,   /* or is not there */
 };
 
 /* What an option's value is, and so what type stands at its offset in the command's options. */

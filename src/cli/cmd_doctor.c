@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The command "doctor": what works here, and why the rest does not. */
 #include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/cli.h"
 #include "probe/api/attach.h"
@@ -28,7 +31,7 @@ enum verdict {
 	BROKEN, /* tracing does not work without it */
 };
 
-static const char *const verdicts[] = {"ok", "missing", "BROKEN"};
+static const char *const verdicts[] = {"ok", "missing", "broken"};
 
 /* One examination. Returns the verdict and says in `text` what it found. */
 struct examination {
@@ -70,6 +73,36 @@ static enum verdict examine_bpf(struct gt_strbuf *text)
 	return BROKEN;
 }
 
+static bool has_capability(uint64_t effective, unsigned number)
+{
+	return effective >> number & 1;
+}
+
+static enum verdict examine_privileges(struct gt_strbuf *text)
+{
+	gt_auto_file status = {0};
+	const char *line = NULL;
+	uint64_t effective;
+
+	if (!gt_file_read("/proc/self/status", 65536, &status, NULL))
+		line = strstr((const char *)status.data, "\nCapEff:");
+	if (!line || sscanf(line, "\nCapEff: %" SCNx64, &effective) != 1) {
+		gt_strbuf_puts(text, "/proc/self/status tells no capabilities");
+		return WORSE;
+	}
+	if (has_capability(effective, CAP_SYS_ADMIN)) {
+		gt_strbuf_puts(text, "those of root");
+		return FINE;
+	}
+	if (has_capability(effective, CAP_BPF) && has_capability(effective, CAP_PERFMON)) {
+		gt_strbuf_puts(text, "CAP_BPF and CAP_PERFMON");
+		return FINE;
+	}
+	gt_strbuf_puts(text, "neither root nor CAP_BPF with CAP_PERFMON: only captures can be "
+			     "shown; use sudo, or 'setcap cap_bpf,cap_perfmon+ep' on gputap");
+	return BROKEN;
+}
+
 static enum verdict examine_multi(struct gt_strbuf *text)
 {
 	int error = gt_attach_check_multi();
@@ -77,6 +110,10 @@ static enum verdict examine_multi(struct gt_strbuf *text)
 	if (!error) {
 		gt_strbuf_puts(text, "many functions are attached by one call");
 		return FINE;
+	}
+	if (error == -EPERM || error == -EACCES) {
+		gt_strbuf_puts(text, "cannot be tried without the privileges for BPF");
+		return WORSE;
 	}
 	gt_strbuf_printf(text,
 			 "%s: functions are attached one by one, and taking that off is slow "
@@ -121,13 +158,10 @@ static enum verdict examine_softgpu(struct gt_strbuf *text)
 }
 
 static const struct examination examinations[] = {
-	{"kernel", examine_kernel},
-	{"BTF", examine_btf},
-	{"BPF", examine_bpf},
-	{"uprobe_multi", examine_multi},
-	{"library watch", examine_watch},
-	{"NVIDIA driver", examine_nvidia},
-	{"software GPU", examine_softgpu},
+	{"kernel", examine_kernel},         {"BTF", examine_btf},
+	{"privileges", examine_privileges}, {"BPF", examine_bpf},
+	{"uprobe_multi", examine_multi},    {"library watch", examine_watch},
+	{"NVIDIA driver", examine_nvidia},  {"software GPU", examine_softgpu},
 };
 
 static void report(struct gt_json *json, const char *name, enum verdict verdict, const char *text)
@@ -138,8 +172,7 @@ static void report(struct gt_json *json, const char *name, enum verdict verdict,
 	}
 	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "name", name);
-	gt_json_bool(json, "works", verdict == FINE);
-	gt_json_bool(json, "needed", verdict == BROKEN);
+	gt_json_string(json, "verdict", verdicts[verdict]);
 	gt_json_string(json, "text", text);
 	gt_json_object_end(json);
 }
@@ -185,6 +218,9 @@ static int run_doctor(const struct gt_cli_command *self, int count, char **argum
 	case GT_PARSED_RUN:
 		break;
 	}
+	if (rest < count)
+		return gt_cli_usage_error(self, "it takes no argument such as '%s'",
+					  arguments[rest]);
 	gt_load_set_verbose(false);
 	if (given.json) {
 		gt_json_object_begin(&json, NULL);
@@ -194,6 +230,7 @@ static int run_doctor(const struct gt_cli_command *self, int count, char **argum
 	worst = examine_all(given.json ? &json : NULL);
 	if (given.json) {
 		gt_json_array_end(&json);
+		gt_json_string(&json, "verdict", verdicts[worst]);
 		gt_json_object_end(&json);
 		puts(gt_strbuf_string(&text));
 	}
@@ -204,7 +241,11 @@ const struct gt_cli_command gt_command_doctor = {
 	.name = "doctor",
 	.summary = "tells what works on this machine, and why the rest does not",
 	.usage = "[--json]",
-	.description = "Exits with 1 if something is missing without which nothing can be traced.",
+	.description =
+		"Each line has a verdict: ok; missing, where something is less good without it; "
+		"or\n"
+		"broken, where nothing can be traced without it. Exits with 1 if something is "
+		"broken.",
 	.options = options,
 	.option_count = gt_countof(options),
 	.run = run_doctor,

@@ -5,11 +5,12 @@
 #include "api/api.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "event/kinds.h"
 #include "output/output.h"
 #include "probe/source.h"
 
 struct list_options {
-	bool sources, functions, outputs;
+	bool sources, functions, outputs, events;
 };
 
 #define AT(field) offsetof(struct list_options, field)
@@ -19,6 +20,8 @@ static const struct gt_option options[] = {
 	{0, "functions", NULL, "only the functions: all, also those traced on request only",
 	 GT_OPTION_FLAG, AT(functions), NULL},
 	{0, "outputs", NULL, "only the forms of output", GT_OPTION_FLAG, AT(outputs), NULL},
+	{0, "events", NULL, "only the kinds of events in captures, and their fields",
+	 GT_OPTION_FLAG, AT(events), NULL},
 };
 
 static const char *const examples[] = {
@@ -46,6 +49,22 @@ static void list_outputs(void)
 	printf("Outputs:\n");
 	for (size_t i = 0; i < count; i++)
 		printf("  %-10s %s\n", outputs[i]->name, outputs[i]->help);
+}
+
+static void list_events(void)
+{
+	for (unsigned number = GT_EVENT_NONE + 1; number < GT_EVENT_KINDS; number++) {
+		const struct gt_event_kind_info *kind = gt_event_kind(number);
+
+		printf("%s%u %s: %s\n", number > GT_EVENT_NONE + 1 ? "\n" : "", number, kind->name,
+		       kind->summary);
+		for (unsigned i = 0; i < kind->field_count; i++) {
+			const struct gt_event_field *field = &kind->fields[i];
+
+			printf("    %-8s %-11s %-6s %s\n", field->type, field->name,
+			       *field->unit ? field->unit : "-", field->summary);
+		}
+	}
 }
 
 /* Returns how many there were. */
@@ -88,11 +107,16 @@ static int run_list(const struct gt_cli_command *self, int count, char **argumen
 		glob = arguments[rest];
 		given.functions = true;
 	}
-	everything = !given.sources && !given.functions && !given.outputs;
+	if (rest + 1 < count)
+		return gt_cli_usage_error(self, "one GLOB at a time, not '%s' too",
+					  arguments[rest + 1]);
+	everything = !given.sources && !given.functions && !given.outputs && !given.events;
 	if (given.sources || everything)
 		list_sources();
 	if (given.outputs || everything)
 		list_outputs();
+	if (given.events)
+		list_events();
 	if (everything)
 		printf("Calls traced by default (library, meaning, name):\n");
 	if ((given.functions || everything) && !list_functions(glob, given.functions)) {

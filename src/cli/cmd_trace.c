@@ -269,6 +269,16 @@ static void print_totals(const struct gt_names *names)
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
 
+/* Of a trace whose command gave none. A command that cannot be run gives what a shell gives. */
+static int exit_status(int error, const struct gt_diag *diag)
+{
+	if (error == -EINVAL)
+		return GT_EXIT_USAGE;
+	if (error && !strcmp(diag->stage, "command"))
+		return error == -ENOENT ? GT_EXIT_NO_COMMAND : GT_EXIT_NO_EXECUTION;
+	return error ? GT_EXIT_FAILED : GT_EXIT_OK;
+}
+
 static int trace_session(const struct gt_session_options *how, const struct trace_options *given)
 {
 	gt_auto(session) struct gt_session *session = NULL;
@@ -296,7 +306,7 @@ static int trace_session(const struct gt_session_options *how, const struct trac
 		gt_cli_diag(&diag);
 	}
 	status = session ? gt_session_wait(session) : 0;
-	return error == -EINVAL ? GT_EXIT_USAGE : status ? status : error ? GT_EXIT_FAILED : 0;
+	return status ? status : exit_status(error, &diag);
 }
 
 static int check_usage(const struct trace_options *given, bool has_command)

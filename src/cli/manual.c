@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The manual page's section of commands; the rest of the page is man/gputap.1.in. */
-#include <string.h>
+#include <ctype.h>
 
 #include "cli/cli.h"
 
@@ -38,6 +38,14 @@ static void put_text(struct gt_strbuf *text, const char *plain)
 	}
 }
 
+/* Summaries and helps are sentences without their first capital and last full stop. */
+static void put_sentence(struct gt_strbuf *text, const char *plain)
+{
+	gt_strbuf_putc(text, toupper((unsigned char)plain[0]));
+	put_text(text, plain + 1);
+	gt_strbuf_puts(text, ".\n");
+}
+
 static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 {
 	gt_strbuf_puts(text, ".TP\n");
@@ -52,8 +60,7 @@ static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 		gt_strbuf_puts(text, "\\fR");
 	}
 	gt_strbuf_putc(text, '\n');
-	put_text(text, option->help);
-	gt_strbuf_puts(text, ".\n");
+	put_sentence(text, option->help);
 }
 
 static void put_command(struct gt_strbuf *text, const struct gt_cli_command *command)
@@ -62,8 +69,7 @@ static void put_command(struct gt_strbuf *text, const struct gt_cli_command *com
 			 command->name);
 	put_text(text, command->usage);
 	gt_strbuf_puts(text, "\n.PP\n");
-	put_text(text, command->summary);
-	gt_strbuf_puts(text, ".\n");
+	put_sentence(text, command->summary);
 	put_text(text, command->description);
 	gt_strbuf_putc(text, '\n');
 	for (size_t i = 0; i < command->option_count; i++)
