@@ -120,16 +120,6 @@ static void put_columns(struct state *state, const struct gt_names *names,
 	gt_strbuf_printf(text, " %-8s", type);
 }
 
-/* No line ends in spaces. */
-static void end_line(struct state *state)
-{
-	struct gt_strbuf *text = &state->sink.text;
-
-	while (text->length && text->data[text->length - 1] == ' ')
-		text->length--;
-	gt_strbuf_putc(text, '\n');
-}
-
 static void put_end(struct state *state, const struct gt_api_function *api,
 		    const struct gt_event_call *call)
 {
