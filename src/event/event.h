@@ -61,6 +61,12 @@ enum gt_call_state {
 	GT_CALL_NESTED = 2,     /* made from inside another traced call */
 };
 
+/* struct gt_event_stack.flags */
+enum gt_stack_flags {
+	GT_STACK_TRUNCATED = 1, /* deeper than what was taken */
+	GT_STACK_UNWOUND = 2,   /* by .eh_frame; else by frame pointers */
+};
+
 #define GT_CALL_MAX_SLOTS 16 /* words of arguments in a call's record */
 
 #define GT_EVENT_MAX_SIZE 65528

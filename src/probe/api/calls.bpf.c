@@ -22,7 +22,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define HEAD_WORDS (sizeof(struct gt_event_call) / sizeof(__u64))
 
 struct frame {
-	__u64 words; /* used of record[], behind the head */
+	__u64 stack_pointer; /* at entry */
+	__u64 words;         /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;
 		__u64 record[HEAD_WORDS + ROOM_WORDS];
@@ -172,7 +173,7 @@ static __noinline void abandon_call(struct thread *thread, __u64 now)
 static __always_inline void abandon_below(struct thread *thread, __u64 stack, __u64 now)
 {
 	for (int i = 0; i < DEEPEST_CALL; i++) {
-		if (!thread->depth || frame_at(thread, thread->depth - 1)->call.stack >= stack)
+		if (!thread->depth || frame_at(thread, thread->depth - 1)->stack_pointer >= stack)
 			break;
 		abandon_call(thread, now);
 	}
@@ -251,7 +252,8 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	call->head.device = GT_DEVICE_UNKNOWN;
 	call->duration = 0;
 	call->result = 0;
-	call->stack = STACK_POINTER(regs);
+	call->stack = 0;
+	frame->stack_pointer = STACK_POINTER(regs);
 	call->function = cookie;
 	call->library = cookie >> 32;
 	call->depth = thread->depth;
@@ -260,7 +262,7 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	call->sequence = thread->sequence++;
 	call->reserved = 0;
 	thread->depth++;
-	copy_arguments(frame, plan, regs, call->stack);
+	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
 	if (settings.marks && put_call(frame))
 		COUNT(marks_lost);
@@ -288,7 +290,7 @@ int call_entry(struct pt_regs *regs)
 		return 0;
 	now = bpf_ktime_get_ns();
 	abandon_below(thread, stack, now);
-	if (thread->depth && frame_at(thread, thread->depth - 1)->call.stack == stack) {
+	if (thread->depth && frame_at(thread, thread->depth - 1)->stack_pointer == stack) {
 		if (is_jump(task, regs))
 			return 0;
 		abandon_call(thread, now);
@@ -352,7 +354,7 @@ int call_return(struct pt_regs *regs)
 	now = bpf_ktime_get_ns();
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
-	if (!thread->depth || frame->call.stack != stack) {
+	if (!thread->depth || frame->stack_pointer != stack) {
 		if (!thread->depth || !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
 			COUNT(orphans);
 		return 0;
