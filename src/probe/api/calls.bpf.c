@@ -316,7 +316,7 @@ static __always_inline bool holds(const volatile struct gt_condition *condition,
 		      : condition->field == GT_CONDITION_RESULT ? result
 								: call->depth;
 
-	return gt_condition_holds(condition->operator, value, condition->value);
+	return gt_condition_holds(condition->compare, value, condition->value);
 }
 
 static __always_inline bool is_wanted(const struct gt_event_call *call, const struct gt_plan *plan)

@@ -33,15 +33,15 @@ enum gt_condition_operator {
 
 struct gt_condition {
 	__u64 value;
-	__u8 field;    /* enum gt_condition_field */
-	__u8 operator; /* enum gt_condition_operator */
+	__u8 field;   /* enum gt_condition_field */
+	__u8 compare; /* enum gt_condition_operator */
 	__u8 reserved[6];
 };
 
 /* Whether a condition holds for a value of its field. */
-static inline int gt_condition_holds(__u8 operator, __u64 value, __u64 limit)
+static inline int gt_condition_holds(__u8 compare, __u64 value, __u64 limit)
 {
-	switch (operator) {
+	switch (compare) {
 	case GT_LESS:
 		return value < limit;
 	case GT_LESS_OR_EQUAL:

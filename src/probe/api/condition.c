@@ -9,7 +9,7 @@
 
 static const struct {
 	const char *text;
-	enum gt_condition_operator operator;
+	enum gt_condition_operator compare;
 } operators[] = {
 	/* Longer ones first: "<=" begins as "<" does. */
 	{"<=", GT_LESS_OR_EQUAL}, {">=", GT_GREATER_OR_EQUAL},
@@ -84,9 +84,11 @@ static int parse_one(char *text, struct gt_condition *ret, struct gt_diag *diag)
 			return gt_diag(diag, -EINVAL, "when", NULL,
 				       "'%s' is no value for %s: write one such as '%s'", value,
 				       name, i == GT_CONDITION_DURATION ? "1ms" : "2");
-		*ret = (struct gt_condition){.value = number,
-					     .field = fields[i].field,
-					     .operator= operators[row].operator, };
+		*ret = (struct gt_condition){
+			.value = number,
+			.field = fields[i].field,
+			.compare = operators[row].compare,
+		};
 		return 0;
 	}
 	return gt_diag(diag, -EINVAL, "when", NULL,
@@ -131,7 +133,7 @@ bool gt_conditions_hold(const struct gt_condition *conditions, __u32 count,
 			      : conditions[i].field == GT_CONDITION_RESULT ? (__u32)call->result
 									   : call->depth;
 
-		if (!gt_condition_holds(conditions[i].operator, value, conditions[i].value))
+		if (!gt_condition_holds(conditions[i].compare, value, conditions[i].value))
 			return false;
 	}
 	return true;
