@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Any bytes as an image; what is read is uncompressed, written again and read again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fatbin/fatbin.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { BIGGEST = 1 << 20 }; /* bytes of a payload that are worth the time */
+
+static void write_again(const struct gt_fatbin_entry *entry,
+			const struct gt_fatbin_payload *payload,
+			enum gt_fatbin_compression compression)
+{
+	struct gt_fatbin_source source = {.kind = entry->kind,
+					  .version_major = entry->version_major,
+					  .version_minor = entry->version_minor,
+					  .architecture = entry->architecture,
+					  .flags = entry->flags,
+					  .name = entry->name,
+					  .name_length = entry->name_length,
+					  .options = entry->options,
+					  .options_length = entry->options_length,
+					  .data = payload->data,
+					  .size = payload->size};
+	gt_auto_strbuf buffer = GT_STRBUF_INIT;
+	gt_auto(fatbin) struct gt_fatbin *again = NULL;
+	gt_auto_fatbin_payload copy = {0};
+
+	if (gt_fatbin_write(&source, 1, compression, &buffer, NULL))
+		return;
+	if (gt_fatbin_open(buffer.data, buffer.length, &again, NULL) ||
+	    gt_fatbin_extract(again->entries, &copy, NULL))
+		abort();
+	if (entry->kind != GT_FATBIN_KIND_PTX && copy.size < payload->size)
+		abort();
+	if (memcmp(copy.data, payload->data, strnlen(payload->data, payload->size)) != 0)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	struct gt_diag diag = {0};
+
+	if (gt_fatbin_open(data, size, &fatbin, &diag)) {
+		if (fatbin || !gt_diag_is_set(&diag))
+			abort();
+		return 0;
+	}
+	gt_fatbin_best_ptx(fatbin, 75);
+	for (size_t i = 0; i < fatbin->entry_count && i < 8; i++) {
+		gt_auto_fatbin_payload payload = {0};
+
+		if (fatbin->entries[i].size > BIGGEST ||
+		    gt_fatbin_extract(&fatbin->entries[i], &payload, NULL))
+			continue;
+		write_again(&fatbin->entries[i], &payload, i % 3);
+	}
+	return 0;
+}
