@@ -56,6 +56,8 @@ enum gt_api_role {
 	GT_ROLE_SOURCE,      /* enum CUmemorytype of where a copy is from … */
 	GT_ROLE_DESTINATION, /* … and of where it goes */
 	GT_ROLE_HANDLE,      /* any other handle */
+	GT_ROLE_KERNEL,      /* a kernel: its handle, or the host function that stands for it */
+	GT_ROLE_KERNEL_NAME, /* the mangled name of a kernel, as a string */
 	GT_ROLE_STRUCT,      /* a pointer to a structure that the call reads */
 };
 
@@ -90,6 +92,26 @@ int gt_api_find(const char *exported_name);
 /* Whether `library` (a file name such as "libcudart.so.13.0.96") belongs to a table: its name, else
  * NULL. */
 const char *gt_api_library_of(const char *file_name);
+
+/*
+ * What tells the name of a kernel. Some functions name a handle by a string argument
+ * (cuModuleGetFunction), some give another handle of the same kernel (__cudaGetKernel). They are
+ * traced aside, for what they tell, also where nobody asked for them.
+ */
+bool gt_api_names_kernels(const struct gt_api_function *function);
+
+/* What a call tells of kernels. */
+struct gt_api_naming {
+	uint64_t handle; /* stands for a kernel from now on, in its process … */
+	uint64_t same_as; /* … the one that this handle stands for; 0: */
+	int name_argument; /* … the one whose name is this argument (a `string` event); -1: none */
+};
+/* False if it tells nothing: another function, a failed call, words that are missing. */
+bool gt_api_naming(const struct gt_api_function *function, const struct gt_event_call *call,
+		   struct gt_api_naming *ret_naming);
+/* The kernel that a call launches: its handle. False if it launches none, or a graph. */
+bool gt_api_launched(const struct gt_api_function *function, const struct gt_event_call *call,
+		     uint64_t *ret_handle);
 
 /* What to copy for this function on the machine that gputap runs on. */
 void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan);

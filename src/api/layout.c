@@ -108,6 +108,8 @@ static void choose(struct choices *choices, const struct gt_api_layout *layout, 
 
 	if (where->slot == GT_LAYOUT_NONE || choices->count == GT_PLAN_MAX_COPIES)
 		return;
+	if (when == GT_COPY_STRING)
+		bytes = most = 0;
 	if (most > room)
 		most = room;
 	if (words_of(bytes) > most) {
@@ -115,7 +117,7 @@ static void choose(struct choices *choices, const struct gt_api_layout *layout, 
 			return;
 		bytes = most * 8;
 	}
-	if (!bytes)
+	if (!bytes && when != GT_COPY_STRING)
 		return;
 	choices->items[choices->count++] = (struct choice){
 		{.slot = (__u8)where->slot, .when = (__u8)when, .bytes = (__u16)bytes}, argument};
@@ -131,6 +133,9 @@ static void choose_copies(const struct gt_api_function *function, struct choices
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (layout->places[i].reference)
 			choose(choices, layout, i, GT_COPY_AT_ENTRY, arguments[i].type->size);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (arguments[i].role == GT_ROLE_KERNEL_NAME)
+			choose(choices, layout, i, GT_COPY_STRING, 0);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size <= 8)
 			choose(choices, layout, i, GT_COPY_AT_SUCCESS,
@@ -153,6 +158,7 @@ static void plan_copies(const struct choices *choices, enum gt_plan_when when,
 			continue;
 		layout->places[choices->items[i].argument].copy = (int8_t)layout->plan.copies;
 		layout->plan.copy[layout->plan.copies++] = choices->items[i].copy;
+		layout->plan.strings += when == GT_COPY_STRING;
 	}
 }
 
@@ -173,6 +179,7 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 	choose_copies(function, &choices, &layout);
 	plan_copies(&choices, GT_COPY_AT_ENTRY, &layout);
 	plan_copies(&choices, GT_COPY_AT_SUCCESS, &layout);
+	plan_copies(&choices, GT_COPY_STRING, &layout);
 	*ret_layout = layout;
 }
 

@@ -28,8 +28,10 @@ struct gt_host {
 	size_t function_count;
 	const char *condition; /* --when, or NULL */
 	bool failed_only;
-	bool marks;   /* write enter marks */
-	bool verbose; /* all layers */
+	bool marks;           /* write enter marks */
+	bool verbose;         /* all layers */
+	bool mappings;        /* tell what traced processes map, so that addresses get names */
+	unsigned stack_depth; /* callers to take of each outermost call; 0: none */
 	enum gt_attach_way {
 		GT_ATTACH_AUTO,
 		GT_ATTACH_MULTI, /* one uprobe_multi link a library */

@@ -19,6 +19,7 @@
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "elf/maps.h"
 #include "event/kinds.h"
 #include "probe/load.h"
 #include "probe/target.h"
@@ -54,7 +55,7 @@ struct gt_live {
 	size_t targets_left;
 
 	GT_VEC(struct gt_event *) early; /* events from before the run */
-	struct gt_map *named;            /* process -> any: a `process` event came of it */
+	struct gt_map *named;            /* process -> the name in its last `process` event */
 
 	/* During a run. */
 	gt_event_sink sink;
@@ -152,9 +153,6 @@ static void tell_command(struct gt_live *live, __u32 process)
 	gt_auto_file line = {0};
 	struct gt_event *event;
 
-	if (!process || gt_map_get_u64(live->named, process))
-		return;
-	gt_map_set_u64(live->named, process, live);
 	gt_strbuf_printf(&path, "/proc/%u/cmdline", process);
 	if (gt_file_read(gt_strbuf_string(&path), 32768, &line, NULL) || !line.size)
 		return;
@@ -166,9 +164,55 @@ static void tell_command(struct gt_live *live, __u32 process)
 	free(event);
 }
 
+/* What a process had mapped when it was first seen; what it maps later is told by the sources. */
+static void tell_mappings(struct gt_live *live, __u32 process)
+{
+	gt_auto_maps maps = {0};
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+
+	if (gt_maps_read(process, &maps, NULL))
+		return;
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct gt_mapping *mapping = &maps.items[i];
+		struct gt_event_mapping *event;
+
+		if (!mapping->executable || !gt_mapping_is_file(mapping) ||
+		    gt_mapping_reach(&maps, mapping, &path, NULL))
+			continue;
+		event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path),
+					     path.length);
+		if (!event)
+			return;
+		event->head.process = event->head.thread = process;
+		event->start = mapping->start;
+		event->end = mapping->end;
+		event->offset = mapping->offset;
+		event->inode = mapping->inode;
+		emit(live, &event->head);
+		free(event);
+	}
+}
+
 static bool has_enough(const struct gt_live *live)
 {
 	return live->options.max_events && live->complete >= live->options.max_events;
+}
+
+/* A process is seen for the first time, or under a new name (exec). */
+static void meet_process(struct gt_live *live, const struct gt_event *event)
+{
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	char *name = gt_map_get_u64(live->named, event->process);
+
+	if (name && strlen(name) == length && !memcmp(name, text, length))
+		return;
+	free(gt_map_remove_u64(live->named, event->process));
+	name = strndup(text, length);
+	if (!name || gt_map_set_u64(live->named, event->process, name))
+		free(name);
+	tell_command(live, event->process);
+	tell_mappings(live, event->process);
 }
 
 static int take_record(void *opaque, void *data, size_t size)
@@ -191,8 +235,8 @@ static int take_record(void *opaque, void *data, size_t size)
 		live->complete += finished;
 	}
 	deliver(live, event);
-	if (event->kind == GT_EVENT_process)
-		tell_command(live, event->process);
+	if (event->kind == GT_EVENT_process && event->process)
+		meet_process(live, event);
 	live->stop |= has_enough(live);
 	return 0;
 }
@@ -350,6 +394,8 @@ static void fill_host(struct gt_live *live)
 	live->host.failed_only = options->failed_only;
 	live->host.marks = options->marks;
 	live->host.verbose = options->verbose;
+	live->host.mappings = true;
+	live->host.stack_depth = options->stack_depth;
 	live->host.way = options->way;
 	live->host.knows = knows;
 	live->host.emit = emit;
@@ -571,7 +617,7 @@ void gt_live_close(struct gt_live *live)
 	gt_vec_each (event, &live->early)
 		free(*event);
 	gt_vec_free(&live->early);
-	gt_map_free(live->named);
+	gt_map_free_with(live->named, free);
 	ring_buffer__free(live->ring);
 	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->signals, live->epoll, -2};
 	     *fd != -2; fd++)

@@ -23,12 +23,16 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct frame {
 	__u64 stack_pointer; /* at entry */
+	__u64 aside;         /* becomes an `aside` */
 	__u64 words;         /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;
 		__u64 record[HEAD_WORDS + ROOM_WORDS];
 	};
 };
+
+#define STACK_HEAD_WORDS (sizeof(struct gt_event_stack) / sizeof(__u64))
+#define STRING_HEAD_WORDS (sizeof(struct gt_event_string) / sizeof(__u64))
 
 struct thread {
 	__u32 process;
@@ -40,6 +44,10 @@ struct thread {
 	__u8 traced;
 	__u8 named; /* its process event was written */
 	struct frame frames[DEEPEST_CALL];
+	union { /* events that are built at entry */
+		__u64 stack[STACK_HEAD_WORDS + 1 + GT_MAX_STACK];
+		__u64 string[STRING_HEAD_WORDS + GT_MAX_STRING / sizeof(__u64) + 1];
+	};
 };
 
 const volatile struct gt_call_settings settings;
@@ -57,6 +65,19 @@ struct {
 	__type(key, __u32);
 	__type(value, struct gt_plan);
 } plans SEC(".maps");
+
+/* Stacks that were told already: process and hash. */
+struct stack_key {
+	__u64 number;
+	__u64 process;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct stack_key);
+	__type(value, __u8);
+} told_stacks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -162,6 +183,8 @@ static __noinline void abandon_call(struct thread *thread, __u64 now)
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.head.kind = GT_EVENT_call;
+	if (frame->aside)
+		return;
 	frame->call.state |= GT_CALL_UNFINISHED;
 	/* An unfinished call whose record is lost stays an unfinished call: it is counted once. */
 	COUNT(unfinished);
@@ -190,6 +213,76 @@ static __always_inline bool is_jump(struct task_struct *task, struct pt_regs *re
 	__u64 trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 
 	return trampoline && return_address(regs) == trampoline;
+}
+
+/* A string argument becomes an event of its own, before the call's. */
+static __noinline void put_string(struct thread *thread, struct frame *frame, __u8 slot)
+{
+	__u64 pointer = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
+	struct gt_event_string *event = (void *)thread->string;
+	char *text = (char *)&thread->string[STRING_HEAD_WORDS];
+	long length = bpf_probe_read_user_str(text, GT_MAX_STRING, (void *)pointer);
+
+	if (length <= 0 || length > GT_MAX_STRING)
+		return;
+	length--;
+	*(__u64 *)&text[length & (GT_MAX_STRING - 1)] = 0;
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_string;
+	event->head.size = (sizeof(*event) + length + 7) & ~7;
+	event->sequence = frame->call.sequence;
+	event->slot = slot;
+	event->cut = length == GT_MAX_STRING - 1;
+	event->function = frame->call.function;
+	if (put_record(event, event->head.size & (2 * GT_MAX_STRING - 1)))
+		COUNT(others_lost);
+}
+
+static __always_inline __u64 hash_words(const __u64 *words, __u64 count)
+{
+	__u64 hash = 0x9e3779b97f4a7c15ull;
+
+	for (int i = 0; i < GT_MAX_STACK; i++) {
+		if (i >= count)
+			break;
+		hash = (hash ^ words[i]) * 0xff51afd7ed558ccdull;
+		hash ^= hash >> 32;
+	}
+	return hash ? hash : 1;
+}
+
+/* Takes the callers; tells them if they are new. The stack's number, or 0. */
+static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, struct pt_regs *regs)
+{
+	__u64 *words = &thread->stack[STACK_HEAD_WORDS], count, begin;
+	long bytes = bpf_get_stack(regs, words, (settings.stack_depth + 1) * sizeof(__u64),
+				   BPF_F_USER_STACK);
+	struct stack_key key = {.process = thread->process};
+	struct gt_event_stack *event;
+	__u8 told = 1;
+
+	if (bytes < (long)sizeof(__u64) || bytes > (GT_MAX_STACK + 1) * (long)sizeof(__u64))
+		return 0;
+	count = bytes / sizeof(__u64);
+	begin = gt_stack_begin(words, count, return_address(regs));
+	count -= begin;
+	if (count > GT_MAX_STACK)
+		count = GT_MAX_STACK;
+	key.number = hash_words(words + begin, count);
+	if (bpf_map_lookup_elem(&told_stacks, &key))
+		return key.number;
+	event = (void *)&thread->stack[begin];
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_stack;
+	event->head.size = (STACK_HEAD_WORDS + count) * sizeof(__u64);
+	event->number = key.number;
+	event->flags = count >= settings.stack_depth ? GT_STACK_TRUNCATED : 0;
+	event->reserved = 0;
+	if (put_record(event, (STACK_HEAD_WORDS + count) * sizeof(__u64)))
+		COUNT(others_lost);
+	else
+		bpf_map_update_elem(&told_stacks, &key, &told, BPF_ANY);
+	return key.number;
 }
 
 /* Copies what slot `copy->slot` points to behind the words that are there. */
@@ -238,6 +331,17 @@ static __always_inline void copy_arguments(struct frame *frame, const struct gt_
 	frame->words = registers + on_stack;
 }
 
+static __always_inline void put_strings(struct thread *thread, struct frame *frame,
+					const struct gt_plan *plan)
+{
+	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
+		if (i >= plan->copies)
+			break;
+		if (plan->copy[i].when == GT_COPY_STRING)
+			put_string(thread, frame, plan->copy[i].slot);
+	}
+}
+
 static __always_inline void begin_call(struct thread *thread, const struct gt_plan *plan,
 				       struct pt_regs *regs, __u64 cookie, __u64 now)
 {
@@ -264,7 +368,12 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	thread->depth++;
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
-	if (settings.marks && put_call(frame))
+	frame->aside = cookie >> 48 & GT_COOKIE_ASIDE;
+	if (plan->strings)
+		put_strings(thread, frame, plan);
+	if (settings.stack_depth && !frame->aside && thread->depth == 1)
+		call->stack = take_stack(thread, frame, regs);
+	if (settings.marks && !frame->aside && put_call(frame))
 		COUNT(marks_lost);
 }
 
@@ -297,12 +406,14 @@ int call_entry(struct pt_regs *regs)
 	}
 	if (thread->depth && (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
 		return 0;
-	COUNT(made);
+	if (!(cookie >> 48 & GT_COOKIE_ASIDE))
+		COUNT(made);
 	if (!thread->named)
 		name_process(thread, task);
 	if (thread->depth >= DEEPEST_CALL) {
 		thread->too_deep++;
-		COUNT(lost);
+		if (!(cookie >> 48 & GT_COOKIE_ASIDE))
+			COUNT(lost);
 		return 0;
 	}
 	begin_call(thread, plan, regs, cookie, now);
@@ -355,24 +466,28 @@ int call_return(struct pt_regs *regs)
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
-		if (!thread->depth || !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
+		if (!(cookie >> 48) || (!thread->depth && !(cookie >> 48 & GT_COOKIE_ASIDE)))
 			COUNT(orphans);
 		return 0;
 	}
 	if (frame->call.function != function)
 		return 0; /* the second of two functions of which the first jumped to it */
 	thread->depth--;
-	frame->call.head.kind = GT_EVENT_call;
+	frame->call.head.kind = frame->aside ? GT_EVENT_aside : GT_EVENT_call;
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
-	if (!is_wanted(&frame->call, plan)) {
+	if (!frame->aside && !is_wanted(&frame->call, plan)) {
 		COUNT(filtered);
 		return 0;
 	}
 	if (!plan->error_result || !(__u32)frame->call.result)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
-	if (put_call(frame))
+	if (!put_call(frame))
+		return 0;
+	if (frame->aside)
+		COUNT(others_lost);
+	else
 		COUNT(lost);
 	return 0;
 }

@@ -140,6 +140,7 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 	struct gt_call_settings settings = {
 		.failed_only = host->failed_only,
 		.marks = host->marks,
+		.stack_depth = host->stack_depth < GT_MAX_STACK ? host->stack_depth : GT_MAX_STACK,
 	};
 	int error = 0;
 
@@ -228,11 +229,22 @@ static void drop_twins(site_list *sites)
 }
 
 /* The driver's calls are left out inside the runtime's, unless somebody asked for them. */
-static uint64_t cookie_flags(const struct state *state, const struct gt_place *place)
+static uint64_t cookie_flags(const struct state *state, const struct gt_place *place, int row)
 {
 	bool asked = state->host->verbose || state->host->function_count;
 
+	if (!state->selected[row])
+		return GT_COOKIE_ASIDE;
 	return !gt_place_is_runtime(place) && !asked ? GT_COOKIE_ONLY_OUTERMOST : 0;
+}
+
+/* What was asked for, and what tells the names of kernels. */
+static bool is_attached(const struct state *state, const struct gt_place *place, int row)
+{
+	const struct gt_api_function *function = gt_api_function(row);
+
+	return function && !strcmp(function->library, place->library) &&
+	       (state->selected[row] || gt_api_names_kernels(function));
 }
 
 static int collect_sites(struct state *state, const struct gt_place *place, unsigned number,
@@ -246,10 +258,9 @@ static int collect_sites(struct state *state, const struct gt_place *place, unsi
 		struct gt_site site = {.name = symbols[i].name, .offset = symbols[i].offset};
 		int row = symbols[i].kind == GT_ELF_FUNCTION ? gt_api_find(symbols[i].name) : -1;
 
-		if (row < 0 || !state->selected[row] ||
-		    strcmp(gt_api_function(row)->library, place->library))
+		if (row < 0 || !is_attached(state, place, row))
 			continue;
-		site.cookie = GT_COOKIE((uint64_t)row, number, cookie_flags(state, place));
+		site.cookie = GT_COOKIE((uint64_t)row, number, cookie_flags(state, place, row));
 		error = gt_vec_push(sites, site);
 	}
 	if (error)
@@ -329,9 +340,11 @@ static int tell_nothing_found(struct state *state, struct gt_diag *diag)
 	const struct gt_host *host = state->host;
 
 	if (host->target->path)
-		return gt_diag(diag, -ENOENT, "find", host->target->path,
-			       "no CUDA functions in it or in what it loads; name a library such "
-			       "as libcudart.so.13, libcuda.so.1, or a program that uses one");
+		/* It was looked at first, and of what it loads nothing was found, either. */
+		return gt_diag(diag, -ENOENT, "find", NULL,
+			       "%.*s; name a library such as libcudart.so.13 or libcuda.so.1, or "
+			       "a program that uses one",
+			       (int)strcspn(refusals, "\n"), refusals);
 	host->note(host->session,
 		   "nothing to attach to so far: no libcudart, no libcuda, no runtime inside the "
 		   "program; waiting for one to be loaded%s%s",
@@ -422,6 +435,28 @@ static int reach(const struct gt_new_mapping *mapping, struct gt_strbuf *path)
 	return -ENOENT;
 }
 
+/* Tells where a file is mapped, so that addresses in it get names. */
+static void tell_mapping(const struct state *state, const struct gt_new_mapping *mapping)
+{
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	struct gt_event_mapping *event;
+
+	if (!state->host->mappings || mapping->path[0] != '/' ||
+	    !state->host->knows(state->host->session, mapping->pid) || reach(mapping, &path))
+		return;
+	event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path), path.length);
+	if (!event)
+		return;
+	event->head.process = event->head.thread = mapping->pid;
+	event->head.time = mapping->time;
+	event->start = mapping->start;
+	event->end = mapping->end;
+	event->offset = mapping->offset;
+	event->inode = mapping->inode;
+	state->host->emit(state->host->session, &event->head);
+	free(event);
+}
+
 /* Whether a mapping is worth a look: a library by its name, or any file of a named process. */
 static bool is_candidate(const struct state *state, const struct gt_new_mapping *mapping)
 {
@@ -447,6 +482,7 @@ static void take_mapping(void *context, const struct gt_new_mapping *mapping)
 	size_t attached = state->attached;
 	struct gt_diag diag = {0};
 
+	tell_mapping(state, mapping);
 	if (!is_candidate(state, mapping) || reach(mapping, &path) ||
 	    gt_places_look(&state->places, gt_strbuf_string(&path), state->host->filter.by_process,
 			   &diag) <= 0)

@@ -13,6 +13,25 @@
 	((__u64)(flags) << 48 | (__u64)(library) << 32 | (function))
 /* Left out when a function of a higher layer calls it: the runtime's own calls of the driver. */
 #define GT_COOKIE_ONLY_OUTERMOST 1
+/* Not asked for: becomes an `aside` and is not counted. */
+#define GT_COOKIE_ASIDE 2
+
+#define GT_MAX_STACK 127   /* callers that are taken */
+#define GT_MAX_STRING 2048 /* bytes of a string that are kept */
+
+/*
+ * Where the callers begin in a stack that bpf_get_stack took at a function's entry into
+ * words[0] …: words[0] is the function itself. Kernels before 6.12 miss its caller there, since
+ * the function has not made its frame yet: it goes into words[0] then. Returns 0 or 1, the index
+ * of the first caller. Source: bpf_get_stack and perf_callchain_user of those kernels.
+ */
+static inline int gt_stack_begin(__u64 *words, __u64 count, __u64 return_address)
+{
+	if (count > 1 && words[1] == return_address)
+		return 1;
+	words[0] = return_address;
+	return 0;
+}
 
 #define GT_MAX_CONDITIONS 4
 
@@ -62,7 +81,8 @@ struct gt_call_settings {
 	__u32 condition_count;
 	__u8 failed_only; /* keep calls whose plan says error_result and that did not return 0 */
 	__u8 marks;       /* write a record at entry, too */
-	__u8 reserved[2];
+	__u8 stack_depth; /* callers to take of an outermost call, at most GT_MAX_STACK; 0: none */
+	__u8 reserved;
 };
 
 /* One per CPU; added to atomically, since uprobe programs can be preempted. */

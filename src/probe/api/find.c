@@ -224,12 +224,27 @@ static int find_in_program(struct gt_places *places, const struct gt_loader *loa
 	return find_often_opened(places, loader, path);
 }
 
+/* Of a library nothing but itself is meant; of a program what it loads, too. */
+static int find_in_path(struct gt_places *places, const struct gt_target *target,
+			struct gt_diag *diag)
+{
+	gt_auto(elf) struct gt_elf *elf = NULL;
+	int error = gt_elf_open(target->path, &elf, diag);
+
+	if (error)
+		return error;
+	if (gt_elf_info(elf)->program)
+		return find_in_program(places, &target->loader, target->path, diag);
+	error = gt_places_look(places, target->path, true, diag);
+	return error < 0 ? error : 0;
+}
+
 int gt_places_find(struct gt_places *places, const struct gt_target *target, struct gt_diag *diag)
 {
 	int error = 0;
 
 	if (target->path)
-		return find_in_program(places, &target->loader, target->path, diag);
+		return find_in_path(places, target, diag);
 	if (target->command)
 		error = find_in_program(places, &target->loader,
 					target->command->paths[target->command->count - 1], diag);

@@ -142,6 +142,9 @@ static void take_record(struct gt_watch *watch, const struct perf_event_header *
 			.pid = record->pid,
 			.device = makedev(record->major, record->minor),
 			.inode = record->inode,
+			.start = record->address,
+			.end = record->address + record->length,
+			.offset = record->offset,
 			.path = record->path,
 		};
 

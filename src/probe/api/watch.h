@@ -18,7 +18,9 @@ struct gt_new_mapping {
 	uint64_t time; /* CLOCK_MONOTONIC, ns */
 	pid_t pid;     /* as seen in our pid namespace; 0: not visible there */
 	uint64_t device, inode;
-	const char *path; /* as the process sees it; valid during the callback */
+	uint64_t start, end; /* addresses */
+	uint64_t offset;     /* bytes, of `start` in the file */
+	const char *path;    /* as the process sees it; valid during the callback */
 };
 
 /* -EACCES, -EPERM: needs CAP_PERFMON (or root). */
