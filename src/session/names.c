@@ -9,11 +9,35 @@
 
 struct name {
 	const struct gt_api_function *api; /* of functions */
+	__u32 parent;                      /* of processes */
 	char text[];
 };
 
+/* A string that a thread's next call was given. */
+struct given {
+	__u32 function;
+	__u16 sequence;
+	char text[];
+};
+
+struct stack {
+	size_t count;
+	__u64 addresses[];
+};
+
+/* Keys of what is known by process and number. */
+struct key {
+	__u64 process;
+	__u64 number;
+};
+
+#define MOST_ANCESTORS 16 /* that are asked for what a process was born with */
+
 struct gt_names {
 	struct gt_map *processes, *functions, *libraries; /* number -> struct name */
+	struct gt_map *kernels;                           /* struct key -> struct name */
+	struct gt_map *stacks;                            /* struct key -> struct stack */
+	struct gt_map *given;                             /* thread -> struct given */
 	__u64 start;
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool has_wall, has_start, has_account;
@@ -29,7 +53,11 @@ struct gt_names *gt_names_new(void)
 	names->processes = gt_map_new();
 	names->functions = gt_map_new();
 	names->libraries = gt_map_new();
-	if (!names->processes || !names->functions || !names->libraries) {
+	names->kernels = gt_map_new();
+	names->stacks = gt_map_new();
+	names->given = gt_map_new();
+	if (!names->processes || !names->functions || !names->libraries || !names->kernels ||
+	    !names->stacks || !names->given) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -43,7 +71,33 @@ void gt_names_free(struct gt_names *names)
 	gt_map_free_with(names->processes, free);
 	gt_map_free_with(names->functions, free);
 	gt_map_free_with(names->libraries, free);
+	gt_map_free_with(names->kernels, free);
+	gt_map_free_with(names->stacks, free);
+	gt_map_free_with(names->given, free);
 	free(names);
+}
+
+static struct name *name_new(const char *text, size_t length)
+{
+	struct name *name = calloc(1, sizeof(*name) + length + 1);
+
+	if (name)
+		memcpy(name->text, text, length);
+	return name;
+}
+
+/* Puts something allocated into a map in place of what is there; takes it over also on failure. */
+static int replace(struct gt_map *map, const void *key, size_t length, void *value)
+{
+	int error;
+
+	if (!value)
+		return -ENOMEM;
+	free(gt_map_remove(map, key, length));
+	error = gt_map_set(map, key, length, value);
+	if (error)
+		free(value);
+	return error;
 }
 
 static int learn(struct gt_map *map, __u64 number, const struct gt_event *event,
@@ -51,19 +105,78 @@ static int learn(struct gt_map *map, __u64 number, const struct gt_event *event,
 {
 	size_t length;
 	const char *text = gt_event_text(event, &length);
-	struct name *name = calloc(1, sizeof(*name) + length + 1);
-	int error;
+	struct name *name = name_new(text, length);
+	int error = replace(map, &number, sizeof(number), name);
 
-	if (!name)
-		return -ENOMEM;
-	memcpy(name->text, text, length);
-	free(gt_map_remove_u64(map, number));
-	error = gt_map_set_u64(map, number, name);
-	if (error)
-		free(name);
-	else if (ret_name)
+	if (!error && ret_name)
 		*ret_name = name;
 	return error;
+}
+
+static int learn_process(struct gt_names *names, const struct gt_event *event)
+{
+	struct name *name = NULL;
+	int error = learn(names->processes, event->process, event, &name);
+
+	if (!error)
+		name->parent = ((const struct gt_event_process *)event)->parent;
+	return error;
+}
+
+static int learn_string(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_string *string = (const void *)event;
+	__u64 thread = event->thread;
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	struct given *given = calloc(1, sizeof(*given) + length + 1);
+
+	if (given) {
+		given->function = string->function;
+		given->sequence = string->sequence;
+		memcpy(given->text, text, length);
+	}
+	return replace(names->given, &thread, sizeof(thread), given);
+}
+
+static int learn_stack(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_stack *told = (const void *)event;
+	struct key key = {event->process, told->number};
+	size_t count = gt_event_tail_size(event) / sizeof(__u64);
+	struct stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
+
+	if (stack) {
+		stack->count = count;
+		memcpy(stack->addresses, told->addresses, count * sizeof(__u64));
+	}
+	return replace(names->stacks, &key, sizeof(key), stack);
+}
+
+/* What a call tells of kernels: registrations, look-ups by name, handles of handles. */
+static int learn_kernel(struct gt_names *names, const struct gt_event_call *call)
+{
+	const struct gt_api_function *api = gt_names_api(names, call->function);
+	const struct given *given;
+	struct gt_api_naming naming;
+	const char *text;
+	struct key key;
+
+	if (!api || !gt_api_naming(api, call, &naming))
+		return 0;
+	if (naming.name_argument >= 0) {
+		given = gt_map_get_u64(names->given, call->head.thread);
+		if (!given || given->function != call->function ||
+		    given->sequence != call->sequence)
+			return 0;
+		text = given->text;
+	} else {
+		text = gt_names_kernel(names, call->head.process, naming.same_as);
+		if (!text)
+			return 0;
+	}
+	key = (struct key){call->head.process, naming.handle};
+	return replace(names->kernels, &key, sizeof(key), name_new(text, strlen(text)));
 }
 
 static int learn_function(struct gt_names *names, const struct gt_event *event)
@@ -87,7 +200,14 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 	}
 	switch (event->kind) {
 	case GT_EVENT_process:
-		return learn(names->processes, event->process, event, NULL);
+		return learn_process(names, event);
+	case GT_EVENT_call:
+	case GT_EVENT_aside:
+		return learn_kernel(names, (const struct gt_event_call *)event);
+	case GT_EVENT_string:
+		return learn_string(names, event);
+	case GT_EVENT_stack:
+		return learn_stack(names, event);
 	case GT_EVENT_function:
 		return learn_function(names, event);
 	case GT_EVENT_library:
@@ -127,6 +247,48 @@ const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 f
 	const struct name *name = gt_map_get_u64(names->functions, function);
 
 	return name ? name->api : NULL;
+}
+
+__u32 gt_names_parent(const struct gt_names *names, __u32 process)
+{
+	const struct name *name = gt_map_get_u64(names->processes, process);
+
+	return name ? name->parent : 0;
+}
+
+const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle)
+{
+	for (int i = 0; i < MOST_ANCESTORS && process; i++) {
+		struct key key = {process, handle};
+		const struct name *name = gt_map_get(names->kernels, &key, sizeof(key));
+
+		if (name)
+			return name->text;
+		process = gt_names_parent(names, process);
+	}
+	return NULL;
+}
+
+const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call)
+{
+	const struct gt_api_function *api = gt_names_api(names, call->function);
+	uint64_t handle;
+
+	return api && gt_api_launched(api, call, &handle)
+		       ? gt_names_kernel(names, call->head.process, handle)
+		       : NULL;
+}
+
+const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
+			    size_t *ret_count)
+{
+	struct key key = {process, stack};
+	const struct stack *known = gt_map_get(names->stacks, &key, sizeof(key));
+
+	if (!known)
+		return NULL;
+	*ret_count = known->count;
+	return known->addresses;
 }
 
 const char *gt_names_library(const struct gt_names *names, __u32 library)

@@ -27,6 +27,22 @@ const char *gt_names_function(const struct gt_names *names, __u32 function);
 /* Its row in this gputap's tables: found by its name, since the numbers may be another
  * version's; NULL if there is none. */
 const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 function);
+/*
+ * The mangled name of the kernel that a handle (or host function) stands for in a process, as told
+ * by registrations and look-ups that were seen, in the process itself or in one that it was forked
+ * from; NULL if none told it.
+ */
+const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle);
+/* The kernel that a call launches; NULL if it launches none or its name was not told. */
+const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call);
+/*
+ * The callers of a call by the number of its stack: addresses in the process, the innermost
+ * first. NULL if it was not told. They belong to the names.
+ */
+const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
+			    size_t *ret_count);
+/* The parent of a process; 0: not told. */
+__u32 gt_names_parent(const struct gt_names *names, __u32 process);
 /* The path of a library; "?" if none was told. */
 const char *gt_names_library(const struct gt_names *names, __u32 library);
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC time, ns; 0 if no clock event came yet. */
