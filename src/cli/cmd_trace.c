@@ -1,41 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The command "trace": shows calls while they happen, or those of a capture. */
-#include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/cli.h"
-#include "event/kinds.h"
+#include "cli/target.h"
 #include "output/output.h"
-#include "session/session.h"
 
 struct trace_options {
-	struct gt_strings pids, sources, functions;
-	const char *path, *output, *from;
-	const char *name, *cgroup, *uid, *condition;
-	bool failed, json, counts, summary, verbose, times, returns;
-	int time, gpu, attach;
-	uint64_t duration, max_events, ring_size;
+	struct gt_target_options target;
+	struct gt_strings sources, functions;
+	const char *condition;
+	bool failed, counts, summary, times, returns;
+	int time;
+	uint64_t max_events;
 };
 
 static const char *const time_styles[] = {"wall", "relative", "ns", NULL};
-static const char *const gpus[] = {"auto", "nvidia", "soft", NULL};
-static const char *const ways[] = {"auto", "multi", "perf", NULL};
 
 #define AT(field) offsetof(struct trace_options, field)
 
 static const struct gt_option options[] = {
-	{'p', "path", "PATH", "attach to this library or program only", GT_OPTION_STRING, AT(path),
-	 NULL},
-	{'d', "pid", "PID,…", "trace these processes, their threads and children", GT_OPTION_LIST,
-	 AT(pids), NULL},
-	{0, "comm", "NAME", "only processes of this name; may end in '*'", GT_OPTION_STRING,
-	 AT(name), NULL},
-	{0, "cgroup", "PATH", "only processes in this cgroup (v2) or below", GT_OPTION_STRING,
-	 AT(cgroup), NULL},
-	{0, "uid", "USER", "only this user's processes: a number or a name", GT_OPTION_STRING,
-	 AT(uid), NULL},
+	GT_TARGET_OPTIONS(AT(target)),
 	{'e', "event", "SOURCE,…", "sources to switch on (default: cuda)", GT_OPTION_LIST,
 	 AT(sources), NULL},
 	{'f', "function", "NAME,…", "only these calls; globs such as 'cudaMem*' or '*'",
@@ -43,13 +28,10 @@ static const struct gt_option options[] = {
 	{0, "failed", NULL, "only calls that return an error", GT_OPTION_FLAG, AT(failed), NULL},
 	{0, "when", "CONDITION", "only calls for which it holds, such as 'duration>1ms'",
 	 GT_OPTION_STRING, AT(condition), NULL},
-	{0, "duration", "TIME", "end after this time", GT_OPTION_DURATION, AT(duration), NULL},
 	{0, "max-events", "N", "end after N calls", GT_OPTION_NUMBER, AT(max_events), NULL},
 	{'o', "output", "FILE", "write to FILE ('-': stdout); a name in .gtap makes a capture",
-	 GT_OPTION_STRING, AT(output), NULL},
-	{0, "from", "FILE", "show a capture instead of what happens now", GT_OPTION_STRING,
-	 AT(from), NULL},
-	{0, "json", NULL, "one JSON object a line", GT_OPTION_FLAG, AT(json), NULL},
+	 GT_OPTION_STRING, AT(target.output), NULL},
+	{0, "json", NULL, "one JSON object a line", GT_OPTION_FLAG, AT(target.json), NULL},
 	{'c', "count", NULL, "only a table of calls, errors and times, at the end", GT_OPTION_FLAG,
 	 AT(counts), NULL},
 	{'s', "summary", NULL, "that table after the lines", GT_OPTION_FLAG, AT(summary), NULL},
@@ -58,14 +40,7 @@ static const struct gt_option options[] = {
 	{'t', "no-time", NULL, "no times", GT_OPTION_FLAG_OFF, AT(times), NULL},
 	{'r', "no-returns", NULL, "no returns, only entries", GT_OPTION_FLAG_OFF, AT(returns),
 	 NULL},
-	{'v', "verbose", NULL, "all API layers, processes, and what is done to attach",
-	 GT_OPTION_FLAG, AT(verbose), NULL},
-	{0, "gpu", "WHICH", "GPU of the command: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
-	 gpus},
-	{0, "attach", "WAY", "attach by auto, multi (uprobe_multi) or perf", GT_OPTION_CHOICE,
-	 AT(attach), ways},
-	{0, "ring-size", "SIZE", "bytes of the ring between kernel and gputap (default: 16M)",
-	 GT_OPTION_SIZE, AT(ring_size), NULL},
+	GT_RUN_OPTIONS(AT(target)),
 };
 
 static const char *const examples[] = {
@@ -77,9 +52,10 @@ static const char *const examples[] = {
 	NULL,
 };
 
-/* The outputs of one run, and what the command itself prints. */
+/* The outputs of one run. */
 struct trace {
-	struct gt_names *names;
+	const struct trace_options *given;
+	bool has_command;
 	struct {
 		const struct gt_output *output;
 		void *state;
@@ -87,23 +63,13 @@ struct trace {
 	size_t output_count;
 };
 
-static int take_event(void *opaque, const struct gt_event *event)
+static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct trace *trace = opaque;
-	int error = gt_names_take(trace->names, event);
+	int error = 0;
 
-	if (event->kind == GT_EVENT_note) {
-		size_t length;
-		const char *text = gt_event_text(event, &length);
-		gt_auto_strbuf printable = GT_STRBUF_INIT;
-		gt_autofree char *copy = strndup(text, length);
-
-		gt_put_printable(&printable, copy ? copy : "");
-		gt_cli_error("%s", gt_strbuf_string(&printable));
-	}
 	for (size_t i = 0; i < trace->output_count && !error; i++)
-		error = trace->outputs[i].output->event(trace->outputs[i].state, trace->names,
-							event);
+		error = trace->outputs[i].output->event(trace->outputs[i].state, names, event);
 	return error;
 }
 
@@ -117,8 +83,9 @@ static int flush_outputs(void *opaque)
 	return error;
 }
 
-static int close_outputs(struct trace *trace, struct gt_diag *diag)
+static int close_outputs(void *opaque, const struct gt_names *names, struct gt_diag *diag)
 {
+	struct trace *trace = opaque;
 	int error = 0;
 
 	for (size_t i = 0; i < trace->output_count; i++) {
@@ -152,24 +119,26 @@ static bool ends_in(const char *text, const char *end)
 
 static const struct gt_output *main_output(const struct trace_options *given)
 {
-	if (given->output && ends_in(given->output, ".gtap"))
+	if (given->target.output && ends_in(given->target.output, ".gtap"))
 		return &gt_output_capture;
 	if (given->counts)
 		return &gt_output_counts;
-	return given->json ? &gt_output_json : &gt_output_lines;
+	return given->target.json ? &gt_output_json : &gt_output_lines;
 }
 
-static int open_outputs(struct trace *trace, const struct trace_options *given, bool has_command,
-			struct gt_diag *diag)
+static int open_outputs(void *opaque, struct gt_diag *diag)
 {
+	struct trace *trace = opaque;
+	const struct trace_options *given = trace->given;
 	const struct gt_output *output = main_output(given);
+	const char *path = given->target.output;
 	struct gt_output_options how = {
-		.path = given->output && strcmp(given->output, "-") ? given->output : NULL,
-		.fd = has_command && !given->output ? STDERR_FILENO : STDOUT_FILENO,
+		.path = path && strcmp(path, "-") ? path : NULL,
+		.fd = trace->has_command && !path ? STDERR_FILENO : STDOUT_FILENO,
 		.time = given->times ? (enum gt_time_style)given->time : GT_TIME_NONE,
 		.returns = given->returns,
-		.marks = !given->from,
-		.verbose = given->verbose,
+		.marks = !given->target.from,
+		.verbose = given->target.verbose,
 	};
 	int error = add_output(trace, output, &how, diag);
 
@@ -179,155 +148,53 @@ static int open_outputs(struct trace *trace, const struct trace_options *given, 
 		how.path = NULL;
 		error = add_output(trace, &gt_output_counts, &how, diag);
 	}
+	if (error)
+		close_outputs(trace, NULL, NULL);
 	return error;
 }
 
-static int parse_pids(const struct trace_options *given, pid_t **ret_pids, size_t *ret_count)
+static void fill_session_options(struct gt_session_options *session,
+				 const struct trace_options *given)
 {
-	size_t count = given->pids.words.count;
-	pid_t *pids = calloc(count + 1, sizeof(*pids));
+	bool live_text = main_output(given) == &gt_output_lines && !given->target.from;
 
-	if (!pids)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t number;
-
-		if (gt_parse_u64(given->pids.words.items[i], &number) || !number ||
-		    number > INT32_MAX) {
-			gt_cli_usage_error(&gt_command_trace, "'%s' is no process id",
-					   given->pids.words.items[i]);
-			free(pids);
-			return -EINVAL;
-		}
-		pids[i] = number;
-	}
-	*ret_pids = pids;
-	*ret_count = count;
-	return 0;
+	session->sources = given->sources.words.items;
+	session->source_count = given->sources.words.count;
+	session->functions = given->functions.words.items;
+	session->function_count = given->functions.words.count;
+	session->condition = given->condition;
+	session->failed_only = given->failed;
+	session->marks = live_text && !given->failed && !given->condition;
+	session->max_events = given->max_events;
 }
 
-static struct gt_session_options session_options(const struct trace_options *given,
-						 char *const *command, const pid_t *pids,
-						 size_t pid_count)
+static int trace_target(const struct gt_cli_command *self, const struct trace_options *given,
+			char *const *command)
 {
-	bool live_text = main_output(given) == &gt_output_lines && !given->from;
-
-	return (struct gt_session_options){
-		.from = given->from,
-		.command = command,
-		.pids = pids,
-		.pid_count = pid_count,
-		.path = given->path,
-		.sources = given->sources.words.items,
-		.source_count = given->sources.words.count,
-		.functions = given->functions.words.items,
-		.function_count = given->functions.words.count,
-		.name = given->name,
-		.cgroup = given->cgroup,
-		.uid = given->uid,
-		.condition = given->condition,
-		.failed_only = given->failed,
-		.marks = live_text && !given->failed && !given->condition,
-		.verbose = given->verbose,
-		.way = given->attach,
-		.ring_size = given->ring_size,
-		.duration_ns = given->duration,
-		.max_events = given->max_events,
-		.gpu = given->gpu,
+	struct trace trace = {.given = given, .has_command = command};
+	const struct gt_run run = {
+		.context = &trace,
+		.open = open_outputs,
+		.event = take_event,
+		.flush = flush_outputs,
+		.close = close_outputs,
 	};
-}
-
-/* What was counted: always on stderr, so that no form of output hides a loss. */
-static void print_totals(const struct gt_names *names)
-{
-	const struct gt_event_account *account = gt_names_account(names);
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-
-	if (!account) {
-		gt_cli_error("the capture was broken off: it has no totals");
-		return;
-	}
-	gt_strbuf_printf(&text,
-			 "%" PRIu64 " calls: %" PRIu64 " complete, %" PRIu64 " unfinished, %" PRIu64
-			 " lost",
-			 (uint64_t)account->made, (uint64_t)account->complete,
-			 (uint64_t)account->unfinished, (uint64_t)account->lost);
-	if (account->filtered)
-		gt_strbuf_printf(&text, ", %" PRIu64 " left out by the conditions",
-				 (uint64_t)account->filtered);
-	if (account->orphans)
-		gt_strbuf_printf(&text, "; %" PRIu64 " more had begun before",
-				 (uint64_t)account->orphans);
-	if (account->marks_lost)
-		gt_strbuf_printf(&text, "; %" PRIu64 " [ENTER] lines lost",
-				 (uint64_t)account->marks_lost);
-	if (account->others_lost)
-		gt_strbuf_printf(&text, "; %" PRIu64 " other events lost",
-				 (uint64_t)account->others_lost);
-	if (account->lost || account->marks_lost || account->others_lost)
-		gt_strbuf_puts(&text, " (a bigger --ring-size loses less)");
-	gt_cli_error("%s", gt_strbuf_string(&text));
-}
-
-/* Of a trace whose command gave none. A command that cannot be run gives what a shell gives. */
-static int exit_status(int error, const struct gt_diag *diag)
-{
-	if (error == -EINVAL)
-		return GT_EXIT_USAGE;
-	if (error && !strcmp(diag->stage, "command"))
-		return error == -ENOENT ? GT_EXIT_NO_COMMAND : GT_EXIT_NO_EXECUTION;
-	return error ? GT_EXIT_FAILED : GT_EXIT_OK;
-}
-
-static int trace_session(const struct gt_session_options *how, const struct trace_options *given)
-{
-	gt_auto(session) struct gt_session *session = NULL;
-	gt_auto(names) struct gt_names *names = gt_names_new();
-	struct trace trace = {.names = names};
-	struct gt_diag diag = {0};
-	int error = names ? gt_session_open(how, &session, &diag) : -ENOMEM;
+	struct gt_session_options session = {0};
+	gt_autofree pid_t *pids = NULL;
 	int status;
 
-	if (!error)
-		error = open_outputs(&trace, given, how->command, &diag);
-	if (!error) {
-		error = gt_session_run(session, take_event, flush_outputs, &trace, &diag);
-		/* A pipe whose reader is gone ends the tracing and is no failure. */
-		if (error == -EPIPE)
-			error = 0;
-		status = close_outputs(&trace, &diag);
-		error = error || status == -EPIPE ? error : status;
-		print_totals(names);
-	}
-	close_outputs(&trace, NULL);
-	if (error) {
-		if (!gt_diag_is_set(&diag))
-			gt_diag(&diag, error, "trace", NULL, "%s", strerror(-error));
-		gt_cli_diag(&diag);
-	}
-	status = session ? gt_session_wait(session) : 0;
-	return status ? status : exit_status(error, &diag);
-}
-
-static int check_usage(const struct trace_options *given, bool has_command)
-{
-	const struct gt_cli_command *self = &gt_command_trace;
-
-	if (given->from && (has_command || given->path))
-		return gt_cli_usage_error(self, "--from shows a capture: it takes no command and "
-						"no path");
-	if (has_command && given->pids.words.count)
-		return gt_cli_usage_error(self, "-d and a command exclude each other");
-	if (given->counts && given->json)
+	if (given->counts && given->target.json)
 		return gt_cli_usage_error(self, "-c and --json exclude each other");
-	return GT_EXIT_OK;
+	status = gt_target_apply(self, &given->target, command, &session, &pids);
+	if (status)
+		return status;
+	fill_session_options(&session, given);
+	return gt_target_run(&session, &run);
 }
 
 static int run_trace(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct trace_options given = {.times = true, .returns = true};
-	gt_autofree pid_t *pids = NULL;
-	size_t pid_count = 0;
 	int rest, status = GT_EXIT_USAGE;
 
 	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
@@ -337,17 +204,9 @@ static int run_trace(const struct gt_cli_command *self, int count, char **argume
 	case GT_PARSED_WRONG:
 		break;
 	case GT_PARSED_RUN:
-		status = check_usage(&given, rest < count);
-		if (!status && parse_pids(&given, &pids, &pid_count))
-			status = GT_EXIT_USAGE;
-		if (!status) {
-			struct gt_session_options how = session_options(
-				&given, rest < count ? arguments + rest : NULL, pids, pid_count);
-
-			status = trace_session(&how, &given);
-		}
+		status = trace_target(self, &given, rest < count ? arguments + rest : NULL);
 	}
-	gt_strings_free(&given.pids);
+	gt_target_free(&given.target);
 	gt_strings_free(&given.sources);
 	gt_strings_free(&given.functions);
 	return status;

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cli/target.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "event/kinds.h"
+
+const char *const gt_target_gpus[] = {"auto", "nvidia", "soft", NULL};
+const char *const gt_target_ways[] = {"auto", "multi", "perf", NULL};
+
+static int parse_pids(const struct gt_cli_command *self, const struct gt_target_options *options,
+		      pid_t **ret_pids)
+{
+	size_t count = options->pids.words.count;
+	pid_t *pids = calloc(count + 1, sizeof(*pids));
+
+	if (!pids) {
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number;
+
+		if (gt_parse_u64(options->pids.words.items[i], &number) || !number ||
+		    number > INT32_MAX) {
+			free(pids);
+			return gt_cli_usage_error(self, "'%s' is no process id",
+						  options->pids.words.items[i]);
+		}
+		pids[i] = number;
+	}
+	*ret_pids = pids;
+	return GT_EXIT_OK;
+}
+
+int gt_target_apply(const struct gt_cli_command *self, const struct gt_target_options *options,
+		    char *const *command, struct gt_session_options *session, pid_t **ret_pids)
+{
+	int status;
+
+	if (options->from && (command || options->path))
+		return gt_cli_usage_error(self, "--from shows a capture: it takes no command and "
+						"no path");
+	if (command && options->pids.words.count)
+		return gt_cli_usage_error(self, "-d and a command exclude each other");
+	status = parse_pids(self, options, ret_pids);
+	if (status)
+		return status;
+	session->from = options->from;
+	session->command = command;
+	session->pids = *ret_pids;
+	session->pid_count = options->pids.words.count;
+	session->path = options->path;
+	session->name = options->name;
+	session->cgroup = options->cgroup;
+	session->uid = options->uid;
+	session->verbose = options->verbose;
+	session->way = options->attach;
+	session->ring_size = options->ring_size;
+	session->duration_ns = options->duration;
+	session->gpu = options->gpu;
+	return GT_EXIT_OK;
+}
+
+void gt_target_free(struct gt_target_options *options)
+{
+	gt_strings_free(&options->pids);
+}
+
+struct running {
+	const struct gt_run *run;
+	struct gt_names *names;
+};
+
+static void print_note(const struct gt_event *event)
+{
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	gt_auto_strbuf printable = GT_STRBUF_INIT;
+	gt_autofree char *copy = strndup(text, length);
+
+	gt_put_printable(&printable, copy ? copy : "");
+	gt_cli_error("%s", gt_strbuf_string(&printable));
+}
+
+static int take_event(void *opaque, const struct gt_event *event)
+{
+	struct running *running = opaque;
+	int error = gt_names_take(running->names, event);
+
+	if (event->kind == GT_EVENT_note)
+		print_note(event);
+	return error ? error : running->run->event(running->run->context, running->names, event);
+}
+
+static int flush(void *opaque)
+{
+	struct running *running = opaque;
+
+	return running->run->flush(running->run->context);
+}
+
+static void print_totals(const struct gt_names *names)
+{
+	const struct gt_event_account *account = gt_names_account(names);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	if (!account) {
+		gt_cli_error("the capture was broken off: it has no totals");
+		return;
+	}
+	gt_strbuf_printf(&text,
+			 "%" PRIu64 " calls: %" PRIu64 " complete, %" PRIu64 " unfinished, %" PRIu64
+			 " lost",
+			 (uint64_t)account->made, (uint64_t)account->complete,
+			 (uint64_t)account->unfinished, (uint64_t)account->lost);
+	if (account->filtered)
+		gt_strbuf_printf(&text, ", %" PRIu64 " left out by the conditions",
+				 (uint64_t)account->filtered);
+	if (account->orphans)
+		gt_strbuf_printf(&text, "; %" PRIu64 " more had begun before",
+				 (uint64_t)account->orphans);
+	if (account->marks_lost)
+		gt_strbuf_printf(&text, "; %" PRIu64 " [ENTER] lines lost",
+				 (uint64_t)account->marks_lost);
+	if (account->others_lost)
+		gt_strbuf_printf(&text, "; %" PRIu64 " other events lost",
+				 (uint64_t)account->others_lost);
+	if (account->lost || account->marks_lost || account->others_lost)
+		gt_strbuf_puts(&text, " (a bigger --ring-size loses less)");
+	gt_cli_error("%s", gt_strbuf_string(&text));
+}
+
+/* Of a run whose command gave none. A command that cannot be run gives what a shell gives. */
+static int exit_status(int error, const struct gt_diag *diag)
+{
+	if (error == -EINVAL)
+		return GT_EXIT_USAGE;
+	if (error && !strcmp(diag->stage, "command"))
+		return error == -ENOENT ? GT_EXIT_NO_COMMAND : GT_EXIT_NO_EXECUTION;
+	return error ? GT_EXIT_FAILED : GT_EXIT_OK;
+}
+
+static int run_session(struct gt_session *session, struct running *running, struct gt_diag *diag)
+{
+	const struct gt_run *run = running->run;
+	int closed, error;
+
+	error = gt_session_run(session, take_event, flush, running, diag);
+	/* A pipe whose reader is gone ends the session and is no failure. */
+	if (error == -EPIPE)
+		error = 0;
+	closed = run->close(run->context, running->names, diag);
+	print_totals(running->names);
+	return error || closed == -EPIPE ? error : closed;
+}
+
+int gt_target_run(const struct gt_session_options *options, const struct gt_run *run)
+{
+	gt_auto(session) struct gt_session *session = NULL;
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct running running = {.run = run, .names = names};
+	struct gt_diag diag = {0};
+	int error = names ? gt_session_open(options, &session, &diag) : -ENOMEM;
+	int status = GT_EXIT_OK;
+	bool opened = false;
+
+	if (!error)
+		error = run->open(run->context, &diag);
+	if (!error) {
+		opened = true;
+		error = run_session(session, &running, &diag);
+	}
+	if (error) {
+		if (!gt_diag_is_set(&diag))
+			gt_diag(&diag, error, "session", NULL, "%s", strerror(-error));
+		gt_cli_diag(&diag);
+	}
+	/* A command that was never let go would be waited for in vain. */
+	if (opened)
+		status = gt_session_wait(session);
+	return status ? status : exit_status(error, &diag);
+}
