@@ -529,6 +529,29 @@ static void end_unfinished_calls(struct state *state)
 	bpf_link__destroy(link);
 }
 
+/* Silence is explained: where probes were, and why there were none in what was looked at first. */
+static void tell_silence(const struct state *state)
+{
+	const char *refusals = gt_strbuf_string(&state->places.refusals);
+	const struct gt_host *host = state->host;
+	gt_auto_strbuf probed = GT_STRBUF_INIT;
+	struct gt_call_counts sums = {0};
+
+	gt_load_sum_counters(bpf_map__fd(state->skeleton->maps.counts), &sums,
+			     sizeof(sums) / sizeof(__u64));
+	if (sums.made || sums.orphans || !state->attached)
+		return;
+	gt_vec_each (place, &state->places.found)
+		gt_strbuf_printf(&probed, "%s%s", probed.length ? ", " : "", place->path);
+	if (!*refusals || (gt_target_is_all(host->target) && !host->target->path))
+		host->note(host->session, "no call was seen; the probes were in %s",
+			   gt_strbuf_string(&probed));
+	else
+		host->note(host->session,
+			   "no call was seen; the probes were in %s, and none in %.*s",
+			   gt_strbuf_string(&probed), (int)strcspn(refusals, "\n"), refusals);
+}
+
 static void calls_detach(void *opaque)
 {
 	struct state *state = opaque;
@@ -539,6 +562,7 @@ static void calls_detach(void *opaque)
 		gt_detach(*attachment);
 	gt_vec_free(&state->attachments);
 	end_unfinished_calls(state);
+	tell_silence(state);
 }
 
 static void calls_count(void *opaque, struct gt_counts *counts)
