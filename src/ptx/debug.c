@@ -105,6 +105,9 @@ static int parse_section_value(struct parser *parser)
 	struct gt_ptx_section_value value = {0};
 	int error;
 
+	if (parser->section_values.count >= GT_PTX_MAX_VALUES)
+		return ptx_fail_at(parser, &parser->token.position, -E2BIG,
+				   "more than %d values in a line of a section", GT_PTX_MAX_VALUES);
 	if (parser->token.kind == TOKEN_INTEGER || ptx_at_symbol(parser, '-')) {
 		error = parse_section_number(parser, &value.number);
 	} else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Initial values of variables (PTX ISA 9.0, 5.4.4), and whether they fit their variable. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "ptx/parser.h"
@@ -142,32 +143,42 @@ static uint64_t room_at(const struct gt_ptx_variable *variable, uint32_t level)
 	return variable->vector;
 }
 
+/* One more value of a { } that has `count` of them. */
+static int parse_item(struct parser *parser, const struct gt_ptx_variable *variable, uint32_t level,
+		      size_t count)
+{
+	bool is_opaque = gt_ptx_type_info(variable->type)->class == GT_PTX_CLASS_OPAQUE;
+	const struct gt_ptx_position *position = &parser->token.position;
+	uint64_t room = room_at(variable, level);
+	struct gt_ptx_initializer item = {0};
+	int error;
+
+	if (!is_opaque && room && count >= room)
+		return ptx_fail_at(parser, position, -EINVAL,
+				   "more than %" PRIu64 " values in { } for \"%.200s\"", room,
+				   variable->name);
+	if (parser->initializers.count >= GT_PTX_MAX_VALUES)
+		return ptx_fail_at(parser, position, -E2BIG, "more than %d initial values",
+				   GT_PTX_MAX_VALUES);
+	error = parse_value(parser, variable, level + 1, &item);
+	if (!error && gt_vec_push(&parser->initializers, item))
+		error = ptx_no_memory(parser);
+	return error;
+}
+
 static int parse_list(struct parser *parser, const struct gt_ptx_variable *variable, uint32_t level,
 		      struct gt_ptx_initializer *ret)
 {
 	size_t mark = parser->initializers.count, count;
-	bool is_opaque = gt_ptx_type_info(variable->type)->class == GT_PTX_CLASS_OPAQUE;
 	int error = 0;
 
 	if (!ptx_at_symbol(parser, '}'))
-		do {
-			struct gt_ptx_initializer item = {0};
-
-			count = parser->initializers.count - mark;
-			if (!is_opaque && room_at(variable, level) &&
-			    count >= room_at(variable, level))
-				error = ptx_fail_at(parser, &parser->token.position, -EINVAL,
-						    "more than %llu values in { } for \"%.200s\"",
-						    (unsigned long long)room_at(variable, level),
-						    variable->name);
-			if (!error)
-				error = parse_value(parser, variable, level + 1, &item);
-			if (!error && gt_vec_push(&parser->initializers, item))
-				error = ptx_no_memory(parser);
-			if (error)
-				return error;
-		} while (ptx_take_symbol(parser, ','));
-	error = ptx_expect_symbol(parser, '}', "',' or '}' after an initial value");
+		do
+			error = parse_item(parser, variable, level,
+					   parser->initializers.count - mark);
+		while (!error && ptx_take_symbol(parser, ','));
+	if (!error)
+		error = ptx_expect_symbol(parser, '}', "',' or '}' after an initial value");
 	if (error)
 		return error;
 	count = parser->initializers.count - mark;

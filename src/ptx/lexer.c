@@ -301,7 +301,7 @@ static void read_punctuation(struct lexer *lexer, struct token *token)
 		    (unsigned char)text[0]);
 		return;
 	}
-	token->symbol = text[0];
+	token->symbol = (unsigned char)text[0];
 	lexer->offset++;
 }
 
