@@ -58,6 +58,7 @@ enum gt_api_role {
 	GT_ROLE_HANDLE,      /* any other handle */
 	GT_ROLE_KERNEL,      /* a kernel: its handle, or the host function that stands for it */
 	GT_ROLE_KERNEL_NAME, /* the mangled name of a kernel, as a string */
+	GT_ROLE_ARGUMENTS,   /* an array of pointers to a kernel's arguments */
 	GT_ROLE_STRUCT,      /* a pointer to a structure that the call reads */
 };
 

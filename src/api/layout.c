@@ -108,8 +108,6 @@ static void choose(struct choices *choices, const struct gt_api_layout *layout, 
 
 	if (where->slot == GT_LAYOUT_NONE || choices->count == GT_PLAN_MAX_COPIES)
 		return;
-	if (when == GT_COPY_STRING)
-		bytes = most = 0;
 	if (most > room)
 		most = room;
 	if (words_of(bytes) > most) {
@@ -117,7 +115,7 @@ static void choose(struct choices *choices, const struct gt_api_layout *layout, 
 			return;
 		bytes = most * 8;
 	}
-	if (!bytes && when != GT_COPY_STRING)
+	if (!bytes)
 		return;
 	choices->items[choices->count++] = (struct choice){
 		{.slot = (__u8)where->slot, .when = (__u8)when, .bytes = (__u16)bytes}, argument};
@@ -134,9 +132,6 @@ static void choose_copies(const struct gt_api_function *function, struct choices
 		if (layout->places[i].reference)
 			choose(choices, layout, i, GT_COPY_AT_ENTRY, arguments[i].type->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
-		if (arguments[i].role == GT_ROLE_KERNEL_NAME)
-			choose(choices, layout, i, GT_COPY_STRING, 0);
-	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size <= 8)
 			choose(choices, layout, i, GT_COPY_AT_SUCCESS,
 			       arguments[i].type->target->size);
@@ -150,15 +145,38 @@ static void choose_copies(const struct gt_api_function *function, struct choices
 			       arguments[i].type->target->size);
 }
 
+static void add_copy(struct gt_api_layout *layout, unsigned argument, struct gt_plan_copy copy)
+{
+	layout->places[argument].copy = (int8_t)layout->plan.copies;
+	layout->plan.copy[layout->plan.copies++] = copy;
+}
+
 static void plan_copies(const struct choices *choices, enum gt_plan_when when,
 			struct gt_api_layout *layout)
 {
-	for (unsigned i = 0; i < choices->count; i++) {
-		if (choices->items[i].copy.when != when)
+	for (unsigned i = 0; i < choices->count; i++)
+		if (choices->items[i].copy.when == when)
+			add_copy(layout, choices->items[i].argument, choices->items[i].copy);
+}
+
+/* What becomes an event of its own takes no words of the record, and has room left for it. */
+static void plan_events(const struct gt_api_function *function, struct gt_api_layout *layout)
+{
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		enum gt_api_role role = function->arguments[i].role;
+		struct gt_plan_copy copy = {.slot = (__u8)layout->places[i].slot};
+
+		if (layout->places[i].slot == GT_LAYOUT_NONE ||
+		    layout->plan.copies == GT_PLAN_MAX_COPIES)
 			continue;
-		layout->places[choices->items[i].argument].copy = (int8_t)layout->plan.copies;
-		layout->plan.copy[layout->plan.copies++] = choices->items[i].copy;
-		layout->plan.strings += when == GT_COPY_STRING;
+		if (role == GT_ROLE_KERNEL_NAME)
+			copy.when = GT_COPY_STRING;
+		else if (role == GT_ROLE_ARGUMENTS)
+			copy.when = GT_COPY_ARGUMENTS;
+		else
+			continue;
+		add_copy(layout, i, copy);
+		layout->plan.apart++;
 	}
 }
 
@@ -179,7 +197,7 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 	choose_copies(function, &choices, &layout);
 	plan_copies(&choices, GT_COPY_AT_ENTRY, &layout);
 	plan_copies(&choices, GT_COPY_AT_SUCCESS, &layout);
-	plan_copies(&choices, GT_COPY_STRING, &layout);
+	plan_events(function, &layout);
 	*ret_layout = layout;
 }
 

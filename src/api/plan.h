@@ -26,7 +26,9 @@
 enum gt_plan_when {
 	GT_COPY_AT_ENTRY,
 	GT_COPY_AT_SUCCESS, /* at the return, if the result is 0 */
-	GT_COPY_STRING,     /* at entry, up to its NUL: a `string` event of its own, no words */
+	/* At entry, into an event of its own: no words of the call's record. */
+	GT_COPY_STRING,    /* up to its NUL: `string` */
+	GT_COPY_ARGUMENTS, /* what an array of pointers points to: `arguments` */
 };
 
 struct gt_plan_copy {
@@ -40,7 +42,7 @@ struct gt_plan {
 	__u8 stack;     /* stack words to keep */
 	__u8 copies;
 	__u8 error_result; /* 1: the result is an error code, and 0 is success */
-	__u8 strings;      /* copies that are GT_COPY_STRING; they stand behind the others */
+	__u8 apart;        /* copies into events of their own; they stand behind the others */
 	__u8 reserved[3];
 	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];
 };

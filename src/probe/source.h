@@ -28,10 +28,11 @@ struct gt_host {
 	size_t function_count;
 	const char *condition; /* --when, or NULL */
 	bool failed_only;
-	bool marks;           /* write enter marks */
-	bool verbose;         /* all layers */
-	bool mappings;        /* tell what traced processes map, so that addresses get names */
-	unsigned stack_depth; /* callers to take of each outermost call; 0: none */
+	bool marks;            /* write enter marks */
+	bool verbose;          /* all layers */
+	bool mappings;         /* tell what traced processes map, so that addresses get names */
+	bool kernel_arguments; /* take what kernels are launched with */
+	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
 	enum gt_attach_way {
 		GT_ATTACH_AUTO,
 		GT_ATTACH_MULTI, /* one uprobe_multi link a library */

@@ -395,6 +395,7 @@ static void fill_host(struct gt_live *live)
 	live->host.marks = options->marks;
 	live->host.verbose = options->verbose;
 	live->host.mappings = true;
+	live->host.kernel_arguments = options->kernel_arguments;
 	live->host.stack_depth = options->stack_depth;
 	live->host.way = options->way;
 	live->host.knows = knows;

@@ -20,6 +20,15 @@ struct given {
 	char text[];
 };
 
+/* What the kernel of a thread's latest launch was given. */
+struct arguments {
+	__u32 function;
+	__u16 sequence;
+	__u16 readable;
+	size_t count;
+	__u64 values[];
+};
+
 struct stack {
 	size_t count;
 	__u64 addresses[];
@@ -38,6 +47,7 @@ struct gt_names {
 	struct gt_map *kernels;                           /* struct key -> struct name */
 	struct gt_map *stacks;                            /* struct key -> struct stack */
 	struct gt_map *given;                             /* thread -> struct given */
+	struct gt_map *arguments;                         /* thread -> struct arguments */
 	__u64 start;
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool has_wall, has_start, has_account;
@@ -56,8 +66,9 @@ struct gt_names *gt_names_new(void)
 	names->kernels = gt_map_new();
 	names->stacks = gt_map_new();
 	names->given = gt_map_new();
+	names->arguments = gt_map_new();
 	if (!names->processes || !names->functions || !names->libraries || !names->kernels ||
-	    !names->stacks || !names->given) {
+	    !names->stacks || !names->given || !names->arguments) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -74,6 +85,7 @@ void gt_names_free(struct gt_names *names)
 	gt_map_free_with(names->kernels, free);
 	gt_map_free_with(names->stacks, free);
 	gt_map_free_with(names->given, free);
+	gt_map_free_with(names->arguments, free);
 	free(names);
 }
 
@@ -137,6 +149,21 @@ static int learn_string(struct gt_names *names, const struct gt_event *event)
 		memcpy(given->text, text, length);
 	}
 	return replace(names->given, &thread, sizeof(thread), given);
+}
+
+static int learn_arguments(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_arguments *told = (const void *)event;
+	__u64 thread = event->thread;
+	size_t count = gt_event_tail_size(event) / sizeof(__u64);
+	struct arguments *arguments = malloc(sizeof(*arguments) + count * sizeof(__u64));
+
+	if (arguments) {
+		*arguments =
+			(struct arguments){told->function, told->sequence, told->readable, count};
+		memcpy(arguments->values, told->values, count * sizeof(__u64));
+	}
+	return replace(names->arguments, &thread, sizeof(thread), arguments);
 }
 
 static int learn_stack(struct gt_names *names, const struct gt_event *event)
@@ -206,6 +233,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return learn_kernel(names, (const struct gt_event_call *)event);
 	case GT_EVENT_string:
 		return learn_string(names, event);
+	case GT_EVENT_arguments:
+		return learn_arguments(names, event);
 	case GT_EVENT_stack:
 		return learn_stack(names, event);
 	case GT_EVENT_function:
@@ -277,6 +306,19 @@ const char *gt_names_launched(const struct gt_names *names, const struct gt_even
 	return api && gt_api_launched(api, call, &handle)
 		       ? gt_names_kernel(names, call->head.process, handle)
 		       : NULL;
+}
+
+const __u64 *gt_names_arguments(const struct gt_names *names, const struct gt_event_call *call,
+				size_t *ret_count, __u32 *ret_readable)
+{
+	const struct arguments *arguments = gt_map_get_u64(names->arguments, call->head.thread);
+
+	if (!arguments || arguments->function != call->function ||
+	    arguments->sequence != call->sequence)
+		return NULL;
+	*ret_count = arguments->count;
+	*ret_readable = arguments->readable;
+	return arguments->values;
 }
 
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,

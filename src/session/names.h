@@ -36,6 +36,13 @@ const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 h
 /* The kernel that a call launches; NULL if it launches none or its name was not told. */
 const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call);
 /*
+ * What the kernel of a launch was given, if that was taken: 8 bytes from where each argument
+ * lies. NULL if it was not, or if this is not the latest launch of its thread. *ret_readable has
+ * a bit for each that could be read.
+ */
+const __u64 *gt_names_arguments(const struct gt_names *names, const struct gt_event_call *call,
+				size_t *ret_count, __u32 *ret_readable);
+/*
  * The callers of a call by the number of its stack: addresses in the process, the innermost
  * first. NULL if it was not told. They belong to the names.
  */

@@ -36,9 +36,10 @@ struct gt_session_options {
 	const char *uid;       /* only this user: a number or a name */
 	const char *condition; /* only calls for which it holds, e.g. "duration>1ms" */
 	bool failed_only;
-	bool marks;           /* entry marks, for live text */
-	bool verbose;         /* all layers */
-	unsigned stack_depth; /* callers to take of each outermost call; 0: none */
+	bool marks;            /* entry marks, for live text */
+	bool verbose;          /* all layers */
+	bool kernel_arguments; /* take what kernels are launched with */
+	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
 	enum gt_attach_way way;
 
 	uint64_t ring_size;   /* bytes; rounded up to a power of two of pages; 0: the default */

@@ -32,6 +32,7 @@ struct frame {
 };
 
 #define STACK_HEAD_WORDS (sizeof(struct gt_event_stack) / sizeof(__u64))
+#define ARGUMENTS_HEAD_WORDS (sizeof(struct gt_event_arguments) / sizeof(__u64))
 #define STRING_HEAD_WORDS (sizeof(struct gt_event_string) / sizeof(__u64))
 
 struct thread {
@@ -47,6 +48,7 @@ struct thread {
 	union { /* events that are built at entry */
 		__u64 stack[STACK_HEAD_WORDS + 1 + GT_MAX_STACK];
 		__u64 string[STRING_HEAD_WORDS + GT_MAX_STRING / sizeof(__u64) + 1];
+		__u64 arguments[ARGUMENTS_HEAD_WORDS + GT_MAX_ARGUMENTS];
 	};
 };
 
@@ -238,6 +240,38 @@ static __noinline void put_string(struct thread *thread, struct frame *frame, __
 		COUNT(others_lost);
 }
 
+/*
+ * A kernel's arguments: the array has a pointer for each, and nothing tells how many there are or
+ * how long each is. What cannot be read is told so; a NULL ends it.
+ */
+static __noinline void put_arguments(struct thread *thread, struct frame *frame, __u8 slot)
+{
+	__u64 array = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
+	struct gt_event_arguments *event = (void *)thread->arguments;
+	__u64 *values = &thread->arguments[ARGUMENTS_HEAD_WORDS];
+
+	event->readable = 0;
+	for (int i = 0; i < GT_MAX_ARGUMENTS; i++) {
+		__u64 pointer = 0;
+
+		values[i] = 0;
+		bpf_probe_read_user(&pointer, sizeof(pointer),
+				    (void *)(array + i * sizeof(pointer)));
+		if (!pointer)
+			break;
+		if (!bpf_probe_read_user(&values[i], sizeof(__u64), (void *)pointer) ||
+		    !bpf_probe_read_user(&values[i], sizeof(__u32), (void *)pointer))
+			event->readable |= 1 << i;
+	}
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_arguments;
+	event->head.size = sizeof(thread->arguments);
+	event->sequence = frame->call.sequence;
+	event->function = frame->call.function;
+	if (put_record(event, sizeof(thread->arguments)))
+		COUNT(others_lost);
+}
+
 static __always_inline __u64 hash_words(const __u64 *words, __u64 count)
 {
 	__u64 hash = 0x9e3779b97f4a7c15ull;
@@ -331,14 +365,16 @@ static __always_inline void copy_arguments(struct frame *frame, const struct gt_
 	frame->words = registers + on_stack;
 }
 
-static __always_inline void put_strings(struct thread *thread, struct frame *frame,
-					const struct gt_plan *plan)
+static __always_inline void put_apart(struct thread *thread, struct frame *frame,
+				      const struct gt_plan *plan)
 {
 	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
 		if (i >= plan->copies)
 			break;
 		if (plan->copy[i].when == GT_COPY_STRING)
 			put_string(thread, frame, plan->copy[i].slot);
+		else if (plan->copy[i].when == GT_COPY_ARGUMENTS && settings.kernel_arguments)
+			put_arguments(thread, frame, plan->copy[i].slot);
 	}
 }
 
@@ -369,8 +405,8 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
 	frame->aside = cookie >> 48 & GT_COOKIE_ASIDE;
-	if (plan->strings)
-		put_strings(thread, frame, plan);
+	if (plan->apart)
+		put_apart(thread, frame, plan);
 	if (settings.stack_depth && !frame->aside && thread->depth == 1)
 		call->stack = take_stack(thread, frame, regs);
 	if (settings.marks && !frame->aside && put_call(frame))

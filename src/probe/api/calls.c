@@ -140,6 +140,7 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 	struct gt_call_settings settings = {
 		.failed_only = host->failed_only,
 		.marks = host->marks,
+		.kernel_arguments = host->kernel_arguments,
 		.stack_depth = host->stack_depth < GT_MAX_STACK ? host->stack_depth : GT_MAX_STACK,
 	};
 	int error = 0;

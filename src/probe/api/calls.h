@@ -16,8 +16,9 @@
 /* Not asked for: becomes an `aside` and is not counted. */
 #define GT_COOKIE_ASIDE 2
 
-#define GT_MAX_STACK 127   /* callers that are taken */
-#define GT_MAX_STRING 2048 /* bytes of a string that are kept */
+#define GT_MAX_STACK 127    /* callers that are taken */
+#define GT_MAX_ARGUMENTS 16 /* arguments of a kernel that are taken */
+#define GT_MAX_STRING 2048  /* bytes of a string that are kept */
 
 /*
  * Where the callers begin in a stack that bpf_get_stack took at a function's entry into
@@ -82,7 +83,7 @@ struct gt_call_settings {
 	__u8 failed_only; /* keep calls whose plan says error_result and that did not return 0 */
 	__u8 marks;       /* write a record at entry, too */
 	__u8 stack_depth; /* callers to take of an outermost call, at most GT_MAX_STACK; 0: none */
-	__u8 reserved;
+	__u8 kernel_arguments; /* take what kernels are launched with */
 };
 
 /* One per CPU; added to atomically, since uprobe programs can be preempted. */
