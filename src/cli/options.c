@@ -155,13 +155,18 @@ static int make_parser(const struct gt_cli_command *command, struct parser *pars
 		if (option->letter && option->argument)
 			*letter++ = ':';
 	}
-	parser->names[command->option_count] = (struct option){.name = "help", .val = 'h'};
+	parser->names[command->option_count] = (struct option){
+		.name = gt_option_help.name,
+		.val = LONG_ONLY + command->option_count,
+	};
 	*letter = '\0';
 	return 0;
 }
 
 static const struct gt_option *option_of(const struct gt_cli_command *command, int found)
 {
+	if (found == gt_option_help.letter || found == LONG_ONLY + (int)command->option_count)
+		return &gt_option_help;
 	if (found >= LONG_ONLY)
 		return &command->options[found - LONG_ONLY];
 	for (size_t i = 0; i < command->option_count; i++)
@@ -170,26 +175,56 @@ static const struct gt_option *option_of(const struct gt_cli_command *command, i
 	return NULL;
 }
 
-static void unknown_option(const struct gt_cli_command *command, const char *typed)
+/* The names of all options, --help too; *ret_count of them. NULL: no memory. The caller frees. */
+static const char **option_names(const struct gt_cli_command *command, size_t *ret_count)
 {
-	gt_autofree const char **names = calloc(command->option_count + 1, sizeof(*names));
-	const char *nearest = NULL;
-	gt_autofree char *name = NULL;
+	const char **names = calloc(command->option_count + 1, sizeof(*names));
 
-	if (strncmp(typed, "--", 2)) {
-		gt_cli_usage_error(command, "unknown option '-%c'", optopt);
-		return;
-	}
-	name = strndup(typed + 2, strcspn(typed + 2, "="));
 	for (size_t i = 0; names && i < command->option_count; i++)
 		names[i] = command->options[i].name;
 	if (names)
-		names[command->option_count] = "help";
-	if (name && names)
-		nearest = gt_nearest(name, names, command->option_count + 1);
+		names[command->option_count] = gt_option_help.name;
+	*ret_count = names ? command->option_count + 1 : 0;
+	return names;
+}
+
+/* A long option that getopt_long refused: it has a value and takes none, is cut too short, or is
+ * none at all. */
+static void wrong_name(const struct gt_cli_command *command, const char *typed)
+{
+	gt_autofree char *name = strndup(typed, strcspn(typed, "="));
+	size_t count, alike = 0;
+	gt_autofree const char **names = option_names(command, &count);
+	gt_auto_strbuf candidates = GT_STRBUF_INIT;
+	const char *nearest = NULL;
+
+	for (size_t i = 0; name && i < count; i++) {
+		if (!strcmp(names[i], name)) {
+			gt_cli_usage_error(command, "--%s takes no value", name);
+			return;
+		}
+		if (!strncmp(names[i], name, strlen(name)))
+			gt_strbuf_printf(&candidates, "%s--%s", alike++ ? ", " : "", names[i]);
+	}
+	if (alike > 1) {
+		gt_cli_usage_error(command, "--%s is short for several options: %s", name,
+				   gt_strbuf_string(&candidates));
+		return;
+	}
+	if (name)
+		nearest = gt_nearest(name, names, count);
 	gt_cli_usage_error(command, "unknown option '--%s'%s%s%s", name ? name : "",
 			   nearest ? ": did you mean '--" : "", nearest ? nearest : "",
 			   nearest ? "'?" : "");
+}
+
+static void unknown_option(const struct gt_cli_command *command, const char *typed)
+{
+	/* getopt_long leaves the letter there, 0 for a name, or the value of an option by name. */
+	if (optopt && optopt < LONG_ONLY)
+		gt_cli_usage_error(command, "unknown option '-%c'", optopt);
+	else
+		wrong_name(command, typed + 2);
 }
 
 static void print_help(const struct gt_cli_command *command)
@@ -215,7 +250,7 @@ enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, cha
 	       (found = getopt_long(count, arguments, parser.letters, parser.names, NULL)) != -1) {
 		const struct gt_option *option = option_of(command, found);
 
-		if (found == 'h') {
+		if (option == &gt_option_help) {
 			print_help(command);
 			parsed = GT_PARSED_HELP;
 		} else if (found == ':') {

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Help, version, names that are mistyped, completion, the manual page.
+
+load helper
+
+commands=(trace doctor list help)
+
+@test "gputap without arguments lists the commands, as gputap help and gputap --help" {
+	gputap help
+	expect_status 0
+	expect_error ""
+	[ "${lines[0]}" = "gputap shows what a GPU program does, at every layer, by eBPF." ]
+	for command in "${commands[@]}"; do
+		expect_output_line "^  $command +[a-z]"
+	done
+	overview=$output
+	for arguments in "" --help -h; do
+		# shellcheck disable=SC2086 # none is no argument
+		gputap $arguments
+		expect_status 0
+		expect_output "$overview"
+	done
+}
+
+@test "gputap --version tells the version of meson.build" {
+	gputap --version
+	expect_status 0
+	expect_output "gputap $(sed -n "s/^  version: '\(.*\)',$/\1/p" "$root/meson.build")"
+	gputap -V
+	expect_output_line '^gputap [0-9]'
+}
+
+@test "every command tells its usage and its options with --help, and so does gputap help" {
+	for command in "${commands[@]}"; do
+		gputap "$command" --help
+		expect_status 0
+		expect_error ""
+		[[ ${lines[0]} == "Usage: gputap $command"* ]]
+		expect_output_line '^  -h, --help +show this help$'
+		help=$output
+		gputap "$command" -h
+		expect_output "$help"
+		gputap help "$command"
+		expect_status 0
+		expect_output "$help"
+	done
+}
+
+@test "the options of trace have the letters and names that are promised" {
+	gputap help trace
+	for option in '-p, --path PATH' '-d, --pid PID,…' '-f, --function NAME,…' '-e, --event SOURCE,…' \
+		'-o, --output FILE' '-c, --count' '-s, --summary' '-t, --no-time' '-r, --no-returns' \
+		'-v, --verbose' '    --comm NAME' '    --cgroup PATH' '    --uid USER' '    --failed' \
+		'    --when CONDITION' '    --duration TIME' '    --max-events N' '    --from FILE' \
+		'    --json' '    --time STYLE' '    --gpu WHICH' '    --ring-size SIZE'; do
+		expect_output_line "^  $option  "
+	done
+}
+
+@test "the help of options stands in one column, though some letters take several bytes" {
+	for command in "${commands[@]}"; do
+		gputap help "$command"
+		columns=$(grep -E '^  (-.,|   ) --' <<<"$output" | sed -E 's/^(.{25}).*/\1/' | grep -c ' $')
+		[ "$columns" = "$(grep -cE '^  (-.,|   ) --' <<<"$output")" ]
+	done
+}
+
+@test "no line of help is wider than 100 columns" {
+	for command in "${commands[@]}"; do
+		gputap help "$command"
+		expect_no_output_line '.{101}'
+	done
+}
+
+@test "an unknown command is told with the nearest one" {
+	gputap trac
+	expect_status 2
+	expect_output ""
+	expect_error "gputap: there is no command 'trac': did you mean 'trace'? (try 'gputap help')"
+	gputap hlep
+	expect_error "gputap: there is no command 'hlep': did you mean 'help'? (try 'gputap help')"
+}
+
+@test "an unknown command that is near to none is told without a guess" {
+	gputap frobnicate
+	expect_status 2
+	expect_error "gputap: there is no command 'frobnicate' (try 'gputap help')"
+}
+
+@test "help of an unknown command is told like the command" {
+	gputap help docter
+	expect_status 2
+	expect_error "gputap: there is no command 'docter': did you mean 'doctor'? (try 'gputap help')"
+}
+
+@test "help of two commands is refused" {
+	gputap help trace list
+	expect_status 2
+	expect_error "gputap: one command at a time, not 'list' too (try 'gputap help --help')"
+}
+
+@test "an option before the command is told to come later" {
+	gputap --json trace
+	expect_status 2
+	expect_error "gputap: unknown option '--json': a command comes first (try 'gputap help')"
+}
+
+@test "an unknown option is told with the nearest one" {
+	gputap trace --jsno
+	expect_status 2
+	expect_output ""
+	expect_error "gputap: unknown option '--jsno': did you mean '--json'? (try 'gputap trace --help')"
+	gputap list --functoins=x
+	expect_error "gputap: unknown option '--functoins': did you mean '--functions'? (try 'gputap list --help')"
+}
+
+@test "an unknown letter is told, also among others" {
+	gputap trace -Z
+	expect_status 2
+	expect_error "gputap: unknown option '-Z' (try 'gputap trace --help')"
+	gputap trace --json -Zv
+	expect_error "gputap: unknown option '-Z' (try 'gputap trace --help')"
+	gputap trace -vZ
+	expect_error "gputap: unknown option '-Z' (try 'gputap trace --help')"
+}
+
+@test "an option that lacks its value is told with what it takes" {
+	gputap trace --max-events
+	expect_status 2
+	expect_error "gputap: --max-events needs a value: N (try 'gputap trace --help')"
+	gputap trace -o
+	expect_error "gputap: -o needs a value: FILE (try 'gputap trace --help')"
+}
+
+@test "a value for an option that takes none is refused" {
+	gputap trace --json=yes
+	expect_status 2
+	expect_error "gputap: --json takes no value (try 'gputap trace --help')"
+	gputap trace --help=all
+	expect_error "gputap: --help takes no value (try 'gputap trace --help')"
+}
+
+@test "an option that is cut short is taken only where one option begins so" {
+	gputap list --out
+	expect_status 0
+	expect_output_line '^Outputs:$'
+	gputap trace --no
+	expect_status 2
+	expect_error "gputap: --no is short for several options: --no-time, --no-returns (try 'gputap trace --help')"
+}
+
+@test "the scripts for bash, zsh and fish name every option of every command" {
+	for shell in bash zsh fish; do
+		gputap help --completion "$shell"
+		expect_status 0
+		script=$output
+		for command in "${commands[@]}"; do
+			gputap help "$command"
+			while read -r option; do
+				grep -qE -- "(--|-l )${option#--}" <<<"$script" ||
+					told "$shell does not complete $command $option"
+			done < <(grep -oE '^  (-.,|   ) --[a-z-]+' <<<"$output" | grep -oE '[-]-[a-z-]+$')
+		done
+	done
+}
+
+@test "completion for a shell that is not known is refused" {
+	gputap help --completion tcsh
+	expect_status 2
+	expect_error "gputap: --completion takes one of bash, zsh, fish, not 'tcsh' (try 'gputap help --help')"
+}
+
+# complete_in_bash WORD…: what bash offers for the last word.
+complete_in_bash() {
+	# shellcheck disable=SC2016 # it is for the other shell
+	run bash --norc -c '
+		PATH=$1:$PATH; shift
+		source <(gputap help --completion bash)
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_gputap gputap
+		printf "%s\n" "${COMPREPLY[@]}"' - "$build" gputap "$@"
+}
+
+@test "bash completes commands, options, choices, sources and functions" {
+	complete_in_bash tr
+	[ "$output" = trace ]
+	complete_in_bash trace --ring
+	[ "$output" = --ring-size ]
+	complete_in_bash trace --time ""
+	[ "$output" = $'wall\nrelative\nns' ]
+	complete_in_bash trace --time = re
+	[ "$output" = relative ]
+	complete_in_bash trace -e cu
+	[ "$output" = cuda ]
+	complete_in_bash trace -f cudaFree,cudaMallocMan
+	[ "$output" = cudaFree,cudaMallocManaged ]
+	complete_in_bash help do
+	[ "$output" = doctor ]
+}
+
+@test "bash completes a command line to be traced by itself" {
+	cd "$BATS_TEST_TMPDIR"
+	touch vectoradd
+	complete_in_bash trace -v -- vec
+	[ "$output" = vectoradd ]
+}
+
+@test "the scripts for bash, zsh and fish have no errors in their language" {
+	gputap help --completion bash
+	bash -n <<<"$output"
+	! command -v zsh || { gputap help --completion zsh && zsh -n <(echo "$output"); }
+	! command -v fish || { gputap help --completion fish && fish --no-execute <(echo "$output"); }
+}
+
+@test "the manual page names every command and option, and groff finds no fault with it" {
+	page=$build/man/gputap.1
+	need_file "$page" "manual page: this build is for another machine"
+	for command in "${commands[@]}"; do
+		grep -qF ".SS \"gputap $command\"" "$page"
+		gputap help "$command"
+		while read -r option; do
+			grep -qF -- "\\fB${option//-/\\-}\\fR" "$page" || told "no $option of $command"
+		done < <(grep -oE '^  (-.,|   ) --[a-z-]+' <<<"$output" | grep -oE '[-]-[a-z-]+$')
+	done
+	run grep -E '@[A-Z]+@' "$page"
+	[ "$status" = 1 ]
+	if command -v groff >/dev/null; then
+		run groff -man -ww -z -Kutf8 -Tutf8 "$page"
+		[ -z "$output" ]
+	fi
+}
