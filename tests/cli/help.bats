@@ -194,7 +194,7 @@ complete_in_bash() {
 	[ "$output" = cuda ]
 	complete_in_bash trace -f cudaFree,cudaMallocMan
 	[ "$output" = cudaFree,cudaMallocManaged ]
-	complete_in_bash help do
+	complete_in_bash help 'do'
 	[ "$output" = doctor ]
 }
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# gputap doctor.
+
+load helper
+
+@test "doctor has a verdict on the kernel, BTF, BPF, uprobe_multi, privileges, GPUs and sources" {
+	gputap doctor
+	for thing in kernel BTF privileges BPF uprobe_multi 'library watch' 'NVIDIA driver' 'software GPU' \
+		'source cuda' 'source process'; do
+		expect_output_line "^(ok     |missing|broken )  $thing +[A-Za-z/]"
+	done
+	expect_error ""
+}
+
+@test "doctor succeeds where probes can be attached" {
+	need_probes
+	gputap doctor
+	expect_status 0
+	expect_no_output_line '^broken'
+	expect_output_line '^ok       BPF              programs can be loaded$'
+}
+
+@test "doctor --json is one object with the documented keys" {
+	gputap doctor --json
+	[ "${#lines[@]}" = 1 ]
+	expect_json '.[0] | keys_unsorted == ["schema", "examinations", "verdict"]'
+	expect_json '.[0].schema == "gputap.doctor.1"'
+	expect_json '.[0].examinations | all(keys_unsorted == ["name", "verdict", "text"])'
+	expect_json '.[0].examinations | all(.verdict | IN("ok", "missing", "broken"))'
+	expect_json '.[0].examinations | length >= 10'
+}
+
+@test "doctor says the same in JSON as in lines" {
+	gputap doctor
+	told_lines=$output
+	gputap doctor --json
+	[ "$(jq -r '.examinations[] | "\(.verdict) \(.name) \(.text)"' <<<"$output")" = \
+		"$(sed -E 's/ {2,}/ /g' <<<"$told_lines")" ]
+}
+
+@test "without privileges doctor fails and says what to do" {
+	need_root
+	need_command setpriv
+	# Where others may not look, the program is handed over as an open file.
+	observe setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
+		/proc/self/fd/9 doctor 9<"$build/gputap"
+	expect_status 1
+	expect_output_line "^broken   privileges       neither root nor CAP_BPF with CAP_PERFMON: only captures can be shown; use sudo, or 'setcap cap_bpf,cap_perfmon\+ep' on gputap$"
+	expect_output_line '^broken   source cuda      no privilege to load BPF programs: run as root \(sudo\), or give gputap CAP_BPF and CAP_PERFMON$'
+}
+
+@test "the libraries of the software GPU are looked for where GPUTAP_SOFTGPU says" {
+	export GPUTAP_SOFTGPU=$BATS_TEST_TMPDIR
+	gputap doctor
+	expect_output_line "^missing  software GPU     the software GPU's libraries are not there; build them with 'make', or name their directory in GPUTAP_SOFTGPU$"
+	touch "$BATS_TEST_TMPDIR/libcuda.so.1"
+	gputap doctor
+	expect_output_line "^ok       software GPU     its libraries are in $BATS_TEST_TMPDIR$"
+}
+
+@test "doctor refuses arguments" {
+	gputap doctor now
+	expect_status 2
+	expect_error "gputap: it takes no argument such as 'now' (try 'gputap doctor --help')"
+}
