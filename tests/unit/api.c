@@ -167,17 +167,21 @@ TEST("a library's file name says which API it has")
 static void check_plan(const struct gt_api_function *function, const struct gt_plan *plan)
 {
 	unsigned words = 0, slots = plan->registers + plan->stack;
+	unsigned in_record = plan->copies - plan->apart;
 
 	if (plan->registers > GT_PLAN_MAX_REGISTERS || plan->stack > GT_PLAN_MAX_STACK ||
 	    slots > GT_PLAN_MAX_SLOTS || plan->copies > GT_PLAN_MAX_COPIES)
 		TAP_FAIL("%s: %u registers, %u stack words, %u copies", function->name,
 			 plan->registers, plan->stack, plan->copies);
 	for (unsigned i = 0; i < plan->copies; i++) {
-		if (!plan->copy[i].bytes || plan->copy[i].slot >= slots)
+		if ((i < in_record) != (plan->copy[i].bytes > 0) || plan->copy[i].slot >= slots)
 			TAP_FAIL("%s: copy %u of %u bytes behind slot %u", function->name, i,
 				 plan->copy[i].bytes, plan->copy[i].slot);
-		if (i && plan->copy[i - 1].when > plan->copy[i].when)
+		if (i && i < in_record && plan->copy[i - 1].when > plan->copy[i].when)
 			TAP_FAIL("%s: a copy at success stands before one at entry",
+				 function->name);
+		if ((i < in_record) != (plan->copy[i].when <= GT_COPY_AT_SUCCESS))
+			TAP_FAIL("%s: an event of its own does not stand behind the copies",
 				 function->name);
 		words += (plan->copy[i].bytes + 7u) / 8;
 	}
@@ -351,7 +355,8 @@ TEST("structures that a call reads are copied at entry")
 	struct gt_plan plan;
 
 	gt_api_plan(row("cudaLaunchKernelExC"), &plan);
-	CHECK_INT(plan.copies, 1);
+	CHECK_INT(plan.copies, 2);
+	CHECK_INT(plan.copy[1].when, GT_COPY_ARGUMENTS);
 	CHECK_INT(plan.copy[0].when, GT_COPY_AT_ENTRY);
 	CHECK_INT(plan.copy[0].slot, 0);
 	CHECK_INT(plan.copy[0].bytes, 56);
