@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Call frame information: how to get from a function to its caller, for every instruction.
+ * From .eh_frame, through the search table of .eh_frame_hdr where there is one. Untrusted like
+ * the whole file: every read is bounded, and what is damaged is told as such.
+ * Layout: LSB 5.0 Core, chapter 10.6; instructions: DWARF 5, section 6.4.2.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "elf/elf.h"
+
+#if defined(__x86_64__)
+enum { GT_CFI_REGISTERS = 17, GT_CFI_FRAME = 6, GT_CFI_STACK = 7, GT_CFI_RETURN = 16 };
+#elif defined(__aarch64__)
+enum { GT_CFI_REGISTERS = 33, GT_CFI_FRAME = 29, GT_CFI_STACK = 31, GT_CFI_RETURN = 30 };
+#endif
+
+enum gt_cfi_rule_kind {
+	GT_CFI_SAME,          /* the caller's is the one there is now; also where nothing is said */
+	GT_CFI_UNDEFINED,     /* the caller's is lost */
+	GT_CFI_AT,            /* in memory at CFA + offset */
+	GT_CFI_IS,            /* CFA + offset */
+	GT_CFI_REGISTER,      /* in a register; the CFA: register + offset */
+	GT_CFI_AT_EXPRESSION, /* in memory where an expression says */
+	GT_CFI_IS_EXPRESSION, /* what an expression says */
+};
+
+struct gt_cfi_rule {
+	uint8_t kind; /* enum gt_cfi_rule_kind */
+	uint8_t reg;
+	uint16_t size; /* bytes of the expression */
+	union {
+		int64_t offset;
+		const uint8_t *expression; /* belongs to the gt_cfi */
+	};
+};
+
+/* The rules at one instruction. */
+struct gt_cfi_row {
+	struct gt_cfi_rule cfa; /* GT_CFI_REGISTER or GT_CFI_IS_EXPRESSION */
+	struct gt_cfi_rule rules[GT_CFI_REGISTERS];
+	uint8_t return_register;
+	bool is_signal; /* the caller was interrupted: its address is no return address */
+	bool is_signed; /* AArch64: the return address bears a signature */
+};
+
+struct gt_cfi;
+
+/*
+ * Reads the tables of an ELF; it may be closed then. 0; -ENOENT: it has none; -EBADMSG,
+ * -EFBIG: damaged; -ENOMEM.
+ */
+int gt_cfi_open(struct gt_elf *elf, struct gt_cfi **ret_cfi, struct gt_diag *diag);
+void gt_cfi_free(struct gt_cfi *cfi);
+GT_DEFINE_AUTO(cfi, struct gt_cfi, gt_cfi_free)
+
+/* The rules at an address of the ELF. 0; -ENOENT: there are none; -EBADMSG: damaged. */
+int gt_cfi_find(const struct gt_cfi *cfi, uint64_t address, struct gt_cfi_row *ret_row);
