@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Accesses to memory that are not the common ones: lane by lane, in every space. Those are in
+ * lanes/memory.c, which comes here when something is out of the ordinary.
+ */
+#include <string.h>
+
+#include "exec/steps.h"
+
+static uint64_t local_pointer(const struct sg_warp *warp, uint32_t lane, uint64_t place,
+			      uint64_t size)
+{
+	if (place > warp->grid->local_size || size > warp->grid->local_size - place)
+		return 0;
+	return (uint64_t)(uintptr_t)warp->local + lane * warp->grid->local_stride + place;
+}
+
+static uint64_t parameter_pointer(const struct sg_warp *warp, uint64_t place, uint64_t size)
+{
+	uint64_t limit = warp->grid->launch.parameter_size;
+
+	if (place > limit || size > limit - place)
+		return 0;
+	return (uint64_t)(uintptr_t)warp->grid->parameters + place;
+}
+
+static uint64_t shared_pointer(const struct sg_warp *warp, uint64_t place, uint64_t size)
+{
+	uint64_t limit = warp->grid->shared_size;
+
+	if (place > limit || size > limit - place)
+		return 0;
+	return (uint64_t)(uintptr_t)warp->block->shared + place;
+}
+
+uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, uint64_t size)
+{
+	const struct sg_windows *windows = &warp->machine->windows;
+
+	if (address < windows->shared || address >= windows->code)
+		return sg_memory_check(&warp->machine->memory, address, size) ? address : 0;
+	if (address < windows->local)
+		return shared_pointer(warp, address - windows->shared, size);
+	if (address < windows->parameter)
+		return local_pointer(warp, lane, address - windows->local, size);
+	return parameter_pointer(warp, address - windows->parameter, size);
+}
+
+/* The address of a lane in the space of the instruction. */
+static uint64_t given_address(const struct sg_warp *warp, const struct sg_instruction *at,
+			      uint32_t lane)
+{
+	const char *slot = warp->frame + at->a;
+	uint64_t address;
+
+	if (at->a == SG_NO_SLOT)
+		return warp->stack[lane] + at->immediate;
+	if (at->flags & SG_FLAG_NARROW)
+		address = ((const uint32_t *)(const void *)slot)[lane];
+	else
+		address = ((const uint64_t *)(const void *)slot)[lane];
+	return address + at->immediate;
+}
+
+static uint64_t pointer_in(struct sg_warp *warp, enum gt_ptx_space space, uint32_t lane,
+			   uint64_t address, uint64_t size)
+{
+	switch (space) {
+	case GT_PTX_SPACE_SHARED:
+		return shared_pointer(warp, address, size);
+	case GT_PTX_SPACE_LOCAL:
+		return local_pointer(warp, lane, address, size);
+	case GT_PTX_SPACE_PARAM:
+		return parameter_pointer(warp, address, size);
+	default:
+		return sg_warp_pointer(warp, lane, address, size);
+	}
+}
+
+/* All active lanes through pointer_in; the others get what one of them has. */
+static bool resolve_in(struct sg_warp *warp, const struct sg_instruction *at,
+		       enum gt_ptx_space space, struct sg_access *access)
+{
+	uint64_t size = (uint64_t)at->size * at->count, other = 0;
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t address = given_address(warp, at, lane), pointer;
+
+		if (address & (size - 1)) {
+			sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, address);
+			return false;
+		}
+		pointer = pointer_in(warp, space, lane, address, size);
+		if (!pointer) {
+			sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane, address);
+			return false;
+		}
+		access->address[lane] = other = pointer;
+	}
+	for (uint32_t lanes = ~warp->exec; lanes; lanes &= lanes - 1)
+		access->address[__builtin_ctz(lanes)] = other;
+	return true;
+}
+
+/* Whether all lanes lie in the range outside of the arena in which the first does. */
+static bool are_in_one_range(const struct sg_warp *warp, const struct sg_access *access,
+			     uint64_t size)
+{
+	struct sg_range range = sg_memory_range(&warp->machine->memory, access->address[0]);
+	bool outside = false;
+
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		outside |= access->address[lane] < range.address ||
+			   access->address[lane] >= range.end ||
+			   range.end - access->address[lane] < size;
+	return !outside;
+}
+
+bool sg_resolve_slow(struct sg_warp *warp, const struct sg_instruction *at,
+		     struct sg_access *access)
+{
+	uint64_t size = (uint64_t)at->size * at->count, bits = 0;
+
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		bits |= access->address[lane];
+	if (!(bits & (size - 1)) && are_in_one_range(warp, access, size))
+		return true;
+	access->pattern = SG_PATTERN_ANY;
+	return resolve_in(warp, at, GT_PTX_SPACE_NONE, access);
+}
+
+bool sg_resolve_shared_slow(struct sg_warp *warp, const struct sg_instruction *at,
+			    struct sg_access *access)
+{
+	access->pattern = SG_PATTERN_ANY;
+	return resolve_in(warp, at, GT_PTX_SPACE_SHARED, access);
+}
+
+bool sg_resolve_local(struct sg_warp *warp, const struct sg_instruction *at,
+		      struct sg_access *access)
+{
+	access->pattern = SG_PATTERN_ANY;
+	return resolve_in(warp, at, GT_PTX_SPACE_LOCAL, access);
+}
+
+bool sg_resolve_frame(struct sg_warp *warp, const struct sg_instruction *at,
+		      struct sg_access *access)
+{
+	access->pattern = SG_PATTERN_ANY;
+	return resolve_in(warp, at, GT_PTX_SPACE_LOCAL, access);
+}
+
+bool sg_resolve_parameter(struct sg_warp *warp, const struct sg_instruction *at,
+			  struct sg_access *access)
+{
+	access->pattern = SG_PATTERN_ANY;
+	return resolve_in(warp, at, GT_PTX_SPACE_PARAM, access);
+}
+
+/* ---- parameters ------------------------------------------------------------------------ */
+
+static void fill_active(char *slot, uint32_t width, uint32_t lanes, uint64_t value)
+{
+	for (; lanes; lanes &= lanes - 1)
+		memcpy(slot + (uint32_t)__builtin_ctz(lanes) * width, &value, width);
+}
+
+const struct sg_instruction *sg_run_load_parameter(struct sg_warp *warp,
+						   const struct sg_instruction *at)
+{
+	const uint8_t *from = warp->grid->parameters + at->immediate;
+
+	for (uint32_t i = 0; i < at->count; i++) {
+		uint64_t value = 0;
+		uint32_t slot = at->count > 1 ? at->list[i] : at->d;
+
+		memcpy(&value, from + i * at->size, at->size);
+		if (at->flags & SG_FLAG_NEGATE && at->size < 8 && (value >> (8 * at->size - 1) & 1))
+			value |= UINT64_MAX << (8 * at->size);
+		if (at->selector == 4 && warp->exec == SG_FULL)
+			for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+				((uint32_t *)(void *)(warp->frame + slot))[lane] = (uint32_t)value;
+		else if (at->selector == 8 && warp->exec == SG_FULL)
+			for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+				((uint64_t *)(void *)(warp->frame + slot))[lane] = value;
+		else
+			fill_active(warp->frame + slot, at->selector, warp->exec, value);
+	}
+	return at + 1;
+}
+
+/* ---- order ----------------------------------------------------------------------------- */
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER 1
+#endif
+#endif
+
+void sg_fence(struct sg_machine *machine)
+{
+#ifdef HAS_THREAD_SANITIZER
+	/* It knows no fences, but what goes through one word is ordered for it. */
+	__atomic_fetch_add(&machine->fence, 1, __ATOMIC_SEQ_CST);
+#else
+	(void)machine;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+const struct sg_instruction *sg_run_fence(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	sg_fence(warp->machine);
+	return at + 1;
+}
+
+const struct sg_instruction *sg_run_copy(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	const uint32_t *limit =
+		at->c == SG_NO_SLOT ? NULL : (uint32_t *)(void *)(warp->frame + at->c);
+	struct sg_instruction to = *at, from = *at;
+	struct sg_access target, source;
+
+	from.a = at->b;
+	from.immediate = at->e;
+	from.flags = at->selector & 2 ? SG_FLAG_NARROW : 0;
+	to.flags = at->selector & 1 ? SG_FLAG_NARROW : 0;
+	if (!resolve_in(warp, &to, GT_PTX_SPACE_SHARED, &target) ||
+	    !resolve_in(warp, &from, GT_PTX_SPACE_NONE, &source))
+		return NULL;
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint32_t size = limit && limit[lane] < at->size ? limit[lane] : at->size;
+		char *place = (char *)(uintptr_t)target.address[lane];
+
+		memcpy(place, (const char *)(uintptr_t)source.address[lane], size);
+		memset(place + size, 0, at->size - size);
+	}
+	return at + 1;
+}

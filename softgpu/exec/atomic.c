@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Read-modify-write on memory. Shared memory belongs to the one thread that runs its block; all
+ * other memory is seen by other blocks and by the host, so there it is atomic for the CPU too.
+ */
+#include <string.h>
+
+#include "exec/float.h"
+#include "exec/half.h"
+#include "exec/steps.h"
+
+static uint64_t increment(uint64_t before, uint64_t b)
+{
+	return before >= b ? 0 : before + 1;
+}
+
+static uint64_t decrement(uint64_t before, uint64_t b)
+{
+	return before == 0 || before > b ? b : before - 1;
+}
+
+static uint64_t add(uint64_t before, uint64_t b, enum gt_ptx_type type)
+{
+	switch (type) {
+	case GT_PTX_TYPE_F32:
+		return sg_bits_f32(sg_canonical_f32(sg_float_f32((uint32_t)before) +
+						    sg_float_f32((uint32_t)b)));
+	case GT_PTX_TYPE_F64:
+		return sg_bits_f64(sg_float_f64(before) + sg_float_f64(b));
+	case GT_PTX_TYPE_F16:
+	case GT_PTX_TYPE_BF16:
+	case GT_PTX_TYPE_F16X2:
+	case GT_PTX_TYPE_BF16X2:
+		return sg_half_compute(SG_HALF_ADD, sg_half_format(type), 0, (uint32_t)before,
+				       (uint32_t)b, 0);
+	default:
+		return before + b;
+	}
+}
+
+static bool is_less(uint64_t a, uint64_t b, enum gt_ptx_type type)
+{
+	switch (type) {
+	case GT_PTX_TYPE_S32:
+		return (int32_t)a < (int32_t)b;
+	case GT_PTX_TYPE_S64:
+		return (int64_t)a < (int64_t)b;
+	default:
+		return a < b;
+	}
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b, enum gt_ptx_type type)
+{
+	enum sg_half format = sg_half_format(type);
+
+	if (format != SG_HALF_NONE)
+		return sg_half_compute(SG_HALF_MIN, format, 0, (uint32_t)a, (uint32_t)b, 0);
+	return is_less(a, b, type) ? a : b;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b, enum gt_ptx_type type)
+{
+	enum sg_half format = sg_half_format(type);
+
+	if (format != SG_HALF_NONE)
+		return sg_half_compute(SG_HALF_MAX, format, 0, (uint32_t)a, (uint32_t)b, 0);
+	return is_less(a, b, type) ? b : a;
+}
+
+static uint64_t changed(const struct sg_instruction *at, uint64_t before, uint64_t b, uint64_t c)
+{
+	enum gt_ptx_type type = (enum gt_ptx_type)at->space;
+
+	switch (at->selector) {
+	case SG_ATOMIC_ADD:
+		return add(before, b, type);
+	case SG_ATOMIC_MIN:
+		return smaller(before, b, type);
+	case SG_ATOMIC_MAX:
+		return larger(before, b, type);
+	case SG_ATOMIC_AND:
+		return before & b;
+	case SG_ATOMIC_OR:
+		return before | b;
+	case SG_ATOMIC_XOR:
+		return before ^ b;
+	case SG_ATOMIC_EXCHANGE:
+		return b;
+	case SG_ATOMIC_COMPARE:
+		return before == b ? c : before;
+	case SG_ATOMIC_INCREMENT:
+		return increment(before, b);
+	default:
+		return decrement(before, b);
+	}
+}
+
+/* The same for memory that others see: repeats until nobody came in between. */
+#define DEFINE_SEEN(T)                                                                             \
+	static uint64_t change_seen_##T(T *place, const struct sg_instruction *at, uint64_t b,     \
+					uint64_t c)                                                \
+	{                                                                                          \
+		T before = __atomic_load_n(place, __ATOMIC_RELAXED), after;                        \
+		do {                                                                               \
+			after = (T)changed(at, before, b, c);                                      \
+		} while (!__atomic_compare_exchange_n(place, &before, after, false,                \
+						      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));        \
+		return before;                                                                     \
+	}
+
+DEFINE_SEEN(uint16_t)
+DEFINE_SEEN(uint32_t)
+DEFINE_SEEN(uint64_t)
+
+/* The CPU's own instruction where it has one. */
+#define DEFINE_SEEN_FAST(T)                                                                        \
+	static uint64_t seen_##T(T *place, const struct sg_instruction *at, uint64_t b,            \
+				 uint64_t c)                                                       \
+	{                                                                                          \
+		bool is_integer = sg_half_format((enum gt_ptx_type)at->space) == SG_HALF_NONE &&   \
+				  at->space != GT_PTX_TYPE_F32 && at->space != GT_PTX_TYPE_F64;    \
+		switch (at->selector) {                                                            \
+		case SG_ATOMIC_ADD:                                                                \
+			if (is_integer)                                                            \
+				return __atomic_fetch_add(place, (T)b, __ATOMIC_SEQ_CST);          \
+			break;                                                                     \
+		case SG_ATOMIC_EXCHANGE:                                                           \
+			return __atomic_exchange_n(place, (T)b, __ATOMIC_SEQ_CST);                 \
+		case SG_ATOMIC_COMPARE: {                                                          \
+			T before = (T)b;                                                           \
+			__atomic_compare_exchange_n(place, &before, (T)c, false, __ATOMIC_SEQ_CST, \
+						    __ATOMIC_SEQ_CST);                             \
+			return before;                                                             \
+		}                                                                                  \
+		default:                                                                           \
+			break;                                                                     \
+		}                                                                                  \
+		return change_seen_##T(place, at, b, c);                                           \
+	}
+
+DEFINE_SEEN_FAST(uint32_t)
+DEFINE_SEEN_FAST(uint64_t)
+
+static uint64_t change(const struct sg_instruction *at, uint64_t address, bool is_private,
+		       uint64_t b, uint64_t c)
+{
+	char *place = (char *)(uintptr_t)address;
+	uint64_t before = 0, after;
+
+	if (is_private) {
+		memcpy(&before, place, at->size);
+		after = changed(at, before, b, c);
+		memcpy(place, &after, at->size);
+		return before;
+	}
+	if (at->size == 4)
+		return seen_uint32_t((uint32_t *)(void *)place, at, b, c);
+	if (at->size == 8)
+		return seen_uint64_t((uint64_t *)(void *)place, at, b, c);
+	return change_seen_uint16_t((uint16_t *)(void *)place, at, b, c);
+}
+
+static uint64_t read_slot(const char *slot, uint32_t size, uint32_t lane)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, slot + lane * size, size);
+	return value;
+}
+
+/* d: SG_SINK for red; space: enum gt_ptx_type. */
+const struct sg_instruction *sg_run_atomic(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	uint64_t shared = (uint64_t)(uintptr_t)warp->block->shared;
+	struct sg_access access;
+
+	if (!at->resolve(warp, at, &access))
+		return NULL;
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t address = access.address[lane];
+		uint64_t b = read_slot(warp->frame + at->b, at->size, lane);
+		uint64_t c = read_slot(warp->frame + at->c, at->size, lane);
+		uint64_t before =
+			change(at, address, address - shared < warp->grid->shared_size, b, c);
+
+		memcpy(warp->frame + at->d + lane * at->size, &before, at->size);
+	}
+	return at + 1;
+}

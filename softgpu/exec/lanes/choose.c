@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "exec/lanes/lanes.h"
+
+const struct sg_lane_table *sg_lanes_choose(void)
+{
+#ifdef SG_HAS_V4
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+	    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+	    __builtin_cpu_supports("avx512cd"))
+		return &sg_lanes_v4;
+#endif
+#ifdef SG_HAS_V3
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+	    __builtin_cpu_supports("f16c"))
+		return &sg_lanes_v3;
+#endif
+	return &sg_lanes_baseline;
+}

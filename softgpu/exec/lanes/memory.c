@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "exec/lanes/lanes.h"
+
+/* The lanes' addresses as given; an inactive lane has that of an active one. */
+static inline void load_addresses(struct sg_warp *warp, const struct sg_instruction *at,
+				  u64 address[SG_WARP_SIZE])
+{
+	u64 offset = at->immediate;
+
+	if (at->flags & SG_FLAG_NARROW) {
+		const u32 *from = SG_SLOT(u32, at->a);
+
+		SG_LANES address[lane] = from[lane] + offset;
+	} else {
+		const u64 *from = SG_SLOT(u64, at->a);
+
+		SG_LANES address[lane] = from[lane] + offset;
+	}
+	if (sg_unlikely(warp->exec != SG_FULL)) {
+		u64 other = address[__builtin_ctz(warp->exec)], mask = warp->exec;
+
+		SG_LANES address[lane] = (mask & SG_BIT64(lane)) ? address[lane] : other;
+	}
+}
+
+/* How the addresses lie, and in `bits` all bits in which they are set. */
+static inline enum sg_pattern find_pattern(const u64 address[SG_WARP_SIZE], u32 exec, u32 size,
+					   u64 *bits)
+{
+	u64 first = address[0], line = 0, same = 0, all = 0;
+
+	SG_LANES
+	{
+		line |= address[lane] - first - (u64)lane * size;
+		same |= address[lane] - first;
+		all |= address[lane];
+	}
+	*bits = all;
+	if (line == 0 && exec == SG_FULL)
+		return SG_PATTERN_CONTIGUOUS;
+	return same == 0 ? SG_PATTERN_UNIFORM : SG_PATTERN_ANY;
+}
+
+static inline bool granules_allowed(const struct sg_memory *memory, u64 address, u64 size)
+{
+	u64 place = address - memory->arena_address;
+
+	if (place >= memory->arena_size || size > memory->arena_size - place)
+		return false;
+	for (u64 i = place / SG_GRANULE; i <= (place + size - 1) / SG_GRANULE; i++)
+		if (!__atomic_load_n(&memory->granules[i], __ATOMIC_RELAXED))
+			return false;
+	return true;
+}
+
+bool SG_NAME(resolve_global)(struct sg_warp *warp, const struct sg_instruction *at,
+			     struct sg_access *access)
+{
+	const struct sg_memory *memory = &warp->machine->memory;
+	u32 size = (u32)at->size * at->count;
+	u64 bits, first, arena = memory->arena_address, arena_size = memory->arena_size;
+	u8 allowed = 1;
+
+	load_addresses(warp, at, access->address);
+	first = access->address[0];
+	access->pattern = find_pattern(access->address, warp->exec, size, &bits);
+	if (sg_unlikely(bits & (size - 1)))
+		return sg_resolve_slow(warp, at, access);
+	if (access->pattern == SG_PATTERN_CONTIGUOUS)
+		return granules_allowed(memory, first, (u64)size * SG_WARP_SIZE) ||
+		       sg_resolve_slow(warp, at, access);
+	if (access->pattern == SG_PATTERN_UNIFORM)
+		return granules_allowed(memory, first, size) || sg_resolve_slow(warp, at, access);
+	for (u32 lane = 0; lane < SG_WARP_SIZE; lane++) {
+		u64 place = access->address[lane] - arena;
+
+		if (sg_unlikely(place >= arena_size))
+			return sg_resolve_slow(warp, at, access);
+		allowed &= __atomic_load_n(&memory->granules[place / SG_GRANULE], __ATOMIC_RELAXED);
+	}
+	return sg_likely(allowed) || sg_resolve_slow(warp, at, access);
+}
+
+bool SG_NAME(resolve_shared)(struct sg_warp *warp, const struct sg_instruction *at,
+			     struct sg_access *access)
+{
+	u32 size = (u32)at->size * at->count;
+	u64 bits, limit = warp->grid->shared_size, outside = 0;
+	u64 base = (u64)(uintptr_t)warp->block->shared;
+
+	load_addresses(warp, at, access->address);
+	access->pattern = find_pattern(access->address, warp->exec, size, &bits);
+	SG_LANES outside |= (access->address[lane] + size > limit) | (access->address[lane] >> 32);
+	if (sg_unlikely(outside || (bits & (size - 1))))
+		return sg_resolve_shared_slow(warp, at, access);
+	SG_LANES access->address[lane] += base;
+	return true;
+}
+
+#define SG_AT(T, place) (*(T *)(uintptr_t)(place))
+
+/* Element `element` of `count` that lanes load, as D from M in memory. */
+#define SG_LOAD_ELEMENT(M, D, slot, element, count)                                                \
+	do {                                                                                       \
+		D *to = SG_SLOT(D, slot);                                                          \
+		D result_[SG_WARP_SIZE] __attribute__((aligned(64)));                              \
+		D *result = warp->exec == SG_FULL ? to : result_;                                  \
+		const M *from = &SG_AT(M, access.address[0] + (element) * sizeof(M));              \
+		if (access.pattern == SG_PATTERN_CONTIGUOUS && (count) == 1) {                     \
+			SG_LANES result[lane] = (D)from[lane];                                     \
+		} else if (access.pattern == SG_PATTERN_CONTIGUOUS) {                              \
+			for (u32 lane = 0; lane < SG_WARP_SIZE; lane++)                            \
+				result[lane] = (D)from[lane * (count)];                            \
+		} else if (access.pattern == SG_PATTERN_UNIFORM) {                                 \
+			D value = (D)*from;                                                        \
+			SG_LANES result[lane] = value;                                             \
+		} else {                                                                           \
+			for (u32 lane = 0; lane < SG_WARP_SIZE; lane++)                            \
+				result[lane] = (D)SG_AT(const M, access.address[lane] +            \
+									 (element) * sizeof(M));   \
+		}                                                                                  \
+		if (warp->exec != SG_FULL)                                                         \
+			sg_blend(to, result, warp->exec);                                          \
+	} while (0)
+
+#define SG_LOAD_ATOMIC(M, D, slot, element)                                                        \
+	do {                                                                                       \
+		D *to = SG_SLOT(D, slot);                                                          \
+		for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                          \
+			u32 lane = (u32)__builtin_ctz(lanes);                                      \
+			to[lane] = (D)(M)__atomic_load_n(                                          \
+				&SG_AT(M, access.address[lane] + (element) * sizeof(M)),           \
+				__ATOMIC_RELAXED);                                                 \
+		}                                                                                  \
+	} while (0)
+
+#define SG_DEFINE_LOAD(id, M, D)                                                                   \
+	SG_DEFINE(id)                                                                              \
+	{                                                                                          \
+		struct sg_access access;                                                           \
+		u32 count = at->count;                                                             \
+		if (sg_unlikely(!at->resolve(warp, at, &access)))                                  \
+			return NULL;                                                               \
+		if (sg_unlikely(at->flags & SG_FLAG_ATOMIC)) {                                     \
+			for (u32 i = 0; i < count; i++)                                            \
+				SG_LOAD_ATOMIC(M, D, at->list[i], i);                              \
+			if (at->flags & SG_FLAG_ACQUIRE)                                           \
+				sg_fence(warp->machine);                                           \
+			return at + 1;                                                             \
+		}                                                                                  \
+		if (sg_likely(count == 1)) {                                                       \
+			SG_LOAD_ELEMENT(M, D, at->d, 0, 1);                                        \
+			return at + 1;                                                             \
+		}                                                                                  \
+		for (u32 i = 0; i < count; i++)                                                    \
+			SG_LOAD_ELEMENT(M, D, at->list[i], i, count);                              \
+		return at + 1;                                                                     \
+	}
+
+#define SG_STORE_ELEMENT(M, S, slot, element, count)                                               \
+	do {                                                                                       \
+		const S *from = SG_SLOT(const S, slot);                                            \
+		M *to = &SG_AT(M, access.address[0] + (element) * sizeof(M));                      \
+		if (access.pattern == SG_PATTERN_CONTIGUOUS && (count) == 1) {                     \
+			SG_LANES to[lane] = (M)from[lane];                                         \
+		} else if (access.pattern == SG_PATTERN_CONTIGUOUS) {                              \
+			for (u32 lane = 0; lane < SG_WARP_SIZE; lane++)                            \
+				to[lane * (count)] = (M)from[lane];                                \
+		} else {                                                                           \
+			for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                  \
+				u32 lane = (u32)__builtin_ctz(lanes);                              \
+				SG_AT(M, access.address[lane] + (element) * sizeof(M)) =           \
+					(M)from[lane];                                             \
+			}                                                                          \
+		}                                                                                  \
+	} while (0)
+
+#define SG_STORE_ATOMIC(M, S, slot, element)                                                       \
+	do {                                                                                       \
+		const S *from = SG_SLOT(const S, slot);                                            \
+		for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                          \
+			u32 lane = (u32)__builtin_ctz(lanes);                                      \
+			__atomic_store_n(&SG_AT(M, access.address[lane] + (element) * sizeof(M)),  \
+					 (M)from[lane], __ATOMIC_RELAXED);                         \
+		}                                                                                  \
+	} while (0)
+
+#define SG_DEFINE_STORE(id, M, S)                                                                  \
+	SG_DEFINE(id)                                                                              \
+	{                                                                                          \
+		struct sg_access access;                                                           \
+		u32 count = at->count;                                                             \
+		if (sg_unlikely(!at->resolve(warp, at, &access)))                                  \
+			return NULL;                                                               \
+		if (sg_unlikely(at->flags & SG_FLAG_ATOMIC)) {                                     \
+			if (at->flags & SG_FLAG_RELEASE)                                           \
+				sg_fence(warp->machine);                                           \
+			for (u32 i = 0; i < count; i++)                                            \
+				SG_STORE_ATOMIC(M, S, at->list[i], i);                             \
+			return at + 1;                                                             \
+		}                                                                                  \
+		if (sg_likely(count == 1)) {                                                       \
+			SG_STORE_ELEMENT(M, S, at->d, 0, 1);                                       \
+			return at + 1;                                                             \
+		}                                                                                  \
+		for (u32 i = 0; i < count; i++)                                                    \
+			SG_STORE_ELEMENT(M, S, at->list[i], i, count);                             \
+		return at + 1;                                                                     \
+	}
+
+SG_DEFINE_LOAD(ld_8_16, u8, u16)
+SG_DEFINE_LOAD(ld_8_32, u8, u32)
+SG_DEFINE_LOAD(ld_8_64, u8, u64)
+SG_DEFINE_LOAD(ld_s8_16, s8, u16)
+SG_DEFINE_LOAD(ld_s8_32, s8, u32)
+SG_DEFINE_LOAD(ld_s8_64, s8, u64)
+SG_DEFINE_LOAD(ld_16_16, u16, u16)
+SG_DEFINE_LOAD(ld_16_32, u16, u32)
+SG_DEFINE_LOAD(ld_16_64, u16, u64)
+SG_DEFINE_LOAD(ld_s16_32, s16, u32)
+SG_DEFINE_LOAD(ld_s16_64, s16, u64)
+SG_DEFINE_LOAD(ld_32_32, u32, u32)
+SG_DEFINE_LOAD(ld_32_64, u32, u64)
+SG_DEFINE_LOAD(ld_s32_64, s32, u64)
+SG_DEFINE_LOAD(ld_64_64, u64, u64)
+SG_DEFINE_STORE(st_8_16, u8, u16)
+SG_DEFINE_STORE(st_8_32, u8, u32)
+SG_DEFINE_STORE(st_8_64, u8, u64)
+SG_DEFINE_STORE(st_16_16, u16, u16)
+SG_DEFINE_STORE(st_16_32, u16, u32)
+SG_DEFINE_STORE(st_16_64, u16, u64)
+SG_DEFINE_STORE(st_32_32, u32, u32)
+SG_DEFINE_STORE(st_32_64, u32, u64)
+SG_DEFINE_STORE(st_64_64, u64, u64)

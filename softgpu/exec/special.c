@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "exec/special.h"
+
+#include <string.h>
+
+bool sg_special_fill_kind(enum gt_ptx_special special, enum sg_fill_kind *ret_kind)
+{
+	switch (special) {
+	case GT_PTX_SPECIAL_CLOCK:
+	case GT_PTX_SPECIAL_CLOCK_HI:
+	case GT_PTX_SPECIAL_CLOCK64:
+	case GT_PTX_SPECIAL_GLOBALTIMER:
+	case GT_PTX_SPECIAL_GLOBALTIMER_LO:
+	case GT_PTX_SPECIAL_GLOBALTIMER_HI:
+		return false;
+	case GT_PTX_SPECIAL_TID:
+	case GT_PTX_SPECIAL_LANEID:
+	case GT_PTX_SPECIAL_WARPID:
+	case GT_PTX_SPECIAL_LANEMASK_EQ:
+	case GT_PTX_SPECIAL_LANEMASK_LE:
+	case GT_PTX_SPECIAL_LANEMASK_LT:
+	case GT_PTX_SPECIAL_LANEMASK_GE:
+	case GT_PTX_SPECIAL_LANEMASK_GT:
+		*ret_kind = SG_FILL_LANE;
+		return true;
+	case GT_PTX_SPECIAL_CTAID:
+	case GT_PTX_SPECIAL_SMID:
+	case GT_PTX_SPECIAL_CLUSTERID:
+	case GT_PTX_SPECIAL_CLUSTER_CTAID:
+	case GT_PTX_SPECIAL_CLUSTER_CTARANK:
+		*ret_kind = SG_FILL_BLOCK;
+		return true;
+	default:
+		*ret_kind = SG_FILL_GRID;
+		return true;
+	}
+}
+
+/* The dimension of a .x .y .z .w element. */
+static uint32_t dimension(const struct sg_fill *fill)
+{
+	return fill->selector >= GT_PTX_SELECT_X ? fill->selector - GT_PTX_SELECT_X : 0;
+}
+
+static uint32_t of_dimension(const uint32_t values[3], uint32_t index, uint32_t otherwise)
+{
+	return index < 3 ? values[index] : otherwise;
+}
+
+static uint64_t lane_value(const struct sg_warp *warp, const struct sg_fill *fill, uint32_t lane)
+{
+	const uint32_t *block = warp->grid->launch.block;
+	uint32_t thread = warp->number * SG_WARP_SIZE + lane;
+	uint32_t index[3] = {thread % block[0], thread / block[0] % block[1],
+			     thread / block[0] / block[1]};
+
+	switch (fill->special) {
+	case GT_PTX_SPECIAL_TID:
+		return of_dimension(index, dimension(fill), 0);
+	case GT_PTX_SPECIAL_LANEID:
+		return lane;
+	case GT_PTX_SPECIAL_WARPID:
+		return warp->number;
+	case GT_PTX_SPECIAL_LANEMASK_EQ:
+		return 1u << lane;
+	case GT_PTX_SPECIAL_LANEMASK_LE:
+		return (2ull << lane) - 1;
+	case GT_PTX_SPECIAL_LANEMASK_LT:
+		return (1u << lane) - 1;
+	case GT_PTX_SPECIAL_LANEMASK_GE:
+		return SG_FULL << lane;
+	default:
+		return SG_FULL & ~((2ull << lane) - 1);
+	}
+}
+
+static void cluster_shape(const struct sg_grid *grid, uint32_t shape[3])
+{
+	for (int i = 0; i < 3; i++)
+		shape[i] = grid->launch.cluster[i] ? grid->launch.cluster[i] : 1;
+}
+
+static uint64_t block_value(const struct sg_block *block, const struct sg_fill *fill)
+{
+	uint32_t shape[3], index = dimension(fill), inside[3], cluster[3];
+
+	cluster_shape(block->grid, shape);
+	for (int i = 0; i < 3; i++) {
+		inside[i] = block->index[i] % shape[i];
+		cluster[i] = block->index[i] / shape[i];
+	}
+	switch (fill->special) {
+	case GT_PTX_SPECIAL_CTAID:
+		return of_dimension(block->index, index, 0);
+	case GT_PTX_SPECIAL_SMID:
+		return block->multiprocessor;
+	case GT_PTX_SPECIAL_CLUSTERID:
+		return of_dimension(cluster, index, 0);
+	case GT_PTX_SPECIAL_CLUSTER_CTAID:
+		return of_dimension(inside, index, 0);
+	default:
+		return inside[0] + shape[0] * (inside[1] + (uint64_t)shape[1] * inside[2]);
+	}
+}
+
+static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fill)
+{
+	uint32_t shape[3], index = dimension(fill), clusters[3];
+
+	cluster_shape(grid, shape);
+	for (int i = 0; i < 3; i++)
+		clusters[i] = grid->launch.grid[i] / shape[i];
+	switch (fill->special) {
+	case GT_PTX_SPECIAL_NTID:
+		return of_dimension(grid->launch.block, index, 1);
+	case GT_PTX_SPECIAL_NCTAID:
+		return of_dimension(grid->launch.grid, index, 1);
+	case GT_PTX_SPECIAL_NWARPID:
+		return 2048 / SG_WARP_SIZE;
+	case GT_PTX_SPECIAL_NSMID:
+		return grid->machine->multiprocessors;
+	case GT_PTX_SPECIAL_GRIDID:
+		return grid->launch.id;
+	case GT_PTX_SPECIAL_IS_EXPLICIT_CLUSTER:
+		return grid->launch.cluster[0] ? SG_FULL : 0;
+	case GT_PTX_SPECIAL_NCLUSTERID:
+		return of_dimension(clusters, index, 1);
+	case GT_PTX_SPECIAL_CLUSTER_NCTAID:
+		return of_dimension(shape, index, 1);
+	case GT_PTX_SPECIAL_CLUSTER_NCTARANK:
+		return (uint64_t)shape[0] * shape[1] * shape[2];
+	case GT_PTX_SPECIAL_TOTAL_SMEM_SIZE:
+	case GT_PTX_SPECIAL_AGGR_SMEM_SIZE:
+		return grid->shared_size;
+	case GT_PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
+		return grid->launch.dynamic_shared;
+	default:
+		return 0;
+	}
+}
+
+static void fill_lanes(char *slot, uint32_t width, uint32_t lane, uint32_t count, uint64_t value)
+{
+	for (uint32_t i = lane; i < lane + count; i++) {
+		if (width == 2)
+			((uint16_t *)(void *)slot)[i] = (uint16_t)value;
+		else if (width == 4)
+			((uint32_t *)(void *)slot)[i] = (uint32_t)value;
+		else
+			((uint64_t *)(void *)slot)[i] = value;
+	}
+}
+
+static void fill_slot(const struct sg_warp *warp, char *slot, const struct sg_fill *fill)
+{
+	const struct sg_function *kernel = warp->grid->kernel;
+	uint64_t value = fill->value;
+
+	switch (fill->kind) {
+	case SG_FILL_LANE:
+		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+			fill_lanes(slot, fill->width, lane, 1, lane_value(warp, fill, lane));
+		return;
+	case SG_FILL_SHARED:
+		value = kernel->shared_places[fill->value] + (uint64_t)fill->addend;
+		break;
+	case SG_FILL_GRID:
+		value = grid_value(warp->grid, fill);
+		break;
+	case SG_FILL_BLOCK:
+		value = block_value(warp->block, fill);
+		break;
+	default:
+		break;
+	}
+	if (fill->width == 0) {
+		memcpy(slot, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+		return;
+	}
+	fill_lanes(slot, fill->width == 16 ? 8 : fill->width, 0, SG_WARP_SIZE, value);
+	if (fill->width == 16)
+		fill_lanes(slot + 256, 8, 0, SG_WARP_SIZE, fill->high);
+}
+
+void sg_block_fill(struct sg_block *block, bool all)
+{
+	const struct sg_function *kernel = block->grid->kernel;
+
+	for (uint32_t f = 0; f < kernel->reached_count; f++) {
+		const struct sg_function *function = kernel->reached[f];
+		size_t count = all ? function->fills.count : function->block_fills;
+
+		for (uint32_t w = 0; w < block->warp_count; w++)
+			for (size_t i = 0; i < count; i++) {
+				const struct sg_fill *fill = &function->fills.items[i];
+
+				fill_slot(&block->warps[w],
+					  sg_warp_frame(&block->warps[w], function) + fill->slot,
+					  fill);
+			}
+	}
+}
+
+static uint64_t changing_value(const struct sg_warp *warp, uint32_t special)
+{
+	uint64_t cycles = warp->block->clock_base + warp->issued - warp->pseudo;
+
+	switch (special) {
+	case GT_PTX_SPECIAL_CLOCK:
+	case GT_PTX_SPECIAL_CLOCK64:
+		return cycles;
+	case GT_PTX_SPECIAL_CLOCK_HI:
+		return cycles >> 32;
+	case GT_PTX_SPECIAL_GLOBALTIMER_HI:
+		return sg_machine_clock(warp->machine) >> 32;
+	default:
+		return sg_machine_clock(warp->machine);
+	}
+}
+
+const struct sg_instruction *sg_run_special(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	uint64_t value = changing_value(warp, at->selector);
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1)
+		fill_lanes(warp->frame + at->d, at->size, (uint32_t)__builtin_ctz(lanes), 1, value);
+	return at + 1;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Instructions that are not one operation on lanes: what they do at run time. */
+#pragma once
+
+#include "exec/engine.h"
+
+/* ---- moves (step_move.c) --------------------------------------------------------------- */
+
+sg_run sg_run_move_predicate, sg_run_and_predicate, sg_run_or_predicate, sg_run_xor_predicate,
+	sg_run_not_predicate;
+/* d: size bytes a lane. a: slot of 8 bytes, or SG_NO_SLOT for the local frame; plus immediate. */
+sg_run sg_run_address;
+/* list: count elements of size bytes; d or a: the whole. */
+sg_run sg_run_pack, sg_run_unpack;
+sg_run sg_run_is_space;
+
+/* ---- memory (access.c) ----------------------------------------------------------------- */
+
+/* From the kernel's parameters at immediate; size and count of the elements in memory. */
+sg_run sg_run_load_parameter;
+sg_run sg_run_fence;
+/* Copies count × size bytes from b to a's address: cp.async. */
+sg_run sg_run_copy;
+
+/* ---- control (step_control.c) ---------------------------------------------------------- */
+
+sg_run sg_run_join, sg_run_jump, sg_run_jump_back, sg_run_branch, sg_run_branch_back,
+	sg_run_branch_table, sg_run_guard, sg_run_exit, sg_run_trap, sg_run_breakpoint,
+	sg_run_nanosleep, sg_run_nothing;
+
+/* ---- calls (step_call.c) --------------------------------------------------------------- */
+
+sg_run sg_run_call, sg_run_call_indirect, sg_run_ret;
+/* Stack pointers: alloca, stacksave, stackrestore. */
+sg_run sg_run_alloca, sg_run_stack_save, sg_run_stack_restore;
+/* One value that a call hands over, for one lane of the caller. */
+uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane);
+void sg_call_return(struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane,
+		    uint64_t value);
+
+/* ---- exchanges and barriers (sync.c) --------------------------------------------------- */
+
+enum sg_shuffle {
+	SG_SHUFFLE_UP,
+	SG_SHUFFLE_DOWN,
+	SG_SHUFFLE_BUTTERFLY,
+	SG_SHUFFLE_INDEX,
+};
+
+enum sg_vote {
+	SG_VOTE_ALL,
+	SG_VOTE_ANY,
+	SG_VOTE_UNI,
+	SG_VOTE_BALLOT,
+};
+
+enum sg_reduction {
+	SG_REDUCE_ADD,
+	SG_REDUCE_MIN,
+	SG_REDUCE_MAX,
+	SG_REDUCE_AND,
+	SG_REDUCE_OR,
+	SG_REDUCE_XOR,
+};
+
+sg_run sg_run_shuffle, sg_run_vote, sg_run_match, sg_run_reduce, sg_run_sync_warp, sg_run_elect,
+	sg_run_activemask;
+
+enum sg_barrier_kind {
+	SG_BARRIER_SYNC,
+	SG_BARRIER_ARRIVE,
+	SG_BARRIER_POPC,
+	SG_BARRIER_AND,
+	SG_BARRIER_OR,
+};
+
+sg_run sg_run_barrier;
+
+/* ---- atomics (atomic.c) ---------------------------------------------------------------- */
+
+enum sg_atomic {
+	SG_ATOMIC_ADD,
+	SG_ATOMIC_MIN,
+	SG_ATOMIC_MAX,
+	SG_ATOMIC_AND,
+	SG_ATOMIC_OR,
+	SG_ATOMIC_XOR,
+	SG_ATOMIC_EXCHANGE,
+	SG_ATOMIC_COMPARE,
+	SG_ATOMIC_INCREMENT,
+	SG_ATOMIC_DECREMENT,
+};
+
+/* selector: enum sg_atomic; immediate2 in c; type in space. */
+sg_run sg_run_atomic;
+
+/* ---- 16-bit floating point (half.c) ---------------------------------------------------- */
+
+enum sg_half {
+	SG_HALF_NONE,
+	SG_HALF_F16,
+	SG_HALF_BF16,
+	SG_HALF_F16X2,
+	SG_HALF_BF16X2,
+};
+
+enum sg_half sg_half_format(enum gt_ptx_type type);
+
+enum sg_half_operation {
+	SG_HALF_ADD,
+	SG_HALF_SUB,
+	SG_HALF_MUL,
+	SG_HALF_FMA,
+	SG_HALF_NEG,
+	SG_HALF_ABS,
+	SG_HALF_MIN,
+	SG_HALF_MAX,
+	SG_HALF_EX2,
+	SG_HALF_TANH,
+};
+
+/* selector: enum sg_half_operation; size: enum sg_half. */
+sg_run sg_run_half;
+/* As a comparison of decode_move.c (count: its base); size: enum sg_half. */
+sg_run sg_run_half_compare;
+/* list[0]: slot of the result; size: the format compared, space: that of the result or 0. */
+sg_run sg_run_half_set;
+
+/* ---- conversions (convert.c) ----------------------------------------------------------- */
+
+sg_run sg_run_convert;
+sg_run sg_run_convert_packed;
