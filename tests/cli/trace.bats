@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What `gputap trace` prints of calls: columns, options, JSON, tables.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+}
+
+@test "a call has a line at its entry and one at its return, in the columns that are promised" {
+	trace -- "$callback" nested 1
+	expect_status 0
+	[[ ${stderr_lines[0]} =~ ^TIME\ +PROCESS\ +PID\ +EVENT\ +TYPE\ +DETAILS$ ]]
+	time='[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}'
+	start="^$time callback         [0-9]+ +"
+	expect_error_line "$start"'cudaMalloc               \[ENTER\]  size=64 bytes$'
+	expect_error_line "$start"'  cudaGetDevice          \[ENTER\]$'
+	expect_error_line "$start"'  cudaGetDevice          \[EXIT\]   returned=Success device=0 \([0-9.]+ (ns|µs|ms)\)$'
+	expect_error_line "$start"'cudaMalloc               \[EXIT\]   returned=Success devPtr=0x7f0000000000 \([0-9.]+ (ns|µs|ms)\)$'
+}
+
+@test "lines stand in the order of what happened, and the totals come last" {
+	trace -- "$callback" nested 1
+	[ "$(calls_of "$stderr" | cut -d ' ' -f 1-3)" = "callback cudaMalloc [ENTER]
+callback cudaGetDevice [ENTER]
+callback cudaGetDevice [EXIT]
+callback cudaMalloc [EXIT]" ]
+	[ "${stderr_lines[-1]}" = "gputap: 2 calls: 2 complete, 0 unfinished, 0 lost" ]
+}
+
+@test "no line ends in spaces" {
+	trace -v -- "$callback" nested 1
+	expect_no_error_line ' $'
+}
+
+@test "what the command prints stays on its standard output" {
+	trace -- "$callback" nested 1
+	expect_output "callback: 1 calls, 1 within them"
+}
+
+@test "a launch tells function, grid, block, shared memory and stream, and is counted once" {
+	trace -t -- "$callback" launch 1
+	details='func=0x… grid=2x3x4 block=32x1x1 shared=0 stream=0x…'
+	[ "$(without_numbers "$(grep -F '[' <<<"$stderr")")" = \
+		"callback         PID __cudaLaunchKernel       [ENTER]  $details
+callback         PID __cudaLaunchKernel       [EXIT]   returned=Success (TIME)
+callback         PID cudaLaunchKernel         [ENTER]  $details
+callback         PID cudaLaunchKernel         [EXIT]   returned=Success (TIME)" ]
+	expect_error_line '^gputap: 2 calls: 2 complete, 0 unfinished, 0 lost$'
+}
+
+@test "-t leaves the times out" {
+	trace -t -- "$calls" 1
+	[[ ${stderr_lines[0]} =~ ^PROCESS\ +PID\ +EVENT\ +TYPE\ +DETAILS$ ]]
+	expect_error_line '^calls            [0-9]+ +cudaGetDevice            \[ENTER\]$'
+}
+
+@test "-r leaves the returns out" {
+	trace -r -- "$calls" 3
+	expect_count "$stderr" 'cudaGetDevice +\[ENTER\]' 3
+	expect_no_error_line '\[EXIT\]'
+	expect_error_line '^gputap: 3 calls: 3 complete, 0 unfinished, 0 lost$'
+}
+
+@test "-v tells the processes, and how many functions were attached" {
+	trace -v -- "$calls" 1
+	expect_error_line '^gputap: attached ([0-9]+) of \1 in [0-9.]+ ms by (uprobe_multi|perf events)$'
+	expect_error_line '^[0-9:.]+ calls            [0-9]+ +process                           parent=[0-9]+ uid=[0-9]+$'
+	expect_error_line '^[0-9:.]+ calls            [0-9]+ +process                           ended with status 0$'
+}
+
+@test "every function of the library is attached within half a second" {
+	trace -v -f '*' -- true
+	expect_status 0
+	expect_error_line '^gputap: attached [0-9]+ of [0-9]+ in [0-9.]+ ms by '
+	[[ $stderr =~ attached\ ([0-9]+)\ of\ ([0-9]+)\ in\ ([0-9]+) ]]
+	[ "${BASH_REMATCH[1]}" -ge 10 ]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+	[[ $stderr == *"by uprobe_multi"* ]] || skip "this kernel has no uprobe_multi"
+	[ "${BASH_REMATCH[3]}" -le 500 ]
+}
+
+@test "-f names the calls to be traced, as globs and as a list" {
+	trace -f cudaGetDevice -- "$callback" nested 2
+	expect_count "$stderr" '\[EXIT\]' 2
+	expect_no_error_line cudaMalloc
+	trace -f 'cudaMal*,cudaSetDevice' -- "$callback" nested 2
+	expect_count "$stderr" 'cudaMalloc .*\[EXIT\]' 2
+	expect_no_error_line cudaGetDevice
+	trace -f cudaMalloc -f cudaGetDevice -- "$callback" nested 2
+	expect_count "$stderr" '\[EXIT\]' 4
+}
+
+@test "times are those of the wall clock, relative, or in ns" {
+	trace -- "$calls" 1
+	second=$(date +%H:%M)
+	expect_error_line "^${second%?}[0-9]:[0-9]{2}\.[0-9]{6} calls"
+	trace --time relative -- "$calls" 1
+	expect_error_line '^[0-9]\.[0-9]{6} +calls'
+	trace --time ns -- "$calls" 1
+	# CLOCK_MONOTONIC, in ns: that of the machine's uptime.
+	read -r seconds _ </proc/uptime
+	expect_error_line "^${seconds%???.*}[0-9]{3}[0-9]{9} +calls"
+}
+
+@test "--json prints an object a call, with exactly the documented keys" {
+	trace --json -o - -- "$callback" nested 1
+	expect_status 0
+	output=$(grep '^{' <<<"$output")
+	documented() {
+		sed -n "/^## gputap\.$1\.1/,/^## /s/^| \`\([a-z_]*\)\` .*/\1/p" "$root/docs/json.md" |
+			grep -vx "${2:-none}" | jq -R . | jq -sc .
+	}
+	expect_json "map(select(.schema == \"gputap.call.1\")) | length == 2 and
+		all(keys_unsorted == $(documented call unfinished))"
+	expect_json "map(select(.schema == \"gputap.account.1\")) | length == 1 and
+		all(keys_unsorted == $(documented account))"
+	trace --json -o - -- true
+	output=$(grep '^{' <<<"$output")
+	expect_json "map(select(.schema == \"gputap.note.1\")) | length > 0 and
+		all(keys_unsorted == $(documented note))"
+}
+
+@test "JSON tells names, arguments, results and nesting" {
+	trace --json -o out -- "$callback" nested 1
+	expect_output "callback: 1 calls, 1 within them"
+	output=$(cat out)
+	expect_json '.[0] | .name == "cudaGetDevice" and .nested and .args == {device: 0}'
+	expect_json '.[1] | .name == "cudaMalloc" and (.nested | not) and
+		.args == {devPtr: "0x7f0000000000", size: 64}'
+	expect_json '.[:2] | all(.process == "callback" and .result == "cudaSuccess" and
+		.clock == "monotonic" and .device == null and .pid == .tid)'
+	expect_json '.[1].time <= .[0].time and
+		.[0].time + .[0].duration <= .[1].time + .[1].duration'
+	expect_json '.[-1] | .schema == "gputap.account.1" and .made == 2 and .complete == 2'
+}
+
+@test "JSON of a call that was left has no result and says so" {
+	trace --json -o out -- "$callback" longjmp 1
+	output=$(cat out)
+	expect_json '.[0] | .unfinished == true and .result == null and .args.devPtr == null'
+	expect_json '.[1] | has("unfinished") | not'
+	expect_json '.[-1] | .made == 2 and .complete == 1 and .unfinished == 1 and .lost == 0'
+}
+
+@test "-c prints a table instead of lines" {
+	trace -c -- "$callback" nested 3
+	expect_status 0
+	expect_error_line '^ +CALLS +ERRORS +TOTAL +MEAN +MAX +FUNCTION$'
+	duration='[0-9.]+ (ns|µs|ms)'
+	expect_error_line "^ +3 +0 +$duration +$duration +$duration  cudaMalloc$"
+	expect_error_line "^ +3 +0 +$duration +$duration +$duration  cudaGetDevice$"
+	expect_no_error_line '\['
+}
+
+@test "the table has the longest total first, and tells what was unfinished" {
+	trace -c -- "$callback" nested 3
+	# cudaMalloc contains cudaGetDevice here.
+	[[ ${stderr_lines[1]} == *cudaMalloc && ${stderr_lines[2]} == *cudaGetDevice ]]
+	trace -c -- "$callback" longjmp 2
+	expect_error_line ' 4 +0 .*  cudaMalloc \(2 unfinished\)$'
+}
+
+@test "-s prints the lines and then the table" {
+	trace -s -- "$calls" 2
+	expect_count "$stderr" '\[EXIT\]' 2
+	[[ ${stderr_lines[5]} =~ ^\ +CALLS ]]
+	[[ ${stderr_lines[6]} =~ ^\ +2\ .*cudaGetDevice$ ]]
+}
+
+@test "-o writes the lines to a file, and only the totals are printed" {
+	trace -o lines -- "$calls" 2
+	expect_error "gputap: 2 calls: 2 complete, 0 unfinished, 0 lost"
+	expect_count "$(cat lines)" '\[EXIT\]' 2
+	[[ $(head -n 1 lines) == TIME* ]]
+}
+
+@test "-o - writes the lines to the standard output, also with a command" {
+	trace -o - -- "$calls" 2
+	expect_count "$output" '\[EXIT\]' 2
+	expect_no_error_line '\[EXIT\]'
+}
+
+@test "-o into a directory that is not there is refused before the command runs" {
+	trace -o nowhere/lines -- touch ran
+	expect_status 1
+	expect_error "gputap: nowhere/lines: No such file or directory"
+	[ ! -e ran ]
+}
+
+@test "a full disk is told, and the command goes on to its end" {
+	[ -w /dev/full ] || skip "there is no /dev/full"
+	trace -o /dev/full -- "$calls" 2
+	expect_status 1
+	expect_output_line '^calls: 2 calls'
+	expect_error_line '^gputap: /dev/full: cannot be written: No space left on device$'
+}
+
+@test "the exit status is the command's" {
+	trace -- sh -c 'exit 7'
+	expect_status 7
+	trace -o capture.gtap -- false
+	expect_status 1
+	trace -- true
+	expect_status 0
+}
+
+@test "the status of a command that a signal ended is told as a shell tells it" {
+	trace -- "$calls" --signal 9 1
+	expect_status 137
+	expect_error_line "^gputap: $calls was ended by signal 9 \(Killed\)$"
+	expect_error_line '^gputap: 1 calls: 1 complete, 0 unfinished, 0 lost$'
+	trace -- "$calls" --signal 11 1
+	expect_status 139
+}
+
+@test "the command gets its standard input, and its arguments as they are" {
+	run --separate-stderr "$build/gputap" trace --gpu nvidia -- sh -c 'cat; printf "<%s>" "$@"' sh -c 'a b' '' <<<"in"
+	expect_output "in
+<-c><a b><>"
+}
+
+@test "options behind the command belong to the command, also without --" {
+	trace echo -c --json
+	expect_output "-c --json"
+}
+
+@test "the command starts with no signal blocked, and SIGPIPE as usual" {
+	trace -- grep -E '^Sig(Blk|Ign):' /proc/self/status
+	[ "$((0x${lines[0]#*:?}))" = 0 ]
+	[ "$((0x${lines[1]#*:?} & 1 << 12))" = 0 ]
+}
+
+@test "without a driver the command gets the software GPU, and that is told in one line" {
+	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/version ] || skip "an NVIDIA driver is here"
+	mkdir gpu
+	touch gpu/libcuda.so.1
+	ln -s "$standin/libcudart.so.13" gpu/
+	export GPUTAP_SOFTGPU=$PWD/gpu LD_LIBRARY_PATH=$PWD/elsewhere
+	gputap trace -- "$calls" 1
+	expect_status 0
+	expect_error_line '^gputap: no NVIDIA driver here: using the software GPU, a development device, whose times say nothing about GPUs$'
+	expect_count "$stderr" '\[EXIT\]' 1
+	gputap trace --gpu soft -- sh -c 'echo $LD_LIBRARY_PATH'
+	expect_error_line '^gputap: using the software GPU: a development device, whose times say nothing about GPUs$'
+	expect_output "$PWD/gpu:$PWD/elsewhere"
+}
