@@ -53,9 +53,9 @@ static void print_directives(struct gt_strbuf *buffer, const struct gt_ptx_funct
 static void print_prototype(struct gt_strbuf *buffer, const struct gt_ptx_function *prototype)
 {
 	gt_strbuf_puts(buffer, ".callprototype ");
-	ptx_print_parameters(buffer, prototype->returns, true);
+	ptx_print_parameters(buffer, prototype->returns);
 	gt_strbuf_puts(buffer, " _ ");
-	ptx_print_parameters(buffer, prototype->parameters, true);
+	ptx_print_parameters(buffer, prototype->parameters);
 	print_directives(buffer, prototype);
 	gt_strbuf_putc(buffer, ';');
 }
@@ -120,9 +120,12 @@ static void print_function(struct gt_strbuf *buffer, const struct gt_ptx_functio
 	if (function->is_unified)
 		gt_strbuf_printf(buffer, ".attribute(.unified(%" PRIu64 ", %" PRIu64 ")) ",
 				 function->unified[0], function->unified[1]);
-	ptx_print_parameters(buffer, function->returns, false);
-	gt_strbuf_printf(buffer, " %s", function->name);
-	ptx_print_parameters(buffer, function->parameters, true);
+	if (function->returns) {
+		ptx_print_parameters(buffer, function->returns);
+		gt_strbuf_putc(buffer, ' ');
+	}
+	gt_strbuf_puts(buffer, function->name);
+	ptx_print_parameters(buffer, function->parameters);
 	print_directives(buffer, function);
 	if (!function->body) {
 		gt_strbuf_puts(buffer, ";\n");

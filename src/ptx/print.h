@@ -10,8 +10,7 @@ void ptx_print_operands(struct gt_strbuf *buffer, const struct gt_ptx_operand *i
 void ptx_print_call(struct gt_strbuf *buffer, const struct gt_ptx_call *call);
 /* A declaration of one or more variables, without `;`. */
 void ptx_print_variables(struct gt_strbuf *buffer, const struct gt_ptx_variable *first);
-/* (a, b), each a parameter; nothing for no parameters unless is_always. */
-void ptx_print_parameters(struct gt_strbuf *buffer, const struct gt_ptx_variable *first,
-			  bool is_always);
+/* (a, b), each a parameter */
+void ptx_print_parameters(struct gt_strbuf *buffer, const struct gt_ptx_variable *first);
 void ptx_print_linkage(struct gt_strbuf *buffer, enum gt_ptx_linkage linkage);
 void ptx_print_pragma(struct gt_strbuf *buffer, const struct gt_ptx_pragma *pragma);

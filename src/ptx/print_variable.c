@@ -139,11 +139,8 @@ void ptx_print_variables(struct gt_strbuf *buffer, const struct gt_ptx_variable 
 	}
 }
 
-void ptx_print_parameters(struct gt_strbuf *buffer, const struct gt_ptx_variable *first,
-			  bool is_always)
+void ptx_print_parameters(struct gt_strbuf *buffer, const struct gt_ptx_variable *first)
 {
-	if (!first && !is_always)
-		return;
 	gt_strbuf_putc(buffer, '(');
 	for (const struct gt_ptx_variable *variable = first; variable; variable = variable->next) {
 		if (variable != first)

@@ -419,6 +419,10 @@ TEST("a payload that is not what its entry says is refused")
 	packed_size = ZSTD_compress(packed, bound, zeros, zeros_size, 3);
 	check_not_extracted("\xff\xff\xff", 3, 100, GT_FATBIN_COMPRESSION_LZ4, -EINVAL,
 			    "an LZ4 payload of 3 bytes is damaged: not 100 bytes uncompressed");
+	check_not_extracted("\x10"
+			    "a",
+			    2, 2, GT_FATBIN_COMPRESSION_LZ4, -EINVAL,
+			    "an LZ4 payload of 2 bytes is damaged: not 2 bytes uncompressed");
 	check_not_extracted("aaaaaaaaaaaaaaaa", 16, 100, GT_FATBIN_COMPRESSION_ZSTD, -EINVAL,
 			    "a zstd payload of 16 bytes is damaged: Unknown frame descriptor");
 	check_not_extracted(packed, packed_size, zeros_size + 1, GT_FATBIN_COMPRESSION_ZSTD,

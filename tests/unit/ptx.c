@@ -140,9 +140,10 @@ TEST("registers are numbered through a function, vector elements counted")
 {
 	gt_auto(ptx) struct gt_ptx_module *module =
 		parse(KERNEL("{ .reg .u32 x; mov.u32 x, 1; } { .reg .u32 y; add.u32 y, y, 1; }\n"
-			     "abs.f32 v.y, v.x;"));
+			     "abs.f32 v.y, v.x;\n.reg .v4 .u32 w<3>; neg.s32 w2.z, 1;"));
 
-	CHECK_INT(module->functions->register_count, 4 + 10 + 4 + 2 + 2);
+	CHECK_INT(module->functions->register_count, 4 + 10 + 4 + 2 + 2 + 12);
+	CHECK_INT(gt_ptx_operand_register(find(module, GT_PTX_OP_NEG)->operands), 22 + 2 * 4 + 2);
 	CHECK_INT(gt_ptx_operand_register(find(module, GT_PTX_OP_MOV)->operands), 20);
 	CHECK_INT(gt_ptx_operand_register(find(module, GT_PTX_OP_ADD)->operands), 21);
 	CHECK_INT(gt_ptx_operand_register(&find(module, GT_PTX_OP_ABS)->operands[0]), 19);
@@ -170,6 +171,20 @@ TEST("a name means its innermost declaration, a range or not")
 	CHECK_STR(mul[1].variable->name, "%r");
 }
 
+TEST("a range hides the names outside of it, and is hidden by those within")
+{
+	gt_auto(ptx) struct gt_ptx_module *module =
+		parse(HEAD ".func f() { .reg .b32 %r7, %s<20>;\n"
+			   "{ .reg .b32 %r<9>; add.u32 %r7, 1, 1; }\n"
+			   "{ .reg .b32 %s1<3>; sub.u32 %s12, 1, 1; }\n"
+			   "{ .reg .b32 %s12; mul.lo.u32 %s12, %s11, 1; } }");
+
+	CHECK(find(module, GT_PTX_OP_ADD)->operands[0].variable->is_range);
+	CHECK_STR(find(module, GT_PTX_OP_SUB)->operands[0].variable->name, "%s1");
+	CHECK_STR(find(module, GT_PTX_OP_MUL)->operands[0].variable->name, "%s12");
+	CHECK_INT(find(module, GT_PTX_OP_MUL)->operands[1].index, 11);
+}
+
 TEST("what was declared in a block is unknown after it")
 {
 	struct gt_ptx_module *module = NULL;
@@ -186,19 +201,20 @@ TEST("what was declared in a block is unknown after it")
 TEST("a jump goes to the label of the nearest block around it, before or after it")
 {
 	gt_auto(ptx) struct gt_ptx_module *module =
-		parse(KERNEL("{ bra L; L: }\n{ L: bra L; { bra L; } }\n{ bra L; } L: "));
+		parse(KERNEL("{ bra L; L: }\n{ L: bra L; { bra L; } }\n{ bra L; } L:\n"
+			     "{ { bra L; } L: }\nbra L;"));
 	const struct gt_ptx_function *function = module->functions;
-	unsigned int expected[] = {0, 1, 1, 2}, jump = 0;
+	unsigned int expected[] = {0, 1, 1, 2, 3, 2}, jump = 0;
 
-	CHECK_INT(function->label_count, 3);
+	CHECK_INT(function->label_count, 4);
 	for (struct gt_ptx_statement *statement = function->body->first; statement;
 	     statement = gt_ptx_statement_next(statement))
 		if (statement->kind == GT_PTX_STATEMENT_INSTRUCTION &&
 		    statement->instruction.form->opcode == GT_PTX_OP_BRA)
 			CHECK(statement->instruction.operands[0].label ==
 			      find_label(function, "L", expected[jump++]));
-	CHECK_INT(jump, 4);
-	CHECK(find_label(function, "L", 2)->statement->next->kind == GT_PTX_STATEMENT_INSTRUCTION);
+	CHECK_INT(jump, 6);
+	CHECK(find_label(function, "L", 2)->statement->next->kind == GT_PTX_STATEMENT_BLOCK);
 }
 
 TEST("walking the statements visits each once, in the order of the text")
@@ -333,6 +349,8 @@ TEST("constant expressions have C's values")
 		{"0b101 + 017 + 0x1F + 3U", 5 + 15 + 31 + 3},
 		{"WARP_SZ * 2", 64},
 		{"1 << 64", 0},
+		{"(1 << 62) >> 70", 0},
+		{"10 - 3 - 2", 5},
 	};
 
 	for (size_t i = 0; i < gt_countof(cases); i++) {
@@ -590,6 +608,73 @@ TEST("printed operands are what was written, their numbers computed")
 		gt_ptx_print_instruction(&statement->instruction, &buffer);
 		CHECK_STR(gt_strbuf_string(&buffer), cases[i][1]);
 	}
+}
+
+/* All that a declaration can say, in the form in which it is printed. */
+static const char canonical[] =
+	".version 9.0\n"
+	".target sm_90a, debug\n"
+	".address_size 64\n"
+	".file 1 \"a.cu\"\n"
+	".file 2 \"b.cu\", 17, 42\n"
+	".pragma \"nounroll\", \"more\";\n"
+	".global .u32 plain;\n"
+	".visible .global .align 16 .v4 .f32 quad[2][3] = {{{0f3F800000, 0d3FF0000000000000}}};\n"
+	".weak .const .attribute(.managed, .unified(1, 2)) .b8 bytes[] = {1, -2, 3};\n"
+	".global .u64 places[4] = {plain, plain+4, generic(plain)+-4, 0xff00(generic(plain))};\n"
+	".extern .shared .align 8 .b8 dynamic[];\n"
+	".global .u32 one = 1, two[2], three;\n"
+	".const[3] .u32 banked;\n"
+	".global .samplerref sampler = {addr_mode_0 = wrap, force_unnormalized_coords = 1};\n"
+	".extern .func (.param .b32 result) callee(.param .align 8 .b8 a[16], .reg .u32 b);\n"
+	".func .attribute(.unified(3, 4)) other()\n"
+	".noreturn\n"
+	"{\n"
+	"\texit;\n"
+	"}\n"
+	".visible .entry kernel(.param .u64 .ptr .global .align 8 p, .param .u32 n)\n"
+	".maxntid 32, 2, 1\n"
+	".minnctapersm 2\n"
+	".explicitcluster\n"
+	".pragma \"x\";\n"
+	"{\n"
+	"\t.reg .pred %p<3>;\n"
+	"\t.reg .b32 a, %r<4>;\n"
+	"\t.reg .b64 %rd<2>;\n"
+	"\t.loc 1 2 3\n"
+	"\t.loc 1 2 3, function_name name+4, inlined_at 2 3 4\n"
+	"\t.pragma \"y\";\n"
+	"again:\n"
+	"\t@!%p1 mov.u32 a, %r3;\n"
+	"\t{\n"
+	"\t\t.local .align 4 .b8 stack[8];\n"
+	"\tinner:\n"
+	"\t\tbra inner;\n"
+	"\t}\n"
+	"prototype:\n"
+	"\t.callprototype (.reg .u32 _) _ (.param .align 8 .b8 _[16]) .noreturn;\n"
+	"\tcall (a), %rd1, (%r1), prototype;\n"
+	"jumps:\n"
+	"\t.branchtargets again, again;\n"
+	"functions:\n"
+	"\t.calltargets callee, other;\n"
+	"\tret;\n"
+	"}\n"
+	".section .debug_str\n"
+	"{\n"
+	"name:\n"
+	".b8 1,-2\n"
+	".b32 name-name+3\n"
+	".b64 .debug_str+4\n"
+	"}\n";
+
+TEST("a text in the printer's own form is printed as it is")
+{
+	gt_auto(ptx) struct gt_ptx_module *module = parse(canonical);
+	gt_auto_strbuf buffer = GT_STRBUF_INIT;
+
+	gt_ptx_print(module, &buffer);
+	CHECK_STR(gt_strbuf_string(&buffer), canonical);
 }
 
 TEST("types, special registers and opcodes are what the tables say")
