@@ -146,6 +146,8 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 		return error;
 	if (given->summary || (given->counts && output == &gt_output_capture)) {
 		how.path = NULL;
+		how.fd = trace->has_command && (!path || strcmp(path, "-")) ? STDERR_FILENO
+									    : STDOUT_FILENO;
 		error = add_output(trace, &gt_output_counts, &how, diag);
 	}
 	if (error)

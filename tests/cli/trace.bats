@@ -147,7 +147,7 @@ callback         PID cudaLaunchKernel         [EXIT]   returned=Success (TIME)" 
 @test "-c prints a table instead of lines" {
 	trace -c -- "$callback" nested 3
 	expect_status 0
-	expect_error_line '^ +CALLS +ERRORS +TOTAL +MEAN +MAX +FUNCTION$'
+	expect_error_line '^ *CALLS +ERRORS +TOTAL +MEAN +MAX +FUNCTION$'
 	duration='[0-9.]+ (ns|µs|ms)'
 	expect_error_line "^ +3 +0 +$duration +$duration +$duration  cudaMalloc$"
 	expect_error_line "^ +3 +0 +$duration +$duration +$duration  cudaGetDevice$"
@@ -167,6 +167,15 @@ callback         PID cudaLaunchKernel         [EXIT]   returned=Success (TIME)" 
 	expect_count "$stderr" '\[EXIT\]' 2
 	[[ ${stderr_lines[5]} =~ ^\ +CALLS ]]
 	[[ ${stderr_lines[6]} =~ ^\ +2\ .*cudaGetDevice$ ]]
+}
+
+@test "with -o FILE the table of -s stays with the totals" {
+	trace -s -o lines -- "$calls" 2
+	expect_count "$(cat lines)" '\[EXIT\]' 2
+	expect_error_line '^ +2 .*cudaGetDevice$'
+	trace -s -o - -- "$calls" 2
+	expect_count "$output" '\[EXIT\]' 2
+	expect_output_line '^ +2 .*cudaGetDevice$'
 }
 
 @test "-o writes the lines to a file, and only the totals are printed" {

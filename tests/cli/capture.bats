@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Captures: what was recorded is shown as it would have been live.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+}
+
+record() {
+	trace -o calls.gtap -- "$@"
+	[ "$status" = 0 ] || told "recording failed"
+}
+
+show() {
+	gputap trace --from calls.gtap "$@"
+}
+
+@test "recording prints nothing but what the command prints and the totals" {
+	record "$callback" nested 2
+	expect_output "callback: 2 calls, 2 within them"
+	expect_error "gputap: 4 calls: 4 complete, 0 unfinished, 0 lost"
+}
+
+@test "a capture is shown with one line a call, and the totals of when it was recorded" {
+	record "$callback" nested 1
+	show -t
+	expect_status 0
+	[ "$(without_numbers "$output")" = \
+		"PROCESS          PID     EVENT                    TYPE     DETAILS
+callback         PID cudaGetDevice          [EXIT]   returned=Success device=0 (TIME)
+callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Success devPtr=0x… (TIME)" ]
+	expect_error "gputap: 2 calls: 2 complete, 0 unfinished, 0 lost"
+}
+
+@test "live lines and those of a capture have the same calls, results and durations" {
+	# One stream, in both forms: the capture of a JSON run and the JSON of a capture.
+	record "$callback" nested 5
+	show --json -o first.json
+	"$build/gputap" trace --from - --json <calls.gtap >second.json
+	cmp first.json second.json
+	show --time ns
+	lines=$(grep -c '\[EXIT\]' <<<"$output")
+	[ "$lines" = "$(grep -c gputap.call.1 first.json)" ]
+	while read -r end; do
+		grep -q "^$end " <<<"$output" || told "no line ends at $end ns"
+	done < <(jq 'select(.name) | .time + .duration' first.json)
+}
+
+@test "JSON of a capture has the keys that live JSON has" {
+	trace --json -o live.json -- "$callback" longjmp 2
+	record "$callback" longjmp 2
+	show --json -o later.json
+	keys() { jq -sc 'map(keys_unsorted)' "$1"; }
+	[ "$(keys live.json)" = "$(keys later.json)" ]
+	values() { jq -sc 'map(select(.name) | [.name, .args, .result, .nested, .unfinished])' "$1"; }
+	[ "$(values live.json)" = "$(values later.json)" ]
+}
+
+@test "the table of a capture counts what the live table counts" {
+	counts() { awk 'NR > 1 { print $1, $2, $NF }' <<<"$1" | sort; }
+	trace -c -o - -- "$callback" launch 3
+	live=$(counts "$(grep -v ^callback: <<<"$output")")
+	record "$callback" launch 3
+	show -c
+	[ "$(counts "$output")" = "$live" ]
+	[ "$live" = "3 0 __cudaLaunchKernel
+3 0 cudaLaunchKernel" ]
+}
+
+@test "a capture can be recorded with its table, and shown with lines and table" {
+	trace -c -o calls.gtap -- "$calls" 3
+	expect_error_line ' 3 +0 .* cudaGetDevice$'
+	show -s
+	expect_count "$output" '\[EXIT\]' 3
+	expect_output_line ' 3 +0 .* cudaGetDevice$'
+}
+
+@test "-r of a capture shows the entries at their times" {
+	record "$calls" 2
+	show -r --time ns
+	expect_count "$output" '\[ENTER\]$' 2
+	expect_no_output_line '\[EXIT\]'
+	starts=$(awk '/ENTER/ { print $1 }' <<<"$output")
+	show --json
+	[ "$(jq 'select(.name) | .time' <<<"$output")" = "$starts" ]
+}
+
+@test "a capture is filtered by function, failure, condition and number" {
+	record "$callback" nested 3
+	show -f cudaMalloc
+	expect_count "$output" '\[EXIT\]' 3
+	show --failed
+	expect_count "$output" '\[EXIT\]' 0
+	show --when 'depth==1'
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 3
+	expect_count "$output" '\[EXIT\]' 3
+	show --max-events 2
+	expect_count "$output" '\[EXIT\]' 2
+	show --comm callback
+	expect_count "$output" '\[EXIT\]' 6
+	show --comm other
+	expect_count "$output" '\[EXIT\]' 0
+}
+
+@test "a capture needs no privilege to be shown" {
+	need_root
+	need_command setpriv
+	record "$calls" 2
+	observe setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
+		/proc/self/fd/9 trace --from - 9<"$build/gputap" <calls.gtap
+	expect_status 0
+	expect_count "$output" '\[EXIT\]' 2
+}
+
+@test "a capture goes through a pipe" {
+	trace -o fifo.gtap -- "$calls" 3
+	# shellcheck disable=SC2002 # the pipe is the point
+	cat fifo.gtap | "$build/gputap" trace --from - -c >table 2>/dev/null
+	grep -q ' 3 .*cudaGetDevice$' table
+}
+
+@test "a file that is no capture is refused" {
+	echo "this is text and no capture at all, though it is long enough" >text
+	gputap trace --from text
+	expect_status 1
+	expect_output ""
+	expect_error "gputap: text: not a capture of gputap (it does not begin as one)"
+	: >empty
+	gputap trace --from empty
+	expect_error "gputap: empty: not a capture of gputap (it does not begin as one)"
+	gputap trace --from nowhere
+	expect_status 1
+	expect_error "gputap: nowhere: No such file or directory"
+}
+
+@test "a capture that was broken off is shown up to there, and has no totals" {
+	record "$calls" 20
+	size=$(stat -c %s calls.gtap)
+	head -c $((size - 100)) calls.gtap >broken.gtap
+	gputap trace --from broken.gtap
+	expect_status 1
+	expect_error_line '^gputap: broken\.gtap: broken off at byte [0-9]+; the events before that were read$'
+	expect_error_line '^gputap: the capture was broken off: it has no totals$'
+	expect_count "$output" '\[EXIT\]' 20
+}
+
+@test "a capture that was damaged is shown up to there" {
+	record "$calls" 20
+	size=$(stat -c %s calls.gtap)
+	printf '\1\0' | dd of=calls.gtap bs=1 seek=$((size - 200)) conv=notrunc status=none
+	dd if=/dev/zero of=calls.gtap bs=1 seek=$((size - 400)) count=150 conv=notrunc status=none
+	show
+	expect_status 1
+	expect_error_line '^gputap: calls\.gtap: damaged at byte [0-9]+; the events before that were read$'
+	expect_output_line '\[EXIT\]'
+}
+
+@test "a capture of a newer version is refused" {
+	record "$calls" 1
+	printf '\x63' | dd of=calls.gtap bs=1 seek=8 conv=notrunc status=none
+	show
+	expect_status 1
+	expect_error "gputap: calls.gtap: version 99; this gputap reads up to 1: use a newer one"
+}
+
+@test "a capture takes no command and no path, and nothing that only the kernel can tell" {
+	gputap trace --from x.gtap -- true
+	expect_status 2
+	expect_error "gputap: --from shows a capture: it takes no command and no path (try 'gputap trace --help')"
+	gputap trace --from x.gtap -p x
+	expect_status 2
+	gputap trace --from x.gtap --uid 0
+	expect_status 2
+	expect_error "gputap: --uid cannot be applied to a capture (--from)"
+}
