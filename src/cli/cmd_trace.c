@@ -126,6 +126,13 @@ static const struct gt_output *main_output(const struct trace_options *given)
 	return given->target.json ? &gt_output_json : &gt_output_lines;
 }
 
+/* Of calls that may turn out not to be wanted nothing is shown before they return. */
+static bool has_marks(const struct trace_options *given)
+{
+	return main_output(given) == &gt_output_lines && !given->target.from && !given->failed &&
+	       !given->condition;
+}
+
 static int open_outputs(void *opaque, struct gt_diag *diag)
 {
 	struct trace *trace = opaque;
@@ -137,7 +144,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 		.fd = trace->has_command && !path ? STDERR_FILENO : STDOUT_FILENO,
 		.time = given->times ? (enum gt_time_style)given->time : GT_TIME_NONE,
 		.returns = given->returns,
-		.marks = !given->target.from,
+		.marks = has_marks(given),
 		.verbose = given->target.verbose,
 	};
 	int error = add_output(trace, output, &how, diag);
@@ -158,15 +165,13 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 static void fill_session_options(struct gt_session_options *session,
 				 const struct trace_options *given)
 {
-	bool live_text = main_output(given) == &gt_output_lines && !given->target.from;
-
 	session->sources = given->sources.words.items;
 	session->source_count = given->sources.words.count;
 	session->functions = given->functions.words.items;
 	session->function_count = given->functions.words.count;
 	session->condition = given->condition;
 	session->failed_only = given->failed;
-	session->marks = live_text && !given->failed && !given->condition;
+	session->marks = has_marks(given);
 	session->max_events = given->max_events;
 }
 

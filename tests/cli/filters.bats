@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Which calls are traced, which processes, and for how long.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+}
+
+# expect_account CONDITION: a jq expression over the totals in the JSON in the file out.json.
+expect_account() {
+	tail -n 1 out.json | jq --exit-status "$1" >/dev/null ||
+		told "not true of $(tail -n 1 out.json): $1"
+}
+
+@test "--failed keeps the calls that returned an error, and the others are counted" {
+	cat >fail.c <<-'EOF'
+		int cudaSetDevice(int device);
+		int main(void)
+		{
+			for (int i = 0; i < 10; i++)
+				cudaSetDevice(i % 5 == 0 ? 7 : 0);
+		}
+	EOF
+	need_command cc
+	cc fail.c -o fail "$standin/libcudart.so.13"
+	trace --failed -- ./fail
+	expect_count "$stderr" 'cudaSetDevice +\[EXIT\] +device=7 returned=InvalidDevice \(' 2
+	expect_count "$stderr" 'cudaSetDevice' 2
+	expect_error_line '^gputap: 10 calls: 2 complete, 0 unfinished, 0 lost, 8 left out by the conditions$'
+	trace --failed --json -o out.json -- ./fail
+	[ "$(jq -r 'select(.name) | .result' out.json | uniq -c)" = "      2 cudaErrorInvalidDevice" ]
+	expect_account '.made == 10 and .complete == 2 and .filtered == 8'
+	trace --when 'result==101' -c -- ./fail
+	expect_error_line '^ +2 +2 .* cudaSetDevice$'
+}
+
+@test "--when keeps the calls for which it holds" {
+	trace --when 'depth==1' -- "$callback" nested 3
+	expect_count "$stderr" 'cudaGetDevice .*\[EXIT\]' 3
+	expect_no_error_line cudaMalloc
+	trace --when 'duration>10s' --json -o out.json -- "$calls" 10
+	expect_account '.made == 10 and .complete == 0 and .filtered == 10'
+	trace --when 'duration>=0 && result=0 && depth<1' --json -o out.json -- "$calls" 10
+	expect_account '.made == 10 and .complete == 10 and .filtered == 0'
+}
+
+@test "--when with what is no condition is refused, and says what is wrong" {
+	trace --when 'duration' -- true
+	expect_status 2
+	expect_error "gputap: no comparison in 'duration': write one such as 'duration>1ms' (operators: < <= == != >= >)"
+	trace --when 'size>4' -- true
+	expect_status 2
+	expect_error "gputap: no field 'size': there are duration, result and depth"
+	trace --when 'duration>soon' -- true
+	expect_status 2
+	expect_error "gputap: 'soon' is no value for duration: write one such as '1ms'"
+}
+
+@test "--max-events ends the tracing after exactly so many calls, and the command goes on" {
+	trace --max-events 5 -- "$calls" 1000
+	expect_status 0
+	expect_output_line '^calls: 1000 calls'
+	expect_count "$stderr" '\[EXIT\]' 5
+	trace --max-events 5 --json -o out.json -- "$calls" 1000
+	[ "$(grep -c gputap.call.1 out.json)" = 5 ]
+	expect_account '.complete == 5 and .made == .complete + .unfinished + .lost + .filtered'
+}
+
+@test "--duration ends the tracing after that time, and the command goes on" {
+	trace --duration 200ms -- "$calls" --wait 800 3
+	expect_status 0
+	expect_output_line '^calls: 3 calls'
+	expect_error_line '^gputap: 0 calls: 0 complete, 0 unfinished, 0 lost$'
+}
+
+@test "--comm keeps processes of that name, which may end in a star" {
+	cp "$calls" other
+	"$calls" --wait 1500 2 >/dev/null 3>&- &
+	./other --wait 1500 3 >/dev/null 3>&- &
+	start_trace --comm other --duration 3s
+	wait_for 5 grep -q 'EXIT' out
+	kill -INT "$tracer"
+	end_trace
+	expect_count "$output" 'other .*\[EXIT\]' 3
+	expect_no_output_line '^[0-9:.]+ calls .*EXIT'
+	trace --comm 'oth*' -- sh -c "$calls 2; ./other 4"
+	expect_count "$stderr" 'other .*\[EXIT\]' 4
+	expect_count "$stderr" '\[EXIT\]' 4
+}
+
+@test "--uid keeps the processes of that user, by number or name" {
+	need_root
+	need_command setpriv
+	cp "$calls" "$standin/libcudart.so.13" .
+	chmod a+rx . calls libcudart.so.13
+	setpriv --reuid 65534 --clear-groups true || skip "no other user can be taken on"
+	both="LD_LIBRARY_PATH=$LD_LIBRARY_PATH $calls 2; exec 8<calls 9<libcudart.so.13; \
+		LD_PRELOAD=/proc/self/fd/9 setpriv --reuid 65534 --regid 65534 --clear-groups /proc/self/fd/8 3"
+	trace --uid 65534 -v -- sh -c "$both"
+	expect_count "$stderr" '\[EXIT\]' 3
+	trace --uid root -- sh -c "$both"
+	expect_count "$stderr" '\[EXIT\]' 2
+}
+
+@test "a user that is none is refused" {
+	trace --uid nobody-at-all -- true
+	expect_status 2
+	expect_error "gputap: there is no user 'nobody-at-all'"
+}
+
+@test "--cgroup keeps the processes in that cgroup and below" {
+	root_group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+	[ -n "$root_group" ] || skip "no cgroup v2 is mounted"
+	group=gputap-test-$$
+	mkdir -p "$root_group/$group/inner" 2>/dev/null || skip "cgroup v2 cannot be written"
+	# shellcheck disable=SC2016 # expanded by the other shell
+	inside='echo $$ >"$1/cgroup.procs"; shift; exec "$@"'
+	trace --cgroup "$group" -- sh -c "sh -c '$inside' sh $root_group/$group/inner $calls 2; $calls 3"
+	rmdir "$root_group/$group/inner" "$root_group/$group"
+	expect_count "$stderr" '\[EXIT\]' 2
+	trace --cgroup "$group" -- true
+	expect_status 1
+	expect_error "gputap: $group: no such cgroup: give a path below $root_group"
+}
+
+@test "a ring that is too small loses calls, counts them, and says what helps" {
+	trace --ring-size 4K --json -o out.json -- "$calls" --threads 4 100000
+	expect_account '.lost > 0 and .made == 100000 and
+		.made == .complete + .unfinished + .lost + .filtered'
+	expect_error_line '^gputap: 100000 calls: .* lost.*\(a bigger --ring-size loses less\)$'
+}
+
+@test "values of options that are none are refused, and say what is right" {
+	hint="(try 'gputap trace --help')"
+	trace --max-events many -- true
+	expect_status 2
+	expect_error "gputap: --max-events takes a whole number, not 'many' $hint"
+	trace --duration soon -- true
+	expect_error "gputap: --duration takes a time such as 10s or 500ms, not 'soon' $hint"
+	trace --ring-size big -- true
+	expect_error "gputap: --ring-size takes a size such as 64K or 16M, not 'big' $hint"
+	trace --time iso -- true
+	expect_error "gputap: --time takes one of wall, relative, ns, not 'iso' $hint"
+	gputap trace --gpu amd -- true
+	expect_error "gputap: --gpu takes one of auto, nvidia, soft, not 'amd' $hint"
+	trace -d 12x
+	expect_error "gputap: '12x' is no process id $hint"
+	trace -d 0
+	expect_error "gputap: '0' is no process id $hint"
+	trace -f '' -- true
+	expect_error "gputap: --function takes NAME,…, not '' $hint"
+	expect_status 2
+}
+
+@test "a function or a source that is none is told with what is near" {
+	trace -f cudaMaloc -- true
+	expect_status 2
+	expect_error "gputap: no function is called 'cudaMaloc': did you mean 'cudaMalloc'?; 'gputap list --functions' shows all"
+	trace -e cudaa -- true
+	expect_status 2
+	expect_error "gputap: there is no source 'cudaa'; 'gputap list' shows them"
+}
+
+@test "options that exclude each other are refused" {
+	trace -d 1 -- true
+	expect_status 2
+	expect_error "gputap: -d and a command exclude each other (try 'gputap trace --help')"
+	trace -c --json -- true
+	expect_status 2
+	expect_error "gputap: -c and --json exclude each other (try 'gputap trace --help')"
+}
