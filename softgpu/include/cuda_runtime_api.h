@@ -254,6 +254,8 @@ cudaError_t cudaMemcpyFromArrayAsync(void *target, cudaArray_const_t source, siz
 				     size_t offset, size_t count, enum cudaMemcpyKind kind,
 				     cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
+cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
+			     unsigned int *flags, cudaArray_t array);
 cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
 
 /* Stream-ordered memory and pools */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * CUDA arrays: memory that is addressed by coordinates only. Here they are rows of elements;
+ * without textures only copies can reach them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "device/work.h"
+
+struct CUarray_st {
+	struct CUctx_st *context;
+	size_t width, height, depth; /* elements; height and depth may be 0, as asked for */
+	CUarray_format format;
+	unsigned int channels;
+	unsigned int flags;
+	size_t element_size; /* bytes */
+	uint64_t address;
+	uint64_t pitch; /* bytes */
+};
+
+CUresult sg_array_new(const CUDA_ARRAY3D_DESCRIPTOR *shape, CUarray *ret_array);
+CUresult sg_array_destroy(CUarray array);
+/* Where its bytes are: address and pitch of *ret_place, and its rows. False: no array. */
+bool sg_array_place(CUarray array, struct sg_place *ret_place, uint64_t *ret_rows);

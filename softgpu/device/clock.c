@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/clock.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "device/stream.h"
+
+/* The model: 1 GHz, so that a cycle is a ns; copies of 16 bytes a ns; what every one costs. */
+enum {
+	KERNEL_COST_NS = 2000,
+	COPY_COST_NS = 1000,
+	COPY_BYTES_PER_NS = 16,
+	SET_BYTES_PER_NS = 64,
+};
+
+static uint64_t began_ns;             /* CLOCK_MONOTONIC at the device's start */
+static atomic_uint_least64_t host_ns; /* the host's virtual time */
+static __thread uint64_t kernel_ns;
+
+uint64_t sg_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+void sg_clock_begin(void)
+{
+	began_ns = sg_now();
+	atomic_store(&host_ns, began_ns);
+}
+
+uint64_t sg_clock_device(uint64_t ns)
+{
+	double extra = (double)(ns - began_ns) * sg_state.config.clock_drift / 1e6;
+
+	return ns + (uint64_t)sg_state.config.clock_offset_ns + (uint64_t)(int64_t)extra;
+}
+
+uint64_t sg_clock_now(void *unused)
+{
+	return sg_clock_device(sg_state.config.virtual_time ? atomic_load(&host_ns) : sg_now());
+}
+
+static void raise(uint64_t *time, uint64_t other)
+{
+	if (other > *time)
+		*time = other;
+}
+
+uint64_t sg_clock_submit(struct sg_operation *operation)
+{
+	return sg_state.config.virtual_time ? atomic_load(&host_ns) : sg_now();
+}
+
+/*
+ * Operations carry the time that is not moved yet; sg_clock_device is applied where a program sees
+ * it (events).
+ */
+uint64_t sg_clock_start(struct sg_operation *operation)
+{
+	uint64_t start = sg_now();
+
+	if (sg_state.config.virtual_time) {
+		start = operation->submitted_ns;
+		raise(&start, operation->stream->virtual_ns);
+		gt_vec_each (other, &operation->waits)
+			raise(&start, (*other)->end_ns);
+	}
+	operation->start_ns = start;
+	kernel_ns = 0;
+	return start;
+}
+
+static uint64_t modelled_duration(const struct sg_work *work)
+{
+	switch (work->kind) {
+	case SG_WORK_KERNEL:
+		return KERNEL_COST_NS + kernel_ns;
+	case SG_WORK_COPY:
+		return COPY_COST_NS +
+		       work->copy.width * work->copy.height * work->copy.depth / COPY_BYTES_PER_NS;
+	case SG_WORK_SET:
+		return COPY_COST_NS + work->set.width * work->set.height * work->set.element_size /
+					      SET_BYTES_PER_NS;
+	default:
+		return 0;
+	}
+}
+
+uint64_t sg_clock_end(struct sg_operation *operation)
+{
+	if (sg_state.config.virtual_time) {
+		operation->end_ns = operation->start_ns + modelled_duration(&operation->work);
+		operation->stream->virtual_ns = operation->end_ns;
+	} else {
+		operation->end_ns = sg_now();
+	}
+	return operation->end_ns;
+}
+
+void sg_clock_joined(const struct sg_operation *operation)
+{
+	uint64_t before = atomic_load(&host_ns);
+
+	while (operation->end_ns > before &&
+	       !atomic_compare_exchange_weak(&host_ns, &before, operation->end_ns))
+		;
+}
+
+void sg_clock_kernel_took(const struct sg_grid_result *result)
+{
+	kernel_ns = result->cycles;
+}

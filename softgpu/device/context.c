@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/context.h"
+
+#include <stdlib.h>
+
+#include "device/handles.h"
+#include "device/memory.h"
+#include "device/module.h"
+#include "device/stream.h"
+
+static atomic_uint_least64_t last_id;
+
+/* What cudaDeviceGetLimit answers before anyone sets anything. */
+static const size_t default_limits[SG_LIMITS] = {
+	[CU_LIMIT_STACK_SIZE] = 1024,
+	[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
+	[CU_LIMIT_MALLOC_HEAP_SIZE] = SG_DEFAULT_HEAP_SIZE,
+	[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
+	[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
+	[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
+};
+
+static void free_context(CUcontext context)
+{
+	pthread_mutex_destroy(&context->lock);
+	gt_vec_free(&context->streams);
+	gt_vec_free(&context->modules);
+	free(context);
+}
+
+CUresult sg_context_new(int device, unsigned int flags, bool primary, CUcontext *ret_context)
+{
+	CUcontext context = calloc(1, sizeof(*context));
+
+	if (!context)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	context->device = device;
+	context->flags = flags;
+	context->primary = primary;
+	context->id = atomic_fetch_add(&last_id, 1) + 1;
+	for (int i = 0; i < SG_LIMITS; i++)
+		context->limits[i] = default_limits[i];
+	pthread_mutex_init(&context->lock, NULL);
+	if (sg_stream_new(context, SG_STREAM_LEGACY, 0, 0, &context->legacy)) {
+		free_context(context);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!sg_handle_add(context, SG_HANDLE_CONTEXT)) {
+		sg_stream_close(context->legacy);
+		free_context(context);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret_context = context;
+	return CUDA_SUCCESS;
+}
+
+/* A stream of the context as a reference, NULL when `index` is past the last. */
+static CUstream stream_at(CUcontext context, size_t index)
+{
+	CUstream stream = NULL;
+
+	pthread_mutex_lock(&context->lock);
+	if (index < context->streams.count) {
+		stream = context->streams.items[index];
+		atomic_fetch_add(&stream->references, 1);
+	}
+	pthread_mutex_unlock(&context->lock);
+	return stream;
+}
+
+static void join_streams(CUcontext context)
+{
+	CUstream stream;
+
+	for (size_t i = 0; (stream = stream_at(context, i)); i++) {
+		struct sg_operation *tail = sg_stream_tail(stream);
+
+		if (tail) {
+			sg_operation_join(tail);
+			sg_operation_unreference(tail);
+		}
+		sg_stream_unreference(stream);
+	}
+}
+
+/* Frees all that was made in the context; nobody else uses it any more. */
+static void empty_context(CUcontext context)
+{
+	CUstream stream;
+
+	join_streams(context);
+	while ((stream = stream_at(context, 0)))
+		sg_stream_close(stream);
+	while (context->modules.count)
+		sg_module_unload(context->modules.items[context->modules.count - 1]);
+	sg_memory_free_context(context);
+}
+
+void sg_context_destroy(CUcontext context)
+{
+	sg_handle_remove(context);
+	empty_context(context);
+	/*
+	 * The threads of its streams may still be on their way out and look at it: a context is
+	 * small and made seldom, so the struct itself stays.
+	 */
+}
+
+/* ---- the calling thread ---------------------------------------------------------------- */
+
+CUcontext sg_context_current(void)
+{
+	struct sg_thread *self = sg_thread_self();
+
+	if (!self || !self->contexts.count)
+		return NULL;
+	return self->contexts.items[self->contexts.count - 1];
+}
+
+bool sg_context_push(CUcontext context)
+{
+	struct sg_thread *self = sg_thread_self();
+
+	return self && !gt_vec_push(&self->contexts, context);
+}
+
+CUcontext sg_context_pop(void)
+{
+	struct sg_thread *self = sg_thread_self();
+
+	if (!self || !self->contexts.count)
+		return NULL;
+	return self->contexts.items[--self->contexts.count];
+}
+
+bool sg_context_set(CUcontext context)
+{
+	sg_context_pop();
+	return !context || sg_context_push(context);
+}
+
+int sg_thread_device(void)
+{
+	CUcontext context = sg_context_current();
+
+	return context ? context->device : 0;
+}
+
+CUresult sg_context_use_failed(CUcontext *ret_context)
+{
+	CUresult result = sg_check();
+	CUcontext context;
+
+	if (result)
+		return result;
+	context = sg_context_current();
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	*ret_context = context;
+	return CUDA_SUCCESS;
+}
+
+CUresult sg_context_use(CUcontext *ret_context)
+{
+	CUresult result = sg_context_use_failed(ret_context);
+
+	return result ? result : (CUresult)atomic_load(&(*ret_context)->error);
+}
+
+CUresult sg_context_synchronize(CUcontext context)
+{
+	join_streams(context);
+	return (CUresult)atomic_load(&context->error);
+}
+
+/* ---- primary contexts ------------------------------------------------------------------ */
+
+CUresult sg_context_retain_primary(int device, CUcontext *ret_context)
+{
+	struct sg_device *owner = &sg_state.devices[device];
+	CUresult result = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&sg_state.lock);
+	if (!owner->primary)
+		result = sg_context_new(device, owner->primary_flags, true, &owner->primary);
+	if (!result) {
+		owner->primary_references++;
+		*ret_context = owner->primary;
+	}
+	pthread_mutex_unlock(&sg_state.lock);
+	return result;
+}
+
+CUresult sg_context_release_primary(int device)
+{
+	struct sg_device *owner = &sg_state.devices[device];
+	CUcontext gone = NULL;
+	CUresult result = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&sg_state.lock);
+	if (!owner->primary_references) {
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	} else if (!--owner->primary_references) {
+		gone = owner->primary;
+		owner->primary = NULL;
+	}
+	pthread_mutex_unlock(&sg_state.lock);
+	if (gone)
+		sg_context_destroy(gone);
+	return result;
+}
+
+CUresult sg_context_reset_primary(int device)
+{
+	struct sg_device *owner = &sg_state.devices[device];
+	CUcontext gone;
+
+	pthread_mutex_lock(&sg_state.lock);
+	gone = owner->primary;
+	owner->primary = NULL;
+	owner->primary_references = 0;
+	owner->primary_flags = 0;
+	pthread_mutex_unlock(&sg_state.lock);
+	if (gone)
+		sg_context_destroy(gone);
+	return CUDA_SUCCESS;
+}

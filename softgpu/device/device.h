@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The software CUDA device as one whole: it is started once, by cuInit, and lives until the
+ * process ends. Its machine (exec/exec.h) serves all devices; each has its share of the arena.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "base/vec.h"
+#include "device/config.h"
+#include "exec/exec.h"
+
+enum {
+	SG_DRIVER_VERSION = 13000, /* of the CUDA API that the libraries speak */
+	SG_MAX_DEVICES = 16,
+};
+
+struct sg_device {
+	int ordinal;
+	uint64_t arena;           /* address of its memory */
+	uint64_t arena_size;      /* bytes; more than config.memory: see memory.c */
+	struct CUctx_st *primary; /* or NULL while nobody retains it */
+	unsigned int primary_references;
+	unsigned int primary_flags;
+	struct CUmemPoolHandle_st *default_pool;
+	struct CUmemPoolHandle_st *current_pool;
+};
+
+struct sg_state {
+	struct sg_config config;
+	struct sg_machine *machine;
+	uint64_t arena; /* address of the mapping; all devices' memory, one after the other */
+	uint64_t arena_size;
+	int arena_fd; /* memfd that holds it */
+	struct sg_device devices[SG_MAX_DEVICES];
+	pthread_mutex_t lock; /* of the devices' members that change */
+};
+
+/* The one device state. Its members are constant after sg_start, devices' apart. */
+extern struct sg_state sg_state;
+
+/* cuInit: CUDA_SUCCESS, CUDA_ERROR_NO_DEVICE, or why it cannot work. */
+CUresult sg_start(void);
+/*
+ * Whether a call may go on: CUDA_SUCCESS; NOT_INITIALIZED before cuInit and in a forked child
+ * of a process that used the device; NOT_PERMITTED within a host function of a stream.
+ */
+CUresult sg_check(void);
+/* The same without the rule for host functions. */
+CUresult sg_check_started(void);
+
+/* The device of that number, or NULL. */
+struct sg_device *sg_device_find(CUdevice ordinal);
+/* What a device answers for an attribute. 0, or CUDA_ERROR_INVALID_VALUE for one unknown. */
+CUresult sg_device_attribute(CUdevice ordinal, int attribute, int *ret_value);
+
+/* What a thread is doing, as far as the API cares. */
+struct sg_thread {
+	GT_VEC(struct CUctx_st *) contexts;   /* the last one is current */
+	GT_VEC(struct CUstream_st *) streams; /* its per-thread default streams */
+	bool in_host_function;
+	CUstreamCaptureMode capture_mode;
+};
+
+/* The calling thread's; NULL: no memory. */
+struct sg_thread *sg_thread_self(void);
+
+/*
+ * A thread of the device's own: it gets none of the program's signals. attributes may be NULL.
+ * As pthread_create.
+ */
+int sg_create_thread(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*run)(void *),
+		     void *argument);

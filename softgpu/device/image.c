@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/image.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+#include "fatbin/fatbin.h"
+#include "ptx/ptx.h"
+
+static CUresult result_of(int error)
+{
+	return error == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult add_text(struct sg_image *image, const struct gt_fatbin_entry *entry,
+			 struct gt_diag *diag)
+{
+	struct gt_fatbin_payload payload;
+	int error = gt_fatbin_extract(entry, &payload, diag);
+
+	if (error)
+		return result_of(error);
+	if (gt_vec_push(&image->texts, (struct sg_image_text){payload.data, payload.size})) {
+		gt_fatbin_payload_free(&payload);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return CUDA_SUCCESS;
+}
+
+/*
+ * The PTX of the best architecture; all of that architecture, because the parts of a linked
+ * program come in a container each.
+ */
+static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
+			 struct gt_diag *diag)
+{
+	const struct gt_fatbin_entry *best = gt_fatbin_best_ptx(fatbin, sg_state.config.arch);
+	CUresult result = CUDA_SUCCESS;
+
+	if (!best) {
+		gt_diag(diag, -ENOENT, "fatbin", NULL,
+			"no PTX for compute capability %u.%u or less: build with "
+			"-gencode arch=compute_75,code=compute_75",
+			sg_state.config.arch / 10, sg_state.config.arch % 10);
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	}
+	for (size_t i = 0; i < fatbin->entry_count && !result; i++) {
+		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
+
+		if (entry->kind == GT_FATBIN_KIND_PTX && entry->architecture == best->architecture)
+			result = add_text(image, entry, diag);
+	}
+	return result;
+}
+
+/* Text that is not PTX is given to the PTX parser all the same: it says what is wrong with it. */
+static bool looks_like_text(const unsigned char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size && i < 16 && bytes[i]; i++) {
+		if (!isprint(bytes[i]) && !isspace(bytes[i]))
+			return false;
+	}
+	return size && bytes[0] && memcmp(bytes, "!<arch>", size < 7 ? size : 7);
+}
+
+static CUresult read_text(const char *data, size_t limit, struct sg_image *ret_image)
+{
+	struct sg_image found = {0};
+	struct sg_image_text text = {.length = strnlen(data, limit)};
+
+	text.text = strndup(data, text.length);
+	if (!text.text || gt_vec_push(&found.texts, text)) {
+		free(text.text);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret_image = found;
+	return CUDA_SUCCESS;
+}
+
+CUresult sg_image_read(const void *image, size_t size, struct sg_image *ret_image,
+		       struct gt_diag *diag)
+{
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	struct sg_image found = {0};
+	CUresult result;
+	int error;
+
+	if (looks_like_text(image, size ? size : 16))
+		return read_text(image, size ? size : GT_PTX_MAX_TEXT, ret_image);
+	error = size ? gt_fatbin_open(image, size, &fatbin, diag)
+		     : gt_fatbin_open_image(image, &fatbin, diag);
+	if (error)
+		return result_of(error);
+	result = add_best(&found, fatbin, diag);
+	if (result)
+		sg_image_free(&found);
+	else
+		*ret_image = found;
+	return result;
+}
+
+void sg_image_free(struct sg_image *image)
+{
+	gt_vec_each (text, &image->texts)
+		free(text->text);
+	gt_vec_free(&image->texts);
+}

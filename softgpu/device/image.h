@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What programs hand in as device code, as PTX texts. */
+#pragma once
+
+#include <stddef.h>
+
+#include <cuda.h>
+
+#include "base/diag.h"
+#include "base/vec.h"
+
+struct sg_image_text {
+	char *text; /* owned; NUL-terminated */
+	size_t length;
+};
+
+struct sg_image {
+	GT_VEC(struct sg_image_text) texts;
+};
+
+/*
+ * Finds the PTX in an image: PTX text, a fatbin, a fatbin's wrapper (version 2: the fatbins that
+ * it lists). size 0: unknown. Of each fatbin the PTX for the highest architecture that this
+ * device runs is taken. CUDA_ERROR_NO_BINARY_FOR_GPU: there is none; CUDA_ERROR_INVALID_IMAGE:
+ * it is damaged, or nothing that a device could run.
+ */
+CUresult sg_image_read(const void *image, size_t size, struct sg_image *ret_image,
+		       struct gt_diag *diag);
+void sg_image_free(struct sg_image *image);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/launch.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/clock.h"
+#include "device/handles.h"
+
+static atomic_uint_least64_t last_grid;
+
+static const uint64_t max_grid[3] = {2147483647, 65535, 65535};
+static const uint32_t max_block[3] = {1024, 1024, 64};
+
+static bool shape_is_possible(const struct sg_launch_request *request)
+{
+	for (int i = 0; i < 3; i++) {
+		if (!request->grid[i] || request->grid[i] > max_grid[i] || !request->block[i] ||
+		    request->block[i] > max_block[i])
+			return false;
+	}
+	return request->block[0] * request->block[1] * request->block[2] <= SG_MAX_BLOCK_THREADS;
+}
+
+static bool is_required_shape(const struct CUfunc_st *function,
+			      const struct sg_launch_request *request)
+{
+	const uint32_t *required = function->info.required_block;
+
+	return !required[0] || !memcmp(required, request->block, sizeof(request->block));
+}
+
+uint32_t sg_kernel_occupancy(CUfunction function, uint32_t threads, uint64_t shared)
+{
+	if (shared > UINT32_MAX)
+		return 0;
+	return sg_function_occupancy(function->code, threads, (uint32_t)shared);
+}
+
+static CUresult check(CUcontext context, CUfunction function,
+		      const struct sg_launch_request *request)
+{
+	uint32_t threads = request->block[0] * request->block[1] * request->block[2];
+	uint64_t blocks, resident;
+
+	if (!shape_is_possible(request) || request->shared > function->max_dynamic_shared)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (threads > function->info.max_threads || !is_required_shape(function, request))
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	resident = sg_kernel_occupancy(function, threads, request->shared);
+	if (!resident)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	blocks = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
+	if (request->cooperative && blocks > resident * sg_state.config.multiprocessors)
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	return CUDA_SUCCESS;
+}
+
+/* Arguments given as one buffer. */
+static CUresult copy_extra(void **extra, struct sg_kernel_work *kernel)
+{
+	const void *buffer = NULL;
+	size_t size = 0;
+
+	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			size = *(size_t *)extra[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (size < kernel->parameter_size || (!buffer && size))
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(kernel->parameters, buffer, kernel->parameter_size);
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_arguments(CUfunction function, const struct sg_launch_request *request,
+			       struct sg_kernel_work *kernel)
+{
+	uint32_t count = function->info.parameter_count;
+
+	kernel->parameter_size = function->info.parameter_size;
+	kernel->parameters = calloc(1, kernel->parameter_size + 1);
+	kernel->pointers = calloc(count + 1, sizeof(*kernel->pointers));
+	if (!kernel->parameters || !kernel->pointers)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < count; i++)
+		kernel->pointers[i] = kernel->parameters + function->parameters[i].offset;
+	if (!count)
+		return CUDA_SUCCESS;
+	if (!request->parameters)
+		return request->extra ? copy_extra(request->extra, kernel)
+				      : CUDA_ERROR_INVALID_VALUE;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!request->parameters[i])
+			return CUDA_ERROR_INVALID_VALUE;
+		memcpy(kernel->pointers[i], request->parameters[i], function->parameters[i].size);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult sg_kernel_prepare(CUcontext context, const struct sg_launch_request *request,
+			   struct sg_work *ret_work)
+{
+	struct sg_work work = {.kind = SG_WORK_KERNEL};
+	struct sg_kernel_work *kernel = &work.kernel;
+	CUresult result = sg_function_resolve(context, request->function, &kernel->function);
+
+	if (result)
+		return result;
+	if (sg_handle_is(request->function, SG_HANDLE_KERNEL))
+		kernel->kernel = (CUkernel)request->function;
+	memcpy(kernel->grid, request->grid, sizeof(kernel->grid));
+	memcpy(kernel->block, request->block, sizeof(kernel->block));
+	memcpy(kernel->cluster, request->cluster, sizeof(kernel->cluster));
+	kernel->shared = request->shared;
+	kernel->cooperative = request->cooperative;
+	kernel->priority = request->priority;
+	result = check(context, kernel->function, request);
+	if (!result)
+		result = copy_arguments(kernel->function, request, kernel);
+	if (result) {
+		sg_work_clear(&work);
+		return result;
+	}
+	*ret_work = work;
+	return CUDA_SUCCESS;
+}
+
+bool sg_kernel_clone(const struct sg_kernel_work *kernel, struct sg_kernel_work *ret_kernel)
+{
+	struct sg_kernel_work copy = *kernel;
+	uint32_t count = kernel->function->info.parameter_count;
+
+	copy.parameters = malloc(kernel->parameter_size + 1);
+	copy.pointers = calloc(count + 1, sizeof(*copy.pointers));
+	if (!copy.parameters || !copy.pointers) {
+		free(copy.parameters);
+		free(copy.pointers);
+		return false;
+	}
+	memcpy(copy.parameters, kernel->parameters, kernel->parameter_size);
+	for (uint32_t i = 0; i < count; i++)
+		copy.pointers[i] = copy.parameters + kernel->function->parameters[i].offset;
+	*ret_kernel = copy;
+	return true;
+}
+
+/* What a kernel did that leaves the context unusable. */
+static void fail_context(CUcontext context, const struct sg_fault *fault)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&context->error, &none, sg_fault_code(fault->kind));
+	if (sg_state.config.verbose)
+		fprintf(stderr, "softgpu: %s\n", fault->text);
+}
+
+CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,
+		       struct sg_record *record)
+{
+	struct sg_launch launch = {
+		.function = kernel->function->code,
+		.dynamic_shared = kernel->shared,
+		.parameters = kernel->parameters,
+		.parameter_size = kernel->parameter_size,
+		.cooperative = kernel->cooperative,
+		.id = atomic_fetch_add(&last_grid, 1) + 1,
+	};
+	static __thread struct sg_grid_result result;
+	int error;
+
+	memcpy(launch.grid, kernel->grid, sizeof(launch.grid));
+	memcpy(launch.block, kernel->block, sizeof(launch.block));
+	memcpy(launch.cluster, kernel->cluster, sizeof(launch.cluster));
+	record->name = kernel->function->info.name;
+	record->has_shape = true;
+	memcpy(record->grid, kernel->grid, sizeof(record->grid));
+	memcpy(record->block, kernel->block, sizeof(record->block));
+	record->shared = kernel->shared;
+	error = sg_grid_run(sg_state.machine, &launch, &result);
+	sg_clock_kernel_took(&result);
+	if (error == -EFAULT) {
+		record->fault = result.fault.text;
+		if (result.fault.kind == SG_FAULT_OUT_OF_RESOURCES)
+			return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+		fail_context(context, &result.fault);
+		return (CUresult)sg_fault_code(result.fault.kind);
+	}
+	if (error)
+		return error == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * SOFTGPU_LOG: a line of JSON for every operation, with its true start and end. Its keys are
+ * described in README.md.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sg_record {
+	const char *operation; /* "kernel", "copy", "set", "host", "alloc", "free" … */
+	const char *name;      /* of the kernel; NULL: none */
+	const char *kind;      /* "H2D", "device" …; NULL: none */
+	uint64_t submitted_ns; /* CLOCK_MONOTONIC, all three */
+	uint64_t start_ns;
+	uint64_t end_ns;
+	int device;
+	uint64_t stream;    /* the handle as the program passes it */
+	uint64_t stream_id; /* as cuStreamGetId gives it; 0: no stream */
+	uint64_t address;   /* of memory: what is allocated, freed, set; a copy's target */
+	uint64_t source;    /* of a copy */
+	uint64_t bytes;
+	bool has_shape; /* grid, block and shared are set */
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t shared;   /* bytes of dynamic shared memory */
+	int result;        /* CUresult */
+	const char *fault; /* what a kernel did wrong, as a sentence; NULL: nothing */
+};
+
+/* Opens the file for appending. 0 or -Exxx. */
+int sg_log_open(const char *path);
+/* Whether anything is logged, so that callers can spare themselves the trouble. */
+bool sg_log_is_open(void);
+/* Appends a line, whole, also when several processes write. */
+void sg_log_write(const struct sg_record *record);

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device/context.h"
+#include "device/device.h"
+#include "device/pool.h"
+
+/*
+ * The arena of a device is larger than the memory it claims to have, so that holes between
+ * allocations do not make it run out early, and so that every allocation can be followed by a
+ * granule that belongs to nobody: an access just past its end is a fault, not a neighbour's data.
+ */
+struct hole {
+	uint64_t start, end;
+};
+
+static struct {
+	pthread_rwlock_t lock;
+	GT_VEC(struct sg_allocation *) known;      /* by ascending address */
+	GT_VEC(struct hole) holes[SG_MAX_DEVICES]; /* free parts of the arenas, ascending */
+	bool holes_ready[SG_MAX_DEVICES];
+	uint64_t used[SG_MAX_DEVICES]; /* bytes */
+	uint64_t last_id;
+} memory = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+/* Freed memory of at least this size goes back to the system. */
+static const uint64_t give_back_size = UINT64_C(16) << 20;
+
+static uint64_t round_up(uint64_t value, uint64_t alignment)
+{
+	return (value + alignment - 1) / alignment * alignment;
+}
+
+static bool in_arena(const struct sg_allocation *allocation)
+{
+	return allocation->address >= sg_state.arena &&
+	       allocation->address - sg_state.arena < sg_state.arena_size;
+}
+
+/* The index of the first known allocation that begins after the address. */
+static size_t index_after(uint64_t address)
+{
+	size_t low = 0, high = memory.known.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (memory.known.items[middle]->address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct sg_allocation *find_locked(uint64_t address)
+{
+	size_t index = index_after(address);
+	struct sg_allocation *found = index ? memory.known.items[index - 1] : NULL;
+
+	return found && address - found->address < found->size ? found : NULL;
+}
+
+static bool insert_locked(const struct sg_allocation *allocation)
+{
+	struct sg_allocation *copy = malloc(sizeof(*copy));
+	size_t index;
+
+	if (!copy || gt_vec_push(&memory.known, copy)) {
+		free(copy);
+		return false;
+	}
+	*copy = *allocation;
+	copy->id = ++memory.last_id;
+	memory.known.count--;
+	index = index_after(copy->address);
+	memmove(&memory.known.items[index + 1], &memory.known.items[index],
+		(memory.known.count - index) * sizeof(memory.known.items[0]));
+	memory.known.items[index] = copy;
+	memory.known.count++;
+	return true;
+}
+
+static void remove_locked(size_t index)
+{
+	free(memory.known.items[index]);
+	memory.known.count--;
+	memmove(&memory.known.items[index], &memory.known.items[index + 1],
+		(memory.known.count - index) * sizeof(memory.known.items[0]));
+}
+
+/* ---- the arena ------------------------------------------------------------------------- */
+
+static bool prepare_holes(int device)
+{
+	struct sg_device *owner = &sg_state.devices[device];
+
+	if (!memory.holes_ready[device]) {
+		struct hole all = {owner->arena, owner->arena + owner->arena_size};
+
+		memory.holes_ready[device] = !gt_vec_push(&memory.holes[device], all);
+	}
+	return memory.holes_ready[device];
+}
+
+/* Takes size bytes out of the first hole that has them; what is before and after stays one. */
+static bool take_hole(int device, uint64_t size, uint64_t alignment, uint64_t *ret_address)
+{
+	__typeof__(memory.holes[0]) *holes = &memory.holes[device];
+
+	for (size_t i = 0; i < holes->count; i++) {
+		struct hole hole = holes->items[i];
+		uint64_t start = round_up(hole.start, alignment);
+		struct hole rest = {start + size, hole.end};
+
+		if (start < hole.start || start > hole.end || hole.end - start < size)
+			continue;
+		if (start > hole.start) {
+			if (gt_vec_push(holes, rest))
+				return false;
+			memmove(&holes->items[i + 2], &holes->items[i + 1],
+				(holes->count - i - 2) * sizeof(rest));
+			holes->items[i].end = start;
+			holes->items[i + 1] = rest;
+		} else {
+			holes->items[i] = rest;
+		}
+		*ret_address = start;
+		return true;
+	}
+	return false;
+}
+
+static void give_hole(int device, uint64_t start, uint64_t end)
+{
+	__typeof__(memory.holes[0]) *holes = &memory.holes[device];
+	struct hole hole = {start, end};
+	size_t i = 0;
+
+	while (i < holes->count && holes->items[i].start < start)
+		i++;
+	if (i && holes->items[i - 1].end == start) {
+		holes->items[i - 1].end = end;
+		if (i < holes->count && holes->items[i].start == end) {
+			holes->items[i - 1].end = holes->items[i].end;
+			holes->count--;
+			memmove(&holes->items[i], &holes->items[i + 1],
+				(holes->count - i) * sizeof(hole));
+		}
+	} else if (i < holes->count && holes->items[i].start == end) {
+		holes->items[i].start = start;
+	} else if (!gt_vec_push(holes, hole)) {
+		memmove(&holes->items[i + 1], &holes->items[i],
+			(holes->count - 1 - i) * sizeof(hole));
+		holes->items[i] = hole;
+	}
+}
+
+/* Bytes that an allocation takes of what the device claims to have. */
+static uint64_t charge(const struct sg_allocation *allocation)
+{
+	return round_up(allocation->size, SG_GRANULE);
+}
+
+CUresult sg_memory_allocate(const struct sg_allocation *wanted, uint64_t alignment,
+			    uint64_t *ret_address)
+{
+	struct sg_allocation allocation = *wanted;
+	int device = wanted->device;
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (alignment < SG_GRANULE)
+		alignment = SG_GRANULE;
+	if (wanted->size > sg_state.config.memory || alignment > sg_state.config.memory)
+		return result;
+	pthread_rwlock_wrlock(&memory.lock);
+	if (charge(wanted) <= sg_state.config.memory - memory.used[device] &&
+	    prepare_holes(device) &&
+	    take_hole(device, charge(wanted) + SG_GRANULE, alignment, &allocation.address)) {
+		if (insert_locked(&allocation)) {
+			memory.used[device] += charge(wanted);
+			result = CUDA_SUCCESS;
+		} else {
+			give_hole(device, allocation.address,
+				  allocation.address + charge(wanted) + SG_GRANULE);
+		}
+	}
+	pthread_rwlock_unlock(&memory.lock);
+	if (result)
+		return result;
+	if (wanted->kind != SG_MEMORY_PHYSICAL &&
+	    sg_memory_allow(sg_state.machine, allocation.address, charge(wanted))) {
+		if (allocation.pool)
+			sg_pool_add(allocation.pool, allocation.size);
+		sg_memory_free(allocation.address, 1u << wanted->kind, NULL);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (allocation.pool)
+		sg_pool_add(allocation.pool, allocation.size);
+	*ret_address = allocation.address;
+	return CUDA_SUCCESS;
+}
+
+/* ---- other memory ---------------------------------------------------------------------- */
+
+CUresult sg_memory_adopt(const struct sg_allocation *allocation)
+{
+	uint64_t end = allocation->address + allocation->size;
+	CUresult result = CUDA_SUCCESS;
+	size_t next;
+
+	pthread_rwlock_wrlock(&memory.lock);
+	next = index_after(allocation->address);
+	if (find_locked(allocation->address) ||
+	    (next < memory.known.count && memory.known.items[next]->address < end))
+		result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	else if (!insert_locked(allocation))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_rwlock_unlock(&memory.lock);
+	if (result)
+		return result;
+	if (sg_memory_allow(sg_state.machine, allocation->address, allocation->size)) {
+		pthread_rwlock_wrlock(&memory.lock);
+		remove_locked(index_after(allocation->address) - 1);
+		pthread_rwlock_unlock(&memory.lock);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult sg_memory_allocate_host(const struct sg_allocation *wanted, uint64_t *ret_address)
+{
+	struct sg_allocation allocation = *wanted;
+	CUresult result;
+	void *mapping;
+
+	allocation.mapping_size = round_up(wanted->size, 4096);
+	if (allocation.mapping_size < wanted->size)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	mapping = mmap(NULL, allocation.mapping_size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (mapping == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	allocation.address = allocation.mapping = (uintptr_t)mapping;
+	result = sg_memory_adopt(&allocation);
+	if (result) {
+		munmap(mapping, allocation.mapping_size);
+		return result;
+	}
+	*ret_address = allocation.address;
+	return CUDA_SUCCESS;
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+/* What freeing means outside of the tables; the allocation is no longer known to anyone. */
+static void release(const struct sg_allocation *gone)
+{
+	if (gone->pool)
+		sg_pool_subtract(gone->pool, gone->size);
+	if (gone->kind == SG_MEMORY_PHYSICAL)
+		return;
+	sg_memory_deny(sg_state.machine, gone->address, in_arena(gone) ? charge(gone) : gone->size);
+	if (gone->mapping)
+		munmap((void *)(uintptr_t)gone->mapping, gone->mapping_size);
+}
+
+static void give_back(const struct sg_allocation *gone)
+{
+	uint64_t page = 4096;
+	uint64_t start = round_up(gone->address, page);
+	uint64_t end = (gone->address + gone->size) / page * page;
+
+	if (gone->size >= give_back_size && end > start)
+		madvise((void *)(uintptr_t)start, end - start, MADV_REMOVE);
+	pthread_rwlock_wrlock(&memory.lock);
+	memory.used[gone->device] -= charge(gone);
+	give_hole(gone->device, gone->address, gone->address + charge(gone) + SG_GRANULE);
+	pthread_rwlock_unlock(&memory.lock);
+}
+
+static void free_removed(const struct sg_allocation *gone)
+{
+	release(gone);
+	if (in_arena(gone))
+		give_back(gone);
+}
+
+CUresult sg_memory_free(uint64_t address, unsigned int kinds, struct sg_allocation *ret_gone)
+{
+	struct sg_allocation gone = {0};
+	bool found = false;
+	size_t index;
+
+	pthread_rwlock_wrlock(&memory.lock);
+	index = index_after(address);
+	if (index) {
+		gone = *memory.known.items[index - 1];
+		found = gone.address == address && (kinds & (1u << gone.kind));
+		if (found)
+			remove_locked(index - 1);
+	}
+	pthread_rwlock_unlock(&memory.lock);
+	if (!found)
+		return CUDA_ERROR_INVALID_VALUE;
+	free_removed(&gone);
+	if (ret_gone)
+		*ret_gone = gone;
+	return CUDA_SUCCESS;
+}
+
+void sg_memory_free_context(struct CUctx_st *context)
+{
+	const unsigned int kinds = ~(1u << SG_MEMORY_MODULE);
+
+	for (;;) {
+		uint64_t address = 0;
+
+		pthread_rwlock_rdlock(&memory.lock);
+		gt_vec_each (known, &memory.known) {
+			if ((*known)->context == context && (kinds & (1u << (*known)->kind)))
+				address = (*known)->address;
+		}
+		pthread_rwlock_unlock(&memory.lock);
+		if (!address || sg_memory_free(address, kinds, NULL))
+			return;
+	}
+}
+
+bool sg_memory_find(uint64_t address, struct sg_allocation *ret_allocation)
+{
+	struct sg_allocation *found;
+
+	pthread_rwlock_rdlock(&memory.lock);
+	found = find_locked(address);
+	if (found)
+		*ret_allocation = *found;
+	pthread_rwlock_unlock(&memory.lock);
+	return found != NULL;
+}
+
+bool sg_memory_find_range(uint64_t address, uint64_t size, struct sg_allocation *ret_allocation)
+{
+	struct sg_allocation found;
+
+	if (!sg_memory_find(address, &found) || size > found.size - (address - found.address))
+		return false;
+	*ret_allocation = found;
+	return true;
+}
+
+CUresult sg_memory_begin_free(uint64_t address, unsigned int kinds)
+{
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+	struct sg_allocation *found;
+
+	pthread_rwlock_wrlock(&memory.lock);
+	found = find_locked(address);
+	if (found && found->address == address && (kinds & (1u << found->kind)) && !found->going) {
+		found->going = true;
+		result = CUDA_SUCCESS;
+	}
+	pthread_rwlock_unlock(&memory.lock);
+	return result;
+}
+
+bool sg_memory_charge(int device, uint64_t bytes)
+{
+	bool charged;
+
+	pthread_rwlock_wrlock(&memory.lock);
+	charged = bytes <= sg_state.config.memory - memory.used[device];
+	if (charged)
+		memory.used[device] += bytes;
+	pthread_rwlock_unlock(&memory.lock);
+	return charged;
+}
+
+void sg_memory_uncharge(int device, uint64_t bytes)
+{
+	pthread_rwlock_wrlock(&memory.lock);
+	memory.used[device] -= bytes;
+	pthread_rwlock_unlock(&memory.lock);
+}
+
+uint64_t sg_memory_used(int device)
+{
+	uint64_t used;
+
+	pthread_rwlock_rdlock(&memory.lock);
+	used = memory.used[device];
+	pthread_rwlock_unlock(&memory.lock);
+	return used;
+}
+
+/* ---- for the machine ------------------------------------------------------------------- */
+
+int sg_memory_host_allocate(void *user, uint64_t size, uint64_t alignment, uint64_t *ret_address)
+{
+	struct sg_allocation wanted = {.kind = SG_MEMORY_MODULE, .size = size ? size : 1};
+	struct sg_thread *self = sg_thread_self();
+
+	/* Modules are loaded by the thread whose context they are for. */
+	if (self && self->contexts.count)
+		wanted.device = sg_thread_device();
+	return sg_memory_allocate(&wanted, alignment, ret_address) ? -ENOMEM : 0;
+}
+
+void sg_memory_host_release(void *user, uint64_t address, uint64_t size)
+{
+	sg_memory_free(address, 1u << SG_MEMORY_MODULE, NULL);
+}

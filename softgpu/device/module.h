@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Code on the device. A library is a set of parsed PTX modules that belongs to no context; a
+ * module is what is loaded of it into one. cuModuleLoad makes both at once.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <cuda.h>
+
+#include "base/diag.h"
+#include "base/vec.h"
+#include "device/context.h"
+#include "exec/exec.h"
+
+struct gt_ptx_module;
+
+struct CUfunc_st {
+	CUmodule module;
+	const struct sg_function *code;
+	struct sg_function_info info;
+	struct sg_parameter_info *parameters; /* info.parameter_count */
+	uint32_t max_dynamic_shared;          /* bytes; CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED… */
+	int carveout;
+	CUfunc_cache cache_config;
+};
+
+struct CUmod_st {
+	CUcontext context;
+	CUlibrary library;
+	bool owns_library; /* made by cuModuleLoad: the library goes with it */
+	struct sg_module *code;
+	GT_VEC(CUfunction) functions; /* all kernels, in the order of the text */
+};
+
+struct CUkern_st {
+	CUlibrary library;
+	const char *name;       /* the library's */
+	int max_dynamic_shared; /* what was set by cuKernelSetAttribute; -1: nothing */
+	int carveout;
+	CUfunc_cache cache_config;
+};
+
+struct CUlib_st {
+	pthread_mutex_t lock;
+	GT_VEC(struct gt_ptx_module *) parsed;
+	GT_VEC(CUkernel) kernels;
+	GT_VEC(CUmodule) modules; /* one for each context that uses it */
+};
+
+/* What the JIT options of a load ask for. */
+struct sg_jit {
+	char *error_log, *info_log; /* or NULL */
+	size_t error_size, info_size;
+	size_t *error_used, *info_used; /* where to tell how much was written; or NULL */
+	float *wall_time;               /* ms; or NULL */
+};
+
+/* Reads cuModuleLoadDataEx's arrays. CUDA_ERROR_INVALID_VALUE: an option that does not exist. */
+CUresult sg_jit_options(unsigned int count, const CUjit_option *options, void **values,
+			struct sg_jit *ret_jit);
+/* Writes a failure into the error log. */
+void sg_jit_tell(const struct sg_jit *jit, const struct gt_diag *diag);
+
+/*
+ * A library from an image: PTX text, a fatbin, a fatbin's wrapper. size 0: unknown, as CUDA's
+ * calls pass it. CUDA_ERROR_INVALID_PTX, INVALID_IMAGE, NO_BINARY_FOR_GPU with *diag.
+ */
+CUresult sg_library_load(const void *image, size_t size, CUlibrary *ret_library,
+			 struct gt_diag *diag);
+/* A library of what is parsed already; takes the modules over if it succeeds. */
+CUresult sg_library_from_parsed(struct gt_ptx_module **parsed, size_t count,
+				CUlibrary *ret_library);
+void sg_library_unload(CUlibrary library);
+/* The kernel of that name, or NULL. */
+CUkernel sg_library_kernel(CUlibrary library, const char *name);
+
+/* What is loaded of the library into the context; loads it at the first use. */
+CUresult sg_library_module(CUlibrary library, CUcontext context, CUmodule *ret_module,
+			   struct gt_diag *diag);
+/* Unloads a module; its library too if it owns it. */
+void sg_module_unload(CUmodule module);
+CUfunction sg_module_find(CUmodule module, const char *name);
+
+/* The function that a handle means in a context: it may be a kernel of a library. */
+CUresult sg_function_resolve(CUcontext context, CUfunction handle, CUfunction *ret_function);
+
+/* A function's attribute, and setting one. */
+CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attribute attribute,
+			       int *ret_value);
+CUresult sg_function_set(CUfunction function, CUfunction_attribute attribute, int value);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/context.h"
+#include "device/copy.h"
+#include "device/graph.h"
+#include "device/launch.h"
+#include "device/memory.h"
+
+bool sg_work_clone(const struct sg_work *work, struct sg_work *ret_work)
+{
+	struct sg_work copy = *work;
+
+	switch (work->kind) {
+	case SG_WORK_KERNEL:
+		if (!sg_kernel_clone(&work->kernel, &copy.kernel))
+			return false;
+		break;
+	case SG_WORK_COPY:
+		copy.copy.staging = NULL;
+		break;
+	case SG_WORK_GRAPH:
+		copy.graph = sg_graph_clone(work->graph);
+		if (!copy.graph)
+			return false;
+		break;
+	case SG_WORK_ALLOCATE:
+		sg_graph_memory_reference(work->allocation.memory);
+		break;
+	default:
+		break;
+	}
+	*ret_work = copy;
+	return true;
+}
+
+void sg_work_clear(struct sg_work *work)
+{
+	switch (work->kind) {
+	case SG_WORK_KERNEL:
+		free(work->kernel.parameters);
+		free(work->kernel.pointers);
+		break;
+	case SG_WORK_COPY:
+		free(work->copy.staging);
+		break;
+	case SG_WORK_GRAPH:
+		sg_graph_free(work->graph);
+		break;
+	case SG_WORK_ALLOCATE:
+		sg_graph_memory_unreference(work->allocation.memory);
+		break;
+	default:
+		break;
+	}
+	*work = (struct sg_work){0};
+}
+
+static CUresult run_host(const struct sg_host_work *host, CUcontext context)
+{
+	struct sg_thread *self = sg_thread_self();
+
+	if (!self)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	self->in_host_function = true;
+	if (host->function)
+		host->function(host->data);
+	else
+		host->callback(host->stream, (CUresult)atomic_load(&context->error), host->data);
+	self->in_host_function = false;
+	return CUDA_SUCCESS;
+}
+
+static CUresult run_free(CUdeviceptr address, struct sg_record *record)
+{
+	struct sg_allocation gone = {0};
+	CUresult result = sg_memory_free(
+		address, 1u << SG_MEMORY_POOL | 1u << SG_MEMORY_DEVICE | 1u << SG_MEMORY_MANAGED,
+		&gone);
+
+	record->address = address;
+	record->bytes = gone.size;
+	return result;
+}
+
+CUresult sg_work_run(struct sg_work *work, CUcontext context, struct sg_record *record)
+{
+	switch (work->kind) {
+	case SG_WORK_KERNEL:
+		return sg_kernel_run(&work->kernel, context, record);
+	case SG_WORK_COPY:
+		return sg_copy_run(&work->copy, record);
+	case SG_WORK_SET:
+		return sg_set_run(&work->set, record);
+	case SG_WORK_HOST:
+		return run_host(&work->host, context);
+	case SG_WORK_VALUE:
+		return sg_value_run(&work->value, context, record);
+	case SG_WORK_ALLOCATE:
+		record->address = work->allocation.parameters.dptr;
+		record->bytes = work->allocation.parameters.bytesize;
+		record->kind = "graph";
+		return CUDA_SUCCESS;
+	case SG_WORK_FREE:
+		return run_free(work->address, record);
+	default:
+		return CUDA_SUCCESS;
+	}
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a stream can be asked to do, as data: a stream runs it, a capture puts it into a graph, a
+ * graph runs it again. A work owns what it refers to by `owned`, and nothing else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "device/log.h"
+
+enum sg_work_kind {
+	SG_WORK_EMPTY,
+	SG_WORK_KERNEL,
+	SG_WORK_COPY,
+	SG_WORK_SET,
+	SG_WORK_HOST,     /* a host function, or a stream's callback */
+	SG_WORK_RECORD,   /* of an event */
+	SG_WORK_WAIT,     /* for an event; outside of graphs only the waiting is left */
+	SG_WORK_VALUE,    /* wait for a value in memory, or write one */
+	SG_WORK_ALLOCATE, /* memory, in a graph */
+	SG_WORK_FREE,     /* memory */
+	SG_WORK_GRAPH,    /* a graph within a graph */
+};
+
+struct sg_kernel_work {
+	CUfunction function; /* of the context that runs it */
+	CUkernel kernel;     /* what the program named, if it was a kernel of a library */
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t cluster[3]; /* 0, 0, 0: none */
+	uint32_t shared;     /* bytes of dynamic shared memory */
+	bool cooperative;
+	int priority;
+	/* Owned: the parameter buffer, and for each parameter a pointer into it. */
+	unsigned char *parameters;
+	size_t parameter_size;
+	void **pointers;
+};
+
+/* One side of a copy. Address of byte (x, y, z): address + z * slice + y * pitch + x. */
+struct sg_place {
+	uint64_t address;
+	uint64_t pitch;
+	uint64_t slice;
+};
+
+struct sg_copy_work {
+	struct sg_place target, source;
+	uint64_t width;        /* bytes */
+	uint64_t height;       /* rows */
+	uint64_t depth;        /* slices */
+	const char *direction; /* "H2D", "D2H", "D2D", "H2H" */
+	bool reads_pageable;   /* the source is host memory that is not pinned */
+	bool writes_pageable;
+	void *staging;            /* owned: where the source was copied to; NULL: nowhere */
+	CUDA_MEMCPY3D parameters; /* as the program gave them (for graphs) */
+};
+
+struct sg_set_work {
+	uint64_t address;
+	uint64_t pitch; /* bytes */
+	uint32_t value;
+	uint32_t element_size; /* 1, 2, 4 */
+	uint64_t width;        /* elements */
+	uint64_t height;       /* rows */
+};
+
+struct sg_host_work {
+	CUhostFn function; /* or NULL, then: */
+	CUstreamCallback callback;
+	CUstream stream; /* what the callback is told */
+	void *data;
+};
+
+struct sg_value_work {
+	uint64_t address;
+	uint64_t value;
+	unsigned int size; /* 4 or 8 */
+	unsigned int flags;
+	bool is_write;
+};
+
+/* Memory that a graph allocates: it exists as long as any graph or clone that mentions it. */
+struct sg_graph_memory;
+
+struct sg_allocate_work {
+	CUDA_MEM_ALLOC_NODE_PARAMS parameters;
+	struct sg_graph_memory *memory; /* a reference; the graph's (graph.h) */
+};
+
+struct sg_work {
+	enum sg_work_kind kind;
+	union {
+		struct sg_kernel_work kernel;
+		struct sg_copy_work copy;
+		struct sg_set_work set;
+		struct sg_host_work host;
+		CUevent event;
+		struct sg_value_work value;
+		CUdeviceptr address; /* SG_WORK_FREE */
+		struct sg_allocate_work allocation;
+		CUgraph graph; /* owned */
+	};
+};
+
+/* A copy that owns its own. False: no memory. */
+bool sg_work_clone(const struct sg_work *work, struct sg_work *ret_work);
+/* Gives up what the work owns. */
+void sg_work_clear(struct sg_work *work);
+/*
+ * Does it, now, in the calling thread, and puts into the record what the log is to say. Not for
+ * EMPTY, RECORD, WAIT, GRAPH: their effect is in when they are done.
+ */
+CUresult sg_work_run(struct sg_work *work, CUcontext context, struct sg_record *record);

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Contexts. */
+#include "driver/api.h"
+
+static CUresult check_device(CUdevice device)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	return sg_device_find(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* ---- primary contexts ------------------------------------------------------------------ */
+
+SG_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+	CUresult result = check_device(device);
+
+	if (result)
+		return result;
+	if (!context)
+		return CUDA_ERROR_INVALID_VALUE;
+	return sg_context_retain_primary(device, context);
+}
+
+static CUresult release_primary(CUdevice device)
+{
+	CUresult result = check_device(device);
+
+	return result ? result : sg_context_release_primary(device);
+}
+
+SG_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	return release_primary(device);
+}
+
+SG_API CUresult cuDevicePrimaryCtxRelease(CUdevice device);
+SG_API CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+	return release_primary(device);
+}
+
+static CUresult reset_primary(CUdevice device)
+{
+	CUresult result = check_device(device);
+
+	return result ? result : sg_context_reset_primary(device);
+}
+
+SG_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	return reset_primary(device);
+}
+
+SG_API CUresult cuDevicePrimaryCtxReset(CUdevice device);
+SG_API CUresult cuDevicePrimaryCtxReset(CUdevice device)
+{
+	return reset_primary(device);
+}
+
+static CUresult set_primary_flags(CUdevice device, unsigned int flags)
+{
+	struct sg_device *owner;
+	CUresult result = check_device(device);
+
+	if (result)
+		return result;
+	if (flags & ~(unsigned int)CU_CTX_FLAGS_MASK)
+		return CUDA_ERROR_INVALID_VALUE;
+	owner = sg_device_find(device);
+	pthread_mutex_lock(&sg_state.lock);
+	owner->primary_flags = flags;
+	if (owner->primary)
+		owner->primary->flags = flags;
+	pthread_mutex_unlock(&sg_state.lock);
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
+{
+	return set_primary_flags(device, flags);
+}
+
+SG_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags);
+SG_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
+{
+	return set_primary_flags(device, flags);
+}
+
+SG_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
+{
+	struct sg_device *owner;
+	CUresult result = check_device(device);
+
+	if (result)
+		return result;
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	owner = sg_device_find(device);
+	pthread_mutex_lock(&sg_state.lock);
+	*flags = owner->primary_flags;
+	*active = owner->primary != NULL;
+	pthread_mutex_unlock(&sg_state.lock);
+	return CUDA_SUCCESS;
+}
+
+/* ---- other contexts -------------------------------------------------------------------- */
+
+static CUresult create(CUcontext *ret_context, unsigned int flags, CUdevice device)
+{
+	CUcontext context;
+	CUresult result = check_device(device);
+
+	if (result)
+		return result;
+	if (!ret_context || flags & ~(unsigned int)CU_CTX_FLAGS_MASK)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = sg_context_new(device, flags, false, &context);
+	if (result)
+		return result;
+	if (!sg_context_push(context)) {
+		sg_context_destroy(context);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret_context = context;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters,
+			       unsigned int flags, CUdevice device)
+{
+	if (parameters && (parameters->numExecAffinityParams || parameters->cigParams))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return create(context, flags, device);
+}
+
+SG_API CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
+			       unsigned int flags, CUdevice device);
+SG_API CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
+			       unsigned int flags, CUdevice device)
+{
+	if (affinity || count)
+		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	return create(context, flags, device);
+}
+
+SG_API CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
+SG_API CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+	return create(context, flags, device);
+}
+
+SG_API CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device);
+SG_API CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
+{
+	return create(context, flags, device);
+}
+
+static CUresult destroy(CUcontext context)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!sg_handle_is(context, SG_HANDLE_CONTEXT) || context->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (sg_context_current() == context)
+		sg_context_pop();
+	sg_context_destroy(context);
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	return destroy(context);
+}
+
+SG_API CUresult cuCtxDestroy(CUcontext context);
+SG_API CUresult cuCtxDestroy(CUcontext context)
+{
+	return destroy(context);
+}
+
+static CUresult push(CUcontext context)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return sg_context_push(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+SG_API CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+	return push(context);
+}
+
+SG_API CUresult cuCtxPushCurrent(CUcontext context);
+SG_API CUresult cuCtxPushCurrent(CUcontext context)
+{
+	return push(context);
+}
+
+static CUresult pop(CUcontext *ret_context)
+{
+	CUcontext context;
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	context = sg_context_pop();
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (ret_context)
+		*ret_context = context;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuCtxPopCurrent_v2(CUcontext *context)
+{
+	return pop(context);
+}
+
+SG_API CUresult cuCtxPopCurrent(CUcontext *context);
+SG_API CUresult cuCtxPopCurrent(CUcontext *context)
+{
+	return pop(context);
+}
+
+SG_API CUresult cuCtxSetCurrent(CUcontext context)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (context && !sg_handle_is(context, SG_HANDLE_CONTEXT))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return sg_context_set(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+SG_API CUresult cuCtxGetCurrent(CUcontext *context)
+{
+	CUresult result = sg_check_started();
+
+	if (result)
+		return result;
+	if (!context)
+		return CUDA_ERROR_INVALID_VALUE;
+	*context = sg_context_current();
+	return CUDA_SUCCESS;
+}
+
+/* ---- questions and settings ------------------------------------------------------------ */
+
+static CUresult get_device(CUcontext context, CUdevice *device)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (!context)
+		result = sg_context_use_failed(&context);
+	else if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	if (result)
+		return result;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = context->device;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuCtxGetDevice(CUdevice *device)
+{
+	return get_device(NULL, device);
+}
+
+SG_API CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context)
+{
+	return get_device(context, device);
+}
+
+SG_API CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	CUcontext context;
+	CUresult result = sg_context_use_failed(&context);
+
+	if (!result)
+		*flags = context->flags;
+	return result;
+}
+
+SG_API CUresult cuCtxSetFlags(unsigned int flags)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (!result)
+		context->flags = flags;
+	return result;
+}
+
+SG_API CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (!context)
+		result = sg_context_use_failed(&context);
+	else if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
+		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!result)
+		*id = context->id;
+	return result;
+}
+
+SG_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (context && !sg_handle_is(context, SG_HANDLE_CONTEXT))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*version = SG_DRIVER_VERSION / 10 * 10 + 20;
+	return CUDA_SUCCESS;
+}
+
+static CUresult synchronize(CUcontext context)
+{
+	CUresult result = sg_context_use(&context);
+
+	if (!result)
+		result = sg_capture_allows_unsafe();
+	return result ? result : sg_context_synchronize(context);
+}
+
+SG_API CUresult cuCtxSynchronize(void)
+{
+	return synchronize(NULL);
+}
+
+SG_API CUresult cuCtxSynchronize_v2(CUcontext context)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	result = sg_capture_allows_unsafe();
+	return result ? result : sg_context_synchronize(context);
+}
+
+static CUresult apply_limit(CUlimit limit, size_t value)
+{
+	switch (limit) {
+	case CU_LIMIT_STACK_SIZE:
+		sg_machine_set_stack_size(sg_state.machine, value);
+		return CUDA_SUCCESS;
+	case CU_LIMIT_MALLOC_HEAP_SIZE:
+		return sg_machine_set_heap_size(sg_state.machine, value) ? CUDA_ERROR_INVALID_VALUE
+									 : CUDA_SUCCESS;
+	case CU_LIMIT_PRINTF_FIFO_SIZE:
+	case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+	case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
+		return CUDA_SUCCESS;
+	case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
+	case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+SG_API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (!result)
+		result = apply_limit(limit, value);
+	if (!result)
+		context->limits[limit] = value;
+	return result;
+}
+
+SG_API CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (result)
+		return result;
+	if (!value || (unsigned int)limit >= SG_LIMITS)
+		return CUDA_ERROR_INVALID_VALUE;
+	*value = context->limits[limit];
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (!result)
+		*config = context->cache_config;
+	return result;
+}
+
+SG_API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (result)
+		return result;
+	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	context->cache_config = config;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (!result)
+		*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+	return result;
+}
+
+SG_API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+	CUcontext context;
+
+	return sg_context_use(&context);
+}
+
+SG_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (result)
+		return result;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuCtxResetPersistingL2Cache(void)
+{
+	CUcontext context;
+
+	return sg_context_use(&context);
+}

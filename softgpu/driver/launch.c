@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Launches and occupancy. */
+#include "device/launch.h"
+
+#include "driver/api.h"
+
+static CUresult launch(const struct sg_launch_request *request, CUstream handle, CUstream zero)
+{
+	struct sg_work work;
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (!result)
+		result = sg_kernel_prepare(stream->context, request, &work);
+	return result ? result : sg_stream_submit(stream, &work, false);
+}
+
+#define PLAIN_PARAMETERS                                                                           \
+	CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,        \
+		unsigned int block_x, unsigned int block_y, unsigned int block_z,                  \
+		unsigned int shared, CUstream stream, void **parameters
+#define PLAIN_REQUEST(is_cooperative, more)                                                        \
+	(&(struct sg_launch_request){                                                              \
+		.function = function,                                                              \
+		.grid = {grid_x, grid_y, grid_z},                                                  \
+		.block = {block_x, block_y, block_z},                                              \
+		.shared = shared,                                                                  \
+		.cooperative = is_cooperative,                                                     \
+		.parameters = parameters,                                                          \
+		.extra = more,                                                                     \
+	})
+
+SG_TWINS(cuLaunchKernel, cuLaunchKernel_ptsz, (PLAIN_PARAMETERS, void **extra),
+	 launch(PLAIN_REQUEST(false, extra), stream, zero))
+SG_TWINS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, (PLAIN_PARAMETERS),
+	 launch(PLAIN_REQUEST(true, NULL), stream, zero))
+
+static CUresult apply_attribute(const CUlaunchAttribute *attribute,
+				struct sg_launch_request *request)
+{
+	const CUlaunchAttributeValue *value = &attribute->value;
+
+	switch (attribute->id) {
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		request->cooperative = value->cooperative;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		request->priority = value->priority;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		request->cluster[0] = value->clusterDim.x;
+		request->cluster[1] = value->clusterDim.y;
+		request->cluster[2] = value->clusterDim.z;
+		for (int i = 0; i < 3; i++) {
+			if (!request->cluster[i] || request->grid[i] % request->cluster[i])
+				return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		}
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		/* The rest are hints. */
+		return CUDA_SUCCESS;
+	}
+}
+
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, void **parameters,
+			  void **extra, CUstream zero)
+{
+	struct sg_launch_request request = {
+		.function = function, .parameters = parameters, .extra = extra};
+	CUresult result = CUDA_SUCCESS;
+
+	if (!config || (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	request.grid[0] = config->gridDimX;
+	request.grid[1] = config->gridDimY;
+	request.grid[2] = config->gridDimZ;
+	request.block[0] = config->blockDimX;
+	request.block[1] = config->blockDimY;
+	request.block[2] = config->blockDimZ;
+	request.shared = config->sharedMemBytes;
+	for (unsigned int i = 0; i < config->numAttrs && !result; i++)
+		result = apply_attribute(&config->attrs[i], &request);
+	return result ? result : launch(&request, config->hStream, zero);
+}
+
+SG_TWINS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
+	 (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra),
+	 launch_ex(config, function, parameters, extra, zero))
+
+/* ---- occupancy ------------------------------------------------------------------------- */
+
+static CUresult resolve(CUfunction handle, CUfunction *ret_function)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	return result ? result : sg_function_resolve(context, handle, ret_function);
+}
+
+static CUresult active_blocks(int *blocks, CUfunction handle, int threads, size_t shared)
+{
+	CUfunction function;
+	CUresult result = resolve(handle, &function);
+
+	if (result)
+		return result;
+	if (!blocks || threads <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*blocks = 0;
+	if ((uint32_t)threads <= function->info.max_threads)
+		*blocks = (int)sg_kernel_occupancy(function, (uint32_t)threads, shared);
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+							    int threads, size_t shared)
+{
+	return active_blocks(blocks, function, threads, shared);
+}
+
+SG_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
+								     CUfunction function,
+								     int threads, size_t shared,
+								     unsigned int flags)
+{
+	if (flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return active_blocks(blocks, function, threads, shared);
+}
+
+/* The block size that keeps most threads of a multiprocessor busy; of equal ones the largest. */
+static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
+			   CUoccupancyB2DSize shared_of, size_t shared, int limit)
+{
+	uint32_t best = 0;
+	CUfunction function;
+	CUresult result = resolve(handle, &function);
+
+	if (result)
+		return result;
+	if (!ret_grid || !ret_block)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret_grid = *ret_block = 0;
+	if (limit <= 0 || (uint32_t)limit > function->info.max_threads)
+		limit = (int)function->info.max_threads;
+	for (int threads = limit / SG_WARP_SIZE * SG_WARP_SIZE; threads > 0;
+	     threads -= SG_WARP_SIZE) {
+		size_t bytes = shared_of ? shared_of(threads) : shared;
+		uint32_t blocks = sg_kernel_occupancy(function, (uint32_t)threads, bytes);
+
+		if (blocks * (uint32_t)threads <= best)
+			continue;
+		best = blocks * (uint32_t)threads;
+		*ret_block = threads;
+		*ret_grid = (int)(blocks * sg_state.config.multiprocessors);
+	}
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+						 CUoccupancyB2DSize shared_of, size_t shared,
+						 int limit)
+{
+	return best_block(grid, block, function, shared_of, shared, limit);
+}
+
+SG_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
+							  CUfunction function,
+							  CUoccupancyB2DSize shared_of,
+							  size_t shared, int limit,
+							  unsigned int flags)
+{
+	return best_block(grid, block, function, shared_of, shared, limit);
+}
+
+SG_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, CUfunction handle, int blocks,
+							int threads)
+{
+	CUfunction function;
+	CUresult result = resolve(handle, &function);
+	size_t share;
+
+	if (result)
+		return result;
+	if (!size || blocks <= 0 || threads <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	share = (228u << 10) / (unsigned int)blocks;
+	share = share > 1024 + function->info.static_shared
+			? share - 1024 - function->info.static_shared
+			: 0;
+	*size = share < function->max_dynamic_shared ? share : function->max_dynamic_shared;
+	return CUDA_SUCCESS;
+}
+
+/* Clusters of blocks are scheduled like blocks: as many fit as blocks do. */
+SG_API CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle,
+						   const CUlaunchConfig *config)
+{
+	CUfunction function;
+	CUresult result = resolve(handle, &function);
+
+	if (result)
+		return result;
+	if (!size || !config)
+		return CUDA_ERROR_INVALID_VALUE;
+	*size = 8;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction handle,
+					     const CUlaunchConfig *config)
+{
+	unsigned int cluster = 1;
+	CUfunction function;
+	CUresult result = resolve(handle, &function);
+	uint32_t blocks;
+
+	if (result)
+		return result;
+	if (!count || !config)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		const CUlaunchAttribute *attribute = &config->attrs[i];
+
+		if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			cluster = attribute->value.clusterDim.x * attribute->value.clusterDim.y *
+				  attribute->value.clusterDim.z;
+	}
+	blocks = sg_kernel_occupancy(function,
+				     config->blockDimX * config->blockDimY * config->blockDimZ,
+				     config->sharedMemBytes);
+	*count = cluster ? (int)(blocks * sg_state.config.multiprocessors / cluster) : 0;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Linking: several pieces of PTX become one image, a fatbin that holds them all. */
+#include <string.h>
+
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "device/image.h"
+#include "device/module.h"
+#include "driver/api.h"
+#include "fatbin/fatbin.h"
+#include "ptx/ptx.h"
+
+enum { MAX_FILE = 1 << 30 };
+
+struct CUlinkState_st {
+	struct sg_jit jit;
+	GT_VEC(struct sg_image_text) texts;
+	struct gt_strbuf image; /* once complete */
+};
+
+static CUresult check(CUlinkState state)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	return sg_handle_is(state, SG_HANDLE_LINKER) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult create(unsigned int count, CUjit_option *options, void **values,
+		       CUlinkState *ret_state)
+{
+	CUcontext context;
+	CUlinkState state;
+	struct sg_jit jit;
+	CUresult result = sg_context_use(&context);
+
+	if (!result)
+		result = sg_jit_options(count, options, values, &jit);
+	if (!result && !ret_state)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result)
+		return result;
+	state = calloc(1, sizeof(*state));
+	if (!state || !sg_handle_add(state, SG_HANDLE_LINKER)) {
+		free(state);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	state->jit = jit;
+	*ret_state = state;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
+				CUlinkState *state)
+{
+	return create(count, options, values, state);
+}
+
+SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **values,
+			     CUlinkState *state);
+SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **values,
+			     CUlinkState *state)
+{
+	return create(count, options, values, state);
+}
+
+/* ---- adding ---------------------------------------------------------------------------- */
+
+static CUresult add_image(CUlinkState state, const void *data, size_t size, struct gt_diag *diag)
+{
+	struct sg_image image = {0};
+	CUresult result = sg_image_read(data, size, &image, diag);
+
+	if (result)
+		return result;
+	gt_vec_each (text, &image.texts) {
+		if (gt_vec_push(&state->texts, *text)) {
+			free(text->text);
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	image.texts.count = 0;
+	sg_image_free(&image);
+	return result;
+}
+
+static CUresult add(CUlinkState state, CUjitInputType type, const void *data, size_t size)
+{
+	struct gt_diag diag = {0};
+	CUresult result = check(state);
+
+	if (result)
+		return result;
+	if (!data || !size || (unsigned int)type >= CU_JIT_NUM_INPUT_TYPES || state->image.data)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Machine code does not run here, in whatever wrapping. */
+	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	result = add_image(state, data, size, &diag);
+	sg_jit_tell(&state->jit, &diag);
+	return result;
+}
+
+static CUresult add_file(CUlinkState state, CUjitInputType type, const char *path)
+{
+	gt_auto_file file = {0};
+
+	if (!path)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (gt_file_read(path, MAX_FILE, &file, NULL))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	return add(state, type, file.data, file.size);
+}
+
+SG_API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+				 const char *name, unsigned int count, CUjit_option *options,
+				 void **values)
+{
+	return add(state, type, data, size);
+}
+
+SG_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			      const char *name, unsigned int count, CUjit_option *options,
+			      void **values);
+SG_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			      const char *name, unsigned int count, CUjit_option *options,
+			      void **values)
+{
+	return add(state, type, data, size);
+}
+
+SG_API CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
+				 unsigned int count, CUjit_option *options, void **values)
+{
+	return add_file(state, type, path);
+}
+
+SG_API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
+			      unsigned int count, CUjit_option *options, void **values);
+SG_API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
+			      unsigned int count, CUjit_option *options, void **values)
+{
+	return add_file(state, type, path);
+}
+
+/* ---- completion ------------------------------------------------------------------------ */
+
+/* Loads the pieces as one, to see whether they fit, and gives that up again. */
+static CUresult try_to_load(CUlinkState state, struct gt_ptx_module **parsed, struct gt_diag *diag)
+{
+	gt_auto(sg_module) struct sg_module *module = NULL;
+	size_t count = state->texts.count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct sg_image_text *text = &state->texts.items[i];
+
+		if (gt_ptx_parse(text->text, text->length, &parsed[i], diag))
+			return CUDA_ERROR_INVALID_PTX;
+	}
+	if (sg_module_load(sg_state.machine, (const struct gt_ptx_module *const *)parsed, count,
+			   &module, diag))
+		return CUDA_ERROR_INVALID_PTX;
+	return CUDA_SUCCESS;
+}
+
+static CUresult write_image(CUlinkState state, struct gt_ptx_module **parsed, struct gt_diag *diag)
+{
+	size_t count = state->texts.count;
+	struct gt_fatbin_source *sources = calloc(count, sizeof(*sources));
+	uint32_t architecture = 0;
+	int error = -1;
+
+	/* All of them for one architecture: then all of them are taken. */
+	for (size_t i = 0; i < count; i++)
+		architecture = parsed[i]->sm > architecture ? parsed[i]->sm : architecture;
+	for (size_t i = 0; sources && i < count; i++) {
+		sources[i].kind = GT_FATBIN_KIND_PTX;
+		sources[i].architecture = architecture;
+		sources[i].data = state->texts.items[i].text;
+		sources[i].size = state->texts.items[i].length;
+	}
+	if (sources)
+		error = gt_fatbin_write(sources, count, GT_FATBIN_COMPRESSION_NONE, &state->image,
+					diag);
+	free(sources);
+	return error || state->image.failed ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult complete(CUlinkState state, struct gt_diag *diag)
+{
+	size_t count = state->texts.count;
+	struct gt_ptx_module **parsed = calloc(count + 1, sizeof(*parsed));
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (parsed)
+		result = try_to_load(state, parsed, diag);
+	if (!result)
+		result = write_image(state, parsed, diag);
+	for (size_t i = 0; parsed && i < count; i++)
+		gt_ptx_free(parsed[i]);
+	free(parsed);
+	return result;
+}
+
+SG_API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
+{
+	struct gt_diag diag = {0};
+	CUresult result = check(state);
+
+	if (result)
+		return result;
+	if (!image || !state->texts.count)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!state->image.data)
+		result = complete(state, &diag);
+	sg_jit_tell(&state->jit, &diag);
+	if (result)
+		return result;
+	*image = state->image.data;
+	if (size)
+		*size = state->image.length;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuLinkDestroy(CUlinkState state)
+{
+	CUresult result = check(state);
+
+	if (result)
+		return result;
+	sg_handle_remove(state);
+	gt_vec_each (text, &state->texts)
+		free(text->text);
+	gt_vec_free(&state->texts);
+	gt_strbuf_free(&state->image);
+	free(state);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory at addresses of the program's choice, and memory of other processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device/memory.h"
+#include "driver/api.h"
+
+enum { GRANULARITY = 2 << 20 }; /* bytes, as on hardware */
+
+/* What cuMemCreate makes: pages of a memfd of their own, so that they can be passed on. */
+struct physical {
+	int fd;
+	uint64_t size;
+	CUmemAllocationProp properties;
+	unsigned int references; /* the handle's and those of mappings */
+	bool is_charged;         /* to the device's memory; imported memory is another process's */
+};
+
+/* A mapping, by its address, in a list: programs have few. */
+struct mapping {
+	uint64_t address, size;
+	struct physical *memory;
+	struct mapping *next;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct mapping *mappings;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *pointer_to(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+/* ---- physical memory ------------------------------------------------------------------- */
+
+static void unreference(struct physical *memory)
+{
+	if (--memory->references)
+		return;
+	if (memory->is_charged)
+		sg_memory_uncharge(memory->properties.location.id, memory->size);
+	close(memory->fd);
+	free(memory);
+}
+
+static struct physical *find_physical(CUmemGenericAllocationHandle handle)
+{
+	struct physical *memory = pointer_to(handle);
+
+	return sg_handle_is(memory, SG_HANDLE_MEMORY) ? memory : NULL;
+}
+
+static CUresult add_physical(int fd, uint64_t size, const CUmemAllocationProp *properties,
+			     bool is_charged, CUmemGenericAllocationHandle *ret_handle)
+{
+	struct physical *memory = calloc(1, sizeof(*memory));
+
+	if (!memory || !sg_handle_add(memory, SG_HANDLE_MEMORY)) {
+		free(memory);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*memory = (struct physical){fd, size, *properties, 1, is_charged};
+	*ret_handle = (uintptr_t)memory;
+	return CUDA_SUCCESS;
+}
+
+static CUresult create(uint64_t size, const CUmemAllocationProp *properties,
+		       CUmemGenericAllocationHandle *ret_handle)
+{
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+	int fd;
+
+	if (!sg_memory_charge(properties->location.id, size))
+		return result;
+	fd = memfd_create("softgpu-physical", MFD_CLOEXEC);
+	if (fd >= 0 && !ftruncate(fd, (off_t)size))
+		result = add_physical(fd, size, properties, true, ret_handle);
+	if (result) {
+		if (fd >= 0)
+			close(fd);
+		sg_memory_uncharge(properties->location.id, size);
+	}
+	return result;
+}
+
+SG_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+			    const CUmemAllocationProp *properties, unsigned long long flags)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!handle || !properties || flags || !size || size % GRANULARITY ||
+	    properties->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sg_device_find(properties->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return create(size, properties, handle);
+}
+
+SG_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct physical *memory;
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	pthread_mutex_lock(&state.lock);
+	memory = find_physical(handle);
+	if (memory) {
+		sg_handle_remove(memory);
+		unreference(memory);
+	} else {
+		result = CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&state.lock);
+	return result;
+}
+
+SG_API CUresult cuMemGetAllocationGranularity(size_t *granularity,
+					      const CUmemAllocationProp *properties,
+					      CUmemAllocationGranularity_flags option)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!granularity || !properties)
+		return CUDA_ERROR_INVALID_VALUE;
+	*granularity = GRANULARITY;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
+						       CUmemGenericAllocationHandle handle)
+{
+	struct physical *memory = find_physical(handle);
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!properties || !memory)
+		return CUDA_ERROR_INVALID_VALUE;
+	*properties = memory->properties;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
+					     CUmemAllocationHandleType type,
+					     unsigned long long flags)
+{
+	struct physical *memory = find_physical(handle);
+	CUresult result = sg_check();
+	int fd;
+
+	if (result)
+		return result;
+	if (!shareable || flags || !memory || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    memory->properties.requestedHandleTypes != type)
+		return CUDA_ERROR_INVALID_VALUE;
+	fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	memcpy(shareable, &fd, sizeof(fd));
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
+					       void *os_handle, CUmemAllocationHandleType type)
+{
+	CUmemAllocationProp properties = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, sg_thread_device()},
+	};
+	struct stat status;
+	CUresult result = sg_check();
+	int fd;
+
+	if (result)
+		return result;
+	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    fstat((int)(intptr_t)os_handle, &status) || !S_ISREG(status.st_mode) ||
+	    status.st_size <= 0 || status.st_size % GRANULARITY)
+		return CUDA_ERROR_INVALID_VALUE;
+	fd = fcntl((int)(intptr_t)os_handle, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	result = add_physical(fd, (uint64_t)status.st_size, &properties, false, handle);
+	if (result)
+		close(fd);
+	return result;
+}
+
+/* ---- addresses ------------------------------------------------------------------------- */
+
+SG_API CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment,
+				    CUdeviceptr wanted, unsigned long long flags)
+{
+	size_t whole;
+	uint64_t start;
+	char *mapping;
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (alignment < GRANULARITY)
+		alignment = GRANULARITY;
+	if (!address || !size || size % GRANULARITY || flags || alignment & (alignment - 1) ||
+	    __builtin_add_overflow(size, alignment, &whole))
+		return CUDA_ERROR_INVALID_VALUE;
+	mapping = mmap(pointer_to(wanted), whole, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (mapping == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	start = ((uintptr_t)mapping + alignment - 1) & ~(uint64_t)(alignment - 1);
+	if (start > (uintptr_t)mapping)
+		munmap(mapping, start - (uintptr_t)mapping);
+	if ((uintptr_t)mapping + whole > start + size)
+		munmap(pointer_to(start + size), (uintptr_t)mapping + whole - start - size);
+	*address = start;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuMemAddressFree(CUdeviceptr address, size_t size)
+{
+	struct sg_allocation allocation;
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!address || !size || size % GRANULARITY || sg_memory_find(address, &allocation) ||
+	    munmap(pointer_to(address), size))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+static struct mapping **find_mapping(uint64_t address)
+{
+	struct mapping **place = &state.mappings;
+
+	while (*place && (*place)->address != address)
+		place = &(*place)->next;
+	return place;
+}
+
+static CUresult map_locked(uint64_t address, uint64_t size, struct physical *memory)
+{
+	struct mapping *mapping;
+
+	if (!memory || size > memory->size || *find_mapping(address))
+		return CUDA_ERROR_INVALID_VALUE;
+	mapping = calloc(1, sizeof(*mapping));
+	if (!mapping)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (mmap(pointer_to(address), size, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->fd, 0) ==
+	    MAP_FAILED) {
+		free(mapping);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	*mapping = (struct mapping){address, size, memory, state.mappings};
+	state.mappings = mapping;
+	memory->references++;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+			 CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!address || !size || size % GRANULARITY || offset || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&state.lock);
+	result = map_locked(address, size, find_physical(handle));
+	pthread_mutex_unlock(&state.lock);
+	return result;
+}
+
+static CUresult unmap_locked(uint64_t address, uint64_t size)
+{
+	struct mapping **place = find_mapping(address);
+	struct mapping *mapping = *place;
+
+	if (!mapping || mapping->size != size)
+		return CUDA_ERROR_INVALID_VALUE;
+	sg_memory_free(address, 1u << SG_MEMORY_MAPPED, NULL);
+	if (mmap(pointer_to(address), size, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	*place = mapping->next;
+	unreference(mapping->memory);
+	free(mapping);
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuMemUnmap(CUdeviceptr address, size_t size)
+{
+	CUcontext context = sg_context_current();
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (context)
+		sg_context_synchronize(context);
+	pthread_mutex_lock(&state.lock);
+	result = unmap_locked(address, size);
+	pthread_mutex_unlock(&state.lock);
+	return result;
+}
+
+/* Gives the pages of a mapping to kernels and copies, or takes them away. */
+static CUresult set_access(const struct mapping *mapping, CUmemAccess_flags flags)
+{
+	struct sg_allocation allocation = {
+		.address = mapping->address,
+		.size = mapping->size,
+		.kind = SG_MEMORY_MAPPED,
+		.device = mapping->memory->properties.location.id,
+	};
+	int protection = PROT_NONE;
+
+	sg_memory_free(mapping->address, 1u << SG_MEMORY_MAPPED, NULL);
+	if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+		protection = PROT_READ | PROT_WRITE;
+	if (mprotect(pointer_to(mapping->address), mapping->size, protection))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	return protection == PROT_NONE ? CUDA_SUCCESS : sg_memory_adopt(&allocation);
+}
+
+SG_API CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
+			       size_t count)
+{
+	uint64_t done = 0;
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!size || !access || !count || access[0].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* The range may hold several mappings, one after the other. */
+	pthread_mutex_lock(&state.lock);
+	while (!result && done < size) {
+		const struct mapping *mapping = *find_mapping(address + done);
+
+		if (!mapping || mapping->size > size - done) {
+			result = CUDA_ERROR_INVALID_VALUE;
+			break;
+		}
+		result = set_access(mapping, access[0].flags);
+		done += mapping->size;
+	}
+	pthread_mutex_unlock(&state.lock);
+	return result;
+}
+
+SG_API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
+			       CUdeviceptr address)
+{
+	struct sg_allocation allocation;
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!flags || !location)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = sg_memory_find(address, &allocation) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+						      : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *pointer)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&state.lock);
+	for (struct mapping *mapping = state.mappings; mapping; mapping = mapping->next) {
+		if ((uintptr_t)pointer - mapping->address >= mapping->size)
+			continue;
+		/* A handle that was released comes to life again. */
+		if (!sg_handle_is(mapping->memory, SG_HANDLE_MEMORY))
+			sg_handle_add(mapping->memory, SG_HANDLE_MEMORY);
+		mapping->memory->references++;
+		*handle = (uintptr_t)mapping->memory;
+		result = CUDA_SUCCESS;
+		break;
+	}
+	pthread_mutex_unlock(&state.lock);
+	return result;
+}
+
+/* ---- between processes ----------------------------------------------------------------- */
+
+/* What is in a CUipcMemHandle: the place of the memory in the arena of another process. */
+struct ipc {
+	char magic[8];
+	int32_t pid;
+	int32_t fd; /* the arena's, in that process */
+	uint64_t offset;
+	uint64_t size;
+	uint64_t id; /* of the allocation */
+};
+
+static const char ipc_magic[8] = "softgpu";
+
+_Static_assert(sizeof(struct ipc) <= sizeof(CUipcMemHandle), "it fits into the handle");
+
+SG_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
+{
+	struct sg_allocation allocation;
+	struct ipc ipc = {.pid = getpid(), .fd = sg_state.arena_fd};
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (result)
+		return result;
+	if (!handle || !sg_memory_find(address, &allocation) || allocation.kind != SG_MEMORY_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(ipc.magic, ipc_magic, sizeof(ipc.magic));
+	ipc.offset = allocation.address - sg_state.arena;
+	ipc.size = allocation.size;
+	ipc.id = allocation.id;
+	memset(handle, 0, sizeof(*handle));
+	memcpy(handle, &ipc, sizeof(ipc));
+	return CUDA_SUCCESS;
+}
+
+/* Maps the pages around the memory. */
+static CUresult open_ipc(const struct ipc *ipc, struct sg_allocation *imported)
+{
+	const uint64_t page = 4096;
+	uint64_t start = ipc->offset / page * page;
+	char path[64];
+	void *mapping;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", ipc->pid, ipc->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return CUDA_ERROR_INVALID_HANDLE;
+	imported->mapping_size = ipc->offset - start + ipc->size;
+	mapping = mmap(NULL, imported->mapping_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		       (off_t)start);
+	close(fd);
+	if (mapping == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	imported->mapping = (uintptr_t)mapping;
+	imported->address = (uintptr_t)mapping + ipc->offset - start;
+	imported->size = ipc->size;
+	return CUDA_SUCCESS;
+}
+
+static CUresult open_handle(CUdeviceptr *address, const CUipcMemHandle *handle)
+{
+	struct sg_allocation imported = {.kind = SG_MEMORY_IMPORTED};
+	struct ipc ipc;
+	CUresult result = sg_context_use(&imported.context);
+
+	if (result)
+		return result;
+	memcpy(&ipc, handle, sizeof(ipc));
+	if (!address || memcmp(ipc.magic, ipc_magic, sizeof(ipc.magic)))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* CUDA does not open a handle in the process that made it. */
+	if (ipc.pid == getpid())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	imported.device = imported.context->device;
+	result = open_ipc(&ipc, &imported);
+	if (result)
+		return result;
+	result = sg_memory_adopt(&imported);
+	if (result)
+		munmap(pointer_to(imported.mapping), imported.mapping_size);
+	else
+		*address = imported.address;
+	return result;
+}
+
+SG_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle,
+				      unsigned int flags)
+{
+	return open_handle(address, &handle);
+}
+
+SG_API CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned int flags);
+SG_API CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned int flags)
+{
+	return open_handle(address, &handle);
+}
+
+SG_API CUresult cuIpcCloseMemHandle(CUdeviceptr address)
+{
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (result)
+		return result;
+	sg_context_synchronize(context);
+	return sg_memory_free(address, 1u << SG_MEMORY_IMPORTED, NULL);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Streams, events, host functions. */
+#include "device/event.h"
+#include "device/memory.h"
+#include "driver/api.h"
+
+enum { GREATEST_PRIORITY = -5 };
+
+static CUresult create(CUstream *ret_stream, unsigned int flags, int priority)
+{
+	CUcontext context;
+	CUstream stream;
+	CUresult result = sg_context_use(&context);
+
+	if (result)
+		return result;
+	if (!ret_stream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	priority = priority > 0 ? 0 : priority;
+	priority = priority < GREATEST_PRIORITY ? GREATEST_PRIORITY : priority;
+	result = sg_stream_new(context, SG_STREAM_CREATED, flags, priority, &stream);
+	if (!result)
+		*ret_stream = stream;
+	return result;
+}
+
+SG_API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	return create(stream, flags, 0);
+}
+
+SG_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+	return create(stream, flags, priority);
+}
+
+static CUresult destroy(CUstream stream)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!sg_handle_is(stream, SG_HANDLE_STREAM) || stream->kind != SG_STREAM_CREATED)
+		return CUDA_ERROR_INVALID_HANDLE;
+	sg_stream_close(stream);
+	return CUDA_SUCCESS;
+}
+
+SG_API CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	return destroy(stream);
+}
+
+SG_API CUresult cuStreamDestroy(CUstream stream);
+SG_API CUresult cuStreamDestroy(CUstream stream)
+{
+	return destroy(stream);
+}
+
+/* ---- what a stream is ------------------------------------------------------------------ */
+
+static CUresult get_priority(CUstream handle, CUstream zero, int *priority)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	*priority = stream->priority;
+	return CUDA_SUCCESS;
+}
+
+SG_TWINS(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int *priority),
+	 get_priority(stream, zero, priority))
+
+static CUresult get_flags(CUstream handle, CUstream zero, unsigned int *flags)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = stream->flags;
+	return CUDA_SUCCESS;
+}
+
+SG_TWINS(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned int *flags),
+	 get_flags(stream, zero, flags))
+
+static CUresult get_id(CUstream handle, CUstream zero, unsigned long long *id)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!id)
+		return CUDA_ERROR_INVALID_VALUE;
+	*id = stream->id;
+	return CUDA_SUCCESS;
+}
+
+SG_TWINS(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long *id),
+	 get_id(stream, zero, id))
+
+static CUresult get_device(CUstream handle, CUstream zero, CUdevice *device)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = stream->context->device;
+	return CUDA_SUCCESS;
+}
+
+SG_TWINS(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice *device),
+	 get_device(stream, zero, device))
+
+static CUresult get_context(CUstream handle, CUstream zero, CUcontext *context, CUgreenCtx *green)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!context)
+		return CUDA_ERROR_INVALID_VALUE;
+	*context = stream->context;
+	if (green)
+		*green = NULL;
+	return CUDA_SUCCESS;
+}
+
+SG_TWINS(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *context),
+	 get_context(stream, zero, context, NULL))
+SG_TWINS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
+	 (CUstream stream, CUcontext *context, CUgreenCtx *green),
+	 get_context(stream, zero, context, green))
+
+/* ---- attributes ------------------------------------------------------------------------ */
+
+static CUresult get_attribute(CUstream handle, CUstream zero, CUstreamAttrID attribute,
+			      CUstreamAttrValue *value)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	switch (attribute) {
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		value->accessPolicyWindow = stream->window;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		value->syncPolicy = stream->policy;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		value->priority = stream->priority;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		value->memSyncDomain = stream->memory_domain;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		value->memSyncDomainMap = stream->memory_domains;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+SG_TWINS(cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
+	 (CUstream stream, CUstreamAttrID attribute, CUstreamAttrValue *value),
+	 get_attribute(stream, zero, attribute, value))
+
+static CUresult set_attribute(CUstream handle, CUstream zero, CUstreamAttrID attribute,
+			      const CUstreamAttrValue *value)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	switch (attribute) {
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		stream->window = value->accessPolicyWindow;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		stream->policy = value->syncPolicy;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		stream->priority = value->priority;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+		stream->memory_domain = value->memSyncDomain;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		stream->memory_domains = value->memSyncDomainMap;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+SG_TWINS(cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
+	 (CUstream stream, CUstreamAttrID attribute, const CUstreamAttrValue *value),
+	 set_attribute(stream, zero, attribute, value))
+
+static CUresult copy_attributes(CUstream target, CUstream source, CUstream zero)
+{
+	CUstream to, from;
+	CUresult result = sg_use_stream(target, zero, &to);
+
+	if (!result)
+		result = sg_use_stream(source, zero, &from);
+	if (result)
+		return result;
+	to->window = from->window;
+	to->policy = from->policy;
+	to->memory_domain = from->memory_domain;
+	to->memory_domains = from->memory_domains;
+	return CUDA_SUCCESS;
+}
+
+SG_TWINS(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, (CUstream target, CUstream source),
+	 copy_attributes(target, source, zero))
+
+/* ---- waiting --------------------------------------------------------------------------- */
+
+static CUresult synchronize(CUstream handle, CUstream zero)
+{
+	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (sg_stream_is_captured(stream))
+		return sg_stream_submit(stream, &nothing, true);
+	return sg_stream_synchronize(stream);
+}
+
+SG_TWINS(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
+	 synchronize(stream, zero))
+
+static CUresult query(CUstream handle, CUstream zero)
+{
+	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (sg_stream_is_captured(stream))
+		return sg_stream_submit(stream, &nothing, true);
+	return sg_stream_query(stream);
+}
+
+SG_TWINS(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), query(stream, zero))
+
+static CUresult wait_event(CUstream handle, CUstream zero, CUevent event, unsigned int flags)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!sg_handle_is(event, SG_HANDLE_EVENT))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	return sg_event_wait(stream, event, flags & CU_EVENT_WAIT_EXTERNAL);
+}
+
+SG_TWINS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
+	 (CUstream stream, CUevent event, unsigned int flags),
+	 wait_event(stream, zero, event, flags))
+
+/* ---- work of the host and of memory ---------------------------------------------------- */
+
+static CUresult add_callback(CUstream handle, CUstream zero, CUstreamCallback callback, void *data,
+			     unsigned int flags)
+{
+	struct sg_work work = {.kind = SG_WORK_HOST, .host = {.callback = callback, .data = data}};
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!callback || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	work.host.stream = handle;
+	return sg_stream_submit(stream, &work, false);
+}
+
+SG_TWINS(cuStreamAddCallback, cuStreamAddCallback_ptsz,
+	 (CUstream stream, CUstreamCallback callback, void *data, unsigned int flags),
+	 add_callback(stream, zero, callback, data, flags))
+
+static CUresult launch_host(CUstream handle, CUstream zero, CUhostFn function, void *data)
+{
+	struct sg_work work = {.kind = SG_WORK_HOST, .host = {.function = function, .data = data}};
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!function)
+		return CUDA_ERROR_INVALID_VALUE;
+	return sg_stream_submit(stream, &work, false);
+}
+
+SG_TWINS(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void *data),
+	 launch_host(stream, zero, function, data))
+
+/* Managed memory is where it is for everyone: there is nothing to attach. */
+static CUresult attach(CUstream handle, CUstream zero, CUdeviceptr address, unsigned int flags)
+{
+	struct sg_allocation allocation;
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!sg_memory_find(address, &allocation) ||
+	    (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
+	     flags != CU_MEM_ATTACH_SINGLE))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+SG_TWINS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
+	 (CUstream stream, CUdeviceptr address, size_t length, unsigned int flags),
+	 attach(stream, zero, address, flags))
+
+static CUresult submit_value(CUstream handle, CUstream zero, struct sg_value_work value)
+{
+	struct sg_work work = {.kind = SG_WORK_VALUE, .value = value};
+	struct sg_allocation allocation;
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (value.address % value.size ||
+	    !sg_memory_find_range(value.address, value.size, &allocation))
+		return CUDA_ERROR_INVALID_VALUE;
+	return sg_stream_submit(stream, &work, false);
+}
+
+#define VALUE_TWINS(name, twin, type, bytes, write)                                                \
+	SG_TWINS(name, twin,                                                                       \
+		 (CUstream stream, CUdeviceptr address, type value, unsigned int flags),           \
+		 submit_value(stream, zero,                                                        \
+			      (struct sg_value_work){address, value, bytes, flags, write}))
+
+VALUE_TWINS(cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz, cuuint32_t, 4, false)
+VALUE_TWINS(cuStreamWaitValue64_v2, cuStreamWaitValue64_v2_ptsz, cuuint64_t, 8, false)
+VALUE_TWINS(cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz, cuuint32_t, 4, true)
+VALUE_TWINS(cuStreamWriteValue64_v2, cuStreamWriteValue64_v2_ptsz, cuuint64_t, 8, true)
+VALUE_TWINS(cuStreamWaitValue32, cuStreamWaitValue32_ptsz, cuuint32_t, 4, false)
+VALUE_TWINS(cuStreamWaitValue64, cuStreamWaitValue64_ptsz, cuuint64_t, 8, false)
+VALUE_TWINS(cuStreamWriteValue32, cuStreamWriteValue32_ptsz, cuuint32_t, 4, true)
+VALUE_TWINS(cuStreamWriteValue64, cuStreamWriteValue64_ptsz, cuuint64_t, 8, true)
+
+static struct sg_value_work value_of(const CUstreamBatchMemOpParams *operation)
+{
+	bool write = operation->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+		     operation->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	bool wide = operation->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
+		    operation->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+
+	/* Both kinds have their members at the same places. */
+	return (struct sg_value_work){
+		.address = operation->waitValue.address,
+		.value = wide ? operation->waitValue.value64 : operation->waitValue.value,
+		.size = wide ? 8 : 4,
+		.flags = operation->waitValue.flags,
+		.is_write = write,
+	};
+}
+
+static CUresult batch(CUstream stream, CUstream zero, unsigned int count,
+		      const CUstreamBatchMemOpParams *operations)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (count && !operations)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < count && !result; i++) {
+		switch (operations[i].operation) {
+		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+		case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+			result = submit_value(stream, zero, value_of(&operations[i]));
+			break;
+		case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+		case CU_STREAM_MEM_OP_BARRIER:
+			break;
+		default:
+			result = CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return result;
+}
+
+SG_TWINS(cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz,
+	 (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
+	  unsigned int flags),
+	 batch(stream, zero, count, operations))
+SG_TWINS(cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz,
+	 (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
+	  unsigned int flags),
+	 batch(stream, zero, count, operations))
+
+/* ---- events ---------------------------------------------------------------------------- */
+
+SG_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	const unsigned int known =
+		CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+	CUcontext context;
+	CUresult result = sg_context_use(&context);
+
+	if (result)
+		return result;
+	if (!event || flags & ~known ||
+	    ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
+		return CUDA_ERROR_INVALID_VALUE;
+	return sg_event_new(context, flags, event);
+}
+
+static CUresult record(CUevent event, CUstream handle, CUstream zero, unsigned int flags)
+{
+	CUstream stream;
+	CUresult result = sg_use_stream(handle, zero, &stream);
+
+	if (result)
+		return result;
+	if (!sg_handle_is(event, SG_HANDLE_EVENT))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	return sg_event_record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
+}
+
+SG_TWINS(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
+	 record(event, stream, zero, 0))
+SG_TWINS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
+	 (CUevent event, CUstream stream, unsigned int flags), record(event, stream, zero, flags))
+
+static CUresult check_event(CUevent event)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	return sg_handle_is(event, SG_HANDLE_EVENT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+SG_API CUresult cuEventQuery(CUevent event)
+{
+	CUresult result = check_event(event);
+
+	return result ? result : sg_event_query(event);
+}
+
+SG_API CUresult cuEventSynchronize(CUevent event)
+{
+	CUresult result = check_event(event);
+
+	return result ? result : sg_event_synchronize(event);
+}
+
+static CUresult destroy_event(CUevent event)
+{
+	CUresult result = check_event(event);
+
+	if (!result)
+		sg_event_destroy(event);
+	return result;
+}
+
+SG_API CUresult cuEventDestroy_v2(CUevent event)
+{
+	return destroy_event(event);
+}
+
+SG_API CUresult cuEventDestroy(CUevent event);
+SG_API CUresult cuEventDestroy(CUevent event)
+{
+	return destroy_event(event);
+}
+
+static CUresult elapsed(float *ms, CUevent start, CUevent end)
+{
+	CUresult result = check_event(start);
+
+	if (!result)
+		result = check_event(end);
+	if (!result && !ms)
+		result = CUDA_ERROR_INVALID_VALUE;
+	return result ? result : sg_event_elapsed(start, end, ms);
+}
+
+SG_API CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	return elapsed(ms, start, end);
+}
+
+SG_API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
+SG_API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	return elapsed(ms, start, end);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The functions of the driver API that this device does not have. They exist, because programs
+ * link against them and tracers attach to them by name. Their arguments do not matter, so this
+ * file does without cuda.h and its prototypes.
+ */
+
+enum { NOT_SUPPORTED = 801 }; /* CUDA_ERROR_NOT_SUPPORTED */
+
+#define SG_UNSUPPORTED(name, since, symbol)                                                        \
+	__attribute__((visibility("default"))) int symbol(void);                                   \
+	__attribute__((visibility("default"))) int symbol(void)                                    \
+	{                                                                                          \
+		return NOT_SUPPORTED;                                                              \
+	}
+#define SG_UNSUPPORTED_TWIN(name, since, symbol) SG_UNSUPPORTED(name, since, symbol)
+#include "driver/functions.def"

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The functions of the runtime API that this device does not have. They exist, because programs
+ * link against them and tracers attach to them by name. Their arguments do not matter, so this
+ * file does without the API's header and its prototypes.
+ */
+
+#ifdef SG_STATIC
+#define SG_API __attribute__((visibility("hidden")))
+#else
+#define SG_API __attribute__((visibility("default")))
+#endif
+
+enum { NOT_SUPPORTED = 801 }; /* cudaErrorNotSupported */
+
+/* Remembers the error for cudaGetLastError; in state.c, with the API's own types. */
+int sg_finish(int error);
+
+#define SG_UNSUPPORTED(symbol)                                                                     \
+	SG_API int symbol(void);                                                                   \
+	SG_API int symbol(void)                                                                    \
+	{                                                                                          \
+		return sg_finish(NOT_SUPPORTED);                                                   \
+	}
+#include "runtime/unsupported.def"
