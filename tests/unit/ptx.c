@@ -692,4 +692,19 @@ TEST("types, special registers and opcodes are what the tables say")
 	CHECK_INT(gt_ptx_special_info(GT_PTX_SPECIAL_NTID)->vector, 4);
 }
 
+TEST("no word stands twice in its table")
+{
+	for (int i = 0; i < GT_PTX_MOD_COUNT; i++)
+		for (int j = 0; j < i; j++)
+			if (!strcmp(gt_ptx_modifier_name(i), gt_ptx_modifier_name(j)))
+				TAP_FAIL("the modifier %s", gt_ptx_modifier_name(i));
+	for (int i = 1; i < GT_PTX_OP_COUNT; i++)
+		if (strcmp(gt_ptx_opcode_name(i - 1), gt_ptx_opcode_name(i)) >= 0)
+			TAP_FAIL("the opcode %s is not in order", gt_ptx_opcode_name(i));
+	for (int i = 0; i < GT_PTX_SPECIAL_COUNT; i++)
+		for (int j = 0; j < i; j++)
+			if (!strcmp(gt_ptx_special_info(i)->name, gt_ptx_special_info(j)->name))
+				TAP_FAIL("the register %s", gt_ptx_special_info(i)->name);
+}
+
 TEST_MAIN
