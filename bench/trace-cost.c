@@ -25,18 +25,51 @@
 
 #include "empty.skel.h"
 
-static double ns_per_call(bool with_result, long calls)
+/* What is called: of the functions of the stand-in, one for each thing that costs. */
+static void call_plain(void)
 {
-	struct timespec start, end;
+	cudaSetDevice(0);
+}
+
+static void call_with_result(void)
+{
 	int device;
 
+	cudaGetDevice(&device);
+}
+
+static void launch(void)
+{
+	float *pointer = NULL;
+	int number = 0;
+	void *arguments[] = {&pointer, &number};
+
+	cudaLaunchKernel((void *)launch, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL);
+}
+
+/* So many frames deep that a launch has STACK_FRAMES callers up to main's. */
+#define STACK_FRAMES 16
+static __attribute__((noinline)) void launch_from(int depth)
+{
+	if (depth > 1)
+		launch_from(depth - 1);
+	else
+		launch();
+	__asm__ volatile(""); /* no jump in place of a call */
+}
+
+static void launch_deep(void)
+{
+	launch_from(STACK_FRAMES - 8);
+}
+
+static double ns_per_call(void (*call)(void), long calls)
+{
+	struct timespec start, end;
+
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (long i = 0; i < calls; i++) {
-		if (with_result)
-			cudaGetDevice(&device);
-		else
-			cudaSetDevice(0);
-	}
+	for (long i = 0; i < calls; i++)
+		call();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	return ((end.tv_sec - start.tv_sec) * 1e9 + (end.tv_nsec - start.tv_nsec)) / calls;
 }
@@ -76,8 +109,8 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 	if (!empty_bpf__load(skeleton) &&
 	    !gt_attach(path, &site, 1, multi, skeleton->progs.empty_entry,
 		       skeleton->progs.empty_return, ignore_refused, NULL, &attachment, NULL)) {
-		ns_per_call(false, calls / 10);
-		ns = ns_per_call(false, calls);
+		ns_per_call(call_plain, calls / 10);
+		ns = ns_per_call(call_plain, calls);
 	}
 	gt_detach(attachment);
 	empty_bpf__destroy(skeleton);
@@ -85,7 +118,7 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 }
 
 /* Starts gputap on this process; returns when it is attached, which it says with -v. */
-static int start_gputap(const char *program, const char *output, pid_t *ret_pid)
+static int start_gputap(const char *stack, const char *output, pid_t *ret_pid)
 {
 	char self[16], line[512] = "";
 	FILE *messages;
@@ -98,8 +131,8 @@ static int start_gputap(const char *program, const char *output, pid_t *ret_pid)
 	if (!*ret_pid) {
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
-		execl(program, program, "trace", "-v", "-d", self, "-f", "cuda?etDevice", "-o",
-		      output, NULL);
+		execl(GPUTAP, GPUTAP, "trace", "-v", "-d", self, "-f",
+		      "cuda?etDevice,cudaLaunchKernel", "--stack", stack, "-o", output, NULL);
 		_exit(127);
 	}
 	close(ends[1]);
@@ -126,28 +159,28 @@ static bool is_accounted(const char *path, uint64_t calls, uint64_t *ret_lost)
 			continue;
 		right = account->made == calls &&
 			account->complete + account->lost + account->unfinished == calls;
-		*ret_lost = account->lost;
+		*ret_lost += account->lost;
 	}
 	return right;
 }
 
 /* Times calls under gputap: a warm-up of a tenth of them goes before. Negative: it failed. */
-static double with_gputap(const char *output, bool with_result, long calls)
+static double with_gputap(const char *output, const char *stack, void (*call)(void), long calls)
 {
 	pid_t gputap = 0;
 	double ns;
 
-	if (start_gputap(GPUTAP, output, &gputap))
+	if (start_gputap(stack, output, &gputap))
 		return -1;
-	ns_per_call(with_result, calls / 10);
-	ns = ns_per_call(with_result, calls);
+	ns_per_call(call, calls / 10);
+	ns = ns_per_call(call, calls);
 	kill(gputap, SIGINT);
 	waitpid(gputap, NULL, 0);
 	return ns;
 }
 
 /* The same, into a capture whose totals must add up. */
-static double recorded(bool with_result, long calls, uint64_t *lost)
+static double recorded(const char *stack, void (*call)(void), long calls, uint64_t *lost)
 {
 	char capture[] = "/dev/shm/gputap-bench-XXXXXX.gtap";
 	int fd = mkstemps(capture, strlen(".gtap"));
@@ -156,7 +189,7 @@ static double recorded(bool with_result, long calls, uint64_t *lost)
 	if (fd < 0)
 		return -1;
 	close(fd);
-	ns = with_gputap(capture, with_result, calls);
+	ns = with_gputap(capture, stack, call, calls);
 	if (!is_accounted(capture, calls + calls / 10, lost)) {
 		fprintf(stderr, "trace-cost: the totals do not add up to %ld calls\n",
 			calls + calls / 10);
@@ -166,34 +199,49 @@ static double recorded(bool with_result, long calls, uint64_t *lost)
 	return ns;
 }
 
+/* What is measured, in the order in which it is. */
+static const struct {
+	const char *name;
+	void (*call)(void);
+	const char *stack;
+	const char *goal;
+	bool live; /* text with entry marks, thrown away, in place of a capture */
+} cases[] = {
+	{"recorded", call_plain, "none", " (goal: 1.3)", false},
+	{"recorded_with_result", call_with_result, "none", "", false},
+	{"launch", launch, "none", "", false},
+	{"launch_with_stack_of_16", launch_deep, "fp", " (goal: 2.5)", false},
+	{"live_text", call_plain, "none", "", true},
+};
+
 int main(int count, char **arguments)
 {
 	long calls = count > 1 && !strcmp(arguments[1], "--quick") ? 100000 : 300000;
-	double untraced, empty, record, with_result, live;
+	double empty, untraced;
 	gt_autofree char *path = NULL;
-	uint64_t offset, lost[2] = {0};
+	uint64_t offset, lost = 0;
 
 	gt_load_set_verbose(false);
 	if (gt_load_check(NULL) || find_function(&path, &offset)) {
 		printf("trace.untraced skip BPF programs cannot be loaded here\n");
 		return 0;
 	}
-	untraced = ns_per_call(false, calls);
+	untraced = ns_per_call(call_plain, calls);
 	empty = with_empty_pair(path, offset, calls);
-	record = recorded(false, calls, &lost[0]);
-	with_result = recorded(true, calls, &lost[1]);
-	live = with_gputap("/dev/null", false, calls);
-	if (empty <= 0 || record <= 0 || with_result <= 0 || live <= 0)
+	if (empty <= 0)
 		return 1;
 	printf("trace.untraced %.2f ns a call\n", untraced);
 	printf("trace.empty_pair %.1f ns a call\n", empty);
-	printf("trace.recorded %.1f ns a call\n", record);
-	printf("trace.recorded_with_result %.1f ns a call\n", with_result);
-	printf("trace.live_text %.1f ns a call\n", live);
-	printf("trace.recorded/empty_pair %.3f x (goal: 1.3)\n", record / empty);
-	printf("trace.recorded_with_result/empty_pair %.3f x\n", with_result / empty);
-	printf("trace.live_text/empty_pair %.3f x\n", live / empty);
-	printf("trace.recorded_lost %" PRIu64 " calls of %ld\n", lost[0] + lost[1],
-	       2 * (calls + calls / 10));
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		double ns = cases[i].live
+				    ? with_gputap("/dev/null", cases[i].stack, cases[i].call, calls)
+				    : recorded(cases[i].stack, cases[i].call, calls, &lost);
+
+		if (ns <= 0)
+			return 1;
+		printf("trace.%s %.1f ns a call\n", cases[i].name, ns);
+		printf("trace.%s/empty_pair %.3f x%s\n", cases[i].name, ns / empty, cases[i].goal);
+	}
+	printf("trace.lost %" PRIu64 " calls\n", lost);
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 const char *const gt_target_gpus[] = {"auto", "nvidia", "soft", NULL};
 const char *const gt_target_ways[] = {"auto", "multi", "perf", NULL};
+const char *const gt_target_stacks[] = {"auto", "none", "fp", NULL};
 
 static int parse_pids(const struct gt_cli_command *self, const struct gt_target_options *options,
 		      pid_t **ret_pids)
@@ -59,6 +60,13 @@ int gt_target_apply(const struct gt_cli_command *self, const struct gt_target_op
 	session->uid = options->uid;
 	session->verbose = options->verbose;
 	session->way = options->attach;
+	session->kernel_arguments = options->kernel_arguments;
+	if (options->stack == GT_STACK_NONE)
+		session->stack_depth = 0;
+	else if (options->stack == GT_STACK_FRAME_POINTERS)
+		session->stack_depth = GT_DEFAULT_STACK_DEPTH;
+	if (session->stack_depth && options->stack_depth)
+		session->stack_depth = options->stack_depth;
 	session->ring_size = options->ring_size;
 	session->duration_ns = options->duration;
 	session->gpu = options->gpu;

@@ -18,9 +18,9 @@ struct gt_target_options {
 	struct gt_strings pids;
 	const char *path, *name, *cgroup, *uid;
 	const char *output, *from;
-	bool json, verbose;
-	int gpu, attach;
-	uint64_t duration, ring_size;
+	bool json, verbose, kernel_arguments;
+	int gpu, attach, stack;
+	uint64_t duration, ring_size, stack_depth;
 };
 
 /* clang-format off */
@@ -50,6 +50,12 @@ struct gt_target_options {
 	 GT_OPTION_FLAG, (at) + offsetof(struct gt_target_options, verbose), NULL}, \
 	{0, "gpu", "WHICH", "GPU of the command: auto, nvidia or soft", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, gpu), gt_target_gpus}, \
+	{0, "stack", "WAY", "take the callers of each call: none, or fp (frame pointers)", \
+	 GT_OPTION_CHOICE, (at) + offsetof(struct gt_target_options, stack), gt_target_stacks}, \
+	{0, "stack-depth", "N", "callers to take at most (default: 64; up to 127)", \
+	 GT_OPTION_NUMBER, (at) + offsetof(struct gt_target_options, stack_depth), NULL}, \
+	{0, "kernel-args", NULL, "take what kernels are launched with", GT_OPTION_FLAG, \
+	 (at) + offsetof(struct gt_target_options, kernel_arguments), NULL}, \
 	{0, "attach", "WAY", "attach by auto, multi (uprobe_multi) or perf", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, attach), gt_target_ways}, \
 	{0, "ring-size", "SIZE", "bytes of the ring between kernel and gputap (default: 16M)", \
@@ -58,6 +64,15 @@ struct gt_target_options {
 
 extern const char *const gt_target_gpus[];
 extern const char *const gt_target_ways[];
+extern const char *const gt_target_stacks[];
+
+/* --stack: what stands at these places of gt_target_stacks. */
+enum gt_target_stack {
+	GT_STACK_DEFAULT, /* as the command has it */
+	GT_STACK_NONE,
+	GT_STACK_FRAME_POINTERS,
+};
+#define GT_DEFAULT_STACK_DEPTH 64
 
 /*
  * Checks what the user said and fills in what a session takes from it; `command` is NULL if none

@@ -29,7 +29,7 @@ void gt_load_set_verbose(int verbose)
 
 int gt_load_failed(int error, const char *what, struct gt_diag *diag)
 {
-	if (error == -EPERM || error == -EACCES)
+	if (error == -EPERM)
 		return gt_diag(diag, error, what, NULL,
 			       "no privilege to load BPF programs: run as root (sudo), or give "
 			       "gputap CAP_BPF and CAP_PERFMON");

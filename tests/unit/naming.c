@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How kernels get their names, and calls their callers. */
+/* How kernels get their names, and what calls bring with them is found. */
 #include "api_record.h"
 
 #include "event/kinds.h"
-#include "probe/api/calls.h"
 #include "session/names.h"
 
 #define PROCESS 100
@@ -209,17 +208,6 @@ TEST("the arguments of a launch are found by its call, and not by another one")
 	CHECK(values && values[0] == 77);
 	call.call.sequence = 6;
 	CHECK(gt_names_arguments(names, &call.call, &count, &readable) == NULL);
-}
-
-TEST("the caller that kernels before 6.12 miss is put in, and is not doubled on later ones")
-{
-	__u64 before[] = {0x1000, 0x3000, 0x4000}; /* the function, then its caller's caller */
-	__u64 later[] = {0x1000, 0x2000, 0x3000, 0x4000};
-
-	CHECK_INT(gt_stack_begin(before, 3, 0x2000), 0);
-	CHECK(before[0] == 0x2000 && before[1] == 0x3000);
-	CHECK_INT(gt_stack_begin(later, 4, 0x2000), 1);
-	CHECK(later[1] == 0x2000 && later[2] == 0x3000);
 }
 
 TEST_MAIN

@@ -14,6 +14,12 @@
 #include "probe/api/calls.h"
 #include "probe/task.bpf.h"
 
+static __always_inline long gt_read_user(void *to, __u32 size, __u64 from)
+{
+	return bpf_probe_read_user(to, size, (void *)from);
+}
+#include "probe/api/walk.h"
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define DEEPEST_CALL 8 /* a power of two */
@@ -46,7 +52,10 @@ struct thread {
 	__u8 named; /* its process event was written */
 	struct frame frames[DEEPEST_CALL];
 	union { /* events that are built at entry */
-		__u64 stack[STACK_HEAD_WORDS + 1 + GT_MAX_STACK];
+		struct {
+			__u64 stack[STACK_HEAD_WORDS + GT_MAX_STACK];
+			struct gt_window window;
+		};
 		__u64 string[STRING_HEAD_WORDS + GT_MAX_STRING / sizeof(__u64) + 1];
 		__u64 arguments[ARGUMENTS_HEAD_WORDS + GT_MAX_ARGUMENTS];
 	};
@@ -68,16 +77,12 @@ struct {
 	__type(value, struct gt_plan);
 } plans SEC(".maps");
 
-/* Stacks that were told already: process and hash. */
-struct stack_key {
-	__u64 number;
-	__u64 process;
-};
-
+/* Stacks that were told already: hashes of stack and process. Once full, stacks are told again. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct stack_key);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
 	__type(value, __u8);
 } told_stacks SEC(".maps");
 
@@ -98,6 +103,7 @@ struct {
 
 #if defined(__TARGET_ARCH_x86)
 #define STACK_POINTER(regs) ((regs)->sp)
+#define FRAME_POINTER(regs) ((regs)->bp)
 #define RESULT(regs) ((regs)->ax)
 #define ARGUMENT_REGISTERS 6
 #define STACK_ARGUMENTS 8 /* bytes from the stack pointer at entry: behind the return address */
@@ -119,6 +125,7 @@ static __always_inline __u64 return_address(struct pt_regs *regs)
 }
 #else
 #define STACK_POINTER(regs) ((regs)->user_regs.sp)
+#define FRAME_POINTER(regs) ((regs)->user_regs.regs[29])
 #define RESULT(regs) ((regs)->user_regs.regs[0])
 #define ARGUMENT_REGISTERS 8
 #define STACK_ARGUMENTS 0
@@ -272,51 +279,30 @@ static __noinline void put_arguments(struct thread *thread, struct frame *frame,
 		COUNT(others_lost);
 }
 
-static __always_inline __u64 hash_words(const __u64 *words, __u64 count)
-{
-	__u64 hash = 0x9e3779b97f4a7c15ull;
-
-	for (int i = 0; i < GT_MAX_STACK; i++) {
-		if (i >= count)
-			break;
-		hash = (hash ^ words[i]) * 0xff51afd7ed558ccdull;
-		hash ^= hash >> 32;
-	}
-	return hash ? hash : 1;
-}
-
-/* Takes the callers; tells them if they are new. The stack's number, or 0. */
+/* Takes the callers; tells them if they are new. The stack's number. */
 static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, struct pt_regs *regs)
 {
-	__u64 *words = &thread->stack[STACK_HEAD_WORDS], count, begin;
-	long bytes = bpf_get_stack(regs, words, (settings.stack_depth + 1) * sizeof(__u64),
-				   BPF_F_USER_STACK);
-	struct stack_key key = {.process = thread->process};
-	struct gt_event_stack *event;
+	struct gt_event_stack *event = (void *)thread->stack;
+	struct gt_walk walk =
+		gt_walk_frames(&thread->window, &thread->stack[STACK_HEAD_WORDS], GT_MAX_STACK,
+			       settings.stack_depth, return_address(regs), STACK_POINTER(regs),
+			       FRAME_POINTER(regs));
+	__u64 key = walk.hash ^ ((__u64)thread->process << 32), words = walk.count;
 	__u8 told = 1;
 
-	if (bytes < (long)sizeof(__u64) || bytes > (GT_MAX_STACK + 1) * (long)sizeof(__u64))
-		return 0;
-	count = bytes / sizeof(__u64);
-	begin = gt_stack_begin(words, count, return_address(regs));
-	count -= begin;
-	if (count > GT_MAX_STACK)
-		count = GT_MAX_STACK;
-	key.number = hash_words(words + begin, count);
-	if (bpf_map_lookup_elem(&told_stacks, &key))
-		return key.number;
-	event = (void *)&thread->stack[begin];
+	if (bpf_map_lookup_elem(&told_stacks, &key) || words > GT_MAX_STACK)
+		return walk.hash;
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_stack;
-	event->head.size = (STACK_HEAD_WORDS + count) * sizeof(__u64);
-	event->number = key.number;
-	event->flags = count >= settings.stack_depth ? GT_STACK_TRUNCATED : 0;
+	event->head.size = (STACK_HEAD_WORDS + words) * sizeof(__u64);
+	event->number = walk.hash;
+	event->flags = walk.truncated ? GT_STACK_TRUNCATED : 0;
 	event->reserved = 0;
-	if (put_record(event, (STACK_HEAD_WORDS + count) * sizeof(__u64)))
+	if (put_record(event, (STACK_HEAD_WORDS + words) * sizeof(__u64)))
 		COUNT(others_lost);
 	else
 		bpf_map_update_elem(&told_stacks, &key, &told, BPF_ANY);
-	return key.number;
+	return walk.hash;
 }
 
 /* Copies what slot `copy->slot` points to behind the words that are there. */

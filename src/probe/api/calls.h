@@ -20,20 +20,6 @@
 #define GT_MAX_ARGUMENTS 16 /* arguments of a kernel that are taken */
 #define GT_MAX_STRING 2048  /* bytes of a string that are kept */
 
-/*
- * Where the callers begin in a stack that bpf_get_stack took at a function's entry into
- * words[0] …: words[0] is the function itself. Kernels before 6.12 miss its caller there, since
- * the function has not made its frame yet: it goes into words[0] then. Returns 0 or 1, the index
- * of the first caller. Source: bpf_get_stack and perf_callchain_user of those kernels.
- */
-static inline int gt_stack_begin(__u64 *words, __u64 count, __u64 return_address)
-{
-	if (count > 1 && words[1] == return_address)
-		return 1;
-	words[0] = return_address;
-	return 0;
-}
-
 #define GT_MAX_CONDITIONS 4
 
 enum gt_condition_field {

@@ -38,7 +38,7 @@ void gt_places_free(struct gt_places *places)
 bool gt_places_have_runtime(const struct gt_places *places)
 {
 	gt_vec_each (place, &places->found)
-		if (gt_place_is_runtime(place))
+		if (gt_place_is_runtime(place) && !place->guessed)
 			return true;
 	return false;
 }
@@ -111,6 +111,7 @@ int gt_places_look(struct gt_places *places, const char *path, bool inside, stru
 		return add(places, path, &status, "cuda", false);
 	if (has_runtime_inside(elf))
 		return add(places, path, &status, "cudart", !library);
+	places->stripped |= gt_elf_info(elf)->stripped && gt_elf_info(elf)->program;
 	if (library)
 		refuse(places, path, "has the name of a CUDA library, but none of its functions");
 	else if (gt_elf_info(elf)->stripped)
@@ -190,6 +191,8 @@ static int find_in_all_processes(struct gt_places *places)
 static int find_often_opened(struct gt_places *places, const struct gt_loader *loader,
 			     const char *from)
 {
+	size_t sure = places->found.count;
+
 	for (size_t i = 0; i < gt_countof(often_opened); i++) {
 		gt_autofree char *path = NULL;
 		int error;
@@ -200,6 +203,8 @@ static int find_often_opened(struct gt_places *places, const struct gt_loader *l
 		if (error < 0)
 			return error;
 	}
+	while (sure < places->found.count)
+		places->found.items[sure++].guessed = true;
 	return 0;
 }
 

@@ -23,6 +23,7 @@ struct gt_place {
 	uint64_t inode;
 	const char *library; /* whose functions: "cudart" (the runtime API) or "cuda" */
 	bool in_program;     /* linked in statically */
+	bool guessed;        /* nothing tells that the target will load it */
 };
 
 static inline bool gt_place_is_runtime(const struct gt_place *place)
@@ -34,6 +35,7 @@ struct gt_places {
 	GT_VEC(struct gt_place) found;
 	/* What was looked at and why it is not among them: lines of text for the user. */
 	struct gt_strbuf refusals;
+	bool stripped; /* a program had no symbols: a runtime inside it would not be seen */
 };
 
 void gt_places_free(struct gt_places *places);
@@ -51,4 +53,5 @@ int gt_places_find(struct gt_places *places, const struct gt_target *target, str
 /* What a running process has mapped. -ESRCH if it is gone. */
 int gt_places_find_in_process(struct gt_places *places, pid_t pid, struct gt_diag *diag);
 
+/* Whether a runtime is there that the target surely uses. */
 bool gt_places_have_runtime(const struct gt_places *places);
