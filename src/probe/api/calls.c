@@ -354,16 +354,40 @@ static int tell_nothing_found(struct state *state, struct gt_diag *diag)
 	return 0;
 }
 
-/* A static program without symbols, say: its calls are seen one layer lower. */
+static const struct gt_place *find_driver(const struct gt_places *places)
+{
+	gt_vec_each (place, &places->found)
+		if (!gt_place_is_runtime(place))
+			return place;
+	return NULL;
+}
+
+static bool have_guessed_runtime(const struct gt_places *places)
+{
+	gt_vec_each (place, &places->found)
+		if (gt_place_is_runtime(place) && place->guessed)
+			return true;
+	return false;
+}
+
+/*
+ * A static program without symbols, say: its calls are seen one layer lower. A program with
+ * symbols may still open a runtime that was found for this case.
+ */
 static void tell_fallback(struct state *state)
 {
-	if (!state->places.found.count || gt_places_have_runtime(&state->places) ||
-	    state->host->target->path || state->host->function_count)
+	const struct gt_places *places = &state->places;
+	const struct gt_place *driver = find_driver(places);
+
+	if (!driver || gt_places_have_runtime(places) || state->host->target->path ||
+	    state->host->function_count || (have_guessed_runtime(places) && !places->stripped))
 		return;
 	state->host->note(state->host->session,
-			  "no CUDA runtime was found (no libcudart, none inside the program, or it "
-			  "is stripped); tracing the driver API in %s instead",
-			  state->places.found.items[0].path);
+			  "no CUDA runtime was found in the program or what it loads (%s); tracing "
+			  "the driver API in %s instead",
+			  places->stripped ? "it is stripped: one inside would not be seen"
+					   : "no libcudart, and none inside",
+			  driver->path);
 }
 
 static int find_and_attach(struct state *state, struct gt_diag *diag)

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What is attached to: commands and their children, running processes, paths, everything; libraries
+# that are loaded later, and runtimes that are linked in statically.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+}
+
+# A program with the runtime inside, as `nvcc -cudart static` makes them.
+build_static() {
+	need_command cc
+	cc -O0 -fno-omit-frame-pointer "-I$root/softgpu/include" -o "$1" \
+		"$root/tests/programs/callback.c" "$root/tests/programs/standin/cudart.c"
+}
+
+@test "children of the command are traced, by fork, by exec and as threads" {
+	trace -c -- "$calls" --forks 3 5
+	expect_error_line '^ *15 +0 .*cudaGetDevice$'
+	trace -c -- sh -c "$calls 2; sh -c '$calls 3; exec $calls 4'"
+	expect_error_line '^ *9 +0 .*cudaGetDevice$'
+	trace --json -o out.json -- "$calls" --threads 3 9
+	[ "$(jq -s 'map(select(.name)) | [length, (map(.tid) | unique | length), (map(.pid) | unique | length)]' \
+		-c out.json)" = "[9,3,1]" ]
+}
+
+@test "a child that is left behind by the command is traced until the command ends" {
+	trace -c -- sh -c "$calls --wait 300 3 >/dev/null & exec $calls --wait 900 2"
+	expect_status 0
+	expect_error_line '^ *5 +0 .*cudaGetDevice$'
+}
+
+@test "other processes are not shown beside the command" {
+	"$calls" --rate 2000 4000 >/dev/null 3>&- &
+	trace -- "$calls" --wait 300 2
+	expect_count "$stderr" '\[EXIT\]' 2
+	kill %1
+}
+
+@test "a running process is traced from the middle on, until it ends" {
+	"$calls" --wait 1000 4 >/dev/null 3>&- &
+	target=$!
+	start_trace -d $target
+	end_trace
+	expect_status 0
+	expect_count "$output" "calls +$target +cudaGetDevice .*\[EXIT\]" 4
+	[[ $stderr == *"gputap: 4 calls: 4 complete, 0 unfinished, 0 lost" ]]
+}
+
+@test "the children that a running process makes later are traced, too" {
+	sh -c "sleep 1; $calls 2 >/dev/null; $calls --forks 2 3 >/dev/null" 3>&- &
+	start_trace -d $!
+	end_trace
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 8
+}
+
+@test "the children that a running process has already are traced, too" {
+	sh -c "$calls --wait 1200 3 >/dev/null; :" 3>&- &
+	shell=$!
+	wait_for 5 pgrep -P $shell >/dev/null
+	start_trace -d $shell
+	end_trace
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 3
+}
+
+@test "several processes are traced until the last one ends" {
+	"$calls" --wait 800 2 >/dev/null 3>&- &
+	first=$!
+	"$calls" --wait 1200 3 >/dev/null 3>&- &
+	start_trace -d "$first,$!"
+	end_trace
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 5
+}
+
+@test "a process that is gone is told" {
+	sh -c : 3>&- &
+	gone=$!
+	wait $gone
+	trace -d $gone
+	expect_status 1
+	expect_output ""
+	expect_error "gputap: there is no process $gone: it is gone, or lives in another pid namespace"
+}
+
+@test "a thread that is no process is told" {
+	"$calls" --threads 2 --rate 20 100 >/dev/null 3>&- &
+	process=$!
+	wait_for 5 test -e "/proc/$process/task/$((process + 1))"
+	trace -d $((process + 1))
+	kill $process
+	expect_status 2
+	expect_error "gputap: $((process + 1)) is a thread: name its process (Tgid in /proc/$((process + 1))/status)"
+}
+
+@test "with -p LIBRARY every process that uses it is traced" {
+	start_trace -p "$standin/libcudart.so.13"
+	"$calls" 2 >/dev/null
+	"$callback" nested 1 >/dev/null
+	kill -INT $tracer
+	end_trace
+	expect_status 0
+	expect_count "$output" 'calls .*cudaGetDevice .*\[EXIT\]' 2
+	expect_count "$output" 'callback .*\[EXIT\]' 2
+}
+
+@test "with -p PROGRAM the processes that execute it are traced, and no others" {
+	cp "$calls" other
+	start_trace -p ./other
+	"$calls" 2 >/dev/null
+	./other 3 >/dev/null
+	kill -INT $tracer
+	end_trace
+	expect_count "$output" '\[EXIT\]' 3
+	expect_count "$output" 'other .*\[EXIT\]' 3
+}
+
+@test "without a target all processes are traced" {
+	start_trace
+	"$calls" 2 >/dev/null
+	kill -INT $tracer
+	end_trace
+	expect_status 0
+	expect_count "$output" 'calls +[0-9]+ +cudaGetDevice .*\[EXIT\]' 2
+}
+
+@test "a library that is opened later is traced from its first call where it can be foreseen" {
+	trace -- "$late" --wait 300 5
+	expect_status 0
+	expect_count "$stderr" 'calls-late .*\[EXIT\]' 5
+}
+
+@test "a library that is opened later from an unforeseen place is traced, and the gap is told" {
+	mkdir elsewhere
+	cp "$standin/libcudart.so.13" elsewhere/
+	cat >late.c <<-'EOF'
+		#include <dlfcn.h>
+		#include <time.h>
+		int main(void)
+		{
+			void *library = dlopen("elsewhere/libcudart.so.13", RTLD_NOW);
+			int device, (*get)(int *) = dlsym(library, "cudaGetDevice");
+			nanosleep(&(struct timespec){.tv_sec = 1}, 0);
+			return get(&device) + get(&device);
+		}
+	EOF
+	need_command cc
+	cc late.c -o late
+	trace -- ./late
+	expect_status 0
+	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by process [0-9]+ [0-9.]+ ms before its probes were in place: calls in between are not seen$"
+	expect_count "$stderr" 'late .*\[EXIT\]' 2
+}
+
+@test "a runtime that is linked in statically is traced" {
+	build_static static
+	trace -t -- ./static nested 1
+	expect_count "$stderr" 'static .*\[EXIT\]' 2
+	expect_error_line 'cudaMalloc               \[ENTER\]  size=64 bytes$'
+}
+
+@test "where a static runtime would get the software GPU, relinking is advised" {
+	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/version ] || skip "an NVIDIA driver is here"
+	build_static static
+	gputap trace -- ./static nested 1
+	expect_status 0
+	expect_error_line "^gputap: the program has NVIDIA's CUDA runtime linked in statically, which cannot use the software GPU: relink it with 'nvcc -cudart shared'$"
+	expect_count "$stderr" 'static .*\[EXIT\]' 2
+}
+
+@test "a static program without symbols is traced by its calls of the driver" {
+	need_command cc
+	mkdir driver
+	printf 'int cuInit(int f) { return f; }\nint cuMemAlloc_v2(long *p, long s) { return *p = 4096, s > 999 ? 2 : 0; }\n' |
+		cc -O0 -fno-omit-frame-pointer -shared -fPIC -x c - -o driver/libcuda.so.1
+	cat >stripped.c <<-'EOF'
+		#include <dlfcn.h>
+		static int cudaMalloc(long *pointer, long size)
+		{
+			return ((int (*)(long *, long))dlsym(dlopen("libcuda.so.1", 2), "cuMemAlloc_v2"))(pointer, size);
+		}
+		int main(void)
+		{
+			long p;
+			return cudaMalloc(&p, 64) + cudaMalloc(&p, 1000) - 2;
+		}
+	EOF
+	cc -s stripped.c -o stripped
+	export LD_LIBRARY_PATH=$PWD/driver
+	trace -t -- ./stripped
+	expect_status 0
+	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[ENTER\]  bytesize=64 bytes$|^stripped +[0-9]+ +cuMemAlloc_v2 +\[ENTER\]  size=64 bytes$'
+	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[EXIT\]   returned=OUT_OF_MEMORY '
+	expect_error_line "^gputap: no CUDA runtime was found in the program or what it loads \(it is stripped: one inside would not be seen\); tracing the driver API in .*libcuda\.so\.1 instead$"
+}
+
+@test "where nothing is seen, it says where it looked and why" {
+	build_static static
+	strip -o stripped static
+	trace -- ./stripped nested 1
+	expect_status 0
+	expect_error_line '^gputap: no call was seen; the probes were in .*libcudart\.so\.13.*, and none in \./stripped: no CUDA functions \(it is stripped: a runtime linked in statically would not be seen\)$'
+}
+
+@test "a process in another root directory is traced" {
+	need_root
+	need_command chroot
+	mkdir -p jail
+	cp "$calls" jail/
+	while read -r library; do
+		mkdir -p "jail${library%/*}"
+		cp "$library" "jail$library"
+	done < <(ldd "$calls" | grep -oE '/[^ ]+' | grep -v standin)
+	cp "$standin/libcudart.so.13" jail/
+	LD_LIBRARY_PATH=/ chroot jail /calls --wait 1000 3 >/dev/null 3>&- &
+	target=$!
+	sleep 0.2
+	unset LD_LIBRARY_PATH
+	start_trace -d $target
+	end_trace
+	expect_count "$output" 'calls .*\[EXIT\]' 3
+}
+
+@test "process ids are those that gputap itself sees" {
+	need_root
+	need_command unshare
+	unshare -fp true 2>/dev/null || skip "no pid namespace can be made"
+	trace --json -o outside.json -- unshare -fp --kill-child "$calls" 1
+	[ "$(jq 'select(.name) | .pid' outside.json)" -gt 1 ]
+	[ "$(jq -r 'select(.name) | .process' outside.json)" = calls ]
+	observe unshare -fp --mount-proc "$build/gputap" trace --gpu nvidia --json -o inside.json -- "$calls" 1
+	expect_status 0
+	[ "$(jq 'select(.name) | .pid' inside.json)" -lt 20 ]
+}
+
+@test "two sessions at once see the same calls" {
+	start_trace -d $$ --json
+	first=$tracer
+	mv err first.err
+	trace --json -o second.json -- "$calls" 100
+	kill -INT "$first"
+	tracer=$first
+	status=0
+	wait "$tracer" || status=$?
+	values() { jq -sc 'map(select(.name) | [.tid, .args, .result]) | length' "$1"; }
+	[ "$(values second.json)" = 100 ]
+	[ "$(values out)" = 100 ]
+}
+
+@test "CAP_BPF and CAP_PERFMON are enough, without root, where uprobe_multi exists" {
+	need_root
+	need_command setpriv
+	gputap doctor
+	expect_output_line '^(ok|missing) +uprobe_multi'
+	grep -q '^ok *uprobe_multi' <<<"$output" || skip "this kernel has no uprobe_multi"
+	cp "$calls" "$standin/libcudart.so.13" "$build/gputap" .
+	# Open files, since the other user may not be let into the directory.
+	run --separate-stderr env LD_LIBRARY_PATH=/proc/self/cwd setpriv --reuid 65534 --regid 65534 \
+		--clear-groups --inh-caps +bpf,+perfmon --ambient-caps +bpf,+perfmon \
+		./gputap trace --gpu nvidia -- ./calls 2
+	expect_status 0
+	expect_count "$stderr" '\[EXIT\]' 2
+}
