@@ -83,9 +83,9 @@ enum gt_gpu_verdict gt_gpu_decide(enum gt_gpu gpu, const char *program)
 
 	if (gpu == GT_GPU_NVIDIA || (gpu == GT_GPU_AUTO && gt_gpu_has_nvidia()))
 		return GT_GPU_AS_IT_IS;
-	/* The software GPU's own static runtime finds its driver library as any other does. */
+	/* The software GPU's own static runtime, told by its table of the driver, may use it. */
 	if (!gt_elf_open(program, &elf, NULL) && has(elf, "cudaLaunchKernel") &&
-	    has(elf, "cudaMalloc") && !has(elf, "softgpu_static_runtime"))
+	    has(elf, "cudaMalloc") && !has(elf, "sg_driver"))
 		return GT_GPU_RELINK;
 	return GT_GPU_USE_SOFT;
 }
