@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "exec/exec.h"
@@ -111,12 +112,63 @@ static inline void *device_memory(struct device *device, size_t size)
 	return memset((void *)(uintptr_t)address, 0, size);
 }
 
+/* ---- ptxas ----------------------------------------------------------------------------- */
+
+#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
+
+/* Every text that was loaded. */
+static char *loaded_texts[256];
+static size_t loaded_count;
+
+static void remember_text(const char *text)
+{
+	for (size_t i = 0; i < loaded_count; i++)
+		if (!strcmp(loaded_texts[i], text))
+			return;
+	if (loaded_count < sizeof(loaded_texts) / sizeof(loaded_texts[0]))
+		loaded_texts[loaded_count++] = strdup(text);
+}
+
+static inline void check_text_with_ptxas(const char *text)
+{
+	char path[] = "/tmp/exec-XXXXXX", command[512], line[512];
+	const char *sm = strstr(text, "sm_");
+	int fd = mkstemp(path);
+	FILE *pipe;
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+		TAP_FAIL("no temporary file: %s", strerror(errno));
+		return;
+	}
+	close(fd);
+	snprintf(command, sizeof(command), TOOLS "ptxas -arch=sm_%d -c -o /dev/null %s 2>&1",
+		 sm ? atoi(sm + 3) : 75, path);
+	pipe = popen(command, "r");
+	line[0] = 0;
+	if (pipe && !fgets(line, sizeof(line), pipe))
+		line[0] = 0;
+	if (!pipe || pclose(pipe) != 0)
+		TAP_FAIL("ptxas: %s", line);
+	unlink(path);
+}
+
+#define check_with_ptxas()                                                                         \
+	do {                                                                                       \
+		if (system(TOOLS "command -v ptxas >/dev/null"))                                   \
+			SKIP("ptxas is not installed");                                            \
+		for (size_t text_ = 0; text_ < loaded_count; text_++)                              \
+			check_text_with_ptxas(loaded_texts[text_]);                                \
+	} while (0)
+
+/* ---- modules and grids ----------------------------------------------------------------- */
+
 /* Loads a module; a text that does not load fails the test. */
 static inline struct sg_module *device_load(struct device *device, const char *text)
 {
 	struct sg_module *module = NULL;
 	struct gt_diag diag = {0};
 
+	remember_text(text);
 	if (sg_module_load_text(device->machine, text, strlen(text), &module, &diag))
 		TAP_FAIL("the module does not load: %s %s", diag.place, diag.text);
 	return module;
@@ -158,6 +210,5 @@ static inline int device_run_with(struct device *device, struct sg_module *modul
 
 #define address_of(pointer) ((uint64_t)(uintptr_t)(pointer))
 
-/* A module of one kernel k with 64-bit parameters p0 … and common registers. */
 #define PTX_HEADER ".version 8.0\n.target sm_80\n.address_size 64\n"
 #define PTX_HEADER_90 ".version 8.0\n.target sm_90\n.address_size 64\n"
