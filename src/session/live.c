@@ -84,8 +84,12 @@ static uint64_t clock_ns(clockid_t clock)
 
 static void deliver(struct gt_live *live, const struct gt_event *event)
 {
-	if (!live->result)
-		live->result = live->sink(live->context, event);
+	/* The totals are for the user even where a file takes no more events. */
+	if (!live->result || event->kind == GT_EVENT_account) {
+		int result = live->sink(live->context, event);
+
+		live->result = live->result ? live->result : result;
+	}
 	if (live->result)
 		live->stop = true;
 }

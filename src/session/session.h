@@ -59,7 +59,7 @@ int gt_session_open(const struct gt_session_options *options, struct gt_session 
 
 /*
  * Takes an event; `event` is valid during the call. A result other than 0 ends the session and
- * is what gt_session_run returns.
+ * is what gt_session_run returns; the account comes nevertheless.
  */
 typedef int (*gt_event_sink)(void *context, const struct gt_event *event);
 

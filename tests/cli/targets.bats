@@ -190,7 +190,7 @@ build_static() {
 	export LD_LIBRARY_PATH=$PWD/driver
 	trace -t -- ./stripped
 	expect_status 0
-	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[ENTER\]  bytesize=64 bytes$|^stripped +[0-9]+ +cuMemAlloc_v2 +\[ENTER\]  size=64 bytes$'
+	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[ENTER\]  size=64 bytes$'
 	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[EXIT\]   returned=OUT_OF_MEMORY '
 	expect_error_line "^gputap: no CUDA runtime was found in the program or what it loads \(it is stripped: one inside would not be seen\); tracing the driver API in .*libcuda\.so\.1 instead$"
 }

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# How a trace ends: with its target, by signals, when nobody reads it. Every time the totals are
+# told, the status is the command's, and no probe stays behind.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+}
+
+# Shells start what is in the background with SIGINT ignored, and the command would inherit that.
+start_in_group() {
+	setsid env --default-signal=INT "$build/gputap" trace --gpu nvidia "$@" >out 2>err 3>&- &
+	tracer=$!
+}
+
+has_line() {
+	grep -qE -- "$1" err out
+}
+
+expect_totals() {
+	grep -qxE "gputap: $1" <<<"$stderr" || told "the totals are not: $1"
+}
+
+# The BPF programs and links that a process holds, as commands that show them.
+held_by() {
+	cat /proc/"$1"/fdinfo/* 2>/dev/null | sed -n -E 's/^(prog|link)_id:[[:blank:]]*/\1 show id /p' | sort -u
+}
+
+expect_gone() {
+	local show
+	[ -n "$1" ] || told "it held no program and no link"
+	while read -r show; do
+		# shellcheck disable=SC2086 # three words
+		! "$(command -v bpftool || echo /usr/sbin/bpftool)" $show >/dev/null 2>&1 ||
+			told "it is still there: bpftool $show"
+	done <<<"$1"
+}
+
+@test "Ctrl-C ends the command and the trace, and tells the totals" {
+	start_in_group -- "$callback" block 2
+	wait_for 10 has_line 'callback: 2 ordinary calls'
+	wait_for 5 has_line 'EXIT'
+	kill -INT -- -"$tracer"
+	end_trace
+	expect_status 130
+	expect_count "$stderr" '\[EXIT\]   returned=Success' 2
+	expect_error_line '\[EXIT\]   unfinished: it was left without returning \([0-9.]+ (ns|µs|ms|s)\)$'
+	expect_error_line "^gputap: $callback was ended by signal 2 \(Interrupt\)$"
+	expect_totals '3 calls: 2 complete, 1 unfinished, 0 lost'
+}
+
+@test "SIGINT to gputap alone is passed on to the command" {
+	start_in_group -- "$callback" block 1
+	wait_for 10 has_line 'callback: 1 ordinary calls'
+	kill -INT "$tracer"
+	end_trace
+	expect_status 130
+	expect_totals '2 calls: 1 complete, 1 unfinished, 0 lost'
+}
+
+@test "SIGTERM is passed on to the command" {
+	start_in_group -- "$callback" block 1
+	wait_for 10 has_line 'callback: 1 ordinary calls'
+	kill "$tracer"
+	end_trace
+	expect_status 143
+	expect_totals '2 calls: 1 complete, 1 unfinished, 0 lost'
+}
+
+@test "a command that catches Ctrl-C ends by itself, and its status counts" {
+	# shellcheck disable=SC2016 # expanded by the other shell
+	start_in_group -- sh -c 'trap "exit 5" INT; echo ready; while :; do sleep 0.1; done'
+	wait_for 10 has_line ready
+	kill -INT -- -"$tracer"
+	end_trace
+	expect_status 5
+	expect_totals '0 calls: 0 complete, 0 unfinished, 0 lost'
+}
+
+@test "the second Ctrl-C ends the trace of a command that ignores them" {
+	start_in_group -- sh -c 'trap "" INT; echo ready; sleep 2; exit 6'
+	wait_for 10 has_line ready
+	kill -INT -- -"$tracer"
+	sleep 0.3
+	kill -INT -- -"$tracer"
+	wait_for 1 has_line '0 calls: 0 complete'
+	end_trace
+	expect_status 6
+}
+
+@test "Ctrl-C ends a trace without a command, with status 0" {
+	start_trace
+	"$calls" 2 >/dev/null
+	kill -INT "$tracer"
+	end_trace
+	expect_status 0
+	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, 0 unfinished, 0 lost$'
+}
+
+@test "Ctrl-C leaves no program and no link behind, nor does the end of the command" {
+	need_root
+	[ -x /usr/sbin/bpftool ] || need_command bpftool
+	for end in INT TERM; do
+		start_trace
+		held=$(held_by "$tracer")
+		kill "-$end" "$tracer"
+		end_trace
+		expect_gone "$held"
+	done
+	start_trace -- "$calls" --wait 500 1
+	held=$(held_by "$tracer")
+	end_trace
+	expect_gone "$held"
+}
+
+@test "when gputap is killed the command goes on, and no probe stays behind" {
+	need_root
+	[ -x /usr/sbin/bpftool ] || need_command bpftool
+	start_trace -- sh -c "$calls --wait 700 3 >made"
+	held=$(held_by "$tracer")
+	kill -KILL "$tracer"
+	end_trace
+	expect_status 137
+	expect_gone "$held"
+	wait_for 5 grep -q '^calls: 3 calls' made
+}
+
+@test "a command does not run where the trace cannot begin" {
+	trace -e none -- touch ran
+	expect_status 2
+	[ ! -e ran ]
+}
+
+@test "a call that blocks is visible while it blocks" {
+	start_in_group -- "$callback" block 1
+	wait_for 10 has_line 'callback: 1 ordinary calls'
+	wait_for 2 sh -c '[ "$(grep -c ENTER err)" = 2 ]'
+	[ "$(grep -c EXIT err)" = 1 ]
+	kill -INT "$tracer"
+	end_trace
+}
+
+@test "calls that are running when the tracing ends are unfinished, and their number is told" {
+	start_in_group --json -o out.json --duration 1s -- "$callback" block 1
+	wait_for 10 has_line 'gputap: 2 calls: 1 complete, 1 unfinished, 0 lost'
+	pkill -INT -P "$tracer" callback
+	end_trace
+	expect_status 130
+	[ "$(jq -c 'select(.name) | [.result, .unfinished]' out.json)" = '["cudaSuccess",null]
+[null,true]' ]
+}
+
+@test "calls that were left by longjmp are unfinished, and those behind them complete" {
+	trace -- "$callback" longjmp 5
+	expect_count "$stderr" 'unfinished: it was left without returning' 5
+	expect_count "$stderr" 'returned=Success' 5
+	expect_error_line '^gputap: 10 calls: 5 complete, 5 unfinished, 0 lost$'
+}
+
+@test "a call in which the process ends is unfinished" {
+	trace -- "$callback" exit 3
+	expect_status 0
+	expect_count "$stderr" 'unfinished: it was left without returning' 1
+	expect_error_line '^gputap: 4 calls: 3 complete, 1 unfinished, 0 lost$'
+}
+
+@test "calls that began before the tracing are told apart" {
+	"$callback" block 1 >ready 3>&- &
+	target=$!
+	wait_for 5 grep -q ordinary ready
+	start_trace -d $target
+	kill -INT "$tracer"
+	end_trace
+	kill $target
+	expect_totals '0 calls: 0 complete, 0 unfinished, 0 lost'
+}
+
+@test "when nobody reads the lines, the tracing ends and the command goes on to its end" {
+	{
+		"$build/gputap" trace --gpu nvidia -o - -- \
+			sh -c "$calls 2000 >/dev/null; sleep 0.3; $calls 2000 >/dev/null; touch done; exit 9" 2>err ||
+			echo $? >status
+	} | head -n 1 >first
+	grep -q '^TIME' first
+	[ "$(cat status)" = 9 ]
+	[ -e done ]
+	! grep -v '^gputap: [0-9]* calls: ' err
+}
+
+@test "when nobody reads the lines of other processes, the trace ends" {
+	"$calls" --rate 1000 20000 >/dev/null 3>&- &
+	target=$!
+	timeout 10 "$build/gputap" trace --gpu nvidia -d $target 2>err | head -n 1 >first
+	[ "${PIPESTATUS[0]}" = 0 ]
+	kill $target
+	grep -q '^gputap: [0-9]* calls: ' err
+}
+
+@test "when the terminal goes, the trace ends" {
+	start_trace
+	kill -HUP "$tracer"
+	end_trace
+	expect_status 0
+}

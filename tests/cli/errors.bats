@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What cannot be traced is told: what was tried, what went wrong, what to do next.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+}
+
+@test "a path that is not there is told" {
+	trace -p nowhere
+	expect_status 1
+	expect_output ""
+	expect_error "gputap: nowhere: cannot be opened: No such file or directory"
+}
+
+@test "a file that is no ELF file is told" {
+	echo hello >text
+	trace -p text
+	expect_status 1
+	expect_error 'gputap: text: not an ELF file (it starts with "hello")'
+	mkdir directory
+	trace -p directory
+	expect_error "gputap: directory: not an ELF file (it is a directory)"
+	: >empty
+	trace -p empty
+	expect_error "gputap: empty: not an ELF file (it is empty)"
+}
+
+@test "a truncated ELF file is told" {
+	head -c 100 "$calls" >short
+	trace -p short
+	expect_status 1
+	expect_error "gputap: short: truncated ELF: its program headers end at byte 792, the file has 100"
+	head -c $(($(stat -c %s "$calls") - 1)) "$calls" >almost
+	trace -p almost
+	expect_error "gputap: almost: truncated ELF: its section headers end at byte $(stat -c %s "$calls"), the file has $(stat -c %s almost)"
+}
+
+@test "a truncated program is told before it is run" {
+	head -c 9000 "$calls" >short
+	chmod +x short
+	trace -- ./short
+	expect_status 1
+	expect_error "gputap: ./short: truncated ELF: its section headers end at byte $(stat -c %s "$calls"), the file has 9000"
+}
+
+@test "a library without CUDA functions is told" {
+	need_command cc
+	echo 'int zero(void) { return 0; }' | cc -shared -fPIC -x c - -o libzero.so
+	trace -p ./libzero.so
+	expect_status 1
+	expect_error "gputap: ./libzero.so: no CUDA functions; name a library such as libcudart.so.13 or libcuda.so.1, or a program that uses one"
+	cp libzero.so libcudart.so.13
+	trace -p ./libcudart.so.13
+	expect_error "gputap: ./libcudart.so.13: has the name of a CUDA library, but none of its functions; name a library such as libcudart.so.13 or libcuda.so.1, or a program that uses one"
+	strip libzero.so
+	trace -p ./libzero.so
+	expect_status 1
+	expect_error "gputap: ./libzero.so: no CUDA functions (it is stripped: a runtime linked in statically would not be seen); name a library such as libcudart.so.13 or libcuda.so.1, or a program that uses one"
+}
+
+@test "a command that is not there, or cannot be executed, has the status that a shell gives" {
+	trace -- no-such-command
+	expect_status 127
+	expect_error "gputap: no-such-command: no such command in PATH ($PATH)"
+	trace -- ./nothing
+	expect_status 127
+	expect_error "gputap: ./nothing: cannot be executed: No such file or directory"
+	echo data >data
+	trace -- ./data
+	expect_status 126
+	expect_error "gputap: ./data: cannot be executed: Permission denied"
+	mkdir directory
+	trace -- ./directory
+	expect_status 126
+}
+
+@test "a script is traced, and so is what it runs" {
+	printf '#!/bin/sh\n%s 2 >/dev/null\n' "$calls" >script
+	printf '%s 3 >/dev/null\n' "$calls" >plain
+	chmod +x script plain
+	trace -c -- ./script
+	expect_error_line '^ *2 +0 .*cudaGetDevice$'
+	trace -c -- ./plain
+	expect_error_line '^ *3 +0 .*cudaGetDevice$'
+	printf '#!/no/such/shell\n' >script
+	trace -- ./script
+	expect_status 127
+}
+
+@test "without privileges it says what to do, and the command does not run" {
+	need_root
+	need_command setpriv
+	chmod a+rwx .
+	observe setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
+		/proc/self/fd/9 trace --gpu nvidia -- touch ran 9<"$build/gputap"
+	expect_status 1
+	expect_output ""
+	expect_error "gputap: no privilege to load BPF programs: run as root (sudo), or give gputap CAP_BPF and CAP_PERFMON"
+	[ ! -e ran ]
+}
+
+@test "one uprobe a function is slower and sees the same" {
+	trace -c --attach perf -- "$calls" 20
+	expect_error_line '^ *20 +0 .*cudaGetDevice$'
+	trace -v --attach perf -f 'cudaGetDevice' -- true
+	expect_error_line '^gputap: attached [0-9]+ of [0-9]+ in [0-9.]+ ms by perf events$'
+}
