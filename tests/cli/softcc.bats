@@ -201,3 +201,28 @@ END
 	expect_status 1
 	expect_error "softcc: there is no no-such-clang: install clang, or name it with CLANG"
 }
+
+@test "installed, softcc finds its parts below its prefix" {
+	mkdir -p usr/bin usr/libexec/gputap usr/include usr/lib/x86_64-linux-gnu/gputap/softgpu
+	cp "$root/tools/softcc" usr/bin
+	cp "$build/src/fatbin/mkfatbin" usr/libexec/gputap
+	cp -r "$root/softgpu/include" usr/include/softgpu
+	cp -L "$softgpu"/libcudart.so.13 usr/lib/x86_64-linux-gnu/gputap/softgpu
+	observe usr/bin/softcc -DVALUE=5 -o program kernel.cu
+	expect_status 0
+	on_softgpu ./program
+	expect_status 5
+}
+
+@test "softcc without its parts says what it looked for" {
+	mkdir -p usr/bin
+	cp "$root/tools/softcc" usr/bin
+	observe usr/bin/softcc kernel.cu
+	expect_status 1
+	expect_error "softcc: no headers: neither $PWD/usr/softgpu/include nor $PWD/usr/include/softgpu is there"
+	mkdir -p usr/include
+	cp -r "$root/softgpu/include" usr/include/softgpu
+	observe usr/bin/softcc kernel.cu
+	expect_status 1
+	expect_error "softcc: no mkfatbin at $PWD/usr/libexec/gputap/mkfatbin: build gputap first, or name its build with --build"
+}
