@@ -377,6 +377,7 @@ void gt_elf_free(struct gt_elf *elf)
 	free((char *)elf->info.runpath);
 	free(elf->segments);
 	free(elf->sections);
+	free(elf->section_names);
 	free(elf->path);
 	free(elf);
 }

@@ -13,6 +13,7 @@
 
 #include "base/clean.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 
 struct gt_elf;
@@ -70,6 +71,13 @@ void gt_elf_build_id(const struct gt_elf *elf, struct gt_strbuf *buffer);
 uint64_t gt_elf_offset(const struct gt_elf *elf, uint64_t address);
 /* The other way; GT_ELF_NO_OFFSET if that part of the file is not loaded. */
 uint64_t gt_elf_address(const struct gt_elf *elf, uint64_t offset);
+
+/*
+ * The bytes of a section, which the caller frees (gt_file_free). -ENOENT: there is none of that
+ * name with bytes in the file; -EFBIG: it has more than `limit`; -EBADF after gt_elf_close.
+ */
+int gt_elf_read_section(struct gt_elf *elf, const char *name, size_t limit,
+			struct gt_file *ret_bytes, struct gt_diag *diag);
 
 enum gt_elf_symbol_kind {
 	GT_ELF_FUNCTION,

@@ -30,6 +30,8 @@ struct gt_elf {
 	size_t segment_count;
 	Elf64_Shdr *sections;
 	size_t section_count;
+	char *section_names; /* NULL: not asked for yet */
+	size_t section_names_size;
 	/* From the dynamic section: addresses, 0 if absent. */
 	uint64_t dynamic_symbols, dynamic_strings, dynamic_strings_size, hash, gnu_hash;
 	char **needed;
@@ -48,6 +50,9 @@ int gt_elf_read_table(const struct gt_elf *elf, uint64_t offset, uint64_t size, 
 		      const char *what, void **ret_data, struct gt_diag *diag);
 /* The string of at most limit bytes that stands at an offset; the caller frees it. */
 int gt_elf_read_string(const struct gt_elf *elf, uint64_t offset, size_t limit, char **ret_string);
+
+/* The first section of a name, or NULL. */
+const Elf64_Shdr *gt_elf_find_section(struct gt_elf *elf, const char *name);
 
 /* Reads interpreter, dynamic section and notes into elf->info. */
 int gt_elf_read_dynamic(struct gt_elf *elf, struct gt_diag *diag);

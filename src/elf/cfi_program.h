@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Executing the instructions of call frame information (DWARF 5, section 6.4.2 and 6.4.3). */
+#pragma once
+
+#include "elf/cfi.h"
+#include "elf/cursor.h"
+
+/* What the instructions of a CIE and its FDEs share. */
+struct cfi_code {
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t encoding; /* of addresses: DW_EH_PE_* */
+	/* The address of `bytes` in the ELF, for addresses that are relative. */
+	const uint8_t *bytes;
+	uint64_t address;
+	uint64_t data_base; /* 0: none */
+};
+
+/* An address in one of the encodings of LSB 5.0 Core, 10.5.1; marks the cursor bad if unknown. */
+uint64_t cfi_pointer(struct cursor *cursor, const struct cfi_code *code, uint8_t encoding);
+
+/*
+ * Executes the instructions of the CIE, then of the FDE, which begins at address `start`, until
+ * the row that holds `address`. 0 or -EBADMSG.
+ */
+int cfi_run(const struct cfi_code *code, struct cursor cie, struct cursor fde, uint64_t start,
+	    uint64_t address, struct gt_cfi_row *row);

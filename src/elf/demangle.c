@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "elf/demangle.h"
+
+#include <errno.h>
+#include <libiberty/demangle.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+/*
+ * libiberty refuses C++ names of more than 1024 bytes unless told that the stack is large. For
+ * those a thread has one that is, with room for 8 KB a byte.
+ */
+#define GUARDED_NAME 1024
+#define LARGE_STACK ((size_t)64 << 20)
+#define MAX_PARAMETERS 65536
+#define MAX_BRACKETS 256
+
+struct demangling {
+	const char *name;
+	int options;
+	bool rust;
+	struct gt_strbuf text;
+	bool done;
+	jmp_buf too_long;
+};
+
+static void take_text(const char *text, size_t length, void *context)
+{
+	struct demangling *demangling = context;
+
+	gt_strbuf_add(&demangling->text, text, length);
+	/* A few bytes can stand for a text without end, so its writer is left at once. */
+	if (demangling->text.length > GT_DEMANGLE_MAX_TEXT || demangling->text.failed)
+		longjmp(demangling->too_long, 1);
+}
+
+static void *demangle(void *context)
+{
+	struct demangling *demangling = context;
+
+	if (setjmp(demangling->too_long))
+		return NULL;
+	if (demangling->rust)
+		demangling->done = rust_demangle_callback(demangling->name, demangling->options,
+							  take_text, demangling);
+	else
+		demangling->done = cplus_demangle_v3_callback(demangling->name, demangling->options,
+							      take_text, demangling);
+	return NULL;
+}
+
+static void demangle_on_large_stack(struct demangling *demangling)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	demangling->options |= DMGL_NO_RECURSE_LIMIT;
+	if (pthread_attr_init(&attributes))
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_attr_setstacksize(&attributes, LARGE_STACK) &&
+	    !pthread_create(&thread, &attributes, demangle, demangling))
+		pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
+static bool demangle_as(const char *name, int options, bool rust, struct gt_strbuf *ret_text)
+{
+	struct demangling demangling = {.name = name, .options = options, .rust = rust};
+	bool good;
+
+	if (rust || strlen(name) <= GUARDED_NAME)
+		demangle(&demangling);
+	else
+		demangle_on_large_stack(&demangling);
+	good = demangling.done && !demangling.text.failed && demangling.text.length;
+	if (good)
+		gt_strbuf_add(ret_text, demangling.text.data, demangling.text.length);
+	gt_strbuf_free(&demangling.text);
+	return good;
+}
+
+static bool demangle_name(const char *name, int options, struct gt_strbuf *buffer)
+{
+	size_t length = strnlen(name, GT_DEMANGLE_MAX_NAME + 1);
+
+	if (length <= GT_DEMANGLE_MAX_NAME && name[0] == '_') {
+		/* Rust's legacy names are C++ names that end in a hash. */
+		if ((name[1] == 'R' || name[1] == 'Z') && demangle_as(name, 0, true, buffer))
+			return true;
+		if (name[1] == 'Z' && demangle_as(name, options, false, buffer))
+			return true;
+	}
+	gt_strbuf_puts(buffer, name);
+	return false;
+}
+
+bool gt_demangle(const char *name, struct gt_strbuf *buffer)
+{
+	return demangle_name(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, buffer);
+}
+
+bool gt_demangle_short(const char *name, struct gt_strbuf *buffer)
+{
+	return demangle_name(name, DMGL_ANSI, buffer);
+}
+
+/* The list of parameters of a demangled function, without its parentheses; false: none. */
+static bool find_list(const char *text, const char **ret_start, const char **ret_end)
+{
+	const char *end = strrchr(text, ')');
+	size_t depth = 0;
+
+	if (!end)
+		return false;
+	for (const char *at = end; at >= text; at--) {
+		depth += *at == ')';
+		depth -= *at == '(';
+		if (depth)
+			continue;
+		*ret_start = at + 1;
+		*ret_end = end;
+		return true;
+	}
+	return false;
+}
+
+static int add_type(struct gt_type_names *types, size_t *capacity, const char *start,
+		    const char *end)
+{
+	char *text;
+
+	while (start < end && *start == ' ')
+		start++;
+	if (types->count == MAX_PARAMETERS)
+		return -ENOENT;
+	if (types->count == *capacity &&
+	    gt_vec_grow((void **)&types->items, capacity, types->count, sizeof(*types->items)))
+		return -ENOMEM;
+	text = strndup(start, end - start);
+	if (!text)
+		return -ENOMEM;
+	types->items[types->count++] = text;
+	return 0;
+}
+
+/*
+ * Cuts at the commas that are in no brackets. '<' is a bracket only where it is not within
+ * parentheses that opened after it: "(a)>(b)" stands in parentheses of its own.
+ */
+static int split_list(const char *start, const char *end, struct gt_type_names *types)
+{
+	static const char opening[] = "(<[{", closing[] = ")>]}";
+	char brackets[MAX_BRACKETS];
+	size_t depth = 0, capacity = 0;
+	const char *type = start;
+	int error;
+
+	for (const char *at = start; at < end; at++) {
+		const char *bracket = strchr(opening, *at);
+
+		if (*at == ',' && !depth) {
+			error = add_type(types, &capacity, type, at);
+			if (error)
+				return error;
+			type = at + 1;
+		} else if (bracket) {
+			if (depth == sizeof(brackets))
+				return -ENOENT;
+			brackets[depth++] = closing[bracket - opening];
+		} else if (depth && *at == brackets[depth - 1]) {
+			depth--;
+		}
+	}
+	return depth ? -ENOENT : add_type(types, &capacity, type, end);
+}
+
+int gt_demangle_parameters(const char *name, struct gt_type_names *ret_types)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_type_names types = {0};
+	const char *start, *end;
+	int error = 0;
+
+	if (name[0] != '_' || name[1] != 'Z' || !gt_demangle(name, &text) ||
+	    !find_list(gt_strbuf_string(&text), &start, &end))
+		return text.failed ? -ENOMEM : -ENOENT;
+	if (start < end)
+		error = split_list(start, end, &types);
+	if (error) {
+		gt_type_names_free(&types);
+		return error;
+	}
+	*ret_types = types;
+	return 0;
+}
+
+void gt_type_names_free(struct gt_type_names *types)
+{
+	for (size_t i = 0; i < types->count; i++)
+		free(types->items[i]);
+	free(types->items);
+	*types = (struct gt_type_names){0};
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "elf/space.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+/* By address, none over another. */
+struct process {
+	GT_VEC(struct gt_space_mapping) mappings;
+};
+
+struct gt_space {
+	struct gt_map *processes; /* id -> struct process */
+	struct gt_map *files;     /* inode and path -> struct gt_space_file */
+};
+
+static void free_process(void *value)
+{
+	struct process *process = value;
+
+	gt_vec_free(&process->mappings);
+	free(process);
+}
+
+struct gt_space *gt_space_new(void)
+{
+	gt_auto(space) struct gt_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->processes = gt_map_new();
+	space->files = gt_map_new();
+	if (!space->processes || !space->files)
+		return NULL;
+	return gt_take(space);
+}
+
+void gt_space_free(struct gt_space *space)
+{
+	if (!space)
+		return;
+	if (space->processes)
+		gt_map_free_with(space->processes, free_process);
+	if (space->files)
+		gt_map_free_with(space->files, free);
+	free(space);
+}
+
+static struct process *find_process(struct gt_space *space, uint32_t id, bool make)
+{
+	struct process *process = gt_map_get_u64(space->processes, id);
+
+	if (process || !make)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (process && gt_map_set_u64(space->processes, id, process)) {
+		free(process);
+		return NULL;
+	}
+	return process;
+}
+
+static const struct gt_space_file *find_file(struct gt_space *space, uint64_t inode,
+					     const char *path, size_t length)
+{
+	struct gt_space_file *file;
+	gt_autofree char *key = malloc(sizeof(inode) + length);
+
+	if (!key)
+		return NULL;
+	memcpy(key, &inode, sizeof(inode));
+	memcpy(key + sizeof(inode), path, length);
+	file = gt_map_get(space->files, key, sizeof(inode) + length);
+	if (file)
+		return file;
+	file = calloc(1, sizeof(*file) + length + 1);
+	if (!file)
+		return NULL;
+	memcpy(file + 1, path, length);
+	*file = (struct gt_space_file){
+		.path = (char *)(file + 1),
+		.inode = inode,
+		.is_file = length && path[0] == '/',
+		.number = (uint32_t)gt_map_count(space->files),
+	};
+	if (gt_map_set(space->files, key, sizeof(inode) + length, file)) {
+		free(file);
+		return NULL;
+	}
+	return file;
+}
+
+/* The first mapping that ends above an address, or the count. */
+static size_t first_above(const struct process *process, uint64_t address)
+{
+	size_t low = 0, high = process->mappings.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (process->mappings.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Puts a mapping in place of all that it covers: what sticks out in front and behind stays.
+ * There is room for two more.
+ */
+static void replace(struct process *process, const struct gt_space_mapping *mapping)
+{
+	struct gt_space_mapping *items = process->mappings.items, pieces[3];
+	size_t first = first_above(process, mapping->start), last = first, count = 0;
+
+	while (last < process->mappings.count && items[last].start < mapping->end)
+		last++;
+	if (first < last && items[first].start < mapping->start) {
+		pieces[count] = items[first];
+		pieces[count++].end = mapping->start;
+	}
+	pieces[count++] = *mapping;
+	if (first < last && items[last - 1].end > mapping->end) {
+		pieces[count] = items[last - 1];
+		pieces[count].offset += mapping->end - pieces[count].start;
+		pieces[count++].start = mapping->end;
+	}
+	memmove(items + first + count, items + last,
+		(process->mappings.count - last) * sizeof(*items));
+	memcpy(items + first, pieces, count * sizeof(*items));
+	process->mappings.count += count - (last - first);
+}
+
+int gt_space_map(struct gt_space *space, uint32_t id, uint64_t start, uint64_t end, uint64_t offset,
+		 uint64_t inode, const char *path, size_t length)
+{
+	struct gt_space_mapping mapping = {start, end, offset, NULL};
+	struct process *process;
+
+	if (start >= end)
+		return -EINVAL;
+	process = find_process(space, id, true);
+	if (!process)
+		return -ENOMEM;
+	if (process->mappings.count + 2 > GT_SPACE_MAX_MAPPINGS)
+		return -E2BIG;
+	mapping.file = find_file(space, inode, path, strnlen(path, length));
+	if (!mapping.file)
+		return -ENOMEM;
+	while (process->mappings.capacity < process->mappings.count + 2)
+		if (gt_vec_grow((void **)&process->mappings.items, &process->mappings.capacity,
+				process->mappings.capacity, sizeof(mapping)))
+			return -ENOMEM;
+	replace(process, &mapping);
+	return 0;
+}
+
+int gt_space_fork(struct gt_space *space, uint32_t parent, uint32_t child)
+{
+	const struct process *from = find_process(space, parent, false);
+	struct process *copy;
+
+	if (!from || parent == child)
+		return 0;
+	gt_space_forget(space, child);
+	copy = find_process(space, child, true);
+	if (!copy)
+		return -ENOMEM;
+	gt_vec_each (mapping, &from->mappings)
+		if (gt_vec_push(&copy->mappings, *mapping))
+			return -ENOMEM;
+	return 0;
+}
+
+void gt_space_forget(struct gt_space *space, uint32_t id)
+{
+	struct process *process = gt_map_remove_u64(space->processes, id);
+
+	if (process)
+		free_process(process);
+}
+
+const struct gt_space_mapping *gt_space_at(const struct gt_space *space, uint32_t id,
+					   uint64_t address)
+{
+	const struct process *process = gt_map_get_u64(space->processes, id);
+	size_t at;
+
+	if (!process)
+		return NULL;
+	at = first_above(process, address);
+	if (at == process->mappings.count || process->mappings.items[at].start > address)
+		return NULL;
+	return &process->mappings.items[at];
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rules are looked up once for each address and kept: a sample of 16 frames then costs a few
+ * look-ups in a hash table.
+ */
+#include "elf/unwind.h"
+
+#include <errno.h>
+
+#include "base/map.h"
+#include "elf/expression.h"
+
+#define MAX_ROWS 65536
+#define MAX_MODULES 256
+#define MAX_OFFSET (UINT64_C(1) << 40) /* in a file; a key has 24 more bits for its number */
+
+struct module {
+	struct gt_elf *elf; /* NULL: it cannot be read, or has no rules */
+	struct gt_cfi *cfi;
+};
+
+struct row {
+	bool exists;
+	struct gt_cfi_row rules;
+};
+
+struct gt_unwinder {
+	const struct gt_space *space;
+	struct gt_map *modules; /* number of the file -> struct module */
+	struct gt_map *rows;    /* number of the file << 40 | offset -> struct row */
+	struct row unkept;      /* one that could not be kept */
+};
+
+/* One thread's stack on its way up. */
+struct walk {
+	struct gt_unwinder *unwinder;
+	uint32_t process;
+	struct gt_unwind_registers registers;
+	const struct gt_unwind_stack *stack;
+	bool is_return; /* registers.pc is where a call returns to */
+	bool guessed;   /* the last step was by the frame pointer */
+};
+
+static void free_module(void *value)
+{
+	struct module *module = value;
+
+	gt_cfi_free(module->cfi);
+	gt_elf_free(module->elf);
+	free(module);
+}
+
+struct gt_unwinder *gt_unwinder_new(const struct gt_space *space)
+{
+	gt_auto(unwinder) struct gt_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+	if (!unwinder)
+		return NULL;
+	unwinder->space = space;
+	unwinder->modules = gt_map_new();
+	unwinder->rows = gt_map_new();
+	if (!unwinder->modules || !unwinder->rows)
+		return NULL;
+	return gt_take(unwinder);
+}
+
+static void drop_all(struct gt_unwinder *unwinder)
+{
+	gt_map_free_with(unwinder->rows, free);
+	gt_map_free_with(unwinder->modules, free_module);
+	unwinder->rows = unwinder->modules = NULL;
+}
+
+void gt_unwinder_free(struct gt_unwinder *unwinder)
+{
+	if (!unwinder)
+		return;
+	drop_all(unwinder);
+	free(unwinder);
+}
+
+/* Makes room; false if memory ran out, and nothing can be looked up any more. */
+static bool start_anew(struct gt_unwinder *unwinder)
+{
+	drop_all(unwinder);
+	unwinder->rows = gt_map_new();
+	unwinder->modules = gt_map_new();
+	return unwinder->rows && unwinder->modules;
+}
+
+void gt_unwind_registers_set(struct gt_unwind_registers *registers, uint64_t pc, uint64_t stack,
+			     uint64_t frame, uint64_t link)
+{
+	*registers = (struct gt_unwind_registers){.pc = pc};
+	registers->values[GT_CFI_STACK] = stack;
+	registers->values[GT_CFI_FRAME] = frame;
+	registers->values[GT_CFI_RETURN] = GT_CFI_RETURN == 30 ? link : pc;
+	registers->known = UINT64_C(1) << GT_CFI_STACK | UINT64_C(1) << GT_CFI_FRAME |
+			   UINT64_C(1) << GT_CFI_RETURN;
+}
+
+static void open_module(struct module *module, const struct gt_space_file *file)
+{
+	gt_auto(elf) struct gt_elf *elf = NULL;
+
+	if (!file->is_file || gt_elf_open(file->path, &elf, NULL))
+		return;
+	if ((file->inode && gt_elf_info(elf)->inode != file->inode) ||
+	    gt_cfi_open(elf, &module->cfi, NULL))
+		return;
+	gt_elf_close(elf);
+	module->elf = gt_take(elf);
+}
+
+static const struct module *find_module(struct gt_unwinder *unwinder,
+					const struct gt_space_file *file)
+{
+	struct module *module = gt_map_get_u64(unwinder->modules, file->number);
+
+	if (module)
+		return module;
+	if (gt_map_count(unwinder->modules) >= MAX_MODULES && !start_anew(unwinder))
+		return NULL;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return NULL;
+	open_module(module, file);
+	if (gt_map_set_u64(unwinder->modules, file->number, module)) {
+		free_module(module);
+		return NULL;
+	}
+	return module;
+}
+
+static void look_up(struct gt_unwinder *unwinder, const struct gt_space_file *file, uint64_t offset,
+		    struct row *row)
+{
+	const struct module *module = find_module(unwinder, file);
+	uint64_t address;
+
+	row->exists = false;
+	if (!module || !module->elf)
+		return;
+	address = gt_elf_address(module->elf, offset);
+	row->exists =
+		address != GT_ELF_NO_OFFSET && !gt_cfi_find(module->cfi, address, &row->rules);
+}
+
+static const struct row *find_row(struct gt_unwinder *unwinder, const struct gt_space_file *file,
+				  uint64_t offset)
+{
+	uint64_t key = (uint64_t)file->number << 40 | offset;
+	struct row *row;
+
+	if (!unwinder->rows || !unwinder->modules)
+		return NULL;
+	row = gt_map_get_u64(unwinder->rows, key);
+	if (row)
+		return row;
+	look_up(unwinder, file, offset, &unwinder->unkept);
+	if (offset >= MAX_OFFSET || file->number >> 24 || !unwinder->rows)
+		return &unwinder->unkept;
+	if (gt_map_count(unwinder->rows) >= MAX_ROWS) {
+		gt_map_free_with(unwinder->rows, free);
+		unwinder->rows = gt_map_new();
+	}
+	row = unwinder->rows ? malloc(sizeof(*row)) : NULL;
+	if (!row)
+		return &unwinder->unkept;
+	*row = unwinder->unkept;
+	if (gt_map_set_u64(unwinder->rows, key, row)) {
+		free(row);
+		return &unwinder->unkept;
+	}
+	return row;
+}
+
+/* Why memory could not be read, as an end. */
+static int end_of(int error)
+{
+	return error == -ENODATA ? GT_UNWIND_STACK_END : GT_UNWIND_BROKEN;
+}
+
+static int find_cfa(const struct walk *walk, const struct gt_cfi_row *rules, uint64_t *ret_cfa)
+{
+	const struct gt_cfi_rule *rule = &rules->cfa;
+
+	if (rule->kind == GT_CFI_IS_EXPRESSION)
+		return gt_expression_evaluate(rule->expression, rule->size, NULL, &walk->registers,
+					      walk->stack, ret_cfa);
+	if (!(walk->registers.known >> rule->reg & 1))
+		return -ENXIO;
+	*ret_cfa = walk->registers.values[rule->reg] + (uint64_t)rule->offset;
+	return 0;
+}
+
+/* The caller's value of a register. -ENXIO: it is lost; else as gt_expression_evaluate. */
+static int find_register(const struct walk *walk, const struct gt_cfi_rule *rule, size_t number,
+			 uint64_t cfa, uint64_t *ret_value)
+{
+	uint64_t place = cfa + (uint64_t)rule->offset;
+	int error;
+
+	switch (rule->kind) {
+	case GT_CFI_AT:
+		return gt_unwind_stack_read(walk->stack, place, ret_value);
+	case GT_CFI_IS:
+		*ret_value = place;
+		return 0;
+	case GT_CFI_AT_EXPRESSION:
+	case GT_CFI_IS_EXPRESSION:
+		error = gt_expression_evaluate(rule->expression, rule->size, &cfa, &walk->registers,
+					       walk->stack, &place);
+		if (error || rule->kind == GT_CFI_IS_EXPRESSION) {
+			if (!error)
+				*ret_value = place;
+			return error;
+		}
+		return gt_unwind_stack_read(walk->stack, place, ret_value);
+	case GT_CFI_SAME:
+	case GT_CFI_REGISTER:
+		number = rule->kind == GT_CFI_SAME ? number : rule->reg;
+		if (!(walk->registers.known >> number & 1))
+			return -ENXIO;
+		*ret_value = walk->registers.values[number];
+		return 0;
+	}
+	return -ENXIO;
+}
+
+/*
+ * Goes to the caller by rules. -1, or the enum gt_unwind_end with which the walk ends; the
+ * registers are as they were then.
+ */
+static int step_by_rules(struct walk *walk, const struct gt_cfi_row *rules)
+{
+	struct gt_unwind_registers next = {0};
+	size_t link = rules->return_register;
+	uint64_t cfa = 0, stack = walk->registers.values[GT_CFI_STACK];
+	int error = find_cfa(walk, rules, &cfa);
+
+	if (error)
+		return end_of(error);
+	/* Only a leaf function of AArch64 has its caller's stack pointer. */
+	if (!rules->is_signal && (cfa < stack || (cfa == stack && walk->is_return)))
+		return GT_UNWIND_BROKEN;
+	if (rules->rules[link].kind == GT_CFI_UNDEFINED)
+		return GT_UNWIND_OUTERMOST;
+	for (size_t i = 0; i < GT_CFI_REGISTERS; i++) {
+		error = find_register(walk, &rules->rules[i], i, cfa, &next.values[i]);
+		if (!error)
+			next.known |= UINT64_C(1) << i;
+		else if (i == link)
+			return end_of(error);
+	}
+	next.pc = next.values[link];
+	if (rules->is_signed)
+		next.pc &= (UINT64_C(1) << 48) - 1;
+	/* A stack pointer without a rule is the CFA. */
+	if (rules->rules[GT_CFI_STACK].kind == GT_CFI_SAME)
+		next.values[GT_CFI_STACK] = cfa;
+	next.known |= UINT64_C(1) << GT_CFI_STACK;
+	walk->registers = next;
+	walk->is_return = !rules->is_signal;
+	return -1;
+}
+
+/* Both architectures keep the caller's frame pointer and the return address side by side. */
+static int step_by_frame(struct walk *walk)
+{
+	struct gt_unwind_registers next = {0};
+	uint64_t frame = walk->registers.values[GT_CFI_FRAME], caller, pc;
+	int error;
+
+	if (!(walk->registers.known >> GT_CFI_FRAME & 1) || frame % 8 ||
+	    frame < walk->registers.values[GT_CFI_STACK])
+		return GT_UNWIND_NO_RULES;
+	error = gt_unwind_stack_read(walk->stack, frame, &caller);
+	if (!error)
+		error = gt_unwind_stack_read(walk->stack, frame + 8, &pc);
+	/* Beyond the copy it may be a frame, or a value that is no frame pointer at all. */
+	if (error || (pc && !gt_space_at(walk->unwinder->space, walk->process, pc - 1)))
+		return GT_UNWIND_NO_RULES;
+	gt_unwind_registers_set(&next, pc, frame + 16, caller, pc);
+	walk->registers = next;
+	walk->is_return = true;
+	walk->guessed = true;
+	return -1;
+}
+
+static int step(struct walk *walk)
+{
+	uint64_t at = walk->registers.pc - (walk->is_return ? 1 : 0);
+	const struct gt_space_mapping *mapping =
+		gt_space_at(walk->unwinder->space, walk->process, at);
+	const struct row *row;
+	int end;
+
+	if (!mapping)
+		return GT_UNWIND_NO_CODE;
+	row = find_row(walk->unwinder, mapping->file, at - mapping->start + mapping->offset);
+	walk->guessed = false;
+	if (row && row->exists)
+		end = step_by_rules(walk, &row->rules);
+	else
+		end = step_by_frame(walk);
+	if (end < 0 && !walk->registers.pc)
+		end = GT_UNWIND_OUTERMOST;
+	return end;
+}
+
+void gt_unwind(struct gt_unwinder *unwinder, uint32_t process,
+	       const struct gt_unwind_registers *registers, const struct gt_unwind_stack *stack,
+	       uint64_t *ret_addresses, size_t capacity, struct gt_unwound *ret_unwound)
+{
+	struct walk walk = {
+		.unwinder = unwinder,
+		.process = process,
+		.registers = *registers,
+		.stack = stack,
+	};
+	int end = -1;
+
+	*ret_unwound = (struct gt_unwound){0};
+	while (end < 0) {
+		end = step(&walk);
+		if (end < 0 && ret_unwound->count == capacity)
+			end = GT_UNWIND_FULL;
+		if (end < 0) {
+			ret_addresses[ret_unwound->count++] = walk.registers.pc;
+			ret_unwound->guessed += walk.guessed;
+		}
+	}
+	ret_unwound->end = (enum gt_unwind_end)end;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "elf/demangle.h"
+
+#include <errno.h>
+
+#include "tap.h"
+
+static void check_name(const char *name, const char *full, const char *brief)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	CHECK(gt_demangle(name, &text));
+	CHECK_STR(gt_strbuf_string(&text), full);
+	gt_strbuf_clear(&text);
+	CHECK(gt_demangle_short(name, &text));
+	CHECK_STR(gt_strbuf_string(&text), brief);
+}
+
+static void check_plain(const char *name)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	CHECK(!gt_demangle(name, &text));
+	CHECK_STR(gt_strbuf_string(&text), name);
+	gt_strbuf_clear(&text);
+	CHECK(!gt_demangle_short(name, &text));
+	CHECK_STR(gt_strbuf_string(&text), name);
+}
+
+/* A hostile name, too long to be shown. */
+static void check_left(const char *name)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	CHECK(!gt_demangle(name, &text));
+	CHECK(!strcmp(gt_strbuf_string(&text), name));
+}
+
+/* The types, joined by " | ". */
+static void check_types(const char *name, const char *expected)
+{
+	gt_auto_type_names types = {0};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	CHECK_INT(gt_demangle_parameters(name, &types), 0);
+	for (size_t i = 0; i < types.count; i++)
+		gt_strbuf_printf(&text, "%s%s", i ? " | " : "", types.items[i]);
+	CHECK_STR(gt_strbuf_string(&text), expected);
+}
+
+/* prefix, then `count` times `unit`, then suffix; the caller frees it. */
+static char *repeated(const char *prefix, const char *unit, size_t count, const char *suffix)
+{
+	struct gt_strbuf name = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&name, prefix);
+	for (size_t i = 0; i < count; i++)
+		gt_strbuf_puts(&name, unit);
+	gt_strbuf_puts(&name, suffix);
+	return gt_strbuf_steal(&name);
+}
+
+TEST("a C++ function is named with its parameters and without its return type")
+{
+	check_name("_Z3addIfEvPT_PKS0_S0_m",
+		   "add<float>(float*, float const*, float, unsigned long)", "add<float>");
+	check_name("_Z4nonev", "none()", "none");
+	check_name("_ZNK3Foo3barEi", "Foo::bar(int) const", "Foo::bar");
+	check_name("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const",
+		   "main::{lambda(int)#1}::operator()");
+	check_name("_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo()",
+		   "(anonymous namespace)::foo");
+}
+
+TEST("a C++ variable is named")
+{
+	check_name("_ZN3Foo5countE", "Foo::count", "Foo::count");
+	check_name("_ZTV3Foo", "vtable for Foo", "vtable for Foo");
+}
+
+TEST("a clone of a function keeps its mark")
+{
+	check_name("_Z3addi.cold", "add(int) [clone .cold]", "add");
+}
+
+TEST("a Rust function is named without its hash")
+{
+	check_name("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		   "core::fmt::Write::write_fmt", "core::fmt::Write::write_fmt");
+	check_name("_RNvCs1234_7mycrate3foo", "mycrate::foo", "mycrate::foo");
+}
+
+TEST("a name that is not mangled stays as it is")
+{
+	check_plain("main");
+	check_plain("");
+	check_plain("_");
+	check_plain("_Z");
+	check_plain("_R");
+	check_plain("_Zebra crossing");
+	check_plain("cudaMalloc");
+}
+
+TEST("what stands in the buffer before stays there")
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&text, "kernel ");
+	CHECK(gt_demangle("_Z4nonev", &text));
+	CHECK_STR(gt_strbuf_string(&text), "kernel none()");
+}
+
+TEST("the types of parameters are told one by one")
+{
+	check_types("_Z3addIfEvPT_PKS0_S0_m", "float* | float const* | float | unsigned long");
+	check_types("_Z5large3BigiPi", "Big | int | int*");
+	check_types("_Z4nonev", "");
+	check_types("_Z1fiz", "int | ...");
+	check_types("_ZNK3Foo3barEic.cold", "int | char");
+}
+
+TEST("a comma within brackets divides no types")
+{
+	check_types("_Z1fSt4pairIiPFvicEES_IcdE",
+		    "std::pair<int, void (*)(int, char)> | std::pair<char, double>");
+	check_types("_Z1fPFvicERA4_A3_i", "void (*)(int, char) | int (&) [4][3]");
+	check_types("_ZN7cutlass6KernelI1A1BEEvNT_6ParamsET0_", "A::Params | B");
+}
+
+TEST("a comparison in a template argument is no bracket")
+{
+	check_types("_Z1kIXgtLi3ELi2EEEv3FooIXgtT_Li1EEEi", "Foo<((((3)>(2)))>(1))> | int");
+}
+
+TEST("a name that is no C++ function has no types of parameters")
+{
+	gt_auto_type_names types = {0};
+
+	CHECK_INT(gt_demangle_parameters("plain", &types), -ENOENT);
+	CHECK_INT(gt_demangle_parameters("", &types), -ENOENT);
+	CHECK_INT(gt_demangle_parameters("_ZN3Foo5countE", &types), -ENOENT);
+	CHECK_INT(gt_demangle_parameters("_RNvCs1234_7mycrate3foo", &types), -ENOENT);
+	CHECK_INT(types.count, 0);
+}
+
+TEST("a long template name is demangled")
+{
+	gt_autofree char *name = repeated("_Z1kI", "3Foo", 500, "Evi");
+	gt_auto_type_names types = {0};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	CHECK(gt_demangle(name, &text));
+	CHECK(!strncmp(gt_strbuf_string(&text), "k<Foo, Foo, Foo, ", 17));
+	CHECK_STR(gt_strbuf_string(&text) + text.length - 13, "oo, Foo>(int)");
+	CHECK_INT(gt_demangle_parameters(name, &types), 0);
+	CHECK_INT(types.count, 1);
+}
+
+TEST("a name beyond the limit stays as it is")
+{
+	gt_autofree char *name = repeated("_Z1kI", "3Foo", 2100, "Evi");
+
+	check_left(name);
+}
+
+TEST("a name that would become too long stays as it is")
+{
+	/* Each type holds the one before twice: 2^36 in the end. */
+	struct gt_strbuf name = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&name, "_Z1f1APFS_S_E");
+	for (int i = 0; i < 34; i++) {
+		char last = (char)(i < 9 ? '1' + i : 'A' + i - 9);
+
+		gt_strbuf_printf(&name, "PFS%c_S%c_E", last, last);
+	}
+	check_left(gt_strbuf_string(&name));
+	gt_strbuf_free(&name);
+}
+
+TEST("a name that is nested without end stays as it is")
+{
+	static const char *const units[] = {"P", "F", "N", "Z", "XL_Z", "DT", "1AI", "M1A"};
+
+	for (size_t i = 0; i < gt_countof(units); i++) {
+		gt_autofree char *name = repeated("_Z1f", units[i], 8000 / strlen(units[i]), "i");
+
+		check_left(name);
+	}
+}
+
+TEST_MAIN
