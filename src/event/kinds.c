@@ -73,7 +73,8 @@ int gt_event_check(const struct gt_event *record, size_t available)
 		return record->kind == GT_EVENT_NONE ? -EBADMSG : 0;
 	if (record->size < kind->size || (!kind->tail_size && record->size != kind->size))
 		return -EBADMSG;
-	if (record->kind == GT_EVENT_call || record->kind == GT_EVENT_enter)
+	if (record->kind == GT_EVENT_call || record->kind == GT_EVENT_enter ||
+	    record->kind == GT_EVENT_aside)
 		return call_is_consistent((const struct gt_event_call *)record) ? 0 : -EBADMSG;
 	return 0;
 }
