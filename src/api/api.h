@@ -103,13 +103,19 @@ bool gt_api_names_kernels(const struct gt_api_function *function);
 
 /* What a call tells of kernels. */
 struct gt_api_naming {
-	uint64_t handle; /* stands for a kernel from now on, in its process … */
-	uint64_t same_as; /* … the one that this handle stands for; 0: */
+	uint64_t handle;   /* stands for a kernel from now on, in its process … */
+	uint64_t same_as;  /* … the one that this handle stands for; 0: */
 	int name_argument; /* … the one whose name is this argument (a `string` event); -1: none */
 };
 /* False if it tells nothing: another function, a failed call, words that are missing. */
 bool gt_api_naming(const struct gt_api_function *function, const struct gt_event_call *call,
 		   struct gt_api_naming *ret_naming);
+/*
+ * Where a string argument of a call lies that could not be copied: its address in the process, and
+ * the slot that a `string` event of it names. False if none is missing.
+ */
+bool gt_api_missing_string(const struct gt_api_function *function, const struct gt_event_call *call,
+			   uint64_t *ret_address, uint8_t *ret_slot);
 /* The kernel that a call launches: its handle. False if it launches none, or a graph. */
 bool gt_api_launched(const struct gt_api_function *function, const struct gt_event_call *call,
 		     uint64_t *ret_handle);

@@ -62,6 +62,25 @@ bool gt_api_naming(const struct gt_api_function *function, const struct gt_event
 	return naming.handle != 0;
 }
 
+bool gt_api_missing_string(const struct gt_api_function *function, const struct gt_event_call *call,
+			   uint64_t *ret_address, uint8_t *ret_slot)
+{
+	struct gt_plan plan;
+
+	gt_api_plan(function, &plan);
+	for (unsigned i = plan.copies - plan.apart; i < plan.copies; i++) {
+		uint8_t slot = plan.copy[i].slot;
+
+		if (plan.copy[i].when != GT_COPY_STRING || call->copied & 1u << i ||
+		    slot >= call->slots || !call->words[slot])
+			continue;
+		*ret_address = call->words[slot];
+		*ret_slot = slot;
+		return true;
+	}
+	return false;
+}
+
 bool gt_api_launched(const struct gt_api_function *function, const struct gt_event_call *call,
 		     uint64_t *ret_handle)
 {

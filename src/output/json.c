@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/json.h"
+#include "elf/demangle.h"
 #include "event/kinds.h"
 #include "output/sink.h"
 
@@ -48,6 +49,17 @@ static void put_result(struct gt_json *json, const struct gt_api_function *api,
 	gt_json_string(json, "result", gt_strbuf_string(&result));
 }
 
+/* Of a launch, where the kernel's name is known. */
+static void put_kernel(struct gt_json *json, const char *kernel)
+{
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+
+	if (!kernel)
+		return;
+	gt_demangle(kernel, &name);
+	gt_json_string(json, "kernel", gt_strbuf_string(&name));
+}
+
 static void put_call(struct gt_json *json, const struct gt_names *names,
 		     const struct gt_event_call *call)
 {
@@ -72,6 +84,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 		gt_json_object_begin(json, "args");
 		gt_json_object_end(json);
 	}
+	put_kernel(json, gt_names_launched(names, call));
 	put_result(json, api, call);
 	gt_json_bool(json, "nested", call->state & GT_CALL_NESTED);
 	if (call->state & GT_CALL_UNFINISHED)

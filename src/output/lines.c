@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "elf/demangle.h"
 #include "event/kinds.h"
 #include "output/sink.h"
 
@@ -137,15 +138,27 @@ static void put_end(struct state *state, const struct gt_api_function *api,
 	gt_strbuf_putc(text, ')');
 }
 
-static void put_beginning(struct state *state, const struct gt_api_function *api,
-			  const struct gt_event_call *call)
+static void put_kernel(struct gt_strbuf *text, const char *kernel)
 {
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+
+	gt_demangle_short(kernel, &name);
+	gt_strbuf_puts(text, " kernel=");
+	gt_put_printable(text, gt_strbuf_string(&name));
+}
+
+static void put_beginning(struct state *state, const struct gt_names *names,
+			  const struct gt_api_function *api, const struct gt_event_call *call)
+{
+	const char *kernel = gt_names_launched(names, call);
 	struct gt_strbuf *text = &state->sink.text;
 	size_t before = text->length;
 
 	gt_strbuf_putc(text, ' ');
 	if (api)
 		gt_api_format_details(text, api, call, true);
+	if (kernel)
+		put_kernel(text, kernel);
 	if (text->length == before + 1)
 		text->length = before;
 }
@@ -170,12 +183,12 @@ static void put_call(struct state *state, const struct gt_names *names,
 			return;
 		put_columns(state, names, &call->head, call->head.time - call->duration,
 			    call->depth, name, "[ENTER]");
-		put_beginning(state, api, call);
+		put_beginning(state, names, api, call);
 	} else {
 		put_columns(state, names, &call->head, call->head.time, call->depth, name,
 			    "[EXIT]");
 		if (!state->options.marks)
-			put_beginning(state, api, call);
+			put_beginning(state, names, api, call);
 		put_end(state, api, call);
 	}
 	end_line(&state->sink.text);

@@ -106,6 +106,12 @@ static __always_inline long put_record(void *record, __u64 size)
 				  wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
+/* The same for what the reader must see at once. */
+static __always_inline long put_urgent_record(void *record, __u64 size)
+{
+	return bpf_ringbuf_output(&events, record, size, BPF_RB_FORCE_WAKEUP);
+}
+
 /* Tells who the process of `task` is. 0, or negative if there was no room. */
 static __noinline long put_process(struct task_struct *task, __u32 process, __u32 thread)
 {

@@ -2,6 +2,7 @@
 #include "session/live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "api/api.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/strbuf.h"
@@ -219,6 +221,44 @@ static void meet_process(struct gt_live *live, const struct gt_event *event)
 	tell_mappings(live, event->process);
 }
 
+#define LONGEST_STRING 2048
+
+/* A string that the BPF program could not read, since its page was not there: read from here. */
+static void supply_string(struct gt_live *live, const struct gt_event_call *call)
+{
+	const struct gt_api_function *function = gt_api_function(call->function);
+	struct gt_event_string *event;
+	char text[LONGEST_STRING], path[64];
+	gt_autoclose int memory = -1;
+	uint64_t address;
+	uint8_t slot;
+	ssize_t length;
+
+	/* Few functions are given strings, and this is asked of every call. */
+	if (!function ||
+	    (function->meaning != GT_MEANS_MODULE && function->meaning != GT_MEANS_NOTHING) ||
+	    !gt_api_missing_string(function, call, &address, &slot))
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/mem", call->head.process);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	length = memory < 0 ? -1 : pread(memory, text, sizeof(text), (off_t)address);
+	if (length <= 0)
+		return;
+	length = (ssize_t)strnlen(text, (size_t)length);
+	event = (void *)gt_event_new(GT_EVENT_string, text, (size_t)length);
+	if (!event)
+		return;
+	event->head.time = call->head.time;
+	event->head.process = call->head.process;
+	event->head.thread = call->head.thread;
+	event->sequence = call->sequence;
+	event->slot = slot;
+	event->cut = length == sizeof(text);
+	event->function = call->function;
+	emit(live, &event->head);
+	free(event);
+}
+
 static int take_record(void *opaque, void *data, size_t size)
 {
 	struct gt_live *live = opaque;
@@ -238,6 +278,8 @@ static int take_record(void *opaque, void *data, size_t size)
 		}
 		live->complete += finished;
 	}
+	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_aside)
+		supply_string(live, data);
 	deliver(live, event);
 	if (event->kind == GT_EVENT_process && event->process)
 		meet_process(live, event);

@@ -29,7 +29,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct frame {
 	__u64 stack_pointer; /* at entry */
-	__u64 aside;         /* becomes an `aside` */
+	__u32 aside;         /* becomes an `aside` */
+	__u32 urgent;        /* a string is missing, which the reader may still find */
 	__u64 words;         /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;
@@ -176,6 +177,8 @@ static __always_inline long put_call(struct frame *frame)
 	if (words > MAX_WORDS)
 		return -1;
 	frame->call.head.size = (HEAD_WORDS + words) * sizeof(__u64);
+	if (frame->urgent)
+		return put_urgent_record(frame->record, (HEAD_WORDS + words) * sizeof(__u64));
 	return put_record(frame->record, (HEAD_WORDS + words) * sizeof(__u64));
 }
 
@@ -224,8 +227,8 @@ static __always_inline bool is_jump(struct task_struct *task, struct pt_regs *re
 	return trampoline && return_address(regs) == trampoline;
 }
 
-/* A string argument becomes an event of its own, before the call's. */
-static __noinline void put_string(struct thread *thread, struct frame *frame, __u8 slot)
+/* A string argument becomes an event of its own, before the call's. Whether it could be read. */
+static __noinline bool put_string(struct thread *thread, struct frame *frame, __u8 slot)
 {
 	__u64 pointer = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
 	struct gt_event_string *event = (void *)thread->string;
@@ -233,7 +236,7 @@ static __noinline void put_string(struct thread *thread, struct frame *frame, __
 	long length = bpf_probe_read_user_str(text, GT_MAX_STRING, (void *)pointer);
 
 	if (length <= 0 || length > GT_MAX_STRING)
-		return;
+		return false;
 	length--;
 	*(__u64 *)&text[length & (GT_MAX_STRING - 1)] = 0;
 	event->head = frame->call.head;
@@ -245,6 +248,27 @@ static __noinline void put_string(struct thread *thread, struct frame *frame, __
 	event->function = frame->call.function;
 	if (put_record(event, event->head.size & (2 * GT_MAX_STRING - 1)))
 		COUNT(others_lost);
+	return true;
+}
+
+/*
+ * Strings that were not read yet. A page that the program has not touched cannot be read from
+ * here: by the time of the return it often was; if not, the reader is told to look at once.
+ */
+static __noinline void put_strings(struct thread *thread, struct frame *frame,
+				   const struct gt_plan *plan)
+{
+	frame->urgent = 0;
+	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
+		if (i >= plan->copies)
+			break;
+		if (plan->copy[i].when != GT_COPY_STRING || frame->call.copied & 1 << i)
+			continue;
+		if (put_string(thread, frame, plan->copy[i].slot))
+			frame->call.copied |= 1 << i;
+		else
+			frame->urgent = 1;
+	}
 }
 
 /*
@@ -354,12 +378,11 @@ static __always_inline void copy_arguments(struct frame *frame, const struct gt_
 static __always_inline void put_apart(struct thread *thread, struct frame *frame,
 				      const struct gt_plan *plan)
 {
-	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
+	put_strings(thread, frame, plan);
+	for (int i = 0; i < GT_PLAN_MAX_COPIES && settings.kernel_arguments; i++) {
 		if (i >= plan->copies)
 			break;
-		if (plan->copy[i].when == GT_COPY_STRING)
-			put_string(thread, frame, plan->copy[i].slot);
-		else if (plan->copy[i].when == GT_COPY_ARGUMENTS && settings.kernel_arguments)
+		if (plan->copy[i].when == GT_COPY_ARGUMENTS)
 			put_arguments(thread, frame, plan->copy[i].slot);
 	}
 }
@@ -391,6 +414,7 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
 	frame->aside = cookie >> 48 & GT_COOKIE_ASIDE;
+	frame->urgent = 0;
 	if (plan->apart)
 		put_apart(thread, frame, plan);
 	if (settings.stack_depth && !frame->aside && thread->depth == 1)
@@ -505,6 +529,8 @@ int call_return(struct pt_regs *regs)
 	}
 	if (!plan->error_result || !(__u32)frame->call.result)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
+	if (frame->urgent)
+		put_strings(thread, frame, plan);
 	if (!put_call(frame))
 		return 0;
 	if (frame->aside)

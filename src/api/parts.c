@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/parts.h"
+
+#include <string.h>
+
+#include "api/value.h"
+
+/* Whatever stands in a call: its arguments, and the fields of the structure that it reads. */
+struct part {
+	const char *name, *label;
+	enum gt_api_role role;
+	struct gt_api_value value;
+};
+
+struct walk {
+	const struct gt_api_record *record;
+	struct gt_api_value structure; /* being walked through; size 0: none */
+	unsigned argument, field;
+};
+
+static bool next_field(struct walk *walk, struct part *ret_part)
+{
+	const struct gt_api_type *type = walk->structure.type;
+	const struct gt_api_field *field;
+
+	if (!walk->structure.size || walk->field >= type->count) {
+		walk->structure.size = 0;
+		return false;
+	}
+	field = &type->fields[walk->field++];
+	*ret_part = (struct part){field->name, field->label, field->role,
+				  gt_api_field_value(&walk->structure, field, 0)};
+	return true;
+}
+
+static bool next_part(struct walk *walk, struct part *ret_part)
+{
+	const struct gt_api_function *function = walk->record->function;
+	const struct gt_api_argument *argument;
+
+	if (next_field(walk, ret_part))
+		return true;
+	if (walk->argument >= function->argument_count)
+		return false;
+	argument = &function->arguments[walk->argument];
+	*ret_part = (struct part){argument->name, argument->label, argument->role,
+				  gt_api_argument_value(walk->record, walk->argument)};
+	if (argument->role == GT_ROLE_STRUCT) {
+		walk->structure = gt_api_pointed_value(walk->record, walk->argument);
+		walk->field = 0;
+	}
+	walk->argument++;
+	return true;
+}
+
+static bool has_label(const struct part *part, const char *label)
+{
+	return part->label && !strcmp(part->label, label);
+}
+
+/* Adds one number, or the three of a dim3, to dimensions of which *count are known. */
+static void add_dimensions(const struct gt_api_value *value, uint32_t dimensions[3],
+			   unsigned *count)
+{
+	uint64_t number;
+
+	if (!gt_api_is_struct(value->type)) {
+		if (*count < 3 && gt_api_load(value, &number))
+			dimensions[(*count)++] = (uint32_t)number;
+		return;
+	}
+	for (unsigned i = 0; i < value->type->count && *count < 3; i++) {
+		struct gt_api_value field = gt_api_field_value(value, &value->type->fields[i], 0);
+
+		if (!gt_api_load(&field, &number))
+			return;
+		dimensions[(*count)++] = (uint32_t)number;
+	}
+}
+
+bool gt_api_launch(const struct gt_api_function *function, const struct gt_event_call *call,
+		   struct gt_api_launch *ret_launch)
+{
+	struct gt_api_launch launch = {{1, 1, 1}, {1, 1, 1}, 0};
+	struct gt_api_record record;
+	struct walk walk = {.record = &record};
+	unsigned grid = 0, block = 0;
+	struct part part;
+
+	if (function->meaning != GT_MEANS_LAUNCH)
+		return false;
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	while (next_part(&walk, &part)) {
+		if (has_label(&part, "grid"))
+			add_dimensions(&part.value, launch.grid, &grid);
+		else if (has_label(&part, "block"))
+			add_dimensions(&part.value, launch.block, &block);
+		else if (has_label(&part, "shared"))
+			gt_api_load(&part.value, &launch.shared);
+	}
+	if (!grid || !block)
+		return false;
+	*ret_launch = launch;
+	return true;
+}
+
+bool gt_api_has_stream(const struct gt_api_function *function)
+{
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		const struct gt_api_argument *argument = &function->arguments[i];
+		const struct gt_api_type *type = argument->type->target;
+
+		if (argument->role == GT_ROLE_STREAM)
+			return true;
+		if (argument->role != GT_ROLE_STRUCT || !type)
+			continue;
+		for (unsigned field = 0; field < type->count && gt_api_is_struct(type); field++)
+			if (type->fields[field].role == GT_ROLE_STREAM)
+				return true;
+	}
+	return false;
+}
+
+bool gt_api_stream(const struct gt_api_function *function, const struct gt_event_call *call,
+		   uint64_t *ret_stream)
+{
+	struct gt_api_record record;
+	struct walk walk = {.record = &record};
+	struct part part;
+
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	while (next_part(&walk, &part))
+		if (part.role == GT_ROLE_STREAM)
+			return gt_api_load(&part.value, ret_stream);
+	return false;
+}
+
+static enum gt_api_end_kind kind_of_role(enum gt_api_role role)
+{
+	switch (role) {
+	case GT_ROLE_HOST_POINTER:
+		return GT_END_HOST;
+	case GT_ROLE_DEVICE_POINTER:
+		return GT_END_DEVICE;
+	case GT_ROLE_HANDLE:
+		return GT_END_ARRAY;
+	default:
+		return GT_END_UNKNOWN;
+	}
+}
+
+/* The names of ends begin alike in all of CUDA: dst, dstDevice, dstHost, srcArray … */
+static bool begins(const struct part *part, const char *beginning)
+{
+	return !strncmp(part->name, beginning, strlen(beginning));
+}
+
+/* The address in a part that may be one: a pointer, a handle, or a structure with a pointer. */
+static bool address_in(const struct part *part, uint64_t *ret_address)
+{
+	const struct gt_api_type *type = part->value.type;
+
+	if (!gt_api_is_struct(type))
+		return gt_api_load(&part->value, ret_address);
+	for (unsigned i = 0; i < type->count; i++) {
+		struct gt_api_value field = gt_api_field_value(&part->value, &type->fields[i], 0);
+
+		if (type->fields[i].role == GT_ROLE_POINTER)
+			return gt_api_load(&field, ret_address);
+	}
+	return false;
+}
+
+static bool is_address(const struct part *part)
+{
+	const struct gt_api_type *type = part->value.type;
+
+	switch (part->role) {
+	case GT_ROLE_POINTER:
+	case GT_ROLE_DEVICE_POINTER:
+	case GT_ROLE_HOST_POINTER:
+	case GT_ROLE_HANDLE:
+		return true;
+	default:
+		for (unsigned i = 0; gt_api_is_struct(type) && i < type->count; i++)
+			if (type->fields[i].role == GT_ROLE_POINTER)
+				return true;
+		return false;
+	}
+}
+
+static bool is_place(const struct part *part)
+{
+	return strstr(part->name, "Context") ||
+	       (part->role == GT_ROLE_IN && strstr(part->name, "Device"));
+}
+
+/*
+ * A structure has fields for every kind of memory. Where it has a memory type that is known, the
+ * type chooses; else the last one that is set, and an array before an address.
+ */
+static void set_end(struct gt_api_end *end, const struct part *part)
+{
+	enum gt_api_end_kind kind = kind_of_role(part->role);
+	uint64_t address;
+
+	if (!address_in(part, &address))
+		return;
+	if (end->has_address && (end->kind != kind || !address))
+		return;
+	if (end->has_address && end->address)
+		return;
+	if (end->kind != GT_END_UNKNOWN && end->kind != kind)
+		return;
+	if (kind == GT_END_ARRAY && !address)
+		return;
+	end->kind = kind;
+	end->address = address;
+	end->has_address = true;
+}
+
+static void set_place(struct gt_api_end *end, const struct part *part)
+{
+	end->has_place = gt_api_load(&part->value, &end->place);
+}
+
+/*
+ * enum CUmemorytype: host, device, array, unified. The last has its address where the device's
+ * stands, and it may be anywhere.
+ */
+static bool is_unified(struct gt_api_end *end, const struct part *part)
+{
+	static const enum gt_api_end_kind kinds[] = {GT_END_UNKNOWN, GT_END_HOST, GT_END_DEVICE,
+						     GT_END_ARRAY, GT_END_DEVICE};
+	uint64_t number;
+
+	if (!gt_api_load(&part->value, &number) || number >= gt_countof(kinds))
+		return false;
+	end->kind = kinds[number];
+	return number == 4;
+}
+
+static void set_part(struct gt_api_ends *ends, const struct part *part)
+{
+	bool named = begins(part, "src") || begins(part, "dst");
+	struct gt_api_end *end = begins(part, "src") ? &ends->source : &ends->target;
+
+	/* A symbol is the other end than the one that has a name. */
+	if (!named && part->role == GT_ROLE_HANDLE)
+		end = ends->target.has_address ? &ends->source : &ends->target;
+	else if (!named)
+		return;
+	if (is_place(part))
+		set_place(end, part);
+	else if (is_address(part))
+		set_end(end, part);
+}
+
+bool gt_api_ends(const struct gt_api_function *function, const struct gt_event_call *call,
+		 struct gt_api_ends *ret_ends)
+{
+	bool unified_source = false, unified_target = false;
+	struct gt_api_ends ends = {0};
+	struct gt_api_record record;
+	struct part part;
+
+	if (function->meaning != GT_MEANS_COPY)
+		return false;
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	/* First the types, which choose among the addresses. */
+	for (struct walk walk = {.record = &record}; next_part(&walk, &part);) {
+		if (part.role == GT_ROLE_SOURCE)
+			unified_source = is_unified(&ends.source, &part);
+		else if (part.role == GT_ROLE_DESTINATION)
+			unified_target = is_unified(&ends.target, &part);
+	}
+	for (struct walk walk = {.record = &record}; next_part(&walk, &part);)
+		set_part(&ends, &part);
+	if (unified_source)
+		ends.source.kind = GT_END_UNKNOWN;
+	if (unified_target)
+		ends.target.kind = GT_END_UNKNOWN;
+	if (!ends.target.has_address || !ends.source.has_address)
+		return false;
+	*ret_ends = ends;
+	return true;
+}
+
+bool gt_api_allocated(const struct gt_api_function *function, const struct gt_event_call *call,
+		      uint64_t *ret_address)
+{
+	struct gt_api_record record;
+
+	if (function->meaning != GT_MEANS_ALLOC)
+		return false;
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		struct part part = {.role = GT_ROLE_OUT};
+
+		if (function->arguments[i].role != GT_ROLE_OUT)
+			continue;
+		part.value = gt_api_pointed_value(&record, i);
+		return part.value.type && record.succeeded && address_in(&part, ret_address);
+	}
+	return false;
+}
+
+/* Bytes of an element of an array: enum CUarray_format, those that are made of plain numbers. */
+static unsigned format_bytes(uint64_t format)
+{
+	static const struct {
+		uint8_t format, bytes;
+	} formats[] = {{0x01, 1}, {0x02, 2}, {0x03, 4}, {0x08, 1},
+		       {0x09, 2}, {0x0a, 4}, {0x10, 2}, {0x20, 4}};
+
+	for (size_t i = 0; i < gt_countof(formats); i++)
+		if (formats[i].format == format)
+			return formats[i].bytes;
+	return 0;
+}
+
+/* What the description of an array tells, by its names in CUDA's headers. */
+struct shape {
+	uint64_t width, height, depth;
+	uint64_t bits;             /* of an element, in a cudaChannelFormatDesc */
+	uint64_t format, channels; /* in a CUDA_ARRAY_DESCRIPTOR */
+	uint64_t levels;
+};
+
+static void set_number(struct shape *shape, const struct part *part)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} names[] = {
+		{"width", offsetof(struct shape, width)},
+		{"height", offsetof(struct shape, height)},
+		{"depth", offsetof(struct shape, depth)},
+		{"Width", offsetof(struct shape, width)},
+		{"Height", offsetof(struct shape, height)},
+		{"Depth", offsetof(struct shape, depth)},
+		{"Format", offsetof(struct shape, format)},
+		{"NumChannels", offsetof(struct shape, channels)},
+		{"numLevels", offsetof(struct shape, levels)},
+		{"numMipmapLevels", offsetof(struct shape, levels)},
+	};
+	uint64_t number;
+
+	if (!gt_api_load(&part->value, &number))
+		return;
+	if (strlen(part->name) == 1 && strchr("xyzw", part->name[0]) && number <= 64)
+		shape->bits += number;
+	for (size_t i = 0; i < gt_countof(names); i++)
+		if (!strcmp(names[i].name, part->name))
+			*(uint64_t *)((char *)shape + names[i].offset) = number;
+}
+
+static void set_shape(struct shape *shape, const struct part *part)
+{
+	const struct gt_api_type *type = part->value.type;
+
+	if (!gt_api_is_struct(type)) {
+		set_number(shape, part);
+		return;
+	}
+	for (unsigned i = 0; i < type->count; i++) {
+		struct part field = {type->fields[i].name, NULL, type->fields[i].role,
+				     gt_api_field_value(&part->value, &type->fields[i], 0)};
+
+		set_number(shape, &field);
+	}
+}
+
+static bool bytes_of_shape(struct shape *shape, uint64_t *ret_bytes)
+{
+	uint64_t element =
+		shape->bits ? shape->bits / 8 : format_bytes(shape->format) * shape->channels;
+	uint64_t total = 0;
+
+	if (!element || !shape->width || shape->levels > 64)
+		return false;
+	for (uint64_t level = 0; level < (shape->levels ? shape->levels : 1); level++) {
+		uint64_t bytes = element, extents[3] = {shape->width, shape->height, shape->depth};
+
+		for (unsigned i = 0; i < 3; i++) {
+			uint64_t extent = level < 64 ? extents[i] >> level : 0;
+
+			if (__builtin_mul_overflow(bytes, extent ? extent : 1, &bytes))
+				return false;
+		}
+		if (__builtin_add_overflow(total, bytes, &total))
+			return false;
+	}
+	*ret_bytes = total;
+	return true;
+}
+
+bool gt_api_allocated_bytes(const struct gt_api_function *function,
+			    const struct gt_event_call *call, uint64_t *ret_bytes)
+{
+	struct gt_api_record record;
+	struct walk walk = {.record = &record};
+	struct shape shape = {0};
+	struct part part;
+
+	if (function->meaning != GT_MEANS_ALLOC)
+		return false;
+	if (gt_api_bytes(function, call, ret_bytes))
+		return true;
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	while (next_part(&walk, &part))
+		if (part.role != GT_ROLE_OUT && part.role != GT_ROLE_STRUCT)
+			set_shape(&shape, &part);
+	return bytes_of_shape(&shape, ret_bytes);
+}
