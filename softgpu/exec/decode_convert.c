@@ -247,7 +247,7 @@ static bool read_half_words(const struct gt_ptx_form *form, uint32_t *ret_flags)
 		case GT_PTX_MOD_RELU:
 			*ret_flags |= SG_FLAG_RELU;
 			break;
-		case GT_PTX_MOD_NAN:
+		case GT_PTX_MOD_NAN_RESULT:
 			*ret_flags |= SG_FLAG_NAN;
 			break;
 		case GT_PTX_MOD_XORSIGN:
