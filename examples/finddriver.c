@@ -13,7 +13,10 @@ static const unsigned char scale_ptx[] = {
 #include "scale.ptx.inc"
 	0};
 
-static __typeof__(cuGetProcAddress_v2) *get_proc_address;
+typedef CUresult find_function(const char *name, void **function, int version, cuuint64_t flags,
+			       CUdriverProcAddressQueryResult *found);
+
+static find_function *get_proc_address;
 
 static void fail(const char *what, const char *why)
 {
@@ -50,7 +53,7 @@ static void find_driver(void)
 
 	if (!driver)
 		fail("libcuda.so.1", dlerror());
-	get_proc_address = (__typeof__(get_proc_address))dlsym(driver, "cuGetProcAddress_v2");
+	get_proc_address = (find_function *)dlsym(driver, "cuGetProcAddress_v2");
 	if (!get_proc_address)
 		fail("cuGetProcAddress_v2", dlerror());
 }
