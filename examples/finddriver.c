@@ -61,8 +61,8 @@ static void find_driver(void)
 static void run(CUmodule module, float *values, float factor)
 {
 	int count = COUNT;
-	CUfunction scale;
-	CUdeviceptr device;
+	CUfunction scale = NULL;
+	CUdeviceptr device = 0;
 	void *parameters[] = {&device, &factor, &count};
 
 	CALL(cuModuleGetFunction, &scale, module, "scale");
@@ -77,9 +77,9 @@ static void run(CUmodule module, float *values, float factor)
 int main(void)
 {
 	float values[COUNT];
-	CUdevice device;
-	CUcontext context;
-	CUmodule module;
+	CUdevice device = 0;
+	CUcontext context = NULL;
+	CUmodule module = NULL;
 
 	for (int i = 0; i < COUNT; i++)
 		values[i] = (float)i;
