@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What numbers in events stand for: processes, functions, libraries, clocks, the account. */
+#include <string.h>
+
+#include "event/kinds.h"
+#include "session/names.h"
+#include "tap.h"
+
+static void take(struct gt_names *names, struct gt_event *event)
+{
+	CHECK_INT(gt_names_take(names, event), 0);
+	free(event);
+}
+
+static void tell_process(struct gt_names *names, __u32 process, const char *name)
+{
+	struct gt_event *event = gt_event_new(GT_EVENT_process, name, strlen(name));
+
+	event->process = process;
+	take(names, event);
+}
+
+static void tell_function(struct gt_names *names, __u32 number, const char *name)
+{
+	struct gt_event_function *event =
+		(void *)gt_event_new(GT_EVENT_function, name, strlen(name));
+
+	event->number = number;
+	take(names, &event->head);
+}
+
+TEST("what was not told is a question mark, or nothing")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	CHECK_STR(gt_names_process(names, 1), "?");
+	CHECK_STR(gt_names_function(names, 1), "?");
+	CHECK_STR(gt_names_library(names, 1), "?");
+	CHECK(gt_names_api(names, 1) == NULL);
+	CHECK(gt_names_account(names) == NULL);
+	CHECK_INT(gt_names_wall_time(names, 1000), 0);
+	CHECK_INT(gt_names_start_time(names), 0);
+}
+
+TEST("a process has the name that was told last")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	tell_process(names, 7, "sh");
+	tell_process(names, 8, "other");
+	CHECK_STR(gt_names_process(names, 7), "sh");
+	tell_process(names, 7, "vectoradd");
+	CHECK_STR(gt_names_process(names, 7), "vectoradd");
+	CHECK_STR(gt_names_process(names, 8), "other");
+}
+
+TEST("a function is found by its name, whatever its number was when it was recorded")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	tell_function(names, 4000000, "cudaMalloc");
+	CHECK_STR(gt_names_function(names, 4000000), "cudaMalloc");
+	CHECK(gt_names_api(names, 4000000) == gt_api_function((unsigned)gt_api_find("cudaMalloc")));
+}
+
+TEST("a function that the tables do not have keeps its name, without arguments")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	tell_function(names, 3, "cudaOfTheFuture");
+	CHECK_STR(gt_names_function(names, 3), "cudaOfTheFuture");
+	CHECK(gt_names_api(names, 3) == NULL);
+}
+
+TEST("a library has its path")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event_library *event = (void *)gt_event_new(GT_EVENT_library, "/lib/x.so", 9);
+
+	event->number = 2;
+	take(names, &event->head);
+	CHECK_STR(gt_names_library(names, 2), "/lib/x.so");
+}
+
+TEST("the wall clock follows from the last clock event, before it as after")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event_clock clock = {
+		.head = {.time = 1000, .kind = GT_EVENT_clock, .size = sizeof(clock)},
+		.realtime = 1700000000000001000,
+	};
+
+	gt_names_take(names, &clock.head);
+	CHECK_INT(gt_names_wall_time(names, 1500), 1700000000000001500);
+	CHECK_INT(gt_names_wall_time(names, 400), 1700000000000000400);
+	clock.realtime -= 5000;
+	gt_names_take(names, &clock.head);
+	CHECK_INT(gt_names_wall_time(names, 1500), 1699999999999996500);
+}
+
+TEST("the stream starts with its first event that has a time on the machine's clock")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event event = {.kind = GT_EVENT_note, .size = sizeof(event)};
+
+	gt_names_take(names, &event);
+	event.time = 77;
+	event.clock = 1;
+	gt_names_take(names, &event);
+	CHECK_INT(gt_names_start_time(names), 0);
+	event.time = 500;
+	event.clock = GT_CLOCK_MONOTONIC;
+	gt_names_take(names, &event);
+	event.time = 600;
+	gt_names_take(names, &event);
+	CHECK_INT(gt_names_start_time(names), 500);
+}
+
+TEST("the account is the last one that passed")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event_account account = {
+		.head = {.time = 1, .kind = GT_EVENT_account, .size = sizeof(account)},
+		.made = 3,
+	};
+
+	gt_names_take(names, &account.head);
+	account.made = 9;
+	gt_names_take(names, &account.head);
+	CHECK_INT(gt_names_account(names)->made, 9);
+}
+
+TEST_MAIN

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What outputs make of a stream of events: exact lines, JSON, tables. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "api_record.h"
+#include "base/file.h"
+#include "event/kinds.h"
+#include "output/output.h"
+
+#define PROCESS 4711
+
+/* An output that writes to memory, and the stream that goes to it. */
+struct stream {
+	const struct gt_output *output;
+	struct gt_names *names;
+	void *state;
+	int fd;
+};
+
+static struct stream begin_stream(const struct gt_output *output, struct gt_output_options options)
+{
+	struct stream stream = {
+		.output = output,
+		.names = gt_names_new(),
+		.fd = memfd_create("output", MFD_CLOEXEC),
+	};
+
+	setenv("TZ", "UTC", 1);
+	options.fd = stream.fd;
+	CHECK_INT(output->open(&options, &stream.state, NULL), 0);
+	return stream;
+}
+
+static int pass_event(struct stream *stream, const struct gt_event *event)
+{
+	CHECK_INT(gt_names_take(stream->names, event), 0);
+	return stream->output->event(stream->state, stream->names, event);
+}
+
+static void pass_text(struct stream *stream, enum gt_event_kind kind, const char *string,
+		      __u32 number)
+{
+	struct gt_event *event = gt_event_new(kind, string, strlen(string));
+
+	event->process = event->thread = PROCESS;
+	event->time = 1000;
+	if (kind == GT_EVENT_function)
+		((struct gt_event_function *)event)->number = number;
+	CHECK_INT(pass_event(stream, event), 0);
+	free(event);
+}
+
+static void pass_clock(struct stream *stream)
+{
+	struct gt_event_clock clock = {
+		.head = {.time = 1000, .kind = GT_EVENT_clock, .size = sizeof(clock)},
+		.realtime = 1763640000000001000, /* 2025-11-20 12:00:00 UTC */
+	};
+
+	CHECK_INT(pass_event(stream, &clock.head), 0);
+}
+
+/* The call at `time`, which took `duration`. */
+static void pass_call(struct stream *stream, struct built *call, __u64 time, __u64 duration)
+{
+	pass_text(stream, GT_EVENT_function, call->function->name,
+		  (__u32)gt_api_find(call->function->name));
+	finish(call);
+	call->call.head.time = time;
+	call->call.head.process = PROCESS;
+	call->call.head.thread = PROCESS + 1;
+	call->call.head.device = GT_DEVICE_UNKNOWN;
+	call->call.function = (__u32)gt_api_find(call->function->name);
+	call->call.duration = duration;
+	CHECK_INT(pass_event(stream, &call->call.head), 0);
+}
+
+static void pass_malloc(struct stream *stream, enum gt_event_kind kind)
+{
+	struct built call = begin("cudaMalloc");
+
+	pass(&call, "devPtr", 0x7ffc00001000);
+	pass(&call, "size", 4000);
+	if (kind == GT_EVENT_call) {
+		point(&call, "devPtr", &(uint64_t){0x7f0000000200}, 8);
+		back(&call, 0);
+	}
+	pass_call(stream, &call, kind == GT_EVENT_call ? 3500 : 2000,
+		  kind == GT_EVENT_call ? 1500 : 0);
+}
+
+static void pass_failed_free(struct stream *stream)
+{
+	struct built call = begin("cudaFree");
+
+	pass(&call, "devPtr", 0x1234);
+	back(&call, 1);
+	call.call.depth = 1;
+	call.call.state = GT_CALL_NESTED;
+	pass_call(stream, &call, 9000, 250);
+}
+
+static void pass_unfinished(struct stream *stream)
+{
+	struct built call = begin("cudaDeviceSynchronize");
+
+	back(&call, 0);
+	call.call.state = GT_CALL_UNFINISHED;
+	pass_call(stream, &call, 5000000, 4000000);
+}
+
+static void pass_account(struct stream *stream)
+{
+	struct gt_event_account account = {
+		.head = {.time = 6000000,
+			 .kind = GT_EVENT_account,
+			 .size = sizeof(account),
+			 .device = GT_DEVICE_UNKNOWN},
+		.made = 10,
+		.complete = 2,
+		.unfinished = 1,
+		.lost = 3,
+		.filtered = 4,
+		.orphans = 5,
+		.marks_lost = 6,
+		.others_lost = 7,
+	};
+
+	CHECK_INT(pass_event(stream, &account.head), 0);
+}
+
+static void end_stream(struct stream *stream, const char *expected)
+{
+	char path[32];
+	gt_auto_file file = {0};
+
+	CHECK_INT(stream->output->close(stream->state, NULL), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stream->fd);
+	CHECK_INT(gt_file_read(path, 1 << 20, &file, NULL), 0);
+	CHECK_STR((const char *)file.data, expected);
+	gt_names_free(stream->names);
+	close(stream->fd);
+}
+
+static struct stream begin_lines(struct gt_output_options options)
+{
+	struct stream stream = begin_stream(&gt_output_lines, options);
+
+	pass_clock(&stream);
+	pass_text(&stream, GT_EVENT_process, "vectoradd", 0);
+	return stream;
+}
+
+#define WALL_HEAD                                                                                  \
+	"TIME            PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+
+TEST("a call has a line at its entry and one at its return, at its times")
+{
+	struct stream stream =
+		begin_lines((struct gt_output_options){.returns = true, .marks = true});
+
+	pass_malloc(&stream, GT_EVENT_enter);
+	pass_malloc(&stream, GT_EVENT_call);
+	end_stream(&stream, WALL_HEAD
+		   "12:00:00.000002 vectoradd        4711    cudaMalloc               [ENTER]  "
+		   "size=4000 bytes\n"
+		   "12:00:00.000003 vectoradd        4711    cudaMalloc               [EXIT]   "
+		   "returned=Success devPtr=0x7f0000000200 (1.50 µs)\n");
+}
+
+TEST("without entry marks the line of the return has the arguments, too")
+{
+	struct stream stream =
+		begin_lines((struct gt_output_options){.returns = true, .time = GT_TIME_NONE});
+
+	pass_malloc(&stream, GT_EVENT_call);
+	end_stream(&stream,
+		   "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		   "vectoradd        4711    cudaMalloc               [EXIT]   size=4000 bytes "
+		   "returned=Success devPtr=0x7f0000000200 (1.50 µs)\n");
+}
+
+TEST("without returns a call has its entry only, be there marks or not")
+{
+	struct stream marked =
+		begin_lines((struct gt_output_options){.marks = true, .time = GT_TIME_NS});
+	struct stream unmarked = begin_lines((struct gt_output_options){.time = GT_TIME_NS});
+	const char *expected =
+		"TIME                PROCESS          PID     EVENT                    TYPE     "
+		"DETAILS\n"
+		"2000                vectoradd        4711    cudaMalloc               [ENTER]  "
+		"size=4000 bytes\n";
+
+	pass_malloc(&marked, GT_EVENT_enter);
+	pass_malloc(&marked, GT_EVENT_call);
+	end_stream(&marked, expected);
+	pass_malloc(&unmarked, GT_EVENT_call);
+	end_stream(&unmarked, expected);
+}
+
+TEST("a failed call has the error's name, a nested one is indented, one that was left says so")
+{
+	struct stream stream =
+		begin_lines((struct gt_output_options){.returns = true, .time = GT_TIME_RELATIVE});
+
+	pass_failed_free(&stream);
+	pass_unfinished(&stream);
+	end_stream(
+		&stream,
+		"TIME          PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		"0.000008      vectoradd        4711      cudaFree               [EXIT]   "
+		"ptr=0x1234 returned=InvalidValue (250 ns)\n"
+		"0.004999      vectoradd        4711    cudaDeviceSynchronize    [EXIT]   "
+		"unfinished: it was left without returning (4.00 ms)\n");
+}
+
+TEST("a function that the tables do not have is shown with its raw result")
+{
+	struct stream stream =
+		begin_lines((struct gt_output_options){.returns = true, .time = GT_TIME_NONE});
+	struct gt_event_call call = {
+		.head = {.time = 9, .process = 12, .kind = GT_EVENT_call, .size = sizeof(call)},
+		.function = 3000,
+		.result = 0x1f,
+	};
+
+	pass_text(&stream, GT_EVENT_function, "cudaOfTheFuture", 3000);
+	CHECK_INT(pass_event(&stream, &call.head), 0);
+	end_stream(&stream, "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+			    "?                12      cudaOfTheFuture          [EXIT]   "
+			    "returned=0x1f (0 ns)\n");
+}
+
+TEST("names that would steer the terminal are made harmless")
+{
+	struct stream stream =
+		begin_stream(&gt_output_lines,
+			     (struct gt_output_options){.returns = true, .time = GT_TIME_NONE});
+
+	pass_text(&stream, GT_EVENT_process, "\033[2Jevil", 0);
+	pass_failed_free(&stream);
+	end_stream(&stream, "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+			    "?[2Jevil         4711      cudaFree               [EXIT]   ptr=0x1234 "
+			    "returned=InvalidValue (250 ns)\n");
+}
+
+TEST("processes are shown only to who wants all")
+{
+	struct gt_event_exit end = {
+		.head = {.time = 2000,
+			 .process = PROCESS,
+			 .kind = GT_EVENT_exit,
+			 .size = sizeof(end)},
+		.status = 7 << 8,
+	};
+	struct stream stream = begin_lines(
+		(struct gt_output_options){.returns = true, .verbose = true, .time = GT_TIME_NONE});
+
+	CHECK_INT(pass_event(&stream, &end.head), 0);
+	end.status = SIGSEGV | 0x80;
+	CHECK_INT(pass_event(&stream, &end.head), 0);
+	end_stream(
+		&stream,
+		"PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		"vectoradd        4711    process                           parent=0 uid=0\n"
+		"vectoradd        4711    process                           ended with status 7\n"
+		"vectoradd        4711    process                           ended by signal 11\n");
+}
+
+TEST("a stream without calls has its head line, at the end")
+{
+	struct stream stream = begin_lines((struct gt_output_options){.returns = true});
+
+	pass_account(&stream);
+	end_stream(&stream, WALL_HEAD);
+}
+
+TEST("JSON has an object for a call, with arguments and result")
+{
+	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
+
+	pass_text(&stream, GT_EVENT_process, "vectoradd", 0);
+	pass_malloc(&stream, GT_EVENT_enter);
+	pass_malloc(&stream, GT_EVENT_call);
+	end_stream(&stream, "{\"schema\":\"gputap.call.1\",\"time\":2000,\"clock\":\"monotonic\","
+			    "\"duration\":1500,\"pid\":4711,\"tid\":4712,\"process\":\"vectoradd\","
+			    "\"device\":null,\"name\":\"cudaMalloc\",\"args\":{\"devPtr\":"
+			    "\"0x7f0000000200\",\"size\":4000},\"result\":\"cudaSuccess\","
+			    "\"nested\":false}\n");
+}
+
+TEST("JSON tells nested, failed and unfinished calls")
+{
+	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
+
+	pass_failed_free(&stream);
+	pass_unfinished(&stream);
+	end_stream(&stream,
+		   "{\"schema\":\"gputap.call.1\",\"time\":8750,\"clock\":\"monotonic\","
+		   "\"duration\":250,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"device\":null,"
+		   "\"name\":\"cudaFree\",\"args\":{\"devPtr\":\"0x1234\"},"
+		   "\"result\":\"cudaErrorInvalidValue\",\"nested\":true}\n"
+		   "{\"schema\":\"gputap.call.1\",\"time\":1000000,\"clock\":\"monotonic\","
+		   "\"duration\":4000000,\"pid\":4711,\"tid\":4712,\"process\":\"?\","
+		   "\"device\":null,\"name\":\"cudaDeviceSynchronize\",\"args\":{},"
+		   "\"result\":null,\"nested\":false,\"unfinished\":true}\n");
+}
+
+TEST("JSON has notes and the account, and of other events nothing")
+{
+	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
+
+	pass_clock(&stream);
+	pass_text(&stream, GT_EVENT_library, "/lib/x.so", 0);
+	pass_text(&stream, GT_EVENT_note, "a \"gap\"\n", 0);
+	pass_account(&stream);
+	end_stream(&stream,
+		   "{\"schema\":\"gputap.note.1\",\"time\":1000,\"clock\":\"monotonic\","
+		   "\"text\":\"a \\\"gap\\\"\\n\"}\n"
+		   "{\"schema\":\"gputap.account.1\",\"time\":6000000,\"clock\":\"monotonic\","
+		   "\"made\":10,\"complete\":2,\"unfinished\":1,\"lost\":3,\"filtered\":4,"
+		   "\"orphans\":5,\"marks_lost\":6,\"others_lost\":7}\n");
+}
+
+TEST("the table counts calls, errors and what was left, the longest total first")
+{
+	struct stream stream = begin_stream(&gt_output_counts, (struct gt_output_options){0});
+
+	pass_failed_free(&stream);
+	pass_malloc(&stream, GT_EVENT_enter);
+	pass_malloc(&stream, GT_EVENT_call);
+	pass_malloc(&stream, GT_EVENT_call);
+	pass_unfinished(&stream);
+	end_stream(&stream,
+		   "     CALLS   ERRORS     TOTAL      MEAN       MAX  FUNCTION\n"
+		   "         2        0   3.00 µs   1.50 µs   1.50 µs  cudaMalloc\n"
+		   "         1        1    250 ns    250 ns    250 ns  cudaFree\n"
+		   "         1        0      0 ns      0 ns      0 ns  cudaDeviceSynchronize "
+		   "(1 unfinished)\n");
+}
+
+TEST("a table of nothing has its head")
+{
+	struct stream stream = begin_stream(&gt_output_counts, (struct gt_output_options){0});
+
+	end_stream(&stream, "     CALLS   ERRORS     TOTAL      MEAN       MAX  FUNCTION\n");
+}
+
+TEST("a pipe that nobody reads is told as such, and stays so")
+{
+	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
+	int ends[2];
+
+	signal(SIGPIPE, SIG_IGN);
+	CHECK_INT(pipe(ends), 0);
+	close(ends[0]);
+	dup2(ends[1], stream.fd);
+	pass_failed_free(&stream);
+	CHECK_INT(stream.output->flush(stream.state), -EPIPE);
+	CHECK_INT(stream.output->flush(stream.state), -EPIPE);
+	CHECK_INT(stream.output->close(stream.state, NULL), -EPIPE);
+	close(ends[1]);
+	close(stream.fd);
+	gt_names_free(stream.names);
+}
+
+TEST("a file in a directory that is not there is refused, with its name")
+{
+	const struct gt_output *outputs[] = {&gt_output_lines, &gt_output_json, &gt_output_counts,
+					     &gt_output_capture};
+
+	for (size_t i = 0; i < gt_countof(outputs); i++) {
+		struct gt_output_options options = {.path = "/nowhere/file"};
+		struct gt_diag diag = {0};
+		void *state;
+
+		CHECK_INT(outputs[i]->open(&options, &state, &diag), -ENOENT);
+		CHECK_STR(diag.place, "/nowhere/file");
+		CHECK_STR(diag.text, "No such file or directory");
+	}
+}
+
+TEST("every output has a name by which it is found, and a line of help")
+{
+	size_t count;
+	const struct gt_output *const *outputs = gt_outputs(&count);
+
+	CHECK(count >= 4);
+	for (size_t i = 0; i < count; i++) {
+		CHECK(gt_output_find(outputs[i]->name) == outputs[i]);
+		CHECK(*outputs[i]->help);
+	}
+	CHECK(gt_output_find("telegram") == NULL);
+}
+
+TEST_MAIN
