@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory of the software device. SOFTGPU_MEMORY is 64M here. */
+#include <stdint.h>
+
+#include "driver.h"
+
+static uint64_t free_memory(void)
+{
+	size_t available = 0, total = 0;
+
+	CHECK_OK(cuMemGetInfo(&available, &total));
+	return available;
+}
+
+TEST("memory is aligned to 256 bytes and counted")
+{
+	struct driver driver = begin();
+	uint64_t before = free_memory();
+	CUdeviceptr a, b;
+
+	CHECK_OK(cuMemAlloc(&a, 1));
+	CHECK_OK(cuMemAlloc(&b, 257));
+	CHECK_INT(a % 256, 0);
+	CHECK_INT(b % 256, 0);
+	CHECK_INT(before - free_memory(), 256 + 512);
+	CHECK_OK(cuMemFree(a));
+	CHECK_OK(cuMemFree(b));
+	CHECK_INT(free_memory(), before);
+	end(&driver);
+}
+
+TEST("all of the memory can be had, and not a byte more")
+{
+	struct driver driver = begin();
+	uint64_t available = free_memory();
+	CUdeviceptr all, more;
+
+	CHECK_CUDA(cuMemAlloc(&all, available + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_OK(cuMemAlloc(&all, available));
+	CHECK_CUDA(cuMemAlloc(&more, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_OK(cuMemFree(all));
+	CHECK_OK(cuMemAlloc(&more, 1));
+	end(&driver);
+}
+
+TEST("memory can be had again after allocations in any order were freed")
+{
+	struct driver driver = begin();
+	uint64_t part = free_memory() / 64 & ~UINT64_C(255);
+	CUdeviceptr parts[64], all;
+
+	for (int i = 0; i < 64; i++)
+		CHECK_OK(cuMemAlloc(&parts[i], part));
+	for (int i = 0; i < 64; i += 2)
+		CHECK_OK(cuMemFree(parts[i]));
+	for (int i = 63; i > 0; i -= 2)
+		CHECK_OK(cuMemFree(parts[i]));
+	CHECK_OK(cuMemAlloc(&all, part * 64));
+	end(&driver);
+}
+
+TEST("freeing what was not allocated is an invalid value")
+{
+	struct driver driver = begin();
+	int local;
+
+	CHECK_CUDA(cuMemFree(driver.memory + 4), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemFree(0x1000), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemFree((uintptr_t)&local), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemFree(driver.memory));
+	CHECK_CUDA(cuMemFree(driver.memory), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemFree(0));
+	end(&driver);
+}
+
+TEST("an allocation of no bytes is an invalid value")
+{
+	struct driver driver = begin();
+	CUdeviceptr a;
+
+	CHECK_CUDA(cuMemAlloc(&a, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemAlloc(NULL, 4), CUDA_ERROR_INVALID_VALUE);
+	end(&driver);
+}
+
+TEST("a copy past the end of an allocation is refused, and changes nothing")
+{
+	struct driver driver = begin();
+	char bytes[4097] = {1};
+
+	CHECK_CUDA(cuMemcpyHtoD(driver.memory, bytes, 4097), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemcpyHtoD(driver.memory + 1, bytes, 4096), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemcpyDtoH(bytes, driver.memory + 4095, 2), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemcpyHtoD((uintptr_t)bytes, bytes, 4), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemsetD8(driver.memory, 1, 4097), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemsetD32(driver.memory + 2, 1, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_INT(value(&driver, 0), 0);
+	CHECK_OK(cuMemcpyHtoD(driver.memory + 4095, bytes, 1));
+	end(&driver);
+}
+
+TEST("memsets write elements of one, two and four bytes, in rows too")
+{
+	struct driver driver = begin();
+	unsigned char seen[64];
+
+	CHECK_OK(cuMemsetD8(driver.memory, 0x11, 3));
+	CHECK_OK(cuMemsetD16(driver.memory + 4, 0x2233, 2));
+	CHECK_OK(cuMemsetD32(driver.memory + 8, 0x44556677, 1));
+	CHECK_OK(cuMemsetD2D8(driver.memory + 16, 16, 0x88, 3, 2));
+	CHECK_OK(cuMemcpyDtoH(seen, driver.memory, sizeof(seen)));
+	CHECK(!memcmp(seen, "\x11\x11\x11\0\x33\x22\x33\x22\x77\x66\x55\x44\0\0\0\0", 16));
+	CHECK(!memcmp(seen + 16, "\x88\x88\x88\0", 4));
+	CHECK(!memcmp(seen + 32, "\x88\x88\x88\0", 4));
+	CHECK_INT(seen[19], 0);
+	end(&driver);
+}
+
+TEST("copies of boxes move just their bytes")
+{
+	struct driver driver = begin();
+	unsigned char from[4][8][16], to[2][3][5] = {{{0}}};
+	CUDA_MEMCPY3D copy = {
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = from,
+		.srcPitch = 16,
+		.srcHeight = 8,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = driver.memory,
+		.dstPitch = 16,
+		.dstHeight = 8,
+		.WidthInBytes = 16,
+		.Height = 8,
+		.Depth = 4,
+	};
+
+	for (int i = 0; i < 512; i++)
+		((unsigned char *)from)[i] = (unsigned char)i;
+	CHECK_OK(cuMemcpy3D(&copy));
+	copy = (CUDA_MEMCPY3D){
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = driver.memory,
+		.srcPitch = 16,
+		.srcHeight = 8,
+		.srcXInBytes = 2,
+		.srcY = 3,
+		.srcZ = 1,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = to,
+		.dstPitch = 5,
+		.dstHeight = 3,
+		.WidthInBytes = 5,
+		.Height = 3,
+		.Depth = 2,
+	};
+	CHECK_OK(cuMemcpy3D(&copy));
+	for (int z = 0; z < 2; z++) {
+		for (int y = 0; y < 3; y++)
+			CHECK(!memcmp(to[z][y], &from[z + 1][y + 3][2], 5));
+	}
+	copy.srcPitch = 4;
+	CHECK_CUDA(cuMemcpy3D(&copy), CUDA_ERROR_INVALID_VALUE);
+	end(&driver);
+}
+
+TEST("arrays keep what is copied into them")
+{
+	struct driver driver = begin();
+	CUDA_ARRAY_DESCRIPTOR shape = {
+		.Width = 5, .Height = 3, .Format = CU_AD_FORMAT_UNSIGNED_INT16, .NumChannels = 2};
+	uint16_t from[3][5][2], to[3][5][2] = {{{0}}};
+	CUarray array;
+
+	for (int i = 0; i < 30; i++)
+		((uint16_t *)from)[i] = (uint16_t)(i * 1001);
+	CHECK_OK(cuArrayCreate(&array, &shape));
+	CHECK_OK(cuMemcpyHtoA(array, 0, from, sizeof(from)));
+	CHECK_OK(cuMemcpyAtoH(to, array, 0, sizeof(to)));
+	CHECK(!memcmp(from, to, sizeof(from)));
+	shape = (CUDA_ARRAY_DESCRIPTOR){0};
+	CHECK_OK(cuArrayGetDescriptor(&shape, array));
+	CHECK_INT(shape.Width, 5);
+	CHECK_INT(shape.NumChannels, 2);
+	CHECK_OK(cuArrayDestroy(array));
+	CHECK_CUDA(cuArrayDestroy(array), CUDA_ERROR_INVALID_HANDLE);
+	end(&driver);
+}
+
+TEST("pinned memory is the kernels' and the host's at once")
+{
+	struct driver driver = begin();
+	CUdeviceptr address;
+	int *pinned;
+
+	CHECK_OK(cuMemHostAlloc((void **)&pinned, 100, CU_MEMHOSTALLOC_DEVICEMAP));
+	CHECK_OK(cuMemHostGetDevicePointer(&address, pinned, 0));
+	*pinned = 5;
+	CHECK_OK(launch(find(&driver, "count"), 1, 32, NULL, (void *[]){&address}));
+	CHECK_OK(cuCtxSynchronize());
+	CHECK_INT(*pinned, 37);
+	CHECK_OK(cuMemFreeHost(pinned));
+	CHECK_CUDA(cuMemFreeHost(pinned), CUDA_ERROR_INVALID_VALUE);
+	end(&driver);
+}
+
+TEST("registered memory is the kernels' until it is unregistered")
+{
+	struct driver driver = begin();
+	static int registered[1024];
+	CUdeviceptr address;
+
+	CHECK_CUDA(cuMemHostUnregister(registered), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	CHECK_OK(cuMemHostRegister(registered, sizeof(registered), 0));
+	CHECK_CUDA(cuMemHostRegister(registered + 4, 16, 0),
+		   CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	CHECK_OK(cuMemHostGetDevicePointer(&address, registered, 0));
+	CHECK_OK(launch(find(&driver, "count"), 1, 1, NULL, (void *[]){&address}));
+	CHECK_OK(cuCtxSynchronize());
+	CHECK_INT(registered[0], 1);
+	CHECK_OK(cuMemHostUnregister(registered));
+	CHECK_OK(launch(find(&driver, "count"), 1, 1, NULL, (void *[]){&address}));
+	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	end(&driver);
+}
+
+TEST("an address tells what kind of memory it is")
+{
+	struct driver driver = begin();
+	unsigned int type = 0;
+	CUdeviceptr managed, base;
+	size_t size;
+	bool is_managed = false;
+	int local;
+
+	CHECK_OK(cuMemAllocManaged(&managed, 1000, CU_MEM_ATTACH_GLOBAL));
+	CHECK_OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, managed));
+	CHECK_INT(type, CU_MEMORYTYPE_DEVICE);
+	CHECK_OK(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, managed));
+	CHECK(is_managed);
+	CHECK_OK(cuMemGetAddressRange(&base, &size, managed + 999));
+	CHECK(base == managed);
+	CHECK_INT(size, 1000);
+	CHECK_CUDA(
+		cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&local),
+		CUDA_ERROR_INVALID_VALUE);
+	end(&driver);
+}
+
+TEST("physical memory can be mapped, used, unmapped and mapped elsewhere")
+{
+	struct driver driver = begin();
+	CUmemAllocationProp properties = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+	};
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+				  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr place;
+	size_t size = 0;
+	int seen = 0;
+
+	CHECK_OK(cuMemGetAllocationGranularity(&size, &properties,
+					       CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+	CHECK_CUDA(cuMemCreate(&handle, size + 1, &properties, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemCreate(&handle, size, &properties, 0));
+	CHECK_OK(cuMemAddressReserve(&place, 2 * size, 0, 0, 0));
+	CHECK_OK(cuMemMap(place, size, 0, handle, 0));
+	CHECK_CUDA(cuMemsetD8(place, 1, 4), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemSetAccess(place, size, &access, 1));
+	CHECK_OK(cuMemsetD32(place, 7, size / 4));
+	CHECK_OK(launch(find(&driver, "count"), 1, 1, NULL, (void *[]){&place}));
+	CHECK_OK(cuMemUnmap(place, size));
+	place += size;
+	CHECK_OK(cuMemMap(place, size, 0, handle, 0));
+	CHECK_OK(cuMemSetAccess(place, size, &access, 1));
+	CHECK_OK(cuMemRelease(handle));
+	CHECK_OK(cuMemcpyDtoH(&seen, place, 4));
+	CHECK_INT(seen, 8);
+	CHECK_OK(cuMemUnmap(place, size));
+	CHECK_OK(cuMemAddressFree(place - size, 2 * size));
+	end(&driver);
+}
+
+TEST("memory of a stream is freed in its turn, once")
+{
+	struct driver driver = begin();
+	uint64_t before = free_memory();
+	cuuint64_t used = 1;
+	CUmemoryPool pool;
+	CUstream stream;
+	CUdeviceptr memory;
+	int seen = 0;
+
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuMemAllocAsync(&memory, 256, stream));
+	CHECK_OK(cuMemsetD32Async(memory, 9, 1, stream));
+	CHECK_OK(launch(find(&driver, "count"), 1, 1, stream, (void *[]){&memory}));
+	CHECK_OK(cuMemcpyDtoHAsync(&seen, memory, 4, stream));
+	CHECK_OK(cuMemFreeAsync(memory, stream));
+	CHECK_CUDA(cuMemFreeAsync(memory, stream), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuStreamSynchronize(stream));
+	CHECK_INT(seen, 10);
+	CHECK_OK(cuDeviceGetDefaultMemPool(&pool, 0));
+	CHECK_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+	CHECK_INT(used, 0);
+	CHECK_INT(free_memory(), before);
+	end(&driver);
+}
+
+TEST("the end of a context frees its memory")
+{
+	struct driver driver = begin();
+	struct driver other = begin();
+	uint64_t before;
+	CUdeviceptr memory;
+
+	end(&other);
+	CHECK_OK(cuCtxSetCurrent(driver.context));
+	before = free_memory();
+	other = begin();
+	CHECK_OK(cuMemAlloc(&memory, 1 << 20));
+	end(&other);
+	CHECK_OK(cuCtxSetCurrent(driver.context));
+	CHECK_INT(free_memory(), before);
+	CHECK_CUDA(cuMemFree(memory), CUDA_ERROR_INVALID_VALUE);
+	end(&driver);
+}
+
+TEST_MAIN

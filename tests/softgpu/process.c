@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The software device and processes: forks, exits, memory of other processes, its log. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "driver.h"
+
+/* Runs in a child that is new to CUDA; its exit status, or -1 for a signal or a hang. */
+static int in_child(int (*run)(void))
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(20);
+		_exit(run());
+	}
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+static int fork_after_init(void)
+{
+	struct driver driver = begin();
+	CUdeviceptr memory;
+	int status = -1, device_count = 0;
+	pid_t child;
+
+	/* Work that is under way when the process forks must not hold the child up. */
+	CHECK_OK(spin(&driver, 0, SPIN_LONG, NULL));
+	child = fork();
+	if (!child) {
+		alarm(10);
+		CHECK_CUDA(cuInit(0), CUDA_ERROR_NOT_INITIALIZED);
+		CHECK_CUDA(cuMemAlloc(&memory, 4), CUDA_ERROR_NOT_INITIALIZED);
+		CHECK_CUDA(cuDeviceGetCount(&device_count), CUDA_ERROR_NOT_INITIALIZED);
+		CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
+		exit(tap_failed);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK_INT(value(&driver, 0), 1);
+	return tap_failed;
+}
+
+TEST("a child of a process that uses the device gets an initialization error")
+{
+	CHECK_INT(in_child(fork_after_init), 0);
+}
+
+static int exit_while_running(void)
+{
+	struct driver driver = begin();
+
+	CHECK_OK(spin(&driver, 0, 2000000000, NULL));
+	CHECK_OK(count(&driver, 0, NULL));
+	exit(7);
+}
+
+TEST("a process ends at once although a kernel runs")
+{
+	CHECK_INT(in_child(exit_while_running), 7);
+}
+
+static int without_init(void)
+{
+	CUdeviceptr memory;
+	CUcontext context;
+
+	CHECK_CUDA(cuMemAlloc(&memory, 4), CUDA_ERROR_NOT_INITIALIZED);
+	CHECK_CUDA(cuDeviceGet(&(CUdevice){0}, 0), CUDA_ERROR_NOT_INITIALIZED);
+	CHECK_CUDA(cuInit(1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuInit(0));
+	CHECK_CUDA(cuMemAlloc(&memory, 4), CUDA_ERROR_INVALID_CONTEXT);
+	CHECK_OK(cuDevicePrimaryCtxRetain(&context, 0));
+	CHECK_OK(cuCtxSetCurrent(context));
+	CHECK_OK(cuMemAlloc(&memory, 4));
+	CHECK_OK(cuDevicePrimaryCtxRelease(0));
+	CHECK_CUDA(cuMemAlloc(&memory, 4), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	return tap_failed;
+}
+
+TEST("calls need cuInit first, then a context")
+{
+	CHECK_INT(in_child(without_init), 0);
+}
+
+static int no_devices(void)
+{
+	setenv("SOFTGPU_DEVICES", "0", 1);
+	CHECK_CUDA(cuInit(0), CUDA_ERROR_NO_DEVICE);
+	return tap_failed;
+}
+
+static int three_devices(void)
+{
+	CUcontext first, second;
+	CUdeviceptr a, b;
+	CUevent event;
+	int devices = 0, can = 0, seen = 0;
+	CUdevice device;
+
+	setenv("SOFTGPU_DEVICES", "3", 1);
+	CHECK_OK(cuInit(0));
+	CHECK_OK(cuDeviceGetCount(&devices));
+	CHECK_INT(devices, 3);
+	CHECK_CUDA(cuDeviceGet(&device, 3), CUDA_ERROR_INVALID_DEVICE);
+	CHECK_OK(cuCtxCreate(&first, NULL, 0, 0));
+	CHECK_OK(cuMemAlloc(&a, 4));
+	CHECK_OK(cuMemsetD32(a, 5, 1));
+	CHECK_OK(cuCtxSynchronize());
+	CHECK_OK(cuCtxCreate(&second, NULL, 0, 2));
+	CHECK_OK(cuMemAlloc(&b, 4));
+	CHECK_OK(cuEventCreate(&event, 0));
+	CHECK_OK(cuDeviceCanAccessPeer(&can, 0, 2));
+	CHECK_INT(can, 1);
+	CHECK_OK(cuMemcpyPeer(b, second, a, first, 4));
+	CHECK_OK(cuMemcpyDtoH(&seen, b, 4));
+	CHECK_INT(seen, 5);
+	CHECK_OK(cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, b));
+	CHECK_INT(device, 2);
+	CHECK_OK(cuCtxSetCurrent(first));
+	CHECK_CUDA(cuEventRecord(event, NULL), CUDA_ERROR_INVALID_HANDLE);
+	return tap_failed;
+}
+
+TEST("there are as many devices as SOFTGPU_DEVICES says")
+{
+	CHECK_INT(in_child(no_devices), 0);
+	CHECK_INT(in_child(three_devices), 0);
+}
+
+static int bad_setting(void)
+{
+	int pipes[2];
+	char text[200] = "";
+	ssize_t length;
+
+	CHECK(!pipe(pipes));
+	dup2(pipes[1], STDERR_FILENO);
+	setenv("SOFTGPU_MEMORY", "lots", 1);
+	CHECK_CUDA(cuInit(0), CUDA_ERROR_INVALID_VALUE);
+	length = read(pipes[0], text, sizeof(text) - 1);
+	CHECK(length > 0);
+	CHECK_STR(text, "softgpu: SOFTGPU_MEMORY: a size from 1M to 1024G expected, not 'lots'\n");
+	return tap_failed;
+}
+
+TEST("a setting that makes no sense is told by its name")
+{
+	CHECK_INT(in_child(bad_setting), 0);
+}
+
+static char log_path[] = "/tmp/softgpu-log-XXXXXX";
+
+static int write_log(void)
+{
+	struct driver driver;
+	CUstream stream;
+
+	setenv("SOFTGPU_LOG", log_path, 1);
+	driver = begin();
+	CHECK_OK(cuStreamCreate(&stream, 0));
+	CHECK_OK(count(&driver, 3, stream));
+	CHECK_INT(value(&driver, 3), 1);
+	CHECK_CUDA(cuMemFree(12), CUDA_ERROR_INVALID_VALUE);
+	return tap_failed;
+}
+
+static int lines_with(const char *text)
+{
+	FILE *file = fopen(log_path, "r");
+	char line[2000];
+	int count_found = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		count_found += strstr(line, text) != NULL;
+	if (file)
+		fclose(file);
+	return count_found;
+}
+
+TEST("the log has a line for every operation")
+{
+	int fd = mkstemp(log_path);
+
+	CHECK(fd >= 0);
+	close(fd);
+	CHECK_INT(in_child(write_log), 0);
+	CHECK_INT(lines_with("{\"op\":\"kernel\",\"name\":\"count\""), 1);
+	CHECK_INT(lines_with("\"grid\":[1,1,1],\"block\":[1,1,1],\"shared\":0,\"result\":0}"), 1);
+	CHECK_INT(lines_with("{\"op\":\"set\""), 1);
+	CHECK_INT(lines_with("{\"op\":\"copy\",\"kind\":\"D2H\""), 1);
+	CHECK_INT(lines_with("{\"op\":\"alloc\",\"kind\":\"device\""), 1);
+	CHECK_INT(lines_with("{\"op\":\"free\""), 1);
+	CHECK_INT(lines_with("\"result\":1}"), 1);
+	CHECK_INT(lines_with("\"bytes\":4096,"), 2);
+	unlink(log_path);
+}
+
+static float virtual_time(void)
+{
+	struct driver driver = begin();
+	CUevent start, stop;
+	CUstream first, second;
+	float ms = -1;
+
+	CHECK_OK(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuEventCreate(&start, 0));
+	CHECK_OK(cuEventCreate(&stop, 0));
+	CHECK_OK(cuEventRecord(start, first));
+	CHECK_OK(spin(&driver, 0, SPIN_SHORT, first));
+	CHECK_OK(spin(&driver, 1, SPIN_SHORT, second));
+	CHECK_OK(cuEventRecord(stop, second));
+	CHECK_OK(cuStreamWaitEvent(first, stop, 0));
+	CHECK_OK(cuEventRecord(stop, first));
+	CHECK_OK(cuEventSynchronize(stop));
+	CHECK_OK(cuEventElapsedTime(&ms, start, stop));
+	return ms;
+}
+
+static int print_virtual_time(void)
+{
+	int pipe_end = atoi(getenv("RESULT"));
+	float ms;
+
+	setenv("SOFTGPU_TIME", "virtual", 1);
+	ms = virtual_time();
+	return write(pipe_end, &ms, sizeof(ms)) == sizeof(ms) ? tap_failed : 1;
+}
+
+TEST("in virtual time a program takes the same time in every run, and streams overlap")
+{
+	float first = -1, second = -2;
+	char text[16];
+	int pipes[2];
+
+	CHECK(!pipe(pipes));
+	snprintf(text, sizeof(text), "%d", pipes[1]);
+	setenv("RESULT", text, 1);
+	CHECK_INT(in_child(print_virtual_time), 0);
+	CHECK_INT(in_child(print_virtual_time), 0);
+	CHECK(read(pipes[0], &first, sizeof(first)) == sizeof(first));
+	CHECK(read(pipes[0], &second, sizeof(second)) == sizeof(second));
+	CHECK(first > 0.01f && first == second);
+	unsetenv("RESULT");
+}
+
+/*
+ * The last test: this process uses the device itself, and then its children cannot.
+ */
+TEST("another process writes into memory through its handle")
+{
+	struct driver driver;
+	CUipcMemHandle handle;
+	int to_child[2], from_child[2], status = -1, seen = 0;
+	char byte = 0;
+	pid_t child;
+
+	CHECK(!pipe(to_child) && !pipe(from_child));
+	child = fork();
+	if (!child) {
+		CUcontext context;
+		CUdeviceptr memory;
+		int ok = read(to_child[0], &handle, sizeof(handle)) == sizeof(handle) &&
+			 !cuInit(0) && !cuCtxCreate(&context, NULL, 0, 0) &&
+			 !cuIpcOpenMemHandle(&memory, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) &&
+			 !cuMemsetD32(memory, 4711, 1) && !cuCtxSynchronize() &&
+			 !cuIpcCloseMemHandle(memory);
+
+		_exit(write(from_child[1], "x", 1) == 1 && ok ? 0 : 1);
+	}
+	driver = begin();
+	CHECK_OK(cuIpcGetMemHandle(&handle, driver.memory));
+	CHECK(write(to_child[1], &handle, sizeof(handle)) == sizeof(handle));
+	CHECK(read(from_child[0], &byte, 1) == 1);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK_OK(cuMemcpyDtoH(&seen, driver.memory, 4));
+	CHECK_INT(seen, 4711);
+	end(&driver);
+}
+
+TEST_MAIN
