@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reading command lines by tables, and the tables themselves. */
+#include <ctype.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "tap.h"
+
+struct values {
+	bool flag, off;
+	const char *string;
+	struct gt_strings list;
+	uint64_t number, size, duration;
+	int choice;
+};
+
+static const char *const colours[] = {"red", "green", NULL};
+
+#define AT(field) offsetof(struct values, field)
+
+static const struct gt_option options[] = {
+	{'f', "flag", NULL, "a flag", GT_OPTION_FLAG, AT(flag), NULL},
+	{0, "no-off", NULL, "takes something away", GT_OPTION_FLAG_OFF, AT(off), NULL},
+	{'s', "string", "TEXT", "a text", GT_OPTION_STRING, AT(string), NULL},
+	{'l', "list", "WORD,…", "words", GT_OPTION_LIST, AT(list), NULL},
+	{'n', "number", "N", "a number", GT_OPTION_NUMBER, AT(number), NULL},
+	{0, "size", "SIZE", "a size", GT_OPTION_SIZE, AT(size), NULL},
+	{0, "duration", "TIME", "a time", GT_OPTION_DURATION, AT(duration), NULL},
+	{'c', "colour", "COLOUR", "a colour", GT_OPTION_CHOICE, AT(choice), colours},
+};
+
+static const struct gt_cli_command command = {
+	.name = "paint",
+	.summary = "paints",
+	.usage = "[options] [WALL]",
+	.description = "Paints walls.",
+	.options = options,
+	.option_count = gt_countof(options),
+};
+
+static struct values values;
+static int rest;
+static char printed[4096]; /* to stdout and stderr */
+
+/* What a function prints on a stream is kept from the TAP, in `printed`. */
+static int divert(FILE *stream, int *ret_saved)
+{
+	int memory = memfd_create("printed", MFD_CLOEXEC);
+
+	fflush(stream);
+	*ret_saved = dup(fileno(stream));
+	dup2(memory, fileno(stream));
+	return memory;
+}
+
+static void restore(FILE *stream, int memory, int saved)
+{
+	size_t length = strlen(printed);
+	ssize_t got;
+
+	fflush(stream);
+	dup2(saved, fileno(stream));
+	close(saved);
+	lseek(memory, 0, SEEK_SET);
+	got = gt_read_all(memory, printed + length, sizeof(printed) - 1 - length);
+	printed[length + (size_t)(got > 0 ? got : 0)] = '\0';
+	close(memory);
+}
+
+static enum gt_parsed parse_words(int count, const char *const *words)
+{
+	char *arguments[16] = {(char *)"paint"};
+	int saved_out, saved_error, out, error;
+	enum gt_parsed parsed;
+
+	for (int i = 0; i < count; i++)
+		arguments[i + 1] = (char *)words[i];
+	gt_strings_free(&values.list);
+	values = (struct values){.off = true};
+	printed[0] = '\0';
+	out = divert(stdout, &saved_out);
+	error = divert(stderr, &saved_error);
+	parsed = gt_cli_parse(&command, count + 1, arguments, &values, &rest);
+	restore(stdout, out, saved_out);
+	restore(stderr, error, saved_error);
+	return parsed;
+}
+
+#define PARSE(...)                                                                                 \
+	parse_words(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                        \
+		    (const char *[]){__VA_ARGS__})
+
+#define EXPECT_WRONG(message, ...)                                                                 \
+	do {                                                                                       \
+		CHECK_INT(PARSE(__VA_ARGS__), GT_PARSED_WRONG);                                    \
+		CHECK_STR(printed, "gputap: " message " (try 'gputap paint --help')\n");           \
+	} while (0)
+
+TEST("values of every kind reach their places")
+{
+	CHECK_INT(PARSE("-f", "--no-off", "--string", "text", "-n", "7", "--size", "64K",
+			"--duration", "1.5ms", "--colour=green"),
+		  GT_PARSED_RUN);
+	CHECK(values.flag);
+	CHECK(!values.off);
+	CHECK_STR(values.string, "text");
+	CHECK_INT(values.number, 7);
+	CHECK_INT(values.size, 65536);
+	CHECK_INT(values.duration, 1500000);
+	CHECK_INT(values.choice, 1);
+	CHECK_STR(printed, "");
+}
+
+TEST("what is not given stays as it was")
+{
+	CHECK_INT(PARSE("--flag"), GT_PARSED_RUN);
+	CHECK(values.off);
+	CHECK(values.string == NULL);
+	CHECK_INT(values.list.words.count, 0);
+	CHECK_INT(rest, 2);
+}
+
+TEST("letters may stand together, with the value behind the last one")
+{
+	CHECK_INT(PARSE("-fn12"), GT_PARSED_RUN);
+	CHECK(values.flag);
+	CHECK_INT(values.number, 12);
+}
+
+TEST("a list is separated by commas, and may be given again")
+{
+	CHECK_INT(PARSE("-l", "a,b", "--list=c"), GT_PARSED_RUN);
+	CHECK_INT(values.list.words.count, 3);
+	CHECK_STR(values.list.words.items[0], "a");
+	CHECK_STR(values.list.words.items[1], "b");
+	CHECK_STR(values.list.words.items[2], "c");
+	gt_strings_free(&values.list);
+}
+
+TEST("a list with nothing between its commas is refused")
+{
+	EXPECT_WRONG("--list takes WORD,…, not 'a,,b'", "-l", "a,,b");
+	EXPECT_WRONG("--list takes WORD,…, not ''", "-l", "");
+	EXPECT_WRONG("--list takes WORD,…, not 'a,'", "-l", "a,");
+	gt_strings_free(&values.list);
+}
+
+TEST("the first argument that is no option ends them, and so does --")
+{
+	CHECK_INT(PARSE("-f", "wall", "--number", "x"), GT_PARSED_RUN);
+	CHECK_INT(rest, 2);
+	CHECK_INT(PARSE("-f", "--", "--number"), GT_PARSED_RUN);
+	CHECK_INT(rest, 3);
+}
+
+TEST("an option may be cut short where it stays the only one")
+{
+	CHECK_INT(PARSE("--str", "text"), GT_PARSED_RUN);
+	CHECK_STR(values.string, "text");
+	EXPECT_WRONG("--n is short for several options: --no-off, --number", "--n");
+}
+
+TEST("--help prints usage, description and options, wherever it stands")
+{
+	const char *help = "Usage: gputap paint [options] [WALL]\n"
+			   "\n"
+			   "Paints walls.\n"
+			   "\n"
+			   "Options:\n"
+			   "  -f, --flag              a flag\n"
+			   "      --no-off            takes something away\n"
+			   "  -s, --string TEXT       a text\n"
+			   "  -l, --list WORD,…       words\n"
+			   "  -n, --number N          a number\n"
+			   "      --size SIZE         a size\n"
+			   "      --duration TIME     a time\n"
+			   "  -c, --colour COLOUR     a colour\n"
+			   "  -h, --help              show this help\n";
+
+	CHECK_INT(PARSE("--help"), GT_PARSED_HELP);
+	CHECK_STR(printed, help);
+	CHECK_INT(PARSE("-fh", "--unknown"), GT_PARSED_HELP);
+	CHECK_STR(printed, help);
+}
+
+TEST("values that are none are refused, and what is right is told")
+{
+	EXPECT_WRONG("--number takes a whole number, not '-1'", "-n", "-1");
+	EXPECT_WRONG("--number takes a whole number, not '99999999999999999999'", "--number",
+		     "99999999999999999999");
+	EXPECT_WRONG("--size takes a size such as 64K or 16M, not 'big'", "--size", "big");
+	EXPECT_WRONG("--duration takes a time such as 10s or 500ms, not 'soon'", "--duration",
+		     "soon");
+	EXPECT_WRONG("--colour takes one of red, green, not 'gre'", "-c", "gre");
+	EXPECT_WRONG("--string takes TEXT, not ''", "-s", "");
+}
+
+TEST("options that are wrong are told as what they are")
+{
+	EXPECT_WRONG("unknown option '--colur': did you mean '--colour'?", "--colur");
+	EXPECT_WRONG("unknown option '--colur': did you mean '--colour'?", "--colur=red");
+	EXPECT_WRONG("unknown option '--xyzzy'", "--xyzzy");
+	EXPECT_WRONG("unknown option '-x'", "-fx");
+	EXPECT_WRONG("--flag takes no value", "--flag=1");
+	EXPECT_WRONG("--help takes no value", "--help=1");
+	EXPECT_WRONG("--number needs a value: N", "--number");
+	EXPECT_WRONG("-n needs a value: N", "-n");
+}
+
+TEST("every command has a name, a summary and a description, and is found by its name")
+{
+	size_t count;
+	const struct gt_cli_command *const *commands = gt_cli_commands(&count);
+
+	CHECK(count > 0);
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(commands[i]->summary);
+
+		CHECK(gt_cli_find(commands[i]->name) == commands[i]);
+		CHECK(length && islower((unsigned char)commands[i]->summary[0]));
+		CHECK(commands[i]->summary[length - 1] != '.');
+		CHECK(*commands[i]->description);
+		CHECK(commands[i]->usage && commands[i]->run);
+	}
+}
+
+static void check_option(const struct gt_cli_command *self, size_t index)
+{
+	const struct gt_option *option = &self->options[index];
+	bool is_flag = option->kind == GT_OPTION_FLAG || option->kind == GT_OPTION_FLAG_OFF;
+	size_t length = strlen(option->help);
+
+	CHECK(option->letter != 'h' && strcmp(option->name, "help") != 0);
+	CHECK(length && option->help[length - 1] != '.');
+	CHECK_INT(option->argument == NULL, is_flag);
+	CHECK_INT(option->choices != NULL, option->kind == GT_OPTION_CHOICE);
+	for (size_t i = 0; i < index; i++) {
+		const struct gt_option *other = &self->options[i];
+
+		if (!strcmp(option->name, other->name) ||
+		    (option->letter && option->letter == other->letter))
+			TAP_FAIL("gputap %s has two options --%s or -%c", self->name, option->name,
+				 option->letter);
+		if (option->offset == other->offset)
+			TAP_FAIL("--%s and --%s of gputap %s set the same", option->name,
+				 other->name, self->name);
+	}
+}
+
+TEST("options of a command differ in name, letter and place, and take values where they should")
+{
+	size_t count;
+	const struct gt_cli_command *const *commands = gt_cli_commands(&count);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < commands[i]->option_count; j++)
+			check_option(commands[i], j);
+}
+
+TEST("in the manual no text is taken for a request")
+{
+	gt_auto_strbuf manual = GT_STRBUF_INIT;
+	static const char *const requests[] = {".SS ", ".PP\n", ".TP\n", ".EX\n", ".EE\n"};
+
+	gt_cli_put_manual(&manual);
+	for (const char *line = gt_strbuf_string(&manual); *line; line = strchr(line, '\n') + 1) {
+		bool known = *line != '.' && *line != '\'';
+
+		for (size_t i = 0; i < gt_countof(requests); i++)
+			known |= !strncmp(line, requests[i], strlen(requests[i]));
+		if (!known)
+			TAP_FAIL("a strange line: %.*s", (int)strcspn(line, "\n"), line);
+	}
+	CHECK(strstr(gt_strbuf_string(&manual), "\\fB\\-\\-ring\\-size\\fR \\fISIZE\\fR\n") !=
+	      NULL);
+}
+
+TEST("a shell that is not known has no completion")
+{
+	gt_auto_strbuf script = GT_STRBUF_INIT;
+
+	CHECK_INT(gt_cli_put_completion(&script, "tcsh"), -EINVAL);
+	CHECK_INT(script.length, 0);
+	CHECK_INT(gt_cli_put_completion(&script, "zsh"), 0);
+	CHECK(!strncmp(gt_strbuf_string(&script), "#compdef gputap\n", 16));
+}
+
+TEST_MAIN
