@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the analyses share: how rows are grouped, and how what they are grouped by is named. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "session/names.h"
+
+/* What rows are split or gathered by. */
+enum gt_by {
+	GT_BY_NOTHING,
+	GT_BY_STACK,
+	GT_BY_THREAD,
+	GT_BY_STREAM,
+	GT_BY_PROCESS,
+	GT_BY_DEVICE,
+	GT_BY_SIZE,
+	GT_BY_AGE,
+	GT_BY_COUNT,
+};
+/* "nothing", "stack", … */
+const char *gt_by_name(enum gt_by by);
+
+/* Which group: keys of maps, so without padding. What a grouping does not use is 0. */
+struct gt_group {
+	uint64_t number; /* a stack, stream, size or age, or 0 */
+	uint32_t process;
+	uint32_t thread;
+	int64_t device;
+};
+
+/* The group of a call; `stream` counts with GT_BY_STREAM alone. */
+struct gt_group gt_group_of(enum gt_by by, const struct gt_event_call *call, uint64_t stream);
+
+/*
+ * Adds where a call came from: what its stack tells. "-" where none was taken; the stack's number
+ * where nothing tells more.
+ */
+void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
+		    uint64_t stack);
+/* Adds the name of a kernel as a person reads it; `name` is mangled, or NULL: the handle. */
+void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle);
+/* Adds "4711 name". */
+void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint32_t process);
+/* Adds a group: "thread 4712", "stream 0x7f…", "device 0" …; nothing for GT_BY_NOTHING. */
+void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum gt_by by,
+		    const struct gt_group *group);
+
+/* Ages are told by steps, so that few rows hold them all: less than a second, ten, a minute … */
+#define GT_AGES 7
+unsigned gt_age_of(uint64_t ns);
+const char *gt_age_name(unsigned age);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "analysis/contexts.h"
+
+#include <errno.h>
+
+#include "base/map.h"
+
+#define DEEPEST 16 /* contexts pushed in a thread; what is pushed beyond replaces the last */
+
+struct thread {
+	uint32_t process;
+	unsigned depth;
+	uint64_t stack[DEEPEST];
+};
+
+/* A process and a handle. */
+struct primary {
+	uint64_t process, handle;
+};
+
+struct gt_contexts {
+	struct gt_map *threads;   /* thread id -> struct thread */
+	struct gt_map *primaries; /* struct primary -> any */
+};
+
+struct gt_contexts *gt_contexts_new(void)
+{
+	struct gt_contexts *contexts = calloc(1, sizeof(*contexts));
+
+	if (!contexts)
+		return NULL;
+	contexts->threads = gt_map_new();
+	contexts->primaries = gt_map_new();
+	if (contexts->threads && contexts->primaries)
+		return contexts;
+	gt_contexts_free(contexts);
+	return NULL;
+}
+
+void gt_contexts_free(struct gt_contexts *contexts)
+{
+	if (!contexts)
+		return;
+	if (contexts->threads)
+		gt_map_free_with(contexts->threads, free);
+	gt_map_free(contexts->primaries);
+	free(contexts);
+}
+
+static struct thread *thread_of(struct gt_contexts *contexts, const struct gt_event *event)
+{
+	struct thread *thread = gt_map_get_u64(contexts->threads, event->thread);
+
+	if (thread)
+		return thread;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread || gt_map_set_u64(contexts->threads, event->thread, thread)) {
+		free(thread);
+		return NULL;
+	}
+	thread->process = event->process;
+	return thread;
+}
+
+static void push(struct thread *thread, uint64_t handle)
+{
+	if (thread->depth < DEEPEST)
+		thread->depth++;
+	thread->stack[thread->depth - 1] = handle;
+}
+
+static void drop(struct thread *thread)
+{
+	if (thread->depth)
+		thread->depth--;
+}
+
+int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *operation)
+{
+	struct primary primary = {operation->call->head.process, operation->address};
+	struct thread *thread;
+
+	if (operation->failed || operation->kind < GT_OPERATION_CONTEXT_PRIMARY ||
+	    operation->kind > GT_OPERATION_CONTEXT_POP)
+		return 0;
+	if (operation->kind == GT_OPERATION_CONTEXT_PRIMARY)
+		return operation->has_address ? gt_map_set(contexts->primaries, &primary,
+							   sizeof(primary), contexts)
+					      : 0;
+	thread = thread_of(contexts, &operation->call->head);
+	if (!thread)
+		return -ENOMEM;
+	switch (operation->kind) {
+	case GT_OPERATION_CONTEXT_SET:
+		drop(thread);
+		push(thread, operation->address);
+		break;
+	case GT_OPERATION_CONTEXT_CREATE:
+	case GT_OPERATION_CONTEXT_PUSH:
+		push(thread, operation->address);
+		break;
+	case GT_OPERATION_CONTEXT_DESTROY: /* one that is current is popped, too */
+		if (thread->depth && thread->stack[thread->depth - 1] == operation->address)
+			drop(thread);
+		break;
+	default:
+		drop(thread);
+	}
+	return 0;
+}
+
+uint64_t gt_contexts_number(const struct gt_contexts *contexts, uint32_t process, uint64_t handle)
+{
+	struct primary primary = {process, handle};
+
+	return gt_map_get(contexts->primaries, &primary, sizeof(primary)) ? 0 : handle;
+}
+
+uint64_t gt_contexts_current(const struct gt_contexts *contexts, const struct gt_event *event)
+{
+	const struct thread *thread = gt_map_get_u64(contexts->threads, event->thread);
+
+	if (!thread || !thread->depth || thread->process != event->process)
+		return 0;
+	return gt_contexts_number(contexts, event->process, thread->stack[thread->depth - 1]);
+}
+
+void gt_contexts_end_process(struct gt_contexts *contexts, uint32_t process)
+{
+	size_t cursor = 0, length;
+	const void *key;
+	void *value;
+
+	while (gt_map_next(contexts->threads, &cursor, &key, &length, &value)) {
+		if (((struct thread *)value)->process != process)
+			continue;
+		gt_map_remove(contexts->threads, key, length);
+		free(value);
+	}
+	cursor = 0;
+	while (gt_map_next(contexts->primaries, &cursor, &key, &length, NULL))
+		if (((const struct primary *)key)->process == process)
+			gt_map_remove(contexts->primaries, key, length);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which CUDA context is current in a thread, as far as its calls of the driver API tell. */
+#pragma once
+
+#include "analysis/operation.h"
+
+struct gt_contexts;
+
+struct gt_contexts *gt_contexts_new(void);
+void gt_contexts_free(struct gt_contexts *contexts);
+
+/* 0 or -ENOMEM. */
+int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *operation);
+/*
+ * The context that is current in the thread of a call; 0 is its device's primary one, which the
+ * runtime API uses.
+ */
+uint64_t gt_contexts_current(const struct gt_contexts *contexts, const struct gt_event *event);
+/* The same number for a handle that a call names. */
+uint64_t gt_contexts_number(const struct gt_contexts *contexts, uint32_t process, uint64_t handle);
+/* Forgets a process. */
+void gt_contexts_end_process(struct gt_contexts *contexts, uint32_t process);

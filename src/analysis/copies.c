@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "analysis/copies.h"
+
+#include <errno.h>
+
+#include "analysis/flight.h"
+#include "analysis/memory.h"
+#include "api/parts.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+#define POWERS 64
+
+struct key {
+	struct gt_group group;
+	uint64_t direction;
+};
+
+/* Bytes and time of copies that waited, by powers of two of their sizes. */
+struct speed {
+	uint64_t bytes[POWERS], ns[POWERS];
+};
+
+struct gt_copies {
+	enum gt_by by;
+	struct gt_operations *operations;
+	struct gt_memory *memory;
+	struct gt_flight *flight;
+	struct gt_map *by_key; /* struct key -> struct gt_copies_row */
+	GT_VEC(const struct gt_copies_row *) rows;
+	struct speed speeds[2][GT_HOST_MEMORIES]; /* to the device, from the device */
+};
+
+/* One copy, with what the calls before tell of its ends. */
+struct copy {
+	enum gt_direction direction;
+	enum gt_host_memory host;
+	bool waits; /* the call returns when it is done */
+};
+
+const char *gt_direction_name(enum gt_direction direction)
+{
+	static const char *const names[GT_DIRECTIONS] = {"H2H", "H2D", "D2H", "D2D", "P2P", "?"};
+
+	return names[direction];
+}
+
+static int ignore_change(void *context, const struct gt_names *names,
+			 const struct gt_memory_change *change)
+{
+	return 0;
+}
+
+struct gt_copies *gt_copies_new(enum gt_by by, size_t most)
+{
+	gt_auto(copies) struct gt_copies *copies = calloc(1, sizeof(*copies));
+
+	if (!copies)
+		return NULL;
+	copies->by = by;
+	copies->operations = gt_operations_new();
+	copies->memory = gt_memory_new(true, ignore_change, NULL);
+	copies->flight = gt_flight_new(most);
+	copies->by_key = gt_map_new();
+	if (!copies->operations || !copies->memory || !copies->flight || !copies->by_key)
+		return NULL;
+	return gt_take(copies);
+}
+
+static void row_free(void *opaque)
+{
+	struct gt_copies_row *row = opaque;
+
+	gt_histogram_free(&row->sizes);
+	gt_histogram_free(&row->bound);
+	free(row);
+}
+
+void gt_copies_free(struct gt_copies *copies)
+{
+	if (!copies)
+		return;
+	gt_operations_free(copies->operations);
+	gt_memory_free(copies->memory);
+	gt_flight_free(copies->flight);
+	if (copies->by_key)
+		gt_map_free_with(copies->by_key, row_free);
+	gt_vec_free(&copies->rows);
+	free(copies);
+}
+
+enum side {
+	SIDE_UNKNOWN,
+	SIDE_HOST,
+	SIDE_DEVICE,
+};
+
+/* What the call says of an end, else what lies at its address. */
+static enum side side_of(const struct gt_copies *copies, const struct gt_operation *operation,
+			 const struct gt_api_end *end)
+{
+	int device;
+
+	switch (end->kind) {
+	case GT_END_HOST:
+		return SIDE_HOST;
+	case GT_END_DEVICE:
+	case GT_END_ARRAY:
+		return SIDE_DEVICE;
+	default:
+		break;
+	}
+	switch (gt_memory_find(copies->memory, operation->call->head.process, end->address,
+			       &device)) {
+	case GT_PLACE_DEVICE:
+	case GT_PLACE_MANAGED:
+		return SIDE_DEVICE;
+	case GT_PLACE_PINNED:
+		return SIDE_HOST;
+	default:
+		return SIDE_UNKNOWN;
+	}
+}
+
+/* Where one end is known, what is unknown at the other was never allocated: it is the host's. */
+static enum gt_direction resolve(const struct gt_copies *copies,
+				 const struct gt_operation *operation,
+				 const struct gt_api_ends *ends)
+{
+	static const enum gt_direction directions[3][3] = {
+		{GT_DIRECTION_UNKNOWN, GT_HOST_TO_HOST, GT_HOST_TO_DEVICE},
+		{GT_HOST_TO_HOST, GT_HOST_TO_HOST, GT_HOST_TO_DEVICE},
+		{GT_DEVICE_TO_HOST, GT_DEVICE_TO_HOST, GT_DEVICE_TO_DEVICE},
+	};
+
+	return directions[side_of(copies, operation, &ends->source)]
+			 [side_of(copies, operation, &ends->target)];
+}
+
+static bool between_devices(const struct gt_copies *copies, const struct gt_operation *operation,
+			    const struct gt_api_ends *ends)
+{
+	uint32_t process = operation->call->head.process;
+	int from, to;
+
+	if (ends->source.has_place && ends->target.has_place)
+		return ends->source.place != ends->target.place;
+	gt_memory_find(copies->memory, process, ends->source.address, &from);
+	gt_memory_find(copies->memory, process, ends->target.address, &to);
+	return from != GT_DEVICE_UNKNOWN && to != GT_DEVICE_UNKNOWN && from != to;
+}
+
+static enum gt_host_memory host_memory(const struct gt_copies *copies,
+				       const struct gt_operation *operation, uint64_t address)
+{
+	int device;
+
+	switch (gt_memory_find(copies->memory, operation->call->head.process, address, &device)) {
+	case GT_PLACE_PINNED:
+		return GT_MEMORY_PINNED;
+	case GT_PLACE_MANAGED:
+		return GT_MEMORY_MANAGED;
+	default:
+		return GT_MEMORY_PAGEABLE;
+	}
+}
+
+/*
+ * CUDA Runtime API, "API synchronization behavior": without a stream, copies that involve the host
+ * wait; those within the device or between devices do not.
+ */
+static struct copy look_at(const struct gt_copies *copies, const struct gt_operation *operation)
+{
+	int direction = gt_api_direction(operation->api, operation->call);
+	struct copy copy = {GT_DIRECTION_UNKNOWN, GT_MEMORY_PAGEABLE, false};
+	struct gt_api_ends ends;
+	bool has_ends = gt_api_ends(operation->api, operation->call, &ends);
+
+	if (direction >= 0 && direction <= 3)
+		copy.direction = (enum gt_direction)direction;
+	else if (has_ends)
+		copy.direction = resolve(copies, operation, &ends);
+	if (has_ends && copy.direction == GT_DEVICE_TO_DEVICE &&
+	    between_devices(copies, operation, &ends))
+		copy.direction = GT_PEER_TO_PEER;
+	if (has_ends && copy.direction == GT_HOST_TO_DEVICE)
+		copy.host = host_memory(copies, operation, ends.source.address);
+	if (has_ends && copy.direction == GT_DEVICE_TO_HOST)
+		copy.host = host_memory(copies, operation, ends.target.address);
+	copy.waits = !operation->names_stream && copy.direction <= GT_DEVICE_TO_HOST;
+	return copy;
+}
+
+static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_operation *operation,
+				    enum gt_direction direction)
+{
+	struct key key = {
+		.group = gt_group_of(copies->by, operation->call,
+				     operation->has_stream ? operation->stream : 0),
+		.direction = direction,
+	};
+	struct gt_copies_row *row = gt_map_get(copies->by_key, &key, sizeof(key));
+
+	if (row)
+		return row;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->direction = direction;
+	row->group = key.group;
+	if (gt_map_set(copies->by_key, &key, sizeof(key), row)) {
+		free(row);
+		return NULL;
+	}
+	return row;
+}
+
+static void count_speed(struct gt_copies *copies, const struct copy *copy, uint64_t bytes,
+			uint64_t ns)
+{
+	struct speed *speed = &copies->speeds[copy->direction == GT_DEVICE_TO_HOST][copy->host];
+	unsigned power = 63 - __builtin_clzll(bytes | 1);
+
+	speed->bytes[power] += bytes;
+	speed->ns[power] += ns;
+}
+
+static bool crosses(enum gt_direction direction)
+{
+	return direction == GT_HOST_TO_DEVICE || direction == GT_DEVICE_TO_HOST;
+}
+
+static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
+		      const struct gt_operation *operation, const struct copy *copy)
+{
+	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
+	struct gt_copies_part *part = copy->waits ? &row->waited : &row->asynchronous;
+	int error = 0;
+
+	row->count++;
+	row->bytes += bytes;
+	row->unknown += !operation->has_bytes;
+	part->count++;
+	part->bytes += bytes;
+	if (copy->waits)
+		row->waited_ns += operation->call->duration;
+	if (operation->has_bytes)
+		error = gt_histogram_add(&row->sizes, bytes);
+	if (!crosses(copy->direction))
+		return error;
+	row->host[copy->host].count++;
+	row->host[copy->host].bytes += bytes;
+	if (copy->waits && operation->has_bytes)
+		count_speed(copies, copy, bytes, operation->call->duration);
+	return error;
+}
+
+static void tell_ended(void *opaque, const struct gt_work *work, uint64_t end)
+{
+	struct gt_copies_row *row = (struct gt_copies_row *)(uintptr_t)work->tag;
+
+	/* Without memory for it one bound is missing, and the counts say so. */
+	gt_histogram_add(&row->bound, end - work->issued);
+}
+
+static int take_operation(void *opaque, const struct gt_names *names,
+			  const struct gt_operation *operation)
+{
+	struct gt_copies *copies = opaque;
+	int error = gt_memory_take(copies->memory, names, operation);
+	struct gt_copies_row *row;
+	struct copy copy;
+	uint64_t tag;
+
+	if (error)
+		return error;
+	if (operation->kind != GT_OPERATION_COPY)
+		return gt_flight_take(copies->flight, operation, NULL, false, tell_ended, copies);
+	copy = look_at(copies, operation);
+	row = row_of(copies, operation, copy.direction);
+	if (!row)
+		return -ENOMEM;
+	if (operation->failed) {
+		row->failed++;
+		return 0;
+	}
+	error = count_copy(copies, row, operation, &copy);
+	tag = (uintptr_t)row;
+	return error ? error
+		     : gt_flight_take(copies->flight, operation, copy.waits ? NULL : &tag,
+				      copy.waits, tell_ended, copies);
+}
+
+int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
+		   const struct gt_event *event)
+{
+	int error = gt_operations_take(copies->operations, names, event, take_operation, copies);
+
+	if (error || event->kind != GT_EVENT_exit)
+		return error;
+	gt_flight_end_process(copies->flight, event->process);
+	return gt_memory_end_process(copies->memory, names, event->process, event->time);
+}
+
+static struct gt_pinning compare_speeds(const struct speed *pageable, const struct speed *pinned)
+{
+	struct gt_pinning pinning = {0};
+
+	for (unsigned i = 0; i < POWERS; i++) {
+		pinning.pageable_bytes += pageable->bytes[i];
+		pinning.pageable_ns += pageable->ns[i];
+		if (!pageable->bytes[i] || !pinned->bytes[i])
+			continue;
+		pinning.compared_bytes += pageable->bytes[i];
+		pinning.compared_ns += pageable->ns[i];
+		pinning.pinned_ns += (uint64_t)((double)pageable->bytes[i] * (double)pinned->ns[i] /
+						(double)pinned->bytes[i]);
+	}
+	return pinning;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct gt_copies_row *left = *(const struct gt_copies_row *const *)a;
+	const struct gt_copies_row *right = *(const struct gt_copies_row *const *)b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? 1 : -1;
+	if (left->count != right->count)
+		return left->count < right->count ? 1 : -1;
+	return (int)left->direction - (int)right->direction;
+}
+
+static void fill_totals(const struct gt_copies *copies, struct gt_copies_totals *totals)
+{
+	uint64_t pageable[GT_DIRECTIONS] = {0}, pinned[GT_DIRECTIONS] = {0};
+
+	totals->in_flight = gt_flight_count(copies->flight);
+	totals->evicted = gt_flight_evicted(copies->flight);
+	gt_vec_each (row, &copies->rows) {
+		pageable[(*row)->direction] += (*row)->host[GT_MEMORY_PAGEABLE].bytes;
+		pinned[(*row)->direction] += (*row)->host[GT_MEMORY_PINNED].bytes;
+	}
+	for (int from = 0; from < 2; from++) {
+		enum gt_direction direction = from ? GT_DEVICE_TO_HOST : GT_HOST_TO_DEVICE;
+		const struct speed *speeds = copies->speeds[from];
+
+		totals->pinning[direction] =
+			compare_speeds(&speeds[GT_MEMORY_PAGEABLE], &speeds[GT_MEMORY_PINNED]);
+		totals->pinning[direction].dominates = pageable[direction] > pinned[direction];
+	}
+}
+
+int gt_copies_rows(struct gt_copies *copies, const struct gt_copies_row *const **ret_rows,
+		   size_t *ret_count, struct gt_copies_totals *ret_totals)
+{
+	struct gt_copies_totals totals = {0};
+	size_t cursor = 0;
+	void *value;
+
+	copies->rows.count = 0;
+	while (gt_map_next(copies->by_key, &cursor, NULL, NULL, &value))
+		if (gt_vec_push(&copies->rows, value))
+			return -ENOMEM;
+	if (copies->rows.count)
+		qsort(copies->rows.items, copies->rows.count, sizeof(*copies->rows.items),
+		      compare_rows);
+	fill_totals(copies, &totals);
+	*ret_rows = copies->rows.items;
+	*ret_count = copies->rows.count;
+	*ret_totals = totals;
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Copies by direction: bytes, sizes, and how fast they were, as far as calls can tell. A call that
+ * waits for its copy gives a bandwidth; one that may return before has none, only the time until a
+ * later call proved that the copy had ended: an upper bound.
+ */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "base/clean.h"
+#include "base/histogram.h"
+
+enum gt_direction {
+	GT_HOST_TO_HOST,
+	GT_HOST_TO_DEVICE,
+	GT_DEVICE_TO_HOST,
+	GT_DEVICE_TO_DEVICE,
+	GT_PEER_TO_PEER,
+	GT_DIRECTION_UNKNOWN,
+	GT_DIRECTIONS,
+};
+/* "H2H", "H2D", "D2H", "D2D", "P2P", "?" */
+const char *gt_direction_name(enum gt_direction direction);
+
+/* The host memory that was copied from or to. */
+enum gt_host_memory {
+	GT_MEMORY_PAGEABLE, /* not seen to be pinned */
+	GT_MEMORY_PINNED,
+	GT_MEMORY_MANAGED,
+	GT_HOST_MEMORIES,
+};
+
+struct gt_copies_part {
+	uint64_t count, bytes;
+};
+
+struct gt_copies_row {
+	enum gt_direction direction;
+	struct gt_group group;
+	uint64_t count; /* that succeeded */
+	uint64_t failed;
+	uint64_t bytes;
+	uint64_t unknown;          /* of the count: those whose bytes the call does not tell */
+	struct gt_histogram sizes; /* bytes */
+
+	/* Calls that wait: their copies' bytes and the calls' time. */
+	struct gt_copies_part waited;
+	uint64_t waited_ns;
+	/* Calls that may return before the copy is done. */
+	struct gt_copies_part asynchronous;
+	struct gt_histogram bound; /* ns from the call to what proved it done */
+
+	/* Between host and device only. */
+	struct gt_copies_part host[GT_HOST_MEMORIES];
+};
+
+/* What pinning would gain, from copies of the same size and direction that waited. */
+struct gt_pinning {
+	bool dominates; /* more pageable than pinned bytes in this direction */
+	uint64_t pageable_bytes, pageable_ns; /* of those that waited */
+	uint64_t compared_bytes, compared_ns; /* … of sizes in which pinned ones were seen, too … */
+	uint64_t pinned_ns; /* … and what they would have taken at the pinned ones' bandwidth */
+};
+
+struct gt_copies_totals {
+	uint64_t in_flight; /* at the end, or now */
+	uint64_t evicted;
+	struct gt_pinning pinning[GT_DIRECTIONS]; /* to and from the device only */
+};
+
+struct gt_copies;
+
+/* `most`: asynchronous copies that are kept until they are known to be done. */
+struct gt_copies *gt_copies_new(enum gt_by by, size_t most);
+void gt_copies_free(struct gt_copies *copies);
+GT_DEFINE_AUTO(copies, struct gt_copies, gt_copies_free)
+
+/* 0 or -ENOMEM. */
+int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
+		   const struct gt_event *event);
+/* The rows, most bytes first; valid until the next event. 0 or -ENOMEM. */
+int gt_copies_rows(struct gt_copies *copies, const struct gt_copies_row *const **ret_rows,
+		   size_t *ret_count, struct gt_copies_totals *ret_totals);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "analysis/errors.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/operation.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+struct key {
+	struct gt_group group;
+	uint64_t result;
+	uint32_t function;
+	uint32_t process;
+};
+
+struct gt_errors {
+	enum gt_by by;
+	struct gt_operations *operations;
+	struct gt_map *by_key; /* struct key -> struct gt_error */
+	GT_VEC(const struct gt_error *) rows;
+};
+
+bool gt_error_is_sticky(uint64_t result)
+{
+	switch ((uint32_t)result) {
+#define STICKY(number) case number:
+#include "analysis/sticky.def"
+#undef STICKY
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct gt_errors *gt_errors_new(enum gt_by by)
+{
+	gt_auto(errors) struct gt_errors *errors = calloc(1, sizeof(*errors));
+
+	if (!errors)
+		return NULL;
+	errors->by = by;
+	errors->operations = gt_operations_new();
+	errors->by_key = gt_map_new();
+	return errors->operations && errors->by_key ? gt_take(errors) : NULL;
+}
+
+static void error_free(void *opaque)
+{
+	struct gt_error *error = opaque;
+
+	free(error->result);
+	free(error->process_name);
+	free(error);
+}
+
+void gt_errors_free(struct gt_errors *errors)
+{
+	if (!errors)
+		return;
+	gt_operations_free(errors->operations);
+	if (errors->by_key)
+		gt_map_free_with(errors->by_key, error_free);
+	gt_vec_free(&errors->rows);
+	free(errors);
+}
+
+static struct gt_error *new_error(const struct gt_names *names,
+				  const struct gt_operation *operation, const struct key *key)
+{
+	gt_auto_strbuf result = GT_STRBUF_INIT;
+	struct gt_error *error = calloc(1, sizeof(*error));
+
+	if (!error)
+		return NULL;
+	gt_api_format_result(&result, operation->api, operation->call->result, false);
+	error->function = operation->api->name;
+	error->process = operation->call->head.process;
+	error->process_name = strdup(gt_names_process(names, error->process));
+	error->result = gt_strbuf_steal(&result);
+	error->stack = operation->call->stack;
+	error->group = key->group;
+	error->first = operation->end;
+	error->sticky = gt_error_is_sticky(operation->call->result);
+	if (error->process_name && error->result)
+		return error;
+	error_free(error);
+	return NULL;
+}
+
+static int take_operation(void *opaque, const struct gt_names *names,
+			  const struct gt_operation *operation)
+{
+	struct gt_errors *errors = opaque;
+	struct gt_error *error;
+	struct key key;
+
+	if (!operation->failed)
+		return 0;
+	key = (struct key){
+		.group = gt_group_of(errors->by, operation->call,
+				     operation->has_stream ? operation->stream : 0),
+		.result = (uint32_t)operation->call->result,
+		.function = operation->call->function,
+		.process = operation->call->head.process,
+	};
+	error = gt_map_get(errors->by_key, &key, sizeof(key));
+	if (!error) {
+		error = new_error(names, operation, &key);
+		if (!error || gt_map_set(errors->by_key, &key, sizeof(key), error)) {
+			if (error)
+				error_free(error);
+			return -ENOMEM;
+		}
+	}
+	error->count++;
+	error->last = operation->end;
+	return 0;
+}
+
+int gt_errors_take(struct gt_errors *errors, const struct gt_names *names,
+		   const struct gt_event *event)
+{
+	return gt_operations_take(errors->operations, names, event, take_operation, errors);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct gt_error *left = *(const struct gt_error *const *)a;
+	const struct gt_error *right = *(const struct gt_error *const *)b;
+
+	if (left->count != right->count)
+		return left->count < right->count ? 1 : -1;
+	return left->first < right->first ? -1 : left->first > right->first;
+}
+
+int gt_errors_rows(struct gt_errors *errors, const struct gt_error *const **ret_rows,
+		   size_t *ret_count)
+{
+	size_t cursor = 0;
+	void *value;
+
+	errors->rows.count = 0;
+	while (gt_map_next(errors->by_key, &cursor, NULL, NULL, &value))
+		if (gt_vec_push(&errors->rows, value))
+			return -ENOMEM;
+	if (errors->rows.count)
+		qsort(errors->rows.items, errors->rows.count, sizeof(*errors->rows.items),
+		      compare_rows);
+	*ret_rows = errors->rows.items;
+	*ret_count = errors->rows.count;
+	return 0;
+}

@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A place is where something happens: kind, process, stack, function. Every operation counts at
+ * the places of the kinds that it may be part of; in the end those are told at which enough
+ * happened.
+ */
+#include "analysis/findings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/errors.h"
+#include "analysis/flight.h"
+#include "analysis/memory.h"
+#include "api/parts.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "base/vec.h"
+
+#define TINY_COPY 4096     /* bytes */
+#define WARP 32            /* threads */
+#define RETRY_WITHIN 8     /* allocations of the thread */
+#define MOST_PLACES 131072 /* what happens at further ones is not looked at */
+
+struct key {
+	uint64_t stack;
+	uint64_t detail; /* bytes of an allocation, handle of a kernel */
+	uint32_t process;
+	uint32_t function;
+	uint64_t kind;
+};
+
+struct place {
+	struct key key;
+	const char *function;
+	char *process_name;
+	char *text; /* a kernel, an error: by kind */
+	uint64_t count;
+	uint64_t all; /* of what might have been one */
+	uint64_t bytes, ns;
+	uint64_t live, most_live; /* allocations */
+};
+
+struct process {
+	uint64_t launches;
+	bool lost; /* a sticky error was seen */
+};
+
+struct thread {
+	uint32_t process;
+	uint64_t launches;         /* since the last synchronisation */
+	struct key failed;         /* the place of an allocation that failed … */
+	uint64_t allocations_left; /* … and how many may go by until it is forgotten */
+};
+
+struct gt_findings {
+	struct gt_operations *operations;
+	struct gt_memory *memory;
+	struct gt_flight *flight;
+	struct gt_map *places, *processes, *threads;
+	struct gt_map *launches; /* place of each kernel's launches: struct key -> struct place */
+	GT_VEC(struct gt_finding) rows;
+};
+
+static const struct {
+	const char *name;
+	uint64_t least;
+	const char *advice;
+} kinds[GT_FINDINGS] = {
+#define FINDING(name, least, advice) {#name, least, advice},
+#include "analysis/findings.def"
+#undef FINDING
+};
+
+static int take_change(void *opaque, const struct gt_names *names,
+		       const struct gt_memory_change *change);
+
+struct gt_findings *gt_findings_new(void)
+{
+	gt_auto(findings) struct gt_findings *findings = calloc(1, sizeof(*findings));
+
+	if (!findings)
+		return NULL;
+	findings->operations = gt_operations_new();
+	findings->memory = gt_memory_new(false, take_change, findings);
+	findings->flight = gt_flight_new(GT_FLIGHT_DEFAULT);
+	findings->places = gt_map_new();
+	findings->processes = gt_map_new();
+	findings->threads = gt_map_new();
+	findings->launches = gt_map_new();
+	if (!findings->operations || !findings->memory || !findings->flight || !findings->places ||
+	    !findings->processes || !findings->threads || !findings->launches)
+		return NULL;
+	return gt_take(findings);
+}
+
+static void place_free(void *opaque)
+{
+	struct place *place = opaque;
+
+	free(place->process_name);
+	free(place->text);
+	free(place);
+}
+
+static void forget_rows(struct gt_findings *findings)
+{
+	gt_vec_each (row, &findings->rows)
+		free((char *)row->evidence);
+	findings->rows.count = 0;
+}
+
+void gt_findings_free(struct gt_findings *findings)
+{
+	if (!findings)
+		return;
+	forget_rows(findings);
+	gt_vec_free(&findings->rows);
+	gt_operations_free(findings->operations);
+	gt_memory_free(findings->memory);
+	gt_flight_free(findings->flight);
+	if (findings->places)
+		gt_map_free_with(findings->places, place_free);
+	if (findings->launches)
+		gt_map_free_with(findings->launches, place_free);
+	if (findings->processes)
+		gt_map_free_with(findings->processes, free);
+	if (findings->threads)
+		gt_map_free_with(findings->threads, free);
+	free(findings);
+}
+
+static struct place *place_in(struct gt_map *places, const struct gt_names *names,
+			      const struct key *key)
+{
+	struct place *place = gt_map_get(places, key, sizeof(*key));
+	const struct gt_api_function *api;
+
+	if (place || gt_map_count(places) >= MOST_PLACES)
+		return place;
+	place = calloc(1, sizeof(*place));
+	if (!place)
+		return NULL;
+	place->key = *key;
+	api = gt_names_api(names, key->function);
+	place->function = api ? api->name : NULL;
+	place->process_name = strdup(gt_names_process(names, key->process));
+	if (!place->process_name || gt_map_set(places, key, sizeof(*key), place)) {
+		place_free(place);
+		return NULL;
+	}
+	return place;
+}
+
+static struct key key_of_call(enum gt_finding_kind kind, const struct gt_event_call *call,
+			      uint64_t detail)
+{
+	return (struct key){
+		.stack = call->stack,
+		.detail = detail,
+		.process = call->head.process,
+		.function = call->function,
+		.kind = kind,
+	};
+}
+
+/* NULL where no room is: then nothing is counted. */
+static struct place *place_of(struct gt_findings *findings, const struct gt_names *names,
+			      enum gt_finding_kind kind, const struct gt_event_call *call,
+			      uint64_t detail)
+{
+	struct key key = key_of_call(kind, call, detail);
+
+	return place_in(findings->places, names, &key);
+}
+
+static void *item_of(struct gt_map *map, uint64_t id, size_t size)
+{
+	void *item = gt_map_get_u64(map, id);
+
+	if (item)
+		return item;
+	item = calloc(1, size);
+	if (item && gt_map_set_u64(map, id, item)) {
+		free(item);
+		return NULL;
+	}
+	return item;
+}
+
+static void count(struct place *place, const struct gt_operation *operation, uint64_t bytes)
+{
+	if (!place)
+		return;
+	place->count++;
+	place->bytes += bytes;
+	place->ns += operation->call->duration;
+}
+
+/* Allocations that are freed again: a loop, unless many of them stand at once. */
+static void take_allocated(struct gt_findings *findings, const struct gt_names *names,
+			   const struct gt_memory_change *change)
+{
+	const struct gt_operation *operation = change->operation;
+	struct place *place;
+
+	if (operation->names_stream)
+		return; /* from a pool: cheap, and meant so */
+	place = place_of(findings, names, GT_FINDING_allocation_in_loop, operation->call,
+			 change->allocation->bytes);
+	if (!place)
+		return;
+	place->ns += operation->call->duration;
+	if (++place->live > place->most_live)
+		place->most_live = place->live;
+}
+
+static void take_freed(struct gt_findings *findings, const struct gt_memory_change *change)
+{
+	const struct gt_allocation *allocation = change->allocation;
+	struct key key = {
+		.stack = allocation->stack,
+		.detail = allocation->bytes,
+		.process = allocation->process,
+		.function = allocation->function,
+		.kind = GT_FINDING_allocation_in_loop,
+	};
+	struct place *place = gt_map_get(findings->places, &key, sizeof(key));
+
+	if (!place)
+		return;
+	if (place->live)
+		place->live--;
+	if (change->what == GT_MEMORY_FREED || change->what == GT_MEMORY_RELEASE_SEEN)
+		count(place, change->operation, allocation->bytes);
+}
+
+static int take_change(void *opaque, const struct gt_names *names,
+		       const struct gt_memory_change *change)
+{
+	struct gt_findings *findings = opaque;
+
+	switch (change->what) {
+	case GT_MEMORY_ALLOCATED:
+		take_allocated(findings, names, change);
+		break;
+	case GT_MEMORY_FREED:
+	case GT_MEMORY_RELEASE_SEEN:
+		take_freed(findings, change);
+		break;
+	case GT_MEMORY_FREED_TWICE:
+		count(place_of(findings, names, GT_FINDING_freed_twice, change->operation->call, 0),
+		      change->operation, 0);
+		break;
+	case GT_MEMORY_FREED_FOREIGN:
+		count(place_of(findings, names, GT_FINDING_freed_foreign, change->operation->call,
+			       0),
+		      change->operation, 0);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* An allocation that failed is tried again: of the same size, or for less at the same place. */
+static int take_alloc(struct gt_findings *findings, const struct gt_names *names,
+		      const struct gt_operation *operation)
+{
+	const struct gt_event_call *call = operation->call;
+	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
+	struct thread *thread =
+		item_of(findings->threads, call->head.thread, sizeof(struct thread));
+	struct place *place;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->process = call->head.process;
+	if (thread->allocations_left && thread->failed.process == thread->process &&
+	    (thread->failed.detail == bytes || (thread->failed.stack == call->stack &&
+						call->stack && bytes < thread->failed.detail))) {
+		struct key key = thread->failed;
+
+		key.detail = 0;
+		place = place_in(findings->places, names, &key);
+		count(place, operation, bytes);
+		if (place)
+			place->all += !operation->failed; /* went well at last */
+		thread->allocations_left = 0;
+	}
+	if (thread->allocations_left)
+		thread->allocations_left--;
+	if (operation->failed && !gt_error_is_sticky(call->result)) {
+		thread->failed = key_of_call(GT_FINDING_allocation_retried, call, bytes);
+		thread->allocations_left = RETRY_WITHIN;
+	}
+	return 0;
+}
+
+static void take_copy(struct gt_findings *findings, const struct gt_names *names,
+		      const struct gt_operation *operation)
+{
+	struct place *place;
+
+	if (operation->failed || !operation->has_bytes)
+		return;
+	place = place_of(findings, names, GT_FINDING_tiny_copies, operation->call, 0);
+	if (!place)
+		return;
+	place->all++;
+	if (operation->bytes <= TINY_COPY)
+		count(place, operation, operation->bytes);
+}
+
+static int take_sync(struct gt_findings *findings, const struct gt_names *names,
+		     const struct gt_operation *operation)
+{
+	uint32_t id = operation->call->head.thread;
+	struct thread *thread = item_of(findings->threads, id, sizeof(struct thread));
+
+	if (!thread)
+		return -ENOMEM;
+	if (!operation->failed && thread->launches == 1)
+		count(place_of(findings, names, GT_FINDING_sync_after_launch, operation->call, 0),
+		      operation, 0);
+	thread->launches = 0;
+	return 0;
+}
+
+/* The label of what a call launches, by which a person knows it. */
+static char *label_launch(const struct gt_names *names, const struct gt_operation *operation)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	uint64_t handle = 0;
+
+	if (gt_api_launched(operation->api, operation->call, &handle))
+		gt_label_kernel(&text, gt_names_launched(names, operation->call), handle);
+	else
+		gt_strbuf_puts(&text, "a graph");
+	return gt_strbuf_steal(&text);
+}
+
+/* Places of launches are kept by kernel: whose fault an error is, is told by them. */
+static int take_launch(struct gt_findings *findings, const struct gt_names *names,
+		       const struct gt_operation *operation, struct place **ret_place)
+{
+	const struct gt_event_call *call = operation->call;
+	struct process *process =
+		item_of(findings->processes, call->head.process, sizeof(struct process));
+	struct thread *thread =
+		item_of(findings->threads, call->head.thread, sizeof(struct thread));
+	uint64_t handle = 0;
+	struct key key;
+	struct place *place;
+
+	if (!process || !thread)
+		return -ENOMEM;
+	process->launches++;
+	thread->process = call->head.process;
+	thread->launches++;
+	gt_api_launched(operation->api, call, &handle);
+	key = key_of_call(GT_FINDING_small_launches, call, handle);
+	place = place_in(findings->launches, names, &key);
+	if (place && !place->text)
+		place->text = label_launch(names, operation);
+	*ret_place = place;
+	return 0;
+}
+
+static int take_small_launch(struct gt_findings *findings, const struct gt_names *names,
+			     const struct gt_operation *operation, const struct place *launch)
+{
+	struct gt_api_launch how;
+	struct place *place;
+
+	if (!gt_api_launch(operation->api, operation->call, &how) ||
+	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= WARP)
+		return 0;
+	place = place_of(findings, names, GT_FINDING_small_launches, operation->call,
+			 launch->key.detail);
+	if (place && !place->text && launch->text)
+		place->text = strdup(launch->text);
+	count(place, operation, 0);
+	return 0;
+}
+
+/* The first error that stays names the last launch of which nothing says that it went well. */
+static int take_sticky(struct gt_findings *findings, const struct gt_names *names,
+		       const struct gt_operation *operation)
+{
+	uint32_t id = operation->call->head.process;
+	struct process *process = item_of(findings->processes, id, sizeof(struct process));
+	struct key key = key_of_call(GT_FINDING_sticky_error, operation->call, 0);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	const struct gt_work *work;
+	struct place *place;
+	size_t candidates;
+
+	if (!process)
+		return -ENOMEM;
+	if (process->lost)
+		return 0;
+	process->lost = true;
+	work = gt_flight_last(findings->flight, id, &candidates);
+	gt_api_format_result(&text, operation->api, operation->call->result, false);
+	gt_strbuf_printf(&text, ", first told by %s", operation->api->name);
+	if (work) {
+		const struct place *launch = (const struct place *)(uintptr_t)work->tag;
+
+		key.stack = launch->key.stack;
+		gt_strbuf_printf(&text, "; probably by the launch of %s",
+				 launch->text ? launch->text : "?");
+		if (candidates > 1)
+			gt_strbuf_printf(&text, ", the last of %zu that had not been waited for",
+					 candidates);
+	} else {
+		gt_strbuf_puts(&text, "; no launch was seen that may have caused it");
+	}
+	place = place_in(findings->places, names, &key);
+	if (!place)
+		return 0;
+	count(place, operation, 0);
+	free(place->text);
+	place->text = gt_strbuf_steal(&text);
+	return 0;
+}
+
+static void ignore_ended(void *context, const struct gt_work *work, uint64_t end)
+{
+}
+
+static int take_by_kind(struct gt_findings *findings, const struct gt_names *names,
+			const struct gt_operation *operation, struct place **ret_launch)
+{
+	int error;
+
+	switch (operation->kind) {
+	case GT_OPERATION_ALLOC:
+		return take_alloc(findings, names, operation);
+	case GT_OPERATION_COPY:
+		take_copy(findings, names, operation);
+		return 0;
+	case GT_OPERATION_SYNC:
+	case GT_OPERATION_EVENT_SYNC:
+		return take_sync(findings, names, operation);
+	case GT_OPERATION_LAUNCH:
+		if (operation->failed)
+			return 0;
+		error = take_launch(findings, names, operation, ret_launch);
+		return error || !*ret_launch
+			       ? error
+			       : take_small_launch(findings, names, operation, *ret_launch);
+	default:
+		return 0;
+	}
+}
+
+static int take_operation(void *opaque, const struct gt_names *names,
+			  const struct gt_operation *operation)
+{
+	struct gt_findings *findings = opaque;
+	int direction = gt_api_direction(operation->api, operation->call);
+	struct place *launch = NULL;
+	uint64_t tag;
+	int error = gt_memory_take(findings->memory, names, operation);
+
+	if (!error)
+		error = take_by_kind(findings, names, operation, &launch);
+	if (!error && operation->failed && gt_error_is_sticky(operation->call->result))
+		error = take_sticky(findings, names, operation);
+	tag = (uintptr_t)launch;
+	return error ? error
+		     : gt_flight_take(findings->flight, operation, launch ? &tag : NULL,
+				      direction == 1 || direction == 2, ignore_ended, NULL);
+}
+
+static void forget_threads(struct gt_findings *findings, uint32_t process)
+{
+	size_t cursor = 0, length;
+	const void *key;
+	void *value;
+
+	while (gt_map_next(findings->threads, &cursor, &key, &length, &value)) {
+		if (((struct thread *)value)->process != process)
+			continue;
+		gt_map_remove(findings->threads, key, length);
+		free(value);
+	}
+}
+
+int gt_findings_take(struct gt_findings *findings, const struct gt_names *names,
+		     const struct gt_event *event)
+{
+	int error =
+		gt_operations_take(findings->operations, names, event, take_operation, findings);
+
+	if (error || event->kind != GT_EVENT_exit)
+		return error;
+	forget_threads(findings, event->process);
+	gt_flight_end_process(findings->flight, event->process);
+	return gt_memory_end_process(findings->memory, names, event->process, event->time);
+}
+
+static bool is_enough(const struct gt_findings *findings, const struct place *place)
+{
+	const struct process *process;
+
+	if (place->count < kinds[place->key.kind].least)
+		return false;
+	switch (place->key.kind) {
+	case GT_FINDING_allocation_in_loop:
+		return place->most_live <= place->count / 4;
+	case GT_FINDING_tiny_copies:
+		return place->count >= place->all / 2;
+	case GT_FINDING_sync_after_launch:
+		process = gt_map_get_u64(findings->processes, place->key.process);
+		return process && place->count >= process->launches / 2;
+	default:
+		return true;
+	}
+}
+
+static void put_bytes(struct gt_strbuf *text, const char *before, uint64_t bytes, const char *after)
+{
+	gt_strbuf_puts(text, before);
+	gt_format_bytes(text, bytes);
+	gt_strbuf_puts(text, after);
+}
+
+static void put_took(struct gt_strbuf *text, const char *before, uint64_t ns)
+{
+	gt_strbuf_puts(text, before);
+	gt_format_duration(text, ns);
+}
+
+static char *evidence_of(const struct gt_findings *findings, const struct place *place)
+{
+	const struct process *process = gt_map_get_u64(findings->processes, place->key.process);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	const char *function = place->function ? place->function : "?";
+
+	switch ((enum gt_finding_kind)place->key.kind) {
+	case GT_FINDING_sticky_error:
+		gt_strbuf_puts(&text, place->text ? place->text : "?");
+		break;
+	case GT_FINDING_freed_twice:
+		gt_strbuf_printf(&text, "%s was given memory %" PRIu64 " times that was free",
+				 function, place->count);
+		break;
+	case GT_FINDING_freed_foreign:
+		gt_strbuf_printf(
+			&text, "%s was given pointers %" PRIu64 " times that were never allocated",
+			function, place->count);
+		break;
+	case GT_FINDING_allocation_retried:
+		gt_strbuf_printf(&text,
+				 "%s failed and was tried again %" PRIu64 " times, %" PRIu64
+				 " of them in vain",
+				 function, place->count, place->count - place->all);
+		break;
+	case GT_FINDING_allocation_in_loop:
+		gt_strbuf_printf(&text, "%" PRIu64 " times %s of ", place->count, function);
+		put_bytes(&text, "", place->key.detail, " was freed again");
+		put_took(&text, "; the calls took ", place->ns);
+		break;
+	case GT_FINDING_sync_after_launch:
+		gt_strbuf_printf(&text,
+				 "%s waited %" PRIu64 " times for a single launch, of %" PRIu64
+				 " launches in all",
+				 function, place->count, process ? process->launches : 0);
+		put_took(&text, ", and took ", place->ns);
+		break;
+	case GT_FINDING_tiny_copies:
+		gt_strbuf_printf(&text, "%" PRIu64 " of %" PRIu64 " copies by %s had ",
+				 place->count, place->all, function);
+		put_bytes(&text, "at most ", TINY_COPY, "");
+		put_bytes(&text, ", together ", place->bytes, "");
+		put_took(&text, " in ", place->ns);
+		break;
+	case GT_FINDING_small_launches:
+		gt_strbuf_printf(&text,
+				 "%s was launched %" PRIu64 " times with fewer than %d threads in "
+				 "a block",
+				 place->text ? place->text : "?", place->count, WARP);
+		break;
+	case GT_FINDINGS:
+		break;
+	}
+	return gt_strbuf_steal(&text);
+}
+
+static int add_row(struct gt_findings *findings, const struct place *place)
+{
+	struct gt_finding row = {
+		.kind = place->key.kind,
+		.name = kinds[place->key.kind].name,
+		.advice = kinds[place->key.kind].advice,
+		.process = place->key.process,
+		.process_name = place->process_name,
+		.function = place->function,
+		.stack = place->key.stack,
+		.count = place->count,
+		.bytes = place->bytes,
+		.ns = place->ns,
+		.evidence = evidence_of(findings, place),
+	};
+
+	if (!row.evidence || gt_vec_push(&findings->rows, row)) {
+		free((char *)row.evidence);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct gt_finding *left = a, *right = b;
+
+	if (left->kind != right->kind)
+		return (int)left->kind - (int)right->kind;
+	if (left->count != right->count)
+		return left->count < right->count ? 1 : -1;
+	return left->process < right->process ? -1 : left->process > right->process;
+}
+
+int gt_findings_rows(struct gt_findings *findings, const struct gt_finding **ret_rows,
+		     size_t *ret_count)
+{
+	size_t cursor = 0;
+	void *value;
+
+	forget_rows(findings);
+	while (gt_map_next(findings->places, &cursor, NULL, NULL, &value))
+		if (is_enough(findings, value) && add_row(findings, value))
+			return -ENOMEM;
+	if (findings->rows.count)
+		qsort(findings->rows.items, findings->rows.count, sizeof(*findings->rows.items),
+		      compare_rows);
+	*ret_rows = findings->rows.items;
+	*ret_count = findings->rows.count;
+	return 0;
+}

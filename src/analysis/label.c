@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <inttypes.h>
+
+#include "analysis/analysis.h"
+#include "base/text.h"
+
+static const char *const by_names[GT_BY_COUNT] = {
+	[GT_BY_NOTHING] = "nothing", [GT_BY_STACK] = "stack",     [GT_BY_THREAD] = "thread",
+	[GT_BY_STREAM] = "stream",   [GT_BY_PROCESS] = "process", [GT_BY_DEVICE] = "device",
+	[GT_BY_SIZE] = "size",       [GT_BY_AGE] = "age",
+};
+
+const char *gt_by_name(enum gt_by by)
+{
+	return by_names[by];
+}
+
+struct gt_group gt_group_of(enum gt_by by, const struct gt_event_call *call, uint64_t stream)
+{
+	struct gt_group group = {0};
+
+	switch (by) {
+	case GT_BY_STACK:
+		group.process = call->head.process;
+		group.number = call->stack;
+		break;
+	case GT_BY_THREAD:
+		group.process = call->head.process;
+		group.thread = call->head.thread;
+		break;
+	case GT_BY_STREAM:
+		group.process = call->head.process;
+		group.number = stream;
+		break;
+	case GT_BY_PROCESS:
+		group.process = call->head.process;
+		break;
+	case GT_BY_DEVICE:
+		group.device = call->head.device;
+		break;
+	default:
+		break;
+	}
+	return group;
+}
+
+void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
+		    uint64_t stack)
+{
+	size_t count;
+	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
+
+	if (!stack)
+		gt_strbuf_putc(text, '-');
+	else if (addresses && count)
+		gt_strbuf_printf(text, "0x%" PRIx64, (uint64_t)addresses[0]);
+	else
+		gt_strbuf_printf(text, "stack 0x%" PRIx64, stack);
+}
+
+void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle)
+{
+	if (name)
+		gt_put_printable(text, name);
+	else
+		gt_strbuf_printf(text, "0x%" PRIx64, handle);
+}
+
+void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint32_t process)
+{
+	gt_strbuf_printf(text, "%" PRIu32 " ", process);
+	gt_put_printable(text, gt_names_process(names, process));
+}
+
+void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum gt_by by,
+		    const struct gt_group *group)
+{
+	switch (by) {
+	case GT_BY_STACK:
+		gt_label_stack(text, names, group->process, group->number);
+		break;
+	case GT_BY_THREAD:
+		gt_strbuf_printf(text, "thread %" PRIu32, group->thread);
+		break;
+	case GT_BY_STREAM:
+		gt_strbuf_printf(text, "stream 0x%" PRIx64, group->number);
+		break;
+	case GT_BY_PROCESS:
+		gt_label_process(text, names, group->process);
+		break;
+	case GT_BY_DEVICE:
+		if (group->device == GT_DEVICE_UNKNOWN)
+			gt_strbuf_puts(text, "device ?");
+		else
+			gt_strbuf_printf(text, "device %" PRId64, group->device);
+		break;
+	case GT_BY_SIZE:
+		gt_format_bytes(text, group->number);
+		break;
+	case GT_BY_AGE:
+		gt_strbuf_puts(text, gt_age_name((unsigned)group->number));
+		break;
+	default:
+		break;
+	}
+}
+
+static const struct {
+	uint64_t below; /* seconds */
+	const char *name;
+} ages[GT_AGES] = {
+	{1, "< 1 s"},           {10, "1 s - 10 s"},
+	{60, "10 s - 1 min"},   {600, "1 min - 10 min"},
+	{3600, "10 min - 1 h"}, {86400, "1 h - 1 d"},
+	{UINT64_MAX, "> 1 d"},
+};
+
+unsigned gt_age_of(uint64_t ns)
+{
+	unsigned age = 0;
+
+	while (ns / 1000000000 >= ages[age].below && age + 1 < GT_AGES)
+		age++;
+	return age;
+}
+
+const char *gt_age_name(unsigned age)
+{
+	return age < GT_AGES ? ages[age].name : "?";
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "analysis/operation.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/nesting.h"
+#include "api/parts.h"
+#include "base/map.h"
+
+#define ABSENT (-1)
+
+/* How a function's calls become operations. */
+struct form {
+	enum gt_operation_kind kind;
+	enum gt_memory_space space;
+	int address, bytes, other; /* arguments, or ABSENT */
+	bool names_stream;
+};
+
+struct gt_operations {
+	struct gt_nesting *nesting;
+	struct gt_map *forms; /* function -> struct form */
+	gt_operation_sink sink;
+	void *context;
+};
+
+static const struct {
+	const char *function;
+	enum gt_operation_kind kind;
+	const char *address, *bytes, *other;
+} named_operations[] = {
+#define OPERATION(function, kind, address, bytes, other)                                           \
+	{#function, GT_OPERATION_##kind, #address, #bytes, #other},
+#define SPACE(function, space)
+#include "analysis/operations.def"
+#undef OPERATION
+#undef SPACE
+};
+
+static const struct {
+	const char *function;
+	enum gt_memory_space space;
+} named_spaces[] = {
+#define OPERATION(function, kind, address, bytes, other)
+#define SPACE(function, space) {#function, GT_SPACE_##space},
+#include "analysis/operations.def"
+#undef OPERATION
+#undef SPACE
+};
+
+static const enum gt_operation_kind kinds_of_meanings[GT_MEANS_COUNT] = {
+	[GT_MEANS_ALLOC] = GT_OPERATION_ALLOC,   [GT_MEANS_FREE] = GT_OPERATION_FREE,
+	[GT_MEANS_COPY] = GT_OPERATION_COPY,     [GT_MEANS_SET] = GT_OPERATION_SET,
+	[GT_MEANS_LAUNCH] = GT_OPERATION_LAUNCH, [GT_MEANS_SYNC] = GT_OPERATION_SYNC,
+};
+
+const char *gt_space_name(enum gt_memory_space space)
+{
+	static const char *const names[GT_SPACES] = {"device", "host", "managed", "array",
+						     "physical"};
+
+	return names[space];
+}
+
+static int argument_called(const struct gt_api_function *function, const char *name)
+{
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (!strcmp(function->arguments[i].name, name))
+			return (int)i;
+	return ABSENT;
+}
+
+/* What a freeing call frees is its first argument that points anywhere. */
+static int freed_argument(const struct gt_api_function *function)
+{
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		switch (function->arguments[i].role) {
+		case GT_ROLE_DEVICE_POINTER:
+		case GT_ROLE_HOST_POINTER:
+		case GT_ROLE_POINTER:
+		case GT_ROLE_HANDLE:
+			return (int)i;
+		default:
+			break;
+		}
+	}
+	return ABSENT;
+}
+
+static struct form form_of(const struct gt_api_function *function)
+{
+	struct form form = {
+		kinds_of_meanings[function->meaning], GT_SPACE_DEVICE, ABSENT, ABSENT, ABSENT,
+		gt_api_has_stream(function)};
+
+	if (form.kind == GT_OPERATION_FREE)
+		form.address = freed_argument(function);
+	for (size_t i = 0; i < gt_countof(named_operations); i++) {
+		if (strcmp(named_operations[i].function, function->name))
+			continue;
+		form.kind = named_operations[i].kind;
+		form.address = argument_called(function, named_operations[i].address);
+		form.bytes = argument_called(function, named_operations[i].bytes);
+		form.other = argument_called(function, named_operations[i].other);
+	}
+	for (size_t i = 0; i < gt_countof(named_spaces); i++)
+		if (!strcmp(named_spaces[i].function, function->name))
+			form.space = named_spaces[i].space;
+	return form;
+}
+
+bool gt_operations_want(const struct gt_api_function *function)
+{
+	return form_of(function).kind != GT_OPERATION_OTHER;
+}
+
+struct gt_operations *gt_operations_new(void)
+{
+	gt_auto(operations) struct gt_operations *operations = calloc(1, sizeof(*operations));
+
+	if (!operations)
+		return NULL;
+	operations->nesting = gt_nesting_new();
+	operations->forms = gt_map_new();
+	return operations->nesting && operations->forms ? gt_take(operations) : NULL;
+}
+
+void gt_operations_free(struct gt_operations *operations)
+{
+	if (!operations)
+		return;
+	gt_nesting_free(operations->nesting);
+	if (operations->forms)
+		gt_map_free_with(operations->forms, free);
+	free(operations);
+}
+
+static const struct form *known_form(struct gt_operations *operations,
+				     const struct gt_api_function *function)
+{
+	struct form *form = gt_map_get_u64(operations->forms, (uintptr_t)function);
+
+	if (form)
+		return form;
+	form = malloc(sizeof(*form));
+	if (!form)
+		return NULL;
+	*form = form_of(function);
+	if (gt_map_set_u64(operations->forms, (uintptr_t)function, form)) {
+		free(form);
+		return NULL;
+	}
+	return form;
+}
+
+static bool number_of(const struct gt_operation *operation, int argument, uint64_t *ret_number)
+{
+	return argument != ABSENT && gt_api_argument_number(operation->api, operation->call,
+							    (unsigned)argument, ret_number);
+}
+
+static void decode(struct gt_operation *operation, const struct form *form)
+{
+	const struct gt_api_function *api = operation->api;
+	const struct gt_event_call *call = operation->call;
+
+	operation->has_address = number_of(operation, form->address, &operation->address);
+	operation->has_bytes = number_of(operation, form->bytes, &operation->bytes);
+	operation->has_other = number_of(operation, form->other, &operation->other);
+	operation->names_stream = form->names_stream;
+	operation->has_stream = form->names_stream && gt_api_stream(api, call, &operation->stream);
+	switch (form->kind) {
+	case GT_OPERATION_ALLOC:
+		operation->has_address = gt_api_allocated(api, call, &operation->address);
+		operation->has_bytes = gt_api_allocated_bytes(api, call, &operation->bytes);
+		break;
+	case GT_OPERATION_COPY:
+	case GT_OPERATION_SET:
+		operation->has_bytes = gt_api_bytes(api, call, &operation->bytes);
+		break;
+	default:
+		break;
+	}
+}
+
+static int tell(void *opaque, const struct gt_names *names, const struct gt_event_call *call)
+{
+	struct gt_operations *operations = opaque;
+	struct gt_operation operation = {
+		.call = call,
+		.api = gt_names_api(names, call->function),
+		.start = call->head.time - call->duration,
+		.end = call->head.time,
+	};
+	const struct form *form;
+
+	if (!operation.api || (call->state & GT_CALL_UNFINISHED))
+		return 0;
+	form = known_form(operations, operation.api);
+	if (!form)
+		return -ENOMEM;
+	operation.kind = form->kind;
+	operation.space = form->space;
+	operation.failed = gt_api_failed(operation.api, call->result);
+	if (form->kind != GT_OPERATION_OTHER)
+		decode(&operation, form);
+	return operations->sink(operations->context, names, &operation);
+}
+
+int gt_operations_take(struct gt_operations *operations, const struct gt_names *names,
+		       const struct gt_event *event, gt_operation_sink sink, void *context)
+{
+	operations->sink = sink;
+	operations->context = context;
+	return gt_nesting_take(operations->nesting, names, event, tell, operations);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Operations: what calls do to memory, streams and kernels, whichever function does it. The
+ * analyses speak of operations and know no function by name.
+ *
+ * One logical operation is told once, though the runtime's functions call the driver's: of nested
+ * calls of one meaning the outermost counts. So a nested call is held back until the outermost one
+ * around it has returned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/api.h"
+#include "base/clean.h"
+#include "event/event.h"
+#include "session/names.h"
+
+enum gt_operation_kind {
+	GT_OPERATION_OTHER, /* nothing that an analysis knows */
+	GT_OPERATION_ALLOC,
+	GT_OPERATION_FREE,
+	GT_OPERATION_COPY,
+	GT_OPERATION_SET,
+	GT_OPERATION_LAUNCH,
+	GT_OPERATION_SYNC, /* of the stream, if it has one, or of all of the device */
+	GT_OPERATION_REGISTER,
+	GT_OPERATION_UNREGISTER,
+	GT_OPERATION_MAP, /* `other`: the handle that is mapped at `address` */
+	GT_OPERATION_UNMAP,
+	GT_OPERATION_RETAIN,
+	GT_OPERATION_STREAM_CREATE, /* `other`: its flags */
+	GT_OPERATION_STREAM_QUERY,
+	GT_OPERATION_EVENT_RECORD,
+	GT_OPERATION_EVENT_WAIT,
+	GT_OPERATION_EVENT_SYNC,
+	GT_OPERATION_EVENT_QUERY,
+	GT_OPERATION_RESET, /* of the device; `other`: its ordinal, if it has one */
+	GT_OPERATION_CONTEXT_PRIMARY,
+	GT_OPERATION_CONTEXT_CREATE,
+	GT_OPERATION_CONTEXT_DESTROY,
+	GT_OPERATION_CONTEXT_SET,
+	GT_OPERATION_CONTEXT_PUSH,
+	GT_OPERATION_CONTEXT_POP,
+};
+
+enum gt_memory_space {
+	GT_SPACE_DEVICE,
+	GT_SPACE_HOST, /* pinned */
+	GT_SPACE_MANAGED,
+	GT_SPACE_ARRAY,
+	GT_SPACE_PHYSICAL, /* by cuMemCreate: has a handle, and addresses where it is mapped */
+	GT_SPACES,
+};
+/* "device", "host", … */
+const char *gt_space_name(enum gt_memory_space space);
+
+struct gt_operation {
+	const struct gt_event_call *call; /* valid while the operation is told */
+	const struct gt_api_function *api;
+	enum gt_operation_kind kind;
+	enum gt_memory_space space; /* of ALLOC and FREE */
+	bool failed;
+	uint64_t start, end; /* of the call, ns */
+	/* What the record does not tell is absent. */
+	bool has_address, has_bytes, has_other, has_stream;
+	uint64_t address; /* or handle: allocated, freed, registered, of an event … */
+	uint64_t bytes;
+	uint64_t other;
+	uint64_t stream;
+	bool names_stream; /* the function has an argument for it; else it means the default one */
+};
+
+struct gt_operations;
+
+/* NULL: no memory. */
+struct gt_operations *gt_operations_new(void);
+void gt_operations_free(struct gt_operations *operations);
+GT_DEFINE_AUTO(operations, struct gt_operations, gt_operations_free)
+
+/* Takes what was told; a result other than 0 ends the telling and is returned. */
+typedef int (*gt_operation_sink)(void *context, const struct gt_names *names,
+				 const struct gt_operation *operation);
+
+/*
+ * Tells the operations that an event completes. Calls that were left without returning, and
+ * functions that are in no table, are none. 0, -ENOMEM, or the sink's.
+ */
+int gt_operations_take(struct gt_operations *operations, const struct gt_names *names,
+		       const struct gt_event *event, gt_operation_sink sink, void *context);
+/* Whether calls of a function can be an operation other than GT_OPERATION_OTHER. */
+bool gt_operations_want(const struct gt_api_function *function);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Vector clocks: a stream knows for each other one up to which call its work precedes all that is
+ * put into this one from now on. Calls are told apart by the times of their returns.
+ */
+#include "analysis/order.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#define MOST_RELATED 128  /* streams of a process that have clocks; the others stand alone */
+#define MOST_STREAMS 4096 /* numbers of a process; then handles that come again keep theirs */
+
+#define HANDLE_LEGACY 1
+#define HANDLE_PER_THREAD 2
+#define FLAG_NON_BLOCKING 1
+
+struct clock {
+	uint32_t count;
+	uint64_t times[MOST_RELATED]; /* by stream; as many as count are there */
+};
+
+struct stream {
+	bool legacy, blocking;
+	int device;
+	uint64_t last;       /* return of the last call that put work into it */
+	struct clock *clock; /* NULL: stands alone */
+};
+
+/* What was in a stream when an event was recorded in it. */
+struct moment {
+	uint64_t time;
+	uint32_t stream;
+	struct clock *clock; /* NULL: of one that stands alone */
+};
+
+struct process {
+	struct gt_map *numbers; /* struct key -> number + 1 */
+	struct gt_map *moments; /* event -> struct moment */
+	GT_VEC(struct stream) streams;
+};
+
+struct gt_order {
+	struct gt_map *processes;
+};
+
+/* Default streams have the same handle on all devices, and a thread's own one in all threads. */
+struct key {
+	uint64_t handle;
+	uint32_t device;
+	uint32_t thread;
+};
+
+static void moment_free(void *opaque)
+{
+	struct moment *moment = opaque;
+
+	free(moment->clock);
+	free(moment);
+}
+
+static void process_free(void *opaque)
+{
+	struct process *process = opaque;
+
+	gt_vec_each (stream, &process->streams)
+		free(stream->clock);
+	gt_vec_free(&process->streams);
+	gt_map_free(process->numbers);
+	if (process->moments)
+		gt_map_free_with(process->moments, moment_free);
+	free(process);
+}
+
+struct gt_order *gt_order_new(void)
+{
+	struct gt_order *order = calloc(1, sizeof(*order));
+
+	if (order)
+		order->processes = gt_map_new();
+	if (order && !order->processes) {
+		free(order);
+		return NULL;
+	}
+	return order;
+}
+
+void gt_order_free(struct gt_order *order)
+{
+	if (!order)
+		return;
+	gt_map_free_with(order->processes, process_free);
+	free(order);
+}
+
+static struct process *process_of(struct gt_order *order, uint32_t id)
+{
+	struct process *process = gt_map_get_u64(order->processes, id);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->numbers = gt_map_new();
+	process->moments = gt_map_new();
+	if (process->numbers && process->moments && !gt_map_set_u64(order->processes, id, process))
+		return process;
+	process_free(process);
+	return NULL;
+}
+
+static uint64_t handle_of(const struct gt_operation *operation)
+{
+	return operation->has_stream && operation->stream ? operation->stream : HANDLE_LEGACY;
+}
+
+static struct key key_of(const struct gt_operation *operation, uint64_t handle)
+{
+	struct key key = {.handle = handle};
+
+	/* A program that names no device uses the first. */
+	if (handle <= HANDLE_PER_THREAD && operation->call->head.device > 0)
+		key.device = (uint32_t)operation->call->head.device;
+	if (handle == HANDLE_PER_THREAD)
+		key.thread = operation->call->head.thread;
+	return key;
+}
+
+/* The number of a new stream, or -ENOMEM. */
+static int add_stream(struct process *process, const struct key *key, bool blocking, int device)
+{
+	struct stream stream = {
+		.legacy = key->handle == HANDLE_LEGACY,
+		.blocking = blocking,
+		.device = device,
+	};
+	uintptr_t number = process->streams.count;
+
+	if (number < MOST_RELATED) {
+		stream.clock = calloc(1, sizeof(*stream.clock));
+		if (!stream.clock)
+			return -ENOMEM;
+	}
+	if (gt_vec_push(&process->streams, stream)) {
+		free(stream.clock);
+		return -ENOMEM;
+	}
+	if (gt_map_set(process->numbers, key, sizeof(*key), (void *)(number + 1)))
+		return -ENOMEM;
+	return (int)number;
+}
+
+/* The number of the stream that an operation means, -ENOENT or -ENOMEM. */
+static int find_stream(struct process *process, const struct gt_operation *operation, bool add)
+{
+	uint64_t handle = handle_of(operation);
+	struct key key = key_of(operation, handle);
+	uintptr_t number = (uintptr_t)gt_map_get(process->numbers, &key, sizeof(key));
+
+	if (number)
+		return (int)(number - 1);
+	if (operation->names_stream && !operation->has_stream)
+		return -ENOENT;
+	if (!add || process->streams.count >= MOST_STREAMS)
+		return -ENOENT;
+	return add_stream(process, &key, handle == HANDLE_PER_THREAD, operation->call->head.device);
+}
+
+static int create_stream(struct process *process, const struct gt_operation *operation)
+{
+	struct key key = {.handle = operation->address};
+	bool blocking = !operation->has_other || !(operation->other & FLAG_NON_BLOCKING);
+
+	if (!operation->has_address || (process->streams.count >= MOST_STREAMS))
+		return 0;
+	return add_stream(process, &key, blocking, operation->call->head.device) < 0 ? -ENOMEM : 0;
+}
+
+static void set_time(struct clock *clock, uint32_t stream, uint64_t time)
+{
+	while (clock->count <= stream)
+		clock->times[clock->count++] = 0;
+	if (clock->times[stream] < time)
+		clock->times[stream] = time;
+}
+
+static void join(struct clock *clock, const struct clock *other)
+{
+	for (uint32_t i = 0; other && i < other->count; i++)
+		set_time(clock, i, other->times[i]);
+}
+
+static bool same_device(int a, int b)
+{
+	return a == b || a == GT_DEVICE_UNKNOWN || b == GT_DEVICE_UNKNOWN;
+}
+
+/* Puts work into a stream. */
+static void act(struct process *process, uint32_t number, uint64_t time)
+{
+	struct stream *stream = &process->streams.items[number];
+
+	if (stream->last < time)
+		stream->last = time;
+	if (!stream->clock)
+		return;
+	set_time(stream->clock, number, time);
+	gt_vec_each (other, &process->streams) {
+		if (same_device(stream->device, other->device) &&
+		    ((stream->legacy && other->blocking) || (stream->blocking && other->legacy)))
+			join(stream->clock, other->clock);
+	}
+}
+
+static struct clock *copy_clock(const struct clock *clock)
+{
+	size_t size = clock ? offsetof(struct clock, times) + clock->count * sizeof(uint64_t) : 0;
+	struct clock *copy = clock ? malloc(size) : NULL;
+
+	if (copy) {
+		copy->count = clock->count;
+		memcpy(copy->times, clock->times, clock->count * sizeof(*clock->times));
+	}
+	return copy;
+}
+
+static int record_event(struct process *process, uint64_t event, uint32_t number, uint64_t time)
+{
+	const struct stream *stream = &process->streams.items[number];
+	struct moment *old = gt_map_get_u64(process->moments, event);
+	struct moment *moment = calloc(1, sizeof(*moment));
+
+	if (!moment)
+		return -ENOMEM;
+	*moment = (struct moment){time, number, copy_clock(stream->clock)};
+	if ((stream->clock && !moment->clock) || gt_map_set_u64(process->moments, event, moment)) {
+		moment_free(moment);
+		return -ENOMEM;
+	}
+	if (old)
+		moment_free(old);
+	return 0;
+}
+
+static void wait_event(struct process *process, uint64_t event, uint32_t number)
+{
+	const struct moment *moment = gt_map_get_u64(process->moments, event);
+	struct stream *stream = &process->streams.items[number];
+
+	if (moment && stream->clock)
+		join(stream->clock, moment->clock);
+}
+
+static bool is_work(enum gt_operation_kind kind)
+{
+	return kind == GT_OPERATION_COPY || kind == GT_OPERATION_SET ||
+	       kind == GT_OPERATION_LAUNCH || kind == GT_OPERATION_EVENT_RECORD ||
+	       kind == GT_OPERATION_EVENT_WAIT;
+}
+
+int gt_order_take(struct gt_order *order, const struct gt_operation *operation,
+		  struct gt_order_stream *ret_stream)
+{
+	uint32_t id = operation->call->head.process;
+	struct process *process;
+	int number, error = 0;
+
+	if (operation->failed)
+		return 0;
+	if (!is_work(operation->kind) && operation->kind != GT_OPERATION_STREAM_CREATE)
+		return 0;
+	process = process_of(order, id);
+	if (!process)
+		return -ENOMEM;
+	if (operation->kind == GT_OPERATION_STREAM_CREATE)
+		return create_stream(process, operation);
+	number = find_stream(process, operation, true);
+	if (number < 0)
+		return number == -ENOENT ? 0 : number;
+	if (operation->kind == GT_OPERATION_EVENT_WAIT && operation->has_address)
+		wait_event(process, operation->address, (uint32_t)number);
+	act(process, (uint32_t)number, operation->end);
+	if (operation->kind == GT_OPERATION_EVENT_RECORD && operation->has_address)
+		error = record_event(process, operation->address, (uint32_t)number, operation->end);
+	if (error)
+		return error;
+	*ret_stream = (struct gt_order_stream){id, (uint32_t)number};
+	return 1;
+}
+
+bool gt_order_proves(const struct gt_operation *operation)
+{
+	switch (operation->kind) {
+	case GT_OPERATION_SYNC:
+	case GT_OPERATION_EVENT_SYNC:
+		return !operation->failed;
+	case GT_OPERATION_COPY:
+		return !operation->failed && !operation->names_stream;
+	case GT_OPERATION_STREAM_QUERY:
+	case GT_OPERATION_EVENT_QUERY:
+		return !(uint32_t)operation->call->result; /* not ready is no failure */
+	default:
+		return false;
+	}
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* All that precedes what is in a stream now; what was put into it meanwhile does not count. */
+static uint64_t ended_by_stream(const struct process *process, int waited, uint32_t stream,
+				const struct gt_operation *operation)
+{
+	const struct stream *of = waited >= 0 ? &process->streams.items[waited] : NULL;
+	bool by_copy = operation->kind == GT_OPERATION_COPY;
+
+	if (!of)
+		return 0;
+	if ((uint32_t)waited == stream)
+		return by_copy ? operation->end : operation->start;
+	if (!of->clock || stream >= of->clock->count)
+		return 0;
+	if (of->last > (by_copy ? operation->end : operation->start))
+		return 0;
+	return least(of->clock->times[stream], operation->start);
+}
+
+static uint64_t ended_by_event(const struct process *process, uint32_t stream,
+			       const struct gt_operation *operation)
+{
+	const struct moment *moment = operation->has_address
+					      ? gt_map_get_u64(process->moments, operation->address)
+					      : NULL;
+
+	if (!moment || moment->time > operation->start)
+		return 0;
+	if (moment->stream == stream)
+		return moment->time;
+	return moment->clock && stream < moment->clock->count ? moment->clock->times[stream] : 0;
+}
+
+uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation *operation,
+			uint32_t stream)
+{
+	struct process *process = gt_map_get_u64(order->processes, operation->call->head.process);
+
+	if (!process || stream >= process->streams.count || !gt_order_proves(operation))
+		return 0;
+	switch (operation->kind) {
+	case GT_OPERATION_EVENT_SYNC:
+	case GT_OPERATION_EVENT_QUERY:
+		return ended_by_event(process, stream, operation);
+	case GT_OPERATION_SYNC:
+		if (operation->names_stream)
+			break;
+		return same_device(process->streams.items[stream].device,
+				   operation->call->head.device)
+			       ? operation->start
+			       : 0;
+	default:
+		break;
+	}
+	return ended_by_stream(process, find_stream(process, operation, false), stream, operation);
+}
+
+uint32_t gt_order_streams(const struct gt_order *order, uint32_t id)
+{
+	const struct process *process = gt_map_get_u64(order->processes, id);
+
+	return process ? (uint32_t)process->streams.count : 0;
+}
+
+void gt_order_end_process(struct gt_order *order, uint32_t id)
+{
+	struct process *process = gt_map_remove_u64(order->processes, id);
+
+	if (process)
+		process_free(process);
+}

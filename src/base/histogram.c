@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/histogram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEP_BITS 5
+
+_Static_assert(GT_HISTOGRAM_STEPS == 1 << STEP_BITS, "a step is a bit pattern");
+
+/*
+ * Group 0 holds 0 … 31, one each; group 1 32 … 63; group g > 1 2^(g+4) … 2^(g+5) - 1. So a group
+ * is a power of two, but for the first.
+ */
+static unsigned group_of(uint64_t value)
+{
+	return value < GT_HISTOGRAM_STEPS ? 0 : 63 - STEP_BITS + 1 - __builtin_clzll(value);
+}
+
+static unsigned step_of(uint64_t value, unsigned group)
+{
+	return (group > 1 ? value >> (group - 1) : value) & (GT_HISTOGRAM_STEPS - 1);
+}
+
+/* The middle of a bucket. */
+static uint64_t value_of(unsigned group, unsigned step)
+{
+	uint64_t width = group > 1 ? 1ull << (group - 1) : 1;
+	uint64_t first = group ? (GT_HISTOGRAM_STEPS + (uint64_t)step) * width : step;
+
+	return first + (width - 1) / 2;
+}
+
+static int make_group(struct gt_histogram *histogram, unsigned group)
+{
+	if (!histogram->buckets[group])
+		histogram->buckets[group] = calloc(GT_HISTOGRAM_STEPS, sizeof(uint64_t));
+	return histogram->buckets[group] ? 0 : -ENOMEM;
+}
+
+static void count(struct gt_histogram *histogram, uint64_t least, uint64_t greatest, uint64_t sum,
+		  uint64_t number)
+{
+	if (!histogram->count || least < histogram->least)
+		histogram->least = least;
+	if (greatest > histogram->greatest)
+		histogram->greatest = greatest;
+	if (__builtin_add_overflow(histogram->sum, sum, &histogram->sum))
+		histogram->sum = UINT64_MAX;
+	histogram->count += number;
+}
+
+int gt_histogram_add(struct gt_histogram *histogram, uint64_t value)
+{
+	unsigned group = group_of(value);
+	int error = make_group(histogram, group);
+
+	if (error)
+		return error;
+	histogram->buckets[group][step_of(value, group)]++;
+	count(histogram, value, value, value, 1);
+	return 0;
+}
+
+int gt_histogram_merge(struct gt_histogram *histogram, const struct gt_histogram *other)
+{
+	for (unsigned group = 0; group < GT_HISTOGRAM_POWERS; group++)
+		if (other->buckets[group] && make_group(histogram, group))
+			return -ENOMEM;
+	for (unsigned group = 0; group < GT_HISTOGRAM_POWERS; group++)
+		for (unsigned step = 0; other->buckets[group] && step < GT_HISTOGRAM_STEPS; step++)
+			histogram->buckets[group][step] += other->buckets[group][step];
+	if (other->count)
+		count(histogram, other->least, other->greatest, other->sum, other->count);
+	return 0;
+}
+
+uint64_t gt_histogram_quantile(const struct gt_histogram *histogram, double fraction)
+{
+	uint64_t wanted = (uint64_t)(fraction * (double)histogram->count), seen = 0, value;
+
+	if (!histogram->count)
+		return 0;
+	if ((double)wanted < fraction * (double)histogram->count)
+		wanted++;
+	if (wanted <= 1)
+		return histogram->least;
+	if (wanted >= histogram->count)
+		return histogram->greatest;
+	for (unsigned group = 0; group < GT_HISTOGRAM_POWERS; group++) {
+		for (unsigned step = 0; histogram->buckets[group] && step < GT_HISTOGRAM_STEPS;
+		     step++) {
+			seen += histogram->buckets[group][step];
+			if (seen < wanted)
+				continue;
+			value = value_of(group, step);
+			if (value < histogram->least)
+				return histogram->least;
+			return value > histogram->greatest ? histogram->greatest : value;
+		}
+	}
+	return histogram->greatest;
+}
+
+uint64_t gt_histogram_mean(const struct gt_histogram *histogram)
+{
+	return histogram->count ? histogram->sum / histogram->count : 0;
+}
+
+uint64_t gt_histogram_power(const struct gt_histogram *histogram, unsigned power)
+{
+	unsigned group = power < STEP_BITS ? 0 : power - STEP_BITS + 1;
+	uint64_t number = 0;
+	unsigned first = 0, end = GT_HISTOGRAM_STEPS;
+
+	if (group >= GT_HISTOGRAM_POWERS || !histogram->buckets[group])
+		return 0;
+	if (!group) {
+		first = power ? 1u << power : 0;
+		end = 2u << power;
+	}
+	for (unsigned step = first; step < end; step++)
+		number += histogram->buckets[group][step];
+	return number;
+}
+
+void gt_histogram_free(struct gt_histogram *histogram)
+{
+	for (unsigned group = 0; group < GT_HISTOGRAM_POWERS; group++)
+		free(histogram->buckets[group]);
+	memset(histogram, 0, sizeof(*histogram));
+}
