@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The runtime API of the software device. What a compiler generates for CUDA C++ is written out:
+ * a fatbin in a wrapper, stubs, their registration, launches as of before and after CUDA 13.
+ */
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../unit/tap.h"
+#include "base/strbuf.h"
+#include "fatbin/fatbin.h"
+#include "kernels.h"
+
+#define CHECK_CUDA(call, expected)                                                                 \
+	do {                                                                                       \
+		cudaError_t tap_r = (call), tap_x = (expected);                                    \
+		if (tap_r != tap_x)                                                                \
+			TAP_FAIL("%s is %s, not %s", #call, cudaGetErrorName(tap_r),               \
+				 cudaGetErrorName(tap_x));                                         \
+	} while (0)
+#define CHECK_OK(call) CHECK_CUDA(call, cudaSuccess)
+/* A call that fails also leaves its error for cudaGetLastError, once. */
+#define CHECK_FAILS(call, expected)                                                                \
+	do {                                                                                       \
+		CHECK_CUDA(call, expected);                                                        \
+		CHECK_CUDA(cudaPeekAtLastError(), expected);                                       \
+		CHECK_CUDA(cudaGetLastError(), expected);                                          \
+		CHECK_CUDA(cudaGetLastError(), cudaSuccess);                                       \
+	} while (0)
+
+static struct {
+	uint32_t magic, version;
+	const void *data, *unused;
+} wrapper = {0x466243b1, 1, NULL, NULL};
+
+/* Stubs: their addresses stand for kernels. */
+static char count_stub, store_stub, bounded_stub, missing_stub, unregistered_stub;
+/* The host's twins of variables of the device. */
+static char table_twin, unregistered_twin;
+
+static void add_function(void **handle, const char *stub, const char *name)
+{
+	__cudaRegisterFunction(handle, stub, (char *)(uintptr_t)name, name, -1, NULL, NULL, NULL,
+			       NULL, NULL);
+}
+
+__attribute__((constructor)) static void register_code(void)
+{
+	struct gt_fatbin_source source = {
+		.kind = GT_FATBIN_KIND_PTX,
+		.data = kernels_ptx,
+		.size = sizeof(kernels_ptx) - 1,
+	};
+	static struct gt_strbuf image;
+	void **handle;
+
+	if (gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_ZSTD, &image, NULL))
+		abort();
+	wrapper.data = image.data;
+	handle = __cudaRegisterFatBinary(&wrapper);
+	add_function(handle, &count_stub, "count");
+	add_function(handle, &store_stub, "store");
+	add_function(handle, &bounded_stub, "bounded");
+	add_function(handle, &missing_stub, "not_there");
+	__cudaRegisterVar(handle, &table_twin, (char *)"table", "table", 0, 16, 0, 0);
+	__cudaRegisterFatBinaryEnd(handle);
+}
+
+static const dim3 one = {1, 1, 1};
+
+static dim3 threads(unsigned int count)
+{
+	return (dim3){count, 1, 1};
+}
+
+static int *zeros(void)
+{
+	int *memory = NULL;
+
+	CHECK_OK(cudaMalloc((void **)&memory, 4096));
+	CHECK_OK(cudaMemset(memory, 0, 4096));
+	return memory;
+}
+
+static int read_int(const int *place)
+{
+	int found = -1;
+
+	CHECK_OK(cudaMemcpy(&found, place, 4, cudaMemcpyDeviceToHost));
+	return found;
+}
+
+TEST("a kernel is launched by its stub, as of before CUDA 13")
+{
+	int *memory = zeros();
+	void *arguments[] = {&memory};
+	dim3 grid, block;
+	size_t shared;
+	cudaStream_t stream = (cudaStream_t)1;
+
+	CHECK_INT(__cudaPushCallConfiguration(threads(2), threads(3), 16, NULL), 0);
+	CHECK_OK(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+	CHECK(grid.x == 2 && block.x == 3 && shared == 16 && !stream);
+	CHECK_OK(cudaLaunchKernel(&count_stub, grid, block, arguments, shared, stream));
+	CHECK_INT(read_int(memory), 6);
+	CHECK_CUDA(__cudaPopCallConfiguration(&grid, &block, &shared, &stream),
+		   cudaErrorMissingConfiguration);
+	CHECK_CUDA(cudaGetLastError(), cudaErrorMissingConfiguration);
+	CHECK_OK(cudaFree(memory));
+}
+
+TEST("a kernel is launched by its handle, as of CUDA 13")
+{
+	int *memory = zeros();
+	void *arguments[] = {&memory};
+	cudaKernel_t kernel = NULL, same = NULL;
+	cudaLaunchConfig_t config = {.gridDim = {3, 1, 1}, .blockDim = {1, 1, 1}};
+
+	CHECK_OK(__cudaGetKernel(&kernel, &count_stub));
+	CHECK(kernel && (void *)kernel != &count_stub);
+	CHECK_OK(cudaGetKernel(&same, &count_stub));
+	CHECK(kernel == same);
+	CHECK_OK(__cudaLaunchKernel(kernel, one, threads(5), arguments, 0, NULL));
+	CHECK_OK(__cudaLaunchKernel_ptsz(kernel, one, threads(5), arguments, 0, NULL));
+	CHECK_OK(cudaStreamSynchronize(cudaStreamPerThread));
+	CHECK_OK(cudaLaunchKernelExC(&config, (const void *)kernel, arguments));
+	CHECK_OK(cudaLaunchCooperativeKernel(&count_stub, one, one, arguments, 0, NULL));
+	CHECK_INT(read_int(memory), 14);
+	CHECK_OK(cudaFree(memory));
+}
+
+TEST("a launch that cannot be is an error that cudaGetLastError takes away")
+{
+	int *memory = zeros();
+	void *arguments[] = {&memory};
+	cudaKernel_t kernel = NULL;
+
+	CHECK_FAILS(cudaLaunchKernel(&count_stub, threads(0), one, arguments, 0, NULL),
+		    cudaErrorInvalidConfiguration);
+	CHECK_FAILS(cudaLaunchKernel(&count_stub, one, threads(1025), arguments, 0, NULL),
+		    cudaErrorInvalidConfiguration);
+	CHECK_FAILS(cudaLaunchKernel(&bounded_stub, one, threads(65), arguments, 0, NULL),
+		    cudaErrorLaunchOutOfResources);
+	CHECK_FAILS(cudaLaunchKernel(&count_stub, one, one, arguments, 1 << 20, NULL),
+		    cudaErrorInvalidValue);
+	CHECK_FAILS(cudaLaunchKernel(&unregistered_stub, one, one, arguments, 0, NULL),
+		    cudaErrorInvalidDeviceFunction);
+	CHECK_FAILS(cudaLaunchKernel(&missing_stub, one, one, arguments, 0, NULL),
+		    cudaErrorInvalidDeviceFunction);
+	CHECK_FAILS(__cudaGetKernel(&kernel, &missing_stub), cudaErrorInvalidDeviceFunction);
+	CHECK(!kernel);
+	CHECK_FAILS(__cudaLaunchKernel(kernel, one, one, arguments, 0, NULL),
+		    cudaErrorInvalidDeviceFunction);
+	CHECK_OK(cudaFree(memory));
+}
+
+TEST("nothing of memory is NULL, and freeing it is no error")
+{
+	void *memory = &memory;
+
+	CHECK_OK(cudaMalloc(&memory, 0));
+	CHECK(!memory);
+	CHECK_OK(cudaFree(NULL));
+	CHECK_OK(cudaFreeHost(NULL));
+	CHECK_FAILS(cudaFree(&memory), cudaErrorInvalidValue);
+	CHECK_FAILS(cudaMalloc(&memory, (size_t)1 << 50), cudaErrorMemoryAllocation);
+	CHECK_FAILS(cudaMalloc(NULL, 4), cudaErrorInvalidValue);
+}
+
+TEST("copies go where their kind says, or where the pointers say")
+{
+	int *memory = zeros(), *second = zeros();
+	int value = 5, back = 0;
+
+	CHECK_OK(cudaMemcpy(memory, &value, 4, cudaMemcpyHostToDevice));
+	CHECK_OK(cudaMemcpy(second, memory, 4, cudaMemcpyDeviceToDevice));
+	CHECK_OK(cudaMemcpy(&back, second, 4, cudaMemcpyDefault));
+	CHECK_INT(back, 5);
+	CHECK_OK(cudaMemcpy(&back, &(int){6}, 4, cudaMemcpyHostToHost));
+	CHECK_INT(back, 6);
+	CHECK_FAILS(cudaMemcpy(memory, &value, 4, (enum cudaMemcpyKind)5),
+		    cudaErrorInvalidMemcpyDirection);
+	CHECK_FAILS(cudaMemcpy(&back, &value, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+	CHECK_FAILS(cudaMemcpy(memory, &value, 5000, cudaMemcpyHostToDevice),
+		    cudaErrorInvalidValue);
+	CHECK_FAILS(cudaMemcpy2D(memory, 3, &value, 4, 4, 1, cudaMemcpyHostToDevice),
+		    cudaErrorInvalidPitchValue);
+	CHECK_OK(cudaMemcpy(memory, NULL, 0, cudaMemcpyHostToDevice));
+	CHECK_OK(cudaFree(memory));
+	CHECK_OK(cudaFree(second));
+}
+
+TEST("a variable of the device is reached by its twin")
+{
+	int seen[4] = {0}, more[2] = {20, 21};
+	size_t size = 0;
+	int *address;
+
+	CHECK_OK(cudaMemcpyFromSymbol(seen, &table_twin, 16, 0, cudaMemcpyDeviceToHost));
+	CHECK_INT(seen[3], 13);
+	CHECK_OK(cudaMemcpyToSymbol(&table_twin, more, 8, 4, cudaMemcpyHostToDevice));
+	CHECK_OK(cudaGetSymbolAddress((void **)&address, &table_twin));
+	CHECK_INT(read_int(address + 2), 21);
+	CHECK_OK(cudaGetSymbolSize(&size, &table_twin));
+	CHECK_INT(size, 16);
+	CHECK_FAILS(cudaMemcpyToSymbol(&table_twin, more, 8, 12, cudaMemcpyHostToDevice),
+		    cudaErrorInvalidValue);
+	CHECK_FAILS(cudaMemcpyToSymbol(&table_twin, more, 8, 0, cudaMemcpyDeviceToHost),
+		    cudaErrorInvalidMemcpyDirection);
+	CHECK_FAILS(cudaGetSymbolSize(&size, &unregistered_twin), cudaErrorInvalidSymbol);
+}
+
+static void *fail_in_thread(void *unused)
+{
+	CHECK_OK(cudaGetLastError());
+	CHECK_CUDA(cudaSetDevice(77), cudaErrorInvalidDevice);
+	CHECK_CUDA(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+	return NULL;
+}
+
+TEST("the last error is each thread's own")
+{
+	pthread_t thread;
+
+	CHECK_CUDA(cudaMalloc(NULL, 1), cudaErrorInvalidValue);
+	CHECK(!pthread_create(&thread, NULL, fail_in_thread, NULL));
+	pthread_join(thread, NULL);
+	CHECK_CUDA(cudaGetLastError(), cudaErrorInvalidValue);
+	CHECK_OK(cudaGetLastError());
+}
+
+TEST("an event that has not happened is no error for cudaGetLastError")
+{
+	cudaEvent_t event;
+	int *memory = zeros();
+	void *arguments[] = {&memory};
+
+	CHECK_OK(cudaEventCreate(&event));
+	for (int i = 0; i < 200; i++)
+		CHECK_OK(cudaLaunchKernel(&count_stub, threads(64), threads(64), arguments, 0,
+					  NULL));
+	CHECK_OK(cudaEventRecord(event, NULL));
+	CHECK_CUDA(cudaEventQuery(event), cudaErrorNotReady);
+	CHECK_OK(cudaGetLastError());
+	CHECK_OK(cudaEventSynchronize(event));
+	CHECK_INT(read_int(memory), 200 * 64 * 64);
+	CHECK_OK(cudaEventDestroy(event));
+	CHECK_OK(cudaFree(memory));
+}
+
+TEST("the device describes itself, in properties and attributes alike")
+{
+	struct cudaDeviceProp properties;
+	int count = 0, value = 0;
+
+	CHECK_OK(cudaGetDeviceCount(&count));
+	CHECK_INT(count, 1);
+	CHECK_OK(cudaGetDeviceProperties(&properties, 0));
+	CHECK_STR(properties.name, "gputap software GPU");
+	CHECK_INT(properties.major, 9);
+	CHECK_INT(properties.warpSize, 32);
+	CHECK_INT(properties.maxThreadsPerBlock, 1024);
+	CHECK_INT(properties.totalGlobalMem, 64 << 20);
+	CHECK_OK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
+	CHECK_INT(value, properties.multiProcessorCount);
+	CHECK_FAILS(cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)100000, 0),
+		    cudaErrorInvalidValue);
+	CHECK_FAILS(cudaGetDeviceProperties(&properties, 1), cudaErrorInvalidDevice);
+	CHECK_OK(cudaRuntimeGetVersion(&value));
+	CHECK_INT(value, 13000);
+}
+
+TEST("errors have CUDA's names and texts, and numbers that are none say so")
+{
+	CHECK_STR(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation");
+	CHECK_STR(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
+	CHECK_STR(cudaGetErrorName((cudaError_t)12345), "unrecognized error code");
+	CHECK_STR(cudaGetErrorString((cudaError_t)12345), "unrecognized error code");
+}
+
+TEST("a kernel that fails spoils everything until the device is reset")
+{
+	int *memory = zeros(), *wrong = (int *)16;
+	void *arguments[] = {&wrong};
+
+	CHECK_OK(cudaLaunchKernel(&store_stub, one, one, arguments, 0, NULL));
+	CHECK_CUDA(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	CHECK_CUDA(cudaGetLastError(), cudaErrorIllegalAddress);
+	CHECK_CUDA(cudaGetLastError(), cudaErrorIllegalAddress);
+	CHECK_CUDA(cudaMalloc((void **)&memory, 4), cudaErrorIllegalAddress);
+	CHECK_CUDA(cudaLaunchKernel(&count_stub, one, one, arguments, 0, NULL),
+		   cudaErrorIllegalAddress);
+	CHECK_OK(cudaDeviceReset());
+	CHECK_OK(cudaGetLastError());
+	memory = zeros();
+	arguments[0] = &memory;
+	CHECK_OK(cudaLaunchKernel(&count_stub, one, one, arguments, 0, NULL));
+	CHECK_INT(read_int(memory), 1);
+}
+
+TEST("the driver's functions can be had through the runtime")
+{
+	enum cudaDriverEntryPointQueryResult status;
+	void *address = NULL;
+
+	CHECK_OK(cudaGetDriverEntryPointByVersion("cuMemAlloc", &address, 13000, cudaEnableDefault,
+						  &status));
+	CHECK(address && status == cudaDriverEntryPointSuccess);
+	CHECK_OK(cudaGetDriverEntryPointByVersion("printf", &address, 13000, cudaEnableDefault,
+						  &status));
+	CHECK_INT(status, cudaDriverEntryPointSymbolNotFound);
+}
+
+/* This program again, where the loader finds no driver. */
+TEST("without a driver every call says so, and the version is 0")
+{
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	int status = -1;
+	pid_t child;
+
+	if (!getenv("NO_DRIVER_PATH"))
+		SKIP("NO_DRIVER_PATH names no folder that has the runtime library alone");
+	CHECK(length > 0);
+	path[length > 0 ? length : 0] = '\0';
+	child = fork();
+	if (!child) {
+		setenv("LD_LIBRARY_PATH", getenv("NO_DRIVER_PATH"), 1);
+		execl(path, path, "without-driver", NULL);
+		_exit(99);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	if (status == 77 << 8)
+		SKIP("this machine has an NVIDIA driver");
+	CHECK_INT(status, 0);
+}
+
+static int without_driver(void)
+{
+	int count = 5, version = 5;
+	void *memory;
+
+	if (cudaDriverGetVersion(&version) == cudaSuccess && version)
+		return 77;
+	CHECK_INT(version, 0);
+	CHECK_FAILS(cudaGetDeviceCount(&count), cudaErrorInsufficientDriver);
+	CHECK_INT(count, 0);
+	CHECK_FAILS(cudaMalloc(&memory, 4), cudaErrorInsufficientDriver);
+	CHECK_FAILS(cudaFree(NULL), cudaErrorInsufficientDriver);
+	return tap_failed;
+}
+
+int main(int argc, char **argv)
+{
+	return argc > 1 ? without_driver() : tap_main();
+}
