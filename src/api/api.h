@@ -52,14 +52,15 @@ enum gt_api_role {
 	GT_ROLE_HOST_POINTER,
 	GT_ROLE_POINTER, /* to either, or unknown */
 	GT_ROLE_STREAM,
-	GT_ROLE_DIRECTION,   /* enum cudaMemcpyKind */
-	GT_ROLE_SOURCE,      /* enum CUmemorytype of where a copy is from … */
-	GT_ROLE_DESTINATION, /* … and of where it goes */
-	GT_ROLE_HANDLE,      /* any other handle */
-	GT_ROLE_KERNEL,      /* a kernel: its handle, or the host function that stands for it */
-	GT_ROLE_KERNEL_NAME, /* the mangled name of a kernel, as a string */
-	GT_ROLE_ARGUMENTS,   /* an array of pointers to a kernel's arguments */
-	GT_ROLE_STRUCT,      /* a pointer to a structure that the call reads */
+	GT_ROLE_DIRECTION,      /* enum cudaMemcpyKind */
+	GT_ROLE_SOURCE,         /* enum CUmemorytype of where a copy is from … */
+	GT_ROLE_DESTINATION,    /* … and of where it goes */
+	GT_ROLE_HANDLE,         /* any other handle */
+	GT_ROLE_KERNEL,         /* a kernel: its handle, or the host function that stands for it */
+	GT_ROLE_KERNEL_NAME,    /* the mangled name of a kernel, as a string */
+	GT_ROLE_ARGUMENTS,      /* an array of pointers to a kernel's arguments */
+	GT_ROLE_CURRENT_DEVICE, /* the ordinal of the device that the thread uses from then on */
+	GT_ROLE_STRUCT,         /* a pointer to a structure that the call reads */
 };
 
 /* How the words of an argument are read: a row of types.def, enums.def or structs.def. */
@@ -95,11 +96,11 @@ int gt_api_find(const char *exported_name);
 const char *gt_api_library_of(const char *file_name);
 
 /*
- * What tells the name of a kernel. Some functions name a handle by a string argument
- * (cuModuleGetFunction), some give another handle of the same kernel (__cudaGetKernel). They are
- * traced aside, for what they tell, also where nobody asked for them.
+ * What is traced aside, for what it tells, also where nobody asked for it: which device a thread
+ * uses, and the names of kernels. Some functions name a handle by a string argument
+ * (cuModuleGetFunction), some give another handle of the same kernel (__cudaGetKernel).
  */
-bool gt_api_names_kernels(const struct gt_api_function *function);
+bool gt_api_tells(const struct gt_api_function *function);
 
 /* What a call tells of kernels. */
 struct gt_api_naming {

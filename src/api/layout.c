@@ -169,6 +169,8 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 		if (layout->places[i].slot == GT_LAYOUT_NONE ||
 		    layout->plan.copies == GT_PLAN_MAX_COPIES)
 			continue;
+		if (role == GT_ROLE_CURRENT_DEVICE)
+			layout->plan.device = (__u8)(layout->places[i].slot + 1);
 		if (role == GT_ROLE_KERNEL_NAME)
 			copy.when = GT_COPY_STRING;
 		else if (role == GT_ROLE_ARGUMENTS)

@@ -11,11 +11,16 @@ static int find_role(const struct gt_api_function *function, enum gt_api_role ro
 	return -1;
 }
 
-bool gt_api_names_kernels(const struct gt_api_function *function)
+static bool names_kernels(const struct gt_api_function *function)
 {
 	return function->meaning != GT_MEANS_LAUNCH &&
 	       (find_role(function, GT_ROLE_KERNEL_NAME) >= 0 ||
 		find_role(function, GT_ROLE_KERNEL) >= 0);
+}
+
+bool gt_api_tells(const struct gt_api_function *function)
+{
+	return names_kernels(function) || find_role(function, GT_ROLE_CURRENT_DEVICE) >= 0;
 }
 
 static bool load_argument(const struct gt_api_record *record, int argument, uint64_t *ret)
@@ -48,7 +53,7 @@ bool gt_api_naming(const struct gt_api_function *function, const struct gt_event
 	int given_back = find_role(function, GT_ROLE_OUT);
 	struct gt_api_record record;
 
-	if (!gt_api_names_kernels(function))
+	if (!names_kernels(function))
 		return false;
 	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
 	if (given_back < 0) { /* a registration: the host function gets a name */

@@ -43,6 +43,8 @@ struct gt_plan {
 	__u8 copies;
 	__u8 error_result; /* 1: the result is an error code, and 0 is success */
 	__u8 apart;        /* copies into events of their own; they stand behind the others */
-	__u8 reserved[3];
+	__u8 device; /* 1 + the slot of the device that the thread uses from a success on; 0: none
+		      */
+	__u8 reserved[2];
 	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];
 };

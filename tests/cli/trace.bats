@@ -141,7 +141,7 @@ documented() {
 	expect_json '.[1] | .name == "cudaMalloc" and (.nested | not) and
 		.args == {devPtr: "0x7f0000000000", size: 64}'
 	expect_json '.[:2] | all(.process == "callback" and .result == "cudaSuccess" and
-		.clock == "monotonic" and .device == null and .pid == .tid)'
+		.clock == "monotonic" and .device == 0 and .pid == .tid)'
 	expect_json '.[1].time <= .[0].time and
 		.[0].time + .[0].duration <= .[1].time + .[1].duration'
 	expect_json '.[-1] | .schema == "gputap.account.1" and .made == 2 and .complete == 2'

@@ -50,7 +50,8 @@ struct thread {
 	__u16 sequence;
 	__u8 known; /* the fields above and `traced` are filled in */
 	__u8 traced;
-	__u8 named; /* its process event was written */
+	__u8 named;   /* its process event was written */
+	__s16 device; /* that the runtime uses, or GT_DEVICE_UNKNOWN */
 	struct frame frames[DEEPEST_CALL];
 	union { /* events that are built at entry */
 		struct {
@@ -167,6 +168,7 @@ static __noinline void meet(struct thread *thread, struct task_struct *task)
 	thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
 	thread->traced = current_passes(task, thread->process);
 	thread->named = 0;
+	thread->device = settings.first_device;
 	thread->known = 1;
 }
 
@@ -398,7 +400,7 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	call->head.thread = thread->thread;
 	call->head.kind = GT_EVENT_enter;
 	call->head.clock = GT_CLOCK_MONOTONIC;
-	call->head.device = GT_DEVICE_UNKNOWN;
+	call->head.device = cookie >> 48 & GT_COOKIE_RUNTIME ? thread->device : GT_DEVICE_UNKNOWN;
 	call->duration = 0;
 	call->result = 0;
 	call->stack = 0;
@@ -512,7 +514,8 @@ int call_return(struct pt_regs *regs)
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
-		if (!(cookie >> 48) || (!thread->depth && !(cookie >> 48 & GT_COOKIE_ASIDE)))
+		if (!(cookie >> 48 & GT_COOKIE_ASIDE) &&
+		    !(thread->depth && cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
 			COUNT(orphans);
 		return 0;
 	}
@@ -523,6 +526,8 @@ int call_return(struct pt_regs *regs)
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
+	if (plan->device && !(__u32)frame->call.result)
+		thread->device = words_of(frame)[(plan->device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
 	if (!frame->aside && !is_wanted(&frame->call, plan)) {
 		COUNT(filtered);
 		return 0;

@@ -141,6 +141,7 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 		.failed_only = host->failed_only,
 		.marks = host->marks,
 		.kernel_arguments = host->kernel_arguments,
+		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
 		.stack_depth = host->stack_depth < GT_MAX_STACK ? host->stack_depth : GT_MAX_STACK,
 	};
 	int error = 0;
@@ -234,18 +235,20 @@ static uint64_t cookie_flags(const struct state *state, const struct gt_place *p
 {
 	bool asked = state->host->verbose || state->host->function_count;
 
+	if (gt_place_is_runtime(place))
+		return GT_COOKIE_RUNTIME | (state->selected[row] ? 0 : GT_COOKIE_ASIDE);
 	if (!state->selected[row])
 		return GT_COOKIE_ASIDE;
-	return !gt_place_is_runtime(place) && !asked ? GT_COOKIE_ONLY_OUTERMOST : 0;
+	return asked ? 0 : GT_COOKIE_ONLY_OUTERMOST;
 }
 
-/* What was asked for, and what tells the names of kernels. */
+/* What was asked for, and what tells of kernels and devices. */
 static bool is_attached(const struct state *state, const struct gt_place *place, int row)
 {
 	const struct gt_api_function *function = gt_api_function(row);
 
 	return function && !strcmp(function->library, place->library) &&
-	       (state->selected[row] || gt_api_names_kernels(function));
+	       (state->selected[row] || gt_api_tells(function));
 }
 
 static int collect_sites(struct state *state, const struct gt_place *place, unsigned number,

@@ -15,6 +15,8 @@
 #define GT_COOKIE_ONLY_OUTERMOST 1
 /* Not asked for: becomes an `aside` and is not counted. */
 #define GT_COOKIE_ASIDE 2
+/* The runtime API: it uses the thread's current device. */
+#define GT_COOKIE_RUNTIME 4
 
 #define GT_MAX_STACK 127    /* callers that are taken */
 #define GT_MAX_ARGUMENTS 16 /* arguments of a kernel that are taken */
@@ -69,6 +71,7 @@ struct gt_call_settings {
 	__u8 failed_only; /* keep calls whose plan says error_result and that did not return 0 */
 	__u8 marks;       /* write a record at entry, too */
 	__u8 stack_depth; /* callers to take of an outermost call, at most GT_MAX_STACK; 0: none */
+	__s16 first_device;    /* that a thread uses until it says another */
 	__u8 kernel_arguments; /* take what kernels are launched with */
 };
 
