@@ -75,11 +75,12 @@ static size_t find_after(const struct piece *pieces, size_t count, uint64_t addr
 
 #define insert_piece(list, index, added)                                                           \
 	({                                                                                         \
+		size_t insert_at = (index); /* before the list is longer */                        \
 		int insert_error = gt_vec_push(list, added);                                       \
 		if (!insert_error) {                                                               \
-			memmove((list)->items + (index) + 1, (list)->items + (index),              \
-				((list)->count - 1 - (index)) * sizeof(struct piece));             \
-			(list)->items[index] = added;                                              \
+			memmove((list)->items + insert_at + 1, (list)->items + insert_at,          \
+				((list)->count - 1 - insert_at) * sizeof(struct piece));           \
+			(list)->items[insert_at] = added;                                          \
 		}                                                                                  \
 		insert_error;                                                                      \
 	})
