@@ -96,8 +96,9 @@ static const char *const bash_values[VALUE_COUNT] = {
 	[VALUE_PROCESS] = "_gputap_words \"$(cd /proc && echo [0-9]*)\"",
 	[VALUE_USER] = "mapfile -t COMPREPLY < <(compgen -u -- \"$cur\")",
 	[VALUE_SOURCE] = "_gputap_words \"$sources\"",
-	[VALUE_FUNCTION] = "_gputap_words \"$(\"${COMP_WORDS[0]}\" list --functions 2>/dev/null |\n"
-			   "\t\t\tawk '{ print $NF }')\"",
+	[VALUE_FUNCTION] =
+		("_gputap_words \"$(\"${COMP_WORDS[0]}\" list --functions 2>/dev/null |\n"
+		 "\t\t\tawk '{ print $NF }')\""),
 	[VALUE_COMMAND] = "_gputap_words \"$commands\"",
 	[VALUE_PROGRAM] = "_gputap_files",
 	[VALUE_SHELL] = "_gputap_words 'bash zsh fish'",
@@ -280,8 +281,8 @@ static const char *const fish_values[VALUE_COUNT] = {
 	[VALUE_PROCESS] = "-x -a '(__fish_append , (__fish_complete_pids))'",
 	[VALUE_USER] = "-x -a '(__fish_complete_users)'",
 	[VALUE_SOURCE] = "-x -a '(__fish_append , $gputap_sources)'",
-	[VALUE_FUNCTION] = "-x -a '(__fish_append , (gputap list --functions | string replace -r "
-			   "\".* \" \"\"))'",
+	[VALUE_FUNCTION] = ("-x -a '(__fish_append , (gputap list --functions | string replace -r "
+			    "\".* \" \"\"))'"),
 	[VALUE_COMMAND] = "-x -a \"$gputap_commands\"",
 	[VALUE_PROGRAM] = "-x -a '(__fish_complete_subcommand)'",
 	[VALUE_SHELL] = "-x -a 'bash zsh fish'",
