@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "elf/symbolize.h"
 #include "event/kinds.h"
 
 struct name {
@@ -48,6 +49,8 @@ struct gt_names {
 	struct gt_map *stacks;                            /* struct key -> struct stack */
 	struct gt_map *given;                             /* thread -> struct given */
 	struct gt_map *arguments;                         /* thread -> struct arguments */
+	struct gt_space *space;
+	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
 	__u64 start;
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool has_wall, has_start, has_account;
@@ -67,8 +70,12 @@ struct gt_names *gt_names_new(void)
 	names->stacks = gt_map_new();
 	names->given = gt_map_new();
 	names->arguments = gt_map_new();
+	names->space = gt_space_new();
+	if (names->space)
+		names->symbols = gt_symbolizer_new(
+			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->kernels ||
-	    !names->stacks || !names->given || !names->arguments) {
+	    !names->stacks || !names->given || !names->arguments || !names->symbols) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -86,6 +93,8 @@ void gt_names_free(struct gt_names *names)
 	gt_map_free_with(names->stacks, free);
 	gt_map_free_with(names->given, free);
 	gt_map_free_with(names->arguments, free);
+	gt_symbolizer_free(names->symbols);
+	gt_space_free(names->space);
 	free(names);
 }
 
@@ -127,11 +136,16 @@ static int learn(struct gt_map *map, __u64 number, const struct gt_event *event,
 
 static int learn_process(struct gt_names *names, const struct gt_event *event)
 {
+	__u32 parent = ((const struct gt_event_process *)event)->parent;
+	bool is_new = !gt_map_get_u64(names->processes, event->process);
 	struct name *name = NULL;
 	int error = learn(names->processes, event->process, event, &name);
 
+	if (!error && is_new && parent)
+		error = gt_space_fork(names->space, parent, event->process);
+
 	if (!error)
-		name->parent = ((const struct gt_event_process *)event)->parent;
+		name->parent = parent;
 	return error;
 }
 
@@ -178,6 +192,18 @@ static int learn_stack(struct gt_names *names, const struct gt_event *event)
 		memcpy(stack->addresses, told->addresses, count * sizeof(__u64));
 	}
 	return replace(names->stacks, &key, sizeof(key), stack);
+}
+
+static int learn_mapping(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_mapping *mapping = (const void *)event;
+	size_t length;
+	const char *path = gt_event_text(event, &length);
+	int error = gt_space_map(names->space, event->process, mapping->start, mapping->end,
+				 mapping->offset, mapping->inode, path, length);
+
+	/* A mapping that is none, in a damaged capture, costs names and nothing else. */
+	return error == -ENOMEM ? error : 0;
 }
 
 /* What a call tells of kernels: registrations, look-ups by name, handles of handles. */
@@ -235,6 +261,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return learn_string(names, event);
 	case GT_EVENT_arguments:
 		return learn_arguments(names, event);
+	case GT_EVENT_mapping:
+		return learn_mapping(names, event);
 	case GT_EVENT_stack:
 		return learn_stack(names, event);
 	case GT_EVENT_function:
@@ -285,17 +313,62 @@ __u32 gt_names_parent(const struct gt_names *names, __u32 process)
 	return name ? name->parent : 0;
 }
 
+#define STUB_MARK "__device_stub__"
+
+/*
+ * The kernel's name out of its host function's: nvcc gives both one name, and calls a function
+ * "__device_stub_" and that; clang puts the mark into the last part of the name itself, whose
+ * length stands before it.
+ */
+static struct name *name_of_stub(const char *symbol)
+{
+	const char *mark = strstr(symbol, STUB_MARK), *digits = mark;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	unsigned long length;
+
+	if (mark == symbol && !strncmp(symbol, "__device_stub__Z", 16))
+		return name_new(symbol + 14, strlen(symbol) - 14);
+	while (digits && digits > symbol && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	length = digits ? strtoul(digits, NULL, 10) : 0;
+	if (length <= strlen(STUB_MARK))
+		return name_new(symbol, strlen(symbol));
+	gt_strbuf_printf(&text, "%.*s%lu%s", (int)(digits - symbol), symbol,
+			 length - strlen(STUB_MARK), mark + strlen(STUB_MARK));
+	return name_new(gt_strbuf_string(&text), text.length);
+}
+
+/* A process that was attached to late registered its kernels unseen: the symbol may tell. */
+static const char *name_by_symbol(const struct gt_names *names, __u32 process, __u64 handle)
+{
+	struct key key = {process, handle};
+	struct gt_location location;
+	const struct gt_frame *function;
+	struct name *name;
+
+	gt_symbolize(names->symbols, process, handle, false, &location);
+	if (!location.frame_count)
+		return NULL;
+	function = &location.frames[location.frame_count - 1];
+	if (!function->symbol || function->offset)
+		return NULL;
+	name = name_of_stub(function->symbol);
+	return replace(names->kernels, &key, sizeof(key), name) ? NULL : name->text;
+}
+
 const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle)
 {
-	for (int i = 0; i < MOST_ANCESTORS && process; i++) {
-		struct key key = {process, handle};
+	__u32 ancestor = process;
+
+	for (int i = 0; i < MOST_ANCESTORS && ancestor; i++) {
+		struct key key = {ancestor, handle};
 		const struct name *name = gt_map_get(names->kernels, &key, sizeof(key));
 
 		if (name)
 			return name->text;
-		process = gt_names_parent(names, process);
+		ancestor = gt_names_parent(names, ancestor);
 	}
-	return NULL;
+	return name_by_symbol(names, process, handle);
 }
 
 const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call)
@@ -331,6 +404,11 @@ const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 s
 		return NULL;
 	*ret_count = known->count;
 	return known->addresses;
+}
+
+const struct gt_space *gt_names_space(const struct gt_names *names)
+{
+	return names->space;
 }
 
 const char *gt_names_library(const struct gt_names *names, __u32 library)

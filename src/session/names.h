@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "base/clean.h"
+#include "elf/space.h"
 #include "event/event.h"
 
 struct gt_names;
@@ -30,7 +31,7 @@ const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 f
 /*
  * The mangled name of the kernel that a handle (or host function) stands for in a process, as told
  * by registrations and look-ups that were seen, in the process itself or in one that it was forked
- * from; NULL if none told it.
+ * from; else as the symbol of the host function tells it. NULL: unknown.
  */
 const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle);
 /* The kernel that a call launches; NULL if it launches none or its name was not told. */
@@ -48,6 +49,8 @@ const __u64 *gt_names_arguments(const struct gt_names *names, const struct gt_ev
  */
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
 			    size_t *ret_count);
+/* What is mapped where in the processes: for symbolizers. */
+const struct gt_space *gt_names_space(const struct gt_names *names);
 /* The parent of a process; 0: not told. */
 __u32 gt_names_parent(const struct gt_names *names, __u32 process);
 /* The path of a library; "?" if none was told. */

@@ -2,11 +2,48 @@
 /* How kernels get their names, and what calls bring with them is found. */
 #include "api_record.h"
 
+#include <unistd.h>
+
+#include "elf/maps.h"
 #include "event/kinds.h"
 #include "session/names.h"
 
 #define PROCESS 100
 #define CHILD 101
+
+/* Host functions as nvcc and clang name them, in this program itself. */
+void _Z5lateAPf(void);
+void _Z5lateAPf(void)
+{
+}
+void _Z20__device_stub__lateBPf(void);
+void _Z20__device_stub__lateBPf(void)
+{
+}
+
+/* Tells where this program is mapped, as if the process were one that was attached to late. */
+static void tell_own_mappings(struct gt_names *names)
+{
+	gt_auto_maps maps = {0};
+
+	CHECK_INT(gt_maps_read(getpid(), &maps, NULL), 0);
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct gt_mapping *mapping = &maps.items[i];
+		struct gt_event_mapping *event;
+
+		if (!mapping->executable || !gt_mapping_is_file(mapping))
+			continue;
+		event = (void *)gt_event_new(GT_EVENT_mapping, mapping->path,
+					     strlen(mapping->path));
+		event->head.process = PROCESS;
+		event->start = mapping->start;
+		event->end = mapping->end;
+		event->offset = mapping->offset;
+		event->inode = mapping->inode;
+		CHECK_INT(gt_names_take(names, &event->head), 0);
+		free(event);
+	}
+}
 
 /* Tells the function of a call, so that its number means something. */
 static void tell_function(struct gt_names *names, const char *name)
@@ -101,6 +138,18 @@ TEST("a launch by the handle of __cudaGetKernel has the name of the host functio
 	register_kernel(names, 0x401000, "_Z3addPf");
 	give_handle(names, "__cudaGetKernel", "kernel", 0x9000, "entryFuncAddr", 0x401000, 0);
 	CHECK_STR(launched(names, "__cudaLaunchKernel", "kernel", 0x9000), "_Z3addPf");
+}
+
+TEST("where no registration was seen, the symbol of the host function names the kernel")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	tell_own_mappings(names);
+	CHECK_STR(launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z5lateAPf), "_Z5lateAPf");
+	CHECK_STR(
+		launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z20__device_stub__lateBPf),
+		"_Z5lateBPf");
+	CHECK(launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z5lateAPf + 1) == NULL);
 }
 
 TEST("a look-up that failed names nothing")
