@@ -82,6 +82,9 @@ int sg_decode_register(struct sg_decoder *decoder, const struct gt_ptx_operand *
 /* A slot that holds a value in all lanes. */
 int sg_decode_constant(struct sg_decoder *decoder, uint32_t width, uint64_t value,
 		       uint32_t *ret_slot);
+/* Reads a special register that changes at any moment into a slot. */
+int sg_decode_changing(struct sg_decoder *decoder, enum gt_ptx_special special, uint32_t width,
+		       uint32_t slot);
 /* A scratch slot for within one instruction. */
 uint32_t sg_decode_temporary(struct sg_decoder *decoder, uint32_t width);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/decode.h"
+#include "exec/special.h"
 #include "exec/steps.h"
 
 static enum gt_ptx_type only_type(const struct sg_decoder *decoder)
@@ -139,6 +140,7 @@ int sg_decode_mov(struct sg_decoder *decoder)
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
 	enum gt_ptx_type type = only_type(decoder);
 	const struct gt_ptx_operand *source;
+	enum sg_fill_kind kind;
 	uint32_t d, a, width;
 	bool negated;
 	int error;
@@ -153,6 +155,11 @@ int sg_decode_mov(struct sg_decoder *decoder)
 		return vector_mov(decoder, type, false);
 	if (source->kind == GT_PTX_OPERAND_VECTOR)
 		return vector_mov(decoder, type, true);
+	if (source->kind == GT_PTX_OPERAND_SPECIAL && width &&
+	    !sg_special_fill_kind(source->special, &kind)) {
+		error = sg_decode_destination(decoder, 0, type, &d);
+		return error ? error : sg_decode_changing(decoder, source->special, width, d);
+	}
 	if (type == GT_PTX_TYPE_PRED)
 		error = sg_decode_predicate(decoder, source, 1, &a, &negated);
 	else if (source->kind == GT_PTX_OPERAND_SYMBOL || source->kind == GT_PTX_OPERAND_FUNCTION)

@@ -147,19 +147,25 @@ static int special_slot(struct sg_decoder *decoder, const struct gt_ptx_operand 
 	struct sg_fill fill = {.width = (uint8_t)width,
 			       .special = (uint16_t)operand->special,
 			       .selector = operand->selector};
-	struct sg_instruction *step;
 
 	if (sg_special_fill_kind(operand->special, &kind)) {
 		fill.kind = (uint8_t)kind;
 		return find_fill(decoder, &fill, ret_slot);
 	}
 	*ret_slot = sg_decode_temporary(decoder, width);
-	step = sg_decode_emit(decoder, sg_run_special);
+	return sg_decode_changing(decoder, operand->special, width, *ret_slot);
+}
+
+int sg_decode_changing(struct sg_decoder *decoder, enum gt_ptx_special special, uint32_t width,
+		       uint32_t slot)
+{
+	struct sg_instruction *step = sg_decode_emit(decoder, sg_run_special);
+
 	if (!step)
 		return -ENOMEM;
-	step->d = *ret_slot;
+	step->d = slot;
 	step->size = (uint8_t)width;
-	step->selector = (uint8_t)operand->special;
+	step->selector = (uint8_t)special;
 	return 0;
 }
 
