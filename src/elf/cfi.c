@@ -269,7 +269,7 @@ static int open_tables(struct gt_elf *elf, struct gt_cfi *cfi, struct gt_diag *d
 
 	if (error)
 		return error;
-	cursor = (struct cursor){header, header + header_size, !header};
+	cursor = (struct cursor){header, header ? header + header_size : NULL, !header};
 	code.bytes = header;
 	code.data_base = cfi->data_base = code.address;
 	encodings = cursor_number(&cursor, 4);

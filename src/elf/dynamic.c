@@ -223,3 +223,22 @@ int gt_elf_read_notes(struct gt_elf *elf, struct gt_diag *diag)
 	}
 	return 0;
 }
+
+int gt_elf_read_section_notes(struct gt_elf *elf, struct gt_diag *diag)
+{
+	for (size_t i = 0; i < elf->section_count; i++) {
+		const Elf64_Shdr *section = &elf->sections[i];
+		gt_autofree uint8_t *notes = NULL;
+		int error;
+
+		if (section->sh_type != SHT_NOTE)
+			continue;
+		error = gt_elf_read_table(elf, section->sh_offset, section->sh_size, NOTES_LIMIT,
+					  "notes", (void **)&notes, diag);
+		if (error)
+			return error;
+		if (find_build_id(elf, notes, section->sh_size, section->sh_addralign == 8 ? 8 : 4))
+			return 0;
+	}
+	return 0;
+}

@@ -237,6 +237,12 @@ static int read_counts(struct gt_elf *elf, struct gt_diag *diag)
 	return 0;
 }
 
+static int read_section_headers(struct gt_elf *elf, struct gt_diag *diag)
+{
+	return gt_elf_read_table(elf, elf->header.e_shoff, elf->section_count * sizeof(Elf64_Shdr),
+				 UINT64_MAX, "section headers", (void **)&elf->sections, diag);
+}
+
 static int read_headers(struct gt_elf *elf, struct gt_diag *diag)
 {
 	int error = read_counts(elf, diag);
@@ -247,8 +253,7 @@ static int read_headers(struct gt_elf *elf, struct gt_diag *diag)
 				  UINT64_MAX, "program headers", (void **)&elf->segments, diag);
 	if (error)
 		return error;
-	error = gt_elf_read_table(elf, elf->header.e_shoff, elf->section_count * sizeof(Elf64_Shdr),
-				  UINT64_MAX, "section headers", (void **)&elf->sections, diag);
+	error = read_section_headers(elf, diag);
 	if (error)
 		return error;
 	for (size_t i = 0; i < elf->segment_count; i++) {
@@ -272,6 +277,14 @@ static int read_headers(struct gt_elf *elf, struct gt_diag *diag)
 	return 0;
 }
 
+static bool has_symbols(const struct gt_elf *elf)
+{
+	for (size_t i = 0; i < elf->section_count; i++)
+		if (elf->sections[i].sh_type == SHT_SYMTAB && elf->sections[i].sh_size)
+			return true;
+	return false;
+}
+
 static int read_all(struct gt_elf *elf, struct gt_diag *diag)
 {
 	struct gt_elf_info *info = &elf->info;
@@ -289,10 +302,7 @@ static int read_all(struct gt_elf *elf, struct gt_diag *diag)
 	info->position_independent = elf->header.e_type == ET_DYN;
 	info->program |= elf->header.e_type == ET_EXEC || (info->interpreter && !info->soname);
 	info->is_static = info->program && !info->interpreter && !info->needed_count;
-	info->stripped = true;
-	for (size_t i = 0; i < elf->section_count; i++)
-		if (elf->sections[i].sh_type == SHT_SYMTAB && elf->sections[i].sh_size)
-			info->stripped = false;
+	info->stripped = !has_symbols(elf);
 	return 0;
 }
 
@@ -312,14 +322,12 @@ static struct gt_elf *new_elf(const char *path)
 	return elf;
 }
 
-int gt_elf_open(const char *path, struct gt_elf **ret_elf, struct gt_diag *diag)
+static int open_file(struct gt_elf *elf, struct gt_diag *diag)
 {
-	gt_auto(elf) struct gt_elf *elf = new_elf(path);
+	const char *path = elf->info.path;
 	struct stat status;
 	int error;
 
-	if (!elf)
-		return gt_diag(diag, -ENOMEM, "elf", path, "out of memory");
 	/* O_NONBLOCK: a pipe of that name must not stop us before fstat tells that it is one. */
 	elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (elf->fd < 0 || fstat(elf->fd, &status) < 0) {
@@ -333,7 +341,19 @@ int gt_elf_open(const char *path, struct gt_elf **ret_elf, struct gt_diag *diag)
 	elf->info.device = status.st_dev;
 	elf->info.inode = status.st_ino;
 	elf->info.size = status.st_size;
-	error = read_all(elf, diag);
+	return 0;
+}
+
+int gt_elf_open(const char *path, struct gt_elf **ret_elf, struct gt_diag *diag)
+{
+	gt_auto(elf) struct gt_elf *elf = new_elf(path);
+	int error;
+
+	if (!elf)
+		return gt_diag(diag, -ENOMEM, "elf", path, "out of memory");
+	error = open_file(elf, diag);
+	if (!error)
+		error = read_all(elf, diag);
 	if (error)
 		return error;
 	*ret_elf = gt_take(elf);
@@ -350,6 +370,64 @@ int gt_elf_open_memory(const void *data, size_t size, struct gt_elf **ret_elf, s
 	elf->memory = size ? data : (const uint8_t *)"";
 	elf->info.size = size;
 	error = read_all(elf, diag);
+	if (error)
+		return error;
+	*ret_elf = gt_take(elf);
+	return 0;
+}
+
+/* The segments of a debug file speak of bytes that it has not, so the program's count. */
+static int read_debug(struct gt_elf *elf, const struct gt_elf *program, struct gt_diag *diag)
+{
+	int error = read_header(elf, diag);
+
+	if (!error)
+		error = read_counts(elf, diag);
+	if (!error)
+		error = read_section_headers(elf, diag);
+	if (!error)
+		error = gt_elf_read_section_notes(elf, diag);
+	if (error)
+		return error;
+	elf->segments = malloc((program->segment_count + 1) * sizeof(Elf64_Phdr));
+	if (!elf->segments)
+		return gt_diag(diag, -ENOMEM, "elf", elf->info.path, "out of memory");
+	elf->info.stripped = !has_symbols(elf);
+	elf->segment_count = program->segment_count;
+	if (program->segment_count)
+		memcpy(elf->segments, program->segments,
+		       program->segment_count * sizeof(Elf64_Phdr));
+	return 0;
+}
+
+int gt_elf_open_debug(const struct gt_elf *program, const char *path, struct gt_elf **ret_elf,
+		      struct gt_diag *diag)
+{
+	gt_auto(elf) struct gt_elf *elf = new_elf(path);
+	int error;
+
+	if (!elf)
+		return gt_diag(diag, -ENOMEM, "elf", path, "out of memory");
+	error = open_file(elf, diag);
+	if (!error)
+		error = read_debug(elf, program, diag);
+	if (error)
+		return error;
+	*ret_elf = gt_take(elf);
+	return 0;
+}
+
+int gt_elf_open_debug_memory(const struct gt_elf *program, const void *data, size_t size,
+			     struct gt_elf **ret_elf, struct gt_diag *diag)
+{
+	gt_auto(elf) struct gt_elf *elf = new_elf("(memory)");
+	int error;
+
+	if (!elf)
+		return gt_diag(diag, -ENOMEM, "elf", "(memory)", "out of memory");
+	elf->memory = data;
+	elf->info.size = size;
+	error = read_debug(elf, program, diag);
 	if (error)
 		return error;
 	*ret_elf = gt_take(elf);

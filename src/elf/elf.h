@@ -121,3 +121,10 @@ size_t gt_elf_lookup(struct gt_elf *elf, const char *name,
  * without a size covers only its first byte), or NULL. The name that is exported wins.
  */
 const struct gt_elf_symbol *gt_elf_symbol_at(struct gt_elf *elf, uint64_t address);
+
+/*
+ * The same, and where no symbol covers the address: the nearest function before it in the same
+ * section, if the compiler did not say how long that is (hand-written assembly) and the file is
+ * not stripped.
+ */
+const struct gt_elf_symbol *gt_elf_symbol_near(struct gt_elf *elf, uint64_t address);

@@ -57,6 +57,17 @@ const Elf64_Shdr *gt_elf_find_section(struct gt_elf *elf, const char *name);
 /* Reads interpreter, dynamic section and notes into elf->info. */
 int gt_elf_read_dynamic(struct gt_elf *elf, struct gt_diag *diag);
 int gt_elf_read_notes(struct gt_elf *elf, struct gt_diag *diag);
+/* The notes of sections, for a file whose segments are not its own. */
+int gt_elf_read_section_notes(struct gt_elf *elf, struct gt_diag *diag);
+
+/*
+ * Opens a file that holds only the symbols and debug information of a program or library: its
+ * segments are taken to be the program's. The bytes in memory must stay.
+ */
+int gt_elf_open_debug(const struct gt_elf *program, const char *path, struct gt_elf **ret_elf,
+		      struct gt_diag *diag);
+int gt_elf_open_debug_memory(const struct gt_elf *program, const void *data, size_t size,
+			     struct gt_elf **ret_elf, struct gt_diag *diag);
 void gt_elf_symbols_free(struct gt_elf_symbol_table *table);
 /* How many symbols the hash tables of the dynamic section speak of; 0 if there are none. */
 uint64_t gt_elf_hashed_symbols(const struct gt_elf *elf);

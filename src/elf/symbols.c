@@ -415,14 +415,11 @@ static int index_addresses(struct gt_elf_symbol_table *table)
 	return 0;
 }
 
-const struct gt_elf_symbol *gt_elf_symbol_at(struct gt_elf *elf, uint64_t address)
+/* How many symbols begin at an address or before it. */
+static size_t count_before(const struct gt_elf_symbol_table *table, uint64_t address)
 {
-	struct gt_elf_symbol_table *table = &elf->table;
-	size_t low = 0, high;
+	size_t low = 0, high = table->count;
 
-	if (load_symbols(elf, NULL) || (!table->by_address && index_addresses(table)))
-		return NULL;
-	high = table->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -431,12 +428,54 @@ const struct gt_elf_symbol *gt_elf_symbol_at(struct gt_elf *elf, uint64_t addres
 		else
 			high = middle;
 	}
+	return low;
+}
+
+const struct gt_elf_symbol *gt_elf_symbol_at(struct gt_elf *elf, uint64_t address)
+{
+	struct gt_elf_symbol_table *table = &elf->table;
+	size_t low;
+
+	if (load_symbols(elf, NULL) || (!table->by_address && index_addresses(table)))
+		return NULL;
+	low = count_before(table, address);
 	while (low > 0 && table->reach[low - 1] > address) {
 		low--;
 		if (address < symbol_end(table->by_address[low]))
 			return table->by_address[low];
 	}
 	return NULL;
+}
+
+static bool in_one_section(const struct gt_elf *elf, uint64_t first, uint64_t second)
+{
+	for (size_t i = 0; i < elf->section_count; i++) {
+		const Elf64_Shdr *section = &elf->sections[i];
+
+		if (section->sh_flags & SHF_ALLOC && !(section->sh_flags & SHF_TLS) &&
+		    first - section->sh_addr < section->sh_size)
+			return second - section->sh_addr < section->sh_size;
+	}
+	return false;
+}
+
+const struct gt_elf_symbol *gt_elf_symbol_near(struct gt_elf *elf, uint64_t address)
+{
+	const struct gt_elf_symbol *symbol = gt_elf_symbol_at(elf, address);
+	struct gt_elf_symbol_table *table = &elf->table;
+	size_t before;
+
+	/* Of a stripped file the function may have no symbol at all. */
+	if (symbol || !table->by_address || elf->info.stripped)
+		return symbol;
+	before = count_before(table, address);
+	if (!before)
+		return NULL;
+	symbol = table->by_address[before - 1];
+	if (symbol->size || symbol->kind == GT_ELF_OBJECT ||
+	    !in_one_section(elf, symbol->value, address))
+		return NULL;
+	return symbol;
 }
 
 void gt_elf_symbols_free(struct gt_elf_symbol_table *table)

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "elf/symbolize.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "elf/debugfile.h"
+#include "elf/demangle.h"
+#include "elf/lines.h"
+
+#define DEFAULT_OPEN 64
+#define MAX_ADDRESSES (1u << 20) /* that are kept; what comes later is told without functions */
+#define MAX_OFFSET (UINT64_C(1) << 62)
+
+/* What is known of an address of a file. */
+struct known {
+	uint64_t address; /* in the ELF, of the instruction looked at; 0: unknown */
+	size_t count;
+	struct gt_frame frames[];
+};
+
+struct module {
+	const struct gt_space_file *file;
+	struct gt_map *known; /* offset << 1 | is_return -> struct known */
+	bool open;
+	struct gt_elf *elf;   /* NULL: it cannot be read */
+	struct gt_elf *debug; /* its debug file or .gnu_debugdata; NULL: none */
+	struct gt_file debug_bytes;
+	struct gt_lines *lines; /* NULL: there are none */
+	uint64_t spent;         /* ns on its DWARF */
+	uint64_t used;          /* when it was used last */
+};
+
+struct gt_symbolizer {
+	const struct gt_space *space;
+	char *debug_directory;
+	bool no_lines;
+	size_t max_open, open_count, known_count;
+	uint64_t clock;         /* counts uses of modules */
+	struct gt_map *modules; /* number of the file -> struct module */
+	struct gt_map *strings; /* text -> char *, the same text */
+};
+
+static void close_module(struct gt_symbolizer *symbolizer, struct module *module)
+{
+	if (!module->open)
+		return;
+	gt_lines_free(gt_take(module->lines));
+	gt_elf_free(gt_take(module->debug));
+	gt_elf_free(gt_take(module->elf));
+	gt_file_free(&module->debug_bytes);
+	module->open = false;
+	symbolizer->open_count--;
+}
+
+static void free_module(struct gt_symbolizer *symbolizer, struct module *module)
+{
+	close_module(symbolizer, module);
+	gt_map_free_with(module->known, free);
+	free(module);
+}
+
+struct gt_symbolizer *gt_symbolizer_new(const struct gt_space *space,
+					const struct gt_symbolizer_options *options)
+{
+	static const struct gt_symbolizer_options defaults;
+	gt_auto(symbolizer) struct gt_symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (!symbolizer)
+		return NULL;
+	if (!options)
+		options = &defaults;
+	symbolizer->space = space;
+	symbolizer->no_lines = options->no_lines;
+	symbolizer->max_open = options->max_open ? options->max_open : DEFAULT_OPEN;
+	symbolizer->debug_directory =
+		strdup(options->debug_directory ? options->debug_directory : "/usr/lib/debug");
+	symbolizer->modules = gt_map_new();
+	symbolizer->strings = gt_map_new();
+	if (!symbolizer->debug_directory || !symbolizer->modules || !symbolizer->strings)
+		return NULL;
+	return gt_take(symbolizer);
+}
+
+void gt_symbolizer_free(struct gt_symbolizer *symbolizer)
+{
+	size_t cursor = 0;
+	void *module;
+
+	if (!symbolizer)
+		return;
+	while (symbolizer->modules &&
+	       gt_map_next(symbolizer->modules, &cursor, NULL, NULL, &module))
+		free_module(symbolizer, module);
+	gt_map_free(symbolizer->modules);
+	gt_map_free_with(symbolizer->strings, free);
+	free(symbolizer->debug_directory);
+	free(symbolizer);
+}
+
+/* The text as long as the symbolizer lives; NULL for NULL. */
+static const char *keep(struct gt_symbolizer *symbolizer, const char *text)
+{
+	char *kept = text ? gt_map_get_str(symbolizer->strings, text) : NULL;
+
+	if (kept || !text)
+		return kept;
+	kept = strdup(text);
+	if (kept && gt_map_set_str(symbolizer->strings, text, kept)) {
+		free(kept);
+		return NULL;
+	}
+	return kept;
+}
+
+static const char *keep_demangled(struct gt_symbolizer *symbolizer, const char *symbol)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	if (!symbol)
+		return NULL;
+	gt_demangle(symbol, &text);
+	return keep(symbolizer, gt_strbuf_string(&text));
+}
+
+static void open_debug(struct gt_symbolizer *symbolizer, struct module *module)
+{
+	const char *directory = symbolizer->debug_directory;
+
+	if (!symbolizer->no_lines && gt_elf_find_section(module->elf, ".debug_info") &&
+	    !gt_lines_open(module->elf, directory, &module->spent, &module->lines))
+		return;
+	if (!gt_debug_file_open(module->elf, directory, &module->debug)) {
+		if (!symbolizer->no_lines)
+			gt_lines_open(module->debug, directory, &module->spent, &module->lines);
+	} else if (gt_elf_info(module->elf)->stripped) {
+		gt_debug_data_open(module->elf, &module->debug_bytes, &module->debug);
+	}
+}
+
+static void close_oldest(struct gt_symbolizer *symbolizer)
+{
+	struct module *oldest = NULL;
+	size_t cursor = 0;
+	void *value;
+
+	while (gt_map_next(symbolizer->modules, &cursor, NULL, NULL, &value)) {
+		struct module *module = value;
+
+		if (module->open && (!oldest || module->used < oldest->used))
+			oldest = module;
+	}
+	if (oldest)
+		close_module(symbolizer, oldest);
+}
+
+static void open_module(struct gt_symbolizer *symbolizer, struct module *module)
+{
+	const struct gt_space_file *file = module->file;
+
+	module->used = ++symbolizer->clock;
+	if (module->open && module->lines && gt_lines_is_full(module->lines))
+		close_module(symbolizer, module);
+	if (module->open)
+		return;
+	while (symbolizer->open_count >= symbolizer->max_open)
+		close_oldest(symbolizer);
+	module->open = true;
+	symbolizer->open_count++;
+	if (!file->is_file || gt_elf_open(file->path, &module->elf, NULL))
+		return;
+	if (file->inode && gt_elf_info(module->elf)->inode != file->inode) {
+		gt_elf_free(gt_take(module->elf));
+		return;
+	}
+	open_debug(symbolizer, module);
+}
+
+static struct module *find_module(struct gt_symbolizer *symbolizer,
+				  const struct gt_space_file *file)
+{
+	struct module *module = gt_map_get_u64(symbolizer->modules, file->number);
+
+	if (module)
+		return module;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return NULL;
+	module->file = file;
+	module->known = gt_map_new();
+	if (!module->known || gt_map_set_u64(symbolizer->modules, file->number, module)) {
+		gt_map_free(module->known);
+		free(module);
+		return NULL;
+	}
+	return module;
+}
+
+static const struct gt_elf_symbol *find_symbol(struct module *module, uint64_t address)
+{
+	const struct gt_elf_symbol *symbol =
+		module->debug ? gt_elf_symbol_near(module->debug, address) : NULL;
+
+	if (!symbol)
+		symbol = gt_elf_symbol_near(module->elf, address);
+	return symbol && symbol->kind != GT_ELF_OBJECT ? symbol : NULL;
+}
+
+/*
+ * The symbol's name where DWARF has none with its scopes: the plain name of a static function in
+ * a namespace would be another's.
+ */
+static void take_frame(struct gt_symbolizer *symbolizer, const struct gt_line_frame *found,
+		       const struct gt_elf_symbol *symbol, uint64_t address, struct gt_frame *frame)
+{
+	const char *name = found->linkage;
+
+	if (!name && symbol && !found->inlined)
+		name = symbol->name;
+	if (!name)
+		name = found->name;
+	*frame = (struct gt_frame){
+		.function = keep_demangled(symbolizer, name),
+		.symbol = keep(symbolizer, name),
+		.file = keep(symbolizer, found->file),
+		.line = found->line,
+		.column = found->column,
+		.inlined = found->inlined,
+	};
+	if (symbol && !found->inlined)
+		frame->offset = address - symbol->value;
+	else if (found->start)
+		frame->offset = address - found->start;
+}
+
+/* Looks an address of the ELF up; the caller frees what is returned. NULL: out of memory. */
+static struct known *look_up(struct gt_symbolizer *symbolizer, struct module *module,
+			     uint64_t address, bool is_return)
+{
+	struct gt_line_frame frames[GT_LINES_MAX_FRAMES];
+	const struct gt_elf_symbol *symbol = find_symbol(module, address);
+	size_t count = module->lines ? gt_lines_find(module->lines, address, frames) : 0;
+	struct known *known;
+
+	if (!count && symbol) {
+		frames[0] = (struct gt_line_frame){0};
+		count = 1;
+	}
+	known = calloc(1, sizeof(*known) + count * sizeof(known->frames[0]));
+	if (!known)
+		return NULL;
+	known->address = address;
+	known->count = count;
+	for (size_t i = 0; i < count; i++) {
+		take_frame(symbolizer, &frames[i], symbol, address, &known->frames[i]);
+		if (is_return && !frames[i].inlined && known->frames[i].function)
+			known->frames[i].offset++;
+	}
+	return known;
+}
+
+static const struct known *find_known(struct gt_symbolizer *symbolizer, struct module *module,
+				      uint64_t offset, bool is_return)
+{
+	uint64_t key = offset << 1 | is_return, address;
+	struct known *known = gt_map_get_u64(module->known, key);
+
+	if (known || offset >= MAX_OFFSET || symbolizer->known_count >= MAX_ADDRESSES)
+		return known;
+	open_module(symbolizer, module);
+	address = module->elf ? gt_elf_address(module->elf, offset) : GT_ELF_NO_OFFSET;
+	if (address == GT_ELF_NO_OFFSET)
+		known = calloc(1, sizeof(*known));
+	else
+		known = look_up(symbolizer, module, address, is_return);
+	if (known && gt_map_set_u64(module->known, key, known)) {
+		free(known);
+		return NULL;
+	}
+	symbolizer->known_count += known != NULL;
+	return known;
+}
+
+void gt_symbolize(struct gt_symbolizer *symbolizer, uint32_t process, uint64_t address,
+		  bool is_return, struct gt_location *ret_location)
+{
+	uint64_t at = address - (is_return && address ? 1 : 0), offset;
+	const struct gt_space_mapping *mapping = gt_space_at(symbolizer->space, process, at);
+	const struct known *known;
+	struct module *module;
+
+	*ret_location = (struct gt_location){0};
+	if (!mapping)
+		return;
+	offset = at - mapping->start + mapping->offset;
+	ret_location->path = mapping->file->path;
+	ret_location->offset = offset + (address - at);
+	module = find_module(symbolizer, mapping->file);
+	known = module ? find_known(symbolizer, module, offset, is_return) : NULL;
+	if (!known)
+		return;
+	ret_location->address = known->address ? known->address + (address - at) : 0;
+	ret_location->frames = known->frames;
+	ret_location->frame_count = known->count;
+}
