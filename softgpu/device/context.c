@@ -96,14 +96,23 @@ static void empty_context(CUcontext context)
 	sg_memory_free_context(context);
 }
 
+/*
+ * Contexts that were destroyed. A context is small and made seldom, so the struct stays: the
+ * threads of its streams may still be on their way out and look at it, and its address never
+ * means another context to a thread in which it was current.
+ */
+static struct {
+	pthread_mutex_t lock;
+	GT_VEC(CUcontext) contexts;
+} destroyed = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 void sg_context_destroy(CUcontext context)
 {
 	sg_handle_remove(context);
 	empty_context(context);
-	/*
-	 * The threads of its streams may still be on their way out and look at it: a context is
-	 * small and made seldom, so the struct itself stays.
-	 */
+	pthread_mutex_lock(&destroyed.lock);
+	(void)gt_vec_push(&destroyed.contexts, context);
+	pthread_mutex_unlock(&destroyed.lock);
 }
 
 /* ---- the calling thread ---------------------------------------------------------------- */

@@ -37,7 +37,8 @@ static int fork_after_init(void)
 		CHECK_CUDA(cuMemAlloc(&memory, 4), CUDA_ERROR_NOT_INITIALIZED);
 		CHECK_CUDA(cuDeviceGetCount(&device_count), CUDA_ERROR_NOT_INITIALIZED);
 		CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
-		exit(tap_failed);
+		fflush(stdout);
+		_exit(tap_failed);
 	}
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
 	CHECK_INT(value(&driver, 0), 1);
