@@ -6,6 +6,7 @@
 #include "elf/demangle.h"
 #include "event/kinds.h"
 #include "output/sink.h"
+#include "output/stack.h"
 
 static int json_open(const struct gt_output_options *options, void **ret_state,
 		     struct gt_diag *diag)
@@ -86,6 +87,8 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 	}
 	put_kernel(json, gt_names_launched(names, call));
 	put_result(json, api, call);
+	if (call->stack)
+		gt_json_stack(json, "stack", names, head->process, call->stack);
 	gt_json_bool(json, "nested", call->state & GT_CALL_NESTED);
 	if (call->state & GT_CALL_UNFINISHED)
 		gt_json_bool(json, "unfinished", true);

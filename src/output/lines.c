@@ -8,10 +8,12 @@
 #include "elf/demangle.h"
 #include "event/kinds.h"
 #include "output/sink.h"
+#include "output/stack.h"
 
 #define PROCESS_WIDTH 16
 #define PID_WIDTH 8
 #define EVENT_WIDTH 24
+#define STACK_COLUMN 8
 #define INDENT 2 /* columns a nested call is moved to the right */
 
 struct state {
@@ -192,6 +194,9 @@ static void put_call(struct state *state, const struct gt_names *names,
 		put_end(state, api, call);
 	}
 	end_line(&state->sink.text);
+	if (call->stack && (entering || !state->options.marks))
+		gt_put_stack(&state->sink.text, names, call->head.process, call->stack,
+			     STACK_COLUMN);
 }
 
 static void put_process(struct state *state, const struct gt_names *names,

@@ -51,6 +51,7 @@ struct gt_names {
 	struct gt_map *arguments;                         /* thread -> struct arguments */
 	struct gt_space *space;
 	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
+	struct gt_symbolizer *lines;   /* of callers */
 	__u64 start;
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool has_wall, has_start, has_account;
@@ -72,10 +73,13 @@ struct gt_names *gt_names_new(void)
 	names->arguments = gt_map_new();
 	names->space = gt_space_new();
 	if (names->space)
+		names->lines = gt_symbolizer_new(names->space, NULL);
+	if (names->space)
 		names->symbols = gt_symbolizer_new(
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->kernels ||
-	    !names->stacks || !names->given || !names->arguments || !names->symbols) {
+	    !names->stacks || !names->given || !names->arguments || !names->symbols ||
+	    !names->lines) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -94,6 +98,7 @@ void gt_names_free(struct gt_names *names)
 	gt_map_free_with(names->given, free);
 	gt_map_free_with(names->arguments, free);
 	gt_symbolizer_free(names->symbols);
+	gt_symbolizer_free(names->lines);
 	gt_space_free(names->space);
 	free(names);
 }
@@ -406,9 +411,10 @@ const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 s
 	return known->addresses;
 }
 
-const struct gt_space *gt_names_space(const struct gt_names *names)
+void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,
+		       struct gt_location *ret_location)
 {
-	return names->space;
+	gt_symbolize(names->lines, process, address, is_return, ret_location);
 }
 
 const char *gt_names_library(const struct gt_names *names, __u32 library)

@@ -9,7 +9,8 @@
 
 #include "api/api.h"
 #include "base/clean.h"
-#include "elf/space.h"
+#include "base/strbuf.h"
+#include "elf/symbolize.h"
 #include "event/event.h"
 
 struct gt_names;
@@ -49,8 +50,18 @@ const __u64 *gt_names_arguments(const struct gt_names *names, const struct gt_ev
  */
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
 			    size_t *ret_count);
-/* What is mapped where in the processes: for symbolizers. */
-const struct gt_space *gt_names_space(const struct gt_names *names);
+/*
+ * What stands at an address of a process, at a caller's (is_return) the call before it: file,
+ * function, inlined functions, source lines. It lives as the names.
+ */
+void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,
+		       struct gt_location *ret_location);
+/*
+ * Adds a frame in a few words: "train (train.cu:120)", "train+0x1f (libtrain.so)",
+ * "libtrain.so+0x4711", "0x7f…".
+ */
+void gt_put_frame(struct gt_strbuf *text, const struct gt_location *location,
+		  const struct gt_frame *frame, __u64 address);
 /* The parent of a process; 0: not told. */
 __u32 gt_names_parent(const struct gt_names *names, __u32 process);
 /* The path of a library; "?" if none was told. */

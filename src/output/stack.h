@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The callers of a call, in the forms that outputs need. */
+#pragma once
+
+#include "base/json.h"
+#include "session/names.h"
+
+/* One line a caller, the innermost first, each behind `column` spaces and "at ". */
+void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 process, __u64 stack,
+		  int column);
+
+/*
+ * An object {id, frames: [{address, module, function, file, line, inlined}, …]}, the innermost
+ * first; what is not known of a frame is not there. null: no stack was taken.
+ */
+void gt_json_stack(struct gt_json *json, const char *key, const struct gt_names *names,
+		   __u32 process, __u64 stack);
