@@ -44,6 +44,16 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_event_call *call, uin
 	return group;
 }
 
+/* The innermost caller, which is where the program's own code is as a rule. */
+static void label_caller(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
+			 uint64_t address)
+{
+	struct gt_location location;
+
+	gt_names_location(names, process, address, true, &location);
+	gt_put_frame(text, &location, location.frame_count ? &location.frames[0] : NULL, address);
+}
+
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
 		    uint64_t stack)
 {
@@ -53,7 +63,7 @@ void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32
 	if (!stack)
 		gt_strbuf_putc(text, '-');
 	else if (addresses && count)
-		gt_strbuf_printf(text, "0x%" PRIx64, (uint64_t)addresses[0]);
+		label_caller(text, names, process, addresses[0]);
 	else
 		gt_strbuf_printf(text, "stack 0x%" PRIx64, stack);
 }
