@@ -72,6 +72,11 @@ uint64_t gt_elf_offset(const struct gt_elf *elf, uint64_t address);
 /* The other way; GT_ELF_NO_OFFSET if that part of the file is not loaded. */
 uint64_t gt_elf_address(const struct gt_elf *elf, uint64_t offset);
 
+/* Reads exactly that part of the file. -EBADMSG if it is not all there. */
+int gt_elf_read(const struct gt_elf *elf, uint64_t offset, void *data, size_t size);
+
+/* Where the first section of a name is in the file. -ENOENT: there is none with bytes in it. */
+int gt_elf_section(struct gt_elf *elf, const char *name, uint64_t *ret_offset, uint64_t *ret_size);
 /*
  * The bytes of a section, which the caller frees (gt_file_free). -ENOENT: there is none of that
  * name with bytes in the file; -EFBIG: it has more than `limit`; -EBADF after gt_elf_close.

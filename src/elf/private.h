@@ -40,8 +40,6 @@ struct gt_elf {
 	struct gt_elf_symbol_table table;
 };
 
-/* Reads exactly that part of the file. -EBADMSG if it is not all there. */
-int gt_elf_read(const struct gt_elf *elf, uint64_t offset, void *data, size_t size);
 /*
  * Reads a table that a header names, checking that the file holds it: "truncated ELF: its
  * <what> end at byte …". One byte more than size is allocated, and is 0. limit: -EFBIG past it.

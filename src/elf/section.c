@@ -46,19 +46,29 @@ const Elf64_Shdr *gt_elf_find_section(struct gt_elf *elf, const char *name)
 	return NULL;
 }
 
+int gt_elf_section(struct gt_elf *elf, const char *name, uint64_t *ret_offset, uint64_t *ret_size)
+{
+	const Elf64_Shdr *section = gt_elf_find_section(elf, name);
+
+	if (!section || section->sh_type == SHT_NOBITS || !section->sh_size)
+		return -ENOENT;
+	*ret_offset = section->sh_offset;
+	*ret_size = section->sh_size;
+	return 0;
+}
+
 int gt_elf_read_section(struct gt_elf *elf, const char *name, size_t limit,
 			struct gt_file *ret_bytes, struct gt_diag *diag)
 {
-	const Elf64_Shdr *section = gt_elf_find_section(elf, name);
+	uint64_t offset, size;
 	void *data = NULL;
 	int error;
 
-	if (!section || section->sh_type == SHT_NOBITS || !section->sh_size)
+	if (gt_elf_section(elf, name, &offset, &size))
 		return gt_diag(diag, -ENOENT, "elf", elf->info.path, "it has no section %s", name);
-	error = gt_elf_read_table(elf, section->sh_offset, section->sh_size, limit, name, &data,
-				  diag);
+	error = gt_elf_read_table(elf, offset, size, limit, name, &data, diag);
 	if (error)
 		return error;
-	*ret_bytes = (struct gt_file){data, section->sh_size};
+	*ret_bytes = (struct gt_file){data, size};
 	return 0;
 }

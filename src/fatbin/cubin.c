@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fatbin/cubin.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "fatbin/layout.h"
+
+enum {
+	ENTRY_MARK = 0x10, /* of a symbol's st_other: a kernel, not a device function */
+	/* From sm_90 on, every .nv.shared.KERNEL counts 1024 bytes that the driver keeps. */
+	RESERVED_SHARED = 1024,
+	PARAMETER_BYTES = 12, /* of attributes 0x17 and 0x45 */
+	MAX_SECTIONS = 4 << 20,
+	MAX_NAME = 64 << 10,
+};
+
+enum {
+	ATTRIBUTE_LOCAL = 0x11,
+	ATTRIBUTE_PARAMETER = 0x17,
+	ATTRIBUTE_PARAMETERS_SIZE = 0x19,
+	ATTRIBUTE_REGISTERS = 0x2f,
+	ATTRIBUTE_BIG_PARAMETER = 0x45,
+};
+
+struct bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+struct reader {
+	struct bytes file;
+	const uint8_t *sections; /* may be unaligned */
+	size_t section_count;
+	struct bytes names;
+	/* What may still be read: sections and names of a hostile file overlap. */
+	size_t name_budget, info_budget;
+	bool has_reserved;
+	GT_VEC(struct gt_cubin_kernel) kernels;
+	struct gt_map *by_name;   /* name -> index + 1 */
+	struct gt_map *by_symbol; /* index of the symbol -> index + 1 */
+	struct gt_diag *diag;
+};
+
+/* One record of .nv.info. */
+struct record {
+	uint8_t format, attribute;
+	uint16_t value;       /* format 3 */
+	struct bytes payload; /* format 4 */
+};
+
+static int fail(struct reader *reader, int error, const char *text)
+{
+	return gt_diag(reader->diag, error, "cubin", NULL, "%s", text);
+}
+
+static Elf64_Shdr section_at(const struct reader *reader, size_t index)
+{
+	Elf64_Shdr section;
+
+	memcpy(&section, reader->sections + index * sizeof(section), sizeof(section));
+	return section;
+}
+
+/* The bytes of a section; none if it is not all in the file. */
+static struct bytes section_bytes(const struct reader *reader, const Elf64_Shdr *section)
+{
+	struct bytes none = {NULL, 0};
+
+	if (section->sh_type == SHT_NOBITS || section->sh_offset > reader->file.size ||
+	    section->sh_size > reader->file.size - section->sh_offset)
+		return none;
+	return (struct bytes){reader->file.data + section->sh_offset, section->sh_size};
+}
+
+/* The bytes of a section with records; none if such sections have more than the file. */
+static struct bytes info_bytes(struct reader *reader, const Elf64_Shdr *section)
+{
+	struct bytes bytes = section_bytes(reader, section);
+
+	if (bytes.size > reader->info_budget)
+		return (struct bytes){NULL, 0};
+	reader->info_budget -= bytes.size;
+	return bytes;
+}
+
+/* The string at an offset, NULL if it does not end or too many were read. */
+static const char *string_at(struct reader *reader, struct bytes strings, uint64_t offset)
+{
+	const char *text = (const char *)strings.data + offset;
+	size_t left, length;
+
+	if (offset >= strings.size)
+		return NULL;
+	left = strings.size - offset;
+	length = strnlen(text, left < MAX_NAME ? left : MAX_NAME);
+	if (length == left || length == MAX_NAME || length + 1 > reader->name_budget)
+		return NULL;
+	reader->name_budget -= length + 1;
+	return text;
+}
+
+static struct gt_cubin_kernel *find_kernel(const struct reader *reader, const struct gt_map *map,
+					   const void *key, size_t length)
+{
+	uintptr_t index = (uintptr_t)gt_map_get(map, key, length);
+
+	return index ? &reader->kernels.items[index - 1] : NULL;
+}
+
+static int read_header(struct reader *reader)
+{
+	Elf64_Ehdr header;
+	Elf64_Shdr names;
+	uint64_t count;
+
+	if (reader->file.size < sizeof(header))
+		return fail(reader, -ENOEXEC, "no cubin: too short for an ELF header");
+	memcpy(&header, reader->file.data, sizeof(header));
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != ELF_MACHINE_CUDA)
+		return fail(reader, -ENOEXEC, "no cubin: not a 64-bit ELF for CUDA");
+	count = header.e_shnum;
+	if (!header.e_shoff || header.e_shoff > reader->file.size ||
+	    header.e_shentsize != sizeof(Elf64_Shdr))
+		return fail(reader, -EBADMSG, "damaged cubin: it has no section headers");
+	reader->sections = reader->file.data + header.e_shoff;
+	if (!count && reader->file.size - header.e_shoff >= sizeof(Elf64_Shdr))
+		count = section_at(reader, 0).sh_size;
+	if (count > MAX_SECTIONS)
+		return fail(reader, -E2BIG, "more sections than any cubin has");
+	if (count > (reader->file.size - header.e_shoff) / sizeof(Elf64_Shdr))
+		return fail(reader, -EBADMSG, "truncated cubin: it ends within section headers");
+	reader->section_count = count;
+	if (header.e_shstrndx >= count && header.e_shstrndx != SHN_XINDEX)
+		return fail(reader, -EBADMSG, "damaged cubin: its sections have no names");
+	names = section_at(reader, 0);
+	if (header.e_shstrndx != SHN_XINDEX)
+		names = section_at(reader, header.e_shstrndx);
+	else if (names.sh_link < count)
+		names = section_at(reader, names.sh_link);
+	reader->names = section_bytes(reader, &names);
+	return 0;
+}
+
+static int add_kernel(struct reader *reader, const char *name, uint32_t symbol)
+{
+	struct gt_cubin_kernel kernel = {
+		.parameter_bytes = GT_CUBIN_UNKNOWN,
+		.registers = GT_CUBIN_UNKNOWN,
+		.local_bytes = GT_CUBIN_UNKNOWN,
+	};
+	void *number;
+
+	if (gt_map_get_str(reader->by_name, name))
+		return 0;
+	if (reader->kernels.count == GT_CUBIN_MAX_KERNELS)
+		return fail(reader, -E2BIG, "more kernels than any cubin has");
+	kernel.name = strdup(name);
+	if (!kernel.name || gt_vec_push(&reader->kernels, kernel)) {
+		free(kernel.name);
+		return fail(reader, -ENOMEM, "out of memory");
+	}
+	number = (void *)reader->kernels.count;
+	if (gt_map_set_str(reader->by_name, name, number) ||
+	    gt_map_set(reader->by_symbol, &symbol, sizeof(symbol), number))
+		return fail(reader, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static int read_symbols(struct reader *reader, const Elf64_Shdr *section)
+{
+	struct bytes symbols = section_bytes(reader, section), strings;
+	Elf64_Shdr names;
+	int error = 0;
+
+	if (section->sh_link >= reader->section_count)
+		return fail(reader, -EBADMSG, "damaged cubin: its symbols have no names");
+	names = section_at(reader, section->sh_link);
+	strings = section_bytes(reader, &names);
+	reader->name_budget += strings.size * 4 + MAX_NAME;
+	for (size_t i = 0; i < symbols.size / sizeof(Elf64_Sym) && !error; i++) {
+		Elf64_Sym symbol;
+		const char *name;
+
+		memcpy(&symbol, symbols.data + i * sizeof(symbol), sizeof(symbol));
+		if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !(symbol.st_other & ENTRY_MARK) ||
+		    symbol.st_shndx == SHN_UNDEF)
+			continue;
+		name = string_at(reader, strings, symbol.st_name);
+		if (name && *name)
+			error = add_kernel(reader, name, (uint32_t)i);
+	}
+	return error;
+}
+
+/* Takes the next record out of the bytes; false at their end, and where they are damaged. */
+static bool next_record(struct bytes *bytes, struct record *ret_record)
+{
+	size_t size = 4;
+
+	if (bytes->size < size)
+		return false;
+	*ret_record = (struct record){.format = bytes->data[0],
+				      .attribute = bytes->data[1],
+				      .value = fatbin_get16(bytes->data + 2)};
+	if (ret_record->format == 4) {
+		size += ret_record->value;
+		if (size > bytes->size)
+			return false;
+		ret_record->payload = (struct bytes){bytes->data + 4, ret_record->value};
+	} else if (ret_record->format < 1 || ret_record->format > 3) {
+		return false;
+	}
+	bytes->data += size;
+	bytes->size -= size;
+	return true;
+}
+
+/* Registers and local memory of all kernels, by their symbols. */
+static void read_common(struct reader *reader, struct bytes bytes)
+{
+	struct record record;
+
+	while (next_record(&bytes, &record)) {
+		struct gt_cubin_kernel *kernel;
+		uint32_t symbol, value;
+
+		if (record.payload.size != 8)
+			continue;
+		symbol = fatbin_get32(record.payload.data);
+		value = fatbin_get32(record.payload.data + 4);
+		kernel = find_kernel(reader, reader->by_symbol, &symbol, sizeof(symbol));
+		if (kernel && record.attribute == ATTRIBUTE_REGISTERS)
+			kernel->registers = value;
+		else if (kernel && record.attribute == ATTRIBUTE_LOCAL)
+			kernel->local_bytes = value;
+	}
+}
+
+/* Places a parameter by its ordinal; false: it is damaged, or there twice. */
+static bool take_parameter(struct gt_cubin_parameter parameters[], size_t *count,
+			   const struct record *record)
+{
+	const uint8_t *bytes = record->payload.data;
+	struct gt_cubin_parameter parameter;
+	uint16_t ordinal;
+
+	if (record->payload.size != PARAMETER_BYTES)
+		return false;
+	ordinal = fatbin_get16(bytes + 4);
+	parameter.offset = fatbin_get16(bytes + 6);
+	parameter.size = record->attribute == ATTRIBUTE_PARAMETER
+				 ? (uint16_t)(fatbin_get32(bytes + 8) >> 18)
+				 : fatbin_get16(bytes + 8);
+	if (ordinal >= GT_CUBIN_MAX_PARAMETERS || !parameter.size || parameters[ordinal].size)
+		return false;
+	parameters[ordinal] = parameter;
+	if (ordinal >= *count)
+		*count = ordinal + (size_t)1;
+	return true;
+}
+
+/* Whether the kernel's parameters are all there; else it has none that are known. */
+static bool read_kernel(struct reader *reader, struct bytes bytes, struct gt_cubin_kernel *kernel)
+{
+	gt_autofree struct gt_cubin_parameter *parameters =
+		calloc(GT_CUBIN_MAX_PARAMETERS, sizeof(*parameters));
+	struct record record;
+	size_t count = 0;
+	bool good = parameters != NULL;
+
+	while (good && next_record(&bytes, &record)) {
+		if (record.format == 4 && (record.attribute == ATTRIBUTE_PARAMETER ||
+					   record.attribute == ATTRIBUTE_BIG_PARAMETER))
+			good = take_parameter(parameters, &count, &record);
+		else if (record.format == 3 && record.attribute == ATTRIBUTE_PARAMETERS_SIZE)
+			kernel->parameter_bytes = record.value;
+	}
+	for (size_t i = 0; good && i < count; i++)
+		good = parameters[i].size != 0;
+	if (!good || bytes.size || !bytes.data)
+		return false;
+	free(kernel->parameters);
+	kernel->parameters = count ? malloc(count * sizeof(*parameters)) : NULL;
+	if (count && !kernel->parameters)
+		return false;
+	if (count)
+		memcpy(kernel->parameters, parameters, count * sizeof(*parameters));
+	kernel->parameter_count = count;
+	if (!count && kernel->parameter_bytes == GT_CUBIN_UNKNOWN)
+		kernel->parameter_bytes = 0;
+	return true;
+}
+
+/* What a section of that name tells; *known: marks for kernels whose parameters are known. */
+static void read_section(struct reader *reader, const Elf64_Shdr *section, const char *name,
+			 bool *known)
+{
+	static const char info[] = ".nv.info", shared[] = ".nv.shared.";
+	struct gt_cubin_kernel *kernel;
+
+	if (!strncmp(name, shared, sizeof(shared) - 1)) {
+		name += sizeof(shared) - 1;
+		kernel = find_kernel(reader, reader->by_name, name, strlen(name));
+		if (kernel && section->sh_size < UINT32_MAX)
+			kernel->shared_bytes = (uint32_t)section->sh_size;
+	} else if (!strcmp(name, info)) {
+		read_common(reader, info_bytes(reader, section));
+	} else if (!strncmp(name, info, sizeof(info) - 1) && name[sizeof(info) - 1] == '.') {
+		name += sizeof(info);
+		kernel = find_kernel(reader, reader->by_name, name, strlen(name));
+		if (kernel)
+			known[kernel - reader->kernels.items] |=
+				read_kernel(reader, info_bytes(reader, section), kernel);
+	}
+}
+
+static void free_kernel(struct gt_cubin_kernel *kernel)
+{
+	free(kernel->name);
+	free(kernel->parameters);
+}
+
+/* Leaves out the kernels whose parameters are not known. */
+static void drop_unknown(struct reader *reader, const bool *known)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < reader->kernels.count; i++) {
+		struct gt_cubin_kernel *kernel = &reader->kernels.items[i];
+
+		if (!known[i]) {
+			free_kernel(kernel);
+			continue;
+		}
+		if (reader->has_reserved && kernel->shared_bytes >= RESERVED_SHARED)
+			kernel->shared_bytes -= RESERVED_SHARED;
+		reader->kernels.items[kept++] = *kernel;
+	}
+	reader->kernels.count = kept;
+}
+
+static int read_sections(struct reader *reader)
+{
+	gt_autofree bool *known = NULL;
+	int error = 0;
+
+	for (size_t i = 0; i < reader->section_count; i++) {
+		Elf64_Shdr section = section_at(reader, i);
+
+		if (section.sh_type != SHT_SYMTAB)
+			continue;
+		error = read_symbols(reader, &section);
+		break;
+	}
+	if (error)
+		return error;
+	known = calloc(reader->kernels.count + 1, sizeof(*known));
+	if (!known)
+		return fail(reader, -ENOMEM, "out of memory");
+	reader->name_budget = reader->names.size * 4 + MAX_NAME;
+	for (size_t i = 0; i < reader->section_count; i++) {
+		Elf64_Shdr section = section_at(reader, i);
+		const char *name = string_at(reader, reader->names, section.sh_name);
+
+		if (name && !strcmp(name, ".nv.shared.reserved.0"))
+			reader->has_reserved = true;
+		else if (name)
+			read_section(reader, &section, name, known);
+	}
+	drop_unknown(reader, known);
+	return 0;
+}
+
+int gt_cubin_read(const void *data, size_t size, struct gt_cubin *ret_cubin, struct gt_diag *diag)
+{
+	struct reader reader = {.file = {data, size}, .info_budget = size, .diag = diag};
+	struct gt_cubin cubin;
+	int error;
+
+	reader.by_name = gt_map_new();
+	reader.by_symbol = gt_map_new();
+	if (!reader.by_name || !reader.by_symbol)
+		error = fail(&reader, -ENOMEM, "out of memory");
+	else
+		error = read_header(&reader);
+	if (!error)
+		error = read_sections(&reader);
+	gt_map_free(reader.by_name);
+	gt_map_free(reader.by_symbol);
+	cubin = (struct gt_cubin){reader.kernels.items, reader.kernels.count};
+	if (error)
+		gt_cubin_free(&cubin);
+	else
+		*ret_cubin = cubin;
+	return error;
+}
+
+void gt_cubin_free(struct gt_cubin *cubin)
+{
+	for (size_t i = 0; i < cubin->count; i++)
+		free_kernel(&cubin->kernels[i]);
+	free(cubin->kernels);
+	*cubin = (struct gt_cubin){0};
+}
