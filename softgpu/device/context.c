@@ -89,8 +89,10 @@ static void empty_context(CUcontext context)
 	CUstream stream;
 
 	join_streams(context);
-	while ((stream = stream_at(context, 0)))
-		sg_stream_close(stream);
+	while ((stream = stream_at(context, 0))) {
+		sg_stream_retire(stream);
+		sg_stream_unreference(stream);
+	}
 	while (context->modules.count)
 		sg_module_unload(context->modules.items[context->modules.count - 1]);
 	sg_memory_free_context(context);

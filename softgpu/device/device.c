@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "device/clock.h"
-#include "device/handles.h"
 #include "device/log.h"
 #include "device/memory.h"
 #include "device/stream.h"
@@ -35,9 +34,9 @@ static void end_thread(void *value)
 
 	this_thread = NULL;
 	if (!atomic_load(&start.forked)) {
-		gt_vec_each (stream, &thread->streams) {
-			if (sg_handle_is(*stream, SG_HANDLE_STREAM))
-				sg_stream_close(*stream);
+		gt_vec_each (own, &thread->streams) {
+			if (sg_own_stream_lives(own))
+				sg_stream_close(own->stream);
 		}
 	}
 	gt_vec_free(&thread->streams);

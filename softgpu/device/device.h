@@ -59,10 +59,16 @@ struct sg_device *sg_device_find(CUdevice ordinal);
 /* What a device answers for an attribute. 0, or CUDA_ERROR_INVALID_VALUE for one unknown. */
 CUresult sg_device_attribute(CUdevice ordinal, int attribute, int *ret_value);
 
+/* A stream by its address and its number: another one may come to lie at that address. */
+struct sg_own_stream {
+	struct CUstream_st *stream;
+	uint64_t id;
+};
+
 /* What a thread is doing, as far as the API cares. */
 struct sg_thread {
 	GT_VEC(struct CUctx_st *) contexts;   /* the last one is current */
-	GT_VEC(struct CUstream_st *) streams; /* its per-thread default streams */
+	GT_VEC(struct sg_own_stream) streams; /* its per-thread default streams */
 	bool in_host_function;
 	CUstreamCaptureMode capture_mode;
 };

@@ -134,6 +134,23 @@ static struct sg_operation *take_locked(CUstream stream)
 	return operation;
 }
 
+/* Takes a stream out of its context, and the context's references with it. */
+static void retire_locked(CUstream stream)
+{
+	CUcontext context = stream->context;
+	struct sg_operation *tail = stream->tail;
+
+	for (size_t i = 0; i < context->streams.count; i++) {
+		if (context->streams.items[i] != stream)
+			continue;
+		context->streams.items[i] = context->streams.items[--context->streams.count];
+		stream->tail = NULL;
+		sg_operation_unreference(tail);
+		sg_stream_unreference(stream);
+		return;
+	}
+}
+
 static void *stream_thread(void *argument)
 {
 	CUstream stream = argument;
@@ -154,6 +171,7 @@ static void *stream_thread(void *argument)
 		pthread_mutex_lock(&context->lock);
 		stream->running = false;
 	}
+	retire_locked(stream);
 	pthread_mutex_unlock(&context->lock);
 	sg_stream_unreference(stream);
 	return NULL;
@@ -222,28 +240,41 @@ void sg_stream_unreference(CUstream stream)
 	free(stream);
 }
 
+/*
+ * A stream that still has work stays with its context, whose synchronisation waits for it; it
+ * leaves when its queue is empty.
+ */
 void sg_stream_close(CUstream stream)
 {
 	CUcontext context = stream->context;
-	struct sg_operation *tail;
 
 	sg_capture_forget(stream);
 	sg_handle_remove(stream);
 	pthread_mutex_lock(&context->lock);
-	for (size_t i = 0; i < context->streams.count; i++) {
-		if (context->streams.items[i] != stream)
-			continue;
-		context->streams.items[i] = context->streams.items[--context->streams.count];
-		atomic_fetch_sub(&stream->references, 1);
-		break;
-	}
 	stream->closing = true;
-	tail = stream->tail;
-	stream->tail = NULL;
+	if (!stream->tail || sg_operation_is_done(stream->tail))
+		retire_locked(stream);
 	pthread_cond_broadcast(&stream->wake);
 	pthread_mutex_unlock(&context->lock);
-	sg_operation_unreference(tail);
 	sg_stream_unreference(stream);
+}
+
+void sg_stream_retire(CUstream stream)
+{
+	CUcontext context = stream->context;
+	bool was_closed;
+
+	pthread_mutex_lock(&context->lock);
+	was_closed = stream->closing;
+	retire_locked(stream);
+	pthread_mutex_unlock(&context->lock);
+	if (!was_closed)
+		sg_stream_close(stream);
+}
+
+bool sg_own_stream_lives(const struct sg_own_stream *own)
+{
+	return sg_handle_is(own->stream, SG_HANDLE_STREAM) && own->stream->id == own->id;
 }
 
 /* The calling thread's own stream in a context, made at its first use. */
@@ -256,15 +287,15 @@ static CUresult per_thread_stream(CUcontext context, CUstream *ret_stream)
 	if (!self)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	gt_vec_each (own, &self->streams) {
-		if (sg_handle_is(*own, SG_HANDLE_STREAM) && (*own)->context == context) {
-			*ret_stream = *own;
+		if (sg_own_stream_lives(own) && own->stream->context == context) {
+			*ret_stream = own->stream;
 			return CUDA_SUCCESS;
 		}
 	}
 	result = sg_stream_new(context, SG_STREAM_PER_THREAD, 0, 0, &stream);
 	if (result)
 		return result;
-	if (gt_vec_push(&self->streams, stream)) {
+	if (gt_vec_push(&self->streams, (struct sg_own_stream){stream, stream->id})) {
 		sg_stream_close(stream);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -384,10 +415,14 @@ out:
 
 static void finish_own(CUstream stream)
 {
-	pthread_mutex_lock(&stream->context->lock);
+	CUcontext context = stream->context;
+
+	pthread_mutex_lock(&context->lock);
 	stream->running = false;
+	if (stream->closing && !stream->first)
+		retire_locked(stream);
 	pthread_cond_broadcast(&stream->wake);
-	pthread_mutex_unlock(&stream->context->lock);
+	pthread_mutex_unlock(&context->lock);
 }
 
 static CUresult put_and_join(CUstream stream, struct sg_operation *operation, bool wait)

@@ -68,8 +68,10 @@ struct CUstream_st {
 
 CUresult sg_stream_new(CUcontext context, enum sg_stream_kind kind, unsigned int flags,
 		       int priority, CUstream *ret_stream);
-/* No more work comes: its thread ends when the queue is empty. The caller's reference goes. */
+/* No more work comes: its thread ends when the queue is empty. The handle's reference goes. */
 void sg_stream_close(CUstream stream);
+/* The same, for a stream whose context goes: nothing is in the queue. It may be closed already. */
+void sg_stream_retire(CUstream stream);
 void sg_stream_unreference(CUstream stream);
 /*
  * The stream that a program means: NULL is `zero` (CU_STREAM_LEGACY or CU_STREAM_PER_THREAD),
@@ -77,6 +79,8 @@ void sg_stream_unreference(CUstream stream);
  * CUDA_ERROR_INVALID_CONTEXT: of a context that is gone.
  */
 CUresult sg_stream_find(CUcontext context, CUstream handle, CUstream zero, CUstream *ret_stream);
+/* Whether a thread's own stream still is what it was. */
+bool sg_own_stream_lives(const struct sg_own_stream *own);
 /* What the program passes to mean this stream. */
 uint64_t sg_stream_handle(CUstream stream);
 

@@ -103,6 +103,7 @@ static void check_sticky(const char *kernel, CUdeviceptr argument, CUresult expe
 	int byte;
 
 	CHECK_OK(cuEventCreate(&event, 0));
+	CHECK_OK(spin(&driver, 0, SPIN_LONG, NULL)); /* so that the calls come before the fault */
 	CHECK_OK(launch(find(&driver, kernel), 1, 1, NULL, (void *[]){&argument}));
 	CHECK_OK(cuEventRecord(event, NULL));
 	CHECK_CUDA(cuCtxSynchronize(), expected);
