@@ -138,7 +138,7 @@ void gt_contexts_end_process(struct gt_contexts *contexts, uint32_t process)
 		free(value);
 	}
 	cursor = 0;
-	while (gt_map_next(contexts->primaries, &cursor, &key, &length, NULL))
+	while (gt_map_next(contexts->primaries, &cursor, &key, &length, &value))
 		if (((const struct primary *)key)->process == process)
 			gt_map_remove(contexts->primaries, key, length);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <inttypes.h>
+#include <string.h>
 
 #include "analysis/analysis.h"
 #include "base/text.h"
+#include "elf/demangle.h"
 
 static const char *const by_names[GT_BY_COUNT] = {
 	[GT_BY_NOTHING] = "nothing", [GT_BY_STACK] = "stack",     [GT_BY_THREAD] = "thread",
@@ -44,14 +46,39 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_event_call *call, uin
 	return group;
 }
 
-/* The innermost caller, which is where the program's own code is as a rule. */
-static void label_caller(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
-			 uint64_t address)
+/* What stands between the program's own code and the call: wrappers of the API and launch stubs. */
+static bool is_wrapper(const struct gt_frame *frame)
+{
+	gt_autofree char *name = NULL;
+
+	if (!frame->function)
+		return false;
+	if (!strncmp(frame->function, "__device_stub__", strlen("__device_stub__")))
+		return true;
+	name = strndup(frame->function, strcspn(frame->function, "<("));
+	return name && gt_api_find(name) >= 0;
+}
+
+/* The innermost caller that is the program's own; the innermost of all if none is. */
+static void label_callers(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
+			  const __u64 *addresses, size_t count)
 {
 	struct gt_location location;
 
-	gt_names_location(names, process, address, true, &location);
-	gt_put_frame(text, &location, location.frame_count ? &location.frames[0] : NULL, address);
+	for (size_t i = 0; i < count; i++) {
+		gt_names_location(names, process, addresses[i], true, &location);
+		for (size_t frame = 0; frame < location.frame_count; frame++) {
+			if (is_wrapper(&location.frames[frame]))
+				continue;
+			gt_put_frame(text, &location, &location.frames[frame], addresses[i]);
+			return;
+		}
+		if (!location.frame_count)
+			break;
+	}
+	gt_names_location(names, process, addresses[0], true, &location);
+	gt_put_frame(text, &location, location.frame_count ? &location.frames[0] : NULL,
+		     addresses[0]);
 }
 
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
@@ -63,17 +90,21 @@ void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32
 	if (!stack)
 		gt_strbuf_putc(text, '-');
 	else if (addresses && count)
-		label_caller(text, names, process, addresses[0]);
+		label_callers(text, names, process, addresses, count);
 	else
 		gt_strbuf_printf(text, "stack 0x%" PRIx64, stack);
 }
 
 void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle)
 {
-	if (name)
-		gt_put_printable(text, name);
-	else
+	gt_auto_strbuf whole = GT_STRBUF_INIT;
+
+	if (name) {
+		gt_demangle(name, &whole);
+		gt_put_printable(text, gt_strbuf_string(&whole));
+	} else {
 		gt_strbuf_printf(text, "0x%" PRIx64, handle);
+	}
 }
 
 void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint32_t process)

@@ -110,9 +110,9 @@ static struct form form_of(const struct gt_api_function *function)
 	return form;
 }
 
-bool gt_operations_want(const struct gt_api_function *function)
+enum gt_operation_kind gt_operation_kind_of(const struct gt_api_function *function)
 {
-	return form_of(function).kind != GT_OPERATION_OTHER;
+	return form_of(function).kind;
 }
 
 struct gt_operations *gt_operations_new(void)

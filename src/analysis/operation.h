@@ -43,6 +43,7 @@ enum gt_operation_kind {
 	GT_OPERATION_CONTEXT_SET,
 	GT_OPERATION_CONTEXT_PUSH,
 	GT_OPERATION_CONTEXT_POP,
+	GT_OPERATIONS,
 };
 
 enum gt_memory_space {
@@ -89,5 +90,5 @@ typedef int (*gt_operation_sink)(void *context, const struct gt_names *names,
  */
 int gt_operations_take(struct gt_operations *operations, const struct gt_names *names,
 		       const struct gt_event *event, gt_operation_sink sink, void *context);
-/* Whether calls of a function can be an operation other than GT_OPERATION_OTHER. */
-bool gt_operations_want(const struct gt_api_function *function);
+/* What calls of a function are. */
+enum gt_operation_kind gt_operation_kind_of(const struct gt_api_function *function);

@@ -103,6 +103,10 @@ int gt_cli_put_completion(struct gt_strbuf *text, const char *shell);
 extern const struct gt_option gt_option_help;
 
 extern const struct gt_cli_command gt_command_trace;
+extern const struct gt_cli_command gt_command_kernels;
+extern const struct gt_cli_command gt_command_leaks;
+extern const struct gt_cli_command gt_command_copies;
+extern const struct gt_cli_command gt_command_errors;
 extern const struct gt_cli_command gt_command_doctor;
 extern const struct gt_cli_command gt_command_list;
 extern const struct gt_cli_command gt_command_help;

@@ -7,6 +7,10 @@
 
 static const struct gt_cli_command *const commands[] = {
 	&gt_command_trace,
+	&gt_command_kernels,
+	&gt_command_leaks,
+	&gt_command_copies,
+	&gt_command_errors,
 	&gt_command_doctor,
 	&gt_command_list,
 	&gt_command_help,

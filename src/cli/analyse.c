@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cli/analyse.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#include "analysis/flight.h"
+#include "output/sink.h"
+
+struct analyse {
+	const struct gt_analyse_options *given;
+	struct gt_report_options how;
+	const struct gt_report *report;
+	void *state;
+	bool has_command;
+	struct gt_sink sink;
+	const struct gt_names *names; /* as of the last event; NULL: there was none */
+	uint64_t now;                 /* of the last event */
+	uint64_t next;                /* when the next interval ends; 0: not known yet */
+	int signals;                  /* readable when SIGUSR1 came */
+};
+
+static int put(struct analyse *analyse, uint64_t now, bool final)
+{
+	int error = gt_report_put(analyse->report, analyse->state, analyse->names, now, final,
+				  analyse->given->target.json, &analyse->sink.text);
+
+	return error ? error : gt_sink_flush(&analyse->sink);
+}
+
+/* An interval may be over: by the time of an event, or of the clock where none comes. */
+static int look_at_time(struct analyse *analyse, uint64_t now)
+{
+	uint64_t interval = analyse->given->interval;
+	int error;
+
+	if (!interval || !analyse->names)
+		return 0;
+	if (!analyse->next)
+		analyse->next = gt_names_start_time(analyse->names) + interval;
+	if (now < analyse->next)
+		return 0;
+	error = put(analyse, analyse->next, false);
+	/* Intervals in which nothing happened are told once. */
+	while (analyse->next <= now)
+		analyse->next += interval;
+	return error;
+}
+
+static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+{
+	struct analyse *analyse = opaque;
+	int error = 0;
+
+	analyse->names = names;
+	if (event->clock == GT_CLOCK_MONOTONIC && event->time > analyse->now) {
+		error = look_at_time(analyse, event->time);
+		analyse->now = event->time;
+	}
+	return error ? error : analyse->report->event(analyse->state, names, event);
+}
+
+static uint64_t clock_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int flush(void *opaque)
+{
+	struct analyse *analyse = opaque;
+	struct signalfd_siginfo info;
+	uint64_t now = clock_now();
+
+	if (!analyse->names)
+		return 0;
+	if (read(analyse->signals, &info, sizeof(info)) == sizeof(info)) {
+		int error = put(analyse, now, false);
+
+		if (error)
+			return error;
+	}
+	return look_at_time(analyse, now);
+}
+
+static int begin(void *opaque, struct gt_diag *diag)
+{
+	struct analyse *analyse = opaque;
+	const char *path = analyse->given->target.output;
+	const struct gt_output_options output = {
+		.path = path && strcmp(path, "-") ? path : NULL,
+		.fd = analyse->has_command && !path ? STDERR_FILENO : STDOUT_FILENO,
+	};
+	int error = gt_sink_open(&analyse->sink, &output, diag);
+	sigset_t signals;
+
+	if (error)
+		return error;
+	error = analyse->report->open(&analyse->how, &analyse->state);
+	if (error) {
+		gt_sink_close(&analyse->sink, NULL);
+		return gt_diag(diag, error, "analysis", NULL, "%s", strerror(-error));
+	}
+	/* The command has been started: it does not inherit this. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	analyse->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return 0;
+}
+
+static int end(void *opaque, const struct gt_names *names, struct gt_diag *diag)
+{
+	struct analyse *analyse = opaque;
+	int error, closed;
+
+	analyse->names = names;
+	error = put(analyse, analyse->now, true);
+	closed = gt_sink_close(&analyse->sink, diag);
+	analyse->report->close(analyse->state);
+	if (analyse->signals >= 0)
+		close(analyse->signals);
+	return error ? error : closed;
+}
+
+/* The names of the functions that a report is about; *ret_functions is to be freed. */
+static int choose_functions(const struct gt_report *report, struct gt_session_options *session,
+			    const char ***ret_functions)
+{
+	const char **functions = calloc(gt_api_count(), sizeof(*functions));
+	size_t count = 0;
+
+	if (!functions)
+		return -ENOMEM;
+	for (unsigned row = 0; row < gt_api_count(); row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		if (function->meaning != GT_MEANS_NOTHING &&
+		    report->needs(gt_operation_kind_of(function)))
+			functions[count++] = function->name;
+	}
+	session->functions = functions;
+	session->function_count = count;
+	*ret_functions = functions;
+	return 0;
+}
+
+static int analyse_target(const struct gt_cli_command *self, struct analyse *analyse,
+			  char *const *command, bool stacks)
+{
+	const struct gt_run run = {
+		.context = analyse,
+		.open = begin,
+		.event = take_event,
+		.flush = flush,
+		.close = end,
+	};
+	struct gt_session_options session = {.stack_depth = stacks ? GT_DEFAULT_STACK_DEPTH : 0};
+	gt_autofree const char **functions = NULL;
+	gt_autofree pid_t *pids = NULL;
+	int status = gt_target_apply(self, &analyse->given->target, command, &session, &pids);
+
+	if (status)
+		return status;
+	if (!session.from && analyse->report->needs &&
+	    choose_functions(analyse->report, &session, &functions)) {
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
+	}
+	return gt_target_run(&session, &run);
+}
+
+int gt_analyse_run(const struct gt_cli_command *self, const struct gt_report *report,
+		   const enum gt_by *by, bool stacks, int count, char **arguments)
+{
+	struct gt_analyse_options given = {.most_copies = GT_FLIGHT_DEFAULT};
+	struct analyse analyse = {.given = &given, .report = report, .signals = -1};
+	int rest, status = GT_EXIT_USAGE;
+
+	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
+	case GT_PARSED_HELP:
+		status = GT_EXIT_OK;
+		break;
+	case GT_PARSED_WRONG:
+		break;
+	case GT_PARSED_RUN:
+		analyse.how = (struct gt_report_options){
+			.by = by[given.by],
+			.top = given.top,
+			.most_copies = given.most_copies,
+		};
+		analyse.has_command = rest < count;
+		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,
+					stacks || analyse.how.by == GT_BY_STACK);
+	}
+	gt_target_free(&given.target);
+	return status;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The report "leaks": what was allocated and not freed, and how memory went. */
+#include "analysis/leaks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "output/report.h"
+#include "output/stack.h"
+#include "output/table.h"
+
+struct state {
+	struct gt_report_options options;
+	struct gt_leaks *leaks;
+};
+
+static int leaks_open(const struct gt_report_options *options, void **ret_state)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return -ENOMEM;
+	state->options = *options;
+	state->leaks = gt_leaks_new(options->by);
+	if (!state->leaks) {
+		free(state);
+		return -ENOMEM;
+	}
+	*ret_state = state;
+	return 0;
+}
+
+static void leaks_close(void *opaque)
+{
+	struct state *state = opaque;
+
+	gt_leaks_free(state->leaks);
+	free(state);
+}
+
+static int leaks_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+{
+	return gt_leaks_take(((struct state *)opaque)->leaks, names, event);
+}
+
+/* What became of memory that was not freed, in a table's words. */
+static const char *const state_words[GT_LEAK_STATES] = {
+	[GT_LEAK_STANDING] = "still there",
+	[GT_LEAK_EXIT] = "at exit",
+	[GT_LEAK_RESET] = "at reset",
+	[GT_LEAK_CONTEXT] = "with its context",
+};
+
+static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *totals)
+{
+	static const char *const sentences[GT_LEAK_STATES] = {
+		[GT_LEAK_STANDING] = "still there",
+		[GT_LEAK_EXIT] = "left to the end of the process, which freed them",
+		[GT_LEAK_RESET] = "left to cudaDeviceReset, which freed them",
+		[GT_LEAK_CONTEXT] = "left to the end of their context, which freed them",
+	};
+	bool any = false;
+
+	for (int i = 0; i < GT_LEAK_STATES; i++) {
+		if (!totals->count[i])
+			continue;
+		any = true;
+		gt_strbuf_printf(text, "%" PRIu64 " allocation%s of ", totals->count[i],
+				 totals->count[i] == 1 ? "" : "s");
+		gt_format_bytes(text, totals->bytes[i]);
+		gt_strbuf_printf(text, " (%" PRIu64 " bytes): %s.\n", totals->bytes[i],
+				 sentences[i]);
+	}
+	if (!any)
+		gt_strbuf_puts(text, "Everything was freed.\n");
+}
+
+static const struct gt_column columns[] = {
+	{"COUNT", false}, {"BYTES", false},  {"MEMORY", true},   {"LEFT", true}, {"OLDEST", false},
+	{"PID", false},   {"PROCESS", true}, {"FUNCTION", true}, {"BY", true},
+};
+
+static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+		    const struct gt_leak *leak)
+{
+	gt_table_number(table, leak->count);
+	gt_strbuf_printf(gt_table_cell(table), "%" PRIu64 "%s", leak->bytes,
+			 leak->unknown ? "+" : "");
+	gt_table_end_cell(table);
+	gt_table_text(table, gt_space_name(leak->space));
+	gt_table_text(table, state_words[leak->state]);
+	gt_table_duration(table, leak->oldest);
+	gt_table_number(table, leak->group.process);
+	gt_put_printable(gt_table_cell(table), leak->process_name);
+	gt_table_end_cell(table);
+	gt_table_text(table, leak->function ? leak->function : "-");
+	if (by != GT_BY_PROCESS)
+		gt_label_group(gt_table_cell(table), names, by, &leak->group);
+	gt_table_end_cell(table);
+}
+
+static const struct gt_column process_columns[] = {
+	{"PID", false},  {"PROCESS", true}, {"MEMORY", true}, {"CURRENT", false},
+	{"PEAK", false}, {"ALLOCS", false}, {"FREES", false}, {"ALLOCS/S", false},
+	{"MEAN", false}, {"P50", false},    {"P99", false},   {"FAILED", false},
+};
+
+static double seconds_of(const struct gt_memory_process *process)
+{
+	return (double)(process->last - process->first) / 1e9;
+}
+
+static void put_use(struct gt_table *table, const struct gt_memory_process *process, int space)
+{
+	const struct gt_memory_use *use = &process->use[space];
+	double seconds = seconds_of(process);
+
+	gt_table_number(table, process->process);
+	gt_put_printable(gt_table_cell(table), process->name);
+	gt_table_end_cell(table);
+	gt_table_text(table, gt_space_name(space));
+	gt_table_bytes(table, use->current);
+	gt_table_bytes(table, use->peak);
+	gt_table_number(table, use->allocations);
+	gt_table_number(table, use->frees);
+	if (seconds > 0)
+		gt_strbuf_printf(gt_table_cell(table), "%.1f", (double)use->allocations / seconds);
+	else
+		gt_strbuf_putc(gt_table_cell(table), '-');
+	gt_table_end_cell(table);
+	gt_table_duration(table, gt_histogram_mean(&process->latency));
+	gt_table_duration(table, gt_histogram_quantile(&process->latency, 0.5));
+	gt_table_duration(table, gt_histogram_quantile(&process->latency, 0.99));
+	gt_table_number(table, process->failed);
+}
+
+static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process *process)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} oddities[] = {
+		{process->freed_twice, "pointers freed twice"},
+		{process->freed_foreign, "pointers freed that were never allocated"},
+		{process->free_failed, "releases that failed: that memory still counts"},
+		{process->freed_unseen, "releases of memory whose allocation was not seen"},
+		{process->replaced, "allocations whose release was not seen"},
+		{process->untracked, "allocations whose address could not be read"},
+	};
+
+	for (size_t i = 0; i < gt_countof(oddities); i++) {
+		if (!oddities[i].count)
+			continue;
+		gt_strbuf_printf(text, "%" PRIu32 " ", process->process);
+		gt_put_printable(text, process->name);
+		gt_strbuf_printf(text, ": %" PRIu64 " %s\n", oddities[i].count, oddities[i].what);
+	}
+}
+
+static int put_processes(struct state *state, const struct gt_names *names, struct gt_strbuf *text)
+{
+	const struct gt_memory_process *const *processes;
+	struct gt_table table;
+	size_t count;
+	int error = gt_leaks_processes(state->leaks, names, &processes, &count);
+
+	if (error)
+		return error;
+	gt_table_begin(&table, process_columns, gt_countof(process_columns));
+	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
+		for (int space = 0; space < GT_SPACES; space++)
+			if (processes[i]->use[space].allocations)
+				put_use(&table, processes[i], space);
+	gt_table_put(&table, text);
+	gt_report_put_rest(text, state->options.top, count);
+	for (size_t i = 0; i < count; i++)
+		put_oddities(text, processes[i]);
+	return 0;
+}
+
+static int leaks_text(void *opaque, const struct gt_names *names, uint64_t now,
+		      struct gt_strbuf *text)
+{
+	struct state *state = opaque;
+	struct gt_leaks_totals totals;
+	const struct gt_leak *rows;
+	struct gt_table table;
+	size_t count;
+	int error = gt_leaks_rows(state->leaks, names, now, &rows, &count, &totals);
+
+	if (error)
+		return error;
+	put_totals(text, &totals);
+	if (count) {
+		gt_table_begin(&table, columns, gt_countof(columns));
+		for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
+			put_row(&table, names, state->options.by, &rows[i]);
+		gt_table_put(&table, text);
+		gt_report_put_rest(text, state->options.top, count);
+	}
+	gt_strbuf_putc(text, '\n');
+	return put_processes(state, names, text);
+}
+
+static void json_leak(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+		      const struct gt_leak *leak)
+{
+	gt_json_object_begin(json, NULL);
+	gt_json_u64(json, "pid", leak->group.process);
+	gt_json_string(json, "process", leak->process_name);
+	gt_json_string(json, "memory", gt_space_name(leak->space));
+	gt_json_string(json, "state", gt_leak_state_name(leak->state));
+	gt_json_u64(json, "count", leak->count);
+	gt_json_u64(json, "bytes", leak->bytes);
+	gt_json_u64(json, "unknown", leak->unknown);
+	gt_json_u64(json, "oldest", leak->oldest);
+	gt_json_u64(json, "newest", leak->newest);
+	if (leak->function)
+		gt_json_string(json, "function", leak->function);
+	else
+		gt_json_null(json, "function");
+	if (by == GT_BY_STACK)
+		gt_json_stack(json, "stack", names, leak->group.process, leak->group.number);
+	else if (by == GT_BY_SIZE)
+		gt_json_u64(json, "size", leak->group.number);
+	else if (by == GT_BY_AGE)
+		gt_json_string(json, "age", gt_age_name((unsigned)leak->group.number));
+	gt_json_object_end(json);
+}
+
+static void json_totals(struct gt_json *json, const struct gt_leaks_totals *totals)
+{
+	gt_json_object_begin(json, "totals");
+	for (int i = 0; i < GT_LEAK_STATES; i++) {
+		gt_json_object_begin(json, gt_leak_state_name(i));
+		gt_json_u64(json, "count", totals->count[i]);
+		gt_json_u64(json, "bytes", totals->bytes[i]);
+		gt_json_object_end(json);
+	}
+	gt_json_object_end(json);
+}
+
+static void json_use(struct gt_json *json, const struct gt_memory_process *process)
+{
+	gt_json_array_begin(json, "memory");
+	for (int space = 0; space < GT_SPACES; space++) {
+		const struct gt_memory_use *use = &process->use[space];
+
+		if (!use->allocations)
+			continue;
+		gt_json_object_begin(json, NULL);
+		gt_json_string(json, "memory", gt_space_name(space));
+		gt_json_u64(json, "current", use->current);
+		gt_json_u64(json, "peak", use->peak);
+		gt_json_u64(json, "live", use->live);
+		gt_json_u64(json, "allocations", use->allocations);
+		gt_json_u64(json, "frees", use->frees);
+		gt_json_u64(json, "allocated_bytes", use->allocated_bytes);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+static void json_process(struct gt_json *json, const struct gt_memory_process *process)
+{
+	double seconds = seconds_of(process);
+	uint64_t allocations = 0;
+
+	for (int space = 0; space < GT_SPACES; space++)
+		allocations += process->use[space].allocations;
+	gt_json_object_begin(json, NULL);
+	gt_json_u64(json, "pid", process->process);
+	gt_json_string(json, "process", process->name);
+	gt_json_bool(json, "ended", process->ended);
+	gt_json_u64(json, "peak", process->peak);
+	if (seconds > 0)
+		gt_json_double(json, "allocations_per_second", (double)allocations / seconds);
+	else
+		gt_json_null(json, "allocations_per_second");
+	json_use(json, process);
+	gt_report_json_durations(json, "latency", &process->latency);
+	gt_json_u64(json, "failed", process->failed);
+	gt_json_u64(json, "free_failed", process->free_failed);
+	gt_json_u64(json, "freed_twice", process->freed_twice);
+	gt_json_u64(json, "freed_foreign", process->freed_foreign);
+	gt_json_u64(json, "freed_unseen", process->freed_unseen);
+	gt_json_u64(json, "replaced", process->replaced);
+	gt_json_u64(json, "untracked", process->untracked);
+	gt_json_object_end(json);
+}
+
+static int leaks_json(void *opaque, const struct gt_names *names, uint64_t now,
+		      struct gt_json *json)
+{
+	struct state *state = opaque;
+	const struct gt_memory_process *const *processes;
+	struct gt_leaks_totals totals;
+	const struct gt_leak *rows;
+	size_t count;
+	int error = gt_leaks_rows(state->leaks, names, now, &rows, &count, &totals);
+
+	if (error)
+		return error;
+	gt_json_string(json, "by", gt_by_name(state->options.by));
+	json_totals(json, &totals);
+	gt_json_array_begin(json, "leaks");
+	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
+		json_leak(json, names, state->options.by, &rows[i]);
+	gt_json_array_end(json);
+	error = gt_leaks_processes(state->leaks, names, &processes, &count);
+	if (error)
+		return error;
+	gt_json_array_begin(json, "processes");
+	for (size_t i = 0; i < count; i++)
+		json_process(json, processes[i]);
+	gt_json_array_end(json);
+	return 0;
+}
+
+static bool needs(enum gt_operation_kind kind)
+{
+	switch (kind) {
+	case GT_OPERATION_ALLOC:
+	case GT_OPERATION_FREE:
+	case GT_OPERATION_MAP:
+	case GT_OPERATION_UNMAP:
+	case GT_OPERATION_RETAIN:
+	case GT_OPERATION_RESET:
+		return true;
+	default:
+		return kind >= GT_OPERATION_CONTEXT_PRIMARY && kind <= GT_OPERATION_CONTEXT_POP;
+	}
+}
+
+const struct gt_report gt_report_leaks = {
+	.name = "leaks",
+	.needs = needs,
+	.open = leaks_open,
+	.event = leaks_event,
+	.put_text = leaks_text,
+	.put_json = leaks_json,
+	.close = leaks_close,
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "output/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/histogram.h"
+#include "output/stack.h"
+
+void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count)
+{
+	if (top && count > top)
+		gt_strbuf_printf(text, "… and %" PRIu64 " more (--top)\n", count - top);
+}
+
+void gt_report_json_durations(struct gt_json *json, const char *key,
+			      const struct gt_histogram *histogram)
+{
+	gt_json_object_begin(json, key);
+	gt_json_u64(json, "count", histogram->count);
+	gt_json_u64(json, "mean", gt_histogram_mean(histogram));
+	gt_json_u64(json, "p50", gt_histogram_quantile(histogram, 0.5));
+	gt_json_u64(json, "p99", gt_histogram_quantile(histogram, 0.99));
+	gt_json_u64(json, "max", histogram->greatest);
+	gt_json_object_end(json);
+}
+
+void gt_report_json_group(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+			  const struct gt_group *group)
+{
+	if (group->process) {
+		gt_json_u64(json, "pid", group->process);
+		gt_json_string(json, "process", gt_names_process(names, group->process));
+	}
+	switch (by) {
+	case GT_BY_STACK:
+		gt_json_stack(json, "stack", names, group->process, group->number);
+		break;
+	case GT_BY_THREAD:
+		gt_json_u64(json, "tid", group->thread);
+		break;
+	case GT_BY_STREAM:
+		gt_json_hex(json, "stream", group->number);
+		break;
+	case GT_BY_DEVICE:
+		if (group->device == GT_DEVICE_UNKNOWN)
+			gt_json_null(json, "device");
+		else
+			gt_json_i64(json, "device", group->device);
+		break;
+	case GT_BY_SIZE:
+		gt_json_u64(json, "size", group->number);
+		break;
+	case GT_BY_AGE:
+		gt_json_string(json, "age", gt_age_name((unsigned)group->number));
+		break;
+	default:
+		break;
+	}
+}
+
+/* What was counted up to the end; before, nobody knows what was lost. */
+static void put_losses(struct gt_strbuf *text, const struct gt_names *names, bool final)
+{
+	const struct gt_event_account *account = final ? gt_names_account(names) : NULL;
+
+	if (!final)
+		return;
+	if (!account) {
+		gt_strbuf_puts(text, "The capture was broken off: what it lost is not known.\n");
+		return;
+	}
+	if (account->lost || account->others_lost || account->unfinished || account->filtered)
+		gt_strbuf_printf(text,
+				 "Incomplete: %" PRIu64 " of %" PRIu64 " calls were lost, %" PRIu64
+				 " left out, %" PRIu64 " unfinished; %" PRIu64
+				 " other events were lost.\n",
+				 (uint64_t)account->lost, (uint64_t)account->made,
+				 (uint64_t)account->filtered, (uint64_t)account->unfinished,
+				 (uint64_t)account->others_lost);
+	else
+		gt_strbuf_printf(text, "Complete: none of %" PRIu64 " calls was lost.\n",
+				 (uint64_t)account->made);
+	if (account->orphans)
+		gt_strbuf_printf(text, "%" PRIu64 " calls had begun before the tracing did.\n",
+				 (uint64_t)account->orphans);
+}
+
+static void json_losses(struct gt_json *json, const struct gt_names *names, bool final)
+{
+	const struct gt_event_account *account = final ? gt_names_account(names) : NULL;
+
+	if (!account) {
+		gt_json_null(json, "losses");
+		return;
+	}
+	gt_json_object_begin(json, "losses");
+	gt_json_u64(json, "made", account->made);
+	gt_json_u64(json, "lost", account->lost);
+	gt_json_u64(json, "filtered", account->filtered);
+	gt_json_u64(json, "unfinished", account->unfinished);
+	gt_json_u64(json, "orphans", account->orphans);
+	gt_json_u64(json, "others_lost", account->others_lost);
+	gt_json_object_end(json);
+}
+
+static int put_json(const struct gt_report *report, void *state, const struct gt_names *names,
+		    uint64_t now, bool final, struct gt_strbuf *text)
+{
+	gt_auto_strbuf schema = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(text);
+	int error;
+
+	gt_strbuf_printf(&schema, "gputap.%s.1", report->name);
+	gt_json_object_begin(&json, NULL);
+	gt_json_string(&json, "schema", gt_strbuf_string(&schema));
+	gt_json_u64(&json, "time", now);
+	gt_json_bool(&json, "final", final);
+	error = report->put_json(state, names, now, &json);
+	json_losses(&json, names, final);
+	gt_json_object_end(&json);
+	gt_strbuf_putc(text, '\n');
+	return error;
+}
+
+int gt_report_put(const struct gt_report *report, void *state, const struct gt_names *names,
+		  uint64_t now, bool final, bool json, struct gt_strbuf *text)
+{
+	uint64_t since = now - gt_names_start_time(names);
+	int error;
+
+	if (json) {
+		error = put_json(report, state, names, now, final, text);
+	} else {
+		if (!final)
+			gt_strbuf_printf(text, "After %" PRIu64 ".%03u s:\n", since / 1000000000,
+					 (unsigned)(since % 1000000000 / 1000000));
+		error = report->put_text(state, names, now, text);
+		put_losses(text, names, final);
+		if (!final)
+			gt_strbuf_putc(text, '\n');
+	}
+	return error ? error : text->failed ? -ENOMEM : 0;
+}

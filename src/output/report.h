@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A report: an analysis of a session, and the two forms in which it is read, a table and a JSON
+ * object (docs/analyses.md). It can be asked for at any time.
+ */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "analysis/operation.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "event/event.h"
+#include "session/names.h"
+
+struct gt_report_options {
+	enum gt_by by;
+	uint64_t top;         /* rows of each table; 0: all */
+	uint64_t most_copies; /* kept in flight */
+};
+
+struct gt_report {
+	const char *name;
+	/* Whether it needs to see operations of a kind; NULL: all calls that mean anything. */
+	bool (*needs)(enum gt_operation_kind kind);
+	int (*open)(const struct gt_report_options *options, void **ret_state);
+	/* 0 or -ENOMEM. */
+	int (*event)(void *state, const struct gt_names *names, const struct gt_event *event);
+	/* Adds the tables as of a time of the session (ns); 0 or -ENOMEM. */
+	int (*put_text)(void *state, const struct gt_names *names, uint64_t now,
+			struct gt_strbuf *text);
+	/* Adds the members of an object that is begun, but for schema, time and losses. */
+	int (*put_json)(void *state, const struct gt_names *names, uint64_t now,
+			struct gt_json *json);
+	void (*close)(void *state);
+};
+
+extern const struct gt_report gt_report_kernels;
+extern const struct gt_report gt_report_leaks;
+extern const struct gt_report gt_report_copies;
+extern const struct gt_report gt_report_errors;
+
+/*
+ * Writes a whole report as of `now`; `final` at the end of a session. Whatever the form, it says
+ * what was lost, as far as that is known by then. 0 or -ENOMEM.
+ */
+int gt_report_put(const struct gt_report *report, void *state, const struct gt_names *names,
+		  uint64_t now, bool final, bool json, struct gt_strbuf *text);
+
+/* What reports share: */
+
+struct gt_histogram;
+
+/* "… and 12 more" below a table that --top has cut. */
+void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count);
+/* Whether a row of a table is to be shown. */
+static inline bool gt_report_shows(uint64_t top, size_t row)
+{
+	return !top || row < top;
+}
+/* A distribution of durations under `key`: count, mean, p50, p99, max. */
+void gt_report_json_durations(struct gt_json *json, const char *key,
+			      const struct gt_histogram *histogram);
+/* Process id and name, and, by `by`, the group's own members. */
+void gt_report_json_group(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+			  const struct gt_group *group);
