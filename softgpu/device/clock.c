@@ -12,10 +12,12 @@ enum {
 	COPY_COST_NS = 1000,
 	COPY_BYTES_PER_NS = 16,
 	SET_BYTES_PER_NS = 64,
+	TIMER_STEP_NS = 1000,
 };
 
-static uint64_t began_ns;             /* CLOCK_MONOTONIC at the device's start */
-static atomic_uint_least64_t host_ns; /* the host's virtual time */
+static uint64_t began_ns;              /* CLOCK_MONOTONIC at the device's start */
+static atomic_uint_least64_t host_ns;  /* the host's virtual time */
+static atomic_uint_least64_t timer_ns; /* what %globaltimer last was in virtual time */
 static __thread uint64_t kernel_ns;
 
 uint64_t sg_now(void)
@@ -39,15 +41,28 @@ uint64_t sg_clock_device(uint64_t ns)
 	return ns + (uint64_t)sg_state.config.clock_offset_ns + (uint64_t)(int64_t)extra;
 }
 
-uint64_t sg_clock_now(void *unused)
+uint64_t sg_clock_timer(void *unused)
 {
-	return sg_clock_device(sg_state.config.virtual_time ? atomic_load(&host_ns) : sg_now());
+	uint64_t ns;
+
+	if (!sg_state.config.virtual_time)
+		return sg_clock_device(sg_now());
+	ns = atomic_fetch_add(&timer_ns, TIMER_STEP_NS);
+	return sg_clock_device(ns);
 }
 
 static void raise(uint64_t *time, uint64_t other)
 {
 	if (other > *time)
 		*time = other;
+}
+
+static void raise_shared(atomic_uint_least64_t *time, uint64_t other)
+{
+	uint64_t before = atomic_load(time);
+
+	while (other > before && !atomic_compare_exchange_weak(time, &before, other))
+		;
 }
 
 uint64_t sg_clock_submit(struct sg_operation *operation)
@@ -68,6 +83,7 @@ uint64_t sg_clock_start(struct sg_operation *operation)
 		raise(&start, operation->stream->virtual_ns);
 		gt_vec_each (other, &operation->waits)
 			raise(&start, (*other)->end_ns);
+		raise_shared(&timer_ns, start);
 	}
 	operation->start_ns = start;
 	kernel_ns = 0;
@@ -103,11 +119,7 @@ uint64_t sg_clock_end(struct sg_operation *operation)
 
 void sg_clock_joined(const struct sg_operation *operation)
 {
-	uint64_t before = atomic_load(&host_ns);
-
-	while (operation->end_ns > before &&
-	       !atomic_compare_exchange_weak(&host_ns, &before, operation->end_ns))
-		;
+	raise_shared(&host_ns, operation->end_ns);
 }
 
 void sg_clock_kernel_took(const struct sg_grid_result *result)

@@ -23,8 +23,12 @@ void sg_clock_begin(void);
 
 /* ns of CLOCK_MONOTONIC. */
 uint64_t sg_now(void);
-/* The device's clock, in ns, now; in virtual time the host's. */
-uint64_t sg_clock_now(void *unused);
+/*
+ * What a kernel reads from %globaltimer, in ns. In virtual time it is at least the start of the
+ * operation that began last, and every reading makes it 1 us later, so that loops that wait for
+ * it end.
+ */
+uint64_t sg_clock_timer(void *unused);
 
 /*
  * The life of an operation. The first three return CLOCK_MONOTONIC (in virtual time the virtual

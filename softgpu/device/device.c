@@ -120,7 +120,7 @@ static int start_machine(struct gt_diag *diag)
 		.host = {.allocate = sg_memory_host_allocate,
 			 .release = sg_memory_host_release,
 			 .output = print_output,
-			 .clock = sg_clock_now},
+			 .clock = sg_clock_timer},
 	};
 	sigset_t all, before;
 	int error;
