@@ -135,7 +135,6 @@ static void set_granules(struct sg_memory *memory, uint64_t place, uint64_t size
 				 value ? 0x0101010101010101 : 0, __ATOMIC_RELAXED);
 	for (; i < end; i++)
 		__atomic_store_n(&memory->granules[i], value, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static bool overlaps(uint64_t address, uint64_t end, uint64_t other, uint64_t other_end)
