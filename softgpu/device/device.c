@@ -54,14 +54,28 @@ struct sg_thread *sg_thread_self(void)
 	return this_thread;
 }
 
+/*
+ * Blocks the signals that are meant for the program's threads. What a thread does wrong itself
+ * (in a host function) stays its own.
+ */
+static void block_signals(sigset_t *ret_before)
+{
+	static const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+	sigset_t blocked;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < gt_countof(own); i++)
+		sigdelset(&blocked, own[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, ret_before);
+}
+
 int sg_create_thread(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*run)(void *),
 		     void *argument)
 {
-	sigset_t all, before;
+	sigset_t before;
 	int error;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	block_signals(&before);
 	error = pthread_create(ret_thread, attributes, run, argument);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error;
@@ -122,11 +136,10 @@ static int start_machine(struct gt_diag *diag)
 			 .output = print_output,
 			 .clock = sg_clock_timer},
 	};
-	sigset_t all, before;
+	sigset_t before;
 	int error;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	block_signals(&before);
 	error = sg_machine_new(&options, &sg_state.machine, diag);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error;

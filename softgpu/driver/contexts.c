@@ -2,6 +2,8 @@
 /* Contexts. */
 #include "driver/api.h"
 
+enum { CONTEXT_VERSION = 3020 }; /* as of CUDA 3.2, for all contexts made since */
+
 static CUresult check_device(CUdevice device)
 {
 	CUresult result = sg_check();
@@ -323,7 +325,7 @@ SG_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 		return result;
 	if (context && !sg_handle_is(context, SG_HANDLE_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*version = SG_DRIVER_VERSION / 10 * 10 + 20;
+	*version = CONTEXT_VERSION;
 	return CUDA_SUCCESS;
 }
 
@@ -357,7 +359,9 @@ static CUresult apply_limit(CUlimit limit, size_t value)
 {
 	switch (limit) {
 	case CU_LIMIT_STACK_SIZE:
-		sg_machine_set_stack_size(sg_state.machine, value);
+		/* On hardware it is for recursion only: what a kernel needs it has anyway. */
+		if (value > SG_DEFAULT_STACK_SIZE)
+			sg_machine_set_stack_size(sg_state.machine, value);
 		return CUDA_SUCCESS;
 	case CU_LIMIT_MALLOC_HEAP_SIZE:
 		return sg_machine_set_heap_size(sg_state.machine, value) ? CUDA_ERROR_INVALID_VALUE

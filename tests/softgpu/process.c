@@ -2,6 +2,7 @@
 /* The software device and processes: forks, exits, memory of other processes, its log. */
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -220,6 +221,92 @@ static float virtual_time(void)
 	CHECK_OK(cuEventSynchronize(stop));
 	CHECK_OK(cuEventElapsedTime(&ms, start, stop));
 	return ms;
+}
+
+/* %globaltimer is twice read; how far the second reading is past the first. */
+static const char timer_ptx[] = PTX_HEADER ".visible .entry read_timer(.param .u64 p)\n"
+					   "{\n"
+					   "	.reg .b64 %rd<3>;\n"
+					   "	ld.param.u64 %rd0, [p];\n"
+					   "	mov.u64 %rd1, %globaltimer;\n"
+					   "	st.global.u64 [%rd0], %rd1;\n"
+					   "	mov.u64 %rd2, %globaltimer;\n"
+					   "	st.global.u64 [%rd0+8], %rd2;\n"
+					   "	ret;\n"
+					   "}\n";
+
+static int read_moved_timer(void)
+{
+	struct timespec before, after;
+	struct driver driver;
+	CUfunction function;
+	CUmodule module;
+	uint64_t seen[2] = {0}, from, to;
+
+	setenv("SOFTGPU_CLOCK_OFFSET", "1000s", 1);
+	setenv("SOFTGPU_CLOCK_DRIFT", "500", 1);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	driver = begin();
+	CHECK_OK(cuModuleLoadData(&module, timer_ptx));
+	CHECK_OK(cuModuleGetFunction(&function, module, "read_timer"));
+	CHECK_OK(launch(function, 1, 1, NULL, (void *[]){&driver.memory}));
+	CHECK_OK(cuCtxSynchronize());
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	CHECK_OK(cuMemcpyDtoH(seen, driver.memory, sizeof(seen)));
+	from = (uint64_t)before.tv_sec * 1000000000u + (uint64_t)before.tv_nsec;
+	to = (uint64_t)after.tv_sec * 1000000000u + (uint64_t)after.tv_nsec;
+	from += 1000000000000u;
+	to += 1000000000000u + (to - from) / 2000 + 1000;
+	CHECK(seen[0] >= from && seen[1] <= to && seen[0] <= seen[1]);
+	return tap_failed;
+}
+
+TEST("the device's clock is as far from CLOCK_MONOTONIC as it was set")
+{
+	CHECK_INT(in_child(read_moved_timer), 0);
+}
+
+static int run_too_long(void)
+{
+	struct driver driver;
+
+	setenv("SOFTGPU_TIMEOUT", "50ms", 1);
+	driver = begin();
+	CHECK_OK(spin(&driver, 0, 2000000000, NULL));
+	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+	CHECK_CUDA(cuMemFree(driver.memory), CUDA_ERROR_LAUNCH_TIMEOUT);
+	return tap_failed;
+}
+
+TEST("a kernel that runs for longer than SOFTGPU_TIMEOUT fails, and stays failed")
+{
+	CHECK_INT(in_child(run_too_long), 0);
+}
+
+static int tell_fault(void)
+{
+	CUdeviceptr wrong = 16;
+	struct driver driver;
+	char text[300] = "";
+	int pipes[2];
+
+	CHECK(!pipe(pipes));
+	dup2(pipes[1], STDERR_FILENO);
+	setenv("SOFTGPU_VERBOSE", "1", 1);
+	driver = begin();
+	CHECK_OK(launch(find(&driver, "store"), 1, 1, NULL, (void *[]){&wrong}));
+	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK(read(pipes[0], text, sizeof(text) - 1) > 0);
+	CHECK(!strncmp(text,
+		       "softgpu: illegal memory access at 0x10 in kernel store, block (0,0,0), "
+		       "thread (0,0,0), line ",
+		       90));
+	return tap_failed;
+}
+
+TEST("what a kernel did wrong is told on stderr when asked for")
+{
+	CHECK_INT(in_child(tell_fault), 0);
 }
 
 static int print_virtual_time(void)
