@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The interpreter: its memory, and the loop over the instructions. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpubpf/interp_private.h"
+#include "gpubpf/maps.h"
+
+int gt_machine_fail(struct gt_machine *machine, int error, const char *format, ...)
+{
+	char place[32], text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	snprintf(place, sizeof(place), "insn %u", machine->at);
+	return gt_diag(machine->diag, error, "run", place, "%s", text);
+}
+
+/* Whether bytes of a map's memory may be touched by programs: inside one value or record. */
+static bool inside_map(struct gt_machine *machine, unsigned number, uint64_t offset, uint64_t size)
+{
+	const struct gt_bpf_map *map = &machine->options->object->maps[number];
+	uint64_t stride = gt_map_stride(map->value_size), values = 0, address;
+	enum gt_map_shape shape = gt_map_kind(map->type)->shape;
+
+	if (shape == GT_MAP_RING) {
+		address = gt_region_address(GT_REGION_MAPS + number, offset);
+		for (unsigned i = 0; i < machine->record_count; i++)
+			if (address >= machine->records[i].address &&
+			    address - machine->records[i].address <= machine->records[i].size &&
+			    size <= machine->records[i].size -
+					    (address - machine->records[i].address))
+				return true;
+		return false;
+	}
+	if (shape == GT_MAP_HASH) {
+		values = gt_map_hash_values(map);
+		if (offset < values || offset >= gt_map_hash_counters(map))
+			return false;
+	} else if (offset >= gt_map_bytes(map, 1)) {
+		return false;
+	}
+	return (offset - values) % stride + size <= map->value_size;
+}
+
+static void *find_memory(struct gt_machine *machine, uint64_t address, uint64_t size, bool write)
+{
+	const struct gt_interp_options *options = machine->options;
+	uint64_t region = address >> GT_INTERP_REGION_SHIFT;
+	uint64_t offset = address & ((1ull << GT_INTERP_REGION_SHIFT) - 1);
+
+	if (region >= GT_REGION_STACK && region <= GT_REGION_STACK + machine->frame) {
+		if (offset > GT_BPF_STACK_SIZE || size > GT_BPF_STACK_SIZE - offset)
+			return NULL;
+		return &machine->stacks[region - GT_REGION_STACK][offset];
+	}
+	if (region == GT_REGION_MEMORY) {
+		if (offset > options->memory_size || size > options->memory_size - offset)
+			return NULL;
+		return options->memory + offset;
+	}
+	if (region == GT_REGION_CONTEXT && !write) {
+		if (offset > options->context_size || size > options->context_size - offset)
+			return NULL;
+		return (uint8_t *)options->context + offset;
+	}
+	if (options->object && region >= GT_REGION_MAPS &&
+	    region - GT_REGION_MAPS < options->object->map_count) {
+		unsigned number = (unsigned)region - GT_REGION_MAPS;
+
+		if ((write && options->object->maps[number].read_only) ||
+		    !inside_map(machine, number, offset, size))
+			return NULL;
+		return (uint8_t *)options->map_memory[number] + offset;
+	}
+	return NULL;
+}
+
+void *gt_machine_memory(struct gt_machine *machine, uint64_t address, uint64_t size, bool write)
+{
+	void *memory = find_memory(machine, address, size, write);
+
+	if (!memory)
+		gt_machine_fail(machine, -EFAULT,
+				"a %s of %" PRIu64 " bytes at 0x%" PRIx64
+				" is outside of what is there",
+				write ? "write" : "read", size, address);
+	return memory;
+}
+
+static uint64_t load(const void *memory, unsigned size, bool is_signed)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, memory, size);
+	if (is_signed)
+		value = (uint64_t)((int64_t)(value << (64 - 8 * size)) >> (64 - 8 * size));
+	return value;
+}
+
+static int run_atomic(struct gt_machine *machine, const struct bpf_insn *insn)
+{
+	unsigned size = gt_bpf_access_size(insn);
+	uint64_t *source = &machine->registers[insn->src_reg], old, new;
+	void *memory = gt_machine_memory(
+		machine, machine->registers[insn->dst_reg] + (uint64_t)(int64_t)insn->off, size,
+		true);
+
+	if (!memory)
+		return -EFAULT;
+	old = load(memory, size, false);
+	switch (insn->imm & ~BPF_FETCH) {
+	case BPF_ADD:
+		new = old + *source;
+		break;
+	case BPF_OR:
+		new = old | *source;
+		break;
+	case BPF_AND:
+		new = old &*source;
+		break;
+	case BPF_XOR:
+		new = old ^ *source;
+		break;
+	case BPF_CMPXCHG & ~BPF_FETCH:
+		new = machine->registers[0];
+		if (size == 4)
+			new = (uint32_t) new;
+		new = old == new ? *source : old;
+		break;
+	default:
+		new = *source;
+	}
+	memcpy(memory, &new, size);
+	if (insn->imm == BPF_CMPXCHG)
+		machine->registers[0] = old;
+	else if (insn->imm & BPF_FETCH)
+		*source = old;
+	return 0;
+}
+
+static int run_memory(struct gt_machine *machine, const struct bpf_insn *insn)
+{
+	unsigned size = gt_bpf_access_size(insn);
+	bool loads = BPF_CLASS(insn->code) == BPF_LDX;
+	uint64_t value, base = machine->registers[loads ? insn->src_reg : insn->dst_reg];
+	void *memory;
+
+	if (BPF_MODE(insn->code) == BPF_ATOMIC)
+		return run_atomic(machine, insn);
+	memory = gt_machine_memory(machine, base + (uint64_t)(int64_t)insn->off, size, !loads);
+	if (!memory)
+		return -EFAULT;
+	if (loads) {
+		machine->registers[insn->dst_reg] =
+			load(memory, size, BPF_MODE(insn->code) == BPF_MEMSX);
+		return 0;
+	}
+	value = BPF_CLASS(insn->code) == BPF_ST ? (uint64_t)(int64_t)insn->imm
+						: machine->registers[insn->src_reg];
+	memcpy(memory, &value, size);
+	return 0;
+}
+
+static int run_wide(struct gt_machine *machine, const struct bpf_insn *insn)
+{
+	uint64_t number = (uint32_t)insn->imm, offset = (uint32_t)insn[1].imm;
+	uint64_t *target = &machine->registers[insn->dst_reg];
+	uint32_t maps = machine->options->object ? machine->options->object->map_count : 0;
+
+	if (insn->src_reg != GT_BPF_IMM_NUMBER && number >= maps)
+		return gt_machine_fail(machine, -EINVAL, "there is no map %" PRIu64, number);
+	if (insn->src_reg == GT_BPF_IMM_NUMBER)
+		*target = offset << 32 | number;
+	else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
+		*target = gt_region_address(GT_REGION_HANDLES + (unsigned)number, 0);
+	else
+		*target = gt_region_address(GT_REGION_MAPS + (unsigned)number, offset);
+	machine->at++;
+	return 0;
+}
+
+static int enter(struct gt_machine *machine, uint32_t target)
+{
+	if (machine->frame + 1 == GT_BPF_MAX_FRAMES)
+		return gt_machine_fail(machine, -ELOOP, "calls are more than %d deep",
+				       GT_BPF_MAX_FRAMES);
+	machine->calls[machine->frame].back = machine->at;
+	memcpy(machine->calls[machine->frame].saved, &machine->registers[6],
+	       sizeof(machine->calls[0].saved));
+	machine->frame++;
+	memset(machine->stacks[machine->frame], 0, GT_BPF_STACK_SIZE);
+	machine->registers[10] =
+		gt_region_address(GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
+	machine->at = target;
+	return 0;
+}
+
+static void leave(struct gt_machine *machine)
+{
+	machine->frame--;
+	machine->at = machine->calls[machine->frame].back;
+	memcpy(&machine->registers[6], machine->calls[machine->frame].saved,
+	       sizeof(machine->calls[0].saved));
+	machine->registers[10] =
+		gt_region_address(GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
+}
+
+/* Runs the jump before machine->at. 1 at the program's end. */
+static int run_jump(struct gt_machine *machine, const struct bpf_insn *insn)
+{
+	uint32_t from = machine->at - 1;
+	int64_t target = gt_bpf_jump_target(machine->program->insns, from);
+
+	switch (BPF_OP(insn->code)) {
+	case BPF_EXIT:
+		if (!machine->frame)
+			return 1;
+		leave(machine);
+		return 0;
+	case BPF_CALL:
+		if (gt_bpf_is_subprogram_call(insn))
+			return enter(machine, (uint32_t)target);
+		return gt_machine_call(machine, (uint32_t)insn->imm);
+	case BPF_JA:
+		break;
+	default:
+		if (!gt_machine_jumps(insn, machine->registers[insn->dst_reg],
+				      machine->registers[insn->src_reg]))
+			return 0;
+	}
+	if (target < 0 || target >= machine->program->count)
+		return gt_machine_fail(machine, -EINVAL, "a jump out of the program");
+	machine->at = (uint32_t)target;
+	return 0;
+}
+
+/* Runs one instruction: 0, 1 at the program's end, -Exxx. */
+static int step(struct gt_machine *machine)
+{
+	const struct bpf_insn *insn = &machine->program->insns[machine->at];
+	int error = gt_bpf_check_insn(machine->program->insns, machine->program->count, machine->at,
+				      machine->diag);
+
+	if (error)
+		return error;
+	machine->executed++;
+	machine->at++;
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		machine->registers[insn->dst_reg] = gt_machine_alu(
+			insn, machine->registers[insn->dst_reg], machine->registers[insn->src_reg]);
+		return 0;
+	case BPF_LD:
+		return run_wide(machine, insn);
+	case BPF_JMP:
+	case BPF_JMP32:
+		return run_jump(machine, insn);
+	default:
+		return run_memory(machine, insn);
+	}
+}
+
+static void start(struct gt_machine *machine)
+{
+	const struct gt_interp_options *options = machine->options;
+
+	if (options->context) {
+		machine->registers[1] = gt_region_address(GT_REGION_CONTEXT, 0);
+	} else {
+		if (options->memory_size)
+			machine->registers[1] = gt_region_address(GT_REGION_MEMORY, 0);
+		machine->registers[2] = options->memory_size;
+	}
+	machine->registers[10] = gt_region_address(GT_REGION_STACK, GT_BPF_STACK_SIZE);
+	machine->random = 0x9e3779b97f4a7c15;
+}
+
+int gt_interp_run(const struct gt_bpf_program *program, const struct gt_interp_options *options,
+		  struct gt_interp_result *ret_result, struct gt_diag *diag)
+{
+	uint64_t limit = options->max_executed ? options->max_executed : 100000000;
+	gt_autofree struct gt_machine *machine = calloc(1, sizeof(*machine));
+	int status = 0;
+
+	if (!machine)
+		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	machine->options = options;
+	machine->program = program;
+	machine->diag = diag;
+	start(machine);
+	while (!status) {
+		if (machine->at >= program->count)
+			return gt_machine_fail(machine, -EINVAL, "behind the program's end");
+		if (machine->executed == limit)
+			return gt_machine_fail(machine, -ELOOP,
+					       "more than %" PRIu64 " instructions", limit);
+		status = step(machine);
+	}
+	if (status < 0)
+		return status;
+	*ret_result = (struct gt_interp_result){machine->registers[0], machine->executed};
+	return 0;
+}

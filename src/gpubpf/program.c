@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Programs and their instructions: what is one, where jumps go, reading them. */
+#include "gpubpf/program.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+void gt_bpf_program_clear(struct gt_bpf_program *program)
+{
+	free(program->name);
+	free(program->section);
+	free(program->insns);
+	free(program->lines);
+	*program = (struct gt_bpf_program){0};
+}
+
+void gt_bpf_object_free(struct gt_bpf_object *object)
+{
+	if (!object)
+		return;
+	for (uint32_t i = 0; i < object->program_count; i++)
+		gt_bpf_program_clear(&object->programs[i]);
+	for (uint32_t i = 0; i < object->map_count; i++)
+		free(object->maps[i].initial);
+	for (uint32_t i = 0; i < object->string_count; i++)
+		free(object->strings[i]);
+	free(object->programs);
+	free(object->maps);
+	free(object->strings);
+	free(object);
+}
+
+const struct gt_bpf_line *gt_bpf_line_of(const struct gt_bpf_program *program, uint32_t insn)
+{
+	const struct gt_bpf_line *found = NULL;
+
+	for (uint32_t i = 0; i < program->line_count && program->lines[i].insn <= insn; i++)
+		found = &program->lines[i];
+	return found;
+}
+
+int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at)
+{
+	const struct bpf_insn *insn = &insns[at];
+
+	if (insn->code == (BPF_JMP32 | BPF_JA) || gt_bpf_is_subprogram_call(insn))
+		return (int64_t)at + 1 + insn->imm;
+	return (int64_t)at + 1 + insn->off;
+}
+
+static int wrong(struct gt_diag *diag, uint32_t at, const char *what, const struct bpf_insn *insn)
+{
+	char place[32];
+
+	snprintf(place, sizeof(place), "insn %u", at);
+	return gt_diag(diag, -EINVAL, "program", place, "%s (opcode 0x%02x)", what, insn->code);
+}
+
+static const char *check_alu(const struct bpf_insn *insn)
+{
+	unsigned operation = BPF_OP(insn->code);
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
+	bool source = BPF_SRC(insn->code) == BPF_X;
+
+	if (operation > BPF_END)
+		return "unknown opcode";
+	if (operation == BPF_END) {
+		if (insn->off || insn->src_reg || (wide && source))
+			return "BPF_END uses reserved fields";
+		if (insn->imm != 16 && insn->imm != 32 && insn->imm != 64)
+			return "BPF_END uses reserved fields";
+		return NULL;
+	}
+	if (operation == BPF_NEG)
+		return source || insn->src_reg || insn->off || insn->imm
+			       ? "BPF_NEG uses reserved fields"
+			       : NULL;
+	if (source ? insn->imm : insn->src_reg)
+		return operation == BPF_MOV ? "BPF_MOV uses reserved fields"
+					    : "BPF_ALU uses reserved fields";
+	if (operation == BPF_MOV) {
+		bool fits = !insn->off || (source && (insn->off == 8 || insn->off == 16 ||
+						      (insn->off == 32 && wide)));
+
+		return fits ? NULL : "BPF_MOV uses reserved fields";
+	}
+	if (operation == BPF_DIV || operation == BPF_MOD) {
+		if (insn->off != 0 && insn->off != 1)
+			return "BPF_ALU uses reserved fields";
+		return !source && !insn->imm ? "div by zero" : NULL;
+	}
+	if (insn->off)
+		return "BPF_ALU uses reserved fields";
+	if (!source && (operation == BPF_LSH || operation == BPF_RSH || operation == BPF_ARSH) &&
+	    (insn->imm < 0 || insn->imm >= (wide ? 64 : 32)))
+		return "invalid shift";
+	return NULL;
+}
+
+static const char *check_jump(const struct bpf_insn *insn)
+{
+	unsigned operation = BPF_OP(insn->code);
+	bool wide = BPF_CLASS(insn->code) == BPF_JMP;
+	bool source = BPF_SRC(insn->code) == BPF_X;
+
+	switch (operation) {
+	case BPF_JA:
+		if (source || insn->src_reg || insn->dst_reg || (wide ? insn->imm : insn->off))
+			return "BPF_JA uses reserved fields";
+		return NULL;
+	case BPF_CALL:
+		if (!wide)
+			return "unknown opcode";
+		if (source || insn->off || insn->dst_reg || insn->src_reg > BPF_PSEUDO_KFUNC_CALL)
+			return "BPF_CALL uses reserved fields";
+		if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
+			return "functions of the kernel cannot be called";
+		return NULL;
+	case BPF_EXIT:
+		if (!wide)
+			return "unknown opcode";
+		return source || insn->imm || insn->src_reg || insn->dst_reg || insn->off
+			       ? "BPF_EXIT uses reserved fields"
+			       : NULL;
+	}
+	if (operation > BPF_JSLE)
+		return "unknown opcode";
+	return (source ? insn->imm : insn->src_reg) ? "BPF_JMP uses reserved fields" : NULL;
+}
+
+static const char *check_atomic(const struct bpf_insn *insn)
+{
+	if (BPF_SIZE(insn->code) != BPF_W && BPF_SIZE(insn->code) != BPF_DW)
+		return "invalid size of an atomic operation";
+	switch (insn->imm) {
+	case BPF_ADD:
+	case BPF_AND:
+	case BPF_OR:
+	case BPF_XOR:
+	case BPF_ADD | BPF_FETCH:
+	case BPF_AND | BPF_FETCH:
+	case BPF_OR | BPF_FETCH:
+	case BPF_XOR | BPF_FETCH:
+	case BPF_XCHG:
+	case BPF_CMPXCHG:
+		return NULL;
+	}
+	return "unknown atomic operation";
+}
+
+static const char *check_memory(const struct bpf_insn *insn)
+{
+	unsigned mode = BPF_MODE(insn->code);
+
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_LDX:
+		if (mode != BPF_MEM && !(mode == BPF_MEMSX && BPF_SIZE(insn->code) != BPF_DW))
+			return "unknown opcode";
+		return insn->imm ? "BPF_LDX uses reserved fields" : NULL;
+	case BPF_ST:
+		if (mode != BPF_MEM)
+			return "unknown opcode";
+		return insn->src_reg ? "BPF_ST uses reserved fields" : NULL;
+	default:
+		if (mode == BPF_ATOMIC)
+			return check_atomic(insn);
+		if (mode != BPF_MEM)
+			return "unknown opcode";
+		return insn->imm ? "BPF_STX uses reserved fields" : NULL;
+	}
+}
+
+static const char *check_wide(const struct bpf_insn *insns, uint32_t count, uint32_t at)
+{
+	const struct bpf_insn *first = &insns[at], *second = first + 1;
+
+	if (!gt_bpf_is_wide(first))
+		return BPF_MODE(first->code) == BPF_ABS || BPF_MODE(first->code) == BPF_IND
+			       ? "packet loads are not for the GPU"
+			       : "unknown opcode";
+	if (at + 1 >= count || second->code || second->dst_reg || second->src_reg || second->off)
+		return "invalid bpf_ld_imm64 insn";
+	if (first->off)
+		return "BPF_LD_IMM64 uses reserved fields";
+	if (first->src_reg != GT_BPF_IMM_NUMBER && first->src_reg != GT_BPF_IMM_MAP_INDEX &&
+	    first->src_reg != GT_BPF_IMM_MAP_INDEX_VALUE)
+		return "this kind of bpf_ld_imm64 is not for the GPU";
+	if (first->src_reg == GT_BPF_IMM_MAP_INDEX && second->imm)
+		return "BPF_LD_IMM64 uses reserved fields";
+	return NULL;
+}
+
+int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
+		      struct gt_diag *diag)
+{
+	const struct bpf_insn *insn = &insns[at];
+	const char *reason;
+	char text[32];
+
+	if (insn->dst_reg >= GT_BPF_REGISTERS ||
+	    (insn->src_reg >= GT_BPF_REGISTERS && BPF_CLASS(insn->code) != BPF_LD)) {
+		snprintf(text, sizeof(text), "R%u is invalid",
+			 insn->dst_reg >= GT_BPF_REGISTERS ? insn->dst_reg : insn->src_reg);
+		return wrong(diag, at, text, insn);
+	}
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		reason = check_alu(insn);
+		break;
+	case BPF_JMP:
+	case BPF_JMP32:
+		reason = check_jump(insn);
+		break;
+	case BPF_LD:
+		reason = check_wide(insns, count, at);
+		break;
+	default:
+		reason = check_memory(insn);
+	}
+	return reason ? wrong(diag, at, reason, insn) : 0;
+}
+
+static int digit_of(unsigned char character)
+{
+	if (isdigit(character))
+		return character - '0';
+	return isxdigit(character) ? tolower(character) - 'a' + 10 : -1;
+}
+
+int gt_bpf_read_hex(const char *text, struct bpf_insn **ret_insns, uint32_t *ret_count,
+		    struct gt_diag *diag)
+{
+	size_t digits = 0;
+	uint8_t *bytes;
+
+	for (const char *at = text; *at; at++) {
+		if (isspace((unsigned char)*at))
+			continue;
+		if (digit_of((unsigned char)*at) < 0)
+			return gt_diag(diag, -EINVAL, "program", NULL,
+				       "byte %zu is no hex digit and no white space",
+				       (size_t)(at - text));
+		digits++;
+	}
+	if (!digits || digits % 16)
+		return gt_diag(diag, -EINVAL, "program", NULL,
+			       "%zu hex digits are no instructions: 16 make one", digits);
+	if (digits / 16 > GT_BPF_MAX_INSNS)
+		return gt_diag(diag, -E2BIG, "program", NULL, "more than %d instructions",
+			       GT_BPF_MAX_INSNS);
+	bytes = calloc(digits / 2, 1);
+	if (!bytes)
+		return gt_diag(diag, -ENOMEM, "program", NULL, "out of memory");
+	digits = 0;
+	for (const char *at = text; *at; at++) {
+		int digit = digit_of((unsigned char)*at);
+
+		if (digit < 0)
+			continue;
+		bytes[digits / 2] |= (uint8_t)(digits % 2 ? digit : digit << 4);
+		digits++;
+	}
+	*ret_insns = (struct bpf_insn *)bytes;
+	*ret_count = (uint32_t)(digits / 16);
+	return 0;
+}

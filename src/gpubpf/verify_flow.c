@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What follows from the text of a program alone. */
+#include <errno.h>
+
+#include "gpubpf/verify_private.h"
+
+static int add_subprogram(struct gt_verifier *verifier, uint32_t start)
+{
+	struct gt_facts *facts = &verifier->facts;
+
+	for (uint32_t i = 0; i < facts->subprogram_count; i++)
+		if (facts->subprograms[i].start == start)
+			return 0;
+	if (facts->subprogram_count == 256)
+		return gt_refuse(verifier, "too many subprograms");
+	facts->subprograms[facts->subprogram_count++].start = start;
+	return 0;
+}
+
+static int compare_starts(const void *left, const void *right)
+{
+	const struct gt_subprogram_facts *one = left, *other = right;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static int find_subprograms(struct gt_verifier *verifier)
+{
+	struct gt_facts *facts = &verifier->facts;
+
+	facts->subprograms = calloc(256, sizeof(*facts->subprograms));
+	if (!facts->subprograms)
+		return gt_verifier_no_memory(verifier);
+	add_subprogram(verifier, 0);
+	for (uint32_t at = 0; at < verifier->count; at++) {
+		const struct bpf_insn *insn = &verifier->insns[at];
+		int error = gt_bpf_check_insn(verifier->insns, verifier->count, at, NULL);
+		int64_t target;
+
+		verifier->at = at;
+		if (error) {
+			struct gt_diag reason = {0};
+
+			gt_bpf_check_insn(verifier->insns, verifier->count, at, &reason);
+			return gt_refuse(verifier, "%s", reason.text);
+		}
+		if (gt_bpf_is_subprogram_call(insn)) {
+			target = gt_bpf_jump_target(verifier->insns, at);
+			if (target < 0 || target >= verifier->count)
+				return gt_refuse(verifier, "call to invalid destination");
+			error = add_subprogram(verifier, (uint32_t)target);
+			if (error)
+				return error;
+		}
+		at += gt_bpf_is_wide(insn);
+	}
+	qsort(facts->subprograms, facts->subprogram_count, sizeof(*facts->subprograms),
+	      compare_starts);
+	for (uint32_t i = 0; i < facts->subprogram_count; i++) {
+		struct gt_subprogram_facts *one = &facts->subprograms[i];
+
+		one->end = i + 1 < facts->subprogram_count ? one[1].start : verifier->count;
+		for (uint32_t at = one->start; at < one->end; at++)
+			verifier->flow[at].subprogram = i;
+	}
+	return 0;
+}
+
+static bool is_jump(const struct bpf_insn *insn)
+{
+	unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
+
+	return (class == BPF_JMP || class == BPF_JMP32) && operation != BPF_CALL &&
+	       operation != BPF_EXIT;
+}
+
+static bool is_exit(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_EXIT);
+}
+
+static bool is_goto(const struct bpf_insn *insn)
+{
+	return is_jump(insn) && BPF_OP(insn->code) == BPF_JA;
+}
+
+/* Jumps stay in their function, functions end with an exit or a jump. */
+static int check_jumps(struct gt_verifier *verifier)
+{
+	for (uint32_t at = 0; at < verifier->count; at++) {
+		const struct bpf_insn *insn = &verifier->insns[at];
+		const struct gt_subprogram_facts *function =
+			&verifier->facts.subprograms[verifier->flow[at].subprogram];
+		uint32_t last = at + gt_bpf_is_wide(insn);
+		int64_t target;
+
+		verifier->at = at;
+		if (is_jump(insn)) {
+			target = gt_bpf_jump_target(verifier->insns, at);
+			if (target < function->start || target >= function->end)
+				return gt_refuse(verifier, "jump out of range from insn %u to %lld",
+						 at, (long long)target);
+		}
+		if (last + 1 == function->end && !is_exit(insn) && !is_goto(insn))
+			return gt_refuse(verifier, "last insn is not an exit or jmp");
+		at = last;
+	}
+	return 0;
+}
+
+/* Where an instruction goes on to; at most two, and the function it calls. */
+static unsigned successors(const struct gt_verifier *verifier, uint32_t at, uint32_t ret_next[3])
+{
+	const struct bpf_insn *insn = &verifier->insns[at];
+	unsigned count = 0;
+
+	if (is_exit(insn))
+		return 0;
+	if (!is_goto(insn))
+		ret_next[count++] = at + 1 + gt_bpf_is_wide(insn);
+	if (is_jump(insn))
+		ret_next[count++] = (uint32_t)gt_bpf_jump_target(verifier->insns, at);
+	return count;
+}
+
+static int reach(struct gt_verifier *verifier)
+{
+	gt_autofree uint32_t *stack = calloc(verifier->count + 1u, sizeof(*stack));
+	uint32_t height = 0, next[3];
+
+	if (!stack)
+		return gt_verifier_no_memory(verifier);
+	stack[height++] = 0;
+	verifier->flow[0].reached = true;
+	while (height) {
+		uint32_t at = stack[--height];
+		const struct bpf_insn *insn = &verifier->insns[at];
+		unsigned count = successors(verifier, at, next);
+
+		if (gt_bpf_is_subprogram_call(insn)) {
+			next[count++] = (uint32_t)gt_bpf_jump_target(verifier->insns, at);
+			verifier->flow[at + 1].target = true;
+		}
+		for (unsigned i = 0; i < count; i++) {
+			if (next[i] && gt_bpf_is_wide(&verifier->insns[next[i] - 1]) &&
+			    !verifier->insns[next[i]].code) {
+				verifier->at = at;
+				return gt_refuse(verifier,
+						 "jump into the middle of ldimm64 insn %u",
+						 next[i]);
+			}
+			if (is_jump(insn))
+				verifier->flow[next[i]].target = true;
+			if (!verifier->flow[next[i]].reached) {
+				verifier->flow[next[i]].reached = true;
+				stack[height++] = next[i];
+			}
+		}
+	}
+	for (uint32_t at = 0; at < verifier->count; at++) {
+		verifier->at = at;
+		if (!verifier->flow[at].reached)
+			return gt_refuse(verifier, "unreachable insn %u", at);
+		at += gt_bpf_is_wide(&verifier->insns[at]);
+	}
+	return 0;
+}
+
+static uint16_t bit(unsigned number)
+{
+	return (uint16_t)(1u << number);
+}
+
+/* Registers read by a call. */
+static uint16_t arguments_of(const struct bpf_insn *insn)
+{
+	const struct gt_helper *helper;
+	uint16_t used = 0;
+
+	if (insn->src_reg)
+		return 0x3e;
+	helper = gt_helper((uint32_t)insn->imm);
+	for (unsigned i = 0; helper && i < GT_HELPER_ARGUMENTS; i++)
+		if (helper->arguments[i] != GT_ARG_NONE)
+			used |= bit(i + 1);
+	return used;
+}
+
+/*
+ * The registers that matter before an instruction, given those after it. `live`: a register
+ * matters if it is read at all; else only if its number can decide a jump, an address, an argument
+ * or what stands on the stack.
+ */
+static uint16_t before(const struct bpf_insn *insn, uint16_t after, bool live, bool is_main)
+{
+	uint16_t target = bit(insn->dst_reg), source = bit(insn->src_reg);
+	bool from_register = BPF_SRC(insn->code) == BPF_X;
+
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		if (BPF_OP(insn->code) == BPF_END || BPF_OP(insn->code) == BPF_NEG)
+			return live ? after | target : after;
+		if (BPF_OP(insn->code) == BPF_MOV) {
+			bool used = live || (after & target);
+
+			return (after & ~target) | (from_register && used ? source : 0);
+		}
+		if (!live && !(after & target))
+			return after;
+		return after | target | (from_register ? source : 0);
+	case BPF_LD:
+		return after & ~target;
+	case BPF_LDX:
+		return (after & ~target) | source;
+	case BPF_ST:
+		return after | target;
+	case BPF_STX:
+		if (BPF_MODE(insn->code) == BPF_ATOMIC) {
+			if (insn->imm == BPF_CMPXCHG)
+				after |= bit(0);
+			return after | target | source;
+		}
+		return after | target | source;
+	default:
+		break;
+	}
+	switch (BPF_OP(insn->code)) {
+	case BPF_EXIT:
+		return live || !is_main ? bit(0) : 0;
+	case BPF_CALL:
+		return (after & ~0x3f) | arguments_of(insn);
+	case BPF_JA:
+		return after;
+	default:
+		return after | target | (from_register ? source : 0);
+	}
+}
+
+static void find_live(struct gt_verifier *verifier)
+{
+	bool changed = true;
+	uint32_t next[3];
+
+	while (changed) {
+		changed = false;
+		for (uint32_t at = verifier->count; at-- > 0;) {
+			struct gt_flow *flow = &verifier->flow[at];
+			const struct bpf_insn *insn = &verifier->insns[at];
+			uint16_t live = 0, relevant = 0;
+			unsigned count;
+
+			if (!flow->reached)
+				continue;
+			count = successors(verifier, at, next);
+			for (unsigned i = 0; i < count; i++) {
+				live |= verifier->flow[next[i]].live;
+				relevant |= verifier->flow[next[i]].relevant;
+			}
+			live = before(insn, live, true, !flow->subprogram);
+			relevant = before(insn, relevant, false, !flow->subprogram);
+			changed |= live != flow->live || relevant != flow->relevant;
+			flow->live = live;
+			flow->relevant = relevant;
+		}
+	}
+}
+
+int gt_verify_flow(struct gt_verifier *verifier)
+{
+	int error = find_subprograms(verifier);
+
+	if (!error)
+		error = check_jumps(verifier);
+	if (!error)
+		error = reach(verifier);
+	if (!error)
+		find_live(verifier);
+	return error;
+}

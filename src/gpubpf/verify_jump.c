@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Conditional jumps: which ways are possible, and what is known on each. */
+#include <errno.h>
+
+#include "gpubpf/verify_private.h"
+
+/* Calls visit on each value of a state. */
+#define EACH_VALUE(state, value, ...)                                                              \
+	for (unsigned frame_ = 0; frame_ <= (state)->depth; frame_++) {                            \
+		struct gt_frame *here_ = &(state)->frames[frame_];                                 \
+		for (unsigned i_ = 0; i_ < GT_BPF_REGISTERS; i_++) {                               \
+			struct gt_value *value = &here_->registers[i_];                            \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+		for (uint32_t i_ = 0; i_ < here_->slot_count; i_++) {                              \
+			struct gt_value *value = &here_->slots[i_].value;                          \
+			if (here_->slots[i_].bytes[7] != GT_BYTE_VALUE)                            \
+				continue;                                                          \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+
+static void learn_number(struct gt_state *state, uint32_t id, const struct gt_number *number)
+{
+	if (!id)
+		return;
+	EACH_VALUE(state, value, {
+		if (value->place == GT_PLACE_NUMBER && value->id == id)
+			value->number = *number;
+	})
+}
+
+static void drop_reference(struct gt_state *state, uint32_t reference)
+{
+	for (unsigned i = 0; i < state->reference_count; i++) {
+		if (state->references[i] != reference)
+			continue;
+		state->reference_count--;
+		state->references[i] = state->references[state->reference_count];
+		state->reference_insns[i] = state->reference_insns[state->reference_count];
+		return;
+	}
+}
+
+/* A pointer that may be NULL turns out to be it, or not. */
+static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, bool null)
+{
+	if (null && reference)
+		drop_reference(state, reference);
+	EACH_VALUE(state, value, {
+		if (gt_is_pointer(value) && value->maybe_null && value->id == id) {
+			value->maybe_null = false;
+			value->id = 0;
+			if (null)
+				*value = gt_value_number(gt_number_constant(0));
+		}
+	})
+}
+
+static bool is_null_check(const struct bpf_insn *insn, const struct gt_value *left,
+			  const struct gt_value *right)
+{
+	unsigned operation = BPF_OP(insn->code);
+
+	return BPF_CLASS(insn->code) == BPF_JMP && gt_is_pointer(left) &&
+	       (operation == BPF_JEQ || operation == BPF_JNE) && right->place == GT_PLACE_NUMBER &&
+	       gt_number_is_constant(&right->number) && !right->number.value;
+}
+
+/* Applies what is known on one way. False: that way cannot be. */
+static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool taken)
+{
+	struct gt_frame *frame = &state->frames[state->depth];
+	struct gt_value *left = &frame->registers[insn->dst_reg], *right;
+	struct gt_value constant =
+		gt_value_number(gt_number_constant((uint64_t)(int64_t)insn->imm));
+	struct gt_number one, other;
+	bool is_null = (BPF_OP(insn->code) == BPF_JEQ) == taken;
+
+	right = BPF_SRC(insn->code) == BPF_X ? &frame->registers[insn->src_reg] : &constant;
+	if (is_null_check(insn, left, right)) {
+		if (!left->maybe_null)
+			return !is_null;
+		learn_null(state, left->id, left->reference, is_null);
+		return true;
+	}
+	if (gt_is_pointer(left) || gt_is_pointer(right) || left == right)
+		return true;
+	one = left->number;
+	other = right->number;
+	if (!gt_number_assume(insn, taken, &one, &other))
+		return false;
+	left->number = one;
+	learn_number(state, left->id, &one);
+	if (right != &constant) {
+		right->number = other;
+		learn_number(state, right->id, &other);
+	}
+	return true;
+}
+
+static int keep_way(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn)
+{
+	struct gt_pending way = {state, verifier->node, insn, verifier->steps};
+
+	if (verifier->pending.count >= GT_MAX_PENDING)
+		return gt_diag(verifier->diag, -E2BIG, "verify", NULL,
+			       "The sequence of %d jumps is too complex.", GT_MAX_PENDING);
+	if (gt_vec_push(&verifier->pending, way))
+		return gt_verifier_no_memory(verifier);
+	if (verifier->node)
+		verifier->node->branches++;
+	return 0;
+}
+
+static int check_operands(struct gt_verifier *verifier, const struct bpf_insn *insn)
+{
+	int error = 0;
+
+	if (BPF_SRC(insn->code) == BPF_X)
+		error = gt_verify_read(verifier, insn->src_reg);
+	return error ? error : gt_verify_read(verifier, insn->dst_reg);
+}
+
+int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
+{
+	uint32_t target = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
+	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
+	struct gt_state *other;
+	bool jumps, falls;
+	int error = check_operands(verifier, insn);
+
+	if (error)
+		return error;
+	other = gt_state_copy(verifier->state);
+	if (!other)
+		return gt_verifier_no_memory(verifier);
+	jumps = assume(other, insn, true);
+	falls = assume(verifier->state, insn, false);
+	facts->branch |= (uint8_t)(jumps << 1 | falls);
+	if (jumps && falls) {
+		error = keep_way(verifier, other, target);
+		if (error)
+			gt_state_free(other);
+		verifier->at++;
+		return error;
+	}
+	if (!jumps) {
+		gt_state_free(other);
+		verifier->at++;
+		return 0;
+	}
+	gt_state_free(verifier->state);
+	verifier->state = other;
+	verifier->at = target;
+	return 0;
+}
