@@ -87,11 +87,15 @@ build_static() {
 @test "a thread that is no process is told" {
 	"$calls" --threads 2 --rate 20 100 >/dev/null 3>&- &
 	process=$!
-	wait_for 5 test -e "/proc/$process/task/$((process + 1))"
-	trace -d $((process + 1))
+	has_thread() {
+		thread=$(find "/proc/$process/task" -mindepth 1 -maxdepth 1 ! -name "$process" -printf '%f\n' | head -n 1)
+		[ -n "$thread" ]
+	}
+	wait_for 5 has_thread
+	trace -d "$thread"
 	kill $process
 	expect_status 2
-	expect_error "gputap: $((process + 1)) is a thread: name its process (Tgid in /proc/$((process + 1))/status)"
+	expect_error "gputap: $thread is a thread: name its process (Tgid in /proc/$thread/status)"
 }
 
 @test "with -p LIBRARY every process that uses it is traced" {

@@ -41,7 +41,7 @@ callback cudaMalloc [EXIT]" ]
 
 @test "a launch tells function, grid, block, shared memory and stream, and is counted once" {
 	trace -t -- "$callback" launch 1
-	details='func=0x… grid=2x3x4 block=32x1x1 shared=0 stream=0x…'
+	details='func=0x… grid=2x3x4 block=32x1x1 shared=0 stream=0x… kernel=launch'
 	[ "$(without_numbers "$(grep -F '[' <<<"$stderr")")" = \
 		"callback         PID __cudaLaunchKernel       [ENTER]  $details
 callback         PID __cudaLaunchKernel       [EXIT]   returned=Success (TIME)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What is told of launches beyond the call: the kernel's name, the callers, the device. On the
+# examples and the software GPU.
+
+load helper
+
+setup() {
+	need_probes
+	need_file "$examples/vectoradd" "example vectoradd (it is built with clang)"
+}
+
+# launches COMMAND [ARGUMENT…]: the launches of a command as JSON objects, in $output.
+launches() {
+	gputap trace --gpu soft --json -o "$BATS_TEST_TMPDIR/out" -f 'cuda*Launch*,cuLaunch*' "${options[@]}" -- "$@"
+	output=$(grep '"kernel"\|Launch' "$BATS_TEST_TMPDIR/out")
+}
+
+@test "a launch tells the kernel's name, as it was registered" {
+	options=()
+	launches "$examples/vectoradd"
+	expect_json 'length == 1 and all(.name == "cudaLaunchKernel" and
+		.kernel == "add(float const*, float const*, float*, int)")'
+}
+
+@test "a launch by a handle, as nvcc 13's code makes it, tells the kernel's name" {
+	options=()
+	launches "$examples/newlaunch"
+	expect_json 'map(select(.name == "__cudaLaunchKernel")) | length == 3 and all(.kernel == "scale")'
+}
+
+@test "a launch of the driver API tells the name that the kernel was looked up by" {
+	options=()
+	launches "$examples/driver"
+	expect_json 'length >= 1 and all(.name == "cuLaunchKernel" and .kernel == "scale")'
+}
+
+@test "a stripped static program's launches tell the kernel's name" {
+	options=()
+	launches "$examples/vectoradd-stripped"
+	expect_json 'length == 1 and all(.kernel == "add(float const*, float const*, float*, int)")'
+}
+
+@test "a process that was attached to late tells its kernels' names, too" {
+	LD_LIBRARY_PATH=$softgpu "$examples/bench" 20000 >/dev/null 3>&- &
+	process=$!
+	sleep 0.3
+	gputap trace -t -f cudaLaunchKernel --max-events 3 -d $process
+	kill $process
+	expect_output_line 'cudaLaunchKernel .*\[ENTER\] .* kernel=add_one$'
+}
+
+@test "--stack fp tells the callers, with source lines where they are known" {
+	gputap trace --gpu soft -t --stack fp -f cudaMalloc -- "$examples/leak"
+	line=$(grep -n 'cudaMalloc(' "$root/examples/leak.cu" | head -n 1 | cut -d: -f1)
+	expect_error_line "^ +at [a-z_]+\(unsigned long\) \(leak\.cu:$line\)$"
+	expect_error_line '^ +at main \(leak\.cu:[0-9]+\)$'
+}
+
+@test "the callers stand in the JSON of a capture as in that of the live trace" {
+	frames='map(select(.schema == "gputap.call.1") | .stack.frames | map([.function, .file, .line]))'
+	gputap trace --gpu soft --stack fp -f cudaMalloc -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/leak"
+	gputap trace --from "$BATS_TEST_TMPDIR/a.gtap" --json
+	expect_json "$frames"' | length == 10 and all(any(.[]; .[0] == "main"))'
+}
+
+@test "calls tell the device that their thread uses" {
+	SOFTGPU_DEVICES=2 gputap trace --gpu soft --json -o - -- "$examples/vectoradd"
+	output=$(grep '^{' <<<"$output")
+	expect_json 'map(select(.schema == "gputap.call.1")) | length == 10 and all(.device == 0)'
+}
