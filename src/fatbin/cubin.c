@@ -89,11 +89,12 @@ static struct bytes info_bytes(struct reader *reader, const Elf64_Shdr *section)
 /* The string at an offset, NULL if it does not end or too many were read. */
 static const char *string_at(struct reader *reader, struct bytes strings, uint64_t offset)
 {
-	const char *text = (const char *)strings.data + offset;
+	const char *text;
 	size_t left, length;
 
 	if (offset >= strings.size)
 		return NULL;
+	text = (const char *)strings.data + offset;
 	left = strings.size - offset;
 	length = strnlen(text, left < MAX_NAME ? left : MAX_NAME);
 	if (length == left || length == MAX_NAME || length + 1 > reader->name_budget)

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/kernels/parameters.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "elf/elf.h"
+#include "fatbin/cubin.h"
+#include "fatbin/fatbin.h"
+#include "ptx/ptx.h"
+
+#define FILE_LIMIT ((size_t)1 << 30)      /* bytes of a file that is an image itself */
+#define CONTAINER_LIMIT ((size_t)1 << 30) /* bytes of one container in a program */
+#define PTX_LIMIT ((size_t)256 << 20)     /* bytes of PTX that are parsed for one file or image */
+#define MAX_SKIPPED 4096                  /* words between two containers */
+#define MAX_PARAMETERS 4096               /* of one kernel */
+#define MAX_USAGES 64                     /* of one kernel; there are 20 architectures */
+
+struct kernel {
+	struct gt_kernel known; /* what is given out; points to what follows */
+	char *name;
+	GT_VEC(struct gt_parameter) parameters;
+	GT_VEC(struct gt_kernel_usage) usages;
+};
+
+struct gt_parameters {
+	struct gt_map *kernels; /* name -> struct kernel */
+};
+
+/* One file or image being added. */
+struct addition {
+	struct gt_parameters *parameters;
+	size_t added;    /* kernels that are new */
+	size_t good;     /* cubins and PTX texts that were read */
+	size_t ptx_left; /* bytes of PTX that may still be parsed */
+	int error;       /* the first one */
+	struct gt_diag *diag;
+};
+
+static void free_kernel(void *value)
+{
+	struct kernel *kernel = value;
+
+	gt_vec_each (parameter, &kernel->parameters)
+		free((char *)parameter->type);
+	gt_vec_free(&kernel->parameters);
+	gt_vec_free(&kernel->usages);
+	free(kernel->name);
+	free(kernel);
+}
+
+struct gt_parameters *gt_parameters_new(void)
+{
+	struct gt_parameters *parameters = calloc(1, sizeof(*parameters));
+
+	if (!parameters)
+		return NULL;
+	parameters->kernels = gt_map_new();
+	if (!parameters->kernels) {
+		free(parameters);
+		return NULL;
+	}
+	return parameters;
+}
+
+void gt_parameters_free(struct gt_parameters *parameters)
+{
+	if (!parameters)
+		return;
+	gt_map_free_with(parameters->kernels, free_kernel);
+	free(parameters);
+}
+
+/* What is given out of a kernel, after a change. */
+static void publish(struct kernel *kernel)
+{
+	kernel->known = (struct gt_kernel){
+		.name = kernel->name,
+		.parameters = kernel->parameters.items,
+		.parameter_count = kernel->parameters.count,
+		.usages = kernel->usages.items,
+		.usage_count = kernel->usages.count,
+	};
+}
+
+static int out_of_memory(struct addition *addition)
+{
+	return gt_diag(addition->diag, -ENOMEM, "kernels", NULL, "out of memory");
+}
+
+/* Puts a kernel into the collection; frees it on failure. */
+static int put(struct addition *addition, struct kernel *kernel)
+{
+	publish(kernel);
+	if (gt_map_set_str(addition->parameters->kernels, kernel->name, kernel)) {
+		free_kernel(kernel);
+		return out_of_memory(addition);
+	}
+	addition->added++;
+	return 0;
+}
+
+static struct kernel *new_kernel(const char *name)
+{
+	struct kernel *kernel = calloc(1, sizeof(*kernel));
+
+	if (kernel)
+		kernel->name = strdup(name);
+	if (kernel && !kernel->name) {
+		free(kernel);
+		return NULL;
+	}
+	return kernel;
+}
+
+/* By architecture, the first one of each. */
+static int add_usage(struct kernel *kernel, const struct gt_kernel_usage *usage)
+{
+	size_t place = 0;
+
+	while (place < kernel->usages.count &&
+	       kernel->usages.items[place].architecture < usage->architecture)
+		place++;
+	if (kernel->usages.count == MAX_USAGES ||
+	    (place < kernel->usages.count &&
+	     kernel->usages.items[place].architecture == usage->architecture))
+		return 0;
+	if (gt_vec_push(&kernel->usages, *usage))
+		return -ENOMEM;
+	memmove(&kernel->usages.items[place + 1], &kernel->usages.items[place],
+		(kernel->usages.count - 1 - place) * sizeof(*usage));
+	kernel->usages.items[place] = *usage;
+	publish(kernel);
+	return 0;
+}
+
+static int take_cubin_kernel(struct addition *addition, const struct gt_cubin_kernel *found,
+			     uint32_t architecture)
+{
+	struct gt_kernel_usage usage = {
+		.architecture = architecture,
+		.registers = found->registers,
+		.shared_bytes = found->shared_bytes,
+		.local_bytes = found->local_bytes,
+	};
+	struct kernel *kernel = gt_map_get_str(addition->parameters->kernels, found->name);
+
+	if (!kernel) {
+		kernel = new_kernel(found->name);
+		for (size_t i = 0; kernel && i < found->parameter_count; i++) {
+			struct gt_parameter parameter = {found->parameters[i].offset,
+							 found->parameters[i].size, NULL};
+
+			if (gt_vec_push(&kernel->parameters, parameter)) {
+				free_kernel(kernel);
+				kernel = NULL;
+			}
+		}
+		if (!kernel)
+			return out_of_memory(addition);
+		if (put(addition, kernel))
+			return -ENOMEM;
+	}
+	return add_usage(kernel, &usage) ? out_of_memory(addition) : 0;
+}
+
+static int take_cubin(struct addition *addition, const struct gt_fatbin_payload *payload,
+		      uint32_t architecture)
+{
+	gt_auto_cubin cubin = {0};
+	int error = gt_cubin_read(payload->data, payload->size, &cubin, addition->diag);
+
+	for (size_t i = 0; i < cubin.count && !error; i++)
+		error = take_cubin_kernel(addition, &cubin.kernels[i], architecture);
+	return error;
+}
+
+/* ".u64", ".b8[12]"; a pointer is marked, since its type is that of a number. */
+static char *type_text(const struct gt_ptx_variable *variable)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&text, gt_ptx_type_info(variable->type)->name);
+	for (uint32_t i = 0; i < variable->dimension_count; i++)
+		gt_strbuf_printf(&text, "[%llu]", (unsigned long long)variable->dimensions[i]);
+	if (variable->is_pointer)
+		gt_strbuf_puts(&text, " .ptr");
+	return gt_strbuf_steal(&text);
+}
+
+/* The parameters of a kernel in PTX, one after the other, each aligned. */
+static int read_ptx_parameters(const struct gt_ptx_function *function, struct kernel *kernel)
+{
+	uint64_t offset = 0;
+
+	for (const struct gt_ptx_variable *variable = function->parameters; variable;
+	     variable = variable->next) {
+		uint64_t alignment = gt_ptx_variable_alignment(variable);
+		uint64_t size = gt_ptx_variable_size(variable);
+		struct gt_parameter parameter = {0};
+
+		if (alignment)
+			offset = (offset + alignment - 1) / alignment * alignment;
+		if (offset + size > UINT32_MAX || kernel->parameters.count == MAX_PARAMETERS)
+			return -E2BIG;
+		parameter.offset = (uint32_t)offset;
+		parameter.size = (uint32_t)size;
+		parameter.type = type_text(variable);
+		if (!parameter.type || gt_vec_push(&kernel->parameters, parameter)) {
+			free((char *)parameter.type);
+			return -ENOMEM;
+		}
+		offset += size;
+	}
+	return 0;
+}
+
+/* Gives the types to a kernel whose layout is known from a cubin, if it is the same. */
+static void take_types(struct kernel *kernel, struct kernel *typed)
+{
+	if (kernel->parameters.count != typed->parameters.count)
+		return;
+	for (size_t i = 0; i < kernel->parameters.count; i++)
+		if (kernel->parameters.items[i].size != typed->parameters.items[i].size)
+			return;
+	for (size_t i = 0; i < kernel->parameters.count; i++)
+		if (!kernel->parameters.items[i].type)
+			kernel->parameters.items[i].type = gt_take(typed->parameters.items[i].type);
+}
+
+static int take_ptx_kernel(struct addition *addition, const struct gt_ptx_function *function)
+{
+	struct kernel *kernel = gt_map_get_str(addition->parameters->kernels, function->name);
+	struct kernel *read = new_kernel(function->name);
+	int error = read ? read_ptx_parameters(function, read) : -ENOMEM;
+
+	if (!error && !kernel)
+		return put(addition, read);
+	if (!error)
+		take_types(kernel, read);
+	if (read)
+		free_kernel(read);
+	/* One with parameters beyond all limits is left out. */
+	return error == -ENOMEM ? out_of_memory(addition) : 0;
+}
+
+static int take_ptx(struct addition *addition, const struct gt_fatbin_payload *payload)
+{
+	gt_auto(ptx) struct gt_ptx_module *module = NULL;
+	int error;
+
+	if (payload->size > addition->ptx_left)
+		return 0;
+	addition->ptx_left -= payload->size;
+	error = gt_ptx_parse(payload->data, payload->size, &module, addition->diag);
+	if (error)
+		return error;
+	for (const struct gt_ptx_function *function = module->functions; function && !error;
+	     function = function->next)
+		if (function->is_entry)
+			error = take_ptx_kernel(addition, function);
+	return error;
+}
+
+/* Adds the entries of one kind. Damaged ones are passed over; only -ENOMEM ends it. */
+static int take_entries(struct addition *addition, const struct gt_fatbin *fatbin, uint16_t kind)
+{
+	for (size_t i = 0; i < fatbin->entry_count; i++) {
+		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
+		gt_auto_fatbin_payload payload = {0};
+		int error;
+
+		if (entry->kind != kind)
+			continue;
+		error = gt_fatbin_extract(entry, &payload, addition->diag);
+		if (!error && kind == GT_FATBIN_KIND_ELF)
+			error = take_cubin(addition, &payload, entry->architecture);
+		else if (!error)
+			error = take_ptx(addition, &payload);
+		if (error == -ENOMEM)
+			return error;
+		if (error && !addition->error)
+			addition->error = error;
+		addition->good += !error;
+	}
+	return 0;
+}
+
+static int take_image(struct addition *addition, const void *data, size_t size)
+{
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	int error = gt_fatbin_open(data, size, &fatbin, addition->diag);
+
+	if (!error)
+		error = take_entries(addition, fatbin, GT_FATBIN_KIND_ELF);
+	if (!error)
+		error = take_entries(addition, fatbin, GT_FATBIN_KIND_PTX);
+	return error;
+}
+
+/* Errors of parsers, as the caller is told: damaged in one way or another. */
+static int error_of(int error)
+{
+	switch (error) {
+	case -EINVAL:
+	case -ENOEXEC:
+		return -EBADMSG;
+	case -ENOTSUP:
+		return -ENOEXEC;
+	}
+	return error;
+}
+
+static int finish(struct addition *addition, int error, size_t *ret_added)
+{
+	if (!error && !addition->good)
+		error = addition->error;
+	if (error)
+		return error_of(error);
+	if (ret_added)
+		*ret_added = addition->added;
+	return 0;
+}
+
+static struct addition begin(struct gt_parameters *parameters, struct gt_diag *diag)
+{
+	return (struct addition){.parameters = parameters, .ptx_left = PTX_LIMIT, .diag = diag};
+}
+
+int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, size_t size,
+			    size_t *ret_added, struct gt_diag *diag)
+{
+	/* What is passed over leaves no message, so they are only kept for a failure. */
+	struct gt_diag first = {0};
+	struct addition addition = begin(parameters, &first);
+	int error;
+
+	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN)
+		return gt_diag(diag, -ENOEXEC, "kernels", NULL,
+			       "neither a fatbin nor a cubin nor PTX text");
+	error = finish(&addition, take_image(&addition, data, size), ret_added);
+	return error ? gt_diag(diag, error, first.stage, first.place, "%s", first.text) : 0;
+}
+
+/*
+ * The containers in a section of a program, one at a time: there may be gigabytes of them. A
+ * container's head is 16 bytes: u32 magic, u16 version, u16 bytes of the head, u64 that follow.
+ */
+static int take_section(struct addition *addition, struct gt_elf *elf, const char *name)
+{
+	uint64_t at, size, end, body;
+	uint16_t head_size;
+	uint8_t head[16];
+	size_t skipped = 0;
+
+	if (gt_elf_section(elf, name, &at, &size))
+		return 0;
+	for (end = at + size; end - at >= sizeof(head);) {
+		gt_autofree uint8_t *container = NULL;
+		int error = gt_elf_read(elf, at, head, sizeof(head));
+
+		if (error)
+			return error;
+		if (gt_fatbin_classify(head, sizeof(head)) != GT_FATBIN_IMAGE_FATBIN) {
+			/* Zeros that align, at most; nobody leaves pages of them. */
+			if (++skipped > MAX_SKIPPED)
+				break;
+			at += 8;
+			continue;
+		}
+		skipped = 0;
+		memcpy(&head_size, head + 6, sizeof(head_size));
+		memcpy(&body, head + 8, sizeof(body));
+		if (body > CONTAINER_LIMIT || head_size + body > end - at)
+			return gt_diag(addition->diag, -EBADMSG, "kernels", NULL,
+				       "damaged %s: a container is longer than the section", name);
+		size = head_size + body;
+		container = malloc(size);
+		if (!container)
+			return out_of_memory(addition);
+		error = gt_elf_read(elf, at, container, size);
+		if (!error)
+			error = take_image(addition, container, size);
+		if (error == -ENOMEM)
+			return error;
+		if (error && !addition->error)
+			addition->error = error;
+		at += (size + 7) & ~UINT64_C(7);
+		if (at > end)
+			break;
+	}
+	return 0;
+}
+
+static int take_program(struct addition *addition, struct gt_elf *elf)
+{
+	int error = take_section(addition, elf, ".nv_fatbin");
+
+	if (!error)
+		error = take_section(addition, elf, "__nv_relfatbin");
+	return error;
+}
+
+int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, size_t *ret_added,
+			   struct gt_diag *diag)
+{
+	struct gt_diag first = {0};
+	struct addition addition = begin(parameters, &first);
+	gt_auto(elf) struct gt_elf *elf = NULL;
+	gt_auto_file file = {0};
+	struct gt_diag why = {0};
+	int error = gt_elf_open(path, &elf, &why);
+
+	if (error == -ENOEXEC) {
+		error = gt_file_read(path, FILE_LIMIT, &file, diag);
+		if (error)
+			return error;
+		error = gt_parameters_add_image(parameters, file.data, file.size, ret_added,
+						&first);
+	} else if (!error) {
+		error = finish(&addition, take_program(&addition, elf), ret_added);
+	} else {
+		first = why;
+	}
+	if (error && first.text[0])
+		return gt_diag(diag, error, "kernels", path, "%s", first.text);
+	return error ? gt_diag(diag, error, "kernels", path, "%s", strerror(-error)) : 0;
+}
+
+size_t gt_parameters_count(const struct gt_parameters *parameters)
+{
+	return gt_map_count(parameters->kernels);
+}
+
+const struct gt_kernel *gt_parameters_find(const struct gt_parameters *parameters, const char *name)
+{
+	const struct kernel *kernel = gt_map_get_str(parameters->kernels, name);
+
+	return kernel ? &kernel->known : NULL;
+}
+
+const struct gt_kernel_usage *gt_kernel_usage_on(const struct gt_kernel *kernel, uint32_t device)
+{
+	const struct gt_kernel_usage *best = NULL;
+
+	if (!device)
+		return kernel->usage_count == 1 ? &kernel->usages[0] : NULL;
+	for (size_t i = 0; i < kernel->usage_count; i++) {
+		uint32_t architecture = kernel->usages[i].architecture;
+
+		if (architecture / 10 == device / 10 && architecture <= device)
+			best = &kernel->usages[i];
+	}
+	return best;
+}

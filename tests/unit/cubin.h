@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Makes cubins of kernels of known layout, as ptxas 13 lays them out (fatbin/cubin.h). */
+#pragma once
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+struct made_kernel {
+	const char *name;
+	unsigned int count;
+	unsigned short offsets[8], sizes[8]; /* of parameters */
+	unsigned int registers, local, shared;
+	int is_big;    /* parameters are told as in kernels with more than 4 KiB of them */
+	int is_device; /* a device function */
+};
+
+/* Section headers with their names, and the bytes of the sections so far. */
+struct cubin_maker {
+	struct gt_strbuf bytes, names;
+	Elf64_Shdr sections[64];
+	unsigned int count;
+};
+
+static inline void put_number(struct gt_strbuf *buffer, unsigned long long value, size_t size)
+{
+	gt_strbuf_add(buffer, (const char *)&value, size);
+}
+
+static inline void add_section(struct cubin_maker *maker, const char *prefix, const char *name,
+			       unsigned int type, const struct gt_strbuf *bytes, size_t size,
+			       unsigned int link)
+{
+	maker->sections[maker->count++] = (Elf64_Shdr){
+		.sh_name = (Elf64_Word)maker->names.length,
+		.sh_type = type,
+		.sh_offset = maker->bytes.length,
+		.sh_size = bytes ? bytes->length : size,
+		.sh_link = link,
+	};
+	if (bytes && bytes->length)
+		gt_strbuf_add(&maker->bytes, bytes->data, bytes->length);
+	gt_strbuf_puts(&maker->names, prefix);
+	gt_strbuf_puts(&maker->names, name);
+	gt_strbuf_putc(&maker->names, 0);
+}
+
+static inline void add_parameters(struct gt_strbuf *info, const struct made_kernel *kernel)
+{
+	unsigned int total = 0;
+
+	/* ptxas begins with the last one. */
+	for (unsigned int i = kernel->count; i-- > 0;) {
+		put_number(info, kernel->is_big ? 0x000c4504 : 0x000c1704, 4);
+		put_number(info, 0, 4);
+		put_number(info, i, 2);
+		put_number(info, kernel->offsets[i], 2);
+		if (kernel->is_big)
+			put_number(info, kernel->sizes[i] | 0x05000000, 4);
+		else
+			put_number(info, (unsigned int)kernel->sizes[i] << 18 | 0x1f000, 4);
+		if (kernel->offsets[i] + kernel->sizes[i] > (int)total)
+			total = kernel->offsets[i] + kernel->sizes[i];
+	}
+	put_number(info, 0x1903 | total << 16, 4);
+	put_number(info, 0x00ff1b03, 4);
+}
+
+static inline void add_symbols(struct cubin_maker *maker, const struct made_kernel *kernels,
+			       size_t count)
+{
+	gt_auto_strbuf symbols = GT_STRBUF_INIT, strings = GT_STRBUF_INIT;
+
+	gt_strbuf_putc(&strings, 0);
+	for (size_t i = 0; i <= count; i++) {
+		Elf64_Sym symbol = {0};
+
+		if (i) {
+			symbol.st_name = (Elf64_Word)strings.length;
+			symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+			symbol.st_other = kernels[i - 1].is_device ? 0 : 0x10;
+			symbol.st_shndx = 1;
+			gt_strbuf_puts(&strings, kernels[i - 1].name);
+			gt_strbuf_putc(&strings, 0);
+		}
+		gt_strbuf_add(&symbols, (const char *)&symbol, sizeof(symbol));
+	}
+	add_section(maker, "", ".strtab", SHT_STRTAB, &strings, 0, 0);
+	add_section(maker, "", ".symtab", SHT_SYMTAB, &symbols, 0, 1);
+}
+
+/* The cubin's bytes, which the caller frees. has_reserved: as for sm_90 and later. */
+static inline char *make_cubin(const struct made_kernel *kernels, size_t count, int has_reserved,
+			       size_t *ret_size)
+{
+	struct cubin_maker maker = {0};
+	gt_auto_strbuf common = GT_STRBUF_INIT;
+	Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, 8},
+			     .e_type = ET_EXEC,
+			     .e_machine = 190,
+			     .e_shentsize = sizeof(Elf64_Shdr)};
+
+	gt_strbuf_add(&maker.bytes, (const char *)&header, sizeof(header));
+	add_section(&maker, "", "", SHT_NULL, NULL, 0, 0);
+	add_symbols(&maker, kernels, count);
+	for (size_t i = 0; i < count; i++) {
+		put_number(&common, 0x00082f04, 4);
+		put_number(&common, i + 1, 4);
+		put_number(&common, kernels[i].registers, 4);
+		put_number(&common, 0x00081104, 4);
+		put_number(&common, i + 1, 4);
+		put_number(&common, kernels[i].local, 4);
+	}
+	add_section(&maker, "", ".nv.info", 0x70000000, &common, 0, 2);
+	if (has_reserved)
+		add_section(&maker, "", ".nv.shared.reserved.0", SHT_NOBITS, NULL, 64, 0);
+	for (size_t i = 0; i < count; i++) {
+		gt_auto_strbuf info = GT_STRBUF_INIT;
+
+		add_parameters(&info, &kernels[i]);
+		add_section(&maker, ".nv.info.", kernels[i].name, 0x70000000, &info, 0, 2);
+		if (kernels[i].shared)
+			add_section(&maker, ".nv.shared.", kernels[i].name, SHT_NOBITS, NULL,
+				    kernels[i].shared + (has_reserved ? 1024 : 0), 0);
+	}
+	add_section(&maker, "", ".shstrtab", SHT_STRTAB, NULL, 0, 0);
+	maker.sections[maker.count - 1].sh_size = maker.names.length;
+	gt_strbuf_add(&maker.bytes, maker.names.data, maker.names.length);
+	header.e_shoff = maker.bytes.length;
+	header.e_shnum = (Elf64_Half)maker.count;
+	header.e_shstrndx = (Elf64_Half)(maker.count - 1);
+	gt_strbuf_add(&maker.bytes, (const char *)maker.sections,
+		      maker.count * sizeof(maker.sections[0]));
+	memcpy(maker.bytes.data, &header, sizeof(header));
+	gt_strbuf_free(&maker.names);
+	*ret_size = maker.bytes.length;
+	return gt_strbuf_steal(&maker.bytes);
+}
