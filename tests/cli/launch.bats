@@ -11,31 +11,27 @@ setup() {
 
 # launches COMMAND [ARGUMENT…]: the launches of a command as JSON objects, in $output.
 launches() {
-	gputap trace --gpu soft --json -o "$BATS_TEST_TMPDIR/out" -f 'cuda*Launch*,cuLaunch*' "${options[@]}" -- "$@"
-	output=$(grep '"kernel"\|Launch' "$BATS_TEST_TMPDIR/out")
+	gputap trace --gpu soft --json -o "$BATS_TEST_TMPDIR/out" -- "$@"
+	output=$(grep 'Launch' "$BATS_TEST_TMPDIR/out")
 }
 
 @test "a launch tells the kernel's name, as it was registered" {
-	options=()
 	launches "$examples/vectoradd"
 	expect_json 'length == 1 and all(.name == "cudaLaunchKernel" and
 		.kernel == "add(float const*, float const*, float*, int)")'
 }
 
 @test "a launch by a handle, as nvcc 13's code makes it, tells the kernel's name" {
-	options=()
 	launches "$examples/newlaunch"
-	expect_json 'map(select(.name == "__cudaLaunchKernel")) | length == 3 and all(.kernel == "scale")'
+	expect_json 'length == 3 and all(.name == "__cudaLaunchKernel" and .kernel == "scale")'
 }
 
 @test "a launch of the driver API tells the name that the kernel was looked up by" {
-	options=()
 	launches "$examples/driver"
 	expect_json 'length >= 1 and all(.name == "cuLaunchKernel" and .kernel == "scale")'
 }
 
 @test "a stripped static program's launches tell the kernel's name" {
-	options=()
 	launches "$examples/vectoradd-stripped"
 	expect_json 'length == 1 and all(.kernel == "add(float const*, float const*, float*, int)")'
 }
