@@ -1340,7 +1340,7 @@ CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *size, CUdeviceptr point
 CUresult cuMemAllocHost(void **pointer, size_t size);
 CUresult cuMemFreeHost(void *pointer);
 CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned int flags);
-CUresult cuMemHostGetDevicePointer(CUdeviceptr *pointer, void *p, unsigned int flags);
+CUresult cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsigned int flags);
 CUresult cuMemHostGetFlags(unsigned int *flags, void *pointer);
 CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned int flags);
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer);
@@ -1429,10 +1429,9 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 						CUmemGenericAllocationHandle handle);
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr);
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer);
-CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t count, CUmemLocation location,
+CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUmemLocation location,
 			    unsigned int flags, CUstream stream);
-CUresult cuMemAdvise(CUdeviceptr pointer, size_t count, CUmem_advise advice,
-		     CUmemLocation location);
+CUresult cuMemAdvise(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUmemLocation location);
 CUresult cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
 				 CUmemLocation *prefetch_locs, size_t *prefetch_loc_idxs,
 				 size_t num_prefetch_locs, unsigned long long flags,
@@ -1444,9 +1443,9 @@ CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, si
 					   size_t num_prefetch_locs, unsigned long long flags,
 					   CUstream stream);
 CUresult cuMemRangeGetAttribute(void *data, size_t data_size, CUmem_range_attribute attribute,
-				CUdeviceptr pointer, size_t count);
+				CUdeviceptr pointer, size_t size);
 CUresult cuMemRangeGetAttributes(void **data, size_t *data_sizes, CUmem_range_attribute *attributes,
-				 size_t num_attributes, CUdeviceptr pointer, size_t count);
+				 size_t count, CUdeviceptr pointer, size_t size);
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
 			       CUdeviceptr pointer);
 CUresult cuPointerGetAttributes(unsigned int num_attributes, CUpointer_attribute *attributes,
@@ -1544,8 +1543,8 @@ CUresult cuOccupancyMaxActiveClusters(int *num_clusters, CUfunction function,
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 				     const CUgraphNode *dependencies,
-				     const CUgraphEdgeData *dependency_data,
-				     size_t dependency_count, CUstreamCaptureMode mode);
+				     const CUgraphEdgeData *dependency_data, size_t count,
+				     CUstreamCaptureMode mode);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *capture_status);
@@ -1555,51 +1554,48 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *capture_
 				const CUgraphEdgeData **edge_data_out,
 				size_t *num_dependencies_out);
 CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *dependencies,
-					   const CUgraphEdgeData *dependency_data,
-					   size_t dependency_count, unsigned int flags);
+					   const CUgraphEdgeData *dependency_data, size_t count,
+					   unsigned int flags);
 CUresult cuGraphCreate(CUgraph *graph, unsigned int flags);
 CUresult cuGraphAddKernelNode(CUgraphNode *graph_node, CUgraph graph,
-			      const CUgraphNode *dependencies, size_t dependency_count,
+			      const CUgraphNode *dependencies, size_t count,
 			      const CUDA_KERNEL_NODE_PARAMS *node_params);
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *node_params);
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *node_params);
 CUresult cuGraphAddMemcpyNode(CUgraphNode *graph_node, CUgraph graph,
-			      const CUgraphNode *dependencies, size_t dependency_count,
+			      const CUgraphNode *dependencies, size_t count,
 			      const CUDA_MEMCPY3D *copy_params, CUcontext context);
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *node_params);
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *node_params);
 CUresult cuGraphAddMemsetNode(CUgraphNode *graph_node, CUgraph graph,
-			      const CUgraphNode *dependencies, size_t dependency_count,
+			      const CUgraphNode *dependencies, size_t count,
 			      const CUDA_MEMSET_NODE_PARAMS *memset_params, CUcontext context);
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *node_params);
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *node_params);
 CUresult cuGraphAddHostNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-			    size_t dependency_count, const CUDA_HOST_NODE_PARAMS *node_params);
+			    size_t count, const CUDA_HOST_NODE_PARAMS *node_params);
 CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *node_params);
 CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *node_params);
 CUresult cuGraphAddChildGraphNode(CUgraphNode *graph_node, CUgraph graph,
-				  const CUgraphNode *dependencies, size_t dependency_count,
+				  const CUgraphNode *dependencies, size_t count,
 				  CUgraph child_graph);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
 CUresult cuGraphAddEmptyNode(CUgraphNode *graph_node, CUgraph graph,
-			     const CUgraphNode *dependencies, size_t dependency_count);
+			     const CUgraphNode *dependencies, size_t count);
 CUresult cuGraphAddEventRecordNode(CUgraphNode *graph_node, CUgraph graph,
-				   const CUgraphNode *dependencies, size_t dependency_count,
-				   CUevent event);
+				   const CUgraphNode *dependencies, size_t count, CUevent event);
 CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event_out);
 CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event);
 CUresult cuGraphAddEventWaitNode(CUgraphNode *graph_node, CUgraph graph,
-				 const CUgraphNode *dependencies, size_t dependency_count,
-				 CUevent event);
+				 const CUgraphNode *dependencies, size_t count, CUevent event);
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event_out);
 CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event);
 CUresult cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
-				const CUgraphNode *dependencies, size_t dependency_count,
+				const CUgraphNode *dependencies, size_t count,
 				CUDA_MEM_ALLOC_NODE_PARAMS *node_params);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params_out);
 CUresult cuGraphAddMemFreeNode(CUgraphNode *graph_node, CUgraph graph,
-			       const CUgraphNode *dependencies, size_t dependency_count,
-			       CUdeviceptr pointer);
+			       const CUgraphNode *dependencies, size_t count, CUdeviceptr pointer);
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *dptr_out);
 CUresult cuDeviceGraphMemTrim(CUdevice device);
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value);
@@ -1612,13 +1608,13 @@ CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *root_nodes, size_t *num
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 			 CUgraphEdgeData *edge_data, size_t *num_edges);
 CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *dependencies,
-				    CUgraphEdgeData *edge_data, size_t *dependency_count);
+				    CUgraphEdgeData *edge_data, size_t *count);
 CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *dependent_nodes,
 				      CUgraphEdgeData *edge_data, size_t *num_dependent_nodes);
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-				const CUgraphEdgeData *edge_data, size_t dependency_count);
+				const CUgraphEdgeData *edge_data, size_t count);
 CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-				   const CUgraphEdgeData *edge_data, size_t dependency_count);
+				   const CUgraphEdgeData *edge_data, size_t count);
 CUresult cuGraphDestroyNode(CUgraphNode node);
 CUresult cuGraphInstantiate(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags);
 CUresult cuGraphInstantiateWithParams(CUgraphExec *graph_exec, CUgraph graph,
@@ -1660,7 +1656,7 @@ CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned in
 				 unsigned int flags);
 CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count);
 CUresult cuGraphAddNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-			const CUgraphEdgeData *dependency_data, size_t dependency_count,
+			const CUgraphEdgeData *dependency_data, size_t count,
 			CUgraphNodeParams *node_params);
 CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *node_params);
 CUresult cuGraphExecNodeSetParams(CUgraphExec graph_exec, CUgraphNode node,

@@ -163,7 +163,7 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *pointer,
 cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *pointer,
 				  cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
-cudaError_t cudaMemcpy(void *target, const void *source, size_t count, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy(void *target, const void *source, size_t size, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyPeer(void *target, int dst_device, const void *source, int src_device,
 			   size_t count);
 cudaError_t cudaMemcpy2D(void *target, size_t dpitch, const void *source, size_t spitch,
@@ -178,14 +178,14 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t target, size_t w_offset_dst, si
 				     cudaArray_const_t source, size_t w_offset_src,
 				     size_t offset_src, size_t width, size_t height,
 				     enum cudaMemcpyKind kind SG_DEFAULT(cudaMemcpyDeviceToDevice));
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *source, size_t count,
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *source, size_t size,
 			       size_t offset SG_DEFAULT(0),
 			       enum cudaMemcpyKind kind SG_DEFAULT(cudaMemcpyHostToDevice));
-cudaError_t cudaMemcpyFromSymbol(void *target, const void *symbol, size_t count,
+cudaError_t cudaMemcpyFromSymbol(void *target, const void *symbol, size_t size,
 				 size_t offset SG_DEFAULT(0),
 				 enum cudaMemcpyKind kind SG_DEFAULT(cudaMemcpyDeviceToHost));
-cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t count,
-			    enum cudaMemcpyKind kind, cudaStream_t stream SG_DEFAULT(0));
+cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t size, enum cudaMemcpyKind kind,
+			    cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaMemcpyPeerAsync(void *target, int dst_device, const void *source, int src_device,
 				size_t count, cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs, const size_t *sizes,
@@ -202,16 +202,16 @@ cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t target, size_t w_offset, size_t
 cudaError_t cudaMemcpy2DFromArrayAsync(void *target, size_t dpitch, cudaArray_const_t source,
 				       size_t w_offset, size_t offset, size_t width, size_t height,
 				       enum cudaMemcpyKind kind, cudaStream_t stream SG_DEFAULT(0));
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *source, size_t count,
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *source, size_t size,
 				    size_t offset, enum cudaMemcpyKind kind,
 				    cudaStream_t stream SG_DEFAULT(0));
-cudaError_t cudaMemcpyFromSymbolAsync(void *target, const void *symbol, size_t count, size_t offset,
+cudaError_t cudaMemcpyFromSymbolAsync(void *target, const void *symbol, size_t size, size_t offset,
 				      enum cudaMemcpyKind kind, cudaStream_t stream SG_DEFAULT(0));
-cudaError_t cudaMemset(void *pointer, int value, size_t count);
+cudaError_t cudaMemset(void *pointer, int value, size_t size);
 cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaMemset3D(struct cudaPitchedPtr pitched_dev_ptr, int value,
 			 struct cudaExtent extent);
-cudaError_t cudaMemsetAsync(void *pointer, int value, size_t count,
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size,
 			    cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height,
 			      cudaStream_t stream SG_DEFAULT(0));
@@ -219,7 +219,7 @@ cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitched_dev_ptr, int value,
 			      struct cudaExtent extent, cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol);
 cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol);
-cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t count, struct cudaMemLocation location,
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation location,
 				 unsigned int flags, cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaMemPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count,
 				      struct cudaMemLocation *prefetch_locs,
@@ -231,27 +231,27 @@ cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **dptrs, size_t *sizes, siz
 						struct cudaMemLocation *prefetch_locs,
 						size_t *prefetch_loc_idxs, size_t num_prefetch_locs,
 						unsigned long long flags, cudaStream_t stream);
-cudaError_t cudaMemAdvise(const void *pointer, size_t count, enum cudaMemoryAdvise advice,
+cudaError_t cudaMemAdvise(const void *pointer, size_t size, enum cudaMemoryAdvise advice,
 			  struct cudaMemLocation location);
 cudaError_t cudaMemRangeGetAttribute(void *data, size_t data_size,
 				     enum cudaMemRangeAttribute attribute, const void *pointer,
-				     size_t count);
+				     size_t size);
 cudaError_t cudaMemRangeGetAttributes(void **data, size_t *data_sizes,
-				      enum cudaMemRangeAttribute *attributes, size_t num_attributes,
-				      const void *pointer, size_t count);
+				      enum cudaMemRangeAttribute *attributes, size_t count,
+				      const void *pointer, size_t size);
 cudaError_t cudaMemcpyToArray(cudaArray_t target, size_t w_offset, size_t offset,
-			      const void *source, size_t count, enum cudaMemcpyKind kind);
+			      const void *source, size_t size, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyFromArray(void *target, cudaArray_const_t source, size_t w_offset,
-				size_t offset, size_t count, enum cudaMemcpyKind kind);
+				size_t offset, size_t size, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyArrayToArray(cudaArray_t target, size_t w_offset_dst, size_t offset_dst,
 				   cudaArray_const_t source, size_t w_offset_src, size_t offset_src,
-				   size_t count,
+				   size_t size,
 				   enum cudaMemcpyKind kind SG_DEFAULT(cudaMemcpyDeviceToDevice));
 cudaError_t cudaMemcpyToArrayAsync(cudaArray_t target, size_t w_offset, size_t offset,
-				   const void *source, size_t count, enum cudaMemcpyKind kind,
+				   const void *source, size_t size, enum cudaMemcpyKind kind,
 				   cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaMemcpyFromArrayAsync(void *target, cudaArray_const_t source, size_t w_offset,
-				     size_t offset, size_t count, enum cudaMemcpyKind kind,
+				     size_t offset, size_t size, enum cudaMemcpyKind kind,
 				     cudaStream_t stream SG_DEFAULT(0));
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
 cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
@@ -398,8 +398,8 @@ cudaError_t cudaGetExportTable(const void **export_table, const cudaUUID_t *expo
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
 					  const cudaGraphNode_t *dependencies,
-					  const cudaGraphEdgeData *dependency_data,
-					  size_t dependency_count, enum cudaStreamCaptureMode mode);
+					  const cudaGraphEdgeData *dependency_data, size_t count,
+					  enum cudaStreamCaptureMode mode);
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
@@ -413,11 +413,10 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
 				     size_t *num_dependencies_out SG_DEFAULT(0));
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
 						const cudaGraphEdgeData *dependency_data,
-						size_t dependency_count,
-						unsigned int flags SG_DEFAULT(0));
+						size_t count, unsigned int flags SG_DEFAULT(0));
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags);
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				   const cudaGraphNode_t *dependencies, size_t dependency_count,
+				   const cudaGraphNode_t *dependencies, size_t count,
 				   const struct cudaKernelNodeParams *node_params);
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
 					 struct cudaKernelNodeParams *node_params);
@@ -429,71 +428,69 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNode
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
 					    const cudaKernelNodeAttrValue *value);
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				   const cudaGraphNode_t *dependencies, size_t dependency_count,
+				   const cudaGraphNode_t *dependencies, size_t count,
 				   const struct cudaMemcpy3DParms *copy_params);
 cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-					   const cudaGraphNode_t *dependencies,
-					   size_t dependency_count, const void *symbol,
-					   const void *source, size_t count, size_t offset,
-					   enum cudaMemcpyKind kind);
+					   const cudaGraphNode_t *dependencies, size_t count,
+					   const void *symbol, const void *source, size_t size,
+					   size_t offset, enum cudaMemcpyKind kind);
 cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-					     const cudaGraphNode_t *dependencies,
-					     size_t dependency_count, void *target,
-					     const void *symbol, size_t count, size_t offset,
-					     enum cudaMemcpyKind kind);
+					     const cudaGraphNode_t *dependencies, size_t count,
+					     void *target, const void *symbol, size_t size,
+					     size_t offset, enum cudaMemcpyKind kind);
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				     const cudaGraphNode_t *dependencies, size_t dependency_count,
-				     void *target, const void *source, size_t count,
+				     const cudaGraphNode_t *dependencies, size_t count,
+				     void *target, const void *source, size_t size,
 				     enum cudaMemcpyKind kind);
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node,
 					 struct cudaMemcpy3DParms *node_params);
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
 					 const struct cudaMemcpy3DParms *node_params);
 cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol,
-						 const void *source, size_t count, size_t offset,
+						 const void *source, size_t size, size_t offset,
 						 enum cudaMemcpyKind kind);
 cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *target,
-						   const void *symbol, size_t count, size_t offset,
+						   const void *symbol, size_t size, size_t offset,
 						   enum cudaMemcpyKind kind);
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *target, const void *source,
-					   size_t count, enum cudaMemcpyKind kind);
+					   size_t size, enum cudaMemcpyKind kind);
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				   const cudaGraphNode_t *dependencies, size_t dependency_count,
+				   const cudaGraphNode_t *dependencies, size_t count,
 				   const struct cudaMemsetParams *memset_params);
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node,
 					 struct cudaMemsetParams *node_params);
 cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
 					 const struct cudaMemsetParams *node_params);
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				 const cudaGraphNode_t *dependencies, size_t dependency_count,
+				 const cudaGraphNode_t *dependencies, size_t count,
 				 const struct cudaHostNodeParams *node_params);
 cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node,
 				       struct cudaHostNodeParams *node_params);
 cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
 				       const struct cudaHostNodeParams *node_params);
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				       const cudaGraphNode_t *dependencies, size_t dependency_count,
+				       const cudaGraphNode_t *dependencies, size_t count,
 				       cudaGraph_t child_graph);
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph);
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				  const cudaGraphNode_t *dependencies, size_t dependency_count);
+				  const cudaGraphNode_t *dependencies, size_t count);
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-					const cudaGraphNode_t *dependencies,
-					size_t dependency_count, cudaEvent_t event);
+					const cudaGraphNode_t *dependencies, size_t count,
+					cudaEvent_t event);
 cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event_out);
 cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event);
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				      const cudaGraphNode_t *dependencies, size_t dependency_count,
+				      const cudaGraphNode_t *dependencies, size_t count,
 				      cudaEvent_t event);
 cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event_out);
 cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event);
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				     const cudaGraphNode_t *dependencies, size_t dependency_count,
+				     const cudaGraphNode_t *dependencies, size_t count,
 				     struct cudaMemAllocNodeParams *node_params);
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
 					   struct cudaMemAllocNodeParams *params_out);
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
-				    const cudaGraphNode_t *dependencies, size_t dependency_count,
+				    const cudaGraphNode_t *dependencies, size_t count,
 				    void *pointer);
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *dptr_out);
 cudaError_t cudaDeviceGraphMemTrim(int device);
@@ -511,17 +508,16 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *root_nodes
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
 			      cudaGraphEdgeData *edge_data, size_t *num_edges);
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies,
-					 cudaGraphEdgeData *edge_data, size_t *dependency_count);
+					 cudaGraphEdgeData *edge_data, size_t *count);
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *dependent_nodes,
 					   cudaGraphEdgeData *edge_data,
 					   size_t *num_dependent_nodes);
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
 				     const cudaGraphNode_t *to, const cudaGraphEdgeData *edge_data,
-				     size_t dependency_count);
+				     size_t count);
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
 					const cudaGraphNode_t *to,
-					const cudaGraphEdgeData *edge_data,
-					size_t dependency_count);
+					const cudaGraphEdgeData *edge_data, size_t count);
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *graph_exec, cudaGraph_t graph,
 				 unsigned long long flags SG_DEFAULT(0));
@@ -536,14 +532,14 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t graph_exec, cudaGra
 					     const struct cudaMemcpy3DParms *node_params);
 cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t graph_exec,
 						     cudaGraphNode_t node, const void *symbol,
-						     const void *source, size_t count,
-						     size_t offset, enum cudaMemcpyKind kind);
+						     const void *source, size_t size, size_t offset,
+						     enum cudaMemcpyKind kind);
 cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t graph_exec,
 						       cudaGraphNode_t node, void *target,
-						       const void *symbol, size_t count,
+						       const void *symbol, size_t size,
 						       size_t offset, enum cudaMemcpyKind kind);
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t graph_exec, cudaGraphNode_t node,
-					       void *target, const void *source, size_t count,
+					       void *target, const void *source, size_t size,
 					       enum cudaMemcpyKind kind);
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t graph_exec, cudaGraphNode_t node,
 					     const struct cudaMemsetParams *node_params);
@@ -577,7 +573,7 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
 				       unsigned int count SG_DEFAULT(1));
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *graph_node, cudaGraph_t graph,
 			     const cudaGraphNode_t *dependencies,
-			     const cudaGraphEdgeData *dependency_data, size_t dependency_count,
+			     const cudaGraphEdgeData *dependency_data, size_t count,
 			     struct cudaGraphNodeParams *node_params);
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *node_params);
 cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t graph_exec, cudaGraphNode_t node,
