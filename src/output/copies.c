@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "output/report.h"
-#include "output/table.h"
 
 struct state {
 	struct gt_report_options options;
@@ -88,8 +87,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	}
 	gt_table_bytes(table, row->host[GT_MEMORY_PINNED].bytes);
 	gt_table_bytes(table, row->host[GT_MEMORY_PAGEABLE].bytes);
-	gt_label_group(gt_table_cell(table), names, by, &row->group);
-	gt_table_end_cell(table);
+	gt_report_put_group(table, names, by, &row->group);
 }
 
 /* Sizes of all rows of a direction, from the smallest power of two to the greatest. */
@@ -153,6 +151,7 @@ static int copies_text(void *opaque, const struct gt_names *names, uint64_t now,
 {
 	struct state *state = opaque;
 	const struct gt_copies_row *const *rows;
+	struct gt_column shown[gt_countof(columns)];
 	struct gt_copies_totals totals;
 	struct gt_table table;
 	size_t count;
@@ -160,7 +159,8 @@ static int copies_text(void *opaque, const struct gt_names *names, uint64_t now,
 
 	if (error)
 		return error;
-	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_table_begin(&table, shown,
+		       gt_report_columns(columns, gt_countof(columns), state->options.by, shown));
 	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
 		put_row(&table, names, state->options.by, rows[i]);
 	gt_table_put(&table, text);

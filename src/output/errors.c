@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "output/report.h"
 #include "output/stack.h"
-#include "output/table.h"
 
 struct state {
 	struct gt_report_options options;
@@ -66,9 +65,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_table_number(table, row->process);
 	gt_put_printable(gt_table_cell(table), row->process_name);
 	gt_table_end_cell(table);
-	if (by != GT_BY_PROCESS)
-		gt_label_group(gt_table_cell(table), names, by, &row->group);
-	gt_table_end_cell(table);
+	gt_report_put_group(table, names, by, &row->group);
 }
 
 static void put_finding(struct gt_strbuf *text, const struct gt_names *names,
@@ -88,6 +85,9 @@ static int errors_text(void *opaque, const struct gt_names *names, uint64_t now,
 		       struct gt_strbuf *text)
 {
 	struct state *state = opaque;
+	/* A row is one process's anyhow. */
+	enum gt_by by = state->options.by == GT_BY_PROCESS ? GT_BY_NOTHING : state->options.by;
+	struct gt_column shown[gt_countof(columns)];
 	const struct gt_error *const *rows;
 	const struct gt_finding *findings;
 	struct gt_table table;
@@ -98,9 +98,9 @@ static int errors_text(void *opaque, const struct gt_names *names, uint64_t now,
 		return error;
 	if (!count)
 		gt_strbuf_puts(text, "No call failed.\n");
-	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_table_begin(&table, shown, gt_report_columns(columns, gt_countof(columns), by, shown));
 	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		put_row(&table, names, state->options.by, rows[i]);
+		put_row(&table, names, by, rows[i]);
 	if (count)
 		gt_table_put(&table, text);
 	else

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "output/report.h"
-#include "output/table.h"
 
 struct state {
 	struct gt_report_options options;
@@ -91,8 +90,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	else
 		gt_table_text(table, "-");
 	put_configuration(table, kernel);
-	gt_label_group(gt_table_cell(table), names, by, &kernel->group);
-	gt_table_end_cell(table);
+	gt_report_put_group(table, names, by, &kernel->group);
 	if (kernel->graph)
 		gt_strbuf_puts(gt_table_cell(table), "graph ");
 	gt_label_kernel(gt_table_cell(table), kernel->name, kernel->handle);
@@ -104,13 +102,15 @@ static int kernels_text(void *opaque, const struct gt_names *names, uint64_t now
 {
 	struct state *state = opaque;
 	const struct gt_kernel *const *rows;
+	struct gt_column shown[gt_countof(columns)];
 	struct gt_table table;
 	size_t count;
 	int error = gt_kernels_rows(state->kernels, &rows, &count);
 
 	if (error)
 		return error;
-	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_table_begin(&table, shown,
+		       gt_report_columns(columns, gt_countof(columns), state->options.by, shown));
 	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
 		put_row(&table, names, state->options.by, rows[i]);
 	gt_table_put(&table, text);

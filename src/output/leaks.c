@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "output/report.h"
 #include "output/stack.h"
-#include "output/table.h"
 
 struct state {
 	struct gt_report_options options;
@@ -95,9 +94,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_put_printable(gt_table_cell(table), leak->process_name);
 	gt_table_end_cell(table);
 	gt_table_text(table, leak->function ? leak->function : "-");
-	if (by != GT_BY_PROCESS)
-		gt_label_group(gt_table_cell(table), names, by, &leak->group);
-	gt_table_end_cell(table);
+	gt_report_put_group(table, names, by, &leak->group);
 }
 
 static const struct gt_column process_columns[] = {
@@ -183,6 +180,9 @@ static int leaks_text(void *opaque, const struct gt_names *names, uint64_t now,
 		      struct gt_strbuf *text)
 {
 	struct state *state = opaque;
+	/* A row is one process's anyhow. */
+	enum gt_by by = state->options.by == GT_BY_PROCESS ? GT_BY_NOTHING : state->options.by;
+	struct gt_column shown[gt_countof(columns)];
 	struct gt_leaks_totals totals;
 	const struct gt_leak *rows;
 	struct gt_table table;
@@ -193,9 +193,10 @@ static int leaks_text(void *opaque, const struct gt_names *names, uint64_t now,
 		return error;
 	put_totals(text, &totals);
 	if (count) {
-		gt_table_begin(&table, columns, gt_countof(columns));
+		gt_table_begin(&table, shown,
+			       gt_report_columns(columns, gt_countof(columns), by, shown));
 		for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-			put_row(&table, names, state->options.by, &rows[i]);
+			put_row(&table, names, by, &rows[i]);
 		gt_table_put(&table, text);
 		gt_report_put_rest(text, state->options.top, count);
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/histogram.h"
 #include "output/stack.h"
@@ -11,6 +12,38 @@ void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count)
 {
 	if (top && count > top)
 		gt_strbuf_printf(text, "… and %" PRIu64 " more (--top)\n", count - top);
+}
+
+size_t gt_report_columns(const struct gt_column *columns, size_t count, enum gt_by by,
+			 struct gt_column *ret_columns)
+{
+	static const char *const titles[GT_BY_COUNT] = {
+		[GT_BY_STACK] = "CALLED BY", [GT_BY_THREAD] = "THREAD", [GT_BY_STREAM] = "STREAM",
+		[GT_BY_PROCESS] = "PROCESS", [GT_BY_DEVICE] = "DEVICE", [GT_BY_SIZE] = "SIZE",
+		[GT_BY_AGE] = "AGE",
+	};
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool is_group = !strcmp(columns[i].title, "BY");
+
+		if (is_group && !titles[by])
+			continue;
+		ret_columns[kept] = columns[i];
+		if (is_group)
+			ret_columns[kept].title = titles[by];
+		kept++;
+	}
+	return kept;
+}
+
+void gt_report_put_group(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+			 const struct gt_group *group)
+{
+	if (by == GT_BY_NOTHING)
+		return;
+	gt_label_group(gt_table_cell(table), names, by, group);
+	gt_table_end_cell(table);
 }
 
 void gt_report_json_durations(struct gt_json *json, const char *key,

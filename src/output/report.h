@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "event/event.h"
+#include "output/table.h"
 #include "session/names.h"
 
 struct gt_report_options {
@@ -52,6 +53,16 @@ struct gt_histogram;
 
 /* "… and 12 more" below a table that --top has cut. */
 void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count);
+/*
+ * The columns of a table whose one column "BY" says what the rows are split by: it gets that title,
+ * or is left out where they are not split. Returns how many there are; ret_columns has room for
+ * all.
+ */
+size_t gt_report_columns(const struct gt_column *columns, size_t count, enum gt_by by,
+			 struct gt_column *ret_columns);
+/* The cell of that column. */
+void gt_report_put_group(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+			 const struct gt_group *group);
 /* Whether a row of a table is to be shown. */
 static inline bool gt_report_shows(uint64_t top, size_t row)
 {

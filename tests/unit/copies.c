@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "analysis/copies.h"
+
+#include "analysis.h"
+
+#define H2H 0
+#define H2D 1
+#define D2H 2
+#define D2D 3
+#define DEFAULT 4
+
+#define DEVICE 0x7f0000000000 /* device memory of a MiB */
+#define PINNED 0x200000000    /* pinned memory of a MiB */
+#define HOST 0x55550000       /* memory that CUDA knows nothing of */
+
+static struct gt_copies *copies;
+static const struct gt_copies_row *const *rows;
+static size_t count;
+static struct gt_copies_totals totals;
+
+static int take(void *analysis, const struct gt_names *names, const struct gt_event *event)
+{
+	return gt_copies_take(analysis, names, event);
+}
+
+static void start_with(enum gt_by by, size_t most)
+{
+	gt_copies_free(copies);
+	copies = gt_copies_new(by, most);
+	STREAM_INTO(copies, take);
+	cuda_malloc(DEVICE, 1 << 20);
+	allocate("cudaMallocHost", "size", PINNED, 1 << 20, 0);
+}
+
+static void start(void)
+{
+	start_with(GT_BY_NOTHING, 10240);
+}
+
+static void look(void)
+{
+	CHECK_INT(gt_copies_rows(copies, &rows, &count, &totals), 0);
+}
+
+/* The one row. */
+static const struct gt_copies_row *only(enum gt_direction direction)
+{
+	look();
+	if (count != 1)
+		TAP_FAIL("there are %zu rows, not 1", count);
+	CHECK_STR(gt_direction_name(rows[0]->direction), gt_direction_name(direction));
+	return rows[0];
+}
+
+/* How many copies are known to be done, of one direction. */
+static void expect_done(uint64_t done)
+{
+	look();
+	CHECK_INT(rows[0]->bound.count, done);
+	CHECK_INT(totals.in_flight, rows[0]->asynchronous.count - done);
+}
+
+TEST("a direction that the call tells is taken as it is")
+{
+	static const enum gt_direction directions[] = {GT_HOST_TO_HOST, GT_HOST_TO_DEVICE,
+						       GT_DEVICE_TO_HOST, GT_DEVICE_TO_DEVICE};
+
+	for (uint64_t kind = H2H; kind <= D2D; kind++) {
+		start();
+		copy(1, 2, 100, kind);
+		CHECK_INT(only(directions[kind])->bytes, 100);
+		CHECK_INT(rows[0]->count, 1);
+	}
+}
+
+TEST("a default direction is that of what lies at the pointers")
+{
+	static const struct {
+		uint64_t target, source;
+		enum gt_direction direction;
+	} cases[] = {
+		{DEVICE, HOST, GT_HOST_TO_DEVICE},
+		{HOST, DEVICE, GT_DEVICE_TO_HOST},
+		{DEVICE + 4096, PINNED + 5, GT_HOST_TO_DEVICE},
+		{PINNED, DEVICE, GT_DEVICE_TO_HOST},
+		{DEVICE, DEVICE + 65536, GT_DEVICE_TO_DEVICE},
+		{PINNED, HOST, GT_HOST_TO_HOST},
+		{HOST, HOST + 4096, GT_DIRECTION_UNKNOWN},
+	};
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		start();
+		copy(cases[i].target, cases[i].source, 64, DEFAULT);
+		only(cases[i].direction);
+	}
+}
+
+TEST("device memory that was freed is none any more")
+{
+	start();
+	cuda_free(DEVICE);
+	copy(DEVICE, PINNED, 64, DEFAULT);
+	only(GT_HOST_TO_HOST);
+}
+
+TEST("the driver's copies tell their direction by their arguments")
+{
+	struct built to = begin("cuMemcpyHtoD_v2"), from = begin("cuMemcpyDtoH_v2");
+
+	start();
+	pass(&to, "dstDevice", DEVICE);
+	pass(&to, "srcHost", PINNED);
+	pass(&to, "ByteCount", 300);
+	returns(&to, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->host[GT_MEMORY_PINNED].bytes, 300);
+	start();
+	pass(&from, "dstHost", HOST);
+	pass(&from, "srcDevice", DEVICE);
+	pass(&from, "ByteCount", 200);
+	returns(&from, 0);
+	CHECK_INT(only(GT_DEVICE_TO_HOST)->host[GT_MEMORY_PAGEABLE].bytes, 200);
+}
+
+TEST("a copy between two devices is one between peers, by its call or by whose memory it is")
+{
+	struct built peer = begin("cudaMemcpyPeer"), same = begin("cudaMemcpyPeer");
+
+	start();
+	pass(&peer, "dst", DEVICE);
+	pass(&peer, "dstDevice", 1);
+	pass(&peer, "src", DEVICE + 4096);
+	pass(&peer, "srcDevice", 0);
+	pass(&peer, "count", 64);
+	returns(&peer, 0);
+	only(GT_PEER_TO_PEER);
+	start();
+	pass(&same, "dst", DEVICE);
+	pass(&same, "dstDevice", 1);
+	pass(&same, "src", DEVICE + 4096);
+	pass(&same, "srcDevice", 1);
+	pass(&same, "count", 64);
+	returns(&same, 0);
+	only(GT_DEVICE_TO_DEVICE);
+	start();
+	stream.device = 1;
+	cuda_malloc(DEVICE + 0x10000000, 4096);
+	copy(DEVICE, DEVICE + 0x10000000, 64, D2D);
+	only(GT_PEER_TO_PEER);
+}
+
+/* CUDA_MEMCPY3D_PEER and the like are covered by CUDA_MEMCPY2D: they have the same fields. */
+struct memcpy2d {
+	uint64_t source_x, source_y;
+	uint32_t source_type, padding1;
+	uint64_t source_host, source_device, source_array, source_pitch;
+	uint64_t target_x, target_y;
+	uint32_t target_type, padding2;
+	uint64_t target_host, target_device, target_array, target_pitch;
+	uint64_t width, height;
+};
+
+TEST("a structure's memory types choose among its pointers")
+{
+	struct memcpy2d plan = {
+		.source_type = 1,
+		.source_host = PINNED,
+		.source_device = 0xdead,
+		.target_type = 2,
+		.target_host = 0xbeef,
+		.target_device = DEVICE,
+		.width = 100,
+		.height = 3,
+	};
+	struct built built = begin("cuMemcpy2D_v2"), unified = begin("cuMemcpy2D_v2");
+
+	start();
+	point(&built, "pCopy", &plan, sizeof(plan));
+	returns(&built, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->bytes, 300);
+	CHECK_INT(rows[0]->host[GT_MEMORY_PINNED].bytes, 300);
+
+	start();
+	plan.source_type = plan.target_type = 4; /* unified: the addresses decide */
+	plan.source_host = plan.target_host = 0;
+	plan.source_device = PINNED;
+	point(&unified, "pCopy", &plan, sizeof(plan));
+	returns(&unified, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->host[GT_MEMORY_PINNED].bytes, 300);
+}
+
+TEST("host memory is pinned if it was allocated so, registered or inside of that, else pageable")
+{
+	struct built built = begin("cudaHostRegister");
+
+	start();
+	copy(DEVICE, PINNED + 1000, 10, H2D);
+	copy(DEVICE, HOST, 20, H2D);
+	pass(&built, "ptr", HOST);
+	pass(&built, "size", 4096);
+	pass(&built, "flags", 0);
+	returns(&built, 0);
+	copy(DEVICE, HOST + 4095, 40, H2D);
+	copy(DEVICE, HOST + 4096, 80, H2D);
+	call_with("cudaHostUnregister", "ptr", HOST, 0);
+	copy(DEVICE, HOST, 160, H2D);
+	allocate("cudaMallocManaged", "size", 0x900000, 4096, 0);
+	copy(DEVICE, 0x900000, 320, H2D);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->host[GT_MEMORY_PINNED].bytes, 10 + 40);
+	CHECK_INT(rows[0]->host[GT_MEMORY_PAGEABLE].bytes, 20 + 80 + 160);
+	CHECK_INT(rows[0]->host[GT_MEMORY_MANAGED].bytes, 320);
+}
+
+TEST("a copy that waits has a bandwidth by its call's time, an asynchronous one has none")
+{
+	start();
+	stream.duration = 5000;
+	copy(DEVICE, HOST, 1000, H2D);
+	copy_async(DEVICE, HOST, 7000, H2D, 0x11);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->waited.bytes, 1000);
+	CHECK_INT(rows[0]->waited_ns, 5000);
+	CHECK_INT(rows[0]->asynchronous.bytes, 7000);
+	CHECK_INT(rows[0]->bytes, 8000);
+}
+
+TEST("a copy within the device does not wait, with or without a stream")
+{
+	start();
+	copy(DEVICE, DEVICE + 4096, 1000, D2D);
+	CHECK_INT(only(GT_DEVICE_TO_DEVICE)->waited.count, 0);
+	CHECK_INT(rows[0]->asynchronous.count, 1);
+	expect_done(0);
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	expect_done(1);
+}
+
+TEST("a copy that fails counts as failed and moves nothing")
+{
+	struct built built = begin("cudaMemcpy");
+
+	start();
+	pass(&built, "dst", DEVICE);
+	pass(&built, "src", HOST);
+	pass(&built, "count", 64);
+	pass(&built, "kind", H2D);
+	returns(&built, 1);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->failed, 1);
+	CHECK_INT(rows[0]->count, 0);
+	CHECK_INT(rows[0]->bytes, 0);
+}
+
+TEST("sizes are told by powers of two")
+{
+	start();
+	copy(DEVICE, HOST, 1023, H2D);
+	copy(DEVICE, HOST, 1024, H2D);
+	copy(DEVICE, HOST, 2047, H2D);
+	only(GT_HOST_TO_DEVICE);
+	CHECK_INT(gt_histogram_power(&rows[0]->sizes, 9), 1);
+	CHECK_INT(gt_histogram_power(&rows[0]->sizes, 10), 2);
+}
+
+TEST("a wait for a stream ends that stream's copies, and the time from their call is the bound")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x12);
+	stream.duration = 7000;
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect_done(1);
+	/* 1000 of the call itself, a gap, the other copy with a gap, 7000 of the wait. */
+	CHECK_INT(rows[0]->bound.greatest, 1000 + 2000 + 1000 + 7000);
+	call_with("cudaStreamSynchronize", "stream", 0x12, 0);
+	expect_done(2);
+}
+
+TEST("a wait for the device ends the copies of all its streams, not those of another device")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x12);
+	stream.device = 1;
+	copy_async(DEVICE, PINNED, 64, H2D, 0x13);
+	stream.device = 0;
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	expect_done(2);
+	call_with("cudaDeviceSynchronize", NULL, 0, 700);
+	expect_done(2);
+}
+
+TEST("a query proves as much as a wait, if it finds the stream idle")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	call_with("cudaStreamQuery", "stream", 0x11, 600); /* not ready */
+	expect_done(0);
+	call_with("cudaStreamQuery", "stream", 0x11, 0);
+	expect_done(1);
+}
+
+static void record_event(uint64_t event, uint64_t in_stream)
+{
+	struct built built = begin("cudaEventRecord");
+
+	pass(&built, "event", event);
+	pass(&built, "stream", in_stream);
+	returns(&built, 0);
+}
+
+static void wait_event(uint64_t in_stream, uint64_t event)
+{
+	struct built built = begin("cudaStreamWaitEvent");
+
+	pass(&built, "stream", in_stream);
+	pass(&built, "event", event);
+	pass(&built, "flags", 0);
+	returns(&built, 0);
+}
+
+TEST("a wait for an event ends what was in its stream when it was recorded")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	record_event(0xe1, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	call_with("cudaEventSynchronize", "event", 0xe1, 0);
+	expect_done(1);
+	call_with("cudaEventSynchronize", "event", 0xe2, 0); /* never recorded */
+	expect_done(1);
+}
+
+TEST("a stream that waits for an event comes after what the event comes after")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	record_event(0xe1, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	wait_event(0x12, 0xe1);
+	call_with("cudaStreamSynchronize", "stream", 0x12, 0);
+	expect_done(1);
+}
+
+static void create_stream(uint64_t handle, uint64_t flags)
+{
+	struct built built = begin("cudaStreamCreateWithFlags");
+
+	pass(&built, "flags", flags);
+	point(&built, "pStream", &handle, sizeof(handle));
+	returns(&built, 0);
+}
+
+TEST("the default stream waits for blocking streams, and not for others")
+{
+	start();
+	create_stream(0x11, 0);
+	create_stream(0x12, 1); /* non-blocking */
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x12);
+	call_with("cudaStreamSynchronize", "stream", 0, 0);
+	expect_done(0); /* nothing was put into the default stream behind them */
+	launch(0x4000, 1, 32, 0, 0);
+	call_with("cudaStreamSynchronize", "stream", 0, 0);
+	expect_done(1);
+}
+
+TEST("what blocking streams do comes after what the default stream did before")
+{
+	start();
+	create_stream(0x11, 0);
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	launch(0x4000, 1, 32, 0x11, 0);
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect_done(1);
+}
+
+TEST("a copy without a stream that waits ends what the default stream held")
+{
+	start();
+	create_stream(0x11, 0);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	copy(DEVICE, PINNED, 64, H2D);
+	expect_done(2);
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	copy(DEVICE, DEVICE + 4096, 64, D2D); /* this one does not wait */
+	look();
+	CHECK_INT(totals.in_flight, 2);
+}
+
+TEST("threads have default streams of their own where they ask for them")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 2);
+	stream.thread = 101;
+	copy_async(DEVICE, PINNED, 64, H2D, 2);
+	call_with("cudaStreamSynchronize", "stream", 2, 0);
+	expect_done(1);
+}
+
+TEST("a wait that began before a copy was issued says nothing of it")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	stream.thread = 101;
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	stream.thread = 100;
+	stream.gap = 0;
+	stream.duration = 1500; /* began while the second was being issued */
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect_done(2);
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	stream.gap = 0;
+	stream.now -= 500;
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect_done(1);
+}
+
+TEST("copies in flight are kept up to a number, and the oldest is given up beyond")
+{
+	start_with(GT_BY_NOTHING, 3);
+	for (int i = 0; i < 5; i++)
+		copy_async(DEVICE, PINNED, 64, H2D, 0x11 + i % 2);
+	look();
+	CHECK_INT(totals.in_flight, 3);
+	CHECK_INT(totals.evicted, 2);
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->bound.count, 3);
+	CHECK_INT(totals.in_flight, 0);
+	start_with(GT_BY_NOTHING, 0);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	look();
+	CHECK_INT(totals.evicted, 1);
+	CHECK_INT(totals.in_flight, 0);
+}
+
+TEST("ten thousand copies in a hundred streams are matched to the one wait")
+{
+	start();
+	for (int i = 0; i < 10000; i++)
+		copy_async(DEVICE, PINNED, 64, H2D, 0x100 + (uint64_t)i % 300);
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	expect_done(10000);
+}
+
+TEST("what pinning would gain is told from pinned copies of the same size in this run")
+{
+	start();
+	stream.duration = 4000;
+	copy(DEVICE, HOST, 4096, H2D);
+	copy(DEVICE, HOST, 4096, H2D);
+	copy(DEVICE, HOST, 1 << 20, H2D); /* no pinned one has that size */
+	stream.duration = 1000;
+	copy(DEVICE, PINNED, 4096, H2D);
+	look();
+	CHECK(totals.pinning[GT_HOST_TO_DEVICE].dominates);
+	CHECK_INT(totals.pinning[GT_HOST_TO_DEVICE].pageable_ns, 12000);
+	CHECK_INT(totals.pinning[GT_HOST_TO_DEVICE].compared_bytes, 8192);
+	CHECK_INT(totals.pinning[GT_HOST_TO_DEVICE].compared_ns, 8000);
+	CHECK_INT(totals.pinning[GT_HOST_TO_DEVICE].pinned_ns, 2000);
+	CHECK(!totals.pinning[GT_DEVICE_TO_HOST].dominates);
+}
+
+TEST("copies are told apart by stream, thread, stack, process and device")
+{
+	static const enum gt_by by[] = {GT_BY_STREAM, GT_BY_THREAD, GT_BY_STACK, GT_BY_PROCESS,
+					GT_BY_DEVICE};
+
+	for (size_t i = 0; i < gt_countof(by); i++) {
+		start_with(by[i], 10);
+		copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+		stream.thread = 101;
+		stream.stack = 5;
+		stream.device = 1;
+		copy_async(DEVICE, PINNED, 32, H2D, 0x12);
+		if (by[i] == GT_BY_PROCESS)
+			become(200, "serve");
+		copy_async(DEVICE, PINNED, 16, H2D, 0x12);
+		look();
+		CHECK_INT(count, 2);
+	}
+	gt_copies_free(copies);
+	copies = NULL;
+	gt_names_free(stream.names);
+	stream.names = NULL;
+}
+
+TEST_MAIN
