@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -22,6 +23,11 @@
 #define DEPTH 128
 
 static const char library_source[] =
+	"#if defined(__x86_64__)\n"
+	"#define TRAP \"ud2\"\n"
+	"#else\n"
+	"#define TRAP \"udf #0\"\n"
+	"#endif\n"
 	"#include <signal.h>\n"
 	"#include <stdlib.h>\n"
 	"#include <string.h>\n"
@@ -62,6 +68,25 @@ static const char library_source[] =
 	"	signal(SIGUSR1, handler);\n"
 	"	raise(SIGUSR1);\n"
 	"	sink = 7;\n"
+	"}\n"
+	/* The call is the last instruction: it would return into the function that follows. */
+	"__attribute__((noinline, noreturn)) void ending(callback *call)\n"
+	"{\n"
+	"	volatile int mine[20] = {sink};\n"
+	"	sink = mine[3];\n"
+	"	((__attribute__((noreturn)) callback *)call)();\n"
+	"}\n"
+	/* A function that is interrupted at its first instruction; what is before has other rules.
+	 */
+	"__asm__(\".text\\n.cfi_startproc\\n.cfi_def_cfa_offset 64\\nnop\\n.cfi_endproc\\n\"\n"
+	"	\"trapping: .cfi_startproc\\n\" TRAP \"\\n.cfi_endproc\\n\");\n"
+	"void trapping(void);\n"
+	"void trapped(callback *call)\n"
+	"{\n"
+	"	to_call = call;\n"
+	"	signal(SIGILL, handler);\n"
+	"	trapping();\n"
+	"	sink = 8;\n"
 	"}\n";
 
 /* What was found at the last call back. */
@@ -125,6 +150,15 @@ __attribute__((noinline)) static void call_back(void)
 	}
 }
 
+static sigjmp_buf left;
+
+/* For those who may not be returned to. */
+__attribute__((noinline)) static void call_back_and_leave(void)
+{
+	call_back();
+	siglongjmp(left, 1);
+}
+
 static struct gt_space *own_space(const char *path, const char *instead)
 {
 	gt_auto_maps maps = {0};
@@ -173,6 +207,17 @@ static void *usual_library(void)
 	return library;
 }
 
+/* One that does not go on after the callback. */
+static void call_and_leave(void *library, const char *name)
+{
+	void (*function)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(library, name);
+
+	if (!function)
+		TAP_FAIL("no function %s", name);
+	else if (!sigsetjmp(left, 1))
+		function(call_back_and_leave);
+}
+
 /* Any function of the library, by its name: they differ in what they take before the callback. */
 static void call(void *library, const char *name, int number)
 {
@@ -204,12 +249,11 @@ static void check_same(const uint64_t *addresses, const struct gt_unwound *unwou
 		CHECK_INT(addresses[i], (uintptr_t)seen.expected[i]);
 }
 
-static void check_all(const char *name, int number, size_t at_least)
+/* What was seen last is unwound as glibc does it. */
+static void check_seen(size_t at_least)
 {
 	uint64_t addresses[DEPTH];
 	struct gt_unwound unwound;
-
-	call(usual_library(), name, number);
 	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
 	gt_auto(unwinder) struct gt_unwinder *unwinder = gt_unwinder_new(space);
 
@@ -218,6 +262,12 @@ static void check_all(const char *name, int number, size_t at_least)
 	CHECK_INT(unwound.end, GT_UNWIND_OUTERMOST);
 	CHECK_INT(unwound.guessed, 0);
 	check_same(addresses, &unwound);
+}
+
+static void check_all(const char *name, int number, size_t at_least)
+{
+	call(usual_library(), name, number);
+	check_seen(at_least);
 }
 
 TEST("functions without frame pointers are unwound to the first one")
@@ -238,6 +288,20 @@ TEST("a callback is unwound through the C library")
 TEST("a signal handler is unwound to the function that was interrupted")
 {
 	check_all("signalled", -1, 4);
+}
+
+TEST("a call at the end of a function belongs to it, not to the function that follows")
+{
+	void *library = load("libending.so", "-O2 -fomit-frame-pointer -falign-functions=1");
+
+	call_and_leave(library, "ending");
+	check_seen(5);
+}
+
+TEST("a function that is interrupted at its first instruction is unwound by its own rules")
+{
+	call_and_leave(usual_library(), "trapped");
+	check_seen(6);
 }
 
 TEST("the registers of a frame are enough where functions keep no others")
