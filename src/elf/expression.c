@@ -173,7 +173,8 @@ static bool combine(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_val
 		*ret_value = b < 64 ? a >> b : 0;
 		return true;
 	case DW_OP_shra:
-		*ret_value = (uint64_t)(left >> (b < 64 ? b : 63));
+		b = b < 63 ? b : 63;
+		*ret_value = a >> b | (left < 0 ? ~(UINT64_MAX >> b) : 0);
 		return true;
 	case DW_OP_eq:
 		*ret_value = a == b;

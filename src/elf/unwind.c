@@ -269,7 +269,7 @@ static int step_by_rules(struct walk *walk, const struct gt_cfi_row *rules)
 static int step_by_frame(struct walk *walk)
 {
 	struct gt_unwind_registers next = {0};
-	uint64_t frame = walk->registers.values[GT_CFI_FRAME], caller, pc;
+	uint64_t frame = walk->registers.values[GT_CFI_FRAME], caller = 0, pc = 0;
 	int error;
 
 	if (!(walk->registers.known >> GT_CFI_FRAME & 1) || frame % 8 ||

@@ -514,6 +514,10 @@ TEST("an expression computes")
 	CHECK_INT(value, 229);
 	CHECK_INT(EVALUATE("\x31\x32\x33\x17\x1e\x22"), 0); /* 1 2 3 rot: 3 1 2, mul, plus */
 	CHECK_INT(value, 5);
+	CHECK_INT(EVALUATE("\x09\x80\x34\x26"), 0); /* const1s -128, lit4, shra */
+	CHECK_INT(value, -8);
+	CHECK_INT(EVALUATE("\x09\x80\x08\xff\x26"), 0); /* by 255 */
+	CHECK_INT(value, -1);
 	/* bra over lit1: 100 is not 0 */
 	CHECK_INT(EVALUATE("\x12\x28\x01\0\x31\x32\x22"), 0);
 	CHECK_INT(value, 102);
