@@ -10,7 +10,7 @@
 
 const char *const gt_target_gpus[] = {"auto", "nvidia", "soft", NULL};
 const char *const gt_target_ways[] = {"auto", "multi", "perf", NULL};
-const char *const gt_target_stacks[] = {"auto", "none", "fp", NULL};
+const char *const gt_target_stacks[] = {"auto", "none", "fp", "dwarf", NULL};
 
 static int parse_pids(const struct gt_cli_command *self, const struct gt_target_options *options,
 		      pid_t **ret_pids)
@@ -63,8 +63,9 @@ int gt_target_apply(const struct gt_cli_command *self, const struct gt_target_op
 	session->kernel_arguments = options->kernel_arguments;
 	if (options->stack == GT_STACK_NONE)
 		session->stack_depth = 0;
-	else if (options->stack == GT_STACK_FRAME_POINTERS)
+	else if (options->stack != GT_STACK_DEFAULT)
 		session->stack_depth = GT_DEFAULT_STACK_DEPTH;
+	session->stack_copy = options->stack == GT_STACK_EH_FRAME;
 	if (session->stack_depth && options->stack_depth)
 		session->stack_depth = options->stack_depth;
 	session->ring_size = options->ring_size;

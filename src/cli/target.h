@@ -50,7 +50,7 @@ struct gt_target_options {
 	 GT_OPTION_FLAG, (at) + offsetof(struct gt_target_options, verbose), NULL}, \
 	{0, "gpu", "WHICH", "GPU of the command: auto, nvidia or soft", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, gpu), gt_target_gpus}, \
-	{0, "stack", "WAY", "take the callers of each call: none, or fp (frame pointers)", \
+	{0, "stack", "WAY", "take the callers of each call: none, fp (frame pointers) or dwarf (.eh_frame)", \
 	 GT_OPTION_CHOICE, (at) + offsetof(struct gt_target_options, stack), gt_target_stacks}, \
 	{0, "stack-depth", "N", "callers to take at most (default: 64; up to 127)", \
 	 GT_OPTION_NUMBER, (at) + offsetof(struct gt_target_options, stack_depth), NULL}, \
@@ -71,6 +71,7 @@ enum gt_target_stack {
 	GT_STACK_DEFAULT, /* as the command has it */
 	GT_STACK_NONE,
 	GT_STACK_FRAME_POINTERS,
+	GT_STACK_EH_FRAME,
 };
 #define GT_DEFAULT_STACK_DEPTH 64
 

@@ -31,6 +31,7 @@ struct gt_host {
 	bool marks;            /* write enter marks */
 	bool verbose;          /* all layers */
 	bool mappings;         /* tell what traced processes map, so that addresses get names */
+	bool stack_copy;       /* copy stacks to be unwound, in place of following frame pointers */
 	bool kernel_arguments; /* take what kernels are launched with */
 	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
 	enum gt_attach_way {

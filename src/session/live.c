@@ -25,6 +25,7 @@
 #include "event/kinds.h"
 #include "probe/load.h"
 #include "probe/target.h"
+#include "session/callers.h"
 #include "session/environment.h"
 #include "session/filter.h"
 #include "session/processes.h"
@@ -57,6 +58,7 @@ struct gt_live {
 	size_t targets_left;
 
 	GT_VEC(struct gt_event *) early; /* events from before the run */
+	struct gt_callers *callers;      /* NULL: stacks are not unwound here */
 	struct gt_map *named;            /* process -> the name in its last `process` event */
 
 	/* During a run. */
@@ -86,6 +88,8 @@ static uint64_t clock_ns(clockid_t clock)
 
 static void deliver(struct gt_live *live, const struct gt_event *event)
 {
+	if (live->callers && gt_callers_learn(live->callers, event))
+		live->result = live->result ? live->result : -ENOMEM;
 	/* The totals are for the user even where a file takes no more events. */
 	if (!live->result || event->kind == GT_EVENT_account) {
 		int result = live->sink(live->context, event);
@@ -259,6 +263,34 @@ static void supply_string(struct gt_live *live, const struct gt_event_call *call
 	free(event);
 }
 
+static void unwind(struct gt_live *live, const struct gt_event_memory *memory)
+{
+	struct gt_event_stack *stack = NULL;
+
+	if (live->callers && gt_callers_unwind(live->callers, memory, &stack))
+		live->result = live->result ? live->result : -ENOMEM;
+	if (stack)
+		emit(live, &stack->head);
+	free(stack);
+}
+
+/* The record of a call whose stack was unwound here gets the stack's number here. */
+static void deliver_with_stack(struct gt_live *live, const struct gt_event *event)
+{
+	bool is_call = event->kind == GT_EVENT_call || event->kind == GT_EVENT_enter;
+	__u64 stack =
+		live->callers && is_call ? gt_callers_of(live->callers, (const void *)event) : 0;
+	gt_autofree struct gt_event_call *call = stack ? malloc(event->size) : NULL;
+
+	if (!call) {
+		deliver(live, event);
+		return;
+	}
+	memcpy(call, event, event->size);
+	call->stack = stack;
+	deliver(live, &call->head);
+}
+
 static int take_record(void *opaque, void *data, size_t size)
 {
 	struct gt_live *live = opaque;
@@ -278,9 +310,13 @@ static int take_record(void *opaque, void *data, size_t size)
 		}
 		live->complete += finished;
 	}
+	if (event->kind == GT_EVENT_memory) {
+		unwind(live, data);
+		return 0;
+	}
 	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_aside)
 		supply_string(live, data);
-	deliver(live, event);
+	deliver_with_stack(live, event);
 	if (event->kind == GT_EVENT_process && event->process)
 		meet_process(live, event);
 	live->stop |= has_enough(live);
@@ -443,6 +479,7 @@ static void fill_host(struct gt_live *live)
 	live->host.mappings = true;
 	live->host.kernel_arguments = options->kernel_arguments;
 	live->host.stack_depth = options->stack_depth;
+	live->host.stack_copy = options->stack_copy;
 	live->host.way = options->way;
 	live->host.knows = knows;
 	live->host.emit = emit;
@@ -464,6 +501,8 @@ static struct gt_live *live_new(const struct gt_session_options *options)
 	live->ring_fd = live->processes_fd = live->signals = -1;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	live->named = gt_map_new();
+	if (options->stack_copy)
+		live->callers = gt_callers_new();
 	return live;
 }
 
@@ -473,7 +512,7 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 	gt_auto(live) struct gt_live *live = live_new(options);
 	int error;
 
-	if (!live || live->epoll < 0 || !live->named)
+	if (!live || live->epoll < 0 || !live->named || (options->stack_copy && !live->callers))
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	gt_load_set_verbose(options->verbose);
 	error = gt_filter_make(options, &live->host.filter, diag);
@@ -665,6 +704,7 @@ void gt_live_close(struct gt_live *live)
 		free(*event);
 	gt_vec_free(&live->early);
 	gt_map_free_with(live->named, free);
+	gt_callers_free(live->callers);
 	ring_buffer__free(live->ring);
 	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->signals, live->epoll, -2};
 	     *fd != -2; fd++)

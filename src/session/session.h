@@ -38,6 +38,7 @@ struct gt_session_options {
 	bool failed_only;
 	bool marks;            /* entry marks, for live text */
 	bool verbose;          /* all layers */
+	bool stack_copy;       /* unwind by .eh_frame, in place of following frame pointers */
 	bool kernel_arguments; /* take what kernels are launched with */
 	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
 	enum gt_attach_way way;

@@ -52,6 +52,15 @@ launches() {
 	expect_error_line '^ +at main \(leak\.cu:[0-9]+\)$'
 }
 
+@test "--stack dwarf tells the callers beyond code without frame pointers" {
+	gputap trace --gpu soft -t --stack dwarf -f cudaMalloc -- "$examples/leak"
+	line=$(grep -n 'cudaMalloc(' "$root/examples/leak.cu" | head -n 1 | cut -d: -f1)
+	expect_error_line "^ +at [a-z_]+\(unsigned long\) \(leak\.cu:$line\)$"
+	expect_error_line '^ +at main \(leak\.cu:[0-9]+\)$'
+	expect_error_line '^ +at _start\+0x[0-9a-f]+ \(leak\)$'
+	expect_error_line '^gputap: 10 calls: 10 complete, 0 unfinished, 0 lost$'
+}
+
 @test "the callers stand in the JSON of a capture as in that of the live trace" {
 	frames='map(select(.schema == "gputap.call.1") | .stack.frames | map([.function, .file, .line]))'
 	gputap trace --gpu soft --stack fp -f cudaMalloc -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/leak"

@@ -106,6 +106,7 @@ struct {
 #if defined(__TARGET_ARCH_x86)
 #define STACK_POINTER(regs) ((regs)->sp)
 #define FRAME_POINTER(regs) ((regs)->bp)
+#define PROGRAM_COUNTER(regs) ((regs)->ip)
 #define RESULT(regs) ((regs)->ax)
 #define ARGUMENT_REGISTERS 6
 #define STACK_ARGUMENTS 8 /* bytes from the stack pointer at entry: behind the return address */
@@ -128,6 +129,7 @@ static __always_inline __u64 return_address(struct pt_regs *regs)
 #else
 #define STACK_POINTER(regs) ((regs)->user_regs.sp)
 #define FRAME_POINTER(regs) ((regs)->user_regs.regs[29])
+#define PROGRAM_COUNTER(regs) ((regs)->user_regs.pc)
 #define RESULT(regs) ((regs)->user_regs.regs[0])
 #define ARGUMENT_REGISTERS 8
 #define STACK_ARGUMENTS 0
@@ -331,6 +333,36 @@ static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, s
 	return walk.hash;
 }
 
+/* For unwinding by .eh_frame: a copy of the stack, up to its end. */
+static __noinline void put_memory(struct frame *frame, struct pt_regs *regs)
+{
+	struct gt_event_memory *event =
+		bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);
+	__u64 stack = STACK_POINTER(regs), bytes = 0;
+
+	if (!event) {
+		COUNT(others_lost);
+		return;
+	}
+	for (int i = 0; i < GT_STACK_COPY / GT_STACK_PIECE; i++) {
+		if (bpf_probe_read_user(event->bytes + i * GT_STACK_PIECE, GT_STACK_PIECE,
+					(void *)(stack + i * GT_STACK_PIECE)))
+			break;
+		bytes += GT_STACK_PIECE;
+	}
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_memory;
+	event->head.size = sizeof(*event) + bytes;
+	event->pc = PROGRAM_COUNTER(regs);
+	event->stack_pointer = stack;
+	event->frame_pointer = FRAME_POINTER(regs);
+	event->link = return_address(regs);
+	event->sequence = frame->call.sequence;
+	event->reserved = 0;
+	event->function = frame->call.function;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
 /* Copies what slot `copy->slot` points to behind the words that are there. */
 static __always_inline bool copy_memory(struct frame *frame, const struct gt_plan_copy *copy)
 {
@@ -419,8 +451,12 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	frame->urgent = 0;
 	if (plan->apart)
 		put_apart(thread, frame, plan);
-	if (settings.stack_depth && !frame->aside && thread->depth == 1)
-		call->stack = take_stack(thread, frame, regs);
+	if (settings.stack_depth && !frame->aside && thread->depth == 1) {
+		if (settings.stack_copy)
+			put_memory(frame, regs);
+		else
+			call->stack = take_stack(thread, frame, regs);
+	}
 	if (settings.marks && !frame->aside && put_call(frame))
 		COUNT(marks_lost);
 }

@@ -140,6 +140,7 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 	struct gt_call_settings settings = {
 		.failed_only = host->failed_only,
 		.marks = host->marks,
+		.stack_copy = host->stack_copy,
 		.kernel_arguments = host->kernel_arguments,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
 		.stack_depth = host->stack_depth < GT_MAX_STACK ? host->stack_depth : GT_MAX_STACK,

@@ -19,6 +19,8 @@
 #define GT_COOKIE_RUNTIME 4
 
 #define GT_MAX_STACK 127    /* callers that are taken */
+#define GT_STACK_COPY 16384 /* bytes of the stack that are copied to be unwound */
+#define GT_STACK_PIECE 256  /* it is copied in such pieces, up to the stack's end */
 #define GT_MAX_ARGUMENTS 16 /* arguments of a kernel that are taken */
 #define GT_MAX_STRING 2048  /* bytes of a string that are kept */
 
@@ -72,6 +74,7 @@ struct gt_call_settings {
 	__u8 marks;       /* write a record at entry, too */
 	__u8 stack_depth; /* callers to take of an outermost call, at most GT_MAX_STACK; 0: none */
 	__s16 first_device;    /* that a thread uses until it says another */
+	__u8 stack_copy;       /* copy stacks, in place of following frame pointers */
 	__u8 kernel_arguments; /* take what kernels are launched with */
 };
 

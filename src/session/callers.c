@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/callers.h"
+
+#include <errno.h>
+
+#include "base/map.h"
+#include "elf/unwind.h"
+#include "event/kinds.h"
+
+#define MOST_CALLERS 127
+
+/* The latest stack of a thread. */
+struct latest {
+	__u64 number;
+	__u32 function;
+	__u16 sequence;
+};
+
+struct gt_callers {
+	struct gt_space *space;
+	struct gt_unwinder *unwinder;
+	struct gt_map *latest; /* thread -> struct latest */
+	struct gt_map *told;   /* process and number -> any */
+};
+
+struct gt_callers *gt_callers_new(void)
+{
+	gt_auto(callers) struct gt_callers *callers = calloc(1, sizeof(*callers));
+
+	if (!callers)
+		return NULL;
+	callers->space = gt_space_new();
+	callers->unwinder = callers->space ? gt_unwinder_new(callers->space) : NULL;
+	callers->latest = gt_map_new();
+	callers->told = gt_map_new();
+	if (!callers->unwinder || !callers->latest || !callers->told)
+		return NULL;
+	return gt_take(callers);
+}
+
+void gt_callers_free(struct gt_callers *callers)
+{
+	if (!callers)
+		return;
+	gt_unwinder_free(callers->unwinder);
+	gt_space_free(callers->space);
+	gt_map_free_with(callers->latest, free);
+	gt_map_free(callers->told);
+	free(callers);
+}
+
+int gt_callers_learn(struct gt_callers *callers, const struct gt_event *event)
+{
+	const struct gt_event_mapping *mapping = (const void *)event;
+	size_t length;
+	const char *path;
+	int error;
+
+	if (event->kind != GT_EVENT_mapping)
+		return 0;
+	path = gt_event_text(event, &length);
+	error = gt_space_map(callers->space, event->process, mapping->start, mapping->end,
+			     mapping->offset, mapping->inode, path, length);
+	return error == -ENOMEM ? error : 0;
+}
+
+static __u64 hash_addresses(const uint64_t *addresses, size_t count)
+{
+	__u64 hash = 0x9e3779b97f4a7c15u;
+
+	for (size_t i = 0; i < count; i++) {
+		hash = (hash ^ addresses[i]) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+	}
+	return hash ? hash : 1;
+}
+
+static int remember(struct gt_callers *callers, const struct gt_event_memory *memory, __u64 number)
+{
+	struct latest *latest = gt_map_get_u64(callers->latest, memory->head.thread);
+	int error;
+
+	if (!latest) {
+		latest = calloc(1, sizeof(*latest));
+		error = latest ? gt_map_set_u64(callers->latest, memory->head.thread, latest)
+			       : -ENOMEM;
+		if (error) {
+			free(latest);
+			return error;
+		}
+	}
+	*latest = (struct latest){number, memory->function, memory->sequence};
+	return 0;
+}
+
+static struct gt_event_stack *make_stack(const struct gt_event_memory *memory, __u64 number,
+					 const uint64_t *addresses,
+					 const struct gt_unwound *unwound)
+{
+	struct gt_event_stack *stack = (void *)gt_event_new(GT_EVENT_stack, (const char *)addresses,
+							    unwound->count * sizeof(*addresses));
+
+	if (!stack)
+		return NULL;
+	stack->head.time = memory->head.time;
+	stack->head.process = memory->head.process;
+	stack->head.thread = memory->head.thread;
+	stack->number = number;
+	stack->flags = GT_STACK_UNWOUND;
+	if (unwound->end != GT_UNWIND_OUTERMOST)
+		stack->flags |= GT_STACK_TRUNCATED;
+	return stack;
+}
+
+int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *memory,
+		      struct gt_event_stack **ret_stack)
+{
+	struct gt_unwind_stack copy = {
+		.start = memory->stack_pointer,
+		.data = memory->bytes,
+		.size = gt_event_tail_size(&memory->head),
+	};
+	struct gt_unwind_registers registers;
+	uint64_t addresses[MOST_CALLERS];
+	struct gt_unwound unwound;
+	__u64 key[2];
+
+	*ret_stack = NULL;
+	gt_unwind_registers_set(&registers, memory->pc, memory->stack_pointer,
+				memory->frame_pointer, memory->link);
+	gt_unwind(callers->unwinder, memory->head.process, &registers, &copy, addresses,
+		  MOST_CALLERS, &unwound);
+	key[0] = memory->head.process;
+	key[1] = hash_addresses(addresses, unwound.count);
+	if (remember(callers, memory, key[1]))
+		return -ENOMEM;
+	if (gt_map_get(callers->told, key, sizeof(key)))
+		return 0;
+	*ret_stack = make_stack(memory, key[1], addresses, &unwound);
+	return *ret_stack ? gt_map_set(callers->told, key, sizeof(key), callers) : -ENOMEM;
+}
+
+__u64 gt_callers_of(const struct gt_callers *callers, const struct gt_event_call *call)
+{
+	const struct latest *latest = gt_map_get_u64(callers->latest, call->head.thread);
+
+	return latest && latest->function == call->function && latest->sequence == call->sequence
+		       ? latest->number
+		       : 0;
+}
