@@ -343,7 +343,7 @@ static int decode_blocks(struct sg_decoder *decoder)
 /* How much an instruction makes a loop look as if it waited for another thread. */
 static uint32_t waiting_weight(const struct sg_instruction *step)
 {
-	if (step->run == sg_run_nanosleep)
+	if (step->run == sg_run_nanosleep || sg_is_mbarrier_wait(step))
 		return SG_FLAG_SPIN;
 	if (step->run == sg_run_atomic)
 		return step->selector == SG_ATOMIC_COMPARE || step->selector == SG_ATOMIC_EXCHANGE

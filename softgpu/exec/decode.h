@@ -128,6 +128,12 @@ int sg_decode_address(struct sg_decoder *decoder, uint32_t index, struct sg_addr
 int sg_decode_address_operand(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
 			      uint32_t index, struct sg_address *ret_address);
 
+/* Completes an instruction with where it accesses memory: decode_memory.c. */
+int sg_decode_place(struct sg_decoder *decoder, struct sg_instruction *step,
+		    enum gt_ptx_space space, const struct sg_address *address);
+/* Whether an instruction asks if a phase is complete: mbarrier.c. */
+bool sg_is_mbarrier_wait(const struct sg_instruction *at);
+
 /* ---- emitting -------------------------------------------------------------------------- */
 
 /* Appends; the line is that of the statement. NULL if memory ran out. */
@@ -155,6 +161,7 @@ sg_decode sg_decode_carry, sg_decode_lop3, sg_decode_prmt, sg_decode_dp, sg_deco
 sg_decode sg_decode_ld, sg_decode_st, sg_decode_atom, sg_decode_cp, sg_decode_nothing,
 	sg_decode_fence;
 sg_decode sg_decode_half;
+sg_decode sg_decode_mbarrier, sg_decode_copy_arrive, sg_decode_bulk;
 sg_decode sg_decode_bra, sg_decode_brx, sg_decode_ret, sg_decode_exit, sg_decode_call,
 	sg_decode_trap, sg_decode_nanosleep, sg_decode_stack;
 sg_decode sg_decode_shfl, sg_decode_vote, sg_decode_match, sg_decode_redux, sg_decode_activemask,

@@ -61,6 +61,7 @@ static bool read_space(enum gt_ptx_modifier_id id, enum gt_ptx_space *ret_space)
 		return true;
 	case GT_PTX_MOD_SHARED:
 	case GT_PTX_MOD_SHARED_CTA:
+	case GT_PTX_MOD_SHARED_CLUSTER:
 		*ret_space = GT_PTX_SPACE_SHARED;
 		return true;
 	case GT_PTX_MOD_LOCAL:
@@ -114,9 +115,8 @@ static bool read_words(const struct gt_ptx_form *form, struct words *words,
 
 /* ---- where ----------------------------------------------------------------------------- */
 
-/* Completes an instruction with where it accesses memory. */
-static int set_place(struct sg_decoder *decoder, struct sg_instruction *step,
-		     enum gt_ptx_space space, const struct sg_address *address)
+int sg_decode_place(struct sg_decoder *decoder, struct sg_instruction *step,
+		    enum gt_ptx_space space, const struct sg_address *address)
 {
 	const struct sg_lane_table *lanes = decoder->machine->lanes;
 
@@ -299,7 +299,7 @@ int sg_decode_ld(struct sg_decoder *decoder)
 		return -ENOMEM;
 	step->flags = words.flags;
 	error = set_elements(decoder, step, &elements);
-	return error ? error : set_place(decoder, step, words.space, &address);
+	return error ? error : sg_decode_place(decoder, step, words.space, &address);
 }
 
 int sg_decode_st(struct sg_decoder *decoder)
@@ -326,7 +326,7 @@ int sg_decode_st(struct sg_decoder *decoder)
 		return -ENOMEM;
 	step->flags = words.flags;
 	error = set_elements(decoder, step, &elements);
-	return error ? error : set_place(decoder, step, words.space, &address);
+	return error ? error : sg_decode_place(decoder, step, words.space, &address);
 }
 
 /* ---- atomics --------------------------------------------------------------------------- */
@@ -417,7 +417,7 @@ int sg_decode_atom(struct sg_decoder *decoder)
 	step->count = 1;
 	step->space = (uint8_t)type;
 	step->flags = words.flags;
-	return set_place(decoder, step, words.space, &address);
+	return sg_decode_place(decoder, step, words.space, &address);
 }
 
 /* ---- copies, order, hints -------------------------------------------------------------- */
@@ -466,13 +466,16 @@ int sg_decode_cp(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 
-	if (!gt_ptx_form_has(form, GT_PTX_MOD_ASYNC) || gt_ptx_form_has(form, GT_PTX_MOD_BULK) ||
-	    gt_ptx_form_has(form, GT_PTX_MOD_MBARRIER))
+	if (!gt_ptx_form_has(form, GT_PTX_MOD_ASYNC))
 		return sg_decode_bad_form(decoder);
 	if (gt_ptx_form_has(form, GT_PTX_MOD_COMMIT_GROUP) ||
 	    gt_ptx_form_has(form, GT_PTX_MOD_WAIT_GROUP) ||
 	    gt_ptx_form_has(form, GT_PTX_MOD_WAIT_ALL))
 		return sg_decode_nothing(decoder);
+	if (gt_ptx_form_has(form, GT_PTX_MOD_BULK))
+		return sg_decode_bulk(decoder);
+	if (gt_ptx_form_has(form, GT_PTX_MOD_MBARRIER))
+		return sg_decode_copy_arrive(decoder);
 	return decode_copy(decoder);
 }
 

@@ -412,6 +412,7 @@ struct sg_grid {
 	const struct sg_function *kernel;
 	struct sg_launch launch;
 	uint8_t *parameters;
+	uint32_t *workspace; /* of cooperative grids: see grid.c */
 	uint64_t block_count;
 	uint32_t threads, warps, shared_size;
 	uint64_t registers_size, local_stride, local_size, block_size;

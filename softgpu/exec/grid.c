@@ -29,8 +29,9 @@ uint32_t sg_function_occupancy(const struct sg_function *function, uint32_t bloc
 		count = MP_THREADS / SG_WARP_SIZE / warps;
 	if (MP_SHARED / (shared + SHARED_RESERVED) < count)
 		count = (uint32_t)(MP_SHARED / (shared + SHARED_RESERVED));
-	if (MP_REGISTERS / (registers * warps) < count)
-		count = MP_REGISTERS / (registers * warps);
+	/* The number of registers is an estimate: it makes no launch impossible. */
+	if (count > 1 && MP_REGISTERS / (registers * warps) < count)
+		count = registers * warps > MP_REGISTERS ? 1 : MP_REGISTERS / (registers * warps);
 	return count;
 }
 
@@ -285,6 +286,30 @@ static void lay_out(struct sg_grid *grid)
 	grid->block_size = grid->local_place + lanes * grid->local_stride + 64;
 }
 
+/*
+ * What CUDA's cooperative groups keep for a grid: a word with its size, a word that counts
+ * arrivals at the grid's barrier (cooperative_groups/details/driver_abi.h of the toolkit).
+ */
+static int open_workspace(struct sg_grid *grid)
+{
+	if (!grid->launch.cooperative)
+		return 0;
+	grid->workspace = aligned_alloc(SG_GRANULE, SG_GRANULE);
+	if (!grid->workspace)
+		return -ENOMEM;
+	memset(grid->workspace, 0, SG_GRANULE);
+	grid->workspace[0] = SG_GRANULE;
+	return sg_memory_allow(grid->machine, (uint64_t)(uintptr_t)grid->workspace, SG_GRANULE);
+}
+
+static void close_workspace(struct sg_grid *grid)
+{
+	if (!grid->workspace)
+		return;
+	sg_memory_deny(grid->machine, (uint64_t)(uintptr_t)grid->workspace, SG_GRANULE);
+	free(grid->workspace);
+}
+
 static int open_grid(struct sg_grid *grid)
 {
 	const struct sg_launch *launch = &grid->launch;
@@ -313,7 +338,7 @@ static int open_grid(struct sg_grid *grid)
 	if (launch->parameter_size)
 		memcpy(grid->parameters, launch->parameters, launch->parameter_size);
 	memset(grid->parameters + launch->parameter_size, 0, 16);
-	return 0;
+	return open_workspace(grid);
 }
 
 static void close_grid(struct sg_grid *grid)
@@ -327,6 +352,7 @@ static void close_grid(struct sg_grid *grid)
 			sg_block_free(lists[i]);
 			lists[i] = next;
 		}
+	close_workspace(grid);
 	free(grid->cycles);
 	free(grid->parameters);
 	pthread_mutex_destroy(&grid->lock);

@@ -250,9 +250,20 @@ static bool has_memory(const struct gt_ptx_variable *variable)
 	return variable->space == GT_PTX_SPACE_GLOBAL || variable->space == GT_PTX_SPACE_CONST;
 }
 
+/*
+ * What a variable is aligned to: programs read arrays as vectors that are bigger than their
+ * elements, and on hardware that works.
+ */
+static uint32_t aligned_for(const struct gt_ptx_variable *variable)
+{
+	uint32_t alignment = gt_ptx_variable_alignment(variable);
+
+	return alignment < 16 && gt_ptx_variable_size(variable) >= 16 ? 16 : alignment;
+}
+
 static int place_memory(struct linker *linker, struct storage *storage)
 {
-	uint64_t alignment = gt_ptx_variable_alignment(storage->source);
+	uint64_t alignment = aligned_for(storage->source);
 
 	if (alignment > SG_GRANULE)
 		linker->alignment = alignment > linker->alignment ? alignment : linker->alignment;
@@ -267,8 +278,7 @@ static int place_memory(struct linker *linker, struct storage *storage)
 static int place_shared(struct linker *linker, struct storage *storage)
 {
 	struct sg_shared_variable shared = {.size = gt_ptx_variable_size(storage->source),
-					    .alignment =
-						    gt_ptx_variable_alignment(storage->source)};
+					    .alignment = aligned_for(storage->source)};
 
 	storage->is_shared = true;
 	storage->place = linker->module->shared.count;

@@ -148,6 +148,9 @@ static int special_slot(struct sg_decoder *decoder, const struct gt_ptx_operand 
 			       .special = (uint16_t)operand->special,
 			       .selector = operand->selector};
 
+	if (operand->special == GT_PTX_SPECIAL_ENVREG)
+		fill.selector = (uint8_t)operand->index;
+
 	if (sg_special_fill_kind(operand->special, &kind)) {
 		fill.kind = (uint8_t)kind;
 		return find_fill(decoder, &fill, ret_slot);

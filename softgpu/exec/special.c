@@ -134,6 +134,11 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 		return grid->shared_size;
 	case GT_PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
 		return grid->launch.dynamic_shared;
+	/* CUDA's cooperative groups find the grid's workspace by them. */
+	case GT_PTX_SPECIAL_ENVREG:
+		return fill->selector == 1   ? (uint64_t)(uintptr_t)grid->workspace >> 32
+		       : fill->selector == 2 ? (uint32_t)(uintptr_t)grid->workspace
+					     : 0;
 	default:
 		return 0;
 	}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * mbarrier objects, PTX ISA 9.0, 9.7.13.15, and the copies that report to them. An object is 64
+ * bits of shared memory; copies are complete when they have begun, so that what is waited for
+ * is only arrivals.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "exec/decode.h"
+#include "exec/steps.h"
+
+/* How the 64 bits are used; programs treat them as opaque. */
+union object {
+	uint64_t bits;
+	struct {
+		uint64_t pending : 20;  /* arrivals until the phase is complete */
+		uint64_t expected : 20; /* arrivals of a phase */
+		int64_t bytes : 23;     /* of copies that are announced and not done */
+		uint64_t phase : 1;
+	};
+};
+
+enum operation {
+	MBARRIER_INIT,
+	MBARRIER_INVAL,
+	MBARRIER_EXPECT,
+	MBARRIER_COMPLETE,
+	MBARRIER_ARRIVE,
+	MBARRIER_ARRIVE_EXPECT,
+	MBARRIER_DROP,
+	MBARRIER_DROP_EXPECT,
+	MBARRIER_TEST,
+	MBARRIER_TEST_PARITY,
+	MBARRIER_PENDING,
+};
+
+static void check_complete(union object *object)
+{
+	if (object->pending || object->bytes)
+		return;
+	object->phase ^= 1;
+	object->pending = object->expected;
+}
+
+static void arrive(union object *object, uint32_t count)
+{
+	object->pending = object->pending > count ? object->pending - count : 0;
+	check_complete(object);
+}
+
+/* What one lane does; b: its count, bytes or state. Returns the state before, or the answer. */
+static uint64_t operate(union object *object, enum operation operation, uint64_t b)
+{
+	uint64_t before = object->bits;
+
+	switch (operation) {
+	case MBARRIER_INIT:
+		*object = (union object){.pending = (uint32_t)b, .expected = (uint32_t)b};
+		break;
+	case MBARRIER_INVAL:
+		object->bits = 0;
+		break;
+	case MBARRIER_EXPECT:
+		object->bytes += (int64_t)(uint32_t)b;
+		break;
+	case MBARRIER_COMPLETE:
+		object->bytes -= (int64_t)(uint32_t)b;
+		check_complete(object);
+		break;
+	case MBARRIER_ARRIVE:
+		arrive(object, (uint32_t)b);
+		break;
+	case MBARRIER_ARRIVE_EXPECT:
+		object->bytes += (int64_t)(uint32_t)b;
+		arrive(object, 1);
+		break;
+	case MBARRIER_DROP:
+		object->expected = object->expected > b ? object->expected - b : 0;
+		arrive(object, (uint32_t)b);
+		break;
+	case MBARRIER_DROP_EXPECT:
+		object->bytes += (int64_t)(uint32_t)b;
+		object->expected -= object->expected > 0;
+		arrive(object, 1);
+		break;
+	case MBARRIER_TEST:
+		return ((union object){.bits = b}).phase != object->phase;
+	case MBARRIER_TEST_PARITY:
+		return (b & 1) != object->phase;
+	default:
+		break;
+	}
+	return before;
+}
+
+static uint64_t read_lane(const char *slot, uint32_t size, uint32_t lane)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, slot + lane * size, size);
+	return value;
+}
+
+/* selector: enum operation; b: a slot of `space` bytes; d: state, or e: a predicate. */
+static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
+						 const struct sg_instruction *at)
+{
+	uint64_t *states = (uint64_t *)(void *)(warp->frame + at->d);
+	uint32_t *p = (uint32_t *)(void *)(warp->frame + at->e), answers = 0;
+	struct sg_access access;
+
+	if (!at->resolve(warp, at, &access))
+		return NULL;
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		union object *object = (union object *)(uintptr_t)access.address[lane];
+		uint64_t result = operate(object, (enum operation)at->selector,
+					  read_lane(warp->frame + at->b, at->space, lane));
+
+		if (at->selector == MBARRIER_TEST || at->selector == MBARRIER_TEST_PARITY)
+			answers |= (uint32_t)result << lane;
+		else
+			states[lane] = result;
+	}
+	*p = (*p & ~warp->exec) | answers;
+	return at + 1;
+}
+
+/* mbarrier.pending_count d, state */
+static const struct sg_instruction *run_pending(struct sg_warp *warp,
+						const struct sg_instruction *at)
+{
+	const uint64_t *state = (uint64_t *)(void *)(warp->frame + at->a);
+	uint32_t *d = (uint32_t *)(void *)(warp->frame + at->d);
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+
+		d[lane] = ((union object){.bits = state[lane]}).pending;
+	}
+	return at + 1;
+}
+
+/* A copy of c bytes from b to a, immediately; e: its mbarrier, or SG_NO_SLOT. */
+static const struct sg_instruction *run_bulk_copy(struct sg_warp *warp,
+						  const struct sg_instruction *at)
+{
+	const struct sg_windows *windows = &warp->machine->windows;
+	const uint32_t *size = (uint32_t *)(void *)(warp->frame + at->c);
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t to = read_lane(warp->frame + at->a, at->size, lane) + at->immediate;
+		uint64_t from = read_lane(warp->frame + at->b, at->count, lane);
+		uint64_t target, source, place;
+
+		to += at->selector ? 0 : windows->shared;
+		from += at->selector ? windows->shared : 0;
+		target = sg_warp_pointer(warp, lane, to, size[lane]);
+		source = sg_warp_pointer(warp, lane, from, size[lane]);
+		if (!target || !source)
+			return sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane,
+					     target ? from : to);
+		memcpy((void *)(uintptr_t)target, (const void *)(uintptr_t)source, size[lane]);
+		if (at->e == SG_NO_SLOT)
+			continue;
+		place = sg_warp_pointer(
+			warp, lane,
+			windows->shared + read_lane(warp->frame + at->e, at->space, lane), 8);
+		if (!place || place % 8)
+			return sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane, place);
+		operate((union object *)(uintptr_t)place, MBARRIER_COMPLETE, size[lane]);
+	}
+	return at + 1;
+}
+
+bool sg_is_mbarrier_wait(const struct sg_instruction *at)
+{
+	return at->run == run_mbarrier &&
+	       (at->selector == MBARRIER_TEST || at->selector == MBARRIER_TEST_PARITY);
+}
+
+/* ---- decoding -------------------------------------------------------------------------- */
+
+static bool has(const struct sg_decoder *decoder, enum gt_ptx_modifier_id id)
+{
+	return gt_ptx_form_has(sg_decode_form(decoder), id);
+}
+
+static bool find_operation(const struct sg_decoder *decoder, enum operation *ret_operation)
+{
+	bool expects = has(decoder, GT_PTX_MOD_EXPECT_TX);
+
+	if (has(decoder, GT_PTX_MOD_INIT))
+		*ret_operation = MBARRIER_INIT;
+	else if (has(decoder, GT_PTX_MOD_INVAL))
+		*ret_operation = MBARRIER_INVAL;
+	else if (has(decoder, GT_PTX_MOD_ARRIVE))
+		*ret_operation = expects ? MBARRIER_ARRIVE_EXPECT : MBARRIER_ARRIVE;
+	else if (has(decoder, GT_PTX_MOD_ARRIVE_DROP))
+		*ret_operation = expects ? MBARRIER_DROP_EXPECT : MBARRIER_DROP;
+	else if (expects)
+		*ret_operation = MBARRIER_EXPECT;
+	else if (has(decoder, GT_PTX_MOD_COMPLETE_TX))
+		*ret_operation = MBARRIER_COMPLETE;
+	else if (has(decoder, GT_PTX_MOD_TEST_WAIT) || has(decoder, GT_PTX_MOD_TRY_WAIT))
+		*ret_operation =
+			has(decoder, GT_PTX_MOD_PARITY) ? MBARRIER_TEST_PARITY : MBARRIER_TEST;
+	else if (has(decoder, GT_PTX_MOD_PENDING_COUNT))
+		*ret_operation = MBARRIER_PENDING;
+	else
+		return false;
+	return true;
+}
+
+static int decode_pending(struct sg_decoder *decoder)
+{
+	struct sg_instruction *step;
+	uint32_t d, a;
+	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B32, &d);
+
+	if (!error)
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_B64, &a);
+	if (error)
+		return error;
+	step = sg_decode_emit(decoder, run_pending);
+	if (!step)
+		return -ENOMEM;
+	step->d = d;
+	step->a = a;
+	return 0;
+}
+
+static bool is_address(const struct sg_decoder *decoder, uint32_t index)
+{
+	return index < decoder->instruction->operand_count &&
+	       decoder->instruction->operands[index].kind == GT_PTX_OPERAND_ADDRESS;
+}
+
+int sg_decode_mbarrier(struct sg_decoder *decoder)
+{
+	uint32_t count = decoder->instruction->operand_count, d = SG_SINK, b, e = SG_SINK,
+		 first = 0;
+	struct sg_instruction *step;
+	struct sg_address address;
+	enum operation operation;
+	bool is_test, is_shared = has(decoder, GT_PTX_MOD_SHARED) ||
+				  has(decoder, GT_PTX_MOD_SHARED_CTA) ||
+				  has(decoder, GT_PTX_MOD_SHARED_CLUSTER);
+	int error = 0;
+
+	if (!has(decoder, GT_PTX_MOD_B64) || !find_operation(decoder, &operation))
+		return sg_decode_bad_form(decoder);
+	if (operation == MBARRIER_PENDING)
+		return decode_pending(decoder);
+	is_test = operation == MBARRIER_TEST || operation == MBARRIER_TEST_PARITY;
+	if (!is_address(decoder, 0)) {
+		first = 1;
+		error = is_test ? sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &e)
+				: sg_decode_destination(decoder, 0, GT_PTX_TYPE_B64, &d);
+	} else {
+		e = sg_decode_temporary(decoder, 0);
+	}
+	if (!error && !is_test)
+		e = sg_decode_temporary(decoder, 0);
+	if (!error)
+		error = sg_decode_address(decoder, first, &address);
+	if (error)
+		return error;
+	if (first + 1 < count)
+		error = sg_decode_source(
+			decoder, first + 1,
+			operation == MBARRIER_TEST ? GT_PTX_TYPE_B64 : GT_PTX_TYPE_B32, &b);
+	else
+		error = sg_decode_constant(decoder, 4, 1, &b);
+	if (error)
+		return error;
+	step = sg_decode_emit(decoder, run_mbarrier);
+	if (!step)
+		return -ENOMEM;
+	step->d = d;
+	step->b = b;
+	step->e = e;
+	step->size = 8;
+	step->count = 1;
+	step->selector = (uint8_t)operation;
+	step->space = operation == MBARRIER_TEST ? 8 : 4;
+	return sg_decode_place(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
+			       &address);
+}
+
+/* cp.async.mbarrier.arrive{.noinc} [mbarrier]: without .noinc it takes back what it adds. */
+int sg_decode_copy_arrive(struct sg_decoder *decoder)
+{
+	struct sg_instruction *step;
+	struct sg_address address;
+	uint32_t b;
+	int error = sg_decode_address(decoder, 0, &address);
+
+	if (!error)
+		error = sg_decode_constant(decoder, 4, has(decoder, GT_PTX_MOD_NOINC), &b);
+	if (error)
+		return error;
+	step = sg_decode_emit(decoder, run_mbarrier);
+	if (!step)
+		return -ENOMEM;
+	step->d = SG_SINK;
+	step->e = sg_decode_temporary(decoder, 0);
+	step->b = b;
+	step->size = 8;
+	step->count = 1;
+	step->selector = MBARRIER_ARRIVE;
+	step->space = 4;
+	return sg_decode_place(decoder, step,
+			       has(decoder, GT_PTX_MOD_SHARED) ||
+					       has(decoder, GT_PTX_MOD_SHARED_CTA)
+				       ? GT_PTX_SPACE_SHARED
+				       : GT_PTX_SPACE_NONE,
+			       &address);
+}
+
+/*
+ * cp.async.bulk.shared::cluster.global.mbarrier… [to], [from], size, [mbarrier] and
+ * cp.async.bulk.global.shared::cta.bulk_group [to], [from], size
+ */
+int sg_decode_bulk(struct sg_decoder *decoder)
+{
+	struct sg_address to, from, object = {.slot = SG_NO_SLOT};
+	struct sg_instruction *step;
+	bool reports = has(decoder, GT_PTX_MOD_MBARRIER_COMPLETE_TX_BYTES);
+	uint32_t size;
+	int error;
+
+	if (has(decoder, GT_PTX_MOD_TENSOR) || has(decoder, GT_PTX_MOD_PREFETCH) ||
+	    has(decoder, GT_PTX_MOD_REDUCE) || has(decoder, GT_PTX_MOD_MULTICAST_CLUSTER) ||
+	    !has(decoder, GT_PTX_MOD_GLOBAL))
+		return sg_decode_bad_form(decoder);
+	error = sg_decode_address(decoder, 0, &to);
+	if (!error)
+		error = sg_decode_address(decoder, 1, &from);
+	if (!error)
+		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_U32, &size);
+	if (!error && reports)
+		error = sg_decode_address(decoder, 3, &object);
+	if (error)
+		return error;
+	if (to.slot == SG_NO_SLOT || from.slot == SG_NO_SLOT || from.offset || object.offset)
+		return sg_decode_bad_operand(decoder, 1);
+	step = sg_decode_emit(decoder, run_bulk_copy);
+	if (!step)
+		return -ENOMEM;
+	step->a = to.slot;
+	step->immediate = to.offset;
+	step->size = to.is_narrow ? 4 : 8;
+	step->b = from.slot;
+	step->count = from.is_narrow ? 4 : 8;
+	step->c = size;
+	step->e = object.slot;
+	step->space = object.is_narrow ? 4 : 8;
+	step->selector = !reports;
+	return 0;
+}
