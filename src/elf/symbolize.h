@@ -22,7 +22,7 @@ struct gt_frame {
 	const char *function; /* demangled; NULL: unknown */
 	const char *symbol;   /* as in the file: mangled, or the plain name; NULL: unknown */
 	uint64_t offset;      /* bytes from the function's first; 0 for an inlined one */
-	const char *file;     /* of the source; NULL: unknown */
+	const char *file;     /* of the source, as the compiler was given it; NULL: unknown */
 	uint32_t line;        /* 0: unknown */
 	uint32_t column;      /* 0: unknown */
 	bool inlined;         /* into the frame that follows */
