@@ -60,6 +60,26 @@ static const char *sign_of(unsigned operation)
 	return signs[operation >> 4];
 }
 
+/* Numbers so great that sums with them might wrap are kept away from pointers. */
+static int check_offset(struct gt_verifier *verifier, const struct gt_value *pointer,
+			const struct gt_number *number)
+{
+	int64_t least = number->all.smin;
+
+	if (gt_number_is_constant(number) && (least >= GT_MAX_OFFSET || least <= -GT_MAX_OFFSET))
+		return gt_refuse(verifier, "math between %s pointer and %" PRId64 " is not allowed",
+				 gt_place_name(pointer), least);
+	if (least == INT64_MIN)
+		return gt_refuse(verifier,
+				 "math between %s pointer and register with unbounded min value is "
+				 "not allowed",
+				 gt_place_name(pointer));
+	if (least >= GT_MAX_OFFSET || least <= -GT_MAX_OFFSET)
+		return gt_refuse(verifier, "value %" PRId64 " makes %s pointer be out of bounds",
+				 least, gt_place_name(pointer));
+	return 0;
+}
+
 /* A pointer moved by a number. */
 static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *insn,
 			const struct gt_value *pointer, const struct gt_number *number,
@@ -69,34 +89,31 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	unsigned operation = BPF_OP(insn->code), shown = insn->dst_reg;
 	struct gt_value result = *pointer;
 	struct bpf_insn move = {.code = BPF_ALU64 | BPF_X | operation};
+	int error;
 
-	if (operation != BPF_ADD && operation != BPF_SUB)
-		return gt_refuse(verifier,
-				 operation == BPF_AND || operation == BPF_OR || operation == BPF_XOR
-					 ? "R%u bitwise operator %s on pointer prohibited"
-					 : "R%u pointer arithmetic with %s operator prohibited",
-				 shown, sign_of(operation));
 	if (pointer->maybe_null)
 		return gt_refuse(verifier,
 				 "R%u pointer arithmetic on %s prohibited, null-check it first",
 				 shown, gt_place_name(pointer));
 	if (pointer->place == GT_PLACE_MAP)
 		return gt_refuse(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
+	error = check_offset(verifier, pointer, number);
+	if (error)
+		return error;
+	if (operation != BPF_ADD && operation != BPF_SUB)
+		return gt_refuse(verifier,
+				 operation == BPF_AND || operation == BPF_OR || operation == BPF_XOR
+					 ? "R%u bitwise operator %s on pointer prohibited"
+					 : "R%u pointer arithmetic with %s operator prohibited",
+				 shown, sign_of(operation));
 	if (operation == BPF_SUB && !pointer_is_target)
 		return gt_refuse(verifier, "R%u tried to subtract pointer from scalar", shown);
-	if (operation == BPF_SUB && pointer->place == GT_PLACE_STACK &&
-	    BPF_SRC(insn->code) == BPF_X && !gt_number_is_constant(number))
+	if (operation == BPF_SUB && pointer->place == GT_PLACE_STACK)
 		return gt_refuse(verifier, "R%u subtraction from stack pointer prohibited", shown);
-	if (gt_number_is_constant(number) &&
-	    ((int64_t)number->value >= GT_MAX_OFFSET || (int64_t)number->value <= -GT_MAX_OFFSET))
-		return gt_refuse(verifier, "math between %s pointer and %" PRId64 " is not allowed",
-				 gt_place_name(pointer), (int64_t)number->value);
 	result.number = gt_number_alu(&move, &pointer->number, number);
-	if (gt_number_is_constant(&result.number) &&
-	    ((int64_t)result.number.value >= GT_MAX_OFFSET ||
-	     (int64_t)result.number.value <= -GT_MAX_OFFSET))
-		return gt_refuse(verifier, "%s pointer offset %" PRId64 " is not allowed",
-				 gt_place_name(pointer), (int64_t)result.number.value);
+	error = check_offset(verifier, pointer, &result.number);
+	if (error)
+		return error;
 	*target = result;
 	return 0;
 }
@@ -116,7 +133,7 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return 0;
 	}
 	if (!wide) {
-		if (operation != BPF_SUB || !gt_is_pointer(left))
+		if (operation != BPF_SUB)
 			return gt_refuse(verifier, "R%u 32-bit pointer arithmetic prohibited",
 					 insn->dst_reg);
 		*gt_register(verifier, insn->dst_reg) = unknown_from(false);

@@ -84,7 +84,9 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 		learn_null(state, left->id, left->reference, is_null);
 		return true;
 	}
-	if (gt_is_pointer(left) || gt_is_pointer(right) || left == right)
+	if (gt_is_pointer(left) || gt_is_pointer(right))
+		return true;
+	if (left == right && !gt_number_is_constant(&left->number))
 		return true;
 	one = left->number;
 	other = right->number;

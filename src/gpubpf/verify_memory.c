@@ -184,6 +184,8 @@ static int write_stack(struct gt_verifier *verifier, const struct reach *reach,
 	if (value->place == GT_PLACE_STACK && reach->base->frame != verifier->state->depth)
 		return gt_refuse(verifier,
 				 "cannot spill pointers to stack into stack frame of the caller");
+	if (reach->known && !whole && gt_is_pointer(value))
+		return gt_refuse(verifier, "invalid size of register spill");
 	gt_facts_use_stack(verifier, reach->base->frame, reach->least, reach->greatest, reach->size,
 			   whole && reach->base->frame == verifier->state->depth);
 	if (whole) {
