@@ -10,7 +10,7 @@
 #define MOST_CONFIGURATIONS 32 /* kept of one row */
 
 struct row {
-	struct gt_kernel kernel;
+	struct gt_kernel_row kernel;
 	char *name;
 	GT_VEC(struct gt_configuration) configurations;
 };
@@ -20,7 +20,7 @@ struct gt_kernels {
 	struct gt_operations *operations;
 	struct gt_map *by_key;  /* bytes of what a row is for -> struct row */
 	struct gt_map *started; /* thread -> start of its last launch + 1, as a pointer */
-	GT_VEC(const struct gt_kernel *) rows;
+	GT_VEC(const struct gt_kernel_row *) rows;
 	struct gt_strbuf key; /* kept for its memory */
 };
 
@@ -116,7 +116,7 @@ static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *nam
 	if (!row)
 		return NULL;
 	row->name = name ? strdup(name) : NULL;
-	row->kernel = (struct gt_kernel){
+	row->kernel = (struct gt_kernel_row){
 		.name = row->name,
 		.handle = handle,
 		.graph = graph,
@@ -204,8 +204,8 @@ static int compare_configurations(const void *a, const void *b)
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct gt_kernel *left = *(const struct gt_kernel *const *)a;
-	const struct gt_kernel *right = *(const struct gt_kernel *const *)b;
+	const struct gt_kernel_row *left = *(const struct gt_kernel_row *const *)a;
+	const struct gt_kernel_row *right = *(const struct gt_kernel_row *const *)b;
 
 	if (left->duration.sum != right->duration.sum)
 		return left->duration.sum < right->duration.sum ? 1 : -1;
@@ -216,7 +216,7 @@ static int compare_rows(const void *a, const void *b)
 	return left->handle < right->handle ? -1 : left->handle > right->handle;
 }
 
-int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_kernel *const **ret_rows,
+int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_kernel_row *const **ret_rows,
 		    size_t *ret_count)
 {
 	size_t cursor = 0;

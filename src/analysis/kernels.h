@@ -13,7 +13,7 @@ struct gt_configuration {
 	struct gt_api_launch launch;
 };
 
-struct gt_kernel {
+struct gt_kernel_row {
 	const char *name; /* mangled; NULL: nothing told it */
 	uint64_t handle;  /* without a name: of the kernel, or of the graph */
 	bool graph;       /* launches of a graph, whatever is in it */
@@ -39,5 +39,5 @@ GT_DEFINE_AUTO(kernels, struct gt_kernels, gt_kernels_free)
 int gt_kernels_take(struct gt_kernels *kernels, const struct gt_names *names,
 		    const struct gt_event *event);
 /* The rows, longest total time of the calls first; valid until the next event. 0 or -ENOMEM. */
-int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_kernel *const **ret_rows,
+int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_kernel_row *const **ret_rows,
 		    size_t *ret_count);

@@ -51,14 +51,20 @@ static void put_result(struct gt_json *json, const struct gt_api_function *api,
 }
 
 /* Of a launch, where the kernel's name is known. */
-static void put_kernel(struct gt_json *json, const char *kernel)
+static void put_kernel(struct gt_json *json, const struct gt_names *names,
+		       const struct gt_event_call *call)
 {
+	const char *kernel = gt_names_launched(names, call);
+	struct gt_launch_arguments arguments;
 	gt_auto_strbuf name = GT_STRBUF_INIT;
 
 	if (!kernel)
 		return;
 	gt_demangle(kernel, &name);
 	gt_json_string(json, "kernel", gt_strbuf_string(&name));
+	if (gt_names_launch_arguments(names, call, &arguments))
+		gt_kernel_json_arguments(json, "kernel_args", kernel,
+					 gt_names_parameters(names, kernel), &arguments);
 }
 
 static void put_call(struct gt_json *json, const struct gt_names *names,
@@ -85,7 +91,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 		gt_json_object_begin(json, "args");
 		gt_json_object_end(json);
 	}
-	put_kernel(json, gt_names_launched(names, call));
+	put_kernel(json, names, call);
 	put_result(json, api, call);
 	if (call->stack)
 		gt_json_stack(json, "stack", names, head->process, call->stack);

@@ -60,7 +60,7 @@ static void put_dimensions(struct gt_table *table, const uint32_t dimensions[3],
 	gt_table_end_cell(table);
 }
 
-static void put_configuration(struct gt_table *table, const struct gt_kernel *kernel)
+static void put_configuration(struct gt_table *table, const struct gt_kernel_row *kernel)
 {
 	const struct gt_configuration *first = kernel->configurations;
 	uint64_t more = kernel->configuration_count + !!kernel->others;
@@ -77,7 +77,7 @@ static void put_configuration(struct gt_table *table, const struct gt_kernel *ke
 }
 
 static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const struct gt_kernel *kernel)
+		    const struct gt_kernel_row *kernel)
 {
 	gt_table_number(table, kernel->launches);
 	gt_table_number(table, kernel->failed);
@@ -101,7 +101,7 @@ static int kernels_text(void *opaque, const struct gt_names *names, uint64_t now
 			struct gt_strbuf *text)
 {
 	struct state *state = opaque;
-	const struct gt_kernel *const *rows;
+	const struct gt_kernel_row *const *rows;
 	struct gt_column shown[gt_countof(columns)];
 	struct gt_table table;
 	size_t count;
@@ -126,7 +126,7 @@ static void json_dimensions(struct gt_json *json, const char *key, const uint32_
 	gt_json_array_end(json);
 }
 
-static void json_configurations(struct gt_json *json, const struct gt_kernel *kernel)
+static void json_configurations(struct gt_json *json, const struct gt_kernel_row *kernel)
 {
 	gt_json_array_begin(json, "configurations");
 	for (size_t i = 0; i < kernel->configuration_count; i++) {
@@ -144,7 +144,7 @@ static void json_configurations(struct gt_json *json, const struct gt_kernel *ke
 }
 
 static void json_row(struct gt_json *json, const struct gt_names *names, enum gt_by by,
-		     const struct gt_kernel *kernel)
+		     const struct gt_kernel_row *kernel)
 {
 	gt_auto_strbuf label = GT_STRBUF_INIT;
 
@@ -166,7 +166,7 @@ static int kernels_json(void *opaque, const struct gt_names *names, uint64_t now
 			struct gt_json *json)
 {
 	struct state *state = opaque;
-	const struct gt_kernel *const *rows;
+	const struct gt_kernel_row *const *rows;
 	size_t count;
 	int error = gt_kernels_rows(state->kernels, &rows, &count);
 

@@ -140,11 +140,19 @@ static void put_end(struct state *state, const struct gt_api_function *api,
 	gt_strbuf_putc(text, ')');
 }
 
-static void put_kernel(struct gt_strbuf *text, const char *kernel)
+static void put_kernel(struct gt_strbuf *text, const struct gt_names *names,
+		       const struct gt_event_call *call, const char *kernel)
 {
+	struct gt_launch_arguments arguments;
 	gt_auto_strbuf name = GT_STRBUF_INIT;
 
 	gt_demangle_short(kernel, &name);
+	if (gt_names_launch_arguments(names, call, &arguments)) {
+		gt_strbuf_putc(&name, '(');
+		gt_kernel_format_arguments(&name, kernel, gt_names_parameters(names, kernel),
+					   &arguments);
+		gt_strbuf_putc(&name, ')');
+	}
 	gt_strbuf_puts(text, " kernel=");
 	gt_put_printable(text, gt_strbuf_string(&name));
 }
@@ -160,7 +168,7 @@ static void put_beginning(struct state *state, const struct gt_names *names,
 	if (api)
 		gt_api_format_details(text, api, call, true);
 	if (kernel)
-		put_kernel(text, kernel);
+		put_kernel(text, names, call, kernel);
 	if (text->length == before + 1)
 		text->length = before;
 }

@@ -49,6 +49,8 @@ struct gt_names {
 	struct gt_map *stacks;                            /* struct key -> struct stack */
 	struct gt_map *given;                             /* thread -> struct given */
 	struct gt_map *arguments;                         /* thread -> struct arguments */
+	struct gt_map *files; /* path of a mapped file -> it again; "" once it was read */
+	struct gt_parameters *parameters; /* of the kernels in those that were read */
 	struct gt_space *space;
 	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
 	struct gt_symbolizer *lines;   /* of callers */
@@ -71,6 +73,8 @@ struct gt_names *gt_names_new(void)
 	names->stacks = gt_map_new();
 	names->given = gt_map_new();
 	names->arguments = gt_map_new();
+	names->files = gt_map_new();
+	names->parameters = gt_parameters_new();
 	names->space = gt_space_new();
 	if (names->space)
 		names->lines = gt_symbolizer_new(names->space, NULL);
@@ -79,7 +83,7 @@ struct gt_names *gt_names_new(void)
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->kernels ||
 	    !names->stacks || !names->given || !names->arguments || !names->symbols ||
-	    !names->lines) {
+	    !names->lines || !names->files || !names->parameters) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -100,6 +104,8 @@ void gt_names_free(struct gt_names *names)
 	gt_symbolizer_free(names->symbols);
 	gt_symbolizer_free(names->lines);
 	gt_space_free(names->space);
+	gt_map_free_with(names->files, free);
+	gt_parameters_free(names->parameters);
 	free(names);
 }
 
@@ -208,7 +214,11 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 				 mapping->offset, mapping->inode, path, length);
 
 	/* A mapping that is none, in a damaged capture, costs names and nothing else. */
-	return error == -ENOMEM ? error : 0;
+	if (error == -ENOMEM)
+		return error;
+	return length && path[0] == '/' && !gt_map_get(names->files, path, length)
+		       ? replace(names->files, path, length, strndup(path, length))
+		       : 0;
 }
 
 /* What a call tells of kernels: registrations, look-ups by name, handles of handles. */
@@ -386,17 +396,34 @@ const char *gt_names_launched(const struct gt_names *names, const struct gt_even
 		       : NULL;
 }
 
-const __u64 *gt_names_arguments(const struct gt_names *names, const struct gt_event_call *call,
-				size_t *ret_count, __u32 *ret_readable)
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,
+			       struct gt_launch_arguments *ret_arguments)
 {
 	const struct arguments *arguments = gt_map_get_u64(names->arguments, call->head.thread);
 
 	if (!arguments || arguments->function != call->function ||
 	    arguments->sequence != call->sequence)
-		return NULL;
-	*ret_count = arguments->count;
-	*ret_readable = arguments->readable;
-	return arguments->values;
+		return false;
+	*ret_arguments = (struct gt_launch_arguments){.valid = arguments->readable};
+	for (size_t i = 0; i < arguments->count && i < GT_ARGUMENT_WORDS; i++)
+		ret_arguments->words[i] = arguments->values[i];
+	return true;
+}
+
+const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel)
+{
+	const struct gt_kernel *found = gt_parameters_find(names->parameters, kernel);
+	size_t cursor = 0;
+	void *path;
+
+	while (!found && gt_map_next(names->files, &cursor, NULL, NULL, &path)) {
+		if (!*(char *)path)
+			continue; /* it was read */
+		gt_parameters_add_file(names->parameters, path, NULL, NULL);
+		*(char *)path = '\0';
+		found = gt_parameters_find(names->parameters, kernel);
+	}
+	return found;
 }
 
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,

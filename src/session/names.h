@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #include "api/api.h"
+#include "api/kernels/arguments.h"
+#include "api/kernels/parameters.h"
 #include "base/clean.h"
 #include "base/strbuf.h"
 #include "elf/symbolize.h"
@@ -38,12 +40,16 @@ const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 h
 /* The kernel that a call launches; NULL if it launches none or its name was not told. */
 const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call);
 /*
- * What the kernel of a launch was given, if that was taken: 8 bytes from where each argument
- * lies. NULL if it was not, or if this is not the latest launch of its thread. *ret_readable has
- * a bit for each that could be read.
+ * What the kernel of a launch was given: 8 bytes from where each argument lies. False if that was
+ * not taken, or if this is not the latest launch of its thread.
  */
-const __u64 *gt_names_arguments(const struct gt_names *names, const struct gt_event_call *call,
-				size_t *ret_count, __u32 *ret_readable);
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,
+			       struct gt_launch_arguments *ret_arguments);
+/*
+ * The parameters of a kernel by its mangled name, from the files that were mapped. NULL: unknown.
+ * The first time, these files are read.
+ */
+const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel);
 /*
  * The callers of a call by the number of its stack: addresses in the process, the innermost
  * first. NULL if it was not told. They belong to the names.

@@ -45,6 +45,15 @@ launches() {
 	expect_output_line 'cudaLaunchKernel .*\[ENTER\] .* kernel=add_one$'
 }
 
+@test "--kernel-args tells what a kernel is launched with, by its parameters' types" {
+	gputap trace --gpu soft -t --kernel-args -- "$examples/vectoradd"
+	expect_error_line 'kernel=add\(0x[0-9a-f]+, 0x[0-9a-f]+, 0x[0-9a-f]+, 262144\)$'
+	gputap trace --gpu soft --kernel-args --json -o "$BATS_TEST_TMPDIR/out" -- "$examples/newlaunch"
+	output=$(grep Launch "$BATS_TEST_TMPDIR/out")
+	expect_json 'all(.kernel_args | map([.type, .size]) == [[".u64", 8], [".f32", 4], [".u32", 4]])'
+	expect_json '.[0].kernel_args | .[1].value == 2 and .[2].value == 1000'
+}
+
 @test "--stack fp tells the callers, with source lines where they are known" {
 	gputap trace --gpu soft -t --stack fp -f cudaMalloc -- "$examples/leak"
 	line=$(grep -n 'cudaMalloc(' "$root/examples/leak.cu" | head -n 1 | cut -d: -f1)

@@ -4,7 +4,7 @@
 #include "analysis.h"
 
 static struct gt_kernels *kernels;
-static const struct gt_kernel *const *rows;
+static const struct gt_kernel_row *const *rows;
 static size_t count;
 
 static int take(void *analysis, const struct gt_names *names, const struct gt_event *event)

@@ -236,9 +236,7 @@ TEST("the arguments of a launch are found by its call, and not by another one")
 	struct built call = begin("cudaLaunchKernel");
 	__u64 record[8] = {0};
 	struct gt_event_arguments *event = (void *)record;
-	__u32 readable = 0;
-	size_t count = 0;
-	const __u64 *values;
+	struct gt_launch_arguments taken = {0};
 
 	event->head.kind = GT_EVENT_arguments;
 	event->head.size = sizeof(*event) + 2 * sizeof(__u64);
@@ -251,12 +249,11 @@ TEST("the arguments of a launch are found by its call, and not by another one")
 	call.call.head.thread = PROCESS;
 	call.call.function = event->function;
 	call.call.sequence = 5;
-	values = gt_names_arguments(names, &call.call, &count, &readable);
-	CHECK_INT(count, 2);
-	CHECK_INT(readable, 1);
-	CHECK(values && values[0] == 77);
+	CHECK(gt_names_launch_arguments(names, &call.call, &taken));
+	CHECK_INT(taken.valid, 1);
+	CHECK_INT(taken.words[0], 77);
 	call.call.sequence = 6;
-	CHECK(gt_names_arguments(names, &call.call, &count, &readable) == NULL);
+	CHECK(!gt_names_launch_arguments(names, &call.call, &taken));
 }
 
 TEST_MAIN
