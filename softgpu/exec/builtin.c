@@ -10,6 +10,7 @@
 enum {
 	MOST_TEXT = 64 << 10, /* bytes of a string in device memory */
 	MOST_SPECIFICATION = 48,
+	WIDEST = 9999, /* characters of a width or precision */
 };
 
 static uint64_t argument(const struct sg_warp *warp, const struct sg_instruction *at,
@@ -85,21 +86,44 @@ static void append(struct specification *specification, const char *text)
 	snprintf(specification->text + used, sizeof(specification->text) - used, "%s", text);
 }
 
+/* A width or precision, given or taken from the arguments; what is too wide is cut. */
+static const char *read_width(const char *format, struct arguments *arguments, int *ret_width)
+{
+	int64_t value = 0;
+
+	if (*format == '*') {
+		value = (int32_t)next_argument(arguments, 4);
+		format++;
+	}
+	for (; *format >= '0' && *format <= '9'; format++)
+		if (value <= WIDEST)
+			value = value * 10 + *format - '0';
+	*ret_width = (int)(value > WIDEST ? WIDEST : value < -WIDEST ? -WIDEST : value);
+	return format;
+}
+
 static const char *read_specification(const char *format, struct arguments *arguments,
 				      struct specification *ret)
 {
-	char number[16];
+	char piece[16] = {0};
+	int width, precision = -1;
 
 	*ret = (struct specification){.text = "%"};
-	for (; *format && strchr("-+ #0123456789.*", *format); format++) {
-		if (*format == '*')
-			snprintf(number, sizeof(number), "%d",
-				 (int32_t)next_argument(arguments, 4));
-		else
-			snprintf(number, sizeof(number), "%c", *format);
-		if (strlen(ret->text) < MOST_SPECIFICATION - 20)
-			append(ret, number);
+	for (; *format && strchr("-+ #0", *format); format++) {
+		piece[0] = *format;
+		if (!strchr(ret->text, *format))
+			append(ret, piece);
 	}
+	format = read_width(format, arguments, &width);
+	if (*format == '.')
+		format = read_width(format + 1, arguments, &precision);
+	snprintf(piece, sizeof(piece), "%d", width);
+	if (width)
+		append(ret, piece);
+	/* A negative one counts as not given. */
+	snprintf(piece, sizeof(piece), ".%d", precision);
+	if (precision >= 0)
+		append(ret, piece);
 	for (; *format && strchr("hlLqjzt", *format); format++) {
 		if (*format != 'h')
 			ret->is_long = true;

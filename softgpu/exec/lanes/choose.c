@@ -3,12 +3,6 @@
 
 const struct sg_lane_table *sg_lanes_choose(void)
 {
-#ifdef SG_HAS_V4
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-	    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-	    __builtin_cpu_supports("avx512cd"))
-		return &sg_lanes_v4;
-#endif
 #ifdef SG_HAS_V3
 	/* What else -march=x86-64-v3 takes for granted came with these (Haswell, Zen). */
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

@@ -48,9 +48,6 @@ extern const struct sg_lane_table sg_lanes_baseline;
 #ifdef SG_HAS_V3
 extern const struct sg_lane_table sg_lanes_v3;
 #endif
-#ifdef SG_HAS_V4
-extern const struct sg_lane_table sg_lanes_v4;
-#endif
 
 /* The table for this CPU. */
 const struct sg_lane_table *sg_lanes_choose(void);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Any bytes as PTX; the kernels of what loads are run. Nothing outside of an arena may be touched.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "exec/exec.h"
+
+enum {
+	ARENA = 1 << 20,
+	USABLE = 256 << 10, /* of it, from its start; the rest is never allowed */
+	THREADS = 40,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct sg_machine *machine;
+static char *arena;
+static uint64_t used;
+
+static int allocate(void *user, uint64_t size, uint64_t alignment, uint64_t *ret_address)
+{
+	uint64_t place;
+
+	if (alignment > ARENA)
+		return -ENOMEM;
+	place = (used + alignment - 1) & ~(alignment - 1);
+	if (size > USABLE || place + size > USABLE)
+		return -ENOMEM;
+	used = place + size;
+	*ret_address = (uint64_t)(uintptr_t)arena + place;
+	return sg_memory_allow(machine, *ret_address, size);
+}
+
+static void release(void *user, uint64_t address, uint64_t size)
+{
+	sg_memory_deny(machine, address, size);
+}
+
+static void open_machine(void)
+{
+	struct sg_machine_options options = {
+		.workers = 1,
+		.multiprocessors = 1,
+		.arena_size = ARENA,
+		.timeout_ns = 5000000,
+		.host = {.allocate = allocate, .release = release},
+	};
+
+	arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	options.arena_address = (uint64_t)(uintptr_t)arena;
+	if (arena == MAP_FAILED || sg_machine_new(&options, &machine, NULL))
+		abort();
+	/* What is not allowed cannot be reached at all: a stray access ends the fuzzer. */
+	if (mprotect(arena + USABLE, ARENA - USABLE, PROT_NONE))
+		abort();
+	if (sg_machine_set_heap_size(machine, 4096))
+		abort();
+}
+
+static void run(const struct sg_function *function)
+{
+	static uint8_t parameters[SG_MAX_PARAMETER_SIZE];
+	struct sg_function_info info;
+	struct sg_grid_result result;
+	struct sg_launch launch = {.function = function,
+				   .grid = {2, 1, 1},
+				   .block = {THREADS, 1, 1},
+				   .dynamic_shared = 64,
+				   .parameters = parameters};
+	uint64_t first = (uint64_t)(uintptr_t)arena;
+
+	sg_function_describe(function, &info);
+	memset(parameters, 0, sizeof(parameters));
+	for (uint32_t i = 0; i + 8 <= info.parameter_size; i += 8)
+		memcpy(parameters + i, &first, 8);
+	launch.parameter_size = info.parameter_size;
+	if (info.required_block[0])
+		memcpy(launch.block, info.required_block, sizeof(launch.block));
+	if (sg_grid_run(machine, &launch, &result) == -EFAULT && !result.fault.kind)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	gt_auto(sg_module) struct sg_module *module = NULL;
+	struct gt_diag diag = {0};
+	const struct sg_function *function;
+
+	if (!machine)
+		open_machine();
+	used = 0;
+	if (sg_memory_allow(machine, (uint64_t)(uintptr_t)arena, 4096))
+		abort();
+	if (sg_module_load_text(machine, (const char *)data, size, &module, &diag)) {
+		if (module || !gt_diag_is_set(&diag))
+			abort();
+		return 0;
+	}
+	for (size_t i = 0; i < 4 && (function = sg_module_function_at(module, i)); i++)
+		run(function);
+	return 0;
+}
