@@ -88,6 +88,11 @@ static int flush(void *opaque)
 	return look_at_time(analyse, now);
 }
 
+/* Until there is something to show, SIGUSR1 does nothing. exec(2) makes it the default again. */
+static void ignore_signal(int number)
+{
+}
+
 static int begin(void *opaque, struct gt_diag *diag)
 {
 	struct analyse *analyse = opaque;
@@ -163,10 +168,12 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 	struct gt_session_options session = {.stack_depth = stacks ? GT_DEFAULT_STACK_DEPTH : 0};
 	gt_autofree const char **functions = NULL;
 	gt_autofree pid_t *pids = NULL;
+	const struct sigaction nothing = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
 	int status = gt_target_apply(self, &analyse->given->target, command, &session, &pids);
 
 	if (status)
 		return status;
+	sigaction(SIGUSR1, &nothing, NULL);
 	if (!session.from && analyse->report->needs &&
 	    choose_functions(analyse->report, &session, &functions)) {
 		gt_cli_error("out of memory");

@@ -417,6 +417,34 @@ TEST("a wait that began before a copy was issued says nothing of it")
 	expect_done(1);
 }
 
+TEST("what a stream was made to wait for during a wait for that stream proves nothing")
+{
+	start();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	record_event(0xe1, 0x11);
+	stream.thread = 101;
+	wait_event(0x12, 0xe1);
+	stream.thread = 100;
+	stream.gap = 0;
+	stream.now -= 500;
+	call_with("cudaStreamSynchronize", "stream", 0x12, 0); /* began before the other returned */
+	expect_done(0);
+}
+
+TEST("an event that is recorded again during a wait for it proves nothing")
+{
+	start();
+	record_event(0xe1, 0x11);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	stream.thread = 101;
+	record_event(0xe1, 0x11);
+	stream.thread = 100;
+	stream.gap = 0;
+	stream.now -= 500;
+	call_with("cudaEventSynchronize", "event", 0xe1, 0);
+	expect_done(0);
+}
+
 TEST("copies in flight are kept up to a number, and the oldest is given up beyond")
 {
 	start_with(GT_BY_NOTHING, 3);

@@ -326,6 +326,18 @@ TEST("an address that comes again, without any release, is told as one whose rel
 	CHECK_INT(process_at(0)->use[GT_SPACE_DEVICE].current, 0);
 }
 
+TEST("a release that began before an allocation returned is not of that allocation")
+{
+	start(GT_BY_STACK);
+	cuda_malloc(0x1000, 64); /* what was there before was not seen */
+	stream.gap = 0;
+	stream.duration = 5000;
+	stream.now -= 4000;
+	cuda_free(0x1000);
+	expect_totals(1, 0, 0, 0);
+	CHECK_INT(process_at(0)->freed_unseen, 1);
+}
+
 TEST("a reset of the device frees what is left on it, and says that it did")
 {
 	start(GT_BY_STACK);

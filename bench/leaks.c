@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a call costs the analysis of leaks, with 100 and with 100,000 allocations that live, and
+ * the memory that so many take. The calls are made up: nothing is traced.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/leaks.h"
+#include "event/kinds.h"
+
+#define DISTANCE 512 /* bytes between two allocations */
+
+struct call {
+	struct gt_event_call event;
+	uint64_t words[3];
+};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file) {
+		if (fscanf(file, "%*u %lu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct {
+	struct gt_names *names;
+	struct gt_leaks *leaks;
+	uint64_t time;
+	uint32_t allocates, frees;
+} bench;
+
+static void tell(const struct gt_event *event)
+{
+	if (gt_names_take(bench.names, event) || gt_leaks_take(bench.leaks, bench.names, event)) {
+		fprintf(stderr, "leaks: out of memory\n");
+		exit(1);
+	}
+}
+
+static uint32_t name_function(const char *name)
+{
+	struct gt_event_function *event =
+		(void *)gt_event_new(GT_EVENT_function, name, strlen(name));
+	uint32_t number = (uint32_t)gt_api_find(name);
+
+	event->number = number;
+	tell(&event->head);
+	free(event);
+	return number;
+}
+
+static void call(uint32_t function, unsigned slots, unsigned copied, const uint64_t words[3])
+{
+	struct call record = {
+		.event =
+			{
+				.head = {.kind = GT_EVENT_call,
+					 .process = 100,
+					 .thread = 100,
+					 .device = GT_DEVICE_UNKNOWN},
+				.duration = 1000,
+				.function = function,
+				.slots = (uint8_t)slots,
+				.copied = (uint8_t)copied,
+			},
+	};
+
+	memcpy(record.words, words, sizeof(record.words));
+	record.event.head.size =
+		(uint16_t)(sizeof(record.event) + (slots + (copied != 0)) * sizeof(uint64_t));
+	record.event.head.time = bench.time += 2000;
+	tell(&record.event.head);
+}
+
+static void allocate(uint64_t number)
+{
+	call(bench.allocates, 2, 1, (uint64_t[]){0x7ffc0000, 256, 0x10000 + number * DISTANCE});
+}
+
+static void release(uint64_t number)
+{
+	call(bench.frees, 1, 0, (uint64_t[]){0x10000 + number * DISTANCE, 0, 0});
+}
+
+/* So many live, then pairs of a release and an allocation all over them. */
+static void measure(uint64_t live, uint64_t pairs)
+{
+	uint64_t before = resident_bytes(), start, number = 1, memory;
+
+	memset(&bench, 0, sizeof(bench));
+	bench.names = gt_names_new();
+	bench.leaks = gt_leaks_new(GT_BY_STACK);
+	if (!bench.names || !bench.leaks)
+		exit(1);
+	bench.allocates = name_function("cudaMalloc");
+	bench.frees = name_function("cudaFree");
+	for (uint64_t i = 0; i < live; i++)
+		allocate(i);
+	memory = resident_bytes();
+	start = clock_ns();
+	for (uint64_t i = 0; i < pairs; i++) {
+		number = number * 6364136223846793005u + 1442695040888963407u;
+		release((number >> 33) % live);
+		allocate((number >> 33) % live);
+	}
+	printf("leaks-%lu-live %.1f ns a call\n", (unsigned long)live,
+	       (double)(clock_ns() - start) / (double)(2 * pairs));
+	printf("leaks-%lu-live-memory %.2f MiB\n", (unsigned long)live,
+	       (double)(memory - before) / 0x1p20);
+	gt_leaks_free(bench.leaks);
+	gt_names_free(bench.names);
+}
+
+int main(int count, char **arguments)
+{
+	bool quick = count > 1 && !strcmp(arguments[1], "--quick");
+
+	measure(100, quick ? 100000 : 1000000);
+	measure(100000, quick ? 100000 : 1000000);
+	return 0;
+}

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What kernels, leaks, copies and errors have in common: their options, captures, docs/analyses.md.
+
+load helper
+
+programs=$build/tests/programs
+mix=$programs/mix
+
+setup_file() {
+	load helper
+	export captured=$BATS_FILE_TMPDIR/mix.gtap
+	[ -x "$build/tests/programs/mix" ] || return 0
+	[ -e /sys/kernel/btf/vmlinux ] || return 0
+	"$build/gputap" trace -o "$captured" --stack fp -- "$build/tests/programs/mix" 60 2 2 \
+		>/dev/null 2>&1 || true
+}
+
+setup() {
+	need_probes
+	need_file "$mix" "program of CUDA (clang for PTX)"
+	[ -e "$captured" ] || told "nothing was captured"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+analyses=(kernels leaks copies errors)
+
+# section NAME: the part of docs/analyses.md about its object, and about all objects.
+section() {
+	sed -n '/^## What every object has/,/^## gputap/p' "$root/docs/analyses.md"
+	sed -n "/^## gputap\.$1\.1/,/^## /p" "$root/docs/analyses.md"
+}
+
+# documented NAME PATH: the keys that the docs tell of it.
+documented() {
+	section "$1" | awk -v path="### \`$2\`" '
+		/^##/ { here = ($0 == path) }
+		here && /^\| `/ { gsub("`", "", $2); print $2 }' | sort -u
+}
+
+# The keys that every row may have because of --by.
+by_keys='device|age|size|stream|stack|tid'
+
+# wait_until COMMAND…: ten seconds at most.
+wait_until() {
+	for _ in {1..200}; do
+		! "$@" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	told "waited in vain for: $*"
+}
+
+@test "docs/analyses.md tells exactly the keys that the objects have" {
+	for name in "${analyses[@]}"; do
+		gputap "$name" --from "$captured" --json
+		expect_status 0
+		while read -r path; do
+			printed=$(jq -r "[$path | objects | keys[]] | unique[]" <<<"$output")
+			[ -n "$printed" ] || told "$name has nothing at $path"
+			[ "$path" = '.findings[]' ] || printed=$(grep -vxE "$by_keys" <<<"$printed")
+			[ "$printed" = "$(documented "$name" "$path")" ] ||
+				told "$name $path: $(diff <(echo "$printed") <(documented "$name" "$path"))"
+		done < <(section "$name" | sed -n 's/^### `\(.*\)`$/\1/p' | sort -u)
+	done
+}
+
+@test "docs/analyses.md tells all findings, and from how many on" {
+	expected=$(sed -n 's/^FINDING(\([a-z_]*\), \([0-9]*\),.*/\1 \2/p' "$root/src/analysis/findings.def" | sort)
+	[ -n "$expected" ]
+	[ "$(sed -n 's/^| `\([a-z_]*\)` | \([0-9]*\) | .*/\1 \2/p' "$root/docs/analyses.md" | sort)" = \
+		"$expected" ] || told "the tables differ"
+}
+
+@test "an analysis of a capture is told again word by word" {
+	for name in "${analyses[@]}"; do
+		gputap "$name" --from "$captured"
+		expect_status 0
+		whole=$output
+		gputap "$name" --from "$captured" -o again.txt
+		expect_output ''
+		[ "$(cat again.txt)" = "$whole" ]
+		[ "$(grep -c ' $' again.txt)" = 0 ] || told "a line ends in spaces"
+	done
+}
+
+@test "every table says that nothing was lost" {
+	for name in "${analyses[@]}"; do
+		gputap "$name" --from "$captured"
+		expect_output_line '^Complete: none of [0-9]+ calls was lost\.$'
+		gputap "$name" --from "$captured" --json
+		expect_json '.[0] | .final and .losses.lost == 0 and .losses.made > 0'
+	done
+}
+
+@test "every table says what was lost" {
+	LD_LIBRARY_PATH=$programs/standin gputap trace --gpu nvidia --ring-size 4K -o lossy.gtap -- \
+		"$programs/calls" 500000
+	for name in "${analyses[@]}"; do
+		gputap "$name" --from lossy.gtap
+		expect_output_line '^Incomplete: [1-9][0-9]* of [0-9]+ calls were lost, 0 left out, 0 unfinished; [0-9]+ other events were lost\.$'
+		gputap "$name" --from lossy.gtap --json
+		expect_json '.[0].losses.lost > 0'
+	done
+}
+
+@test "a capture that was broken off says that it does not know what it lost" {
+	head -c "$(($(stat -c %s "$captured") / 2))" "$captured" >half.gtap
+	gputap leaks --from half.gtap
+	expect_output_line '^The capture was broken off: what it lost is not known\.$'
+	gputap leaks --from half.gtap --json
+	expect_json '.[0].losses == null'
+}
+
+@test "--top cuts the tables and says how much" {
+	gputap leaks --from "$captured" --top 1
+	expect_output_line '^… and [0-9]+ more \(--top\)$'
+	gputap leaks --from "$captured" --top 1 --json
+	expect_json '.[0].leaks | length == 1'
+}
+
+@test "--by splits the rows, and a wrong one is told with those there are" {
+	for by in stack thread stream process device; do
+		gputap kernels --from "$captured" --by $by --json
+		expect_status 0
+		expect_json ".[0] | .by == \"$by\" and (.kernels | length > 0)"
+	done
+	expect_json '.[0].kernels | all(has("device"))'
+	gputap kernels --from "$captured" --by thread --json
+	expect_json '.[0].kernels | length == 4 and all(.tid > 0 and .process == "mix")'
+	gputap copies --from "$captured" --by stream --json
+	expect_json '.[0].copies | map([.pid, .stream]) | unique | length == 6'
+	for by in stack size age process; do
+		gputap leaks --from "$captured" --by $by --json
+		expect_json ".[0] | .by == \"$by\" and (.leaks | length > 0)"
+	done
+	gputap leaks --by nonsense
+	expect_status 2
+	expect_error "gputap: --by takes one of stack, size, age, process, not 'nonsense' (try 'gputap leaks --help')"
+}
+
+@test "--interval shows reports in between, each of what came before" {
+	gputap leaks --from "$captured" --interval 2ms --json
+	expect_json 'length > 2 and (.[:-1] | all(.final | not)) and .[-1].final'
+	expect_json '[.[] | .processes | map(.memory | map(.allocations) | add) | add // 0] | . == sort'
+	expect_json '[.[].time] | . == sort'
+	gputap leaks --from "$captured" --interval 2ms
+	expect_output_line '^After [0-9]+\.[0-9]{3} s:$'
+}
+
+@test "SIGUSR1 shows a report at once" {
+	"$build/gputap" leaks -d $$ -o out.txt 3>&- 2>err.txt &
+	tracer=$!
+	wait_until [ -e out.txt ]
+	kill -USR1 $tracer
+	wait_until grep -q '^After ' out.txt
+	kill -INT $tracer
+	wait $tracer || true
+}
+
+@test "a command's own output, input and exit status are its own" {
+	gputap leaks -o leaks.txt -- bash -c 'cat; exit 7' <<<"from the input"
+	expect_status 7
+	expect_output 'from the input'
+	grep -q '^Everything was freed\.$' leaks.txt
+}
+
+@test "live and from a capture made of the same run, the functions that are needed are enough" {
+	gputap leaks --json -o live.json -- "$mix" 60 1 1
+	printed=$output
+	expect_status 0
+	jq -se '.[0].processes[0].memory | map(.allocations) | add > 0' live.json
+	[ "$(jq '.memory.device.allocations' <<<"$printed")" = \
+		"$(jq '.processes[0].memory[] | select(.memory == "device").allocations' live.json)" ]
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Launches by kernel, of programs that know how many they make.
+
+load helper
+
+mix=$build/tests/programs/mix
+
+setup() {
+	need_probes
+	need_file "$examples/streams" "example (clang for PTX)"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# The rows in $output, a JSON array.
+kernels() {
+	gputap kernels --json -o kernels.json "$@"
+	expect_status 0
+	output=$(cat kernels.json)
+}
+
+@test "a kernel's launches are counted under its name, with grid and block" {
+	kernels -- "$examples/streams"
+	expect_json '.[0].kernels | length == 1'
+	expect_json '.[0].kernels[0] | .kernel == "steps(unsigned int*, int)" and .launches == 8 and .failed == 0'
+	expect_json '.[0].kernels[0].configurations == [{launches: 8, grid: [256, 1, 1], block: [256, 1, 1], shared: 0}]'
+	expect_json '.[0].kernels[0] | .duration.count == 8 and .since.count == 7 and .duration.p50 <= .duration.p99'
+}
+
+@test "launches of two streams are two rows by stream, of one place one row by stack" {
+	kernels --by stream -- "$examples/streams"
+	expect_json '.[0].kernels | length == 2 and all(.launches == 4)'
+	kernels --by stack -- "$examples/streams"
+	expect_json '.[0].kernels | length == 1 and (.[0].stack.frames | any(.function == "main"))'
+}
+
+@test "a launch that fails is counted as failed" {
+	kernels -- "$examples/failures"
+	expect_json '.[0].kernels | length == 1 and .[0].launches == 1 and .[0].failed == 1'
+}
+
+@test "launches of the driver API and of nvcc 13 are counted like others, in either layer" {
+	for program in driver newlaunch finddriver; do
+		kernels -- "$examples/$program"
+		once=$(jq -c '.kernels | map(.launches)' kernels.json)
+		[ "$once" != '[]' ] || told "$program has no launches"
+		kernels -v -- "$examples/$program"
+		[ "$(jq -c '.kernels | map(.launches)' kernels.json)" = "$once" ]
+	done
+}
+
+@test "what eight threads of four processes launch is counted as they count it" {
+	need_file "$mix" "program of CUDA (clang for PTX)"
+	gputap kernels --by process --json -o kernels.json -- "$mix" 500 8 4
+	expected=$(jq -cS --slurp '[.[] | {pid, launches, failed: .failed_launches}] | sort_by(.pid)' <<<"$output")
+	found=$(jq -cS '[.kernels[] | {pid, launches, failed}] | sort_by(.pid)' kernels.json)
+	[ "$found" = "$expected" ] || told "found $found, not $expected"
+}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What is allocated and not freed, of programs that know it.
+
+load helper
+
+leak=$examples/leak
+mix=$build/tests/programs/mix
+
+setup() {
+	need_probes
+	need_file "$leak" "example (clang for PTX)"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+@test "exactly the leaks of examples/leak are found, with the lines that made them" {
+	gputap leaks --json -o leaks.json -- "$leak"
+	expect_status 0
+	output=$(cat leaks.json)
+	expect_json '.[0].totals | .exit == {count: 3, bytes: 321000} and .standing.count == 0 and .reset.count == 0'
+	expect_json '.[0].leaks | map([.bytes, .count, .state, .function]) ==
+		[[300000, 1, "exit", "cudaMalloc"], [20000, 1, "exit", "cudaMalloc"], [1000, 1, "exit", "cudaMalloc"]]'
+	expect_json '.[0].processes | length == 1 and .[0].failed == 1 and .[0].ended and
+		(.[0].memory == [.[0].memory[] | select(.allocations == 9 and .frees == 6)])'
+	gputap leaks -o leaks.txt -- "$leak"
+	for line in $(grep -n 'leaked' "$root/examples/leak.cu" | sed -n 's/^\([0-9]*\):.*CHECK.*/\1/p'); do
+		grep -qE "cudaMalloc +[a-z_]+\(.*\) \(leak\.cu:$line\)$" leaks.txt ||
+			told "no row of line $line: $(cat leaks.txt)"
+	done
+	[ "$(grep -c 'leak\.cu' leaks.txt)" = 3 ]
+}
+
+@test "with both API layers traced the leaks are the same" {
+	gputap leaks -v --json -o leaks.json -- "$leak"
+	output=$(cat leaks.json)
+	expect_json '.[0].totals.exit == {count: 3, bytes: 321000}'
+	expect_json '.[0].processes[0].memory == [.[0].processes[0].memory[] | select(.allocations == 9 and .frees == 6)]'
+}
+
+@test "a program that frees everything has no leaks" {
+	gputap leaks -o leaks.txt -- "$examples/vectoradd"
+	expect_status 0
+	[ "$(head -n 1 leaks.txt)" = 'Everything was freed.' ]
+}
+
+@test "wrong releases are told apart from those that failed" {
+	gputap leaks --json -o leaks.json -- "$examples/failures"
+	output=$(cat leaks.json)
+	expect_json '.[0].processes[0] | .freed_twice == 1 and .freed_foreign == 1 and .failed == 2'
+	expect_json '.[0].totals.exit.count == 0'
+}
+
+@test "what eight threads of four processes allocate and free is counted as they count it" {
+	need_file "$mix" "program of CUDA (clang for PTX)"
+	gputap leaks --json -o leaks.json -- "$mix" 500 8 4
+	expect_status 0
+	expected=$(jq -cS --slurp '[.[] | {pid, failed: .failed_allocations, foreign: .foreign_frees, memory:
+		(.memory | map_values({allocations, frees, allocated_bytes}))}] | sort_by(.pid)' <<<"$output")
+	found=$(jq -cS '[.processes[] | {pid, failed, foreign: .freed_foreign, memory:
+		(.memory | map({key: .memory, value: {allocations, frees, allocated_bytes}}) | from_entries)}] |
+		sort_by(.pid)' leaks.json)
+	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	expected=$(jq -cS --slurp '[.[] | .pid as $pid | .memory | to_entries[] |
+		{pid: $pid, memory: .key, count: .value.live, bytes: .value.live_bytes}] |
+		sort_by([.pid, .memory])' <<<"$output")
+	found=$(jq -cS '[.leaks | group_by([.pid, .memory])[] | {pid: .[0].pid, memory: .[0].memory,
+		count: (map(.count) | add), bytes: (map(.bytes) | add)}] | sort_by([.pid, .memory])' leaks.json)
+	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	output=$(cat leaks.json)
+	expect_json '.[0].losses.lost == 0 and (.[0].leaks | all(.state == "exit"))'
+	expect_json '.[0].processes | all(.replaced == 0 and .freed_unseen == 0 and .free_failed == 0)'
+}
