@@ -25,12 +25,12 @@
 	SG_API CUresult twin parameters;                                                           \
 	SG_API CUresult name parameters                                                            \
 	{                                                                                          \
-		CUstream zero = CU_STREAM_LEGACY;                                            \
+		CUstream zero = CU_STREAM_LEGACY;                                                  \
 		return call;                                                                       \
 	}                                                                                          \
 	SG_API CUresult twin parameters                                                            \
 	{                                                                                          \
-		CUstream zero = CU_STREAM_PER_THREAD;                                        \
+		CUstream zero = CU_STREAM_PER_THREAD;                                              \
 		return call;                                                                       \
 	}
 

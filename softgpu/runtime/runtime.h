@@ -84,13 +84,13 @@ cudaError_t sg_error(CUresult result);
 #define SG_TWINS(name, twin, parameters, call)                                                     \
 	SG_API cudaError_t name parameters                                                         \
 	{                                                                                          \
-		cudaStream_t zero = NULL;                                                    \
+		cudaStream_t zero = NULL;                                                          \
 		return call;                                                                       \
 	}                                                                                          \
 	SG_API cudaError_t twin parameters;                                                        \
 	SG_API cudaError_t twin parameters                                                         \
 	{                                                                                          \
-		cudaStream_t zero = cudaStreamPerThread;                                     \
+		cudaStream_t zero = cudaStreamPerThread;                                           \
 		return call;                                                                       \
 	}
 #define ZERO(stream) ((CUstream)((stream) ? (stream) : zero))

@@ -19,97 +19,133 @@ static const char faults[] =
 		   ".func deep(.param .u64 a)\n{\n	.reg .b64 %rd<3>;\n"           /* 18 - 20 */
 		   "	ld.param.u64 %rd1, [a];\n	ld.global.u32 %rd2, [%rd1];\n" /* 21, 22 */
 		   "	ret;\n}\n"                                                     /* 23, 24 */
-	KERNEL("called", "	{ .param .u64 a; st.param.u64 [a], %rd0; call deep, (a); }\n") KERNEL(
-		"odd",
-		"	ld.global.u32 %r1, [%rd0+2];\n	st.global.u32 [%rd0], %r1;\n") KERNEL("oddv"
-											      "ecto"
-											      "r",
-											      "	ld."
-											      "glob"
-											      "al."
-											      "v2."
-											      "u32 "
-											      "{%"
-											      "r1, "
-											      "%r2}"
-											      ", "
-											      "[%"
-											      "rd0+"
-											      "4];"
-											      "\n"
-											      "	st."
-											      "glob"
-											      "al."
-											      "v2."
-											      "u32 "
-											      "[%"
-											      "rd0]"
-											      ", "
-											      "{%"
-											      "r1, "
-											      "%r2}"
-											      ";\n")
-		KERNEL("shared", "	.shared .align 4 .b8 s[16];\n	mov.u32 %r1, s;\n"
-				 "	mad.lo.u32 %r1, %r0, 4, %r1;\n	st.shared.u32 [%r1], "
-				 "%r0;\n") KERNEL("local",
-						  "	.local .align 4 .b8 s[16];\n	mov.u64 "
-						  "%rd1, s;\n"
-						  "	add.u64 %rd1, %rd1, 4096;\n	"
-						  "st.local.u32 [%rd1], %r0;\n") KERNEL("atomic",
-											"	red"
-											".global."
-											"add.u32 "
-											"[%rd0], "
-											"1;\n")
-			KERNEL("trap", "	setp.ne.u32 %p0, %r0, 3;\n	@%p0 bra END;\n	"
-				       "trap;\nEND:\n") KERNEL("breakpoint", "	brkpt;\n") KERNEL(
-				"wild",
-				"	{ .param .u32 a; .param .u32 b; st.param.u32 [a], 1;\n"
-				"	p: .callprototype (.param .u32 _) _ (.param .u32 _);\n"
-				"	call (b), %rd0, (a), p; }\n") KERNEL("stuck",
-									     "	setp.ne.u32 %p0, "
-									     "%r0, 0;\n	@%p0 bra "
-									     "END;\n	bar.sync "
-									     "1, 64;\n"
-									     "END:	bar.sync "
-									     "0;\n")
-				KERNEL("forever", "TOP:	bra TOP;\n") KERNEL(
-					"spinning",
-					"TOP:	ld.volatile.global.u32 %r1, [%rd0];\n"
-					"	setp.eq.u32 %p0, %r1, 0;\n	@%p0 bra TOP;\n")
-					KERNEL("good",
-					       "	st.global.u32 [%rd0], 5;\n") ".func endless(.param .u64 a)\n{\n	.reg .b64 %rd<3>;\n	.local .align 8 .b8 s[64];\n"
-										     "	ld.param."
-										     "u64 %rd1, "
-										     "[a];\n	"
-										     "st.local.u64 "
-										     "[s], %rd1;\n"
-										     "	{ .param "
-										     ".u64 b; "
-										     "st.param.u64 "
-										     "[b], %rd1; "
-										     "call "
-										     "endless, "
-										     "(b); }\n"
-										     "	ret;\n}"
-										     "\n" KERNEL(
-											     "overf"
-											     "low",
-											     "	{ "
-											     ".para"
-											     "m "
-											     ".u64 "
-											     "a; "
-											     "st."
-											     "param"
-											     ".u64 "
-											     "[a], "
-											     "%rd0;"
-											     " call"
-											     " endl"
-											     "ess, "
-											     "(a); "
-											     "}\n");
+	KERNEL("called", "	{ .param .u64 a; st.param.u64 [a], %rd0; call deep, (a); }\n")
+		KERNEL(
+			"odd", "	ld.global.u32 %r1, [%rd0+2];\n	st.global.u32 [%rd0], "
+			       "%r1;\n") KERNEL("oddv"
+						"ecto"
+						"r",
+						"	ld."
+						"glob"
+						"al."
+						"v2."
+						"u32 "
+						"{%"
+						"r1, "
+						"%r2}"
+						", "
+						"[%"
+						"rd0+"
+						"4];"
+						"\n"
+						"	st."
+						"glob"
+						"al."
+						"v2."
+						"u32 "
+						"[%"
+						"rd0]"
+						", "
+						"{%"
+						"r1, "
+						"%r2}"
+						";\n")
+			KERNEL("shared",
+			       "	.shared .align 4 .b8 s[16];\n	mov.u32 %r1, s;\n"
+			       "	mad.lo.u32 %r1, %r0, 4, %r1;\n	st.shared.u32 [%r1], "
+			       "%r0;\n") KERNEL("local",
+						"	.local .align 4 .b8 s[16];\n	mov.u64 "
+						"%rd1, s;\n"
+						"	add.u64 %rd1, %rd1, 4096;\n	"
+						"st.local.u32 [%rd1], %r0;\n") KERNEL("atomic",
+										      "	red"
+										      ".global."
+										      "add.u32 "
+										      "[%rd0], "
+										      "1;\n")
+				KERNEL("trap",
+				       "	setp.ne.u32 %p0, %r0, 3;\n	@%p0 bra END;\n	"
+				       "trap;\nEND:\n") KERNEL("breakpoint", "	brkpt;\n")
+					KERNEL("wild", "	{ .param .u32 a; .param .u32 b; "
+						       "st.param.u32 [a], 1;\n"
+						       "	p: .callprototype (.param .u32 _) "
+						       "_ (.param .u32 _);\n"
+						       "	call (b), %rd0, (a), p; }\n")
+						KERNEL("stuck",
+						       "	setp.ne.u32 %p0, "
+						       "%r0, 0;\n	@%p0 bra "
+						       "END;\n	bar.sync "
+						       "1, 64;\n"
+						       "END:	bar.sync "
+						       "0;\n") KERNEL("forever", "TOP:	bra TOP;\n")
+							KERNEL("spinning",
+							       "TOP:	ld.volatile.global.u32 "
+							       "%r1, [%rd0];\n"
+							       "	setp.eq.u32 %p0, %r1, "
+							       "0;\n	@%p0 bra TOP;\n")
+								KERNEL("good",
+								       "	st.global.u32 "
+								       "[%rd0], 5;\n") ".func "
+										       "endless(."
+										       "param .u64 "
+										       "a)\n{\n	"
+										       ".reg .b64 "
+										       "%rd<3>;"
+										       "\n	"
+										       ".local "
+										       ".align 8 "
+										       ".b8 "
+										       "s[64];\n"
+										       "	ld."
+										       "param."
+										       "u64 %rd1, "
+										       "[a];\n	"
+										       "st.local."
+										       "u64 "
+										       "[s], "
+										       "%rd1;\n"
+										       "	{ "
+										       ".param "
+										       ".u64 b; "
+										       "st.param."
+										       "u64 "
+										       "[b], %rd1; "
+										       "call "
+										       "endless, "
+										       "(b); }\n"
+										       "	ret"
+										       ";\n}"
+										       "\n" KERNEL(
+											       "ove"
+											       "rf"
+											       "lo"
+											       "w",
+											       "	{ "
+											       ".pa"
+											       "ra"
+											       "m "
+											       ".u6"
+											       "4 "
+											       "a; "
+											       "st."
+											       "par"
+											       "am"
+											       ".u6"
+											       "4 "
+											       "[a]"
+											       ", "
+											       "%rd"
+											       "0;"
+											       " ca"
+											       "ll"
+											       " en"
+											       "dl"
+											       "ess"
+											       ", "
+											       "(a)"
+											       "; "
+											       "}"
+											       "\n");
 
 static struct sg_fault run_bad(struct device *device, struct sg_module *module, const char *name,
 			       struct sg_launch launch, uint64_t parameter)
@@ -131,8 +167,7 @@ TEST("an illegal address is told with its kernel, block, thread, line and addres
 
 	device_open(&device);
 	module = device_load(&device, faults);
-	fault = run_bad(&device, module, "bad",
-			(struct sg_launch){.block = {38, 2, 2}}, 0x1000);
+	fault = run_bad(&device, module, "bad", (struct sg_launch){.block = {38, 2, 2}}, 0x1000);
 	CHECK_INT(fault.kind, SG_FAULT_ILLEGAL_ADDRESS);
 	CHECK_STR(fault.function, "bad");
 	CHECK_INT(fault.line, 15);
