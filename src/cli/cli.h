@@ -107,6 +107,7 @@ extern const struct gt_cli_command gt_command_kernels;
 extern const struct gt_cli_command gt_command_leaks;
 extern const struct gt_cli_command gt_command_copies;
 extern const struct gt_cli_command gt_command_errors;
+extern const struct gt_cli_command gt_command_verify;
 extern const struct gt_cli_command gt_command_exec;
 extern const struct gt_cli_command gt_command_doctor;
 extern const struct gt_cli_command gt_command_list;

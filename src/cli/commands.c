@@ -11,6 +11,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_leaks,
 	&gt_command_copies,
 	&gt_command_errors,
+	&gt_command_verify,
 	&gt_command_exec,
 	&gt_command_doctor,
 	&gt_command_list,

@@ -39,7 +39,7 @@ const struct gt_bpf_line *gt_bpf_line_of(const struct gt_bpf_program *program, u
 
 	for (uint32_t i = 0; i < program->line_count && program->lines[i].insn <= insn; i++)
 		found = &program->lines[i];
-	return found;
+	return found && found->line ? found : NULL;
 }
 
 int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at)

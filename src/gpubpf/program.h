@@ -47,7 +47,7 @@ struct gt_bpf_map {
 /* Where an instruction comes from. Sorted by insn; one holds up to the next. */
 struct gt_bpf_line {
 	uint32_t insn;
-	uint32_t line;    /* in the source file, from 1 */
+	uint32_t line;    /* in the source file, from 1; 0: none from here on */
 	const char *file; /* owned by the object; never NULL */
 	const char *text; /* the line itself, or "" */
 };

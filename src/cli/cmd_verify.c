@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command "verify": whether the programs of an object are safe, and why not. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "gpubpf/object.h"
+#include "gpubpf/verify.h"
+
+enum {
+	MAX_TEXT = 4096, /* instructions of a program for the GPU */
+};
+
+struct verify_options {
+	bool json, log, allow_control;
+	uint64_t max_insns, max_text;
+};
+
+#define AT(field) offsetof(struct verify_options, field)
+
+static const struct gt_option options[] = {
+	{0, "json", NULL, "as JSON", GT_OPTION_FLAG, AT(json), NULL},
+	{0, "log", NULL, "every instruction that is looked at, with the registers", GT_OPTION_FLAG,
+	 AT(log), NULL},
+	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
+	 AT(allow_control), NULL},
+	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
+	 GT_OPTION_NUMBER, AT(max_insns), NULL},
+	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
+	 GT_OPTION_NUMBER, AT(max_text), NULL},
+};
+
+static const char *const examples[] = {
+	"gputap verify probe.bpf.o            # the verdicts, and the greatest numbers of steps",
+	"gputap verify --log probe.bpf.o      # and how they came about",
+	NULL,
+};
+
+/* A verdict and what it rests on. */
+struct verdict {
+	bool accepted;
+	struct gt_facts facts;
+	struct gt_verify_error error;
+	struct gt_diag diag;
+	struct gt_strbuf log;
+};
+
+static void print_text(const struct gt_bpf_program *program, const struct verdict *verdict)
+{
+	gt_auto_strbuf insn = GT_STRBUF_INIT;
+	const struct gt_bpf_line *line = gt_bpf_line_of(program, verdict->error.insn);
+
+	fputs(gt_strbuf_string(&verdict->log), stdout);
+	if (verdict->accepted) {
+		printf("%s (%s): safe; %u instructions, at most %" PRIu64 " executed, %" PRIu64
+		       " looked at\n",
+		       program->name, program->section, program->count, verdict->facts.bound,
+		       verdict->facts.visited);
+		return;
+	}
+	printf("%s (%s): refused: %s%s%s\n", program->name, program->section, verdict->diag.place,
+	       verdict->diag.place[0] ? ": " : "", verdict->diag.text);
+	if (verdict->error.insn >= program->count)
+		return;
+	if (line && line->text[0])
+		printf("  ; %s\n", line->text);
+	gt_bpf_put_insn(&insn, program->insns, program->count, verdict->error.insn);
+	printf("  %u: %s\n", verdict->error.insn, gt_strbuf_string(&insn));
+	if (verdict->error.registers[0])
+		printf("  %s\n", verdict->error.registers);
+}
+
+static void put_json(struct gt_json *json, const struct gt_bpf_program *program,
+		     const struct verdict *verdict)
+{
+	gt_json_object_begin(json, NULL);
+	gt_json_string(json, "program", program->name);
+	gt_json_string(json, "section", program->section);
+	gt_json_bool(json, "safe", verdict->accepted);
+	gt_json_u64(json, "instructions", program->count);
+	if (verdict->accepted) {
+		gt_json_u64(json, "bound", verdict->facts.bound);
+		gt_json_u64(json, "visited", verdict->facts.visited);
+	} else {
+		gt_json_string(json, "reason", verdict->diag.text);
+		gt_json_string(json, "place", verdict->diag.place);
+		gt_json_u64(json, "instruction", verdict->error.insn);
+		if (verdict->error.line)
+			gt_json_u64(json, "line", verdict->error.line);
+		gt_json_string(json, "registers", verdict->error.registers);
+	}
+	if (verdict->log.length)
+		gt_json_string(json, "log", gt_strbuf_string(&verdict->log));
+	gt_json_object_end(json);
+}
+
+/* Whether it is safe; the verdict is printed, or put into json. */
+static bool examine(const struct verify_options *given, const struct gt_bpf_object *object,
+		    const struct gt_bpf_program *program, struct gt_json *json)
+{
+	struct verdict verdict = {0};
+	struct gt_verify_options check = {
+		.input = GT_INPUT_CONTEXT,
+		.max_text = (uint32_t)given->max_text,
+		.max_executed = given->max_insns,
+		.allow_control = given->allow_control,
+		.log = given->log ? &verdict.log : NULL,
+	};
+
+	verdict.accepted =
+		!gt_verify(object, program, &check, &verdict.facts, &verdict.error, &verdict.diag);
+	if (given->json)
+		put_json(json, program, &verdict);
+	else
+		print_text(program, &verdict);
+	gt_facts_clear(&verdict.facts);
+	gt_strbuf_free(&verdict.log);
+	return verdict.accepted;
+}
+
+static int examine_all(const struct verify_options *given, const struct gt_bpf_object *object)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&text);
+	bool safe = true;
+
+	gt_json_array_begin(&json, NULL);
+	for (uint32_t i = 0; i < object->program_count; i++)
+		safe &= examine(given, object, &object->programs[i], &json);
+	gt_json_array_end(&json);
+	if (given->json)
+		printf("%s\n", gt_strbuf_string(&text));
+	return safe ? GT_EXIT_OK : GT_EXIT_FAILED;
+}
+
+static int run_verify(const struct gt_cli_command *self, int count, char **arguments)
+{
+	struct verify_options given = {.max_text = MAX_TEXT};
+	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
+	struct gt_diag diag = {0};
+	int rest, error;
+
+	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
+	case GT_PARSED_HELP:
+		return GT_EXIT_OK;
+	case GT_PARSED_WRONG:
+		return GT_EXIT_USAGE;
+	case GT_PARSED_RUN:
+		break;
+	}
+	if (rest + 1 != count)
+		return gt_cli_usage_error(self, "one FILE is needed");
+	if (given.max_text > GT_BPF_MAX_INSNS)
+		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
+	error = gt_bpf_object_open(arguments[rest], &object, &diag);
+	if (error) {
+		gt_cli_diag(&diag);
+		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
+	}
+	if (!object->program_count) {
+		gt_cli_error("%s: there is no program for the GPU", arguments[rest]);
+		return GT_EXIT_FAILED;
+	}
+	return examine_all(&given, object);
+}
+
+const struct gt_cli_command gt_command_verify = {
+	.name = "verify",
+	.summary = "tells whether the eBPF programs of an object are safe on a GPU",
+	.usage = "[options] FILE",
+	.description =
+		"Looks at the programs for the GPU in an object of 'clang -target bpf': whether "
+		"they end, reach only what is there, and leave no address in a map. Exit status 0: "
+		"all are safe; 1: one is not, and the reason is told with the instruction, the "
+		"line and the registers; 2: the object is damaged.",
+	.examples = examples,
+	.options = options,
+	.option_count = gt_countof(options),
+	.run = run_verify,
+};
