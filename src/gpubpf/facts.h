@@ -19,10 +19,11 @@ enum gt_place {
 
 /* True of a register on every path; `least` to `greatest` hold all values that it can have. */
 struct gt_register_fact {
-	uint8_t place;     /* gt_place */
-	bool maybe_null;   /* a pointer, or NULL */
-	bool varying;      /* may differ between the lanes of a warp */
-	uint8_t frame;     /* STACK: 0 its own frame, 1 its caller's …; 255: several */
+	uint8_t place;   /* gt_place */
+	bool maybe_null; /* a pointer, or NULL */
+	bool varying;  /* may differ between the lanes of a warp; always set: no lanes are compared
+			*/
+	uint8_t frame; /* STACK: 0 its own frame, 1 its caller's …; 255: several */
 	uint8_t alignment; /* of a pointer, in bytes: 1, 2, 4, 8 */
 	int32_t map;       /* MAP, MAP_VALUE: its number in the object; -1: several. RECORD: ring */
 	int64_t least;     /* NUMBER: as a signed number. Pointers: bytes from the start of the */
@@ -31,7 +32,7 @@ struct gt_register_fact {
 
 struct gt_insn_facts {
 	bool reached;
-	bool divergent; /* lanes of a warp may not all be here together */
+	bool divergent; /* lanes of a warp may not all be here together; always set, as above */
 	uint8_t frames; /* how deep in calls at most: 0 in the main program */
 	uint8_t branch; /* conditional jumps: bit 0 falls through, bit 1 jumps */
 	/* Before the instruction. */
