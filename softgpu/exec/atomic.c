@@ -113,35 +113,6 @@ DEFINE_SEEN(uint16_t)
 DEFINE_SEEN(uint32_t)
 DEFINE_SEEN(uint64_t)
 
-/* The CPU's own instruction where it has one. */
-#define DEFINE_SEEN_FAST(T)                                                                        \
-	static uint64_t seen_##T(T *place, const struct sg_instruction *at, uint64_t b,            \
-				 uint64_t c)                                                       \
-	{                                                                                          \
-		bool is_integer = sg_half_format((enum gt_ptx_type)at->space) == SG_HALF_NONE &&   \
-				  at->space != GT_PTX_TYPE_F32 && at->space != GT_PTX_TYPE_F64;    \
-		switch (at->selector) {                                                            \
-		case SG_ATOMIC_ADD:                                                                \
-			if (is_integer)                                                            \
-				return __atomic_fetch_add(place, (T)b, __ATOMIC_SEQ_CST);          \
-			break;                                                                     \
-		case SG_ATOMIC_EXCHANGE:                                                           \
-			return __atomic_exchange_n(place, (T)b, __ATOMIC_SEQ_CST);                 \
-		case SG_ATOMIC_COMPARE: {                                                          \
-			T before = (T)b;                                                           \
-			__atomic_compare_exchange_n(place, &before, (T)c, false, __ATOMIC_SEQ_CST, \
-						    __ATOMIC_SEQ_CST);                             \
-			return before;                                                             \
-		}                                                                                  \
-		default:                                                                           \
-			break;                                                                     \
-		}                                                                                  \
-		return change_seen_##T(place, at, b, c);                                           \
-	}
-
-DEFINE_SEEN_FAST(uint32_t)
-DEFINE_SEEN_FAST(uint64_t)
-
 static uint64_t change(const struct sg_instruction *at, uint64_t address, bool is_private,
 		       uint64_t b, uint64_t c)
 {
@@ -155,9 +126,9 @@ static uint64_t change(const struct sg_instruction *at, uint64_t address, bool i
 		return before;
 	}
 	if (at->size == 4)
-		return seen_uint32_t((uint32_t *)(void *)place, at, b, c);
+		return change_seen_uint32_t((uint32_t *)(void *)place, at, b, c);
 	if (at->size == 8)
-		return seen_uint64_t((uint64_t *)(void *)place, at, b, c);
+		return change_seen_uint64_t((uint64_t *)(void *)place, at, b, c);
 	return change_seen_uint16_t((uint16_t *)(void *)place, at, b, c);
 }
 
@@ -169,6 +140,88 @@ static uint64_t read_slot(const char *slot, uint32_t size, uint32_t lane)
 	return value;
 }
 
+/* ---- the common ones: integers of 32 and 64 bits --------------------------------------- */
+
+#define EACH_LANE(T, body)                                                                         \
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {                             \
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);                                    \
+		T *place = (T *)(uintptr_t)access->address[lane], b = b_[lane], before;            \
+		body;                                                                              \
+		d_[lane] = before;                                                                 \
+	}
+
+/* An operation that a private word and one that others see do in their own ways. */
+#define CHANGE(T, expression, atomic)                                                              \
+	if (is_private)                                                                            \
+		EACH_LANE(T, before = *place; *place = expression)                                 \
+	else                                                                                       \
+		EACH_LANE(T, before = atomic(place, b, __ATOMIC_SEQ_CST))                          \
+	return true
+
+#define DEFINE_QUICK(T)                                                                            \
+	static bool run_quick_##T(struct sg_warp *warp, const struct sg_instruction *at,           \
+				  const struct sg_access *access, bool is_private)                 \
+	{                                                                                          \
+		T *d_ = (T *)(void *)(warp->frame + at->d);                                        \
+		const T *b_ = (T *)(void *)(warp->frame + at->b);                                  \
+		const T *c_ = (T *)(void *)(warp->frame + at->c);                                  \
+		switch (at->selector) {                                                            \
+		case SG_ATOMIC_ADD:                                                                \
+			CHANGE(T, before + b, __atomic_fetch_add);                                 \
+		case SG_ATOMIC_AND:                                                                \
+			CHANGE(T, before &b, __atomic_fetch_and);                                  \
+		case SG_ATOMIC_OR:                                                                 \
+			CHANGE(T, before | b, __atomic_fetch_or);                                  \
+		case SG_ATOMIC_XOR:                                                                \
+			CHANGE(T, before ^ b, __atomic_fetch_xor);                                 \
+		case SG_ATOMIC_EXCHANGE:                                                           \
+			CHANGE(T, b, __atomic_exchange_n);                                         \
+		case SG_ATOMIC_COMPARE:                                                            \
+			if (is_private) {                                                          \
+				EACH_LANE(T, before = *place;                                      \
+					  *place = before == b ? c_[lane] : before)                \
+			} else {                                                                   \
+				EACH_LANE(T, before = b; __atomic_compare_exchange_n(              \
+						  place, &before, c_[lane], false,                 \
+						  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))             \
+			}                                                                          \
+			return true;                                                               \
+		default:                                                                           \
+			return false;                                                              \
+		}                                                                                  \
+	}
+
+DEFINE_QUICK(uint32_t)
+DEFINE_QUICK(uint64_t)
+
+static bool is_integer(enum gt_ptx_type type)
+{
+	return gt_ptx_type_info(type)->class != GT_PTX_CLASS_FLOAT &&
+	       gt_ptx_type_info(type)->class != GT_PTX_CLASS_PACKED;
+}
+
+static bool run_quick(struct sg_warp *warp, const struct sg_instruction *at,
+		      const struct sg_access *access, bool is_private)
+{
+	if (!is_integer((enum gt_ptx_type)at->space))
+		return false;
+	return at->size == 4   ? run_quick_uint32_t(warp, at, access, is_private)
+	       : at->size == 8 ? run_quick_uint64_t(warp, at, access, is_private)
+			       : false;
+}
+
+/* ---- all of them ----------------------------------------------------------------------- */
+
+/* Whether all lanes are in shared memory. */
+static bool is_shared(const struct sg_warp *warp, const struct sg_access *access)
+{
+	uint64_t shared = (uint64_t)(uintptr_t)warp->block->shared, outside = 0;
+
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		outside |= access->address[lane] - shared >= warp->grid->shared_size;
+	return !outside;
+}
+
 /* d: SG_SINK for red; space: enum gt_ptx_type. */
 const struct sg_instruction *sg_run_atomic(struct sg_warp *warp, const struct sg_instruction *at)
 {
@@ -177,6 +230,8 @@ const struct sg_instruction *sg_run_atomic(struct sg_warp *warp, const struct sg
 
 	if (!at->resolve(warp, at, &access))
 		return NULL;
+	if (run_quick(warp, at, &access, is_shared(warp, &access)))
+		return at + 1;
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 		uint64_t address = access.address[lane];

@@ -314,14 +314,98 @@ static const struct sg_instruction *exchange(struct sg_warp *warp, const struct 
 	return sg_warp_choose(warp);
 }
 
+/* ---- quick ways, where the whole group takes part -------------------------------------- */
+
+/* Whether every active lane names all active lanes and no other that is there. */
+static bool is_complete(const struct sg_warp *warp, const struct sg_instruction *at)
+{
+	const uint32_t *members = slot32(warp->frame, at->e);
+	uint32_t different = 0, wanted = warp->exec, live = warp->live;
+
+	if (!(at->flags & SG_FLAG_SYNC))
+		return true;
+	if (wanted == SG_FULL) {
+		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+			different |= (members[lane] & live) ^ wanted;
+	} else {
+		for (uint32_t left = wanted; left; left &= left - 1)
+			different |= (members[__builtin_ctz(left)] & live) ^ wanted;
+	}
+	return !different;
+}
+
+static bool is_uniform(const uint32_t values[SG_WARP_SIZE])
+{
+	uint32_t different = 0;
+
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		different |= values[lane] ^ values[0];
+	return !different;
+}
+
+/* A shuffle of a full warp by one distance or to one place: from[lane] and who is inside. */
+static uint32_t plan_shuffle(const struct sg_instruction *at, const uint32_t *b_, uint32_t c,
+			     uint32_t from[SG_WARP_SIZE])
+{
+	uint32_t segment = c >> 8 & 31, clamp = c & 31, inside = 0;
+
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++) {
+		uint32_t b = b_[lane] & 31, most = (lane & segment) | (clamp & ~segment), place;
+		bool valid;
+
+		if (at->selector == SG_SHUFFLE_UP) {
+			place = lane - b;
+			valid = (int32_t)place >= (int32_t)most;
+		} else {
+			place = at->selector == SG_SHUFFLE_DOWN ? lane + b
+				: at->selector == SG_SHUFFLE_BUTTERFLY
+					? lane ^ b
+					: (lane & segment) | (b & ~segment);
+			valid = place <= most;
+		}
+		from[lane] = valid ? place & 31 : lane;
+		inside |= (uint32_t)valid << lane;
+	}
+	return inside;
+}
+
 const struct sg_instruction *sg_run_shuffle(struct sg_warp *warp, const struct sg_instruction *at)
 {
-	return exchange(warp, at);
+	const uint32_t *value = slot32(warp->frame, at->a), *c = slot32(warp->frame, at->c);
+	uint32_t *d = slot32(warp->frame, at->d), inside;
+	uint32_t from[SG_WARP_SIZE], result[SG_WARP_SIZE];
+
+	if (warp->exec != SG_FULL || !is_complete(warp, at) || !is_uniform(c))
+		return exchange(warp, at);
+	inside = plan_shuffle(at, slot32(warp->frame, at->b), c[0], from);
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		result[lane] = value[from[lane]];
+	memcpy(d, result, sizeof(result));
+	if (at->immediate)
+		*slot32(warp->frame, (uint32_t)at->immediate - 1) = inside;
+	return at + 1;
 }
 
 const struct sg_instruction *sg_run_vote(struct sg_warp *warp, const struct sg_instruction *at)
 {
-	return exchange(warp, at);
+	uint32_t exec = warp->exec, votes = *slot32(warp->frame, at->a), *p, *d;
+	bool result;
+
+	if (!is_complete(warp, at))
+		return exchange(warp, at);
+	votes = (at->flags & SG_FLAG_NEGATE ? ~votes : votes) & exec;
+	if (at->selector == SG_VOTE_BALLOT) {
+		d = slot32(warp->frame, at->d);
+		for (uint32_t left = exec; left; left &= left - 1)
+			d[__builtin_ctz(left)] = votes;
+		return at + 1;
+	}
+	result = at->selector == SG_VOTE_ANY   ? votes != 0
+		 : at->selector == SG_VOTE_ALL ? votes == exec
+					       : votes == exec || !votes;
+	p = slot32(warp->frame, (uint32_t)at->immediate - 1);
+	*p = (*p & ~exec) | (result ? exec : 0);
+	return at + 1;
 }
 
 const struct sg_instruction *sg_run_match(struct sg_warp *warp, const struct sg_instruction *at)
