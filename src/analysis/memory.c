@@ -24,13 +24,12 @@ struct freed {
 
 struct owner {
 	uint32_t process;
-	struct gt_map *live;         /* key -> struct gt_allocation */
-	struct gt_map *replaced;     /* key -> struct gt_allocation whose release is to come */
-	struct gt_map *registered;   /* address -> struct gt_allocation */
-	struct gt_ranges *ranges;    /* live and registered ones; NULL: not wanted */
-	struct gt_ranges *mappings;  /* of physical memory */
-	struct gt_map *freed_by_key; /* key -> struct freed in the ring below */
-	struct freed *freed;
+	struct gt_map *live;        /* key -> struct gt_allocation */
+	struct gt_map *replaced;    /* key -> struct gt_allocation whose release is to come */
+	struct gt_map *registered;  /* address -> struct gt_allocation */
+	struct gt_ranges *ranges;   /* live and registered ones; NULL: not wanted */
+	struct gt_ranges *mappings; /* of physical memory */
+	struct freed *freed;        /* a ring: only a release that fails is looked for in it */
 	unsigned freed_next;
 };
 
@@ -57,7 +56,6 @@ static void owner_free(void *opaque)
 		gt_map_free_with(owner->registered, free);
 	gt_ranges_free(owner->ranges);
 	gt_ranges_free(owner->mappings);
-	gt_map_free(owner->freed_by_key);
 	free(owner->freed);
 	free(owner);
 }
@@ -97,12 +95,11 @@ static struct owner *owner_new(const struct gt_memory *memory, uint32_t process)
 	owner->replaced = gt_map_new();
 	owner->registered = gt_map_new();
 	owner->mappings = gt_ranges_new();
-	owner->freed_by_key = gt_map_new();
 	owner->freed = calloc(MOST_FREED, sizeof(*owner->freed));
 	if (memory->ranges)
 		owner->ranges = gt_ranges_new();
 	if (owner->live && owner->replaced && owner->registered && owner->mappings &&
-	    owner->freed_by_key && owner->freed && (owner->ranges || !memory->ranges))
+	    owner->freed && (owner->ranges || !memory->ranges))
 		return owner;
 	owner_free(owner);
 	return NULL;
@@ -183,13 +180,19 @@ static bool is_addressed(const struct gt_allocation *allocation)
 
 static void remember_freed(struct owner *owner, uint64_t key, uint64_t stack, uint64_t time)
 {
-	struct freed *slot = &owner->freed[owner->freed_next++ % MOST_FREED];
+	owner->freed[owner->freed_next++ % MOST_FREED] = (struct freed){key, stack, time};
+}
 
-	if (gt_map_get_u64(owner->freed_by_key, slot->key) == slot)
-		gt_map_remove_u64(owner->freed_by_key, slot->key);
-	*slot = (struct freed){key, stack, time};
-	/* Without memory a second release would be called one of a foreign pointer. */
-	gt_map_set_u64(owner->freed_by_key, key, slot);
+/* The last release at a key, or NULL. */
+static const struct freed *find_freed(const struct owner *owner, uint64_t key)
+{
+	for (unsigned i = 1; i <= MOST_FREED; i++) {
+		const struct freed *freed = &owner->freed[(owner->freed_next - i) % MOST_FREED];
+
+		if (freed->key == key && freed->time)
+			return freed;
+	}
+	return NULL;
 }
 
 /* Takes an allocation out of what is live; the caller frees it. */
@@ -305,7 +308,7 @@ static int take_failed_free(struct gt_memory *memory, struct owner *owner, uint6
 			    const struct gt_operation *operation)
 {
 	const struct gt_allocation *live = gt_map_get_u64(owner->live, key);
-	const struct freed *freed = gt_map_get_u64(owner->freed_by_key, key);
+	const struct freed *freed = find_freed(owner, key);
 	struct gt_memory_change change = {
 		.what = live || !is_about_argument(operation) ? GT_MEMORY_FREE_FAILED
 			: freed                               ? GT_MEMORY_FREED_TWICE

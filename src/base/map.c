@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Entries lie in one array in the order of insertion; a second array of indices is probed
- * linearly. A removed entry leaves a tombstone in both until the next rebuild.
+ * linearly. A removed entry leaves a tombstone in both until the next rebuild; a probe passes over
+ * those without looking at their entries, which lie anywhere in memory.
  */
 #include "base/map.h"
 
@@ -9,18 +10,22 @@
 #include <stdlib.h>
 
 #define EMPTY UINT32_MAX
+#define REMOVED (UINT32_MAX - 1)
+#define LONGEST_SMALL 8 /* bytes of a key that lies in its entry */
 
 struct entry {
-	uint64_t hash;
-	void *key;   /* NULL: removed, or a short key */
-	void *value; /* NULL: removed */
-	size_t length;
-	uint64_t small; /* keys of up to 8 bytes live here */
+	void *value;   /* NULL: removed */
+	uint32_t hash; /* its low bits: there are never more slots */
+	uint32_t length;
+	union {
+		void *key;
+		uint64_t small;
+	};
 };
 
 struct gt_map {
 	struct entry *entries;
-	uint32_t *slots;   /* index of an entry, or EMPTY */
+	uint32_t *slots;   /* index of an entry, EMPTY or REMOVED */
 	size_t used;       /* entries in use, removed ones included */
 	size_t live;       /* entries that are there */
 	size_t slot_count; /* power of two; entries hold half as many */
@@ -46,7 +51,13 @@ static uint64_t hash_bytes(const void *key, size_t length)
 
 static const void *entry_key(const struct entry *entry)
 {
-	return entry->key ? entry->key : &entry->small;
+	return entry->length > LONGEST_SMALL ? entry->key : &entry->small;
+}
+
+static void free_key(struct entry *entry)
+{
+	if (entry->value && entry->length > LONGEST_SMALL)
+		free(entry->key);
 }
 
 struct gt_map *gt_map_new(void)
@@ -59,9 +70,9 @@ void gt_map_free_with(struct gt_map *map, void (*release)(void *value))
 	if (!map)
 		return;
 	for (size_t i = 0; i < map->used; i++) {
+		free_key(&map->entries[i]);
 		if (map->entries[i].value && release)
 			release(map->entries[i].value);
-		free(map->entries[i].key);
 	}
 	free(map->entries);
 	free(map->slots);
@@ -73,27 +84,38 @@ size_t gt_map_count(const struct gt_map *map)
 	return map->live;
 }
 
-static struct entry *find(const struct gt_map *map, const void *key, size_t length, uint64_t hash)
+static bool is_key(const struct entry *entry, const void *key, size_t length, uint32_t hash)
+{
+	return entry->hash == hash && entry->length == length &&
+	       !memcmp(entry_key(entry), key, length);
+}
+
+/* The slot of a key, or NULL. */
+static uint32_t *find(const struct gt_map *map, const void *key, size_t length, uint32_t hash)
 {
 	size_t mask = map->slot_count - 1;
 
 	if (!map->slot_count)
 		return NULL;
-	for (size_t slot = hash & mask; map->slots[slot] != EMPTY; slot = (slot + 1) & mask) {
-		struct entry *entry = &map->entries[map->slots[slot]];
-
-		if (entry->value && entry->hash == hash && entry->length == length &&
-		    !memcmp(entry_key(entry), key, length))
-			return entry;
-	}
+	for (size_t slot = hash & mask; map->slots[slot] != EMPTY; slot = (slot + 1) & mask)
+		if (map->slots[slot] != REMOVED &&
+		    is_key(&map->entries[map->slots[slot]], key, length, hash))
+			return &map->slots[slot];
 	return NULL;
 }
 
-static void place(uint32_t *slots, size_t slot_count, uint64_t hash, uint32_t index)
+static struct entry *find_entry(const struct gt_map *map, const void *key, size_t length)
+{
+	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
+
+	return slot ? &map->entries[*slot] : NULL;
+}
+
+static void place(uint32_t *slots, size_t slot_count, uint32_t hash, uint32_t index)
 {
 	size_t slot = hash & (slot_count - 1);
 
-	while (slots[slot] != EMPTY)
+	while (slots[slot] != EMPTY && slots[slot] != REMOVED)
 		slot = (slot + 1) & (slot_count - 1);
 	slots[slot] = index;
 }
@@ -136,38 +158,46 @@ static int rebuild(struct gt_map *map)
 
 void *gt_map_get(const struct gt_map *map, const void *key, size_t length)
 {
-	struct entry *entry = find(map, key, length, hash_bytes(key, length));
+	struct entry *entry = find_entry(map, key, length);
 
 	return entry ? entry->value : NULL;
 }
 
+static int set_key(struct entry *entry, const void *key, size_t length)
+{
+	entry->small = 0;
+	if (length <= LONGEST_SMALL) {
+		memcpy(&entry->small, key, length);
+		return 0;
+	}
+	entry->key = malloc(length);
+	if (!entry->key)
+		return -ENOMEM;
+	memcpy(entry->key, key, length);
+	return 0;
+}
+
 int gt_map_set(struct gt_map *map, const void *key, size_t length, void *value)
 {
-	uint64_t hash = hash_bytes(key, length);
-	struct entry *entry = find(map, key, length, hash);
-	void *copy = NULL;
-	int error;
+	struct entry *entry = find_entry(map, key, length);
+	struct entry added = {.value = value, .hash = (uint32_t)hash_bytes(key, length)};
+	int error = 0;
 
 	if (entry) {
 		entry->value = value;
 		return 0;
 	}
-	if (map->used >= map->slot_count / 2) {
+	if (length > UINT32_MAX)
+		return -ENOMEM;
+	added.length = (uint32_t)length;
+	if (map->used >= map->slot_count / 2)
 		error = rebuild(map);
-		if (error)
-			return error;
-	}
-	if (length > sizeof(entry->small)) {
-		copy = malloc(length);
-		if (!copy)
-			return -ENOMEM;
-		memcpy(copy, key, length);
-	}
-	entry = &map->entries[map->used];
-	*entry = (struct entry){.hash = hash, .key = copy, .value = value, .length = length};
-	if (!copy)
-		memcpy(&entry->small, key, length);
-	place(map->slots, map->slot_count, hash, map->used);
+	if (!error)
+		error = set_key(&added, key, length);
+	if (error)
+		return error;
+	map->entries[map->used] = added;
+	place(map->slots, map->slot_count, added.hash, (uint32_t)map->used);
 	map->used++;
 	map->live++;
 	return 0;
@@ -175,15 +205,17 @@ int gt_map_set(struct gt_map *map, const void *key, size_t length, void *value)
 
 void *gt_map_remove(struct gt_map *map, const void *key, size_t length)
 {
-	struct entry *entry = find(map, key, length, hash_bytes(key, length));
+	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
+	struct entry *entry;
 	void *value;
 
-	if (!entry)
+	if (!slot)
 		return NULL;
+	entry = &map->entries[*slot];
 	value = entry->value;
-	free(entry->key);
-	entry->key = NULL;
+	free_key(entry);
 	entry->value = NULL;
+	*slot = REMOVED;
 	map->live--;
 	return value;
 }

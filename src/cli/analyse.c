@@ -10,6 +10,9 @@
 #include "analysis/flight.h"
 #include "output/sink.h"
 
+/* Its pages are mapped twice: they are much of what gputap takes up. */
+#define RING_SIZE (8u << 20)
+
 struct analyse {
 	const struct gt_analyse_options *given;
 	struct gt_report_options how;
@@ -174,6 +177,8 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 	if (status)
 		return status;
 	sigaction(SIGUSR1, &nothing, NULL);
+	if (!session.from && !session.ring_size)
+		session.ring_size = RING_SIZE;
 	if (!session.from && analyse->report->needs &&
 	    choose_functions(analyse->report, &session, &functions)) {
 		gt_cli_error("out of memory");

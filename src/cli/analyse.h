@@ -25,7 +25,7 @@ struct gt_analyse_options {
 	 offsetof(struct gt_analyse_options, target.output), NULL}, \
 	{0, "json", NULL, "one JSON object (docs/analyses.md)", GT_OPTION_FLAG, \
 	 offsetof(struct gt_analyse_options, target.json), NULL}, \
-	GT_RUN_OPTIONS(offsetof(struct gt_analyse_options, target))
+	GT_RUN_OPTIONS(offsetof(struct gt_analyse_options, target), "8M")
 /* clang-format on */
 
 /*

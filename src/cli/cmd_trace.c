@@ -40,7 +40,7 @@ static const struct gt_option options[] = {
 	{'t', "no-time", NULL, "no times", GT_OPTION_FLAG_OFF, AT(times), NULL},
 	{'r', "no-returns", NULL, "no returns, only entries", GT_OPTION_FLAG_OFF, AT(returns),
 	 NULL},
-	GT_RUN_OPTIONS(AT(target)),
+	GT_RUN_OPTIONS(AT(target), "16M"),
 };
 
 static const char *const examples[] = {

@@ -42,15 +42,18 @@ struct gt_target_options {
 	{0, "duration", "TIME", "end after this time", GT_OPTION_DURATION, \
 	 (at) + offsetof(struct gt_target_options, duration), NULL}
 
-/* … then how. The command itself says what -o and --json do. */
-#define GT_RUN_OPTIONS(at) \
+/*
+ * … then how; `ring` is the text of the command's default of --ring-size. The command itself says
+ * what -o and --json do.
+ */
+#define GT_RUN_OPTIONS(at, ring) \
 	{0, "from", "FILE", "show a capture instead of what happens now", GT_OPTION_STRING, \
 	 (at) + offsetof(struct gt_target_options, from), NULL}, \
 	{'v', "verbose", NULL, "all API layers, processes, and what is done to attach", \
 	 GT_OPTION_FLAG, (at) + offsetof(struct gt_target_options, verbose), NULL}, \
 	{0, "gpu", "WHICH", "GPU of the command: auto, nvidia or soft", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, gpu), gt_target_gpus}, \
-	{0, "stack", "WAY", "take the callers of each call: none, fp (frame pointers) or dwarf (.eh_frame)", \
+	{0, "stack", "WAY", "callers of each call: none, fp (frame pointers) or dwarf (.eh_frame)", \
 	 GT_OPTION_CHOICE, (at) + offsetof(struct gt_target_options, stack), gt_target_stacks}, \
 	{0, "stack-depth", "N", "callers to take at most (default: 64; up to 127)", \
 	 GT_OPTION_NUMBER, (at) + offsetof(struct gt_target_options, stack_depth), NULL}, \
@@ -58,7 +61,7 @@ struct gt_target_options {
 	 (at) + offsetof(struct gt_target_options, kernel_arguments), NULL}, \
 	{0, "attach", "WAY", "attach by auto, multi (uprobe_multi) or perf", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, attach), gt_target_ways}, \
-	{0, "ring-size", "SIZE", "bytes of the ring between kernel and gputap (default: 16M)", \
+	{0, "ring-size", "SIZE", "bytes of the ring between kernel and gputap (default: " ring ")", \
 	 GT_OPTION_SIZE, (at) + offsetof(struct gt_target_options, ring_size), NULL}
 /* clang-format on */
 

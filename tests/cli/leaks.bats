@@ -69,3 +69,27 @@ setup() {
 	expect_json '.[0].losses.lost == 0 and (.[0].leaks | all(.state == "exit"))'
 	expect_json '.[0].processes | all(.replaced == 0 and .freed_unseen == 0 and .free_failed == 0)'
 }
+
+@test "a hundred thousand live allocations are told, in less than 64 MB" {
+	mkfifo input
+	LD_LIBRARY_PATH=$build/tests/programs/standin "$build/gputap" leaks --gpu nvidia --json \
+		-o leaks.json -- "$build/tests/programs/hold" 100000 <input >held.txt 2>err.txt 3>&- &
+	tracer=$!
+	exec 4>input
+	for _ in {1..600}; do
+		! grep -q holding held.txt || break
+		sleep 0.05
+	done
+	kill -USR1 $tracer
+	for _ in {1..100}; do
+		[ ! -s leaks.json ] || break
+		sleep 0.05
+	done
+	peak=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$tracer/status)
+	exec 4>&-
+	wait $tracer
+	output=$(cat leaks.json)
+	expect_json 'length == 2 and .[0].totals.standing == {count: 100000, bytes: 25600000} and
+		.[1].totals.exit == {count: 100000, bytes: 25600000} and .[1].losses.lost == 0'
+	[ "$peak" -lt 64000 ] || told "gputap took up $peak KiB"
+}
