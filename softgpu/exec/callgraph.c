@@ -223,18 +223,15 @@ int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag)
 	gt_autofree uint32_t *memory = malloc((count + 1) * 5 * sizeof(*memory));
 	gt_autofree uint64_t *need = calloc(count + 1, sizeof(*need));
 	gt_autofree bool *done = calloc(count + 1, sizeof(*done));
-	struct graph graph = {.module = module,
-			      .number = memory,
-			      .low = memory + count,
-			      .path = memory + 2 * count,
-			      .edge = memory + 3 * count,
-			      .stack = memory + 4 * count,
-			      .need = need,
-			      .is_done = done};
+	struct graph graph = {.module = module, .number = memory, .need = need, .is_done = done};
 	int error = 0;
 
 	if (!memory || !need || !done)
 		return -ENOMEM;
+	graph.low = memory + count;
+	graph.path = memory + 2 * count;
+	graph.edge = memory + 3 * count;
+	graph.stack = memory + 4 * count;
 	if ((count - module->first_kernel) * (module->first_kernel + 1) > MOST_PLACES)
 		return gt_diag(diag, -E2BIG, "load", NULL, "the module has too many functions");
 	memset(graph.number, 0xff, count * sizeof(uint32_t));

@@ -332,6 +332,8 @@ static int decode_blocks(struct sg_decoder *decoder)
 	if (!order)
 		return -ENOMEM;
 	error = sg_layout_order(&graph, order);
+	if (!error)
+		error = sg_decode_allocate(decoder, order);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = decode_block(decoder, order[i], i + 1 < count ? order[i + 1] : SG_NO_SLOT,
 				     i > 0 && falls_to(decoder, order[i - 1], order[i]));
@@ -393,10 +395,11 @@ static int resolve_branches(struct sg_decoder *decoder, struct sg_instruction *c
 {
 	size_t count = decoder->code.count;
 	gt_autofree uint32_t *sums = calloc(2 * (count + 1), sizeof(*sums));
-	uint32_t *slow_sums = sums + count + 1;
+	uint32_t *slow_sums;
 
 	if (!sums)
 		return -ENOMEM;
+	slow_sums = sums + count + 1;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t weight = waiting_weight(&code[i]);
 
@@ -585,16 +588,14 @@ static void sort_fills(struct sg_function *function)
 	}
 }
 
-/* An estimate of what a compiler would need: the registers that are used, but few at once. */
+/* An estimate of what a compiler would need: what is live at once, and some for addresses. */
 static uint32_t estimate_registers(const struct sg_function *function)
 {
-	uint64_t words = 0;
+	uint32_t words = function->register_words + 6;
+	uint32_t most = SG_MOST_REGISTERS / (function->max_threads ? function->max_threads : 1);
 
-	for (size_t i = 0; i < function->slots.count; i++)
-		words +=
-			function->slots.items[i].width > 4 ? 2 : function->slots.items[i].width > 0;
-	words = words / 3 + 8;
-	return words > 255 ? 255 : (uint32_t)words;
+	most = most > 255 ? 255 : most;
+	return words > most ? most : words < 16 ? 16 : words;
 }
 
 static void release(struct sg_decoder *decoder)

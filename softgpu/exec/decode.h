@@ -111,6 +111,8 @@ int sg_decode_predicate(struct sg_decoder *decoder, const struct gt_ptx_operand 
  */
 int sg_decode_elements(struct sg_decoder *decoder, uint32_t index,
 		       const struct gt_ptx_operand **items, uint32_t *ret_count);
+/* Gives the registers of the function's body their slots (allocate.c); order: of the blocks. */
+int sg_decode_allocate(struct sg_decoder *decoder, const uint32_t *order);
 /* A list that lives as long as the function. */
 uint32_t *sg_decode_list(struct sg_decoder *decoder, uint32_t count);
 

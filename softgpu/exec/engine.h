@@ -39,7 +39,8 @@ enum {
 	SG_CALL_COST = 32,         /* bytes of stack that a call takes beside the callee's frame */
 	SG_WINDOW_SIZE = 16 << 20, /* bytes of each window */
 	SG_CODE_STRIDE = 16,       /* bytes between the addresses of functions */
-	SG_MAX_ELEMENTS = 8,       /* of a vector operand */
+	SG_MOST_REGISTERS = 64 << 10, /* 32-bit registers of a multiprocessor */
+	SG_MAX_ELEMENTS = 8,          /* of a vector operand */
 };
 
 struct sg_block;
@@ -211,7 +212,7 @@ struct sg_function {
 	GT_VEC(uint32_t) shared_used; /* numbers of shared variables */
 
 	uint32_t max_threads, required_block[3], required_cluster[3];
-	uint32_t instructions, register_words;
+	uint32_t instructions, register_words; /* of a thread, 32 bits each */
 	uint32_t address_number; /* address = code window + number × SG_CODE_STRIDE */
 
 	/* Kernels only: what a launch needs of all functions that can be reached. */

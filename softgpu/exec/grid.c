@@ -12,7 +12,6 @@ enum {
 	MP_THREADS = 1536,
 	MP_BLOCKS = 16,
 	MP_SHARED = 228 << 10,
-	MP_REGISTERS = 64 << 10,
 	SHARED_RESERVED = 1 << 10, /* of a block, for the system */
 };
 
@@ -30,8 +29,10 @@ uint32_t sg_function_occupancy(const struct sg_function *function, uint32_t bloc
 	if (MP_SHARED / (shared + SHARED_RESERVED) < count)
 		count = (uint32_t)(MP_SHARED / (shared + SHARED_RESERVED));
 	/* The number of registers is an estimate: it makes no launch impossible. */
-	if (count > 1 && MP_REGISTERS / (registers * warps) < count)
-		count = registers * warps > MP_REGISTERS ? 1 : MP_REGISTERS / (registers * warps);
+	if (count > 1 && SG_MOST_REGISTERS / (registers * warps) < count)
+		count = registers * warps > SG_MOST_REGISTERS
+				? 1
+				: SG_MOST_REGISTERS / (registers * warps);
 	return count;
 }
 
