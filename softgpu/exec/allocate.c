@@ -93,10 +93,8 @@ static void visit_instruction(struct allocation *allocation,
 		return;
 	}
 	/* Where it depends on the modifiers, the first operand counts as both. */
-	visit_list(allocation, instruction->operands + (first == GT_PTX_DESTINATION_FIRST),
-		   instruction->operand_count -
-			   (first == GT_PTX_DESTINATION_FIRST && instruction->operand_count),
-		   false, visit, context);
+	for (uint32_t i = first == GT_PTX_DESTINATION_FIRST; i < instruction->operand_count; i++)
+		visit_operand(allocation, &instruction->operands[i], false, visit, context);
 	if (has_result)
 		visit_operand(allocation, &instruction->operands[0], true, visit, context);
 }
