@@ -127,10 +127,10 @@ static void print_totals(const struct gt_names *names)
 			 (uint64_t)account->made, (uint64_t)account->complete,
 			 (uint64_t)account->unfinished, (uint64_t)account->lost);
 	if (account->filtered)
-		gt_strbuf_printf(&text, ", %" PRIu64 " left out by the conditions",
-				 (uint64_t)account->filtered);
+		gt_strbuf_printf(&text, ", %" PRIu64 " left out", (uint64_t)account->filtered);
 	if (account->orphans)
-		gt_strbuf_printf(&text, "; %" PRIu64 " more had begun before",
+		gt_strbuf_printf(&text,
+				 "; %" PRIu64 " more had begun before the probes were in place",
 				 (uint64_t)account->orphans);
 	if (account->marks_lost)
 		gt_strbuf_printf(&text, "; %" PRIu64 " [ENTER] lines lost",

@@ -115,7 +115,8 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 		gt_strbuf_printf(text, "Complete: none of %" PRIu64 " calls was lost.\n",
 				 (uint64_t)account->made);
 	if (account->orphans)
-		gt_strbuf_printf(text, "%" PRIu64 " calls had begun before the tracing did.\n",
+		gt_strbuf_printf(text,
+				 "%" PRIu64 " calls had begun before the probes were in place.\n",
 				 (uint64_t)account->orphans);
 }
 

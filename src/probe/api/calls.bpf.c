@@ -65,6 +65,8 @@ struct thread {
 
 const volatile struct gt_call_settings settings;
 
+volatile __u32 phase; /* enum gt_call_phase */
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -470,6 +472,8 @@ int call_entry(struct pt_regs *regs)
 	struct thread *thread;
 	struct gt_plan *plan;
 
+	if (phase != GT_PHASE_TRACING)
+		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
 		COUNT(made);
@@ -540,7 +544,7 @@ int call_return(struct pt_regs *regs)
 	struct gt_plan *plan = bpf_map_lookup_elem(&plans, &function);
 	struct frame *frame;
 
-	if (!thread || !plan || !thread->traced)
+	if (!thread || !plan || !thread->traced || phase == GT_PHASE_ATTACHING)
 		return 0;
 	if (thread->too_deep) {
 		thread->too_deep--;
@@ -550,7 +554,7 @@ int call_return(struct pt_regs *regs)
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
-		if (!(cookie >> 48 & GT_COOKIE_ASIDE) &&
+		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & GT_COOKIE_ASIDE) &&
 		    !(thread->depth && cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
 			COUNT(orphans);
 		return 0;

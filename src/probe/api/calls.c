@@ -439,6 +439,7 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 	error = find_and_attach(state, diag);
 	if (error)
 		return error;
+	state->skeleton->bss->phase = GT_PHASE_TRACING;
 	*ret_state = gt_take(state);
 	return 0;
 }
@@ -585,6 +586,7 @@ static void calls_detach(void *opaque)
 {
 	struct state *state = opaque;
 
+	state->skeleton->bss->phase = GT_PHASE_ENDING;
 	calls_poll(state); /* what was mapped last is told, even if its calls are missed */
 	gt_watch_close(gt_take(state->watch));
 	gt_vec_each (attachment, &state->attachments)

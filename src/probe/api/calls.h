@@ -18,7 +18,17 @@
 /* The runtime API: it uses the thread's current device. */
 #define GT_COOKIE_RUNTIME 4
 
-#define GT_MAX_STACK 127    /* callers that are taken */
+#define GT_MAX_STACK 127 /* callers that are taken */
+/*
+ * Probes of entries and returns are put in place, and taken off, one after another: meanwhile a
+ * call could be seen to return and not to begin.
+ */
+enum gt_call_phase {
+	GT_PHASE_ATTACHING, /* nothing is looked at */
+	GT_PHASE_TRACING,
+	GT_PHASE_ENDING, /* no call begins; those that began may return */
+};
+
 #define GT_STACK_COPY 16384 /* bytes of the stack that are copied to be unwound */
 #define GT_STACK_PIECE 256  /* it is copied in such pieces, up to the stack's end */
 #define GT_MAX_ARGUMENTS 16 /* arguments of a kernel that are taken */
