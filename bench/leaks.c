@@ -13,10 +13,7 @@
 
 #define DISTANCE 512 /* bytes between two allocations */
 
-struct call {
-	struct gt_event_call event;
-	uint64_t words[3];
-};
+#define CALL_WORDS (sizeof(struct gt_event_call) / sizeof(uint64_t))
 
 static uint64_t clock_ns(void)
 {
@@ -68,25 +65,20 @@ static uint32_t name_function(const char *name)
 
 static void call(uint32_t function, unsigned slots, unsigned copied, const uint64_t words[3])
 {
-	struct call record = {
-		.event =
-			{
-				.head = {.kind = GT_EVENT_call,
-					 .process = 100,
-					 .thread = 100,
-					 .device = GT_DEVICE_UNKNOWN},
-				.duration = 1000,
-				.function = function,
-				.slots = (uint8_t)slots,
-				.copied = (uint8_t)copied,
-			},
-	};
+	uint64_t record[CALL_WORDS + 3] = {0};
+	struct gt_event_call *event = (void *)record;
 
-	memcpy(record.words, words, sizeof(record.words));
-	record.event.head.size =
-		(uint16_t)(sizeof(record.event) + (slots + (copied != 0)) * sizeof(uint64_t));
-	record.event.head.time = bench.time += 2000;
-	tell(&record.event.head);
+	event->head.kind = GT_EVENT_call;
+	event->head.size = (uint16_t)((CALL_WORDS + slots + (copied != 0)) * sizeof(uint64_t));
+	event->head.time = bench.time += 2000;
+	event->head.process = event->head.thread = 100;
+	event->head.device = GT_DEVICE_UNKNOWN;
+	event->duration = 1000;
+	event->function = function;
+	event->slots = (uint8_t)slots;
+	event->copied = (uint8_t)copied;
+	memcpy(record + CALL_WORDS, words, 3 * sizeof(*words));
+	tell(&event->head);
 }
 
 static void allocate(uint64_t number)

@@ -216,7 +216,8 @@ static void bench_copy(struct bench *bench, const float *values)
 			       .parameters = &parameters,
 			       .parameter_size = sizeof(parameters)},
 	    plain);
-	check(bench, "copy", memcmp(to, values, sizeof(float) * VALUES) == 0);
+	check(bench, "copy",
+	      memcmp((const char *)to, (const char *)values, sizeof(float) * VALUES) == 0);
 }
 
 int main(void)

@@ -250,7 +250,7 @@ static int take_change(void *opaque, const struct gt_names *names,
 		return -ENOMEM;
 	public = &process->public;
 	if (change->time > public->last)
-		public->last = change->time;
+	public->last = change->time;
 	switch (change->what) {
 	case GT_MEMORY_ALLOCATED:
 		count_allocated(process, change->allocation);

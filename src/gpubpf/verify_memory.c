@@ -411,7 +411,7 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value result = gt_value_number(gt_number_loaded(size, false)), written;
-	struct reach reach;
+	struct reach reach = {0};
 	int error = check_atomic_operands(verifier, insn);
 
 	if (!error)

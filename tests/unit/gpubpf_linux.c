@@ -96,7 +96,7 @@ static unsigned make_program(struct bpf_insn *insns)
 	insns[at++] = (struct bpf_insn){BPF_JMP | BPF_CALL, 0, 0, 0, 7};
 	insns[at++] = (struct bpf_insn){BPF_ALU64 | BPF_MOV | BPF_X, 6, 0, 0, 0};
 	insns[at++] = (struct bpf_insn){BPF_ALU64 | BPF_MOV | BPF_X, 1, 10, 0, 0};
-	insns[at++] = (struct bpf_insn){BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, -32};
+	insns[at++] = (struct bpf_insn){BPF_ALU64 | BPF_ADD, 1, 0, 0, -32};
 	insns[at++] = (struct bpf_insn){BPF_ALU64 | BPF_MOV | BPF_X, 2, 0, 0, 0};
 	insns[at++] = (struct bpf_insn){BPF_ALU64 | BPF_AND | BPF_K, 2, 0, 0, 24};
 	insns[at++] = (struct bpf_insn){BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, some_number()};
@@ -177,7 +177,7 @@ TEST("the verdicts are those of the running kernel")
 			       strlen(log) > 300 ? log + strlen(log) - 300 : log);
 		}
 	}
-	printf("# %u programs: %u verdicts the same, %u stricter, %u laxer\n", PROGRAMS, same,
+	printf("# %d programs: %u verdicts the same, %u stricter, %u laxer\n", PROGRAMS, same,
 	       stricter, laxer);
 	CHECK(laxer <= PROGRAMS / 500);
 	CHECK(stricter <= PROGRAMS / 500);
