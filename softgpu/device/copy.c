@@ -327,7 +327,7 @@ CUresult sg_set_run(const struct sg_set_work *set, struct sg_record *record)
 {
 	record->address = set->address;
 	record->bytes = set->width * set->height * set->element_size;
-	for (uint64_t y = 0; y < set->height; y++)
+	for (uint64_t y = 0; set->width && y < set->height; y++)
 		set_row((unsigned char *)(uintptr_t)(set->address + y * set->pitch), set);
 	return CUDA_SUCCESS;
 }

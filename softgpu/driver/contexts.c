@@ -289,9 +289,12 @@ SG_API CUresult cuCtxGetFlags(unsigned int *flags)
 	CUcontext context;
 	CUresult result = sg_context_use_failed(&context);
 
-	if (!result)
-		*flags = context->flags;
-	return result;
+	if (result)
+		return result;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = context->flags;
+	return CUDA_SUCCESS;
 }
 
 SG_API CUresult cuCtxSetFlags(unsigned int flags)
@@ -312,9 +315,12 @@ SG_API CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
 		result = sg_context_use_failed(&context);
 	else if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
 		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (!result)
-		*id = context->id;
-	return result;
+	if (result)
+		return result;
+	if (!id)
+		return CUDA_ERROR_INVALID_VALUE;
+	*id = context->id;
+	return CUDA_SUCCESS;
 }
 
 SG_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
@@ -325,6 +331,8 @@ SG_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 		return result;
 	if (context && !sg_handle_is(context, SG_HANDLE_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
 	*version = CONTEXT_VERSION;
 	return CUDA_SUCCESS;
 }
@@ -408,9 +416,12 @@ SG_API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
-	if (!result)
-		*config = context->cache_config;
-	return result;
+	if (result)
+		return result;
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	*config = context->cache_config;
+	return CUDA_SUCCESS;
 }
 
 SG_API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
@@ -431,9 +442,12 @@ SG_API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
-	if (!result)
-		*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-	return result;
+	if (result)
+		return result;
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+	return CUDA_SUCCESS;
 }
 
 SG_API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)

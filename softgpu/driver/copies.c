@@ -317,6 +317,8 @@ static CUresult set(CUdeviceptr address, size_t pitch, uint32_t value, uint32_t 
 
 	if (!result)
 		result = sg_set_prepare(address, pitch, value, element_size, width, height, &work);
+	if (!result && !(width && height) && !sg_stream_is_captured(stream))
+		return CUDA_SUCCESS;
 	return result ? result : sg_stream_submit(stream, &work, false);
 }
 

@@ -344,9 +344,12 @@ SG_API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
 	CUresult result = check_kernel(kernel);
 
-	if (!result)
-		*library = kernel->library;
-	return result;
+	if (result)
+		return result;
+	if (!library)
+		return CUDA_ERROR_INVALID_VALUE;
+	*library = kernel->library;
+	return CUDA_SUCCESS;
 }
 
 SG_API CUresult cuKernelGetName(const char **name, CUkernel kernel)

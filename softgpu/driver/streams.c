@@ -154,6 +154,8 @@ static CUresult get_attribute(CUstream handle, CUstream zero, CUstreamAttrID att
 
 	if (result)
 		return result;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
 	switch (attribute) {
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 		value->accessPolicyWindow = stream->window;
@@ -187,6 +189,8 @@ static CUresult set_attribute(CUstream handle, CUstream zero, CUstreamAttrID att
 
 	if (result)
 		return result;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
 	switch (attribute) {
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 		stream->window = value->accessPolicyWindow;

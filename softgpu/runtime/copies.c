@@ -557,6 +557,8 @@ static cudaError_t set_3d(struct cudaPitchedPtr pitched, int value, struct cudaE
 {
 	cudaError_t error = sg_enter();
 
+	if (!extent.width || !extent.height)
+		extent.depth = 0;
 	for (size_t z = 0; z < extent.depth && !error; z++)
 		error = set_rows((char *)pitched.ptr + z * pitched.pitch * pitched.ysize,
 				 pitched.pitch, value, extent.width, extent.height, stream);

@@ -75,7 +75,12 @@ SG_API cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigne
 SG_API cudaError_t cudaSetValidDevices(int *devices, int count)
 {
 	cudaError_t error = sg_start();
+	int there = 0;
 
+	if (!error)
+		error = sg_error(sg_driver.cuDeviceGetCount(&there));
+	if (!error && count > there)
+		error = cudaErrorInvalidValue;
 	for (int i = 0; i < count && !error; i++)
 		error = devices ? check_device(devices[i], devices) : cudaErrorInvalidValue;
 	return sg_finish(error);
