@@ -174,6 +174,10 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 	const struct sigaction nothing = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
 	int status = gt_target_apply(self, &analyse->given->target, command, &session, &pids);
 
+	if (!status && gt_target_makes_capture(&analyse->given->target))
+		status =
+			gt_cli_usage_error(self, "-o is for the table; 'gputap trace --stack fp -o "
+						 "FILE.gtap' makes a capture for --from");
 	if (status)
 		return status;
 	sigaction(SIGUSR1, &nothing, NULL);

@@ -110,16 +110,9 @@ static int add_output(struct trace *trace, const struct gt_output *output,
 	return 0;
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-	size_t length = strlen(text), end_length = strlen(end);
-
-	return length >= end_length && !strcmp(text + length - end_length, end);
-}
-
 static const struct gt_output *main_output(const struct trace_options *given)
 {
-	if (given->target.output && ends_in(given->target.output, ".gtap"))
+	if (gt_target_makes_capture(&given->target))
 		return &gt_output_capture;
 	if (given->counts)
 		return &gt_output_counts;
@@ -192,6 +185,9 @@ static int trace_target(const struct gt_cli_command *self, const struct trace_op
 
 	if (given->counts && given->target.json)
 		return gt_cli_usage_error(self, "-c and --json exclude each other");
+	if (given->target.json && main_output(given) == &gt_output_capture)
+		return gt_cli_usage_error(self, "--json and a capture (-o FILE.gtap) exclude each "
+						"other; record first, then use --from");
 	status = gt_target_apply(self, &given->target, command, &session, &pids);
 	if (status)
 		return status;

@@ -79,12 +79,21 @@ void gt_target_free(struct gt_target_options *options)
 	gt_strings_free(&options->pids);
 }
 
+bool gt_target_makes_capture(const struct gt_target_options *options)
+{
+	const char *dot = options->output ? strrchr(options->output, '.') : NULL;
+
+	return dot && !strcmp(dot, ".gtap");
+}
+
 struct running {
 	const struct gt_run *run;
 	struct gt_names *names;
+	bool is_recorded; /* the events are those of a capture */
 };
 
-static void print_note(const struct gt_event *event)
+/* A note of a capture is about the machine and the time of the recording. */
+static void print_note(const struct gt_event *event, bool is_recorded)
 {
 	size_t length;
 	const char *text = gt_event_text(event, &length);
@@ -92,7 +101,7 @@ static void print_note(const struct gt_event *event)
 	gt_autofree char *copy = strndup(text, length);
 
 	gt_put_printable(&printable, copy ? copy : "");
-	gt_cli_error("%s", gt_strbuf_string(&printable));
+	gt_cli_error("%s%s", is_recorded ? "recorded: " : "", gt_strbuf_string(&printable));
 }
 
 static int take_event(void *opaque, const struct gt_event *event)
@@ -101,7 +110,7 @@ static int take_event(void *opaque, const struct gt_event *event)
 	int error = gt_names_take(running->names, event);
 
 	if (event->kind == GT_EVENT_note)
-		print_note(event);
+		print_note(event, running->is_recorded);
 	return error ? error : running->run->event(running->run->context, running->names, event);
 }
 
@@ -171,7 +180,11 @@ int gt_target_run(const struct gt_session_options *options, const struct gt_run 
 {
 	gt_auto(session) struct gt_session *session = NULL;
 	gt_auto(names) struct gt_names *names = gt_names_new();
-	struct running running = {.run = run, .names = names};
+	struct running running = {
+		.run = run,
+		.names = names,
+		.is_recorded = options->from,
+	};
 	struct gt_diag diag = {0};
 	int error = names ? gt_session_open(options, &session, &diag) : -ENOMEM;
 	int status = GT_EXIT_OK;

@@ -86,6 +86,8 @@ enum gt_target_stack {
 int gt_target_apply(const struct gt_cli_command *self, const struct gt_target_options *options,
 		    char *const *command, struct gt_session_options *session, pid_t **ret_pids);
 void gt_target_free(struct gt_target_options *options);
+/* Whether -o names a file for a capture: its name ends in ".gtap". */
+bool gt_target_makes_capture(const struct gt_target_options *options);
 
 /* What a command makes of a session's events. */
 struct gt_run {

@@ -108,3 +108,13 @@ setup() {
 	trace -v --attach perf -f 'cudaGetDevice' -- true
 	expect_error_line '^gputap: attached [0-9]+ of [0-9]+ in [0-9.]+ ms by perf events$'
 }
+
+@test "what is no capture is not written into a file that is named as one" {
+	gputap leaks -o "$BATS_TEST_TMPDIR/a.gtap" -- true
+	expect_status 2
+	expect_error "gputap: -o is for the table; 'gputap trace --stack fp -o FILE.gtap' makes a capture for --from (try 'gputap leaks --help')"
+	gputap trace --json -o "$BATS_TEST_TMPDIR/a.gtap" -- true
+	expect_status 2
+	expect_error "gputap: --json and a capture (-o FILE.gtap) exclude each other; record first, then use --from (try 'gputap trace --help')"
+	[ ! -e "$BATS_TEST_TMPDIR/a.gtap" ]
+}
