@@ -7,20 +7,57 @@
 #include "exec/engine.h"
 #include "exec/special.h"
 
+enum {
+	SPARE_UNIT = 64 << 10,  /* bytes: sizes of blocks' memory are multiples */
+	SPARE_MOST = 256 << 20, /* bytes that are kept for later grids */
+};
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+/* Memory of a grid that has ended, of just that size; or NULL. */
+static struct sg_block *take_spare(struct sg_machine *machine, size_t size)
+{
+	struct sg_block **link = &machine->spare_blocks, *block;
+
+	pthread_mutex_lock(&machine->lock);
+	while (*link && (*link)->memory_size != size)
+		link = &(*link)->next;
+	block = *link;
+	if (block) {
+		*link = block->next;
+		machine->spare_bytes -= size;
+	}
+	pthread_mutex_unlock(&machine->lock);
+	return block;
+}
+
+static struct sg_block *map_block(struct sg_machine *machine, size_t size)
+{
+	struct sg_block *block = take_spare(machine, size);
+
+	if (block)
+		return block;
+	block = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return block == MAP_FAILED ? NULL : block;
+}
+
 struct sg_block *sg_block_new(struct sg_grid *grid)
 {
 	size_t header = sizeof(struct sg_block) + grid->warps * sizeof(struct sg_warp);
 	size_t size = ((header + 63) & ~(size_t)63) + grid->block_size;
-	struct sg_block *block = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	char *memory = (char *)block + ((header + 63) & ~(size_t)63);
+	struct sg_block *block;
+	char *memory;
 
-	if (block == MAP_FAILED)
+	size = (size + SPARE_UNIT - 1) & ~(size_t)(SPARE_UNIT - 1);
+	block = map_block(grid->machine, size);
+	if (!block)
 		return NULL;
-	block->grid = grid;
-	block->memory_size = size;
-	block->warp_count = grid->warps;
-	block->shared = memory + grid->shared_place;
+	memory = (char *)block + ((header + 63) & ~(size_t)63);
+	*block = (struct sg_block){.grid = grid,
+				   .memory_size = size,
+				   .warp_count = grid->warps,
+				   .shared = memory + grid->shared_place};
 	for (uint32_t i = 0; i < block->warp_count; i++) {
 		struct sg_warp *warp = &block->warps[i];
 
@@ -31,15 +68,41 @@ struct sg_block *sg_block_new(struct sg_grid *grid)
 		warp->registers = memory + grid->registers_place + i * grid->registers_size;
 		warp->local = memory + grid->local_place +
 			      (uint64_t)i * SG_WARP_SIZE * grid->local_stride;
+		warp->levels = NULL;
+		warp->level_count = 0;
+		warp->lane_instructions = 0;
+		warp->last_promoted = 0;
 	}
 	return block;
 }
 
 void sg_block_free(struct sg_block *block)
 {
+	struct sg_machine *machine = block->grid->machine;
+	bool is_kept;
+
 	for (uint32_t i = 0; i < block->warp_count; i++)
 		sg_warp_clear(&block->warps[i]);
-	munmap(block, block->memory_size);
+	pthread_mutex_lock(&machine->lock);
+	is_kept = machine->spare_bytes + block->memory_size <= SPARE_MOST;
+	if (is_kept) {
+		machine->spare_bytes += block->memory_size;
+		block->next = machine->spare_blocks;
+		machine->spare_blocks = block;
+	}
+	pthread_mutex_unlock(&machine->lock);
+	if (!is_kept)
+		munmap(block, block->memory_size);
+}
+
+void sg_block_free_spare(struct sg_machine *machine)
+{
+	while (machine->spare_blocks) {
+		struct sg_block *next = machine->spare_blocks->next;
+
+		munmap(machine->spare_blocks, machine->spare_blocks->memory_size);
+		machine->spare_blocks = next;
+	}
 }
 
 void sg_block_start(struct sg_block *block, uint64_t linear)
@@ -162,7 +225,12 @@ static void start_turn(struct sg_block *block)
 	block->turn = block->turn + 1 == block->warp_count ? 0 : block->turn + 1;
 }
 
-enum sg_block_end sg_block_run(struct sg_block *block, bool may_suspend, bool *ret_spins)
+enum {
+	SPINNING_TURNS = 2, /* a warp: until others run, if all it does is wait */
+	WORKING_TURNS = 64,
+};
+
+enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins)
 {
 	uint32_t idle = 0, turns = 0, spins = 0;
 
@@ -187,10 +255,10 @@ enum sg_block_end sg_block_run(struct sg_block *block, bool may_suspend, bool *r
 		if (sg_grid_must_stop(block->grid))
 			return SG_BLOCK_FAULT;
 		spins += warp->stop == SG_STOP_SPIN;
-		if (++turns >= 2 * block->warp_count && may_suspend) {
-			*ret_spins = spins == turns;
+		turns++;
+		*ret_spins = spins == turns;
+		if (turns >= (spins == turns ? SPINNING_TURNS : WORKING_TURNS) * block->warp_count)
 			return SG_BLOCK_SUSPENDED;
-		}
 	}
 	return SG_BLOCK_DONE;
 }

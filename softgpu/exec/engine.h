@@ -451,6 +451,8 @@ struct sg_machine {
 	uint64_t *clocks; /* cycles of each multiprocessor */
 	uint32_t next_address_number;
 	struct sg_heap *heap;
+	struct sg_block *spare_blocks; /* memory of blocks of grids that have ended */
+	size_t spare_bytes;
 	uint64_t fence;
 	const struct sg_lane_table *lanes;
 };
@@ -528,9 +530,10 @@ enum sg_block_end {
 
 struct sg_block *sg_block_new(struct sg_grid *grid);
 void sg_block_free(struct sg_block *block);
+void sg_block_free_spare(struct sg_machine *machine);
 void sg_block_start(struct sg_block *block, uint64_t linear);
-/* Runs until it ends or, where may_suspend, its turn is over. */
-enum sg_block_end sg_block_run(struct sg_block *block, bool may_suspend, bool *ret_spins);
+/* Runs until it ends or others should run; *ret_spins: all that it does is wait. */
+enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins);
 /* Releases who waits at a barrier that is complete now. */
 void sg_block_check_barrier(struct sg_block *block, uint32_t number);
 void sg_block_check_barriers(struct sg_block *block);

@@ -145,16 +145,14 @@ static void run_blocks(struct sg_grid *grid)
 
 	while (!sg_grid_must_stop(grid)) {
 		struct sg_block *block = take_new(grid, &mine);
-		bool spins = false, is_last = false, may_suspend;
+		bool spins = false, is_last = false;
 		enum sg_block_end end;
 
 		if (!block)
 			block = take_suspended(grid);
 		if (!block)
 			break;
-		/* Alone, it only gives way to look whether all must stop. */
-		may_suspend = grid->block_count > 1;
-		end = sg_block_run(block, may_suspend, &spins);
+		end = sg_block_run(block, &spins);
 		count_block(grid, block);
 		if (end == SG_BLOCK_SUSPENDED) {
 			suspend(grid, block);

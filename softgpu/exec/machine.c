@@ -120,6 +120,7 @@ void sg_machine_free(struct sg_machine *machine)
 	for (uint32_t i = 0; i < machine->worker_count; i++)
 		pthread_join(machine->workers[i], NULL);
 	free(machine->workers);
+	sg_block_free_spare(machine);
 	sg_heap_free(machine->heap, &machine->host);
 	sg_memory_close(&machine->memory);
 	if (machine->windows.shared)

@@ -144,47 +144,63 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 	}
 }
 
-static void fill_lanes(char *slot, uint32_t width, uint32_t lane, uint32_t count, uint64_t value)
+static void set_lane(char *slot, uint32_t width, uint32_t lane, uint64_t value)
 {
-	for (uint32_t i = lane; i < lane + count; i++) {
-		if (width == 2)
-			((uint16_t *)(void *)slot)[i] = (uint16_t)value;
-		else if (width == 4)
-			((uint32_t *)(void *)slot)[i] = (uint32_t)value;
-		else
-			((uint64_t *)(void *)slot)[i] = value;
+	if (width == 2)
+		((uint16_t *)(void *)slot)[lane] = (uint16_t)value;
+	else if (width == 4)
+		((uint32_t *)(void *)slot)[lane] = (uint32_t)value;
+	else
+		((uint64_t *)(void *)slot)[lane] = value;
+}
+
+static void set_all(char *slot, uint32_t width, uint64_t value)
+{
+	if (width == 4) {
+		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+			((uint32_t *)(void *)slot)[lane] = (uint32_t)value;
+	} else {
+		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+			set_lane(slot, width, lane, value);
 	}
 }
 
-static void fill_slot(const struct sg_warp *warp, char *slot, const struct sg_fill *fill)
+/* What all warps of a block have alike. */
+static uint64_t common_value(const struct sg_block *block, const struct sg_fill *fill)
 {
-	const struct sg_function *kernel = warp->grid->kernel;
-	uint64_t value = fill->value;
-
 	switch (fill->kind) {
-	case SG_FILL_LANE:
-		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
-			fill_lanes(slot, fill->width, lane, 1, lane_value(warp, fill, lane));
-		return;
 	case SG_FILL_SHARED:
-		value = kernel->shared_places[fill->value] + (uint64_t)fill->addend;
-		break;
+		return block->grid->kernel->shared_places[fill->value] + (uint64_t)fill->addend;
 	case SG_FILL_GRID:
-		value = grid_value(warp->grid, fill);
-		break;
+		return grid_value(block->grid, fill);
 	case SG_FILL_BLOCK:
-		value = block_value(warp->block, fill);
-		break;
+		return block_value(block, fill);
 	default:
-		break;
+		return fill->value;
 	}
-	if (fill->width == 0) {
-		memcpy(slot, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
-		return;
+}
+
+/* A slot in the frame of one function, for all warps. */
+static void fill_slots(struct sg_block *block, const struct sg_function *function,
+		       const struct sg_fill *fill)
+{
+	uint64_t value = fill->kind == SG_FILL_LANE ? 0 : common_value(block, fill);
+
+	for (uint32_t i = 0; i < block->warp_count; i++) {
+		struct sg_warp *warp = &block->warps[i];
+		char *slot = sg_warp_frame(warp, function) + fill->slot;
+
+		if (fill->kind == SG_FILL_LANE) {
+			for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+				set_lane(slot, fill->width, lane, lane_value(warp, fill, lane));
+		} else if (fill->width == 0) {
+			memcpy(slot, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+		} else {
+			set_all(slot, fill->width == 16 ? 8 : fill->width, value);
+			if (fill->width == 16)
+				set_all(slot + 256, 8, fill->high);
+		}
 	}
-	fill_lanes(slot, fill->width == 16 ? 8 : fill->width, 0, SG_WARP_SIZE, value);
-	if (fill->width == 16)
-		fill_lanes(slot + 256, 8, 0, SG_WARP_SIZE, fill->high);
 }
 
 void sg_block_fill(struct sg_block *block, bool all)
@@ -195,14 +211,8 @@ void sg_block_fill(struct sg_block *block, bool all)
 		const struct sg_function *function = kernel->reached[f];
 		size_t count = all ? function->fills.count : function->block_fills;
 
-		for (uint32_t w = 0; w < block->warp_count; w++)
-			for (size_t i = 0; i < count; i++) {
-				const struct sg_fill *fill = &function->fills.items[i];
-
-				fill_slot(&block->warps[w],
-					  sg_warp_frame(&block->warps[w], function) + fill->slot,
-					  fill);
-			}
+		for (size_t i = 0; i < count; i++)
+			fill_slots(block, function, &function->fills.items[i]);
 	}
 }
 
@@ -228,6 +238,6 @@ const struct sg_instruction *sg_run_special(struct sg_warp *warp, const struct s
 	uint64_t value = changing_value(warp, at->selector);
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1)
-		fill_lanes(warp->frame + at->d, at->size, (uint32_t)__builtin_ctz(lanes), 1, value);
+		set_lane(warp->frame + at->d, at->size, (uint32_t)__builtin_ctz(lanes), value);
 	return at + 1;
 }
