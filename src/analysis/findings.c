@@ -534,6 +534,14 @@ static void put_took(struct gt_strbuf *text, const char *before, uint64_t ns)
 	gt_format_duration(text, ns);
 }
 
+static void put_times(struct gt_strbuf *text, uint64_t times)
+{
+	if (times == 1)
+		gt_strbuf_puts(text, "once");
+	else
+		gt_strbuf_printf(text, "%" PRIu64 " times", times);
+}
+
 static char *evidence_of(const struct gt_findings *findings, const struct place *place)
 {
 	const struct process *process = gt_map_get_u64(findings->processes, place->key.process);
@@ -545,19 +553,18 @@ static char *evidence_of(const struct gt_findings *findings, const struct place 
 		gt_strbuf_puts(&text, place->text ? place->text : "?");
 		break;
 	case GT_FINDING_freed_twice:
-		gt_strbuf_printf(&text, "%s was given memory %" PRIu64 " times that was free",
-				 function, place->count);
+		gt_strbuf_printf(&text, "%s was given memory that was free already, ", function);
+		put_times(&text, place->count);
 		break;
 	case GT_FINDING_freed_foreign:
-		gt_strbuf_printf(
-			&text, "%s was given pointers %" PRIu64 " times that were never allocated",
-			function, place->count);
+		gt_strbuf_printf(&text, "%s was given what was never allocated, ", function);
+		put_times(&text, place->count);
 		break;
 	case GT_FINDING_allocation_retried:
-		gt_strbuf_printf(&text,
-				 "%s failed and was tried again %" PRIu64 " times, %" PRIu64
-				 " of them in vain",
-				 function, place->count, place->count - place->all);
+		gt_strbuf_printf(&text, "%s failed and was tried again ", function);
+		put_times(&text, place->count);
+		gt_strbuf_puts(&text, ", in vain ");
+		put_times(&text, place->count - place->all);
 		break;
 	case GT_FINDING_allocation_in_loop:
 		gt_strbuf_printf(&text, "%" PRIu64 " times %s of ", place->count, function);
@@ -579,10 +586,9 @@ static char *evidence_of(const struct gt_findings *findings, const struct place 
 		put_took(&text, " in ", place->ns);
 		break;
 	case GT_FINDING_small_launches:
-		gt_strbuf_printf(&text,
-				 "%s was launched %" PRIu64 " times with fewer than %d threads in "
-				 "a block",
-				 place->text ? place->text : "?", place->count, WARP);
+		gt_strbuf_printf(&text, "%s was launched with fewer than %d threads in a block, ",
+				 place->text ? place->text : "?", WARP);
+		put_times(&text, place->count);
 		break;
 	case GT_FINDINGS:
 		break;

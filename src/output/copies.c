@@ -171,13 +171,13 @@ static int copies_text(void *opaque, const struct gt_names *names, uint64_t now,
 		put_pinning(text, direction, &totals.pinning[direction]);
 	if (totals.in_flight)
 		gt_strbuf_printf(text,
-				 "%" PRIu64 " asynchronous copies were not waited for up to now.\n",
+				 "Asynchronous copies that nothing waited for up to now: %" PRIu64
+				 ".\n",
 				 totals.in_flight);
 	if (totals.evicted)
 		gt_strbuf_printf(
 			text,
-			"%" PRIu64
-			" asynchronous copies were given up to make room (--max-copies).\n",
+			"Asynchronous copies given up to make room (--max-copies): %" PRIu64 ".\n",
 			totals.evicted);
 	return error;
 }

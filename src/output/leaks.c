@@ -55,9 +55,9 @@ static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *tot
 {
 	static const char *const sentences[GT_LEAK_STATES] = {
 		[GT_LEAK_STANDING] = "still there",
-		[GT_LEAK_EXIT] = "left to the end of the process, which freed them",
-		[GT_LEAK_RESET] = "left to cudaDeviceReset, which freed them",
-		[GT_LEAK_CONTEXT] = "left to the end of their context, which freed them",
+		[GT_LEAK_EXIT] = "not freed before the process ended",
+		[GT_LEAK_RESET] = "not freed before cudaDeviceReset freed all",
+		[GT_LEAK_CONTEXT] = "not freed before the end of the context freed all",
 	};
 	bool any = false;
 
@@ -151,7 +151,7 @@ static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process 
 			continue;
 		gt_strbuf_printf(text, "%" PRIu32 " ", process->process);
 		gt_put_printable(text, process->name);
-		gt_strbuf_printf(text, ": %" PRIu64 " %s\n", oddities[i].count, oddities[i].what);
+		gt_strbuf_printf(text, ": %s: %" PRIu64 "\n", oddities[i].what, oddities[i].count);
 	}
 }
 

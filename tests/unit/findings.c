@@ -134,7 +134,7 @@ TEST("launches of less than a warp are told by kernel")
 	launch(0xaaa, 64, 32, 0, 0);
 	launch(0xbbb, 1, 1, 0, 9); /* it failed */
 	expect_one("small_launches", 2,
-		   "0xaaa was launched 2 times with fewer than 32 threads in a block");
+		   "0xaaa was launched with fewer than 32 threads in a block, 2 times");
 }
 
 TEST("an allocation that failed and is tried again is told, and how it went")
@@ -145,7 +145,7 @@ TEST("an allocation that failed and is tried again is told, and how it went")
 	allocate("cudaMalloc", "size", 0, 1 << 30, 2);
 	allocate("cudaMalloc", "size", 0x7000, 1 << 30, 0);
 	expect_one("allocation_retried", 2,
-		   "cudaMalloc failed and was tried again 2 times, 1 of them in vain");
+		   "cudaMalloc failed and was tried again 2 times, in vain once");
 }
 
 TEST("an allocation that failed and is given up is not")
@@ -162,11 +162,10 @@ TEST("memory freed twice and pointers from nowhere are told")
 	cuda_malloc(0x1000, 64);
 	cuda_free(0x1000);
 	call_with("cudaFree", "devPtr", 0x1000, 1);
-	expect_one("freed_twice", 1, "cudaFree was given memory 1 times that was free");
+	expect_one("freed_twice", 1, "cudaFree was given memory that was free already, once");
 	start();
 	call_with("cudaFree", "devPtr", 0x12345678, 1);
-	expect_one("freed_foreign", 1,
-		   "cudaFree was given pointers 1 times that were never allocated");
+	expect_one("freed_foreign", 1, "cudaFree was given what was never allocated, once");
 }
 
 TEST("an error that stays names the last launch that was not waited for")

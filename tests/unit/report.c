@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "output/report.h"
+
+#include "analysis.h"
+#include "output/table.h"
+
+static struct {
+	const struct gt_report *report;
+	struct gt_report_options options;
+	void *state;
+} shown;
+
+static int take(void *analysis, const struct gt_names *names, const struct gt_event *event)
+{
+	return shown.report->event(shown.state, names, event);
+}
+
+static void start(const struct gt_report *report, enum gt_by by)
+{
+	if (shown.report)
+		shown.report->close(shown.state);
+	shown.report = report;
+	shown.options = (struct gt_report_options){.by = by, .most_copies = 100};
+	CHECK_INT(report->open(&shown.options, &shown.state), 0);
+	STREAM_INTO(NULL, take);
+}
+
+static void expect(bool final, const char *expected)
+{
+	gt_auto_strbuf report = GT_STRBUF_INIT;
+
+	if (final)
+		session_ends();
+	CHECK_INT(gt_report_put(shown.report, shown.state, stream.names, stream.now, final, false,
+				&report),
+		  0);
+	CHECK_STR(gt_strbuf_string(&report), expected);
+}
+
+TEST("a table's columns are as wide as their widest cell, in characters")
+{
+	static const struct gt_column columns[] = {{"TIME", false}, {"NAME", true}, {"LAST", true}};
+	gt_auto_strbuf whole = GT_STRBUF_INIT;
+	struct gt_table table;
+
+	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_table_duration(&table, 12300);
+	gt_table_text(&table, "ä");
+	gt_table_number(&table, 5);
+	gt_table_bytes(&table, 1536);
+	gt_table_text(&table, "longer");
+	gt_table_text(&table, "");
+	gt_table_put(&table, &whole);
+	CHECK_STR(gt_strbuf_string(&whole), "    TIME  NAME    LAST\n"
+					    " 12.3 µs  ä       5\n"
+					    "1.50 KiB  longer\n");
+}
+
+TEST("kernels: a row a kernel")
+{
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	launch(0xaaa, 4, 256, 0, 0);
+	launch(0xaaa, 4, 256, 0, 0);
+	launch(0xaaa, 1, 32, 0, 9);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  SHARED"
+	       "  KERNEL\n"
+	       "       2       1  2.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     0 B"
+	       "  0xaaa\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("kernels: split rows say by what")
+{
+	start(&gt_report_kernels, GT_BY_STREAM);
+	launch(0xaaa, 4, 256, 0x11, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  SHARED  "
+	       "STREAM       KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     0 B  "
+	       "stream 0x11  0xaaa\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: in between it is told how long that was after the start")
+{
+	start(&gt_report_leaks, GT_BY_SIZE);
+	cuda_malloc(0x1000, 1536);
+	stream.now += 2500000000;
+	expect(false,
+	       "After 2.500 s:\n"
+	       "1 allocation of 1.50 KiB (1536 bytes): still there.\n"
+	       "COUNT  BYTES  MEMORY  LEFT         OLDEST  PID  PROCESS  FUNCTION  SIZE\n"
+	       "    1   1536  device  still there  2.50 s  100  train    -         1.50 KiB\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY   CURRENT      PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
+	       "P50      P99  FAILED\n"
+	       "100  train    device  1.50 KiB  1.50 KiB       1      0         -  1.00 µs  1.00 "
+	       "µs  1.00 µs       0\n"
+	       "\n");
+}
+
+TEST("leaks: what was left to whom, and what was wrong")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 100);
+	call_with("cudaDeviceReset", NULL, 0, 0);
+	cuda_malloc(0x2000, 10);
+	cuda_malloc(0x3000, 10);
+	cuda_free(0x9000);
+	call_with("cudaFree", "devPtr", 0x9000, 1);
+	call_with("cudaFree", "devPtr", 0x8000, 1);
+	ends(100);
+	expect(true,
+	       "2 allocations of 20 B (20 bytes): not freed before the process ended.\n"
+	       "1 allocation of 100 B (100 bytes): not freed before cudaDeviceReset freed all.\n"
+	       "COUNT  BYTES  MEMORY  LEFT       OLDEST  PID  PROCESS  FUNCTION\n"
+	       "    1    100  device  at reset  2.00 µs  100  train    -\n"
+	       "    2     20  device  at exit   9.00 µs  100  train    -\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      P50    "
+	       "  P99  FAILED\n"
+	       "100  train    device      0 B  100 B       3      0  230769.2  1.00 µs  1.00 µs  "
+	       "1.00 µs       0\n"
+	       "100 train: pointers freed twice: 1\n"
+	       "100 train: pointers freed that were never allocated: 1\n"
+	       "100 train: releases of memory whose allocation was not seen: 1\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("copies: rates by calls that wait, bounds of those that do not, and a word on pinning")
+{
+	start(&gt_report_copies, GT_BY_NOTHING);
+	allocate("cudaMallocHost", "size", 0x200000000, 1 << 20, 0);
+	stream.duration = 4000;
+	copy(0x1000, 0x5555, 4096, 1);
+	copy(0x1000, 0x5555, 4096, 1);
+	stream.duration = 1000;
+	copy(0x1000, 0x200000000, 4096, 1);
+	copy_async(0x1000, 0x200000000, 100, 1, 0x11);
+	copy_async(0x1000, 0x200000000, 100, 1, 0x12);
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect(true,
+	       "COPIES  COUNT     BYTES  FAILED  WAITED     TIME      RATE  ASYNC  DONE   MEAN <   "
+	       " "
+	       "P99 <    PINNED  PAGEABLE\n"
+	       "H2D         5  12.2 KiB       0       3  9.00 µs  1.4 GB/s      2     1  5.00 µs  "
+	       "5.00 µs  4.20 KiB  8.00 KiB\n"
+	       "H2D sizes:  64 B: 2  4.00 KiB: 3\n"
+	       "H2D: most bytes are in pageable memory. 1.0 GB/s were reached, and 4.1 GB/s with "
+	       "pinned memory in copies of the same sizes: pinning (cudaMallocHost, "
+	       "cudaHostRegister) would save 6.00 µs of 8.00 µs.\n"
+	       "Asynchronous copies that nothing waited for up to now: 1.\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("errors: failed calls, then findings with their places and an advice")
+{
+	start(&gt_report_errors, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 10);
+	cuda_free(0x1000);
+	call_with("cudaFree", "devPtr", 0x1000, 1);
+	call_with("cudaFree", "devPtr", 0x1000, 1);
+	expect(true, "COUNT  FUNCTION  ERROR                    PID  PROCESS\n"
+		     "    2  cudaFree  cudaErrorInvalidValue    100  train\n"
+		     "\n"
+		     "100 train: cudaFree was given memory that was free already, 2 times.\n"
+		     "  Free memory where it is owned, and set the pointer to null there.\n"
+		     "\n"
+		     "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("errors: none is told as none")
+{
+	start(&gt_report_errors, GT_BY_STACK);
+	cuda_malloc(0x1000, 10);
+	expect(true, "No call failed.\nComplete: none of 0 calls was lost.\n");
+}
+
+TEST("every report tells what was lost")
+{
+	struct gt_event_account account = {
+		.head = {.kind = GT_EVENT_account, .size = sizeof(account)},
+		.made = 100,
+		.complete = 80,
+		.lost = 11,
+		.unfinished = 2,
+		.filtered = 7,
+		.others_lost = 3,
+		.orphans = 4,
+	};
+	gt_auto_strbuf report = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STACK);
+	tell(&account.head);
+	gt_report_put(shown.report, shown.state, stream.names, stream.now, true, false, &report);
+	CHECK_STR(gt_strbuf_string(&report),
+		  "No call failed.\n"
+		  "Incomplete: 11 of 100 calls were lost, 7 left out, 2 unfinished; 3 other events "
+		  "were lost.\n"
+		  "4 calls had begun before the probes were in place.\n");
+	shown.report->close(shown.state);
+	gt_names_free(stream.names);
+	shown.report = NULL;
+	stream.names = NULL;
+}
+
+TEST_MAIN
