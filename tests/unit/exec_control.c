@@ -442,6 +442,117 @@ TEST("tiles of a warp reduce by themselves, votes and matches see all lanes")
 	}
 }
 
+/* ---- mbarrier -------------------------------------------------------------------------- */
+
+static const char phases[] =
+	PTX_HEADER_90 ".shared .align 16 .b8 tile[2048];\n.shared .align 8 .b64 object;\n"
+	/* Two phases: by the state that arriving gave, then by parity. */
+	KERNEL("phases",
+	       "	setp.eq.u32 %p0, %r0, 0;\n	@%p0 mbarrier.init.shared.b64 [object], "
+	       "96;\n"
+	       "	bar.sync 0;\n	mov.u32 %r1, tile;\n	mad.lo.u32 %r2, %r0, 4, %r1;\n"
+	       "	st.shared.u32 [%r2], %r0;\n"
+	       "	mbarrier.arrive.shared.b64 %rd3, [object];\n"
+	       "	mbarrier.pending_count.b64 %r9, %rd3;\n"
+	       "WAIT:	mbarrier.test_wait.shared.b64 %p1, [object], %rd3;\n	@!%p1 bra WAIT;\n"
+	       "	sub.u32 %r3, 95, %r0;\n	mad.lo.u32 %r3, %r3, 4, %r1;\n"
+	       "	ld.shared.u32 %r4, [%r3];\n"
+	       "	mbarrier.arrive.shared.b64 _, [object], 1;\n"
+	       "AGAIN:	mbarrier.try_wait.parity.shared.b64 %p1, [object], 1;\n	@!%p1 bra AGAIN;\n"
+	       "	mad.lo.u32 %r5, %r0, 4, %r1;\n	st.shared.u32 [%r5], %r4;\n	bar.sync "
+	       "0;\n"
+	       "	ld.shared.u32 %r6, [tile];\n	setp.gt.u32 %p2, %r9, 96;\n	@%p2 "
+	       "trap;\n"
+	       "	add.u32 %r4, %r4, %r6;\n	st.global.u32 [%rd19], %r4;\n")
+	/* Half of the threads drop out: the second phase is theirs who stay. */
+	KERNEL("drop",
+	       "	setp.eq.u32 %p0, %r0, 0;\n	@%p0 mbarrier.init.shared.b64 [object], "
+	       "64;\n"
+	       "	bar.sync 0;\n	setp.lt.u32 %p1, %r0, 32;\n"
+	       "	@%p1 bra STAY;\n	mbarrier.arrive_drop.shared.b64 _, [object];\n"
+	       "	bra END;\n"
+	       "STAY:	mbarrier.arrive.shared.b64 %rd3, [object];\n"
+	       "WAIT:	mbarrier.try_wait.shared.b64 %p2, [object], %rd3;\n	@!%p2 bra WAIT;\n"
+	       "	mbarrier.arrive.shared.b64 %rd3, [object];\n"
+	       "WAIT2:	mbarrier.try_wait.shared.b64 %p2, [object], %rd3;\n	@!%p2 bra WAIT2;\n"
+	       "END:	st.global.u32 [%rd19], 3;\n")
+	/* A copy in bulk is announced, made, and waited for; then it goes back. */
+	KERNEL("bulk",
+	       "	setp.ne.u32 %p0, %r0, 0;\n	mov.u32 %r1, tile;\n	mov.u32 %r2, "
+	       "object;\n"
+	       "	@%p0 bra WAIT0;\n	mbarrier.init.shared.b64 [object], 1;\n"
+	       "	mbarrier.arrive.expect_tx.shared.b64 _, [object], 512;\n"
+	       "	cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+	       " [%r1], [%rd0], 512, [%r2];\n"
+	       "WAIT0:	bar.sync 0;\n"
+	       "WAIT:	mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0;\n	@!%p1 bra WAIT;\n"
+	       "	mad.lo.u32 %r3, %r0, 4, %r1;\n	ld.shared.u32 %r4, [%r3];\n"
+	       "	add.u32 %r4, %r4, 1;\n	st.shared.u32 [%r3], %r4;\n	bar.sync 0;\n"
+	       "	@%p0 bra END;\n"
+	       "	cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 512;\n"
+	       "	cp.async.bulk.commit_group;\n	cp.async.bulk.wait_group 0;\n"
+	       "END:\n")
+		KERNEL("copies",
+		       "	setp.eq.u32 %p0, %r0, 0;\n	@%p0 mbarrier.init.shared.b64 "
+		       "[object], 32;\n"
+		       "	bar.sync 0;\n	mov.u32 %r1, tile;\n	mad.lo.u32 %r2, %r0, 4, "
+		       "%r1;\n"
+		       "	mad.wide.u32 %rd3, %r0, 4, %rd0;\n"
+		       "	cp.async.ca.shared.global [%r2], [%rd3], 4;\n"
+		       "	cp.async.mbarrier.arrive.noinc.shared.b64 [object];\n"
+		       "WAIT:	mbarrier.try_wait.parity.shared.b64 %p1, [object], 0;\n	@!%p1 bra "
+		       "WAIT;\n"
+		       "	xor.b32 %r3, %r0, 31;\n	mad.lo.u32 %r3, %r3, 4, %r1;\n"
+		       "	ld.shared.u32 %r4, [%r3];\n	st.global.u32 [%rd19], %r4;\n");
+
+TEST("threads wait for the phases of an mbarrier, and for the copies that report to it")
+{
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, phases);
+	uint32_t *in = device_memory(&device, 512), *out = device_memory(&device, 512);
+
+	for (uint32_t i = 0; i < 128; i++)
+		in[i] = i * 7;
+	device_run(&device, module, "phases", 1, 96, 0, address_of(out), 0);
+	for (uint32_t i = 0; i < 96; i++)
+		CHECK_INT(out[i], 95 - i + 95);
+	device_run(&device, module, "drop", 1, 64, 0, address_of(out), 0);
+	for (uint32_t i = 0; i < 64; i++)
+		CHECK_INT(out[i], 3);
+	device_run(&device, module, "bulk", 1, 128, address_of(in), address_of(out), 0);
+	for (uint32_t i = 0; i < 128; i++)
+		CHECK_INT(out[i], i * 7 + 1);
+	device_run(&device, module, "copies", 1, 32, address_of(in), address_of(out), 0);
+	for (uint32_t i = 0; i < 32; i++)
+		CHECK_INT(out[i], (i ^ 31) * 7);
+}
+
+TEST("a cooperative grid has a workspace of its own, other grids have none")
+{
+	static const char text[] = PTX_HEADER KERNEL(
+		"k", "	mov.u32 %r1, %envreg1;\n	mov.u32 %r2, %envreg2;\n"
+		     "	mov.b64 %rd3, {%r2, %r1};\n	setp.eq.u64 %p0, %rd3, 0;\n	@%p0 bra "
+		     "END;\n"
+		     "	atom.add.u32 %r3, [%rd3+4], 1;\n	red.global.max.u32 [%rd1], %r3;\n"
+		     "END:\n");
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, text);
+	uint32_t *out = device_memory(&device, 4);
+	uint64_t parameters[] = {0, address_of(out), 0};
+	struct sg_grid_result result;
+
+	for (int i = 0; i < 2; i++) {
+		*out = 0;
+		device_run_with(&device, module, "k",
+				(struct sg_launch){.grid = {4}, .block = {64}, .cooperative = true},
+				parameters, 3, &result);
+		CHECK_INT(*out, 255);
+	}
+	*out = 0;
+	device_run(&device, module, "k", 4, 64, 0, address_of(out), 0);
+	CHECK_INT(*out, 0);
+}
+
 /* ---- calls ----------------------------------------------------------------------------- */
 
 static const char calls[] = PTX_HEADER
