@@ -244,53 +244,46 @@ static int take_change(void *opaque, const struct gt_names *names,
 {
 	struct gt_leaks *leaks = opaque;
 	struct process *process = process_of(leaks, change->process, change->time);
-	struct gt_memory_process *public;
+	struct gt_memory_process *told;
 
 	if (!process)
 		return -ENOMEM;
-	public = &process->public;
-	if (change->time > public->last)
-	public->last = change->time;
+	told = &process->public;
+	if (change->time > told->last)
+		told->last = change->time;
 	switch (change->what) {
 	case GT_MEMORY_ALLOCATED:
 		count_allocated(process, change->allocation);
-		return gt_histogram_add(&public->latency, change->operation->call->duration);
+		return gt_histogram_add(&told->latency, change->operation->call->duration);
 	case GT_MEMORY_UNTRACKED:
-		public
-		->untracked++;
-		return gt_histogram_add(&public->latency, change->operation->call->duration);
+		told->untracked++;
+		return gt_histogram_add(&told->latency, change->operation->call->duration);
 	case GT_MEMORY_FREED:
 		count_gone(process, change->allocation);
-		public->use[change->allocation->space].frees++;
+		told->use[change->allocation->space].frees++;
 		return 0;
 	case GT_MEMORY_REPLACED:
 		count_gone(process, change->allocation);
-		public->replaced++;
+		told->replaced++;
 		return 0;
 	case GT_MEMORY_RELEASE_SEEN:
-		public
-		->replaced--;
-		public->use[change->allocation->space].frees++;
+		told->replaced--;
+		told->use[change->allocation->space].frees++;
 		return 0;
 	case GT_MEMORY_ALLOC_FAILED:
-		public
-		->failed++;
+		told->failed++;
 		return 0;
 	case GT_MEMORY_FREE_FAILED:
-		public
-		->free_failed++;
+		told->free_failed++;
 		return 0;
 	case GT_MEMORY_FREED_TWICE:
-		public
-		->freed_twice++;
+		told->freed_twice++;
 		return 0;
 	case GT_MEMORY_FREED_FOREIGN:
-		public
-		->freed_foreign++;
+		told->freed_foreign++;
 		return 0;
 	case GT_MEMORY_FREED_UNSEEN:
-		public
-		->freed_unseen++;
+		told->freed_unseen++;
 		return 0;
 	case GT_MEMORY_LEFT_TO_RESET:
 		return count_left(leaks, names, process, change, GT_LEAK_RESET);
