@@ -404,10 +404,10 @@ static int run_module(struct device *device, int first)
 		struct node *program;
 
 		node_count = 0;
-		state = 88172645463325252u + (uint64_t)(first + i) * 7919;
+		state = 88172645463325252u + ((uint64_t)first + (uint64_t)i) * 7919;
 		program = make_list(0, false);
 		write_kernel(&text, program, i);
-		set_up(expected[i], (uint64_t)(first + i));
+		set_up(expected[i], ((uint64_t)first + (uint64_t)i));
 		for (int thread = 0; thread < THREADS; thread++)
 			walk(program, expected[i] + thread * VARIABLES);
 	}
@@ -416,7 +416,7 @@ static int run_module(struct device *device, int first)
 		char name[16];
 
 		snprintf(name, sizeof(name), "k%d", i);
-		set_up(memory, (uint64_t)(first + i));
+		set_up(memory, ((uint64_t)first + (uint64_t)i));
 		device_run(device, module, name, 1, THREADS, address_of(memory));
 		if (memcmp(memory, expected[i], sizeof(expected[i])) != 0 && ++wrong < 3)
 			TAP_FAIL("program %d of the one thousand differs", first + i);
