@@ -151,7 +151,8 @@ static bool knows(void *opaque, __u32 process)
 	struct gt_live *live = opaque;
 	uint8_t traced;
 
-	return !live->host.filter.by_process ||
+	/* The command is known even where it ended before its first event was read. */
+	return !live->host.filter.by_process || (pid_t)process == live->child.pid ||
 	       !bpf_map_lookup_elem(live->processes_fd, &process, &traced) ||
 	       gt_map_get_u64(live->named, process);
 }
