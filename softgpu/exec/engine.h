@@ -506,8 +506,12 @@ static inline const struct sg_instruction *sg_warp_go(struct sg_warp *warp,
 	return sg_unlikely(to >= warp->meet) ? sg_warp_meet(warp, to) : to;
 }
 
-/* ---- modules (module.c, callgraph.c) --------------------------------------------------- */
+/* ---- modules (module.c, link.c, callgraph.c) ---------------------------------------------------
+ */
 
+/* Fills a new module from parsed ones; on failure the caller frees it. */
+int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *parsed,
+		   size_t count, struct gt_diag *diag);
 bool sg_module_is_const(const struct sg_module *module, uint64_t address);
 void sg_function_free(struct sg_function *function);
 /* Who calls whom: recursion, stacks, what each kernel needs. 0, -ENOMEM, -E2BIG. */

@@ -230,7 +230,7 @@ const struct sg_instruction *sg_run_half(struct sg_warp *warp, const struct sg_i
 	return at + 1;
 }
 
-/* A base comparison of decode_move.c. */
+/* A base comparison of decode_compare.c. */
 static bool compare(uint32_t base, double a, double b)
 {
 	switch (base) {

@@ -121,7 +121,7 @@ enum sg_half_operation {
 
 /* selector: enum sg_half_operation; size: enum sg_half. */
 sg_run sg_run_half;
-/* As a comparison of decode_move.c (count: its base); size: enum sg_half. */
+/* As a comparison of decode_compare.c (count: its base); size: enum sg_half. */
 sg_run sg_run_half_compare;
 /* list[0]: slot of the result; size: the format compared, space: that of the result or 0. */
 sg_run sg_run_half_set;

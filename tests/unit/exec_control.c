@@ -721,6 +721,23 @@ TEST("special registers say where a thread is")
 	}
 }
 
+TEST("a vector of special registers is moved as one")
+{
+	static const char text[] = PTX_HEADER KERNEL(
+		"k", "	.reg .v4 .u32 %v;\n	mov.v4.u32 %v, %tid;\n	mov.v2.u32 {%r1, %r2}, "
+		     "{%r0, 9};\n"
+		     "	mov.v2.u32 {%r1, %r2}, {%r2, %r1};\n	mad.lo.u32 %r3, %v.x, 100, %r1;\n"
+		     "	mad.lo.u32 %r3, %r2, 10000, %r3;\n	add.u32 %r3, %r3, %v.y;\n"
+		     "	st.global.u32 [%rd19], %r3;\n");
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, text);
+	uint32_t *out = device_memory(&device, 4096);
+
+	device_run(&device, module, "k", 1, 40, 0, address_of(out), 0);
+	for (uint32_t i = 0; i < 40; i++)
+		CHECK_INT(out[i], i * 10000 + i * 100 + 9);
+}
+
 static uint64_t seven(void *user)
 {
 	return 0x700000007;
