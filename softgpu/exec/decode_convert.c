@@ -267,11 +267,30 @@ static bool read_half_words(const struct gt_ptx_form *form, uint32_t *ret_flags)
 	return true;
 }
 
+/* The operation on lanes for what has no flags; NONE: there is none. */
+static enum sg_lane_op quick_half(enum sg_half_operation operation, enum sg_half format,
+				  uint32_t flags)
+{
+	static const enum sg_lane_op table[][4] = {
+		[SG_HALF_F16] = {SG_LANE_add_f16, SG_LANE_sub_f16, SG_LANE_mul_f16,
+				 SG_LANE_fma_f16},
+		[SG_HALF_BF16] = {SG_LANE_add_bf16, SG_LANE_sub_bf16, SG_LANE_mul_bf16,
+				  SG_LANE_fma_bf16},
+		[SG_HALF_F16X2] = {SG_LANE_add_f16x2, SG_LANE_sub_f16x2, SG_LANE_mul_f16x2,
+				   SG_LANE_fma_f16x2},
+		[SG_HALF_BF16X2] = {SG_LANE_add_bf16x2, SG_LANE_sub_bf16x2, SG_LANE_mul_bf16x2,
+				    SG_LANE_fma_bf16x2},
+	};
+
+	return flags || operation > SG_HALF_FMA ? SG_LANE_NONE : table[format][operation];
+}
+
 int sg_decode_half(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	uint32_t slots[4] = {0}, flags, row = 0;
 	struct sg_instruction *step;
+	enum sg_lane_op op;
 	int error;
 
 	while (row < gt_countof(half_operations) && half_operations[row].opcode != form->opcode)
@@ -286,7 +305,9 @@ int sg_decode_half(struct sg_decoder *decoder)
 		error = sg_decode_source(decoder, i, form->types[0], &slots[i]);
 	if (error)
 		return error;
-	step = sg_decode_emit(decoder, sg_run_half);
+	op = quick_half(half_operations[row].operation, sg_half_format(form->types[0]), flags);
+	step = op != SG_LANE_NONE ? sg_decode_emit_lane(decoder, op)
+				  : sg_decode_emit(decoder, sg_run_half);
 	if (!step)
 		return -ENOMEM;
 	step->d = slots[0];
