@@ -23,6 +23,23 @@ static uint64_t uncompressed_size(Elf_Scn *section, const GElf_Shdr *header)
 	return gelf_getchdr(section, &compression) ? compression.ch_size : UINT64_MAX;
 }
 
+/*
+ * libdw 0.188 looks for the end of a string that a line table names without a limit: the sections
+ * of strings must end in a NUL.
+ */
+static bool ends_in_nul(Elf_Scn *section, const GElf_Shdr *header)
+{
+	const Elf_Data *data;
+
+	if (!header->sh_size)
+		return true;
+	if (header->sh_flags & SHF_COMPRESSED && elf_compress(section, 0, 0) < 0)
+		return false;
+	data = elf_rawdata(section, NULL);
+	return data && data->d_buf && data->d_size &&
+	       !((const char *)data->d_buf)[data->d_size - 1];
+}
+
 bool elf_file_is_sane(Elf *elf)
 {
 	uint64_t total = 0, size;
@@ -48,6 +65,9 @@ bool elf_file_is_sane(Elf *elf)
 		if (size > DEBUG_LIMIT || total + size > DEBUG_LIMIT)
 			return false;
 		total += size;
+		if ((!strcmp(name, ".debug_str") || !strcmp(name, ".debug_line_str")) &&
+		    !ends_in_nul(section, &header))
+			return false;
 	}
 	return true;
 }
