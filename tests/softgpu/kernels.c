@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "driver.h"
 #include "fatbin/fatbin.h"
+#include "gate.h"
 
 TEST("a kernel gets its arguments, one by one or as a buffer")
 {
@@ -98,14 +99,16 @@ static void check_sticky(const char *kernel, CUdeviceptr argument, CUresult expe
 {
 	struct driver other = begin();
 	struct driver driver = begin();
+	struct gate gate = {false, false};
 	CUdeviceptr memory;
 	CUevent event;
 	int byte;
 
 	CHECK_OK(cuEventCreate(&event, 0));
-	CHECK_OK(spin(&driver, 0, SPIN_LONG, NULL)); /* so that the calls come before the fault */
+	CHECK_OK(cuLaunchHostFunc(NULL, pass_gate, &gate)); /* the calls come before the fault */
 	CHECK_OK(launch(find(&driver, kernel), 1, 1, NULL, (void *[]){&argument}));
 	CHECK_OK(cuEventRecord(event, NULL));
+	atomic_store(&gate.open, true);
 	CHECK_CUDA(cuCtxSynchronize(), expected);
 	CHECK_CUDA(cuCtxSynchronize(), expected);
 	CHECK_CUDA(cuEventQuery(event), expected);
@@ -152,14 +155,16 @@ TEST("a misaligned access and a trap make the context unusable too")
 TEST("work that waits when a kernel fails is not done")
 {
 	struct driver driver = begin();
+	struct gate gate = {false, false};
 	CUdeviceptr wrong = 8;
 	int *pinned;
 
 	CHECK_OK(cuMemAllocHost((void **)&pinned, 4));
 	*pinned = 5;
-	CHECK_OK(spin(&driver, 0, SPIN_SHORT, NULL));
+	CHECK_OK(cuLaunchHostFunc(NULL, pass_gate, &gate));
 	CHECK_OK(launch(find(&driver, "store"), 1, 1, NULL, (void *[]){&wrong}));
 	CHECK_OK(cuMemcpyDtoHAsync(pinned, driver.memory, 4, NULL));
+	atomic_store(&gate.open, true);
 	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK_INT(*pinned, 5);
 	end(&driver);
