@@ -245,3 +245,104 @@ const struct sg_instruction *sg_run_convert_packed(struct sg_warp *warp,
 	}
 	return at + 1;
 }
+
+/* ---- 8 bits ---------------------------------------------------------------------------- */
+
+/* .e4m3 has no infinity: its largest number is 448, and only 0x7f is NaN. */
+static uint32_t to_e4m3(double value)
+{
+	double size = fabs(value), unit;
+	uint32_t sign = signbit(value) ? 0x80 : 0;
+	int exponent;
+
+	if (isnan(value))
+		return 0x7f;
+	if (size > 448)
+		size = 448;
+	if (size == 0)
+		return sign;
+	exponent = ilogb(size) < -6 ? -6 : ilogb(size);
+	unit = ldexp(1, exponent - 3);
+	/* The fraction with its implicit bit; a carry goes on into the exponent. */
+	return sign | (((uint32_t)(exponent + 6) << 3) + (uint32_t)rint(size / unit));
+}
+
+static uint32_t to_e5m2(double value)
+{
+	uint32_t bits = sg_round_double(value, 0, 5, 2);
+
+	return (bits & 0x7f) == 0x7c ? bits - 1 : bits;
+}
+
+static double from_e4m3(uint32_t bits)
+{
+	uint32_t exponent = bits >> 3 & 15, fraction = bits & 7;
+	double value = exponent ? ldexp(8 + fraction, (int)exponent - 10) : ldexp(fraction, -9);
+
+	if ((bits & 0x7f) == 0x7f)
+		return NAN;
+	return bits & 0x80 ? -value : value;
+}
+
+/* The upper half of .f16 is .e5m2. */
+static double from_e5m2(uint32_t bits)
+{
+	return sg_half_to_double((uint16_t)(bits << 8), false);
+}
+
+/* A number of a pair (1: the upper) in one of the formats. */
+static double read_small(const struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+			 uint32_t half)
+{
+	const char *a = warp->frame + at->a;
+	uint32_t pair = ((const uint16_t *)(const void *)a)[lane] >> (8 * half) & 255;
+	uint32_t slot = half ? at->a : at->b;
+
+	switch (at->space) {
+	case GT_PTX_TYPE_F32:
+		return sg_float_f32(((const uint32_t *)(const void *)(warp->frame + slot))[lane]);
+	case GT_PTX_TYPE_F16X2:
+		return sg_half_to_double(
+			(uint16_t)(((const uint32_t *)(const void *)a)[lane] >> (16 * half)),
+			false);
+	case GT_PTX_TYPE_E4M3X2:
+		return from_e4m3(pair);
+	default:
+		return from_e5m2(pair);
+	}
+}
+
+static uint32_t write_small(double value, enum gt_ptx_type to, uint32_t flags)
+{
+	if ((flags & SG_FLAG_RELU) && value < 0)
+		value = 0;
+	switch (to) {
+	case GT_PTX_TYPE_E4M3X2:
+		return to_e4m3(value);
+	case GT_PTX_TYPE_E5M2X2:
+		return to_e5m2(value);
+	default:
+		return sg_half_from_double(value, false, 0);
+	}
+}
+
+/* selector: type of the result, space: of the source, one of them of two numbers of 8 bits. */
+const struct sg_instruction *sg_run_convert_small(struct sg_warp *warp,
+						  const struct sg_instruction *at)
+{
+	enum gt_ptx_type to = (enum gt_ptx_type)at->selector;
+	bool is_wide = to == GT_PTX_TYPE_F16X2;
+	char *d = warp->frame + at->d;
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint32_t low = write_small(read_small(warp, at, lane, 0), to, at->flags);
+		uint32_t high = write_small(read_small(warp, at, lane, 1), to, at->flags);
+
+		if (is_wide)
+			((uint32_t *)(void *)d)[lane] = low | high << 16;
+		else
+			((uint16_t *)(void *)d)[lane] = (uint16_t)(low | high << 8);
+	}
+	return at + 1;
+}

@@ -130,3 +130,4 @@ sg_run sg_run_half_set;
 
 sg_run sg_run_convert;
 sg_run sg_run_convert_packed;
+sg_run sg_run_convert_small;

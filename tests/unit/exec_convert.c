@@ -269,6 +269,61 @@ static uint64_t expected_wide(const void *data, uint64_t a, uint64_t b)
 	return data ? (uint32_t)(int8_t)a : (uint16_t)a;
 }
 
+/* 8 bits: 4 of exponent and 3 of fraction, or 5 and 2. */
+static double small_value(bool is_e4m3, int bits)
+{
+	int width = is_e4m3 ? 3 : 2, bias = is_e4m3 ? 7 : 15, exponent = (bits & 127) >> width;
+	double fraction = (double)(bits & ((1 << width) - 1)) / (1 << width), value;
+
+	if (is_e4m3 ? (bits & 127) == 127 : (bits & 127) > 124)
+		return NAN;
+	if (!is_e4m3 && (bits & 127) == 124)
+		return bits & 128 ? -INFINITY : INFINITY;
+	value = exponent ? ldexp(1 + fraction, exponent - bias) : ldexp(fraction, 1 - bias);
+	return bits & 128 ? -value : value;
+}
+
+/* The nearest finite one by search, of two as near the even one. */
+static int small_bits(bool is_e4m3, double value)
+{
+	int best = 0, most = is_e4m3 ? 0x7e : 0x7b;
+
+	if (isnan(value))
+		return 0x7f;
+	for (int i = 1; i <= most; i++) {
+		double near = fabs(small_value(is_e4m3, best) - fabs(value));
+		double here = fabs(small_value(is_e4m3, i) - fabs(value));
+
+		if (here < near || (here == near && i % 2 == 0))
+			best = i;
+	}
+	if (fabs(value) > small_value(is_e4m3, most))
+		best = most;
+	return best | (signbit(value) ? 128 : 0);
+}
+
+static uint64_t expected_small(const void *data, uint64_t a, uint64_t b)
+{
+	const char *how = data;
+	bool is_e4m3 = how[0] == '4';
+	uint64_t low, high;
+
+	switch (how[1]) {
+	case 'f':
+		low = (uint64_t)small_bits(is_e4m3, (double)float_of(b));
+		high = (uint64_t)small_bits(is_e4m3, (double)float_of(a));
+		return low | high << 8;
+	case 'h':
+		low = (uint64_t)small_bits(is_e4m3, half_value(F16, a));
+		high = (uint64_t)small_bits(is_e4m3, half_value(F16, a >> 16));
+		return low | high << 8;
+	default:
+		low = half_bits(F16, small_value(is_e4m3, (int)(a & 255)));
+		high = half_bits(F16, small_value(is_e4m3, (int)(a >> 8 & 255)));
+		return low | high << 16;
+	}
+}
+
 static bool nans_alike(uint64_t result, uint64_t expected)
 {
 	return isnan(float_of(result)) && isnan(float_of(expected));
@@ -292,6 +347,27 @@ TEST("pairs, bfloat16 and registers wider than the type convert")
 	};
 
 	run_operations(PTX_HEADER_90, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+TEST("numbers of 8 bits are made of others and become others")
+{
+#define SMALL(words, shape, kind, how)                                                             \
+	{                                                                                          \
+		words, shape, kind, .expected_with = expected_small, .data = how                   \
+	}
+	static const struct operation rows[] = {
+		SMALL("cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b", "hww", FLOATS, "4f"),
+		SMALL("cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b", "hww", MODERATE, "4f"),
+		SMALL("cvt.rn.satfinite.e5m2x2.f32 $d, $a, $b", "hww", FLOATS, "5f"),
+		SMALL("cvt.rn.satfinite.e5m2x2.f32 $d, $a, $b", "hww", MODERATE, "5f"),
+		SMALL("cvt.rn.satfinite.e4m3x2.f16x2 $d, $a", "hw", HALVES, "4h"),
+		SMALL("cvt.rn.satfinite.e5m2x2.f16x2 $d, $a", "hw", HALVES, "5h"),
+		SMALL("cvt.rn.f16x2.e4m3x2 $d, $a", "wh", ANY_INTEGER, "4r"),
+		SMALL("cvt.rn.f16x2.e5m2x2 $d, $a", "wh", ANY_INTEGER, "5r"),
+	};
+
+	run_operations(".version 8.1\n.target sm_89\n.address_size 64\n", rows,
+		       sizeof(rows) / sizeof(rows[0]));
 }
 
 TEST("ptxas accepts every module of these tests")
