@@ -37,9 +37,7 @@ static int check_map(struct gt_verifier *verifier, struct call *call, unsigned n
 		return gt_refuse(verifier, "cannot pass map_type %u into func %s#%u",
 				 map_of(verifier, call)->type, call->helper->name,
 				 call->helper->number);
-	if (map_of(verifier, call)->read_only &&
-	    (call->helper->number == GT_HELPER_map_update_elem ||
-	     call->helper->number == GT_HELPER_map_delete_elem))
+	if (map_of(verifier, call)->read_only && (call->helper->traits & GT_TRAIT_WRITES))
 		return gt_refuse(verifier, "write into map forbidden");
 	return 0;
 }
@@ -167,7 +165,9 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 		return check_string(verifier, number);
 	case GT_ARG_ANYTHING:
 		/* Written out by the helper: no place for addresses. */
-		if (call->helper->number == GT_HELPER_trace_printk &&
+		if ((call->helper->number == GT_HELPER_trace_printk ||
+		     call->helper->number == GT_HELPER_hist_add ||
+		     call->helper->number == GT_HELPER_map_add) &&
 		    (gt_is_pointer(value) || value->address))
 			return gt_refuse(verifier, "R%u leaks addr into helper function", number);
 		return 0;
