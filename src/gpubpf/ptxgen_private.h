@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The parts of the translator to PTX. Everything is emitted into gen->body, an instruction a line.
+ * eBPF registers are PTX registers of 64 bits; ptxas allocates the real ones. Names of temporaries
+ * and labels are fresh and never used again, so their number costs nothing.
+ *
+ * Addresses: pointers to map values, records and memory are addresses of .global, pointers to the
+ * stack of .local. In a program where one register may hold both (gen->generic) all are generic
+ * addresses. A NULL is 0. A register that holds a map (GT_PLACE_MAP) holds the map's number.
+ */
+#pragma once
+
+#include "gpubpf/helpers.h"
+#include "gpubpf/translate.h"
+
+/* A name or number as it stands in the text. */
+struct gt_ptx_name {
+	char text[48];
+};
+
+enum gt_ptx_class {
+	GT_PTX_B64,
+	GT_PTX_B32,
+	GT_PTX_B16,
+	GT_PTX_PREDICATE,
+	GT_PTX_CLASSES,
+};
+
+struct gt_ptx_frame; /* ptxgen.c */
+
+struct gt_ptxgen {
+	const struct gt_translate_options *options;
+	const struct gt_bpf_object *object; /* may be NULL */
+	const struct gt_translate_job *job;
+	const struct gt_facts *facts;
+	const char *prefix;
+	unsigned sm, version; /* 90; 78 */
+	struct gt_strbuf body;
+	struct gt_translation *translation;
+	unsigned temporaries[GT_PTX_CLASSES], labels; /* used so far */
+	bool generic;
+	struct gt_ptx_frame *frame; /* the function that is emitted, and where its stack is */
+	uint32_t at;                /* the instruction that is emitted */
+	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
+	struct gt_diag *diag;
+};
+
+/* ---- ptxgen_emit.c: text ---- */
+
+/* One instruction; "\t" before and ";\n" behind it are added. */
+void gt_ptx(struct gt_ptxgen *gen, const char *format, ...) gt_printf(2, 3);
+void gt_ptx_put_label(struct gt_ptxgen *gen, const struct gt_ptx_name *label);
+struct gt_ptx_name gt_ptx_label(struct gt_ptxgen *gen);
+struct gt_ptx_name gt_ptx_temporary(struct gt_ptxgen *gen, enum gt_ptx_class class);
+/* The PTX register (.b64) of an eBPF register in the function that is emitted. */
+struct gt_ptx_name gt_ptx_register(const struct gt_ptxgen *gen, unsigned number);
+/* A fresh .b32 with the lower half of a .b64. */
+struct gt_ptx_name gt_ptx_low(struct gt_ptxgen *gen, const char *wide);
+
+/*
+ * Declarations of the module, once for each name (".func"s, tables): the buffer to add to if
+ * <prefix><name> was not declared yet, else NULL. The text must end with a newline, and must not
+ * depend on anything but the name and the options.
+ */
+struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name);
+/* Gives up with the place "insn N". Returns error. */
+int gt_ptx_fail(struct gt_ptxgen *gen, int error, const char *format, ...) gt_printf(3, 4);
+
+/* Whether instructions with .sync, scopes (.gpu, .sys) and orders (.acquire) may be used: PTX 6.2
+ * and sm_70. If not, the older forms must be. */
+static inline bool gt_ptx_is_modern(const struct gt_ptxgen *gen)
+{
+	return gen->sm >= 70 && gen->version >= 62;
+}
+
+/* ---- ptxgen_memory.c: maps and pointers ---- */
+
+/* A temporary with the address of a map's memory, in .global (or generic: gt_ptx_space). */
+struct gt_ptx_name gt_ptx_map_address(struct gt_ptxgen *gen, int32_t map);
+/* A temporary (.b64) with the number of copies of a map. */
+struct gt_ptx_name gt_ptx_map_copies(struct gt_ptxgen *gen, int32_t map);
+/* The address of the output ring, and its max_entries. */
+struct gt_ptx_name gt_ptx_output_address(struct gt_ptxgen *gen);
+uint32_t gt_ptx_output_bytes(const struct gt_ptxgen *gen);
+/* ".global", or "" in programs with generic addresses: behind ld, st, atom, red. */
+const char *gt_ptx_global(const struct gt_ptxgen *gen);
+/* ".sys" or ".gpu" for atomics on a map, by its place; "" where sm_60's forms do not have it. */
+const char *gt_ptx_scope(const struct gt_ptxgen *gen, int32_t map);
+
+/* What is known of a register before the instruction that is emitted. */
+const struct gt_register_fact *gt_ptx_fact(const struct gt_ptxgen *gen, unsigned number);
+/*
+ * Memory behind a pointer argument, whatever it is: bytes offset … offset + width - 1 behind
+ * r<number>. The offset is constant. The value is a fresh .b64, extended with zeros; width is 1, 2,
+ * 4 or 8 and at most what gt_ptx_access_width says for the whole range. Parts of the stack may be
+ * in registers, so this is the only way to get at arguments whose size is known.
+ */
+struct gt_ptx_name gt_ptx_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
+			       unsigned width);
+void gt_ptx_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsigned width,
+		  const char *value);
+/* The widest accesses (1, 2, 4, 8) into which `size` bytes at r<number> can be cut. */
+unsigned gt_ptx_access_width(const struct gt_ptxgen *gen, unsigned number, uint32_t size);
+/*
+ * The address in r<number> and its state space (".global", ".local" or ""), for loops over memory
+ * whose size is not known when it is translated, or is more than GT_PTX_MAX_UNROLLED bytes; such
+ * memory never is in registers.
+ */
+enum {
+	GT_PTX_MAX_UNROLLED = 256,
+};
+struct gt_ptx_name gt_ptx_pointer(struct gt_ptxgen *gen, unsigned number, const char **ret_space);
+
+/* ---- ptxgen_helpers.c ---- */
+
+/*
+ * A helper: emits the call at gen->at. Arguments are in the registers r1 to r5, which it may
+ * overwrite; a number is left in r0 (.b64). A map argument is gen->map: where the map differs
+ * between ways, emit is called for each of them.
+ * 0, -EOPNOTSUPP with the reason (gt_ptx_fail), -ENOMEM.
+ */
+struct gt_ptx_helper {
+	uint32_t number; /* GT_HELPER_… */
+	int (*emit)(struct gt_ptxgen *gen, uint32_t insn);
+};
+/* The row of a helper, or NULL. */
+const struct gt_ptx_helper *gt_ptx_helper(uint32_t number);
