@@ -6,6 +6,7 @@ void gt_facts_clear(struct gt_facts *facts)
 {
 	free(facts->insns);
 	free(facts->subprograms);
+	free(facts->warnings);
 	*facts = (struct gt_facts){0};
 }
 

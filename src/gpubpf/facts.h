@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the verifier found out and hands on to the translators. */
+/*
+ * What the verifier found out and hands on to the translators. Programs that run once a warp or
+ * once a block are run by one lane as it were: nothing varies in them and nothing is divergent.
+ */
 #pragma once
 
 #include "gpubpf/program.h"
@@ -19,11 +22,10 @@ enum gt_place {
 
 /* True of a register on every path; `least` to `greatest` hold all values that it can have. */
 struct gt_register_fact {
-	uint8_t place;   /* gt_place */
-	bool maybe_null; /* a pointer, or NULL */
-	bool varying;  /* may differ between the lanes of a warp; always set: no lanes are compared
-			*/
-	uint8_t frame; /* STACK: 0 its own frame, 1 its caller's …; 255: several */
+	uint8_t place;     /* gt_place */
+	bool maybe_null;   /* a pointer, or NULL */
+	bool varying;      /* may differ between the lanes of a warp that run the program */
+	uint8_t frame;     /* STACK: 0 its own frame, 1 its caller's …; 255: several */
 	uint8_t alignment; /* of a pointer, in bytes: 1, 2, 4, 8 */
 	int32_t map;       /* MAP, MAP_VALUE: its number in the object; -1: several. RECORD: ring */
 	int64_t least;     /* NUMBER: as a signed number. Pointers: bytes from the start of the */
@@ -32,11 +34,18 @@ struct gt_register_fact {
 
 struct gt_insn_facts {
 	bool reached;
-	bool divergent; /* lanes of a warp may not all be here together; always set, as above */
+	bool divergent; /* lanes of a warp that run the program may not all be here together */
 	uint8_t frames; /* how deep in calls at most: 0 in the main program */
 	uint8_t branch; /* conditional jumps: bit 0 falls through, bit 1 jumps */
 	/* Before the instruction. */
 	struct gt_register_fact registers[GT_BPF_REGISTERS];
+};
+
+/* What a program does safely but badly. */
+struct gt_warning {
+	uint32_t insn;
+	uint32_t line; /* in the source, 0 if not known */
+	char text[256];
 };
 
 /* A function of the program: the main one is the first, at 0. */
@@ -57,6 +66,8 @@ struct gt_facts {
 	uint32_t insn_count;
 	struct gt_subprogram_facts *subprograms;
 	uint32_t subprogram_count;
+	struct gt_warning *warnings; /* by insn */
+	uint32_t warning_count;
 	uint64_t bound;   /* instructions executed in a run, at most */
 	uint64_t visited; /* instructions the verifier looked at */
 };

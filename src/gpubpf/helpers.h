@@ -22,6 +22,7 @@ enum gt_helper_argument {
 	GT_ARG_RECORD,       /* the start of a reserved record; released by the call */
 	GT_ARG_CONTEXT,      /* the context, unmoved */
 	GT_ARG_RESULT_U64,   /* memory of 8 bytes that is written */
+	GT_ARG_LANE_FIELD,   /* a known gt_lane_field (context.h) that the section has */
 	GT_ARG_STRING,       /* a NUL-terminated string in a constant map */
 };
 
@@ -40,7 +41,7 @@ enum gt_helper_lanes {
 
 enum gt_helper_trait {
 	GT_TRAIT_NONE = 0,
-	GT_TRAIT_COLLECTIVE = 1, /* all lanes of the group must be there */
+	GT_TRAIT_COLLECTIVE = 1, /* all lanes of the group must be there: they wait */
 	GT_TRAIT_CONTROL = 2,    /* changes what the kernel does: --allow-control */
 	GT_TRAIT_SERIALISES = 4, /* costs one lane after the other where lanes differ */
 	GT_TRAIT_WRITES = 8,     /* changes the map: not allowed where programs may only read it */

@@ -6,18 +6,21 @@
  */
 #pragma once
 
+#include "gpubpf/context.h"
 #include "gpubpf/facts.h"
 #include "gpubpf/program.h"
 
 /* What r1 is at the start. */
 enum gt_verify_input {
-	GT_INPUT_CONTEXT, /* the context, context_size bytes that may be read */
+	GT_INPUT_CONTEXT, /* the context of a section (context.h), or one of context_size bytes */
 	GT_INPUT_MEMORY,  /* memory of memory_size bytes; r2 is memory_size. NULL if that is 0 */
 };
 
 struct gt_verify_options {
 	enum gt_verify_input input;
-	uint32_t context_size;
+	/* Which context, and how many lanes run the program; NULL: any bytes, once a thread. */
+	const struct gt_section *section;
+	uint32_t context_size; /* without a section */
 	uint32_t memory_size;
 	uint32_t max_text;     /* slots; 0: GT_BPF_MAX_INSNS */
 	uint64_t max_visited;  /* 0: 1,000,000 */

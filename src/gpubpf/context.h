@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What programs find behind their r1: fields at offsets (context.def). No context is ever built
+ * in memory on a GPU: a load from one becomes the register, parameter or constant that its source
+ * names. Contexts are read only, and a load lies within one field.
+ */
+#pragma once
+
+#include "gpubpf/section.h"
+
+/* Kinds of programs as a set: bit n is kind n. */
+enum gt_context_kinds {
+	GT_IN_ALL = (1 << GT_KIND_COUNT) - 1 - (1 << GT_KIND_RUN),
+	GT_IN_MEMORY = 1 << GT_KIND_LOAD | 1 << GT_KIND_STORE | 1 << GT_KIND_MEMORY |
+		       1 << GT_KIND_ATOMIC | 1 << GT_KIND_COPY,
+	GT_IN_BRANCH = 1 << GT_KIND_BRANCH,
+	GT_IN_BARRIER = 1 << GT_KIND_BARRIER,
+};
+
+/* Whether the lanes of a warp may see different values. */
+enum gt_field_lanes {
+	GT_FIELD_UNIFORM,
+	GT_FIELD_VARYING,
+};
+
+/*
+ * Where a field's value comes from. Constants are known where the program is put into a kernel.
+ */
+enum gt_source {
+	GT_SOURCE_THREAD_X, /* %tid.x */
+	GT_SOURCE_THREAD_Y,
+	GT_SOURCE_THREAD_Z,
+	GT_SOURCE_LANE,    /* %laneid */
+	GT_SOURCE_BLOCK_X, /* %ctaid.x */
+	GT_SOURCE_BLOCK_Y,
+	GT_SOURCE_BLOCK_Z,
+	GT_SOURCE_WARP,         /* the flat thread number in the block / 32 */
+	GT_SOURCE_BLOCK_SIZE_X, /* %ntid.x */
+	GT_SOURCE_BLOCK_SIZE_Y,
+	GT_SOURCE_BLOCK_SIZE_Z,
+	GT_SOURCE_SM,          /* %smid */
+	GT_SOURCE_GRID_SIZE_X, /* %nctaid.x */
+	GT_SOURCE_GRID_SIZE_Y,
+	GT_SOURCE_GRID_SIZE_Z,
+	GT_SOURCE_MASK,           /* the lanes of the group */
+	GT_SOURCE_LAUNCH,         /* %gridid */
+	GT_SOURCE_KERNEL,         /* constant: the kernel's number */
+	GT_SOURCE_ARGUMENT_COUNT, /* constant: 0 inside of a device function */
+	GT_SOURCE_ARGUMENT_SIZE,  /* constant, by index: 0 behind the last */
+	GT_SOURCE_ARGUMENT,       /* ld.param, by index: the first 8 bytes; 0 behind the last */
+	GT_SOURCE_SITE,           /* constant: the number of the place in the kernel's module */
+	GT_SOURCE_LINE,       /* constant: of the PTX text; entry, exit …: of the body's start */
+	GT_SOURCE_ADDRESS,    /* the instruction's address with its offset added */
+	GT_SOURCE_VALUE,      /* loaded, stored or the atomic's operand: the first 8 bytes */
+	GT_SOURCE_VALUE_HIGH, /* and the 8 after these */
+	GT_SOURCE_VALUE_SIZE, /* constant: how many bytes of these there are: 0 to 16 */
+	GT_SOURCE_WIDTH,      /* constant: bytes accessed */
+	GT_SOURCE_SPACE,      /* constant: gt_memory_space */
+	GT_SOURCE_ACCESS,     /* constant: gt_memory_access */
+	GT_SOURCE_TAKEN,      /* 1 where the branch is taken, else 0 */
+	GT_SOURCE_TAKEN_MASK, /* the lanes of the group that take it */
+	GT_SOURCE_BARRIER,    /* the number of the barrier */
+	GT_SOURCE_PREDICATE,  /* of lanes only: see GT_LANE_PREDICATE */
+};
+
+enum gt_memory_space {
+	GT_SPACE_GENERIC,
+	GT_SPACE_GLOBAL,
+	GT_SPACE_SHARED,
+	GT_SPACE_LOCAL,
+	GT_SPACE_CONST,
+	GT_SPACE_PARAM,
+};
+
+enum gt_memory_access {
+	GT_MEMORY_LOAD = 1,
+	GT_MEMORY_STORE,
+	GT_MEMORY_ATOMIC, /* atom, red */
+	GT_MEMORY_COPY,   /* cp.async: the address is the one that is read */
+};
+
+enum {
+	GT_CONTEXT_ARGUMENTS = 32,
+	GT_CONTEXT_SIZE = 512, /* no field of any kind lies behind it */
+};
+
+struct gt_context_field {
+	const char *name;
+	uint32_t offset, size, count;
+	enum gt_source source;
+	enum gt_field_lanes lanes;
+	unsigned kinds;  /* gt_context_kinds */
+	unsigned levels; /* gt_level_set */
+};
+
+/* What a load from a context reads. */
+struct gt_context_load {
+	const struct gt_context_field *field;
+	uint32_t index; /* of arrays: which element */
+	uint32_t shift; /* bits: the value is the element >> shift, cut to `size` bytes */
+	uint32_t size;  /* bytes */
+};
+
+/* All fields; ends with one whose name is NULL. */
+extern const struct gt_context_field gt_context_fields[];
+
+/* The bytes of a kind's context: where its last field ends. 0 of kinds without one. */
+uint32_t gt_context_size(enum gt_section_kind kind);
+
+/*
+ * What `size` bytes at `offset` are in the context of a section. 0; -ENOENT: no field that is
+ * there, or more than one; -EACCES: a field that is not there at this level.
+ */
+int gt_context_find(const struct gt_section *section, uint32_t offset, uint32_t size,
+		    struct gt_context_load *ret_load);
+
+/*
+ * What helper 524 (warp_lane_value) can be asked for, by its first argument: fields that differ
+ * between lanes.
+ */
+enum gt_lane_field {
+	GT_LANE_ADDRESS, /* of memory accesses */
+	GT_LANE_VALUE,
+	GT_LANE_VALUE_HIGH,
+	/* Branches: whether the lane takes it. Elsewhere: whether it is one of the group. */
+	GT_LANE_PREDICATE,
+	GT_LANE_THREAD_X,
+	GT_LANE_THREAD_Y,
+	GT_LANE_THREAD_Z,
+	GT_LANE_COUNT,
+};
+
+/* 0 and where its value comes from in each lane; -ENOENT: not at this kind, or no such field. */
+int gt_lane_source(const struct gt_section *section, uint64_t field, enum gt_source *ret_source);
+
+/* "address"; NULL of numbers that are none. */
+const char *gt_lane_field_name(uint64_t field);

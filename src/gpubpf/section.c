@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The names of sections. */
+#include "gpubpf/section.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "base/strbuf.h"
+
+static const struct gt_section_row rows[] = {
+#define SECTION(kind, name, glob, levels, traits) {name, glob, levels, traits},
+#include "gpubpf/section.def"
+#undef SECTION
+};
+
+const struct gt_section_row *gt_section_row(enum gt_section_kind kind)
+{
+	return &rows[kind];
+}
+
+const char *gt_level_name(enum gt_level level)
+{
+	static const char *const names[] = {"thread", "warp", "block"};
+
+	return names[level];
+}
+
+/* Whether a list with commas has the name; prefix: or one that begins so. */
+static bool has_name(const char *list, const char *name, bool prefix)
+{
+	size_t length = strlen(name);
+
+	while (*list) {
+		size_t end = strcspn(list, ",");
+
+		if (end >= length && (prefix || end == length) && !strncmp(list, name, length))
+			return true;
+		list += end + (list[end] == ',');
+	}
+	return false;
+}
+
+static void read_compatible(const char *list, const char *program, enum gt_section_kind kind,
+			    struct gt_section *section)
+{
+	bool memory = has_name(list, "__memcapture", false);
+
+	if (!memory && !has_name(list, "_Z", true) && !strstr(program, "cuda__") &&
+	    !strstr(program, "__cuda"))
+		return;
+	section->kind = memory ? GT_KIND_MEMORY : kind;
+	section->list = !memory;
+	section->pattern = memory ? "*" : list;
+}
+
+static int wrong(struct gt_diag *diag, const char *section, const char *reason)
+{
+	return gt_diag(diag, -EINVAL, "section", section, "%s", reason);
+}
+
+static int no_such_kind(struct gt_diag *diag, const char *section)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&text, "there is no such place in a kernel; there are");
+	for (size_t i = 0; i < gt_countof(rows); i++)
+		gt_strbuf_printf(&text, "%s gpu/%s", i ? "," : "", rows[i].name);
+	return wrong(diag, section, gt_strbuf_string(&text));
+}
+
+/* The level in ".warp" and ".block" of `length` characters; 0 or -EINVAL. */
+static int read_level(const char *text, size_t length, enum gt_level *ret_level)
+{
+	for (int level = GT_LEVEL_THREAD; level <= GT_LEVEL_BLOCK; level++) {
+		const char *name = gt_level_name((enum gt_level)level);
+
+		if (length == strlen(name) && !strncmp(text, name, length)) {
+			*ret_level = (enum gt_level)level;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static enum gt_level first_level(unsigned levels)
+{
+	return levels & GT_AT_THREAD ? GT_LEVEL_THREAD
+	       : levels & GT_AT_WARP ? GT_LEVEL_WARP
+				     : GT_LEVEL_BLOCK;
+}
+
+/* What follows "gpu/". */
+static int read_gpu(const char *text, struct gt_section *section, struct gt_diag *diag)
+{
+	size_t end = strcspn(text, "/"), kind = strcspn(text, "./"), row = 0;
+	char reason[160];
+
+	while (row < gt_countof(rows) &&
+	       (strlen(rows[row].name) != kind || strncmp(rows[row].name, text, kind)))
+		row++;
+	if (row == gt_countof(rows))
+		return no_such_kind(diag, section->text);
+	section->kind = (enum gt_section_kind)row;
+	section->level = first_level(rows[row].levels);
+	if (kind < end && read_level(text + kind + 1, end - kind - 1, &section->level))
+		return wrong(diag, section->text,
+			     "after the '.' stands the level: thread, warp or block");
+	if (!(rows[row].levels >> section->level & 1)) {
+		snprintf(reason, sizeof(reason), "gpu/%s cannot run once a %s", rows[row].name,
+			 gt_level_name(section->level));
+		return wrong(diag, section->text, reason);
+	}
+	section->pattern = text[end] && text[end + 1] ? text + end + 1 : NULL;
+	if (section->pattern && rows[row].glob == GT_GLOB_NONE)
+		return wrong(diag, section->text, "gpu/run belongs to no kernel: nothing follows");
+	if (!section->pattern && rows[row].glob == GT_GLOB_NEEDED) {
+		snprintf(reason, sizeof(reason), "the names of %s must follow, as in gpu/%s/<glob>",
+			 row == GT_KIND_CALL || row == GT_KIND_RETURN ? "functions" : "kernels",
+			 rows[row].name);
+		return wrong(diag, section->text, reason);
+	}
+	if (!section->pattern)
+		section->pattern = "*";
+	return 0;
+}
+
+int gt_section_read(const char *section, const char *program, struct gt_section *ret_section,
+		    struct gt_diag *diag)
+{
+	struct gt_section result = {.kind = GT_KIND_HOST, .text = section, .pattern = "*"};
+	int error = 0;
+
+	if (!strncmp(section, "gpu/", 4))
+		error = read_gpu(section + 4, &result, diag);
+	else if (!strncmp(section, "kprobe/", 7))
+		read_compatible(section + 7, program, GT_KIND_ENTRY, &result);
+	else if (!strncmp(section, "kretprobe/", 10))
+		read_compatible(section + 10, program, GT_KIND_EXIT, &result);
+	if (!error)
+		*ret_section = result;
+	return error;
+}
+
+/* Whether the demangled name, up to its parameters, is what the pattern says. */
+static bool matches_plain(const char *pattern, const char *demangled)
+{
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+
+	gt_strbuf_printf(&name, "%.*s", (int)strcspn(demangled, "("), demangled);
+	return !fnmatch(pattern, gt_strbuf_string(&name), 0);
+}
+
+bool gt_section_matches(const struct gt_section *section, const char *mangled,
+			const char *demangled)
+{
+	if (section->list)
+		return (mangled && has_name(section->pattern, mangled, false)) ||
+		       (demangled && has_name(section->pattern, demangled, false));
+	if (mangled && !fnmatch(section->pattern, mangled, 0))
+		return true;
+	return demangled && (!fnmatch(section->pattern, demangled, 0) ||
+			     matches_plain(section->pattern, demangled));
+}
