@@ -80,15 +80,18 @@ static void check_parameters(const struct gt_kernel *kernel, const char *expecte
 	CHECK_STR(gt_strbuf_string(&text), expected);
 }
 
-static void check_usage(const struct gt_kernel_usage *usage, uint32_t registers, uint32_t shared,
-			uint32_t local)
+static void check_usage(const struct gt_kernel *kernel, uint32_t device, uint32_t registers,
+			uint32_t shared, uint32_t local)
 {
-	CHECK(usage != NULL);
-	if (!usage)
+	struct gt_kernel_usage usage;
+
+	CHECK(kernel != NULL);
+	if (!kernel)
 		return;
-	CHECK_INT(usage->registers, registers);
-	CHECK_INT(usage->shared_bytes, shared);
-	CHECK_INT(usage->local_bytes, local);
+	usage = gt_kernel_usage_on(kernel, device);
+	CHECK_INT(usage.registers, registers);
+	CHECK_INT(usage.shared_bytes, shared);
+	CHECK_INT(usage.local_bytes, local);
 }
 
 static struct gt_parameters *of_image(const void *data, size_t size)
@@ -217,14 +220,44 @@ TEST("layouts come from the cubin and types from the PTX")
 	CHECK(gt_parameters_find(parameters, "helper") == NULL);
 }
 
-TEST("a kernel that is only in PTX has its layout from there, and no usage")
+TEST("a kernel that is only in PTX has its layout and shared memory from there, and no registers")
 {
 	gt_auto(parameters) struct gt_parameters *parameters = of_image(ptx, strlen(ptx));
 	const struct gt_kernel *kernel = gt_parameters_find(parameters, "only_ptx");
 
 	check_parameters(kernel, "0:4:.u32 8:8:.u64 .ptr 16:48:.b8[48] 64:4:.f32");
-	CHECK(gt_kernel_usage_on(kernel, 75) == NULL);
-	CHECK(gt_kernel_usage_on(kernel, 0) == NULL);
+	check_usage(kernel, 75, GT_KERNEL_UNKNOWN, 0, GT_KERNEL_UNKNOWN);
+	check_usage(kernel, 0, GT_KERNEL_UNKNOWN, 0, GT_KERNEL_UNKNOWN);
+}
+
+static const char shared_ptx[] =
+	".version 8.0\n.target sm_75\n.address_size 64\n"
+	".shared .align 4 .b8 common[6];\n"
+	".shared .align 16 .b8 called[32];\n"
+	".shared .align 8 .b8 never[4096];\n"
+	".extern .shared .align 16 .b8 dynamic[];\n"
+	".func inner() { .reg .b64 %r<2>; mov.u64 %r0, called; ret; }\n"
+	".func outer() { call inner, (); ret; }\n"
+	".visible .entry uses() {\n"
+	"	.reg .b64 %r<3>;\n	.reg .f32 %f<2>;\n	.shared .align 4 .f32 own[8];\n"
+	"	mov.u64 %r0, dynamic;\n	ld.shared.b8 %r1, [common+2];\n"
+	"	ld.shared.b8 %r1, [common];\n	call outer, ();\n	ret;\n}\n"
+	".visible .entry none() { ret; }\n"
+	".visible .entry indirect() {\n	.reg .b64 %r<2>;\n"
+	"p: .callprototype _ ();\n	call %r0, (), p;\n	ret;\n}\n";
+
+TEST("the shared memory of PTX is what a kernel and all that it calls name, each once and aligned")
+{
+	gt_auto(parameters) struct gt_parameters *parameters =
+		of_image(shared_ptx, strlen(shared_ptx));
+
+	/* own, common at 32, called at 48 */
+	check_usage(gt_parameters_find(parameters, "uses"), 0, GT_KERNEL_UNKNOWN, 80,
+		    GT_KERNEL_UNKNOWN);
+	check_usage(gt_parameters_find(parameters, "none"), 0, GT_KERNEL_UNKNOWN, 0,
+		    GT_KERNEL_UNKNOWN);
+	check_usage(gt_parameters_find(parameters, "indirect"), 0, GT_KERNEL_UNKNOWN,
+		    GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN);
 }
 
 TEST("what a kernel uses is told for the architecture that the driver takes")
@@ -249,12 +282,13 @@ TEST("what a kernel uses is told for the architecture that the driver takes")
 	const struct gt_kernel *found = gt_parameters_find(parameters, ADD);
 
 	CHECK_INT(found->usage_count, 3);
-	check_usage(gt_kernel_usage_on(found, 75), 75, 256, 0);
-	check_usage(gt_kernel_usage_on(found, 80), 80, 256, 0);
-	check_usage(gt_kernel_usage_on(found, 89), 86, 256, 0);
-	CHECK(gt_kernel_usage_on(found, 70) == NULL);
-	CHECK(gt_kernel_usage_on(found, 90) == NULL);
-	CHECK(gt_kernel_usage_on(found, 0) == NULL);
+	check_usage(found, 75, 75, 256, 0);
+	check_usage(found, 80, 80, 256, 0);
+	check_usage(found, 89, 86, 256, 0);
+	check_usage(found, 70, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN);
+	check_usage(found, 90, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN);
+	/* Not known for which: what all agree on. */
+	check_usage(found, 0, GT_KERNEL_UNKNOWN, 256, 0);
 }
 
 TEST("a program's kernels are found in its section")
@@ -522,7 +556,6 @@ TEST("cubins of nvcc are read for every architecture, and say what ptxas says")
 		SKIP("there is no nvcc");
 	for (size_t i = 0; i < gt_countof(architectures); i++) {
 		gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
-		const struct gt_kernel_usage *usage;
 		gt_autofree char *said = NULL;
 		unsigned int registers = 0, shared = 0;
 		char options[128];
@@ -535,8 +568,7 @@ TEST("cubins of nvcc are read for every architecture, and say what ptxas says")
 		run(&said, "grep -A9 'for " ADD "' nvcc.log | sed -n 's/.*Used \\([0-9]*\\) "
 			   "registers.* \\([0-9]*\\) bytes smem.*/\\1 \\2/p' | head -1");
 		CHECK_INT(sscanf(said, "%u %u", &registers, &shared), 2);
-		usage = &gt_parameters_find(parameters, ADD)->usages[0];
-		check_usage(usage, registers, shared, 0);
+		check_usage(gt_parameters_find(parameters, ADD), 0, registers, shared, 0);
 		CHECK_INT(shared, 256);
 	}
 }

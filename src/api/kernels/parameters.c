@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/kernels/shared.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "elf/elf.h"
@@ -23,6 +24,7 @@ struct kernel {
 	char *name;
 	GT_VEC(struct gt_parameter) parameters;
 	GT_VEC(struct gt_kernel_usage) usages;
+	uint32_t ptx_shared_bytes;
 };
 
 struct gt_parameters {
@@ -82,6 +84,7 @@ static void publish(struct kernel *kernel)
 		.parameter_count = kernel->parameters.count,
 		.usages = kernel->usages.items,
 		.usage_count = kernel->usages.count,
+		.ptx_shared_bytes = kernel->ptx_shared_bytes,
 	};
 }
 
@@ -106,9 +109,11 @@ static struct kernel *new_kernel(const char *name)
 {
 	struct kernel *kernel = calloc(1, sizeof(*kernel));
 
-	if (kernel)
-		kernel->name = strdup(name);
-	if (kernel && !kernel->name) {
+	if (!kernel)
+		return NULL;
+	kernel->ptx_shared_bytes = GT_KERNEL_UNKNOWN;
+	kernel->name = strdup(name);
+	if (!kernel->name) {
 		free(kernel);
 		return NULL;
 	}
@@ -230,16 +235,34 @@ static void take_types(struct kernel *kernel, struct kernel *typed)
 			kernel->parameters.items[i].type = gt_take(typed->parameters.items[i].type);
 }
 
-static int take_ptx_kernel(struct addition *addition, const struct gt_ptx_function *function)
+static int read_ptx_shared(const struct gt_ptx_module *module,
+			   const struct gt_ptx_function *function, struct kernel *kernel)
+{
+	uint64_t bytes;
+	int error = gt_ptx_shared_bytes(module, function, &bytes);
+
+	if (!error && bytes < GT_KERNEL_UNKNOWN)
+		kernel->ptx_shared_bytes = (uint32_t)bytes;
+	return error == -ENOMEM ? error : 0;
+}
+
+static int take_ptx_kernel(struct addition *addition, const struct gt_ptx_module *module,
+			   const struct gt_ptx_function *function)
 {
 	struct kernel *kernel = gt_map_get_str(addition->parameters->kernels, function->name);
 	struct kernel *read = new_kernel(function->name);
 	int error = read ? read_ptx_parameters(function, read) : -ENOMEM;
 
+	if (!error)
+		error = read_ptx_shared(module, function, read);
 	if (!error && !kernel)
 		return put(addition, read);
-	if (!error)
+	if (!error) {
 		take_types(kernel, read);
+		if (kernel->ptx_shared_bytes == GT_KERNEL_UNKNOWN)
+			kernel->ptx_shared_bytes = read->ptx_shared_bytes;
+		publish(kernel);
+	}
 	if (read)
 		free_kernel(read);
 	/* One with parameters beyond all limits is left out. */
@@ -260,7 +283,7 @@ static int take_ptx(struct addition *addition, const struct gt_fatbin_payload *p
 	for (const struct gt_ptx_function *function = module->functions; function && !error;
 	     function = function->next)
 		if (function->is_entry)
-			error = take_ptx_kernel(addition, function);
+			error = take_ptx_kernel(addition, module, function);
 	return error;
 }
 
@@ -441,17 +464,41 @@ const struct gt_kernel *gt_parameters_find(const struct gt_parameters *parameter
 	return kernel ? &kernel->known : NULL;
 }
 
-const struct gt_kernel_usage *gt_kernel_usage_on(const struct gt_kernel *kernel, uint32_t device)
+static uint32_t agreed(uint32_t a, uint32_t b)
 {
-	const struct gt_kernel_usage *best = NULL;
+	return a == b ? a : GT_KERNEL_UNKNOWN;
+}
 
-	if (!device)
-		return kernel->usage_count == 1 ? &kernel->usages[0] : NULL;
+static struct gt_kernel_usage usage_anywhere(const struct gt_kernel *kernel)
+{
+	struct gt_kernel_usage usage = kernel->usages[0];
+
+	for (size_t i = 1; i < kernel->usage_count; i++) {
+		const struct gt_kernel_usage *other = &kernel->usages[i];
+
+		usage.architecture = 0;
+		usage.registers = agreed(usage.registers, other->registers);
+		usage.shared_bytes = agreed(usage.shared_bytes, other->shared_bytes);
+		usage.local_bytes = agreed(usage.local_bytes, other->local_bytes);
+	}
+	return usage;
+}
+
+struct gt_kernel_usage gt_kernel_usage_on(const struct gt_kernel *kernel, uint32_t device)
+{
+	struct gt_kernel_usage usage = {
+		.registers = GT_KERNEL_UNKNOWN,
+		.shared_bytes = kernel->ptx_shared_bytes,
+		.local_bytes = GT_KERNEL_UNKNOWN,
+	};
+
+	if (!device && kernel->usage_count)
+		return usage_anywhere(kernel);
 	for (size_t i = 0; i < kernel->usage_count; i++) {
 		uint32_t architecture = kernel->usages[i].architecture;
 
 		if (architecture / 10 == device / 10 && architecture <= device)
-			best = &kernel->usages[i];
+			usage = kernel->usages[i];
 	}
-	return best;
+	return usage;
 }

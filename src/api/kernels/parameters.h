@@ -36,6 +36,7 @@ struct gt_kernel {
 	size_t parameter_count;
 	const struct gt_kernel_usage *usages; /* one a cubin, by architecture; none if only PTX */
 	size_t usage_count;
+	uint32_t ptx_shared_bytes; /* static shared memory that its PTX declares */
 };
 
 /* A collection, to which files and images are added as they are met. */
@@ -64,7 +65,9 @@ const struct gt_kernel *gt_parameters_find(const struct gt_parameters *parameter
 					   const char *name);
 /*
  * What a kernel uses on a device: as compiled for the device's major version and the highest
- * minor one that is not above its own, as the driver chooses. NULL: the driver compiles PTX.
- * device: compute capability, 75 for 7.5; 0: not known, then any if all are for one.
+ * minor one that is not above its own, as the driver chooses. Where there is none, the driver
+ * compiles PTX: then the shared memory alone is known, and the architecture is 0.
+ * device: compute capability, 75 for 7.5; 0: not known, then what all that it was compiled for
+ * agree on.
  */
-const struct gt_kernel_usage *gt_kernel_usage_on(const struct gt_kernel *kernel, uint32_t device);
+struct gt_kernel_usage gt_kernel_usage_on(const struct gt_kernel *kernel, uint32_t device);
