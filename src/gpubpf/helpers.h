@@ -44,7 +44,7 @@ enum gt_helper_trait {
 	GT_TRAIT_COLLECTIVE = 1, /* all lanes of the group must be there: they wait */
 	GT_TRAIT_CONTROL = 2,    /* changes what the kernel does: --allow-control */
 	GT_TRAIT_SERIALISES = 4, /* costs one lane after the other where lanes differ */
-	GT_TRAIT_GROUP = 8,      /* only in programs that run once a group of lanes */
+	GT_TRAIT_GROUP = 16,     /* only in programs that run once a group of lanes */
 	GT_TRAIT_WRITES = 8,     /* changes the map: not allowed where programs may only read it */
 };
 
