@@ -26,7 +26,7 @@ enum gt_ptx_class {
 	GT_PTX_CLASSES,
 };
 
-struct gt_ptx_frame; /* ptxgen.c */
+struct gt_ptx_frame;
 
 struct gt_ptxgen {
 	const struct gt_translate_options *options;
@@ -110,6 +110,16 @@ enum {
 	GT_PTX_MAX_UNROLLED = 256,
 };
 struct gt_ptx_name gt_ptx_pointer(struct gt_ptxgen *gen, unsigned number, const char **ret_space);
+
+/* A fresh .b64 with a value of the context (context.h), whatever it is at the site. */
+struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_source source, uint32_t index);
+
+/*
+ * Whether what follows the call at gen->at is the test of r0 for NULL. The helper may then set r0
+ * to 0 and leave for the label where it is NULL, if it falls through with r0 not NULL: the test
+ * itself is not emitted. It must do so if it asks and gets true.
+ */
+bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label);
 
 /* ---- ptxgen_helpers.c ---- */
 

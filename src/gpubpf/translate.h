@@ -11,14 +11,16 @@
  *		.param .u64 memory,       // for r1: device memory, aligned to 8
  *		.param .u64 memory_size,  // the job's memory_size
  *		.param .u64 results       // one u64 a thread, aligned to 8
- *		[, .param .align 8 .b8 context[<context_size>]])
+ *		[, .param .align 8 .b8 context[512]]) // GT_CONTEXT_SIZE
  *
  *   <name> is the job's name with every character that is not a letter, a digit or '_' made '_'.
  *   Parameters lie at the offsets 0, 8, 16 and, where there is one, 24.
- *   A program of GT_INPUT_MEMORY has r1 = memory and r2 = memory_size; r1 is 0 if the job's
- *   memory_size is 0. memory_size must be what it was verified with. All threads share the memory.
- *   A program of GT_INPUT_CONTEXT has no memory (pass 0, 0); its context is the parameter
- *`context`, whose bytes are those that the interpreter takes. It is there if context_size is not 0.
+ *   A program without a section, or with one of the kind RUN, has r1 = memory and r2 = memory_size;
+ *   r1 is 0 if the job's memory_size is 0. memory_size must be what it was verified with. All
+ *   threads share the memory.
+ *   A program with a section of another kind has no memory (pass 0, 0) and has the parameter
+ *   `context`: fields that a thread knows itself (GT_SOURCE_THREAD_X to GT_SOURCE_LAUNCH) are its
+ *   own, all others are read from `context` at their offsets (context.def).
  *   At the end results[t] is r0, where t = block * threads_of_a_block + thread, block and thread
  *   counted x first, then y, then z.
  *
@@ -43,6 +45,7 @@
  */
 #pragma once
 
+#include "gpubpf/context.h"
 #include "gpubpf/facts.h"
 #include "gpubpf/maps.h"
 #include "gpubpf/program.h"
@@ -70,16 +73,17 @@ struct gt_translate_options {
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
 };
 
-/* Where a value of the context is at the site. */
+/* Where a value is at the site. */
 enum gt_site_kind {
 	GT_SITE_OPERAND,   /* `operand` is a register, special register or number */
 	GT_SITE_PARAMETER, /* `operand` is an address for ld.param: "kernel_param_0+4" */
 };
 
 struct gt_site_value {
-	uint32_t offset, size; /* the context's bytes that it stands for; size 1, 2, 4 or 8 */
+	enum gt_source source;
+	uint32_t index; /* GT_SOURCE_ARGUMENT, GT_SOURCE_ARGUMENT_SIZE: which; else 0 */
 	enum gt_site_kind kind;
-	unsigned bits; /* of the operand, a register's type: 16, 32 or 64; extended with zeros */
+	unsigned bits; /* of the operand: 16, 32 or 64; extended with zeros */
 	const char *operand;
 };
 
@@ -88,14 +92,14 @@ struct gt_translate_job {
 	const struct gt_bpf_program *program;
 	const struct gt_facts *facts;
 	const char *name; /* NULL: the program's, or "program" where that has none */
-	/* As it was verified. */
-	enum gt_verify_input input;
-	uint32_t memory_size, context_size;
+	/* As it was verified. NULL: a raw program, whose r1 is memory. */
+	const struct gt_section *section;
+	uint32_t memory_size;
 	/*
-	 * GT_FORM_SPLICE: the context. In the form "kernel" these stand before the parameter
-	 * `context`, for values that a thread knows itself ("%tid.x").
+	 * The values of the site. What a thread knows itself need not be there; in the form
+	 * "splice" any other value that a program reads and that is not there is 0.
 	 */
-	const struct gt_site_value *values; /* in order of offset */
+	const struct gt_site_value *values;
 	uint32_t value_count;
 };
 
