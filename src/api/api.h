@@ -59,7 +59,6 @@ enum gt_api_role {
 	GT_ROLE_KERNEL,         /* a kernel: its handle, or the host function that stands for it */
 	GT_ROLE_KERNEL_NAME,    /* the mangled name of a kernel, as a string */
 	GT_ROLE_ARGUMENTS,      /* an array of pointers to a kernel's arguments */
-	GT_ROLE_CURRENT_DEVICE, /* the ordinal of the device that the thread uses from then on */
 	GT_ROLE_STRUCT,         /* a pointer to a structure that the call reads */
 };
 
@@ -96,8 +95,8 @@ int gt_api_find(const char *exported_name);
 const char *gt_api_library_of(const char *file_name);
 
 /*
- * What is traced aside, for what it tells, also where nobody asked for it: which device a thread
- * uses, and the names of kernels. Some functions name a handle by a string argument
+ * What is traced aside, for what it tells, also where nobody asked for it: which device and context
+ * a thread uses (src/api/told.def), and the names of kernels. Some functions name a handle by a string argument
  * (cuModuleGetFunction), some give another handle of the same kernel (__cudaGetKernel).
  */
 bool gt_api_tells(const struct gt_api_function *function);

@@ -169,8 +169,6 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 		if (layout->places[i].slot == GT_LAYOUT_NONE ||
 		    layout->plan.copies == GT_PLAN_MAX_COPIES)
 			continue;
-		if (role == GT_ROLE_CURRENT_DEVICE)
-			layout->plan.device = (__u8)(layout->places[i].slot + 1);
 		if (role == GT_ROLE_KERNEL_NAME)
 			copy.when = GT_COPY_STRING;
 		else if (role == GT_ROLE_ARGUMENTS)
@@ -208,5 +206,6 @@ void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_pla
 	struct gt_api_layout layout;
 
 	gt_api_lay_out(function, GT_MACHINE_HERE, &layout);
+	gt_api_plan_told(function, &layout);
 	*ret_plan = layout.plan;
 }

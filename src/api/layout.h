@@ -41,3 +41,7 @@ struct gt_api_layout {
 
 void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
 		    struct gt_api_layout *ret_layout);
+/* Adds to the plan what calls of the function tell of threads and devices. */
+void gt_api_plan_told(const struct gt_api_function *function, struct gt_api_layout *layout);
+/* Whether such calls are worth a probe of their own. */
+bool gt_api_tells_state(const struct gt_api_function *function);

@@ -20,7 +20,7 @@ static bool names_kernels(const struct gt_api_function *function)
 
 bool gt_api_tells(const struct gt_api_function *function)
 {
-	return names_kernels(function) || find_role(function, GT_ROLE_CURRENT_DEVICE) >= 0;
+	return names_kernels(function) || gt_api_tells_state(function);
 }
 
 static bool load_argument(const struct gt_api_record *record, int argument, uint64_t *ret)

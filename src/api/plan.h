@@ -37,14 +37,30 @@ struct gt_plan_copy {
 	__u16 bytes; /* to copy; they take (bytes + 7) / 8 words of the record, zero-padded */
 };
 
+/* What a call that succeeded tells of its thread, its process and their devices. */
+enum gt_plan_tell {
+	GT_TELL_NOTHING,
+	GT_TELL_DEVICE_SET,        /* the thread uses the device, and its primary context */
+	GT_TELL_CONTEXT_SET,       /* the context becomes current in the thread … */
+	GT_TELL_CONTEXT_PUSH,      /* … above the one that is */
+	GT_TELL_CONTEXT_POP,       /* the one below it does */
+	GT_TELL_CONTEXT_CREATE,    /* as PUSH, of a new one of the device, to which it points */
+	GT_TELL_CONTEXT_DESTROY,   /* the context is gone */
+	GT_TELL_CONTEXT_GET,       /* what is current, to which it points */
+	GT_TELL_CONTEXT_PRIMARY,   /* the primary context of the device, to which it points */
+	GT_TELL_DEVICE_UUID,       /* 16 bytes */
+	GT_TELL_DEVICE_NAME,       /* a string */
+	GT_TELL_DEVICE_PROPERTIES, /* struct cudaDeviceProp: the name, then the UUID (CUDA 10 on) */
+};
+
 struct gt_plan {
 	__u8 registers; /* argument registers to keep */
 	__u8 stack;     /* stack words to keep */
 	__u8 copies;
 	__u8 error_result; /* 1: the result is an error code, and 0 is success */
 	__u8 apart;        /* copies into events of their own; they stand behind the others */
-	__u8 device; /* 1 + the slot of the device that the thread uses from a success on; 0: none
-		      */
-	__u8 reserved[2];
+	__u8 tell;         /* enum gt_plan_tell: what a success tells … */
+	__u8 tell_value;   /* … 1 + the slot of the value, or of the pointer to it; 0: none */
+	__u8 tell_device;  /* … 1 + the slot of the device's ordinal; 0: none */
 	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];
 };

@@ -59,6 +59,7 @@ enum gt_event_kind {
 enum gt_call_state {
 	GT_CALL_UNFINISHED = 1, /* left by longjmp, or the thread ended in it: no result */
 	GT_CALL_NESTED = 2,     /* made from inside another traced call */
+	GT_CALL_PER_THREAD = 4, /* of a function whose default stream is the thread's own (_ptsz) */
 };
 
 /* struct gt_event_stack.flags */
@@ -66,6 +67,12 @@ enum gt_stack_flags {
 	GT_STACK_TRUNCATED = 1, /* deeper than what was taken */
 	GT_STACK_UNWOUND = 2,   /* by .eh_frame; else by frame pointers */
 };
+
+/* struct gt_event_context.flags */
+#define GT_CONTEXT_PRIMARY 1
+
+/* struct gt_event_device.flags */
+#define GT_DEVICE_HAS_UUID 1
 
 #define GT_CALL_MAX_SLOTS 16 /* words of arguments in a call's record */
 

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "elf/symbolize.h"
 #include "event/kinds.h"
+#include "session/container.h"
 
 struct name {
 	const struct gt_api_function *api; /* of functions */
@@ -19,6 +20,11 @@ struct given {
 	__u32 function;
 	__u16 sequence;
 	char text[];
+};
+
+struct cgroup {
+	char container[GT_CONTAINER_ID];
+	char path[];
 };
 
 /* What the kernel of a thread's latest launch was given. */
@@ -45,11 +51,13 @@ struct key {
 
 struct gt_names {
 	struct gt_map *processes, *functions, *libraries; /* number -> struct name */
-	struct gt_map *kernels;                           /* struct key -> struct name */
-	struct gt_map *stacks;                            /* struct key -> struct stack */
-	struct gt_map *given;                             /* thread -> struct given */
-	struct gt_map *arguments;                         /* thread -> struct arguments */
-	struct gt_map *files; /* path of a mapped file -> it again; "" once it was read */
+	struct gt_map *cgroups;                           /* process -> struct cgroup */
+	struct gt_devices *devices;
+	struct gt_map *kernels;   /* struct key -> struct name */
+	struct gt_map *stacks;    /* struct key -> struct stack */
+	struct gt_map *given;     /* thread -> struct given */
+	struct gt_map *arguments; /* thread -> struct arguments */
+	struct gt_map *files;     /* path of a mapped file -> it again; "" once it was read */
 	struct gt_parameters *parameters; /* of the kernels in those that were read */
 	struct gt_space *space;
 	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
@@ -69,6 +77,8 @@ struct gt_names *gt_names_new(void)
 	names->processes = gt_map_new();
 	names->functions = gt_map_new();
 	names->libraries = gt_map_new();
+	names->cgroups = gt_map_new();
+	names->devices = gt_devices_new();
 	names->kernels = gt_map_new();
 	names->stacks = gt_map_new();
 	names->given = gt_map_new();
@@ -81,9 +91,10 @@ struct gt_names *gt_names_new(void)
 	if (names->space)
 		names->symbols = gt_symbolizer_new(
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
-	if (!names->processes || !names->functions || !names->libraries || !names->kernels ||
-	    !names->stacks || !names->given || !names->arguments || !names->symbols ||
-	    !names->lines || !names->files || !names->parameters) {
+	if (!names->processes || !names->functions || !names->libraries || !names->cgroups ||
+	    !names->devices || !names->kernels || !names->stacks || !names->given ||
+	    !names->arguments || !names->symbols || !names->lines || !names->files ||
+	    !names->parameters) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -97,6 +108,8 @@ void gt_names_free(struct gt_names *names)
 	gt_map_free_with(names->processes, free);
 	gt_map_free_with(names->functions, free);
 	gt_map_free_with(names->libraries, free);
+	gt_map_free_with(names->cgroups, free);
+	gt_devices_free(names->devices);
 	gt_map_free_with(names->kernels, free);
 	gt_map_free_with(names->stacks, free);
 	gt_map_free_with(names->given, free);
@@ -158,6 +171,20 @@ static int learn_process(struct gt_names *names, const struct gt_event *event)
 	if (!error)
 		name->parent = parent;
 	return error;
+}
+
+static int learn_cgroup(struct gt_names *names, const struct gt_event *event)
+{
+	__u64 process = event->process;
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	struct cgroup *cgroup = calloc(1, sizeof(*cgroup) + length + 1);
+
+	if (cgroup) {
+		memcpy(cgroup->path, text, length);
+		gt_container_id(cgroup->path, cgroup->container);
+	}
+	return replace(names->cgroups, &process, sizeof(process), cgroup);
 }
 
 static int learn_string(struct gt_names *names, const struct gt_event *event)
@@ -280,6 +307,11 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return learn_mapping(names, event);
 	case GT_EVENT_stack:
 		return learn_stack(names, event);
+	case GT_EVENT_cgroup:
+		return learn_cgroup(names, event);
+	case GT_EVENT_device:
+	case GT_EVENT_context:
+		return gt_devices_take(names->devices, event);
 	case GT_EVENT_function:
 		return learn_function(names, event);
 	case GT_EVENT_library:
@@ -326,6 +358,32 @@ __u32 gt_names_parent(const struct gt_names *names, __u32 process)
 	const struct name *name = gt_map_get_u64(names->processes, process);
 
 	return name ? name->parent : 0;
+}
+
+bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
+		     struct gt_device *ret_device)
+{
+	return gt_devices_find(names->devices, process, ordinal, ret_device);
+}
+
+const struct gt_context *gt_names_context(const struct gt_names *names,
+					  const struct gt_event_call *call)
+{
+	return gt_devices_context(names->devices, call->head.process, call->context);
+}
+
+const char *gt_names_cgroup(const struct gt_names *names, __u32 process)
+{
+	const struct cgroup *cgroup = gt_map_get_u64(names->cgroups, process);
+
+	return cgroup ? cgroup->path : NULL;
+}
+
+const char *gt_names_container(const struct gt_names *names, __u32 process)
+{
+	const struct cgroup *cgroup = gt_map_get_u64(names->cgroups, process);
+
+	return cgroup && cgroup->container[0] ? cgroup->container : NULL;
 }
 
 #define STUB_MARK "__device_stub__"

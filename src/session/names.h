@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 #include "elf/symbolize.h"
 #include "event/event.h"
+#include "session/devices.h"
 
 struct gt_names;
 
@@ -70,6 +71,21 @@ void gt_put_frame(struct gt_strbuf *text, const struct gt_location *location,
 		  const struct gt_frame *frame, __u64 address);
 /* The parent of a process; 0: not told. */
 __u32 gt_names_parent(const struct gt_names *names, __u32 process);
+/*
+ * What was told of a device, by its ordinal in a process (the `device` of an event's head). False:
+ * nothing.
+ */
+bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
+		     struct gt_device *ret_device);
+/* The CUDA context that was current in the thread of a call. NULL: it is not known. */
+const struct gt_context *gt_names_context(const struct gt_names *names,
+					  const struct gt_event_call *call);
+/*
+ * The cgroup of a process, and the id of the container in it (gt_container_id). NULL: not asked
+ * for (struct gt_session_options.cgroups), not readable, or no container.
+ */
+const char *gt_names_cgroup(const struct gt_names *names, __u32 process);
+const char *gt_names_container(const struct gt_names *names, __u32 process);
 /* The path of a library; "?" if none was told. */
 const char *gt_names_library(const struct gt_names *names, __u32 library);
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC time, ns; 0 if no clock event came yet. */

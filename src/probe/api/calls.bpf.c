@@ -445,7 +445,7 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	call->state = thread->depth ? GT_CALL_NESTED : 0;
 	call->copied = 0;
 	call->sequence = thread->sequence++;
-	call->reserved = 0;
+	call->context = 0;
 	thread->depth++;
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
@@ -566,8 +566,8 @@ int call_return(struct pt_regs *regs)
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
-	if (plan->device && !(__u32)frame->call.result)
-		thread->device = words_of(frame)[(plan->device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
+	if (plan->tell == GT_TELL_DEVICE_SET && !(__u32)frame->call.result)
+		thread->device = words_of(frame)[(plan->tell_device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
 	if (!frame->aside && !is_wanted(&frame->call, plan)) {
 		COUNT(filtered);
 		return 0;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which device an ordinal is in a process, and which context a number of `call` events stands for,
+ * as `device` and `context` events told it. Ordinals differ from process to process
+ * (CUDA_VISIBLE_DEVICES); what is known of all processes counts where a process told nothing.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "event/event.h"
+
+#define GT_UUID_TEXT 37 /* "f41b5d2c-…" with its NUL */
+
+struct gt_device {
+	char uuid[GT_UUID_TEXT]; /* without "GPU-"; "": unknown */
+	const char *name;        /* NULL: unknown; it lives as long as nothing else is told */
+};
+
+struct gt_context {
+	uint64_t handle;
+	int device; /* or GT_DEVICE_UNKNOWN */
+	bool primary;
+};
+
+struct gt_devices;
+
+/* NULL: no memory. */
+struct gt_devices *gt_devices_new(void);
+void gt_devices_free(struct gt_devices *devices);
+GT_DEFINE_AUTO(devices, struct gt_devices, gt_devices_free)
+
+/* Learns from `device` and `context` events. 0 or -ENOMEM. */
+int gt_devices_take(struct gt_devices *devices, const struct gt_event *event);
+/* False if nothing was told of that device. */
+bool gt_devices_find(const struct gt_devices *devices, uint32_t process, int ordinal,
+		     struct gt_device *ret_device);
+/* NULL: 0, or a number that was not told. */
+const struct gt_context *gt_devices_context(const struct gt_devices *devices, uint32_t process,
+					    uint32_t number);
+
+/*
+ * A `device` event; the caller frees it. `uuid` has 16 bytes or is NULL, `name` may be NULL.
+ * NULL: no memory.
+ */
+struct gt_event *gt_device_event(uint32_t process, int ordinal, const uint8_t *uuid,
+				 const char *name);
