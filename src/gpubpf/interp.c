@@ -23,27 +23,18 @@ int gt_machine_fail(struct gt_machine *machine, int error, const char *format, .
 static bool inside_map(struct gt_machine *machine, unsigned number, uint64_t offset, uint64_t size)
 {
 	const struct gt_bpf_map *map = &machine->options->object->maps[number];
-	uint64_t stride = gt_map_stride(map->value_size), values = 0, address;
-	enum gt_map_shape shape = gt_map_kind(map->type)->shape;
+	uint32_t copies = machine->options->map_copies ? machine->options->map_copies[number] : 1;
+	uint64_t address;
 
-	if (shape == GT_MAP_RING) {
-		address = gt_region_address(GT_REGION_MAPS + number, offset);
-		for (unsigned i = 0; i < machine->record_count; i++)
-			if (address >= machine->records[i].address &&
-			    address - machine->records[i].address <= machine->records[i].size &&
-			    size <= machine->records[i].size -
-					    (address - machine->records[i].address))
-				return true;
-		return false;
-	}
-	if (shape == GT_MAP_HASH) {
-		values = gt_map_hash_values(map);
-		if (offset < values || offset >= gt_map_hash_counters(map))
-			return false;
-	} else if (offset >= gt_map_bytes(map, 1)) {
-		return false;
-	}
-	return (offset - values) % stride + size <= map->value_size;
+	if (gt_map_kind(map->type)->shape != GT_MAP_RING)
+		return gt_map_holds(map, copies, offset, size);
+	address = gt_region_address(GT_REGION_MAPS + number, offset);
+	for (unsigned i = 0; i < machine->record_count; i++)
+		if (address >= machine->records[i].address &&
+		    address - machine->records[i].address <= machine->records[i].size &&
+		    size <= machine->records[i].size - (address - machine->records[i].address))
+			return true;
+	return false;
 }
 
 static void *find_memory(struct gt_machine *machine, uint64_t address, uint64_t size, bool write)

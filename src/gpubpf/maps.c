@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps on the host: layout and operations. */
+/* Maps: their types, and the operations that all of them have. */
 #include "gpubpf/maps.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "gpubpf/maps_private.h"
+
 static const struct gt_map_kind kinds[] = {
 #define MAP(type, name, shape, copies, place) {(type), name, shape, copies, place},
 #include "gpubpf/maps.def"
 #undef MAP
+};
+
+static const struct gt_map_operations *const operations[GT_MAP_SHAPES] = {
+	[GT_MAP_ARRAY] = &gt_array_operations,
+	[GT_MAP_HASH] = &gt_hash_operations,
+	[GT_MAP_RING] = &gt_ring_operations,
 };
 
 const struct gt_map_kind *gt_map_kind(uint32_t type)
@@ -17,6 +25,11 @@ const struct gt_map_kind *gt_map_kind(uint32_t type)
 		if (kinds[i].type == type)
 			return &kinds[i];
 	return NULL;
+}
+
+const struct gt_map_operations *gt_map_operations(const struct gt_bpf_map *map)
+{
+	return operations[gt_map_kind(map->type)->shape];
 }
 
 /* What a declaration must look like. */
@@ -55,227 +68,163 @@ int gt_map_check(const struct gt_bpf_map *map, struct gt_diag *diag)
 	return reason ? gt_diag(diag, -EINVAL, "map", map->name, "%s", reason) : 0;
 }
 
-/* The ring behind a PERF_EVENT_ARRAY, whose max_entries count CPUs. */
-static uint32_t ring_size(const struct gt_bpf_map *map)
+static bool multiply(const uint32_t size[3], uint64_t *product)
 {
-	return map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY ? 1u << 20 : map->max_entries;
+	for (int i = 0; i < 3; i++)
+		if (__builtin_mul_overflow(*product, size[i], product))
+			return false;
+	return true;
 }
 
-uint32_t gt_map_hash_capacity(const struct gt_bpf_map *map)
+uint32_t gt_map_copies_for(const struct gt_bpf_map *map, const struct gt_map_grid *grid)
 {
-	uint32_t capacity = 2;
+	uint64_t blocks = 1, threads = 1, copies;
 
-	while (capacity < 2 * (uint64_t)map->max_entries)
-		capacity *= 2;
-	return capacity;
-}
-
-size_t gt_map_hash_keys(const struct gt_bpf_map *map)
-{
-	return (size_t)gt_map_hash_capacity(map) * sizeof(uint32_t);
-}
-
-size_t gt_map_hash_values(const struct gt_bpf_map *map)
-{
-	return gt_map_hash_keys(map) + gt_map_hash_capacity(map) * gt_map_stride(map->key_size);
-}
-
-size_t gt_map_hash_counters(const struct gt_bpf_map *map)
-{
-	return gt_map_hash_values(map) + gt_map_hash_capacity(map) * gt_map_stride(map->value_size);
+	if (!multiply(grid->grid, &blocks) || !multiply(grid->block, &threads))
+		return 0;
+	switch (gt_map_kind(map->type)->copies) {
+	case GT_COPY_SM:
+		return grid->multiprocessors;
+	case GT_COPY_WARP:
+		threads = threads / 32 + (threads % 32 != 0);
+		break;
+	case GT_COPY_THREAD:
+		break;
+	case GT_COPY_ONE:
+		return 1;
+	}
+	if (__builtin_mul_overflow(blocks, threads, &copies) || copies > UINT32_MAX)
+		return 0;
+	return (uint32_t)copies;
 }
 
 size_t gt_map_bytes(const struct gt_bpf_map *map, uint32_t copies)
 {
 	const struct gt_map_kind *kind = gt_map_kind(map->type);
-	size_t bytes;
 
-	if (!kind)
-		return 0;
-	switch (kind->shape) {
-	case GT_MAP_RING:
-		return sizeof(struct gt_ring_header) + 2 * (size_t)ring_size(map);
-	case GT_MAP_HASH:
-		return gt_map_hash_counters(map) + 2 * sizeof(uint64_t);
-	case GT_MAP_ARRAY:
-		break;
-	}
-	if (__builtin_mul_overflow(gt_map_stride(map->value_size), map->max_entries, &bytes) ||
-	    (kind->copies != GT_COPY_ONE && __builtin_mul_overflow(bytes, copies, &bytes)))
-		return 0;
-	return bytes;
-}
-
-uint32_t gt_map_hash(const void *key, uint32_t size)
-{
-	const uint8_t *bytes = key;
-	uint32_t hash = 2166136261u;
-
-	for (uint32_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	return hash;
+	return kind ? operations[kind->shape]->bytes(map, copies) : 0;
 }
 
 void gt_map_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
-
-	if (kind->shape == GT_MAP_RING) {
-		((struct gt_ring_header *)memory)->credit = ring_size(map);
-	} else if (kind->shape == GT_MAP_ARRAY && map->initial) {
-		size_t one = gt_map_bytes(map, 1);
-
-		for (uint32_t i = 0; i < (kind->copies == GT_COPY_ONE ? 1 : copies); i++)
-			memcpy((uint8_t *)memory + i * one, map->initial, map->value_size);
-	}
-}
-
-/* The bucket that holds a key, or -ENOENT; *ret_free is the first that could take it, or -1. */
-static int64_t find_bucket(const struct gt_bpf_map *map, const uint8_t *memory, const void *key,
-			   int64_t *ret_free)
-{
-	const uint32_t *states = (const uint32_t *)memory;
-	const uint8_t *keys = memory + gt_map_hash_keys(map);
-	uint32_t capacity = gt_map_hash_capacity(map);
-	uint32_t first = gt_map_hash(key, map->key_size);
-
-	*ret_free = -1;
-	for (uint32_t i = 0; i < capacity; i++) {
-		uint32_t bucket = (first + i) & (capacity - 1);
-
-		if (states[bucket] == GT_HASH_FULL) {
-			if (!memcmp(keys + bucket * gt_map_stride(map->key_size), key,
-				    map->key_size))
-				return bucket;
-			continue;
-		}
-		if (*ret_free < 0)
-			*ret_free = bucket;
-		if (states[bucket] == GT_HASH_EMPTY)
-			break;
-	}
-	return -ENOENT;
-}
-
-static int64_t array_offset(const struct gt_bpf_map *map, uint32_t copy, const void *key)
-{
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
-	uint32_t index;
-
-	memcpy(&index, key, sizeof(index));
-	if (index >= map->max_entries)
-		return -ENOENT;
-	if (kind->copies == GT_COPY_ONE)
-		copy = 0;
-	return (int64_t)(copy * gt_map_bytes(map, 1) + index * gt_map_stride(map->value_size));
+	gt_map_operations(map)->initialise(map, copies, memory);
 }
 
 int64_t gt_map_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
 		      const void *key)
 {
-	int64_t bucket, unused;
-
-	switch (gt_map_kind(map->type)->shape) {
-	case GT_MAP_ARRAY:
-		return array_offset(map, copy, key);
-	case GT_MAP_HASH:
-		bucket = find_bucket(map, memory, key, &unused);
-		return bucket < 0 ? bucket
-				  : (int64_t)(gt_map_hash_values(map) +
-					      (size_t)bucket * gt_map_stride(map->value_size));
-	case GT_MAP_RING:
-		break;
-	}
-	return -ENOENT;
-}
-
-static int update_hash(const struct gt_bpf_map *map, uint8_t *memory, const void *key,
-		       const void *value, uint64_t flags)
-{
-	uint64_t *counters = (uint64_t *)(memory + gt_map_hash_counters(map));
-	int64_t target, bucket = find_bucket(map, memory, key, &target);
-
-	if (bucket >= 0 && flags == BPF_NOEXIST)
-		return -EEXIST;
-	if (bucket < 0) {
-		if (flags == BPF_EXIST)
-			return -ENOENT;
-		if (target < 0 || counters[0] >= map->max_entries) {
-			counters[1]++;
-			return -E2BIG;
-		}
-		bucket = target;
-		counters[0]++;
-		memcpy(memory + gt_map_hash_keys(map) +
-			       (size_t)bucket * gt_map_stride(map->key_size),
-		       key, map->key_size);
-	}
-	memcpy(memory + gt_map_hash_values(map) + (size_t)bucket * gt_map_stride(map->value_size),
-	       value, map->value_size);
-	((uint32_t *)memory)[bucket] = GT_HASH_FULL;
-	return 0;
+	return gt_map_operations(map)->lookup(map, memory, copy, key);
 }
 
 int gt_map_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
 		  const void *value, uint64_t flags)
 {
-	int64_t offset;
-
-	if (flags > BPF_EXIST)
-		return -EINVAL;
-	switch (gt_map_kind(map->type)->shape) {
-	case GT_MAP_HASH:
-		return update_hash(map, memory, key, value, flags);
-	case GT_MAP_ARRAY:
-		offset = array_offset(map, copy, key);
-		if (offset < 0)
-			return -E2BIG;
-		if (flags == BPF_NOEXIST)
-			return -EEXIST;
-		memcpy((uint8_t *)memory + offset, value, map->value_size);
-		return 0;
-	case GT_MAP_RING:
-		break;
-	}
-	return -EINVAL;
+	return flags > BPF_EXIST
+		       ? -EINVAL
+		       : gt_map_operations(map)->update(map, memory, copy, key, value, flags);
 }
 
 int gt_map_delete(const struct gt_bpf_map *map, void *memory, const void *key)
 {
-	int64_t bucket, unused;
+	return gt_map_operations(map)->delete (map, memory, key);
+}
 
-	if (gt_map_kind(map->type)->shape != GT_MAP_HASH)
+static void add_number(const struct gt_bpf_map *map, void *value, uint64_t number)
+{
+	uint64_t sum = gt_map_number(map, value) + number;
+
+	memcpy(value, &sum, map->value_size == 4 ? 4 : 8);
+}
+
+int gt_map_add(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
+	       uint64_t number)
+{
+	enum gt_map_shape shape = gt_map_kind(map->type)->shape;
+	int64_t offset;
+
+	if (!gt_map_has_numbers(map) || shape == GT_MAP_RING)
 		return -EINVAL;
-	bucket = find_bucket(map, memory, key, &unused);
-	if (bucket < 0)
-		return (int)bucket;
-	((uint32_t *)memory)[bucket] = GT_HASH_DELETED;
-	((uint64_t *)((uint8_t *)memory + gt_map_hash_counters(map)))[0]--;
+	offset = gt_map_lookup(map, memory, copy, key);
+	if (offset < 0 && shape == GT_MAP_HASH) {
+		gt_autofree void *zeros = calloc(1, map->value_size);
+		int error =
+			zeros ? gt_map_update(map, memory, copy, key, zeros, BPF_NOEXIST) : -ENOMEM;
+
+		if (error)
+			return error;
+		offset = gt_map_lookup(map, memory, copy, key);
+	}
+	if (offset < 0)
+		return -E2BIG;
+	add_number(map, (uint8_t *)memory + offset, number);
 	return 0;
 }
 
-int64_t gt_ring_reserve(const struct gt_bpf_map *map, void *memory, uint64_t size)
+int gt_map_count_power(const struct gt_bpf_map *map, void *memory, uint32_t copy, uint64_t number)
 {
-	struct gt_ring_header *header = memory;
-	struct gt_ring_record *record;
-	uint64_t position, total;
+	uint32_t power = (uint32_t)(63 - __builtin_clzll(number | 1));
 
-	if (size > ring_size(map))
-		return -E2BIG;
-	total = (size + sizeof(*record) + 7) & ~(uint64_t)7;
-	if (header->credit < (int64_t)total) {
-		header->lost++;
-		return -EAGAIN;
-	}
-	header->credit -= (int64_t)total;
-	position = sizeof(*header) + header->head % ring_size(map);
-	header->head += total;
-	record = (struct gt_ring_record *)((uint8_t *)memory + position);
-	*record = (struct gt_ring_record){(uint32_t)size, GT_RING_BUSY};
-	return (int64_t)(position + sizeof(*record));
+	if (gt_map_kind(map->type)->shape != GT_MAP_ARRAY)
+		return -EINVAL;
+	if (power >= map->max_entries)
+		power = map->max_entries - 1;
+	return gt_map_add(map, memory, copy, &power, 1);
 }
 
-void gt_ring_finish(void *memory, uint64_t offset, enum gt_ring_state state)
+bool gt_map_holds(const struct gt_bpf_map *map, uint32_t copies, uint64_t offset, uint64_t size)
 {
-	((struct gt_ring_record *)((uint8_t *)memory + offset))[-1].state = state;
+	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	uint64_t stride = gt_map_stride(map->value_size), end;
+
+	if (kind->shape == GT_MAP_RING)
+		return false;
+	if (kind->shape == GT_MAP_HASH) {
+		uint64_t values = gt_map_hash_values(map);
+
+		if (offset < values)
+			return false;
+		offset -= values;
+		end = map->max_entries * stride;
+	} else {
+		end = (kind->copies == GT_COPY_ONE ? 1 : copies) * (uint64_t)gt_map_copy_bytes(map);
+	}
+	return offset < end && size <= map->value_size && offset % stride <= map->value_size - size;
+}
+
+/* ---- reading back ---------------------------------------------------------------------- */
+
+bool gt_map_read(const struct gt_map_view *view, struct gt_map_entry *entry)
+{
+	return gt_map_operations(view->map)->read(view, entry);
+}
+
+const void *gt_map_read_copy(const struct gt_map_view *view, const struct gt_map_entry *entry,
+			     uint32_t copy)
+{
+	if (gt_map_kind(view->map->type)->copies == GT_COPY_ONE)
+		return entry->value;
+	return (const uint8_t *)entry->value + copy * gt_map_copy_bytes(view->map);
+}
+
+uint64_t gt_map_number(const struct gt_bpf_map *map, const void *value)
+{
+	uint64_t number = 0;
+
+	memcpy(&number, value, map->value_size < 8 ? map->value_size : 8);
+	return number;
+}
+
+uint64_t gt_map_sum(const struct gt_map_view *view, const struct gt_map_entry *entry)
+{
+	bool one = gt_map_kind(view->map->type)->copies == GT_COPY_ONE;
+	uint64_t sum = 0;
+
+	for (uint32_t copy = 0; copy < (one ? 1 : view->copies); copy++)
+		sum += gt_map_number(view->map, gt_map_read_copy(view, entry, copy));
+	return sum;
+}
+
+struct gt_map_losses gt_map_losses(const struct gt_map_view *view)
+{
+	return gt_map_operations(view->map)->losses(view);
 }
