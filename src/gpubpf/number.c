@@ -491,6 +491,20 @@ struct gt_number gt_number_alu(const struct bpf_insn *insn, const struct gt_numb
 	return operate(operation, wide, left, right);
 }
 
+struct gt_number gt_number_cut(const struct gt_number *number, unsigned size, bool is_signed)
+{
+	struct gt_number mask = gt_number_constant((UINT64_C(1) << (8 * size % 64)) - 1);
+	struct bpf_insn insn = {.code = BPF_ALU64 | BPF_AND | BPF_X};
+
+	if (size == 8)
+		return *number;
+	if (!is_signed)
+		return gt_number_alu(&insn, number, &mask);
+	insn.code = BPF_ALU64 | BPF_MOV | BPF_X;
+	insn.off = (int16_t)(8 * size);
+	return gt_number_alu(&insn, number, number);
+}
+
 static bool assume_equal(struct gt_number *left, struct gt_number *right, bool wide)
 {
 	uint64_t kept = wide ? UINT64_MAX : UINT32_MAX;

@@ -27,6 +27,9 @@ struct gt_number gt_number_unknown(void);
 /* Unknown in `size` bytes, zeros above or the sign. */
 struct gt_number gt_number_loaded(unsigned size, bool is_signed);
 
+/* The low `size` bytes (1, 2, 4, 8) of a number, with zeros above them or their sign. */
+struct gt_number gt_number_cut(const struct gt_number *number, unsigned size, bool is_signed);
+
 static inline bool gt_number_is_constant(const struct gt_number *number)
 {
 	return !number->mask;

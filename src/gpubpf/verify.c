@@ -298,7 +298,8 @@ static int start(struct gt_verifier *verifier)
 	};
 	registers[1] = (struct gt_value){
 		.place = GT_PLACE_CONTEXT,
-		.size = options->context_size,
+		.size = options->section ? gt_context_size(options->section->kind)
+					 : options->context_size,
 		.number = gt_number_constant(0),
 	};
 	if (options->input == GT_INPUT_MEMORY) {

@@ -125,6 +125,49 @@ static int check_string(struct gt_verifier *verifier, unsigned number)
 	return 0;
 }
 
+static int check_lane_field(struct gt_verifier *verifier, unsigned number)
+{
+	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_section *section = verifier->options->section;
+	enum gt_source source;
+
+	if (value->place != GT_PLACE_NUMBER)
+		return wrong_type(verifier, number, "scalar");
+	if (!gt_number_is_constant(&value->number))
+		return gt_refuse(verifier, "R%u is not a known constant", number);
+	if (!gt_lane_field_name(value->number.value))
+		return gt_refuse(verifier, "R%u is no field of lanes: %" PRIu64, number,
+				 value->number.value);
+	if (gt_lane_source(section, value->number.value, &source))
+		return gt_refuse(verifier, "a context of gpu/%s has no field '%s'",
+				 gt_section_row(section->kind)->name,
+				 gt_lane_field_name(value->number.value));
+	return 0;
+}
+
+/* Helpers of groups of lanes: where there is a group, and nobody waits who must not. */
+static int check_group(struct gt_verifier *verifier, const struct gt_helper *helper)
+{
+	const struct gt_section *section = verifier->options->section;
+	enum gt_level level = section ? section->level : GT_LEVEL_THREAD;
+	bool for_group = helper->traits & GT_TRAIT_GROUP;
+
+	if (!(helper->traits & GT_TRAIT_COLLECTIVE))
+		return 0;
+	if (section && (gt_section_row(section->kind)->traits & GT_SECTION_LEAVES))
+		return gt_refuse(verifier,
+				 "%s#%u waits for other lanes, and at gpu/%s some have left: "
+				 "nothing may wait there",
+				 helper->name, helper->number, gt_section_row(section->kind)->name);
+	if (for_group != (level == GT_LEVEL_WARP) || level == GT_LEVEL_BLOCK)
+		return gt_refuse(verifier,
+				 "%s#%u is for programs that run once a %s, and this one runs "
+				 "once a %s",
+				 helper->name, helper->number, for_group ? "warp" : "thread",
+				 gt_level_name(level));
+	return 0;
+}
+
 static int check_argument(struct gt_verifier *verifier, struct call *call, unsigned number)
 {
 	enum gt_helper_argument kind = call->helper->arguments[number - 1];
@@ -161,6 +204,8 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 			       : wrong_type(verifier, number, "ctx");
 	case GT_ARG_RESULT_U64:
 		return check_memory(verifier, number, 8, GT_ACCESS_WRITE);
+	case GT_ARG_LANE_FIELD:
+		return check_lane_field(verifier, number);
 	case GT_ARG_STRING:
 		return check_string(verifier, number);
 	case GT_ARG_ANYTHING:
@@ -241,6 +286,7 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	struct call call = {.helper = gt_helper((uint32_t)insn->imm), .map = -1};
+	int error;
 
 	if (!call.helper)
 		return gt_refuse(verifier, "invalid func unknown#%d", insn->imm);
@@ -248,12 +294,11 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		return gt_refuse(verifier,
 				 "%s#%u changes what the kernel does: it needs --allow-control",
 				 call.helper->name, call.helper->number);
-	for (unsigned i = 1; i <= GT_HELPER_ARGUMENTS; i++) {
-		int error = check_argument(verifier, &call, i);
-
-		if (error)
-			return error;
-	}
+	error = check_group(verifier, call.helper);
+	for (unsigned i = 1; !error && i <= GT_HELPER_ARGUMENTS; i++)
+		error = check_argument(verifier, &call, i);
+	if (error)
+		return error;
 	if (call.reference)
 		release(verifier->state, call.reference);
 	return give_result(verifier, &call);

@@ -15,11 +15,6 @@ struct reach {
 	bool known; /* one offset only */
 };
 
-static bool holds_value(const struct gt_slot *slot)
-{
-	return slot->bytes[7] == GT_BYTE_VALUE;
-}
-
 /* 0 or -EACCES where the offset is not within what offsets may be. */
 static int find_reach(struct gt_verifier *verifier, unsigned number, int64_t offset, uint64_t size,
 		      struct reach *ret_reach)
@@ -91,6 +86,70 @@ static int check_map(struct gt_verifier *verifier, const struct reach *reach, un
 	return check_bounds(verifier, reach, map->value_size, "map value", "value_size");
 }
 
+/* Which context fields an access touches, or why it touches none. */
+static void put_fields(struct gt_strbuf *text, const struct gt_section *section, int64_t offset,
+		       uint64_t size)
+{
+	const char *name = gt_section_row(section->kind)->name, *elsewhere = NULL;
+	unsigned found = 0;
+
+	for (const struct gt_context_field *field = gt_context_fields; field->name; field++) {
+		if (offset + (int64_t)size <= field->offset ||
+		    offset >= field->offset + field->size * field->count)
+			continue;
+		if (field->kinds >> section->kind & 1)
+			gt_strbuf_printf(text, "%s '%s'",
+					 found++ ? "," : "it is not within one field, but in",
+					 field->name);
+		else
+			elsewhere = field->name;
+	}
+	if (!found && elsewhere)
+		gt_strbuf_printf(text, "a context of gpu/%s has no field '%s'", name, elsewhere);
+	else if (!found)
+		gt_strbuf_printf(text, "the context of gpu/%s has %u bytes", name,
+				 gt_context_size(section->kind));
+}
+
+/* A field that is not there in programs of this level. */
+static int refuse_level(struct gt_verifier *verifier, const struct gt_section *section,
+			int64_t offset)
+{
+	const struct gt_context_field *field = gt_context_fields;
+	const char *level = gt_level_name(section->level);
+
+	while (!(field->kinds >> section->kind & 1) || offset < field->offset ||
+	       offset >= field->offset + field->size * field->count)
+		field++;
+	if (field->lanes == GT_FIELD_VARYING && section->level == GT_LEVEL_WARP)
+		return gt_refuse(verifier,
+				 "field '%s' differs between the lanes of a warp: a program that "
+				 "runs once a warp asks for it by warp_lane_value#524",
+				 field->name);
+	return gt_refuse(verifier, "field '%s' is not there in programs that run once a %s",
+			 field->name, level);
+}
+
+static int check_field(struct gt_verifier *verifier, const struct reach *reach)
+{
+	const struct gt_section *section = verifier->options->section;
+	gt_auto_strbuf reason = GT_STRBUF_INIT;
+	struct gt_context_load load;
+	int error = -ENOENT;
+
+	if (reach->least >= 0 && reach->least <= GT_CONTEXT_SIZE)
+		error = gt_context_find(section, (uint32_t)reach->least, (uint32_t)reach->size,
+					&load);
+	if (!error)
+		return 0;
+	if (error == -EACCES)
+		return refuse_level(verifier, section, reach->least);
+	put_fields(&reason, section, reach->least, reach->size);
+	return gt_refuse(verifier,
+			 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 ": %s",
+			 reach->least, reach->size, gt_strbuf_string(&reason));
+}
+
 static int check_context(struct gt_verifier *verifier, const struct reach *reach, unsigned access)
 {
 	if (!reach->known)
@@ -100,12 +159,17 @@ static int check_context(struct gt_verifier *verifier, const struct reach *reach
 	if (access & GT_ACCESS_ATOMIC)
 		return gt_refuse(verifier, "BPF_ATOMIC stores into R%u ctx is not allowed",
 				 reach->number);
+	if (verifier->options->section && !(access & GT_ACCESS_WRITE))
+		return check_field(verifier, reach);
 	if ((access & GT_ACCESS_WRITE) || reach->least < 0 ||
 	    (uint64_t)reach->least % reach->size ||
 	    (uint64_t)reach->least + reach->size > reach->base->size)
 		return gt_refuse(verifier,
-				 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64,
-				 reach->least, reach->size);
+				 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 "%s",
+				 reach->least, reach->size,
+				 verifier->options->section && (access & GT_ACCESS_WRITE)
+					 ? ": contexts are read only"
+					 : "");
 	return 0;
 }
 
@@ -144,8 +208,19 @@ static uint8_t part_of(const struct gt_value *value)
 /* A slot that holds a value becomes bytes. */
 static void break_up(struct gt_slot *slot)
 {
-	if (holds_value(slot))
-		memset(slot->bytes, part_of(&slot->value), 8);
+	unsigned width = gt_slot_width(slot);
+
+	memset(slot->bytes, part_of(&slot->value), width);
+}
+
+/* A number's lower bytes stand at the start of a slot, and what they are stays known. */
+static void keep_part(struct gt_slot *slot, const struct gt_value *value, unsigned size)
+{
+	struct gt_number number = value->number;
+
+	break_up(slot);
+	memset(slot->bytes, GT_BYTE_VALUE, size);
+	slot->value = gt_value_number(gt_number_cut(&number, size, false));
 }
 
 /* The byte at a (negative) offset from the frame's top: its slot, and where in it. */
@@ -202,6 +277,14 @@ static int write_stack(struct gt_verifier *verifier, const struct reach *reach,
 	if (reach->known && value->place == GT_PLACE_NUMBER && !value->address &&
 	    gt_number_is_constant(&value->number) && !value->number.value)
 		kind = GT_BYTE_ZERO;
+	else if (reach->known && value->place == GT_PLACE_NUMBER && !value->address &&
+		 !(reach->least % 8)) {
+		slot = slot_at(frame, slot_of(reach->least));
+		if (!slot)
+			return gt_verifier_no_memory(verifier);
+		keep_part(slot, value, (unsigned)reach->size);
+		return 0;
+	}
 	if (reach->known)
 		return mark_bytes(verifier, frame, reach->least,
 				  reach->least + (int64_t)reach->size, kind);
@@ -262,12 +345,19 @@ static int read_stack(struct gt_verifier *verifier, const struct reach *reach, b
 	if (reach->known && slot_of(reach->least) < frame->slot_count) {
 		struct gt_slot *slot = &frame->slots[slot_of(reach->least)];
 
-		if (holds_value(slot) && whole) {
+		unsigned width = gt_slot_width(slot);
+
+		if (width == 8 && whole) {
 			*ret_value = slot->value;
 			return 0;
 		}
-		if (holds_value(slot) && gt_is_pointer(&slot->value))
+		if (width && gt_is_pointer(&slot->value))
 			return gt_refuse(verifier, "invalid size of register fill");
+		if (width >= reach->size && !(reach->least % 8) && !slot->value.address) {
+			*ret_value = gt_value_number(gt_number_cut(
+				&slot->value.number, (unsigned)reach->size, is_signed));
+			return 0;
+		}
 	}
 	mixture = mix_stack(verifier, reach->base->frame, reach->least, end);
 	*ret_value =

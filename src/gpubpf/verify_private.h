@@ -34,7 +34,7 @@ enum gt_byte {
 	GT_BYTE_NUMBER, /* anything */
 	GT_BYTE_ZERO,
 	GT_BYTE_ADDRESS, /* part of an address */
-	GT_BYTE_VALUE,   /* part of the slot's value */
+	GT_BYTE_VALUE,   /* part of the slot's value: all 8, or of a number the first 1, 2 or 4 */
 };
 
 struct gt_slot {
@@ -124,6 +124,17 @@ static inline struct gt_value *gt_register(struct gt_verifier *verifier, unsigne
 static inline bool gt_is_pointer(const struct gt_value *value)
 {
 	return value->place != GT_PLACE_NUMBER && value->place != GT_PLACE_UNSET;
+}
+/* How many of a slot's bytes hold its value; 0: none. */
+static inline unsigned gt_slot_width(const struct gt_slot *slot)
+{
+	unsigned width = 0;
+
+	if (slot->bytes[7] == GT_BYTE_VALUE)
+		return 8;
+	while (slot->bytes[width] == GT_BYTE_VALUE)
+		width++;
+	return width;
 }
 struct gt_value gt_value_number(struct gt_number number);
 const char *gt_place_name(const struct gt_value *value);

@@ -174,10 +174,12 @@ static bool covers_value(const struct gt_value *old, const struct gt_value *new,
 static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bool exact,
 			struct pairs *pairs)
 {
-	if (holds_value(old))
-		return holds_value(new) &&
-		       covers_value(&old->value, &new->value, true, exact, pairs);
-	for (unsigned i = 0; i < 8; i++) {
+	unsigned width = gt_slot_width(old);
+
+	if (width && (gt_slot_width(new) != width ||
+		      !covers_value(&old->value, &new->value, true, exact, pairs)))
+		return false;
+	for (unsigned i = width; i < 8; i++) {
 		uint8_t one = old->bytes[i], other = new->bytes[i];
 
 		if (one == other || one == GT_BYTE_ADDRESS)
