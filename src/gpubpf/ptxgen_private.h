@@ -26,7 +26,25 @@ enum gt_ptx_class {
 	GT_PTX_CLASSES,
 };
 
-struct gt_ptx_frame;
+enum {
+	GT_PTX_MAX_INLINED =
+		65536, /* instructions with those of functions at each of their calls */
+};
+
+/* How the stack of a function is kept. Slot n is the 8 bytes at -8 * (n + 1). */
+struct gt_ptx_stack {
+	uint8_t pieces[GT_BPF_STACK_SLOTS]; /* bytes a register of the slot holds; 0: unused */
+	uint64_t memory;                    /* bit n: slot n is in memory instead */
+	uint32_t bytes;                     /* of memory, below the frame's top */
+};
+
+/* A function that is emitted; it stands where it is called. */
+struct gt_ptx_frame {
+	struct gt_ptx_frame *caller;
+	uint32_t number;     /* of the frame: 0 is the main program's */
+	uint32_t subprogram; /* its facts' number */
+	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
+};
 
 struct gt_ptxgen {
 	const struct gt_translate_options *options;
@@ -39,11 +57,23 @@ struct gt_ptxgen {
 	struct gt_translation *translation;
 	unsigned temporaries[GT_PTX_CLASSES], labels; /* used so far */
 	bool generic;
-	struct gt_ptx_frame *frame; /* the function that is emitted, and where its stack is */
-	uint32_t at;                /* the instruction that is emitted */
+	struct gt_ptx_stack *stacks; /* one a function */
+	uint8_t *targets;            /* of each instruction: whether it needs a label */
+	struct gt_ptx_frame *frame;  /* the function that is emitted */
+	uint32_t frames;             /* begun so far */
+	uint32_t stack_bytes;        /* of memory for all frames */
+	uint32_t inlined;            /* instructions emitted */
+	uint32_t at;                 /* the instruction that is emitted */
+	uint32_t fused;              /* a test for NULL that a helper has done; UINT32_MAX: none */
 	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
+	int error;   /* the first one */
 	struct gt_diag *diag;
 };
+
+static inline const struct bpf_insn *gt_ptx_insn(const struct gt_ptxgen *gen)
+{
+	return &gen->job->program->insns[gen->at];
+}
 
 /* ---- ptxgen_emit.c: text ---- */
 
@@ -72,6 +102,41 @@ static inline bool gt_ptx_is_modern(const struct gt_ptxgen *gen)
 {
 	return gen->sm >= 70 && gen->version >= 62;
 }
+
+/* ---- the instructions, each at gen->at ---- */
+
+void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptx_access(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptx_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptx_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* A helper's call. */
+void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* The label of an instruction in the frame that is emitted. */
+struct gt_ptx_name gt_ptx_insn_label(struct gt_ptxgen *gen, uint32_t insn);
+
+/* ---- ptxgen_stack.c: the stack in registers and memory ---- */
+
+/* Decides how each function's stack is kept: gen->stacks and gen->generic. 0 or -ENOMEM. */
+int gt_ptx_plan_stack(struct gt_ptxgen *gen);
+/* Declares the registers of the frame's stack, sets r10, clears what may be read early. */
+void gt_ptx_begin_frame(struct gt_ptxgen *gen);
+/* Bytes of the frame's own stack, at a known offset (negative, from its top). */
+struct gt_ptx_name gt_ptx_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width);
+void gt_ptx_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, const char *value);
+/* Whether a pointer points to one known place of the frame's own stack. */
+static inline bool gt_ptx_is_own_stack(const struct gt_register_fact *fact)
+{
+	return fact->place == GT_PLACE_STACK && !fact->frame && fact->least == fact->greatest;
+}
+/* A number's lowest bit, at most 8: how far bytes at it are aligned. */
+static inline unsigned gt_ptx_alignment(int64_t offset)
+{
+	return (unsigned)((uint64_t)(offset | 8) & -(uint64_t)(offset | 8));
+}
+/* `count` numbers of `width` bytes, the first lowest, put together. */
+struct gt_ptx_name gt_ptx_combine(struct gt_ptxgen *gen, const struct gt_ptx_name *parts,
+				  unsigned count, unsigned width);
 
 /* ---- ptxgen_memory.c: maps and pointers ---- */
 

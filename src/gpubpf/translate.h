@@ -24,9 +24,9 @@
  *   At the end results[t] is r0, where t = block * threads_of_a_block + thread, block and thread
  *   counted x first, then y, then z.
  *
- * THE FORM "splice": a job gives only its body, in a nested { }, to be put into a kernel of
- *somebody else. All names that it declares begin with the prefix, registers and labels too. The
- *values of the context are operands that stand at the site (gt_site_value).
+ * THE FORM "splice": a job gives only its body, in a nested { }, to be put into somebody's kernel.
+ *   All names that it declares begin with the prefix, registers and labels too. The values of the
+ *   context are operands that stand at the site (gt_site_value).
  *
  * SYMBOLS of both forms, declared for the module, before everything else:
  *
@@ -45,6 +45,7 @@
  */
 #pragma once
 
+#include "base/vec.h"
 #include "gpubpf/context.h"
 #include "gpubpf/facts.h"
 #include "gpubpf/maps.h"
@@ -107,13 +108,12 @@ struct gt_translate_job {
 struct gt_translation {
 	struct gt_strbuf declarations; /* symbols and functions that bodies use */
 	struct gt_strbuf text;         /* kernels or bodies, one behind the other */
-	char **declared;               /* names that are in declarations */
-	size_t declared_count, declared_capacity;
+	GT_VEC(char *) declared;       /* names that are in declarations */
 };
 void gt_translation_clear(struct gt_translation *translation);
 
-struct gt_target {
-	const char *name, *summary;
+struct gt_code_target {
+	const char *name;
 	/*
 	 * Adds a job of `object` (NULL: it has no maps). 0; -EINVAL: options that make no sense;
 	 * -EOPNOTSUPP: the target cannot do it; -E2BIG: longer than max_text; -ENOMEM.
@@ -128,9 +128,9 @@ struct gt_target {
 		      struct gt_diag *diag);
 };
 
-#define TARGET(name, ...) extern const struct gt_target gt_target_##name;
+#define TARGET(name) extern const struct gt_code_target gt_target_##name;
 #include "gpubpf/targets.def"
 #undef TARGET
 
 /* By name, or NULL. */
-const struct gt_target *gt_target_find(const char *name);
+const struct gt_code_target *gt_code_target_find(const char *name);

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The translator to PTX: programs become bodies, bodies kernels, kernels a module. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "gpubpf/ptxgen_private.h"
+
+/* ---- options ---- */
+
+/* What PTX a target needs at least: PTX ISA, release history. */
+static const struct {
+	unsigned sm, version;
+} needed[] = {
+	{60, 50},  {61, 50},  {62, 50},  {70, 60},  {72, 61},  {75, 63},
+	{80, 70},  {86, 71},  {87, 74},  {88, 90},  {89, 78},  {90, 78},
+	{100, 86}, {101, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88},
+};
+
+static int check_prefix(const char *prefix, struct gt_diag *diag)
+{
+	bool fine = strlen(prefix) <= GT_MAX_PREFIX &&
+		    (isalpha((unsigned char)prefix[0]) || prefix[0] == '_' || prefix[0] == '$');
+
+	for (const char *at = prefix; *at; at++)
+		fine &= isalnum((unsigned char)*at) || *at == '_' || *at == '$';
+	if (fine)
+		return 0;
+	return gt_diag(
+		diag, -EINVAL, "translate", NULL,
+		"'%.32s' is no beginning of names in PTX: letters, digits, _ and $, %d at most",
+		prefix, GT_MAX_PREFIX);
+}
+
+/* Makes gen->sm and gen->version what the options mean. */
+static int read_options(struct gt_ptxgen *gen)
+{
+	const struct gt_translate_options *options = gen->options;
+	unsigned least = 0;
+
+	gen->prefix = options->prefix ? options->prefix : "gputap_";
+	gen->sm = options->sm ? options->sm : 60;
+	for (size_t i = 0; i < gt_countof(needed); i++)
+		if (needed[i].sm == gen->sm)
+			least = needed[i].version;
+	if (!least)
+		return gt_diag(gen->diag, -EINVAL, "translate", NULL,
+			       "there is no GPU with the number sm_%u, or it is older than sm_60",
+			       gen->sm);
+	if (options->sm_suffix && least < 78)
+		return gt_diag(gen->diag, -EINVAL, "translate", NULL, "there is no sm_%u%c",
+			       gen->sm, options->sm_suffix);
+	gen->version = options->version ? options->version : least < 62 ? 62 : least;
+	if (gen->version < least)
+		return gt_diag(gen->diag, -EINVAL, "translate", NULL,
+			       "sm_%u needs PTX %u.%u, and %u.%u is older", gen->sm, least / 10,
+			       least % 10, gen->version / 10, gen->version % 10);
+	return check_prefix(gen->prefix, gen->diag);
+}
+
+/* ---- bodies ---- */
+
+static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram);
+
+static void emit_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	uint32_t target = (uint32_t)gt_bpf_jump_target(gen->job->program->insns, gen->at);
+	uint32_t at = gen->at;
+
+	(void)insn;
+	for (uint32_t i = 0; i < gen->facts->subprogram_count; i++)
+		if (gen->facts->subprograms[i].start == target) {
+			emit_function(gen, i);
+			gen->at = at;
+			return;
+		}
+	gt_ptx_fail(gen, -EINVAL, "there is no function at %u", target);
+}
+
+static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		gt_ptx_alu(gen, insn);
+		return;
+	case BPF_LD:
+		gt_ptx_wide(gen, insn);
+		return;
+	case BPF_JMP:
+	case BPF_JMP32:
+		if (BPF_OP(insn->code) != BPF_CALL)
+			gt_ptx_jump(gen, insn);
+		else if (gt_bpf_is_subprogram_call(insn))
+			emit_call(gen, insn);
+		else
+			gt_ptx_call(gen, insn);
+		return;
+	default:
+		if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
+			gt_ptx_atomic(gen, insn);
+		else
+			gt_ptx_access(gen, insn);
+	}
+}
+
+static bool is_exit(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_EXIT);
+}
+
+/* The instructions of the function of gen->frame; leaves at its end label. */
+static void emit_insns(struct gt_ptxgen *gen)
+{
+	const struct gt_subprogram_facts *function =
+		&gen->facts->subprograms[gen->frame->subprogram];
+	const struct bpf_insn *insns = gen->job->program->insns;
+	struct gt_ptx_name label;
+	uint32_t last = function->start;
+	bool leaves = false;
+
+	for (uint32_t at = function->start; at < function->end; at++)
+		if (gen->facts->insns[at].reached)
+			last = at;
+	for (uint32_t at = function->start; at <= last && !gen->error; at++) {
+		if (!gen->facts->insns[at].reached)
+			continue;
+		gen->at = at;
+		gen->inlined++;
+		if (gen->targets[at]) {
+			label = gt_ptx_insn_label(gen, at);
+			gt_ptx_put_label(gen, &label);
+		}
+		if (!is_exit(&insns[at])) {
+			emit_insn(gen, &insns[at]);
+		} else if (at != last) {
+			gt_ptx(gen, "bra %sE%u", gen->prefix, gen->frame->number);
+			leaves = true;
+		}
+		if (gen->inlined > GT_PTX_MAX_INLINED)
+			gt_ptx_fail(gen, -E2BIG,
+				    "more than %d instructions, with those of functions at each of "
+				    "their calls",
+				    GT_PTX_MAX_INLINED);
+	}
+	if (leaves)
+		gt_strbuf_printf(&gen->body, "%sE%u:\n", gen->prefix, gen->frame->number);
+}
+
+static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
+{
+	struct gt_ptx_frame frame = {
+		.caller = gen->frame,
+		.number = gen->frames++,
+		.subprogram = subprogram,
+		.top = (gen->frame ? gen->frame->top : 0) + gen->stacks[subprogram].bytes,
+	};
+
+	gen->frame = &frame;
+	if (frame.top > gen->stack_bytes)
+		gen->stack_bytes = frame.top;
+	gt_strbuf_puts(&gen->body, "\t{\n");
+	gt_ptx_begin_frame(gen);
+	if (!frame.caller) {
+		struct gt_ptx_name context = gt_ptx_register(gen, 1);
+
+		/* The context is never in memory; its address is just not NULL. */
+		if (gen->job->section && gen->job->section->kind != GT_KIND_RUN)
+			gt_ptx(gen, "mov.b64 %s, 0x1000", context.text);
+	}
+	emit_insns(gen);
+	gt_strbuf_puts(&gen->body, "\t}\n");
+	gen->frame = frame.caller;
+	return gen->error;
+}
+
+static void find_targets(struct gt_ptxgen *gen)
+{
+	const struct bpf_insn *insns = gen->job->program->insns;
+
+	for (uint32_t at = 0; at < gen->facts->insn_count; at++) {
+		const struct bpf_insn *insn = &insns[at];
+		unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
+
+		if (!gen->facts->insns[at].reached || (class != BPF_JMP && class != BPF_JMP32) ||
+		    operation == BPF_CALL || operation == BPF_EXIT)
+			continue;
+		if (operation == BPF_JA || (gen->facts->insns[at].branch & 2))
+			gen->targets[gt_bpf_jump_target(insns, at)] = true;
+	}
+}
+
+static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
+{
+	static const struct {
+		const char *type, *kind;
+	} classes[GT_PTX_CLASSES] = {{"b64", "q"}, {"b32", "w"}, {"b16", "h"}, {"pred", "p"}};
+
+	for (unsigned i = 0; i < GT_PTX_CLASSES; i++)
+		if (gen->temporaries[i])
+			gt_strbuf_printf(text, "\t.reg .%s %s%s<%u>;\n", classes[i].type,
+					 gen->prefix, classes[i].kind, gen->temporaries[i]);
+	gt_strbuf_printf(text, "\t.reg .b64 %sr<6>;\n", gen->prefix);
+	if (gen->stack_bytes)
+		gt_strbuf_printf(text, "\t.local .align 8 .b8 %sstack[%u];\n", gen->prefix,
+				 gen->stack_bytes);
+}
+
+/* ---- kernels ---- */
+
+static bool has_context(const struct gt_ptxgen *gen)
+{
+	return gen->job->section && gen->job->section->kind != GT_KIND_RUN;
+}
+
+static void put_entry(struct gt_ptxgen *gen, struct gt_strbuf *text)
+{
+	const char *name = gen->job->name ? gen->job->name : gen->job->program->name;
+
+	if (!name || !*name)
+		name = "program";
+	gt_strbuf_printf(text, ".visible .entry %s", gen->prefix);
+	for (; *name; name++)
+		gt_strbuf_putc(text, (char)(isalnum((unsigned char)*name) ? *name : '_'));
+	gt_strbuf_printf(text,
+			 "(\n\t.param .u64 %smemory,\n\t.param .u64 %smemory_size,\n"
+			 "\t.param .u64 %sresults",
+			 gen->prefix, gen->prefix, gen->prefix);
+	if (has_context(gen))
+		gt_strbuf_printf(text, ",\n\t.param .align 8 .b8 %scontext[%d]", gen->prefix,
+				 GT_CONTEXT_SIZE);
+	gt_strbuf_puts(text, ")\n{\n");
+}
+
+static void put_arguments(struct gt_ptxgen *gen, struct gt_strbuf *text)
+{
+	const char *prefix = gen->prefix;
+
+	if (has_context(gen))
+		return;
+	if (gen->job->memory_size) {
+		gt_strbuf_printf(text, "\tld.param.u64 %sr1, [%smemory];\n", prefix, prefix);
+		if (!gen->generic)
+			gt_strbuf_printf(text, "\tcvta.to.global.u64 %sr1, %sr1;\n", prefix,
+					 prefix);
+	} else {
+		gt_strbuf_printf(text, "\tmov.b64 %sr1, 0;\n", prefix);
+	}
+	gt_strbuf_printf(text, "\tld.param.u64 %sr2, [%smemory_size];\n", prefix, prefix);
+}
+
+/* results[thread] = r0. The registers r1 to r5 are free here. */
+static void put_result(struct gt_ptxgen *gen, struct gt_strbuf *text)
+{
+	static const char lines[] = "\t{\n"
+				    "\t.reg .b32 @a, @b, @c;\n"
+				    "\t.reg .b64 @at, @threads, @thread;\n"
+				    "\tmov.u32 @a, %ctaid.z;\n"
+				    "\tmov.u32 @b, %nctaid.y;\n"
+				    "\tmov.u32 @c, %ctaid.y;\n"
+				    "\tmad.lo.u32 @a, @a, @b, @c;\n"
+				    "\tmov.u32 @b, %nctaid.x;\n"
+				    "\tmov.u32 @c, %ctaid.x;\n"
+				    "\tcvt.u64.u32 @at, @c;\n"
+				    "\tmad.wide.u32 @at, @a, @b, @at;\n"
+				    "\tmov.u32 @a, %ntid.x;\n"
+				    "\tmov.u32 @b, %ntid.y;\n"
+				    "\tmul.lo.u32 @c, @a, @b;\n"
+				    "\tmov.u32 @b, %ntid.z;\n"
+				    "\tmul.wide.u32 @threads, @c, @b;\n"
+				    "\tmov.u32 @b, %tid.z;\n"
+				    "\tmul.lo.u32 @c, @c, @b;\n"
+				    "\tmov.u32 @b, %tid.y;\n"
+				    "\tmad.lo.u32 @c, @a, @b, @c;\n"
+				    "\tmov.u32 @b, %tid.x;\n"
+				    "\tadd.u32 @c, @c, @b;\n"
+				    "\tcvt.u64.u32 @thread, @c;\n"
+				    "\tmad.lo.u64 @at, @at, @threads, @thread;\n"
+				    "\tld.param.u64 @threads, [@results];\n"
+				    "\tcvta.to.global.u64 @threads, @threads;\n"
+				    "\tshl.b64 @at, @at, 3;\n"
+				    "\tadd.u64 @at, @at, @threads;\n"
+				    "\tst.global.u64 [@at], @r0;\n"
+				    "\t}\n\tret;\n}\n\n";
+
+	for (const char *at = lines; *at; at++)
+		if (*at == '@')
+			gt_strbuf_puts(text, gen->prefix);
+		else
+			gt_strbuf_putc(text, *at);
+}
+
+static void put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
+{
+	bool kernel = gen->options->form == GT_FORM_KERNEL;
+
+	if (kernel)
+		put_entry(gen, text);
+	else
+		gt_strbuf_puts(text, "\t{\n");
+	put_registers(gen, text);
+	if (kernel)
+		put_arguments(gen, text);
+	gt_strbuf_add(text, gen->body.data, gen->body.length);
+	if (kernel)
+		put_result(gen, text);
+	else
+		gt_strbuf_puts(text, "\t}\n");
+}
+
+/* ---- the target ---- */
+
+static int generate(struct gt_ptxgen *gen)
+{
+	size_t limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
+	int error;
+
+	gen->targets = calloc(gen->facts->insn_count + 1, 1);
+	if (!gen->targets)
+		return gt_ptx_fail(gen, -ENOMEM, "out of memory");
+	find_targets(gen);
+	error = gt_ptx_plan_stack(gen);
+	if (!error)
+		error = emit_function(gen, 0);
+	if (!error && gen->body.length > limit)
+		error = gt_diag(gen->diag, -E2BIG, "translate", NULL,
+				"the program's text is longer than %zu bytes", limit);
+	return error;
+}
+
+/* Takes back what a job that failed has declared. */
+static void take_back(struct gt_translation *translation, size_t text, size_t declarations,
+		      size_t declared)
+{
+	while (translation->declared.count > declared)
+		free(translation->declared.items[--translation->declared.count]);
+	translation->text.length = text;
+	translation->declarations.length = declarations;
+	if (translation->text.data)
+		translation->text.data[text] = 0;
+	if (translation->declarations.data)
+		translation->declarations.data[declarations] = 0;
+}
+
+static int translate(const struct gt_translate_options *options, const struct gt_bpf_object *object,
+		     const struct gt_translate_job *job, struct gt_translation *translation,
+		     struct gt_diag *diag)
+{
+	size_t text = translation->text.length, declarations = translation->declarations.length;
+	size_t declared = translation->declared.count;
+	struct gt_ptxgen gen = {
+		.options = options,
+		.object = object,
+		.job = job,
+		.facts = job->facts,
+		.translation = translation,
+		.fused = UINT32_MAX,
+		.map = -1,
+		.diag = diag,
+	};
+	int error = read_options(&gen);
+
+	if (!error)
+		error = generate(&gen);
+	if (!error) {
+		put_body(&gen, &translation->text);
+		if (gen.body.failed || translation->text.failed || translation->declarations.failed)
+			error = gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory");
+	}
+	if (error)
+		take_back(translation, text, declarations, declared);
+	gt_strbuf_free(&gen.body);
+	free(gen.stacks);
+	free(gen.targets);
+	return error;
+}
+
+static int finish(const struct gt_translate_options *options,
+		  const struct gt_translation *translation, struct gt_strbuf *module,
+		  struct gt_diag *diag)
+{
+	struct gt_ptxgen gen = {.options = options, .diag = diag};
+	int error = read_options(&gen);
+
+	if (error)
+		return error;
+	gt_strbuf_printf(module, ".version %u.%u\n.target sm_%u", gen.version / 10,
+			 gen.version % 10, gen.sm);
+	if (options->sm_suffix)
+		gt_strbuf_putc(module, options->sm_suffix);
+	gt_strbuf_puts(module, "\n.address_size 64\n\n");
+	gt_strbuf_add(module, translation->declarations.data, translation->declarations.length);
+	gt_strbuf_putc(module, '\n');
+	gt_strbuf_add(module, translation->text.data, translation->text.length);
+	return module->failed ? gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory") : 0;
+}
+
+const struct gt_code_target gt_target_ptx = {
+	.name = "ptx",
+	.translate = translate,
+	.finish = finish,
+};
