@@ -41,11 +41,12 @@ enum gt_helper_lanes {
 
 enum gt_helper_trait {
 	GT_TRAIT_NONE = 0,
-	GT_TRAIT_COLLECTIVE = 1, /* all lanes of the group must be there: they wait */
-	GT_TRAIT_CONTROL = 2,    /* changes what the kernel does: --allow-control */
-	GT_TRAIT_SERIALISES = 4, /* costs one lane after the other where lanes differ */
-	GT_TRAIT_GROUP = 16,     /* only in programs that run once a group of lanes */
-	GT_TRAIT_WRITES = 8,     /* changes the map: not allowed where programs may only read it */
+	GT_TRAIT_COLLECTIVE = 1,    /* all lanes of the group must be there: they wait */
+	GT_TRAIT_CONTROL = 2,       /* changes what the kernel does: --allow-control */
+	GT_TRAIT_SERIALISES = 4,    /* costs one lane after the other where lanes differ */
+	GT_TRAIT_GROUP = 16,        /* only in programs that run once a group of lanes */
+	GT_TRAIT_LANES_DIFFER = 32, /* what it writes to memory differs between lanes */
+	GT_TRAIT_WRITES = 8, /* changes the map: not allowed where programs may only read it */
 };
 
 /* Numbers by name: GT_HELPER_map_lookup_elem == 1. */

@@ -429,6 +429,9 @@ static int verify(struct gt_verifier *verifier)
 	if (error)
 		return error;
 	gt_facts_end(verifier);
+	error = gt_verify_lanes(verifier);
+	if (error)
+		return error;
 	for (struct gt_node *node = verifier->nodes; node; node = node->all)
 		if (!node->parent)
 			verifier->facts.bound = node->longest;

@@ -27,7 +27,6 @@ static struct gt_register_fact fact_of(const struct gt_state *state, const struc
 	return (struct gt_register_fact){
 		.place = value->place,
 		.maybe_null = value->maybe_null,
-		.varying = true,
 		.frame =
 			value->place == GT_PLACE_STACK ? (uint8_t)(state->depth - value->frame) : 0,
 		.alignment = alignment_of(&value->number),
@@ -95,7 +94,6 @@ void gt_facts_record(struct gt_verifier *verifier)
 			join(&verifier->facts, &facts->registers[i], &fact);
 	}
 	facts->reached = true;
-	facts->divergent = true;
 	if (state->depth > facts->frames)
 		facts->frames = (uint8_t)state->depth;
 }

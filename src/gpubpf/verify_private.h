@@ -186,3 +186,6 @@ void gt_facts_use_stack(struct gt_verifier *verifier, unsigned frame, int64_t le
 			int64_t greatest, uint64_t size, bool plain);
 void gt_facts_read_early(struct gt_verifier *verifier, unsigned frame, uint32_t slot);
 void gt_facts_end(struct gt_verifier *verifier);
+
+/* verify_lanes.c: which lanes are where, and what they have. After gt_facts_end. */
+int gt_verify_lanes(struct gt_verifier *verifier);
