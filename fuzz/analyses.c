@@ -32,6 +32,7 @@ static const struct gt_report *const reports[] = {&gt_report_kernels, &gt_report
 
 static struct {
 	struct gt_names *names;
+	struct gt_report_options options[gt_countof(reports)];
 	void *states[gt_countof(reports)];
 	uint64_t time;
 	bool told[4096]; /* functions */
@@ -123,8 +124,8 @@ static void put_all(bool json)
 	for (size_t i = 0; i < gt_countof(reports); i++) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 
-		if (gt_report_put(reports[i], run.states[i], run.names, run.time, json, json,
-				  &text))
+		if (gt_report_put(reports[i], run.states[i], &run.options[i], run.names, run.time,
+				  json, json, &text))
 			abort();
 	}
 }
@@ -137,9 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.names = gt_names_new();
 	run.time = 1000000;
 	for (size_t i = 0; i < gt_countof(reports); i++) {
-		struct gt_report_options options = {.by = groups[i], .most_copies = 8};
-
-		if (!run.names || reports[i]->open(&options, &run.states[i]))
+		run.options[i] = (struct gt_report_options){.by = groups[i], .most_copies = 8};
+		if (!run.names || reports[i]->open(&run.options[i], &run.states[i]))
 			abort();
 	}
 	memset(run.told, 0, sizeof(run.told));

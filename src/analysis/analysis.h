@@ -15,6 +15,7 @@ enum gt_by {
 	GT_BY_STREAM,
 	GT_BY_PROCESS,
 	GT_BY_DEVICE,
+	GT_BY_CONTEXT,
 	GT_BY_SIZE,
 	GT_BY_AGE,
 	GT_BY_COUNT,
@@ -24,14 +25,30 @@ const char *gt_by_name(enum gt_by by);
 
 /* Which group: keys of maps, so without padding. What a grouping does not use is 0. */
 struct gt_group {
-	uint64_t number; /* a stack, stream, size or age, or 0 */
+	uint64_t number; /* a stack, stream, context, size or age, or 0 */
 	uint32_t process;
 	uint32_t thread;
 	int64_t device;
+	char uuid[40]; /* of the device; "": unknown */
 };
 
-/* The group of a call; `stream` counts with GT_BY_STREAM alone. */
-struct gt_group gt_group_of(enum gt_by by, const struct gt_event_call *call, uint64_t stream);
+/*
+ * The group of a call; `stream` counts with GT_BY_STREAM alone. Devices are told apart by their
+ * UUIDs where these are known, since ordinals may differ from process to process: then all of one
+ * UUID are one group, and its `device` is 0 in keys (gt_group_told).
+ */
+struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
+			    const struct gt_event_call *call, uint64_t stream);
+/* The same for a device, of a process or of all (0). */
+struct gt_group gt_group_of_device(const struct gt_names *names, uint32_t process, int device);
+
+/* A group as a row tells it: with the ordinal of its first call, too. */
+static inline struct gt_group gt_group_told(struct gt_group key, int device)
+{
+	if (key.uuid[0])
+		key.device = device;
+	return key;
+}
 
 /*
  * Adds where a call came from: what its stack tells. "-" where none was taken; the stack's number
@@ -46,6 +63,10 @@ void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint
 /* Adds a group: "thread 4712", "stream 0x7f…", "device 0" …; nothing for GT_BY_NOTHING. */
 void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum gt_by by,
 		    const struct gt_group *group);
+
+/* The context of a group of GT_BY_CONTEXT; NULL: unknown. */
+const struct gt_context *gt_group_context(const struct gt_names *names,
+					  const struct gt_group *group);
 
 /* Ages are told by steps, so that few rows hold them all: less than a second, ten, a minute … */
 #define GT_AGES 7

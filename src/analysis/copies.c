@@ -191,11 +191,12 @@ static struct copy look_at(const struct gt_copies *copies, const struct gt_opera
 	return copy;
 }
 
-static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_operation *operation,
+static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_names *names,
+				    const struct gt_operation *operation,
 				    enum gt_direction direction)
 {
 	struct key key = {
-		.group = gt_group_of(copies->by, operation->call,
+		.group = gt_group_of(copies->by, names, operation->call,
 				     operation->has_stream ? operation->stream : 0),
 		.direction = direction,
 	};
@@ -207,7 +208,7 @@ static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_op
 	if (!row)
 		return NULL;
 	row->direction = direction;
-	row->group = key.group;
+	row->group = gt_group_told(key.group, operation->call->head.device);
 	if (gt_map_set(copies->by_key, &key, sizeof(key), row)) {
 		free(row);
 		return NULL;
@@ -277,7 +278,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	if (operation->kind != GT_OPERATION_COPY)
 		return gt_flight_take(copies->flight, operation, NULL, false, tell_ended, copies);
 	copy = look_at(copies, operation);
-	row = row_of(copies, operation, copy.direction);
+	row = row_of(copies, names, operation, copy.direction);
 	if (!row)
 		return -ENOMEM;
 	if (operation->failed) {

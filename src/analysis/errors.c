@@ -80,7 +80,7 @@ static struct gt_error *new_error(const struct gt_names *names,
 	error->process_name = strdup(gt_names_process(names, error->process));
 	error->result = gt_strbuf_steal(&result);
 	error->stack = operation->call->stack;
-	error->group = key->group;
+	error->group = gt_group_told(key->group, operation->call->head.device);
 	error->first = operation->end;
 	error->sticky = gt_error_is_sticky(operation->call->result);
 	if (error->process_name && error->result)
@@ -99,7 +99,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	if (!operation->failed)
 		return 0;
 	key = (struct key){
-		.group = gt_group_of(errors->by, operation->call,
+		.group = gt_group_of(errors->by, names, operation->call,
 				     operation->has_stream ? operation->stream : 0),
 		.result = (uint32_t)operation->call->result,
 		.function = operation->call->function,

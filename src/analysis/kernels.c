@@ -98,7 +98,7 @@ static uint64_t graph_of(const struct gt_operation *operation)
 static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *names,
 			  const struct gt_operation *operation)
 {
-	struct gt_group group = gt_group_of(kernels->by, operation->call,
+	struct gt_group group = gt_group_of(kernels->by, names, operation->call,
 					    operation->has_stream ? operation->stream : 0);
 	const char *name = gt_names_launched(names, operation->call);
 	uint64_t handle = 0;
@@ -121,7 +121,7 @@ static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *nam
 		.handle = handle,
 		.graph = graph,
 		.process = operation->call->head.process,
-		.group = group,
+		.group = gt_group_told(group, operation->call->head.device),
 	};
 	if ((name && !row->name) ||
 	    gt_map_set(kernels->by_key, kernels->key.data, kernels->key.length, row)) {

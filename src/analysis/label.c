@@ -9,7 +9,7 @@
 static const char *const by_names[GT_BY_COUNT] = {
 	[GT_BY_NOTHING] = "nothing", [GT_BY_STACK] = "stack",     [GT_BY_THREAD] = "thread",
 	[GT_BY_STREAM] = "stream",   [GT_BY_PROCESS] = "process", [GT_BY_DEVICE] = "device",
-	[GT_BY_SIZE] = "size",       [GT_BY_AGE] = "age",
+	[GT_BY_CONTEXT] = "context", [GT_BY_SIZE] = "size",       [GT_BY_AGE] = "age",
 };
 
 const char *gt_by_name(enum gt_by by)
@@ -17,7 +17,20 @@ const char *gt_by_name(enum gt_by by)
 	return by_names[by];
 }
 
-struct gt_group gt_group_of(enum gt_by by, const struct gt_event_call *call, uint64_t stream)
+struct gt_group gt_group_of_device(const struct gt_names *names, uint32_t process, int device)
+{
+	struct gt_group group = {.device = device};
+	struct gt_device known;
+
+	if (gt_names_device(names, process, device, &known) && known.uuid[0]) {
+		memcpy(group.uuid, known.uuid, strlen(known.uuid));
+		group.device = 0;
+	}
+	return group;
+}
+
+struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
+			    const struct gt_event_call *call, uint64_t stream)
 {
 	struct gt_group group = {0};
 
@@ -38,7 +51,10 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_event_call *call, uin
 		group.process = call->head.process;
 		break;
 	case GT_BY_DEVICE:
-		group.device = call->head.device;
+		return gt_group_of_device(names, call->head.process, call->head.device);
+	case GT_BY_CONTEXT:
+		group.process = call->head.process;
+		group.number = call->context;
 		break;
 	default:
 		break;
@@ -113,6 +129,42 @@ void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint
 	gt_put_printable(text, gt_names_process(names, process));
 }
 
+static void label_device(struct gt_strbuf *text, const struct gt_group *group)
+{
+	if (group->device == GT_DEVICE_UNKNOWN)
+		gt_strbuf_puts(text, "device ?");
+	else
+		gt_strbuf_printf(text, "device %" PRId64, group->device);
+	if (group->uuid[0])
+		gt_strbuf_printf(text, " GPU-%s", group->uuid);
+}
+
+const struct gt_context *gt_group_context(const struct gt_names *names,
+					  const struct gt_group *group)
+{
+	const struct gt_event_call call = {
+		.head = {.process = group->process},
+		.context = (uint32_t)group->number,
+	};
+
+	return gt_names_context(names, &call);
+}
+
+static void label_context(struct gt_strbuf *text, const struct gt_names *names,
+			  const struct gt_group *group)
+{
+	const struct gt_context *context = gt_group_context(names, group);
+
+	if (!context)
+		gt_strbuf_puts(text, "context ?");
+	else if (context->primary)
+		gt_strbuf_puts(text, "primary context");
+	else
+		gt_strbuf_printf(text, "context 0x%" PRIx64, context->handle);
+	if (context && context->device != GT_DEVICE_UNKNOWN)
+		gt_strbuf_printf(text, " of device %d", context->device);
+}
+
 void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum gt_by by,
 		    const struct gt_group *group)
 {
@@ -130,10 +182,10 @@ void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum g
 		gt_label_process(text, names, group->process);
 		break;
 	case GT_BY_DEVICE:
-		if (group->device == GT_DEVICE_UNKNOWN)
-			gt_strbuf_puts(text, "device ?");
-		else
-			gt_strbuf_printf(text, "device %" PRId64, group->device);
+		label_device(text, group);
+		break;
+	case GT_BY_CONTEXT:
+		label_context(text, names, group);
 		break;
 	case GT_BY_SIZE:
 		gt_format_bytes(text, group->number);

@@ -102,9 +102,9 @@ static struct process *process_of(struct gt_leaks *leaks, uint32_t id, uint64_t 
 	return gt_map_set_u64(leaks->processes, id, process) ? NULL : process;
 }
 
-static struct key key_of(const struct gt_leaks *leaks, const struct process *process,
-			 const struct gt_allocation *allocation, enum gt_leak_state state,
-			 uint64_t now)
+static struct key key_of(const struct gt_leaks *leaks, const struct gt_names *names,
+			 const struct process *process, const struct gt_allocation *allocation,
+			 enum gt_leak_state state, uint64_t now)
 {
 	struct key key = {
 		.group.process = allocation->process,
@@ -123,6 +123,13 @@ static struct key key_of(const struct gt_leaks *leaks, const struct process *pro
 		break;
 	case GT_BY_AGE:
 		key.group.number = gt_age_of(now - allocation->time);
+		break;
+	case GT_BY_DEVICE:
+		key.group = gt_group_of_device(names, allocation->process, allocation->device);
+		key.group.process = allocation->process;
+		break;
+	case GT_BY_CONTEXT:
+		key.group.number = allocation->context_number;
 		break;
 	default:
 		break;
@@ -161,7 +168,7 @@ static const char *keep_name(struct gt_leaks *leaks, const char *name)
 
 static struct gt_leak *row_in(struct gt_leaks *leaks, struct gt_map *rows,
 			      const struct gt_names *names, const struct key *key,
-			      const struct process *process)
+			      const struct process *process, const struct gt_allocation *allocation)
 {
 	struct gt_leak *leak = gt_map_get(rows, key, sizeof(*key));
 
@@ -172,7 +179,7 @@ static struct gt_leak *row_in(struct gt_leaks *leaks, struct gt_map *rows,
 		return NULL;
 	leak->state = key->state;
 	leak->space = key->space;
-	leak->group = key->group;
+	leak->group = gt_group_told(key->group, allocation->device);
 	if (leaks->by == GT_BY_STACK)
 		leak->function = keep_name(leaks, gt_names_function(names, key->function));
 	leak->process_name =
@@ -227,8 +234,8 @@ static void count_gone(struct process *process, const struct gt_allocation *allo
 static int count_left(struct gt_leaks *leaks, const struct gt_names *names, struct process *process,
 		      const struct gt_memory_change *change, enum gt_leak_state state)
 {
-	struct key key = key_of(leaks, process, change->allocation, state, change->time);
-	struct gt_leak *leak = row_in(leaks, leaks->gone, names, &key, process);
+	struct key key = key_of(leaks, names, process, change->allocation, state, change->time);
+	struct gt_leak *leak = row_in(leaks, leaks->gone, names, &key, process, change->allocation);
 
 	if (!leak)
 		return -ENOMEM;
@@ -374,8 +381,8 @@ static int gather_standing(struct gt_leaks *leaks, struct gt_map *rows,
 
 		if (!process)
 			return -ENOMEM;
-		key = key_of(leaks, process, allocation, GT_LEAK_STANDING, now);
-		leak = row_in(leaks, rows, names, &key, process);
+		key = key_of(leaks, names, process, allocation, GT_LEAK_STANDING, now);
+		leak = row_in(leaks, rows, names, &key, process, allocation);
 		if (!leak)
 			return -ENOMEM;
 		add_to(leak, allocation, now);

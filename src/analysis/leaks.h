@@ -65,7 +65,7 @@ struct gt_leaks_totals {
 
 struct gt_leaks;
 
-/* By GT_BY_STACK, GT_BY_SIZE, GT_BY_AGE or GT_BY_PROCESS. */
+/* By GT_BY_STACK, _SIZE, _AGE, _PROCESS, _DEVICE or _CONTEXT. */
 struct gt_leaks *gt_leaks_new(enum gt_by by);
 void gt_leaks_free(struct gt_leaks *leaks);
 GT_DEFINE_AUTO(leaks, struct gt_leaks, gt_leaks_free)

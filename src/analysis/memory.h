@@ -18,8 +18,9 @@ struct gt_allocation {
 	uint64_t stack;
 	uint64_t context; /* CUcontext that was current; 0: the device's primary one */
 	uint32_t process, thread;
-	uint32_t function;   /* number, for gt_names_function */
-	uint32_t references; /* of physical memory: to its handle … */
+	uint32_t context_number; /* of a `context` event, as the tracer saw it; 0: not told */
+	uint32_t function;       /* number, for gt_names_function */
+	uint32_t references;     /* of physical memory: to its handle … */
 	uint32_t mappings; /* … and addresses at which it is mapped; it is freed when both are 0 */
 	int16_t device;
 	uint8_t space; /* enum gt_memory_space */

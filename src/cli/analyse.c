@@ -28,8 +28,8 @@ struct analyse {
 
 static int put(struct analyse *analyse, uint64_t now, bool final)
 {
-	int error = gt_report_put(analyse->report, analyse->state, analyse->names, now, final,
-				  analyse->given->target.json, &analyse->sink.text);
+	int error = gt_report_put(analyse->report, analyse->state, &analyse->how, analyse->names,
+				  now, final, analyse->given->target.json, &analyse->sink.text);
 
 	return error ? error : gt_sink_flush(&analyse->sink);
 }

@@ -2,15 +2,14 @@
 /* The command "copies": copies by direction. */
 #include "cli/analyse.h"
 
-static const char *const choices[] = {"direction", "stack",  "thread", "stream",
-				      "process",   "device", NULL};
-static const enum gt_by by[] = {GT_BY_NOTHING, GT_BY_STACK,   GT_BY_THREAD,
-				GT_BY_STREAM,  GT_BY_PROCESS, GT_BY_DEVICE};
+static const char *const choices[] = {"direction", "stack",  "thread",  "stream",
+				      "process",   "device", "context", NULL};
+static const enum gt_by by[] = {GT_BY_NOTHING, GT_BY_STACK,  GT_BY_THREAD, GT_BY_STREAM,
+				GT_BY_PROCESS, GT_BY_DEVICE, GT_BY_CONTEXT};
 
 static const struct gt_option options[] = {
-	GT_ANALYSE_OPTIONS(
-		choices,
-		"rows by direction, or by direction and stack, thread, stream, process, device"),
+	GT_ANALYSE_OPTIONS(choices, "rows by direction, or by direction and stack, thread, stream, "
+				    "process, device, context"),
 	{0, "max-copies", "N", "asynchronous copies to keep until they are done (default: 10240)",
 	 GT_OPTION_NUMBER, offsetof(struct gt_analyse_options, most_copies), NULL},
 };

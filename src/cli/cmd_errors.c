@@ -2,13 +2,15 @@
 /* The command "errors": calls that failed, and what else is odd. */
 #include "cli/analyse.h"
 
-static const char *const choices[] = {"stack", "thread", "stream", "process", "device", NULL};
-static const enum gt_by by[] = {GT_BY_STACK, GT_BY_THREAD, GT_BY_STREAM, GT_BY_PROCESS,
-				GT_BY_DEVICE};
+static const char *const choices[] = {"stack",  "thread",  "stream", "process",
+				      "device", "context", NULL};
+static const enum gt_by by[] = {GT_BY_STACK,   GT_BY_THREAD, GT_BY_STREAM,
+				GT_BY_PROCESS, GT_BY_DEVICE, GT_BY_CONTEXT};
 
 static const struct gt_option options[] = {
-	GT_ANALYSE_OPTIONS(choices,
-			   "rows by function, error and stack, thread, stream, process or device"),
+	GT_ANALYSE_OPTIONS(
+		choices,
+		"rows by function, error and stack, thread, stream, process, device or context"),
 };
 
 static const char *const examples[] = {

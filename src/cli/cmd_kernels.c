@@ -2,14 +2,15 @@
 /* The command "kernels": launches by kernel. */
 #include "cli/analyse.h"
 
-static const char *const choices[] = {"kernel",  "stack",  "thread", "stream",
-				      "process", "device", NULL};
-static const enum gt_by by[] = {GT_BY_NOTHING, GT_BY_STACK,   GT_BY_THREAD,
-				GT_BY_STREAM,  GT_BY_PROCESS, GT_BY_DEVICE};
+static const char *const choices[] = {"kernel",  "stack",  "thread",  "stream",
+				      "process", "device", "context", NULL};
+static const enum gt_by by[] = {GT_BY_NOTHING, GT_BY_STACK,  GT_BY_THREAD, GT_BY_STREAM,
+				GT_BY_PROCESS, GT_BY_DEVICE, GT_BY_CONTEXT};
 
 static const struct gt_option options[] = {
 	GT_ANALYSE_OPTIONS(
-		choices, "rows by kernel, or by kernel and stack, thread, stream, process, device"),
+		choices,
+		"rows by kernel, or by kernel and stack, thread, stream, process, device, context"),
 };
 
 static const char *const examples[] = {
@@ -31,11 +32,13 @@ const struct gt_cli_command gt_command_kernels = {
 	.description =
 		"A row a kernel: launches, failed launches, the launching call's time (total, "
 		"mean,\n"
-		"median, 99th percentile), the time since the thread's launch before, and the "
+		"median, 99th percentile), the mean time since the thread's launch before, the "
 		"most\n"
-		"frequent grid, block and shared memory; (+2) says that there were two others. "
-		"The\n"
-		"times are those of the calls on the host, not of the kernels on the device.",
+		"frequent grid and block ((+2): there were two others), registers and static "
+		"shared\n"
+		"memory where the program's files tell them, and dynamic shared memory. The times "
+		"are\n"
+		"those of the calls on the host, not of the kernels on the device.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -2,11 +2,12 @@
 /* The command "leaks": what is allocated and not freed. */
 #include "cli/analyse.h"
 
-static const char *const choices[] = {"stack", "size", "age", "process", NULL};
-static const enum gt_by by[] = {GT_BY_STACK, GT_BY_SIZE, GT_BY_AGE, GT_BY_PROCESS};
+static const char *const choices[] = {"stack", "size", "age", "process", "device", "context", NULL};
+static const enum gt_by by[] = {GT_BY_STACK,   GT_BY_SIZE,   GT_BY_AGE,
+				GT_BY_PROCESS, GT_BY_DEVICE, GT_BY_CONTEXT};
 
 static const struct gt_option options[] = {
-	GT_ANALYSE_OPTIONS(choices, "rows by stack, size, age or process"),
+	GT_ANALYSE_OPTIONS(choices, "rows by stack, size, age, process, device or context"),
 };
 
 static const char *const examples[] = {

@@ -8,38 +8,20 @@
 #include "base/text.h"
 #include "output/report.h"
 
-struct state {
-	struct gt_report_options options;
-	struct gt_copies *copies;
-};
-
 static int copies_open(const struct gt_report_options *options, void **ret_state)
 {
-	struct state *state = calloc(1, sizeof(*state));
-
-	if (!state)
-		return -ENOMEM;
-	state->options = *options;
-	state->copies = gt_copies_new(options->by, options->most_copies);
-	if (!state->copies) {
-		free(state);
-		return -ENOMEM;
-	}
-	*ret_state = state;
-	return 0;
+	*ret_state = gt_copies_new(options->by, options->most_copies);
+	return *ret_state ? 0 : -ENOMEM;
 }
 
-static void copies_close(void *opaque)
+static void copies_close(void *copies)
 {
-	struct state *state = opaque;
-
-	gt_copies_free(state->copies);
-	free(state);
+	gt_copies_free(copies);
 }
 
-static int copies_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+static int copies_event(void *copies, const struct gt_names *names, const struct gt_event *event)
 {
-	return gt_copies_take(((struct state *)opaque)->copies, names, event);
+	return gt_copies_take(copies, names, event);
 }
 
 static const struct gt_column columns[] = {
@@ -63,8 +45,10 @@ static void put_rate(struct gt_strbuf *text, uint64_t bytes, uint64_t ns)
 }
 
 static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const struct gt_copies_row *row)
+		    const void *opaque)
 {
+	const struct gt_copies_row *row = opaque;
+
 	gt_table_text(table, gt_direction_name(row->direction));
 	gt_table_number(table, row->count);
 	gt_format_bytes(gt_table_cell(table), row->bytes);
@@ -146,40 +130,20 @@ static void put_pinning(struct gt_strbuf *text, enum gt_direction direction,
 	gt_strbuf_puts(text, ".\n");
 }
 
-static int copies_text(void *opaque, const struct gt_names *names, uint64_t now,
-		       struct gt_strbuf *text)
+static void put_totals(struct gt_strbuf *text, const struct gt_copies_totals *totals)
 {
-	struct state *state = opaque;
-	const struct gt_copies_row *const *rows;
-	struct gt_column shown[gt_countof(columns)];
-	struct gt_copies_totals totals;
-	struct gt_table table;
-	size_t count;
-	int error = gt_copies_rows(state->copies, &rows, &count, &totals);
-
-	if (error)
-		return error;
-	gt_table_begin(&table, shown,
-		       gt_report_columns(columns, gt_countof(columns), state->options.by, shown));
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		put_row(&table, names, state->options.by, rows[i]);
-	gt_table_put(&table, text);
-	gt_report_put_rest(text, state->options.top, count);
-	for (int direction = 0; direction < GT_DIRECTIONS && !error; direction++)
-		error = put_sizes(rows, count, direction, text);
 	for (int direction = 0; direction < GT_DIRECTIONS; direction++)
-		put_pinning(text, direction, &totals.pinning[direction]);
-	if (totals.in_flight)
+		put_pinning(text, direction, &totals->pinning[direction]);
+	if (totals->in_flight)
 		gt_strbuf_printf(text,
 				 "Asynchronous copies that nothing waited for up to now: %" PRIu64
 				 ".\n",
-				 totals.in_flight);
-	if (totals.evicted)
+				 totals->in_flight);
+	if (totals->evicted)
 		gt_strbuf_printf(
 			text,
 			"Asynchronous copies given up to make room (--max-copies): %" PRIu64 ".\n",
-			totals.evicted);
-	return error;
+			totals->evicted);
 }
 
 static void json_part(struct gt_json *json, const char *key, const struct gt_copies_part *part)
@@ -221,10 +185,14 @@ static void json_waited(struct gt_json *json, const struct gt_copies_row *row)
 }
 
 static void json_row(struct gt_json *json, const struct gt_names *names, enum gt_by by,
-		     const struct gt_copies_row *row)
+		     const void *opaque)
 {
-	gt_json_object_begin(json, NULL);
+	const struct gt_copies_row *row = opaque;
+
 	gt_json_string(json, "direction", gt_direction_name(row->direction));
+	if (row->group.process)
+		gt_report_json_process(json, row->group.process,
+				       gt_names_process(names, row->group.process));
 	gt_report_json_group(json, names, by, &row->group);
 	gt_json_u64(json, "count", row->count);
 	gt_json_u64(json, "bytes", row->bytes);
@@ -237,7 +205,6 @@ static void json_row(struct gt_json *json, const struct gt_names *names, enum gt
 	json_part(json, "pinned", &row->host[GT_MEMORY_PINNED]);
 	json_part(json, "pageable", &row->host[GT_MEMORY_PAGEABLE]);
 	json_part(json, "managed", &row->host[GT_MEMORY_MANAGED]);
-	gt_json_object_end(json);
 }
 
 static void json_pinning(struct gt_json *json, const struct gt_copies_totals *totals)
@@ -254,31 +221,50 @@ static void json_pinning(struct gt_json *json, const struct gt_copies_totals *to
 		gt_json_u64(json, "pageable_time", pinning->pageable_ns);
 		gt_json_u64(json, "compared_bytes", pinning->compared_bytes);
 		gt_json_u64(json, "compared_time", pinning->compared_ns);
-		if (pinning->compared_bytes)
-			gt_json_u64(json, "pinned_time", pinning->pinned_ns);
-		else
-			gt_json_null(json, "pinned_time");
+		gt_report_json_known(json, "pinned_time", pinning->compared_bytes,
+				     pinning->pinned_ns);
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
 }
 
-static int copies_json(void *opaque, const struct gt_names *names, uint64_t now,
-		       struct gt_json *json)
+static const struct gt_report_rows form = {
+	.key = "copies",
+	.columns = columns,
+	.column_count = gt_countof(columns),
+	.group = offsetof(struct gt_copies_row, group),
+	.put = put_row,
+	.json = json_row,
+};
+
+static int copies_text(void *copies, const struct gt_report_options *options,
+		       const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
-	struct state *state = opaque;
 	const struct gt_copies_row *const *rows;
 	struct gt_copies_totals totals;
 	size_t count;
-	int error = gt_copies_rows(state->copies, &rows, &count, &totals);
+	int error = gt_copies_rows(copies, &rows, &count, &totals);
 
 	if (error)
 		return error;
-	gt_json_string(json, "by", gt_by_name(state->options.by));
-	gt_json_array_begin(json, "copies");
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		json_row(json, names, state->options.by, rows[i]);
-	gt_json_array_end(json);
+	gt_report_put_rows(&form, options, names, rows, count, text);
+	for (int direction = 0; direction < GT_DIRECTIONS && !error; direction++)
+		error = put_sizes(rows, count, direction, text);
+	put_totals(text, &totals);
+	return error;
+}
+
+static int copies_json(void *copies, const struct gt_report_options *options,
+		       const struct gt_names *names, uint64_t now, struct gt_json *json)
+{
+	const struct gt_copies_row *const *rows;
+	struct gt_copies_totals totals;
+	size_t count;
+	int error = gt_copies_rows(copies, &rows, &count, &totals);
+
+	if (error)
+		return error;
+	gt_report_json_rows(&form, options, names, rows, count, json);
 	json_pinning(json, &totals);
 	gt_json_u64(json, "in_flight", totals.in_flight);
 	gt_json_u64(json, "evicted", totals.evicted);

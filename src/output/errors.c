@@ -11,7 +11,6 @@
 #include "output/stack.h"
 
 struct state {
-	struct gt_report_options options;
 	struct gt_errors *errors;
 	struct gt_findings *findings;
 };
@@ -31,7 +30,6 @@ static int errors_open(const struct gt_report_options *options, void **ret_state
 
 	if (!state)
 		return -ENOMEM;
-	state->options = *options;
 	state->errors = gt_errors_new(options->by);
 	state->findings = gt_findings_new();
 	if (!state->errors || !state->findings) {
@@ -56,8 +54,10 @@ static const struct gt_column columns[] = {
 };
 
 static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const struct gt_error *row)
+		    const void *opaque)
 {
+	const struct gt_error *row = opaque;
+
 	gt_table_number(table, row->count);
 	gt_table_text(table, row->function);
 	gt_table_text(table, row->result);
@@ -81,61 +81,50 @@ static void put_finding(struct gt_strbuf *text, const struct gt_names *names,
 	gt_strbuf_printf(text, "  %s\n", finding->advice);
 }
 
-static int errors_text(void *opaque, const struct gt_names *names, uint64_t now,
-		       struct gt_strbuf *text)
+static void json_error(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+		       const void *opaque)
+{
+	const struct gt_error *row = opaque;
+
+	gt_json_string(json, "function", row->function);
+	gt_json_string(json, "error", row->result);
+	gt_json_bool(json, "sticky", row->sticky);
+	gt_report_json_process(json, row->process, row->process_name);
+	gt_json_u64(json, "count", row->count);
+	gt_json_u64(json, "first", row->first);
+	gt_json_u64(json, "last", row->last);
+	gt_report_json_group(json, names, by, &row->group);
+}
+
+static const struct gt_report_rows form = {
+	.key = "errors",
+	.columns = columns,
+	.column_count = gt_countof(columns),
+	.group = offsetof(struct gt_error, group),
+	.by_process = true,
+	.empty = "No call failed.\n",
+	.put = put_row,
+	.json = json_error,
+};
+
+static int errors_text(void *opaque, const struct gt_report_options *options,
+		       const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
 	struct state *state = opaque;
-	/* A row is one process's anyhow. */
-	enum gt_by by = state->options.by == GT_BY_PROCESS ? GT_BY_NOTHING : state->options.by;
-	struct gt_column shown[gt_countof(columns)];
 	const struct gt_error *const *rows;
 	const struct gt_finding *findings;
-	struct gt_table table;
 	size_t count;
 	int error = gt_errors_rows(state->errors, &rows, &count);
 
 	if (error)
 		return error;
-	if (!count)
-		gt_strbuf_puts(text, "No call failed.\n");
-	gt_table_begin(&table, shown, gt_report_columns(columns, gt_countof(columns), by, shown));
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		put_row(&table, names, by, rows[i]);
-	if (count)
-		gt_table_put(&table, text);
-	else
-		gt_strbuf_free(&table.cells);
-	gt_report_put_rest(text, state->options.top, count);
+	gt_report_put_rows(&form, options, names, rows, count, text);
 	error = gt_findings_rows(state->findings, &findings, &count);
-	for (size_t i = 0; !error && i < count && gt_report_shows(state->options.top, i); i++)
+	for (size_t i = 0; !error && i < count && gt_report_shows(options->top, i); i++)
 		put_finding(text, names, &findings[i]);
 	if (!error && count)
 		gt_strbuf_putc(text, '\n');
 	return error;
-}
-
-static void json_error(struct gt_json *json, const struct gt_names *names, enum gt_by by,
-		       const struct gt_error *row)
-{
-	gt_json_object_begin(json, NULL);
-	gt_json_string(json, "function", row->function);
-	gt_json_string(json, "error", row->result);
-	gt_json_bool(json, "sticky", row->sticky);
-	gt_json_u64(json, "pid", row->process);
-	gt_json_string(json, "process", row->process_name);
-	gt_json_u64(json, "count", row->count);
-	gt_json_u64(json, "first", row->first);
-	gt_json_u64(json, "last", row->last);
-	if (by != GT_BY_PROCESS) {
-		struct gt_group group = row->group;
-
-		group.process = 0; /* it stands above */
-		if (by == GT_BY_STACK)
-			gt_json_stack(json, "stack", names, row->process, row->stack);
-		else
-			gt_report_json_group(json, names, by, &group);
-	}
-	gt_json_object_end(json);
 }
 
 static void json_finding(struct gt_json *json, const struct gt_names *names,
@@ -143,8 +132,7 @@ static void json_finding(struct gt_json *json, const struct gt_names *names,
 {
 	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "finding", finding->name);
-	gt_json_u64(json, "pid", finding->process);
-	gt_json_string(json, "process", finding->process_name);
+	gt_report_json_process(json, finding->process, finding->process_name);
 	if (finding->function)
 		gt_json_string(json, "function", finding->function);
 	else
@@ -158,8 +146,8 @@ static void json_finding(struct gt_json *json, const struct gt_names *names,
 	gt_json_object_end(json);
 }
 
-static int errors_json(void *opaque, const struct gt_names *names, uint64_t now,
-		       struct gt_json *json)
+static int errors_json(void *opaque, const struct gt_report_options *options,
+		       const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
 	struct state *state = opaque;
 	const struct gt_error *const *rows;
@@ -169,16 +157,12 @@ static int errors_json(void *opaque, const struct gt_names *names, uint64_t now,
 
 	if (error)
 		return error;
-	gt_json_string(json, "by", gt_by_name(state->options.by));
-	gt_json_array_begin(json, "errors");
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		json_error(json, names, state->options.by, rows[i]);
-	gt_json_array_end(json);
+	gt_report_json_rows(&form, options, names, rows, count, json);
 	error = gt_findings_rows(state->findings, &findings, &count);
 	if (error)
 		return error;
 	gt_json_array_begin(json, "findings");
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
 		json_finding(json, names, &findings[i]);
 	gt_json_array_end(json);
 	return 0;

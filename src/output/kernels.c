@@ -7,44 +7,42 @@
 
 #include "output/report.h"
 
-struct state {
-	struct gt_report_options options;
-	struct gt_kernels *kernels;
-};
-
 static int kernels_open(const struct gt_report_options *options, void **ret_state)
 {
-	struct state *state = calloc(1, sizeof(*state));
-
-	if (!state)
-		return -ENOMEM;
-	state->options = *options;
-	state->kernels = gt_kernels_new(options->by);
-	if (!state->kernels) {
-		free(state);
-		return -ENOMEM;
-	}
-	*ret_state = state;
-	return 0;
+	*ret_state = gt_kernels_new(options->by);
+	return *ret_state ? 0 : -ENOMEM;
 }
 
-static void kernels_close(void *opaque)
+static void kernels_close(void *kernels)
 {
-	struct state *state = opaque;
-
-	gt_kernels_free(state->kernels);
-	free(state);
+	gt_kernels_free(kernels);
 }
 
-static int kernels_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+static int kernels_event(void *kernels, const struct gt_names *names, const struct gt_event *event)
 {
-	return gt_kernels_take(((struct state *)opaque)->kernels, names, event);
+	return gt_kernels_take(kernels, names, event);
+}
+
+/* What a kernel uses, from the files of the programs that launch it; all unknown without one. */
+static struct gt_kernel_usage usage_of(const struct gt_names *names,
+				       const struct gt_kernel_row *kernel, size_t *ret_count,
+				       const struct gt_kernel_usage **ret_usages)
+{
+	const struct gt_kernel *known =
+		kernel->name ? gt_names_parameters(names, kernel->name) : NULL;
+
+	*ret_count = known ? known->usage_count : 0;
+	*ret_usages = known ? known->usages : NULL;
+	return known ? gt_kernel_usage_on(known, 0)
+		     : (struct gt_kernel_usage){0, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN,
+						GT_KERNEL_UNKNOWN};
 }
 
 static const struct gt_column columns[] = {
-	{"LAUNCHES", false}, {"FAILED", false}, {"TOTAL", false}, {"MEAN", false},
-	{"P50", false},      {"P99", false},    {"SINCE", false}, {"GRID", false},
-	{"BLOCK", false},    {"SHARED", false}, {"BY", true},     {"KERNEL", true},
+	{"LAUNCHES", false}, {"FAILED", false}, {"TOTAL", false},  {"MEAN", false},
+	{"P50", false},      {"P99", false},    {"SINCE", false},  {"GRID", false},
+	{"BLOCK", false},    {"REGS", false},   {"SHARED", false}, {"DYNAMIC", false},
+	{"BY", true},        {"KERNEL", true},
 };
 
 static void put_dimensions(struct gt_table *table, const uint32_t dimensions[3], uint64_t more)
@@ -60,62 +58,59 @@ static void put_dimensions(struct gt_table *table, const uint32_t dimensions[3],
 	gt_table_end_cell(table);
 }
 
-static void put_configuration(struct gt_table *table, const struct gt_kernel_row *kernel)
+static void put_usage(struct gt_table *table, const struct gt_kernel_usage *usage)
+{
+	if (usage->registers != GT_KERNEL_UNKNOWN)
+		gt_table_number(table, usage->registers);
+	else
+		gt_table_text(table, "-");
+	if (usage->shared_bytes != GT_KERNEL_UNKNOWN)
+		gt_table_bytes(table, usage->shared_bytes);
+	else
+		gt_table_text(table, "-");
+}
+
+static void put_how(struct gt_table *table, const struct gt_kernel_row *kernel,
+		    const struct gt_kernel_usage *usage)
 {
 	const struct gt_configuration *first = kernel->configurations;
 	uint64_t more = kernel->configuration_count + !!kernel->others;
 
-	if (!more) {
+	if (more) {
+		put_dimensions(table, first->launch.grid, 0);
+		put_dimensions(table, first->launch.block, more - 1);
+	} else {
 		gt_table_text(table, "-");
 		gt_table_text(table, "-");
-		gt_table_text(table, "-");
-		return;
 	}
-	put_dimensions(table, first->launch.grid, 0);
-	put_dimensions(table, first->launch.block, more - 1);
-	gt_table_bytes(table, first->launch.shared);
+	put_usage(table, usage);
+	if (more)
+		gt_table_bytes(table, first->launch.shared);
+	else
+		gt_table_text(table, "-");
 }
 
 static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const struct gt_kernel_row *kernel)
+		    const void *row)
 {
+	const struct gt_kernel_row *kernel = row;
+	const struct gt_kernel_usage *usages;
+	size_t count;
+	struct gt_kernel_usage usage = usage_of(names, kernel, &count, &usages);
+
 	gt_table_number(table, kernel->launches);
 	gt_table_number(table, kernel->failed);
-	gt_table_duration(table, kernel->duration.sum);
-	gt_table_duration(table, gt_histogram_mean(&kernel->duration));
-	gt_table_duration(table, gt_histogram_quantile(&kernel->duration, 0.5));
-	gt_table_duration(table, gt_histogram_quantile(&kernel->duration, 0.99));
+	gt_report_put_durations(table, &kernel->duration);
 	if (kernel->since.count)
 		gt_table_duration(table, gt_histogram_mean(&kernel->since));
 	else
 		gt_table_text(table, "-");
-	put_configuration(table, kernel);
+	put_how(table, kernel, &usage);
 	gt_report_put_group(table, names, by, &kernel->group);
 	if (kernel->graph)
 		gt_strbuf_puts(gt_table_cell(table), "graph ");
 	gt_label_kernel(gt_table_cell(table), kernel->name, kernel->handle);
 	gt_table_end_cell(table);
-}
-
-static int kernels_text(void *opaque, const struct gt_names *names, uint64_t now,
-			struct gt_strbuf *text)
-{
-	struct state *state = opaque;
-	const struct gt_kernel_row *const *rows;
-	struct gt_column shown[gt_countof(columns)];
-	struct gt_table table;
-	size_t count;
-	int error = gt_kernels_rows(state->kernels, &rows, &count);
-
-	if (error)
-		return error;
-	gt_table_begin(&table, shown,
-		       gt_report_columns(columns, gt_countof(columns), state->options.by, shown));
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		put_row(&table, names, state->options.by, rows[i]);
-	gt_table_put(&table, text);
-	gt_report_put_rest(text, state->options.top, count);
-	return 0;
 }
 
 static void json_dimensions(struct gt_json *json, const char *key, const uint32_t dimensions[3])
@@ -143,41 +138,89 @@ static void json_configurations(struct gt_json *json, const struct gt_kernel_row
 	gt_json_u64(json, "other_configurations", kernel->others);
 }
 
-static void json_row(struct gt_json *json, const struct gt_names *names, enum gt_by by,
-		     const struct gt_kernel_row *kernel)
+static void json_usage(struct gt_json *json, const struct gt_kernel_usage *usage)
 {
+	gt_report_json_known(json, "registers", usage->registers != GT_KERNEL_UNKNOWN,
+			     usage->registers);
+	gt_report_json_known(json, "static_shared", usage->shared_bytes != GT_KERNEL_UNKNOWN,
+			     usage->shared_bytes);
+	gt_report_json_known(json, "local", usage->local_bytes != GT_KERNEL_UNKNOWN,
+			     usage->local_bytes);
+}
+
+static void json_usages(struct gt_json *json, const struct gt_names *names,
+			const struct gt_kernel_row *kernel)
+{
+	const struct gt_kernel_usage *usages;
+	size_t count;
+	struct gt_kernel_usage usage = usage_of(names, kernel, &count, &usages);
+
+	json_usage(json, &usage);
+	gt_json_array_begin(json, "compiled");
+	for (size_t i = 0; i < count; i++) {
+		gt_json_object_begin(json, NULL);
+		gt_json_u64(json, "architecture", usages[i].architecture);
+		json_usage(json, &usages[i]);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+static void json_row(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+		     const void *row)
+{
+	const struct gt_kernel_row *kernel = row;
 	gt_auto_strbuf label = GT_STRBUF_INIT;
 
 	gt_label_kernel(&label, kernel->name, kernel->handle);
-	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "kernel", gt_strbuf_string(&label));
 	gt_json_bool(json, "graph", kernel->graph);
+	if (kernel->group.process)
+		gt_report_json_process(json, kernel->group.process,
+				       gt_names_process(names, kernel->group.process));
 	gt_report_json_group(json, names, by, &kernel->group);
 	gt_json_u64(json, "launches", kernel->launches);
 	gt_json_u64(json, "failed", kernel->failed);
 	gt_json_u64(json, "total", kernel->duration.sum);
 	gt_report_json_durations(json, "duration", &kernel->duration);
 	gt_report_json_durations(json, "since", &kernel->since);
+	json_usages(json, names, kernel);
 	json_configurations(json, kernel);
-	gt_json_object_end(json);
 }
 
-static int kernels_json(void *opaque, const struct gt_names *names, uint64_t now,
-			struct gt_json *json)
+static const struct gt_report_rows form = {
+	.key = "kernels",
+	.columns = columns,
+	.column_count = gt_countof(columns),
+	.group = offsetof(struct gt_kernel_row, group),
+	.note = "TOTAL to SINCE are times of the launching calls on the host, not of the "
+		"kernels.\n",
+	.put = put_row,
+	.json = json_row,
+};
+
+static int kernels_text(void *kernels, const struct gt_report_options *options,
+			const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
-	struct state *state = opaque;
 	const struct gt_kernel_row *const *rows;
 	size_t count;
-	int error = gt_kernels_rows(state->kernels, &rows, &count);
+	int error = gt_kernels_rows(kernels, &rows, &count);
 
-	if (error)
-		return error;
-	gt_json_string(json, "by", gt_by_name(state->options.by));
-	gt_json_array_begin(json, "kernels");
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		json_row(json, names, state->options.by, rows[i]);
-	gt_json_array_end(json);
-	return 0;
+	if (!error)
+		gt_report_put_rows(&form, options, names, rows, count, text);
+	return error;
+}
+
+static int kernels_json(void *kernels, const struct gt_report_options *options,
+			const struct gt_names *names, uint64_t now, struct gt_json *json)
+{
+	const struct gt_kernel_row *const *rows;
+	size_t count;
+	int error = gt_kernels_rows(kernels, &rows, &count);
+
+	if (!error)
+		gt_report_json_rows(&form, options, names, rows, count, json);
+	return error;
 }
 
 static bool needs(enum gt_operation_kind kind)

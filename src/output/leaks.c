@@ -7,40 +7,21 @@
 
 #include "base/text.h"
 #include "output/report.h"
-#include "output/stack.h"
-
-struct state {
-	struct gt_report_options options;
-	struct gt_leaks *leaks;
-};
 
 static int leaks_open(const struct gt_report_options *options, void **ret_state)
 {
-	struct state *state = calloc(1, sizeof(*state));
-
-	if (!state)
-		return -ENOMEM;
-	state->options = *options;
-	state->leaks = gt_leaks_new(options->by);
-	if (!state->leaks) {
-		free(state);
-		return -ENOMEM;
-	}
-	*ret_state = state;
-	return 0;
+	*ret_state = gt_leaks_new(options->by);
+	return *ret_state ? 0 : -ENOMEM;
 }
 
-static void leaks_close(void *opaque)
+static void leaks_close(void *leaks)
 {
-	struct state *state = opaque;
-
-	gt_leaks_free(state->leaks);
-	free(state);
+	gt_leaks_free(leaks);
 }
 
-static int leaks_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+static int leaks_event(void *leaks, const struct gt_names *names, const struct gt_event *event)
 {
-	return gt_leaks_take(((struct state *)opaque)->leaks, names, event);
+	return gt_leaks_take(leaks, names, event);
 }
 
 /* What became of memory that was not freed, in a table's words. */
@@ -66,7 +47,7 @@ static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *tot
 			continue;
 		any = true;
 		gt_strbuf_printf(text, "%" PRIu64 " allocation%s of ", totals->count[i],
-				 totals->count[i] == 1 ? "" : "s");
+				 gt_report_plural(totals->count[i]));
 		gt_format_bytes(text, totals->bytes[i]);
 		gt_strbuf_printf(text, " (%" PRIu64 " bytes): %s.\n", totals->bytes[i],
 				 sentences[i]);
@@ -81,8 +62,10 @@ static const struct gt_column columns[] = {
 };
 
 static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const struct gt_leak *leak)
+		    const void *row)
 {
+	const struct gt_leak *leak = row;
+
 	gt_table_number(table, leak->count);
 	gt_strbuf_printf(gt_table_cell(table), "%" PRIu64 "%s", leak->bytes,
 			 leak->unknown ? "+" : "");
@@ -155,61 +138,34 @@ static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process 
 	}
 }
 
-static int put_processes(struct state *state, const struct gt_names *names, struct gt_strbuf *text)
+static int put_processes(struct gt_leaks *leaks, const struct gt_report_options *options,
+			 const struct gt_names *names, struct gt_strbuf *text)
 {
 	const struct gt_memory_process *const *processes;
 	struct gt_table table;
 	size_t count;
-	int error = gt_leaks_processes(state->leaks, names, &processes, &count);
+	int error = gt_leaks_processes(leaks, names, &processes, &count);
 
 	if (error)
 		return error;
 	gt_table_begin(&table, process_columns, gt_countof(process_columns));
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
 		for (int space = 0; space < GT_SPACES; space++)
 			if (processes[i]->use[space].allocations)
 				put_use(&table, processes[i], space);
 	gt_table_put(&table, text);
-	gt_report_put_rest(text, state->options.top, count);
+	gt_report_put_rest(text, options->top, count);
 	for (size_t i = 0; i < count; i++)
 		put_oddities(text, processes[i]);
 	return 0;
 }
 
-static int leaks_text(void *opaque, const struct gt_names *names, uint64_t now,
-		      struct gt_strbuf *text)
-{
-	struct state *state = opaque;
-	/* A row is one process's anyhow. */
-	enum gt_by by = state->options.by == GT_BY_PROCESS ? GT_BY_NOTHING : state->options.by;
-	struct gt_column shown[gt_countof(columns)];
-	struct gt_leaks_totals totals;
-	const struct gt_leak *rows;
-	struct gt_table table;
-	size_t count;
-	int error = gt_leaks_rows(state->leaks, names, now, &rows, &count, &totals);
-
-	if (error)
-		return error;
-	put_totals(text, &totals);
-	if (count) {
-		gt_table_begin(&table, shown,
-			       gt_report_columns(columns, gt_countof(columns), by, shown));
-		for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-			put_row(&table, names, by, &rows[i]);
-		gt_table_put(&table, text);
-		gt_report_put_rest(text, state->options.top, count);
-	}
-	gt_strbuf_putc(text, '\n');
-	return put_processes(state, names, text);
-}
-
 static void json_leak(struct gt_json *json, const struct gt_names *names, enum gt_by by,
-		      const struct gt_leak *leak)
+		      const void *row)
 {
-	gt_json_object_begin(json, NULL);
-	gt_json_u64(json, "pid", leak->group.process);
-	gt_json_string(json, "process", leak->process_name);
+	const struct gt_leak *leak = row;
+
+	gt_report_json_process(json, leak->group.process, leak->process_name);
 	gt_json_string(json, "memory", gt_space_name(leak->space));
 	gt_json_string(json, "state", gt_leak_state_name(leak->state));
 	gt_json_u64(json, "count", leak->count);
@@ -221,13 +177,35 @@ static void json_leak(struct gt_json *json, const struct gt_names *names, enum g
 		gt_json_string(json, "function", leak->function);
 	else
 		gt_json_null(json, "function");
-	if (by == GT_BY_STACK)
-		gt_json_stack(json, "stack", names, leak->group.process, leak->group.number);
-	else if (by == GT_BY_SIZE)
-		gt_json_u64(json, "size", leak->group.number);
-	else if (by == GT_BY_AGE)
-		gt_json_string(json, "age", gt_age_name((unsigned)leak->group.number));
-	gt_json_object_end(json);
+	gt_report_json_group(json, names, by, &leak->group);
+}
+
+static const struct gt_report_rows form = {
+	.key = "leaks",
+	.columns = columns,
+	.column_count = gt_countof(columns),
+	.group = offsetof(struct gt_leak, group),
+	.row_size = sizeof(struct gt_leak),
+	.by_process = true,
+	.empty = "",
+	.put = put_row,
+	.json = json_leak,
+};
+
+static int leaks_text(void *leaks, const struct gt_report_options *options,
+		      const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
+{
+	struct gt_leaks_totals totals;
+	const struct gt_leak *rows;
+	size_t count;
+	int error = gt_leaks_rows(leaks, names, now, &rows, &count, &totals);
+
+	if (error)
+		return error;
+	put_totals(text, &totals);
+	gt_report_put_rows(&form, options, names, rows, count, text);
+	gt_strbuf_putc(text, '\n');
+	return put_processes(leaks, options, names, text);
 }
 
 static void json_totals(struct gt_json *json, const struct gt_leaks_totals *totals)
@@ -271,8 +249,7 @@ static void json_process(struct gt_json *json, const struct gt_memory_process *p
 	for (int space = 0; space < GT_SPACES; space++)
 		allocations += process->use[space].allocations;
 	gt_json_object_begin(json, NULL);
-	gt_json_u64(json, "pid", process->process);
-	gt_json_string(json, "process", process->name);
+	gt_report_json_process(json, process->process, process->name);
 	gt_json_bool(json, "ended", process->ended);
 	gt_json_u64(json, "peak", process->peak);
 	if (seconds > 0)
@@ -291,25 +268,20 @@ static void json_process(struct gt_json *json, const struct gt_memory_process *p
 	gt_json_object_end(json);
 }
 
-static int leaks_json(void *opaque, const struct gt_names *names, uint64_t now,
-		      struct gt_json *json)
+static int leaks_json(void *leaks, const struct gt_report_options *options,
+		      const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
-	struct state *state = opaque;
 	const struct gt_memory_process *const *processes;
 	struct gt_leaks_totals totals;
 	const struct gt_leak *rows;
 	size_t count;
-	int error = gt_leaks_rows(state->leaks, names, now, &rows, &count, &totals);
+	int error = gt_leaks_rows(leaks, names, now, &rows, &count, &totals);
 
 	if (error)
 		return error;
-	gt_json_string(json, "by", gt_by_name(state->options.by));
 	json_totals(json, &totals);
-	gt_json_array_begin(json, "leaks");
-	for (size_t i = 0; i < count && gt_report_shows(state->options.top, i); i++)
-		json_leak(json, names, state->options.by, &rows[i]);
-	gt_json_array_end(json);
-	error = gt_leaks_processes(state->leaks, names, &processes, &count);
+	gt_report_json_rows(&form, options, names, rows, count, json);
+	error = gt_leaks_processes(leaks, names, &processes, &count);
 	if (error)
 		return error;
 	gt_json_array_begin(json, "processes");

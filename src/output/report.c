@@ -14,27 +14,96 @@ void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count)
 		gt_strbuf_printf(text, "… and %" PRIu64 " more (--top)\n", count - top);
 }
 
-size_t gt_report_columns(const struct gt_column *columns, size_t count, enum gt_by by,
-			 struct gt_column *ret_columns)
+/* What stands at the head of the column "BY"; NULL: there is none. */
+static const char *group_title(enum gt_by by)
 {
 	static const char *const titles[GT_BY_COUNT] = {
 		[GT_BY_STACK] = "CALLED BY", [GT_BY_THREAD] = "THREAD", [GT_BY_STREAM] = "STREAM",
-		[GT_BY_PROCESS] = "PROCESS", [GT_BY_DEVICE] = "DEVICE", [GT_BY_SIZE] = "SIZE",
-		[GT_BY_AGE] = "AGE",
+		[GT_BY_PROCESS] = "PROCESS", [GT_BY_DEVICE] = "DEVICE", [GT_BY_CONTEXT] = "CONTEXT",
+		[GT_BY_SIZE] = "SIZE",       [GT_BY_AGE] = "AGE",
 	};
+
+	return titles[by];
+}
+
+static size_t choose_columns(const struct gt_report_rows *form, enum gt_by by,
+			     struct gt_column *ret_columns)
+{
 	size_t kept = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		bool is_group = !strcmp(columns[i].title, "BY");
+	for (size_t i = 0; i < form->column_count; i++) {
+		bool is_group = !strcmp(form->columns[i].title, "BY");
 
-		if (is_group && !titles[by])
+		if (is_group && !group_title(by))
 			continue;
-		ret_columns[kept] = columns[i];
+		ret_columns[kept] = form->columns[i];
 		if (is_group)
-			ret_columns[kept].title = titles[by];
+			ret_columns[kept].title = group_title(by);
 		kept++;
 	}
 	return kept;
+}
+
+static const void *row_at(const struct gt_report_rows *form, const void *rows, size_t index)
+{
+	return form->row_size ? (const char *)rows + index * form->row_size
+			      : ((const void *const *)rows)[index];
+}
+
+static bool has_stacks(const struct gt_report_rows *form, const void *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *row = row_at(form, rows, i);
+
+		if (((const struct gt_group *)(row + form->group))->number)
+			return true;
+	}
+	return false;
+}
+
+/* What is left of a split where rows say by themselves whose they are. */
+static enum gt_by split_of(const struct gt_report_rows *form, enum gt_by by)
+{
+	return form->by_process && by == GT_BY_PROCESS ? GT_BY_NOTHING : by;
+}
+
+void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
+			const struct gt_names *names, const void *rows, size_t count,
+			struct gt_strbuf *text)
+{
+	enum gt_by by = split_of(form, options->by);
+	struct gt_column shown[GT_TABLE_COLUMNS] = {0};
+	struct gt_table table;
+
+	if (!count && form->empty) {
+		gt_strbuf_puts(text, form->empty);
+		return;
+	}
+	gt_table_begin(&table, shown, choose_columns(form, by, shown));
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
+		form->put(&table, names, by, row_at(form, rows, i));
+	gt_table_put(&table, text);
+	gt_report_put_rest(text, options->top, count);
+	if (count && form->note)
+		gt_strbuf_puts(text, form->note);
+	if (count && by == GT_BY_STACK && !has_stacks(form, rows, count))
+		gt_strbuf_puts(text, "The callers are not known: no stacks were recorded "
+				     "('gputap trace --stack fp -o FILE.gtap' does).\n");
+}
+
+void gt_report_json_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
+			 const struct gt_names *names, const void *rows, size_t count,
+			 struct gt_json *json)
+{
+	enum gt_by by = split_of(form, options->by);
+
+	gt_json_array_begin(json, form->key);
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
+		gt_json_object_begin(json, NULL);
+		form->json(json, names, by, row_at(form, rows, i));
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
 }
 
 void gt_report_put_group(struct gt_table *table, const struct gt_names *names, enum gt_by by,
@@ -44,6 +113,22 @@ void gt_report_put_group(struct gt_table *table, const struct gt_names *names, e
 		return;
 	gt_label_group(gt_table_cell(table), names, by, group);
 	gt_table_end_cell(table);
+}
+
+void gt_report_put_durations(struct gt_table *table, const struct gt_histogram *histogram)
+{
+	const uint64_t durations[] = {
+		histogram->sum,
+		gt_histogram_mean(histogram),
+		gt_histogram_quantile(histogram, 0.5),
+		gt_histogram_quantile(histogram, 0.99),
+	};
+
+	for (size_t i = 0; i < gt_countof(durations); i++)
+		if (histogram->count)
+			gt_table_duration(table, durations[i]);
+		else
+			gt_table_text(table, "-");
 }
 
 void gt_report_json_durations(struct gt_json *json, const char *key,
@@ -58,13 +143,51 @@ void gt_report_json_durations(struct gt_json *json, const char *key,
 	gt_json_object_end(json);
 }
 
+void gt_report_json_process(struct gt_json *json, uint32_t process, const char *name)
+{
+	gt_json_u64(json, "pid", process);
+	gt_json_string(json, "process", name);
+}
+
+void gt_report_json_known(struct gt_json *json, const char *key, bool known, uint64_t number)
+{
+	if (known)
+		gt_json_u64(json, key, number);
+	else
+		gt_json_null(json, key);
+}
+
+static void json_device(struct gt_json *json, const struct gt_group *group)
+{
+	if (group->device == GT_DEVICE_UNKNOWN)
+		gt_json_null(json, "device");
+	else
+		gt_json_i64(json, "device", group->device);
+	if (group->uuid[0])
+		gt_json_string(json, "uuid", group->uuid);
+	else
+		gt_json_null(json, "uuid");
+}
+
+static void json_context(struct gt_json *json, const struct gt_context *context)
+{
+	if (!context) {
+		gt_json_null(json, "context");
+		return;
+	}
+	gt_json_object_begin(json, "context");
+	gt_json_hex(json, "handle", context->handle);
+	gt_json_bool(json, "primary", context->primary);
+	if (context->device == GT_DEVICE_UNKNOWN)
+		gt_json_null(json, "device");
+	else
+		gt_json_i64(json, "device", context->device);
+	gt_json_object_end(json);
+}
+
 void gt_report_json_group(struct gt_json *json, const struct gt_names *names, enum gt_by by,
 			  const struct gt_group *group)
 {
-	if (group->process) {
-		gt_json_u64(json, "pid", group->process);
-		gt_json_string(json, "process", gt_names_process(names, group->process));
-	}
 	switch (by) {
 	case GT_BY_STACK:
 		gt_json_stack(json, "stack", names, group->process, group->number);
@@ -76,10 +199,10 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 		gt_json_hex(json, "stream", group->number);
 		break;
 	case GT_BY_DEVICE:
-		if (group->device == GT_DEVICE_UNKNOWN)
-			gt_json_null(json, "device");
-		else
-			gt_json_i64(json, "device", group->device);
+		json_device(json, group);
+		break;
+	case GT_BY_CONTEXT:
+		json_context(json, gt_group_context(names, group));
 		break;
 	case GT_BY_SIZE:
 		gt_json_u64(json, "size", group->number);
@@ -138,7 +261,8 @@ static void json_losses(struct gt_json *json, const struct gt_names *names, bool
 	gt_json_object_end(json);
 }
 
-static int put_json(const struct gt_report *report, void *state, const struct gt_names *names,
+static int put_json(const struct gt_report *report, void *state,
+		    const struct gt_report_options *options, const struct gt_names *names,
 		    uint64_t now, bool final, struct gt_strbuf *text)
 {
 	gt_auto_strbuf schema = GT_STRBUF_INIT;
@@ -150,26 +274,28 @@ static int put_json(const struct gt_report *report, void *state, const struct gt
 	gt_json_string(&json, "schema", gt_strbuf_string(&schema));
 	gt_json_u64(&json, "time", now);
 	gt_json_bool(&json, "final", final);
-	error = report->put_json(state, names, now, &json);
+	gt_json_string(&json, "by", gt_by_name(options->by));
+	error = report->put_json(state, options, names, now, &json);
 	json_losses(&json, names, final);
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
 	return error;
 }
 
-int gt_report_put(const struct gt_report *report, void *state, const struct gt_names *names,
+int gt_report_put(const struct gt_report *report, void *state,
+		  const struct gt_report_options *options, const struct gt_names *names,
 		  uint64_t now, bool final, bool json, struct gt_strbuf *text)
 {
 	uint64_t since = now - gt_names_start_time(names);
 	int error;
 
 	if (json) {
-		error = put_json(report, state, names, now, final, text);
+		error = put_json(report, state, options, names, now, final, text);
 	} else {
 		if (!final)
 			gt_strbuf_printf(text, "After %" PRIu64 ".%03u s:\n", since / 1000000000,
 					 (unsigned)(since % 1000000000 / 1000000));
-		error = report->put_text(state, names, now, text);
+		error = report->put_text(state, options, names, now, text);
 		put_losses(text, names, final);
 		if (!final)
 			gt_strbuf_putc(text, '\n');

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#define MOST_COLUMNS 24
 #define GAP 2
 
 void gt_table_begin(struct gt_table *table, const struct gt_column *columns, size_t count)
@@ -83,7 +82,7 @@ static void end_line(struct gt_strbuf *text)
 
 static void put_cells(const struct gt_table *table, struct gt_strbuf *text)
 {
-	size_t widths[MOST_COLUMNS] = {0}, count = table->column_count;
+	size_t widths[GT_TABLE_COLUMNS] = {0}, count = table->column_count;
 	const char *cell = gt_strbuf_string(&table->cells);
 
 	for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1)
@@ -102,7 +101,7 @@ static void put_cells(const struct gt_table *table, struct gt_strbuf *text)
 
 void gt_table_put(struct gt_table *table, struct gt_strbuf *text)
 {
-	if (table->cells.failed || table->column_count > MOST_COLUMNS)
+	if (table->cells.failed || table->column_count > GT_TABLE_COLUMNS)
 		text->failed = true;
 	else
 		put_cells(table, text);

@@ -8,6 +8,8 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 
+#define GT_TABLE_COLUMNS 24 /* at most */
+
 struct gt_column {
 	const char *title;
 	bool left; /* aligned; else to the right, as numbers are */

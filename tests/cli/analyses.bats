@@ -134,7 +134,7 @@ wait_until() {
 	done
 	gputap leaks --by nonsense
 	expect_status 2
-	expect_error "gputap: --by takes one of stack, size, age, process, not 'nonsense' (try 'gputap leaks --help')"
+	expect_error "gputap: --by takes one of stack, size, age, process, device, context, not 'nonsense' (try 'gputap leaks --help')"
 }
 
 @test "--interval shows reports in between, each of what came before" {

@@ -55,3 +55,23 @@ kernels() {
 	found=$(jq -cS '[.kernels[] | {pid, launches, failed}] | sort_by(.pid)' kernels.json)
 	[ "$found" = "$expected" ] || told "found $found, not $expected"
 }
+
+@test "static shared memory is told from PTX, and registers of no cubin are unknown" {
+	kernels -- "$examples/reduce"
+	expect_json '.[0].kernels | length == 1 and (.[0] | .static_shared == 128 and .registers == null and .compiled == [])'
+	gputap kernels -o kernels.txt -- "$examples/reduce"
+	grep -qE '^ +1 +0 .* +32 +256 +- +128 B +0 B  reduce\(' kernels.txt || told "$(cat kernels.txt)"
+	grep -qxF 'TOTAL to SINCE are times of the launching calls on the host, not of the kernels.' kernels.txt
+}
+
+@test "registers and shared memory of a program of nvcc are what ptxas said" {
+	PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+	command -v nvcc >/dev/null || skip "there is no nvcc"
+	nvcc -o reduce -cudart shared -gencode arch=compute_75,code='[sm_75,compute_75]' -Xptxas -v \
+		-I "$root/examples" "$root/examples/reduce.cu" 2>ptxas.log
+	registers=$(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' ptxas.log | head -n 1)
+	shared=$(sed -n 's/.* \([0-9]*\) bytes smem.*/\1/p' ptxas.log | head -n 1)
+	kernels -- ./reduce
+	expect_json ".[0].kernels[0] | .registers == $registers and .static_shared == $shared"
+	expect_json '.[0].kernels[0].compiled | length == 1 and .[0].architecture == 75'
+}

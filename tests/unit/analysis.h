@@ -16,6 +16,7 @@ static struct {
 	uint64_t now, duration, gap;
 	uint32_t process, thread;
 	uint64_t stack;
+	uint32_t context;
 	int16_t device;
 	uint8_t depth;
 } stream;
@@ -46,6 +47,33 @@ static inline void become(uint32_t process, const char *name)
 	tell_text(GT_EVENT_process, 0, name);
 }
 
+/* What a process is told of a device; a UUID of 16 bytes. */
+static inline void tell_device(int ordinal, const char *uuid)
+{
+	struct gt_event *event =
+		gt_device_event(stream.process, ordinal, (const uint8_t *)uuid, NULL);
+
+	event->time = stream.now;
+	tell(event);
+	free(event);
+}
+
+static inline void tell_context(uint32_t number, uint64_t handle, uint32_t flags)
+{
+	struct gt_event_context event = {
+		.head = {.kind = GT_EVENT_context,
+			 .size = sizeof(event),
+			 .process = stream.process,
+			 .time = stream.now,
+			 .device = stream.device},
+		.handle = handle,
+		.number = number,
+		.flags = flags,
+	};
+
+	tell(&event.head);
+}
+
 /* A new stream into an analysis, of process 100, "train". */
 #define STREAM_INTO(made, taker)                                                                   \
 	do {                                                                                       \
@@ -71,6 +99,7 @@ static inline void returns(struct built *built, uint64_t result)
 	built->call.function = number;
 	built->call.duration = stream.duration;
 	built->call.stack = stream.stack;
+	built->call.context = stream.context;
 	built->call.depth = stream.depth;
 	built->call.state |= stream.depth ? GT_CALL_NESTED : 0;
 	built->call.head.time = stream.now;
@@ -190,4 +219,20 @@ static inline void launch(uint64_t kernel, uint32_t grid, uint32_t block, uint64
 	pass(&built, "sharedMem", 0);
 	pass(&built, "stream", in_stream);
 	returns(&built, result);
+}
+
+/* The name of a host function, as it was registered. */
+static inline void register_kernel(uint64_t stub, const char *name)
+{
+	struct gt_event_string *string = (void *)gt_event_new(GT_EVENT_string, name, strlen(name));
+	struct built built = begin("__cudaRegisterFunction");
+
+	string->head.process = string->head.thread = stream.process;
+	string->function = (uint32_t)gt_api_find("__cudaRegisterFunction");
+	tell_text(GT_EVENT_function, string->function, "__cudaRegisterFunction");
+	tell(&string->head);
+	free(string);
+	pass(&built, "hostFun", stub);
+	built.call.head.kind = GT_EVENT_aside;
+	returns(&built, 0);
 }

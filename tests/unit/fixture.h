@@ -87,9 +87,9 @@ static inline void write_file(const char *path, const void *data, size_t size)
 	}
 }
 
-static inline void write_text(const char *path, const char *text)
+static inline void write_text(const char *path, const char *string)
 {
-	write_file(path, text, strlen(text));
+	write_file(path, string, strlen(string));
 }
 
 /* Compiles source text with the given options; the build's own sanitizers are not among them. */

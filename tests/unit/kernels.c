@@ -178,9 +178,32 @@ TEST("kernels of the same handle in two processes are two, unless their name is 
 	CHECK_INT(count, 2);
 }
 
-TEST("launches are told apart by stack, thread, stream, process and device")
+TEST("one device is one row by its UUID, whatever ordinals processes have for it")
 {
-	static const enum gt_by by[] = {GT_BY_STACK, GT_BY_THREAD, GT_BY_STREAM, GT_BY_DEVICE};
+	static const char one[] = "0123456789abcdef", other[] = "fedcba9876543210";
+
+	start(GT_BY_DEVICE);
+	stream.device = 1;
+	tell_device(0, other);
+	tell_device(1, one);
+	register_kernel(0xaaa, "plain");
+	launch(0xaaa, 1, 32, 0, 0);
+	become(200, "serve");
+	tell_device(0, one);
+	register_kernel(0xaaa, "plain");
+	stream.device = 0;
+	launch(0xaaa, 1, 32, 0, 0);
+	look();
+	CHECK_INT(count, 1);
+	CHECK_INT(rows[0]->launches, 2);
+	CHECK_INT(rows[0]->group.device, 1);
+	CHECK_STR(rows[0]->group.uuid, "30313233-3435-3637-3839-616263646566");
+}
+
+TEST("launches are told apart by stack, thread, stream, process, device and context")
+{
+	static const enum gt_by by[] = {GT_BY_STACK, GT_BY_THREAD, GT_BY_STREAM, GT_BY_DEVICE,
+					GT_BY_CONTEXT};
 
 	for (size_t i = 0; i < gt_countof(by); i++) {
 		start(by[i]);
@@ -189,6 +212,7 @@ TEST("launches are told apart by stack, thread, stream, process and device")
 		stream.stack = 2;
 		stream.thread = 101;
 		stream.device = 1;
+		stream.context = 1;
 		launch(0xaaa, 1, 32, 0x12, 0);
 		launch(0xaaa, 1, 32, 0x12, 0);
 		look();

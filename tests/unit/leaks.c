@@ -490,6 +490,36 @@ TEST("rows by size gather what has as many bytes, and rows by age what stands as
 	CHECK_STR(gt_age_name((unsigned)rows[1].group.number), "10 s - 1 min");
 }
 
+TEST("rows by device tell whose memory stands, of each process")
+{
+	start(GT_BY_DEVICE);
+	cuda_malloc(0x1000, 10);
+	stream.device = 1;
+	cuda_malloc(0x2000, 30);
+	cuda_malloc(0x3000, 30);
+	look();
+	CHECK_INT(count, 2);
+	CHECK_INT(rows[0].group.device, 1);
+	CHECK_INT(rows[0].bytes, 60);
+	CHECK_INT(rows[1].group.device, 0);
+	CHECK_INT(rows[1].group.process, 100);
+}
+
+TEST("rows by context tell which context was current")
+{
+	start(GT_BY_CONTEXT);
+	stream.context = 1;
+	cuda_malloc(0x1000, 10);
+	stream.context = 2;
+	cuda_malloc(0x2000, 30);
+	cuda_malloc(0x3000, 30);
+	look();
+	CHECK_INT(count, 2);
+	CHECK_INT(rows[0].group.number, 2);
+	CHECK_INT(rows[0].bytes, 60);
+	CHECK_INT(rows[1].group.number, 1);
+}
+
 TEST("a process's current and greatest use are told by kind of memory, and its calls' times")
 {
 	const struct gt_memory_process *process;

@@ -2,6 +2,8 @@
 #include "output/report.h"
 
 #include "analysis.h"
+#include "cubin.h"
+#include "fixture.h"
 #include "output/table.h"
 
 static struct {
@@ -31,8 +33,8 @@ static void expect(bool final, const char *expected)
 
 	if (final)
 		session_ends();
-	CHECK_INT(gt_report_put(shown.report, shown.state, stream.names, stream.now, final, false,
-				&report),
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				final, false, &report),
 		  0);
 	CHECK_STR(gt_strbuf_string(&report), expected);
 }
@@ -56,6 +58,9 @@ TEST("a table's columns are as wide as their widest cell, in characters")
 					    "1.50 KiB  longer\n");
 }
 
+#define HOST_TIMES                                                                                 \
+	"TOTAL to SINCE are times of the launching calls on the host, not of the kernels.\n"
+
 TEST("kernels: a row a kernel")
 {
 	start(&gt_report_kernels, GT_BY_NOTHING);
@@ -63,11 +68,10 @@ TEST("kernels: a row a kernel")
 	launch(0xaaa, 4, 256, 0, 0);
 	launch(0xaaa, 1, 32, 0, 9);
 	expect(true,
-	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  SHARED"
-	       "  KERNEL\n"
-	       "       2       1  2.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     0 B"
-	       "  0xaaa\n"
-	       "Complete: none of 0 calls was lost.\n");
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  KERNEL\n"
+	       "       2       1  2.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
+	       "     -      0 B  0xaaa\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
 }
 
 TEST("kernels: split rows say by what")
@@ -75,10 +79,89 @@ TEST("kernels: split rows say by what")
 	start(&gt_report_kernels, GT_BY_STREAM);
 	launch(0xaaa, 4, 256, 0x11, 0);
 	expect(true,
-	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  SHARED  "
-	       "STREAM       KERNEL\n"
-	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     0 B  "
-	       "stream 0x11  0xaaa\n"
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  STREAM       KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  stream 0x11  0xaaa\n" HOST_TIMES
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+/* A file of kernels that the process has mapped. */
+static void map_file(const char *path)
+{
+	struct gt_event_mapping *event = (void *)gt_event_new(GT_EVENT_mapping, path, strlen(path));
+
+	event->head.process = stream.process;
+	event->start = 0x400000;
+	event->end = 0x500000;
+	event->inode = 7;
+	tell(&event->head);
+	free(event);
+}
+
+TEST("kernels: registers and static shared memory come from the program's file")
+{
+	static const struct made_kernel kernel = {"plain", 0, {0}, {0}, 24, 8, 1024, 0, 0};
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	size_t size;
+	gt_autofree char *cubin = make_cubin(&kernel, 1, 0, &size);
+
+	gt_strbuf_printf(&path, "%s/kernels.cubin", fixture());
+	write_file("kernels.cubin", cubin, size);
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	map_file(gt_strbuf_string(&path));
+	register_kernel(0xaaa, "plain");
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS    "
+	       "SHARED  DYNAMIC  KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256    24  "
+	       "1.00 KiB      0 B  plain\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("kernels: rows by device and by context say which")
+{
+	start(&gt_report_kernels, GT_BY_DEVICE);
+	tell_device(0, "0123456789abcdef");
+	launch(0xaaa, 4, 256, 0, 0);
+	stream.device = 1;
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  DEVICE                                             KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs        -     4    256     -  "
+	       "     -      0 B  device 0 GPU-30313233-3435-3637-3839-616263646566  0xaaa\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
+	       "     -      0 B  device 1                                           "
+	       "0xaaa\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_kernels, GT_BY_CONTEXT);
+	tell_context(1, 0x500, GT_CONTEXT_PRIMARY);
+	stream.context = 1;
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  CONTEXT                      KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  primary context of device 0  0xaaa\n" HOST_TIMES
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: rows by stack of a recording without stacks say how to record them")
+{
+	start(&gt_report_leaks, GT_BY_STACK);
+	cuda_malloc(0x1000, 100);
+	ends(100);
+	expect(true,
+	       "1 allocation of 100 B (100 bytes): not freed before the process ended.\n"
+	       "COUNT  BYTES  MEMORY  LEFT      OLDEST  PID  PROCESS  FUNCTION    CALLED BY\n"
+	       "    1    100  device  at exit  1.00 µs  100  train    cudaMalloc  -\n"
+	       "The callers are not known: no stacks were recorded ('gputap trace --stack fp -o "
+	       "FILE.gtap' does).\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES   ALLOCS/S     MEAN      P50  "
+	       "    P99  FAILED\n"
+	       "100  train    device      0 B  100 B       1      0  1000000.0  1.00 µs  1.00 µs  "
+	       "1.00 µs       0\n"
 	       "Complete: none of 0 calls was lost.\n");
 }
 
@@ -193,7 +276,8 @@ TEST("every report tells what was lost")
 
 	start(&gt_report_errors, GT_BY_STACK);
 	tell(&account.head);
-	gt_report_put(shown.report, shown.state, stream.names, stream.now, true, false, &report);
+	gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now, true,
+		      false, &report);
 	CHECK_STR(gt_strbuf_string(&report),
 		  "No call failed.\n"
 		  "Incomplete: 11 of 100 calls were lost, 7 left out, 2 unfinished; 3 other events "
