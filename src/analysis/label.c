@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/operation.h"
 #include "base/text.h"
 #include "elf/demangle.h"
 
@@ -46,6 +47,8 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 	case GT_BY_STREAM:
 		group.process = call->head.process;
 		group.number = stream;
+		if (stream == GT_STREAM_PER_THREAD)
+			group.thread = call->head.thread;
 		break;
 	case GT_BY_PROCESS:
 		group.process = call->head.process;
@@ -177,6 +180,8 @@ void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum g
 		break;
 	case GT_BY_STREAM:
 		gt_strbuf_printf(text, "stream 0x%" PRIx64, group->number);
+		if (group->thread)
+			gt_strbuf_printf(text, " of thread %" PRIu32, group->thread);
 		break;
 	case GT_BY_PROCESS:
 		gt_label_process(text, names, group->process);

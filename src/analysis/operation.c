@@ -160,6 +160,17 @@ static bool number_of(const struct gt_operation *operation, int argument, uint64
 							    (unsigned)argument, ret_number);
 }
 
+/* Functions compiled for it (_ptsz, _ptds) mean the thread's own default stream by 0 or none. */
+static void choose_default_stream(struct gt_operation *operation)
+{
+	if (!(operation->call->state & GT_CALL_PER_THREAD))
+		return;
+	if (operation->has_stream ? operation->stream : operation->names_stream)
+		return;
+	operation->has_stream = true;
+	operation->stream = GT_STREAM_PER_THREAD;
+}
+
 static void decode(struct gt_operation *operation, const struct form *form)
 {
 	const struct gt_api_function *api = operation->api;
@@ -170,6 +181,7 @@ static void decode(struct gt_operation *operation, const struct form *form)
 	operation->has_other = number_of(operation, form->other, &operation->other);
 	operation->names_stream = form->names_stream;
 	operation->has_stream = form->names_stream && gt_api_stream(api, call, &operation->stream);
+	choose_default_stream(operation);
 	switch (form->kind) {
 	case GT_OPERATION_ALLOC:
 		operation->has_address = gt_api_allocated(api, call, &operation->address);

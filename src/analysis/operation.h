@@ -57,6 +57,10 @@ enum gt_memory_space {
 /* "device", "host", … */
 const char *gt_space_name(enum gt_memory_space space);
 
+/* cudaStreamLegacy and cudaStreamPerThread: default streams by their handles. */
+#define GT_STREAM_LEGACY 1
+#define GT_STREAM_PER_THREAD 2
+
 struct gt_operation {
 	const struct gt_event_call *call; /* valid while the operation is told */
 	const struct gt_api_function *api;

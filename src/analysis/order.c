@@ -14,8 +14,6 @@
 #define MOST_RELATED 128  /* streams of a process that have clocks; the others stand alone */
 #define MOST_STREAMS 4096 /* numbers of a process; then handles that come again keep theirs */
 
-#define HANDLE_LEGACY 1
-#define HANDLE_PER_THREAD 2
 #define FLAG_NON_BLOCKING 1
 
 struct clock {
@@ -115,7 +113,7 @@ static struct process *process_of(struct gt_order *order, uint32_t id)
 
 static uint64_t handle_of(const struct gt_operation *operation)
 {
-	return operation->has_stream && operation->stream ? operation->stream : HANDLE_LEGACY;
+	return operation->has_stream && operation->stream ? operation->stream : GT_STREAM_LEGACY;
 }
 
 static struct key key_of(const struct gt_operation *operation, uint64_t handle)
@@ -123,9 +121,9 @@ static struct key key_of(const struct gt_operation *operation, uint64_t handle)
 	struct key key = {.handle = handle};
 
 	/* A program that names no device uses the first. */
-	if (handle <= HANDLE_PER_THREAD && operation->call->head.device > 0)
+	if (handle <= GT_STREAM_PER_THREAD && operation->call->head.device > 0)
 		key.device = (uint32_t)operation->call->head.device;
-	if (handle == HANDLE_PER_THREAD)
+	if (handle == GT_STREAM_PER_THREAD)
 		key.thread = operation->call->head.thread;
 	return key;
 }
@@ -134,7 +132,7 @@ static struct key key_of(const struct gt_operation *operation, uint64_t handle)
 static int add_stream(struct process *process, const struct key *key, bool blocking, int device)
 {
 	struct stream stream = {
-		.legacy = key->handle == HANDLE_LEGACY,
+		.legacy = key->handle == GT_STREAM_LEGACY,
 		.blocking = blocking,
 		.device = device,
 	};
@@ -167,7 +165,8 @@ static int find_stream(struct process *process, const struct gt_operation *opera
 		return -ENOENT;
 	if (!add || process->streams.count >= MOST_STREAMS)
 		return -ENOENT;
-	return add_stream(process, &key, handle == HANDLE_PER_THREAD, operation->call->head.device);
+	return add_stream(process, &key, handle == GT_STREAM_PER_THREAD,
+			  operation->call->head.device);
 }
 
 static int create_stream(struct process *process, const struct gt_operation *operation)

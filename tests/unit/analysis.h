@@ -19,6 +19,7 @@ static struct {
 	uint32_t context;
 	int16_t device;
 	uint8_t depth;
+	bool per_thread; /* functions are those with default streams of the threads */
 } stream;
 
 static inline void tell(const struct gt_event *event)
@@ -102,6 +103,7 @@ static inline void returns(struct built *built, uint64_t result)
 	built->call.context = stream.context;
 	built->call.depth = stream.depth;
 	built->call.state |= stream.depth ? GT_CALL_NESTED : 0;
+	built->call.state |= stream.per_thread ? GT_CALL_PER_THREAD : 0;
 	built->call.head.time = stream.now;
 	built->call.head.process = stream.process;
 	built->call.head.thread = stream.thread;

@@ -397,6 +397,31 @@ TEST("threads have default streams of their own where they ask for them")
 	expect_done(1);
 }
 
+TEST("functions of per-thread default streams mean the thread's own by none and by 0")
+{
+	start();
+	stream.per_thread = true;
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	copy(DEVICE, DEVICE + 4096, 64, D2D);
+	stream.thread = 101;
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	call_with("cudaStreamSynchronize", "stream", 0, 0);
+	look();
+	CHECK_INT(totals.in_flight, 2);
+	stream.thread = 100;
+	call_with("cudaStreamSynchronize", "stream", 0, 0);
+	look();
+	CHECK_INT(totals.in_flight, 0);
+	start_with(GT_BY_STREAM, 100);
+	stream.per_thread = true;
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	stream.thread = 101;
+	copy_async(DEVICE, PINNED, 64, H2D, 0);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	look();
+	CHECK_INT(count, 3);
+}
+
 TEST("a wait that began before a copy was issued says nothing of it")
 {
 	start();
