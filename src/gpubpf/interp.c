@@ -53,10 +53,10 @@ static void *find_memory(struct gt_machine *machine, uint64_t address, uint64_t 
 			return NULL;
 		return options->memory + offset;
 	}
-	if (region == GT_REGION_CONTEXT && !write) {
-		if (offset > options->context_size || size > options->context_size - offset)
+	if (region == GT_REGION_CONTEXT && !write && machine->context) {
+		if (offset > machine->context_size || size > machine->context_size - offset)
 			return NULL;
-		return (uint8_t *)options->context + offset;
+		return (uint8_t *)machine->context + offset;
 	}
 	if (options->object && region >= GT_REGION_MAPS &&
 	    region - GT_REGION_MAPS < options->object->map_count) {
@@ -256,44 +256,98 @@ static int step(struct gt_machine *machine)
 	}
 }
 
-static void start(struct gt_machine *machine)
+void gt_machine_start(struct gt_machine *machine, const struct gt_bpf_program *program,
+		      const struct gt_interp_options *options, struct gt_diag *diag)
+{
+	*machine = (struct gt_machine){
+		.options = options,
+		.program = program,
+		.random = 0x9e3779b97f4a7c15,
+		.diag = diag,
+	};
+	machine->registers[10] = gt_region_address(GT_REGION_STACK, GT_BPF_STACK_SIZE);
+}
+
+static void give_context(struct gt_machine *machine, const struct gt_interp_options *options)
+{
+	machine->context = options->context;
+	machine->context_size = options->context_size;
+	machine->registers[1] = gt_region_address(GT_REGION_CONTEXT, 0);
+}
+
+void gt_machine_give_memory(struct gt_machine *machine)
+{
+	if (machine->options->memory_size)
+		machine->registers[1] = gt_region_address(GT_REGION_MEMORY, 0);
+	machine->registers[2] = machine->options->memory_size;
+}
+
+/* Until it ends or waits. 0 or -Exxx. */
+static int run(struct gt_machine *machine)
 {
 	const struct gt_interp_options *options = machine->options;
+	uint64_t limit = options->max_executed ? options->max_executed : 100000000;
+	int status = 0;
 
-	if (options->context) {
-		machine->registers[1] = gt_region_address(GT_REGION_CONTEXT, 0);
-	} else {
-		if (options->memory_size)
-			machine->registers[1] = gt_region_address(GT_REGION_MEMORY, 0);
-		machine->registers[2] = options->memory_size;
+	while (!status && machine->state == GT_MACHINE_RUNS) {
+		if (machine->at >= machine->program->count)
+			return gt_machine_fail(machine, -EINVAL, "behind the program's end");
+		if (machine->executed == limit)
+			return gt_machine_fail(machine, -ELOOP,
+					       "more than %" PRIu64 " instructions", limit);
+		if (options->visit)
+			options->visit(options->visit_data, machine->run, machine->at,
+				       machine->registers);
+		status = step(machine);
 	}
-	machine->registers[10] = gt_region_address(GT_REGION_STACK, GT_BPF_STACK_SIZE);
-	machine->random = 0x9e3779b97f4a7c15;
+	if (status > 0)
+		machine->state = GT_MACHINE_ENDED;
+	return status < 0 ? status : 0;
+}
+
+int gt_warp_run(struct gt_warp *warp)
+{
+	unsigned waiting;
+
+	do {
+		for (unsigned i = 0; i < warp->count; i++) {
+			int error = run(&warp->lanes[i]);
+
+			if (error)
+				return error;
+		}
+		waiting = 0;
+		while (waiting < warp->count && warp->lanes[waiting].state != GT_MACHINE_WAITS)
+			waiting++;
+		if (waiting < warp->count)
+			gt_warp_meet(warp, waiting);
+	} while (waiting < warp->count);
+	return 0;
 }
 
 int gt_interp_run(const struct gt_bpf_program *program, const struct gt_interp_options *options,
 		  struct gt_interp_result *ret_result, struct gt_diag *diag)
 {
-	uint64_t limit = options->max_executed ? options->max_executed : 100000000;
-	gt_autofree struct gt_machine *machine = calloc(1, sizeof(*machine));
-	int status = 0;
+	static const struct gt_interp_thread only_thread = {
+		.block_size = {1, 1, 1},
+		.grid_size = {1, 1, 1},
+	};
+	gt_autofree struct gt_machine *machine = malloc(sizeof(*machine));
+	struct gt_warp warp = {machine, 1};
+	int error;
 
 	if (!machine)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
-	machine->options = options;
-	machine->program = program;
-	machine->diag = diag;
-	start(machine);
-	while (!status) {
-		if (machine->at >= program->count)
-			return gt_machine_fail(machine, -EINVAL, "behind the program's end");
-		if (machine->executed == limit)
-			return gt_machine_fail(machine, -ELOOP,
-					       "more than %" PRIu64 " instructions", limit);
-		status = step(machine);
-	}
-	if (status < 0)
-		return status;
-	*ret_result = (struct gt_interp_result){machine->registers[0], machine->executed};
-	return 0;
+	gt_machine_start(machine, program, options, diag);
+	machine->thread = options->thread ? *options->thread : only_thread;
+	if (!machine->thread.mask)
+		machine->thread.mask = 1u << gt_interp_in_block(&machine->thread) % 32;
+	if (options->context)
+		give_context(machine, options);
+	else
+		gt_machine_give_memory(machine);
+	error = gt_warp_run(&warp);
+	if (!error)
+		*ret_result = (struct gt_interp_result){machine->registers[0], machine->executed};
+	return error;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The helpers of the interpreter: one function a helper, on a GPU of one lane. */
+/* The helpers of the interpreter that concern one lane: one function a helper. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,16 +8,6 @@
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp_private.h"
 #include "gpubpf/maps.h"
-
-static const struct gt_interp_thread only_thread = {
-	.block_size = {1, 1, 1},
-	.grid_size = {1, 1, 1},
-};
-
-static const struct gt_interp_thread *thread_of(const struct gt_machine *machine)
-{
-	return machine->options->thread ? machine->options->thread : &only_thread;
-}
 
 /* The number of the map that r<argument> is, or -EINVAL. */
 static int64_t map_of(struct gt_machine *machine, unsigned argument)
@@ -30,57 +20,129 @@ static int64_t map_of(struct gt_machine *machine, unsigned argument)
 	return (int64_t)(handle - GT_REGION_HANDLES);
 }
 
-static int map_lookup(struct gt_machine *machine)
-{
-	int64_t number = map_of(machine, 1), offset;
+/* What a helper on a map needs: the map, its memory, the copy and the key. */
+struct access {
+	unsigned number;
 	const struct gt_bpf_map *map;
-	void *key;
+	void *memory, *key;
+	uint32_t copy;
+	bool outside; /* there is no such copy */
+};
+
+static int find_access(struct gt_machine *machine, bool with_key, struct access *ret_access)
+{
+	const struct gt_interp_options *options = machine->options;
+	const struct gt_interp_thread *thread = &machine->thread;
+	int64_t number = map_of(machine, 1);
+	uint32_t copies;
+	uint64_t copy = 0;
 
 	if (number < 0)
 		return -EINVAL;
-	map = &machine->options->object->maps[number];
-	key = gt_machine_memory(machine, machine->registers[2], map->key_size, false);
-	if (!key)
-		return -EFAULT;
-	offset = gt_map_lookup(map, machine->options->map_memory[number], 0, key);
+	*ret_access = (struct access){
+		.number = (unsigned)number,
+		.map = &options->object->maps[number],
+		.memory = options->map_memory[number],
+	};
+	if (with_key) {
+		ret_access->key = gt_machine_memory(machine, machine->registers[2],
+						    ret_access->map->key_size, false);
+		if (!ret_access->key)
+			return -EFAULT;
+	}
+	if (gt_map_kind(ret_access->map->type)->shape != GT_MAP_ARRAY)
+		return 0;
+	switch (gt_map_kind(ret_access->map->type)->copies) {
+	case GT_COPY_ONE:
+		return 0;
+	case GT_COPY_SM:
+		copy = thread->sm;
+		break;
+	case GT_COPY_WARP:
+		copy = gt_interp_flat_warp(thread);
+		break;
+	case GT_COPY_THREAD:
+		copy = gt_interp_flat_thread(thread);
+		break;
+	}
+	copies = options->map_copies ? options->map_copies[number] : 1;
+	ret_access->copy = (uint32_t)copy;
+	ret_access->outside = copy >= copies;
+	if (ret_access->outside)
+		gt_map_count_outside(ret_access->map, ret_access->memory, copies);
+	return 0;
+}
+
+static int map_lookup(struct gt_machine *machine)
+{
+	struct access access;
+	int64_t offset = -ENOENT;
+	int error = find_access(machine, true, &access);
+
+	if (error)
+		return error;
+	if (!access.outside)
+		offset = gt_map_lookup(access.map, access.memory, access.copy, access.key);
 	machine->registers[0] =
 		offset < 0 ? 0
-			   : gt_region_address(GT_REGION_MAPS + (unsigned)number, (uint64_t)offset);
+			   : gt_region_address(GT_REGION_MAPS + access.number, (uint64_t)offset);
 	return 0;
 }
 
 static int map_update(struct gt_machine *machine)
 {
-	int64_t number = map_of(machine, 1);
-	const struct gt_bpf_map *map;
-	void *key, *value;
+	struct access access;
+	int error = find_access(machine, true, &access), result = -ENOENT;
+	const void *value;
 
-	if (number < 0)
-		return -EINVAL;
-	map = &machine->options->object->maps[number];
-	key = gt_machine_memory(machine, machine->registers[2], map->key_size, false);
-	value = gt_machine_memory(machine, machine->registers[3], map->value_size, false);
-	if (!key || !value)
+	if (error)
+		return error;
+	value = gt_machine_memory(machine, machine->registers[3], access.map->value_size, false);
+	if (!value)
 		return -EFAULT;
-	machine->registers[0] = (uint64_t)gt_map_update(map, machine->options->map_memory[number],
-							0, key, value, machine->registers[4]);
+	if (!access.outside)
+		result = gt_map_update(access.map, access.memory, access.copy, access.key, value,
+				       machine->registers[4]);
+	machine->registers[0] = (uint64_t)(int64_t)result;
 	return 0;
 }
 
 static int map_delete(struct gt_machine *machine)
 {
-	int64_t number = map_of(machine, 1);
-	const struct gt_bpf_map *map;
-	void *key;
+	struct access access;
+	int error = find_access(machine, true, &access);
 
-	if (number < 0)
-		return -EINVAL;
-	map = &machine->options->object->maps[number];
-	key = gt_machine_memory(machine, machine->registers[2], map->key_size, false);
-	if (!key)
-		return -EFAULT;
-	machine->registers[0] =
-		(uint64_t)gt_map_delete(map, machine->options->map_memory[number], key);
+	if (!error)
+		machine->registers[0] =
+			(uint64_t)(int64_t)gt_map_delete(access.map, access.memory, access.key);
+	return error;
+}
+
+static int map_add(struct gt_machine *machine)
+{
+	struct access access;
+	int error = find_access(machine, true, &access), result = -ENOENT;
+
+	if (error)
+		return error;
+	if (!access.outside)
+		result = gt_map_add(access.map, access.memory, access.copy, access.key,
+				    machine->registers[3]);
+	machine->registers[0] = (uint64_t)(int64_t)result;
+	return 0;
+}
+
+static int hist_add(struct gt_machine *machine)
+{
+	struct access access;
+	int error = find_access(machine, false, &access), result = -ENOENT;
+
+	if (error)
+		return error;
+	if (!access.outside)
+		result = gt_map_count_power(access.map, access.memory, access.copy,
+					    machine->registers[2]);
+	machine->registers[0] = (uint64_t)(int64_t)result;
 	return 0;
 }
 
@@ -184,11 +246,6 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static uint64_t flatten(const uint32_t *index, const uint32_t *size)
-{
-	return index[0] + (uint64_t)size[0] * (index[1] + (uint64_t)size[1] * index[2]);
-}
-
 static uint64_t next_random(struct gt_machine *machine)
 {
 	machine->random ^= machine->random << 13;
@@ -197,14 +254,25 @@ static uint64_t next_random(struct gt_machine *machine)
 	return (uint32_t)machine->random;
 }
 
+/* A field of a lane of this machine's warp; 0 of lanes that are not of the group. */
+static uint64_t lane_value(const struct gt_machine *machine, uint64_t field, uint64_t lane)
+{
+	struct gt_interp_thread other = machine->thread;
+	uint64_t number = gt_interp_in_block(&other) / 32 * 32 + lane;
+	enum gt_source source;
+
+	if (lane > 31 || !(other.mask >> lane & 1) || !machine->grid || !machine->grid->section ||
+	    gt_lane_source(machine->grid->section, field, &source))
+		return 0;
+	gt_interp_place(&other, number);
+	return gt_machine_source(machine, source, 0, &other);
+}
+
 /* Helpers that only give a number. */
 static int give_number(struct gt_machine *machine, uint32_t number)
 {
-	const struct gt_interp_thread *thread = thread_of(machine);
-	uint64_t in_block = flatten(thread->thread, thread->block_size), value = 0;
-	uint64_t block = flatten(thread->block, thread->grid_size);
-	uint64_t threads =
-		(uint64_t)thread->block_size[0] * thread->block_size[1] * thread->block_size[2];
+	const struct gt_interp_thread *thread = &machine->thread;
+	uint64_t in_block = gt_interp_in_block(thread), value = 0;
 
 	switch (number) {
 	case GT_HELPER_ktime_get_ns:
@@ -221,30 +289,25 @@ static int give_number(struct gt_machine *machine, uint32_t number)
 	case GT_HELPER_get_lane_id:
 		value = in_block % 32;
 		break;
-	case GT_HELPER_warp_active_mask:
-		value = 1ull << in_block % 32;
-		break;
-	case GT_HELPER_warp_ballot:
-		value = machine->registers[1] ? 1ull << in_block % 32 : 0;
-		break;
-	case GT_HELPER_warp_shuffle:
-	case GT_HELPER_warp_sum:
-		value = machine->registers[1];
+	case GT_HELPER_warp_lane_value:
+		value = lane_value(machine, machine->registers[1], machine->registers[2]);
 		break;
 	case GT_HELPER_launch_id:
 		value = thread->launch;
 		break;
 	case GT_HELPER_flat_thread_id:
-		value = block * threads + in_block;
+		value = gt_interp_flat_thread(thread);
 		break;
 	case GT_HELPER_flat_block_id:
-		value = block;
+		value = gt_interp_flatten(thread->block, thread->grid_size);
 		break;
 	case GT_HELPER_flat_warp_id:
-		value = block * ((threads + 31) / 32) + in_block / 32;
+		value = gt_interp_flat_warp(thread);
 		break;
 	case GT_HELPER_get_smp_processor_id:
 	case GT_HELPER_get_sm_id:
+		value = thread->sm;
+		break;
 	case GT_HELPER_get_current_pid_tgid:
 	case GT_HELPER_membar:
 		break;
@@ -264,6 +327,10 @@ int gt_machine_call(struct gt_machine *machine, uint32_t number)
 		return map_update(machine);
 	case GT_HELPER_map_delete_elem:
 		return map_delete(machine);
+	case GT_HELPER_map_add:
+		return map_add(machine);
+	case GT_HELPER_hist_add:
+		return hist_add(machine);
 	case GT_HELPER_perf_event_output:
 		return ring_output(machine, 2, 4);
 	case GT_HELPER_ringbuf_output:
@@ -279,13 +346,20 @@ int gt_machine_call(struct gt_machine *machine, uint32_t number)
 	case GT_HELPER_puts:
 		return print(machine, UINT32_MAX);
 	case GT_HELPER_get_block_idx:
-		return store_indices(machine, thread_of(machine)->block);
+		return store_indices(machine, machine->thread.block);
 	case GT_HELPER_get_block_dim:
-		return store_indices(machine, thread_of(machine)->block_size);
+		return store_indices(machine, machine->thread.block_size);
 	case GT_HELPER_get_thread_idx:
-		return store_indices(machine, thread_of(machine)->thread);
+		return store_indices(machine, machine->thread.thread);
 	case GT_HELPER_get_grid_dim:
-		return store_indices(machine, thread_of(machine)->grid_size);
+		return store_indices(machine, machine->thread.grid_size);
+	case GT_HELPER_warp_active_mask:
+	case GT_HELPER_warp_ballot:
+	case GT_HELPER_warp_shuffle:
+	case GT_HELPER_warp_sum:
+		machine->state = GT_MACHINE_WAITS;
+		machine->waits_for = number;
+		return 0;
 	default:
 		return give_number(machine, number);
 	}
