@@ -52,14 +52,14 @@ enum gt_api_role {
 	GT_ROLE_HOST_POINTER,
 	GT_ROLE_POINTER, /* to either, or unknown */
 	GT_ROLE_STREAM,
-	GT_ROLE_DIRECTION,      /* enum cudaMemcpyKind */
-	GT_ROLE_SOURCE,         /* enum CUmemorytype of where a copy is from … */
-	GT_ROLE_DESTINATION,    /* … and of where it goes */
-	GT_ROLE_HANDLE,         /* any other handle */
-	GT_ROLE_KERNEL,         /* a kernel: its handle, or the host function that stands for it */
-	GT_ROLE_KERNEL_NAME,    /* the mangled name of a kernel, as a string */
-	GT_ROLE_ARGUMENTS,      /* an array of pointers to a kernel's arguments */
-	GT_ROLE_STRUCT,         /* a pointer to a structure that the call reads */
+	GT_ROLE_DIRECTION,   /* enum cudaMemcpyKind */
+	GT_ROLE_SOURCE,      /* enum CUmemorytype of where a copy is from … */
+	GT_ROLE_DESTINATION, /* … and of where it goes */
+	GT_ROLE_HANDLE,      /* any other handle */
+	GT_ROLE_KERNEL,      /* a kernel: its handle, or the host function that stands for it */
+	GT_ROLE_KERNEL_NAME, /* the mangled name of a kernel, as a string */
+	GT_ROLE_ARGUMENTS,   /* an array of pointers to a kernel's arguments */
+	GT_ROLE_STRUCT,      /* a pointer to a structure that the call reads */
 };
 
 /* How the words of an argument are read: a row of types.def, enums.def or structs.def. */
@@ -90,14 +90,17 @@ const struct gt_api_function *gt_api_function(unsigned number);
  * their function. -ENOENT if it is none of ours.
  */
 int gt_api_find(const char *exported_name);
+/* Whether that is a twin: the default stream that it uses is the thread's own. */
+bool gt_api_is_per_thread(const char *exported_name);
 /* Whether `library` (a file name such as "libcudart.so.13.0.96") belongs to a table: its name, else
  * NULL. */
 const char *gt_api_library_of(const char *file_name);
 
 /*
  * What is traced aside, for what it tells, also where nobody asked for it: which device and context
- * a thread uses (src/api/told.def), and the names of kernels. Some functions name a handle by a string argument
- * (cuModuleGetFunction), some give another handle of the same kernel (__cudaGetKernel).
+ * a thread uses (src/api/told.def), and the names of kernels. Some functions name a handle by a
+ * string argument (cuModuleGetFunction), some give another handle of the same kernel
+ * (__cudaGetKernel).
  */
 bool gt_api_tells(const struct gt_api_function *function);
 

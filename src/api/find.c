@@ -48,6 +48,11 @@ static size_t length_without_twin(const char *name)
 	return length;
 }
 
+bool gt_api_is_per_thread(const char *exported_name)
+{
+	return !!exported_name[length_without_twin(exported_name)];
+}
+
 /* As strcmp does, with the first name cut to a length. */
 static int compare(const char *name, size_t length, const char *other)
 {

@@ -182,3 +182,22 @@ bool gt_api_has_labels(const struct gt_api_type *type)
 			return true;
 	return false;
 }
+
+const char *gt_api_stream_name(const struct gt_api_record *record, const struct gt_api_value *value)
+{
+	bool per_thread = record->call->state & GT_CALL_PER_THREAD;
+	uint64_t stream;
+
+	if (!gt_api_load(value, &stream))
+		return NULL;
+	switch (stream) {
+	case 0:
+		return per_thread ? "per-thread" : NULL;
+	case 1: /* cudaStreamLegacy (driver_types.h), CU_STREAM_LEGACY (cuda.h) */
+		return "legacy";
+	case 2: /* cudaStreamPerThread, CU_STREAM_PER_THREAD */
+		return "per-thread";
+	default:
+		return NULL;
+	}
+}

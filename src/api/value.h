@@ -43,6 +43,13 @@ const struct gt_api_enumerator *gt_api_enumerator(const struct gt_api_type *type
 void gt_api_add_enumerator(struct gt_strbuf *buffer, const struct gt_api_type *type,
 			   uint64_t value);
 
+/*
+ * The name of a stream that CUDA has without making it: "legacy" or "per-thread", also for 0 in a
+ * call whose default stream is the thread's own. NULL: it is a handle, or 0 in any other call.
+ */
+const char *gt_api_stream_name(const struct gt_api_record *record,
+			       const struct gt_api_value *value);
+
 /* Whether the live view takes a structure apart. */
 bool gt_api_has_labels(const struct gt_api_type *type);
 /* enum cudaMemcpyKind of a copy, or -1 if this is none or nothing tells. */

@@ -3,7 +3,8 @@
 
 #include "api/value.h"
 
-static void write_value(struct gt_json *json, const char *key, const struct gt_api_value *value);
+static void write_value(struct gt_json *json, const struct gt_api_record *record, const char *key,
+			enum gt_api_role role, const struct gt_api_value *value);
 
 static void write_enumerator(struct gt_json *json, const char *key, const struct gt_api_type *type,
 			     uint64_t number)
@@ -67,26 +68,27 @@ static void write_bytes(struct gt_json *json, const struct gt_api_value *structu
 	gt_json_string(json, field->name, gt_strbuf_string(&text));
 }
 
-static void write_field(struct gt_json *json, const struct gt_api_value *structure,
-			const struct gt_api_field *field)
+static void write_field(struct gt_json *json, const struct gt_api_record *record,
+			const struct gt_api_value *structure, const struct gt_api_field *field)
 {
 	struct gt_api_value value = gt_api_field_value(structure, field, 0);
 
 	if (field->count == 1) {
-		write_value(json, field->name, &value);
+		write_value(json, record, field->name, field->role, &value);
 	} else if (field->type->size == 1) {
 		write_bytes(json, structure, field);
 	} else {
 		gt_json_array_begin(json, field->name);
 		for (unsigned i = 0; i < field->count; i++) {
 			value = gt_api_field_value(structure, field, i);
-			write_value(json, NULL, &value);
+			write_value(json, record, NULL, field->role, &value);
 		}
 		gt_json_array_end(json);
 	}
 }
 
-static void write_struct(struct gt_json *json, const char *key, const struct gt_api_value *value)
+static void write_struct(struct gt_json *json, const struct gt_api_record *record, const char *key,
+			 const struct gt_api_value *value)
 {
 	if (value->type->kind == GT_KIND_DIMENSIONS) {
 		gt_json_array_begin(json, key);
@@ -94,23 +96,28 @@ static void write_struct(struct gt_json *json, const char *key, const struct gt_
 			struct gt_api_value number =
 				gt_api_field_value(value, &value->type->fields[i], 0);
 
-			write_value(json, NULL, &number);
+			write_value(json, record, NULL, GT_ROLE_IN, &number);
 		}
 		gt_json_array_end(json);
 		return;
 	}
 	gt_json_object_begin(json, key);
 	for (unsigned i = 0; i < value->type->count; i++)
-		write_field(json, value, &value->type->fields[i]);
+		write_field(json, record, value, &value->type->fields[i]);
 	gt_json_object_end(json);
 }
 
-static void write_value(struct gt_json *json, const char *key, const struct gt_api_value *value)
+static void write_value(struct gt_json *json, const struct gt_api_record *record, const char *key,
+			enum gt_api_role role, const struct gt_api_value *value)
 {
+	const char *stream = role == GT_ROLE_STREAM ? gt_api_stream_name(record, value) : NULL;
+
 	if (!value->size)
 		gt_json_null(json, key);
 	else if (gt_api_is_struct(value->type))
-		write_struct(json, key, value);
+		write_struct(json, record, key, value);
+	else if (stream)
+		gt_json_string(json, key, stream);
 	else
 		write_number(json, key, value);
 }
@@ -124,9 +131,9 @@ static void write_argument(struct gt_json *json, const struct gt_api_record *rec
 	/* A planned copy that is not there: the call failed, runs still, or passed NULL. */
 	if (pointed.size ||
 	    (argument->role == GT_ROLE_OUT && record->layout.places[index].copy != GT_LAYOUT_NONE))
-		write_value(json, argument->name, &pointed);
+		write_value(json, record, argument->name, argument->role, &pointed);
 	else
-		write_value(json, argument->name, &value);
+		write_value(json, record, argument->name, argument->role, &value);
 }
 
 void gt_api_json_arguments(struct gt_json *json, const char *key,

@@ -100,6 +100,17 @@ static void add_value(struct gt_strbuf *buffer, const struct gt_api_value *value
 		add_number(buffer, value);
 }
 
+static void add_stream(struct gt_strbuf *buffer, const struct gt_api_record *record,
+		       const struct gt_api_value *value)
+{
+	const char *name = gt_api_stream_name(record, value);
+
+	if (name)
+		gt_strbuf_puts(buffer, name);
+	else
+		add_value(buffer, value);
+}
+
 static bool is_number(const struct gt_api_type *type)
 {
 	return type->kind == GT_KIND_UNSIGNED || type->kind == GT_KIND_SIGNED;
@@ -119,7 +130,10 @@ static void format_arguments(struct gt_strbuf *buffer, const struct gt_api_recor
 		if (pointed.size)
 			value = pointed;
 		gt_strbuf_printf(buffer, "%s%s=", separator, argument->name);
-		add_value(buffer, &value);
+		if (argument->role == GT_ROLE_STREAM)
+			add_stream(buffer, record, &value);
+		else
+			add_value(buffer, &value);
 		if (argument->role == GT_ROLE_SIZE && is_number(argument->type))
 			gt_strbuf_puts(buffer, " bytes");
 		separator = ", ";
@@ -129,6 +143,7 @@ static void format_arguments(struct gt_strbuf *buffer, const struct gt_api_recor
 /* The live view's items: "label=value", neighbours of one label joined by x. */
 struct items {
 	struct gt_strbuf *buffer;
+	const struct gt_api_record *record;
 	const char *last;
 	bool any;
 };
@@ -140,17 +155,20 @@ static void add_item(struct items *items, const char *label, enum gt_api_role ro
 		gt_strbuf_putc(items->buffer, 'x');
 	else
 		gt_strbuf_printf(items->buffer, "%s%s=", items->any ? " " : "", label);
-	add_value(items->buffer, value);
+	if (role == GT_ROLE_STREAM)
+		add_stream(items->buffer, items->record, value);
+	else
+		add_value(items->buffer, value);
 	if (role == GT_ROLE_SIZE && is_number(value->type))
 		gt_strbuf_puts(items->buffer, " bytes");
 	items->last = label;
 	items->any = true;
 }
 
-static void add_direction(struct items *items, const struct gt_api_record *record)
+static void add_direction(struct items *items)
 {
 	static const char *const names[] = {"H2H", "H2D", "D2H", "D2D", "default"};
-	int direction = gt_api_record_direction(record);
+	int direction = gt_api_record_direction(items->record);
 
 	if (direction < 0 || (size_t)direction >= gt_countof(names))
 		return;
@@ -175,7 +193,7 @@ static void add_labelled_fields(struct items *items, const struct gt_api_value *
 
 static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *record)
 {
-	struct items items = {.buffer = buffer};
+	struct items items = {.buffer = buffer, .record = record};
 	bool kind_shown = record->function->meaning != GT_MEANS_COPY;
 
 	for (unsigned i = 0; i < record->function->argument_count; i++) {
@@ -186,7 +204,7 @@ static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *r
 		if (!argument->label || argument->role == GT_ROLE_OUT)
 			continue;
 		if (argument->role == GT_ROLE_STREAM && !kind_shown) {
-			add_direction(&items, record);
+			add_direction(&items);
 			kind_shown = true;
 		}
 		kind_shown |= argument->role == GT_ROLE_DIRECTION;
@@ -199,12 +217,12 @@ static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *r
 			add_item(&items, argument->label, argument->role, &value);
 	}
 	if (!kind_shown)
-		add_direction(&items, record);
+		add_direction(&items);
 }
 
 static void format_return(struct gt_strbuf *buffer, const struct gt_api_record *record)
 {
-	struct items items = {.buffer = buffer, .any = true};
+	struct items items = {.buffer = buffer, .record = record, .any = true};
 
 	if (!record->returned) {
 		gt_strbuf_puts(buffer, "unfinished");

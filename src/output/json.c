@@ -67,6 +67,26 @@ static void put_kernel(struct gt_json *json, const struct gt_names *names,
 					 gt_names_parameters(names, kernel), &arguments);
 }
 
+/* Which device and context a call uses, as far as that is known. */
+static void put_device(struct gt_json *json, const struct gt_names *names,
+		       const struct gt_event_call *call)
+{
+	const struct gt_context *context = gt_names_context(names, call);
+	const struct gt_event *head = &call->head;
+	struct gt_device device;
+
+	if (head->device == GT_DEVICE_UNKNOWN)
+		gt_json_null(json, "device");
+	else
+		gt_json_i64(json, "device", head->device);
+	if (context)
+		gt_json_hex(json, "context", context->handle);
+	else
+		gt_json_null(json, "context");
+	if (gt_names_device(names, head->process, head->device, &device) && device.uuid[0])
+		gt_json_string(json, "device_uuid", device.uuid);
+}
+
 static void put_call(struct gt_json *json, const struct gt_names *names,
 		     const struct gt_event_call *call)
 {
@@ -80,10 +100,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 	gt_json_u64(json, "pid", head->process);
 	gt_json_u64(json, "tid", head->thread);
 	gt_json_string(json, "process", gt_names_process(names, head->process));
-	if (head->device == GT_DEVICE_UNKNOWN)
-		gt_json_null(json, "device");
-	else
-		gt_json_i64(json, "device", head->device);
+	put_device(json, names, call);
 	gt_json_string(json, "name", gt_names_function(names, call->function));
 	if (api) {
 		gt_api_json_arguments(json, "args", api, call);
@@ -96,8 +113,30 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 	if (call->stack)
 		gt_json_stack(json, "stack", names, head->process, call->stack);
 	gt_json_bool(json, "nested", call->state & GT_CALL_NESTED);
+	if (call->state & GT_CALL_PER_THREAD)
+		gt_json_bool(json, "per_thread", true);
 	if (call->state & GT_CALL_UNFINISHED)
 		gt_json_bool(json, "unfinished", true);
+}
+
+/* Told once it is known where a process belongs. */
+static void put_process(struct gt_json *json, const struct gt_names *names,
+			const struct gt_event *event)
+{
+	const char *cgroup = gt_names_cgroup(names, event->process);
+	const char *container = gt_names_container(names, event->process);
+
+	gt_json_string(json, "schema", "gputap.process.1");
+	gt_json_u64(json, "time", event->time);
+	put_clock(json, event->clock);
+	gt_json_u64(json, "pid", event->process);
+	gt_json_string(json, "process", gt_names_process(names, event->process));
+	gt_json_u64(json, "parent", gt_names_parent(names, event->process));
+	gt_json_string(json, "cgroup", cgroup ? cgroup : "");
+	if (container)
+		gt_json_string(json, "container", container);
+	else
+		gt_json_null(json, "container");
 }
 
 static void put_account(struct gt_json *json, const struct gt_event_account *account)
@@ -131,16 +170,26 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 	struct gt_sink *sink = opaque;
 	struct gt_json json = GT_JSON_INIT(&sink->text);
 
-	if (event->kind != GT_EVENT_call && event->kind != GT_EVENT_account &&
-	    event->kind != GT_EVENT_note)
-		return 0;
-	gt_json_object_begin(&json, NULL);
-	if (event->kind == GT_EVENT_call)
+	switch (event->kind) {
+	case GT_EVENT_call:
+		gt_json_object_begin(&json, NULL);
 		put_call(&json, names, (const void *)event);
-	else if (event->kind == GT_EVENT_account)
+		break;
+	case GT_EVENT_cgroup:
+		gt_json_object_begin(&json, NULL);
+		put_process(&json, names, event);
+		break;
+	case GT_EVENT_account:
+		gt_json_object_begin(&json, NULL);
 		put_account(&json, (const void *)event);
-	else
+		break;
+	case GT_EVENT_note:
+		gt_json_object_begin(&json, NULL);
 		put_note(&json, event);
+		break;
+	default:
+		return 0;
+	}
 	gt_json_object_end(&json);
 	gt_strbuf_putc(&sink->text, '\n');
 	return gt_sink_wrote(sink);

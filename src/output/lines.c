@@ -207,6 +207,20 @@ static void put_call(struct state *state, const struct gt_names *names,
 			     STACK_COLUMN);
 }
 
+static void put_cgroup(struct state *state, const struct gt_names *names,
+		       const struct gt_event *event)
+{
+	const char *container = gt_names_container(names, event->process);
+	struct gt_strbuf *text = &state->sink.text;
+
+	put_columns(state, names, event, event->time, 0, "process", "");
+	if (container)
+		gt_strbuf_printf(text, " container=%s", container);
+	gt_strbuf_puts(text, " cgroup=");
+	gt_put_printable(text, gt_names_cgroup(names, event->process));
+	gt_strbuf_putc(text, '\n');
+}
+
 static void put_process(struct state *state, const struct gt_names *names,
 			const struct gt_event *event)
 {
@@ -240,6 +254,9 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 	case GT_EVENT_exit:
 		if (state->options.verbose)
 			put_process(state, names, event);
+		break;
+	case GT_EVENT_cgroup:
+		put_cgroup(state, names, event);
 		break;
 	case GT_EVENT_account:
 		put_head(state);

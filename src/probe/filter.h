@@ -16,8 +16,8 @@ struct gt_filter {
 	__u64 executable_inode;  /* inode of the program's file; 0: any */
 	__u32 executable_device; /* its st_dev as the kernel has it: major << 20 | minor */
 	__u32 pid_namespace;     /* inode number of gputap's own: ids are given as seen there */
-	__u32 cgroup_level;      /* how deep the cgroup lies; the root is 0 */
 	__u32 uid;
+	__u32 reserved;
 	__u8 by_process; /* only processes in the map, and their children */
 	__u8 by_uid;
 	__u8 name_length; /* bytes of `name` that count; 0: any name */

@@ -14,6 +14,8 @@
 
 #define DEEPEST_PID_NAMESPACE 32 /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
 
+#define DEEPEST_CGROUP 64 /* levels that are looked at */
+
 const volatile struct gt_filter filter;
 /* Bytes in the ring at which the reader is woken; below, it comes by itself. */
 const volatile __u64 wakeup_bytes;
@@ -75,6 +77,21 @@ static __always_inline bool executable_passes(struct task_struct *task)
 	       BPF_CORE_READ(inode, i_sb, s_dev) == filter.executable_device;
 }
 
+/*
+ * Whether the wanted cgroup is that of the current task, or above it. Its level is not asked for:
+ * seen from a cgroup namespace, or in a mount of a part, a path does not tell it.
+ */
+static __noinline bool cgroup_passes(void)
+{
+	for (int level = 0; level < DEEPEST_CGROUP; level++) {
+		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
+
+		if (!id || id == filter.cgroup)
+			return id;
+	}
+	return false;
+}
+
 /* Whether the current task is traced; `process` is its process id in our namespace. */
 __attribute__((unused)) static __noinline bool current_passes(struct task_struct *task,
 							      __u32 process)
@@ -83,8 +100,7 @@ __attribute__((unused)) static __noinline bool current_passes(struct task_struct
 		return false;
 	if (filter.by_uid && (__u32)bpf_get_current_uid_gid() != filter.uid)
 		return false;
-	if (filter.cgroup &&
-	    bpf_get_current_ancestor_cgroup_id(filter.cgroup_level) != filter.cgroup)
+	if (filter.cgroup && !cgroup_passes())
 		return false;
 	if (filter.name_length && !name_passes(BPF_CORE_READ(task, group_leader)))
 		return false;

@@ -2,17 +2,14 @@
 #include "session/filter.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <mntent.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "base/strbuf.h"
 #include "base/text.h"
 #include "elf/elf.h"
+#include "session/cgroup.h"
 
 static int set_uid(struct gt_filter *filter, const char *text, struct gt_diag *diag)
 {
@@ -52,52 +49,6 @@ static int set_name(struct gt_filter *filter, const char *name, struct gt_diag *
 	return 0;
 }
 
-/* Where cgroup v2 is mounted: not at the usual place beside cgroup v1. */
-static int find_cgroups(char ret_root[PATH_MAX])
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	const struct mntent *mount;
-	int error = -ENOENT;
-
-	if (!mounts)
-		return -errno;
-	while (error && (mount = getmntent(mounts)))
-		if (!strcmp(mount->mnt_type, "cgroup2"))
-			error = realpath(mount->mnt_dir, ret_root) ? 0 : -errno;
-	endmntent(mounts);
-	return error;
-}
-
-static bool is_below(const char *path, const char *directory)
-{
-	size_t length = strlen(directory);
-
-	return !strncmp(path, directory, length) && (path[length] == '/' || !path[length]);
-}
-
-/* The id of a cgroup v2 is its directory's inode number; its depth is that of its path. */
-static int set_cgroup(struct gt_filter *filter, const char *path, struct gt_diag *diag)
-{
-	gt_auto_strbuf whole = GT_STRBUF_INIT;
-	char root[PATH_MAX], resolved[PATH_MAX];
-	struct stat status;
-
-	if (find_cgroups(root))
-		return gt_diag(diag, -ENOENT, "filter", path,
-			       "no cgroup v2 is mounted here, and --cgroup needs one");
-	if (!is_below(path, root))
-		gt_strbuf_printf(&whole, "%s/", root);
-	gt_strbuf_puts(&whole, path);
-	if (!realpath(gt_strbuf_string(&whole), resolved) || stat(resolved, &status) < 0 ||
-	    !S_ISDIR(status.st_mode) || !is_below(resolved, root))
-		return gt_diag(diag, -ENOENT, "filter", path,
-			       "no such cgroup: give a path below %s", root);
-	filter->cgroup = status.st_ino;
-	for (const char *c = resolved + strlen(root); *c; c++)
-		filter->cgroup_level += *c == '/';
-	return 0;
-}
-
 /* With -p PROGRAM only processes that execute that file are meant. */
 static int set_executable(struct gt_filter *filter, const char *path, struct gt_diag *diag)
 {
@@ -131,7 +82,7 @@ int gt_filter_make(const struct gt_session_options *options, struct gt_filter *r
 	if (!error && options->name)
 		error = set_name(&filter, options->name, diag);
 	if (!error && options->cgroup)
-		error = set_cgroup(&filter, options->cgroup, diag);
+		error = gt_cgroup_find(options->cgroup, &filter.cgroup, diag);
 	if (!error && options->path)
 		error = set_executable(&filter, options->path, diag);
 	if (!error)

@@ -2,7 +2,6 @@
 #include "session/live.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,20 +15,16 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "api/api.h"
-#include "base/file.h"
-#include "base/map.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "elf/maps.h"
 #include "event/kinds.h"
 #include "probe/load.h"
 #include "probe/target.h"
-#include "session/callers.h"
 #include "session/environment.h"
 #include "session/filter.h"
 #include "session/processes.h"
 #include "session/spawn.h"
+#include "session/supply.h"
 
 #define MOST_PROCESSES 65536 /* traced at a time */
 #define LOOK_EVERY_MS 40     /* the ring wakes the reader only when it fills */
@@ -58,8 +53,7 @@ struct gt_live {
 	size_t targets_left;
 
 	GT_VEC(struct gt_event *) early; /* events from before the run */
-	struct gt_callers *callers;      /* NULL: stacks are not unwound here */
-	struct gt_map *named;            /* process -> the name in its last `process` event */
+	struct gt_supply *supply;
 
 	/* During a run. */
 	gt_event_sink sink;
@@ -86,9 +80,11 @@ static uint64_t clock_ns(clockid_t clock)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static void deliver(struct gt_live *live, const struct gt_event *event)
+static void deliver(void *opaque, const struct gt_event *event)
 {
-	if (live->callers && gt_callers_learn(live->callers, event))
+	struct gt_live *live = opaque;
+
+	if (gt_supply_learn(live->supply, event))
 		live->result = live->result ? live->result : -ENOMEM;
 	/* The totals are for the user even where a file takes no more events. */
 	if (!live->result || event->kind == GT_EVENT_account) {
@@ -154,142 +150,12 @@ static bool knows(void *opaque, __u32 process)
 	/* The command is known even where it ended before its first event was read. */
 	return !live->host.filter.by_process || (pid_t)process == live->child.pid ||
 	       !bpf_map_lookup_elem(live->processes_fd, &process, &traced) ||
-	       gt_map_get_u64(live->named, process);
-}
-
-/* The command line of a process that was just named, if it still can be read. */
-static void tell_command(struct gt_live *live, __u32 process)
-{
-	gt_auto_strbuf path = GT_STRBUF_INIT;
-	gt_auto_file line = {0};
-	struct gt_event *event;
-
-	gt_strbuf_printf(&path, "/proc/%u/cmdline", process);
-	if (gt_file_read(gt_strbuf_string(&path), 32768, &line, NULL) || !line.size)
-		return;
-	event = gt_event_new(GT_EVENT_command, (const char *)line.data, line.size);
-	if (!event)
-		return;
-	event->process = event->thread = process;
-	emit(live, event);
-	free(event);
-}
-
-/* What a process had mapped when it was first seen; what it maps later is told by the sources. */
-static void tell_mappings(struct gt_live *live, __u32 process)
-{
-	gt_auto_maps maps = {0};
-	gt_auto_strbuf path = GT_STRBUF_INIT;
-
-	if (gt_maps_read(process, &maps, NULL))
-		return;
-	for (size_t i = 0; i < maps.count; i++) {
-		const struct gt_mapping *mapping = &maps.items[i];
-		struct gt_event_mapping *event;
-
-		if (!mapping->executable || !gt_mapping_is_file(mapping) ||
-		    gt_mapping_reach(&maps, mapping, &path, NULL))
-			continue;
-		event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path),
-					     path.length);
-		if (!event)
-			return;
-		event->head.process = event->head.thread = process;
-		event->start = mapping->start;
-		event->end = mapping->end;
-		event->offset = mapping->offset;
-		event->inode = mapping->inode;
-		emit(live, &event->head);
-		free(event);
-	}
+	       gt_supply_has_met(live->supply, process);
 }
 
 static bool has_enough(const struct gt_live *live)
 {
 	return live->options.max_events && live->complete >= live->options.max_events;
-}
-
-/* A process is seen for the first time, or under a new name (exec). */
-static void meet_process(struct gt_live *live, const struct gt_event *event)
-{
-	size_t length;
-	const char *text = gt_event_text(event, &length);
-	char *name = gt_map_get_u64(live->named, event->process);
-
-	if (name && strlen(name) == length && !memcmp(name, text, length))
-		return;
-	free(gt_map_remove_u64(live->named, event->process));
-	name = strndup(text, length);
-	if (!name || gt_map_set_u64(live->named, event->process, name))
-		free(name);
-	tell_command(live, event->process);
-	tell_mappings(live, event->process);
-}
-
-#define LONGEST_STRING 2048
-
-/* A string that the BPF program could not read, since its page was not there: read from here. */
-static void supply_string(struct gt_live *live, const struct gt_event_call *call)
-{
-	const struct gt_api_function *function = gt_api_function(call->function);
-	struct gt_event_string *event;
-	char text[LONGEST_STRING], path[64];
-	gt_autoclose int memory = -1;
-	uint64_t address;
-	uint8_t slot;
-	ssize_t length;
-
-	/* Few functions are given strings, and this is asked of every call. */
-	if (!function ||
-	    (function->meaning != GT_MEANS_MODULE && function->meaning != GT_MEANS_NOTHING) ||
-	    !gt_api_missing_string(function, call, &address, &slot))
-		return;
-	snprintf(path, sizeof(path), "/proc/%u/mem", call->head.process);
-	memory = open(path, O_RDONLY | O_CLOEXEC);
-	length = memory < 0 ? -1 : pread(memory, text, sizeof(text), (off_t)address);
-	if (length <= 0)
-		return;
-	length = (ssize_t)strnlen(text, (size_t)length);
-	event = (void *)gt_event_new(GT_EVENT_string, text, (size_t)length);
-	if (!event)
-		return;
-	event->head.time = call->head.time;
-	event->head.process = call->head.process;
-	event->head.thread = call->head.thread;
-	event->sequence = call->sequence;
-	event->slot = slot;
-	event->cut = length == sizeof(text);
-	event->function = call->function;
-	emit(live, &event->head);
-	free(event);
-}
-
-static void unwind(struct gt_live *live, const struct gt_event_memory *memory)
-{
-	struct gt_event_stack *stack = NULL;
-
-	if (live->callers && gt_callers_unwind(live->callers, memory, &stack))
-		live->result = live->result ? live->result : -ENOMEM;
-	if (stack)
-		emit(live, &stack->head);
-	free(stack);
-}
-
-/* The record of a call whose stack was unwound here gets the stack's number here. */
-static void deliver_with_stack(struct gt_live *live, const struct gt_event *event)
-{
-	bool is_call = event->kind == GT_EVENT_call || event->kind == GT_EVENT_enter;
-	__u64 stack =
-		live->callers && is_call ? gt_callers_of(live->callers, (const void *)event) : 0;
-	gt_autofree struct gt_event_call *call = stack ? malloc(event->size) : NULL;
-
-	if (!call) {
-		deliver(live, event);
-		return;
-	}
-	memcpy(call, event, event->size);
-	call->stack = stack;
-	deliver(live, &call->head);
 }
 
 static int take_record(void *opaque, void *data, size_t size)
@@ -311,15 +177,8 @@ static int take_record(void *opaque, void *data, size_t size)
 		}
 		live->complete += finished;
 	}
-	if (event->kind == GT_EVENT_memory) {
-		unwind(live, data);
-		return 0;
-	}
-	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_aside)
-		supply_string(live, data);
-	deliver_with_stack(live, event);
-	if (event->kind == GT_EVENT_process && event->process)
-		meet_process(live, event);
+	if (gt_supply_take(live->supply, event))
+		live->result = live->result ? live->result : -ENOMEM;
 	live->stop |= has_enough(live);
 	return 0;
 }
@@ -501,9 +360,12 @@ static struct gt_live *live_new(const struct gt_session_options *options)
 	live->child = GT_CHILD_NONE;
 	live->ring_fd = live->processes_fd = live->signals = -1;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
-	live->named = gt_map_new();
-	if (options->stack_copy)
-		live->callers = gt_callers_new();
+	live->supply = gt_supply_new(&(struct gt_supply_options){
+		.stacks = options->stack_copy,
+		.cgroups = options->cgroups,
+		.tell = deliver,
+		.context = live,
+	});
 	return live;
 }
 
@@ -513,7 +375,7 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 	gt_auto(live) struct gt_live *live = live_new(options);
 	int error;
 
-	if (!live || live->epoll < 0 || !live->named || (options->stack_copy && !live->callers))
+	if (!live || live->epoll < 0 || !live->supply)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	gt_load_set_verbose(options->verbose);
 	error = gt_filter_make(options, &live->host.filter, diag);
@@ -704,8 +566,7 @@ void gt_live_close(struct gt_live *live)
 	gt_vec_each (event, &live->early)
 		free(*event);
 	gt_vec_free(&live->early);
-	gt_map_free_with(live->named, free);
-	gt_callers_free(live->callers);
+	gt_supply_free(live->supply);
 	ring_buffer__free(live->ring);
 	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->signals, live->epoll, -2};
 	     *fd != -2; fd++)

@@ -40,6 +40,7 @@ struct gt_session_options {
 	bool verbose;          /* all layers */
 	bool stack_copy;       /* unwind by .eh_frame, in place of following frame pointers */
 	bool kernel_arguments; /* take what kernels are launched with */
+	bool cgroups;          /* tell the cgroup of each process, and so its container */
 	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
 	enum gt_attach_way way;
 

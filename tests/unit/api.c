@@ -342,6 +342,43 @@ TEST("what a call gives back is copied at success, in its own size")
 	CHECK_INT(plan.error_result, 0);
 }
 
+TEST("what a success tells of contexts and devices is planned, with each argument that it takes")
+{
+	static const struct {
+		const char *name, *value, *device;
+	} told[] = {
+#define TOLD(function, what, value, device) {#function, #value, #device},
+#include "api/told.def"
+#undef TOLD
+	};
+
+	for (size_t i = 0; i < gt_countof(told); i++) {
+		struct gt_plan plan;
+
+		gt_api_plan(row(told[i].name), &plan);
+		CHECK(plan.tell != GT_TELL_NOTHING);
+		CHECK_INT(plan.error_result, 1);
+		CHECK_INT(!plan.tell_value, !strcmp(told[i].value, "_"));
+		CHECK_INT(!plan.tell_device, !strcmp(told[i].device, "_"));
+	}
+}
+
+TEST("contexts are traced aside, but not the question which one is current")
+{
+	struct gt_plan plan;
+
+	gt_api_plan(row("cuCtxCreate_v4"), &plan);
+	CHECK_INT(plan.tell, GT_TELL_CONTEXT_CREATE);
+	CHECK_INT(plan.tell_value, 1);
+	CHECK_INT(plan.tell_device, 4);
+	gt_api_plan(row("cudaMalloc"), &plan);
+	CHECK_INT(plan.tell, GT_TELL_NOTHING);
+	CHECK(gt_api_tells(row("cuCtxSetCurrent")));
+	CHECK(gt_api_tells(row("cudaSetDevice")));
+	CHECK(!gt_api_tells(row("cuCtxGetCurrent")));
+	CHECK(!gt_api_tells(row("cudaMalloc")));
+}
+
 TEST("a handle given back is kept when big structures are read, too")
 {
 	struct gt_api_layout layout = laid_out("cudaCreateTextureObject", GT_MACHINE_X86_64);

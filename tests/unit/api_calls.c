@@ -110,6 +110,38 @@ TEST("cudaFree shows the address")
 	CHECK_STR(details(&later), "ptr=0x7f1234568000 stream=0x55aa00");
 }
 
+TEST("the default streams are told apart: the legacy one, the thread's own, and what 0 means")
+{
+	struct built call = begin("cudaFreeAsync"), config = begin("cudaLaunchKernelExC");
+	uint64_t launch[8] = {[4] = 0};
+
+	pass(&call, "devPtr", 0x7f1234568000);
+	pass(&call, "hStream", 0);
+	CHECK_STR(details(&call), "ptr=0x7f1234568000 stream=0x0");
+	call.call.state = GT_CALL_PER_THREAD;
+	CHECK_STR(details(&call), "ptr=0x7f1234568000 stream=per-thread");
+	CHECK_STR(arguments(&call), "devPtr=0x7f1234568000, hStream=per-thread");
+	CHECK_STR(json(&call), "{\"devPtr\":\"0x7f1234568000\",\"hStream\":\"per-thread\"}");
+	pass(&call, "hStream", 1);
+	CHECK_STR(details(&call), "ptr=0x7f1234568000 stream=legacy");
+	pass(&call, "hStream", 0x55aa00);
+	CHECK_STR(details(&call), "ptr=0x7f1234568000 stream=0x55aa00");
+	point(&config, "config", launch, sizeof(launch));
+	CHECK(strstr(json(&config), "\"stream\":\"0x0\""));
+	config.call.state = GT_CALL_PER_THREAD;
+	CHECK(strstr(json(&config), "\"stream\":\"per-thread\""));
+	CHECK(strstr(details(&config), " stream=per-thread"));
+}
+
+TEST("a function's twins are known by their names")
+{
+	CHECK(gt_api_is_per_thread("cudaMemcpyAsync_ptsz"));
+	CHECK(gt_api_is_per_thread("cuMemcpyHtoD_v2_ptds"));
+	CHECK(!gt_api_is_per_thread("cudaMemcpyAsync"));
+	CHECK(!gt_api_is_per_thread("cuMemcpyHtoD_v2"));
+	CHECK(!gt_api_is_per_thread("_ptsz"));
+}
+
 TEST("cudaMemcpy shows its size and its direction in short")
 {
 	static const char *const kinds[] = {"H2H", "H2D", "D2H", "D2D", "default"};
@@ -513,11 +545,13 @@ TEST("cuLaunchKernel joins its dimensions")
 	pass(&call, "hStream", 0x2);
 	pass(&call, "kernelParams", 0x7ffc00003000);
 	pass(&call, "extra", 0);
-	CHECK_STR(details(&call), "func=0x55cc00 grid=1x2x3 block=4x5x6 shared=48 stream=0x2");
+	CHECK_STR(details(&call),
+		  "func=0x55cc00 grid=1x2x3 block=4x5x6 shared=48 stream=per-thread");
 	CHECK_STR(json(&call),
 		  "{\"f\":\"0x55cc00\",\"gridDimX\":1,\"gridDimY\":2,\"gridDimZ\":3,"
 		  "\"blockDimX\":4,\"blockDimY\":5,\"blockDimZ\":6,\"sharedMemBytes\":48,"
-		  "\"hStream\":\"0x2\",\"kernelParams\":\"0x7ffc00003000\",\"extra\":\"0x0\"}");
+		  "\"hStream\":\"per-thread\",\"kernelParams\":\"0x7ffc00003000\",\"extra\":"
+		  "\"0x0\"}");
 }
 
 TEST("a driver array shows what its description holds")

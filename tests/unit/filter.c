@@ -4,6 +4,8 @@
 #include <sys/sysmacros.h>
 
 #include "fixture.h"
+#include "session/cgroup.h"
+#include "session/container.h"
 #include "session/filter.h"
 
 static struct gt_filter filter;
@@ -111,7 +113,7 @@ TEST("a cgroup that is none is refused, also where the path leaves the mount")
 	CHECK_INT(filter.cgroup, 0);
 }
 
-TEST("the root of the cgroups has level 0, and its inode number")
+TEST("a cgroup is told by the inode number of its directory, wherever its path begins")
 {
 	struct stat status;
 	char *mount = NULL;
@@ -124,10 +126,101 @@ TEST("the root of the cgroups has level 0, and its inode number")
 	CHECK_INT(stat(mount, &status), 0);
 	CHECK_INT(make((struct gt_session_options){.cgroup = "/"}), 0);
 	CHECK_INT(filter.cgroup, status.st_ino);
-	CHECK_INT(filter.cgroup_level, 0);
 	CHECK_INT(make((struct gt_session_options){.cgroup = mount}), 0);
 	CHECK_INT(filter.cgroup, status.st_ino);
 	free(mount);
+}
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+#define POD "pod2b1c7d6e-0d3a-4a51-9d0e-0d6d7a9c1f11"
+
+TEST("a container's id is cut out of its cgroup, however its engine names that")
+{
+	static const char *const paths[] = {
+		"/system.slice/docker-" ID ".scope",
+		"/docker/" ID,
+		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" POD
+		".slice/cri-containerd-" ID ".scope",
+		"/kubepods.slice/kubepods-" POD ".slice/crio-" ID ".scope",
+		"/machine.slice/libpod-" ID ".scope/container",
+		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope",
+		"/kubepods/besteffort/" POD "/" ID,
+		"/kubepods-besteffort-" POD ".slice:cri-containerd:" ID,
+		"/docker/" ID "/init.scope",
+		"/ecs/0f1e2d3c/" ID,
+		"/docker/" OTHER "/docker/" ID, /* one within another */
+		"../docker-" ID ".scope",       /* seen from a namespace beside it */
+	};
+
+	for (size_t i = 0; i < gt_countof(paths); i++) {
+		char id[GT_CONTAINER_ID] = "";
+
+		CHECK(gt_container_id(paths[i], id));
+		CHECK_STR(id, ID);
+	}
+}
+
+TEST("a cgroup of no container has no container's id")
+{
+	static const char *const paths[] = {
+		"",
+		"/",
+		"/user.slice/user-0.slice/session-1.scope",
+		"/system.slice/crio-conmon-" ID ".scope", /* watches, and is not inside */
+		"/machine.slice/libpod-conmon-" ID ".scope",
+		"/process_api/bedbb9316b11b4f205430e1f7c953aca", /* 32 digits */
+		"/docker/0" ID,
+		"/docker/0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF",
+		"/docker-" ID ".service",
+	};
+
+	for (size_t i = 0; i < gt_countof(paths); i++) {
+		char id[GT_CONTAINER_ID] = "as it was";
+
+		CHECK(!gt_container_id(paths[i], id));
+		CHECK_STR(id, "as it was");
+	}
+}
+
+static const char *path_in(const char *text)
+{
+	static struct gt_strbuf path;
+
+	gt_strbuf_clear(&path);
+	return gt_cgroup_parse(text, &path) ? "none" : gt_strbuf_string(&path);
+}
+
+TEST("a process's cgroup is that of version 2, or else the deepest of version 1")
+{
+	CHECK_STR(path_in("0::/system.slice/docker-" ID ".scope\n"),
+		  "/system.slice/docker-" ID ".scope");
+	CHECK_STR(path_in("3:cpu,cpuacct:/\n2:memory:/docker/" ID "\n0::/a\n"), "/a");
+	CHECK_STR(path_in("3:cpu,cpuacct:/\n2:memory:/docker/" ID "\n1:name=systemd:/docker\n"),
+		  "/docker/" ID);
+	/* With both mounted and only version 1 in use. */
+	CHECK_STR(path_in("2:memory:/docker/" ID "\n0::/\n"), "/docker/" ID);
+	CHECK_STR(path_in("2:memory:/\n0::/\n"), "/");
+	CHECK_STR(path_in("0::/a:b\n"), "/a:b");
+}
+
+TEST("a text that names no cgroup gives none")
+{
+	CHECK_STR(path_in(""), "none");
+	CHECK_STR(path_in("0\n"), "none");
+	CHECK_STR(path_in("0:\n::\n"), "none");
+	CHECK_STR(path_in("0::relative\n"), "none");
+}
+
+TEST("a process that is gone has no cgroup, and one that runs has one")
+{
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+
+	CHECK_INT(gt_cgroup_of_process(0x7ffffffe, &path), -ENOENT);
+	if (access("/proc/self/cgroup", R_OK))
+		SKIP("the kernel has no cgroups");
+	CHECK_INT(gt_cgroup_of_process(getpid(), &path), 0);
+	CHECK(gt_strbuf_string(&path)[0] == '/');
 }
 
 TEST_MAIN

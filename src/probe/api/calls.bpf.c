@@ -22,6 +22,23 @@ static __always_inline long gt_read_user(void *to, __u32 size, __u64 from)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gt_call_counts);
+} counts SEC(".maps");
+
+#define COUNT(what)                                                                                \
+	do {                                                                                       \
+		__u32 zero_key = 0;                                                                \
+		struct gt_call_counts *sums = bpf_map_lookup_elem(&counts, &zero_key);             \
+		if (sums)                                                                          \
+			__sync_fetch_and_add(&sums->what, 1);                                      \
+	} while (0)
+
+#include "probe/api/current.bpf.h"
+
 #define DEEPEST_CALL 8 /* a power of two */
 #define MAX_WORDS (GT_PLAN_MAX_SLOTS + GT_PLAN_MAX_COPIED)
 #define ROOM_WORDS (MAX_WORDS + GT_PLAN_MAX_COPIED + 1) /* the verifier adds up both limits */
@@ -30,7 +47,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct frame {
 	__u64 stack_pointer; /* at entry */
 	__u32 aside;         /* becomes an `aside` */
-	__u32 urgent;        /* a string is missing, which the reader may still find */
+	__u16 urgent;        /* a string is missing, which the reader may still find */
+	__u16 counted;       /* calls up to this one that are no asides */
 	__u64 words;         /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;
@@ -50,8 +68,8 @@ struct thread {
 	__u16 sequence;
 	__u8 known; /* the fields above and `traced` are filled in */
 	__u8 traced;
-	__u8 named;   /* its process event was written */
-	__s16 device; /* that the runtime uses, or GT_DEVICE_UNKNOWN */
+	__u8 named; /* its process event was written */
+	struct whereabouts where;
 	struct frame frames[DEEPEST_CALL];
 	union { /* events that are built at entry */
 		struct {
@@ -60,6 +78,7 @@ struct thread {
 		};
 		__u64 string[STRING_HEAD_WORDS + GT_MAX_STRING / sizeof(__u64) + 1];
 		__u64 arguments[ARGUMENTS_HEAD_WORDS + GT_MAX_ARGUMENTS];
+		__u64 device[DEVICE_WORDS];
 	};
 };
 
@@ -89,21 +108,6 @@ struct {
 	__type(key, __u64);
 	__type(value, __u8);
 } told_stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gt_call_counts);
-} counts SEC(".maps");
-
-#define COUNT(what)                                                                                \
-	do {                                                                                       \
-		__u32 zero_key = 0;                                                                \
-		struct gt_call_counts *sums = bpf_map_lookup_elem(&counts, &zero_key);             \
-		if (sums)                                                                          \
-			__sync_fetch_and_add(&sums->what, 1);                                      \
-	} while (0)
 
 #if defined(__TARGET_ARCH_x86)
 #define STACK_POINTER(regs) ((regs)->sp)
@@ -172,8 +176,15 @@ static __noinline void meet(struct thread *thread, struct task_struct *task)
 	thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
 	thread->traced = current_passes(task, thread->process);
 	thread->named = 0;
-	thread->device = settings.first_device;
+	thread->where.device = settings.first_device;
+	thread->where.depth = 0;
 	thread->known = 1;
+}
+
+/* Calls that a new one of the thread runs inside of, without those that were not asked for. */
+static __always_inline __u16 counted_calls(struct thread *thread)
+{
+	return thread->depth ? frame_at(thread, thread->depth - 1)->counted : 0;
 }
 
 static __always_inline long put_call(struct frame *frame)
@@ -428,32 +439,36 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 {
 	struct frame *frame = frame_at(thread, thread->depth);
 	struct gt_event_call *call = &frame->call;
+	__u64 flags = cookie >> 48;
+	__u16 outer = counted_calls(thread);
 
 	call->head.time = now;
 	call->head.process = thread->process;
 	call->head.thread = thread->thread;
 	call->head.kind = GT_EVENT_enter;
 	call->head.clock = GT_CLOCK_MONOTONIC;
-	call->head.device = cookie >> 48 & GT_COOKIE_RUNTIME ? thread->device : GT_DEVICE_UNKNOWN;
+	put_current(&thread->where, call, flags & GT_COOKIE_RUNTIME);
 	call->duration = 0;
 	call->result = 0;
 	call->stack = 0;
 	frame->stack_pointer = STACK_POINTER(regs);
 	call->function = cookie;
 	call->library = cookie >> 32;
-	call->depth = thread->depth;
-	call->state = thread->depth ? GT_CALL_NESTED : 0;
+	call->depth = outer;
+	call->state = outer ? GT_CALL_NESTED : 0;
+	if (flags & GT_COOKIE_PER_THREAD)
+		call->state |= GT_CALL_PER_THREAD;
 	call->copied = 0;
 	call->sequence = thread->sequence++;
-	call->context = 0;
 	thread->depth++;
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
-	frame->aside = cookie >> 48 & GT_COOKIE_ASIDE;
+	frame->aside = flags & GT_COOKIE_ASIDE;
+	frame->counted = outer + !frame->aside;
 	frame->urgent = 0;
 	if (plan->apart)
 		put_apart(thread, frame, plan);
-	if (settings.stack_depth && !frame->aside && thread->depth == 1) {
+	if (settings.stack_depth && !frame->aside && !outer) {
 		if (settings.stack_copy)
 			put_memory(frame, regs);
 		else
@@ -492,8 +507,11 @@ int call_entry(struct pt_regs *regs)
 			return 0;
 		abandon_call(thread, now);
 	}
-	if (thread->depth && (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
-		return 0;
+	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && counted_calls(thread)) {
+		if (!plan->tell)
+			return 0;
+		cookie |= (__u64)GT_COOKIE_ASIDE << 48;
+	}
 	if (!(cookie >> 48 & GT_COOKIE_ASIDE))
 		COUNT(made);
 	if (!thread->named)
@@ -506,6 +524,21 @@ int call_entry(struct pt_regs *regs)
 	}
 	begin_call(thread, plan, regs, cookie, now);
 	return 0;
+}
+
+static __noinline void learn_told(struct thread *thread, struct frame *frame,
+				  const struct gt_plan *plan)
+{
+	__u64 value = words_of(frame)[(plan->tell_value - 1) & (GT_PLAN_MAX_SLOTS - 1)];
+	__u64 ordinal = words_of(frame)[(plan->tell_device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
+	__s16 device = GT_DEVICE_UNKNOWN;
+
+	if (plan->tell_device && (__u32)ordinal < MOST_DEVICES)
+		device = (__s16)ordinal;
+	if (plan->tell >= GT_TELL_DEVICE_UUID)
+		learn_device(thread->device, &frame->call.head, plan->tell, value, device);
+	else
+		learn_current(&thread->where, &frame->call.head, plan->tell, value, device);
 }
 
 static __always_inline bool holds(const volatile struct gt_condition *condition,
@@ -566,8 +599,8 @@ int call_return(struct pt_regs *regs)
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
-	if (plan->tell == GT_TELL_DEVICE_SET && !(__u32)frame->call.result)
-		thread->device = words_of(frame)[(plan->tell_device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
+	if (plan->tell && !(__u32)frame->call.result)
+		learn_told(thread, frame, plan);
 	if (!frame->aside && !is_wanted(&frame->call, plan)) {
 		COUNT(filtered);
 		return 0;
@@ -576,7 +609,7 @@ int call_return(struct pt_regs *regs)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
 	if (frame->urgent)
 		put_strings(thread, frame, plan);
-	if (!put_call(frame))
+	if ((frame->aside && plan->tell) || !put_call(frame))
 		return 0;
 	if (frame->aside)
 		COUNT(others_lost);

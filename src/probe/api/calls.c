@@ -231,16 +231,18 @@ static void drop_twins(site_list *sites)
 	sites->count = kept;
 }
 
-/* The driver's calls are left out inside the runtime's, unless somebody asked for them. */
-static uint64_t cookie_flags(const struct state *state, const struct gt_place *place, int row)
+/* The driver's calls are left out inside the runtime's, unless all layers were asked for. */
+static uint64_t cookie_flags(const struct state *state, const struct gt_place *place, int row,
+			     const char *symbol)
 {
-	bool asked = state->host->verbose || state->host->function_count;
+	bool runtime = gt_place_is_runtime(place);
+	uint64_t flags = runtime ? GT_COOKIE_RUNTIME : 0;
 
-	if (gt_place_is_runtime(place))
-		return GT_COOKIE_RUNTIME | (state->selected[row] ? 0 : GT_COOKIE_ASIDE);
 	if (!state->selected[row])
-		return GT_COOKIE_ASIDE;
-	return asked ? 0 : GT_COOKIE_ONLY_OUTERMOST;
+		flags |= GT_COOKIE_ASIDE;
+	else if (!runtime && !state->host->verbose)
+		flags |= GT_COOKIE_ONLY_OUTERMOST;
+	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
 }
 
 /* What was asked for, and what tells of kernels and devices. */
@@ -265,7 +267,8 @@ static int collect_sites(struct state *state, const struct gt_place *place, unsi
 
 		if (row < 0 || !is_attached(state, place, row))
 			continue;
-		site.cookie = GT_COOKIE((uint64_t)row, number, cookie_flags(state, place, row));
+		site.cookie = GT_COOKIE((uint64_t)row, number,
+					cookie_flags(state, place, row, symbols[i].name));
 		error = gt_vec_push(sites, site);
 	}
 	if (error)

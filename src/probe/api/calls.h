@@ -11,10 +11,15 @@
 /* The attach cookie: the row of the function in the API tables, the number of its file, flags. */
 #define GT_COOKIE(function, library, flags)                                                        \
 	((__u64)(flags) << 48 | (__u64)(library) << 32 | (function))
-/* Left out when a function of a higher layer calls it: the runtime's own calls of the driver. */
+/*
+ * Left out inside of another call that is traced: the runtime's own calls of the driver. What it
+ * tells of contexts and devices is learnt nevertheless.
+ */
 #define GT_COOKIE_ONLY_OUTERMOST 1
 /* Not asked for: becomes an `aside` and is not counted. */
 #define GT_COOKIE_ASIDE 2
+/* A twin (_ptsz, _ptds): the default stream that it uses is the thread's own. */
+#define GT_COOKIE_PER_THREAD 8
 /* The runtime API: it uses the thread's current device. */
 #define GT_COOKIE_RUNTIME 4
 

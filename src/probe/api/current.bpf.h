@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which device and which context a thread uses, as calls that succeed tell it (src/api/told.def):
+ * part of calls.bpf.c, which defines COUNT before it.
+ */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "api/plan.h"
+#include "event/event.h"
+#include "probe/task.bpf.h"
+
+#define DEEPEST_CONTEXT                                                                            \
+	8 /* a power of two: contexts pushed in a thread; the last one is replaced */
+#define MOST_DEVICES 4096  /* ordinals from here on are none */
+#define GT_DEVICE_NAME 256 /* bytes of a device's name, with its NUL */
+#define DEVICE_HEAD_WORDS (sizeof(struct gt_event_device) / sizeof(__u64))
+#define DEVICE_WORDS (DEVICE_HEAD_WORDS + GT_DEVICE_NAME / sizeof(__u64) + 1)
+
+/* A context that is or was current in a thread. */
+struct current {
+	__u64 handle; /* 0: the primary context of `device`, whichever that is */
+	__s16 device; /* or GT_DEVICE_UNKNOWN */
+};
+
+struct whereabouts {
+	__s16 device; /* that the runtime uses in the thread, or GT_DEVICE_UNKNOWN */
+	__u16 depth;  /* contexts in use */
+	struct current contexts[DEEPEST_CONTEXT];
+};
+
+/* What is known of a context by its handle, and of a device's primary context by its device. */
+struct context_key {
+	__u32 process;
+	__u32 ordinal; /* 1 + the device; 0: by handle */
+	__u64 handle;
+};
+
+struct context_fact {
+	__u64 handle;
+	__s16 device;
+	__u8 primary;
+	__u8 padding[5];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct context_key);
+	__type(value, struct context_fact);
+} contexts SEC(".maps");
+
+/* Devices that were told: process, ordinal and how. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, __u8);
+} told_devices SEC(".maps");
+
+volatile __u32 primaries_known; /* so that nothing is looked up in vain */
+
+/* Contexts are numbered by their handles, which are addresses: no two of a process are alike. */
+static __always_inline __u32 context_number(__u64 handle)
+{
+	return handle ^ handle >> 32;
+}
+
+/* Tells a context once more if anything is new of it. Its device, which may be known from before.
+ */
+static __noinline __s16 learn_context(const struct gt_event *head, __u64 handle, __s16 device,
+				      bool primary)
+{
+	struct context_key key = {.process = head->process, .handle = handle};
+	struct context_fact fact = {.handle = handle, .device = device, .primary = primary};
+	struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
+	struct gt_event_context event = {.handle = handle};
+
+	if (known &&
+	    (device == GT_DEVICE_UNKNOWN || (known->device == device && known->primary == primary)))
+		return known->device;
+	event.head = *head;
+	event.head.kind = GT_EVENT_context;
+	event.head.size = sizeof(event);
+	event.head.device = device;
+	event.number = context_number(handle);
+	event.flags = primary ? GT_CONTEXT_PRIMARY : 0;
+	if (put_record(&event, sizeof(event)))
+		COUNT(others_lost);
+	else
+		bpf_map_update_elem(&contexts, &key, &fact, BPF_ANY);
+	return device;
+}
+
+/* The primary context of a device gets a handle. */
+static __noinline void learn_primary(const struct gt_event *head, __u64 handle, __s16 device)
+{
+	struct context_key key = {.process = head->process, .ordinal = device + 1u};
+	struct context_fact fact = {.handle = handle, .device = device, .primary = true};
+	struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
+
+	if (!handle || device < 0 || (known && known->handle == handle))
+		return;
+	learn_context(head, handle, device, true);
+	bpf_map_update_elem(&contexts, &key, &fact, BPF_ANY);
+	primaries_known = 1;
+}
+
+static __noinline void forget_context(__u32 process, __u64 handle)
+{
+	struct context_key key = {.process = process, .handle = handle};
+	struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
+	struct context_key of_device = {.process = process};
+
+	if (!known)
+		return;
+	of_device.ordinal = known->device + 1u;
+	if (known->primary)
+		bpf_map_delete_elem(&contexts, &of_device);
+	bpf_map_delete_elem(&contexts, &key);
+}
+
+static __always_inline struct current *innermost(struct whereabouts *where)
+{
+	return &where->contexts[(where->depth - 1) & (DEEPEST_CONTEXT - 1)];
+}
+
+static __always_inline void push_context(struct whereabouts *where, __u64 handle, __s16 device)
+{
+	struct current *current;
+
+	if (where->depth < DEEPEST_CONTEXT)
+		where->depth++;
+	current = innermost(where);
+	current->handle = handle;
+	current->device = device;
+}
+
+static __always_inline void pop_context(struct whereabouts *where)
+{
+	if (where->depth)
+		where->depth--;
+}
+
+/* A call told that the innermost context is this one; 0: there is none. */
+static __always_inline void set_context(struct whereabouts *where, __u64 handle, __s16 device)
+{
+	pop_context(where);
+	if (handle || device != GT_DEVICE_UNKNOWN)
+		push_context(where, handle, device);
+}
+
+/* What a call that succeeded tells; `value` and `device` are those of its plan. */
+static __noinline void learn_current(struct whereabouts *where, const struct gt_event *head,
+				     __u8 tell, __u64 value, __s16 device)
+{
+	__u64 handle = value;
+
+	if (tell == GT_TELL_CONTEXT_CREATE || tell == GT_TELL_CONTEXT_GET ||
+	    tell == GT_TELL_CONTEXT_PRIMARY) {
+		if (bpf_probe_read_user(&handle, sizeof(handle), (void *)value))
+			return;
+	}
+	switch (tell) {
+	case GT_TELL_DEVICE_SET:
+		where->device = device;
+		set_context(where, 0, device);
+		break;
+	case GT_TELL_CONTEXT_SET:
+	case GT_TELL_CONTEXT_GET:
+		if (handle)
+			device = learn_context(head, handle, GT_DEVICE_UNKNOWN, false);
+		set_context(where, handle, device);
+		break;
+	case GT_TELL_CONTEXT_PUSH:
+		push_context(where, handle, learn_context(head, handle, GT_DEVICE_UNKNOWN, false));
+		break;
+	case GT_TELL_CONTEXT_POP:
+		pop_context(where);
+		break;
+	case GT_TELL_CONTEXT_CREATE:
+		push_context(where, handle, learn_context(head, handle, device, false));
+		break;
+	case GT_TELL_CONTEXT_DESTROY:
+		forget_context(head->process, handle);
+		if (where->depth && innermost(where)->handle == handle)
+			pop_context(where);
+		break;
+	case GT_TELL_CONTEXT_PRIMARY:
+		learn_primary(head, handle, device);
+		break;
+	}
+}
+
+/* Fills in the device and the context that a call of the thread uses. */
+static __always_inline void put_current(struct whereabouts *where, struct gt_event_call *call,
+					bool runtime)
+{
+	struct current current = {.device = runtime ? where->device : GT_DEVICE_UNKNOWN};
+
+	if (where->depth) {
+		current.handle = innermost(where)->handle;
+		if (innermost(where)->device != GT_DEVICE_UNKNOWN)
+			current.device = innermost(where)->device;
+	}
+	if (!current.handle && current.device != GT_DEVICE_UNKNOWN && primaries_known) {
+		struct context_key key = {.process = call->head.process,
+					  .ordinal = current.device + 1u};
+		struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
+
+		if (known)
+			current.handle = known->handle;
+	}
+	call->head.device = current.device;
+	call->context = context_number(current.handle);
+}
+
+/*
+ * Which device an ordinal is: name and UUID, as the driver told the program. `room` takes the
+ * event. struct cudaDeviceProp begins with the name, in 256 bytes, and the UUID (driver_types.h,
+ * CUDA 10 and later).
+ */
+static __noinline void learn_device(__u64 *room, const struct gt_event *head, __u8 tell,
+				    __u64 value, __s16 device)
+{
+	struct gt_event_device *event = (void *)room;
+	__u64 key = (__u64)head->process << 32 | (__u64)(__u16)device << 8 | tell, length = 0;
+	__u64 uuid = tell == GT_TELL_DEVICE_PROPERTIES ? value + GT_DEVICE_NAME : value;
+	char *name = (char *)(room + DEVICE_HEAD_WORDS);
+	__u8 told = 1;
+
+	if (device < 0 || bpf_map_lookup_elem(&told_devices, &key))
+		return;
+	event->head = *head;
+	event->head.kind = GT_EVENT_device;
+	event->head.device = device;
+	event->flags = 0;
+	event->reserved = 0;
+	event->uuid_first = event->uuid_last = 0;
+	if (tell != GT_TELL_DEVICE_NAME &&
+	    !bpf_probe_read_user(&event->uuid_first, 2 * sizeof(__u64), (void *)uuid))
+		event->flags = GT_DEVICE_HAS_UUID;
+	if (tell != GT_TELL_DEVICE_UUID) {
+		long read = bpf_probe_read_user_str(name, GT_DEVICE_NAME, (void *)value);
+
+		if (read > 0 && read <= GT_DEVICE_NAME)
+			length = read - 1;
+		*(__u64 *)&name[length & (GT_DEVICE_NAME - 1)] = 0;
+	}
+	event->head.size = (sizeof(*event) + length + 7) & ~7;
+	if (put_record(event, event->head.size & (2 * GT_DEVICE_NAME - 1)))
+		COUNT(others_lost);
+	else
+		bpf_map_update_elem(&told_devices, &key, &told, BPF_ANY);
+}

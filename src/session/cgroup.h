@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Cgroups of version 2: where they are mounted, which one a path or a process means. */
+#pragma once
+
+#include <linux/types.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "base/strbuf.h"
+
+/*
+ * The id of a cgroup, as bpf_get_current_ancestor_cgroup_id gives it, by its path, absolute or
+ * below the mount. -ENOENT with a diag of stage "filter": no cgroup v2 is mounted, or there is none
+ * of that path.
+ */
+int gt_cgroup_find(const char *path, __u64 *ret_id, struct gt_diag *diag);
+
+/*
+ * The path of a process's cgroup, as /proc tells it: of version 2, or where it has none there, of
+ * the controller of version 1 that lies deepest. -ENOENT: the process is gone.
+ */
+int gt_cgroup_of_process(pid_t pid, struct gt_strbuf *ret_path);
+/* The same out of the text of /proc/PID/cgroup (cgroups(7)). -ENOENT: it names none. */
+int gt_cgroup_parse(const char *text, struct gt_strbuf *ret_path);

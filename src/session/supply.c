@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/supply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "elf/maps.h"
+#include "event/kinds.h"
+#include "session/callers.h"
+#include "session/cgroup.h"
+
+#define LONGEST_STRING 2048
+#define LONGEST_COMMAND 32768
+
+struct gt_supply {
+	struct gt_supply_options options;
+	struct gt_callers *callers; /* NULL: stacks are not unwound here */
+	struct gt_map *named;       /* process -> the name in its last `process` event */
+};
+
+struct gt_supply *gt_supply_new(const struct gt_supply_options *options)
+{
+	gt_auto(supply) struct gt_supply *supply = calloc(1, sizeof(*supply));
+
+	if (!supply)
+		return NULL;
+	supply->options = *options;
+	supply->named = gt_map_new();
+	if (options->stacks)
+		supply->callers = gt_callers_new();
+	return supply->named && (supply->callers || !options->stacks) ? gt_take(supply) : NULL;
+}
+
+void gt_supply_free(struct gt_supply *supply)
+{
+	if (!supply)
+		return;
+	if (supply->named)
+		gt_map_free_with(supply->named, free);
+	gt_callers_free(supply->callers);
+	free(supply);
+}
+
+static void tell(const struct gt_supply *supply, const struct gt_event *event)
+{
+	supply->options.tell(supply->options.context, event);
+}
+
+/* Tells something of a process in a text, at the time of the event that brought it up. */
+static void tell_text(const struct gt_supply *supply, enum gt_event_kind kind,
+		      const struct gt_event *of, const char *text, size_t length)
+{
+	struct gt_event *event = gt_event_new(kind, text, length);
+
+	if (!event)
+		return;
+	event->time = of->time;
+	event->process = event->thread = of->process;
+	tell(supply, event);
+	free(event);
+}
+
+/* The command line of a process that was just named, if it still can be read. */
+static void tell_command(const struct gt_supply *supply, const struct gt_event *of)
+{
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	gt_auto_file line = {0};
+
+	gt_strbuf_printf(&path, "/proc/%u/cmdline", of->process);
+	if (gt_file_read(gt_strbuf_string(&path), LONGEST_COMMAND, &line, NULL) || !line.size)
+		return;
+	tell_text(supply, GT_EVENT_command, of, (const char *)line.data, line.size);
+}
+
+static void tell_cgroup(const struct gt_supply *supply, const struct gt_event *of)
+{
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+
+	if (supply->options.cgroups && !gt_cgroup_of_process(of->process, &path))
+		tell_text(supply, GT_EVENT_cgroup, of, gt_strbuf_string(&path), path.length);
+}
+
+/* What a process had mapped when it was first seen; what it maps later is told by the sources. */
+static void tell_mappings(const struct gt_supply *supply, const struct gt_event *of)
+{
+	gt_auto_maps maps = {0};
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+
+	if (gt_maps_read(of->process, &maps, NULL))
+		return;
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct gt_mapping *mapping = &maps.items[i];
+		struct gt_event_mapping *event;
+
+		if (!mapping->executable || !gt_mapping_is_file(mapping) ||
+		    gt_mapping_reach(&maps, mapping, &path, NULL))
+			continue;
+		event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path),
+					     path.length);
+		if (!event)
+			return;
+		event->head.time = of->time;
+		event->head.process = event->head.thread = of->process;
+		event->start = mapping->start;
+		event->end = mapping->end;
+		event->offset = mapping->offset;
+		event->inode = mapping->inode;
+		tell(supply, &event->head);
+		free(event);
+	}
+}
+
+/* A process is seen for the first time, or under a new name (exec). */
+static void meet_process(struct gt_supply *supply, const struct gt_event *event)
+{
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	char *name = gt_map_get_u64(supply->named, event->process);
+
+	if (name && strlen(name) == length && !memcmp(name, text, length))
+		return;
+	free(gt_map_remove_u64(supply->named, event->process));
+	name = strndup(text, length);
+	if (!name || gt_map_set_u64(supply->named, event->process, name))
+		free(name);
+	tell_command(supply, event);
+	tell_cgroup(supply, event);
+	tell_mappings(supply, event);
+}
+
+/* A string that the BPF program could not read, since its page was not there: read from here. */
+static void tell_string(const struct gt_supply *supply, const struct gt_event_call *call)
+{
+	const struct gt_api_function *function = gt_api_function(call->function);
+	struct gt_event_string *event;
+	char text[LONGEST_STRING], path[64];
+	gt_autoclose int memory = -1;
+	uint64_t address;
+	uint8_t slot;
+	ssize_t length;
+
+	/* Few functions are given strings, and this is asked of every call. */
+	if (!function ||
+	    (function->meaning != GT_MEANS_MODULE && function->meaning != GT_MEANS_NOTHING) ||
+	    !gt_api_missing_string(function, call, &address, &slot))
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/mem", call->head.process);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	length = memory < 0 ? -1 : pread(memory, text, sizeof(text), (off_t)address);
+	if (length <= 0)
+		return;
+	length = (ssize_t)strnlen(text, (size_t)length);
+	event = (void *)gt_event_new(GT_EVENT_string, text, (size_t)length);
+	if (!event)
+		return;
+	event->head.time = call->head.time;
+	event->head.process = call->head.process;
+	event->head.thread = call->head.thread;
+	event->sequence = call->sequence;
+	event->slot = slot;
+	event->cut = length == sizeof(text);
+	event->function = call->function;
+	tell(supply, &event->head);
+	free(event);
+}
+
+static int tell_unwound(const struct gt_supply *supply, const struct gt_event_memory *memory)
+{
+	struct gt_event_stack *stack = NULL;
+	int error = supply->callers ? gt_callers_unwind(supply->callers, memory, &stack) : 0;
+
+	if (stack)
+		tell(supply, &stack->head);
+	free(stack);
+	return error;
+}
+
+/* The record of a call whose stack was unwound here gets the stack's number here. */
+static void tell_with_stack(const struct gt_supply *supply, const struct gt_event *event)
+{
+	bool is_call = event->kind == GT_EVENT_call || event->kind == GT_EVENT_enter;
+	__u64 stack = supply->callers && is_call
+			      ? gt_callers_of(supply->callers, (const void *)event)
+			      : 0;
+	gt_autofree struct gt_event_call *call = stack ? malloc(event->size) : NULL;
+
+	if (!call) {
+		tell(supply, event);
+		return;
+	}
+	memcpy(call, event, event->size);
+	call->stack = stack;
+	tell(supply, &call->head);
+}
+
+int gt_supply_take(struct gt_supply *supply, const struct gt_event *event)
+{
+	if (event->kind == GT_EVENT_memory)
+		return tell_unwound(supply, (const void *)event);
+	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_aside)
+		tell_string(supply, (const void *)event);
+	tell_with_stack(supply, event);
+	if (event->kind == GT_EVENT_process && event->process)
+		meet_process(supply, event);
+	return 0;
+}
+
+int gt_supply_learn(struct gt_supply *supply, const struct gt_event *event)
+{
+	return supply->callers ? gt_callers_learn(supply->callers, event) : 0;
+}
+
+bool gt_supply_has_met(const struct gt_supply *supply, __u32 process)
+{
+	return gt_map_get_u64(supply->named, process);
+}
