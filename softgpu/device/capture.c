@@ -266,7 +266,8 @@ CUresult sg_capture_end(CUstream stream, CUgraph *ret_graph)
 	struct sg_capture *capture;
 	CUresult result = CUDA_SUCCESS;
 
-	*ret_graph = NULL;
+	if (ret_graph)
+		*ret_graph = NULL;
 	pthread_mutex_lock(&captures.lock);
 	capture = stream->capture;
 	if (!capture)
@@ -286,11 +287,13 @@ CUresult sg_capture_end(CUstream stream, CUgraph *ret_graph)
 		result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	else if (!is_joined(capture))
 		result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+	else if (!ret_graph && !capture->graph_is_given)
+		result = CUDA_ERROR_INVALID_VALUE;
 	leave_locked(capture);
 	pthread_mutex_unlock(&captures.lock);
-	if (!result)
+	if (!result && ret_graph)
 		*ret_graph = capture->graph;
-	else if (!capture->graph_is_given)
+	if (result && !capture->graph_is_given)
 		sg_graph_free(capture->graph);
 	free_capture(capture);
 	return result;

@@ -23,7 +23,10 @@ CUresult sg_capture_wait(CUstream stream, CUevent event, bool *ret_captured);
 /* graph: NULL for a new one. */
 CUresult sg_capture_begin(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
 			  const CUgraphNode *dependencies, size_t count);
-/* The graph is the caller's. NULL with an error where the capture went wrong. */
+/*
+ * The graph is the caller's; ret_graph may be NULL where it was the caller's before. An error
+ * where the capture went wrong: then a graph that it made is gone.
+ */
 CUresult sg_capture_end(CUstream stream, CUgraph *ret_graph);
 
 struct sg_capture_info {

@@ -18,7 +18,8 @@ enum {
 static uint64_t began_ns;              /* CLOCK_MONOTONIC at the device's start */
 static atomic_uint_least64_t host_ns;  /* the host's virtual time */
 static atomic_uint_least64_t timer_ns; /* what %globaltimer last was in virtual time */
-static __thread uint64_t kernel_ns;
+static __thread uint64_t kernel_ns;    /* of the kernel that the calling thread ran last */
+static __thread uint64_t nested_ns;    /* of the works within the operation under way */
 
 uint64_t sg_now(void)
 {
@@ -86,7 +87,7 @@ uint64_t sg_clock_start(struct sg_operation *operation)
 		raise_shared(&timer_ns, start);
 	}
 	operation->start_ns = start;
-	kernel_ns = 0;
+	kernel_ns = nested_ns = 0;
 	return start;
 }
 
@@ -101,9 +102,30 @@ static uint64_t modelled_duration(const struct sg_work *work)
 	case SG_WORK_SET:
 		return COPY_COST_NS + work->set.width * work->set.height * work->set.element_size /
 					      SET_BYTES_PER_NS;
+	case SG_WORK_CONDITION:
+		return nested_ns;
 	default:
 		return 0;
 	}
+}
+
+uint64_t sg_clock_nested_start(uint64_t start)
+{
+	if (!sg_state.config.virtual_time)
+		return sg_now();
+	raise_shared(&timer_ns, start + nested_ns);
+	kernel_ns = 0;
+	return start + nested_ns;
+}
+
+uint64_t sg_clock_nested_end(uint64_t start, const struct sg_work *work)
+{
+	if (!sg_state.config.virtual_time)
+		return sg_now();
+	/* A condition within has added its own works already. */
+	if (work->kind != SG_WORK_CONDITION)
+		nested_ns += modelled_duration(work);
+	return start + nested_ns;
 }
 
 uint64_t sg_clock_end(struct sg_operation *operation)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct sg_operation;
+struct sg_work;
 struct sg_grid_result;
 
 /* Called once, at the start. */
@@ -40,6 +41,12 @@ uint64_t sg_clock_end(struct sg_operation *operation);
 /* An operation's time as a program sees it: on the device's clock. */
 uint64_t sg_clock_device(uint64_t ns);
 /* The host has waited for it. */
+/*
+ * Works that an operation runs one after the other (a conditional node's): when the next begins,
+ * and when the one just run ended. `start` is the operation's.
+ */
+uint64_t sg_clock_nested_start(uint64_t start);
+uint64_t sg_clock_nested_end(uint64_t start, const struct sg_work *work);
 void sg_clock_joined(const struct sg_operation *operation);
 
 /* The modelled time of a kernel, which the operation that runs in this thread takes. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "device/clock.h"
+#include "device/condition.h"
 #include "device/log.h"
 #include "device/memory.h"
 #include "device/stream.h"
@@ -134,6 +135,7 @@ static int start_machine(struct gt_diag *diag)
 		.host = {.allocate = sg_memory_host_allocate,
 			 .release = sg_memory_host_release,
 			 .output = print_output,
+			 .set_condition = sg_condition_set,
 			 .clock = sg_clock_timer},
 	};
 	sigset_t before;

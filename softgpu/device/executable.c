@@ -3,12 +3,26 @@
 #include <stdlib.h>
 
 #include "device/capture.h"
+#include "device/condition.h"
 #include "device/event.h"
 #include "device/graph.h"
 #include "device/handles.h"
 #include "device/stream.h"
 
 enum { MAX_LANES = 8 };
+
+static bool can_be_launched(CUgraph graph)
+{
+	gt_vec_each (node, &graph->nodes) {
+		const struct sg_work *work = &(*node)->work;
+
+		if ((work->kind == SG_WORK_GRAPH && !can_be_launched(work->graph)) ||
+		    (work->kind == SG_WORK_CONDITION &&
+		     !sg_condition_bodies_are_plain(&work->condition)))
+			return false;
+	}
+	return true;
+}
 
 CUresult sg_executable_new(CUgraph graph, unsigned long long flags, CUgraphExec *ret_executable)
 {
@@ -18,7 +32,7 @@ CUresult sg_executable_new(CUgraph graph, unsigned long long flags, CUgraphExec 
 
 	order = sg_graph_sort(graph, &cycle);
 	free(order);
-	if (cycle)
+	if (cycle || !can_be_launched(graph))
 		return CUDA_ERROR_INVALID_VALUE;
 	executable = calloc(1, sizeof(*executable));
 	if (!order || !executable)
@@ -152,9 +166,6 @@ static CUresult put_node(struct launch *launch, CUgraphNode node, struct sg_oper
 		return put_child(launch, node, begin);
 	if (node->enabled && !sg_work_clone(&node->work, &work))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	/* Memory that a graph allocated stays until the graph goes: it may be launched again. */
-	if (work.kind == SG_WORK_FREE)
-		work.kind = SG_WORK_EMPTY;
 	operation = sg_operation_new(&work);
 	if (!operation)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -196,12 +207,49 @@ static CUresult put_nodes(struct launch *launch, CUgraph graph, struct sg_operat
 	return result;
 }
 
+static CUresult put_reset(struct launch *launch, struct sg_condition *condition)
+{
+	struct sg_work work = {.kind = SG_WORK_RESET};
+	struct sg_operation *operation;
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+	work.reset = sg_condition_reference(condition);
+	operation = sg_operation_new(&work);
+	if (operation && sg_operation_wait_for(operation, launch->executable->last))
+		result = sg_stream_put(launch->stream, operation);
+	sg_operation_unreference(operation);
+	return result;
+}
+
+/* Conditions get their first values once the launch before is over. */
+static CUresult put_resets(struct launch *launch, CUgraph graph)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	gt_vec_each (condition, &graph->conditions) {
+		if (!result && sg_condition_is_assigned(*condition))
+			result = put_reset(launch, *condition);
+	}
+	gt_vec_each (node, &graph->nodes) {
+		const struct sg_work *work = &(*node)->work;
+
+		if (!result && work->kind == SG_WORK_GRAPH)
+			result = put_resets(launch, work->graph);
+		for (unsigned int i = 0;
+		     work->kind == SG_WORK_CONDITION && !result && i < work->condition.size; i++)
+			result = put_resets(launch, work->condition.bodies[i]);
+	}
+	return result;
+}
+
 static CUresult launch_locked(CUgraphExec executable, CUstream stream)
 {
 	struct launch launch = {.executable = executable, .stream = stream};
 	struct sg_operation *begin = NULL, *end = NULL;
-	CUresult result = put_empty(&launch, &begin);
+	CUresult result = put_resets(&launch, executable->graph);
 
+	if (!result)
+		result = put_empty(&launch, &begin);
 	if (!executable->context)
 		executable->context = stream->context;
 	if (!result && !sg_operation_wait_for(begin, executable->last))
@@ -257,6 +305,9 @@ static CUgraphExecUpdateResult compare_nodes(CUgraphNode mine, CUgraphNode their
 		if (mine->dependencies.items[i]->index != theirs->dependencies.items[i]->index)
 			return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
 	}
+	if (mine->work.kind == SG_WORK_CONDITION &&
+	    mine->work.condition.condition != theirs->work.condition.condition)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
 	if (mine->work.kind == SG_WORK_ALLOCATE || mine->work.kind == SG_WORK_FREE)
 		return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;

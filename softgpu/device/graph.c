@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/condition.h"
 #include "device/context.h"
 #include "device/handles.h"
 #include "device/memory.h"
@@ -160,6 +161,7 @@ CUgraphNodeType sg_node_type(const struct CUgraphNode_st *node)
 		[SG_WORK_ALLOCATE] = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
 		[SG_WORK_FREE] = CU_GRAPH_NODE_TYPE_MEM_FREE,
 		[SG_WORK_GRAPH] = CU_GRAPH_NODE_TYPE_GRAPH,
+		[SG_WORK_CONDITION] = CU_GRAPH_NODE_TYPE_CONDITIONAL,
 	};
 
 	return types[node->work.kind];
@@ -187,8 +189,11 @@ void sg_graph_free(CUgraph graph)
 		free_node(*node);
 	gt_vec_each (retained, &graph->objects)
 		sg_user_object_release(retained->object, retained->count);
+	gt_vec_each (condition, &graph->conditions)
+		sg_condition_unreference(*condition);
 	gt_vec_free(&graph->nodes);
 	gt_vec_free(&graph->objects);
+	gt_vec_free(&graph->conditions);
 	free(graph);
 }
 
@@ -232,6 +237,13 @@ CUgraph sg_graph_clone(CUgraph graph)
 			return NULL;
 		}
 		retained->object->references += retained->count;
+	}
+	gt_vec_each (condition, &graph->conditions) {
+		if (gt_vec_push(&clone->conditions, *condition)) {
+			sg_graph_free(clone);
+			return NULL;
+		}
+		sg_condition_reference(*condition);
 	}
 	if (!clone_nodes(graph, clone)) {
 		sg_graph_free(clone);
@@ -286,9 +298,9 @@ fail:
 void sg_graph_print(CUgraph graph, struct gt_strbuf *buffer)
 {
 	static const char *const names[] = {
-		"kernel",       "memcpy",      "memset",          "host", "graph",
-		"empty",        "wait event",  "event record",    NULL,   NULL,
-		"memory alloc", "memory free", "memory operation"};
+		"kernel",       "memcpy",      "memset",           "host",       "graph",
+		"empty",        "wait event",  "event record",     NULL,         NULL,
+		"memory alloc", "memory free", "memory operation", "conditional"};
 
 	gt_strbuf_puts(buffer, "digraph graph_1 {\n");
 	number_nodes(graph);
@@ -319,7 +331,7 @@ CUresult sg_graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS *parameters,
 {
 	struct sg_allocate_work allocation = {.parameters = *parameters};
 	struct sg_allocation wanted = {
-		.kind = SG_MEMORY_POOL,
+		.kind = SG_MEMORY_GRAPH,
 		.size = parameters->bytesize,
 		.device = parameters->poolProps.location.id,
 	};
@@ -352,8 +364,7 @@ void sg_graph_memory_unreference(struct sg_graph_memory *memory)
 {
 	if (atomic_fetch_sub(&memory->references, 1) > 1)
 		return;
-	/* The program may have freed it itself. */
-	sg_memory_free(memory->address, 1u << SG_MEMORY_POOL, NULL);
+	sg_memory_free(memory->address, 1u << SG_MEMORY_GRAPH, NULL);
 	free(memory);
 }
 

@@ -38,6 +38,7 @@ struct sg_retained {
 struct CUgraph_st {
 	GT_VEC(CUgraphNode) nodes; /* in the order in which they were made */
 	GT_VEC(struct sg_retained) objects;
+	GT_VEC(struct sg_condition *) conditions; /* references */
 	CUgraph original;
 	bool is_child; /* owned by a node: not the program's to destroy */
 };

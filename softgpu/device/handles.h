@@ -24,6 +24,7 @@ enum sg_handle {
 	SG_HANDLE_USER_OBJECT,
 	SG_HANDLE_MEMORY,
 	SG_HANDLE_ARRAY,
+	SG_HANDLE_CONDITION,
 };
 
 /* Makes a handle known. False: no memory. */

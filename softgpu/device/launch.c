@@ -170,6 +170,7 @@ CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,
 		.parameters = kernel->parameters,
 		.parameter_size = kernel->parameter_size,
 		.cooperative = kernel->cooperative,
+		.device = (uint32_t)context->device,
 		.id = atomic_fetch_add(&last_grid, 1) + 1,
 	};
 	static __thread struct sg_grid_result result;

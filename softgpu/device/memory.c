@@ -25,6 +25,7 @@ static struct {
 	GT_VEC(struct hole) holes[SG_MAX_DEVICES]; /* free parts of the arenas, ascending */
 	bool holes_ready[SG_MAX_DEVICES];
 	uint64_t used[SG_MAX_DEVICES]; /* bytes */
+	struct sg_graph_account graphs[SG_MAX_DEVICES];
 	uint64_t last_id;
 } memory = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
@@ -161,6 +162,26 @@ static void give_hole(int device, uint64_t start, uint64_t end)
 	}
 }
 
+/* Counts graph memory that came (true) or went; `used`: its life, else its address. */
+static void account_locked(const struct sg_allocation *allocation, bool used, bool came)
+{
+	struct sg_graph_account *account = &memory.graphs[allocation->device];
+	uint64_t *now = used ? &account->used : &account->reserved;
+	uint64_t *high = used ? &account->used_high : &account->reserved_high;
+
+	if (allocation->kind != SG_MEMORY_GRAPH)
+		return;
+	*now = came ? *now + allocation->size : *now - allocation->size;
+	if (*now > *high)
+		*high = *now;
+}
+
+/* Memory that kernels may not touch, or not yet. */
+static bool is_hidden(enum sg_memory_kind kind)
+{
+	return kind == SG_MEMORY_PHYSICAL || kind == SG_MEMORY_GRAPH;
+}
+
 /* Bytes that an allocation takes of what the device claims to have. */
 static uint64_t charge(const struct sg_allocation *allocation)
 {
@@ -184,6 +205,7 @@ CUresult sg_memory_allocate(const struct sg_allocation *wanted, uint64_t alignme
 	    take_hole(device, charge(wanted) + SG_GRANULE, alignment, &allocation.address)) {
 		if (insert_locked(&allocation)) {
 			memory.used[device] += charge(wanted);
+			account_locked(&allocation, false, true);
 			result = CUDA_SUCCESS;
 		} else {
 			give_hole(device, allocation.address,
@@ -193,7 +215,7 @@ CUresult sg_memory_allocate(const struct sg_allocation *wanted, uint64_t alignme
 	pthread_rwlock_unlock(&memory.lock);
 	if (result)
 		return result;
-	if (wanted->kind != SG_MEMORY_PHYSICAL &&
+	if (!is_hidden(wanted->kind) &&
 	    sg_memory_allow(sg_state.machine, allocation.address, charge(wanted))) {
 		if (allocation.pool)
 			sg_pool_add(allocation.pool, allocation.size);
@@ -280,6 +302,9 @@ static void give_back(const struct sg_allocation *gone)
 		madvise((void *)(uintptr_t)start, end - start, MADV_REMOVE);
 	pthread_rwlock_wrlock(&memory.lock);
 	memory.used[gone->device] -= charge(gone);
+	if (gone->is_live)
+		account_locked(gone, true, false);
+	account_locked(gone, false, false);
 	give_hole(gone->device, gone->address, gone->address + charge(gone) + SG_GRANULE);
 	pthread_rwlock_unlock(&memory.lock);
 }
@@ -367,6 +392,74 @@ CUresult sg_memory_begin_free(uint64_t address, unsigned int kinds)
 	}
 	pthread_rwlock_unlock(&memory.lock);
 	return result;
+}
+
+/* Marks it; whether it was otherwise before. */
+static bool mark_live_locked(struct sg_allocation *found, bool live)
+{
+	if (found->is_live == live)
+		return false;
+	found->is_live = live;
+	found->going = false;
+	account_locked(found, true, live);
+	return true;
+}
+
+CUresult sg_memory_set_live(uint64_t address, bool live, struct sg_allocation *ret_allocation)
+{
+	struct sg_allocation *found;
+	bool changed = false;
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+	pthread_rwlock_wrlock(&memory.lock);
+	found = find_locked(address);
+	if (found && found->address == address && found->kind == SG_MEMORY_GRAPH) {
+		changed = mark_live_locked(found, live);
+		if (changed || live)
+			result = CUDA_SUCCESS;
+		if (!result && ret_allocation)
+			*ret_allocation = *found;
+	}
+	if (changed && live && sg_memory_allow(sg_state.machine, address, charge(found))) {
+		mark_live_locked(found, false);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	} else if (changed && !live) {
+		sg_memory_deny(sg_state.machine, address, charge(found));
+	}
+	pthread_rwlock_unlock(&memory.lock);
+	return result;
+}
+
+void sg_memory_graph_account(int device, struct sg_graph_account *ret_account)
+{
+	pthread_rwlock_rdlock(&memory.lock);
+	*ret_account = memory.graphs[device];
+	pthread_rwlock_unlock(&memory.lock);
+}
+
+void sg_memory_reset_used_high(int device)
+{
+	pthread_rwlock_wrlock(&memory.lock);
+	memory.graphs[device].used_high = memory.graphs[device].used;
+	pthread_rwlock_unlock(&memory.lock);
+}
+
+void sg_memory_reset_reserved_high(int device)
+{
+	pthread_rwlock_wrlock(&memory.lock);
+	memory.graphs[device].reserved_high = memory.graphs[device].reserved;
+	pthread_rwlock_unlock(&memory.lock);
+}
+
+void sg_memory_advise(uint64_t address, const struct sg_advice *advice)
+{
+	struct sg_allocation *found;
+
+	pthread_rwlock_wrlock(&memory.lock);
+	found = find_locked(address);
+	if (found)
+		found->advice = *advice;
+	pthread_rwlock_unlock(&memory.lock);
 }
 
 bool sg_memory_charge(int device, uint64_t bytes)

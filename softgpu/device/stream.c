@@ -80,30 +80,25 @@ CUresult sg_operation_join(struct sg_operation *operation)
 	return operation->result;
 }
 
-static void log_operation(const struct sg_operation *operation, struct sg_record *record)
+/* What the log says of an operation before it has run. */
+static struct sg_record begin_record(const struct sg_operation *operation)
 {
 	const struct CUstream_st *stream = operation->stream;
 
-	record->device = stream->context->device;
-	record->stream = sg_stream_handle(operation->stream);
-	record->stream_id = stream->id;
-	record->submitted_ns = operation->submitted_ns;
-	record->result = operation->result;
-	sg_log_write(record);
+	return (struct sg_record){
+		.operation = sg_work_name(operation->work.kind),
+		.device = stream->context->device,
+		.stream = sg_stream_handle(operation->stream),
+		.stream_id = stream->id,
+		.submitted_ns = operation->submitted_ns,
+	};
 }
-
-static const char *const operation_names[] = {
-	[SG_WORK_EMPTY] = NULL,  [SG_WORK_KERNEL] = "kernel", [SG_WORK_COPY] = "copy",
-	[SG_WORK_SET] = "set",   [SG_WORK_HOST] = "host",     [SG_WORK_RECORD] = "record",
-	[SG_WORK_WAIT] = NULL,   [SG_WORK_VALUE] = "value",   [SG_WORK_ALLOCATE] = "alloc",
-	[SG_WORK_FREE] = "free", [SG_WORK_GRAPH] = NULL,
-};
 
 /* Runs an operation whose turn it is; what it waits for may still be under way. */
 static void perform(struct sg_operation *operation)
 {
 	CUcontext context = operation->stream->context;
-	struct sg_record record = {.operation = operation_names[operation->work.kind]};
+	struct sg_record record = begin_record(operation);
 
 	gt_vec_each (other, &operation->waits)
 		wait_until_done(*other);
@@ -112,8 +107,9 @@ static void perform(struct sg_operation *operation)
 	if (!operation->result)
 		operation->result = sg_work_run(&operation->work, context, &record);
 	record.end_ns = sg_clock_end(operation);
+	record.result = operation->result;
 	if (record.operation)
-		log_operation(operation, &record);
+		sg_log_write(&record);
 	release_waits(operation);
 	sg_work_clear(&operation->work);
 	atomic_store_explicit(&operation->done, 1, memory_order_release);
@@ -359,7 +355,8 @@ static bool is_trivial(const struct sg_operation *operation)
 {
 	enum sg_work_kind kind = operation->work.kind;
 
-	return kind == SG_WORK_EMPTY || kind == SG_WORK_RECORD || kind == SG_WORK_WAIT;
+	return kind == SG_WORK_EMPTY || kind == SG_WORK_RECORD || kind == SG_WORK_WAIT ||
+	       kind == SG_WORK_RESET;
 }
 
 static bool nothing_before(CUstream stream, const struct sg_operation *operation)

@@ -4,11 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/condition.h"
 #include "device/context.h"
 #include "device/copy.h"
 #include "device/graph.h"
 #include "device/launch.h"
 #include "device/memory.h"
+
+const char *sg_work_name(enum sg_work_kind kind)
+{
+	static const char *const names[] = {
+		[SG_WORK_KERNEL] = "kernel",  [SG_WORK_COPY] = "copy",
+		[SG_WORK_SET] = "set",        [SG_WORK_HOST] = "host",
+		[SG_WORK_RECORD] = "record",  [SG_WORK_VALUE] = "value",
+		[SG_WORK_ALLOCATE] = "alloc", [SG_WORK_FREE] = "free",
+		[SG_WORK_RESET] = NULL,
+	};
+
+	return names[kind];
+}
 
 bool sg_work_clone(const struct sg_work *work, struct sg_work *ret_work)
 {
@@ -26,6 +40,13 @@ bool sg_work_clone(const struct sg_work *work, struct sg_work *ret_work)
 		copy.graph = sg_graph_clone(work->graph);
 		if (!copy.graph)
 			return false;
+		break;
+	case SG_WORK_CONDITION:
+		if (!sg_condition_clone(&work->condition, &copy.condition))
+			return false;
+		break;
+	case SG_WORK_RESET:
+		sg_condition_reference(work->reset);
 		break;
 	case SG_WORK_ALLOCATE:
 		sg_graph_memory_reference(work->allocation.memory);
@@ -49,6 +70,12 @@ void sg_work_clear(struct sg_work *work)
 		break;
 	case SG_WORK_GRAPH:
 		sg_graph_free(work->graph);
+		break;
+	case SG_WORK_CONDITION:
+		sg_condition_clear(&work->condition);
+		break;
+	case SG_WORK_RESET:
+		sg_condition_unreference(work->reset);
 		break;
 	case SG_WORK_ALLOCATE:
 		sg_graph_memory_unreference(work->allocation.memory);
@@ -77,9 +104,13 @@ static CUresult run_host(const struct sg_host_work *host, CUcontext context)
 static CUresult run_free(CUdeviceptr address, struct sg_record *record)
 {
 	struct sg_allocation gone = {0};
-	CUresult result = sg_memory_free(
-		address, 1u << SG_MEMORY_POOL | 1u << SG_MEMORY_DEVICE | 1u << SG_MEMORY_MANAGED,
-		&gone);
+	CUresult result = sg_memory_set_live(address, false, &gone);
+
+	if (result)
+		result = sg_memory_free(address,
+					1u << SG_MEMORY_POOL | 1u << SG_MEMORY_DEVICE |
+						1u << SG_MEMORY_MANAGED,
+					&gone);
 
 	record->address = address;
 	record->bytes = gone.size;
@@ -99,11 +130,16 @@ CUresult sg_work_run(struct sg_work *work, CUcontext context, struct sg_record *
 		return run_host(&work->host, context);
 	case SG_WORK_VALUE:
 		return sg_value_run(&work->value, context, record);
+	case SG_WORK_CONDITION:
+		return sg_condition_run(&work->condition, context, record);
+	case SG_WORK_RESET:
+		sg_condition_reset(work->reset);
+		return CUDA_SUCCESS;
 	case SG_WORK_ALLOCATE:
 		record->address = work->allocation.parameters.dptr;
 		record->bytes = work->allocation.parameters.bytesize;
 		record->kind = "graph";
-		return CUDA_SUCCESS;
+		return sg_memory_set_live(work->allocation.parameters.dptr, true, NULL);
 	case SG_WORK_FREE:
 		return run_free(work->address, record);
 	default:

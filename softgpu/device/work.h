@@ -18,13 +18,24 @@ enum sg_work_kind {
 	SG_WORK_KERNEL,
 	SG_WORK_COPY,
 	SG_WORK_SET,
-	SG_WORK_HOST,     /* a host function, or a stream's callback */
-	SG_WORK_RECORD,   /* of an event */
-	SG_WORK_WAIT,     /* for an event; outside of graphs only the waiting is left */
-	SG_WORK_VALUE,    /* wait for a value in memory, or write one */
-	SG_WORK_ALLOCATE, /* memory, in a graph */
-	SG_WORK_FREE,     /* memory */
-	SG_WORK_GRAPH,    /* a graph within a graph */
+	SG_WORK_HOST,      /* a host function, or a stream's callback */
+	SG_WORK_RECORD,    /* of an event */
+	SG_WORK_WAIT,      /* for an event; outside of graphs only the waiting is left */
+	SG_WORK_VALUE,     /* wait for a value in memory, or write one */
+	SG_WORK_ALLOCATE,  /* memory, in a graph */
+	SG_WORK_FREE,      /* memory */
+	SG_WORK_GRAPH,     /* a graph within a graph */
+	SG_WORK_CONDITION, /* graphs that run if or while a value says so */
+	SG_WORK_RESET,     /* gives a condition its first value */
+};
+
+/* What a program says of a kernel that changes nothing here; as in CUlaunchAttributeValue. */
+struct sg_hints {
+	CUaccessPolicyWindow window;
+	CUclusterSchedulingPolicy scheduling;
+	CUlaunchMemSyncDomain memory_domain;
+	CUlaunchMemSyncDomainMap memory_domains;
+	unsigned int carveout;
 };
 
 struct sg_kernel_work {
@@ -36,6 +47,7 @@ struct sg_kernel_work {
 	uint32_t shared;     /* bytes of dynamic shared memory */
 	bool cooperative;
 	int priority;
+	struct sg_hints hints;
 	/* Owned: the parameter buffer, and for each parameter a pointer into it. */
 	unsigned char *parameters;
 	size_t parameter_size;
@@ -85,6 +97,14 @@ struct sg_value_work {
 	bool is_write;
 };
 
+/* The value of a conditional node, and the graphs that it chooses from. */
+struct sg_condition_work {
+	struct sg_condition *condition; /* a reference (condition.h) */
+	CUgraphConditionalNodeType type;
+	unsigned int size; /* of bodies */
+	CUgraph *bodies;   /* owned, the graphs too */
+};
+
 /* Memory that a graph allocates: it exists as long as any graph or clone that mentions it. */
 struct sg_graph_memory;
 
@@ -105,9 +125,13 @@ struct sg_work {
 		CUdeviceptr address; /* SG_WORK_FREE */
 		struct sg_allocate_work allocation;
 		CUgraph graph; /* owned */
+		struct sg_condition_work condition;
+		struct sg_condition *reset; /* a reference */
 	};
 };
 
+/* What the log calls it; NULL: it is not told. */
+const char *sg_work_name(enum sg_work_kind kind);
 /* A copy that owns its own. False: no memory. */
 bool sg_work_clone(const struct sg_work *work, struct sg_work *ret_work);
 /* Gives up what the work owns. */

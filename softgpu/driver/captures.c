@@ -33,8 +33,6 @@ static CUresult end(CUstream handle, CUstream zero, CUgraph *graph)
 
 	if (result)
 		return result;
-	if (!graph)
-		return CUDA_ERROR_INVALID_VALUE;
 	return sg_capture_end(stream, graph);
 }
 

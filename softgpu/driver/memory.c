@@ -11,15 +11,11 @@
 enum { PITCH_ALIGNMENT = 512 };
 
 static const char *const kind_names[] = {
-	[SG_MEMORY_DEVICE] = "device",
-	[SG_MEMORY_MANAGED] = "managed",
-	[SG_MEMORY_POOL] = "pool",
-	[SG_MEMORY_MODULE] = "module",
-	[SG_MEMORY_PHYSICAL] = "physical",
-	[SG_MEMORY_MAPPED] = "mapped",
-	[SG_MEMORY_IMPORTED] = "imported",
-	[SG_MEMORY_HOST] = "host",
-	[SG_MEMORY_REGISTERED] = "registered",
+	[SG_MEMORY_DEVICE] = "device", [SG_MEMORY_MANAGED] = "managed",
+	[SG_MEMORY_POOL] = "pool",     [SG_MEMORY_GRAPH] = "graph",
+	[SG_MEMORY_MODULE] = "module", [SG_MEMORY_PHYSICAL] = "physical",
+	[SG_MEMORY_MAPPED] = "mapped", [SG_MEMORY_IMPORTED] = "imported",
+	[SG_MEMORY_HOST] = "host",     [SG_MEMORY_REGISTERED] = "registered",
 };
 
 /* The log's line for a call that is over. */
@@ -109,6 +105,8 @@ static CUresult release(CUcontext context, uint64_t address, unsigned int kinds)
 
 	sg_context_synchronize(context);
 	result = sg_memory_free(address, kinds, &gone);
+	if (result && kinds & 1u << SG_MEMORY_POOL)
+		result = sg_memory_set_live(address, false, &gone);
 	gone.address = address;
 	log_call("free", &gone, start, result);
 	return result ? result : (CUresult)atomic_load(&context->error);

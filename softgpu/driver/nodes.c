@@ -2,6 +2,7 @@
 /* The nodes of graphs. */
 #include <string.h>
 
+#include "device/condition.h"
 #include "device/copy.h"
 #include "device/graph.h"
 #include "device/launch.h"
@@ -226,6 +227,9 @@ static CUresult make_any(CUgraphNodeParams *parameters, struct sg_work *ret_work
 		return make_allocation((CUDA_MEM_ALLOC_NODE_PARAMS *)&parameters->alloc, ret_work);
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		return make_free(parameters->free.dptr, ret_work);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return sg_check() ? sg_check()
+				  : sg_condition_prepare(&parameters->conditional, ret_work);
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
@@ -514,54 +518,5 @@ SG_API CUresult cuGraphNodeGetEnabled(CUgraphExec executable, CUgraphNode node,
 	if (!found || !enabled)
 		return CUDA_ERROR_INVALID_VALUE;
 	*enabled = found->enabled;
-	return CUDA_SUCCESS;
-}
-
-/* ---- attributes of kernel nodes -------------------------------------------------------- */
-
-SG_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
-					      CUkernelNodeAttrValue *value)
-{
-	CUresult result = check(node, SG_WORK_KERNEL, value);
-
-	if (result)
-		return result;
-	memset(value, 0, sizeof(*value));
-	if (attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-		value->cooperative = node->work.kernel.cooperative;
-	else if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY)
-		value->priority = node->work.kernel.priority;
-	else if (attribute != CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW &&
-		 attribute != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
-}
-
-SG_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
-					      const CUkernelNodeAttrValue *value)
-{
-	CUresult result = check(node, SG_WORK_KERNEL, value);
-
-	if (result)
-		return result;
-	if (attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-		node->work.kernel.cooperative = value->cooperative;
-	else if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY)
-		node->work.kernel.priority = value->priority;
-	else if (attribute != CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
-}
-
-SG_API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode target, CUgraphNode source)
-{
-	CUresult result = check(target, SG_WORK_KERNEL, target);
-
-	if (!result)
-		result = check(source, SG_WORK_KERNEL, source);
-	if (result)
-		return result;
-	target->work.kernel.cooperative = source->work.kernel.cooperative;
-	target->work.kernel.priority = source->work.kernel.priority;
 	return CUDA_SUCCESS;
 }

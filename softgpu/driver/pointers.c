@@ -145,23 +145,28 @@ SG_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute att
 	return CUDA_SUCCESS;
 }
 
-/* ---- hints: memory is where it is ------------------------------------------------------ */
+/* ---- hints: kept, and memory stays where it is ------------------------------------------ */
 
-static CUresult check_managed(CUdeviceptr address, size_t size)
+static CUresult find_managed(CUdeviceptr address, size_t size, struct sg_allocation *ret_allocation)
 {
-	struct sg_allocation allocation;
-
-	if (!size || !sg_memory_find_range(address, size, &allocation) ||
-	    allocation.kind != SG_MEMORY_MANAGED)
+	if (!size || !sg_memory_find_range(address, size, ret_allocation) ||
+	    ret_allocation->kind != SG_MEMORY_MANAGED)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
 static CUresult check_location(CUmemLocation location)
 {
-	if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && !sg_device_find(location.id))
-		return CUDA_ERROR_INVALID_DEVICE;
-	return CUDA_SUCCESS;
+	switch (location.type) {
+	case CU_MEM_LOCATION_TYPE_DEVICE:
+		return sg_device_find(location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+	case CU_MEM_LOCATION_TYPE_HOST:
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 }
 
 static CUmemLocation location_of(CUdevice device)
@@ -173,15 +178,27 @@ static CUmemLocation location_of(CUdevice device)
 	return location;
 }
 
+static CUresult prefetch_range(CUdeviceptr address, size_t size, CUmemLocation location)
+{
+	struct sg_allocation allocation;
+	CUresult result = find_managed(address, size, &allocation);
+
+	if (!result)
+		result = check_location(location);
+	if (result)
+		return result;
+	allocation.advice.prefetched = location;
+	sg_memory_advise(address, &allocation.advice);
+	return CUDA_SUCCESS;
+}
+
 static CUresult prefetch(CUdeviceptr address, size_t size, CUmemLocation location, CUstream handle,
 			 CUstream zero)
 {
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);
 
-	if (!result)
-		result = check_managed(address, size);
-	return result ? result : check_location(location);
+	return result ? result : prefetch_range(address, size, location);
 }
 
 SG_TWINS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
@@ -192,45 +209,120 @@ SG_TWINS(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
 	 (CUdeviceptr address, size_t size, CUdevice device, CUstream stream),
 	 prefetch(address, size, location_of(device), stream, zero))
 
-static CUresult check_batch(const CUdeviceptr *addresses, const size_t *sizes, size_t count,
-			    CUstream handle, CUstream zero)
+/* Ranges, and where each of them is to go: location i is for ranges from indices[i] on. */
+struct ranges {
+	const CUdeviceptr *addresses;
+	const size_t *sizes;
+	size_t count;
+	const CUmemLocation *locations;
+	const size_t *indices;
+	size_t location_count;
+};
+
+static CUresult check_indices(const struct ranges *ranges)
 {
+	if (!ranges->locations || !ranges->indices || ranges->indices[0])
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 1; i < ranges->location_count; i++) {
+		if (ranges->indices[i] <= ranges->indices[i - 1] ||
+		    ranges->indices[i] >= ranges->count)
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* No location_count: they are not moved. */
+static CUresult move_ranges(const struct ranges *ranges, CUstream handle, CUstream zero)
+{
+	struct sg_allocation unused;
 	CUstream stream;
+	size_t at = 0;
 	CUresult result = sg_use_stream(handle, zero, &stream);
 
-	if (!result && (!addresses || !sizes || !count))
+	if (!result && (!ranges->addresses || !ranges->sizes || !ranges->count))
 		result = CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count && !result; i++)
-		result = check_managed(addresses[i], sizes[i]);
+	if (!result && ranges->location_count)
+		result = check_indices(ranges);
+	for (size_t i = 0; i < ranges->count && !result; i++) {
+		if (!ranges->location_count) {
+			result = find_managed(ranges->addresses[i], ranges->sizes[i], &unused);
+			continue;
+		}
+		while (at + 1 < ranges->location_count && ranges->indices[at + 1] <= i)
+			at++;
+		result = prefetch_range(ranges->addresses[i], ranges->sizes[i],
+					ranges->locations[at]);
+	}
 	return result;
 }
 
+/* With no location to move to, a prefetch of several ranges makes no sense. */
+static CUresult prefetch_ranges(const struct ranges *ranges, CUstream handle, CUstream zero)
+{
+	if (!ranges->location_count)
+		return CUDA_ERROR_INVALID_VALUE;
+	return move_ranges(ranges, handle, zero);
+}
+
+#define RANGES(...) (&(struct ranges){addresses, sizes, count, __VA_ARGS__})
+
 SG_TWINS(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz,
 	 (CUdeviceptr * addresses, size_t *sizes, size_t count, CUmemLocation *locations,
-	  size_t *location_indices, size_t location_count, unsigned long long flags,
-	  CUstream stream),
-	 check_batch(addresses, sizes, count, stream, zero))
+	  size_t *indices, size_t location_count, unsigned long long flags, CUstream stream),
+	 prefetch_ranges(RANGES(locations, indices, location_count), stream, zero))
 SG_TWINS(cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz,
 	 (CUdeviceptr * addresses, size_t *sizes, size_t count, unsigned long long flags,
 	  CUstream stream),
-	 check_batch(addresses, sizes, count, stream, zero))
+	 move_ranges(RANGES(NULL, NULL, 0), stream, zero))
 SG_TWINS(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz,
 	 (CUdeviceptr * addresses, size_t *sizes, size_t count, CUmemLocation *locations,
-	  size_t *location_indices, size_t location_count, unsigned long long flags,
-	  CUstream stream),
-	 check_batch(addresses, sizes, count, stream, zero))
+	  size_t *indices, size_t location_count, unsigned long long flags, CUstream stream),
+	 prefetch_ranges(RANGES(locations, indices, location_count), stream, zero))
 
-static CUresult advise(CUdeviceptr address, size_t size, CUmem_advise advice,
-		       CUmemLocation location)
+static unsigned int bit_of(CUmemLocation location)
 {
+	return 1u << (location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : SG_ADVICE_HOST);
+}
+
+static CUresult take_advice(struct sg_advice *advice, CUmem_advise what, CUmemLocation location)
+{
+	switch (what) {
+	case CU_MEM_ADVISE_SET_READ_MOSTLY:
+	case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
+		advice->read_mostly = what == CU_MEM_ADVISE_SET_READ_MOSTLY;
+		return CUDA_SUCCESS;
+	case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
+		advice->preferred = location;
+		return check_location(location);
+	case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
+		advice->preferred = (CUmemLocation){0};
+		return CUDA_SUCCESS;
+	case CU_MEM_ADVISE_SET_ACCESSED_BY:
+	case CU_MEM_ADVISE_UNSET_ACCESSED_BY:
+		if (check_location(location))
+			return check_location(location);
+		if (what == CU_MEM_ADVISE_SET_ACCESSED_BY)
+			advice->accessed_by |= bit_of(location);
+		else
+			advice->accessed_by &= ~bit_of(location);
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+static CUresult advise(CUdeviceptr address, size_t size, CUmem_advise what, CUmemLocation location)
+{
+	struct sg_allocation allocation;
 	CUresult result = sg_check();
 
 	if (!result)
-		result = check_managed(address, size);
-	if (!result &&
-	    (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY))
-		result = CUDA_ERROR_INVALID_VALUE;
-	return result ? result : check_location(location);
+		result = find_managed(address, size, &allocation);
+	if (!result)
+		result = take_advice(&allocation.advice, what, location);
+	if (!result)
+		sg_memory_advise(address, &allocation.advice);
+	return result;
 }
 
 SG_API CUresult cuMemAdvise_v2(CUdeviceptr address, size_t size, CUmem_advise advice,
@@ -245,25 +337,63 @@ SG_API CUresult cuMemAdvise(CUdeviceptr address, size_t size, CUmem_advise advic
 	return advise(address, size, advice, location_of(device));
 }
 
-static CUresult tell_range(void *data, size_t size, CUmem_range_attribute attribute)
+/* A location as the number of a device, as before there were types. */
+static int number_of(CUmemLocation location)
 {
+	if (location.type == CU_MEM_LOCATION_TYPE_INVALID)
+		return CU_DEVICE_INVALID;
+	return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
+}
+
+static int id_of(CUmemLocation location)
+{
+	return location.type == CU_MEM_LOCATION_TYPE_INVALID ? CU_DEVICE_INVALID : location.id;
+}
+
+/* Who is said to reach it: the numbers of devices, then CU_DEVICE_INVALID. */
+static void tell_accessors(unsigned int accessors, int *numbers, size_t count)
+{
+	size_t used = 0;
+
+	for (int i = 0; i <= SG_ADVICE_HOST && used < count; i++) {
+		if (accessors & 1u << i)
+			numbers[used++] = i == SG_ADVICE_HOST ? CU_DEVICE_CPU : i;
+	}
+	while (used < count)
+		numbers[used++] = CU_DEVICE_INVALID;
+}
+
+static CUresult tell_range(const struct sg_advice *advice, void *data, size_t size,
+			   CUmem_range_attribute attribute)
+{
+	int *value = data;
+
 	if (!data || size < sizeof(int) || size % sizeof(int))
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attribute) {
 	case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
-	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
-	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
-		*(int *)data = 0;
+		*value = advice->read_mostly;
 		return CUDA_SUCCESS;
 	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
-	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+		*value = number_of(advice->preferred);
+		return CUDA_SUCCESS;
+	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+		*value = (int)advice->preferred.type;
+		return CUDA_SUCCESS;
 	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+		*value = id_of(advice->preferred);
+		return CUDA_SUCCESS;
+	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+		*value = number_of(advice->prefetched);
+		return CUDA_SUCCESS;
+	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+		*value = (int)advice->prefetched.type;
+		return CUDA_SUCCESS;
 	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-		*(int *)data = CU_DEVICE_INVALID;
+		*value = id_of(advice->prefetched);
 		return CUDA_SUCCESS;
 	case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
-		for (size_t i = 0; i < size / sizeof(int); i++)
-			((int *)data)[i] = CU_DEVICE_INVALID;
+		tell_accessors(advice->accessed_by, value, size / sizeof(int));
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -274,24 +404,26 @@ SG_API CUresult cuMemRangeGetAttribute(void *data, size_t data_size,
 				       CUmem_range_attribute attribute, CUdeviceptr address,
 				       size_t size)
 {
+	struct sg_allocation allocation;
 	CUresult result = sg_check();
 
 	if (!result)
-		result = check_managed(address, size);
-	return result ? result : tell_range(data, data_size, attribute);
+		result = find_managed(address, size, &allocation);
+	return result ? result : tell_range(&allocation.advice, data, data_size, attribute);
 }
 
 SG_API CUresult cuMemRangeGetAttributes(void **data, size_t *data_sizes,
 					CUmem_range_attribute *attributes, size_t count,
 					CUdeviceptr address, size_t size)
 {
+	struct sg_allocation allocation;
 	CUresult result = sg_check();
 
 	if (!result)
-		result = check_managed(address, size);
+		result = find_managed(address, size, &allocation);
 	if (!result && (!data || !data_sizes || !attributes || !count))
 		result = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && !result; i++)
-		result = tell_range(data[i], data_sizes[i], attributes[i]);
+		result = tell_range(&allocation.advice, data[i], data_sizes[i], attributes[i]);
 	return result;
 }

@@ -95,7 +95,8 @@ static CUresult release(CUdeviceptr address, CUstream handle, CUstream zero)
 	if (result || !address)
 		return result;
 	if (!sg_stream_is_captured(stream))
-		result = sg_memory_begin_free(address, 1u << SG_MEMORY_POOL);
+		result =
+			sg_memory_begin_free(address, 1u << SG_MEMORY_POOL | 1u << SG_MEMORY_GRAPH);
 	return result ? result : sg_stream_submit(stream, &work, false);
 }
 
@@ -326,14 +327,28 @@ SG_API CUresult cuDeviceGraphMemTrim(CUdevice device)
 SG_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
 					     void *value)
 {
+	struct sg_graph_account account;
 	CUresult result = check_device(device, value);
 
-	if (!result && (unsigned int)attribute > CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
-		result = CUDA_ERROR_INVALID_VALUE;
-	/* It is counted with the device's memory. */
-	if (!result)
-		*(cuuint64_t *)value = 0;
-	return result;
+	if (result)
+		return result;
+	sg_memory_graph_account(device, &account);
+	switch (attribute) {
+	case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+		*(cuuint64_t *)value = account.used;
+		return CUDA_SUCCESS;
+	case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+		*(cuuint64_t *)value = account.used_high;
+		return CUDA_SUCCESS;
+	case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+		*(cuuint64_t *)value = account.reserved;
+		return CUDA_SUCCESS;
+	case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+		*(cuuint64_t *)value = account.reserved_high;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 }
 
 SG_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
@@ -341,8 +356,18 @@ SG_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribu
 {
 	CUresult result = check_device(device, value);
 
-	if (!result && attribute != CU_GRAPH_MEM_ATTR_USED_MEM_HIGH &&
-	    attribute != CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
+	if (!result && *(cuuint64_t *)value)
 		result = CUDA_ERROR_INVALID_VALUE;
-	return result;
+	if (result)
+		return result;
+	switch (attribute) {
+	case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+		sg_memory_reset_used_high(device);
+		return CUDA_SUCCESS;
+	case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+		sg_memory_reset_reserved_high(device);
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 }

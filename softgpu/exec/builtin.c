@@ -5,6 +5,7 @@
 
 #include "base/strbuf.h"
 #include "exec/decode.h"
+#include "exec/nested.h"
 #include "exec/steps.h"
 
 enum {
@@ -354,5 +355,5 @@ sg_run *sg_builtin_find(const char *name)
 	for (size_t i = 0; i < gt_countof(builtins); i++)
 		if (!strcmp(builtins[i].name, name))
 			return builtins[i].run;
-	return NULL;
+	return sg_nested_find(name);
 }

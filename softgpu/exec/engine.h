@@ -411,6 +411,12 @@ struct sg_lane_table;
 struct sg_grid {
 	struct sg_machine *machine;
 	const struct sg_function *kernel;
+struct sg_nested;
+
+struct sg_nested_list {
+	struct sg_nested *first, *last;
+};
+
 	struct sg_launch launch;
 	uint8_t *parameters;
 	uint32_t *workspace; /* of cooperative grids: see grid.c */
@@ -435,6 +441,12 @@ struct sg_grid {
 	struct sg_grid *next; /* of the machine's */
 };
 
+	/* What its kernels launch: see nested.c. */
+	uint32_t depth; /* 0: the host launched it */
+	uint32_t nested_count;
+	uint32_t launch_error; /* cudaError_t */
+	struct sg_nested *prepared;
+	struct sg_nested_list launches, tail_launches;
 struct sg_machine {
 	struct sg_memory memory;
 	struct sg_windows windows;

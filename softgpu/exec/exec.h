@@ -56,6 +56,8 @@ struct sg_host {
 	void (*release)(void *user, uint64_t address, uint64_t size);
 	/* Text that a kernel wrote, one call a printf; not NUL-terminated. NULL: dropped. */
 	void (*output)(void *user, enum sg_output output, const char *text, size_t length);
+	/* cudaGraphSetConditional. False: there is no such handle. NULL: there are none. */
+	bool (*set_condition)(void *user, uint64_t handle, uint32_t value);
 	/* ns: %globaltimer and nanosleep. NULL: CLOCK_REALTIME. */
 	uint64_t (*clock)(void *user);
 };
@@ -214,6 +216,7 @@ struct sg_launch {
 	const void *parameters;  /* laid out as sg_function_parameter says; copied */
 	size_t parameter_size;   /* bytes, at least what the kernel declares */
 	bool cooperative;        /* all blocks are resident at once */
+	uint32_t device;         /* what cudaGetDevice tells a kernel */
 	uint64_t id;             /* %gridid */
 };
 
@@ -225,9 +228,10 @@ struct sg_grid_result {
 };
 
 /*
- * Runs a grid to its end; the workers and the calling thread run its blocks. 0; -EFAULT, with
- * ret_result->fault; -EINVAL (dimensions, parameters too few), -ENOMEM. A launch that no block
- * can satisfy (threads, shared memory) is the fault OUT_OF_RESOURCES.
+ * Runs a grid to its end, and then the grids that it launched; the workers and the calling thread
+ * run its blocks. 0; -EFAULT, with ret_result->fault; -EINVAL (dimensions, parameters too few),
+ * -ENOMEM. A launch that no block can satisfy (threads, shared memory) is the fault
+ * OUT_OF_RESOURCES.
  */
 int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
 		struct sg_grid_result *ret_result);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/engine.h"
+#include "exec/nested.h"
 
 /* Limits of a multiprocessor, as of compute capability 7.5 to 9.0. */
 enum {
@@ -403,28 +403,29 @@ static void run_to_end(struct sg_grid *grid)
 	}
 }
 
-static void describe_result(const struct sg_grid *grid, struct sg_grid_result *result)
+static void add_result(const struct sg_grid *grid, struct sg_grid_result *result)
 {
 	result->fault = grid->fault;
-	result->warp_instructions = grid->warp_instructions;
-	result->thread_instructions = grid->thread_instructions;
+	result->warp_instructions += grid->warp_instructions;
+	result->thread_instructions += grid->thread_instructions;
+	uint64_t most = 0;
+
 	for (uint32_t i = 0; i < grid->machine->multiprocessors; i++)
-		if (grid->cycles[i] > result->cycles)
-			result->cycles = grid->cycles[i];
+		if (grid->cycles[i] > most)
+			most = grid->cycles[i];
+	result->cycles += most;
 }
 
-int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
-		struct sg_grid_result *ret_result)
+/* Runs one grid; what it launched is the caller's to run. The result's counts are added to. */
+static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, uint32_t depth,
+		    struct sg_nested **ret_nested, struct sg_grid_result *result)
 {
 	struct sg_grid grid = {.machine = machine, .kernel = launch->function, .launch = *launch};
-	struct sg_grid_result result = {0};
-	int error = check_launch(machine, launch, &result.fault);
+	int error = check_launch(machine, launch, &result->fault);
 
-	if (error) {
-		if (error == -EFAULT)
-			*ret_result = result;
+	if (error)
 		return error;
-	}
+	grid.depth = depth;
 	pthread_mutex_init(&grid.lock, NULL);
 	pthread_cond_init(&grid.changed, NULL);
 	error = open_grid(&grid);
@@ -434,10 +435,68 @@ int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
 		run_to_end(&grid);
 		remove_grid(machine, &grid);
 		sg_memory_leave(&machine->memory);
-		describe_result(&grid, &result);
-		*ret_result = result;
-		error = result.fault.kind ? -EFAULT : grid.out_of_memory ? -ENOMEM : 0;
+		add_result(&grid, result);
+		error = result->fault.kind ? -EFAULT : grid.out_of_memory ? -ENOMEM : 0;
 	}
 	close_grid(&grid);
+	return error;
+}
+	*ret_nested = sg_nested_take(&grid);
+
+static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
+		      const struct sg_nested *nested, struct sg_nested **ret_nested,
+		      struct sg_grid_result *result)
+{
+	struct sg_launch launch = {
+		.function = nested->function,
+		.dynamic_shared = nested->shared,
+		.parameters = nested->parameters,
+		.parameter_size = nested->function->parameter_size,
+		.device = first->device,
+		.id = first->id,
+	};
+	int error;
+
+	memcpy(launch.grid, nested->grid, sizeof(launch.grid));
+	memcpy(launch.block, nested->block, sizeof(launch.block));
+	error = run_grid(machine, &launch, nested->depth, ret_nested, result);
+	/* What is wrong with its shape is the kernel's fault that launched it. */
+	if (error == -EINVAL)
+		error = out_of_resources(&launch, &result->fault, "not a possible shape");
+	return error;
+}
+
+/* Puts launches before others, with the depth of their grids. */
+static struct sg_nested *put_before(struct sg_nested *nested, uint32_t depth,
+				    struct sg_nested *others)
+{
+	struct sg_nested **link = &nested;
+
+	for (; *link; link = &(*link)->next)
+		(*link)->depth = depth;
+	*link = others;
+	return nested;
+}
+
+int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
+		struct sg_grid_result *ret_result)
+{
+	struct sg_grid_result result = {0};
+	struct sg_nested *pending = NULL;
+	int error = run_grid(machine, launch, 0, &pending, &result);
+
+	pending = put_before(pending, 1, NULL);
+	while (pending && !error) {
+		struct sg_nested *nested = pending, *more = NULL;
+
+		pending = nested->next;
+		nested->next = NULL;
+		error = run_nested(machine, launch, nested, &more, &result);
+		pending = put_before(more, nested->depth + 1, pending);
+		sg_nested_free(nested);
+	}
+	sg_nested_free(pending);
+	if (!error || error == -EFAULT)
+		*ret_result = result;
 	return error;
 }

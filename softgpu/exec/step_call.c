@@ -14,6 +14,15 @@ static char *local_of(const struct sg_warp *warp, uint32_t lane, uint64_t place)
 	return warp->local + lane * warp->grid->local_stride + place;
 }
 
+void sg_call_read(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane, void *to,
+		  uint32_t size)
+{
+	if (!pass->is_register && size <= pass->size)
+		memcpy(to, local_of(warp, lane, warp->stack[lane] + pass->place), size);
+	else
+		memset(to, 0, size);
+}
+
 uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane)
 {
 	uint64_t value = 0;

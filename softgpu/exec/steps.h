@@ -35,6 +35,9 @@ sg_run sg_run_call, sg_run_call_indirect, sg_run_ret;
 sg_run sg_run_alloca, sg_run_stack_save, sg_run_stack_restore;
 /* One value that a call hands over, for one lane of the caller. */
 uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane);
+/* The same for one of more than 8 bytes; what is not there is 0. */
+void sg_call_read(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane, void *to,
+		  uint32_t size);
 void sg_call_return(struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane,
 		    uint64_t value);
 

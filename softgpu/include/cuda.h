@@ -1037,6 +1037,7 @@ typedef struct CUDA_HOST_NODE_PARAMS_v2_st {
 	CUhostFn fn;
 	void *userData;
 } CUDA_HOST_NODE_PARAMS_v2;
+#define CU_GRAPH_COND_ASSIGN_DEFAULT 0x1
 typedef enum CUgraphConditionalNodeType_enum {
 	CU_GRAPH_COND_TYPE_IF = 0,
 	CU_GRAPH_COND_TYPE_WHILE = 1,

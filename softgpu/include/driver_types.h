@@ -736,6 +736,7 @@ enum cudaGraphMemAttributeType {
 	cudaGraphMemAttrReservedMemCurrent = 0x2,
 	cudaGraphMemAttrReservedMemHigh = 0x3
 };
+enum cudaGraphConditionalHandleFlags { cudaGraphCondAssignDefault = 1 };
 enum cudaGraphConditionalNodeType {
 	cudaGraphCondTypeIf = 0,
 	cudaGraphCondTypeWhile = 1,

@@ -92,6 +92,12 @@ SG_TWINS(cudaGraphLaunch, cudaGraphLaunch_ptsz, (cudaGraphExec_t executable, cud
 SG_TWINS(cudaGraphUpload, cudaGraphUpload_ptsz, (cudaGraphExec_t executable, cudaStream_t stream),
 	 SG_CALL(cuGraphUpload, executable, ZERO(stream)))
 
+SG_PASS(cudaGraphConditionalHandleCreate,
+	(cudaGraphConditionalHandle * handle, cudaGraph_t graph, unsigned int value,
+	 unsigned int flags),
+	cuGraphConditionalHandleCreate,
+	((CUgraphConditionalHandle *)handle, graph, NULL, value, flags))
+
 /* ---- what graphs keep ------------------------------------------------------------------ */
 
 SG_PASS(cudaUserObjectCreate,

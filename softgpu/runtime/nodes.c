@@ -385,6 +385,25 @@ static struct cudaKernelNodeParams kernel_of(const struct cudaGraphNodeParams *p
 	};
 }
 
+/* The graphs of the node are told at parameters->phGraph_out. */
+static cudaError_t add_condition(ADD_PARAMETERS, struct cudaConditionalNodeParams *parameters)
+{
+	CUgraphNodeParams node_parameters = {
+		.type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+		.conditional = {.handle = parameters->handle,
+				.type = (CUgraphConditionalNodeType)parameters->type,
+				.size = parameters->size},
+	};
+	cudaError_t error = sg_enter();
+
+	if (!error)
+		error = sg_error(sg_driver.cuGraphAddNode(node, graph, dependencies, NULL, count,
+							  &node_parameters));
+	if (!error)
+		parameters->phGraph_out = node_parameters.conditional.phGraph_out;
+	return error;
+}
+
 SG_API cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
 				    const cudaGraphNode_t *dependencies,
 				    const cudaGraphEdgeData *edges, size_t count,
@@ -419,6 +438,8 @@ SG_API cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
 			ADD_ARGUMENTS, (struct cudaMemAllocNodeParams *)&parameters->alloc);
 	case cudaGraphNodeTypeMemFree:
 		return cudaGraphAddMemFreeNode(ADD_ARGUMENTS, parameters->free.dptr);
+	case cudaGraphNodeTypeConditional:
+		return sg_finish(add_condition(ADD_ARGUMENTS, &parameters->conditional));
 	default:
 		return sg_finish(cudaErrorNotSupported);
 	}
