@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command "compile": eBPF programs of an object become code for a GPU. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "gpubpf/object.h"
+#include "gpubpf/translate.h"
+
+enum {
+	MAX_TEXT = 4096, /* instructions of a program for the GPU */
+};
+
+struct compile_options {
+	int target;
+	const char *sm, *version, *program, *output;
+	uint64_t memory;
+	bool allow_control;
+};
+
+#define AT(field) offsetof(struct compile_options, field)
+
+static const char *const targets[] = {
+#define TARGET(name) #name,
+#include "gpubpf/targets.def"
+#undef TARGET
+	NULL,
+};
+
+static const struct gt_option options[] = {
+	{0, "target", "TARGET", "what to compile to: ptx", GT_OPTION_CHOICE, AT(target), targets},
+	{'o', "output", "FILE", "write to FILE ('-': stdout)", GT_OPTION_STRING, AT(output), NULL},
+	{0, "sm", "N", "for GPUs of compute capability N, 90 or 90a for 9.0, and later ones (60)",
+	 GT_OPTION_STRING, AT(sm), NULL},
+	{0, "ptx-version", "VERSION", "the version of PTX, as 7.8 (the least that fits)",
+	 GT_OPTION_STRING, AT(version), NULL},
+	{0, "prog", "NAME", "this program alone", GT_OPTION_STRING, AT(program), NULL},
+	{0, "memory", "SIZE", "the memory that programs of gpu/run have (0)", GT_OPTION_SIZE,
+	 AT(memory), NULL},
+	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
+	 AT(allow_control), NULL},
+};
+
+static const char *const examples[] = {
+	"gputap compile --target ptx probe.bpf.o -o probe.ptx",
+	"gputap compile --sm 90 --prog count probe.bpf.o -o -   # one program, to the terminal",
+	NULL,
+};
+
+/* "90" or "90a". */
+static int read_sm(const char *text, struct gt_translate_options *options)
+{
+	char suffix = 0, more;
+	int count = text ? sscanf(text, "%3u%c%c", &options->sm, &suffix, &more) : 1;
+
+	if (count < 1 || count > 2 || (count == 2 && suffix != 'a') || (text && !options->sm))
+		return -EINVAL;
+	options->sm_suffix = suffix;
+	return 0;
+}
+
+/* "7.8" */
+static int read_version(const char *text, struct gt_translate_options *options)
+{
+	unsigned major, minor;
+	char more;
+
+	if (!text)
+		return 0;
+	if (sscanf(text, "%2u.%1u%c", &major, &minor, &more) != 2 || !major)
+		return -EINVAL;
+	options->version = major * 10 + minor;
+	return 0;
+}
+
+/* Verifies a program and adds it to the translation. Fills in the diag. */
+static int compile(const struct compile_options *given, const struct gt_translate_options *options,
+		   const struct gt_bpf_object *object, const struct gt_bpf_program *program,
+		   const struct gt_section *section, struct gt_translation *translation)
+{
+	bool alone = section->kind == GT_KIND_RUN;
+	struct gt_verify_options check = {
+		.input = alone ? GT_INPUT_MEMORY : GT_INPUT_CONTEXT,
+		.section = section,
+		.memory_size = alone ? (uint32_t)given->memory : 0,
+		.max_text = MAX_TEXT,
+		.allow_control = given->allow_control,
+	};
+	struct gt_translate_job job = {
+		.program = program,
+		.section = section,
+		.memory_size = check.memory_size,
+	};
+	struct gt_verify_error refusal = {0};
+	struct gt_facts facts = {0};
+	struct gt_diag diag = {0};
+	int error = gt_verify(object, program, &check, &facts, &refusal, &diag);
+
+	job.facts = &facts;
+	if (!error)
+		error = gt_code_target_find(targets[given->target])
+				->translate(options, object, &job, translation, &diag);
+	gt_facts_clear(&facts);
+	if (!error)
+		return 0;
+	gt_cli_error("%s: %s%s%s", program->name, diag.place, diag.place[0] ? ": " : "", diag.text);
+	if (refusal.registers[0])
+		fprintf(stderr, "  %s\n", refusal.registers);
+	return error;
+}
+
+/* All programs that are wanted. Their number, or -1 with the reason printed. */
+static int compile_all(const struct compile_options *given,
+		       const struct gt_translate_options *options,
+		       const struct gt_bpf_object *object, struct gt_translation *translation)
+{
+	int count = 0;
+
+	for (uint32_t i = 0; i < object->program_count; i++) {
+		const struct gt_bpf_program *program = &object->programs[i];
+		struct gt_section section;
+		struct gt_diag diag = {0};
+
+		if (given->program && strcmp(given->program, program->name))
+			continue;
+		if (gt_section_read(program->section, program->name, &section, &diag)) {
+			gt_cli_diag(&diag);
+			return -1;
+		}
+		if (section.kind == GT_KIND_HOST)
+			continue;
+		if (compile(given, options, object, program, &section, translation))
+			return -1;
+		count++;
+	}
+	return count;
+}
+
+static int write_output(const char *path, const struct gt_strbuf *text)
+{
+	bool is_standard = !strcmp(path, "-");
+	gt_autoclose int file =
+		is_standard ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int error;
+
+	if (!is_standard && file < 0)
+		error = -errno;
+	else
+		error = gt_write_all(is_standard ? STDOUT_FILENO : file, text->data, text->length);
+	if (!error)
+		return GT_EXIT_OK;
+	gt_cli_error("%s cannot be written: %s", path, strerror(-error));
+	return GT_EXIT_FAILED;
+}
+
+static int translate(const struct compile_options *given,
+		     const struct gt_translate_options *options, const struct gt_bpf_object *object,
+		     const char *path)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_translation translation = {0};
+	struct gt_diag diag = {0};
+	int count = compile_all(given, options, object, &translation), error = 0;
+
+	if (count > 0)
+		error = gt_code_target_find(targets[given->target])
+				->finish(options, &translation, &text, &diag);
+	gt_translation_clear(&translation);
+	if (error)
+		gt_cli_diag(&diag);
+	if (!count && given->program)
+		gt_cli_error("%s: there is no program '%s' for the GPU", path, given->program);
+	else if (!count)
+		gt_cli_error("%s: there is no program for the GPU", path);
+	return count <= 0 || error ? GT_EXIT_FAILED : write_output(given->output, &text);
+}
+
+static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
+{
+	struct compile_options given = {0};
+	struct gt_translate_options target = {.form = GT_FORM_KERNEL};
+	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
+	struct gt_diag diag = {0};
+	int rest, error;
+
+	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
+	case GT_PARSED_HELP:
+		return GT_EXIT_OK;
+	case GT_PARSED_WRONG:
+		return GT_EXIT_USAGE;
+	case GT_PARSED_RUN:
+		break;
+	}
+	if (rest + 1 != count)
+		return gt_cli_usage_error(self, "one FILE is needed");
+	if (!given.output)
+		return gt_cli_usage_error(self,
+					  "-o FILE is needed: where to write to ('-': stdout)");
+	if (read_sm(given.sm, &target))
+		return gt_cli_usage_error(self, "'%s' is no compute capability: as 90 or 90a",
+					  given.sm);
+	if (read_version(given.version, &target))
+		return gt_cli_usage_error(self, "'%s' is no version of PTX: as 7.8", given.version);
+	if (given.memory > UINT32_MAX)
+		return gt_cli_usage_error(self, "--memory goes up to %u", UINT32_MAX);
+	error = gt_bpf_object_open(arguments[rest], &object, &diag);
+	if (error) {
+		gt_cli_diag(&diag);
+		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
+	}
+	return translate(&given, &target, object, arguments[rest]);
+}
+
+const struct gt_cli_command gt_command_compile = {
+	.name = "compile",
+	.summary = "translates eBPF programs into code for a GPU",
+	.usage = "[options] -o FILE FILE",
+	.description =
+		"Verifies the programs for the GPU in an object of 'clang -target bpf' and "
+		"translates each into a kernel of its own, gputap_<name>, which runs it once a "
+		"thread. It is for looking at, for measuring and for assembling with ptxas: its "
+		"parameters are the memory of a program of gpu/run, the size of that memory, where "
+		"the results go, and, for programs with a context, the context's bytes. Exit "
+		"status "
+		"1: a program is refused, and the reason is told; 2: the object is damaged.",
+	.examples = examples,
+	.options = options,
+	.option_count = gt_countof(options),
+	.run = run_compile,
+};
