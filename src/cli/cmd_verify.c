@@ -11,11 +11,12 @@
 
 enum {
 	MAX_TEXT = 4096, /* instructions of a program for the GPU */
+	MAX_MEMORY = 1 << 28,
 };
 
 struct verify_options {
 	bool json, log, allow_control;
-	uint64_t max_insns, max_text;
+	uint64_t max_insns, max_text, mem_size;
 };
 
 #define AT(field) offsetof(struct verify_options, field)
@@ -30,6 +31,8 @@ static const struct gt_option options[] = {
 	 GT_OPTION_NUMBER, AT(max_insns), NULL},
 	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
 	 GT_OPTION_NUMBER, AT(max_text), NULL},
+	{0, "mem-size", "N", "programs of gpu/run get N bytes of memory (0)", GT_OPTION_NUMBER,
+	 AT(mem_size), NULL},
 };
 
 static const char *const examples[] = {
@@ -40,6 +43,9 @@ static const char *const examples[] = {
 
 /* A verdict and what it rests on. */
 struct verdict {
+	const struct gt_bpf_object *object;
+	const struct gt_bpf_program *program;
+	struct gt_section section;
 	bool accepted;
 	struct gt_facts facts;
 	struct gt_verify_error error;
@@ -47,77 +53,223 @@ struct verdict {
 	struct gt_strbuf log;
 };
 
-static void print_text(const struct gt_bpf_program *program, const struct verdict *verdict)
+/* Whether a program uses a map. */
+static bool uses_map(const struct gt_bpf_program *program, uint32_t map)
 {
+	for (uint32_t at = 0; at < program->count; at++) {
+		if (!gt_bpf_is_wide(&program->insns[at]))
+			continue;
+		if (program->insns[at].src_reg != GT_BPF_IMM_NUMBER &&
+		    (uint32_t)program->insns[at].imm == map)
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static void print_place(const struct gt_bpf_program *program, uint32_t insn)
+{
+	const struct gt_bpf_line *line = gt_bpf_line_of(program, insn);
+
+	if (line)
+		printf("%s:%u (insn %u)", line->file, line->line, insn);
+	else
+		printf("insn %u", insn);
+}
+
+static void print_safe(const struct verdict *verdict)
+{
+	const struct gt_bpf_program *program = verdict->program;
+	const struct gt_facts *facts = &verdict->facts;
+	const char *comma = "; maps: ";
+
+	printf("%s (%s): safe; %u instructions, at most %" PRIu64 " executed, %" PRIu64
+	       " looked at\n",
+	       program->name, program->section, program->count, facts->bound, facts->visited);
+	printf("  gpu/%s, once a %s", gt_section_row(verdict->section.kind)->name,
+	       gt_level_name(verdict->section.level));
+	for (uint32_t i = 0; i < verdict->object->map_count; i++) {
+		if (!uses_map(program, i))
+			continue;
+		printf("%s%s", comma, verdict->object->maps[i].name);
+		comma = ", ";
+	}
+	putchar('\n');
+	for (uint32_t at = 0; at < facts->insn_count; at++) {
+		if (!facts->insns[at].parts && !facts->insns[at].many_keys)
+			continue;
+		fputs(facts->insns[at].parts ? "  lanes may part at "
+					     : "  lanes may have different keys at ",
+		      stdout);
+		print_place(program, at);
+		putchar('\n');
+	}
+	for (uint32_t i = 0; i < facts->warning_count; i++) {
+		fputs("  warning: ", stdout);
+		print_place(program, facts->warnings[i].insn);
+		printf(": %s\n", facts->warnings[i].text);
+	}
+}
+
+static void print_text(const struct verdict *verdict)
+{
+	const struct gt_bpf_program *program = verdict->program;
 	gt_auto_strbuf insn = GT_STRBUF_INIT;
 	const struct gt_bpf_line *line = gt_bpf_line_of(program, verdict->error.insn);
 
 	fputs(gt_strbuf_string(&verdict->log), stdout);
 	if (verdict->accepted) {
-		printf("%s (%s): safe; %u instructions, at most %" PRIu64 " executed, %" PRIu64
-		       " looked at\n",
-		       program->name, program->section, program->count, verdict->facts.bound,
-		       verdict->facts.visited);
+		print_safe(verdict);
 		return;
 	}
 	printf("%s (%s): refused: %s%s%s\n", program->name, program->section, verdict->diag.place,
 	       verdict->diag.place[0] ? ": " : "", verdict->diag.text);
-	if (verdict->error.insn >= program->count)
+	if (!verdict->error.registers[0] || verdict->error.insn >= program->count)
 		return;
 	if (line && line->text[0])
 		printf("  ; %s\n", line->text);
 	gt_bpf_put_insn(&insn, program->insns, program->count, verdict->error.insn);
 	printf("  %u: %s\n", verdict->error.insn, gt_strbuf_string(&insn));
-	if (verdict->error.registers[0])
-		printf("  %s\n", verdict->error.registers);
+	printf("  %s\n", verdict->error.registers);
 }
 
-static void put_json(struct gt_json *json, const struct gt_bpf_program *program,
-		     const struct verdict *verdict)
+static void put_place(struct gt_json *json, const struct gt_bpf_program *program, uint32_t insn)
 {
-	gt_json_object_begin(json, NULL);
-	gt_json_string(json, "program", program->name);
-	gt_json_string(json, "section", program->section);
-	gt_json_bool(json, "safe", verdict->accepted);
-	gt_json_u64(json, "instructions", program->count);
-	if (verdict->accepted) {
-		gt_json_u64(json, "bound", verdict->facts.bound);
-		gt_json_u64(json, "visited", verdict->facts.visited);
-	} else {
-		gt_json_string(json, "reason", verdict->diag.text);
-		gt_json_string(json, "place", verdict->diag.place);
-		gt_json_u64(json, "instruction", verdict->error.insn);
-		if (verdict->error.line)
-			gt_json_u64(json, "line", verdict->error.line);
-		gt_json_string(json, "registers", verdict->error.registers);
+	const struct gt_bpf_line *line = gt_bpf_line_of(program, insn);
+
+	gt_json_u64(json, "instruction", insn);
+	if (line) {
+		gt_json_string(json, "file", line->file);
+		gt_json_u64(json, "line", line->line);
 	}
+}
+
+/* The instructions where lanes part, or where their keys differ. */
+static void put_divergence(struct gt_json *json, const struct verdict *verdict, bool keys)
+{
+	const struct gt_facts *facts = &verdict->facts;
+
+	gt_json_array_begin(json, keys ? "varying_keys" : "divergent_branches");
+	for (uint32_t at = 0; at < facts->insn_count; at++) {
+		if (!(keys ? facts->insns[at].many_keys : facts->insns[at].parts))
+			continue;
+		gt_json_object_begin(json, NULL);
+		put_place(json, verdict->program, at);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+static void put_safe(struct gt_json *json, const struct verdict *verdict)
+{
+	const struct gt_facts *facts = &verdict->facts;
+
+	gt_json_u64(json, "bound", facts->bound);
+	gt_json_u64(json, "visited", facts->visited);
+	gt_json_array_begin(json, "maps");
+	for (uint32_t i = 0; i < verdict->object->map_count; i++)
+		if (uses_map(verdict->program, i))
+			gt_json_string(json, NULL, verdict->object->maps[i].name);
+	gt_json_array_end(json);
+	put_divergence(json, verdict, false);
+	put_divergence(json, verdict, true);
+	gt_json_array_begin(json, "warnings");
+	for (uint32_t i = 0; i < facts->warning_count; i++) {
+		gt_json_object_begin(json, NULL);
+		put_place(json, verdict->program, facts->warnings[i].insn);
+		gt_json_string(json, "text", facts->warnings[i].text);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+static void put_refused(struct gt_json *json, const struct verdict *verdict)
+{
+	gt_json_string(json, "reason", verdict->diag.text);
+	gt_json_string(json, "place", verdict->diag.place);
+	if (!verdict->error.registers[0])
+		return;
+	gt_json_u64(json, "instruction", verdict->error.insn);
+	if (verdict->error.line)
+		gt_json_u64(json, "line", verdict->error.line);
+	gt_json_string(json, "registers", verdict->error.registers);
+}
+
+static void put_json(struct gt_json *json, const struct verdict *verdict)
+{
+	const struct gt_section *section = &verdict->section;
+
+	gt_json_object_begin(json, NULL);
+	gt_json_string(json, "program", verdict->program->name);
+	gt_json_string(json, "section", verdict->program->section);
+	if (section->kind < GT_KIND_COUNT) {
+		gt_json_string(json, "kind", gt_section_row(section->kind)->name);
+		gt_json_string(json, "level", gt_level_name(section->level));
+		gt_json_string(json, "pattern", section->pattern);
+	}
+	gt_json_bool(json, "safe", verdict->accepted);
+	gt_json_u64(json, "instructions", verdict->program->count);
+	if (verdict->accepted)
+		put_safe(json, verdict);
+	else
+		put_refused(json, verdict);
 	if (verdict->log.length)
 		gt_json_string(json, "log", gt_strbuf_string(&verdict->log));
 	gt_json_object_end(json);
+}
+
+static bool verify(const struct verify_options *given, struct verdict *verdict)
+{
+	const struct gt_bpf_program *program = verdict->program;
+	struct gt_verify_options check = {
+		.section = &verdict->section,
+		.memory_size = (uint32_t)given->mem_size,
+		.max_text = (uint32_t)given->max_text,
+		.max_executed = given->max_insns,
+		.allow_control = given->allow_control,
+		.log = given->log ? &verdict->log : NULL,
+	};
+
+	verdict->section.kind = GT_KIND_HOST;
+	if (gt_section_read(program->section, program->name, &verdict->section, &verdict->diag)) {
+		verdict->diag.place[0] = '\0'; /* the section is named anyway */
+		return false;
+	}
+	if (gt_section_row(verdict->section.kind)->traits & GT_SECTION_ALONE)
+		check.input = GT_INPUT_MEMORY;
+	return !gt_verify(verdict->object, program, &check, &verdict->facts, &verdict->error,
+			  &verdict->diag);
 }
 
 /* Whether it is safe; the verdict is printed, or put into json. */
 static bool examine(const struct verify_options *given, const struct gt_bpf_object *object,
 		    const struct gt_bpf_program *program, struct gt_json *json)
 {
-	struct verdict verdict = {0};
-	struct gt_verify_options check = {
-		.input = GT_INPUT_CONTEXT,
-		.max_text = (uint32_t)given->max_text,
-		.max_executed = given->max_insns,
-		.allow_control = given->allow_control,
-		.log = given->log ? &verdict.log : NULL,
-	};
+	struct verdict verdict = {.object = object, .program = program};
 
-	verdict.accepted =
-		!gt_verify(object, program, &check, &verdict.facts, &verdict.error, &verdict.diag);
+	verdict.accepted = verify(given, &verdict);
 	if (given->json)
-		put_json(json, program, &verdict);
+		put_json(json, &verdict);
 	else
-		print_text(program, &verdict);
+		print_text(&verdict);
 	gt_facts_clear(&verdict.facts);
 	gt_strbuf_free(&verdict.log);
 	return verdict.accepted;
+}
+
+static void tell_host(const struct verify_options *given, const struct gt_bpf_host_program *program,
+		      struct gt_json *json)
+{
+	if (!given->json) {
+		printf("%s (%s): for Linux, whose kernel verifies it\n", program->name,
+		       program->section);
+		return;
+	}
+	gt_json_object_begin(json, NULL);
+	gt_json_string(json, "program", program->name);
+	gt_json_string(json, "section", program->section);
+	gt_json_string(json, "kind", "linux");
+	gt_json_object_end(json);
 }
 
 static int examine_all(const struct verify_options *given, const struct gt_bpf_object *object)
@@ -129,6 +281,8 @@ static int examine_all(const struct verify_options *given, const struct gt_bpf_o
 	gt_json_array_begin(&json, NULL);
 	for (uint32_t i = 0; i < object->program_count; i++)
 		safe &= examine(given, object, &object->programs[i], &json);
+	for (uint32_t i = 0; i < object->host_program_count; i++)
+		tell_host(given, &object->host_programs[i], &json);
 	gt_json_array_end(&json);
 	if (given->json)
 		printf("%s\n", gt_strbuf_string(&text));
@@ -154,6 +308,8 @@ static int run_verify(const struct gt_cli_command *self, int count, char **argum
 		return gt_cli_usage_error(self, "one FILE is needed");
 	if (given.max_text > GT_BPF_MAX_INSNS)
 		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
+	if (given.mem_size > MAX_MEMORY)
+		return gt_cli_usage_error(self, "--mem-size goes up to %d", MAX_MEMORY);
 	error = gt_bpf_object_open(arguments[rest], &object, &diag);
 	if (error) {
 		gt_cli_diag(&diag);
@@ -172,7 +328,9 @@ const struct gt_cli_command gt_command_verify = {
 	.usage = "[options] FILE",
 	.description =
 		"Looks at the programs for the GPU in an object of 'clang -target bpf': whether "
-		"they end, reach only what is there, and leave no address in a map. Exit status 0: "
+		"they end, reach only what is there, and leave no address in a map; and where the "
+		"lanes of a warp part, and what they do one after the other. Programs for Linux "
+		"in the same object are named: its kernel verifies them. Exit status 0: "
 		"all are safe; 1: one is not, and the reason is told with the instruction, the "
 		"line and the registers; 2: the object is damaged.",
 	.examples = examples,

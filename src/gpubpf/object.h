@@ -4,16 +4,12 @@
 
 #include "gpubpf/program.h"
 
-/*
- * Whether a program is for the GPU: its section begins with "gpu/", or with "kprobe/" or
- * "kretprobe/" where what follows is the mangled name of a kernel or "__memcapture", or the
- * program's name has "cuda__" or "__cuda" in it. Others are for Linux.
- */
+/* Whether a program is for the GPU (section.h), in a section that exists there or not. */
 bool gt_bpf_is_for_gpu(const char *section, const char *name);
 
 /*
- * Reads a file: all maps, and the programs for the GPU, relocated, with their functions behind
- * them. 0; -ENOENT …: not there; -EINVAL: damaged, or no object for eBPF; -EOPNOTSUPP: CO-RE
- * records in a program for the GPU; -ENOMEM.
+ * Reads a file: all maps, the programs for the GPU, relocated, with their functions behind them,
+ * and the names of those for Linux. 0; -ENOENT …: not there; -EINVAL: damaged, or no object for
+ * eBPF; -EOPNOTSUPP: CO-RE records in a program for the GPU; -ENOMEM.
  */
 int gt_bpf_object_open(const char *path, struct gt_bpf_object **ret_object, struct gt_diag *diag);

@@ -27,7 +27,12 @@ void gt_bpf_object_free(struct gt_bpf_object *object)
 		free(object->maps[i].initial);
 	for (uint32_t i = 0; i < object->string_count; i++)
 		free(object->strings[i]);
+	for (uint32_t i = 0; i < object->host_program_count; i++) {
+		free(object->host_programs[i].name);
+		free(object->host_programs[i].section);
+	}
 	free(object->programs);
+	free(object->host_programs);
 	free(object->maps);
 	free(object->strings);
 	free(object);

@@ -41,6 +41,7 @@ struct gt_bpf_map {
 	uint32_t key_size, value_size, max_entries, flags;
 	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
 	bool constant;    /* read only and frozen: loads of it give known values */
+	bool host_only;   /* no program for the GPU uses it: of any type, and not looked at */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 };
 
@@ -61,9 +62,16 @@ struct gt_bpf_program {
 	uint32_t line_count;
 };
 
+/* A program for Linux, which its kernel verifies. */
+struct gt_bpf_host_program {
+	char *name, *section;
+};
+
 struct gt_bpf_object {
-	struct gt_bpf_program *programs;
+	struct gt_bpf_program *programs; /* those for the GPU */
 	uint32_t program_count;
+	struct gt_bpf_host_program *host_programs;
+	uint32_t host_program_count;
 	struct gt_bpf_map *maps;
 	uint32_t map_count;
 	char **strings; /* that the lines of programs point to */
