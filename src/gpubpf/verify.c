@@ -359,7 +359,7 @@ static int measure_calls(struct gt_verifier *verifier, uint32_t number, struct c
 		at += gt_bpf_is_wide(insn);
 	}
 	chain->depth++;
-	chain->stack += (function->stack ? function->stack + 31 : 32) & ~31u;
+	chain->stack += (function->stack + 15) & ~15u;
 	chain->left = true;
 	return 0;
 }

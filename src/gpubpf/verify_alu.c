@@ -44,9 +44,12 @@ static int move(struct gt_verifier *verifier, const struct bpf_insn *insn)
 				      source->number.all.smax < INT64_C(1) << (insn->off - 1))
 		     : !insn->off && source->number.all.umax <= UINT32_MAX);
 	if (same && !gt_number_is_constant(&source->number)) {
-		if (!source->id)
+		if (!source->id) {
 			source->id = ++verifier->next_id;
+			source->delta = 0;
+		}
 		result.id = source->id;
+		result.delta = source->delta;
 	}
 	*target = result;
 	return 0;
@@ -111,6 +114,8 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	if (operation == BPF_SUB && pointer->place == GT_PLACE_STACK)
 		return gt_refuse(verifier, "R%u subtraction from stack pointer prohibited", shown);
 	result.number = gt_number_alu(&move, &pointer->number, number);
+	if (gt_number_is_constant(number))
+		result.fixed += operation == BPF_ADD ? number->all.smin : -number->all.smin;
 	error = check_offset(verifier, pointer, &result.number);
 	if (error)
 		return error;
@@ -142,6 +147,16 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	if (gt_is_pointer(left))
 		return move_pointer(verifier, insn, left, &right->number, true);
 	return move_pointer(verifier, insn, right, &left->number, false);
+}
+
+/* A number plus a known one: what is learnt of either holds for the other, once, as in Linux. */
+static void keep_link(struct gt_value *sum, const struct gt_value *left,
+		      const struct gt_number *right)
+{
+	if (!left->id || left->delta || !gt_number_is_constant(right) || right->value > INT32_MAX)
+		return;
+	sum->id = left->id;
+	sum->delta = (int32_t)right->value;
 }
 
 static bool uses_target(const struct bpf_insn *insn)
@@ -184,6 +199,8 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	}
 	*target = gt_value_number(gt_number_alu(insn, &left.number, &right.number));
 	target->address = left.address || right.address;
+	if (insn->code == (BPF_ALU64 | BPF_ADD | BPF_SRC(insn->code)))
+		keep_link(target, &left, &right.number);
 	return 0;
 }
 
@@ -217,5 +234,6 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 				 map->value_size, (uint32_t)insn[1].imm);
 	target->place = GT_PLACE_MAP_VALUE;
 	target->number = gt_number_constant((uint32_t)insn[1].imm);
+	target->fixed = (uint32_t)insn[1].imm;
 	return 0;
 }

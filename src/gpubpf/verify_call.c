@@ -11,6 +11,7 @@ struct call {
 	int32_t map;        /* of the argument that is one; -1 before it */
 	uint32_t size;      /* of the record that is asked for */
 	uint32_t reference; /* released by the call */
+	bool found;         /* the key is one of an array's */
 };
 
 static const struct gt_bpf_map *map_of(struct gt_verifier *verifier, const struct call *call)
@@ -168,6 +169,19 @@ static int check_group(struct gt_verifier *verifier, const struct gt_helper *hel
 	return 0;
 }
 
+static int check_key(struct gt_verifier *verifier, struct call *call, unsigned number)
+{
+	const struct gt_bpf_map *map = map_of(verifier, call);
+	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	uint64_t key;
+
+	/* As in Linux since 6.14. Copies of arrays may be fewer than whoever asks for them. */
+	call->found = kind->shape == GT_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
+		      gt_verify_known_bytes(verifier, number, map->key_size, &key) &&
+		      key < map->max_entries;
+	return check_memory(verifier, number, map->key_size, GT_ACCESS_READ);
+}
+
 static int check_argument(struct gt_verifier *verifier, struct call *call, unsigned number)
 {
 	enum gt_helper_argument kind = call->helper->arguments[number - 1];
@@ -185,8 +199,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	case GT_ARG_RING:
 		return check_map(verifier, call, number, true);
 	case GT_ARG_KEY:
-		return check_memory(verifier, number, map_of(verifier, call)->key_size,
-				    GT_ACCESS_READ);
+		return check_key(verifier, call, number);
 	case GT_ARG_VALUE:
 		return check_memory(verifier, number, map_of(verifier, call)->value_size,
 				    GT_ACCESS_READ);
@@ -279,7 +292,10 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 		result->size = call->size;
 		error = acquire(verifier, result);
 	}
-	result->id = ++verifier->next_id;
+	if (call->found)
+		result->maybe_null = false;
+	else
+		result->id = ++verifier->next_id;
 	return error;
 }
 

@@ -20,13 +20,21 @@
 		}                                                                                  \
 	}
 
-static void learn_number(struct gt_state *state, uint32_t id, const struct gt_number *number)
+/* What is now known of a number is known of all that are linked with it. */
+static void learn_number(struct gt_state *state, struct gt_value known)
 {
-	if (!id)
+	static const struct bpf_insn add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
+
+	if (!known.id)
 		return;
 	EACH_VALUE(state, value, {
-		if (value->place == GT_PLACE_NUMBER && value->id == id)
-			value->number = *number;
+		struct gt_number more = gt_number_constant(
+			(uint64_t)((int64_t)value->delta - (int64_t)known.delta));
+
+		if (value->place == GT_PLACE_NUMBER && value->id == known.id)
+			value->number = value->delta == known.delta
+						? known.number
+						: gt_number_alu(&add, &known.number, &more);
 	})
 }
 
@@ -64,7 +72,21 @@ static bool is_null_check(const struct bpf_insn *insn, const struct gt_value *le
 
 	return BPF_CLASS(insn->code) == BPF_JMP && gt_is_pointer(left) &&
 	       (operation == BPF_JEQ || operation == BPF_JNE) && right->place == GT_PLACE_NUMBER &&
-	       gt_number_is_constant(&right->number) && !right->number.value;
+	       gt_number_is_constant(&right->number) && !right->number.value &&
+	       (!left->maybe_null || BPF_SRC(insn->code) == BPF_K);
+}
+
+/* What equals a pointer that is not NULL is not NULL. */
+static void learn_equal(const struct bpf_insn *insn, bool taken, struct gt_value *left,
+			struct gt_value *right)
+{
+	unsigned operation = BPF_OP(insn->code);
+
+	if (BPF_CLASS(insn->code) != BPF_JMP || operation != (taken ? BPF_JEQ : BPF_JNE) ||
+	    !gt_is_pointer(left) || !gt_is_pointer(right) || left->maybe_null == right->maybe_null)
+		return;
+	left->maybe_null = false;
+	right->maybe_null = false;
 }
 
 /* Applies what is known on one way. False: that way cannot be. */
@@ -79,13 +101,17 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 
 	right = BPF_SRC(insn->code) == BPF_X ? &frame->registers[insn->src_reg] : &constant;
 	if (is_null_check(insn, left, right)) {
+		/* As in Linux, nothing follows from where a frame or a context is. */
 		if (!left->maybe_null)
-			return !is_null;
+			return !is_null || left->place == GT_PLACE_STACK ||
+			       left->place == GT_PLACE_CONTEXT;
 		learn_null(state, left->id, left->reference, is_null);
 		return true;
 	}
-	if (gt_is_pointer(left) || gt_is_pointer(right))
+	if (gt_is_pointer(left) || gt_is_pointer(right)) {
+		learn_equal(insn, taken, left, right);
 		return true;
+	}
 	if (left == right && !gt_number_is_constant(&left->number))
 		return true;
 	one = left->number;
@@ -93,10 +119,10 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 	if (!gt_number_assume(insn, taken, &one, &other))
 		return false;
 	left->number = one;
-	learn_number(state, left->id, &one);
+	learn_number(state, *left);
 	if (right != &constant) {
 		right->number = other;
-		learn_number(state, right->id, &other);
+		learn_number(state, *right);
 	}
 	return true;
 }

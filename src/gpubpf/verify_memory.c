@@ -45,8 +45,15 @@ static int find_reach(struct gt_verifier *verifier, unsigned number, int64_t off
 static int check_bounds(struct gt_verifier *verifier, const struct reach *reach, uint64_t limit,
 			const char *what, const char *size_name)
 {
-	if (reach->least >= 0 && (uint64_t)reach->greatest + reach->size <= limit)
-		return 0;
+	if (reach->least >= 0 && (uint64_t)reach->greatest + reach->size <= limit) {
+		/* As in Linux, only what stands in the text makes up for a negative number. */
+		if (reach->known || reach->base->number.all.smin >= reach->base->fixed)
+			return 0;
+		return gt_refuse(verifier,
+				 "R%u unbounded memory access, make sure to bounds check any such "
+				 "access",
+				 reach->number);
+	}
 	if (reach->known || reach->least >= 0)
 		return gt_refuse(
 			verifier,
@@ -571,4 +578,26 @@ int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint6
 	if (mixture.address)
 		return gt_refuse(verifier, "R%u leaks addr into map", number);
 	return 0;
+}
+
+bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsigned size,
+			   uint64_t *ret_number)
+{
+	const struct gt_value *base = gt_register(verifier, number);
+	const struct gt_frame *frame = &verifier->state->frames[base->frame];
+	int64_t offset = base->number.all.smin;
+	const struct gt_slot *slot;
+	unsigned zeros = 0;
+
+	if (base->place != GT_PLACE_STACK || !gt_number_is_constant(&base->number) ||
+	    offset < -GT_BPF_STACK_SIZE || offset >= 0 || slot_of(offset) >= frame->slot_count ||
+	    byte_of(offset) + size > 8)
+		return false;
+	slot = &frame->slots[slot_of(offset)];
+	while (zeros < size && slot->bytes[byte_of(offset) + zeros] == GT_BYTE_ZERO)
+		zeros++;
+	*ret_number = zeros == size ? 0 : slot->value.number.value;
+	return zeros == size ||
+	       (!byte_of(offset) && gt_slot_width(slot) == size &&
+		slot->value.place == GT_PLACE_NUMBER && gt_number_is_constant(&slot->value.number));
 }

@@ -23,7 +23,9 @@ struct gt_value {
 	bool address;            /* a number made of an address: may not go into maps */
 	uint8_t frame;           /* STACK: the frame's number, 0 the main one */
 	int32_t map;             /* MAP, MAP_VALUE: its number; RECORD: the ring's */
-	uint32_t id;             /* values with the same id that is not 0 are equal */
+	uint32_t id;             /* values with the same id that is not 0 are equal … */
+	int32_t delta;           /* … numbers after this is subtracted from each */
+	int64_t fixed;           /* of pointers: what known numbers add to the offset */
 	uint32_t reference;      /* RECORD: to be released */
 	uint32_t size;           /* RECORD, MEMORY, CONTEXT: bytes */
 	struct gt_number number; /* of pointers: the offset */
@@ -166,6 +168,10 @@ int gt_verify_memory(struct gt_verifier *verifier, const struct bpf_insn *insn);
  */
 int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
 			    unsigned access);
+/* Whether r<number> points to `size` bytes of the stack that are a known number, put there at once.
+ */
+bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsigned size,
+			   uint64_t *ret_number);
 
 /* verify_alu.c */
 int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn);

@@ -156,9 +156,11 @@ static bool covers_value(const struct gt_value *old, const struct gt_value *new,
 	if (old->place == GT_PLACE_NUMBER) {
 		if (!relevant && !exact)
 			return true;
-		if (old->id && !same_id(pairs, old->id, new->id))
+		if (old->id && (old->delta != new->delta || !same_id(pairs, old->id, new->id)))
 			return false;
 	} else {
+		if (old->fixed != new->fixed)
+			return false;
 		if (old->frame != new->frame || old->map != new->map || old->size != new->size)
 			return false;
 		if ((old->maybe_null || exact) && !same_id(pairs, old->id, new->id))

@@ -3,17 +3,20 @@
  * Cases of eBPF programs as text (tests/data/ebpf/, one file a topic; lines with # are remarks):
  *
  *	case a sentence            begins a case
- *	map TYPE KEY VALUE ENTRIES a map; the first is number 0
+ *	map TYPE KEY VALUE ENTRIES a map; the first is number 0. Behind it may stand "read-only", or
+ *	                           "constant HEX": read only, and its value is known
  *	memory 0a0b0c              what r1 points to; r2 is its size
  *		mov r0, 1          indented: the program (src/gpubpf/assemble.h)
  *	gives 0x1                  what r0 is at the end
  *	after 0a0b0d               what the memory is then
  *	refused insn 3: the text   or: why the verifier refuses it
+ *	linux accepts: because     if Linux does not agree ("refuses"), and why not
  */
 #pragma once
 
 #include <ctype.h>
-#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/strbuf.h"
@@ -33,7 +36,8 @@ struct bpf_case {
 	uint32_t memory_size;
 	bool has_after;
 	uint64_t result;
-	char refusal[512]; /* "" if it is to run */
+	char refusal[512];    /* "" if it is to run */
+	char linux_says[256]; /* "accepts: …", "refuses: …", or "" if it agrees */
 	struct gt_strbuf text;
 };
 
@@ -53,11 +57,31 @@ static inline uint32_t case_bytes(const char *hex, uint8_t *bytes)
 	return count;
 }
 
+static inline bool case_map(struct bpf_case *one, const char *line)
+{
+	struct gt_bpf_map *map = &one->maps[one->map_count];
+	uint8_t bytes[CASE_MEMORY];
+	int end = 0;
+
+	if (sscanf(line, "%u %u %u %u%n", &map->type, &map->key_size, &map->value_size,
+		   &map->max_entries, &end) != 4)
+		return false;
+	snprintf(map->name, sizeof(map->name), "map%u", one->map_count++);
+	line += end;
+	map->read_only = !strcmp(line, " read-only") || !strncmp(line, " constant ", 10);
+	map->constant = !strncmp(line, " constant ", 10);
+	if (map->constant) {
+		if (case_bytes(line + 10, bytes) != map->value_size)
+			return false;
+		map->initial = malloc(map->value_size);
+		memcpy(map->initial, bytes, map->value_size);
+	}
+	return !line[0] || map->read_only;
+}
+
 /* A line of a case; false if it is none that is known. */
 static inline bool case_line(struct bpf_case *one, const char *line)
 {
-	struct gt_bpf_map *map;
-
 	if (line[0] == '\t' || line[0] == ' ' || strchr(line, ':') == line + strlen(line) - 1) {
 		gt_strbuf_printf(&one->text, "%s\n", line);
 	} else if (!strncmp(line, "memory ", 7)) {
@@ -69,15 +93,22 @@ static inline bool case_line(struct bpf_case *one, const char *line)
 		one->result = strtoull(line + 6, NULL, 0);
 	} else if (!strncmp(line, "refused ", 8)) {
 		snprintf(one->refusal, sizeof(one->refusal), "%s", line + 8);
+	} else if (!strncmp(line, "linux ", 6)) {
+		snprintf(one->linux_says, sizeof(one->linux_says), "%s", line + 6);
 	} else if (!strncmp(line, "map ", 4) && one->map_count < CASE_MAPS) {
-		map = &one->maps[one->map_count++];
-		snprintf(map->name, sizeof(map->name), "map%u", one->map_count - 1);
-		return sscanf(line + 4, "%u %u %u %u", &map->type, &map->key_size, &map->value_size,
-			      &map->max_entries) == 4;
+		return case_map(one, line + 4);
 	} else {
 		return line[0] == '#' || !line[0];
 	}
 	return true;
+}
+
+static inline void case_free(struct bpf_case *one)
+{
+	for (uint32_t i = 0; i < one->map_count; i++)
+		free(one->maps[i].initial);
+	gt_strbuf_free(&one->text);
+	free(one);
 }
 
 /* Reads the cases of a file and calls run for each; returns how many, or -1 with a line printed. */
@@ -96,8 +127,7 @@ static inline int each_case(const char *path, void (*run)(const char *path, stru
 		if (!strncmp(line, "case ", 5)) {
 			if (one) {
 				run(path, one);
-				gt_strbuf_free(&one->text);
-				free(one);
+				case_free(one);
 			}
 			one = calloc(1, sizeof(*one));
 			snprintf(one->title, sizeof(one->title), "%s", line + 5);
@@ -109,8 +139,7 @@ static inline int each_case(const char *path, void (*run)(const char *path, stru
 	}
 	if (one) {
 		run(path, one);
-		gt_strbuf_free(&one->text);
-		free(one);
+		case_free(one);
 	}
 	return count;
 }

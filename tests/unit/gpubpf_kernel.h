@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The running kernel's verdict on programs: BPF_PROG_LOAD as a socket filter, with the maps of an
+ * object, and with the value of an array as the memory that r1 points to.
+ */
+#pragma once
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clean.h"
+#include "gpubpf/program.h"
+
+enum {
+	KERNEL_MAPS = 16,
+	KERNEL_LOG = 1 << 22,
+	KERNEL_PROLOGUE = 3,      /* slots put before a program with memory */
+	KERNEL_LAST_HELPER = 211, /* above it are ours */
+};
+
+struct kernel_question {
+	const struct bpf_insn *insns;
+	uint32_t count;
+	const struct gt_bpf_map *maps;
+	uint32_t map_count;
+	bool memory; /* r1 is memory of so many bytes and r2 the size; else the context */
+	uint32_t memory_size;
+};
+
+struct kernel_answer {
+	int error;      /* 0: accepted; -ENOTSUP: not a program for Linux; else as bpf(2) says */
+	char said[256]; /* why it was refused: the log's last line but the totals */
+};
+
+static inline int kernel_call(int command, union bpf_attr *request)
+{
+	int result = (int)syscall(SYS_bpf, command, request, sizeof(*request));
+
+	return result < 0 ? -errno : result;
+}
+
+static inline int kernel_map(const struct gt_bpf_map *map)
+{
+	union bpf_attr request = {
+		.map_type = map->type,
+		.key_size = map->key_size,
+		.value_size = map->value_size,
+		.max_entries = map->max_entries,
+		.map_flags = map->read_only ? BPF_F_RDONLY_PROG : 0,
+	};
+	uint32_t key = 0;
+	int fd = kernel_call(BPF_MAP_CREATE, &request);
+
+	if (fd < 0)
+		return fd;
+	if (map->initial) {
+		request = (union bpf_attr){
+			.map_fd = (uint32_t)fd,
+			.key = (uintptr_t)&key,
+			.value = (uintptr_t)map->initial,
+		};
+		kernel_call(BPF_MAP_UPDATE_ELEM, &request);
+	}
+	if (map->constant) {
+		request = (union bpf_attr){.map_fd = (uint32_t)fd};
+		kernel_call(BPF_MAP_FREEZE, &request);
+	}
+	return fd;
+}
+
+/* Whether it uses nothing that only GPUs have. */
+static inline bool kernel_knows(const struct kernel_question *question)
+{
+	for (uint32_t i = 0; i < question->map_count; i++)
+		if (question->maps[i].type >= 1501)
+			return false;
+	for (uint32_t i = 0; i < question->count; i++) {
+		const struct bpf_insn *insn = &question->insns[i];
+
+		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+		    insn->imm > KERNEL_LAST_HELPER && insn->imm < 1000)
+			return false;
+	}
+	return true;
+}
+
+static inline void kernel_last_line(const char *log, char *said, size_t size)
+{
+	const char *end = strstr(log, "\nprocessed "), *start;
+
+	if (!end)
+		end = log + strlen(log);
+	while (end > log && end[-1] == '\n')
+		end--;
+	for (start = end; start > log && start[-1] != '\n';)
+		start--;
+	snprintf(said, size, "%.*s", (int)(end - start), start);
+}
+
+static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, const int *fds,
+			      char *log, uint32_t log_size)
+{
+	union bpf_attr request = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = count,
+		.license = (uintptr_t) "GPL",
+		.log_buf = (uintptr_t)log,
+		.log_size = log_size,
+		.log_level = log ? 1 : 0,
+		.fd_array = (uintptr_t)fds,
+	};
+
+	return kernel_call(BPF_PROG_LOAD, &request);
+}
+
+static inline uint32_t kernel_prologue(const struct kernel_question *question, uint32_t map,
+				       struct bpf_insn *insns)
+{
+	if (!question->memory)
+		return 0;
+	if (!question->memory_size) {
+		insns[0] = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1};
+		insns[1] = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 2};
+		return 2;
+	}
+	insns[0] = (struct bpf_insn){.code = BPF_LD | BPF_IMM | BPF_DW,
+				     .dst_reg = 1,
+				     .src_reg = GT_BPF_IMM_MAP_INDEX_VALUE,
+				     .imm = (int32_t)map};
+	insns[1] = (struct bpf_insn){0};
+	insns[2] = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K,
+				     .dst_reg = 2,
+				     .imm = (int32_t)question->memory_size};
+	return 3;
+}
+
+/* The kernel's verdict. A log is only asked for if there is room for one. */
+static inline struct kernel_answer kernel_ask(const struct kernel_question *question, char *log)
+{
+	struct kernel_answer answer = {.error = -ENOTSUP};
+	struct gt_bpf_map memory = {.type = BPF_MAP_TYPE_ARRAY,
+				    .key_size = 4,
+				    .value_size = question->memory_size,
+				    .max_entries = 1};
+	gt_autofree struct bpf_insn *insns =
+		calloc(question->count + KERNEL_PROLOGUE, sizeof(*insns));
+	int fds[KERNEL_MAPS], fd = 0;
+	uint32_t opened = 0, before;
+
+	if (!kernel_knows(question) || question->map_count >= KERNEL_MAPS || !insns)
+		return answer;
+	for (; opened < question->map_count && fd >= 0; opened++)
+		fd = fds[opened] = kernel_map(&question->maps[opened]);
+	if (fd >= 0 && question->memory && question->memory_size)
+		fd = fds[opened++] = kernel_map(&memory);
+	if (fd >= 0) {
+		before = kernel_prologue(question, question->map_count, insns);
+		memcpy(insns + before, question->insns, question->count * sizeof(*insns));
+		if (log)
+			log[0] = 0;
+		fd = kernel_load(insns, question->count + before, fds, log, log ? KERNEL_LOG : 0);
+		answer.error = fd < 0 ? fd : 0;
+		if (log)
+			kernel_last_line(log, answer.said, sizeof(answer.said));
+		if (fd >= 0)
+			close(fd);
+	}
+	while (opened--)
+		if (fds[opened] >= 0)
+			close(fds[opened]);
+	return answer;
+}
+
+/* Whether the kernel loads anything at all for us. */
+static inline bool kernel_answers(void)
+{
+	static const struct bpf_insn least[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+						{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+	struct kernel_question question = {.insns = least, .count = 2};
+
+	return !kernel_ask(&question, NULL).error;
+}
