@@ -408,15 +408,15 @@ struct sg_windows {
 struct sg_heap;
 struct sg_lane_table;
 
-struct sg_grid {
-	struct sg_machine *machine;
-	const struct sg_function *kernel;
 struct sg_nested;
 
 struct sg_nested_list {
 	struct sg_nested *first, *last;
 };
 
+struct sg_grid {
+	struct sg_machine *machine;
+	const struct sg_function *kernel;
 	struct sg_launch launch;
 	uint8_t *parameters;
 	uint32_t *workspace; /* of cooperative grids: see grid.c */
@@ -436,17 +436,17 @@ struct sg_nested_list {
 	uint64_t warp_instructions, thread_instructions;
 	bool out_of_memory;
 	struct sg_fault fault;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	struct sg_grid *next; /* of the machine's */
-};
-
 	/* What its kernels launch: see nested.c. */
 	uint32_t depth; /* 0: the host launched it */
 	uint32_t nested_count;
 	uint32_t launch_error; /* cudaError_t */
 	struct sg_nested *prepared;
 	struct sg_nested_list launches, tail_launches;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct sg_grid *next; /* of the machine's */
+};
+
 struct sg_machine {
 	struct sg_memory memory;
 	struct sg_windows windows;

@@ -405,11 +405,11 @@ static void run_to_end(struct sg_grid *grid)
 
 static void add_result(const struct sg_grid *grid, struct sg_grid_result *result)
 {
+	uint64_t most = 0;
+
 	result->fault = grid->fault;
 	result->warp_instructions += grid->warp_instructions;
 	result->thread_instructions += grid->thread_instructions;
-	uint64_t most = 0;
-
 	for (uint32_t i = 0; i < grid->machine->multiprocessors; i++)
 		if (grid->cycles[i] > most)
 			most = grid->cycles[i];
@@ -438,10 +438,10 @@ static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, 
 		add_result(&grid, result);
 		error = result->fault.kind ? -EFAULT : grid.out_of_memory ? -ENOMEM : 0;
 	}
+	*ret_nested = sg_nested_take(&grid);
 	close_grid(&grid);
 	return error;
 }
-	*ret_nested = sg_nested_take(&grid);
 
 static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 		      const struct sg_nested *nested, struct sg_nested **ret_nested,
