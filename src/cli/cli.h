@@ -108,6 +108,7 @@ extern const struct gt_cli_command gt_command_leaks;
 extern const struct gt_cli_command gt_command_copies;
 extern const struct gt_cli_command gt_command_errors;
 extern const struct gt_cli_command gt_command_verify;
+extern const struct gt_cli_command gt_command_compile;
 extern const struct gt_cli_command gt_command_exec;
 extern const struct gt_cli_command gt_command_doctor;
 extern const struct gt_cli_command gt_command_list;

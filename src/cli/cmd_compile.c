@@ -31,7 +31,7 @@ static const char *const targets[] = {
 	NULL,
 };
 
-static const struct gt_option options[] = {
+static const struct gt_option option_table[] = {
 	{0, "target", "TARGET", "what to compile to: ptx", GT_OPTION_CHOICE, AT(target), targets},
 	{'o', "output", "FILE", "write to FILE ('-': stdout)", GT_OPTION_STRING, AT(output), NULL},
 	{0, "sm", "N", "for GPUs of compute capability N, 90 or 90a for 9.0, and later ones (60)",
@@ -228,7 +228,7 @@ const struct gt_cli_command gt_command_compile = {
 		"status "
 		"1: a program is refused, and the reason is told; 2: the object is damaged.",
 	.examples = examples,
-	.options = options,
-	.option_count = gt_countof(options),
+	.options = option_table,
+	.option_count = gt_countof(option_table),
 	.run = run_compile,
 };

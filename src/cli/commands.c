@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 
 static const struct gt_cli_command *const commands[] = {
-	&gt_command_trace,  &gt_command_kernels, &gt_command_leaks, &gt_command_copies,
-	&gt_command_errors, &gt_command_verify,  &gt_command_exec,  &gt_command_doctor,
-	&gt_command_list,   &gt_command_help,
+	&gt_command_trace,  &gt_command_kernels, &gt_command_leaks,   &gt_command_copies,
+	&gt_command_errors, &gt_command_verify,  &gt_command_compile, &gt_command_exec,
+	&gt_command_doctor, &gt_command_list,    &gt_command_help,
 };
 
 const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# compile: eBPF programs become PTX. Needs no privileges and no GPU; ptxas where it is there.
+
+load helper
+
+# object SOURCE: compiles eBPF, with what every program here needs before it.
+object() {
+	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
+		#define SEC(name) __attribute__((section(name), used))
+		static void *(*lookup)(void *, const void *) = (void *)1;
+		struct { int (*type)[2]; int (*key_size)[4]; int (*value_size)[8];
+			int (*max_entries)[4]; } counts SEC(".maps");
+		$1
+		char _license[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -c "$BATS_TEST_TMPDIR/program.c" -o "$BATS_TEST_TMPDIR/program.o"
+}
+
+counter='SEC("gpu/exit/*") int count(void *ctx) {
+		unsigned key = 1; unsigned long *c = lookup(&counts, &key);
+		if (c) __sync_fetch_and_add(c, 1);
+		return 0; }'
+adder='SEC("gpu/run") int sum(unsigned long *memory) { return memory[0] + memory[1]; }'
+
+ptxas() {
+	PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin" command ptxas "$@"
+}
+
+@test "compile makes a kernel of each program for the GPU" {
+	object "$counter $adder"
+	gputap compile --target ptx --memory 16 -o - "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^\.version 6\.2$'
+	expect_output_line '^\.target sm_60$'
+	expect_output_line '^\.weak \.const \.align 8 \.b64 gputap_map_0\[2\];$'
+	expect_output_line '^\.visible \.entry gputap_count\($'
+	expect_output_line '^\.visible \.entry gputap_sum\($'
+}
+
+@test "compile --prog takes one program alone" {
+	object "$counter $adder"
+	gputap compile --prog count -o - "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^\.visible \.entry gputap_count\($'
+	[[ $output != *gputap_sum* ]]
+	gputap compile --prog nothing -o - "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[[ $stderr == *"there is no program 'nothing' for the GPU" ]]
+}
+
+@test "compile makes the text for the GPU and the version of PTX that are named" {
+	object "$counter"
+	gputap compile --sm 90a --ptx-version 8.3 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
+	expect_status 0
+	expect_output ''
+	[ "$(head -2 "$BATS_TEST_TMPDIR/program.ptx")" = $'.version 8.3\n.target sm_90a' ]
+	gputap compile --sm 90 --ptx-version 7.0 "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 1
+	[[ $stderr == *'sm_90 needs PTX 7.8, and 7.0 is older' ]]
+	gputap compile --sm 50 "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 1
+	[[ $stderr == *'there is no GPU with the number sm_50, or it is older than sm_60' ]]
+}
+
+@test "compile makes the same text each time" {
+	object "$counter $adder"
+	gputap compile --memory 16 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/one.ptx"
+	expect_status 0
+	gputap compile --memory 16 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/other.ptx"
+	expect_status 0
+	cmp "$BATS_TEST_TMPDIR/one.ptx" "$BATS_TEST_TMPDIR/other.ptx"
+}
+
+@test "compile tells why a program is refused, and writes nothing" {
+	object "$adder"
+	gputap compile --memory 8 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
+	expect_status 1
+	[[ $stderr == *'sum: '*'invalid access to memory, mem_size=8 off=8 size=8'* ]]
+	[ ! -e "$BATS_TEST_TMPDIR/program.ptx" ]
+}
+
+@test "compile calls what is no object damaged, with status 2" {
+	printf 'no ELF' >"$BATS_TEST_TMPDIR/program.o"
+	gputap compile "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 2
+	[[ $stderr == *'this is no object for eBPF, or damaged'* ]]
+}
+
+@test "compile wants to know where to write to, and which GPU" {
+	object "$counter"
+	gputap compile "$BATS_TEST_TMPDIR/program.o"
+	expect_status 2
+	[[ $stderr == *'-o FILE is needed'* ]]
+	gputap compile --sm ninety "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 2
+	[[ $stderr == *"'ninety' is no compute capability: as 90 or 90a"* ]]
+	gputap compile --ptx-version new "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 2
+	[[ $stderr == *"'new' is no version of PTX: as 7.8"* ]]
+}
+
+@test "ptxas takes what compile makes" {
+	ptxas --version >/dev/null 2>&1 || skip 'ptxas is not installed'
+	object "$counter $adder"
+	for sm in 75 90 120; do
+		gputap compile --memory 16 --sm "$sm" "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
+		expect_status 0
+		ptxas -arch="sm_$sm" -o /dev/null "$BATS_TEST_TMPDIR/program.ptx"
+	done
+}
