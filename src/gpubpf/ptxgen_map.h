@@ -17,6 +17,26 @@ static inline struct gt_ptx_name gt_ptx_predicate(struct gt_ptxgen *gen)
 	return gt_ptx_temporary(gen, GT_PTX_PREDICATE);
 }
 
+/* Parts of an instruction: "@p ", "a, b". */
+struct gt_ptx_text {
+	char text[128];
+};
+static inline struct gt_ptx_text gt_ptx_guard(const struct gt_ptx_name *predicate, bool holds)
+{
+	struct gt_ptx_text guard;
+
+	snprintf(guard.text, sizeof(guard.text), "@%s%s ", holds ? "" : "!", predicate->text);
+	return guard;
+}
+static inline struct gt_ptx_text gt_ptx_pair(const struct gt_ptx_name *first,
+					     const struct gt_ptx_name *second)
+{
+	struct gt_ptx_text pair;
+
+	snprintf(pair.text, sizeof(pair.text), "%s, %s", first->text, second->text);
+	return pair;
+}
+
 /* The map of the helper that is emitted. */
 static inline const struct gt_bpf_map *gt_ptx_map(const struct gt_ptxgen *gen)
 {

@@ -47,12 +47,12 @@ static struct gt_ptx_name find_copy(struct gt_ptxgen *gen, const struct gt_ptx_n
 				    const struct gt_ptx_name *there)
 {
 	struct gt_ptx_name copy = copy_of(gen), copies = gt_ptx_map_copies(gen, gen->map);
-	struct gt_ptx_name start = gt_ptx_b64(gen), end = gt_ptx_b64(gen), guard;
+	struct gt_ptx_name start = gt_ptx_b64(gen), end = gt_ptx_b64(gen);
+	struct gt_ptx_text guard = gt_ptx_guard(there, false);
 	uint64_t bytes = gt_map_copy_bytes(gt_ptx_map(gen));
 
 	gt_ptx(gen, "setp.lt.u64 %s, %s, %s", there->text, copy.text, copies.text);
 	gt_ptx(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", end.text, copies.text, bytes, base->text);
-	snprintf(guard.text, sizeof(guard.text), "@!%s ", there->text);
 	gt_ptx_reduce(gen, place_of(gen), guard.text, "add.u64", end.text, 0, "1");
 	gt_ptx(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", start.text, copy.text, bytes, base->text);
 	return start;
@@ -158,11 +158,11 @@ static void add_number(struct gt_ptxgen *gen, const struct found *found,
 		       const struct gt_ptx_name *number)
 {
 	bool is_wide = gt_ptx_map(gen)->value_size != 4;
-	struct gt_ptx_name result = gt_ptx_register(gen, 0), guard, operand = *number;
+	struct gt_ptx_name result = gt_ptx_register(gen, 0), operand = *number;
+	struct gt_ptx_text guard = gt_ptx_guard(&found->inside, true);
 
 	if (!is_wide)
 		operand = gt_ptx_low(gen, number->text);
-	snprintf(guard.text, sizeof(guard.text), "@%s ", found->inside.text);
 	gt_ptx_reduce(gen, place_of(gen), guard.text, is_wide ? "add.u64" : "add.u32",
 		      found->address.text, 0, operand.text);
 	gt_ptx(gen, "selp.b64 %s, 0, %d, %s", result.text, -E2BIG, found->inside.text);

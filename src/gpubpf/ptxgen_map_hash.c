@@ -242,7 +242,8 @@ static void put_take_free(struct gt_ptxgen *gen, const struct search *search,
 	const int64_t at = offsetof(struct gt_hash_counters, free);
 	struct gt_ptx_name again = gt_ptx_label(gen), test = gt_ptx_predicate(gen), address;
 	struct gt_ptx_name old = gt_ptx_b64(gen), new = gt_ptx_b64(gen), was = gt_ptx_b64(gen);
-	struct gt_ptx_name count = gt_ptx_b32(gen), unused = gt_ptx_b32(gen), operands;
+	struct gt_ptx_name count = gt_ptx_b32(gen), unused = gt_ptx_b32(gen);
+	struct gt_ptx_text operands;
 
 	gt_ptx_put_label(gen, &again);
 	gt_ptx_load_ordered(gen, place, GT_PTX_ACQUIRE, 64, old.text, counters->text, at);
@@ -254,7 +255,7 @@ static void put_take_free(struct gt_ptxgen *gen, const struct search *search,
 	gt_ptx(gen, "mov.b64 {%s, %s}, %s", search->next.text, unused.text, new.text);
 	gt_ptx(gen, "add.u32 %s, %s, 1", count.text, count.text);
 	gt_ptx(gen, "mov.b64 %s, {%s, %s}", new.text, search->next.text, count.text);
-	snprintf(operands.text, sizeof(operands.text), "%s, %s", old.text, new.text);
+	operands = gt_ptx_pair(&old, &new);
 	gt_ptx_atom_ordered(gen, place, GT_PTX_RELAXED, "", "cas.b64", was.text, counters->text, at,
 			    operands.text);
 	gt_ptx(gen, "setp.ne.u64 %s, %s, %s", test.text, was.text, old.text);
@@ -468,7 +469,8 @@ static void put_give_back(struct gt_ptxgen *gen, const struct search *search)
 	const int64_t at = offsetof(struct gt_hash_counters, free);
 	struct gt_ptx_name again = gt_ptx_label(gen), test = gt_ptx_predicate(gen), address;
 	struct gt_ptx_name old = gt_ptx_b64(gen), new = gt_ptx_b64(gen), was = gt_ptx_b64(gen);
-	struct gt_ptx_name count = gt_ptx_b32(gen), next = gt_ptx_b32(gen), operands;
+	struct gt_ptx_name count = gt_ptx_b32(gen), next = gt_ptx_b32(gen);
+	struct gt_ptx_text operands;
 	struct gt_ptx_name counters = counters_address(gen, search), word = gt_ptx_b64(gen);
 
 	address = node_address(gen, search, search->link.text);
@@ -479,7 +481,7 @@ static void put_give_back(struct gt_ptxgen *gen, const struct search *search)
 	gt_ptx_store_ordered(gen, place, GT_PTX_RELEASE, 64, address.text, 0, word.text);
 	gt_ptx(gen, "add.u32 %s, %s, 1", count.text, count.text);
 	gt_ptx(gen, "mov.b64 %s, {%s, %s}", new.text, search->link.text, count.text);
-	snprintf(operands.text, sizeof(operands.text), "%s, %s", old.text, new.text);
+	operands = gt_ptx_pair(&old, &new);
 	gt_ptx_atom_ordered(gen, place, GT_PTX_RELEASE, "", "cas.b64", was.text, counters.text, at,
 			    operands.text);
 	gt_ptx(gen, "setp.ne.u64 %s, %s, %s", test.text, was.text, old.text);

@@ -29,14 +29,6 @@ static uint32_t total_of(uint32_t size)
 	return (uint32_t)((size + sizeof(struct gt_ring_record) + 7) & ~(uint64_t)7);
 }
 
-static struct gt_ptx_name guard_of(const struct gt_ptx_name *predicate)
-{
-	struct gt_ptx_name guard;
-
-	snprintf(guard.text, sizeof(guard.text), "@%s ", predicate->text);
-	return guard;
-}
-
 /*
  * Takes a .b64 of bytes for `records` records where `guard` holds ("@p " or ""): the position, or
  * -1 if there is no credit, which is then given back and counted.
@@ -45,12 +37,13 @@ static struct gt_ptx_name take_position(struct gt_ptxgen *gen, const struct gt_p
 					const char *bytes, const char *records,
 					const struct gt_ptx_name *leader)
 {
-	struct gt_ptx_name less = gt_ptx_b64(gen), old = gt_ptx_b64(gen), position, guard = {""};
+	struct gt_ptx_name less = gt_ptx_b64(gen), old = gt_ptx_b64(gen), position;
 	struct gt_ptx_name enough = gt_ptx_predicate(gen), short_of = gt_ptx_predicate(gen);
+	struct gt_ptx_text guard = {""};
 
 	position = gt_ptx_b64(gen);
 	if (leader)
-		guard = guard_of(leader);
+		guard = gt_ptx_guard(leader, true);
 	gt_ptx(gen, "neg.s64 %s, %s", less.text, bytes);
 	gt_ptx(gen, "mov.u64 %s, 0", old.text);
 	gt_ptx_atom_ordered(gen, place, GT_PTX_ACQUIRE, guard.text, "add.u64", old.text,
@@ -59,11 +52,11 @@ static struct gt_ptx_name take_position(struct gt_ptxgen *gen, const struct gt_p
 	gt_ptx(gen, "setp.lt.s64 %s, %s, %s", short_of.text, old.text, bytes);
 	if (leader)
 		gt_ptx(gen, "and.pred %s, %s, %s", short_of.text, short_of.text, leader->text);
-	guard = guard_of(&short_of);
+	guard = gt_ptx_guard(&short_of, true);
 	gt_ptx_reduce(gen, place, guard.text, "add.u64", ring->address.text, CREDIT, bytes);
 	gt_ptx_reduce(gen, place, guard.text, "add.u64", ring->address.text, LOST, records);
 	gt_ptx(gen, "mov.s64 %s, -1", position.text);
-	guard = guard_of(&enough);
+	guard = gt_ptx_guard(&enough, true);
 	gt_ptx_atom_ordered(gen, place, GT_PTX_RELAXED, guard.text, "add.u64", position.text,
 			    ring->address.text, HEAD, bytes);
 	return position;
@@ -199,13 +192,13 @@ static void output_known(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, 
 static void output_sized(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, unsigned data)
 {
 	struct gt_ptx_name size = gt_ptx_register(gen, data + 1), record, failed, length;
-	struct gt_ptx_name too_big = gt_ptx_predicate(gen), bytes = gt_ptx_b64(gen), guard;
+	struct gt_ptx_name too_big = gt_ptx_predicate(gen), bytes = gt_ptx_b64(gen);
 	struct gt_ptx_name over = gt_ptx_label(gen);
 
 	gt_ptx(gen, "setp.gt.u64 %s, %s, %zu", too_big.text, size.text,
 	       ring->bytes - sizeof(struct gt_ring_record));
-	guard = guard_of(&too_big);
-	gt_ptx_reduce(gen, place, guard.text, "add.u64", ring->address.text, LOST, "1");
+	gt_ptx_reduce(gen, place, gt_ptx_guard(&too_big, true).text, "add.u64", ring->address.text,
+		      LOST, "1");
 	gt_ptx_result(gen, -E2BIG);
 	gt_ptx(gen, "@%s bra %s", too_big.text, over.text);
 	gt_ptx_ring_take_sized(gen, ring, size.text, &record, &failed);
