@@ -7,28 +7,50 @@
 #include "device/clock.h"
 #include "device/handles.h"
 
-CUresult sg_event_new(CUcontext context, unsigned int flags, CUevent *ret_event)
+/* Takes the reference to what is shared over, also on failure; NULL: nothing is. */
+static CUresult make(CUcontext context, unsigned int flags, struct sg_shared_event *shared,
+		     CUevent *ret_event)
 {
 	CUevent event = calloc(1, sizeof(*event));
 
-	if (!event)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	event->context = context;
-	event->flags = flags;
-	pthread_mutex_init(&event->lock, NULL);
-	if (!sg_handle_add(event, SG_HANDLE_EVENT)) {
-		pthread_mutex_destroy(&event->lock);
+	if (!event || !sg_handle_add(event, SG_HANDLE_EVENT)) {
+		sg_shared_event_unreference(shared);
 		free(event);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	event->context = context;
+	event->flags = flags;
+	event->shared = shared;
+	pthread_mutex_init(&event->lock, NULL);
 	*ret_event = event;
 	return CUDA_SUCCESS;
+}
+
+CUresult sg_event_new(CUcontext context, unsigned int flags, CUevent *ret_event)
+{
+	struct sg_shared_event *shared = NULL;
+	CUresult result = CUDA_SUCCESS;
+
+	if (flags & CU_EVENT_INTERPROCESS)
+		result = sg_shared_event_new(&shared);
+	return result ? result : make(context, flags, shared, ret_event);
+}
+
+CUresult sg_event_open(CUcontext context, int fd, CUevent *ret_event)
+{
+	struct sg_shared_event *shared;
+	CUresult result = sg_shared_event_open(fd, &shared);
+
+	return result ? result
+		      : make(context, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, shared,
+			     ret_event);
 }
 
 void sg_event_destroy(CUevent event)
 {
 	sg_handle_remove(event);
 	sg_operation_unreference(event->record);
+	sg_shared_event_unreference(event->shared);
 	gt_vec_free(&event->nodes);
 	pthread_mutex_destroy(&event->lock);
 	free(event);
@@ -56,6 +78,22 @@ void sg_event_set_operation(CUevent event, struct sg_operation *operation)
 	sg_operation_unreference(before);
 }
 
+/* Puts a signal for a record of the event into the stream, or a wait for its last one. */
+static CUresult put_shared(CUstream stream, struct sg_shared_event *event, enum sg_work_kind kind)
+{
+	struct sg_work work = {.kind = kind};
+	struct sg_operation *operation;
+	CUresult result;
+
+	work.shared.event = sg_shared_event_reference(event);
+	work.shared.number = kind == SG_WORK_SIGNAL ? sg_shared_event_submit(event)
+						    : sg_shared_event_last(event);
+	operation = sg_operation_new(&work);
+	result = operation ? sg_stream_put(stream, operation) : CUDA_ERROR_OUT_OF_MEMORY;
+	sg_operation_unreference(operation);
+	return result;
+}
+
 CUresult sg_event_record(CUevent event, CUstream stream, bool external)
 {
 	struct sg_work work = {.kind = SG_WORK_RECORD, .event = event};
@@ -76,6 +114,8 @@ CUresult sg_event_record(CUevent event, CUstream stream, bool external)
 	if (!result)
 		sg_event_set_operation(event, operation);
 	sg_operation_unreference(operation);
+	if (!result && event->shared)
+		result = put_shared(stream, event->shared, SG_WORK_SIGNAL);
 	return result;
 }
 
@@ -90,6 +130,8 @@ CUresult sg_event_wait(CUstream stream, CUevent event, bool external)
 			  : sg_capture_wait(stream, event, &captured);
 	if (result || captured)
 		return result;
+	if (event->shared)
+		return put_shared(stream, event->shared, SG_WORK_AWAIT);
 	record = sg_event_operation(event);
 	if (!record)
 		return CUDA_SUCCESS;
@@ -120,6 +162,9 @@ CUresult sg_event_query(CUevent event)
 
 	if (is_captured(event))
 		return CUDA_ERROR_CAPTURED_EVENT;
+	if (event->shared &&
+	    !sg_shared_event_is_there(event->shared, sg_shared_event_last(event->shared)))
+		return CUDA_ERROR_NOT_READY;
 	record = sg_event_operation(event);
 	if (!record)
 		return CUDA_SUCCESS;
@@ -134,13 +179,18 @@ CUresult sg_event_query(CUevent event)
 CUresult sg_event_synchronize(CUevent event)
 {
 	struct sg_operation *record;
-	CUresult result;
+	CUresult result = CUDA_SUCCESS;
 
 	if (is_captured(event))
 		return CUDA_ERROR_CAPTURED_EVENT;
+	if (event->shared)
+		result = sg_shared_event_wait(event->shared, sg_shared_event_last(event->shared),
+					      event->context);
 	record = sg_event_operation(event);
-	if (!record)
-		return CUDA_SUCCESS;
+	if (!record || result) {
+		sg_operation_unreference(record);
+		return result;
+	}
 	result = sg_operation_join(record);
 	sg_operation_unreference(record);
 	return result;

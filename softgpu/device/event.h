@@ -6,19 +6,23 @@
 
 #include <cuda.h>
 
+#include "device/shared_event.h"
 #include "device/stream.h"
 
 struct CUevent_st {
 	CUcontext context;
 	unsigned int flags; /* CU_EVENT_… */
 	pthread_mutex_t lock;
-	struct sg_operation *record; /* the last one submitted; a reference, or NULL */
+	struct sg_operation *record;    /* the last one submitted; a reference, or NULL */
+	struct sg_shared_event *shared; /* a reference, if CU_EVENT_INTERPROCESS, or NULL */
 	/* Recorded last in a stream that is captured: where in the graph (capture.c). */
 	uint64_t capture_id; /* 0: not so */
 	GT_VEC(struct CUgraphNode_st *) nodes;
 };
 
 CUresult sg_event_new(CUcontext context, unsigned int flags, CUevent *ret_event);
+/* An event of another process, by the file of what is shared, which is taken over. */
+CUresult sg_event_open(CUcontext context, int fd, CUevent *ret_event);
 void sg_event_destroy(CUevent event);
 /* In a stream that is captured, that point of the graph; `external` makes it a node instead. */
 CUresult sg_event_record(CUevent event, CUstream stream, bool external);

@@ -2,6 +2,7 @@
 #include "device/pool.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "device/device.h"
 #include "device/handles.h"
@@ -16,6 +17,7 @@ CUresult sg_pool_new(int device, CUmemLocationType location, CUmemoryPool *ret_p
 	}
 	pool->device = device;
 	pool->location = location;
+	pool->imported_fd = -1;
 	for (int i = 0; i < 4; i++)
 		pool->reuse[i] = 1;
 	*ret_pool = pool;
@@ -32,6 +34,8 @@ void sg_pool_destroy(CUmemoryPool pool)
 	pthread_mutex_unlock(&sg_state.lock);
 	/* Allocations still refer to it: it is small, and stays. */
 	sg_handle_remove(pool);
+	if (pool->imported_fd >= 0)
+		close(pool->imported_fd);
 }
 
 CUresult sg_pool_default(int device, CUmemoryPool *ret_pool)

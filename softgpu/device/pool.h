@@ -12,6 +12,8 @@ struct CUmemPoolHandle_st {
 	int device;
 	CUmemLocationType location;
 	bool is_default;
+	bool is_shareable; /* other processes may be shown its memory */
+	int imported_fd;   /* of another process's pool: the file with its memory; else -1 */
 	uint64_t release_threshold; /* bytes */
 	int reuse[4];               /* CU_MEMPOOL_ATTR_REUSE_…, by number */
 	atomic_uint_least64_t used; /* bytes */

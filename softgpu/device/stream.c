@@ -356,7 +356,7 @@ static bool is_trivial(const struct sg_operation *operation)
 	enum sg_work_kind kind = operation->work.kind;
 
 	return kind == SG_WORK_EMPTY || kind == SG_WORK_RECORD || kind == SG_WORK_WAIT ||
-	       kind == SG_WORK_RESET;
+	       kind == SG_WORK_RESET || kind == SG_WORK_SIGNAL;
 }
 
 static bool nothing_before(CUstream stream, const struct sg_operation *operation)

@@ -10,6 +10,7 @@
 #include "device/graph.h"
 #include "device/launch.h"
 #include "device/memory.h"
+#include "device/shared_event.h"
 
 const char *sg_work_name(enum sg_work_kind kind)
 {
@@ -18,7 +19,7 @@ const char *sg_work_name(enum sg_work_kind kind)
 		[SG_WORK_SET] = "set",        [SG_WORK_HOST] = "host",
 		[SG_WORK_RECORD] = "record",  [SG_WORK_VALUE] = "value",
 		[SG_WORK_ALLOCATE] = "alloc", [SG_WORK_FREE] = "free",
-		[SG_WORK_RESET] = NULL,
+		[SG_WORK_AWAIT] = NULL,
 	};
 
 	return names[kind];
@@ -48,6 +49,10 @@ bool sg_work_clone(const struct sg_work *work, struct sg_work *ret_work)
 	case SG_WORK_RESET:
 		sg_condition_reference(work->reset);
 		break;
+	case SG_WORK_SIGNAL:
+	case SG_WORK_AWAIT:
+		sg_shared_event_reference(work->shared.event);
+		break;
 	case SG_WORK_ALLOCATE:
 		sg_graph_memory_reference(work->allocation.memory);
 		break;
@@ -76,6 +81,10 @@ void sg_work_clear(struct sg_work *work)
 		break;
 	case SG_WORK_RESET:
 		sg_condition_unreference(work->reset);
+		break;
+	case SG_WORK_SIGNAL:
+	case SG_WORK_AWAIT:
+		sg_shared_event_unreference(work->shared.event);
 		break;
 	case SG_WORK_ALLOCATE:
 		sg_graph_memory_unreference(work->allocation.memory);
@@ -135,6 +144,11 @@ CUresult sg_work_run(struct sg_work *work, CUcontext context, struct sg_record *
 	case SG_WORK_RESET:
 		sg_condition_reset(work->reset);
 		return CUDA_SUCCESS;
+	case SG_WORK_SIGNAL:
+		sg_shared_event_signal(work->shared.event, work->shared.number);
+		return CUDA_SUCCESS;
+	case SG_WORK_AWAIT:
+		return sg_shared_event_wait(work->shared.event, work->shared.number, context);
 	case SG_WORK_ALLOCATE:
 		record->address = work->allocation.parameters.dptr;
 		record->bytes = work->allocation.parameters.bytesize;

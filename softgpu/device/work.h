@@ -27,6 +27,8 @@ enum sg_work_kind {
 	SG_WORK_GRAPH,     /* a graph within a graph */
 	SG_WORK_CONDITION, /* graphs that run if or while a value says so */
 	SG_WORK_RESET,     /* gives a condition its first value */
+	SG_WORK_SIGNAL,    /* tells other processes that an event was come to */
+	SG_WORK_AWAIT,     /* waits for an event that another process may record */
 };
 
 /* What a program says of a kernel that changes nothing here; as in CUlaunchAttributeValue. */
@@ -113,6 +115,12 @@ struct sg_allocate_work {
 	struct sg_graph_memory *memory; /* a reference; the graph's (graph.h) */
 };
 
+/* A record of an event that processes share. */
+struct sg_shared_work {
+	struct sg_shared_event *event; /* a reference (shared_event.h) */
+	uint64_t number;
+};
+
 struct sg_work {
 	enum sg_work_kind kind;
 	union {
@@ -127,6 +135,7 @@ struct sg_work {
 		CUgraph graph; /* owned */
 		struct sg_condition_work condition;
 		struct sg_condition *reset; /* a reference */
+		struct sg_shared_work shared;
 	};
 };
 

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Launches and occupancy. */
 #include "device/launch.h"
+#include "device/event.h"
 
 #include "driver/api.h"
 
-static CUresult launch(const struct sg_launch_request *request, CUstream handle, CUstream zero)
+/* An event that a launch records: here always when the kernel is done. */
+struct completion {
+	CUevent event; /* NULL: none */
+	int flags;
+};
+
+static CUresult launch(const struct sg_launch_request *request, const struct completion *completion,
+		       CUstream handle, CUstream zero)
 {
 	struct sg_work work;
 	CUstream stream;
@@ -12,8 +20,15 @@ static CUresult launch(const struct sg_launch_request *request, CUstream handle,
 
 	if (!result)
 		result = sg_kernel_prepare(stream->context, request, &work);
-	return result ? result : sg_stream_submit(stream, &work, false);
+	if (!result)
+		result = sg_stream_submit(stream, &work, false);
+	if (!result && completion->event)
+		result = sg_event_record(completion->event, stream,
+					 completion->flags & CU_EVENT_RECORD_EXTERNAL);
+	return result;
 }
+
+static const struct completion no_event;
 
 #define PLAIN_PARAMETERS                                                                           \
 	CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,        \
@@ -31,12 +46,20 @@ static CUresult launch(const struct sg_launch_request *request, CUstream handle,
 	})
 
 SG_TWINS(cuLaunchKernel, cuLaunchKernel_ptsz, (PLAIN_PARAMETERS, void **extra),
-	 launch(PLAIN_REQUEST(false, extra), stream, zero))
+	 launch(PLAIN_REQUEST(false, extra), &no_event, stream, zero))
 SG_TWINS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, (PLAIN_PARAMETERS),
-	 launch(PLAIN_REQUEST(true, NULL), stream, zero))
+	 launch(PLAIN_REQUEST(true, NULL), &no_event, stream, zero))
+
+static CUresult take_event(CUevent event, int flags, struct completion *ret_completion)
+{
+	if (!sg_handle_is(event, SG_HANDLE_EVENT) || !(event->flags & CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret_completion = (struct completion){event, flags};
+	return CUDA_SUCCESS;
+}
 
 static CUresult apply_attribute(const CUlaunchAttribute *attribute,
-				struct sg_launch_request *request)
+				struct sg_launch_request *request, struct completion *completion)
 {
 	const CUlaunchAttributeValue *value = &attribute->value;
 
@@ -57,7 +80,11 @@ static CUresult apply_attribute(const CUlaunchAttribute *attribute,
 		}
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		return take_event(value->programmaticEvent.event, value->programmaticEvent.flags,
+				  completion);
 	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+		return take_event(value->launchCompletionEvent.event,
+				  value->launchCompletionEvent.flags, completion);
 	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
@@ -71,6 +98,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, voi
 {
 	struct sg_launch_request request = {
 		.function = function, .parameters = parameters, .extra = extra};
+	struct completion completion = {0};
 	CUresult result = CUDA_SUCCESS;
 
 	if (!config || (config->numAttrs && !config->attrs))
@@ -83,8 +111,8 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, voi
 	request.block[2] = config->blockDimZ;
 	request.shared = config->sharedMemBytes;
 	for (unsigned int i = 0; i < config->numAttrs && !result; i++)
-		result = apply_attribute(&config->attrs[i], &request);
-	return result ? result : launch(&request, config->hStream, zero);
+		result = apply_attribute(&config->attrs[i], &request, &completion);
+	return result ? result : launch(&request, &completion, config->hStream, zero);
 }
 
 SG_TWINS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,

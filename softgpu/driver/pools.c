@@ -69,6 +69,9 @@ static CUresult allocate(CUdeviceptr *ret_address, size_t size, CUmemoryPool poo
 		return result;
 	if (sg_stream_is_captured(stream))
 		return allocate_captured(stream, size, ret_address);
+	/* An imported pool only has what is imported into it. */
+	if (pool->imported_fd >= 0)
+		return CUDA_ERROR_NOT_PERMITTED;
 	wanted.pool = pool;
 	wanted.device = pool->device;
 	wanted.context = stream->context;
@@ -134,11 +137,16 @@ SG_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *proper
 		return result;
 	if (!pool || !properties || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (properties->handleTypes || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if ((properties->handleTypes &&
+	     properties->handleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) ||
+	    properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!sg_device_find(properties->location.id))
 		return CUDA_ERROR_INVALID_DEVICE;
-	return sg_pool_new(properties->location.id, properties->location.type, pool);
+	result = sg_pool_new(properties->location.id, properties->location.type, pool);
+	if (!result)
+		(*pool)->is_shareable = properties->handleTypes != 0;
+	return result;
 }
 
 SG_API CUresult cuMemPoolDestroy(CUmemoryPool pool)

@@ -241,21 +241,3 @@ SG_PASS(cudaMemGetMemPool,
 SG_PASS(cudaMemSetMemPool,
 	(struct cudaMemLocation * location, enum cudaMemAllocationType type, cudaMemPool_t pool),
 	cuMemSetMemPool, ((CUmemLocation *)location, (CUmemAllocationType)type, pool))
-
-/* ---- between processes ----------------------------------------------------------------- */
-
-_Static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle), "handles are the same bytes");
-
-SG_PASS(cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *pointer), cuIpcGetMemHandle,
-	((CUipcMemHandle *)handle, address_of(pointer)))
-
-SG_API cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
-					unsigned int flags)
-{
-	CUipcMemHandle same;
-
-	memcpy(&same, &handle, sizeof(same));
-	return SG_CALL(cuIpcOpenMemHandle, (CUdeviceptr *)pointer, same, flags);
-}
-
-SG_PASS(cudaIpcCloseMemHandle, (void *pointer), cuIpcCloseMemHandle, (address_of(pointer)))
