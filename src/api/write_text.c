@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/parts.h"
 #include "api/value.h"
 
 static void add_value(struct gt_strbuf *buffer, const struct gt_api_value *value);
@@ -218,6 +219,9 @@ static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *r
 	}
 	if (!kind_shown)
 		add_direction(&items);
+	/* Else nothing would tell them from those that use the legacy default stream. */
+	if (record->call->state & GT_CALL_PER_THREAD && !gt_api_has_stream(record->function))
+		gt_strbuf_printf(buffer, "%sstream=per-thread", items.any ? " " : "");
 }
 
 static void format_return(struct gt_strbuf *buffer, const struct gt_api_record *record)

@@ -61,6 +61,7 @@ int gt_target_apply(const struct gt_cli_command *self, const struct gt_target_op
 	session->verbose = options->verbose;
 	session->way = options->attach;
 	session->kernel_arguments = options->kernel_arguments;
+	session->cgroups = options->containers;
 	if (options->stack == GT_STACK_NONE)
 		session->stack_depth = 0;
 	else if (options->stack != GT_STACK_DEFAULT)

@@ -18,7 +18,7 @@ struct gt_target_options {
 	struct gt_strings pids;
 	const char *path, *name, *cgroup, *uid;
 	const char *output, *from;
-	bool json, verbose, kernel_arguments;
+	bool json, verbose, kernel_arguments, containers;
 	int gpu, attach, stack;
 	uint64_t duration, ring_size, stack_depth;
 };
@@ -59,6 +59,8 @@ struct gt_target_options {
 	 GT_OPTION_NUMBER, (at) + offsetof(struct gt_target_options, stack_depth), NULL}, \
 	{0, "kernel-args", NULL, "take what kernels are launched with", GT_OPTION_FLAG, \
 	 (at) + offsetof(struct gt_target_options, kernel_arguments), NULL}, \
+	{0, "containers", NULL, "tell the cgroup of each process, and the container in it", \
+	 GT_OPTION_FLAG, (at) + offsetof(struct gt_target_options, containers), NULL}, \
 	{0, "attach", "WAY", "attach by auto, multi (uprobe_multi) or perf", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, attach), gt_target_ways}, \
 	{0, "ring-size", "SIZE", "bytes of the ring between kernel and gputap (default: " ring ")", \

@@ -131,6 +131,13 @@ TEST("the default streams are told apart: the legacy one, the thread's own, and 
 	config.call.state = GT_CALL_PER_THREAD;
 	CHECK(strstr(json(&config), "\"stream\":\"per-thread\""));
 	CHECK(strstr(details(&config), " stream=per-thread"));
+	call = begin("cudaMemset");
+	pass(&call, "devPtr", 0x7f1234568000);
+	pass(&call, "value", 0);
+	pass(&call, "count", 64);
+	CHECK(!strstr(details(&call), "stream"));
+	call.call.state = GT_CALL_PER_THREAD;
+	CHECK(strstr(details(&call), "size=64 bytes stream=per-thread"));
 }
 
 TEST("a function's twins are known by their names")

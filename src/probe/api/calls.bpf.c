@@ -599,6 +599,9 @@ int call_return(struct pt_regs *regs)
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
+	/* The runtime makes its context when it first needs one: inside of a call. */
+	if (!frame->call.context)
+		put_current(&thread->where, &frame->call, cookie >> 48 & GT_COOKIE_RUNTIME);
 	if (plan->tell && !(__u32)frame->call.result)
 		learn_told(thread, frame, plan);
 	if (!frame->aside && !is_wanted(&frame->call, plan)) {

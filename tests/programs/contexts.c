@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Uses several CUDA contexts by the driver API, and says which: each allocation's size is that of
+ * the line that tells in which context it was made. With an argument it asks for the name and the
+ * UUID of the device first, and prints them.
+ */
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(call)                                                                                \
+	do {                                                                                       \
+		CUresult result_ = (call);                                                         \
+		if (result_ != CUDA_SUCCESS) {                                                     \
+			fprintf(stderr, "contexts: %s: error %d\n", #call, result_);               \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static void tell_device(CUdevice device)
+{
+	CUuuid uuid;
+	char name[256];
+
+	CHECK(cuDeviceGetName(name, sizeof(name), device));
+	CHECK(cuDeviceGetUuid(&uuid, device));
+	printf("uuid ");
+	for (int i = 0; i < 16; i++)
+		printf("%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+		       (unsigned char)uuid.bytes[i]);
+	printf(" %s\n", name);
+}
+
+/* Allocates in what is current. */
+static void use(size_t size, CUcontext expected)
+{
+	CUdeviceptr memory;
+
+	CHECK(cuMemAlloc(&memory, size));
+	printf("%zu 0x%llx\n", size, (unsigned long long)expected);
+}
+
+int main(int argc, char **argv)
+{
+	CUcontext first, second, primary, popped;
+	CUdeviceptr memory;
+	CUdevice device;
+
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	if (argc > 1)
+		tell_device(device);
+	CHECK(cuCtxCreate(&first, NULL, 0, device));
+	use(1000, first);
+	CHECK(cuCtxCreate(&second, NULL, 0, device));
+	use(2000, second);
+	CHECK(cuCtxPopCurrent(&popped));
+	use(3000, first);
+	CHECK(cuCtxPushCurrent(second));
+	use(4000, second);
+	CHECK(cuDevicePrimaryCtxRetain(&primary, device));
+	use(5000, second);
+	CHECK(cuCtxSetCurrent(primary));
+	use(6000, primary);
+	CHECK(cuCtxPushCurrent(second));
+	CHECK(cuCtxDestroy(second));
+	use(7000, primary);
+	CHECK(cuCtxSetCurrent(first));
+	use(8000, first);
+	CHECK(cuCtxSetCurrent(NULL));
+	CHECK(cuCtxPopCurrent(&popped));
+	return cuMemAlloc(&memory, 9000) == CUDA_SUCCESS;
+}
