@@ -8,6 +8,7 @@
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp_private.h"
 #include "gpubpf/maps.h"
+#include "gpubpf/ring_print.h"
 
 /* The number of the map that r<argument> is, or -EINVAL. */
 static int64_t map_of(struct gt_machine *machine, unsigned argument)
@@ -205,22 +206,36 @@ static int ring_finish(struct gt_machine *machine, enum gt_ring_state state)
 	return gt_machine_fail(machine, -EINVAL, "r1 is no reserved record");
 }
 
-static int print(struct gt_machine *machine, uint64_t limit)
+/* The string at r1, at most `limit` bytes of it. */
+static int read_string(struct gt_machine *machine, uint64_t limit, struct gt_strbuf *text)
 {
-	uint64_t length = 0;
-	const char *byte;
+	for (uint64_t length = 0; length < limit; length++) {
+		const char *byte =
+			gt_machine_memory(machine, machine->registers[1] + length, 1, false);
 
-	while (length < limit) {
-		byte = gt_machine_memory(machine, machine->registers[1] + length, 1, false);
 		if (!byte)
 			return -EFAULT;
 		if (!*byte)
 			break;
-		if (machine->options->output)
-			gt_strbuf_putc(machine->options->output, *byte);
-		length++;
+		gt_strbuf_putc(text, *byte);
 	}
-	machine->registers[0] = length;
+	return text->failed ? gt_machine_fail(machine, -ENOMEM, "out of memory") : 0;
+}
+
+/* trace_printk (with arguments) and puts. */
+static int print(struct gt_machine *machine, uint64_t limit, const uint64_t *arguments)
+{
+	struct gt_strbuf *output = machine->options->output;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	int error = read_string(machine, limit, &text);
+
+	if (error)
+		return error;
+	if (output && arguments)
+		gt_print_format(output, gt_strbuf_string(&text), text.length, arguments);
+	else if (output)
+		gt_strbuf_add(output, gt_strbuf_string(&text), text.length);
+	machine->registers[0] = 0;
 	return 0;
 }
 
@@ -342,9 +357,9 @@ int gt_machine_call(struct gt_machine *machine, uint32_t number)
 	case GT_HELPER_ringbuf_discard:
 		return ring_finish(machine, GT_RING_DISCARDED);
 	case GT_HELPER_trace_printk:
-		return print(machine, machine->registers[2]);
+		return print(machine, machine->registers[2], &machine->registers[3]);
 	case GT_HELPER_puts:
-		return print(machine, UINT32_MAX);
+		return print(machine, UINT32_MAX, NULL);
 	case GT_HELPER_get_block_idx:
 		return store_indices(machine, machine->thread.block);
 	case GT_HELPER_get_block_dim:
