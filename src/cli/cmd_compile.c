@@ -179,15 +179,39 @@ static int translate(const struct compile_options *given,
 	return count <= 0 || error ? GT_EXIT_FAILED : write_output(given->output, &text);
 }
 
+/* The options, and the one FILE, which may stand before options too. */
+static enum gt_parsed read_arguments(const struct gt_cli_command *self, int count, char **arguments,
+				     struct compile_options *given, const char **ret_path)
+{
+	int rest, again;
+	enum gt_parsed parsed = gt_cli_parse(self, count, arguments, given, &rest);
+
+	if (parsed != GT_PARSED_RUN)
+		return parsed;
+	if (rest < count) {
+		*ret_path = arguments[rest];
+		/* The FILE stands where a command's name does. */
+		parsed = gt_cli_parse(self, count - rest, arguments + rest, given, &again);
+		if (parsed != GT_PARSED_RUN)
+			return parsed;
+		rest += again;
+	}
+	if (*ret_path && rest == count)
+		return GT_PARSED_RUN;
+	gt_cli_usage_error(self, "one FILE is needed");
+	return GT_PARSED_WRONG;
+}
+
 static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct compile_options given = {0};
 	struct gt_translate_options target = {.form = GT_FORM_KERNEL};
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_diag diag = {0};
-	int rest, error;
+	const char *path = NULL;
+	int error;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
+	switch (read_arguments(self, count, arguments, &given, &path)) {
 	case GT_PARSED_HELP:
 		return GT_EXIT_OK;
 	case GT_PARSED_WRONG:
@@ -195,8 +219,6 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 	case GT_PARSED_RUN:
 		break;
 	}
-	if (rest + 1 != count)
-		return gt_cli_usage_error(self, "one FILE is needed");
 	if (!given.output)
 		return gt_cli_usage_error(self,
 					  "-o FILE is needed: where to write to ('-': stdout)");
@@ -207,18 +229,18 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 		return gt_cli_usage_error(self, "'%s' is no version of PTX: as 7.8", given.version);
 	if (given.memory > UINT32_MAX)
 		return gt_cli_usage_error(self, "--memory goes up to %u", UINT32_MAX);
-	error = gt_bpf_object_open(arguments[rest], &object, &diag);
+	error = gt_bpf_object_open(path, &object, &diag);
 	if (error) {
 		gt_cli_diag(&diag);
 		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
 	}
-	return translate(&given, &target, object, arguments[rest]);
+	return translate(&given, &target, object, path);
 }
 
 const struct gt_cli_command gt_command_compile = {
 	.name = "compile",
 	.summary = "translates eBPF programs into code for a GPU",
-	.usage = "[options] -o FILE FILE",
+	.usage = "[options] FILE -o FILE",
 	.description =
 		"Verifies the programs for the GPU in an object of 'clang -target bpf' and "
 		"translates each into a kernel of its own, gputap_<name>, which runs it once a "

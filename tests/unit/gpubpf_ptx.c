@@ -136,23 +136,42 @@ static bool interpret(const struct probe *probe, const uint8_t *memory, struct o
 	return true;
 }
 
-/* Memory of the device for all that a run needs: the maps' symbols say where theirs is. */
+static const struct gt_bpf_map output_map = {
+	.name = "output", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = GT_OUTPUT_BYTES};
+
+/* Memory for a map, and its address into the map's symbol; NULL if the program does not use it. */
+static void *place_map(struct device *device, struct sg_module *module, const char *symbol,
+		       const void *bytes, size_t size)
+{
+	struct sg_variable_info info;
+	void *place;
+
+	if (sg_module_variable(module, symbol, &info))
+		return NULL;
+	place = device_memory(device, size);
+	memcpy(place, bytes, size);
+	memcpy((void *)(uintptr_t)info.address, (uint64_t[]){address_of(place), 1}, 16);
+	return place;
+}
+
+/* Places all that a run needs. */
 static void place_maps(struct device *device, struct sg_module *module, const struct probe *probe,
 		       struct outcome *outcome, void **ret_places)
 {
-	for (uint32_t i = 0; i < probe->object.map_count; i++) {
-		struct sg_variable_info info;
-		char name[64];
+	static void *fresh_output;
+	char name[64];
 
+	for (uint32_t i = 0; i < probe->object.map_count; i++) {
 		snprintf(name, sizeof(name), "%smap_%u", probe->prefix, i);
-		ret_places[i] = NULL;
-		if (sg_module_variable(module, name, &info))
-			continue;
-		ret_places[i] = device_memory(device, outcome->map_sizes[i]);
-		memcpy(ret_places[i], outcome->maps[i], outcome->map_sizes[i]);
-		memcpy((void *)(uintptr_t)info.address, (uint64_t[]){address_of(ret_places[i]), 1},
-		       16);
+		ret_places[i] =
+			place_map(device, module, name, outcome->maps[i], outcome->map_sizes[i]);
 	}
+	if (!fresh_output) {
+		fresh_output = calloc(1, gt_map_bytes(&output_map, 1));
+		gt_map_initialise(&output_map, 1, fresh_output);
+	}
+	snprintf(name, sizeof(name), "%soutput", probe->prefix);
+	place_map(device, module, name, fresh_output, gt_map_bytes(&output_map, 1));
 }
 
 static bool execute(struct device *device, struct sg_module *module, const struct probe *probe,
