@@ -72,14 +72,16 @@ struct gt_ptx_name gt_ptx_low(struct gt_ptxgen *gen, const char *wide)
 struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name)
 {
 	struct gt_translation *translation = gen->translation;
-	char *copy;
+	gt_auto_strbuf whole = GT_STRBUF_INIT;
+	char *kept;
 
-	gt_vec_each (declared, &translation->declared)
-		if (!strcmp(*declared, name))
+	gt_strbuf_printf(&whole, "%s%s", gen->prefix, name);
+	gt_vec_each(declared, &translation->declared)
+		if (!strcmp(*declared, gt_strbuf_string(&whole)))
 			return NULL;
-	copy = strdup(name);
-	if (!copy || gt_vec_push(&translation->declared, copy)) {
-		free(copy);
+	kept = gt_strbuf_steal(&whole);
+	if (!kept || gt_vec_push(&translation->declared, kept)) {
+		free(kept);
 		translation->declarations.failed = true;
 	}
 	return &translation->declarations;
