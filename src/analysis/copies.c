@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "analysis/flight.h"
+#include "analysis/graphs.h"
 #include "analysis/memory.h"
 #include "api/parts.h"
 #include "base/map.h"
@@ -25,6 +26,8 @@ struct gt_copies {
 	enum gt_by by;
 	struct gt_operations *operations;
 	struct gt_memory *memory;
+	struct gt_graphs *graphs;
+	uint64_t unknown_graphs;
 	struct gt_flight *flight;
 	struct gt_map *by_key; /* struct key -> struct gt_copies_row */
 	GT_VEC(const struct gt_copies_row *) rows;
@@ -60,9 +63,11 @@ struct gt_copies *gt_copies_new(enum gt_by by, size_t most)
 	copies->by = by;
 	copies->operations = gt_operations_new();
 	copies->memory = gt_memory_new(true, ignore_change, NULL);
+	copies->graphs = gt_graphs_new();
 	copies->flight = gt_flight_new(most);
 	copies->by_key = gt_map_new();
-	if (!copies->operations || !copies->memory || !copies->flight || !copies->by_key)
+	if (!copies->operations || !copies->memory || !copies->graphs || !copies->flight ||
+	    !copies->by_key)
 		return NULL;
 	return gt_take(copies);
 }
@@ -82,6 +87,7 @@ void gt_copies_free(struct gt_copies *copies)
 		return;
 	gt_operations_free(copies->operations);
 	gt_memory_free(copies->memory);
+	gt_graphs_free(copies->graphs);
 	gt_flight_free(copies->flight);
 	if (copies->by_key)
 		gt_map_free_with(copies->by_key, row_free);
@@ -264,21 +270,43 @@ static void tell_ended(void *opaque, const struct gt_work *work, uint64_t end)
 	gt_histogram_add(&row->bound, end - work->issued);
 }
 
-static int take_operation(void *opaque, const struct gt_names *names,
-			  const struct gt_operation *operation)
+/* A copy that becomes a node of a graph. */
+static int take_node(struct gt_copies *copies, const struct gt_operation *operation)
 {
-	struct gt_copies *copies = opaque;
-	int error = gt_memory_take(copies->memory, names, operation);
-	struct gt_copies_row *row;
-	struct copy copy;
-	uint64_t tag;
+	struct copy copy = look_at(copies, operation);
 
-	if (error)
-		return error;
-	if (operation->kind != GT_OPERATION_COPY)
-		return gt_flight_take(copies->flight, operation, NULL, false, tell_ended, copies);
-	copy = look_at(copies, operation);
-	row = row_of(copies, names, operation, copy.direction);
+	return gt_graphs_add(copies->graphs, operation, copy.direction,
+			     operation->has_bytes ? operation->bytes : 0);
+}
+
+static int take_graph(struct gt_copies *copies, const struct gt_names *names,
+		      const struct gt_operation *operation)
+{
+	const struct gt_graph_item *items;
+	size_t count;
+
+	if (!gt_graphs_items(copies->graphs, operation, &items, &count))
+		copies->unknown_graphs++;
+	for (size_t i = 0; i < count; i++) {
+		struct gt_copies_row *row =
+			row_of(copies, names, operation, (enum gt_direction)items[i].tag);
+
+		if (!row)
+			return -ENOMEM;
+		row->by_graphs.count += items[i].count;
+		row->by_graphs.bytes += items[i].count * items[i].bytes;
+	}
+	return 0;
+}
+
+static int take_copy(struct gt_copies *copies, const struct gt_names *names,
+		     const struct gt_operation *operation)
+{
+	struct copy copy = look_at(copies, operation);
+	struct gt_copies_row *row = row_of(copies, names, operation, copy.direction);
+	uint64_t tag = (uintptr_t)row;
+	int error;
+
 	if (!row)
 		return -ENOMEM;
 	if (operation->failed) {
@@ -286,10 +314,31 @@ static int take_operation(void *opaque, const struct gt_names *names,
 		return 0;
 	}
 	error = count_copy(copies, row, operation, &copy);
-	tag = (uintptr_t)row;
 	return error ? error
 		     : gt_flight_take(copies->flight, operation, copy.waits ? NULL : &tag,
 				      copy.waits, tell_ended, copies);
+}
+
+static int take_operation(void *opaque, const struct gt_names *names,
+			  const struct gt_operation *operation)
+{
+	struct gt_copies *copies = opaque;
+	bool is_copy = operation->kind == GT_OPERATION_COPY;
+	int error = gt_memory_take(copies->memory, names, operation);
+
+	if (!error)
+		error = gt_graphs_take(copies->graphs, operation);
+	if (error)
+		return error;
+	if (!operation->failed &&
+	    (operation->kind == GT_OPERATION_GRAPH_COPY || (is_copy && operation->capture)))
+		return take_node(copies, operation);
+	if (is_copy)
+		return take_copy(copies, names, operation);
+	if (gt_graphs_launches(operation))
+		error = take_graph(copies, names, operation);
+	return error ? error
+		     : gt_flight_take(copies->flight, operation, NULL, false, tell_ended, copies);
 }
 
 int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
@@ -300,6 +349,7 @@ int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
 	if (error || event->kind != GT_EVENT_exit)
 		return error;
 	gt_flight_end_process(copies->flight, event->process);
+	gt_graphs_end_process(copies->graphs, event->process);
 	return gt_memory_end_process(copies->memory, names, event->process, event->time);
 }
 
@@ -338,6 +388,7 @@ static void fill_totals(const struct gt_copies *copies, struct gt_copies_totals 
 
 	totals->in_flight = gt_flight_count(copies->flight);
 	totals->evicted = gt_flight_evicted(copies->flight);
+	totals->unknown_graphs = copies->unknown_graphs;
 	gt_vec_each (row, &copies->rows) {
 		pageable[(*row)->direction] += (*row)->host[GT_MEMORY_PAGEABLE].bytes;
 		pinned[(*row)->direction] += (*row)->host[GT_MEMORY_PINNED].bytes;

@@ -48,6 +48,8 @@ struct gt_copies_row {
 	uint64_t waited_ns;
 	/* Calls that may return before the copy is done. */
 	struct gt_copies_part asynchronous;
+	/* Copies that launches of graphs make: not in any of the other numbers. */
+	struct gt_copies_part by_graphs;
 	struct gt_histogram bound; /* ns from the call to what proved it done */
 
 	/* Between host and device only. */
@@ -65,6 +67,7 @@ struct gt_pinning {
 struct gt_copies_totals {
 	uint64_t in_flight; /* at the end, or now */
 	uint64_t evicted;
+	uint64_t unknown_graphs; /* launches of graphs of which it is not known what is in them */
 	struct gt_pinning pinning[GT_DIRECTIONS]; /* to and from the device only */
 };
 

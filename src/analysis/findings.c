@@ -435,6 +435,8 @@ static int take_by_kind(struct gt_findings *findings, const struct gt_names *nam
 {
 	int error;
 
+	if (operation->capture)
+		return 0;
 	switch (operation->kind) {
 	case GT_OPERATION_ALLOC:
 		return take_alloc(findings, names, operation);

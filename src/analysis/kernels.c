@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "analysis/kernels.h"
 
+#include <errno.h>
 #include <string.h>
 
-#include "analysis/operation.h"
+#include "analysis/graphs.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -18,6 +19,7 @@ struct row {
 struct gt_kernels {
 	enum gt_by by;
 	struct gt_operations *operations;
+	struct gt_graphs *graphs;
 	struct gt_map *by_key;  /* bytes of what a row is for -> struct row */
 	struct gt_map *started; /* thread -> start of its last launch + 1, as a pointer */
 	GT_VEC(const struct gt_kernel_row *) rows;
@@ -32,9 +34,10 @@ struct gt_kernels *gt_kernels_new(enum gt_by by)
 		return NULL;
 	kernels->by = by;
 	kernels->operations = gt_operations_new();
+	kernels->graphs = gt_graphs_new();
 	kernels->by_key = gt_map_new();
 	kernels->started = gt_map_new();
-	if (!kernels->operations || !kernels->by_key || !kernels->started)
+	if (!kernels->operations || !kernels->graphs || !kernels->by_key || !kernels->started)
 		return NULL;
 	return gt_take(kernels);
 }
@@ -55,6 +58,7 @@ void gt_kernels_free(struct gt_kernels *kernels)
 	if (!kernels)
 		return;
 	gt_operations_free(kernels->operations);
+	gt_graphs_free(kernels->graphs);
 	if (kernels->by_key)
 		gt_map_free_with(kernels->by_key, row_free);
 	gt_map_free(kernels->started);
@@ -63,36 +67,49 @@ void gt_kernels_free(struct gt_kernels *kernels)
 	free(kernels);
 }
 
+/* What is launched: a kernel, or all of a graph. */
+struct launched {
+	const char *name;
+	uint64_t handle;
+	bool graph;
+};
+
+static struct launched launched_by(const struct gt_names *names,
+				   const struct gt_operation *operation)
+{
+	struct launched launched = {0};
+
+	if (operation->kind == GT_OPERATION_GRAPH_KERNEL) {
+		launched.handle = operation->kernel;
+		launched.name =
+			gt_names_kernel(names, operation->call->head.process, operation->kernel);
+		return launched;
+	}
+	launched.name = gt_names_launched(names, operation->call);
+	launched.graph = !gt_api_launched(operation->api, operation->call, &launched.handle);
+	if (launched.graph)
+		launched.handle = operation->has_address ? operation->address : 0;
+	return launched;
+}
+
 /* A kernel of no known name is one of its process. */
-static int make_key(struct gt_kernels *kernels, const char *name, uint64_t handle, bool graph,
+static int make_key(struct gt_kernels *kernels, const struct launched *launched,
 		    const struct gt_operation *operation, const struct gt_group *group)
 {
 	struct {
 		struct gt_group group;
 		uint64_t handle, process, graph;
-	} head = {*group, 0, 0, graph};
+	} head = {*group, 0, 0, launched->graph};
 
-	if (!name) {
-		head.handle = handle;
+	if (!launched->name) {
+		head.handle = launched->handle;
 		head.process = operation->call->head.process;
 	}
 	gt_strbuf_clear(&kernels->key);
 	gt_strbuf_add(&kernels->key, (const char *)&head, sizeof(head));
-	if (name)
-		gt_strbuf_puts(&kernels->key, name);
+	if (launched->name)
+		gt_strbuf_puts(&kernels->key, launched->name);
 	return kernels->key.failed ? -ENOMEM : 0;
-}
-
-/* The launched graph, where no kernel is. */
-static uint64_t graph_of(const struct gt_operation *operation)
-{
-	uint64_t handle = 0;
-
-	for (unsigned i = 0; i < operation->api->argument_count; i++)
-		if (operation->api->arguments[i].role == GT_ROLE_HANDLE &&
-		    gt_api_argument_number(operation->api, operation->call, i, &handle))
-			return handle;
-	return 0;
 }
 
 static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *names,
@@ -100,14 +117,10 @@ static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *nam
 {
 	struct gt_group group = gt_group_of(kernels->by, names, operation->call,
 					    operation->has_stream ? operation->stream : 0);
-	const char *name = gt_names_launched(names, operation->call);
-	uint64_t handle = 0;
-	bool graph = !gt_api_launched(operation->api, operation->call, &handle);
+	struct launched launched = launched_by(names, operation);
 	struct row *row;
 
-	if (graph)
-		handle = graph_of(operation);
-	if (make_key(kernels, name, handle, graph, operation, &group))
+	if (make_key(kernels, &launched, operation, &group))
 		return NULL;
 	row = gt_map_get(kernels->by_key, kernels->key.data, kernels->key.length);
 	if (row)
@@ -115,15 +128,15 @@ static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *nam
 	row = calloc(1, sizeof(*row));
 	if (!row)
 		return NULL;
-	row->name = name ? strdup(name) : NULL;
+	row->name = launched.name ? strdup(launched.name) : NULL;
 	row->kernel = (struct gt_kernel_row){
 		.name = row->name,
-		.handle = handle,
-		.graph = graph,
+		.handle = launched.handle,
+		.graph = launched.graph,
 		.process = operation->call->head.process,
 		.group = gt_group_told(group, operation->call->head.device),
 	};
-	if ((name && !row->name) ||
+	if ((launched.name && !row->name) ||
 	    gt_map_set(kernels->by_key, kernels->key.data, kernels->key.length, row)) {
 		row_free(row);
 		return NULL;
@@ -163,19 +176,35 @@ static int count_since(struct gt_kernels *kernels, struct row *row,
 				      (void *)(uintptr_t)(operation->start + 1));
 }
 
-static int take_operation(void *opaque, const struct gt_names *names,
-			  const struct gt_operation *operation)
+/* A launch that becomes a node of a graph. */
+static int take_node(struct gt_kernels *kernels, const struct gt_operation *operation,
+		     struct row *row)
 {
-	struct gt_kernels *kernels = opaque;
-	struct row *row;
-	int error;
-
-	if (operation->kind != GT_OPERATION_LAUNCH)
+	if (operation->failed) {
+		row->kernel.failed++;
 		return 0;
-	row = row_of(kernels, names, operation);
-	if (!row)
-		return -ENOMEM;
-	error = count_since(kernels, row, operation);
+	}
+	row->kernel.captured++;
+	return gt_graphs_add(kernels->graphs, operation, (uintptr_t)row, 0);
+}
+
+static void count_graph(struct gt_kernels *kernels, const struct gt_operation *operation,
+			struct row *graph)
+{
+	const struct gt_graph_item *items;
+	size_t count;
+
+	if (!gt_graphs_items(kernels->graphs, operation, &items, &count))
+		graph->kernel.unknown++;
+	for (size_t i = 0; i < count; i++)
+		((struct row *)(uintptr_t)items[i].tag)->kernel.by_graphs += items[i].count;
+}
+
+static int take_launch(struct gt_kernels *kernels, const struct gt_operation *operation,
+		       struct row *row)
+{
+	int error = count_since(kernels, row, operation);
+
 	if (error)
 		return error;
 	if (operation->failed) {
@@ -183,14 +212,40 @@ static int take_operation(void *opaque, const struct gt_names *names,
 		return 0;
 	}
 	row->kernel.launches++;
+	if (gt_graphs_launches(operation))
+		count_graph(kernels, operation, row);
 	error = gt_histogram_add(&row->kernel.duration, operation->call->duration);
 	return error ? error : count_configuration(row, operation);
+}
+
+static int take_operation(void *opaque, const struct gt_names *names,
+			  const struct gt_operation *operation)
+{
+	struct gt_kernels *kernels = opaque;
+	int error = gt_graphs_take(kernels->graphs, operation);
+	bool is_node = operation->kind == GT_OPERATION_GRAPH_KERNEL || operation->capture;
+	struct row *row;
+
+	if (error || (operation->kind != GT_OPERATION_LAUNCH &&
+		      operation->kind != GT_OPERATION_GRAPH_KERNEL))
+		return error;
+	/* A graph that is captured into another one is that one's nodes. */
+	if (operation->capture && operation->has_address)
+		return 0;
+	row = row_of(kernels, names, operation);
+	if (!row)
+		return -ENOMEM;
+	return is_node ? take_node(kernels, operation, row) : take_launch(kernels, operation, row);
 }
 
 int gt_kernels_take(struct gt_kernels *kernels, const struct gt_names *names,
 		    const struct gt_event *event)
 {
-	return gt_operations_take(kernels->operations, names, event, take_operation, kernels);
+	int error = gt_operations_take(kernels->operations, names, event, take_operation, kernels);
+
+	if (event->kind == GT_EVENT_exit)
+		gt_graphs_end_process(kernels->graphs, event->process);
+	return error;
 }
 
 static int compare_configurations(const void *a, const void *b)

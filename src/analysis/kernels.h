@@ -21,6 +21,9 @@ struct gt_kernel_row {
 	struct gt_group group;
 	uint64_t launches; /* those that succeeded */
 	uint64_t failed;
+	uint64_t captured;  /* calls that put a launch into a graph, and launched nothing */
+	uint64_t by_graphs; /* launches by graphs in which it is known to be */
+	uint64_t unknown;   /* of a graph: launches while it was not known what is in it */
 	struct gt_histogram duration; /* of the launching calls that succeeded, ns */
 	struct gt_histogram since;    /* from the start of the thread's launch before, ns */
 	/* Most frequent first; those beyond are in others. */

@@ -265,6 +265,9 @@ static int take_change(void *opaque, const struct gt_names *names,
 	case GT_MEMORY_UNTRACKED:
 		told->untracked++;
 		return gt_histogram_add(&told->latency, change->operation->call->duration);
+	case GT_MEMORY_IN_GRAPH:
+		told->in_graphs++;
+		return 0;
 	case GT_MEMORY_FREED:
 		count_gone(process, change->allocation);
 		told->use[change->allocation->space].frees++;

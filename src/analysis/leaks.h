@@ -54,6 +54,7 @@ struct gt_memory_process {
 	uint64_t freed_twice, freed_foreign;
 	uint64_t freed_unseen; /* releases of memory whose allocation was not seen */
 	uint64_t replaced;     /* given out anew, and no release was seen */
+	uint64_t in_graphs;    /* allocations that are nodes of graphs: not counted else */
 	uint64_t untracked;    /* allocations whose address is not known */
 	uint64_t left[GT_LEAK_STATES], left_bytes[GT_LEAK_STATES];
 	struct gt_histogram latency; /* of allocating calls that succeeded, ns */

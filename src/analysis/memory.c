@@ -518,13 +518,22 @@ static int take_reset(struct gt_memory *memory, struct owner *owner,
 	return error;
 }
 
+static int take_node(struct gt_memory *memory, const struct gt_operation *operation)
+{
+	return tell(memory, operation->failed ? GT_MEMORY_ALLOC_FAILED : GT_MEMORY_IN_GRAPH, NULL,
+		    operation);
+}
+
 static int take(struct gt_memory *memory, struct owner *owner, const struct gt_operation *operation)
 {
 	switch (operation->kind) {
 	case GT_OPERATION_ALLOC:
-		return take_alloc(memory, owner, operation);
+		return operation->capture ? take_node(memory, operation)
+					  : take_alloc(memory, owner, operation);
 	case GT_OPERATION_FREE:
-		return take_free(memory, owner, operation);
+		return operation->capture ? 0 : take_free(memory, owner, operation);
+	case GT_OPERATION_GRAPH_ALLOC:
+		return take_node(memory, operation);
 	default:
 		break;
 	}
@@ -553,6 +562,7 @@ static bool concerns_memory(enum gt_operation_kind kind)
 	switch (kind) {
 	case GT_OPERATION_ALLOC:
 	case GT_OPERATION_FREE:
+	case GT_OPERATION_GRAPH_ALLOC:
 	case GT_OPERATION_REGISTER:
 	case GT_OPERATION_UNREGISTER:
 	case GT_OPERATION_MAP:

@@ -38,6 +38,7 @@ enum gt_memory_event {
 	GT_MEMORY_FREED_UNSEEN,  /* it worked: the allocation was not seen, or lost */
 	GT_MEMORY_REPLACED,      /* given out anew though no release was seen; it may still come: */
 	GT_MEMORY_RELEASE_SEEN,  /* the release of one that was replaced */
+	GT_MEMORY_IN_GRAPH,      /* a node of a graph that allocates: the graph's, not tracked */
 	GT_MEMORY_UNTRACKED,     /* allocated, but the record does not tell where */
 	GT_MEMORY_LEFT_TO_RESET, /* freed by a reset of the device … */
 	GT_MEMORY_LEFT_TO_CONTEXT, /* … by the end of its context … */

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/captures.h"
 #include "analysis/nesting.h"
 #include "api/parts.h"
+#include "api/value.h"
 #include "base/map.h"
 
 #define ABSENT (-1)
+#define MOST_ARGUMENTS 16
 
 /* How a function's calls become operations. */
 struct form {
@@ -16,10 +19,14 @@ struct form {
 	enum gt_memory_space space;
 	int address, bytes, other; /* arguments, or ABSENT */
 	bool names_stream;
+	/* Of a function that adds a node: its row, as if it did what the node does. */
+	struct gt_api_function node;
+	struct gt_api_argument arguments[MOST_ARGUMENTS];
 };
 
 struct gt_operations {
 	struct gt_nesting *nesting;
+	struct gt_captures *captures;
 	struct gt_map *forms; /* function -> struct form */
 	gt_operation_sink sink;
 	void *context;
@@ -88,31 +95,68 @@ static int freed_argument(const struct gt_api_function *function)
 	return ABSENT;
 }
 
-static struct form form_of(const struct gt_api_function *function)
+static bool is_node(enum gt_operation_kind kind)
 {
-	struct form form = {
-		kinds_of_meanings[function->meaning], GT_SPACE_DEVICE, ABSENT, ABSENT, ABSENT,
-		gt_api_has_stream(function)};
+	return kind == GT_OPERATION_GRAPH_COPY || kind == GT_OPERATION_GRAPH_KERNEL ||
+	       kind == GT_OPERATION_GRAPH_ALLOC;
+}
 
-	if (form.kind == GT_OPERATION_FREE)
-		form.address = freed_argument(function);
+/* The graph is no end of a copy, and `count` is its bytes. */
+static void make_node(struct form *form, const struct gt_api_function *function)
+{
+	form->node = *function;
+	form->node.meaning =
+		form->kind == GT_OPERATION_GRAPH_KERNEL ? GT_MEANS_LAUNCH : GT_MEANS_COPY;
+	if (function->argument_count > MOST_ARGUMENTS)
+		return;
+	memcpy(form->arguments, function->arguments,
+	       function->argument_count * sizeof(*form->arguments));
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (!strcmp(form->arguments[i].name, "count"))
+			form->arguments[i].role = GT_ROLE_SIZE;
+	form->arguments[form->address].role = GT_ROLE_IN;
+	form->node.arguments = form->arguments;
+}
+
+/* The rows of a function in operations.def. */
+static void look_up(struct form *form, const struct gt_api_function *function)
+{
 	for (size_t i = 0; i < gt_countof(named_operations); i++) {
 		if (strcmp(named_operations[i].function, function->name))
 			continue;
-		form.kind = named_operations[i].kind;
-		form.address = argument_called(function, named_operations[i].address);
-		form.bytes = argument_called(function, named_operations[i].bytes);
-		form.other = argument_called(function, named_operations[i].other);
+		form->kind = named_operations[i].kind;
+		form->address = argument_called(function, named_operations[i].address);
+		form->bytes = argument_called(function, named_operations[i].bytes);
+		form->other = argument_called(function, named_operations[i].other);
 	}
 	for (size_t i = 0; i < gt_countof(named_spaces); i++)
 		if (!strcmp(named_spaces[i].function, function->name))
-			form.space = named_spaces[i].space;
-	return form;
+			form->space = named_spaces[i].space;
+}
+
+static void form_of(const struct gt_api_function *function, struct form *form)
+{
+	*form = (struct form){
+		.kind = kinds_of_meanings[function->meaning],
+		.address = ABSENT,
+		.bytes = ABSENT,
+		.other = ABSENT,
+		.names_stream = gt_api_has_stream(function),
+	};
+
+	if (form->kind == GT_OPERATION_FREE)
+		form->address = freed_argument(function);
+	look_up(form, function);
+	if (is_node(form->kind))
+		make_node(form, function);
 }
 
 enum gt_operation_kind gt_operation_kind_of(const struct gt_api_function *function)
 {
-	return form_of(function).kind;
+	struct form form;
+
+	form_of(function, &form);
+	return form.kind;
 }
 
 struct gt_operations *gt_operations_new(void)
@@ -122,8 +166,11 @@ struct gt_operations *gt_operations_new(void)
 	if (!operations)
 		return NULL;
 	operations->nesting = gt_nesting_new();
+	operations->captures = gt_captures_new();
 	operations->forms = gt_map_new();
-	return operations->nesting && operations->forms ? gt_take(operations) : NULL;
+	if (!operations->nesting || !operations->captures || !operations->forms)
+		return NULL;
+	return gt_take(operations);
 }
 
 void gt_operations_free(struct gt_operations *operations)
@@ -131,6 +178,7 @@ void gt_operations_free(struct gt_operations *operations)
 	if (!operations)
 		return;
 	gt_nesting_free(operations->nesting);
+	gt_captures_free(operations->captures);
 	if (operations->forms)
 		gt_map_free_with(operations->forms, free);
 	free(operations);
@@ -146,7 +194,7 @@ static const struct form *known_form(struct gt_operations *operations,
 	form = malloc(sizeof(*form));
 	if (!form)
 		return NULL;
-	*form = form_of(function);
+	form_of(function, form);
 	if (gt_map_set_u64(operations->forms, (uintptr_t)function, form)) {
 		free(form);
 		return NULL;
@@ -196,6 +244,39 @@ static void decode(struct gt_operation *operation, const struct form *form)
 	}
 }
 
+/* The kernel of a node: a function or, from CUDA 12 on, a kernel's own handle. */
+static uint64_t kernel_of_node(const struct gt_operation *operation)
+{
+	struct gt_api_record record;
+	uint64_t handle = 0;
+
+	gt_api_open_record(&record, operation->api, operation->call, GT_MACHINE_HERE);
+	for (unsigned i = 0; i < operation->api->argument_count && !handle; i++) {
+		struct gt_api_value structure = gt_api_pointed_value(&record, i);
+
+		if (operation->api->arguments[i].role != GT_ROLE_STRUCT || !structure.size)
+			continue;
+		for (unsigned f = 0; f < structure.type->count && !handle; f++) {
+			const struct gt_api_field *field = &structure.type->fields[f];
+			struct gt_api_value value = gt_api_field_value(&structure, field, 0);
+
+			if (!strcmp(field->name, "func") || !strcmp(field->name, "kern"))
+				gt_api_load(&value, &handle);
+		}
+	}
+	return handle;
+}
+
+static void decode_node(struct gt_operation *operation, const struct form *form)
+{
+	operation->api = &form->node;
+	if (form->kind == GT_OPERATION_GRAPH_KERNEL)
+		operation->kernel = kernel_of_node(operation);
+	else
+		operation->has_bytes =
+			gt_api_bytes(operation->api, operation->call, &operation->bytes);
+}
+
 static int tell(void *opaque, const struct gt_names *names, const struct gt_event_call *call)
 {
 	struct gt_operations *operations = opaque;
@@ -206,6 +287,7 @@ static int tell(void *opaque, const struct gt_names *names, const struct gt_even
 		.end = call->head.time,
 	};
 	const struct form *form;
+	int error;
 
 	if (!operation.api || (call->state & GT_CALL_UNFINISHED))
 		return 0;
@@ -217,13 +299,23 @@ static int tell(void *opaque, const struct gt_names *names, const struct gt_even
 	operation.failed = gt_api_failed(operation.api, call->result);
 	if (form->kind != GT_OPERATION_OTHER)
 		decode(&operation, form);
+	if (is_node(form->kind))
+		decode_node(&operation, form);
+	error = gt_captures_take(operations->captures, &operation);
+	if (error)
+		return error;
 	return operations->sink(operations->context, names, &operation);
 }
 
 int gt_operations_take(struct gt_operations *operations, const struct gt_names *names,
 		       const struct gt_event *event, gt_operation_sink sink, void *context)
 {
+	int error;
+
 	operations->sink = sink;
 	operations->context = context;
-	return gt_nesting_take(operations->nesting, names, event, tell, operations);
+	error = gt_nesting_take(operations->nesting, names, event, tell, operations);
+	if (event->kind == GT_EVENT_exit)
+		gt_captures_end_process(operations->captures, event->process);
+	return error;
 }

@@ -43,6 +43,21 @@ enum gt_operation_kind {
 	GT_OPERATION_CONTEXT_SET,
 	GT_OPERATION_CONTEXT_PUSH,
 	GT_OPERATION_CONTEXT_POP,
+	GT_OPERATION_CAPTURE_BEGIN, /* `other`: a graph to capture into, if there is one */
+	GT_OPERATION_CAPTURE_END,
+	GT_OPERATION_CAPTURE_CHANGE, /* … in a way that is not looked at */
+	GT_OPERATION_GRAPH_CREATE,
+	GT_OPERATION_GRAPH_CLONE, /* `other`: the original */
+	GT_OPERATION_GRAPH_COPY,  /* a node is added, that copies; `other`: the node … */
+	GT_OPERATION_GRAPH_KERNEL,
+	GT_OPERATION_GRAPH_ALLOC,
+	GT_OPERATION_GRAPH_CHILD,  /* … or `other`: the graph that is a node */
+	GT_OPERATION_GRAPH_CHANGE, /* in a way that is not looked at … */
+	GT_OPERATION_GRAPH_CHANGE_NODE,
+	GT_OPERATION_GRAPH_CHANGE_EXEC,
+	GT_OPERATION_GRAPH_INSTANTIATE, /* or updated; `other`: the graph */
+	GT_OPERATION_GRAPH_DESTROY,
+	GT_OPERATION_GRAPH_DESTROY_EXEC,
 	GT_OPERATIONS,
 };
 
@@ -63,6 +78,7 @@ const char *gt_space_name(enum gt_memory_space space);
 
 struct gt_operation {
 	const struct gt_event_call *call; /* valid while the operation is told */
+	/* The function; where it adds a node to a graph: as if it copied or launched by itself. */
 	const struct gt_api_function *api;
 	enum gt_operation_kind kind;
 	enum gt_memory_space space; /* of ALLOC and FREE */
@@ -70,10 +86,14 @@ struct gt_operation {
 	uint64_t start, end; /* of the call, ns */
 	/* What the record does not tell is absent. */
 	bool has_address, has_bytes, has_other, has_stream;
-	uint64_t address; /* or handle: allocated, freed, registered, of an event … */
+	uint64_t address; /* or handle: allocated, freed, registered, of an event, of a graph that
+			     is launched … */
 	uint64_t bytes;
 	uint64_t other;
 	uint64_t stream;
+	uint64_t kernel;  /* of GRAPH_KERNEL: its handle, or 0 */
+	uint64_t capture; /* number of the capture that it becomes part of, begins or ends; 0: none:
+			   it is done */
 	bool names_stream; /* the function has an argument for it; else it means the default one */
 };
 

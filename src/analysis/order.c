@@ -268,7 +268,7 @@ int gt_order_take(struct gt_order *order, const struct gt_operation *operation,
 	struct process *process;
 	int number, error = 0;
 
-	if (operation->failed)
+	if (operation->failed || operation->capture)
 		return 0;
 	if (!is_work(operation->kind) && operation->kind != GT_OPERATION_STREAM_CREATE)
 		return 0;

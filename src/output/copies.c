@@ -25,10 +25,10 @@ static int copies_event(void *copies, const struct gt_names *names, const struct
 }
 
 static const struct gt_column columns[] = {
-	{"COPIES", true},    {"COUNT", false},  {"BYTES", false}, {"FAILED", false},
-	{"WAITED", false},   {"TIME", false},   {"RATE", false},  {"ASYNC", false},
-	{"DONE", false},     {"MEAN <", false}, {"P99 <", false}, {"PINNED", false},
-	{"PAGEABLE", false}, {"BY", true},
+	{"COPIES", true},    {"COUNT", false},        {"BYTES", false}, {"FAILED", false},
+	{"WAITED", false},   {"TIME", false},         {"RATE", false},  {"ASYNC", false},
+	{"DONE", false},     {"MEAN <", false},       {"P99 <", false}, {"PINNED", false},
+	{"PAGEABLE", false}, {"GRAPHS", false, true}, {"BY", true},
 };
 
 /* Bytes in a time: "12.3 GB/s", in powers of ten as buses are sold. */
@@ -71,6 +71,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	}
 	gt_table_bytes(table, row->host[GT_MEMORY_PINNED].bytes);
 	gt_table_bytes(table, row->host[GT_MEMORY_PAGEABLE].bytes);
+	gt_table_number(table, row->by_graphs.count);
 	gt_report_put_group(table, names, by, &row->group);
 }
 
@@ -144,6 +145,7 @@ static void put_totals(struct gt_strbuf *text, const struct gt_copies_totals *to
 			text,
 			"Asynchronous copies given up to make room (--max-copies): %" PRIu64 ".\n",
 			totals->evicted);
+	gt_report_put_unknown_graphs(text, totals->unknown_graphs, "copies");
 }
 
 static void json_part(struct gt_json *json, const char *key, const struct gt_copies_part *part)
@@ -205,6 +207,7 @@ static void json_row(struct gt_json *json, const struct gt_names *names, enum gt
 	json_part(json, "pinned", &row->host[GT_MEMORY_PINNED]);
 	json_part(json, "pageable", &row->host[GT_MEMORY_PAGEABLE]);
 	json_part(json, "managed", &row->host[GT_MEMORY_MANAGED]);
+	json_part(json, "by_graphs", &row->by_graphs);
 }
 
 static void json_pinning(struct gt_json *json, const struct gt_copies_totals *totals)
@@ -268,6 +271,7 @@ static int copies_json(void *copies, const struct gt_report_options *options,
 	json_pinning(json, &totals);
 	gt_json_u64(json, "in_flight", totals.in_flight);
 	gt_json_u64(json, "evicted", totals.evicted);
+	gt_json_u64(json, "unknown_graphs", totals.unknown_graphs);
 	return 0;
 }
 

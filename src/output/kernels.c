@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "analysis/graphs.h"
 #include "output/report.h"
 
 static int kernels_open(const struct gt_report_options *options, void **ret_state)
@@ -39,10 +40,10 @@ static struct gt_kernel_usage usage_of(const struct gt_names *names,
 }
 
 static const struct gt_column columns[] = {
-	{"LAUNCHES", false}, {"FAILED", false}, {"TOTAL", false},  {"MEAN", false},
-	{"P50", false},      {"P99", false},    {"SINCE", false},  {"GRID", false},
-	{"BLOCK", false},    {"REGS", false},   {"SHARED", false}, {"DYNAMIC", false},
-	{"BY", true},        {"KERNEL", true},
+	{"LAUNCHES", false}, {"FAILED", false}, {"GRAPHS", false, true}, {"TOTAL", false},
+	{"MEAN", false},     {"P50", false},    {"P99", false},          {"SINCE", false},
+	{"GRID", false},     {"BLOCK", false},  {"REGS", false},         {"SHARED", false},
+	{"DYNAMIC", false},  {"BY", true},      {"KERNEL", true},
 };
 
 static void put_dimensions(struct gt_table *table, const uint32_t dimensions[3], uint64_t more)
@@ -100,6 +101,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 
 	gt_table_number(table, kernel->launches);
 	gt_table_number(table, kernel->failed);
+	gt_table_number(table, kernel->by_graphs);
 	gt_report_put_durations(table, &kernel->duration);
 	if (kernel->since.count)
 		gt_table_duration(table, gt_histogram_mean(&kernel->since));
@@ -181,6 +183,9 @@ static void json_row(struct gt_json *json, const struct gt_names *names, enum gt
 	gt_report_json_group(json, names, by, &kernel->group);
 	gt_json_u64(json, "launches", kernel->launches);
 	gt_json_u64(json, "failed", kernel->failed);
+	gt_json_u64(json, "captured", kernel->captured);
+	gt_json_u64(json, "by_graphs", kernel->by_graphs);
+	gt_json_u64(json, "unknown", kernel->unknown);
 	gt_json_u64(json, "total", kernel->duration.sum);
 	gt_report_json_durations(json, "duration", &kernel->duration);
 	gt_report_json_durations(json, "since", &kernel->since);
@@ -203,12 +208,17 @@ static int kernels_text(void *kernels, const struct gt_report_options *options,
 			const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
 	const struct gt_kernel_row *const *rows;
+	uint64_t unknown = 0;
 	size_t count;
 	int error = gt_kernels_rows(kernels, &rows, &count);
 
-	if (!error)
-		gt_report_put_rows(&form, options, names, rows, count, text);
-	return error;
+	if (error)
+		return error;
+	gt_report_put_rows(&form, options, names, rows, count, text);
+	for (size_t i = 0; i < count; i++)
+		unknown += rows[i]->unknown;
+	gt_report_put_unknown_graphs(text, unknown, "launches");
+	return 0;
 }
 
 static int kernels_json(void *kernels, const struct gt_report_options *options,
@@ -225,7 +235,7 @@ static int kernels_json(void *kernels, const struct gt_report_options *options,
 
 static bool needs(enum gt_operation_kind kind)
 {
-	return kind == GT_OPERATION_LAUNCH;
+	return kind == GT_OPERATION_LAUNCH || gt_graphs_needs(kind);
 }
 
 const struct gt_report gt_report_kernels = {

@@ -126,6 +126,7 @@ static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process 
 		{process->free_failed, "releases that failed: that memory still counts"},
 		{process->freed_unseen, "releases of memory whose allocation was not seen"},
 		{process->replaced, "allocations whose release was not seen"},
+		{process->in_graphs, "allocations that are nodes of graphs, and not counted above"},
 		{process->untracked, "allocations whose address could not be read"},
 	};
 
@@ -264,6 +265,7 @@ static void json_process(struct gt_json *json, const struct gt_memory_process *p
 	gt_json_u64(json, "freed_foreign", process->freed_foreign);
 	gt_json_u64(json, "freed_unseen", process->freed_unseen);
 	gt_json_u64(json, "replaced", process->replaced);
+	gt_json_u64(json, "in_graphs", process->in_graphs);
 	gt_json_u64(json, "untracked", process->untracked);
 	gt_json_object_end(json);
 }
@@ -300,6 +302,12 @@ static bool needs(enum gt_operation_kind kind)
 	case GT_OPERATION_UNMAP:
 	case GT_OPERATION_RETAIN:
 	case GT_OPERATION_RESET:
+	case GT_OPERATION_GRAPH_ALLOC:
+	/* What is captured is not allocated now. */
+	case GT_OPERATION_CAPTURE_BEGIN:
+	case GT_OPERATION_CAPTURE_END:
+	case GT_OPERATION_EVENT_RECORD:
+	case GT_OPERATION_EVENT_WAIT:
 		return true;
 	default:
 		return kind >= GT_OPERATION_CONTEXT_PRIMARY && kind <= GT_OPERATION_CONTEXT_POP;

@@ -14,6 +14,15 @@ void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count)
 		gt_strbuf_printf(text, "… and %" PRIu64 " more (--top)\n", count - top);
 }
 
+void gt_report_put_unknown_graphs(struct gt_strbuf *text, uint64_t launches, const char *what)
+{
+	if (launches)
+		gt_strbuf_printf(text,
+				 "%" PRIu64 " launch%s of graphs of which it is not known what is "
+				 "in them: their %s are not counted.\n",
+				 launches, launches == 1 ? "" : "es", what);
+}
+
 /* What stands at the head of the column "BY"; NULL: there is none. */
 static const char *group_title(enum gt_by by)
 {

@@ -105,6 +105,8 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 			  const struct gt_group *group);
 /* A number, or null if it is not known. */
 void gt_report_json_known(struct gt_json *json, const char *key, bool known, uint64_t number);
+/* That so many launches were of graphs of which nobody knows what is in them. */
+void gt_report_put_unknown_graphs(struct gt_strbuf *text, uint64_t launches, const char *what);
 /* "s", but for one. */
 static inline const char *gt_report_plural(uint64_t count)
 {

@@ -80,20 +80,35 @@ static void end_line(struct gt_strbuf *text)
 	gt_strbuf_putc(text, '\n');
 }
 
+/* The widths of columns; 0: it is left out. */
+static void measure(const struct gt_table *table, size_t widths[GT_TABLE_COLUMNS])
+{
+	size_t count = table->column_count;
+	const char *cell = gt_strbuf_string(&table->cells);
+	bool used[GT_TABLE_COLUMNS] = {false};
+
+	for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
+		used[i % count] |= i >= count && strcmp(cell, "0") != 0;
+		if (width_of(cell) > widths[i % count])
+			widths[i % count] = width_of(cell);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (table->columns[i].optional && !used[i])
+			widths[i] = 0;
+}
+
 static void put_cells(const struct gt_table *table, struct gt_strbuf *text)
 {
 	size_t widths[GT_TABLE_COLUMNS] = {0}, count = table->column_count;
 	const char *cell = gt_strbuf_string(&table->cells);
 
-	for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1)
-		if (width_of(cell) > widths[i % count])
-			widths[i % count] = width_of(cell);
-	cell = gt_strbuf_string(&table->cells);
+	measure(table, widths);
 	for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
+		const struct gt_column *column = &table->columns[i % count];
 		bool is_last = i % count == count - 1;
 
-		put_cell(text, &table->columns[i % count], cell, widths[i % count], !(i % count),
-			 is_last);
+		if (widths[i % count] || !column->optional)
+			put_cell(text, column, cell, widths[i % count], !(i % count), is_last);
 		if (is_last)
 			end_line(text);
 	}

@@ -12,7 +12,8 @@
 
 struct gt_column {
 	const char *title;
-	bool left; /* aligned; else to the right, as numbers are */
+	bool left;     /* aligned; else to the right, as numbers are */
+	bool optional; /* left out where no cell of it has anything but "0" */
 };
 
 struct gt_table {

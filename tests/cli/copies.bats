@@ -59,3 +59,11 @@ copies() {
 	[ "$found" = "$expected" ] || told "found $found, not $expected"
 	jq -e '.in_flight == 0' copies.json
 }
+
+@test "copies of graphs are counted where the graph is launched, and no asynchronous ones are in flight" {
+	need_file "$build/tests/programs/graphs" "program of CUDA (clang for PTX)"
+	copies -- "$build/tests/programs/graphs" 5
+	expect_json '.[0].copies | map([.direction, .count, .by_graphs]) | sort == [
+		["D2H", 0, {count: 5, bytes: 5120}], ["H2D", 0, {count: 15, bytes: 21980}]]'
+	expect_json '.[0] | .in_flight == 0 and .unknown_graphs == 0'
+}

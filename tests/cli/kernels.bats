@@ -75,3 +75,14 @@ kernels() {
 	expect_json ".[0].kernels[0] | .registers == $registers and .static_shared == $shared"
 	expect_json '.[0].kernels[0].compiled | length == 1 and .[0].architecture == 75'
 }
+
+@test "launches by graphs are counted as theirs, and captured ones not before" {
+	need_file "$build/tests/programs/graphs" "program of CUDA (clang for PTX)"
+	for layers in '' -v; do
+		# shellcheck disable=SC2086
+		kernels $layers -- "$build/tests/programs/graphs" 5
+		expect_json '.[0].kernels | map(select(.graph)) | length == 2 and all(.launches == 5 and .unknown == 0)'
+		expect_json '.[0].kernels | map(select(.kernel == "twice(int*)")) | length == 1 and
+			(.[0] | .launches == 0 and .captured == 2 and .by_graphs == 10 and .duration.count == 0)'
+	done
+}

@@ -93,3 +93,13 @@ setup() {
 		.[1].totals.exit == {count: 100000, bytes: 25600000} and .[1].losses.lost == 0'
 	[ "$peak" -lt 64000 ] || told "gputap took up $peak KiB"
 }
+
+@test "memory that a graph allocates is the graph's" {
+	need_file "$build/tests/programs/graphs" "program of CUDA (clang for PTX)"
+	gputap leaks --json -o leaks.json -- "$build/tests/programs/graphs"
+	output=$(cat leaks.json)
+	expect_json '.[0].totals | map(.count) | add == 0'
+	expect_json '.[0].processes[0] | .in_graphs == 1 and .freed_unseen == 0'
+	gputap leaks -o leaks.txt -- "$build/tests/programs/graphs"
+	grep -qE '^[0-9]+ graphs: allocations that are nodes of graphs, and not counted above: 1$' leaks.txt
+}

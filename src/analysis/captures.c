@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "analysis/captures.h"
+
+#include <errno.h>
+
+#include "base/map.h"
+
+/* A stream, or an event that was recorded in one. */
+struct key {
+	uint64_t handle;
+	uint32_t process;
+	uint32_t thread; /* of its own default stream; else 0 */
+	uint64_t is_event;
+};
+
+struct gt_captures {
+	struct gt_map *members; /* struct key -> number of the capture, as a pointer */
+	uint64_t last;
+};
+
+struct gt_captures *gt_captures_new(void)
+{
+	struct gt_captures *captures = calloc(1, sizeof(*captures));
+
+	if (captures)
+		captures->members = gt_map_new();
+	if (captures && !captures->members) {
+		free(captures);
+		return NULL;
+	}
+	return captures;
+}
+
+void gt_captures_free(struct gt_captures *captures)
+{
+	if (!captures)
+		return;
+	gt_map_free(captures->members);
+	free(captures);
+}
+
+static struct key stream_key(const struct gt_operation *operation)
+{
+	const struct gt_event *head = &operation->call->head;
+
+	return (struct key){
+		.handle = operation->stream,
+		.process = head->process,
+		.thread = operation->stream == GT_STREAM_PER_THREAD ? head->thread : 0,
+	};
+}
+
+static struct key event_key(const struct gt_operation *operation)
+{
+	return (struct key){
+		.handle = operation->address,
+		.process = operation->call->head.process,
+		.is_event = true,
+	};
+}
+
+static uint64_t find(const struct gt_captures *captures, struct key key)
+{
+	return (uintptr_t)gt_map_get(captures->members, &key, sizeof(key));
+}
+
+static int set(struct gt_captures *captures, struct key key, uint64_t number)
+{
+	if (number)
+		return gt_map_set(captures->members, &key, sizeof(key), (void *)(uintptr_t)number);
+	gt_map_remove(captures->members, &key, sizeof(key));
+	return 0;
+}
+
+/* Errors after which the capture goes on: 903 unmatched, 908 wrong thread (cudaError_t). */
+static bool goes_on(const struct gt_operation *operation)
+{
+	uint32_t result = (uint32_t)operation->call->result;
+
+	return operation->failed && (result == 903 || result == 908);
+}
+
+static void end(struct gt_captures *captures, uint64_t number)
+{
+	size_t cursor = 0, length;
+	const void *key;
+	void *value;
+
+	while (gt_map_next(captures->members, &cursor, &key, &length, &value))
+		if ((uintptr_t)value == number)
+			gt_map_remove(captures->members, key, length);
+}
+
+static int take_wait(struct gt_captures *captures, struct gt_operation *operation)
+{
+	uint64_t number = find(captures, event_key(operation));
+
+	if (!number)
+		return 0;
+	operation->capture = number;
+	return set(captures, stream_key(operation), number);
+}
+
+int gt_captures_take(struct gt_captures *captures, struct gt_operation *operation)
+{
+	if (operation->kind == GT_OPERATION_CAPTURE_BEGIN && !operation->failed &&
+	    operation->has_stream) {
+		operation->capture = ++captures->last;
+		return set(captures, stream_key(operation), operation->capture);
+	}
+	if (!gt_map_count(captures->members))
+		return 0;
+	if (operation->has_stream)
+		operation->capture = find(captures, stream_key(operation));
+	if (operation->kind == GT_OPERATION_CAPTURE_END && operation->capture &&
+	    !goes_on(operation))
+		end(captures, operation->capture);
+	if (operation->failed || !operation->has_address)
+		return 0;
+	if (operation->kind == GT_OPERATION_EVENT_RECORD)
+		return set(captures, event_key(operation), operation->capture);
+	return operation->kind == GT_OPERATION_EVENT_WAIT ? take_wait(captures, operation) : 0;
+}
+
+void gt_captures_end_process(struct gt_captures *captures, uint32_t process)
+{
+	size_t cursor = 0, length;
+	const void *key;
+	void *value;
+
+	while (gt_map_next(captures->members, &cursor, &key, &length, &value))
+		if (((const struct key *)key)->process == process)
+			gt_map_remove(captures->members, key, length);
+}
