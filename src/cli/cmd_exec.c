@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The command "exec": runs an eBPF program by itself. */
+/* The command "exec": runs an eBPF program by itself, on the CPU or on a GPU. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -7,37 +7,63 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/vec.h"
 #include "cli/cli.h"
-#include "gpubpf/interp.h"
+#include "device/device.h"
+#include "gpubpf/execute.h"
+#include "gpubpf/object.h"
 #include "gpubpf/verify.h"
+#include "session/gpu.h"
 
 enum engine {
 	ENGINE_INTERP,
+	ENGINE_GPU,
 };
 
 struct exec_options {
-	bool raw;
-	int engine;
-	uint64_t max_insns;
+	bool raw, all, show_memory, maps, json, allow_control;
+	int engine, gpu;
+	const char *program, *memory, *grid, *block;
+	uint64_t device, max_insns, time_limit;
 };
 
 #define AT(field) offsetof(struct exec_options, field)
 
-static const char *const engines[] = {"interp", NULL};
+static const char *const engines[] = {"interp", "gpu", NULL};
 
 static const struct gt_option options[] = {
 	{0, "raw", NULL, "the program is on the standard input, as hex digits", GT_OPTION_FLAG,
 	 AT(raw), NULL},
-	{0, "on", "ENGINE", "what runs it: interp", GT_OPTION_CHOICE, AT(engine), engines},
+	{0, "on", "ENGINE", "what runs it: interp (this CPU) or gpu", GT_OPTION_CHOICE, AT(engine),
+	 engines},
+	{0, "gpu", "WHICH", "with --on gpu: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
+	 gt_gpu_names},
+	{0, "device", "N", "with --on gpu: the GPU's number (0)", GT_OPTION_NUMBER, AT(device),
+	 NULL},
+	{0, "prog", "NAME", "the program of the object, if it has several", GT_OPTION_STRING,
+	 AT(program), NULL},
+	{0, "mem", "HEX", "what is in the memory of a program of gpu/run", GT_OPTION_STRING,
+	 AT(memory), NULL},
+	{0, "grid", "XxYxZ", "blocks of the grid (1)", GT_OPTION_STRING, AT(grid), NULL},
+	{0, "block", "XxYxZ", "threads of each block (1)", GT_OPTION_STRING, AT(block), NULL},
+	{0, "all", NULL, "r0 of all threads, warps or blocks that ran it, not of the first alone",
+	 GT_OPTION_FLAG, AT(all), NULL},
+	{0, "show-memory", NULL, "the memory after the run, too", GT_OPTION_FLAG, AT(show_memory),
+	 NULL},
+	{0, "maps", NULL, "the maps after the run, too", GT_OPTION_FLAG, AT(maps), NULL},
+	{0, "json", NULL, "as JSON", GT_OPTION_FLAG, AT(json), NULL},
+	{0, "time-limit", "TIME", "give up if a GPU is not done after TIME (60s; 0: never)",
+	 GT_OPTION_DURATION, AT(time_limit), NULL},
 	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
 	 GT_OPTION_NUMBER, AT(max_insns), NULL},
+	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
+	 AT(allow_control), NULL},
 };
 
 static const char *const examples[] = {
 	"echo 'b7000000 2a000000 95000000 00000000' | gputap exec --raw    # prints 2a",
 	"gputap exec --raw 0a0b0c0d < PROGRAM                             # with four bytes of "
 	"memory",
+	"gputap exec --on gpu --grid 4 --block 64 --maps probe.bpf.o      # on 256 threads",
 	NULL,
 };
 
@@ -72,6 +98,23 @@ static int read_memory(const char *hex, uint8_t **ret_memory, uint32_t *ret_size
 	return 0;
 }
 
+/* "4", "4x2" or "4x2x1"; NULL: 1. */
+static int read_size(const char *text, uint32_t *ret_size)
+{
+	unsigned count = 0;
+	char *end;
+
+	ret_size[0] = ret_size[1] = ret_size[2] = 1;
+	for (; text && count < 3; text = *end ? end + 1 : NULL) {
+		unsigned long size = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+
+		if (!size || size > UINT32_MAX || (*end && *end != 'x'))
+			return -EINVAL;
+		ret_size[count++] = (uint32_t)size;
+	}
+	return text ? -EINVAL : 0;
+}
+
 static int read_program(struct gt_bpf_program *program, struct gt_diag *diag)
 {
 	size_t limit = (size_t)GT_BPF_MAX_INSNS * 24;
@@ -90,40 +133,234 @@ static int read_program(struct gt_bpf_program *program, struct gt_diag *diag)
 	return gt_bpf_read_hex(text, &program->insns, &program->count, diag);
 }
 
-static int run_raw(const struct exec_options *given, uint8_t *memory, uint32_t size,
-		   struct gt_interp_result *ret_result, struct gt_verify_error *error,
-		   struct gt_diag *diag)
+/* ---- what came of it ------------------------------------------------------------------- */
+
+static void put_bytes(struct gt_strbuf *text, const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		gt_strbuf_printf(text, "%02x", bytes[i]);
+}
+
+static struct gt_map_view view_of(const struct gt_execution *execution, uint32_t map)
+{
+	return (struct gt_map_view){
+		.map = &execution->object->maps[map],
+		.memory = execution->map_memory[map],
+		.copies = execution->map_copies[map],
+	};
+}
+
+static void put_text(struct gt_strbuf *text, const struct exec_options *given,
+		     const struct gt_execution *execution)
+{
+	if (!given->all)
+		gt_strbuf_printf(text, "%" PRIx64 "\n", execution->results[0]);
+	for (uint32_t i = 0; given->all && i < execution->result_count; i++)
+		gt_strbuf_printf(text, "%u: %" PRIx64 "\n", i, execution->results[i]);
+	if (given->show_memory) {
+		gt_strbuf_puts(text, "memory: ");
+		put_bytes(text, execution->memory, execution->memory_size);
+		gt_strbuf_putc(text, '\n');
+	}
+	for (uint32_t i = 0; given->maps && i < execution->map_count; i++) {
+		struct gt_map_view view = view_of(execution, i);
+
+		gt_map_print(&view, text);
+	}
+}
+
+static void put_json(struct gt_strbuf *text, const struct exec_options *given,
+		     const struct gt_execution *execution, const char *device)
+{
+	struct gt_json json = GT_JSON_INIT(text);
+	gt_auto_strbuf memory = GT_STRBUF_INIT;
+
+	gt_json_object_begin(&json, NULL);
+	if (execution->program->name)
+		gt_json_string(&json, "program", execution->program->name);
+	gt_json_string(&json, "on", engines[given->engine]);
+	if (device)
+		gt_json_string(&json, "device", device);
+	gt_json_hex(&json, "r0", execution->results[0]);
+	if (given->all) {
+		gt_json_array_begin(&json, "results");
+		for (uint32_t i = 0; i < execution->result_count; i++)
+			gt_json_hex(&json, NULL, execution->results[i]);
+		gt_json_array_end(&json);
+	}
+	if (given->show_memory) {
+		put_bytes(&memory, execution->memory, execution->memory_size);
+		gt_json_string(&json, "memory", gt_strbuf_string(&memory));
+	}
+	gt_json_string(&json, "output", gt_strbuf_string(&execution->output));
+	gt_json_u64(&json, "output_lost", execution->output_lost);
+	if (given->maps) {
+		gt_json_array_begin(&json, "maps");
+		for (uint32_t i = 0; i < execution->map_count; i++) {
+			struct gt_map_view view = view_of(execution, i);
+
+			gt_map_print_json(&view, &json, NULL);
+		}
+		gt_json_array_end(&json);
+	}
+	gt_json_object_end(&json);
+	gt_strbuf_putc(text, '\n');
+}
+
+/* Results go to stdout; what the program printed goes to stderr, or into the JSON. */
+static int show(const struct exec_options *given, const struct gt_execution *execution,
+		const char *device)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	if (given->json) {
+		put_json(&text, given, execution, device);
+	} else {
+		fputs(gt_strbuf_string(&execution->output), stderr);
+		if (execution->output_lost)
+			gt_cli_error("%" PRIu64 " lines that the program printed found no room",
+				     execution->output_lost);
+		put_text(&text, given, execution);
+	}
+	if (text.failed) {
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
+	}
+	fputs(gt_strbuf_string(&text), stdout);
+	return GT_EXIT_OK;
+}
+
+/* ---- running --------------------------------------------------------------------------- */
+
+static int run_on_gpu(const struct exec_options *given, struct gt_execution *execution,
+		      char *ret_name, size_t size, struct gt_diag *diag)
+{
+	gt_auto(driver) struct gt_driver *driver = NULL;
+	gt_auto(device) struct gt_device *device = NULL;
+	gt_autofree char *library = NULL;
+	int error = gt_gpu_driver_library(given->gpu, &library, diag);
+
+	if (error)
+		return error;
+	if (library && given->gpu == GT_GPU_AUTO)
+		gt_cli_error("no NVIDIA driver here: the software GPU runs it");
+	error = gt_driver_open(library, &driver, diag);
+	if (!error)
+		error = gt_device_open(
+			driver, given->device < UINT32_MAX ? (unsigned)given->device : UINT32_MAX,
+			&device, diag);
+	if (error)
+		return error;
+	snprintf(ret_name, size, "%s", gt_device_info(device)->name);
+	error = gt_execute_on_device(execution, device, diag);
+	if (error && execution->log.length)
+		fprintf(stderr, "%s\n", gt_strbuf_string(&execution->log));
+	return error;
+}
+
+/* Verifies a program, runs it and shows what came of it. The exit status. */
+static int run(const struct exec_options *given, struct gt_execution *execution)
+{
+	bool alone = !execution->section || execution->section->kind == GT_KIND_RUN;
+	struct gt_verify_options check = {
+		.input = alone ? GT_INPUT_MEMORY : GT_INPUT_CONTEXT,
+		.section = execution->section,
+		.memory_size = execution->memory_size,
+		.max_executed = given->max_insns,
+		.allow_control = given->allow_control,
+	};
+	struct gt_verify_error refusal = {0};
+	struct gt_facts facts = {0};
+	struct gt_diag diag = {0};
+	char device[256] = "";
+	int error =
+		gt_verify(execution->object, execution->program, &check, &facts, &refusal, &diag);
+
+	execution->facts = &facts;
+	if (!error)
+		error = given->engine == ENGINE_GPU
+				? run_on_gpu(given, execution, device, sizeof(device), &diag)
+				: gt_execute_on_interp(execution, &diag);
+	gt_facts_clear(&facts);
+	if (!error)
+		return show(given, execution, device[0] ? device : NULL);
+	gt_cli_diag(&diag);
+	if (refusal.registers[0])
+		fprintf(stderr, "  %s\n", refusal.registers);
+	return GT_EXIT_FAILED;
+}
+
+static int run_raw(const struct exec_options *given, struct gt_execution *execution)
 {
 	struct gt_bpf_program program = {0};
-	struct gt_verify_options check = {
-		.input = GT_INPUT_MEMORY,
-		.memory_size = size,
-		.max_executed = given->max_insns,
-	};
-	struct gt_interp_options run = {.memory = memory, .memory_size = size};
-	struct gt_facts facts = {0};
-	int status = read_program(&program, diag);
+	struct gt_diag diag = {0};
+	int status;
 
-	if (!status)
-		status = gt_verify(NULL, &program, &check, &facts, error, diag);
-	if (!status) {
-		run.max_executed = facts.bound;
-		status = gt_interp_run(&program, &run, ret_result, diag);
+	if (read_program(&program, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_FAILED;
 	}
-	gt_facts_clear(&facts);
+	execution->program = &program;
+	status = run(given, execution);
 	gt_bpf_program_clear(&program);
 	return status;
 }
 
+/* The program that is meant, or NULL with the reason printed. */
+static const struct gt_bpf_program *choose(const struct exec_options *given, const char *path,
+					   const struct gt_bpf_object *object)
+{
+	if (!given->program && object->program_count == 1)
+		return &object->programs[0];
+	for (uint32_t i = 0; given->program && i < object->program_count; i++)
+		if (!strcmp(object->programs[i].name, given->program))
+			return &object->programs[i];
+	if (given->program)
+		gt_cli_error("%s: there is no program '%s' for the GPU", path, given->program);
+	else if (!object->program_count)
+		gt_cli_error("%s: there is no program for the GPU", path);
+	else
+		gt_cli_error("%s: there are %u programs: choose one with --prog, as %s", path,
+			     object->program_count, object->programs[0].name);
+	return NULL;
+}
+
+static int run_object(const struct exec_options *given, const char *path,
+		      struct gt_execution *execution)
+{
+	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
+	struct gt_section section;
+	struct gt_diag diag = {0};
+	int error = gt_bpf_object_open(path, &object, &diag);
+
+	if (error) {
+		gt_cli_diag(&diag);
+		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
+	}
+	execution->program = choose(given, path, object);
+	if (!execution->program)
+		return GT_EXIT_FAILED;
+	if (gt_section_read(execution->program->section, execution->program->name, &section,
+			    &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_FAILED;
+	}
+	if (section.kind != GT_KIND_RUN && execution->memory_size) {
+		gt_cli_error("%s: only programs of gpu/run have memory, and '%s' is of %s", path,
+			     execution->program->name, execution->program->section);
+		return GT_EXIT_FAILED;
+	}
+	execution->object = object;
+	execution->section = &section;
+	return run(given, execution);
+}
+
 static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct exec_options given = {0};
-	struct gt_verify_error error = {0};
-	struct gt_interp_result result = {0};
+	struct exec_options given = {.time_limit = UINT64_C(60) * 1000000000};
+	struct gt_execution execution = {0};
 	gt_autofree uint8_t *memory = NULL;
-	struct gt_diag diag = {0};
-	uint32_t size = 0;
-	int rest;
+	int rest, status;
 
 	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
 	case GT_PARSED_HELP:
@@ -133,35 +370,48 @@ static int run_exec(const struct gt_cli_command *self, int count, char **argumen
 	case GT_PARSED_RUN:
 		break;
 	}
-	if (!given.raw)
-		return gt_cli_usage_error(self, "--raw is needed: programs are read as hex digits");
+	if (!given.raw && rest == count)
+		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
 	if (rest + 1 < count)
-		return gt_cli_usage_error(self, "one MEMHEX at a time, not '%s' too",
-					  arguments[rest + 1]);
-	if (rest < count && read_memory(arguments[rest], &memory, &size))
+		return gt_cli_usage_error(self, "one %s at a time, not '%s' too",
+					  given.raw ? "MEMHEX" : "FILE", arguments[rest + 1]);
+	if (given.raw && rest < count)
+		given.memory = arguments[rest];
+	if (given.memory && read_memory(given.memory, &memory, &execution.memory_size))
 		return gt_cli_usage_error(self, "'%s' is no memory: two hex digits a byte",
-					  arguments[rest]);
-	if (run_raw(&given, memory, size, &result, &error, &diag)) {
-		gt_cli_diag(&diag);
-		if (error.registers[0])
-			fprintf(stderr, "  %s\n", error.registers);
-		return GT_EXIT_FAILED;
-	}
-	printf("%" PRIx64 "\n", result.r0);
-	return GT_EXIT_OK;
+					  given.memory);
+	if (read_size(given.grid, execution.grid))
+		return gt_cli_usage_error(self, "'%s' is no grid: as 4, 4x2 or 4x2x1", given.grid);
+	if (read_size(given.block, execution.block))
+		return gt_cli_usage_error(self, "'%s' is no block: as 64, 8x8 or 4x4x4",
+					  given.block);
+	execution.memory = memory;
+	execution.time_limit = given.time_limit;
+	status = given.raw ? run_raw(&given, &execution)
+			   : run_object(&given, arguments[rest], &execution);
+	gt_execution_clear(&execution);
+	return status;
 }
 
 const struct gt_cli_command gt_command_exec = {
 	.name = "exec",
-	.summary = "verifies an eBPF program and runs it",
-	.usage = "--raw [options] [MEMHEX]",
+	.summary = "verifies an eBPF program and runs it by itself",
+	.usage = "[options] FILE | --raw [options] [MEMHEX]",
 	.description =
-		"Reads a program as hex digits, eight bytes an instruction, white space ignored, "
-		"from the standard input. r1 points to memory with the bytes MEMHEX, which may be "
-		"read and written, and r2 is their number; without MEMHEX both are 0. What r0 is "
-		"at "
-		"the end is printed in hex. A program that the verifier refuses is not run: the "
-		"reason is told, and the exit status is 1.",
+		"Runs a program for the GPU from an object of 'clang -target bpf', or, with --raw, "
+		"a program that is on the standard input as hex digits, eight bytes an "
+		"instruction, white space ignored. It runs in an interpreter, or, with --on gpu, "
+		"translated to PTX, on a GPU or on the software GPU. Programs of gpu/run and raw "
+		"ones have memory: r1 points to the bytes given, which may be read and written, "
+		"and "
+		"r2 is their number; without any both are 0. Other programs have a context in "
+		"which only what a thread knows of itself is set: no kernel is around them. With "
+		"--grid and --block many threads run the program, with one memory and the same "
+		"maps. "
+		"What r0 is at the end is printed in hex, of the first thread unless --all is "
+		"given; what the program prints goes to stderr. A program that the verifier "
+		"refuses is not run: the reason is told, and the exit status is 1. Exit status 2: "
+		"the object is damaged.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -57,22 +57,22 @@ GT_DEFINE_AUTO(device, struct gt_device, gt_device_close)
 int gt_device_use(struct gt_device *device, struct gt_diag *diag);
 const struct gt_device_info *gt_device_info(const struct gt_device *device);
 
-enum gt_memory_kind {
-	GT_MEMORY_DEVICE,
-	GT_MEMORY_HOST, /* page-locked memory of the host that the device reads and writes, too */
+enum gt_device_memory_kind {
+	GT_ON_DEVICE,
+	GT_ON_HOST, /* page-locked memory of the host that the device reads and writes, too */
 };
 
 /* Memory for the device, all zeros. */
-struct gt_memory {
-	enum gt_memory_kind kind;
+struct gt_device_memory {
+	enum gt_device_memory_kind kind;
 	uint64_t address; /* for the device */
 	void *host;       /* HOST: for this process; else NULL */
 	size_t size;      /* bytes; 0: there is none */
 };
 /* A size of 0 gives memory without an address. */
-int gt_memory_allocate(struct gt_device *device, enum gt_memory_kind kind, size_t size,
-		       struct gt_memory *ret_memory, struct gt_diag *diag);
-void gt_memory_free(struct gt_device *device, struct gt_memory *memory);
+int gt_device_allocate(struct gt_device *device, enum gt_device_memory_kind kind, size_t size,
+		       struct gt_device_memory *ret_memory, struct gt_diag *diag);
+void gt_device_free(struct gt_device *device, struct gt_device_memory *memory);
 /* Copies to and from memory of the device; they wait for what runs there. */
 int gt_device_write(struct gt_device *device, uint64_t address, const void *bytes, size_t size,
 		    struct gt_diag *diag);

@@ -11,7 +11,8 @@ enum {
 	HOST_DEVICE_MAP = 2,
 };
 
-static int allocate_device(struct gt_device *device, struct gt_memory *memory, struct gt_diag *diag)
+static int allocate_device(struct gt_device *device, struct gt_device_memory *memory,
+			   struct gt_diag *diag)
 {
 	const struct gt_driver *driver = device->driver;
 	int error = gt_driver_check(driver,
@@ -27,7 +28,8 @@ static int allocate_device(struct gt_device *device, struct gt_memory *memory, s
 	return error;
 }
 
-static int allocate_host(struct gt_device *device, struct gt_memory *memory, struct gt_diag *diag)
+static int allocate_host(struct gt_device *device, struct gt_device_memory *memory,
+			 struct gt_diag *diag)
 {
 	const struct gt_driver *driver = device->driver;
 	int error = gt_driver_check(driver,
@@ -46,29 +48,29 @@ static int allocate_host(struct gt_device *device, struct gt_memory *memory, str
 	return error;
 }
 
-int gt_memory_allocate(struct gt_device *device, enum gt_memory_kind kind, size_t size,
-		       struct gt_memory *ret_memory, struct gt_diag *diag)
+int gt_device_allocate(struct gt_device *device, enum gt_device_memory_kind kind, size_t size,
+		       struct gt_device_memory *ret_memory, struct gt_diag *diag)
 {
-	struct gt_memory memory = {.kind = kind, .size = size};
+	struct gt_device_memory memory = {.kind = kind, .size = size};
 	int error = 0;
 
 	if (size)
-		error = kind == GT_MEMORY_HOST ? allocate_host(device, &memory, diag)
-					       : allocate_device(device, &memory, diag);
+		error = kind == GT_ON_HOST ? allocate_host(device, &memory, diag)
+					   : allocate_device(device, &memory, diag);
 	if (!error)
 		*ret_memory = memory;
 	return error;
 }
 
-void gt_memory_free(struct gt_device *device, struct gt_memory *memory)
+void gt_device_free(struct gt_device *device, struct gt_device_memory *memory)
 {
 	if (memory->size && !device->abandoned) {
-		if (memory->kind == GT_MEMORY_HOST)
+		if (memory->kind == GT_ON_HOST)
 			device->driver->call.host_free(memory->host);
 		else
 			device->driver->call.memory_free(memory->address);
 	}
-	*memory = (struct gt_memory){.kind = memory->kind};
+	*memory = (struct gt_device_memory){.kind = memory->kind};
 }
 
 int gt_device_write(struct gt_device *device, uint64_t address, const void *bytes, size_t size,

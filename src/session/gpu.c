@@ -8,10 +8,11 @@
 #include "base/strbuf.h"
 #include "elf/elf.h"
 
-static const char *const names[] = {
+const char *const gt_gpu_names[] = {
 	[GT_GPU_AUTO] = "auto",
 	[GT_GPU_NVIDIA] = "nvidia",
 	[GT_GPU_SOFT] = "soft",
+	NULL,
 };
 
 /* Where the libraries are, seen from the directory of the program. */
@@ -20,8 +21,8 @@ static const char *const places[] = {"softgpu", "../lib/gputap/softgpu",
 
 int gt_gpu_parse(const char *text, enum gt_gpu *ret_gpu)
 {
-	for (size_t i = 0; i < gt_countof(names); i++) {
-		if (strcmp(text, names[i]))
+	for (size_t i = 0; gt_gpu_names[i]; i++) {
+		if (strcmp(text, gt_gpu_names[i]))
 			continue;
 		*ret_gpu = i;
 		return 0;
@@ -68,6 +69,24 @@ int gt_gpu_soft_directory(char **ret_directory, struct gt_diag *diag)
 	return gt_diag(diag, -ENOENT, "gpu", chosen,
 		       "the software GPU's libraries are not there; build them with 'make', or "
 		       "name their directory in GPUTAP_SOFTGPU");
+}
+
+int gt_gpu_driver_library(enum gt_gpu gpu, char **ret_path, struct gt_diag *diag)
+{
+	gt_autofree char *directory = NULL;
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	int error;
+
+	if (gpu == GT_GPU_NVIDIA || (gpu == GT_GPU_AUTO && gt_gpu_has_nvidia())) {
+		*ret_path = NULL;
+		return 0;
+	}
+	error = gt_gpu_soft_directory(&directory, diag);
+	if (error)
+		return error;
+	gt_strbuf_printf(&path, "%s/libcuda.so.1", directory);
+	*ret_path = gt_strbuf_steal(&path);
+	return *ret_path ? 0 : gt_diag(diag, -ENOMEM, "gpu", NULL, "out of memory");
 }
 
 static bool has(struct gt_elf *elf, const char *name)

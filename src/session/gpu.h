@@ -13,7 +13,9 @@ enum gt_gpu {
 	GT_GPU_SOFT,
 };
 
-/* "auto", "nvidia", "soft". 0 or -EINVAL. */
+/* "auto", "nvidia", "soft", and NULL at the end. */
+extern const char *const gt_gpu_names[];
+/* One of them. 0 or -EINVAL. */
 int gt_gpu_parse(const char *text, enum gt_gpu *ret_gpu);
 
 /* Whether the NVIDIA driver is loaded here (its control device is there). */
@@ -25,6 +27,13 @@ bool gt_gpu_has_nvidia(void);
  * there. The caller frees *ret_directory.
  */
 int gt_gpu_soft_directory(char **ret_directory, struct gt_diag *diag);
+
+/*
+ * The driver library that gputap itself uses under a choice: *ret_path is that of the software GPU,
+ * which the caller frees, or NULL for NVIDIA's, which the loader finds. -ENOENT: the software GPU
+ * is wanted and not there.
+ */
+int gt_gpu_driver_library(enum gt_gpu gpu, char **ret_path, struct gt_diag *diag);
 
 enum gt_gpu_verdict {
 	GT_GPU_AS_IT_IS, /* nothing is changed for the command */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#pragma once
+
+#include "gpubpf/execute.h"
+
+/* Checks the sizes, and makes room for the results and fresh memory for the maps. 0 or -Exxx. */
+int gt_execution_prepare(struct gt_execution *execution, uint32_t multiprocessors,
+			 struct gt_diag *diag);
