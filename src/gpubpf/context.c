@@ -51,7 +51,7 @@ int gt_context_find(const struct gt_section *section, uint32_t offset, uint32_t 
 
 static const struct {
 	const char *name;
-	enum gt_source source;
+	enum gt_context_source source;
 	unsigned kinds;
 } lane_fields[GT_LANE_COUNT] = {
 	[GT_LANE_ADDRESS] = {"address", GT_SOURCE_ADDRESS, GT_IN_MEMORY},
@@ -63,7 +63,8 @@ static const struct {
 	[GT_LANE_THREAD_Z] = {"thread_z", GT_SOURCE_THREAD_Z, GT_IN_ALL},
 };
 
-int gt_lane_source(const struct gt_section *section, uint64_t field, enum gt_source *ret_source)
+int gt_lane_source(const struct gt_section *section, uint64_t field,
+		   enum gt_context_source *ret_source)
 {
 	if (field >= GT_LANE_COUNT || !(lane_fields[field].kinds >> section->kind & 1))
 		return -ENOENT;

@@ -26,7 +26,7 @@ enum gt_field_lanes {
 /*
  * Where a field's value comes from. Constants are known where the program is put into a kernel.
  */
-enum gt_source {
+enum gt_context_source {
 	GT_SOURCE_THREAD_X, /* %tid.x */
 	GT_SOURCE_THREAD_Y,
 	GT_SOURCE_THREAD_Z,
@@ -87,7 +87,7 @@ enum {
 struct gt_context_field {
 	const char *name;
 	uint32_t offset, size, count;
-	enum gt_source source;
+	enum gt_context_source source;
 	enum gt_field_lanes lanes;
 	unsigned kinds;  /* gt_context_kinds */
 	unsigned levels; /* gt_level_set */
@@ -131,7 +131,8 @@ enum gt_lane_field {
 };
 
 /* 0 and where its value comes from in each lane; -ENOENT: not at this kind, or no such field. */
-int gt_lane_source(const struct gt_section *section, uint64_t field, enum gt_source *ret_source);
+int gt_lane_source(const struct gt_section *section, uint64_t field,
+		   enum gt_context_source *ret_source);
 
 /* "address"; NULL of numbers that are none. */
 const char *gt_lane_field_name(uint64_t field);

@@ -11,6 +11,8 @@
 enum gt_helper_argument {
 	GT_ARG_NONE,
 	GT_ARG_ANYTHING,     /* any initialised register */
+	GT_ARG_NUMBER,       /* a number that others will see: no address */
+	GT_ARG_OPTIONAL,     /* the same, or not set */
 	GT_ARG_MAP,          /* a map with lookup: ld_imm64 of a map index */
 	GT_ARG_RING,         /* a map that takes records */
 	GT_ARG_KEY,          /* readable memory of the map's key size */

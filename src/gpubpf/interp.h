@@ -53,7 +53,8 @@ struct gt_interp_site {
 	uint64_t arguments[GT_CONTEXT_ARGUMENTS];
 	uint32_t value_size, width, space, access, barrier;
 	/* ADDRESS, VALUE, VALUE_HIGH, TAKEN of a thread; NULL: 0. */
-	uint64_t (*lane)(void *data, enum gt_source source, const struct gt_interp_thread *thread);
+	uint64_t (*lane)(void *data, enum gt_context_source source,
+			 const struct gt_interp_thread *thread);
 	void *data; /* of lane */
 };
 

@@ -74,7 +74,7 @@ void gt_warp_meet(struct gt_warp *warp, unsigned waiting)
 
 /* ---- contexts --------------------------------------------------------------------------- */
 
-static uint64_t lane_source(const struct gt_interp_site *site, enum gt_source source,
+static uint64_t lane_source(const struct gt_interp_site *site, enum gt_context_source source,
 			    const struct gt_interp_thread *thread)
 {
 	return site->lane ? site->lane(site->data, source, thread) : 0;
@@ -97,7 +97,7 @@ static uint64_t taken_mask(const struct gt_machine *machine, const struct gt_int
 }
 
 static uint64_t site_source(const struct gt_machine *machine, const struct gt_interp_site *site,
-			    enum gt_source source, uint32_t index,
+			    enum gt_context_source source, uint32_t index,
 			    const struct gt_interp_thread *thread)
 {
 	const struct gt_section *section = machine->grid->section;
@@ -137,8 +137,8 @@ static uint64_t site_source(const struct gt_machine *machine, const struct gt_in
 	}
 }
 
-uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_source source, uint32_t index,
-			   const struct gt_interp_thread *thread)
+uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_context_source source,
+			   uint32_t index, const struct gt_interp_thread *thread)
 {
 	static const struct gt_interp_site nowhere;
 

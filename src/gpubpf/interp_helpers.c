@@ -274,7 +274,7 @@ static uint64_t lane_value(const struct gt_machine *machine, uint64_t field, uin
 {
 	struct gt_interp_thread other = machine->thread;
 	uint64_t number = gt_interp_in_block(&other) / 32 * 32 + lane;
-	enum gt_source source;
+	enum gt_context_source source;
 
 	if (lane > 31 || !(other.mask >> lane & 1) || !machine->grid || !machine->grid->section ||
 	    gt_lane_source(machine->grid->section, field, &source))

@@ -81,8 +81,8 @@ void gt_warp_meet(struct gt_warp *warp, unsigned waiting);
 /* r1 becomes the memory of the options, r2 its size. */
 void gt_machine_give_memory(struct gt_machine *machine);
 /* What a source of the context is for a machine that is part of a grid. */
-uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_source source, uint32_t index,
-			   const struct gt_interp_thread *thread);
+uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_context_source source,
+			   uint32_t index, const struct gt_interp_thread *thread);
 
 /* Numbers of threads and blocks, x first. */
 static inline uint64_t gt_interp_flatten(const uint32_t index[3], const uint32_t size[3])

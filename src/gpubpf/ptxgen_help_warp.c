@@ -42,8 +42,8 @@ struct gt_ptx_name gt_ptx_shuffle(struct gt_ptxgen *gen, const char *value, cons
 /* ---- numbers of threads ----------------------------------------------------------------- */
 
 /* x + size_x * (y + size_y * z) of .b64s, `first` being the source of x. */
-static struct gt_ptx_name flatten(struct gt_ptxgen *gen, enum gt_source first,
-				  enum gt_source first_size)
+static struct gt_ptx_name flatten(struct gt_ptxgen *gen, enum gt_context_source first,
+				  enum gt_context_source first_size)
 {
 	struct gt_ptx_name index = gt_ptx_source(gen, first + 2, 0);
 

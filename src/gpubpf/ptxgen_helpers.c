@@ -15,7 +15,7 @@ static int give(struct gt_ptxgen *gen, const struct gt_ptx_name *value)
 	return 0;
 }
 
-static int give_source(struct gt_ptxgen *gen, enum gt_source source)
+static int give_source(struct gt_ptxgen *gen, enum gt_context_source source)
 {
 	struct gt_ptx_name value = gt_ptx_source(gen, source, 0);
 
@@ -64,7 +64,7 @@ static int flat_warp_id(struct gt_ptxgen *gen, uint32_t insn)
 }
 
 /* Three sources that follow each other, stored where r1 to r3 point to. */
-static int store_sources(struct gt_ptxgen *gen, enum gt_source first)
+static int store_sources(struct gt_ptxgen *gen, enum gt_context_source first)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		struct gt_ptx_name value = gt_ptx_source(gen, first + i, 0);

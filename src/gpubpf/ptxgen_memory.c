@@ -152,7 +152,7 @@ static struct gt_ptx_name own_mask(struct gt_ptxgen *gen)
 }
 
 /* The field of the parameter `context` with a value, in the form "kernel". */
-static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_source source, uint32_t index)
+static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_context_source source, uint32_t index)
 {
 	struct gt_ptx_name value = gt_ptx_temporary(gen, GT_PTX_B64);
 
@@ -168,7 +168,7 @@ static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_source sou
 	return value;
 }
 
-struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_source source, uint32_t index)
+struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source, uint32_t index)
 {
 	struct gt_ptx_name value;
 

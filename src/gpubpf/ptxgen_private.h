@@ -177,7 +177,7 @@ enum {
 struct gt_ptx_name gt_ptx_pointer(struct gt_ptxgen *gen, unsigned number, const char **ret_space);
 
 /* A fresh .b64 with a value of the context (context.h), whatever it is at the site. */
-struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_source source, uint32_t index);
+struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source, uint32_t index);
 
 /*
  * Whether what follows the call at gen->at is the test of r0 for NULL. The helper may then set r0

@@ -81,7 +81,7 @@ enum gt_site_kind {
 };
 
 struct gt_site_value {
-	enum gt_source source;
+	enum gt_context_source source;
 	uint32_t index; /* GT_SOURCE_ARGUMENT, GT_SOURCE_ARGUMENT_SIZE: which; else 0 */
 	enum gt_site_kind kind;
 	unsigned bits; /* of the operand: 16, 32 or 64; extended with zeros */

@@ -130,7 +130,7 @@ static int check_lane_field(struct gt_verifier *verifier, unsigned number)
 {
 	const struct gt_value *value = gt_register(verifier, number);
 	const struct gt_section *section = verifier->options->section;
-	enum gt_source source;
+	enum gt_context_source source;
 
 	if (value->place != GT_PLACE_NUMBER)
 		return wrong_type(verifier, number, "scalar");
@@ -188,7 +188,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	const struct gt_value *value = gt_register(verifier, number);
 	int error;
 
-	if (kind == GT_ARG_NONE)
+	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->place == GT_PLACE_UNSET))
 		return 0;
 	error = gt_verify_read(verifier, number);
 	if (error)
@@ -221,12 +221,10 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 		return check_lane_field(verifier, number);
 	case GT_ARG_STRING:
 		return check_string(verifier, number);
-	case GT_ARG_ANYTHING:
+	case GT_ARG_NUMBER:
+	case GT_ARG_OPTIONAL:
 		/* Written out by the helper: no place for addresses. */
-		if ((call->helper->number == GT_HELPER_trace_printk ||
-		     call->helper->number == GT_HELPER_hist_add ||
-		     call->helper->number == GT_HELPER_map_add) &&
-		    (gt_is_pointer(value) || value->address))
+		if (gt_is_pointer(value) || value->address)
 			return gt_refuse(verifier, "R%u leaks addr into helper function", number);
 		return 0;
 	default:

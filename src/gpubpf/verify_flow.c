@@ -171,8 +171,15 @@ static uint16_t bit(unsigned number)
 	return (uint16_t)(1u << number);
 }
 
-/* Registers read by a call. */
-static uint16_t arguments_of(const struct bpf_insn *insn)
+/* Whether a helper's argument decides something by its number. */
+static bool decides(enum gt_helper_argument kind)
+{
+	return kind != GT_ARG_NONE && kind != GT_ARG_ANYTHING && kind != GT_ARG_NUMBER &&
+	       kind != GT_ARG_OPTIONAL;
+}
+
+/* Registers read by a call; not live: and whose numbers decide something. */
+static uint16_t arguments_of(const struct bpf_insn *insn, bool live)
 {
 	const struct gt_helper *helper;
 	uint16_t used = 0;
@@ -181,17 +188,18 @@ static uint16_t arguments_of(const struct bpf_insn *insn)
 		return 0x3e;
 	helper = gt_helper((uint32_t)insn->imm);
 	for (unsigned i = 0; helper && i < GT_HELPER_ARGUMENTS; i++)
-		if (helper->arguments[i] != GT_ARG_NONE)
+		if (live ? helper->arguments[i] != GT_ARG_NONE : decides(helper->arguments[i]))
 			used |= bit(i + 1);
 	return used;
 }
 
 /*
  * The registers that matter before an instruction, given those after it. `live`: a register
- * matters if it is read at all; else only if its number can decide a jump, an address, an argument
- * or what stands on the stack.
+ * matters if it is read at all; else only if its number can decide a jump, an address or an
+ * argument. `kept`: what it stores on the stack matters.
  */
-static uint16_t before(const struct bpf_insn *insn, uint16_t after, bool live, bool is_main)
+static uint16_t before(const struct bpf_insn *insn, uint16_t after, bool live, bool kept,
+		       bool is_main)
 {
 	uint16_t target = bit(insn->dst_reg), source = bit(insn->src_reg);
 	bool from_register = BPF_SRC(insn->code) == BPF_X;
@@ -217,11 +225,11 @@ static uint16_t before(const struct bpf_insn *insn, uint16_t after, bool live, b
 		return after | target;
 	case BPF_STX:
 		if (BPF_MODE(insn->code) == BPF_ATOMIC) {
-			if (insn->imm == BPF_CMPXCHG)
+			if (insn->imm == BPF_CMPXCHG && live)
 				after |= bit(0);
-			return after | target | source;
+			return after | target | (live ? source : 0);
 		}
-		return after | target | source;
+		return after | target | (live || kept ? source : 0);
 	default:
 		break;
 	}
@@ -229,11 +237,110 @@ static uint16_t before(const struct bpf_insn *insn, uint16_t after, bool live, b
 	case BPF_EXIT:
 		return live || !is_main ? bit(0) : 0;
 	case BPF_CALL:
-		return (after & ~0x3f) | arguments_of(insn);
+		return (after & ~0x3f) | arguments_of(insn, live);
 	case BPF_JA:
 		return after;
 	default:
 		return after | target | (from_register ? source : 0);
+	}
+}
+
+/* What an access by r10 touches, as slots. */
+static uint64_t slots_at(int64_t offset, unsigned size)
+{
+	uint64_t slots = 0;
+
+	for (int64_t at = offset & ~(int64_t)7; at < offset + size && at < 0; at += 8)
+		if (at >= -GT_BPF_STACK_SIZE)
+			slots |= UINT64_C(1) << (-at / 8 - 1);
+	return slots;
+}
+
+/* The slots of the stack that matter before an instruction; relevant: the registers after it. */
+static uint64_t slots_before(const struct gt_flow *flow, const struct bpf_insn *insn,
+			     uint64_t after, uint16_t relevant)
+{
+	unsigned class = BPF_CLASS(insn->code), size = gt_bpf_access_size(insn);
+
+	if (gt_bpf_is_subprogram_call(insn))
+		return flow->pointing & 0x3e ? UINT64_MAX : after;
+	/* Whether a lookup may find nothing depends on the key. */
+	if (class == BPF_JMP && BPF_OP(insn->code) == BPF_CALL)
+		return insn->imm == GT_HELPER_map_lookup_elem ? UINT64_MAX : after;
+	if (class == BPF_LDX && (relevant >> insn->dst_reg & 1) &&
+	    (flow->pointing >> insn->src_reg & 1))
+		return insn->src_reg == 10 ? after | slots_at(insn->off, size) : UINT64_MAX;
+	if ((class == BPF_ST || class == BPF_STX) && BPF_MODE(insn->code) == BPF_MEM &&
+	    insn->dst_reg == 10 && size == 8 && !(insn->off % 8))
+		return after & ~slots_at(insn->off, size);
+	return after;
+}
+
+/* Whether what a store leaves matters. */
+static bool is_kept(const struct gt_flow *flow, const struct bpf_insn *insn, uint64_t after)
+{
+	if (!(flow->pointing >> insn->dst_reg & 1))
+		return false;
+	return insn->dst_reg == 10 ? (after & slots_at(insn->off, gt_bpf_access_size(insn))) != 0
+				   : after != 0;
+}
+
+/* The registers that may hold addresses of stacks after an instruction. */
+static uint16_t pointing_after(const struct bpf_insn *insn, uint16_t in, bool stored)
+{
+	uint16_t target = bit(insn->dst_reg), source = bit(insn->src_reg);
+	unsigned operation = BPF_OP(insn->code);
+
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU64:
+		if (operation == BPF_MOV)
+			in &= ~target;
+		else if (operation != BPF_ADD && operation != BPF_SUB)
+			return in;
+		return BPF_SRC(insn->code) == BPF_X && (in & source) ? in | target : in;
+	case BPF_LD:
+		return in & ~target;
+	case BPF_LDX:
+		return stored && gt_bpf_access_size(insn) == 8 ? in | target : in & ~target;
+	case BPF_JMP:
+		return operation == BPF_CALL ? in & ~0x3f : in;
+	default:
+		return in;
+	}
+}
+
+static void find_pointing(struct gt_verifier *verifier)
+{
+	bool changed = true, stored = false;
+	uint32_t next[3];
+
+	for (uint32_t i = 0; i < verifier->facts.subprogram_count; i++)
+		verifier->flow[verifier->facts.subprograms[i].start].pointing = bit(10);
+	while (changed) {
+		changed = false;
+		for (uint32_t at = 0; at < verifier->count; at++) {
+			const struct bpf_insn *insn = &verifier->insns[at];
+			uint16_t in = verifier->flow[at].pointing, out;
+			unsigned count;
+
+			if (!verifier->flow[at].reached)
+				continue;
+			if (!stored && BPF_CLASS(insn->code) == BPF_STX &&
+			    (in >> insn->src_reg & 1))
+				stored = changed = true;
+			out = pointing_after(insn, in, stored);
+			count = successors(verifier, at, next);
+			for (unsigned i = 0; i < count; i++) {
+				changed |= (out & ~verifier->flow[next[i]].pointing) != 0;
+				verifier->flow[next[i]].pointing |= out;
+			}
+			if (gt_bpf_is_subprogram_call(insn)) {
+				int64_t target = gt_bpf_jump_target(verifier->insns, at);
+
+				changed |= (in & 0x3e & ~verifier->flow[target].pointing) != 0;
+				verifier->flow[target].pointing |= in & 0x3e;
+			}
+		}
 	}
 }
 
@@ -248,6 +355,7 @@ static void find_live(struct gt_verifier *verifier)
 			struct gt_flow *flow = &verifier->flow[at];
 			const struct bpf_insn *insn = &verifier->insns[at];
 			uint16_t live = 0, relevant = 0;
+			uint64_t slots = 0, slots_here;
 			unsigned count;
 
 			if (!flow->reached)
@@ -256,12 +364,17 @@ static void find_live(struct gt_verifier *verifier)
 			for (unsigned i = 0; i < count; i++) {
 				live |= verifier->flow[next[i]].live;
 				relevant |= verifier->flow[next[i]].relevant;
+				slots |= verifier->flow[next[i]].slots;
 			}
-			live = before(insn, live, true, !flow->subprogram);
-			relevant = before(insn, relevant, false, !flow->subprogram);
-			changed |= live != flow->live || relevant != flow->relevant;
+			slots_here = slots_before(flow, insn, slots, relevant);
+			live = before(insn, live, true, true, !flow->subprogram);
+			relevant = before(insn, relevant, false, is_kept(flow, insn, slots),
+					  !flow->subprogram);
+			changed |= live != flow->live || relevant != flow->relevant ||
+				   slots_here != flow->slots;
 			flow->live = live;
 			flow->relevant = relevant;
+			flow->slots = slots_here;
 		}
 	}
 }
@@ -274,7 +387,9 @@ int gt_verify_flow(struct gt_verifier *verifier)
 		error = check_jumps(verifier);
 	if (!error)
 		error = reach(verifier);
-	if (!error)
+	if (!error) {
+		find_pointing(verifier);
 		find_live(verifier);
+	}
 	return error;
 }

@@ -253,7 +253,7 @@ static void flow_helper(struct gt_lanes *lanes, uint32_t at, struct gt_lane_stat
 {
 	const struct bpf_insn *insn = &lanes->verifier->insns[at];
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
-	bool varying = helper->lanes != GT_LANES_SAME;
+	bool varying = helper->lanes != GT_LANES_SAME || (helper->traits & GT_TRAIT_WRITES);
 
 	find_keys(lanes, at, helper);
 	if (helper->lanes == GT_LANES_INPUTS)

@@ -84,6 +84,8 @@ struct gt_pending {
 struct gt_flow {
 	uint16_t live;     /* registers that are read later on */
 	uint16_t relevant; /* and whose numbers decide something */
+	uint16_t pointing; /* that may hold the address of a stack */
+	uint64_t slots;    /* of the frame's stack whose numbers decide something */
 	bool target;       /* states are kept here */
 	bool reached;
 	uint32_t subprogram;

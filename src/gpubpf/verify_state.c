@@ -147,8 +147,9 @@ static bool same_id(struct pairs *pairs, uint32_t old, uint32_t new)
 static bool covers_value(const struct gt_value *old, const struct gt_value *new, bool relevant,
 			 bool exact, struct pairs *pairs)
 {
+	/* What is not set may be given to a helper, where no address may be. */
 	if (old->place == GT_PLACE_UNSET)
-		return !exact || new->place == GT_PLACE_UNSET;
+		return exact ? new->place == GT_PLACE_UNSET : !gt_is_pointer(new) && !new->address;
 	if (old->place != new->place || old->maybe_null != new->maybe_null)
 		return false;
 	if (new->address && !old->address)
@@ -173,11 +174,37 @@ static bool covers_value(const struct gt_value *old, const struct gt_value *new,
 	return gt_number_within(&old->number, &new->number);
 }
 
-static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bool exact,
-			struct pairs *pairs)
+/* What a byte of a slot is where numbers do not matter. */
+static uint8_t kind_of(const struct gt_slot *slot, unsigned byte)
+{
+	uint8_t kind = slot->bytes[byte];
+
+	if (kind == GT_BYTE_VALUE)
+		return gt_is_pointer(&slot->value) || slot->value.address ? GT_BYTE_ADDRESS
+									  : GT_BYTE_NUMBER;
+	return kind == GT_BYTE_ZERO ? GT_BYTE_NUMBER : kind;
+}
+
+/* A slot whose numbers decide nothing. */
+static bool covers_idle_slot(const struct gt_slot *old, const struct gt_slot *new)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		uint8_t one = kind_of(old, i), other = kind_of(new, i);
+
+		if (one != other && one != GT_BYTE_ADDRESS &&
+		    (other == GT_BYTE_ADDRESS || one == GT_BYTE_NUMBER))
+			return false;
+	}
+	return true;
+}
+
+static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bool relevant,
+			bool exact, struct pairs *pairs)
 {
 	unsigned width = gt_slot_width(old);
 
+	if (!exact && !relevant && !(width && gt_is_pointer(&old->value)))
+		return covers_idle_slot(old, new);
 	if (width && (gt_slot_width(new) != width ||
 		      !covers_value(&old->value, &new->value, true, exact, pairs)))
 		return false;
@@ -199,8 +226,8 @@ static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bo
 	return true;
 }
 
-static bool covers_stack(const struct gt_frame *old, const struct gt_frame *new, bool exact,
-			 struct pairs *pairs)
+static bool covers_stack(const struct gt_frame *old, const struct gt_frame *new, uint64_t slots,
+			 bool exact, struct pairs *pairs)
 {
 	static const struct gt_slot unset;
 	uint32_t count = old->slot_count > new->slot_count ? old->slot_count : new->slot_count;
@@ -209,7 +236,7 @@ static bool covers_stack(const struct gt_frame *old, const struct gt_frame *new,
 		const struct gt_slot *one = i < old->slot_count ? &old->slots[i] : &unset;
 		const struct gt_slot *other = i < new->slot_count ? &new->slots[i] : &unset;
 
-		if (!covers_slot(one, other, exact, pairs))
+		if (!covers_slot(one, other, slots >> i & 1, exact, pairs))
 			return false;
 	}
 	return true;
@@ -243,7 +270,7 @@ bool gt_state_covers(const struct gt_verifier *verifier, const struct gt_state *
 					  flow->relevant >> j & 1, exact, &pairs))
 				return false;
 		}
-		if (!covers_stack(one, other, exact, &pairs))
+		if (!covers_stack(one, other, top ? flow->slots : UINT64_MAX, exact, &pairs))
 			return false;
 	}
 	return true;
