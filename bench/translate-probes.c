@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Probes of bench/translate: the same source becomes eBPF, and by clang's nvptx64 target PTX whose
- * kernels have the same parameters and store the result in the same way.
+ * Probes of bench/translate: the same source becomes eBPF, and by clang's nvptx64 target kernels of
+ * PTX. What the context has is the one parameter of both's kernels.
  */
 typedef unsigned long long u64;
 typedef long long s64;
@@ -35,13 +35,6 @@ struct statistics {
 #ifdef __bpf__
 
 #define SEC(name) __attribute__((section(name), used))
-#define DECLARE(number, name, type, entries)                                                       \
-	struct {                                                                                   \
-		int (*type_)[2];                                                                   \
-		u32 *key;                                                                          \
-		type *value;                                                                       \
-		int (*max_entries)[entries];                                                       \
-	} name;
 #define PROBE(name)                                                                                \
 	static inline __attribute__((always_inline)) u64 name##_body(const struct context *);      \
 	SEC("gpu/load") u64 name(const struct context *context)                                    \
@@ -78,21 +71,12 @@ struct {
 #define PROBE(name)                                                                                \
 	static inline __attribute__((device, always_inline))                                       \
 	u64 name##_body(const struct context *);                                                   \
-	extern "C" __attribute__((global)) void gputap_##name(                                     \
-		u64 *memory, u64 memory_size, u64 *results, struct context context)                \
+	extern "C" __attribute__((global)) void gputap_##name(struct context context)              \
 	{                                                                                          \
-		u64 result = name##_body(&context);                                                \
-		u64 block = CTAID(x) + (u64)NCTAID(x) * (u32)(CTAID(y) + NCTAID(y) * CTAID(z));    \
-		u64 threads = (u64)(NTID(x) * NTID(y)) * NTID(z);                                  \
-		u32 thread = TID(x) + NTID(x) * TID(y) + NTID(x) * NTID(y) * TID(z);               \
-		results[block * threads + thread] = result;                                        \
+		name##_body(&context);                                                             \
 	}                                                                                          \
 	static inline __attribute__((device, always_inline))                                       \
 	u64 name##_body(const struct context *context)
-#define TID(axis) ((u32)__nvvm_read_ptx_sreg_tid_##axis())
-#define NTID(axis) ((u32)__nvvm_read_ptx_sreg_ntid_##axis())
-#define CTAID(axis) ((u32)__nvvm_read_ptx_sreg_ctaid_##axis())
-#define NCTAID(axis) ((u32)__nvvm_read_ptx_sreg_nctaid_##axis())
 #define LOOKUP(map, key, type) ((type *)map(key))
 #define FIELD(name) field_##name(context)
 #define OWN(name, value)                                                                           \
@@ -105,9 +89,8 @@ struct {
 	{                                                                                          \
 		return context->name;                                                              \
 	}
-OWN(thread_x, TID(x))
-OWN(block_x, CTAID(x))
-OWN(block_size_x, NTID(x))
+OWN(thread_x, __nvvm_read_ptx_sreg_tid_x())
+OWN(block_x, __nvvm_read_ptx_sreg_ctaid_x())
 OWN(lane, __nvvm_read_ptx_sreg_laneid())
 GIVEN(address)
 GIVEN(width)
@@ -231,7 +214,6 @@ PROBE(greatest)
 	if (!total)
 		return 0;
 	old = total->greatest;
-#pragma unroll
 	for (int i = 0; i < 4; i++) {
 		u64 seen;
 
@@ -252,7 +234,8 @@ PROBE(average)
 
 	if (!total)
 		return 0;
-	return total->count ? total->bytes / total->count : 0;
+	total->least = total->count ? total->bytes / total->count : 0;
+	return 0;
 }
 
 PROBE(mixed_hash)
@@ -276,7 +259,11 @@ PROBE(mixed_hash)
 PROBE(swapped)
 {
 	u64 value = FIELD(value);
+	u32 key = FIELD(block_x);
+	u64 *place = LOOKUP(counts, &key, u64);
 
-	return __builtin_bswap64(value) + __builtin_bswap32((u32)value) +
-	       (u64)(s64)(signed char)value;
+	if (place)
+		*place = __builtin_bswap64(value) + __builtin_bswap32((u32)value) +
+			 (u64)(s64)(signed char)value;
+	return 0;
 }

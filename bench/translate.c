@@ -3,7 +3,7 @@
  * What it costs to verify and translate programs of 50, 500 and 5,000 instructions; and how good
  * the code is: instructions (.text / 16 less trailing NOPs), registers and stack of the probes in
  * translate-probes.c, next to the same source through clang's nvptx64 target. Needs clang and
- * ptxas for the latter. The probes' kernels have the same parameters and the same end in both.
+ * ptxas for the latter. The kernels are the probes and nothing else.
  */
 #include <elf.h>
 #include <errno.h>
@@ -232,22 +232,50 @@ static int run(const char *format, const char *directory)
 	return system(gt_strbuf_string(&command)) ? -EINVAL : 0;
 }
 
+/* The values of a site: what no thread knows itself is in the kernel's parameter. */
+static uint32_t make_site(const struct gt_section *section, struct gt_site_value *values,
+			  char (*operands)[32], uint32_t limit)
+{
+	uint32_t count = 0;
+
+	for (const struct gt_context_field *field = gt_context_fields; field->name; field++) {
+		if (!(field->kinds >> section->kind & 1) || field->source <= GT_SOURCE_LAUNCH ||
+		    count == limit)
+			continue;
+		snprintf(operands[count], 32, "context+%u", field->offset);
+		values[count] = (struct gt_site_value){field->source, 0, GT_SITE_PARAMETER,
+						       field->size * 8, operands[count]};
+		count++;
+	}
+	return count;
+}
+
+/* Adds a kernel that is a program's site and nothing else. */
 static int translate_probe(const struct gt_bpf_object *object, const struct gt_bpf_program *program,
 			   struct gt_translation *translation, struct gt_diag *diag)
 {
-	struct gt_translate_options options = {.sm = 90};
+	struct gt_translate_options options = {.form = GT_FORM_SPLICE, .sm = 90};
 	struct gt_verify_options check = {.input = GT_INPUT_CONTEXT};
 	struct gt_translate_job job = {.program = program};
+	struct gt_site_value values[32];
+	char operands[32][32];
 	struct gt_section section;
 	struct gt_facts facts = {0};
 	int error = gt_section_read(program->section, program->name, &section, diag);
 
+	if (error)
+		return error;
 	check.section = job.section = &section;
 	job.facts = &facts;
-	if (!error)
-		error = gt_verify(object, program, &check, &facts, NULL, diag);
+	job.values = values;
+	job.value_count = make_site(&section, values, operands, 32);
+	error = gt_verify(object, program, &check, &facts, NULL, diag);
+	gt_strbuf_printf(&translation->text,
+			 ".visible .entry gputap_%s(.param .align 8 .b8 context[%d])\n{\n",
+			 program->name, GT_CONTEXT_SIZE);
 	if (!error)
 		error = gt_target_ptx.translate(&options, object, &job, translation, diag);
+	gt_strbuf_puts(&translation->text, "\tret;\n}\n");
 	gt_facts_clear(&facts);
 	return error;
 }

@@ -123,7 +123,8 @@ static void emit_insns(struct gt_ptxgen *gen)
 		if (gen->facts->insns[at].reached)
 			last = at;
 	for (uint32_t at = function->start; at <= last && !gen->error; at++) {
-		if (!gen->facts->insns[at].reached)
+		/* What stood before a test for NULL was emitted with it. */
+		if (!gen->facts->insns[at].reached || (gen->fused != UINT32_MAX && at < gen->fused))
 			continue;
 		gen->at = at;
 		gen->inlined++;
@@ -249,39 +250,43 @@ static void put_arguments(struct gt_ptxgen *gen, struct gt_strbuf *text)
 	gt_strbuf_printf(text, "\tld.param.u64 %sr2, [%smemory_size];\n", prefix, prefix);
 }
 
-/* results[thread] = r0. The registers r1 to r5 are free here. */
+/* results[block * threads of a block + thread] = r0. */
 static void put_result(struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	static const char lines[] = "\t{\n"
-				    "\t.reg .b32 @a, @b, @c;\n"
-				    "\t.reg .b64 @at, @threads, @thread;\n"
-				    "\tmov.u32 @a, %ctaid.z;\n"
-				    "\tmov.u32 @b, %nctaid.y;\n"
-				    "\tmov.u32 @c, %ctaid.y;\n"
-				    "\tmad.lo.u32 @a, @a, @b, @c;\n"
-				    "\tmov.u32 @b, %nctaid.x;\n"
-				    "\tmov.u32 @c, %ctaid.x;\n"
-				    "\tcvt.u64.u32 @at, @c;\n"
-				    "\tmad.wide.u32 @at, @a, @b, @at;\n"
-				    "\tmov.u32 @a, %ntid.x;\n"
-				    "\tmov.u32 @b, %ntid.y;\n"
-				    "\tmul.lo.u32 @c, @a, @b;\n"
-				    "\tmov.u32 @b, %ntid.z;\n"
-				    "\tmul.wide.u32 @threads, @c, @b;\n"
-				    "\tmov.u32 @b, %tid.z;\n"
-				    "\tmul.lo.u32 @c, @c, @b;\n"
-				    "\tmov.u32 @b, %tid.y;\n"
-				    "\tmad.lo.u32 @c, @a, @b, @c;\n"
-				    "\tmov.u32 @b, %tid.x;\n"
-				    "\tadd.u32 @c, @c, @b;\n"
-				    "\tcvt.u64.u32 @thread, @c;\n"
-				    "\tmad.lo.u64 @at, @at, @threads, @thread;\n"
-				    "\tld.param.u64 @threads, [@results];\n"
-				    "\tcvta.to.global.u64 @threads, @threads;\n"
-				    "\tshl.b64 @at, @at, 3;\n"
-				    "\tadd.u64 @at, @at, @threads;\n"
-				    "\tst.global.u64 [@at], @r0;\n"
-				    "\t}\n\tret;\n}\n\n";
+				    "\t.reg .b32 @w<16>;\n"
+				    "\t.reg .b64 @q<11>;\n"
+				    "\tld.param.u64 @q1, [@results];\n"
+				    "\tcvta.to.global.u64 @q2, @q1;\n"
+				    "\tmov.u32 @w1, %ctaid.x;\n"
+				    "\tcvt.u64.u32 @q3, @w1;\n"
+				    "\tmov.u32 @w2, %nctaid.x;\n"
+				    "\tmov.u32 @w3, %ctaid.y;\n"
+				    "\tmov.u32 @w4, %nctaid.y;\n"
+				    "\tmov.u32 @w5, %ctaid.z;\n"
+				    "\tmad.lo.u32 @w6, @w4, @w5, @w3;\n"
+				    "\tmul.wide.u32 @q4, @w6, @w2;\n"
+				    "\tadd.u64 @q5, @q4, @q3;\n"
+				    "\tmov.u32 @w7, %ntid.x;\n"
+				    "\tmov.u32 @w8, %ntid.y;\n"
+				    "\tmul.lo.u32 @w9, @w7, @w8;\n"
+				    "\tmov.u32 @w10, %ntid.z;\n"
+				    "\tmul.wide.u32 @q6, @w9, @w10;\n"
+				    "\tmov.u32 @w11, %tid.x;\n"
+				    "\tmov.u32 @w12, %tid.y;\n"
+				    "\tmad.lo.u32 @w13, @w7, @w12, @w11;\n"
+				    "\tmov.u32 @w14, %tid.z;\n"
+				    "\tmad.lo.u32 @w15, @w9, @w14, @w13;\n"
+				    "\tmul.lo.u64 @q7, @q6, @q5;\n"
+				    "\tcvt.u64.u32 @q8, @w15;\n"
+				    "\tadd.u64 @q9, @q7, @q8;\n"
+				    "\tshl.b64 @q10, @q9, 3;\n"
+				    "\tadd.u64 @q1, @q2, @q10;\n"
+				    "\tst.global.u64 [@q1], @r0;\n"
+				    "\t}\n"
+				    "\tret;\n"
+				    "}\n"
+				    "\n";
 
 	for (const char *at = lines; *at; at++)
 		if (*at == '@')

@@ -65,21 +65,49 @@ void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		compare(gen, insn);
 }
 
+/* Whether an instruction has nothing to do with what a helper uses and gives: r0 to r5. */
+static bool is_aside(const struct bpf_insn *insn)
+{
+	bool alu = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_CLASS(insn->code) == BPF_ALU;
+
+	return alu && insn->dst_reg >= 6 &&
+	       (BPF_SRC(insn->code) == BPF_K || insn->src_reg >= 6 ||
+		BPF_OP(insn->code) == BPF_END);
+}
+
+/* The test of r0 for NULL that follows the call, with nothing but instructions aside before it. */
+static uint32_t find_null_test(const struct gt_ptxgen *gen)
+{
+	const struct bpf_insn *insns = gen->job->program->insns;
+
+	for (uint32_t at = gen->at + 1; at < gen->facts->insn_count && !gen->targets[at]; at++) {
+		const struct bpf_insn *insn = &insns[at];
+
+		if (is_aside(insn))
+			continue;
+		if (insn->dst_reg || insn->imm || gen->facts->insns[at].branch != 3 ||
+		    (insn->code != (BPF_JMP | BPF_JEQ | BPF_K) &&
+		     insn->code != (BPF_JMP | BPF_JNE | BPF_K)))
+			break;
+		return at;
+	}
+	return UINT32_MAX;
+}
+
 bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label)
 {
-	uint32_t next = gen->at + 1;
-	const struct bpf_insn *insn = &gen->job->program->insns[next];
+	const struct bpf_insn *insns = gen->job->program->insns;
+	uint32_t test = find_null_test(gen), call = gen->at;
 	int64_t null;
 
-	if (next >= gen->facts->insn_count || insn->dst_reg || insn->imm ||
-	    (insn->code != (BPF_JMP | BPF_JEQ | BPF_K) &&
-	     insn->code != (BPF_JMP | BPF_JNE | BPF_K)) ||
-	    gen->targets[next] || gen->facts->insns[next].branch != 3)
+	if (test == UINT32_MAX)
 		return false;
-	null = BPF_OP(insn->code) == BPF_JEQ ? gt_bpf_jump_target(gen->job->program->insns, next)
-					     : next + 1;
+	for (gen->at++; gen->at < test; gen->at++)
+		gt_ptx_alu(gen, gt_ptx_insn(gen));
+	gen->at = call;
+	null = BPF_OP(insns[test].code) == BPF_JEQ ? gt_bpf_jump_target(insns, test) : test + 1;
 	gen->targets[null] = true;
-	gen->fused = next;
+	gen->fused = test;
 	*ret_label = gt_ptx_insn_label(gen, (uint32_t)null);
 	return true;
 }

@@ -177,12 +177,14 @@ enum {
 struct gt_ptx_name gt_ptx_pointer(struct gt_ptxgen *gen, unsigned number, const char **ret_space);
 
 /* A fresh .b64 with a value of the context (context.h), whatever it is at the site. */
-struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source, uint32_t index);
+struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source,
+				 uint32_t index);
 
 /*
- * Whether what follows the call at gen->at is the test of r0 for NULL. The helper may then set r0
- * to 0 and leave for the label where it is NULL, if it falls through with r0 not NULL: the test
- * itself is not emitted. It must do so if it asks and gets true.
+ * Whether what follows the call at gen->at is the test of r0 for NULL. The helper must then set r0
+ * to 0 and leave for the label where it is NULL, and fall through where r0 is not NULL: the test
+ * itself is not emitted. Ask before the instruction that leaves: what stands between the call and
+ * its test is emitted by asking.
  */
 bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label);
 
