@@ -21,6 +21,7 @@ struct primary {
 struct gt_contexts {
 	struct gt_map *threads;   /* thread id -> struct thread */
 	struct gt_map *primaries; /* struct primary -> any */
+	struct gt_map *retained;  /* process and device -> how often, as a pointer */
 };
 
 struct gt_contexts *gt_contexts_new(void)
@@ -31,7 +32,8 @@ struct gt_contexts *gt_contexts_new(void)
 		return NULL;
 	contexts->threads = gt_map_new();
 	contexts->primaries = gt_map_new();
-	if (contexts->threads && contexts->primaries)
+	contexts->retained = gt_map_new();
+	if (contexts->threads && contexts->primaries && contexts->retained)
 		return contexts;
 	gt_contexts_free(contexts);
 	return NULL;
@@ -44,6 +46,7 @@ void gt_contexts_free(struct gt_contexts *contexts)
 	if (contexts->threads)
 		gt_map_free_with(contexts->threads, free);
 	gt_map_free(contexts->primaries);
+	gt_map_free(contexts->retained);
 	free(contexts);
 }
 
@@ -75,18 +78,50 @@ static void drop(struct thread *thread)
 		thread->depth--;
 }
 
-int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *operation)
+static uint64_t device_key(const struct gt_operation *operation)
+{
+	return (uint64_t)operation->call->head.process << 32 | (uint32_t)operation->other;
+}
+
+static uintptr_t times_retained(const struct gt_contexts *contexts,
+				const struct gt_operation *operation)
+{
+	return (uintptr_t)gt_map_get_u64(contexts->retained, device_key(operation));
+}
+
+bool gt_contexts_is_last_release(const struct gt_contexts *contexts,
+				 const struct gt_operation *operation)
+{
+	return operation->has_other && times_retained(contexts, operation) == 1;
+}
+
+static int take_primary(struct gt_contexts *contexts, const struct gt_operation *operation)
 {
 	struct primary primary = {operation->call->head.process, operation->address};
+	uintptr_t times = times_retained(contexts, operation);
+
+	if (operation->kind == GT_OPERATION_CONTEXT_PRIMARY)
+		times++;
+	else if (times)
+		times--;
+	if (!times)
+		gt_map_remove_u64(contexts->retained, device_key(operation));
+	else if (gt_map_set_u64(contexts->retained, device_key(operation), (void *)times))
+		return -ENOMEM;
+	return operation->has_address
+		       ? gt_map_set(contexts->primaries, &primary, sizeof(primary), contexts)
+		       : 0;
+}
+
+int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *operation)
+{
 	struct thread *thread;
 
 	if (operation->failed || operation->kind < GT_OPERATION_CONTEXT_PRIMARY ||
 	    operation->kind > GT_OPERATION_CONTEXT_POP)
 		return 0;
-	if (operation->kind == GT_OPERATION_CONTEXT_PRIMARY)
-		return operation->has_address ? gt_map_set(contexts->primaries, &primary,
-							   sizeof(primary), contexts)
-					      : 0;
+	if (operation->kind <= GT_OPERATION_CONTEXT_RELEASE)
+		return take_primary(contexts, operation);
 	thread = thread_of(contexts, &operation->call->head);
 	if (!thread)
 		return -ENOMEM;
@@ -141,4 +176,8 @@ void gt_contexts_end_process(struct gt_contexts *contexts, uint32_t process)
 	while (gt_map_next(contexts->primaries, &cursor, &key, &length, &value))
 		if (((const struct primary *)key)->process == process)
 			gt_map_remove(contexts->primaries, key, length);
+	cursor = 0;
+	while (gt_map_next(contexts->retained, &cursor, &key, &length, &value))
+		if (*(const uint64_t *)key >> 32 == process)
+			gt_map_remove(contexts->retained, key, length);
 }

@@ -18,5 +18,11 @@ int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *op
 uint64_t gt_contexts_current(const struct gt_contexts *contexts, const struct gt_event *event);
 /* The same number for a handle that a call names. */
 uint64_t gt_contexts_number(const struct gt_contexts *contexts, uint32_t process, uint64_t handle);
+/*
+ * Whether a release of a primary context is the last one by the calls that were seen: it ends the
+ * context, unless the runtime API has retained it, too. Ask before gt_contexts_take.
+ */
+bool gt_contexts_is_last_release(const struct gt_contexts *contexts,
+				 const struct gt_operation *operation);
 /* Forgets a process. */
 void gt_contexts_end_process(struct gt_contexts *contexts, uint32_t process);

@@ -242,12 +242,13 @@ static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 {
 	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
 	struct gt_copies_part *part = copy->waits ? &row->waited : &row->asynchronous;
+	uint64_t count = operation->has_other ? operation->other : 1;
 	int error = 0;
 
-	row->count++;
+	row->count += count;
 	row->bytes += bytes;
-	row->unknown += !operation->has_bytes;
-	part->count++;
+	row->unknown += operation->has_bytes ? 0 : count;
+	part->count += count;
 	part->bytes += bytes;
 	if (copy->waits)
 		row->waited_ns += operation->call->duration;
@@ -255,7 +256,7 @@ static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 		error = gt_histogram_add(&row->sizes, bytes);
 	if (!crosses(copy->direction))
 		return error;
-	row->host[copy->host].count++;
+	row->host[copy->host].count += count;
 	row->host[copy->host].bytes += bytes;
 	if (copy->waits && operation->has_bytes)
 		count_speed(copies, copy, bytes, operation->call->duration);

@@ -29,6 +29,7 @@ struct owner {
 	struct gt_map *registered;  /* address -> struct gt_allocation */
 	struct gt_ranges *ranges;   /* live and registered ones; NULL: not wanted */
 	struct gt_ranges *mappings; /* of physical memory */
+	bool runtime;               /* the runtime API has the primary contexts, too */
 	struct freed *freed;        /* a ring: only a release that fails is looked for in it */
 	unsigned freed_next;
 };
@@ -552,6 +553,10 @@ static int take(struct gt_memory *memory, struct owner *owner, const struct gt_o
 	case GT_OPERATION_RESET:
 	case GT_OPERATION_CONTEXT_DESTROY:
 		return take_reset(memory, owner, operation);
+	case GT_OPERATION_CONTEXT_RELEASE:
+		return !owner->runtime && gt_contexts_is_last_release(memory->contexts, operation)
+			       ? take_reset(memory, owner, operation)
+			       : 0;
 	default:
 		return 0;
 	}
@@ -569,6 +574,7 @@ static bool concerns_memory(enum gt_operation_kind kind)
 	case GT_OPERATION_UNMAP:
 	case GT_OPERATION_RETAIN:
 	case GT_OPERATION_RESET:
+	case GT_OPERATION_CONTEXT_RELEASE:
 	case GT_OPERATION_CONTEXT_DESTROY:
 		return true;
 	default:
@@ -585,7 +591,10 @@ int gt_memory_take(struct gt_memory *memory, const struct gt_names *names,
 	memory->names = names;
 	if (concerns_memory(operation->kind)) {
 		owner = owner_of(memory, operation->call->head.process);
-		error = owner ? take(memory, owner, operation) : -ENOMEM;
+		if (!owner)
+			return -ENOMEM;
+		owner->runtime |= !strcmp(operation->api->library, "cudart");
+		error = take(memory, owner, operation);
 	}
 	return error ? error : gt_contexts_take(memory->contexts, operation);
 }

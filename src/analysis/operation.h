@@ -21,7 +21,7 @@ enum gt_operation_kind {
 	GT_OPERATION_OTHER, /* nothing that an analysis knows */
 	GT_OPERATION_ALLOC,
 	GT_OPERATION_FREE,
-	GT_OPERATION_COPY,
+	GT_OPERATION_COPY, /* `other`: how many, where it is a list */
 	GT_OPERATION_SET,
 	GT_OPERATION_LAUNCH,
 	GT_OPERATION_SYNC, /* of the stream, if it has one, or of all of the device */
@@ -36,8 +36,9 @@ enum gt_operation_kind {
 	GT_OPERATION_EVENT_WAIT,
 	GT_OPERATION_EVENT_SYNC,
 	GT_OPERATION_EVENT_QUERY,
-	GT_OPERATION_RESET, /* of the device; `other`: its ordinal, if it has one */
-	GT_OPERATION_CONTEXT_PRIMARY,
+	GT_OPERATION_RESET,           /* of the device; `other`: its ordinal, if it has one */
+	GT_OPERATION_CONTEXT_PRIMARY, /* is retained; `other`: the device's ordinal … */
+	GT_OPERATION_CONTEXT_RELEASE, /* … and released */
 	GT_OPERATION_CONTEXT_CREATE,
 	GT_OPERATION_CONTEXT_DESTROY,
 	GT_OPERATION_CONTEXT_SET,

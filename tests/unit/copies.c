@@ -515,6 +515,92 @@ TEST("what pinning would gain is told from pinned copies of the same size in thi
 	CHECK(!totals.pinning[GT_DEVICE_TO_HOST].dominates);
 }
 
+TEST("copies of rows and of volumes count their bytes, without pitch")
+{
+	const uint64_t volume[20] = {
+		[5] = HOST, [13] = DEVICE, [16] = 64, [17] = 4, [18] = 2, [19] = H2D};
+	struct built plain = begin("cudaMemcpy2D"), array = begin("cudaMemcpy2DToArrayAsync");
+	struct built driver = begin("cuMemcpyDtoHAsync_v2"), cube = begin("cudaMemcpy3DAsync");
+
+	start();
+	pass(&plain, "dst", DEVICE);
+	pass(&plain, "dpitch", 512);
+	pass(&plain, "src", HOST);
+	pass(&plain, "spitch", 300);
+	pass(&plain, "width", 300);
+	pass(&plain, "height", 10);
+	pass(&plain, "kind", H2D);
+	returns(&plain, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->bytes, 3000);
+	CHECK_INT(rows[0]->waited.count, 1);
+	pass(&array, "width", 100);
+	pass(&array, "height", 4);
+	pass(&array, "kind", H2D);
+	pass(&array, "stream", 0x11);
+	returns(&array, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->bytes, 3400);
+	CHECK_INT(rows[0]->asynchronous.bytes, 400);
+	point(&cube, "p", volume, sizeof(volume));
+	pass(&cube, "stream", 0x11);
+	returns(&cube, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->bytes, 3400 + 512);
+	start();
+	pass(&driver, "dstHost", HOST);
+	pass(&driver, "srcDevice", DEVICE);
+	pass(&driver, "ByteCount", 77);
+	pass(&driver, "hStream", 0x11);
+	returns(&driver, 0);
+	CHECK_INT(only(GT_DEVICE_TO_HOST)->asynchronous.bytes, 77);
+}
+
+TEST("a list of copies counts as many, of unknown bytes")
+{
+	struct built batch = begin("cudaMemcpyBatchAsync"), cubes = begin("cudaMemcpy3DBatchAsync");
+
+	start();
+	pass(&batch, "count", 12);
+	pass(&batch, "stream", 0x11);
+	returns(&batch, 0);
+	pass(&cubes, "numOps", 3);
+	pass(&cubes, "stream", 0x11);
+	returns(&cubes, 0);
+	CHECK_INT(only(GT_DIRECTION_UNKNOWN)->count, 15);
+	CHECK_INT(rows[0]->unknown, 15);
+	CHECK_INT(rows[0]->bytes, 0);
+	CHECK_INT(rows[0]->asynchronous.count, 15);
+}
+
+TEST("a symbol is on the device")
+{
+	struct built to = begin("cudaMemcpyToSymbol"), from = begin("cudaMemcpyFromSymbol");
+
+	start();
+	pass(&to, "symbol", 0x401000);
+	pass(&to, "src", PINNED);
+	pass(&to, "count", 40);
+	pass(&to, "kind", DEFAULT);
+	returns(&to, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->host[GT_MEMORY_PINNED].bytes, 40);
+	start();
+	pass(&from, "dst", HOST);
+	pass(&from, "symbol", 0x401000);
+	pass(&from, "count", 8);
+	pass(&from, "kind", DEFAULT);
+	returns(&from, 0);
+	CHECK_INT(only(GT_DEVICE_TO_HOST)->host[GT_MEMORY_PAGEABLE].bytes, 8);
+}
+
+TEST("filling memory is no copy")
+{
+	start();
+	call_with("cudaMemset", "count", 4096, 0);
+	call_with("cudaMemsetAsync", "count", 4096, 0);
+	call_with("cuMemsetD32_v2", "N", 4096, 0);
+	look();
+	CHECK_INT(count, 0);
+	CHECK_INT(totals.in_flight, 0);
+}
+
 TEST("copies are told apart by stream, thread, stack, process and device")
 {
 	static const enum gt_by by[] = {GT_BY_STREAM, GT_BY_THREAD, GT_BY_STACK, GT_BY_PROCESS,

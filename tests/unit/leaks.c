@@ -398,6 +398,43 @@ TEST("a primary context by its handle is the runtime's")
 	expect_totals(0, 0, 1, 0);
 }
 
+static void retain_primary(void)
+{
+	struct built retain = begin("cuDevicePrimaryCtxRetain");
+
+	pass(&retain, "dev", 0);
+	point(&retain, "pctx", &(uint64_t){0xc0}, 8);
+	returns(&retain, 0);
+}
+
+TEST("the last release of a primary context frees what is left in it")
+{
+	start(GT_BY_STACK);
+	retain_primary();
+	retain_primary();
+	call_with("cuCtxSetCurrent", "ctx", 0xc0, 0);
+	allocate("cuMemAlloc_v2", "bytesize", 0x1000, 64, 0);
+	call_with("cuDevicePrimaryCtxRelease_v2", "dev", 0, 0);
+	expect_totals(1, 0, 0, 0);
+	call_with("cuDevicePrimaryCtxRelease_v2", "dev", 1, 0);
+	expect_totals(1, 0, 0, 0);
+	call_with("cuDevicePrimaryCtxRelease_v2", "dev", 0, 0);
+	expect_totals(0, 0, 0, 1);
+}
+
+TEST("a primary context that the runtime API or somebody unseen has retained, too, stays")
+{
+	start(GT_BY_STACK);
+	retain_primary();
+	cuda_malloc(0x1000, 64);
+	call_with("cuDevicePrimaryCtxRelease_v2", "dev", 0, 0);
+	expect_totals(1, 0, 0, 0);
+	start(GT_BY_STACK);
+	allocate("cuMemAlloc_v2", "bytesize", 0x1000, 64, 0);
+	call_with("cuDevicePrimaryCtxRelease_v2", "dev", 0, 0);
+	expect_totals(1, 0, 0, 0);
+}
+
 static void map(uint64_t address, uint64_t bytes, uint64_t handle)
 {
 	struct built built = begin("cuMemMap");
