@@ -103,11 +103,13 @@ static int add_node(struct gt_verifier *verifier, bool keep)
 static int compare_kept(struct gt_verifier *verifier, bool *ret_add)
 {
 	struct gt_node **link = &verifier->kept[verifier->at];
+	bool loop = verifier->flow[verifier->at].loop;
+	unsigned limit = loop ? GT_MAX_LOOP_STATES : GT_MAX_KEPT_STATES, patience = loop ? 64 : 3;
 	unsigned count = 0;
 
 	while (*link) {
 		struct gt_node *node = *link;
-		bool evict = ++count > GT_MAX_KEPT_STATES;
+		bool evict = ++count > limit;
 
 		if (node->branches) {
 			if (gt_state_covers(verifier, node->state, verifier->state, true))
@@ -122,7 +124,7 @@ static int compare_kept(struct gt_verifier *verifier, bool *ret_add)
 			return 1;
 		} else if (*ret_add) {
 			node->misses++;
-			evict |= node->misses > node->hits * 3 + 3;
+			evict |= node->misses > (node->hits + 1) * patience;
 		}
 		if (evict) {
 			*link = node->next;

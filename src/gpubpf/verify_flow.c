@@ -151,6 +151,8 @@ static int reach(struct gt_verifier *verifier)
 			}
 			if (is_jump(insn))
 				verifier->flow[next[i]].target = true;
+			if (is_jump(insn) && next[i] <= at)
+				verifier->flow[next[i]].loop = true;
 			if (!verifier->flow[next[i]].reached) {
 				verifier->flow[next[i]].reached = true;
 				stack[height++] = next[i];

@@ -11,6 +11,7 @@
 enum {
 	GT_MAX_REFERENCES = 16,
 	GT_MAX_KEPT_STATES = 64,          /* at one instruction */
+	GT_MAX_LOOP_STATES = 256,         /* where loops go back to: each round has its own */
 	GT_MAX_OFFSET = 1 << 29,          /* BPF_MAX_VAR_OFF of Linux */
 	GT_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
 	GT_MAX_PENDING = 8192,            /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
@@ -87,6 +88,7 @@ struct gt_flow {
 	uint16_t pointing; /* that may hold the address of a stack */
 	uint64_t slots;    /* of the frame's stack whose numbers decide something */
 	bool target;       /* states are kept here */
+	bool loop;         /* something jumps back to here */
 	bool reached;
 	uint32_t subprogram;
 };
