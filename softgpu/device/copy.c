@@ -44,6 +44,7 @@ enum side {
 	SIDE_PAGEABLE,
 	SIDE_PINNED,
 	SIDE_DEVICE,
+	SIDE_MANAGED,
 	SIDE_WRONG,
 };
 
@@ -54,20 +55,27 @@ static enum side look_up(struct span span, bool device)
 
 	if (!sg_memory_find(span.address, &allocation))
 		return device ? SIDE_WRONG : SIDE_PAGEABLE;
-	if (span.size > allocation.size - (span.address - allocation.address)) {
+	if (!sg_memory_find_range(span.address, span.size, &allocation)) {
 		/* Registered memory may be part of something larger that the host may read. */
 		if (!device && allocation.kind == SG_MEMORY_REGISTERED)
 			return SIDE_PAGEABLE;
 		return SIDE_WRONG;
 	}
+	if (allocation.kind == SG_MEMORY_MANAGED)
+		return SIDE_MANAGED;
 	return sg_memory_is_host(&allocation) ? SIDE_PINNED : SIDE_DEVICE;
+}
+
+static bool in_device(enum side side)
+{
+	return side == SIDE_DEVICE || side == SIDE_MANAGED;
 }
 
 static const char *direction_name(enum side target, enum side source)
 {
-	if (source == SIDE_DEVICE)
-		return target == SIDE_DEVICE ? "D2D" : "D2H";
-	return target == SIDE_DEVICE ? "H2D" : "H2H";
+	if (in_device(source))
+		return in_device(target) ? "D2D" : "D2H";
+	return in_device(target) ? "H2D" : "H2H";
 }
 
 static CUresult check(struct sg_copy_work *copy, enum sg_direction direction)
@@ -92,6 +100,7 @@ static CUresult check(struct sg_copy_work *copy, enum sg_direction direction)
 	copy->direction = direction_name(target, source);
 	copy->reads_pageable = source == SIDE_PAGEABLE;
 	copy->writes_pageable = target == SIDE_PAGEABLE;
+	copy->host_sees = source != SIDE_DEVICE || target != SIDE_DEVICE;
 	return CUDA_SUCCESS;
 }
 
@@ -228,7 +237,7 @@ CUresult sg_set_prepare(uint64_t address, uint64_t pitch, uint32_t value, uint32
 	struct sg_place place = {.address = address, .pitch = pitch};
 	struct sg_work work = {
 		.kind = SG_WORK_SET,
-		.set = {address, pitch, value, element_size, width, height},
+		.set = {address, pitch, value, element_size, width, height, false},
 	};
 	struct span span;
 	uint64_t bytes;
@@ -237,8 +246,12 @@ CUresult sg_set_prepare(uint64_t address, uint64_t pitch, uint32_t value, uint32
 	    (height > 1 && (pitch < bytes || pitch % element_size)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (width && height) {
-		if (!find_span(&place, &shape, &span) || look_up(span, true) == SIDE_WRONG)
+		enum side side =
+			find_span(&place, &shape, &span) ? look_up(span, true) : SIDE_WRONG;
+
+		if (side == SIDE_WRONG)
 			return CUDA_ERROR_INVALID_VALUE;
+		work.set.host_sees = side != SIDE_DEVICE;
 	}
 	*ret_work = work;
 	return CUDA_SUCCESS;
@@ -279,9 +292,8 @@ CUresult sg_copy_submit(CUstream stream, struct sg_work *work, bool synchronous)
 {
 	struct sg_copy_work *copy = &work->copy;
 	uint64_t bytes = copy->width * copy->height * copy->depth;
-	bool in_device = !strcmp(copy->direction, "D2D");
 	bool captured = sg_stream_is_captured(stream);
-	bool wait = synchronous && !in_device;
+	bool wait = synchronous && copy->host_sees;
 
 	if (!bytes && !captured)
 		return CUDA_SUCCESS;

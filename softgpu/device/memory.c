@@ -369,14 +369,38 @@ bool sg_memory_find(uint64_t address, struct sg_allocation *ret_allocation)
 	return found != NULL;
 }
 
+/* The end of mappings that follow each other without a hole, from this one on. */
+static uint64_t end_of_mappings_locked(const struct sg_allocation *first)
+{
+	uint64_t end = first->address + first->size;
+
+	for (size_t i = index_after(first->address); i < memory.known.count; i++) {
+		const struct sg_allocation *next = memory.known.items[i];
+
+		if (next->address != end || next->kind != SG_MEMORY_MAPPED)
+			break;
+		end += next->size;
+	}
+	return end;
+}
+
 bool sg_memory_find_range(uint64_t address, uint64_t size, struct sg_allocation *ret_allocation)
 {
-	struct sg_allocation found;
+	struct sg_allocation *found;
+	bool fits = false;
+	uint64_t end;
 
-	if (!sg_memory_find(address, &found) || size > found.size - (address - found.address))
-		return false;
-	*ret_allocation = found;
-	return true;
+	pthread_rwlock_rdlock(&memory.lock);
+	found = find_locked(address);
+	if (found) {
+		end = found->kind == SG_MEMORY_MAPPED ? end_of_mappings_locked(found)
+						      : found->address + found->size;
+		fits = size <= end - address;
+	}
+	if (fits)
+		*ret_allocation = *found;
+	pthread_rwlock_unlock(&memory.lock);
+	return fits;
 }
 
 CUresult sg_memory_begin_free(uint64_t address, unsigned int kinds)

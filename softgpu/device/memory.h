@@ -95,7 +95,10 @@ void sg_memory_free_context(struct CUctx_st *context);
 
 /* The allocation that holds the address. False: none does. */
 bool sg_memory_find(uint64_t address, struct sg_allocation *ret_allocation);
-/* Whether [address, address + size) lies within one allocation, which is returned. */
+/*
+ * Whether [address, address + size) lies within one allocation, which is returned, or within
+ * mappings (cuMemMap) that follow each other, the first of which is.
+ */
 bool sg_memory_find_range(uint64_t address, uint64_t size, struct sg_allocation *ret_allocation);
 
 /* Bytes of a device that are allocated. */

@@ -71,6 +71,7 @@ struct sg_copy_work {
 	const char *direction; /* "H2D", "D2H", "D2D", "H2H" */
 	bool reads_pageable;   /* the source is host memory that is not pinned */
 	bool writes_pageable;
+	bool host_sees;           /* either side is memory that the host may look at */
 	void *staging;            /* owned: where the source was copied to; NULL: nowhere */
 	CUDA_MEMCPY3D parameters; /* as the program gave them (for graphs) */
 };
@@ -82,6 +83,7 @@ struct sg_set_work {
 	uint32_t element_size; /* 1, 2, 4 */
 	uint64_t width;        /* elements */
 	uint64_t height;       /* rows */
+	bool host_sees;        /* the host may look at it */
 };
 
 struct sg_host_work {

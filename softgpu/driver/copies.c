@@ -307,9 +307,9 @@ SG_TWINS(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz,
 
 /* ---- memsets --------------------------------------------------------------------------- */
 
-/* Also the synchronous ones return before they are done, as CUDA's do on device memory. */
+/* Also the synchronous ones return before they are done where only the device sees the memory. */
 static CUresult set(CUdeviceptr address, size_t pitch, uint32_t value, uint32_t element_size,
-		    size_t width, size_t height, CUstream handle, CUstream zero)
+		    size_t width, size_t height, CUstream handle, CUstream zero, bool synchronous)
 {
 	struct sg_work work;
 	CUstream stream;
@@ -319,24 +319,26 @@ static CUresult set(CUdeviceptr address, size_t pitch, uint32_t value, uint32_t 
 		result = sg_set_prepare(address, pitch, value, element_size, width, height, &work);
 	if (!result && !(width && height) && !sg_stream_is_captured(stream))
 		return CUDA_SUCCESS;
-	return result ? result : sg_stream_submit(stream, &work, false);
+	if (result)
+		return result;
+	return sg_stream_submit(stream, &work, synchronous && work.set.host_sees);
 }
 
 #define SET_TWINS(name, twin, type, bytes)                                                         \
 	SG_TWINS(name, twin, (CUdeviceptr address, type value, size_t count),                      \
-		 set(address, 0, value, bytes, count, 1, NULL, zero))
+		 set(address, 0, value, bytes, count, 1, NULL, zero, true))
 #define SET_ASYNC_TWINS(name, twin, type, bytes)                                                   \
 	SG_TWINS(name, twin, (CUdeviceptr address, type value, size_t count, CUstream stream),     \
-		 set(address, 0, value, bytes, count, 1, stream, zero))
+		 set(address, 0, value, bytes, count, 1, stream, zero, false))
 #define SET_2D_TWINS(name, twin, type, bytes)                                                      \
 	SG_TWINS(name, twin,                                                                       \
 		 (CUdeviceptr address, size_t pitch, type value, size_t width, size_t height),     \
-		 set(address, pitch, value, bytes, width, height, NULL, zero))
+		 set(address, pitch, value, bytes, width, height, NULL, zero, true))
 #define SET_2D_ASYNC_TWINS(name, twin, type, bytes)                                                \
 	SG_TWINS(name, twin,                                                                       \
 		 (CUdeviceptr address, size_t pitch, type value, size_t width, size_t height,      \
 		  CUstream stream),                                                                \
-		 set(address, pitch, value, bytes, width, height, stream, zero))
+		 set(address, pitch, value, bytes, width, height, stream, zero, false))
 
 SET_TWINS(cuMemsetD8_v2, cuMemsetD8_v2_ptds, unsigned char, 1)
 SET_TWINS(cuMemsetD16_v2, cuMemsetD16_v2_ptds, unsigned short, 2)

@@ -286,21 +286,40 @@ SG_API CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 	return result;
 }
 
-static CUresult unmap_locked(uint64_t address, uint64_t size)
+static CUresult unmap_one_locked(struct mapping **place)
 {
-	struct mapping **place = find_mapping(address);
 	struct mapping *mapping = *place;
 
-	if (!mapping || mapping->size != size)
-		return CUDA_ERROR_INVALID_VALUE;
-	sg_memory_free(address, 1u << SG_MEMORY_MAPPED, NULL);
-	if (mmap(pointer_to(address), size, PROT_NONE,
+	sg_memory_free(mapping->address, 1u << SG_MEMORY_MAPPED, NULL);
+	if (mmap(pointer_to(mapping->address), mapping->size, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	*place = mapping->next;
 	unreference(mapping->memory);
 	free(mapping);
 	return CUDA_SUCCESS;
+}
+
+/* The range must be one mapping, or several that follow each other. */
+static CUresult unmap_locked(uint64_t address, uint64_t size)
+{
+	CUresult result = CUDA_SUCCESS;
+	uint64_t done = 0;
+
+	while (done < size) {
+		const struct mapping *mapping = *find_mapping(address + done);
+
+		if (!mapping || mapping->size > size - done)
+			return CUDA_ERROR_INVALID_VALUE;
+		done += mapping->size;
+	}
+	for (done = 0; done < size && !result;) {
+		struct mapping **place = find_mapping(address + done);
+
+		done += (*place)->size;
+		result = unmap_one_locked(place);
+	}
+	return result;
 }
 
 SG_API CUresult cuMemUnmap(CUdeviceptr address, size_t size)

@@ -509,12 +509,30 @@ static cudaError_t set(void *pointer, int value, size_t size, CUstream stream)
 	return sg_finish(error);
 }
 
+/* The calls that are not asynchronous wait where the host may look at the memory next. */
+static cudaError_t wait_for_set(const void *pointer, CUstream stream)
+{
+	unsigned int type = 0;
+	bool managed = false;
+	CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+					CU_POINTER_ATTRIBUTE_IS_MANAGED};
+	void *places[] = {&type, &managed};
+	cudaError_t error =
+		sg_error(sg_driver.cuPointerGetAttributes(2, wanted, places, address_of(pointer)));
+
+	if (error || (type != CU_MEMORYTYPE_HOST && !managed))
+		return error;
+	return sg_error(sg_driver.cuStreamSynchronize(stream));
+}
+
 static cudaError_t set_plain(void *pointer, int value, size_t size, CUstream zero)
 {
 	cudaError_t error;
 
-	if (zero)
-		return set(pointer, value, size, zero);
+	if (zero) {
+		error = set(pointer, value, size, zero);
+		return sg_finish(error ? error : wait_for_set(pointer, zero));
+	}
 	error = sg_enter();
 	if (!error && size)
 		error = sg_error(
@@ -538,22 +556,26 @@ static cudaError_t set_rows(void *pointer, size_t pitch, int value, size_t width
 }
 
 static cudaError_t set_2d(void *pointer, size_t pitch, int value, size_t width, size_t height,
-			  CUstream stream)
+			  CUstream stream, bool wait)
 {
 	cudaError_t error = sg_enter();
 
-	return sg_finish(error ? error : set_rows(pointer, pitch, value, width, height, stream));
+	if (!error)
+		error = set_rows(pointer, pitch, value, width, height, stream);
+	if (!error && wait && width && height)
+		error = wait_for_set(pointer, stream);
+	return sg_finish(error);
 }
 
 SG_TWINS(cudaMemset2D, cudaMemset2D_ptds,
 	 (void *pointer, size_t pitch, int value, size_t width, size_t height),
-	 set_2d(pointer, pitch, value, width, height, (CUstream)zero))
+	 set_2d(pointer, pitch, value, width, height, (CUstream)zero, true))
 SG_TWINS(cudaMemset2DAsync, cudaMemset2DAsync_ptsz,
 	 (void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
-	 set_2d(pointer, pitch, value, width, height, ZERO(stream)))
+	 set_2d(pointer, pitch, value, width, height, ZERO(stream), false))
 
 static cudaError_t set_3d(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
-			  CUstream stream)
+			  CUstream stream, bool wait)
 {
 	cudaError_t error = sg_enter();
 
@@ -562,12 +584,14 @@ static cudaError_t set_3d(struct cudaPitchedPtr pitched, int value, struct cudaE
 	for (size_t z = 0; z < extent.depth && !error; z++)
 		error = set_rows((char *)pitched.ptr + z * pitched.pitch * pitched.ysize,
 				 pitched.pitch, value, extent.width, extent.height, stream);
+	if (!error && wait && extent.depth)
+		error = wait_for_set(pitched.ptr, stream);
 	return sg_finish(error);
 }
 
 SG_TWINS(cudaMemset3D, cudaMemset3D_ptds,
 	 (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent),
-	 set_3d(pitched, value, extent, (CUstream)zero))
+	 set_3d(pitched, value, extent, (CUstream)zero, true))
 SG_TWINS(cudaMemset3DAsync, cudaMemset3DAsync_ptsz,
 	 (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent, cudaStream_t stream),
-	 set_3d(pitched, value, extent, ZERO(stream)))
+	 set_3d(pitched, value, extent, ZERO(stream), false))
