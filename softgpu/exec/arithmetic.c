@@ -154,18 +154,32 @@ static int read_operands(struct sg_decoder *decoder, const char *letters,
 static int emit_step(struct sg_decoder *decoder, enum sg_lane_op op,
 		     const struct sg_instruction *step)
 {
-	struct sg_instruction *emitted = sg_decode_emit_lane(decoder, op);
-	sg_run *run;
-	uint32_t line;
+	return sg_decode_emit_step(decoder, decoder->machine->lanes->run[op], step);
+}
 
-	if (!emitted)
-		return -ENOMEM;
-	run = emitted->run;
-	line = emitted->line;
-	*emitted = *step;
-	emitted->run = run;
-	emitted->line = line;
-	return 0;
+/* min and max of three: of the first two, then of that and the third. */
+static int decode_three(struct sg_decoder *decoder, const struct form *form,
+			struct sg_instruction step)
+{
+	enum sg_lane_op op = (form->allowed & W(MODES)) && (step.flags & SG_FLAG_MODES)
+				     ? form->modes
+				     : form->operation;
+	uint32_t d, third;
+	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_F32, &d);
+
+	if (!error)
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_F32, &step.a);
+	if (!error)
+		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_F32, &step.b);
+	if (!error)
+		error = sg_decode_source(decoder, 3, GT_PTX_TYPE_F32, &third);
+	step.d = sg_decode_temporary(decoder, 4);
+	if (!error)
+		error = emit_step(decoder, op, &step);
+	step.a = step.d;
+	step.b = third;
+	step.d = d;
+	return error ? error : emit_step(decoder, op, &step);
 }
 
 int sg_decode_arithmetic(struct sg_decoder *decoder)
@@ -181,6 +195,9 @@ int sg_decode_arithmetic(struct sg_decoder *decoder)
 	form = find_form(source, given);
 	if (!form)
 		return sg_decode_bad_form(decoder);
+	if ((form->opcode == GT_PTX_OP_MIN || form->opcode == GT_PTX_OP_MAX) &&
+	    source->types[0] == GT_PTX_TYPE_F32 && decoder->instruction->operand_count == 4)
+		return decode_three(decoder, form, step);
 	error = read_operands(decoder, form->operands, &step);
 	if (error)
 		return error;
@@ -230,25 +247,58 @@ int sg_decode_carry(struct sg_decoder *decoder)
 
 /* ---- with a number or a mode beside their operands ------------------------------------- */
 
+/* lop3.op.b32 d|p, a, b, c, table, {!}q: p is (d != 0) op q, which is emitted here. */
+static int lop3_predicate(struct sg_decoder *decoder, uint32_t d, uint32_t p)
+{
+	const struct gt_ptx_instruction *instruction = decoder->instruction;
+	bool is_and = gt_ptx_form_has(instruction->form, GT_PTX_MOD_AND), negated;
+	struct sg_instruction step = {.a = d, .d = p, .e = SG_SINK, .flags = SG_FLAG_NEGATE};
+	int error;
+
+	if (instruction->operand_count != 6)
+		return sg_decode_bad_operand(decoder, 5);
+	error = sg_decode_constant(decoder, 4, 0, &step.b);
+	if (!error)
+		error = sg_decode_predicate(decoder, &instruction->operands[5], 5, &step.c,
+					    &negated);
+	if (error)
+		return error;
+	step.selector = is_and ? SG_BOOLEAN_AND : SG_BOOLEAN_OR;
+	step.immediate = negated ? SG_FULL : 0;
+	return emit_step(decoder, SG_LANE_eq_u32, &step);
+}
+
 int sg_decode_lop3(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
+	const struct gt_ptx_form *form = instruction->form;
+	bool has_boolean =
+		gt_ptx_form_has(form, GT_PTX_MOD_AND) || gt_ptx_form_has(form, GT_PTX_MOD_OR);
+	const struct gt_ptx_operand *first = instruction->operands;
 	struct sg_instruction step = {0};
-	uint32_t *sources[] = {&step.a, &step.b, &step.c};
+	uint32_t *sources[] = {&step.a, &step.b, &step.c}, p = 0, width;
 	int error;
 
-	if (instruction->form->modifier_count != 1 || instruction->form->type_count != 1 ||
-	    instruction->form->types[0] != GT_PTX_TYPE_B32)
+	if (form->modifier_count != 1u + has_boolean || form->type_count != 1 ||
+	    form->types[0] != GT_PTX_TYPE_B32)
 		return sg_decode_bad_form(decoder);
-	if (instruction->operand_count != 5 ||
+	if (instruction->operand_count != 5u + has_boolean ||
 	    instruction->operands[4].kind != GT_PTX_OPERAND_INTEGER ||
 	    instruction->operands[4].integer > 255)
 		return sg_decode_bad_operand(decoder, 4);
+	if (has_boolean && (first->kind != GT_PTX_OPERAND_PAIR || first->count != 2))
+		return sg_decode_bad_operand(decoder, 0);
 	step.immediate = instruction->operands[4].integer;
-	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B32, &step.d);
+	error = sg_decode_destination_operand(decoder, has_boolean ? &first->items[0] : first, 0,
+					      GT_PTX_TYPE_B32, false, &step.d, &width);
+	if (!error && has_boolean)
+		error = sg_decode_destination_operand(decoder, &first->items[1], 0,
+						      GT_PTX_TYPE_PRED, false, &p, &width);
 	for (uint32_t i = 0; i < 3 && !error; i++)
 		error = sg_decode_source(decoder, i + 1, GT_PTX_TYPE_B32, sources[i]);
-	return error ? error : emit_step(decoder, SG_LANE_lop3_b32, &step);
+	if (!error)
+		error = emit_step(decoder, SG_LANE_lop3_b32, &step);
+	return error || !has_boolean ? error : lop3_predicate(decoder, step.d, p);
 }
 
 int sg_decode_prmt(struct sg_decoder *decoder)

@@ -113,10 +113,9 @@ DEFINE_SEEN(uint16_t)
 DEFINE_SEEN(uint32_t)
 DEFINE_SEEN(uint64_t)
 
-static uint64_t change(const struct sg_instruction *at, uint64_t address, bool is_private,
-		       uint64_t b, uint64_t c)
+uint64_t sg_atomic_change(const struct sg_instruction *at, void *place, bool is_private, uint64_t b,
+			  uint64_t c)
 {
-	char *place = (char *)(uintptr_t)address;
 	uint64_t before = 0, after;
 
 	if (is_private) {
@@ -126,10 +125,29 @@ static uint64_t change(const struct sg_instruction *at, uint64_t address, bool i
 		return before;
 	}
 	if (at->size == 4)
-		return change_seen_uint32_t((uint32_t *)(void *)place, at, b, c);
+		return change_seen_uint32_t(place, at, b, c);
 	if (at->size == 8)
-		return change_seen_uint64_t((uint64_t *)(void *)place, at, b, c);
-	return change_seen_uint16_t((uint16_t *)(void *)place, at, b, c);
+		return change_seen_uint64_t(place, at, b, c);
+	return change_seen_uint16_t(place, at, b, c);
+}
+
+#ifdef __x86_64__
+#define WITH_128_BITS __attribute__((target("cx16")))
+#else
+#define WITH_128_BITS
+#endif
+__extension__ typedef unsigned __int128 uint128;
+
+/* What was there; it is changed also where nothing else is written, which nobody sees. */
+WITH_128_BITS static uint128 change_wide(uint128 *place, bool compares, uint128 b, uint128 c)
+{
+	uint128 before = 0, found;
+
+	if (compares)
+		return __sync_val_compare_and_swap(place, b, c);
+	while ((found = __sync_val_compare_and_swap(place, before, b)) != before)
+		before = found;
+	return before;
 }
 
 static uint64_t read_slot(const char *slot, uint32_t size, uint32_t lane)
@@ -222,6 +240,60 @@ static bool is_shared(const struct sg_warp *warp, const struct sg_access *access
 	return !outside;
 }
 
+/* The elements of one lane are read before any is written: registers may be the same. */
+const struct sg_instruction *sg_run_atomic_vector(struct sg_warp *warp,
+						  const struct sg_instruction *at)
+{
+	uint64_t shared = (uint64_t)(uintptr_t)warp->block->shared, b[SG_MAX_ELEMENTS];
+	const uint32_t *to = at->list, *from = at->list + at->count;
+	struct sg_access access;
+
+	if (!at->resolve(warp, at, &access))
+		return NULL;
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t address = access.address[lane];
+		bool is_private = address - shared < warp->grid->shared_size;
+
+		for (uint32_t i = 0; i < at->count; i++)
+			b[i] = read_slot(warp->frame + from[i], at->size, lane);
+		for (uint32_t i = 0; i < at->count; i++) {
+			uint64_t before = sg_atomic_change(
+				at, (char *)(uintptr_t)address + i * at->size, is_private, b[i], 0);
+
+			memcpy(warp->frame + to[i] + lane * at->size, &before, at->size);
+		}
+	}
+	return at + 1;
+}
+
+/* The two halves of a .b128 are 256 bytes apart. */
+static uint128 read_wide(const char *slot, uint32_t lane)
+{
+	return (uint128)read_slot(slot + 256, 8, lane) << 64 | read_slot(slot, 8, lane);
+}
+
+const struct sg_instruction *sg_run_atomic_wide(struct sg_warp *warp,
+						const struct sg_instruction *at)
+{
+	uint64_t *low = (uint64_t *)(void *)(warp->frame + at->d);
+	struct sg_access access;
+
+	if (!at->resolve(warp, at, &access))
+		return NULL;
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint128 before = change_wide((uint128 *)(uintptr_t)access.address[lane],
+					     at->selector == SG_ATOMIC_COMPARE,
+					     read_wide(warp->frame + at->b, lane),
+					     read_wide(warp->frame + at->c, lane));
+
+		low[lane] = (uint64_t)before;
+		low[lane + SG_WARP_SIZE] = (uint64_t)(before >> 64);
+	}
+	return at + 1;
+}
+
 /* d: SG_SINK for red; space: enum gt_ptx_type. */
 const struct sg_instruction *sg_run_atomic(struct sg_warp *warp, const struct sg_instruction *at)
 {
@@ -238,7 +310,8 @@ const struct sg_instruction *sg_run_atomic(struct sg_warp *warp, const struct sg
 		uint64_t b = read_slot(warp->frame + at->b, at->size, lane);
 		uint64_t c = read_slot(warp->frame + at->c, at->size, lane);
 		uint64_t before =
-			change(at, address, address - shared < warp->grid->shared_size, b, c);
+			sg_atomic_change(at, (void *)(uintptr_t)address,
+					 address - shared < warp->grid->shared_size, b, c);
 
 		memcpy(warp->frame + at->d + lane * at->size, &before, at->size);
 	}

@@ -11,6 +11,8 @@ enum {
 	SG_CONVERT_FINITE = 2, /* .satfinite */
 };
 
+/* A number of 8 bits or fewer; type: .e4m3x2 and the like, of which it is one half. */
+double sg_small_to_double(uint32_t bits, enum gt_ptx_type type);
 /*
  * flags: enum sg_flag, with rounding, .ftz, .sat and .relu. The bits of the result are those of
  * the type, in the low bits.

@@ -69,6 +69,21 @@ struct sg_instruction *sg_decode_emit(struct sg_decoder *decoder, sg_run *run)
 	return &decoder->code.items[decoder->code.count - 1];
 }
 
+int sg_decode_emit_step(struct sg_decoder *decoder, sg_run *run,
+			const struct sg_instruction *wanted)
+{
+	struct sg_instruction *step = sg_decode_emit(decoder, run);
+	uint32_t line;
+
+	if (!step)
+		return -ENOMEM;
+	line = step->line;
+	*step = *wanted;
+	step->run = run;
+	step->line = line;
+	return 0;
+}
+
 /* ---- which decoder --------------------------------------------------------------------- */
 
 static sg_decode *const decoders[GT_PTX_OP_COUNT] = {
@@ -80,6 +95,13 @@ static sg_decode *const decoders[GT_PTX_OP_COUNT] = {
 static bool has_half_type(const struct gt_ptx_form *form)
 {
 	return form->type_count == 1 && sg_half_format(form->types[0]) != SG_HALF_NONE;
+}
+
+/* Pairs of .f32, or .f32 with sources of 16 bits. */
+static bool is_mixed(const struct gt_ptx_form *form)
+{
+	return (form->type_count == 1 && form->types[0] == GT_PTX_TYPE_F32X2) ||
+	       (form->type_count == 2 && form->types[0] == GT_PTX_TYPE_F32);
 }
 
 static sg_decode *find_decoder(const struct gt_ptx_form *form)
@@ -94,8 +116,12 @@ static sg_decode *find_decoder(const struct gt_ptx_form *form)
 	default:
 		break;
 	}
-	if (decoders[form->opcode] == sg_decode_arithmetic && has_half_type(form))
+	if (decoders[form->opcode] != sg_decode_arithmetic)
+		return decoders[form->opcode];
+	if (has_half_type(form))
 		return sg_decode_half;
+	if (is_mixed(form))
+		return sg_decode_mixed;
 	return decoders[form->opcode];
 }
 
@@ -347,7 +373,7 @@ static uint32_t waiting_weight(const struct sg_instruction *step)
 {
 	if (step->run == sg_run_nanosleep || sg_is_mbarrier_wait(step))
 		return SG_FLAG_SPIN;
-	if (step->run == sg_run_atomic)
+	if (step->run == sg_run_atomic || step->run == sg_run_atomic_wide)
 		return step->selector == SG_ATOMIC_COMPARE || step->selector == SG_ATOMIC_EXCHANGE
 			       ? SG_FLAG_SPIN
 			       : SG_FLAG_SPIN_SLOW;

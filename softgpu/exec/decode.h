@@ -140,6 +140,9 @@ bool sg_is_mbarrier_wait(const struct sg_instruction *at);
 
 /* Appends; the line is that of the statement. NULL if memory ran out. */
 struct sg_instruction *sg_decode_emit(struct sg_decoder *decoder, sg_run *run);
+/* Appends a copy of `wanted`, but for what it runs and its line. 0 or -ENOMEM. */
+int sg_decode_emit_step(struct sg_decoder *decoder, sg_run *run,
+			const struct sg_instruction *wanted);
 static inline struct sg_instruction *sg_decode_emit_lane(struct sg_decoder *decoder,
 							 enum sg_lane_op op)
 {
@@ -159,11 +162,16 @@ sg_decode sg_decode_arithmetic; /* arithmetic.c: what forms.def lists */
 sg_decode sg_decode_mov, sg_decode_selp, sg_decode_slct, sg_decode_setp, sg_decode_set,
 	sg_decode_cvta, sg_decode_isspacep, sg_decode_testp, sg_decode_logic;
 sg_decode sg_decode_cvt;
+/* cvt of what convert_small.c has. */
+sg_decode sg_decode_cvt_small, sg_decode_cvt_pack;
+bool sg_is_small(enum gt_ptx_type type);
 sg_decode sg_decode_carry, sg_decode_lop3, sg_decode_prmt, sg_decode_dp, sg_decode_video;
 sg_decode sg_decode_ld, sg_decode_st, sg_decode_atom, sg_decode_cp, sg_decode_nothing,
-	sg_decode_fence;
-sg_decode sg_decode_half;
-sg_decode sg_decode_mbarrier, sg_decode_copy_arrive, sg_decode_bulk;
+	sg_decode_fence, sg_decode_createpolicy;
+sg_decode sg_decode_half, sg_decode_mixed;
+sg_decode sg_decode_mbarrier, sg_decode_copy_arrive;
+sg_decode sg_decode_bulk_copy, sg_decode_bulk_reduce, sg_decode_bulk_clear; /* bulk.c */
+sg_decode sg_decode_mma, sg_decode_wmma, sg_decode_matrix_rows, sg_decode_movmatrix;
 sg_decode sg_decode_bra, sg_decode_brx, sg_decode_ret, sg_decode_exit, sg_decode_call,
 	sg_decode_trap, sg_decode_nanosleep, sg_decode_stack;
 sg_decode sg_decode_shfl, sg_decode_vote, sg_decode_match, sg_decode_redux, sg_decode_activemask,

@@ -146,7 +146,7 @@ int sg_decode_stack(struct sg_decoder *decoder)
 	struct sg_instruction *step;
 	int error = 0;
 
-	if ((width != 4 && width != 8) || (opcode == GT_PTX_OP_ALLOCA && width != 8))
+	if (width != 4 && width != 8)
 		return sg_decode_bad_form(decoder);
 	if (opcode != GT_PTX_OP_STACKRESTORE)
 		error = sg_decode_destination(decoder, 0, type, &d);

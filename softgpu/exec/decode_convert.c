@@ -161,45 +161,6 @@ static int decode_packed(struct sg_decoder *decoder, const struct words *words)
 	return 0;
 }
 
-static bool is_small(enum gt_ptx_type type)
-{
-	return type == GT_PTX_TYPE_E4M3X2 || type == GT_PTX_TYPE_E5M2X2;
-}
-
-/* cvt.rn.satfinite.e4m3x2.f32 d, a, b; to it from .f16x2; from it to .f16x2. */
-static int decode_small(struct sg_decoder *decoder, const struct words *words)
-{
-	const struct gt_ptx_form *form = sg_decode_form(decoder);
-	enum gt_ptx_type to = form->types[0], from = form->types[1];
-	uint32_t count = from == GT_PTX_TYPE_F32 ? 3 : 2, d, a, b = SG_SINK;
-	struct sg_instruction *step;
-	int error;
-
-	if ((words->flags & ~SG_FLAG_RELU) || words->rounding ||
-	    (!is_small(from) && from != GT_PTX_TYPE_F32 && from != GT_PTX_TYPE_F16X2) ||
-	    (!is_small(to) && to != GT_PTX_TYPE_F16X2) || is_small(from) == is_small(to))
-		return sg_decode_bad_form(decoder);
-	if (decoder->instruction->operand_count != count)
-		return sg_decode_bad_operand(decoder, count - 1);
-	error = sg_decode_destination(decoder, 0, to, &d);
-	if (!error)
-		error = sg_decode_source(decoder, 1, from, &a);
-	if (!error && count == 3)
-		error = sg_decode_source(decoder, 2, from, &b);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder, sg_run_convert_small);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
-	step->b = b;
-	step->flags = words->flags;
-	step->selector = (uint8_t)to;
-	step->space = (uint8_t)from;
-	return 0;
-}
-
 static enum sg_lane_op find_quick(const struct gt_ptx_form *form, const struct words *words,
 				  uint32_t to_width, uint32_t from_width)
 {
@@ -224,10 +185,14 @@ int sg_decode_cvt(struct sg_decoder *decoder)
 	enum sg_lane_op op;
 	int error;
 
+	if (gt_ptx_form_has(form, GT_PTX_MOD_PACK))
+		return sg_decode_cvt_pack(decoder);
+	if (form->type_count == 2 &&
+	    (form->types[0] == GT_PTX_TYPE_TF32 || sg_is_small(form->types[0]) ||
+	     sg_is_small(form->types[1])))
+		return sg_decode_cvt_small(decoder);
 	if (form->type_count != 2 || !read_words(form, &words))
 		return sg_decode_bad_form(decoder);
-	if (is_small(form->types[0]) || is_small(form->types[1]))
-		return decode_small(decoder, &words);
 	if (instruction->operand_count == 3)
 		return decode_packed(decoder, &words);
 	if (!is_number(form->types[0]) || !is_number(form->types[1]))

@@ -311,6 +311,8 @@ int sg_decode_st(struct sg_decoder *decoder)
 	enum sg_lane_op op;
 	int error;
 
+	if (gt_ptx_form_has(sg_decode_form(decoder), GT_PTX_MOD_BULK))
+		return sg_decode_bulk_clear(decoder);
 	if (!read_words(sg_decode_form(decoder), &words, NULL))
 		return sg_decode_bad_form(decoder);
 	error = read_elements(decoder, 1, false, &elements);
@@ -334,13 +336,12 @@ int sg_decode_st(struct sg_decoder *decoder)
 static const struct {
 	enum gt_ptx_modifier_id id;
 	enum sg_atomic operation;
-	uint32_t sources;
 } atomics[] = {
-	{GT_PTX_MOD_ADD, SG_ATOMIC_ADD, 1},       {GT_PTX_MOD_MIN, SG_ATOMIC_MIN, 1},
-	{GT_PTX_MOD_MAX, SG_ATOMIC_MAX, 1},       {GT_PTX_MOD_AND, SG_ATOMIC_AND, 1},
-	{GT_PTX_MOD_OR, SG_ATOMIC_OR, 1},         {GT_PTX_MOD_XOR, SG_ATOMIC_XOR, 1},
-	{GT_PTX_MOD_EXCH, SG_ATOMIC_EXCHANGE, 1}, {GT_PTX_MOD_CAS, SG_ATOMIC_COMPARE, 2},
-	{GT_PTX_MOD_INC, SG_ATOMIC_INCREMENT, 1}, {GT_PTX_MOD_DEC, SG_ATOMIC_DECREMENT, 1},
+	{GT_PTX_MOD_ADD, SG_ATOMIC_ADD},       {GT_PTX_MOD_MIN, SG_ATOMIC_MIN},
+	{GT_PTX_MOD_MAX, SG_ATOMIC_MAX},       {GT_PTX_MOD_AND, SG_ATOMIC_AND},
+	{GT_PTX_MOD_OR, SG_ATOMIC_OR},         {GT_PTX_MOD_XOR, SG_ATOMIC_XOR},
+	{GT_PTX_MOD_EXCH, SG_ATOMIC_EXCHANGE}, {GT_PTX_MOD_CAS, SG_ATOMIC_COMPARE},
+	{GT_PTX_MOD_INC, SG_ATOMIC_INCREMENT}, {GT_PTX_MOD_DEC, SG_ATOMIC_DECREMENT},
 };
 
 static bool is_atomic_word(enum gt_ptx_modifier_id id)
@@ -351,8 +352,18 @@ static bool is_atomic_word(enum gt_ptx_modifier_id id)
 	return false;
 }
 
-/* Which operations a type has, PTX ISA 9.0, 9.7.13.5. */
-static bool has_operation(enum sg_atomic operation, enum gt_ptx_type type)
+bool sg_find_atomic(const struct gt_ptx_form *form, enum sg_atomic *ret_operation)
+{
+	for (size_t i = 0; i < gt_countof(atomics); i++)
+		if (gt_ptx_form_has(form, atomics[i].id)) {
+			*ret_operation = atomics[i].operation;
+			return true;
+		}
+	return false;
+}
+
+/* PTX ISA 9.0, 9.7.13.5. */
+bool sg_has_atomic(enum sg_atomic operation, enum gt_ptx_type type)
 {
 	bool is_sum = operation == SG_ATOMIC_ADD;
 	bool is_order = operation == SG_ATOMIC_MIN || operation == SG_ATOMIC_MAX;
@@ -361,6 +372,8 @@ static bool has_operation(enum sg_atomic operation, enum gt_ptx_type type)
 	switch (type) {
 	case GT_PTX_TYPE_B16:
 		return operation == SG_ATOMIC_COMPARE;
+	case GT_PTX_TYPE_B128:
+		return operation == SG_ATOMIC_COMPARE || operation == SG_ATOMIC_EXCHANGE;
 	case GT_PTX_TYPE_B32:
 	case GT_PTX_TYPE_B64:
 		return !is_sum && !is_order && !is_count;
@@ -378,49 +391,110 @@ static bool has_operation(enum sg_atomic operation, enum gt_ptx_type type)
 	}
 }
 
+/* atom.global.v2.f32.add {d, e}, [a], {b, c}: floating point only, each element by itself. */
+static int decode_vector(struct sg_decoder *decoder, struct sg_instruction *step, uint32_t first,
+			 enum gt_ptx_type type)
+{
+	const struct gt_ptx_operand *items[SG_MAX_ELEMENTS];
+	uint32_t count = sg_decode_form(decoder)->vector, found = count, width, slot = SG_SINK;
+	uint32_t *list = sg_decode_list(decoder, 2 * count);
+	int error = list ? 0 : -ENOMEM;
+
+	if (!error && first)
+		error = sg_decode_elements(decoder, 0, items, &found);
+	for (uint32_t i = 0; i < count && found == count && !error; i++) {
+		if (first)
+			error = sg_decode_destination_operand(decoder, items[i], 0, type, false,
+							      &slot, &width);
+		list[i] = slot;
+	}
+	if (!error && found == count)
+		error = sg_decode_elements(decoder, first + 1, items, &found);
+	if (!error && found != count)
+		return sg_decode_bad_operand(decoder, first + 1);
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = sg_decode_source_operand(decoder, items[i], first + 1, type, false,
+						 &list[count + i], &width);
+	step->list = list;
+	step->count = (uint8_t)count;
+	return error;
+}
+
+/* Whether vectors of a type can be changed: of .f32 2 or 4, in all at most 16 bytes. */
+static bool has_vector(enum gt_ptx_type type, uint32_t count)
+{
+	const struct gt_ptx_type_info *info = gt_ptx_type_info(type);
+
+	return count == 1 ||
+	       ((info->class == GT_PTX_CLASS_FLOAT || info->class == GT_PTX_CLASS_PACKED) &&
+		info->bits <= 32 && count * info->bits <= 128);
+}
+
 int sg_decode_atom(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	bool is_red = form->opcode == GT_PTX_OP_RED;
-	uint32_t row = 0, first = is_red ? 0 : 1, d = SG_SINK, b = SG_SINK, c = SG_SINK;
+	uint32_t first = is_red ? 0 : 1;
+	enum sg_atomic operation;
 	enum gt_ptx_type type = form->type_count == 1 ? form->types[0] : GT_PTX_TYPE_NONE;
-	struct sg_instruction *step;
+	struct sg_instruction wanted = {.d = SG_SINK, .b = SG_SINK, .c = SG_SINK, .count = 1};
 	struct sg_address address;
 	struct words words;
 	int error = 0;
 
-	while (row < gt_countof(atomics) && !gt_ptx_form_has(form, atomics[row].id))
-		row++;
-	if (row == gt_countof(atomics) || !read_words(form, &words, is_atomic_word) ||
-	    form->vector != 1 || !has_operation(atomics[row].operation, type) ||
+	if (!sg_find_atomic(form, &operation) || !read_words(form, &words, is_atomic_word) ||
+	    !sg_has_atomic(operation, type) || !has_vector(type, form->vector) ||
 	    (words.space != GT_PTX_SPACE_NONE && words.space != GT_PTX_SPACE_GLOBAL &&
 	     words.space != GT_PTX_SPACE_SHARED))
 		return sg_decode_bad_form(decoder);
-	if (!is_red)
-		error = sg_decode_destination(decoder, 0, type, &d);
+	wanted.selector = (uint8_t)operation;
+	wanted.size = (uint8_t)(gt_ptx_type_info(type)->bits / 8);
+	wanted.space = (uint8_t)type;
+	wanted.flags = words.flags;
+	error = sg_decode_address(decoder, first, &address);
+	if (!error && form->vector > 1)
+		error = decode_vector(decoder, &wanted, first, type);
+	else if (!error && !is_red)
+		error = sg_decode_destination(decoder, 0, type, &wanted.d);
+	if (!error && form->vector == 1)
+		error = sg_decode_source(decoder, first + 1, type, &wanted.b);
+	if (!error && operation == SG_ATOMIC_COMPARE)
+		error = sg_decode_source(decoder, first + 2, type, &wanted.c);
 	if (!error)
-		error = sg_decode_address(decoder, first, &address);
-	if (!error)
-		error = sg_decode_source(decoder, first + 1, type, &b);
-	if (!error && atomics[row].sources == 2)
-		error = sg_decode_source(decoder, first + 2, type, &c);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder, sg_run_atomic);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->b = b;
-	step->c = c;
-	step->selector = (uint8_t)atomics[row].operation;
-	step->size = (uint8_t)(gt_ptx_type_info(type)->bits / 8);
-	step->count = 1;
-	step->space = (uint8_t)type;
-	step->flags = words.flags;
-	return sg_decode_place(decoder, step, words.space, &address);
+		error = sg_decode_place(decoder, &wanted, words.space, &address);
+	return error ? error
+		     : sg_decode_emit_step(decoder,
+					   form->vector > 1    ? sg_run_atomic_vector
+					   : wanted.size == 16 ? sg_run_atomic_wide
+							       : sg_run_atomic,
+					   &wanted);
 }
 
 /* ---- copies, order, hints -------------------------------------------------------------- */
+
+/*
+ * The fourth operand: how many bytes are copied, the others being cleared; or a predicate, with
+ * which all are.
+ */
+static int copy_limit(struct sg_decoder *decoder, uint32_t size, uint32_t *ret_limit)
+{
+	const struct gt_ptx_operand *operand = &decoder->instruction->operands[3];
+	struct sg_instruction step = {0};
+	bool negated = false;
+	int error;
+
+	if (operand->kind != GT_PTX_OPERAND_REGISTER || operand->variable->type != GT_PTX_TYPE_PRED)
+		return sg_decode_source(decoder, 3, GT_PTX_TYPE_U32, ret_limit);
+	error = sg_decode_predicate(decoder, operand, 3, &step.c, &negated);
+	if (!error)
+		error = sg_decode_constant(decoder, 4, negated ? size : 0, &step.a);
+	if (!error)
+		error = sg_decode_constant(decoder, 4, negated ? 0 : size, &step.b);
+	*ret_limit = step.d = sg_decode_temporary(decoder, 4);
+	return error ? error
+		     : sg_decode_emit_step(decoder, decoder->machine->lanes->run[SG_LANE_selp_b32],
+					   &step);
+}
 
 /* cp.async.ca.shared.global [to], [from], size, source-size: done at once. */
 static int decode_copy(struct sg_decoder *decoder)
@@ -441,9 +515,10 @@ static int decode_copy(struct sg_decoder *decoder)
 	error = sg_decode_address(decoder, 0, &to);
 	if (!error)
 		error = sg_decode_address(decoder, 1, &from);
-	if (!error && instruction->operand_count > 3 &&
-	    !gt_ptx_form_has(instruction->form, GT_PTX_MOD_L2_CACHE_HINT))
-		error = sg_decode_source(decoder, 3, GT_PTX_TYPE_U32, &limit);
+	/* The last operand is the policy of .L2::cache_hint. */
+	if (!error && instruction->operand_count >
+			      3u + gt_ptx_form_has(instruction->form, GT_PTX_MOD_L2_CACHE_HINT))
+		error = copy_limit(decoder, (uint32_t)size->integer, &limit);
 	if (error)
 		return error;
 	if (to.slot == SG_NO_SLOT || from.slot == SG_NO_SLOT || from.offset > UINT32_MAX)
@@ -468,12 +543,14 @@ int sg_decode_cp(struct sg_decoder *decoder)
 
 	if (!gt_ptx_form_has(form, GT_PTX_MOD_ASYNC))
 		return sg_decode_bad_form(decoder);
+	if (gt_ptx_form_has(form, GT_PTX_MOD_REDUCE))
+		return sg_decode_bulk_reduce(decoder);
 	if (gt_ptx_form_has(form, GT_PTX_MOD_COMMIT_GROUP) ||
 	    gt_ptx_form_has(form, GT_PTX_MOD_WAIT_GROUP) ||
 	    gt_ptx_form_has(form, GT_PTX_MOD_WAIT_ALL))
 		return sg_decode_nothing(decoder);
 	if (gt_ptx_form_has(form, GT_PTX_MOD_BULK))
-		return sg_decode_bulk(decoder);
+		return sg_decode_bulk_copy(decoder);
 	if (gt_ptx_form_has(form, GT_PTX_MOD_MBARRIER))
 		return sg_decode_copy_arrive(decoder);
 	return decode_copy(decoder);
@@ -488,4 +565,17 @@ int sg_decode_nothing(struct sg_decoder *decoder)
 int sg_decode_fence(struct sg_decoder *decoder)
 {
 	return sg_decode_emit(decoder, sg_run_fence) ? 0 : -ENOMEM;
+}
+
+/* A policy of the caches, which are not modelled: any number does. */
+int sg_decode_createpolicy(struct sg_decoder *decoder)
+{
+	struct sg_instruction step = {0};
+	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B64, &step.d);
+
+	if (!error)
+		error = sg_decode_constant(decoder, 8, 0, &step.a);
+	return error ? error
+		     : sg_decode_emit_step(decoder, decoder->machine->lanes->run[SG_LANE_mov_b64],
+					   &step);
 }

@@ -225,7 +225,8 @@ static bool window_of(const struct sg_decoder *decoder, const struct gt_ptx_form
 	if (gt_ptx_form_has(form, GT_PTX_MOD_GLOBAL) || gt_ptx_form_has(form, GT_PTX_MOD_CONST))
 		*ret_window = 0;
 	else if (gt_ptx_form_has(form, GT_PTX_MOD_SHARED) ||
-		 gt_ptx_form_has(form, GT_PTX_MOD_SHARED_CTA))
+		 gt_ptx_form_has(form, GT_PTX_MOD_SHARED_CTA) ||
+		 gt_ptx_form_has(form, GT_PTX_MOD_SHARED_CLUSTER))
 		*ret_window = windows->shared;
 	else if (gt_ptx_form_has(form, GT_PTX_MOD_LOCAL))
 		*ret_window = windows->local;

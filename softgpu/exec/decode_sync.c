@@ -40,20 +40,6 @@ static int read_pair(struct sg_decoder *decoder, uint32_t *ret_d, uint64_t *ret_
 	return error;
 }
 
-static int finish(struct sg_decoder *decoder, sg_run *run, const struct sg_instruction *wanted)
-{
-	struct sg_instruction *step = sg_decode_emit(decoder, run);
-	uint32_t line;
-
-	if (!step)
-		return -ENOMEM;
-	line = step->line;
-	*step = *wanted;
-	step->run = run;
-	step->line = line;
-	return 0;
-}
-
 int sg_decode_shfl(struct sg_decoder *decoder)
 {
 	static const enum gt_ptx_modifier_id modes[] = {GT_PTX_MOD_UP, GT_PTX_MOD_DOWN,
@@ -79,7 +65,7 @@ int sg_decode_shfl(struct sg_decoder *decoder)
 		error = sg_decode_source(decoder, 3, GT_PTX_TYPE_B32, &step.c);
 	if (!error && sync)
 		error = sg_decode_source(decoder, 4, GT_PTX_TYPE_B32, &step.e);
-	return error ? error : finish(decoder, sg_run_shuffle, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_shuffle, &step);
 }
 
 int sg_decode_vote(struct sg_decoder *decoder)
@@ -109,7 +95,7 @@ int sg_decode_vote(struct sg_decoder *decoder)
 		step.flags |= SG_FLAG_NEGATE;
 	if (!error && sync)
 		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_B32, &step.e);
-	return error ? error : finish(decoder, sg_run_vote, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_vote, &step);
 }
 
 int sg_decode_match(struct sg_decoder *decoder)
@@ -129,7 +115,7 @@ int sg_decode_match(struct sg_decoder *decoder)
 					 &step.a);
 	if (!error)
 		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_B32, &step.e);
-	return error ? error : finish(decoder, sg_run_match, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_match, &step);
 }
 
 int sg_decode_redux(struct sg_decoder *decoder)
@@ -138,24 +124,35 @@ int sg_decode_redux(struct sg_decoder *decoder)
 							GT_PTX_MOD_MAX, GT_PTX_MOD_AND,
 							GT_PTX_MOD_OR,  GT_PTX_MOD_XOR};
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
+	bool is_float = form->type_count == 1 && form->types[0] == GT_PTX_TYPE_F32;
 	struct sg_instruction step = {.size = 4, .flags = SG_FLAG_SYNC};
 	uint32_t mode = 0;
 	int error;
 
 	while (mode < gt_countof(modes) && !has(decoder, modes[mode]))
 		mode++;
-	if (mode == gt_countof(modes) || form->modifier_count != 3 || form->type_count != 1 ||
+	if (is_float && has(decoder, GT_PTX_MOD_ABS))
+		step.flags |= SG_FLAG_ABS;
+	if (is_float && has(decoder, GT_PTX_MOD_NAN_RESULT))
+		step.flags |= SG_FLAG_NAN;
+	if (mode == gt_countof(modes) ||
+	    (is_float && mode != SG_REDUCE_MIN && mode != SG_REDUCE_MAX) ||
+	    form->modifier_count !=
+		    3u + !!(step.flags & SG_FLAG_ABS) + !!(step.flags & SG_FLAG_NAN) ||
+	    form->type_count != 1 ||
 	    (form->types[0] != GT_PTX_TYPE_U32 && form->types[0] != GT_PTX_TYPE_S32 &&
-	     form->types[0] != GT_PTX_TYPE_B32))
+	     form->types[0] != GT_PTX_TYPE_B32 && !is_float))
 		return sg_decode_bad_form(decoder);
 	step.selector = (uint8_t)mode;
-	step.count = form->types[0] == GT_PTX_TYPE_S32;
+	step.count = is_float                            ? SG_REDUCE_FLOATS
+		     : form->types[0] == GT_PTX_TYPE_S32 ? SG_REDUCE_SIGNED
+							 : SG_REDUCE_UNSIGNED;
 	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B32, &step.d);
 	if (!error)
 		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_B32, &step.a);
 	if (!error)
 		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_B32, &step.e);
-	return error ? error : finish(decoder, sg_run_reduce, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_reduce, &step);
 }
 
 /* elect.sync d|p, members */
@@ -166,7 +163,7 @@ int sg_decode_elect(struct sg_decoder *decoder)
 
 	if (!error)
 		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_B32, &step.e);
-	return error ? error : finish(decoder, sg_run_elect, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_elect, &step);
 }
 
 int sg_decode_activemask(struct sg_decoder *decoder)
@@ -174,7 +171,7 @@ int sg_decode_activemask(struct sg_decoder *decoder)
 	struct sg_instruction step = {0};
 	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B32, &step.d);
 
-	return error ? error : finish(decoder, sg_run_activemask, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_activemask, &step);
 }
 
 /* ---- barriers -------------------------------------------------------------------------- */
@@ -185,7 +182,7 @@ static int sync_warp(struct sg_decoder *decoder)
 	struct sg_instruction step = {.d = SG_NO_SLOT, .size = 4, .flags = SG_FLAG_SYNC};
 	int error = sg_decode_source(decoder, 0, GT_PTX_TYPE_B32, &step.e);
 
-	return error ? error : finish(decoder, sg_run_sync_warp, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_sync_warp, &step);
 }
 
 /* bar.red.op d, number{, threads}, {!}p */
@@ -226,7 +223,7 @@ int sg_decode_bar(struct sg_decoder *decoder)
 		return sg_decode_bad_form(decoder);
 	if (has(decoder, GT_PTX_MOD_RED)) {
 		error = reduction(decoder, &step);
-		return error ? error : finish(decoder, sg_run_barrier, &step);
+		return error ? error : sg_decode_emit_step(decoder, sg_run_barrier, &step);
 	}
 	if (!has(decoder, GT_PTX_MOD_SYNC) && !has(decoder, GT_PTX_MOD_ARRIVE))
 		return sg_decode_bad_form(decoder);
@@ -236,5 +233,5 @@ int sg_decode_bar(struct sg_decoder *decoder)
 	error = sg_decode_source(decoder, 0, GT_PTX_TYPE_U32, &step.a);
 	if (!error && count == 2)
 		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_U32, &step.b);
-	return error ? error : finish(decoder, sg_run_barrier, &step);
+	return error ? error : sg_decode_emit_step(decoder, sg_run_barrier, &step);
 }

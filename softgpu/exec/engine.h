@@ -41,6 +41,7 @@ enum {
 	SG_CODE_STRIDE = 16,       /* bytes between the addresses of functions */
 	SG_MOST_REGISTERS = 64 << 10, /* 32-bit registers of a multiprocessor */
 	SG_MAX_ELEMENTS = 8,          /* of a vector operand */
+	SG_RESERVED_SHARED = 1 << 10, /* bytes of a block's shared memory, for the system */
 };
 
 struct sg_block;
@@ -191,8 +192,9 @@ struct sg_function {
 	bool is_recursive;
 	bool has_indirect_call;
 	bool is_address_taken;
-	bool uses_stack_pointer; /* alloca and the like */
-	bool is_global;          /* seen by other modules */
+	bool uses_stack_pointer;   /* alloca and the like */
+	bool uses_reserved_shared; /* asks where the system's shared memory is */
+	bool is_global;            /* seen by other modules */
 	bool is_weak;
 
 	struct sg_instruction *code;
@@ -223,6 +225,7 @@ struct sg_function {
 	uint64_t registers_size; /* bytes of all frames */
 	uint64_t stack_need;     /* bytes of local memory without recursion */
 	bool needs_stack;        /* recursion or indirect calls */
+	bool needs_reserved_shared;
 	uint32_t *shared_places; /* by shared variable number */
 	uint32_t shared_static;  /* bytes */
 };
@@ -421,7 +424,9 @@ struct sg_grid {
 	uint8_t *parameters;
 	uint32_t *workspace; /* of cooperative grids: see grid.c */
 	uint64_t block_count;
-	uint32_t threads, warps, shared_size;
+	uint32_t threads, warps;
+	uint32_t shared_size;    /* all that may be touched */
+	uint32_t reserved_place; /* of the system's part of it, which comes last */
 	uint64_t registers_size, local_stride, local_size, block_size;
 	uint64_t shared_place, local_place, registers_place; /* in a block's memory */
 	uint64_t deadline;                                   /* CLOCK_MONOTONIC ns; 0: none */

@@ -173,7 +173,7 @@ static inline uint16_t sg_to_bf16(float value)
 
 /*
  * a × b + c such that rounding it once more, to a format of at most 24 bits, is as exact as
- * rounding the true value: what is lost makes the last bit odd. a, b, c have at most 11 bits.
+ * rounding the true value: what is lost makes the last bit odd. a, b, c have at most 24 bits.
  */
 static inline double sg_fma_odd(double a, double b, double c)
 {

@@ -12,7 +12,6 @@ enum {
 	MP_THREADS = 1536,
 	MP_BLOCKS = 16,
 	MP_SHARED = 228 << 10,
-	SHARED_RESERVED = 1 << 10, /* of a block, for the system */
 };
 
 uint32_t sg_function_occupancy(const struct sg_function *function, uint32_t block_threads,
@@ -26,8 +25,8 @@ uint32_t sg_function_occupancy(const struct sg_function *function, uint32_t bloc
 		return 0;
 	if (MP_THREADS / SG_WARP_SIZE / warps < count)
 		count = MP_THREADS / SG_WARP_SIZE / warps;
-	if (MP_SHARED / (shared + SHARED_RESERVED) < count)
-		count = (uint32_t)(MP_SHARED / (shared + SHARED_RESERVED));
+	if (MP_SHARED / (shared + SG_RESERVED_SHARED) < count)
+		count = (uint32_t)(MP_SHARED / (shared + SG_RESERVED_SHARED));
 	/* The number of registers is an estimate: it makes no launch impossible. */
 	if (count > 1 && SG_MOST_REGISTERS / (registers * warps) < count)
 		count = registers * warps > SG_MOST_REGISTERS
@@ -320,6 +319,10 @@ static int open_grid(struct sg_grid *grid)
 	grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
 	grid->warps = (grid->threads + SG_WARP_SIZE - 1) / SG_WARP_SIZE;
 	grid->shared_size = grid->kernel->shared_static + launch->dynamic_shared;
+	if (grid->kernel->needs_reserved_shared) {
+		grid->reserved_place = (uint32_t)round_up(grid->shared_size, 128);
+		grid->shared_size = grid->reserved_place + SG_RESERVED_SHARED;
+	}
 	occupancy = sg_function_occupancy(grid->kernel, grid->threads, launch->dynamic_shared);
 	grid->resident_limit =
 		(uint64_t)(occupancy ? occupancy : 1) * grid->machine->multiprocessors;

@@ -104,7 +104,7 @@ static double choose(double a, double b, bool smaller)
 	return (a < b) == smaller ? a : b;
 }
 
-static double choose_with(double a, double b, bool smaller, uint32_t flags)
+double sg_choose(double a, double b, bool smaller, uint32_t flags)
 {
 	bool negative = signbit(a) != signbit(b);
 	double result;
@@ -130,9 +130,9 @@ static double compute(enum sg_half_operation operation, uint32_t flags, double a
 	case SG_HALF_FMA:
 		return sg_fma_odd(a, b, c);
 	case SG_HALF_MIN:
-		return choose_with(a, b, true, flags);
+		return sg_choose(a, b, true, flags);
 	case SG_HALF_MAX:
-		return choose_with(a, b, false, flags);
+		return sg_choose(a, b, false, flags);
 	case SG_HALF_EX2:
 		return exp2(a);
 	default:

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mbarrier objects, PTX ISA 9.0, 9.7.13.15, and the copies that report to them. An object is 64
- * bits of shared memory; copies are complete when they have begun, so that what is waited for
- * is only arrivals.
+ * mbarrier objects, PTX ISA 9.0, 9.7.13.15. An object is 64 bits of shared memory; copies are
+ * complete when they have begun, so that what is waited for is only arrivals.
  */
 #include <errno.h>
 #include <string.h>
@@ -142,37 +141,9 @@ static const struct sg_instruction *run_pending(struct sg_warp *warp,
 	return at + 1;
 }
 
-/* A copy of c bytes from b to a, immediately; e: its mbarrier, or SG_NO_SLOT. */
-static const struct sg_instruction *run_bulk_copy(struct sg_warp *warp,
-						  const struct sg_instruction *at)
+void sg_mbarrier_complete(void *place, uint64_t bytes)
 {
-	const struct sg_windows *windows = &warp->machine->windows;
-	const uint32_t *size = (uint32_t *)(void *)(warp->frame + at->c);
-
-	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
-		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-		uint64_t to = read_lane(warp->frame + at->a, at->size, lane) + at->immediate;
-		uint64_t from = read_lane(warp->frame + at->b, at->count, lane);
-		uint64_t target, source, place;
-
-		to += at->selector ? 0 : windows->shared;
-		from += at->selector ? windows->shared : 0;
-		target = sg_warp_pointer(warp, lane, to, size[lane]);
-		source = sg_warp_pointer(warp, lane, from, size[lane]);
-		if (!target || !source)
-			return sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane,
-					     target ? from : to);
-		memcpy((void *)(uintptr_t)target, (const void *)(uintptr_t)source, size[lane]);
-		if (at->e == SG_NO_SLOT)
-			continue;
-		place = sg_warp_pointer(
-			warp, lane,
-			windows->shared + read_lane(warp->frame + at->e, at->space, lane), 8);
-		if (!place || place % 8)
-			return sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane, place);
-		operate((union object *)(uintptr_t)place, MBARRIER_COMPLETE, size[lane]);
-	}
-	return at + 1;
+	operate(place, MBARRIER_COMPLETE, bytes);
 }
 
 bool sg_is_mbarrier_wait(const struct sg_instruction *at)
@@ -318,46 +289,4 @@ int sg_decode_copy_arrive(struct sg_decoder *decoder)
 				       ? GT_PTX_SPACE_SHARED
 				       : GT_PTX_SPACE_NONE,
 			       &address);
-}
-
-/*
- * cp.async.bulk.shared::cluster.global.mbarrier… [to], [from], size, [mbarrier] and
- * cp.async.bulk.global.shared::cta.bulk_group [to], [from], size
- */
-int sg_decode_bulk(struct sg_decoder *decoder)
-{
-	struct sg_address to, from, object = {.slot = SG_NO_SLOT};
-	struct sg_instruction *step;
-	bool reports = has(decoder, GT_PTX_MOD_MBARRIER_COMPLETE_TX_BYTES);
-	uint32_t size;
-	int error;
-
-	if (has(decoder, GT_PTX_MOD_TENSOR) || has(decoder, GT_PTX_MOD_PREFETCH) ||
-	    has(decoder, GT_PTX_MOD_REDUCE) || has(decoder, GT_PTX_MOD_MULTICAST_CLUSTER) ||
-	    !has(decoder, GT_PTX_MOD_GLOBAL))
-		return sg_decode_bad_form(decoder);
-	error = sg_decode_address(decoder, 0, &to);
-	if (!error)
-		error = sg_decode_address(decoder, 1, &from);
-	if (!error)
-		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_U32, &size);
-	if (!error && reports)
-		error = sg_decode_address(decoder, 3, &object);
-	if (error)
-		return error;
-	if (to.slot == SG_NO_SLOT || from.slot == SG_NO_SLOT || from.offset || object.offset)
-		return sg_decode_bad_operand(decoder, 1);
-	step = sg_decode_emit(decoder, run_bulk_copy);
-	if (!step)
-		return -ENOMEM;
-	step->a = to.slot;
-	step->immediate = to.offset;
-	step->size = to.is_narrow ? 4 : 8;
-	step->b = from.slot;
-	step->count = from.is_narrow ? 4 : 8;
-	step->c = size;
-	step->e = object.slot;
-	step->space = object.is_narrow ? 4 : 8;
-	step->selector = !reports;
-	return 0;
 }

@@ -150,6 +150,7 @@ static int special_slot(struct sg_decoder *decoder, const struct gt_ptx_operand 
 
 	if (operand->special == GT_PTX_SPECIAL_ENVREG)
 		fill.selector = (uint8_t)operand->index;
+	decoder->function->uses_reserved_shared |= sg_special_is_reserved(operand->special);
 
 	if (sg_special_fill_kind(operand->special, &kind)) {
 		fill.kind = (uint8_t)kind;

@@ -36,6 +36,19 @@ bool sg_special_fill_kind(enum gt_ptx_special special, enum sg_fill_kind *ret_ki
 	}
 }
 
+bool sg_special_is_reserved(enum gt_ptx_special special)
+{
+	switch (special) {
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET:
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_BEGIN:
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_END:
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_CAP:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The dimension of a .x .y .z .w element. */
 static uint32_t dimension(const struct sg_fill *fill)
 {
@@ -130,8 +143,15 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 	case GT_PTX_SPECIAL_CLUSTER_NCTARANK:
 		return (uint64_t)shape[0] * shape[1] * shape[2];
 	case GT_PTX_SPECIAL_TOTAL_SMEM_SIZE:
+		return grid->kernel->shared_static + grid->launch.dynamic_shared;
 	case GT_PTX_SPECIAL_AGGR_SMEM_SIZE:
 		return grid->shared_size;
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET:
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_BEGIN:
+		return grid->reserved_place;
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_END:
+	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_CAP:
+		return grid->reserved_place + SG_RESERVED_SHARED;
 	case GT_PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
 		return grid->launch.dynamic_shared;
 	/* CUDA's cooperative groups find the grid's workspace by them. */

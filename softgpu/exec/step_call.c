@@ -358,18 +358,18 @@ const struct sg_instruction *sg_run_ret(struct sg_warp *warp, const struct sg_in
 
 const struct sg_instruction *sg_run_alloca(struct sg_warp *warp, const struct sg_instruction *at)
 {
-	const uint64_t *size = (uint64_t *)(void *)(warp->frame + at->a);
-	uint64_t *d = (uint64_t *)(void *)(warp->frame + at->d);
 	uint64_t alignment = at->immediate;
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 		uint64_t place = (warp->top[lane] + alignment - 1) & ~(alignment - 1);
-		uint64_t bytes = (size[lane] + 15) & ~15ull;
+		uint64_t size = 0, bytes;
 
-		if (size[lane] > SG_MAX_LOCAL_SIZE || place + bytes > warp->grid->local_size)
+		memcpy(&size, warp->frame + at->a + lane * at->size, at->size);
+		bytes = (size + 15) & ~15ull;
+		if (size > SG_MAX_LOCAL_SIZE || place + bytes > warp->grid->local_size)
 			return sg_warp_fault(warp, at, SG_FAULT_STACK_OVERFLOW, lane, 0);
-		d[lane] = place;
+		memcpy(warp->frame + at->d + lane * at->size, &place, at->size);
 		warp->top[lane] = (uint32_t)(place + bytes);
 	}
 	return at + 1;

@@ -66,6 +66,13 @@ enum sg_reduction {
 	SG_REDUCE_XOR,
 };
 
+/* What is reduced: of an instruction's count. */
+enum sg_reduced {
+	SG_REDUCE_UNSIGNED,
+	SG_REDUCE_SIGNED,
+	SG_REDUCE_FLOATS, /* min and max only */
+};
+
 sg_run sg_run_shuffle, sg_run_vote, sg_run_match, sg_run_reduce, sg_run_sync_warp, sg_run_elect,
 	sg_run_activemask;
 
@@ -78,6 +85,10 @@ enum sg_barrier_kind {
 };
 
 sg_run sg_run_barrier;
+
+/* ---- matrices (matrix.c): list is a struct sg_matrix_plan ------------------------------- */
+
+sg_run sg_run_matrix_multiply, sg_run_matrix_move, sg_run_matrix_rows, sg_run_matrix_transpose;
 
 /* ---- atomics (atomic.c) ---------------------------------------------------------------- */
 
@@ -94,8 +105,21 @@ enum sg_atomic {
 	SG_ATOMIC_DECREMENT,
 };
 
-/* selector: enum sg_atomic; immediate2 in c; type in space. */
+/* selector: enum sg_atomic; type in space. */
 sg_run sg_run_atomic;
+/* The same on count elements, one after the other; list: their d, then their b. */
+sg_run sg_run_atomic_vector;
+/* EXCHANGE and COMPARE of 128 bits. */
+sg_run sg_run_atomic_wide;
+
+/* The new value of memory that holds `before`: type in at->space, operation in at->selector. */
+uint64_t sg_atomic_change(const struct sg_instruction *at, void *place, bool is_private, uint64_t b,
+			  uint64_t c);
+/* Which operation a form has, and whether there is one of it for a type: decode_memory.c. */
+bool sg_find_atomic(const struct gt_ptx_form *form, enum sg_atomic *ret_operation);
+bool sg_has_atomic(enum sg_atomic operation, enum gt_ptx_type type);
+/* Bytes of copies are done: the mbarrier at that place is told. */
+void sg_mbarrier_complete(void *place, uint64_t bytes);
 
 /* ---- 16-bit floating point (half.c) ---------------------------------------------------- */
 
@@ -133,4 +157,3 @@ sg_run sg_run_half_set;
 
 sg_run sg_run_convert;
 sg_run sg_run_convert_packed;
-sg_run sg_run_convert_small;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "exec/decode.h"
+#include "exec/float.h"
+#include "exec/half.h"
 #include "exec/steps.h"
 
 static uint32_t *slot32(const char *frame, uint32_t slot)
@@ -128,10 +130,21 @@ static void compute_match(struct sg_exchange *exchange, uint32_t lanes, uint32_t
 	}
 }
 
+static uint32_t reduce_floats(uint32_t a, uint32_t b, const struct sg_instruction *at)
+{
+	double chosen = sg_choose(sg_float_f32(a), sg_float_f32(b), at->selector == SG_REDUCE_MIN,
+				  at->flags);
+
+	return sg_bits_f32(sg_canonical_f32((float)chosen));
+}
+
 static uint32_t reduce_two(uint32_t a, uint32_t b, const struct sg_instruction *at)
 {
-	bool is_signed = at->count == 1, is_less = is_signed ? (int32_t)a < (int32_t)b : a < b;
+	bool is_signed = at->count == SG_REDUCE_SIGNED,
+	     is_less = is_signed ? (int32_t)a < (int32_t)b : a < b;
 
+	if (at->count == SG_REDUCE_FLOATS)
+		return reduce_floats(a, b, at);
 	switch (at->selector) {
 	case SG_REDUCE_ADD:
 		return a + b;
@@ -157,7 +170,11 @@ static void compute_reduction(struct sg_exchange *exchange, uint32_t lanes, uint
 	for (uint32_t left = members; left; left &= left - 1) {
 		uint32_t value = (uint32_t)exchange->value[__builtin_ctz(left)];
 
-		total = first ? value : reduce_two(total, value, at);
+		/* A lone .f32 is one that is chosen, too: .abs holds for it. */
+		if (first && at->count == SG_REDUCE_FLOATS)
+			total = value;
+		total = first && at->count != SG_REDUCE_FLOATS ? value
+							       : reduce_two(total, value, at);
 		first = false;
 	}
 	for (uint32_t left = lanes; left; left &= left - 1)
