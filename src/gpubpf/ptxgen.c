@@ -131,9 +131,12 @@ static void emit_insns(struct gt_ptxgen *gen)
 		if (gen->targets[at]) {
 			label = gt_ptx_insn_label(gen, at);
 			gt_ptx_put_label(gen, &label);
+			gt_ptx_forget_limits(gen);
 		}
 		if (!is_exit(&insns[at])) {
 			emit_insn(gen, &insns[at]);
+			gen->at = at;
+			gt_ptx_follow_limits(gen, &insns[at]);
 		} else if (at != last) {
 			gt_ptx(gen, "bra %sE%u", gen->prefix, gen->frame->number);
 			leaves = true;
@@ -161,6 +164,7 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	if (frame.top > gen->stack_bytes)
 		gen->stack_bytes = frame.top;
 	gt_strbuf_puts(&gen->body, "\t{\n");
+	gt_ptx_forget_limits(gen);
 	gt_ptx_begin_frame(gen);
 	if (!frame.caller) {
 		struct gt_ptx_name context = gt_ptx_register(gen, 1);

@@ -45,14 +45,13 @@ static bool is_shift(unsigned operation)
 static struct gt_ptx_name shift_amount(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 				       bool wide)
 {
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->src_reg);
-	int64_t limit = wide ? 63 : 31;
+	unsigned limit = wide ? 63 : 31;
 	struct gt_ptx_name source = operand(gen, insn->src_reg, false), amount;
 
-	if (fact->place == GT_PLACE_NUMBER && fact->least >= 0 && fact->greatest <= limit)
+	if (gt_ptx_limit(gen, insn->src_reg) <= limit)
 		return source;
 	amount = gt_ptx_temporary(gen, GT_PTX_B32);
-	gt_ptx(gen, "and.b32 %s, %s, %" PRId64, amount.text, source.text, limit);
+	gt_ptx(gen, "and.b32 %s, %s, %u", amount.text, source.text, limit);
 	return amount;
 }
 
@@ -88,18 +87,12 @@ static void except(struct gt_ptxgen *gen, const struct operands *operands, int d
 	       operands->target.text, is.text);
 }
 
-/* Whether a register is a number of 32 bits without a sign. */
-static bool is_short(const struct gt_register_fact *fact)
-{
-	return fact->place == GT_PLACE_NUMBER && fact->least >= 0 && fact->greatest <= UINT32_MAX;
-}
-
-/* A division of 64 bits whose operands are short is one of 32 bits. */
+/* A division of 64 bits whose operands are numbers of 32 bits without a sign is one of 32 bits. */
 static bool divides_short(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	return is_short(gt_ptx_fact(gen, insn->dst_reg)) &&
+	return gt_ptx_limit(gen, insn->dst_reg) <= UINT32_MAX &&
 	       (BPF_SRC(insn->code) == BPF_K ? insn->imm > 0
-					     : is_short(gt_ptx_fact(gen, insn->src_reg)));
+					     : gt_ptx_limit(gen, insn->src_reg) <= UINT32_MAX);
 }
 
 static void divide(struct gt_ptxgen *gen, const struct bpf_insn *insn,

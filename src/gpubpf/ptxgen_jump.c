@@ -102,8 +102,10 @@ bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label)
 
 	if (test == UINT32_MAX)
 		return false;
-	for (gen->at++; gen->at < test; gen->at++)
+	for (gen->at++; gen->at < test; gen->at++) {
 		gt_ptx_alu(gen, gt_ptx_insn(gen));
+		gt_ptx_follow_limits(gen, gt_ptx_insn(gen));
+	}
 	gen->at = call;
 	null = BPF_OP(insns[test].code) == BPF_JEQ ? gt_bpf_jump_target(insns, test) : test + 1;
 	gen->targets[null] = true;

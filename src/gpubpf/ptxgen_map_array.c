@@ -82,7 +82,8 @@ static struct found find_key(struct gt_ptxgen *gen)
 	struct gt_ptx_name index;
 
 	gt_ptx_load_words(gen, 2, 4, &index);
-	return find_value(gen, index.text, false);
+	return find_value(gen, index.text,
+			  gt_ptx_memory_limit(gen, 2, 0, 4) < gt_ptx_map(gen)->max_entries);
 }
 
 /* r0 = -ENOENT if there is no such copy. */

@@ -152,7 +152,8 @@ static struct gt_ptx_name own_mask(struct gt_ptxgen *gen)
 }
 
 /* The field of the parameter `context` with a value, in the form "kernel". */
-static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_context_source source, uint32_t index)
+static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_context_source source,
+				       uint32_t index)
 {
 	struct gt_ptx_name value = gt_ptx_temporary(gen, GT_PTX_B64);
 
@@ -168,7 +169,8 @@ static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_context_so
 	return value;
 }
 
-struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source, uint32_t index)
+struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source,
+				 uint32_t index)
 {
 	struct gt_ptx_name value;
 
@@ -305,6 +307,7 @@ void gt_ptx_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsign
 	struct gt_ptx_name base, moved;
 
 	if (gt_ptx_is_own_stack(fact)) {
+		gt_ptx_limit_stack(gen, fact->least + offset, width, UINT64_MAX);
 		gt_ptx_stack_store(gen, fact->least + offset, width, value);
 		return;
 	}

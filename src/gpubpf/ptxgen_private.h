@@ -46,6 +46,13 @@ struct gt_ptx_frame {
 	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
 };
 
+/* The most that bytes of the frame's stack hold as a number; width 0: none. */
+struct gt_ptx_stack_limit {
+	int16_t offset;
+	uint8_t width;
+	uint64_t limit;
+};
+
 struct gt_ptxgen {
 	const struct gt_translate_options *options;
 	const struct gt_bpf_object *object; /* may be NULL */
@@ -57,16 +64,18 @@ struct gt_ptxgen {
 	struct gt_translation *translation;
 	unsigned temporaries[GT_PTX_CLASSES], labels; /* used so far */
 	bool generic;
-	struct gt_ptx_stack *stacks; /* one a function */
-	uint8_t *targets;            /* of each instruction: whether it needs a label */
-	struct gt_ptx_frame *frame;  /* the function that is emitted */
-	uint32_t frames;             /* begun so far */
-	uint32_t stack_bytes;        /* of memory for all frames */
-	uint32_t inlined;            /* instructions emitted */
-	uint32_t at;                 /* the instruction that is emitted */
-	uint32_t fused;              /* a test for NULL that a helper has done; UINT32_MAX: none */
-	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
-	int error;   /* the first one */
+	struct gt_ptx_stack *stacks;       /* one a function */
+	uint8_t *targets;                  /* of each instruction: whether it needs a label */
+	struct gt_ptx_frame *frame;        /* the function that is emitted */
+	uint32_t frames;                   /* begun so far */
+	uint32_t stack_bytes;              /* of memory for all frames */
+	uint32_t inlined;                  /* instructions emitted */
+	uint64_t limits[GT_BPF_REGISTERS]; /* ptxgen_limit.c */
+	struct gt_ptx_stack_limit stack_limits[8];
+	uint32_t at;    /* the instruction that is emitted */
+	uint32_t fused; /* a test for NULL that a helper has done; UINT32_MAX: none */
+	int32_t map;    /* in a helper's emit: the map of its map argument; -1: it has none */
+	int error;      /* the first one */
 	struct gt_diag *diag;
 };
 
@@ -137,6 +146,19 @@ static inline unsigned gt_ptx_alignment(int64_t offset)
 /* `count` numbers of `width` bytes, the first lowest, put together. */
 struct gt_ptx_name gt_ptx_combine(struct gt_ptxgen *gen, const struct gt_ptx_name *parts,
 				  unsigned count, unsigned width);
+
+/* ---- ptxgen_limit.c: how great numbers can be ---- */
+
+/* At labels: whatever was known. */
+void gt_ptx_forget_limits(struct gt_ptxgen *gen);
+/* After an instruction was emitted. */
+void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* The greatest number without a sign that a register, or memory behind one, can hold. */
+uint64_t gt_ptx_limit(const struct gt_ptxgen *gen, unsigned number);
+uint64_t gt_ptx_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
+			     unsigned width);
+/* Bytes of the frame's stack were written. */
+void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit);
 
 /* ---- ptxgen_memory.c: maps and pointers ---- */
 

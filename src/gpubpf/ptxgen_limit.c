@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How great numbers can be. The verifier keeps what decides something for it; what it need not know
+ * (the index of a lookup) is followed here, between one label and the next.
+ */
+#include <string.h>
+
+#include "gpubpf/ptxgen_private.h"
+
+void gt_ptx_forget_limits(struct gt_ptxgen *gen)
+{
+	memset(gen->limits, 0xff, sizeof(gen->limits));
+	memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
+}
+
+static uint64_t all_ones(unsigned bits)
+{
+	return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+static uint64_t least_of(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+/* The greatest number that has no more bits. */
+static uint64_t fill(uint64_t number)
+{
+	return number ? all_ones(64 - (unsigned)__builtin_clzll(number)) : 0;
+}
+
+uint64_t gt_ptx_limit(const struct gt_ptxgen *gen, unsigned number)
+{
+	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
+	uint64_t limit = gen->limits[number];
+
+	if (fact->place != GT_PLACE_NUMBER)
+		return UINT64_MAX;
+	return fact->least >= 0 ? least_of(limit, (uint64_t)fact->greatest) : limit;
+}
+
+uint64_t gt_ptx_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
+			     unsigned width)
+{
+	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
+
+	for (size_t i = 0; gt_ptx_is_own_stack(fact) && i < gt_countof(gen->stack_limits); i++)
+		if (gen->stack_limits[i].width == width &&
+		    gen->stack_limits[i].offset == fact->least + offset)
+			return gen->stack_limits[i].limit;
+	return all_ones(8 * width);
+}
+
+void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit)
+{
+	size_t free_one = 0;
+
+	for (size_t i = 0; i < gt_countof(gen->stack_limits); i++) {
+		struct gt_ptx_stack_limit *one = &gen->stack_limits[i];
+
+		if (one->offset < offset + (int64_t)width && offset < one->offset + one->width)
+			one->width = 0;
+		if (!one->width)
+			free_one = i;
+	}
+	gen->stack_limits[free_one] = (struct gt_ptx_stack_limit){
+		(int16_t)offset, (uint8_t)width, least_of(limit, all_ones(8 * width))};
+}
+
+/* What an operation leaves at most, of numbers of `bits` bits. */
+static uint64_t limit_alu(const struct bpf_insn *insn, uint64_t left, uint64_t right, unsigned bits)
+{
+	uint64_t most = all_ones(bits), result = most;
+	bool constant = BPF_SRC(insn->code) == BPF_K;
+	uint64_t number = (uint64_t)(int64_t)insn->imm & most;
+
+	switch (BPF_OP(insn->code)) {
+	case BPF_MOV:
+		return insn->off ? most : right;
+	case BPF_AND:
+		return least_of(left, right);
+	case BPF_OR:
+	case BPF_XOR:
+		return fill(left > right ? left : right);
+	case BPF_ADD:
+		return __builtin_add_overflow(left, right, &result) || result > most ? most
+										     : result;
+	case BPF_MUL:
+		return __builtin_mul_overflow(left, right, &result) || result > most ? most
+										     : result;
+	case BPF_RSH:
+		return constant ? left >> number : left;
+	case BPF_DIV:
+		return insn->off ? most : left;
+	case BPF_MOD:
+		return insn->off ? most : constant && number ? least_of(left, number - 1) : left;
+	case BPF_END:
+		return all_ones((unsigned)insn->imm);
+	default:
+		return most;
+	}
+}
+
+static void follow_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	unsigned bits = BPF_CLASS(insn->code) == BPF_ALU64 ? 64 : 32;
+	uint64_t most = all_ones(bits), left = least_of(gt_ptx_limit(gen, insn->dst_reg), most);
+	uint64_t right = BPF_SRC(insn->code) == BPF_K || BPF_OP(insn->code) == BPF_END
+				 ? (uint64_t)(int64_t)insn->imm & most
+				 : least_of(gt_ptx_limit(gen, insn->src_reg), most);
+
+	/* Cut to 32 bits, a greater number may be any. */
+	if (bits == 32 && gt_ptx_limit(gen, insn->dst_reg) > most)
+		left = most;
+	gen->limits[insn->dst_reg] = limit_alu(insn, left, right, bits);
+}
+
+static void follow_load(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	unsigned width = gt_bpf_access_size(insn);
+
+	gen->limits[insn->dst_reg] =
+		BPF_MODE(insn->code) == BPF_MEMSX
+			? UINT64_MAX
+			: gt_ptx_memory_limit(gen, insn->src_reg, insn->off, width);
+}
+
+static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->dst_reg);
+	unsigned width = gt_bpf_access_size(insn);
+	uint64_t limit = BPF_CLASS(insn->code) == BPF_ST
+				 ? (uint64_t)(int64_t)insn->imm & all_ones(8 * width)
+				 : gt_ptx_limit(gen, insn->src_reg);
+
+	if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC) {
+		gen->limits[0] = gen->limits[insn->src_reg] = limit = UINT64_MAX;
+	}
+	if (gt_ptx_is_own_stack(fact))
+		gt_ptx_limit_stack(gen, fact->least + insn->off, width,
+				   limit <= all_ones(8 * width) ? limit : UINT64_MAX);
+	else if (fact->place == GT_PLACE_STACK || fact->place == GT_PLACE_MIXED)
+		memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
+}
+
+/* A conditional jump that is not taken. */
+static void follow_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	uint64_t number = (uint64_t)(int64_t)insn->imm, *limit = &gen->limits[insn->dst_reg];
+
+	if (BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_K)
+		return;
+	if (BPF_OP(insn->code) == BPF_JGT || BPF_OP(insn->code) == BPF_JNE)
+		*limit = least_of(*limit, number);
+	else if (BPF_OP(insn->code) == BPF_JGE && number)
+		*limit = least_of(*limit, number - 1);
+}
+
+void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		follow_alu(gen, insn);
+		return;
+	case BPF_LD:
+		gen->limits[insn->dst_reg] =
+			insn->src_reg ? UINT64_MAX
+				      : (uint64_t)(uint32_t)insn[1].imm << 32 | (uint32_t)insn->imm;
+		return;
+	case BPF_LDX:
+		follow_load(gen, insn);
+		return;
+	case BPF_ST:
+	case BPF_STX:
+		follow_store(gen, insn);
+		return;
+	default:
+		if (insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn))
+			memset(gen->limits, 0xff, 6 * sizeof(gen->limits[0]));
+		else if (BPF_OP(insn->code) == BPF_CALL)
+			gt_ptx_forget_limits(gen);
+		else if (BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_EXIT)
+			follow_jump(gen, insn);
+	}
+}
