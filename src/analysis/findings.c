@@ -7,19 +7,16 @@
 #include "analysis/findings.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/errors.h"
+#include "analysis/evidence.h"
 #include "analysis/flight.h"
 #include "analysis/memory.h"
 #include "api/parts.h"
 #include "base/map.h"
-#include "base/text.h"
 #include "base/vec.h"
 
-#define TINY_COPY 4096     /* bytes */
-#define WARP 32            /* threads */
 #define RETRY_WITHIN 8     /* allocations of the thread */
 #define MOST_PLACES 131072 /* what happens at further ones is not looked at */
 
@@ -264,6 +261,47 @@ static int take_change(void *opaque, const struct gt_names *names,
 	return 0;
 }
 
+/* The source line that a stack begins at; false: unknown. */
+static bool line_of(const struct gt_names *names, uint32_t process, uint64_t stack,
+		    struct gt_frame *ret_frame)
+{
+	size_t count;
+	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
+	struct gt_location location;
+
+	if (!addresses || !count)
+		return false;
+	gt_names_location(names, process, addresses[0], true, &location);
+	if (!location.frame_count || !location.frames[0].file)
+		return false;
+	*ret_frame = location.frames[0];
+	return true;
+}
+
+/* The same stack, or one from the same line: compilers unroll loops. */
+static bool is_place_of(const struct gt_names *names, const struct key *key,
+			const struct gt_event_call *call)
+{
+	struct gt_frame one, other;
+
+	if (!key->stack || key->stack == call->stack)
+		return key->stack;
+	return line_of(names, key->process, key->stack, &one) &&
+	       line_of(names, key->process, call->stack, &other) && one.line == other.line &&
+	       !strcmp(one.file, other.file);
+}
+
+static bool is_retry(const struct gt_names *names, const struct thread *thread,
+		     const struct gt_event_call *call, uint64_t bytes)
+{
+	const struct key *failed = &thread->failed;
+
+	if (!thread->allocations_left || failed->process != thread->process)
+		return false;
+	return failed->detail == bytes ||
+	       (bytes < failed->detail && is_place_of(names, failed, call));
+}
+
 /* An allocation that failed is tried again: of the same size, or for less at the same place. */
 static int take_alloc(struct gt_findings *findings, const struct gt_names *names,
 		      const struct gt_operation *operation)
@@ -277,9 +315,7 @@ static int take_alloc(struct gt_findings *findings, const struct gt_names *names
 	if (!thread)
 		return -ENOMEM;
 	thread->process = call->head.process;
-	if (thread->allocations_left && thread->failed.process == thread->process &&
-	    (thread->failed.detail == bytes || (thread->failed.stack == call->stack &&
-						call->stack && bytes < thread->failed.detail))) {
+	if (is_retry(names, thread, call, bytes)) {
 		struct key key = thread->failed;
 
 		key.detail = 0;
@@ -309,7 +345,7 @@ static void take_copy(struct gt_findings *findings, const struct gt_names *names
 	if (!place)
 		return;
 	place->all++;
-	if (operation->bytes <= TINY_COPY)
+	if (operation->bytes <= GT_TINY_COPY)
 		count(place, operation, operation->bytes);
 }
 
@@ -375,7 +411,7 @@ static int take_small_launch(struct gt_findings *findings, const struct gt_names
 	struct place *place;
 
 	if (!gt_api_launch(operation->api, operation->call, &how) ||
-	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= WARP)
+	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= GT_WARP)
 		return 0;
 	place = place_of(findings, names, GT_FINDING_small_launches, operation->call,
 			 launch->key.detail);
@@ -523,79 +559,21 @@ static bool is_enough(const struct gt_findings *findings, const struct place *pl
 	}
 }
 
-static void put_bytes(struct gt_strbuf *text, const char *before, uint64_t bytes, const char *after)
-{
-	gt_strbuf_puts(text, before);
-	gt_format_bytes(text, bytes);
-	gt_strbuf_puts(text, after);
-}
-
-static void put_took(struct gt_strbuf *text, const char *before, uint64_t ns)
-{
-	gt_strbuf_puts(text, before);
-	gt_format_duration(text, ns);
-}
-
-static void put_times(struct gt_strbuf *text, uint64_t times)
-{
-	if (times == 1)
-		gt_strbuf_puts(text, "once");
-	else
-		gt_strbuf_printf(text, "%" PRIu64 " times", times);
-}
-
 static char *evidence_of(const struct gt_findings *findings, const struct place *place)
 {
 	const struct process *process = gt_map_get_u64(findings->processes, place->key.process);
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-	const char *function = place->function ? place->function : "?";
 
-	switch ((enum gt_finding_kind)place->key.kind) {
-	case GT_FINDING_sticky_error:
-		gt_strbuf_puts(&text, place->text ? place->text : "?");
-		break;
-	case GT_FINDING_freed_twice:
-		gt_strbuf_printf(&text, "%s was given memory that was free already, ", function);
-		put_times(&text, place->count);
-		break;
-	case GT_FINDING_freed_foreign:
-		gt_strbuf_printf(&text, "%s was given what was never allocated, ", function);
-		put_times(&text, place->count);
-		break;
-	case GT_FINDING_allocation_retried:
-		gt_strbuf_printf(&text, "%s failed and was tried again ", function);
-		put_times(&text, place->count);
-		gt_strbuf_puts(&text, ", in vain ");
-		put_times(&text, place->count - place->all);
-		break;
-	case GT_FINDING_allocation_in_loop:
-		gt_strbuf_printf(&text, "%" PRIu64 " times %s of ", place->count, function);
-		put_bytes(&text, "", place->key.detail, " was freed again");
-		put_took(&text, "; the calls took ", place->ns);
-		break;
-	case GT_FINDING_sync_after_launch:
-		gt_strbuf_printf(&text,
-				 "%s waited %" PRIu64 " times for a single launch, of %" PRIu64
-				 " launches in all",
-				 function, place->count, process ? process->launches : 0);
-		put_took(&text, ", and took ", place->ns);
-		break;
-	case GT_FINDING_tiny_copies:
-		gt_strbuf_printf(&text, "%" PRIu64 " of %" PRIu64 " copies by %s had ",
-				 place->count, place->all, function);
-		put_bytes(&text, "at most ", TINY_COPY, "");
-		put_bytes(&text, ", together ", place->bytes, "");
-		put_took(&text, " in ", place->ns);
-		break;
-	case GT_FINDING_small_launches:
-		gt_strbuf_printf(&text, "%s was launched with fewer than %d threads in a block, ",
-				 place->text ? place->text : "?", WARP);
-		put_times(&text, place->count);
-		break;
-	case GT_FINDINGS:
-		break;
-	}
-	return gt_strbuf_steal(&text);
+	return gt_evidence_text(&(struct gt_evidence){
+		.kind = place->key.kind,
+		.function = place->function ? place->function : "?",
+		.text = place->text ? place->text : "?",
+		.count = place->count,
+		.all = place->all,
+		.bytes = place->key.kind == GT_FINDING_allocation_in_loop ? place->key.detail
+									  : place->bytes,
+		.ns = place->ns,
+		.launches = process ? process->launches : 0,
+	});
 }
 
 static int add_row(struct gt_findings *findings, const struct place *place)

@@ -60,3 +60,39 @@ line_of() {
 	errors --by process -- "$examples/failures"
 	expect_json '.[0].errors | map(select(.function == "cudaFree")) | length == 1 and .[0].count == 2'
 }
+
+# finding NAME: its count, function, bytes and the line of habits.cu; "none" if there is none.
+finding() {
+	jq -r --arg name "$1" '[.findings[] | select(.finding == $name)] | if length == 1 then .[0] |
+		"\(.count) \(.function) \(.bytes) \(first(.stack.frames[] | select(.file // "" | endswith("habits.cu")) | select(.function | startswith("__device_stub__") | not) | .line))"
+		else "\(length) of them" end' errors.json
+}
+
+habit_line() {
+	grep -nF "$1" "$root/tests/programs/habits.cu" | head -n 1 | cut -d: -f1
+}
+
+@test "habits are told with how often, where, and one sentence of advice each" {
+	need_file "$build/tests/programs/habits" "program of CUDA (clang for PTX)"
+	errors -- "$build/tests/programs/habits"
+	expect_status 0
+	[ "$(finding allocation_in_loop)" = "40 cudaMalloc 327680 $(habit_line 'cudaMalloc(&memory, 8192)')" ] ||
+		told "$(finding allocation_in_loop)"
+	[ "$(finding sync_after_launch)" = "30 cudaDeviceSynchronize 0 $(habit_line 'CHECK(cudaDeviceSynchronize')" ] ||
+		told "$(finding sync_after_launch)"
+	[ "$(finding tiny_copies)" = "100 cudaMemcpy 1600 $(habit_line 'CHECK(cudaMemcpy(')" ] || told "$(finding tiny_copies)"
+	[ "$(finding small_launches)" = "5 cudaLaunchKernel 0 $(habit_line 'count<<<1, 8>>>')" ] || told "$(finding small_launches)"
+	expect_json '[.[0].findings[] | select(.finding == "allocation_retried")] | map(.count) | add == 2'
+	expect_json '.[0].findings | map(.finding) | unique | length == 5'
+	expect_json '.[0].findings | all((.advice | endswith(".")) and (.evidence | length > 20) and .process == "habits")'
+}
+
+@test "what eight threads of four processes fail at is counted as they count it" {
+	mix=$build/tests/programs/mix
+	need_file "$mix" "program of CUDA (clang for PTX)"
+	gputap errors --by process --json -o errors.json -- "$mix" 500 8 4
+	expected=$(jq -cS --slurp '[.[] | {pid, failed: (.failed_launches + .failed_allocations + .foreign_frees)}] |
+		sort_by(.pid)' <<<"$output")
+	found=$(jq -cS '[.errors | group_by(.pid)[] | {pid: .[0].pid, failed: (map(.count) | add)}] | sort_by(.pid)' errors.json)
+	[ "$found" = "$expected" ] || told "found $found, not $expected"
+}
