@@ -91,6 +91,7 @@ struct running {
 	const struct gt_run *run;
 	struct gt_names *names;
 	bool is_recorded; /* the events are those of a capture */
+	bool is_narrowed; /* and not all of its calls were asked for */
 };
 
 /* A note of a capture is about the machine and the time of the recording. */
@@ -122,7 +123,8 @@ static int flush(void *opaque)
 	return running->run->flush(running->run->context);
 }
 
-static void print_totals(const struct gt_names *names)
+/* `narrowed`: of a capture, and not of all calls in it; what was lost is nevertheless of all. */
+static void print_totals(const struct gt_names *names, bool narrowed)
 {
 	const struct gt_event_account *account = gt_names_account(names);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -149,7 +151,8 @@ static void print_totals(const struct gt_names *names)
 		gt_strbuf_printf(&text, "; %" PRIu64 " other events lost",
 				 (uint64_t)account->others_lost);
 	if (account->lost || account->marks_lost || account->others_lost)
-		gt_strbuf_puts(&text, " (a bigger --ring-size loses less)");
+		gt_strbuf_puts(&text, narrowed ? " (of all that was recorded)"
+					       : " (a bigger --ring-size loses less)");
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
 
@@ -173,7 +176,7 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	if (error == -EPIPE)
 		error = 0;
 	closed = run->close(run->context, running->names, diag);
-	print_totals(running->names);
+	print_totals(running->names, running->is_narrowed);
 	return error || closed == -EPIPE ? error : closed;
 }
 
@@ -185,6 +188,8 @@ int gt_target_run(const struct gt_session_options *options, const struct gt_run 
 		.run = run,
 		.names = names,
 		.is_recorded = options->from,
+		.is_narrowed = options->from && (options->pid_count || options->function_count ||
+						 options->name || options->duration_ns),
 	};
 	struct gt_diag diag = {0};
 	int error = names ? gt_session_open(options, &session, &diag) : -ENOMEM;

@@ -38,6 +38,8 @@ static int check_executable(const char *path)
 
 	if (stat(path, &status))
 		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
 	if (!S_ISREG(status.st_mode) || access(path, X_OK))
 		return -EACCES;
 	return 0;
@@ -50,6 +52,9 @@ static int find_file(const char *name, const char *search, char **ret_path, stru
 
 	if (strchr(name, '/') || !name[0]) {
 		error = check_executable(name);
+		if (error == -EISDIR)
+			return gt_diag(diag, -EACCES, "command", name,
+				       "is a directory: name the program to run");
 		if (error)
 			return gt_diag(diag, error, "command", name, "cannot be executed: %s",
 				       strerror(-error));
@@ -70,8 +75,8 @@ static int find_file(const char *name, const char *search, char **ret_path, stru
 			*ret_path = gt_strbuf_steal(&path);
 			return 0;
 		}
-		if (result == -EACCES)
-			error = result;
+		if (result == -EACCES || result == -EISDIR)
+			error = -EACCES;
 		at += length;
 		if (!*at)
 			break;
@@ -159,7 +164,7 @@ static int follow_line(struct start *start, const char *script, const char *sear
 		return gt_diag(diag, -ENOEXEC, "command", script, "its #! line names no program");
 	error = check_executable(interpreter);
 	if (error)
-		return gt_diag(diag, error, "command", script,
+		return gt_diag(diag, error == -EISDIR ? -EACCES : error, "command", script,
 			       "its interpreter %s cannot be executed: %s", interpreter,
 			       strerror(-error));
 	error = push_path(paths, interpreter, diag);
@@ -177,7 +182,8 @@ static int follow_line(struct start *start, const char *script, const char *sear
 }
 
 /* Adds what the last path is run by; *ret_done if it runs itself. */
-static int follow(const char *search, path_vec *paths, bool *ret_done, struct gt_diag *diag)
+static int follow(const char *search, path_vec *paths, bool *ret_done, bool *ret_by_shell,
+		  struct gt_diag *diag)
 {
 	const char *path = paths->items[paths->count - 1];
 	struct start start;
@@ -195,6 +201,7 @@ static int follow(const char *search, path_vec *paths, bool *ret_done, struct gt
 	if (memchr(start.line, 0, start.length))
 		return gt_diag(diag, -ENOEXEC, "command", path,
 			       "neither an ELF program nor a script");
+	*ret_by_shell = true;
 	return push_path(paths, SHELL, diag);
 }
 
@@ -202,7 +209,7 @@ int gt_command_find(const char *name, const char *search, struct gt_command *ret
 		    struct gt_diag *diag)
 {
 	path_vec paths = {0};
-	bool done = false;
+	bool done = false, by_shell = false;
 	char *first;
 	int error = find_file(name, search, &first, diag);
 
@@ -218,7 +225,7 @@ int gt_command_find(const char *name, const char *search, struct gt_command *ret
 					"scripts run by scripts run by scripts: more than %d deep",
 					SCRIPT_DEPTH);
 		else
-			error = follow(search, &paths, &done, diag);
+			error = follow(search, &paths, &done, &by_shell, diag);
 	}
 	if (error) {
 		gt_vec_each (path, &paths)
@@ -226,6 +233,6 @@ int gt_command_find(const char *name, const char *search, struct gt_command *ret
 		gt_vec_free(&paths);
 		return error;
 	}
-	*ret_command = (struct gt_command){.paths = paths.items, .count = paths.count};
+	*ret_command = (struct gt_command){paths.items, paths.count, by_shell};
 	return 0;
 }

@@ -68,6 +68,7 @@ int gt_loader_find(const struct gt_loader *loader, const char *name, const char 
 struct gt_command {
 	char **paths;
 	size_t count;
+	bool by_shell; /* it is a text without "#!": the shell runs it, which is the last path */
 };
 
 void gt_command_free(struct gt_command *command);

@@ -76,6 +76,11 @@ static int give_gpu(const struct gt_session_options *options, const struct gt_co
 
 	switch (gt_gpu_decide(options->gpu, program)) {
 	case GT_GPU_AS_IT_IS:
+		if (!gt_gpu_has_nvidia())
+			surroundings->remark = strdup(
+				"no NVIDIA driver here, though --gpu nvidia asks for it: the "
+				"command finds no GPU unless it brings a driver along; load the "
+				"driver ('nvidia-smi' shows whether it works), or use --gpu soft");
 		return 0;
 	case GT_GPU_RELINK:
 		surroundings->remark = strdup(

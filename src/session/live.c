@@ -2,6 +2,7 @@
 #include "session/live.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,12 +23,14 @@
 #include "probe/target.h"
 #include "session/environment.h"
 #include "session/filter.h"
+#include "session/nvidia.h"
 #include "session/processes.h"
 #include "session/spawn.h"
 #include "session/supply.h"
 
 #define MOST_PROCESSES 65536 /* traced at a time */
-#define LOOK_EVERY_MS 40     /* the ring wakes the reader only when it fills */
+#define BIGGEST_RING (1u << 31)
+#define LOOK_EVERY_MS 40 /* the ring wakes the reader only when it fills */
 
 struct opened {
 	const struct gt_source *source;
@@ -142,6 +145,18 @@ static void tell_clock(struct gt_live *live)
 	emit(live, &event.head);
 }
 
+/* The software GPU has ordinals of its own. */
+static void tell_devices(struct gt_live *live)
+{
+	struct gt_event *event = NULL;
+
+	if (live->options.gpu != GT_GPU_SOFT)
+		event = gt_nvidia_only_device("");
+	if (event)
+		emit(live, event);
+	free(event);
+}
+
 static bool knows(void *opaque, __u32 process)
 {
 	struct gt_live *live = opaque;
@@ -183,13 +198,23 @@ static int take_record(void *opaque, void *data, size_t size)
 	return 0;
 }
 
-static uint32_t ring_size_of(uint64_t wanted)
+/* A ring has a power of two of pages. */
+static int choose_ring_size(const struct gt_session_options *options, uint32_t *ret_size,
+			    struct gt_diag *diag)
 {
+	uint64_t wanted = options->ring_size ? options->ring_size : GT_DEFAULT_RING_SIZE;
 	uint64_t size = sysconf(_SC_PAGESIZE);
 
-	while (size < wanted && size < 1u << 31)
+	if (wanted < size || wanted > BIGGEST_RING)
+		return gt_diag(diag, -EINVAL, "session", NULL,
+			       "a ring of %" PRIu64 " bytes is too %s: --ring-size takes %" PRIu64
+			       " (a page) to %" PRIu64,
+			       wanted, wanted < size ? "small" : "big", size,
+			       (uint64_t)BIGGEST_RING);
+	while (size < wanted)
 		size *= 2;
-	return size;
+	*ret_size = (uint32_t)size;
+	return 0;
 }
 
 static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index)
@@ -204,9 +229,11 @@ static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t in
 
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
 {
-	uint64_t wanted = live->options.ring_size ? live->options.ring_size : GT_DEFAULT_RING_SIZE;
-	uint32_t size = ring_size_of(wanted);
+	uint32_t size = 0;
+	int error = choose_ring_size(&live->options, &size, diag);
 
+	if (error)
+		return error;
 	live->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "gputap_events", 0, 0, size, NULL);
 	if (live->ring_fd < 0)
 		return gt_load_failed(-errno, "session", diag);
@@ -247,6 +274,10 @@ static int make_command(struct gt_live *live, struct gt_diag *diag)
 	live->target.loader = gt_loader_of_environment(live->surroundings.environment);
 	if (live->surroundings.remark)
 		note(live, "%s", live->surroundings.remark);
+	if (live->command.by_shell)
+		note(live,
+		     "%s is no program, but a text without a '#!' line: %s runs it as a script",
+		     live->options.command[0], live->command.paths[live->command.count - 1]);
 	error = gt_child_make(live->command.paths[0], live->options.command,
 			      live->surroundings.environment, &live->child, diag);
 	if (error)
@@ -387,6 +418,7 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 		return error;
 	fill_host(live);
 	tell_clock(live);
+	tell_devices(live);
 	if (options->command)
 		error = make_command(live, diag);
 	else

@@ -15,7 +15,10 @@ struct gt_replay {
 	struct gt_names *names;
 	struct gt_condition conditions[GT_MAX_CONDITIONS];
 	__u32 condition_count;
-	uint64_t start, calls;
+	uint64_t start;
+	uint64_t complete;                    /* calls that were passed on */
+	uint64_t unasked, unasked_unfinished; /* that a live session would not have traced */
+	uint64_t left_out;                    /* that a condition or a limit would have left out */
 };
 
 /* What the kernel alone can tell, or what only a live session has. */
@@ -26,6 +29,7 @@ static int refuse_live_options(const struct gt_session_options *options, struct 
 			     : options->cgroup       ? "--cgroup"
 			     : options->uid          ? "--uid"
 			     : options->ring_size    ? "--ring-size"
+			     : options->cgroups      ? "--containers"
 			     : options->source_count ? "--event"
 						     : NULL;
 
@@ -72,11 +76,10 @@ static bool matches_one_of(const char *name, const char *const *globs, size_t co
 	return !count;
 }
 
-static bool is_wanted(const struct gt_replay *replay, const struct gt_event_call *call)
+/* Whether a live session with these options would have looked at a call at all. */
+static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_call *call)
 {
 	const struct gt_session_options *options = replay->options;
-	const struct gt_api_function *api = gt_names_api(replay->names, call->function);
-	bool left = call->state & GT_CALL_UNFINISHED;
 
 	if (!is_one_of(call->head.process, options->pids, options->pid_count) ||
 	    !matches_one_of(gt_names_function(replay->names, call->function), options->functions,
@@ -85,28 +88,78 @@ static bool is_wanted(const struct gt_replay *replay, const struct gt_event_call
 	if (options->name &&
 	    !gt_glob(options->name, gt_names_process(replay->names, call->head.process)))
 		return false;
-	if (options->failed_only && (left || !api || !gt_api_failed(api, call->result)))
-		return false;
-	/* As in the kernel, a call that was left is told whatever the condition says. */
-	return left || gt_conditions_hold(replay->conditions, replay->condition_count, call);
+	return !options->duration_ns || call->head.time - replay->start <= options->duration_ns;
 }
 
-/* Whether an event is passed on. */
+/* As in the kernel, a call that was left is told whatever the conditions say. */
+static bool passes(const struct gt_replay *replay, const struct gt_event_call *call)
+{
+	const struct gt_session_options *options = replay->options;
+	const struct gt_api_function *api = gt_names_api(replay->names, call->function);
+
+	if (call->state & GT_CALL_UNFINISHED)
+		return true;
+	if (options->failed_only && (!api || !gt_api_failed(api, call->result)))
+		return false;
+	return gt_conditions_hold(replay->conditions, replay->condition_count, call);
+}
+
+/* Whether an event is passed on; counts the calls that are not. */
 static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 {
 	const struct gt_session_options *options = replay->options;
+	const struct gt_event_call *call = (const void *)event;
 	bool is_call = event->kind == GT_EVENT_call;
+	bool finished = is_call && !(call->state & GT_CALL_UNFINISHED);
 
 	if (!is_call && event->kind != GT_EVENT_enter)
 		return true;
 	if (!replay->start)
 		replay->start = event->time;
-	if (options->duration_ns && event->time - replay->start > options->duration_ns)
+	if (!is_asked_for(replay, call)) {
+		replay->unasked += finished;
+		replay->unasked_unfinished += is_call && !finished;
 		return false;
-	if (!is_wanted(replay, (const struct gt_event_call *)event))
+	}
+	if (!passes(replay, call) ||
+	    (options->max_events && replay->complete >= options->max_events)) {
+		replay->left_out += finished;
 		return false;
-	replay->calls += is_call;
-	return !options->max_events || replay->calls <= options->max_events;
+	}
+	replay->complete += finished;
+	return true;
+}
+
+static __u64 less(__u64 from, __u64 what)
+{
+	return from > what ? from - what : 0;
+}
+
+/*
+ * The totals, as a live session with these options would have counted them; of calls that were lost
+ * nobody knows whether they were asked for.
+ */
+static struct gt_event_account adjust(const struct gt_replay *replay,
+				      const struct gt_event_account *recorded)
+{
+	struct gt_event_account account = *recorded;
+
+	account.made = less(account.made, replay->unasked + replay->unasked_unfinished);
+	account.complete = less(account.complete, replay->unasked + replay->left_out);
+	account.unfinished = less(account.unfinished, replay->unasked_unfinished);
+	account.filtered += replay->left_out;
+	return account;
+}
+
+static int tell(const struct gt_replay *replay, const struct gt_event *event, gt_event_sink sink,
+		void *context)
+{
+	struct gt_event_account account;
+
+	if (event->kind != GT_EVENT_account)
+		return sink(context, event);
+	account = adjust(replay, (const void *)event);
+	return sink(context, &account.head);
 }
 
 int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, struct gt_diag *diag)
@@ -118,7 +171,7 @@ int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, s
 		int error = gt_names_take(replay->names, event);
 
 		if (!error && select_event(replay, event))
-			error = sink(context, event);
+			error = tell(replay, event, sink, context);
 		if (error)
 			return error;
 	}

@@ -15,6 +15,7 @@ record() {
 
 show() {
 	gputap trace --from calls.gtap "$@"
+	without_driver_note
 }
 
 @test "recording prints nothing but what the command prints and the totals" {
@@ -102,6 +103,38 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_count "$output" '\[EXIT\]' 6
 	show --comm other
 	expect_count "$output" '\[EXIT\]' 0
+}
+
+@test "the totals of a filtered capture are those that the same options give live" {
+	record "$callback" longjmp 3
+	for options in "-f cudaMalloc" "-f cudaFree" "--failed" "--when duration>1h" "--max-events 2" \
+		"--comm other" "--failed --max-events 1"; do
+		# shellcheck disable=SC2086 # several words
+		show $options
+		later=${stderr_lines[-1]}
+		# shellcheck disable=SC2086 # several words
+		trace $options -- "$callback" longjmp 3
+		[ "$later" = "${stderr_lines[-1]}" ] ||
+			told "$options: a capture gives $later"
+	done
+	[ "$later" = "gputap: 6 calls: 0 complete, 3 unfinished, 0 lost, 3 left out" ]
+}
+
+@test "calls that were left are shown with --failed, live and of a capture" {
+	record "$callback" longjmp 2
+	show --failed
+	expect_count "$output" 'cudaMalloc .*unfinished: it was left' 2
+	expect_count "$output" 'cudaMalloc' 2
+	trace --failed -- "$callback" longjmp 2
+	expect_count "$stderr" 'cudaMalloc .*unfinished: it was left' 2
+	expect_count "$stderr" 'cudaMalloc' 2
+}
+
+@test "what a capture lost is told of all of it, also where not all is shown" {
+	trace --ring-size 4K -o lossy.gtap -- "$calls" --threads 4 100000
+	[[ ${stderr_lines[-1]} =~ " lost (a bigger --ring-size loses less)"$ ]]
+	gputap trace --from lossy.gtap -f cudaMalloc
+	expect_error_line '^gputap: [0-9]+ calls: 0 complete, 0 unfinished, [0-9]+ lost \(of all that was recorded\)$'
 }
 
 @test "a capture needs no privilege to be shown" {

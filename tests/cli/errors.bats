@@ -75,6 +75,7 @@ setup() {
 	mkdir directory
 	trace -- ./directory
 	expect_status 126
+	expect_error "gputap: ./directory: is a directory: name the program to run"
 }
 
 @test "a script is traced, and so is what it runs" {
@@ -85,6 +86,7 @@ setup() {
 	expect_error_line '^ *2 +0 .*cudaGetDevice$'
 	trace -c -- ./plain
 	expect_error_line '^ *3 +0 .*cudaGetDevice$'
+	expect_error_line "^gputap: ./plain is no program, but a text without a '#!' line: /bin/sh runs it as a script$"
 	printf '#!/no/such/shell\n' >script
 	trace -- ./script
 	expect_status 127

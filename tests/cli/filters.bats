@@ -125,11 +125,57 @@ expect_account() {
 	expect_error "gputap: $group: no such cgroup: give a path below $root_group"
 }
 
+@test "--cgroup finds processes from within a cgroup namespace, where paths begin elsewhere" {
+	need_root
+	need_command unshare
+	root_group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+	[ -n "$root_group" ] || skip "no cgroup v2 is mounted"
+	group=gputap-test-$$
+	mkdir -p "$root_group/$group/inner/most" 2>/dev/null || skip "cgroup v2 cannot be written"
+	# shellcheck disable=SC2016 # expanded by the other shell
+	observe sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$root_group/$group/inner" \
+		unshare -Cm sh -c 'mount -t cgroup2 none "$1"; echo "$1"/*/; shift; exec "$@"' sh "$root_group" \
+		"$build/gputap" trace --gpu nvidia --cgroup most -- sh -c "echo \$\$ >$root_group/most/cgroup.procs; $calls 2; echo \$\$ >$root_group/cgroup.procs; $calls 3"
+	rmdir "$root_group/$group/inner/most" "$root_group/$group/inner" "$root_group/$group"
+	[[ $output == *"/most/"* ]] || skip "a cgroup namespace cannot be made here"
+	expect_count "$stderr" '\[EXIT\]' 2
+}
+
+@test "--containers tells the cgroup of each process, and the container in it" {
+	root_group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+	[ -n "$root_group" ] || skip "no cgroup v2 is mounted"
+	id=$(printf '%064x' $$)
+	group=docker-$id.scope
+	mkdir "$root_group/$group" 2>/dev/null || skip "cgroup v2 cannot be written"
+	# shellcheck disable=SC2016 # expanded by the other shell
+	inside='echo $$ >"$1/cgroup.procs"; shift; exec "$@"'
+	trace --containers --json -o out.json -- sh -c "$calls 1; sh -c '$inside' sh $root_group/$group $calls --wait 200 2"
+	trace --containers -- sh -c "exec sh -c '$inside' sh $root_group/$group $calls --wait 200 2"
+	rmdir "$root_group/$group"
+	jq -c 'select(.schema == "gputap.process.1") | [.process, .container, (.cgroup | endswith("'"$group"'"))]' \
+		out.json >processes
+	grep -qF "[\"calls\",null,false]" processes || told "$(cat processes)"
+	grep -qF "[\"calls\",\"$id\",true]" processes || told "$(cat processes)"
+	expect_error_line "calls +[0-9]+ +process +container=$id cgroup=/$group$"
+	trace -v -- "$calls" 1
+	expect_no_error_line cgroup=
+}
+
 @test "a ring that is too small loses calls, counts them, and says what helps" {
 	trace --ring-size 4K --json -o out.json -- "$calls" --threads 4 100000
 	expect_account '.lost > 0 and .made == 100000 and
 		.made == .complete + .unfinished + .lost + .filtered'
 	expect_error_line '^gputap: 100000 calls: .* lost.*\(a bigger --ring-size loses less\)$'
+}
+
+@test "a ring smaller than a page, or bigger than there can be, is refused" {
+	trace --ring-size 100 -- touch ran
+	expect_status 2
+	expect_error "gputap: a ring of 100 bytes is too small: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"
+	trace --ring-size 4G -- touch ran
+	expect_status 2
+	expect_error "gputap: a ring of 4294967296 bytes is too big: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"
+	[ ! -e ran ]
 }
 
 @test "values of options that are none are refused, and say what is right" {

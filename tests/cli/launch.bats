@@ -37,7 +37,7 @@ launches() {
 }
 
 @test "a process that was attached to late tells its kernels' names, too" {
-	LD_LIBRARY_PATH=$softgpu "$examples/bench" 20000 >/dev/null 3>&- &
+	LD_LIBRARY_PATH=$softgpu "$examples/bench" 400000 >/dev/null 3>&- &
 	process=$!
 	sleep 0.3
 	gputap trace -t -f cudaLaunchKernel --max-events 3 -d $process

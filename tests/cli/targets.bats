@@ -164,6 +164,14 @@ build_static() {
 	expect_error_line 'cudaMalloc               \[ENTER\]  size=64 bytes$'
 }
 
+@test "--gpu nvidia without a driver says so, and what to do" {
+	[ ! -e /dev/nvidiactl ] || skip "NVIDIA's driver is here"
+	gputap trace --gpu nvidia -- "$calls" 1
+	expect_error_line "^gputap: no NVIDIA driver here, though --gpu nvidia asks for it: the command finds no GPU unless it brings a driver along; load the driver \('nvidia-smi' shows whether it works\), or use --gpu soft$"
+	gputap trace --gpu soft -- "$calls" 1
+	expect_no_error_line 'though --gpu nvidia'
+}
+
 @test "where a static runtime would get the software GPU, relinking is advised" {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/version ] || skip "an NVIDIA driver is here"
 	build_static static

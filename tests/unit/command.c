@@ -10,6 +10,8 @@ static void write_script(const char *path, const char *text, int mode)
 	chmod(path, mode);
 }
 
+static bool found_by_shell; /* by the last chain() */
+
 /* The paths of a command, joined with " < ", or the error's text. */
 static char *chain(const char *name, const char *search)
 {
@@ -19,6 +21,7 @@ static char *chain(const char *name, const char *search)
 
 	if (gt_command_find(name, search, &command, &diag))
 		gt_strbuf_printf(&text, "%s: %s", diag.place, diag.text);
+	found_by_shell = command.by_shell;
 	for (size_t i = 0; i < command.count; i++)
 		gt_strbuf_printf(&text, "%s%s", i ? " < " : "", command.paths[i]);
 	return gt_strbuf_steal(&text);
@@ -87,11 +90,26 @@ TEST("a script is followed to its interpreter, through env to what env runs")
 		    "directory");
 }
 
+TEST("a directory is no command, also where it stands in for an interpreter")
+{
+	fixture();
+	mkdir("directory", 0755);
+	check_chain("./directory", NULL, "./directory: is a directory: name the program to run");
+	check_chain("directory", ".", "directory: found in PATH, but it is not executable");
+	write_script("script", "#!./directory\n", 0755);
+	check_chain("./script", NULL,
+		    "./script: its interpreter ./directory cannot be executed: Is a directory");
+}
+
 TEST("a script without #! is run by the shell, and what is no text is refused")
 {
 	fixture();
 	write_script("script", "echo\n", 0755);
 	check_chain("./script", NULL, "./script < /bin/sh");
+	CHECK(found_by_shell);
+	write_script("script", "#!/bin/sh\n", 0755);
+	check_chain("./script", NULL, "./script < /bin/sh");
+	CHECK(!found_by_shell);
 	write_file("data", "\1\2\0\3", 4);
 	chmod("data", 0755);
 	check_chain("./data", NULL, "./data: neither an ELF program nor a script");
