@@ -5,11 +5,11 @@
  */
 #include <glob.h>
 
+#include "../../fuzz/gpubpf_programs.h"
 #include "exec_fixture.h"
 #include "gpubpf/interp.h"
 #include "gpubpf/translate.h"
 #include "gpubpf_cases.h"
-#include "gpubpf_programs.h"
 
 enum {
 	PROGRAMS = 10000,
@@ -343,9 +343,12 @@ static bool shows_address(const struct probe *probe, uint32_t at)
 	case BPF_JMP:
 		if (operation == BPF_EXIT)
 			return is_pointer(facts[0].place);
+		if ((operation == BPF_JEQ || operation == BPF_JNE) && !uses_source && !insn->imm)
+			return false; /* NULL or not */
 		return operation != BPF_JA && operation != BPF_CALL && (left || right);
 	case BPF_STX:
-		return is_pointer(facts[insn->src_reg].place);
+		return is_pointer(facts[insn->src_reg].place) &&
+		       facts[insn->dst_reg].place != GT_PLACE_STACK;
 	default:
 		return false;
 	}
@@ -369,8 +372,9 @@ static struct probe *random_probe(unsigned number)
 	probe->memory_size = MEMORY;
 	probe->program.insns = calloc(LONGEST, sizeof(*probe->program.insns));
 	probe->program.count = make_program(probe->program.insns);
+	probe->object = (struct gt_bpf_object){.maps = random_maps, .map_count = RANDOM_MAPS};
 	snprintf(probe->prefix, sizeof(probe->prefix), "p%u_", number);
-	if (!gt_verify(NULL, &probe->program, &options, &probe->facts, NULL, NULL))
+	if (!gt_verify(&probe->object, &probe->program, &options, &probe->facts, NULL, NULL))
 		return probe;
 	probe_free(probe);
 	return NULL;
@@ -409,6 +413,7 @@ TEST("random programs give on the software device what they give on the interpre
 	auto_device device = {0};
 
 	device_open(&device);
+	random_seed();
 	for (unsigned i = 0; i < programs && fine; i++) {
 		struct probe *probe = random_probe(i);
 
