@@ -134,8 +134,9 @@ expect_account() {
 	mkdir -p "$root_group/$group/inner/most" 2>/dev/null || skip "cgroup v2 cannot be written"
 	# shellcheck disable=SC2016 # expanded by the other shell
 	observe sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$root_group/$group/inner" \
-		unshare -Cm sh -c 'mount -t cgroup2 none "$1"; echo "$1"/*/; shift; exec "$@"' sh "$root_group" \
-		"$build/gputap" trace --gpu nvidia --cgroup most -- sh -c "echo \$\$ >$root_group/most/cgroup.procs; $calls 2; echo \$\$ >$root_group/cgroup.procs; $calls 3"
+		unshare -Cm sh -c 'umount "$1"; mount -t cgroup2 none "$1"; echo "$1"/*/; shift; exec "$@"' sh "$root_group" \
+		"$build/gputap" trace --gpu nvidia --cgroup most -- \
+		sh -c 'echo $$ >"$1/most/cgroup.procs"; "$2" 2; echo $$ >"$1/cgroup.procs"; "$2" 3' sh "$root_group" "$calls"
 	rmdir "$root_group/$group/inner/most" "$root_group/$group/inner" "$root_group/$group"
 	[[ $output == *"/most/"* ]] || skip "a cgroup namespace cannot be made here"
 	expect_count "$stderr" '\[EXIT\]' 2
