@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * habits: what is worth telling of a program, so often that it is told: 40 allocations in a loop, 30
- * launches that are waited for one by one, 100 copies of 16 bytes, 5 launches of 8 threads, and an
- * allocation that fails twice and is tried again for less.
+ * habits: what is worth telling of a program, so often that it is told: 40 allocations in a loop,
+ * 30 launches that are waited for one by one, 100 copies of 16 bytes, 5 launches of 8 threads, and
+ * an allocation that fails twice and is tried again for less.
  */
 #include <cuda_runtime.h>
 #include <stdio.h>
