@@ -26,7 +26,7 @@ FOREIGN = {
 # A toolkit may come without the last ones.
 HEADERS = ["cuda.h", "cuda_runtime_api.h", "cudaProfiler.h", "cuda_profiler_api.h", "cudaGL.h",
            "cuda_gl_interop.h", "cudaEGL.h", "cuda_egl_interop.h", "cudaVDPAU.h",
-           "cuda_vdpau_interop.h"]
+           "cuda_vdpau_interop.h", "cublas_v2.h", "cublasLt.h", "cudnn.h", "nccl.h"]
 
 BUILTIN = {  # name: (kind, size); both ABIs are LP64
     "void": ("VOID", 0),
@@ -57,6 +57,12 @@ def find_toolkit(path=None):
         if os.path.exists(os.path.join(candidate, "include", "cuda.h")):
             return candidate
     raise NoToolkit("no CUDA toolkit: no include/cuda.h in " + " or ".join(candidates))
+
+
+def missing_headers(toolkit):
+    """Those of HEADERS that a toolkit comes without."""
+    return [name for name in HEADERS
+            if not os.path.exists(os.path.join(toolkit, "include", name))]
 
 
 def find_library(toolkit, name):
@@ -182,7 +188,7 @@ class Headers:
 
     def declare(self, node):
         kind = node.get("kind")
-        if kind == "FunctionDecl":
+        if kind == "FunctionDecl" and node.get("storageClass") != "static":
             parameters = [(child.get("name", ""), child["type"]["qualType"])
                           for child in node.get("inner", []) if child["kind"] == "ParmVarDecl"]
             result = node["type"]["qualType"].split("(")[0].strip()

@@ -34,8 +34,10 @@ enum gt_api_meaning {
 	GT_MEANS_GRAPH,
 	GT_MEANS_DEVICE,
 	GT_MEANS_CONTEXT,
-	GT_MEANS_MODULE, /* modules, libraries, kernels, linking */
-	GT_MEANS_MEMORY, /* mapping, pinning, pools, advice, sharing: no allocation by itself */
+	GT_MEANS_MODULE,  /* modules, libraries, kernels, linking */
+	GT_MEANS_MEMORY,  /* mapping, pinning, pools, advice, sharing: no allocation by itself */
+	GT_MEANS_COMPUTE, /* of a library: it launches kernels … */
+	GT_MEANS_COMMUNICATE, /* … and exchanges data with other devices and processes */
 	GT_MEANS_COUNT,
 };
 /* "alloc", "free", …; as used in lists and JSON. */
@@ -74,7 +76,7 @@ struct gt_api_argument {
 
 struct gt_api_function {
 	const char *name; /* as exported, without _ptsz and _ptds: "cudaMalloc", "cuMemAlloc_v2" */
-	const char *library; /* "cudart", "cuda" */
+	const char *library; /* "cudart", "cuda", "cublas", … */
 	enum gt_api_meaning meaning;
 	const struct gt_api_type *result; /* an error enum for nearly all */
 	const struct gt_api_argument *arguments;
@@ -95,6 +97,15 @@ bool gt_api_is_per_thread(const char *exported_name);
 /* Whether `library` (a file name such as "libcudart.so.13.0.96") belongs to a table: its name, else
  * NULL. */
 const char *gt_api_library_of(const char *file_name);
+
+/*
+ * Libraries that are switched on together: "cuda" (both APIs), "cublas" (with cublasLt), "cudnn",
+ * "nccl". The group of a library, or NULL; and its bit in a set of groups, or 0. A group is called
+ * as one of its libraries, so its name has the same bit.
+ */
+const char *gt_api_group_of(const char *library);
+unsigned gt_api_group_bit(const char *library);
+#define GT_API_GROUP_CUDA 1U
 
 /*
  * What is traced aside, for what it tells, also where nobody asked for it: which device and context

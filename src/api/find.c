@@ -14,6 +14,7 @@ const char *gt_api_meaning_name(enum gt_api_meaning meaning)
 		[GT_MEANS_SYNC] = "sync",       [GT_MEANS_GRAPH] = "graph",
 		[GT_MEANS_DEVICE] = "device",   [GT_MEANS_CONTEXT] = "context",
 		[GT_MEANS_MODULE] = "module",   [GT_MEANS_MEMORY] = "memory",
+		[GT_MEANS_COMPUTE] = "compute", [GT_MEANS_COMMUNICATE] = "communicate",
 	};
 
 	return (unsigned)meaning < GT_MEANS_COUNT ? names[meaning] : "unknown";
@@ -106,4 +107,25 @@ const char *gt_api_library_of(const char *file_name)
 			return gt_api_tables[i].library;
 	}
 	return NULL;
+}
+
+const char *gt_api_group_of(const char *library)
+{
+	for (unsigned i = 0; i < GT_API_TABLES; i++)
+		if (!strcmp(gt_api_tables[i].library, library))
+			return gt_api_tables[i].group;
+	return NULL;
+}
+
+unsigned gt_api_group_bit(const char *library)
+{
+	unsigned number = 0;
+
+	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+		if (i && strcmp(gt_api_tables[i].group, gt_api_tables[i - 1].group))
+			number++;
+		if (!strcmp(gt_api_tables[i].library, library))
+			return 1U << number;
+	}
+	return 0;
 }

@@ -18,7 +18,7 @@
 #include "event/event.h"
 
 #define GT_PLAN_MAX_REGISTERS 8
-#define GT_PLAN_MAX_STACK 12                /* words */
+#define GT_PLAN_MAX_STACK 26                /* words */
 #define GT_PLAN_MAX_SLOTS GT_CALL_MAX_SLOTS /* registers and stack words together */
 #define GT_PLAN_MAX_COPIES 4
 #define GT_PLAN_MAX_COPIED 32 /* words, all copies of one function together */

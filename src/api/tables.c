@@ -93,6 +93,10 @@ const struct gt_api_type gt_api_types[] = {
 	static const struct gt_api_argument arguments_##name[] = { __VA_ARGS__ };
 #include "api/cudart.def"
 #include "api/cuda.def"
+#include "api/cublas.def"
+#include "api/cublasLt.def"
+#include "api/cudnn.def"
+#include "api/nccl.def"
 #undef FUNCTION
 
 #define FUNCTION(name, result, meaning, ...) \
@@ -108,9 +112,33 @@ static const struct gt_api_function cuda_functions[] = {
 #include "api/cuda.def"
 };
 #undef LIBRARY
+#define LIBRARY "cublas"
+static const struct gt_api_function cublas_functions[] = {
+#include "api/cublas.def"
+};
+#undef LIBRARY
+#define LIBRARY "cublasLt"
+static const struct gt_api_function cublasLt_functions[] = {
+#include "api/cublasLt.def"
+};
+#undef LIBRARY
+#define LIBRARY "cudnn"
+static const struct gt_api_function cudnn_functions[] = {
+#include "api/cudnn.def"
+};
+#undef LIBRARY
+#define LIBRARY "nccl"
+static const struct gt_api_function nccl_functions[] = {
+#include "api/nccl.def"
+};
+#undef LIBRARY
 #undef FUNCTION
 
 const struct gt_api_table gt_api_tables[GT_API_TABLES] = {
-	{"cudart", cudart_functions, gt_countof(cudart_functions)},
-	{"cuda", cuda_functions, gt_countof(cuda_functions)},
+	{"cudart", "cuda", cudart_functions, gt_countof(cudart_functions)},
+	{"cuda", "cuda", cuda_functions, gt_countof(cuda_functions)},
+	{"cublas", "cublas", cublas_functions, gt_countof(cublas_functions)},
+	{"cublasLt", "cublas", cublasLt_functions, gt_countof(cublasLt_functions)},
+	{"cudnn", "cudnn", cudnn_functions, gt_countof(cudnn_functions)},
+	{"nccl", "nccl", nccl_functions, gt_countof(nccl_functions)},
 };

@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 
-#define GT_API_MAX_ARGUMENTS 16
+#define GT_API_MAX_ARGUMENTS 40
 
 enum gt_api_kind {
 	GT_KIND_VOID, /* nothing is known of it */
@@ -54,10 +54,11 @@ static inline bool gt_api_is_struct(const struct gt_api_type *type)
 /* A library's functions, sorted by name. */
 struct gt_api_table {
 	const char *library;
+	const char *group; /* that switches it on */
 	const struct gt_api_function *functions;
 	unsigned count;
 };
 
-#define GT_API_TABLES 2
+#define GT_API_TABLES 6
 extern const struct gt_api_table gt_api_tables[GT_API_TABLES];
 extern const struct gt_api_type gt_api_types[];

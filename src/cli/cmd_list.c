@@ -67,6 +67,13 @@ static void list_events(void)
 	}
 }
 
+/* Whether `gputap trace` shows it without being asked. */
+static bool is_default(const struct gt_api_function *function)
+{
+	return function->meaning != GT_MEANS_NOTHING &&
+	       gt_api_group_bit(function->library) == GT_API_GROUP_CUDA;
+}
+
 /* Returns how many there were. */
 static unsigned list_functions(const char *glob, bool all)
 {
@@ -75,10 +82,9 @@ static unsigned list_functions(const char *glob, bool all)
 	for (unsigned row = 0; row < gt_api_count(); row++) {
 		const struct gt_api_function *function = gt_api_function(row);
 
-		if (!gt_glob(glob, function->name) ||
-		    (!all && function->meaning == GT_MEANS_NOTHING))
+		if (!gt_glob(glob, function->name) || (!all && !is_default(function)))
 			continue;
-		printf("  %-7s %-10s %s\n", function->library,
+		printf("  %-8s %-11s %s\n", function->library,
 		       function->meaning == GT_MEANS_NOTHING
 			       ? "-"
 			       : gt_api_meaning_name(function->meaning),

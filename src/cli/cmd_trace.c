@@ -47,6 +47,7 @@ static const char *const examples[] = {
 	"gputap trace -- ./vectoradd              # a command, from its first call",
 	"sudo gputap trace -d 4711                # a process that runs",
 	"sudo gputap trace -f 'cudaMem*' --failed # what fails, in all processes",
+	"gputap trace -e cuda,cublas,nccl -- ./train  # with libraries above CUDA",
 	"gputap trace -o run.gtap -- ./train      # records it",
 	"gputap trace --from run.gtap -c          # and looks at it later",
 	NULL,

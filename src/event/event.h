@@ -74,6 +74,6 @@ enum gt_stack_flags {
 /* struct gt_event_device.flags */
 #define GT_DEVICE_HAS_UUID 1
 
-#define GT_CALL_MAX_SLOTS 16 /* words of arguments in a call's record */
+#define GT_CALL_MAX_SLOTS 32 /* words of arguments in a call's record */
 
 #define GT_EVENT_MAX_SIZE 65528

@@ -24,6 +24,7 @@ struct gt_host {
 	uint64_t wakeup_bytes; /* bytes in the ring at which BPF programs wake the reader */
 	const struct gt_target *target;
 
+	unsigned groups; /* of API functions that are switched on: bits of gt_api_group_bit */
 	const char *const *functions; /* globs of the calls to trace; none: those with meaning */
 	size_t function_count;
 	const char *condition; /* --when, or NULL */
@@ -66,6 +67,8 @@ struct gt_source {
 	const char *name;    /* as in -e */
 	const char *summary; /* one line */
 	const char *needs;   /* what it needs of kernel and privileges, one line */
+	/* Of API functions that it traces; NULL: none. All such sources are opened as one. */
+	const char *group;
 	/* Whether it can work here: 0, or -Exxx and why not, and what to do. */
 	int (*check)(struct gt_diag *diag);
 	/* Loads and attaches. 0 and a state that close takes. */
@@ -87,4 +90,7 @@ const struct gt_source *const *gt_sources(size_t *ret_count);
 const struct gt_source *gt_source_find(const char *name);
 
 extern const struct gt_source gt_source_cuda;
+extern const struct gt_source gt_source_cublas;
+extern const struct gt_source gt_source_cudnn;
+extern const struct gt_source gt_source_nccl;
 extern const struct gt_source gt_source_process;

@@ -16,6 +16,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "api/api.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "event/kinds.h"
@@ -328,7 +329,7 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 		return gt_diag(diag, -EINVAL, "session", NULL,
 			       "there is no source '%s'; 'gputap list' shows them", name);
 	gt_vec_each (other, &live->sources)
-		if (other->source == source)
+		if (other->source == source || (source->group && other->source->group))
 			return 0;
 	error = source->open(&live->host, &opened.state, diag);
 	if (!error)
@@ -337,6 +338,19 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 		error = wait_for(live, source->wait_on(opened.state), WAIT_SOURCE,
 				 live->sources.count - 1);
 	return error;
+}
+
+/* Before any source is opened, since one opens all groups of API functions. */
+static void find_groups(struct gt_live *live)
+{
+	const struct gt_source *source;
+
+	live->host.groups = live->options.source_count ? 0 : GT_API_GROUP_CUDA;
+	for (size_t i = 0; i < live->options.source_count; i++) {
+		source = gt_source_find(live->options.sources[i]);
+		if (source && source->group)
+			live->host.groups |= gt_api_group_bit(source->group);
+	}
 }
 
 static int open_sources(struct gt_live *live, struct gt_diag *diag)
@@ -361,6 +375,7 @@ static void fill_host(struct gt_live *live)
 	live->host.ring_fd = live->ring_fd;
 	live->host.processes_fd = live->processes_fd;
 	live->host.target = &live->target;
+	find_groups(live);
 	live->host.functions = options->functions;
 	live->host.function_count = options->function_count;
 	live->host.condition = options->condition;

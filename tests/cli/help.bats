@@ -191,7 +191,7 @@ complete_in_bash() {
 	complete_in_bash trace --time = re
 	[ "$output" = relative ]
 	complete_in_bash trace -e cu
-	[ "$output" = cuda ]
+	[ "$output" = $'cuda\ncublas\ncudnn' ]
 	complete_in_bash trace -f cudaFree,cudaMallocMan
 	[ "$output" = cudaFree,cudaMallocManaged ]
 	complete_in_bash help 'do'

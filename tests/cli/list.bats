@@ -20,17 +20,17 @@ load helper
 		'stream +cudaStreamCreate' 'sync +cudaStreamSynchronize' 'event +cudaEventCreate' \
 		'event +cudaEventRecord' 'sync +cudaEventSynchronize' 'device +cudaGetDevice' \
 		'device +cudaSetDevice'; do
-		expect_output_line "^  cudart  $function$"
+		expect_output_line "^  cudart   $function$"
 	done
 }
 
 @test "a glob picks functions, those without a meaning too" {
 	gputap list 'cudaGetDeviceC*'
 	expect_status 0
-	expect_output "  cudart  device     cudaGetDeviceCount"
+	expect_output "  cudart   device      cudaGetDeviceCount"
 	gputap list cudaGetErrorName
 	expect_status 0
-	expect_output "  cudart  -          cudaGetErrorName"
+	expect_output "  cudart   -           cudaGetErrorName"
 }
 
 @test "a glob that matches no function is told" {

@@ -46,9 +46,10 @@ struct {
 
 struct frame {
 	__u64 stack_pointer; /* at entry */
-	__u32 aside;         /* becomes an `aside` */
+	__u16 aside;         /* becomes an `aside` */
 	__u16 urgent;        /* a string is missing, which the reader may still find */
-	__u16 counted;       /* calls up to this one that are no asides */
+	__u16 counted;       /* calls up to this one that are no asides … */
+	__u16 hiding;        /* … and those of them that driver calls are left out inside of */
 	__u64 words;         /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;
@@ -185,6 +186,11 @@ static __noinline void meet(struct thread *thread, struct task_struct *task)
 static __always_inline __u16 counted_calls(struct thread *thread)
 {
 	return thread->depth ? frame_at(thread, thread->depth - 1)->counted : 0;
+}
+
+static __always_inline __u16 hiding_calls(struct thread *thread)
+{
+	return thread->depth ? frame_at(thread, thread->depth - 1)->hiding : 0;
 }
 
 static __always_inline long put_call(struct frame *frame)
@@ -440,7 +446,7 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	struct frame *frame = frame_at(thread, thread->depth);
 	struct gt_event_call *call = &frame->call;
 	__u64 flags = cookie >> 48;
-	__u16 outer = counted_calls(thread);
+	__u16 outer = counted_calls(thread), hiding = hiding_calls(thread);
 
 	call->head.time = now;
 	call->head.process = thread->process;
@@ -465,10 +471,11 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
 	frame->aside = flags & GT_COOKIE_ASIDE;
 	frame->counted = outer + !frame->aside;
+	frame->hiding = hiding + !(flags & (GT_COOKIE_ASIDE | GT_COOKIE_LIBRARY));
 	frame->urgent = 0;
 	if (plan->apart)
 		put_apart(thread, frame, plan);
-	if (settings.stack_depth && !frame->aside && !outer) {
+	if (settings.stack_depth && !frame->aside && !hiding) {
 		if (settings.stack_copy)
 			put_memory(frame, regs);
 		else
@@ -507,7 +514,7 @@ int call_entry(struct pt_regs *regs)
 			return 0;
 		abandon_call(thread, now);
 	}
-	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && counted_calls(thread)) {
+	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)) {
 		if (!plan->tell)
 			return 0;
 		cookie |= (__u64)GT_COOKIE_ASIDE << 48;
@@ -588,7 +595,7 @@ int call_return(struct pt_regs *regs)
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
 		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & GT_COOKIE_ASIDE) &&
-		    !(thread->depth && cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST))
+		    !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)))
 			COUNT(orphans);
 		return 0;
 	}

@@ -69,34 +69,59 @@ static void calls_close(void *opaque)
 }
 GT_DEFINE_AUTO(state, struct state, calls_close)
 
-/* Without a list: what has a meaning. With one: what its globs match. */
+static bool is_switched_on(const struct gt_host *host, const struct gt_api_function *function)
+{
+	return host->groups & gt_api_group_bit(function->library);
+}
+
+static int refuse_glob(const struct gt_host *host, const char *glob, struct gt_diag *diag)
+{
+	unsigned count = gt_api_count();
+	gt_autofree const char **names = calloc(count, sizeof(*names));
+	const char *nearest;
+
+	if (!names)
+		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
+	for (unsigned row = 0; row < count; row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		names[row] = function->name;
+		if (gt_glob(glob, function->name) && !is_switched_on(host, function))
+			return gt_diag(diag, -EINVAL, "cuda", NULL,
+				       "'%s' is of %s, which is not switched on: add -e %s", glob,
+				       function->library, gt_api_group_of(function->library));
+	}
+	nearest = gt_nearest(glob, names, count);
+	return gt_diag(diag, -EINVAL, "cuda", NULL,
+		       "no function is called '%s'%s%s%s; 'gputap list --functions' shows all",
+		       glob, nearest ? ": did you mean '" : "", nearest ? nearest : "",
+		       nearest ? "'?" : "");
+}
+
+/* Of what is switched on: without a list, what has a meaning; with one, what its globs match. */
 static int select_functions(struct state *state, struct gt_diag *diag)
 {
 	const struct gt_host *host = state->host;
 	unsigned count = gt_api_count();
 
-	for (unsigned row = 0; row < count && !host->function_count; row++)
-		state->selected[row] = gt_api_function(row)->meaning != GT_MEANS_NOTHING;
+	for (unsigned row = 0; row < count && !host->function_count; row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		state->selected[row] =
+			function->meaning != GT_MEANS_NOTHING && is_switched_on(host, function);
+	}
 	for (size_t i = 0; i < host->function_count; i++) {
-		gt_autofree const char **names = calloc(count, sizeof(*names));
-		const char *nearest;
 		bool matched = false;
 
-		if (!names)
-			return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
 		for (unsigned row = 0; row < count; row++) {
-			names[row] = gt_api_function(row)->name;
-			if (gt_glob(host->functions[i], names[row]))
+			const struct gt_api_function *function = gt_api_function(row);
+
+			if (gt_glob(host->functions[i], function->name) &&
+			    is_switched_on(host, function))
 				matched = state->selected[row] = true;
 		}
-		if (matched)
-			continue;
-		nearest = gt_nearest(host->functions[i], names, count);
-		return gt_diag(diag, -EINVAL, "cuda", NULL,
-			       "no function is called '%s'%s%s%s; 'gputap list --functions' "
-			       "shows all",
-			       host->functions[i], nearest ? ": did you mean '" : "",
-			       nearest ? nearest : "", nearest ? "'?" : "");
+		if (!matched)
+			return refuse_glob(host, host->functions[i], diag);
 	}
 	return 0;
 }
@@ -238,9 +263,11 @@ static uint64_t cookie_flags(const struct state *state, const struct gt_place *p
 	bool runtime = gt_place_is_runtime(place);
 	uint64_t flags = runtime ? GT_COOKIE_RUNTIME : 0;
 
+	if (gt_place_is_above(place))
+		flags |= GT_COOKIE_LIBRARY;
 	if (!state->selected[row])
 		flags |= GT_COOKIE_ASIDE;
-	else if (!runtime && !state->host->verbose)
+	else if (gt_place_is_driver(place) && !state->host->verbose)
 		flags |= GT_COOKIE_ONLY_OUTERMOST;
 	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
 }
@@ -364,7 +391,7 @@ static int tell_nothing_found(struct state *state, struct gt_diag *diag)
 static const struct gt_place *find_driver(const struct gt_places *places)
 {
 	gt_vec_each (place, &places->found)
-		if (!gt_place_is_runtime(place))
+		if (gt_place_is_driver(place))
 			return place;
 	return NULL;
 }
@@ -424,6 +451,7 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 	if (!state)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
 	state->host = host;
+	state->places.groups = host->groups;
 	state->selected = calloc(gt_api_count(), sizeof(bool));
 	state->told = calloc(gt_api_count(), sizeof(bool));
 	state->seen = gt_map_new();
@@ -615,15 +643,23 @@ static void calls_count(void *opaque, struct gt_counts *counts)
 	counts->others_lost += sums.others_lost;
 }
 
-const struct gt_source gt_source_cuda = {
-	.name = "cuda",
-	.summary = "calls of the CUDA runtime and driver APIs",
-	.needs = "uprobes and BTF of the kernel; root, or CAP_BPF and CAP_PERFMON with Linux 6.6",
-	.check = gt_load_check,
-	.open = calls_open,
-	.wait_on = calls_wait_on,
-	.poll = calls_poll,
-	.detach = calls_detach,
-	.count = calls_count,
-	.close = calls_close,
-};
+#define CALLS_SOURCE(what, text)                                                                   \
+	const struct gt_source gt_source_##what = {                                                \
+		.name = #what,                                                                     \
+		.summary = text,                                                                   \
+		.needs = "uprobes and BTF of the kernel; root, or CAP_BPF and CAP_PERFMON with "   \
+			 "Linux 6.6",                                                              \
+		.group = #what,                                                                    \
+		.check = gt_load_check,                                                            \
+		.open = calls_open,                                                                \
+		.wait_on = calls_wait_on,                                                          \
+		.poll = calls_poll,                                                                \
+		.detach = calls_detach,                                                            \
+		.count = calls_count,                                                              \
+		.close = calls_close,                                                              \
+	}
+
+CALLS_SOURCE(cuda, "calls of the CUDA runtime and driver APIs");
+CALLS_SOURCE(cublas, "main calls of cuBLAS and cuBLASLt (linear algebra)");
+CALLS_SOURCE(cudnn, "main calls of cuDNN (neural networks)");
+CALLS_SOURCE(nccl, "main calls of NCCL (communication between GPUs)");

@@ -22,6 +22,8 @@
 #define GT_COOKIE_PER_THREAD 8
 /* The runtime API: it uses the thread's current device. */
 #define GT_COOKIE_RUNTIME 4
+/* Of a library above CUDA: the calls inside of it are no parts of it. */
+#define GT_COOKIE_LIBRARY 16
 
 #define GT_MAX_STACK 127 /* callers that are taken */
 /*

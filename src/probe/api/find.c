@@ -14,7 +14,9 @@
 
 /* What a program may open by dlopen: looked for where the loader would. */
 static const char *const often_opened[] = {
-	"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so", "libcuda.so.1",
+	"libcudart.so.13",   "libcudart.so.12", "libcudart.so.11.0", "libcudart.so",
+	"libcuda.so.1",      "libcublas.so.13", "libcublas.so.12",   "libcublasLt.so.13",
+	"libcublasLt.so.12", "libcudnn.so.9",   "libnccl.so.2",
 };
 
 /* Any of these tells that the runtime is inside of a file. */
@@ -70,6 +72,17 @@ static bool has_runtime_inside(struct gt_elf *elf)
 	return false;
 }
 
+static bool has_function_of(struct gt_elf *elf, const char *library)
+{
+	for (unsigned row = 0; row < gt_api_count(); row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		if (!strcmp(function->library, library) && has_function(elf, function->name))
+			return true;
+	}
+	return false;
+}
+
 static void refuse(struct gt_places *places, const char *path, const char *reason)
 {
 	gt_strbuf_printf(&places->refusals, "%s: %s\n", path, reason);
@@ -98,17 +111,23 @@ int gt_places_look(struct gt_places *places, const char *path, bool inside, stru
 	const char *library = gt_api_library_of(base_name(path));
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	struct stat status;
+	bool above;
 	int error;
 
 	if (stat(path, &status) < 0)
 		return gt_diag(diag, -errno, "find", path, "%s", strerror(errno));
 	if (is_there(places, &status) || (!library && !inside))
 		return 0;
+	above = library && gt_api_group_bit(library) != GT_API_GROUP_CUDA;
+	if (above && !(places->groups & gt_api_group_bit(library)))
+		return 0;
 	error = gt_elf_open(path, &elf, diag);
 	if (error)
 		return error;
 	if (library && !strcmp(library, "cuda") && has_function(elf, "cuInit"))
 		return add(places, path, &status, "cuda", false);
+	if (above && has_function_of(elf, library))
+		return add(places, path, &status, library, false);
 	if (has_runtime_inside(elf))
 		return add(places, path, &status, "cudart", !library);
 	places->stripped |= gt_elf_info(elf)->stripped && gt_elf_info(elf)->program;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "api/api.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
@@ -21,17 +22,28 @@ struct gt_place {
 	char *path;      /* by which gputap reaches it */
 	uint64_t device; /* identity */
 	uint64_t inode;
-	const char *library; /* whose functions: "cudart" (the runtime API) or "cuda" */
+	const char *library; /* whose functions: "cudart" (the runtime API), "cuda", "cublas", … */
 	bool in_program;     /* linked in statically */
 	bool guessed;        /* nothing tells that the target will load it */
 };
 
+static inline bool gt_place_is_driver(const struct gt_place *place)
+{
+	return !strcmp(place->library, "cuda");
+}
 static inline bool gt_place_is_runtime(const struct gt_place *place)
 {
 	return !strcmp(place->library, "cudart");
 }
 
+/* A library above CUDA, whose calls contain calls of CUDA. */
+static inline bool gt_place_is_above(const struct gt_place *place)
+{
+	return gt_api_group_bit(place->library) != GT_API_GROUP_CUDA;
+}
+
 struct gt_places {
+	unsigned groups; /* of libraries above CUDA that are looked for: gt_api_group_bit */
 	GT_VEC(struct gt_place) found;
 	/* What was looked at and why it is not among them: lines of text for the user. */
 	struct gt_strbuf refusals;
