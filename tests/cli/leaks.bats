@@ -103,3 +103,17 @@ setup() {
 	gputap leaks -o leaks.txt -- "$build/tests/programs/graphs"
 	grep -qE '^[0-9]+ graphs: allocations that are nodes of graphs, and not counted above: 1$' leaks.txt
 }
+
+@test "rows by context and by device are those in which memory was allocated" {
+	need_file "$build/tests/programs/contexts" "program of contexts"
+	gputap leaks --by context --json -o leaks.json -- "$build/tests/programs/contexts"
+	expected=$(awk '{ bytes[$2] += $1 } END { for (handle in bytes) print handle, bytes[handle] }' <<<"$output" | sort)
+	[ -n "$expected" ]
+	[ "$(jq -r '.leaks[] | "\(.context.handle) \(.bytes)"' leaks.json | sort)" = "$expected" ] ||
+		told "$(cat leaks.json)"
+	jq -e '.leaks | map(.context | select(.primary)) | length == 1' leaks.json
+	gputap leaks --by device --json -o leaks.json -- "$build/tests/programs/contexts" asked
+	uuid=$(sed -n 's/^uuid \([0-9a-f-]*\) .*/\1/p' <<<"$output")
+	jq -e --arg uuid "$uuid" '.leaks | map(.device == 0 and .uuid == $uuid) | all and length > 0' leaks.json ||
+		told "not of device 0 with UUID $uuid: $(cat leaks.json)"
+}
