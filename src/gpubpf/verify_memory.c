@@ -108,7 +108,7 @@ static void put_fields(struct gt_strbuf *text, const struct gt_section *section,
 			gt_strbuf_printf(text, "%s '%s'",
 					 found++ ? "," : "it is not within one field, but in",
 					 field->name);
-		else
+		else if (!elsewhere)
 			elsewhere = field->name;
 	}
 	if (!found && elsewhere)
