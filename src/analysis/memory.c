@@ -5,61 +5,17 @@
 #include <string.h>
 
 #include "analysis/contexts.h"
+#include "analysis/owner.h"
 #include "base/map.h"
-#include "base/ranges.h"
-
-#define MOST_FREED 4096 /* releases that a process is remembered by, to tell a second one */
-
-/* Addresses, handles of arrays and handles of physical memory may be equal numbers. */
-enum class {
-	CLASS_ADDRESS,
-	CLASS_ARRAY,
-	CLASS_PHYSICAL,
-	CLASS_MAPPED, /* physical memory without a handle any more: by its allocation's address */
-};
-
-struct freed {
-	uint64_t key, stack, time;
-};
-
-struct owner {
-	uint32_t process;
-	struct gt_map *live;        /* key -> struct gt_allocation */
-	struct gt_map *replaced;    /* key -> struct gt_allocation whose release is to come */
-	struct gt_map *registered;  /* address -> struct gt_allocation */
-	struct gt_ranges *ranges;   /* live and registered ones; NULL: not wanted */
-	struct gt_ranges *mappings; /* of physical memory */
-	bool runtime;               /* the runtime API has the primary contexts, too */
-	struct freed *freed;        /* a ring: only a release that fails is looked for in it */
-	unsigned freed_next;
-};
 
 struct gt_memory {
 	bool ranges;
 	gt_memory_sink sink;
 	void *context;
-	struct gt_map *owners; /* process -> struct owner */
+	struct gt_map *owners; /* process -> struct gt_owner */
 	struct gt_contexts *contexts;
 	const struct gt_names *names; /* during a call */
 };
-
-static void owner_free(void *opaque)
-{
-	struct owner *owner = opaque;
-
-	if (!owner)
-		return;
-	if (owner->live)
-		gt_map_free_with(owner->live, free);
-	if (owner->replaced)
-		gt_map_free_with(owner->replaced, free);
-	if (owner->registered)
-		gt_map_free_with(owner->registered, free);
-	gt_ranges_free(owner->ranges);
-	gt_ranges_free(owner->mappings);
-	free(owner->freed);
-	free(owner);
-}
 
 struct gt_memory *gt_memory_new(bool ranges, gt_memory_sink sink, void *context)
 {
@@ -80,62 +36,23 @@ void gt_memory_free(struct gt_memory *memory)
 	if (!memory)
 		return;
 	if (memory->owners)
-		gt_map_free_with(memory->owners, owner_free);
+		gt_map_free_with(memory->owners, gt_owner_free);
 	gt_contexts_free(memory->contexts);
 	free(memory);
 }
 
-static struct owner *owner_new(const struct gt_memory *memory, uint32_t process)
+static struct gt_owner *owner_of(struct gt_memory *memory, uint32_t process)
 {
-	struct owner *owner = calloc(1, sizeof(*owner));
-
-	if (!owner)
-		return NULL;
-	owner->process = process;
-	owner->live = gt_map_new();
-	owner->replaced = gt_map_new();
-	owner->registered = gt_map_new();
-	owner->mappings = gt_ranges_new();
-	owner->freed = calloc(MOST_FREED, sizeof(*owner->freed));
-	if (memory->ranges)
-		owner->ranges = gt_ranges_new();
-	if (owner->live && owner->replaced && owner->registered && owner->mappings &&
-	    owner->freed && (owner->ranges || !memory->ranges))
-		return owner;
-	owner_free(owner);
-	return NULL;
-}
-
-static struct owner *owner_of(struct gt_memory *memory, uint32_t process)
-{
-	struct owner *owner = gt_map_get_u64(memory->owners, process);
+	struct gt_owner *owner = gt_map_get_u64(memory->owners, process);
 
 	if (owner)
 		return owner;
-	owner = owner_new(memory, process);
+	owner = gt_owner_new(process, memory->ranges);
 	if (!owner || gt_map_set_u64(memory->owners, process, owner)) {
-		owner_free(owner);
+		gt_owner_free(owner);
 		return NULL;
 	}
 	return owner;
-}
-
-static uint64_t key_of(enum class class, uint64_t number)
-{
-	return number ^ (uint64_t) class << 60;
-}
-
-static enum class class_of_space(enum gt_memory_space space) {
-	return space == GT_SPACE_ARRAY      ? CLASS_ARRAY
-	       : space == GT_SPACE_PHYSICAL ? CLASS_PHYSICAL
-					    : CLASS_ADDRESS;
-}
-
-static uint64_t key_of_allocation(const struct gt_allocation *allocation)
-{
-	if (allocation->space == GT_SPACE_PHYSICAL && !allocation->references)
-		return key_of(CLASS_MAPPED, (uintptr_t)allocation);
-	return key_of(class_of_space(allocation->space), allocation->address);
 }
 
 static int tell(struct gt_memory *memory, enum gt_memory_event what,
@@ -150,58 +67,6 @@ static int tell(struct gt_memory *memory, enum gt_memory_event what,
 	};
 
 	return memory->sink(memory->context, memory->names, &change);
-}
-
-/* Takes ranges out that are no longer true: their release was not seen. */
-static int add_range(struct gt_ranges *ranges, uint64_t start, uint64_t length, void *value)
-{
-	uint64_t last;
-
-	length = length ? length : 1;
-	if (__builtin_add_overflow(start, length - 1, &last))
-		return 0;
-	for (const struct gt_range *old = gt_ranges_from(ranges, start); old && old->start <= last;
-	     old = gt_ranges_from(ranges, start))
-		gt_ranges_remove(ranges, old->start);
-	return gt_ranges_add(ranges, start, length, value);
-}
-
-static void remove_range(struct gt_ranges *ranges, uint64_t start, const void *value)
-{
-	const struct gt_range *range = gt_ranges_find(ranges, start);
-
-	if (range && range->start == start && range->value == value)
-		gt_ranges_remove(ranges, start);
-}
-
-static bool is_addressed(const struct gt_allocation *allocation)
-{
-	return class_of_space(allocation->space) == CLASS_ADDRESS;
-}
-
-static void remember_freed(struct owner *owner, uint64_t key, uint64_t stack, uint64_t time)
-{
-	owner->freed[owner->freed_next++ % MOST_FREED] = (struct freed){key, stack, time};
-}
-
-/* The last release at a key, or NULL. */
-static const struct freed *find_freed(const struct owner *owner, uint64_t key)
-{
-	for (unsigned i = 1; i <= MOST_FREED; i++) {
-		const struct freed *freed = &owner->freed[(owner->freed_next - i) % MOST_FREED];
-
-		if (freed->key == key && freed->time)
-			return freed;
-	}
-	return NULL;
-}
-
-/* Takes an allocation out of what is live; the caller frees it. */
-static void take_out(struct owner *owner, struct gt_allocation *allocation)
-{
-	gt_map_remove_u64(owner->live, key_of_allocation(allocation));
-	if (owner->ranges && is_addressed(allocation))
-		remove_range(owner->ranges, allocation->address, allocation);
 }
 
 static struct gt_allocation *make_allocation(struct gt_memory *memory,
@@ -230,16 +95,8 @@ static struct gt_allocation *make_allocation(struct gt_memory *memory,
 	return allocation;
 }
 
-/* The handle is gone, the memory stays while it is mapped. */
-static int keep_mapped(struct owner *owner, struct gt_allocation *allocation)
-{
-	gt_map_remove_u64(owner->live, key_of_allocation(allocation));
-	allocation->references = 0;
-	return gt_map_set_u64(owner->live, key_of_allocation(allocation), allocation);
-}
-
 /* What is live at the key of a new allocation was released: the record of that comes late. */
-static int replace(struct gt_memory *memory, struct owner *owner, uint64_t key,
+static int replace(struct gt_memory *memory, struct gt_owner *owner, uint64_t key,
 		   const struct gt_operation *operation)
 {
 	struct gt_allocation *old = gt_map_get_u64(owner->live, key);
@@ -248,8 +105,8 @@ static int replace(struct gt_memory *memory, struct owner *owner, uint64_t key,
 	if (!old)
 		return 0;
 	if (old->mappings)
-		return keep_mapped(owner, old);
-	take_out(owner, old);
+		return gt_owner_keep_mapped(owner, old);
+	gt_owner_take_out(owner, old);
 	free(gt_map_remove_u64(owner->replaced, key));
 	error = gt_map_set_u64(owner->replaced, key, old);
 	if (!error)
@@ -259,20 +116,10 @@ static int replace(struct gt_memory *memory, struct owner *owner, uint64_t key,
 	return error;
 }
 
-static int insert(struct owner *owner, struct gt_allocation *allocation)
-{
-	int error = gt_map_set_u64(owner->live, key_of_allocation(allocation), allocation);
-
-	if (!error && owner->ranges && is_addressed(allocation))
-		error = add_range(owner->ranges, allocation->address, allocation->bytes,
-				  allocation);
-	return error;
-}
-
-static int take_alloc(struct gt_memory *memory, struct owner *owner,
+static int take_alloc(struct gt_memory *memory, struct gt_owner *owner,
 		      const struct gt_operation *operation)
 {
-	uint64_t key = key_of(class_of_space(operation->space), operation->address);
+	uint64_t key = gt_owner_key(operation->space, operation->address);
 	struct gt_allocation *allocation;
 	int error;
 
@@ -288,9 +135,9 @@ static int take_alloc(struct gt_memory *memory, struct owner *owner,
 	allocation = make_allocation(memory, operation);
 	if (!allocation)
 		return -ENOMEM;
-	error = insert(owner, allocation);
+	error = gt_owner_insert(owner, allocation);
 	if (error) {
-		take_out(owner, allocation);
+		gt_owner_take_out(owner, allocation);
 		free(allocation);
 		return error;
 	}
@@ -306,11 +153,11 @@ static bool is_about_argument(const struct gt_operation *operation)
 	       result == 400 /* invalid handle */;
 }
 
-static int take_failed_free(struct gt_memory *memory, struct owner *owner, uint64_t key,
+static int take_failed_free(struct gt_memory *memory, struct gt_owner *owner, uint64_t key,
 			    const struct gt_operation *operation)
 {
 	const struct gt_allocation *live = gt_map_get_u64(owner->live, key);
-	const struct freed *freed = find_freed(owner, key);
+	const struct gt_freed *freed = gt_owner_find_freed(owner, key);
 	struct gt_memory_change change = {
 		.what = live || !is_about_argument(operation) ? GT_MEMORY_FREE_FAILED
 			: freed                               ? GT_MEMORY_FREED_TWICE
@@ -328,33 +175,33 @@ static int take_failed_free(struct gt_memory *memory, struct owner *owner, uint6
 	return memory->sink(memory->context, memory->names, &change);
 }
 
-static int finish(struct gt_memory *memory, struct owner *owner, struct gt_allocation *allocation,
-		  const struct gt_operation *operation)
+static int finish(struct gt_memory *memory, struct gt_owner *owner,
+		  struct gt_allocation *allocation, const struct gt_operation *operation)
 {
 	int error = allocation->imported ? 0 : tell(memory, GT_MEMORY_FREED, allocation, operation);
 
-	take_out(owner, allocation);
+	gt_owner_take_out(owner, allocation);
 	free(allocation);
 	return error;
 }
 
-static int release(struct gt_memory *memory, struct owner *owner, struct gt_allocation *allocation,
-		   const struct gt_operation *operation)
+static int release(struct gt_memory *memory, struct gt_owner *owner,
+		   struct gt_allocation *allocation, const struct gt_operation *operation)
 {
 	if (allocation->references > 1) {
 		allocation->references--;
 		return 0;
 	}
-	remember_freed(owner, key_of_allocation(allocation), operation->call->stack,
-		       operation->end);
-	return allocation->mappings ? keep_mapped(owner, allocation)
+	gt_owner_remember_freed(owner, gt_owner_key_of(allocation), operation->call->stack,
+				operation->end);
+	return allocation->mappings ? gt_owner_keep_mapped(owner, allocation)
 				    : finish(memory, owner, allocation, operation);
 }
 
-static int take_free(struct gt_memory *memory, struct owner *owner,
+static int take_free(struct gt_memory *memory, struct gt_owner *owner,
 		     const struct gt_operation *operation)
 {
-	uint64_t key = key_of(class_of_space(operation->space), operation->address);
+	uint64_t key = gt_owner_key(operation->space, operation->address);
 	struct gt_allocation *live = gt_map_get_u64(owner->live, key), *replaced;
 	int error;
 
@@ -373,11 +220,11 @@ static int take_free(struct gt_memory *memory, struct owner *owner,
 	}
 	if (live && operation->start >= live->time)
 		return release(memory, owner, live, operation);
-	remember_freed(owner, key, operation->call->stack, operation->end);
+	gt_owner_remember_freed(owner, key, operation->call->stack, operation->end);
 	return tell(memory, GT_MEMORY_FREED_UNSEEN, NULL, operation);
 }
 
-static int take_register(struct gt_memory *memory, struct owner *owner,
+static int take_register(struct gt_memory *memory, struct gt_owner *owner,
 			 const struct gt_operation *operation)
 {
 	struct gt_allocation *allocation;
@@ -388,7 +235,7 @@ static int take_register(struct gt_memory *memory, struct owner *owner,
 	if (operation->kind == GT_OPERATION_UNREGISTER) {
 		allocation = gt_map_remove_u64(owner->registered, operation->address);
 		if (allocation)
-			remove_range(owner->ranges, operation->address, allocation);
+			gt_owner_remove_range(owner->ranges, operation->address, allocation);
 		free(allocation);
 		return 0;
 	}
@@ -402,13 +249,14 @@ static int take_register(struct gt_memory *memory, struct owner *owner,
 		free(allocation);
 		return error;
 	}
-	return add_range(owner->ranges, allocation->address, allocation->bytes, allocation);
+	return gt_owner_add_range(owner->ranges, allocation->address, allocation->bytes,
+				  allocation);
 }
 
-static int take_retain(struct gt_memory *memory, struct owner *owner,
+static int take_retain(struct gt_memory *memory, struct gt_owner *owner,
 		       const struct gt_operation *operation)
 {
-	uint64_t key = key_of(CLASS_PHYSICAL, operation->address);
+	uint64_t key = gt_owner_key(GT_SPACE_PHYSICAL, operation->address);
 	struct gt_allocation *allocation = gt_map_get_u64(owner->live, key);
 	int error;
 
@@ -429,13 +277,14 @@ static int take_retain(struct gt_memory *memory, struct owner *owner,
 	return error;
 }
 
-static int take_map(struct owner *owner, const struct gt_operation *operation)
+static int take_map(struct gt_owner *owner, const struct gt_operation *operation)
 {
 	struct gt_allocation *allocation = NULL;
 	int error;
 
 	if (operation->has_other)
-		allocation = gt_map_get_u64(owner->live, key_of(CLASS_PHYSICAL, operation->other));
+		allocation = gt_map_get_u64(owner->live,
+					    gt_owner_key(GT_SPACE_PHYSICAL, operation->other));
 	if (!allocation || !operation->has_address || !operation->has_bytes)
 		return 0;
 	error = gt_ranges_add(owner->mappings, operation->address, operation->bytes, allocation);
@@ -445,7 +294,7 @@ static int take_map(struct owner *owner, const struct gt_operation *operation)
 	return 0;
 }
 
-static int take_unmap(struct gt_memory *memory, struct owner *owner,
+static int take_unmap(struct gt_memory *memory, struct gt_owner *owner,
 		      const struct gt_operation *operation)
 {
 	const struct gt_range *range;
@@ -478,7 +327,7 @@ static bool belongs(const struct gt_memory *memory, const struct gt_allocation *
 }
 
 /* Of physical memory that goes. */
-static void drop_mappings(struct gt_memory *memory, struct owner *owner,
+static void drop_mappings(struct gt_memory *memory, struct gt_owner *owner,
 			  const struct gt_operation *operation)
 {
 	const struct gt_range *range;
@@ -495,7 +344,7 @@ static void drop_mappings(struct gt_memory *memory, struct owner *owner,
 }
 
 /* Frees what belongs to a device or context that is reset. */
-static int take_reset(struct gt_memory *memory, struct owner *owner,
+static int take_reset(struct gt_memory *memory, struct gt_owner *owner,
 		      const struct gt_operation *operation)
 {
 	enum gt_memory_event what = operation->kind == GT_OPERATION_RESET
@@ -513,7 +362,7 @@ static int take_reset(struct gt_memory *memory, struct owner *owner,
 			continue;
 		if (!error && !allocation->imported)
 			error = tell(memory, what, allocation, operation);
-		take_out(owner, allocation);
+		gt_owner_take_out(owner, allocation);
 		free(allocation);
 	}
 	return error;
@@ -525,7 +374,8 @@ static int take_node(struct gt_memory *memory, const struct gt_operation *operat
 		    operation);
 }
 
-static int take(struct gt_memory *memory, struct owner *owner, const struct gt_operation *operation)
+static int take(struct gt_memory *memory, struct gt_owner *owner,
+		const struct gt_operation *operation)
 {
 	switch (operation->kind) {
 	case GT_OPERATION_ALLOC:
@@ -585,7 +435,7 @@ static bool concerns_memory(enum gt_operation_kind kind)
 int gt_memory_take(struct gt_memory *memory, const struct gt_names *names,
 		   const struct gt_operation *operation)
 {
-	struct owner *owner;
+	struct gt_owner *owner;
 	int error = 0;
 
 	memory->names = names;
@@ -602,7 +452,7 @@ int gt_memory_take(struct gt_memory *memory, const struct gt_names *names,
 int gt_memory_end_process(struct gt_memory *memory, const struct gt_names *names, uint32_t process,
 			  uint64_t time)
 {
-	struct owner *owner = gt_map_remove_u64(memory->owners, process);
+	struct gt_owner *owner = gt_map_remove_u64(memory->owners, process);
 	struct gt_memory_change change = {
 		.what = GT_MEMORY_LEFT_TO_EXIT, .time = time, .process = process};
 	size_t cursor = 0;
@@ -614,7 +464,7 @@ int gt_memory_end_process(struct gt_memory *memory, const struct gt_names *names
 		if (!change.allocation->imported)
 			error = memory->sink(memory->context, names, &change);
 	}
-	owner_free(owner);
+	gt_owner_free(owner);
 	gt_contexts_end_process(memory->contexts, process);
 	return error;
 }
@@ -622,7 +472,7 @@ int gt_memory_end_process(struct gt_memory *memory, const struct gt_names *names
 enum gt_memory_place gt_memory_find(const struct gt_memory *memory, uint32_t process,
 				    uint64_t address, int *ret_device)
 {
-	const struct owner *owner = gt_map_get_u64(memory->owners, process);
+	const struct gt_owner *owner = gt_map_get_u64(memory->owners, process);
 	const struct gt_allocation *allocation;
 	const struct gt_range *range = NULL;
 
@@ -646,7 +496,7 @@ const struct gt_allocation *gt_memory_next(const struct gt_memory *memory,
 	void *value;
 
 	while (true) {
-		const struct owner *owner = cursor->state;
+		const struct gt_owner *owner = cursor->state;
 
 		while (owner && gt_map_next(owner->live, &cursor->allocation, NULL, NULL, &value)) {
 			const struct gt_allocation *allocation = value;
