@@ -279,6 +279,79 @@ TEST("a graph within a graph, events and memory of graphs do what they say")
 	end(&driver);
 }
 
+TEST("memory that a graph allocates lives from its node until it is freed, in every launch")
+{
+	struct driver driver = begin();
+	CUstream stream;
+	CUgraphExec executable;
+	CUgraph graph;
+	CUdeviceptr memory;
+	cuuint64_t used = 1, reserved = 0;
+	int seen = 0;
+
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CHECK_OK(cuMemAllocAsync(&memory, 1024, stream));
+	CHECK_OK(cuMemsetD32Async(memory, 6, 256, stream));
+	CHECK_OK(launch(find(&driver, "count"), 1, 1, stream, (void *[]){&memory}));
+	CHECK_OK(cuStreamEndCapture(stream, &graph));
+	CHECK_OK(cuGraphInstantiate(&executable, graph, 0));
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(
+			cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+		CHECK_INT(used, 0);
+		CHECK_OK(cuGraphLaunch(executable, stream));
+		CHECK_OK(cuMemcpyDtoHAsync(&seen, memory, 4, stream));
+		CHECK_OK(cuStreamSynchronize(stream));
+		CHECK_INT(seen, 7);
+		CHECK_OK(
+			cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+		CHECK_INT(used, 1024);
+		CHECK_OK(cuMemFreeAsync(memory, stream));
+		CHECK_OK(cuStreamSynchronize(stream));
+	}
+	CHECK_CUDA(cuMemFree(memory), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(
+		cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved));
+	CHECK_INT(reserved, 1024);
+	CHECK_OK(launch(find(&driver, "count"), 1, 1, stream, (void *[]){&memory}));
+	CHECK_CUDA(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_OK(cuGraphExecDestroy(executable));
+	CHECK_OK(cuGraphDestroy(graph));
+	end(&driver);
+}
+
+TEST("a kernel node keeps the attributes that it is given, and gives them to another one")
+{
+	struct driver driver = begin();
+	CUkernelNodeAttrValue value = {0}, told = {0};
+	CUgraphNode first, second;
+	struct counting counting;
+	CUgraph graph;
+
+	prepare(&counting, &driver, 0, 1);
+	CHECK_OK(cuGraphCreate(&graph, 0));
+	CHECK_OK(cuGraphAddKernelNode(&first, graph, NULL, 0, &counting.parameters));
+	CHECK_OK(cuGraphAddKernelNode(&second, graph, &first, 1, &counting.parameters));
+	value.accessPolicyWindow.num_bytes = 4096;
+	CHECK_OK(cuGraphKernelNodeSetAttribute(first, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+					       &value));
+	memset(&value, 0, sizeof(value));
+	value.priority = -3;
+	CHECK_OK(cuGraphKernelNodeSetAttribute(first, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+	CHECK_OK(cuGraphKernelNodeCopyAttributes(second, first));
+	CHECK_OK(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+					       &told));
+	CHECK_INT(told.accessPolicyWindow.num_bytes, 4096);
+	CHECK_OK(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_PRIORITY, &told));
+	CHECK_INT(told.priority, -3);
+	CHECK_CUDA(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+						 &told),
+		   CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuGraphDestroy(graph));
+	end(&driver);
+}
+
 static void note_destroyed(void *data)
 {
 	++*(int *)data;

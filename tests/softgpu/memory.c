@@ -282,6 +282,95 @@ TEST("physical memory can be mapped, used, unmapped and mapped elsewhere")
 	end(&driver);
 }
 
+TEST("mappings that follow each other are one piece of memory")
+{
+	struct driver driver = begin();
+	CUmemAllocationProp properties = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+	};
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+				  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle;
+	const size_t size = 2 << 20;
+	CUdeviceptr place;
+	int seen[2] = {0};
+
+	CHECK_OK(cuMemAddressReserve(&place, 3 * size, 0, 0, 0));
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_OK(cuMemCreate(&handle, size, &properties, 0));
+		CHECK_OK(cuMemMap(place + i * size, size, 0, handle, 0));
+		CHECK_OK(cuMemRelease(handle));
+	}
+	CHECK_OK(cuMemSetAccess(place, 2 * size, &access, 1));
+	CHECK_OK(cuMemsetD32(place, 9, 2 * size / 4));
+	CHECK_OK(cuMemcpyDtoH(seen, place + size - 4, 8));
+	CHECK(seen[0] == 9 && seen[1] == 9);
+	CHECK_CUDA(cuMemsetD32(place, 9, 2 * size / 4 + 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_CUDA(cuMemUnmap(place, 2 * size - 4096), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemUnmap(place, 2 * size));
+	CHECK_CUDA(cuMemsetD32(place, 9, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemAddressFree(place, 3 * size));
+	end(&driver);
+}
+
+static int range_attribute(CUdeviceptr memory, CUmem_range_attribute attribute)
+{
+	int value = -99;
+
+	CHECK_OK(cuMemRangeGetAttribute(&value, sizeof(value), attribute, memory, 64));
+	return value;
+}
+
+TEST("managed memory remembers what was said of it")
+{
+	struct driver driver = begin();
+	CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+	CUmemLocation host = {CU_MEM_LOCATION_TYPE_HOST, 0};
+	int accessors[2] = {-99, -99};
+	CUdeviceptr memory;
+
+	CHECK_OK(cuMemAllocManaged(&memory, 64, CU_MEM_ATTACH_GLOBAL));
+	CHECK_INT(range_attribute(memory, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
+	CHECK_INT(range_attribute(memory, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION),
+		  CU_DEVICE_INVALID);
+	CHECK_OK(cuMemAdvise(memory, 64, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+	CHECK_OK(cuMemAdvise(memory, 64, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device));
+	CHECK_OK(cuMemAdvise(memory, 64, CU_MEM_ADVISE_SET_ACCESSED_BY, host));
+	CHECK_OK(cuMemPrefetchAsync(memory, 64, host, 0, NULL));
+	CHECK_INT(range_attribute(memory, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
+	CHECK_INT(range_attribute(memory, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), 0);
+	CHECK_INT(range_attribute(memory, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION),
+		  CU_DEVICE_CPU);
+	CHECK_OK(cuMemRangeGetAttribute(accessors, sizeof(accessors),
+					CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, memory, 64));
+	CHECK(accessors[0] == CU_DEVICE_CPU && accessors[1] == CU_DEVICE_INVALID);
+	CHECK_OK(cuMemAdvise(memory, 64, CU_MEM_ADVISE_UNSET_READ_MOSTLY, device));
+	CHECK_INT(range_attribute(memory, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
+	CHECK_CUDA(cuMemAdvise(driver.memory, 64, CU_MEM_ADVISE_SET_READ_MOSTLY, device),
+		   CUDA_ERROR_INVALID_VALUE);
+	device.id = 7;
+	CHECK_CUDA(cuMemAdvise(memory, 64, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device),
+		   CUDA_ERROR_INVALID_DEVICE);
+	end(&driver);
+}
+
+TEST("the host may look at managed memory when a memset or a copy returns")
+{
+	struct driver driver = begin();
+	const size_t size = 8 << 20;
+	CUdeviceptr managed;
+	int wrong = 0;
+
+	CHECK_OK(cuMemAllocManaged(&managed, size, CU_MEM_ATTACH_GLOBAL));
+	for (int i = 1; i <= 20; i++) {
+		CHECK_OK(cuMemsetD8(managed, (unsigned char)i, size));
+		wrong += ((volatile char *)(uintptr_t)managed)[size - 1] != i;
+	}
+	CHECK_INT(wrong, 0);
+	end(&driver);
+}
+
 TEST("memory of a stream is freed in its turn, once")
 {
 	struct driver driver = begin();

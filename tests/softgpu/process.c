@@ -5,22 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "driver.h"
-
-/* Runs in a child that is new to CUDA; its exit status, or -1 for a signal or a hang. */
-static int in_child(int (*run)(void))
-{
-	int status = -1;
-	pid_t child = fork();
-
-	if (!child) {
-		alarm(20);
-		_exit(run());
-	}
-	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
-}
 
 static int fork_after_init(void)
 {

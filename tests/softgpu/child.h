@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Tests that need a process of their own, in which nothing of CUDA was used yet. */
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Runs in a child that is new to CUDA; its exit status, or -1 for a signal or a hang. */
+static inline int in_child(int (*run)(void))
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(20);
+		_exit(run());
+	}
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
