@@ -144,7 +144,7 @@ static uint32_t compute_parts(union sg_video video, uint32_t a, uint32_t b, uint
 			continue;
 		if (video.saturate)
 			value = clamp(value, bits, video.signed_d);
-		value = extend((uint64_t)value, bits, video.signed_d);
+		/* What is added is not cut to the part's bits. */
 		sum += (uint32_t)value;
 		result = (uint32_t)((result & ~(mask << (i * bits))) |
 				    (((uint64_t)value & mask) << (i * bits)));

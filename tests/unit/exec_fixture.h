@@ -141,8 +141,8 @@ static inline void check_text_with_ptxas(const char *text)
 		return;
 	}
 	close(fd);
-	snprintf(command, sizeof(command), TOOLS "ptxas -arch=sm_%d -c -o /dev/null %s 2>&1",
-		 sm ? atoi(sm + 3) : 75, path);
+	snprintf(command, sizeof(command), TOOLS "ptxas -arch=%.*s -c -o /dev/null %s 2>&1",
+		 sm ? (int)strcspn(sm, ", \n") : 5, sm ? sm : "sm_75", path);
 	pipe = popen(command, "r");
 	line[0] = 0;
 	if (pipe && !fgets(line, sizeof(line), pipe))

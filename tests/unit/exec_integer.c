@@ -202,6 +202,48 @@ static uint64_t averages(uint64_t a, uint64_t b)
 	return result;
 }
 
+enum byte_operation {
+	ADD_BYTES,
+	ADD_BYTES_CLAMPED, /* signed */
+	SUB_BYTES,
+	MAX_BYTES,
+	MIN_BYTES,
+	GREATER_BYTES,
+};
+
+static int64_t byte_result(int64_t a, int64_t b, enum byte_operation operation)
+{
+	switch (operation) {
+	case ADD_BYTES:
+		return a + b;
+	case ADD_BYTES_CLAMPED:
+		return clamped(a + b, -128, 127);
+	case SUB_BYTES:
+		return a - b;
+	case MAX_BYTES:
+		return a > b ? a : b;
+	case MIN_BYTES:
+		return a < b ? a : b;
+	default:
+		return a > b;
+	}
+}
+
+static uint64_t each_byte(uint64_t a, uint64_t b, enum byte_operation operation, bool is_signed)
+{
+	uint64_t result = 0;
+
+	for (uint64_t i = 0; i < 4; i++) {
+		uint64_t left = byte_of(a, 0, i), right = byte_of(b, 0, i);
+		int64_t value = is_signed ? byte_result(signed_bits(left, 8), signed_bits(right, 8),
+							operation)
+					  : byte_result((int64_t)left, (int64_t)right, operation);
+
+		result |= ((uint64_t)value & 255) << (8 * i);
+	}
+	return result;
+}
+
 #define OPERATION OPERATION_FUNCTION
 #include "exec_integer.def"
 #undef OPERATION

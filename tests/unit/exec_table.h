@@ -22,6 +22,9 @@ enum {
 	MODERATE_DOUBLE, /* f64 */
 	INTEGRAL_FLOATS, /* f32 near whole numbers and limits of integers */
 	INTEGRAL_DOUBLES,
+	PAIRS,    /* two f32 */
+	MIXED,    /* f32 whose lower half is any f16, too */
+	SIX_BITS, /* two numbers of 6 bits, in bytes */
 };
 
 struct operation {
@@ -222,6 +225,12 @@ static uint64_t pick(int kind, int index)
 		return bits_of_double((double)(int64_t)random_bits() * 0x1p-60);
 	case INTEGRAL_FLOATS:
 		return random_bits() % 4 ? bits_of_float((float)pick_whole(1)) : pick_float();
+	case PAIRS:
+		return pick_float() | (uint64_t)pick_float() << 32;
+	case MIXED:
+		return random_bits() % 2 ? pick_float() : (pick_float() & ~0xffffull) | pick_half();
+	case SIX_BITS:
+		return random_bits() & 0x3f3f;
 	case INTEGRAL_DOUBLES:
 		return random_bits() % 4 ? bits_of_double(pick_whole(1)) : pick_double();
 	default:
@@ -377,7 +386,8 @@ static void run_operation(struct device *device, struct sg_module *module,
 	}
 }
 
-static void run_operations(const char *header, const struct operation *operations, size_t count)
+static inline void run_operations(const char *header, const struct operation *operations,
+				  size_t count)
 {
 	auto_device device;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
