@@ -238,11 +238,16 @@ static int read_all(struct gt_object_reader *reader)
 
 static int open_source(struct gt_object_reader *reader)
 {
+	const char *slash = strrchr(reader->path, '/'), *file = slash ? slash + 1 : reader->path;
+	gt_auto_strbuf name = GT_STRBUF_INIT; /* maps of global variables are called by it */
+	LIBBPF_OPTS(bpf_object_open_opts, options);
 	int error = gt_file_read(reader->path, MAX_OBJECT, &reader->file, reader->diag);
 
 	if (error)
 		return error;
-	reader->source = bpf_object__open_mem(reader->file.data, reader->file.size, NULL);
+	gt_strbuf_printf(&name, "%.*s", (int)strcspn(file, "."), file);
+	options.object_name = gt_strbuf_string(&name);
+	reader->source = bpf_object__open_mem(reader->file.data, reader->file.size, &options);
 	if (!reader->source)
 		return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
 	return read_ext(reader);

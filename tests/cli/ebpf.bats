@@ -18,6 +18,14 @@ object() {
 	clang -g -O2 -target bpf "$@" -c "$BATS_TEST_TMPDIR/program.c" -o "$BATS_TEST_TMPDIR/program.o"
 }
 
+# program SOURCE: compiles eBPF that includes <gputap/bpf.h>.
+program() {
+	printf '#include <gputap/bpf.h>\n%s\nchar LICENSE[] SEC("license") = "GPL";\n' "$1" \
+		>"$BATS_TEST_TMPDIR/program.c"
+	clang -g -O2 -Wall -Werror -target bpf -I"$root/include" \
+		-c "$BATS_TEST_TMPDIR/program.c" -o "$BATS_TEST_TMPDIR/program.o"
+}
+
 # run_hex HEX ARGUMENTS…: gives the program to exec --raw.
 run_hex() {
 	local hex=$1
@@ -85,4 +93,163 @@ run_hex() {
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 2
 	[[ $stderr == *'this is no object for eBPF, or damaged'* ]]
+}
+
+@test "every example program compiles without a warning and is safe" {
+	local source
+
+	for source in "$root"/tests/data/ebpf/programs/*.bpf.c; do
+		clang -g -O2 -Wall -Wextra -Wno-unused-parameter -Werror -target bpf \
+			-I"$root/include" -c "$source" -o "$BATS_TEST_TMPDIR/program.o"
+		gputap verify "$BATS_TEST_TMPDIR/program.o"
+		expect_status 0
+	done
+}
+
+@test "the header goes with bpf_helpers.h of libbpf before it" {
+	[ -e /usr/include/bpf/bpf_helpers.h ] || skip "no <bpf/bpf_helpers.h> here"
+	cat >"$BATS_TEST_TMPDIR/program.c" <<-'END'
+		typedef unsigned char __u8; typedef unsigned short __u16; typedef short __s16;
+		typedef unsigned int __u32; typedef int __s32;
+		typedef unsigned long long __u64; typedef long long __s64;
+		typedef __u16 __be16; typedef __u32 __be32; typedef __u32 __wsum;
+		#include <bpf/bpf_helpers.h>
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(sizes, __u64, 64);
+		SEC("gpu/load") int count(struct gputap_memory *ctx)
+		{ __u32 key = ctx->width & 63; bpf_map_add(&sizes, &key, 1);
+		  __u64 *v = bpf_map_lookup_elem(&sizes, &key); return v && *v; }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -Wall -target bpf -I"$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+}
+
+@test "verify tells section, level, maps, where lanes part and what they do one by one" {
+	program 'GPUTAP_ARRAY(sizes, unsigned long long, 64);
+		SEC("gpu/load/gemm*") int count(struct gputap_memory *ctx) {
+			unsigned int key = ctx->lane;
+			unsigned long long *v = bpf_map_lookup_elem(&sizes, &key);
+			if (v) __sync_fetch_and_add(v, 1);
+			return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^count \(gpu/load/gemm\*\): safe; [0-9]+ instructions, at most [0-9]+ executed, [0-9]+ looked at$'
+	expect_output_line '^  gpu/load, once a thread; maps: sizes$'
+	expect_output_line '^  lanes may have different keys at .*program.c:5 \(insn 6\)$'
+	expect_output_line '^  lanes may part at .*program.c:6 \(insn 7\)$'
+	expect_output_line "^  warning: .*program.c:6 \(insn 9\): the lanes of a warp do this atomic operation on map 'sizes' each at a place of its own: lanes that meet at one place go one after the other$"
+}
+
+@test "verify --json has for each program what the text has" {
+	program 'GPUTAP_HASH(seen, unsigned int, unsigned long long, 64);
+		SEC("gpu/load.warp/gemm*") int count(struct gputap_memory *ctx) {
+			unsigned int key = ctx->site;
+			return bpf_map_add(&seen, &key, 1); }
+		SEC("gpu/exit/*") int wait(void *ctx) { return bpf_warp_sum(1); }
+		SEC("tracepoint/sched/sched_switch") int host(void *ctx) { return 0; }'
+	gputap verify --json "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	jq -e '.[0] | .program == "count" and .section == "gpu/load.warp/gemm*" and
+		.kind == "load" and .level == "warp" and .pattern == "gemm*" and .safe and
+		.bound > 5 and .bound < 12 and .maps == ["seen"] and .warnings == [] and
+		.divergent_branches == [] and .varying_keys == []' <<<"$output"
+	jq -e '.[1] | .program == "wait" and (.safe | not) and .line == 6 and .reason ==
+		"warp_sum#523 waits for other lanes, and at gpu/exit some have left: nothing may wait there"' <<<"$output"
+	jq -e '.[2] == {"program": "host", "section": "tracepoint/sched/sched_switch",
+		"kind": "linux"}' <<<"$output"
+}
+
+@test "verify tells lines in functions, and in programs that share a section" {
+	program 'GPUTAP_HASH(seen, unsigned int, unsigned long long, 64);
+		static __attribute__((noinline)) long get(unsigned int key) {
+			unsigned long long *v = bpf_map_lookup_elem(&seen, &key);
+			return *v; }
+		SEC("gpu/load") int one(struct gputap_memory *ctx) { return 0; }
+		SEC("gpu/load") int two(struct gputap_memory *ctx) { return get(ctx->width); }
+		SEC("gpu/load") int three(struct gputap_memory *ctx) {
+			return *(volatile int *)((char *)ctx + 2); }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line '^one \(gpu/load\): safe; '
+	expect_output_line "^two \(gpu/load\): refused: .*/program.c:5: R0 invalid mem access 'map_value_or_null'\$"
+	expect_output_line '^  ; return \*v; }$'
+	expect_output_line "^three \(gpu/load\): refused: .*/program.c:9: invalid bpf_context access off=2 size=4: it is not within one field, but in 'thread_x', 'thread_y'\$"
+}
+
+@test "verify tells programs for Linux, which its kernel verifies, and asks nothing of their maps" {
+	program 'GPUTAP_MAP(stacks, 7, unsigned int, unsigned long long, 64);
+		GPUTAP_ARRAY(both, unsigned long long, 1);
+		SEC("uprobe/libcudart.so:cudaMalloc") int host(void *ctx) {
+			unsigned int key = 0;
+			return (long)bpf_map_lookup_elem(&stacks, &key) &&
+			       bpf_map_lookup_elem(&both, &key); }
+		SEC("kprobe/do_unlinkat") int other(void *ctx) { return 0; }
+		SEC("kprobe/_Z1av") int gpu(void *ctx) {
+			unsigned int key = 0; bpf_map_add(&both, &key, 1); return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^host \(uprobe/libcudart.so:cudaMalloc\): for Linux, whose kernel verifies it$'
+	expect_output_line '^other \(kprobe/do_unlinkat\): for Linux, whose kernel verifies it$'
+	expect_output_line '^gpu \(kprobe/_Z1av\): safe; '
+}
+
+@test "verify refuses maps of types that are not for the GPU where programs for it use them" {
+	program 'GPUTAP_MAP(stacks, 7, unsigned int, unsigned long long, 64);
+		SEC("gpu/load") int gpu(void *ctx) {
+			unsigned int key = 0; return (long)bpf_map_lookup_elem(&stacks, &key); }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_error 'gputap: stacks: maps of type 7 are not for the GPU'
+}
+
+@test "verify refuses sections for the GPU that do not exist" {
+	program 'SEC("gpu/entri/x") int gpu(void *ctx) { return 0; }
+		SEC("gpu/load.block") int block(void *ctx) { return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line '^gpu \(gpu/entri/x\): refused: there is no such place in a kernel; there are gpu/entry, '
+	expect_output_line '^block \(gpu/load.block\): refused: gpu/load cannot run once a block$'
+}
+
+@test "verify keeps the limits of --max-insns, --max-text and --mem-size" {
+	program 'SEC("gpu/run") long sum(unsigned char *memory, unsigned long size) {
+			long sum = 0;
+			for (int i = 0; i < 8; i++) sum += ((volatile unsigned char *)memory)[i];
+			return sum; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	gputap verify --mem-size 7 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line 'invalid access to memory, mem_size=7 off=7 size=1$'
+	gputap verify --mem-size 8 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line ': safe; '
+	gputap verify --mem-size 8 --max-insns 9 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line '^sum \(gpu/run\): refused: it may execute [0-9]+ instructions, more than 9$'
+	gputap verify --mem-size 8 --max-text 9 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line '^sum \(gpu/run\): refused: [0-9]+ instructions are more than 9$'
+}
+
+@test "verify refuses what changes a kernel without --allow-control" {
+	program 'SEC("gpu/load") int gpu(void *ctx) { return bpf_exit(); }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line 'exit#507 changes what the kernel does: it needs --allow-control$'
+	gputap verify --allow-control "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+}
+
+@test "verify refuses CO-RE in functions that programs for the GPU call" {
+	object 'struct task { int pid; } __attribute__((preserve_access_index));
+		static __attribute__((noinline)) int get(struct task *t) { return t->pid; }
+		SEC("uprobe/a:b") int host(struct task *ctx) { return get(ctx); }
+		SEC("gpu/exit/*") int count(struct task *ctx) { return get(ctx); }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[[ $stderr == *'section .text has CO-RE records'* ]]
 }
