@@ -12,7 +12,7 @@ setup_file() {
 	[ -x "$build/tests/programs/mix" ] || return 0
 	[ -e /sys/kernel/btf/vmlinux ] || return 0
 	"$build/gputap" trace -o "$captured" --stack fp -- "$build/tests/programs/mix" 60 2 2 \
-		>/dev/null 2>&1 || true
+		>"$BATS_FILE_TMPDIR/mix.json" 2>/dev/null || true
 }
 
 setup() {
@@ -80,6 +80,24 @@ wait_until() {
 		[ "$(cat again.txt)" = "$whole" ]
 		[ "$(grep -c ' $' again.txt)" = 0 ] || told "a line ends in spaces"
 	done
+}
+
+@test "the tables of a capture agree with the program's own count" {
+	log=$BATS_FILE_TMPDIR/mix.json
+	[ "$(jq -s length "$log")" = 2 ]
+	for name in "${analyses[@]}"; do
+		gputap "$name" --from "$captured" --by process --json -o "$name.json"
+	done
+	[ "$(jq -cS '[.kernels[] | {pid, launches, failed}] | sort_by(.pid)' kernels.json)" = \
+		"$(jq -cS --slurp '[.[] | {pid, launches, failed: .failed_launches}] | sort_by(.pid)' "$log")" ]
+	[ "$(jq -cS '[.processes[] | {pid, failed, live: (.memory | map({key: .memory, value: (.allocations - .frees)}) | from_entries)}] |
+		sort_by(.pid)' leaks.json)" = \
+		"$(jq -cS --slurp '[.[] | {pid, failed: .failed_allocations, live: (.memory | map_values(.live))}] | sort_by(.pid)' "$log")" ]
+	[ "$(jq -cS '[.copies | group_by(.pid)[] | {pid: .[0].pid, count: (map(.count) | add), bytes: (map(.bytes) | add)}]' copies.json)" = \
+		"$(jq -cS --slurp 'def total(part): [.waiting, .asynchronous | .[][part]] | add;
+			map({pid, count: total(0), bytes: total(1)}) | sort_by(.pid)' "$log")" ]
+	[ "$(jq '[.errors[].count] | add' errors.json)" = \
+		"$(jq -s 'map(.failed_launches + .failed_allocations + .foreign_frees) | add' "$log")" ]
 }
 
 @test "every table says that nothing was lost" {
