@@ -284,11 +284,12 @@ TEST("JSON has an object for a call, with arguments and result")
 	pass_text(&stream, GT_EVENT_process, "vectoradd", 0);
 	pass_malloc(&stream, GT_EVENT_enter);
 	pass_malloc(&stream, GT_EVENT_call);
-	end_stream(&stream, "{\"schema\":\"gputap.call.1\",\"time\":2000,\"clock\":\"monotonic\","
-			    "\"duration\":1500,\"pid\":4711,\"tid\":4712,\"process\":\"vectoradd\","
-			    "\"device\":null,\"name\":\"cudaMalloc\",\"args\":{\"devPtr\":"
-			    "\"0x7f0000000200\",\"size\":4000},\"result\":\"cudaSuccess\","
-			    "\"nested\":false}\n");
+	end_stream(&stream,
+		   "{\"schema\":\"gputap.call.1\",\"time\":2000,\"clock\":\"monotonic\","
+		   "\"duration\":1500,\"pid\":4711,\"tid\":4712,\"process\":\"vectoradd\","
+		   "\"device\":null,\"context\":null,\"name\":\"cudaMalloc\",\"args\":{\"devPtr\":"
+		   "\"0x7f0000000200\",\"size\":4000},\"result\":\"cudaSuccess\","
+		   "\"nested\":false}\n");
 }
 
 TEST("JSON tells nested, failed and unfinished calls")
@@ -297,15 +298,16 @@ TEST("JSON tells nested, failed and unfinished calls")
 
 	pass_failed_free(&stream);
 	pass_unfinished(&stream);
-	end_stream(&stream,
-		   "{\"schema\":\"gputap.call.1\",\"time\":8750,\"clock\":\"monotonic\","
-		   "\"duration\":250,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"device\":null,"
-		   "\"name\":\"cudaFree\",\"args\":{\"devPtr\":\"0x1234\"},"
-		   "\"result\":\"cudaErrorInvalidValue\",\"nested\":true}\n"
-		   "{\"schema\":\"gputap.call.1\",\"time\":1000000,\"clock\":\"monotonic\","
-		   "\"duration\":4000000,\"pid\":4711,\"tid\":4712,\"process\":\"?\","
-		   "\"device\":null,\"name\":\"cudaDeviceSynchronize\",\"args\":{},"
-		   "\"result\":null,\"nested\":false,\"unfinished\":true}\n");
+	end_stream(
+		&stream,
+		"{\"schema\":\"gputap.call.1\",\"time\":8750,\"clock\":\"monotonic\","
+		"\"duration\":250,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"device\":null,"
+		"\"context\":null,\"name\":\"cudaFree\",\"args\":{\"devPtr\":\"0x1234\"},"
+		"\"result\":\"cudaErrorInvalidValue\",\"nested\":true}\n"
+		"{\"schema\":\"gputap.call.1\",\"time\":1000000,\"clock\":\"monotonic\","
+		"\"duration\":4000000,\"pid\":4711,\"tid\":4712,\"process\":\"?\","
+		"\"device\":null,\"context\":null,\"name\":\"cudaDeviceSynchronize\",\"args\":{},"
+		"\"result\":null,\"nested\":false,\"unfinished\":true}\n");
 }
 
 TEST("JSON has notes and the account, and of other events nothing")
