@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# exec: eBPF programs run by themselves, on the interpreter and on the software GPU. Needs no
+# privileges and no GPU.
+
+load helper
+
+# object SOURCE: compiles eBPF, with what every program here needs before it.
+object() {
+	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
+		#define SEC(name) __attribute__((section(name), used))
+		static void *(*lookup)(void *, const void *) = (void *)1;
+		static long (*printk)(const char *, unsigned, ...) = (void *)6;
+		static unsigned long (*thread)(void) = (void *)527;
+		struct { int (*type)[2]; int (*key_size)[4]; int (*value_size)[8];
+			int (*max_entries)[4]; } counts SEC(".maps");
+		$1
+		char _license[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -c "$BATS_TEST_TMPDIR/program.c" -o "$BATS_TEST_TMPDIR/program.o"
+}
+
+counting='SEC("gpu/run") unsigned long run(unsigned char *memory, unsigned long size) {
+	unsigned key = thread() & 3; unsigned long *c = lookup(&counts, &key);
+	if (c) __sync_fetch_and_add(c, 1);
+	if (size == 4) memory[thread() & 3] = thread();
+	return thread() * 16; }'
+
+# run_hex HEX ARGUMENTS…: gives the program to exec --raw.
+run_hex() {
+	local hex=$1
+	shift
+	printf '%s' "$hex" >"$BATS_TEST_TMPDIR/hex"
+	gputap exec --raw "$@" <"$BATS_TEST_TMPDIR/hex"
+}
+
+# on_both ARGUMENTS…: runs exec on the interpreter, then on the software GPU; both must be alike.
+on_both() {
+	gputap exec "$@"
+	expect_status 0
+	local first=$output
+	gputap exec --on gpu --gpu soft "$@"
+	expect_status 0
+	[ "$output" = "$first" ]
+}
+
+@test "exec --raw --on gpu prints what the interpreter prints" {
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		run_hex '61100000000000009500000000000000' $engine aabbccdd
+		expect_status 0
+		expect_output ddccbbaa
+	done
+}
+
+@test "exec --raw --on gpu refuses what the verifier refuses, before there is any GPU" {
+	run_hex '61100000000000009500000000000000' --on gpu --gpu nvidia aabbcc
+	expect_status 1
+	expect_output ''
+	[ "$(head -1 <<<"$stderr")" = 'gputap: insn 0: invalid access to memory, mem_size=3 off=0 size=4' ]
+}
+
+@test "exec without an NVIDIA driver says that the software GPU runs the program" {
+	[ ! -e /dev/nvidiactl ] || skip 'there is an NVIDIA driver'
+	run_hex 'b7000000070000009500000000000000' --on gpu
+	expect_status 0
+	expect_output 7
+	[ "$stderr" = 'gputap: no NVIDIA driver here: the software GPU runs it' ]
+}
+
+@test "exec --gpu nvidia fails where no driver is" {
+	[ ! -e /dev/nvidiactl ] || skip 'there is an NVIDIA driver'
+	run_hex 'b7000000070000009500000000000000' --on gpu --gpu nvidia
+	expect_status 1
+	[[ $stderr == 'gputap: no driver library: libcuda.so.1'* ]]
+}
+
+@test "exec runs the program of an object on a grid, with its memory and maps" {
+	object "$counting"
+	on_both --grid 2 --block 4 --mem 00000000 --all --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^0: 0$'
+	expect_output_line '^7: 70$'
+	expect_output_line '^counts \(array, 4 entries at most\)$'
+	expect_output_line '^  3: 2$'
+}
+
+@test "exec prints r0 of the first thread, and the memory if asked" {
+	object "$counting"
+	on_both --block 4 --mem 09090909 --show-memory "$BATS_TEST_TMPDIR/program.o"
+	expect_output $'0\nmemory: 00010203'
+}
+
+@test "exec --json has results, memory, output and maps" {
+	object "$counting"
+	gputap exec --on gpu --gpu soft --json --all --maps --show-memory --block 2 --mem 05060708 \
+		"$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	[ "$(jq -c '[.program, .on, .device, .r0, .results, .memory, .output, .output_lost]' <<<"$output")" = \
+		'["run","gpu","gputap software GPU","0x0",["0x0","0x10"],"00010708","",0]' ]
+	[ "$(jq -c '[.maps[0].entries[].value]' <<<"$output")" = '[1,1]' ]
+}
+
+@test "exec shows what the program prints, on stderr" {
+	object 'SEC("gpu/run") int run(void *ctx) {
+		char format[] = "thread %d says 0x%x\n";
+		printk(format, sizeof(format), thread(), 0xbeef); return 0; }'
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		gputap exec $engine "$BATS_TEST_TMPDIR/program.o"
+		expect_status 0
+		expect_output 0
+		[ "$stderr" = 'thread 0 says 0xbeef' ]
+	done
+}
+
+@test "exec wants to know which of several programs" {
+	object 'SEC("gpu/run") int one(void *ctx) { return 1; }
+		SEC("gpu/run") int two(void *ctx) { return 2; }'
+	gputap exec "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[[ $stderr == *'program.o: there are 2 programs: choose one with --prog, as one' ]]
+	gputap exec --prog two "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output 2
+	gputap exec --prog three "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[[ $stderr == *"program.o: there is no program 'three' for the GPU" ]]
+}
+
+@test "exec runs programs with a context, of which a thread knows its own part" {
+	object 'struct context { unsigned thread_x; };
+		SEC("gpu/entry/*") int where(struct context *ctx) { return ctx->thread_x; }'
+	on_both --block 3 --all "$BATS_TEST_TMPDIR/program.o"
+	expect_output $'0: 0\n1: 1\n2: 2'
+	gputap exec --mem 00 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[[ $stderr == *"program.o: only programs of gpu/run have memory, and 'where' is of gpu/entry/*" ]]
+}
+
+@test "exec gives up on a GPU that takes too long" {
+	object 'SEC("gpu/run") unsigned long run(void *ctx) {
+		unsigned long sum = 0;
+		for (unsigned i = 0; i < 40000; i++) sum = sum * 31 + (i ^ sum);
+		return sum; }'
+	gputap exec --on gpu --gpu soft --grid 1000 --block 1024 --time-limit 200ms \
+		"$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output ''
+	[ "$stderr" = 'gputap: what was started on the device did not end within 200 ms' ]
+}
+
+@test "exec refuses sizes that no grid has" {
+	object "$counting"
+	for size in 0 x 1x 4x0 1x2x3x4 -1; do
+		gputap exec --grid="$size" "$BATS_TEST_TMPDIR/program.o"
+		expect_status 2
+		[[ $stderr == "gputap: '$size' is no grid: as 4, 4x2 or 4x2x1"* ]]
+	done
+	gputap exec --block 1025 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[ "$stderr" = 'gputap: a block of 1025x1x1 is too large: up to 1024 threads go here' ]
+	gputap exec --grid 65536 --block 512 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[ "$stderr" = 'gputap: 33554432 threads are more than 16777216' ]
+}
+
+@test "exec refuses a device that is not there" {
+	run_hex 'b7000000070000009500000000000000' --on gpu --gpu soft --device 7
+	expect_status 1
+	[ "$stderr" = 'gputap: there is no device 7: the driver has 1' ]
+}
