@@ -69,6 +69,13 @@ void gt_ptx_atom_ordered(struct gt_ptxgen *gen, enum gt_map_place place, enum gt
 /* The same without the old value, relaxed. */
 void gt_ptx_reduce(struct gt_ptxgen *gen, enum gt_map_place place, const char *guard,
 		   const char *operation, const char *address, int64_t offset, const char *operand);
+/*
+ * Counts something rare: adds a number to a u64. `varying` is a .b32 whose top bit is never set,
+ * which ptxas does not know: so it does not add the number up over the warp first, which costs 14
+ * instructions and is worth it only where a warp's lanes come together.
+ */
+void gt_ptx_count(struct gt_ptxgen *gen, enum gt_map_place place, const char *address,
+		  int64_t offset, int number, const char *varying);
 /* A fresh address: base + index * stride + offset. index is a .b32. */
 struct gt_ptx_name gt_ptx_element(struct gt_ptxgen *gen, const char *base, const char *index,
 				  uint64_t stride, uint64_t offset);
@@ -96,6 +103,7 @@ struct gt_ptx_name gt_ptx_flat_thread(struct gt_ptxgen *gen);
 struct gt_ptx_name gt_ptx_flat_block(struct gt_ptxgen *gen);
 struct gt_ptx_name gt_ptx_flat_warp(struct gt_ptxgen *gen);
 struct gt_ptx_name gt_ptx_thread_in_block(struct gt_ptxgen *gen); /* .b32 */
+struct gt_ptx_name gt_ptx_block_threads(struct gt_ptxgen *gen);   /* .b32 */
 
 /* ---- ptxgen_map_ring.c ---- */
 

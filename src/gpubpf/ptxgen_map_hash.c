@@ -316,9 +316,9 @@ static void put_link(struct gt_ptxgen *gen, const struct search *search, const s
 	gt_ptx(gen, "mov.b64 %s, {%s, %s}", node.text, next.text, search->tag.text);
 	address = node_address(gen, search, search->link.text);
 	gt_ptx_store_ordered(gen, place, GT_PTX_RELEASE, 64, address.text, 0, node.text);
+	gt_ptx_count(gen, place, counters->text, offsetof(struct gt_hash_counters, entries), 1,
+		     hold->head.text);
 	gt_ptx(gen, "mov.u32 %s, %s", hold->head.text, search->link.text);
-	gt_ptx_reduce(gen, place, "", "add.u64", counters->text,
-		      offsetof(struct gt_hash_counters, entries), "1");
 }
 
 /* What to put into a value, and what the flags are. */
@@ -398,8 +398,8 @@ static void put_change(struct gt_ptxgen *gen, struct search *search, const struc
 	gt_ptx_result(gen, 0);
 	gt_ptx(gen, "bra %s", end.text);
 	gt_ptx_put_label(gen, &full);
-	gt_ptx_reduce(gen, place, "", "add.u64", counters.text,
-		      offsetof(struct gt_hash_counters, refused), "1");
+	gt_ptx_count(gen, place, counters.text, offsetof(struct gt_hash_counters, refused), 1,
+		     hold.head.text);
 	gt_ptx_result(gen, -E2BIG);
 	gt_ptx_put_label(gen, &end);
 	put_let_go(gen, search, &hold);
@@ -486,8 +486,8 @@ static void put_give_back(struct gt_ptxgen *gen, const struct search *search)
 			    operands.text);
 	gt_ptx(gen, "setp.ne.u64 %s, %s, %s", test.text, was.text, old.text);
 	gt_ptx(gen, "@%s bra %s", test.text, again.text);
-	gt_ptx_reduce(gen, place, "", "add.u64", counters.text,
-		      offsetof(struct gt_hash_counters, entries), "-1");
+	gt_ptx_count(gen, place, counters.text, offsetof(struct gt_hash_counters, entries), -1,
+		     search->link.text);
 }
 
 int gt_ptx_hash_delete(struct gt_ptxgen *gen)

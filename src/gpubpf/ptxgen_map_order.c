@@ -93,6 +93,17 @@ void gt_ptx_reduce(struct gt_ptxgen *gen, enum gt_map_place place, const char *g
 	       gen->sm >= 60 ? scope(place) : "", gt_ptx_global(gen), operation, at.text, operand);
 }
 
+void gt_ptx_count(struct gt_ptxgen *gen, enum gt_map_place place, const char *address,
+		  int64_t offset, int number, const char *varying)
+{
+	struct gt_ptx_name zero = gt_ptx_b32(gen), operand = gt_ptx_b64(gen);
+
+	gt_ptx(gen, "shr.u32 %s, %s, 31", zero.text, varying);
+	gt_ptx(gen, "cvt.u64.u32 %s, %s", operand.text, zero.text);
+	gt_ptx(gen, "add.s64 %s, %s, %d", operand.text, operand.text, number);
+	gt_ptx_reduce(gen, place, "", "add.u64", address, offset, operand.text);
+}
+
 struct gt_ptx_name gt_ptx_element(struct gt_ptxgen *gen, const char *base, const char *index,
 				  uint64_t stride, uint64_t offset)
 {

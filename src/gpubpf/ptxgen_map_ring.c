@@ -30,36 +30,30 @@ static uint32_t total_of(uint32_t size)
 }
 
 /*
- * Takes a .b64 of bytes for `records` records where `guard` holds ("@p " or ""): the position, or
- * -1 if there is no credit, which is then given back and counted.
+ * Takes a .b64 of bytes for `records` records: the position, or -1 if there is no credit, which is
+ * then given back and counted.
  */
-static struct gt_ptx_name take_position(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring,
-					const char *bytes, const char *records,
-					const struct gt_ptx_name *leader)
+static void take_position(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring,
+			  const struct gt_ptx_name *bytes, const char *records,
+			  const struct gt_ptx_name *position)
 {
-	struct gt_ptx_name less = gt_ptx_b64(gen), old = gt_ptx_b64(gen), position;
-	struct gt_ptx_name enough = gt_ptx_predicate(gen), short_of = gt_ptx_predicate(gen);
-	struct gt_ptx_text guard = {""};
+	struct gt_ptx_name less = gt_ptx_b64(gen), old = gt_ptx_b64(gen);
+	struct gt_ptx_name enough = gt_ptx_predicate(gen);
+	struct gt_ptx_name taken = gt_ptx_label(gen), over = gt_ptx_label(gen);
 
-	position = gt_ptx_b64(gen);
-	if (leader)
-		guard = gt_ptx_guard(leader, true);
-	gt_ptx(gen, "neg.s64 %s, %s", less.text, bytes);
-	gt_ptx(gen, "mov.u64 %s, 0", old.text);
-	gt_ptx_atom_ordered(gen, place, GT_PTX_ACQUIRE, guard.text, "add.u64", old.text,
-			    ring->address.text, CREDIT, less.text);
-	gt_ptx(gen, "setp.ge.s64 %s, %s, %s", enough.text, old.text, bytes);
-	gt_ptx(gen, "setp.lt.s64 %s, %s, %s", short_of.text, old.text, bytes);
-	if (leader)
-		gt_ptx(gen, "and.pred %s, %s, %s", short_of.text, short_of.text, leader->text);
-	guard = gt_ptx_guard(&short_of, true);
-	gt_ptx_reduce(gen, place, guard.text, "add.u64", ring->address.text, CREDIT, bytes);
-	gt_ptx_reduce(gen, place, guard.text, "add.u64", ring->address.text, LOST, records);
-	gt_ptx(gen, "mov.s64 %s, -1", position.text);
-	guard = gt_ptx_guard(&enough, true);
-	gt_ptx_atom_ordered(gen, place, GT_PTX_RELAXED, guard.text, "add.u64", position.text,
-			    ring->address.text, HEAD, bytes);
-	return position;
+	gt_ptx(gen, "neg.s64 %s, %s", less.text, bytes->text);
+	gt_ptx_atom_ordered(gen, place, GT_PTX_ACQUIRE, "", "add.u64", old.text, ring->address.text,
+			    CREDIT, less.text);
+	gt_ptx(gen, "setp.ge.s64 %s, %s, %s", enough.text, old.text, bytes->text);
+	gt_ptx(gen, "@%s bra %s", enough.text, taken.text);
+	gt_ptx_reduce(gen, place, "", "add.u64", ring->address.text, CREDIT, bytes->text);
+	gt_ptx_reduce(gen, place, "", "add.u64", ring->address.text, LOST, records);
+	gt_ptx(gen, "mov.s64 %s, -1", position->text);
+	gt_ptx(gen, "bra %s", over.text);
+	gt_ptx_put_label(gen, &taken);
+	gt_ptx_atom_ordered(gen, place, GT_PTX_RELAXED, "", "add.u64", position->text,
+			    ring->address.text, HEAD, bytes->text);
+	gt_ptx_put_label(gen, &over);
 }
 
 /* The address of the record at a position. */
@@ -82,40 +76,50 @@ static void test_failed(struct gt_ptxgen *gen, const struct gt_ptx_name *positio
 			struct gt_ptx_name *ret_failed)
 {
 	*ret_failed = gt_ptx_predicate(gen);
-	gt_ptx(gen, "setp.eq.s64 %s, %s, -1", ret_failed->text, position->text);
+	gt_ptx(gen, "setp.lt.s64 %s, %s, 0", ret_failed->text, position->text);
 }
 
-/* All lanes that are here: the lowest takes for all. */
+/*
+ * All lanes that are here: the lowest takes for all. The lanes below it, which are none, are added
+ * to the number of records: so ptxas does not see that it is the same in all lanes, and does not
+ * add up over the warp once more what one lane does, which would cost 40 instructions.
+ */
 static void take_together(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, uint32_t total,
 			  struct gt_ptx_name *ret_record, struct gt_ptx_name *ret_failed)
 {
 	struct gt_ptx_name mask = gt_ptx_active_mask(gen), below = gt_ptx_b32(gen);
-	struct gt_ptx_name count = gt_ptx_b32(gen), rank = gt_ptx_b32(gen), position, first;
-	struct gt_ptx_name leader = gt_ptx_predicate(gen), bytes = gt_ptx_b64(gen);
+	struct gt_ptx_name count = gt_ptx_b32(gen), rank = gt_ptx_b32(gen), position;
+	struct gt_ptx_name follows = gt_ptx_predicate(gen), bytes = gt_ptx_b64(gen);
 	struct gt_ptx_name lowest = gt_ptx_b32(gen), records = gt_ptx_b64(gen);
+	struct gt_ptx_name together = gt_ptx_label(gen), first = gt_ptx_b64(gen);
 
 	gt_ptx(gen, "mov.u32 %s, %%lanemask_lt", below.text);
 	gt_ptx(gen, "and.b32 %s, %s, %s", below.text, below.text, mask.text);
 	gt_ptx(gen, "popc.b32 %s, %s", rank.text, below.text);
+	gt_ptx(gen, "setp.ne.u32 %s, %s, 0", follows.text, below.text);
+	gt_ptx(gen, "mov.s64 %s, -1", first.text);
+	gt_ptx(gen, "@%s bra %s", follows.text, together.text);
 	gt_ptx(gen, "popc.b32 %s, %s", count.text, mask.text);
-	gt_ptx(gen, "setp.eq.u32 %s, %s, 0", leader.text, below.text);
+	gt_ptx(gen, "add.u32 %s, %s, %s", count.text, count.text, below.text);
 	gt_ptx(gen, "mul.wide.u32 %s, %s, %" PRIu32, bytes.text, count.text, total);
 	gt_ptx(gen, "cvt.u64.u32 %s, %s", records.text, count.text);
-	first = take_position(gen, ring, bytes.text, records.text, &leader);
-	gt_ptx(gen, "neg.s32 %s, %s", lowest.text, mask.text);
-	gt_ptx(gen, "and.b32 %s, %s, %s", lowest.text, lowest.text, mask.text);
-	gt_ptx(gen, "bfind.u32 %s, %s", lowest.text, lowest.text);
+	take_position(gen, ring, &bytes, records.text, &first);
+	gt_ptx_put_label(gen, &together);
+	gt_ptx(gen, "brev.b32 %s, %s", lowest.text, mask.text);
+	gt_ptx(gen, "bfind.shiftamt.u32 %s, %s", lowest.text, lowest.text);
 	first = gt_ptx_shuffle(gen, first.text, lowest.text, mask.text);
 	test_failed(gen, &first, ret_failed);
 	position = gt_ptx_element(gen, first.text, rank.text, total, 0);
 	*ret_record = address_of(gen, ring, &position);
 }
 
-static void take_alone(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, const char *total,
-		       struct gt_ptx_name *ret_record, struct gt_ptx_name *ret_failed)
+static void take_alone(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring,
+		       const struct gt_ptx_name *total, struct gt_ptx_name *ret_record,
+		       struct gt_ptx_name *ret_failed)
 {
-	struct gt_ptx_name position = take_position(gen, ring, total, "1", NULL);
+	struct gt_ptx_name position = gt_ptx_b64(gen);
 
+	take_position(gen, ring, total, "1", &position);
 	test_failed(gen, &position, ret_failed);
 	*ret_record = address_of(gen, ring, &position);
 }
@@ -133,7 +137,7 @@ void gt_ptx_ring_take(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, uin
 	}
 	bytes = gt_ptx_b64(gen);
 	gt_ptx(gen, "mov.u64 %s, %" PRIu32, bytes.text, total);
-	take_alone(gen, ring, bytes.text, ret_record, ret_failed);
+	take_alone(gen, ring, &bytes, ret_record, ret_failed);
 }
 
 void gt_ptx_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, const char *size,
@@ -143,7 +147,7 @@ void gt_ptx_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptx_ring *rin
 
 	gt_ptx(gen, "add.s64 %s, %s, %zu", total.text, size, sizeof(struct gt_ring_record) + 7);
 	gt_ptx(gen, "and.b64 %s, %s, -8", total.text, total.text);
-	take_alone(gen, ring, total.text, ret_record, ret_failed);
+	take_alone(gen, ring, &total, ret_record, ret_failed);
 }
 
 void gt_ptx_ring_give(struct gt_ptxgen *gen, const char *record, const char *size,
