@@ -190,6 +190,8 @@ bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_
  * decide), -1 if this is none or nothing tells.
  */
 int gt_api_direction(const struct gt_api_function *function, const struct gt_event_call *call);
+/* "H2H", "H2D", "D2H", "D2D", "default"; NULL for -1. */
+const char *gt_api_direction_name(int direction);
 /*
  * The bits of an argument that is a number, pointer or handle; of a GT_ROLE_OUT, what the call
  * gave back. False if they are not in the record.

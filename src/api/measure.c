@@ -98,6 +98,13 @@ int gt_api_direction(const struct gt_api_function *function, const struct gt_eve
 	return gt_api_record_direction(&record);
 }
 
+const char *gt_api_direction_name(int direction)
+{
+	static const char *const names[] = {"H2H", "H2D", "D2H", "D2D", "default"};
+
+	return direction >= 0 && (size_t)direction < gt_countof(names) ? names[direction] : NULL;
+}
+
 /* A product of sizes and counts; known once a size or the width of an element was found. */
 struct product {
 	uint64_t value;

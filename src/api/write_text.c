@@ -168,12 +168,11 @@ static void add_item(struct items *items, const char *label, enum gt_api_role ro
 
 static void add_direction(struct items *items)
 {
-	static const char *const names[] = {"H2H", "H2D", "D2H", "D2D", "default"};
-	int direction = gt_api_record_direction(items->record);
+	const char *name = gt_api_direction_name(gt_api_record_direction(items->record));
 
-	if (direction < 0 || (size_t)direction >= gt_countof(names))
+	if (!name)
 		return;
-	gt_strbuf_printf(items->buffer, "%skind=%s", items->any ? " " : "", names[direction]);
+	gt_strbuf_printf(items->buffer, "%skind=%s", items->any ? " " : "", name);
 	items->last = "kind";
 	items->any = true;
 }

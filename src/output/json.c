@@ -87,6 +87,16 @@ static void put_device(struct gt_json *json, const struct gt_names *names,
 		gt_json_string(json, "device_uuid", device.uuid);
 }
 
+/* Also of copies whose function tells it, and no argument. */
+static void put_direction(struct gt_json *json, const struct gt_api_function *api,
+			  const struct gt_event_call *call)
+{
+	const char *name = api ? gt_api_direction_name(gt_api_direction(api, call)) : NULL;
+
+	if (name)
+		gt_json_string(json, "direction", name);
+}
+
 static void put_call(struct gt_json *json, const struct gt_names *names,
 		     const struct gt_event_call *call)
 {
@@ -100,6 +110,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 	gt_json_u64(json, "pid", head->process);
 	gt_json_u64(json, "tid", head->thread);
 	gt_json_string(json, "process", gt_names_process(names, head->process));
+	gt_json_u64(json, "parent", gt_names_parent(names, head->process));
 	put_device(json, names, call);
 	gt_json_string(json, "name", gt_names_function(names, call->function));
 	if (api) {
@@ -108,6 +119,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 		gt_json_object_begin(json, "args");
 		gt_json_object_end(json);
 	}
+	put_direction(json, api, call);
 	put_kernel(json, names, call);
 	put_result(json, api, call);
 	if (call->stack)
@@ -123,6 +135,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 static void put_process(struct gt_json *json, const struct gt_names *names,
 			const struct gt_event *event)
 {
+	const char *command = gt_names_command(names, event->process);
 	const char *cgroup = gt_names_cgroup(names, event->process);
 	const char *container = gt_names_container(names, event->process);
 
@@ -132,6 +145,10 @@ static void put_process(struct gt_json *json, const struct gt_names *names,
 	gt_json_u64(json, "pid", event->process);
 	gt_json_string(json, "process", gt_names_process(names, event->process));
 	gt_json_u64(json, "parent", gt_names_parent(names, event->process));
+	if (command)
+		gt_json_string(json, "command", command);
+	else
+		gt_json_null(json, "command");
 	gt_json_string(json, "cgroup", cgroup ? cgroup : "");
 	if (container)
 		gt_json_string(json, "container", container);

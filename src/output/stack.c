@@ -41,6 +41,8 @@ void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 pr
 		  int column)
 {
 	each_frame(names, process, stack, put_frame, &(struct lines){text, column});
+	if (gt_names_stack_is_cut(names, process, stack))
+		gt_strbuf_printf(text, "%*s… called from further out\n", column, "");
 }
 
 static void json_frame(void *context, const struct gt_location *location,
@@ -75,5 +77,7 @@ void gt_json_stack(struct gt_json *json, const char *key, const struct gt_names 
 	gt_json_array_begin(json, "frames");
 	each_frame(names, process, stack, json_frame, json);
 	gt_json_array_end(json);
+	if (gt_names_stack_is_cut(names, process, stack))
+		gt_json_bool(json, "cut", true);
 	gt_json_object_end(json);
 }

@@ -17,18 +17,20 @@ struct latest {
 };
 
 struct gt_callers {
+	size_t depth;
 	struct gt_space *space;
 	struct gt_unwinder *unwinder;
 	struct gt_map *latest; /* thread -> struct latest */
 	struct gt_map *told;   /* process and number -> any */
 };
 
-struct gt_callers *gt_callers_new(void)
+struct gt_callers *gt_callers_new(unsigned depth)
 {
 	gt_auto(callers) struct gt_callers *callers = calloc(1, sizeof(*callers));
 
 	if (!callers)
 		return NULL;
+	callers->depth = depth < MOST_CALLERS ? depth : MOST_CALLERS;
 	callers->space = gt_space_new();
 	callers->unwinder = callers->space ? gt_unwinder_new(callers->space) : NULL;
 	callers->latest = gt_map_new();
@@ -129,7 +131,7 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 	gt_unwind_registers_set(&registers, memory->pc, memory->stack_pointer,
 				memory->frame_pointer, memory->link);
 	gt_unwind(callers->unwinder, memory->head.process, &registers, &copy, addresses,
-		  MOST_CALLERS, &unwound);
+		  callers->depth, &unwound);
 	key[0] = memory->head.process;
 	key[1] = hash_addresses(addresses, unwound.count);
 	if (remember(callers, memory, key[1]))

@@ -10,8 +10,8 @@
 
 struct gt_callers;
 
-/* NULL if memory ran out. */
-struct gt_callers *gt_callers_new(void);
+/* `depth`: callers to tell at most, up to 127. NULL if memory ran out. */
+struct gt_callers *gt_callers_new(unsigned depth);
 void gt_callers_free(struct gt_callers *callers);
 GT_DEFINE_AUTO(callers, struct gt_callers, gt_callers_free)
 

@@ -407,7 +407,7 @@ static struct gt_live *live_new(const struct gt_session_options *options)
 	live->ring_fd = live->processes_fd = live->signals = -1;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	live->supply = gt_supply_new(&(struct gt_supply_options){
-		.stacks = options->stack_copy,
+		.stack_depth = options->stack_copy ? options->stack_depth : 0,
 		.cgroups = options->cgroups,
 		.tell = deliver,
 		.context = live,

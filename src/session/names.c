@@ -37,6 +37,7 @@ struct arguments {
 };
 
 struct stack {
+	bool cut;
 	size_t count;
 	__u64 addresses[];
 };
@@ -51,6 +52,7 @@ struct key {
 
 struct gt_names {
 	struct gt_map *processes, *functions, *libraries; /* number -> struct name */
+	struct gt_map *commands;                          /* process -> struct name */
 	struct gt_map *cgroups;                           /* process -> struct cgroup */
 	struct gt_devices *devices;
 	struct gt_map *kernels;   /* struct key -> struct name */
@@ -77,6 +79,7 @@ struct gt_names *gt_names_new(void)
 	names->processes = gt_map_new();
 	names->functions = gt_map_new();
 	names->libraries = gt_map_new();
+	names->commands = gt_map_new();
 	names->cgroups = gt_map_new();
 	names->devices = gt_devices_new();
 	names->kernels = gt_map_new();
@@ -91,10 +94,10 @@ struct gt_names *gt_names_new(void)
 	if (names->space)
 		names->symbols = gt_symbolizer_new(
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
-	if (!names->processes || !names->functions || !names->libraries || !names->cgroups ||
-	    !names->devices || !names->kernels || !names->stacks || !names->given ||
-	    !names->arguments || !names->symbols || !names->lines || !names->files ||
-	    !names->parameters) {
+	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
+	    !names->cgroups || !names->devices || !names->kernels || !names->stacks ||
+	    !names->given || !names->arguments || !names->symbols || !names->lines ||
+	    !names->files || !names->parameters) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -108,6 +111,7 @@ void gt_names_free(struct gt_names *names)
 	gt_map_free_with(names->processes, free);
 	gt_map_free_with(names->functions, free);
 	gt_map_free_with(names->libraries, free);
+	gt_map_free_with(names->commands, free);
 	gt_map_free_with(names->cgroups, free);
 	gt_devices_free(names->devices);
 	gt_map_free_with(names->kernels, free);
@@ -173,6 +177,19 @@ static int learn_process(struct gt_names *names, const struct gt_event *event)
 	return error;
 }
 
+static int learn_command(struct gt_names *names, const struct gt_event *event)
+{
+	struct name *name = NULL;
+	size_t length;
+	int error = learn(names->commands, event->process, event, &name);
+
+	gt_event_text(event, &length);
+	for (size_t i = 0; !error && i < length; i++)
+		if (!name->text[i])
+			name->text[i] = ' ';
+	return error;
+}
+
 static int learn_cgroup(struct gt_names *names, const struct gt_event *event)
 {
 	__u64 process = event->process;
@@ -226,6 +243,7 @@ static int learn_stack(struct gt_names *names, const struct gt_event *event)
 	struct stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
 
 	if (stack) {
+		stack->cut = told->flags & GT_STACK_TRUNCATED;
 		stack->count = count;
 		memcpy(stack->addresses, told->addresses, count * sizeof(__u64));
 	}
@@ -307,6 +325,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return learn_mapping(names, event);
 	case GT_EVENT_stack:
 		return learn_stack(names, event);
+	case GT_EVENT_command:
+		return learn_command(names, event);
 	case GT_EVENT_cgroup:
 		return learn_cgroup(names, event);
 	case GT_EVENT_device:
@@ -370,6 +390,13 @@ const struct gt_context *gt_names_context(const struct gt_names *names,
 					  const struct gt_event_call *call)
 {
 	return gt_devices_context(names->devices, call->head.process, call->context);
+}
+
+const char *gt_names_command(const struct gt_names *names, __u32 process)
+{
+	const struct name *name = gt_map_get_u64(names->commands, process);
+
+	return name ? name->text : NULL;
 }
 
 const char *gt_names_cgroup(const struct gt_names *names, __u32 process)
@@ -494,6 +521,14 @@ const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 s
 		return NULL;
 	*ret_count = known->count;
 	return known->addresses;
+}
+
+bool gt_names_stack_is_cut(const struct gt_names *names, __u32 process, __u64 stack)
+{
+	struct key key = {process, stack};
+	const struct stack *known = gt_map_get(names->stacks, &key, sizeof(key));
+
+	return known && known->cut;
 }
 
 void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,

@@ -57,6 +57,8 @@ const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const 
  */
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
 			    size_t *ret_count);
+/* Whether there were more callers than that stack tells. */
+bool gt_names_stack_is_cut(const struct gt_names *names, __u32 process, __u64 stack);
 /*
  * What stands at an address of a process, at a caller's (is_return) the call before it: file,
  * function, inlined functions, source lines. It lives as the names.
@@ -80,6 +82,8 @@ bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
 /* The CUDA context that was current in the thread of a call. NULL: it is not known. */
 const struct gt_context *gt_names_context(const struct gt_names *names,
 					  const struct gt_event_call *call);
+/* The command line of a process, its arguments separated by blanks; NULL: not told. */
+const char *gt_names_command(const struct gt_names *names, __u32 process);
 /*
  * The cgroup of a process, and the id of the container in it (gt_container_id). NULL: not asked
  * for (struct gt_session_options.cgroups), not readable, or no container.

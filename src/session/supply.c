@@ -21,7 +21,7 @@
 struct gt_supply {
 	struct gt_supply_options options;
 	struct gt_callers *callers; /* NULL: stacks are not unwound here */
-	struct gt_map *named;       /* process -> the name in its last `process` event */
+	struct gt_map *met;         /* process -> its last `process` event */
 };
 
 struct gt_supply *gt_supply_new(const struct gt_supply_options *options)
@@ -31,18 +31,18 @@ struct gt_supply *gt_supply_new(const struct gt_supply_options *options)
 	if (!supply)
 		return NULL;
 	supply->options = *options;
-	supply->named = gt_map_new();
-	if (options->stacks)
-		supply->callers = gt_callers_new();
-	return supply->named && (supply->callers || !options->stacks) ? gt_take(supply) : NULL;
+	supply->met = gt_map_new();
+	if (options->stack_depth)
+		supply->callers = gt_callers_new(options->stack_depth);
+	return supply->met && (supply->callers || !options->stack_depth) ? gt_take(supply) : NULL;
 }
 
 void gt_supply_free(struct gt_supply *supply)
 {
 	if (!supply)
 		return;
-	if (supply->named)
-		gt_map_free_with(supply->named, free);
+	if (supply->met)
+		gt_map_free_with(supply->met, free);
 	gt_callers_free(supply->callers);
 	free(supply);
 }
@@ -116,19 +116,33 @@ static void tell_mappings(const struct gt_supply *supply, const struct gt_event 
 	}
 }
 
+/* Each thread tells its process: all but the first say nothing new. */
+static bool is_known(const struct gt_supply *supply, const struct gt_event *event)
+{
+	const struct gt_event_process *told = (const void *)event;
+	const struct gt_event_process *known = gt_map_get_u64(supply->met, event->process);
+
+	return known && known->parent == told->parent && known->uid == told->uid &&
+	       known->head.size == event->size &&
+	       !memcmp(known->name, told->name, gt_event_tail_size(event));
+}
+
 /* A process is seen for the first time, or under a new name (exec). */
 static void meet_process(struct gt_supply *supply, const struct gt_event *event)
 {
-	size_t length;
-	const char *text = gt_event_text(event, &length);
-	char *name = gt_map_get_u64(supply->named, event->process);
+	const struct gt_event_process *known = gt_map_get_u64(supply->met, event->process);
+	bool same_name = known && known->head.size == event->size &&
+			 !memcmp(known->name, ((const struct gt_event_process *)event)->name,
+				 gt_event_tail_size(event));
+	struct gt_event *copy = malloc(event->size);
 
-	if (name && strlen(name) == length && !memcmp(name, text, length))
+	free(gt_map_remove_u64(supply->met, event->process));
+	if (copy)
+		memcpy(copy, event, event->size);
+	if (!copy || gt_map_set_u64(supply->met, event->process, copy))
+		free(copy);
+	if (same_name)
 		return;
-	free(gt_map_remove_u64(supply->named, event->process));
-	name = strndup(text, length);
-	if (!name || gt_map_set_u64(supply->named, event->process, name))
-		free(name);
 	tell_command(supply, event);
 	tell_cgroup(supply, event);
 	tell_mappings(supply, event);
@@ -203,6 +217,8 @@ int gt_supply_take(struct gt_supply *supply, const struct gt_event *event)
 {
 	if (event->kind == GT_EVENT_memory)
 		return tell_unwound(supply, (const void *)event);
+	if (event->kind == GT_EVENT_process && is_known(supply, event))
+		return 0;
 	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_aside)
 		tell_string(supply, (const void *)event);
 	tell_with_stack(supply, event);
@@ -218,5 +234,5 @@ int gt_supply_learn(struct gt_supply *supply, const struct gt_event *event)
 
 bool gt_supply_has_met(const struct gt_supply *supply, __u32 process)
 {
-	return gt_map_get_u64(supply->named, process);
+	return gt_map_get_u64(supply->met, process);
 }

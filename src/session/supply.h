@@ -13,8 +13,8 @@
 struct gt_supply;
 
 struct gt_supply_options {
-	bool stacks;  /* `memory` events come, to be unwound */
-	bool cgroups; /* tell the cgroups of processes */
+	unsigned stack_depth; /* callers to tell of `memory` events; 0: none come */
+	bool cgroups;         /* tell the cgroups of processes */
 	/* Takes the events: those of the ring and those that are added, each in its place. */
 	void (*tell)(void *context, const struct gt_event *event);
 	void *context;

@@ -157,6 +157,8 @@ expect_account() {
 		out.json >processes
 	grep -qF "[\"calls\",null,false]" processes || told "$(cat processes)"
 	grep -qF "[\"calls\",\"$id\",true]" processes || told "$(cat processes)"
+	output=$(grep "\"container\":\"$id\"" out.json)
+	expect_json 'all(.command | endswith("calls --wait 200 2"))'
 	expect_error_line "calls +[0-9]+ +process +container=$id cgroup=/$group$"
 	trace -v -- "$calls" 1
 	expect_no_error_line cgroup=

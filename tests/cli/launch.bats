@@ -70,6 +70,18 @@ launches() {
 	expect_error_line '^gputap: 10 calls: 10 complete, 0 unfinished, 0 lost$'
 }
 
+@test "a stack that is deeper than what is taken says so, by either way" {
+	for way in fp dwarf; do
+		gputap trace --gpu soft -t --stack $way -f cudaMalloc --max-events 1 --stack-depth 1 -- "$examples/leak"
+		expect_error_line '^ +… called from further out$'
+		gputap trace --gpu soft --stack $way -f cudaMalloc --max-events 1 --stack-depth 64 -- "$examples/leak"
+		expect_no_error_line 'called from further out'
+	done
+	gputap trace --gpu soft --stack fp --stack-depth 1 -f cudaMalloc --json -o "$BATS_TEST_TMPDIR/out" -- "$examples/leak"
+	output=$(cat "$BATS_TEST_TMPDIR/out")
+	expect_json 'map(select(.name)) | length == 10 and all(.stack.cut and (.stack.frames | map(.address) | unique | length) == 1)'
+}
+
 @test "the callers stand in the JSON of a capture as in that of the live trace" {
 	frames='map(select(.schema == "gputap.call.1") | .stack.frames | map([.function, .file, .line]))'
 	gputap trace --gpu soft --stack fp -f cudaMalloc -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/leak"

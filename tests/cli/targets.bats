@@ -26,6 +26,32 @@ build_static() {
 		-c out.json)" = "[9,3,1]" ]
 }
 
+@test "children that are spawned are traced, too" {
+	need_command cc
+	cat >spawn.c <<-'EOF'
+		#include <spawn.h>
+		#include <sys/wait.h>
+		extern char **environ;
+		int main(int count, char **arguments)
+		{
+			pid_t child;
+			for (int i = 0; i < 3; i++)
+				if (posix_spawn(&child, arguments[1], 0, 0, arguments + 1, environ) ||
+				    waitpid(child, 0, 0) != child)
+					return 1;
+		}
+	EOF
+	cc spawn.c -o spawn
+	trace -c -- ./spawn "$calls" 4
+	expect_status 0
+	expect_error_line '^ *12 +0 .*cudaGetDevice$'
+}
+
+@test "a process is told once, however many threads it has" {
+	trace -v -- "$calls" --threads 4 100
+	expect_count "$stderr" '^[0-9:.]+ calls +[0-9]+ +process +parent=' 1
+}
+
 @test "a child that is left behind by the command is traced until the command ends" {
 	trace -c -- sh -c "$calls --wait 300 3 >/dev/null & exec $calls --wait 900 2"
 	expect_status 0

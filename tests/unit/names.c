@@ -54,6 +54,79 @@ TEST("a process has the name that was told last")
 	CHECK_STR(gt_names_process(names, 8), "other");
 }
 
+static void tell_of_process(struct gt_names *names, enum gt_event_kind kind, __u32 process,
+			    const char *text, size_t length)
+{
+	struct gt_event *event = gt_event_new(kind, text, length);
+
+	event->process = process;
+	take(names, event);
+}
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+TEST("a process has the command line, the cgroup and the container that were told of it")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	CHECK(gt_names_command(names, 7) == NULL);
+	CHECK(gt_names_cgroup(names, 7) == NULL);
+	CHECK(gt_names_container(names, 7) == NULL);
+	tell_of_process(names, GT_EVENT_command, 7, "./train\0--fast\0", 15);
+	CHECK_STR(gt_names_command(names, 7), "./train --fast");
+	tell_of_process(names, GT_EVENT_cgroup, 7, "/user.slice", 11);
+	CHECK_STR(gt_names_cgroup(names, 7), "/user.slice");
+	CHECK(gt_names_container(names, 7) == NULL);
+	tell_of_process(names, GT_EVENT_cgroup, 7, "/docker/" ID, 72);
+	CHECK_STR(gt_names_cgroup(names, 7), "/docker/" ID);
+	CHECK_STR(gt_names_container(names, 7), ID);
+	CHECK(gt_names_container(names, 8) == NULL);
+}
+
+TEST("a call has the context and the device that were told by their numbers")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event_context context = {
+		.head = {.process = 7, .kind = GT_EVENT_context, .size = sizeof(context)},
+		.handle = 0x55aa00,
+		.number = 0x55aa00,
+		.flags = GT_CONTEXT_PRIMARY,
+	};
+	struct gt_event_call call = {.head = {.process = 7}, .context = 0x55aa00};
+	struct gt_device device;
+
+	CHECK(gt_names_context(names, &call) == NULL);
+	gt_names_take(names, &context.head);
+	CHECK_INT(gt_names_context(names, &call)->handle, 0x55aa00);
+	CHECK(gt_names_context(names, &call)->primary);
+	call.head.process = 8;
+	CHECK(gt_names_context(names, &call) == NULL);
+	CHECK(!gt_names_device(names, 7, 0, &device));
+	take(names, gt_device_event(7, 0, NULL, "soft"));
+	CHECK(gt_names_device(names, 7, 0, &device));
+	CHECK_STR(device.name, "soft");
+	CHECK_STR(device.uuid, "");
+}
+
+TEST("a stack says whether there were more callers")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	__u64 addresses[] = {0x1000, 0x2000};
+
+	for (__u32 flags = 0; flags < 2; flags++) {
+		struct gt_event_stack *event = (void *)gt_event_new(
+			GT_EVENT_stack, (const char *)addresses, sizeof(addresses));
+
+		event->head.process = 7;
+		event->number = 5 + flags;
+		event->flags = flags ? GT_STACK_TRUNCATED : 0;
+		take(names, &event->head);
+	}
+	CHECK(!gt_names_stack_is_cut(names, 7, 5));
+	CHECK(gt_names_stack_is_cut(names, 7, 6));
+	CHECK(!gt_names_stack_is_cut(names, 7, 7));
+}
+
 TEST("a function is found by its name, whatever its number was when it was recorded")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
