@@ -48,12 +48,16 @@ static struct gt_ptx_name find_copy(struct gt_ptxgen *gen, const struct gt_ptx_n
 {
 	struct gt_ptx_name copy = copy_of(gen), copies = gt_ptx_map_copies(gen, gen->map);
 	struct gt_ptx_name start = gt_ptx_b64(gen), end = gt_ptx_b64(gen);
-	struct gt_ptx_text guard = gt_ptx_guard(there, false);
+	struct gt_ptx_name one = gt_ptx_b64(gen);
 	uint64_t bytes = gt_map_copy_bytes(gt_ptx_map(gen));
 
 	gt_ptx(gen, "setp.lt.u64 %s, %s, %s", there->text, copy.text, copies.text);
 	gt_ptx(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", end.text, copies.text, bytes, base->text);
-	gt_ptx_reduce(gen, place_of(gen), guard.text, "add.u64", end.text, 0, "1");
+	/* 1, though ptxas does not know it of flat numbers: see gt_ptx_count. */
+	gt_ptx(gen, "shr.u64 %s, %s, 63", one.text, copy.text);
+	gt_ptx(gen, "or.b64 %s, %s, 1", one.text, one.text);
+	gt_ptx_reduce(gen, place_of(gen), gt_ptx_guard(there, false).text, "add.u64", end.text, 0,
+		      one.text);
 	gt_ptx(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", start.text, copy.text, bytes, base->text);
 	return start;
 }
