@@ -302,7 +302,8 @@ int gt_graphs_add(struct gt_graphs *graphs, const struct gt_operation *operation
 
 	if (!content)
 		return -ENOMEM;
-	if (!operation->capture && operation->has_other &&
+	/* No graph has the handle 0, except in damaged captures. */
+	if (!operation->capture && operation->has_other && key.handle &&
 	    gt_map_set(graphs->nodes, &node, sizeof(node), (void *)(uintptr_t)key.handle))
 		return -ENOMEM;
 	return add(content, &(struct gt_graph_item){tag, bytes, 1});
