@@ -250,7 +250,11 @@ GPUTAP_HELPER long (*bpf_map_update_elem)(void *map, const void *key, const void
 GPUTAP_HELPER long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 /* ns, by the GPU's global timer. */
 GPUTAP_HELPER unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
-/* Prints, with up to three numbers; slow. The bytes printed. See bpf_printk. */
+/*
+ * Prints, with up to three numbers: %d %i %u %x %X %c, with flags, a width, l and ll; %p, which is
+ * 16 hex digits; %%. Anything else is left as it stands, %s too. Slow. 0, or -EAGAIN: no room,
+ * counted as lost. See bpf_printk.
+ */
 GPUTAP_HELPER long (*bpf_trace_printk)(const char *format, unsigned int size, ...) = (void *)6;
 /* A number by chance. */
 GPUTAP_HELPER unsigned int (*bpf_get_prandom_u32)(void) = (void *)7;
@@ -281,7 +285,7 @@ GPUTAP_HELPER void (*bpf_ringbuf_discard)(void *record, unsigned long long flags
 #endif
 
 /* Helpers of bpftime. */
-/* Prints a string that is constant. */
+/* Prints a string that is constant, as it is. 0, or -EAGAIN: no room, counted as lost. */
 GPUTAP_HELPER long (*bpf_puts)(const char *text) = (void *)501;
 /* ns (%globaltimer); on many GPUs it moves in steps of a microsecond. */
 GPUTAP_HELPER unsigned long long (*bpf_get_globaltimer)(void) = (void *)502;
