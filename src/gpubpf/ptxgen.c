@@ -77,7 +77,7 @@ static void emit_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	gt_ptx_fail(gen, -EINVAL, "there is no function at %u", target);
 }
 
-static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
@@ -104,6 +104,20 @@ static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	}
 }
 
+static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	struct gt_ptx_name over;
+	int result;
+
+	if (gen->lanes != GT_PTX_ALL || !gt_ptx_needs_leader(gen, insn, &result)) {
+		emit_plainly(gen, insn);
+		return;
+	}
+	over = gt_ptx_begin_leader(gen);
+	emit_plainly(gen, insn);
+	gt_ptx_end_leader(gen, &over, result);
+}
+
 static bool is_exit(const struct bpf_insn *insn)
 {
 	return insn->code == (BPF_JMP | BPF_EXIT);
@@ -117,7 +131,7 @@ static void emit_insns(struct gt_ptxgen *gen)
 	const struct bpf_insn *insns = gen->job->program->insns;
 	struct gt_ptx_name label;
 	uint32_t last = function->start;
-	bool leaves = false;
+	bool leaves = !gen->frame->caller && gen->lanes == GT_PTX_LEADER;
 
 	for (uint32_t at = function->start; at < function->end; at++)
 		if (gen->facts->insns[at].reached)
@@ -172,6 +186,7 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 		/* The context is never in memory; its address is just not NULL. */
 		if (gen->job->section && gen->job->section->kind != GT_KIND_RUN)
 			gt_ptx(gen, "mov.b64 %s, 0x1000", context.text);
+		gt_ptx_begin_group(gen);
 	}
 	emit_insns(gen);
 	gt_strbuf_puts(&gen->body, "\t}\n");
@@ -206,113 +221,30 @@ static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 			gt_strbuf_printf(text, "\t.reg .%s %s%s<%u>;\n", classes[i].type,
 					 gen->prefix, classes[i].kind, gen->temporaries[i]);
 	gt_strbuf_printf(text, "\t.reg .b64 %sr<6>;\n", gen->prefix);
+	if (gen->lanes != GT_PTX_EACH)
+		gt_strbuf_printf(text, "\t.reg .b32 %sgroup, %sfirst;\n\t.reg .pred %sleader;\n",
+				 gen->prefix, gen->prefix, gen->prefix);
 	if (gen->stack_bytes)
 		gt_strbuf_printf(text, "\t.local .align 8 .b8 %sstack[%u];\n", gen->prefix,
 				 gen->stack_bytes);
 }
 
-/* ---- kernels ---- */
-
-static bool has_context(const struct gt_ptxgen *gen)
-{
-	return gen->job->section && gen->job->section->kind != GT_KIND_RUN;
-}
-
-static void put_entry(struct gt_ptxgen *gen, struct gt_strbuf *text)
-{
-	const char *name = gen->job->name ? gen->job->name : gen->job->program->name;
-
-	if (!name || !*name)
-		name = "program";
-	gt_strbuf_printf(text, ".visible .entry %s", gen->prefix);
-	for (; *name; name++)
-		gt_strbuf_putc(text, (char)(isalnum((unsigned char)*name) ? *name : '_'));
-	gt_strbuf_printf(text,
-			 "(\n\t.param .u64 %smemory,\n\t.param .u64 %smemory_size,\n"
-			 "\t.param .u64 %sresults",
-			 gen->prefix, gen->prefix, gen->prefix);
-	if (has_context(gen))
-		gt_strbuf_printf(text, ",\n\t.param .align 8 .b8 %scontext[%d]", gen->prefix,
-				 GT_CONTEXT_SIZE);
-	gt_strbuf_puts(text, ")\n{\n");
-}
-
-static void put_arguments(struct gt_ptxgen *gen, struct gt_strbuf *text)
-{
-	const char *prefix = gen->prefix;
-
-	if (has_context(gen))
-		return;
-	if (gen->job->memory_size) {
-		gt_strbuf_printf(text, "\tld.param.u64 %sr1, [%smemory];\n", prefix, prefix);
-		if (!gen->generic)
-			gt_strbuf_printf(text, "\tcvta.to.global.u64 %sr1, %sr1;\n", prefix,
-					 prefix);
-	} else {
-		gt_strbuf_printf(text, "\tmov.b64 %sr1, 0;\n", prefix);
-	}
-	gt_strbuf_printf(text, "\tld.param.u64 %sr2, [%smemory_size];\n", prefix, prefix);
-}
-
-/* results[block * threads of a block + thread] = r0. */
-static void put_result(struct gt_ptxgen *gen, struct gt_strbuf *text)
-{
-	static const char lines[] = "\t{\n"
-				    "\t.reg .b32 @w<16>;\n"
-				    "\t.reg .b64 @q<11>;\n"
-				    "\tld.param.u64 @q1, [@results];\n"
-				    "\tcvta.to.global.u64 @q2, @q1;\n"
-				    "\tmov.u32 @w1, %ctaid.x;\n"
-				    "\tcvt.u64.u32 @q3, @w1;\n"
-				    "\tmov.u32 @w2, %nctaid.x;\n"
-				    "\tmov.u32 @w3, %ctaid.y;\n"
-				    "\tmov.u32 @w4, %nctaid.y;\n"
-				    "\tmov.u32 @w5, %ctaid.z;\n"
-				    "\tmad.lo.u32 @w6, @w4, @w5, @w3;\n"
-				    "\tmul.wide.u32 @q4, @w6, @w2;\n"
-				    "\tadd.u64 @q5, @q4, @q3;\n"
-				    "\tmov.u32 @w7, %ntid.x;\n"
-				    "\tmov.u32 @w8, %ntid.y;\n"
-				    "\tmul.lo.u32 @w9, @w7, @w8;\n"
-				    "\tmov.u32 @w10, %ntid.z;\n"
-				    "\tmul.wide.u32 @q6, @w9, @w10;\n"
-				    "\tmov.u32 @w11, %tid.x;\n"
-				    "\tmov.u32 @w12, %tid.y;\n"
-				    "\tmad.lo.u32 @w13, @w7, @w12, @w11;\n"
-				    "\tmov.u32 @w14, %tid.z;\n"
-				    "\tmad.lo.u32 @w15, @w9, @w14, @w13;\n"
-				    "\tmul.lo.u64 @q7, @q6, @q5;\n"
-				    "\tcvt.u64.u32 @q8, @w15;\n"
-				    "\tadd.u64 @q9, @q7, @q8;\n"
-				    "\tshl.b64 @q10, @q9, 3;\n"
-				    "\tadd.u64 @q1, @q2, @q10;\n"
-				    "\tst.global.u64 [@q1], @r0;\n"
-				    "\t}\n"
-				    "\tret;\n"
-				    "}\n"
-				    "\n";
-
-	for (const char *at = lines; *at; at++)
-		if (*at == '@')
-			gt_strbuf_puts(text, gen->prefix);
-		else
-			gt_strbuf_putc(text, *at);
-}
+/* ---- the whole ---- */
 
 static void put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	bool kernel = gen->options->form == GT_FORM_KERNEL;
 
 	if (kernel)
-		put_entry(gen, text);
+		gt_ptx_begin_kernel(gen, text);
 	else
 		gt_strbuf_puts(text, "\t{\n");
 	put_registers(gen, text);
 	if (kernel)
-		put_arguments(gen, text);
+		gt_ptx_put_arguments(gen, text);
 	gt_strbuf_add(text, gen->body.data, gen->body.length);
 	if (kernel)
-		put_result(gen, text);
+		gt_ptx_end_kernel(gen, text);
 	else
 		gt_strbuf_puts(text, "\t}\n");
 }
@@ -328,6 +260,7 @@ static int generate(struct gt_ptxgen *gen)
 	if (!gen->targets)
 		return gt_ptx_fail(gen, -ENOMEM, "out of memory");
 	find_targets(gen);
+	gt_ptx_plan_group(gen);
 	error = gt_ptx_plan_stack(gen);
 	if (!error)
 		error = emit_function(gen, 0);

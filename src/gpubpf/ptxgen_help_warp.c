@@ -41,33 +41,21 @@ struct gt_ptx_name gt_ptx_shuffle(struct gt_ptxgen *gen, const char *value, cons
 
 /* ---- numbers of threads ----------------------------------------------------------------- */
 
-/* x + size_x * (y + size_y * z) of .b64s, `first` being the source of x. */
-static struct gt_ptx_name flatten(struct gt_ptxgen *gen, enum gt_context_source first,
-				  enum gt_context_source first_size)
-{
-	struct gt_ptx_name index = gt_ptx_source(gen, first + 2, 0);
-
-	for (int i = 1; i >= 0; i--) {
-		struct gt_ptx_name size = gt_ptx_source(gen, first_size + (unsigned)i, 0);
-		struct gt_ptx_name part = gt_ptx_source(gen, first + (unsigned)i, 0);
-		struct gt_ptx_name sum = gt_ptx_b64(gen);
-
-		gt_ptx(gen, "mad.lo.u64 %s, %s, %s, %s", sum.text, index.text, size.text,
-		       part.text);
-		index = sum;
-	}
-	return index;
-}
-
-_Static_assert(GT_SOURCE_THREAD_Z == GT_SOURCE_THREAD_X + 2 &&
-		       GT_SOURCE_BLOCK_Z == GT_SOURCE_BLOCK_X + 2 &&
-		       GT_SOURCE_BLOCK_SIZE_Z == GT_SOURCE_BLOCK_SIZE_X + 2 &&
-		       GT_SOURCE_GRID_SIZE_Z == GT_SOURCE_GRID_SIZE_X + 2,
-	       "x, y and z follow each other");
-
+/* Grids have 65,535 blocks at most in y and z: 32 bits do for these two. */
 struct gt_ptx_name gt_ptx_flat_block(struct gt_ptxgen *gen)
 {
-	return flatten(gen, GT_SOURCE_BLOCK_X, GT_SOURCE_GRID_SIZE_X);
+	struct gt_ptx_name row = gt_ptx_b32(gen), size = gt_ptx_b32(gen), part = gt_ptx_b32(gen);
+	struct gt_ptx_name number = gt_ptx_b64(gen), column = gt_ptx_b64(gen);
+
+	gt_ptx(gen, "mov.u32 %s, %%ctaid.z", row.text);
+	gt_ptx(gen, "mov.u32 %s, %%nctaid.y", size.text);
+	gt_ptx(gen, "mov.u32 %s, %%ctaid.y", part.text);
+	gt_ptx(gen, "mad.lo.u32 %s, %s, %s, %s", row.text, row.text, size.text, part.text);
+	gt_ptx(gen, "mov.u32 %s, %%nctaid.x", size.text);
+	gt_ptx(gen, "mov.u32 %s, %%ctaid.x", part.text);
+	gt_ptx(gen, "cvt.u64.u32 %s, %s", column.text, part.text);
+	gt_ptx(gen, "mad.wide.u32 %s, %s, %s, %s", number.text, row.text, size.text, column.text);
+	return number;
 }
 
 /* Blocks have 1024 threads at most: 32 bits do. */
@@ -86,7 +74,7 @@ struct gt_ptx_name gt_ptx_thread_in_block(struct gt_ptxgen *gen)
 }
 
 /* The number of threads of a block: a .b32. */
-static struct gt_ptx_name block_threads(struct gt_ptxgen *gen)
+struct gt_ptx_name gt_ptx_block_threads(struct gt_ptxgen *gen)
 {
 	struct gt_ptx_name count = gt_ptx_b32(gen), size = gt_ptx_b32(gen);
 
@@ -113,14 +101,14 @@ static struct gt_ptx_name in_grid(struct gt_ptxgen *gen, const struct gt_ptx_nam
 
 struct gt_ptx_name gt_ptx_flat_thread(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name threads = block_threads(gen), index = gt_ptx_thread_in_block(gen);
+	struct gt_ptx_name threads = gt_ptx_block_threads(gen), index = gt_ptx_thread_in_block(gen);
 
 	return in_grid(gen, &threads, &index);
 }
 
 struct gt_ptx_name gt_ptx_flat_warp(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name threads = block_threads(gen), index = gt_ptx_thread_in_block(gen);
+	struct gt_ptx_name threads = gt_ptx_block_threads(gen), index = gt_ptx_thread_in_block(gen);
 
 	gt_ptx(gen, "add.u32 %s, %s, 31", threads.text, threads.text);
 	gt_ptx(gen, "shr.u32 %s, %s, 5", threads.text, threads.text);
@@ -243,6 +231,5 @@ int gt_ptx_warp_sum(struct gt_ptxgen *gen, uint32_t insn)
 
 int gt_ptx_warp_lane_value(struct gt_ptxgen *gen, uint32_t insn)
 {
-	return gt_ptx_fail(gen, -EOPNOTSUPP,
-			   "the values of other lanes (warp_lane_value) cannot be had in PTX");
+	return gt_ptx_lane_value(gen);
 }

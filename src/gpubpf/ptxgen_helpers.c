@@ -69,9 +69,6 @@ static int store_sources(struct gt_ptxgen *gen, enum gt_context_source first)
 	for (unsigned i = 0; i < 3; i++) {
 		struct gt_ptx_name value = gt_ptx_source(gen, first + i, 0);
 
-		if (gt_ptx_access_width(gen, 1 + i, 8) < 8)
-			return gt_ptx_fail(gen, -EOPNOTSUPP, "r%u is not aligned to 8 bytes",
-					   1 + i);
 		gt_ptx_store(gen, 1 + i, 0, 8, value.text);
 	}
 	gt_ptx_result(gen, 0);

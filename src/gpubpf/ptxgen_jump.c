@@ -100,7 +100,8 @@ bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label)
 	uint32_t test = find_null_test(gen), call = gen->at;
 	int64_t null;
 
-	if (test == UINT32_MAX)
+	/* Where the leader alone makes the call, all of them need its result. */
+	if (test == UINT32_MAX || gen->lanes == GT_PTX_ALL)
 		return false;
 	for (gen->at++; gen->at < test; gen->at++) {
 		gt_ptx_alu(gen, gt_ptx_insn(gen));

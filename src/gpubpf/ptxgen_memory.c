@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gpubpf/ptxgen_private.h"
+#include "gpubpf/ptxgen_map.h"
 
 /* ---- maps ---- */
 
@@ -142,13 +142,14 @@ static struct gt_ptx_name warp_number(struct gt_ptxgen *gen)
 
 static struct gt_ptx_name own_mask(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name mask = gt_ptx_temporary(gen, GT_PTX_B32);
+	struct gt_ptx_name group;
 
-	if (gt_ptx_is_modern(gen))
-		gt_ptx(gen, "activemask.b32 %s", mask.text);
-	else
-		gt_ptx(gen, "vote.ballot.b32 %s, 1", mask.text);
-	return widen(gen, mask.text, 32);
+	if (gen->lanes == GT_PTX_EACH) {
+		group = gt_ptx_active_mask(gen);
+	} else {
+		snprintf(group.text, sizeof(group.text), "%sgroup", gen->prefix);
+	}
+	return widen(gen, group.text, 32);
 }
 
 /* The field of the parameter `context` with a value, in the form "kernel". */
@@ -169,8 +170,8 @@ static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_context_so
 	return value;
 }
 
-struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source,
-				 uint32_t index)
+static struct gt_ptx_name own_source(struct gt_ptxgen *gen, enum gt_context_source source,
+				     uint32_t index)
 {
 	struct gt_ptx_name value;
 
@@ -193,9 +194,29 @@ struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source s
 		return widen(gen, "%gridid", 64);
 	if (source == GT_SOURCE_MASK)
 		return own_mask(gen);
+	if (source == GT_SOURCE_PREDICATE && gen->job->section->kind != GT_KIND_BRANCH)
+		return widen(gen, "1", 64);
+	if (source == GT_SOURCE_PREDICATE)
+		return own_source(gen, GT_SOURCE_TAKEN, 0);
 	if (gen->options->form == GT_FORM_KERNEL)
 		return load_context(gen, source, index);
 	return widen(gen, "0", 64);
+}
+
+/* Whether lanes of a warp have values of their own of what a thread knows itself. */
+static bool is_lanes_own(enum gt_context_source source)
+{
+	return source <= GT_SOURCE_LANE;
+}
+
+struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source,
+				 uint32_t index)
+{
+	struct gt_ptx_name value = own_source(gen, source, index);
+
+	if (gen->lanes == GT_PTX_ALL && !gen->by_leader && is_lanes_own(source))
+		return gt_ptx_of_leader(gen, &value);
+	return value;
 }
 
 static struct gt_ptx_name load_field(struct gt_ptxgen *gen, int64_t offset, unsigned width)

@@ -31,6 +31,15 @@ enum {
 		65536, /* instructions with those of functions at each of their calls */
 };
 
+/* Which of the lanes that come by together run a program. */
+enum gt_ptx_lanes {
+	GT_PTX_EACH,   /* each for itself */
+	GT_PTX_LEADER, /* the lowest one */
+	/* All, in step and with the same numbers, but what is to happen once is the leader's: a
+	 * program that asks for values of other lanes, which these must give. */
+	GT_PTX_ALL,
+};
+
 /* How the stack of a function is kept. Slot n is the 8 bytes at -8 * (n + 1). */
 struct gt_ptx_stack {
 	uint8_t pieces[GT_BPF_STACK_SLOTS]; /* bytes a register of the slot holds; 0: unused */
@@ -64,12 +73,14 @@ struct gt_ptxgen {
 	struct gt_translation *translation;
 	unsigned temporaries[GT_PTX_CLASSES], labels; /* used so far */
 	bool generic;
-	struct gt_ptx_stack *stacks;       /* one a function */
-	uint8_t *targets;                  /* of each instruction: whether it needs a label */
-	struct gt_ptx_frame *frame;        /* the function that is emitted */
-	uint32_t frames;                   /* begun so far */
-	uint32_t stack_bytes;              /* of memory for all frames */
-	uint32_t inlined;                  /* instructions emitted */
+	enum gt_ptx_lanes lanes;
+	bool by_leader;              /* GT_PTX_ALL: what is emitted is run by the leader alone */
+	struct gt_ptx_stack *stacks; /* one a function */
+	uint8_t *targets;            /* of each instruction: whether it needs a label */
+	struct gt_ptx_frame *frame;  /* the function that is emitted */
+	uint32_t frames;             /* begun so far */
+	uint32_t stack_bytes;        /* of memory for all frames */
+	uint32_t inlined;            /* instructions emitted */
 	uint64_t limits[GT_BPF_REGISTERS]; /* ptxgen_limit.c */
 	struct gt_ptx_stack_limit stack_limits[8];
 	uint32_t at;    /* the instruction that is emitted */
@@ -123,6 +134,30 @@ void gt_ptx_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* The label of an instruction in the frame that is emitted. */
 struct gt_ptx_name gt_ptx_insn_label(struct gt_ptxgen *gen, uint32_t insn);
+
+/* ---- ptxgen_kernel.c: the form "kernel" ---- */
+
+void gt_ptx_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptx_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptx_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+
+/* ---- ptxgen_group.c: programs that run once for a group of lanes ---- */
+
+/* Decides gen->lanes. */
+void gt_ptx_plan_group(struct gt_ptxgen *gen);
+/* At the program's start: who is in the group (<prefix>group), and who leads it. */
+void gt_ptx_begin_group(struct gt_ptxgen *gen);
+/*
+ * GT_PTX_ALL: whether an instruction is for the leader alone; *ret_result is the register that the
+ * others get from it then, or -1.
+ */
+bool gt_ptx_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result);
+struct gt_ptx_name gt_ptx_begin_leader(struct gt_ptxgen *gen);
+void gt_ptx_end_leader(struct gt_ptxgen *gen, const struct gt_ptx_name *over, int result);
+/* GT_PTX_ALL: the leader's value, for all. */
+struct gt_ptx_name gt_ptx_of_leader(struct gt_ptxgen *gen, const struct gt_ptx_name *value);
+/* The helper warp_lane_value. */
+int gt_ptx_lane_value(struct gt_ptxgen *gen);
 
 /* ---- ptxgen_stack.c: the stack in registers and memory ---- */
 
@@ -179,8 +214,8 @@ const struct gt_register_fact *gt_ptx_fact(const struct gt_ptxgen *gen, unsigned
 /*
  * Memory behind a pointer argument, whatever it is: bytes offset … offset + width - 1 behind
  * r<number>. The offset is constant. The value is a fresh .b64, extended with zeros; width is 1, 2,
- * 4 or 8 and at most what gt_ptx_access_width says for the whole range. Parts of the stack may be
- * in registers, so this is the only way to get at arguments whose size is known.
+ * 4 or 8, and best at most what gt_ptx_access_width says for the whole range. Parts of the stack
+ * may be in registers, so this is the only way to get at arguments whose size is known.
  */
 struct gt_ptx_name gt_ptx_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
 			       unsigned width);

@@ -5,7 +5,7 @@
  *
  * The same program gives the same text, always.
  *
- * THE FORM "kernel": each program is a kernel that runs it once a thread.
+ * THE FORM "kernel": each program is a kernel that runs it once a thread, warp or block.
  *
  *	.visible .entry <prefix><name>(
  *		.param .u64 memory,       // for r1: device memory, aligned to 8
@@ -22,11 +22,17 @@
  *   `context`: fields that a thread knows itself (GT_SOURCE_THREAD_X to GT_SOURCE_LAUNCH) are its
  *   own, all others are read from `context` at their offsets (context.def).
  *   At the end results[t] is r0, where t = block * threads_of_a_block + thread, block and thread
- *   counted x first, then y, then z.
+ *   counted x first, then y, then z. A program of the level warp is run once a warp and its r0 is
+ *   results[block * warps_of_a_block + thread / 32]; one of the level block is run by the first
+ *   thread, or the last if it is one for the end, and its r0 is results[block].
  *
  * THE FORM "splice": a job gives only its body, in a nested { }, to be put into somebody's kernel.
  *   All names that it declares begin with the prefix, registers and labels too. The values of the
  *   context are operands that stand at the site (gt_site_value).
+ *   A program of the level warp is put where all lanes of the group come by: the body itself sees
+ *   to it that it is run once. One of the level block is put where one thread comes by.
+ *   GT_SOURCE_TAKEN_MASK is a value of the site, GT_SOURCE_MASK only if the lanes that come by are
+ *   not the group.
  *
  * SYMBOLS of both forms, declared for the module, before everything else:
  *
