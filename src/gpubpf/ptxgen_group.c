@@ -148,7 +148,7 @@ bool gt_ptx_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int
 
 static void meet(struct gt_ptxgen *gen)
 {
-	if (gt_ptx_is_modern(gen))
+	if (gt_ptx_has_sync(gen))
 		gt_ptx(gen, "bar.warp.sync %sgroup", gen->prefix);
 }
 

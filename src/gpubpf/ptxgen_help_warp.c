@@ -8,7 +8,7 @@ struct gt_ptx_name gt_ptx_active_mask(struct gt_ptxgen *gen)
 {
 	struct gt_ptx_name mask = gt_ptx_b32(gen), always;
 
-	if (gt_ptx_is_modern(gen)) {
+	if (gt_ptx_has_sync(gen)) {
 		gt_ptx(gen, "activemask.b32 %s", mask.text);
 		return mask;
 	}
@@ -21,7 +21,7 @@ struct gt_ptx_name gt_ptx_active_mask(struct gt_ptxgen *gen)
 static void shuffle_half(struct gt_ptxgen *gen, const char *half, const char *lane,
 			 const char *mask)
 {
-	if (gt_ptx_is_modern(gen))
+	if (gt_ptx_has_sync(gen))
 		gt_ptx(gen, "shfl.sync.idx.b32 %s, %s, %s, 31, %s", half, half, lane, mask);
 	else
 		gt_ptx(gen, "shfl.idx.b32 %s, %s, %s, 31", half, half, lane);
@@ -147,7 +147,7 @@ int gt_ptx_warp_ballot(struct gt_ptxgen *gen, uint32_t insn)
 	struct gt_ptx_name test = gt_ptx_predicate(gen);
 
 	gt_ptx(gen, "setp.ne.s64 %s, %s, 0", test.text, value.text);
-	if (gt_ptx_is_modern(gen)) {
+	if (gt_ptx_has_sync(gen)) {
 		mask = gt_ptx_active_mask(gen);
 		gt_ptx(gen, "vote.sync.ballot.b32 %s, %s, %s", votes.text, test.text, mask.text);
 	} else {

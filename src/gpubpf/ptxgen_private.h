@@ -116,11 +116,15 @@ struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name);
 /* Gives up with the place "insn N". Returns error. */
 int gt_ptx_fail(struct gt_ptxgen *gen, int error, const char *format, ...) gt_printf(3, 4);
 
-/* Whether instructions with .sync, scopes (.gpu, .sys) and orders (.acquire) may be used: PTX 6.2
- * and sm_70. If not, the older forms must be. */
+/* Whether instructions with scopes (.gpu, .sys) and orders (.acquire) may be used. */
 static inline bool gt_ptx_is_modern(const struct gt_ptxgen *gen)
 {
 	return gen->sm >= 70 && gen->version >= 62;
+}
+/* Whether activemask and what ends in .sync may be used, on any GPU. */
+static inline bool gt_ptx_has_sync(const struct gt_ptxgen *gen)
+{
+	return gen->version >= 62;
 }
 
 /* ---- the instructions, each at gen->at ---- */

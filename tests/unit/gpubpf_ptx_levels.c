@@ -141,9 +141,8 @@ static void interpret(struct probe *probe, struct outcome *outcome)
 		TAP_FAIL("interp: %s: %s", diag.place, diag.text);
 }
 
-static char *translate(const struct probe *probe, unsigned sm)
+static char *translate(const struct probe *probe, struct gt_translate_options options)
 {
-	struct gt_translate_options options = {.sm = sm};
 	struct gt_translate_job job = {.program = &probe->program,
 				       .facts = &probe->facts,
 				       .section = &probe->section,
@@ -216,7 +215,8 @@ static void check_same(const char *title, const struct outcome *one, const struc
 /* Whether a program gives the same on the interpreter and as PTX for both kinds of GPUs. */
 static void check(const char *section, const char *text)
 {
-	static const unsigned targets[] = {90, 60};
+	static const struct gt_translate_options targets[] = {
+		{.sm = 90}, {.sm = 60}, {.sm = 60, .version = 50}};
 	auto_probe probe = {0};
 	auto_outcome one = {0};
 
@@ -230,7 +230,8 @@ static void check(const char *section, const char *text)
 
 		if (!ptx)
 			return;
-		snprintf(title, sizeof(title), "%s, sm_%u", section, targets[i]);
+		snprintf(title, sizeof(title), "%s, sm_%u, PTX %u", section, targets[i].sm,
+			 targets[i].version);
 		execute(ptx, &other);
 		check_same(title, &one, &other);
 	}
