@@ -7,7 +7,8 @@
  * The names, types and meanings are those of NVIDIA's public documentation (CUDA C++ Programming
  * Guide, CUDA Runtime API, CUDA Math API). The device side rests on headers that come with clang
  * (14 and later), which bring CUDA's names, and on softgpu/libdevice.h below them. Not here:
- * __managed__ variables, textures and surfaces, half precision types, cooperative groups.
+ * __managed__ variables, textures and surfaces, cooperative groups, launches from kernels.
+ * Half precision types are in cuda_fp16.h.
  */
 #pragma once
 
@@ -25,6 +26,7 @@
 #include <cstring>
 
 #include "cuda_runtime_api.h"
+#include "driver_functions.h"
 #include "vector_functions.h"
 
 #include <__clang_cuda_builtin_vars.h>
@@ -49,6 +51,7 @@ typedef uint32_t cuuint32_t;
 #else
 
 #include "cuda_runtime_api.h"
+#include "driver_functions.h"
 #include "vector_functions.h"
 
 #ifdef __cplusplus

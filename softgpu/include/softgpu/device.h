@@ -19,6 +19,9 @@ __device__ void free(void *pointer) __attribute__((nothrow));
 __device__ void __assertfail(const char *message, const char *file, unsigned int line,
 			     const char *function, size_t char_size);
 
+/* Sets the value of a conditional node (cudaGraphConditionalHandleCreate). */
+__device__ void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value);
+
 /* What glibc's assert() calls. */
 static __inline__ __device__ void __assert_fail(const char *message, const char *file,
 						unsigned int line, const char *function)
@@ -147,6 +150,47 @@ SOFTGPU_MIN_MAX_FLOAT(double, double, double, )
 SOFTGPU_MIN_MAX_FLOAT(double, float, double, )
 SOFTGPU_MIN_MAX_FLOAT(double, double, float, )
 #undef SOFTGPU_MIN_MAX_FLOAT
+
+/* Sums of four products of bytes. */
+static __inline__ __device__ int __dp4a(int a, int b, int c)
+{
+	int sum;
+
+	asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+	return sum;
+}
+
+static __inline__ __device__ unsigned int __dp4a(unsigned int a, unsigned int b, unsigned int c)
+{
+	unsigned int sum;
+
+	asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+	return sum;
+}
+
+/* Of all lanes that are named in the mask. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#define SOFTGPU_REDUCE(name, type, operation)                                                      \
+	static __inline__ __device__ type __reduce_##name##_sync(unsigned int mask, type value)    \
+	{                                                                                          \
+		type result;                                                                       \
+                                                                                                   \
+		asm volatile("redux.sync." operation " %0, %1, %2;"                                \
+			     : "=r"(result)                                                        \
+			     : "r"(value), "r"(mask));                                             \
+		return result;                                                                     \
+	}
+SOFTGPU_REDUCE(add, int, "add.s32")
+SOFTGPU_REDUCE(add, unsigned int, "add.u32")
+SOFTGPU_REDUCE(min, int, "min.s32")
+SOFTGPU_REDUCE(min, unsigned int, "min.u32")
+SOFTGPU_REDUCE(max, int, "max.s32")
+SOFTGPU_REDUCE(max, unsigned int, "max.u32")
+SOFTGPU_REDUCE(and, unsigned int, "and.b32")
+SOFTGPU_REDUCE(or, unsigned int, "or.b32")
+SOFTGPU_REDUCE(xor, unsigned int, "xor.b32")
+#undef SOFTGPU_REDUCE
+#endif
 
 /* threadIdx and its kin as whole values. */
 #define SOFTGPU_INDEX(name)                                                                        \

@@ -132,6 +132,46 @@ static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags
 }
 
 /* Kernels */
+/* The format of an array of these. */
+template <typename T> static inline struct cudaChannelFormatDesc cudaCreateChannelDesc(void)
+{
+	return cudaCreateChannelDesc(0, 0, 0, 0, cudaChannelFormatKindNone);
+}
+
+#define SOFTGPU_CHANNEL(type, x, y, z, w, kind)                                                    \
+	template <> inline struct cudaChannelFormatDesc cudaCreateChannelDesc<type>(void) {        \
+		return cudaCreateChannelDesc(x, y, z, w, cudaChannelFormatKind##kind);             \
+	}
+#define SOFTGPU_CHANNELS(type, bits, kind)                                                         \
+	SOFTGPU_CHANNEL(type##1, bits, 0, 0, 0, kind)                                              \
+	SOFTGPU_CHANNEL(type##2, bits, bits, 0, 0, kind)                                           \
+	SOFTGPU_CHANNEL(type##4, bits, bits, bits, bits, kind)
+SOFTGPU_CHANNEL(char, 8, 0, 0, 0, Signed)
+SOFTGPU_CHANNEL(signed char, 8, 0, 0, 0, Signed)
+SOFTGPU_CHANNEL(unsigned char, 8, 0, 0, 0, Unsigned)
+SOFTGPU_CHANNEL(short, 16, 0, 0, 0, Signed)
+SOFTGPU_CHANNEL(unsigned short, 16, 0, 0, 0, Unsigned)
+SOFTGPU_CHANNEL(int, 32, 0, 0, 0, Signed)
+SOFTGPU_CHANNEL(unsigned int, 32, 0, 0, 0, Unsigned)
+SOFTGPU_CHANNEL(float, 32, 0, 0, 0, Float)
+SOFTGPU_CHANNELS(char, 8, Signed)
+SOFTGPU_CHANNELS(uchar, 8, Unsigned)
+SOFTGPU_CHANNELS(short, 16, Signed)
+SOFTGPU_CHANNELS(ushort, 16, Unsigned)
+SOFTGPU_CHANNELS(int, 32, Signed)
+SOFTGPU_CHANNELS(uint, 32, Unsigned)
+SOFTGPU_CHANNELS(float, 32, Float)
+#undef SOFTGPU_CHANNELS
+#undef SOFTGPU_CHANNEL
+
+/* As of before CUDA 12; errors are told by the result alone. */
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
+					       cudaGraphNode_t *error_node, char *log,
+					       size_t log_size)
+{
+	return cudaGraphInstantiate(executable, graph, 0);
+}
+
 template <typename T>
 static inline cudaError_t cudaLaunchKernel(T *kernel, dim3 grid, dim3 block, void **arguments,
 					   size_t shared = 0, cudaStream_t stream = 0)
