@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gpubpf/execute_private.h"
-#include "gpubpf/ring_print.h"
+#include "gpubpf/ring.h"
 #include "gpubpf/translate.h"
 
 static const struct gt_bpf_map output_map = {
@@ -173,26 +173,20 @@ static int read_back(struct run *run)
 	return error;
 }
 
-/* What was printed, record by record; the device is done, and nothing of it is trusted. */
-static void read_output(struct run *run)
+/* What was printed. The device is done, so all that is there is ready. */
+static int read_output(struct run *run)
 {
-	const struct gt_ring_header *header = run->output.host;
-	const uint8_t *bytes = (const uint8_t *)(header + 1);
-	uint32_t limit = gt_map_ring_bytes(&output_map);
-	uint64_t end = header->head < limit ? header->head : limit, at = 0;
+	struct gt_ring_reader reader;
+	int error = gt_ring_reader_open(&output_map, run->output.host, &reader);
 
-	run->execution->output_lost = header->lost;
-	while (at + sizeof(struct gt_ring_record) <= end) {
-		struct gt_ring_record record;
-
-		memcpy(&record, bytes + at, sizeof(record));
-		at += sizeof(record);
-		if (record.size > end - at)
-			return;
-		if (record.state == GT_RING_READY)
-			gt_print_record(&run->execution->output, bytes + at, record.size);
-		at += ((uint64_t)record.size + 7) & ~UINT64_C(7);
+	if (!error) {
+		error = gt_ring_reader_print(&reader, &run->execution->output);
+		run->execution->output_lost = gt_ring_reader_lost(&reader);
+		gt_ring_reader_close(&reader);
 	}
+	return error ? gt_diag(run->diag, error, "run", NULL, "what was printed cannot be read: %s",
+			       strerror(-error))
+		     : 0;
 }
 
 static int run_on_device(struct run *run)
@@ -213,7 +207,7 @@ static int run_on_device(struct run *run)
 	if (!error)
 		error = read_back(run);
 	if (!error && run->output.host)
-		read_output(run);
+		error = read_output(run);
 	return error;
 }
 

@@ -203,11 +203,15 @@ struct gt_map_view {
 struct gt_map_entry {
 	uint64_t next;
 	uint32_t index;    /* of arrays; the key points to it */
-	const void *key;   /* key_size bytes */
-	const void *value; /* value_size bytes; of the first copy */
+	const void *key;   /* key_size bytes; NULL of rings */
+	const void *value; /* value_size bytes; of the first copy. Of rings: a record */
+	uint32_t size;     /* bytes of the value */
 };
 
-/* The next entry of an array or hash map; false at the end. Arrays give all, zeros too. */
+/*
+ * The next entry; false at the end. Arrays give all, zeros too. Rings give the records that are
+ * ready and unread, up to the first that is not, and keep them: ring.h takes them out.
+ */
 bool gt_map_read(const struct gt_map_view *view, struct gt_map_entry *entry);
 /* The entry's value in another copy. */
 const void *gt_map_read_copy(const struct gt_map_view *view, const struct gt_map_entry *entry,
@@ -224,15 +228,15 @@ struct gt_map_losses {
 struct gt_map_losses gt_map_losses(const struct gt_map_view *view);
 
 /*
- * A map for people: a line of its name, type and size, then a line an entry ("key: value"; arrays
- * leave out values that are all zeros and say how many), then what went wrong. Keys and values of
- * 4 and 8 bytes are decimal numbers, others hex bytes. An entry with copies is its sum and in how
- * many copies it is not zero.
+ * A map for people: a line of its name, type and size, then a line an entry ("key: value", of rings
+ * the bytes; arrays leave out values that are all zeros and say how many), then what went wrong.
+ * Keys and values of 4 and 8 bytes are decimal numbers, others hex bytes. An entry with copies is
+ * its sum and in how many copies it is not zero.
  */
 void gt_map_print(const struct gt_map_view *view, struct gt_strbuf *text);
 /*
  * The same as an object: name, type, key_size, value_size, max_entries, copies, entries (an array
- * of {key, value} or {key, sum, values: [{copy, value}]}), and the losses. Values that are all
- * zeros are left out of arrays. Hex bytes are strings.
+ * of {key, value} or {key, sum, values: [{copy, value}]}, of rings of hex bytes), and the losses.
+ * Values that are all zeros are left out of arrays. Hex bytes are strings.
  */
 void gt_map_print_json(const struct gt_map_view *view, struct gt_json *json, const char *key);

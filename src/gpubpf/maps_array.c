@@ -90,6 +90,7 @@ static bool array_read(const struct gt_map_view *view, struct gt_map_entry *entr
 		return false;
 	entry->index = (uint32_t)entry->next++;
 	entry->key = &entry->index;
+	entry->size = view->map->value_size;
 	entry->value =
 		(const uint8_t *)view->memory + entry->index * gt_map_stride(view->map->value_size);
 	return true;

@@ -220,6 +220,7 @@ static bool hash_read(const struct gt_map_view *view, struct gt_map_entry *entry
 		entry->index = node;
 		entry->key = key_at(&table, node);
 		entry->value = value_at(&table, node);
+		entry->size = view->map->value_size;
 		return true;
 	}
 	return false;

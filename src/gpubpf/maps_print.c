@@ -120,10 +120,12 @@ static void put_entries(const struct gt_map_view *view, struct gt_strbuf *text)
 			continue;
 		}
 		gt_strbuf_puts(text, "  ");
-		put_bytes(text, entry.key, view->map->key_size);
-		gt_strbuf_puts(text, ": ");
+		if (entry.key) {
+			put_bytes(text, entry.key, view->map->key_size);
+			gt_strbuf_puts(text, ": ");
+		}
 		if (gt_map_kind(view->map->type)->copies == GT_COPY_ONE)
-			put_bytes(text, entry.value, view->map->value_size);
+			put_bytes(text, entry.value, entry.size);
 		else
 			put_copies(view, &entry, set, text);
 		gt_strbuf_putc(text, '\n');
@@ -153,17 +155,21 @@ void gt_map_print(const struct gt_map_view *view, struct gt_strbuf *text)
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static void json_bytes(struct gt_json *json, const char *key, const void *bytes, uint32_t size)
+static void json_hex(struct gt_json *json, const char *key, const void *bytes, uint32_t size)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	if (is_number(size)) {
-		gt_json_u64(json, key, number_of(bytes, size));
-		return;
-	}
 	put_hex(&text, bytes, size);
 	gt_json_string(json, key, gt_strbuf_string(&text));
 	json->buffer->failed |= text.failed;
+}
+
+static void json_bytes(struct gt_json *json, const char *key, const void *bytes, uint32_t size)
+{
+	if (is_number(size))
+		gt_json_u64(json, key, number_of(bytes, size));
+	else
+		json_hex(json, key, bytes, size);
 }
 
 static void json_copies(const struct gt_map_view *view, const struct gt_map_entry *entry,
@@ -196,6 +202,10 @@ static void json_entries(const struct gt_map_view *view, struct gt_json *json)
 	while (gt_map_read(view, &entry)) {
 		if (kind->shape == GT_MAP_ARRAY && !count_set(view, &entry))
 			continue;
+		if (!entry.key) {
+			json_hex(json, NULL, entry.value, entry.size);
+			continue;
+		}
 		gt_json_object_begin(json, NULL);
 		json_bytes(json, "key", entry.key, view->map->key_size);
 		if (kind->copies == GT_COPY_ONE)
@@ -219,8 +229,7 @@ void gt_map_print_json(const struct gt_map_view *view, struct gt_json *json, con
 	gt_json_u64(json, "value_size", view->map->value_size);
 	gt_json_u64(json, "max_entries", view->map->max_entries);
 	gt_json_u64(json, "copies", copies_of(view));
-	if (kind->shape != GT_MAP_RING)
-		json_entries(view, json);
+	json_entries(view, json);
 	if (kind->shape == GT_MAP_HASH)
 		gt_json_u64(json, "refused", losses.refused);
 	if (kind->shape == GT_MAP_RING)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Rings as the writer sees them, one thread. ring.h reads them. */
 #include <errno.h>
+#include <string.h>
 
 #include "gpubpf/maps_private.h"
 
@@ -57,8 +58,27 @@ static int ring_delete(const struct gt_bpf_map *map, void *memory, const void *k
 
 static bool ring_read(const struct gt_map_view *view, struct gt_map_entry *entry)
 {
-	(void)view;
-	(void)entry;
+	const struct gt_ring_header *header = view->memory;
+	uint64_t there = header->head - header->tail, bytes = gt_map_ring_bytes(view->map);
+	struct gt_ring_record record;
+
+	while (there <= bytes && entry->next + sizeof(record) <= there) {
+		const uint8_t *at = (const uint8_t *)(header + 1) +
+				    (header->tail + entry->next) % bytes / 8 * 8;
+
+		memcpy(&record, at, sizeof(record));
+		entry->next += sizeof(record);
+		if (record.state == GT_RING_BUSY || record.state > GT_RING_DISCARDED ||
+		    record.size > there - entry->next)
+			break;
+		entry->next += gt_map_stride(record.size);
+		if (record.state == GT_RING_DISCARDED)
+			continue;
+		entry->key = NULL;
+		entry->value = at + sizeof(record);
+		entry->size = record.size;
+		return true;
+	}
 	return false;
 }
 

@@ -243,6 +243,16 @@ TEST("values that are no numbers are not added to")
 	free(table);
 }
 
+static void produce(const struct gt_bpf_map *map, void *memory, const char *text,
+		    enum gt_ring_state state)
+{
+	int64_t offset = gt_ring_reserve(map, memory, strlen(text));
+
+	CHECK(offset > 0);
+	memcpy((char *)memory + offset, text, strlen(text));
+	gt_ring_finish(memory, (uint64_t)offset, state);
+}
+
 /* ---- printing --------------------------------------------------------------------------- */
 
 static void check_print(const struct gt_map_view *view, const char *text, const char *json)
@@ -310,30 +320,27 @@ TEST("values that are no numbers are printed as bytes")
 	free(memory);
 }
 
-TEST("of a ring its size is printed and what it lost")
+TEST("of a ring its size is printed, what it holds and what it lost")
 {
 	struct gt_bpf_map map = MAP_OF(27, 0, 0, 64);
 	void *memory = memory_of(&map, 1);
 	struct gt_map_view view = {&map, memory, 1};
 
 	CHECK_INT(gt_ring_reserve(&map, memory, 64), -E2BIG);
-	check_print(&view, "counts (ringbuf, 64 bytes)\n  1 records found no room\n",
+	produce(&map, memory, "ab", GT_RING_DISCARDED);
+	produce(&map, memory, "abcde", GT_RING_READY);
+	produce(&map, memory, "f", GT_RING_READY);
+	gt_ring_reserve(&map, memory, 1);
+	check_print(&view,
+		    "counts (ringbuf, 64 bytes)\n  6162636465\n  66\n"
+		    "  1 records found no room\n",
 		    "{\"name\":\"counts\",\"type\":\"ringbuf\",\"key_size\":0,\"value_size\":0,"
-		    "\"max_entries\":64,\"copies\":1,\"lost\":1}");
+		    "\"max_entries\":64,\"copies\":1,\"entries\":[\"6162636465\",\"66\"],"
+		    "\"lost\":1}");
 	free(memory);
 }
 
 /* ---- rings ------------------------------------------------------------------------------ */
-
-static void produce(const struct gt_bpf_map *map, void *memory, const char *text,
-		    enum gt_ring_state state)
-{
-	int64_t offset = gt_ring_reserve(map, memory, strlen(text));
-
-	CHECK(offset > 0);
-	memcpy((char *)memory + offset, text, strlen(text));
-	gt_ring_finish(memory, (uint64_t)offset, state);
-}
 
 static void check_record(struct gt_ring_reader *reader, const char *expected)
 {
