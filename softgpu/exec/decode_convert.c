@@ -187,9 +187,8 @@ int sg_decode_cvt(struct sg_decoder *decoder)
 
 	if (gt_ptx_form_has(form, GT_PTX_MOD_PACK))
 		return sg_decode_cvt_pack(decoder);
-	if (form->type_count == 2 &&
-	    (form->types[0] == GT_PTX_TYPE_TF32 || sg_is_small(form->types[0]) ||
-	     sg_is_small(form->types[1])))
+	if (form->type_count == 2 && (form->types[0] == GT_PTX_TYPE_TF32 ||
+				      sg_is_small(form->types[0]) || sg_is_small(form->types[1])))
 		return sg_decode_cvt_small(decoder);
 	if (form->type_count != 2 || !read_words(form, &words))
 		return sg_decode_bad_form(decoder);
