@@ -245,6 +245,8 @@ static int open_source(struct gt_object_reader *reader)
 
 	if (error)
 		return error;
+	if (!gt_object_is_sound(&reader->file))
+		return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
 	gt_strbuf_printf(&name, "%.*s", (int)strcspn(file, "."), file);
 	options.object_name = gt_strbuf_string(&name);
 	reader->source = bpf_object__open_mem(reader->file.data, reader->file.size, &options);

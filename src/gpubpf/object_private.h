@@ -44,6 +44,9 @@ struct gt_object_reader {
 int gt_object_damaged(struct gt_object_reader *reader, const char *what);
 int gt_object_no_memory(struct gt_object_reader *reader);
 
+/* Whether all that its tables refer to is there, so that libbpf may read it. */
+bool gt_object_is_sound(const struct gt_file *object);
+
 /* The records at an offset of .BTF.ext; false if they are not all there. */
 bool gt_object_records(const struct gt_file *ext, uint32_t offset, uint32_t size,
 		       struct gt_object_records *ret_records);
