@@ -112,7 +112,7 @@ setup() {
 	[ "$(jq -r '.leaks[] | "\(.context.handle) \(.bytes)"' leaks.json | sort)" = "$expected" ] ||
 		told "$(cat leaks.json)"
 	jq -e '.leaks | map(.context | select(.primary)) | length == 1' leaks.json
-	gputap leaks --by device --json -o leaks.json -- "$build/tests/programs/contexts" asked
+	gputap leaks --by device --json -o leaks.json -- "$build/tests/programs/contexts" uuid
 	uuid=$(sed -n 's/^uuid \([0-9a-f-]*\) .*/\1/p' <<<"$output")
 	jq -e --arg uuid "$uuid" '.leaks | map(.device == 0 and .uuid == $uuid) | all and length > 0' leaks.json ||
 		told "not of device 0 with UUID $uuid: $(cat leaks.json)"
