@@ -194,6 +194,11 @@ enum gputap_map_type {
 	GPUTAP_MAP_WARP_ARRAY = 1540,        /* one a warp: plain stores are safe once a warp */
 };
 
+/* Flags of arrays. */
+enum {
+	GPUTAP_SHARED = 1 << 10, /* BPF_F_MMAPABLE: in memory shared with the host */
+};
+
 #ifndef __uint
 #define __uint(name, value) int(*name)[value]
 #endif
@@ -220,6 +225,16 @@ enum gputap_map_type {
 	GPUTAP_MAP(name, GPUTAP_MAP_WARP_ARRAY, unsigned int, value_type, entries)
 #define GPUTAP_THREAD_ARRAY(name, value_type, entries)                                             \
 	GPUTAP_MAP(name, GPUTAP_MAP_THREAD_ARRAY, unsigned int, value_type, entries)
+
+/* An array in memory that the host shares while kernels run. Slower than device memory. */
+#define GPUTAP_SHARED_ARRAY(name, value_type, entries)                                             \
+	struct {                                                                                   \
+		__uint(type, GPUTAP_MAP_ARRAY);                                                    \
+		__uint(map_flags, GPUTAP_SHARED);                                                  \
+		__uint(max_entries, entries);                                                      \
+		__type(key, unsigned int);                                                         \
+		__type(value, value_type);                                                         \
+	} name SEC(".maps")
 
 /* A ring of records of so many bytes, a power of two from 64 on. */
 #define GPUTAP_RING(name, bytes)                                                                   \

@@ -92,8 +92,7 @@ static int place_maps(struct run *run)
 
 		snprintf(symbol, sizeof(symbol), "gputap_map_%u", i);
 		error = place_map(
-			run, symbol,
-			gt_map_kind(map->type)->place == GT_MAP_SHARED ? GT_ON_HOST : GT_ON_DEVICE,
+			run, symbol, gt_map_place(map) == GT_MAP_SHARED ? GT_ON_HOST : GT_ON_DEVICE,
 			execution->map_memory[i], gt_map_bytes(map, execution->map_copies[i]),
 			execution->map_copies[i], &run->maps[i]);
 		if (error)

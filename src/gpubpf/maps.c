@@ -32,6 +32,15 @@ const struct gt_map_operations *gt_map_operations(const struct gt_bpf_map *map)
 	return operations[gt_map_kind(map->type)->shape];
 }
 
+enum gt_map_place gt_map_place(const struct gt_bpf_map *map)
+{
+	const struct gt_map_kind *kind = gt_map_kind(map->type);
+
+	if (kind->shape == GT_MAP_ARRAY && (map->flags & BPF_F_MMAPABLE) && !strchr(map->name, '.'))
+		return GT_MAP_SHARED;
+	return kind->place;
+}
+
 /* What a declaration must look like. */
 static const char *check_shape(const struct gt_bpf_map *map, const struct gt_map_kind *kind)
 {

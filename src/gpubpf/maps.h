@@ -47,7 +47,7 @@ struct gt_map_kind {
 	const char *name;
 	enum gt_map_shape shape;
 	enum gt_map_copies copies;
-	enum gt_map_place place;
+	enum gt_map_place place; /* see gt_map_place */
 };
 
 /*
@@ -101,6 +101,12 @@ struct gt_ring_record {
 
 /* The row of a type, or NULL. */
 const struct gt_map_kind *gt_map_kind(uint32_t type);
+
+/*
+ * Where a map is: as its type says; an array that the object declares with BPF_F_MMAPABLE is
+ * shared, which global variables (".bss", …) are not, though libbpf gives them the flag.
+ */
+enum gt_map_place gt_map_place(const struct gt_bpf_map *map);
 
 /* Whether the declaration makes sense for its type. 0, -EINVAL with the reason, -EOPNOTSUPP. */
 int gt_map_check(const struct gt_bpf_map *map, struct gt_diag *diag);

@@ -19,7 +19,7 @@ static enum gt_map_shape shape_of(const struct gt_ptxgen *gen)
 
 static enum gt_map_place place_of(const struct gt_ptxgen *gen)
 {
-	return gt_map_kind(gt_ptx_map(gen)->type)->place;
+	return gt_map_place(gt_ptx_map(gen));
 }
 
 /* The number of the copy of the thread that runs: a .b64. */

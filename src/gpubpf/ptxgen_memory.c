@@ -73,9 +73,10 @@ const char *gt_ptx_global(const struct gt_ptxgen *gen)
 static bool is_shared(const struct gt_ptxgen *gen, int32_t map)
 {
 	for (uint32_t i = 0; gen->object && i < gen->object->map_count; i++) {
-		const struct gt_map_kind *kind = gt_map_kind(gen->object->maps[i].type);
+		const struct gt_bpf_map *one = &gen->object->maps[i];
 
-		if ((map < 0 || (uint32_t)map == i) && kind && kind->place == GT_MAP_SHARED)
+		if ((map < 0 || (uint32_t)map == i) && gt_map_kind(one->type) &&
+		    gt_map_place(one) == GT_MAP_SHARED)
 			return true;
 	}
 	return false;

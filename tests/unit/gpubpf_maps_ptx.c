@@ -543,6 +543,52 @@ TEST("who has no copy finds nothing, and that is counted")
 	}
 }
 
+TEST("atomic operations have the scope of the GPU, and of the whole system where the host shares")
+{
+	static const struct {
+		struct gt_bpf_map map;
+		const char *operation, *other;
+	} rows[] = {
+		{ARRAY(8, 4), "red.relaxed.gpu.global.add.u64", ".sys"},
+		{{.type = BPF_MAP_TYPE_ARRAY,
+		  .key_size = 4,
+		  .value_size = 8,
+		  .max_entries = 4,
+		  .flags = BPF_F_MMAPABLE},
+		 "red.relaxed.sys.global.add.u64",
+		 ".gpu"},
+		{{.type = 1504, .key_size = 4, .value_size = 8, .max_entries = 4},
+		 "red.relaxed.sys.global.add.u64",
+		 ".gpu"},
+		{HASH(4, 8, 4), "red.relaxed.gpu.global.add.u64", ".sys"},
+	};
+
+	for (size_t i = 0; i < gt_countof(rows); i++) {
+		struct setup setup = {
+			.maps = {rows[i].map},
+			.text = "	stw [r10-8], 1\n" KEY(0) "	mov r3, 1\n"
+								 "	call 531\n	exit\n"};
+		struct translated translated;
+
+		if (prepare(&setup, &translated)) {
+			CHECK(strstr(translated.text, rows[i].operation));
+			CHECK(!strstr(translated.text, rows[i].other));
+		}
+		translated_clear(&translated);
+	}
+}
+
+TEST("global variables are in device memory, though libbpf gives them the flag of shared arrays")
+{
+	struct gt_bpf_map map = ARRAY(8, 1);
+
+	map.flags = BPF_F_MMAPABLE;
+	snprintf(map.name, sizeof(map.name), ".bss");
+	CHECK_INT(gt_map_place(&map), GT_MAP_DEVICE);
+	snprintf(map.name, sizeof(map.name), "shared");
+	CHECK_INT(gt_map_place(&map), GT_MAP_SHARED);
+}
+
 /* ---- hash maps -------------------------------------------------------------------------- */
 
 TEST("a hash map that thousands of threads add to has each key once, with the exact sum")
