@@ -157,11 +157,12 @@ PROBE(power_histogram)
 	return 0;
 }
 
-/* 36 instructions of eBPF or so: two lookups, three atomic operations. */
-PROBE(two_lookups)
+/* 36 instructions of eBPF: two lookups, three atomic operations. */
+PROBE(reference)
 {
 	u32 key = FIELD(block_x) & 63;
 	u64 *count = LOOKUP(counts, &key, u64);
+	u64 first = FIELD(address) >> 5, last = (FIELD(address) + FIELD(width) - 1) >> 5;
 	struct statistics *total;
 
 	if (!count)
@@ -172,7 +173,7 @@ PROBE(two_lookups)
 	if (!total)
 		return 0;
 	__sync_fetch_and_add(&total->count, 1);
-	__sync_fetch_and_add(&total->bytes, FIELD(width));
+	__sync_fetch_and_add(&total->bytes, last - first);
 	return 1;
 }
 
