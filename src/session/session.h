@@ -44,7 +44,8 @@ struct gt_session_options {
 	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
 	enum gt_attach_way way;
 
-	uint64_t ring_size;   /* bytes, at least a page; rounded up to a power of two; 0: the default */
+	uint64_t ring_size; /* bytes, at least a page; rounded up to a power of two; 0: the default
+			     */
 	uint64_t duration_ns; /* end after this time; 0: no limit */
 	uint64_t max_events;  /* end after this many calls; 0: no limit */
 	enum gt_gpu gpu;

@@ -41,6 +41,13 @@ allocations() {
 	expect_json 'map(select(.name)) | length == 1 and .[0].args.bytesize == 9000'
 }
 
+@test "in a process that was attached to late, a context is told from when the program asks for it" {
+	LD_LIBRARY_PATH=$softgpu "$contexts" wait >told 3>&- &
+	gputap trace -d $! --json -o out.json
+	[ "$(jq -c 'select(.args.bytesize == 1000) | .context' out.json)" = null ]
+	[ "2000 $(jq -r 'select(.args.bytesize == 2000) | .context' out.json)" = "$(tail -n 1 told)" ]
+}
+
 @test "contexts and devices stand in a capture as in the live trace" {
 	soft -o out.gtap -- "$contexts" uuid
 	told=$(tail -n +2 <<<"$output")

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Uses several CUDA contexts by the driver API, and says which: each allocation's size is that of
- * the line that tells in which context it was made. With an argument it asks for the name and the
- * UUID of the device first, and prints them.
+ * the line that tells in which context it was made.
+ *
+ *	contexts uuid	asks for the name and the UUID of the device first, and prints them
+ *	contexts wait	makes one context, waits for two seconds, uses it, asks which one is
+ *current, and uses it again
  */
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define CHECK(call)                                                                                \
 	do {                                                                                       \
@@ -40,6 +45,19 @@ static void use(size_t size, CUcontext expected)
 	printf("%zu 0x%llx\n", size, (unsigned long long)expected);
 }
 
+/* What a tracer sees that comes too late for the context's beginning. */
+static int use_after_a_while(CUdevice device)
+{
+	CUcontext context, current;
+
+	CHECK(cuCtxCreate(&context, NULL, 0, device));
+	sleep(2);
+	use(1000, context);
+	CHECK(cuCtxGetCurrent(&current));
+	use(2000, context);
+	return current != context;
+}
+
 int main(int argc, char **argv)
 {
 	CUcontext first, second, primary, popped;
@@ -48,6 +66,8 @@ int main(int argc, char **argv)
 
 	CHECK(cuInit(0));
 	CHECK(cuDeviceGet(&device, 0));
+	if (argc > 1 && !strcmp(argv[1], "wait"))
+		return use_after_a_while(device);
 	if (argc > 1)
 		tell_device(device);
 	CHECK(cuCtxCreate(&first, NULL, 0, device));

@@ -287,6 +287,7 @@ TEST("JSON has an object for a call, with arguments and result")
 	end_stream(&stream,
 		   "{\"schema\":\"gputap.call.1\",\"time\":2000,\"clock\":\"monotonic\","
 		   "\"duration\":1500,\"pid\":4711,\"tid\":4712,\"process\":\"vectoradd\","
+		   "\"parent\":0,"
 		   "\"device\":null,\"context\":null,\"name\":\"cudaMalloc\",\"args\":{\"devPtr\":"
 		   "\"0x7f0000000200\",\"size\":4000},\"result\":\"cudaSuccess\","
 		   "\"nested\":false}\n");
@@ -301,13 +302,89 @@ TEST("JSON tells nested, failed and unfinished calls")
 	end_stream(
 		&stream,
 		"{\"schema\":\"gputap.call.1\",\"time\":8750,\"clock\":\"monotonic\","
-		"\"duration\":250,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"device\":null,"
+		"\"duration\":250,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"parent\":0,"
+		"\"device\":null,"
 		"\"context\":null,\"name\":\"cudaFree\",\"args\":{\"devPtr\":\"0x1234\"},"
 		"\"result\":\"cudaErrorInvalidValue\",\"nested\":true}\n"
 		"{\"schema\":\"gputap.call.1\",\"time\":1000000,\"clock\":\"monotonic\","
-		"\"duration\":4000000,\"pid\":4711,\"tid\":4712,\"process\":\"?\","
+		"\"duration\":4000000,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"parent\":0,"
 		"\"device\":null,\"context\":null,\"name\":\"cudaDeviceSynchronize\",\"args\":{},"
 		"\"result\":null,\"nested\":false,\"unfinished\":true}\n");
+}
+
+TEST("JSON tells the context, the device's UUID, the direction and the thread's own stream")
+{
+	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
+	static const uint8_t uuid[16] = {0xab, [15] = 0xcd};
+	gt_autofree struct gt_event *device = gt_device_event(PROCESS, 1, uuid, "NVIDIA H200");
+	struct gt_event_context context = {
+		.head = {.time = 1,
+			 .process = PROCESS,
+			 .kind = GT_EVENT_context,
+			 .size = sizeof(context),
+			 .device = 1},
+		.handle = 0x55aa00,
+		.number = 7,
+	};
+	struct built call = begin("cudaMemcpyAsync");
+
+	CHECK_INT(pass_event(&stream, device), 0);
+	CHECK_INT(pass_event(&stream, &context.head), 0);
+	pass_text(&stream, GT_EVENT_function, "cudaMemcpyAsync",
+		  (__u32)gt_api_find("cudaMemcpyAsync"));
+	pass(&call, "dst", 0x1000);
+	pass(&call, "src", 0x2000);
+	pass(&call, "count", 64);
+	pass(&call, "kind", 1);
+	pass(&call, "stream", 0);
+	back(&call, 0);
+	finish(&call);
+	call.call.head = (struct gt_event){.time = 3000,
+					   .process = PROCESS,
+					   .thread = PROCESS,
+					   .kind = GT_EVENT_call,
+					   .size = call.call.head.size,
+					   .device = 1};
+	call.call.function = (__u32)gt_api_find("cudaMemcpyAsync");
+	call.call.duration = 1000;
+	call.call.context = 7;
+	call.call.state = GT_CALL_PER_THREAD;
+	CHECK_INT(pass_event(&stream, &call.call.head), 0);
+	end_stream(&stream,
+		   "{\"schema\":\"gputap.call.1\",\"time\":2000,\"clock\":\"monotonic\","
+		   "\"duration\":1000,\"pid\":4711,\"tid\":4711,\"process\":\"?\",\"parent\":0,"
+		   "\"device\":1,\"context\":\"0x55aa00\","
+		   "\"device_uuid\":\"ab000000-0000-0000-0000-0000000000cd\","
+		   "\"name\":\"cudaMemcpyAsync\",\"args\":{\"dst\":\"0x1000\",\"src\":\"0x2000\","
+		   "\"count\":64,\"kind\":\"H2D\",\"stream\":\"per-thread\"},"
+		   "\"direction\":\"H2D\",\"result\":\"cudaSuccess\",\"nested\":false,"
+		   "\"per_thread\":true}\n");
+}
+
+#define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+TEST("JSON and lines tell a process's cgroup and container once they are told")
+{
+	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
+
+	pass_text(&stream, GT_EVENT_process, "vectoradd", 0);
+	pass_text(&stream, GT_EVENT_cgroup, "/user.slice", 0);
+	pass_text(&stream, GT_EVENT_command, "./vectoradd", 0);
+	pass_text(&stream, GT_EVENT_cgroup, "/docker/" CONTAINER, 0);
+	end_stream(&stream,
+		   "{\"schema\":\"gputap.process.1\",\"time\":1000,\"clock\":\"monotonic\","
+		   "\"pid\":4711,\"process\":\"vectoradd\",\"parent\":0,\"command\":null,"
+		   "\"cgroup\":\"/user.slice\",\"container\":null}\n"
+		   "{\"schema\":\"gputap.process.1\",\"time\":1000,\"clock\":\"monotonic\","
+		   "\"pid\":4711,\"process\":\"vectoradd\",\"parent\":0,"
+		   "\"command\":\"./vectoradd\",\"cgroup\":\"/docker/" CONTAINER "\","
+		   "\"container\":\"" CONTAINER "\"}\n");
+	stream = begin_lines((struct gt_output_options){.returns = true, .time = GT_TIME_NONE});
+	pass_text(&stream, GT_EVENT_cgroup, "/docker/" CONTAINER, 0);
+	end_stream(&stream,
+		   "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		   "vectoradd        4711    process                           container=" CONTAINER
+		   " cgroup=/docker/" CONTAINER "\n");
 }
 
 TEST("JSON has notes and the account, and of other events nothing")
