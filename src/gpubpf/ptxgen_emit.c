@@ -76,7 +76,7 @@ struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name)
 	char *kept;
 
 	gt_strbuf_printf(&whole, "%s%s", gen->prefix, name);
-	gt_vec_each(declared, &translation->declared)
+	gt_vec_each (declared, &translation->declared)
 		if (!strcmp(*declared, gt_strbuf_string(&whole)))
 			return NULL;
 	kept = gt_strbuf_steal(&whole);

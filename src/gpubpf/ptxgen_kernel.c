@@ -81,14 +81,11 @@ static const char place_lines[] = "\t.reg .b32 #w<16>;\n"
 				  "\tmad.lo.u32 #w15, #w9, #w14, #w13;\n";
 
 /* From the number of the thread to that of the warp or block. */
-static const char *const level_lines[] = {
-	[GT_LEVEL_THREAD] = "",
-	[GT_LEVEL_WARP] = "\tadd.u64 #q6, #q6, 31;\n"
-			  "\tshr.u64 #q6, #q6, 5;\n"
-			  "\tshr.u32 #w15, #w15, 5;\n",
-	[GT_LEVEL_BLOCK] = "\tmov.u64 #q6, 1;\n"
-			   "\tmov.u32 #w15, 0;\n",
-};
+static const char warp_lines[] = "\tadd.u64 #q6, #q6, 31;\n"
+				 "\tshr.u64 #q6, #q6, 5;\n"
+				 "\tshr.u32 #w15, #w15, 5;\n";
+static const char block_lines[] = "\tmov.u64 #q6, 1;\n"
+				  "\tmov.u32 #w15, 0;\n";
 
 static const char address_lines[] = "\tmul.lo.u64 #q7, #q6, #q5;\n"
 				    "\tcvt.u64.u32 #q8, #w15;\n"
@@ -102,7 +99,8 @@ void gt_ptx_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 
 	gt_strbuf_puts(text, "\t{\n");
 	put_lines(gen, text, place_lines);
-	put_lines(gen, text, level_lines[level]);
+	if (level != GT_LEVEL_THREAD)
+		put_lines(gen, text, level == GT_LEVEL_WARP ? warp_lines : block_lines);
 	put_lines(gen, text, address_lines);
 	put_lines(gen, text, level == GT_LEVEL_THREAD ? "\t" : "\t@#leader ");
 	put_lines(gen, text, "st.global.u64 [#q1], #r0;\n\t}\n\tret;\n}\n\n");
