@@ -28,8 +28,8 @@ CUresult sg_copy_prepare(uint64_t target, uint64_t source, uint64_t size,
 CUresult sg_copy_prepare_3d(const CUDA_MEMCPY3D *parameters, struct sg_work *ret_work);
 
 /*
- * Submits a copy. A synchronous one waits, unless only the device sees its memory. An asynchronous one
- * that reads pageable host memory returns when that was read; one that writes pageable host
+ * Submits a copy. A synchronous one waits, unless only the device sees its memory. An asynchronous
+ * one that reads pageable host memory returns when that was read; one that writes pageable host
  * memory returns when it is done.
  */
 CUresult sg_copy_submit(CUstream stream, struct sg_work *work, bool synchronous);

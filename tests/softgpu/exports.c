@@ -212,6 +212,35 @@ TEST("the driver library exports every function of the table")
 	close(fd);
 }
 
+static const char *const driver_unsupported[] = {
+#define SG_UNSUPPORTED(name, since, symbol) #symbol,
+#define SG_UNSUPPORTED_TWIN(name, since, symbol) #symbol,
+#include "driver/functions.def"
+};
+
+static const char *const runtime_unsupported[] = {
+#define SG_UNSUPPORTED(symbol) #symbol,
+#include "runtime/unsupported.def"
+#undef SG_UNSUPPORTED
+};
+
+TEST("the README tells how many functions are not there")
+{
+	static char text[64 << 10];
+	char driver[32], runtime[32];
+	FILE *file = fopen(getenv("README"), "r");
+
+	CHECK(file && fread(text, 1, sizeof(text) - 1, file) > 0);
+	snprintf(driver, sizeof(driver),
+		 "(%zu of 637:", sizeof(driver_unsupported) / sizeof(driver_unsupported[0]));
+	snprintf(runtime, sizeof(runtime),
+		 "(%zu of 422:", sizeof(runtime_unsupported) / sizeof(runtime_unsupported[0]));
+	if (!strstr(text, driver) || !strstr(text, runtime))
+		TAP_FAIL("it should say %s and %s", driver, runtime);
+	if (file)
+		fclose(file);
+}
+
 /* The names that NVIDIA's library exports, where it is installed. */
 static void compare_with(const char *path, const char *variable)
 {
