@@ -177,6 +177,26 @@ TEST("a stream that waits for an event of a captured one is captured, too")
 	CHECK_INT(kernel_row(0xaaa)->launches, 1);
 }
 
+TEST("what is captured proves nothing of what happened before")
+{
+	const struct gt_copies_row *const *rows;
+	struct gt_copies_totals totals;
+	size_t number;
+
+	start();
+	copy_async(DEVICE, HOST, 100, H2D, STREAM);
+	begin_capture(STREAM);
+	call_with_two("cudaEventRecord", "event", 0x70, "stream", STREAM);
+	call_with_two("cudaStreamWaitEvent", "stream", 0x12, "event", 0x70);
+	end_capture(STREAM, 0x900);
+	call_with("cudaStreamSynchronize", "stream", 0x12, 0);
+	CHECK_INT(gt_copies_rows(copies, &rows, &number, &totals), 0);
+	CHECK_INT(totals.in_flight, 1);
+	call_with("cudaStreamSynchronize", "stream", STREAM, 0);
+	CHECK_INT(gt_copies_rows(copies, &rows, &number, &totals), 0);
+	CHECK_INT(totals.in_flight, 0);
+}
+
 TEST("a capture that fails at its end leaves nothing, one ended in the wrong thread goes on")
 {
 	start();
@@ -314,11 +334,13 @@ TEST("memory that graphs allocate is theirs: it is told and no leak")
 	pass(&async, "hStream", STREAM);
 	point(&async, "devPtr", &address, sizeof(address));
 	returns(&async, 0);
+	call_with_two("cudaFreeAsync", "devPtr", DEVICE, "hStream", STREAM);
 	ends(100);
 	CHECK_INT(gt_leaks_rows(leaks, stream.names, stream.now, &rows, &count, &totals), 0);
 	CHECK_INT(count, 0);
 	CHECK_INT(gt_leaks_processes(leaks, stream.names, &processes, &count), 0);
 	CHECK_INT(processes[0]->in_graphs, 2);
+	CHECK_INT(processes[0]->freed_unseen, 0);
 	CHECK_INT(processes[0]->use[GT_SPACE_DEVICE].allocations, 0);
 	stop();
 	gt_names_free(stream.names);
