@@ -165,7 +165,8 @@ static void put_text(struct gt_strbuf *text, const struct exec_options *given,
 	for (uint32_t i = 0; given->maps && i < execution->map_count; i++) {
 		struct gt_map_view view = view_of(execution, i);
 
-		gt_map_print(&view, text);
+		if (!view.map->host_only)
+			gt_map_print(&view, text);
 	}
 }
 
@@ -199,7 +200,8 @@ static void put_json(struct gt_strbuf *text, const struct exec_options *given,
 		for (uint32_t i = 0; i < execution->map_count; i++) {
 			struct gt_map_view view = view_of(execution, i);
 
-			gt_map_print_json(&view, &json, NULL);
+			if (!view.map->host_only)
+				gt_map_print_json(&view, &json, NULL);
 		}
 		gt_json_array_end(&json);
 	}

@@ -59,8 +59,11 @@ static int allocate_maps(struct gt_execution *execution, const struct gt_map_gri
 		const struct gt_bpf_map *map = &execution->object->maps[i];
 		uint32_t copies;
 		size_t bytes;
-		int error = gt_map_check(map, diag);
+		int error;
 
+		if (map->host_only)
+			continue;
+		error = gt_map_check(map, diag);
 		if (error)
 			return error;
 		copies = gt_map_copies_for(map, grid);

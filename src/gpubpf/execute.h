@@ -30,7 +30,7 @@ struct gt_execution {
 	/* What came of it. */
 	uint64_t *results; /* r0 of each run, by the flat id of its thread, warp or block */
 	uint32_t result_count;
-	void **map_memory; /* one a map of the object: as maps.h says */
+	void **map_memory; /* one a map of the object: as maps.h says; NULL: host_only */
 	uint32_t *map_copies;
 	uint32_t map_count;
 	struct gt_strbuf output; /* of trace_printk and puts */

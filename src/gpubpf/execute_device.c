@@ -90,6 +90,8 @@ static int place_maps(struct run *run)
 		char symbol[32];
 		int error;
 
+		if (map->host_only)
+			continue;
 		snprintf(symbol, sizeof(symbol), "gputap_map_%u", i);
 		error = place_map(
 			run, symbol, gt_map_place(map) == GT_MAP_SHARED ? GT_ON_HOST : GT_ON_DEVICE,
@@ -168,7 +170,7 @@ static int read_back(struct run *run)
 		error = gt_device_read(run->device, run->memory.address, execution->memory,
 				       execution->memory_size, run->diag);
 	for (uint32_t i = 0; !error && i < execution->map_count; i++)
-		error = read_map(run, i);
+		error = execution->object->maps[i].host_only ? 0 : read_map(run, i);
 	return error;
 }
 

@@ -194,6 +194,10 @@ run_hex() {
 	expect_output_line '^host \(uprobe/libcudart.so:cudaMalloc\): for Linux, whose kernel verifies it$'
 	expect_output_line '^other \(kprobe/do_unlinkat\): for Linux, whose kernel verifies it$'
 	expect_output_line '^gpu \(kprobe/_Z1av\): safe; '
+	gputap exec --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^both '
+	! grep -q stacks <<<"$output"
 }
 
 @test "verify refuses maps of types that are not for the GPU where programs for it use them" {
