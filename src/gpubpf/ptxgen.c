@@ -155,6 +155,9 @@ static void emit_insns(struct gt_ptxgen *gen)
 			gt_ptx(gen, "bra %sE%u", gen->prefix, gen->frame->number);
 			leaves = true;
 		}
+		if (gen->body.length > gen->limit)
+			gt_ptx_fail(gen, -E2BIG, "the program's text is longer than %zu bytes",
+				    gen->limit);
 		if (gen->inlined > GT_PTX_MAX_INLINED)
 			gt_ptx_fail(gen, -E2BIG,
 				    "more than %d instructions, with those of functions at each of "
@@ -253,9 +256,9 @@ static void put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
 
 static int generate(struct gt_ptxgen *gen)
 {
-	size_t limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
 	int error;
 
+	gen->limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
 	gen->targets = calloc(gen->facts->insn_count + 1, 1);
 	if (!gen->targets)
 		return gt_ptx_fail(gen, -ENOMEM, "out of memory");
@@ -264,9 +267,6 @@ static int generate(struct gt_ptxgen *gen)
 	error = gt_ptx_plan_stack(gen);
 	if (!error)
 		error = emit_function(gen, 0);
-	if (!error && gen->body.length > limit)
-		error = gt_diag(gen->diag, -E2BIG, "translate", NULL,
-				"the program's text is longer than %zu bytes", limit);
 	return error;
 }
 

@@ -33,6 +33,13 @@ static bool fits(const struct gt_ptxgen *gen, uint32_t map, bool ring)
 	return kind && (kind->shape == GT_MAP_RING) == ring && is_named(gen, map);
 }
 
+static void emit(struct gt_ptxgen *gen, const struct gt_ptx_helper *row)
+{
+	int error = row->emit(gen, gen->at);
+
+	gen->error = gen->error ? gen->error : error;
+}
+
 /* The call with each map that it may be. */
 static void emit_each(struct gt_ptxgen *gen, const struct gt_ptx_helper *row, unsigned argument,
 		      bool ring)
@@ -49,7 +56,7 @@ static void emit_each(struct gt_ptxgen *gen, const struct gt_ptx_helper *row, un
 		gt_ptx(gen, "setp.ne.s64 %s, %s, %u", is.text, map.text, i);
 		gt_ptx(gen, "@%s bra %s", is.text, next.text);
 		gen->map = (int32_t)i;
-		gen->error = row->emit(gen, gen->at);
+		emit(gen, row);
 		gt_ptx(gen, "bra %s", done.text);
 		gt_ptx_put_label(gen, &next);
 	}
@@ -72,9 +79,7 @@ void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	if (argument && gen->map < 0) {
 		emit_each(gen, row, argument, helper->arguments[argument - 1] == GT_ARG_RING);
 	} else {
-		int error = row->emit(gen, gen->at);
-
-		gen->error = gen->error ? gen->error : error;
+		emit(gen, row);
 	}
 	gen->map = -1;
 }

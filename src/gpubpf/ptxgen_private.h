@@ -70,6 +70,7 @@ struct gt_ptxgen {
 	const char *prefix;
 	unsigned sm, version; /* 90; 78 */
 	struct gt_strbuf body;
+	size_t limit; /* bytes of body */
 	struct gt_translation *translation;
 	unsigned temporaries[GT_PTX_CLASSES], labels; /* used so far */
 	bool generic;

@@ -203,7 +203,7 @@ static struct gt_ptx_name memory_at(const struct gt_ptxgen *gen, int64_t offset)
 
 	if (gen->generic) {
 		top = gt_ptx_register(gen, 10);
-		snprintf(name.text, sizeof(name.text), "%.40s%d", top.text, (int)offset);
+		snprintf(name.text, sizeof(name.text), "%.40s+%d", top.text, (int)offset);
 	} else {
 		snprintf(name.text, sizeof(name.text), "%sstack+%d", gen->prefix,
 			 (int)(gen->frame->top + offset));

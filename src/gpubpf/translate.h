@@ -59,9 +59,9 @@
 #include "gpubpf/verify.h"
 
 enum {
-	GT_MAX_PREFIX = 24,          /* characters of a prefix */
-	GT_OUTPUT_BYTES = 1 << 20,   /* of the output ring, unless said otherwise */
-	GT_MAX_TRANSLATED = 8 << 20, /* bytes of text, unless said otherwise */
+	GT_MAX_PREFIX = 24,           /* characters of a prefix */
+	GT_OUTPUT_BYTES = 1 << 20,    /* of the output ring, unless said otherwise */
+	GT_MAX_TRANSLATED = 32 << 20, /* bytes of text, unless said otherwise */
 };
 
 enum gt_translation_form {

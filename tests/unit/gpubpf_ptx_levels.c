@@ -17,10 +17,11 @@ enum {
 	BLOCKS = 2,
 };
 
-/* Map 0: an array; map 1: a ring. */
+/* Map 0: an array; map 1: a ring; map 2: an array that the host shares. */
 static struct gt_bpf_map maps[] = {
 	{.name = "array", .type = 2, .key_size = 4, .value_size = 16, .max_entries = 64},
 	{.name = "ring", .type = 27, .max_entries = 4096},
+	{.name = "shared", .type = 1513, .key_size = 4, .value_size = 16, .max_entries = 4},
 };
 static const struct gt_bpf_object object = {.maps = maps, .map_count = gt_countof(maps)};
 
@@ -376,6 +377,103 @@ TEST("the thread index is the leader's where all lanes of a group run a program"
 			       "lsh r0, 8\n"
 			       "or r0, r6\n"
 			       "exit");
+}
+
+TEST("a map that the host shares is added to by all threads")
+{
+	check("gpu/entry/*", "stw [r10-4], 3\n"
+			     "ldmap r1, 2\n"
+			     "mov r2, r10\n"
+			     "add r2, -4\n"
+			     "call 1\n"
+			     "jeq r0, 0, out\n"
+			     "mov r1, 3\n"
+			     "lock add [r0], r1\n"
+			     "lock add32 [r0+8], r1\n"
+			     "mov r1, 0x55\n"
+			     "lock or32 [r0+12], r1\n"
+			     "out:\n"
+			     "mov r0, 7\n"
+			     "exit");
+}
+
+TEST("one pointer may be to the stack, a map or NULL, on different ways")
+{
+	/* Even threads use the stack, odd ones the map's value for their number. */
+	check("gpu/entry/*", "mov r6, r1\n"
+			     "ldxw r7, [r6+0]\n"
+			     "stxw [r10-4], r7\n"
+			     "stdw [r10-16], 5\n"
+			     "stdw [r10-24], 6\n"
+			     "ldmap r1, 0\n"
+			     "mov r2, r10\n"
+			     "add r2, -4\n"
+			     "call 1\n"
+			     "jeq r0, 0, none\n"
+			     "jset r7, 1, use\n"
+			     "mov r0, r10\n"
+			     "add r0, -24\n"
+			     "use:\n"
+			     "mov r1, 9\n"
+			     "lock fetch_add [r0], r1\n"
+			     "ldxdw r2, [r0]\n"
+			     "add r1, r2\n"
+			     "stxdw [r0+8], r1\n"
+			     "lock fetch_xor32 [r0+8], r7\n"
+			     "mov r3, r0\n"
+			     "mov r0, r2\n"
+			     "lock cmpxchg [r3], r7\n"
+			     "ldxw r0, [r3+8]\n"
+			     "exit\n"
+			     "none:\n"
+			     "mov r0, 1\n"
+			     "exit");
+}
+
+TEST("one call may be of several maps")
+{
+	check("gpu/entry/*", "ldxw r7, [r1+0]\n"
+			     "mov r8, r7\n"
+			     "and r8, 3\n"
+			     "stxw [r10-4], r8\n"
+			     "ldmap r1, 0\n"
+			     "jset r7, 1, look\n"
+			     "ldmap r1, 2\n"
+			     "look:\n"
+			     "mov r2, r10\n"
+			     "add r2, -4\n"
+			     "call 1\n"
+			     "jeq r0, 0, out\n"
+			     "lock add [r0+8], r7\n"
+			     "mov r0, 2\n"
+			     "out:\n"
+			     "exit");
+}
+
+TEST("functions that call others too often are refused")
+{
+	auto_probe probe = {0};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_translation translation = {0};
+	struct gt_translate_options options = {0};
+	struct gt_translate_job job = {
+		.program = &probe.program, .facts = &probe.facts, .section = &probe.section};
+	struct gt_diag diag = {0};
+
+	for (unsigned i = 0; i < 6; i++) {
+		gt_strbuf_printf(&text, "f%u:\n", i);
+		for (unsigned j = 0; j < 8; j++)
+			gt_strbuf_printf(&text, "call local f%u\n", i + 1);
+		gt_strbuf_puts(&text, "mov r0, 1\nexit\n");
+	}
+	gt_strbuf_puts(&text, "f6:\nmov r0, 1\nexit\n");
+	CHECK(probe_read("gpu/entry/*", gt_strbuf_string(&text), &probe));
+	if (!probe.facts.insns)
+		return;
+	CHECK(gt_target_ptx.translate(&options, &object, &job, &translation, &diag) == -E2BIG);
+	CHECK_STR(diag.text,
+		  "more than 65536 instructions, with those of functions at each of their calls");
+	gt_translation_clear(&translation);
 }
 
 /* ---- bodies in kernels ----------------------------------------------------------------- */
