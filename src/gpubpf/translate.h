@@ -38,14 +38,16 @@
  *
  *	.weak .const .align 8 .b64 <prefix>map_<n>[2];
  *	.weak .const .align 8 .b64 <prefix>output[2];
+ *	.weak .const .align 8 .b64 <prefix>pid_tgid[1];
  *
  *   <n> is the map's number in the object; only maps that are used have one. Word 0 is the device
  *   address of the map's memory, laid out as maps.h says, aligned to 8; word 1 is the number of
- *   copies there (GT_COPY_ONE: 1; of arrays one behind the other, each gt_map_bytes(map, 1) long).
+ *   copies there (GT_COPY_ONE: 1; of arrays one behind the other: gt_map_copies_for).
  *   The host writes both words after loading the module and before the first launch. With
  *   symbols_global the symbols are .global instead of .const.
  *   `output` is what trace_printk and puts write to: a map of type 27 (ringbuf) with max_entries =
  *   output_bytes, in memory shared with the host. Word 1 is 1.
+ *   `pid_tgid` is one word, for helper 14: process id << 32 | thread id; 0 if nobody writes it.
  *
  * All words are little-endian.
  */
@@ -75,7 +77,7 @@ struct gt_translate_options {
 	char sm_suffix;        /* 'a' of sm_90a, or 0 */
 	unsigned version;      /* 78: .version 7.8; 0: what sm needs, 6.2 at least */
 	const char *prefix;    /* of all names; NULL: "gputap_" */
-	uint32_t output_bytes; /* 0: GT_OUTPUT_BYTES; a multiple of 8 */
+	uint32_t output_bytes; /* 0: GT_OUTPUT_BYTES; a power of two */
 	size_t max_text;       /* bytes of a job's text; 0: GT_MAX_TRANSLATED */
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
 };
