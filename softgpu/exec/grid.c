@@ -313,7 +313,6 @@ static int open_grid(struct sg_grid *grid)
 	const struct sg_launch *launch = &grid->launch;
 	const uint32_t *size = launch->grid;
 	uint32_t occupancy;
-	uint64_t timeout = __atomic_load_n(&grid->machine->timeout_ns, __ATOMIC_RELAXED);
 
 	grid->block_count = (uint64_t)size[0] * size[1] * size[2];
 	grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
@@ -330,7 +329,6 @@ static int open_grid(struct sg_grid *grid)
 		grid->resident_limit = grid->machine->worker_count + 1;
 	if (launch->cooperative)
 		grid->resident_limit = grid->block_count;
-	grid->deadline = timeout ? sg_monotonic_ns() + timeout : 0;
 	grid->suspended_last = &grid->suspended;
 	lay_out(grid);
 	grid->cycles = calloc(grid->machine->multiprocessors, sizeof(*grid->cycles));
@@ -421,7 +419,7 @@ static void add_result(const struct sg_grid *grid, struct sg_grid_result *result
 
 /* Runs one grid; what it launched is the caller's to run. The result's counts are added to. */
 static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, uint32_t depth,
-		    struct sg_nested **ret_nested, struct sg_grid_result *result)
+		    uint64_t deadline, struct sg_nested **ret_nested, struct sg_grid_result *result)
 {
 	struct sg_grid grid = {.machine = machine, .kernel = launch->function, .launch = *launch};
 	int error = check_launch(machine, launch, &result->fault);
@@ -429,6 +427,7 @@ static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, 
 	if (error)
 		return error;
 	grid.depth = depth;
+	grid.deadline = deadline;
 	pthread_mutex_init(&grid.lock, NULL);
 	pthread_cond_init(&grid.changed, NULL);
 	error = open_grid(&grid);
@@ -447,8 +446,8 @@ static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, 
 }
 
 static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
-		      const struct sg_nested *nested, struct sg_nested **ret_nested,
-		      struct sg_grid_result *result)
+		      const struct sg_nested *nested, uint64_t deadline,
+		      struct sg_nested **ret_nested, struct sg_grid_result *result)
 {
 	struct sg_launch launch = {
 		.function = nested->function,
@@ -462,7 +461,7 @@ static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 
 	memcpy(launch.grid, nested->grid, sizeof(launch.grid));
 	memcpy(launch.block, nested->block, sizeof(launch.block));
-	error = run_grid(machine, &launch, nested->depth, ret_nested, result);
+	error = run_grid(machine, &launch, nested->depth, deadline, ret_nested, result);
 	/* What is wrong with its shape is the kernel's fault that launched it. */
 	if (error == -EINVAL)
 		error = out_of_resources(&launch, &result->fault, "not a possible shape");
@@ -486,7 +485,10 @@ int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
 {
 	struct sg_grid_result result = {0};
 	struct sg_nested *pending = NULL;
-	int error = run_grid(machine, launch, 0, &pending, &result);
+	/* The time is that of all grids together: launches of launches may be without an end. */
+	uint64_t timeout = __atomic_load_n(&machine->timeout_ns, __ATOMIC_RELAXED);
+	uint64_t deadline = timeout ? sg_monotonic_ns() + timeout : 0;
+	int error = run_grid(machine, launch, 0, deadline, &pending, &result);
 
 	pending = put_before(pending, 1, NULL);
 	while (pending && !error) {
@@ -494,7 +496,7 @@ int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
 
 		pending = nested->next;
 		nested->next = NULL;
-		error = run_nested(machine, launch, nested, &more, &result);
+		error = run_nested(machine, launch, nested, deadline, &more, &result);
 		pending = put_before(more, nested->depth + 1, pending);
 		sg_nested_free(nested);
 	}

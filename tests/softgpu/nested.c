@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What kernels ask of CUDA's device runtime: values of conditional nodes, further launches. */
+#include "child.h"
 #include "driver.h"
 
 /*
@@ -150,6 +151,24 @@ static CUfunction load(const char *name)
 	CHECK_OK(cuModuleLoadData(&module, nested_ptx));
 	CHECK_OK(cuModuleGetFunction(&function, module, name));
 	return function;
+}
+
+/* The first test: later this process uses the device itself, and then its children cannot. */
+static int launch_without_end(void)
+{
+	struct driver driver;
+	int depth = 100;
+
+	setenv("SOFTGPU_TIMEOUT", "300ms", 1);
+	driver = begin();
+	CHECK_OK(launch(load("parent"), 1, 1, NULL, (void *[]){&driver.memory, &depth}));
+	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+	return tap_failed;
+}
+
+TEST("the time limit is one for a kernel and all that it launches")
+{
+	CHECK_INT(in_child(launch_without_end), 0);
 }
 
 /* ---- conditional nodes ----------------------------------------------------------------- */
