@@ -91,6 +91,14 @@ static int check_update(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 			 insn->src_reg, map->name, copy);
 }
 
+static int warn_of_places(struct gt_lanes *lanes, uint32_t at, const struct gt_bpf_map *map)
+{
+	return warn(lanes, at,
+		    "the lanes of a warp do this atomic operation on map '%s' each at a place of "
+		    "its own: lanes that meet at one place go one after the other",
+		    map->name);
+}
+
 static int check_atomic(struct gt_lanes *lanes, uint32_t at, const struct bpf_insn *insn)
 {
 	const struct gt_insn_facts *facts = &lanes->facts->insns[at];
@@ -99,10 +107,7 @@ static int check_atomic(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 	if (lanes->single || !map || copies_of(map) == GT_COPY_THREAD)
 		return 0;
 	if (facts->registers[insn->dst_reg].varying)
-		return warn(lanes, at,
-			    "the lanes of a warp do this atomic operation on map '%s' each at a "
-			    "place of its own: lanes that meet at one place go one after the other",
-			    map->name);
+		return warn_of_places(lanes, at, map);
 	if (insn->imm & BPF_FETCH)
 		return warn(lanes, at,
 			    "all lanes of a warp do this atomic operation on the same place in map "
@@ -111,13 +116,17 @@ static int check_atomic(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 	return 0;
 }
 
-/* Helpers that change a hash. */
-static int check_hash(struct gt_lanes *lanes, uint32_t at, const struct gt_helper *helper)
+/* Helpers that change a map. */
+static int check_change(struct gt_lanes *lanes, uint32_t at, const struct gt_helper *helper)
 {
 	const struct gt_bpf_map *map = map_behind(lanes, at, 1);
 
-	if (lanes->single || !map || !gt_map_kind(map->type) ||
-	    gt_map_kind(map->type)->shape != GT_MAP_HASH || !(helper->traits & GT_TRAIT_WRITES))
+	if (lanes->single || !map || !gt_map_kind(map->type) || !(helper->traits & GT_TRAIT_WRITES))
+		return 0;
+	if (helper->number == GT_HELPER_map_add && gt_map_kind(map->type)->shape == GT_MAP_ARRAY &&
+	    lanes->facts->insns[at].many_keys && copies_of(map) != GT_COPY_THREAD)
+		return warn_of_places(lanes, at, map);
+	if (gt_map_kind(map->type)->shape != GT_MAP_HASH)
 		return 0;
 	return warn(lanes, at,
 		    lanes->facts->insns[at].many_keys
@@ -142,7 +151,7 @@ static int check_helper(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 	if ((helper->traits & GT_TRAIT_SERIALISES) && !lanes->single)
 		return warn(lanes, at, "%s#%u goes one lane after the other", helper->name,
 			    helper->number);
-	return check_hash(lanes, at, helper);
+	return check_change(lanes, at, helper);
 }
 
 int gt_lanes_check(struct gt_lanes *lanes)

@@ -177,6 +177,9 @@ int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint6
 bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsigned size,
 			   uint64_t *ret_number);
 
+/* verify_context.c: whether bytes of a section's context are a field that is there. */
+int gt_verify_field(struct gt_verifier *verifier, int64_t offset, uint64_t size);
+
 /* verify_alu.c */
 int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn);
 int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn);

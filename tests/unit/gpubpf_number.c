@@ -172,4 +172,25 @@ TEST("bounds narrow to what they say")
 	CHECK(!gt_number_assume(&below, false, &number, &limit));
 }
 
+TEST("the low bytes of a number are what is left when the others are cut off")
+{
+	struct gt_number wide = gt_number_constant(0x1234567890abcdef), cut;
+
+	cut = gt_number_cut(&wide, 4, false);
+	CHECK(gt_number_is_constant(&cut) && cut.value == 0x90abcdef);
+	cut = gt_number_cut(&wide, 4, true);
+	CHECK(gt_number_is_constant(&cut) && cut.value == 0xffffffff90abcdef);
+	cut = gt_number_cut(&wide, 1, true);
+	CHECK(cut.value == 0xffffffffffffffef);
+	cut = gt_number_cut(&wide, 2, false);
+	CHECK(cut.value == 0xcdef);
+	cut = gt_number_cut(&wide, 8, true);
+	CHECK(cut.value == wide.value);
+	wide = gt_number_unknown();
+	cut = gt_number_cut(&wide, 2, false);
+	CHECK(cut.all.umax == 0xffff && cut.all.smin == 0);
+	cut = gt_number_cut(&wide, 1, true);
+	CHECK(cut.all.smin == -128 && cut.all.smax == 127);
+}
+
 TEST_MAIN

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "../../include/gputap/bpf.h"
 #include "gpubpf/context.h"
 #include "gpubpf/helpers.h"
-#include "../../include/gputap/bpf.h"
 #include "tap.h"
 
 /* The structures for programs are those of the table. */

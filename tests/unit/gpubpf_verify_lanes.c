@@ -292,6 +292,12 @@ TEST("what makes lanes go one after the other is warned of")
 		"keys 6; parts 7; some 8; some 9; r0 same; warning 9: the lanes of a warp do this "
 		"atomic operation on map 'array' each at a place of its own: lanes that meet at "
 		"one place go one after the other; ");
+	CHECK_STR(
+		verdict("gpu/load", "ldxw r2, [r1+12]\nstxw [r10-4], r2\nldmap r1, 0\nmov r2, r10\n"
+				    "add r2, -4\nmov r3, 1\ncall 531\nmov r0, 0\nexit"),
+		"keys 7; r0 same; warning 7: the lanes of a warp do this atomic operation on map "
+		"'array' each at a place of its own: lanes that meet at one place go one after the "
+		"other; ");
 	CHECK_STR(verdict("gpu/load", COUNT("3", "lock fetch_add [r0], r1")),
 		  "parts 6; some 7; some 8; r0 same; ");
 	CHECK_STR(verdict("gpu/load", "stw [r10-4], 1\nstdw [r10-16], 1\nldmap r1, 4\nmov r2, r10\n"
