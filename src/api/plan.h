@@ -48,6 +48,7 @@ enum gt_plan_tell {
 	GT_TELL_CONTEXT_DESTROY,   /* the context is gone */
 	GT_TELL_CONTEXT_GET,       /* what is current, to which it points */
 	GT_TELL_CONTEXT_PRIMARY,   /* the primary context of the device, to which it points */
+	GT_TELL_CONTEXT_RESET,     /* the primary context of the device, or the thread's, is gone */
 	GT_TELL_DEVICE_UUID,       /* 16 bytes */
 	GT_TELL_DEVICE_NAME,       /* a string */
 	GT_TELL_DEVICE_PROPERTIES, /* struct cudaDeviceProp: the name, then the UUID (CUDA 10 on) */

@@ -97,6 +97,29 @@ allocations() {
 	[[ $(jq -r 'select(.name == "cudaMalloc") | .context' out.json | sort -u) =~ ^0x[0-9a-f]+$ ]]
 }
 
+@test "a context that was reset is not told any more, until there is one again" {
+	need_command cc
+	cat >reset.c <<-'EOF'
+		#include <cuda_runtime_api.h>
+		int main(void)
+		{
+			int device;
+			void *pointer;
+
+			return cudaMalloc(&pointer, 16) || cudaGetDevice(&device) || cudaDeviceReset() ||
+			       cudaGetDevice(&device) || cudaMalloc(&pointer, 32);
+		}
+	EOF
+	cc "-I$root/softgpu/include" reset.c -o reset "$softgpu/libcudart.so.13"
+	soft --json -o out.json -- ./reset
+	expect_status 0
+	[ "$(jq -r 'select(.name) | "\(.name) \(.context != null)"' out.json)" = "cudaMalloc true
+cudaGetDevice true
+cudaDeviceReset true
+cudaGetDevice false
+cudaMalloc true" ]
+}
+
 @test "default streams are told apart: the legacy one, and the thread's own" {
 	soft -t -r -- "$programs/default-stream"
 	[ "$(sed -n 's/.* \(cu[a-z]*Memcpy[^ ]*\) .* kind=H2D/\1/p' <<<"$stderr" | sed 's/0x[0-9a-f]\{4,\}/HANDLE/')" = \

@@ -155,6 +155,22 @@ static __always_inline void set_context(struct whereabouts *where, __u64 handle,
 		push_context(where, handle, device);
 }
 
+/* The primary context of a device is gone: the next one may have another handle. */
+static __noinline void reset_primary(struct whereabouts *where, __u32 process, __s16 device)
+{
+	struct context_key key = {.process = process, .ordinal = device + 1u};
+	struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
+	__u64 handle;
+
+	if (device < 0 || !known)
+		return;
+	handle = known->handle;
+	forget_context(process, handle);
+	for (int i = 0; i < DEEPEST_CONTEXT; i++)
+		if (where->contexts[i].handle == handle)
+			where->contexts[i].handle = 0;
+}
+
 /* What a call that succeeded tells; `value` and `device` are those of its plan. */
 static __noinline void learn_current(struct whereabouts *where, const struct gt_event *head,
 				     __u8 tell, __u64 value, __s16 device)
@@ -193,6 +209,10 @@ static __noinline void learn_current(struct whereabouts *where, const struct gt_
 		break;
 	case GT_TELL_CONTEXT_PRIMARY:
 		learn_primary(head, handle, device);
+		break;
+	case GT_TELL_CONTEXT_RESET:
+		reset_primary(where, head->process,
+			      device == GT_DEVICE_UNKNOWN ? head->device : device);
 		break;
 	}
 }
