@@ -28,13 +28,17 @@ held_by() {
 	cat /proc/"$1"/fdinfo/* 2>/dev/null | sed -n -E 's/^(prog|link)_id:[[:blank:]]*/\1 show id /p' | sort -u
 }
 
+is_gone() {
+	! "$(command -v bpftool || echo /usr/sbin/bpftool)" "$@" >/dev/null 2>&1
+}
+
+# The kernel takes them away a moment after the last descriptor was closed.
 expect_gone() {
 	local show
 	[ -n "$1" ] || told "it held no program and no link"
 	while read -r show; do
 		# shellcheck disable=SC2086 # three words
-		! "$(command -v bpftool || echo /usr/sbin/bpftool)" $show >/dev/null 2>&1 ||
-			told "it is still there: bpftool $show"
+		wait_for 5 is_gone $show || told "it is still there: bpftool $show"
 	done <<<"$1"
 }
 
