@@ -113,7 +113,7 @@ expect_gone() {
 		end_trace
 		expect_gone "$held"
 	done
-	start_trace -- "$calls" --wait 500 1
+	start_trace -- "$calls" --wait 2000 1
 	held=$(held_by "$tracer")
 	end_trace
 	expect_gone "$held"
