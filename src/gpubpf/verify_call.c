@@ -235,6 +235,9 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 /* Nothing that pointed into a released record can be used any more. */
 static void release(struct gt_state *state, uint32_t reference)
 {
+	struct gt_value no_longer_pointer = gt_value_number(gt_number_unknown());
+
+	no_longer_pointer.address = true;
 	for (unsigned i = 0; i < state->reference_count; i++) {
 		if (state->references[i] != reference)
 			continue;
@@ -249,7 +252,7 @@ static void release(struct gt_state *state, uint32_t reference)
 		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++)
 			if (gt_is_pointer(&frame->registers[j]) &&
 			    frame->registers[j].reference == reference)
-				frame->registers[j] = (struct gt_value){0};
+				frame->registers[j] = no_longer_pointer;
 		for (uint32_t j = 0; j < frame->slot_count; j++)
 			if (frame->slots[j].bytes[7] == GT_BYTE_VALUE &&
 			    gt_is_pointer(&frame->slots[j].value) &&
@@ -278,6 +281,8 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 
 	for (unsigned i = 0; i <= 5; i++)
 		*gt_register(verifier, i) = (struct gt_value){0};
+	if (call->helper->result == GT_RESULT_NOTHING)
+		return 0;
 	*result = gt_value_number(gt_number_unknown());
 	if (call->helper->result == GT_RESULT_NUMBER)
 		return 0;
