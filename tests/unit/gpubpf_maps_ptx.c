@@ -922,8 +922,8 @@ static const struct {
 		"got:\n	stxdw [r0+0], r6\n	stxdw [r0+8], r6\n"
 		"	mov r1, r6\n	add r1, 7\n	stxdw [r0+16], r1\n	mov r1, r0\n"
 		"	mov r2, 0\n	mov r7, r6\n	and r7, 3\n	jeq r7, 0, away\n"
-		"	call 132\n	exit\n"
-		"away:\n	call 133\n	exit\n",
+		"	call 132\n	mov r0, 0\n	exit\n"
+		"away:\n	call 133\n	mov r0, 0\n	exit\n",
 	 1, 1},
 };
 
@@ -1016,6 +1016,58 @@ TEST("a record that is longer than its ring is refused and counted")
 	run(&device, &setup, &outcome);
 	CHECK_INT(outcome.results[0], -E2BIG);
 	CHECK_INT(((struct gt_ring_header *)outcome.memory[0])->lost, 1);
+}
+
+/* ---- sizes ------------------------------------------------------------------------------ */
+
+/* Fills the stack, then puts `size` bytes of it at -264 + shift everywhere. */
+static char *size_program(unsigned size, unsigned shift, bool known)
+{
+	struct gt_strbuf text = GT_STRBUF_INIT;
+
+	for (unsigned i = 0; i < 34; i++)
+		gt_strbuf_printf(&text, "	stdw [r10-%u], %u\n", 8 * (i + 1),
+				 i ? 0x1020304 * (i + 1) : 5);
+	gt_strbuf_printf(&text, "	mov r6, r10\n	add r6, -%u\n", 264 - shift);
+	for (unsigned map = 0; map < 2; map++)
+		gt_strbuf_printf(&text,
+				 "	ldmap r1, %u\n	mov r2, r10\n	add r2, -8\n"
+				 "	mov r3, r6\n	mov r4, 0\n	call 2\n",
+				 map);
+	if (!known)
+		gt_strbuf_puts(&text, "	ldxdw r7, [r10-272]\n	and r7, 1\n");
+	gt_strbuf_printf(&text,
+			 "	ldmap r1, 2\n	mov r2, r6\n	mov r3, %u\n%s	mov r4, 0\n"
+			 "	call 130\n	exit\n",
+			 known ? size : size - 1, known ? "" : "	add r3, r7\n");
+	return gt_strbuf_steal(&text);
+}
+
+TEST("values and records of all sizes and alignments arrive as on the interpreter")
+{
+	static const unsigned sizes[] = {1, 2, 3, 4, 5, 8, 12, 15, 16, 100, 250, 256, 257};
+	auto_device device = {0};
+
+	device_open(&device);
+	for (size_t i = 0; i < gt_countof(sizes) * 16; i++) {
+		unsigned size = sizes[i / 16], shift = (unsigned)(i / 2 % 8);
+		gt_autofree char *text = size_program(size, shift, i % 2);
+		struct setup setup = {.maps = {ARRAY(size, 8), HASH(8, size, 4), RING(27, 1 << 10)},
+				      .text = text,
+				      .sm = forms[i % 3]};
+		struct outcome outcome = {0}, host = {0};
+
+		run(&device, &setup, &outcome);
+		interpret(&setup, &host, NULL);
+		CHECK_INT(outcome.results[0], 0);
+		CHECK_INT(host.results[0], 0);
+		for (uint32_t map = 0; map < 3; map++)
+			if (memcmp(outcome.memory[map], host.memory[map],
+				   gt_map_bytes(&setup.maps[map], 1)))
+				TAP_FAIL("size %u, shift %u, map %u differs", size, shift, map);
+		free_maps(&host);
+		device.used = 0;
+	}
 }
 
 /* ---- what is printed -------------------------------------------------------------------- */
