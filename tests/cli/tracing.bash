@@ -41,6 +41,7 @@ wait_for() {
 # Starts `gputap trace -v` with these arguments as $tracer, its output in the files out and err, and
 # waits until its probes are in place.
 start_trace() {
+	: >err # an earlier one's would be taken for its own
 	"$build/gputap" trace --gpu nvidia -v "$@" >out 2>err 3>&- &
 	tracer=$!
 	wait_for 10 grep -qE '^gputap: (attached|nothing to attach)' err
