@@ -327,7 +327,7 @@ static void print_codes(codes *ours, codes *theirs)
 
 static int measure_code(void)
 {
-	char directory[] = "/tmp/bench-translate-XXXXXX", command[64];
+	char directory[] = "/dev/shm/gputap-bench-XXXXXX", command[64];
 	codes ours = {0}, theirs = {0};
 	int error = 0;
 

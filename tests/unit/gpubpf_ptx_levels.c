@@ -17,11 +17,12 @@ enum {
 	BLOCKS = 2,
 };
 
-/* Map 0: an array; map 1: a ring; map 2: an array that the host shares. */
+/* Map 0: an array; map 1: a ring; map 2: an array that the host shares; map 3: a hash. */
 static struct gt_bpf_map maps[] = {
 	{.name = "array", .type = 2, .key_size = 4, .value_size = 16, .max_entries = 64},
 	{.name = "ring", .type = 27, .max_entries = 4096},
 	{.name = "shared", .type = 1513, .key_size = 4, .value_size = 16, .max_entries = 4},
+	{.name = "hash", .type = 1, .key_size = 8, .value_size = 8, .max_entries = 8},
 };
 static const struct gt_bpf_object object = {.maps = maps, .map_count = gt_countof(maps)};
 
@@ -448,6 +449,71 @@ TEST("one call may be of several maps")
 			     "mov r0, 2\n"
 			     "out:\n"
 			     "exit");
+}
+
+TEST("an index that may be too great is tested, however it was made")
+{
+	/* r7 is a multiple of 6, up to 234; the array has 64 values. */
+	static const char *const ways[] = {
+		"and r7, 255\nrsh r7, 1",
+		"and r7, 15\nadd r7, 55",
+		"and r7, 15\nor r7, 70",
+		"and r7, 15\nmul r7, 6",
+		"mod r7, 80",
+		"and r7, 255\ndiv r7, 3",
+		"and r7, 63\nlsh r7, 1",
+		"and r7, 127\nxor r7, 5",
+		"mov32 r7, r7\nrsh32 r7, 1",
+		"le16 r7\nrsh r7, 1",
+		"movsx8 r7, r7\nadd r7, 1",
+		"mov r8, 70\nand r7, 7\nadd r8, r7\nmov r7, r8",
+		"jgt r7, 70, out",
+		"jge r7, 65, out",
+		"jge r7, 64, out",
+		"jgt32 r7, 70, out",
+		"jlt r7, 64, out",
+		"jne r7, 66, out",
+		"stxw [r10-8], r7\nldxb r7, [r10-8]",
+		"stw [r10-8], 3\nstxb [r10-7], r7\nldxw r7, [r10-8]",
+		"stw [r10-8], 3\nmov r1, r7\nlock add32 [r10-8], r1\nldxw r7, [r10-8]",
+		"and r7, 63\njgt r7, 30, go\nadd r7, 30\nadd r7, 30\ngo:",
+	};
+
+	for (size_t i = 0; i < gt_countof(ways); i++) {
+		char text[512];
+
+		snprintf(text, sizeof(text),
+			 "ldxw r7, [r1+0]\nmul r7, 6\n%s\n"
+			 "stxw [r10-4], r7\nldmap r1, 0\nmov r2, r10\nadd r2, -4\ncall 1\n"
+			 "jeq r0, 0, out\nmov r1, 1\nlock add [r0+8], r1\nmov r0, 2\nexit\n"
+			 "out:\nmov r0, 1\nexit",
+			 ways[i]);
+		check("gpu/entry/*", text);
+	}
+}
+
+TEST("keys of hashes are whole numbers of 8 bytes")
+{
+	check("gpu/entry.block/*", "lddw r6, 0x1234567890abcdef\n"
+				   "stxdw [r10-8], r6\n"
+				   "stdw [r10-16], 77\n"
+				   "ldmap r1, 3\n"
+				   "mov r2, r10\n"
+				   "add r2, -8\n"
+				   "mov r3, r10\n"
+				   "add r3, -16\n"
+				   "mov r4, 0\n"
+				   "call 2\n"
+				   "mov r7, r0\n"
+				   "ldmap r1, 3\n"
+				   "mov r2, r10\n"
+				   "add r2, -8\n"
+				   "call 1\n"
+				   "jeq r0, 0, out\n"
+				   "ldxdw r0, [r0]\n"
+				   "add r0, r7\n"
+				   "out:\n"
+				   "exit");
 }
 
 TEST("functions that call others too often are refused")
