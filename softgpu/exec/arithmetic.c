@@ -164,7 +164,7 @@ static int decode_three(struct sg_decoder *decoder, const struct form *form,
 	enum sg_lane_op op = (form->allowed & W(MODES)) && (step.flags & SG_FLAG_MODES)
 				     ? form->modes
 				     : form->operation;
-	uint32_t d, third;
+	uint32_t d, third = SG_SINK;
 	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_F32, &d);
 
 	if (!error)

@@ -131,15 +131,10 @@ uint64_t sg_atomic_change(const struct sg_instruction *at, void *place, bool is_
 	return change_seen_uint16_t(place, at, b, c);
 }
 
-#ifdef __x86_64__
-#define WITH_128_BITS __attribute__((target("cx16")))
-#else
-#define WITH_128_BITS
-#endif
 __extension__ typedef unsigned __int128 uint128;
 
 /* What was there; it is changed also where nothing else is written, which nobody sees. */
-WITH_128_BITS static uint128 change_wide(uint128 *place, bool compares, uint128 b, uint128 c)
+static uint128 change_wide(uint128 *place, bool compares, uint128 b, uint128 c)
 {
 	uint128 before = 0, found;
 
