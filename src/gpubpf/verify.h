@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The verifier: proves that a program ends, reads only what is there, writes only what it may, and
- * gives back what it took. Its verdicts are those of Linux for CAP_BPF and CAP_PERFMON, with two
- * more refusals: addresses stored into maps and rings, and misaligned atomic operations.
+ * gives back what it took. Its verdicts are those of Linux for CAP_BPF and CAP_PERFMON, except that
+ * no address goes into maps, rings and what is printed (docs/ebpf-linux.md: the other exceptions).
  */
 #pragma once
 
