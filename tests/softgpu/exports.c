@@ -212,7 +212,7 @@ TEST("the driver library exports every function of the table")
 	close(fd);
 }
 
-static const char *const driver_unsupported[] = {
+static const char *const driver_unsupported[] __attribute__((used)) = {
 #define SG_UNSUPPORTED(name, since, symbol) #symbol,
 #define SG_UNSUPPORTED_TWIN(name, since, symbol) #symbol,
 #include "driver/functions.def"
