@@ -30,7 +30,7 @@ enum gt_helper_argument {
 
 enum gt_helper_result {
 	GT_RESULT_NUMBER,
-	GT_RESULT_NOTHING, /* r0 is not set */
+	GT_RESULT_NOTHING,        /* r0 is not set */
 	GT_RESULT_VALUE_OR_NULL,  /* of the map in the first argument */
 	GT_RESULT_RECORD_OR_NULL, /* to be released */
 };
