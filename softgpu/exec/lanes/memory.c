@@ -134,6 +134,63 @@ bool SG_NAME(resolve_shared)(struct sg_warp *warp, const struct sg_instruction *
 		}                                                                                  \
 	} while (0)
 
+/*
+ * Vectors of 8 and 16 bytes that are .relaxed or stronger go to memory in one piece, as on
+ * hardware, which programs rely on: CUB keeps a value and its state in one.
+ */
+typedef u64 sg_pair __attribute__((vector_size(16), may_alias));
+
+static inline bool sg_is_whole(u32 count, size_t size)
+{
+	return count > 1 && (count * size == 8 || count * size == 16);
+}
+
+static inline void sg_load_whole(u64 address, size_t size, void *to)
+{
+	if (size == 8) {
+		u64 value = __atomic_load_n(&SG_AT(u64, address), __ATOMIC_RELAXED);
+
+		memcpy(to, &value, sizeof(value));
+	} else {
+		sg_pair value = SG_AT(volatile sg_pair, address);
+
+		memcpy(to, &value, sizeof(value));
+	}
+}
+
+static inline void sg_store_whole(u64 address, size_t size, const void *from)
+{
+	if (size == 8) {
+		u64 value;
+
+		memcpy(&value, from, sizeof(value));
+		__atomic_store_n(&SG_AT(u64, address), value, __ATOMIC_RELAXED);
+	} else {
+		sg_pair value;
+
+		memcpy(&value, from, sizeof(value));
+		SG_AT(volatile sg_pair, address) = value;
+	}
+}
+
+#define SG_LOAD_WHOLE(M, D)                                                                        \
+	for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                                  \
+		u32 lane = (u32)__builtin_ctz(lanes);                                              \
+		M values[16 / sizeof(M)];                                                          \
+		sg_load_whole(access.address[lane], count * sizeof(M), values);                    \
+		for (u32 i = 0; i < count; i++)                                                    \
+			SG_SLOT(D, at->list[i])[lane] = (D)values[i];                              \
+	}
+
+#define SG_STORE_WHOLE(M, S)                                                                       \
+	for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                                  \
+		u32 lane = (u32)__builtin_ctz(lanes);                                              \
+		M values[16 / sizeof(M)];                                                          \
+		for (u32 i = 0; i < count; i++)                                                    \
+			values[i] = (M)SG_SLOT(const S, at->list[i])[lane];                        \
+		sg_store_whole(access.address[lane], count * sizeof(M), values);                   \
+	}
+
 #define SG_DEFINE_LOAD(id, M, D)                                                                   \
 	SG_DEFINE(id)                                                                              \
 	{                                                                                          \
@@ -142,8 +199,11 @@ bool SG_NAME(resolve_shared)(struct sg_warp *warp, const struct sg_instruction *
 		if (sg_unlikely(!at->resolve(warp, at, &access)))                                  \
 			return NULL;                                                               \
 		if (sg_unlikely(at->flags & SG_FLAG_ATOMIC)) {                                     \
-			for (u32 i = 0; i < count; i++)                                            \
-				SG_LOAD_ATOMIC(M, D, at->list[i], i);                              \
+			if (sg_is_whole(count, sizeof(M)))                                         \
+				SG_LOAD_WHOLE(M, D)                                                \
+			else                                                                       \
+				for (u32 i = 0; i < count; i++)                                    \
+					SG_LOAD_ATOMIC(M, D, at->list[i], i);                      \
 			if (at->flags & SG_FLAG_ACQUIRE)                                           \
 				sg_fence(warp->machine);                                           \
 			return at + 1;                                                             \
@@ -195,8 +255,11 @@ bool SG_NAME(resolve_shared)(struct sg_warp *warp, const struct sg_instruction *
 		if (sg_unlikely(at->flags & SG_FLAG_ATOMIC)) {                                     \
 			if (at->flags & SG_FLAG_RELEASE)                                           \
 				sg_fence(warp->machine);                                           \
-			for (u32 i = 0; i < count; i++)                                            \
-				SG_STORE_ATOMIC(M, S, at->list[i], i);                             \
+			if (sg_is_whole(count, sizeof(M)))                                         \
+				SG_STORE_WHOLE(M, S)                                               \
+			else                                                                       \
+				for (u32 i = 0; i < count; i++)                                    \
+					SG_STORE_ATOMIC(M, S, at->list[i], i);                     \
 			return at + 1;                                                             \
 		}                                                                                  \
 		if (sg_likely(count == 1)) {                                                       \
