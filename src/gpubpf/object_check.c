@@ -13,6 +13,7 @@ enum {
 	MAX_CHAIN = 32,      /* of type definitions and qualifiers */
 	MAX_TYPES = 1 << 20, /* BTF_MAX_TYPE of linux/btf.h */
 	BPF_MACHINE = 247,   /* EM_BPF */
+	MAX_VARIABLES = 1 << 28,
 };
 
 /* ---- BTF ------------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static bool check_btf(const uint8_t *data, size_t size)
 	uint64_t types, strings;
 	gt_autofree uint8_t *copy = NULL; /* aligned */
 
-	if (size < sizeof(header))
+	if (!data || size < sizeof(header))
 		return false;
 	memcpy(&header, data, sizeof(header));
 	types = (uint64_t)header.hdr_len + header.type_off;
@@ -228,9 +229,14 @@ static bool read_section(const struct file *file, size_t number, GElf_Shdr *ret_
 	    !elf_strptr(file->elf, file->names, ret_header->sh_name))
 		return false;
 	*ret_data = elf_getdata(scn, NULL);
-	return *ret_data && (ret_header->sh_type == SHT_NOBITS ||
-			     ((*ret_data)->d_size == ret_header->sh_size &&
-			      ((*ret_data)->d_buf || !ret_header->sh_size)));
+	if (!*ret_data)
+		return false;
+	/* What has no bytes in the file is for variables, and for nothing that is read. */
+	if (ret_header->sh_type == SHT_NOBITS)
+		return ret_header->sh_size <= MAX_VARIABLES &&
+		       !strncmp(elf_strptr(file->elf, file->names, ret_header->sh_name), ".bss", 4);
+	return (*ret_data)->d_size == ret_header->sh_size &&
+	       ((*ret_data)->d_buf || !ret_header->sh_size);
 }
 
 static bool check_symbols(struct file *file, const GElf_Shdr *table)
