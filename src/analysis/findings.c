@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A place is where something happens: kind, process, stack, function. Every operation counts at
- * the places of the kinds that it may be part of; in the end those are told at which enough
- * happened.
+ * Every operation counts at the places of the kinds that it may be part of; in the end those are
+ * told at which enough happened.
  */
 #include "analysis/findings.h"
 
@@ -13,31 +12,12 @@
 #include "analysis/evidence.h"
 #include "analysis/flight.h"
 #include "analysis/memory.h"
+#include "analysis/places.h"
 #include "api/parts.h"
 #include "base/map.h"
 #include "base/vec.h"
 
-#define RETRY_WITHIN 8     /* allocations of the thread */
-#define MOST_PLACES 131072 /* what happens at further ones is not looked at */
-
-struct key {
-	uint64_t stack;
-	uint64_t detail; /* bytes of an allocation, handle of a kernel */
-	uint32_t process;
-	uint32_t function;
-	uint64_t kind;
-};
-
-struct place {
-	struct key key;
-	const char *function;
-	char *process_name;
-	char *text; /* a kernel, an error: by kind */
-	uint64_t count;
-	uint64_t all; /* of what might have been one */
-	uint64_t bytes, ns;
-	uint64_t live, most_live; /* allocations */
-};
+#define RETRY_WITHIN 8 /* allocations of the thread */
 
 struct process {
 	uint64_t launches;
@@ -46,9 +26,9 @@ struct process {
 
 struct thread {
 	uint32_t process;
-	uint64_t launches;         /* since the last synchronisation */
-	struct key failed;         /* the place of an allocation that failed … */
-	uint64_t allocations_left; /* … and how many may go by until it is forgotten */
+	uint64_t launches;          /* since the last synchronisation */
+	struct gt_place_key failed; /* the place of an allocation that failed … */
+	uint64_t allocations_left;  /* … and how many may go by until it is forgotten */
 };
 
 struct gt_findings {
@@ -56,7 +36,8 @@ struct gt_findings {
 	struct gt_memory *memory;
 	struct gt_flight *flight;
 	struct gt_map *places, *processes, *threads;
-	struct gt_map *launches; /* place of each kernel's launches: struct key -> struct place */
+	struct gt_map *launches; /* place of each kernel's launches: struct gt_place_key -> struct
+				    gt_place */
 	GT_VEC(struct gt_finding) rows;
 };
 
@@ -92,15 +73,6 @@ struct gt_findings *gt_findings_new(void)
 	return gt_take(findings);
 }
 
-static void place_free(void *opaque)
-{
-	struct place *place = opaque;
-
-	free(place->process_name);
-	free(place->text);
-	free(place);
-}
-
 static void forget_rows(struct gt_findings *findings)
 {
 	gt_vec_each (row, &findings->rows)
@@ -118,9 +90,9 @@ void gt_findings_free(struct gt_findings *findings)
 	gt_memory_free(findings->memory);
 	gt_flight_free(findings->flight);
 	if (findings->places)
-		gt_map_free_with(findings->places, place_free);
+		gt_map_free_with(findings->places, gt_place_free);
 	if (findings->launches)
-		gt_map_free_with(findings->launches, place_free);
+		gt_map_free_with(findings->launches, gt_place_free);
 	if (findings->processes)
 		gt_map_free_with(findings->processes, free);
 	if (findings->threads)
@@ -128,48 +100,14 @@ void gt_findings_free(struct gt_findings *findings)
 	free(findings);
 }
 
-static struct place *place_in(struct gt_map *places, const struct gt_names *names,
-			      const struct key *key)
-{
-	struct place *place = gt_map_get(places, key, sizeof(*key));
-	const struct gt_api_function *api;
-
-	if (place || gt_map_count(places) >= MOST_PLACES)
-		return place;
-	place = calloc(1, sizeof(*place));
-	if (!place)
-		return NULL;
-	place->key = *key;
-	api = gt_names_api(names, key->function);
-	place->function = api ? api->name : NULL;
-	place->process_name = strdup(gt_names_process(names, key->process));
-	if (!place->process_name || gt_map_set(places, key, sizeof(*key), place)) {
-		place_free(place);
-		return NULL;
-	}
-	return place;
-}
-
-static struct key key_of_call(enum gt_finding_kind kind, const struct gt_event_call *call,
-			      uint64_t detail)
-{
-	return (struct key){
-		.stack = call->stack,
-		.detail = detail,
-		.process = call->head.process,
-		.function = call->function,
-		.kind = kind,
-	};
-}
-
 /* NULL where no room is: then nothing is counted. */
-static struct place *place_of(struct gt_findings *findings, const struct gt_names *names,
-			      enum gt_finding_kind kind, const struct gt_event_call *call,
-			      uint64_t detail)
+static struct gt_place *place_of(struct gt_findings *findings, const struct gt_names *names,
+				 enum gt_finding_kind kind, const struct gt_event_call *call,
+				 uint64_t detail)
 {
-	struct key key = key_of_call(kind, call, detail);
+	struct gt_place_key key = gt_place_key_of(kind, call, detail);
 
-	return place_in(findings->places, names, &key);
+	return gt_place_in(findings->places, names, &key);
 }
 
 static void *item_of(struct gt_map *map, uint64_t id, size_t size)
@@ -186,21 +124,12 @@ static void *item_of(struct gt_map *map, uint64_t id, size_t size)
 	return item;
 }
 
-static void count(struct place *place, const struct gt_operation *operation, uint64_t bytes)
-{
-	if (!place)
-		return;
-	place->count++;
-	place->bytes += bytes;
-	place->ns += operation->call->duration;
-}
-
 /* Allocations that are freed again: a loop, unless many of them stand at once. */
 static void take_allocated(struct gt_findings *findings, const struct gt_names *names,
 			   const struct gt_memory_change *change)
 {
 	const struct gt_operation *operation = change->operation;
-	struct place *place;
+	struct gt_place *place;
 
 	if (operation->names_stream)
 		return; /* from a pool: cheap, and meant so */
@@ -216,21 +145,21 @@ static void take_allocated(struct gt_findings *findings, const struct gt_names *
 static void take_freed(struct gt_findings *findings, const struct gt_memory_change *change)
 {
 	const struct gt_allocation *allocation = change->allocation;
-	struct key key = {
+	struct gt_place_key key = {
 		.stack = allocation->stack,
 		.detail = allocation->bytes,
 		.process = allocation->process,
 		.function = allocation->function,
 		.kind = GT_FINDING_allocation_in_loop,
 	};
-	struct place *place = gt_map_get(findings->places, &key, sizeof(key));
+	struct gt_place *place = gt_map_get(findings->places, &key, sizeof(key));
 
 	if (!place)
 		return;
 	if (place->live)
 		place->live--;
 	if (change->what == GT_MEMORY_FREED || change->what == GT_MEMORY_RELEASE_SEEN)
-		count(place, change->operation, allocation->bytes);
+		gt_place_count(place, change->operation, allocation->bytes);
 }
 
 static int take_change(void *opaque, const struct gt_names *names,
@@ -247,13 +176,14 @@ static int take_change(void *opaque, const struct gt_names *names,
 		take_freed(findings, change);
 		break;
 	case GT_MEMORY_FREED_TWICE:
-		count(place_of(findings, names, GT_FINDING_freed_twice, change->operation->call, 0),
-		      change->operation, 0);
+		gt_place_count(place_of(findings, names, GT_FINDING_freed_twice,
+					change->operation->call, 0),
+			       change->operation, 0);
 		break;
 	case GT_MEMORY_FREED_FOREIGN:
-		count(place_of(findings, names, GT_FINDING_freed_foreign, change->operation->call,
-			       0),
-		      change->operation, 0);
+		gt_place_count(place_of(findings, names, GT_FINDING_freed_foreign,
+					change->operation->call, 0),
+			       change->operation, 0);
 		break;
 	default:
 		break;
@@ -279,7 +209,7 @@ static bool line_of(const struct gt_names *names, uint32_t process, uint64_t sta
 }
 
 /* The same stack, or one from the same line: compilers unroll loops. */
-static bool is_place_of(const struct gt_names *names, const struct key *key,
+static bool is_place_of(const struct gt_names *names, const struct gt_place_key *key,
 			const struct gt_event_call *call)
 {
 	struct gt_frame one, other;
@@ -294,7 +224,7 @@ static bool is_place_of(const struct gt_names *names, const struct key *key,
 static bool is_retry(const struct gt_names *names, const struct thread *thread,
 		     const struct gt_event_call *call, uint64_t bytes)
 {
-	const struct key *failed = &thread->failed;
+	const struct gt_place_key *failed = &thread->failed;
 
 	if (!thread->allocations_left || failed->process != thread->process)
 		return false;
@@ -310,17 +240,17 @@ static int take_alloc(struct gt_findings *findings, const struct gt_names *names
 	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
 	struct thread *thread =
 		item_of(findings->threads, call->head.thread, sizeof(struct thread));
-	struct place *place;
+	struct gt_place *place;
 
 	if (!thread)
 		return -ENOMEM;
 	thread->process = call->head.process;
 	if (is_retry(names, thread, call, bytes)) {
-		struct key key = thread->failed;
+		struct gt_place_key key = thread->failed;
 
 		key.detail = 0;
-		place = place_in(findings->places, names, &key);
-		count(place, operation, bytes);
+		place = gt_place_in(findings->places, names, &key);
+		gt_place_count(place, operation, bytes);
 		if (place)
 			place->all += !operation->failed; /* went well at last */
 		thread->allocations_left = 0;
@@ -328,7 +258,7 @@ static int take_alloc(struct gt_findings *findings, const struct gt_names *names
 	if (thread->allocations_left)
 		thread->allocations_left--;
 	if (operation->failed && !gt_error_is_sticky(call->result)) {
-		thread->failed = key_of_call(GT_FINDING_allocation_retried, call, bytes);
+		thread->failed = gt_place_key_of(GT_FINDING_allocation_retried, call, bytes);
 		thread->allocations_left = RETRY_WITHIN;
 	}
 	return 0;
@@ -337,7 +267,7 @@ static int take_alloc(struct gt_findings *findings, const struct gt_names *names
 static void take_copy(struct gt_findings *findings, const struct gt_names *names,
 		      const struct gt_operation *operation)
 {
-	struct place *place;
+	struct gt_place *place;
 
 	if (operation->failed || !operation->has_bytes)
 		return;
@@ -346,7 +276,7 @@ static void take_copy(struct gt_findings *findings, const struct gt_names *names
 		return;
 	place->all++;
 	if (operation->bytes <= GT_TINY_COPY)
-		count(place, operation, operation->bytes);
+		gt_place_count(place, operation, operation->bytes);
 }
 
 static int take_sync(struct gt_findings *findings, const struct gt_names *names,
@@ -358,8 +288,9 @@ static int take_sync(struct gt_findings *findings, const struct gt_names *names,
 	if (!thread)
 		return -ENOMEM;
 	if (!operation->failed && thread->launches == 1)
-		count(place_of(findings, names, GT_FINDING_sync_after_launch, operation->call, 0),
-		      operation, 0);
+		gt_place_count(
+			place_of(findings, names, GT_FINDING_sync_after_launch, operation->call, 0),
+			operation, 0);
 	thread->launches = 0;
 	return 0;
 }
@@ -379,7 +310,7 @@ static char *label_launch(const struct gt_names *names, const struct gt_operatio
 
 /* Places of launches are kept by kernel: whose fault an error is, is told by them. */
 static int take_launch(struct gt_findings *findings, const struct gt_names *names,
-		       const struct gt_operation *operation, struct place **ret_place)
+		       const struct gt_operation *operation, struct gt_place **ret_place)
 {
 	const struct gt_event_call *call = operation->call;
 	struct process *process =
@@ -387,8 +318,8 @@ static int take_launch(struct gt_findings *findings, const struct gt_names *name
 	struct thread *thread =
 		item_of(findings->threads, call->head.thread, sizeof(struct thread));
 	uint64_t handle = 0;
-	struct key key;
-	struct place *place;
+	struct gt_place_key key;
+	struct gt_place *place;
 
 	if (!process || !thread)
 		return -ENOMEM;
@@ -396,8 +327,8 @@ static int take_launch(struct gt_findings *findings, const struct gt_names *name
 	thread->process = call->head.process;
 	thread->launches++;
 	gt_api_launched(operation->api, call, &handle);
-	key = key_of_call(GT_FINDING_small_launches, call, handle);
-	place = place_in(findings->launches, names, &key);
+	key = gt_place_key_of(GT_FINDING_small_launches, call, handle);
+	place = gt_place_in(findings->launches, names, &key);
 	if (place && !place->text)
 		place->text = label_launch(names, operation);
 	*ret_place = place;
@@ -405,10 +336,10 @@ static int take_launch(struct gt_findings *findings, const struct gt_names *name
 }
 
 static int take_small_launch(struct gt_findings *findings, const struct gt_names *names,
-			     const struct gt_operation *operation, const struct place *launch)
+			     const struct gt_operation *operation, const struct gt_place *launch)
 {
 	struct gt_api_launch how;
-	struct place *place;
+	struct gt_place *place;
 
 	if (!gt_api_launch(operation->api, operation->call, &how) ||
 	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= GT_WARP)
@@ -417,7 +348,7 @@ static int take_small_launch(struct gt_findings *findings, const struct gt_names
 			 launch->key.detail);
 	if (place && !place->text && launch->text)
 		place->text = strdup(launch->text);
-	count(place, operation, 0);
+	gt_place_count(place, operation, 0);
 	return 0;
 }
 
@@ -427,10 +358,10 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 {
 	uint32_t id = operation->call->head.process;
 	struct process *process = item_of(findings->processes, id, sizeof(struct process));
-	struct key key = key_of_call(GT_FINDING_sticky_error, operation->call, 0);
+	struct gt_place_key key = gt_place_key_of(GT_FINDING_sticky_error, operation->call, 0);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	const struct gt_work *work;
-	struct place *place;
+	struct gt_place *place;
 	size_t candidates;
 
 	if (!process)
@@ -442,7 +373,7 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 	gt_api_format_result(&text, operation->api, operation->call->result, false);
 	gt_strbuf_printf(&text, ", first told by %s", operation->api->name);
 	if (work) {
-		const struct place *launch = (const struct place *)(uintptr_t)work->tag;
+		const struct gt_place *launch = (const struct gt_place *)(uintptr_t)work->tag;
 
 		key.stack = launch->key.stack;
 		gt_strbuf_printf(&text, "; probably by the launch of %s",
@@ -453,10 +384,10 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 	} else {
 		gt_strbuf_puts(&text, "; no launch was seen that may have caused it");
 	}
-	place = place_in(findings->places, names, &key);
+	place = gt_place_in(findings->places, names, &key);
 	if (!place)
 		return 0;
-	count(place, operation, 0);
+	gt_place_count(place, operation, 0);
 	free(place->text);
 	place->text = gt_strbuf_steal(&text);
 	return 0;
@@ -467,7 +398,7 @@ static void ignore_ended(void *context, const struct gt_work *work, uint64_t end
 }
 
 static int take_by_kind(struct gt_findings *findings, const struct gt_names *names,
-			const struct gt_operation *operation, struct place **ret_launch)
+			const struct gt_operation *operation, struct gt_place **ret_launch)
 {
 	int error;
 
@@ -499,7 +430,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 {
 	struct gt_findings *findings = opaque;
 	int direction = gt_api_direction(operation->api, operation->call);
-	struct place *launch = NULL;
+	struct gt_place *launch = NULL;
 	uint64_t tag;
 	int error = gt_memory_take(findings->memory, names, operation);
 
@@ -540,7 +471,7 @@ int gt_findings_take(struct gt_findings *findings, const struct gt_names *names,
 	return gt_memory_end_process(findings->memory, names, event->process, event->time);
 }
 
-static bool is_enough(const struct gt_findings *findings, const struct place *place)
+static bool is_enough(const struct gt_findings *findings, const struct gt_place *place)
 {
 	const struct process *process;
 
@@ -559,7 +490,7 @@ static bool is_enough(const struct gt_findings *findings, const struct place *pl
 	}
 }
 
-static char *evidence_of(const struct gt_findings *findings, const struct place *place)
+static char *evidence_of(const struct gt_findings *findings, const struct gt_place *place)
 {
 	const struct process *process = gt_map_get_u64(findings->processes, place->key.process);
 
@@ -576,7 +507,7 @@ static char *evidence_of(const struct gt_findings *findings, const struct place 
 	});
 }
 
-static int add_row(struct gt_findings *findings, const struct place *place)
+static int add_row(struct gt_findings *findings, const struct gt_place *place)
 {
 	struct gt_finding row = {
 		.kind = place->key.kind,

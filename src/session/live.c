@@ -2,14 +2,12 @@
 #include "session/live.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -26,12 +24,12 @@
 #include "session/filter.h"
 #include "session/nvidia.h"
 #include "session/processes.h"
+#include "session/ring.h"
 #include "session/spawn.h"
 #include "session/supply.h"
 
 #define MOST_PROCESSES 65536 /* traced at a time */
-#define BIGGEST_RING (1u << 31)
-#define LOOK_EVERY_MS 40 /* the ring wakes the reader only when it fills */
+#define LOOK_EVERY_MS 40     /* the ring wakes the reader only when it fills */
 
 struct opened {
 	const struct gt_source *source;
@@ -199,25 +197,6 @@ static int take_record(void *opaque, void *data, size_t size)
 	return 0;
 }
 
-/* A ring has a power of two of pages. */
-static int choose_ring_size(const struct gt_session_options *options, uint32_t *ret_size,
-			    struct gt_diag *diag)
-{
-	uint64_t wanted = options->ring_size ? options->ring_size : GT_DEFAULT_RING_SIZE;
-	uint64_t size = sysconf(_SC_PAGESIZE);
-
-	if (wanted < size || wanted > BIGGEST_RING)
-		return gt_diag(diag, -EINVAL, "session", NULL,
-			       "a ring of %" PRIu64 " bytes is too %s: --ring-size takes %" PRIu64
-			       " (a page) to %" PRIu64,
-			       wanted, wanted < size ? "small" : "big", size,
-			       (uint64_t)BIGGEST_RING);
-	while (size < wanted)
-		size *= 2;
-	*ret_size = (uint32_t)size;
-	return 0;
-}
-
 static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index)
 {
 	struct epoll_event event = {
@@ -231,13 +210,10 @@ static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t in
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
 {
 	uint32_t size = 0;
-	int error = choose_ring_size(&live->options, &size, diag);
+	int error = gt_ring_make(&live->options, &live->ring_fd, &size, diag);
 
 	if (error)
 		return error;
-	live->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "gputap_events", 0, 0, size, NULL);
-	if (live->ring_fd < 0)
-		return gt_load_failed(-errno, "session", diag);
 	live->processes_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_procs", sizeof(__u32),
 					    sizeof(__u8), MOST_PROCESSES, NULL);
 	if (live->processes_fd < 0)
@@ -288,27 +264,14 @@ static int make_command(struct gt_live *live, struct gt_diag *diag)
 	return error ? error : gt_processes_add(live->processes_fd, live->child.pid);
 }
 
-static int no_target(pid_t pid, int error, struct gt_diag *diag)
-{
-	if (error == -ESRCH)
-		return gt_no_such_process(pid, diag);
-	/* pidfd_open(2) on a thread that is not its process's first: ENOENT since Linux 6.15. */
-	if (gt_process_exists(pid) && (error == -EINVAL || error == -ENOENT))
-		return gt_diag(diag, -EINVAL, "target", NULL,
-			       "%d is a thread: name its process (Tgid in /proc/%d/status)", pid,
-			       pid);
-	return gt_diag(diag, error, "target", NULL, "process %d: %s", pid, strerror(-error));
-}
-
 /* The session ends when all processes that were named have ended. */
 static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 {
 	for (size_t i = 0; i < live->options.pid_count; i++) {
-		int fd = syscall(SYS_pidfd_open, live->options.pids[i], 0);
-		int error;
+		int fd, error = gt_process_open(live->options.pids[i], &fd, diag);
 
-		if (fd < 0)
-			return no_target(live->options.pids[i], -errno, diag);
+		if (error)
+			return error;
 		error = gt_vec_push(&live->target_fds, fd);
 		if (!error)
 			error = wait_for(live, fd, WAIT_TARGET, i);

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -22,16 +24,38 @@ int gt_processes_add(int map_fd, pid_t pid)
 	return bpf_map_update_elem(map_fd, &process, &traced, BPF_ANY);
 }
 
-int gt_no_such_process(pid_t pid, struct gt_diag *diag)
+static int no_such_process(pid_t pid, struct gt_diag *diag)
 {
 	return gt_diag(diag, -ESRCH, "target", NULL,
 		       "there is no process %d: it is gone, or lives in another pid namespace",
 		       pid);
 }
 
-int gt_process_exists(pid_t pid)
+static bool process_exists(pid_t pid)
 {
 	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
+}
+
+static int no_target(pid_t pid, int error, struct gt_diag *diag)
+{
+	if (error == -ESRCH)
+		return no_such_process(pid, diag);
+	/* pidfd_open(2) on a thread that is not its process's first: ENOENT since Linux 6.15. */
+	if (process_exists(pid) && (error == -EINVAL || error == -ENOENT))
+		return gt_diag(diag, -EINVAL, "target", NULL,
+			       "%d is a thread: name its process (Tgid in /proc/%d/status)", pid,
+			       pid);
+	return gt_diag(diag, error, "target", NULL, "process %d: %s", pid, strerror(-error));
+}
+
+int gt_process_open(pid_t pid, int *ret_fd, struct gt_diag *diag)
+{
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0)
+		return no_target(pid, -errno, diag);
+	*ret_fd = fd;
+	return 0;
 }
 
 /* The fourth field of /proc/PID/stat, behind a name that may hold anything (proc(5)). */
@@ -84,8 +108,8 @@ int gt_processes_add_trees(int map_fd, const pid_t *pids, size_t count, struct g
 	for (size_t i = 0; i < count; i++) {
 		int error;
 
-		if (!gt_process_exists(pids[i]))
-			return gt_no_such_process(pids[i], diag);
+		if (!process_exists(pids[i]))
+			return no_such_process(pids[i], diag);
 		error = gt_processes_add(map_fd, pids[i]);
 		if (error)
 			return gt_diag(diag, error, "target", NULL, "process %d: %s", pids[i],

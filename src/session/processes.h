@@ -16,8 +16,5 @@ int gt_processes_add(int map_fd, pid_t pid);
  */
 int gt_processes_add_trees(int map_fd, const pid_t *pids, size_t count, struct gt_diag *diag);
 
-/* Tells that there is no such process; returns -ESRCH. */
-int gt_no_such_process(pid_t pid, struct gt_diag *diag);
-
-/* Whether a process exists. */
-int gt_process_exists(pid_t pid);
+/* A pidfd of a process, which the caller closes. -ESRCH: it is gone; -EINVAL: it is a thread; … */
+int gt_process_open(pid_t pid, int *ret_fd, struct gt_diag *diag);

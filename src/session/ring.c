@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/ring.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "probe/load.h"
+
+#define BIGGEST_RING (1u << 31)
+
+/* A ring has a power of two of pages. */
+static int choose_ring_size(const struct gt_session_options *options, uint32_t *ret_size,
+			    struct gt_diag *diag)
+{
+	uint64_t wanted = options->ring_size ? options->ring_size : GT_DEFAULT_RING_SIZE;
+	uint64_t size = sysconf(_SC_PAGESIZE);
+
+	if (wanted < size || wanted > BIGGEST_RING)
+		return gt_diag(diag, -EINVAL, "session", NULL,
+			       "a ring of %" PRIu64 " bytes is too %s: --ring-size takes %" PRIu64
+			       " (a page) to %" PRIu64,
+			       wanted, wanted < size ? "small" : "big", size,
+			       (uint64_t)BIGGEST_RING);
+	while (size < wanted)
+		size *= 2;
+	*ret_size = (uint32_t)size;
+	return 0;
+}
+
+int gt_ring_make(const struct gt_session_options *options, int *ret_fd, uint32_t *ret_size,
+		 struct gt_diag *diag)
+{
+	uint32_t size = 0;
+	int fd, error = choose_ring_size(options, &size, diag);
+
+	if (error)
+		return error;
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "gputap_events", 0, 0, size, NULL);
+	if (fd < 0)
+		return gt_load_failed(-errno, "session", diag);
+	*ret_fd = fd;
+	*ret_size = size;
+	return 0;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The ring buffer that all BPF programs of a session write their events into. */
+#pragma once
+
+#include "session/session.h"
+
+/* Makes it, as big as is wanted, of which ret_size tells the bytes. 0 or -Exxx. */
+int gt_ring_make(const struct gt_session_options *options, int *ret_fd, uint32_t *ret_size,
+		 struct gt_diag *diag);
