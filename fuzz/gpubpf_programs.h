@@ -275,6 +275,9 @@ static void add_access(struct writer *writer, unsigned base, int offset, unsigne
 	}
 	step = room - bytes + 1;
 	offset += (int)(aligned ? below(step) / bytes * bytes : below(step));
+	/* Some go astray by a little: the verifier is to see it. */
+	if (!below(24))
+		offset += (int)below(9) - 4;
 	switch (kind) {
 	case 0:
 		if (atomic && room >= 8) {
@@ -337,7 +340,7 @@ static void add_indexed(struct writer *writer)
 	if (index == pointer)
 		index = 7;
 	move(writer, pointer, index);
-	bound(writer, pointer, bits);
+	bound(writer, pointer, bits + !below(16));
 	if (below(3)) {
 		emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
 		add_access(writer, pointer, 0, MEMORY - (1u << bits) + 1, false, false);
