@@ -196,15 +196,10 @@ int gt_analyse_run(const struct gt_cli_command *self, const struct gt_report *re
 {
 	struct gt_analyse_options given = {.most_copies = GT_FLIGHT_DEFAULT};
 	struct analyse analyse = {.given = &given, .report = report, .signals = -1};
-	int rest, status = GT_EXIT_USAGE;
+	int rest, status;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
-	case GT_PARSED_HELP:
-		status = GT_EXIT_OK;
-		break;
-	case GT_PARSED_WRONG:
-		break;
-	case GT_PARSED_RUN:
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status == GT_GO_ON) {
 		analyse.how = (struct gt_report_options){
 			.by = by[given.by],
 			.top = given.top,

@@ -72,18 +72,15 @@ struct gt_cli_command {
 const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count);
 const struct gt_cli_command *gt_cli_find(const char *name);
 
-enum gt_parsed {
-	GT_PARSED_RUN,   /* go on */
-	GT_PARSED_HELP,  /* --help was printed */
-	GT_PARSED_WRONG, /* the error was printed */
-};
+#define GT_GO_ON (-1)
 
 /*
  * Reads a command's options into the structure at `values`. *ret_rest is the first argument
- * that is no option; "--" ends them, too, and is skipped.
+ * that is no option; "--" ends them, too, and is skipped. Returns GT_GO_ON, or the exit status to
+ * end with: GT_EXIT_OK where --help was printed, GT_EXIT_USAGE where an error was.
  */
-enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments,
-			    void *values, int *ret_rest);
+int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
+		 int *ret_rest);
 void gt_strings_free(struct gt_strings *strings);
 
 /* Prints "gputap: …" to stderr; with a diag, its place and text. */

@@ -180,26 +180,25 @@ static int translate(const struct compile_options *given,
 }
 
 /* The options, and the one FILE, which may stand before options too. */
-static enum gt_parsed read_arguments(const struct gt_cli_command *self, int count, char **arguments,
-				     struct compile_options *given, const char **ret_path)
+static int read_arguments(const struct gt_cli_command *self, int count, char **arguments,
+			  struct compile_options *given, const char **ret_path)
 {
 	int rest, again;
-	enum gt_parsed parsed = gt_cli_parse(self, count, arguments, given, &rest);
+	int status = gt_cli_parse(self, count, arguments, given, &rest);
 
-	if (parsed != GT_PARSED_RUN)
-		return parsed;
+	if (status != GT_GO_ON)
+		return status;
 	if (rest < count) {
 		*ret_path = arguments[rest];
 		/* The FILE stands where a command's name does. */
-		parsed = gt_cli_parse(self, count - rest, arguments + rest, given, &again);
-		if (parsed != GT_PARSED_RUN)
-			return parsed;
+		status = gt_cli_parse(self, count - rest, arguments + rest, given, &again);
+		if (status != GT_GO_ON)
+			return status;
 		rest += again;
 	}
 	if (*ret_path && rest == count)
-		return GT_PARSED_RUN;
-	gt_cli_usage_error(self, "one FILE is needed");
-	return GT_PARSED_WRONG;
+		return GT_GO_ON;
+	return gt_cli_usage_error(self, "one FILE is needed");
 }
 
 static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
@@ -209,16 +208,11 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_diag diag = {0};
 	const char *path = NULL;
-	int error;
+	int error, status;
 
-	switch (read_arguments(self, count, arguments, &given, &path)) {
-	case GT_PARSED_HELP:
-		return GT_EXIT_OK;
-	case GT_PARSED_WRONG:
-		return GT_EXIT_USAGE;
-	case GT_PARSED_RUN:
-		break;
-	}
+	status = read_arguments(self, count, arguments, &given, &path);
+	if (status != GT_GO_ON)
+		return status;
 	if (!given.output)
 		return gt_cli_usage_error(self,
 					  "-o FILE is needed: where to write to ('-': stdout)");

@@ -208,16 +208,11 @@ static int run_doctor(const struct gt_cli_command *self, int count, char **argum
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&text);
 	enum verdict worst;
-	int rest;
+	int rest, status;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
-	case GT_PARSED_HELP:
-		return GT_EXIT_OK;
-	case GT_PARSED_WRONG:
-		return GT_EXIT_USAGE;
-	case GT_PARSED_RUN:
-		break;
-	}
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status != GT_GO_ON)
+		return status;
 	if (rest < count)
 		return gt_cli_usage_error(self, "it takes no argument such as '%s'",
 					  arguments[rest]);

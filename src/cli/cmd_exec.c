@@ -364,14 +364,9 @@ static int run_exec(const struct gt_cli_command *self, int count, char **argumen
 	gt_autofree uint8_t *memory = NULL;
 	int rest, status;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
-	case GT_PARSED_HELP:
-		return GT_EXIT_OK;
-	case GT_PARSED_WRONG:
-		return GT_EXIT_USAGE;
-	case GT_PARSED_RUN:
-		break;
-	}
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status != GT_GO_ON)
+		return status;
 	if (!given.raw && rest == count)
 		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
 	if (rest + 1 < count)

@@ -99,16 +99,11 @@ static int run_list(const struct gt_cli_command *self, int count, char **argumen
 	struct list_options given = {0};
 	const char *glob = "*";
 	bool everything;
-	int rest;
+	int rest, status;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
-	case GT_PARSED_HELP:
-		return GT_EXIT_OK;
-	case GT_PARSED_WRONG:
-		return GT_EXIT_USAGE;
-	case GT_PARSED_RUN:
-		break;
-	}
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status != GT_GO_ON)
+		return status;
 	if (rest < count) {
 		glob = arguments[rest];
 		given.functions = true;

@@ -199,17 +199,11 @@ static int trace_target(const struct gt_cli_command *self, const struct trace_op
 static int run_trace(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct trace_options given = {.times = true, .returns = true};
-	int rest, status = GT_EXIT_USAGE;
+	int rest, status;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
-	case GT_PARSED_HELP:
-		status = GT_EXIT_OK;
-		break;
-	case GT_PARSED_WRONG:
-		break;
-	case GT_PARSED_RUN:
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status == GT_GO_ON)
 		status = trace_target(self, &given, rest < count ? arguments + rest : NULL);
-	}
 	gt_target_free(&given.target);
 	gt_strings_free(&given.sources);
 	gt_strings_free(&given.functions);

@@ -294,16 +294,11 @@ static int run_verify(const struct gt_cli_command *self, int count, char **argum
 	struct verify_options given = {.max_text = MAX_TEXT};
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_diag diag = {0};
-	int rest, error;
+	int rest, error, status;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
-	case GT_PARSED_HELP:
-		return GT_EXIT_OK;
-	case GT_PARSED_WRONG:
-		return GT_EXIT_USAGE;
-	case GT_PARSED_RUN:
-		break;
-	}
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status != GT_GO_ON)
+		return status;
 	if (rest + 1 != count)
 		return gt_cli_usage_error(self, "one FILE is needed");
 	if (given.max_text > GT_BPF_MAX_INSNS)

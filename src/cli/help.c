@@ -101,16 +101,11 @@ static int print(const struct gt_cli_command *self, const struct help_options *g
 static int run_help(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct help_options given = {0};
-	int rest;
+	int rest, status;
 
-	switch (gt_cli_parse(self, count, arguments, &given, &rest)) {
-	case GT_PARSED_HELP:
-		return GT_EXIT_OK;
-	case GT_PARSED_WRONG:
-		return GT_EXIT_USAGE;
-	case GT_PARSED_RUN:
-		break;
-	}
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status != GT_GO_ON)
+		return status;
 	if (rest + 1 < count)
 		return gt_cli_usage_error(self, "one command at a time, not '%s' too",
 					  arguments[rest + 1]);

@@ -235,38 +235,38 @@ static void print_help(const struct gt_cli_command *command)
 	fputs(gt_strbuf_string(&text), stdout);
 }
 
-enum gt_parsed gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments,
-			    void *values, int *ret_rest)
+int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
+		 int *ret_rest)
 {
 	struct parser parser;
-	enum gt_parsed parsed = GT_PARSED_RUN;
+	int status = GT_GO_ON;
 	int found;
 
 	if (make_parser(command, &parser))
-		return GT_PARSED_WRONG;
+		return GT_EXIT_USAGE;
 	optind = 0; /* glibc: begin anew */
 	opterr = 0;
-	while (parsed == GT_PARSED_RUN &&
+	while (status == GT_GO_ON &&
 	       (found = getopt_long(count, arguments, parser.letters, parser.names, NULL)) != -1) {
 		const struct gt_option *option = option_of(command, found);
 
 		if (option == &gt_option_help) {
 			print_help(command);
-			parsed = GT_PARSED_HELP;
+			status = GT_EXIT_OK;
 		} else if (found == ':') {
 			option = option_of(command, optopt);
 			gt_cli_usage_error(command, "%s needs a value: %s", arguments[optind - 1],
 					   option ? option->argument : "VALUE");
-			parsed = GT_PARSED_WRONG;
+			status = GT_EXIT_USAGE;
 		} else if (!option) {
 			unknown_option(command, arguments[optind - 1]);
-			parsed = GT_PARSED_WRONG;
+			status = GT_EXIT_USAGE;
 		} else if (set_value(option, optarg, values)) {
 			wrong_value(command, option, optarg);
-			parsed = GT_PARSED_WRONG;
+			status = GT_EXIT_USAGE;
 		}
 	}
 	free(parser.names);
 	*ret_rest = optind;
-	return parsed;
+	return status;
 }

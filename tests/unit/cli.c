@@ -69,11 +69,11 @@ static void restore(FILE *stream, int memory, int saved)
 	close(memory);
 }
 
-static enum gt_parsed parse_words(int count, const char *const *words)
+static int parse_words(int count, const char *const *words)
 {
 	char *arguments[16] = {(char *)"paint"};
 	int saved_out, saved_error, out, error;
-	enum gt_parsed parsed;
+	int parsed;
 
 	for (int i = 0; i < count; i++)
 		arguments[i + 1] = (char *)words[i];
@@ -94,7 +94,7 @@ static enum gt_parsed parse_words(int count, const char *const *words)
 
 #define EXPECT_WRONG(message, ...)                                                                 \
 	do {                                                                                       \
-		CHECK_INT(PARSE(__VA_ARGS__), GT_PARSED_WRONG);                                    \
+		CHECK_INT(PARSE(__VA_ARGS__), GT_EXIT_USAGE);                                      \
 		CHECK_STR(printed, "gputap: " message " (try 'gputap paint --help')\n");           \
 	} while (0)
 
@@ -102,7 +102,7 @@ TEST("values of every kind reach their places")
 {
 	CHECK_INT(PARSE("-f", "--no-off", "--string", "text", "-n", "7", "--size", "64K",
 			"--duration", "1.5ms", "--colour=green"),
-		  GT_PARSED_RUN);
+		  GT_GO_ON);
 	CHECK(values.flag);
 	CHECK(!values.off);
 	CHECK_STR(values.string, "text");
@@ -115,7 +115,7 @@ TEST("values of every kind reach their places")
 
 TEST("what is not given stays as it was")
 {
-	CHECK_INT(PARSE("--flag"), GT_PARSED_RUN);
+	CHECK_INT(PARSE("--flag"), GT_GO_ON);
 	CHECK(values.off);
 	CHECK(values.string == NULL);
 	CHECK_INT(values.list.words.count, 0);
@@ -124,14 +124,14 @@ TEST("what is not given stays as it was")
 
 TEST("letters may stand together, with the value behind the last one")
 {
-	CHECK_INT(PARSE("-fn12"), GT_PARSED_RUN);
+	CHECK_INT(PARSE("-fn12"), GT_GO_ON);
 	CHECK(values.flag);
 	CHECK_INT(values.number, 12);
 }
 
 TEST("a list is separated by commas, and may be given again")
 {
-	CHECK_INT(PARSE("-l", "a,b", "--list=c"), GT_PARSED_RUN);
+	CHECK_INT(PARSE("-l", "a,b", "--list=c"), GT_GO_ON);
 	CHECK_INT(values.list.words.count, 3);
 	CHECK_STR(values.list.words.items[0], "a");
 	CHECK_STR(values.list.words.items[1], "b");
@@ -149,15 +149,15 @@ TEST("a list with nothing between its commas is refused")
 
 TEST("the first argument that is no option ends them, and so does --")
 {
-	CHECK_INT(PARSE("-f", "wall", "--number", "x"), GT_PARSED_RUN);
+	CHECK_INT(PARSE("-f", "wall", "--number", "x"), GT_GO_ON);
 	CHECK_INT(rest, 2);
-	CHECK_INT(PARSE("-f", "--", "--number"), GT_PARSED_RUN);
+	CHECK_INT(PARSE("-f", "--", "--number"), GT_GO_ON);
 	CHECK_INT(rest, 3);
 }
 
 TEST("an option may be cut short where it stays the only one")
 {
-	CHECK_INT(PARSE("--str", "text"), GT_PARSED_RUN);
+	CHECK_INT(PARSE("--str", "text"), GT_GO_ON);
 	CHECK_STR(values.string, "text");
 	EXPECT_WRONG("--n is short for several options: --no-off, --number", "--n");
 }
@@ -179,9 +179,9 @@ TEST("--help prints usage, description and options, wherever it stands")
 			   "  -c, --colour COLOUR     a colour\n"
 			   "  -h, --help              show this help\n";
 
-	CHECK_INT(PARSE("--help"), GT_PARSED_HELP);
+	CHECK_INT(PARSE("--help"), GT_EXIT_OK);
 	CHECK_STR(printed, help);
-	CHECK_INT(PARSE("-fh", "--unknown"), GT_PARSED_HELP);
+	CHECK_INT(PARSE("-fh", "--unknown"), GT_EXIT_OK);
 	CHECK_STR(printed, help);
 }
 
