@@ -78,23 +78,6 @@ static int argument_called(const struct gt_api_function *function, const char *n
 	return ABSENT;
 }
 
-/* What a freeing call frees is its first argument that points anywhere. */
-static int freed_argument(const struct gt_api_function *function)
-{
-	for (unsigned i = 0; i < function->argument_count; i++) {
-		switch (function->arguments[i].role) {
-		case GT_ROLE_DEVICE_POINTER:
-		case GT_ROLE_HOST_POINTER:
-		case GT_ROLE_POINTER:
-		case GT_ROLE_HANDLE:
-			return (int)i;
-		default:
-			break;
-		}
-	}
-	return ABSENT;
-}
-
 static bool is_node(enum gt_operation_kind kind)
 {
 	return kind == GT_OPERATION_GRAPH_COPY || kind == GT_OPERATION_GRAPH_KERNEL ||
@@ -145,7 +128,7 @@ static void form_of(const struct gt_api_function *function, struct form *form)
 	};
 
 	if (form->kind == GT_OPERATION_FREE)
-		form->address = freed_argument(function);
+		form->address = gt_api_freed_argument(function);
 	look_up(form, function);
 	if (is_node(form->kind))
 		make_node(form, function);

@@ -305,6 +305,22 @@ bool gt_api_allocated(const struct gt_api_function *function, const struct gt_ev
 	return false;
 }
 
+int gt_api_freed_argument(const struct gt_api_function *function)
+{
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		switch (function->arguments[i].role) {
+		case GT_ROLE_DEVICE_POINTER:
+		case GT_ROLE_HOST_POINTER:
+		case GT_ROLE_POINTER:
+		case GT_ROLE_HANDLE:
+			return (int)i;
+		default:
+			break;
+		}
+	}
+	return -1;
+}
+
 /* Bytes of an element of an array: enum CUarray_format, those that are made of plain numbers. */
 static unsigned format_bytes(uint64_t format)
 {

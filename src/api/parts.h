@@ -55,9 +55,20 @@ bool gt_api_ends(const struct gt_api_function *function, const struct gt_event_c
  */
 bool gt_api_allocated(const struct gt_api_function *function, const struct gt_event_call *call,
 		      uint64_t *ret_address);
+/* What a freeing call frees: an argument of it, or -1. */
+int gt_api_freed_argument(const struct gt_api_function *function);
 /*
  * The bytes of an allocation as asked for: gt_api_bytes, and for arrays what their format and
  * extent come to, without padding. False if the record or the format does not tell.
  */
 bool gt_api_allocated_bytes(const struct gt_api_function *function,
 			    const struct gt_event_call *call, uint64_t *ret_bytes);
+
+/*
+ * Of a launch, allocation, release, copy or set writes which of them it is ("operation") and what
+ * is known of it: "grid", "block" and "shared" of a launch, "address" and "bytes" of memory,
+ * "destination", "source" and "bytes" of a copy, and the "stream", under these keys whichever
+ * function it is.
+ */
+void gt_api_json_parts(struct gt_json *json, const struct gt_api_function *function,
+		       const struct gt_event_call *call);

@@ -183,16 +183,11 @@ bool gt_api_has_labels(const struct gt_api_type *type)
 	return false;
 }
 
-const char *gt_api_stream_name(const struct gt_api_record *record, const struct gt_api_value *value)
+const char *gt_api_stream_label(const struct gt_event_call *call, uint64_t stream)
 {
-	bool per_thread = record->call->state & GT_CALL_PER_THREAD;
-	uint64_t stream;
-
-	if (!gt_api_load(value, &stream))
-		return NULL;
 	switch (stream) {
 	case 0:
-		return per_thread ? "per-thread" : NULL;
+		return call->state & GT_CALL_PER_THREAD ? "per-thread" : NULL;
 	case 1: /* cudaStreamLegacy (driver_types.h), CU_STREAM_LEGACY (cuda.h) */
 		return "legacy";
 	case 2: /* cudaStreamPerThread, CU_STREAM_PER_THREAD */
@@ -200,4 +195,11 @@ const char *gt_api_stream_name(const struct gt_api_record *record, const struct 
 	default:
 		return NULL;
 	}
+}
+
+const char *gt_api_stream_name(const struct gt_api_record *record, const struct gt_api_value *value)
+{
+	uint64_t stream;
+
+	return gt_api_load(value, &stream) ? gt_api_stream_label(record->call, stream) : NULL;
 }

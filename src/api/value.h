@@ -49,6 +49,7 @@ void gt_api_add_enumerator(struct gt_strbuf *buffer, const struct gt_api_type *t
  */
 const char *gt_api_stream_name(const struct gt_api_record *record,
 			       const struct gt_api_value *value);
+const char *gt_api_stream_label(const struct gt_event_call *call, uint64_t stream);
 
 /* Whether the live view takes a structure apart. */
 bool gt_api_has_labels(const struct gt_api_type *type);

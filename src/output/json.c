@@ -2,6 +2,7 @@
 /* The output "json": one object a line; docs/json.md says what the keys mean. */
 #include <errno.h>
 
+#include "api/parts.h"
 #include "base/json.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
@@ -120,6 +121,8 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 		gt_json_object_end(json);
 	}
 	put_direction(json, api, call);
+	if (api)
+		gt_api_json_parts(json, api, call);
 	put_kernel(json, names, call);
 	put_result(json, api, call);
 	if (call->stack)

@@ -54,6 +54,52 @@ launches() {
 	expect_json '.[0].kernel_args | .[1].value == 2 and .[2].value == 1000'
 }
 
+# expect_forms PROGRAM: what it says that it launches is what is traced.
+expect_forms() {
+	gputap trace --gpu soft --kernel-args --json -o "$BATS_TEST_TMPDIR/out" -- "$1"
+	expect_status 0
+	expected=$(jq -cS . <<<"$output")
+	# shellcheck disable=SC2016 # of jq
+	found=$(jq -cS 'select(.operation == "launch" and (.name | test("^cuLaunch(Grid|$)") | not)) |
+		{name, stream} + if .grid then {grid, block, shared,
+			factor: .kernel_args[1].value, count: .kernel_args[2].value} else {} end' "$BATS_TEST_TMPDIR/out")
+	[ "$(wc -l <<<"$expected")" = 10 ]
+	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	output=$(cat "$BATS_TEST_TMPDIR/out")
+	expect_json 'map(select(.grid)) | length == 8 and all(.kernel == "scale" and .kernel_args[0].type == ".u64")'
+}
+
+@test "each form of launch tells kernel, grid, block, shared memory, stream and arguments" {
+	need_file "$build/tests/programs/launches" "program launches"
+	expect_forms "$build/tests/programs/launches"
+	expect_json 'any(.per_thread) | not'
+}
+
+@test "so do the forms for which the default stream is the thread's own" {
+	need_file "$build/tests/programs/launches-per-thread" "program launches-per-thread"
+	expect_forms "$build/tests/programs/launches-per-thread"
+	expect_json 'map(select(.operation == "launch" and (.name | test("^cuLaunch(Grid|$)") | not))) | all(.per_thread)'
+}
+
+@test "launches of the first driver API tell the kernel and what else the call has" {
+	need_file "$build/tests/programs/launches" "program launches"
+	gputap trace --gpu soft --json -f 'cuLaunch,cuLaunchGrid*,cuModuleGetFunction' -o - -- "$build/tests/programs/launches"
+	output=$(grep '^{"schema":"gputap.call' <<<"$output")
+	expect_json 'map(select(.operation == "launch")) | map([.name, .kernel, .args.grid_width, .args.grid_height]) ==
+		[["cuLaunch", "scale", null, null], ["cuLaunchGrid", "scale", 3, 5], ["cuLaunchGridAsync", "scale", 7, 9]]'
+}
+
+@test "what docs/json.md says of launches, memory and copies is in the JSON of each" {
+	gputap trace --gpu soft --kernel-args --stack fp --json -o "$BATS_TEST_TMPDIR/out" -- "$examples/vectoradd"
+	output=$(cat "$BATS_TEST_TMPDIR/out")
+	keys=$(sed -nE 's/^\| (launch|alloc|free|copy) \| .* \| `([a-z_]+)`.*/\1 \2/p' "$root/docs/json.md")
+	[ "$(wc -l <<<"$keys")" = 30 ]
+	while read -r operation key; do
+		expect_json "map(select(.operation == \"$operation\")) | length > 0 and all(.$key != null)"
+	done <<<"$keys"
+	expect_json 'map(select(.operation == "launch")) | all(.stack.frames | length > 0)'
+}
+
 @test "--stack fp tells the callers, with source lines where they are known" {
 	gputap trace --gpu soft -t --stack fp -f cudaMalloc -- "$examples/leak"
 	line=$(grep -n 'cudaMalloc(' "$root/examples/leak.cu" | head -n 1 | cut -d: -f1)

@@ -289,7 +289,8 @@ TEST("JSON has an object for a call, with arguments and result")
 		   "\"duration\":1500,\"pid\":4711,\"tid\":4712,\"process\":\"vectoradd\","
 		   "\"parent\":0,"
 		   "\"device\":null,\"context\":null,\"name\":\"cudaMalloc\",\"args\":{\"devPtr\":"
-		   "\"0x7f0000000200\",\"size\":4000},\"result\":\"cudaSuccess\","
+		   "\"0x7f0000000200\",\"size\":4000},\"operation\":\"alloc\","
+		   "\"address\":\"0x7f0000000200\",\"bytes\":4000,\"result\":\"cudaSuccess\","
 		   "\"nested\":false}\n");
 }
 
@@ -305,6 +306,7 @@ TEST("JSON tells nested, failed and unfinished calls")
 		"\"duration\":250,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"parent\":0,"
 		"\"device\":null,"
 		"\"context\":null,\"name\":\"cudaFree\",\"args\":{\"devPtr\":\"0x1234\"},"
+		"\"operation\":\"free\",\"address\":\"0x1234\","
 		"\"result\":\"cudaErrorInvalidValue\",\"nested\":true}\n"
 		"{\"schema\":\"gputap.call.1\",\"time\":1000000,\"clock\":\"monotonic\","
 		"\"duration\":4000000,\"pid\":4711,\"tid\":4712,\"process\":\"?\",\"parent\":0,"
@@ -357,7 +359,9 @@ TEST("JSON tells the context, the device's UUID, the direction and the thread's 
 		   "\"device_uuid\":\"ab000000-0000-0000-0000-0000000000cd\","
 		   "\"name\":\"cudaMemcpyAsync\",\"args\":{\"dst\":\"0x1000\",\"src\":\"0x2000\","
 		   "\"count\":64,\"kind\":\"H2D\",\"stream\":\"per-thread\"},"
-		   "\"direction\":\"H2D\",\"result\":\"cudaSuccess\",\"nested\":false,"
+		   "\"direction\":\"H2D\",\"operation\":\"copy\",\"destination\":\"0x1000\","
+		   "\"source\":\"0x2000\",\"bytes\":64,\"stream\":\"per-thread\","
+		   "\"result\":\"cudaSuccess\",\"nested\":false,"
 		   "\"per_thread\":true}\n");
 }
 
