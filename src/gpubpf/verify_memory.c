@@ -99,6 +99,11 @@ static int check_context(struct gt_verifier *verifier, const struct reach *reach
 		return gt_refuse(verifier,
 				 "variable ctx access var_off=%" PRId64 "..%" PRId64 " disallowed",
 				 reach->least, reach->greatest);
+	if (reach->base->number.value)
+		return gt_refuse(verifier,
+				 "dereference of modified ctx ptr R%u off=%" PRId64 " disallowed: "
+				 "read fields into variables before branches and loops choose one",
+				 reach->number, (int64_t)reach->base->number.value);
 	if (access & GT_ACCESS_ATOMIC)
 		return gt_refuse(verifier, "BPF_ATOMIC stores into R%u ctx is not allowed",
 				 reach->number);
@@ -349,6 +354,18 @@ static bool read_constant(struct gt_verifier *verifier, const struct reach *reac
 	return true;
 }
 
+/* A field of a context is no memory: one load cannot be of the one and of the other. */
+static int check_mixture(struct gt_verifier *verifier, const struct reach *reach)
+{
+	struct gt_flow *flow = &verifier->flow[verifier->at];
+
+	flow->reads_context |= reach->base->place == GT_PLACE_CONTEXT;
+	flow->reads_memory |= reach->base->place != GT_PLACE_CONTEXT;
+	if (flow->reads_context && flow->reads_memory)
+		return gt_refuse(verifier, "same insn cannot be used with different pointers");
+	return 0;
+}
+
 static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	bool is_signed = BPF_MODE(insn->code) == BPF_MEMSX;
@@ -367,6 +384,8 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = check_alignment(verifier, &reach, insn->off, false);
 	if (!error)
 		error = check_reach(verifier, &reach, GT_ACCESS_READ);
+	if (!error)
+		error = check_mixture(verifier, &reach);
 	if (error)
 		return error;
 	if (reach.base->place == GT_PLACE_STACK)

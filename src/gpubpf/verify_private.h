@@ -90,6 +90,7 @@ struct gt_flow {
 	bool target;       /* states are kept here */
 	bool loop;         /* something jumps back to here */
 	bool reached;
+	bool reads_context, reads_memory; /* loads, on some way that was followed */
 	uint32_t subprogram;
 };
 

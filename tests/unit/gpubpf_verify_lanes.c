@@ -255,6 +255,26 @@ TEST("reads of contexts are within one field that is there, and nothing is writt
 		  "insn 0: field 'mask' is not there in programs that run once a thread");
 }
 
+#define ONE_OF_TWO "ldxw r2, [r1+0]\njgt r2, 3, other\n"
+
+TEST("a read is of one field on all ways, and of nothing but the context")
+{
+	CHECK_STR(verdict("gpu/load", ONE_OF_TWO "add r1, 4\nother:\nldxw r0, [r1+16]\nexit"),
+		  "insn 3: dereference of modified ctx ptr R1 off=4 disallowed: read fields into "
+		  "variables "
+		  "before branches and loops choose one");
+	CHECK_STR(verdict("gpu/load", "stdw [r10-8], 5\nmov r3, r10\nadd r3, -24\n" ONE_OF_TWO
+				      "mov r1, r3\nother:\nldxw r0, [r1+16]\nexit"),
+		  "insn 6: same insn cannot be used with different pointers");
+	CHECK_STR(verdict("gpu/load", "stdw [r10-8], 5\nmov r3, r1\nldxw r2, [r1+0]\n"
+				      "mov r1, r10\nadd r1, -24\njgt r2, 3, other\nmov r1, r3\n"
+				      "other:\nldxw r0, [r1+16]\nexit"),
+		  "insn 7: same insn cannot be used with different pointers");
+	CHECK_STR(verdict("gpu/load", "mov r3, r1\nstxdw [r10-8], r1\n" ONE_OF_TWO
+				      "ldxdw r3, [r10-8]\nother:\nldxw r0, [r3+16]\nexit"),
+		  "parts 3; some 4; r0 varies; ");
+}
+
 TEST("an address of the kernel is a number, to be kept and not to be followed")
 {
 	CHECK_STR(verdict("gpu/load", "ldxdw r2, [r1+472]\nldxdw r0, [r2]\nexit"),
