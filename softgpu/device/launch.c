@@ -40,6 +40,26 @@ uint32_t sg_kernel_occupancy(CUfunction function, uint32_t threads, uint64_t sha
 	return sg_function_occupancy(function->code, threads, (uint32_t)shared);
 }
 
+/* The blocks of its clusters: as asked for, or as the kernel says by itself. */
+static bool cluster_is_possible(const struct CUfunc_st *function,
+				const struct sg_launch_request *request)
+{
+	const uint32_t *required = function->info.required_cluster;
+	const uint32_t *cluster = request->cluster[0] ? request->cluster : required;
+	uint32_t most = function->non_portable_cluster ? SG_MAX_CLUSTER : SG_PORTABLE_CLUSTER;
+	uint64_t blocks = 1;
+
+	if (!cluster[0])
+		return true;
+	for (int i = 0; i < 3; i++) {
+		if (!cluster[i] || cluster[i] > most || request->grid[i] % cluster[i] ||
+		    (required[0] && required[i] != cluster[i]))
+			return false;
+		blocks *= cluster[i];
+	}
+	return blocks <= most;
+}
+
 static CUresult check(CUcontext context, CUfunction function,
 		      const struct sg_launch_request *request)
 {
@@ -48,6 +68,8 @@ static CUresult check(CUcontext context, CUfunction function,
 
 	if (!shape_is_possible(request) || request->shared > function->max_dynamic_shared)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!cluster_is_possible(function, request))
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	if (threads > function->info.max_threads || !is_required_shape(function, request))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	resident = sg_kernel_occupancy(function, threads, request->shared);

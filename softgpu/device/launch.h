@@ -25,7 +25,7 @@ struct sg_launch_request {
 /*
  * Checks the request for a context and makes it a work, with a copy of the arguments.
  * CUDA_ERROR_INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE,
- * INVALID_HANDLE …: nothing is launched, and the context stays usable.
+ * INVALID_CLUSTER_SIZE, INVALID_HANDLE …: nothing is launched, and the context stays usable.
  */
 CUresult sg_kernel_prepare(CUcontext context, const struct sg_launch_request *request,
 			   struct sg_work *ret_work);

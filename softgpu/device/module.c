@@ -304,6 +304,7 @@ static CUresult apply_kernel(CUkernel kernel, CUfunction function)
 		function->max_dynamic_shared = (uint32_t)kernel->max_dynamic_shared;
 	if (kernel->carveout >= 0)
 		function->carveout = kernel->carveout;
+	function->non_portable_cluster = kernel->non_portable_cluster;
 	return CUDA_SUCCESS;
 }
 
@@ -377,8 +378,10 @@ CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attr
 		*ret_value = (int)info->required_cluster[attribute -
 							 CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
 		break;
-	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		*ret_value = function->non_portable_cluster;
+		break;
+	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
 	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
 		*ret_value = 0;
 		break;
@@ -403,6 +406,8 @@ CUresult sg_function_set(CUfunction function, CUfunction_attribute attribute, in
 		function->carveout = value;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		function->non_portable_cluster = value;
+		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
 		return CUDA_SUCCESS;
 	default:

@@ -24,6 +24,7 @@ struct CUfunc_st {
 	struct sg_parameter_info *parameters; /* info.parameter_count */
 	uint32_t max_dynamic_shared;          /* bytes; CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED… */
 	int carveout;
+	bool non_portable_cluster; /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
 	CUfunc_cache cache_config;
 };
 
@@ -40,6 +41,7 @@ struct CUkern_st {
 	const char *name;       /* the library's */
 	int max_dynamic_shared; /* what was set by cuKernelSetAttribute; -1: nothing */
 	int carveout;
+	bool non_portable_cluster;
 	CUfunc_cache cache_config;
 };
 

@@ -74,10 +74,8 @@ static CUresult apply_attribute(const CUlaunchAttribute *attribute,
 		request->cluster[0] = value->clusterDim.x;
 		request->cluster[1] = value->clusterDim.y;
 		request->cluster[2] = value->clusterDim.z;
-		for (int i = 0; i < 3; i++) {
-			if (!request->cluster[i] || request->grid[i] % request->cluster[i])
-				return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-		}
+		if (!value->clusterDim.x || !value->clusterDim.y || !value->clusterDim.z)
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 		return take_event(value->programmaticEvent.event, value->programmaticEvent.flags,
@@ -235,7 +233,7 @@ SG_API CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle,
 		return result;
 	if (!size || !config)
 		return CUDA_ERROR_INVALID_VALUE;
-	*size = 8;
+	*size = function->non_portable_cluster ? SG_MAX_CLUSTER : SG_PORTABLE_CLUSTER;
 	return CUDA_SUCCESS;
 }
 

@@ -408,6 +408,8 @@ SG_API CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, 
 		kernel->max_dynamic_shared = value;
 	if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
 		kernel->carveout = value;
+	if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+		kernel->non_portable_cluster = value;
 	return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "exec/cluster.h"
 #include "exec/steps.h"
 
 static uint64_t local_pointer(const struct sg_warp *warp, uint32_t lane, uint64_t place,
@@ -28,6 +29,8 @@ static uint64_t shared_pointer(const struct sg_warp *warp, uint64_t place, uint6
 {
 	uint64_t limit = warp->grid->shared_size;
 
+	if (place >= SG_CLUSTER_STRIDE && warp->block->cluster)
+		return sg_cluster_pointer(warp, place, size);
 	if (place > limit || size > limit - place)
 		return 0;
 	return (uint64_t)(uintptr_t)warp->block->shared + place;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Read-modify-write on memory. Shared memory belongs to the one thread that runs its block; all
- * other memory is seen by other blocks and by the host, so there it is atomic for the CPU too.
+ * Read-modify-write on memory. Shared memory belongs to the one thread that runs its block, unless
+ * that is in a cluster; all other memory is seen by other blocks and by the host, so there it is
+ * atomic for the CPU too.
  */
 #include <string.h>
 
@@ -225,21 +226,21 @@ static bool run_quick(struct sg_warp *warp, const struct sg_instruction *at,
 
 /* ---- all of them ----------------------------------------------------------------------- */
 
-/* Whether all lanes are in shared memory. */
-static bool is_shared(const struct sg_warp *warp, const struct sg_access *access)
+/* Whether that is true of all lanes. */
+static bool are_private(const struct sg_warp *warp, const struct sg_access *access)
 {
-	uint64_t shared = (uint64_t)(uintptr_t)warp->block->shared, outside = 0;
+	bool all = true;
 
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
-		outside |= access->address[lane] - shared >= warp->grid->shared_size;
-	return !outside;
+		all &= sg_is_private(warp, access->address[lane]);
+	return all;
 }
 
 /* The elements of one lane are read before any is written: registers may be the same. */
 const struct sg_instruction *sg_run_atomic_vector(struct sg_warp *warp,
 						  const struct sg_instruction *at)
 {
-	uint64_t shared = (uint64_t)(uintptr_t)warp->block->shared, b[SG_MAX_ELEMENTS];
+	uint64_t b[SG_MAX_ELEMENTS];
 	const uint32_t *to = at->list, *from = at->list + at->count;
 	struct sg_access access;
 
@@ -248,7 +249,7 @@ const struct sg_instruction *sg_run_atomic_vector(struct sg_warp *warp,
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 		uint64_t address = access.address[lane];
-		bool is_private = address - shared < warp->grid->shared_size;
+		bool is_private = sg_is_private(warp, address);
 
 		for (uint32_t i = 0; i < at->count; i++)
 			b[i] = read_slot(warp->frame + from[i], at->size, lane);
@@ -292,21 +293,19 @@ const struct sg_instruction *sg_run_atomic_wide(struct sg_warp *warp,
 /* d: SG_SINK for red; space: enum gt_ptx_type. */
 const struct sg_instruction *sg_run_atomic(struct sg_warp *warp, const struct sg_instruction *at)
 {
-	uint64_t shared = (uint64_t)(uintptr_t)warp->block->shared;
 	struct sg_access access;
 
 	if (!at->resolve(warp, at, &access))
 		return NULL;
-	if (run_quick(warp, at, &access, is_shared(warp, &access)))
+	if (run_quick(warp, at, &access, are_private(warp, &access)))
 		return at + 1;
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 		uint64_t address = access.address[lane];
 		uint64_t b = read_slot(warp->frame + at->b, at->size, lane);
 		uint64_t c = read_slot(warp->frame + at->c, at->size, lane);
-		uint64_t before =
-			sg_atomic_change(at, (void *)(uintptr_t)address,
-					 address - shared < warp->grid->shared_size, b, c);
+		uint64_t before = sg_atomic_change(at, (void *)(uintptr_t)address,
+						   sg_is_private(warp, address), b, c);
 
 		memcpy(warp->frame + at->d + lane * at->size, &before, at->size);
 	}

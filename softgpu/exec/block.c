@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "exec/engine.h"
+#include "exec/cluster.h"
 #include "exec/special.h"
 
 enum {
@@ -105,17 +105,18 @@ void sg_block_free_spare(struct sg_machine *machine)
 	}
 }
 
-void sg_block_start(struct sg_block *block, uint64_t linear)
+void sg_block_start(struct sg_block *block, uint64_t number)
 {
 	struct sg_grid *grid = block->grid;
 	const uint32_t *size = grid->launch.grid;
 	uint32_t threads = grid->threads;
 
-	block->linear = linear;
-	block->index[0] = (uint32_t)(linear % size[0]);
-	block->index[1] = (uint32_t)(linear / size[0] % size[1]);
-	block->index[2] = (uint32_t)(linear / size[0] / size[1]);
-	block->multiprocessor = (uint32_t)(linear % grid->machine->multiprocessors);
+	block->index[0] = (uint32_t)(number % size[0]);
+	block->index[1] = (uint32_t)(number / size[0] % size[1]);
+	block->index[2] = (uint32_t)(number / size[0] / size[1]);
+	if (grid->cluster_size > 1)
+		sg_cluster_place(grid, number, block->index);
+	block->multiprocessor = (uint32_t)(number % grid->machine->multiprocessors);
 	block->done = block->turn = 0;
 	memset(block->barriers, 0, sizeof(block->barriers));
 	memset(block->shared, 0, grid->shared_size);
@@ -126,6 +127,8 @@ void sg_block_start(struct sg_block *block, uint64_t linear)
 	}
 	sg_block_fill(block, !block->has_fills);
 	block->has_fills = true;
+	if (block->cluster)
+		sg_cluster_enter(block);
 }
 
 /* Every warp waits for another: the launch would never end. */

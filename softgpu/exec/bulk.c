@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "exec/cluster.h"
 #include "exec/decode.h"
 #include "exec/steps.h"
 
@@ -21,6 +22,7 @@ struct plan {
 	struct place to, from, object; /* object: the mbarrier; its slot SG_NO_SLOT: none */
 	uint32_t size;                 /* slot of the bytes */
 	uint32_t size_width;           /* bytes of its lane */
+	uint32_t blocks; /* slot of a mask of 16 bits: where to, by rank; SG_NO_SLOT: none */
 	/* Of a reduction, as sg_atomic_change takes them. */
 	uint8_t operation, type;
 };
@@ -40,14 +42,26 @@ static uint64_t read_lane(const struct sg_warp *warp, uint32_t slot, uint32_t wi
 	return value;
 }
 
+/* Instead of a block's rank: where the address says. */
+#define AS_GIVEN UINT32_MAX
+
+/* An address in shared memory, in that of a block of the cluster. */
+static uint64_t in_block(const struct sg_warp *warp, uint64_t address, uint32_t rank)
+{
+	address %= SG_CLUSTER_STRIDE;
+	return rank == sg_cluster_rank(warp->block) ? address
+						    : address + (rank + 1ull) * SG_CLUSTER_STRIDE;
+}
+
 /* Memory at a place, which must be a multiple of `alignment`; NULL after a fault. */
-static char *find_memory(struct sg_warp *warp, const struct sg_instruction *at,
-			 const struct place *place, uint32_t lane, uint64_t size,
-			 uint64_t alignment)
+static char *find_memory_in(struct sg_warp *warp, const struct sg_instruction *at,
+			    const struct place *place, uint32_t rank, uint32_t lane, uint64_t size,
+			    uint64_t alignment)
 {
 	uint64_t address =
 		read_lane(warp, place->slot, place->is_narrow ? 4 : 8, lane) + place->offset;
-	uint64_t generic = address + (place->is_shared ? warp->machine->windows.shared : 0);
+	uint64_t place_in_space = rank == AS_GIVEN ? address : in_block(warp, address, rank);
+	uint64_t generic = place_in_space + (place->is_shared ? warp->machine->windows.shared : 0);
 	uint64_t pointer = sg_warp_pointer(warp, lane, generic, size);
 
 	if (pointer && !(address % alignment))
@@ -57,19 +71,41 @@ static char *find_memory(struct sg_warp *warp, const struct sg_instruction *at,
 	return NULL;
 }
 
+static char *find_memory(struct sg_warp *warp, const struct sg_instruction *at,
+			 const struct place *place, uint32_t lane, uint64_t size,
+			 uint64_t alignment)
+{
+	return find_memory_in(warp, at, place, AS_GIVEN, lane, size, alignment);
+}
+
 /* The mbarrier hears of the bytes; false after a fault. */
-static bool report(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
-		   uint64_t size)
+static bool report(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
+		   uint32_t lane, uint64_t size)
 {
 	const struct plan *plan = plan_of(at);
 	char *object;
 
 	if (plan->object.slot == SG_NO_SLOT)
 		return true;
-	object = find_memory(warp, at, &plan->object, lane, 8, 8);
+	object = find_memory_in(warp, at, &plan->object, rank, lane, 8, 8);
 	if (object)
 		sg_mbarrier_complete(object, size);
 	return object;
+}
+
+/* What one lane copies to one block; false after a fault. */
+static bool copy_to(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
+		    uint32_t lane, uint64_t size)
+{
+	const struct plan *plan = plan_of(at);
+	char *to = size ? find_memory_in(warp, at, &plan->to, rank, lane, size, 16) : NULL;
+	char *from = to ? find_memory(warp, at, &plan->from, lane, size, 16) : NULL;
+
+	if (size && !from)
+		return false;
+	if (size)
+		memmove(to, from, size);
+	return report(warp, at, rank, lane, size);
 }
 
 /* Addresses and size are multiples of 16. */
@@ -80,18 +116,18 @@ static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 		uint64_t size = read_lane(warp, plan->size, plan->size_width, lane);
-		char *to, *from;
+		uint64_t blocks;
 
 		if (size % 16)
 			return sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, size);
-		to = size ? find_memory(warp, at, &plan->to, lane, size, 16) : NULL;
-		from = to ? find_memory(warp, at, &plan->from, lane, size, 16) : NULL;
-		if (size && !from)
-			return NULL;
-		if (size)
-			memmove(to, from, size);
-		if (!report(warp, at, lane, size))
-			return NULL;
+		if (plan->blocks == SG_NO_SLOT) {
+			if (!copy_to(warp, at, AS_GIVEN, lane, size))
+				return NULL;
+			continue;
+		}
+		for (blocks = read_lane(warp, plan->blocks, 2, lane); blocks; blocks &= blocks - 1)
+			if (!copy_to(warp, at, (uint32_t)__builtin_ctzll(blocks), lane, size))
+				return NULL;
 	}
 	return at + 1;
 }
@@ -118,9 +154,10 @@ static const struct sg_instruction *run_reduce(struct sg_warp *warp,
 			return NULL;
 		for (uint64_t i = 0; i < size; i += element) {
 			memcpy(&value, from + i, element);
-			sg_atomic_change(&change, to + i, plan->to.is_shared, value, 0);
+			sg_atomic_change(&change, to + i,
+					 sg_is_private(warp, (uint64_t)(uintptr_t)to), value, 0);
 		}
-		if (!report(warp, at, lane, size))
+		if (!report(warp, at, AS_GIVEN, lane, size))
 			return NULL;
 	}
 	return at + 1;
@@ -209,8 +246,8 @@ static int read_copy(struct sg_decoder *decoder, struct plan *plan)
 	bool is_shared[2];
 	int error;
 
-	if (has(decoder, GT_PTX_MOD_TENSOR) || has(decoder, GT_PTX_MOD_MULTICAST_CLUSTER) ||
-	    !read_spaces(sg_decode_form(decoder), is_shared) || has(decoder, GT_PTX_MOD_BYTEMASK))
+	if (has(decoder, GT_PTX_MOD_TENSOR) || !read_spaces(sg_decode_form(decoder), is_shared) ||
+	    has(decoder, GT_PTX_MOD_BYTEMASK))
 		return sg_decode_bad_form(decoder);
 	error = read_place(decoder, 0, is_shared[0], &plan->to);
 	if (!error)
@@ -221,6 +258,9 @@ static int read_copy(struct sg_decoder *decoder, struct plan *plan)
 	plan->object.slot = SG_NO_SLOT;
 	if (!error && has(decoder, GT_PTX_MOD_MBARRIER_COMPLETE_TX_BYTES))
 		error = read_place(decoder, 3, true, &plan->object);
+	plan->blocks = SG_NO_SLOT;
+	if (!error && has(decoder, GT_PTX_MOD_MULTICAST_CLUSTER))
+		error = sg_decode_source(decoder, 4, GT_PTX_TYPE_B16, &plan->blocks);
 	return error;
 }
 

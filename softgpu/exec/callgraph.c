@@ -183,6 +183,7 @@ static int find_reached(const struct graph *graph, struct sg_function *kernel, u
 		kernel->needs_stack |= function->is_recursive || function->has_indirect_call ||
 				       function->uses_stack_pointer;
 		kernel->needs_reserved_shared |= function->uses_reserved_shared;
+		kernel->needs_cluster |= function->uses_cluster_barrier;
 		for (uint32_t i = 0; (callee = callee_at(graph, function, i)); i++) {
 			if (seen[callee->number] == kernel->number)
 				continue;

@@ -111,10 +111,17 @@ int sg_decode_predicate(struct sg_decoder *decoder, const struct gt_ptx_operand 
  */
 int sg_decode_elements(struct sg_decoder *decoder, uint32_t index,
 		       const struct gt_ptx_operand **items, uint32_t *ret_count);
+/* Give parameters and results, and variables of the body, their places (decode_variables.c). */
+int sg_decode_signature(struct sg_decoder *decoder);
+int sg_decode_variables(struct sg_decoder *decoder);
 /* Gives the registers of the function's body their slots (allocate.c); order: of the blocks. */
 int sg_decode_allocate(struct sg_decoder *decoder, const uint32_t *order);
 /* A list that lives as long as the function. */
 uint32_t *sg_decode_list(struct sg_decoder *decoder, uint32_t count);
+
+/* The address of what a SYMBOL or FUNCTION operand names, as a slot: decode_move.c. */
+int sg_decode_symbol(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
+		     uint32_t width, uint32_t *ret_slot);
 
 struct sg_address {
 	uint32_t slot;     /* base; SG_NO_SLOT: in the local frame or the kernel's parameters */
@@ -133,6 +140,8 @@ int sg_decode_address_operand(struct sg_decoder *decoder, const struct gt_ptx_op
 /* Completes an instruction with where it accesses memory: decode_memory.c. */
 int sg_decode_place(struct sg_decoder *decoder, struct sg_instruction *step,
 		    enum gt_ptx_space space, const struct sg_address *address);
+/* Tells the mbarrier at operand `index`, each lane, that bytes have come: mbarrier.c. */
+int sg_decode_complete(struct sg_decoder *decoder, uint32_t index, uint32_t bytes);
 /* Whether an instruction asks if a phase is complete: mbarrier.c. */
 bool sg_is_mbarrier_wait(const struct sg_instruction *at);
 
@@ -170,6 +179,7 @@ sg_decode sg_decode_ld, sg_decode_st, sg_decode_atom, sg_decode_cp, sg_decode_no
 	sg_decode_fence, sg_decode_createpolicy;
 sg_decode sg_decode_half, sg_decode_mixed;
 sg_decode sg_decode_mbarrier, sg_decode_copy_arrive;
+sg_decode sg_decode_cluster_barrier, sg_decode_mapa, sg_decode_getctarank;  /* cluster.c */
 sg_decode sg_decode_bulk_copy, sg_decode_bulk_reduce, sg_decode_bulk_clear; /* bulk.c */
 sg_decode sg_decode_mma, sg_decode_wmma, sg_decode_matrix_rows, sg_decode_movmatrix;
 sg_decode sg_decode_bra, sg_decode_brx, sg_decode_ret, sg_decode_exit, sg_decode_call,

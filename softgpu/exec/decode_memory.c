@@ -302,6 +302,20 @@ int sg_decode_ld(struct sg_decoder *decoder)
 	return error ? error : sg_decode_place(decoder, step, words.space, &address);
 }
 
+/* Of st.async and red.async, which are done at once. */
+static bool is_async_word(enum gt_ptx_modifier_id id)
+{
+	return id == GT_PTX_MOD_ASYNC || id == GT_PTX_MOD_MBARRIER_COMPLETE_TX_BYTES;
+}
+
+/* What the mbarrier of an asynchronous store or reduction is told, its last operand. */
+static int tell_bytes(struct sg_decoder *decoder, uint32_t bytes)
+{
+	if (!gt_ptx_form_has(sg_decode_form(decoder), GT_PTX_MOD_MBARRIER_COMPLETE_TX_BYTES))
+		return 0;
+	return sg_decode_complete(decoder, decoder->instruction->operand_count - 1, bytes);
+}
+
 int sg_decode_st(struct sg_decoder *decoder)
 {
 	struct sg_address address;
@@ -309,11 +323,12 @@ int sg_decode_st(struct sg_decoder *decoder)
 	struct sg_instruction *step;
 	struct words words;
 	enum sg_lane_op op;
+	bool is_async = gt_ptx_form_has(sg_decode_form(decoder), GT_PTX_MOD_ASYNC);
 	int error;
 
 	if (gt_ptx_form_has(sg_decode_form(decoder), GT_PTX_MOD_BULK))
 		return sg_decode_bulk_clear(decoder);
-	if (!read_words(sg_decode_form(decoder), &words, NULL))
+	if (!read_words(sg_decode_form(decoder), &words, is_async ? is_async_word : NULL))
 		return sg_decode_bad_form(decoder);
 	error = read_elements(decoder, 1, false, &elements);
 	if (!error)
@@ -328,7 +343,9 @@ int sg_decode_st(struct sg_decoder *decoder)
 		return -ENOMEM;
 	step->flags = words.flags;
 	error = set_elements(decoder, step, &elements);
-	return error ? error : sg_decode_place(decoder, step, words.space, &address);
+	if (!error)
+		error = sg_decode_place(decoder, step, words.space, &address);
+	return error ? error : tell_bytes(decoder, elements.size * elements.count);
 }
 
 /* ---- atomics --------------------------------------------------------------------------- */
@@ -350,6 +367,11 @@ static bool is_atomic_word(enum gt_ptx_modifier_id id)
 		if (atomics[i].id == id)
 			return true;
 	return false;
+}
+
+static bool is_red_async_word(enum gt_ptx_modifier_id id)
+{
+	return is_atomic_word(id) || is_async_word(id);
 }
 
 bool sg_find_atomic(const struct gt_ptx_form *form, enum sg_atomic *ret_operation)
@@ -434,6 +456,7 @@ int sg_decode_atom(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	bool is_red = form->opcode == GT_PTX_OP_RED;
+	bool is_async = is_red && gt_ptx_form_has(form, GT_PTX_MOD_ASYNC);
 	uint32_t first = is_red ? 0 : 1;
 	enum sg_atomic operation;
 	enum gt_ptx_type type = form->type_count == 1 ? form->types[0] : GT_PTX_TYPE_NONE;
@@ -442,7 +465,8 @@ int sg_decode_atom(struct sg_decoder *decoder)
 	struct words words;
 	int error = 0;
 
-	if (!sg_find_atomic(form, &operation) || !read_words(form, &words, is_atomic_word) ||
+	if (!sg_find_atomic(form, &operation) ||
+	    !read_words(form, &words, is_async ? is_red_async_word : is_atomic_word) ||
 	    !sg_has_atomic(operation, type) || !has_vector(type, form->vector) ||
 	    (words.space != GT_PTX_SPACE_NONE && words.space != GT_PTX_SPACE_GLOBAL &&
 	     words.space != GT_PTX_SPACE_SHARED))
@@ -462,12 +486,13 @@ int sg_decode_atom(struct sg_decoder *decoder)
 		error = sg_decode_source(decoder, first + 2, type, &wanted.c);
 	if (!error)
 		error = sg_decode_place(decoder, &wanted, words.space, &address);
-	return error ? error
-		     : sg_decode_emit_step(decoder,
-					   form->vector > 1    ? sg_run_atomic_vector
-					   : wanted.size == 16 ? sg_run_atomic_wide
-							       : sg_run_atomic,
-					   &wanted);
+	if (!error)
+		error = sg_decode_emit_step(decoder,
+					    form->vector > 1    ? sg_run_atomic_vector
+					    : wanted.size == 16 ? sg_run_atomic_wide
+								: sg_run_atomic,
+					    &wanted);
+	return error ? error : tell_bytes(decoder, wanted.size);
 }
 
 /* ---- copies, order, hints -------------------------------------------------------------- */

@@ -45,9 +45,8 @@ static sg_run *move_step(const struct sg_decoder *decoder, uint32_t width)
 
 /* ---- mov ------------------------------------------------------------------------------- */
 
-/* The address of what an operand names, as a slot. */
-static int address_slot(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
-			uint32_t width, uint32_t *ret_slot)
+int sg_decode_symbol(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
+		     uint32_t width, uint32_t *ret_slot)
 {
 	struct gt_ptx_operand address = {
 		.kind = GT_PTX_OPERAND_ADDRESS, .items = operand, .count = 1};
@@ -206,7 +205,7 @@ int sg_decode_mov(struct sg_decoder *decoder)
 		error = sg_decode_predicate(decoder, source, 1, &a, &negated);
 	else if (source->kind == GT_PTX_OPERAND_SYMBOL || source->kind == GT_PTX_OPERAND_FUNCTION)
 		error = width < 4 ? sg_decode_bad_operand(decoder, 1)
-				  : address_slot(decoder, source, width, &a);
+				  : sg_decode_symbol(decoder, source, width, &a);
 	else
 		error = sg_decode_source(decoder, 1, type, &a);
 	if (!error)
@@ -255,7 +254,7 @@ int sg_decode_cvta(struct sg_decoder *decoder)
 	if (instruction->operand_count != 2)
 		return sg_decode_bad_operand(decoder, 1);
 	if (instruction->operands[1].kind == GT_PTX_OPERAND_SYMBOL)
-		error = address_slot(decoder, &instruction->operands[1], 8, &a);
+		error = sg_decode_symbol(decoder, &instruction->operands[1], 8, &a);
 	else
 		error = sg_decode_source(decoder, 1, type, &a);
 	if (!error)
@@ -298,6 +297,7 @@ int sg_decode_isspacep(struct sg_decoder *decoder)
 		return -ENOMEM;
 	step->d = p;
 	step->a = a;
+	step->selector = space == GT_PTX_MOD_SHARED_CLUSTER;
 	step->space = space == GT_PTX_MOD_GLOBAL  ? GT_PTX_SPACE_GLOBAL
 		      : space == GT_PTX_MOD_LOCAL ? GT_PTX_SPACE_LOCAL
 		      : space == GT_PTX_MOD_CONST ? GT_PTX_SPACE_CONST

@@ -220,7 +220,7 @@ int sg_decode_bar(struct sg_decoder *decoder)
 	if (has(decoder, GT_PTX_MOD_WARP))
 		return sync_warp(decoder);
 	if (has(decoder, GT_PTX_MOD_CLUSTER))
-		return sg_decode_bad_form(decoder);
+		return sg_decode_cluster_barrier(decoder);
 	if (has(decoder, GT_PTX_MOD_RED)) {
 		error = reduction(decoder, &step);
 		return error ? error : sg_decode_emit_step(decoder, sg_run_barrier, &step);

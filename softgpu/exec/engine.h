@@ -45,6 +45,7 @@ enum {
 };
 
 struct sg_block;
+struct sg_cluster;
 struct sg_grid;
 struct sg_instruction;
 struct sg_warp;
@@ -194,7 +195,8 @@ struct sg_function {
 	bool is_address_taken;
 	bool uses_stack_pointer;   /* alloca and the like */
 	bool uses_reserved_shared; /* asks where the system's shared memory is */
-	bool is_global;            /* seen by other modules */
+	bool uses_cluster_barrier;
+	bool is_global; /* seen by other modules */
 	bool is_weak;
 
 	struct sg_instruction *code;
@@ -226,6 +228,7 @@ struct sg_function {
 	uint64_t stack_need;     /* bytes of local memory without recursion */
 	bool needs_stack;        /* recursion or indirect calls */
 	bool needs_reserved_shared;
+	bool needs_cluster;      /* of one block, where there are none */
 	uint32_t *shared_places; /* by shared variable number */
 	uint32_t shared_static;  /* bytes */
 };
@@ -352,6 +355,8 @@ struct sg_warp {
 	uint32_t stack[SG_WARP_SIZE]; /* the running functions' frames in local memory */
 	uint32_t top[SG_WARP_SIZE];   /* where the next frame would start */
 	uint32_t arrived[SG_BARRIERS];
+	uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier */
+	uint32_t cluster_phase[SG_WARP_SIZE];
 	struct sg_call_level **levels;
 	uint32_t level_count;
 	struct sg_exchange exchange;
@@ -366,7 +371,7 @@ struct sg_barrier {
 
 struct sg_block {
 	struct sg_grid *grid;
-	uint64_t linear;
+	struct sg_cluster *cluster; /* NULL: the block is alone */
 	uint32_t index[3];
 	uint32_t multiprocessor;
 	uint32_t warp_count;
@@ -437,6 +442,9 @@ struct sg_grid {
 	uint32_t workers; /* threads that are in it */
 	struct sg_block *suspended, **suspended_last;
 	struct sg_block *free_blocks;
+	bool has_clusters;
+	uint32_t cluster_size; /* blocks */
+	struct sg_cluster *clusters, *free_clusters, *open_cluster;
 	uint64_t *cycles; /* by multiprocessor */
 	uint64_t warp_instructions, thread_instructions;
 	bool out_of_memory;
@@ -552,7 +560,8 @@ enum sg_block_end {
 struct sg_block *sg_block_new(struct sg_grid *grid);
 void sg_block_free(struct sg_block *block);
 void sg_block_free_spare(struct sg_machine *machine);
-void sg_block_start(struct sg_block *block, uint64_t linear);
+/* number: in the order in which blocks are taken. */
+void sg_block_start(struct sg_block *block, uint64_t number);
 /* Runs until it ends or others should run; *ret_spins: all that it does is wait. */
 enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins);
 /* Releases who waits at a barrier that is complete now. */
@@ -599,6 +608,13 @@ uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, 
 /* Resolves lane by lane, in every space; faults where a lane may not. (access.c) */
 sg_resolve sg_resolve_slow, sg_resolve_shared_slow, sg_resolve_local, sg_resolve_frame,
 	sg_resolve_parameter;
+
+/* Whether only the thread that runs the block can see that memory. */
+static inline bool sg_is_private(const struct sg_warp *warp, uint64_t address)
+{
+	return warp->grid->cluster_size == 1 &&
+	       address - (uint64_t)(uintptr_t)warp->block->shared < warp->grid->shared_size;
+}
 
 /* What orders memory between threads. (access.c) */
 void sg_fence(struct sg_machine *machine);

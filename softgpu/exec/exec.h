@@ -29,6 +29,8 @@ enum {
 	SG_GRANULE = 256,                 /* bytes: what the arena's memory is allowed by */
 	SG_MAX_BLOCK_THREADS = 1024,      /* threads of a block */
 	SG_MAX_SHARED_SIZE = 227 << 10,   /* bytes of a block, static and dynamic */
+	SG_MAX_CLUSTER = 16,              /* blocks of a cluster */
+	SG_PORTABLE_CLUSTER = 8,          /* that every GPU with clusters can have */
 	SG_MAX_PARAMETER_SIZE = 32764,    /* bytes of a kernel's parameters (PTX 8.1) */
 	SG_MAX_LOCAL_SIZE = 512 << 10,    /* bytes of a thread */
 	SG_DEFAULT_STACK_SIZE = 64 << 10, /* bytes of a thread's stack */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/cluster.h"
 #include "exec/nested.h"
 
 /* Limits of a multiprocessor, as of compute capability 7.5 to 9.0. */
@@ -94,7 +95,7 @@ static struct sg_block *take_memory(struct sg_grid *grid)
 	grid->resident--;
 	/* With fewer blocks at once it may still go on, but not with none. */
 	grid->resident_limit = grid->resident;
-	grid->out_of_memory |= grid->resident == 0 || grid->launch.cooperative;
+	grid->out_of_memory |= grid->resident < grid->cluster_size || grid->launch.cooperative;
 	pthread_mutex_unlock(&grid->lock);
 	if (grid->out_of_memory)
 		__atomic_store_n(&grid->stop, 1, __ATOMIC_RELEASE);
@@ -109,10 +110,27 @@ static void give_memory(struct sg_grid *grid, struct sg_block *block)
 	pthread_mutex_unlock(&grid->lock);
 }
 
+/* The number of the block that runs in that memory; false: there is none left. */
+static bool take_number(struct sg_grid *grid, struct sg_block *block, uint64_t *ret_number)
+{
+	int error;
+
+	if (!grid->has_clusters) {
+		*ret_number = __atomic_fetch_add(&grid->next_block, 1, __ATOMIC_RELAXED);
+		return *ret_number < grid->block_count;
+	}
+	error = sg_cluster_take(grid, block, ret_number);
+	if (error == -ENOMEM) {
+		__atomic_store_n(&grid->out_of_memory, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&grid->stop, 1, __ATOMIC_RELEASE);
+	}
+	return !error;
+}
+
 /* A block that has not run yet: in memory that the caller has, or gets. */
 static struct sg_block *take_new(struct sg_grid *grid, struct sg_block **mine)
 {
-	uint64_t linear;
+	uint64_t number;
 
 	if (__atomic_load_n(&grid->next_block, __ATOMIC_RELAXED) >= grid->block_count)
 		return NULL;
@@ -120,10 +138,9 @@ static struct sg_block *take_new(struct sg_grid *grid, struct sg_block **mine)
 		*mine = take_memory(grid);
 	if (!*mine)
 		return NULL;
-	linear = __atomic_fetch_add(&grid->next_block, 1, __ATOMIC_RELAXED);
-	if (linear >= grid->block_count)
+	if (!take_number(grid, *mine, &number))
 		return NULL;
-	sg_block_start(*mine, linear);
+	sg_block_start(*mine, number);
 	return gt_take(*mine);
 }
 
@@ -159,6 +176,8 @@ static void run_blocks(struct sg_grid *grid)
 				sched_yield();
 			continue;
 		}
+		if (end == SG_BLOCK_DONE && block->cluster)
+			sg_cluster_leave(block);
 		if (end == SG_BLOCK_DONE)
 			is_last = __atomic_add_fetch(&grid->finished, 1, __ATOMIC_ACQ_REL) ==
 				  grid->block_count;
@@ -231,6 +250,22 @@ static bool has_cluster(const struct sg_launch *launch)
 	return launch->cluster[0] || launch->cluster[1] || launch->cluster[2];
 }
 
+static bool cluster_is_possible(const struct sg_launch *launch)
+{
+	const uint32_t *required = launch->function->required_cluster;
+	uint64_t blocks = 1;
+
+	for (int i = 0; i < 3; i++) {
+		uint32_t size = launch->cluster[i];
+
+		if (!size || size > SG_MAX_CLUSTER || launch->grid[i] % size ||
+		    (required[0] && required[i] != size))
+			return false;
+		blocks *= size;
+	}
+	return blocks <= SG_MAX_CLUSTER;
+}
+
 static int check_launch(const struct sg_machine *machine, const struct sg_launch *launch,
 			struct sg_fault *fault)
 {
@@ -245,9 +280,8 @@ static int check_launch(const struct sg_machine *machine, const struct sg_launch
 	    launch->parameter_size > SG_MAX_PARAMETER_SIZE || launch->grid[0] > INT32_MAX ||
 	    launch->grid[1] > UINT16_MAX || launch->grid[2] > UINT16_MAX)
 		return -EINVAL;
-	for (int i = 0; has_cluster(launch) && i < 3; i++)
-		if (!launch->cluster[i] || launch->grid[i] % launch->cluster[i])
-			return -EINVAL;
+	if (has_cluster(launch) && !cluster_is_possible(launch))
+		return -EINVAL;
 	if (threads > SG_MAX_BLOCK_THREADS || threads * block[2] > SG_MAX_BLOCK_THREADS)
 		return -EINVAL;
 	if (threads * block[2] > function->max_threads)
@@ -327,6 +361,12 @@ static int open_grid(struct sg_grid *grid)
 		(uint64_t)(occupancy ? occupancy : 1) * grid->machine->multiprocessors;
 	if (grid->resident_limit < grid->machine->worker_count + 1)
 		grid->resident_limit = grid->machine->worker_count + 1;
+	grid->cluster_size = has_cluster(launch)
+				     ? launch->cluster[0] * launch->cluster[1] * launch->cluster[2]
+				     : 1;
+	grid->has_clusters = grid->cluster_size > 1 || grid->kernel->needs_cluster;
+	if (grid->resident_limit < grid->cluster_size)
+		grid->resident_limit = grid->cluster_size;
 	if (launch->cooperative)
 		grid->resident_limit = grid->block_count;
 	grid->suspended_last = &grid->suspended;
@@ -353,6 +393,7 @@ static void close_grid(struct sg_grid *grid)
 			lists[i] = next;
 		}
 	close_workspace(grid);
+	sg_cluster_free_all(grid);
 	free(grid->cycles);
 	free(grid->parameters);
 	pthread_mutex_destroy(&grid->lock);
@@ -422,8 +463,13 @@ static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, 
 		    uint64_t deadline, struct sg_nested **ret_nested, struct sg_grid_result *result)
 {
 	struct sg_grid grid = {.machine = machine, .kernel = launch->function, .launch = *launch};
-	int error = check_launch(machine, launch, &result->fault);
+	int error;
 
+	/* Clusters of .reqnctapercluster need no asking for. */
+	if (!has_cluster(launch))
+		memcpy(grid.launch.cluster, launch->function->required_cluster,
+		       sizeof(grid.launch.cluster));
+	error = check_launch(machine, &grid.launch, &result->fault);
 	if (error)
 		return error;
 	grid.depth = depth;

@@ -48,11 +48,9 @@ static void arrive(union object *object, uint32_t count)
 	check_complete(object);
 }
 
-/* What one lane does; b: its count, bytes or state. Returns the state before, or the answer. */
-static uint64_t operate(union object *object, enum operation operation, uint64_t b)
+/* What one lane does to an object; b: its count, bytes or state. */
+static void change(union object *object, enum operation operation, uint64_t b)
 {
-	uint64_t before = object->bits;
-
 	switch (operation) {
 	case MBARRIER_INIT:
 		*object = (union object){.pending = (uint32_t)b, .expected = (uint32_t)b};
@@ -83,14 +81,26 @@ static uint64_t operate(union object *object, enum operation operation, uint64_t
 		object->expected -= object->expected > 0;
 		arrive(object, 1);
 		break;
-	case MBARRIER_TEST:
-		return ((union object){.bits = b}).phase != object->phase;
-	case MBARRIER_TEST_PARITY:
-		return (b & 1) != object->phase;
 	default:
 		break;
 	}
-	return before;
+}
+
+/* Another block of the cluster may come in between. Returns the state before, or the answer. */
+static uint64_t operate(union object *object, enum operation operation, uint64_t b)
+{
+	union object before = {.bits = __atomic_load_n(&object->bits, __ATOMIC_ACQUIRE)}, after;
+
+	if (operation == MBARRIER_TEST)
+		return ((union object){.bits = b}).phase != before.phase;
+	if (operation == MBARRIER_TEST_PARITY)
+		return (b & 1) != before.phase;
+	do {
+		after = before;
+		change(&after, operation, b);
+	} while (!__atomic_compare_exchange_n(&object->bits, &before.bits, after.bits, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	return before.bits;
 }
 
 static uint64_t read_lane(const char *slot, uint32_t size, uint32_t lane)
@@ -261,16 +271,17 @@ int sg_decode_mbarrier(struct sg_decoder *decoder)
 			       &address);
 }
 
-/* cp.async.mbarrier.arrive{.noinc} [mbarrier]: without .noinc it takes back what it adds. */
-int sg_decode_copy_arrive(struct sg_decoder *decoder)
+/* An operation on the mbarrier at operand `index`, with a number that is known. */
+static int emit_known(struct sg_decoder *decoder, uint32_t index, enum operation operation,
+		      uint32_t number, bool is_shared)
 {
 	struct sg_instruction *step;
 	struct sg_address address;
 	uint32_t b;
-	int error = sg_decode_address(decoder, 0, &address);
+	int error = sg_decode_address(decoder, index, &address);
 
 	if (!error)
-		error = sg_decode_constant(decoder, 4, has(decoder, GT_PTX_MOD_NOINC), &b);
+		error = sg_decode_constant(decoder, 4, number, &b);
 	if (error)
 		return error;
 	step = sg_decode_emit(decoder, run_mbarrier);
@@ -281,12 +292,21 @@ int sg_decode_copy_arrive(struct sg_decoder *decoder)
 	step->b = b;
 	step->size = 8;
 	step->count = 1;
-	step->selector = MBARRIER_ARRIVE;
+	step->selector = (uint8_t)operation;
 	step->space = 4;
-	return sg_decode_place(decoder, step,
-			       has(decoder, GT_PTX_MOD_SHARED) ||
-					       has(decoder, GT_PTX_MOD_SHARED_CTA)
-				       ? GT_PTX_SPACE_SHARED
-				       : GT_PTX_SPACE_NONE,
+	return sg_decode_place(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
 			       &address);
+}
+
+/* cp.async.mbarrier.arrive{.noinc} [mbarrier]: without .noinc it takes back what it adds. */
+int sg_decode_copy_arrive(struct sg_decoder *decoder)
+{
+	return emit_known(decoder, 0, MBARRIER_ARRIVE, has(decoder, GT_PTX_MOD_NOINC),
+			  has(decoder, GT_PTX_MOD_SHARED) || has(decoder, GT_PTX_MOD_SHARED_CTA));
+}
+
+int sg_decode_complete(struct sg_decoder *decoder, uint32_t index, uint32_t bytes)
+{
+	return emit_known(decoder, index, MBARRIER_COMPLETE, bytes,
+			  has(decoder, GT_PTX_MOD_SHARED_CLUSTER));
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "exec/cluster.h"
+
 bool sg_special_fill_kind(enum gt_ptx_special special, enum sg_fill_kind *ret_kind)
 {
 	switch (special) {
@@ -112,7 +114,7 @@ static uint64_t block_value(const struct sg_block *block, const struct sg_fill *
 	case GT_PTX_SPECIAL_CLUSTER_CTAID:
 		return of_dimension(inside, index, 0);
 	default:
-		return inside[0] + shape[0] * (inside[1] + (uint64_t)shape[1] * inside[2]);
+		return sg_cluster_rank(block);
 	}
 }
 

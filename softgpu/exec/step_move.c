@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <string.h>
 
+#include "exec/cluster.h"
 #include "exec/decode.h"
 #include "exec/steps.h"
 
@@ -116,14 +117,17 @@ const struct sg_instruction *sg_run_is_space(struct sg_warp *warp, const struct 
 {
 	const struct sg_windows *windows = &warp->machine->windows;
 	const uint64_t *address = (uint64_t *)(void *)(warp->frame + at->a);
+	/* A block's own shared memory, or with selector also that of others in its cluster. */
+	uint64_t end = at->selector ? windows->local : windows->shared + SG_CLUSTER_STRIDE;
 	uint32_t found = 0;
 
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++) {
 		uint64_t a = address[lane];
 		bool is_shared = a >= windows->shared && a < windows->local;
+		bool is_own = is_shared && a < end;
 		bool is_local = a >= windows->local && a < windows->parameter;
 		bool is_parameter = a >= windows->parameter && a < windows->code;
-		bool is = at->space == GT_PTX_SPACE_SHARED  ? is_shared
+		bool is = at->space == GT_PTX_SPACE_SHARED  ? is_own
 			  : at->space == GT_PTX_SPACE_LOCAL ? is_local
 			  : at->space == GT_PTX_SPACE_PARAM ? is_parameter
 			  : at->space == GT_PTX_SPACE_CONST

@@ -2,7 +2,7 @@
 /* Groups of lanes within a warp: how they part, meet, wait and take turns. */
 #include <string.h>
 
-#include "exec/engine.h"
+#include "exec/cluster.h"
 
 enum {
 	TURN_TICKS = 8192,   /* branches back until other warps get their turn */
@@ -229,6 +229,8 @@ const struct sg_instruction *sg_warp_exit(struct sg_warp *warp, const struct sg_
 	uint32_t rest = warp->mask & ~lanes;
 
 	sg_warp_count(warp);
+	if (warp->block->cluster)
+		sg_cluster_exit(warp, lanes);
 	warp->live &= ~lanes;
 	warp->mask = rest;
 	if (rest)
@@ -300,6 +302,7 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 	warp->promoted = 0;
 	warp->stop = SG_STOP_NONE;
 	warp->spinning = false;
+	warp->cluster_arrived = 0;
 	memset(warp->arrived, 0, sizeof(warp->arrived));
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++) {
 		warp->stack[lane] = 0;

@@ -8,9 +8,9 @@
 #include "tap.h"
 
 static const char *const sources[] = {
-	"exec.c",        "exec_bulk.c",    "exec_control.c", "exec_convert.c",   "exec_fault.c",
-	"exec_float.c",  "exec_float.def", "exec_integer.c", "exec_integer.def", "exec_matrix.c",
-	"exec_memory.c", "exec_mixed.c",   "exec_mixed.def", "exec_module.c",
+	"exec.c",        "exec_bulk.c",   "exec_cluster.c", "exec_control.c", "exec_convert.c",
+	"exec_fault.c",  "exec_float.c",  "exec_float.def", "exec_integer.c", "exec_integer.def",
+	"exec_matrix.c", "exec_memory.c", "exec_mixed.c",   "exec_mixed.def", "exec_module.c",
 };
 
 static bool is_in_table(enum gt_ptx_opcode opcode)
