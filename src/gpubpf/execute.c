@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "gpubpf/execute_private.h"
 #include "gpubpf/interp.h"
@@ -78,6 +79,23 @@ static int allocate_maps(struct gt_execution *execution, const struct gt_map_gri
 	return 0;
 }
 
+/* One a thread, warp or block, as the program's level says. */
+static uint32_t count_results(const struct gt_execution *execution)
+{
+	struct gt_interp_grid grid = {.section = execution->section};
+
+	for (unsigned i = 0; i < 3; i++) {
+		grid.grid_size[i] = execution->grid[i];
+		grid.block_size[i] = execution->block[i];
+	}
+	return (uint32_t)gt_interp_grid_runs(&grid);
+}
+
+uint64_t gt_execution_thread(void)
+{
+	return (uint64_t)getpid() << 32 | (uint32_t)gettid();
+}
+
 int gt_execution_prepare(struct gt_execution *execution, uint32_t multiprocessors,
 			 struct gt_diag *diag)
 {
@@ -96,7 +114,7 @@ int gt_execution_prepare(struct gt_execution *execution, uint32_t multiprocessor
 		grid.grid[i] = execution->grid[i];
 		grid.block[i] = execution->block[i];
 	}
-	execution->result_count = (uint32_t)(blocks * threads);
+	execution->result_count = count_results(execution);
 	execution->results = calloc(execution->result_count, sizeof(*execution->results));
 	if (!execution->results)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
@@ -112,6 +130,7 @@ int gt_execute_on_interp(struct gt_execution *execution, struct gt_diag *diag)
 		.memory_size = execution->memory_size,
 		.max_executed = execution->facts->bound,
 		.output = &execution->output,
+		.pid_tgid = gt_execution_thread(),
 	};
 	struct gt_interp_result last;
 	int error = gt_execution_prepare(execution, grid.sms, diag);
@@ -123,7 +142,6 @@ int gt_execute_on_interp(struct gt_execution *execution, struct gt_diag *diag)
 		grid.block_size[i] = execution->block[i];
 	}
 	grid.results = execution->results;
-	execution->result_count = (uint32_t)gt_interp_grid_runs(&grid);
 	options.map_memory = execution->map_memory;
 	options.map_copies = execution->map_copies;
 	return gt_interp_run_grid(execution->program, &options, &grid, &last, diag);

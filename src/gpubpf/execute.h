@@ -43,8 +43,7 @@ void gt_execution_clear(struct gt_execution *execution);
 /*
  * 0; -EINVAL: sizes that no grid has; -E2BIG: more than GT_EXECUTE_MAX_THREADS threads; -ENOMEM.
  * Interpreter: errors of gt_interp_run. Device: errors of the translator and of the device;
- * -EOPNOTSUPP: the program runs once a warp or block; -ETIME: time_limit is over. After -ETIME the
- * program may still run, and the device can only be closed.
+ * -ETIME: time_limit is over; the program may still run, and the device can only be closed.
  */
 int gt_execute_on_interp(struct gt_execution *execution, struct gt_diag *diag);
 int gt_execute_on_device(struct gt_execution *execution, struct gt_device *device,

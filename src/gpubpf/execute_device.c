@@ -114,6 +114,18 @@ static int place_output(struct run *run)
 	return place_map(run, "gputap_output", GT_ON_HOST, fresh, size, 1, &run->output);
 }
 
+/* The kernel is launched by this thread. */
+static int place_thread(struct run *run)
+{
+	uint64_t thread = gt_execution_thread(), address;
+	size_t size;
+	int error = gt_module_symbol(run->module, "gputap_pid_tgid", &address, &size, NULL);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	return gt_device_write(run->device, address, &thread, sizeof(thread), run->diag);
+}
+
 static int place_memory(struct run *run)
 {
 	struct gt_execution *execution = run->execution;
@@ -200,6 +212,8 @@ static int run_on_device(struct run *run)
 	if (!error)
 		error = place_output(run);
 	if (!error)
+		error = place_thread(run);
+	if (!error)
 		error = place_memory(run);
 	if (!error)
 		error = launch(run);
@@ -230,11 +244,6 @@ int gt_execute_on_device(struct gt_execution *execution, struct gt_device *devic
 	struct run run = {.execution = execution, .device = device, .diag = diag};
 	int error;
 
-	if (execution->section && execution->section->level != GT_LEVEL_THREAD)
-		return gt_diag(diag, -EOPNOTSUPP, "run", execution->section->text,
-			       "it runs once a %s; on a device only programs that run once a "
-			       "thread can be run by themselves",
-			       gt_level_name(execution->section->level));
 	error = gt_execution_prepare(execution, info->multiprocessors, diag);
 	if (!error)
 		error = translate(execution, info->sm, diag);

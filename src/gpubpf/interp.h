@@ -27,6 +27,7 @@ struct gt_interp_options {
 	uint64_t max_executed;                 /* of one run; 0: 100,000,000 */
 	const struct gt_interp_thread *thread; /* NULL: one thread */
 	struct gt_strbuf *output;              /* of trace_printk and puts; NULL: dropped */
+	uint64_t pid_tgid;                     /* of helper 14 */
 	/* Called before each instruction, with the number of the run (see results); may be NULL. */
 	void (*visit)(void *data, uint64_t run, uint32_t insn,
 		      const uint64_t registers[GT_BPF_REGISTERS]);

@@ -324,6 +324,8 @@ static int give_number(struct gt_machine *machine, uint32_t number)
 		value = thread->sm;
 		break;
 	case GT_HELPER_get_current_pid_tgid:
+		value = machine->options->pid_tgid;
+		break;
 	case GT_HELPER_membar:
 		break;
 	default:

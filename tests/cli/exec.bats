@@ -168,3 +168,48 @@ on_both() {
 	expect_status 1
 	[ "$stderr" = 'gputap: there is no device 7: the driver has 1' ]
 }
+
+# program SOURCE: compiles eBPF that includes <gputap/bpf.h>.
+program() {
+	printf '#include <gputap/bpf.h>\n%s\nchar LICENSE[] SEC("license") = "GPL";\n' "$1" \
+		>"$BATS_TEST_TMPDIR/program.c"
+	clang -g -O2 -target bpf -I"$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+}
+
+@test "exec runs programs once a warp and once a block, where they say so" {
+	program 'GPUTAP_ARRAY(hits, unsigned long long, 4);
+		SEC("gpu/entry.warp/*") long warp(struct gputap_context *ctx) {
+			unsigned int key = ctx->warp;
+			unsigned long long sum = 0, mask = ctx->mask;
+			bpf_map_add(&hits, &key, 1);
+			gputap_each_lane (lane, mask)
+				sum += bpf_warp_lane_value(GPUTAP_LANE_THREAD_X, lane);
+			return sum << 32 | mask; }
+		SEC("gpu/exit.block/*") long block(struct gputap_context *ctx) {
+			unsigned int key = 3;
+			bpf_map_add(&hits, &key, ctx->block_size_x);
+			return bpf_flat_block_id() + 0x10; }'
+	on_both --prog warp --grid 2 --block 40 --all --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^0: 1f0ffffffff$'
+	expect_output_line '^3: 11c000000ff$'
+	expect_output_line '^  1: 2$'
+	! grep -q '^4: ' <<<"$output"
+	on_both --prog block --grid 2 --block 40 --all --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^1: 11$'
+	expect_output_line '^  3: 80$'
+	! grep -q '^2: ' <<<"$output"
+}
+
+@test "exec gives programs the process and thread that launch them" {
+	program 'SEC("gpu/run") long who(void *memory) { return bpf_get_current_pid_tgid(); }'
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		gputap exec $engine "$BATS_TEST_TMPDIR/program.o"
+		expect_status 0
+		printf -v low '%08x' "$((0x$output & 0xffffffff))"
+		((0x$output >> 32 > 0))
+		[ "$output" = "$(printf '%x' "$((0x$output >> 32))")$low" ]
+		((0x$output >> 32 == (0x$output & 0xffffffff)))
+	done
+}
