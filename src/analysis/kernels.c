@@ -10,10 +10,20 @@
 
 #define MOST_CONFIGURATIONS 32 /* kept of one row */
 
+struct row;
+
+/* How a graph launches the kernel of a row. */
+struct node {
+	struct row *row;
+	bool known;
+	struct gt_api_launch launch;
+};
+
 struct row {
 	struct gt_kernel_row kernel;
 	char *name;
 	GT_VEC(struct gt_configuration) configurations;
+	GT_VEC(struct node *) nodes; /* the last one stands for all that found no room */
 };
 
 struct gt_kernels {
@@ -49,6 +59,9 @@ static void row_free(void *opaque)
 	gt_histogram_free(&row->kernel.duration);
 	gt_histogram_free(&row->kernel.since);
 	gt_vec_free(&row->configurations);
+	gt_vec_each (node, &row->nodes)
+		free(*node);
+	gt_vec_free(&row->nodes);
 	free(row->name);
 	free(row);
 }
@@ -144,21 +157,19 @@ static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *nam
 	return row;
 }
 
-static int count_configuration(struct row *row, const struct gt_operation *operation)
+static int count_configuration(struct row *row, const struct gt_api_launch *launch,
+			       uint64_t launches)
 {
-	struct gt_configuration configuration = {.launches = 1};
-
-	if (!gt_api_launch(operation->api, operation->call, &configuration.launch))
-		return 0;
 	gt_vec_each (other, &row->configurations) {
-		if (memcmp(&other->launch, &configuration.launch, sizeof(other->launch)))
+		if (memcmp(&other->launch, launch, sizeof(*launch)))
 			continue;
-		other->launches++;
+		other->launches += launches;
 		return 0;
 	}
 	if (row->configurations.count < MOST_CONFIGURATIONS)
-		return gt_vec_push(&row->configurations, configuration);
-	row->kernel.others++;
+		return gt_vec_push(&row->configurations,
+				   ((struct gt_configuration){launches, *launch}));
+	row->kernel.others += launches;
 	return 0;
 }
 
@@ -176,34 +187,75 @@ static int count_since(struct gt_kernels *kernels, struct row *row,
 				      (void *)(uintptr_t)(operation->start + 1));
 }
 
+static bool is_same(const struct node *node, bool known, const struct gt_api_launch *launch)
+{
+	return node->known == known && !memcmp(&node->launch, launch, sizeof(*launch));
+}
+
+/* Nodes that are launched alike are one. NULL: no memory. */
+static struct node *node_of(struct row *row, const struct gt_operation *operation)
+{
+	struct gt_api_launch launch = {0};
+	bool known = gt_api_launch(operation->api, operation->call, &launch);
+	struct node *node;
+
+	if (row->nodes.count >= MOST_CONFIGURATIONS) {
+		known = false;
+		launch = (struct gt_api_launch){0};
+	}
+	gt_vec_each (other, &row->nodes)
+		if (is_same(*other, known, &launch))
+			return *other;
+	node = calloc(1, sizeof(*node));
+	if (!node)
+		return NULL;
+	*node = (struct node){row, known, launch};
+	if (gt_vec_push(&row->nodes, node)) {
+		free(node);
+		return NULL;
+	}
+	return node;
+}
+
 /* A launch that becomes a node of a graph. */
 static int take_node(struct gt_kernels *kernels, const struct gt_operation *operation,
 		     struct row *row)
 {
+	struct node *node;
+
 	if (operation->failed) {
 		row->kernel.failed++;
 		return 0;
 	}
 	row->kernel.captured++;
-	return gt_graphs_add(kernels->graphs, operation, (uintptr_t)row, 0);
+	node = node_of(row, operation);
+	return node ? gt_graphs_add(kernels->graphs, operation, (uintptr_t)node, 0) : -ENOMEM;
 }
 
-static void count_graph(struct gt_kernels *kernels, const struct gt_operation *operation,
-			struct row *graph)
+static int count_graph(struct gt_kernels *kernels, const struct gt_operation *operation,
+		       struct row *graph)
 {
 	const struct gt_graph_item *items;
 	size_t count;
+	int error = 0;
 
 	if (!gt_graphs_items(kernels->graphs, operation, &items, &count))
 		graph->kernel.unknown++;
-	for (size_t i = 0; i < count; i++)
-		((struct row *)(uintptr_t)items[i].tag)->kernel.by_graphs += items[i].count;
+	for (size_t i = 0; i < count && !error; i++) {
+		const struct node *node = (const struct node *)(uintptr_t)items[i].tag;
+
+		node->row->kernel.by_graphs += items[i].count;
+		if (node->known)
+			error = count_configuration(node->row, &node->launch, items[i].count);
+	}
+	return error;
 }
 
 static int take_launch(struct gt_kernels *kernels, const struct gt_operation *operation,
 		       struct row *row)
 {
 	int error = count_since(kernels, row, operation);
+	struct gt_api_launch launch;
 
 	if (error)
 		return error;
@@ -213,9 +265,12 @@ static int take_launch(struct gt_kernels *kernels, const struct gt_operation *op
 	}
 	row->kernel.launches++;
 	if (gt_graphs_launches(operation))
-		count_graph(kernels, operation, row);
-	error = gt_histogram_add(&row->kernel.duration, operation->call->duration);
-	return error ? error : count_configuration(row, operation);
+		error = count_graph(kernels, operation, row);
+	if (!error)
+		error = gt_histogram_add(&row->kernel.duration, operation->call->duration);
+	if (!error && gt_api_launch(operation->api, operation->call, &launch))
+		error = count_configuration(row, &launch, 1);
+	return error;
 }
 
 static int take_operation(void *opaque, const struct gt_names *names,

@@ -417,6 +417,7 @@ static bool concerns_memory(enum gt_operation_kind kind)
 	switch (kind) {
 	case GT_OPERATION_ALLOC:
 	case GT_OPERATION_FREE:
+	case GT_OPERATION_GRAPH_NODE:
 	case GT_OPERATION_GRAPH_ALLOC:
 	case GT_OPERATION_REGISTER:
 	case GT_OPERATION_UNREGISTER:

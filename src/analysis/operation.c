@@ -6,12 +6,12 @@
 
 #include "analysis/captures.h"
 #include "analysis/nesting.h"
+#include "analysis/nodes.h"
 #include "api/parts.h"
 #include "api/value.h"
 #include "base/map.h"
 
 #define ABSENT (-1)
-#define MOST_ARGUMENTS 16
 
 /* How a function's calls become operations. */
 struct form {
@@ -19,9 +19,7 @@ struct form {
 	enum gt_memory_space space;
 	int address, bytes, other; /* arguments, or ABSENT */
 	bool names_stream;
-	/* Of a function that adds a node: its row, as if it did what the node does. */
-	struct gt_api_function node;
-	struct gt_api_argument arguments[MOST_ARGUMENTS];
+	struct gt_node_form *node; /* of a function that adds a node to a graph; else NULL */
 };
 
 struct gt_operations {
@@ -78,29 +76,6 @@ static int argument_called(const struct gt_api_function *function, const char *n
 	return ABSENT;
 }
 
-static bool is_node(enum gt_operation_kind kind)
-{
-	return kind == GT_OPERATION_GRAPH_COPY || kind == GT_OPERATION_GRAPH_KERNEL ||
-	       kind == GT_OPERATION_GRAPH_ALLOC;
-}
-
-/* The graph is no end of a copy, and `count` is its bytes. */
-static void make_node(struct form *form, const struct gt_api_function *function)
-{
-	form->node = *function;
-	form->node.meaning =
-		form->kind == GT_OPERATION_GRAPH_KERNEL ? GT_MEANS_LAUNCH : GT_MEANS_COPY;
-	if (function->argument_count > MOST_ARGUMENTS)
-		return;
-	memcpy(form->arguments, function->arguments,
-	       function->argument_count * sizeof(*form->arguments));
-	for (unsigned i = 0; i < function->argument_count; i++)
-		if (!strcmp(form->arguments[i].name, "count"))
-			form->arguments[i].role = GT_ROLE_SIZE;
-	form->arguments[form->address].role = GT_ROLE_IN;
-	form->node.arguments = form->arguments;
-}
-
 /* The rows of a function in operations.def. */
 static void look_up(struct form *form, const struct gt_api_function *function)
 {
@@ -130,8 +105,6 @@ static void form_of(const struct gt_api_function *function, struct form *form)
 	if (form->kind == GT_OPERATION_FREE)
 		form->address = gt_api_freed_argument(function);
 	look_up(form, function);
-	if (is_node(form->kind))
-		make_node(form, function);
 }
 
 enum gt_operation_kind gt_operation_kind_of(const struct gt_api_function *function)
@@ -156,6 +129,14 @@ struct gt_operations *gt_operations_new(void)
 	return gt_take(operations);
 }
 
+static void form_free(void *opaque)
+{
+	struct form *form = opaque;
+
+	gt_node_form_free(form->node);
+	free(form);
+}
+
 void gt_operations_free(struct gt_operations *operations)
 {
 	if (!operations)
@@ -163,7 +144,7 @@ void gt_operations_free(struct gt_operations *operations)
 	gt_nesting_free(operations->nesting);
 	gt_captures_free(operations->captures);
 	if (operations->forms)
-		gt_map_free_with(operations->forms, free);
+		gt_map_free_with(operations->forms, form_free);
 	free(operations);
 }
 
@@ -178,8 +159,11 @@ static const struct form *known_form(struct gt_operations *operations,
 	if (!form)
 		return NULL;
 	form_of(function, form);
-	if (gt_map_set_u64(operations->forms, (uintptr_t)function, form)) {
-		free(form);
+	if (gt_node_is_added(form->kind))
+		form->node = gt_node_form_new(function, form->kind, form->address);
+	if ((gt_node_is_added(form->kind) && !form->node) ||
+	    gt_map_set_u64(operations->forms, (uintptr_t)function, form)) {
+		form_free(form);
 		return NULL;
 	}
 	return form;
@@ -227,39 +211,6 @@ static void decode(struct gt_operation *operation, const struct form *form)
 	}
 }
 
-/* The kernel of a node: a function or, from CUDA 12 on, a kernel's own handle. */
-static uint64_t kernel_of_node(const struct gt_operation *operation)
-{
-	struct gt_api_record record;
-	uint64_t handle = 0;
-
-	gt_api_open_record(&record, operation->api, operation->call, GT_MACHINE_HERE);
-	for (unsigned i = 0; i < operation->api->argument_count && !handle; i++) {
-		struct gt_api_value structure = gt_api_pointed_value(&record, i);
-
-		if (operation->api->arguments[i].role != GT_ROLE_STRUCT || !structure.size)
-			continue;
-		for (unsigned f = 0; f < structure.type->count && !handle; f++) {
-			const struct gt_api_field *field = &structure.type->fields[f];
-			struct gt_api_value value = gt_api_field_value(&structure, field, 0);
-
-			if (!strcmp(field->name, "func") || !strcmp(field->name, "kern"))
-				gt_api_load(&value, &handle);
-		}
-	}
-	return handle;
-}
-
-static void decode_node(struct gt_operation *operation, const struct form *form)
-{
-	operation->api = &form->node;
-	if (form->kind == GT_OPERATION_GRAPH_KERNEL)
-		operation->kernel = kernel_of_node(operation);
-	else
-		operation->has_bytes =
-			gt_api_bytes(operation->api, operation->call, &operation->bytes);
-}
-
 static int tell(void *opaque, const struct gt_names *names, const struct gt_event_call *call)
 {
 	struct gt_operations *operations = opaque;
@@ -282,8 +233,8 @@ static int tell(void *opaque, const struct gt_names *names, const struct gt_even
 	operation.failed = gt_api_failed(operation.api, call->result);
 	if (form->kind != GT_OPERATION_OTHER)
 		decode(&operation, form);
-	if (is_node(form->kind))
-		decode_node(&operation, form);
+	if (form->node)
+		gt_node_decode(form->node, &operation);
 	error = gt_captures_take(operations->captures, &operation);
 	if (error)
 		return error;

@@ -49,6 +49,7 @@ enum gt_operation_kind {
 	GT_OPERATION_CAPTURE_CHANGE, /* … in a way that is not looked at */
 	GT_OPERATION_GRAPH_CREATE,
 	GT_OPERATION_GRAPH_CLONE, /* `other`: the original */
+	GT_OPERATION_GRAPH_NODE,  /* a node is added: told as one of the next, or as OTHER */
 	GT_OPERATION_GRAPH_COPY,  /* a node is added, that copies; `other`: the node … */
 	GT_OPERATION_GRAPH_KERNEL,
 	GT_OPERATION_GRAPH_ALLOC,

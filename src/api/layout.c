@@ -2,7 +2,7 @@
 #include "api/layout.h"
 
 /* Structures of more words than this are copied up to there. */
-#define MAX_INPUT_WORDS 28
+#define MAX_INPUT_WORDS 31
 /* Structures that a call fills in are copied if they have at most this many words. */
 #define MAX_OUTPUT_WORDS 16
 

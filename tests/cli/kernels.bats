@@ -84,5 +84,20 @@ kernels() {
 		expect_json '.[0].kernels | map(select(.graph)) | length == 2 and all(.launches == 5 and .unknown == 0)'
 		expect_json '.[0].kernels | map(select(.kernel == "twice(int*)")) | length == 1 and
 			(.[0] | .launches == 0 and .captured == 2 and .by_graphs == 10 and .duration.count == 0)'
+		expect_json '.[0].kernels[] | select(.kernel == "twice(int*)") | .configurations | map([.launches, .grid, .block]) | sort ==
+			[[5, [1, 1, 1], [32, 1, 1]], [5, [1, 1, 1], [64, 1, 1]]]'
+	done
+}
+
+@test "each form of launch is counted once, nodes at the launches of their graph" {
+	need_file "$build/tests/programs/launches" "program launches"
+	for layers in '' -v; do
+		# shellcheck disable=SC2086
+		kernels $layers -- "$build/tests/programs/launches"
+		expect_json '.[0].kernels[] | select(.kernel == "scale") |
+			.launches == 7 and .failed == 3 and .captured == 2 and .by_graphs == 4'
+		expect_json '.[0].kernels[] | select(.kernel == "scale") | .configurations | length == 9 and
+			any(. == {launches: 2, grid: [5, 1, 1], block: [96, 1, 1], shared: 0})'
+		expect_json '.[0].kernels | map(select(.graph)) | all(.launches == 2 and .unknown == 0)'
 	done
 }

@@ -133,9 +133,11 @@ static void launch_by_driver(void)
 	cuLaunchGridAsync(function, 7, 9, next.stream);
 }
 
-/* A launch that is captured, and those of its graph. */
+/* A launch that is captured, one that is added as a node, and those of their graph. */
 static void launch_graphs(void)
 {
+	struct cudaGraphNodeParams parameters = {.type = cudaGraphNodeTypeKernel};
+	cudaGraphNode_t node;
 	cudaGraph_t graph;
 	cudaGraphExec_t exec;
 
@@ -144,6 +146,11 @@ static void launch_graphs(void)
 	CHECK(cudaLaunchKernel((const void *)(uintptr_t)scale, next.grid, next.block,
 			       next.arguments, next.shared, next.stream));
 	CHECK(cudaStreamEndCapture(next.stream, &graph));
+	parameters.kernel.func = (void *)(uintptr_t)scale;
+	parameters.kernel.gridDim = (dim3){5, 1, 1};
+	parameters.kernel.blockDim = (dim3){96, 1, 1};
+	parameters.kernel.kernelParams = next.arguments;
+	CHECK(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &parameters));
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	printf("{\"name\": \"cudaGraphLaunch\", \"stream\": \"%p\"}\n", (void *)next.stream);
 	CHECK(cudaGraphLaunch(exec, next.stream));

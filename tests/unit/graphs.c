@@ -233,13 +233,15 @@ TEST("nodes that are added one by one are the graph's, also with a structure, al
 	expect_copies(GT_DEVICE_TO_HOST, 1, 512, 0);
 }
 
+struct kernel_node {
+	uint64_t function;
+	uint32_t grid[3], block[3], shared, padding;
+	uint64_t parameters, extra;
+};
+
 TEST("a kernel that is a node is counted under its name")
 {
-	const struct {
-		uint64_t function;
-		uint32_t grid[3], block[3], shared, padding;
-		uint64_t parameters, extra;
-	} node = {0xaaa, {4, 1, 1}, {64, 1, 1}, 0, 0, 0, 0};
+	const struct kernel_node node = {0xaaa, {4, 1, 1}, {64, 1, 1}, 0, 0, 0, 0};
 	struct built built = begin("cudaGraphAddKernelNode");
 
 	start();
@@ -253,6 +255,79 @@ TEST("a kernel that is a node is counted under its name")
 	CHECK_STR(kernel_row(0xaaa)->name, "plain");
 	CHECK_INT(kernel_row(0xaaa)->captured, 1);
 	CHECK_INT(kernel_row(0xaaa)->by_graphs, 1);
+}
+
+/* What cudaGraphAddNode and cuGraphAddNode are given: a type, and 16 bytes later a union. */
+static void add_node(const char *function, const char *graph, uint32_t type, size_t offset,
+		     const void *data, size_t size)
+{
+	struct built built = begin(function);
+	uint8_t parameters[248] = {0};
+
+	memcpy(parameters, &type, sizeof(type));
+	memcpy(parameters + offset, data, size);
+	pass(&built, graph, 0x900);
+	point(&built, "nodeParams", parameters, sizeof(parameters));
+	returns(&built, 0);
+}
+
+TEST("a node that is added with its type counts as one of that type")
+{
+	static const uint64_t copy[20] = {
+		[5] = HOST, [13] = DEVICE, [16] = 64, [17] = 4, [18] = 2, [19] = D2H};
+	/* CUDA_MEMCPY3D: from the host (type 1) to the device (2), 64 x 4 x 3 bytes. */
+	static const uint64_t driver_copy[25] = {
+		[4] = 1, [5] = HOST, [15] = 2, [17] = DEVICE, [22] = 64, [23] = 4, [24] = 3};
+	static const struct kernel_node node = {0xaaa, {4, 2, 1}, {64, 1, 1}, 32, 0, 0, 0};
+	static const struct kernel_node other = {0xbbb, {8, 1, 1}, {32, 1, 1}, 0, 0, 0, 0};
+	const uint64_t child = 0x901;
+
+	start();
+	make("cudaGraphCreate", "pGraph", 0x901, NULL, 0);
+	add_copy(0x901, 0xd2, 7, H2D);
+	make("cudaGraphCreate", "pGraph", 0x900, NULL, 0);
+	add_node("cudaGraphAddNode", "graph", 0, 16, &node, sizeof(node));
+	add_node("cudaGraphAddNode_v2", "graph", 1, 32, copy, sizeof(copy));
+	add_node("cuGraphAddNode", "hGraph", 0, 16, &other, sizeof(other));
+	add_node("cuGraphAddNode_v2", "hGraph", 1, 32, driver_copy, sizeof(driver_copy));
+	add_node("cudaGraphAddNode", "graph", 4, 16, &child, sizeof(child));
+	add_node("cudaGraphAddNode", "graph", 2, 16, copy, sizeof(copy));
+	instantiate(0xe00, 0x900);
+	launch_graph(0xe00, STREAM);
+	launch_graph(0xe00, STREAM);
+	expect_copies(GT_DEVICE_TO_HOST, 2, 1024, 0);
+	expect_copies(GT_HOST_TO_DEVICE, 4, 2 * (768 + 7), 0);
+	CHECK_INT(kernel_row(0xaaa)->by_graphs, 2);
+	CHECK_INT(kernel_row(0xbbb)->by_graphs, 2);
+	CHECK_INT(kernel_row(0xaaa)->configuration_count, 1);
+	CHECK_INT(kernel_row(0xaaa)->configurations[0].launches, 2);
+	CHECK_INT(kernel_row(0xaaa)->configurations[0].launch.grid[1], 2);
+	CHECK_INT(kernel_row(0xaaa)->configurations[0].launch.shared, 32);
+	CHECK_INT(kernel_row(0xbbb)->configurations[0].launch.block[0], 32);
+	/* The bodies of a conditional node are not known. */
+	add_node("cudaGraphAddNode", "graph", 13, 16, &child, sizeof(child));
+	instantiate(0xe00, 0x900);
+	launch_graph(0xe00, STREAM);
+	expect_copies(GT_HOST_TO_DEVICE, 4, 2 * (768 + 7), 1);
+}
+
+TEST("grid and block of captured launches are told, and counted at the graph's launches")
+{
+	start();
+	begin_capture(STREAM);
+	launch(0xaaa, 2, 32, STREAM, 0);
+	launch(0xaaa, 4, 64, STREAM, 0);
+	launch(0xaaa, 4, 64, STREAM, 0);
+	end_capture(STREAM, 0x900);
+	CHECK_INT(kernel_row(0xaaa)->configuration_count, 0);
+	instantiate(0xe00, 0x900);
+	launch_graph(0xe00, STREAM);
+	launch_graph(0xe00, STREAM);
+	CHECK_INT(kernel_row(0xaaa)->configuration_count, 2);
+	CHECK_INT(kernel_row(0xaaa)->configurations[0].launches, 4);
+	CHECK_INT(kernel_row(0xaaa)->configurations[0].launch.grid[0], 4);
+	CHECK_INT(kernel_row(0xaaa)->configurations[0].launch.block[0], 64);
+	CHECK_INT(kernel_row(0xaaa)->configurations[1].launches, 2);
 }
 
 TEST("a graph whose making was not seen, or that was changed unseen, is unknown")
