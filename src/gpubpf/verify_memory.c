@@ -279,6 +279,21 @@ static struct mixture mix_stack(struct gt_verifier *verifier, unsigned number, i
 	return mixture;
 }
 
+/* A pointer on the stack is read whole. */
+static int check_fill(struct gt_verifier *verifier, const struct reach *reach)
+{
+	const struct gt_frame *frame = &verifier->state->frames[reach->base->frame];
+	const struct gt_slot *slot;
+
+	if (!reach->known || slot_of(reach->least) >= frame->slot_count ||
+	    (reach->size == 8 && !(reach->least % 8)))
+		return 0;
+	slot = &frame->slots[slot_of(reach->least)];
+	if (gt_slot_width(slot) && gt_is_pointer(&slot->value))
+		return gt_refuse(verifier, "invalid size of register fill");
+	return 0;
+}
+
 /* What a load from the stack gives. */
 static int read_stack(struct gt_verifier *verifier, const struct reach *reach, bool is_signed,
 		      struct gt_value *ret_value)
@@ -290,17 +305,16 @@ static int read_stack(struct gt_verifier *verifier, const struct reach *reach, b
 
 	gt_facts_use_stack(verifier, reach->base->frame, reach->least, reach->greatest, reach->size,
 			   whole && reach->base->frame == verifier->state->depth);
+	if (check_fill(verifier, reach))
+		return -EACCES;
 	if (reach->known && slot_of(reach->least) < frame->slot_count) {
 		struct gt_slot *slot = &frame->slots[slot_of(reach->least)];
-
 		unsigned width = gt_slot_width(slot);
 
 		if (width == 8 && whole) {
 			*ret_value = slot->value;
 			return 0;
 		}
-		if (width && gt_is_pointer(&slot->value))
-			return gt_refuse(verifier, "invalid size of register fill");
 		if (width >= reach->size && !(reach->least % 8) && !slot->value.address) {
 			*ret_value = gt_value_number(gt_number_cut(
 				&slot->value.number, (unsigned)reach->size, is_signed));
@@ -475,6 +489,8 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = check_alignment(verifier, &reach, insn->off, true);
 	if (!error)
 		error = check_leak(verifier, &reach, insn->src_reg);
+	if (!error && reach.base->place == GT_PLACE_STACK)
+		error = check_fill(verifier, &reach);
 	if (!error && reach.base->place == GT_PLACE_STACK) {
 		struct mixture mixture = mix_stack(verifier, reach.base->frame, reach.least,
 						   reach.greatest + (int64_t)size);
