@@ -304,7 +304,8 @@ static CUresult apply_kernel(CUkernel kernel, CUfunction function)
 		function->max_dynamic_shared = (uint32_t)kernel->max_dynamic_shared;
 	if (kernel->carveout >= 0)
 		function->carveout = kernel->carveout;
-	function->non_portable_cluster = kernel->non_portable_cluster;
+	if (kernel->non_portable_cluster)
+		function->non_portable_cluster = true;
 	return CUDA_SUCCESS;
 }
 
