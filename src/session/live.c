@@ -172,6 +172,17 @@ static bool has_enough(const struct gt_live *live)
 	return live->options.max_events && live->complete >= live->options.max_events;
 }
 
+/*
+ * What the process mapped before it made this stack is told before it: that comes by another way,
+ * which may not have been looked at since.
+ */
+static void catch_up(struct gt_live *live)
+{
+	gt_vec_each (opened, &live->sources)
+		if (opened->source->wait_on)
+			opened->source->poll(opened->state);
+}
+
 static int take_record(void *opaque, void *data, size_t size)
 {
 	struct gt_live *live = opaque;
@@ -191,6 +202,8 @@ static int take_record(void *opaque, void *data, size_t size)
 		}
 		live->complete += finished;
 	}
+	if (event->kind == GT_EVENT_memory || event->kind == GT_EVENT_stack)
+		catch_up(live);
 	if (gt_supply_take(live->supply, event))
 		live->result = live->result ? live->result : -ENOMEM;
 	live->stop |= has_enough(live);
