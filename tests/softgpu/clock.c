@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The virtual clock: what events and %globaltimer say of modelled times. */
+#include "../unit/ptxas.h"
 #include "child.h"
 #include "driver.h"
 
@@ -134,6 +135,12 @@ TEST("in virtual time, too, the clock is ahead by what it was set to")
 	/* The second run began later, by less than a minute. */
 	CHECK(moved >= UINT64_C(1000000000000) && moved < UINT64_C(1060000000000));
 	CHECK(ahead.set == right.set);
+}
+
+TEST("ptxas accepts the kernels of these tests")
+{
+	remember_text(timer_ptx);
+	check_with_ptxas();
 }
 
 TEST_MAIN

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Modules, launches and the errors of kernels on the software device. */
+#include "../unit/ptxas.h"
 #include "base/strbuf.h"
 #include "driver.h"
 #include "fatbin/fatbin.h"
@@ -128,6 +129,17 @@ TEST("an illegal access makes its context unusable, and only that")
 	check_sticky("store", 16, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+TEST("a misaligned access, a trap and a failed assertion do as well")
+{
+	struct driver driver = begin();
+	CUdeviceptr odd = driver.memory + 2;
+
+	check_sticky("store", odd, CUDA_ERROR_MISALIGNED_ADDRESS);
+	check_sticky("stop", 0, CUDA_ERROR_LAUNCH_FAILED);
+	check_sticky("fail", 0, CUDA_ERROR_ASSERT);
+	end(&driver);
+}
+
 TEST("an access past the end of an allocation is illegal")
 {
 	struct driver driver = begin();
@@ -135,20 +147,6 @@ TEST("an access past the end of an allocation is illegal")
 
 	CHECK_OK(launch(find(&driver, "store"), 1, 1, NULL, (void *[]){&past}));
 	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
-	end(&driver);
-}
-
-TEST("a misaligned access and a trap make the context unusable too")
-{
-	struct driver driver = begin();
-	CUdeviceptr memory = driver.memory + 2;
-
-	CHECK_OK(launch(find(&driver, "store"), 1, 1, NULL, (void *[]){&memory}));
-	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_MISALIGNED_ADDRESS);
-	end(&driver);
-	driver = begin();
-	CHECK_OK(launch(find(&driver, "stop"), 1, 1, NULL, NULL));
-	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
 	end(&driver);
 }
 
@@ -344,7 +342,7 @@ TEST("a kernel of a library runs in every context")
 
 	CHECK_OK(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	CHECK_OK(cuLibraryGetKernelCount(&kernels, library));
-	CHECK_INT(kernels, 7);
+	CHECK_INT(kernels, 8);
 	CHECK_OK(cuLibraryGetKernel(&kernel, library, "count"));
 	CHECK_CUDA(cuLibraryGetKernel(&(CUkernel){0}, library, "nothing"), CUDA_ERROR_NOT_FOUND);
 	CHECK_OK(cuKernelGetName(&name, kernel));
@@ -451,6 +449,14 @@ TEST("every error has a name and a text, and nothing else has")
 	CHECK_CUDA(cuGetErrorName((CUresult)9, &text), CUDA_ERROR_INVALID_VALUE);
 	CHECK(!text);
 	CHECK_CUDA(cuGetErrorString((CUresult)12345, &text), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST("ptxas accepts the kernels of these tests")
+{
+	remember_text(kernels_ptx);
+	remember_text(caller_ptx);
+	remember_text(callee_ptx);
+	check_with_ptxas();
 }
 
 TEST_MAIN

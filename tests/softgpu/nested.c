@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What kernels ask of CUDA's device runtime: values of conditional nodes, further launches. */
+#include "../unit/ptxas.h"
 #include "child.h"
 #include "driver.h"
 
@@ -403,6 +404,12 @@ TEST("a fault in a kernel that a kernel launched is the launch's")
 	CHECK_OK(launch(load("tail"), 1, 1, NULL, (void *[]){&wrong}));
 	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 	end(&driver);
+}
+
+TEST("ptxas accepts the kernels of these tests")
+{
+	remember_text(nested_ptx);
+	check_with_ptxas();
 }
 
 TEST_MAIN

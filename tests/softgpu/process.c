@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../unit/ptxas.h"
 #include "child.h"
 #include "driver.h"
 
@@ -269,30 +270,73 @@ TEST("a kernel that runs for longer than SOFTGPU_TIMEOUT fails, and stays failed
 	CHECK_INT(in_child(run_too_long), 0);
 }
 
+/* A kernel that goes wrong, and what is said of it; line: its instruction's text. */
+struct wrong {
+	const char *kernel, *instruction;
+	CUdeviceptr argument;
+	CUresult result;
+	const char *text;
+};
+
+static const struct wrong wrongs[] = {
+	{"store", "st.global.u32 [%rd0], 1;", 16, CUDA_ERROR_ILLEGAL_ADDRESS,
+	 "softgpu: illegal memory access at 0x10 in kernel store, block (0,0,0), thread (0,0,0)"},
+	{"store", "st.global.u32 [%rd0], 1;", 18, CUDA_ERROR_MISALIGNED_ADDRESS,
+	 "softgpu: misaligned address at 0x12 in kernel store, block (0,0,0), thread (0,0,0)"},
+	{"stop", "trap;", 0, CUDA_ERROR_LAUNCH_FAILED,
+	 "softgpu: trap instruction in kernel stop, block (0,0,0), thread (0,0,0)"},
+	{"fail", "call.uni __assertfail", 3, CUDA_ERROR_ASSERT,
+	 "a > b:7: a > b: block: [0,0,0], thread: [3,0,0] Assertion `a > b` failed.\n"
+	 "softgpu: device-side assert triggered in kernel fail, block (0,0,0), thread (3,0,0)"},
+	{"spin", NULL, 0, CUDA_ERROR_LAUNCH_TIMEOUT,
+	 "softgpu: the launch timed out in kernel spin"},
+};
+
+static unsigned int line_of(const char *instruction)
+{
+	const char *place = strstr(kernels_ptx, instruction);
+	unsigned int line = 1;
+
+	for (const char *p = kernels_ptx; p < place; p++)
+		line += *p == '\n';
+	return line;
+}
+
+static const struct wrong *told;
+
 static int tell_fault(void)
 {
-	CUdeviceptr wrong = 16;
+	unsigned int rounds = 2000000000;
+	char text[600] = "", expected[600];
 	struct driver driver;
-	char text[300] = "";
 	int pipes[2];
 
 	CHECK(!pipe(pipes));
 	dup2(pipes[1], STDERR_FILENO);
 	setenv("SOFTGPU_VERBOSE", "1", 1);
+	setenv("SOFTGPU_TIMEOUT", "200ms", 1);
 	driver = begin();
-	CHECK_OK(launch(find(&driver, "store"), 1, 1, NULL, (void *[]){&wrong}));
-	CHECK_CUDA(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_OK(launch(find(&driver, told->kernel), 1, 4, NULL,
+			(void *[]){(void *)&told->argument, &rounds}));
+	CHECK_CUDA(cuCtxSynchronize(), told->result);
 	CHECK(read(pipes[0], text, sizeof(text) - 1) > 0);
-	CHECK(!strncmp(text,
-		       "softgpu: illegal memory access at 0x10 in kernel store, block (0,0,0), "
-		       "thread (0,0,0), line ",
-		       90));
+	if (told->instruction)
+		snprintf(expected, sizeof(expected), "%s, line %u\n", told->text,
+			 line_of(told->instruction));
+	else
+		snprintf(expected, sizeof(expected), "%s", told->text);
+	text[told->instruction ? strlen(text) : strlen(expected)] = 0;
+	CHECK_STR(text, expected);
+	CHECK_CUDA(cuMemFree(driver.memory), told->result);
 	return tap_failed;
 }
 
 TEST("what a kernel did wrong is told on stderr when asked for")
 {
-	CHECK_INT(in_child(tell_fault), 0);
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
+		told = &wrongs[i];
+		CHECK_INT(in_child(tell_fault), 0);
+	}
 }
 
 static int print_virtual_time(void)
@@ -354,6 +398,12 @@ TEST("another process writes into memory through its handle")
 	CHECK_OK(cuMemcpyDtoH(&seen, driver.memory, 4));
 	CHECK_INT(seen, 4711);
 	end(&driver);
+}
+
+TEST("ptxas accepts the kernels of these tests")
+{
+	remember_text(timer_ptx);
+	check_with_ptxas();
 }
 
 TEST_MAIN

@@ -58,4 +58,9 @@ TEST("a kernel adds two vectors whose length is no multiple of a block")
 	CHECK(c[COUNT] == 0);
 }
 
+TEST("ptxas accepts every module of these tests")
+{
+	check_with_ptxas();
+}
+
 TEST_MAIN

@@ -11,6 +11,7 @@
 
 #include "base/strbuf.h"
 #include "exec/exec.h"
+#include "ptxas.h"
 #include "tap.h"
 
 enum {
@@ -111,59 +112,6 @@ static inline void *device_memory(struct device *device, size_t size)
 	}
 	return memset((void *)(uintptr_t)address, 0, size);
 }
-
-/* ---- ptxas ----------------------------------------------------------------------------- */
-
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
-
-/* Every text that was loaded. */
-static char *loaded_texts[256];
-static size_t loaded_count;
-
-static void remember_text(const char *text)
-{
-	for (size_t i = 0; i < loaded_count; i++)
-		if (!strcmp(loaded_texts[i], text))
-			return;
-	if (loaded_count < sizeof(loaded_texts) / sizeof(loaded_texts[0]))
-		loaded_texts[loaded_count++] = strdup(text);
-}
-
-static inline void check_text_with_ptxas(const char *text)
-{
-	char path[] = "/tmp/exec-XXXXXX", command[512], line[512];
-	const char *sm = strstr(text, "sm_");
-	/* CUDA 13 has no older ones, and makes of their texts what sm_75 runs. */
-	bool known = sm && atoi(sm + 3) >= 75;
-	int fd = mkstemp(path);
-	FILE *pipe;
-
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
-		TAP_FAIL("no temporary file: %s", strerror(errno));
-		return;
-	}
-	close(fd);
-	snprintf(command, sizeof(command), TOOLS "ptxas -arch=%.*s -c -o /dev/null %s 2>&1",
-		 known ? (int)strcspn(sm, ", \n") : 5, known ? sm : "sm_75", path);
-	pipe = popen(command, "r");
-	line[0] = 0;
-	if (pipe && !fgets(line, sizeof(line), pipe))
-		line[0] = 0;
-	/* To its end: ptxas warns, too. */
-	while (pipe && getc(pipe) != EOF)
-		continue;
-	if (!pipe || pclose(pipe) != 0)
-		TAP_FAIL("ptxas: %s", line);
-	unlink(path);
-}
-
-#define check_with_ptxas()                                                                         \
-	do {                                                                                       \
-		if (system(TOOLS "command -v ptxas >/dev/null"))                                   \
-			SKIP("ptxas is not installed");                                            \
-		for (size_t text_ = 0; text_ < loaded_count; text_++)                              \
-			check_text_with_ptxas(loaded_texts[text_]);                                \
-	} while (0)
 
 /* ---- modules and grids ----------------------------------------------------------------- */
 
