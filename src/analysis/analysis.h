@@ -58,7 +58,12 @@ void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32
 		    uint64_t stack);
 /* Adds the name of a kernel as a person reads it; `name` is mangled, or NULL: the handle. */
 void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle);
-/* Adds "4711 name". */
+/*
+ * Adds in which container a process is, " in container 0123456789ab", or where it is in none in
+ * which cgroup; nothing unless cgroups were asked for (gt_names_cgroup).
+ */
+void gt_label_container(struct gt_strbuf *text, const struct gt_names *names, uint32_t process);
+/* Adds "4711 name", and its container. */
 void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint32_t process);
 /* Adds a group: "thread 4712", "stream 0x7f…", "device 0" …; nothing for GT_BY_NOTHING. */
 void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum gt_by by,

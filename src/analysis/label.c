@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "elf/demangle.h"
 
+#define CONTAINER_DIGITS 12 /* as many as container runtimes show */
+
 static const char *const by_names[GT_BY_COUNT] = {
 	[GT_BY_NOTHING] = "nothing", [GT_BY_STACK] = "stack",     [GT_BY_THREAD] = "thread",
 	[GT_BY_STREAM] = "stream",   [GT_BY_PROCESS] = "process", [GT_BY_DEVICE] = "device",
@@ -126,10 +128,24 @@ void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle)
 	}
 }
 
+void gt_label_container(struct gt_strbuf *text, const struct gt_names *names, uint32_t process)
+{
+	const char *container = gt_names_container(names, process);
+	const char *cgroup = gt_names_cgroup(names, process);
+
+	if (container) {
+		gt_strbuf_printf(text, " in container %.*s", CONTAINER_DIGITS, container);
+	} else if (cgroup) {
+		gt_strbuf_puts(text, " in cgroup ");
+		gt_put_printable(text, cgroup);
+	}
+}
+
 void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint32_t process)
 {
 	gt_strbuf_printf(text, "%" PRIu32 " ", process);
 	gt_put_printable(text, gt_names_process(names, process));
+	gt_label_container(text, names, process);
 }
 
 static void label_device(struct gt_strbuf *text, const struct gt_group *group)

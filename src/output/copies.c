@@ -193,7 +193,7 @@ static void json_row(struct gt_json *json, const struct gt_names *names, enum gt
 
 	gt_json_string(json, "direction", gt_direction_name(row->direction));
 	if (row->group.process)
-		gt_report_json_process(json, row->group.process,
+		gt_report_json_process(json, names, row->group.process,
 				       gt_names_process(names, row->group.process));
 	gt_report_json_group(json, names, by, &row->group);
 	gt_json_u64(json, "count", row->count);

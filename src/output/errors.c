@@ -64,6 +64,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_table_text(table, row->sticky ? "sticky" : "");
 	gt_table_number(table, row->process);
 	gt_put_printable(gt_table_cell(table), row->process_name);
+	gt_label_container(gt_table_cell(table), names, row->process);
 	gt_table_end_cell(table);
 	gt_report_put_group(table, names, by, &row->group);
 }
@@ -74,6 +75,7 @@ static void put_finding(struct gt_strbuf *text, const struct gt_names *names,
 	gt_strbuf_putc(text, '\n');
 	gt_strbuf_printf(text, "%" PRIu32 " ", finding->process);
 	gt_put_printable(text, finding->process_name);
+	gt_label_container(text, names, finding->process);
 	gt_strbuf_puts(text, ": ");
 	gt_put_printable(text, finding->evidence);
 	gt_strbuf_puts(text, ".\n");
@@ -89,7 +91,7 @@ static void json_error(struct gt_json *json, const struct gt_names *names, enum 
 	gt_json_string(json, "function", row->function);
 	gt_json_string(json, "error", row->result);
 	gt_json_bool(json, "sticky", row->sticky);
-	gt_report_json_process(json, row->process, row->process_name);
+	gt_report_json_process(json, names, row->process, row->process_name);
 	gt_json_u64(json, "count", row->count);
 	gt_json_u64(json, "first", row->first);
 	gt_json_u64(json, "last", row->last);
@@ -132,7 +134,7 @@ static void json_finding(struct gt_json *json, const struct gt_names *names,
 {
 	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "finding", finding->name);
-	gt_report_json_process(json, finding->process, finding->process_name);
+	gt_report_json_process(json, names, finding->process, finding->process_name);
 	if (finding->function)
 		gt_json_string(json, "function", finding->function);
 	else

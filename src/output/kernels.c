@@ -178,7 +178,7 @@ static void json_row(struct gt_json *json, const struct gt_names *names, enum gt
 	gt_json_string(json, "kernel", gt_strbuf_string(&label));
 	gt_json_bool(json, "graph", kernel->graph);
 	if (kernel->group.process)
-		gt_report_json_process(json, kernel->group.process,
+		gt_report_json_process(json, names, kernel->group.process,
 				       gt_names_process(names, kernel->group.process));
 	gt_report_json_group(json, names, by, &kernel->group);
 	gt_json_u64(json, "launches", kernel->launches);

@@ -75,6 +75,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_table_duration(table, leak->oldest);
 	gt_table_number(table, leak->group.process);
 	gt_put_printable(gt_table_cell(table), leak->process_name);
+	gt_label_container(gt_table_cell(table), names, leak->group.process);
 	gt_table_end_cell(table);
 	gt_table_text(table, leak->function ? leak->function : "-");
 	gt_report_put_group(table, names, by, &leak->group);
@@ -91,13 +92,15 @@ static double seconds_of(const struct gt_memory_process *process)
 	return (double)(process->last - process->first) / 1e9;
 }
 
-static void put_use(struct gt_table *table, const struct gt_memory_process *process, int space)
+static void put_use(struct gt_table *table, const struct gt_names *names,
+		    const struct gt_memory_process *process, int space)
 {
 	const struct gt_memory_use *use = &process->use[space];
 	double seconds = seconds_of(process);
 
 	gt_table_number(table, process->process);
 	gt_put_printable(gt_table_cell(table), process->name);
+	gt_label_container(gt_table_cell(table), names, process->process);
 	gt_table_end_cell(table);
 	gt_table_text(table, gt_space_name(space));
 	gt_table_bytes(table, use->current);
@@ -153,7 +156,7 @@ static int put_processes(struct gt_leaks *leaks, const struct gt_report_options 
 	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
 		for (int space = 0; space < GT_SPACES; space++)
 			if (processes[i]->use[space].allocations)
-				put_use(&table, processes[i], space);
+				put_use(&table, names, processes[i], space);
 	gt_table_put(&table, text);
 	gt_report_put_rest(text, options->top, count);
 	for (size_t i = 0; i < count; i++)
@@ -166,7 +169,7 @@ static void json_leak(struct gt_json *json, const struct gt_names *names, enum g
 {
 	const struct gt_leak *leak = row;
 
-	gt_report_json_process(json, leak->group.process, leak->process_name);
+	gt_report_json_process(json, names, leak->group.process, leak->process_name);
 	gt_json_string(json, "memory", gt_space_name(leak->space));
 	gt_json_string(json, "state", gt_leak_state_name(leak->state));
 	gt_json_u64(json, "count", leak->count);
@@ -242,7 +245,8 @@ static void json_use(struct gt_json *json, const struct gt_memory_process *proce
 	gt_json_array_end(json);
 }
 
-static void json_process(struct gt_json *json, const struct gt_memory_process *process)
+static void json_process(struct gt_json *json, const struct gt_names *names,
+			 const struct gt_memory_process *process)
 {
 	double seconds = seconds_of(process);
 	uint64_t allocations = 0;
@@ -250,7 +254,7 @@ static void json_process(struct gt_json *json, const struct gt_memory_process *p
 	for (int space = 0; space < GT_SPACES; space++)
 		allocations += process->use[space].allocations;
 	gt_json_object_begin(json, NULL);
-	gt_report_json_process(json, process->process, process->name);
+	gt_report_json_process(json, names, process->process, process->name);
 	gt_json_bool(json, "ended", process->ended);
 	gt_json_u64(json, "peak", process->peak);
 	if (seconds > 0)
@@ -288,7 +292,7 @@ static int leaks_json(void *leaks, const struct gt_report_options *options,
 		return error;
 	gt_json_array_begin(json, "processes");
 	for (size_t i = 0; i < count; i++)
-		json_process(json, processes[i]);
+		json_process(json, names, processes[i]);
 	gt_json_array_end(json);
 	return 0;
 }

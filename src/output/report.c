@@ -152,10 +152,18 @@ void gt_report_json_durations(struct gt_json *json, const char *key,
 	gt_json_object_end(json);
 }
 
-void gt_report_json_process(struct gt_json *json, uint32_t process, const char *name)
+void gt_report_json_process(struct gt_json *json, const struct gt_names *names, uint32_t process,
+			    const char *name)
 {
+	const char *cgroup = gt_names_cgroup(names, process);
+	const char *container = gt_names_container(names, process);
+
 	gt_json_u64(json, "pid", process);
 	gt_json_string(json, "process", name);
+	if (cgroup)
+		gt_json_string(json, "cgroup", cgroup);
+	if (container)
+		gt_json_string(json, "container", container);
 }
 
 void gt_report_json_known(struct gt_json *json, const char *key, bool known, uint64_t number)

@@ -98,8 +98,9 @@ void gt_report_put_durations(struct gt_table *table, const struct gt_histogram *
 /* A distribution of durations under `key`: count, mean, p50, p99, max. */
 void gt_report_json_durations(struct gt_json *json, const char *key,
 			      const struct gt_histogram *histogram);
-/* Process id and name. */
-void gt_report_json_process(struct gt_json *json, uint32_t process, const char *name);
+/* Process id and name; cgroup and container, where these were asked for. */
+void gt_report_json_process(struct gt_json *json, const struct gt_names *names, uint32_t process,
+			    const char *name);
 /* The group's own members by `by`, but for its process. */
 void gt_report_json_group(struct gt_json *json, const struct gt_names *names, enum gt_by by,
 			  const struct gt_group *group);

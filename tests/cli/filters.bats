@@ -142,6 +142,15 @@ expect_account() {
 	expect_count "$stderr" '\[EXIT\]' 2
 }
 
+# In the objects of the analyses, and shortened in their tables.
+expect_tables_with_container() {
+	output=$(cat leaks.json)
+	expect_json ".[0].processes | length == 1 and all(.container == \"$id\" and (.cgroup | endswith(\"$group\")))"
+	output=$(cat copies.json)
+	expect_json ".[0].copies | all(.container == \"$id\")"
+	grep -q "bench in container ${id:0:12} " leaks.txt || told "$(cat leaks.txt)"
+}
+
 @test "--containers tells the cgroup of each process, and the container in it" {
 	root_group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 	[ -n "$root_group" ] || skip "no cgroup v2 is mounted"
@@ -150,8 +159,14 @@ expect_account() {
 	mkdir "$root_group/$group" 2>/dev/null || skip "cgroup v2 cannot be written"
 	# shellcheck disable=SC2016 # expanded by the other shell
 	inside='echo $$ >"$1/cgroup.procs"; shift; exec "$@"'
-	trace --containers --json -o out.json -- sh -c "$calls 1; sh -c '$inside' sh $root_group/$group $calls --wait 200 2"
+	trace --containers --json -o out.json -- sh -c "$calls --wait 200 1; sh -c '$inside' sh $root_group/$group $calls --wait 200 2"
 	trace --containers -- sh -c "exec sh -c '$inside' sh $root_group/$group $calls --wait 200 2"
+	for report in leaks copies; do
+		"$build/gputap" $report --gpu soft --containers --by process --json -o $report.json -- \
+			sh -c "exec sh -c '$inside' sh $root_group/$group $examples/bench 5000" >/dev/null 2>&1
+	done
+	"$build/gputap" leaks --gpu soft --containers -o leaks.txt -- \
+		sh -c "exec sh -c '$inside' sh $root_group/$group $examples/bench 5000" >/dev/null 2>&1
 	rmdir "$root_group/$group"
 	jq -c 'select(.schema == "gputap.process.1") | [.process, .container, (.cgroup | endswith("'"$group"'"))]' \
 		out.json >processes
@@ -160,6 +175,7 @@ expect_account() {
 	output=$(grep "\"container\":\"$id\"" out.json)
 	expect_json 'all(.command | endswith("calls --wait 200 2"))'
 	expect_error_line "calls +[0-9]+ +process +container=$id cgroup=/$group$"
+	expect_tables_with_container
 	trace -v -- "$calls" 1
 	expect_no_error_line cgroup=
 }
