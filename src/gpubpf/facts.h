@@ -24,6 +24,7 @@ enum gt_place {
 struct gt_register_fact {
 	uint8_t place;     /* gt_place */
 	bool maybe_null;   /* a pointer, or NULL */
+	bool address;      /* NUMBER: made of an address, on at least one path */
 	bool varying;      /* may differ between the lanes of a warp that run the program */
 	uint8_t frame;     /* STACK: 0 its own frame, 1 its caller's …; 255: several */
 	uint8_t alignment; /* of a pointer, in bytes: 1, 2, 4, 8 */

@@ -27,6 +27,7 @@ static struct gt_register_fact fact_of(const struct gt_state *state, const struc
 	return (struct gt_register_fact){
 		.place = value->place,
 		.maybe_null = value->maybe_null,
+		.address = value->place == GT_PLACE_NUMBER && value->address,
 		.frame =
 			value->place == GT_PLACE_STACK ? (uint8_t)(state->depth - value->frame) : 0,
 		.alignment = alignment_of(&value->number),
@@ -47,6 +48,7 @@ static void join(struct gt_facts *facts, struct gt_register_fact *known,
 {
 	bool stack = known->place == GT_PLACE_STACK || fact->place == GT_PLACE_STACK;
 
+	known->address |= fact->address;
 	if (known->place == GT_PLACE_UNSET)
 		return;
 	if (fact->place == GT_PLACE_UNSET) {

@@ -341,6 +341,9 @@ static bool shows_address(const struct probe *probe, uint32_t at)
 	bool right = uses_source && is_pointer(facts[insn->src_reg].place);
 	unsigned operation = BPF_OP(insn->code);
 
+	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
+		if (facts[i].address)
+			return true;
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 		return (left && operation != BPF_MOV) || right;
