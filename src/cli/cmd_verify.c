@@ -310,11 +310,13 @@ static int run_verify(const struct gt_cli_command *self, int count, char **argum
 		gt_cli_diag(&diag);
 		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
 	}
-	if (!object->program_count) {
-		gt_cli_error("%s: there is no program for the GPU", arguments[rest]);
-		return GT_EXIT_FAILED;
-	}
-	return examine_all(&given, object);
+	status = examine_all(&given, object);
+	if (object->program_count)
+		return status;
+	/* As likely as not the name of a section is not spelt as it should be. */
+	gt_cli_error("%s: there is no program for the GPU: their sections begin with 'gpu/'",
+		     arguments[rest]);
+	return GT_EXIT_FAILED;
 }
 
 const struct gt_cli_command gt_command_verify = {
@@ -327,7 +329,7 @@ const struct gt_cli_command gt_command_verify = {
 		"lanes of a warp part, and what they do one after the other. Programs for Linux "
 		"in the same object are named: its kernel verifies them. Exit status 0: "
 		"all are safe; 1: one is not, and the reason is told with the instruction, the "
-		"line and the registers; 2: the object is damaged.",
+		"line and the registers, or there is none for the GPU; 2: the object is damaged.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -257,3 +257,15 @@ run_hex() {
 	expect_status 1
 	[[ $stderr == *'section .text has CO-RE records'* ]]
 }
+
+@test "verify of an object with programs for Linux alone names them, with status 1" {
+	program 'SEC("uprobe/a:b") int host(void *ctx) { return 0; }
+		SEC("gqu/load") int misspelt(void *ctx) { return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output $'host (uprobe/a:b): for Linux, whose kernel verifies it\nmisspelt (gqu/load): for Linux, whose kernel verifies it'
+	[[ $stderr == *"program.o: there is no program for the GPU: their sections begin with 'gpu/'" ]]
+	gputap verify --json "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	jq -e 'length == 2 and all(.kind == "linux")' <<<"$output"
+}
