@@ -13,7 +13,7 @@
 #define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 
 /* Every text that was loaded. */
-static char *loaded_texts[256];
+static char **loaded_texts;
 static size_t loaded_count;
 
 static inline void remember_text(const char *text)
@@ -21,8 +21,8 @@ static inline void remember_text(const char *text)
 	for (size_t i = 0; i < loaded_count; i++)
 		if (!strcmp(loaded_texts[i], text))
 			return;
-	if (loaded_count < sizeof(loaded_texts) / sizeof(loaded_texts[0]))
-		loaded_texts[loaded_count++] = strdup(text);
+	loaded_texts = realloc(loaded_texts, (loaded_count + 1) * sizeof(*loaded_texts));
+	loaded_texts[loaded_count++] = strdup(text);
 }
 
 static inline void check_text_with_ptxas(const char *text)
