@@ -241,12 +241,15 @@ static int open_source(struct gt_object_reader *reader)
 	const char *slash = strrchr(reader->path, '/'), *file = slash ? slash + 1 : reader->path;
 	gt_auto_strbuf name = GT_STRBUF_INIT; /* maps of global variables are called by it */
 	LIBBPF_OPTS(bpf_object_open_opts, options);
+	bool lacks_types = false;
 	int error = gt_file_read(reader->path, MAX_OBJECT, &reader->file, reader->diag);
 
 	if (error)
 		return error;
-	if (!gt_object_is_sound(&reader->file))
+	if (!gt_object_is_sound(&reader->file, &lacks_types))
 		return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
+	if (lacks_types)
+		return gt_object_damaged(reader, "its maps have no BTF: compile it with -g");
 	gt_strbuf_printf(&name, "%.*s", (int)strcspn(file, "."), file);
 	options.object_name = gt_strbuf_string(&name);
 	reader->source = bpf_object__open_mem(reader->file.data, reader->file.size, &options);

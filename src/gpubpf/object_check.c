@@ -218,6 +218,7 @@ struct file {
 	size_t sections, names;
 	Elf_Data *symbols; /* of the one table of symbols */
 	size_t symbol_count;
+	bool maps, types; /* there are some */
 };
 
 static bool read_section(const struct file *file, size_t number, GElf_Shdr *ret_header,
@@ -291,6 +292,8 @@ static bool check_section(struct file *file, size_t number, bool second)
 	if (!read_section(file, number, &header, &data))
 		return false;
 	name = elf_strptr(file->elf, file->names, header.sh_name);
+	file->maps |= !strcmp(name, ".maps");
+	file->types |= !strcmp(name, ".BTF");
 	if (second)
 		return header.sh_type != SHT_REL || check_relocations(file, &header, data);
 	if (header.sh_flags & SHF_COMPRESSED)
@@ -320,7 +323,7 @@ static bool check_elf(struct file *file)
 	return file->symbols;
 }
 
-bool gt_object_is_sound(const struct gt_file *object)
+bool gt_object_is_sound(const struct gt_file *object, bool *ret_lacks_types)
 {
 	struct file file = {0};
 	bool fine;
@@ -331,5 +334,6 @@ bool gt_object_is_sound(const struct gt_file *object)
 	file.elf = elf_memory((char *)object->data, object->size);
 	fine = file.elf && elf_kind(file.elf) == ELF_K_ELF && check_elf(&file);
 	elf_end(file.elf);
+	*ret_lacks_types = file.maps && !file.types;
 	return fine;
 }

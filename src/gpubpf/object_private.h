@@ -44,8 +44,11 @@ struct gt_object_reader {
 int gt_object_damaged(struct gt_object_reader *reader, const char *what);
 int gt_object_no_memory(struct gt_object_reader *reader);
 
-/* Whether all that its tables refer to is there, so that libbpf may read it. */
-bool gt_object_is_sound(const struct gt_file *object);
+/*
+ * Whether all that its tables refer to is there, so that libbpf may read it. *ret_lacks_types: it
+ * has maps, and no BTF that says what they are.
+ */
+bool gt_object_is_sound(const struct gt_file *object, bool *ret_lacks_types);
 
 /* The records at an offset of .BTF.ext; false if they are not all there. */
 bool gt_object_records(const struct gt_file *ext, uint32_t offset, uint32_t size,

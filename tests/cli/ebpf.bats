@@ -269,3 +269,12 @@ run_hex() {
 	expect_status 1
 	jq -e 'length == 2 and all(.kind == "linux")' <<<"$output"
 }
+
+@test "verify of maps without BTF asks for -g" {
+	printf '#include <gputap/bpf.h>\nGPUTAP_ARRAY(one, int, 1);' >"$BATS_TEST_TMPDIR/program.c"
+	clang -O2 -target bpf -I"$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 2
+	[[ $stderr == *'program.o: its maps have no BTF: compile it with -g' ]]
+}
