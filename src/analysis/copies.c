@@ -237,13 +237,27 @@ static bool crosses(enum gt_direction direction)
 	return direction == GT_HOST_TO_DEVICE || direction == GT_DEVICE_TO_HOST;
 }
 
+/* A list has as many sizes as copies, if these are known. */
+static int count_sizes(struct gt_copies_row *row, const struct gt_operation *operation)
+{
+	uint64_t sizes[GT_API_MOST_SIZES] = {operation->bytes};
+	unsigned count = operation->has_other
+				 ? gt_api_list_sizes(operation->api, operation->call, sizes)
+				 : operation->has_bytes;
+	int error = 0;
+
+	for (unsigned i = 0; i < count && !error; i++)
+		error = gt_histogram_add(&row->sizes, sizes[i]);
+	return error;
+}
+
 static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 		      const struct gt_operation *operation, const struct copy *copy)
 {
 	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
 	struct gt_copies_part *part = copy->waits ? &row->waited : &row->asynchronous;
 	uint64_t count = operation->has_other ? operation->other : 1;
-	int error = 0;
+	int error = count_sizes(row, operation);
 
 	row->count += count;
 	row->bytes += bytes;
@@ -252,8 +266,6 @@ static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 	part->bytes += bytes;
 	if (copy->waits)
 		row->waited_ns += operation->call->duration;
-	if (operation->has_bytes)
-		error = gt_histogram_add(&row->sizes, bytes);
 	if (!crosses(copy->direction))
 		return error;
 	row->host[copy->host].count += count;

@@ -269,7 +269,7 @@ static void take_copy(struct gt_findings *findings, const struct gt_names *names
 {
 	struct gt_place *place;
 
-	if (operation->failed || !operation->has_bytes)
+	if (operation->failed || !operation->has_bytes || operation->has_other)
 		return;
 	place = place_of(findings, names, GT_FINDING_tiny_copies, operation->call, 0);
 	if (!place)

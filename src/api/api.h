@@ -49,6 +49,7 @@ enum gt_api_role {
 	GT_ROLE_OUT,     /* a pointer to where the call leaves a result */
 	GT_ROLE_SIZE,    /* bytes of what is allocated, copied or set … */
 	GT_ROLE_COUNT,   /* … times this: rows of a pitched copy, elements of a fill */
+	GT_ROLE_SIZES,   /* an array of sizes, as many as the next argument says */
 	GT_ROLE_PATTERN, /* the value of a fill: one element is as wide as its type */
 	GT_ROLE_DEVICE_POINTER,
 	GT_ROLE_HOST_POINTER,
@@ -181,10 +182,17 @@ void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function
 
 /*
  * The bytes that a call asks to allocate, copy or set. False if it is no such call or the record
- * does not tell (a copy of array elements, a list of copies).
+ * does not tell (a copy of array elements, a list of more than 16 copies).
  */
 bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_call *call,
 		  uint64_t *ret_bytes);
+/*
+ * The sizes of a list of copies: how many there are; 0 if this is none, or one of more than
+ * GT_API_MOST_SIZES, or the record does not tell.
+ */
+#define GT_API_MOST_SIZES 16
+unsigned gt_api_list_sizes(const struct gt_api_function *function, const struct gt_event_call *call,
+			   uint64_t ret_sizes[GT_API_MOST_SIZES]);
 /*
  * The direction of a copy, enum cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4: the pointers
  * decide), -1 if this is none or nothing tells.

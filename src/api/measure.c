@@ -174,6 +174,48 @@ static void measure_struct(struct product *product, const struct gt_api_value *s
 	}
 }
 
+static bool load_sizes(const struct gt_api_record *record, unsigned argument,
+		       uint64_t sizes[GT_API_MOST_SIZES], unsigned *ret_count)
+{
+	struct gt_api_value number = gt_api_argument_value(record, argument + 1);
+	uint64_t count;
+
+	if (!gt_api_load(&number, &count) || count > GT_API_MOST_SIZES)
+		return false;
+	for (unsigned i = 0; i < count; i++)
+		if (!gt_api_size_at(record, argument, i, &sizes[i]))
+			return false;
+	*ret_count = (unsigned)count;
+	return true;
+}
+
+static void measure_sizes(struct product *product, const struct gt_api_record *record,
+			  unsigned argument)
+{
+	uint64_t sizes[GT_API_MOST_SIZES], sum = 0;
+	unsigned count = 0;
+
+	product->known = true;
+	product->impossible |= !load_sizes(record, argument, sizes, &count);
+	for (unsigned i = 0; i < count; i++)
+		product->impossible |= __builtin_add_overflow(sum, sizes[i], &sum);
+	multiply(product, sum);
+}
+
+unsigned gt_api_list_sizes(const struct gt_api_function *function, const struct gt_event_call *call,
+			   uint64_t ret_sizes[GT_API_MOST_SIZES])
+{
+	struct gt_api_record record;
+	unsigned count = 0;
+
+	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (function->arguments[i].role == GT_ROLE_SIZES &&
+		    load_sizes(&record, i, ret_sizes, &count))
+			return count;
+	return 0;
+}
+
 bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_call *call,
 		  uint64_t *ret_bytes)
 {
@@ -185,7 +227,9 @@ bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_
 		struct gt_api_value value = gt_api_argument_value(&record, i);
 		struct gt_api_value pointed = gt_api_pointed_value(&record, i);
 
-		if (function->arguments[i].role != GT_ROLE_STRUCT)
+		if (function->arguments[i].role == GT_ROLE_SIZES)
+			measure_sizes(&product, &record, i);
+		else if (function->arguments[i].role != GT_ROLE_STRUCT)
 			measure_value(&product, function->arguments[i].role, &value);
 		else if (pointed.size && function->meaning == GT_MEANS_COPY)
 			measure_struct(&product, &pointed);

@@ -80,9 +80,26 @@ struct gt_api_value gt_api_pointed_value(const struct gt_api_record *record, uns
 	const struct gt_api_type *type = record->function->arguments[argument].type;
 	struct gt_api_value value = {.type = type->target};
 
-	if (type->kind != GT_KIND_POINTER || place->reference || place->copy == GT_LAYOUT_NONE)
+	if (type->kind != GT_KIND_POINTER || place->reference || place->copy == GT_LAYOUT_NONE ||
+	    record->function->arguments[argument].role == GT_ROLE_SIZES)
 		return value;
 	return copied_value(record, type->target, (unsigned)place->copy);
+}
+
+bool gt_api_size_at(const struct gt_api_record *record, unsigned argument, uint64_t index,
+		    uint64_t *ret_size)
+{
+	static const struct gt_api_type array = {.size = GT_API_MOST_SIZES * 8};
+	const struct gt_api_place *place = &record->layout.places[argument];
+	struct gt_api_value value;
+
+	if (place->copy == GT_LAYOUT_NONE)
+		return false;
+	value = copied_value(record, &array, (unsigned)place->copy);
+	if (index >= value.size / 8)
+		return false;
+	memcpy(ret_size, value.data + index * 8, 8);
+	return true;
 }
 
 struct gt_api_value gt_api_field_value(const struct gt_api_value *structure,

@@ -29,6 +29,9 @@ void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_fu
 struct gt_api_value gt_api_argument_value(const struct gt_api_record *record, unsigned argument);
 /* What the argument points to, if it was copied: the structure read, the result given back. */
 struct gt_api_value gt_api_pointed_value(const struct gt_api_record *record, unsigned argument);
+/* Element `index` of an array of sizes (GT_ROLE_SIZES); false if it was not copied. */
+bool gt_api_size_at(const struct gt_api_record *record, unsigned argument, uint64_t index,
+		    uint64_t *ret_size);
 /* Element `index` of a field of a structure. */
 struct gt_api_value gt_api_field_value(const struct gt_api_value *structure,
 				       const struct gt_api_field *field, unsigned index);

@@ -570,6 +570,36 @@ TEST("a list of copies counts as many, of unknown bytes")
 	CHECK_INT(rows[0]->asynchronous.count, 15);
 }
 
+TEST("the bytes of a list are the sum of its sizes, of up to 16 copies")
+{
+	struct built batch = begin("cudaMemcpyBatchAsync"), driver = begin("cuMemcpyBatchAsync");
+	struct built many = begin("cudaMemcpyBatchAsync");
+	/* What lies behind the array is copied, too, and does not count. */
+	const uint64_t sizes[16] = {100, 20, 3, 4000};
+
+	start();
+	pass(&batch, "count", 3);
+	pass(&batch, "stream", 0x11);
+	point(&batch, "sizes", sizes, sizeof(sizes));
+	returns(&batch, 0);
+	CHECK_INT(only(GT_DIRECTION_UNKNOWN)->bytes, 123);
+	CHECK_INT(rows[0]->unknown, 0);
+	CHECK_INT(rows[0]->sizes.count, 3);
+	CHECK_INT(rows[0]->sizes.greatest, 100);
+	pass(&driver, "count", 4);
+	pass(&driver, "hStream", 0x11);
+	point(&driver, "sizes", sizes, sizeof(sizes));
+	returns(&driver, 0);
+	CHECK_INT(only(GT_DIRECTION_UNKNOWN)->bytes, 123 + 4123);
+	pass(&many, "count", 17);
+	pass(&many, "stream", 0x11);
+	point(&many, "sizes", sizes, sizeof(sizes));
+	returns(&many, 0);
+	CHECK_INT(only(GT_DIRECTION_UNKNOWN)->bytes, 123 + 4123);
+	CHECK_INT(rows[0]->count, 3 + 4 + 17);
+	CHECK_INT(rows[0]->unknown, 17);
+}
+
 TEST("a symbol is on the device")
 {
 	struct built to = begin("cudaMemcpyToSymbol"), from = begin("cudaMemcpyFromSymbol");
