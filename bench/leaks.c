@@ -92,9 +92,10 @@ static void release(uint64_t number)
 }
 
 /* So many live, then pairs of a release and an allocation all over them. */
-static void measure(uint64_t live, uint64_t pairs)
+static double measure(uint64_t live, uint64_t pairs)
 {
 	uint64_t before = resident_bytes(), start, number = 1, memory;
+	double ns;
 
 	memset(&bench, 0, sizeof(bench));
 	bench.names = gt_names_new();
@@ -112,19 +113,22 @@ static void measure(uint64_t live, uint64_t pairs)
 		release((number >> 33) % live);
 		allocate((number >> 33) % live);
 	}
-	printf("leaks-%lu-live %.1f ns a call\n", (unsigned long)live,
-	       (double)(clock_ns() - start) / (double)(2 * pairs));
+	ns = (double)(clock_ns() - start) / (double)(2 * pairs);
+	printf("leaks-%lu-live %.1f ns a call\n", (unsigned long)live, ns);
 	printf("leaks-%lu-live-memory %.2f MiB\n", (unsigned long)live,
 	       (double)(memory - before) / 0x1p20);
 	gt_leaks_free(bench.leaks);
 	gt_names_free(bench.names);
+	return ns;
 }
 
 int main(int count, char **arguments)
 {
 	bool quick = count > 1 && !strcmp(arguments[1], "--quick");
 
-	measure(100, quick ? 100000 : 1000000);
-	measure(100000, quick ? 100000 : 1000000);
+	uint64_t pairs = quick ? 100000 : 1000000;
+	double few = measure(100, pairs), many = measure(100000, pairs);
+
+	printf("leaks-100000-live/100-live %.3f x\n", many / few);
 	return 0;
 }

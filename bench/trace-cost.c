@@ -24,6 +24,7 @@
 #include "probe/load.h"
 
 #include "empty.skel.h"
+#include "start.h"
 
 /* What is called: of the functions of the stand-in, one for each thing that costs. */
 static void call_plain(void)
@@ -117,32 +118,6 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 	return ns;
 }
 
-/* Starts gputap on this process; returns when it is attached, which it says with -v. */
-static int start_gputap(const char *stack, const char *output, pid_t *ret_pid)
-{
-	char self[16], line[512] = "";
-	FILE *messages;
-	int ends[2];
-
-	snprintf(self, sizeof(self), "%d", getpid());
-	if (pipe(ends) < 0)
-		return -errno;
-	*ret_pid = fork();
-	if (!*ret_pid) {
-		dup2(ends[1], STDERR_FILENO);
-		close(ends[0]);
-		execl(GPUTAP, GPUTAP, "trace", "-v", "-d", self, "-f",
-		      "cuda?etDevice,cudaLaunchKernel", "--stack", stack, "-o", output, NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	messages = fdopen(ends[0], "r");
-	while (messages && fgets(line, sizeof(line), messages) && !strstr(line, "attached "))
-		;
-	/* The pipe stays open: gputap's totals go there. */
-	return strstr(line, "attached ") ? 0 : -ESRCH;
-}
-
 /* Whether the account at the end of the capture holds for this many calls. */
 static bool is_accounted(const char *path, uint64_t calls, uint64_t *ret_lost)
 {
@@ -167,10 +142,13 @@ static bool is_accounted(const char *path, uint64_t calls, uint64_t *ret_lost)
 /* Times calls under gputap: a warm-up of a tenth of them goes before. Negative: it failed. */
 static double with_gputap(const char *output, const char *stack, void (*call)(void), long calls)
 {
+	const char *const arguments[] = {"trace",   "-f",  "cuda?etDevice,cudaLaunchKernel",
+					 "--stack", stack, "-o",
+					 output,    NULL};
 	pid_t gputap = 0;
 	double ns;
 
-	if (start_gputap(stack, output, &gputap))
+	if (start_gputap(arguments, &gputap))
 		return -1;
 	ns_per_call(call, calls / 10);
 	ns = ns_per_call(call, calls);

@@ -33,6 +33,7 @@ struct statistics {
 	MAP(2, totals, struct statistics, 16)
 
 #ifdef __bpf__
+#define SHARED
 
 #define SEC(name) __attribute__((section(name), used))
 #define PROBE(name)                                                                                \
@@ -61,12 +62,13 @@ struct {
 
 #else
 
+#define SHARED __attribute__((address_space(1)))
 #define DECLARE(number, name, type, entries)                                                       \
 	__attribute__((constant, weak)) u64 gputap_map_##number[2];                                \
-	static inline __attribute__((device, always_inline)) void *name(const u32 *key)            \
+	static inline __attribute__((device, always_inline)) SHARED void *name(const u32 *key)     \
 	{                                                                                          \
 		u64 stride = (sizeof(type) + 7) / 8 * 8;                                           \
-		return *key < entries ? (char *)gputap_map_##number[0] + *key * stride : 0;        \
+		return *key < entries ? (SHARED char *)gputap_map_##number[0] + *key * stride : 0; \
 	}
 #define PROBE(name)                                                                                \
 	static inline __attribute__((device, always_inline))                                       \
@@ -77,7 +79,7 @@ struct {
 	}                                                                                          \
 	static inline __attribute__((device, always_inline))                                       \
 	u64 name##_body(const struct context *context)
-#define LOOKUP(map, key, type) ((type *)map(key))
+#define LOOKUP(map, key, type) ((SHARED type *)map(key))
 #define FIELD(name) field_##name(context)
 #define OWN(name, value)                                                                           \
 	static inline __attribute__((device)) u32 field_##name(const struct context *context)      \
@@ -107,7 +109,7 @@ PROBE(empty)
 PROBE(counter)
 {
 	u32 key = 0;
-	u64 *count = LOOKUP(counts, &key, u64);
+	SHARED u64 *count = LOOKUP(counts, &key, u64);
 
 	if (count)
 		__sync_fetch_and_add(count, 1);
@@ -117,7 +119,7 @@ PROBE(counter)
 PROBE(counter_of_block)
 {
 	u32 key = FIELD(block_x);
-	u64 *count = LOOKUP(counts, &key, u64);
+	SHARED u64 *count = LOOKUP(counts, &key, u64);
 
 	if (count)
 		__sync_fetch_and_add(count, 1);
@@ -128,7 +130,7 @@ PROBE(power_histogram)
 {
 	u64 value = FIELD(value);
 	u32 key = 0;
-	u64 *count;
+	SHARED u64 *count;
 
 	if (value >> 32) {
 		key += 32;
@@ -161,9 +163,9 @@ PROBE(power_histogram)
 PROBE(reference)
 {
 	u32 key = FIELD(block_x) & 63;
-	u64 *count = LOOKUP(counts, &key, u64);
+	SHARED u64 *count = LOOKUP(counts, &key, u64);
 	u64 first = FIELD(address) >> 5, last = (FIELD(address) + FIELD(width) - 1) >> 5;
-	struct statistics *total;
+	SHARED struct statistics *total;
 
 	if (!count)
 		return 0;
@@ -181,7 +183,7 @@ PROBE(sectors)
 {
 	u64 first = FIELD(address) >> 5, last = (FIELD(address) + FIELD(width) - 1) >> 5;
 	u32 key = (u32)(last - first) & 15;
-	struct statistics *total = LOOKUP(totals, &key, struct statistics);
+	SHARED struct statistics *total = LOOKUP(totals, &key, struct statistics);
 
 	if (total) {
 		__sync_fetch_and_add(&total->count, 1);
@@ -194,7 +196,7 @@ PROBE(line_of_address)
 {
 	u64 address = FIELD(address);
 	u32 key = (u32)(address >> 7) & 63;
-	u64 *count = LOOKUP(counts, &key, u64);
+	SHARED u64 *count = LOOKUP(counts, &key, u64);
 
 	if (!count)
 		return 0;
@@ -209,7 +211,7 @@ PROBE(greatest)
 {
 	u64 value = FIELD(value);
 	u32 key = 3;
-	struct statistics *total = LOOKUP(totals, &key, struct statistics);
+	SHARED struct statistics *total = LOOKUP(totals, &key, struct statistics);
 	u64 old;
 
 	if (!total)
@@ -231,7 +233,7 @@ PROBE(greatest)
 PROBE(average)
 {
 	u32 key = FIELD(lane) & 15;
-	struct statistics *total = LOOKUP(totals, &key, struct statistics);
+	SHARED struct statistics *total = LOOKUP(totals, &key, struct statistics);
 
 	if (!total)
 		return 0;
@@ -243,7 +245,7 @@ PROBE(mixed_hash)
 {
 	u64 hash = FIELD(address) ^ (u64)FIELD(thread_x) << 32 ^ FIELD(block_x);
 	u32 key;
-	u64 *count;
+	SHARED u64 *count;
 
 	hash ^= hash >> 33;
 	hash *= 0xff51afd7ed558ccdull;
@@ -261,7 +263,7 @@ PROBE(swapped)
 {
 	u64 value = FIELD(value);
 	u32 key = FIELD(block_x);
-	u64 *place = LOOKUP(counts, &key, u64);
+	SHARED u64 *place = LOOKUP(counts, &key, u64);
 
 	if (place)
 		*place = __builtin_bswap64(value) + __builtin_bswap32((u32)value) +
