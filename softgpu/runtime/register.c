@@ -231,12 +231,15 @@ static cudaError_t place_managed(struct binary *binary)
 {
 	gt_vec_each (managed, &binary->managed) {
 		CUdeviceptr address;
-		CUresult result = sg_driver.cuLibraryGetManaged(&address, NULL, binary->library,
+		size_t size;
+		CUresult result = sg_driver.cuLibraryGetManaged(&address, &size, binary->library,
 								(*managed)->name);
 
 		if (result)
 			return sg_error(result);
 		*(*managed)->place = (void *)(uintptr_t)address;
+		/* Where the program names it as a symbol, this address is what comes. */
+		add_variable(binary, (void *)(uintptr_t)address, (*managed)->name, size);
 	}
 	return cudaSuccess;
 }

@@ -41,6 +41,7 @@ int main()
 	const int count = 1000;
 	int host[count], three = 3, threads = 0;
 	int *device;
+	void *place;
 	cudaStream_t stream;
 
 	for (int i = 0; i < count; i++)
@@ -63,6 +64,10 @@ int main()
 	check(!cudaMemcpyFromSymbol(&threads, total, sizeof(threads)), "cudaMemcpyFromSymbol");
 	check(threads == 1024, "the number of threads is wrong");
 	check(managed == 42, "the managed variable is wrong");
+	check(!cudaGetSymbolAddress(&place, managed), "cudaGetSymbolAddress");
+	check(place == &managed, "the managed variable is elsewhere");
+	check(!cudaMemcpyFromSymbol(&threads, managed, sizeof(threads)), "cudaMemcpyFromSymbol");
+	check(threads == 42, "the managed variable as a symbol is wrong");
 	check(!cudaFree(device), "cudaFree");
 	return 0;
 }
