@@ -346,6 +346,7 @@ struct sg_warp {
 	uint32_t promoted;      /* meetings for which the running group is not put back */
 	uint32_t patience;      /* how many it gets next time */
 	uint32_t last_promoted; /* lowest lane of the group that was */
+	uint32_t turns_in_step; /* without promotions, in code for old targets */
 	uint8_t stop;
 	bool spinning;
 	uint64_t counted; /* issued when lanes were last counted */

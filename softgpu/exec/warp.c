@@ -8,6 +8,8 @@ enum {
 	TURN_TICKS = 8192,   /* branches back until other warps get their turn */
 	LEAST_PATIENCE = 64, /* meetings that a promoted group runs through */
 	MOST_PATIENCE = 1 << 14,
+	FIRST_INDEPENDENT = 70, /* sm_70: from there on lanes do not run in step … */
+	TURNS_IN_STEP = 512, /* … before, they do, unless it seems that they wait for each other */
 };
 
 #define NEVER ((const struct sg_instruction *)UINTPTR_MAX)
@@ -204,6 +206,13 @@ static uint32_t next_in_turn(const struct sg_warp *warp)
 	return best;
 }
 
+/* Code for old targets has votes and shuffles that rely on it. */
+static bool is_in_step(struct sg_warp *warp)
+{
+	return warp->function->module->target < FIRST_INDEPENDENT &&
+	       ++warp->turns_in_step < TURNS_IN_STEP;
+}
+
 const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_instruction *to)
 {
 	uint32_t next;
@@ -213,8 +222,9 @@ const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_
 	save_group(warp, to);
 	warp->stop = warp->spinning ? SG_STOP_SPIN : SG_STOP_YIELD;
 	next = next_in_turn(warp);
-	if (next == UINT32_MAX)
+	if (next == UINT32_MAX || is_in_step(warp))
 		return NULL;
+	warp->turns_in_step = 0;
 	warp->last_promoted = (uint32_t)__builtin_ctz(warp->groups[next].mask);
 	warp->promoted = warp->spinning ? warp->patience : LEAST_PATIENCE;
 	if (warp->spinning && warp->patience < MOST_PATIENCE)
@@ -300,6 +310,7 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 	warp->ticks = TURN_TICKS;
 	warp->patience = LEAST_PATIENCE;
 	warp->promoted = 0;
+	warp->turns_in_step = 0;
 	warp->stop = SG_STOP_NONE;
 	warp->spinning = false;
 	warp->cluster_arrived = 0;

@@ -209,6 +209,35 @@ static const char barriers[] = PTX_HEADER ".shared .align 4 .b8 tile[4096];\n" K
 			"EVEN:	barrier.sync 5;\n	ld.shared.u32 %r3, [%r2+4];\n"
 			"END:	st.global.u32 [%rd19], %r3;\n");
 
+TEST("in code for targets before sm_70 lanes run in step, until they wait for each other")
+{
+	static const char text[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
+		/* Behind a loop that is left together, a vote has all lanes. */
+		KERNEL("step", "	mov.u32 %r3, 0;\n"
+			       "AGAIN:	atom.global.exch.b32 %r1, [%rd0], 1;\n"
+			       "	setp.ne.u32 %p0, %r1, 0;\n	@%p0 bra BUSY;\n"
+			       "	membar.gl;\n	atom.global.exch.b32 %r1, [%rd0], 0;\n"
+			       "	mov.u32 %r3, 1;\n"
+			       "BUSY:	setp.eq.u32 %p1, %r3, 0;\n	@%p1 bra AGAIN;\n"
+			       "	setp.eq.u32 %p1, %r3, 1;\n	vote.ballot.b32 %r4, %p1;\n"
+			       "	not.b32 %r4, %r4;\n	red.global.or.b32 [%rd0+4], %r4;\n")
+			KERNEL("wait",
+			       "AGAIN:	atom.global.cas.b32 %r1, [%rd0], 0, 1;\n"
+			       "	setp.ne.u32 %p0, %r1, 0;\n	@%p0 bra AGAIN;\n"
+			       "	ld.volatile.global.u32 %r2, [%rd0+4];\n	add.u32 %r2, %r2, "
+			       "1;\n"
+			       "	st.volatile.global.u32 [%rd0+4], %r2;\n	membar.gl;\n"
+			       "	atom.global.exch.b32 %r1, [%rd0], 0;\n");
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, text);
+	uint32_t *lock = device_memory(&device, 8);
+
+	device_run(&device, module, "step", 16, 256, address_of(lock), 0, 0);
+	CHECK_INT(lock[1], 0);
+	device_run(&device, module, "wait", 1, 32, address_of(lock), 0, 0);
+	CHECK_INT(lock[1], 32);
+}
+
 TEST("a barrier holds the threads of a block together, through 1,024 of them")
 {
 	auto_device device;
