@@ -173,7 +173,11 @@ static void execute(const char *text, struct outcome *outcome)
 	char name[32];
 
 	outcome_begin(outcome);
-	device_open(&device);
+	/* The programs tell what others did before: one thread runs the blocks one after another.
+	 */
+	device_open_with(&device, (struct sg_machine_options){.workers = 1,
+							      .multiprocessors = 1,
+							      .timeout_ns = 20000000000});
 	module = device_load(&device, text);
 	results = device_memory(&device, sizeof(outcome->results));
 	memcpy(results, outcome->results, sizeof(outcome->results));
