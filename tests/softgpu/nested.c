@@ -115,7 +115,7 @@ static const char nested_ptx[] = PTX_HEADER
 	"	{ .param .b32 r;\n"
 	"	call.uni (r), __cudaCDP2GetLastError, ();\n"
 	"	ld.param.b32 %r3, [r]; }\n"
-	"	st.global.u32 [%rd0+4], %r3;\n"
+	"	st.volatile.global.u32 [%rd0+4], %r3;\n"
 	"	ret;\n"
 	"}\n"
 	".visible .entry tail(.param .u64 p)\n"

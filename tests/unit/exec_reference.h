@@ -228,17 +228,17 @@ static inline uint64_t chosen_f32(uint64_t a, uint64_t b, bool smaller, int how)
 	float x = float_of(a), y = float_of(b), result;
 	bool negative = signbit(x) != signbit(y);
 
-	if (how == XOR_SIGN) {
+	if (how & XOR_SIGN) {
 		x = fabsf(x);
 		y = fabsf(y);
 	}
 	if (isnan(x) || isnan(y))
-		result = how == KEEP_NAN ? NAN : isnan(x) ? y : x;
+		result = how & KEEP_NAN ? NAN : isnan(x) ? y : x;
 	else if (x == y)
 		result = (signbit(x) != 0) == smaller ? x : y;
 	else
 		result = (x < y) == smaller ? x : y;
-	return f32_result(how == XOR_SIGN && negative ? -result : result);
+	return f32_result(how & XOR_SIGN && negative ? -result : result);
 }
 
 static inline uint64_t chosen_f64(uint64_t a, uint64_t b, bool smaller)
