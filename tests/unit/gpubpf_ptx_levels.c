@@ -14,7 +14,7 @@
 enum {
 	RESULTS = 256,
 	THREADS = 40,
-	BLOCKS = 2,
+	MOST_BLOCKS = 2,
 };
 
 /* Map 0: an array; map 1: a ring; map 2: an array that the host shares; map 3: a hash. */
@@ -31,6 +31,8 @@ struct outcome {
 	uint64_t results[RESULTS];
 	void *maps[gt_countof(maps)];
 };
+
+static uint32_t blocks; /* of the grid */
 
 struct probe {
 	struct gt_section section;
@@ -130,7 +132,7 @@ static void interpret(struct probe *probe, struct outcome *outcome)
 {
 	struct gt_interp_options options = {.object = &object, .map_memory = outcome->maps};
 	struct gt_interp_grid grid = {.block_size = {THREADS, 1, 1},
-				      .grid_size = {BLOCKS, 1, 1},
+				      .grid_size = {blocks, 1, 1},
 				      .launch = 9,
 				      .section = &probe->section,
 				      .site = &site,
@@ -173,11 +175,7 @@ static void execute(const char *text, struct outcome *outcome)
 	char name[32];
 
 	outcome_begin(outcome);
-	/* The programs tell what others did before: one thread runs the blocks one after another.
-	 */
-	device_open_with(&device, (struct sg_machine_options){.workers = 1,
-							      .multiprocessors = 1,
-							      .timeout_ns = 20000000000});
+	device_open(&device);
 	module = device_load(&device, text);
 	results = device_memory(&device, sizeof(outcome->results));
 	memcpy(results, outcome->results, sizeof(outcome->results));
@@ -195,7 +193,7 @@ static void execute(const char *text, struct outcome *outcome)
 	make_context((uint8_t *)&parameters[3]);
 	if (device_run_with(
 		    &device, module, "gputap_program",
-		    (struct sg_launch){.grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, .id = 9},
+		    (struct sg_launch){.grid = {blocks, 1, 1}, .block = {THREADS, 1, 1}, .id = 9},
 		    parameters, gt_countof(parameters), &result))
 		TAP_FAIL("%s", result.fault.text);
 	memcpy(outcome->results, results, sizeof(outcome->results));
@@ -219,7 +217,7 @@ static void check_same(const char *title, const struct outcome *one, const struc
 }
 
 /* Whether a program gives the same on the interpreter and as PTX for both kinds of GPUs. */
-static void check(const char *section, const char *text)
+static void compare(const char *section, const char *text)
 {
 	static const struct gt_translate_options targets[] = {
 		{.sm = 90}, {.sm = 60}, {.sm = 60, .version = 50}};
@@ -241,6 +239,19 @@ static void check(const char *section, const char *text)
 		execute(ptx, &other);
 		check_same(title, &one, &other);
 	}
+}
+
+static void check(const char *section, const char *text)
+{
+	blocks = MOST_BLOCKS;
+	compare(section, text);
+}
+
+/* Of a program that tells what others did before: warps of one block take turns in one order. */
+static void check_in_order(const char *section, const char *text)
+{
+	blocks = 1;
+	compare(section, text);
 }
 
 /* ---- tests ----------------------------------------------------------------------------- */
@@ -300,34 +311,34 @@ TEST("a program runs once a thread, a warp or a block, as its section says")
 TEST("a program that runs once a warp sees the values of all lanes of its group")
 {
 	/* The sum of the addresses of the lanes that are there, each once more in the array. */
-	check("gpu/load.warp", "mov r6, 0\n"
-			       "mov r7, 0\n"
-			       "again:\n"
-			       "mov r1, 0\n"
-			       "mov r2, r6\n"
-			       "call 524\n"
-			       "add r7, r0\n"
-			       "add r6, 1\n"
-			       "jlt r6, 34, again\n"
-			       "stw [r10-4], 9\n"
-			       "ldmap r1, 0\n"
-			       "mov r2, r10\n"
-			       "add r2, -4\n"
-			       "call 1\n"
-			       "jeq r0, 0, out\n"
-			       "mov r8, r0\n"
-			       "mov r1, r7\n"
-			       "lock fetch_add [r8], r1\n"
-			       "ldxdw r2, [r8+8]\n"
-			       "add r2, 1\n"
-			       "stxdw [r8+8], r2\n"
-			       "ldxdw r0, [r8+8]\n"
-			       "lsh r0, 32\n"
-			       "or r0, r1\n"
-			       "exit\n"
-			       "out:\n"
-			       "mov r0, 0\n"
-			       "exit");
+	check_in_order("gpu/load.warp", "mov r6, 0\n"
+					"mov r7, 0\n"
+					"again:\n"
+					"mov r1, 0\n"
+					"mov r2, r6\n"
+					"call 524\n"
+					"add r7, r0\n"
+					"add r6, 1\n"
+					"jlt r6, 34, again\n"
+					"stw [r10-4], 9\n"
+					"ldmap r1, 0\n"
+					"mov r2, r10\n"
+					"add r2, -4\n"
+					"call 1\n"
+					"jeq r0, 0, out\n"
+					"mov r8, r0\n"
+					"mov r1, r7\n"
+					"lock fetch_add [r8], r1\n"
+					"ldxdw r2, [r8+8]\n"
+					"add r2, 1\n"
+					"stxdw [r8+8], r2\n"
+					"ldxdw r0, [r8+8]\n"
+					"lsh r0, 32\n"
+					"or r0, r1\n"
+					"exit\n"
+					"out:\n"
+					"mov r0, 0\n"
+					"exit");
 	check("gpu/branch.warp", "mov r1, 3\nmov r2, 1\ncall 524\nexit");
 	check("gpu/entry.warp/*", "mov r1, 4\nmov r2, 7\ncall 524\nexit");
 	check("gpu/entry.warp/*", "mov r1, 3\nmov r2, 31\ncall 524\nexit");
@@ -335,17 +346,17 @@ TEST("a program that runs once a warp sees the values of all lanes of its group"
 
 TEST("where a program asks for other lanes, records are still one a warp")
 {
-	check("gpu/load.warp", "mov r1, 0\n"
-			       "mov r2, 3\n"
-			       "call 524\n"
-			       "stxdw [r10-8], r0\n"
-			       "ldmap r1, 1\n"
-			       "mov r2, r10\n"
-			       "add r2, -8\n"
-			       "mov r3, 8\n"
-			       "mov r4, 0\n"
-			       "call 130\n"
-			       "exit");
+	check_in_order("gpu/load.warp", "mov r1, 0\n"
+					"mov r2, 3\n"
+					"call 524\n"
+					"stxdw [r10-8], r0\n"
+					"ldmap r1, 1\n"
+					"mov r2, r10\n"
+					"add r2, -8\n"
+					"mov r3, 8\n"
+					"mov r4, 0\n"
+					"call 130\n"
+					"exit");
 	check("gpu/load.warp", "mov r1, 0\n"
 			       "mov r2, 2\n"
 			       "call 524\n"
@@ -386,73 +397,73 @@ TEST("the thread index is the leader's where all lanes of a group run a program"
 
 TEST("a map that the host shares is added to by all threads")
 {
-	check("gpu/entry/*", "stw [r10-4], 3\n"
-			     "ldmap r1, 2\n"
-			     "mov r2, r10\n"
-			     "add r2, -4\n"
-			     "call 1\n"
-			     "jeq r0, 0, out\n"
-			     "mov r1, 3\n"
-			     "lock add [r0], r1\n"
-			     "lock add32 [r0+8], r1\n"
-			     "mov r1, 0x55\n"
-			     "lock or32 [r0+12], r1\n"
-			     "out:\n"
-			     "mov r0, 7\n"
-			     "exit");
+	check_in_order("gpu/entry/*", "stw [r10-4], 3\n"
+				      "ldmap r1, 2\n"
+				      "mov r2, r10\n"
+				      "add r2, -4\n"
+				      "call 1\n"
+				      "jeq r0, 0, out\n"
+				      "mov r1, 3\n"
+				      "lock add [r0], r1\n"
+				      "lock add32 [r0+8], r1\n"
+				      "mov r1, 0x55\n"
+				      "lock or32 [r0+12], r1\n"
+				      "out:\n"
+				      "mov r0, 7\n"
+				      "exit");
 }
 
 TEST("one pointer may be to the stack, a map or NULL, on different ways")
 {
 	/* Even threads use the stack, odd ones the map's value for their number. */
-	check("gpu/entry/*", "mov r6, r1\n"
-			     "ldxw r7, [r6+0]\n"
-			     "stxw [r10-4], r7\n"
-			     "stdw [r10-16], 5\n"
-			     "stdw [r10-24], 6\n"
-			     "ldmap r1, 0\n"
-			     "mov r2, r10\n"
-			     "add r2, -4\n"
-			     "call 1\n"
-			     "jeq r0, 0, none\n"
-			     "jset r7, 1, use\n"
-			     "mov r0, r10\n"
-			     "add r0, -24\n"
-			     "use:\n"
-			     "mov r1, 9\n"
-			     "lock fetch_add [r0], r1\n"
-			     "ldxdw r2, [r0]\n"
-			     "add r1, r2\n"
-			     "stxdw [r0+8], r1\n"
-			     "lock fetch_xor32 [r0+8], r7\n"
-			     "mov r3, r0\n"
-			     "mov r0, r2\n"
-			     "lock cmpxchg [r3], r7\n"
-			     "ldxw r0, [r3+8]\n"
-			     "exit\n"
-			     "none:\n"
-			     "mov r0, 1\n"
-			     "exit");
+	check_in_order("gpu/entry/*", "mov r6, r1\n"
+				      "ldxw r7, [r6+0]\n"
+				      "stxw [r10-4], r7\n"
+				      "stdw [r10-16], 5\n"
+				      "stdw [r10-24], 6\n"
+				      "ldmap r1, 0\n"
+				      "mov r2, r10\n"
+				      "add r2, -4\n"
+				      "call 1\n"
+				      "jeq r0, 0, none\n"
+				      "jset r7, 1, use\n"
+				      "mov r0, r10\n"
+				      "add r0, -24\n"
+				      "use:\n"
+				      "mov r1, 9\n"
+				      "lock fetch_add [r0], r1\n"
+				      "ldxdw r2, [r0]\n"
+				      "add r1, r2\n"
+				      "stxdw [r0+8], r1\n"
+				      "lock fetch_xor32 [r0+8], r7\n"
+				      "mov r3, r0\n"
+				      "mov r0, r2\n"
+				      "lock cmpxchg [r3], r7\n"
+				      "ldxw r0, [r3+8]\n"
+				      "exit\n"
+				      "none:\n"
+				      "mov r0, 1\n"
+				      "exit");
 }
 
 TEST("one call may be of several maps")
 {
-	check("gpu/entry/*", "ldxw r7, [r1+0]\n"
-			     "mov r8, r7\n"
-			     "and r8, 3\n"
-			     "stxw [r10-4], r8\n"
-			     "ldmap r1, 0\n"
-			     "jset r7, 1, look\n"
-			     "ldmap r1, 2\n"
-			     "look:\n"
-			     "mov r2, r10\n"
-			     "add r2, -4\n"
-			     "call 1\n"
-			     "jeq r0, 0, out\n"
-			     "lock add [r0+8], r7\n"
-			     "mov r0, 2\n"
-			     "out:\n"
-			     "exit");
+	check_in_order("gpu/entry/*", "ldxw r7, [r1+0]\n"
+				      "mov r8, r7\n"
+				      "and r8, 3\n"
+				      "stxw [r10-4], r8\n"
+				      "ldmap r1, 0\n"
+				      "jset r7, 1, look\n"
+				      "ldmap r1, 2\n"
+				      "look:\n"
+				      "mov r2, r10\n"
+				      "add r2, -4\n"
+				      "call 1\n"
+				      "jeq r0, 0, out\n"
+				      "lock add [r0+8], r7\n"
+				      "mov r0, 2\n"
+				      "out:\n"
+				      "exit");
 }
 
 TEST("an index that may be too great is tested, however it was made")
@@ -498,26 +509,26 @@ TEST("an index that may be too great is tested, however it was made")
 
 TEST("keys of hashes are whole numbers of 8 bytes")
 {
-	check("gpu/entry.block/*", "lddw r6, 0x1234567890abcdef\n"
-				   "stxdw [r10-8], r6\n"
-				   "stdw [r10-16], 77\n"
-				   "ldmap r1, 3\n"
-				   "mov r2, r10\n"
-				   "add r2, -8\n"
-				   "mov r3, r10\n"
-				   "add r3, -16\n"
-				   "mov r4, 0\n"
-				   "call 2\n"
-				   "mov r7, r0\n"
-				   "ldmap r1, 3\n"
-				   "mov r2, r10\n"
-				   "add r2, -8\n"
-				   "call 1\n"
-				   "jeq r0, 0, out\n"
-				   "ldxdw r0, [r0]\n"
-				   "add r0, r7\n"
-				   "out:\n"
-				   "exit");
+	check_in_order("gpu/entry.block/*", "lddw r6, 0x1234567890abcdef\n"
+					    "stxdw [r10-8], r6\n"
+					    "stdw [r10-16], 77\n"
+					    "ldmap r1, 3\n"
+					    "mov r2, r10\n"
+					    "add r2, -8\n"
+					    "mov r3, r10\n"
+					    "add r3, -16\n"
+					    "mov r4, 0\n"
+					    "call 2\n"
+					    "mov r7, r0\n"
+					    "ldmap r1, 3\n"
+					    "mov r2, r10\n"
+					    "add r2, -8\n"
+					    "call 1\n"
+					    "jeq r0, 0, out\n"
+					    "ldxdw r0, [r0]\n"
+					    "add r0, r7\n"
+					    "out:\n"
+					    "exit");
 }
 
 TEST("functions that call others too often are refused")
