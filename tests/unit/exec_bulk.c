@@ -187,6 +187,48 @@ TEST("128 bits are compared and exchanged as one, also by many blocks at once")
 	CHECK_INT(cell[1], 40 * 64);
 }
 
+/* One thread writes a number into all elements, others look whether they are alike. */
+#define WHOLE_STEP(form, low, high, place)                                                         \
+	"	@%p0 ld.relaxed.gpu.global." form " " low ", [%rd0+" place "];\n"                  \
+	"	@!%p0 st.relaxed.gpu.global." form " [%rd0+" place "], " high ";\n"
+
+TEST("vectors of 8 and 16 bytes that are relaxed are never seen in pieces")
+{
+	static const char text[] = HEADER_100 KERNEL(
+		"k", "	mov.u32 %r1, %ctaid.x;\n	setp.ne.u32 %p0, %r1, 0;\n	mov.u32 "
+		     "%r2, 0;\n"
+		     "	mov.u32 %r8, 0;\n	mov.u32 %r9, 0;\n	mov.u32 %r10, 0;\n	"
+		     "mov.u32 %r11, 0;\n"
+		     "	mov.u32 %r12, 0;\n	mov.u32 %r13, 0;\n	mov.u64 %rd8, 0;\n	"
+		     "mov.u64 %rd9, 0;\n"
+		     "TOP:	add.u32 %r2, %r2, 1;\n	cvt.u64.u32 %rd2, %r2;\n	shl.b64 "
+		     "%rd3, %rd2, 40;\n"
+		     "	or.b64 %rd2, %rd2, %rd3;\n" WHOLE_STEP("v4.u32", "{%r8, %r9, %r10, %r11}",
+							       "{%r2, %r2, %r2, %r2}", "0")
+			     WHOLE_STEP("v2.u32", "{%r12, %r13}", "{%r2, %r2}", "16") WHOLE_STEP(
+				     "v2.u64", "{%rd8, %rd9}", "{%rd2, %rd2}",
+				     "32") "	setp.ne.u32 %p1, %r8, %r9;\n	setp.ne.or.u32 "
+					   "%p1, %r8, %r10, %p1;\n"
+					   "	setp.ne.or.u32 %p1, %r8, %r11, %p1;\n	"
+					   "setp.ne.or.u32 %p1, %r12, %r13, %p1;\n"
+					   "	setp.ne.or.u64 %p1, %rd8, %rd9, %p1;\n	@%p1 "
+					   "red.global.add.u32 [%rd1], 1;\n"
+					   "	setp.lt.u32 %p2, %r2, 400000;\n	@%p2 bra TOP;\n");
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = NULL;
+	uint32_t *cells, *torn;
+
+	device_open_with(&device,
+			 (struct sg_machine_options){.timeout_ns = 60000000000, .workers = 4});
+	module = device_load(&device, text);
+	cells = device_memory(&device, 64);
+	torn = device_memory(&device, 4);
+	device_run(&device, module, "k", 4, 1, address_of(cells), address_of(torn));
+	CHECK_INT(*torn, 0);
+	for (int i = 0; i < 6; i++)
+		CHECK_INT(cells[i], 400000);
+}
+
 /* ---- caches ---------------------------------------------------------------------------- */
 
 TEST("policies and hints for caches change nothing, and a copy is left out where it says so")
