@@ -392,7 +392,7 @@ static void put_key(struct writer *writer, unsigned map)
 	}
 	load_map(writer, 1, map, -1);
 	move(writer, 2, 10);
-	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 2, KEY));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 2, KEY));
 }
 
 static void add_lookup(struct writer *writer)
@@ -434,7 +434,7 @@ static void add_update(struct writer *writer)
 		return;
 	}
 	move(writer, 3, 10);
-	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 3, VALUE));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 3, VALUE));
 	set(writer, 4, (int32_t)below(3));
 	call(writer, GT_HELPER_map_update_elem);
 }
@@ -448,7 +448,7 @@ static void add_ring(struct writer *writer)
 		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 7, VALUE));
 		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 8, VALUE + 8));
 		move(writer, 2, 10);
-		emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 2, VALUE));
+		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 2, VALUE));
 		set(writer, 3, (int32_t)below(17));
 		set(writer, 4, 0);
 		call(writer, GT_HELPER_ringbuf_output);
@@ -542,12 +542,12 @@ static void add_loop(struct writer *writer, unsigned depth)
 		move(writer, 9, 7 + below(2));
 		emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, 9, 7));
 		if (down)
-			emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 9, 1));
+			emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 9, 1));
 	}
 	writer->numbers = 1 << 7 | 1 << 8 | 1 << 9;
 	start = writer->count;
 	add_statements(writer, 1 + below(4), depth + 1);
-	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 9, down ? -1 : 1));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 9, down ? -1 : 1));
 	emit(writer,
 	     insn_k(BPF_JMP | (down ? BPF_JNE : BPF_JLT) | BPF_K, 9, down ? 0 : (int32_t)rounds));
 	writer->insns[writer->count - 1].off = (int16_t)((int)start - (int)writer->count);

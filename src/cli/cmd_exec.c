@@ -260,14 +260,15 @@ static int run_on_gpu(const struct exec_options *given, struct gt_execution *exe
 	return error;
 }
 
-/* Verifies a program, runs it and shows what came of it. The exit status. */
-static int run(const struct exec_options *given, struct gt_execution *execution)
+/* Verifies a program, runs it as planned and shows what came of it. The exit status. */
+static int run(const struct exec_options *given, const struct gt_execution *plan)
 {
-	bool alone = !execution->section || execution->section->kind == GT_KIND_RUN;
+	bool alone = !plan->section || plan->section->kind == GT_KIND_RUN;
+	struct gt_execution execution = *plan;
 	struct gt_verify_options check = {
 		.input = alone ? GT_INPUT_MEMORY : GT_INPUT_CONTEXT,
-		.section = execution->section,
-		.memory_size = execution->memory_size,
+		.section = plan->section,
+		.memory_size = plan->memory_size,
 		.max_executed = given->max_insns,
 		.allow_control = given->allow_control,
 	};
@@ -275,25 +276,28 @@ static int run(const struct exec_options *given, struct gt_execution *execution)
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	char device[256] = "";
-	int error =
-		gt_verify(execution->object, execution->program, &check, &facts, &refusal, &diag);
+	int status = GT_EXIT_FAILED;
+	int error = gt_verify(plan->object, plan->program, &check, &facts, &refusal, &diag);
 
-	execution->facts = &facts;
+	execution.facts = &facts;
 	if (!error)
 		error = given->engine == ENGINE_GPU
-				? run_on_gpu(given, execution, device, sizeof(device), &diag)
-				: gt_execute_on_interp(execution, &diag);
+				? run_on_gpu(given, &execution, device, sizeof(device), &diag)
+				: gt_execute_on_interp(&execution, &diag);
 	gt_facts_clear(&facts);
 	if (!error)
-		return show(given, execution, device[0] ? device : NULL);
-	gt_cli_diag(&diag);
+		status = show(given, &execution, device[0] ? device : NULL);
+	else
+		gt_cli_diag(&diag);
 	if (refusal.registers[0])
 		fprintf(stderr, "  %s\n", refusal.registers);
-	return GT_EXIT_FAILED;
+	gt_execution_clear(&execution);
+	return status;
 }
 
-static int run_raw(const struct exec_options *given, struct gt_execution *execution)
+static int run_raw(const struct exec_options *given, const struct gt_execution *plan)
 {
+	struct gt_execution execution = *plan;
 	struct gt_bpf_program program = {0};
 	struct gt_diag diag = {0};
 	int status;
@@ -302,8 +306,8 @@ static int run_raw(const struct exec_options *given, struct gt_execution *execut
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
-	execution->program = &program;
-	status = run(given, execution);
+	execution.program = &program;
+	status = run(given, &execution);
 	gt_bpf_program_clear(&program);
 	return status;
 }
@@ -328,8 +332,9 @@ static const struct gt_bpf_program *choose(const struct exec_options *given, con
 }
 
 static int run_object(const struct exec_options *given, const char *path,
-		      struct gt_execution *execution)
+		      const struct gt_execution *plan)
 {
+	struct gt_execution execution = *plan;
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_section section;
 	struct gt_diag diag = {0};
@@ -339,22 +344,21 @@ static int run_object(const struct exec_options *given, const char *path,
 		gt_cli_diag(&diag);
 		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
 	}
-	execution->program = choose(given, path, object);
-	if (!execution->program)
+	execution.program = choose(given, path, object);
+	if (!execution.program)
 		return GT_EXIT_FAILED;
-	if (gt_section_read(execution->program->section, execution->program->name, &section,
-			    &diag)) {
+	if (gt_section_read(execution.program->section, execution.program->name, &section, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
-	if (section.kind != GT_KIND_RUN && execution->memory_size) {
+	if (section.kind != GT_KIND_RUN && execution.memory_size) {
 		gt_cli_error("%s: only programs of gpu/run have memory, and '%s' is of %s", path,
-			     execution->program->name, execution->program->section);
+			     execution.program->name, execution.program->section);
 		return GT_EXIT_FAILED;
 	}
-	execution->object = object;
-	execution->section = &section;
-	return run(given, execution);
+	execution.object = object;
+	execution.section = &section;
+	return run(given, &execution);
 }
 
 static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
@@ -384,10 +388,8 @@ static int run_exec(const struct gt_cli_command *self, int count, char **argumen
 					  given.block);
 	execution.memory = memory;
 	execution.time_limit = given.time_limit;
-	status = given.raw ? run_raw(&given, &execution)
-			   : run_object(&given, arguments[rest], &execution);
-	gt_execution_clear(&execution);
-	return status;
+	return given.raw ? run_raw(&given, &execution)
+			 : run_object(&given, arguments[rest], &execution);
 }
 
 const struct gt_cli_command gt_command_exec = {

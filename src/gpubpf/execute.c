@@ -3,6 +3,7 @@
 #include "gpubpf/execute.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -108,8 +109,8 @@ int gt_execution_prepare(struct gt_execution *execution, uint32_t multiprocessor
 	if (error)
 		return error;
 	if (blocks * threads > GT_EXECUTE_MAX_THREADS)
-		return gt_diag(diag, -E2BIG, "run", NULL, "%llu threads are more than %d",
-			       (unsigned long long)(blocks * threads), GT_EXECUTE_MAX_THREADS);
+		return gt_diag(diag, -E2BIG, "run", NULL, "%" PRIu64 " threads are more than %d",
+			       blocks * threads, GT_EXECUTE_MAX_THREADS);
 	for (unsigned i = 0; i < 3; i++) {
 		grid.grid[i] = execution->grid[i];
 		grid.block[i] = execution->block[i];

@@ -18,10 +18,15 @@ static size_t loaded_count;
 
 static inline void remember_text(const char *text)
 {
+	char **texts;
+
 	for (size_t i = 0; i < loaded_count; i++)
 		if (!strcmp(loaded_texts[i], text))
 			return;
-	loaded_texts = realloc(loaded_texts, (loaded_count + 1) * sizeof(*loaded_texts));
+	texts = realloc(loaded_texts, (loaded_count + 1) * sizeof(*texts));
+	if (!texts)
+		abort();
+	loaded_texts = texts;
 	loaded_texts[loaded_count++] = strdup(text);
 }
 
