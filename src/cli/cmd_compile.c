@@ -18,7 +18,7 @@ enum {
 struct compile_options {
 	int target;
 	const char *sm, *version, *program, *output;
-	uint64_t memory;
+	uint64_t mem_size, max_insns, max_text;
 	bool allow_control;
 };
 
@@ -34,13 +34,17 @@ static const char *const targets[] = {
 static const struct gt_option option_table[] = {
 	{0, "target", "TARGET", "what to compile to: ptx", GT_OPTION_CHOICE, AT(target), targets},
 	{'o', "output", "FILE", "write to FILE ('-': stdout)", GT_OPTION_STRING, AT(output), NULL},
-	{0, "sm", "N", "for GPUs of compute capability N, 90 or 90a for 9.0, and later ones (60)",
+	{0, "sm", "N", "for GPUs from compute capability N on: 90 is 9.0, 90a that alone (60)",
 	 GT_OPTION_STRING, AT(sm), NULL},
 	{0, "ptx-version", "VERSION", "the version of PTX, as 7.8 (the least that fits)",
 	 GT_OPTION_STRING, AT(version), NULL},
 	{0, "prog", "NAME", "this program alone", GT_OPTION_STRING, AT(program), NULL},
-	{0, "memory", "SIZE", "the memory that programs of gpu/run have (0)", GT_OPTION_SIZE,
-	 AT(memory), NULL},
+	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get (0)", GT_OPTION_SIZE,
+	 AT(mem_size), NULL},
+	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
+	 GT_OPTION_NUMBER, AT(max_insns), NULL},
+	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
+	 GT_OPTION_NUMBER, AT(max_text), NULL},
 	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
 	 AT(allow_control), NULL},
 };
@@ -86,8 +90,9 @@ static int compile(const struct compile_options *given, const struct gt_translat
 	struct gt_verify_options check = {
 		.input = alone ? GT_INPUT_MEMORY : GT_INPUT_CONTEXT,
 		.section = section,
-		.memory_size = alone ? (uint32_t)given->memory : 0,
-		.max_text = MAX_TEXT,
+		.memory_size = alone ? (uint32_t)given->mem_size : 0,
+		.max_text = (uint32_t)given->max_text,
+		.max_executed = given->max_insns,
 		.allow_control = given->allow_control,
 	};
 	struct gt_translate_job job = {
@@ -203,7 +208,7 @@ static int read_arguments(const struct gt_cli_command *self, int count, char **a
 
 static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct compile_options given = {0};
+	struct compile_options given = {.max_text = MAX_TEXT};
 	struct gt_translate_options target = {.form = GT_FORM_KERNEL};
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_diag diag = {0};
@@ -221,8 +226,10 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 					  given.sm);
 	if (read_version(given.version, &target))
 		return gt_cli_usage_error(self, "'%s' is no version of PTX: as 7.8", given.version);
-	if (given.memory > UINT32_MAX)
-		return gt_cli_usage_error(self, "--memory goes up to %u", UINT32_MAX);
+	if (given.mem_size > UINT32_MAX)
+		return gt_cli_usage_error(self, "--mem-size goes up to %u", UINT32_MAX);
+	if (given.max_text > GT_BPF_MAX_INSNS)
+		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
 	error = gt_bpf_object_open(path, &object, &diag);
 	if (error) {
 		gt_cli_diag(&diag);
@@ -238,7 +245,8 @@ const struct gt_cli_command gt_command_compile = {
 	.description =
 		"Verifies the programs for the GPU in an object of 'clang -target bpf' and "
 		"translates each into a kernel of its own, gputap_<name>, which runs it once a "
-		"thread. It is for looking at, for measuring and for assembling with ptxas: its "
+		"thread, warp or block. It is for looking at, for measuring and for assembling "
+		"with ptxas: its "
 		"parameters are the memory of a program of gpu/run, the size of that memory, where "
 		"the results go, and, for programs with a context, the context's bytes. Exit "
 		"status "

@@ -31,7 +31,7 @@ static const struct gt_option options[] = {
 	 GT_OPTION_NUMBER, AT(max_insns), NULL},
 	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
 	 GT_OPTION_NUMBER, AT(max_text), NULL},
-	{0, "mem-size", "N", "programs of gpu/run get N bytes of memory (0)", GT_OPTION_NUMBER,
+	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get (0)", GT_OPTION_SIZE,
 	 AT(mem_size), NULL},
 };
 

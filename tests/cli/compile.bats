@@ -28,7 +28,7 @@ ptxas() {
 
 @test "compile makes a kernel of each program for the GPU" {
 	object "$counter $adder"
-	gputap compile --target ptx --memory 16 -o - "$BATS_TEST_TMPDIR/program.o"
+	gputap compile --target ptx --mem-size 16 -o - "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
 	expect_output_line '^\.version 6\.2$'
 	expect_output_line '^\.target sm_60$'
@@ -64,16 +64,26 @@ ptxas() {
 
 @test "compile makes the same text each time" {
 	object "$counter $adder"
-	gputap compile --memory 16 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/one.ptx"
+	gputap compile --mem-size 16 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/one.ptx"
 	expect_status 0
-	gputap compile --memory 16 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/other.ptx"
+	gputap compile --mem-size 16 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/other.ptx"
 	expect_status 0
 	cmp "$BATS_TEST_TMPDIR/one.ptx" "$BATS_TEST_TMPDIR/other.ptx"
 }
 
+@test "compile keeps the limits of --max-insns and --max-text" {
+	object "$adder"
+	gputap compile --mem-size 16 --max-insns 2 "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 1
+	[[ $stderr == *'sum: it may execute '*' instructions, more than 2' ]]
+	gputap compile --mem-size 16 --max-text 2 "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 1
+	[[ $stderr == *'sum: '*' instructions are more than 2' ]]
+}
+
 @test "compile tells why a program is refused, and writes nothing" {
 	object "$adder"
-	gputap compile --memory 8 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
+	gputap compile --mem-size 8 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
 	expect_status 1
 	[[ $stderr == *'sum: '*'invalid access to memory, mem_size=8 off=8 size=8'* ]]
 	[ ! -e "$BATS_TEST_TMPDIR/program.ptx" ]
@@ -103,7 +113,7 @@ ptxas() {
 	ptxas --version >/dev/null 2>&1 || skip 'ptxas is not installed'
 	object "$counter $adder"
 	for sm in 75 90 120; do
-		gputap compile --memory 16 --sm "$sm" "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
+		gputap compile --mem-size 16 --sm "$sm" "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
 		expect_status 0
 		ptxas -arch="sm_$sm" -o /dev/null "$BATS_TEST_TMPDIR/program.ptx"
 	done
