@@ -37,6 +37,8 @@ static void probe_free(struct probe *probe)
 {
 	gt_facts_clear(&probe->facts);
 	gt_bpf_program_clear(&probe->program);
+	for (uint32_t i = 0; probe->one && i < probe->one->map_count; i++)
+		free(probe->one->maps[i].initial);
 	free(probe->one);
 	free(probe);
 }
