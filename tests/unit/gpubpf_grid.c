@@ -368,7 +368,7 @@ TEST("lanes of random programs are together and have the same where the verifier
 	}
 	printf("# %u of %u programs were accepted, in %u lanes may part; %u instructions are done "
 	       "by all\n",
-	       accepted, PROGRAMS, parted, same);
+	       accepted, (unsigned)PROGRAMS, parted, same);
 	CHECK(accepted > PROGRAMS / 20 && parted > accepted / 20);
 }
 
