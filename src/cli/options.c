@@ -235,9 +235,17 @@ static void print_help(const struct gt_cli_command *command)
 	fputs(gt_strbuf_string(&text), stdout);
 }
 
+/* Behind "--" a command to be traced is meant: nothing there is a variable that is empty. */
+static bool lacks_command(const struct gt_cli_command *command, int count, char **arguments)
+{
+	return strstr(command->usage, "-- CMD") && optind == count &&
+	       !strcmp(arguments[count - 1], "--");
+}
+
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest)
 {
+	const char *last_value = NULL; /* of an option */
 	struct parser parser;
 	int status = GT_GO_ON;
 	int found;
@@ -250,6 +258,7 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 	       (found = getopt_long(count, arguments, parser.letters, parser.names, NULL)) != -1) {
 		const struct gt_option *option = option_of(command, found);
 
+		last_value = optarg;
 		if (option == &gt_option_help) {
 			print_help(command);
 			status = GT_EXIT_OK;
@@ -267,6 +276,9 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 		}
 	}
 	free(parser.names);
+	if (status == GT_GO_ON && last_value != arguments[count - 1] &&
+	    lacks_command(command, count, arguments))
+		status = gt_cli_usage_error(command, "-- needs a command behind it");
 	*ret_rest = optind;
 	return status;
 }

@@ -76,6 +76,18 @@ commands() {
 	expect_error "gputap: --ring-size needs a value: SIZE (try 'gputap trace --help')"
 }
 
+@test "-- without a command behind it is refused: not all processes were meant" {
+	for command in trace kernels leaks copies errors; do
+		gputap "$command" --json --
+		expect_status 2
+		expect_output ''
+		expect_error "gputap: -- needs a command behind it (try 'gputap $command --help')"
+	done
+	gputap trace --from --
+	expect_status 1
+	expect_error "gputap: --: No such file or directory"
+}
+
 @test "a size that is none is told" {
 	gputap trace --ring-size x -- true
 	expect_status 2
