@@ -60,7 +60,8 @@ static void open_machine(void)
 		abort();
 }
 
-static void run(const struct sg_function *function)
+/* in_clusters: of two blocks, unless the kernel says how many itself. */
+static void run(const struct sg_function *function, bool in_clusters)
 {
 	static uint8_t parameters[SG_MAX_PARAMETER_SIZE];
 	struct sg_function_info info;
@@ -79,6 +80,10 @@ static void run(const struct sg_function *function)
 	launch.parameter_size = info.parameter_size;
 	if (info.required_block[0])
 		memcpy(launch.block, info.required_block, sizeof(launch.block));
+	if (info.required_cluster[0])
+		memcpy(launch.grid, info.required_cluster, sizeof(launch.grid));
+	else if (in_clusters)
+		memcpy(launch.cluster, launch.grid, sizeof(launch.cluster));
 	if (sg_grid_run(machine, &launch, &result) == -EFAULT && !result.fault.kind)
 		abort();
 }
@@ -100,6 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	for (size_t i = 0; i < 4 && (function = sg_module_function_at(module, i)); i++)
-		run(function);
+		run(function, i % 2);
 	return 0;
 }
