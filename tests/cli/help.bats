@@ -57,6 +57,16 @@ commands=(trace doctor list help)
 	done
 }
 
+@test "the help tells where the output goes, and how to have JSON alone" {
+	gputap help trace
+	expect_output_line '^      --json +one JSON object a line; with CMD add -o FILE to have them alone$'
+	for command in kernels leaks copies errors; do
+		gputap help "$command"
+		expect_output_line "^  -o, --output FILE +write to FILE \('-': stdout, the default without CMD; with CMD: stderr\)$"
+		expect_output_line '^      --json +one JSON object \(docs/analyses.md\); with CMD add -o FILE to have it alone$'
+	done
+}
+
 @test "the help of options stands in one column, though some letters take several bytes" {
 	for command in "${commands[@]}"; do
 		gputap help "$command"
