@@ -239,3 +239,29 @@ complete_in_bash() {
 		[ -z "$output" ]
 	fi
 }
+
+# Sets $page to the manual page as plain text, a paragraph a line.
+read_manual() {
+	need_file "$build/man/gputap.1" "manual page: this build is for another machine"
+	need_command groff
+	page=$(groff -man -Kutf8 -Tascii -P-cbou -rLL=2000n "$build/man/gputap.1")
+}
+
+@test "the manual page tells the exit statuses that there are" {
+	read_manual
+	grep -qF 'The command line is wrong, or the object given to verify, compile or exec is damaged or not there.' <<<"$page"
+	grep -qF 'When trace, kernels, leaks, copies or errors runs a command, the exit status is that of the command' <<<"$page"
+	gputap verify ./nothing.o
+	expect_status 2
+	gputap list 'nothing*'
+	expect_status 1
+}
+
+@test "the manual page names every schema, signal and variable that is there for users" {
+	read_manual
+	for name in $(grep -ohE 'gputap\.[a-z]+\.1' "$root"/docs/json.md "$root"/src/{output,cli}/*.c | sort -u) \
+		gputap.{kernels,leaks,copies,errors}.1 SIGINT SIGTERM SIGHUP SIGUSR1 GPUTAP_SOFTGPU \
+		SOFTGPU_{MEMORY,DEVICES,MULTIPROCESSORS,ARCH,WORKERS,TIMEOUT,VERBOSE}; do
+		grep -qwF "$name" <<<"$page" || told "the manual page does not name $name"
+	done
+}
