@@ -246,11 +246,10 @@ const struct gt_cli_command gt_command_compile = {
 		"Verifies the programs for the GPU in an object of 'clang -target bpf' and "
 		"translates each into a kernel of its own, gputap_<name>, which runs it once a "
 		"thread, warp or block. It is for looking at, for measuring and for assembling "
-		"with ptxas: its "
-		"parameters are the memory of a program of gpu/run, the size of that memory, where "
-		"the results go, and, for programs with a context, the context's bytes. Exit "
-		"status "
-		"1: a program is refused, and the reason is told; 2: the object is damaged.",
+		"with ptxas: its parameters are the memory of a program of gpu/run, the size of "
+		"that memory, where the results go, and, for programs with a context, the "
+		"context's bytes. Exit status 1: a program is refused, and the reason is told; "
+		"2: the object is damaged.",
 	.examples = examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),

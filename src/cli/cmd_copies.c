@@ -29,15 +29,12 @@ const struct gt_cli_command gt_command_copies = {
 	.name = "copies",
 	.summary = "tells what is copied, in which direction and how fast",
 	.usage = "[options] [-- CMD ARGS]",
-	.description = "A row a direction: H2D (host to device), D2H, D2D, P2P (between devices), "
-		       "H2H, and\n"
-		       "'?' where nothing tells. Calls that wait for their copy give a bandwidth. "
-		       "Those that\n"
-		       "may return before have none; they are matched to the call that proved the "
-		       "copy done,\n"
-		       "and the time up to it is an upper bound. Host memory that was not seen to "
-		       "be pinned\n"
-		       "counts as pageable.",
+	.description =
+		"A row a direction: H2D (host to device), D2H, D2D, P2P (between devices), H2H, "
+		"and '?' where nothing tells. Calls that wait for their copy give a bandwidth. "
+		"Those that may return before have none; they are matched to the call that "
+		"proved the copy done, and the time up to it is an upper bound. Host memory that "
+		"was not seen to be pinned counts as pageable.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

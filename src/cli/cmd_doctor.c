@@ -238,8 +238,7 @@ const struct gt_cli_command gt_command_doctor = {
 	.usage = "[--json]",
 	.description =
 		"Each line has a verdict: ok; missing, where something is less good without it; "
-		"or\n"
-		"broken, where nothing can be traced without it. Exits with 1 if something is "
+		"or broken, where nothing can be traced without it. Exits with 1 if something is "
 		"broken.",
 	.options = options,
 	.option_count = gt_countof(options),

@@ -30,13 +30,11 @@ const struct gt_cli_command gt_command_errors = {
 	.usage = "[options] [-- CMD ARGS]",
 	.description =
 		"First the calls that failed, by function, error, process and stack; an error "
-		"that\n"
-		"is sticky makes all later calls fail. Then findings, each with its evidence and "
-		"an\n"
-		"advice: errors that stay and the launch that probably caused them, memory freed\n"
-		"twice or never allocated, allocations that are tried again or made in a loop, "
-		"waits\n"
-		"after every launch, tiny copies, blocks of fewer than 32 threads.",
+		"that is sticky makes all later calls fail. Then findings, each with its "
+		"evidence and an advice: errors that stay and the launch that probably caused "
+		"them, memory freed twice or never allocated, allocations that are tried again "
+		"or made in a loop, waits after every launch, tiny copies, blocks of fewer than "
+		"32 threads.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -397,20 +397,18 @@ const struct gt_cli_command gt_command_exec = {
 	.summary = "verifies an eBPF program and runs it by itself",
 	.usage = "[options] FILE | --raw [options] [MEMHEX]",
 	.description =
-		"Runs a program for the GPU from an object of 'clang -target bpf', or, with --raw, "
-		"a program that is on the standard input as hex digits, eight bytes an "
+		"Runs a program for the GPU from an object of 'clang -target bpf', or, with "
+		"--raw, a program that is on the standard input as hex digits, eight bytes an "
 		"instruction, white space ignored. It runs in an interpreter, or, with --on gpu, "
 		"translated to PTX, on a GPU or on the software GPU. Programs of gpu/run and raw "
 		"ones have memory: r1 points to the bytes given, which may be read and written, "
-		"and "
-		"r2 is their number; without any both are 0. Other programs have a context in "
-		"which only what a thread knows of itself is set: no kernel is around them. With "
-		"--grid and --block many threads run the program, with one memory and the same "
-		"maps. "
-		"What r0 is at the end is printed in hex, of the first thread unless --all is "
-		"given; what the program prints goes to stderr. A program that the verifier "
-		"refuses is not run: the reason is told, and the exit status is 1. Exit status 2: "
-		"the object is damaged.",
+		"and r2 is their number; without any both are 0. Other programs have a context "
+		"in which only what a thread knows of itself is set: no kernel is around them. "
+		"With --grid and --block many threads run the program, with one memory and the "
+		"same maps. What r0 is at the end is printed in hex, of the first thread unless "
+		"--all is given; what the program prints goes to stderr. A program that the "
+		"verifier refuses is not run: the reason is told, and the exit status is 1. Exit "
+		"status 2: the object is damaged.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -31,14 +31,11 @@ const struct gt_cli_command gt_command_kernels = {
 	.usage = "[options] [-- CMD ARGS]",
 	.description =
 		"A row a kernel: launches, failed launches, the launching call's time (total, "
-		"mean,\n"
-		"median, 99th percentile), the mean time since the thread's launch before, the "
-		"most\n"
-		"frequent grid and block ((+2): there were two others), registers and static "
-		"shared\n"
-		"memory where the program's files tell them, and dynamic shared memory. The times "
-		"are\n"
-		"those of the calls on the host, not of the kernels on the device.",
+		"mean, median, 99th percentile), the mean time since the thread's launch before, "
+		"the most frequent grid and block ((+2): there were two others), registers and "
+		"static shared memory where the program's files tell them, and dynamic shared "
+		"memory. The times are those of the calls on the host, not of the kernels on the "
+		"device.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -28,12 +28,11 @@ const struct gt_cli_command gt_command_leaks = {
 	.usage = "[options] [-- CMD ARGS]",
 	.description =
 		"All memory of the CUDA runtime and driver APIs is counted: device, pinned host "
-		"and\n"
-		"managed memory, arrays, stream-ordered and pool allocations, physical memory of\n"
-		"cuMemCreate. What stood when its process ended, or when its device was reset, is\n"
-		"told as left to that; what stands when the tracing ends as still there. Below, "
-		"each\n"
-		"process's use: current, peak, allocations and how long they took.",
+		"and managed memory, arrays, stream-ordered and pool allocations, physical "
+		"memory of cuMemCreate. What stood when its process ended, or when its device "
+		"was reset, is told as left to that; what stands when the tracing ends as still "
+		"there. Below, each process's use: current, peak, allocations and how long they "
+		"took.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

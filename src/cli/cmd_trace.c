@@ -217,13 +217,11 @@ const struct gt_cli_command gt_command_trace = {
 	.usage = "[options] [-- CMD ARGS]",
 	.description =
 		"Prints a line when a call begins ([ENTER]) and one when it returns ([EXIT]), "
-		"with\n"
-		"arguments, result and duration. With CMD it runs that and exits with its status; "
-		"the\n"
-		"lines go to stderr then, and to stdout otherwise. Without CMD and -d it traces "
-		"all\n"
-		"processes. Where no NVIDIA driver is, CMD gets the software GPU (see --gpu).\n"
-		"The totals at the end count every call: made = complete + unfinished + lost.",
+		"with arguments, result and duration. With CMD it runs that and exits with its "
+		"status; the lines go to stderr then, and to stdout otherwise. Without CMD and "
+		"-d it traces all processes. Where no NVIDIA driver is, CMD gets the software "
+		"GPU (see --gpu). The totals at the end count every call: made = complete + "
+		"unfinished + lost + left out by a condition.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

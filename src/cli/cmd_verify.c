@@ -325,9 +325,9 @@ const struct gt_cli_command gt_command_verify = {
 	.usage = "[options] FILE",
 	.description =
 		"Looks at the programs for the GPU in an object of 'clang -target bpf': whether "
-		"they end, reach only what is there, and leave no address in a map; and where the "
-		"lanes of a warp part, and what they do one after the other. Programs for Linux "
-		"in the same object are named: its kernel verifies them. Exit status 0: "
+		"they end, reach only what is there, and leave no address in a map; and where "
+		"the lanes of a warp part, and what they do one after the other. Programs for "
+		"Linux in the same object are named: its kernel verifies them. Exit status 0: "
 		"all are safe; 1: one is not, and the reason is told with the instruction, the "
 		"line and the registers, or there is none for the GPU; 2: the object is damaged.",
 	.examples = examples,

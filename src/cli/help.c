@@ -8,12 +8,52 @@
 
 #define OPTION_COLUMN 26
 #define COMMAND_COLUMN 10
+#define WIDTH 92
 
 const struct gt_option gt_option_help = {.letter = 'h', .name = "help", .help = "show this help"};
+
+/* Columns: each byte of UTF-8 that does not go on with a character begins one. */
+static size_t width_of(const char *word, size_t length)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < length; i++)
+		width += (word[i] & 0xc0) != 0x80;
+	return width;
+}
+
+/*
+ * Text in lines of at most WIDTH columns, all but the first of which begin at `indent`. The first
+ * one stands there already up to `column`.
+ */
+static void put_wrapped(struct gt_strbuf *text, size_t indent, size_t column, const char *plain)
+{
+	bool first = true;
+
+	while (*plain) {
+		size_t length = strcspn(plain, " ");
+		size_t width = width_of(plain, length);
+
+		if (!first && column + 1 + width > WIDTH) {
+			gt_strbuf_printf(text, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (!first) {
+			gt_strbuf_putc(text, ' ');
+			column++;
+		}
+		gt_strbuf_add(text, plain, length);
+		column += width;
+		first = false;
+		plain += length;
+		plain += strspn(plain, " ");
+	}
+	gt_strbuf_putc(text, '\n');
+}
 
 static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 {
 	size_t start = text->length;
+	size_t column;
 
 	if (option->letter)
 		gt_strbuf_printf(text, "  -%c, --%s", option->letter, option->name);
@@ -22,13 +62,14 @@ static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 	if (option->argument)
 		gt_strbuf_printf(text, " %s", option->argument);
 	gt_strbuf_pad(text, start, OPTION_COLUMN);
-	gt_strbuf_printf(text, "%s\n", option->help);
+	column = width_of(gt_strbuf_string(text) + start, text->length - start);
+	put_wrapped(text, OPTION_COLUMN, column, option->help);
 }
 
 void gt_cli_put_help(struct gt_strbuf *text, const struct gt_cli_command *command)
 {
-	gt_strbuf_printf(text, "Usage: gputap %s %s\n\n%s\n", command->name, command->usage,
-			 command->description);
+	gt_strbuf_printf(text, "Usage: gputap %s %s\n\n", command->name, command->usage);
+	put_wrapped(text, 0, 0, command->description);
 	gt_strbuf_puts(text, "\nOptions:\n");
 	for (size_t i = 0; i < command->option_count; i++)
 		put_option(text, &command->options[i]);

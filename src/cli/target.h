@@ -53,7 +53,9 @@ struct gt_target_options {
 	 GT_OPTION_FLAG, (at) + offsetof(struct gt_target_options, verbose), NULL}, \
 	{0, "gpu", "WHICH", "GPU of the command: auto, nvidia or soft", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, gpu), gt_target_gpus}, \
-	{0, "stack", "WAY", "callers of each call: none, fp (frame pointers) or dwarf (.eh_frame)", \
+	{0, "stack", "WAY", \
+	 "callers of each call: none, fp (frame pointers), dwarf (.eh_frame), or auto: fp where " \
+	 "the command shows callers, else none (default: auto)", \
 	 GT_OPTION_CHOICE, (at) + offsetof(struct gt_target_options, stack), gt_target_stacks}, \
 	{0, "stack-depth", "N", "callers to take at most (default: 64; up to 127)", \
 	 GT_OPTION_NUMBER, (at) + offsetof(struct gt_target_options, stack_depth), NULL}, \
