@@ -47,6 +47,10 @@ char *gt_evidence_text(const struct gt_evidence *evidence)
 	case GT_FINDING_allocation_retried:
 		gt_strbuf_printf(&text, "%s failed and was tried again ", evidence->function);
 		put_times(&text, evidence->count);
+		if (evidence->count == evidence->all) {
+			gt_strbuf_puts(&text, ", which then went well");
+			break;
+		}
 		gt_strbuf_puts(&text, ", in vain ");
 		put_times(&text, evidence->count - evidence->all);
 		break;

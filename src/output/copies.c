@@ -57,7 +57,10 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_table_end_cell(table);
 	gt_table_number(table, row->failed);
 	gt_table_number(table, row->waited.count);
-	gt_table_duration(table, row->waited_ns);
+	if (row->waited.count)
+		gt_table_duration(table, row->waited_ns);
+	else
+		gt_table_text(table, "-");
 	put_rate(gt_table_cell(table), row->waited.bytes, row->waited_ns);
 	gt_table_end_cell(table);
 	gt_table_number(table, row->asynchronous.count);
@@ -236,6 +239,7 @@ static const struct gt_report_rows form = {
 	.columns = columns,
 	.column_count = gt_countof(columns),
 	.group = offsetof(struct gt_copies_row, group),
+	.empty = "Nothing was copied.\n",
 	.put = put_row,
 	.json = json_row,
 };

@@ -198,6 +198,7 @@ static const struct gt_report_rows form = {
 	.columns = columns,
 	.column_count = gt_countof(columns),
 	.group = offsetof(struct gt_kernel_row, group),
+	.empty = "No kernel was launched.\n",
 	.note = "TOTAL to SINCE are times of the launching calls on the host, not of the "
 		"kernels.\n",
 	.put = put_row,
