@@ -292,6 +292,16 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *call
 	return replace(names->kernels, &key, sizeof(key), name_new(text, strlen(text)));
 }
 
+/* A handle that a process had before it was seen. */
+static int learn_handle(struct gt_names *names, const struct gt_event *event)
+{
+	struct key key = {event->process, ((const struct gt_event_kernel *)event)->handle};
+	size_t length;
+	const char *name = gt_event_text(event, &length);
+
+	return replace(names->kernels, &key, sizeof(key), name_new(name, length));
+}
+
 static int learn_function(struct gt_names *names, const struct gt_event *event)
 {
 	struct name *name = NULL;
@@ -317,6 +327,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 	case GT_EVENT_call:
 	case GT_EVENT_aside:
 		return learn_kernel(names, (const struct gt_event_call *)event);
+	case GT_EVENT_kernel:
+		return learn_handle(names, event);
 	case GT_EVENT_string:
 		return learn_string(names, event);
 	case GT_EVENT_arguments:

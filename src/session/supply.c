@@ -14,6 +14,7 @@
 #include "event/kinds.h"
 #include "session/callers.h"
 #include "session/cgroup.h"
+#include "session/handles.h"
 
 #define LONGEST_STRING 2048
 #define LONGEST_COMMAND 32768
@@ -87,19 +88,17 @@ static void tell_cgroup(const struct gt_supply *supply, const struct gt_event *o
 }
 
 /* What a process had mapped when it was first seen; what it maps later is told by the sources. */
-static void tell_mappings(const struct gt_supply *supply, const struct gt_event *of)
+static void tell_mappings(const struct gt_supply *supply, const struct gt_event *of,
+			  const struct gt_maps *maps)
 {
-	gt_auto_maps maps = {0};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
 
-	if (gt_maps_read(of->process, &maps, NULL))
-		return;
-	for (size_t i = 0; i < maps.count; i++) {
-		const struct gt_mapping *mapping = &maps.items[i];
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct gt_mapping *mapping = &maps->items[i];
 		struct gt_event_mapping *event;
 
 		if (!mapping->executable || !gt_mapping_is_file(mapping) ||
-		    gt_mapping_reach(&maps, mapping, &path, NULL))
+		    gt_mapping_reach(maps, mapping, &path, NULL))
 			continue;
 		event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path),
 					     path.length);
@@ -114,6 +113,37 @@ static void tell_mappings(const struct gt_supply *supply, const struct gt_event 
 		tell(supply, &event->head);
 		free(event);
 	}
+}
+
+struct met {
+	const struct gt_supply *supply;
+	const struct gt_event *of;
+};
+
+static void tell_handle(void *context, uint64_t handle, const char *kernel)
+{
+	const struct met *met = context;
+	struct gt_event_kernel *event =
+		(void *)gt_event_new(GT_EVENT_kernel, kernel, strlen(kernel));
+
+	if (!event)
+		return;
+	event->head.time = met->of->time;
+	event->head.process = event->head.thread = met->of->process;
+	event->handle = handle;
+	tell(met->supply, &event->head);
+	free(event);
+}
+
+/* What its address space tells. */
+static void tell_space(const struct gt_supply *supply, const struct gt_event *of)
+{
+	gt_auto_maps maps = {0};
+
+	if (gt_maps_read(of->process, &maps, NULL))
+		return;
+	tell_mappings(supply, of, &maps);
+	gt_handles_read(&maps, tell_handle, &(struct met){supply, of});
 }
 
 /* Each thread tells its process: all but the first say nothing new. */
@@ -145,7 +175,7 @@ static void meet_process(struct gt_supply *supply, const struct gt_event *event)
 		return;
 	tell_command(supply, event);
 	tell_cgroup(supply, event);
-	tell_mappings(supply, event);
+	tell_space(supply, event);
 }
 
 /* A string that the BPF program could not read, since its page was not there: read from here. */

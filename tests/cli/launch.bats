@@ -45,6 +45,40 @@ launches() {
 	expect_output_line 'cudaLaunchKernel .*\[ENTER\] .* kernel=add_one$'
 }
 
+# expect_late_names KERNELS PROGRAM [ARGUMENT…]: a program that runs already launches these kernels,
+# a JSON array in order, and no others.
+expect_late_names() {
+	local kernels=$1
+	shift
+	LD_LIBRARY_PATH=$softgpu "$@" >/dev/null 3>&- &
+	process=$!
+	sleep 0.5
+	gputap trace --json -f __cudaLaunchKernel --max-events 30 -d $process -o "$BATS_TEST_TMPDIR/out"
+	kill $process
+	output=$(cat "$BATS_TEST_TMPDIR/out")
+	expect_json "map(select(.name)) | map(.kernel) | unique == $kernels"
+}
+
+@test "so does one that launches by handles that it fetched before" {
+	need_file "$build/tests/programs/handles" "program handles"
+	expect_late_names '["scale"]' "$build/tests/programs/handles" 100000
+}
+
+# needs_nvcc SOURCE [OPTION…]: compiles a program, and leaves the test if there is no compiler.
+needs_nvcc() {
+	PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+	command -v nvcc >/dev/null || skip "there is no nvcc"
+	nvcc -o "$BATS_TEST_TMPDIR/program" -cudart shared -arch=compute_75 "${@:2}" "$root/tests/programs/$1"
+}
+
+@test "so does one of nvcc's, for kernels of each linkage" {
+	for options in -g -O2; do
+		needs_nvcc linkage.cu "$options"
+		expect_late_names '["inner::scoped(int*)", "local(int*)", "mangled(int*)", "of<float>(float*)", "plain"]' \
+			"$BATS_TEST_TMPDIR/program" 100000
+	done
+}
+
 @test "--kernel-args tells what a kernel is launched with, by its parameters' types" {
 	gputap trace --gpu soft -t --kernel-args -- "$examples/vectoradd"
 	expect_error_line 'kernel=add\(0x[0-9a-f]+, 0x[0-9a-f]+, 0x[0-9a-f]+, 262144\)$'

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "event/kinds.h"
+#include "session/handles.h"
 #include "session/names.h"
 #include "tap.h"
 
@@ -106,6 +107,49 @@ TEST("a call has the context and the device that were told by their numbers")
 	CHECK(gt_names_device(names, 7, 0, &device));
 	CHECK_STR(device.name, "soft");
 	CHECK_STR(device.uuid, "");
+}
+
+TEST("a handle that a process had before stands for the kernel that was told with it")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event_kernel *event =
+		(void *)gt_event_new(GT_EVENT_kernel, "_Z4fillPfi", strlen("_Z4fillPfi"));
+
+	event->head.process = 7;
+	event->handle = 0x5600;
+	take(names, &event->head);
+	CHECK_STR(gt_names_kernel(names, 7, 0x5600), "_Z4fillPfi");
+	CHECK(gt_names_kernel(names, 8, 0x5600) == NULL);
+	CHECK(gt_names_kernel(names, 7, 0x5608) == NULL);
+}
+
+TEST("the variable of a handle tells its kernel, and other variables tell none")
+{
+	static const struct {
+		const char *variable, *kernel;
+	} cases[] = {
+		{"_ZZ24__device_stub__Z4fillPfiPfiE8__handle", "_Z4fillPfi"},
+		{"_ZZL33__device_stub__Z5scaleIfEvPT_S0_iPffiE8__handle", "_Z5scaleIfEvPT_S0_i"},
+		/* This program has no function main(…) of C++, and a plain one. */
+		{"_ZZ22__device_stub__Z4mainvvE8__handle", "main"},
+		{"_ZZ24__device_stub__Z4fillPfiPfiE5__tmp", NULL},
+		{"_ZZ4fillPfiE8__handle", NULL},
+		{"_ZZ99__device_stub__Z4fillPfiPfiE8__handle", NULL},
+		{"_ZZ99999999999999999999__device_stub__Z4fillPfiE8__handle", NULL},
+		{"_ZZ16__device_stub__ZE8__handle", NULL},
+		{"_ZZE8__handle", NULL},
+		{"E8__handle", NULL},
+		{"", NULL},
+	};
+	gt_auto(elf) struct gt_elf *elf = NULL;
+
+	CHECK_INT(gt_elf_open("/proc/self/exe", &elf, NULL), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		gt_auto_strbuf name = GT_STRBUF_INIT;
+
+		CHECK_INT(gt_handle_kernel(elf, cases[i].variable, &name), cases[i].kernel != NULL);
+		CHECK_STR(gt_strbuf_string(&name), cases[i].kernel ? cases[i].kernel : "");
+	}
 }
 
 TEST("a stack says whether there were more callers")

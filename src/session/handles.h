@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The handles by which code of nvcc 13 launches kernels. It fetches each once, before a kernel's
+ * first launch, and keeps it in a variable of the launch stub (crt/host_runtime.h, __cudaLaunch):
+ *
+ *	static void __device_stub__Z4fillPfi(float *, int)	the mangled name of the kernel in it
+ *	{
+ *		static cudaKernel_t __handle;
+ *
+ * So where that was before gputap looked, and the program has symbols, they tell the kernels.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "elf/elf.h"
+#include "elf/maps.h"
+
+/*
+ * Adds the name of the kernel whose handle a variable holds, as it is registered: mangled, or plain
+ * if it is extern "C", which the functions of the program tell. False: it is no such variable.
+ */
+bool gt_handle_kernel(struct gt_elf *elf, const char *variable, struct gt_strbuf *name);
+
+/*
+ * Tells the handles that a process has fetched by now, of all the files that it has mapped and that
+ * have device code. What cannot be read is left out.
+ */
+void gt_handles_read(const struct gt_maps *maps,
+		     void (*tell)(void *context, uint64_t handle, const char *kernel),
+		     void *context);
