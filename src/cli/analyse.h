@@ -22,10 +22,10 @@ struct gt_analyse_options {
 	{0, "interval", "TIME", "show it every so often, too; SIGUSR1 shows it at once", \
 	 GT_OPTION_DURATION, offsetof(struct gt_analyse_options, interval), NULL}, \
 	{'o', "output", "FILE", \
-	 "write to FILE ('-': stdout, the default without CMD; with CMD: stderr)", \
+	 "write to FILE ('-': stdout; the default with CMD: stderr)", \
 	 GT_OPTION_STRING, offsetof(struct gt_analyse_options, target.output), NULL}, \
 	{0, "json", NULL, \
-	 "one JSON object (docs/analyses.md); with CMD add -o FILE to have it alone", \
+	 "one JSON object (docs/analyses.md); with CMD add -o FILE", \
 	 GT_OPTION_FLAG, \
 	 offsetof(struct gt_analyse_options, target.json), NULL}, \
 	GT_RUN_OPTIONS(offsetof(struct gt_analyse_options, target), "8M")

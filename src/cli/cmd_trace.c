@@ -128,6 +128,15 @@ static bool has_marks(const struct trace_options *given)
 	       !given->condition;
 }
 
+/* Lines about processes come with -v, and where their source was asked for by its name. */
+static bool shows_processes(const struct trace_options *given)
+{
+	gt_vec_each (source, &given->sources.words)
+		if (!strcmp(*source, gt_source_process.name))
+			return true;
+	return given->target.verbose;
+}
+
 static int open_outputs(void *opaque, struct gt_diag *diag)
 {
 	struct trace *trace = opaque;
@@ -140,7 +149,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 		.time = given->times ? (enum gt_time_style)given->time : GT_TIME_NONE,
 		.returns = given->returns,
 		.marks = has_marks(given),
-		.verbose = given->target.verbose,
+		.verbose = shows_processes(given),
 	};
 	int error = add_output(trace, output, &how, diag);
 

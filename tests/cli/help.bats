@@ -62,8 +62,8 @@ commands=(trace doctor list help)
 	expect_output_line '^      --json +one JSON object a line; with CMD add -o FILE to have them alone$'
 	for command in kernels leaks copies errors; do
 		gputap help "$command"
-		expect_output_line "^  -o, --output FILE +write to FILE \('-': stdout, the default without CMD; with CMD: stderr\)$"
-		expect_output_line '^      --json +one JSON object \(docs/analyses.md\); with CMD add -o FILE to have it alone$'
+		expect_output_line "^  -o, --output FILE +write to FILE \('-': stdout; the default with CMD: stderr\)$"
+		expect_output_line '^      --json +one JSON object \(docs/analyses.md\); with CMD add -o FILE$'
 	done
 }
 

@@ -52,6 +52,14 @@ build_static() {
 	expect_count "$stderr" '^[0-9:.]+ calls +[0-9]+ +process +parent=' 1
 }
 
+@test "processes are shown where their source is asked for by its name" {
+	trace -e process -- "$calls" 1
+	expect_count "$stderr" '^[0-9:.]+ calls +[0-9]+ +process +parent=' 1
+	expect_no_error_line 'cudaGetDevice'
+	trace -e cuda -- "$calls" 1
+	expect_no_error_line ' process +parent='
+}
+
 @test "a child that is left behind by the command is traced until the command ends" {
 	trace -c -- sh -c "$calls --wait 300 3 >/dev/null & exec $calls --wait 900 2"
 	expect_status 0
