@@ -32,7 +32,47 @@ static const char *const state_words[GT_LEAK_STATES] = {
 	[GT_LEAK_CONTEXT] = "with its context",
 };
 
-static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *totals)
+/* Allocations of all processes. */
+struct allocations {
+	uint64_t followed; /* from the call on until they are freed */
+	uint64_t untracked, in_graphs, failed;
+};
+
+static struct allocations count_allocations(const struct gt_memory_process *const *processes,
+					    size_t count)
+{
+	struct allocations all = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		for (int space = 0; space < GT_SPACES; space++)
+			all.followed += processes[i]->use[space].allocations;
+		all.untracked += processes[i]->untracked;
+		all.in_graphs += processes[i]->in_graphs;
+		all.failed += processes[i]->failed;
+	}
+	return all;
+}
+
+/* Nothing is known to be left, which is good news only of what was followed. */
+static void put_nothing_left(struct gt_strbuf *text, const struct allocations *all)
+{
+	if (all->followed)
+		gt_strbuf_puts(text, all->untracked
+					     ? "Everything that could be followed was freed.\n"
+					     : "Everything was freed.\n");
+	else if (all->untracked)
+		gt_strbuf_puts(text, "No allocation could be followed.\n");
+	else if (all->failed)
+		gt_strbuf_printf(text, "%" PRIu64 " allocation%s failed, none succeeded.\n",
+				 all->failed, gt_report_plural(all->failed));
+	else if (all->in_graphs)
+		gt_strbuf_puts(text, "No allocation outside of graphs was seen.\n");
+	else
+		gt_strbuf_puts(text, "No allocation was seen.\n");
+}
+
+static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *totals,
+		       const struct allocations *all)
 {
 	static const char *const sentences[GT_LEAK_STATES] = {
 		[GT_LEAK_STANDING] = "still there",
@@ -53,7 +93,7 @@ static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *tot
 				 sentences[i]);
 	}
 	if (!any)
-		gt_strbuf_puts(text, "Everything was freed.\n");
+		put_nothing_left(text, all);
 }
 
 static const struct gt_column columns[] = {
@@ -92,17 +132,17 @@ static double seconds_of(const struct gt_memory_process *process)
 	return (double)(process->last - process->first) / 1e9;
 }
 
-static void put_use(struct gt_table *table, const struct gt_names *names,
-		    const struct gt_memory_process *process, int space)
+static void put_process(struct gt_table *table, const struct gt_names *names,
+			const struct gt_memory_process *process)
 {
-	const struct gt_memory_use *use = &process->use[space];
-	double seconds = seconds_of(process);
-
 	gt_table_number(table, process->process);
 	gt_put_printable(gt_table_cell(table), process->name);
 	gt_label_container(gt_table_cell(table), names, process->process);
 	gt_table_end_cell(table);
-	gt_table_text(table, gt_space_name(space));
+}
+
+static void put_use(struct gt_table *table, const struct gt_memory_use *use, double seconds)
+{
 	gt_table_bytes(table, use->current);
 	gt_table_bytes(table, use->peak);
 	gt_table_number(table, use->allocations);
@@ -112,10 +152,45 @@ static void put_use(struct gt_table *table, const struct gt_names *names,
 	else
 		gt_strbuf_putc(gt_table_cell(table), '-');
 	gt_table_end_cell(table);
-	gt_table_duration(table, gt_histogram_mean(&process->latency));
-	gt_table_duration(table, gt_histogram_quantile(&process->latency, 0.5));
-	gt_table_duration(table, gt_histogram_quantile(&process->latency, 0.99));
+}
+
+/* What is of all the process's calls, whatever the memory. */
+static void put_calls(struct gt_table *table, const struct gt_memory_process *process)
+{
+	const struct gt_histogram *latency = &process->latency;
+
+	if (latency->count) {
+		gt_table_duration(table, gt_histogram_mean(latency));
+		gt_table_duration(table, gt_histogram_quantile(latency, 0.5));
+		gt_table_duration(table, gt_histogram_quantile(latency, 0.99));
+	} else {
+		for (int i = 0; i < 3; i++)
+			gt_table_text(table, "-");
+	}
 	gt_table_number(table, process->failed);
+}
+
+/* A row for each kind of memory that a process used; one, too, if its allocations only failed. */
+static void put_rows_of(struct gt_table *table, const struct gt_names *names,
+			const struct gt_memory_process *process)
+{
+	bool any = false;
+
+	for (int space = 0; space < GT_SPACES; space++) {
+		if (!process->use[space].allocations)
+			continue;
+		any = true;
+		put_process(table, names, process);
+		gt_table_text(table, gt_space_name(space));
+		put_use(table, &process->use[space], seconds_of(process));
+		put_calls(table, process);
+	}
+	if (any || !process->failed)
+		return;
+	put_process(table, names, process);
+	gt_table_text(table, "-");
+	put_use(table, &(struct gt_memory_use){0}, seconds_of(process));
+	put_calls(table, process);
 }
 
 static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process *process)
@@ -142,26 +217,22 @@ static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process 
 	}
 }
 
-static int put_processes(struct gt_leaks *leaks, const struct gt_report_options *options,
-			 const struct gt_names *names, struct gt_strbuf *text)
+static void put_processes(const struct gt_memory_process *const *processes, size_t count,
+			  const struct allocations *all, const struct gt_report_options *options,
+			  const struct gt_names *names, struct gt_strbuf *text)
 {
-	const struct gt_memory_process *const *processes;
 	struct gt_table table;
-	size_t count;
-	int error = gt_leaks_processes(leaks, names, &processes, &count);
 
-	if (error)
-		return error;
-	gt_table_begin(&table, process_columns, gt_countof(process_columns));
-	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
-		for (int space = 0; space < GT_SPACES; space++)
-			if (processes[i]->use[space].allocations)
-				put_use(&table, names, processes[i], space);
-	gt_table_put(&table, text);
-	gt_report_put_rest(text, options->top, count);
+	if (all->followed || all->failed) {
+		gt_strbuf_putc(text, '\n');
+		gt_table_begin(&table, process_columns, gt_countof(process_columns));
+		for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
+			put_rows_of(&table, names, processes[i]);
+		gt_table_put(&table, text);
+		gt_report_put_rest(text, options->top, count);
+	}
 	for (size_t i = 0; i < count; i++)
 		put_oddities(text, processes[i]);
-	return 0;
 }
 
 static void json_leak(struct gt_json *json, const struct gt_names *names, enum gt_by by,
@@ -191,7 +262,6 @@ static const struct gt_report_rows form = {
 	.group = offsetof(struct gt_leak, group),
 	.row_size = sizeof(struct gt_leak),
 	.by_process = true,
-	.empty = "",
 	.put = put_row,
 	.json = json_leak,
 };
@@ -199,17 +269,23 @@ static const struct gt_report_rows form = {
 static int leaks_text(void *leaks, const struct gt_report_options *options,
 		      const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
+	const struct gt_memory_process *const *processes;
+	struct allocations all;
 	struct gt_leaks_totals totals;
 	const struct gt_leak *rows;
-	size_t count;
+	size_t count, process_count;
 	int error = gt_leaks_rows(leaks, names, now, &rows, &count, &totals);
 
+	if (!error)
+		error = gt_leaks_processes(leaks, names, &processes, &process_count);
 	if (error)
 		return error;
-	put_totals(text, &totals);
-	gt_report_put_rows(&form, options, names, rows, count, text);
-	gt_strbuf_putc(text, '\n');
-	return put_processes(leaks, options, names, text);
+	all = count_allocations(processes, process_count);
+	put_totals(text, &totals, &all);
+	if (count)
+		gt_report_put_rows(&form, options, names, rows, count, text);
+	put_processes(processes, process_count, &all, options, names, text);
+	return 0;
 }
 
 static void json_totals(struct gt_json *json, const struct gt_leaks_totals *totals)

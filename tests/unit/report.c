@@ -211,6 +211,59 @@ TEST("leaks: what was left to whom, and what was wrong")
 	       "Complete: none of 0 calls was lost.\n");
 }
 
+TEST("leaks: that everything was freed is told only where something was allocated")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	expect(true, "No allocation was seen.\nComplete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	allocate("cudaMalloc", "size", 0, 100, 35);
+	expect(true,
+	       "1 allocation failed, none succeeded.\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT  PEAK  ALLOCS  FREES  ALLOCS/S  MEAN  P50  P99  "
+	       "FAILED\n"
+	       "100  train    -           0 B   0 B       0      0         -     -    -    -  "
+	       "     1\n"
+	       "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 100);
+	cuda_free(0x1000);
+	expect(true, "Everything was freed.\n"
+		     "\n"
+		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
+		     "P50      P99  FAILED\n"
+		     "100  train    device      0 B  100 B       1      1  500000.0  1.00 µs  1.00 "
+		     "µs  1.00 µs       0\n"
+		     "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: what could not be followed is not told as freed")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	call_with("cudaMalloc", "size", 100, 0);
+	call_with("cudaMalloc", "size", 100, 0);
+	expect(true, "No allocation could be followed.\n"
+		     "100 train: allocations whose address could not be read: 2\n"
+		     "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	call_with("cudaMalloc", "size", 100, 0);
+	cuda_malloc(0x1000, 100);
+	cuda_free(0x1000);
+	expect(true, "Everything that could be followed was freed.\n"
+		     "\n"
+		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
+		     "P50      P99  FAILED\n"
+		     "100  train    device      0 B  100 B       1      1  250000.0  1.00 µs  1.00 "
+		     "µs  1.00 µs       0\n"
+		     "100 train: allocations whose address could not be read: 1\n"
+		     "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_free(0x1000);
+	expect(true, "No allocation was seen.\n"
+		     "100 train: releases of memory whose allocation was not seen: 1\n"
+		     "Complete: none of 0 calls was lost.\n");
+}
+
 TEST("copies: rates by calls that wait, bounds of those that do not, and a word on pinning")
 {
 	start(&gt_report_copies, GT_BY_NOTHING);
