@@ -8,6 +8,10 @@
 #include "base/text.h"
 #include "event/kinds.h"
 
+#define SOON_MS                                                                                    \
+	200 /* an end of the command so late is not waited for long enough to speak of it          \
+	     */
+
 const char *const gt_target_gpus[] = {"auto", "nvidia", "soft", NULL};
 const char *const gt_target_ways[] = {"auto", "multi", "perf", NULL};
 const char *const gt_target_stacks[] = {"auto", "none", "fp", "dwarf", NULL};
@@ -180,6 +184,19 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	return error || closed == -EPIPE ? error : closed;
 }
 
+/* The command's exit status. That it goes on is told, except where it is about to end. */
+static int wait_for_command(struct gt_session *session)
+{
+	int status;
+
+	if (gt_session_wait(session, SOON_MS, &status))
+		return status;
+	gt_cli_error("the tracing has ended; the command goes on, and its end is waited for "
+		     "(Ctrl-C ends it)");
+	gt_session_wait(session, -1, &status);
+	return status;
+}
+
 int gt_target_run(const struct gt_session_options *options, const struct gt_run *run)
 {
 	gt_auto(session) struct gt_session *session = NULL;
@@ -209,6 +226,6 @@ int gt_target_run(const struct gt_session_options *options, const struct gt_run 
 	}
 	/* A command that was never let go would be waited for in vain. */
 	if (opened)
-		status = gt_session_wait(session);
+		status = wait_for_command(session);
 	return status ? status : exit_status(error, &diag);
 }

@@ -39,7 +39,8 @@ struct gt_target_options {
 	 (at) + offsetof(struct gt_target_options, cgroup), NULL}, \
 	{0, "uid", "USER", "only this user's processes: a number or a name", GT_OPTION_STRING, \
 	 (at) + offsetof(struct gt_target_options, uid), NULL}, \
-	{0, "duration", "TIME", "end after this time", GT_OPTION_DURATION, \
+	{0, "duration", "TIME", "end after this time: 500ms, 10s; without a unit seconds (CMD goes on until its end)", \
+	 GT_OPTION_DURATION, \
 	 (at) + offsetof(struct gt_target_options, duration), NULL}
 
 /*

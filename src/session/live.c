@@ -562,17 +562,24 @@ int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *cont
 	return error ? error : live->result;
 }
 
-int gt_live_wait(struct gt_live *live)
+bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status)
 {
 	struct pollfd waits[] = {{.fd = live->child.pidfd, .events = POLLIN},
 				 {.fd = live->signals, .events = POLLIN}};
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	bool late = false;
 
 	live->stop = !live->child.pid || live->child_ended;
-	while (!live->stop && poll(waits, gt_countof(waits), 1000) >= 0) {
+	while (!live->stop && !late) {
+		int result = poll(waits, gt_countof(waits), limit_ms < 0 ? 1000 : limit_ms);
+
 		take_signal(live);
 		take_exit(live);
+		late = result < 0 || (limit_ms >= 0 && clock_ns(CLOCK_MONOTONIC) - start >=
+							       (uint64_t)limit_ms * 1000000);
 	}
-	return live->exit_status;
+	*ret_status = live->exit_status;
+	return live->stop;
 }
 
 void gt_live_close(struct gt_live *live)

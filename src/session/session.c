@@ -38,9 +38,12 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
 			     : gt_replay_run(session->replay, sink, context, diag);
 }
 
-int gt_session_wait(struct gt_session *session)
+bool gt_session_wait(struct gt_session *session, int limit_ms, int *ret_status)
 {
-	return session->live ? gt_live_wait(session->live) : 0;
+	if (session->live)
+		return gt_live_wait(session->live, limit_ms, ret_status);
+	*ret_status = 0;
+	return true;
 }
 
 void gt_session_close(struct gt_session *session)

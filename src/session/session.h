@@ -77,9 +77,11 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
 
 /*
  * After the run: waits for the command if it still runs (untraced by now; signals are passed on to
- * it), and gives its exit status as a shell tells it (128 + n for signal n); 0 without a command.
+ * it) for about `limit_ms`, or without a limit if that is negative. Returns whether there is
+ * nothing to wait for any more, which a second signal makes so, too. *ret_status is the exit
+ * status, as far as it is known, as a shell tells it (128 + n for signal n); 0 without a command.
  */
-int gt_session_wait(struct gt_session *session);
+bool gt_session_wait(struct gt_session *session, int limit_ms, int *ret_status);
 
 /* A command that was never let go ends; one that runs goes on. */
 void gt_session_close(struct gt_session *session);

@@ -310,3 +310,14 @@ build_static() {
 	expect_status 0
 	expect_count "$stderr" '\[EXIT\]' 2
 }
+
+@test "that a command goes on when the time is over is told, and its status is waited for" {
+	trace --duration 300ms -- sh -c 'sleep 1.5; exit 3'
+	expect_status 3
+	expect_error_line '^gputap: the tracing has ended; the command goes on, and its end is waited for \(Ctrl-C ends it\)$'
+	trace --max-events 1 -- "$calls" 5
+	expect_status 0
+	expect_no_error_line 'is waited for'
+	trace -- "$calls" 1
+	expect_no_error_line 'is waited for'
+}
