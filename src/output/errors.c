@@ -13,6 +13,7 @@
 struct state {
 	struct gt_errors *errors;
 	struct gt_findings *findings;
+	bool any_call;
 };
 
 static void errors_close(void *opaque)
@@ -43,7 +44,10 @@ static int errors_open(const struct gt_report_options *options, void **ret_state
 static int errors_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct state *state = opaque;
-	int error = gt_errors_take(state->errors, names, event);
+	int error;
+
+	state->any_call |= event->kind == GT_EVENT_call;
+	error = gt_errors_take(state->errors, names, event);
 
 	return error ? error : gt_findings_take(state->findings, names, event);
 }
@@ -104,7 +108,6 @@ static const struct gt_report_rows form = {
 	.column_count = gt_countof(columns),
 	.group = offsetof(struct gt_error, group),
 	.by_process = true,
-	.empty = "No call failed.\n",
 	.put = put_row,
 	.json = json_error,
 };
@@ -120,7 +123,10 @@ static int errors_text(void *opaque, const struct gt_report_options *options,
 
 	if (error)
 		return error;
-	gt_report_put_rows(&form, options, names, rows, count, text);
+	if (count)
+		gt_report_put_rows(&form, options, names, rows, count, text);
+	else
+		gt_strbuf_puts(text, state->any_call ? "No call failed.\n" : "No call was seen.\n");
 	error = gt_findings_rows(state->findings, &findings, &count);
 	for (size_t i = 0; !error && i < count && gt_report_shows(options->top, i); i++)
 		put_finding(text, names, &findings[i]);

@@ -306,8 +306,10 @@ TEST("errors: failed calls, then findings with their places and an advice")
 		     "Complete: none of 0 calls was lost.\n");
 }
 
-TEST("errors: none is told as none")
+TEST("errors: none is told as none, but where no call was seen")
 {
+	start(&gt_report_errors, GT_BY_STACK);
+	expect(true, "No call was seen.\nComplete: none of 0 calls was lost.\n");
 	start(&gt_report_errors, GT_BY_STACK);
 	cuda_malloc(0x1000, 10);
 	expect(true, "No call failed.\nComplete: none of 0 calls was lost.\n");
@@ -332,7 +334,7 @@ TEST("every report tells what was lost")
 	gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now, true,
 		      false, &report);
 	CHECK_STR(gt_strbuf_string(&report),
-		  "No call failed.\n"
+		  "No call was seen.\n"
 		  "Incomplete: 11 of 100 calls were lost, 7 left out, 2 unfinished; 3 other events "
 		  "were lost.\n"
 		  "4 calls had begun before the probes were in place.\n");
