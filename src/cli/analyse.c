@@ -181,7 +181,7 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 	if (status)
 		return status;
 	sigaction(SIGUSR1, &nothing, NULL);
-	if (!session.from && !session.ring_size)
+	if (!session.from && !session.ring_size && !session.stack_copy)
 		session.ring_size = RING_SIZE;
 	if (!session.from && analyse->report->needs &&
 	    choose_functions(analyse->report, &session, &functions)) {

@@ -66,7 +66,7 @@ struct gt_target_options {
 	 GT_OPTION_FLAG, (at) + offsetof(struct gt_target_options, containers), NULL}, \
 	{0, "attach", "WAY", "attach by auto, multi (uprobe_multi) or perf", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, attach), gt_target_ways}, \
-	{0, "ring-size", "SIZE", "bytes of the ring between kernel and gputap (default: " ring ")", \
+	{0, "ring-size", "SIZE", "bytes of the ring between kernel and gputap (default: " ring "; with --stack dwarf 64M)", \
 	 GT_OPTION_SIZE, (at) + offsetof(struct gt_target_options, ring_size), NULL}
 /* clang-format on */
 

@@ -15,7 +15,8 @@
 static int choose_ring_size(const struct gt_session_options *options, uint32_t *ret_size,
 			    struct gt_diag *diag)
 {
-	uint64_t wanted = options->ring_size ? options->ring_size : GT_DEFAULT_RING_SIZE;
+	uint64_t usual = options->stack_copy ? GT_DEFAULT_COPY_RING_SIZE : GT_DEFAULT_RING_SIZE;
+	uint64_t wanted = options->ring_size ? options->ring_size : usual;
 	uint64_t size = sysconf(_SC_PAGESIZE);
 
 	if (wanted < size || wanted > BIGGEST_RING)

@@ -16,6 +16,9 @@
 #include "session/gpu.h"
 
 #define GT_DEFAULT_RING_SIZE (16u << 20)
+#define GT_DEFAULT_COPY_RING_SIZE                                                                  \
+	(64u << 20) /* with stack_copy: each stack has up to kilobytes                             \
+		     */
 
 struct gt_session_options {
 	const char *from; /* replay this capture: target and sources do not count then */

@@ -321,3 +321,20 @@ build_static() {
 	trace -- "$calls" 1
 	expect_no_error_line 'is waited for'
 }
+
+@test "the ring is bigger by default where whole stacks go through it" {
+	"$calls" --wait 20000 1 >/dev/null 3>&- &
+	target=$!
+	has_ring() {
+		grep -qs "^max_entries:[[:space:]]*$1$" /proc/"$tracer"/fdinfo/*
+	}
+	for case in "16777216" "67108864 --stack dwarf" "1048576 --stack dwarf --ring-size 1M"; do
+		read -r size options <<<"$case"
+		# shellcheck disable=SC2086 # several options
+		start_trace $options -d $target
+		has_ring "$size" || told "the ring has not $size bytes with: $options"
+		kill -INT "$tracer"
+		end_trace
+	done
+	kill $target
+}
