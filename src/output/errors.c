@@ -48,7 +48,6 @@ static int errors_event(void *opaque, const struct gt_names *names, const struct
 
 	state->any_call |= event->kind == GT_EVENT_call;
 	error = gt_errors_take(state->errors, names, event);
-
 	return error ? error : gt_findings_take(state->findings, names, event);
 }
 

@@ -154,7 +154,7 @@ static void put_use(struct gt_table *table, const struct gt_memory_use *use, dou
 	gt_table_end_cell(table);
 }
 
-/* What is of all the process's calls, whatever the memory. */
+/* What is of all calls of a process, whatever the memory. */
 static void put_calls(struct gt_table *table, const struct gt_memory_process *process)
 {
 	const struct gt_histogram *latency = &process->latency;
@@ -170,6 +170,13 @@ static void put_calls(struct gt_table *table, const struct gt_memory_process *pr
 	gt_table_number(table, process->failed);
 }
 
+/* They stand in the process's first row. */
+static void put_no_calls(struct gt_table *table)
+{
+	for (int i = 0; i < 4; i++)
+		gt_table_text(table, "");
+}
+
 /* A row for each kind of memory that a process used; one, too, if its allocations only failed. */
 static void put_rows_of(struct gt_table *table, const struct gt_names *names,
 			const struct gt_memory_process *process)
@@ -179,11 +186,14 @@ static void put_rows_of(struct gt_table *table, const struct gt_names *names,
 	for (int space = 0; space < GT_SPACES; space++) {
 		if (!process->use[space].allocations)
 			continue;
-		any = true;
 		put_process(table, names, process);
 		gt_table_text(table, gt_space_name(space));
 		put_use(table, &process->use[space], seconds_of(process));
-		put_calls(table, process);
+		if (any)
+			put_no_calls(table);
+		else
+			put_calls(table, process);
+		any = true;
 	}
 	if (any || !process->failed)
 		return;
@@ -230,6 +240,9 @@ static void put_processes(const struct gt_memory_process *const *processes, size
 			put_rows_of(&table, names, processes[i]);
 		gt_table_put(&table, text);
 		gt_report_put_rest(text, options->top, count);
+		gt_strbuf_puts(text,
+			       "MEAN to FAILED are of all allocating calls of a process: times "
+			       "on the host, and failures.\n");
 	}
 	for (size_t i = 0; i < count; i++)
 		put_oddities(text, processes[i]);

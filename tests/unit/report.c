@@ -146,6 +146,10 @@ TEST("kernels: rows by device and by context say which")
 	       "Complete: none of 0 calls was lost.\n");
 }
 
+#define OF_ALL_CALLS                                                                               \
+	"MEAN to FAILED are of all allocating calls of a process: times on the host, and "         \
+	"failures.\n"
+
 TEST("leaks: rows by stack of a recording without stacks say how to record them")
 {
 	start(&gt_report_leaks, GT_BY_STACK);
@@ -161,8 +165,7 @@ TEST("leaks: rows by stack of a recording without stacks say how to record them"
 	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES   ALLOCS/S     MEAN      P50  "
 	       "    P99  FAILED\n"
 	       "100  train    device      0 B  100 B       1      0  1000000.0  1.00 µs  1.00 µs  "
-	       "1.00 µs       0\n"
-	       "Complete: none of 0 calls was lost.\n");
+	       "1.00 µs       0\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
 }
 
 TEST("leaks: in between it is told how long that was after the start")
@@ -179,8 +182,7 @@ TEST("leaks: in between it is told how long that was after the start")
 	       "PID  PROCESS  MEMORY   CURRENT      PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
 	       "P50      P99  FAILED\n"
 	       "100  train    device  1.50 KiB  1.50 KiB       1      0         -  1.00 µs  1.00 "
-	       "µs  1.00 µs       0\n"
-	       "\n");
+	       "µs  1.00 µs       0\n" OF_ALL_CALLS "\n");
 }
 
 TEST("leaks: what was left to whom, and what was wrong")
@@ -204,10 +206,28 @@ TEST("leaks: what was left to whom, and what was wrong")
 	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      P50    "
 	       "  P99  FAILED\n"
 	       "100  train    device      0 B  100 B       3      0  230769.2  1.00 µs  1.00 µs  "
-	       "1.00 µs       0\n"
-	       "100 train: pointers freed twice: 1\n"
+	       "1.00 µs       0\n" OF_ALL_CALLS "100 train: pointers freed twice: 1\n"
 	       "100 train: pointers freed that were never allocated: 1\n"
 	       "100 train: releases of memory whose allocation was not seen: 1\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: what is of all calls of a process is told once")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 100);
+	cuda_free(0x1000);
+	allocate("cudaMallocHost", "size", 0x2000, 10, 0);
+	cuda_free(0x2000);
+	allocate("cudaMalloc", "size", 0, 100, 2);
+	expect(true,
+	       "Everything was freed.\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      P50    "
+	       "  P99  FAILED\n"
+	       "100  train    device      0 B  100 B       1      1  125000.0  1.00 µs  1.00 µs  "
+	       "1.00 µs       1\n"
+	       "100  train    host        0 B   10 B       1      1  125000.0\n" OF_ALL_CALLS
 	       "Complete: none of 0 calls was lost.\n");
 }
 
@@ -223,8 +243,7 @@ TEST("leaks: that everything was freed is told only where something was allocate
 	       "PID  PROCESS  MEMORY  CURRENT  PEAK  ALLOCS  FREES  ALLOCS/S  MEAN  P50  P99  "
 	       "FAILED\n"
 	       "100  train    -           0 B   0 B       0      0         -     -    -    -  "
-	       "     1\n"
-	       "Complete: none of 0 calls was lost.\n");
+	       "     1\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	cuda_malloc(0x1000, 100);
 	cuda_free(0x1000);
@@ -233,8 +252,7 @@ TEST("leaks: that everything was freed is told only where something was allocate
 		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
 		     "P50      P99  FAILED\n"
 		     "100  train    device      0 B  100 B       1      1  500000.0  1.00 µs  1.00 "
-		     "µs  1.00 µs       0\n"
-		     "Complete: none of 0 calls was lost.\n");
+		     "µs  1.00 µs       0\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
 }
 
 TEST("leaks: what could not be followed is not told as freed")
@@ -254,7 +272,7 @@ TEST("leaks: what could not be followed is not told as freed")
 		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
 		     "P50      P99  FAILED\n"
 		     "100  train    device      0 B  100 B       1      1  250000.0  1.00 µs  1.00 "
-		     "µs  1.00 µs       0\n"
+		     "µs  1.00 µs       0\n" OF_ALL_CALLS
 		     "100 train: allocations whose address could not be read: 1\n"
 		     "Complete: none of 0 calls was lost.\n");
 	start(&gt_report_leaks, GT_BY_PROCESS);
