@@ -128,17 +128,24 @@ SG_TWINS(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz,
 /*
  * In NVIDIA's library these two jump to cudaLaunchKernel: whoever counts calls of both counts a
  * launch twice. So that the same can be seen here, they do as well, with the frame pointer pushed
- * first (every function of this library begins so) and popped again.
+ * first (every function of this library begins so) and popped again. As in NVIDIA's, .eh_frame says
+ * where the caller is at each of these instructions.
  */
 #if defined(__x86_64__)
 #define JUMP(name, target)                                                                         \
 	__asm__(".text\n"                                                                          \
 		".p2align 4\n"                                                                     \
 		".globl " #name "\n" VISIBILITY(name) ".type " #name ", @function\n" #name ":\n"   \
+						      ".cfi_startproc\n"                           \
 						      "	push %rbp\n"                               \
+						      ".cfi_def_cfa_offset 16\n"                   \
+						      ".cfi_offset %rbp, -16\n"                    \
 						      "	mov %rsp, %rbp\n"                          \
 						      "	pop %rbp\n"                                \
+						      ".cfi_def_cfa_offset 8\n"                    \
+						      ".cfi_restore %rbp\n"                        \
 						      "	jmp " TARGET(target) "\n"                  \
+									     ".cfi_endproc\n"      \
 									     ".size " #name        \
 									     ", . - " #name "\n");
 #ifdef SG_STATIC

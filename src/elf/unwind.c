@@ -288,6 +288,29 @@ static int step_by_frame(struct walk *walk)
 	return -1;
 }
 
+/* A function that has not begun: x86-64 has the return address on the stack, AArch64 in x30. */
+static int step_by_entry(struct walk *walk)
+{
+	struct gt_unwind_registers next = walk->registers;
+	bool on_stack = GT_CFI_RETURN != 30;
+	int error = 0;
+
+	if (on_stack)
+		error = gt_unwind_stack_read(walk->stack, next.values[GT_CFI_STACK], &next.pc);
+	else
+		next.pc = next.values[GT_CFI_RETURN];
+	if (error)
+		return end_of(error);
+	if (on_stack) {
+		next.values[GT_CFI_STACK] += 8;
+		next.values[GT_CFI_RETURN] = next.pc;
+	}
+	next.is_entry = false;
+	walk->registers = next;
+	walk->is_return = true;
+	return -1;
+}
+
 static int step(struct walk *walk)
 {
 	uint64_t at = walk->registers.pc - (walk->is_return ? 1 : 0);
@@ -302,6 +325,8 @@ static int step(struct walk *walk)
 	walk->guessed = false;
 	if (row && row->exists)
 		end = step_by_rules(walk, &row->rules);
+	else if (walk->registers.is_entry)
+		end = step_by_entry(walk);
 	else
 		end = step_by_frame(walk);
 	if (end < 0 && !walk->registers.pc)

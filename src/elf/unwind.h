@@ -21,6 +21,7 @@ struct gt_unwind_registers {
 	uint64_t values[GT_CFI_REGISTERS];
 	uint64_t known; /* bit n: values[n] is */
 	uint64_t pc;    /* of the instruction that is executed next */
+	bool is_entry;  /* which is a function's first: without rules, its caller is known still */
 };
 
 /* The four that matter. link is AArch64's x30; on x86-64 it is not used. */

@@ -66,10 +66,13 @@ int gt_callers_learn(struct gt_callers *callers, const struct gt_event *event)
 	return error == -ENOMEM ? error : 0;
 }
 
+/* The number of a stack; 0 if it has no callers, so that there is none. */
 static __u64 hash_addresses(const uint64_t *addresses, size_t count)
 {
 	__u64 hash = 0x9e3779b97f4a7c15u;
 
+	if (!count)
+		return 0;
 	for (size_t i = 0; i < count; i++) {
 		hash = (hash ^ addresses[i]) * 0xff51afd7ed558ccdu;
 		hash ^= hash >> 32;
@@ -130,13 +133,14 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 	*ret_stack = NULL;
 	gt_unwind_registers_set(&registers, memory->pc, memory->stack_pointer,
 				memory->frame_pointer, memory->link);
+	registers.is_entry = true;
 	gt_unwind(callers->unwinder, memory->head.process, &registers, &copy, addresses,
 		  callers->depth, &unwound);
 	key[0] = memory->head.process;
 	key[1] = hash_addresses(addresses, unwound.count);
 	if (remember(callers, memory, key[1]))
 		return -ENOMEM;
-	if (gt_map_get(callers->told, key, sizeof(key)))
+	if (!key[1] || gt_map_get(callers->told, key, sizeof(key)))
 		return 0;
 	*ret_stack = make_stack(memory, key[1], addresses, &unwound);
 	return *ret_stack ? gt_map_set(callers->told, key, sizeof(key), callers) : -ENOMEM;

@@ -368,6 +368,28 @@ TEST("where there are no rules, frame pointers are followed and counted")
 	CHECK_INT(unwound.end, GT_UNWIND_OUTERMOST);
 }
 
+TEST("a function without rules that has not begun is left to its caller, whatever its frame "
+     "pointer")
+{
+	void *library =
+		load("libunbegun.so", "-O2 -fno-asynchronous-unwind-tables -fno-unwind-tables");
+	uint64_t pc = (uint64_t)(uintptr_t)dlsym(library, "deep"), caller = pc + 9, address = 0;
+	struct gt_unwind_stack stack = {.start = 0x1000, .data = &caller, .size = sizeof(caller)};
+	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
+	gt_auto(unwinder) struct gt_unwinder *unwinder = gt_unwinder_new(space);
+	struct gt_unwind_registers registers;
+	struct gt_unwound unwound;
+
+	for (int is_entry = 0; is_entry < 2; is_entry++) {
+		gt_unwind_registers_set(&registers, pc, stack.start, 0, caller);
+		registers.is_entry = is_entry;
+		gt_unwind(unwinder, 1, &registers, &stack, &address, 1, &unwound);
+		CHECK_INT(unwound.count, is_entry);
+		CHECK_INT(unwound.guessed, 0);
+	}
+	CHECK_INT(address, caller);
+}
+
 TEST("a stack whose copy ends early yields the callers up to there, and says so")
 {
 	uint64_t all[DEPTH], some[DEPTH];
