@@ -51,8 +51,8 @@ static inline struct gt_group gt_group_told(struct gt_group key, int device)
 }
 
 /*
- * Adds where a call came from: what its stack tells. "-" where none was taken; the stack's number
- * where nothing tells more.
+ * Adds where a call came from: what its stack tells. "-" where none was taken, or none found; the
+ * stack's number where nothing tells more.
  */
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
 		    uint64_t stack);

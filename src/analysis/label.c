@@ -67,17 +67,67 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 	return group;
 }
 
-/* What stands between the program's own code and the call: wrappers of the API and launch stubs. */
-static bool is_wrapper(const struct gt_frame *frame)
-{
-	gt_autofree char *name = NULL;
+/* The stubs of nvcc: the mangled name of the kernel follows, of clang: in the name itself. */
+#define STUB "__device_stub_"
 
-	if (!frame->function)
-		return false;
-	if (!strncmp(frame->function, "__device_stub__", strlen("__device_stub__")))
-		return true;
-	name = strndup(frame->function, strcspn(frame->function, "<("));
-	return name && gt_api_find(name) >= 0;
+/* How much of a function's name stands before the arguments of template and function. */
+static size_t plain_length(const char *function)
+{
+	return strcspn(function, "<(");
+}
+
+/* What stands between the program's own code and the call: wrappers of the API and launch stubs. */
+static bool is_wrapper(const char *function)
+{
+	gt_autofree char *name = strndup(function, plain_length(function));
+
+	return name && (strstr(name, STUB) || !strcmp(name, "__cudaLaunchKernel_helper") ||
+			gt_api_find(name) >= 0);
+}
+
+/* The kernel that a launch stub of nvcc is for, demangled; nothing if it is none. */
+static void put_kernel_of_stub(struct gt_strbuf *kernel, const char *function)
+{
+	gt_auto_strbuf mangled = GT_STRBUF_INIT;
+
+	if (strncmp(function, STUB "_Z", strlen(STUB "_Z")))
+		return;
+	gt_strbuf_add(&mangled, function + strlen(STUB), plain_length(function) - strlen(STUB));
+	gt_strbuf_clear(kernel);
+	gt_demangle(gt_strbuf_string(&mangled), kernel);
+}
+
+/* The host's function of the kernel calls the stub. It has the kernel's name: plain if that is. */
+static bool is_of_kernel(const char *function, const struct gt_strbuf *kernel)
+{
+	const char *name = gt_strbuf_string(kernel);
+	size_t length = plain_length(name);
+
+	return length && length == plain_length(function) && !strncmp(function, name, length);
+}
+
+/* The innermost frame that is the program's own. NULL: none is, or names end before it. */
+static const struct gt_frame *find_own(const struct gt_names *names, uint32_t process,
+				       const __u64 *addresses, size_t count, size_t *ret_index,
+				       struct gt_location *ret_location)
+{
+	gt_auto_strbuf kernel = GT_STRBUF_INIT;
+
+	for (size_t i = 0; i < count; i++) {
+		gt_names_location(names, process, addresses[i], true, ret_location);
+		*ret_index = i;
+		if (!ret_location->frame_count)
+			break;
+		for (size_t k = 0; k < ret_location->frame_count; k++) {
+			const char *function = ret_location->frames[k].function;
+
+			if (!function ||
+			    (!is_wrapper(function) && !is_of_kernel(function, &kernel)))
+				return &ret_location->frames[k];
+			put_kernel_of_stub(&kernel, function);
+		}
+	}
+	return NULL;
 }
 
 /* The innermost caller that is the program's own; the innermost of all if none is. */
@@ -85,21 +135,16 @@ static void label_callers(struct gt_strbuf *text, const struct gt_names *names, 
 			  const __u64 *addresses, size_t count)
 {
 	struct gt_location location;
+	size_t index = 0;
+	const struct gt_frame *frame =
+		find_own(names, process, addresses, count, &index, &location);
 
-	for (size_t i = 0; i < count; i++) {
-		gt_names_location(names, process, addresses[i], true, &location);
-		for (size_t frame = 0; frame < location.frame_count; frame++) {
-			if (is_wrapper(&location.frames[frame]))
-				continue;
-			gt_put_frame(text, &location, &location.frames[frame], addresses[i]);
-			return;
-		}
-		if (!location.frame_count)
-			break;
+	if (!frame) {
+		index = 0;
+		gt_names_location(names, process, addresses[0], true, &location);
+		frame = location.frame_count ? &location.frames[0] : NULL;
 	}
-	gt_names_location(names, process, addresses[0], true, &location);
-	gt_put_frame(text, &location, location.frame_count ? &location.frames[0] : NULL,
-		     addresses[0]);
+	gt_put_frame(text, &location, frame, addresses[index]);
 }
 
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
@@ -108,9 +153,9 @@ void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32
 	size_t count;
 	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
 
-	if (!stack)
+	if (!stack || (addresses && !count))
 		gt_strbuf_putc(text, '-');
-	else if (addresses && count)
+	else if (addresses)
 		label_callers(text, names, process, addresses, count);
 	else
 		gt_strbuf_printf(text, "stack 0x%" PRIx64, stack);

@@ -101,3 +101,28 @@ kernels() {
 		expect_json '.[0].kernels | map(select(.graph)) | all(.launches == 2 and .unknown == 0)'
 	done
 }
+
+# expect_callers CALLERS: what stands in the column CALLED BY of kernels.txt, sorted and by function
+# and line alone.
+expect_callers() {
+	local found
+	found=$(sed -nE 's/^ .* B  ([^ (+]+)[^ ]* \(([^)]*)\)  .*/\1 \2/p' kernels.txt | sort)
+	[ "$found" = "$1" ] || told "found $found in $(cat kernels.txt)"
+}
+
+@test "by stack, launches are those of who wrote them, not of launch stubs" {
+	need_file "$build/tests/programs/handles" "program handles"
+	gputap kernels --by stack --stack dwarf -o kernels.txt -- "$build/tests/programs/handles" 3
+	expect_callers 'main handles'
+}
+
+@test "by stack, launches of nvcc's code are those of who wrote them" {
+	PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+	command -v nvcc >/dev/null || skip "there is no nvcc"
+	for options in -g '-O2 -Xcompiler -g'; do
+		# shellcheck disable=SC2086
+		nvcc -o linkage $options -cudart shared -arch=compute_75 "$root/tests/programs/linkage.cu"
+		gputap kernels --by stack --stack dwarf -o kernels.txt -- ./linkage 2
+		expect_callers "$(grep -n '<<<' "$root/tests/programs/linkage.cu" | sed 's/\([0-9]*\).*/launch_all linkage.cu:\1/')"
+	done
+}

@@ -35,7 +35,7 @@ static struct {
 static void **module;
 
 void scale(float *values, float factor, int count);
-void stub(float *values, float factor, int count) __asm__("_Z27__device_stub__Z5scalePffiPffi");
+void stub(float *values, float factor, int count) __asm__("_Z26__device_stub__Z5scalePffiPffi");
 cudaError_t helper(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
 		   cudaStream_t stream) __asm__("_Z25__cudaLaunchKernel_helperP9CUkern_st4dim3S1_"
 						"PPvmP11CUstream_st");
@@ -51,7 +51,7 @@ NOINLINE cudaError_t helper(cudaKernel_t kernel, dim3 grid, dim3 block, void **a
 
 NOINLINE void stub(float *values, float factor, int count)
 {
-	static cudaKernel_t handle __asm__("_ZZ27__device_stub__Z5scalePffiPffiE8__handle");
+	static cudaKernel_t handle __asm__("_ZZ26__device_stub__Z5scalePffiPffiE8__handle");
 	void *arguments[] = {&values, &factor, &count};
 	cudaStream_t stream;
 	dim3 grid, block;

@@ -236,4 +236,22 @@ TEST("a call that was left is no launch")
 	stream.names = NULL;
 }
 
+TEST("a stack that has no callers is none, and one that was not told is its number")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event_stack *event = (void *)gt_event_new(GT_EVENT_stack, "", 0);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	event->head.process = 7;
+	event->number = 0xabc;
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	free(event);
+	gt_label_stack(&text, names, 7, 0xabc);
+	gt_strbuf_putc(&text, ' ');
+	gt_label_stack(&text, names, 7, 0xdef);
+	gt_strbuf_putc(&text, ' ');
+	gt_label_stack(&text, names, 7, 0);
+	CHECK_STR(gt_strbuf_string(&text), "- stack 0xdef -");
+}
+
 TEST_MAIN
