@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "output/report.h"
@@ -78,6 +79,25 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_report_put_group(table, names, by, &row->group);
 }
 
+/* From a power of two to the next: "2.00-4.00 KiB", "512 B-1.00 KiB"; the unit once if it is one.
+ */
+static void put_power(struct gt_strbuf *text, unsigned power)
+{
+	gt_auto_strbuf from = GT_STRBUF_INIT, to = GT_STRBUF_INIT;
+	const char *unit, *next_unit;
+
+	gt_format_bytes(&from, power ? 1ull << power : 0);
+	gt_format_bytes(&to, power < 63 ? 2ull << power : UINT64_MAX);
+	unit = strchr(gt_strbuf_string(&from), ' ');
+	next_unit = strchr(gt_strbuf_string(&to), ' ');
+	if (unit && next_unit && !strcmp(unit, next_unit))
+		gt_strbuf_add(text, gt_strbuf_string(&from),
+			      (size_t)(unit - gt_strbuf_string(&from)));
+	else
+		gt_strbuf_puts(text, gt_strbuf_string(&from));
+	gt_strbuf_printf(text, "-%s", gt_strbuf_string(&to));
+}
+
 /* Sizes of all rows of a direction, from the smallest power of two to the greatest. */
 static int put_sizes(const struct gt_copies_row *const *rows, size_t count,
 		     enum gt_direction direction, struct gt_strbuf *text)
@@ -96,7 +116,7 @@ static int put_sizes(const struct gt_copies_row *const *rows, size_t count,
 		if (!number)
 			continue;
 		gt_strbuf_puts(text, "  ");
-		gt_format_bytes(text, 1ull << power);
+		put_power(text, power);
 		gt_strbuf_printf(text, ": %" PRIu64, number);
 	}
 	if (sizes.count)

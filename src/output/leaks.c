@@ -97,8 +97,9 @@ static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *tot
 }
 
 static const struct gt_column columns[] = {
-	{"COUNT", false}, {"BYTES", false},  {"MEMORY", true},   {"LEFT", true}, {"OLDEST", false},
-	{"PID", false},   {"PROCESS", true}, {"FUNCTION", true}, {"BY", true},
+	{"COUNT", false},  {"BYTES", false},         {"MEMORY", true},
+	{"LEFT", true},    {"OLDEST", false},        {"PID", false},
+	{"PROCESS", true}, {"FUNCTION", true, true}, {"BY", true},
 };
 
 static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
@@ -117,7 +118,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_put_printable(gt_table_cell(table), leak->process_name);
 	gt_label_container(gt_table_cell(table), names, leak->group.process);
 	gt_table_end_cell(table);
-	gt_table_text(table, leak->function ? leak->function : "-");
+	gt_table_text(table, leak->function ? leak->function : by == GT_BY_STACK ? "-" : "");
 	gt_report_put_group(table, names, by, &leak->group);
 }
 

@@ -88,7 +88,7 @@ static void measure(const struct gt_table *table, size_t widths[GT_TABLE_COLUMNS
 	bool used[GT_TABLE_COLUMNS] = {false};
 
 	for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
-		used[i % count] |= i >= count && strcmp(cell, "0") != 0;
+		used[i % count] |= i >= count && *cell && strcmp(cell, "0") != 0;
 		if (width_of(cell) > widths[i % count])
 			widths[i % count] = width_of(cell);
 	}

@@ -13,7 +13,7 @@
 struct gt_column {
 	const char *title;
 	bool left;     /* aligned; else to the right, as numbers are */
-	bool optional; /* left out where no cell of it has anything but "0" */
+	bool optional; /* left out where every cell of it is "0" or empty */
 };
 
 struct gt_table {

@@ -176,8 +176,8 @@ TEST("leaks: in between it is told how long that was after the start")
 	expect(false,
 	       "After 2.500 s:\n"
 	       "1 allocation of 1.50 KiB (1536 bytes): still there.\n"
-	       "COUNT  BYTES  MEMORY  LEFT         OLDEST  PID  PROCESS  FUNCTION  SIZE\n"
-	       "    1   1536  device  still there  2.50 s  100  train    -         1.50 KiB\n"
+	       "COUNT  BYTES  MEMORY  LEFT         OLDEST  PID  PROCESS  SIZE\n"
+	       "    1   1536  device  still there  2.50 s  100  train    1.50 KiB\n"
 	       "\n"
 	       "PID  PROCESS  MEMORY   CURRENT      PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
 	       "P50      P99  FAILED\n"
@@ -199,9 +199,9 @@ TEST("leaks: what was left to whom, and what was wrong")
 	expect(true,
 	       "2 allocations of 20 B (20 bytes): not freed before the process ended.\n"
 	       "1 allocation of 100 B (100 bytes): not freed before cudaDeviceReset freed all.\n"
-	       "COUNT  BYTES  MEMORY  LEFT       OLDEST  PID  PROCESS  FUNCTION\n"
-	       "    1    100  device  at reset  2.00 µs  100  train    -\n"
-	       "    2     20  device  at exit   9.00 µs  100  train    -\n"
+	       "COUNT  BYTES  MEMORY  LEFT       OLDEST  PID  PROCESS\n"
+	       "    1    100  device  at reset  2.00 µs  100  train\n"
+	       "    2     20  device  at exit   9.00 µs  100  train\n"
 	       "\n"
 	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      P50    "
 	       "  P99  FAILED\n"
@@ -300,11 +300,29 @@ TEST("copies: rates by calls that wait, bounds of those that do not, and a word 
 	       "P99 <    PINNED  PAGEABLE\n"
 	       "H2D         5  12.2 KiB       0       3  9.00 µs  1.4 GB/s      2     1  5.00 µs  "
 	       "5.00 µs  4.20 KiB  8.00 KiB\n"
-	       "H2D sizes:  64 B: 2  4.00 KiB: 3\n"
+	       "H2D sizes:  64-128 B: 2  4.00-8.00 KiB: 3\n"
 	       "H2D: most bytes are in pageable memory. 1.0 GB/s were reached, and 4.1 GB/s with "
 	       "pinned memory in copies of the same sizes: pinning (cudaMallocHost, "
 	       "cudaHostRegister) would save 6.00 µs of 8.00 µs.\n"
 	       "Asynchronous copies that nothing waited for up to now: 1.\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("copies: sizes are told from a power of two to the next, and no time where none waited")
+{
+	start(&gt_report_copies, GT_BY_NOTHING);
+	copy_async(0x1000, 0x5555, 0, 1, 0x11);
+	copy_async(0x1000, 0x5555, 1000, 1, 0x11);
+	copy_async(0x1000, 0x5555, 4000, 1, 0x11);
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect(true,
+	       "COPIES  COUNT     BYTES  FAILED  WAITED  TIME  RATE  ASYNC  DONE   MEAN <    P99 <"
+	       "  PINNED  PAGEABLE\n"
+	       "H2D         3  4.88 KiB       0       0     -     -      3     3  5.00 µs  7.00 µs"
+	       "     0 B  4.88 KiB\n"
+	       "H2D sizes:  0-2 B: 1  512 B-1.00 KiB: 1  2.00-4.00 KiB: 1\n"
+	       "H2D: most bytes are in pageable memory. What pinning would gain cannot be told: no "
+	       "waiting copy of such a size used pinned memory.\n"
 	       "Complete: none of 0 calls was lost.\n");
 }
 
