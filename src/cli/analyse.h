@@ -17,10 +17,10 @@ struct gt_analyse_options {
 	GT_TARGET_OPTIONS(offsetof(struct gt_analyse_options, target)), \
 	{0, "by", "WHAT", by_help, GT_OPTION_CHOICE, \
 	 offsetof(struct gt_analyse_options, by), choices}, \
-	{0, "top", "N", "only the first N rows", GT_OPTION_NUMBER, \
+	{0, "top", "N", "only the first N rows", GT_OPTION_COUNT, \
 	 offsetof(struct gt_analyse_options, top), NULL}, \
 	{0, "interval", "TIME", "show it every so often, too; SIGUSR1 shows it at once", \
-	 GT_OPTION_DURATION, offsetof(struct gt_analyse_options, interval), NULL}, \
+	 GT_OPTION_PERIOD, offsetof(struct gt_analyse_options, interval), NULL}, \
 	{'o', "output", "FILE", \
 	 "write to FILE ('-': stdout; the default with CMD: stderr)", \
 	 GT_OPTION_STRING, offsetof(struct gt_analyse_options, target.output), NULL}, \

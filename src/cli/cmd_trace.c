@@ -11,7 +11,7 @@ struct trace_options {
 	struct gt_strings sources, functions;
 	const char *condition;
 	bool failed, counts, summary, times, returns;
-	int time;
+	int time; /* of time_styles; negative: not given */
 	uint64_t max_events;
 };
 
@@ -28,7 +28,7 @@ static const struct gt_option options[] = {
 	{0, "failed", NULL, "only calls that return an error", GT_OPTION_FLAG, AT(failed), NULL},
 	{0, "when", "CONDITION", "only calls for which it holds, such as 'duration>1ms'",
 	 GT_OPTION_STRING, AT(condition), NULL},
-	{0, "max-events", "N", "end after N calls", GT_OPTION_NUMBER, AT(max_events), NULL},
+	{0, "max-events", "N", "end after N calls", GT_OPTION_COUNT, AT(max_events), NULL},
 	{'o', "output", "FILE", "write to FILE ('-': stdout); a name in .gtap makes a capture",
 	 GT_OPTION_STRING, AT(target.output), NULL},
 	{0, "json", NULL, "one JSON object a line; with CMD add -o FILE to have them alone",
@@ -137,6 +137,13 @@ static bool shows_processes(const struct trace_options *given)
 	return given->target.verbose;
 }
 
+static enum gt_time_style time_style(const struct trace_options *given)
+{
+	if (!given->times)
+		return GT_TIME_NONE;
+	return given->time < 0 ? GT_TIME_WALL : (enum gt_time_style)given->time;
+}
+
 static int open_outputs(void *opaque, struct gt_diag *diag)
 {
 	struct trace *trace = opaque;
@@ -146,7 +153,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 	struct gt_output_options how = {
 		.path = path && strcmp(path, "-") ? path : NULL,
 		.fd = trace->has_command && !path ? STDERR_FILENO : STDOUT_FILENO,
-		.time = given->times ? (enum gt_time_style)given->time : GT_TIME_NONE,
+		.time = time_style(given),
 		.returns = given->returns,
 		.marks = has_marks(given),
 		.verbose = shows_processes(given),
@@ -196,6 +203,8 @@ static int trace_target(const struct gt_cli_command *self, const struct trace_op
 
 	if (given->counts && given->target.json)
 		return gt_cli_usage_error(self, "-c and --json exclude each other");
+	if (!given->times && given->time >= 0)
+		return gt_cli_usage_error(self, "-t and --time exclude each other");
 	if (given->target.json && main_output(given) == &gt_output_capture)
 		return gt_cli_usage_error(self, "--json and a capture (-o FILE.gtap) exclude each "
 						"other; record first, then use --from");
@@ -208,7 +217,7 @@ static int trace_target(const struct gt_cli_command *self, const struct trace_op
 
 static int run_trace(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct trace_options given = {.times = true, .returns = true};
+	struct trace_options given = {.time = -1, .times = true, .returns = true};
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);

@@ -69,6 +69,11 @@ static int set_choice(const struct gt_option *option, const char *value, int *ta
 	return -EINVAL;
 }
 
+static int refuse_zero(int error, const uint64_t *value)
+{
+	return error ? error : *value ? 0 : -EINVAL;
+}
+
 static int set_value(const struct gt_option *option, const char *value, void *values)
 {
 	void *target = (char *)values + option->offset;
@@ -89,8 +94,12 @@ static int set_value(const struct gt_option *option, const char *value, void *va
 		return gt_parse_u64(value, target);
 	case GT_OPTION_SIZE:
 		return gt_parse_size(value, target);
+	case GT_OPTION_COUNT:
+		return refuse_zero(gt_parse_u64(value, target), target);
 	case GT_OPTION_DURATION:
 		return gt_parse_duration(value, target);
+	case GT_OPTION_PERIOD:
+		return refuse_zero(gt_parse_duration(value, target), target);
 	case GT_OPTION_CHOICE:
 		return set_choice(option, value, target);
 	}
@@ -102,6 +111,7 @@ static void wrong_value(const struct gt_cli_command *command, const struct gt_op
 			const char *value)
 {
 	gt_auto_strbuf right = GT_STRBUF_INIT;
+	uint64_t number;
 
 	switch (option->kind) {
 	case GT_OPTION_CHOICE:
@@ -111,10 +121,15 @@ static void wrong_value(const struct gt_cli_command *command, const struct gt_op
 	case GT_OPTION_NUMBER:
 		gt_strbuf_puts(&right, "a whole number");
 		break;
+	case GT_OPTION_COUNT:
+		gt_strbuf_puts(&right, gt_parse_u64(value, &number) ? "a whole number"
+								    : "a whole number from 1 on");
+		break;
 	case GT_OPTION_SIZE:
 		gt_strbuf_puts(&right, "a size such as 64K or 16M");
 		break;
 	case GT_OPTION_DURATION:
+	case GT_OPTION_PERIOD:
 		gt_strbuf_puts(&right, "a time such as 10s or 500ms");
 		break;
 	default:

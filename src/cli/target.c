@@ -41,14 +41,32 @@ static int parse_pids(const struct gt_cli_command *self, const struct gt_target_
 	return GT_EXIT_OK;
 }
 
+/* An option that says how calls are recorded, or NULL. Others are refused by the session. */
+static const char *live_option(const struct gt_target_options *options)
+{
+	if (options->gpu != GT_GPU_AUTO)
+		return "gpu";
+	if (options->stack != GT_STACK_DEFAULT)
+		return "stack";
+	if (options->stack_depth)
+		return "stack-depth";
+	if (options->kernel_arguments)
+		return "kernel-args";
+	return options->attach ? "attach" : NULL;
+}
+
 int gt_target_apply(const struct gt_cli_command *self, const struct gt_target_options *options,
 		    char *const *command, struct gt_session_options *session, pid_t **ret_pids)
 {
+	const char *live = live_option(options);
 	int status;
 
 	if (options->from && (command || options->path))
 		return gt_cli_usage_error(self, "--from shows a capture: it takes no command and "
 						"no path");
+	if (options->from && live)
+		return gt_cli_usage_error(self, "--%s cannot be applied to a capture (--from)",
+					  live);
 	if (command && options->pids.words.count)
 		return gt_cli_usage_error(self, "-d and a command exclude each other");
 	status = parse_pids(self, options, ret_pids);

@@ -40,7 +40,7 @@ struct gt_target_options {
 	{0, "uid", "USER", "only this user's processes: a number or a name", GT_OPTION_STRING, \
 	 (at) + offsetof(struct gt_target_options, uid), NULL}, \
 	{0, "duration", "TIME", "end after this time: 500ms, 10s; without a unit seconds (CMD goes on until its end)", \
-	 GT_OPTION_DURATION, \
+	 GT_OPTION_PERIOD, \
 	 (at) + offsetof(struct gt_target_options, duration), NULL}
 
 /*
@@ -59,7 +59,7 @@ struct gt_target_options {
 	 "the command shows callers, else none (default: auto)", \
 	 GT_OPTION_CHOICE, (at) + offsetof(struct gt_target_options, stack), gt_target_stacks}, \
 	{0, "stack-depth", "N", "callers to take at most (default: 64; up to 127)", \
-	 GT_OPTION_NUMBER, (at) + offsetof(struct gt_target_options, stack_depth), NULL}, \
+	 GT_OPTION_COUNT, (at) + offsetof(struct gt_target_options, stack_depth), NULL}, \
 	{0, "kernel-args", NULL, "take what kernels are launched with", GT_OPTION_FLAG, \
 	 (at) + offsetof(struct gt_target_options, kernel_arguments), NULL}, \
 	{0, "containers", NULL, "tell the cgroup of each process, and the container in it", \

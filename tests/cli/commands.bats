@@ -120,3 +120,33 @@ commands() {
 	expect_output_line '\bcudaMallocAsync\b'
 	expect_no_output_line '\bcudaFree\b'
 }
+
+@test "0 is refused where it would mean the same as no option" {
+	for option in --top --stack-depth; do
+		gputap copies $option 0 -- true
+		expect_status 2
+		expect_error "gputap: $option takes a whole number from 1 on, not '0' (try 'gputap copies --help')"
+	done
+	gputap trace --max-events 0 -- true
+	expect_status 2
+	expect_error "gputap: --max-events takes a whole number from 1 on, not '0' (try 'gputap trace --help')"
+	for option in --interval --duration; do
+		gputap leaks $option 0s -- true
+		expect_status 2
+		expect_error "gputap: $option takes a time such as 10s or 500ms, not '0s' (try 'gputap leaks --help')"
+	done
+}
+
+@test "no times and a style of times exclude each other" {
+	gputap trace -t --time wall -- true
+	expect_status 2
+	expect_error "gputap: -t and --time exclude each other (try 'gputap trace --help')"
+}
+
+@test "what says how calls are recorded is refused for a capture" {
+	for option in --gpu=soft --stack=none --stack-depth=3 --kernel-args --attach=perf; do
+		gputap errors --from x.gtap $option
+		expect_status 2
+		expect_error "gputap: ${option%=*} cannot be applied to a capture (--from) (try 'gputap errors --help')"
+	done
+}
