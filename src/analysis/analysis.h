@@ -32,6 +32,8 @@ struct gt_group {
 	char uuid[40]; /* of the device; "": unknown */
 };
 
+#define GT_STREAM_NONE UINT64_MAX /* as a group's stream: the call has none */
+
 /*
  * The group of a call; `stream` counts with GT_BY_STREAM alone. Devices are told apart by their
  * UUIDs where these are known, since ordinals may differ from process to process: then all of one

@@ -100,7 +100,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 		return 0;
 	key = (struct key){
 		.group = gt_group_of(errors->by, names, operation->call,
-				     operation->has_stream ? operation->stream : 0),
+				     operation->has_stream ? operation->stream : GT_STREAM_NONE),
 		.result = (uint32_t)operation->call->result,
 		.function = operation->call->function,
 		.process = operation->call->head.process,

@@ -240,7 +240,10 @@ void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum g
 		gt_strbuf_printf(text, "thread %" PRIu32, group->thread);
 		break;
 	case GT_BY_STREAM:
-		gt_strbuf_printf(text, "stream 0x%" PRIx64, group->number);
+		if (group->number == GT_STREAM_NONE)
+			gt_strbuf_putc(text, '-');
+		else
+			gt_strbuf_printf(text, "stream 0x%" PRIx64, group->number);
 		if (group->thread)
 			gt_strbuf_printf(text, " of thread %" PRIu32, group->thread);
 		break;

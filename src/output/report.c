@@ -213,7 +213,10 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 		gt_json_u64(json, "tid", group->thread);
 		break;
 	case GT_BY_STREAM:
-		gt_json_hex(json, "stream", group->number);
+		if (group->number == GT_STREAM_NONE)
+			gt_json_null(json, "stream");
+		else
+			gt_json_hex(json, "stream", group->number);
 		if (group->thread)
 			gt_json_u64(json, "tid", group->thread);
 		break;

@@ -342,6 +342,27 @@ TEST("errors: failed calls, then findings with their places and an advice")
 		     "Complete: none of 0 calls was lost.\n");
 }
 
+TEST("errors: a call without a stream is of none, and not of the default stream")
+{
+	gt_auto_strbuf json = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STREAM);
+	call_with("cudaSetDevice", "device", 9, 101);
+	call_with("cudaStreamSynchronize", "stream", 0, 400);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				false, true, &json),
+		  0);
+	CHECK(strstr(gt_strbuf_string(&json), "\"stream\":null"));
+	CHECK(strstr(gt_strbuf_string(&json), "\"stream\":\"0x0\""));
+	expect(true,
+	       "COUNT  FUNCTION               ERROR                             PID  PROCESS  "
+	       "STREAM\n"
+	       "    1  cudaSetDevice          cudaErrorInvalidDevice            100  train    -\n"
+	       "    1  cudaStreamSynchronize  cudaErrorInvalidResourceHandle    100  train    "
+	       "stream 0x0\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
 TEST("errors: none is told as none, but where no call was seen")
 {
 	start(&gt_report_errors, GT_BY_STACK);
