@@ -240,18 +240,18 @@ TEST("a stack that has no callers is none, and one that was not told is its numb
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct gt_event_stack *event = (void *)gt_event_new(GT_EVENT_stack, "", 0);
-	gt_auto_strbuf text = GT_STRBUF_INIT;
+	gt_auto_strbuf label = GT_STRBUF_INIT;
 
 	event->head.process = 7;
 	event->number = 0xabc;
 	CHECK_INT(gt_names_take(names, &event->head), 0);
 	free(event);
-	gt_label_stack(&text, names, 7, 0xabc);
-	gt_strbuf_putc(&text, ' ');
-	gt_label_stack(&text, names, 7, 0xdef);
-	gt_strbuf_putc(&text, ' ');
-	gt_label_stack(&text, names, 7, 0);
-	CHECK_STR(gt_strbuf_string(&text), "- stack 0xdef -");
+	gt_label_stack(&label, names, 7, 0xabc);
+	gt_strbuf_putc(&label, ' ');
+	gt_label_stack(&label, names, 7, 0xdef);
+	gt_strbuf_putc(&label, ' ');
+	gt_label_stack(&label, names, 7, 0);
+	CHECK_STR(gt_strbuf_string(&label), "- stack 0xdef -");
 }
 
 TEST_MAIN
