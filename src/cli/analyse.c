@@ -31,6 +31,7 @@ static int put(struct analyse *analyse, uint64_t now, bool final)
 	int error = gt_report_put(analyse->report, analyse->state, &analyse->how, analyse->names,
 				  now, final, analyse->given->target.json, &analyse->sink.text);
 
+	analyse->how.continued = true;
 	return error ? error : gt_sink_flush(&analyse->sink);
 }
 
@@ -204,6 +205,7 @@ int gt_analyse_run(const struct gt_cli_command *self, const struct gt_report *re
 			.by = by[given.by],
 			.top = given.top,
 			.most_copies = given.most_copies,
+			.captured = given.target.from,
 		};
 		analyse.has_command = rest < count;
 		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,

@@ -96,8 +96,11 @@ void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_repor
 	if (count && form->note)
 		gt_strbuf_puts(text, form->note);
 	if (count && by == GT_BY_STACK && !has_stacks(form, rows, count))
-		gt_strbuf_puts(text, "The callers are not known: no stacks were recorded "
-				     "('gputap trace --stack fp -o FILE.gtap' does).\n");
+		gt_strbuf_puts(text, options->captured
+					     ? "The callers are not known: no stacks were recorded "
+					       "('gputap trace --stack fp -o FILE.gtap' does).\n"
+					     : "The callers are not known: no stacks were taken "
+					       "(--stack fp takes them).\n");
 }
 
 void gt_report_json_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
@@ -317,6 +320,8 @@ int gt_report_put(const struct gt_report *report, void *state,
 		if (!final)
 			gt_strbuf_printf(text, "After %" PRIu64 ".%03u s:\n", since / 1000000000,
 					 (unsigned)(since % 1000000000 / 1000000));
+		else if (options->continued)
+			gt_strbuf_puts(text, "At the end:\n");
 		error = report->put_text(state, options, names, now, text);
 		put_losses(text, names, final);
 		if (!final)

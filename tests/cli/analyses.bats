@@ -168,6 +168,15 @@ wait_until() {
 	expect_json '[.[].time] | . == sort'
 	gputap leaks --from "$captured" --interval 2ms
 	expect_output_line '^After [0-9]+\.[0-9]{3} s:$'
+	[ "$(grep -E '^(After .*|At the end):$' <<<"$output" | tail -n 1)" = 'At the end:' ]
+	[ "$(grep -c '^At the end:$' <<<"$output")" = 1 ]
+	gputap leaks --from "$captured"
+	[ "$(grep -c '^At the end:$' <<<"$output")" = 0 ]
+}
+
+@test "rows by stack without stacks say how to take them" {
+	gputap leaks --by stack --stack none -o leaks.txt -- "$mix" 60 1 1
+	grep -qxF 'The callers are not known: no stacks were taken (--stack fp takes them).' leaks.txt
 }
 
 @test "SIGUSR1 shows a report at once" {

@@ -153,6 +153,7 @@ TEST("kernels: rows by device and by context say which")
 TEST("leaks: rows by stack of a recording without stacks say how to record them")
 {
 	start(&gt_report_leaks, GT_BY_STACK);
+	shown.options.captured = true;
 	cuda_malloc(0x1000, 100);
 	ends(100);
 	expect(true,
@@ -326,6 +327,16 @@ TEST("copies: sizes are told from a power of two to the next, and no time where 
 	       "Complete: none of 0 calls was lost.\n");
 }
 
+TEST("errors: rows by stack without stacks say how to take them now")
+{
+	start(&gt_report_errors, GT_BY_STACK);
+	call_with("cudaSetDevice", "device", 9, 101);
+	expect(true, "COUNT  FUNCTION       ERROR                     PID  PROCESS  CALLED BY\n"
+		     "    1  cudaSetDevice  cudaErrorInvalidDevice    100  train    -\n"
+		     "The callers are not known: no stacks were taken (--stack fp takes them).\n"
+		     "Complete: none of 0 calls was lost.\n");
+}
+
 TEST("errors: failed calls, then findings with their places and an advice")
 {
 	start(&gt_report_errors, GT_BY_PROCESS);
@@ -370,6 +381,16 @@ TEST("errors: none is told as none, but where no call was seen")
 	start(&gt_report_errors, GT_BY_STACK);
 	cuda_malloc(0x1000, 10);
 	expect(true, "No call failed.\nComplete: none of 0 calls was lost.\n");
+}
+
+TEST("the last report of several says that it is the last")
+{
+	start(&gt_report_errors, GT_BY_STACK);
+	stream.now += 1500000000;
+	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
+	shown.options.continued = true;
+	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
+	expect(true, "At the end:\nNo call was seen.\nComplete: none of 0 calls was lost.\n");
 }
 
 TEST("every report tells what was lost")
