@@ -162,6 +162,19 @@ expect_forms() {
 	expect_json 'map(select(.name)) | length == 10 and all(.stack.cut and (.stack.frames | map(.address) | unique | length) == 1)'
 }
 
+@test "a call inside of another one that is probed has the callers of that one, too" {
+	need_file "$build/tests/programs/handles" "program handles"
+	for way in fp dwarf; do
+		# Of __cudaGetKernel, which is probed for the names that it tells.
+		gputap trace --gpu soft -t --stack $way -v -f cuLibraryLoadData -- "$build/tests/programs/handles"
+		expect_error_line '^ +at __cudaGetKernel'
+		expect_error_line '^ +at __device_stub__Z5scalePffi\(float\*, float, int\)\+0x[0-9a-f]+ \(handles\)$'
+		expect_error_line '^ +at main\+0x[0-9a-f]+ \(handles\)$'
+		expect_no_error_line '^ +at (0x|\[uprobes\])'
+		expect_no_error_line 'called from further out'
+	done
+}
+
 @test "the callers stand in the JSON of a capture as in that of the live trace" {
 	frames='map(select(.schema == "gputap.call.1") | .stack.frames | map([.function, .file, .line]))'
 	gputap trace --gpu soft --stack fp -f cudaMalloc -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/leak"

@@ -19,6 +19,15 @@ static long gt_read_user(void *to, __u32 size, __u64 from)
 	return 0;
 }
 
+/* A function whose return is probed has its frame here; 0: none has. */
+#define TRAMPOLINE 0x7fffffffe000ull
+static uint64_t probed_frame;
+
+static __u64 gt_probed_return(__u64 frame)
+{
+	return frame == probed_frame ? 0xbe41d : 0;
+}
+
 #include "probe/api/walk.h"
 
 #define ROOM 127
@@ -43,7 +52,7 @@ static struct gt_walk walk(uint64_t offset, uint64_t stride, unsigned frames, un
 	memory[offset / 8 - 1] = 0xca11e4;
 	reads = 0;
 	return gt_walk_frames(&window, addresses, ROOM, depth, 0xca11e4, STACK_BASE + offset - 8,
-			      STACK_BASE + offset);
+			      STACK_BASE + offset, TRAMPOLINE);
 }
 
 static void check_addresses(const struct gt_walk *walked, unsigned frames)
@@ -114,7 +123,7 @@ TEST("a frame that points down, at itself or between words ends the walk")
 		memory[0x200 / 8] = bad[i];
 		memory[0x208 / 8] = 0x1000;
 		walked = gt_walk_frames(&window, addresses, ROOM, 64, 0xca11e4, STACK_BASE + 0x1f8,
-					STACK_BASE + 0x200);
+					STACK_BASE + 0x200, TRAMPOLINE);
 		CHECK_INT(walked.count, 2);
 	}
 }
@@ -122,9 +131,27 @@ TEST("a frame that points down, at itself or between words ends the walk")
 TEST("a frame pointer used for other things gives the caller alone")
 {
 	struct gt_walk walked =
-		gt_walk_frames(&window, addresses, ROOM, 64, 0xca11e4, STACK_BASE + 0x200, 17);
+		gt_walk_frames(&window, addresses, ROOM, 64, 0xca11e4, STACK_BASE + 0x200, 17, 0);
 
 	CHECK_INT(walked.count, 1);
+}
+
+TEST("a probe's trampoline is no caller: the one behind it is, and without it the walk is cut")
+{
+	struct gt_walk walked;
+
+	for (int known = 1; known >= 0; known--) {
+		walk(512, 64, 3, 64);
+		probed_frame = known ? STACK_BASE + 576 : 0;
+		memory[576 / 8 + 1] = TRAMPOLINE;
+		walked = gt_walk_frames(&window, addresses, ROOM, 64, 0xca11e4, STACK_BASE + 504,
+					STACK_BASE + 512, TRAMPOLINE);
+		CHECK_INT(walked.count, known ? 4 : 2);
+		CHECK_INT(walked.truncated, !known);
+		CHECK_INT(addresses[1], 0x1000);
+		if (known)
+			CHECK_INT(addresses[2], 0xbe41d);
+	}
 }
 
 TEST("equal stacks have one hash, and others have others")

@@ -18,6 +18,7 @@ static __always_inline long gt_read_user(void *to, __u32 size, __u64 from)
 {
 	return bpf_probe_read_user(to, size, (void *)from);
 }
+__u64 gt_probed_return(__u64 frame);
 #include "probe/api/walk.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -45,12 +46,13 @@ struct {
 #define HEAD_WORDS (sizeof(struct gt_event_call) / sizeof(__u64))
 
 struct frame {
-	__u64 stack_pointer; /* at entry */
-	__u16 aside;         /* becomes an `aside` */
-	__u16 urgent;        /* a string is missing, which the reader may still find */
-	__u16 counted;       /* calls up to this one that are no asides … */
-	__u16 hiding;        /* … and those of them that driver calls are left out inside of */
-	__u64 words;         /* used of record[], behind the head */
+	__u64 stack_pointer;  /* at entry */
+	__u64 return_address; /* before the kernel replaces it; only where stacks are taken */
+	__u16 aside;          /* becomes an `aside` */
+	__u16 urgent;         /* a string is missing, which the reader may still find */
+	__u16 counted;        /* calls up to this one that are no asides … */
+	__u16 hiding;         /* … and those of them that driver calls are left out inside of */
+	__u64 words;          /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;
 		__u64 record[HEAD_WORDS + ROOM_WORDS];
@@ -237,6 +239,12 @@ static __always_inline void abandon_below(struct thread *thread, __u64 stack, __
 	}
 }
 
+/* What the kernel puts in place of return addresses that it probes; 0: none was probed yet. */
+static __always_inline __u64 trampoline_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
 /*
  * Whether this entry goes on with the innermost call: a function that ends by jumping to
  * another one. Both have the same stack pointer, but so has a new call from a place where a
@@ -245,7 +253,7 @@ static __always_inline void abandon_below(struct thread *thread, __u64 stack, __
  */
 static __always_inline bool is_jump(struct task_struct *task, struct pt_regs *regs)
 {
-	__u64 trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	__u64 trampoline = trampoline_of(task);
 
 	return trampoline && return_address(regs) == trampoline;
 }
@@ -326,14 +334,33 @@ static __noinline void put_arguments(struct thread *thread, struct frame *frame,
 		COUNT(others_lost);
 }
 
+/*
+ * A traced call made its frame below its stack pointer at entry (x86-64: right there), and calls
+ * inside of it are further down. Not static, so that it is verified once, not once a frame.
+ */
+__noinline __u64 gt_probed_return(__u64 frame)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	for (__u32 i = 1; thread && i <= DEEPEST_CALL && i <= thread->depth; i++) {
+		struct frame *call = frame_at(thread, thread->depth - i);
+
+		if (call->stack_pointer > frame)
+			return call->return_address;
+	}
+	return 0;
+}
+
 /* Takes the callers; tells them if they are new. The stack's number. */
 static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, struct pt_regs *regs)
 {
 	struct gt_event_stack *event = (void *)thread->stack;
+	/* Without a call around this one, there is no trampoline of gputap's. */
+	__u64 trampoline = thread->depth > 1 ? trampoline_of(bpf_get_current_task_btf()) : 0;
 	struct gt_walk walk =
 		gt_walk_frames(&thread->window, &thread->stack[STACK_HEAD_WORDS], GT_MAX_STACK,
-			       settings.stack_depth, return_address(regs), STACK_POINTER(regs),
-			       FRAME_POINTER(regs));
+			       settings.stack_depth, frame->return_address, STACK_POINTER(regs),
+			       FRAME_POINTER(regs), trampoline);
 	__u64 key = walk.hash ^ ((__u64)thread->process << 32), words = walk.count;
 	__u8 told = 1;
 
@@ -352,8 +379,24 @@ static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, s
 	return walk.hash;
 }
 
+/*
+ * Puts the return addresses of the calls around the innermost one back into a copy of the stack.
+ * AArch64 returns by a register, which its functions keep where they like.
+ */
+static __always_inline void restore_returns(struct thread *thread, __u8 *copy, __u64 stack,
+					    __u64 bytes)
+{
+	for (__u32 i = 0; STACK_ARGUMENTS && i < DEEPEST_CALL && i + 1 < thread->depth; i++) {
+		struct frame *call = frame_at(thread, i);
+		__u64 at = call->stack_pointer - stack;
+
+		if (at < bytes && !(at & 7))
+			*(__u64 *)(copy + (at & (GT_STACK_COPY - 8))) = call->return_address;
+	}
+}
+
 /* For unwinding by .eh_frame: a copy of the stack, up to its end. */
-static __noinline void put_memory(struct frame *frame, struct pt_regs *regs)
+static __noinline void put_memory(struct thread *thread, struct frame *frame, struct pt_regs *regs)
 {
 	struct gt_event_memory *event =
 		bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);
@@ -369,13 +412,14 @@ static __noinline void put_memory(struct frame *frame, struct pt_regs *regs)
 			break;
 		bytes += GT_STACK_PIECE;
 	}
+	restore_returns(thread, event->bytes, stack, bytes);
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_memory;
 	event->head.size = sizeof(*event) + bytes;
 	event->pc = PROGRAM_COUNTER(regs);
 	event->stack_pointer = stack;
 	event->frame_pointer = FRAME_POINTER(regs);
-	event->link = return_address(regs);
+	event->link = frame->return_address;
 	event->sequence = frame->call.sequence;
 	event->reserved = 0;
 	event->function = frame->call.function;
@@ -475,9 +519,11 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	frame->urgent = 0;
 	if (plan->apart)
 		put_apart(thread, frame, plan);
+	if (settings.stack_depth)
+		frame->return_address = return_address(regs);
 	if (settings.stack_depth && !frame->aside && !hiding) {
 		if (settings.stack_copy)
-			put_memory(frame, regs);
+			put_memory(thread, frame, regs);
 		else
 			call->stack = take_stack(thread, frame, regs);
 	}

@@ -4,6 +4,8 @@
  * unit test: whoever includes this defines before it
  *
  *	static long gt_read_user(void *to, __u32 size, __u64 from);	0, or negative: not readable
+ *	__u64 gt_probed_return(__u64 frame);	where the probed function that has this frame
+ *returns to; 0: not known
  *
  * User memory is read a window at a time, not a word: each access costs a hundred ns, however
  * short. Frames are {next frame, return address} on x86-64 and on aarch64. At a function's entry
@@ -60,11 +62,12 @@ static inline __attribute__((always_inline)) int gt_window_reach(struct gt_windo
 
 /*
  * Fills addresses[] with up to `depth` (at most `room`) return addresses, the innermost first.
- * Frames go up the stack; the first that does not ends the walk.
+ * Frames go up the stack; the first that does not ends the walk. `trampoline` is the address that
+ * stands for the return addresses of functions whose returns are probed; 0: there are none.
  */
 static inline __attribute__((always_inline)) struct gt_walk
 gt_walk_frames(struct gt_window *window, __u64 *addresses, __u32 room, __u32 depth,
-	       __u64 return_address, __u64 stack, __u64 frame)
+	       __u64 return_address, __u64 stack, __u64 frame, __u64 trampoline)
 {
 	struct gt_walk walk = {.hash = 0x9e3779b97f4a7c15ull};
 	__u64 address = return_address;
@@ -86,6 +89,10 @@ gt_walk_frames(struct gt_window *window, __u64 *addresses, __u32 room, __u32 dep
 		at = (frame - window->base) / 8 & (GT_WINDOW_WORDS - 1);
 		next = window->words[at];
 		address = window->words[(at + 1) & (GT_WINDOW_WORDS - 1)];
+		if (address == trampoline && trampoline) {
+			address = gt_probed_return(frame);
+			walk.truncated = !address;
+		}
 		if (!address)
 			break;
 		stack = frame;
