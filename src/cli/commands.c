@@ -17,6 +17,15 @@ const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count)
 	return commands;
 }
 
+/* What people take for commands. */
+static const struct {
+	const char *name, *instead;
+} others[] = {
+	{"completion", "gputap help --completion bash"},
+	{"man", "man gputap"},
+	{"version", "gputap --version"},
+};
+
 const struct gt_cli_command *gt_cli_find(const char *name)
 {
 	const char *names[gt_countof(commands)];
@@ -26,6 +35,12 @@ const struct gt_cli_command *gt_cli_find(const char *name)
 		if (!strcmp(commands[i]->name, name))
 			return commands[i];
 		names[i] = commands[i]->name;
+	}
+	for (size_t i = 0; i < gt_countof(others); i++) {
+		if (strcmp(others[i].name, name))
+			continue;
+		gt_cli_error("there is no command '%s': it is '%s'", name, others[i].instead);
+		return NULL;
 	}
 	nearest = gt_nearest(name, names, gt_countof(names));
 	gt_cli_error("there is no command '%s'%s%s%s (try 'gputap help')", name,

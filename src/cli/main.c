@@ -19,7 +19,7 @@ int main(int count, char **arguments)
 	const struct gt_cli_command *command;
 
 	signal(SIGPIPE, SIG_IGN); /* a pipe that closes is an error like others: EPIPE */
-	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+	if (!strcmp(name, "--version") || !strcmp(name, "-V") || !strcmp(name, "version")) {
 		printf("gputap %s\n", GT_VERSION);
 		return GT_EXIT_OK;
 	}

@@ -84,6 +84,9 @@ static int find_file(const char *name, const char *search, char **ret_path, stru
 	if (error == -EACCES)
 		return gt_diag(diag, error, "command", name,
 			       "found in PATH, but it is not executable");
+	if (!check_executable(name))
+		return gt_diag(diag, error, "command", name,
+			       "no such command in PATH (%s); did you mean './%s'?", search, name);
 	return gt_diag(diag, error, "command", name, "no such command in PATH (%s)", search);
 }
 

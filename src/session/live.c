@@ -16,6 +16,7 @@
 
 #include "api/api.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "event/kinds.h"
 #include "probe/load.h"
@@ -295,6 +296,25 @@ static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 	return 0;
 }
 
+static int no_such_source(const char *name, struct gt_diag *diag)
+{
+	size_t count;
+	const struct gt_source *const *sources = gt_sources(&count);
+	gt_autofree const char **names = calloc(count, sizeof(*names));
+	const char *nearest;
+
+	for (size_t i = 0; names && i < count; i++)
+		names[i] = sources[i]->name;
+	nearest = names ? gt_nearest(name, names, count) : NULL;
+	if (nearest)
+		return gt_diag(
+			diag, -EINVAL, "session", NULL,
+			"there is no source '%s': did you mean '%s'? 'gputap list' shows them",
+			name, nearest);
+	return gt_diag(diag, -EINVAL, "session", NULL,
+		       "there is no source '%s'; 'gputap list' shows them", name);
+}
+
 static int open_source(struct gt_live *live, const char *name, struct gt_diag *diag)
 {
 	const struct gt_source *source = gt_source_find(name);
@@ -302,8 +322,7 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 	int error;
 
 	if (!source)
-		return gt_diag(diag, -EINVAL, "session", NULL,
-			       "there is no source '%s'; 'gputap list' shows them", name);
+		return no_such_source(name, diag);
 	gt_vec_each (other, &live->sources)
 		if (other->source == source || (source->group && other->source->group))
 			return 0;

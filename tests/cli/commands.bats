@@ -150,3 +150,18 @@ commands() {
 		expect_error "gputap: ${option%=*} cannot be applied to a capture (--from) (try 'gputap errors --help')"
 	done
 }
+
+@test "what is asked for as if it were a command is told with what it is" {
+	gputap version
+	expect_status 0
+	expect_output_line '^gputap [0-9]'
+	gputap help version
+	expect_status 2
+	expect_error "gputap: there is no command 'version': it is 'gputap --version'"
+	for arguments in completion 'help completion'; do
+		# shellcheck disable=SC2086 # two arguments
+		gputap $arguments
+		expect_status 2
+		expect_error "gputap: there is no command 'completion': it is 'gputap help --completion bash'"
+	done
+}

@@ -65,6 +65,10 @@ setup() {
 	trace -- no-such-command
 	expect_status 127
 	expect_error "gputap: no-such-command: no such command in PATH ($PATH)"
+	cp "$calls" here-only
+	trace -- here-only
+	expect_status 127
+	expect_error "gputap: here-only: no such command in PATH ($PATH); did you mean './here-only'?"
 	trace -- ./nothing
 	expect_status 127
 	expect_error "gputap: ./nothing: cannot be executed: No such file or directory"
@@ -119,4 +123,14 @@ setup() {
 	expect_status 2
 	expect_error "gputap: --json and a capture (-o FILE.gtap) exclude each other; record first, then use --from (try 'gputap trace --help')"
 	[ ! -e "$BATS_TEST_TMPDIR/a.gtap" ]
+}
+
+@test "a source that is not there is told with the nearest one" {
+	need_probes
+	trace -e cuba -- true
+	expect_status 2
+	expect_error "gputap: there is no source 'cuba': did you mean 'cuda'? 'gputap list' shows them"
+	trace -e frobnicate -- true
+	expect_status 2
+	expect_error "gputap: there is no source 'frobnicate'; 'gputap list' shows them"
 }

@@ -101,6 +101,16 @@ TEST("a directory is no command, also where it stands in for an interpreter")
 		    "./script: its interpreter ./directory cannot be executed: Is a directory");
 }
 
+TEST("a command that is not in PATH but in this directory is told with its path")
+{
+	fixture();
+	write_script("here", "#!/bin/sh\n", 0755);
+	check_chain("here", "/usr/bin",
+		    "here: no such command in PATH (/usr/bin); did you mean './here'?");
+	write_script("here", "#!/bin/sh\n", 0644);
+	check_chain("here", "/usr/bin", "here: no such command in PATH (/usr/bin)");
+}
+
 TEST("a script without #! is run by the shell, and what is no text is refused")
 {
 	fixture();
