@@ -267,8 +267,9 @@ GPUTAP_HELPER long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)
 GPUTAP_HELPER unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
 /*
  * Prints, with up to three numbers: %d %i %u %x %X %c, with flags, a width, l and ll; %p, which is
- * 16 hex digits; %%. Anything else is left as it stands, %s too. Slow. 0, or -EAGAIN: no room,
- * counted as lost. See bpf_printk.
+ * 16 hex digits; %%. Anything else is left as it stands, %s too. Each is a line, as in Linux,
+ * whether its format ends with \n or not. Slow. 0, or -EAGAIN: no room, counted as lost. See
+ * bpf_printk.
  */
 GPUTAP_HELPER long (*bpf_trace_printk)(const char *format, unsigned int size, ...) = (void *)6;
 /* A number by chance. */
@@ -300,7 +301,7 @@ GPUTAP_HELPER void (*bpf_ringbuf_discard)(void *record, unsigned long long flags
 #endif
 
 /* Helpers of bpftime. */
-/* Prints a string that is constant, as it is. 0, or -EAGAIN: no room, counted as lost. */
+/* Prints a string that is constant, as a line. 0, or -EAGAIN: no room, counted as lost. */
 GPUTAP_HELPER long (*bpf_puts)(const char *text) = (void *)501;
 /* ns (%globaltimer); on many GPUs it moves in steps of a microsecond. */
 GPUTAP_HELPER unsigned long long (*bpf_get_globaltimer)(void) = (void *)502;

@@ -235,6 +235,8 @@ static int print(struct gt_machine *machine, uint64_t limit, const uint64_t *arg
 		gt_print_format(output, gt_strbuf_string(&text), text.length, arguments);
 	else if (output)
 		gt_strbuf_add(output, gt_strbuf_string(&text), text.length);
+	if (output)
+		gt_print_line_end(output);
 	machine->registers[0] = 0;
 	return 0;
 }

@@ -90,6 +90,12 @@ void gt_print_format(struct gt_strbuf *text, const char *format, size_t size,
 	}
 }
 
+void gt_print_line_end(struct gt_strbuf *text)
+{
+	if (text->length && text->data[text->length - 1] != '\n')
+		gt_strbuf_putc(text, '\n');
+}
+
 int gt_print_record(struct gt_strbuf *text, const void *record, size_t size)
 {
 	struct gt_print_record head;
@@ -101,5 +107,6 @@ int gt_print_record(struct gt_strbuf *text, const void *record, size_t size)
 		return -EBADMSG;
 	gt_print_format(text, (const char *)record + sizeof(head), head.format_size,
 			head.arguments);
+	gt_print_line_end(text);
 	return 0;
 }

@@ -29,5 +29,8 @@ struct gt_print_record {
 void gt_print_format(struct gt_strbuf *text, const char *format, size_t size,
 		     const uint64_t *arguments);
 
-/* Adds the text of a record of the output ring. 0; -EBADMSG: it is none. */
+/* Ends the line that was printed, if it has not ended: each is one of its own, as in Linux. */
+void gt_print_line_end(struct gt_strbuf *text);
+
+/* Adds the text of a record of the output ring, as a line. 0; -EBADMSG: it is none. */
 int gt_print_record(struct gt_strbuf *text, const void *record, size_t size);

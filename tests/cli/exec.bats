@@ -112,6 +112,19 @@ on_both() {
 	done
 }
 
+@test "exec gives what is printed without an end of line a line of its own" {
+	program 'SEC("gpu/run") long run(void *memory) {
+		bpf_printk("block %d", (int)bpf_flat_block_id());
+		bpf_puts("and on");
+		bpf_printk("sum %d\n", 10); return 0; }'
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		gputap exec $engine --grid 2 "$BATS_TEST_TMPDIR/program.o"
+		expect_status 0
+		[ "$(sort <<<"$stderr")" = $'and on\nand on\nblock 0\nblock 1\nsum 10\nsum 10' ]
+	done
+}
+
 @test "exec wants to know which of several programs" {
 	object 'SEC("gpu/run") int one(void *ctx) { return 1; }
 		SEC("gpu/run") int two(void *ctx) { return 2; }'

@@ -492,7 +492,24 @@ TEST("a record of the output ring that is none is refused")
 	bytes.record.format_size = 8;
 	bytes.record.arguments[0] = 12;
 	CHECK_INT(gt_print_record(&text, &bytes, sizeof(bytes)), 0);
-	CHECK_STR(gt_strbuf_string(&text), "12");
+	CHECK_STR(gt_strbuf_string(&text), "12\n");
+}
+
+TEST("what is printed is a line, whether its format ends one or not")
+{
+	static const char *const formats[] = {"one", "two\n", "three", ""};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	for (size_t i = 0; i < gt_countof(formats); i++) {
+		struct {
+			struct gt_print_record record;
+			char format[8];
+		} bytes = {{.format_size = 8}, ""};
+
+		snprintf(bytes.format, sizeof(bytes.format), "%s", formats[i]);
+		CHECK_INT(gt_print_record(&text, &bytes, sizeof(bytes)), 0);
+	}
+	CHECK_STR(gt_strbuf_string(&text), "one\ntwo\nthree\n");
 }
 
 TEST_MAIN
