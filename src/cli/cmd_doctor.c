@@ -177,8 +177,15 @@ static void report(struct gt_json *json, const char *name, enum verdict verdict,
 	gt_json_object_end(json);
 }
 
+/* What a source lacks; where that is told as what BPF lacks, not once more for each. */
+static const char *why(const struct gt_diag *source, const struct gt_diag *bpf)
+{
+	return strcmp(source->text, bpf->text) ? source->text : "for the same reason as BPF";
+}
+
 static enum verdict examine_all(struct gt_json *json)
 {
+	struct gt_diag bpf = {0};
 	enum verdict worst = FINE;
 	size_t count;
 	const struct gt_source *const *sources = gt_sources(&count);
@@ -190,13 +197,15 @@ static enum verdict examine_all(struct gt_json *json)
 		report(json, examinations[i].name, verdict, gt_strbuf_string(&text));
 		worst = verdict > worst ? verdict : worst;
 	}
+	gt_load_check(&bpf);
 	for (size_t i = 0; i < count; i++) {
 		struct gt_diag diag = {0};
 		char name[64];
 		int error = sources[i]->check(&diag);
 
 		snprintf(name, sizeof(name), "source %s", sources[i]->name);
-		report(json, name, error ? BROKEN : FINE, error ? diag.text : sources[i]->summary);
+		report(json, name, error ? BROKEN : FINE,
+		       error ? why(&diag, &bpf) : sources[i]->summary);
 		worst = error ? BROKEN : worst;
 	}
 	return worst;

@@ -46,7 +46,9 @@ load helper
 		/proc/self/fd/9 doctor 9<"$build/gputap"
 	expect_status 1
 	expect_output_line "^broken   privileges       neither root nor CAP_BPF with CAP_PERFMON: only captures can be shown; use sudo, or 'setcap cap_bpf,cap_perfmon\+ep' on gputap$"
-	expect_output_line '^broken   source cuda      no privilege to load BPF programs: run as root \(sudo\), or give gputap CAP_BPF and CAP_PERFMON$'
+	expect_output_line '^broken   BPF              no privilege to load BPF programs: run as root \(sudo\), or give gputap CAP_BPF and CAP_PERFMON$'
+	expect_output_line '^broken   source cuda      for the same reason as BPF$'
+	[ "$(grep -c 'no privilege to load BPF programs' <<<"$output")" = 1 ]
 }
 
 @test "the libraries of the software GPU are looked for where GPUTAP_SOFTGPU says" {
