@@ -156,10 +156,11 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 		return;
 	}
 	gt_strbuf_printf(&text,
-			 "%" PRIu64 " calls: %" PRIu64 " complete, %" PRIu64 " unfinished, %" PRIu64
-			 " lost",
-			 (uint64_t)account->made, (uint64_t)account->complete,
-			 (uint64_t)account->unfinished, (uint64_t)account->lost);
+			 "%" PRIu64 " call%s: %" PRIu64 " complete, %" PRIu64
+			 " unfinished, %" PRIu64 " lost",
+			 (uint64_t)account->made, account->made == 1 ? "" : "s",
+			 (uint64_t)account->complete, (uint64_t)account->unfinished,
+			 (uint64_t)account->lost);
 	if (account->filtered)
 		gt_strbuf_printf(&text, ", %" PRIu64 " left out", (uint64_t)account->filtered);
 	if (account->orphans)
@@ -167,11 +168,13 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 				 "; %" PRIu64 " more had begun before the probes were in place",
 				 (uint64_t)account->orphans);
 	if (account->marks_lost)
-		gt_strbuf_printf(&text, "; %" PRIu64 " [ENTER] lines lost",
-				 (uint64_t)account->marks_lost);
+		gt_strbuf_printf(&text, "; %" PRIu64 " [ENTER] line%s lost",
+				 (uint64_t)account->marks_lost,
+				 account->marks_lost == 1 ? "" : "s");
 	if (account->others_lost)
-		gt_strbuf_printf(&text, "; %" PRIu64 " other events lost",
-				 (uint64_t)account->others_lost);
+		gt_strbuf_printf(&text, "; %" PRIu64 " other event%s lost",
+				 (uint64_t)account->others_lost,
+				 account->others_lost == 1 ? "" : "s");
 	if (account->lost || account->marks_lost || account->others_lost)
 		gt_strbuf_puts(&text, narrowed ? " (of all that was recorded)"
 					       : " (a bigger --ring-size loses less)");

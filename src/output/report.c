@@ -70,6 +70,19 @@ static bool has_stacks(const struct gt_report_rows *form, const void *rows, size
 	return false;
 }
 
+static bool has_stubs(const struct gt_report_rows *form, const struct gt_names *names,
+		      const void *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *row = row_at(form, rows, i);
+		const struct gt_group *group = (const void *)(row + form->group);
+
+		if (gt_stack_ends_in_stub(names, group->process, group->number))
+			return true;
+	}
+	return false;
+}
+
 /* What is left of a split where rows say by themselves whose they are. */
 static enum gt_by split_of(const struct gt_report_rows *form, enum gt_by by)
 {
@@ -101,6 +114,9 @@ void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_repor
 					       "('gputap trace --stack fp -o FILE.gtap' does).\n"
 					     : "The callers are not known: no stacks were taken "
 					       "(--stack fp takes them).\n");
+	else if (count && by == GT_BY_STACK && has_stubs(form, names, rows, count))
+		gt_strbuf_puts(text, "Some callers end at stubs, which have no frame pointers: "
+				     "--stack dwarf tells who called them.\n");
 }
 
 void gt_report_json_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
@@ -253,19 +269,23 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 	}
 	if (account->lost || account->others_lost || account->unfinished || account->filtered)
 		gt_strbuf_printf(text,
-				 "Incomplete: %" PRIu64 " of %" PRIu64 " calls were lost, %" PRIu64
+				 "Incomplete: %" PRIu64 " of %" PRIu64 " call%s %s lost, %" PRIu64
 				 " left out, %" PRIu64 " unfinished; %" PRIu64
-				 " other events were lost.\n",
+				 " other event%s lost.\n",
 				 (uint64_t)account->lost, (uint64_t)account->made,
-				 (uint64_t)account->filtered, (uint64_t)account->unfinished,
-				 (uint64_t)account->others_lost);
+				 gt_report_plural(account->made),
+				 account->lost == 1 ? "was" : "were", (uint64_t)account->filtered,
+				 (uint64_t)account->unfinished, (uint64_t)account->others_lost,
+				 account->others_lost == 1 ? " was" : "s were");
+	else if (account->made == 1)
+		gt_strbuf_puts(text, "Complete: the one call was not lost.\n");
 	else
 		gt_strbuf_printf(text, "Complete: none of %" PRIu64 " calls was lost.\n",
 				 (uint64_t)account->made);
 	if (account->orphans)
 		gt_strbuf_printf(text,
-				 "%" PRIu64 " calls had begun before the probes were in place.\n",
-				 (uint64_t)account->orphans);
+				 "%" PRIu64 " call%s had begun before the probes were in place.\n",
+				 (uint64_t)account->orphans, gt_report_plural(account->orphans));
 }
 
 static void json_losses(struct gt_json *json, const struct gt_names *names, bool final)

@@ -21,10 +21,10 @@ static int choose_ring_size(const struct gt_session_options *options, uint32_t *
 
 	if (wanted < size || wanted > BIGGEST_RING)
 		return gt_diag(diag, -EINVAL, "session", NULL,
-			       "a ring of %" PRIu64 " bytes is too %s: --ring-size takes %" PRIu64
+			       "a ring of %" PRIu64 " byte%s is too %s: --ring-size takes %" PRIu64
 			       " (a page) to %" PRIu64,
-			       wanted, wanted < size ? "small" : "big", size,
-			       (uint64_t)BIGGEST_RING);
+			       wanted, wanted == 1 ? "" : "s", wanted < size ? "small" : "big",
+			       size, (uint64_t)BIGGEST_RING);
 	while (size < wanted)
 		size *= 2;
 	*ret_size = (uint32_t)size;

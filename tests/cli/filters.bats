@@ -191,6 +191,8 @@ expect_tables_with_container() {
 	trace --ring-size 100 -- touch ran
 	expect_status 2
 	expect_error "gputap: a ring of 100 bytes is too small: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"
+	trace --ring-size 1 -- touch ran
+	expect_error "gputap: a ring of 1 byte is too small: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"
 	trace --ring-size 4G -- touch ran
 	expect_status 2
 	expect_error "gputap: a ring of 4294967296 bytes is too big: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"

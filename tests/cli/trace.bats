@@ -231,7 +231,7 @@ documented() {
 	trace -- "$calls" --signal 9 1
 	expect_status 137
 	expect_error_line "^gputap: $calls was ended by signal 9 \(Killed\)$"
-	expect_error_line '^gputap: 1 calls: 1 complete, 0 unfinished, 0 lost$'
+	expect_error_line '^gputap: 1 call: 1 complete, 0 unfinished, 0 lost$'
 	trace -- "$calls" --signal 11 1
 	expect_status 139
 }

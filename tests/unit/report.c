@@ -409,13 +409,44 @@ TEST("every report tells what was lost")
 
 	start(&gt_report_errors, GT_BY_STACK);
 	tell(&account.head);
-	gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now, true,
-		      false, &report);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				true, false, &report),
+		  0);
 	CHECK_STR(gt_strbuf_string(&report),
 		  "No call was seen.\n"
 		  "Incomplete: 11 of 100 calls were lost, 7 left out, 2 unfinished; 3 other events "
 		  "were lost.\n"
 		  "4 calls had begun before the probes were in place.\n");
+}
+
+TEST("one call is told as one")
+{
+	struct gt_event_account account = {
+		.head = {.kind = GT_EVENT_account, .size = sizeof(account)},
+		.made = 1,
+		.complete = 1,
+	};
+	gt_auto_strbuf whole = GT_STRBUF_INIT, lossy = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STACK);
+	tell(&account.head);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				true, false, &whole),
+		  0);
+	CHECK_STR(gt_strbuf_string(&whole), "No call was seen.\n"
+					    "Complete: the one call was not lost.\n");
+	account.complete = 0;
+	account.lost = account.others_lost = account.orphans = 1;
+	start(&gt_report_errors, GT_BY_STACK);
+	tell(&account.head);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				true, false, &lossy),
+		  0);
+	CHECK_STR(gt_strbuf_string(&lossy),
+		  "No call was seen.\n"
+		  "Incomplete: 1 of 1 call was lost, 0 left out, 0 unfinished; 1 other event was "
+		  "lost.\n"
+		  "1 call had begun before the probes were in place.\n");
 	shown.report->close(shown.state);
 	gt_names_free(stream.names);
 	shown.report = NULL;
