@@ -58,6 +58,11 @@ static inline struct gt_group gt_group_told(struct gt_group key, int device)
  */
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
 		    uint64_t stack);
+/*
+ * Whether a stack tells no caller but wrappers of the API and stubs of launches. nvcc compiles
+ * these without frame pointers.
+ */
+bool gt_stack_ends_in_stub(const struct gt_names *names, uint32_t process, uint64_t stack);
 /* Adds the name of a kernel as a person reads it; `name` is mangled, or NULL: the handle. */
 void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle);
 /*

@@ -147,6 +147,18 @@ static void label_callers(struct gt_strbuf *text, const struct gt_names *names, 
 	gt_put_frame(text, &location, frame, addresses[index]);
 }
 
+bool gt_stack_ends_in_stub(const struct gt_names *names, uint32_t process, uint64_t stack)
+{
+	size_t count, index;
+	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
+	struct gt_location location;
+
+	if (!addresses || !count || find_own(names, process, addresses, count, &index, &location))
+		return false;
+	gt_names_location(names, process, addresses[0], true, &location);
+	return location.frame_count && is_wrapper(location.frames[0].function);
+}
+
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
 		    uint64_t stack)
 {

@@ -123,6 +123,10 @@ expect_callers() {
 		# shellcheck disable=SC2086
 		nvcc -o linkage $options -cudart shared -arch=compute_75 "$root/tests/programs/linkage.cu"
 		gputap kernels --by stack --stack dwarf -o kernels.txt -- ./linkage 2
+		! grep -q 'Some callers' kernels.txt || told "$(cat kernels.txt)"
 		expect_callers "$(grep -n '<<<' "$root/tests/programs/linkage.cu" | sed 's/\([0-9]*\).*/launch_all linkage.cu:\1/')"
 	done
+	gputap kernels --by stack --stack fp -o kernels.txt -- ./linkage 2
+	grep -qxF 'Some callers end at stubs, which have no frame pointers: --stack dwarf tells who called them.' kernels.txt ||
+		told "$(cat kernels.txt)"
 }
