@@ -173,6 +173,12 @@ int gt_maps_read(pid_t pid, struct gt_maps *ret_maps, struct gt_diag *diag)
 	error = gt_file_read(path, MAPS_LIMIT, &file, NULL);
 	if (error == -ENOENT || error == -ESRCH)
 		return gt_diag(diag, -ESRCH, "maps", path, "there is no process %d", pid);
+	if (error == -EACCES || error == -EPERM)
+		return gt_diag(diag, error, "maps", path,
+			       "the mappings of process %d cannot be read: its user and privileges "
+			       "are others; run gputap as root with CAP_SYS_PTRACE (in a "
+			       "container: --cap-add SYS_PTRACE)",
+			       pid);
 	if (error)
 		return gt_diag(diag, error, "maps", path,
 			       "the mappings of process %d cannot be read: %s", pid,

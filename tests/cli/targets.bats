@@ -338,3 +338,14 @@ build_static() {
 	done
 	kill $target
 }
+
+@test "a process that gputap may not look into is told with what is missing" {
+	need_root
+	need_command setpriv
+	sleep 20 3>&- &
+	target=$!
+	observe setpriv --bounding-set=-sys_ptrace,-chown --inh-caps=-sys_ptrace,-chown "$build/gputap" trace -d $target
+	kill $target
+	expect_status 1
+	expect_error "gputap: /proc/$target/maps: the mappings of process $target cannot be read: its user and privileges are others; run gputap as root with CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
+}
