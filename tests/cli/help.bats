@@ -283,3 +283,17 @@ read_manual() {
 		grep -qwF "$name" <<<"$page" || told "the manual page does not name $name"
 	done
 }
+
+@test "a build that nobody watches says that it takes long, where it is a new one" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir tools bin
+	cp "$root/tools/build" tools
+	printf '#!/bin/sh\nmkdir -p "$2" && touch "$2/build.ninja"\n' >bin/meson
+	printf '#!/bin/sh\n' >bin/ninja
+	chmod +x bin/*
+	PATH=$PWD/bin:$PATH observe tools/build new
+	expect_status 0
+	expect_error "building in new: this takes some minutes"
+	PATH=$PWD/bin:$PATH observe tools/build new
+	expect_error ""
+}
