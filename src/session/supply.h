@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What user space adds to the events that BPF programs write: command line, cgroup, mappings and
- * handles of kernels of a process that is new, strings whose page a program could not read, stacks of copied memory.
+ * handles of kernels of a process that is new, strings whose page a program could not read, stacks
+ * of copied memory.
  */
 #pragma once
 
