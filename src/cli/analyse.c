@@ -168,6 +168,7 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 		.event = take_event,
 		.flush = flush,
 		.close = end,
+		.tells_totals = !analyse->given->target.json && !analyse->given->target.output,
 	};
 	struct gt_session_options session = {.stack_depth = stacks ? GT_DEFAULT_STACK_DEPTH : 0};
 	gt_autofree const char **functions = NULL;

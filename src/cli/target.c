@@ -191,6 +191,15 @@ static int exit_status(int error, const struct gt_diag *diag)
 	return error ? GT_EXIT_FAILED : GT_EXIT_OK;
 }
 
+/* Nothing but what the output has just told. */
+static bool are_told(const struct gt_run *run, const struct gt_names *names)
+{
+	const struct gt_event_account *account = gt_names_account(names);
+
+	return run->tells_totals &&
+	       (!account || (!account->lost && !account->marks_lost && !account->others_lost));
+}
+
 static int run_session(struct gt_session *session, struct running *running, struct gt_diag *diag)
 {
 	const struct gt_run *run = running->run;
@@ -201,7 +210,8 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	if (error == -EPIPE)
 		error = 0;
 	closed = run->close(run->context, running->names, diag);
-	print_totals(running->names, running->is_narrowed);
+	if (!are_told(run, running->names))
+		print_totals(running->names, running->is_narrowed);
 	return error || closed == -EPIPE ? error : closed;
 }
 

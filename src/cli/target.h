@@ -104,10 +104,12 @@ struct gt_run {
 	int (*flush)(void *context);
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
+	bool tells_totals; /* what it prints does, to where the notes go or to stdout */
 };
 
 /*
  * Runs a session to its end. Notes, errors and the totals go to stderr, so that no form of output
- * hides a loss. Returns the exit status: the traced command's, if there is one.
+ * hides a loss; totals without one are not told a second time. Returns the exit status: the traced
+ * command's, if there is one.
  */
 int gt_target_run(const struct gt_session_options *options, const struct gt_run *run);

@@ -109,11 +109,22 @@ wait_until() {
 	done
 }
 
+@test "a table that is read at once has the totals, and they are not told a second time" {
+	gputap errors --from "$captured"
+	expect_output_line '^Complete: none of [0-9]+ calls was lost\.$'
+	[[ "$stderr" != *' calls: '* ]] || told "$stderr"
+	gputap errors --from "$captured" -o errors.txt
+	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, 0 unfinished, 0 lost$'
+	gputap errors --from "$captured" --json
+	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, 0 unfinished, 0 lost$'
+}
+
 @test "every table says what was lost" {
 	LD_LIBRARY_PATH=$programs/standin gputap trace --gpu nvidia --ring-size 4K -o lossy.gtap -- \
 		"$programs/calls" 500000
 	for name in "${analyses[@]}"; do
 		gputap "$name" --from lossy.gtap
+		expect_error_line '^gputap: [0-9]+ calls: .* lost'
 		expect_output_line '^Incomplete: [1-9][0-9]* of [0-9]+ calls were lost, 0 left out, 0 unfinished; [0-9]+ other events were lost\.$'
 		gputap "$name" --from lossy.gtap --json
 		expect_json '.[0].losses.lost > 0'
