@@ -63,14 +63,24 @@ static const char *check_shape(const struct gt_bpf_map *map, const struct gt_map
 	return !map->key_size || map->key_size > 512 ? "key_size is not 1 to 512 bytes" : NULL;
 }
 
+static int no_such_type(const struct gt_bpf_map *map, struct gt_diag *diag)
+{
+	return gt_diag(diag, -EOPNOTSUPP, "map", map->name,
+		       "maps of type %u are not for the GPU; these are:"
+#define MAP(type, name, shape, copies, place) " " #type
+#include "gpubpf/maps.def"
+#undef MAP
+		       " (enum gputap_map_type)",
+		       map->type);
+}
+
 int gt_map_check(const struct gt_bpf_map *map, struct gt_diag *diag)
 {
 	const struct gt_map_kind *kind = gt_map_kind(map->type);
 	const char *reason;
 
 	if (!kind)
-		return gt_diag(diag, -EOPNOTSUPP, "map", map->name,
-			       "maps of type %u are not for the GPU", map->type);
+		return no_such_type(map, diag);
 	reason = check_shape(map, kind);
 	if (!reason && !gt_map_bytes(map, 1))
 		reason = "it is too big";

@@ -161,6 +161,18 @@ static int read_map(struct gt_object_reader *reader, const struct bpf_map *sourc
 	return 0;
 }
 
+static int check_map(struct gt_object_reader *reader, const struct gt_bpf_map *map)
+{
+	gt_auto_strbuf place = GT_STRBUF_INIT;
+	struct gt_diag diag = {0};
+	int error = gt_map_check(map, &diag);
+
+	if (!error)
+		return 0;
+	gt_strbuf_printf(&place, "%s: map '%s'", reader->path, map->name);
+	return gt_diag(reader->diag, error, diag.stage, gt_strbuf_string(&place), "%s", diag.text);
+}
+
 /* Maps that only programs for Linux use may be of any type. */
 static int check_maps(struct gt_object_reader *reader)
 {
@@ -184,7 +196,7 @@ static int check_maps(struct gt_object_reader *reader)
 	}
 	for (uint32_t i = 0; !error && i < object->map_count; i++)
 		if (!object->maps[i].host_only)
-			error = gt_map_check(&object->maps[i], reader->diag);
+			error = check_map(reader, &object->maps[i]);
 	return error;
 }
 

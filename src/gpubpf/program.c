@@ -119,7 +119,10 @@ static const char *check_jump(const struct bpf_insn *insn)
 	case BPF_CALL:
 		if (!wide)
 			return "unknown opcode";
-		if (source || insn->off || insn->dst_reg || insn->src_reg > BPF_PSEUDO_KFUNC_CALL)
+		if (source)
+			return "a call through a pointer, which -O2 makes a direct one: BPF_CALL "
+			       "uses reserved fields";
+		if (insn->off || insn->dst_reg || insn->src_reg > BPF_PSEUDO_KFUNC_CALL)
 			return "BPF_CALL uses reserved fields";
 		if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
 			return "functions of the kernel cannot be called";

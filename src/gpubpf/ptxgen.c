@@ -32,6 +32,18 @@ static int check_prefix(const char *prefix, struct gt_diag *diag)
 		prefix, GT_MAX_PREFIX);
 }
 
+static int no_such_gpu(const struct gt_ptxgen *gen)
+{
+	gt_auto_strbuf known = GT_STRBUF_INIT;
+
+	for (size_t i = 0; i < gt_countof(needed); i++)
+		gt_strbuf_printf(&known, "%s %u", i ? "," : "", needed[i].sm);
+	return gt_diag(gen->diag, -EINVAL, "translate", NULL,
+		       "there is no GPU with the number sm_%u, or it is older than sm_60; there "
+		       "are%s",
+		       gen->sm, gt_strbuf_string(&known));
+}
+
 /* Makes gen->sm and gen->version what the options mean. */
 static int read_options(struct gt_ptxgen *gen)
 {
@@ -44,9 +56,7 @@ static int read_options(struct gt_ptxgen *gen)
 		if (needed[i].sm == gen->sm)
 			least = needed[i].version;
 	if (!least)
-		return gt_diag(gen->diag, -EINVAL, "translate", NULL,
-			       "there is no GPU with the number sm_%u, or it is older than sm_60",
-			       gen->sm);
+		return no_such_gpu(gen);
 	if (options->sm_suffix && least < 78)
 		return gt_diag(gen->diag, -EINVAL, "translate", NULL, "there is no sm_%u%c",
 			       gen->sm, options->sm_suffix);

@@ -8,6 +8,7 @@
 
 #include "base/clean.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 
 static const struct gt_section_row rows[] = {
 #define SECTION(kind, name, glob, levels, traits) {name, glob, levels, traits},
@@ -62,9 +63,18 @@ static int wrong(struct gt_diag *diag, const char *section, const char *reason)
 
 static int no_such_kind(struct gt_diag *diag, const char *section)
 {
-	gt_auto_strbuf text = GT_STRBUF_INIT;
+	gt_auto_strbuf text = GT_STRBUF_INIT, typed = GT_STRBUF_INIT;
+	const char *names[gt_countof(rows)], *nearest;
+	const char *kind = section + strlen("gpu/");
 
-	gt_strbuf_puts(&text, "there is no such place in a kernel; there are");
+	for (size_t i = 0; i < gt_countof(rows); i++)
+		names[i] = rows[i].name;
+	gt_strbuf_printf(&typed, "%.*s", (int)strcspn(kind, "./"), kind);
+	nearest = gt_nearest(gt_strbuf_string(&typed), names, gt_countof(names));
+	gt_strbuf_puts(&text, "there is no such place in a kernel");
+	if (nearest)
+		gt_strbuf_printf(&text, ", did you mean gpu/%s?", nearest);
+	gt_strbuf_puts(&text, nearest ? " There are" : "; there are");
 	for (size_t i = 0; i < gt_countof(rows); i++)
 		gt_strbuf_printf(&text, "%s gpu/%s", i ? "," : "", rows[i].name);
 	return wrong(diag, section, gt_strbuf_string(&text));

@@ -245,18 +245,28 @@ static void put_log(struct gt_verifier *verifier)
 	gt_strbuf_putc(log, '\n');
 }
 
+/* No instruction is to blame, but the line is most likely in the loop that has no end. */
+static int too_large(struct gt_verifier *verifier)
+{
+	const struct gt_bpf_line *line = gt_bpf_line_of(verifier->program, verifier->at);
+	char place[256] = "";
+
+	if (line)
+		snprintf(place, sizeof(place), "%s:%u", line->file, line->line);
+	set_error(verifier);
+	return gt_diag(verifier->diag, -E2BIG, "verify", place,
+		       "BPF program is too large. Processed %" PRIu64 " insn",
+		       verifier->facts.visited);
+}
+
 static int visit(struct gt_verifier *verifier)
 {
 	const struct bpf_insn *insn = &verifier->insns[verifier->at];
 	uint64_t limit = verifier->options->max_visited ? verifier->options->max_visited : 1000000;
 	int status;
 
-	if (++verifier->facts.visited > limit) {
-		set_error(verifier);
-		return gt_diag(verifier->diag, -E2BIG, "verify", NULL,
-			       "BPF program is too large. Processed %" PRIu64 " insn",
-			       verifier->facts.visited);
-	}
+	if (++verifier->facts.visited > limit)
+		return too_large(verifier);
 	if (verifier->flow[verifier->at].target) {
 		status = meet(verifier);
 		if (status)

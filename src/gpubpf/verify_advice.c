@@ -116,6 +116,15 @@ static int check_atomic(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 	return 0;
 }
 
+/* Whether the program could run once a warp, where it runs once a thread now. */
+static bool may_be_of_warps(const struct gt_lanes *lanes)
+{
+	const struct gt_section *section = lanes->verifier->options->section;
+
+	return section && section->kind < GT_KIND_COUNT &&
+	       (gt_section_row(section->kind)->levels & GT_AT_WARP);
+}
+
 /* Helpers that change a map. */
 static int check_change(struct gt_lanes *lanes, uint32_t at, const struct gt_helper *helper)
 {
@@ -132,8 +141,11 @@ static int check_change(struct gt_lanes *lanes, uint32_t at, const struct gt_hel
 		    lanes->facts->insns[at].many_keys
 			    ? "the lanes of a warp may have different keys: %s#%u on map '%s' goes "
 			      "one lane after the other"
+		    : may_be_of_warps(lanes)
+			    ? "all lanes of a warp have the same key: %s#%u on map '%s' goes one "
+			      "lane after the other, and one would do (a section with .warp)"
 			    : "all lanes of a warp have the same key: %s#%u on map '%s' goes one "
-			      "lane after the other, and one would do (a section with .warp)",
+			      "lane after the other",
 		    helper->name, helper->number, map->name);
 }
 

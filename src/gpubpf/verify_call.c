@@ -5,6 +5,10 @@
 
 #include "gpubpf/verify_private.h"
 
+enum {
+	LINUX_HELPERS = 211, /* enum bpf_func_id of linux/bpf.h, to which no more are added */
+};
+
 /* A call that is looked at. */
 struct call {
 	const struct gt_helper *helper;
@@ -308,7 +312,11 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	int error;
 
 	if (!call.helper)
-		return gt_refuse(verifier, "invalid func unknown#%d", insn->imm);
+		return gt_refuse(verifier, "invalid func unknown#%d%s", insn->imm,
+				 insn->imm > 0 && insn->imm <= LINUX_HELPERS
+					 ? ": Linux has this helper, a GPU has not "
+					   "(gputap/bpf.h lists its own)"
+					 : "");
 	if ((call.helper->traits & GT_TRAIT_CONTROL) && !verifier->options->allow_control)
 		return gt_refuse(verifier,
 				 "%s#%u changes what the kernel does: it needs --allow-control",

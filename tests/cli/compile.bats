@@ -59,7 +59,7 @@ ptxas() {
 	[[ $stderr == *'sm_90 needs PTX 7.8, and 7.0 is older' ]]
 	gputap compile --sm 50 "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 1
-	[[ $stderr == *'there is no GPU with the number sm_50, or it is older than sm_60' ]]
+	[[ $stderr == *'there is no GPU with the number sm_50, or it is older than sm_60; there are 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121' ]]
 }
 
 @test "compile makes the same text each time" {

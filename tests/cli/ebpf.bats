@@ -206,7 +206,7 @@ run_hex() {
 			unsigned int key = 0; return (long)bpf_map_lookup_elem(&stacks, &key); }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_error 'gputap: stacks: maps of type 7 are not for the GPU'
+	expect_error "gputap: $BATS_TEST_TMPDIR/program.o: map 'stacks': maps of type 7 are not for the GPU; these are: 1 2 4 6 27 1501 1502 1503 1504 1512 1513 1527 1540 (enum gputap_map_type)"
 }
 
 @test "verify refuses sections for the GPU that do not exist" {
@@ -214,7 +214,7 @@ run_hex() {
 		SEC("gpu/load.block") int block(void *ctx) { return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^gpu \(gpu/entri/x\): refused: there is no such place in a kernel; there are gpu/entry, '
+	expect_output_line '^gpu \(gpu/entri/x\): refused: there is no such place in a kernel, did you mean gpu/entry\? There are gpu/entry, '
 	expect_output_line '^block \(gpu/load.block\): refused: gpu/load cannot run once a block$'
 }
 
@@ -237,6 +237,23 @@ run_hex() {
 	gputap verify --mem-size 8 --max-text 9 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line '^sum \(gpu/run\): refused: [0-9]+ instructions are more than 9$'
+}
+
+@test "verify tells the way on from what is not for the GPU, too long, or called through pointers" {
+	program 'static long (*probe_read)(void *, unsigned int, const void *) = (void *)4;
+		SEC("gpu/run") long helper(void *m) { long x; return probe_read(&x, 8, 0); }
+		SEC("gpu/run") long loop(void *m) {
+			for (unsigned long long i = 0; i < 1ull << 40; i++)
+				if (bpf_get_prandom_u32() == 7) return 1;
+			return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line '^helper \(gpu/run\): refused: .*program.c:3: invalid func unknown#4: Linux has this helper, a GPU has not \(gputap/bpf.h lists its own\)$'
+	expect_output_line '^loop \(gpu/run\): refused: .*program.c:[56]: BPF program is too large. Processed 1000001 insn$'
+	# callx r1; exit
+	run_hex '8d010000000000009500000000000000'
+	expect_status 1
+	expect_error_line '^gputap: insn 0: a call through a pointer, which -O2 makes a direct one: BPF_CALL uses reserved fields \(opcode 0x8d\)$'
 }
 
 @test "verify refuses what changes a kernel without --allow-control" {

@@ -52,7 +52,8 @@ TEST("a declaration that makes no sense is refused with the reason")
 		{{.type = 27, .max_entries = 100}, "max_entries of a ring is not a power of two"},
 		{{.type = 27, .max_entries = 32}, "max_entries of a ring is not 64 to 2^30 bytes"},
 		{{.type = 9, .key_size = 4, .value_size = 4, .max_entries = 1},
-		 "maps of type 9 are not for the GPU"},
+		 "maps of type 9 are not for the GPU; these are: 1 2 4 6 27 1501 1502 1503 1504 "
+		 "1512 1513 1527 1540 (enum gputap_map_type)"},
 	};
 
 	for (size_t i = 0; i < gt_countof(rows); i++) {

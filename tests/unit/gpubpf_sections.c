@@ -75,7 +75,17 @@ TEST("a section tells the kind, the level and the kernels of its program")
 TEST("a section for the GPU that does not exist is refused with what there is")
 {
 	CHECK_STR(read_section("gpu/entri/x", "p"),
-		  "gpu/entri/x: there is no such place in a kernel; there are gpu/entry, gpu/exit, "
+		  "gpu/entri/x: there is no such place in a kernel, did you mean gpu/entry? There "
+		  "are gpu/entry, gpu/exit, gpu/block_begin, gpu/block_end, gpu/load, gpu/store, "
+		  "gpu/memory, gpu/atomic, "
+		  "gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, gpu/return, gpu/run");
+	CHECK_STR(read_section("gpu/laod", "p"),
+		  "gpu/laod: there is no such place in a kernel, did you mean gpu/load? There "
+		  "are gpu/entry, gpu/exit, gpu/block_begin, gpu/block_end, gpu/load, gpu/store, "
+		  "gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, "
+		  "gpu/return, gpu/run");
+	CHECK_STR(read_section("gpu/nothing", "p"),
+		  "gpu/nothing: there is no such place in a kernel; there are gpu/entry, gpu/exit, "
 		  "gpu/block_begin, gpu/block_end, gpu/load, gpu/store, gpu/memory, gpu/atomic, "
 		  "gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, gpu/return, gpu/run");
 	CHECK_STR(read_section("gpu/load.grid/x", "p"),

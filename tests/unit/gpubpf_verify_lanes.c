@@ -326,6 +326,11 @@ TEST("what makes lanes go one after the other is warned of")
 		  "r0 same; warning 9: all lanes of a warp have the same key: map_update_elem#2 on "
 		  "map 'hash' goes one lane after the other, and one would do (a section with "
 		  ".warp); ");
+	CHECK_STR(verdict("gpu/run", "stw [r10-4], 1\nstdw [r10-16], 1\nldmap r1, 4\nmov r2, r10\n"
+				     "add r2, -4\nmov r3, r10\nadd r3, -16\nmov r4, 0\ncall 2\n"
+				     "mov r0, 0\nexit"),
+		  "r0 same; warning 9: all lanes of a warp have the same key: map_update_elem#2 on "
+		  "map 'hash' goes one lane after the other; ");
 	CHECK_STR(verdict("gpu/load.warp", LOOKUP("0", "1") "mov r1, 1\nlock fetch_add [r0], r1\n"
 							    "mov r0, 0\nexit"),
 		  "r0 same; ");
