@@ -183,7 +183,7 @@ enum gputap_map_type {
 	GPUTAP_MAP_ARRAY = 2,            /* keys are unsigned int, 0 to max_entries - 1 */
 	GPUTAP_MAP_PERF_EVENT_ARRAY = 4, /* one ring; max_entries does not matter */
 	GPUTAP_MAP_SM_ARRAY = 6,         /* PERCPU_ARRAY: one a multiprocessor; atomics needed */
-	GPUTAP_MAP_RING = 27,            /* max_entries: bytes, a power of two */
+	GPUTAP_MAP_RING = 27,            /* max_entries: bytes; see GPUTAP_RING */
 	GPUTAP_MAP_GPU_HASH = 1501,      /* as HASH */
 	GPUTAP_MAP_THREAD_ARRAY = 1502,  /* one a thread of the grid: plain stores are safe */
 	GPUTAP_MAP_GPU_ARRAY = 1503,     /* as ARRAY */
@@ -236,7 +236,10 @@ enum {
 		__type(value, value_type);                                                         \
 	} name SEC(".maps")
 
-/* A ring of records of so many bytes, a power of two from 64 on. */
+/*
+ * A ring of records of so many bytes: a power of two, and whole pages. libbpf makes it more where
+ * it is not, so 1000 bytes become 4096.
+ */
 #define GPUTAP_RING(name, bytes)                                                                   \
 	struct {                                                                                   \
 		__uint(type, GPUTAP_MAP_RING);                                                     \

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/refusal.h"
 #include "gpubpf/object.h"
 #include "gpubpf/translate.h"
 
@@ -101,6 +102,7 @@ static int compile(const struct compile_options *given, const struct gt_translat
 		.memory_size = check.memory_size,
 	};
 	struct gt_verify_error refusal = {0};
+	gt_auto_strbuf where = GT_STRBUF_INIT;
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	int error = gt_verify(object, program, &check, &facts, &refusal, &diag);
@@ -113,8 +115,10 @@ static int compile(const struct compile_options *given, const struct gt_translat
 	if (!error)
 		return 0;
 	gt_cli_error("%s: %s%s%s", program->name, diag.place, diag.place[0] ? ": " : "", diag.text);
-	if (refusal.registers[0])
-		fprintf(stderr, "  %s\n", refusal.registers);
+	gt_cli_put_refusal(&where, program, &refusal);
+	if (refusal.is_at_insn)
+		gt_strbuf_printf(&where, "  'gputap verify --log' shows how it came about\n");
+	fputs(gt_strbuf_string(&where), stderr);
 	return error;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/refusal.h"
 #include "device/device.h"
 #include "gpubpf/execute.h"
 #include "gpubpf/object.h"
@@ -43,7 +44,8 @@ static const struct gt_option options[] = {
 	 AT(program), NULL},
 	{0, "mem", "HEX", "what is in the memory of a program of gpu/run", GT_OPTION_STRING,
 	 AT(memory), NULL},
-	{0, "grid", "XxYxZ", "blocks of the grid (1)", GT_OPTION_STRING, AT(grid), NULL},
+	{0, "grid", "XxYxZ", "blocks of the grid (1); 16777216 threads at most in all",
+	 GT_OPTION_STRING, AT(grid), NULL},
 	{0, "block", "XxYxZ", "threads of each block (1)", GT_OPTION_STRING, AT(block), NULL},
 	{0, "all", NULL, "r0 of all threads, warps or blocks that ran it, not of the first alone",
 	 GT_OPTION_FLAG, AT(all), NULL},
@@ -141,6 +143,12 @@ static void put_bytes(struct gt_strbuf *text, const uint8_t *bytes, size_t size)
 		gt_strbuf_printf(text, "%02x", bytes[i]);
 }
 
+/* Whether a map is shown: constants are as the object has them, strings of printk most of all. */
+static bool is_shown(const struct gt_bpf_map *map)
+{
+	return !map->host_only && !map->constant;
+}
+
 static struct gt_map_view view_of(const struct gt_execution *execution, uint32_t map)
 {
 	return (struct gt_map_view){
@@ -165,7 +173,7 @@ static void put_text(struct gt_strbuf *text, const struct exec_options *given,
 	for (uint32_t i = 0; given->maps && i < execution->map_count; i++) {
 		struct gt_map_view view = view_of(execution, i);
 
-		if (!view.map->host_only)
+		if (is_shown(view.map))
 			gt_map_print(&view, text);
 	}
 }
@@ -200,7 +208,7 @@ static void put_json(struct gt_strbuf *text, const struct exec_options *given,
 		for (uint32_t i = 0; i < execution->map_count; i++) {
 			struct gt_map_view view = view_of(execution, i);
 
-			if (!view.map->host_only)
+			if (is_shown(view.map))
 				gt_map_print_json(&view, &json, NULL);
 		}
 		gt_json_array_end(&json);
@@ -234,6 +242,21 @@ static int show(const struct exec_options *given, const struct gt_execution *exe
 
 /* ---- running --------------------------------------------------------------------------- */
 
+static int open_driver(const struct exec_options *given, const char *library,
+		       struct gt_driver **ret_driver, struct gt_diag *diag)
+{
+	struct gt_diag missing = {0};
+	int error = gt_driver_open(library, ret_driver, &missing);
+
+	if (!error)
+		return 0;
+	return gt_diag(diag, error, missing.stage, missing.place, "%s%s", missing.text,
+		       given->gpu == GT_GPU_NVIDIA
+			       ? "; load the driver ('nvidia-smi' shows whether it works), or use "
+				 "--gpu soft"
+			       : "");
+}
+
 static int run_on_gpu(const struct exec_options *given, struct gt_execution *execution,
 		      char *ret_name, size_t size, struct gt_diag *diag)
 {
@@ -246,7 +269,7 @@ static int run_on_gpu(const struct exec_options *given, struct gt_execution *exe
 		return error;
 	if (library && given->gpu == GT_GPU_AUTO)
 		gt_cli_error("no NVIDIA driver here: the software GPU runs it");
-	error = gt_driver_open(library, &driver, diag);
+	error = open_driver(given, library, &driver, diag);
 	if (!error)
 		error = gt_device_open(
 			driver, given->device < UINT32_MAX ? (unsigned)given->device : UINT32_MAX,
@@ -273,6 +296,7 @@ static int run(const struct exec_options *given, const struct gt_execution *plan
 		.allow_control = given->allow_control,
 	};
 	struct gt_verify_error refusal = {0};
+	gt_auto_strbuf where = GT_STRBUF_INIT;
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	char device[256] = "";
@@ -289,8 +313,10 @@ static int run(const struct exec_options *given, const struct gt_execution *plan
 		status = show(given, &execution, device[0] ? device : NULL);
 	else
 		gt_cli_diag(&diag);
-	if (refusal.registers[0])
-		fprintf(stderr, "  %s\n", refusal.registers);
+	gt_cli_put_refusal(&where, plan->program, &refusal);
+	if (refusal.is_at_insn && plan->object)
+		gt_strbuf_printf(&where, "  'gputap verify --log' shows how it came about\n");
+	fputs(gt_strbuf_string(&where), stderr);
 	gt_execution_clear(&execution);
 	return status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/refusal.h"
 #include "gpubpf/object.h"
 #include "gpubpf/verify.h"
 
@@ -114,8 +115,7 @@ static void print_safe(const struct verdict *verdict)
 static void print_text(const struct verdict *verdict)
 {
 	const struct gt_bpf_program *program = verdict->program;
-	gt_auto_strbuf insn = GT_STRBUF_INIT;
-	const struct gt_bpf_line *line = gt_bpf_line_of(program, verdict->error.insn);
+	gt_auto_strbuf where = GT_STRBUF_INIT;
 
 	fputs(gt_strbuf_string(&verdict->log), stdout);
 	if (verdict->accepted) {
@@ -124,13 +124,8 @@ static void print_text(const struct verdict *verdict)
 	}
 	printf("%s (%s): refused: %s%s%s\n", program->name, program->section, verdict->diag.place,
 	       verdict->diag.place[0] ? ": " : "", verdict->diag.text);
-	if (!verdict->error.registers[0] || verdict->error.insn >= program->count)
-		return;
-	if (line && line->text[0])
-		printf("  ; %s\n", line->text);
-	gt_bpf_put_insn(&insn, program->insns, program->count, verdict->error.insn);
-	printf("  %u: %s\n", verdict->error.insn, gt_strbuf_string(&insn));
-	printf("  %s\n", verdict->error.registers);
+	gt_cli_put_refusal(&where, program, &verdict->error);
+	fputs(gt_strbuf_string(&where), stdout);
 }
 
 static void put_place(struct gt_json *json, const struct gt_bpf_program *program, uint32_t insn)
@@ -187,12 +182,13 @@ static void put_refused(struct gt_json *json, const struct verdict *verdict)
 {
 	gt_json_string(json, "reason", verdict->diag.text);
 	gt_json_string(json, "place", verdict->diag.place);
-	if (!verdict->error.registers[0])
+	if (!verdict->error.is_at_insn)
 		return;
 	gt_json_u64(json, "instruction", verdict->error.insn);
 	if (verdict->error.line)
 		gt_json_u64(json, "line", verdict->error.line);
-	gt_json_string(json, "registers", verdict->error.registers);
+	if (verdict->error.registers[0])
+		gt_json_string(json, "registers", verdict->error.registers);
 }
 
 static void put_json(struct gt_json *json, const struct verdict *verdict)

@@ -203,7 +203,7 @@ static void json_entries(const struct gt_map_view *view, struct gt_json *json)
 		if (kind->shape == GT_MAP_ARRAY && !count_set(view, &entry))
 			continue;
 		if (!entry.key) {
-			json_hex(json, NULL, entry.value, entry.size);
+			json_bytes(json, NULL, entry.value, entry.size);
 			continue;
 		}
 		gt_json_object_begin(json, NULL);

@@ -15,6 +15,7 @@ static void set_error(struct gt_verifier *verifier)
 
 	if (!verifier->error)
 		return;
+	verifier->error->is_at_insn = true;
 	verifier->error->insn = verifier->at;
 	verifier->error->line = line ? line->line : 0;
 	if (verifier->state)

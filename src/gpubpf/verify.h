@@ -30,9 +30,10 @@ struct gt_verify_options {
 };
 
 struct gt_verify_error {
+	bool is_at_insn;      /* else the reason is the program as a whole, and nothing follows */
 	uint32_t insn;        /* where; the text is in the diag */
 	uint32_t line;        /* in the source, 0 if not known */
-	char registers[1024]; /* "R0=scalar() R10=fp0" */
+	char registers[1024]; /* "R0=scalar() R10=fp0"; "" if several ways lead there */
 };
 
 /*

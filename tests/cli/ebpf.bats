@@ -256,6 +256,24 @@ run_hex() {
 	expect_error_line '^gputap: insn 0: a call through a pointer, which -O2 makes a direct one: BPF_CALL uses reserved fields \(opcode 0x8d\)$'
 }
 
+@test "verify tells line and instruction of what is refused for all ways there" {
+	program 'SEC("gpu/run") long run(void *memory) {
+			if (bpf_flat_thread_id() == 3)
+				return bpf_warp_ballot(1);
+			return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line 'program.c:4: warp_ballot#521 needs all lanes of the warp together, and they may part at insn [0-9]+ '
+	expect_output_line '^  ; return bpf_warp_ballot\(1\);$'
+	expect_output_line '^  [0-9]+: \(85\) call '
+	gputap verify --json "$BATS_TEST_TMPDIR/program.o"
+	jq -e '.[0] | .line == 4 and (.instruction | type == "number") and (has("registers") | not)' <<<"$output"
+	gputap compile -o - "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_error_line '^  ; return bpf_warp_ballot\(1\);$'
+	expect_error_line "^  'gputap verify --log' shows how it came about$"
+}
+
 @test "verify refuses what changes a kernel without --allow-control" {
 	program 'SEC("gpu/load") int gpu(void *ctx) { return bpf_exit(); }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"

@@ -71,7 +71,7 @@ on_both() {
 	[ ! -e /dev/nvidiactl ] || skip 'there is an NVIDIA driver'
 	run_hex 'b7000000070000009500000000000000' --on gpu --gpu nvidia
 	expect_status 1
-	[[ $stderr == 'gputap: no driver library: libcuda.so.1'* ]]
+	[[ $stderr == 'gputap: no driver library: libcuda.so.1'*"; load the driver ('nvidia-smi' shows whether it works), or use --gpu soft" ]]
 }
 
 @test "exec runs the program of an object on a grid, with its memory and maps" {
@@ -188,6 +188,37 @@ program() {
 		>"$BATS_TEST_TMPDIR/program.c"
 	clang -g -O2 -target bpf -I"$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
 		-o "$BATS_TEST_TMPDIR/program.o"
+}
+
+@test "exec tells where a program is refused, and what shows more" {
+	program 'GPUTAP_SM_ARRAY(per, unsigned long long, 4);
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = 0;
+			unsigned long long *value = bpf_map_lookup_elem(&per, &key);
+			if (value)
+				*value += 1;
+			return 0; }'
+	gputap exec "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_error_line "program.c:7: R1 comes from map 'per' and is stored back to it"
+	expect_error_line '^  ; \*value \+= 1;$'
+	expect_error_line '^  [0-9]+: \(7b\) \*\(u64 \*\)\(r0 \+0\) = r1$'
+	[ "$(tail -1 <<<"$stderr")" = "  'gputap verify --log' shows how it came about" ]
+}
+
+@test "exec shows rings of as many bytes as they have, their records as numbers, and no constants" {
+	program 'GPUTAP_RING(ring, 1000);
+		SEC("gpu/run") long run(void *memory) {
+			unsigned long long number = 7;
+			bpf_printk("a");
+			bpf_ringbuf_output(&ring, &number, 8, 0);
+			return 0; }'
+	gputap exec --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output $'0\nring (ringbuf, 4096 bytes)\n  7'
+	gputap exec --maps --json "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	[ "$(jq -c '[.maps[] | [.name, .max_entries, .entries]]' <<<"$output")" = '[["ring",4096,[7]]]' ]
 }
 
 @test "exec runs programs once a warp and once a block, where they say so" {
