@@ -191,6 +191,16 @@ static void add_labelled_fields(struct items *items, const struct gt_api_value *
 	}
 }
 
+/* A pointer to a string that is told as the kernel's name, or to an input that there is not. */
+static bool tells_nothing(const struct gt_api_argument *argument, const struct gt_api_value *value)
+{
+	uint64_t number;
+
+	return argument->role == GT_ROLE_KERNEL_NAME ||
+	       (argument->role == GT_ROLE_IN && argument->type->kind == GT_KIND_POINTER &&
+		gt_api_load(value, &number) && !number);
+}
+
 static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *record)
 {
 	struct items items = {.buffer = buffer, .record = record};
@@ -201,7 +211,8 @@ static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *r
 		struct gt_api_value value = gt_api_argument_value(record, i);
 		struct gt_api_value pointed = gt_api_pointed_value(record, i);
 
-		if (!argument->label || argument->role == GT_ROLE_OUT)
+		if (!argument->label || argument->role == GT_ROLE_OUT ||
+		    tells_nothing(argument, &value))
 			continue;
 		if (argument->role == GT_ROLE_STREAM && !kind_shown) {
 			add_direction(&items);

@@ -51,11 +51,11 @@ static void put_result(struct gt_json *json, const struct gt_api_function *api,
 	gt_json_string(json, "result", gt_strbuf_string(&result));
 }
 
-/* Of a launch, where the kernel's name is known. */
+/* Of a launch or a look-up by name, where the kernel's name is known. */
 static void put_kernel(struct gt_json *json, const struct gt_names *names,
 		       const struct gt_event_call *call)
 {
-	const char *kernel = gt_names_launched(names, call);
+	const char *kernel = gt_names_call_kernel(names, call);
 	struct gt_launch_arguments arguments;
 	gt_auto_strbuf name = GT_STRBUF_INIT;
 

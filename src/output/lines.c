@@ -160,7 +160,7 @@ static void put_kernel(struct gt_strbuf *text, const struct gt_names *names,
 static void put_beginning(struct state *state, const struct gt_names *names,
 			  const struct gt_api_function *api, const struct gt_event_call *call)
 {
-	const char *kernel = gt_names_launched(names, call);
+	const char *kernel = gt_names_call_kernel(names, call);
 	struct gt_strbuf *text = &state->sink.text;
 	size_t before = text->length;
 

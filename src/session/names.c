@@ -266,11 +266,20 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 		       : 0;
 }
 
+/* The string that a call was given; NULL: none was told. */
+static const char *given_string(const struct gt_names *names, const struct gt_event_call *call)
+{
+	const struct given *given = gt_map_get_u64(names->given, call->head.thread);
+
+	return given && given->function == call->function && given->sequence == call->sequence
+		       ? given->text
+		       : NULL;
+}
+
 /* What a call tells of kernels: registrations, look-ups by name, handles of handles. */
 static int learn_kernel(struct gt_names *names, const struct gt_event_call *call)
 {
 	const struct gt_api_function *api = gt_names_api(names, call->function);
-	const struct given *given;
 	struct gt_api_naming naming;
 	const char *text;
 	struct key key;
@@ -278,16 +287,12 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *call
 	if (!api || !gt_api_naming(api, call, &naming))
 		return 0;
 	if (naming.name_argument >= 0) {
-		given = gt_map_get_u64(names->given, call->head.thread);
-		if (!given || given->function != call->function ||
-		    given->sequence != call->sequence)
-			return 0;
-		text = given->text;
+		text = given_string(names, call);
 	} else {
 		text = gt_names_kernel(names, call->head.process, naming.same_as);
-		if (!text)
-			return 0;
 	}
+	if (!text)
+		return 0;
 	key = (struct key){call->head.process, naming.handle};
 	return replace(names->kernels, &key, sizeof(key), name_new(text, strlen(text)));
 }
@@ -491,6 +496,13 @@ const char *gt_names_launched(const struct gt_names *names, const struct gt_even
 	return api && gt_api_launched(api, call, &handle)
 		       ? gt_names_kernel(names, call->head.process, handle)
 		       : NULL;
+}
+
+const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_event_call *call)
+{
+	const char *launched = gt_names_launched(names, call);
+
+	return launched ? launched : given_string(names, call);
 }
 
 bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,

@@ -41,6 +41,12 @@ const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 h
 /* The kernel that a call launches; NULL if it launches none or its name was not told. */
 const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call);
 /*
+ * The kernel that a call is about: what it launches; else the mangled name that it was given to
+ * look one up or to register it, while it is the latest such call of its thread. NULL: none, or
+ * unknown.
+ */
+const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_event_call *call);
+/*
  * What the kernel of a launch was given: 8 bytes from where each argument lies. False if that was
  * not taken, or if this is not the latest launch of its thread.
  */

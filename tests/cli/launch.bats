@@ -123,6 +123,15 @@ expect_forms() {
 		[["cuLaunch", "scale", null, null], ["cuLaunchGrid", "scale", 3, 5], ["cuLaunchGridAsync", "scale", 7, 9]]'
 }
 
+@test "the name that a kernel is looked up by is told, and not where it lies" {
+	need_file "$build/tests/programs/launches" "program launches"
+	gputap trace --gpu soft --json -f cuModuleGetFunction -o - -- "$build/tests/programs/launches"
+	output=$(grep '^{"schema":"gputap.call' <<<"$output")
+	expect_json 'length > 0 and all(.kernel == "scale")'
+	gputap trace --gpu soft -v -f cuModuleGetFunction -- "$build/tests/programs/launches"
+	expect_error_line ' cuModuleGetFunction +\[ENTER\]  hmod=0x[0-9a-f]+ kernel=scale$'
+}
+
 @test "what docs/json.md says of launches, memory and copies is in the JSON of each" {
 	gputap trace --gpu soft --kernel-args --stack fp --json -o "$BATS_TEST_TMPDIR/out" -- "$examples/vectoradd"
 	output=$(cat "$BATS_TEST_TMPDIR/out")

@@ -590,6 +590,22 @@ TEST("a structure by value that is cut shows what is there")
 			       "\"args\":null,\"sharedMem\":null,\"stream\":null}");
 }
 
+TEST("the live view leaves out inputs that there are not, and where a kernel's name lies")
+{
+	struct built load = begin("cuLibraryLoadData");
+	struct built look = begin("cuLibraryGetKernel");
+	gt_auto_strbuf nothing = GT_STRBUF_INIT, named = GT_STRBUF_INIT;
+
+	for (unsigned i = 1; i < load.function->argument_count; i++)
+		pass(&load, load.function->arguments[i].name, i == 1 ? 0x7000 : 0);
+	gt_api_format_details(&nothing, load.function, finish(&load), true);
+	CHECK_STR(gt_strbuf_string(&nothing), "code=0x7000 numJitOptions=0 numLibraryOptions=0");
+	pass(&look, "library", 0x5000);
+	pass(&look, "name", 0x6000);
+	gt_api_format_details(&named, look.function, finish(&look), true);
+	CHECK_STR(gt_strbuf_string(&named), "library=0x5000");
+}
+
 /* Decodes one record as every row would, on both machines. */
 static void decode_as_all(const struct gt_event_call *call)
 {

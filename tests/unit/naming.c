@@ -173,6 +173,9 @@ TEST("a launch by a driver handle has the name that it was looked up by")
 	point(&call, "hfunc", &handle, sizeof(handle));
 	tell_string(names, &call, "scale");
 	take_call(names, &call, GT_EVENT_call);
+	CHECK_STR(gt_names_call_kernel(names, &call.call), "scale");
+	call.call.sequence = 4;
+	CHECK(gt_names_call_kernel(names, &call.call) == NULL);
 	CHECK_STR(launched(names, "cuLaunchKernel", "f", 0x5550), "scale");
 }
 
