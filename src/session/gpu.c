@@ -5,8 +5,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/elf.h"
+
+#define TEXTS_LIMIT (64u << 20) /* bytes of a program's constants that are looked through */
 
 const char *const gt_gpu_names[] = {
 	[GT_GPU_AUTO] = "auto",
@@ -96,15 +99,41 @@ static bool has(struct gt_elf *elf, const char *name)
 	return gt_elf_lookup(elf, name, &symbols) > 0;
 }
 
+static bool has_text(const struct gt_file *bytes, const char *text)
+{
+	return memmem(bytes->data, bytes->size, text, strlen(text) + 1);
+}
+
+/*
+ * Without symbols a runtime inside is told by what it looks for in the driver: NVIDIA's asks for
+ * its private tables by cuGetExportTable (in libcudart_static.a of CUDA 13.0), which the software
+ * GPU's own does not. A program without kernels (`nvcc` keeps them in .nv_fatbin) is left alone.
+ */
+static bool has_nameless_runtime(struct gt_elf *elf)
+{
+	gt_auto_file texts = {0};
+	uint64_t offset, size;
+
+	return gt_elf_info(elf)->stripped && !gt_elf_section(elf, ".nv_fatbin", &offset, &size) &&
+	       !gt_elf_read_section(elf, ".rodata", TEXTS_LIMIT, &texts, NULL) &&
+	       has_text(&texts, "cuGetExportTable") && has_text(&texts, "libcuda.so.1");
+}
+
+static bool has_static_runtime(struct gt_elf *elf)
+{
+	/* The software GPU's own, told by its table of the driver, may use it. */
+	if (has(elf, "cudaLaunchKernel") && has(elf, "cudaMalloc"))
+		return !has(elf, "sg_driver");
+	return has_nameless_runtime(elf);
+}
+
 enum gt_gpu_verdict gt_gpu_decide(enum gt_gpu gpu, const char *program)
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
 
 	if (gpu == GT_GPU_NVIDIA || (gpu == GT_GPU_AUTO && gt_gpu_has_nvidia()))
 		return GT_GPU_AS_IT_IS;
-	/* The software GPU's own static runtime, told by its table of the driver, may use it. */
-	if (!gt_elf_open(program, &elf, NULL) && has(elf, "cudaLaunchKernel") &&
-	    has(elf, "cudaMalloc") && !has(elf, "sg_driver"))
+	if (!gt_elf_open(program, &elf, NULL) && has_static_runtime(elf))
 		return GT_GPU_RELINK;
 	return GT_GPU_USE_SOFT;
 }

@@ -217,6 +217,38 @@ build_static() {
 	expect_count "$stderr" 'static .*\[EXIT\]' 2
 }
 
+@test "relinking is advised for a static runtime without symbols, too, where it is NVIDIA's" {
+	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/version ] || skip "an NVIDIA driver is here"
+	need_command cc
+	advice="^gputap: the program has NVIDIA's CUDA runtime linked in statically, which cannot use the software GPU: relink it with 'nvcc -cudart shared'$"
+	cat >nameless.c <<-'EOF'
+		#include <dlfcn.h>
+		#ifdef KERNELS
+		__attribute__((section(".nv_fatbin"), used)) static const char kernels[] = "kernels";
+		#endif
+		int main(void)
+		{
+			dlsym(dlopen("libcuda.so.1", RTLD_NOW), FUNCTION);
+			return 0;
+		}
+	EOF
+	for case in 'KERNELS "cuGetExportTable" advised' 'KERNELS "cuInit" left' 'NONE "cuGetExportTable" left'; do
+		read -r kernels function outcome <<<"$case"
+		cc -s "-D$kernels" "-DFUNCTION=$function" nameless.c -o nameless
+		gputap trace -- ./nameless
+		expect_status 0
+		if [ "$outcome" = advised ]; then
+			expect_error_line "$advice"
+		else
+			expect_no_error_line "$advice"
+			expect_error_line 'using the software GPU'
+		fi
+	done
+	gputap trace -- "$examples/vectoradd-stripped"
+	expect_status 0
+	expect_no_error_line "$advice"
+}
+
 @test "a static program without symbols is traced by its calls of the driver" {
 	need_command cc
 	mkdir driver
