@@ -215,15 +215,17 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	return error || closed == -EPIPE ? error : closed;
 }
 
-/* The command's exit status. That it goes on is told, except where it is about to end. */
-static int wait_for_command(struct gt_session *session)
+/* The command's exit status. That it goes on behind a limit is told, unless it ends soon. */
+static int wait_for_command(struct gt_session *session, const struct gt_session_options *options)
 {
 	int status;
 
 	if (gt_session_wait(session, SOON_MS, &status))
 		return status;
-	gt_cli_error("the tracing has ended; the command goes on, and its end is waited for "
-		     "(Ctrl-C ends it)");
+	if (options->duration_ns || options->max_events)
+		gt_cli_error(
+			"the tracing has ended; the command goes on, and its end is waited for "
+			"(Ctrl-C ends it)");
 	gt_session_wait(session, -1, &status);
 	return status;
 }
@@ -257,6 +259,6 @@ int gt_target_run(const struct gt_session_options *options, const struct gt_run 
 	}
 	/* A command that was never let go would be waited for in vain. */
 	if (opened)
-		status = wait_for_command(session);
+		status = wait_for_command(session, options);
 	return status ? status : exit_status(error, &diag);
 }

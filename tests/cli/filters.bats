@@ -227,7 +227,7 @@ expect_tables_with_container() {
 	expect_error "gputap: no function is called 'cudaMaloc': did you mean 'cudaMalloc'?; 'gputap list --functions' shows all"
 	trace -e cudaa -- true
 	expect_status 2
-	expect_error "gputap: there is no source 'cudaa'; 'gputap list' shows them"
+	expect_error "gputap: there is no source 'cudaa': did you mean 'cuda'? 'gputap list' shows them"
 }
 
 @test "options that exclude each other are refused" {
