@@ -166,7 +166,7 @@ build_static() {
 }
 
 @test "a library that is opened later is traced from its first call where it can be foreseen" {
-	trace -- "$late" --wait 300 5
+	trace -- "$late" --wait 2000 5
 	expect_status 0
 	expect_count "$stderr" 'calls-late .*\[EXIT\]' 5
 }
