@@ -212,14 +212,14 @@ TEST("the driver library exports every function of the table")
 	close(fd);
 }
 
-static const char *const driver_unsupported[] __attribute__((used)) = {
-#define SG_UNSUPPORTED(name, since, symbol) #symbol,
-#define SG_UNSUPPORTED_TWIN(name, since, symbol) #symbol,
+enum {
+	DRIVER_UNSUPPORTED = 0
+#define SG_UNSUPPORTED(name, since, symbol) +1
+#define SG_UNSUPPORTED_TWIN(name, since, symbol) +1
 #include "driver/functions.def"
-};
-
-static const char *const runtime_unsupported[] = {
-#define SG_UNSUPPORTED(symbol) #symbol,
+	,
+	RUNTIME_UNSUPPORTED = 0
+#define SG_UNSUPPORTED(symbol) +1
 #include "runtime/unsupported.def"
 #undef SG_UNSUPPORTED
 };
@@ -231,10 +231,8 @@ TEST("the README tells how many functions are not there")
 	FILE *file = fopen(getenv("README"), "r");
 
 	CHECK(file && fread(text, 1, sizeof(text) - 1, file) > 0);
-	snprintf(driver, sizeof(driver),
-		 "(%zu of 637:", sizeof(driver_unsupported) / sizeof(driver_unsupported[0]));
-	snprintf(runtime, sizeof(runtime),
-		 "(%zu of 422:", sizeof(runtime_unsupported) / sizeof(runtime_unsupported[0]));
+	snprintf(driver, sizeof(driver), "(%d of 637:", DRIVER_UNSUPPORTED);
+	snprintf(runtime, sizeof(runtime), "(%d of 422:", RUNTIME_UNSUPPORTED);
 	if (!strstr(text, driver) || !strstr(text, runtime))
 		TAP_FAIL("it should say %s and %s", driver, runtime);
 	if (file)
