@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gpubpf/ptxgen_private.h"
+#include "gpubpf/ptxgen_map.h"
 
 static const char *const comparisons[16] = {
 	[BPF_JEQ >> 4] = "eq.s",  [BPF_JNE >> 4] = "ne.s",  [BPF_JSET >> 4] = "ne.s",
@@ -18,6 +18,46 @@ static void jump_to(struct gt_ptxgen *gen, const char *guard)
 	struct gt_ptx_name label = gt_ptx_insn_label(gen, (uint32_t)target);
 
 	gt_ptx(gen, "%sbra %s", guard, label.text);
+}
+
+/* The number that a jump compares with, where it is known and below the greatest. */
+static bool known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn, bool wide,
+			uint64_t *ret_number)
+{
+	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->src_reg);
+	bool constant = BPF_SRC(insn->code) == BPF_K;
+	uint64_t most = wide ? UINT64_MAX : UINT32_MAX;
+	uint64_t number = (uint64_t)(constant ? insn->imm : fact->least) & most;
+
+	if (!constant && (fact->place != GT_PLACE_NUMBER || fact->least != fact->greatest))
+		return false;
+	*ret_number = number;
+	return number < most;
+}
+
+/*
+ * Unsigned comparisons with known numbers are all made of one form: of x > 7 and x < 8, and of
+ * x >= 8 and x < 8, ptxas does not see that one is the other's opposite.
+ */
+static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	bool wide = BPF_CLASS(insn->code) == BPF_JMP;
+	unsigned operation = BPF_OP(insn->code);
+	bool negated = operation == BPF_JGT || operation == BPF_JGE;
+	bool next = operation == BPF_JGT || operation == BPF_JLE;
+	struct gt_ptx_name left, is;
+	uint64_t number;
+
+	if ((!negated && !next && operation != BPF_JLT) || !known_right(gen, insn, wide, &number))
+		return false;
+	left = gt_ptx_register(gen, insn->dst_reg);
+	if (!wide)
+		left = gt_ptx_low(gen, left.text);
+	is = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
+	gt_ptx(gen, "setp.lt.u%u %s, %s, %" PRIu64, wide ? 64 : 32, is.text, left.text,
+	       number + next);
+	jump_to(gen, gt_ptx_guard(&is, !negated).text);
+	return true;
 }
 
 static void compare(struct gt_ptxgen *gen, const struct bpf_insn *insn)
@@ -61,18 +101,20 @@ void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	}
 	if (ways == 2)
 		jump_to(gen, "");
-	else if (ways != 1)
+	else if (ways != 1 && !compare_below(gen, insn))
 		compare(gen, insn);
 }
 
-/* Whether an instruction has nothing to do with what a helper uses and gives: r0 to r5. */
+/*
+ * Whether an instruction has nothing to do with what a helper gives: r0. The arguments it has read
+ * by then; nobody reads r1 to r5 after it before they are written.
+ */
 static bool is_aside(const struct bpf_insn *insn)
 {
 	bool alu = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_CLASS(insn->code) == BPF_ALU;
 
-	return alu && insn->dst_reg >= 6 &&
-	       (BPF_SRC(insn->code) == BPF_K || insn->src_reg >= 6 ||
-		BPF_OP(insn->code) == BPF_END);
+	return alu && insn->dst_reg &&
+	       (BPF_SRC(insn->code) == BPF_K || insn->src_reg || BPF_OP(insn->code) == BPF_END);
 }
 
 /* The test of r0 for NULL that follows the call, with nothing but instructions aside before it. */
