@@ -100,8 +100,8 @@ TEST("in virtual time memsets and copies take what the model says, in every run"
 	struct times first = run_virtually("0", "0"), second = run_virtually("0", "0");
 
 	/* 1 µs each, and 64 or 16 bytes a ns. */
-	CHECK(near(first.set, (1000 + BYTES / 64) / 1e6));
-	CHECK(near(first.copy, (1000 + BYTES / 16) / 1e6));
+	CHECK(near(first.set, (1000 + BYTES / 64.) / 1e6));
+	CHECK(near(first.copy, (1000 + BYTES / 16.) / 1e6));
 	CHECK(first.kernel >= 0.002f);
 	CHECK(first.set == second.set && first.copy == second.copy &&
 	      first.kernel == second.kernel);

@@ -591,7 +591,7 @@ TEST("a kernel node of a graph shows its launch")
 	pass(&call, "numDependencies", 0);
 	pass(&call, "pNodeParams", 0x7ffc00008000);
 	point(&call, "pNodeParams", &node, sizeof(node));
-	CHECK_STR(details(&call), "graph=0x55ff00 pDependencies=0x0 numDependencies=0 "
+	CHECK_STR(details(&call), "graph=0x55ff00 numDependencies=0 "
 				  "func=0x401136 grid=4x1x1 block=256x1x1 shared=0");
 	back(&call, 0);
 	point(&call, "pGraphNode", &handle, sizeof(handle));
