@@ -403,7 +403,7 @@ static void check_wmma(struct device *device, struct sg_module *module, const ch
 	store_numbers(expected, sum, c, m, n, false);
 	device_run(device, module, name, 1, LANES, address_of(memory), address_of(memory + 4096),
 		   address_of(memory + 8192), address_of(memory + 12288));
-	if (memcmp(memory + 12288, expected, (size_t)(m * n * 4)) != 0)
+	if (memcmp(memory + 12288, expected, (size_t)m * (size_t)n * 4) != 0)
 		TAP_FAIL("%s: the product is wrong", name);
 	free(expected);
 }
