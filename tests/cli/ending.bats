@@ -84,12 +84,12 @@ expect_gone() {
 }
 
 @test "the second Ctrl-C ends the trace of a command that ignores them" {
-	start_in_group -- sh -c 'trap "" INT; echo ready; sleep 2; exit 6'
+	start_in_group -- sh -c 'trap "" INT; echo ready; sleep 5; exit 6'
 	wait_for 10 has_line ready
 	kill -INT -- -"$tracer"
 	sleep 0.3
 	kill -INT -- -"$tracer"
-	wait_for 1 has_line '0 calls: 0 complete'
+	wait_for 4 has_line '0 calls: 0 complete'
 	end_trace
 	expect_status 6
 }
