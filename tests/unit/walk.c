@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Walking a stack by frame pointers, as the BPF program does at a function's entry. */
-#include <linux/types.h>
-
+#include "probe/api/walk.h"
 #include "tap.h"
 
 /* The stack of a process that is not there: STACK_BYTES from STACK_BASE on. */
@@ -23,12 +22,10 @@ static long gt_read_user(void *to, __u32 size, __u64 from)
 #define TRAMPOLINE 0x7fffffffe000ull
 static uint64_t probed_frame;
 
-static __u64 gt_probed_return(__u64 frame)
+__u64 gt_probed_return(__u64 frame)
 {
 	return frame == probed_frame ? 0xbe41d : 0;
 }
-
-#include "probe/api/walk.h"
 
 #define ROOM 127
 

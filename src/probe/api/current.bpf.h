@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which device and which context a thread uses, as calls that succeed tell it (src/api/told.def):
- * part of calls.bpf.c, which defines COUNT before it.
+ * Which device and which context a thread uses, as calls that succeed tell it (src/api/told.def).
  */
 #pragma once
 
@@ -13,6 +12,7 @@
 
 #include "api/plan.h"
 #include "event/event.h"
+#include "probe/api/shared.bpf.h"
 #include "probe/task.bpf.h"
 
 #define DEEPEST_CONTEXT                                                                            \

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The callers of a function at its entry, by frame pointers. Shared by the BPF program and its
- * unit test: whoever includes this defines before it
- *
- *	static long gt_read_user(void *to, __u32 size, __u64 from);	0, or negative: not readable
- *	__u64 gt_probed_return(__u64 frame);	where the probed function that has this frame
- *returns to; 0: not known
+ * unit test: each defines the two functions that are declared here.
  *
  * User memory is read a window at a time, not a word: each access costs a hundred ns, however
  * short. Frames are {next frame, return address} on x86-64 and on aarch64. At a function's entry
@@ -13,6 +9,16 @@
  * the return address (which the kernel's own walker misses before Linux 6.12).
  */
 #pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+/* Copies memory of the traced thread. 0, or negative where it cannot be read. */
+static long gt_read_user(void *to, __u32 size, __u64 from);
+
+/* Where the probed function that has this frame returns to; 0: not known. */
+__u64 gt_probed_return(__u64 frame);
 
 #define GT_WINDOW_BYTES 2048 /* a power of two */
 #define GT_WINDOW_WORDS (GT_WINDOW_BYTES / 8)

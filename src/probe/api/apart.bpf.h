@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a call is given and what does not fit into its record: strings, and what a kernel is
+ * launched with. Each is an event of its own, before the call's.
+ */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "event/event.h"
+#include "probe/api/record.bpf.h"
+#include "probe/api/shared.bpf.h"
+#include "probe/api/thread.bpf.h"
+#include "probe/task.bpf.h"
+
+/* A string argument becomes an event of its own, before the call's. Whether it could be read. */
+static __noinline bool put_string(struct thread *thread, struct frame *frame, __u8 slot)
+{
+	__u64 pointer = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
+	struct gt_event_string *event = (void *)thread->string;
+	char *text = (char *)&thread->string[STRING_HEAD_WORDS];
+	long length = bpf_probe_read_user_str(text, GT_MAX_STRING, (void *)pointer);
+
+	if (length <= 0 || length > GT_MAX_STRING)
+		return false;
+	length--;
+	*(__u64 *)&text[length & (GT_MAX_STRING - 1)] = 0;
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_string;
+	event->head.size = (sizeof(*event) + length + 7) & ~7;
+	event->sequence = frame->call.sequence;
+	event->slot = slot;
+	event->cut = length == GT_MAX_STRING - 1;
+	event->function = frame->call.function;
+	if (put_record(event, event->head.size & (2 * GT_MAX_STRING - 1)))
+		COUNT(others_lost);
+	return true;
+}
+
+/*
+ * Strings that were not read yet. A page that the program has not touched cannot be read from
+ * here: by the time of the return it often was; if not, the reader is told to look at once.
+ */
+static __noinline void put_strings(struct thread *thread, struct frame *frame,
+				   const struct gt_plan *plan)
+{
+	frame->urgent = 0;
+	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
+		if (i >= plan->copies)
+			break;
+		if (plan->copy[i].when != GT_COPY_STRING || frame->call.copied & 1 << i)
+			continue;
+		if (put_string(thread, frame, plan->copy[i].slot))
+			frame->call.copied |= 1 << i;
+		else
+			frame->urgent = 1;
+	}
+}
+
+/*
+ * A kernel's arguments: the array has a pointer for each, and nothing tells how many there are or
+ * how long each is. What cannot be read is told so; a NULL ends it.
+ */
+static __noinline void put_arguments(struct thread *thread, struct frame *frame, __u8 slot)
+{
+	__u64 array = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
+	struct gt_event_arguments *event = (void *)thread->arguments;
+	__u64 *values = &thread->arguments[ARGUMENTS_HEAD_WORDS];
+
+	event->readable = 0;
+	for (int i = 0; i < GT_MAX_ARGUMENTS; i++) {
+		__u64 pointer = 0;
+
+		values[i] = 0;
+		bpf_probe_read_user(&pointer, sizeof(pointer),
+				    (void *)(array + i * sizeof(pointer)));
+		if (!pointer)
+			break;
+		if (!bpf_probe_read_user(&values[i], sizeof(__u64), (void *)pointer) ||
+		    !bpf_probe_read_user(&values[i], sizeof(__u32), (void *)pointer))
+			event->readable |= 1 << i;
+	}
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_arguments;
+	event->head.size = sizeof(thread->arguments);
+	event->sequence = frame->call.sequence;
+	event->function = frame->call.function;
+	if (put_record(event, sizeof(thread->arguments)))
+		COUNT(others_lost);
+}
+
+static __always_inline void put_apart(struct thread *thread, struct frame *frame,
+				      const struct gt_plan *plan)
+{
+	put_strings(thread, frame, plan);
+	for (int i = 0; i < GT_PLAN_MAX_COPIES && settings.kernel_arguments; i++) {
+		if (i >= plan->copies)
+			break;
+		if (plan->copy[i].when == GT_COPY_ARGUMENTS)
+			put_arguments(thread, frame, plan->copy[i].slot);
+	}
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The record of a call: what its plan says to copy, and its way into the ring. */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "probe/api/registers.bpf.h"
+#include "probe/api/thread.bpf.h"
+#include "probe/task.bpf.h"
+
+static __always_inline __u64 *words_of(struct frame *frame)
+{
+	return frame->record + HEAD_WORDS;
+}
+
+static __always_inline void copy_arguments(struct frame *frame, const struct gt_plan *plan,
+					   struct pt_regs *regs, __u64 stack)
+{
+	__u64 registers = plan->registers, on_stack = plan->stack;
+	__u64 *words = words_of(frame);
+
+	copy_registers(words, regs);
+	if (registers > ARGUMENT_REGISTERS)
+		registers = ARGUMENT_REGISTERS;
+	on_stack &= GT_PLAN_MAX_SLOTS - 1;
+	barrier_var(on_stack);
+	if (on_stack && bpf_probe_read_user(&words[registers], on_stack * sizeof(__u64),
+					    (void *)(stack + STACK_ARGUMENTS)))
+		on_stack = 0;
+	frame->call.slots = registers + on_stack;
+	frame->words = registers + on_stack;
+}
+
+/* Copies what slot `copy->slot` points to behind the words that are there. */
+static __always_inline bool copy_memory(struct frame *frame, const struct gt_plan_copy *copy)
+{
+	__u64 *words = words_of(frame);
+	__u64 pointer = words[copy->slot & (GT_PLAN_MAX_SLOTS - 1)];
+	__u64 at = frame->words, size = copy->bytes;
+
+	barrier_var(at);
+	barrier_var(size);
+	if (!pointer || at >= MAX_WORDS || size > GT_PLAN_MAX_COPIED * sizeof(__u64))
+		return false;
+	words[at + size / sizeof(__u64)] = 0; /* what the last word is not filled up with */
+	if (bpf_probe_read_user(&words[at], size, (void *)pointer))
+		return false;
+	frame->words = at + (size + sizeof(__u64) - 1) / sizeof(__u64);
+	return true;
+}
+
+static __always_inline void copy_all(struct frame *frame, const struct gt_plan *plan, __u8 when)
+{
+	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
+		if (i >= plan->copies)
+			break;
+		if (plan->copy[i].when == when && copy_memory(frame, &plan->copy[i]))
+			frame->call.copied |= 1 << i;
+	}
+}
+
+static __always_inline long put_call(struct frame *frame)
+{
+	__u64 words = frame->words;
+
+	if (words > MAX_WORDS)
+		return -1;
+	frame->call.head.size = (HEAD_WORDS + words) * sizeof(__u64);
+	if (frame->urgent)
+		return put_urgent_record(frame->record, (HEAD_WORDS + words) * sizeof(__u64));
+	return put_record(frame->record, (HEAD_WORDS + words) * sizeof(__u64));
+}

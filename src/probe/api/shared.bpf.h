@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What user space gives the programs on calls, and what it reads from them (calls.h): settings,
+ * plans, the phase, counts.
+ */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "probe/api/calls.h"
+
+const volatile struct gt_call_settings settings;
+
+volatile __u32 phase; /* enum gt_call_phase */
+
+/* A row for each function; user space makes it that long. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gt_plan);
+} plans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gt_call_counts);
+} counts SEC(".maps");
+
+#define COUNT(what)                                                                                \
+	do {                                                                                       \
+		__u32 zero_key = 0;                                                                \
+		struct gt_call_counts *sums = bpf_map_lookup_elem(&counts, &zero_key);             \
+		if (sums)                                                                          \
+			__sync_fetch_and_add(&sums->what, 1);                                      \
+	} while (0)

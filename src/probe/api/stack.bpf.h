@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who calls: the stack as a list of return addresses, found by frame pointers (walk.h), or a copy
+ * of it, which the reader unwinds.
+ */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "event/event.h"
+#include "probe/api/registers.bpf.h"
+#include "probe/api/shared.bpf.h"
+#include "probe/api/thread.bpf.h"
+#include "probe/api/walk.h"
+#include "probe/task.bpf.h"
+
+/* Stacks that were told already: hashes of stack and process. Once full, stacks are told again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, __u8);
+} told_stacks SEC(".maps");
+
+static __always_inline long gt_read_user(void *to, __u32 size, __u64 from)
+{
+	return bpf_probe_read_user(to, size, (void *)from);
+}
+
+/*
+ * A traced call made its frame below its stack pointer at entry (x86-64: right there), and calls
+ * inside of it are further down. Not static, so that it is verified once, not once a frame.
+ */
+__noinline __u64 gt_probed_return(__u64 frame)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	for (__u32 i = 1; thread && i <= DEEPEST_CALL && i <= thread->depth; i++) {
+		struct frame *call = frame_at(thread, thread->depth - i);
+
+		if (call->stack_pointer > frame)
+			return call->return_address;
+	}
+	return 0;
+}
+
+/* Takes the callers; tells them if they are new. The stack's number. */
+static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, struct pt_regs *regs)
+{
+	struct gt_event_stack *event = (void *)thread->stack;
+	/* Without a call around this one, there is no trampoline of gputap's. */
+	__u64 trampoline = thread->depth > 1 ? trampoline_of(bpf_get_current_task_btf()) : 0;
+	struct gt_walk walk =
+		gt_walk_frames(&thread->window, &thread->stack[STACK_HEAD_WORDS], GT_MAX_STACK,
+			       settings.stack_depth, frame->return_address, STACK_POINTER(regs),
+			       FRAME_POINTER(regs), trampoline);
+	__u64 key = walk.hash ^ ((__u64)thread->process << 32), words = walk.count;
+	__u8 told = 1;
+
+	if (bpf_map_lookup_elem(&told_stacks, &key) || words > GT_MAX_STACK)
+		return walk.hash;
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_stack;
+	event->head.size = (STACK_HEAD_WORDS + words) * sizeof(__u64);
+	event->number = walk.hash;
+	event->flags = walk.truncated ? GT_STACK_TRUNCATED : 0;
+	event->reserved = 0;
+	if (put_record(event, (STACK_HEAD_WORDS + words) * sizeof(__u64)))
+		COUNT(others_lost);
+	else
+		bpf_map_update_elem(&told_stacks, &key, &told, BPF_ANY);
+	return walk.hash;
+}
+
+/*
+ * Puts the return addresses of the calls around the innermost one back into a copy of the stack.
+ * AArch64 returns by a register, which its functions keep where they like.
+ */
+static __always_inline void restore_returns(struct thread *thread, __u8 *copy, __u64 stack,
+					    __u64 bytes)
+{
+	for (__u32 i = 0; STACK_ARGUMENTS && i < DEEPEST_CALL && i + 1 < thread->depth; i++) {
+		struct frame *call = frame_at(thread, i);
+		__u64 at = call->stack_pointer - stack;
+
+		if (at < bytes && !(at & 7))
+			*(__u64 *)(copy + (at & (GT_STACK_COPY - 8))) = call->return_address;
+	}
+}
+
+/* For unwinding by .eh_frame: a copy of the stack, up to its end. */
+static __noinline void put_memory(struct thread *thread, struct frame *frame, struct pt_regs *regs)
+{
+	struct gt_event_memory *event =
+		bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);
+	__u64 stack = STACK_POINTER(regs), bytes = 0;
+
+	if (!event) {
+		COUNT(others_lost);
+		return;
+	}
+	for (int i = 0; i < GT_STACK_COPY / GT_STACK_PIECE; i++) {
+		if (bpf_probe_read_user(event->bytes + i * GT_STACK_PIECE, GT_STACK_PIECE,
+					(void *)(stack + i * GT_STACK_PIECE)))
+			break;
+		bytes += GT_STACK_PIECE;
+	}
+	restore_returns(thread, event->bytes, stack, bytes);
+	event->head = frame->call.head;
+	event->head.kind = GT_EVENT_memory;
+	event->head.size = sizeof(*event) + bytes;
+	event->pc = PROGRAM_COUNTER(regs);
+	event->stack_pointer = stack;
+	event->frame_pointer = FRAME_POINTER(regs);
+	event->link = frame->return_address;
+	event->sequence = frame->call.sequence;
+	event->reserved = 0;
+	event->function = frame->call.function;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}

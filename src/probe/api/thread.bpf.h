@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is kept of a thread from entries to returns, in its task storage: its calls that have not
+ * returned, each with its record, and where it works.
+ */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "event/event.h"
+#include "probe/api/current.bpf.h"
+#include "probe/api/shared.bpf.h"
+#include "probe/api/walk.h"
+#include "probe/task.bpf.h"
+
+#define DEEPEST_CALL 8 /* a power of two */
+#define MAX_WORDS (GT_PLAN_MAX_SLOTS + GT_PLAN_MAX_COPIED)
+#define ROOM_WORDS (MAX_WORDS + GT_PLAN_MAX_COPIED + 1) /* the verifier adds up both limits */
+#define HEAD_WORDS (sizeof(struct gt_event_call) / sizeof(__u64))
+#define STACK_HEAD_WORDS (sizeof(struct gt_event_stack) / sizeof(__u64))
+#define ARGUMENTS_HEAD_WORDS (sizeof(struct gt_event_arguments) / sizeof(__u64))
+#define STRING_HEAD_WORDS (sizeof(struct gt_event_string) / sizeof(__u64))
+
+/* A call that has not returned. */
+struct frame {
+	__u64 stack_pointer;  /* at entry */
+	__u64 return_address; /* before the kernel replaces it; only where stacks are taken */
+	__u16 aside;          /* becomes an `aside` */
+	__u16 urgent;         /* a string is missing, which the reader may still find */
+	__u16 counted;        /* calls up to this one that are no asides … */
+	__u16 hiding;         /* … and those of them that driver calls are left out inside of */
+	__u64 words;          /* used of record[], behind the head */
+	union {
+		struct gt_event_call call;
+		__u64 record[HEAD_WORDS + ROOM_WORDS];
+	};
+};
+
+struct thread {
+	__u32 process;
+	__u32 thread;
+	__u32 depth;    /* frames in use */
+	__u32 too_deep; /* calls inside the deepest frame, counted as lost */
+	__u16 sequence;
+	__u8 known; /* the fields above and `traced` are filled in */
+	__u8 traced;
+	__u8 named; /* its process event was written */
+	struct whereabouts where;
+	struct frame frames[DEEPEST_CALL];
+	union { /* events that are built at entry */
+		struct {
+			__u64 stack[STACK_HEAD_WORDS + GT_MAX_STACK];
+			struct gt_window window;
+		};
+		__u64 string[STRING_HEAD_WORDS + GT_MAX_STRING / sizeof(__u64) + 1];
+		__u64 arguments[ARGUMENTS_HEAD_WORDS + GT_MAX_ARGUMENTS];
+		__u64 device[DEVICE_WORDS];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+static __always_inline struct frame *frame_at(struct thread *thread, __u32 index)
+{
+	return &thread->frames[index & (DEEPEST_CALL - 1)];
+}
+
+/* Tells the name of the thread's process, once; again if there was no room. */
+static __noinline void name_process(struct thread *thread, struct task_struct *task)
+{
+	if (put_process(task, thread->process, thread->thread))
+		COUNT(others_lost);
+	else
+		thread->named = 1;
+}
+
+/* The first call of a thread, or the first after exec. */
+static __noinline void meet(struct thread *thread, struct task_struct *task)
+{
+	thread->thread = id_in_our_namespace(task);
+	thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
+	thread->traced = current_passes(task, thread->process);
+	thread->named = 0;
+	thread->where.device = settings.first_device;
+	thread->where.depth = 0;
+	thread->known = 1;
+}
+
+/* Calls that a new one of the thread runs inside of, without those that were not asked for. */
+static __always_inline __u16 counted_calls(struct thread *thread)
+{
+	return thread->depth ? frame_at(thread, thread->depth - 1)->counted : 0;
+}
+
+static __always_inline __u16 hiding_calls(struct thread *thread)
+{
+	return thread->depth ? frame_at(thread, thread->depth - 1)->hiding : 0;
+}
