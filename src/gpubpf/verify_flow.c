@@ -278,13 +278,16 @@ static uint64_t slots_before(const struct gt_flow *flow, const struct bpf_insn *
 	return after;
 }
 
-/* Whether what a store leaves matters. */
+/*
+ * Whether what a store leaves matters. A function's pointers to stacks may be its callers': what is
+ * left there is read after its end.
+ */
 static bool is_kept(const struct gt_flow *flow, const struct bpf_insn *insn, uint64_t after)
 {
 	if (!(flow->pointing >> insn->dst_reg & 1))
 		return false;
 	return insn->dst_reg == 10 ? (after & slots_at(insn->off, gt_bpf_access_size(insn))) != 0
-				   : after != 0;
+				   : after || flow->subprogram;
 }
 
 /* The registers that may hold addresses of stacks after an instruction. */

@@ -191,8 +191,10 @@ static bool covers_idle_slot(const struct gt_slot *old, const struct gt_slot *ne
 	for (unsigned i = 0; i < 8; i++) {
 		uint8_t one = kind_of(old, i), other = kind_of(new, i);
 
-		if (one != other && one != GT_BYTE_ADDRESS &&
-		    (other == GT_BYTE_ADDRESS || one == GT_BYTE_NUMBER))
+		/* What was read as part of an address may be any number, but one that is set. */
+		if (one != other && (other == GT_BYTE_UNSET ||
+				     (one != GT_BYTE_ADDRESS &&
+				      (other == GT_BYTE_ADDRESS || one == GT_BYTE_NUMBER))))
 			return false;
 	}
 	return true;
@@ -211,7 +213,7 @@ static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bo
 	for (unsigned i = width; i < 8; i++) {
 		uint8_t one = old->bytes[i], other = new->bytes[i];
 
-		if (one == other || one == GT_BYTE_ADDRESS)
+		if (one == other || (one == GT_BYTE_ADDRESS && other != GT_BYTE_UNSET))
 			continue;
 		if (exact || one == GT_BYTE_ZERO)
 			return false;
@@ -220,7 +222,7 @@ static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bo
 			return false;
 		if (other == GT_BYTE_VALUE && (gt_is_pointer(&new->value) || new->value.address))
 			return false;
-		if (one == GT_BYTE_NUMBER && other == GT_BYTE_UNSET)
+		if (other == GT_BYTE_UNSET)
 			return false;
 	}
 	return true;
