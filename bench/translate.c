@@ -293,7 +293,7 @@ static int translate_probes(const char *directory)
 	int error;
 
 	snprintf(path, sizeof(path), "%s/probes.o", directory);
-	error = gt_bpf_object_open(path, &object, &diag);
+	error = gt_bpf_object_open(path, false, &object, &diag);
 	for (uint32_t i = 0; !error && i < object->program_count; i++)
 		error = translate_probe(object, &object->programs[i], &translation, &diag);
 	if (!error)

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || gt_write_all(fd, data, size))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (gt_bpf_object_open(path, &object, NULL))
+	if (gt_bpf_object_open(path, false, &object, NULL))
 		return 0;
 	for (uint32_t i = 0; i < object->program_count; i++)
 		look_at(object, &object->programs[i]);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/programs.h"
 #include "cli/refusal.h"
 #include "gpubpf/object.h"
 #include "gpubpf/translate.h"
@@ -18,7 +19,7 @@ enum {
 
 struct compile_options {
 	int target;
-	const char *sm, *version, *program, *output;
+	const char *sm, *version, *program, *output, *as;
 	uint64_t mem_size, max_insns, max_text;
 	bool allow_control;
 };
@@ -40,6 +41,7 @@ static const struct gt_option option_table[] = {
 	{0, "ptx-version", "VERSION", "the version of PTX, as 7.8 (the least that fits)",
 	 GT_OPTION_STRING, AT(version), NULL},
 	{0, "prog", "NAME", "this program alone", GT_OPTION_STRING, AT(program), NULL},
+	GT_CLI_OPTION_AS(AT(as)),
 	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get (0)", GT_OPTION_SIZE,
 	 AT(mem_size), NULL},
 	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
@@ -87,26 +89,22 @@ static int compile(const struct compile_options *given, const struct gt_translat
 		   const struct gt_bpf_object *object, const struct gt_bpf_program *program,
 		   const struct gt_section *section, struct gt_translation *translation)
 {
-	bool alone = section->kind == GT_KIND_RUN;
 	struct gt_verify_options check = {
-		.input = alone ? GT_INPUT_MEMORY : GT_INPUT_CONTEXT,
-		.section = section,
-		.memory_size = alone ? (uint32_t)given->mem_size : 0,
 		.max_text = (uint32_t)given->max_text,
 		.max_executed = given->max_insns,
 		.allow_control = given->allow_control,
 	};
-	struct gt_translate_job job = {
-		.program = program,
-		.section = section,
-		.memory_size = check.memory_size,
-	};
+	struct gt_translate_job job = {.program = program};
 	struct gt_verify_error refusal = {0};
 	gt_auto_strbuf where = GT_STRBUF_INIT;
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
-	int error = gt_verify(object, program, &check, &facts, &refusal, &diag);
+	int error;
 
+	gt_cli_set_input(&check, section, given->mem_size);
+	error = gt_verify(object, program, &check, &facts, &refusal, &diag);
+	job.section = check.section;
+	job.memory_size = check.memory_size;
 	job.facts = &facts;
 	if (!error)
 		error = gt_code_target_find(targets[given->target])
@@ -136,12 +134,10 @@ static int compile_all(const struct compile_options *given,
 
 		if (given->program && strcmp(given->program, program->name))
 			continue;
-		if (gt_section_read(program->section, program->name, &section, &diag)) {
+		if (gt_cli_section_of(program, given->as, &section, &diag)) {
 			gt_cli_diag(&diag);
 			return -1;
 		}
-		if (section.kind == GT_KIND_HOST)
-			continue;
 		if (compile(given, options, object, program, &section, translation))
 			return -1;
 		count++;
@@ -234,10 +230,10 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 		return gt_cli_usage_error(self, "--mem-size goes up to %u", UINT32_MAX);
 	if (given.max_text > GT_BPF_MAX_INSNS)
 		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
-	error = gt_bpf_object_open(path, &object, &diag);
+	error = gt_bpf_object_open(path, given.as, &object, &diag);
 	if (error) {
 		gt_cli_diag(&diag);
-		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
+		return GT_EXIT_USAGE;
 	}
 	return translate(&given, &target, object, path);
 }

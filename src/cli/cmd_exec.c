@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "cli/cli.h"
+#include "cli/programs.h"
 #include "cli/refusal.h"
 #include "device/device.h"
 #include "gpubpf/execute.h"
@@ -23,7 +23,7 @@ enum engine {
 struct exec_options {
 	bool raw, all, show_memory, maps, json, allow_control;
 	int engine, gpu;
-	const char *program, *memory, *grid, *block;
+	const char *program, *memory, *grid, *block, *as;
 	uint64_t device, max_insns, time_limit;
 };
 
@@ -42,6 +42,7 @@ static const struct gt_option options[] = {
 	 NULL},
 	{0, "prog", "NAME", "the program of the object, if it has several", GT_OPTION_STRING,
 	 AT(program), NULL},
+	GT_CLI_OPTION_AS(AT(as)),
 	{0, "mem", "HEX", "what is in the memory of a program of gpu/run", GT_OPTION_STRING,
 	 AT(memory), NULL},
 	{0, "grid", "XxYxZ", "blocks of the grid (1); 16777216 threads at most in all",
@@ -115,24 +116,6 @@ static int read_size(const char *text, uint32_t *ret_size)
 		ret_size[count++] = (uint32_t)size;
 	}
 	return text ? -EINVAL : 0;
-}
-
-static int read_program(struct gt_bpf_program *program, struct gt_diag *diag)
-{
-	size_t limit = (size_t)GT_BPF_MAX_INSNS * 24;
-	gt_autofree char *text = calloc(limit + 1, 1);
-	ssize_t size;
-
-	if (!text)
-		return gt_diag(diag, -ENOMEM, "exec", NULL, "out of memory");
-	size = gt_read_all(STDIN_FILENO, text, limit);
-	if (size < 0)
-		return gt_diag(diag, (int)size, "exec", "standard input", "%s",
-			       strerror((int)-size));
-	if (strlen(text) != (size_t)size)
-		return gt_diag(diag, -EINVAL, "exec", "standard input",
-			       "it holds a byte that is 0");
-	return gt_bpf_read_hex(text, &program->insns, &program->count, diag);
 }
 
 /* ---- what came of it ------------------------------------------------------------------- */
@@ -284,14 +267,11 @@ static int run_on_gpu(const struct exec_options *given, struct gt_execution *exe
 }
 
 /* Verifies a program, runs it as planned and shows what came of it. The exit status. */
-static int run(const struct exec_options *given, const struct gt_execution *plan)
+static int run(const struct exec_options *given, const struct gt_execution *plan,
+	       const struct gt_section *section)
 {
-	bool alone = !plan->section || plan->section->kind == GT_KIND_RUN;
 	struct gt_execution execution = *plan;
 	struct gt_verify_options check = {
-		.input = alone ? GT_INPUT_MEMORY : GT_INPUT_CONTEXT,
-		.section = plan->section,
-		.memory_size = plan->memory_size,
 		.max_executed = given->max_insns,
 		.allow_control = given->allow_control,
 	};
@@ -300,10 +280,12 @@ static int run(const struct exec_options *given, const struct gt_execution *plan
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	char device[256] = "";
-	int status = GT_EXIT_FAILED;
-	int error = gt_verify(plan->object, plan->program, &check, &facts, &refusal, &diag);
+	int status = GT_EXIT_FAILED, error;
 
+	gt_cli_set_input(&check, section, plan->memory_size);
+	error = gt_verify(plan->object, plan->program, &check, &facts, &refusal, &diag);
 	execution.facts = &facts;
+	execution.section = check.section;
 	if (!error)
 		error = given->engine == ENGINE_GPU
 				? run_on_gpu(given, &execution, device, sizeof(device), &diag)
@@ -321,19 +303,30 @@ static int run(const struct exec_options *given, const struct gt_execution *plan
 	return status;
 }
 
+/* Whether the program gets the memory that is given, if any is; else the reason is printed. */
+static bool is_with_memory(const struct gt_section *section, const struct gt_execution *execution)
+{
+	if (section->kind == GT_KIND_RUN || !execution->memory_size)
+		return true;
+	gt_cli_error("only programs of gpu/run have memory, and this one is of %s", section->text);
+	return false;
+}
+
 static int run_raw(const struct exec_options *given, const struct gt_execution *plan)
 {
 	struct gt_execution execution = *plan;
 	struct gt_bpf_program program = {0};
+	struct gt_section section;
 	struct gt_diag diag = {0};
-	int status;
+	int status = GT_EXIT_FAILED;
 
-	if (read_program(&program, &diag)) {
+	if (gt_cli_read_hex(&program, &diag) ||
+	    gt_cli_section_of(&program, given->as ? given->as : "gpu/run", &section, &diag)) {
 		gt_cli_diag(&diag);
-		return GT_EXIT_FAILED;
+	} else if (is_with_memory(&section, &execution)) {
+		execution.program = &program;
+		status = run(given, &execution, &section);
 	}
-	execution.program = &program;
-	status = run(given, &execution);
 	gt_bpf_program_clear(&program);
 	return status;
 }
@@ -364,27 +357,23 @@ static int run_object(const struct exec_options *given, const char *path,
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_section section;
 	struct gt_diag diag = {0};
-	int error = gt_bpf_object_open(path, &object, &diag);
+	int error = gt_bpf_object_open(path, given->as, &object, &diag);
 
 	if (error) {
 		gt_cli_diag(&diag);
-		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
+		return GT_EXIT_USAGE;
 	}
 	execution.program = choose(given, path, object);
 	if (!execution.program)
 		return GT_EXIT_FAILED;
-	if (gt_section_read(execution.program->section, execution.program->name, &section, &diag)) {
+	if (gt_cli_section_of(execution.program, given->as, &section, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
-	if (section.kind != GT_KIND_RUN && execution.memory_size) {
-		gt_cli_error("%s: only programs of gpu/run have memory, and '%s' is of %s", path,
-			     execution.program->name, execution.program->section);
+	if (!is_with_memory(&section, &execution))
 		return GT_EXIT_FAILED;
-	}
 	execution.object = object;
-	execution.section = &section;
-	return run(given, &execution);
+	return run(given, &execution, &section);
 }
 
 static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
@@ -431,7 +420,10 @@ const struct gt_cli_command gt_command_exec = {
 		"and r2 is their number; without any both are 0. Other programs have a context "
 		"in which only what a thread knows of itself is set: no kernel is around them. "
 		"With --grid and --block many threads run the program, with one memory and the "
-		"same maps. What r0 is at the end is printed in hex, of the first thread unless "
+		"same maps. With --as any program of the object is taken as one of that section; "
+		"with "
+		"'--as linux' r1 is 0, and only r1 is set. What r0 is at the end is printed in "
+		"hex, of the first thread unless "
 		"--all is given; what the program prints goes to stderr. A program that the "
 		"verifier refuses is not run: the reason is told, and the exit status is 1. Exit "
 		"status 2: the object is damaged.",

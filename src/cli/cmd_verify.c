@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/programs.h"
 #include "cli/refusal.h"
 #include "gpubpf/object.h"
 #include "gpubpf/verify.h"
@@ -16,13 +18,17 @@ enum {
 };
 
 struct verify_options {
-	bool json, log, allow_control;
+	bool json, log, allow_control, raw;
+	const char *as;
 	uint64_t max_insns, max_text, mem_size;
 };
 
 #define AT(field) offsetof(struct verify_options, field)
 
 static const struct gt_option options[] = {
+	{0, "raw", NULL, "the program is on the standard input, as hex digits", GT_OPTION_FLAG,
+	 AT(raw), NULL},
+	GT_CLI_OPTION_AS(AT(as)),
 	{0, "json", NULL, "as JSON", GT_OPTION_FLAG, AT(json), NULL},
 	{0, "log", NULL, "every instruction that is looked at, with the registers", GT_OPTION_FLAG,
 	 AT(log), NULL},
@@ -32,13 +38,14 @@ static const struct gt_option options[] = {
 	 GT_OPTION_NUMBER, AT(max_insns), NULL},
 	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
 	 GT_OPTION_NUMBER, AT(max_text), NULL},
-	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get (0)", GT_OPTION_SIZE,
-	 AT(mem_size), NULL},
+	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get, or of context (0)",
+	 GT_OPTION_SIZE, AT(mem_size), NULL},
 };
 
 static const char *const examples[] = {
 	"gputap verify probe.bpf.o            # the verdicts, and the greatest numbers of steps",
 	"gputap verify --log probe.bpf.o      # and how they came about",
+	"gputap verify --as gpu/run filter.o  # programs for Linux, as if they ran on a GPU",
 	NULL,
 };
 
@@ -47,6 +54,7 @@ struct verdict {
 	const struct gt_bpf_object *object;
 	const struct gt_bpf_program *program;
 	struct gt_section section;
+	bool is_section; /* it is one that exists */
 	bool accepted;
 	struct gt_facts facts;
 	struct gt_verify_error error;
@@ -87,9 +95,12 @@ static void print_safe(const struct verdict *verdict)
 	printf("%s (%s): safe; %u instructions, at most %" PRIu64 " executed, %" PRIu64
 	       " looked at\n",
 	       program->name, program->section, program->count, facts->bound, facts->visited);
-	printf("  gpu/%s, once a %s", gt_section_row(verdict->section.kind)->name,
-	       gt_level_name(verdict->section.level));
-	for (uint32_t i = 0; i < verdict->object->map_count; i++) {
+	if (verdict->section.kind == GT_KIND_HOST)
+		fputs("  linux", stdout);
+	else
+		printf("  gpu/%s, once a %s", gt_section_row(verdict->section.kind)->name,
+		       gt_level_name(verdict->section.level));
+	for (uint32_t i = 0; verdict->object && i < verdict->object->map_count; i++) {
 		if (!uses_map(program, i))
 			continue;
 		printf("%s%s", comma, verdict->object->maps[i].name);
@@ -162,7 +173,7 @@ static void put_safe(struct gt_json *json, const struct verdict *verdict)
 	gt_json_u64(json, "bound", facts->bound);
 	gt_json_u64(json, "visited", facts->visited);
 	gt_json_array_begin(json, "maps");
-	for (uint32_t i = 0; i < verdict->object->map_count; i++)
+	for (uint32_t i = 0; verdict->object && i < verdict->object->map_count; i++)
 		if (uses_map(verdict->program, i))
 			gt_json_string(json, NULL, verdict->object->maps[i].name);
 	gt_json_array_end(json);
@@ -198,7 +209,9 @@ static void put_json(struct gt_json *json, const struct verdict *verdict)
 	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "program", verdict->program->name);
 	gt_json_string(json, "section", verdict->program->section);
-	if (section->kind < GT_KIND_COUNT) {
+	if (section->kind == GT_KIND_HOST && verdict->is_section) {
+		gt_json_string(json, "kind", "linux");
+	} else if (section->kind < GT_KIND_COUNT) {
 		gt_json_string(json, "kind", gt_section_row(section->kind)->name);
 		gt_json_string(json, "level", gt_level_name(section->level));
 		gt_json_string(json, "pattern", section->pattern);
@@ -218,8 +231,6 @@ static bool verify(const struct verify_options *given, struct verdict *verdict)
 {
 	const struct gt_bpf_program *program = verdict->program;
 	struct gt_verify_options check = {
-		.section = &verdict->section,
-		.memory_size = (uint32_t)given->mem_size,
 		.max_text = (uint32_t)given->max_text,
 		.max_executed = given->max_insns,
 		.allow_control = given->allow_control,
@@ -227,12 +238,12 @@ static bool verify(const struct verify_options *given, struct verdict *verdict)
 	};
 
 	verdict->section.kind = GT_KIND_HOST;
-	if (gt_section_read(program->section, program->name, &verdict->section, &verdict->diag)) {
+	if (gt_cli_section_of(program, given->as, &verdict->section, &verdict->diag)) {
 		verdict->diag.place[0] = '\0'; /* the section is named anyway */
 		return false;
 	}
-	if (gt_section_row(verdict->section.kind)->traits & GT_SECTION_ALONE)
-		check.input = GT_INPUT_MEMORY;
+	verdict->is_section = true;
+	gt_cli_set_input(&check, &verdict->section, given->mem_size);
 	return !gt_verify(verdict->object, program, &check, &verdict->facts, &verdict->error,
 			  &verdict->diag);
 }
@@ -285,47 +296,104 @@ static int examine_all(const struct verify_options *given, const struct gt_bpf_o
 	return safe ? GT_EXIT_OK : GT_EXIT_FAILED;
 }
 
+/* An object that cannot be read, or a program that is none. */
+static int refuse_file(const struct verify_options *given, const char *path,
+		       const struct gt_diag *diag)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&text);
+
+	gt_cli_diag(diag);
+	if (!given->json)
+		return GT_EXIT_USAGE;
+	gt_json_object_begin(&json, NULL);
+	gt_json_string(&json, "file", path);
+	gt_json_bool(&json, "safe", false);
+	gt_json_string(&json, "reason", diag->text);
+	gt_json_object_end(&json);
+	printf("%s\n", gt_strbuf_string(&text));
+	return GT_EXIT_USAGE;
+}
+
+static int verify_object(const struct verify_options *given, const char *path)
+{
+	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
+	struct gt_diag diag = {0};
+	int status;
+
+	if (gt_bpf_object_open(path, given->as, &object, &diag))
+		return refuse_file(given, path, &diag);
+	status = examine_all(given, object);
+	if (object->program_count)
+		return status;
+	if (given->as)
+		gt_cli_error("%s: there is no program", path);
+	else /* As likely as not the name of a section is not spelt as it should be. */
+		gt_cli_error("%s: there is no program for the GPU: their sections begin with "
+			     "'gpu/'; --as takes others for such",
+			     path);
+	return GT_EXIT_FAILED;
+}
+
+static int verify_raw(const struct verify_options *given)
+{
+	struct verify_options wanted = *given;
+	struct gt_bpf_object object = {.program_count = 1};
+	struct gt_bpf_program program = {0};
+	struct gt_diag diag = {0};
+	int status;
+
+	if (gt_cli_read_hex(&program, &diag))
+		return refuse_file(given, "-", &diag);
+	if (!wanted.as)
+		wanted.as = "gpu/run";
+	program.name = strdup("raw");
+	program.section = strdup(wanted.as);
+	object.programs = &program;
+	status = program.name && program.section ? examine_all(&wanted, &object) : GT_EXIT_FAILED;
+	gt_bpf_program_clear(&program);
+	return status;
+}
+
 static int run_verify(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct verify_options given = {.max_text = MAX_TEXT};
-	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
+	struct gt_section section;
 	struct gt_diag diag = {0};
-	int rest, error, status;
+	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);
 	if (status != GT_GO_ON)
 		return status;
-	if (rest + 1 != count)
-		return gt_cli_usage_error(self, "one FILE is needed");
+	if (rest + !given.raw != count)
+		return gt_cli_usage_error(self, given.raw ? "--raw takes no FILE, but hex digits "
+							    "on the standard input"
+							  : "one FILE is needed, or --raw");
 	if (given.max_text > GT_BPF_MAX_INSNS)
 		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
 	if (given.mem_size > MAX_MEMORY)
 		return gt_cli_usage_error(self, "--mem-size goes up to %d", MAX_MEMORY);
-	error = gt_bpf_object_open(arguments[rest], &object, &diag);
-	if (error) {
-		gt_cli_diag(&diag);
-		return error == -EOPNOTSUPP ? GT_EXIT_FAILED : GT_EXIT_USAGE;
-	}
-	status = examine_all(&given, object);
-	if (object->program_count)
-		return status;
-	/* As likely as not the name of a section is not spelt as it should be. */
-	gt_cli_error("%s: there is no program for the GPU: their sections begin with 'gpu/'",
-		     arguments[rest]);
-	return GT_EXIT_FAILED;
+	if (given.as && gt_cli_section_of(NULL, given.as, &section, &diag))
+		return gt_cli_usage_error(self, "--as %s: %s", given.as, diag.text);
+	return given.raw ? verify_raw(&given) : verify_object(&given, arguments[rest]);
 }
 
 const struct gt_cli_command gt_command_verify = {
 	.name = "verify",
 	.summary = "tells whether the eBPF programs of an object are safe on a GPU",
-	.usage = "[options] FILE",
+	.usage = "[options] FILE | --raw [options]",
 	.description =
 		"Looks at the programs for the GPU in an object of 'clang -target bpf': whether "
 		"they end, reach only what is there, and leave no address in a map; and where "
 		"the lanes of a warp part, and what they do one after the other. Programs for "
-		"Linux in the same object are named: its kernel verifies them. Exit status 0: "
-		"all are safe; 1: one is not, and the reason is told with the instruction, the "
-		"line and the registers, or there is none for the GPU; 2: the object is damaged.",
+		"Linux in the same object are named: its kernel verifies them. With --as all "
+		"programs of the object are verified, as if each were of that section; 'linux' "
+		"is how programs for Linux begin: r1 is a context, of which --mem-size bytes can "
+		"be read, and r2 to r9 are not set. With --raw a program of gpu/run is on the "
+		"standard input as hex digits, eight bytes an instruction, white space ignored. "
+		"Exit status 0: all are safe; 1: one is not, and the reason is told with the "
+		"instruction, the line and the registers, or there is none for the GPU; 2: the "
+		"object is damaged.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

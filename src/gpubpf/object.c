@@ -59,72 +59,19 @@ static int read_ext(struct gt_object_reader *reader)
 	return 0;
 }
 
-static bool has_gpu_program(struct gt_object_reader *reader, const char *section)
-{
-	struct bpf_program *program;
-
-	bpf_object__for_each_program (program, reader->source)
-		if (!strcmp(bpf_program__section_name(program), section) &&
-		    gt_bpf_is_for_gpu(section, bpf_program__name(program)))
-			return true;
-	return false;
-}
-
-/* Whether some program for the GPU calls functions that stand in .text. */
-static bool calls_functions(const struct gt_bpf_object *object)
-{
-	for (uint32_t i = 0; i < object->program_count; i++) {
-		const struct gt_bpf_program *program = &object->programs[i];
-
-		for (uint32_t at = 0; at < program->count; at++) {
-			if (gt_bpf_is_subprogram_call(&program->insns[at]))
-				return true;
-			at += gt_bpf_is_wide(&program->insns[at]);
-		}
-	}
-	return false;
-}
-
-/* CO-RE would have to be applied for a kernel, and there is none on a GPU. */
-static int refuse_relocations(struct gt_object_reader *reader)
-{
-	struct gt_object_section_records section;
-	struct gt_object_records records;
-
-	if (!reader->ext.size || reader->header.relocations_size <= 4)
-		return 0;
-	if (!gt_object_records(&reader->ext, reader->header.relocations,
-			       reader->header.relocations_size, &records))
-		return gt_object_damaged(reader, "the CO-RE records in .BTF.ext are damaged");
-	while (gt_object_next_section(&records, &section)) {
-		const char *name =
-			btf__name_by_offset(bpf_object__btf(reader->source), section.name);
-
-		if (!name || !section.count)
-			continue;
-		if (has_gpu_program(reader, name) ||
-		    (!strcmp(name, ".text") && calls_functions(reader->object)))
-			return gt_diag(reader->diag, -EOPNOTSUPP, "object", reader->path,
-				       "section %s has CO-RE records, which describe types of "
-				       "the Linux kernel: programs for the GPU cannot use them",
-				       name);
-	}
-	return 0;
-}
-
 static int read_program(struct gt_object_reader *reader, const struct bpf_program *source)
 {
 	struct gt_bpf_program *program = &reader->object->programs[reader->object->program_count++];
 	size_t count = bpf_program__insn_cnt(source);
 
 	program->name = strdup(bpf_program__name(source));
-	program->section = strdup(bpf_program__section_name(source));
+	program->section = strdup(reader->in_text ? ".text" : bpf_program__section_name(source));
 	program->insns = calloc(count + 1, sizeof(*program->insns));
 	if (!program->name || !program->section || !program->insns)
 		return gt_object_no_memory(reader);
 	memcpy(program->insns, bpf_program__insns(source), count * sizeof(*program->insns));
 	program->count = (uint32_t)count;
-	return gt_object_read_lines(reader, program);
+	return gt_object_read_records(reader, program);
 }
 
 static int read_host_program(struct gt_object_reader *reader, const struct bpf_program *source)
@@ -161,16 +108,15 @@ static int read_map(struct gt_object_reader *reader, const struct bpf_map *sourc
 	return 0;
 }
 
-static int check_map(struct gt_object_reader *reader, const struct gt_bpf_map *map)
+static int check_map(struct gt_object_reader *reader, struct gt_bpf_map *map)
 {
-	gt_auto_strbuf place = GT_STRBUF_INIT;
 	struct gt_diag diag = {0};
-	int error = gt_map_check(map, &diag);
 
-	if (!error)
+	if (map->host_only || !gt_map_check(map, &diag))
 		return 0;
-	gt_strbuf_printf(&place, "%s: map '%s'", reader->path, map->name);
-	return gt_diag(reader->diag, error, diag.stage, gt_strbuf_string(&place), "%s", diag.text);
+	map->host_only = true;
+	map->problem = strdup(diag.text);
+	return map->problem ? 0 : gt_object_no_memory(reader);
 }
 
 /* Maps that only programs for Linux use may be of any type. */
@@ -195,8 +141,7 @@ static int check_maps(struct gt_object_reader *reader)
 		}
 	}
 	for (uint32_t i = 0; !error && i < object->map_count; i++)
-		if (!object->maps[i].host_only)
-			error = check_map(reader, &object->maps[i]);
+		error = check_map(reader, &object->maps[i]);
 	return error;
 }
 
@@ -208,9 +153,10 @@ static int relocate(struct gt_object_reader *reader)
 
 	bpf_object__for_each_program (program, reader->source) {
 		bpf_program__set_type(program, BPF_PROG_TYPE_SOCKET_FILTER);
-		bpf_program__set_autoload(program,
-					  gt_bpf_is_for_gpu(bpf_program__section_name(program),
-							    bpf_program__name(program)));
+		bpf_program__set_autoload(
+			program,
+			reader->all || gt_bpf_is_for_gpu(bpf_program__section_name(program),
+							 bpf_program__name(program)));
 	}
 	if (bpf_object__gen_loader(reader->source, &options) || bpf_object__load(reader->source))
 		return gt_object_damaged(reader, "libbpf cannot relocate its programs");
@@ -219,6 +165,7 @@ static int relocate(struct gt_object_reader *reader)
 
 static int read_all(struct gt_object_reader *reader)
 {
+	struct gt_bpf_object *object = reader->object;
 	struct bpf_program *program;
 	const struct bpf_map *map;
 	uint32_t programs = 0, maps = 0;
@@ -228,11 +175,10 @@ static int read_all(struct gt_object_reader *reader)
 		programs++;
 	bpf_object__for_each_map (map, reader->source)
 		maps++;
-	reader->object->programs = calloc(programs + 1u, sizeof(*reader->object->programs));
-	reader->object->maps = calloc(maps + 1u, sizeof(*reader->object->maps));
-	reader->object->host_programs =
-		calloc(programs + 1u, sizeof(*reader->object->host_programs));
-	if (!reader->object->programs || !reader->object->maps || !reader->object->host_programs)
+	object->programs = calloc(programs + 1u, sizeof(*object->programs));
+	object->maps = calloc(maps + 1u, sizeof(*object->maps));
+	object->host_programs = calloc(programs + 1u, sizeof(*object->host_programs));
+	if (!object->programs || !object->maps || !object->host_programs)
 		return gt_object_no_memory(reader);
 	bpf_object__for_each_map (map, reader->source) {
 		error = read_map(reader, map);
@@ -254,6 +200,7 @@ static int open_source(struct gt_object_reader *reader)
 	gt_auto_strbuf name = GT_STRBUF_INIT; /* maps of global variables are called by it */
 	LIBBPF_OPTS(bpf_object_open_opts, options);
 	bool lacks_types = false;
+	uint8_t *hidden = NULL;
 	int error = gt_file_read(reader->path, MAX_OBJECT, &reader->file, reader->diag);
 
 	if (error)
@@ -264,16 +211,22 @@ static int open_source(struct gt_object_reader *reader)
 		return gt_object_damaged(reader, "its maps have no BTF: compile it with -g");
 	gt_strbuf_printf(&name, "%.*s", (int)strcspn(file, "."), file);
 	options.object_name = gt_strbuf_string(&name);
+	if (reader->all)
+		hidden = gt_object_hide_text(&reader->file);
+	reader->in_text = hidden;
 	reader->source = bpf_object__open_mem(reader->file.data, reader->file.size, &options);
+	if (hidden)
+		*hidden = '.';
 	if (!reader->source)
 		return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
 	return read_ext(reader);
 }
 
-int gt_bpf_object_open(const char *path, struct gt_bpf_object **ret_object, struct gt_diag *diag)
+int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_object,
+		       struct gt_diag *diag)
 {
 	gt_auto(bpf_object) struct gt_bpf_object *object = calloc(1, sizeof(*object));
-	struct gt_object_reader reader = {.path = path, .object = object, .diag = diag};
+	struct gt_object_reader reader = {.path = path, .object = object, .all = all, .diag = diag};
 	libbpf_print_fn_t printer;
 	int error;
 
@@ -283,13 +236,9 @@ int gt_bpf_object_open(const char *path, struct gt_bpf_object **ret_object, stru
 	printer = libbpf_set_print(NULL);
 	error = open_source(&reader);
 	if (!error)
-		error = refuse_relocations(&reader);
-	if (!error)
 		error = relocate(&reader);
 	if (!error)
 		error = read_all(&reader);
-	if (!error)
-		error = refuse_relocations(&reader);
 	bpf_object__close(reader.source);
 	gt_file_free(&reader.ext);
 	gt_file_free(&reader.file);

@@ -9,7 +9,10 @@ bool gt_bpf_is_for_gpu(const char *section, const char *name);
 
 /*
  * Reads a file: all maps, the programs for the GPU, relocated, with their functions behind them,
- * and the names of those for Linux. 0; -ENOENT …: not there; -EINVAL: damaged, or no object for
- * eBPF; -EOPNOTSUPP: CO-RE records in a program for the GPU; -ENOMEM.
+ * and the names of those for Linux. Which programs are for the GPU, their sections say; `all`:
+ * every one is, and where there are but functions, in .text, each of these. A program with CO-RE
+ * records, and a map of a type that is not for the GPU, have a `problem`. 0; -ENOENT …: not
+ * there; -EINVAL: damaged, or no object for eBPF; -ENOMEM.
  */
-int gt_bpf_object_open(const char *path, struct gt_bpf_object **ret_object, struct gt_diag *diag);
+int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_object,
+		       struct gt_diag *diag);

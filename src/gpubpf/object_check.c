@@ -337,3 +337,40 @@ bool gt_object_is_sound(const struct gt_file *object, bool *ret_lacks_types)
 	*ret_lacks_types = file.maps && !file.types;
 	return fine;
 }
+
+/* The one section of code, if it is .text; 0 if it is not, or if there are others. */
+static size_t find_text(struct file *file)
+{
+	size_t found = 0;
+	GElf_Shdr header;
+	Elf_Data *data;
+
+	for (size_t i = 1; i < file->sections; i++) {
+		if (!read_section(file, i, &header, &data) || !(header.sh_flags & SHF_EXECINSTR) ||
+		    !header.sh_size)
+			continue;
+		if (found || strcmp(elf_strptr(file->elf, file->names, header.sh_name), ".text"))
+			return 0;
+		found = i;
+	}
+	return found;
+}
+
+uint8_t *gt_object_hide_text(struct gt_file *object)
+{
+	struct file file = {.elf = elf_memory((char *)object->data, object->size)};
+	GElf_Shdr header, names;
+	uint8_t *name = NULL;
+	size_t number = 0;
+
+	if (file.elf && !elf_getshdrnum(file.elf, &file.sections) &&
+	    !elf_getshdrstrndx(file.elf, &file.names))
+		number = find_text(&file);
+	if (number && gelf_getshdr(elf_getscn(file.elf, number), &header) &&
+	    gelf_getshdr(elf_getscn(file.elf, file.names), &names))
+		name = object->data + names.sh_offset + header.sh_name;
+	elf_end(file.elf);
+	if (name)
+		*name = '_';
+	return name;
+}

@@ -277,27 +277,66 @@ static int add_section(struct line_reader *lines, const struct piece *piece,
 	return error;
 }
 
-static int add_piece(struct line_reader *lines, const struct piece *piece)
+/* CO-RE would have to be applied for a kernel, and there is none on a GPU. */
+static int add_relocations(struct line_reader *lines, const struct piece *piece,
+			   const struct gt_object_section_records *section, uint32_t record_size)
+{
+	struct gt_bpf_program *program = lines->program;
+	uint64_t end = piece->offset + 8 * (uint64_t)piece->count;
+	uint32_t byte;
+
+	for (uint32_t i = 0; i < section->count && !program->problem; i++) {
+		memcpy(&byte, section->first + (size_t)i * record_size, sizeof(byte));
+		if (byte < piece->offset || byte >= end)
+			continue;
+		program->problem_insn = piece->start + (uint32_t)(byte - piece->offset) / 8;
+		program->problem = strdup("it has CO-RE records, which describe types of the Linux "
+					  "kernel: programs for the GPU cannot use them");
+		if (!program->problem)
+			return gt_object_no_memory(lines->reader);
+	}
+	return 0;
+}
+
+typedef int add_records(struct line_reader *lines, const struct piece *piece,
+			const struct gt_object_section_records *section, uint32_t record_size);
+
+/* Adds what one kind of records says of a piece. */
+static int each_section(struct line_reader *lines, const struct piece *piece, uint32_t offset,
+			uint32_t size, add_records *add, uint32_t least_size)
 {
 	struct gt_object_reader *reader = lines->reader;
 	struct gt_object_section_records section;
 	struct gt_object_records records;
 	const char *wanted = section_name(lines, piece->section);
-	int error = add_line(lines, piece->start, NULL); /* the lines before end here */
+	int error = 0;
 
-	if (error || !wanted)
-		return error;
-	if (!gt_object_records(&reader->ext, reader->header.lines, reader->header.lines_size,
-			       &records) ||
-	    records.record_size < sizeof(struct line_record))
-		return gt_object_damaged(reader, "the lines in .BTF.ext are damaged");
+	if (!wanted || size <= 4)
+		return 0;
+	if (!gt_object_records(&reader->ext, offset, size, &records) ||
+	    records.record_size < least_size)
+		return gt_object_damaged(reader, "the records in .BTF.ext are damaged");
 	while (!error && gt_object_next_section(&records, &section)) {
 		const char *name =
 			btf__name_by_offset(bpf_object__btf(reader->source), section.name);
 
 		if (name && !strcmp(name, wanted))
-			error = add_section(lines, piece, &section, records.record_size);
+			error = add(lines, piece, &section, records.record_size);
 	}
+	return error;
+}
+
+static int add_piece(struct line_reader *lines, const struct piece *piece)
+{
+	const struct gt_object_ext_header *header = &lines->reader->header;
+	int error = add_line(lines, piece->start, NULL); /* the lines before end here */
+
+	if (!error)
+		error = each_section(lines, piece, header->lines, header->lines_size, add_section,
+				     sizeof(struct line_record));
+	if (!error)
+		error = each_section(lines, piece, header->relocations, header->relocations_size,
+				     add_relocations, sizeof(uint32_t));
 	return error;
 }
 
@@ -326,12 +365,12 @@ static int read_pieces(struct line_reader *lines)
 	return error;
 }
 
-int gt_object_read_lines(struct gt_object_reader *reader, struct gt_bpf_program *program)
+int gt_object_read_records(struct gt_object_reader *reader, struct gt_bpf_program *program)
 {
 	struct line_reader lines = {.reader = reader, .program = program};
 	int error = 0;
 
-	if (!bpf_object__btf(reader->source) || reader->header.lines_size <= 4)
+	if (!bpf_object__btf(reader->source) || !reader->ext.size)
 		return 0;
 	elf_version(EV_CURRENT);
 	lines.elf = elf_memory((char *)reader->file.data, reader->file.size);

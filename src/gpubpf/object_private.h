@@ -38,6 +38,8 @@ struct gt_object_reader {
 	struct gt_file file; /* the object's bytes */
 	struct gt_file ext;  /* its .BTF.ext */
 	struct gt_object_ext_header header;
+	bool all;     /* programs are for the GPU wherever they stand … */
+	bool in_text; /* … and they stand in .text alone */
 	struct gt_diag *diag;
 };
 
@@ -50,6 +52,12 @@ int gt_object_no_memory(struct gt_object_reader *reader);
  */
 bool gt_object_is_sound(const struct gt_file *object, bool *ret_lacks_types);
 
+/*
+ * If nothing but .text is code in a sound object, calls it _text, since libbpf takes what stands in
+ * .text for functions of other programs. Returns where the '_' stands, else NULL.
+ */
+uint8_t *gt_object_hide_text(struct gt_file *object);
+
 /* The records at an offset of .BTF.ext; false if they are not all there. */
 bool gt_object_records(const struct gt_file *ext, uint32_t offset, uint32_t size,
 		       struct gt_object_records *ret_records);
@@ -57,7 +65,8 @@ bool gt_object_next_section(struct gt_object_records *records,
 			    struct gt_object_section_records *ret_section);
 
 /*
- * The source lines of a program that was relocated, with its functions. The program stays without
- * lines where the object has none. 0, -EINVAL: damaged, -ENOMEM.
+ * What .BTF.ext says of a program that was relocated, with its functions: the source lines, if the
+ * object has any, and whether there are CO-RE records, which are a problem. 0, -EINVAL: damaged,
+ * -ENOMEM.
  */
-int gt_object_read_lines(struct gt_object_reader *reader, struct gt_bpf_program *program);
+int gt_object_read_records(struct gt_object_reader *reader, struct gt_bpf_program *program);

@@ -13,6 +13,7 @@ void gt_bpf_program_clear(struct gt_bpf_program *program)
 	free(program->name);
 	free(program->section);
 	free(program->insns);
+	free(program->problem);
 	free(program->lines);
 	*program = (struct gt_bpf_program){0};
 }
@@ -23,8 +24,10 @@ void gt_bpf_object_free(struct gt_bpf_object *object)
 		return;
 	for (uint32_t i = 0; i < object->program_count; i++)
 		gt_bpf_program_clear(&object->programs[i]);
-	for (uint32_t i = 0; i < object->map_count; i++)
+	for (uint32_t i = 0; i < object->map_count; i++) {
 		free(object->maps[i].initial);
+		free(object->maps[i].problem);
+	}
 	for (uint32_t i = 0; i < object->string_count; i++)
 		free(object->strings[i]);
 	for (uint32_t i = 0; i < object->host_program_count; i++) {

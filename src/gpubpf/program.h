@@ -41,7 +41,8 @@ struct gt_bpf_map {
 	uint32_t key_size, value_size, max_entries, flags;
 	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
 	bool constant;    /* read only and frozen: loads of it give known values */
-	bool host_only;   /* no program for the GPU uses it: of any type, and not looked at */
+	bool host_only;   /* no program for the GPU uses it, or could: see `problem` */
+	char *problem;    /* why no program for the GPU can use it, or NULL. Owned. */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 };
 
@@ -57,7 +58,9 @@ struct gt_bpf_program {
 	char *name;    /* of the function */
 	char *section; /* "gpu/entry/…"; "" for raw programs */
 	struct bpf_insn *insns;
-	uint32_t count; /* slots: an ld_imm64 takes two */
+	uint32_t count;        /* slots: an ld_imm64 takes two */
+	char *problem;         /* why it cannot be for the GPU whatever it does, or NULL … */
+	uint32_t problem_insn; /* … and where */
 	struct gt_bpf_line *lines;
 	uint32_t line_count;
 };

@@ -432,6 +432,10 @@ static int verify(struct gt_verifier *verifier)
 	verifier->kept = calloc(verifier->count, sizeof(struct gt_node *));
 	if (!verifier->flow || !verifier->kept)
 		return gt_verifier_no_memory(verifier);
+	if (verifier->program->problem) {
+		verifier->at = verifier->program->problem_insn;
+		return gt_refuse(verifier, "%s", verifier->program->problem);
+	}
 	error = gt_verify_flow(verifier);
 	if (!error)
 		error = gt_facts_begin(verifier);

@@ -219,6 +219,8 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (!verifier->object || (uint32_t)insn->imm >= verifier->object->map_count)
 		return gt_refuse(verifier, "there is no map %d", insn->imm);
 	map = &verifier->object->maps[insn->imm];
+	if (map->problem)
+		return gt_refuse(verifier, "map '%s': %s", map->name, map->problem);
 	*target = (struct gt_value){.place = GT_PLACE_MAP, .map = insn->imm};
 	target->number = gt_number_constant(0);
 	if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cli/programs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+int gt_cli_section_of(const struct gt_bpf_program *program, const char *as,
+		      struct gt_section *ret_section, struct gt_diag *diag)
+{
+	struct gt_section section = {.kind = GT_KIND_HOST, .text = as, .pattern = "*"};
+	int error = 0;
+
+	if (!as)
+		return gt_section_read(program->section, program->name, ret_section, diag);
+	if (!strncmp(as, "gpu/", 4))
+		error = gt_section_read(as, "", &section, diag);
+	else if (strcmp(as, "linux"))
+		error = gt_diag(diag, -EINVAL, "section", as,
+				"this is no section for the GPU, such as gpu/run, and not 'linux'");
+	if (!error)
+		*ret_section = section;
+	return error;
+}
+
+void gt_cli_set_input(struct gt_verify_options *options, const struct gt_section *section,
+		      uint64_t memory_size)
+{
+	bool for_gpu = section->kind != GT_KIND_HOST;
+
+	options->section = for_gpu ? section : NULL;
+	options->input = GT_INPUT_CONTEXT;
+	options->context_size = for_gpu ? 0 : (uint32_t)memory_size;
+	options->memory_size = 0;
+	if (for_gpu && (gt_section_row(section->kind)->traits & GT_SECTION_ALONE)) {
+		options->input = GT_INPUT_MEMORY;
+		options->memory_size = (uint32_t)memory_size;
+	}
+}
+
+int gt_cli_read_hex(struct gt_bpf_program *program, struct gt_diag *diag)
+{
+	size_t limit = (size_t)GT_BPF_MAX_INSNS * 24;
+	gt_autofree char *text = calloc(limit + 1, 1);
+	ssize_t size;
+
+	if (!text)
+		return gt_diag(diag, -ENOMEM, "program", NULL, "out of memory");
+	size = gt_read_all(STDIN_FILENO, text, limit);
+	if (size < 0)
+		return gt_diag(diag, (int)size, "program", "standard input", "%s",
+			       strerror((int)-size));
+	if (strlen(text) != (size_t)size)
+		return gt_diag(diag, -EINVAL, "program", "standard input",
+			       "it holds a byte that is 0");
+	return gt_bpf_read_hex(text, &program->insns, &program->count, diag);
+}
