@@ -63,6 +63,11 @@ void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32
  * these without frame pointers.
  */
 bool gt_stack_ends_in_stub(const struct gt_names *names, uint32_t process, uint64_t stack);
+/*
+ * How many frames stand between the call and the program's own code: wrappers of the API and stubs
+ * of launches, which nobody wrote. 0 also where a stack tells nothing but these.
+ */
+size_t gt_stack_wrappers(const struct gt_names *names, uint32_t process, uint64_t stack);
 /* Adds the name of a kernel as a person reads it; `name` is mangled, or NULL: the handle. */
 void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle);
 /*

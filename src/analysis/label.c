@@ -106,13 +106,17 @@ static bool is_of_kernel(const char *function, const struct gt_strbuf *kernel)
 	return length && length == plain_length(function) && !strncmp(function, name, length);
 }
 
-/* The innermost frame that is the program's own. NULL: none is, or names end before it. */
+/*
+ * The innermost frame that is the program's own, in the caller *ret_index, behind *ret_wrappers
+ * frames. NULL: none is, or names end before it.
+ */
 static const struct gt_frame *find_own(const struct gt_names *names, uint32_t process,
 				       const __u64 *addresses, size_t count, size_t *ret_index,
-				       struct gt_location *ret_location)
+				       struct gt_location *ret_location, size_t *ret_wrappers)
 {
 	gt_auto_strbuf kernel = GT_STRBUF_INIT;
 
+	*ret_wrappers = 0;
 	for (size_t i = 0; i < count; i++) {
 		gt_names_location(names, process, addresses[i], true, ret_location);
 		*ret_index = i;
@@ -125,6 +129,7 @@ static const struct gt_frame *find_own(const struct gt_names *names, uint32_t pr
 			    (!is_wrapper(function) && !is_of_kernel(function, &kernel)))
 				return &ret_location->frames[k];
 			put_kernel_of_stub(&kernel, function);
+			++*ret_wrappers;
 		}
 	}
 	return NULL;
@@ -135,9 +140,9 @@ static void label_callers(struct gt_strbuf *text, const struct gt_names *names, 
 			  const __u64 *addresses, size_t count)
 {
 	struct gt_location location;
-	size_t index = 0;
+	size_t index = 0, wrappers;
 	const struct gt_frame *frame =
-		find_own(names, process, addresses, count, &index, &location);
+		find_own(names, process, addresses, count, &index, &location, &wrappers);
 
 	if (!frame) {
 		index = 0;
@@ -149,14 +154,26 @@ static void label_callers(struct gt_strbuf *text, const struct gt_names *names, 
 
 bool gt_stack_ends_in_stub(const struct gt_names *names, uint32_t process, uint64_t stack)
 {
-	size_t count, index;
+	size_t count, index, wrappers;
 	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
 	struct gt_location location;
 
-	if (!addresses || !count || find_own(names, process, addresses, count, &index, &location))
+	if (!addresses || !count ||
+	    find_own(names, process, addresses, count, &index, &location, &wrappers))
 		return false;
 	gt_names_location(names, process, addresses[0], true, &location);
 	return location.frame_count && is_wrapper(location.frames[0].function);
+}
+
+size_t gt_stack_wrappers(const struct gt_names *names, uint32_t process, uint64_t stack)
+{
+	size_t count, index, wrappers;
+	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
+	struct gt_location location;
+
+	if (!addresses || !find_own(names, process, addresses, count, &index, &location, &wrappers))
+		return 0;
+	return wrappers;
 }
 
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,

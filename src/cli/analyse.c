@@ -207,6 +207,7 @@ int gt_analyse_run(const struct gt_cli_command *self, const struct gt_report *re
 			.top = given.top,
 			.most_copies = given.most_copies,
 			.captured = given.target.from,
+			.verbose = given.target.verbose,
 		};
 		analyse.has_command = rest < count;
 		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,

@@ -156,7 +156,8 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 		.time = time_style(given),
 		.returns = given->returns,
 		.marks = has_marks(given),
-		.verbose = shows_processes(given),
+		.processes = shows_processes(given),
+		.verbose = given->target.verbose,
 	};
 	int error = add_output(trace, output, &how, diag);
 

@@ -72,8 +72,8 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_report_put_group(table, names, by, &row->group);
 }
 
-static void put_finding(struct gt_strbuf *text, const struct gt_names *names,
-			const struct gt_finding *finding)
+static void put_finding(struct gt_strbuf *text, const struct gt_report_options *options,
+			const struct gt_names *names, const struct gt_finding *finding)
 {
 	gt_strbuf_putc(text, '\n');
 	gt_strbuf_printf(text, "%" PRIu32 " ", finding->process);
@@ -82,7 +82,7 @@ static void put_finding(struct gt_strbuf *text, const struct gt_names *names,
 	gt_strbuf_puts(text, ": ");
 	gt_put_printable(text, finding->evidence);
 	gt_strbuf_puts(text, ".\n");
-	gt_put_stack(text, names, finding->process, finding->stack, 2);
+	gt_put_stack(text, names, finding->process, finding->stack, 2, options->verbose);
 	gt_strbuf_printf(text, "  %s\n", finding->advice);
 }
 
@@ -128,7 +128,7 @@ static int errors_text(void *opaque, const struct gt_report_options *options,
 		gt_strbuf_puts(text, state->any_call ? "No call failed.\n" : "No call was seen.\n");
 	error = gt_findings_rows(state->findings, &findings, &count);
 	for (size_t i = 0; !error && i < count && gt_report_shows(options->top, i); i++)
-		put_finding(text, names, &findings[i]);
+		put_finding(text, options, names, &findings[i]);
 	if (!error && count)
 		gt_strbuf_putc(text, '\n');
 	return error;

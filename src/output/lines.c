@@ -12,7 +12,8 @@
 
 #define PROCESS_WIDTH 16
 #define PID_WIDTH 8
-#define EVENT_WIDTH 24
+#define EVENT_WIDTH 24      /* at first; it grows with the names … */
+#define MOST_EVENT_WIDTH 64 /* … so far: what names longer than any function's do not change */
 #define STACK_COLUMN 8
 #define INDENT 2 /* columns a nested call is moved to the right */
 
@@ -22,6 +23,7 @@ struct state {
 	time_t second; /* that `clock_text` stands for */
 	char clock_text[16];
 	bool headed;
+	size_t event_width; /* so that lines stay aligned below the longest name so far */
 };
 
 static const struct {
@@ -44,6 +46,7 @@ static int lines_open(const struct gt_output_options *options, void **ret_state,
 		return gt_diag(diag, -ENOMEM, "output", NULL, "out of memory");
 	state->options = *options;
 	state->second = -1;
+	state->event_width = EVENT_WIDTH;
 	error = gt_sink_open(&state->sink, options, diag);
 	if (error) {
 		free(state);
@@ -108,7 +111,7 @@ static void put_columns(struct state *state, const struct gt_names *names,
 			const char *name, const char *type)
 {
 	struct gt_strbuf *text = &state->sink.text;
-	size_t start;
+	size_t start, wide;
 
 	put_head(state);
 	put_time(state, names, time);
@@ -119,8 +122,11 @@ static void put_columns(struct state *state, const struct gt_names *names,
 	start = text->length;
 	gt_strbuf_printf(text, "%*s", (int)depth * INDENT, "");
 	gt_put_printable(text, name);
-	gt_strbuf_pad(text, start, EVENT_WIDTH);
-	gt_strbuf_printf(text, " %-8s", type);
+	wide = text->length - start;
+	if (wide > state->event_width && wide <= MOST_EVENT_WIDTH)
+		state->event_width = wide;
+	gt_strbuf_pad(text, start, state->event_width + 1);
+	gt_strbuf_printf(text, "%-8s", type);
 }
 
 static void put_end(struct state *state, const struct gt_api_function *api,
@@ -204,7 +210,7 @@ static void put_call(struct state *state, const struct gt_names *names,
 	end_line(&state->sink.text);
 	if (call->stack && (entering || !state->options.marks))
 		gt_put_stack(&state->sink.text, names, call->head.process, call->stack,
-			     STACK_COLUMN);
+			     STACK_COLUMN, state->options.verbose);
 }
 
 static void put_cgroup(struct state *state, const struct gt_names *names,
@@ -252,7 +258,7 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 		break;
 	case GT_EVENT_process:
 	case GT_EVENT_exit:
-		if (state->options.verbose)
+		if (state->options.processes)
 			put_process(state, names, event);
 		break;
 	case GT_EVENT_cgroup:

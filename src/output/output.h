@@ -24,9 +24,10 @@ struct gt_output_options {
 	const char *path; /* file to create; NULL: `fd` */
 	int fd;           /* not closed by the output */
 	enum gt_time_style time;
-	bool returns; /* show the ends of calls */
-	bool marks;   /* the stream has enter marks; else a call's one line says all */
-	bool verbose;
+	bool returns;   /* show the ends of calls */
+	bool marks;     /* the stream has enter marks; else a call's one line says all */
+	bool processes; /* show what processes do */
+	bool verbose;   /* show what is left out else */
 };
 
 struct gt_output {

@@ -1,67 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "output/stack.h"
 
+#include "analysis/analysis.h"
+
+struct frame {
+	const struct gt_location *location;
+	const struct gt_frame *named; /* NULL: nothing is known of it */
+	__u64 address;
+	bool wrapper; /* of the API: nothing that somebody wrote */
+};
+
 /* Called for each frame of a caller: one, or those that were inlined there, too. */
-typedef void (*frame_taker)(void *context, const struct gt_location *location,
-			    const struct gt_frame *frame, __u64 address);
+typedef void (*frame_taker)(void *context, const struct frame *frame);
 
 static void each_frame(const struct gt_names *names, __u32 process, __u64 stack, frame_taker take,
 		       void *context)
 {
-	size_t count = 0;
+	size_t wrappers = gt_stack_wrappers(names, process, stack);
+	size_t count = 0, number = 0;
 	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
 
 	for (size_t i = 0; addresses && i < count; i++) {
 		struct gt_location location;
+		struct frame frame = {.location = &location, .address = addresses[i]};
 
 		gt_names_location(names, process, addresses[i], true, &location);
 		if (!location.frame_count)
-			take(context, &location, NULL, addresses[i]);
-		for (size_t frame = 0; frame < location.frame_count; frame++)
-			take(context, &location, &location.frames[frame], addresses[i]);
+			take(context, &frame);
+		for (size_t inlined = 0; inlined < location.frame_count; inlined++) {
+			frame.named = &location.frames[inlined];
+			frame.wrapper = number++ < wrappers;
+			take(context, &frame);
+		}
 	}
 }
 
 struct lines {
 	struct gt_strbuf *text;
 	int column;
+	bool wrappers;
 };
 
-static void put_frame(void *context, const struct gt_location *location,
-		      const struct gt_frame *frame, __u64 address)
+static void put_frame(void *context, const struct frame *frame)
 {
 	struct lines *lines = context;
 
+	if (frame->wrapper && !lines->wrappers)
+		return;
 	gt_strbuf_printf(lines->text, "%*sat ", lines->column, "");
-	gt_put_frame(lines->text, location, frame, address);
+	gt_put_frame(lines->text, frame->location, frame->named, frame->address);
 	gt_strbuf_putc(lines->text, '\n');
 }
 
 void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 process, __u64 stack,
-		  int column)
+		  int column, bool wrappers)
 {
-	each_frame(names, process, stack, put_frame, &(struct lines){text, column});
+	each_frame(names, process, stack, put_frame, &(struct lines){text, column, wrappers});
 	if (gt_names_stack_is_cut(names, process, stack))
 		gt_strbuf_printf(text, "%*s… called from further out\n", column, "");
 }
 
-static void json_frame(void *context, const struct gt_location *location,
-		       const struct gt_frame *frame, __u64 address)
+static void json_frame(void *context, const struct frame *frame)
 {
+	const struct gt_frame *named = frame->named;
 	struct gt_json *json = context;
 
 	gt_json_object_begin(json, NULL);
-	gt_json_hex(json, "address", address);
-	if (location->path)
-		gt_json_string(json, "module", location->path);
-	if (frame && frame->function)
-		gt_json_string(json, "function", frame->function);
-	if (frame && frame->file) {
-		gt_json_string(json, "file", frame->file);
-		gt_json_u64(json, "line", frame->line);
+	gt_json_hex(json, "address", frame->address);
+	if (frame->location->path)
+		gt_json_string(json, "module", frame->location->path);
+	if (named && named->function)
+		gt_json_string(json, "function", named->function);
+	if (named && named->file) {
+		gt_json_string(json, "file", named->file);
+		gt_json_u64(json, "line", named->line);
 	}
-	if (frame && frame->inlined)
+	if (named && named->inlined)
 		gt_json_bool(json, "inlined", true);
+	if (frame->wrapper)
+		gt_json_bool(json, "wrapper", true);
 	gt_json_object_end(json);
 }
 

@@ -5,13 +5,16 @@
 #include "base/json.h"
 #include "session/names.h"
 
-/* One line a caller, the innermost first, each behind `column` spaces and "at ". */
+/*
+ * One line a caller, the innermost first, each behind `column` spaces and "at ". Wrappers of the
+ * API and stubs of launches (gt_stack_wrappers) are among them only if they are asked for.
+ */
 void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 process, __u64 stack,
-		  int column);
+		  int column, bool wrappers);
 
 /*
- * An object {id, frames: [{address, module, function, file, line, inlined}, …]}, the innermost
- * first; what is not known of a frame is not there. null: no stack was taken.
+ * An object {id, frames: [{address, module, function, file, line, inlined, wrapper}, …]}, the
+ * innermost first; what is not known of a frame is not there. null: no stack was taken.
  */
 void gt_json_stack(struct gt_json *json, const char *key, const struct gt_names *names,
 		   __u32 process, __u64 stack);

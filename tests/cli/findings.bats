@@ -44,6 +44,14 @@ line_of() {
 	expect_json ".[0].findings[0].stack.frames | any(.function == \"main\" and .line == $line)"
 }
 
+@test "a finding's callers are those who wrote its place; -v tells the stubs, too" {
+	gputap errors --stack dwarf -o errors.txt -- "$examples/failures"
+	[ "$(grep -A 1 'first told by' errors.txt | tail -n 1)" = "  at main (failures.cu:$(line_of 'store<<<1, 32>>>'))" ] ||
+		told "$(cat errors.txt)"
+	gputap errors -v --stack dwarf -o errors.txt -- "$examples/failures"
+	grep -A 1 'first told by' errors.txt | grep -q '^  at __device_stub__' || told "$(cat errors.txt)"
+}
+
 @test "memory freed twice and a pointer from nowhere are findings" {
 	errors -- "$examples/failures"
 	expect_json '.[0].findings | map([.finding, .count]) ==
@@ -64,7 +72,7 @@ line_of() {
 # finding NAME: its count, function, bytes and the line of habits.cu; "none" if there is none.
 finding() {
 	jq -r --arg name "$1" '[.findings[] | select(.finding == $name)] | if length == 1 then .[0] |
-		"\(.count) \(.function) \(.bytes) \(first(.stack.frames[] | select(.file // "" | endswith("habits.cu")) | select(.function | startswith("__device_stub__") | not) | .line))"
+		"\(.count) \(.function) \(.bytes) \(first(.stack.frames[] | select(.wrapper | not) | select(.file // "" | endswith("habits.cu")) | .line))"
 		else "\(length) of them" end' errors.json
 }
 

@@ -184,6 +184,20 @@ expect_forms() {
 	done
 }
 
+@test "callers are those who wrote the launch: stubs and wrappers are shown by -v, and marked in JSON" {
+	need_file "$build/tests/programs/handles" "program handles"
+	gputap trace --stack dwarf -o "$BATS_TEST_TMPDIR/a.gtap" -- "$build/tests/programs/handles"
+	gputap trace --from "$BATS_TEST_TMPDIR/a.gtap" -t -f __cudaLaunchKernel
+	expect_no_output_line '__device_stub__|__cudaLaunchKernel_helper|at scale'
+	expect_output_line '^ +at main\+0x[0-9a-f]+ \(handles\)$'
+	gputap trace --from "$BATS_TEST_TMPDIR/a.gtap" -t -v -f __cudaLaunchKernel
+	expect_output_line '^ +at __device_stub__Z5scalePffi'
+	gputap trace --from "$BATS_TEST_TMPDIR/a.gtap" --json -f __cudaLaunchKernel
+	expect_json 'map(select(.kernel) | .stack.frames | map(.wrapper // false)) | length > 0 and
+		all(.[0] and (index(false) as $own | .[$own:] | any | not))'
+	expect_json 'map(select(.kernel) | .stack.frames | map(select(.wrapper | not))[0].function) | unique == ["main"]'
+}
+
 @test "the callers stand in the JSON of a capture as in that of the live trace" {
 	frames='map(select(.schema == "gputap.call.1") | .stack.frames | map([.function, .file, .line]))'
 	gputap trace --gpu soft --stack fp -f cudaMalloc -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/leak"

@@ -255,8 +255,8 @@ TEST("processes are shown only to who wants all")
 			 .size = sizeof(end)},
 		.status = 7 << 8,
 	};
-	struct stream stream = begin_lines(
-		(struct gt_output_options){.returns = true, .verbose = true, .time = GT_TIME_NONE});
+	struct stream stream = begin_lines((struct gt_output_options){
+		.returns = true, .processes = true, .time = GT_TIME_NONE});
 
 	CHECK_INT(pass_event(&stream, &end.head), 0);
 	end.status = SIGSEGV | 0x80;
@@ -267,6 +267,44 @@ TEST("processes are shown only to who wants all")
 		"vectoradd        4711    process                           parent=0 uid=0\n"
 		"vectoradd        4711    process                           ended with status 7\n"
 		"vectoradd        4711    process                           ended by signal 11\n");
+}
+
+static void pass_retain(struct stream *stream, unsigned depth)
+{
+	struct built call = begin("cuDevicePrimaryCtxRetain");
+
+	pass(&call, "dev", 3);
+	call.call.depth = (__u8)depth;
+	back(&call, 101);
+	pass_call(stream, &call, 2000, 0);
+}
+
+TEST("below a name that is wider than its column lines stay aligned")
+{
+	struct stream stream = begin_lines((struct gt_output_options){.time = GT_TIME_NONE});
+
+	pass_failed_free(&stream);
+	pass_retain(&stream, 1);
+	pass_failed_free(&stream);
+	end_stream(&stream,
+		   "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		   "vectoradd        4711      cudaFree               [ENTER]  ptr=0x1234\n"
+		   "vectoradd        4711      cuDevicePrimaryCtxRetain [ENTER]  dev=3\n"
+		   "vectoradd        4711      cudaFree                 [ENTER]  ptr=0x1234\n");
+}
+
+TEST("names that no function can have leave the columns alone")
+{
+	struct stream stream = begin_lines((struct gt_output_options){.time = GT_TIME_NONE});
+
+	pass_retain(&stream, 21);
+	pass_failed_free(&stream);
+	end_stream(&stream,
+		   "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		   "vectoradd        4711                                              "
+		   "cuDevicePrimaryCtxRetain "
+		   "[ENTER]  dev=3\n"
+		   "vectoradd        4711      cudaFree               [ENTER]  ptr=0x1234\n");
 }
 
 TEST("a stream without calls has its head line, at the end")
