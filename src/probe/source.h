@@ -59,8 +59,7 @@ struct gt_counts {
 	uint64_t orphans;
 	uint64_t marks_lost;
 	uint64_t others_lost;
-	uint64_t
-		untraced; /* processes that should have been traced, but found no room in the map */
+	uint64_t untraced; /* processes to be traced that found no room in the map */
 };
 
 struct gt_source {
@@ -75,7 +74,7 @@ struct gt_source {
 	int (*open)(const struct gt_host *host, void **ret_state, struct gt_diag *diag);
 	/* A descriptor that epoll can wait on for poll to have work; may be NULL. */
 	int (*wait_on)(void *state);
-	/* Called when that is readable, and some 20 times a second; may be NULL. */
+	/* Called when that is readable, and before what depends on it is told; may be NULL. */
 	void (*poll)(void *state);
 	/* Takes the probes off; after it no record is written, and the counts are final. */
 	void (*detach)(void *state);

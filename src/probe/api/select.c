@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "probe/api/select.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/clean.h"
+#include "base/text.h"
+#include "elf/elf.h"
+#include "probe/api/calls.h"
+
+static bool is_switched_on(const struct gt_host *host, const struct gt_api_function *function)
+{
+	return host->groups & gt_api_group_bit(function->library);
+}
+
+static int refuse_glob(const struct gt_host *host, const char *glob, struct gt_diag *diag)
+{
+	unsigned count = gt_api_count();
+	gt_autofree const char **names = calloc(count, sizeof(*names));
+	const char *nearest;
+
+	if (!names)
+		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
+	for (unsigned row = 0; row < count; row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		names[row] = function->name;
+		if (gt_glob(glob, function->name) && !is_switched_on(host, function))
+			return gt_diag(diag, -EINVAL, "cuda", NULL,
+				       "'%s' is of %s, which is not switched on: add -e %s", glob,
+				       function->library, gt_api_group_of(function->library));
+	}
+	nearest = gt_nearest(glob, names, count);
+	return gt_diag(diag, -EINVAL, "cuda", NULL,
+		       "no function is called '%s'%s%s%s; 'gputap list --functions' shows all",
+		       glob, nearest ? ": did you mean '" : "", nearest ? nearest : "",
+		       nearest ? "'?" : "");
+}
+
+static int match_globs(const struct gt_host *host, bool *rows, struct gt_diag *diag)
+{
+	for (size_t i = 0; i < host->function_count; i++) {
+		bool matched = false;
+
+		for (unsigned row = 0; row < gt_api_count(); row++) {
+			const struct gt_api_function *function = gt_api_function(row);
+
+			if (gt_glob(host->functions[i], function->name) &&
+			    is_switched_on(host, function))
+				matched = rows[row] = true;
+		}
+		if (!matched)
+			return refuse_glob(host, host->functions[i], diag);
+	}
+	return 0;
+}
+
+int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selection,
+		      struct gt_diag *diag)
+{
+	gt_autofree bool *rows = calloc(gt_api_count(), sizeof(*rows));
+	int error;
+
+	if (!rows)
+		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
+	for (unsigned row = 0; row < gt_api_count() && !host->function_count; row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		rows[row] = function->meaning != GT_MEANS_NOTHING && is_switched_on(host, function);
+	}
+	error = match_globs(host, rows, diag);
+	if (error)
+		return error;
+	ret_selection->host = host;
+	ret_selection->rows = gt_take(rows);
+	return 0;
+}
+
+void gt_selection_free(struct gt_selection *selection)
+{
+	free(selection->rows);
+	selection->rows = NULL;
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+	const struct gt_site *left = a, *right = b;
+
+	if (left->offset != right->offset)
+		return left->offset < right->offset ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+/* Several names of one place in the file are one site. */
+static void drop_twins(gt_site_list *sites)
+{
+	size_t kept = 0;
+
+	qsort(sites->items, sites->count, sizeof(*sites->items), compare_sites);
+	for (size_t i = 0; i < sites->count; i++)
+		if (!kept || sites->items[i].offset != sites->items[kept - 1].offset)
+			sites->items[kept++] = sites->items[i];
+	sites->count = kept;
+}
+
+/* The driver's calls are left out inside the runtime's, unless all layers were asked for. */
+static uint64_t cookie_flags(const struct gt_selection *selection, const struct gt_place *place,
+			     int row, const char *symbol)
+{
+	bool runtime = gt_place_is_runtime(place);
+	uint64_t flags = runtime ? GT_COOKIE_RUNTIME : 0;
+
+	if (gt_place_is_above(place))
+		flags |= GT_COOKIE_LIBRARY;
+	if (!selection->rows[row])
+		flags |= GT_COOKIE_ASIDE;
+	else if (gt_place_is_driver(place) && !selection->host->verbose)
+		flags |= GT_COOKIE_ONLY_OUTERMOST;
+	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
+}
+
+/* What was asked for, and what tells of kernels and devices. */
+static bool is_attached(const struct gt_selection *selection, const struct gt_place *place, int row)
+{
+	const struct gt_api_function *function = gt_api_function(row);
+
+	return function && !strcmp(function->library, place->library) &&
+	       (selection->rows[row] || gt_api_tells(function));
+}
+
+int gt_selection_find(const struct gt_selection *selection, const struct gt_place *place,
+		      unsigned number, struct gt_elf *elf, gt_site_list *sites,
+		      struct gt_diag *diag)
+{
+	const struct gt_elf_symbol *symbols;
+	size_t count;
+	int error = gt_elf_symbols(elf, &symbols, &count, diag);
+
+	for (size_t i = 0; i < count && !error; i++) {
+		struct gt_site site = {.name = symbols[i].name, .offset = symbols[i].offset};
+		int row = symbols[i].kind == GT_ELF_FUNCTION ? gt_api_find(symbols[i].name) : -1;
+
+		if (row < 0 || !is_attached(selection, place, row))
+			continue;
+		site.cookie = GT_COOKIE((uint64_t)row, number,
+					cookie_flags(selection, place, row, symbols[i].name));
+		error = gt_vec_push(sites, site);
+	}
+	if (error)
+		return gt_diag(diag, error, "cuda", place->path, "%s", strerror(-error));
+	if (sites->count)
+		drop_twins(sites);
+	return 0;
+}
