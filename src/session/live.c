@@ -7,16 +7,13 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "api/api.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "event/kinds.h"
 #include "probe/load.h"
@@ -24,18 +21,15 @@
 #include "session/environment.h"
 #include "session/filter.h"
 #include "session/nvidia.h"
+#include "session/opened.h"
 #include "session/processes.h"
 #include "session/ring.h"
+#include "session/signals.h"
 #include "session/spawn.h"
 #include "session/supply.h"
 
 #define MOST_PROCESSES 65536 /* traced at a time */
 #define LOOK_EVERY_MS 40     /* the ring wakes the reader only when it fills */
-
-struct opened {
-	const struct gt_source *source;
-	void *state;
-};
 
 struct gt_live {
 	struct gt_session_options options;
@@ -47,11 +41,10 @@ struct gt_live {
 	int exit_status;
 	bool child_ended;
 
-	int ring_fd, processes_fd, epoll, signals;
-	sigset_t signals_before;
-	bool signals_blocked;
+	int ring_fd, processes_fd, epoll;
+	struct gt_signals signals;
 	struct ring_buffer *ring;
-	GT_VEC(struct opened) sources;
+	gt_opened_list sources;
 	GT_VEC(int) target_fds; /* pidfds of options.pids */
 	size_t targets_left;
 
@@ -173,17 +166,6 @@ static bool has_enough(const struct gt_live *live)
 	return live->options.max_events && live->complete >= live->options.max_events;
 }
 
-/*
- * What the process mapped before it made this stack is told before it: that comes by another way,
- * which may not have been looked at since.
- */
-static void catch_up(struct gt_live *live)
-{
-	gt_vec_each (opened, &live->sources)
-		if (opened->source->wait_on)
-			opened->source->poll(opened->state);
-}
-
 static int take_record(void *opaque, void *data, size_t size)
 {
 	struct gt_live *live = opaque;
@@ -203,22 +185,29 @@ static int take_record(void *opaque, void *data, size_t size)
 		}
 		live->complete += finished;
 	}
+	/*
+	 * What the process mapped before it made this stack is told before it: that comes by
+	 * another way, which may not have been looked at since.
+	 */
 	if (event->kind == GT_EVENT_memory || event->kind == GT_EVENT_stack)
-		catch_up(live);
+		gt_opened_poll(&live->sources);
 	if (gt_supply_take(live->supply, event))
 		live->result = live->result ? live->result : -ENOMEM;
 	live->stop |= has_enough(live);
 	return 0;
 }
 
-static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index)
+static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index,
+		    struct gt_diag *diag)
 {
 	struct epoll_event event = {
 		.events = EPOLLIN,
 		.data.u64 = (uint64_t)kind << 32 | index,
 	};
 
-	return epoll_ctl(live->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+	if (epoll_ctl(live->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		return gt_diag(diag, -errno, "session", NULL, "epoll_ctl: %s", strerror(errno));
+	return 0;
 }
 
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
@@ -236,23 +225,7 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 	if (!live->ring)
 		return gt_load_failed(-errno, "session", diag);
 	live->host.wakeup_bytes = size / 8;
-	return wait_for(live, ring_buffer__epoll_fd(live->ring), WAIT_RING, 0);
-}
-
-static int block_signals(struct gt_live *live, struct gt_diag *diag)
-{
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, &live->signals_before);
-	live->signals_blocked = true;
-	live->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (live->signals < 0)
-		return gt_diag(diag, -errno, "session", NULL, "signalfd: %s", strerror(errno));
-	return wait_for(live, live->signals, WAIT_SIGNAL, 0);
+	return wait_for(live, ring_buffer__epoll_fd(live->ring), WAIT_RING, 0, diag);
 }
 
 static int make_command(struct gt_live *live, struct gt_diag *diag)
@@ -274,7 +247,7 @@ static int make_command(struct gt_live *live, struct gt_diag *diag)
 	if (error)
 		return error;
 	if (live->child.pidfd >= 0)
-		error = wait_for(live, live->child.pidfd, WAIT_CHILD, 0);
+		error = wait_for(live, live->child.pidfd, WAIT_CHILD, 0, diag);
 	return error ? error : gt_processes_add(live->processes_fd, live->child.pid);
 }
 
@@ -288,7 +261,7 @@ static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 			return error;
 		error = gt_vec_push(&live->target_fds, fd);
 		if (!error)
-			error = wait_for(live, fd, WAIT_TARGET, i);
+			error = wait_for(live, fd, WAIT_TARGET, i, diag);
 		if (error)
 			return error;
 		live->targets_left++;
@@ -296,56 +269,13 @@ static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 	return 0;
 }
 
-static int no_such_source(const char *name, struct gt_diag *diag)
-{
-	size_t count;
-	const struct gt_source *const *sources = gt_sources(&count);
-	gt_autofree const char **names = calloc(count, sizeof(*names));
-	const char *nearest;
-
-	for (size_t i = 0; names && i < count; i++)
-		names[i] = sources[i]->name;
-	nearest = names ? gt_nearest(name, names, count) : NULL;
-	if (nearest)
-		return gt_diag(
-			diag, -EINVAL, "session", NULL,
-			"there is no source '%s': did you mean '%s'? 'gputap list' shows them",
-			name, nearest);
-	return gt_diag(diag, -EINVAL, "session", NULL,
-		       "there is no source '%s'; 'gputap list' shows them", name);
-}
-
 static int open_source(struct gt_live *live, const char *name, struct gt_diag *diag)
 {
-	const struct gt_source *source = gt_source_find(name);
-	struct opened opened = {.source = source};
-	int error;
+	size_t index = live->sources.count;
+	int error = gt_opened_add(&live->sources, &live->host, name, diag);
+	int fd = live->sources.count > index ? gt_opened_fd(&live->sources.items[index]) : -1;
 
-	if (!source)
-		return no_such_source(name, diag);
-	gt_vec_each (other, &live->sources)
-		if (other->source == source || (source->group && other->source->group))
-			return 0;
-	error = source->open(&live->host, &opened.state, diag);
-	if (!error)
-		error = gt_vec_push(&live->sources, opened);
-	if (!error && source->wait_on && source->wait_on(opened.state) >= 0)
-		error = wait_for(live, source->wait_on(opened.state), WAIT_SOURCE,
-				 live->sources.count - 1);
-	return error;
-}
-
-/* Before any source is opened, since one opens all groups of API functions. */
-static void find_groups(struct gt_live *live)
-{
-	const struct gt_source *source;
-
-	live->host.groups = live->options.source_count ? 0 : GT_API_GROUP_CUDA;
-	for (size_t i = 0; i < live->options.source_count; i++) {
-		source = gt_source_find(live->options.sources[i]);
-		if (source && source->group)
-			live->host.groups |= gt_api_group_bit(source->group);
-	}
+	return error || fd < 0 ? error : wait_for(live, fd, WAIT_SOURCE, index, diag);
 }
 
 static int open_sources(struct gt_live *live, struct gt_diag *diag)
@@ -370,7 +300,7 @@ static void fill_host(struct gt_live *live)
 	live->host.ring_fd = live->ring_fd;
 	live->host.processes_fd = live->processes_fd;
 	live->host.target = &live->target;
-	find_groups(live);
+	live->host.groups = gt_opened_groups(options->sources, options->source_count);
 	live->host.functions = options->functions;
 	live->host.function_count = options->function_count;
 	live->host.condition = options->condition;
@@ -399,7 +329,8 @@ static struct gt_live *live_new(const struct gt_session_options *options)
 		return NULL;
 	live->options = *options;
 	live->child = GT_CHILD_NONE;
-	live->ring_fd = live->processes_fd = live->signals = -1;
+	live->ring_fd = live->processes_fd = -1;
+	live->signals = GT_SIGNALS_NONE;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	live->supply = gt_supply_new(&(struct gt_supply_options){
 		.stack_depth = options->stack_copy ? options->stack_depth : 0,
@@ -436,7 +367,9 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 	if (!error)
 		error = open_sources(live, diag);
 	if (!error)
-		error = block_signals(live, diag);
+		error = gt_signals_take(&live->signals, diag);
+	if (!error)
+		error = wait_for(live, live->signals.fd, WAIT_SIGNAL, 0, diag);
 	if (error)
 		return error;
 	*ret_live = gt_take(live);
@@ -463,18 +396,17 @@ static void take_exit(struct gt_live *live)
  */
 static void take_signal(struct gt_live *live)
 {
-	struct signalfd_siginfo info;
+	bool alone;
+	int number;
 
-	while (read(live->signals, &info, sizeof(info)) == sizeof(info)) {
-		bool alone = info.ssi_code != SI_KERNEL;
-
+	while ((number = gt_signals_next(&live->signals, &alone)) > 0) {
 		if (!live->child.pid || live->child_ended || live->exit_status) {
 			live->stop = true;
 			continue;
 		}
-		live->exit_status = 128 + info.ssi_signo;
+		live->exit_status = 128 + number;
 		if (alone)
-			kill(live->child.pid, info.ssi_signo);
+			kill(live->child.pid, number);
 	}
 }
 
@@ -527,15 +459,13 @@ static void loop(struct gt_live *live, int (*idle)(void *context))
 
 static void tell_account(struct gt_live *live)
 {
-	struct gt_counts counts = {0};
+	struct gt_counts counts = gt_opened_count(&live->sources);
 	struct gt_event_account account = {
 		.head.kind = GT_EVENT_account,
 		.head.size = sizeof(account),
 		.head.device = GT_DEVICE_UNKNOWN,
 	};
 
-	gt_vec_each (opened, &live->sources)
-		opened->source->count(opened->state, &counts);
 	account.head.time = clock_ns(CLOCK_MONOTONIC);
 	account.made = counts.made;
 	account.complete = live->complete;
@@ -572,8 +502,7 @@ int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *cont
 		error = gt_child_let_go(&live->child, live->options.command[0], diag);
 	if (!error)
 		loop(live, idle);
-	gt_vec_each (opened, &live->sources)
-		opened->source->detach(opened->state);
+	gt_opened_detach(&live->sources);
 	ring_buffer__consume(live->ring);
 	tell_clock(live);
 	tell_account(live);
@@ -584,7 +513,7 @@ int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *cont
 bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status)
 {
 	struct pollfd waits[] = {{.fd = live->child.pidfd, .events = POLLIN},
-				 {.fd = live->signals, .events = POLLIN}};
+				 {.fd = live->signals.fd, .events = POLLIN}};
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	bool late = false;
 
@@ -605,9 +534,7 @@ void gt_live_close(struct gt_live *live)
 {
 	if (!live)
 		return;
-	gt_vec_each (opened, &live->sources)
-		opened->source->close(opened->state);
-	gt_vec_free(&live->sources);
+	gt_opened_close(&live->sources);
 	gt_child_release(&live->child);
 	gt_vec_each (fd, &live->target_fds)
 		close(*fd);
@@ -617,12 +544,10 @@ void gt_live_close(struct gt_live *live)
 	gt_vec_free(&live->early);
 	gt_supply_free(live->supply);
 	ring_buffer__free(live->ring);
-	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->signals, live->epoll, -2};
-	     *fd != -2; fd++)
+	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->epoll, -2}; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
-	if (live->signals_blocked)
-		sigprocmask(SIG_SETMASK, &live->signals_before, NULL);
+	gt_signals_release(&live->signals);
 	gt_command_free(&live->command);
 	gt_surroundings_free(&live->surroundings);
 	free(live);
