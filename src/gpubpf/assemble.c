@@ -405,11 +405,29 @@ static int assemble_wide(struct assembler *assembler, const char *word, struct b
 	return error;
 }
 
+/* Whatever the five fields are. */
+static int assemble_raw(struct assembler *assembler, const char *word, struct bpf_insn *insn)
+{
+	uint64_t fields[5] = {0};
+	int error = 0;
+
+	if (strcmp(word, "raw"))
+		return 1;
+	for (unsigned i = 0; !error && i < gt_countof(fields); i++) {
+		if (i && !take(assembler, ','))
+			return wrong(assembler, "',' is expected");
+		error = take_number(assembler, &fields[i]);
+	}
+	*insn = (struct bpf_insn){(uint8_t)fields[0], fields[1] & 15, fields[2] & 15,
+				  (int16_t)fields[3], (int32_t)fields[4]};
+	return error;
+}
+
 static int assemble_insn(struct assembler *assembler, const char *word)
 {
 	static int (*const kinds[])(struct assembler *, const char *, struct bpf_insn *) = {
-		assemble_alu,  assemble_swap,  assemble_jump,  assemble_call,
-		assemble_load, assemble_store, assemble_atomic};
+		assemble_alu,  assemble_swap,  assemble_jump,   assemble_call,
+		assemble_load, assemble_store, assemble_atomic, assemble_raw};
 	struct bpf_insn insns[2] = {0};
 	int status = assemble_wide(assembler, word, insns);
 
@@ -419,7 +437,7 @@ static int assemble_insn(struct assembler *assembler, const char *word)
 		return wrong(assembler, "there is no such instruction");
 	if (!status)
 		status = gt_vec_push(&assembler->insns, insns[0]);
-	if (!status && gt_bpf_is_wide(&insns[0]))
+	if (!status && gt_bpf_is_wide(&insns[0]) && strcmp(word, "raw"))
 		status = gt_vec_push(&assembler->insns, insns[1]);
 	return status;
 }

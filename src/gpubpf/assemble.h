@@ -10,6 +10,7 @@
  *	lock add [r1], r2                  lock fetch_or32 [r1+4], r2     lock cmpxchg [r1], r2
  *	jeq r1, 0, +2    jsgt32 r1, r2, label                ja label      gotol label
  *	call 1           call local label  exit             label:         # a remark
+ *	raw 0x95, 0, 0, 0, 0               opcode, target, source, offset, immediate
  */
 #pragma once
 
