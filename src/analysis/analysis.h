@@ -37,12 +37,19 @@ struct gt_group {
 /*
  * The group of a call; `stream` counts with GT_BY_STREAM alone. Devices are told apart by their
  * UUIDs where these are known, since ordinals may differ from process to process: then all of one
- * UUID are one group, and its `device` is 0 in keys (gt_group_told).
+ * UUID are one group, and its `device` is 0 in keys (gt_group_told). A device whose UUID is not
+ * known is the process's, until gt_group_now.
  */
 struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 			    const struct gt_event_call *call, uint64_t stream);
-/* The same for a device, of a process or of all (0). */
+/* The same for a device, of a process or of all (0): as much as is known now. */
 struct gt_group gt_group_of_device(const struct gt_names *names, uint32_t process, int device);
+/*
+ * What a group of gt_group_of is by now: the UUID of its device may have been told since. Devices
+ * whose UUIDs nothing told are then one for each ordinal.
+ */
+struct gt_group gt_group_now(enum gt_by by, const struct gt_names *names,
+			     const struct gt_group *group);
 
 /* A group as a row tells it: with the ordinal of its first call, too. */
 static inline struct gt_group gt_group_told(struct gt_group key, int device)

@@ -2,6 +2,7 @@
 #include "analysis/copies.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "analysis/flight.h"
 #include "analysis/graphs.h"
@@ -30,6 +31,7 @@ struct gt_copies {
 	uint64_t unknown_graphs;
 	struct gt_flight *flight;
 	struct gt_map *by_key; /* struct key -> struct gt_copies_row */
+	struct gt_map *shown;  /* by device: the same as of now */
 	GT_VEC(const struct gt_copies_row *) rows;
 	struct speed speeds[2][GT_HOST_MEMORIES]; /* to the device, from the device */
 };
@@ -91,6 +93,8 @@ void gt_copies_free(struct gt_copies *copies)
 	gt_flight_free(copies->flight);
 	if (copies->by_key)
 		gt_map_free_with(copies->by_key, row_free);
+	if (copies->shown)
+		gt_map_free_with(copies->shown, row_free);
 	gt_vec_free(&copies->rows);
 	free(copies);
 }
@@ -197,6 +201,25 @@ static struct copy look_at(const struct gt_copies *copies, const struct gt_opera
 	return copy;
 }
 
+/* The row of a key, whose group was first seen with that ordinal of a device. NULL: no memory. */
+static struct gt_copies_row *row_in(struct gt_map *rows, const struct key *key, int device)
+{
+	struct gt_copies_row *row = gt_map_get(rows, key, sizeof(*key));
+
+	if (row)
+		return row;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->direction = (enum gt_direction)key->direction;
+	row->group = gt_group_told(key->group, device);
+	if (gt_map_set(rows, key, sizeof(*key), row)) {
+		free(row);
+		return NULL;
+	}
+	return row;
+}
+
 static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_names *names,
 				    const struct gt_operation *operation,
 				    enum gt_direction direction)
@@ -206,20 +229,8 @@ static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_na
 				     operation->has_stream ? operation->stream : 0),
 		.direction = direction,
 	};
-	struct gt_copies_row *row = gt_map_get(copies->by_key, &key, sizeof(key));
 
-	if (row)
-		return row;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->direction = direction;
-	row->group = gt_group_told(key.group, operation->call->head.device);
-	if (gt_map_set(copies->by_key, &key, sizeof(key), row)) {
-		free(row);
-		return NULL;
-	}
-	return row;
+	return row_in(copies->by_key, &key, operation->call->head.device);
 }
 
 static void count_speed(struct gt_copies *copies, const struct copy *copy, uint64_t bytes,
@@ -416,15 +427,69 @@ static void fill_totals(const struct gt_copies *copies, struct gt_copies_totals 
 	}
 }
 
-int gt_copies_rows(struct gt_copies *copies, const struct gt_copies_row *const **ret_rows,
-		   size_t *ret_count, struct gt_copies_totals *ret_totals)
+static void add_part(struct gt_copies_part *to, const struct gt_copies_part *part)
 {
+	to->count += part->count;
+	to->bytes += part->bytes;
+}
+
+static int add_row(struct gt_copies_row *to, const struct gt_copies_row *row)
+{
+	to->count += row->count;
+	to->failed += row->failed;
+	to->bytes += row->bytes;
+	to->unknown += row->unknown;
+	to->waited_ns += row->waited_ns;
+	add_part(&to->waited, &row->waited);
+	add_part(&to->asynchronous, &row->asynchronous);
+	add_part(&to->by_graphs, &row->by_graphs);
+	for (int host = 0; host < GT_HOST_MEMORIES; host++)
+		add_part(&to->host[host], &row->host[host]);
+	return gt_histogram_merge(&to->sizes, &row->sizes) ||
+			       gt_histogram_merge(&to->bound, &row->bound)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Rows of a device whose UUID was told only later are that one's. */
+static int gather_devices(struct gt_copies *copies, const struct gt_names *names)
+{
+	size_t cursor = 0;
+	const void *key;
+	void *value;
+
+	if (copies->shown)
+		gt_map_free_with(copies->shown, row_free);
+	copies->shown = gt_map_new();
+	if (!copies->shown)
+		return -ENOMEM;
+	while (gt_map_next(copies->by_key, &cursor, &key, NULL, &value)) {
+		const struct gt_copies_row *row = value;
+		struct gt_copies_row *to;
+		struct key now;
+
+		memcpy(&now, key, sizeof(now));
+		now.group = gt_group_now(copies->by, names, &now.group);
+		to = row_in(copies->shown, &now, (int)row->group.device);
+		if (!to || add_row(to, row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int gt_copies_rows(struct gt_copies *copies, const struct gt_names *names,
+		   const struct gt_copies_row *const **ret_rows, size_t *ret_count,
+		   struct gt_copies_totals *ret_totals)
+{
+	const bool by_device = copies->by == GT_BY_DEVICE;
 	struct gt_copies_totals totals = {0};
 	size_t cursor = 0;
 	void *value;
 
 	copies->rows.count = 0;
-	while (gt_map_next(copies->by_key, &cursor, NULL, NULL, &value))
+	if (by_device && gather_devices(copies, names))
+		return -ENOMEM;
+	while (gt_map_next(by_device ? copies->shown : copies->by_key, &cursor, NULL, NULL, &value))
 		if (gt_vec_push(&copies->rows, value))
 			return -ENOMEM;
 	if (copies->rows.count)

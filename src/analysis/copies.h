@@ -82,5 +82,6 @@ GT_DEFINE_AUTO(copies, struct gt_copies, gt_copies_free)
 int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
 		   const struct gt_event *event);
 /* The rows, most bytes first; valid until the next event. 0 or -ENOMEM. */
-int gt_copies_rows(struct gt_copies *copies, const struct gt_copies_row *const **ret_rows,
-		   size_t *ret_count, struct gt_copies_totals *ret_totals);
+int gt_copies_rows(struct gt_copies *copies, const struct gt_names *names,
+		   const struct gt_copies_row *const **ret_rows, size_t *ret_count,
+		   struct gt_copies_totals *ret_totals);

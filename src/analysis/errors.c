@@ -19,6 +19,7 @@ struct gt_errors {
 	enum gt_by by;
 	struct gt_operations *operations;
 	struct gt_map *by_key; /* struct key -> struct gt_error */
+	struct gt_map *shown;  /* by device: the rows as of now, whose texts belong to by_key's */
 	GT_VEC(const struct gt_error *) rows;
 };
 
@@ -62,6 +63,8 @@ void gt_errors_free(struct gt_errors *errors)
 	gt_operations_free(errors->operations);
 	if (errors->by_key)
 		gt_map_free_with(errors->by_key, error_free);
+	if (errors->shown)
+		gt_map_free_with(errors->shown, free);
 	gt_vec_free(&errors->rows);
 	free(errors);
 }
@@ -135,14 +138,61 @@ static int compare_rows(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-int gt_errors_rows(struct gt_errors *errors, const struct gt_error *const **ret_rows,
-		   size_t *ret_count)
+static int show(struct gt_errors *errors, const struct key *key, const struct gt_error *row)
 {
+	struct gt_error *shown = gt_map_get(errors->shown, key, sizeof(*key));
+
+	if (shown) {
+		shown->count += row->count;
+		shown->first = row->first < shown->first ? row->first : shown->first;
+		shown->last = row->last > shown->last ? row->last : shown->last;
+		return 0;
+	}
+	shown = malloc(sizeof(*shown));
+	if (!shown)
+		return -ENOMEM;
+	*shown = *row;
+	shown->group = gt_group_told(key->group, (int)row->group.device);
+	if (!gt_map_set(errors->shown, key, sizeof(*key), shown))
+		return 0;
+	free(shown);
+	return -ENOMEM;
+}
+
+/* Rows of a device whose UUID was told only later are that one's. */
+static int gather_devices(struct gt_errors *errors, const struct gt_names *names)
+{
+	size_t cursor = 0;
+	const void *key;
+	void *value;
+	int error = 0;
+
+	if (errors->shown)
+		gt_map_free_with(errors->shown, free);
+	errors->shown = gt_map_new();
+	if (!errors->shown)
+		return -ENOMEM;
+	while (!error && gt_map_next(errors->by_key, &cursor, &key, NULL, &value)) {
+		struct key now;
+
+		memcpy(&now, key, sizeof(now));
+		now.group = gt_group_now(errors->by, names, &now.group);
+		error = show(errors, &now, value);
+	}
+	return error;
+}
+
+int gt_errors_rows(struct gt_errors *errors, const struct gt_names *names,
+		   const struct gt_error *const **ret_rows, size_t *ret_count)
+{
+	const bool by_device = errors->by == GT_BY_DEVICE;
 	size_t cursor = 0;
 	void *value;
 
 	errors->rows.count = 0;
-	while (gt_map_next(errors->by_key, &cursor, NULL, NULL, &value))
+	if (by_device && gather_devices(errors, names))
+		return -ENOMEM;
+	while (gt_map_next(by_device ? errors->shown : errors->by_key, &cursor, NULL, NULL, &value))
 		if (gt_vec_push(&errors->rows, value))
 			return -ENOMEM;
 	if (errors->rows.count)

@@ -34,5 +34,5 @@ GT_DEFINE_AUTO(errors, struct gt_errors, gt_errors_free)
 int gt_errors_take(struct gt_errors *errors, const struct gt_names *names,
 		   const struct gt_event *event);
 /* The rows, most frequent first; valid until the next event. 0 or -ENOMEM. */
-int gt_errors_rows(struct gt_errors *errors, const struct gt_error *const **ret_rows,
-		   size_t *ret_count);
+int gt_errors_rows(struct gt_errors *errors, const struct gt_names *names,
+		   const struct gt_error *const **ret_rows, size_t *ret_count);

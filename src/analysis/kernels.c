@@ -31,6 +31,7 @@ struct gt_kernels {
 	struct gt_operations *operations;
 	struct gt_graphs *graphs;
 	struct gt_map *by_key;  /* bytes of what a row is for -> struct row */
+	struct gt_map *shown;   /* by device: the same as of now */
 	struct gt_map *started; /* thread -> start of its last launch + 1, as a pointer */
 	GT_VEC(const struct gt_kernel_row *) rows;
 	struct gt_strbuf key; /* kept for its memory */
@@ -74,6 +75,8 @@ void gt_kernels_free(struct gt_kernels *kernels)
 	gt_graphs_free(kernels->graphs);
 	if (kernels->by_key)
 		gt_map_free_with(kernels->by_key, row_free);
+	if (kernels->shown)
+		gt_map_free_with(kernels->shown, row_free);
 	gt_map_free(kernels->started);
 	gt_vec_free(&kernels->rows);
 	gt_strbuf_free(&kernels->key);
@@ -106,23 +109,54 @@ static struct launched launched_by(const struct gt_names *names,
 }
 
 /* A kernel of no known name is one of its process. */
-static int make_key(struct gt_kernels *kernels, const struct launched *launched,
-		    const struct gt_operation *operation, const struct gt_group *group)
+static int make_key(struct gt_kernels *kernels, const struct gt_kernel_row *kernel)
 {
 	struct {
 		struct gt_group group;
 		uint64_t handle, process, graph;
-	} head = {*group, 0, 0, launched->graph};
+	} head = {kernel->group, 0, 0, kernel->graph};
 
-	if (!launched->name) {
-		head.handle = launched->handle;
-		head.process = operation->call->head.process;
+	if (head.group.uuid[0])
+		head.group.device = 0;
+	if (!kernel->name) {
+		head.handle = kernel->handle;
+		head.process = kernel->process;
 	}
 	gt_strbuf_clear(&kernels->key);
 	gt_strbuf_add(&kernels->key, (const char *)&head, sizeof(head));
-	if (launched->name)
-		gt_strbuf_puts(&kernels->key, launched->name);
+	if (kernel->name)
+		gt_strbuf_puts(&kernels->key, kernel->name);
 	return kernels->key.failed ? -ENOMEM : 0;
+}
+
+/* The row that has the name, handle, process and group of this one. NULL: no memory. */
+static struct row *row_in(struct gt_kernels *kernels, struct gt_map *rows,
+			  const struct gt_kernel_row *like)
+{
+	struct row *row;
+
+	if (make_key(kernels, like))
+		return NULL;
+	row = gt_map_get(rows, kernels->key.data, kernels->key.length);
+	if (row)
+		return row;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->name = like->name ? strdup(like->name) : NULL;
+	row->kernel = (struct gt_kernel_row){
+		.name = row->name,
+		.handle = like->handle,
+		.graph = like->graph,
+		.process = like->process,
+		.group = like->group,
+	};
+	if ((like->name && !row->name) ||
+	    gt_map_set(rows, kernels->key.data, kernels->key.length, row)) {
+		row_free(row);
+		return NULL;
+	}
+	return row;
 }
 
 static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *names,
@@ -131,30 +165,15 @@ static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *nam
 	struct gt_group group = gt_group_of(kernels->by, names, operation->call,
 					    operation->has_stream ? operation->stream : 0);
 	struct launched launched = launched_by(names, operation);
-	struct row *row;
-
-	if (make_key(kernels, &launched, operation, &group))
-		return NULL;
-	row = gt_map_get(kernels->by_key, kernels->key.data, kernels->key.length);
-	if (row)
-		return row;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->name = launched.name ? strdup(launched.name) : NULL;
-	row->kernel = (struct gt_kernel_row){
-		.name = row->name,
+	struct gt_kernel_row like = {
+		.name = launched.name,
 		.handle = launched.handle,
 		.graph = launched.graph,
 		.process = operation->call->head.process,
 		.group = gt_group_told(group, operation->call->head.device),
 	};
-	if ((launched.name && !row->name) ||
-	    gt_map_set(kernels->by_key, kernels->key.data, kernels->key.length, row)) {
-		row_free(row);
-		return NULL;
-	}
-	return row;
+
+	return row_in(kernels, kernels->by_key, &like);
 }
 
 static int count_configuration(struct row *row, const struct gt_api_launch *launch,
@@ -326,14 +345,64 @@ static int compare_rows(const void *a, const void *b)
 	return left->handle < right->handle ? -1 : left->handle > right->handle;
 }
 
-int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_kernel_row *const **ret_rows,
-		    size_t *ret_count)
+static int add_row(struct row *to, const struct row *row)
+{
+	const struct gt_kernel_row *kernel = &row->kernel;
+	int error;
+
+	to->kernel.launches += kernel->launches;
+	to->kernel.failed += kernel->failed;
+	to->kernel.captured += kernel->captured;
+	to->kernel.by_graphs += kernel->by_graphs;
+	to->kernel.unknown += kernel->unknown;
+	to->kernel.others += kernel->others;
+	error = gt_histogram_merge(&to->kernel.duration, &kernel->duration);
+	if (!error)
+		error = gt_histogram_merge(&to->kernel.since, &kernel->since);
+	gt_vec_each (configuration, &row->configurations)
+		if (!error)
+			error = count_configuration(to, &configuration->launch,
+						    configuration->launches);
+	return error;
+}
+
+/* Rows of a device whose UUID was told only later are that one's. */
+static int gather_devices(struct gt_kernels *kernels, const struct gt_names *names)
 {
 	size_t cursor = 0;
 	void *value;
 
-	kernels->rows.count = 0;
+	if (kernels->shown)
+		gt_map_free_with(kernels->shown, row_free);
+	kernels->shown = gt_map_new();
+	if (!kernels->shown)
+		return -ENOMEM;
 	while (gt_map_next(kernels->by_key, &cursor, NULL, NULL, &value)) {
+		const struct row *row = value;
+		struct gt_kernel_row like = row->kernel;
+		struct row *to;
+
+		like.group = gt_group_told(gt_group_now(kernels->by, names, &like.group),
+					   (int)row->kernel.group.device);
+		to = row_in(kernels, kernels->shown, &like);
+		if (!to || add_row(to, row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_names *names,
+		    const struct gt_kernel_row *const **ret_rows, size_t *ret_count)
+{
+	const bool by_device = kernels->by == GT_BY_DEVICE;
+	size_t cursor = 0;
+	void *value;
+
+	kernels->rows.count = 0;
+	if (by_device && gather_devices(kernels, names))
+		return -ENOMEM;
+	while (gt_map_next(by_device ? kernels->shown : kernels->by_key, &cursor, NULL, NULL,
+			   &value)) {
 		struct row *row = value;
 
 		if (row->configurations.count)

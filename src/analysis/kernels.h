@@ -42,5 +42,5 @@ GT_DEFINE_AUTO(kernels, struct gt_kernels, gt_kernels_free)
 int gt_kernels_take(struct gt_kernels *kernels, const struct gt_names *names,
 		    const struct gt_event *event);
 /* The rows, longest total time of the calls first; valid until the next event. 0 or -ENOMEM. */
-int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_kernel_row *const **ret_rows,
-		    size_t *ret_count);
+int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_names *names,
+		    const struct gt_kernel_row *const **ret_rows, size_t *ret_count);

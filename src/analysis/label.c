@@ -56,7 +56,9 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 		group.process = call->head.process;
 		break;
 	case GT_BY_DEVICE:
-		return gt_group_of_device(names, call->head.process, call->head.device);
+		group = gt_group_of_device(names, call->head.process, call->head.device);
+		group.process = group.uuid[0] ? 0 : call->head.process;
+		break;
 	case GT_BY_CONTEXT:
 		group.process = call->head.process;
 		group.number = call->context;
@@ -65,6 +67,14 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 		break;
 	}
 	return group;
+}
+
+struct gt_group gt_group_now(enum gt_by by, const struct gt_names *names,
+			     const struct gt_group *group)
+{
+	return by == GT_BY_DEVICE && !group->uuid[0]
+		       ? gt_group_of_device(names, group->process, (int)group->device)
+		       : *group;
 }
 
 /* The stubs of nvcc: the mangled name of the kernel follows, of clang: in the name itself. */

@@ -270,7 +270,7 @@ static int copies_text(void *copies, const struct gt_report_options *options,
 	const struct gt_copies_row *const *rows;
 	struct gt_copies_totals totals;
 	size_t count;
-	int error = gt_copies_rows(copies, &rows, &count, &totals);
+	int error = gt_copies_rows(copies, names, &rows, &count, &totals);
 
 	if (error)
 		return error;
@@ -287,7 +287,7 @@ static int copies_json(void *copies, const struct gt_report_options *options,
 	const struct gt_copies_row *const *rows;
 	struct gt_copies_totals totals;
 	size_t count;
-	int error = gt_copies_rows(copies, &rows, &count, &totals);
+	int error = gt_copies_rows(copies, names, &rows, &count, &totals);
 
 	if (error)
 		return error;

@@ -118,7 +118,7 @@ static int errors_text(void *opaque, const struct gt_report_options *options,
 	const struct gt_error *const *rows;
 	const struct gt_finding *findings;
 	size_t count;
-	int error = gt_errors_rows(state->errors, &rows, &count);
+	int error = gt_errors_rows(state->errors, names, &rows, &count);
 
 	if (error)
 		return error;
@@ -160,7 +160,7 @@ static int errors_json(void *opaque, const struct gt_report_options *options,
 	const struct gt_error *const *rows;
 	const struct gt_finding *findings;
 	size_t count;
-	int error = gt_errors_rows(state->errors, &rows, &count);
+	int error = gt_errors_rows(state->errors, names, &rows, &count);
 
 	if (error)
 		return error;

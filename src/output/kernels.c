@@ -211,7 +211,7 @@ static int kernels_text(void *kernels, const struct gt_report_options *options,
 	const struct gt_kernel_row *const *rows;
 	uint64_t unknown = 0;
 	size_t count;
-	int error = gt_kernels_rows(kernels, &rows, &count);
+	int error = gt_kernels_rows(kernels, names, &rows, &count);
 
 	if (error)
 		return error;
@@ -227,7 +227,7 @@ static int kernels_json(void *kernels, const struct gt_report_options *options,
 {
 	const struct gt_kernel_row *const *rows;
 	size_t count;
-	int error = gt_kernels_rows(kernels, &rows, &count);
+	int error = gt_kernels_rows(kernels, names, &rows, &count);
 
 	if (!error)
 		gt_report_json_rows(&form, options, names, rows, count, json);

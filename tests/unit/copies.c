@@ -39,7 +39,7 @@ static void start(void)
 
 static void look(void)
 {
-	CHECK_INT(gt_copies_rows(copies, &rows, &count, &totals), 0);
+	CHECK_INT(gt_copies_rows(copies, stream.names, &rows, &count, &totals), 0);
 }
 
 /* The one row. */
@@ -629,6 +629,23 @@ TEST("filling memory is no copy")
 	look();
 	CHECK_INT(count, 0);
 	CHECK_INT(totals.in_flight, 0);
+}
+
+TEST("copies from before the UUID of their device was told are that device's")
+{
+	start_with(GT_BY_DEVICE, 10);
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	look();
+	tell_device(0, "0123456789abcdef");
+	copy_async(DEVICE, PINNED, 32, H2D, 0x11);
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->count, 2);
+	CHECK_INT(rows[0]->bytes, 96);
+	CHECK_INT(rows[0]->sizes.count, 2);
+	CHECK_INT(rows[0]->bound.count, 2);
+	CHECK_INT(rows[0]->asynchronous.bytes, 96);
+	CHECK_INT(rows[0]->host[GT_MEMORY_PINNED].bytes, 96);
+	CHECK(rows[0]->group.uuid[0]);
 }
 
 TEST("copies are told apart by stream, thread, stack, process and device")

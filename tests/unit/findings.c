@@ -224,7 +224,7 @@ TEST("failed calls are gathered by function, error, process and stack")
 	allocate("cudaMalloc", "size", 0, 100, 2);
 	call_with("cudaStreamQuery", "stream", 0, 600); /* not ready: no error */
 	cuda_malloc(0x1000, 10);
-	CHECK_INT(gt_errors_rows(errors, &failed, &number), 0);
+	CHECK_INT(gt_errors_rows(errors, stream.names, &failed, &number), 0);
 	CHECK_INT(number, 4);
 	CHECK_INT(failed[0]->count, 3);
 	CHECK_STR(failed[0]->function, "cudaMalloc");
@@ -235,6 +235,29 @@ TEST("failed calls are gathered by function, error, process and stack")
 	CHECK_STR(failed[1]->result, "cudaErrorIllegalAddress");
 	CHECK(failed[1]->sticky);
 	CHECK_INT(failed[3]->process, 200);
+}
+
+TEST("errors from before the UUID of their device was told are that device's")
+{
+	const struct gt_error *const *failed;
+	size_t number;
+
+	start();
+	gt_errors_free(errors);
+	errors = gt_errors_new(GT_BY_DEVICE);
+	allocate("cudaMalloc", "size", 0, 100, 2);
+	tell_device(0, "0123456789abcdef");
+	allocate("cudaMalloc", "size", 0, 100, 2);
+	stream.device = 1;
+	allocate("cudaMalloc", "size", 0, 100, 2);
+	for (int look = 0; look < 2; look++) {
+		CHECK_INT(gt_errors_rows(errors, stream.names, &failed, &number), 0);
+		CHECK_INT(number, 2);
+		CHECK_INT(failed[0]->count, 2);
+		CHECK_INT(failed[0]->last - failed[0]->first, 2000);
+		CHECK_STR(failed[0]->group.uuid, "30313233-3435-3637-3839-616263646566");
+		CHECK_INT(failed[1]->group.device, 1);
+	}
 }
 
 TEST("a driver's failure inside of the runtime's is the same failure")
@@ -250,7 +273,7 @@ TEST("a driver's failure inside of the runtime's is the same failure")
 	stream.now -= 4000;
 	stream.duration *= 2;
 	allocate("cudaMalloc", "size", 0, 100, 2);
-	CHECK_INT(gt_errors_rows(errors, &failed, &number), 0);
+	CHECK_INT(gt_errors_rows(errors, stream.names, &failed, &number), 0);
 	CHECK_INT(number, 1);
 	CHECK_STR(failed[0]->function, "cudaMalloc");
 	gt_findings_free(findings);

@@ -105,7 +105,7 @@ static void expect_copies(enum gt_direction direction, uint64_t count, uint64_t 
 	struct gt_copies_part found = {0};
 	size_t number;
 
-	CHECK_INT(gt_copies_rows(copies, &rows, &number, &totals), 0);
+	CHECK_INT(gt_copies_rows(copies, stream.names, &rows, &number, &totals), 0);
 	for (size_t i = 0; i < number; i++)
 		if (rows[i]->direction == direction)
 			found = rows[i]->by_graphs;
@@ -121,7 +121,7 @@ static const struct gt_kernel_row *kernel_row(uint64_t handle)
 	const struct gt_kernel_row *const *rows;
 	size_t count;
 
-	CHECK_INT(gt_kernels_rows(kernels, &rows, &count), 0);
+	CHECK_INT(gt_kernels_rows(kernels, stream.names, &rows, &count), 0);
 	for (size_t i = 0; i < count; i++)
 		if (rows[i]->handle == handle)
 			return rows[i];
@@ -190,10 +190,10 @@ TEST("what is captured proves nothing of what happened before")
 	call_with_two("cudaStreamWaitEvent", "stream", 0x12, "event", 0x70);
 	end_capture(STREAM, 0x900);
 	call_with("cudaStreamSynchronize", "stream", 0x12, 0);
-	CHECK_INT(gt_copies_rows(copies, &rows, &number, &totals), 0);
+	CHECK_INT(gt_copies_rows(copies, stream.names, &rows, &number, &totals), 0);
 	CHECK_INT(totals.in_flight, 1);
 	call_with("cudaStreamSynchronize", "stream", STREAM, 0);
-	CHECK_INT(gt_copies_rows(copies, &rows, &number, &totals), 0);
+	CHECK_INT(gt_copies_rows(copies, stream.names, &rows, &number, &totals), 0);
 	CHECK_INT(totals.in_flight, 0);
 }
 

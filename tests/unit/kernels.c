@@ -21,7 +21,7 @@ static void start(enum gt_by by)
 
 static void look(void)
 {
-	CHECK_INT(gt_kernels_rows(kernels, &rows, &count), 0);
+	CHECK_INT(gt_kernels_rows(kernels, stream.names, &rows, &count), 0);
 }
 
 TEST("launches are gathered by kernel, the longest calls first")
@@ -198,6 +198,39 @@ TEST("one device is one row by its UUID, whatever ordinals processes have for it
 	CHECK_INT(rows[0]->launches, 2);
 	CHECK_INT(rows[0]->group.device, 1);
 	CHECK_STR(rows[0]->group.uuid, "30313233-3435-3637-3839-616263646566");
+}
+
+TEST("launches from before the UUID of their device was told are that device's")
+{
+	static const char one[] = "0123456789abcdef";
+
+	start(GT_BY_DEVICE);
+	register_kernel(0xaaa, "plain");
+	launch(0xaaa, 1, 32, 0, 0);
+	become(200, "serve");
+	register_kernel(0xaaa, "plain");
+	stream.device = 0;
+	launch(0xaaa, 2, 32, 0, 0);
+	look();
+	CHECK_INT(count, 1); /* one ordinal, of which nobody knows more */
+	CHECK_INT(rows[0]->launches, 2);
+	tell_device(0, one);
+	launch(0xaaa, 2, 32, 0, 0);
+	look();
+	CHECK_INT(count, 2);
+	CHECK_INT(rows[0]->launches, 2);
+	CHECK_INT(rows[0]->duration.count, 2);
+	CHECK_INT(rows[0]->since.count, 1);
+	CHECK_INT(rows[0]->configuration_count, 1);
+	CHECK_INT(rows[0]->configurations[0].launches, 2);
+	CHECK_STR(rows[0]->group.uuid, "30313233-3435-3637-3839-616263646566");
+	CHECK_STR(rows[1]->group.uuid, "");
+	become(100, "train");
+	tell_device(0, one);
+	look();
+	CHECK_INT(count, 1);
+	CHECK_INT(rows[0]->launches, 3);
+	CHECK_INT(rows[0]->configuration_count, 2);
 }
 
 TEST("launches are told apart by stack, thread, stream, process, device and context")
