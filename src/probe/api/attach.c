@@ -2,15 +2,21 @@
 #include "probe/api/attach.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 
 #include "base/vec.h"
+
+#define UPROBE_EVENTS "/sys/bus/event_source/devices/uprobe/"
+#define MOST_FILES (1 << 20) /* that Linux lets a process open (/proc/sys/fs/nr_open) */
 
 /* From include/uapi/linux/bpf.h of Linux 6.6; the headers of Debian 12 are older. */
 #define TRACE_UPROBE_MULTI 48
@@ -32,17 +38,22 @@ struct uprobe_multi_link {
 };
 
 typedef GT_VEC(int) link_fds;
-typedef GT_VEC(struct bpf_link *) perf_links;
 
 struct gt_attachment {
-	link_fds entries, returns; /* uprobe_multi */
-	perf_links perf_entries, perf_returns;
+	link_fds entries, returns;
 	size_t count;
+};
+
+/* What a perf event has to say for a uprobe, as this kernel numbers it. */
+struct perf_kind {
+	uint32_t type;
+	unsigned return_bit; /* of `config` */
 };
 
 /* One half of the work: entry or return programs. */
 struct half {
 	const char *path;
+	struct perf_kind kind; /* for perf events */
 	struct bpf_program *program;
 	bool is_return;
 	const uint64_t *offsets;
@@ -120,35 +131,89 @@ static int attach_range(struct half *half, size_t from, size_t count)
 	return error ? error : attach_range(half, from + count / 2, count - count / 2);
 }
 
-static int attach_perf(struct half *half, size_t count, perf_links *links)
+/* A number that stands in a file of sysfs, in this form. */
+static int read_number(const char *path, const char *form, unsigned *ret_number)
+{
+	FILE *file = fopen(path, "re");
+	int error = !file ? -errno : fscanf(file, form, ret_number) == 1 ? 0 : -EINVAL;
+
+	if (file)
+		fclose(file);
+	return error;
+}
+
+static int find_perf_kind(struct perf_kind *kind)
+{
+	int error = read_number(UPROBE_EVENTS "type", "%u", &kind->type);
+
+	return error ? error
+		     : read_number(UPROBE_EVENTS "format/retprobe", "config:%u", &kind->return_bit);
+}
+
+/*
+ * Each probe is an open file, and there may be thousands. The command of the session has its own
+ * limit: it is made before anything is attached.
+ */
+static void allow_many_files(void)
+{
+	struct rlimit limit = {.rlim_cur = MOST_FILES, .rlim_max = MOST_FILES};
+
+	if (!setrlimit(RLIMIT_NOFILE, &limit) || getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* The link keeps the perf event, so that one descriptor is enough for both. */
+static int create_perf_link(const struct half *half, size_t site)
+{
+	struct perf_event_attr event = {
+		.type = half->kind.type,
+		.size = sizeof(event),
+		.config = half->is_return ? 1ull << half->kind.return_bit : 0,
+		.uprobe_path = (uintptr_t)half->path,
+		.probe_offset = half->offsets[site],
+	};
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = half->cookies[site]);
+	/* On one CPU by name, on all by nature: programs run wherever the breakpoint is hit. */
+	gt_autoclose int fd = syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return bpf_link_create(bpf_program__fd(half->program), fd, BPF_PERF_EVENT, &options);
+}
+
+static bool is_lasting(int error)
+{
+	return error == -EPERM || error == -EACCES || error == -EMFILE || error == -ENFILE ||
+	       error == -ENOMEM;
+}
+
+static int attach_perf(struct half *half, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = half->cookies[i],
-			    .retprobe = half->is_return);
-		struct bpf_link *link;
-		int error;
+		int fd;
 
 		if (half->bad[i])
 			continue;
-		link = bpf_program__attach_uprobe_opts(half->program, -1, half->path,
-						       half->offsets[i], &options);
-		error = -errno;
-		if (link) {
-			if (gt_vec_push(links, link))
-				return -ENOMEM;
-			continue;
+		fd = create_perf_link(half, i);
+		if (fd >= 0 && gt_vec_push(half->links, fd)) {
+			close(fd);
+			return -ENOMEM;
 		}
-		if (error == -EPERM || error == -EACCES)
-			return error;
-		half->bad[i] = true;
-		half->error = error;
+		if (is_lasting(fd))
+			return fd;
+		if (fd < 0) {
+			half->bad[i] = true;
+			half->error = fd;
+		}
 	}
 	return 0;
 }
 
-static int attach_half(struct half *half, size_t count, bool multi, perf_links *links)
+static int attach_half(struct half *half, size_t count, bool multi)
 {
-	return multi ? attach_range(half, 0, count) : attach_perf(half, count, links);
+	return multi ? attach_range(half, 0, count) : attach_perf(half, count);
 }
 
 int gt_attach(const char *path, const struct gt_site *sites, size_t count, bool multi,
@@ -169,17 +234,25 @@ int gt_attach(const char *path, const struct gt_site *sites, size_t count, bool 
 		numbers[count + i] = sites[i].cookie;
 	}
 	half.cookies = numbers + count;
+	if (!multi) {
+		allow_many_files();
+		error = find_perf_kind(&half.kind);
+		if (error)
+			return gt_diag(diag, error, "attach", path,
+				       "the kernel has no uprobes (" UPROBE_EVENTS "): %s",
+				       strerror(-error));
+	}
 
 	/* Returns first: a call must not begin that could not be seen to end. */
 	half.program = at_return;
 	half.is_return = true;
 	half.links = &made->returns;
-	error = attach_half(&half, count, multi, &made->perf_returns);
+	error = attach_half(&half, count, multi);
 	if (!error) {
 		half.program = entry;
 		half.is_return = false;
 		half.links = &made->entries;
-		error = attach_half(&half, count, multi, &made->perf_entries);
+		error = attach_half(&half, count, multi);
 	}
 	if (error)
 		return gt_diag(diag, error, "attach", path, "uprobes are refused: %s",
@@ -203,21 +276,18 @@ size_t gt_attachment_count(const struct gt_attachment *attachment)
 	return attachment->count;
 }
 
-static void close_links(link_fds *multi, perf_links *perf)
+static void close_links(link_fds *links)
 {
-	gt_vec_each (fd, multi)
+	gt_vec_each (fd, links)
 		close(*fd);
-	gt_vec_free(multi);
-	gt_vec_each (link, perf)
-		bpf_link__destroy(*link);
-	gt_vec_free(perf);
+	gt_vec_free(links);
 }
 
 void gt_detach(struct gt_attachment *attachment)
 {
 	if (!attachment)
 		return;
-	close_links(&attachment->entries, &attachment->perf_entries);
-	close_links(&attachment->returns, &attachment->perf_returns);
+	close_links(&attachment->entries);
+	close_links(&attachment->returns);
 	free(attachment);
 }
