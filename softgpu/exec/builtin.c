@@ -5,6 +5,7 @@
 
 #include "base/strbuf.h"
 #include "exec/decode.h"
+#include "exec/heap.h"
 #include "exec/nested.h"
 #include "exec/steps.h"
 
@@ -13,21 +14,6 @@ enum {
 	MOST_SPECIFICATION = 48,
 	WIDEST = 9999, /* characters of a width or precision */
 };
-
-static uint64_t argument(const struct sg_warp *warp, const struct sg_instruction *at,
-			 uint32_t index, uint32_t lane)
-{
-	return index < at->call->argument_count
-		       ? sg_call_argument(warp, &at->call->arguments[index], lane)
-		       : 0;
-}
-
-static void give_back(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
-		      uint64_t value)
-{
-	if (at->call->return_count)
-		sg_call_return(warp, &at->call->returns[0], lane, value);
-}
 
 /* A string in device memory; false: it leaves what may be touched, at *address. */
 static bool read_text(struct sg_warp *warp, uint32_t lane, uint64_t *address,
@@ -262,9 +248,9 @@ static const struct sg_instruction *run_vprintf(struct sg_warp *warp,
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes), count;
 		gt_auto_strbuf format = GT_STRBUF_INIT;
 		gt_auto_strbuf text = GT_STRBUF_INIT;
-		uint64_t address = argument(warp, at, 0, lane);
+		uint64_t address = sg_call_argument(warp, at, 0, lane);
 		struct arguments arguments = {
-			.warp = warp, .lane = lane, .address = argument(warp, at, 1, lane)};
+			.warp = warp, .lane = lane, .address = sg_call_argument(warp, at, 1, lane)};
 
 		if (!read_text(warp, lane, &address, &format))
 			return sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane, address);
@@ -274,7 +260,7 @@ static const struct sg_instruction *run_vprintf(struct sg_warp *warp,
 					     arguments.address);
 		if (host->output && text.length)
 			host->output(host->user, SG_OUTPUT_PRINT, text.data, text.length);
-		give_back(warp, at, lane, count);
+		sg_call_give_back(warp, at, lane, count);
 	}
 	return at + 1;
 }
@@ -287,9 +273,9 @@ static const struct sg_instruction *run_malloc(struct sg_warp *warp,
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 
-		give_back(warp, at, lane,
-			  sg_heap_allocate(warp->machine->heap, &warp->machine->host,
-					   argument(warp, at, 0, lane)));
+		sg_call_give_back(warp, at, lane,
+				  sg_heap_allocate(warp->machine->heap, &warp->machine->host,
+						   sg_call_argument(warp, at, 0, lane)));
 	}
 	return at + 1;
 }
@@ -298,7 +284,7 @@ static const struct sg_instruction *run_free(struct sg_warp *warp, const struct 
 {
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-		uint64_t address = argument(warp, at, 0, lane);
+		uint64_t address = sg_call_argument(warp, at, 0, lane);
 
 		if (address && !sg_heap_release(warp->machine->heap, address))
 			return sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane, address);
@@ -320,8 +306,9 @@ static const struct sg_instruction *run_assertfail(struct sg_warp *warp,
 		uint32_t thread = warp->number * SG_WARP_SIZE + lane;
 		gt_auto_strbuf message = GT_STRBUF_INIT, file = GT_STRBUF_INIT;
 		gt_auto_strbuf function = GT_STRBUF_INIT, text = GT_STRBUF_INIT;
-		uint64_t places[] = {argument(warp, at, 0, lane), argument(warp, at, 1, lane),
-				     argument(warp, at, 3, lane)};
+		uint64_t places[] = {sg_call_argument(warp, at, 0, lane),
+				     sg_call_argument(warp, at, 1, lane),
+				     sg_call_argument(warp, at, 3, lane)};
 
 		if (!read_text(warp, lane, &places[0], &message) ||
 		    !read_text(warp, lane, &places[1], &file) ||
@@ -330,7 +317,7 @@ static const struct sg_instruction *run_assertfail(struct sg_warp *warp,
 		gt_strbuf_printf(
 			&text,
 			"%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-			gt_strbuf_string(&file), (uint32_t)argument(warp, at, 2, lane),
+			gt_strbuf_string(&file), (uint32_t)sg_call_argument(warp, at, 2, lane),
 			gt_strbuf_string(&function), block[0], block[1], block[2], thread % size[0],
 			thread / size[0] % size[1], thread / size[0] / size[1],
 			gt_strbuf_string(&message));

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* malloc and free of kernels: a region of device memory whose book is kept outside of it. */
+#include "exec/heap.h"
+
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "exec/engine.h"
+#include "base/vec.h"
 
 enum {
 	HEAP_ALIGNMENT = 16,

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "exec/engine.h"
+#include "exec/heap.h"
 #include "exec/lanes/lanes.h"
 
 uint64_t sg_monotonic_ns(void)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec/decode.h"
+#include "exec/heap.h"
 #include "exec/nested.h"
 #include "exec/steps.h"
 
@@ -31,21 +32,6 @@ enum {
 	PENDING_COUNT_EXCEEDED = 69,
 	INVALID_FUNCTION = 98,
 };
-
-static uint64_t argument(const struct sg_warp *warp, const struct sg_instruction *at,
-			 uint32_t index, uint32_t lane)
-{
-	return index < at->call->argument_count
-		       ? sg_call_argument(warp, &at->call->arguments[index], lane)
-		       : 0;
-}
-
-static void give_back(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
-		      uint64_t value)
-{
-	if (at->call->return_count)
-		sg_call_return(warp, &at->call->returns[0], lane, value);
-}
 
 /* What a call does for one lane. False: it touched what it may not, at *ret_address. */
 typedef bool run_lane(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
@@ -121,7 +107,8 @@ static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 			uint64_t *ret_buffer)
 {
 	struct sg_grid *grid = warp->grid;
-	struct sg_nested nested = {.function = kernel_at(warp, argument(warp, at, 0, lane))};
+	struct sg_nested nested = {.function =
+					   kernel_at(warp, sg_call_argument(warp, at, 0, lane))};
 	struct sg_nested *kept;
 
 	if (!nested.function)
@@ -133,7 +120,7 @@ static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 		return MAX_DEPTH_EXCEEDED;
 	if (__atomic_fetch_add(&grid->nested_count, 1, __ATOMIC_RELAXED) >= MOST_LAUNCHES)
 		return PENDING_COUNT_EXCEEDED;
-	nested.shared = (uint32_t)argument(warp, at, 3, lane);
+	nested.shared = (uint32_t)sg_call_argument(warp, at, 3, lane);
 	nested.buffer = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
 					 nested.function->parameter_size + 1);
 	kept = nested.buffer ? malloc(sizeof(*kept)) : NULL;
@@ -158,7 +145,7 @@ static bool run_prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 	uint64_t buffer = 0;
 
 	set_error(warp->grid, prepare(warp, at, lane, &buffer));
-	give_back(warp, at, lane, buffer);
+	sg_call_give_back(warp, at, lane, buffer);
 	return true;
 }
 
@@ -208,11 +195,11 @@ static uint32_t launch(struct sg_grid *grid, uint64_t buffer, bool is_tail)
 static bool run_launch(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 		       uint64_t *ret_address)
 {
-	uint32_t error = launch(warp->grid, argument(warp, at, 0, lane),
-				argument(warp, at, 1, lane) == TAIL_STREAM);
+	uint32_t error = launch(warp->grid, sg_call_argument(warp, at, 0, lane),
+				sg_call_argument(warp, at, 1, lane) == TAIL_STREAM);
 
 	set_error(warp->grid, error);
-	give_back(warp, at, lane, error);
+	sg_call_give_back(warp, at, lane, error);
 	return true;
 }
 
@@ -238,15 +225,17 @@ struct sg_nested *sg_nested_take(struct sg_grid *grid)
 static bool run_take_error(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			   uint64_t *ret_address)
 {
-	give_back(warp, at, lane,
-		  __atomic_exchange_n(&warp->grid->launch_error, NO_ERROR, __ATOMIC_RELAXED));
+	sg_call_give_back(
+		warp, at, lane,
+		__atomic_exchange_n(&warp->grid->launch_error, NO_ERROR, __ATOMIC_RELAXED));
 	return true;
 }
 
 static bool run_peek_error(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			   uint64_t *ret_address)
 {
-	give_back(warp, at, lane, __atomic_load_n(&warp->grid->launch_error, __ATOMIC_RELAXED));
+	sg_call_give_back(warp, at, lane,
+			  __atomic_load_n(&warp->grid->launch_error, __ATOMIC_RELAXED));
 	return true;
 }
 
@@ -256,15 +245,16 @@ static bool run_create(struct sg_warp *warp, const struct sg_instruction *at, ui
 {
 	const uint64_t handle = SOME_HANDLE;
 
-	give_back(warp, at, lane, NO_ERROR);
-	return store(warp, lane, argument(warp, at, 0, lane), &handle, sizeof(handle), ret_address);
+	sg_call_give_back(warp, at, lane, NO_ERROR);
+	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &handle, sizeof(handle),
+		     ret_address);
 }
 
 /* Destroying and recording them, and waiting: in one order there is nothing to do. */
 static bool run_nothing(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			uint64_t *ret_address)
 {
-	give_back(warp, at, lane, NO_ERROR);
+	sg_call_give_back(warp, at, lane, NO_ERROR);
 	return true;
 }
 
@@ -274,8 +264,9 @@ static bool run_device(struct sg_warp *warp, const struct sg_instruction *at, ui
 {
 	const uint32_t device = warp->grid->launch.device;
 
-	give_back(warp, at, lane, NO_ERROR);
-	return store(warp, lane, argument(warp, at, 0, lane), &device, sizeof(device), ret_address);
+	sg_call_give_back(warp, at, lane, NO_ERROR);
+	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &device, sizeof(device),
+		     ret_address);
 }
 
 /* cudaMalloc(place, size) */
@@ -283,19 +274,20 @@ static bool run_malloc(struct sg_warp *warp, const struct sg_instruction *at, ui
 		       uint64_t *ret_address)
 {
 	uint64_t memory = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
-					   argument(warp, at, 1, lane));
+					   sg_call_argument(warp, at, 1, lane));
 
-	give_back(warp, at, lane, memory ? NO_ERROR : OUT_OF_MEMORY);
-	return store(warp, lane, argument(warp, at, 0, lane), &memory, sizeof(memory), ret_address);
+	sg_call_give_back(warp, at, lane, memory ? NO_ERROR : OUT_OF_MEMORY);
+	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &memory, sizeof(memory),
+		     ret_address);
 }
 
 static bool run_free(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 		     uint64_t *ret_address)
 {
-	uint64_t memory = argument(warp, at, 0, lane);
+	uint64_t memory = sg_call_argument(warp, at, 0, lane);
 	bool good = !memory || sg_heap_release(warp->machine->heap, memory);
 
-	give_back(warp, at, lane, good ? NO_ERROR : INVALID_VALUE);
+	sg_call_give_back(warp, at, lane, good ? NO_ERROR : INVALID_VALUE);
 	return true;
 }
 
@@ -305,9 +297,10 @@ static bool run_set_condition(struct sg_warp *warp, const struct sg_instruction 
 {
 	const struct sg_host *host = &warp->machine->host;
 
-	*ret_address = argument(warp, at, 0, lane);
+	*ret_address = sg_call_argument(warp, at, 0, lane);
 	return host->set_condition &&
-	       host->set_condition(host->user, *ret_address, (uint32_t)argument(warp, at, 1, lane));
+	       host->set_condition(host->user, *ret_address,
+				   (uint32_t)sg_call_argument(warp, at, 1, lane));
 }
 
 /* A function of the machine's for each of these names: decoded instructions hold its address. */

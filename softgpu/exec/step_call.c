@@ -14,36 +14,45 @@ static char *local_of(const struct sg_warp *warp, uint32_t lane, uint64_t place)
 	return warp->local + lane * warp->grid->local_stride + place;
 }
 
+/* Where a value that a call passes is, for one lane of the caller: pass->size bytes. */
+static char *passed(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane)
+{
+	return pass->is_register ? warp->frame + pass->place + lane * pass->size
+				 : local_of(warp, lane, warp->stack[lane] + pass->place);
+}
+
+static size_t size_of_number(const struct sg_pass *pass)
+{
+	return pass->size < sizeof(uint64_t) ? pass->size : sizeof(uint64_t);
+}
+
+uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_instruction *at,
+			  uint32_t index, uint32_t lane)
+{
+	const struct sg_pass *pass = &at->call->arguments[index];
+	uint64_t value = 0;
+
+	if (index < at->call->argument_count)
+		memcpy(&value, passed(warp, pass, lane), size_of_number(pass));
+	return value;
+}
+
 void sg_call_read(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane, void *to,
 		  uint32_t size)
 {
 	if (!pass->is_register && size <= pass->size)
-		memcpy(to, local_of(warp, lane, warp->stack[lane] + pass->place), size);
+		memcpy(to, passed(warp, pass, lane), size);
 	else
 		memset(to, 0, size);
 }
 
-uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane)
+void sg_call_give_back(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		       uint64_t value)
 {
-	uint64_t value = 0;
+	const struct sg_pass *pass = at->call->returns;
 
-	if (pass->is_register)
-		memcpy(&value, warp->frame + pass->place + lane * pass->size,
-		       pass->size < 8 ? pass->size : 8);
-	else
-		memcpy(&value, local_of(warp, lane, warp->stack[lane] + pass->place),
-		       pass->size < 8 ? pass->size : 8);
-	return value;
-}
-
-void sg_call_return(struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane, uint64_t value)
-{
-	uint32_t size = pass->size < 8 ? pass->size : 8;
-
-	if (pass->is_register)
-		memcpy(warp->frame + pass->place + lane * pass->size, &value, size);
-	else
-		memcpy(local_of(warp, lane, warp->stack[lane] + pass->place), &value, size);
+	if (at->call->return_count)
+		memcpy(passed(warp, pass, lane), &value, size_of_number(pass));
 }
 
 /* ---- frames ---------------------------------------------------------------------------- */

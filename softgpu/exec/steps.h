@@ -33,13 +33,15 @@ sg_run sg_run_join, sg_run_jump, sg_run_jump_back, sg_run_branch, sg_run_branch_
 sg_run sg_run_call, sg_run_call_indirect, sg_run_ret;
 /* Stack pointers: alloca, stacksave, stackrestore. */
 sg_run sg_run_alloca, sg_run_stack_save, sg_run_stack_restore;
-/* One value that a call hands over, for one lane of the caller. */
-uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane);
-/* The same for one of more than 8 bytes; what is not there is 0. */
+/* Argument `index` of the call `at`, for one lane of the caller; 0 if it hands over fewer. */
+uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_instruction *at,
+			  uint32_t index, uint32_t lane);
+/* One value that a call hands over, of any size; what is not there is 0. */
 void sg_call_read(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane, void *to,
 		  uint32_t size);
-void sg_call_return(struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane,
-		    uint64_t value);
+/* What the call `at` returns to one lane of the caller, if it takes a result. */
+void sg_call_give_back(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		       uint64_t value);
 
 /* ---- exchanges and barriers (sync.c) --------------------------------------------------- */
 
