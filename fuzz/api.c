@@ -14,9 +14,9 @@ static void decode(const struct gt_api_function *function, const struct gt_event
 	struct gt_json json = GT_JSON_INIT(&buffer);
 	uint64_t number;
 
-	gt_api_format_details(&buffer, function, call, call->head.kind == GT_EVENT_enter);
-	gt_api_format_arguments(&buffer, function, call);
-	gt_api_json_arguments(&json, NULL, function, call);
+	gt_api_format_details(&buffer, function, call, NULL, call->head.kind == GT_EVENT_enter);
+	gt_api_format_arguments(&buffer, function, call, NULL);
+	gt_api_json_arguments(&json, NULL, function, call, NULL);
 	gt_api_format_result(&buffer, function, call->result, true);
 	gt_api_failed(function, call->result);
 	gt_api_bytes(function, call, &number);

@@ -61,6 +61,7 @@ enum gt_api_role {
 	GT_ROLE_HANDLE,      /* any other handle */
 	GT_ROLE_KERNEL,      /* a kernel: its handle, or the host function that stands for it */
 	GT_ROLE_KERNEL_NAME, /* the mangled name of a kernel, as a string */
+	GT_ROLE_TEXT,        /* any other string: the name of a variable, a file … */
 	GT_ROLE_ARGUMENTS,   /* an array of pointers to a kernel's arguments */
 	GT_ROLE_STRUCT,      /* a pointer to a structure that the call reads */
 };
@@ -125,6 +126,8 @@ struct gt_api_naming {
 /* False if it tells nothing: another function, a failed call, words that are missing. */
 bool gt_api_naming(const struct gt_api_function *function, const struct gt_event_call *call,
 		   struct gt_api_naming *ret_naming);
+/* The slot of the string by which a function names a kernel (GT_ROLE_KERNEL_NAME), or -1. */
+int gt_api_kernel_name_slot(const struct gt_api_function *function);
 /*
  * Where a string argument of a call lies that could not be copied: its address in the process, and
  * the slot that a `string` event of it names. False if none is missing.
@@ -146,19 +149,32 @@ void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_pla
  */
 
 /*
+ * The strings that calls were given, which are not in their records (`string` events): `find` has
+ * the one that a slot of a call points to, and whether it goes on; NULL: it was not told. Where
+ * there is none, also for NULL in place of this, the pointer is shown.
+ */
+struct gt_api_strings {
+	const char *(*find)(const void *context, const struct gt_event_call *call, uint8_t slot,
+			    bool *ret_cut);
+	const void *context;
+};
+
+/*
  * "devPtr=0x7f…, size=4000 bytes": all arguments of an `enter` or of a `call`, with the names of
  * the header; structures that were copied stand in braces.
  */
 void gt_api_format_arguments(struct gt_strbuf *buffer, const struct gt_api_function *function,
-			     const struct gt_event_call *call);
+			     const struct gt_event_call *call,
+			     const struct gt_api_strings *strings);
 /*
  * The short text of the live view. Entering: "size=4000 bytes kind=H2D",
- * "func=0x… grid=4x1x1 block=256x1x1 shared=0 stream=0x0". Else the return:
+ * "name=\"counter\"", "func=0x… grid=4x1x1 block=256x1x1 shared=0 stream=0x0". Else the return:
  * "returned=Success devPtr=0x7f…", "returned=MemoryAllocation", "returned" (of a function without
  * result), "unfinished".
  */
 void gt_api_format_details(struct gt_strbuf *buffer, const struct gt_api_function *function,
-			   const struct gt_event_call *call, bool entering);
+			   const struct gt_event_call *call, const struct gt_api_strings *strings,
+			   bool entering);
 /*
  * Writes an object of the arguments under `key`: names as in the header; pointers and handles as
  * "0x…", other numbers as numbers, enumerators by name (directions of copies as "H2D"), flags as
@@ -166,8 +182,8 @@ void gt_api_format_details(struct gt_strbuf *buffer, const struct gt_api_functio
  * something back is what it gave back, else null.
  */
 void gt_api_json_arguments(struct gt_json *json, const char *key,
-			   const struct gt_api_function *function,
-			   const struct gt_event_call *call);
+			   const struct gt_api_function *function, const struct gt_event_call *call,
+			   const struct gt_api_strings *strings);
 /* Whether this result means failure (an error enum's value that is not 0 and no "not ready"). */
 bool gt_api_failed(const struct gt_api_function *function, uint64_t result);
 /*

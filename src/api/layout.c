@@ -172,7 +172,7 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 		if (layout->places[i].slot == GT_LAYOUT_NONE ||
 		    layout->plan.copies == GT_PLAN_MAX_COPIES)
 			continue;
-		if (role == GT_ROLE_KERNEL_NAME)
+		if (role == GT_ROLE_KERNEL_NAME || role == GT_ROLE_TEXT)
 			copy.when = GT_COPY_STRING;
 		else if (role == GT_ROLE_ARGUMENTS)
 			copy.when = GT_COPY_ARGUMENTS;

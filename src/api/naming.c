@@ -67,11 +67,24 @@ bool gt_api_naming(const struct gt_api_function *function, const struct gt_event
 	return naming.handle != 0;
 }
 
+int gt_api_kernel_name_slot(const struct gt_api_function *function)
+{
+	int argument = find_role(function, GT_ROLE_KERNEL_NAME);
+	struct gt_api_layout layout;
+
+	if (argument < 0)
+		return -1;
+	gt_api_lay_out(function, GT_MACHINE_HERE, &layout);
+	return layout.places[argument].slot;
+}
+
 bool gt_api_missing_string(const struct gt_api_function *function, const struct gt_event_call *call,
 			   uint64_t *ret_address, uint8_t *ret_slot)
 {
 	struct gt_plan plan;
 
+	if (find_role(function, GT_ROLE_KERNEL_NAME) < 0 && find_role(function, GT_ROLE_TEXT) < 0)
+		return false;
 	gt_api_plan(function, &plan);
 	for (unsigned i = plan.copies - plan.apart; i < plan.copies; i++) {
 		uint8_t slot = plan.copy[i].slot;

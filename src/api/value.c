@@ -16,6 +16,7 @@ void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_fu
 
 	record->function = function;
 	record->call = call;
+	record->strings = NULL;
 	record->words = 0;
 	if (call->head.size > sizeof(*call))
 		record->words = (call->head.size - sizeof(*call)) / sizeof(call->words[0]);
@@ -84,6 +85,18 @@ struct gt_api_value gt_api_pointed_value(const struct gt_api_record *record, uns
 	    record->function->arguments[argument].role == GT_ROLE_SIZES)
 		return value;
 	return copied_value(record, type->target, (unsigned)place->copy);
+}
+
+const char *gt_api_text(const struct gt_api_record *record, unsigned argument, bool *ret_cut)
+{
+	enum gt_api_role role = record->function->arguments[argument].role;
+	const struct gt_api_place *place = &record->layout.places[argument];
+
+	if (!record->strings || (role != GT_ROLE_TEXT && role != GT_ROLE_KERNEL_NAME) ||
+	    place->slot == GT_LAYOUT_NONE)
+		return NULL;
+	return record->strings->find(record->strings->context, record->call, (uint8_t)place->slot,
+				     ret_cut);
 }
 
 bool gt_api_size_at(const struct gt_api_record *record, unsigned argument, uint64_t index,

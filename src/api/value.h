@@ -19,7 +19,8 @@ struct gt_api_record {
 	struct gt_api_layout layout;
 	size_t words; /* that are in the record */
 	bool returned;
-	bool succeeded; /* what the call gave back may be shown */
+	bool succeeded;                       /* what the call gave back may be shown */
+	const struct gt_api_strings *strings; /* that it was given; NULL: not told */
 };
 
 void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_function *function,
@@ -29,6 +30,11 @@ void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_fu
 struct gt_api_value gt_api_argument_value(const struct gt_api_record *record, unsigned argument);
 /* What the argument points to, if it was copied: the structure read, the result given back. */
 struct gt_api_value gt_api_pointed_value(const struct gt_api_record *record, unsigned argument);
+/*
+ * The string that an argument points to, and whether it goes on; NULL: it was not told, or the
+ * argument is none.
+ */
+const char *gt_api_text(const struct gt_api_record *record, unsigned argument, bool *ret_cut);
 /* Element `index` of an array of sizes (GT_ROLE_SIZES); false if it was not copied. */
 bool gt_api_size_at(const struct gt_api_record *record, unsigned argument, uint64_t index,
 		    uint64_t *ret_size);

@@ -127,7 +127,13 @@ static void write_argument(struct gt_json *json, const struct gt_api_record *rec
 	const struct gt_api_argument *argument = &record->function->arguments[index];
 	struct gt_api_value pointed = gt_api_pointed_value(record, index);
 	struct gt_api_value value = gt_api_argument_value(record, index);
+	bool cut;
+	const char *text = gt_api_text(record, index, &cut);
 
+	if (text) {
+		gt_json_string(json, argument->name, text);
+		return;
+	}
 	/* A planned copy that is not there: the call failed, runs still, or passed NULL. */
 	if (pointed.size ||
 	    (argument->role == GT_ROLE_OUT && record->layout.places[index].copy != GT_LAYOUT_NONE))
@@ -137,11 +143,13 @@ static void write_argument(struct gt_json *json, const struct gt_api_record *rec
 }
 
 void gt_api_json_arguments(struct gt_json *json, const char *key,
-			   const struct gt_api_function *function, const struct gt_event_call *call)
+			   const struct gt_api_function *function, const struct gt_event_call *call,
+			   const struct gt_api_strings *strings)
 {
 	struct gt_api_record record;
 
 	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	record.strings = strings;
 	gt_json_object_begin(json, key);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		write_argument(json, &record, i);

@@ -4,6 +4,7 @@
 
 #include "api/parts.h"
 #include "api/value.h"
+#include "base/text.h"
 
 static void add_value(struct gt_strbuf *buffer, const struct gt_api_value *value);
 
@@ -112,6 +113,21 @@ static void add_stream(struct gt_strbuf *buffer, const struct gt_api_record *rec
 		add_value(buffer, value);
 }
 
+/* As C would write it, but for control characters. False: it was not told. */
+static bool add_text(struct gt_strbuf *buffer, const struct gt_api_record *record,
+		     unsigned argument)
+{
+	bool cut = false;
+	const char *text = gt_api_text(record, argument, &cut);
+
+	if (!text)
+		return false;
+	gt_strbuf_putc(buffer, '"');
+	gt_put_printable(buffer, text);
+	gt_strbuf_puts(buffer, cut ? "…\"" : "\"");
+	return true;
+}
+
 static bool is_number(const struct gt_api_type *type)
 {
 	return type->kind == GT_KIND_UNSIGNED || type->kind == GT_KIND_SIGNED;
@@ -133,7 +149,7 @@ static void format_arguments(struct gt_strbuf *buffer, const struct gt_api_recor
 		gt_strbuf_printf(buffer, "%s%s=", separator, argument->name);
 		if (argument->role == GT_ROLE_STREAM)
 			add_stream(buffer, record, &value);
-		else
+		else if (!add_text(buffer, record, i))
 			add_value(buffer, &value);
 		if (argument->role == GT_ROLE_SIZE && is_number(argument->type))
 			gt_strbuf_puts(buffer, " bytes");
@@ -149,21 +165,39 @@ struct items {
 	bool any;
 };
 
-static void add_item(struct items *items, const char *label, enum gt_api_role role,
-		     const struct gt_api_value *value)
+static void add_label(struct items *items, const char *label)
 {
 	if (items->last && !strcmp(items->last, label))
 		gt_strbuf_putc(items->buffer, 'x');
 	else
 		gt_strbuf_printf(items->buffer, "%s%s=", items->any ? " " : "", label);
+	items->last = label;
+	items->any = true;
+}
+
+static void add_item(struct items *items, const char *label, enum gt_api_role role,
+		     const struct gt_api_value *value)
+{
+	add_label(items, label);
 	if (role == GT_ROLE_STREAM)
 		add_stream(items->buffer, items->record, value);
 	else
 		add_value(items->buffer, value);
 	if (role == GT_ROLE_SIZE && is_number(value->type))
 		gt_strbuf_puts(items->buffer, " bytes");
-	items->last = label;
-	items->any = true;
+}
+
+static void add_argument(struct items *items, unsigned index, const struct gt_api_value *value)
+{
+	const struct gt_api_argument *argument = &items->record->function->arguments[index];
+	bool cut;
+
+	if (!gt_api_text(items->record, index, &cut)) {
+		add_item(items, argument->label, argument->role, value);
+		return;
+	}
+	add_label(items, argument->label);
+	add_text(items->buffer, items->record, index);
 }
 
 static void add_direction(struct items *items)
@@ -197,8 +231,8 @@ static bool tells_nothing(const struct gt_api_argument *argument, const struct g
 	uint64_t number;
 
 	return argument->role == GT_ROLE_KERNEL_NAME ||
-	       (argument->role == GT_ROLE_IN && argument->type->kind == GT_KIND_POINTER &&
-		gt_api_load(value, &number) && !number);
+	       ((argument->role == GT_ROLE_IN || argument->role == GT_ROLE_TEXT) &&
+		argument->type->kind == GT_KIND_POINTER && gt_api_load(value, &number) && !number);
 }
 
 static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *record)
@@ -225,7 +259,7 @@ static void format_entry(struct gt_strbuf *buffer, const struct gt_api_record *r
 		else if (gt_api_has_labels(value.type) && value.size)
 			add_labelled_fields(&items, &value, &kind_shown);
 		else
-			add_item(&items, argument->label, argument->role, &value);
+			add_argument(&items, i, &value);
 	}
 	if (!kind_shown)
 		add_direction(&items);
@@ -258,20 +292,23 @@ static void format_return(struct gt_strbuf *buffer, const struct gt_api_record *
 }
 
 void gt_api_format_arguments(struct gt_strbuf *buffer, const struct gt_api_function *function,
-			     const struct gt_event_call *call)
+			     const struct gt_event_call *call, const struct gt_api_strings *strings)
 {
 	struct gt_api_record record;
 
 	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	record.strings = strings;
 	format_arguments(buffer, &record);
 }
 
 void gt_api_format_details(struct gt_strbuf *buffer, const struct gt_api_function *function,
-			   const struct gt_event_call *call, bool entering)
+			   const struct gt_event_call *call, const struct gt_api_strings *strings,
+			   bool entering)
 {
 	struct gt_api_record record;
 
 	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
+	record.strings = strings;
 	if (entering)
 		format_entry(buffer, &record);
 	else

@@ -102,6 +102,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 		     const struct gt_event_call *call)
 {
 	const struct gt_api_function *api = gt_names_api(names, call->function);
+	const struct gt_api_strings strings = gt_names_strings(names);
 	const struct gt_event *head = &call->head;
 
 	gt_json_string(json, "schema", "gputap.call.1");
@@ -115,7 +116,7 @@ static void put_call(struct gt_json *json, const struct gt_names *names,
 	put_device(json, names, call);
 	gt_json_string(json, "name", gt_names_function(names, call->function));
 	if (api) {
-		gt_api_json_arguments(json, "args", api, call);
+		gt_api_json_arguments(json, "args", api, call, &strings);
 	} else {
 		gt_json_object_begin(json, "args");
 		gt_json_object_end(json);

@@ -138,7 +138,7 @@ static void put_end(struct state *state, const struct gt_api_function *api,
 	if (call->state & GT_CALL_UNFINISHED)
 		gt_strbuf_puts(text, "unfinished: it was left without returning");
 	else if (api)
-		gt_api_format_details(text, api, call, false);
+		gt_api_format_details(text, api, call, NULL, false);
 	else
 		gt_strbuf_printf(text, "returned=0x%llx", (unsigned long long)call->result);
 	gt_strbuf_puts(text, " (");
@@ -167,12 +167,13 @@ static void put_beginning(struct state *state, const struct gt_names *names,
 			  const struct gt_api_function *api, const struct gt_event_call *call)
 {
 	const char *kernel = gt_names_call_kernel(names, call);
+	const struct gt_api_strings strings = gt_names_strings(names);
 	struct gt_strbuf *text = &state->sink.text;
 	size_t before = text->length;
 
 	gt_strbuf_putc(text, ' ');
 	if (api)
-		gt_api_format_details(text, api, call, true);
+		gt_api_format_details(text, api, call, &strings, true);
 	if (kernel)
 		put_kernel(text, names, call, kernel);
 	if (text->length == before + 1)

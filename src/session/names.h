@@ -46,6 +46,8 @@ const char *gt_names_launched(const struct gt_names *names, const struct gt_even
  * unknown.
  */
 const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_event_call *call);
+/* The strings that calls were given, as far as they are of a thread's latest ones. */
+struct gt_api_strings gt_names_strings(const struct gt_names *names);
 /*
  * What the kernel of a launch was given: 8 bytes from where each argument lies. False if that was
  * not taken, or if this is not the latest launch of its thread.

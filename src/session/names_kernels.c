@@ -7,13 +7,31 @@
 
 #define MOST_ANCESTORS 16 /* that are asked for what a process was born with */
 
+static const char *find_string(const void *context, const struct gt_event_call *call, uint8_t slot,
+			       bool *ret_cut)
+{
+	const struct gt_names *names = context;
+	struct key key = gt_given_key(call->head.thread, call->sequence, slot);
+	const struct given *given = gt_map_get(names->given, &key, sizeof(key));
+
+	if (!given || given->function != call->function || given->sequence != call->sequence)
+		return NULL;
+	*ret_cut = given->cut;
+	return given->text;
+}
+
+struct gt_api_strings gt_names_strings(const struct gt_names *names)
+{
+	return (struct gt_api_strings){find_string, names};
+}
+
 const char *gt_names_given(const struct gt_names *names, const struct gt_event_call *call)
 {
-	const struct given *given = gt_map_get_u64(names->given, call->head.thread);
+	const struct gt_api_function *api = gt_names_api(names, call->function);
+	int slot = api ? gt_api_kernel_name_slot(api) : -1;
+	bool cut;
 
-	return given && given->function == call->function && given->sequence == call->sequence
-		       ? given->text
-		       : NULL;
+	return slot < 0 ? NULL : find_string(names, call, (uint8_t)slot, &cut);
 }
 
 #define STUB_MARK "__device_stub__"

@@ -85,7 +85,7 @@ static int learn_cgroup(struct gt_names *names, const struct gt_event *event)
 static int learn_string(struct gt_names *names, const struct gt_event *event)
 {
 	const struct gt_event_string *string = (const void *)event;
-	__u64 thread = event->thread;
+	struct key key = gt_given_key(event->thread, string->sequence, string->slot);
 	size_t length;
 	const char *text = gt_event_text(event, &length);
 	struct given *given = calloc(1, sizeof(*given) + length + 1);
@@ -93,9 +93,10 @@ static int learn_string(struct gt_names *names, const struct gt_event *event)
 	if (given) {
 		given->function = string->function;
 		given->sequence = string->sequence;
+		given->cut = string->cut;
 		memcpy(given->text, text, length);
 	}
-	return gt_names_replace(names->given, &thread, sizeof(thread), given);
+	return gt_names_replace(names->given, &key, sizeof(key), given);
 }
 
 static int learn_arguments(struct gt_names *names, const struct gt_event *event)

@@ -17,10 +17,11 @@ struct name {
 	char text[];
 };
 
-/* A string that a thread's next call was given. */
+/* A string that a call was given. */
 struct given {
 	__u32 function;
 	__u16 sequence;
+	bool cut; /* it goes on */
 	char text[];
 };
 
@@ -44,6 +45,8 @@ struct stack {
 	__u64 addresses[];
 };
 
+#define CALLS_WITH_STRINGS 16 /* of a thread, whose strings are kept */
+
 /* Keys of what is known by process and number. */
 struct key {
 	__u64 process;
@@ -57,7 +60,7 @@ struct gt_names {
 	struct gt_devices *devices;
 	struct gt_map *kernels;   /* struct key -> struct name */
 	struct gt_map *stacks;    /* struct key -> struct stack */
-	struct gt_map *given;     /* thread -> struct given */
+	struct gt_map *given;     /* of the latest calls: gt_given_key -> struct given */
 	struct gt_map *arguments; /* thread -> struct arguments */
 	struct gt_map *files;     /* path of a mapped file -> it again; "" once it was read */
 	struct gt_parameters *parameters; /* of the kernels in those that were read */
@@ -79,5 +82,13 @@ struct name *gt_name_new(const char *text, size_t length);
  */
 int gt_names_replace(struct gt_map *map, const void *key, size_t length, void *value);
 
-/* The string that a call was given; NULL: none was told. */
+/*
+ * Where the string of a slot is kept. Calls stand inside of each other: the strings of some later
+ * ones do not take an outer one's place.
+ */
+static inline struct key gt_given_key(__u32 thread, __u16 sequence, __u8 slot)
+{
+	return (struct key){thread, (__u64)(sequence % CALLS_WITH_STRINGS) << 8 | slot};
+}
+/* The name of a kernel that a call was given; NULL: none was told. */
 const char *gt_names_given(const struct gt_names *names, const struct gt_event_call *call);

@@ -189,10 +189,7 @@ static void tell_string(const struct gt_supply *supply, const struct gt_event_ca
 	uint8_t slot;
 	ssize_t length;
 
-	/* Few functions are given strings, and this is asked of every call. */
-	if (!function ||
-	    (function->meaning != GT_MEANS_MODULE && function->meaning != GT_MEANS_NOTHING) ||
-	    !gt_api_missing_string(function, call, &address, &slot))
+	if (!function || !gt_api_missing_string(function, call, &address, &slot))
 		return;
 	snprintf(path, sizeof(path), "/proc/%u/mem", call->head.process);
 	memory = open(path, O_RDONLY | O_CLOEXEC);

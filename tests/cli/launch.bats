@@ -59,6 +59,14 @@ expect_late_names() {
 	expect_json "map(select(.name)) | map(.kernel) | unique == $kernels"
 }
 
+@test "strings that calls are given are told, in text, JSON and replay" {
+	gputap trace --gpu soft -t -f 'cuGetProcAddress*' -- "$examples/finddriver"
+	expect_error_line 'cuGetProcAddress_v2 +\[ENTER\] +symbol="cuInit" cudaVersion='
+	gputap trace --gpu soft -f 'cuGetProcAddress*' -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/finddriver"
+	gputap trace --from "$BATS_TEST_TMPDIR/a.gtap" --json
+	expect_json 'map(select(.name).args.symbol) | length > 3 and all(startswith("cu")) and .[0] == "cuInit"'
+}
+
 @test "so does one that launches by handles that it fetched before" {
 	need_file "$build/tests/programs/handles" "program handles"
 	expect_late_names '["scale"]' "$build/tests/programs/handles" 100000

@@ -231,6 +231,7 @@ static inline void register_kernel(uint64_t stub, const char *name)
 
 	string->head.process = string->head.thread = stream.process;
 	string->function = (uint32_t)gt_api_find("__cudaRegisterFunction");
+	string->slot = (uint8_t)gt_api_kernel_name_slot(built.function);
 	tell_text(GT_EVENT_function, string->function, "__cudaRegisterFunction");
 	tell(&string->head);
 	free(string);

@@ -550,7 +550,7 @@ TEST("a record that claims more slots than it has words is cut where it ends")
 		gt_auto_strbuf buffer = GT_STRBUF_INIT;
 		uint64_t number;
 
-		gt_api_format_arguments(&buffer, call.function, &call.call);
+		gt_api_format_arguments(&buffer, call.function, &call.call, NULL);
 		CHECK_STR(gt_strbuf_string(&buffer), "size=? bytes");
 		CHECK(!gt_api_argument_number(call.function, &call.call, 1, &number));
 		CHECK(!gt_api_argument_number(call.function, &call.call, 0, &number));
@@ -572,7 +572,7 @@ TEST("copies that a record claims and does not have are unknown")
 	{
 		gt_auto_strbuf buffer = GT_STRBUF_INIT;
 
-		gt_api_format_details(&buffer, call.function, &call.call, true);
+		gt_api_format_details(&buffer, call.function, &call.call, NULL, true);
 		CHECK_STR(gt_strbuf_string(&buffer),
 			  "grid=4x2x1 block=256x?x? shared=? stream=? func=0x401136");
 	}
@@ -598,11 +598,11 @@ TEST("the live view leaves out inputs that there are not, and where a kernel's n
 
 	for (unsigned i = 1; i < load.function->argument_count; i++)
 		pass(&load, load.function->arguments[i].name, i == 1 ? 0x7000 : 0);
-	gt_api_format_details(&nothing, load.function, finish(&load), true);
+	gt_api_format_details(&nothing, load.function, finish(&load), NULL, true);
 	CHECK_STR(gt_strbuf_string(&nothing), "code=0x7000 numJitOptions=0 numLibraryOptions=0");
 	pass(&look, "library", 0x5000);
 	pass(&look, "name", 0x6000);
-	gt_api_format_details(&named, look.function, finish(&look), true);
+	gt_api_format_details(&named, look.function, finish(&look), NULL, true);
 	CHECK_STR(gt_strbuf_string(&named), "library=0x5000");
 }
 
@@ -615,10 +615,10 @@ static void decode_as_all(const struct gt_event_call *call)
 		struct gt_json writer = GT_JSON_INIT(&buffer);
 		uint64_t number;
 
-		gt_api_format_arguments(&buffer, function, call);
-		gt_api_format_details(&buffer, function, call, true);
-		gt_api_format_details(&buffer, function, call, false);
-		gt_api_json_arguments(&writer, NULL, function, call);
+		gt_api_format_arguments(&buffer, function, call, NULL);
+		gt_api_format_details(&buffer, function, call, NULL, true);
+		gt_api_format_details(&buffer, function, call, NULL, false);
+		gt_api_json_arguments(&writer, NULL, function, call, NULL);
 		gt_api_bytes(function, call, &number);
 		gt_api_direction(function, call);
 		for (unsigned j = 0; j < function->argument_count; j++)

@@ -116,7 +116,7 @@ static inline const char *details(struct built *built)
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 
-	gt_api_format_details(&buffer, built->function, finish(built),
+	gt_api_format_details(&buffer, built->function, finish(built), NULL,
 			      built->call.head.kind == GT_EVENT_enter);
 	return keep(&buffer);
 }
@@ -125,7 +125,7 @@ static inline const char *arguments(struct built *built)
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 
-	gt_api_format_arguments(&buffer, built->function, finish(built));
+	gt_api_format_arguments(&buffer, built->function, finish(built), NULL);
 	return keep(&buffer);
 }
 
@@ -134,7 +134,7 @@ static inline const char *json(struct built *built)
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 	struct gt_json writer = GT_JSON_INIT(&buffer);
 
-	gt_api_json_arguments(&writer, NULL, built->function, finish(built));
+	gt_api_json_arguments(&writer, NULL, built->function, finish(built), NULL);
 	return keep(&buffer);
 }
 

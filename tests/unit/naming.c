@@ -74,6 +74,7 @@ static void tell_string(struct gt_names *names, const struct built *call, const 
 	event->head.process = event->head.thread = PROCESS;
 	event->function = (__u32)gt_api_find(call->function->name);
 	event->sequence = call->call.sequence;
+	event->slot = (__u8)gt_api_kernel_name_slot(call->function);
 	CHECK_INT(gt_names_take(names, &event->head), 0);
 	free(event);
 }
@@ -177,6 +178,68 @@ TEST("a launch by a driver handle has the name that it was looked up by")
 	call.call.sequence = 4;
 	CHECK(gt_names_call_kernel(names, &call.call) == NULL);
 	CHECK_STR(launched(names, "cuLaunchKernel", "f", 0x5550), "scale");
+}
+
+/* A string of a look-up by name: what it shows is in *ret_text. */
+static void look_up(struct gt_names *names, struct built *call, const char *string, bool cut,
+		    char *ret_text, size_t size)
+{
+	const struct gt_api_strings strings = gt_names_strings(names);
+	struct gt_event_string *event =
+		(void *)gt_event_new(GT_EVENT_string, string, strlen(string));
+	gt_auto_strbuf shown = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&shown);
+
+	event->head.process = event->head.thread = PROCESS;
+	event->function = (__u32)gt_api_find(call->function->name);
+	event->sequence = call->call.sequence;
+	event->slot = 3;
+	event->cut = cut;
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	free(event);
+	take_call(names, call, GT_EVENT_enter);
+	gt_api_format_details(&shown, call->function, &call->call, &strings, true);
+	gt_strbuf_putc(&shown, ' ');
+	gt_api_json_arguments(&json, NULL, call->function, &call->call, &strings);
+	snprintf(ret_text, size, "%s", gt_strbuf_string(&shown));
+}
+
+TEST("the variable that a call looks up is told by its name, which is no kernel's")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built call = begin("cuModuleGetGlobal_v2");
+	char told[256];
+
+	call.call.sequence = 3;
+	pass(&call, "hmod", 0x1000);
+	pass(&call, "name", 0x2000);
+	look_up(names, &call, "coun\x1bter", false, told, sizeof(told));
+	CHECK_STR(told, "hmod=0x1000 name=\"coun?ter\" {\"dptr\":null,\"bytes\":null,"
+			"\"hmod\":\"0x1000\",\"name\":\"coun\\u001bter\"}");
+	CHECK(gt_names_call_kernel(names, &call.call) == NULL);
+	look_up(names, &call, "long", true, told, sizeof(told));
+	CHECK(strstr(told, " name=\"long…\" ") != NULL);
+}
+
+TEST("a string that was not told is its address, and that of an outer call outlives an inner one's")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built outer = begin("cuModuleGetGlobal_v2"), inner = begin("cuModuleGetGlobal_v2");
+	const struct gt_api_strings strings = gt_names_strings(names);
+	gt_auto_strbuf shown = GT_STRBUF_INIT, unknown = GT_STRBUF_INIT;
+	char told[256];
+
+	outer.call.sequence = 3;
+	inner.call.sequence = 4;
+	pass(&outer, "name", 0x2000);
+	pass(&inner, "name", 0x3000);
+	look_up(names, &outer, "one", false, told, sizeof(told));
+	look_up(names, &inner, "two", false, told, sizeof(told));
+	gt_api_format_details(&shown, outer.function, &outer.call, &strings, true);
+	CHECK(strstr(gt_strbuf_string(&shown), "name=\"one\"") != NULL);
+	outer.call.sequence = 5;
+	gt_api_format_details(&unknown, outer.function, &outer.call, &strings, true);
+	CHECK(strstr(gt_strbuf_string(&unknown), "name=0x2000") != NULL);
 }
 
 TEST("the string of another call is not taken for a kernel's name")
