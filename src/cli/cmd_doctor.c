@@ -116,7 +116,7 @@ static enum verdict examine_multi(struct gt_strbuf *text)
 		return WORSE;
 	}
 	gt_strbuf_printf(text,
-			 "%s: functions are attached one by one, and taking that off is slow "
+			 "%s: functions are attached by perf events, which takes longer "
 			 "(Linux 6.6 and later have it)",
 			 strerror(-error));
 	return WORSE;

@@ -2,21 +2,19 @@
 #include "probe/api/attach.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
-#include <linux/perf_event.h>
 
 #include "base/vec.h"
-
-#define UPROBE_EVENTS "/sys/bus/event_source/devices/uprobe/"
-#define MOST_FILES (1 << 20) /* that Linux lets a process open (/proc/sys/fs/nr_open) */
+#include "probe/api/calls.h"
+#include "probe/api/perf_link.h"
+#include "probe/api/trace_event.h"
 
 /* From include/uapi/linux/bpf.h of Linux 6.6; the headers of Debian 12 are older. */
 #define TRACE_UPROBE_MULTI 48
@@ -37,31 +35,35 @@ struct uprobe_multi_link {
 	uint32_t padding;
 };
 
-typedef GT_VEC(int) link_fds;
-
 struct gt_attachment {
-	link_fds entries, returns;
+	GT_VEC(int) entries, returns; /* links */
+	GT_VEC(unsigned) events;      /* of tracefs, that links are to */
 	size_t count;
 };
 
-/* What a perf event has to say for a uprobe, as this kernel numbers it. */
-struct perf_kind {
-	uint32_t type;
-	unsigned return_bit; /* of `config` */
+struct probe {
+	const struct gt_site *site;
+	uint32_t group; /* probes that one link may be to */
+	bool bad;       /* refused */
 };
 
 /* One half of the work: entry or return programs. */
 struct half {
+	struct gt_attacher *attacher;
+	struct gt_attachment *made;
 	const char *path;
-	struct perf_kind kind; /* for perf events */
-	struct bpf_program *program;
+	int file;
 	bool is_return;
-	const uint64_t *offsets;
-	const uint64_t *cookies;
-	bool *bad; /* per site: refused */
-	int error; /* of the last refused one */
-	link_fds *links;
+	struct probe *probes; /* by groups */
+	size_t count;
+	uint64_t *offsets, *cookies; /* of the probes */
+	int error;                   /* of the last refused one */
 };
+
+static int program_of(const struct half *half)
+{
+	return bpf_program__fd(half->is_return ? half->attacher->at_return : half->attacher->entry);
+}
 
 static int create_multi_link(int program, const char *path, const uint64_t *offsets,
 			     const uint64_t *cookies, size_t count, bool is_return)
@@ -105,161 +107,178 @@ void gt_attach_prepare_multi(struct bpf_program *program)
 	bpf_program__set_expected_attach_type(program, TRACE_UPROBE_MULTI);
 }
 
+/* One trace event for these probes, all of one group. */
+static int create_event_link(struct half *half, size_t from, size_t count)
+{
+	uint32_t group = half->probes[from].group;
+	uint64_t cookie = half->is_return ? GT_COOKIE(0, 0, group | GT_COOKIE_GROUP)
+					  : GT_COOKIE((uint64_t)group, 0, GT_COOKIE_GROUP);
+	unsigned number = half->attacher->events++;
+	int id = gt_trace_event_make(number, half->file, half->offsets + from, count,
+				     half->is_return);
+	int link;
+
+	if (id < 0)
+		return -EOPNOTSUPP; /* one by one, then */
+	link = gt_perf_link_event(program_of(half), id, cookie);
+	if (link < 0 || gt_vec_push(&half->made->events, number)) {
+		if (link >= 0)
+			close(link);
+		gt_trace_event_remove(number);
+		return link < 0 ? link : -ENOMEM;
+	}
+	return link;
+}
+
+static int create_link(struct half *half, size_t from, size_t count)
+{
+	if (half->attacher->multi)
+		return create_multi_link(program_of(half), half->path, half->offsets + from,
+					 half->cookies + from, count, half->is_return);
+	if (count > 1)
+		return create_event_link(half, from, count);
+	return gt_perf_link_function(program_of(half), half->path, half->offsets[from],
+				     half->cookies[from], half->is_return);
+}
+
+static bool is_lasting(int error)
+{
+	return error == -EPERM || error == -EACCES || error == -ENOENT || error == -ENOMEM ||
+	       error == -EMFILE || error == -ENFILE;
+}
+
 /* One bad offset refuses a whole link: halves the list until the bad ones stand alone. */
 static int attach_range(struct half *half, size_t from, size_t count)
 {
 	int fd, error;
 
-	if (!count || (count == 1 && half->bad[from]))
+	if (!count || (count == 1 && half->probes[from].bad))
 		return 0;
-	fd = create_multi_link(bpf_program__fd(half->program), half->path, half->offsets + from,
-			       half->cookies + from, count, half->is_return);
+	fd = create_link(half, from, count);
 	if (fd >= 0) {
-		error = gt_vec_push(half->links, fd);
+		error = half->is_return ? gt_vec_push(&half->made->returns, fd)
+					: gt_vec_push(&half->made->entries, fd);
 		if (error)
 			close(fd);
 		return error;
 	}
+	if (is_lasting(fd))
+		return fd;
 	if (count == 1) {
-		half->bad[from] = true;
+		half->probes[from].bad = true;
 		half->error = fd;
 		return 0;
 	}
-	if (fd == -EPERM || fd == -EACCES || fd == -ENOENT || fd == -ENOMEM)
-		return fd;
 	error = attach_range(half, from, count / 2);
 	return error ? error : attach_range(half, from + count / 2, count - count / 2);
 }
 
-/* A number that stands in a file of sysfs, in this form. */
-static int read_number(const char *path, const char *form, unsigned *ret_number)
+static int compare_groups(const void *a, const void *b)
 {
-	FILE *file = fopen(path, "re");
-	int error = !file ? -errno : fscanf(file, form, ret_number) == 1 ? 0 : -EINVAL;
+	const struct probe *left = a, *right = b;
 
-	if (file)
-		fclose(file);
-	return error;
-}
-
-static int find_perf_kind(struct perf_kind *kind)
-{
-	int error = read_number(UPROBE_EVENTS "type", "%u", &kind->type);
-
-	return error ? error
-		     : read_number(UPROBE_EVENTS "format/retprobe", "config:%u", &kind->return_bit);
+	if (left->group != right->group)
+		return left->group < right->group ? -1 : 1;
+	return (left->site->offset > right->site->offset) -
+	       (left->site->offset < right->site->offset);
 }
 
 /*
- * Each probe is an open file, and there may be thousands. The command of the session has its own
- * limit: it is made before anything is attached.
+ * A return is known by the call that returns: only flags tell groups apart. An entry is known by
+ * its place within its page, which is all that is the same in every process: of those that are
+ * alike there, each is in another group.
  */
-static void allow_many_files(void)
+static int make_groups(struct half *half)
 {
-	struct rlimit limit = {.rlim_cur = MOST_FILES, .rlim_max = MOST_FILES};
+	gt_autofree uint32_t *alike = calloc(GT_SITE_PAGE, sizeof(*alike));
+	uint32_t groups = 0;
 
-	if (!setrlimit(RLIMIT_NOFILE, &limit) || getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
+	if (!alike)
+		return -ENOMEM;
+	for (size_t i = 0; i < half->count; i++) {
+		struct probe *probe = &half->probes[i];
+		uint32_t earlier = alike[probe->site->offset % GT_SITE_PAGE]++;
+		uint32_t group = half->attacher->groups + earlier;
+		uint32_t key = GT_SITE_KEY(group, probe->site->offset);
 
-/* The link keeps the perf event, so that one descriptor is enough for both. */
-static int create_perf_link(const struct half *half, size_t site)
-{
-	struct perf_event_attr event = {
-		.type = half->kind.type,
-		.size = sizeof(event),
-		.config = half->is_return ? 1ull << half->kind.return_bit : 0,
-		.uprobe_path = (uintptr_t)half->path,
-		.probe_offset = half->offsets[site],
-	};
-	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = half->cookies[site]);
-	/* On one CPU by name, on all by nature: programs run wherever the breakpoint is hit. */
-	gt_autoclose int fd = syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	return bpf_link_create(bpf_program__fd(half->program), fd, BPF_PERF_EVENT, &options);
-}
-
-static bool is_lasting(int error)
-{
-	return error == -EPERM || error == -EACCES || error == -EMFILE || error == -ENFILE ||
-	       error == -ENOMEM;
-}
-
-static int attach_perf(struct half *half, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int fd;
-
-		if (half->bad[i])
-			continue;
-		fd = create_perf_link(half, i);
-		if (fd >= 0 && gt_vec_push(half->links, fd)) {
-			close(fd);
-			return -ENOMEM;
-		}
-		if (is_lasting(fd))
-			return fd;
-		if (fd < 0) {
-			half->bad[i] = true;
-			half->error = fd;
-		}
+		probe->group = half->is_return ? probe->site->cookie >> 48 : group;
+		if (!half->is_return &&
+		    bpf_map_update_elem(half->attacher->sites, &key, &probe->site->cookie, BPF_ANY))
+			return -errno;
+		if (groups <= earlier)
+			groups = earlier + 1;
 	}
+	if (!half->is_return)
+		half->attacher->groups += groups;
+	qsort(half->probes, half->count, sizeof(*half->probes), compare_groups);
 	return 0;
 }
 
-static int attach_half(struct half *half, size_t count, bool multi)
+static int attach_half(struct half *half)
 {
-	return multi ? attach_range(half, 0, count) : attach_perf(half, count);
+	size_t end;
+	int error = half->attacher->multi ? 0 : make_groups(half);
+
+	for (size_t i = 0; i < half->count; i++) {
+		half->offsets[i] = half->probes[i].site->offset;
+		half->cookies[i] = half->probes[i].site->cookie;
+	}
+	for (size_t from = 0; from < half->count && !error; from = end) {
+		for (end = from + 1; end < half->count; end++)
+			if (half->probes[end].group != half->probes[from].group)
+				break;
+		error = attach_range(half, from, end - from);
+	}
+	return error;
 }
 
-int gt_attach(const char *path, const struct gt_site *sites, size_t count, bool multi,
-	      struct bpf_program *entry, struct bpf_program *at_return,
-	      void (*refused)(void *context, const struct gt_site *site, int error), void *context,
-	      struct gt_attachment **ret_attachment, struct gt_diag *diag)
+/* Returns first: a call must not begin that could not be seen to end. */
+static int attach_both(struct half *half)
+{
+	int error;
+
+	if (!half->attacher->multi) {
+		gt_perf_link_allow_many();
+		if (!half->attacher->events)
+			gt_trace_events_sweep();
+	}
+	half->is_return = true;
+	error = attach_half(half);
+	half->is_return = false;
+	return error ? error : attach_half(half);
+}
+
+int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_site *sites,
+	      size_t count, void (*refused)(void *context, const struct gt_site *site, int error),
+	      void *context, struct gt_attachment **ret_attachment, struct gt_diag *diag)
 {
 	gt_auto(attachment) struct gt_attachment *made = calloc(1, sizeof(*made));
 	gt_autofree uint64_t *numbers = calloc(count ? count : 1, 2 * sizeof(*numbers));
-	gt_autofree bool *bad = calloc(count ? count : 1, sizeof(*bad));
-	struct half half = {.path = path, .bad = bad, .offsets = numbers};
+	gt_autofree struct probe *probes = calloc(count ? count : 1, sizeof(*probes));
+	gt_autoclose int file = open(path, O_RDONLY | O_CLOEXEC);
+	struct half half = {
+		.attacher = attacher,
+		.made = made,
+		.path = path,
+		.file = file,
+		.probes = probes,
+		.count = count,
+		.offsets = numbers,
+		.cookies = numbers ? numbers + count : NULL,
+	};
 	int error;
 
-	if (!made || !numbers || !bad)
+	if (!made || !numbers || !probes)
 		return gt_diag(diag, -ENOMEM, "attach", path, "out of memory");
-	for (size_t i = 0; i < count; i++) {
-		numbers[i] = sites[i].offset;
-		numbers[count + i] = sites[i].cookie;
-	}
-	half.cookies = numbers + count;
-	if (!multi) {
-		allow_many_files();
-		error = find_perf_kind(&half.kind);
-		if (error)
-			return gt_diag(diag, error, "attach", path,
-				       "the kernel has no uprobes (" UPROBE_EVENTS "): %s",
-				       strerror(-error));
-	}
-
-	/* Returns first: a call must not begin that could not be seen to end. */
-	half.program = at_return;
-	half.is_return = true;
-	half.links = &made->returns;
-	error = attach_half(&half, count, multi);
-	if (!error) {
-		half.program = entry;
-		half.is_return = false;
-		half.links = &made->entries;
-		error = attach_half(&half, count, multi);
-	}
+	for (size_t i = 0; i < count; i++)
+		probes[i].site = &sites[i];
+	error = attach_both(&half);
 	if (error)
 		return gt_diag(diag, error, "attach", path, "uprobes are refused: %s",
 			       strerror(-error));
 	for (size_t i = 0; i < count; i++) {
-		if (bad[i])
-			refused(context, &sites[i], half.error);
+		if (probes[i].bad)
+			refused(context, probes[i].site, half.error);
 		else
 			made->count++;
 	}
@@ -276,18 +295,18 @@ size_t gt_attachment_count(const struct gt_attachment *attachment)
 	return attachment->count;
 }
 
-static void close_links(link_fds *links)
-{
-	gt_vec_each (fd, links)
-		close(*fd);
-	gt_vec_free(links);
-}
-
 void gt_detach(struct gt_attachment *attachment)
 {
 	if (!attachment)
 		return;
-	close_links(&attachment->entries);
-	close_links(&attachment->returns);
+	gt_vec_each (link, &attachment->entries)
+		close(*link);
+	gt_vec_each (link, &attachment->returns)
+		close(*link);
+	gt_vec_each (event, &attachment->events)
+		gt_trace_event_remove(*event);
+	gt_vec_free(&attachment->entries);
+	gt_vec_free(&attachment->returns);
+	gt_vec_free(&attachment->events);
 	free(attachment);
 }

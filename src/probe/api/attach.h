@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Puts an entry and a return program on functions of one file, in one of two ways:
- * uprobe_multi (Linux 6.6: one link for all of them) or perf events (one for each function;
- * taking them off costs about 0.1 s a function).
+ * Puts an entry and a return program on functions of one file, in one of two ways: uprobe_multi
+ * (Linux 6.6: one link for all of them), or perf events. The kernel takes some 40 ms to take one
+ * of those off, so that one stands for many functions where tracefs can be used (GT_COOKIE_GROUP
+ * in calls.h), and for one elsewhere.
  */
 #pragma once
 
@@ -21,6 +22,15 @@ struct gt_site {
 	uint64_t cookie;
 };
 
+/* What is attached, and how; the same for all files of a session. */
+struct gt_attacher {
+	bool multi;
+	struct bpf_program *entry, *at_return;
+	int sites;       /* the map: GT_SITE_KEY -> cookie */
+	unsigned groups; /* that were made */
+	unsigned events; /* of tracefs that were made */
+};
+
 struct gt_attachment;
 
 /* Whether this kernel, with these privileges, lets uprobe_multi links be made. 0 or -Exxx. */
@@ -33,10 +43,9 @@ void gt_attach_prepare_multi(struct bpf_program *program);
  * Attaches to `count` sites of the file `path`. With some sites impossible the others are
  * attached: `refused` is called for each that is not. 0 if at least one was attached.
  */
-int gt_attach(const char *path, const struct gt_site *sites, size_t count, bool multi,
-	      struct bpf_program *entry, struct bpf_program *at_return,
-	      void (*refused)(void *context, const struct gt_site *site, int error), void *context,
-	      struct gt_attachment **ret_attachment, struct gt_diag *diag);
+int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_site *sites,
+	      size_t count, void (*refused)(void *context, const struct gt_site *site, int error),
+	      void *context, struct gt_attachment **ret_attachment, struct gt_diag *diag);
 
 /* How many sites are attached. */
 size_t gt_attachment_count(const struct gt_attachment *attachment);

@@ -87,6 +87,7 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	frame->counted = outer + !frame->aside;
 	frame->hiding = hiding + !(flags & (GT_COOKIE_ASIDE | GT_COOKIE_LIBRARY));
 	frame->urgent = 0;
+	frame->jumps = 0;
 	if (plan->apart)
 		put_apart(thread, frame, plan);
 	if (settings.stack_depth)
@@ -101,11 +102,23 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 		COUNT(marks_lost);
 }
 
+/* The cookie of the function whose entry this is; that of none if its probe is not known. */
+static __always_inline __u64 cookie_at_entry(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs), *known;
+	__u32 key = GT_SITE_KEY(cookie, PROGRAM_COUNTER(regs));
+
+	if (!(cookie >> 48 & GT_COOKIE_GROUP))
+		return cookie;
+	known = bpf_map_lookup_elem(&sites, &key);
+	return known ? *known : ~0ull;
+}
+
 SEC("uprobe")
 int call_entry(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 cookie = bpf_get_attach_cookie(regs), stack = STACK_POINTER(regs), now;
+	__u64 cookie = cookie_at_entry(regs), stack = STACK_POINTER(regs), now;
 	__u32 function = cookie;
 	struct thread *thread;
 	struct gt_plan *plan;
@@ -126,8 +139,10 @@ int call_entry(struct pt_regs *regs)
 	now = bpf_ktime_get_ns();
 	abandon_below(thread, stack, now);
 	if (thread->depth && frame_at(thread, thread->depth - 1)->stack_pointer == stack) {
-		if (is_jump(task, regs))
+		if (is_jump(task, regs)) {
+			frame_at(thread, thread->depth - 1)->jumps++;
 			return 0;
+		}
 		abandon_call(thread, now);
 	}
 	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)) {
@@ -197,10 +212,10 @@ int call_return(struct pt_regs *regs)
 	__u64 cookie = bpf_get_attach_cookie(regs);
 	__u32 function = cookie;
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
-	struct gt_plan *plan = bpf_map_lookup_elem(&plans, &function);
+	struct gt_plan *plan;
 	struct frame *frame;
 
-	if (!thread || !plan || !thread->traced || phase == GT_PHASE_ATTACHING)
+	if (!thread || !thread->traced || phase == GT_PHASE_ATTACHING)
 		return 0;
 	if (thread->too_deep) {
 		thread->too_deep--;
@@ -215,8 +230,16 @@ int call_return(struct pt_regs *regs)
 			COUNT(orphans);
 		return 0;
 	}
-	if (frame->call.function != function)
-		return 0; /* the second of two functions of which the first jumped to it */
+	/* The second of two functions of which the first jumped to it. */
+	if (cookie >> 48 & GT_COOKIE_GROUP && frame->jumps) {
+		frame->jumps--;
+		return 0;
+	}
+	if (cookie >> 48 & GT_COOKIE_GROUP)
+		function = frame->call.function;
+	plan = bpf_map_lookup_elem(&plans, &function);
+	if (!plan || frame->call.function != function)
+		return 0;
 	thread->depth--;
 	frame->call.head.kind = frame->aside ? GT_EVENT_aside : GT_EVENT_call;
 	frame->call.duration = now - frame->call.head.time;

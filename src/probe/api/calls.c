@@ -31,7 +31,7 @@ struct state {
 	const struct gt_host *host;
 	struct calls_bpf *skeleton;
 	struct bpf_link *thread_exit, *process_exec;
-	bool multi;
+	struct gt_attacher attacher;
 	struct gt_selection selection;
 	bool *told; /* per row: its `function` event was written */
 	struct gt_places places;
@@ -75,7 +75,7 @@ static int choose_way(struct state *state, struct gt_diag *diag)
 
 	if (state->host->way != GT_ATTACH_PERF)
 		error = gt_attach_check_multi();
-	state->multi = state->host->way != GT_ATTACH_PERF && !error;
+	state->attacher.multi = state->host->way != GT_ATTACH_PERF && !error;
 	if (error == -EPERM || error == -EACCES)
 		return gt_load_failed(error, "cuda", diag);
 	if (error && state->host->way == GT_ATTACH_MULTI)
@@ -131,7 +131,9 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 	if (error)
 		return error;
 	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());
-	if (state->multi) {
+	state->attacher.entry = state->skeleton->progs.call_entry;
+	state->attacher.at_return = state->skeleton->progs.call_return;
+	if (state->attacher.multi) {
 		gt_attach_prepare_multi(state->skeleton->progs.call_entry);
 		gt_attach_prepare_multi(state->skeleton->progs.call_return);
 	}
@@ -140,6 +142,7 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 		error = fill_plans(state);
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
+	state->attacher.sites = bpf_map__fd(state->skeleton->maps.sites);
 	state->thread_exit = bpf_program__attach(state->skeleton->progs.thread_exit);
 	if (state->thread_exit)
 		state->process_exec = bpf_program__attach(state->skeleton->progs.process_exec);
@@ -192,9 +195,8 @@ static int attach_sites(struct state *state, struct gt_place *place, unsigned nu
 	for (size_t i = 0; i < sites->count; i++)
 		tell_function(state, (uint32_t)sites->items[i].cookie);
 	state->wanted += sites->count;
-	error = gt_attach(place->path, sites->items, sites->count, state->multi,
-			  state->skeleton->progs.call_entry, state->skeleton->progs.call_return,
-			  tell_refused, state, &attachment, diag);
+	error = gt_attach(&state->attacher, place->path, sites->items, sites->count, tell_refused,
+			  state, &attachment, diag);
 	if (error)
 		return error;
 	state->attached += gt_attachment_count(attachment);
@@ -254,7 +256,7 @@ static int find_and_attach(struct state *state, struct gt_diag *diag)
 	if (state->host->verbose)
 		state->host->note(state->host->session, "attached %zu of %zu in %.1f ms by %s",
 				  state->attached, state->wanted, (now_ns() - start) / 1e6,
-				  state->multi ? "uprobe_multi" : "perf events");
+				  state->attacher.multi ? "uprobe_multi" : "perf events");
 	return state->attached ? 0 : gt_explain_nothing(state->host, &state->places, diag);
 }
 
@@ -380,6 +382,21 @@ static void calls_count(void *opaque, struct gt_counts *counts)
 	counts->others_lost += sums.others_lost;
 }
 
+/* A kernel may take simple programs and refuse these. */
+static int calls_check(struct gt_diag *diag)
+{
+	int error = gt_load_check(diag);
+	struct calls_bpf *skeleton;
+
+	if (error)
+		return error;
+	skeleton = calls_bpf__open_and_load();
+	if (!skeleton)
+		return gt_load_failed(-errno, "cuda", diag);
+	calls_bpf__destroy(skeleton);
+	return 0;
+}
+
 #define CALLS_SOURCE(what, text)                                                                   \
 	const struct gt_source gt_source_##what = {                                                \
 		.name = #what,                                                                     \
@@ -387,7 +404,7 @@ static void calls_count(void *opaque, struct gt_counts *counts)
 		.needs = "uprobes and BTF of the kernel; root, or CAP_BPF and CAP_PERFMON with "   \
 			 "Linux 6.6",                                                              \
 		.group = #what,                                                                    \
-		.check = gt_load_check,                                                            \
+		.check = calls_check,                                                              \
 		.open = calls_open,                                                                \
 		.wait_on = calls_wait_on,                                                          \
 		.poll = calls_poll,                                                                \

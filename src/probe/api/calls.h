@@ -24,6 +24,15 @@
 #define GT_COOKIE_RUNTIME 4
 /* Of a library above CUDA: the calls inside of it are no parts of it. */
 #define GT_COOKIE_LIBRARY 16
+/*
+ * One probe for the functions of a group. At an entry, the cookie of each is in the map `sites`,
+ * by the group, which stands in place of the row, and the address within its page; at a return,
+ * the call that returns is the function, and the other flags hold for all.
+ */
+#define GT_COOKIE_GROUP 32
+#define GT_SITE_PAGE 4096u /* the least there is */
+#define GT_SITE_KEY(group, address)                                                                \
+	((__u32)(group)*GT_SITE_PAGE + (__u32)((address) & (GT_SITE_PAGE - 1)))
 
 #define GT_MAX_STACK 127 /* callers that are taken */
 /*

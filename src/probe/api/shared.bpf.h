@@ -23,6 +23,15 @@ struct {
 	__type(value, struct gt_plan);
 } plans SEC(".maps");
 
+/* Cookies of functions that share a probe (GT_COOKIE_GROUP). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 20);
+	__type(key, __u32);
+	__type(value, __u64);
+} sites SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

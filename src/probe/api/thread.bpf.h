@@ -34,6 +34,7 @@ struct frame {
 	__u16 urgent;         /* a string is missing, which the reader may still find */
 	__u16 counted;        /* calls up to this one that are no asides … */
 	__u16 hiding;         /* … and those of them that driver calls are left out inside of */
+	__u16 jumps;          /* functions that it went on with, and that return before it */
 	__u64 words;          /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;

@@ -75,11 +75,25 @@ static void process_count(void *opaque, struct gt_counts *counts)
 	counts->untraced += sums.untraced;
 }
 
+static int process_check(struct gt_diag *diag)
+{
+	int error = gt_load_check(diag);
+	struct process_bpf *skeleton;
+
+	if (error)
+		return error;
+	skeleton = process_bpf__open_and_load();
+	if (!skeleton)
+		return gt_load_failed(-errno, "process", diag);
+	process_bpf__destroy(skeleton);
+	return 0;
+}
+
 const struct gt_source gt_source_process = {
 	.name = "process",
 	.summary = "names, children and ends of the traced processes",
 	.needs = "BTF of the kernel, CAP_BPF and CAP_PERFMON",
-	.check = gt_load_check,
+	.check = process_check,
 	.open = process_open,
 	.detach = process_detach,
 	.count = process_count,
