@@ -201,6 +201,12 @@ static int pass_stack(struct writer *writer, unsigned target)
 {
 	int area = -SLOTS + 8 * (int)below(7);
 
+	if (writer->passes_choices) {
+		choose_number(writer, 3, area);
+		move(writer, target, 10);
+		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, target, area));
+		return area;
+	}
 	if (writer->function && below(2)) {
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, target, 10, OUTER));
 	} else if (below(3)) {
@@ -226,13 +232,15 @@ static void add_call(struct writer *writer)
 		     random_for_linux ? GT_HELPER_get_prandom_u32 : GT_HELPER_flat_thread_id);
 		return;
 	}
+	if (writer->passes_stacks)
+		area = pass_stack(writer, 4);
+	else if (!below(3))
+		choose_number(writer, 5, area = -SLOTS + 8 * (int)below(7));
 	move(writer, 1, 6);
 	move(writer, 2, number_register(writer) % 10);
 	if (writer->insns[writer->count - 1].src_reg < 6)
 		writer->insns[writer->count - 1].src_reg = 7;
 	move(writer, 3, 8);
-	if (writer->passes_stacks)
-		area = pass_stack(writer, 4);
 	writer->calls[writer->call_count] = (uint16_t)writer->count;
 	writer->called[writer->call_count++] = (uint8_t)function;
 	writer->used[function] = true;

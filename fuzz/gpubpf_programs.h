@@ -162,6 +162,8 @@ static void add_function(struct writer *writer, unsigned number)
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_W, 8, 1, 8));
 	}
 	writer->numbers = 1 << 7 | 1 << 8;
+	if (number && writer->passes_choices)
+		take_choice(writer);
 	add_statements(writer, number ? 1 + below(6) : 2 + below(14));
 	if (number && writer->passes_stacks && below(2) &&
 	    writer->count + RANDOM_ROOM < writer->limit)
@@ -178,6 +180,7 @@ static gt_unused unsigned make_program(struct bpf_insn *insns)
 	struct writer writer = {.insns = insns, .passes_stacks = below(2)};
 
 	writer.used[0] = true;
+	writer.passes_choices = writer.passes_stacks && below(2);
 	for (unsigned i = 0; i <= RANDOM_FUNCTIONS; i++)
 		if (writer.used[i])
 			add_function(&writer, i);

@@ -191,35 +191,6 @@ static void add_spilled_index(struct writer *writer)
 	end_pointer(writer, pointer);
 }
 
-/* What is learnt of a number is known of its copies, too: in registers, moved, and on the stack. */
-static void add_linked(struct writer *writer)
-{
-	unsigned copy = pointer_register(writer), number = 7 + below(2), bits = 3 + below(3), skip;
-	int slot = -8 * (int)(1 + below(SLOTS / 8)), more = (int)below(3) * 8;
-	bool stored = below(2), narrow = !below(4);
-	unsigned code = narrow ? BPF_JMP32 : BPF_JMP;
-
-	if (!below(3))
-		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_W, number, 6, 4 * (int)below(16)));
-	if (stored)
-		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, number, slot));
-	else
-		move(writer, copy, number);
-	if (!stored && below(2))
-		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, copy, more));
-	else
-		more = 0;
-	code |= below(4) ? BPF_JGT : BPF_JSGT;
-	skip = jump(writer, insn_k(code, below(4) || stored ? number : copy, (1 << bits) - 1));
-	if (stored)
-		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, copy, 10, slot));
-	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, copy, 6, 0));
-	add_access(writer, copy, -more, MEMORY - (1u << bits) + 1, false, false);
-	writer->numbers &= (uint16_t)~0x3f;
-	land(writer, skip);
-	end_pointer(writer, copy);
-}
-
 static struct bpf_insn some_condition(struct writer *writer)
 {
 	static const uint8_t operations[] = {BPF_JEQ,  BPF_JNE,  BPF_JGT,  BPF_JGE,
@@ -243,21 +214,72 @@ static void add_idle(struct writer *writer)
 		emit(writer, insn_k(BPF_JMP | BPF_JA, 0, 0));
 }
 
+/* On one of two ways a copy of a number, or what stands on the stack, is something else. */
+static void link_otherwise(struct writer *writer, unsigned copy, unsigned number, int slot)
+{
+	unsigned other = jump(writer, some_condition(writer));
+
+	if (!copy)
+		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 15 - number, slot));
+	else if (below(2))
+		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, copy, (int32_t)below(9)));
+	else
+		move(writer, copy, 15 - number);
+	add_idle(writer);
+	land(writer, other);
+}
+
+/* What is learnt of a number is known of its copies, too: in registers, moved, and on the stack. */
+static void add_linked(struct writer *writer)
+{
+	unsigned copy = pointer_register(writer), number = 7 + below(2), bits = 3 + below(3), skip;
+	int slot = -8 * (int)(1 + below(SLOTS / 8)), more = (int)below(3) * 8;
+	bool stored = below(2), narrow = !below(4);
+	unsigned code = narrow ? BPF_JMP32 : BPF_JMP;
+
+	if (!below(3))
+		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_W, number, 6, 4 * (int)below(16)));
+	if (stored)
+		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, number, slot));
+	else
+		move(writer, copy, number);
+	if (!stored && below(2))
+		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, copy, more));
+	else
+		more = 0;
+	if (!below(4))
+		link_otherwise(writer, stored ? 0 : copy, number, slot);
+	code |= below(4) ? BPF_JGT : BPF_JSGT;
+	skip = jump(writer, insn_k(code, below(4) || stored ? number : copy, (1 << bits) - 1));
+	if (stored)
+		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, copy, 10, slot));
+	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, copy, 6, 0));
+	add_access(writer, copy, -more, MEMORY - (1u << bits) + 1, false, false);
+	writer->numbers &= (uint16_t)~0x3f;
+	land(writer, skip);
+	end_pointer(writer, copy);
+}
+
 /*
- * A number with one bound on one way and another on the other. How great it is taken for by those
- * who use it, which is not always true.
+ * A number with one bound on one way and another on the other, stored to a slot unless that is 0.
+ * How great it is taken for by those who use it, which is not always true.
  */
-static unsigned choose_number(struct writer *writer, unsigned target)
+static unsigned choose_number(struct writer *writer, unsigned target, int slot)
 {
 	unsigned bits[2] = {below(5), 2 + below(5)}, other, end;
+	struct bpf_insn store = insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, target, slot);
 
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_B, target, 6, (int)below(MEMORY)));
 	other = jump(writer, some_condition(writer));
 	emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, target, (1 << bits[0]) - 1));
+	if (slot)
+		emit(writer, store);
 	add_idle(writer);
 	end = jump(writer, insn_k(BPF_JMP | BPF_JA, 0, 0));
 	land(writer, other);
 	emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, target, (1 << bits[1]) - 1));
+	if (slot)
+		emit(writer, store);
 	add_idle(writer);
 	land(writer, end);
 	if (bits[0] > bits[1] || !below(6))
@@ -268,17 +290,27 @@ static unsigned choose_number(struct writer *writer, unsigned target)
 /* Where ways met, the number chosen on them is an index: as it is, or from the stack. */
 static void add_choice(struct writer *writer)
 {
-	unsigned pointer = pointer_register(writer), greatest = choose_number(writer, pointer);
+	unsigned pointer = pointer_register(writer), other = pointer == 1 ? 2 : 1, greatest;
 	int slot = -8 * (int)(1 + below(SLOTS / 8));
-	unsigned size = some_size();
+	unsigned size = some_size(), way = below(4);
 
-	if (below(2)) {
+	writer->numbers &= (uint16_t) ~(1u << other);
+	if (way == 1) {
+		move(writer, other, 10);
+		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, other, slot));
+	}
+	greatest = choose_number(writer, pointer, way < 2 ? slot : 0);
+	if (way == 2) {
 		emit(writer, insn_x(BPF_STX | BPF_MEM | size, 10, pointer, slot));
 		add_idle(writer);
-		emit(writer, insn_x(BPF_LDX | BPF_MEM | size, pointer, 10, slot));
 	}
+	if (way < 3)
+		emit(writer, insn_x(BPF_LDX | BPF_MEM | (way == 2 ? size : BPF_DW), pointer,
+				    way == 1 ? other : 10, way == 1 ? 0 : slot));
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
 	add_access(writer, pointer, 0, MEMORY - greatest, false, false);
+	if (way == 1)
+		end_pointer(writer, other);
 	end_pointer(writer, pointer);
 }
 
@@ -288,9 +320,20 @@ static void leave_choice(struct writer *writer)
 	unsigned number = 3, pointer = 4;
 
 	writer->numbers &= (uint16_t) ~(1u << number | 1u << pointer);
-	choose_number(writer, number);
+	choose_number(writer, number, 0);
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, pointer, 10, OUTER));
 	emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, pointer, number, 0));
+}
+
+/* A function uses such a number of its caller's. */
+static void take_choice(struct writer *writer)
+{
+	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 5, 10, OUTER));
+	add_idle(writer);
+	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 5, 5, 0));
+	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, 5, 6, 0));
+	add_access(writer, 5, 0, 1 + below(8), false, false);
+	end_pointer(writer, 5);
 }
 
 /* A function reads and writes the stack of its caller. */

@@ -128,10 +128,11 @@ struct writer {
 	uint16_t numbers;  /* registers that hold numbers; r6 points to memory, always */
 	unsigned function; /* 0: the main program */
 	unsigned loops;
-	unsigned depth;     /* of branches and loops */
-	bool passes_stacks; /* functions are given pointers to the stacks of their callers */
-	uint16_t calls[16]; /* calls of functions: the slot … */
-	uint8_t called[16]; /* … and which */
+	unsigned depth;      /* of branches and loops */
+	bool passes_stacks;  /* functions are given pointers to the stacks of their callers … */
+	bool passes_choices; /* … where a number stands that they use */
+	uint16_t calls[16];  /* calls of functions: the slot … */
+	uint8_t called[16];  /* … and which */
 	unsigned call_count;
 	bool used[1 + RANDOM_FUNCTIONS];
 };
