@@ -16,23 +16,56 @@
 
 #define SG_API __attribute__((visibility("default")))
 
+/* A function of the API that is one expression: its whole definition. */
+#define SG_DEFINE(name, parameters, call)                                                          \
+	SG_API CUresult name parameters;                                                           \
+	SG_API CUresult name parameters                                                            \
+	{                                                                                          \
+		return call;                                                                       \
+	}
+
+/*
+ * A function under two symbols, of versions between which nothing changed but types. They are two
+ * functions and no aliases: who traces them should see which one was called.
+ */
+#define SG_VERSIONS(name, older, parameters, call)                                                 \
+	SG_DEFINE(name, parameters, call)                                                          \
+	SG_DEFINE(older, parameters, call)
+
 /*
  * A function that takes a stream, and its twin for which stream 0 is the calling thread's own:
  * in `call`, `zero` is what 0 means.
  */
 #define SG_TWINS(name, twin, parameters, call)                                                     \
-	SG_API CUresult name parameters;                                                           \
-	SG_API CUresult twin parameters;                                                           \
-	SG_API CUresult name parameters                                                            \
-	{                                                                                          \
-		CUstream zero = CU_STREAM_LEGACY;                                                  \
-		return call;                                                                       \
-	}                                                                                          \
-	SG_API CUresult twin parameters                                                            \
-	{                                                                                          \
-		CUstream zero = CU_STREAM_PER_THREAD;                                              \
-		return call;                                                                       \
-	}
+	SG_DEFINE(name, parameters, ({                                                             \
+			  CUstream zero = CU_STREAM_LEGACY;                                        \
+			  call;                                                                    \
+		  }))                                                                              \
+	SG_DEFINE(twin, parameters, ({                                                             \
+			  CUstream zero = CU_STREAM_PER_THREAD;                                    \
+			  call;                                                                    \
+		  }))
+
+/* The same where all but the stream is checked after it: `stream` is the one that is meant. */
+#define SG_STREAM_TWINS(name, twin, parameters, call)                                              \
+	SG_TWINS(name, twin, parameters, ({                                                        \
+			 CUresult found = sg_use_stream(stream, zero, &stream);                    \
+			 found ? found : call;                                                     \
+		 }))
+
+/* Gives a result back, at a place that must not be NULL. */
+#define SG_GIVE(place, value)                                                                      \
+	((place) ? (*(place) = (value), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE)
+
+/* Whether a call may go on that was given this handle; if it is none of its kind, `otherwise`. */
+static inline CUresult sg_check_handle(const void *handle, enum sg_handle kind, CUresult otherwise)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	return sg_handle_is(handle, kind) ? CUDA_SUCCESS : otherwise;
+}
 
 /* The current context and the stream that is meant in it, for calls that take a stream. */
 static inline CUresult sg_use_stream(CUstream handle, CUstream zero, CUstream *ret_stream)

@@ -33,16 +33,8 @@ static CUresult release_primary(CUdevice device)
 	return result ? result : sg_context_release_primary(device);
 }
 
-SG_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-	return release_primary(device);
-}
-
-SG_API CUresult cuDevicePrimaryCtxRelease(CUdevice device);
-SG_API CUresult cuDevicePrimaryCtxRelease(CUdevice device)
-{
-	return release_primary(device);
-}
+SG_VERSIONS(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, (CUdevice device),
+	    release_primary(device))
 
 static CUresult reset_primary(CUdevice device)
 {
@@ -51,16 +43,8 @@ static CUresult reset_primary(CUdevice device)
 	return result ? result : sg_context_reset_primary(device);
 }
 
-SG_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-	return reset_primary(device);
-}
-
-SG_API CUresult cuDevicePrimaryCtxReset(CUdevice device);
-SG_API CUresult cuDevicePrimaryCtxReset(CUdevice device)
-{
-	return reset_primary(device);
-}
+SG_VERSIONS(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, (CUdevice device),
+	    reset_primary(device))
 
 static CUresult set_primary_flags(CUdevice device, unsigned int flags)
 {
@@ -80,16 +64,8 @@ static CUresult set_primary_flags(CUdevice device, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
-{
-	return set_primary_flags(device, flags);
-}
-
-SG_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags);
-SG_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
-{
-	return set_primary_flags(device, flags);
-}
+SG_VERSIONS(cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxSetFlags,
+	    (CUdevice device, unsigned int flags), set_primary_flags(device, flags))
 
 SG_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
@@ -148,25 +124,21 @@ SG_API CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity
 	return create(context, flags, device);
 }
 
-SG_API CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
-SG_API CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
-{
-	return create(context, flags, device);
-}
+SG_VERSIONS(cuCtxCreate_v2, cuCtxCreate, (CUcontext * context, unsigned int flags, CUdevice device),
+	    create(context, flags, device))
 
-SG_API CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device);
-SG_API CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
+static CUresult check_context(CUcontext context)
 {
-	return create(context, flags, device);
+	return sg_check_handle(context, SG_HANDLE_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
 }
 
 static CUresult destroy(CUcontext context)
 {
-	CUresult result = sg_check();
+	CUresult result = check_context(context);
 
 	if (result)
 		return result;
-	if (!sg_handle_is(context, SG_HANDLE_CONTEXT) || context->primary)
+	if (context->primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (sg_context_current() == context)
 		sg_context_pop();
@@ -174,38 +146,18 @@ static CUresult destroy(CUcontext context)
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuCtxDestroy_v2(CUcontext context)
-{
-	return destroy(context);
-}
-
-SG_API CUresult cuCtxDestroy(CUcontext context);
-SG_API CUresult cuCtxDestroy(CUcontext context)
-{
-	return destroy(context);
-}
+SG_VERSIONS(cuCtxDestroy_v2, cuCtxDestroy, (CUcontext context), destroy(context))
 
 static CUresult push(CUcontext context)
 {
-	CUresult result = sg_check();
+	CUresult result = check_context(context);
 
 	if (result)
 		return result;
-	if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
-		return CUDA_ERROR_INVALID_CONTEXT;
 	return sg_context_push(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-SG_API CUresult cuCtxPushCurrent_v2(CUcontext context)
-{
-	return push(context);
-}
-
-SG_API CUresult cuCtxPushCurrent(CUcontext context);
-SG_API CUresult cuCtxPushCurrent(CUcontext context)
-{
-	return push(context);
-}
+SG_VERSIONS(cuCtxPushCurrent_v2, cuCtxPushCurrent, (CUcontext context), push(context))
 
 static CUresult pop(CUcontext *ret_context)
 {
@@ -222,25 +174,14 @@ static CUresult pop(CUcontext *ret_context)
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuCtxPopCurrent_v2(CUcontext *context)
-{
-	return pop(context);
-}
-
-SG_API CUresult cuCtxPopCurrent(CUcontext *context);
-SG_API CUresult cuCtxPopCurrent(CUcontext *context)
-{
-	return pop(context);
-}
+SG_VERSIONS(cuCtxPopCurrent_v2, cuCtxPopCurrent, (CUcontext * context), pop(context))
 
 SG_API CUresult cuCtxSetCurrent(CUcontext context)
 {
-	CUresult result = sg_check();
+	CUresult result = context ? check_context(context) : sg_check();
 
 	if (result)
 		return result;
-	if (context && !sg_handle_is(context, SG_HANDLE_CONTEXT))
-		return CUDA_ERROR_INVALID_CONTEXT;
 	return sg_context_set(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -248,30 +189,26 @@ SG_API CUresult cuCtxGetCurrent(CUcontext *context)
 {
 	CUresult result = sg_check_started();
 
-	if (result)
-		return result;
-	if (!context)
-		return CUDA_ERROR_INVALID_VALUE;
-	*context = sg_context_current();
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(context, sg_context_current());
 }
 
 /* ---- questions and settings ------------------------------------------------------------ */
 
-static CUresult get_device(CUcontext context, CUdevice *device)
+/* The context that is asked about: the one given, else the current one, even if it failed. */
+static CUresult find_context(CUcontext given, CUresult otherwise, CUcontext *ret_context)
 {
-	CUresult result = CUDA_SUCCESS;
+	*ret_context = given;
+	if (!given)
+		return sg_context_use_failed(ret_context);
+	return sg_handle_is(given, SG_HANDLE_CONTEXT) ? CUDA_SUCCESS : otherwise;
+}
 
-	if (!context)
-		result = sg_context_use_failed(&context);
-	else if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
-		result = CUDA_ERROR_INVALID_CONTEXT;
-	if (result)
-		return result;
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = context->device;
-	return CUDA_SUCCESS;
+static CUresult get_device(CUcontext given, CUdevice *device)
+{
+	CUcontext context;
+	CUresult result = find_context(given, CUDA_ERROR_INVALID_CONTEXT, &context);
+
+	return result ? result : SG_GIVE(device, context->device);
 }
 
 SG_API CUresult cuCtxGetDevice(CUdevice *device)
@@ -289,12 +226,7 @@ SG_API CUresult cuCtxGetFlags(unsigned int *flags)
 	CUcontext context;
 	CUresult result = sg_context_use_failed(&context);
 
-	if (result)
-		return result;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = context->flags;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(flags, context->flags);
 }
 
 SG_API CUresult cuCtxSetFlags(unsigned int flags)
@@ -307,38 +239,24 @@ SG_API CUresult cuCtxSetFlags(unsigned int flags)
 	return result;
 }
 
-SG_API CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
+SG_API CUresult cuCtxGetId(CUcontext given, unsigned long long *id)
 {
-	CUresult result = CUDA_SUCCESS;
+	CUcontext context;
+	CUresult result = find_context(given, CUDA_ERROR_CONTEXT_IS_DESTROYED, &context);
 
-	if (!context)
-		result = sg_context_use_failed(&context);
-	else if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
-		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (result)
-		return result;
-	if (!id)
-		return CUDA_ERROR_INVALID_VALUE;
-	*id = context->id;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(id, context->id);
 }
 
 SG_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 {
-	CUresult result = sg_check();
+	CUresult result = context ? check_context(context) : sg_check();
 
-	if (result)
-		return result;
-	if (context && !sg_handle_is(context, SG_HANDLE_CONTEXT))
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!version)
-		return CUDA_ERROR_INVALID_VALUE;
-	*version = CONTEXT_VERSION;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(version, CONTEXT_VERSION);
 }
 
-static CUresult synchronize(CUcontext context)
+SG_API CUresult cuCtxSynchronize(void)
 {
+	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
 	if (!result)
@@ -346,20 +264,12 @@ static CUresult synchronize(CUcontext context)
 	return result ? result : sg_context_synchronize(context);
 }
 
-SG_API CUresult cuCtxSynchronize(void)
-{
-	return synchronize(NULL);
-}
-
 SG_API CUresult cuCtxSynchronize_v2(CUcontext context)
 {
-	CUresult result = sg_check();
+	CUresult result = check_context(context);
 
-	if (result)
-		return result;
-	if (!sg_handle_is(context, SG_HANDLE_CONTEXT))
-		return CUDA_ERROR_INVALID_CONTEXT;
-	result = sg_capture_allows_unsafe();
+	if (!result)
+		result = sg_capture_allows_unsafe();
 	return result ? result : sg_context_synchronize(context);
 }
 
@@ -405,10 +315,9 @@ SG_API CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 
 	if (result)
 		return result;
-	if (!value || (unsigned int)limit >= SG_LIMITS)
+	if ((unsigned int)limit >= SG_LIMITS)
 		return CUDA_ERROR_INVALID_VALUE;
-	*value = context->limits[limit];
-	return CUDA_SUCCESS;
+	return SG_GIVE(value, context->limits[limit]);
 }
 
 SG_API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
@@ -416,12 +325,7 @@ SG_API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
-	if (result)
-		return result;
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	*config = context->cache_config;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(config, context->cache_config);
 }
 
 SG_API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
@@ -442,12 +346,7 @@ SG_API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
-	if (result)
-		return result;
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(config, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);
 }
 
 SG_API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)

@@ -9,30 +9,17 @@
 
 static CUresult check_graph(CUgraph graph)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(graph, SG_HANDLE_GRAPH) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return sg_check_handle(graph, SG_HANDLE_GRAPH, CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult check_node(CUgraphNode node)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(node, SG_HANDLE_NODE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return sg_check_handle(node, SG_HANDLE_NODE, CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult check_executable(CUgraphExec executable)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(executable, SG_HANDLE_EXECUTABLE) ? CUDA_SUCCESS
-							      : CUDA_ERROR_INVALID_VALUE;
+	return sg_check_handle(executable, SG_HANDLE_EXECUTABLE, CUDA_ERROR_INVALID_VALUE);
 }
 
 SG_API CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
@@ -96,12 +83,7 @@ SG_API CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
 	CUresult result = check_node(node);
 
-	if (result)
-		return result;
-	if (!type)
-		return CUDA_ERROR_INVALID_VALUE;
-	*type = sg_node_type(node);
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(type, sg_node_type(node));
 }
 
 SG_API CUresult cuGraphDestroyNode(CUgraphNode node)
@@ -125,6 +107,14 @@ struct list {
 	size_t count;
 };
 
+static CUresult list_begin(struct list *list, CUgraphNode *items, const size_t *count)
+{
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*list = (struct list){.items = items, .room = *count};
+	return CUDA_SUCCESS;
+}
+
 static void list_add(struct list *list, CUgraphNode node)
 {
 	if (list->items && list->count < list->room)
@@ -132,7 +122,7 @@ static void list_add(struct list *list, CUgraphNode node)
 	list->count++;
 }
 
-static CUresult list_end(struct list *list, size_t *count)
+static void list_end(struct list *list, size_t *count)
 {
 	if (list->items) {
 		for (size_t i = list->count; i < list->room; i++)
@@ -141,41 +131,35 @@ static CUresult list_end(struct list *list, size_t *count)
 			list->count = list->room;
 	}
 	*count = list->count;
+}
+
+static CUresult get_nodes(CUgraph graph, bool only_roots, CUgraphNode *nodes, size_t *count)
+{
+	struct list list;
+	CUresult result = check_graph(graph);
+
+	if (!result)
+		result = list_begin(&list, nodes, count);
+	if (result)
+		return result;
+	gt_vec_each (node, &graph->nodes)
+		if (!only_roots || !(*node)->dependencies.count)
+			list_add(&list, *node);
+	list_end(&list, count);
 	return CUDA_SUCCESS;
 }
 
 SG_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
-	struct list list = {.items = nodes};
-	CUresult result = check_graph(graph);
-
-	if (result)
-		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	list.room = *count;
-	gt_vec_each (node, &graph->nodes)
-		list_add(&list, *node);
-	return list_end(&list, count);
+	return get_nodes(graph, false, nodes, count);
 }
 
 SG_API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
-	struct list list = {.items = nodes};
-	CUresult result = check_graph(graph);
-
-	if (result)
-		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	list.room = *count;
-	gt_vec_each (node, &graph->nodes) {
-		if (!(*node)->dependencies.count)
-			list_add(&list, *node);
-	}
-	return list_end(&list, count);
+	return get_nodes(graph, true, nodes, count);
 }
 
+/* Edges have no data of their own here. */
 static void clear_edges(CUgraphEdgeData *edges, size_t count)
 {
 	for (size_t i = 0; edges && i < count; i++)
@@ -185,14 +169,17 @@ static void clear_edges(CUgraphEdgeData *edges, size_t count)
 static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
 			  size_t *count)
 {
-	struct list starts = {.items = from}, ends = {.items = to};
+	struct list starts, ends;
 	CUresult result = check_graph(graph);
 
+	if (!result && !from != !to)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = list_begin(&starts, from, count);
+	if (!result)
+		result = list_begin(&ends, to, count);
 	if (result)
 		return result;
-	if (!count || !from != !to)
-		return CUDA_ERROR_INVALID_VALUE;
-	starts.room = ends.room = *count;
 	gt_vec_each (node, &graph->nodes) {
 		gt_vec_each (dependency, &(*node)->dependencies) {
 			list_add(&starts, *dependency);
@@ -200,33 +187,28 @@ static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUg
 		}
 	}
 	list_end(&starts, count);
+	list_end(&ends, count);
 	clear_edges(edges, *count);
-	return list_end(&ends, count);
+	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-				   CUgraphEdgeData *edges, size_t *count)
-{
-	return get_edges(graph, from, to, edges, count);
-}
-
-SG_API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
-SG_API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
-{
-	return get_edges(graph, from, to, NULL, count);
-}
+SG_DEFINE(cuGraphGetEdges_v2,
+	  (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
+	   size_t *count),
+	  get_edges(graph, from, to, edges, count))
+SG_DEFINE(cuGraphGetEdges, (CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count),
+	  get_edges(graph, from, to, NULL, count))
 
 static CUresult get_dependencies(CUgraphNode node, CUgraphNode *dependencies,
 				 CUgraphEdgeData *edges, size_t *count)
 {
-	struct list list = {.items = dependencies};
+	struct list list;
 	CUresult result = check_node(node);
 
+	if (!result)
+		result = list_begin(&list, dependencies, count);
 	if (result)
 		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	list.room = *count;
 	gt_vec_each (dependency, &node->dependencies)
 		list_add(&list, *dependency);
 	list_end(&list, count);
@@ -234,31 +216,22 @@ static CUresult get_dependencies(CUgraphNode node, CUgraphNode *dependencies,
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *dependencies,
-					      CUgraphEdgeData *edges, size_t *count)
-{
-	return get_dependencies(node, dependencies, edges, count);
-}
-
-SG_API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *dependencies,
-					   size_t *count);
-SG_API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *dependencies,
-					   size_t *count)
-{
-	return get_dependencies(node, dependencies, NULL, count);
-}
+SG_DEFINE(cuGraphNodeGetDependencies_v2,
+	  (CUgraphNode node, CUgraphNode *dependencies, CUgraphEdgeData *edges, size_t *count),
+	  get_dependencies(node, dependencies, edges, count))
+SG_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *dependencies, size_t *count),
+	  get_dependencies(node, dependencies, NULL, count))
 
 static CUresult get_dependents(CUgraphNode node, CUgraphNode *dependents, CUgraphEdgeData *edges,
 			       size_t *count)
 {
-	struct list list = {.items = dependents};
+	struct list list;
 	CUresult result = check_node(node);
 
+	if (!result)
+		result = list_begin(&list, dependents, count);
 	if (result)
 		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	list.room = *count;
 	gt_vec_each (other, &node->graph->nodes) {
 		gt_vec_each (dependency, &(*other)->dependencies) {
 			if (*dependency == node)
@@ -270,74 +243,43 @@ static CUresult get_dependents(CUgraphNode node, CUgraphNode *dependents, CUgrap
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *dependents,
-						CUgraphEdgeData *edges, size_t *count)
-{
-	return get_dependents(node, dependents, edges, count);
-}
-
-SG_API CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *dependents,
-					     size_t *count);
-SG_API CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *dependents,
-					     size_t *count)
-{
-	return get_dependents(node, dependents, NULL, count);
-}
+SG_DEFINE(cuGraphNodeGetDependentNodes_v2,
+	  (CUgraphNode node, CUgraphNode *dependents, CUgraphEdgeData *edges, size_t *count),
+	  get_dependents(node, dependents, edges, count))
+SG_DEFINE(cuGraphNodeGetDependentNodes, (CUgraphNode node, CUgraphNode *dependents, size_t *count),
+	  get_dependents(node, dependents, NULL, count))
 
 /* ---- edges ----------------------------------------------------------------------------- */
 
-static CUresult connect(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+/* One edge: sg_graph_connect or sg_graph_disconnect. */
+typedef CUresult change_edge(CUgraph graph, CUgraphNode from, CUgraphNode to);
+
+static CUresult change_edges(change_edge *change, CUgraph graph, const CUgraphNode *from,
+			     const CUgraphNode *to, size_t count)
 {
 	CUresult result = check_graph(graph);
 
 	if (!result && count && (!from || !to))
 		result = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && !result; i++)
-		result = sg_graph_connect(graph, from[i], to[i]);
+		result = change(graph, from[i], to[i]);
 	return result;
 }
 
-SG_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
-					  const CUgraphNode *to, const CUgraphEdgeData *edges,
-					  size_t count)
-{
-	return connect(graph, from, to, count);
-}
-
-SG_API CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
-				       const CUgraphNode *to, size_t count);
-SG_API CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
-				       const CUgraphNode *to, size_t count)
-{
-	return connect(graph, from, to, count);
-}
-
-static CUresult disconnect(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-			   size_t count)
-{
-	CUresult result = check_graph(graph);
-
-	if (!result && count && (!from || !to))
-		result = CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count && !result; i++)
-		result = sg_graph_disconnect(graph, from[i], to[i]);
-	return result;
-}
-
-SG_API CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,
-					     const CUgraphNode *to, const CUgraphEdgeData *edges,
-					     size_t count)
-{
-	return disconnect(graph, from, to, count);
-}
-
-SG_API CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from,
-					  const CUgraphNode *to, size_t count);
-SG_API CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from,
-					  const CUgraphNode *to, size_t count)
-{
-	return disconnect(graph, from, to, count);
-}
+SG_DEFINE(cuGraphAddDependencies_v2,
+	  (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+	   const CUgraphEdgeData *edges, size_t count),
+	  change_edges(sg_graph_connect, graph, from, to, count))
+SG_DEFINE(cuGraphAddDependencies,
+	  (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count),
+	  change_edges(sg_graph_connect, graph, from, to, count))
+SG_DEFINE(cuGraphRemoveDependencies_v2,
+	  (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+	   const CUgraphEdgeData *edges, size_t count),
+	  change_edges(sg_graph_disconnect, graph, from, to, count))
+SG_DEFINE(cuGraphRemoveDependencies,
+	  (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count),
+	  change_edges(sg_graph_disconnect, graph, from, to, count))
 
 SG_API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
 {
@@ -388,21 +330,10 @@ static CUresult instantiate_logging(CUgraphExec *executable, CUgraph graph, CUgr
 	return instantiate(executable, graph, 0);
 }
 
-SG_API CUresult cuGraphInstantiate_v2(CUgraphExec *executable, CUgraph graph,
-				      CUgraphNode *error_node, char *log, size_t log_size);
-SG_API CUresult cuGraphInstantiate_v2(CUgraphExec *executable, CUgraph graph,
-				      CUgraphNode *error_node, char *log, size_t log_size)
-{
-	return instantiate_logging(executable, graph, error_node, log, log_size);
-}
-
-SG_API CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, CUgraphNode *error_node,
-				   char *log, size_t log_size);
-SG_API CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, CUgraphNode *error_node,
-				   char *log, size_t log_size)
-{
-	return instantiate_logging(executable, graph, error_node, log, log_size);
-}
+SG_VERSIONS(cuGraphInstantiate_v2, cuGraphInstantiate,
+	    (CUgraphExec * executable, CUgraph graph, CUgraphNode *error_node, char *log,
+	     size_t log_size),
+	    instantiate_logging(executable, graph, error_node, log, log_size))
 
 static CUresult instantiate_with(CUgraphExec *executable, CUgraph graph,
 				 CUDA_GRAPH_INSTANTIATE_PARAMS *parameters, CUstream zero)
@@ -426,12 +357,7 @@ SG_API CUresult cuGraphExecGetFlags(CUgraphExec executable, cuuint64_t *flags)
 {
 	CUresult result = check_executable(executable);
 
-	if (result)
-		return result;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = executable->flags;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(flags, executable->flags);
 }
 
 SG_API CUresult cuGraphExecDestroy(CUgraphExec executable)

@@ -69,12 +69,7 @@ SG_API CUresult cuDeviceGetCount(int *count)
 {
 	CUresult result = sg_check();
 
-	if (result)
-		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = (int)sg_state.config.devices;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(count, (int)sg_state.config.devices);
 }
 
 SG_API CUresult cuDeviceGetName(char *name, int length, CUdevice device)
@@ -101,16 +96,8 @@ static CUresult get_uuid(CUuuid *uuid, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
-{
-	return get_uuid(uuid, device);
-}
-
-SG_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device);
-SG_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
-{
-	return get_uuid(uuid, device);
-}
+SG_VERSIONS(cuDeviceGetUuid_v2, cuDeviceGetUuid, (CUuuid * uuid, CUdevice device),
+	    get_uuid(uuid, device))
 
 SG_API CUresult cuDeviceGetLuid(char *luid, unsigned int *node_mask, CUdevice device)
 {

@@ -297,16 +297,23 @@ SG_API CUresult cuArrayDestroy(CUarray array)
 	return sg_array_destroy(array);
 }
 
-SG_API CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *shape, CUarray array)
+static CUresult check_array(CUarray array, const void *place)
 {
 	CUresult result = sg_check();
 
 	if (result)
 		return result;
-	if (!shape)
+	if (!place)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!sg_handle_is(array, SG_HANDLE_ARRAY))
-		return CUDA_ERROR_INVALID_HANDLE;
+	return sg_handle_is(array, SG_HANDLE_ARRAY) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+SG_API CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *shape, CUarray array)
+{
+	CUresult result = check_array(array, shape);
+
+	if (result)
+		return result;
 	*shape = (CUDA_ARRAY3D_DESCRIPTOR){
 		.Width = array->width,
 		.Height = array->height,
@@ -320,14 +327,10 @@ SG_API CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *shape, CUarra
 
 SG_API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *shape, CUarray array)
 {
-	CUresult result = sg_check();
+	CUresult result = check_array(array, shape);
 
 	if (result)
 		return result;
-	if (!shape)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sg_handle_is(array, SG_HANDLE_ARRAY))
-		return CUDA_ERROR_INVALID_HANDLE;
 	shape->Width = array->width;
 	shape->Height = array->height;
 	shape->Format = array->format;

@@ -93,24 +93,19 @@ static CUresult make_host(const CUDA_HOST_NODE_PARAMS *parameters, struct sg_wor
 
 static CUresult make_event(enum sg_work_kind kind, CUevent event, struct sg_work *ret_work)
 {
-	CUresult result = sg_check();
+	CUresult result = sg_check_handle(event, SG_HANDLE_EVENT, CUDA_ERROR_INVALID_HANDLE);
 
-	if (result)
-		return result;
-	if (!sg_handle_is(event, SG_HANDLE_EVENT))
-		return CUDA_ERROR_INVALID_HANDLE;
-	*ret_work = (struct sg_work){.kind = kind, .event = event};
-	return CUDA_SUCCESS;
+	if (!result)
+		*ret_work = (struct sg_work){.kind = kind, .event = event};
+	return result;
 }
 
 static CUresult make_child(CUgraph graph, struct sg_work *ret_work)
 {
-	CUresult result = sg_check();
+	CUresult result = sg_check_handle(graph, SG_HANDLE_GRAPH, CUDA_ERROR_INVALID_VALUE);
 
 	if (result)
 		return result;
-	if (!sg_handle_is(graph, SG_HANDLE_GRAPH))
-		return CUDA_ERROR_INVALID_VALUE;
 	*ret_work = (struct sg_work){.kind = SG_WORK_GRAPH, .graph = sg_graph_clone(graph)};
 	if (!ret_work->graph)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -299,15 +294,6 @@ SG_API CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PA
 	return result;
 }
 
-SG_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *parameters)
-{
-	CUresult result = check(node, SG_WORK_COPY, parameters);
-
-	if (!result)
-		*parameters = node->work.copy.parameters;
-	return result;
-}
-
 SG_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *parameters)
 {
 	const struct sg_set_work *set;
@@ -338,51 +324,24 @@ SG_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
-{
-	CUresult result = check(node, SG_WORK_GRAPH, graph);
+/* A function that reads what a node of this kind has as that member of its work. */
+#define GET(name, kind, type, member)                                                              \
+	SG_API CUresult name(CUgraphNode node, type *place)                                        \
+	{                                                                                          \
+		CUresult result = check(node, kind, place);                                        \
+                                                                                                   \
+		if (!result)                                                                       \
+			*place = node->work.member;                                                \
+		return result;                                                                     \
+	}
 
-	if (!result)
-		*graph = node->work.graph;
-	return result;
-}
-
-SG_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
-{
-	CUresult result = check(node, SG_WORK_RECORD, event);
-
-	if (!result)
-		*event = node->work.event;
-	return result;
-}
-
-SG_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event)
-{
-	CUresult result = check(node, SG_WORK_WAIT, event);
-
-	if (!result)
-		*event = node->work.event;
-	return result;
-}
-
-SG_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node,
-					     CUDA_MEM_ALLOC_NODE_PARAMS *parameters)
-{
-	CUresult result = check(node, SG_WORK_ALLOCATE, parameters);
-
-	if (!result)
-		*parameters = node->work.allocation.parameters;
-	return result;
-}
-
-SG_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *address)
-{
-	CUresult result = check(node, SG_WORK_FREE, address);
-
-	if (!result)
-		*address = node->work.address;
-	return result;
-}
+GET(cuGraphMemcpyNodeGetParams, SG_WORK_COPY, CUDA_MEMCPY3D, copy.parameters)
+GET(cuGraphChildGraphNodeGetGraph, SG_WORK_GRAPH, CUgraph, graph)
+GET(cuGraphEventRecordNodeGetEvent, SG_WORK_RECORD, CUevent, event)
+GET(cuGraphEventWaitNodeGetEvent, SG_WORK_WAIT, CUevent, event)
+GET(cuGraphMemAllocNodeGetParams, SG_WORK_ALLOCATE, CUDA_MEM_ALLOC_NODE_PARAMS,
+    allocation.parameters)
+GET(cuGraphMemFreeNodeGetParams, SG_WORK_FREE, CUdeviceptr, address)
 
 /* ---- changing -------------------------------------------------------------------------- */
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Streams, events, host functions. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clean.h"
 #include "device/event.h"
 #include "device/memory.h"
 #include "driver/api.h"
@@ -36,185 +40,99 @@ SG_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags,
 
 static CUresult destroy(CUstream stream)
 {
-	CUresult result = sg_check();
+	CUresult result = sg_check_handle(stream, SG_HANDLE_STREAM, CUDA_ERROR_INVALID_HANDLE);
 
 	if (result)
 		return result;
-	if (!sg_handle_is(stream, SG_HANDLE_STREAM) || stream->kind != SG_STREAM_CREATED)
+	if (stream->kind != SG_STREAM_CREATED)
 		return CUDA_ERROR_INVALID_HANDLE;
 	sg_stream_close(stream);
 	return CUDA_SUCCESS;
 }
 
-SG_API CUresult cuStreamDestroy_v2(CUstream stream)
-{
-	return destroy(stream);
-}
-
-SG_API CUresult cuStreamDestroy(CUstream stream);
-SG_API CUresult cuStreamDestroy(CUstream stream)
-{
-	return destroy(stream);
-}
+SG_VERSIONS(cuStreamDestroy_v2, cuStreamDestroy, (CUstream stream), destroy(stream))
 
 /* ---- what a stream is ------------------------------------------------------------------ */
 
-static CUresult get_priority(CUstream handle, CUstream zero, int *priority)
+SG_STREAM_TWINS(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int *priority),
+		SG_GIVE(priority, stream->priority))
+SG_STREAM_TWINS(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned int *flags),
+		SG_GIVE(flags, stream->flags))
+SG_STREAM_TWINS(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long *id),
+		SG_GIVE(id, stream->id))
+SG_STREAM_TWINS(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice *device),
+		SG_GIVE(device, stream->context->device))
+SG_STREAM_TWINS(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *context),
+		SG_GIVE(context, stream->context))
+
+/* There are no green contexts. */
+static CUresult get_contexts(CUstream stream, CUcontext *context, CUgreenCtx *green)
 {
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
-
-	if (result)
-		return result;
-	if (!priority)
-		return CUDA_ERROR_INVALID_VALUE;
-	*priority = stream->priority;
-	return CUDA_SUCCESS;
-}
-
-SG_TWINS(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int *priority),
-	 get_priority(stream, zero, priority))
-
-static CUresult get_flags(CUstream handle, CUstream zero, unsigned int *flags)
-{
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
-
-	if (result)
-		return result;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = stream->flags;
-	return CUDA_SUCCESS;
-}
-
-SG_TWINS(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned int *flags),
-	 get_flags(stream, zero, flags))
-
-static CUresult get_id(CUstream handle, CUstream zero, unsigned long long *id)
-{
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
-
-	if (result)
-		return result;
-	if (!id)
-		return CUDA_ERROR_INVALID_VALUE;
-	*id = stream->id;
-	return CUDA_SUCCESS;
-}
-
-SG_TWINS(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long *id),
-	 get_id(stream, zero, id))
-
-static CUresult get_device(CUstream handle, CUstream zero, CUdevice *device)
-{
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
-
-	if (result)
-		return result;
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = stream->context->device;
-	return CUDA_SUCCESS;
-}
-
-SG_TWINS(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice *device),
-	 get_device(stream, zero, device))
-
-static CUresult get_context(CUstream handle, CUstream zero, CUcontext *context, CUgreenCtx *green)
-{
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
-
-	if (result)
-		return result;
-	if (!context)
-		return CUDA_ERROR_INVALID_VALUE;
-	*context = stream->context;
-	if (green)
+	if (context && green)
 		*green = NULL;
-	return CUDA_SUCCESS;
+	return SG_GIVE(context, stream->context);
 }
 
-SG_TWINS(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *context),
-	 get_context(stream, zero, context, NULL))
-SG_TWINS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
-	 (CUstream stream, CUcontext *context, CUgreenCtx *green),
-	 get_context(stream, zero, context, green))
+SG_STREAM_TWINS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
+		(CUstream stream, CUcontext *context, CUgreenCtx *green),
+		get_contexts(stream, context, green))
 
 /* ---- attributes ------------------------------------------------------------------------ */
 
-static CUresult get_attribute(CUstream handle, CUstream zero, CUstreamAttrID attribute,
-			      CUstreamAttrValue *value)
-{
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
+/* Where a stream keeps an attribute: as the member of the union that CUstreamAttrValue is. */
+struct attribute {
+	CUstreamAttrID id;
+	size_t place, size;
+};
 
-	if (result)
-		return result;
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	switch (attribute) {
-	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-		value->accessPolicyWindow = stream->window;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-		value->syncPolicy = stream->policy;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-		value->priority = stream->priority;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-		value->memSyncDomain = stream->memory_domain;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-		value->memSyncDomainMap = stream->memory_domains;
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
+#define ATTRIBUTE(id, member)                                                                      \
+	{                                                                                          \
+		id, offsetof(struct CUstream_st, member), sizeof(((CUstream)0)->member)            \
 	}
+
+static const struct attribute attributes[] = {
+	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, window),
+	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, policy),
+	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_PRIORITY, priority),
+	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, memory_domain),
+	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, memory_domains),
+};
+
+static const struct attribute *find_attribute(CUstreamAttrID id)
+{
+	for (size_t i = 0; i < gt_countof(attributes); i++)
+		if (attributes[i].id == id)
+			return &attributes[i];
+	return NULL;
 }
 
-SG_TWINS(cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
-	 (CUstream stream, CUstreamAttrID attribute, CUstreamAttrValue *value),
-	 get_attribute(stream, zero, attribute, value))
-
-static CUresult set_attribute(CUstream handle, CUstream zero, CUstreamAttrID attribute,
-			      const CUstreamAttrValue *value)
+static CUresult get_attribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *value)
 {
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
+	const struct attribute *attribute = find_attribute(id);
 
-	if (result)
-		return result;
-	if (!value)
+	if (!value || !attribute)
 		return CUDA_ERROR_INVALID_VALUE;
-	switch (attribute) {
-	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-		stream->window = value->accessPolicyWindow;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-		stream->policy = value->syncPolicy;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-		stream->priority = value->priority;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-		stream->memory_domain = value->memSyncDomain;
-		return CUDA_SUCCESS;
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-		stream->memory_domains = value->memSyncDomainMap;
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
+	memcpy(value, (const char *)stream + attribute->place, attribute->size);
+	return CUDA_SUCCESS;
 }
 
-SG_TWINS(cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
-	 (CUstream stream, CUstreamAttrID attribute, const CUstreamAttrValue *value),
-	 set_attribute(stream, zero, attribute, value))
+SG_STREAM_TWINS(cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
+		(CUstream stream, CUstreamAttrID attribute, CUstreamAttrValue *value),
+		get_attribute(stream, attribute, value))
+
+static CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value)
+{
+	const struct attribute *attribute = find_attribute(id);
+
+	if (!value || !attribute)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy((char *)stream + attribute->place, value, attribute->size);
+	return CUDA_SUCCESS;
+}
+
+SG_STREAM_TWINS(cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
+		(CUstream stream, CUstreamAttrID attribute, const CUstreamAttrValue *value),
+		set_attribute(stream, attribute, value))
 
 static CUresult copy_attributes(CUstream target, CUstream source, CUstream zero)
 {
@@ -237,44 +155,31 @@ SG_TWINS(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, (CUstream target, 
 
 /* ---- waiting --------------------------------------------------------------------------- */
 
-static CUresult synchronize(CUstream handle, CUstream zero)
+static CUresult synchronize(CUstream stream)
 {
 	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
 
-	if (result)
-		return result;
 	if (sg_stream_is_captured(stream))
 		return sg_stream_submit(stream, &nothing, true);
 	return sg_stream_synchronize(stream);
 }
 
-SG_TWINS(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
-	 synchronize(stream, zero))
+SG_STREAM_TWINS(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
+		synchronize(stream))
 
-static CUresult query(CUstream handle, CUstream zero)
+static CUresult query(CUstream stream)
 {
 	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
 
-	if (result)
-		return result;
 	if (sg_stream_is_captured(stream))
 		return sg_stream_submit(stream, &nothing, true);
 	return sg_stream_query(stream);
 }
 
-SG_TWINS(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), query(stream, zero))
+SG_STREAM_TWINS(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), query(stream))
 
-static CUresult wait_event(CUstream handle, CUstream zero, CUevent event, unsigned int flags)
+static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
 {
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
-
-	if (result)
-		return result;
 	if (!sg_handle_is(event, SG_HANDLE_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
@@ -282,9 +187,9 @@ static CUresult wait_event(CUstream handle, CUstream zero, CUevent event, unsign
 	return sg_event_wait(stream, event, flags & CU_EVENT_WAIT_EXTERNAL);
 }
 
-SG_TWINS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
-	 (CUstream stream, CUevent event, unsigned int flags),
-	 wait_event(stream, zero, event, flags))
+SG_STREAM_TWINS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
+		(CUstream stream, CUevent event, unsigned int flags),
+		wait_event(stream, event, flags))
 
 /* ---- work of the host and of memory ---------------------------------------------------- */
 
@@ -307,31 +212,24 @@ SG_TWINS(cuStreamAddCallback, cuStreamAddCallback_ptsz,
 	 (CUstream stream, CUstreamCallback callback, void *data, unsigned int flags),
 	 add_callback(stream, zero, callback, data, flags))
 
-static CUresult launch_host(CUstream handle, CUstream zero, CUhostFn function, void *data)
+static CUresult launch_host(CUstream stream, CUhostFn function, void *data)
 {
 	struct sg_work work = {.kind = SG_WORK_HOST, .host = {.function = function, .data = data}};
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
 
-	if (result)
-		return result;
 	if (!function)
 		return CUDA_ERROR_INVALID_VALUE;
 	return sg_stream_submit(stream, &work, false);
 }
 
-SG_TWINS(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void *data),
-	 launch_host(stream, zero, function, data))
+SG_STREAM_TWINS(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
+		(CUstream stream, CUhostFn function, void *data),
+		launch_host(stream, function, data))
 
 /* Managed memory is where it is for everyone: there is nothing to attach. */
-static CUresult attach(CUstream handle, CUstream zero, CUdeviceptr address, unsigned int flags)
+static CUresult attach(CUdeviceptr address, unsigned int flags)
 {
 	struct sg_allocation allocation;
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
 
-	if (result)
-		return result;
 	if (!sg_memory_find(address, &allocation) ||
 	    (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
 	     flags != CU_MEM_ATTACH_SINGLE))
@@ -339,9 +237,9 @@ static CUresult attach(CUstream handle, CUstream zero, CUdeviceptr address, unsi
 	return CUDA_SUCCESS;
 }
 
-SG_TWINS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
-	 (CUstream stream, CUdeviceptr address, size_t length, unsigned int flags),
-	 attach(stream, zero, address, flags))
+SG_STREAM_TWINS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
+		(CUstream stream, CUdeviceptr address, size_t length, unsigned int flags),
+		attach(address, flags))
 
 static CUresult submit_value(CUstream handle, CUstream zero, struct sg_value_work value)
 {
@@ -441,13 +339,8 @@ SG_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 	return sg_event_new(context, flags, event);
 }
 
-static CUresult record(CUevent event, CUstream handle, CUstream zero, unsigned int flags)
+static CUresult record(CUevent event, CUstream stream, unsigned int flags)
 {
-	CUstream stream;
-	CUresult result = sg_use_stream(handle, zero, &stream);
-
-	if (result)
-		return result;
 	if (!sg_handle_is(event, SG_HANDLE_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
@@ -455,18 +348,14 @@ static CUresult record(CUevent event, CUstream handle, CUstream zero, unsigned i
 	return sg_event_record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
-SG_TWINS(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
-	 record(event, stream, zero, 0))
-SG_TWINS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
-	 (CUevent event, CUstream stream, unsigned int flags), record(event, stream, zero, flags))
+SG_STREAM_TWINS(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
+		record(event, stream, 0))
+SG_STREAM_TWINS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
+		(CUevent event, CUstream stream, unsigned int flags), record(event, stream, flags))
 
 static CUresult check_event(CUevent event)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(event, SG_HANDLE_EVENT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sg_check_handle(event, SG_HANDLE_EVENT, CUDA_ERROR_INVALID_HANDLE);
 }
 
 SG_API CUresult cuEventQuery(CUevent event)
@@ -492,16 +381,7 @@ static CUresult destroy_event(CUevent event)
 	return result;
 }
 
-SG_API CUresult cuEventDestroy_v2(CUevent event)
-{
-	return destroy_event(event);
-}
-
-SG_API CUresult cuEventDestroy(CUevent event);
-SG_API CUresult cuEventDestroy(CUevent event)
-{
-	return destroy_event(event);
-}
+SG_VERSIONS(cuEventDestroy_v2, cuEventDestroy, (CUevent event), destroy_event(event))
 
 static CUresult elapsed(float *ms, CUevent start, CUevent end)
 {
@@ -514,13 +394,5 @@ static CUresult elapsed(float *ms, CUevent start, CUevent end)
 	return result ? result : sg_event_elapsed(start, end, ms);
 }
 
-SG_API CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
-{
-	return elapsed(ms, start, end);
-}
-
-SG_API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
-SG_API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
-{
-	return elapsed(ms, start, end);
-}
+SG_VERSIONS(cuEventElapsedTime_v2, cuEventElapsedTime, (float *ms, CUevent start, CUevent end),
+	    elapsed(ms, start, end))

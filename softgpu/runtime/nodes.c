@@ -8,6 +8,35 @@
 	cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count
 #define ADD_ARGUMENTS node, graph, dependencies, count
 
+/*
+ * The three functions of one form of parameters: `add` makes a node, `set` changes one, `set_in`
+ * changes one in an executable graph. `convert` fills `work`, of that type, as the driver wants it,
+ * and is sg_enter first; add_<kind>, set_<kind> and set_<kind>_in hand it on.
+ */
+#define NODES(kind, type, add, set, set_in, parameters, convert)                                   \
+	SG_API cudaError_t add(ADD_PARAMETERS, SG_LIST parameters)                                 \
+	{                                                                                          \
+		type work;                                                                         \
+		cudaError_t error = convert;                                                       \
+                                                                                                   \
+		return sg_finish(error ? error : add_##kind(ADD_ARGUMENTS, &work));                \
+	}                                                                                          \
+	SG_API cudaError_t set(cudaGraphNode_t node, SG_LIST parameters)                           \
+	{                                                                                          \
+		type work;                                                                         \
+		cudaError_t error = convert;                                                       \
+                                                                                                   \
+		return sg_finish(error ? error : set_##kind(node, &work));                         \
+	}                                                                                          \
+	SG_API cudaError_t set_in(cudaGraphExec_t executable, cudaGraphNode_t node,                \
+				  SG_LIST parameters)                                              \
+	{                                                                                          \
+		type work;                                                                         \
+		cudaError_t error = convert;                                                       \
+                                                                                                   \
+		return sg_finish(error ? error : set_##kind##_in(executable, node, &work));        \
+	}
+
 /* ---- kernels --------------------------------------------------------------------------- */
 
 static cudaError_t convert_kernel(const struct cudaKernelNodeParams *parameters,
@@ -39,40 +68,25 @@ static cudaError_t convert_kernel(const struct cudaKernelNodeParams *parameters,
 	return cudaSuccess;
 }
 
-SG_API cudaError_t cudaGraphAddKernelNode(ADD_PARAMETERS,
-					  const struct cudaKernelNodeParams *parameters)
+static cudaError_t add_kernel(ADD_PARAMETERS, const CUDA_KERNEL_NODE_PARAMS *kernel)
 {
-	CUDA_KERNEL_NODE_PARAMS kernel;
-	cudaError_t error = convert_kernel(parameters, &kernel);
-
-	if (!error)
-		error = sg_error(sg_driver.cuGraphAddKernelNode(ADD_ARGUMENTS, &kernel));
-	return sg_finish(error);
+	return sg_error(sg_driver.cuGraphAddKernelNode(ADD_ARGUMENTS, kernel));
 }
 
-SG_API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
-						const struct cudaKernelNodeParams *parameters)
+static cudaError_t set_kernel(cudaGraphNode_t node, const CUDA_KERNEL_NODE_PARAMS *kernel)
 {
-	CUDA_KERNEL_NODE_PARAMS kernel;
-	cudaError_t error = convert_kernel(parameters, &kernel);
-
-	if (!error)
-		error = sg_error(sg_driver.cuGraphKernelNodeSetParams(node, &kernel));
-	return sg_finish(error);
+	return sg_error(sg_driver.cuGraphKernelNodeSetParams(node, kernel));
 }
 
-SG_API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable,
-						    cudaGraphNode_t node,
-						    const struct cudaKernelNodeParams *parameters)
+static cudaError_t set_kernel_in(cudaGraphExec_t executable, cudaGraphNode_t node,
+				 const CUDA_KERNEL_NODE_PARAMS *kernel)
 {
-	CUDA_KERNEL_NODE_PARAMS kernel;
-	cudaError_t error = convert_kernel(parameters, &kernel);
-
-	if (!error)
-		error = sg_error(
-			sg_driver.cuGraphExecKernelNodeSetParams(executable, node, &kernel));
-	return sg_finish(error);
+	return sg_error(sg_driver.cuGraphExecKernelNodeSetParams(executable, node, kernel));
 }
+
+NODES(kernel, CUDA_KERNEL_NODE_PARAMS, cudaGraphAddKernelNode, cudaGraphKernelNodeSetParams,
+      cudaGraphExecKernelNodeSetParams, (const struct cudaKernelNodeParams *parameters),
+      convert_kernel(parameters, &work))
 
 SG_API cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
 						struct cudaKernelNodeParams *parameters)
@@ -110,21 +124,28 @@ SG_PASS(cudaGraphKernelNodeSetAttribute,
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
-static struct cudaMemcpy3DParms plain_copy(void *target, const void *source, size_t size,
-					   enum cudaMemcpyKind kind)
+static cudaError_t convert_copy(const struct cudaMemcpy3DParms *parameters, CUDA_MEMCPY3D *ret_copy)
 {
-	return (struct cudaMemcpy3DParms){
+	cudaError_t error = sg_enter();
+
+	return error ? error : sg_convert_copy(parameters, ret_copy);
+}
+
+static cudaError_t convert_plain(void *target, const void *source, size_t size,
+				 enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_copy)
+{
+	const struct cudaMemcpy3DParms parameters = {
 		.srcPtr = {(void *)(uintptr_t)source, size, size, 1},
 		.dstPtr = {target, size, size, 1},
 		.extent = {size, 1, 1},
 		.kind = kind,
 	};
+
+	return convert_copy(&parameters, ret_copy);
 }
 
-/* A copy to (target NULL) or from a variable of the device. */
-static cudaError_t symbol_copy(const void *symbol, void *target, const void *source, size_t size,
-			       size_t offset, enum cudaMemcpyKind kind,
-			       struct cudaMemcpy3DParms *ret_copy)
+/* Where a piece of a variable of the device lies. */
+static cudaError_t find_piece(const void *symbol, size_t offset, size_t size, void **ret_place)
 {
 	CUdeviceptr address;
 	size_t whole;
@@ -134,155 +155,71 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
 		error = sg_find_symbol(symbol, &address, &whole);
 	if (!error && (offset > whole || size > whole - offset))
 		error = cudaErrorInvalidValue;
-	if (error)
-		return error;
-	address += offset;
-	if (target)
-		*ret_copy = plain_copy(target, (void *)(uintptr_t)address, size, kind);
-	else
-		*ret_copy = plain_copy((void *)(uintptr_t)address, source, size, kind);
-	return cudaSuccess;
+	if (!error)
+		*ret_place = (void *)(uintptr_t)(address + offset);
+	return error;
 }
 
-static cudaError_t add_copy(ADD_PARAMETERS, const struct cudaMemcpy3DParms *parameters)
+static cudaError_t convert_to_symbol(const void *symbol, const void *source, size_t size,
+				     size_t offset, enum cudaMemcpyKind kind,
+				     CUDA_MEMCPY3D *ret_copy)
 {
-	CUDA_MEMCPY3D copy;
+	void *place;
+	cudaError_t error = find_piece(symbol, offset, size, &place);
+
+	return error ? error : convert_plain(place, source, size, kind, ret_copy);
+}
+
+static cudaError_t convert_from_symbol(void *target, const void *symbol, size_t size, size_t offset,
+				       enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_copy)
+{
+	void *place;
+	cudaError_t error = find_piece(symbol, offset, size, &place);
+
+	return error ? error : convert_plain(target, place, size, kind, ret_copy);
+}
+
+static cudaError_t add_copy(ADD_PARAMETERS, const CUDA_MEMCPY3D *copy)
+{
 	CUcontext context = NULL;
-	cudaError_t error = sg_enter();
+	cudaError_t error = sg_error(sg_driver.cuCtxGetCurrent(&context));
 
-	if (!error)
-		error = sg_convert_copy(parameters, &copy);
-	if (!error)
-		error = sg_error(sg_driver.cuCtxGetCurrent(&context));
 	return error ? error
-		     : sg_error(sg_driver.cuGraphAddMemcpyNode(ADD_ARGUMENTS, &copy, context));
+		     : sg_error(sg_driver.cuGraphAddMemcpyNode(ADD_ARGUMENTS, copy, context));
 }
 
-static cudaError_t set_copy(cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters)
+static cudaError_t set_copy(cudaGraphNode_t node, const CUDA_MEMCPY3D *copy)
 {
-	CUDA_MEMCPY3D copy;
-	cudaError_t error = sg_enter();
-
-	if (!error)
-		error = sg_convert_copy(parameters, &copy);
-	return error ? error : sg_error(sg_driver.cuGraphMemcpyNodeSetParams(node, &copy));
+	return sg_error(sg_driver.cuGraphMemcpyNodeSetParams(node, copy));
 }
 
 static cudaError_t set_copy_in(cudaGraphExec_t executable, cudaGraphNode_t node,
-			       const struct cudaMemcpy3DParms *parameters)
+			       const CUDA_MEMCPY3D *copy)
 {
-	CUDA_MEMCPY3D copy;
 	CUcontext context = NULL;
-	cudaError_t error = sg_enter();
+	cudaError_t error = sg_error(sg_driver.cuCtxGetCurrent(&context));
 
-	if (!error)
-		error = sg_convert_copy(parameters, &copy);
-	if (!error)
-		error = sg_error(sg_driver.cuCtxGetCurrent(&context));
 	return error ? error
-		     : sg_error(sg_driver.cuGraphExecMemcpyNodeSetParams(executable, node, &copy,
+		     : sg_error(sg_driver.cuGraphExecMemcpyNodeSetParams(executable, node, copy,
 									 context));
 }
 
-SG_API cudaError_t cudaGraphAddMemcpyNode(ADD_PARAMETERS,
-					  const struct cudaMemcpy3DParms *parameters)
-{
-	return sg_finish(add_copy(ADD_ARGUMENTS, parameters));
-}
-
-SG_API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
-						const struct cudaMemcpy3DParms *parameters)
-{
-	return sg_finish(set_copy(node, parameters));
-}
-
-SG_API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable,
-						    cudaGraphNode_t node,
-						    const struct cudaMemcpy3DParms *parameters)
-{
-	return sg_finish(set_copy_in(executable, node, parameters));
-}
-
-#define PLAIN_PARAMETERS void *target, const void *source, size_t size, enum cudaMemcpyKind kind
-#define TO_SYMBOL_PARAMETERS                                                                       \
-	const void *symbol, const void *source, size_t size, size_t offset, enum cudaMemcpyKind kind
-#define FROM_SYMBOL_PARAMETERS                                                                     \
-	void *target, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind
-
-SG_API cudaError_t cudaGraphAddMemcpyNode1D(ADD_PARAMETERS, PLAIN_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy = plain_copy(target, source, size, kind);
-
-	return sg_finish(add_copy(ADD_ARGUMENTS, &copy));
-}
-
-SG_API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, PLAIN_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy = plain_copy(target, source, size, kind);
-
-	return sg_finish(set_copy(node, &copy));
-}
-
-SG_API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable,
-						      cudaGraphNode_t node, PLAIN_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy = plain_copy(target, source, size, kind);
-
-	return sg_finish(set_copy_in(executable, node, &copy));
-}
-
-SG_API cudaError_t cudaGraphAddMemcpyNodeToSymbol(ADD_PARAMETERS, TO_SYMBOL_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy;
-	cudaError_t error = symbol_copy(symbol, NULL, source, size, offset, kind, &copy);
-
-	return sg_finish(error ? error : add_copy(ADD_ARGUMENTS, &copy));
-}
-
-SG_API cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, TO_SYMBOL_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy;
-	cudaError_t error = symbol_copy(symbol, NULL, source, size, offset, kind, &copy);
-
-	return sg_finish(error ? error : set_copy(node, &copy));
-}
-
-SG_API cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t executable,
-							    cudaGraphNode_t node,
-							    TO_SYMBOL_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy;
-	cudaError_t error = symbol_copy(symbol, NULL, source, size, offset, kind, &copy);
-
-	return sg_finish(error ? error : set_copy_in(executable, node, &copy));
-}
-
-SG_API cudaError_t cudaGraphAddMemcpyNodeFromSymbol(ADD_PARAMETERS, FROM_SYMBOL_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy;
-	cudaError_t error = symbol_copy(symbol, target, NULL, size, offset, kind, &copy);
-
-	return sg_finish(error ? error : add_copy(ADD_ARGUMENTS, &copy));
-}
-
-SG_API cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node,
-							  FROM_SYMBOL_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy;
-	cudaError_t error = symbol_copy(symbol, target, NULL, size, offset, kind, &copy);
-
-	return sg_finish(error ? error : set_copy(node, &copy));
-}
-
-SG_API cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t executable,
-							      cudaGraphNode_t node,
-							      FROM_SYMBOL_PARAMETERS)
-{
-	struct cudaMemcpy3DParms copy;
-	cudaError_t error = symbol_copy(symbol, target, NULL, size, offset, kind, &copy);
-
-	return sg_finish(error ? error : set_copy_in(executable, node, &copy));
-}
+NODES(copy, CUDA_MEMCPY3D, cudaGraphAddMemcpyNode, cudaGraphMemcpyNodeSetParams,
+      cudaGraphExecMemcpyNodeSetParams, (const struct cudaMemcpy3DParms *parameters),
+      convert_copy(parameters, &work))
+NODES(copy, CUDA_MEMCPY3D, cudaGraphAddMemcpyNode1D, cudaGraphMemcpyNodeSetParams1D,
+      cudaGraphExecMemcpyNodeSetParams1D,
+      (void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
+      convert_plain(target, source, size, kind, &work))
+NODES(copy, CUDA_MEMCPY3D, cudaGraphAddMemcpyNodeToSymbol, cudaGraphMemcpyNodeSetParamsToSymbol,
+      cudaGraphExecMemcpyNodeSetParamsToSymbol,
+      (const void *symbol, const void *source, size_t size, size_t offset,
+       enum cudaMemcpyKind kind),
+      convert_to_symbol(symbol, source, size, offset, kind, &work))
+NODES(copy, CUDA_MEMCPY3D, cudaGraphAddMemcpyNodeFromSymbol, cudaGraphMemcpyNodeSetParamsFromSymbol,
+      cudaGraphExecMemcpyNodeSetParamsFromSymbol,
+      (void *target, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind),
+      convert_from_symbol(target, symbol, size, offset, kind, &work))
 
 SG_API cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node,
 						struct cudaMemcpy3DParms *parameters)
@@ -445,51 +382,41 @@ SG_API cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
 	}
 }
 
-SG_API cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node,
-					  struct cudaGraphNodeParams *parameters)
+/* Changes a node: in that executable graph only, or (NULL) itself. */
+static cudaError_t set_any(const cudaGraphExec_t *executable, cudaGraphNode_t node,
+			   const struct cudaGraphNodeParams *parameters)
 {
 	struct cudaKernelNodeParams kernel;
 
 	if (!parameters)
 		return sg_finish(cudaErrorInvalidValue);
+#define SET(type, value)                                                                           \
+	(executable ? cudaGraphExec##type##NodeSetParams(*executable, node, value)                 \
+		    : cudaGraph##type##NodeSetParams(node, value))
 	switch (parameters->type) {
 	case cudaGraphNodeTypeKernel:
 		kernel = kernel_of(parameters);
-		return cudaGraphKernelNodeSetParams(node, &kernel);
+		return SET(Kernel, &kernel);
 	case cudaGraphNodeTypeMemcpy:
-		return cudaGraphMemcpyNodeSetParams(node, &parameters->memcpy.copyParams);
+		return SET(Memcpy, &parameters->memcpy.copyParams);
 	case cudaGraphNodeTypeMemset:
-		return cudaGraphMemsetNodeSetParams(
-			node, (const struct cudaMemsetParams *)&parameters->memset);
+		return SET(Memset, (const struct cudaMemsetParams *)&parameters->memset);
 	case cudaGraphNodeTypeHost:
-		return cudaGraphHostNodeSetParams(
-			node, (const struct cudaHostNodeParams *)&parameters->host);
+		return SET(Host, (const struct cudaHostNodeParams *)&parameters->host);
 	default:
 		return sg_finish(cudaErrorNotSupported);
 	}
+#undef SET
+}
+
+SG_API cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node,
+					  struct cudaGraphNodeParams *parameters)
+{
+	return set_any(NULL, node, parameters);
 }
 
 SG_API cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
 					      struct cudaGraphNodeParams *parameters)
 {
-	struct cudaKernelNodeParams kernel;
-
-	if (!parameters)
-		return sg_finish(cudaErrorInvalidValue);
-	switch (parameters->type) {
-	case cudaGraphNodeTypeKernel:
-		kernel = kernel_of(parameters);
-		return cudaGraphExecKernelNodeSetParams(executable, node, &kernel);
-	case cudaGraphNodeTypeMemcpy:
-		return cudaGraphExecMemcpyNodeSetParams(executable, node,
-							&parameters->memcpy.copyParams);
-	case cudaGraphNodeTypeMemset:
-		return cudaGraphExecMemsetNodeSetParams(
-			executable, node, (const struct cudaMemsetParams *)&parameters->memset);
-	case cudaGraphNodeTypeHost:
-		return cudaGraphExecHostNodeSetParams(
-			executable, node, (const struct cudaHostNodeParams *)&parameters->host);
-	default:
-		return sg_finish(cudaErrorNotSupported);
-	}
+	return set_any(&executable, node, parameters);
 }
