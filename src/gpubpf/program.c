@@ -142,10 +142,12 @@ static const char *check_jump(const struct bpf_insn *insn)
 	return (source ? insn->imm : insn->src_reg) ? "BPF_JMP uses reserved fields" : NULL;
 }
 
+static const char no_such_atomic[] = "BPF_ATOMIC uses invalid atomic opcode";
+
 static const char *check_atomic(const struct bpf_insn *insn)
 {
 	if (BPF_SIZE(insn->code) != BPF_W && BPF_SIZE(insn->code) != BPF_DW)
-		return "invalid size of an atomic operation";
+		return "invalid atomic operand size";
 	switch (insn->imm) {
 	case BPF_ADD:
 	case BPF_AND:
@@ -159,7 +161,7 @@ static const char *check_atomic(const struct bpf_insn *insn)
 	case BPF_CMPXCHG:
 		return NULL;
 	}
-	return "unknown atomic operation";
+	return no_such_atomic;
 }
 
 static const char *check_memory(const struct bpf_insn *insn)
@@ -209,7 +211,7 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 {
 	const struct bpf_insn *insn = &insns[at];
 	const char *reason;
-	char text[32];
+	char text[64];
 
 	if (insn->dst_reg >= GT_BPF_REGISTERS ||
 	    (insn->src_reg >= GT_BPF_REGISTERS && BPF_CLASS(insn->code) != BPF_LD)) {
@@ -231,6 +233,10 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 		break;
 	default:
 		reason = check_memory(insn);
+	}
+	if (reason == no_such_atomic) {
+		snprintf(text, sizeof(text), "%s %02x", reason, (uint32_t)insn->imm);
+		reason = text;
 	}
 	return reason ? wrong(diag, at, reason, insn) : 0;
 }

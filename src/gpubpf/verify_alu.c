@@ -11,6 +11,16 @@ int gt_verify_read(struct gt_verifier *verifier, unsigned number)
 	return 0;
 }
 
+void gt_verify_link(struct gt_verifier *verifier, struct gt_value *number)
+{
+	if (number->sum)
+		number->id = 0; /* as in Linux: of sums there is one, and no copies */
+	number->sum = 0;
+	number->delta = 0;
+	if (!number->id && !gt_number_is_constant(&number->number))
+		number->id = ++verifier->next_id;
+}
+
 static struct gt_value unknown_from(bool wide)
 {
 	struct gt_value value =
@@ -43,13 +53,9 @@ static int move(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	       (wide ? !insn->off || (source->number.all.smin >= -(INT64_C(1) << (insn->off - 1)) &&
 				      source->number.all.smax < INT64_C(1) << (insn->off - 1))
 		     : !insn->off && source->number.all.umax <= UINT32_MAX);
-	if (same && !gt_number_is_constant(&source->number)) {
-		if (!source->id) {
-			source->id = ++verifier->next_id;
-			source->delta = 0;
-		}
+	if (same) {
+		gt_verify_link(verifier, source);
 		result.id = source->id;
-		result.delta = source->delta;
 	}
 	*target = result;
 	return 0;
@@ -63,23 +69,27 @@ static const char *sign_of(unsigned operation)
 	return signs[operation >> 4];
 }
 
-/* Numbers so great that sums with them might wrap are kept away from pointers. */
+/* Offsets so great that sums with them might wrap are kept away from pointers, as in Linux. */
 static int check_offset(struct gt_verifier *verifier, const struct gt_value *pointer,
-			const struct gt_number *number)
+			const struct gt_number *number, int64_t fixed)
 {
+	const char *name = gt_place_name(pointer);
 	int64_t least = number->all.smin;
 
 	if (gt_number_is_constant(number) && (least >= GT_MAX_OFFSET || least <= -GT_MAX_OFFSET))
 		return gt_refuse(verifier, "math between %s pointer and %" PRId64 " is not allowed",
-				 gt_place_name(pointer), least);
+				 name, least);
+	if (fixed >= GT_MAX_OFFSET || fixed <= -GT_MAX_OFFSET)
+		return gt_refuse(verifier, "%s pointer offset %" PRId64 " is not allowed", name,
+				 fixed);
 	if (least == INT64_MIN)
 		return gt_refuse(verifier,
 				 "math between %s pointer and register with unbounded min value is "
 				 "not allowed",
-				 gt_place_name(pointer));
+				 name);
 	if (least >= GT_MAX_OFFSET || least <= -GT_MAX_OFFSET)
 		return gt_refuse(verifier, "value %" PRId64 " makes %s pointer be out of bounds",
-				 least, gt_place_name(pointer));
+				 least, name);
 	return 0;
 }
 
@@ -98,9 +108,10 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return gt_refuse(verifier,
 				 "R%u pointer arithmetic on %s prohibited, null-check it first",
 				 shown, gt_place_name(pointer));
-	if (pointer->place == GT_PLACE_MAP)
+	if (pointer->place == GT_PLACE_MAP &&
+	    !(operation == BPF_ADD && gt_number_is_constant(number) && !number->value))
 		return gt_refuse(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
-	error = check_offset(verifier, pointer, number);
+	error = check_offset(verifier, pointer, number, 0);
 	if (error)
 		return error;
 	if (operation != BPF_ADD && operation != BPF_SUB)
@@ -113,10 +124,11 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return gt_refuse(verifier, "R%u tried to subtract pointer from scalar", shown);
 	if (operation == BPF_SUB && pointer->place == GT_PLACE_STACK)
 		return gt_refuse(verifier, "R%u subtraction from stack pointer prohibited", shown);
-	result.number = gt_number_alu(&move, &pointer->number, number);
 	if (gt_number_is_constant(number))
 		result.fixed += operation == BPF_ADD ? number->all.smin : -number->all.smin;
-	error = check_offset(verifier, pointer, &result.number);
+	else
+		result.number = gt_number_alu(&move, &pointer->number, number);
+	error = check_offset(verifier, pointer, &result.number, result.fixed);
 	if (error)
 		return error;
 	*target = result;
@@ -149,14 +161,20 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	return move_pointer(verifier, insn, right, &left->number, false);
 }
 
-/* A number plus a known one: what is learnt of either holds for the other, once, as in Linux. */
-static void keep_link(struct gt_value *sum, const struct gt_value *left,
-		      const struct gt_number *right)
+/* A number plus or minus a known one: what is learnt of either holds for the other, once. */
+static void keep_link(struct gt_value *sum, const struct bpf_insn *insn,
+		      const struct gt_value *left, const struct gt_number *right)
 {
-	if (!left->id || left->delta || !gt_number_is_constant(right) || right->value > INT32_MAX)
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
+	unsigned operation = BPF_OP(insn->code);
+	int64_t delta = wide ? (int64_t)right->value : (int32_t)right->value;
+
+	if ((operation != BPF_ADD && operation != BPF_SUB) || !left->id || left->sum ||
+	    !gt_number_is_constant(right) || delta <= INT32_MIN || delta > INT32_MAX)
 		return;
 	sum->id = left->id;
-	sum->delta = (int32_t)right->value;
+	sum->sum = wide ? 64 : 32;
+	sum->delta = (int32_t)(operation == BPF_ADD ? delta : -delta);
 }
 
 static bool uses_target(const struct bpf_insn *insn)
@@ -199,8 +217,8 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	}
 	*target = gt_value_number(gt_number_alu(insn, &left.number, &right.number));
 	target->address = left.address || right.address;
-	if (insn->code == (BPF_ALU64 | BPF_ADD | BPF_SRC(insn->code)))
-		keep_link(target, &left, &right.number);
+	if (!is_unary(insn))
+		keep_link(target, insn, &left, &right.number);
 	return 0;
 }
 
@@ -226,16 +244,17 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
 		return 0;
 	if (!gt_map_kind(map->type) || gt_map_kind(map->type)->shape != GT_MAP_ARRAY ||
-	    map->max_entries != 1 || gt_map_kind(map->type)->copies != GT_COPY_ONE)
+	    gt_map_kind(map->type)->copies != GT_COPY_ONE)
 		return gt_refuse(verifier,
-				 "direct access to the values of map '%s' is not possible",
+				 "no direct value access support for this map type: '%s' has no "
+				 "value of its own",
 				 map->name);
-	if ((uint32_t)insn[1].imm >= map->value_size)
+	if (map->max_entries != 1 || (uint32_t)insn[1].imm >= map->value_size)
 		return gt_refuse(verifier,
-				 "invalid access to map value pointer, value_size=%u off=%u",
-				 map->value_size, (uint32_t)insn[1].imm);
+				 "invalid access to map value pointer, value_size=%u off=%u%s",
+				 map->value_size, (uint32_t)insn[1].imm,
+				 map->max_entries != 1 ? ": there are several values" : "");
 	target->place = GT_PLACE_MAP_VALUE;
-	target->number = gt_number_constant((uint32_t)insn[1].imm);
 	target->fixed = (uint32_t)insn[1].imm;
 	return 0;
 }

@@ -104,7 +104,7 @@ static int check_record(struct gt_verifier *verifier, struct call *call, unsigne
 
 	if (value->place != GT_PLACE_RECORD || value->maybe_null)
 		return wrong_type(verifier, number, "ringbuf_mem");
-	if (!gt_number_is_constant(&value->number) || value->number.value)
+	if (!gt_number_is_constant(&value->number) || value->fixed)
 		return gt_refuse(verifier, "R%u must have zero offset when passed to release func",
 				 number);
 	call->reference = value->reference;
@@ -115,7 +115,7 @@ static int check_string(struct gt_verifier *verifier, unsigned number)
 {
 	const struct gt_value *value = gt_register(verifier, number);
 	const struct gt_bpf_map *map;
-	uint64_t offset = value->number.value;
+	int64_t offset = value->fixed;
 
 	if (value->place != GT_PLACE_MAP_VALUE || value->maybe_null)
 		return wrong_type(verifier, number, "map_value");
@@ -124,8 +124,8 @@ static int check_string(struct gt_verifier *verifier, unsigned number)
 		return gt_refuse(verifier, "R%u does not point to a readonly map", number);
 	if (!gt_number_is_constant(&value->number))
 		return gt_refuse(verifier, "R%u is not a constant address", number);
-	if (offset >= map->value_size ||
-	    (map->initial && !memchr(map->initial + offset, 0, map->value_size - offset)))
+	if (offset < 0 || offset >= map->value_size ||
+	    (map->initial && !memchr(map->initial + offset, 0, map->value_size - (size_t)offset)))
 		return gt_refuse(verifier, "string is not zero-terminated");
 	return 0;
 }
@@ -216,7 +216,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 		return check_record(verifier, call, number);
 	case GT_ARG_CONTEXT:
 		return value->place == GT_PLACE_CONTEXT && gt_number_is_constant(&value->number) &&
-				       !value->number.value
+				       !value->fixed
 			       ? 0
 			       : wrong_type(verifier, number, "ctx");
 	case GT_ARG_RESULT_U64:

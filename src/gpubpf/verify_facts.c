@@ -24,16 +24,18 @@ static uint8_t alignment_of(const struct gt_number *number)
 
 static struct gt_register_fact fact_of(const struct gt_state *state, const struct gt_value *value)
 {
+	struct gt_number number = gt_is_pointer(value) ? gt_value_offset(value) : value->number;
+
 	return (struct gt_register_fact){
 		.place = value->place,
 		.maybe_null = value->maybe_null,
 		.address = value->place == GT_PLACE_NUMBER && value->address,
 		.frame =
 			value->place == GT_PLACE_STACK ? (uint8_t)(state->depth - value->frame) : 0,
-		.alignment = alignment_of(&value->number),
+		.alignment = alignment_of(&number),
 		.map = value->map,
-		.least = value->number.all.smin,
-		.greatest = value->number.all.smax,
+		.least = number.all.smin,
+		.greatest = number.all.smax,
 	};
 }
 

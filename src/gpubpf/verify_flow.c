@@ -272,6 +272,11 @@ static uint64_t slots_before(const struct gt_flow *flow, const struct bpf_insn *
 	if (class == BPF_LDX && (relevant >> insn->dst_reg & 1) &&
 	    (flow->pointing >> insn->src_reg & 1))
 		return insn->src_reg == 10 ? after | slots_at(insn->off, size) : UINT64_MAX;
+	/* What an atomic operation found there, if it gives that. */
+	if (class == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC && (insn->imm & BPF_FETCH) &&
+	    (relevant >> (insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg) & 1) &&
+	    (flow->pointing >> insn->dst_reg & 1))
+		return insn->dst_reg == 10 ? after | slots_at(insn->off, size) : UINT64_MAX;
 	if ((class == BPF_ST || class == BPF_STX) && BPF_MODE(insn->code) == BPF_MEM &&
 	    insn->dst_reg == 10 && size == 8 && !(insn->off % 8))
 		return after & ~slots_at(insn->off, size);

@@ -14,27 +14,45 @@
 		}                                                                                  \
 		for (uint32_t i_ = 0; i_ < here_->slot_count; i_++) {                              \
 			struct gt_value *value = &here_->slots[i_].value;                          \
-			if (here_->slots[i_].bytes[7] != GT_BYTE_VALUE)                            \
+			if (!gt_slot_width(&here_->slots[i_]))                                     \
 				continue;                                                          \
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
 
+/*
+ * What is known of a number by what is known of one linked with it. False: nothing, since a sum of
+ * 32 bits says nothing of the upper half.
+ */
+static bool follow_link(const struct gt_value *known, const struct gt_value *value,
+			struct gt_number *ret_number)
+{
+	struct gt_number more =
+		gt_number_constant((uint64_t)((int64_t)value->delta - (int64_t)known->delta));
+	bool narrow = known->sum == 32 || value->sum == 32;
+	struct bpf_insn add = {.code = (narrow ? BPF_ALU : BPF_ALU64) | BPF_ADD | BPF_X};
+
+	if (known->sum + value->sum == 32 + 64)
+		return false;
+	if (known->sum == 32 && !value->sum && value->number.all.umax > UINT32_MAX)
+		return false;
+	*ret_number = known->sum == value->sum && known->delta == value->delta
+			      ? known->number
+			      : gt_number_alu(&add, &known->number, &more);
+	return true;
+}
+
 /* What is now known of a number is known of all that are linked with it. */
 static void learn_number(struct gt_state *state, struct gt_value known)
 {
-	static const struct bpf_insn add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
+	struct gt_number number;
 
 	if (!known.id)
 		return;
 	EACH_VALUE(state, value, {
-		struct gt_number more = gt_number_constant(
-			(uint64_t)((int64_t)value->delta - (int64_t)known.delta));
-
-		if (value->place == GT_PLACE_NUMBER && value->id == known.id)
-			value->number = value->delta == known.delta
-						? known.number
-						: gt_number_alu(&add, &known.number, &more);
+		if (value->place == GT_PLACE_NUMBER && value->id == known.id &&
+		    follow_link(&known, value, &number))
+			value->number = number;
 	})
 }
 
@@ -65,15 +83,23 @@ static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, 
 	})
 }
 
-static bool is_null_check(const struct bpf_insn *insn, const struct gt_value *left,
-			  const struct gt_value *right)
+static bool is_zero(const struct gt_value *value)
+{
+	return value->place == GT_PLACE_NUMBER && gt_number_is_constant(&value->number) &&
+	       !value->number.value;
+}
+
+/* The pointer that is compared with 0, or NULL. One that may be NULL is only with an immediate. */
+static const struct gt_value *null_check(const struct bpf_insn *insn, const struct gt_value *left,
+					 const struct gt_value *right)
 {
 	unsigned operation = BPF_OP(insn->code);
 
-	return BPF_CLASS(insn->code) == BPF_JMP && gt_is_pointer(left) &&
-	       (operation == BPF_JEQ || operation == BPF_JNE) && right->place == GT_PLACE_NUMBER &&
-	       gt_number_is_constant(&right->number) && !right->number.value &&
-	       (!left->maybe_null || BPF_SRC(insn->code) == BPF_K);
+	if (BPF_CLASS(insn->code) != BPF_JMP || (operation != BPF_JEQ && operation != BPF_JNE))
+		return NULL;
+	if (gt_is_pointer(left) && is_zero(right))
+		return !left->maybe_null || BPF_SRC(insn->code) == BPF_K ? left : NULL;
+	return gt_is_pointer(right) && is_zero(left) && !right->maybe_null ? right : NULL;
 }
 
 /* What equals a pointer that is not NULL is not NULL. */
@@ -96,16 +122,18 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 	struct gt_value *left = &frame->registers[insn->dst_reg], *right;
 	struct gt_value constant =
 		gt_value_number(gt_number_constant((uint64_t)(int64_t)insn->imm));
+	const struct gt_value *pointer;
 	struct gt_number one, other;
 	bool is_null = (BPF_OP(insn->code) == BPF_JEQ) == taken;
 
 	right = BPF_SRC(insn->code) == BPF_X ? &frame->registers[insn->src_reg] : &constant;
-	if (is_null_check(insn, left, right)) {
+	pointer = null_check(insn, left, right);
+	if (pointer) {
 		/* As in Linux, nothing follows from where a frame or a context is. */
-		if (!left->maybe_null)
-			return !is_null || left->place == GT_PLACE_STACK ||
-			       left->place == GT_PLACE_CONTEXT;
-		learn_null(state, left->id, left->reference, is_null);
+		if (!pointer->maybe_null)
+			return !is_null || pointer->place == GT_PLACE_STACK ||
+			       pointer->place == GT_PLACE_CONTEXT;
+		learn_null(state, pointer->id, pointer->reference, is_null);
 		return true;
 	}
 	if (gt_is_pointer(left) || gt_is_pointer(right)) {

@@ -6,79 +6,97 @@
 
 #include "gpubpf/verify_private.h"
 
-/* A pointer with an instruction's offset added: the offsets of the first byte it can reach. */
+/* A pointer with an instruction's offset added: where the first byte can be. */
 struct reach {
 	const struct gt_value *base;
-	unsigned number; /* of the register, for messages */
-	int64_t least, greatest;
+	unsigned number;         /* of the register, for messages */
+	int64_t fixed;           /* the known part of the offset, that of the instruction with it */
+	int64_t least, greatest; /* offsets; held back from wrapping */
 	uint64_t size;
 	bool known; /* one offset only */
 };
 
-/* 0 or -EACCES where the offset is not within what offsets may be. */
-static int find_reach(struct gt_verifier *verifier, unsigned number, int64_t offset, uint64_t size,
-		      struct reach *ret_reach)
+/* A sum that does not wrap: what is that far away is out of bounds anyway. */
+static int64_t add_far(int64_t left, int64_t right)
 {
-	const struct gt_value *base = gt_register(verifier, number);
-	const struct gt_interval *all = &base->number.all;
+	int64_t sum;
 
-	if (all->smin < -GT_MAX_OFFSET || all->smax > GT_MAX_OFFSET) {
-		if (all->smin < 0)
-			return gt_refuse(verifier,
-					 "R%u min value is negative, either use unsigned index or "
-					 "do a if (index >=0) check.",
-					 number);
-		return gt_refuse(verifier,
-				 "R%u unbounded memory access, make sure to bounds check any such "
-				 "access",
-				 number);
-	}
-	*ret_reach = (struct reach){base,
-				    number,
-				    all->smin + offset,
-				    all->smax + offset,
-				    size,
-				    gt_number_is_constant(&base->number)};
-	return 0;
+	if (__builtin_add_overflow(left, right, &sum))
+		return left < 0 ? INT64_MIN / 2 : INT64_MAX / 2;
+	return sum > INT64_MAX / 2 ? INT64_MAX / 2 : sum < INT64_MIN / 2 ? INT64_MIN / 2 : sum;
 }
 
+static struct reach find_reach(struct gt_verifier *verifier, unsigned number, int64_t offset,
+			       uint64_t size)
+{
+	const struct gt_value *base = gt_register(verifier, number);
+	int64_t fixed = base->fixed + offset;
+
+	return (struct reach){
+		.base = base,
+		.number = number,
+		.fixed = fixed,
+		.least = add_far(base->number.all.smin, fixed),
+		.greatest = add_far(base->number.all.smax, fixed),
+		.size = size,
+		.known = gt_number_is_constant(&base->number),
+	};
+}
+
+/* The unknown part of a pointer's offset, as Linux shows it. */
+static const char *show_bits(const struct gt_number *number, char text[48])
+{
+	snprintf(text, 48, "(0x%" PRIx64 "; 0x%" PRIx64 ")", number->value, number->mask);
+	return text;
+}
+
+/* What is reached lies within `limit` bytes. The steps and their words are those of Linux. */
 static int check_bounds(struct gt_verifier *verifier, const struct reach *reach, uint64_t limit,
 			const char *what, const char *size_name)
 {
-	if (reach->least >= 0 && (uint64_t)reach->greatest + reach->size <= limit) {
-		/* As in Linux, only what stands in the text makes up for a negative number. */
-		if (reach->known || reach->base->number.all.smin >= reach->base->fixed)
-			return 0;
+	const struct gt_interval *part = &reach->base->number.all;
+	int64_t ends[2] = {reach->least, add_far((int64_t)part->umax, reach->fixed)};
+
+	if (part->smin < 0 && reach->least < 0)
 		return gt_refuse(verifier,
-				 "R%u unbounded memory access, make sure to bounds check any such "
-				 "access",
+				 "R%u min value is negative, either use unsigned index or do a if "
+				 "(index >=0) check.",
 				 reach->number);
+	for (unsigned i = 0; i < 2; i++) {
+		if (i && part->umax >= GT_MAX_OFFSET)
+			return gt_refuse(verifier,
+					 "R%u unbounded memory access, make sure to bounds check "
+					 "any such access",
+					 reach->number);
+		if (ends[i] < 0 || (uint64_t)ends[i] + reach->size > limit)
+			return gt_refuse(verifier,
+					 "invalid access to %s, %s=%" PRIu64 " off=%" PRId64
+					 " size=%" PRIu64
+					 "; R%u %s value is outside of the allowed memory range",
+					 what, size_name, limit, ends[i], reach->size,
+					 reach->number, i ? "max" : "min");
 	}
-	if (reach->known || reach->least >= 0)
-		return gt_refuse(
-			verifier,
-			"invalid access to %s, %s=%" PRIu64 " off=%" PRId64 " size=%" PRIu64 "%s",
-			what, size_name, limit, reach->least < 0 ? reach->least : reach->greatest,
-			reach->size,
-			reach->known ? "" : ": the offset is not bounded to what is there");
-	return gt_refuse(verifier,
-			 "R%u min value is negative, either use unsigned index or do a if (index "
-			 ">=0) check.",
-			 reach->number);
+	return 0;
 }
 
 static int check_stack_reach(struct gt_verifier *verifier, const struct reach *reach,
 			     const char *verb)
 {
+	const struct gt_number *part = &reach->base->number;
+	char bits[48];
+
+	if (!reach->known && (part->all.smax >= GT_MAX_OFFSET || part->all.smin <= -GT_MAX_OFFSET))
+		return gt_refuse(verifier, "invalid unbounded variable-offset %s stack R%u", verb,
+				 reach->number);
 	if (reach->least >= -GT_BPF_STACK_SIZE && reach->greatest + (int64_t)reach->size <= 0)
 		return 0;
 	if (reach->known)
 		return gt_refuse(verifier, "invalid %s stack R%u off=%" PRId64 " size=%" PRIu64,
 				 verb, reach->number, reach->least, reach->size);
 	return gt_refuse(verifier,
-			 "invalid variable-offset %s stack R%u off=%" PRId64 "..%" PRId64
+			 "invalid variable-offset %s stack R%u var_off=%s off=%" PRId64
 			 " size=%" PRIu64,
-			 verb, reach->number, reach->least, reach->greatest, reach->size);
+			 verb, reach->number, show_bits(part, bits), reach->fixed, reach->size);
 }
 
 static int check_map(struct gt_verifier *verifier, const struct reach *reach, unsigned access)
@@ -95,15 +113,19 @@ static int check_map(struct gt_verifier *verifier, const struct reach *reach, un
 
 static int check_context(struct gt_verifier *verifier, const struct reach *reach, unsigned access)
 {
-	if (!reach->known)
-		return gt_refuse(verifier,
-				 "variable ctx access var_off=%" PRId64 "..%" PRId64 " disallowed",
-				 reach->least, reach->greatest);
-	if (reach->base->number.value)
+	char bits[48];
+
+	if (reach->base->fixed < 0)
+		return gt_refuse(verifier, "negative offset ctx ptr R%u off=%" PRId64 " disallowed",
+				 reach->number, reach->base->fixed);
+	if (reach->base->fixed)
 		return gt_refuse(verifier,
 				 "dereference of modified ctx ptr R%u off=%" PRId64 " disallowed: "
 				 "read fields into variables before branches and loops choose one",
-				 reach->number, (int64_t)reach->base->number.value);
+				 reach->number, reach->base->fixed);
+	if (!reach->known || reach->base->number.value)
+		return gt_refuse(verifier, "variable ctx access var_off=%s disallowed",
+				 show_bits(&reach->base->number, bits));
 	if (access & GT_ACCESS_ATOMIC)
 		return gt_refuse(verifier, "BPF_ATOMIC stores into R%u ctx is not allowed",
 				 reach->number);
@@ -161,14 +183,24 @@ static void break_up(struct gt_slot *slot)
 	memset(slot->bytes, part_of(&slot->value), width);
 }
 
-/* A number's lower bytes stand at the start of a slot, and what they are stays known. */
-static void keep_part(struct gt_slot *slot, const struct gt_value *value, unsigned size)
+/* Whether a number has no bits above so many bytes. */
+static bool fits(const struct gt_value *value, unsigned size)
 {
-	struct gt_number number = value->number;
+	return size == 8 || !(value->number.all.umax >> (8 * size));
+}
 
+/* A number's lower bytes stand at the start of a slot, and what they are stays known. */
+static void keep_part(struct gt_verifier *verifier, struct gt_slot *slot, struct gt_value *value,
+		      unsigned size)
+{
 	break_up(slot);
 	memset(slot->bytes, GT_BYTE_VALUE, size);
-	slot->value = gt_value_number(gt_number_cut(&number, size, false));
+	if (fits(value, size)) {
+		gt_verify_link(verifier, value);
+		slot->value = *value;
+		return;
+	}
+	slot->value = gt_value_number(gt_number_cut(&value->number, size, false));
 }
 
 /* The byte at a (negative) offset from the frame's top: its slot, and where in it. */
@@ -190,10 +222,23 @@ static int mark_bytes(struct gt_verifier *verifier, struct gt_frame *frame, int6
 
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
+		/* As in Linux, zeros next to a value that is no more are numbers, too. */
+		for (unsigned i = 0; gt_slot_width(slot) && i < 8; i++)
+			if (slot->bytes[i] == GT_BYTE_ZERO)
+				slot->bytes[i] = GT_BYTE_NUMBER;
 		break_up(slot);
 		slot->bytes[byte_of(at)] = kind;
 	}
 	return 0;
+}
+
+/* Whether a byte of a slot is known to be 0. */
+static bool is_zero_part(const struct gt_slot *slot, unsigned byte)
+{
+	if (slot->bytes[byte] != GT_BYTE_VALUE)
+		return slot->bytes[byte] == GT_BYTE_ZERO;
+	return slot->value.place == GT_PLACE_NUMBER && gt_number_is_constant(&slot->value.number) &&
+	       !slot->value.number.value;
 }
 
 static int write_stack(struct gt_verifier *verifier, const struct reach *reach,
@@ -203,6 +248,7 @@ static int write_stack(struct gt_verifier *verifier, const struct reach *reach,
 	bool whole = reach->known && reach->size == 8 && !(reach->least % 8);
 	uint8_t kind = part_of(value);
 	struct gt_slot *slot;
+	bool zero;
 
 	if (value->place == GT_PLACE_STACK && reach->base->frame != verifier->state->depth)
 		return gt_refuse(verifier,
@@ -215,24 +261,24 @@ static int write_stack(struct gt_verifier *verifier, const struct reach *reach,
 		slot = slot_at(frame, slot_of(reach->least));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
-		if (value->place == GT_PLACE_NUMBER && !value->id &&
-		    !gt_number_is_constant(&value->number))
-			value->id = ++verifier->next_id;
+		if (value->place == GT_PLACE_NUMBER)
+			gt_verify_link(verifier, value);
 		memset(slot->bytes, GT_BYTE_VALUE, 8);
 		slot->value = *value;
 		return 0;
 	}
+	zero = value->place == GT_PLACE_NUMBER && !value->address &&
+	       gt_number_is_constant(&value->number) && !value->number.value;
 	if (reach->known && value->place == GT_PLACE_NUMBER && !value->address &&
-	    gt_number_is_constant(&value->number) && !value->number.value)
-		kind = GT_BYTE_ZERO;
-	else if (reach->known && value->place == GT_PLACE_NUMBER && !value->address &&
-		 !(reach->least % 8)) {
+	    !(reach->least % 8)) {
 		slot = slot_at(frame, slot_of(reach->least));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
-		keep_part(slot, value, (unsigned)reach->size);
+		keep_part(verifier, slot, value, (unsigned)reach->size);
 		return 0;
 	}
+	if (reach->known && zero)
+		kind = GT_BYTE_ZERO;
 	if (reach->known)
 		return mark_bytes(verifier, frame, reach->least,
 				  reach->least + (int64_t)reach->size, kind);
@@ -241,6 +287,8 @@ static int write_stack(struct gt_verifier *verifier, const struct reach *reach,
 		slot = slot_at(frame, slot_of(at));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
+		if (zero && is_zero_part(slot, byte_of(at)))
+			continue;
 		break_up(slot);
 		if (slot->bytes[byte_of(at)] == GT_BYTE_UNSET)
 			gt_facts_read_early(verifier, reach->base->frame, slot_of(at));
@@ -294,6 +342,34 @@ static int check_fill(struct gt_verifier *verifier, const struct reach *reach)
 	return 0;
 }
 
+/* The lower bytes of a number that stands at the start of a slot. */
+static struct gt_value fill_part(struct gt_verifier *verifier, struct gt_slot *slot, unsigned size,
+				 bool is_signed)
+{
+	struct gt_value value =
+		gt_value_number(gt_number_cut(&slot->value.number, size, is_signed));
+
+	if (size == 4 && gt_slot_width(slot) == 4 && fits(&slot->value, 4))
+		gt_verify_link(verifier, &slot->value);
+	if (fits(&slot->value, size) &&
+	    (!is_signed || !(slot->value.number.all.umax >> (8 * size - 1)))) {
+		value.id = slot->value.id;
+		value.sum = slot->value.sum;
+		value.delta = slot->value.delta;
+	}
+	return value;
+}
+
+/* Whether all these bytes are of a slot's value, and 0. */
+static bool is_zero_value(const struct gt_slot *slot, unsigned byte, unsigned size)
+{
+	for (unsigned i = 0; i < size; i++)
+		if (byte + i > 7 || slot->bytes[byte + i] != GT_BYTE_VALUE ||
+		    !is_zero_part(slot, byte + i))
+			return false;
+	return true;
+}
+
 /* What a load from the stack gives. */
 static int read_stack(struct gt_verifier *verifier, const struct reach *reach, bool is_signed,
 		      struct gt_value *ret_value)
@@ -312,12 +388,17 @@ static int read_stack(struct gt_verifier *verifier, const struct reach *reach, b
 		unsigned width = gt_slot_width(slot);
 
 		if (width == 8 && whole) {
+			if (slot->value.place == GT_PLACE_NUMBER)
+				gt_verify_link(verifier, &slot->value);
 			*ret_value = slot->value;
 			return 0;
 		}
 		if (width >= reach->size && !(reach->least % 8) && !slot->value.address) {
-			*ret_value = gt_value_number(gt_number_cut(
-				&slot->value.number, (unsigned)reach->size, is_signed));
+			*ret_value = fill_part(verifier, slot, (unsigned)reach->size, is_signed);
+			return 0;
+		}
+		if (is_zero_value(slot, byte_of(reach->least), (unsigned)reach->size)) {
+			*ret_value = gt_value_number(gt_number_constant(0));
 			return 0;
 		}
 	}
@@ -329,22 +410,24 @@ static int read_stack(struct gt_verifier *verifier, const struct reach *reach, b
 	return 0;
 }
 
-static int check_alignment(struct gt_verifier *verifier, const struct reach *reach, int64_t offset,
-			   bool atomic)
+static int check_alignment(struct gt_verifier *verifier, const struct reach *reach, bool atomic)
 {
 	const struct gt_number *number = &reach->base->number;
 	uint64_t unaligned =
-		(number->mask | (number->value + (uint64_t)offset)) & (reach->size - 1);
+		(number->mask | (number->value + (uint64_t)reach->fixed)) & (reach->size - 1);
+	bool stack = reach->base->place == GT_PLACE_STACK;
+	char bits[48];
 
-	if (!unaligned)
+	if (!unaligned || (!stack && !atomic))
 		return 0;
-	if (reach->base->place == GT_PLACE_STACK)
-		return gt_refuse(verifier, "misaligned stack access off %" PRId64 " size %" PRIu64,
-				 reach->least, reach->size);
-	if (atomic)
-		return gt_refuse(verifier, "misaligned atomic access off %" PRId64 " size %" PRIu64,
-				 reach->least, reach->size);
-	return 0;
+	return gt_refuse(verifier,
+			 "misaligned %saccess off %s+%" PRId64 "+%" PRId64 " size %" PRIu64 "%s",
+			 stack                                      ? "stack "
+			 : reach->base->place == GT_PLACE_MAP_VALUE ? "value "
+								    : "",
+			 reach->known ? "0" : show_bits(number, bits), reach->base->fixed,
+			 reach->fixed - reach->base->fixed, reach->size,
+			 atomic ? ": atomic operations are aligned" : "");
 }
 
 /* The known bytes of a constant map. */
@@ -392,10 +475,10 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = gt_refuse(verifier, "frame pointer is read only");
 	if (!error && !gt_is_pointer(gt_register(verifier, insn->src_reg)))
 		error = gt_refuse(verifier, "R%u invalid mem access 'scalar'", insn->src_reg);
-	if (!error)
-		error = find_reach(verifier, insn->src_reg, insn->off, size, &reach);
-	if (!error)
-		error = check_alignment(verifier, &reach, insn->off, false);
+	if (error)
+		return error;
+	reach = find_reach(verifier, insn->src_reg, insn->off, size);
+	error = check_alignment(verifier, &reach, false);
 	if (!error)
 		error = check_reach(verifier, &reach, GT_ACCESS_READ);
 	if (!error)
@@ -438,10 +521,10 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = gt_verify_read(verifier, insn->dst_reg);
 	if (!error && !gt_is_pointer(gt_register(verifier, insn->dst_reg)))
 		error = gt_refuse(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
-	if (!error)
-		error = find_reach(verifier, insn->dst_reg, insn->off, size, &reach);
-	if (!error)
-		error = check_alignment(verifier, &reach, insn->off, false);
+	if (error)
+		return error;
+	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
+	error = check_alignment(verifier, &reach, false);
 	if (!error)
 		error = check_reach(verifier, &reach, GT_ACCESS_WRITE);
 	if (!error && from_register)
@@ -462,12 +545,12 @@ static int check_atomic_operands(struct gt_verifier *verifier, const struct bpf_
 		error = gt_verify_read(verifier, 0);
 	if (error)
 		return error;
+	if (insn->src_reg == 10 && (insn->imm & BPF_FETCH) && insn->imm != BPF_CMPXCHG)
+		return gt_refuse(verifier, "frame pointer is read only");
 	if (gt_is_pointer(gt_register(verifier, insn->src_reg)))
 		return gt_refuse(verifier, "R%u leaks addr into mem", insn->src_reg);
 	if (insn->imm == BPF_CMPXCHG && gt_is_pointer(gt_register(verifier, 0)))
 		return gt_refuse(verifier, "R0 leaks addr into mem");
-	if (insn->src_reg == 10 && (insn->imm & BPF_FETCH) && insn->imm != BPF_CMPXCHG)
-		return gt_refuse(verifier, "frame pointer is read only");
 	if (!gt_is_pointer(gt_register(verifier, insn->dst_reg)))
 		return gt_refuse(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
 	return 0;
@@ -477,30 +560,31 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value result = gt_value_number(gt_number_loaded(size, false)), written;
-	struct reach reach = {0};
+	struct reach reach;
 	int error = check_atomic_operands(verifier, insn);
 
-	if (!error)
-		error = find_reach(verifier, insn->dst_reg, insn->off, size, &reach);
+	if (error)
+		return error;
+	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
+	error = reach.base->place == GT_PLACE_CONTEXT ? 0 : check_alignment(verifier, &reach, true);
 	if (!error)
 		error = check_reach(verifier, &reach,
 				    GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
 	if (!error)
-		error = check_alignment(verifier, &reach, insn->off, true);
-	if (!error)
 		error = check_leak(verifier, &reach, insn->src_reg);
-	if (!error && reach.base->place == GT_PLACE_STACK)
-		error = check_fill(verifier, &reach);
 	if (!error && reach.base->place == GT_PLACE_STACK) {
-		struct mixture mixture = mix_stack(verifier, reach.base->frame, reach.least,
-						   reach.greatest + (int64_t)size);
-
-		result.address = mixture.address;
+		error = read_stack(verifier, &reach, false, &result);
 		written = gt_value_number(gt_number_unknown());
-		written.address = mixture.address || gt_register(verifier, insn->src_reg)->address;
+		written.address = gt_is_pointer(&result) || result.address ||
+				  gt_register(verifier, insn->src_reg)->address;
+		if (gt_is_pointer(&result)) { /* what was exchanged is followed no more */
+			result = gt_value_number(gt_number_unknown());
+			result.address = true;
+		}
 		gt_facts_use_stack(verifier, reach.base->frame, reach.least, reach.greatest, size,
 				   false);
-		error = write_stack(verifier, &reach, &written);
+		if (!error)
+			error = write_stack(verifier, &reach, &written);
 	}
 	if (error)
 		return error;
@@ -523,12 +607,12 @@ int gt_verify_memory(struct gt_verifier *verifier, const struct bpf_insn *insn)
 int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
 			    unsigned access)
 {
-	struct reach reach;
+	struct reach reach = find_reach(verifier, number, 0, size);
 	struct mixture mixture;
 	int64_t end;
-	int error = find_reach(verifier, number, 0, size, &reach);
+	int error = 0;
 
-	if (!error && reach.base->place == GT_PLACE_CONTEXT)
+	if (reach.base->place == GT_PLACE_CONTEXT)
 		error = gt_refuse(verifier, "R%u type=ctx expected=fp, map_value, mem", number);
 	if (!error)
 		error = check_reach(verifier, &reach, access);
@@ -556,7 +640,7 @@ bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsign
 {
 	const struct gt_value *base = gt_register(verifier, number);
 	const struct gt_frame *frame = &verifier->state->frames[base->frame];
-	int64_t offset = base->number.all.smin;
+	int64_t offset = base->fixed;
 	const struct gt_slot *slot;
 	unsigned zeros = 0;
 

@@ -25,11 +25,12 @@ struct gt_value {
 	uint8_t frame;           /* STACK: the frame's number, 0 the main one */
 	int32_t map;             /* MAP, MAP_VALUE: its number; RECORD: the ring's */
 	uint32_t id;             /* values with the same id that is not 0 are equal … */
-	int32_t delta;           /* … numbers after this is subtracted from each */
-	int64_t fixed;           /* of pointers: what known numbers add to the offset */
+	uint8_t sum;             /* … or, if this is 64 or 32, their sum in so many bits … */
+	int32_t delta;           /* … with this */
+	int64_t fixed;           /* of pointers: the known part of the offset … */
 	uint32_t reference;      /* RECORD: to be released */
 	uint32_t size;           /* RECORD, MEMORY, CONTEXT: bytes */
-	struct gt_number number; /* of pointers: the offset */
+	struct gt_number number; /* … and the part that is not; kept apart as in Linux */
 };
 
 enum gt_byte {
@@ -144,6 +145,8 @@ static inline unsigned gt_slot_width(const struct gt_slot *slot)
 	return width;
 }
 struct gt_value gt_value_number(struct gt_number number);
+/* A pointer's offset as a whole. */
+struct gt_number gt_value_offset(const struct gt_value *pointer);
 const char *gt_place_name(const struct gt_value *value);
 void gt_put_state(struct gt_strbuf *text, const struct gt_state *state);
 
@@ -185,6 +188,8 @@ int gt_verify_field(struct gt_verifier *verifier, int64_t offset, uint64_t size)
 int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn);
 int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn);
 int gt_verify_read(struct gt_verifier *verifier, unsigned number);
+/* Before a number is copied: what is learnt of one is to hold for the other. */
+void gt_verify_link(struct gt_verifier *verifier, struct gt_value *number);
 
 /* verify_jump.c: narrows the state on the way that is followed, and keeps the other. */
 int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn);

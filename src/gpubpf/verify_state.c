@@ -11,6 +11,14 @@ struct gt_value gt_value_number(struct gt_number number)
 	return (struct gt_value){.place = GT_PLACE_NUMBER, .number = number};
 }
 
+struct gt_number gt_value_offset(const struct gt_value *pointer)
+{
+	static const struct bpf_insn add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
+	struct gt_number fixed = gt_number_constant((uint64_t)pointer->fixed);
+
+	return gt_number_alu(&add, &pointer->number, &fixed);
+}
+
 void gt_state_free(struct gt_state *state)
 {
 	if (!state)
@@ -64,7 +72,7 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 
 static bool holds_value(const struct gt_slot *slot)
 {
-	return slot->bytes[7] == GT_BYTE_VALUE;
+	return gt_slot_width(slot) != 0;
 }
 
 /* Calls visit on each value of a state. */
@@ -157,7 +165,8 @@ static bool covers_value(const struct gt_value *old, const struct gt_value *new,
 	if (old->place == GT_PLACE_NUMBER) {
 		if (!relevant && !exact)
 			return true;
-		if (old->id && (old->delta != new->delta || !same_id(pairs, old->id, new->id)))
+		if (old->id && (old->sum != new->sum || old->delta != new->delta ||
+				!same_id(pairs, old->id, new->id)))
 			return false;
 	} else {
 		if (old->fixed != new->fixed)
@@ -326,6 +335,7 @@ static void put_number(struct gt_strbuf *text, const struct gt_number *number)
 static void put_value(struct gt_strbuf *text, const struct gt_value *value)
 {
 	const struct gt_number *number = &value->number;
+	struct gt_number offset;
 
 	if (value->place == GT_PLACE_NUMBER) {
 		if (gt_number_is_constant(number)) {
@@ -336,12 +346,13 @@ static void put_value(struct gt_strbuf *text, const struct gt_value *value)
 		put_number(text, number);
 		return;
 	}
+	offset = gt_value_offset(value);
 	gt_strbuf_puts(text, gt_place_name(value));
-	if (!gt_number_is_constant(number))
-		put_number(text, number);
-	else if (value->place == GT_PLACE_STACK || number->value)
+	if (!gt_number_is_constant(&offset))
+		put_number(text, &offset);
+	else if (value->place == GT_PLACE_STACK || offset.value)
 		gt_strbuf_printf(text, value->place == GT_PLACE_STACK ? "%" PRId64 : "+%" PRId64,
-				 (int64_t)number->value);
+				 (int64_t)offset.value);
 }
 
 void gt_put_state(struct gt_strbuf *text, const struct gt_state *state)

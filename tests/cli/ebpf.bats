@@ -54,7 +54,7 @@ run_hex() {
 	run_hex '61100000000000009500000000000000' aabbcc
 	expect_status 1
 	expect_output ''
-	[ "$(head -1 <<<"$stderr")" = 'gputap: insn 0: invalid access to memory, mem_size=3 off=0 size=4' ]
+	[ "$(head -1 <<<"$stderr")" = 'gputap: insn 0: invalid access to memory, mem_size=3 off=0 size=4; R1 min value is outside of the allowed memory range' ]
 	[ "$(tail -1 <<<"$stderr")" = '  R1=mem R2=3 R10=fp0' ]
 }
 
@@ -228,7 +228,7 @@ run_hex() {
 	expect_status 1
 	gputap verify --mem-size 7 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line 'invalid access to memory, mem_size=7 off=7 size=1$'
+	expect_output_line 'invalid access to memory, mem_size=7 off=7 size=1; R1 min value is outside of the allowed memory range$'
 	gputap verify --mem-size 8 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
 	expect_output_line ': safe; '

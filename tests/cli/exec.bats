@@ -56,7 +56,7 @@ on_both() {
 	run_hex '61100000000000009500000000000000' --on gpu --gpu nvidia aabbcc
 	expect_status 1
 	expect_output ''
-	[ "$(head -1 <<<"$stderr")" = 'gputap: insn 0: invalid access to memory, mem_size=3 off=0 size=4' ]
+	[ "$(head -1 <<<"$stderr")" = 'gputap: insn 0: invalid access to memory, mem_size=3 off=0 size=4; R1 min value is outside of the allowed memory range' ]
 }
 
 @test "exec without an NVIDIA driver says that the software GPU runs the program" {

@@ -38,6 +38,7 @@ struct bpf_case {
 	uint64_t result;
 	char refusal[512];    /* "" if it is to run */
 	char linux_says[256]; /* "accepts: …", "refuses: …", or "" if it agrees */
+	char words[256];      /* why the refusal is not in Linux' words, or "" */
 	struct gt_strbuf text;
 };
 
@@ -95,6 +96,8 @@ static inline bool case_line(struct bpf_case *one, const char *line)
 		snprintf(one->refusal, sizeof(one->refusal), "%s", line + 8);
 	} else if (!strncmp(line, "linux ", 6)) {
 		snprintf(one->linux_says, sizeof(one->linux_says), "%s", line + 6);
+	} else if (!strncmp(line, "words: ", 7)) {
+		snprintf(one->words, sizeof(one->words), "%s", line + 7);
 	} else if (!strncmp(line, "map ", 4) && one->map_count < CASE_MAPS) {
 		return case_map(one, line + 4);
 	} else {

@@ -379,9 +379,7 @@ TEST("a part of a number that stands on the stack keeps its value")
 			  "ldxw r2, [r1+12]\nand r2, 7\nstxw [r10-8], r2\n"
 			  "stb [r10-8], 200\nldxw r3, [r10-8]\nmov r1, r10\nadd r1, -16\n"
 			  "stdw [r10-16], 0\nadd r1, r3\nldxb r0, [r1]\nexit"),
-		  "insn 9: R1 min value is negative, either use unsigned index or do a if (index "
-		  ">=0) "
-		  "check.");
+		  "insn 9: invalid unbounded variable-offset read from stack R1");
 }
 
 TEST_MAIN
