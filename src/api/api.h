@@ -184,7 +184,9 @@ void gt_api_format_details(struct gt_strbuf *buffer, const struct gt_api_functio
 void gt_api_json_arguments(struct gt_json *json, const char *key,
 			   const struct gt_api_function *function, const struct gt_event_call *call,
 			   const struct gt_api_strings *strings);
-/* Whether this result means failure (an error enum's value that is not 0 and no "not ready"). */
+/* The result by which a function says "not yet" (src/api/pending.def); 0: it has none. */
+uint32_t gt_api_pending(const struct gt_api_function *function);
+/* Whether this result means failure: an error enum's value that is not 0 and not "not yet". */
 bool gt_api_failed(const struct gt_api_function *function, uint64_t result);
 /*
  * "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY"; in short "MemoryAllocation",

@@ -210,5 +210,6 @@ void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_pla
 
 	gt_api_lay_out(function, GT_MACHINE_HERE, &layout);
 	gt_api_plan_told(function, &layout);
+	layout.plan.pending = gt_api_pending(function);
 	*ret_plan = layout.plan;
 }

@@ -64,4 +64,5 @@ struct gt_plan {
 	__u8 tell_value;   /* … 1 + the slot of the value, or of the pointer to it; 0: none */
 	__u8 tell_device;  /* … 1 + the slot of the device's ordinal; 0: none */
 	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];
+	__u32 pending; /* the error code that says "not yet", and is no failure; 0: none */
 };

@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/value.h"
 
-#define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
+static const struct {
+	const char *type;
+	uint32_t value;
+} pending[] = {
+#define PENDING(enumeration, enumerator, value) {#enumeration, value},
+#include "api/pending.def"
+#undef PENDING
+};
+
+uint32_t gt_api_pending(const struct gt_api_function *function)
+{
+	for (size_t i = 0; i < gt_countof(pending); i++)
+		if (!strcmp(pending[i].type, function->result->name))
+			return pending[i].value;
+	return 0;
+}
 
 bool gt_api_failed(const struct gt_api_function *function, uint64_t result)
 {
 	return function->result->kind == GT_KIND_ERRORS && (uint32_t)result &&
-	       (uint32_t)result != NOT_READY;
+	       (uint32_t)result != gt_api_pending(function);
 }
 
 void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function *function,

@@ -25,7 +25,7 @@ static const struct gt_option options[] = {
 	 AT(sources), NULL},
 	{'f', "function", "NAME,…", "only these calls; globs such as 'cudaMem*' or '*'",
 	 GT_OPTION_LIST, AT(functions), NULL},
-	{0, "failed", NULL, "only calls that return an error", GT_OPTION_FLAG, AT(failed), NULL},
+	{0, "failed", NULL, "only calls that return an error (\"not ready\" is none)", GT_OPTION_FLAG, AT(failed), NULL},
 	{0, "when", "CONDITION", "only calls for which it holds, such as 'duration>1ms'",
 	 GT_OPTION_STRING, AT(condition), NULL},
 	{0, "max-events", "N", "end after N calls", GT_OPTION_COUNT, AT(max_events), NULL},

@@ -36,6 +36,34 @@ expect_account() {
 	expect_error_line '^ +2 +2 .* cudaSetDevice$'
 }
 
+@test "what says \"not yet\" is no failure, in live traces, captures and tables alike" {
+	need_command cc
+	mkdir libraries
+	echo 'int cudaStreamQuery(void *stream) { return stream ? 700 : 600; }
+		int cudaGetDevice(int *device) { return 0; }' |
+		cc -shared -fPIC -Wl,-soname,libcudart.so.13 -x c - -o libraries/libcudart.so.13
+	echo 'int ncclCommGetAsyncError(void *comm, int *error) { return comm ? 5 : 7; }' |
+		cc -shared -fPIC -Wl,-soname,libnccl.so.2 -x c - -o libraries/libnccl.so.2
+	echo 'int cudaStreamQuery(void *), ncclCommGetAsyncError(void *, int *);
+		int main(void)
+		{
+			cudaStreamQuery(0), cudaStreamQuery((void *)1);
+			ncclCommGetAsyncError(0, 0), ncclCommGetAsyncError((void *)1, 0);
+		}' >query.c
+	cc query.c -o query libraries/*.so.*
+	export LD_LIBRARY_PATH=$PWD/libraries
+	functions=(-e cuda,nccl -f 'cudaStreamQuery,ncclCommGetAsyncError')
+	trace "${functions[@]}" --failed -t -- ./query
+	expect_count "$stderr" 'returned=(IllegalAddress|InvalidUsage)' 2
+	expect_error_line '^gputap: 4 calls: 2 complete, 0 unfinished, 0 lost, 2 left out$'
+	trace "${functions[@]}" -s -o a.gtap -- ./query
+	expect_error_line '^ +2 +1 .* cudaStreamQuery$'
+	expect_error_line '^ +2 +1 .* ncclCommGetAsyncError$'
+	trace --failed -t --from a.gtap
+	expect_count "$output" 'returned=(IllegalAddress|InvalidUsage)' 2
+	expect_error_line '^gputap: 4 calls: 2 complete, 0 unfinished, 0 lost, 2 left out$'
+}
+
 @test "--when keeps the calls for which it holds" {
 	trace --when 'depth==1' -- "$callback" nested 3
 	expect_count "$stderr" 'cudaGetDevice .*\[EXIT\]' 3

@@ -485,10 +485,47 @@ TEST("only errors are failures, and not being ready is none")
 	CHECK(!gt_api_failed(row("cudaStreamQuery"), 0));
 	CHECK(!gt_api_failed(row("cudaStreamQuery"), 600));
 	CHECK(gt_api_failed(row("cudaStreamQuery"), 700));
+	CHECK(!gt_api_failed(row("ncclCommGetAsyncError"), 7));
+	CHECK(gt_api_failed(row("ncclCommGetAsyncError"), 600));
+	CHECK(gt_api_failed(row("cudaMalloc"), 7));
+	CHECK(!gt_api_failed(row("cudnnCreate"), 1006));
+	CHECK(gt_api_failed(row("cublasCreate_v2"), 7));
 	CHECK(!gt_api_failed(row("cuEventQuery"), 600));
 	CHECK(gt_api_failed(row("cuEventQuery"), 1));
 	CHECK(!gt_api_failed(row("__cudaRegisterFatBinary"), 0x7f0000001000));
 	CHECK(!gt_api_failed(row("__cudaPushCallConfiguration"), 1));
+}
+
+TEST("what says \"not yet\" is an enumerator of its enumeration, and known to the probes")
+{
+	static const struct {
+		const char *type, *name;
+		int64_t value;
+	} rows[] = {
+#define PENDING(enumeration, enumerator, value) {#enumeration, #enumerator, value},
+#include "api/pending.def"
+#undef PENDING
+	};
+
+	for (size_t i = 0; i < gt_countof(rows); i++) {
+		bool found = false;
+
+		for (unsigned number = 0; number < gt_api_count(); number++) {
+			const struct gt_api_function *function = gt_api_function(number);
+			const struct gt_api_enumerator *enumerator;
+			struct gt_plan plan;
+
+			if (strcmp(function->result->name, rows[i].type))
+				continue;
+			enumerator = gt_api_enumerator(function->result, (uint64_t)rows[i].value);
+			gt_api_plan(function, &plan);
+			CHECK_STR(enumerator ? enumerator->name : NULL, rows[i].name);
+			CHECK_INT(plan.pending, rows[i].value);
+			found = true;
+			break;
+		}
+		CHECK(found);
+	}
 }
 
 TEST("a call that reports the last error has not failed itself")

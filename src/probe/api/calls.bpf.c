@@ -193,7 +193,7 @@ static __always_inline bool is_wanted(const struct gt_event_call *call, const st
 {
 	__u64 result = plan->error_result ? (__u32)call->result : call->result;
 
-	if (settings.failed_only && !(plan->error_result && result))
+	if (settings.failed_only && !(plan->error_result && result && result != plan->pending))
 		return false;
 	for (__u32 i = 0; i < GT_MAX_CONDITIONS; i++) {
 		if (i >= settings.condition_count)

@@ -96,7 +96,7 @@ static inline int gt_condition_holds(__u8 compare, __u64 value, __u64 limit)
 struct gt_call_settings {
 	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
 	__u32 condition_count;
-	__u8 failed_only; /* keep calls whose plan says error_result and that did not return 0 */
+	__u8 failed_only; /* keep calls whose plan says error_result and that failed */
 	__u8 marks;       /* write a record at entry, too */
 	__u8 stack_depth; /* callers to take of an outermost call, at most GT_MAX_STACK; 0: none */
 	__s16 first_device;    /* that a thread uses until it says another */
