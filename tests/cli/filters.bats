@@ -59,7 +59,7 @@ expect_account() {
 	trace "${functions[@]}" -s -o a.gtap -- ./query
 	expect_error_line '^ +2 +1 .* cudaStreamQuery$'
 	expect_error_line '^ +2 +1 .* ncclCommGetAsyncError$'
-	trace --failed -t --from a.gtap
+	gputap trace --failed -t --from a.gtap
 	expect_count "$output" 'returned=(IllegalAddress|InvalidUsage)' 2
 	expect_error_line '^gputap: 4 calls: 2 complete, 0 unfinished, 0 lost, 2 left out$'
 }
