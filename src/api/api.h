@@ -4,7 +4,7 @@
  * functions stands in them; probes, views and analyses read them and know no function by name.
  *
  * The tables are made by tools/gen-api from the toolkit's public headers and kept in the tree
- * (src/api/cudart.def, src/api/cuda.def, src/api/types.def, src/api/enums.def,
+ * (one for each library of src/api/libraries.def, and src/api/types.def, src/api/enums.def,
  * src/api/structs.def); tools/api-check compares them with a toolkit.
  */
 #pragma once

@@ -24,14 +24,14 @@ unsigned gt_api_count(void)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < GT_API_TABLES; i++)
+	for (unsigned i = 0; i < gt_api_table_count; i++)
 		count += gt_api_tables[i].count;
 	return count;
 }
 
 const struct gt_api_function *gt_api_function(unsigned number)
 {
-	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+	for (unsigned i = 0; i < gt_api_table_count; i++) {
 		if (number < gt_api_tables[i].count)
 			return &gt_api_tables[i].functions[number];
 		number -= gt_api_tables[i].count;
@@ -67,7 +67,7 @@ int gt_api_find(const char *exported_name)
 	size_t length = length_without_twin(exported_name);
 	unsigned first = 0;
 
-	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+	for (unsigned i = 0; i < gt_api_table_count; i++) {
 		unsigned low = 0, high = gt_api_tables[i].count;
 
 		while (low < high) {
@@ -94,7 +94,7 @@ const char *gt_api_library_of(const char *file_name)
 
 	if (strncmp(name, "lib", 3))
 		return NULL;
-	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+	for (unsigned i = 0; i < gt_api_table_count; i++) {
 		size_t length = strlen(gt_api_tables[i].library);
 		const char *rest = name + 3 + length;
 
@@ -111,7 +111,7 @@ const char *gt_api_library_of(const char *file_name)
 
 const char *gt_api_group_of(const char *library)
 {
-	for (unsigned i = 0; i < GT_API_TABLES; i++)
+	for (unsigned i = 0; i < gt_api_table_count; i++)
 		if (!strcmp(gt_api_tables[i].library, library))
 			return gt_api_tables[i].group;
 	return NULL;
@@ -121,7 +121,7 @@ unsigned gt_api_group_bit(const char *library)
 {
 	unsigned number = 0;
 
-	for (unsigned i = 0; i < GT_API_TABLES; i++) {
+	for (unsigned i = 0; i < gt_api_table_count; i++) {
 		if (i && strcmp(gt_api_tables[i].group, gt_api_tables[i - 1].group))
 			number++;
 		if (!strcmp(gt_api_tables[i].library, library))

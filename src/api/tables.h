@@ -59,6 +59,7 @@ struct gt_api_table {
 	unsigned count;
 };
 
-#define GT_API_TABLES 6
-extern const struct gt_api_table gt_api_tables[GT_API_TABLES];
+/* The libraries, in the order of their functions' numbers. */
+extern const struct gt_api_table gt_api_tables[];
+extern const unsigned gt_api_table_count;
 extern const struct gt_api_type gt_api_types[];
