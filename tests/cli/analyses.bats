@@ -215,3 +215,10 @@ wait_until() {
 	[ "$(jq '.memory.device.allocations' <<<"$printed")" = \
 		"$(jq '.processes[0].memory[] | select(.memory == "device").allocations' live.json)" ]
 }
+
+@test "calls of the driver inside of the runtime's are not recorded" {
+	for pair in kernels:1 leaks:6 copies:10; do
+		gputap "${pair%:*}" --gpu soft --json -o out.json -- "$examples/vectoradd"
+		[ "$(jq -c .losses.made out.json)" = "${pair#*:}" ] || told "$pair: $(cat out.json)"
+	done
+}

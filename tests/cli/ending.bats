@@ -95,12 +95,14 @@ expect_gone() {
 }
 
 @test "Ctrl-C ends a trace without a command, with status 0" {
-	start_trace
-	"$calls" 2 >/dev/null
+	own=calls-$$ # other programs may run on this machine
+	cp "$calls" "$own"
+	start_trace --comm "$own"
+	"./$own" 2 >/dev/null
 	kill -INT "$tracer"
 	end_trace
 	expect_status 0
-	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, [0-9]+ unfinished, 0 lost'
+	expect_error_line '^gputap: 2 calls: 2 complete, 0 unfinished, 0 lost$'
 }
 
 @test "Ctrl-C leaves no program and no link behind, nor does the end of the command" {
@@ -190,7 +192,7 @@ expect_gone() {
 	grep -q '^TIME' first
 	[ "$(cat status)" = 9 ]
 	[ -e done ]
-	! grep -vE '^gputap: ([0-9]+ calls: |no NVIDIA driver here|the tracing has ended; the command goes on)' err
+	! grep -vE '^gputap: ([0-9]+ calls: |no NVIDIA driver here)' err
 }
 
 @test "when nobody reads the lines of other processes, the trace ends" {

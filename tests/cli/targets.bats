@@ -133,7 +133,9 @@ build_static() {
 }
 
 @test "with -p LIBRARY every process that uses it is traced" {
-	start_trace -p "$standin/libcudart.so.13"
+	cp "$standin/libcudart.so.13" . # other tests may use the one that is built
+	export LD_LIBRARY_PATH=$PWD
+	start_trace -p ./libcudart.so.13
 	"$calls" 2 >/dev/null
 	"$callback" nested 1 >/dev/null
 	kill -INT $tracer
