@@ -54,7 +54,8 @@
  * that have commas between them, and "kprobe/__memcapture" is memory. They are for the GPU if a
  * name begins with "_Z" or the function's name has "cuda__" or "__cuda" in it.
  *
- * All other sections are for Linux and may stand in the same file, and use the same maps.
+ * All other sections are for Linux and may stand in the same file. Arrays that are shared
+ * (GPUTAP_SHARED_ARRAY) and global variables are the same for both: see docs/ebpf.md.
  */
 #ifndef SEC
 #define SEC(name) __attribute__((section(name), used))
@@ -226,7 +227,10 @@ enum {
 #define GPUTAP_THREAD_ARRAY(name, value_type, entries)                                             \
 	GPUTAP_MAP(name, GPUTAP_MAP_THREAD_ARRAY, unsigned int, value_type, entries)
 
-/* An array in memory that the host shares while kernels run. Slower than device memory. */
+/*
+ * An array in memory that the host shares while kernels run: one for all GPUs, and for programs for
+ * Linux in the same file. Slower than device memory.
+ */
 #define GPUTAP_SHARED_ARRAY(name, value_type, entries)                                             \
 	struct {                                                                                   \
 		__uint(type, GPUTAP_MAP_ARRAY);                                                    \

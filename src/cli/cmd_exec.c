@@ -1,45 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The command "exec": runs an eBPF program by itself, on the CPU or on a GPU. */
+/* The command "exec": runs an eBPF program by itself, on the CPU or on GPUs. */
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "base/text.h"
+#include "cli/exec.h"
 #include "cli/programs.h"
 #include "cli/refusal.h"
-#include "device/device.h"
-#include "gpubpf/execute.h"
 #include "gpubpf/object.h"
 #include "gpubpf/verify.h"
 #include "session/gpu.h"
 
-enum engine {
-	ENGINE_INTERP,
-	ENGINE_GPU,
-};
-
-struct exec_options {
-	bool raw, all, show_memory, maps, json, allow_control;
-	int engine, gpu;
-	const char *program, *memory, *grid, *block, *as;
-	uint64_t device, max_insns, time_limit;
-};
-
-#define AT(field) offsetof(struct exec_options, field)
-
-static const char *const engines[] = {"interp", "gpu", NULL};
+#define AT(field) offsetof(struct gt_exec_options, field)
 
 static const struct gt_option options[] = {
 	{0, "raw", NULL, "the program is on the standard input, as hex digits", GT_OPTION_FLAG,
 	 AT(raw), NULL},
 	{0, "on", "ENGINE", "what runs it: interp (this CPU) or gpu", GT_OPTION_CHOICE, AT(engine),
-	 engines},
+	 gt_exec_engines},
 	{0, "gpu", "WHICH", "with --on gpu: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
 	 gt_gpu_names},
-	{0, "device", "N", "with --on gpu: the GPU's number (0)", GT_OPTION_NUMBER, AT(device),
-	 NULL},
+	{0, "device", "N,…",
+	 "with --on gpu: the numbers of the GPUs that run it at once, or all (0)", GT_OPTION_LIST,
+	 AT(devices), NULL},
+	{0, "linux", NULL, "attach the object's programs for Linux (uprobe/… and others) meanwhile",
+	 GT_OPTION_FLAG, AT(with_linux), NULL},
+	{0, "meanwhile", NULL, "run the program while CMD runs, not after its end", GT_OPTION_FLAG,
+	 AT(meanwhile), NULL},
 	{0, "prog", "NAME", "the program of the object, if it has several", GT_OPTION_STRING,
 	 AT(program), NULL},
 	GT_CLI_OPTION_AS(AT(as)),
@@ -67,6 +56,8 @@ static const char *const examples[] = {
 	"gputap exec --raw 0a0b0c0d < PROGRAM                             # with four bytes of "
 	"memory",
 	"gputap exec --on gpu --grid 4 --block 64 --maps probe.bpf.o      # on 256 threads",
+	"sudo gputap exec --on gpu --linux --maps probe.bpf.o -- ./app    # what Linux saw of app, "
+	"too",
 	NULL,
 };
 
@@ -118,188 +109,67 @@ static int read_size(const char *text, uint32_t *ret_size)
 	return text ? -EINVAL : 0;
 }
 
-/* ---- what came of it ------------------------------------------------------------------- */
-
-static void put_bytes(struct gt_strbuf *text, const uint8_t *bytes, size_t size)
+/* Whether --device says what devices are; else the reason is printed. */
+static bool are_devices(const struct gt_cli_command *self, const struct gt_strings *devices)
 {
-	for (size_t i = 0; i < size; i++)
-		gt_strbuf_printf(text, "%02x", bytes[i]);
-}
+	const char *const *words = devices->words.items;
+	size_t count = devices->words.count;
 
-/* Whether a map is shown: constants are as the object has them, strings of printk most of all. */
-static bool is_shown(const struct gt_bpf_map *map)
-{
-	return !map->host_only && !map->constant;
-}
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number, other;
 
-static struct gt_map_view view_of(const struct gt_execution *execution, uint32_t map)
-{
-	return (struct gt_map_view){
-		.map = &execution->object->maps[map],
-		.memory = execution->map_memory[map],
-		.copies = execution->map_copies[map],
-	};
-}
-
-static void put_text(struct gt_strbuf *text, const struct exec_options *given,
-		     const struct gt_execution *execution)
-{
-	if (!given->all)
-		gt_strbuf_printf(text, "%" PRIx64 "\n", execution->results[0]);
-	for (uint32_t i = 0; given->all && i < execution->result_count; i++)
-		gt_strbuf_printf(text, "%u: %" PRIx64 "\n", i, execution->results[i]);
-	if (given->show_memory) {
-		gt_strbuf_puts(text, "memory: ");
-		put_bytes(text, execution->memory, execution->memory_size);
-		gt_strbuf_putc(text, '\n');
-	}
-	for (uint32_t i = 0; given->maps && i < execution->map_count; i++) {
-		struct gt_map_view view = view_of(execution, i);
-
-		if (is_shown(view.map))
-			gt_map_print(&view, text);
-	}
-}
-
-static void put_json(struct gt_strbuf *text, const struct exec_options *given,
-		     const struct gt_execution *execution, const char *device)
-{
-	struct gt_json json = GT_JSON_INIT(text);
-	gt_auto_strbuf memory = GT_STRBUF_INIT;
-
-	gt_json_object_begin(&json, NULL);
-	if (execution->program->name)
-		gt_json_string(&json, "program", execution->program->name);
-	gt_json_string(&json, "on", engines[given->engine]);
-	if (device)
-		gt_json_string(&json, "device", device);
-	gt_json_hex(&json, "r0", execution->results[0]);
-	if (given->all) {
-		gt_json_array_begin(&json, "results");
-		for (uint32_t i = 0; i < execution->result_count; i++)
-			gt_json_hex(&json, NULL, execution->results[i]);
-		gt_json_array_end(&json);
-	}
-	if (given->show_memory) {
-		put_bytes(&memory, execution->memory, execution->memory_size);
-		gt_json_string(&json, "memory", gt_strbuf_string(&memory));
-	}
-	gt_json_string(&json, "output", gt_strbuf_string(&execution->output));
-	gt_json_u64(&json, "output_lost", execution->output_lost);
-	if (given->maps) {
-		gt_json_array_begin(&json, "maps");
-		for (uint32_t i = 0; i < execution->map_count; i++) {
-			struct gt_map_view view = view_of(execution, i);
-
-			if (is_shown(view.map))
-				gt_map_print_json(&view, &json, NULL);
+		if (!strcmp(words[i], "all") && count == 1)
+			return true;
+		if (gt_parse_u64(words[i], &number)) {
+			gt_cli_usage_error(self,
+					   "--device takes numbers with commas, or 'all', not '%s'",
+					   words[i]);
+			return false;
 		}
-		gt_json_array_end(&json);
+		for (size_t k = 0; k < i; k++) {
+			if (gt_parse_u64(words[k], &other) || other != number)
+				continue;
+			gt_cli_usage_error(self, "--device names the device %s twice", words[i]);
+			return false;
+		}
 	}
-	gt_json_object_end(&json);
-	gt_strbuf_putc(text, '\n');
-}
-
-/* Results go to stdout; what the program printed goes to stderr, or into the JSON. */
-static int show(const struct exec_options *given, const struct gt_execution *execution,
-		const char *device)
-{
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-
-	if (given->json) {
-		put_json(&text, given, execution, device);
-	} else {
-		fputs(gt_strbuf_string(&execution->output), stderr);
-		if (execution->output_lost)
-			gt_cli_error("%" PRIu64 " lines that the program printed found no room",
-				     execution->output_lost);
-		put_text(&text, given, execution);
-	}
-	if (text.failed) {
-		gt_cli_error("out of memory");
-		return GT_EXIT_FAILED;
-	}
-	fputs(gt_strbuf_string(&text), stdout);
-	return GT_EXIT_OK;
+	return true;
 }
 
 /* ---- running --------------------------------------------------------------------------- */
 
-static int open_driver(const struct exec_options *given, const char *library,
-		       struct gt_driver **ret_driver, struct gt_diag *diag)
+/* Verifies the program, runs it and shows what came of it. The exit status. */
+static int run(struct gt_exec *exec, const struct gt_section *section)
 {
-	struct gt_diag missing = {0};
-	int error = gt_driver_open(library, ret_driver, &missing);
-
-	if (!error)
-		return 0;
-	return gt_diag(diag, error, missing.stage, missing.place, "%s%s", missing.text,
-		       given->gpu == GT_GPU_NVIDIA
-			       ? "; load the driver ('nvidia-smi' shows whether it works), or use "
-				 "--gpu soft"
-			       : "");
-}
-
-static int run_on_gpu(const struct exec_options *given, struct gt_execution *execution,
-		      char *ret_name, size_t size, struct gt_diag *diag)
-{
-	gt_auto(driver) struct gt_driver *driver = NULL;
-	gt_auto(device) struct gt_device *device = NULL;
-	gt_autofree char *library = NULL;
-	int error = gt_gpu_driver_library(given->gpu, &library, diag);
-
-	if (error)
-		return error;
-	if (library && given->gpu == GT_GPU_AUTO)
-		gt_cli_error("no NVIDIA driver here: the software GPU runs it");
-	error = open_driver(given, library, &driver, diag);
-	if (!error)
-		error = gt_device_open(
-			driver, given->device < UINT32_MAX ? (unsigned)given->device : UINT32_MAX,
-			&device, diag);
-	if (error)
-		return error;
-	snprintf(ret_name, size, "%s", gt_device_info(device)->name);
-	error = gt_execute_on_device(execution, device, diag);
-	if (error && execution->log.length)
-		fprintf(stderr, "%s\n", gt_strbuf_string(&execution->log));
-	return error;
-}
-
-/* Verifies a program, runs it as planned and shows what came of it. The exit status. */
-static int run(const struct exec_options *given, const struct gt_execution *plan,
-	       const struct gt_section *section)
-{
-	struct gt_execution execution = *plan;
 	struct gt_verify_options check = {
-		.max_executed = given->max_insns,
-		.allow_control = given->allow_control,
+		.max_executed = exec->given->max_insns,
+		.allow_control = exec->given->allow_control,
 	};
+	struct gt_execution *execution = &exec->execution;
 	struct gt_verify_error refusal = {0};
 	gt_auto_strbuf where = GT_STRBUF_INIT;
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
-	char device[256] = "";
-	int status = GT_EXIT_FAILED, error;
+	int status = GT_EXIT_FAILED, error = gt_exec_open_linux(exec, &diag);
 
-	gt_cli_set_input(&check, section, plan->memory_size);
-	error = gt_verify(plan->object, plan->program, &check, &facts, &refusal, &diag);
-	execution.facts = &facts;
-	execution.section = check.section;
+	gt_cli_set_input(&check, section, execution->memory_size);
 	if (!error)
-		error = given->engine == ENGINE_GPU
-				? run_on_gpu(given, &execution, device, sizeof(device), &diag)
-				: gt_execute_on_interp(&execution, &diag);
+		error = gt_verify(execution->object, execution->program, &check, &facts, &refusal,
+				  &diag);
+	execution->facts = &facts;
+	execution->section = check.section;
+	if (!error)
+		error = gt_exec_run(exec, &diag);
 	gt_facts_clear(&facts);
 	if (!error)
-		status = show(given, &execution, device[0] ? device : NULL);
+		status = gt_exec_show(exec);
 	else
 		gt_cli_diag(&diag);
-	gt_cli_put_refusal(&where, plan->program, &refusal);
-	if (refusal.is_at_insn && plan->object)
+	gt_cli_put_refusal(&where, execution->program, &refusal);
+	if (refusal.is_at_insn && execution->object)
 		gt_strbuf_printf(&where, "  'gputap verify --log' shows how it came about\n");
 	fputs(gt_strbuf_string(&where), stderr);
-	gt_execution_clear(&execution);
+	gt_exec_clear(exec);
 	return status;
 }
 
@@ -312,27 +182,26 @@ static bool is_with_memory(const struct gt_section *section, const struct gt_exe
 	return false;
 }
 
-static int run_raw(const struct exec_options *given, const struct gt_execution *plan)
+static int run_raw(struct gt_exec *exec)
 {
-	struct gt_execution execution = *plan;
+	const char *as = exec->given->as ? exec->given->as : "gpu/run";
 	struct gt_bpf_program program = {0};
 	struct gt_section section;
 	struct gt_diag diag = {0};
 	int status = GT_EXIT_FAILED;
 
-	if (gt_cli_read_hex(&program, &diag) ||
-	    gt_cli_section_of(&program, given->as ? given->as : "gpu/run", &section, &diag)) {
+	if (gt_cli_read_hex(&program, &diag) || gt_cli_section_of(&program, as, &section, &diag)) {
 		gt_cli_diag(&diag);
-	} else if (is_with_memory(&section, &execution)) {
-		execution.program = &program;
-		status = run(given, &execution, &section);
+	} else if (is_with_memory(&section, &exec->execution)) {
+		exec->execution.program = &program;
+		status = run(exec, &section);
 	}
 	gt_bpf_program_clear(&program);
 	return status;
 }
 
 /* The program that is meant, or NULL with the reason printed. */
-static const struct gt_bpf_program *choose(const struct exec_options *given, const char *path,
+static const struct gt_bpf_program *choose(const struct gt_exec_options *given, const char *path,
 					   const struct gt_bpf_object *object)
 {
 	if (!given->program && object->program_count == 1)
@@ -350,67 +219,101 @@ static const struct gt_bpf_program *choose(const struct exec_options *given, con
 	return NULL;
 }
 
-static int run_object(const struct exec_options *given, const char *path,
-		      const struct gt_execution *plan)
+static int run_object(struct gt_exec *exec)
 {
-	struct gt_execution execution = *plan;
+	const struct gt_exec_options *given = exec->given;
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_section section;
 	struct gt_diag diag = {0};
-	int error = gt_bpf_object_open(path, given->as, &object, &diag);
 
-	if (error) {
+	if (gt_bpf_object_open(exec->path, given->as, &object, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_USAGE;
 	}
-	execution.program = choose(given, path, object);
-	if (!execution.program)
+	exec->execution.program = choose(given, exec->path, object);
+	if (!exec->execution.program)
 		return GT_EXIT_FAILED;
-	if (gt_cli_section_of(execution.program, given->as, &section, &diag)) {
+	if (gt_cli_section_of(exec->execution.program, given->as, &section, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
-	if (!is_with_memory(&section, &execution))
+	if (!is_with_memory(&section, &exec->execution))
 		return GT_EXIT_FAILED;
-	execution.object = object;
-	return run(given, &execution, &section);
+	exec->object = object;
+	exec->execution.object = object;
+	return run(exec, &section);
+}
+
+/* Takes what stands behind the options. GT_GO_ON, or the status of an error that was printed. */
+static int read_operands(const struct gt_cli_command *self, int count, char **arguments,
+			 struct gt_exec_options *given, struct gt_exec *exec)
+{
+	bool has_command = count > 1 && !strcmp(arguments[1], "--");
+
+	if (given->raw && (given->with_linux || has_command))
+		return gt_cli_usage_error(self, "--raw is one program alone: nothing for --linux");
+	if (!given->raw && !count)
+		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
+	if (count > 1 && !has_command)
+		return gt_cli_usage_error(self, "one %s at a time, not '%s' too",
+					  given->raw ? "MEMHEX" : "FILE", arguments[1]);
+	if (has_command && count == 2)
+		return gt_cli_usage_error(self, "-- needs a command behind it");
+	if (has_command && !given->with_linux)
+		return gt_cli_usage_error(self, "a command is for --linux: nothing sees it");
+	if (given->meanwhile && !has_command)
+		return gt_cli_usage_error(self, "--meanwhile needs a command: -- CMD");
+	if (given->with_linux && given->as)
+		return gt_cli_usage_error(self, "--as leaves no programs for --linux");
+	if (given->raw && count)
+		given->memory = arguments[0];
+	else if (!given->raw)
+		exec->path = arguments[0];
+	if (has_command)
+		exec->command = arguments + 2;
+	return GT_GO_ON;
+}
+
+static int run_given(const struct gt_cli_command *self, int count, char **arguments,
+		     struct gt_exec_options *given)
+{
+	struct gt_exec exec = {.given = given};
+	gt_autofree uint8_t *memory = NULL;
+	struct gt_execution *execution = &exec.execution;
+	int status = read_operands(self, count, arguments, given, &exec);
+
+	if (status != GT_GO_ON)
+		return status;
+	if (!are_devices(self, &given->devices))
+		return GT_EXIT_USAGE;
+	if (given->memory && read_memory(given->memory, &memory, &execution->memory_size))
+		return gt_cli_usage_error(self, "'%s' is no memory: two hex digits a byte",
+					  given->memory);
+	if (read_size(given->grid, execution->grid))
+		return gt_cli_usage_error(self, "'%s' is no grid: as 4, 4x2 or 4x2x1", given->grid);
+	if (read_size(given->block, execution->block))
+		return gt_cli_usage_error(self, "'%s' is no block: as 64, 8x8 or 4x4x4",
+					  given->block);
+	execution->memory = memory;
+	execution->time_limit = given->time_limit;
+	return given->raw ? run_raw(&exec) : run_object(&exec);
 }
 
 static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct exec_options given = {.time_limit = UINT64_C(60) * 1000000000};
-	struct gt_execution execution = {0};
-	gt_autofree uint8_t *memory = NULL;
-	int rest, status;
+	struct gt_exec_options given = {.time_limit = UINT64_C(60) * 1000000000};
+	int rest, status = gt_cli_parse(self, count, arguments, &given, &rest);
 
-	status = gt_cli_parse(self, count, arguments, &given, &rest);
-	if (status != GT_GO_ON)
-		return status;
-	if (!given.raw && rest == count)
-		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
-	if (rest + 1 < count)
-		return gt_cli_usage_error(self, "one %s at a time, not '%s' too",
-					  given.raw ? "MEMHEX" : "FILE", arguments[rest + 1]);
-	if (given.raw && rest < count)
-		given.memory = arguments[rest];
-	if (given.memory && read_memory(given.memory, &memory, &execution.memory_size))
-		return gt_cli_usage_error(self, "'%s' is no memory: two hex digits a byte",
-					  given.memory);
-	if (read_size(given.grid, execution.grid))
-		return gt_cli_usage_error(self, "'%s' is no grid: as 4, 4x2 or 4x2x1", given.grid);
-	if (read_size(given.block, execution.block))
-		return gt_cli_usage_error(self, "'%s' is no block: as 64, 8x8 or 4x4x4",
-					  given.block);
-	execution.memory = memory;
-	execution.time_limit = given.time_limit;
-	return given.raw ? run_raw(&given, &execution)
-			 : run_object(&given, arguments[rest], &execution);
+	if (status == GT_GO_ON)
+		status = run_given(self, count - rest, arguments + rest, &given);
+	gt_strings_free(&given.devices);
+	return status;
 }
 
 const struct gt_cli_command gt_command_exec = {
 	.name = "exec",
 	.summary = "verifies an eBPF program and runs it by itself",
-	.usage = "[options] FILE | --raw [options] [MEMHEX]",
+	.usage = "[options] FILE [-- CMD ARGS] | --raw [options] [MEMHEX]",
 	.description =
 		"Runs a program for the GPU from an object of 'clang -target bpf', or, with "
 		"--raw, a program that is on the standard input as hex digits, eight bytes an "
@@ -420,13 +323,16 @@ const struct gt_cli_command gt_command_exec = {
 		"and r2 is their number; without any both are 0. Other programs have a context "
 		"in which only what a thread knows of itself is set: no kernel is around them. "
 		"With --grid and --block many threads run the program, with one memory and the "
-		"same maps. With --as any program of the object is taken as one of that section; "
-		"with "
+		"same maps. With --device several GPUs run it at once, each with maps of its own "
+		"but for those that are shared. With --linux the object's programs for Linux are "
+		"loaded and attached meanwhile, as root, and the arrays that they share with the "
+		"program are the kernel's; the program runs once CMD, if there is one, has ended. "
+		"With --as any program of the object is taken as one of that section; with "
 		"'--as linux' r1 is 0, and only r1 is set. What r0 is at the end is printed in "
-		"hex, of the first thread unless "
-		"--all is given; what the program prints goes to stderr. A program that the "
-		"verifier refuses is not run: the reason is told, and the exit status is 1. Exit "
-		"status 2: the object is damaged.",
+		"hex, of the first thread unless --all is given; what the program prints goes to "
+		"stderr. A program that the verifier refuses is not run: the reason is told, and "
+		"the exit status is 1. Exit status 2: the object is damaged. Without an error it "
+		"is that of CMD.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -8,7 +8,8 @@
  * JIT compilation failed". After an error of a kernel (an illegal address, say) every later call on
  * the device fails likewise.
  *
- * A device is used by the thread that opened it; another calls gt_device_use first.
+ * A thread uses the device that it opened last, or that it told by gt_device_use: this comes before
+ * calls for another device, and in another thread.
  */
 #pragma once
 
@@ -57,27 +58,31 @@ GT_DEFINE_AUTO(device, struct gt_device, gt_device_close)
 int gt_device_use(struct gt_device *device, struct gt_diag *diag);
 const struct gt_device_info *gt_device_info(const struct gt_device *device);
 
-enum gt_device_memory_kind {
-	GT_ON_DEVICE,
-	GT_ON_HOST, /* page-locked memory of the host that the device reads and writes, too */
-};
-
-/* Memory for the device, all zeros. */
+/* Memory of the device, all zeros at first. */
 struct gt_device_memory {
-	enum gt_device_memory_kind kind;
 	uint64_t address; /* for the device */
-	void *host;       /* HOST: for this process; else NULL */
 	size_t size;      /* bytes; 0: there is none */
 };
 /* A size of 0 gives memory without an address. */
-int gt_device_allocate(struct gt_device *device, enum gt_device_memory_kind kind, size_t size,
-		       struct gt_device_memory *ret_memory, struct gt_diag *diag);
+int gt_device_allocate(struct gt_device *device, size_t size, struct gt_device_memory *ret_memory,
+		       struct gt_diag *diag);
 void gt_device_free(struct gt_device *device, struct gt_device_memory *memory);
 /* Copies to and from memory of the device; they wait for what runs there. */
 int gt_device_write(struct gt_device *device, uint64_t address, const void *bytes, size_t size,
 		    struct gt_diag *diag);
 int gt_device_read(struct gt_device *device, uint64_t address, void *bytes, size_t size,
 		   struct gt_diag *diag);
+
+/*
+ * Lets devices reach memory of this process, whole pages: they are locked in place until
+ * gt_device_unlock, for all devices of the driver. -EIO, of what cannot be locked or is already.
+ * The memory must be mapped, and the device open, until it is unlocked.
+ */
+int gt_device_lock(struct gt_device *device, void *memory, size_t size, struct gt_diag *diag);
+void gt_device_unlock(struct gt_device *device, void *memory);
+/* Where the device finds memory that is locked. */
+int gt_device_address(struct gt_device *device, void *memory, uint64_t *ret_address,
+		      struct gt_diag *diag);
 
 /*
  * Loads a module from PTX text (ended by a NUL). *ret_log, where it is not NULL, gets all that the

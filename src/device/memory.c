@@ -1,76 +1,67 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory of a device. */
-#include <errno.h>
-#include <string.h>
-
 #include "device/private.h"
 
-/* Flags of cuMemHostAlloc. */
+/* Flags of cuMemHostRegister. */
 enum {
 	HOST_PORTABLE = 1,
 	HOST_DEVICE_MAP = 2,
 };
 
-static int allocate_device(struct gt_device *device, struct gt_device_memory *memory,
-			   struct gt_diag *diag)
+int gt_device_allocate(struct gt_device *device, size_t size, struct gt_device_memory *ret_memory,
+		       struct gt_diag *diag)
 {
 	const struct gt_driver *driver = device->driver;
-	int error = gt_driver_check(driver,
-				    driver->call.memory_allocate(&memory->address, memory->size),
-				    "cuMemAlloc", diag);
-
-	if (error)
-		return error;
-	error = gt_driver_check(driver, driver->call.memory_set(memory->address, 0, memory->size),
-				"cuMemsetD8", diag);
-	if (error)
-		driver->call.memory_free(memory->address);
-	return error;
-}
-
-static int allocate_host(struct gt_device *device, struct gt_device_memory *memory,
-			 struct gt_diag *diag)
-{
-	const struct gt_driver *driver = device->driver;
-	int error = gt_driver_check(driver,
-				    driver->call.host_allocate(&memory->host, memory->size,
-							       HOST_PORTABLE | HOST_DEVICE_MAP),
-				    "cuMemHostAlloc", diag);
-
-	if (error)
-		return error;
-	memset(memory->host, 0, memory->size);
-	error = gt_driver_check(driver,
-				driver->call.host_address(&memory->address, memory->host, 0),
-				"cuMemHostGetDevicePointer", diag);
-	if (error)
-		driver->call.host_free(memory->host);
-	return error;
-}
-
-int gt_device_allocate(struct gt_device *device, enum gt_device_memory_kind kind, size_t size,
-		       struct gt_device_memory *ret_memory, struct gt_diag *diag)
-{
-	struct gt_device_memory memory = {.kind = kind, .size = size};
+	struct gt_device_memory memory = {.size = size};
 	int error = 0;
 
 	if (size)
-		error = kind == GT_ON_HOST ? allocate_host(device, &memory, diag)
-					   : allocate_device(device, &memory, diag);
-	if (!error)
+		error = gt_driver_check(driver, driver->call.memory_allocate(&memory.address, size),
+					"cuMemAlloc", diag);
+	if (error)
+		return error;
+	if (size)
+		error = gt_driver_check(driver, driver->call.memory_set(memory.address, 0, size),
+					"cuMemsetD8", diag);
+	if (error)
+		driver->call.memory_free(memory.address);
+	else
 		*ret_memory = memory;
 	return error;
 }
 
 void gt_device_free(struct gt_device *device, struct gt_device_memory *memory)
 {
-	if (memory->size && !device->abandoned) {
-		if (memory->kind == GT_ON_HOST)
-			device->driver->call.host_free(memory->host);
-		else
-			device->driver->call.memory_free(memory->address);
-	}
-	*memory = (struct gt_device_memory){.kind = memory->kind};
+	if (memory->size && !device->abandoned)
+		device->driver->call.memory_free(memory->address);
+	*memory = (struct gt_device_memory){0};
+}
+
+int gt_device_lock(struct gt_device *device, void *memory, size_t size, struct gt_diag *diag)
+{
+	return gt_driver_check(
+		device->driver,
+		device->driver->call.host_register(memory, size, HOST_PORTABLE | HOST_DEVICE_MAP),
+		"cuMemHostRegister", diag);
+}
+
+void gt_device_unlock(struct gt_device *device, void *memory)
+{
+	if (!device->abandoned)
+		device->driver->call.host_unregister(memory);
+}
+
+int gt_device_address(struct gt_device *device, void *memory, uint64_t *ret_address,
+		      struct gt_diag *diag)
+{
+	uint64_t address = 0;
+	int error = gt_driver_check(device->driver,
+				    device->driver->call.host_address(&address, memory, 0),
+				    "cuMemHostGetDevicePointer", diag);
+
+	if (!error)
+		*ret_address = address;
+	return error;
 }
 
 int gt_device_write(struct gt_device *device, uint64_t address, const void *bytes, size_t size,

@@ -3,8 +3,11 @@
 
 #include "gpubpf/execute.h"
 
-/* Checks the sizes, and makes room for the results and fresh memory for the maps. 0 or -Exxx. */
-int gt_execution_prepare(struct gt_execution *execution, uint32_t multiprocessors,
-			 struct gt_diag *diag);
+/* The steps of a run on a device. The instance is there. */
+int gt_device_run_prepare(struct gt_grid_run *run, struct gt_diag *diag);
+int gt_device_run_start(struct gt_grid_run *run, struct gt_diag *diag);
+int gt_device_run_finish(struct gt_grid_run *run, struct gt_diag *diag);
+void gt_device_run_clear(struct gt_grid_run *run);
+
 /* Process id << 32 | thread id of the calling thread, which counts as the one that launches. */
 uint64_t gt_execution_thread(void);

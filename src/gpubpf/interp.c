@@ -92,44 +92,64 @@ static uint64_t load(const void *memory, unsigned size, bool is_signed)
 	return value;
 }
 
+/* Stores a number where still the old one is; what is not aligned nobody else has. */
+static bool replace(void *memory, unsigned size, uint64_t old, uint64_t number)
+{
+	uint32_t narrow = (uint32_t)old;
+
+	if ((uintptr_t)memory % size) {
+		memcpy(memory, &number, size);
+		return true;
+	}
+	if (size == 4)
+		return __atomic_compare_exchange_n((uint32_t *)memory, &narrow, (uint32_t)number,
+						   false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n((uint64_t *)memory, &old, number, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+/* What an atomic operation makes of a number. */
+static uint64_t combine(const struct gt_machine *machine, const struct bpf_insn *insn, uint64_t old)
+{
+	uint64_t source = machine->registers[insn->src_reg], wanted;
+
+	switch (insn->imm & ~BPF_FETCH) {
+	case BPF_ADD:
+		return old + source;
+	case BPF_OR:
+		return old | source;
+	case BPF_AND:
+		return old & source;
+	case BPF_XOR:
+		return old ^ source;
+	case BPF_CMPXCHG & ~BPF_FETCH:
+		wanted = machine->registers[0];
+		if (gt_bpf_access_size(insn) == 4)
+			wanted = (uint32_t)wanted;
+		return old == wanted ? source : old;
+	default:
+		return source;
+	}
+}
+
+/* In one step, since programs for Linux may be at the same memory. */
 static int run_atomic(struct gt_machine *machine, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
-	uint64_t *source = &machine->registers[insn->src_reg], old, new;
+	uint64_t old;
 	void *memory = gt_machine_memory(
 		machine, machine->registers[insn->dst_reg] + (uint64_t)(int64_t)insn->off, size,
 		true);
 
 	if (!memory)
 		return -EFAULT;
-	old = load(memory, size, false);
-	switch (insn->imm & ~BPF_FETCH) {
-	case BPF_ADD:
-		new = old + *source;
-		break;
-	case BPF_OR:
-		new = old | *source;
-		break;
-	case BPF_AND:
-		new = old &*source;
-		break;
-	case BPF_XOR:
-		new = old ^ *source;
-		break;
-	case BPF_CMPXCHG & ~BPF_FETCH:
-		new = machine->registers[0];
-		if (size == 4)
-			new = (uint32_t) new;
-		new = old == new ? *source : old;
-		break;
-	default:
-		new = *source;
-	}
-	memcpy(memory, &new, size);
+	do
+		old = load(memory, size, false);
+	while (!replace(memory, size, old, combine(machine, insn, old)));
 	if (insn->imm == BPF_CMPXCHG)
 		machine->registers[0] = old;
 	else if (insn->imm & BPF_FETCH)
-		*source = old;
+		machine->registers[insn->src_reg] = old;
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "gpubpf/maps_private.h"
 
 static const struct gt_map_kind kinds[] = {
-#define MAP(type, name, shape, copies, place) {(type), name, shape, copies, place},
+#define MAP(type, name, ...) {(type), name, __VA_ARGS__},
 #include "gpubpf/maps.def"
 #undef MAP
 };
@@ -36,9 +36,18 @@ enum gt_map_place gt_map_place(const struct gt_bpf_map *map)
 {
 	const struct gt_map_kind *kind = gt_map_kind(map->type);
 
-	if (kind->shape == GT_MAP_ARRAY && (map->flags & BPF_F_MMAPABLE) && !strchr(map->name, '.'))
+	if (kind->shape == GT_MAP_ARRAY && (map->flags & BPF_F_MMAPABLE) &&
+	    (map->with_linux || !strchr(map->name, '.')))
 		return GT_MAP_SHARED;
 	return kind->place;
+}
+
+bool gt_map_is_common(const struct gt_bpf_map *map)
+{
+	const struct gt_map_kind *kind = gt_map_kind(map->type);
+
+	return kind->shape == GT_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
+	       gt_map_place(map) == GT_MAP_SHARED;
 }
 
 /* What a declaration must look like. */
@@ -67,7 +76,7 @@ static int no_such_type(const struct gt_bpf_map *map, struct gt_diag *diag)
 {
 	return gt_diag(diag, -EOPNOTSUPP, "map", map->name,
 		       "maps of type %u are not for the GPU; these are:"
-#define MAP(type, name, shape, copies, place) " " #type
+#define MAP(type, ...) " " #type
 #include "gpubpf/maps.def"
 #undef MAP
 		       " (enum gputap_map_type)",
@@ -148,11 +157,13 @@ int gt_map_delete(const struct gt_bpf_map *map, void *memory, const void *key)
 	return gt_map_operations(map)->delete (map, memory, key);
 }
 
+/* In one step: a map may be shared with programs for Linux that count meanwhile. */
 static void add_number(const struct gt_bpf_map *map, void *value, uint64_t number)
 {
-	uint64_t sum = gt_map_number(map, value) + number;
-
-	memcpy(value, &sum, map->value_size == 4 ? 4 : 8);
+	if (map->value_size == 4)
+		__atomic_fetch_add((uint32_t *)value, (uint32_t)number, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add((uint64_t *)value, number, __ATOMIC_RELAXED);
 }
 
 int gt_map_add(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,

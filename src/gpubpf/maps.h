@@ -48,6 +48,7 @@ struct gt_map_kind {
 	enum gt_map_shape shape;
 	enum gt_map_copies copies;
 	enum gt_map_place place; /* see gt_map_place */
+	uint32_t in_linux;       /* the type that Linux has for it; 0: none */
 };
 
 /*
@@ -104,9 +105,16 @@ const struct gt_map_kind *gt_map_kind(uint32_t type);
 
 /*
  * Where a map is: as its type says; an array that the object declares with BPF_F_MMAPABLE is
- * shared, which global variables (".bss", …) are not, though libbpf gives them the flag.
+ * shared, which global variables (".bss", …) are not, though libbpf gives them the flag, unless
+ * programs for Linux that run beside use them, too (with_linux).
  */
 enum gt_map_place gt_map_place(const struct gt_bpf_map *map);
+/*
+ * Whether all contexts have one instance of it: an array that is shared and has one copy. Each
+ * context has its own of all others: rings are, so that it is known who wrote a record, and copies
+ * for threads and warps, since every context numbers them from 0.
+ */
+bool gt_map_is_common(const struct gt_bpf_map *map);
 
 /* Whether the declaration makes sense for its type. 0, -EINVAL with the reason, -EOPNOTSUPP. */
 int gt_map_check(const struct gt_bpf_map *map, struct gt_diag *diag);
@@ -203,6 +211,7 @@ struct gt_map_view {
 	const struct gt_bpf_map *map; /* one that gt_map_check accepts */
 	const void *memory;           /* gt_map_bytes(map, copies) bytes, aligned to 8 */
 	uint32_t copies;
+	const char *copies_are; /* "CPUs"; NULL: as the type says */
 };
 
 /* An entry; all zeros before the first. */

@@ -72,7 +72,7 @@ static const char *copy_name(const struct gt_map_view *view)
 		[GT_COPY_THREAD] = "threads",
 	};
 
-	return names[gt_map_kind(view->map->type)->copies];
+	return view->copies_are ? view->copies_are : names[gt_map_kind(view->map->type)->copies];
 }
 
 /* The first copy that is not zero stands for all of values that cannot be added up. */

@@ -42,6 +42,7 @@ struct gt_bpf_map {
 	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
 	bool constant;    /* read only and frozen: loads of it give known values */
 	bool host_only;   /* no program for the GPU uses it, or could: see `problem` */
+	bool with_linux;  /* programs for Linux that run beside use it, too: it is their kernel's */
 	char *problem;    /* why no program for the GPU can use it, or NULL. Owned. */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 };

@@ -94,9 +94,11 @@ on_both() {
 	gputap exec --on gpu --gpu soft --json --all --maps --show-memory --block 2 --mem 05060708 \
 		"$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
-	[ "$(jq -c '[.program, .on, .device, .r0, .results, .memory, .output, .output_lost]' <<<"$output")" = \
-		'["run","gpu","gputap software GPU","0x0",["0x0","0x10"],"00010708","",0]' ]
-	[ "$(jq -c '[.maps[0].entries[].value]' <<<"$output")" = '[1,1]' ]
+	[ "$(jq -c '[.program, .on, (.devices[] | .number, .name, .r0, .results, .memory, .output,
+		.output_lost)]' <<<"$output")" = \
+		'["run","gpu",0,"gputap software GPU","0x0",["0x0","0x10"],"00010708","",0]' ]
+	[ "$(jq -c '[.devices[].maps[0].entries[].value]' <<<"$output")" = '[1,1]' ]
+	[ "$(jq -c .shared <<<"$output")" = '[]' ]
 }
 
 @test "exec shows what the program prints, on stderr" {
@@ -146,7 +148,7 @@ on_both() {
 	expect_output $'0: 0\n1: 1\n2: 2'
 	gputap exec --mem 00 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	[[ $stderr == *"program.o: only programs of gpu/run have memory, and 'where' is of gpu/entry/*" ]]
+	expect_error 'gputap: only programs of gpu/run have memory, and this one is of gpu/entry/*'
 }
 
 @test "exec gives up on a GPU that takes too long" {
@@ -218,7 +220,7 @@ program() {
 	expect_output $'0\nring (ringbuf, 4096 bytes)\n  7'
 	gputap exec --maps --json "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
-	[ "$(jq -c '[.maps[] | [.name, .max_entries, .entries]]' <<<"$output")" = '[["ring",4096,[7]]]' ]
+	[ "$(jq -c '[.devices[].maps[] | [.name, .max_entries, .entries]]' <<<"$output")" = '[["ring",4096,[7]]]' ]
 }
 
 @test "exec runs programs once a warp and once a block, where they say so" {

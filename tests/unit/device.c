@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* src/device, on the software GPU: its driver library is the one that LIBCUDA names. */
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "device/device.h"
 #include "tap.h"
@@ -92,7 +93,7 @@ TEST("memory of a device is zeros, and keeps what is written")
 
 	if (!open_device(&opened))
 		return;
-	CHECK(!gt_device_allocate(opened.device, GT_ON_DEVICE, 64, &memory, &opened.diag));
+	CHECK(!gt_device_allocate(opened.device, 64, &memory, &opened.diag));
 	memset(bytes, 0, sizeof(bytes));
 	memset(back, 1, sizeof(back));
 	CHECK(!gt_device_read(opened.device, memory.address, back, 64, &opened.diag));
@@ -118,8 +119,7 @@ TEST("more memory than there is is no memory")
 
 	if (!open_device(&opened))
 		return;
-	CHECK_INT(gt_device_allocate(opened.device, GT_ON_DEVICE, (size_t)1 << 50, &memory,
-				     &opened.diag),
+	CHECK_INT(gt_device_allocate(opened.device, (size_t)1 << 50, &memory, &opened.diag),
 		  -ENOMEM);
 	CHECK_STR(opened.diag.text, "CUDA_ERROR_OUT_OF_MEMORY: out of memory");
 	CHECK(!memory.address);
@@ -138,27 +138,52 @@ static int run_twice(struct opened *opened, struct gt_module *module, uint64_t w
 	return error ? error : gt_device_wait(opened->device, 0, &opened->diag);
 }
 
-TEST("a kernel runs and writes memory of the device and of the host")
+TEST("a kernel runs and writes memory of the device and memory of the host that is locked")
 {
-	struct gt_device_memory memory = {0}, host = {0};
+	struct gt_device_memory memory = {0};
 	struct gt_module *module = NULL;
 	struct opened opened;
-	uint64_t result = 0;
+	uint64_t result = 0, address = 0, *page;
 
 	if (!open_device(&opened))
 		return;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(!gt_module_load(opened.device, doubling, &module, NULL, &opened.diag));
-	CHECK(!gt_device_allocate(opened.device, GT_ON_DEVICE, 8, &memory, &opened.diag));
-	CHECK(!gt_device_allocate(opened.device, GT_ON_HOST, 8, &host, &opened.diag));
+	CHECK(!gt_device_allocate(opened.device, 8, &memory, &opened.diag));
+	CHECK(!gt_device_lock(opened.device, page, 4096, &opened.diag));
+	CHECK(!gt_device_address(opened.device, page, &address, &opened.diag));
 	CHECK(!run_twice(&opened, module, memory.address));
 	CHECK(!gt_device_read(opened.device, memory.address, &result, 8, &opened.diag));
 	CHECK_INT(result, 42);
-	CHECK_INT(*(uint64_t *)host.host, 0);
-	CHECK(!run_twice(&opened, module, host.address));
-	CHECK_INT(*(uint64_t *)host.host, 42);
-	gt_device_free(opened.device, &host);
+	CHECK_INT(page[0], 0);
+	CHECK(!run_twice(&opened, module, address));
+	CHECK_INT(page[0], 42);
+	gt_device_unlock(opened.device, page);
+	munmap(page, 4096);
 	gt_device_free(opened.device, &memory);
 	gt_module_free(module);
+	close_device(&opened);
+}
+
+TEST("memory of the host is locked once, and has no address before and after")
+{
+	struct opened opened;
+	uint64_t address = 0;
+	void *page;
+
+	if (!open_device(&opened))
+		return;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK_INT(gt_device_address(opened.device, page, &address, NULL), -EIO);
+	CHECK(!gt_device_lock(opened.device, page, 4096, &opened.diag));
+	CHECK_INT(gt_device_lock(opened.device, page, 4096, &opened.diag), -EIO);
+	CHECK_STR(opened.diag.place, "cuMemHostRegister");
+	CHECK(strstr(opened.diag.text, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED") ==
+	      opened.diag.text);
+	gt_device_unlock(opened.device, page);
+	CHECK_INT(gt_device_address(opened.device, page, &address, NULL), -EIO);
+	CHECK_INT(address, 0);
+	munmap(page, 4096);
 	close_device(&opened);
 }
 
