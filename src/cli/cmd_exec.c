@@ -150,7 +150,7 @@ static int run(struct gt_exec *exec, const struct gt_section *section)
 	gt_auto_strbuf where = GT_STRBUF_INIT;
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
-	int status = GT_EXIT_FAILED, error = gt_exec_open_linux(exec, &diag);
+	int status, error = gt_exec_open_linux(exec, &diag);
 
 	gt_cli_set_input(&check, section, execution->memory_size);
 	if (!error)
@@ -161,10 +161,11 @@ static int run(struct gt_exec *exec, const struct gt_section *section)
 	if (!error)
 		error = gt_exec_run(exec, &diag);
 	gt_facts_clear(&facts);
-	if (!error)
-		status = gt_exec_show(exec);
-	else
+	if (error)
 		gt_cli_diag(&diag);
+	status = !error                 ? gt_exec_show(exec)
+		 : exec->command_status ? exec->command_status
+					: GT_EXIT_FAILED;
 	gt_cli_put_refusal(&where, execution->program, &refusal);
 	if (refusal.is_at_insn && execution->object)
 		gt_strbuf_printf(&where, "  'gputap verify --log' shows how it came about\n");

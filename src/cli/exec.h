@@ -41,7 +41,7 @@ struct gt_exec {
 	struct gt_exec_device *devices;
 	size_t device_count;
 	struct gt_shared *shared;
-	int command_status; /* as a shell tells it */
+	int command_status; /* as a shell tells it; 0 where there is none */
 };
 
 /* The programs for Linux of the object: to be called before the program is verified. */

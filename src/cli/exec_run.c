@@ -154,13 +154,17 @@ static int run_with_command(struct gt_exec *exec, struct gt_child *child, struct
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before[2];
 	int error = gt_child_let_go(child, exec->command[0], diag);
 
+	if (error) {
+		waitpid(child->pid, NULL, 0);
+		exec->command_status = GT_EXIT_NO_EXECUTION;
+		return error;
+	}
 	sigaction(SIGINT, &ignore, &before[0]);
 	sigaction(SIGQUIT, &ignore, &before[1]);
-	if (!error && !exec->given->meanwhile)
+	if (!exec->given->meanwhile)
 		wait_for(exec, child);
-	if (!error)
-		error = run_grids(exec, diag);
-	if (exec->given->meanwhile || error)
+	error = run_grids(exec, diag);
+	if (exec->given->meanwhile)
 		wait_for(exec, child);
 	sigaction(SIGINT, &before[0], NULL);
 	sigaction(SIGQUIT, &before[1], NULL);
@@ -201,7 +205,9 @@ int gt_exec_run(struct gt_exec *exec, struct gt_diag *diag)
 	struct gt_child child = GT_CHILD_NONE;
 	int error = exec->command ? make_command(exec, &child, diag) : 0;
 
-	if (!error)
+	if (error)
+		exec->command_status = error == -ENOENT ? GT_EXIT_NO_COMMAND : GT_EXIT_NO_EXECUTION;
+	else
 		error = run_attached(exec, &child, diag);
 	if (exec->command)
 		gt_child_release(&child);

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# exec --linux: programs for Linux beside those for the GPU, which share arrays of the kernel's.
+
+load helper
+
+setup() {
+	object=$BATS_TEST_TMPDIR/program.o
+	app=$BATS_TEST_TMPDIR/app
+	export object app
+}
+
+# application: a program that calls work() as often as its argument says, and ends with status $2.
+application() {
+	cat >"$app.c" <<-'END'
+		#include <stdlib.h>
+		__attribute__((noinline)) void work(int i) { __asm__ volatile("" : : "r"(i)); }
+		int main(int count, char **arguments)
+		{
+			for (int i = 0; i < atoi(arguments[1]); i++)
+				work(i);
+			return count > 2 ? atoi(arguments[2]) : 0;
+		}
+	END
+	clang -O1 "$app.c" -o "$app"
+}
+
+# program SOURCE: compiles eBPF for both sides; APP is the path of the application, ADD(map, key,
+# number) adds to a map's value.
+program() {
+	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
+		#include <linux/bpf.h>
+		#include <bpf/bpf_helpers.h>
+		#include <gputap/bpf.h>
+		#define APP "$app"
+		#define ADD(map, k, n) do { unsigned int key_ = k; \\
+			unsigned long long *value_ = bpf_map_lookup_elem(&map, &key_); \\
+			if (value_) __sync_fetch_and_add(value_, n); } while (0)
+		$1
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I"$root/include" -I"/usr/include/$(uname -m)-linux-gnu" \
+		-c "$BATS_TEST_TMPDIR/program.c" -o "$object"
+}
+
+# A program for each side, which count in one array; that for the GPU tells what it found there.
+counting='GPUTAP_SHARED_ARRAY(counts, unsigned long long, 4);
+	SEC("uprobe/" APP ":work") int on_work(void *ctx) { ADD(counts, 0, 1); return 0; }
+	SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) {
+		char name[16];
+		bpf_get_current_comm(name, sizeof(name));
+		if (name[0] == 0x61 && name[1] == 0x70 && name[2] == 0x70 && !name[3])
+			ADD(counts, 1, 1);
+		return 0; }
+	SEC("gpu/run") long run(void *memory) {
+		unsigned int key = 0;
+		unsigned long long *count = bpf_map_lookup_elem(&counts, &key);
+		return count ? __sync_fetch_and_add(count, 1000) : 0; }'
+
+on_soft() {
+	gputap exec --on gpu --gpu soft --linux --maps "$@"
+}
+
+@test "what Linux and the GPU count in a shared array is one number" {
+	need_probes
+	application
+	program "$counting"
+	on_soft "$object" -- "$app" 123
+	expect_status 0
+	expect_error ''
+	expect_output $'7b\nshared:\ncounts (array, 4 entries at most)\n  0: 1123\n  1: 1\n  2 of 4 values are zero'
+	gputap exec --on interp --linux --maps "$object" -- "$app" 123
+	expect_status 0
+	expect_output $'7b\nshared:\ncounts (array, 4 entries at most)\n  0: 1123\n  1: 1\n  2 of 4 values are zero'
+}
+
+@test "several devices and Linux have one array together, and every device its own other maps" {
+	need_probes
+	application
+	program "GPUTAP_ARRAY(own, unsigned long long, 1);
+		GPUTAP_HASH(of_linux, unsigned int, unsigned long long, 8);
+		struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1);
+			__type(key, unsigned int); __type(value, unsigned long long); } percpu SEC(\".maps\");
+		struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8);
+			__type(key, unsigned int); __type(value, unsigned long long); } recent SEC(\".maps\");
+		GPUTAP_SHARED_ARRAY(counts, unsigned long long, 1);
+		SEC(\"uprobe/\" APP \":work\") int on_work(void *ctx) {
+			unsigned int key = 3;
+			unsigned long long seven = 7;
+			bpf_map_update_elem(&of_linux, &key, &seven, 0);
+			bpf_map_update_elem(&recent, &key, &seven, 0);
+			ADD(percpu, 0, 1);
+			ADD(counts, 0, 1);
+			return 0; }
+		SEC(\"gpu/run\") long run(void *memory) { ADD(own, 0, 1); ADD(counts, 0, 1); return 0; }"
+	SOFTGPU_DEVICES=2 on_soft --device all --grid 4 --block 32 --json "$object" -- "$app" 5
+	expect_status 0
+	expect_json '[.[0].devices[] | [.maps[] | [.name, .entries[].value]]] ==
+		[[["own", 128]], [["own", 128]]]'
+	expect_json '[.[0].shared[] | [.name, .entries[].value]] == [["counts", 261]]'
+	expect_json '.[0].linux | map({(.name): .}) | add |
+		.of_linux.entries == [{key: 3, value: 7}] and .percpu.entries[0].sum == 5 and
+		.recent.problem == "maps of type 9 are not read here"'
+	on_soft "$object" -- "$app" 5
+	expect_output_line '^Linux:$'
+	expect_output_line '^  0: 5 \([0-9]+ of [0-9]+ CPUs\)$'
+	expect_output_line '^recent: maps of type 9 are not read here$'
+}
+
+@test "bpftool reads from the kernel what the GPU wrote" {
+	need_probes
+	need_command bpftool
+	application
+	program 'GPUTAP_SHARED_ARRAY(seen_by_bpftool, unsigned long long, 1);
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) { ADD(seen_by_bpftool, 0, 3); return 0; }
+		SEC("gpu/run") long run(void *memory) { ADD(seen_by_bpftool, 0, 40); return 0; }'
+	# shellcheck disable=SC2016 # the shell that is run reads these
+	on_soft --meanwhile "$object" -- sh -c '"$app" 1
+		for i in $(seq 100); do
+			bpftool -j map dump name seen_by_bpftool >"$object.dump"
+			grep -q "\"value\":43" "$object.dump" && exit 0
+			sleep 0.1
+		done
+		exit 1'
+	expect_status 0
+	expect_output_line '^  0: 43$'
+}
+
+@test "a GPU program that polls sees what Linux writes meanwhile" {
+	need_probes
+	application
+	program 'GPUTAP_SHARED_ARRAY(flag, unsigned long long, 1);
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) { ADD(flag, 0, 1); return 0; }
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = 0;
+			volatile unsigned long long *value = bpf_map_lookup_elem(&flag, &key);
+			if (!value || (!bpf_flat_thread_id() && *value))
+				return 0;
+			for (unsigned int i = 0; i < 50000; i++)
+				if (*value)
+					return 1;
+			return 2; }'
+	on_soft --meanwhile --grid 2000 --all "$object" -- sh -c 'sleep 0.3; "$app" 1'
+	expect_status 0
+	expect_output_line '^0: 2$'
+	expect_output_line '^1999: 1$'
+}
+
+@test "what both sides add to one number at the same time is all there" {
+	need_probes
+	application
+	program 'GPUTAP_SHARED_ARRAY(both, unsigned long long, 1);
+		GPUTAP_SHARED_ARRAY(last, unsigned long long, 1);
+		GPUTAP_ARRAY(gpu, unsigned long long, 1);
+		GPUTAP_ARRAY(overlap, unsigned long long, 1);
+		unsigned long long calls;
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) {
+			ADD(both, 0, 1);
+			if (__sync_fetch_and_add(&calls, 1) == 19999)
+				ADD(last, 0, 1);
+			return 0; }
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = 0;
+			unsigned long long *value = bpf_map_lookup_elem(&both, &key);
+			volatile unsigned long long *end = bpf_map_lookup_elem(&last, &key);
+			unsigned long long added = 0;
+			if (!value || !end)
+				return 0;
+			for (unsigned int i = 0; i < 5000 && !*end; i++, added++)
+				__sync_fetch_and_add(value, 1);
+			bpf_map_add(&gpu, &key, added);
+			return 0; }'
+	on_soft --meanwhile --grid 64 --block 64 --json "$object" -- "$app" 20000
+	expect_status 0
+	expect_json '.[0] | (.linux[] | select(.name == "program.bss").entries[0].value) == 20000'
+	expect_json '.[0] | (.shared[] | select(.name == "both").entries[0].value) ==
+		20000 + (.devices[0].maps[] | select(.name == "gpu").entries[0].value)'
+	expect_json '.[0].devices[0].maps[] | select(.name == "gpu").entries[0].value > 4096'
+}
+
+@test "global variables that both sides use are one, with their first values; others are apart" {
+	need_probes
+	application
+	program 'unsigned long long both = 50;
+		unsigned int padding = 0xabcd;
+		unsigned long long alone SEC(".data.gpu") = 7;
+		const volatile unsigned long long step = 10;
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) {
+			__sync_fetch_and_add(&both, step + (padding == 0xabcd)); return 0; }
+		SEC("gpu/run") long run(void *memory) {
+			__sync_fetch_and_add(&alone, 1);
+			return __sync_fetch_and_add(&both, step * 10) * 2 + (padding == 0xabcd); }'
+	on_soft --json "$object" -- "$app" 3
+	expect_status 0
+	expect_json '.[0].devices[0].r0 == "0xa7"' # 2 * (50 + 33) + 1
+	expect_json '[.[0].devices[0].maps[] | [.name, .entries[0].value]] == [[".data.gpu", 8]]'
+	# 183, then 0xabcd, in 16 bytes
+	expect_json '[.[0].shared[] | [.name, .entries[0].value]] ==
+		[["program.data", "b700000000000000cdab0000"]] or
+		[.[0].shared[] | .entries[0].value] == ["b700000000000000cdab000000000000"]'
+	expect_json '.[0].linux == []'
+}
+
+@test "bpftime's types of maps are the kernel's, where it has them" {
+	need_probes
+	application
+	program 'GPUTAP_MAP(shared, GPUTAP_MAP_HOST_ARRAY, unsigned int, unsigned long long, 2);
+		GPUTAP_MAP(pinned, GPUTAP_MAP_HOST_GPU_ARRAY, unsigned int, unsigned long long, 2);
+		GPUTAP_MAP(hash, GPUTAP_MAP_GPU_HASH, unsigned int, unsigned long long, 2);
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) {
+			unsigned int key = 9;
+			unsigned long long one = 1;
+			ADD(shared, 0, 1); ADD(pinned, 1, 1);
+			bpf_map_update_elem(&hash, &key, &one, 0);
+			return 0; }
+		SEC("gpu/run") long run(void *memory) { ADD(shared, 0, 4); ADD(pinned, 1, 5); return 0; }'
+	on_soft --json "$object" -- "$app" 2
+	expect_status 0
+	expect_json '[.[0].shared[] | [.name, .entries[]]] ==
+		[["shared", {key: 0, value: 6}], ["pinned", {key: 1, value: 7}]]'
+	expect_json '.[0].linux[0].entries == [{key: 9, value: 1}]'
+}
+
+@test "a program of a tracepoint counts for the GPU, or says that tracefs is not mounted" {
+	need_probes
+	need_command unshare
+	application
+	program 'GPUTAP_SHARED_ARRAY(counts, unsigned long long, 1);
+		SEC("tracepoint/sched/sched_process_exec") int on_exec(void *ctx) {
+			char name[16];
+			bpf_get_current_comm(name, sizeof(name));
+			if (name[0] == 0x61 && name[1] == 0x70 && name[2] == 0x70 && !name[3])
+				ADD(counts, 0, 1);
+			return 0; }
+		SEC("gpu/run") long run(void *memory) { ADD(counts, 0, 10); return 0; }'
+	if [ ! -e /sys/kernel/tracing/events ] && [ ! -e /sys/kernel/debug/tracing/events ]; then
+		on_soft "$object" -- "$app" 1
+		expect_status 1
+		expect_error_line 'on_exec: this program for Linux \(tracepoint/sched/sched_process_exec\) cannot be attached: .*; tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing, or use raw_tp/NAME$'
+	fi
+	unshare -m mount -t tracefs tracefs /sys/kernel/tracing || skip 'tracefs cannot be mounted'
+	# shellcheck disable=SC2016 # the shell that is run reads these
+	observe unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh \
+		"$build/gputap" exec --on gpu --gpu soft --linux --maps "$object" -- "$app" 1
+	expect_status 0
+	expect_output_line '^  0: 11$'
+}
+
+@test "maps that Linux and GPUs cannot share are refused, with what to use" {
+	local rows=(
+		"GPUTAP_HASH(map, unsigned int, unsigned long long, 4)|GPUs cannot reach the kernel's hashes"
+		"GPUTAP_SM_ARRAY(map, unsigned long long, 4)|the kernel's has a value for each CPU"
+		"GPUTAP_THREAD_ARRAY(map, unsigned long long, 4)|the kernel knows no threads of a grid"
+		"GPUTAP_ARRAY(map, unsigned long long, 4)|without BPF_F_MMAPABLE each would have its own memory"
+	)
+	for row in "${rows[@]}"; do
+		program "${row%%|*};
+			SEC(\"raw_tp/sched_process_exec\") int on_exec(void *ctx) { ADD(map, 0, 1); return 0; }
+			SEC(\"gpu/run\") long run(void *memory) { ADD(map, 0, 1); return 0; }"
+		on_soft "$object"
+		expect_status 1
+		expect_output ''
+		expect_error "gputap: map: programs for the GPU and for Linux use this map, and ${row#*|}: make it a GPUTAP_SHARED_ARRAY (an array with BPF_F_MMAPABLE), or have a map for each side"
+		gputap exec "$object"
+		expect_status 0
+	done
+	program 'GPUTAP_RING(ring, 4096);
+		static void write(void) { unsigned long long one = 1; bpf_ringbuf_output(&ring, &one, 8, 0); }
+		SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) { write(); return 0; }
+		SEC("gpu/run") long run(void *memory) { write(); return 0; }'
+	on_soft "$object"
+	expect_status 1
+	expect_error_line 'use this map, and the records of a ring come from one side: make it'
+}
+
+@test "a type of map that Linux does not have is refused to its programs" {
+	program 'GPUTAP_THREAD_ARRAY(map, unsigned long long, 4);
+		SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) { ADD(map, 0, 1); return 0; }
+		SEC("gpu/run") long run(void *memory) { return 0; }'
+	on_soft "$object"
+	expect_status 1
+	expect_error 'gputap: map: a program for Linux uses this map, and Linux has none of type 1502 gpu_thread_array'
+}
+
+@test "an object without programs for Linux has nothing for --linux" {
+	program 'SEC("?uprobe/" APP ":work") int left_out(void *ctx) { return 0; }
+		SEC("gpu/run") long run(void *memory) { return 0; }'
+	on_soft "$object"
+	expect_status 1
+	expect_error "gputap: $object: there is no program for Linux, as of uprobe/… or tracepoint/…"
+}
+
+@test "who may not load programs for Linux is told so" {
+	need_root
+	need_command setpriv
+	program "$counting"
+	observe setpriv --bounding-set=-all --inh-caps=-all "$build/gputap" exec --linux "$object"
+	expect_status 1
+	expect_error 'gputap: no privilege to load BPF programs: run as root (sudo), or give gputap CAP_BPF and CAP_PERFMON'
+}
+
+@test "what the kernel's verifier has against a program for Linux is told" {
+	need_probes
+	program 'GPUTAP_SHARED_ARRAY(map, unsigned long long, 4);
+		SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) {
+			unsigned int key = bpf_get_prandom_u32();
+			return *(volatile unsigned long long *)bpf_map_lookup_elem(&map, &key); }
+		SEC("gpu/run") long run(void *memory) { return 0; }'
+	on_soft "$object"
+	expect_status 1
+	expect_error "gputap: $object: the kernel refuses its programs for Linux: R0 invalid mem access 'map_value_or_null'"
+}
+
+@test "a program for Linux that cannot be attached is told, and nothing runs" {
+	need_probes
+	program 'SEC("uprobe//nowhere/app:work") int on_work(void *ctx) { return 0; }
+		SEC("gpu/run") long run(void *memory) { bpf_printk("ran"); return 0; }'
+	on_soft "$object" -- sh -c 'echo ran'
+	expect_status 1
+	expect_output ''
+	expect_error 'gputap: on_work: this program for Linux (uprobe//nowhere/app:work) cannot be attached: No such file or directory'
+	program 'SEC("uprobe") int on_work(void *ctx) { return 0; }
+		SEC("gpu/run") long run(void *memory) { return 0; }'
+	on_soft "$object"
+	expect_status 1
+	expect_error_line '^gputap: on_work: this program for Linux \(uprobe\) cannot be attached: .*; its section must say where, as uprobe/PATH:FUNCTION or raw_tp/NAME; SEC\("\?…"\) leaves a program out$'
+}
+
+@test "the status is that of a command that fails, after what came of it" {
+	need_probes
+	application
+	program "$counting"
+	on_soft "$object" -- "$app" 2 5
+	expect_status 5
+	expect_output_line '^  0: 1002$'
+	expect_error "gputap: $app ended with status 5"
+	on_soft "$object" -- "$BATS_TEST_TMPDIR/nowhere"
+	expect_status 127
+	expect_output ''
+	# shellcheck disable=SC2016 # the shell that is run reads these
+	on_soft "$object" -- sh -c 'kill -INT $PPID; "$app" 4'
+	expect_status 0
+	expect_output_line '^  0: 1004$'
+}
+
+@test "options that make no sense with --linux are refused" {
+	program "$counting"
+	gputap exec "$object" -- ls
+	expect_status 2
+	expect_error "gputap: a command is for --linux: nothing sees it (try 'gputap exec --help')"
+	gputap exec --linux "$object" --
+	expect_error "gputap: -- needs a command behind it (try 'gputap exec --help')"
+	gputap exec --linux --meanwhile "$object"
+	expect_error "gputap: --meanwhile needs a command: -- CMD (try 'gputap exec --help')"
+	gputap exec --linux --as gpu/run "$object"
+	expect_error "gputap: --as leaves no programs for --linux (try 'gputap exec --help')"
+	gputap exec --linux --raw
+	expect_error "gputap: --raw is one program alone: nothing for --linux (try 'gputap exec --help')"
+	gputap exec "$object" other
+	expect_error "gputap: one FILE at a time, not 'other' too (try 'gputap exec --help')"
+}
