@@ -148,24 +148,34 @@ static void wait_for(struct gt_exec *exec, const struct gt_child *child)
 		gt_cli_error("%s ended with status %d", exec->command[0], exec->command_status);
 }
 
-/* The command and the grids. Ctrl-C is for the command, and what it has done is shown. */
-static int run_with_command(struct gt_exec *exec, struct gt_child *child, struct gt_diag *diag)
+/* The grids after the command's end, or while it runs. */
+static int run_beside(struct gt_exec *exec, const struct gt_child *child, struct gt_diag *diag)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, before[2];
-	int error = gt_child_let_go(child, exec->command[0], diag);
+	int error;
 
-	if (error) {
-		waitpid(child->pid, NULL, 0);
-		exec->command_status = GT_EXIT_NO_EXECUTION;
-		return error;
-	}
-	sigaction(SIGINT, &ignore, &before[0]);
-	sigaction(SIGQUIT, &ignore, &before[1]);
 	if (!exec->given->meanwhile)
 		wait_for(exec, child);
 	error = run_grids(exec, diag);
 	if (exec->given->meanwhile)
 		wait_for(exec, child);
+	return error;
+}
+
+/* Ctrl-C is for the command, and what it has done until then is shown. */
+static int run_with_command(struct gt_exec *exec, struct gt_child *child, struct gt_diag *diag)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before[2];
+	int error;
+
+	sigaction(SIGINT, &ignore, &before[0]);
+	sigaction(SIGQUIT, &ignore, &before[1]);
+	error = gt_child_let_go(child, exec->command[0], diag);
+	if (error) {
+		waitpid(child->pid, NULL, 0);
+		exec->command_status = GT_EXIT_NO_EXECUTION;
+	} else {
+		error = run_beside(exec, child, diag);
+	}
 	sigaction(SIGINT, &before[0], NULL);
 	sigaction(SIGQUIT, &before[1], NULL);
 	return error;
