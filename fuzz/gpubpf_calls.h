@@ -53,6 +53,12 @@ static void add_lookup(struct writer *writer)
 		move(writer, 1, 0);
 	if (stored)
 		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 0, SPILL));
+	if (stored && !below(4)) {
+		/* Another one is tested: the verifier is to see it. */
+		put_key(writer, MAP_HASH);
+		call(writer, GT_HELPER_map_lookup_elem);
+		writer->numbers &= 0xfffe;
+	}
 	skip = jump(writer, insn_k(BPF_JMP | BPF_JEQ | BPF_K, tested, 0));
 	if (stored)
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 1, 10, SPILL));
