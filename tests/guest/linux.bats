@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What another kernel than this machine's could refuse or do otherwise. They run under any, but are
+# made for a guest (tests/guest/run): a few, since it is slow, and with times that an emulated CPU
+# can keep.
+
+load ../cli/helper
+load ../cli/tracing
+
+setup() {
+	need_root
+	need_probes
+	need_file "$examples/vectoradd" "example (clang for PTX)"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+stand_in() {
+	export LD_LIBRARY_PATH=$standin
+}
+
+# expect_totals TEXT: how the account ends.
+expect_totals() {
+	expect_error_line "^gputap: $1$"
+}
+
+# The probes of tracefs that are defined.
+defined_probes() {
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+	grep gputap_ /sys/kernel/tracing/uprobe_events || true
+}
+
+@test "doctor finds nothing broken" {
+	gputap doctor
+	expect_status 0
+	expect_no_output_line '^broken'
+	expect_output_line '^ok       source cuda '
+	expect_output_line '^ok       source process '
+}
+
+@test "every call of a program is traced, by each kernel's name" {
+	gputap trace -- "$examples/vectoradd"
+	expect_status 0
+	expect_output "vectoradd: 262144 sums are right"
+	expect_totals '10 calls: 10 complete, 0 unfinished, 0 lost'
+	expect_count "$stderr" 'cudaMalloc .*\[EXIT\]   returned=Success devPtr=0x' 3
+	expect_count "$stderr" 'cudaMemcpy .*\[ENTER\]  size=1048576 bytes kind=' 3
+	expect_error_line 'cudaLaunchKernel .*\[ENTER\]  func=0x[0-9a-f]+ grid=1024x1x1 .* kernel=add'
+}
+
+@test "all functions are attached, and soon taken off again" {
+	SECONDS=0
+	gputap trace -v -f '*' -- true
+	expect_error_line '^gputap: attached ([0-9]+) of \1 in [0-9.]+ ms by (uprobe_multi|perf events)$'
+	[[ $stderr =~ attached\ ([0-9]+)\ of ]]
+	[ "${BASH_REMATCH[1]}" -gt 500 ]
+	# Each with a perf event of its own, it would be more than a minute.
+	[ "$SECONDS" -lt 30 ]
+	[ -z "$(defined_probes)" ]
+}
+
+@test "children are traced by fork, by exec and as threads" {
+	stand_in
+	trace -c -- sh -c "$calls 2; $calls --forks 3 5; $calls --threads 3 9; exec $calls 4"
+	expect_error_line '^ *30 +0 .*cudaGetDevice$'
+	expect_totals '30 calls: 30 complete, 0 unfinished, 0 lost'
+}
+
+@test "calls within calls, calls that were left and calls that never end are told apart" {
+	stand_in
+	trace -- "$callback" nested 2
+	expect_totals '4 calls: 4 complete, 0 unfinished, 0 lost'
+	trace -- "$callback" longjmp 5
+	expect_totals '10 calls: 5 complete, 5 unfinished, 0 lost'
+	trace -- "$callback" exit 3
+	expect_totals '4 calls: 3 complete, 1 unfinished, 0 lost'
+}
+
+@test "a function that goes on with another one by a jump is seen to return once" {
+	stand_in
+	trace -- "$callback" launch 3
+	expect_count "$stderr" 'cudaLaunchKernel .*\[EXIT\]   returned=Success' 6
+	expect_totals '6 calls: 6 complete, 0 unfinished, 0 lost'
+}
+
+@test "a call that runs when the tracing ends is unfinished" {
+	stand_in
+	trace --duration 2s -- timeout -s KILL 6 "$callback" block 1
+	expect_totals '2 calls: 1 complete, 1 unfinished, 0 lost'
+}
+
+@test "a process that runs already is traced from the middle on" {
+	stand_in
+	"$calls" --wait 6000 4 >/dev/null 3>&- &
+	target=$!
+	"$build/gputap" trace --gpu nvidia -c -d $target >out 2>err 3>&-
+	wait $target
+	stderr=$(cat out err)
+	expect_totals '4 calls: 4 complete, 0 unfinished, 0 lost'
+}
+
+@test "a ring that is too small loses calls, and each is counted" {
+	stand_in
+	"$build/gputap" trace --gpu nvidia --ring-size 64K -o calls.gtap -- "$calls" --wait 1500 20000 \
+		>/dev/null 2>&1 3>&- &
+	tracer=$!
+	wait_for 20 pgrep -P $tracer calls
+	sleep 1
+	kill -STOP $tracer
+	sleep 3
+	kill -CONT $tracer
+	wait $tracer
+	gputap trace --from calls.gtap --json -f cudaGetDevice
+	output=$(tail -n 1 <<<"$output")
+	expect_json '.[0] | .schema == "gputap.account.1" and .lost > 0 and .made == 20000 and
+		.complete + .unfinished + .lost == 20000'
+}
+
+@test "of one capture, leaks, copies, kernels and errors are told" {
+	gputap trace --stack fp -o leak.gtap -- "$examples/leak"
+	expect_status 0
+	gputap leaks --json --from leak.gtap
+	expect_json '.[0].totals.exit == {count: 3, bytes: 321000}'
+	gputap leaks --from leak.gtap
+	expect_output_line 'cudaMalloc +grow_cache\(\) \(leak\.cu:[0-9]+\)$'
+	gputap errors --json --from leak.gtap
+	expect_json '.[0].errors | map([.function, .error, .count]) ==
+		[["cudaMalloc", "cudaErrorMemoryAllocation", 1]]'
+	gputap trace -o vectoradd.gtap -- "$examples/vectoradd"
+	gputap copies --json --from vectoradd.gtap
+	expect_json '.[0].copies | map([.direction, .count, .bytes]) | sort ==
+		[["D2H", 1, 1048576], ["H2D", 2, 2097152]]'
+	gputap kernels --json --from vectoradd.gtap
+	expect_json '.[0].kernels | map([.kernel, .launches]) ==
+		[["add(float const*, float const*, float*, int)", 1]]'
+}
+
+@test "callers are found by .eh_frame, too" {
+	gputap leaks --stack dwarf -o leaks.txt -- "$examples/leak"
+	for caller in 'grow_cache\(\)' 'load\(bool\)' 'fill_table\(\)'; do
+		grep -qE "cudaMalloc +$caller \(leak\.cu:[0-9]+\)$" leaks.txt || told "$(cat leaks.txt)"
+	done
+}
+
+@test "when gputap is killed the command goes on, and the next one clears up" {
+	stand_in
+	"$build/gputap" trace --gpu nvidia -- sh -c "touch runs; $calls --wait 3000 3 >made" \
+		>/dev/null 2>&1 3>&- &
+	tracer=$!
+	wait_for 20 [ -e runs ]
+	kill -KILL $tracer
+	wait $tracer || true
+	wait_for 20 grep -q '^calls: 3 calls' made
+	trace -- "$calls" 2
+	expect_totals '2 calls: 2 complete, 0 unfinished, 0 lost'
+	[ -z "$(defined_probes)" ]
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# tools/guest itself.
+
+load ../cli/helper
+
+need_guest() {
+	observe "$root/tools/guest"
+	[ "$status" != 77 ] || skip "${stderr##*guest: }"
+	expect_status 0
+}
+
+@test "output, error and status of a command in the guest are its own" {
+	need_guest
+	cd "$BATS_TEST_TMPDIR"
+	observe "$root/tools/guest" -- sh -c 'uname -r; pwd; echo "it fails" >&2; id -u; exit 7'
+	expect_status 7
+	[[ ${lines[0]} == 6.1.* ]]
+	[ "${lines[1]} ${lines[2]}" = "$BATS_TEST_TMPDIR 0" ]
+	expect_error "it fails"
+}
+
+@test "a command in the guest reads this machine's files, and what it writes stays there" {
+	need_guest
+	cd "$BATS_TEST_TMPDIR"
+	echo before >file
+	observe "$root/tools/guest" -- sh -c 'cat file; echo after >file; cat file; mkdir other'
+	expect_status 0
+	expect_output $'before\nafter'
+	[ "$(cat file)" = before ]
+	[ ! -e other ]
+}
+
+@test "a guest is given up after its time, and nothing of it stays" {
+	need_guest
+	observe "$root/tools/guest" --timeout 1 -- sleep 60
+	expect_status 124
+	expect_error "guest: not done after 1 s"
+}
+
+@test "a guest that breaks down is told with the last words of its console" {
+	need_guest
+	observe "$root/tools/guest" -- sh -c 'echo c >/proc/sysrq-trigger; sleep 60'
+	expect_status 125
+	expect_error_line '^guest: it ended before the command did; the last words of its console:$'
+	expect_error_line 'Kernel panic|sysrq'
+}
+
+@test "without QEMU, or without a way to fetch a kernel, there is no guest, and that is told" {
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	cd "$BATS_TEST_TMPDIR"
+	mkdir empty
+	observe env PATH="$PWD/empty" "$python" "$root/tools/guest" -- true
+	expect_status 77
+	expect_error "guest: there is no qemu-system-x86_64: install qemu-system-x86"
+	need_command qemu-system-x86_64
+	need_command busybox
+	ln -s "$(command -v qemu-system-x86_64)" "$(command -v busybox)" empty/
+	observe env PATH="$PWD/empty" "$python" "$root/tools/guest" --keep "$BATS_TEST_TMPDIR/none" -- true
+	expect_status 77
+	expect_error "guest: kernels are fetched with apt-get, and there is none"
+}
