@@ -20,11 +20,7 @@ struct CUlinkState_st {
 
 static CUresult check(CUlinkState state)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(state, SG_HANDLE_LINKER) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sg_check_handle(state, SG_HANDLE_LINKER, CUDA_ERROR_INVALID_HANDLE);
 }
 
 static CUresult create(unsigned int count, CUjit_option *options, void **values,

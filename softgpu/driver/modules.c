@@ -83,11 +83,7 @@ SG_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 
 static CUresult check_module(CUmodule module)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(module, SG_HANDLE_MODULE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sg_check_handle(module, SG_HANDLE_MODULE, CUDA_ERROR_INVALID_HANDLE);
 }
 
 SG_API CUresult cuModuleUnload(CUmodule module)
@@ -105,12 +101,7 @@ SG_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	CUresult result = sg_check();
 
-	if (result)
-		return result;
-	if (!mode)
-		return CUDA_ERROR_INVALID_VALUE;
-	*mode = CU_MODULE_LAZY_LOADING;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(mode, CU_MODULE_LAZY_LOADING);
 }
 
 SG_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
@@ -133,12 +124,7 @@ SG_API CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
 {
 	CUresult result = check_module(module);
 
-	if (result)
-		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = (unsigned int)module->functions.count;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(count, (unsigned int)module->functions.count);
 }
 
 SG_API CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int count,
@@ -182,11 +168,7 @@ SG_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodul
 
 static CUresult check_library(CUlibrary library)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(library, SG_HANDLE_LIBRARY) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sg_check_handle(library, SG_HANDLE_LIBRARY, CUDA_ERROR_INVALID_HANDLE);
 }
 
 static CUresult load_library(CUlibrary *ret_library, const void *image, size_t size,
@@ -258,12 +240,7 @@ SG_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
 {
 	CUresult result = check_library(library);
 
-	if (result)
-		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = (unsigned int)library->kernels.count;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(count, (unsigned int)library->kernels.count);
 }
 
 SG_API CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int count, CUlibrary library)
@@ -319,11 +296,7 @@ SG_API CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *size, CUlibrar
 
 static CUresult check_kernel(CUkernel kernel)
 {
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_handle_is(kernel, SG_HANDLE_KERNEL) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sg_check_handle(kernel, SG_HANDLE_KERNEL, CUDA_ERROR_INVALID_HANDLE);
 }
 
 SG_API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
@@ -344,24 +317,14 @@ SG_API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
 	CUresult result = check_kernel(kernel);
 
-	if (result)
-		return result;
-	if (!library)
-		return CUDA_ERROR_INVALID_VALUE;
-	*library = kernel->library;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(library, kernel->library);
 }
 
 SG_API CUresult cuKernelGetName(const char **name, CUkernel kernel)
 {
 	CUresult result = check_kernel(kernel);
 
-	if (result)
-		return result;
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	*name = kernel->name;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(name, kernel->name);
 }
 
 /* The function that a kernel is in a device's current or primary context. */
@@ -482,12 +445,7 @@ SG_API CUresult cuFuncGetModule(CUmodule *module, CUfunction handle)
 	CUfunction function;
 	CUresult result = resolve(handle, &function);
 
-	if (result)
-		return result;
-	if (!module)
-		return CUDA_ERROR_INVALID_VALUE;
-	*module = function->module;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(module, function->module);
 }
 
 SG_API CUresult cuFuncGetName(const char **name, CUfunction handle)
@@ -495,12 +453,7 @@ SG_API CUresult cuFuncGetName(const char **name, CUfunction handle)
 	CUfunction function;
 	CUresult result = resolve(handle, &function);
 
-	if (result)
-		return result;
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	*name = function->info.name;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(name, function->info.name);
 }
 
 static CUresult parameter(CUfunction handle, size_t index, size_t *offset, size_t *size)
@@ -533,12 +486,7 @@ SG_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle)
 	CUfunction function;
 	CUresult result = resolve(handle, &function);
 
-	if (result)
-		return result;
-	if (!state)
-		return CUDA_ERROR_INVALID_VALUE;
-	*state = CU_FUNCTION_LOADING_STATE_LOADED;
-	return CUDA_SUCCESS;
+	return result ? result : SG_GIVE(state, CU_FUNCTION_LOADING_STATE_LOADED);
 }
 
 SG_API CUresult cuFuncLoad(CUfunction handle)

@@ -133,33 +133,17 @@ bool sg_resolve_slow(struct sg_warp *warp, const struct sg_instruction *at,
 	return resolve_in(warp, at, GT_PTX_SPACE_NONE, access);
 }
 
-bool sg_resolve_shared_slow(struct sg_warp *warp, const struct sg_instruction *at,
-			    struct sg_access *access)
-{
-	access->pattern = SG_PATTERN_ANY;
-	return resolve_in(warp, at, GT_PTX_SPACE_SHARED, access);
-}
+/* Resolves in one space alone. */
+#define RESOLVE_IN(name, in)                                                                       \
+	bool name(struct sg_warp *warp, const struct sg_instruction *at, struct sg_access *access) \
+	{                                                                                          \
+		access->pattern = SG_PATTERN_ANY;                                                  \
+		return resolve_in(warp, at, in, access);                                           \
+	}
 
-bool sg_resolve_local(struct sg_warp *warp, const struct sg_instruction *at,
-		      struct sg_access *access)
-{
-	access->pattern = SG_PATTERN_ANY;
-	return resolve_in(warp, at, GT_PTX_SPACE_LOCAL, access);
-}
-
-bool sg_resolve_frame(struct sg_warp *warp, const struct sg_instruction *at,
-		      struct sg_access *access)
-{
-	access->pattern = SG_PATTERN_ANY;
-	return resolve_in(warp, at, GT_PTX_SPACE_LOCAL, access);
-}
-
-bool sg_resolve_parameter(struct sg_warp *warp, const struct sg_instruction *at,
-			  struct sg_access *access)
-{
-	access->pattern = SG_PATTERN_ANY;
-	return resolve_in(warp, at, GT_PTX_SPACE_PARAM, access);
-}
+RESOLVE_IN(sg_resolve_shared_slow, GT_PTX_SPACE_SHARED)
+RESOLVE_IN(sg_resolve_local, GT_PTX_SPACE_LOCAL)
+RESOLVE_IN(sg_resolve_parameter, GT_PTX_SPACE_PARAM)
 
 /* ---- parameters ------------------------------------------------------------------------ */
 

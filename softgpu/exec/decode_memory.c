@@ -124,7 +124,7 @@ int sg_decode_place(struct sg_decoder *decoder, struct sg_instruction *step,
 	step->immediate = address->offset;
 	step->flags |= address->is_narrow ? SG_FLAG_NARROW : 0;
 	if (address->is_frame) {
-		step->resolve = sg_resolve_frame;
+		step->resolve = sg_resolve_local;
 		return 0;
 	}
 	switch (space) {

@@ -337,8 +337,7 @@ uint64_t sg_machine_clock(const struct sg_machine *machine);
 uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, uint64_t size);
 
 /* Resolves lane by lane, in every space; faults where a lane may not. */
-sg_resolve sg_resolve_slow, sg_resolve_shared_slow, sg_resolve_local, sg_resolve_frame,
-	sg_resolve_parameter;
+sg_resolve sg_resolve_slow, sg_resolve_shared_slow, sg_resolve_local, sg_resolve_parameter;
 
 /* Whether only the thread that runs the block can see that memory. */
 static inline bool sg_is_private(const struct sg_warp *warp, uint64_t address)

@@ -115,7 +115,7 @@ SG_TWINS(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz,
 
 /* ---- symbols --------------------------------------------------------------------------- */
 
-static cudaError_t symbol_place(const void *symbol, size_t size, size_t offset, void **ret_place)
+cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void **ret_place)
 {
 	CUdeviceptr address;
 	size_t whole;
@@ -134,7 +134,7 @@ static cudaError_t to_symbol(const void *symbol, const void *source, size_t size
 			     enum cudaMemcpyKind kind, CUstream stream, bool wait)
 {
 	void *target;
-	cudaError_t error = symbol_place(symbol, size, offset, &target);
+	cudaError_t error = sg_find_piece(symbol, offset, size, &target);
 
 	if (!error && kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
 	    kind != cudaMemcpyDefault)
@@ -149,7 +149,7 @@ static cudaError_t from_symbol(void *target, const void *symbol, size_t size, si
 			       enum cudaMemcpyKind kind, CUstream stream, bool wait)
 {
 	void *source;
-	cudaError_t error = symbol_place(symbol, size, offset, &source);
+	cudaError_t error = sg_find_piece(symbol, offset, size, &source);
 
 	if (!error && kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
 	    kind != cudaMemcpyDefault)

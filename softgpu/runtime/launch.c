@@ -330,9 +330,15 @@ SG_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *size, const
 	return sg_finish(error);
 }
 
-static CUlaunchConfig convert_config(const cudaLaunchConfig_t *config)
+/* A kernel and a launch of it, as the driver wants them. */
+static cudaError_t use_launch(const void *stub, const cudaLaunchConfig_t *config,
+			      CUfunction *ret_function, CUlaunchConfig *ret_config)
 {
-	return (CUlaunchConfig){
+	cudaError_t error = config ? use_kernel(stub, ret_function) : cudaErrorInvalidValue;
+
+	if (error)
+		return error;
+	*ret_config = (CUlaunchConfig){
 		.gridDimX = config->gridDim.x,
 		.gridDimY = config->gridDim.y,
 		.gridDimZ = config->gridDim.z,
@@ -343,32 +349,30 @@ static CUlaunchConfig convert_config(const cudaLaunchConfig_t *config)
 		.attrs = (CUlaunchAttribute *)config->attrs,
 		.numAttrs = config->numAttrs,
 	};
+	return cudaSuccess;
 }
 
 SG_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *stub,
 							const cudaLaunchConfig_t *config)
 {
-	CUlaunchConfig converted;
+	CUlaunchConfig launch;
 	CUfunction function;
-	cudaError_t error = config ? use_kernel(stub, &function) : cudaErrorInvalidValue;
+	cudaError_t error = use_launch(stub, config, &function, &launch);
 
-	if (error)
-		return sg_finish(error);
-	converted = convert_config(config);
-	return sg_finish(
-		sg_error(sg_driver.cuOccupancyMaxPotentialClusterSize(size, function, &converted)));
+	if (!error)
+		error = sg_error(
+			sg_driver.cuOccupancyMaxPotentialClusterSize(size, function, &launch));
+	return sg_finish(error);
 }
 
 SG_API cudaError_t cudaOccupancyMaxActiveClusters(int *count, const void *stub,
 						  const cudaLaunchConfig_t *config)
 {
-	CUlaunchConfig converted;
+	CUlaunchConfig launch;
 	CUfunction function;
-	cudaError_t error = config ? use_kernel(stub, &function) : cudaErrorInvalidValue;
+	cudaError_t error = use_launch(stub, config, &function, &launch);
 
-	if (error)
-		return sg_finish(error);
-	converted = convert_config(config);
-	return sg_finish(
-		sg_error(sg_driver.cuOccupancyMaxActiveClusters(count, function, &converted)));
+	if (!error)
+		error = sg_error(sg_driver.cuOccupancyMaxActiveClusters(count, function, &launch));
+	return sg_finish(error);
 }

@@ -144,28 +144,12 @@ static cudaError_t convert_plain(void *target, const void *source, size_t size,
 	return convert_copy(&parameters, ret_copy);
 }
 
-/* Where a piece of a variable of the device lies. */
-static cudaError_t find_piece(const void *symbol, size_t offset, size_t size, void **ret_place)
-{
-	CUdeviceptr address;
-	size_t whole;
-	cudaError_t error = sg_enter();
-
-	if (!error)
-		error = sg_find_symbol(symbol, &address, &whole);
-	if (!error && (offset > whole || size > whole - offset))
-		error = cudaErrorInvalidValue;
-	if (!error)
-		*ret_place = (void *)(uintptr_t)(address + offset);
-	return error;
-}
-
 static cudaError_t convert_to_symbol(const void *symbol, const void *source, size_t size,
 				     size_t offset, enum cudaMemcpyKind kind,
 				     CUDA_MEMCPY3D *ret_copy)
 {
 	void *place;
-	cudaError_t error = find_piece(symbol, offset, size, &place);
+	cudaError_t error = sg_find_piece(symbol, offset, size, &place);
 
 	return error ? error : convert_plain(place, source, size, kind, ret_copy);
 }
@@ -174,7 +158,7 @@ static cudaError_t convert_from_symbol(void *target, const void *symbol, size_t 
 				       enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_copy)
 {
 	void *place;
-	cudaError_t error = find_piece(symbol, offset, size, &place);
+	cudaError_t error = sg_find_piece(symbol, offset, size, &place);
 
 	return error ? error : convert_plain(target, place, size, kind, ret_copy);
 }

@@ -104,6 +104,8 @@ cudaError_t sg_find_kernel(const void *stub, CUfunction *ret_function);
 void *sg_find_stub(CUfunction function);
 /* A variable of the device by the address of its host twin; size may be NULL. */
 cudaError_t sg_find_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *size);
+/* sg_enter, and where `size` bytes of such a variable from `offset` on lie (copies.c). */
+cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void **ret_place);
 /* Whether a launch of that shape is possible at all; else cudaErrorInvalidConfiguration. */
 cudaError_t sg_check_shape(dim3 grid, dim3 block);
 
