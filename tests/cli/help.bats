@@ -297,3 +297,24 @@ read_manual() {
 	PATH=$PWD/bin:$PATH observe tools/build new
 	expect_error ""
 }
+
+@test "a build that nobody watches tells every tenth of the way, and what compilers say" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir -p tools bin new
+	touch new/build.ninja
+	cp "$root/tools/build" tools
+	cat >bin/ninja <<-'EOF'
+		#!/bin/bash
+		[ "${@: -1}" != build.ninja ] || exit 0
+		for ((i = 1; i <= ${STEPS:-200}; i++)); do echo "[$i/${STEPS:-200}] Compiling"; done
+		echo "a.c:1: warning: odd"
+		exit 3
+	EOF
+	chmod +x bin/ninja
+	PATH=$PWD/bin:$PATH observe tools/build new
+	expect_status 3
+	expect_output "a.c:1: warning: odd"
+	expect_error "$(for i in {20..200..20}; do echo "built $i of 200"; done)"
+	STEPS=20 PATH=$PWD/bin:$PATH observe tools/build new
+	expect_error ""
+}
