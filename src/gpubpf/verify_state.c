@@ -264,7 +264,8 @@ bool gt_state_covers(const struct gt_verifier *verifier, const struct gt_state *
 	for (unsigned i = 0; i < old->reference_count; i++)
 		if (!same_id(&pairs, old->references[i], state->references[i]))
 			return false;
-	for (unsigned i = 0; i <= old->depth; i++) {
+	/* The frame that runs first: its registers are what differs most often. */
+	for (unsigned i = old->depth + 1; i-- > 0;) {
 		const struct gt_frame *one = &old->frames[i], *other = &state->frames[i];
 		bool top = i == old->depth;
 		const struct gt_flow *flow =
