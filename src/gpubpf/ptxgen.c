@@ -147,17 +147,18 @@ static void emit_insns(struct gt_ptxgen *gen)
 		if (gen->facts->insns[at].reached)
 			last = at;
 	for (uint32_t at = function->start; at <= last && !gen->error; at++) {
-		/* What stood before a test for NULL was emitted with it. */
-		if (!gen->facts->insns[at].reached || (gen->fused != UINT32_MAX && at < gen->fused))
+		if (!gen->facts->insns[at].reached || gt_ptx_is_done(gen, at))
 			continue;
 		gen->at = at;
 		gen->inlined++;
 		if (gen->targets[at]) {
 			label = gt_ptx_insn_label(gen, at);
 			gt_ptx_put_label(gen, &label);
-			gt_ptx_forget_limits(gen);
+			gt_ptx_forget_numbers(gen);
 		}
-		if (!is_exit(&insns[at])) {
+		if (gen->skips[at]) {
+			at = gt_ptx_skip(gen) - 1;
+		} else if (!is_exit(&insns[at])) {
 			emit_insn(gen, &insns[at]);
 			gen->at = at;
 			gt_ptx_follow_limits(gen, &insns[at]);
@@ -191,7 +192,7 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	if (frame.top > gen->stack_bytes)
 		gen->stack_bytes = frame.top;
 	gt_strbuf_puts(&gen->body, "\t{\n");
-	gt_ptx_forget_limits(gen);
+	gt_ptx_forget_numbers(gen);
 	gt_ptx_begin_frame(gen);
 	if (!frame.caller) {
 		struct gt_ptx_name context = gt_ptx_register(gen, 1);
@@ -219,7 +220,7 @@ static void find_targets(struct gt_ptxgen *gen)
 		    operation == BPF_CALL || operation == BPF_EXIT)
 			continue;
 		if (operation == BPF_JA || (gen->facts->insns[at].branch & 2))
-			gen->targets[gt_bpf_jump_target(insns, at)] = true;
+			gen->targets[gt_bpf_jump_target(insns, at)]++;
 	}
 }
 
@@ -269,10 +270,12 @@ static int generate(struct gt_ptxgen *gen)
 	int error;
 
 	gen->limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
-	gen->targets = calloc(gen->facts->insn_count + 1, 1);
-	if (!gen->targets)
+	gen->targets = calloc(gen->facts->insn_count + 1, sizeof(*gen->targets));
+	gen->skips = calloc(gen->facts->insn_count + 1, sizeof(*gen->skips));
+	if (!gen->targets || !gen->skips)
 		return gt_ptx_fail(gen, -ENOMEM, "out of memory");
 	find_targets(gen);
+	gt_ptx_plan_skips(gen);
 	gt_ptx_plan_group(gen);
 	error = gt_ptx_plan_stack(gen);
 	if (!error)
@@ -324,6 +327,7 @@ static int translate(const struct gt_translate_options *options, const struct gt
 	gt_strbuf_free(&gen.body);
 	free(gen.stacks);
 	free(gen.targets);
+	free(gen.skips);
 	return error;
 }
 

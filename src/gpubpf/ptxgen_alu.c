@@ -31,9 +31,7 @@ static struct gt_ptx_name number_name(int64_t number)
 
 static struct gt_ptx_name operand(struct gt_ptxgen *gen, unsigned number, bool wide)
 {
-	struct gt_ptx_name name = gt_ptx_register(gen, number);
-
-	return wide ? name : gt_ptx_low(gen, name.text);
+	return wide ? gt_ptx_register(gen, number) : gt_ptx_low_of(gen, number);
 }
 
 static bool is_shift(unsigned operation)
@@ -87,14 +85,6 @@ static void except(struct gt_ptxgen *gen, const struct operands *operands, int d
 	       operands->target.text, is.text);
 }
 
-/* A division of 64 bits whose operands are numbers of 32 bits without a sign is one of 32 bits. */
-static bool divides_short(struct gt_ptxgen *gen, const struct bpf_insn *insn)
-{
-	return gt_ptx_limit(gen, insn->dst_reg) <= UINT32_MAX &&
-	       (BPF_SRC(insn->code) == BPF_K ? insn->imm > 0
-					     : gt_ptx_limit(gen, insn->src_reg) <= UINT32_MAX);
-}
-
 static void divide(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 		   const struct operands *operands, bool is_short)
 {
@@ -129,57 +119,74 @@ static void divide(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 		except(gen, operands, 0, modulo ? operands->left.text : "0");
 }
 
+/* x >> 32 and more, of 64 bits, is made of the upper half. */
+static bool takes_high(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_ALU64 | BPF_RSH | BPF_K) && insn->imm >= 32;
+}
+
+static void take_high(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	struct gt_ptx_name high = gt_ptx_high(gen, insn->dst_reg), rest = high;
+
+	if (insn->imm > 32) {
+		rest = gt_ptx_temporary(gen, GT_PTX_B32);
+		gt_ptx(gen, "shr.u32 %s, %s, %d", rest.text, high.text, insn->imm - 32);
+	}
+	gt_ptx_give_low(gen, insn->dst_reg, &rest);
+}
+
 static void binary(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned operation = BPF_OP(insn->code);
 	bool divides = operation == BPF_DIV || operation == BPF_MOD;
-	bool shortened = divides && BPF_CLASS(insn->code) == BPF_ALU64 && divides_short(gen, insn);
-	bool wide = BPF_CLASS(insn->code) == BPF_ALU64 && !shortened;
-	struct gt_ptx_name result = gt_ptx_register(gen, insn->dst_reg);
+	bool is_alu64 = BPF_CLASS(insn->code) == BPF_ALU64;
+	bool shortened = is_alu64 && gt_ptx_is_short_alu(gen, insn), wide = is_alu64 && !shortened;
 	struct operands operands = {.wide = wide, .left = operand(gen, insn->dst_reg, wide)};
 
 	if (BPF_SRC(insn->code) == BPF_K)
 		operands.right = number_name(insn->imm);
 	else if (is_shift(operation))
-		operands.right = shift_amount(gen, insn, wide);
+		operands.right = shift_amount(gen, insn, is_alu64);
 	else
 		operands.right = operand(gen, insn->src_reg, wide);
-	operands.target =
-		wide && !divides ? result : gt_ptx_temporary(gen, wide ? GT_PTX_B64 : GT_PTX_B32);
+	operands.target = gt_ptx_temporary(gen, wide ? GT_PTX_B64 : GT_PTX_B32);
 	if (divides)
 		divide(gen, insn, &operands, shortened);
 	else
 		gt_ptx(gen, "%s %s, %s, %s",
 		       wide ? operations[operation >> 4].wide : operations[operation >> 4].narrow,
 		       operands.target.text, operands.left.text, operands.right.text);
-	if (!wide)
-		gt_ptx(gen, "cvt.u64.u32 %s, %s", result.text, operands.target.text);
-	else if (divides)
-		gt_ptx(gen, "mov.b64 %s, %s", result.text, operands.target.text);
+	if (wide)
+		gt_ptx_give_wide(gen, insn->dst_reg, operands.target.text);
+	else
+		gt_ptx_give_low(gen, insn->dst_reg, &operands.target);
 }
 
 static void move(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
-	struct gt_ptx_name target = gt_ptx_register(gen, insn->dst_reg), source, half;
+	struct gt_ptx_name value, half;
 
 	if (BPF_SRC(insn->code) == BPF_K) {
-		gt_ptx(gen, "mov.b64 %s, %" PRId64, target.text,
-		       wide ? (int64_t)insn->imm : (int64_t)(uint32_t)insn->imm);
-		return;
-	}
-	source = gt_ptx_register(gen, insn->src_reg);
-	if (wide && !insn->off) {
-		gt_ptx(gen, "mov.b64 %s, %s", target.text, source.text);
-	} else if (wide) {
-		gt_ptx(gen, "cvt.s64.s%d %s, %s", insn->off, target.text, source.text);
+		value = number_name(wide ? (int64_t)insn->imm : (int64_t)(uint32_t)insn->imm);
+		gt_ptx_give_wide(gen, insn->dst_reg, value.text);
+	} else if (!insn->off && wide) {
+		value = gt_ptx_register(gen, insn->src_reg);
+		gt_ptx_give_wide(gen, insn->dst_reg, value.text);
 	} else if (!insn->off) {
-		half = gt_ptx_low(gen, source.text);
-		gt_ptx(gen, "cvt.u64.u32 %s, %s", target.text, half.text);
+		half = gt_ptx_low_of(gen, insn->src_reg);
+		gt_ptx_give_low(gen, insn->dst_reg, &half);
+	} else if (wide) {
+		value = gt_ptx_temporary(gen, GT_PTX_B64);
+		gt_ptx(gen, "cvt.s64.s%d %s, %s", insn->off, value.text,
+		       gt_ptx_register(gen, insn->src_reg).text);
+		gt_ptx_give_wide(gen, insn->dst_reg, value.text);
 	} else {
 		half = gt_ptx_temporary(gen, GT_PTX_B32);
-		gt_ptx(gen, "cvt.s32.s%d %s, %s", insn->off, half.text, source.text);
-		gt_ptx(gen, "cvt.u64.u32 %s, %s", target.text, half.text);
+		gt_ptx(gen, "cvt.s32.s%d %s, %s", insn->off, half.text,
+		       gt_ptx_register(gen, insn->src_reg).text);
+		gt_ptx_give_low(gen, insn->dst_reg, &half);
 	}
 }
 
@@ -188,38 +195,54 @@ static void swap_half(struct gt_ptxgen *gen, const struct gt_ptx_name *half)
 	gt_ptx(gen, "prmt.b32 %s, %s, 0, 0x0123", half->text, half->text);
 }
 
+static void swap_whole(struct gt_ptxgen *gen, unsigned number)
+{
+	struct gt_ptx_name low = gt_ptx_temporary(gen, GT_PTX_B32);
+	struct gt_ptx_name high = gt_ptx_temporary(gen, GT_PTX_B32);
+	struct gt_ptx_name whole = gt_ptx_temporary(gen, GT_PTX_B64);
+
+	gt_ptx(gen, "mov.b64 {%s, %s}, %s", low.text, high.text, gt_ptx_register(gen, number).text);
+	swap_half(gen, &low);
+	swap_half(gen, &high);
+	gt_ptx(gen, "mov.b64 %s, {%s, %s}", whole.text, high.text, low.text);
+	gt_ptx_give_wide(gen, number, whole.text);
+}
+
 static void swap(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool swaps = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_SRC(insn->code) == BPF_TO_BE;
-	struct gt_ptx_name target = gt_ptx_register(gen, insn->dst_reg), low, high;
+	struct gt_ptx_name low;
 
-	if (!swaps) {
-		if (insn->imm != 64)
-			gt_ptx(gen, "and.b64 %s, %s, %s", target.text, target.text,
-			       insn->imm == 16 ? "0xffff" : "0xffffffff");
-		return;
-	}
 	if (insn->imm == 64) {
-		low = gt_ptx_temporary(gen, GT_PTX_B32);
-		high = gt_ptx_temporary(gen, GT_PTX_B32);
-		gt_ptx(gen, "mov.b64 {%s, %s}, %s", low.text, high.text, target.text);
-		swap_half(gen, &low);
-		swap_half(gen, &high);
-		gt_ptx(gen, "mov.b64 %s, {%s, %s}", target.text, high.text, low.text);
+		if (swaps)
+			swap_whole(gen, insn->dst_reg);
 		return;
 	}
-	low = gt_ptx_low(gen, target.text);
-	if (insn->imm == 16)
+	low = gt_ptx_low(gen, gt_ptx_register(gen, insn->dst_reg).text);
+	if (!swaps && insn->imm == 16)
+		gt_ptx(gen, "and.b32 %s, %s, 0xffff", low.text, low.text);
+	else if (swaps && insn->imm == 16)
 		gt_ptx(gen, "prmt.b32 %s, %s, 0, 0x4401", low.text, low.text);
-	else
+	else if (swaps)
 		swap_half(gen, &low);
-	gt_ptx(gen, "cvt.u64.u32 %s, %s", target.text, low.text);
+	gt_ptx_give_low(gen, insn->dst_reg, &low);
+}
+
+static void negate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
+	struct gt_ptx_name value = operand(gen, insn->dst_reg, wide), result;
+
+	result = gt_ptx_temporary(gen, wide ? GT_PTX_B64 : GT_PTX_B32);
+	gt_ptx(gen, "neg.s%d %s, %s", wide ? 64 : 32, result.text, value.text);
+	if (wide)
+		gt_ptx_give_wide(gen, insn->dst_reg, result.text);
+	else
+		gt_ptx_give_low(gen, insn->dst_reg, &result);
 }
 
 void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_name target, half;
-
 	switch (BPF_OP(insn->code)) {
 	case BPF_MOV:
 		move(gen, insn);
@@ -228,16 +251,12 @@ void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		swap(gen, insn);
 		return;
 	case BPF_NEG:
-		target = gt_ptx_register(gen, insn->dst_reg);
-		if (BPF_CLASS(insn->code) == BPF_ALU64) {
-			gt_ptx(gen, "neg.s64 %s, %s", target.text, target.text);
-			return;
-		}
-		half = gt_ptx_low(gen, target.text);
-		gt_ptx(gen, "neg.s32 %s, %s", half.text, half.text);
-		gt_ptx(gen, "cvt.u64.u32 %s, %s", target.text, half.text);
+		negate(gen, insn);
 		return;
 	default:
-		binary(gen, insn);
+		if (takes_high(insn))
+			take_high(gen, insn);
+		else
+			binary(gen, insn);
 	}
 }

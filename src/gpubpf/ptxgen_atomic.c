@@ -111,8 +111,7 @@ void gt_ptx_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->dst_reg);
 	bool wide = BPF_SIZE(insn->code) == BPF_DW;
-	struct gt_ptx_name result =
-		gt_ptx_register(gen, insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg);
+	unsigned result = insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg;
 	struct atomic atomic = {
 		insn, wide ? 64 : 32, gt_ptx_register(gen, insn->src_reg), {""}, {""}};
 
@@ -132,5 +131,8 @@ void gt_ptx_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		emit_atomic(gen, &atomic);
 	if (!(insn->imm & BPF_FETCH))
 		return;
-	gt_ptx(gen, "%s %s, %s", wide ? "mov.b64" : "cvt.u64.u32", result.text, atomic.old.text);
+	if (wide)
+		gt_ptx_give_wide(gen, result, atomic.old.text);
+	else
+		gt_ptx_give_low(gen, result, &atomic.old);
 }

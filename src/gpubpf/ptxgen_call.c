@@ -35,8 +35,10 @@ static bool fits(const struct gt_ptxgen *gen, uint32_t map, bool ring)
 
 static void emit(struct gt_ptxgen *gen, const struct gt_ptx_helper *row)
 {
-	int error = row->emit(gen, gen->at);
+	int error;
 
+	gen->source = row->source;
+	error = row->emit(gen, gen->at);
 	gen->error = gen->error ? gen->error : error;
 }
 

@@ -61,14 +61,6 @@ struct gt_ptx_name gt_ptx_register(const struct gt_ptxgen *gen, unsigned number)
 	return name;
 }
 
-struct gt_ptx_name gt_ptx_low(struct gt_ptxgen *gen, const char *wide)
-{
-	struct gt_ptx_name low = gt_ptx_temporary(gen, GT_PTX_B32);
-
-	gt_ptx(gen, "cvt.u32.u64 %s, %s", low.text, wide);
-	return low;
-}
-
 struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name)
 {
 	struct gt_translation *translation = gen->translation;

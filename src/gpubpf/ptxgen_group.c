@@ -108,9 +108,22 @@ static bool writes_arguments(const struct gt_helper *helper)
 	return false;
 }
 
-static bool call_needs_leader(const struct gt_helper *helper)
+/* Whether a call looks up a place that is the same for all, and changes nothing. */
+static bool is_common_lookup(const struct gt_ptxgen *gen, const struct gt_helper *helper)
 {
-	return !(helper->traits & (GT_TRAIT_GROUP | GT_TRAIT_CONTROL)) &&
+	int32_t map = gt_ptx_fact(gen, 1)->map;
+	const struct gt_map_kind *kind;
+
+	if (helper->number != GT_HELPER_map_lookup_elem || map < 0)
+		return false;
+	kind = gt_map_kind(gen->object->maps[map].type);
+	return kind && kind->shape == GT_MAP_ARRAY && kind->copies == GT_COPY_ONE;
+}
+
+static bool call_needs_leader(const struct gt_ptxgen *gen, const struct gt_helper *helper)
+{
+	return !is_common_lookup(gen, helper) &&
+	       !(helper->traits & (GT_TRAIT_GROUP | GT_TRAIT_CONTROL)) &&
 	       helper->number != GT_HELPER_warp_active_mask && !writes_arguments(helper);
 }
 
@@ -142,21 +155,14 @@ bool gt_ptx_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int
 		return is_common(gen, gt_ptx_fact(gen, insn->dst_reg));
 	default:
 		*ret_result = 0;
-		return helper && call_needs_leader(helper);
+		return helper && call_needs_leader(gen, helper);
 	}
-}
-
-static void meet(struct gt_ptxgen *gen)
-{
-	if (gt_ptx_has_sync(gen))
-		gt_ptx(gen, "bar.warp.sync %sgroup", gen->prefix);
 }
 
 struct gt_ptx_name gt_ptx_begin_leader(struct gt_ptxgen *gen)
 {
 	struct gt_ptx_name over = gt_ptx_label(gen);
 
-	meet(gen);
 	gt_ptx(gen, "@!%sleader bra %s", gen->prefix, over.text);
 	gen->by_leader = true;
 	return over;
@@ -167,8 +173,9 @@ void gt_ptx_end_leader(struct gt_ptxgen *gen, const struct gt_ptx_name *over, in
 	struct gt_ptx_name target, value;
 
 	gt_ptx_put_label(gen, over);
-	meet(gen);
 	gen->by_leader = false;
+	/* The others have made no halves. */
+	gt_ptx_forget_lows(gen, 0, gt_countof(gen->lows));
 	if (result < 0)
 		return;
 	target = gt_ptx_register(gen, (unsigned)result);
@@ -203,8 +210,12 @@ int gt_ptx_lane_value(struct gt_ptxgen *gen)
 	gen->by_leader = true;
 	own = gt_ptx_source(gen, source, 0);
 	gen->by_leader = false;
-	gt_ptx(gen, "min.u64 %s, %s, 32", number.text, asked.text);
-	lane = gt_ptx_low(gen, number.text);
+	if (gt_ptx_limit(gen, 2) < 32) {
+		lane = gt_ptx_low(gen, asked.text);
+	} else {
+		gt_ptx(gen, "min.u64 %s, %s, 32", number.text, asked.text);
+		lane = gt_ptx_low(gen, number.text);
+	}
 	gt_ptx(gen, "shr.u32 %s, %s, %s", bit.text, group.text, lane.text);
 	gt_ptx(gen, "and.b32 %s, %s, 1", bit.text, bit.text);
 	gt_ptx(gen, "setp.ne.u32 %s, %s, 0", is_there.text, bit.text);

@@ -15,31 +15,12 @@ static int give(struct gt_ptxgen *gen, const struct gt_ptx_name *value)
 	return 0;
 }
 
-static int give_source(struct gt_ptxgen *gen, enum gt_context_source source)
+/* r0 = the source of the row. */
+static int give_source(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptx_name value = gt_ptx_source(gen, source, 0);
+	struct gt_ptx_name value = gt_ptx_source(gen, gen->source, 0);
 
 	return give(gen, &value);
-}
-
-static int sm_id(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return give_source(gen, GT_SOURCE_SM);
-}
-
-static int lane_id(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return give_source(gen, GT_SOURCE_LANE);
-}
-
-static int warp_id(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return give_source(gen, GT_SOURCE_WARP);
-}
-
-static int launch_id(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return give_source(gen, GT_SOURCE_LAUNCH);
 }
 
 static int flat_thread_id(struct gt_ptxgen *gen, uint32_t insn)
@@ -63,36 +44,16 @@ static int flat_warp_id(struct gt_ptxgen *gen, uint32_t insn)
 	return give(gen, &value);
 }
 
-/* Three sources that follow each other, stored where r1 to r3 point to. */
-static int store_sources(struct gt_ptxgen *gen, enum gt_context_source first)
+/* The source of the row and the two that follow it, stored where r1 to r3 point to. */
+static int store_sources(struct gt_ptxgen *gen, uint32_t insn)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		struct gt_ptx_name value = gt_ptx_source(gen, first + i, 0);
+		struct gt_ptx_name value = gt_ptx_source(gen, gen->source + i, 0);
 
 		gt_ptx_store(gen, 1 + i, 0, 8, value.text);
 	}
 	gt_ptx_result(gen, 0);
 	return 0;
-}
-
-static int block_idx(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return store_sources(gen, GT_SOURCE_BLOCK_X);
-}
-
-static int block_dim(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return store_sources(gen, GT_SOURCE_BLOCK_SIZE_X);
-}
-
-static int thread_idx(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return store_sources(gen, GT_SOURCE_THREAD_X);
-}
-
-static int grid_dim(struct gt_ptxgen *gen, uint32_t insn)
-{
-	return store_sources(gen, GT_SOURCE_GRID_SIZE_X);
 }
 
 /* ---- time, chance, the process ---------------------------------------------------------- */
@@ -171,7 +132,7 @@ static const struct gt_ptx_helper rows[] = {
 	{GT_HELPER_ktime_get_ns, global_timer},
 	{GT_HELPER_trace_printk, gt_ptx_trace_printk},
 	{GT_HELPER_get_prandom_u32, prandom_u32},
-	{GT_HELPER_get_smp_processor_id, sm_id},
+	{GT_HELPER_get_smp_processor_id, give_source, GT_SOURCE_SM},
 	{GT_HELPER_get_current_pid_tgid, pid_tgid},
 	{GT_HELPER_perf_event_output, gt_ptx_perf_output},
 	{GT_HELPER_ringbuf_output, gt_ptx_ring_output},
@@ -180,22 +141,22 @@ static const struct gt_ptx_helper rows[] = {
 	{GT_HELPER_ringbuf_discard, gt_ptx_ring_discard},
 	{GT_HELPER_puts, gt_ptx_puts},
 	{GT_HELPER_get_globaltimer, global_timer},
-	{GT_HELPER_get_block_idx, block_idx},
-	{GT_HELPER_get_block_dim, block_dim},
-	{GT_HELPER_get_thread_idx, thread_idx},
+	{GT_HELPER_get_block_idx, store_sources, GT_SOURCE_BLOCK_X},
+	{GT_HELPER_get_block_dim, store_sources, GT_SOURCE_BLOCK_SIZE_X},
+	{GT_HELPER_get_thread_idx, store_sources, GT_SOURCE_THREAD_X},
 	{GT_HELPER_membar, membar},
 	{GT_HELPER_exit, leave},
-	{GT_HELPER_get_grid_dim, grid_dim},
-	{GT_HELPER_get_sm_id, sm_id},
-	{GT_HELPER_get_warp_id, warp_id},
-	{GT_HELPER_get_lane_id, lane_id},
+	{GT_HELPER_get_grid_dim, store_sources, GT_SOURCE_GRID_SIZE_X},
+	{GT_HELPER_get_sm_id, give_source, GT_SOURCE_SM},
+	{GT_HELPER_get_warp_id, give_source, GT_SOURCE_WARP},
+	{GT_HELPER_get_lane_id, give_source, GT_SOURCE_LANE},
 	{GT_HELPER_warp_active_mask, gt_ptx_warp_active_mask},
 	{GT_HELPER_warp_ballot, gt_ptx_warp_ballot},
 	{GT_HELPER_warp_shuffle, gt_ptx_warp_shuffle},
 	{GT_HELPER_warp_sum, gt_ptx_warp_sum},
 	{GT_HELPER_warp_lane_value, gt_ptx_warp_lane_value},
 	{GT_HELPER_clock64, clock_64},
-	{GT_HELPER_launch_id, launch_id},
+	{GT_HELPER_launch_id, give_source, GT_SOURCE_LAUNCH},
 	{GT_HELPER_flat_thread_id, flat_thread_id},
 	{GT_HELPER_flat_block_id, flat_block_id},
 	{GT_HELPER_flat_warp_id, flat_warp_id},

@@ -7,8 +7,9 @@
 
 #include "gpubpf/ptxgen_private.h"
 
-void gt_ptx_forget_limits(struct gt_ptxgen *gen)
+void gt_ptx_forget_numbers(struct gt_ptxgen *gen)
 {
+	gt_ptx_forget_lows(gen, 0, gt_countof(gen->lows));
 	memset(gen->limits, 0xff, sizeof(gen->limits));
 	memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
 }
@@ -88,8 +89,12 @@ static uint64_t limit_alu(const struct bpf_insn *insn, uint64_t left, uint64_t r
 	case BPF_MUL:
 		return __builtin_mul_overflow(left, right, &result) || result > most ? most
 										     : result;
+	case BPF_LSH:
+		return constant && left <= most >> (number & (bits - 1))
+			       ? left << (number & (bits - 1))
+			       : most;
 	case BPF_RSH:
-		return constant ? left >> number : left;
+		return constant ? left >> (number & (bits - 1)) : left;
 	case BPF_DIV:
 		return insn->off ? most : left;
 	case BPF_MOD:
@@ -101,7 +106,7 @@ static uint64_t limit_alu(const struct bpf_insn *insn, uint64_t left, uint64_t r
 	}
 }
 
-static void follow_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+uint64_t gt_ptx_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned bits = BPF_CLASS(insn->code) == BPF_ALU64 ? 64 : 32;
 	uint64_t most = all_ones(bits), left = least_of(gt_ptx_limit(gen, insn->dst_reg), most);
@@ -112,7 +117,7 @@ static void follow_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	/* Cut to 32 bits, a greater number may be any. */
 	if (bits == 32 && gt_ptx_limit(gen, insn->dst_reg) > most)
 		left = most;
-	gen->limits[insn->dst_reg] = limit_alu(insn, left, right, bits);
+	return limit_alu(insn, left, right, bits);
 }
 
 static void follow_load(struct gt_ptxgen *gen, const struct bpf_insn *insn)
@@ -143,16 +148,47 @@ static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
 }
 
-/* A conditional jump that is not taken. */
-static void follow_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+bool gt_ptx_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			uint64_t *ret_number)
 {
-	uint64_t number = (uint64_t)(int64_t)insn->imm, *limit = &gen->limits[insn->dst_reg];
+	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->src_reg);
+	bool constant = BPF_SRC(insn->code) == BPF_K;
+	uint64_t most = all_ones(BPF_CLASS(insn->code) == BPF_JMP ? 64 : 32);
 
-	if (BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_K)
+	if (!constant && (fact->place != GT_PLACE_NUMBER || fact->least != fact->greatest))
+		return false;
+	*ret_number = (uint64_t)(constant ? insn->imm : fact->least) & most;
+	return true;
+}
+
+/* The comparison that holds where a jump is taken, or not. */
+static unsigned comparison(const struct bpf_insn *insn, bool taken)
+{
+	if (taken)
+		return BPF_OP(insn->code);
+	switch (BPF_OP(insn->code)) {
+	case BPF_JNE:
+		return BPF_JEQ;
+	case BPF_JGT:
+		return BPF_JLE;
+	case BPF_JGE:
+		return BPF_JLT;
+	default:
+		return BPF_JA; /* says nothing of how great a number is */
+	}
+}
+
+void gt_ptx_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken)
+{
+	uint64_t *limit = &gen->limits[insn->dst_reg], number;
+	unsigned holds = comparison(insn, taken);
+
+	if (!gt_ptx_known_right(gen, insn, &number) ||
+	    (BPF_CLASS(insn->code) == BPF_JMP32 && !gt_ptx_is_short(gen, insn->dst_reg)))
 		return;
-	if (BPF_OP(insn->code) == BPF_JGT || BPF_OP(insn->code) == BPF_JNE)
+	if (holds == BPF_JEQ || holds == BPF_JLE)
 		*limit = least_of(*limit, number);
-	else if (BPF_OP(insn->code) == BPF_JGE && number)
+	else if (holds == BPF_JLT && number)
 		*limit = least_of(*limit, number - 1);
 }
 
@@ -161,7 +197,7 @@ void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
-		follow_alu(gen, insn);
+		gen->limits[insn->dst_reg] = gt_ptx_limit_alu(gen, insn);
 		return;
 	case BPF_LD:
 		gen->limits[insn->dst_reg] =
@@ -176,11 +212,12 @@ void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		follow_store(gen, insn);
 		return;
 	default:
-		if (insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn))
+		if (insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)) {
 			memset(gen->limits, 0xff, 6 * sizeof(gen->limits[0]));
-		else if (BPF_OP(insn->code) == BPF_CALL)
-			gt_ptx_forget_limits(gen);
+			gt_ptx_forget_lows(gen, 0, 6);
+		} else if (BPF_OP(insn->code) == BPF_CALL)
+			gt_ptx_forget_numbers(gen);
 		else if (BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_EXIT)
-			follow_jump(gen, insn);
+			gt_ptx_assume(gen, insn, false);
 	}
 }

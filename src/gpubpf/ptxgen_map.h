@@ -17,17 +17,6 @@ static inline struct gt_ptx_name gt_ptx_predicate(struct gt_ptxgen *gen)
 	return gt_ptx_temporary(gen, GT_PTX_PREDICATE);
 }
 
-/* Parts of an instruction: "@p ", "a, b". */
-struct gt_ptx_text {
-	char text[128];
-};
-static inline struct gt_ptx_text gt_ptx_guard(const struct gt_ptx_name *predicate, bool holds)
-{
-	struct gt_ptx_text guard;
-
-	snprintf(guard.text, sizeof(guard.text), "@%s%s ", holds ? "" : "!", predicate->text);
-	return guard;
-}
 static inline struct gt_ptx_text gt_ptx_pair(const struct gt_ptx_name *first,
 					     const struct gt_ptx_name *second)
 {
@@ -76,6 +65,9 @@ void gt_ptx_reduce(struct gt_ptxgen *gen, enum gt_map_place place, const char *g
  */
 void gt_ptx_count(struct gt_ptxgen *gen, enum gt_map_place place, const char *address,
 		  int64_t offset, int number, const char *varying);
+/* A fresh address: base + index * stride, of a .b64. */
+struct gt_ptx_name gt_ptx_element_wide(struct gt_ptxgen *gen, const char *base, const char *index,
+				       uint64_t stride);
 /* A fresh address: base + index * stride + offset. index is a .b32. */
 struct gt_ptx_name gt_ptx_element(struct gt_ptxgen *gen, const char *base, const char *index,
 				  uint64_t stride, uint64_t offset);

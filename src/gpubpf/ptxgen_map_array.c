@@ -42,52 +42,91 @@ struct found {
 	struct gt_ptx_name inside; /* .pred: and such a key */
 };
 
-/* The start of the thread's copy; it is counted if there is none. */
-static struct gt_ptx_name find_copy(struct gt_ptxgen *gen, const struct gt_ptx_name *base,
-				    const struct gt_ptx_name *there)
-{
-	struct gt_ptx_name copy = copy_of(gen), copies = gt_ptx_map_copies(gen, gen->map);
-	struct gt_ptx_name start = gt_ptx_b64(gen), end = gt_ptx_b64(gen);
-	struct gt_ptx_name one = gt_ptx_b64(gen);
-	uint64_t bytes = gt_map_copy_bytes(gt_ptx_map(gen));
+/* The thread's copy of a map. */
+struct copy {
+	struct gt_ptx_name base, number, copies; /* .b64 */
+	struct gt_ptx_name there;                /* .pred: there is one */
+};
 
-	gt_ptx(gen, "setp.lt.u64 %s, %s, %s", there->text, copy.text, copies.text);
-	gt_ptx(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", end.text, copies.text, bytes, base->text);
+static struct copy find_copy(struct gt_ptxgen *gen)
+{
+	struct copy copy = {.base = gt_ptx_map_address(gen, gen->map)};
+
+	copy.number = copy_of(gen);
+	copy.copies = gt_ptx_map_copies(gen, gen->map);
+	copy.there = gt_ptx_predicate(gen);
+	gt_ptx(gen, "setp.lt.u64 %s, %s, %s", copy.there.text, copy.number.text, copy.copies.text);
+	return copy;
+}
+
+/* Counts that there is none. */
+static void count_outside(struct gt_ptxgen *gen, const struct copy *copy, const char *guard)
+{
+	struct gt_ptx_name one = gt_ptx_b64(gen), end;
+
+	end = gt_ptx_element_wide(gen, copy->base.text, copy->copies.text,
+				  gt_map_copy_bytes(gt_ptx_map(gen)));
 	/* 1, though ptxas does not know it of flat numbers: see gt_ptx_count. */
-	gt_ptx(gen, "shr.u64 %s, %s, 63", one.text, copy.text);
+	gt_ptx(gen, "shr.u64 %s, %s, 63", one.text, copy->number.text);
 	gt_ptx(gen, "or.b64 %s, %s, 1", one.text, one.text);
-	gt_ptx_reduce(gen, place_of(gen), gt_ptx_guard(there, false).text, "add.u64", end.text, 0,
-		      one.text);
-	gt_ptx(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", start.text, copy.text, bytes, base->text);
-	return start;
+	gt_ptx_reduce(gen, place_of(gen), guard, "add.u64", end.text, 0, one.text);
+}
+
+static struct gt_ptx_name start_of(struct gt_ptxgen *gen, const struct copy *copy)
+{
+	return gt_ptx_element_wide(gen, copy->base.text, copy->number.text,
+				   gt_map_copy_bytes(gt_ptx_map(gen)));
+}
+
+static bool is_single(const struct gt_ptxgen *gen)
+{
+	return gt_map_kind(gt_ptx_map(gen)->type)->copies == GT_COPY_ONE;
+}
+
+static struct gt_ptx_name value_at(struct gt_ptxgen *gen, const char *start, const char *index)
+{
+	return gt_ptx_element(gen, start, index, gt_map_stride(gt_ptx_map(gen)->value_size), 0);
 }
 
 /* The value at a .b32 index; `within`: it is known to be one. */
 static struct found find_value(struct gt_ptxgen *gen, const char *index, bool within)
 {
-	const struct gt_bpf_map *map = gt_ptx_map(gen);
-	struct gt_ptx_name base = gt_ptx_map_address(gen, gen->map);
-	struct found found = {.there = gt_ptx_predicate(gen), .inside = gt_ptx_predicate(gen)};
-	bool is_single = gt_map_kind(map->type)->copies == GT_COPY_ONE;
+	struct found found = {.inside = gt_ptx_predicate(gen)};
+	struct gt_ptx_name start;
+	struct copy copy;
 
 	gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu32, found.inside.text, within ? "0" : index,
-	       map->max_entries);
-	if (!is_single) {
-		base = find_copy(gen, &base, &found.there);
+	       gt_ptx_map(gen)->max_entries);
+	if (is_single(gen)) {
+		start = gt_ptx_map_address(gen, gen->map);
+	} else {
+		copy = find_copy(gen);
+		count_outside(gen, &copy, gt_ptx_guard(&copy.there, false).text);
+		start = start_of(gen, &copy);
+		found.there = copy.there;
 		gt_ptx(gen, "and.pred %s, %s, %s", found.inside.text, found.inside.text,
 		       found.there.text);
 	}
-	found.address = gt_ptx_element(gen, base.text, index, gt_map_stride(map->value_size), 0);
+	found.address = value_at(gen, start.text, index);
 	return found;
 }
 
-static struct found find_key(struct gt_ptxgen *gen)
+/* A key: the index, and whether it is known to be one. */
+static struct gt_ptx_name load_index(struct gt_ptxgen *gen, bool *ret_within)
 {
 	struct gt_ptx_name index;
 
 	gt_ptx_load_words(gen, 2, 4, &index);
-	return find_value(gen, index.text,
-			  gt_ptx_memory_limit(gen, 2, 0, 4) < gt_ptx_map(gen)->max_entries);
+	*ret_within = gt_ptx_memory_limit(gen, 2, 0, 4) < gt_ptx_map(gen)->max_entries;
+	return index;
+}
+
+static struct found find_key(struct gt_ptxgen *gen)
+{
+	bool within;
+	struct gt_ptx_name index = load_index(gen, &within);
+
+	return find_value(gen, index.text, within);
 }
 
 /* r0 = -ENOENT if there is no such copy. */
@@ -95,23 +134,51 @@ static void give_outside(struct gt_ptxgen *gen, const struct found *found)
 {
 	struct gt_ptx_name result = gt_ptx_register(gen, 0);
 
-	if (gt_map_kind(gt_ptx_map(gen)->type)->copies != GT_COPY_ONE)
+	if (!is_single(gen))
 		gt_ptx(gen, "selp.b64 %s, %s, %d, %s", result.text, result.text, -ENOENT,
 		       found->there.text);
 }
 
+/* Leaves for `null` where the thread has no copy: what is rare is not in the others' way. */
+static struct gt_ptx_name start_or_leave(struct gt_ptxgen *gen, const char *null)
+{
+	struct gt_ptx_name there;
+	struct copy copy;
+
+	if (is_single(gen))
+		return gt_ptx_map_address(gen, gen->map);
+	copy = find_copy(gen);
+	there = gt_ptx_label(gen);
+	gt_ptx(gen, "@%s bra %s", copy.there.text, there.text);
+	count_outside(gen, &copy, "");
+	gt_ptx(gen, "bra %s", null);
+	gt_ptx_put_label(gen, &there);
+	return start_of(gen, &copy);
+}
+
 static void array_lookup(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name result = gt_ptx_register(gen, 0), label;
-	struct found found = find_key(gen);
+	struct gt_ptx_name result = gt_ptx_register(gen, 0), label, inside, start;
+	bool within;
+	struct gt_ptx_name index = load_index(gen, &within);
+	struct found found;
 
-	if (gt_ptx_null_target(gen, &label)) {
-		gt_ptx_result(gen, 0);
-		gt_ptx(gen, "@!%s bra %s", found.inside.text, label.text);
-		gt_ptx(gen, "mov.u64 %s, %s", result.text, found.address.text);
+	if (!gt_ptx_null_target(gen, &label)) {
+		found = find_value(gen, index.text, within);
+		gt_ptx(gen, "selp.b64 %s, %s, 0, %s", result.text, found.address.text,
+		       found.inside.text);
 		return;
 	}
-	gt_ptx(gen, "selp.b64 %s, %s, 0, %s", result.text, found.address.text, found.inside.text);
+	gt_ptx_result(gen, 0);
+	start = start_or_leave(gen, label.text);
+	if (!within) {
+		inside = gt_ptx_predicate(gen);
+		gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu32, inside.text, index.text,
+		       gt_ptx_map(gen)->max_entries);
+		gt_ptx(gen, "@!%s bra %s", inside.text, label.text);
+	}
+	found.address = value_at(gen, start.text, index.text);
+	gt_ptx(gen, "mov.u64 %s, %s", result.text, found.address.text);
 }
 
 int gt_ptx_map_lookup(struct gt_ptxgen *gen, uint32_t insn)

@@ -104,12 +104,46 @@ void gt_ptx_count(struct gt_ptxgen *gen, enum gt_map_place place, const char *ad
 	gt_ptx_reduce(gen, place, "", "add.u64", address, offset, operand.text);
 }
 
+static bool is_power(uint64_t number)
+{
+	return !(number & (number - 1));
+}
+
+/* A multiplication of 64 bits is three of 32; a shift and an addition are one each, or two. */
+struct gt_ptx_name gt_ptx_element_wide(struct gt_ptxgen *gen, const char *base, const char *index,
+				       uint64_t stride)
+{
+	struct gt_ptx_name address = gt_ptx_b64(gen), offset;
+
+	if (!is_power(stride)) {
+		gt_ptx(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", address.text, index, stride,
+		       base);
+		return address;
+	}
+	offset = gt_ptx_b64(gen);
+	gt_ptx(gen, "shl.b64 %s, %s, %d", offset.text, index, __builtin_ctzll(stride));
+	gt_ptx(gen, "add.s64 %s, %s, %s", address.text, base, offset.text);
+	return address;
+}
+
+/*
+ * One multiplication does it, but where 64 bits are added in one instruction for all lanes: these
+ * GPUs have none that multiplies and adds what all lanes have in common to what they do not.
+ */
 struct gt_ptx_name gt_ptx_element(struct gt_ptxgen *gen, const char *base, const char *index,
 				  uint64_t stride, uint64_t offset)
 {
-	struct gt_ptx_name address = gt_ptx_b64(gen);
+	struct gt_ptx_name address, wide;
 
-	gt_ptx(gen, "mad.wide.u32 %s, %s, %" PRIu64 ", %s", address.text, index, stride, base);
+	if (gen->sm < 120 || !is_power(stride)) {
+		address = gt_ptx_b64(gen);
+		gt_ptx(gen, "mad.wide.u32 %s, %s, %" PRIu64 ", %s", address.text, index, stride,
+		       base);
+	} else {
+		wide = gt_ptx_b64(gen);
+		gt_ptx(gen, "cvt.u64.u32 %s, %s", wide.text, index);
+		address = gt_ptx_element_wide(gen, base, wide.text, stride);
+	}
 	if (offset)
 		gt_ptx(gen, "add.s64 %s, %s, %" PRId64, address.text, address.text,
 		       (int64_t)offset);

@@ -111,16 +111,27 @@ static const char *const special[] = {
 
 static struct gt_ptx_name widen(struct gt_ptxgen *gen, const char *operand, unsigned bits)
 {
-	struct gt_ptx_name wide = gt_ptx_temporary(gen, GT_PTX_B64), narrow;
+	struct gt_ptx_name value = gt_ptx_temporary(gen, bits == 64 ? GT_PTX_B64 : GT_PTX_B32),
+			   half;
 
-	if (bits == 64) {
-		gt_ptx(gen, "mov.u64 %s, %s", wide.text, operand);
-		return wide;
+	if (bits == 16) {
+		half = gt_ptx_temporary(gen, GT_PTX_B16);
+		gt_ptx(gen, "mov.u16 %s, %s", half.text, operand);
+		gt_ptx(gen, "cvt.u32.u16 %s, %s", value.text, half.text);
+	} else {
+		gt_ptx(gen, "mov.u%u %s, %s", bits, value.text, operand);
 	}
-	narrow = gt_ptx_temporary(gen, bits == 32 ? GT_PTX_B32 : GT_PTX_B16);
-	gt_ptx(gen, "mov.u%u %s, %s", bits, narrow.text, operand);
-	gt_ptx(gen, "cvt.u64.u%u %s, %s", bits, wide.text, narrow.text);
-	return wide;
+	return bits == 64 ? value : gt_ptx_widen(gen, &value);
+}
+
+/* "ld<how>.u<bits>" of memory at `place`, as a .b64. */
+static struct gt_ptx_name load_bits(struct gt_ptxgen *gen, const char *how, unsigned bits,
+				    const char *place)
+{
+	struct gt_ptx_name value = gt_ptx_temporary(gen, bits == 64 ? GT_PTX_B64 : GT_PTX_B32);
+
+	gt_ptx(gen, "ld%s.u%u %s, [%s]", how, bits, value.text, place);
+	return bits == 64 ? value : gt_ptx_widen(gen, &value);
 }
 
 /* The number of the thread in its block, divided by the lanes of a warp. */
@@ -157,25 +168,22 @@ static struct gt_ptx_name own_mask(struct gt_ptxgen *gen)
 static struct gt_ptx_name load_context(struct gt_ptxgen *gen, enum gt_context_source source,
 				       uint32_t index)
 {
-	struct gt_ptx_name value = gt_ptx_temporary(gen, GT_PTX_B64);
+	char place[64];
 
 	for (const struct gt_context_field *field = gt_context_fields; field->name; field++) {
 		if (field->source != source || index >= field->count ||
 		    !(field->kinds >> gen->job->section->kind & 1))
 			continue;
-		gt_ptx(gen, "ld.param.u%u %s, [%scontext+%u]", field->size * 8, value.text,
-		       gen->prefix, field->offset + index * field->size);
-		return value;
+		snprintf(place, sizeof(place), "%scontext+%u", gen->prefix,
+			 field->offset + index * field->size);
+		return load_bits(gen, ".param", field->size * 8, place);
 	}
-	gt_ptx(gen, "mov.b64 %s, 0", value.text);
-	return value;
+	return widen(gen, "0", 64);
 }
 
 static struct gt_ptx_name own_source(struct gt_ptxgen *gen, enum gt_context_source source,
 				     uint32_t index)
 {
-	struct gt_ptx_name value;
-
 	for (uint32_t i = 0; i < gen->job->value_count; i++) {
 		const struct gt_site_value *site = &gen->job->values[i];
 
@@ -183,9 +191,7 @@ static struct gt_ptx_name own_source(struct gt_ptxgen *gen, enum gt_context_sour
 			continue;
 		if (site->kind == GT_SITE_OPERAND)
 			return widen(gen, site->operand, site->bits);
-		value = gt_ptx_temporary(gen, GT_PTX_B64);
-		gt_ptx(gen, "ld.param.u%u %s, [%s]", site->bits, value.text, site->operand);
-		return value;
+		return load_bits(gen, ".param", site->bits, site->operand);
 	}
 	if (source < gt_countof(special) && special[source])
 		return widen(gen, special[source], 32);
@@ -223,7 +229,7 @@ struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source s
 static struct gt_ptx_name load_field(struct gt_ptxgen *gen, int64_t offset, unsigned width)
 {
 	struct gt_context_load load;
-	struct gt_ptx_name value = {"0"};
+	struct gt_ptx_name value = {"0"}, moved, part;
 
 	if (!gen->job->section ||
 	    gt_context_find(gen->job->section, (uint32_t)offset, width, &load)) {
@@ -232,11 +238,14 @@ static struct gt_ptx_name load_field(struct gt_ptxgen *gen, int64_t offset, unsi
 		return value;
 	}
 	value = gt_ptx_source(gen, load.field->source, load.index);
-	if (load.shift)
-		gt_ptx(gen, "shr.u64 %s, %s, %u", value.text, value.text, load.shift);
-	if (width < load.field->size)
-		gt_ptx(gen, "cvt.u64.u%u %s, %s", width * 8, value.text, value.text);
-	return value;
+	if (width == load.field->size)
+		return value;
+	moved = gt_ptx_temporary(gen, GT_PTX_B64);
+	gt_ptx(gen, "shr.u64 %s, %s, %u", moved.text, value.text, load.shift);
+	part = gt_ptx_low(gen, moved.text);
+	if (width < 4)
+		gt_ptx(gen, "and.b32 %s, %s, 0x%x", part.text, part.text, (1u << 8 * width) - 1);
+	return gt_ptx_widen(gen, &part);
 }
 
 /* ---- pointers ---- */
@@ -301,6 +310,7 @@ struct gt_ptx_name gt_ptx_load(struct gt_ptxgen *gen, unsigned number, int64_t o
 	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
 	unsigned part = aligned_width(fact, offset, width);
 	struct gt_ptx_name parts[8], base;
+	struct gt_ptx_text how, place;
 	uint64_t known;
 
 	if (fact->place == GT_PLACE_CONTEXT)
@@ -313,10 +323,11 @@ struct gt_ptx_name gt_ptx_load(struct gt_ptxgen *gen, unsigned number, int64_t o
 		return parts[0];
 	}
 	base = gt_ptx_register(gen, number);
+	snprintf(how.text, sizeof(how.text), "%s%s", strength(gen, fact), space_of(gen, fact));
 	for (unsigned i = 0; i < width / part; i++) {
-		parts[i] = gt_ptx_temporary(gen, GT_PTX_B64);
-		gt_ptx(gen, "ld%s%s.u%u %s, [%s+%" PRId64 "]", strength(gen, fact),
-		       space_of(gen, fact), part * 8, parts[i].text, base.text, offset + i * part);
+		snprintf(place.text, sizeof(place.text), "%s+%" PRId64, base.text,
+			 offset + i * part);
+		parts[i] = load_bits(gen, how.text, part * 8, place.text);
 	}
 	return gt_ptx_combine(gen, parts, width / part, part);
 }
@@ -365,16 +376,17 @@ struct gt_ptx_name gt_ptx_pointer(struct gt_ptxgen *gen, unsigned number, const 
 void gt_ptx_access(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned width = gt_bpf_access_size(insn);
-	struct gt_ptx_name value, target;
+	struct gt_ptx_name value, wide;
 
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_LDX:
-		target = gt_ptx_register(gen, insn->dst_reg);
 		value = gt_ptx_load(gen, insn->src_reg, insn->off, width);
-		if (BPF_MODE(insn->code) == BPF_MEMSX)
-			gt_ptx(gen, "cvt.s64.s%u %s, %s", width * 8, target.text, value.text);
-		else
-			gt_ptx(gen, "mov.b64 %s, %s", target.text, value.text);
+		if (BPF_MODE(insn->code) == BPF_MEMSX) {
+			wide = gt_ptx_temporary(gen, GT_PTX_B64);
+			gt_ptx(gen, "cvt.s64.s%u %s, %s", width * 8, wide.text, value.text);
+			value = wide;
+		}
+		gt_ptx_give_wide(gen, insn->dst_reg, value.text);
 		break;
 	case BPF_ST:
 		value = gt_ptx_temporary(gen, GT_PTX_B64);
@@ -389,15 +401,17 @@ void gt_ptx_access(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 
 void gt_ptx_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_name target = gt_ptx_register(gen, insn->dst_reg), base;
-	uint32_t low = (uint32_t)insn->imm, high = (uint32_t)insn[1].imm;
+	uint64_t low = (uint32_t)insn->imm, high = (uint32_t)insn[1].imm;
+	struct gt_ptx_name value = {""}, base;
 
 	if (insn->src_reg == GT_BPF_IMM_NUMBER) {
-		gt_ptx(gen, "mov.b64 %s, 0x%" PRIx64, target.text, (uint64_t)high << 32 | low);
+		snprintf(value.text, sizeof(value.text), "0x%" PRIx64, high << 32 | low);
 	} else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX) {
-		gt_ptx(gen, "mov.b64 %s, %u", target.text, low);
+		snprintf(value.text, sizeof(value.text), "%" PRIu64, low);
 	} else {
 		base = gt_ptx_map_address(gen, insn->imm);
-		gt_ptx(gen, "add.s64 %s, %s, %u", target.text, base.text, high);
+		value = gt_ptx_temporary(gen, GT_PTX_B64);
+		gt_ptx(gen, "add.s64 %s, %s, %" PRIu64, value.text, base.text, high);
 	}
+	gt_ptx_give_wide(gen, insn->dst_reg, value.text);
 }

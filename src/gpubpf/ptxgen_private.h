@@ -55,6 +55,12 @@ struct gt_ptx_frame {
 	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
 };
 
+/* A .b64 and, beside it, its lower half: a .b32. */
+struct gt_ptx_low {
+	struct gt_ptx_name wide; /* "": none */
+	struct gt_ptx_name low;
+};
+
 /* The most that bytes of the frame's stack hold as a number; width 0: none. */
 struct gt_ptx_stack_limit {
 	int16_t offset;
@@ -77,23 +83,39 @@ struct gt_ptxgen {
 	enum gt_ptx_lanes lanes;
 	bool by_leader;              /* GT_PTX_ALL: what is emitted is run by the leader alone */
 	struct gt_ptx_stack *stacks; /* one a function */
-	uint8_t *targets;            /* of each instruction: whether it needs a label */
-	struct gt_ptx_frame *frame;  /* the function that is emitted */
-	uint32_t frames;             /* begun so far */
-	uint32_t stack_bytes;        /* of memory for all frames */
-	uint32_t inlined;            /* instructions emitted */
+	uint32_t *targets; /* of each instruction: jumps to it; those to it need its label */
+	uint32_t *skips;   /* of a jump that needs none: where what it jumps over ends, else 0 */
+	struct gt_ptx_frame *frame;        /* the function that is emitted */
+	uint32_t frames;                   /* begun so far */
+	uint32_t stack_bytes;              /* of memory for all frames */
+	uint32_t inlined;                  /* instructions emitted */
 	uint64_t limits[GT_BPF_REGISTERS]; /* ptxgen_limit.c */
 	struct gt_ptx_stack_limit stack_limits[8];
-	uint32_t at;    /* the instruction that is emitted */
-	uint32_t fused; /* a test for NULL that a helper has done; UINT32_MAX: none */
-	int32_t map;    /* in a helper's emit: the map of its map argument; -1: it has none */
-	int error;      /* the first one */
+	struct gt_ptx_low lows[GT_BPF_REGISTERS + 1]; /* ptxgen_narrow.c: of registers, and one */
+	uint32_t at;                                  /* the instruction that is emitted */
+	uint32_t fused;        /* a test for NULL that a helper has done; UINT32_MAX: none */
+	unsigned fused_copies; /* bit n: r<n> is what is tested there, too */
+	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
+	enum gt_context_source source; /* in a helper's emit: that of its row */
+	int error;                     /* the first one */
 	struct gt_diag *diag;
 };
 
 static inline const struct bpf_insn *gt_ptx_insn(const struct gt_ptxgen *gen)
 {
 	return &gen->job->program->insns[gen->at];
+}
+
+/* Parts of an instruction: "@p ", "a, b". */
+struct gt_ptx_text {
+	char text[128];
+};
+static inline struct gt_ptx_text gt_ptx_guard(const struct gt_ptx_name *predicate, bool holds)
+{
+	struct gt_ptx_text guard;
+
+	snprintf(guard.text, sizeof(guard.text), "@%s%s ", holds ? "" : "!", predicate->text);
+	return guard;
 }
 
 /* ---- ptxgen_emit.c: text ---- */
@@ -105,8 +127,6 @@ struct gt_ptx_name gt_ptx_label(struct gt_ptxgen *gen);
 struct gt_ptx_name gt_ptx_temporary(struct gt_ptxgen *gen, enum gt_ptx_class class);
 /* The PTX register (.b64) of an eBPF register in the function that is emitted. */
 struct gt_ptx_name gt_ptx_register(const struct gt_ptxgen *gen, unsigned number);
-/* A fresh .b32 with the lower half of a .b64. */
-struct gt_ptx_name gt_ptx_low(struct gt_ptxgen *gen, const char *wide);
 
 /*
  * Declarations of the module, once for each name (".func"s, tables): the buffer to add to if
@@ -132,6 +152,14 @@ static inline bool gt_ptx_has_sync(const struct gt_ptxgen *gen)
 
 void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* Only to where the jump at gen->at leads; guard: "@p " or "". */
+void gt_ptx_jump_to(struct gt_ptxgen *gen, const char *guard);
+/* A conditional jump is taken where a predicate holds, or where it does not. */
+struct gt_ptx_condition {
+	struct gt_ptx_name predicate;
+	bool holds;
+};
+struct gt_ptx_condition gt_ptx_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_access(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
@@ -187,10 +215,48 @@ static inline unsigned gt_ptx_alignment(int64_t offset)
 struct gt_ptx_name gt_ptx_combine(struct gt_ptxgen *gen, const struct gt_ptx_name *parts,
 				  unsigned count, unsigned width);
 
+/* ---- ptxgen_narrow.c: numbers of 32 bits ---- */
+
+/* A fresh .b32 with the lower half of a .b64. */
+struct gt_ptx_name gt_ptx_low(struct gt_ptxgen *gen, const char *wide);
+/* A fresh .b64 with a .b32 that does not change any more. */
+struct gt_ptx_name gt_ptx_widen(struct gt_ptxgen *gen, const struct gt_ptx_name *low);
+/* The lower half of an eBPF register, not to be written to. Not where some lanes only come. */
+struct gt_ptx_name gt_ptx_low_of(struct gt_ptxgen *gen, unsigned number);
+/* Sets an eBPF register to a .b32 that does not change any more, or to a .b64. */
+void gt_ptx_give_low(struct gt_ptxgen *gen, unsigned number, const struct gt_ptx_name *low);
+void gt_ptx_give_wide(struct gt_ptxgen *gen, unsigned number, const char *value);
+/* Something else was written into a register, or into several. */
+void gt_ptx_forget_low(struct gt_ptxgen *gen, unsigned number);
+void gt_ptx_forget_lows(struct gt_ptxgen *gen, unsigned first, unsigned end);
+/* Whether a register's upper half is 0. */
+bool gt_ptx_is_short(const struct gt_ptxgen *gen, unsigned number);
+/* Whether the upper halves of both sides of an instruction are. */
+bool gt_ptx_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* Whether an operation of 64 bits gives what the same one of 32 bits does, with zeros above. */
+bool gt_ptx_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
+
+/* A fresh .b32 with the upper half of an eBPF register. */
+struct gt_ptx_name gt_ptx_high(struct gt_ptxgen *gen, unsigned number);
+
+/* ---- ptxgen_skip.c: jumps over little ---- */
+
+/* Finds them: gen->skips. */
+void gt_ptx_plan_skips(struct gt_ptxgen *gen);
+/* Emits the jump at gen->at and what it jumps over. The first instruction behind that. */
+uint32_t gt_ptx_skip(struct gt_ptxgen *gen);
+
 /* ---- ptxgen_limit.c: how great numbers can be ---- */
 
-/* At labels: whatever was known. */
-void gt_ptx_forget_limits(struct gt_ptxgen *gen);
+/* At labels: whatever was known of numbers. */
+void gt_ptx_forget_numbers(struct gt_ptxgen *gen);
+/* What an operation at gen->at leaves at most. */
+uint64_t gt_ptx_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* The number that a jump compares with, where it is known. */
+bool gt_ptx_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			uint64_t *ret_number);
+/* A conditional jump is taken, or not. */
+void gt_ptx_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken);
 /* After an instruction was emitted. */
 void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* The greatest number without a sign that a register, or memory behind one, can hold. */
@@ -242,6 +308,9 @@ struct gt_ptx_name gt_ptx_pointer(struct gt_ptxgen *gen, unsigned number, const 
 struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source,
 				 uint32_t index);
 
+/* Whether an instruction between a helper's call and its test for NULL was emitted with the call.
+ */
+bool gt_ptx_is_done(const struct gt_ptxgen *gen, uint32_t at);
 /*
  * Whether what follows the call at gen->at is the test of r0 for NULL. The helper must then set r0
  * to 0 and leave for the label where it is NULL, and fall through where r0 is not NULL: the test
@@ -261,6 +330,7 @@ bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label);
 struct gt_ptx_helper {
 	uint32_t number; /* GT_HELPER_… */
 	int (*emit)(struct gt_ptxgen *gen, uint32_t insn);
+	enum gt_context_source source; /* of those that give one, or three that follow each other */
 };
 /* The row of a helper, or NULL. */
 const struct gt_ptx_helper *gt_ptx_helper(uint32_t number);

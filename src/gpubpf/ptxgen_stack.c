@@ -273,19 +273,22 @@ static struct gt_ptx_name load_part(struct gt_ptxgen *gen, int64_t offset, unsig
 				    unsigned piece)
 {
 	int64_t start = offset & -(int64_t)piece;
-	struct gt_ptx_name whole = piece_name(gen, start),
-			   value = gt_ptx_temporary(gen, GT_PTX_B64);
+	unsigned shift = (unsigned)(offset - start) * 8;
+	struct gt_ptx_name whole = piece_name(gen, start), moved, part;
 
-	if (piece == 8)
-		gt_ptx(gen, "mov.b64 %s, %s", value.text, whole.text);
-	else
-		gt_ptx(gen, "cvt.u64.u32 %s, %s", value.text, whole.text);
-	if (offset != start)
-		gt_ptx(gen, "shr.u64 %s, %s, %u", value.text, value.text,
-		       (unsigned)(offset - start) * 8);
-	if (width < piece)
-		gt_ptx(gen, "cvt.u64.u%u %s, %s", width * 8, value.text, value.text);
-	return value;
+	if (piece == 8) {
+		moved = gt_ptx_temporary(gen, GT_PTX_B64);
+		gt_ptx(gen, "shr.u64 %s, %s, %u", moved.text, whole.text, shift);
+		if (width == 8)
+			return moved;
+		part = gt_ptx_low(gen, moved.text);
+	} else {
+		part = gt_ptx_temporary(gen, GT_PTX_B32);
+		gt_ptx(gen, "shr.u32 %s, %s, %u", part.text, whole.text, shift);
+	}
+	if (width < 4 && width < piece)
+		gt_ptx(gen, "and.b32 %s, %s, 0x%x", part.text, part.text, (1u << 8 * width) - 1);
+	return gt_ptx_widen(gen, &part);
 }
 
 struct gt_ptx_name gt_ptx_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width)
@@ -320,25 +323,28 @@ static void store_part(struct gt_ptxgen *gen, int64_t offset, unsigned width, un
 		       const char *value)
 {
 	int64_t start = offset & -(int64_t)piece;
-	struct gt_ptx_name whole = piece_name(gen, start), old, new;
+	struct gt_ptx_name whole = piece_name(gen, start), old, new, kept, both;
 	uint64_t mask = (UINT64_C(1) << (8 * width % 64)) - 1;
 	unsigned shift = (unsigned)(offset - start) * 8;
 
+	if (width == 8) {
+		gt_ptx(gen, "mov.b64 %s, %s", whole.text, value);
+		return;
+	}
 	if (width == piece) {
-		if (width == 8)
-			gt_ptx(gen, "mov.b64 %s, %s", whole.text, value);
-		else
-			gt_ptx(gen, "cvt.u32.u%u %s, %s", width == 4 ? 64 : width * 8, whole.text,
-			       value);
+		new = gt_ptx_low(gen, value);
+		gt_ptx(gen, "and.b32 %s, %s, 0x%x", whole.text, new.text, (uint32_t)mask);
 		return;
 	}
 	old = load_part(gen, start, piece, piece);
 	new = gt_ptx_temporary(gen, GT_PTX_B64);
+	kept = gt_ptx_temporary(gen, GT_PTX_B64);
+	both = gt_ptx_temporary(gen, GT_PTX_B64);
 	gt_ptx(gen, "and.b64 %s, %s, 0x%" PRIx64, new.text, value, mask);
 	gt_ptx(gen, "shl.b64 %s, %s, %u", new.text, new.text, shift);
-	gt_ptx(gen, "and.b64 %s, %s, 0x%" PRIx64, old.text, old.text, ~(mask << shift));
-	gt_ptx(gen, "or.b64 %s, %s, %s", old.text, old.text, new.text);
-	store_part(gen, start, piece, piece, old.text);
+	gt_ptx(gen, "and.b64 %s, %s, 0x%" PRIx64, kept.text, old.text, ~(mask << shift));
+	gt_ptx(gen, "or.b64 %s, %s, %s", both.text, kept.text, new.text);
+	store_part(gen, start, piece, piece, both.text);
 }
 
 void gt_ptx_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, const char *value)
