@@ -241,7 +241,19 @@ static void negate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		gt_ptx_give_low(gen, insn->dst_reg, &result);
 }
 
-void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+/* Back to what it was before it was shifted to the right. */
+static bool shift_back(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	const struct gt_ptx_scaled *scaled = &gen->scaled[insn->dst_reg];
+
+	if (insn->code != (BPF_ALU64 | BPF_LSH | BPF_K) || insn->imm != scaled->shift ||
+	    !scaled->shift)
+		return false;
+	gt_ptx_give_wide(gen, insn->dst_reg, scaled->value.text);
+	return true;
+}
+
+static void operate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	switch (BPF_OP(insn->code)) {
 	case BPF_MOV:
@@ -256,7 +268,15 @@ void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	default:
 		if (takes_high(insn))
 			take_high(gen, insn);
-		else
+		else if (!shift_back(gen, insn))
 			binary(gen, insn);
 	}
+}
+
+void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	struct gt_ptx_scaled scaled = gt_ptx_scale_alu(gen, insn);
+
+	operate(gen, insn);
+	gen->scaled[insn->dst_reg] = scaled;
 }

@@ -10,6 +10,7 @@
 void gt_ptx_forget_numbers(struct gt_ptxgen *gen)
 {
 	gt_ptx_forget_lows(gen, 0, gt_countof(gen->lows));
+	memset(gen->scaled, 0, sizeof(gen->scaled));
 	memset(gen->limits, 0xff, sizeof(gen->limits));
 	memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
 }
@@ -40,19 +41,36 @@ uint64_t gt_ptx_limit(const struct gt_ptxgen *gen, unsigned number)
 	return fact->least >= 0 ? least_of(limit, (uint64_t)fact->greatest) : limit;
 }
 
-uint64_t gt_ptx_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
-			     unsigned width)
+static const struct gt_ptx_stack_limit *find_stack(const struct gt_ptxgen *gen, unsigned number,
+						   int64_t offset, unsigned width)
 {
 	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
 
 	for (size_t i = 0; gt_ptx_is_own_stack(fact) && i < gt_countof(gen->stack_limits); i++)
 		if (gen->stack_limits[i].width == width &&
 		    gen->stack_limits[i].offset == fact->least + offset)
-			return gen->stack_limits[i].limit;
-	return all_ones(8 * width);
+			return &gen->stack_limits[i];
+	return NULL;
 }
 
-void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit)
+uint64_t gt_ptx_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
+			     unsigned width)
+{
+	const struct gt_ptx_stack_limit *stack = find_stack(gen, number, offset, width);
+
+	return stack ? stack->limit : all_ones(8 * width);
+}
+
+struct gt_ptx_scaled gt_ptx_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
+					  int64_t offset, unsigned width)
+{
+	const struct gt_ptx_stack_limit *stack = find_stack(gen, number, offset, width);
+
+	return stack ? stack->scaled : (struct gt_ptx_scaled){0};
+}
+
+void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
+			const struct gt_ptx_scaled *scaled)
 {
 	size_t free_one = 0;
 
@@ -65,7 +83,9 @@ void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, u
 			free_one = i;
 	}
 	gen->stack_limits[free_one] = (struct gt_ptx_stack_limit){
-		(int16_t)offset, (uint8_t)width, least_of(limit, all_ones(8 * width))};
+		(int16_t)offset, (uint8_t)width, least_of(limit, all_ones(8 * width)), {{""}, 0}};
+	if (scaled)
+		gen->stack_limits[free_one].scaled = *scaled;
 }
 
 /* What an operation leaves at most, of numbers of `bits` bits. */
@@ -124,28 +144,47 @@ static void follow_load(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned width = gt_bpf_access_size(insn);
 
-	gen->limits[insn->dst_reg] =
-		BPF_MODE(insn->code) == BPF_MEMSX
-			? UINT64_MAX
-			: gt_ptx_memory_limit(gen, insn->src_reg, insn->off, width);
+	gen->limits[insn->dst_reg] = UINT64_MAX;
+	if (BPF_MODE(insn->code) == BPF_MEMSX)
+		return;
+	gen->limits[insn->dst_reg] = gt_ptx_memory_limit(gen, insn->src_reg, insn->off, width);
+	gen->scaled[insn->dst_reg] = gt_ptx_memory_scaled(gen, insn->src_reg, insn->off, width);
+}
+
+/* A number that is stored in no fewer bytes than it has. */
+static void follow_number(struct gt_ptxgen *gen, const struct bpf_insn *insn, int64_t offset,
+			  uint64_t limit)
+{
+	unsigned width = gt_bpf_access_size(insn);
+
+	if (limit > all_ones(8 * width))
+		gt_ptx_limit_stack(gen, offset, width, UINT64_MAX, NULL);
+	else
+		gt_ptx_limit_stack(gen, offset, width, limit,
+				   BPF_CLASS(insn->code) == BPF_STX ? &gen->scaled[insn->src_reg]
+								    : NULL);
 }
 
 static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->dst_reg);
-	unsigned width = gt_bpf_access_size(insn);
-	uint64_t limit = BPF_CLASS(insn->code) == BPF_ST
-				 ? (uint64_t)(int64_t)insn->imm & all_ones(8 * width)
-				 : gt_ptx_limit(gen, insn->src_reg);
+	bool atomic = BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC;
+	uint64_t limit =
+		BPF_CLASS(insn->code) == BPF_ST
+			? (uint64_t)(int64_t)insn->imm & all_ones(8 * gt_bpf_access_size(insn))
+			: gt_ptx_limit(gen, insn->src_reg);
 
-	if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC) {
-		gen->limits[0] = gen->limits[insn->src_reg] = limit = UINT64_MAX;
+	if (atomic)
+		gen->limits[0] = gen->limits[insn->src_reg] = UINT64_MAX;
+	if (!gt_ptx_is_own_stack(fact)) {
+		if (fact->place == GT_PLACE_STACK || fact->place == GT_PLACE_MIXED)
+			memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
+	} else if (atomic) {
+		gt_ptx_limit_stack(gen, fact->least + insn->off, gt_bpf_access_size(insn),
+				   UINT64_MAX, NULL);
+	} else {
+		follow_number(gen, insn, fact->least + insn->off, limit);
 	}
-	if (gt_ptx_is_own_stack(fact))
-		gt_ptx_limit_stack(gen, fact->least + insn->off, width,
-				   limit <= all_ones(8 * width) ? limit : UINT64_MAX);
-	else if (fact->place == GT_PLACE_STACK || fact->place == GT_PLACE_MIXED)
-		memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
 }
 
 bool gt_ptx_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
@@ -215,6 +254,7 @@ void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		if (insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)) {
 			memset(gen->limits, 0xff, 6 * sizeof(gen->limits[0]));
 			gt_ptx_forget_lows(gen, 0, 6);
+			memset(gen->scaled, 0, 6 * sizeof(gen->scaled[0]));
 		} else if (BPF_OP(insn->code) == BPF_CALL)
 			gt_ptx_forget_numbers(gen);
 		else if (BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_EXIT)

@@ -83,20 +83,34 @@ static bool is_single(const struct gt_ptxgen *gen)
 	return gt_map_kind(gt_ptx_map(gen)->type)->copies == GT_COPY_ONE;
 }
 
-static struct gt_ptx_name value_at(struct gt_ptxgen *gen, const char *start, const char *index)
+/* An index into an array: a .b32. */
+struct index {
+	struct gt_ptx_name value;
+	struct gt_ptx_scaled scaled;
+	bool within; /* it is known to be one of the array */
+};
+
+static struct gt_ptx_name value_at(struct gt_ptxgen *gen, const char *start,
+				   const struct index *index)
 {
-	return gt_ptx_element(gen, start, index, gt_map_stride(gt_ptx_map(gen)->value_size), 0);
+	uint64_t stride = gt_map_stride(gt_ptx_map(gen)->value_size);
+	struct gt_ptx_name address;
+
+	if (!index->scaled.shift || stride != UINT64_C(1) << index->scaled.shift)
+		return gt_ptx_element(gen, start, index->value.text, stride, 0);
+	address = gt_ptx_b64(gen);
+	gt_ptx(gen, "add.s64 %s, %s, %s", address.text, start, index->scaled.value.text);
+	return address;
 }
 
-/* The value at a .b32 index; `within`: it is known to be one. */
-static struct found find_value(struct gt_ptxgen *gen, const char *index, bool within)
+static struct found find_value(struct gt_ptxgen *gen, const struct index *index)
 {
 	struct found found = {.inside = gt_ptx_predicate(gen)};
 	struct gt_ptx_name start;
 	struct copy copy;
 
-	gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu32, found.inside.text, within ? "0" : index,
-	       gt_ptx_map(gen)->max_entries);
+	gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu32, found.inside.text,
+	       index->within ? "0" : index->value.text, gt_ptx_map(gen)->max_entries);
 	if (is_single(gen)) {
 		start = gt_ptx_map_address(gen, gen->map);
 	} else {
@@ -111,22 +125,22 @@ static struct found find_value(struct gt_ptxgen *gen, const char *index, bool wi
 	return found;
 }
 
-/* A key: the index, and whether it is known to be one. */
-static struct gt_ptx_name load_index(struct gt_ptxgen *gen, bool *ret_within)
+/* The key. */
+static struct index load_index(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name index;
+	struct index index;
 
-	gt_ptx_load_words(gen, 2, 4, &index);
-	*ret_within = gt_ptx_memory_limit(gen, 2, 0, 4) < gt_ptx_map(gen)->max_entries;
+	gt_ptx_load_words(gen, 2, 4, &index.value);
+	index.scaled = gt_ptx_memory_scaled(gen, 2, 0, 4);
+	index.within = gt_ptx_memory_limit(gen, 2, 0, 4) < gt_ptx_map(gen)->max_entries;
 	return index;
 }
 
 static struct found find_key(struct gt_ptxgen *gen)
 {
-	bool within;
-	struct gt_ptx_name index = load_index(gen, &within);
+	struct index index = load_index(gen);
 
-	return find_value(gen, index.text, within);
+	return find_value(gen, &index);
 }
 
 /* r0 = -ENOENT if there is no such copy. */
@@ -159,25 +173,24 @@ static struct gt_ptx_name start_or_leave(struct gt_ptxgen *gen, const char *null
 static void array_lookup(struct gt_ptxgen *gen)
 {
 	struct gt_ptx_name result = gt_ptx_register(gen, 0), label, inside, start;
-	bool within;
-	struct gt_ptx_name index = load_index(gen, &within);
+	struct index index = load_index(gen);
 	struct found found;
 
 	if (!gt_ptx_null_target(gen, &label)) {
-		found = find_value(gen, index.text, within);
+		found = find_value(gen, &index);
 		gt_ptx(gen, "selp.b64 %s, %s, 0, %s", result.text, found.address.text,
 		       found.inside.text);
 		return;
 	}
 	gt_ptx_result(gen, 0);
 	start = start_or_leave(gen, label.text);
-	if (!within) {
+	if (!index.within) {
 		inside = gt_ptx_predicate(gen);
-		gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu32, inside.text, index.text,
+		gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu32, inside.text, index.value.text,
 		       gt_ptx_map(gen)->max_entries);
 		gt_ptx(gen, "@!%s bra %s", inside.text, label.text);
 	}
-	found.address = value_at(gen, start.text, index.text);
+	found.address = value_at(gen, start.text, &index);
 	gt_ptx(gen, "mov.u64 %s, %s", result.text, found.address.text);
 }
 
@@ -272,7 +285,7 @@ int gt_ptx_hist_add(struct gt_ptxgen *gen, uint32_t insn)
 	gt_ptx(gen, "min.u32 %s, %s, %" PRIu32, power.text, power.text,
 	       gt_ptx_map(gen)->max_entries - 1);
 	gt_ptx(gen, "mov.u64 %s, 1", one.text);
-	found = find_value(gen, power.text, true);
+	found = find_value(gen, &(struct index){.value = power, .within = true});
 	add_number(gen, &found, &one);
 	return 0;
 }

@@ -340,7 +340,7 @@ void gt_ptx_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsign
 	struct gt_ptx_name base, moved;
 
 	if (gt_ptx_is_own_stack(fact)) {
-		gt_ptx_limit_stack(gen, fact->least + offset, width, UINT64_MAX);
+		gt_ptx_limit_stack(gen, fact->least + offset, width, UINT64_MAX, NULL);
 		gt_ptx_stack_store(gen, fact->least + offset, width, value);
 		return;
 	}

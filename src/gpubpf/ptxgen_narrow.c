@@ -70,6 +70,7 @@ void gt_ptx_give_low(struct gt_ptxgen *gen, unsigned number, const struct gt_ptx
 	struct gt_ptx_name wide = gt_ptx_register(gen, number);
 
 	gt_ptx(gen, "cvt.u64.u32 %s, %s", wide.text, low->text);
+	gen->scaled[number].shift = 0;
 	gen->lows[number] = (struct gt_ptx_low){wide, *low};
 }
 
@@ -80,6 +81,7 @@ void gt_ptx_give_wide(struct gt_ptxgen *gen, unsigned number, const char *value)
 	struct gt_ptx_low pair = {wide, low ? *low : (struct gt_ptx_name){""}};
 
 	gt_ptx(gen, "mov.b64 %s, %s", wide.text, value);
+	gen->scaled[number].shift = 0;
 	if (low)
 		gen->lows[number] = pair;
 	else

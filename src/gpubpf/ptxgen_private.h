@@ -61,11 +61,18 @@ struct gt_ptx_low {
 	struct gt_ptx_name low;
 };
 
-/* The most that bytes of the frame's stack hold as a number; width 0: none. */
+/* A number << shift, modulo 2^64, is the .b64 `value`, which does not change; shift 0: none. */
+struct gt_ptx_scaled {
+	struct gt_ptx_name value;
+	uint8_t shift;
+};
+
+/* What bytes of the frame's stack hold as a number: the most, and that scaled; width 0: none. */
 struct gt_ptx_stack_limit {
 	int16_t offset;
 	uint8_t width;
 	uint64_t limit;
+	struct gt_ptx_scaled scaled;
 };
 
 struct gt_ptxgen {
@@ -91,8 +98,9 @@ struct gt_ptxgen {
 	uint32_t inlined;                  /* instructions emitted */
 	uint64_t limits[GT_BPF_REGISTERS]; /* ptxgen_limit.c */
 	struct gt_ptx_stack_limit stack_limits[8];
-	struct gt_ptx_low lows[GT_BPF_REGISTERS + 1]; /* ptxgen_narrow.c: of registers, and one */
-	uint32_t at;                                  /* the instruction that is emitted */
+	struct gt_ptx_scaled scaled[GT_BPF_REGISTERS]; /* ptxgen_scale.c */
+	struct gt_ptx_low lows[GT_BPF_REGISTERS + 1];  /* ptxgen_narrow.c: of registers, and one */
+	uint32_t at;                                   /* the instruction that is emitted */
 	uint32_t fused;        /* a test for NULL that a helper has done; UINT32_MAX: none */
 	unsigned fused_copies; /* bit n: r<n> is what is tested there, too */
 	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
@@ -239,6 +247,11 @@ bool gt_ptx_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *ins
 /* A fresh .b32 with the upper half of an eBPF register. */
 struct gt_ptx_name gt_ptx_high(struct gt_ptxgen *gen, unsigned number);
 
+/* ---- ptxgen_scale.c: numbers that are shifted and shifted back ---- */
+
+/* The result of an operation at gen->at, before that is emitted. */
+struct gt_ptx_scaled gt_ptx_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+
 /* ---- ptxgen_skip.c: jumps over little ---- */
 
 /* Finds them: gen->skips. */
@@ -263,8 +276,12 @@ void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 uint64_t gt_ptx_limit(const struct gt_ptxgen *gen, unsigned number);
 uint64_t gt_ptx_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
 			     unsigned width);
-/* Bytes of the frame's stack were written. */
-void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit);
+/* What memory behind a register holds, scaled, if that is known; else its shift is 0. */
+struct gt_ptx_scaled gt_ptx_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
+					  int64_t offset, unsigned width);
+/* Bytes of the frame's stack were written: with a number that is at most `limit`. */
+void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
+			const struct gt_ptx_scaled *scaled);
 
 /* ---- ptxgen_memory.c: maps and pointers ---- */
 
