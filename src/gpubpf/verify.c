@@ -89,12 +89,14 @@ static int add_node(struct gt_verifier *verifier, bool keep)
 	node->steps = verifier->steps;
 	verifier->node = node;
 	verifier->steps = 0;
-	if (!keep)
+	/* Ways that are compared with fewer states take longer to follow, and end all the same. */
+	if (!keep || verifier->bytes_kept > GT_MAX_KEPT_BYTES)
 		return 0;
 	gt_state_forget_lone_ids(verifier->state);
 	node->state = gt_state_copy(verifier->state);
 	if (!node->state)
 		return gt_verifier_no_memory(verifier);
+	verifier->bytes_kept += gt_state_bytes(node->state);
 	node->next = verifier->kept[verifier->at];
 	verifier->kept[verifier->at] = node;
 	return 0;
@@ -129,6 +131,7 @@ static int compare_kept(struct gt_verifier *verifier, bool *ret_add)
 		}
 		if (evict) {
 			*link = node->next;
+			verifier->bytes_kept -= gt_state_bytes(node->state);
 			gt_state_free(gt_take(node->state));
 			continue;
 		}

@@ -15,6 +15,7 @@ enum {
 	GT_MAX_OFFSET = 1 << 29,          /* BPF_MAX_VAR_OFF of Linux */
 	GT_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
 	GT_MAX_PENDING = 8192,            /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
+	GT_MAX_KEPT_BYTES = 1 << 29,      /* of states that are kept; no more are then */
 };
 
 /* What a register or a slot of the stack holds. */
@@ -113,6 +114,7 @@ struct gt_verifier {
 	uint32_t next_id;
 	uint32_t jumps, jumps_kept;
 	uint64_t visited_kept;
+	uint64_t bytes_kept;
 	struct gt_verify_error *error;
 	struct gt_diag *diag;
 };
@@ -156,6 +158,7 @@ int gt_verify_flow(struct gt_verifier *verifier);
 /* verify_state.c */
 struct gt_state *gt_state_copy(const struct gt_state *state);
 void gt_state_free(struct gt_state *state);
+uint64_t gt_state_bytes(const struct gt_state *state);
 /* Makes the frame's stack at least so many slots. 0 or -ENOMEM. */
 int gt_frame_grow(struct gt_frame *frame, uint32_t slots);
 void gt_state_forget_lone_ids(struct gt_state *state);

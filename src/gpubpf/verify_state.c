@@ -70,6 +70,15 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 	return copy;
 }
 
+uint64_t gt_state_bytes(const struct gt_state *state)
+{
+	uint64_t bytes = sizeof(*state);
+
+	for (unsigned i = 0; i <= state->depth; i++)
+		bytes += state->frames[i].slot_count * sizeof(struct gt_slot);
+	return bytes;
+}
+
 static bool holds_value(const struct gt_slot *slot)
 {
 	return gt_slot_width(slot) != 0;
