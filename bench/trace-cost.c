@@ -17,6 +17,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
 
 #include "capture/capture.h"
 #include "elf/elf.h"
@@ -98,22 +101,27 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 	struct gt_site site = {.name = "cudaSetDevice", .offset = offset};
 	struct gt_attachment *attachment = NULL;
 	struct empty_bpf *skeleton = empty_bpf__open();
-	bool multi = !gt_attach_check_multi();
+	struct gt_attacher attacher = {.multi = !gt_attach_check_multi()};
 	double ns = -1;
 
 	if (!skeleton)
 		return -1;
-	if (multi) {
-		gt_attach_prepare_multi(skeleton->progs.empty_entry);
-		gt_attach_prepare_multi(skeleton->progs.empty_return);
+	attacher.entry = skeleton->progs.empty_entry;
+	attacher.at_return = skeleton->progs.empty_return;
+	/* For perf events; the empty programs do not look into it. */
+	attacher.sites =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "sites", sizeof(__u32), sizeof(__u64), 1, NULL);
+	if (attacher.multi) {
+		gt_attach_prepare_multi(attacher.entry);
+		gt_attach_prepare_multi(attacher.at_return);
 	}
 	if (!empty_bpf__load(skeleton) &&
-	    !gt_attach(path, &site, 1, multi, skeleton->progs.empty_entry,
-		       skeleton->progs.empty_return, ignore_refused, NULL, &attachment, NULL)) {
+	    !gt_attach(&attacher, path, &site, 1, ignore_refused, NULL, &attachment, NULL)) {
 		ns_per_call(call_plain, calls / 10);
 		ns = ns_per_call(call_plain, calls);
 	}
 	gt_detach(attachment);
+	close(attacher.sites);
 	empty_bpf__destroy(skeleton);
 	return ns;
 }
