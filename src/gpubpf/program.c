@@ -59,13 +59,54 @@ int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at)
 	return (int64_t)at + 1 + insn->off;
 }
 
+/* Which opcodes there are. */
+static bool is_opcode(uint8_t code)
+{
+	unsigned operation = BPF_OP(code), mode = BPF_MODE(code);
+	bool source = BPF_SRC(code) == BPF_X, wide_size = BPF_SIZE(code) == BPF_DW;
+
+	switch (BPF_CLASS(code)) {
+	case BPF_ALU:
+		return operation <= BPF_END && !(operation == BPF_NEG && source);
+	case BPF_ALU64:
+		return operation <= BPF_END &&
+		       !((operation == BPF_NEG || operation == BPF_END) && source);
+	case BPF_JMP:
+		return operation <= BPF_JSLE &&
+		       !(source &&
+			 (operation == BPF_JA || operation == BPF_CALL || operation == BPF_EXIT));
+	case BPF_JMP32:
+		return operation <= BPF_JSLE && operation != BPF_CALL && operation != BPF_EXIT &&
+		       !(source && operation == BPF_JA);
+	case BPF_LD:
+		return mode == BPF_IMM ? wide_size
+				       : (mode == BPF_ABS || mode == BPF_IND) && !wide_size;
+	case BPF_LDX:
+		return mode == BPF_MEM || (mode == BPF_MEMSX && !wide_size);
+	case BPF_ST:
+		return mode == BPF_MEM;
+	default:
+		return mode == BPF_MEM || mode == BPF_ATOMIC;
+	}
+}
+
+/* The words are those of Linux. */
 static int wrong(struct gt_diag *diag, uint32_t at, const char *what, const struct bpf_insn *insn)
 {
 	char place[32];
 
 	snprintf(place, sizeof(place), "insn %u", at);
+	if (!is_opcode(insn->code))
+		return gt_diag(diag, -EINVAL, "program", place, "%s %02x%s", what, insn->code,
+			       insn->code == (BPF_JMP | BPF_CALL | BPF_X)
+				       ? ": a call through a pointer, which -O2 makes a direct one"
+				       : "");
 	return gt_diag(diag, -EINVAL, "program", place, "%s (opcode 0x%02x)", what, insn->code);
 }
+
+/* Behind these stands a number. */
+static const char invalid_shift[] = "invalid shift";
+static const char no_such_atomic[] = "BPF_ATOMIC uses invalid atomic opcode";
 
 static const char *check_alu(const struct bpf_insn *insn)
 {
@@ -73,19 +114,16 @@ static const char *check_alu(const struct bpf_insn *insn)
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	bool source = BPF_SRC(insn->code) == BPF_X;
 
-	if (operation > BPF_END)
-		return "unknown opcode";
 	if (operation == BPF_END) {
-		if (insn->off || insn->src_reg || (wide && source))
+		if (insn->off || insn->src_reg)
 			return "BPF_END uses reserved fields";
 		if (insn->imm != 16 && insn->imm != 32 && insn->imm != 64)
 			return "BPF_END uses reserved fields";
 		return NULL;
 	}
 	if (operation == BPF_NEG)
-		return source || insn->src_reg || insn->off || insn->imm
-			       ? "BPF_NEG uses reserved fields"
-			       : NULL;
+		return insn->src_reg || insn->off || insn->imm ? "BPF_NEG uses reserved fields"
+							       : NULL;
 	if (source ? insn->imm : insn->src_reg)
 		return operation == BPF_MOV ? "BPF_MOV uses reserved fields"
 					    : "BPF_ALU uses reserved fields";
@@ -104,7 +142,7 @@ static const char *check_alu(const struct bpf_insn *insn)
 		return "BPF_ALU uses reserved fields";
 	if (!source && (operation == BPF_LSH || operation == BPF_RSH || operation == BPF_ARSH) &&
 	    (insn->imm < 0 || insn->imm >= (wide ? 64 : 32)))
-		return "invalid shift";
+		return invalid_shift;
 	return NULL;
 }
 
@@ -116,33 +154,21 @@ static const char *check_jump(const struct bpf_insn *insn)
 
 	switch (operation) {
 	case BPF_JA:
-		if (source || insn->src_reg || insn->dst_reg || (wide ? insn->imm : insn->off))
+		if (insn->src_reg || insn->dst_reg || (wide ? insn->imm : insn->off))
 			return "BPF_JA uses reserved fields";
 		return NULL;
 	case BPF_CALL:
-		if (!wide)
-			return "unknown opcode";
-		if (source)
-			return "a call through a pointer, which -O2 makes a direct one: BPF_CALL "
-			       "uses reserved fields";
 		if (insn->off || insn->dst_reg || insn->src_reg > BPF_PSEUDO_KFUNC_CALL)
 			return "BPF_CALL uses reserved fields";
 		if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
 			return "functions of the kernel cannot be called";
 		return NULL;
 	case BPF_EXIT:
-		if (!wide)
-			return "unknown opcode";
-		return source || insn->imm || insn->src_reg || insn->dst_reg || insn->off
-			       ? "BPF_EXIT uses reserved fields"
-			       : NULL;
+		return insn->imm || insn->src_reg || insn->dst_reg ? "BPF_EXIT uses reserved fields"
+								   : NULL;
 	}
-	if (operation > BPF_JSLE)
-		return "unknown opcode";
-	return (source ? insn->imm : insn->src_reg) ? "BPF_JMP uses reserved fields" : NULL;
+	return (source ? insn->imm : insn->src_reg) ? "BPF_JMP/JMP32 uses reserved fields" : NULL;
 }
-
-static const char no_such_atomic[] = "BPF_ATOMIC uses invalid atomic opcode";
 
 static const char *check_atomic(const struct bpf_insn *insn)
 {
@@ -166,22 +192,14 @@ static const char *check_atomic(const struct bpf_insn *insn)
 
 static const char *check_memory(const struct bpf_insn *insn)
 {
-	unsigned mode = BPF_MODE(insn->code);
-
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_LDX:
-		if (mode != BPF_MEM && !(mode == BPF_MEMSX && BPF_SIZE(insn->code) != BPF_DW))
-			return "unknown opcode";
 		return insn->imm ? "BPF_LDX uses reserved fields" : NULL;
 	case BPF_ST:
-		if (mode != BPF_MEM)
-			return "unknown opcode";
 		return insn->src_reg ? "BPF_ST uses reserved fields" : NULL;
 	default:
-		if (mode == BPF_ATOMIC)
+		if (BPF_MODE(insn->code) == BPF_ATOMIC)
 			return check_atomic(insn);
-		if (mode != BPF_MEM)
-			return "unknown opcode";
 		return insn->imm ? "BPF_STX uses reserved fields" : NULL;
 	}
 }
@@ -191,18 +209,17 @@ static const char *check_wide(const struct bpf_insn *insns, uint32_t count, uint
 	const struct bpf_insn *first = &insns[at], *second = first + 1;
 
 	if (!gt_bpf_is_wide(first))
-		return BPF_MODE(first->code) == BPF_ABS || BPF_MODE(first->code) == BPF_IND
-			       ? "packet loads are not for the GPU"
-			       : "unknown opcode";
+		return "packet loads are not for the GPU";
 	if (at + 1 >= count || second->code || second->dst_reg || second->src_reg || second->off)
 		return "invalid bpf_ld_imm64 insn";
 	if (first->off)
 		return "BPF_LD_IMM64 uses reserved fields";
+	if (first->src_reg > GT_BPF_IMM_MAP_INDEX_VALUE ||
+	    (first->src_reg == GT_BPF_IMM_MAP_INDEX && second->imm))
+		return "unrecognized bpf_ld_imm64 insn";
 	if (first->src_reg != GT_BPF_IMM_NUMBER && first->src_reg != GT_BPF_IMM_MAP_INDEX &&
 	    first->src_reg != GT_BPF_IMM_MAP_INDEX_VALUE)
 		return "this kind of bpf_ld_imm64 is not for the GPU";
-	if (first->src_reg == GT_BPF_IMM_MAP_INDEX && second->imm)
-		return "BPF_LD_IMM64 uses reserved fields";
 	return NULL;
 }
 
@@ -213,6 +230,8 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 	const char *reason;
 	char text[64];
 
+	if (!is_opcode(insn->code))
+		return wrong(diag, at, "unknown opcode", insn);
 	if (insn->dst_reg >= GT_BPF_REGISTERS ||
 	    (insn->src_reg >= GT_BPF_REGISTERS && BPF_CLASS(insn->code) != BPF_LD)) {
 		snprintf(text, sizeof(text), "R%u is invalid",
@@ -234,8 +253,9 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 	default:
 		reason = check_memory(insn);
 	}
-	if (reason == no_such_atomic) {
-		snprintf(text, sizeof(text), "%s %02x", reason, (uint32_t)insn->imm);
+	if (reason == no_such_atomic || reason == invalid_shift) {
+		snprintf(text, sizeof(text), reason == invalid_shift ? "%s %d" : "%s %02x", reason,
+			 insn->imm);
 		reason = text;
 	}
 	return reason ? wrong(diag, at, reason, insn) : 0;

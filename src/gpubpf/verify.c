@@ -201,7 +201,9 @@ static int check_end(struct gt_verifier *verifier)
 	const struct gt_state *state = verifier->state;
 
 	if (state->reference_count)
-		return gt_refuse(verifier, "Unreleased reference id=%u alloc_insn=%u",
+		return gt_refuse(verifier,
+				 "Unreleased reference id=%u alloc_insn=%u; BPF_EXIT instruction "
+				 "in main prog would lead to reference leak",
 				 state->references[0], state->reference_insns[0]);
 	return gt_verify_read(verifier, 0);
 }

@@ -39,7 +39,7 @@ static int check_map(struct gt_verifier *verifier, struct call *call, unsigned n
 	call->map = value->map;
 	kind = gt_map_kind(map_of(verifier, call)->type);
 	if (!kind || (kind->shape == GT_MAP_RING) != ring)
-		return gt_refuse(verifier, "cannot pass map_type %u into func %s#%u",
+		return gt_refuse(verifier, "cannot pass map_type %u into func bpf_%s#%u",
 				 map_of(verifier, call)->type, call->helper->name,
 				 call->helper->number);
 	if (map_of(verifier, call)->read_only && (call->helper->traits & GT_TRAIT_WRITES))
@@ -104,9 +104,16 @@ static int check_record(struct gt_verifier *verifier, struct call *call, unsigne
 
 	if (value->place != GT_PLACE_RECORD || value->maybe_null)
 		return wrong_type(verifier, number, "ringbuf_mem");
-	if (!gt_number_is_constant(&value->number) || value->fixed)
-		return gt_refuse(verifier, "R%u must have zero offset when passed to release func",
+	if (value->fixed)
+		return gt_refuse(verifier,
+				 "R%u must have zero offset when passed to release func or trusted "
+				 "arg to kfunc",
 				 number);
+	if (!gt_number_is_constant(&value->number))
+		return gt_refuse(verifier,
+				 "variable ringbuf_mem access var_off=(0x%" PRIx64 "; 0x%" PRIx64
+				 ") disallowed",
+				 value->number.value, value->number.mask);
 	call->reference = value->reference;
 	return 0;
 }

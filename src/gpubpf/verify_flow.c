@@ -34,16 +34,10 @@ static int find_subprograms(struct gt_verifier *verifier)
 	add_subprogram(verifier, 0);
 	for (uint32_t at = 0; at < verifier->count; at++) {
 		const struct bpf_insn *insn = &verifier->insns[at];
-		int error = gt_bpf_check_insn(verifier->insns, verifier->count, at, NULL);
 		int64_t target;
+		int error;
 
 		verifier->at = at;
-		if (error) {
-			struct gt_diag reason = {0};
-
-			gt_bpf_check_insn(verifier->insns, verifier->count, at, &reason);
-			return gt_refuse(verifier, "%s", reason.text);
-		}
 		if (gt_bpf_is_subprogram_call(insn)) {
 			target = gt_bpf_jump_target(verifier->insns, at);
 			if (target < 0 || target >= verifier->count)
@@ -108,6 +102,20 @@ static int check_jumps(struct gt_verifier *verifier)
 	return 0;
 }
 
+/* Each instruction for itself. */
+static int check_insns(struct gt_verifier *verifier)
+{
+	for (uint32_t at = 0; at < verifier->count; at++) {
+		struct gt_diag reason = {0};
+
+		verifier->at = at;
+		if (gt_bpf_check_insn(verifier->insns, verifier->count, at, &reason))
+			return gt_refuse(verifier, "%s", reason.text);
+		at += gt_bpf_is_wide(&verifier->insns[at]);
+	}
+	return 0;
+}
+
 /* Where an instruction goes on to; at most two, and the function it calls. */
 static unsigned successors(const struct gt_verifier *verifier, uint32_t at, uint32_t ret_next[3])
 {
@@ -147,10 +155,11 @@ static int reach(struct gt_verifier *verifier)
 				verifier->at = at;
 				return gt_refuse(verifier,
 						 "jump into the middle of ldimm64 insn %u",
-						 next[i]);
+						 next[i] - 1);
 			}
+			/* As in Linux: conditional jumps, and where jumps go. */
 			if (is_jump(insn))
-				verifier->flow[next[i]].target = true;
+				verifier->flow[i + 1 < count ? at : next[i]].target = true;
 			if (is_jump(insn) && next[i] <= at)
 				verifier->flow[next[i]].loop = true;
 			if (!verifier->flow[next[i]].reached) {
@@ -319,74 +328,121 @@ static uint16_t pointing_after(const struct bpf_insn *insn, uint16_t in, bool st
 	}
 }
 
-static void find_pointing(struct gt_verifier *verifier)
+/* Instructions that are to be looked at, each once until it is taken. */
+struct work {
+	uint32_t *items, count;
+	bool *waits;
+};
+
+static void work_add(struct work *work, uint32_t at)
 {
-	bool changed = true, stored = false;
+	if (!work->waits[at])
+		work->items[work->count++] = at;
+	work->waits[at] = true;
+}
+
+static uint32_t work_take(struct work *work)
+{
+	uint32_t at = work->items[--work->count];
+
+	work->waits[at] = false;
+	return at;
+}
+
+static void point(struct gt_verifier *verifier, struct work *work, uint32_t at, uint16_t registers)
+{
+	if (!(registers & ~verifier->flow[at].pointing))
+		return;
+	verifier->flow[at].pointing |= registers;
+	work_add(work, at);
+}
+
+static void find_pointing(struct gt_verifier *verifier, struct work *work)
+{
+	bool stored = false;
 	uint32_t next[3];
 
 	for (uint32_t i = 0; i < verifier->facts.subprogram_count; i++)
-		verifier->flow[verifier->facts.subprograms[i].start].pointing = bit(10);
-	while (changed) {
-		changed = false;
-		for (uint32_t at = 0; at < verifier->count; at++) {
-			const struct bpf_insn *insn = &verifier->insns[at];
-			uint16_t in = verifier->flow[at].pointing, out;
-			unsigned count;
+		point(verifier, work, verifier->facts.subprograms[i].start, bit(10));
+	while (work->count) {
+		uint32_t at = work_take(work);
+		const struct bpf_insn *insn = &verifier->insns[at];
+		uint16_t in = verifier->flow[at].pointing, out;
 
-			if (!verifier->flow[at].reached)
-				continue;
-			if (!stored && BPF_CLASS(insn->code) == BPF_STX &&
-			    (in >> insn->src_reg & 1))
-				stored = changed = true;
-			out = pointing_after(insn, in, stored);
-			count = successors(verifier, at, next);
-			for (unsigned i = 0; i < count; i++) {
-				changed |= (out & ~verifier->flow[next[i]].pointing) != 0;
-				verifier->flow[next[i]].pointing |= out;
-			}
-			if (gt_bpf_is_subprogram_call(insn)) {
-				int64_t target = gt_bpf_jump_target(verifier->insns, at);
-
-				changed |= (in & 0x3e & ~verifier->flow[target].pointing) != 0;
-				verifier->flow[target].pointing |= in & 0x3e;
-			}
+		if (!stored && BPF_CLASS(insn->code) == BPF_STX && (in >> insn->src_reg & 1)) {
+			stored = true;
+			for (uint32_t i = 0; i < verifier->count; i++)
+				if (verifier->flow[i].reached)
+					work_add(work, i);
 		}
+		out = pointing_after(insn, in, stored);
+		for (unsigned i = successors(verifier, at, next); i-- > 0;)
+			point(verifier, work, next[i], out);
+		if (gt_bpf_is_subprogram_call(insn))
+			point(verifier, work, (uint32_t)gt_bpf_jump_target(verifier->insns, at),
+			      in & 0x3e);
 	}
 }
 
-static void find_live(struct gt_verifier *verifier)
+/* What matters before an instruction; whether that is news. */
+static bool find_live_at(struct gt_verifier *verifier, uint32_t at)
 {
-	bool changed = true;
+	struct gt_flow *flow = &verifier->flow[at], old = *flow;
+	const struct bpf_insn *insn = &verifier->insns[at];
+	uint16_t live = 0, relevant = 0;
+	uint64_t slots = 0;
 	uint32_t next[3];
 
-	while (changed) {
-		changed = false;
-		for (uint32_t at = verifier->count; at-- > 0;) {
-			struct gt_flow *flow = &verifier->flow[at];
-			const struct bpf_insn *insn = &verifier->insns[at];
-			uint16_t live = 0, relevant = 0;
-			uint64_t slots = 0, slots_here;
-			unsigned count;
+	for (unsigned i = successors(verifier, at, next); i-- > 0;) {
+		live |= verifier->flow[next[i]].live;
+		relevant |= verifier->flow[next[i]].relevant;
+		slots |= verifier->flow[next[i]].slots;
+	}
+	flow->live = before(insn, live, true, true, !flow->subprogram);
+	flow->relevant =
+		before(insn, relevant, false, is_kept(flow, insn, slots), !flow->subprogram);
+	flow->slots = slots_before(flow, insn, slots, relevant);
+	return flow->live != old.live || flow->relevant != old.relevant || flow->slots != old.slots;
+}
 
-			if (!flow->reached)
-				continue;
-			count = successors(verifier, at, next);
-			for (unsigned i = 0; i < count; i++) {
-				live |= verifier->flow[next[i]].live;
-				relevant |= verifier->flow[next[i]].relevant;
-				slots |= verifier->flow[next[i]].slots;
-			}
-			slots_here = slots_before(flow, insn, slots, relevant);
-			live = before(insn, live, true, true, !flow->subprogram);
-			relevant = before(insn, relevant, false, is_kept(flow, insn, slots),
-					  !flow->subprogram);
-			changed |= live != flow->live || relevant != flow->relevant ||
-				   slots_here != flow->slots;
-			flow->live = live;
-			flow->relevant = relevant;
-			flow->slots = slots_here;
+/* first[n]: the last way that leads to n, as 1 + 2 * from (+ 1); links: the one before it, or 0. */
+static void find_live(struct gt_verifier *verifier, struct work *work, uint32_t *first,
+		      uint32_t *links)
+{
+	uint32_t next[3];
+
+	for (uint32_t at = 0; at < verifier->count; at++) {
+		if (!verifier->flow[at].reached)
+			continue;
+		work_add(work, at);
+		for (unsigned i = successors(verifier, at, next); i-- > 0;) {
+			links[2 * at + i] = first[next[i]];
+			first[next[i]] = 2 * at + i + 1;
 		}
 	}
+	while (work->count) {
+		uint32_t at = work_take(work);
+
+		if (!find_live_at(verifier, at))
+			continue;
+		for (uint32_t way = first[at]; way; way = links[way - 1])
+			work_add(work, (way - 1) / 2);
+	}
+}
+
+static int find_uses(struct gt_verifier *verifier)
+{
+	gt_autofree uint32_t *items = calloc(verifier->count, sizeof(*items));
+	gt_autofree bool *waits = calloc(verifier->count, sizeof(*waits));
+	gt_autofree uint32_t *first = calloc(verifier->count, sizeof(*first));
+	gt_autofree uint32_t *links = calloc(2u * verifier->count, sizeof(*links));
+	struct work work = {.items = items, .waits = waits};
+
+	if (!items || !waits || !first || !links)
+		return gt_verifier_no_memory(verifier);
+	find_pointing(verifier, &work);
+	find_live(verifier, &work, first, links);
+	return 0;
 }
 
 int gt_verify_flow(struct gt_verifier *verifier)
@@ -396,10 +452,8 @@ int gt_verify_flow(struct gt_verifier *verifier)
 	if (!error)
 		error = check_jumps(verifier);
 	if (!error)
+		error = check_insns(verifier);
+	if (!error)
 		error = reach(verifier);
-	if (!error) {
-		find_pointing(verifier);
-		find_live(verifier);
-	}
-	return error;
+	return error ? error : find_uses(verifier);
 }

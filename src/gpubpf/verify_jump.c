@@ -51,8 +51,13 @@ static void learn_number(struct gt_state *state, struct gt_value known)
 		return;
 	EACH_VALUE(state, value, {
 		if (value->place == GT_PLACE_NUMBER && value->id == known.id &&
-		    follow_link(&known, value, &number))
+		    follow_link(&known, value, &number)) {
+			/* As in Linux, a sum with 0 becomes the number itself. */
+			if (value->delta == known.delta &&
+			    (value->sum + known.sum != 32 || known.number.all.umax <= UINT32_MAX))
+				value->sum = known.sum;
 			value->number = number;
+		}
 	})
 }
 
@@ -140,8 +145,10 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 		learn_equal(insn, taken, left, right);
 		return true;
 	}
-	if (left == right && !gt_number_is_constant(&left->number))
+	if (left == right && !gt_number_is_constant(&left->number)) {
+		learn_number(state, *left);
 		return true;
+	}
 	one = left->number;
 	other = right->number;
 	if (!gt_number_assume(insn, taken, &one, &other))
@@ -161,7 +168,7 @@ static int keep_way(struct gt_verifier *verifier, struct gt_state *state, uint32
 
 	if (verifier->pending.count >= GT_MAX_PENDING)
 		return gt_diag(verifier->diag, -E2BIG, "verify", NULL,
-			       "The sequence of %d jumps is too complex.", GT_MAX_PENDING);
+			       "The sequence of %d jumps is too complex.", GT_MAX_PENDING + 1);
 	if (gt_vec_push(&verifier->pending, way))
 		return gt_verifier_no_memory(verifier);
 	if (verifier->node)

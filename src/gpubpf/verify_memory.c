@@ -88,7 +88,8 @@ static int check_stack_reach(struct gt_verifier *verifier, const struct reach *r
 	if (!reach->known && (part->all.smax >= GT_MAX_OFFSET || part->all.smin <= -GT_MAX_OFFSET))
 		return gt_refuse(verifier, "invalid unbounded variable-offset %s stack R%u", verb,
 				 reach->number);
-	if (reach->least >= -GT_BPF_STACK_SIZE && reach->greatest + (int64_t)reach->size <= 0)
+	if (reach->least >= -GT_BPF_STACK_SIZE && reach->least < 0 &&
+	    reach->greatest + (int64_t)reach->size <= 0)
 		return 0;
 	if (reach->known)
 		return gt_refuse(verifier, "invalid %s stack R%u off=%" PRId64 " size=%" PRIu64,
@@ -560,6 +561,7 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value result = gt_value_number(gt_number_loaded(size, false)), written;
+	char bits[48];
 	struct reach reach;
 	int error = check_atomic_operands(verifier, insn);
 
@@ -572,6 +574,11 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 				    GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
 	if (!error)
 		error = check_leak(verifier, &reach, insn->src_reg);
+	if (!error && reach.base->place == GT_PLACE_STACK && !reach.known)
+		error = gt_refuse(verifier,
+				  "variable offset stack pointer cannot be passed into helper "
+				  "function; var_off=%s off=%" PRId64 " size=%u",
+				  show_bits(&reach.base->number, bits), reach.fixed, size);
 	if (!error && reach.base->place == GT_PLACE_STACK) {
 		error = read_stack(verifier, &reach, false, &result);
 		written = gt_value_number(gt_number_unknown());

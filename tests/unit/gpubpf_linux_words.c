@@ -80,12 +80,21 @@ static bool is_trace(const char *line)
 	       !strncmp(line, "to caller", 9) || !strncmp(line, "func#", 5);
 }
 
+/* Numbers of references are each one's own. */
+static void forget_ids(char *text)
+{
+	for (char *at = text; (at = strstr(at, " id=")); at += 4)
+		memset(at + 4, '0', strspn(at + 4, "0123456789"));
+}
+
 /* Whether the reason that Linux gives, of one line or two, is in ours. */
-static bool has_words(const struct pair *pair)
+static bool has_words(struct pair *pair)
 {
 	const char *end = strstr(kernel_log, "\nprocessed "), *line;
 	bool found = pair->theirs.said[0];
 
+	forget_ids(kernel_log);
+	forget_ids(pair->diag.text);
 	if (!end)
 		end = kernel_log + strlen(kernel_log);
 	while (end > kernel_log && end[-1] == '\n')
@@ -98,13 +107,15 @@ static bool has_words(const struct pair *pair)
 		gt_strbuf_printf(&text, "%.*s", (int)(end - line), line);
 		if (is_trace(gt_strbuf_string(&text)))
 			break;
-		found = strstr(pair->diag.text, gt_strbuf_string(&text));
+		/* What it has said before on the same way. */
+		found = strstr(pair->diag.text, gt_strbuf_string(&text)) ||
+			strstr(gt_strbuf_string(&text), " state: ");
 		end = line > kernel_log ? line - 1 : line;
 	}
 	return found;
 }
 
-static void compare(const struct pair *pair)
+static void compare(struct pair *pair)
 {
 	bool theirs = !pair->theirs.error, said = pair->one->linux_says[0];
 	bool words = !pair->ours && !theirs && has_words(pair);
@@ -143,6 +154,8 @@ static void expand(const char *source, struct gt_strbuf *text)
 			source += strlen(shorthands[i].word);
 		} else {
 			gt_strbuf_putc(text, *source == ';' ? '\n' : *source);
+			if (*source == ':')
+				gt_strbuf_putc(text, '\n');
 			source++;
 		}
 	}
