@@ -246,8 +246,9 @@ int gt_linux_programs_load(struct gt_linux_programs *programs, struct gt_diag *d
 		return gt_load_failed(error, "linux", diag);
 	if (error) {
 		reason = last_reason(programs->log);
-		return gt_diag(diag, error, "linux", programs->path,
-			       "the kernel refuses its programs for Linux: %s",
+		return gt_diag(diag, error, "linux", programs->path, "%s: %s",
+			       reason ? "the kernel refuses its programs for Linux"
+				      : "its programs for Linux cannot be loaded",
 			       reason ? reason : strerror(-error));
 	}
 	bpf_object__for_each_map (source, programs->source) {

@@ -125,6 +125,27 @@ on_soft() {
 	expect_output_line '^  0: 43$'
 }
 
+@test "a shared map that is pinned keeps what was counted for the next run" {
+	need_probes
+	need_command unshare
+	application
+	program 'struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(map_flags, BPF_F_MMAPABLE);
+			__uint(max_entries, 1); __uint(pinning, LIBBPF_PIN_BY_NAME);
+			__type(key, unsigned int); __type(value, unsigned long long); } kept SEC(".maps");
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) { ADD(kept, 0, 1); return 0; }
+		SEC("gpu/run") long run(void *memory) { ADD(kept, 0, 100); return 0; }'
+	unshare -m mount -t bpf bpf /sys/fs/bpf || skip 'there can be no /sys/fs/bpf'
+	# shellcheck disable=SC2016 # the shell that is run reads these
+	observe unshare -m sh -c 'mount -t bpf bpf /sys/fs/bpf && "$@" >&2 && exec "$@"' sh \
+		"$build/gputap" exec --on gpu --gpu soft --linux --maps "$object" -- "$app" 2
+	expect_status 0
+	expect_error_line '^  0: 102$'
+	expect_output_line '^  0: 204$'
+	gputap exec --maps "$object"
+	expect_status 0
+	expect_output_line '^  0: 100$'
+}
+
 @test "a GPU program that polls sees what Linux writes meanwhile" {
 	need_probes
 	application
@@ -151,7 +172,6 @@ on_soft() {
 	program 'GPUTAP_SHARED_ARRAY(both, unsigned long long, 1);
 		GPUTAP_SHARED_ARRAY(last, unsigned long long, 1);
 		GPUTAP_ARRAY(gpu, unsigned long long, 1);
-		GPUTAP_ARRAY(overlap, unsigned long long, 1);
 		unsigned long long calls;
 		SEC("uprobe/" APP ":work") int on_work(void *ctx) {
 			ADD(both, 0, 1);
@@ -169,12 +189,16 @@ on_soft() {
 				__sync_fetch_and_add(value, 1);
 			bpf_map_add(&gpu, &key, added);
 			return 0; }'
-	on_soft --meanwhile --grid 64 --block 64 --json "$object" -- "$app" 20000
-	expect_status 0
-	expect_json '.[0] | (.linux[] | select(.name == "program.bss").entries[0].value) == 20000'
-	expect_json '.[0] | (.shared[] | select(.name == "both").entries[0].value) ==
-		20000 + (.devices[0].maps[] | select(.name == "gpu").entries[0].value)'
-	expect_json '.[0].devices[0].maps[] | select(.name == "gpu").entries[0].value > 4096'
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		gputap exec $engine --linux --meanwhile --maps --grid 64 --block 64 --json "$object" \
+			-- "$app" 20000
+		expect_status 0
+		expect_json '.[0] | (.linux[] | select(.name == "program.bss").entries[0].value) == 20000'
+		expect_json '.[0] | (.shared[] | select(.name == "both").entries[0].value) ==
+			20000 + (.devices[0].maps[] | select(.name == "gpu").entries[0].value)'
+		expect_json '.[0].devices[0].maps[] | select(.name == "gpu").entries[0].value > 4096'
+	done
 }
 
 @test "global variables that both sides use are one, with their first values; others are apart" {
