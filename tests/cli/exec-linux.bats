@@ -256,14 +256,15 @@ on_soft() {
 				ADD(counts, 0, 1);
 			return 0; }
 		SEC("gpu/run") long run(void *memory) { ADD(counts, 0, 10); return 0; }'
-	if [ ! -e /sys/kernel/tracing/events ] && [ ! -e /sys/kernel/debug/tracing/events ]; then
+	local mounted=$(ls -d /sys/kernel/tracing/events /sys/kernel/debug/tracing/events 2>/dev/null)
+	if [ -z "$mounted" ]; then
 		on_soft "$object" -- "$app" 1
 		expect_status 1
 		expect_error_line 'on_exec: this program for Linux \(tracepoint/sched/sched_process_exec\) cannot be attached: .*; tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing, or use raw_tp/NAME$'
+		unshare -m mount -t tracefs tracefs /sys/kernel/tracing || skip 'tracefs cannot be mounted'
 	fi
-	unshare -m mount -t tracefs tracefs /sys/kernel/tracing || skip 'tracefs cannot be mounted'
 	# shellcheck disable=SC2016 # the shell that is run reads these
-	observe unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh \
+	MOUNTED=$mounted observe unshare -m sh -c '[ "$MOUNTED" ] || mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"' sh \
 		"$build/gputap" exec --on gpu --gpu soft --linux --maps "$object" -- "$app" 1
 	expect_status 0
 	expect_output_line '^  0: 11$'
