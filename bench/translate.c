@@ -58,11 +58,11 @@ static double now(void)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
 	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-/* Milliseconds to verify and translate once, or a negative number. */
+/* Milliseconds of processor time to verify and translate once, or a negative number. */
 static double take(const struct gt_bpf_object *object, const struct gt_bpf_program *program)
 {
 	struct gt_verify_options check = {.input = GT_INPUT_MEMORY, .memory_size = 64};
