@@ -148,22 +148,31 @@ on_soft() {
 
 @test "a GPU program that polls sees what Linux writes meanwhile" {
 	need_probes
+	need_command bpftool
 	application
-	program 'GPUTAP_SHARED_ARRAY(flag, unsigned long long, 1);
-		SEC("uprobe/" APP ":work") int on_work(void *ctx) { ADD(flag, 0, 1); return 0; }
+	program 'GPUTAP_SHARED_ARRAY(flag_and_start, unsigned long long, 2);
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) { ADD(flag_and_start, 0, 1); return 0; }
 		SEC("gpu/run") long run(void *memory) {
 			unsigned int key = 0;
-			volatile unsigned long long *value = bpf_map_lookup_elem(&flag, &key);
+			volatile unsigned long long *value = bpf_map_lookup_elem(&flag_and_start, &key);
 			if (!value || (!bpf_flat_thread_id() && *value))
 				return 0;
-			for (unsigned int i = 0; i < 50000; i++)
+			if (!bpf_flat_thread_id())
+				ADD(flag_and_start, 1, 77);
+			for (unsigned int i = 0; i < 20000; i++)
 				if (*value)
 					return 1;
 			return 2; }'
-	on_soft --meanwhile --grid 2000 --all "$object" -- sh -c 'sleep 0.3; "$app" 1'
+	# shellcheck disable=SC2016 # the shell that is run reads these
+	on_soft --meanwhile --grid 4000 --all "$object" -- sh -c 'for i in $(seq 100); do
+			bpftool -j map dump name flag_and_start >"$object.dump"
+			grep -q "\"value\":77" "$object.dump" && exec "$app" 1
+			sleep 0.1
+		done
+		exit 1'
 	expect_status 0
-	expect_output_line '^0: 2$'
-	expect_output_line '^1999: 1$'
+	expect_output_line '^0: [12]$' # it was there before the flag
+	expect_output_line '^3999: 1$'
 }
 
 @test "what both sides add to one number at the same time is all there" {
