@@ -50,7 +50,8 @@ struct gt_target_options {
 #define GT_RUN_OPTIONS(at, ring) \
 	{0, "from", "FILE", "show a capture instead of what happens now", GT_OPTION_STRING, \
 	 (at) + offsetof(struct gt_target_options, from), NULL}, \
-	{'v', "verbose", NULL, "all API layers, processes, and what is done to attach", \
+	{'v', "verbose", NULL, \
+	 "all API layers, stubs and wrappers in stacks, processes, and what is done to attach", \
 	 GT_OPTION_FLAG, (at) + offsetof(struct gt_target_options, verbose), NULL}, \
 	{0, "gpu", "WHICH", "GPU of the command: auto, nvidia or soft", GT_OPTION_CHOICE, \
 	 (at) + offsetof(struct gt_target_options, gpu), gt_target_gpus}, \

@@ -59,12 +59,16 @@ static const void *row_at(const struct gt_report_rows *form, const void *rows, s
 			      : ((const void *const *)rows)[index];
 }
 
+static const struct gt_group *group_of(const struct gt_report_rows *form, const void *rows,
+				       size_t index)
+{
+	return (const void *)((const char *)row_at(form, rows, index) + form->group);
+}
+
 static bool has_stacks(const struct gt_report_rows *form, const void *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *row = row_at(form, rows, i);
-
-		if (((const struct gt_group *)(row + form->group))->number)
+		if (group_of(form, rows, i)->number)
 			return true;
 	}
 	return false;
@@ -74,12 +78,27 @@ static bool has_stubs(const struct gt_report_rows *form, const struct gt_names *
 		      const void *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *row = row_at(form, rows, i);
-		const struct gt_group *group = (const void *)(row + form->group);
+		const struct gt_group *group = group_of(form, rows, i);
 
 		if (gt_stack_ends_in_stub(names, group->process, group->number))
 			return true;
 	}
+	return false;
+}
+
+/*
+ * Whether rows need to say whose they are: stacks, streams and contexts of several processes may
+ * look alike.
+ */
+static bool needs_process(const struct gt_report_rows *form, enum gt_by by, const void *rows,
+			  size_t count)
+{
+	if (form->by_process ||
+	    (by != GT_BY_STACK && by != GT_BY_STREAM && by != GT_BY_CONTEXT && by != GT_BY_THREAD))
+		return false;
+	for (size_t i = 1; i < count; i++)
+		if (group_of(form, rows, i)->process != group_of(form, rows, 0)->process)
+			return true;
 	return false;
 }
 
@@ -94,16 +113,24 @@ void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_repor
 			struct gt_strbuf *text)
 {
 	enum gt_by by = split_of(form, options->by);
+	bool processes = needs_process(form, by, rows, count);
 	struct gt_column shown[GT_TABLE_COLUMNS] = {0};
 	struct gt_table table;
+	size_t columns;
 
 	if (!count && form->empty) {
 		gt_strbuf_puts(text, form->empty);
 		return;
 	}
-	gt_table_begin(&table, shown, choose_columns(form, by, shown));
-	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
+	columns = choose_columns(form, by, shown);
+	if (processes)
+		shown[columns++] = (struct gt_column){group_title(GT_BY_PROCESS), true};
+	gt_table_begin(&table, shown, columns);
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
 		form->put(&table, names, by, row_at(form, rows, i));
+		if (processes)
+			gt_report_put_group(&table, names, GT_BY_PROCESS, group_of(form, rows, i));
+	}
 	gt_table_put(&table, text);
 	gt_report_put_rest(text, options->top, count);
 	if (count && form->note)

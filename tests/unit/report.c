@@ -146,6 +146,22 @@ TEST("kernels: rows by device and by context say which")
 	       "Complete: none of 0 calls was lost.\n");
 }
 
+TEST("kernels: rows that look alike say of which process they are, where there are several")
+{
+	start(&gt_report_kernels, GT_BY_STREAM);
+	launch(0xaaa, 4, 256, 0, 0);
+	become(200, "serve");
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  STREAM      KERNEL  PROCESS\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  stream 0x0  0xaaa   100 train\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  stream 0x0  0xaaa   200 serve\n" HOST_TIMES
+	       "Complete: none of 0 calls was lost.\n");
+}
+
 #define OF_ALL_CALLS                                                                               \
 	"MEAN to FAILED are of all allocating calls of a process: times on the host, and "         \
 	"failures.\n"
