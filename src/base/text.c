@@ -182,3 +182,44 @@ const char *gt_nearest(const char *typed, const char *const *names, size_t count
 	}
 	return nearest;
 }
+
+static int digit_of(unsigned char character)
+{
+	if (isdigit(character))
+		return character - '0';
+	return isxdigit(character) ? tolower(character) - 'a' + 10 : -1;
+}
+
+int gt_parse_hex(const char *text, uint8_t **ret_bytes, size_t *ret_size, size_t *ret_wrong)
+{
+	uint8_t *bytes = calloc(strlen(text) / 2 + 1, 1);
+	size_t digits = 0, at = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	for (bool begins = true; text[at]; at++) {
+		int digit = digit_of((unsigned char)text[at]);
+
+		if (begins && text[at] == '0' && (text[at + 1] == 'x' || text[at + 1] == 'X') &&
+		    digits % 2 == 0) {
+			at++;
+			begins = false;
+			continue;
+		}
+		begins = isspace((unsigned char)text[at]) || text[at] == ',';
+		if (begins)
+			continue;
+		if (digit < 0)
+			break;
+		bytes[digits / 2] |= (uint8_t)(digits % 2 ? digit : digit << 4);
+		digits++;
+	}
+	if (text[at] || digits % 2) {
+		free(bytes);
+		*ret_wrong = at;
+		return -EINVAL;
+	}
+	*ret_bytes = bytes;
+	*ret_size = digits / 2;
+	return 0;
+}

@@ -15,6 +15,13 @@ int gt_parse_size(const char *text, uint64_t *ret_bytes);
 /* A duration in ns: a number (fractions allowed) with ns, us, µs, ms or s; without one, seconds. */
 int gt_parse_duration(const char *text, uint64_t *ret_ns);
 
+/*
+ * Bytes from hex digits, two a byte. White space and commas may stand between digits, and 0x before
+ * a byte. 0, and the caller frees *ret_bytes; -EINVAL: something else stands at *ret_wrong, or one
+ * digit is left over, and *ret_wrong is the text's end; -ENOMEM.
+ */
+int gt_parse_hex(const char *text, uint8_t **ret_bytes, size_t *ret_size, size_t *ret_wrong);
+
 /* "4.2 µs": three significant digits and a unit that fits. */
 void gt_format_duration(struct gt_strbuf *buffer, uint64_t ns);
 /* "4.0 KiB" */

@@ -61,35 +61,41 @@ static const char *const examples[] = {
 	NULL,
 };
 
-/* Memory for the program from hex digits; white space is ignored. */
-static int read_memory(const char *hex, uint8_t **ret_memory, uint32_t *ret_size)
+/* The program's memory, which the caller frees. GT_GO_ON, or the exit status. */
+static int read_memory(const struct gt_cli_command *self, const char *hex, uint8_t **ret_memory,
+		       uint32_t *ret_size)
 {
-	size_t digits = 0;
-	uint8_t *memory = calloc(strlen(hex) / 2 + 1, 1);
+	uint8_t *memory;
+	size_t size, wrong;
+	int error = gt_parse_hex(hex, &memory, &size, &wrong);
 
-	if (!memory)
-		return -ENOMEM;
-	for (const char *at = hex; *at; at++) {
-		unsigned value;
-
-		if (isspace((unsigned char)*at))
-			continue;
-		if (!isxdigit((unsigned char)*at)) {
-			free(memory);
-			return -EINVAL;
-		}
-		value = isdigit((unsigned char)*at) ? (unsigned)(*at - '0')
-						    : (unsigned)(tolower(*at) - 'a' + 10);
-		memory[digits / 2] |= (uint8_t)(digits % 2 ? value : value << 4);
-		digits++;
+	if (error == -ENOMEM) {
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
 	}
-	if (digits % 2) {
-		free(memory);
-		return -EINVAL;
-	}
+	if (error)
+		return gt_cli_usage_error(self, "'%.60s%s' is no memory: two hex digits a byte",
+					  hex, strlen(hex) > 60 ? "…" : "");
 	*ret_memory = memory;
-	*ret_size = (uint32_t)(digits / 2);
-	return 0;
+	*ret_size = (uint32_t)size;
+	return GT_GO_ON;
+}
+
+/* The memory of --mem, or that all arguments behind --raw are together. */
+static int take_memory(const struct gt_cli_command *self, const struct gt_exec_options *given,
+		       int count, char **words, uint8_t **ret_memory, uint32_t *ret_size)
+{
+	gt_auto_strbuf hex = GT_STRBUF_INIT;
+
+	if (!given->raw || !count)
+		return given->memory ? read_memory(self, given->memory, ret_memory, ret_size)
+				     : GT_GO_ON;
+	if (given->memory)
+		return gt_cli_usage_error(self, "the memory is told twice: --mem and '%s'",
+					  words[0]);
+	for (int i = 0; i < count; i++)
+		gt_strbuf_printf(&hex, "%s%s", i ? " " : "", words[i]);
+	return read_memory(self, gt_strbuf_string(&hex), ret_memory, ret_size);
 }
 
 /* "4", "4x2" or "4x2x1"; NULL: 1. */
@@ -144,6 +150,7 @@ static int run(struct gt_exec *exec, const struct gt_section *section)
 	struct gt_verify_options check = {
 		.max_executed = exec->given->max_insns,
 		.allow_control = exec->given->allow_control,
+		.to_the_letter = exec->given->raw,
 	};
 	struct gt_execution *execution = &exec->execution;
 	struct gt_verify_error refusal = {0};
@@ -194,6 +201,7 @@ static int run_raw(struct gt_exec *exec)
 	if (gt_cli_read_hex(&program, &diag) || gt_cli_section_of(&program, as, &section, &diag)) {
 		gt_cli_diag(&diag);
 	} else if (is_with_memory(&section, &exec->execution)) {
+		gt_bpf_make_sense(program.insns, program.count);
 		exec->execution.program = &program;
 		status = run(exec, &section);
 	}
@@ -255,9 +263,8 @@ static int read_operands(const struct gt_cli_command *self, int count, char **ar
 		return gt_cli_usage_error(self, "--raw is one program alone: nothing for --linux");
 	if (!given->raw && !count)
 		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
-	if (count > 1 && !has_command)
-		return gt_cli_usage_error(self, "one %s at a time, not '%s' too",
-					  given->raw ? "MEMHEX" : "FILE", arguments[1]);
+	if (count > 1 && !has_command && !given->raw)
+		return gt_cli_usage_error(self, "one FILE at a time, not '%s' too", arguments[1]);
 	if (has_command && count == 2)
 		return gt_cli_usage_error(self, "-- needs a command behind it");
 	if (has_command && !given->with_linux)
@@ -266,9 +273,7 @@ static int read_operands(const struct gt_cli_command *self, int count, char **ar
 		return gt_cli_usage_error(self, "--meanwhile needs a command: -- CMD");
 	if (given->with_linux && given->as)
 		return gt_cli_usage_error(self, "--as leaves no programs for --linux");
-	if (given->raw && count)
-		given->memory = arguments[0];
-	else if (!given->raw)
+	if (!given->raw)
 		exec->path = arguments[0];
 	if (has_command)
 		exec->command = arguments + 2;
@@ -287,17 +292,38 @@ static int run_given(const struct gt_cli_command *self, int count, char **argume
 		return status;
 	if (!are_devices(self, &given->devices))
 		return GT_EXIT_USAGE;
-	if (given->memory && read_memory(given->memory, &memory, &execution->memory_size))
-		return gt_cli_usage_error(self, "'%s' is no memory: two hex digits a byte",
-					  given->memory);
+	status = take_memory(self, given, count, arguments, &memory, &execution->memory_size);
+	execution->memory = memory;
+	if (status != GT_GO_ON)
+		return status;
 	if (read_size(given->grid, execution->grid))
 		return gt_cli_usage_error(self, "'%s' is no grid: as 4, 4x2 or 4x2x1", given->grid);
 	if (read_size(given->block, execution->block))
 		return gt_cli_usage_error(self, "'%s' is no block: as 64, 8x8 or 4x4x4",
 					  given->block);
-	execution->memory = memory;
 	execution->time_limit = given->time_limit;
 	return given->raw ? run_raw(&exec) : run_object(&exec);
+}
+
+/*
+ * With --raw there is no command with options of its own, so options may stand behind the memory,
+ * too, where a test's runner puts them. Leaves the words of the memory alone in `words`.
+ */
+static int read_late_options(const struct gt_cli_command *self, int *count, char **words,
+			     struct gt_exec_options *given)
+{
+	int left = 0, next, status = GT_GO_ON;
+
+	for (int at = 0; at < *count && status == GT_GO_ON; at += next) {
+		const char *behind = at + 1 < *count ? words[at + 1] : "";
+
+		next = 1;
+		words[left++] = words[at];
+		if (!strncmp(behind, "--", 2) && behind[2])
+			status = gt_cli_parse(self, *count - at, words + at, given, &next);
+	}
+	*count = left;
+	return status;
 }
 
 static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
@@ -305,8 +331,12 @@ static int run_exec(const struct gt_cli_command *self, int count, char **argumen
 	struct gt_exec_options given = {.time_limit = UINT64_C(60) * 1000000000};
 	int rest, status = gt_cli_parse(self, count, arguments, &given, &rest);
 
+	arguments += rest;
+	count -= rest;
+	if (status == GT_GO_ON && given.raw)
+		status = read_late_options(self, &count, arguments, &given);
 	if (status == GT_GO_ON)
-		status = run_given(self, count - rest, arguments + rest, &given);
+		status = run_given(self, count, arguments, &given);
 	gt_strings_free(&given.devices);
 	return status;
 }
@@ -314,11 +344,13 @@ static int run_exec(const struct gt_cli_command *self, int count, char **argumen
 const struct gt_cli_command gt_command_exec = {
 	.name = "exec",
 	.summary = "verifies an eBPF program and runs it by itself",
-	.usage = "[options] FILE [-- CMD ARGS] | --raw [options] [MEMHEX]",
+	.usage = "[options] FILE [-- CMD ARGS] | --raw [options] [MEMHEX…]",
 	.description =
 		"Runs a program for the GPU from an object of 'clang -target bpf', or, with "
 		"--raw, a program that is on the standard input as hex digits, eight bytes an "
-		"instruction, white space ignored. It runs in an interpreter, or, with --on gpu, "
+		"instruction. White space and commas between digits and 0x before them do not "
+		"matter, and several MEMHEX are put together. It runs in an interpreter, or, with "
+		"--on gpu, "
 		"translated to PTX, on a GPU or on the software GPU. Programs of gpu/run and raw "
 		"ones have memory: r1 points to the bytes given, which may be read and written, "
 		"and r2 is their number; without any both are 0. Other programs have a context "

@@ -42,7 +42,7 @@ void gt_cli_set_input(struct gt_verify_options *options, const struct gt_section
 
 int gt_cli_read_hex(struct gt_bpf_program *program, struct gt_diag *diag)
 {
-	size_t limit = (size_t)GT_BPF_MAX_INSNS * 24;
+	size_t limit = (size_t)GT_BPF_MAX_INSNS * 48; /* "0x00, " a byte */
 	gt_autofree char *text = calloc(limit + 1, 1);
 	ssize_t size;
 

@@ -2,10 +2,10 @@
 /* Programs and their instructions: what is one, where jumps go, reading them. */
 #include "gpubpf/program.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 
 void gt_bpf_program_clear(struct gt_bpf_program *program)
@@ -261,47 +261,68 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 	return reason ? wrong(diag, at, reason, insn) : 0;
 }
 
-static int digit_of(unsigned char character)
+/* Whether nobody means it, though RFC 9669 defines what it gives; Linux refuses it. */
+static bool is_without_sense(const struct bpf_insn *insn)
 {
-	if (isdigit(character))
-		return character - '0';
-	return isxdigit(character) ? tolower(character) - 'a' + 10 : -1;
+	unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
+
+	if ((class != BPF_ALU && class != BPF_ALU64) || BPF_SRC(insn->code) != BPF_K ||
+	    insn->src_reg)
+		return false;
+	if (operation == BPF_DIV || operation == BPF_MOD)
+		return !insn->imm && (insn->off == 0 || insn->off == 1);
+	return (operation == BPF_LSH || operation == BPF_RSH || operation == BPF_ARSH) &&
+	       (insn->imm < 0 || insn->imm >= (class == BPF_ALU64 ? 64 : 32));
+}
+
+void gt_bpf_make_sense(struct bpf_insn *insns, uint32_t count)
+{
+	for (uint32_t at = 0; at < count; at++) {
+		struct bpf_insn *insn = &insns[at];
+		unsigned class = BPF_CLASS(insn->code);
+
+		if (is_without_sense(insn)) {
+			if (BPF_OP(insn->code) == BPF_DIV) {
+				*insn = (struct bpf_insn){.code = (uint8_t)(class | BPF_MOV),
+							  .dst_reg = insn->dst_reg};
+			} else if (BPF_OP(insn->code) == BPF_MOD) {
+				*insn = (struct bpf_insn){
+					.code = (uint8_t)(class | BPF_MOV | BPF_X),
+					.dst_reg = insn->dst_reg,
+					.src_reg = insn->dst_reg};
+			} else {
+				insn->imm &= class == BPF_ALU64 ? 63 : 31;
+			}
+		}
+		at += gt_bpf_is_wide(insn);
+	}
 }
 
 int gt_bpf_read_hex(const char *text, struct bpf_insn **ret_insns, uint32_t *ret_count,
 		    struct gt_diag *diag)
 {
-	size_t digits = 0;
-	uint8_t *bytes;
+	gt_autofree uint8_t *bytes = NULL;
+	size_t size = 0, wrong;
+	int error = gt_parse_hex(text, &bytes, &size, &wrong);
 
-	for (const char *at = text; *at; at++) {
-		if (isspace((unsigned char)*at))
-			continue;
-		if (digit_of((unsigned char)*at) < 0)
-			return gt_diag(diag, -EINVAL, "program", NULL,
-				       "byte %zu is no hex digit and no white space",
-				       (size_t)(at - text));
-		digits++;
-	}
-	if (!digits || digits % 16)
+	if (error == -EINVAL && text[wrong])
 		return gt_diag(diag, -EINVAL, "program", NULL,
-			       "%zu hex digits are no instructions: 16 make one", digits);
-	if (digits / 16 > GT_BPF_MAX_INSNS)
+			       "byte %zu is no hex digit and no white space", wrong);
+	if (error == -EINVAL)
+		return gt_diag(diag, -EINVAL, "program", NULL,
+			       "the number of hex digits is odd: two make a byte");
+	if (error)
+		return gt_diag(diag, error, "program", NULL, "out of memory");
+	if (!size)
+		return gt_diag(diag, -EINVAL, "program", NULL, "there are no hex digits");
+	if (size % sizeof(struct bpf_insn))
+		return gt_diag(diag, -EINVAL, "program", NULL,
+			       "%zu hex digits are no instructions: 16 make one", 2 * size);
+	if (size / sizeof(struct bpf_insn) > GT_BPF_MAX_INSNS)
 		return gt_diag(diag, -E2BIG, "program", NULL, "more than %d instructions",
 			       GT_BPF_MAX_INSNS);
-	bytes = calloc(digits / 2, 1);
-	if (!bytes)
-		return gt_diag(diag, -ENOMEM, "program", NULL, "out of memory");
-	digits = 0;
-	for (const char *at = text; *at; at++) {
-		int digit = digit_of((unsigned char)*at);
-
-		if (digit < 0)
-			continue;
-		bytes[digits / 2] |= (uint8_t)(digits % 2 ? digit : digit << 4);
-		digits++;
-	}
 	*ret_insns = (struct bpf_insn *)bytes;
-	*ret_count = (uint32_t)(digits / 16);
+	*ret_count = (uint32_t)(size / sizeof(struct bpf_insn));
+	bytes = NULL;
 	return 0;
 }

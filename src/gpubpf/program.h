@@ -126,8 +126,14 @@ void gt_bpf_put_insn(struct gt_strbuf *text, const struct bpf_insn *insns, uint3
 		     uint32_t at);
 
 /*
- * Reads hex digits, eight bytes an instruction, white space ignored. 0, -EINVAL with the reason,
- * -E2BIG, -ENOMEM. The caller frees *ret_insns.
+ * Makes instructions that RFC 9669 defines and Linux refuses (divisions by the number 0, shifts by
+ * a number as great as the width) others that give the same.
+ */
+void gt_bpf_make_sense(struct bpf_insn *insns, uint32_t count);
+
+/*
+ * Reads hex digits (gt_parse_hex), eight bytes an instruction. 0, -EINVAL with the reason, -E2BIG,
+ * -ENOMEM. The caller frees *ret_insns.
  */
 int gt_bpf_read_hex(const char *text, struct bpf_insn **ret_insns, uint32_t *ret_count,
 		    struct gt_diag *diag);

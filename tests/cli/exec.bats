@@ -259,3 +259,112 @@ program() {
 		((0x$output >> 32 == (0x$output & 0xffffffff)))
 	done
 }
+
+@test "exec --raw takes hex digits in the forms in which people and tools write them" {
+	local forms=(
+		'61100000000000009500000000000000'
+		'61 10 00 00 00 00 00 00 95 00 00 00 00 00 00 00'
+		$'61100000\n00000000\r\n\t9500000000000000\n\n'
+		'0x6110000000000000 0x9500000000000000'
+		'0x61,0x10,0x00,0x00,0x00,0x00,0x00,0x00, 0X95, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00'
+	)
+	for form in "${forms[@]}"; do
+		run_hex "$form" aabbccdd
+		expect_status 0
+		expect_output ddccbbaa
+	done
+	for memory in AABBCCDD 0xaabbccdd 'aa bb cc dd' ' 0xaa,0xbb,0xcc,0xdd '; do
+		run_hex "${forms[0]}" "$memory"
+		expect_status 0
+		expect_output ddccbbaa
+	done
+	run_hex "${forms[0]}" aa bb ccdd
+	expect_output ddccbbaa
+	run_hex "${forms[0]}" --mem aabbccdd
+	expect_output ddccbbaa
+}
+
+@test "exec --raw takes the memory before or after its options, and as nothing" {
+	run_hex 'bf200000000000009500000000000000' ''
+	expect_status 0
+	expect_output 0
+	printf 'bf200000000000009500000000000000' >"$BATS_TEST_TMPDIR/hex"
+	gputap exec --raw aabb --on interp cc --grid 1 <"$BATS_TEST_TMPDIR/hex"
+	expect_status 0
+	expect_output 3
+	gputap exec --raw aabb --none <"$BATS_TEST_TMPDIR/hex"
+	expect_status 2
+	[[ $stderr == "gputap: unknown option '--none'"* ]]
+	gputap exec --raw '' --on gpu --gpu soft <"$BATS_TEST_TMPDIR/hex"
+	expect_status 0
+	expect_output 0
+}
+
+@test "exec --raw says what is no program and what is no memory" {
+	run_hex ''
+	expect_status 1
+	[ "$stderr" = 'gputap: there are no hex digits' ]
+	run_hex $' \n'
+	expect_status 1
+	[ "$stderr" = 'gputap: there are no hex digits' ]
+	run_hex 950
+	expect_status 1
+	[ "$stderr" = 'gputap: the number of hex digits is odd: two make a byte' ]
+	run_hex 950000
+	expect_status 1
+	[ "$stderr" = 'gputap: 6 hex digits are no instructions: 16 make one' ]
+	run_hex '95 0g'
+	expect_status 1
+	[ "$stderr" = 'gputap: byte 4 is no hex digit and no white space' ]
+	run_hex '0x9 0x5'
+	expect_status 1
+	[ "$stderr" = 'gputap: byte 5 is no hex digit and no white space' ]
+	for memory in a 0x abc 'aa zz'; do
+		[ "$memory" = 0x ] && continue
+		run_hex b70000002a0000009500000000000000 "$memory"
+		expect_status 2
+		[[ $stderr == "gputap: '$memory' is no memory: two hex digits a byte (try "* ]]
+	done
+	run_hex b70000002a0000009500000000000000 --mem 00 01
+	expect_status 2
+	[[ $stderr == "gputap: the memory is told twice: --mem and '01' (try "* ]]
+}
+
+@test "exec --raw runs a program of a megabyte, on a megabyte of memory" {
+	local sum=0700000001000000
+	{
+		printf b700000000000000
+		for ((i = 0; i < 17; i++)); do sum+=$sum; done
+		printf '%s%s' "$sum" bf20000000000000 9500000000000000
+	} >"$BATS_TEST_TMPDIR/hex"
+	gputap exec --raw 00 <"$BATS_TEST_TMPDIR/hex"
+	expect_status 0
+	expect_output 1
+	gputap exec --raw --on gpu --gpu soft <"$BATS_TEST_TMPDIR/hex"
+	expect_status 1
+	[[ $stderr == *'more than 65536 instructions, with those of functions at each of their calls' ]]
+	# An argument of the kernel's is at most 128 KiB.
+	local memory=00
+	for ((i = 0; i < 15; i++)); do memory+=$memory; done
+	printf 'bf200000000000009500000000000000' >"$BATS_TEST_TMPDIR/hex"
+	gputap exec --raw "$memory" "$memory" "$memory" "$memory" <"$BATS_TEST_TMPDIR/hex"
+	expect_status 0
+	expect_output 20000
+}
+
+@test "exec --raw runs what RFC 9669 defines and Linux refuses, on both engines" {
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# mov r0, 9; div r0, 0; exit
+		# shellcheck disable=SC2086
+		run_hex 'b700000009000000 3700000000000000 9500000000000000' $engine
+		expect_output 0
+		# mov r0, 9; mod r0, 0; lsh r0, 65; exit
+		# shellcheck disable=SC2086
+		run_hex 'b700000009000000 9700000000000000 6700000041000000 9500000000000000' $engine
+		expect_output 12
+		# mov r0, 3; exit; mov r0, 4; exit
+		# shellcheck disable=SC2086
+		run_hex 'b700000003000000 9500000000000000 b700000004000000 9500000000000000' $engine
+		expect_output 3
+	done
+}

@@ -130,5 +130,5 @@ verify_hex() {
 		"reason": "this is no object for eBPF, or damaged"}' <<<"$output"
 	verify_hex '7' --json
 	expect_status 2
-	jq -e '.file == "-" and (.safe | not) and (.reason | startswith("1 hex digits"))' <<<"$output"
+	jq -e '.file == "-" and (.safe | not) and (.reason | startswith("the number of hex digits is odd"))' <<<"$output"
 }
