@@ -140,6 +140,13 @@ defined_probes() {
 	done
 }
 
+@test "callers in libraries have names, though a layer of files gives other devices than mappings" {
+	need_file "$programs/handles" "program handles (clang for PTX)"
+	gputap trace --gpu soft -t --stack fp -v -f cuLibraryLoadData -- "$programs/handles"
+	expect_error_line '^ +at __cudaGetKernel'
+	expect_error_line '^ +at main\+0x[0-9a-f]+ \(handles\)$'
+}
+
 @test "when gputap is killed the command goes on, and the next one clears up" {
 	stand_in
 	"$build/gputap" trace --gpu nvidia -- sh -c "touch runs; $calls --wait 3000 3 >made" \

@@ -54,24 +54,37 @@ int gt_arrivals_fd(const struct gt_arrivals *arrivals)
 }
 
 /*
- * By which path gputap reaches a file that a process just mapped. Its own path first: the one
- * through /proc goes away with the process. Some file systems give another device to stat(2)
- * than to the mapping (btrfs, overlayfs): those go through /proc.
+ * Whether the path of a mapping leads gputap to the file, too. Some file systems give another
+ * device to stat(2) than to the mapping (btrfs, overlayfs): then it is asked where it leads the
+ * process, unless that is gone.
+ */
+static bool leads_there(const struct gt_new_mapping *mapping, const char *through_process)
+{
+	struct stat own, theirs;
+
+	if (stat(mapping->path, &own) || own.st_ino != mapping->inode)
+		return false;
+	return own.st_dev == mapping->device || stat(through_process, &theirs) ||
+	       (own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino);
+}
+
+/*
+ * By which path gputap reaches a file that a process just mapped: its own path where that leads
+ * there, since the one through /proc goes away with the process.
  */
 static int reach(const struct gt_new_mapping *mapping, struct gt_strbuf *path)
 {
 	struct stat status;
 
 	gt_strbuf_clear(path);
-	gt_strbuf_puts(path, mapping->path);
-	if (!stat(mapping->path, &status) && status.st_ino == mapping->inode &&
-	    status.st_dev == mapping->device)
-		return 0;
-	gt_strbuf_clear(path);
 	gt_strbuf_printf(path, "/proc/%d/root%s", mapping->pid, mapping->path);
-	if (!stat(gt_strbuf_string(path), &status) && status.st_ino == mapping->inode)
+	if (leads_there(mapping, gt_strbuf_string(path))) {
+		gt_strbuf_clear(path);
+		gt_strbuf_puts(path, mapping->path);
 		return 0;
-	return -ENOENT;
+	}
+	return !stat(gt_strbuf_string(path), &status) && status.st_ino == mapping->inode ? 0
+											 : -ENOENT;
 }
 
 /* Tells where a file is mapped, so that addresses in it get names. */
