@@ -108,7 +108,7 @@ setup() {
 	[ ! -e ran ]
 }
 
-@test "one uprobe a function is slower and sees the same" {
+@test "perf events are slower and see the same" {
 	trace -c --attach perf -- "$calls" 20
 	expect_error_line '^ *20 +0 .*cudaGetDevice$'
 	trace -v --attach perf -f 'cudaGetDevice' -- true
