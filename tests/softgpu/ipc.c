@@ -60,7 +60,7 @@ static void run_two(int (*first)(void), int (*second)(void))
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends));
 	child = fork();
 	if (!child) {
-		alarm(20);
+		alarm(60);
 		_exit(second());
 	}
 	CHECK_INT(in_child(first), 0);

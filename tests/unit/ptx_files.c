@@ -190,7 +190,7 @@ static void make_lines(struct gt_strbuf *text, unsigned int lines)
 #define IS_SANITIZED false
 #endif
 
-TEST("100,000 lines are parsed in less than 0.3 s")
+TEST("100,000 lines are parsed in less than 0.3 s of processor time")
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	double best = 1e9;
@@ -200,9 +200,9 @@ TEST("100,000 lines are parsed in less than 0.3 s")
 		struct timespec start, end;
 		double ms;
 
-		clock_gettime(CLOCK_MONOTONIC, &start);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
 		gt_auto(ptx) struct gt_ptx_module *module = parse("lines", text.data, text.length);
-		clock_gettime(CLOCK_MONOTONIC, &end);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 		CHECK(module && module->functions->statement_count > 90000);
 		ms = (double)(end.tv_sec - start.tv_sec) * 1e3 +
 		     (double)(end.tv_nsec - start.tv_nsec) / 1e6;
