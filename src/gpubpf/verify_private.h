@@ -179,6 +179,31 @@ int gt_verify_memory(struct gt_verifier *verifier, const struct bpf_insn *insn);
  */
 int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
 			    unsigned access);
+
+/* verify_stack.c: contents; that the bytes lie within the stack has been checked. */
+/* A pointer with an instruction's offset added: where the first byte can be. */
+struct gt_reach {
+	const struct gt_value *base;
+	unsigned number;         /* of the register, for messages */
+	int64_t fixed;           /* the known part of the offset, that of the instruction with it */
+	int64_t least, greatest; /* offsets; held back from wrapping */
+	uint64_t size;
+	bool known; /* one offset only */
+};
+/* What bytes of the stack are, taken together. */
+struct gt_mixture {
+	bool zero, address;
+};
+int gt_read_stack(struct gt_verifier *verifier, const struct gt_reach *reach, bool is_signed,
+		  struct gt_value *ret_value);
+int gt_write_stack(struct gt_verifier *verifier, const struct gt_reach *reach,
+		   struct gt_value *value);
+/* Marks bytes least … end - 1 of a frame's stack as of a kind, a gt_byte. */
+int gt_mark_bytes(struct gt_verifier *verifier, struct gt_frame *frame, int64_t least, int64_t end,
+		  uint8_t kind);
+/* Bytes least … end - 1 of frame <number>. */
+struct gt_mixture gt_mix_stack(struct gt_verifier *verifier, unsigned number, int64_t least,
+			       int64_t end);
 /* Whether r<number> points to `size` bytes of the stack that are a known number, put there at once.
  */
 bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsigned size,
