@@ -2,6 +2,8 @@
 /* What is known of numbers, and what is learnt of them at jumps. */
 #include "gpubpf/number.h"
 
+#include <string.h>
+
 static const struct gt_interval any64 = {0, UINT64_MAX, INT64_MIN, INT64_MAX};
 static const struct gt_interval any32 = {0, UINT32_MAX, INT32_MIN, INT32_MAX};
 
@@ -23,16 +25,25 @@ struct gt_number gt_number_constant(uint64_t value)
 struct gt_number gt_number_loaded(unsigned size, bool is_signed)
 {
 	struct gt_number number = gt_number_unknown();
+	int64_t greatest = (int64_t)(UINT64_MAX >> (64 - 8 * size + is_signed));
 
 	if (size == 8)
 		return number;
 	if (is_signed) {
-		number.all.smax = (INT64_C(1) << (8 * size - 1)) - 1;
-		number.all.smin = -number.all.smax - 1;
+		number.all.smax = greatest;
+		number.all.smin = -greatest - 1;
 	} else {
-		number.mask = (UINT64_C(1) << 8 * size) - 1;
+		number.mask = (uint64_t)greatest;
+		number.all = (struct gt_interval){0, (uint64_t)greatest, 0, greatest};
 	}
-	gt_number_settle(&number);
+	if (size == 4)
+		return number;
+	if (is_signed) {
+		number.low.smax = greatest;
+		number.low.smin = -greatest - 1;
+	} else {
+		number.low = number.all;
+	}
 	return number;
 }
 
@@ -154,9 +165,22 @@ static bool bits_from_range(struct gt_number *number, uint64_t least, uint64_t g
 	return true;
 }
 
+static bool settle_constant(struct gt_number *number)
+{
+	struct gt_number known = *number;
+
+	*number = gt_number_constant(known.value);
+	return gt_number_within(&known, number);
+}
+
 bool gt_number_settle(struct gt_number *number)
 {
+	struct gt_number before;
+
+	if (!number->mask)
+		return settle_constant(number);
 	for (unsigned round = 0; round < 3; round++) {
+		before = *number;
 		settle_range(&number->all, number->value, number->mask, 64);
 		settle_range(&number->low, (uint32_t)number->value, (uint32_t)number->mask, 32);
 		low_from_all(number);
@@ -166,6 +190,8 @@ bool gt_number_settle(struct gt_number *number)
 		if (!bits_from_range(number, number->all.umin, number->all.umax, UINT64_MAX) ||
 		    !bits_from_range(number, number->low.umin, number->low.umax, UINT32_MAX))
 			return false;
+		if (!memcmp(&before, number, sizeof(before)))
+			break;
 	}
 	return true;
 }

@@ -29,7 +29,9 @@ static struct bits multiply_bits(struct bits left, struct bits right)
 	struct bits unknown = {0, 0};
 	uint64_t product = left.value * right.value;
 
-	while (left.value || left.mask) {
+	if (!left.mask && !right.mask)
+		return (struct bits){product, 0};
+	while ((left.value || left.mask) && unknown.mask != UINT64_MAX) {
 		if (left.value & 1)
 			unknown = add_bits(unknown, (struct bits){0, right.mask});
 		else if (left.mask & 1)
@@ -74,33 +76,57 @@ static struct bits shift_bits(unsigned operation, struct bits bits, unsigned shi
 	}
 }
 
-/* The range of results, if it does not wrap in the width; else what is there stays. */
-static void set_unsigned(struct gt_interval *range, __int128 least, __int128 greatest,
-			 unsigned width)
-{
-	__int128 turn = (__int128)1 << width;
+/* Sums of the ends of ranges, and which of them did not fit in 64 bits. */
+struct ends {
+	struct gt_interval at;
+	bool umin_wraps, umax_wraps, smin_wraps, smax_wraps;
+};
 
-	if (least < 0 && greatest < 0) {
-		least += turn;
-		greatest += turn;
-	} else if (least >= turn && greatest >= turn) {
-		least -= turn;
-		greatest -= turn;
+/* The range of results, where both ends wrap in the width, or none; else what is there stays. */
+static void set_range(struct gt_interval *range, const struct ends *ends, unsigned width)
+{
+	struct gt_interval at = ends->at;
+	bool is_unsigned = ends->umin_wraps == ends->umax_wraps;
+	bool is_signed = !ends->smin_wraps && !ends->smax_wraps;
+
+	if (width == 32) {
+		is_unsigned = at.umin >> 32 == at.umax >> 32;
+		is_signed = at.smin >= INT32_MIN && at.smax <= INT32_MAX;
+		at.umin = (uint32_t)at.umin;
+		at.umax = (uint32_t)at.umax;
 	}
-	if (least < 0 || greatest >= turn)
-		return;
-	range->umin = (uint64_t)least;
-	range->umax = (uint64_t)greatest;
+	if (is_unsigned) {
+		range->umin = at.umin;
+		range->umax = at.umax;
+	}
+	if (is_signed) {
+		range->smin = at.smin;
+		range->smax = at.smax;
+	}
 }
 
-static void set_signed(struct gt_interval *range, __int128 least, __int128 greatest, unsigned width)
+static void add_range(struct gt_interval *result, const struct gt_interval *left,
+		      const struct gt_interval *right, unsigned width)
 {
-	__int128 half = (__int128)1 << (width - 1);
+	struct ends ends;
 
-	if (least < -half || greatest >= half)
-		return;
-	range->smin = (int64_t)least;
-	range->smax = (int64_t)greatest;
+	ends.umin_wraps = __builtin_add_overflow(left->umin, right->umin, &ends.at.umin);
+	ends.umax_wraps = __builtin_add_overflow(left->umax, right->umax, &ends.at.umax);
+	ends.smin_wraps = __builtin_add_overflow(left->smin, right->smin, &ends.at.smin);
+	ends.smax_wraps = __builtin_add_overflow(left->smax, right->smax, &ends.at.smax);
+	set_range(result, &ends, width);
+}
+
+static void subtract_range(struct gt_interval *result, const struct gt_interval *left,
+			   const struct gt_interval *right, unsigned width)
+{
+	struct ends ends;
+
+	ends.umin_wraps = __builtin_sub_overflow(left->umin, right->umax, &ends.at.umin);
+	ends.umax_wraps = __builtin_sub_overflow(left->umax, right->umin, &ends.at.umax);
+	ends.smin_wraps = __builtin_sub_overflow(left->smin, right->smax, &ends.at.smin);
+	ends.smax_wraps = __builtin_sub_overflow(left->smax, right->smin, &ends.at.smax);
+	set_range(result, &ends, width);
 }
 
 static void multiply_range(struct gt_interval *result, const struct gt_interval *left,
@@ -109,7 +135,7 @@ static void multiply_range(struct gt_interval *result, const struct gt_interval 
 	__int128 corners[4] = {
 		(__int128)left->smin * right->smin, (__int128)left->smin * right->smax,
 		(__int128)left->smax * right->smin, (__int128)left->smax * right->smax};
-	__int128 least = corners[0], greatest = corners[0];
+	__int128 least = corners[0], greatest = corners[0], half = (__int128)1 << (width - 1);
 	unsigned __int128 product = (unsigned __int128)left->umax * right->umax;
 
 	if (product < (unsigned __int128)1 << width) {
@@ -122,7 +148,10 @@ static void multiply_range(struct gt_interval *result, const struct gt_interval 
 		if (corners[i] > greatest)
 			greatest = corners[i];
 	}
-	set_signed(result, least, greatest, width);
+	if (least < -half || greatest >= half)
+		return;
+	result->smin = (int64_t)least;
+	result->smax = (int64_t)greatest;
 }
 
 static struct gt_interval operate_on_range(unsigned operation, const struct gt_interval *left,
@@ -134,16 +163,10 @@ static struct gt_interval operate_on_range(unsigned operation, const struct gt_i
 
 	switch (operation) {
 	case BPF_ADD:
-		set_unsigned(&result, (__int128)left->umin + right->umin,
-			     (__int128)left->umax + right->umax, width);
-		set_signed(&result, (__int128)left->smin + right->smin,
-			   (__int128)left->smax + right->smax, width);
+		add_range(&result, left, right, width);
 		break;
 	case BPF_SUB:
-		set_unsigned(&result, (__int128)left->umin - right->umax,
-			     (__int128)left->umax - right->umin, width);
-		set_signed(&result, (__int128)left->smin - right->smax,
-			   (__int128)left->smax - right->smin, width);
+		subtract_range(&result, left, right, width);
 		break;
 	case BPF_MUL:
 		multiply_range(&result, left, right, width);
@@ -216,8 +239,13 @@ static struct bits operate_on_bits(unsigned operation, struct bits left, struct 
 /* The low half alone, zeros above. */
 static struct gt_number truncate(const struct gt_number *number)
 {
-	struct gt_number result = gt_number_unknown();
+	struct gt_number result;
 
+	if (number->all.umax <= UINT32_MAX)
+		return *number;
+	if (!(uint32_t)number->mask)
+		return gt_number_constant((uint32_t)number->value);
+	result = gt_number_loaded(4, false);
 	result.value = (uint32_t)number->value;
 	result.mask = (uint32_t)number->mask;
 	result.low = number->low;
@@ -228,19 +256,24 @@ static struct gt_number truncate(const struct gt_number *number)
 static struct gt_number operate(unsigned operation, bool wide, const struct gt_number *left,
 				const struct gt_number *right)
 {
-	struct gt_number result = gt_number_unknown();
+	struct gt_number result;
 	struct bits left_bits = {left->value, left->mask}, bits;
 	struct bits right_bits = {right->value, right->mask};
 	unsigned width = wide ? 64 : 32;
 
 	/* As in Linux, of a shift by what is not known, or by more than there are bits. */
 	if (is_shift(operation) && (right->mask || right->value >= width))
-		return wide ? result : truncate(&result);
+		return wide ? gt_number_unknown() : gt_number_loaded(4, false);
 	if (!wide) {
 		left_bits = (struct bits){(uint32_t)left->value, (uint32_t)left->mask};
 		right_bits = (struct bits){(uint32_t)right->value, (uint32_t)right->mask};
 	}
 	bits = operate_on_bits(operation, left_bits, right_bits, width);
+	if (!wide)
+		bits = (struct bits){(uint32_t)bits.value, (uint32_t)bits.mask};
+	if (!bits.mask)
+		return gt_number_constant(bits.value);
+	result = wide ? gt_number_unknown() : gt_number_loaded(4, false);
 	result.value = bits.value;
 	result.mask = bits.mask;
 	if (wide) {
@@ -252,8 +285,6 @@ static struct gt_number operate(unsigned operation, bool wide, const struct gt_n
 		gt_number_settle(&result);
 		return result;
 	}
-	result.value = (uint32_t)result.value;
-	result.mask = (uint32_t)result.mask;
 	result.low = operate_on_range(operation, &left->low, &right->low, 32);
 	gt_number_settle(&result);
 	return result;
@@ -262,12 +293,13 @@ static struct gt_number operate(unsigned operation, bool wide, const struct gt_n
 /* Sign extension from the low `bits` bits, in 64 or 32 bits. */
 static struct gt_number extend(unsigned bits, bool wide, const struct gt_number *number)
 {
-	struct gt_number shift = gt_number_constant(64 - bits), up, result;
+	struct gt_number shift, up, result;
 	int64_t greatest = (INT64_C(1) << (bits - 1)) - 1;
 
 	if (number->all.smin >= -greatest - 1 && number->all.smax <= greatest) {
 		result = *number;
 	} else {
+		shift = gt_number_constant(64 - bits);
 		up = operate(BPF_LSH, true, number, &shift);
 		result = operate(BPF_ARSH, true, &up, &shift);
 	}
@@ -288,7 +320,7 @@ struct gt_number gt_number_alu(const struct bpf_insn *insn, const struct gt_numb
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	unsigned operation = BPF_OP(insn->code);
-	struct gt_number zero = gt_number_constant(0), result;
+	struct gt_number zero, result;
 
 	switch (operation) {
 	case BPF_MOV:
@@ -296,6 +328,7 @@ struct gt_number gt_number_alu(const struct bpf_insn *insn, const struct gt_numb
 			return extend((unsigned)insn->off, wide, right);
 		return wide ? *right : truncate(right);
 	case BPF_NEG:
+		zero = gt_number_constant(0);
 		return operate(BPF_SUB, wide, &zero, left);
 	case BPF_END:
 		result = gt_number_unknown();
@@ -305,9 +338,8 @@ struct gt_number gt_number_alu(const struct bpf_insn *insn, const struct gt_numb
 		return result;
 	case BPF_DIV:
 	case BPF_MOD:
-		result = gt_number_unknown();
 		if (insn->off)
-			return wide ? result : truncate(&result);
+			return wide ? gt_number_unknown() : gt_number_loaded(4, false);
 		break;
 	}
 	return operate(operation, wide, left, right);

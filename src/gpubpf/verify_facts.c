@@ -88,10 +88,11 @@ void gt_facts_record(struct gt_verifier *verifier)
 	uint16_t live = verifier->flow[verifier->at].live;
 
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
-		struct gt_register_fact fact = fact_of(state, &frame->registers[i]);
+		struct gt_register_fact fact;
 
 		if (!(live >> i & 1))
 			continue;
+		fact = fact_of(state, &frame->registers[i]);
 		if (!facts->reached)
 			facts->registers[i] = fact;
 		else

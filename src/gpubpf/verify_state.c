@@ -14,8 +14,11 @@ struct gt_value gt_value_number(struct gt_number number)
 struct gt_number gt_value_offset(const struct gt_value *pointer)
 {
 	static const struct bpf_insn add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
-	struct gt_number fixed = gt_number_constant((uint64_t)pointer->fixed);
+	struct gt_number fixed;
 
+	if (!pointer->fixed)
+		return pointer->number;
+	fixed = gt_number_constant((uint64_t)pointer->fixed);
 	return gt_number_alu(&add, &pointer->number, &fixed);
 }
 
@@ -45,10 +48,15 @@ int gt_frame_grow(struct gt_frame *frame, uint32_t slots)
 
 struct gt_state *gt_state_copy(const struct gt_state *state)
 {
-	struct gt_state *copy = calloc(1, sizeof(*copy));
+	struct gt_state *copy = malloc(sizeof(*copy));
 
 	if (!copy)
 		return NULL;
+	/* Of frames that are not there, no more: most of a state is of them. */
+	for (unsigned i = 0; i < GT_BPF_MAX_FRAMES; i++) {
+		copy->frames[i].slots = NULL;
+		copy->frames[i].slot_count = 0;
+	}
 	copy->depth = state->depth;
 	copy->reference_count = state->reference_count;
 	memcpy(copy->references, state->references, sizeof(copy->references));
@@ -127,8 +135,9 @@ static void forget_lone_id(struct gt_value *value, void *data)
 
 void gt_state_forget_lone_ids(struct gt_state *state)
 {
-	struct ids ids = {.count = 0};
+	struct ids ids;
 
+	ids.count = 0;
 	each_value(state, collect_id, &ids);
 	if (ids.count)
 		each_value(state, forget_lone_id, &ids);
