@@ -61,6 +61,7 @@ enum gt_context_source {
 	GT_SOURCE_TAKEN_MASK, /* the lanes of the group that take it */
 	GT_SOURCE_BARRIER,    /* the number of the barrier */
 	GT_SOURCE_PREDICATE,  /* of lanes only: see GT_LANE_PREDICATE */
+	GT_SOURCE_NONE,
 };
 
 enum gt_memory_space {

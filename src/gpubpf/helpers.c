@@ -7,7 +7,7 @@
 #include "base/clean.h"
 
 static const struct gt_helper helpers[] = {
-#define HELPER(number, name, result, lanes, traits, ...)                                           \
+#define HELPER(number, name, does, source, result, lanes, traits, ...)                             \
 	{(number), #name, result, lanes, traits, {__VA_ARGS__}},
 #include "gpubpf/helpers.def"
 #undef HELPER

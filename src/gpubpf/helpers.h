@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Helper functions: one row each (helpers.def). Translators add theirs by the enum's names. */
+/* Helper functions: one row each (helpers.def), with what does it in each engine. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,6 +50,7 @@ enum gt_helper_trait {
 	GT_TRAIT_GROUP = 16,        /* only in programs that run once a group of lanes */
 	GT_TRAIT_LANES_DIFFER = 32, /* what it writes to memory differs between lanes */
 	GT_TRAIT_WRITES = 8, /* changes the map: not allowed where programs may only read it */
+	GT_TRAIT_ENDS = 64,  /* ends the thread: what it has reserved must have been released */
 };
 
 /* Numbers by name: GT_HELPER_map_lookup_elem == 1. */

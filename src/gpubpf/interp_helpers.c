@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The helpers of the interpreter that concern one lane: one function a helper. */
+/*
+ * The helpers in the interpreter: gt_interp_<does> of each row of helpers.def. 0, 1 at the
+ * program's end, -Exxx.
+ */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/clean.h"
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp_private.h"
 #include "gpubpf/maps.h"
@@ -74,7 +79,7 @@ static int find_access(struct gt_machine *machine, bool with_key, struct access 
 	return 0;
 }
 
-static int map_lookup(struct gt_machine *machine)
+static int gt_interp_map_lookup(struct gt_machine *machine)
 {
 	struct access access;
 	int64_t offset = -ENOENT;
@@ -90,7 +95,7 @@ static int map_lookup(struct gt_machine *machine)
 	return 0;
 }
 
-static int map_update(struct gt_machine *machine)
+static int gt_interp_map_update(struct gt_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, true, &access), result = -ENOENT;
@@ -108,7 +113,7 @@ static int map_update(struct gt_machine *machine)
 	return 0;
 }
 
-static int map_delete(struct gt_machine *machine)
+static int gt_interp_map_delete(struct gt_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, true, &access);
@@ -119,7 +124,7 @@ static int map_delete(struct gt_machine *machine)
 	return error;
 }
 
-static int map_add(struct gt_machine *machine)
+static int gt_interp_map_add(struct gt_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, true, &access), result = -ENOENT;
@@ -133,7 +138,7 @@ static int map_add(struct gt_machine *machine)
 	return 0;
 }
 
-static int hist_add(struct gt_machine *machine)
+static int gt_interp_hist_add(struct gt_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, false, &access), result = -ENOENT;
@@ -169,7 +174,17 @@ static int ring_output(struct gt_machine *machine, unsigned ring, unsigned data)
 	return 0;
 }
 
-static int ring_reserve(struct gt_machine *machine)
+static int gt_interp_ring_output(struct gt_machine *machine)
+{
+	return ring_output(machine, 1, 2);
+}
+
+static int gt_interp_perf_output(struct gt_machine *machine)
+{
+	return ring_output(machine, 2, 4);
+}
+
+static int gt_interp_ring_reserve(struct gt_machine *machine)
 {
 	int64_t number = map_of(machine, 1), offset = -EAGAIN;
 
@@ -204,6 +219,16 @@ static int ring_finish(struct gt_machine *machine, enum gt_ring_state state)
 		return 0;
 	}
 	return gt_machine_fail(machine, -EINVAL, "r1 is no reserved record");
+}
+
+static int gt_interp_ring_submit(struct gt_machine *machine)
+{
+	return ring_finish(machine, GT_RING_READY);
+}
+
+static int gt_interp_ring_discard(struct gt_machine *machine)
+{
+	return ring_finish(machine, GT_RING_DISCARDED);
 }
 
 /* The string at r1, at most `limit` bytes of it. */
@@ -241,18 +266,14 @@ static int print(struct gt_machine *machine, uint64_t limit, const uint64_t *arg
 	return 0;
 }
 
-static int store_indices(struct gt_machine *machine, const uint32_t *indices)
+static int gt_interp_trace_printk(struct gt_machine *machine)
 {
-	for (unsigned i = 0; i < 3; i++) {
-		uint64_t value = indices[i];
-		void *memory = gt_machine_memory(machine, machine->registers[1 + i], 8, true);
+	return print(machine, machine->registers[2], &machine->registers[3]);
+}
 
-		if (!memory)
-			return -EFAULT;
-		memcpy(memory, &value, 8);
-	}
-	machine->registers[0] = 0;
-	return 0;
+static int gt_interp_puts(struct gt_machine *machine)
+{
+	return print(machine, UINT32_MAX, NULL);
 }
 
 static uint64_t now(void)
@@ -271,115 +292,139 @@ static uint64_t next_random(struct gt_machine *machine)
 	return (uint32_t)machine->random;
 }
 
-/* A field of a lane of this machine's warp; 0 of lanes that are not of the group. */
-static uint64_t lane_value(const struct gt_machine *machine, uint64_t field, uint64_t lane)
+static int give(struct gt_machine *machine, uint64_t value)
 {
+	machine->registers[0] = value;
+	return 0;
+}
+
+static int gt_interp_global_timer(struct gt_machine *machine)
+{
+	return give(machine, now());
+}
+
+static int gt_interp_clock_64(struct gt_machine *machine)
+{
+	return give(machine, now());
+}
+
+static int gt_interp_prandom_u32(struct gt_machine *machine)
+{
+	return give(machine, next_random(machine));
+}
+
+static int gt_interp_pid_tgid(struct gt_machine *machine)
+{
+	return give(machine, machine->options->pid_tgid);
+}
+
+static int gt_interp_membar(struct gt_machine *machine)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	return give(machine, 0);
+}
+
+static int gt_interp_leave(struct gt_machine *machine)
+{
+	give(machine, 0);
+	return 1;
+}
+
+static int gt_interp_flat_thread_id(struct gt_machine *machine)
+{
+	return give(machine, gt_interp_flat_thread(&machine->thread));
+}
+
+static int gt_interp_flat_block_id(struct gt_machine *machine)
+{
+	return give(machine, gt_interp_flatten(machine->thread.block, machine->thread.grid_size));
+}
+
+static int gt_interp_flat_warp_id(struct gt_machine *machine)
+{
+	return give(machine, gt_interp_flat_warp(&machine->thread));
+}
+
+/* A field of a lane of this machine's warp; 0 of lanes that are not of the group. */
+static int gt_interp_warp_lane_value(struct gt_machine *machine)
+{
+	uint64_t field = machine->registers[1], lane = machine->registers[2];
 	struct gt_interp_thread other = machine->thread;
 	uint64_t number = gt_interp_in_block(&other) / 32 * 32 + lane;
 	enum gt_context_source source;
 
 	if (lane > 31 || !(other.mask >> lane & 1) || !machine->grid || !machine->grid->section ||
 	    gt_lane_source(machine->grid->section, field, &source))
-		return 0;
+		return give(machine, 0);
 	gt_interp_place(&other, number);
-	return gt_machine_source(machine, source, 0, &other);
+	return give(machine, gt_machine_source(machine, source, 0, &other));
 }
 
-/* Helpers that only give a number. */
-static int give_number(struct gt_machine *machine, uint32_t number)
+static int gt_interp_give_source(struct gt_machine *machine)
 {
-	const struct gt_interp_thread *thread = &machine->thread;
-	uint64_t in_block = gt_interp_in_block(thread), value = 0;
+	return give(machine, gt_machine_source(machine, machine->source, 0, &machine->thread));
+}
 
-	switch (number) {
-	case GT_HELPER_ktime_get_ns:
-	case GT_HELPER_get_globaltimer:
-	case GT_HELPER_clock64:
-		value = now();
-		break;
-	case GT_HELPER_get_prandom_u32:
-		value = next_random(machine);
-		break;
-	case GT_HELPER_get_warp_id:
-		value = in_block / 32;
-		break;
-	case GT_HELPER_get_lane_id:
-		value = in_block % 32;
-		break;
-	case GT_HELPER_warp_lane_value:
-		value = lane_value(machine, machine->registers[1], machine->registers[2]);
-		break;
-	case GT_HELPER_launch_id:
-		value = thread->launch;
-		break;
-	case GT_HELPER_flat_thread_id:
-		value = gt_interp_flat_thread(thread);
-		break;
-	case GT_HELPER_flat_block_id:
-		value = gt_interp_flatten(thread->block, thread->grid_size);
-		break;
-	case GT_HELPER_flat_warp_id:
-		value = gt_interp_flat_warp(thread);
-		break;
-	case GT_HELPER_get_smp_processor_id:
-	case GT_HELPER_get_sm_id:
-		value = thread->sm;
-		break;
-	case GT_HELPER_get_current_pid_tgid:
-		value = machine->options->pid_tgid;
-		break;
-	case GT_HELPER_membar:
-		break;
-	default:
-		return gt_machine_fail(machine, -EINVAL, "there is no helper %u here", number);
+/* The source and the two that follow it, stored where r1 to r3 point to. */
+static int gt_interp_store_sources(struct gt_machine *machine)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t value =
+			gt_machine_source(machine, machine->source + i, 0, &machine->thread);
+		void *memory = gt_machine_memory(machine, machine->registers[1 + i], 8, true);
+
+		if (!memory)
+			return -EFAULT;
+		memcpy(memory, &value, 8);
 	}
-	machine->registers[0] = value;
+	return give(machine, 0);
+}
+
+/* Those of the group: gt_warp_meet does them when all lanes are there. */
+static int wait_for_group(struct gt_machine *machine, uint32_t number)
+{
+	machine->state = GT_MACHINE_WAITS;
+	machine->waits_for = number;
 	return 0;
 }
 
+static int gt_interp_warp_active_mask(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_active_mask);
+}
+
+static int gt_interp_warp_ballot(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_ballot);
+}
+
+static int gt_interp_warp_shuffle(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_shuffle);
+}
+
+static int gt_interp_warp_sum(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_sum);
+}
+
+static const struct {
+	uint32_t number;
+	int (*call)(struct gt_machine *machine);
+	enum gt_context_source source;
+} rows[] = {
+#define HELPER(number, name, does, source, ...) {(number), gt_interp_##does, GT_SOURCE_##source},
+#include "gpubpf/helpers.def"
+#undef HELPER
+};
+
 int gt_machine_call(struct gt_machine *machine, uint32_t number)
 {
-	switch (number) {
-	case GT_HELPER_map_lookup_elem:
-		return map_lookup(machine);
-	case GT_HELPER_map_update_elem:
-		return map_update(machine);
-	case GT_HELPER_map_delete_elem:
-		return map_delete(machine);
-	case GT_HELPER_map_add:
-		return map_add(machine);
-	case GT_HELPER_hist_add:
-		return hist_add(machine);
-	case GT_HELPER_perf_event_output:
-		return ring_output(machine, 2, 4);
-	case GT_HELPER_ringbuf_output:
-		return ring_output(machine, 1, 2);
-	case GT_HELPER_ringbuf_reserve:
-		return ring_reserve(machine);
-	case GT_HELPER_ringbuf_submit:
-		return ring_finish(machine, GT_RING_READY);
-	case GT_HELPER_ringbuf_discard:
-		return ring_finish(machine, GT_RING_DISCARDED);
-	case GT_HELPER_trace_printk:
-		return print(machine, machine->registers[2], &machine->registers[3]);
-	case GT_HELPER_puts:
-		return print(machine, UINT32_MAX, NULL);
-	case GT_HELPER_get_block_idx:
-		return store_indices(machine, machine->thread.block);
-	case GT_HELPER_get_block_dim:
-		return store_indices(machine, machine->thread.block_size);
-	case GT_HELPER_get_thread_idx:
-		return store_indices(machine, machine->thread.thread);
-	case GT_HELPER_get_grid_dim:
-		return store_indices(machine, machine->thread.grid_size);
-	case GT_HELPER_warp_active_mask:
-	case GT_HELPER_warp_ballot:
-	case GT_HELPER_warp_shuffle:
-	case GT_HELPER_warp_sum:
-		machine->state = GT_MACHINE_WAITS;
-		machine->waits_for = number;
-		return 0;
-	default:
-		return give_number(machine, number);
+	for (size_t i = 0; i < gt_countof(rows); i++) {
+		if (rows[i].number != number)
+			continue;
+		machine->source = rows[i].source;
+		return rows[i].call(machine);
 	}
+	return gt_machine_fail(machine, -EINVAL, "there is no helper %u here", number);
 }

@@ -46,6 +46,7 @@ struct gt_machine {
 		GT_MACHINE_ENDED,
 	} state;
 	uint32_t waits_for;
+	enum gt_context_source source; /* of the helper that is called */
 	struct gt_diag *diag;
 };
 
@@ -62,7 +63,7 @@ void *gt_machine_memory(struct gt_machine *machine, uint64_t address, uint64_t s
 uint64_t gt_machine_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
 /* Whether a conditional jump is taken. */
 bool gt_machine_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
-/* Calls a helper: arguments in r1 to r5, result in r0. 0 or -Exxx. */
+/* Calls a helper: arguments in r1 to r5, result in r0. 0, 1 at the program's end, -Exxx. */
 int gt_machine_call(struct gt_machine *machine, uint32_t number);
 
 /* Lanes of one warp that run in step. */

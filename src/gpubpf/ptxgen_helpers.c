@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The helpers in PTX: one row each, and those that only give a number. */
+/* The helpers in PTX: gt_ptx_<does> of each row of helpers.def; here are those that are short. */
 #include <errno.h>
 
 #include "gpubpf/ptxgen_map.h"
@@ -16,28 +16,28 @@ static int give(struct gt_ptxgen *gen, const struct gt_ptx_name *value)
 }
 
 /* r0 = the source of the row. */
-static int give_source(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_give_source(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptx_name value = gt_ptx_source(gen, gen->source, 0);
 
 	return give(gen, &value);
 }
 
-static int flat_thread_id(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_flat_thread_id(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptx_name value = gt_ptx_flat_thread(gen);
 
 	return give(gen, &value);
 }
 
-static int flat_block_id(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_flat_block_id(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptx_name value = gt_ptx_flat_block(gen);
 
 	return give(gen, &value);
 }
 
-static int flat_warp_id(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_flat_warp_id(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptx_name value = gt_ptx_flat_warp(gen);
 
@@ -45,7 +45,7 @@ static int flat_warp_id(struct gt_ptxgen *gen, uint32_t insn)
 }
 
 /* The source of the row and the two that follow it, stored where r1 to r3 point to. */
-static int store_sources(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_store_sources(struct gt_ptxgen *gen, uint32_t insn)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		struct gt_ptx_name value = gt_ptx_source(gen, gen->source + i, 0);
@@ -58,7 +58,7 @@ static int store_sources(struct gt_ptxgen *gen, uint32_t insn)
 
 /* ---- time, chance, the process ---------------------------------------------------------- */
 
-static int global_timer(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_global_timer(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptx_name result = gt_ptx_register(gen, 0);
 
@@ -66,7 +66,7 @@ static int global_timer(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-static int clock_64(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_clock_64(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptx_name result = gt_ptx_register(gen, 0);
 
@@ -75,7 +75,7 @@ static int clock_64(struct gt_ptxgen *gen, uint32_t insn)
 }
 
 /* The clock and the thread, well mixed. */
-static int prandom_u32(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_prandom_u32(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptx_name thread = gt_ptx_flat_thread(gen), mixed = gt_ptx_b32(gen);
 	struct gt_ptx_name high = gt_ptx_b32(gen), result = gt_ptx_register(gen, 0);
@@ -97,7 +97,7 @@ static int prandom_u32(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-static int pid_tgid(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_pid_tgid(struct gt_ptxgen *gen, uint32_t insn)
 {
 	const char *space = gen->options->symbols_global ? "global" : "const";
 	struct gt_strbuf *declarations = gt_ptx_declare(gen, "pid_tgid");
@@ -112,56 +112,23 @@ static int pid_tgid(struct gt_ptxgen *gen, uint32_t insn)
 
 /* ---- control ---------------------------------------------------------------------------- */
 
-static int membar(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_membar(struct gt_ptxgen *gen, uint32_t insn)
 {
 	gt_ptx(gen, "membar.sys");
 	gt_ptx_result(gen, 0);
 	return 0;
 }
 
-static int leave(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptx_leave(struct gt_ptxgen *gen, uint32_t insn)
 {
 	gt_ptx(gen, "exit");
 	return 0;
 }
 
 static const struct gt_ptx_helper rows[] = {
-	{GT_HELPER_map_lookup_elem, gt_ptx_map_lookup},
-	{GT_HELPER_map_update_elem, gt_ptx_map_update},
-	{GT_HELPER_map_delete_elem, gt_ptx_map_delete},
-	{GT_HELPER_ktime_get_ns, global_timer},
-	{GT_HELPER_trace_printk, gt_ptx_trace_printk},
-	{GT_HELPER_get_prandom_u32, prandom_u32},
-	{GT_HELPER_get_smp_processor_id, give_source, GT_SOURCE_SM},
-	{GT_HELPER_get_current_pid_tgid, pid_tgid},
-	{GT_HELPER_perf_event_output, gt_ptx_perf_output},
-	{GT_HELPER_ringbuf_output, gt_ptx_ring_output},
-	{GT_HELPER_ringbuf_reserve, gt_ptx_ring_reserve},
-	{GT_HELPER_ringbuf_submit, gt_ptx_ring_submit},
-	{GT_HELPER_ringbuf_discard, gt_ptx_ring_discard},
-	{GT_HELPER_puts, gt_ptx_puts},
-	{GT_HELPER_get_globaltimer, global_timer},
-	{GT_HELPER_get_block_idx, store_sources, GT_SOURCE_BLOCK_X},
-	{GT_HELPER_get_block_dim, store_sources, GT_SOURCE_BLOCK_SIZE_X},
-	{GT_HELPER_get_thread_idx, store_sources, GT_SOURCE_THREAD_X},
-	{GT_HELPER_membar, membar},
-	{GT_HELPER_exit, leave},
-	{GT_HELPER_get_grid_dim, store_sources, GT_SOURCE_GRID_SIZE_X},
-	{GT_HELPER_get_sm_id, give_source, GT_SOURCE_SM},
-	{GT_HELPER_get_warp_id, give_source, GT_SOURCE_WARP},
-	{GT_HELPER_get_lane_id, give_source, GT_SOURCE_LANE},
-	{GT_HELPER_warp_active_mask, gt_ptx_warp_active_mask},
-	{GT_HELPER_warp_ballot, gt_ptx_warp_ballot},
-	{GT_HELPER_warp_shuffle, gt_ptx_warp_shuffle},
-	{GT_HELPER_warp_sum, gt_ptx_warp_sum},
-	{GT_HELPER_warp_lane_value, gt_ptx_warp_lane_value},
-	{GT_HELPER_clock64, clock_64},
-	{GT_HELPER_launch_id, give_source, GT_SOURCE_LAUNCH},
-	{GT_HELPER_flat_thread_id, flat_thread_id},
-	{GT_HELPER_flat_block_id, flat_block_id},
-	{GT_HELPER_flat_warp_id, flat_warp_id},
-	{GT_HELPER_hist_add, gt_ptx_hist_add},
-	{GT_HELPER_map_add, gt_ptx_map_add},
+#define HELPER(number, name, does, source, ...) {(number), gt_ptx_##does, GT_SOURCE_##source},
+#include "gpubpf/helpers.def"
+#undef HELPER
 };
 
 const struct gt_ptx_helper *gt_ptx_helper(uint32_t number)

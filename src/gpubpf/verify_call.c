@@ -328,6 +328,13 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		return gt_refuse(verifier,
 				 "%s#%u changes what the kernel does: it needs --allow-control",
 				 call.helper->name, call.helper->number);
+	if ((call.helper->traits & GT_TRAIT_ENDS) && verifier->state->reference_count)
+		return gt_refuse(verifier,
+				 "Unreleased reference id=%u alloc_insn=%u; %s#%u would lead to "
+				 "reference leak",
+				 verifier->state->references[0],
+				 verifier->state->reference_insns[0], call.helper->name,
+				 call.helper->number);
 	error = check_group(verifier, call.helper);
 	for (unsigned i = 1; !error && i <= GT_HELPER_ARGUMENTS; i++)
 		error = check_argument(verifier, &call, i);

@@ -284,6 +284,25 @@ run_hex() {
 	expect_status 0
 }
 
+@test "no thread is ended that holds a record" {
+	program 'GPUTAP_RING(ring, 4096);
+		SEC("gpu/run") int gpu(void *memory)
+		{
+			unsigned long long *record = bpf_ringbuf_reserve(&ring, 8, 0);
+
+			if (!record)
+				return 1;
+			*record = 3;
+			if (bpf_get_lane_id() > 3)
+				bpf_exit();
+			bpf_ringbuf_submit(record, 0);
+			return 2;
+		}'
+	gputap verify --allow-control "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line 'Unreleased reference id=[0-9]+ alloc_insn=[0-9]+; exit#507 would lead to reference leak$'
+}
+
 @test "verify refuses CO-RE in functions that programs for the GPU call" {
 	object 'struct task { int pid; } __attribute__((preserve_access_index));
 		static __attribute__((noinline)) int get(struct task *t) { return t->pid; }

@@ -368,3 +368,19 @@ program() {
 		expect_output 3
 	done
 }
+
+@test "exec: a thread that a helper ends gives 0 and is over, also out of a function, on both engines" {
+	program 'static __attribute__((noinline)) int leave_above_3(int lane)
+		{
+			if (lane > 3)
+				bpf_exit();
+			return lane;
+		}
+		SEC("gpu/run") int gpu(void *memory) { return leave_above_3(bpf_get_lane_id()) + 5; }'
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		gputap exec --allow-control --block 6 --all $engine "$BATS_TEST_TMPDIR/program.o"
+		expect_status 0
+		expect_output $'0: 5\n1: 6\n2: 7\n3: 8\n4: 0\n5: 0'
+	done
+}
