@@ -153,8 +153,9 @@ static int relocate(struct gt_object_reader *reader)
 	struct bpf_map *map;
 
 	/* Maps that are pinned by name are those of a kernel, which is not asked here. */
-	bpf_object__for_each_map (map, reader->source)
+	bpf_object__for_each_map (map, reader->source) {
 		bpf_map__set_pin_path(map, NULL);
+	}
 
 	bpf_object__for_each_program (program, reader->source) {
 		bpf_program__set_type(program, BPF_PROG_TYPE_SOCKET_FILTER);
