@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clean.h"
@@ -18,7 +19,8 @@
 
 enum {
 	KERNEL_MAPS = 16,
-	KERNEL_LOG = 1 << 22,
+	KERNEL_LOG = 1 << 16,
+	KERNEL_LOG_TOTALS = 4,    /* BPF_LOG_STATS */
 	KERNEL_PROLOGUE = 3,      /* slots put before a program with memory */
 	KERNEL_LAST_HELPER = 211, /* above it are ours */
 };
@@ -89,14 +91,22 @@ static inline bool kernel_knows(const struct kernel_question *question)
 	return true;
 }
 
-static inline void kernel_last_line(const char *log, char *said, size_t size)
+/* Where what is said of the program ends, and how long it took and such begins. */
+static inline const char *kernel_words_end(const char *log)
 {
-	const char *end = strstr(log, "\nprocessed "), *start;
+	const char *end = strstr(log, "\nverification time ");
 
 	if (!end)
 		end = log + strlen(log);
 	while (end > log && end[-1] == '\n')
 		end--;
+	return end;
+}
+
+static inline void kernel_last_line(const char *log, char *said, size_t size)
+{
+	const char *end = kernel_words_end(log), *start;
+
 	for (start = end; start > log && start[-1] != '\n';)
 		start--;
 	snprintf(said, size, "%.*s", (int)(end - start), start);
@@ -112,7 +122,9 @@ static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, cons
 		.license = (uintptr_t) "GPL",
 		.log_buf = (uintptr_t)log,
 		.log_size = log_size,
-		.log_level = log ? 1 : 0,
+		/* Totals alone, and why it was refused: a line for each step takes most of the
+		   time. */
+		.log_level = log ? KERNEL_LOG_TOTALS : 0,
 		.fd_array = (uintptr_t)fds,
 	};
 
@@ -175,6 +187,17 @@ static inline struct kernel_answer kernel_ask(const struct kernel_question *ques
 		if (fds[opened] >= 0)
 			close(fds[opened]);
 	return answer;
+}
+
+/* The running kernel's, as 6018 for Linux 6.18. */
+static inline unsigned kernel_version(void)
+{
+	struct utsname name;
+	unsigned major = 0, minor = 0;
+
+	uname(&name);
+	sscanf(name.release, "%u.%u", &major, &minor);
+	return major * 1000 + minor;
 }
 
 /* Whether the kernel loads anything at all for us. */

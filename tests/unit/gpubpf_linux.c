@@ -5,7 +5,6 @@
  * has; SHOW=1 the random programs on which the two do not agree.
  */
 #include <glob.h>
-#include <sys/utsname.h>
 
 #include "../../fuzz/gpubpf_programs.h"
 #include "gpubpf/verify.h"
@@ -22,15 +21,9 @@ static char kernel_log[KERNEL_LOG];
 /* Why it cannot be compared here, or NULL. */
 static const char *nothing_to_compare(void)
 {
-	struct utsname name;
-	unsigned major = 0, minor = 0;
-
 	if (!kernel_answers())
 		return "the kernel loads no programs here";
-	uname(&name);
-	sscanf(name.release, "%u.%u", &major, &minor);
-	return major * 1000 + minor < 6014 ? "the cases say what Linux 6.14 and later decide"
-					   : NULL;
+	return kernel_version() < 6014 ? "the cases say what Linux 6.14 and later decide" : NULL;
 }
 
 /* ---- cases ----------------------------------------------------------------------------- */
