@@ -38,6 +38,7 @@ struct gt_insn_facts {
 	bool divergent; /* lanes of a warp that run the program may not all be here together */
 	uint8_t frames; /* how deep in calls at most: 0 in the main program */
 	uint8_t branch; /* conditional jumps: bit 0 falls through, bit 1 jumps */
+	uint16_t live;  /* bit n: a way from here reads register n before it writes it */
 	bool parts;     /* conditional jumps: lanes may go different ways */
 	bool many_keys; /* helpers that take a key: lanes may have different ones */
 	/* Before the instruction. */

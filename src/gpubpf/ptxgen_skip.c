@@ -37,9 +37,10 @@ static bool is_jump(const struct bpf_insn *insn)
 	return insn->code == (BPF_JMP | BPF_JA) || insn->code == (BPF_JMP32 | BPF_JA);
 }
 
+/* A register may be wanted that is not set on some other way to `at`. */
 static bool is_wanted(const struct gt_ptxgen *gen, unsigned number, uint32_t at)
 {
-	return gen->facts->insns[at].registers[number].place != GT_PLACE_UNSET;
+	return gen->facts->insns[at].live >> number & 1;
 }
 
 /*

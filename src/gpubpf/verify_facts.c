@@ -99,6 +99,7 @@ void gt_facts_record(struct gt_verifier *verifier)
 			join(&verifier->facts, &facts->registers[i], &fact);
 	}
 	facts->reached = true;
+	facts->live = live;
 	if (state->depth > facts->frames)
 		facts->frames = (uint8_t)state->depth;
 }
