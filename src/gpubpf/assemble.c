@@ -30,6 +30,11 @@ static const struct named atomic_names[] = {
 #include "gpubpf/mnemonics.def"
 #undef ATOMIC
 };
+static const struct named ordered_names[] = {
+#define ORDERED(name, operation) {name, operation, 0},
+#include "gpubpf/mnemonics.def"
+#undef ORDERED
+};
 static const struct named size_names[] = {
 #define SIZE(letters, size) {letters, size, 0},
 #include "gpubpf/mnemonics.def"
@@ -373,6 +378,31 @@ static int assemble_atomic(struct assembler *assembler, const char *word, struct
 	return error;
 }
 
+/* "acquirew r1, [r2]" and "releasew [r1], r2": as ldx and stx, and atomic. */
+static int assemble_ordered(struct assembler *assembler, const char *word, struct bpf_insn *insn)
+{
+	const struct named *named = NULL;
+	char plain[8];
+	int error;
+
+	for (size_t i = 0; !named && i < gt_countof(ordered_names); i++)
+		if (!strncmp(word, ordered_names[i].name, strlen(ordered_names[i].name)))
+			named = &ordered_names[i];
+	if (!named)
+		return 1;
+	word += strlen(named->name);
+	if (named->code == BPF_LOAD_ACQ) {
+		snprintf(plain, sizeof(plain), "ldx%.3s", word);
+		error = assemble_load(assembler, plain, insn);
+	} else {
+		snprintf(plain, sizeof(plain), "stx%.3s", word);
+		error = assemble_store(assembler, plain, insn);
+	}
+	insn->code = BPF_STX | BPF_ATOMIC | BPF_SIZE(insn->code);
+	insn->imm = named->code;
+	return error;
+}
+
 /* ld_imm64: the second half is appended by the caller. */
 static int assemble_wide(struct assembler *assembler, const char *word, struct bpf_insn insns[2])
 {
@@ -426,8 +456,8 @@ static int assemble_raw(struct assembler *assembler, const char *word, struct bp
 static int assemble_insn(struct assembler *assembler, const char *word)
 {
 	static int (*const kinds[])(struct assembler *, const char *, struct bpf_insn *) = {
-		assemble_alu,  assemble_swap,  assemble_jump,   assemble_call,
-		assemble_load, assemble_store, assemble_atomic, assemble_raw};
+		assemble_alu,   assemble_swap,   assemble_jump,    assemble_call, assemble_load,
+		assemble_store, assemble_atomic, assemble_ordered, assemble_raw};
 	struct bpf_insn insns[2] = {0};
 	int status = assemble_wide(assembler, word, insns);
 

@@ -7,6 +7,7 @@
  *	be16 r1          le32 r1           bswap64 r1
  *	lddw r1, 0x123456789                ldmap r1, 0      ldmapvalue r1, 0, 8
  *	ldxw r1, [r10-8] ldxsb r1, [r2]    stdw [r10-8], 1  stxb [r1+3], r2
+ *	acquireb r1, [r2+3]            releasedw [r1], r2                 atomic load, store
  *	lock add [r1], r2                  lock fetch_or32 [r1+4], r2     lock cmpxchg [r1], r2
  *	jeq r1, 0, +2    jsgt32 r1, r2, label                ja label      gotol label
  *	call 1           call local label  exit             label:         # a remark

@@ -115,12 +115,30 @@ static void put_atomic(struct gt_strbuf *text, const struct bpf_insn *insn)
 	gt_strbuf_printf(text, ", r%u)", insn->src_reg);
 }
 
+static void put_ordered(struct gt_strbuf *text, const struct bpf_insn *insn)
+{
+	bool loads = insn->imm == BPF_LOAD_ACQ;
+
+	if (loads)
+		gt_strbuf_printf(text, "r%u = ", insn->dst_reg);
+	gt_strbuf_printf(text, "%s((%s *)", loads ? "load_acquire" : "store_release",
+			 size_name(insn, false));
+	put_address(text, loads ? insn->src_reg : insn->dst_reg, insn->off);
+	if (!loads)
+		gt_strbuf_printf(text, ", r%u", insn->src_reg);
+	gt_strbuf_putc(text, ')');
+}
+
 static void put_memory(struct gt_strbuf *text, const struct bpf_insn *insn)
 {
 	if (BPF_CLASS(insn->code) == BPF_LDX) {
 		gt_strbuf_printf(text, "r%u = *(%s *)", insn->dst_reg,
 				 size_name(insn, BPF_MODE(insn->code) == BPF_MEMSX));
 		put_address(text, insn->src_reg, insn->off);
+		return;
+	}
+	if (gt_bpf_is_ordered(insn)) {
+		put_ordered(text, insn);
 		return;
 	}
 	if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC) {

@@ -153,8 +153,10 @@ static int run_atomic(struct gt_machine *machine, const struct bpf_insn *insn)
 	return 0;
 }
 
-static int run_memory(struct gt_machine *machine, const struct bpf_insn *insn)
+static int run_memory(struct gt_machine *machine, const struct bpf_insn *given)
 {
+	struct bpf_insn plain = gt_bpf_without_order(given);
+	const struct bpf_insn *insn = &plain;
 	unsigned size = gt_bpf_access_size(insn);
 	bool loads = BPF_CLASS(insn->code) == BPF_LDX;
 	uint64_t value, base = machine->registers[loads ? insn->src_reg : insn->dst_reg];

@@ -72,9 +72,9 @@ static bool is_opcode(uint8_t code)
 		return operation <= BPF_END &&
 		       !((operation == BPF_NEG || operation == BPF_END) && source);
 	case BPF_JMP:
-		return operation <= BPF_JSLE &&
-		       !(source &&
-			 (operation == BPF_JA || operation == BPF_CALL || operation == BPF_EXIT));
+		return (operation <= BPF_JSLE || operation == BPF_JCOND) &&
+		       !(source && (operation == BPF_JA || operation == BPF_CALL ||
+				    operation == BPF_EXIT || operation == BPF_JCOND));
 	case BPF_JMP32:
 		return operation <= BPF_JSLE && operation != BPF_CALL && operation != BPF_EXIT &&
 		       !(source && operation == BPF_JA);
@@ -106,7 +106,14 @@ static int wrong(struct gt_diag *diag, uint32_t at, const char *what, const stru
 
 /* Behind these stands a number. */
 static const char invalid_shift[] = "invalid shift";
+static const char invalid_may_goto[] = "invalid may_goto imm";
 static const char no_such_atomic[] = "BPF_ATOMIC uses invalid atomic opcode";
+
+/* addr_space_cast of Linux 6.10. */
+static bool is_cast(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_ALU64 | BPF_MOV | BPF_X) && insn->off == 1;
+}
 
 static const char *check_alu(const struct bpf_insn *insn)
 {
@@ -124,6 +131,12 @@ static const char *check_alu(const struct bpf_insn *insn)
 	if (operation == BPF_NEG)
 		return insn->src_reg || insn->off || insn->imm ? "BPF_NEG uses reserved fields"
 							       : NULL;
+	if (is_cast(insn))
+		return insn->imm == 1 || insn->imm == 1 << 16
+			       ? "addr_space_cast insn can only be used in a program that has an "
+				 "associated arena: GPUs have none"
+			       : "addr_space_cast insn can only convert between address space 1 "
+				 "and 0";
 	if (source ? insn->imm : insn->src_reg)
 		return operation == BPF_MOV ? "BPF_MOV uses reserved fields"
 					    : "BPF_ALU uses reserved fields";
@@ -166,15 +179,20 @@ static const char *check_jump(const struct bpf_insn *insn)
 	case BPF_EXIT:
 		return insn->imm || insn->src_reg || insn->dst_reg ? "BPF_EXIT uses reserved fields"
 								   : NULL;
+	case BPF_JCOND:
+		return insn->src_reg || insn->dst_reg || insn->imm
+			       ? invalid_may_goto
+			       : "may_goto is not for the GPU: bound the loop by a constant";
 	}
 	return (source ? insn->imm : insn->src_reg) ? "BPF_JMP/JMP32 uses reserved fields" : NULL;
 }
 
 static const char *check_atomic(const struct bpf_insn *insn)
 {
-	if (BPF_SIZE(insn->code) != BPF_W && BPF_SIZE(insn->code) != BPF_DW)
-		return "invalid atomic operand size";
 	switch (insn->imm) {
+	case BPF_LOAD_ACQ:
+	case BPF_STORE_REL:
+		return NULL;
 	case BPF_ADD:
 	case BPF_AND:
 	case BPF_OR:
@@ -185,7 +203,9 @@ static const char *check_atomic(const struct bpf_insn *insn)
 	case BPF_XOR | BPF_FETCH:
 	case BPF_XCHG:
 	case BPF_CMPXCHG:
-		return NULL;
+		return BPF_SIZE(insn->code) == BPF_W || BPF_SIZE(insn->code) == BPF_DW
+			       ? NULL
+			       : "invalid atomic operand size";
 	}
 	return no_such_atomic;
 }
@@ -204,6 +224,17 @@ static const char *check_memory(const struct bpf_insn *insn)
 	}
 }
 
+/* Why an ld_imm64 is not for the GPU, by its kind (src_reg). */
+static const char *const immediates[] = {
+	[BPF_PSEUDO_MAP_FD] = "a map by its file descriptor is not for the GPU: by its number "
+			      "(src_reg 5) it is",
+	[BPF_PSEUDO_MAP_VALUE] = "a map's value by a file descriptor is not for the GPU: by the "
+				 "map's number (src_reg 6) it is",
+	[BPF_PSEUDO_BTF_ID] = "variables of the kernel are not for the GPU",
+	[BPF_PSEUDO_FUNC] = "addresses of functions are not for the GPU",
+	[GT_BPF_IMM_MAP_INDEX_VALUE] = NULL,
+};
+
 static const char *check_wide(const struct bpf_insn *insns, uint32_t count, uint32_t at)
 {
 	const struct bpf_insn *first = &insns[at], *second = first + 1;
@@ -214,12 +245,11 @@ static const char *check_wide(const struct bpf_insn *insns, uint32_t count, uint
 		return "invalid bpf_ld_imm64 insn";
 	if (first->off)
 		return "BPF_LD_IMM64 uses reserved fields";
-	if (first->src_reg > GT_BPF_IMM_MAP_INDEX_VALUE ||
+	if (first->src_reg >= gt_countof(immediates) ||
 	    (first->src_reg == GT_BPF_IMM_MAP_INDEX && second->imm))
 		return "unrecognized bpf_ld_imm64 insn";
-	if (first->src_reg != GT_BPF_IMM_NUMBER && first->src_reg != GT_BPF_IMM_MAP_INDEX &&
-	    first->src_reg != GT_BPF_IMM_MAP_INDEX_VALUE)
-		return "this kind of bpf_ld_imm64 is not for the GPU";
+	if (immediates[first->src_reg])
+		return immediates[first->src_reg];
 	return NULL;
 }
 
@@ -253,8 +283,8 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 	default:
 		reason = check_memory(insn);
 	}
-	if (reason == no_such_atomic || reason == invalid_shift) {
-		snprintf(text, sizeof(text), reason == invalid_shift ? "%s %d" : "%s %02x", reason,
+	if (reason == no_such_atomic || reason == invalid_shift || reason == invalid_may_goto) {
+		snprintf(text, sizeof(text), reason == no_such_atomic ? "%s %02x" : "%s %d", reason,
 			 insn->imm);
 		reason = text;
 	}

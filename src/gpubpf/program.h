@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * eBPF programs for the GPU: instructions, programs, objects. The instruction set is that of
- * RFC 9669 with the instructions of version 4 (gotol, sdiv, smod, bswap, movsx, ldsx).
+ * RFC 9669 (which has the instructions of version 4: gotol, sdiv, smod, bswap, movsx, ldsx), and
+ * Linux's atomic loads and stores.
  */
 #pragma once
 
@@ -17,6 +18,13 @@
 /* Newer than the kernel headers this must build with. */
 #ifndef BPF_MEMSX
 #define BPF_MEMSX 0x80
+#endif
+#ifndef BPF_LOAD_ACQ
+#define BPF_LOAD_ACQ 0x100
+#define BPF_STORE_REL 0x110
+#endif
+#ifndef BPF_JCOND
+#define BPF_JCOND 0xe0
 #endif
 
 /* "Pseudo" sources of ld_imm64: what the immediate stands for (src_reg). */
@@ -96,6 +104,27 @@ static inline bool gt_bpf_is_wide(const struct bpf_insn *insn)
 static inline bool gt_bpf_is_subprogram_call(const struct bpf_insn *insn)
 {
 	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
+}
+/*
+ * An atomic load or store (Linux 6.15), which has an order: what other threads write before a store
+ * with "release" is seen by who has read it with "acquire".
+ */
+static inline bool gt_bpf_is_ordered(const struct bpf_insn *insn)
+{
+	return BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC &&
+	       (insn->imm == BPF_LOAD_ACQ || insn->imm == BPF_STORE_REL);
+}
+/* The load or store that an atomic one is but for its order; others as they are. */
+static inline struct bpf_insn gt_bpf_without_order(const struct bpf_insn *insn)
+{
+	struct bpf_insn plain = *insn;
+
+	if (gt_bpf_is_ordered(insn)) {
+		plain.code = (uint8_t)((insn->imm == BPF_LOAD_ACQ ? BPF_LDX : BPF_STX) |
+				       BPF_SIZE(insn->code) | BPF_MEM);
+		plain.imm = 0;
+	}
+	return plain;
 }
 /* The bytes a load, store or atomic instruction moves. */
 static inline unsigned gt_bpf_access_size(const struct bpf_insn *insn)

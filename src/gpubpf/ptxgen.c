@@ -107,7 +107,9 @@ static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 			gt_ptx_call(gen, insn);
 		return;
 	default:
-		if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
+		if (gt_bpf_is_ordered(gt_ptx_insn(gen)))
+			gt_ptx_ordered(gen, insn);
+		else if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
 			gt_ptx_atomic(gen, insn);
 		else
 			gt_ptx_access(gen, insn);
@@ -138,7 +140,8 @@ static void emit_insns(struct gt_ptxgen *gen)
 {
 	const struct gt_subprogram_facts *function =
 		&gen->facts->subprograms[gen->frame->subprogram];
-	const struct bpf_insn *insns = gen->job->program->insns;
+	const struct bpf_insn *insns = gen->job->program->insns, *insn;
+	struct bpf_insn ordered;
 	struct gt_ptx_name label;
 	uint32_t last = function->start;
 	bool leaves = !gen->frame->caller && gen->lanes == GT_PTX_LEADER;
@@ -159,9 +162,11 @@ static void emit_insns(struct gt_ptxgen *gen)
 		if (gen->skips[at]) {
 			at = gt_ptx_skip(gen) - 1;
 		} else if (!is_exit(&insns[at])) {
-			emit_insn(gen, &insns[at]);
+			ordered = gt_bpf_without_order(&insns[at]);
+			insn = gt_bpf_is_ordered(&insns[at]) ? &ordered : &insns[at];
+			emit_insn(gen, insn);
 			gen->at = at;
-			gt_ptx_follow_limits(gen, &insns[at]);
+			gt_ptx_follow_limits(gen, insn);
 		} else if (at != last) {
 			gt_ptx(gen, "bra %sE%u", gen->prefix, gen->frame->number);
 			leaves = true;

@@ -35,15 +35,21 @@ static const char *operation_name(const struct bpf_insn *insn)
 	}
 }
 
+/* How far an atomic operation at a pointer is seen. */
+static const char *scope_of(const struct gt_ptxgen *gen, const struct gt_register_fact *fact)
+{
+	if (fact->place == GT_PLACE_MAP_VALUE)
+		return gt_ptx_scope(gen, fact->map);
+	if (fact->place == GT_PLACE_MIXED)
+		return gt_ptx_scope(gen, -1);
+	return gt_ptx_is_modern(gen) ? ".gpu" : "";
+}
+
 /* As an atomic instruction. */
 static void emit_atomic(struct gt_ptxgen *gen, const struct atomic *atomic)
 {
 	const struct bpf_insn *insn = atomic->insn;
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->dst_reg);
-	const char *scope = fact->place == GT_PLACE_MAP_VALUE ? gt_ptx_scope(gen, fact->map)
-			    : fact->place == GT_PLACE_MIXED   ? gt_ptx_scope(gen, -1)
-			    : gt_ptx_is_modern(gen)           ? ".gpu"
-							      : "";
+	const char *scope = scope_of(gen, gt_ptx_fact(gen, insn->dst_reg));
 	const char *order = gt_ptx_is_modern(gen) ? ".relaxed" : "";
 	struct gt_ptx_name base = gt_ptx_register(gen, insn->dst_reg);
 
@@ -135,4 +141,38 @@ void gt_ptx_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		gt_ptx_give_wide(gen, result, atomic.old.text);
 	else
 		gt_ptx_give_low(gen, result, &atomic.old);
+}
+
+/* All that is read and written before it comes before all behind it. */
+static void emit_fence(struct gt_ptxgen *gen, const char *scope)
+{
+	if (gt_ptx_is_modern(gen))
+		gt_ptx(gen, "fence.acq_rel%s", scope);
+	else
+		gt_ptx(gen, "membar%s", *scope ? scope : ".gl");
+}
+
+void gt_ptx_ordered(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	bool loads = BPF_CLASS(insn->code) == BPF_LDX;
+	unsigned number = loads ? insn->src_reg : insn->dst_reg;
+	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
+	struct gt_ptx_name base = gt_ptx_register(gen, number);
+	const char *scope = scope_of(gen, fact);
+	unsigned bits = 8 * gt_bpf_access_size(insn);
+
+	if (fact->place == GT_PLACE_STACK || fact->place == GT_PLACE_MIXED ||
+	    !gt_ptx_is_modern(gen)) {
+		if (!loads && fact->place != GT_PLACE_STACK)
+			emit_fence(gen, scope);
+		gt_ptx_access(gen, insn);
+		if (loads && fact->place != GT_PLACE_STACK)
+			emit_fence(gen, scope);
+	} else if (loads) {
+		gt_ptx(gen, "ld.acquire%s%s.u%u %s, [%s+%d]", scope, gt_ptx_global(gen), bits,
+		       gt_ptx_register(gen, insn->dst_reg).text, base.text, insn->off);
+	} else {
+		gt_ptx(gen, "st.release%s%s.u%u [%s+%d], %s", scope, gt_ptx_global(gen), bits,
+		       base.text, insn->off, gt_ptx_register(gen, insn->src_reg).text);
+	}
 }

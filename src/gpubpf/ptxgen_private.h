@@ -170,6 +170,8 @@ struct gt_ptx_condition {
 struct gt_ptx_condition gt_ptx_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_access(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* An atomic load or store, given as the plain one that it is but for its order. */
+void gt_ptx_ordered(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* A helper's call. */
 void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);

@@ -116,7 +116,8 @@ static void use_arguments(struct gt_ptxgen *gen, struct gt_ptx_stack *stack,
 
 static void look_at(struct gt_ptxgen *gen, struct gt_ptx_stack *stack, uint32_t at)
 {
-	const struct bpf_insn *insn = &gen->job->program->insns[at];
+	struct bpf_insn plain = gt_bpf_without_order(&gen->job->program->insns[at]);
+	const struct bpf_insn *insn = &plain;
 	const struct gt_insn_facts *facts = &gen->facts->insns[at];
 	const struct gt_helper *helper;
 

@@ -245,7 +245,7 @@ static void put_log(struct gt_verifier *verifier)
 	if (line && line->insn == verifier->at)
 		gt_strbuf_printf(log, "; %s @ %s:%u\n", line->text, line->file, line->line);
 	gt_strbuf_printf(log, "%u: ", verifier->at);
-	gt_bpf_put_insn(log, verifier->insns, verifier->count, verifier->at);
+	gt_bpf_put_insn(log, verifier->program->insns, verifier->count, verifier->at);
 	gt_strbuf_puts(log, " ; ");
 	gt_put_state(log, verifier->state);
 	gt_strbuf_putc(log, '\n');
@@ -418,6 +418,7 @@ static void clear(struct gt_verifier *verifier)
 		free(node);
 	}
 	free(verifier->kept);
+	free(verifier->insns);
 	free(verifier->flow);
 	gt_facts_clear(&verifier->facts);
 }
@@ -435,12 +436,15 @@ static int verify(struct gt_verifier *verifier)
 			       "%u instructions are more than %u", verifier->count, limit);
 	verifier->flow = calloc(verifier->count + 1u, sizeof(*verifier->flow));
 	verifier->kept = calloc(verifier->count, sizeof(struct gt_node *));
-	if (!verifier->flow || !verifier->kept)
+	verifier->insns = calloc(verifier->count, sizeof(*verifier->insns));
+	if (!verifier->flow || !verifier->kept || !verifier->insns)
 		return gt_verifier_no_memory(verifier);
 	if (verifier->program->problem) {
 		verifier->at = verifier->program->problem_insn;
 		return gt_refuse(verifier, "%s", verifier->program->problem);
 	}
+	for (uint32_t at = 0; at < verifier->count; at++)
+		verifier->insns[at] = gt_bpf_without_order(&verifier->program->insns[at]);
 	error = gt_verify_flow(verifier);
 	if (!error)
 		error = gt_facts_begin(verifier);
@@ -473,7 +477,6 @@ int gt_verify(const struct gt_bpf_object *object, const struct gt_bpf_program *p
 		.object = object,
 		.program = program,
 		.options = options,
-		.insns = program->insns,
 		.count = program->count,
 		.error = ret_error,
 		.diag = diag,

@@ -109,7 +109,7 @@ static int check_insns(struct gt_verifier *verifier)
 		struct gt_diag reason = {0};
 
 		verifier->at = at;
-		if (gt_bpf_check_insn(verifier->insns, verifier->count, at, &reason))
+		if (gt_bpf_check_insn(verifier->program->insns, verifier->count, at, &reason))
 			return gt_refuse(verifier, "%s", reason.text);
 		at += gt_bpf_is_wide(&verifier->insns[at]);
 	}

@@ -197,6 +197,12 @@ static bool read_constant(struct gt_verifier *verifier, const struct gt_reach *r
 	return true;
 }
 
+/* Whether it is an atomic load or store, which verifier->insns has as a plain one. */
+static bool is_ordered(const struct gt_verifier *verifier)
+{
+	return gt_bpf_is_ordered(&verifier->program->insns[verifier->at]);
+}
+
 /* A field of a context is no memory: one load cannot be of the one and of the other. */
 static int check_mixture(struct gt_verifier *verifier, const struct gt_reach *reach)
 {
@@ -224,9 +230,12 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (error)
 		return error;
 	reach = find_reach(verifier, insn->src_reg, insn->off, size);
-	error = check_alignment(verifier, &reach, false);
+	error = check_alignment(verifier, &reach, is_ordered(verifier));
 	if (!error)
 		error = check_reach(verifier, &reach, GT_ACCESS_READ);
+	if (!error && is_ordered(verifier) && reach.base->place == GT_PLACE_CONTEXT)
+		error = gt_refuse(verifier, "BPF_ATOMIC loads from R%u ctx is not allowed",
+				  insn->src_reg);
 	if (!error)
 		error = check_mixture(verifier, &reach);
 	if (error)
@@ -270,7 +279,7 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (error)
 		return error;
 	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
-	error = check_alignment(verifier, &reach, false);
+	error = check_alignment(verifier, &reach, is_ordered(verifier));
 	if (!error)
 		error = check_reach(verifier, &reach, GT_ACCESS_WRITE);
 	if (!error && from_register)

@@ -100,7 +100,7 @@ struct gt_verifier {
 	const struct gt_bpf_object *object; /* may be NULL */
 	const struct gt_bpf_program *program;
 	const struct gt_verify_options *options;
-	const struct bpf_insn *insns;
+	struct bpf_insn *insns; /* the program's, where atomic loads and stores are plain ones */
 	uint32_t count;
 	struct gt_facts facts;
 	struct gt_flow *flow;

@@ -11,6 +11,7 @@
  *	after 0a0b0d               what the memory is then
  *	refused insn 3: the text   or: why the verifier refuses it
  *	linux accepts: because     if Linux does not agree ("refuses"), and why not
+ *	to the letter              it is for who asks for all that RFC 9669 allows
  */
 #pragma once
 
@@ -34,7 +35,7 @@ struct bpf_case {
 	uint32_t map_count;
 	uint8_t memory[CASE_MEMORY], after[CASE_MEMORY];
 	uint32_t memory_size;
-	bool has_after;
+	bool has_after, to_the_letter;
 	uint64_t result;
 	char refusal[512];    /* "" if it is to run */
 	char linux_says[256]; /* "accepts: …", "refuses: …", or "" if it agrees */
@@ -98,6 +99,8 @@ static inline bool case_line(struct bpf_case *one, const char *line)
 		snprintf(one->linux_says, sizeof(one->linux_says), "%s", line + 6);
 	} else if (!strncmp(line, "words: ", 7)) {
 		snprintf(one->words, sizeof(one->words), "%s", line + 7);
+	} else if (!strcmp(line, "to the letter")) {
+		one->to_the_letter = true;
 	} else if (!strncmp(line, "map ", 4) && one->map_count < CASE_MAPS) {
 		return case_map(one, line + 4);
 	} else {

@@ -35,7 +35,7 @@ struct kernel_question {
 };
 
 struct kernel_answer {
-	int error;      /* 0: accepted; -ENOTSUP: not a program for Linux; else as bpf(2) says */
+	int error; /* 0: accepted; -ENOTSUP: not a program for this Linux; else as bpf(2) says */
 	char said[256]; /* why it was refused: the log's last line but the totals */
 };
 
@@ -75,7 +75,45 @@ static inline int kernel_map(const struct gt_bpf_map *map)
 	return fd;
 }
 
-/* Whether it uses nothing that only GPUs have. */
+static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, const int *fds,
+			      char *log, uint32_t log_size)
+{
+	union bpf_attr request = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = count,
+		.license = (uintptr_t) "GPL",
+		.log_buf = (uintptr_t)log,
+		.log_size = log_size,
+		/* Totals alone, and why it was refused: a line for each step takes most of the
+		   time. */
+		.log_level = log ? KERNEL_LOG_TOTALS : 0,
+		.fd_array = (uintptr_t)fds,
+	};
+
+	return kernel_call(BPF_PROG_LOAD, &request);
+}
+
+/* Whether it has atomic loads and stores (Linux 6.15). */
+static inline bool kernel_has_order(void)
+{
+	static const struct bpf_insn least[] = {
+		{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+		{BPF_STX | BPF_ATOMIC | BPF_DW, 10, 0, -8, BPF_STORE_REL},
+		{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+	static int known; /* -1: it has not */
+
+	if (!known) {
+		int fd = kernel_load(least, gt_countof(least), NULL, NULL, 0);
+
+		known = fd < 0 ? -1 : 1;
+		if (fd >= 0)
+			close(fd);
+	}
+	return known > 0;
+}
+
+/* Whether it uses nothing that only GPUs have, or newer kernels. */
 static inline bool kernel_knows(const struct kernel_question *question)
 {
 	for (uint32_t i = 0; i < question->map_count; i++)
@@ -86,6 +124,8 @@ static inline bool kernel_knows(const struct kernel_question *question)
 
 		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
 		    insn->imm > KERNEL_LAST_HELPER && insn->imm < 1000)
+			return false;
+		if (gt_bpf_is_ordered(insn) && !kernel_has_order())
 			return false;
 	}
 	return true;
@@ -110,25 +150,6 @@ static inline void kernel_last_line(const char *log, char *said, size_t size)
 	for (start = end; start > log && start[-1] != '\n';)
 		start--;
 	snprintf(said, size, "%.*s", (int)(end - start), start);
-}
-
-static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, const int *fds,
-			      char *log, uint32_t log_size)
-{
-	union bpf_attr request = {
-		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = count,
-		.license = (uintptr_t) "GPL",
-		.log_buf = (uintptr_t)log,
-		.log_size = log_size,
-		/* Totals alone, and why it was refused: a line for each step takes most of the
-		   time. */
-		.log_level = log ? KERNEL_LOG_TOTALS : 0,
-		.fd_array = (uintptr_t)fds,
-	};
-
-	return kernel_call(BPF_PROG_LOAD, &request);
 }
 
 static inline uint32_t kernel_prologue(const struct kernel_question *question, uint32_t map,
@@ -208,4 +229,12 @@ static inline bool kernel_answers(void)
 	struct kernel_question question = {.insns = least, .count = 2};
 
 	return !kernel_ask(&question, NULL).error;
+}
+
+/* Why nothing can be compared here, or NULL. */
+static inline const char *kernel_is_no_measure(void)
+{
+	if (!kernel_answers())
+		return "the kernel loads no programs here";
+	return kernel_version() < 6014 ? "what Linux 6.14 and later do is compared" : NULL;
 }

@@ -18,14 +18,6 @@ enum {
 
 static char kernel_log[KERNEL_LOG];
 
-/* Why it cannot be compared here, or NULL. */
-static const char *nothing_to_compare(void)
-{
-	if (!kernel_answers())
-		return "the kernel loads no programs here";
-	return kernel_version() < 6014 ? "the cases say what Linux 6.14 and later decide" : NULL;
-}
-
 /* ---- cases ----------------------------------------------------------------------------- */
 
 static unsigned compared, said_otherwise;
@@ -80,7 +72,7 @@ static void compare_case(const char *path, struct bpf_case *one)
 
 TEST("the verdicts on the cases are those of the running kernel, or the case says why not")
 {
-	const char *data = getenv("TEST_DATA"), *reason = nothing_to_compare();
+	const char *data = getenv("TEST_DATA"), *reason = kernel_is_no_measure();
 	gt_auto_strbuf pattern = GT_STRBUF_INIT;
 	glob_t files = {0};
 
@@ -145,7 +137,7 @@ TEST("the verdicts on random programs are those of the running kernel")
 {
 	struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_LINUX_MAPS};
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY, .memory_size = MEMORY};
-	const char *wanted = getenv("PROGRAMS"), *reason = nothing_to_compare();
+	const char *wanted = getenv("PROGRAMS"), *reason = kernel_is_no_measure();
 	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
 	unsigned asked = 0, same = 0, explained = 0, stricter = 0, laxer = 0;
 
