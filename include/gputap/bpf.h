@@ -265,10 +265,13 @@ enum {
 #ifndef __BPF_HELPERS__
 /* The value of a key, or NULL. In arrays of copies, in the copy of whoever asks. */
 GPUTAP_HELPER void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
-/* 0; -EEXIST, -ENOENT (see flags); -E2BIG: the map is full, or there is no such key. */
+/*
+ * 0; -EEXIST, -ENOENT (see flags); -E2BIG: the hash is full, or the key is behind the array;
+ * -EINVAL: other flags.
+ */
 GPUTAP_HELPER long (*bpf_map_update_elem)(void *map, const void *key, const void *value,
 					  unsigned long long flags) = (void *)2;
-/* 0 or -ENOENT. Of hashes only. */
+/* 0; -ENOENT: it is not there; -EINVAL: of arrays nothing is deleted. */
 GPUTAP_HELPER long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 /* ns, by the GPU's global timer. */
 GPUTAP_HELPER unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
@@ -285,7 +288,10 @@ GPUTAP_HELPER unsigned int (*bpf_get_prandom_u32)(void) = (void *)7;
 GPUTAP_HELPER unsigned int (*bpf_get_smp_processor_id)(void) = (void *)8;
 /* Process id << 32 | thread id of who launched the kernel, or 0 where that is not known. */
 GPUTAP_HELPER unsigned long long (*bpf_get_current_pid_tgid)(void) = (void *)14;
-/* Writes a record; flags do not matter. 0, or -EAGAIN: no room, counted as lost. */
+/*
+ * Writes a record; flags do not matter. 0; -EAGAIN: no room, -E2BIG: longer than all the room there
+ * is; both are counted as lost.
+ */
 GPUTAP_HELPER long (*bpf_perf_event_output)(void *context, void *map, unsigned long long flags,
 					    void *data, unsigned long long size) = (void *)25;
 /* The same into a ring. */

@@ -284,7 +284,7 @@ static void free_maps(struct outcome *outcome)
 }
 
 /* How many threads ended with a result. */
-static uint32_t count_results(const struct outcome *outcome, int64_t result)
+static inline uint32_t count_results(const struct outcome *outcome, int64_t result)
 {
 	uint32_t count = 0;
 
@@ -299,8 +299,8 @@ static inline struct gt_map_view view_of(const struct setup *setup, const struct
 	return (struct gt_map_view){&setup->maps[map], outcome->memory[map], copies_of(setup, map)};
 }
 
-static uint64_t value_at(const struct setup *setup, const struct outcome *outcome, uint32_t map,
-			 uint64_t key)
+static inline uint64_t value_at(const struct setup *setup, const struct outcome *outcome,
+				uint32_t map, uint64_t key)
 {
 	int64_t offset = gt_map_lookup(&setup->maps[map], outcome->memory[map], 0, &key);
 	uint64_t value = 0;
@@ -341,7 +341,7 @@ static const unsigned forms[] = {60, 70, 90};
 /* ---- ptxas ------------------------------------------------------------------------------ */
 
 /* The device that ptxas is to assemble a text for: its own, or the oldest that ptxas knows. */
-static void check_text_for(const char *text, unsigned device)
+static inline void check_text_for(const char *text, unsigned device)
 {
 	gt_auto_strbuf command = GT_STRBUF_INIT;
 	const char *target = strstr(text, "sm_");
