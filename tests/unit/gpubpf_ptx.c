@@ -10,12 +10,16 @@
 #include "gpubpf/interp.h"
 #include "gpubpf/translate.h"
 #include "gpubpf_cases.h"
+#include "gpubpf_operations.h"
+#include "gpubpf_shown.h"
 
 enum {
 	PROGRAMS = 10000,
-	A_MODULE = 64,    /* programs in one module */
+	A_MODULE = 64,     /* programs in one module */
+	OF_OPERATIONS = 4, /* in one, if they do one operation many times */
 	FOR_PTXAS = 1000, /* random programs that ptxas sees; 100 of them if no others are wanted */
 	RUNS = 3,         /* of a random program */
+	OUTCOME_MEMORY = CASE_MEMORY > (int)OPERATION_MEMORY ? CASE_MEMORY : (int)OPERATION_MEMORY,
 };
 
 /* A program that was accepted, with what it is to run on. */
@@ -97,7 +101,7 @@ static void print_probe(const struct probe *probe)
 /* What a run left behind. */
 struct outcome {
 	uint64_t r0;
-	uint8_t memory[CASE_MEMORY];
+	uint8_t memory[OUTCOME_MEMORY];
 	void *maps[CASE_MAPS];
 	size_t map_sizes[CASE_MAPS];
 };
@@ -329,60 +333,56 @@ TEST("so it does in the forms for the oldest GPUs")
 	run_cases(60);
 }
 
-/* ---- random programs ------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------ */
 
-static bool is_pointer(uint8_t place)
+static struct {
+	struct probe *items[1 << 12];
+	size_t count;
+} all_operations;
+
+static void keep_operation(const struct bpf_insn *operation)
 {
-	return place != GT_PLACE_NUMBER && place != GT_PLACE_UNSET;
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
+					    .memory_size = OPERATION_MEMORY};
+	struct probe *probe = calloc(1, sizeof(*probe));
+
+	probe->memory_size = OPERATION_MEMORY;
+	probe->program.insns = calloc(OPERATION_INSNS, sizeof(*probe->program.insns));
+	probe->program.count = operation_program(operation, probe->program.insns);
+	snprintf(probe->prefix, sizeof(probe->prefix), "o%zu_", all_operations.count);
+	all_operations.items[all_operations.count++] = probe;
+	if (gt_verify(&probe->object, &probe->program, &options, &probe->facts, NULL, NULL))
+		TAP_FAIL("opcode 0x%02x offset %d imm 0x%x is refused", operation->code,
+			 operation->off, (unsigned)operation->imm);
 }
 
-/*
- * Whether an instruction makes numbers of addresses, which differ between the interpreter and a
- * device: what comes of them is not compared.
- */
-static bool shows_address(const struct probe *probe, uint32_t at)
+TEST("every operation gives with numbers at the edges what the interpreter makes of it")
 {
-	const struct bpf_insn *insn = &probe->program.insns[at];
-	const struct gt_register_fact *facts = probe->facts.insns[at].registers;
-	bool uses_source = BPF_SRC(insn->code) == BPF_X;
-	bool left = is_pointer(facts[insn->dst_reg].place);
-	bool right = uses_source && is_pointer(facts[insn->src_reg].place);
-	unsigned operation = BPF_OP(insn->code);
+	static uint64_t memory[OPERATION_MEMORY / 8];
+	auto_device device = {0};
 
-	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
-		if (facts[i].address)
-			return true;
-	switch (BPF_CLASS(insn->code)) {
-	case BPF_ALU:
-		return (left && operation != BPF_MOV) || right;
-	case BPF_ALU64:
-		if (operation == BPF_MOV)
-			return right && insn->off;
-		return (left || right) &&
-		       ((operation != BPF_ADD && operation != BPF_SUB) || (left && right));
-	case BPF_JMP32:
-		return operation != BPF_JA && (left || right);
-	case BPF_JMP:
-		if (operation == BPF_EXIT)
-			return is_pointer(facts[0].place);
-		if ((operation == BPF_JEQ || operation == BPF_JNE) && !uses_source && !insn->imm)
-			return false; /* NULL or not */
-		return operation != BPF_JA && operation != BPF_CALL && (left || right);
-	case BPF_STX:
-		return is_pointer(facts[insn->src_reg].place) &&
-		       facts[insn->dst_reg].place != GT_PLACE_STACK;
-	default:
-		return false;
+	operation_memory(memory);
+	each_operation(keep_operation);
+	device_open(&device);
+	for (size_t i = 0; i < all_operations.count; i += OF_OPERATIONS) {
+		size_t left = all_operations.count - i,
+		       count = left < OF_OPERATIONS ? left : OF_OPERATIONS;
+		gt_autofree char *text = make_module(all_operations.items + i, count, 90);
+		gt_auto(sg_module) struct sg_module *module = device_load(&device, text);
+
+		for (size_t j = i; j < i + count; j++) {
+			if (module)
+				compare(&device, module, all_operations.items[j],
+					(const uint8_t *)memory, true);
+			probe_free(all_operations.items[j]);
+		}
 	}
+	printf("# %zu operations with %d pairs of numbers each\n", all_operations.count,
+	       OPERATION_PAIRS);
+	CHECK(all_operations.count > 500);
 }
 
-static bool shows_addresses(const struct probe *probe)
-{
-	for (uint32_t at = 0; at < probe->program.count; at++)
-		if (probe->facts.insns[at].reached && shows_address(probe, at))
-			return true;
-	return false;
-}
+/* ---- random programs ------------------------------------------------------------------- */
 
 /* A random program, or NULL if the verifier refuses it. */
 static struct probe *random_probe(unsigned number)
@@ -411,7 +411,7 @@ static bool run_module(struct device *device, struct probe *const *probes, size_
 	bool fine = module;
 
 	for (size_t i = 0; i < count && fine; i++) {
-		bool values = !shows_addresses(probes[i]);
+		bool values = !shows_addresses(&probes[i]->program, &probes[i]->facts);
 		uint8_t memory[MEMORY];
 
 		*compared += values;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Whether addresses show in what a program leaves, so that it differs from engine to engine. */
+#pragma once
+
+#include "gpubpf/facts.h"
+
+static inline bool is_pointer(uint8_t place)
+{
+	return place != GT_PLACE_NUMBER && place != GT_PLACE_UNSET;
+}
+
+/*
+ * Whether an instruction makes numbers of addresses, which differ between the interpreter and a
+ * device: what comes of them is not compared.
+ */
+static inline bool shows_address(const struct gt_bpf_program *program, const struct gt_facts *all,
+				 uint32_t at)
+{
+	struct bpf_insn plain = gt_bpf_without_order(&program->insns[at]), *insn = &plain;
+	const struct gt_register_fact *facts = all->insns[at].registers;
+	bool uses_source = BPF_SRC(insn->code) == BPF_X;
+	bool left = is_pointer(facts[insn->dst_reg].place);
+	bool right = uses_source && is_pointer(facts[insn->src_reg].place);
+	unsigned operation = BPF_OP(insn->code);
+
+	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
+		if (facts[i].address)
+			return true;
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+		return (left && operation != BPF_MOV) || right;
+	case BPF_ALU64:
+		if (operation == BPF_MOV)
+			return right && insn->off;
+		return (left || right) &&
+		       ((operation != BPF_ADD && operation != BPF_SUB) || (left && right));
+	case BPF_JMP32:
+		return operation != BPF_JA && (left || right);
+	case BPF_JMP:
+		if (operation == BPF_EXIT)
+			return is_pointer(facts[0].place);
+		if ((operation == BPF_JEQ || operation == BPF_JNE) && !uses_source && !insn->imm)
+			return false; /* NULL or not */
+		return operation != BPF_JA && operation != BPF_CALL && (left || right);
+	case BPF_STX:
+		return is_pointer(facts[insn->src_reg].place) &&
+		       facts[insn->dst_reg].place != GT_PLACE_STACK;
+	default:
+		return false;
+	}
+}
+
+static inline bool shows_addresses(const struct gt_bpf_program *program,
+				   const struct gt_facts *facts)
+{
+	for (uint32_t at = 0; at < program->count; at++)
+		if (facts->insns[at].reached && shows_address(program, facts, at))
+			return true;
+	return false;
+}
