@@ -556,12 +556,15 @@ static char *size_program(unsigned size, unsigned shift, bool known)
 	return gt_strbuf_steal(&text);
 }
 
+static size_t first_of_sizes; /* of loaded_texts */
+
 TEST("values and records of all sizes and alignments arrive as on the interpreter")
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 8, 12, 15, 16, 100, 250, 256, 257};
 	auto_device device = {0};
 
 	device_open(&device);
+	first_of_sizes = loaded_count;
 	for (size_t i = 0; i < gt_countof(sizes) * 16; i++) {
 		unsigned size = sizes[i / 16], shift = (unsigned)(i / 2 % 8);
 		gt_autofree char *text = size_program(size, shift, i % 2);
@@ -583,14 +586,15 @@ TEST("values and records of all sizes and alignments arrive as on the interprete
 	}
 }
 
-TEST("ptxas takes all that was run, for devices old and new")
+TEST("ptxas takes what was run, for devices old and new")
 {
 	static const unsigned devices[] = {75, 90, 120};
 
 	if (system(TOOLS "command -v ptxas >/dev/null"))
 		SKIP("ptxas is not installed");
 	CHECK(loaded_count > 50);
-	for (size_t i = 0; i < loaded_count; i++)
+	/* Of the sizes every fifth text: each size, each alignment and each form is among them. */
+	for (size_t i = 0; i < loaded_count; i += i < first_of_sizes ? 1 : 5)
 		check_text_for(loaded_texts[i], devices[i / 3 % gt_countof(devices)]);
 }
 
