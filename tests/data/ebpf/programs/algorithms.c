@@ -243,7 +243,7 @@ ALGORITHM(narrow_numbers)
 	u32 word = 0, sum = 0;
 	u16 half = 0;
 	u8 byte = 0;
-	s64 total = 0;
+	u64 total = 0;
 
 	for (unsigned i = 0; i < 64; i++) {
 		s8 small = (s8)memory[i];
@@ -253,16 +253,16 @@ ALGORITHM(narrow_numbers)
 		half = (u16)(half * 257u - byte);
 		word = word * 1103515245u + half;
 		sum += word >> (byte & 31);
-		total += small;
-		total -= middle >> (i & 7);
-		total ^= (s32)word >> (half & 31);
-		total += (s64)(s32)(word << (i & 15)) < small;
+		total += (u64)(s64)small;
+		total -= (u64)(s64)(middle >> (i & 7));
+		total ^= (u64)(s64)((s32)word >> (half & 31));
+		total += (s32)(word << (i & 15)) < small;
 		if (word - sum > half)
-			total += (s64)((u64)(u32)(word - sum) << (i & 31));
+			total += (u64)(word - sum) << (i & 31);
 		if ((s32)(word - sum) < middle)
 			total--;
 	}
-	return (u64)total + sum;
+	return total + sum;
 }
 
 ALGORITHM(matrix)
