@@ -333,6 +333,25 @@ TEST("so it does in the forms for the oldest GPUs")
 	run_cases(60);
 }
 
+TEST("the order of atomic loads and stores is in the text, for the oldest GPUs as fences")
+{
+	const char *title = "a map's value is loaded with acquire and stored with release";
+	unsigned found = 0;
+
+	read_cases();
+	for (size_t i = 0; i < all_cases.count; i++) {
+		if (strcmp(all_cases.items[i]->one->title, title))
+			continue;
+		gt_autofree char *text = make_module(&all_cases.items[i], 1, 75);
+		gt_autofree char *old = make_module(&all_cases.items[i], 1, 60);
+
+		found++;
+		CHECK(strstr(text, "ld.acquire.gpu") && strstr(text, "st.release.gpu"));
+		CHECK(!strstr(old, "acquire") && strstr(old, "membar.gl"));
+	}
+	CHECK_INT(found, 1);
+}
+
 /* ---- operations ------------------------------------------------------------------------ */
 
 static struct {
