@@ -134,9 +134,8 @@ static int print(const struct gt_cli_command *self, const struct help_options *g
 		gt_cli_put_help(&text, command);
 	else
 		put_overview(&text);
-	if (text.failed || fputs(gt_strbuf_string(&text), stdout) < 0 || fflush(stdout))
-		return GT_EXIT_FAILED;
-	return GT_EXIT_OK;
+	fputs(gt_strbuf_string(&text), stdout);
+	return text.failed ? GT_EXIT_FAILED : GT_EXIT_OK;
 }
 
 static int run_help(const struct gt_cli_command *self, int count, char **arguments)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -13,12 +16,11 @@ static const struct {
 	{"-h", "help"},
 };
 
-int main(int count, char **arguments)
+static int run(int count, char **arguments)
 {
 	const char *name = count > 1 ? arguments[1] : "help";
 	const struct gt_cli_command *command;
 
-	signal(SIGPIPE, SIG_IGN); /* a pipe that closes is an error like others: EPIPE */
 	if (!strcmp(name, "--version") || !strcmp(name, "-V") || !strcmp(name, "version")) {
 		printf("gputap %s\n", GT_VERSION);
 		return GT_EXIT_OK;
@@ -36,4 +38,30 @@ int main(int count, char **arguments)
 		return GT_EXIT_USAGE;
 	return count > 1 ? command->run(command, count - 1, arguments + 1)
 			 : command->run(command, 1, (char *[]){(char *)name, NULL});
+}
+
+/* Of a pipe or a socket. That an earlier write met EPIPE, stdio does not keep. */
+static bool has_reader_left(int output)
+{
+	struct pollfd state = {.fd = output};
+
+	return poll(&state, 1, 0) > 0 && state.revents & (POLLERR | POLLHUP);
+}
+
+/* The status to end with. That the reader of a pipe has left is no failure. */
+static int finish_output(int status)
+{
+	int error = fflush(stdout) ? errno : 0;
+
+	if ((!error && !ferror(stdout)) || has_reader_left(STDOUT_FILENO))
+		return status;
+	gt_cli_error("the output cannot be written%s%s", error ? ": " : "",
+		     error ? strerror(error) : "");
+	return status ? status : GT_EXIT_FAILED;
+}
+
+int main(int count, char **arguments)
+{
+	signal(SIGPIPE, SIG_IGN); /* a pipe that closes is an error like others: EPIPE */
+	return finish_output(run(count, arguments));
 }

@@ -106,9 +106,23 @@ commands() {
 	expect_error "gputap: --time takes one of wall, relative, ns, not 'wal' (try 'gputap trace --help')"
 }
 
-@test "help that cannot be written is an error" {
-	observe bash -c '"$1" help >/dev/full' _ "$build/gputap"
-	[ "$status" -ne 0 ] || told 'the status is 0'
+@test "a command whose output cannot be written says so and fails" {
+	for line in help --version 'list --functions' doctor 'verify --raw' 'verify --raw --json' \
+		'exec --raw' 'exec --raw --json'; do
+		for target in '>/dev/full' '>&-'; do
+			observe bash -c "printf b7000000070000009500000000000000 | $build/gputap $line $target"
+			expect_status 1
+			expect_error_line '^gputap: the output cannot be written: (No space left on device|Bad file descriptor)$'
+		done
+	done
+}
+
+@test "a command whose reader has left says nothing of it" {
+	for line in help 'help --man' 'list --functions' 'list --events'; do
+		observe bash -c "set -o pipefail; { sleep 0.1; $build/gputap $line; } | true"
+		expect_status 0
+		expect_error ''
+	done
 }
 
 @test "list shows the sources, and the traced functions that a pattern names" {
