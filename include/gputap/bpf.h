@@ -278,7 +278,7 @@ GPUTAP_HELPER unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
 /*
  * Prints, with up to three numbers: %d %i %u %x %X %c, with flags, a width, l and ll; %p, which is
  * 16 hex digits; %%. Anything else is left as it stands, %s too. Each is a line, as in Linux,
- * whether its format ends with \n or not. Slow. 0, or -EAGAIN: no room, counted as lost. See
+ * whether its format ends with \n or not. Numbers that are not given are 0. Slow. 0, or -EAGAIN: no room, counted as lost. See
  * bpf_printk.
  */
 GPUTAP_HELPER long (*bpf_trace_printk)(const char *format, unsigned int size, ...) = (void *)6;

@@ -218,6 +218,7 @@ static void leave(struct gt_machine *machine)
 	machine->at = machine->calls[machine->frame].back;
 	memcpy(&machine->registers[6], machine->calls[machine->frame].saved,
 	       sizeof(machine->calls[0].saved));
+	gt_machine_drop_arguments(machine);
 	machine->registers[10] =
 		gt_region_address(GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
 }

@@ -68,6 +68,7 @@ void gt_warp_meet(struct gt_warp *warp, unsigned waiting)
 		struct gt_machine *lane = &warp->lanes[group[i] - warp->lanes];
 
 		lane->registers[0] = results[i];
+		gt_machine_drop_arguments(lane);
 		lane->state = GT_MACHINE_RUNS;
 	}
 }

@@ -421,10 +421,15 @@ static const struct {
 int gt_machine_call(struct gt_machine *machine, uint32_t number)
 {
 	for (size_t i = 0; i < gt_countof(rows); i++) {
+		int status;
+
 		if (rows[i].number != number)
 			continue;
 		machine->source = rows[i].source;
-		return rows[i].call(machine);
+		status = rows[i].call(machine);
+		if (machine->state != GT_MACHINE_WAITS)
+			gt_machine_drop_arguments(machine);
+		return status;
 	}
 	return gt_machine_fail(machine, -EINVAL, "there is no helper %u here", number);
 }

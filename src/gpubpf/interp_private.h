@@ -2,6 +2,8 @@
 /* The parts of the interpreter: a machine, its memory, its helpers. */
 #pragma once
 
+#include <string.h>
+
 #include "gpubpf/interp.h"
 
 enum {
@@ -63,8 +65,16 @@ void *gt_machine_memory(struct gt_machine *machine, uint64_t address, uint64_t s
 uint64_t gt_machine_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
 /* Whether a conditional jump is taken. */
 bool gt_machine_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
-/* Calls a helper: arguments in r1 to r5, result in r0. 0, 1 at the program's end, -Exxx. */
+/*
+ * Calls a helper: arguments in r1 to r5, result in r0. 0, 1 at the program's end, -Exxx. One that
+ * waits has its arguments until gt_warp_meet.
+ */
 int gt_machine_call(struct gt_machine *machine, uint32_t number);
+/* After a call its arguments are gone: one that a later helper may be called without is 0 then. */
+static inline void gt_machine_drop_arguments(struct gt_machine *machine)
+{
+	memset(&machine->registers[1], 0, 5 * sizeof(machine->registers[1]));
+}
 
 /* Lanes of one warp that run in step. */
 struct gt_warp {

@@ -2,6 +2,7 @@
 /* The translator to PTX: programs become bodies, bodies kernels, kernels a module. */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "gpubpf/ptxgen_private.h"
@@ -82,6 +83,7 @@ static void emit_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		if (gen->facts->subprograms[i].start == target) {
 			emit_function(gen, i);
 			gen->at = at;
+			gt_ptx_clear_unset(gen, at + 1, UINT_MAX);
 			return;
 		}
 	gt_ptx_fail(gen, -EINVAL, "there is no function at %u", target);
@@ -206,6 +208,7 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 		if (gen->job->section && gen->job->section->kind != GT_KIND_RUN)
 			gt_ptx(gen, "mov.b64 %s, 0x1000", context.text);
 		gt_ptx_begin_group(gen);
+		gt_ptx_clear_unset(gen, 0, UINT_MAX);
 	}
 	emit_insns(gen);
 	gt_strbuf_puts(&gen->body, "\t}\n");

@@ -65,10 +65,47 @@ static void emit_each(struct gt_ptxgen *gen, const struct gt_ptx_helper *row, un
 	gt_ptx_put_label(gen, &done);
 }
 
+/* Registers that are optional arguments of some helper: others are never read while not set. */
+static unsigned optional_registers(void)
+{
+	static const enum gt_helper_argument arguments[][GT_HELPER_ARGUMENTS] = {
+#define HELPER(number, name, does, source, result, lanes, traits, ...) {__VA_ARGS__},
+#include "gpubpf/helpers.def"
+#undef HELPER
+	};
+	unsigned registers = 0;
+
+	for (size_t i = 0; i < gt_countof(arguments); i++)
+		for (unsigned j = 0; j < GT_HELPER_ARGUMENTS; j++)
+			registers |= (unsigned)(arguments[i][j] == GT_ARG_OPTIONAL) << (j + 1);
+	return registers;
+}
+
+void gt_ptx_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers)
+{
+	if (!gen->facts->insns[insn].reached)
+		return;
+	registers &= gen->facts->insns[insn].live & optional_registers();
+	for (unsigned i = 1; i <= GT_HELPER_ARGUMENTS; i++)
+		if (registers >> i & 1)
+			gt_ptx(gen, "mov.b64 %s, 0", gt_ptx_register(gen, i).text);
+}
+
+/* The registers that are a helper's arguments. */
+static unsigned argument_registers(const struct gt_helper *helper)
+{
+	unsigned registers = 0;
+
+	for (unsigned i = 0; i < GT_HELPER_ARGUMENTS; i++)
+		registers |= (unsigned)(helper->arguments[i] != GT_ARG_NONE) << (i + 1);
+	return registers;
+}
+
 void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
 	const struct gt_ptx_helper *row = gt_ptx_helper((uint32_t)insn->imm);
+	uint32_t at = gen->at;
 	unsigned argument;
 
 	if (!helper || !row) {
@@ -76,6 +113,8 @@ void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 			    helper ? helper->name : "unknown", insn->imm);
 		return;
 	}
+	/* Those that it does not take at once: a lookup that finds nothing may go elsewhere. */
+	gt_ptx_clear_unset(gen, at + 1, ~argument_registers(helper));
 	argument = map_argument(helper);
 	gen->map = argument ? gt_ptx_fact(gen, argument)->map : -1;
 	if (argument && gen->map < 0) {
@@ -84,4 +123,5 @@ void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		emit(gen, row);
 	}
 	gen->map = -1;
+	gt_ptx_clear_unset(gen, at + 1, argument_registers(helper));
 }

@@ -175,6 +175,11 @@ void gt_ptx_ordered(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptx_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* A helper's call. */
 void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/*
+ * Registers that are not set before an instruction, as bits, are 0 from here on, if a helper may be
+ * called with them as they are.
+ */
+void gt_ptx_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers);
 /* The label of an instruction in the frame that is emitted. */
 struct gt_ptx_name gt_ptx_insn_label(struct gt_ptxgen *gen, uint32_t insn);
 

@@ -204,6 +204,68 @@ TEST("what is printed on the device is what the interpreter prints")
 	}
 }
 
+#define FORMAT                                                                                     \
+	"	lddw r1, 0x786c6c2520786c25\n	stxdw [r10-16], r1\n"                                      \
+	"	lddw r1, 0x786c6c2520\n	stxdw [r10-8], r1\n	mov r1, r10\n	add r1, -16\n"                 \
+	"	mov r2, 16\n"
+
+/* What a program prints: the same as PTX and on the interpreter. */
+static void check_prints(struct device *device, const char *text, const char *expected)
+{
+	struct setup setup = {.maps = {ARRAY(8, 4)}, .text = text};
+	gt_auto_strbuf here = GT_STRBUF_INIT, there = GT_STRBUF_INIT;
+	static struct outcome outcome, host;
+	struct gt_ring_reader reader;
+
+	memset(&outcome, 0, sizeof(outcome));
+	memset(&host, 0, sizeof(host));
+	run(device, &setup, &outcome);
+	interpret(&setup, &host, &here);
+	CHECK(!gt_ring_reader_open(&output_map, outcome.output, &reader));
+	CHECK_INT(gt_ring_reader_print(&reader, &there), 0);
+	gt_ring_reader_close(&reader);
+	CHECK_STR(gt_strbuf_string(&there), expected);
+	CHECK_STR(gt_strbuf_string(&here), expected);
+	free_maps(&host);
+}
+
+TEST("arguments of trace_printk that are not set are 0, whatever stood in their registers")
+{
+	auto_device device = {0};
+
+	device_open(&device);
+	/* At the start. */
+	check_prints(&device, FORMAT "	call 6\n	exit\n", "0 0 0\n");
+	/* Behind a helper that was given addresses there. */
+	check_prints(&device,
+		     "	stw [r10-24], 1\n	stdw [r10-32], 7\n	ldmap r1, 0\n	mov r2, "
+		     "r10\n"
+		     "	add r2, -24\n	mov r3, r10\n	add r3, -32\n	mov r4, 2\n	call "
+		     "2\n" FORMAT "	call 6\n	exit\n",
+		     "0 0 0\n");
+	/* Behind a lookup, where it found something and where it did not. */
+	for (const char *key = "14"; *key; key++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+
+		gt_strbuf_printf(
+			&text,
+			"	stw [r10-24], %c\n	mov r3, r10\n	mov r4, r10\n	ldmap r1, "
+			"0\n"
+			"	mov r2, r10\n	add r2, -24\n	call 1\n	jeq r0, 0, none\n"
+			"	mov r5, 9\nnone:\n" FORMAT "	call 6\n	exit\n",
+			*key);
+		check_prints(&device, gt_strbuf_string(&text), *key == '1' ? "0 0 9\n" : "0 0 0\n");
+	}
+	/* Behind a function that left addresses there, and in one. */
+	check_prints(
+		&device,
+		"	call local f\n" FORMAT "	call 6\n	exit\n"
+		"f:\n	mov r3, r10\n	mov r4, r10\n	mov r5, r10\n	mov r0, 0\n	exit\n",
+		"0 0 0\n");
+	check_prints(&device, "	call local f\n	exit\nf:\n" FORMAT "	call 6\n	exit\n",
+		     "0 0 0\n");
+}
+
 /* ---- helpers ---------------------------------------------------------------------------- */
 
 /* Three u64s at -24, put together. */
