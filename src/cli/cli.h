@@ -63,6 +63,8 @@ struct gt_cli_command {
 	const char *const *examples; /* command lines, ended by NULL */
 	const struct gt_option *options;
 	size_t option_count;
+	/* Options may stand behind what is none, up to "--"; else the first such ends them. */
+	bool options_anywhere;
 	/*
 	 * Runs with what stands behind the command's name; arguments[0] is that name.
 	 * Returns the exit status.
@@ -78,7 +80,8 @@ const struct gt_cli_command *gt_cli_find(const char *name);
 
 /*
  * Reads a command's options into the structure at `values`. *ret_rest is the first argument
- * that is no option; "--" ends them, too, and is skipped. Returns GT_GO_ON, or the exit status to
+ * that is no option; "--" ends them, too, and is skipped if it is the first. Of a command with
+ * options anywhere, what is no option is moved behind the options. Returns GT_GO_ON, or the exit status to
  * end with: GT_EXIT_OK where --help was printed, GT_EXIT_USAGE where an error was.
  */
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,

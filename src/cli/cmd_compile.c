@@ -184,40 +184,21 @@ static int translate(const struct compile_options *given,
 	return count <= 0 || error ? GT_EXIT_FAILED : write_output(given->output, &text);
 }
 
-/* The options, and the one FILE, which may stand before options too. */
-static int read_arguments(const struct gt_cli_command *self, int count, char **arguments,
-			  struct compile_options *given, const char **ret_path)
-{
-	int rest, again;
-	int status = gt_cli_parse(self, count, arguments, given, &rest);
-
-	if (status != GT_GO_ON)
-		return status;
-	if (rest < count) {
-		*ret_path = arguments[rest];
-		/* The FILE stands where a command's name does. */
-		status = gt_cli_parse(self, count - rest, arguments + rest, given, &again);
-		if (status != GT_GO_ON)
-			return status;
-		rest += again;
-	}
-	if (*ret_path && rest == count)
-		return GT_GO_ON;
-	return gt_cli_usage_error(self, "one FILE is needed");
-}
-
 static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct compile_options given = {.max_text = MAX_TEXT};
 	struct gt_translate_options target = {.form = GT_FORM_KERNEL};
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_diag diag = {0};
-	const char *path = NULL;
-	int error, status;
+	const char *path;
+	int rest, error, status;
 
-	status = read_arguments(self, count, arguments, &given, &path);
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
 	if (status != GT_GO_ON)
 		return status;
+	if (rest + 1 != count)
+		return gt_cli_usage_error(self, "one FILE is needed");
+	path = arguments[rest];
 	if (!given.output)
 		return gt_cli_usage_error(self,
 					  "-o FILE is needed: where to write to ('-': stdout)");
@@ -253,5 +234,6 @@ const struct gt_cli_command gt_command_compile = {
 	.examples = examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),
+	.options_anywhere = true,
 	.run = run_compile,
 };

@@ -265,8 +265,6 @@ static int read_operands(const struct gt_cli_command *self, int count, char **ar
 		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
 	if (count > 1 && !has_command && !given->raw)
 		return gt_cli_usage_error(self, "one FILE at a time, not '%s' too", arguments[1]);
-	if (has_command && count == 2)
-		return gt_cli_usage_error(self, "-- needs a command behind it");
 	if (has_command && !given->with_linux)
 		return gt_cli_usage_error(self, "a command is for --linux: nothing sees it");
 	if (given->meanwhile && !has_command)
@@ -305,38 +303,13 @@ static int run_given(const struct gt_cli_command *self, int count, char **argume
 	return given->raw ? run_raw(&exec) : run_object(&exec);
 }
 
-/*
- * With --raw there is no command with options of its own, so options may stand behind the memory,
- * too, where a test's runner puts them. Leaves the words of the memory alone in `words`.
- */
-static int read_late_options(const struct gt_cli_command *self, int *count, char **words,
-			     struct gt_exec_options *given)
-{
-	int left = 0, next, status = GT_GO_ON;
-
-	for (int at = 0; at < *count && status == GT_GO_ON; at += next) {
-		const char *behind = at + 1 < *count ? words[at + 1] : "";
-
-		next = 1;
-		words[left++] = words[at];
-		if (!strncmp(behind, "--", 2) && behind[2])
-			status = gt_cli_parse(self, *count - at, words + at, given, &next);
-	}
-	*count = left;
-	return status;
-}
-
 static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct gt_exec_options given = {.time_limit = UINT64_C(60) * 1000000000};
 	int rest, status = gt_cli_parse(self, count, arguments, &given, &rest);
 
-	arguments += rest;
-	count -= rest;
-	if (status == GT_GO_ON && given.raw)
-		status = read_late_options(self, &count, arguments, &given);
 	if (status == GT_GO_ON)
-		status = run_given(self, count, arguments, &given);
+		status = run_given(self, count - rest, arguments + rest, &given);
 	gt_strings_free(&given.devices);
 	return status;
 }
@@ -369,5 +342,6 @@ const struct gt_cli_command gt_command_exec = {
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),
+	.options_anywhere = true,
 	.run = run_exec,
 };

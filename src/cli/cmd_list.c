@@ -135,5 +135,6 @@ const struct gt_cli_command gt_command_list = {
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),
+	.options_anywhere = true,
 	.run = run_list,
 };

@@ -397,5 +397,6 @@ const struct gt_cli_command gt_command_verify = {
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),
+	.options_anywhere = true,
 	.run = run_verify,
 };

@@ -145,6 +145,7 @@ struct parser {
 	struct option *names;
 };
 
+#define OPERAND 1     /* what getopt_long finds where there is no option */
 #define LONG_ONLY 256 /* values of options without a letter begin here */
 
 static int make_parser(const struct gt_cli_command *command, struct parser *parser)
@@ -154,7 +155,8 @@ static int make_parser(const struct gt_cli_command *command, struct parser *pars
 	parser->names = calloc(command->option_count + 2, sizeof(*parser->names));
 	if (!parser->names)
 		return -ENOMEM;
-	*letter++ = '+'; /* the first argument that is no option ends them */
+	/* getopt_long tells of each argument that is no option as OPERAND, or ends at the first. */
+	*letter++ = command->options_anywhere ? '-' : '+';
 	*letter++ = ':';
 	*letter++ = 'h';
 	for (size_t i = 0; i < command->option_count; i++) {
@@ -250,23 +252,41 @@ static void print_help(const struct gt_cli_command *command)
 	fputs(gt_strbuf_string(&text), stdout);
 }
 
-/* Behind "--" a command to be traced is meant: nothing there is a variable that is empty. */
-static bool lacks_command(const struct gt_cli_command *command, int count, char **arguments)
+/* Moves operands before arguments[end], where others may stand. The index of the first. */
+static int place_operands(char **arguments, int end, char *const *operands, int count)
 {
-	return strstr(command->usage, "-- CMD") && optind == count &&
-	       !strcmp(arguments[count - 1], "--");
+	for (int i = 0; i < count; i++)
+		arguments[end - count + i] = operands[i];
+	return end - count;
+}
+
+/* Whether the argument that was read last is the end of options, not the value of one. */
+static bool is_end(const char *argument, const char *last_value)
+{
+	return argument != last_value && !strcmp(argument, "--");
+}
+
+/* Behind "--" a command to be traced is meant: nothing there is a variable that is empty. */
+static bool lacks_command(const struct gt_cli_command *command, int count)
+{
+	return strstr(command->usage, "-- CMD") && optind == count;
 }
 
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest)
 {
+	gt_autofree char **operands = calloc((size_t)count, sizeof(*operands));
 	const char *last_value = NULL; /* of an option */
 	struct parser parser;
+	int operand_count = 0;
+	bool ends;
 	int status = GT_GO_ON;
 	int found;
 
-	if (make_parser(command, &parser))
-		return GT_EXIT_USAGE;
+	if (!operands || make_parser(command, &parser)) {
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
+	}
 	optind = 0; /* glibc: begin anew */
 	opterr = 0;
 	while (status == GT_GO_ON &&
@@ -274,7 +294,9 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 		const struct gt_option *option = option_of(command, found);
 
 		last_value = optarg;
-		if (option == &gt_option_help) {
+		if (found == OPERAND) {
+			operands[operand_count++] = optarg;
+		} else if (option == &gt_option_help) {
 			print_help(command);
 			status = GT_EXIT_OK;
 		} else if (found == ':') {
@@ -291,9 +313,11 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 		}
 	}
 	free(parser.names);
-	if (status == GT_GO_ON && last_value != arguments[count - 1] &&
-	    lacks_command(command, count, arguments))
+	ends = is_end(arguments[optind - 1], last_value);
+	if (status == GT_GO_ON && ends && lacks_command(command, count))
 		status = gt_cli_usage_error(command, "-- needs a command behind it");
-	*ret_rest = optind;
+	if (operand_count && ends)
+		optind--;
+	*ret_rest = place_operands(arguments, optind, operands, operand_count);
 	return status;
 }

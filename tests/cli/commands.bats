@@ -125,6 +125,35 @@ commands() {
 	done
 }
 
+@test "options may stand behind what a command reads, up to --" {
+	printf b7000000070000009500000000000000 >"$BATS_TEST_TMPDIR/hex"
+	gputap verify "$BATS_TEST_TMPDIR/none" --json
+	expect_status 2
+	expect_json '.[0].safe == false'
+	gputap exec 0a0b --raw --json 0c --show-memory <"$BATS_TEST_TMPDIR/hex"
+	expect_status 0
+	expect_json '.[0].devices[0].memory == "0a0b0c"'
+	gputap list 'cudaMall*' --json
+	expect_status 2
+	expect_error "gputap: unknown option '--json' (try 'gputap list --help')"
+	gputap help list --man
+	expect_output_line '^\.SS "gputap trace"$'
+	gputap verify -- --json
+	expect_status 2
+	expect_error_line '^gputap: --json: '
+	gputap verify "$BATS_TEST_TMPDIR/none" -- --json
+	expect_status 2
+	expect_error "gputap: one FILE is needed, or --raw (try 'gputap verify --help')"
+	gputap exec "$BATS_TEST_TMPDIR/none" --on gpu -- true --json
+	expect_status 2
+	expect_error_line '^gputap: a command is for --linux: '
+	gputap exec "$BATS_TEST_TMPDIR/none" --linux -- true --json
+	expect_status 2
+	expect_error_line "^gputap: $BATS_TEST_TMPDIR/none: "
+	gputap trace true --json --none
+	expect_no_error_line 'unknown option'
+}
+
 @test "list shows the sources, and the traced functions that a pattern names" {
 	gputap list
 	expect_status 0
