@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The command "compile": eBPF programs of an object become code for a GPU. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "cli/cli.h"
@@ -45,9 +47,9 @@ static const struct gt_option option_table[] = {
 	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get (0)", GT_OPTION_SIZE,
 	 AT(mem_size), NULL},
 	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
-	 GT_OPTION_NUMBER, AT(max_insns), NULL},
+	 GT_OPTION_COUNT, AT(max_insns), NULL},
 	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
-	 GT_OPTION_NUMBER, AT(max_text), NULL},
+	 GT_OPTION_COUNT, AT(max_text), NULL},
 	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
 	 AT(allow_control), NULL},
 };
@@ -62,7 +64,9 @@ static const char *const examples[] = {
 static int read_sm(const char *text, struct gt_translate_options *options)
 {
 	char suffix = 0, more;
-	int count = text ? sscanf(text, "%3u%c%c", &options->sm, &suffix, &more) : 1;
+	int count = text && !isdigit((unsigned char)*text) ? 0
+		    : text ? sscanf(text, "%3u%c%c", &options->sm, &suffix, &more)
+			   : 1;
 
 	if (count < 1 || count > 2 || (count == 2 && suffix != 'a') || (text && !options->sm))
 		return -EINVAL;
@@ -145,6 +149,14 @@ static int compile_all(const struct compile_options *given,
 	return count;
 }
 
+static bool is_same_file(const char *path, const char *other)
+{
+	struct stat one, two;
+
+	return !stat(path, &one) && !stat(other, &two) && one.st_dev == two.st_dev &&
+	       one.st_ino == two.st_ino;
+}
+
 static int write_output(const char *path, const struct gt_strbuf *text)
 {
 	bool is_standard = !strcmp(path, "-");
@@ -199,6 +211,9 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 	if (rest + 1 != count)
 		return gt_cli_usage_error(self, "one FILE is needed");
 	path = arguments[rest];
+	if (given.output && strcmp(given.output, "-") && is_same_file(given.output, path))
+		return gt_cli_usage_error(self, "%s is what is read: -o needs another FILE",
+					  given.output);
 	if (!given.output)
 		return gt_cli_usage_error(self,
 					  "-o FILE is needed: where to write to ('-': stdout)");
@@ -229,7 +244,8 @@ const struct gt_cli_command gt_command_compile = {
 		"thread, warp or block. It is for looking at, for measuring and for assembling "
 		"with ptxas: its parameters are the memory of a program of gpu/run, the size of "
 		"that memory, where the results go, and, for programs with a context, the "
-		"context's bytes. Exit status 1: a program is refused, and the reason is told; "
+		"context's bytes. All programs must be safe, or nothing is written: --prog leaves "
+		"others out. Exit status 1: a program is refused, and the reason is told; "
 		"2: the object is damaged.",
 	.examples = examples,
 	.options = option_table,

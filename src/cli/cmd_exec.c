@@ -46,7 +46,7 @@ static const struct gt_option options[] = {
 	{0, "time-limit", "TIME", "give up if a GPU is not done after TIME (60s; 0: never)",
 	 GT_OPTION_DURATION, AT(time_limit), NULL},
 	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
-	 GT_OPTION_NUMBER, AT(max_insns), NULL},
+	 GT_OPTION_COUNT, AT(max_insns), NULL},
 	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
 	 AT(allow_control), NULL},
 };

@@ -35,9 +35,9 @@ static const struct gt_option options[] = {
 	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
 	 AT(allow_control), NULL},
 	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
-	 GT_OPTION_NUMBER, AT(max_insns), NULL},
+	 GT_OPTION_COUNT, AT(max_insns), NULL},
 	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
-	 GT_OPTION_NUMBER, AT(max_text), NULL},
+	 GT_OPTION_COUNT, AT(max_text), NULL},
 	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get, or of context (0)",
 	 GT_OPTION_SIZE, AT(mem_size), NULL},
 };
@@ -330,7 +330,7 @@ static int verify_object(const struct verify_options *given, const char *path)
 		gt_cli_error("%s: there is no program", path);
 	else /* As likely as not the name of a section is not spelt as it should be. */
 		gt_cli_error("%s: there is no program for the GPU: their sections begin with "
-			     "'gpu/'; --as takes others for such",
+			     "'gpu/', or name kernels by kprobe/_Z…; --as takes others for such",
 			     path);
 	return GT_EXIT_FAILED;
 }

@@ -173,6 +173,13 @@ commands() {
 	gputap trace --max-events 0 -- true
 	expect_status 2
 	expect_error "gputap: --max-events takes a whole number from 1 on, not '0' (try 'gputap trace --help')"
+	for command in verify compile; do
+		for option in --max-insns --max-text; do
+			gputap $command $option 0 program.o
+			expect_status 2
+			expect_error "gputap: $option takes a whole number from 1 on, not '0' (try 'gputap $command --help')"
+		done
+	done
 	for option in --interval --duration; do
 		gputap leaks $option 0s -- true
 		expect_status 2

@@ -118,3 +118,21 @@ ptxas() {
 		ptxas -arch="sm_$sm" -o /dev/null "$BATS_TEST_TMPDIR/program.ptx"
 	done
 }
+
+@test "compile does not write over what it reads" {
+	object "$counter"
+	ln -s program.o "$BATS_TEST_TMPDIR/link.o"
+	cp "$BATS_TEST_TMPDIR/program.o" "$BATS_TEST_TMPDIR/before"
+	gputap compile "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/link.o"
+	expect_status 2
+	expect_error "gputap: $BATS_TEST_TMPDIR/link.o is what is read: -o needs another FILE (try 'gputap compile --help')"
+	cmp "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/program.o"
+}
+
+@test "compile --sm takes no sign" {
+	for sm in -5 +90 ' 90'; do
+		gputap compile --sm="$sm" -o - "$BATS_TEST_TMPDIR/program.o"
+		expect_status 2
+		expect_error "gputap: '$sm' is no compute capability: as 90 or 90a (try 'gputap compile --help')"
+	done
+}
