@@ -226,6 +226,9 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 		return gt_cli_usage_error(self, "--mem-size goes up to %u", UINT32_MAX);
 	if (given.max_text > GT_BPF_MAX_INSNS)
 		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
+	status = gt_cli_check_as(self, given.as);
+	if (status != GT_GO_ON)
+		return status;
 	error = gt_bpf_object_open(path, given.as, &object, &diag);
 	if (error) {
 		gt_cli_diag(&diag);

@@ -13,6 +13,10 @@
 #include "gpubpf/verify.h"
 #include "session/gpu.h"
 
+/* What stands for options that are not given. */
+#define NO_TIME_LIMIT UINT64_MAX
+#define NO_GPU (-1)
+
 #define AT(field) offsetof(struct gt_exec_options, field)
 
 static const struct gt_option options[] = {
@@ -144,6 +148,30 @@ static bool are_devices(const struct gt_cli_command *self, const struct gt_strin
 
 /* ---- running --------------------------------------------------------------------------- */
 
+/* As `verify --json` tells it. */
+static void print_refused(const struct gt_bpf_program *program, const struct gt_section *section,
+			  const struct gt_diag *diag, const struct gt_verify_error *refusal)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&text);
+
+	gt_json_object_begin(&json, NULL);
+	gt_json_string(&json, "program", program->name ? program->name : "raw");
+	gt_json_string(&json, "section", program->section ? program->section : section->text);
+	gt_json_bool(&json, "safe", false);
+	gt_cli_json_refusal(&json, diag, refusal);
+	gt_json_object_end(&json);
+	printf("%s\n", gt_strbuf_string(&text));
+}
+
+static int refuse_file(const struct gt_exec *exec, const struct gt_diag *diag)
+{
+	gt_cli_diag(diag);
+	if (exec->given->json)
+		gt_cli_print_bad_file(exec->path ? exec->path : "-", diag);
+	return GT_EXIT_USAGE;
+}
+
 /* Verifies the program, runs it and shows what came of it. The exit status. */
 static int run(struct gt_exec *exec, const struct gt_section *section)
 {
@@ -160,9 +188,12 @@ static int run(struct gt_exec *exec, const struct gt_section *section)
 	int status, error = gt_exec_open_linux(exec, &diag);
 
 	gt_cli_set_input(&check, section, execution->memory_size);
-	if (!error)
+	if (!error) {
 		error = gt_verify(execution->object, execution->program, &check, &facts, &refusal,
 				  &diag);
+		if (error && exec->given->json)
+			print_refused(execution->program, section, &diag, &refusal);
+	}
 	execution->facts = &facts;
 	execution->section = check.section;
 	if (!error)
@@ -199,7 +230,7 @@ static int run_raw(struct gt_exec *exec)
 	int status = GT_EXIT_FAILED;
 
 	if (gt_cli_read_hex(&program, &diag) || gt_cli_section_of(&program, as, &section, &diag)) {
-		gt_cli_diag(&diag);
+		status = refuse_file(exec, &diag);
 	} else if (is_with_memory(&section, &exec->execution)) {
 		gt_bpf_make_sense(program.insns, program.count);
 		exec->execution.program = &program;
@@ -235,10 +266,8 @@ static int run_object(struct gt_exec *exec)
 	struct gt_section section;
 	struct gt_diag diag = {0};
 
-	if (gt_bpf_object_open(exec->path, given->as, &object, &diag)) {
-		gt_cli_diag(&diag);
-		return GT_EXIT_USAGE;
-	}
+	if (gt_bpf_object_open(exec->path, given->as, &object, &diag))
+		return refuse_file(exec, &diag);
 	exec->execution.program = choose(given, exec->path, object);
 	if (!exec->execution.program)
 		return GT_EXIT_FAILED;
@@ -253,6 +282,27 @@ static int run_object(struct gt_exec *exec)
 	return run(exec, &section);
 }
 
+/* Options that would do nothing are refused; those for GPUs get what they are if not given. */
+static int check_engine(const struct gt_cli_command *self, struct gt_exec_options *given,
+			bool has_command)
+{
+	bool on_gpu = given->engine == GT_EXEC_GPU;
+	const char *idle = given->devices.words.count           ? "device"
+			   : given->time_limit != NO_TIME_LIMIT ? "time-limit"
+								: NULL;
+
+	if (!on_gpu && idle)
+		return gt_cli_usage_error(
+			self, "--%s is for --on gpu: the interpreter runs the program", idle);
+	if (!on_gpu && !has_command && given->gpu != NO_GPU)
+		return gt_cli_usage_error(self, "--gpu is for --on gpu or a command");
+	if (given->gpu == NO_GPU)
+		given->gpu = GT_GPU_AUTO;
+	if (given->time_limit == NO_TIME_LIMIT)
+		given->time_limit = UINT64_C(60) * 1000000000;
+	return GT_GO_ON;
+}
+
 /* Takes what stands behind the options. GT_GO_ON, or the status of an error that was printed. */
 static int read_operands(const struct gt_cli_command *self, int count, char **arguments,
 			 struct gt_exec_options *given, struct gt_exec *exec)
@@ -261,6 +311,8 @@ static int read_operands(const struct gt_cli_command *self, int count, char **ar
 
 	if (given->raw && (given->with_linux || has_command))
 		return gt_cli_usage_error(self, "--raw is one program alone: nothing for --linux");
+	if (given->raw && given->program)
+		return gt_cli_usage_error(self, "--raw is one program alone: nothing for --prog");
 	if (!given->raw && !count)
 		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
 	if (count > 1 && !has_command && !given->raw)
@@ -275,7 +327,7 @@ static int read_operands(const struct gt_cli_command *self, int count, char **ar
 		exec->path = arguments[0];
 	if (has_command)
 		exec->command = arguments + 2;
-	return GT_GO_ON;
+	return check_engine(self, given, has_command);
 }
 
 static int run_given(const struct gt_cli_command *self, int count, char **arguments,
@@ -286,6 +338,8 @@ static int run_given(const struct gt_cli_command *self, int count, char **argume
 	struct gt_execution *execution = &exec.execution;
 	int status = read_operands(self, count, arguments, given, &exec);
 
+	if (status == GT_GO_ON)
+		status = gt_cli_check_as(self, given->as);
 	if (status != GT_GO_ON)
 		return status;
 	if (!are_devices(self, &given->devices))
@@ -305,7 +359,7 @@ static int run_given(const struct gt_cli_command *self, int count, char **argume
 
 static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct gt_exec_options given = {.time_limit = UINT64_C(60) * 1000000000};
+	struct gt_exec_options given = {.time_limit = NO_TIME_LIMIT, .gpu = NO_GPU};
 	int rest, status = gt_cli_parse(self, count, arguments, &given, &rest);
 
 	if (status == GT_GO_ON)
@@ -337,7 +391,9 @@ const struct gt_cli_command gt_command_exec = {
 		"'--as linux' r1 is 0, and only r1 is set. What r0 is at the end is printed in "
 		"hex, of the first thread unless --all is given; what the program prints goes to "
 		"stderr. A program that the verifier refuses is not run: the reason is told, and "
-		"the exit status is 1. Exit status 2: the object is damaged. Without an error it "
+		"the exit status is 1. With --json it is told as by 'verify --json'. Exit status "
+		"2: the "
+		"object is damaged, or the digits are no program. Without an error it "
 		"is that of CMD.",
 	.examples = examples,
 	.options = options,

@@ -189,19 +189,6 @@ static void put_safe(struct gt_json *json, const struct verdict *verdict)
 	gt_json_array_end(json);
 }
 
-static void put_refused(struct gt_json *json, const struct verdict *verdict)
-{
-	gt_json_string(json, "reason", verdict->diag.text);
-	gt_json_string(json, "place", verdict->diag.place);
-	if (!verdict->error.is_at_insn)
-		return;
-	gt_json_u64(json, "instruction", verdict->error.insn);
-	if (verdict->error.line)
-		gt_json_u64(json, "line", verdict->error.line);
-	if (verdict->error.registers[0])
-		gt_json_string(json, "registers", verdict->error.registers);
-}
-
 static void put_json(struct gt_json *json, const struct verdict *verdict)
 {
 	const struct gt_section *section = &verdict->section;
@@ -221,7 +208,7 @@ static void put_json(struct gt_json *json, const struct verdict *verdict)
 	if (verdict->accepted)
 		put_safe(json, verdict);
 	else
-		put_refused(json, verdict);
+		gt_cli_json_refusal(json, &verdict->diag, &verdict->error);
 	if (verdict->log.length)
 		gt_json_string(json, "log", gt_strbuf_string(&verdict->log));
 	gt_json_object_end(json);
@@ -300,18 +287,9 @@ static int examine_all(const struct verify_options *given, const struct gt_bpf_o
 static int refuse_file(const struct verify_options *given, const char *path,
 		       const struct gt_diag *diag)
 {
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-	struct gt_json json = GT_JSON_INIT(&text);
-
 	gt_cli_diag(diag);
-	if (!given->json)
-		return GT_EXIT_USAGE;
-	gt_json_object_begin(&json, NULL);
-	gt_json_string(&json, "file", path);
-	gt_json_bool(&json, "safe", false);
-	gt_json_string(&json, "reason", diag->text);
-	gt_json_object_end(&json);
-	printf("%s\n", gt_strbuf_string(&text));
+	if (given->json)
+		gt_cli_print_bad_file(path, diag);
 	return GT_EXIT_USAGE;
 }
 
@@ -358,8 +336,6 @@ static int verify_raw(const struct verify_options *given)
 static int run_verify(const struct gt_cli_command *self, int count, char **arguments)
 {
 	struct verify_options given = {.max_text = MAX_TEXT};
-	struct gt_section section;
-	struct gt_diag diag = {0};
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);
@@ -373,8 +349,9 @@ static int run_verify(const struct gt_cli_command *self, int count, char **argum
 		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
 	if (given.mem_size > MAX_MEMORY)
 		return gt_cli_usage_error(self, "--mem-size goes up to %d", MAX_MEMORY);
-	if (given.as && gt_cli_section_of(NULL, given.as, &section, &diag))
-		return gt_cli_usage_error(self, "--as %s: %s", given.as, diag.text);
+	status = gt_cli_check_as(self, given.as);
+	if (status != GT_GO_ON)
+		return status;
 	return given.raw ? verify_raw(&given) : verify_object(&given, arguments[rest]);
 }
 

@@ -25,6 +25,16 @@ int gt_cli_section_of(const struct gt_bpf_program *program, const char *as,
 	return error;
 }
 
+int gt_cli_check_as(const struct gt_cli_command *command, const char *as)
+{
+	struct gt_section section;
+	struct gt_diag diag = {0};
+
+	if (!as || !gt_cli_section_of(NULL, as, &section, &diag))
+		return GT_GO_ON;
+	return gt_cli_usage_error(command, "--as %s: %s", as, diag.text);
+}
+
 void gt_cli_set_input(struct gt_verify_options *options, const struct gt_section *section,
 		      uint64_t memory_size)
 {

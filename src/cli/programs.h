@@ -23,6 +23,9 @@
 int gt_cli_section_of(const struct gt_bpf_program *program, const char *as,
 		      struct gt_section *ret_section, struct gt_diag *diag);
 
+/* Whether --as names a section, if it is given: GT_GO_ON, or the status of an error. */
+int gt_cli_check_as(const struct gt_cli_command *command, const char *as);
+
 /*
  * What the verifier is to take r1 for. memory_size: bytes of memory that programs of gpu/run get,
  * and of the context that those for Linux can read. `section` must outlive the options.

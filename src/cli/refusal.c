@@ -2,6 +2,7 @@
 #include "cli/refusal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 void gt_cli_put_refusal(struct gt_strbuf *text, const struct gt_bpf_program *program,
 			const struct gt_verify_error *error)
@@ -17,4 +18,31 @@ void gt_cli_put_refusal(struct gt_strbuf *text, const struct gt_bpf_program *pro
 	gt_strbuf_putc(text, '\n');
 	if (error->registers[0])
 		gt_strbuf_printf(text, "  %s\n", error->registers);
+}
+
+void gt_cli_json_refusal(struct gt_json *json, const struct gt_diag *diag,
+			 const struct gt_verify_error *error)
+{
+	gt_json_string(json, "reason", diag->text);
+	gt_json_string(json, "place", diag->place);
+	if (!error->is_at_insn)
+		return;
+	gt_json_u64(json, "instruction", error->insn);
+	if (error->line)
+		gt_json_u64(json, "line", error->line);
+	if (error->registers[0])
+		gt_json_string(json, "registers", error->registers);
+}
+
+void gt_cli_print_bad_file(const char *path, const struct gt_diag *diag)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&text);
+
+	gt_json_object_begin(&json, NULL);
+	gt_json_string(&json, "file", path);
+	gt_json_bool(&json, "safe", false);
+	gt_json_string(&json, "reason", diag->text);
+	gt_json_object_end(&json);
+	printf("%s\n", gt_strbuf_string(&text));
 }

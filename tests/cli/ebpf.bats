@@ -39,7 +39,7 @@ run_hex() {
 	expect_status 0
 	expect_output 2a
 	run_hex b700000ffffffff9500000000000000
-	expect_status 1
+	expect_status 2
 	run_hex b7000000ffffffff9500000000000000
 	expect_output ffffffffffffffff
 }

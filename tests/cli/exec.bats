@@ -302,22 +302,22 @@ program() {
 
 @test "exec --raw says what is no program and what is no memory" {
 	run_hex ''
-	expect_status 1
+	expect_status 2
 	[ "$stderr" = 'gputap: there are no hex digits' ]
 	run_hex $' \n'
-	expect_status 1
+	expect_status 2
 	[ "$stderr" = 'gputap: there are no hex digits' ]
 	run_hex 950
-	expect_status 1
+	expect_status 2
 	[ "$stderr" = 'gputap: the number of hex digits is odd: two make a byte' ]
 	run_hex 950000
-	expect_status 1
+	expect_status 2
 	[ "$stderr" = 'gputap: 6 hex digits are no instructions: 16 make one' ]
 	run_hex '95 0g'
-	expect_status 1
+	expect_status 2
 	[ "$stderr" = 'gputap: byte 4 is no hex digit and no white space' ]
 	run_hex '0x9 0x5'
-	expect_status 1
+	expect_status 2
 	[ "$stderr" = 'gputap: byte 5 is no hex digit and no white space' ]
 	for memory in a 0x abc 'aa zz'; do
 		[ "$memory" = 0x ] && continue
@@ -383,4 +383,47 @@ program() {
 		expect_status 0
 		expect_output $'0: 5\n1: 6\n2: 7\n3: 8\n4: 0\n5: 0'
 	done
+}
+
+@test "exec takes no option that would do nothing" {
+	local hex=b70000002a0000009500000000000000
+	for option in --device=0 --time-limit=1s; do
+		run_hex $hex "$option"
+		expect_status 2
+		expect_error "gputap: ${option%=*} is for --on gpu: the interpreter runs the program (try 'gputap exec --help')"
+	done
+	run_hex $hex --gpu soft
+	expect_status 2
+	expect_error "gputap: --gpu is for --on gpu or a command (try 'gputap exec --help')"
+	run_hex $hex --prog main
+	expect_status 2
+	expect_error "gputap: --raw is one program alone: nothing for --prog (try 'gputap exec --help')"
+	run_hex $hex --on gpu --gpu soft --device 0 --time-limit 10s
+	expect_status 0
+	expect_output 2a
+}
+
+@test "verify, compile and exec refuse alike a section that is none" {
+	for command in verify compile exec; do
+		gputap $command --as gpu/loads -o - program.o
+		[ $command = compile ] || gputap $command --as gpu/loads program.o
+		expect_status 2
+		expect_error_line "^gputap: --as gpu/loads: .* \\(try 'gputap $command --help'\\)\$"
+	done
+}
+
+@test "exec --json tells of a refusal what verify --json tells" {
+	local hex
+	for hex in 61100000000000009500000000000000 bf300000000000009500000000000000 95; do
+		run_hex $hex --json
+		jq 'del(.[0]?.instructions, .[0]?.level, .[0]?.pattern, .[0]?.kind)' \
+			<<<"[$output]" >"$BATS_TEST_TMPDIR/exec.json"
+		gputap verify --raw --json <"$BATS_TEST_TMPDIR/hex"
+		jq 'flatten | map(del(.instructions, .level, .pattern, .kind))' <<<"[$output]" >"$BATS_TEST_TMPDIR/verify.json"
+		cmp "$BATS_TEST_TMPDIR/exec.json" "$BATS_TEST_TMPDIR/verify.json"
+		jq -e '.[0] | .safe == false and .reason != ""' "$BATS_TEST_TMPDIR/exec.json"
+	done
+	gputap exec --json "$BATS_TEST_TMPDIR/none.o"
+	expect_status 2
+	expect_json '.[0] | .safe == false and (.file | endswith("none.o"))'
 }
