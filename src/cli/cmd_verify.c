@@ -367,7 +367,8 @@ const struct gt_cli_command gt_command_verify = {
 		"programs of the object are verified, as if each were of that section; 'linux' "
 		"is how programs for Linux begin: r1 is a context, of which --mem-size bytes can "
 		"be read, and r2 to r9 are not set. With --raw a program of gpu/run is on the "
-		"standard input as hex digits, eight bytes an instruction, white space ignored. "
+		"standard input as hex digits, eight bytes an instruction; white space, commas and "
+		"0x before digits are ignored. "
 		"Exit status 0: all are safe; 1: one is not, and the reason is told with the "
 		"instruction, the line and the registers, or there is none for the GPU; 2: the "
 		"object is damaged.",

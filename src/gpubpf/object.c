@@ -2,6 +2,7 @@
 /* Objects, read and relocated by libbpf without the kernel (its loader generator). */
 #include "gpubpf/object.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -200,6 +201,27 @@ static int read_all(struct gt_object_reader *reader)
 	return check_maps(reader);
 }
 
+/* Why libbpf is not to have the file: the first bytes of an ELF file say what it is for. */
+static int refuse_file(struct gt_object_reader *reader)
+{
+	const uint8_t *header = (const uint8_t *)reader->file.data;
+	bool is_elf = reader->file.size >= sizeof(Elf64_Ehdr) && !memcmp(header, ELFMAG, SELFMAG);
+	bool is_big = is_elf && header[EI_DATA] == ELFDATA2MSB;
+	unsigned machine =
+		is_elf ? header[18 + is_big] | header[19 - is_big] << 8 : 0; /* e_machine */
+
+	if (!reader->file.size)
+		return gt_object_damaged(reader, "the file is empty");
+	if (is_elf && machine != EM_BPF)
+		return gt_object_damaged(reader,
+					 "this object is for a CPU, not for eBPF: compile it "
+					 "with 'clang -target bpf'");
+	if (is_big)
+		return gt_object_damaged(reader, "this object is for big-endian eBPF: compile it "
+						 "with 'clang -target bpfel'");
+	return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
+}
+
 static int open_source(struct gt_object_reader *reader)
 {
 	const char *slash = strrchr(reader->path, '/'), *file = slash ? slash + 1 : reader->path;
@@ -212,7 +234,7 @@ static int open_source(struct gt_object_reader *reader)
 	if (error)
 		return error;
 	if (!gt_object_is_sound(&reader->file, &lacks_types))
-		return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
+		return refuse_file(reader);
 	if (lacks_types)
 		return gt_object_damaged(reader, "its maps have no BTF: compile it with -g");
 	gt_strbuf_printf(&name, "%.*s", (int)strcspn(file, "."), file);

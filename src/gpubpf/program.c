@@ -337,7 +337,7 @@ int gt_bpf_read_hex(const char *text, struct bpf_insn **ret_insns, uint32_t *ret
 
 	if (error == -EINVAL && text[wrong])
 		return gt_diag(diag, -EINVAL, "program", NULL,
-			       "byte %zu is no hex digit and no white space", wrong);
+			       "byte %zu is no hex digit, white space, comma or 0x", wrong);
 	if (error == -EINVAL)
 		return gt_diag(diag, -EINVAL, "program", NULL,
 			       "the number of hex digits is odd: two make a byte");

@@ -315,10 +315,10 @@ program() {
 	[ "$stderr" = 'gputap: 6 hex digits are no instructions: 16 make one' ]
 	run_hex '95 0g'
 	expect_status 2
-	[ "$stderr" = 'gputap: byte 4 is no hex digit and no white space' ]
+	[ "$stderr" = 'gputap: byte 4 is no hex digit, white space, comma or 0x' ]
 	run_hex '0x9 0x5'
 	expect_status 2
-	[ "$stderr" = 'gputap: byte 5 is no hex digit and no white space' ]
+	[ "$stderr" = 'gputap: byte 5 is no hex digit, white space, comma or 0x' ]
 	for memory in a 0x abc 'aa zz'; do
 		[ "$memory" = 0x ] && continue
 		run_hex b70000002a0000009500000000000000 "$memory"

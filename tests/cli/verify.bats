@@ -132,3 +132,20 @@ verify_hex() {
 	expect_status 2
 	jq -e '.file == "-" and (.safe | not) and (.reason | startswith("the number of hex digits is odd"))' <<<"$output"
 }
+
+@test "verify says of what is no object for eBPF what it is" {
+	local program=$BATS_TEST_TMPDIR/program.o
+	: >"$program"
+	gputap verify "$program"
+	expect_status 2
+	expect_error "gputap: $program: the file is empty"
+	printf 'int f(void) { return 0; }' >"$BATS_TEST_TMPDIR/program.c"
+	clang -c "$BATS_TEST_TMPDIR/program.c" -o "$program"
+	gputap verify "$program"
+	expect_status 2
+	expect_error "gputap: $program: this object is for a CPU, not for eBPF: compile it with 'clang -target bpf'"
+	clang -target bpfeb -c "$BATS_TEST_TMPDIR/program.c" -o "$program"
+	gputap verify "$program"
+	expect_status 2
+	expect_error "gputap: $program: this object is for big-endian eBPF: compile it with 'clang -target bpfel'"
+}
