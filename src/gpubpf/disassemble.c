@@ -153,13 +153,23 @@ static void put_memory(struct gt_strbuf *text, const struct bpf_insn *insn)
 		gt_strbuf_printf(text, " = r%u", insn->src_reg);
 }
 
+/* Refused, but there is no doubt what it says. */
+static bool divides_by_zero(const struct bpf_insn *insn)
+{
+	unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
+
+	return (class == BPF_ALU || class == BPF_ALU64) && BPF_SRC(insn->code) == BPF_K &&
+	       (operation == BPF_DIV || operation == BPF_MOD) && !insn->imm && !insn->src_reg &&
+	       (insn->off == 0 || insn->off == 1) && insn->dst_reg < GT_BPF_REGISTERS;
+}
+
 void gt_bpf_put_insn(struct gt_strbuf *text, const struct bpf_insn *insns, uint32_t count,
 		     uint32_t at)
 {
 	const struct bpf_insn *insn = &insns[at];
 
 	gt_strbuf_printf(text, "(%02x) ", insn->code);
-	if (gt_bpf_check_insn(insns, count, at, NULL)) {
+	if (gt_bpf_check_insn(insns, count, at, NULL) && !divides_by_zero(insn)) {
 		gt_strbuf_puts(text, "unknown");
 		return;
 	}

@@ -120,6 +120,9 @@ verify_hex() {
 	expect_status 1
 	jq -e '.[0] | .program == "raw" and .kind == "linux" and .reason == "R2 !read_ok" and
 		.instruction == 0' <<<"$output"
+	verify_hex 'b700000001000000 3700000000000000 9500000000000000'
+	expect_status 1
+	expect_output_line '1: \(37\) r0 /= 0$'
 }
 
 @test "verify --json of what cannot be read is one object with the reason" {
