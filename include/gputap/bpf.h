@@ -278,8 +278,8 @@ GPUTAP_HELPER unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
 /*
  * Prints, with up to three numbers: %d %i %u %x %X %c, with flags, a width, l and ll; %p, which is
  * 16 hex digits; %%. Anything else is left as it stands, %s too. Each is a line, as in Linux,
- * whether its format ends with \n or not. Numbers that are not given are 0. Slow. 0, or -EAGAIN: no room, counted as lost. See
- * bpf_printk.
+ * whether its format ends with \n or not. Numbers that are not given are 0. Slow. 0, or -EAGAIN: no
+ * room, counted as lost. See bpf_printk.
  */
 GPUTAP_HELPER long (*bpf_trace_printk)(const char *format, unsigned int size, ...) = (void *)6;
 /* A number by chance. */
@@ -342,7 +342,8 @@ GPUTAP_HELPER unsigned long long (*bpf_warp_active_mask)(void) = (void *)520;
 /*
  * These three need all lanes of the warp that run the program, so they must not stand where only
  * some of them may come, nor in programs that run as threads leave (exit, block_end, return), nor
- * in programs that run once a warp or block.
+ * in programs that run once a warp or block, nor behind a bpf_exit of some.
+ * (Helpers of hashes may stand there: who holds the lock of a bucket waits for no lane.)
  */
 /* The lanes whose value is not 0. */
 GPUTAP_HELPER unsigned long long (*bpf_warp_ballot)(unsigned long long value) = (void *)521;
