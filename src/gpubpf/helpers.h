@@ -12,7 +12,8 @@ enum gt_helper_argument {
 	GT_ARG_NONE,
 	GT_ARG_ANYTHING,     /* any initialised register */
 	GT_ARG_NUMBER,       /* a number that others will see: no address */
-	GT_ARG_OPTIONAL,     /* the same, or not set */
+	GT_ARG_KEY_NUMBER,   /* the same, and it says which value of an array is meant */
+	GT_ARG_OPTIONAL,     /* a number as GT_ARG_NUMBER, or not set */
 	GT_ARG_MAP,          /* a map with lookup: ld_imm64 of a map index */
 	GT_ARG_RING,         /* a map that takes records */
 	GT_ARG_KEY,          /* readable memory of the map's key size */
@@ -51,6 +52,7 @@ enum gt_helper_trait {
 	GT_TRAIT_LANES_DIFFER = 32, /* what it writes to memory differs between lanes */
 	GT_TRAIT_WRITES = 8, /* changes the map: not allowed where programs may only read it */
 	GT_TRAIT_ENDS = 64,  /* ends the thread: what it has reserved must have been released */
+	GT_TRAIT_ADDS = 128, /* adds to a value of a map in one step */
 };
 
 /* Numbers by name: GT_HELPER_map_lookup_elem == 1. */

@@ -132,7 +132,7 @@ static int check_change(struct gt_lanes *lanes, uint32_t at, const struct gt_hel
 
 	if (lanes->single || !map || !gt_map_kind(map->type) || !(helper->traits & GT_TRAIT_WRITES))
 		return 0;
-	if (helper->number == GT_HELPER_map_add && gt_map_kind(map->type)->shape == GT_MAP_ARRAY &&
+	if ((helper->traits & GT_TRAIT_ADDS) && gt_map_kind(map->type)->shape == GT_MAP_ARRAY &&
 	    lanes->facts->insns[at].many_keys && copies_of(map) != GT_COPY_THREAD)
 		return warn_of_places(lanes, at, map);
 	if (gt_map_kind(map->type)->shape != GT_MAP_HASH)

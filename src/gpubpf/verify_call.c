@@ -29,6 +29,26 @@ static int wrong_type(struct gt_verifier *verifier, unsigned number, const char 
 			 gt_place_name(gt_register(verifier, number)), expected);
 }
 
+/* Helpers that add to values: where that could never be done. */
+static int check_adding(struct gt_verifier *verifier, const struct call *call)
+{
+	const struct gt_bpf_map *map = map_of(verifier, call);
+
+	if (!(call->helper->traits & GT_TRAIT_ADDS))
+		return 0;
+	if (call->helper->arguments[1] == GT_ARG_KEY_NUMBER &&
+	    gt_map_kind(map->type)->shape != GT_MAP_ARRAY)
+		return gt_refuse(verifier, "%s#%u counts in arrays, and map '%s' is none",
+				 call->helper->name, call->helper->number, map->name);
+	if (!gt_map_has_numbers(map))
+		return gt_refuse(verifier,
+				 "%s#%u adds to numbers of 4 or 8 bytes, and values of map '%s' "
+				 "have %u",
+				 call->helper->name, call->helper->number, map->name,
+				 map->value_size);
+	return 0;
+}
+
 static int check_map(struct gt_verifier *verifier, struct call *call, unsigned number, bool ring)
 {
 	const struct gt_value *value = gt_register(verifier, number);
@@ -44,7 +64,7 @@ static int check_map(struct gt_verifier *verifier, struct call *call, unsigned n
 				 call->helper->number);
 	if (map_of(verifier, call)->read_only && (call->helper->traits & GT_TRAIT_WRITES))
 		return gt_refuse(verifier, "write into map forbidden");
-	return 0;
+	return check_adding(verifier, call);
 }
 
 static int check_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
@@ -233,6 +253,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	case GT_ARG_STRING:
 		return check_string(verifier, number);
 	case GT_ARG_NUMBER:
+	case GT_ARG_KEY_NUMBER:
 	case GT_ARG_OPTIONAL:
 		/* Written out by the helper: no place for addresses. */
 		if (gt_is_pointer(value) || value->address)

@@ -186,7 +186,7 @@ static uint16_t bit(unsigned number)
 static bool decides(enum gt_helper_argument kind)
 {
 	return kind != GT_ARG_NONE && kind != GT_ARG_ANYTHING && kind != GT_ARG_NUMBER &&
-	       kind != GT_ARG_OPTIONAL;
+	       kind != GT_ARG_KEY_NUMBER && kind != GT_ARG_OPTIONAL;
 }
 
 /* Registers read by a call; not live: and whose numbers decide something. */

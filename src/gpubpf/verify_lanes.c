@@ -240,6 +240,8 @@ static void find_keys(struct gt_lanes *lanes, uint32_t at, const struct gt_helpe
 	const struct gt_bpf_map *map;
 
 	for (unsigned i = 1; i <= GT_HELPER_ARGUMENTS; i++) {
+		if (helper->arguments[i - 1] == GT_ARG_KEY_NUMBER)
+			lanes->facts->insns[at].many_keys = !lanes->single && varies(lanes, at, i);
 		if (helper->arguments[i - 1] != GT_ARG_KEY)
 			continue;
 		map = map_of(lanes, fact(lanes, at, i - 1));
@@ -343,6 +345,17 @@ static void flow(struct gt_lanes *lanes, uint32_t at)
 		enter(lanes, next[i], &out);
 }
 
+static void check_call(struct gt_lanes *lanes, uint32_t at)
+{
+	if (lanes->single || lanes->state[at].parted ||
+	    !gt_bpf_is_subprogram_call(&lanes->verifier->insns[at]) ||
+	    !gt_lanes_call_parts(lanes, at))
+		return;
+	lanes->state[at].parted = true;
+	lanes->changed = true;
+	gt_lanes_part(lanes, at);
+}
+
 static void check_branch(struct gt_lanes *lanes, uint32_t at)
 {
 	const struct bpf_insn *insn = &lanes->verifier->insns[at];
@@ -373,6 +386,7 @@ static bool find_fixed_point(struct gt_lanes *lanes)
 					     &lanes->state[at].joined_units);
 			flow(lanes, at);
 			check_branch(lanes, at);
+			check_call(lanes, at);
 			if (++lanes->work > MAX_WORK)
 				return false;
 		}

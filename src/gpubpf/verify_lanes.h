@@ -29,10 +29,12 @@ struct gt_lane_state {
 	struct gt_units units, joined_units;
 	uint64_t from[GT_BPF_REGISTERS]; /* bit n: made of what stood in map n (63: and above) */
 	int32_t cause;                   /* divergent: where lanes parted, or -1 */
+	bool parted; /* a call that only some lanes come back from: taken into account */
 };
 
 struct gt_lane_function {
 	bool varying, joined; /* what it returns */
+	bool ends;            /* it, or what it calls, may end the thread */
 	uint64_t from;
 	struct gt_units ever;     /* units that vary somewhere */
 	struct gt_units poisoned; /* units that vary for ever: written through pointers */
@@ -83,6 +85,8 @@ int gt_lanes_find_meets(struct gt_lanes *lanes);
 unsigned gt_lanes_successors(const struct gt_lanes *lanes, uint32_t at, uint32_t ret_next[2]);
 /* The lanes may part at this branch: marks what is divergent, and where they meet. */
 void gt_lanes_part(struct gt_lanes *lanes, uint32_t branch);
+/* Whether only some of the lanes that make a call may come back from it. */
+bool gt_lanes_call_parts(const struct gt_lanes *lanes, uint32_t call);
 /* A function is called by some lanes only. */
 void gt_lanes_diverge(struct gt_lanes *lanes, uint32_t function, int32_t cause);
 

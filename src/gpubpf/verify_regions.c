@@ -7,6 +7,60 @@ static uint32_t end_of(const struct gt_lanes *lanes, uint32_t at)
 	return lanes->count + lanes->verifier->flow[at].subprogram;
 }
 
+/* Whether an instruction ends the thread. */
+static bool ends_thread(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+	       (gt_helper((uint32_t)insn->imm)->traits & GT_TRAIT_ENDS);
+}
+
+static struct gt_lane_function *called(const struct gt_lanes *lanes, uint32_t call)
+{
+	int64_t target = gt_bpf_jump_target(lanes->verifier->insns, call);
+
+	return &lanes->functions[lanes->verifier->flow[target].subprogram];
+}
+
+/* Which functions may end the thread: those that have such a helper, and who calls them. */
+static void find_ends(struct gt_lanes *lanes)
+{
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (uint32_t at = 0; at < lanes->count; at++) {
+			const struct bpf_insn *insn = &lanes->verifier->insns[at];
+			struct gt_lane_function *own =
+				&lanes->functions[lanes->verifier->flow[at].subprogram];
+
+			if (!lanes->facts->insns[at].reached || own->ends)
+				continue;
+			own->ends = ends_thread(insn) ||
+				    (gt_bpf_is_subprogram_call(insn) && called(lanes, at)->ends);
+			changed |= own->ends;
+		}
+	}
+}
+
+bool gt_lanes_call_parts(const struct gt_lanes *lanes, uint32_t call)
+{
+	const struct gt_lane_function *function = called(lanes, call);
+	const struct gt_subprogram_facts *facts =
+		&lanes->facts->subprograms[function - lanes->functions];
+
+	for (uint32_t at = facts->start; function->ends && at < facts->end; at++) {
+		const struct bpf_insn *insn = &lanes->verifier->insns[at];
+
+		if (!lanes->facts->insns[at].reached)
+			continue;
+		if (ends_thread(insn) && lanes->facts->insns[at].divergent)
+			return true;
+		if (gt_bpf_is_subprogram_call(insn) && lanes->state[at].parted)
+			return true;
+	}
+	return false;
+}
+
 unsigned gt_lanes_successors(const struct gt_lanes *lanes, uint32_t at, uint32_t ret_next[2])
 {
 	const struct bpf_insn *insn = &lanes->verifier->insns[at];
@@ -22,8 +76,13 @@ unsigned gt_lanes_successors(const struct gt_lanes *lanes, uint32_t at, uint32_t
 		ret_next[0] = end_of(lanes, at);
 		return 1;
 	case BPF_CALL:
-		ret_next[0] = at + 1;
-		return 1;
+		if (!ends_thread(insn))
+			ret_next[count++] = at + 1;
+		/* Lanes that end meet nobody. */
+		if (ends_thread(insn) ||
+		    (gt_bpf_is_subprogram_call(insn) && called(lanes, at)->ends))
+			ret_next[count++] = end_of(lanes, at);
+		return count;
 	case BPF_JA:
 		ret_next[0] = (uint32_t)gt_bpf_jump_target(lanes->verifier->insns, at);
 		return 1;
@@ -113,6 +172,7 @@ int gt_lanes_find_meets(struct gt_lanes *lanes)
 	uint32_t count, next[2];
 	bool changed = true;
 
+	find_ends(lanes);
 	lanes->meets = calloc(lanes->nodes, sizeof(uint32_t));
 	if (!order || !by_order || !lanes->meets || find_before(lanes))
 		return gt_verifier_no_memory(lanes->verifier);

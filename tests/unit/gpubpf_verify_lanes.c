@@ -28,7 +28,8 @@ static const char *verdict(const char *section_name, const char *text)
 {
 	static char said[1024];
 	struct gt_section section = {.kind = GT_KIND_HOST};
-	struct gt_verify_options options = {.input = GT_INPUT_CONTEXT, .section = &section};
+	struct gt_verify_options options = {
+		.input = GT_INPUT_CONTEXT, .section = &section, .allow_control = true};
 	struct gt_bpf_program program = {0};
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
@@ -225,6 +226,41 @@ TEST("a field of lanes is known and one of the context's")
 		  "insn 2: a context of gpu/branch has no field 'address'");
 	CHECK_STR(verdict("gpu/load.warp", "mov r2, 1\ncall 524\nexit"),
 		  "insn 1: R1 type=ctx expected=scalar");
+}
+
+#define SOME_END "ldxw r2, [r1+12]\njne r2, 3, on\ncall 507\non:\n"
+
+TEST("where some lanes have ended, all of a warp do not come any more")
+{
+	CHECK_STR(verdict("gpu/load", SOME_END "mov r1, 1\ncall 523\nexit"),
+		  "insn 4: warp_sum#523 needs all lanes of the warp together, and they may part "
+		  "at insn 1");
+	CHECK_STR(verdict("gpu/load", "call local f\nmov r1, 1\ncall 523\nexit\n"
+				      "f:\n" SOME_END "mov r0, 0\nexit"),
+		  "insn 2: warp_sum#523 needs all lanes of the warp together, and they may part "
+		  "at insn 0");
+	/* A function that calls one that does. */
+	CHECK_STR(verdict("gpu/load", "call local g\nmov r1, 1\ncall 523\nexit\n"
+				      "g:\ncall local f\nmov r0, 0\nexit\n"
+				      "f:\n" SOME_END "mov r0, 0\nexit"),
+		  "insn 2: warp_sum#523 needs all lanes of the warp together, and they may part "
+		  "at insn 0");
+	/* All end, or none. */
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+16]\njne r2, 3, on\ncall 507\non:\nmov r1, 1\n"
+				      "call 523\nexit"),
+		  "r0 same; ");
+}
+
+TEST("a histogram of numbers that differ goes one lane after the other")
+{
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nldmap r1, 0\ncall 530\nmov r0, 0\nexit"),
+		  "keys 3; r0 same; warning 3: the lanes of a warp do this atomic operation on map "
+		  "'array' each at a place of its own: lanes that meet at one place go one after "
+		  "the other; ");
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+16]\nldmap r1, 0\ncall 530\nmov r0, 0\nexit"),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nldmap r1, 3\ncall 530\nmov r0, 0\nexit"),
+		  "keys 3; r0 same; ");
 }
 
 TEST("reads of contexts are within one field that is there, and nothing is written")
