@@ -61,8 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bpf_insn insns[LONGEST] = {{0}};
 	struct gt_bpf_program program = {.insns = insns};
-	struct gt_verify_options options = {
-		.input = GT_INPUT_MEMORY, .memory_size = MEMORY, .max_visited = 20000};
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
+					    .memory_size = MEMORY,
+					    .max_visited = 20000,
+					    .spare_numbers = size % 2};
 	struct gt_facts facts;
 	struct gt_diag diag = {0};
 

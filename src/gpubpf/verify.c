@@ -341,6 +341,59 @@ static int walk(struct gt_verifier *verifier)
 	return error;
 }
 
+/* Forgets the ways that were followed, and what was learnt on them. */
+static void forget_walk(struct gt_verifier *verifier)
+{
+	gt_state_free(gt_take(verifier->state));
+	gt_vec_each (way, &verifier->pending)
+		gt_state_free(way->state);
+	gt_vec_free(&verifier->pending);
+	while (verifier->nodes) {
+		struct gt_node *node = verifier->nodes;
+
+		verifier->nodes = node->all;
+		gt_state_free(node->state);
+		free(node);
+	}
+	verifier->node = NULL;
+	verifier->steps = verifier->bytes_kept = 0;
+	verifier->jumps = verifier->jumps_kept = 0;
+	verifier->visited_kept = 0;
+	if (verifier->kept)
+		memset(verifier->kept, 0, verifier->count * sizeof(struct gt_node *));
+}
+
+/*
+ * Follows all ways. Where they are too many, numbers that only jumps look at which went both ways,
+ * and told of no other numbers, are not compared: both ways have been followed from the state that
+ * was kept, whatever the number. That holds if no jump turns out to decide meanwhile; else it is
+ * done again. Not at first, since nothing is known afterwards of numbers that are not compared.
+ */
+static int walk_all(struct gt_verifier *verifier)
+{
+	int error;
+
+	verifier->spares = verifier->options->spare_numbers;
+	for (unsigned walks = 1;; walks++) {
+		verifier->decided_more = false;
+		error = gt_verify_uses(verifier);
+		if (!error)
+			error = gt_facts_begin(verifier);
+		if (!error)
+			error = walk(verifier);
+		if (error && error != -E2BIG)
+			return error;
+		if (verifier->spares && (!verifier->decided_more || walks >= GT_MAX_WALKS))
+			return error || !verifier->decided_more ? error : too_large(verifier);
+		if (!verifier->spares && !error)
+			return 0;
+		verifier->spares = true;
+		forget_walk(verifier);
+		if (verifier->diag)
+			*verifier->diag = (struct gt_diag){0};
+	}
+}
+
 /* What the calls from a function on need; filled in from the leaves up. */
 struct chain {
 	bool entered, left;
@@ -406,17 +459,7 @@ static int check_calls(struct gt_verifier *verifier)
 
 static void clear(struct gt_verifier *verifier)
 {
-	gt_state_free(verifier->state);
-	gt_vec_each (way, &verifier->pending)
-		gt_state_free(way->state);
-	gt_vec_free(&verifier->pending);
-	while (verifier->nodes) {
-		struct gt_node *node = verifier->nodes;
-
-		verifier->nodes = node->all;
-		gt_state_free(node->state);
-		free(node);
-	}
+	forget_walk(verifier);
 	free(verifier->kept);
 	free(verifier->insns);
 	free(verifier->flow);
@@ -447,9 +490,7 @@ static int verify(struct gt_verifier *verifier)
 		verifier->insns[at] = gt_bpf_without_order(&verifier->program->insns[at]);
 	error = gt_verify_flow(verifier);
 	if (!error)
-		error = gt_facts_begin(verifier);
-	if (!error)
-		error = walk(verifier);
+		error = walk_all(verifier);
 	if (!error)
 		error = check_calls(verifier);
 	if (error)

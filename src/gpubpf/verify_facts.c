@@ -6,12 +6,17 @@ int gt_facts_begin(struct gt_verifier *verifier)
 {
 	struct gt_facts *facts = &verifier->facts;
 
+	free(facts->insns);
 	facts->insns = calloc(verifier->count, sizeof(*facts->insns));
 	if (!facts->insns)
 		return gt_verifier_no_memory(verifier);
 	facts->insn_count = verifier->count;
-	for (uint32_t i = 0; i < facts->subprogram_count; i++)
+	facts->visited = 0;
+	for (uint32_t i = 0; i < facts->subprogram_count; i++) {
+		facts->subprograms[i].stack = 0;
 		facts->subprograms[i].plain = UINT64_MAX;
+		facts->subprograms[i].read_early = 0;
+	}
 	return 0;
 }
 

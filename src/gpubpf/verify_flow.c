@@ -207,10 +207,10 @@ static uint16_t arguments_of(const struct bpf_insn *insn, bool live)
 /*
  * The registers that matter before an instruction, given those after it. `live`: a register
  * matters if it is read at all; else only if its number can decide a jump, an address or an
- * argument. `kept`: what it stores on the stack matters.
+ * argument. `kept`: what it stores on the stack matters. `decides`: it is a jump whose operands do.
  */
 static uint16_t before(const struct bpf_insn *insn, uint16_t after, bool live, bool kept,
-		       bool is_main)
+		       bool decides, bool is_main)
 {
 	uint16_t target = bit(insn->dst_reg), source = bit(insn->src_reg);
 	bool from_register = BPF_SRC(insn->code) == BPF_X;
@@ -252,8 +252,11 @@ static uint16_t before(const struct bpf_insn *insn, uint16_t after, bool live, b
 	case BPF_JA:
 		return after;
 	default:
-		return after | target | (from_register ? source : 0);
+		break;
 	}
+	/* What is learnt of one operand depends on the other. */
+	target |= from_register ? source : 0;
+	return live || decides || (after & target) ? after | target : after;
 }
 
 /* What an access by r10 touches, as slots. */
@@ -398,9 +401,9 @@ static bool find_live_at(struct gt_verifier *verifier, uint32_t at)
 		relevant |= verifier->flow[next[i]].relevant;
 		slots |= verifier->flow[next[i]].slots;
 	}
-	flow->live = before(insn, live, true, true, !flow->subprogram);
-	flow->relevant =
-		before(insn, relevant, false, is_kept(flow, insn, slots), !flow->subprogram);
+	flow->live = before(insn, live, true, true, true, !flow->subprogram);
+	flow->relevant = before(insn, relevant, false, is_kept(flow, insn, slots),
+				!verifier->spares || flow->decides, !flow->subprogram);
 	flow->slots = slots_before(flow, insn, slots, relevant);
 	return flow->live != old.live || flow->relevant != old.relevant || flow->slots != old.slots;
 }
@@ -430,7 +433,7 @@ static void find_live(struct gt_verifier *verifier, struct work *work, uint32_t 
 	}
 }
 
-static int find_uses(struct gt_verifier *verifier)
+int gt_verify_uses(struct gt_verifier *verifier)
 {
 	gt_autofree uint32_t *items = calloc(verifier->count, sizeof(*items));
 	gt_autofree bool *waits = calloc(verifier->count, sizeof(*waits));
@@ -440,6 +443,10 @@ static int find_uses(struct gt_verifier *verifier)
 
 	if (!items || !waits || !first || !links)
 		return gt_verifier_no_memory(verifier);
+	for (uint32_t at = 0; at < verifier->count; at++) {
+		verifier->flow[at].live = verifier->flow[at].relevant = 0;
+		verifier->flow[at].slots = 0;
+	}
 	find_pointing(verifier, &work);
 	find_live(verifier, &work, first, links);
 	return 0;
@@ -453,7 +460,5 @@ int gt_verify_flow(struct gt_verifier *verifier)
 		error = check_jumps(verifier);
 	if (!error)
 		error = check_insns(verifier);
-	if (!error)
-		error = reach(verifier);
-	return error ? error : find_uses(verifier);
+	return error ? error : reach(verifier);
 }

@@ -42,14 +42,17 @@ static bool follow_link(const struct gt_value *known, const struct gt_value *val
 	return true;
 }
 
-/* What is now known of a number is known of all that are linked with it. */
-static void learn_number(struct gt_state *state, struct gt_value known)
+/* What is now known of a number is known of all that are linked with it. Whether there are others.
+ */
+static bool learn_number(struct gt_state *state, struct gt_value known)
 {
 	struct gt_number number;
+	unsigned linked = 0;
 
 	if (!known.id)
-		return;
+		return false;
 	EACH_VALUE(state, value, {
+		linked += value->place == GT_PLACE_NUMBER && value->id == known.id;
 		if (value->place == GT_PLACE_NUMBER && value->id == known.id &&
 		    follow_link(&known, value, &number)) {
 			/* As in Linux, a sum with 0 becomes the number itself. */
@@ -59,6 +62,7 @@ static void learn_number(struct gt_state *state, struct gt_value known)
 			value->number = number;
 		}
 	})
+	return linked > 1;
 }
 
 static void drop_reference(struct gt_state *state, uint32_t reference)
@@ -120,8 +124,9 @@ static void learn_equal(const struct bpf_insn *insn, bool taken, struct gt_value
 	right->maybe_null = false;
 }
 
-/* Applies what is known on one way. False: that way cannot be. */
-static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool taken)
+/* Applies what is known on one way. False: that way cannot be. ret_spread: of others, too. */
+static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool taken,
+		   bool *ret_spread)
 {
 	struct gt_frame *frame = &state->frames[state->depth];
 	struct gt_value *left = &frame->registers[insn->dst_reg], *right;
@@ -146,7 +151,7 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 		return true;
 	}
 	if (left == right && !gt_number_is_constant(&left->number)) {
-		learn_number(state, *left);
+		*ret_spread |= learn_number(state, *left);
 		return true;
 	}
 	one = left->number;
@@ -154,10 +159,10 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 	if (!gt_number_assume(insn, taken, &one, &other))
 		return false;
 	left->number = one;
-	learn_number(state, *left);
+	*ret_spread |= learn_number(state, *left);
 	if (right != &constant) {
 		right->number = other;
-		learn_number(state, *right);
+		*ret_spread |= learn_number(state, *right);
 	}
 	return true;
 }
@@ -189,8 +194,9 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	uint32_t target = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
 	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
+	struct gt_flow *flow = &verifier->flow[verifier->at];
 	struct gt_state *other;
-	bool jumps, falls;
+	bool jumps, falls, spread = false;
 	int error = check_operands(verifier, insn);
 
 	if (error)
@@ -198,9 +204,13 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	other = gt_state_copy(verifier->state);
 	if (!other)
 		return gt_verifier_no_memory(verifier);
-	jumps = assume(other, insn, true);
-	falls = assume(verifier->state, insn, false);
+	jumps = assume(other, insn, true, &spread);
+	falls = assume(verifier->state, insn, false, &spread);
 	facts->branch |= (uint8_t)(jumps << 1 | falls);
+	if (!flow->decides && (!jumps || !falls || spread)) {
+		flow->decides = true;
+		verifier->decided_more = true;
+	}
 	if (jumps && falls) {
 		error = keep_way(verifier, other, target);
 		if (error)

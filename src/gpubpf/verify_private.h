@@ -16,6 +16,7 @@ enum {
 	GT_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
 	GT_MAX_PENDING = 8192,            /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
 	GT_MAX_KEPT_BYTES = 1 << 29,      /* of states that are kept; no more are then */
+	GT_MAX_WALKS = 8,                 /* through a program */
 };
 
 /* What a register or a slot of the stack holds. */
@@ -90,7 +91,8 @@ struct gt_flow {
 	uint16_t pointing; /* that may hold the address of a stack */
 	uint64_t slots;    /* of the frame's stack whose numbers decide something */
 	bool target;       /* states are kept here */
-	bool loop;         /* something jumps back to here */
+	bool decides; /* a jump that went one way alone, or told of other numbers than its own */
+	bool loop;    /* something jumps back to here */
 	bool reached;
 	bool reads_context, reads_memory; /* loads, on some way that was followed */
 	uint32_t subprogram;
@@ -104,6 +106,8 @@ struct gt_verifier {
 	uint32_t count;
 	struct gt_facts facts;
 	struct gt_flow *flow;
+	bool spares;           /* numbers that only undecided jumps look at are not compared */
+	bool decided_more;     /* a jump decides that did not when this walk began */
 	struct gt_node **kept; /* one list an instruction */
 	struct gt_node *nodes;
 	GT_VEC(struct gt_pending) pending;
@@ -154,6 +158,8 @@ void gt_put_state(struct gt_strbuf *text, const struct gt_state *state);
 
 /* verify_flow.c: functions, jumps, what is reachable, live registers. */
 int gt_verify_flow(struct gt_verifier *verifier);
+/* What is relevant, anew: numbers of jumps are where verifier->spares is not set or they decide. */
+int gt_verify_uses(struct gt_verifier *verifier);
 
 /* verify_state.c */
 struct gt_state *gt_state_copy(const struct gt_state *state);
@@ -225,7 +231,7 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn);
 /* verify_call.c */
 int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn);
 
-/* verify_facts.c */
+/* verify_facts.c; begin: what was learnt before is forgotten. */
 int gt_facts_begin(struct gt_verifier *verifier);
 void gt_facts_record(struct gt_verifier *verifier);
 /* The bytes at offsets least to greatest + size of a frame's stack are used not as plain slots. */

@@ -333,3 +333,27 @@ run_hex() {
 	expect_status 2
 	[[ $stderr == *'program.o: its maps have no BTF: compile it with -g' ]]
 }
+
+@test "a checksum by a branch for each bit has too many ways only for who compares what decides nothing" {
+	program 'SEC("gpu/run") int gpu(unsigned char *memory)
+		{
+			unsigned int sum = ~0u;
+
+			for (int i = 0; i < 64; i++) {
+				sum ^= memory[i];
+				for (int bit = 0; bit < 8; bit++)
+					sum = sum & 1 ? sum >> 1 ^ 0xedb88320 : sum >> 1;
+			}
+			return ~sum;
+		}'
+	gputap verify --mem-size 64 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	memory=$(printf '%02x' {1..64})
+	sum=$(printf '%b' "$(printf '\\x%02x' {1..64})" | gzip -c | tail -c 8 | od -An -tx4 -N4 | tr -d ' 0' )
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		gputap exec $engine --mem "$memory" "$BATS_TEST_TMPDIR/program.o"
+		expect_status 0
+		[ "${output//0/}" = "$sum" ]
+	done
+}

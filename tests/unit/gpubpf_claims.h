@@ -72,7 +72,8 @@ static inline bool claims_in_range(const struct gt_register_fact *fact, uint64_t
 static inline bool claims_hold(const struct claims *claims, const struct gt_register_fact *fact,
 			       uint64_t value)
 {
-	uint64_t region = value >> GT_INTERP_REGION_SHIFT;
+	/* A pointer may be moved to before its region, until it is moved back. */
+	uint64_t region = (value + (UINT64_C(1) << 30)) >> GT_INTERP_REGION_SHIFT;
 
 	if (fact->maybe_null && !value)
 		return true;

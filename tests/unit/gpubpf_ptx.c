@@ -406,8 +406,10 @@ TEST("every operation gives with numbers at the edges what the interpreter makes
 /* A random program, or NULL if the verifier refuses it. */
 static struct probe *random_probe(unsigned number)
 {
-	struct gt_verify_options options = {
-		.input = GT_INPUT_MEMORY, .memory_size = MEMORY, .max_visited = 20000};
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
+					    .memory_size = MEMORY,
+					    .max_visited = 20000,
+					    .spare_numbers = number % 2};
 	struct probe *probe = calloc(1, sizeof(*probe));
 
 	probe->memory_size = MEMORY;

@@ -76,8 +76,10 @@ static bool check_run(const struct gt_bpf_program *program, const struct gt_fact
 /* False once a program does what it must not. */
 static bool check_program(const struct gt_bpf_program *program, struct tally *tally, bool *accepted)
 {
-	struct gt_verify_options options = {
-		.input = GT_INPUT_MEMORY, .memory_size = MEMORY, .max_visited = 20000};
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
+					    .memory_size = MEMORY,
+					    .max_visited = 20000,
+					    .spare_numbers = tally->programs % 2};
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	int error = gt_verify(&object, program, &options, &facts, NULL, &diag);
