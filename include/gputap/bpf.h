@@ -51,8 +51,8 @@
  * the "(". It is needed at entry, exit, call and return, where the latter two take functions.
  *
  * As bpftime has them: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
- * that have commas between them, and "kprobe/__memcapture" is memory. They are for the GPU if a
- * name begins with "_Z" or the function's name has "cuda__" or "__cuda" in it.
+ * that have commas between them, and "kprobe/__memcapture", which stands alone, is memory. They
+ * are for the GPU if a name begins with "_Z" or the function's name has "cuda__" or "__cuda" in it.
  *
  * All other sections are for Linux and may stand in the same file. Arrays that are shared
  * (GPUTAP_SHARED_ARRAY) and global variables are the same for both: see docs/ebpf.md.

@@ -28,37 +28,71 @@ const char *gt_level_name(enum gt_level level)
 	return names[level];
 }
 
+static int wrong(struct gt_diag *diag, const char *section, const char *reason)
+{
+	return gt_diag(diag, -EINVAL, "section", section, "%s", reason);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* The next name of a list with commas, without the blanks around it; false: there is none. */
+static bool next_name(const char **list, const char **ret_name, size_t *ret_length)
+{
+	const char *name = *list;
+	size_t length;
+
+	if (!name)
+		return false;
+	length = strcspn(name, ",");
+	*list = name[length] ? name + length + 1 : NULL;
+	for (; length && is_blank(*name); name++)
+		length--;
+	while (length && is_blank(name[length - 1]))
+		length--;
+	*ret_name = name;
+	*ret_length = length;
+	return true;
+}
+
 /* Whether a list with commas has the name; prefix: or one that begins so. */
 static bool has_name(const char *list, const char *name, bool prefix)
 {
-	size_t length = strlen(name);
+	size_t wanted = strlen(name), length;
+	const char *one;
 
-	while (*list) {
-		size_t end = strcspn(list, ",");
-
-		if (end >= length && (prefix || end == length) && !strncmp(list, name, length))
+	while (next_name(&list, &one, &length))
+		if (length >= wanted && (prefix || length == wanted) && !strncmp(one, name, wanted))
 			return true;
-		list += end + (list[end] == ',');
-	}
 	return false;
 }
 
-static void read_compatible(const char *list, const char *program, enum gt_section_kind kind,
-			    struct gt_section *section)
+/* "kprobe/<list>" (ENTRY) and "kretprobe/<list>" (EXIT). */
+static int read_compatible(const char *list, const char *program, enum gt_section_kind kind,
+			   struct gt_section *section, struct gt_diag *diag)
 {
 	bool memory = has_name(list, "__memcapture", false);
 
 	if (!memory && !has_name(list, "_Z", true) && !strstr(program, "cuda__") &&
 	    !strstr(program, "__cuda"))
-		return;
+		return 0;
+	if (has_name(list, "", false))
+		return wrong(diag, section->text,
+			     "a name is empty: kernels' names with commas between them must follow "
+			     "the '/'");
+	if (memory && strchr(list, ','))
+		return wrong(diag, section->text,
+			     "__memcapture is each access to memory in all kernels: it stands "
+			     "alone, and programs at kernels' entries have a section of their own");
+	if (memory && kind != GT_KIND_ENTRY)
+		return wrong(diag, section->text,
+			     "accesses to memory do not return: __memcapture follows kprobe/ only");
 	section->kind = memory ? GT_KIND_MEMORY : kind;
 	section->list = !memory;
 	section->pattern = memory ? "*" : list;
-}
-
-static int wrong(struct gt_diag *diag, const char *section, const char *reason)
-{
-	return gt_diag(diag, -EINVAL, "section", section, "%s", reason);
+	return 0;
 }
 
 static int no_such_kind(struct gt_diag *diag, const char *section)
@@ -145,9 +179,9 @@ int gt_section_read(const char *section, const char *program, struct gt_section 
 	if (!strncmp(section, "gpu/", 4))
 		error = read_gpu(section + 4, &result, diag);
 	else if (!strncmp(section, "kprobe/", 7))
-		read_compatible(section + 7, program, GT_KIND_ENTRY, &result);
+		error = read_compatible(section + 7, program, GT_KIND_ENTRY, &result, diag);
 	else if (!strncmp(section, "kretprobe/", 10))
-		read_compatible(section + 10, program, GT_KIND_EXIT, &result);
+		error = read_compatible(section + 10, program, GT_KIND_EXIT, &result, diag);
 	if (!error)
 		*ret_section = result;
 	return error;

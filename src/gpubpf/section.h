@@ -70,8 +70,9 @@ struct gt_section {
 /*
  * Reads a section's name; `program` is the name of the function in it. "kprobe/" and "kretprobe/"
  * are for the GPU if a name in the list begins with "_Z" or is "__memcapture", or `program` has
- * "cuda__" or "__cuda" in it. 0, or -EINVAL with the reason (a section for the GPU that does not
- * exist; never for others: these are GT_KIND_HOST). The strings given must outlive the result.
+ * "cuda__" or "__cuda" in it; blanks around names do not matter. 0, or -EINVAL with the reason (a
+ * section for the GPU that does not exist; never for others: these are GT_KIND_HOST). The strings
+ * given must outlive the result.
  */
 int gt_section_read(const char *section, const char *program, struct gt_section *ret_section,
 		    struct gt_diag *diag);

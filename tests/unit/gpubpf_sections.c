@@ -58,6 +58,14 @@ static const char *read_section(const char *section, const char *program)
 	return text;
 }
 
+static bool matches(const char *name, const char *mangled, const char *demangled)
+{
+	struct gt_section section;
+
+	return !gt_section_read(name, "p", &section, NULL) &&
+	       gt_section_matches(&section, mangled, demangled);
+}
+
 TEST("a section tells the kind, the level and the kernels of its program")
 {
 	CHECK_STR(read_section("gpu/entry/gemm*", "p"), "entry thread gemm*");
@@ -118,20 +126,44 @@ TEST("kprobe and kretprobe are for the GPU by mangled names and by names with cu
 	CHECK_STR(read_section("kretprobe/__memcaptured", "p"), "for Linux");
 }
 
+TEST("every name of a list of kprobe counts, and blanks around names do not")
+{
+	CHECK_STR(read_section("kprobe/vfs_read, _Z3addv", "p"),
+		  "entry thread list vfs_read, _Z3addv");
+	CHECK_STR(read_section("kprobe/ __memcapture ", "p"), "memory thread *");
+	CHECK(matches("kprobe/vfs_read , _Z3addv ", "_Z3addv", NULL));
+	CHECK(matches("kprobe/\tvfs_read , _Z3addv ", NULL, "vfs_read"));
+	CHECK(!matches("kprobe/vfs_read , _Z3addv ", "_Z3addv ", NULL));
+}
+
+TEST("a list of kprobe that can be no program's is refused with the reason")
+{
+	CHECK_STR(read_section("kprobe/_Z3addv,__memcapture", "p"),
+		  "kprobe/_Z3addv,__memcapture: __memcapture is each access to memory in all "
+		  "kernels: it stands alone, and programs at kernels' entries have a section of "
+		  "their own");
+	CHECK_STR(read_section("kprobe/__memcapture, _Z3addv", "p"),
+		  "kprobe/__memcapture, _Z3addv: __memcapture is each access to memory in all "
+		  "kernels: it stands alone, and programs at kernels' entries have a section of "
+		  "their own");
+	CHECK_STR(read_section("kretprobe/__memcapture", "p"),
+		  "kretprobe/__memcapture: accesses to memory do not return: __memcapture follows "
+		  "kprobe/ only");
+	CHECK_STR(read_section("kprobe/", "cuda__probe"),
+		  "kprobe/: a name is empty: kernels' names with commas between them must follow "
+		  "the '/'");
+	CHECK_STR(read_section("kretprobe/_Z3addv, ,_Z3subv", "p"),
+		  "kretprobe/_Z3addv, ,_Z3subv: a name is empty: kernels' names with commas "
+		  "between them must follow the '/'");
+	CHECK_STR(read_section("kprobe/", "p"), "for Linux");
+}
+
 TEST("all other sections are for Linux, whatever the program is called")
 {
 	CHECK_STR(read_section("uprobe/app:cudaLaunchKernel", "cuda__probe"), "for Linux");
 	CHECK_STR(read_section("tracepoint/sched/sched_switch", "p"), "for Linux");
 	CHECK_STR(read_section("raw_tp/sys_enter", "p"), "for Linux");
 	CHECK_STR(read_section("gpu", "p"), "for Linux");
-}
-
-static bool matches(const char *name, const char *mangled, const char *demangled)
-{
-	struct gt_section section;
-
-	return !gt_section_read(name, "p", &section, NULL) &&
-	       gt_section_matches(&section, mangled, demangled);
 }
 
 TEST("a pattern matches mangled names, demangled names, and these without parameters")
