@@ -28,21 +28,43 @@ void gt_grid_run_clear(struct gt_grid_run *run)
 	*run = (struct gt_grid_run){0};
 }
 
-static int check_size(const char *what, const uint32_t *size, uint64_t limit, uint64_t *ret_product,
+/* What every GPU takes, in each direction and in all; what there is of it. */
+struct size_limit {
+	const char *what, *of;
+	uint32_t each[3];
+	uint64_t all;
+};
+
+static const struct size_limit grid_limit = {
+	"grid", "blocks", {INT32_MAX, 65535, 65535}, GT_EXECUTE_MAX_THREADS};
+static const struct size_limit block_limit = {
+	"block", "threads", {GT_EXECUTE_MAX_BLOCK, GT_EXECUTE_MAX_BLOCK, 64}, GT_EXECUTE_MAX_BLOCK};
+
+static int too_large(const struct size_limit *limit, const uint32_t *size, uint64_t most,
+		     const char *where, struct gt_diag *diag)
+{
+	return gt_diag(diag, -E2BIG, "run", NULL,
+		       "a %s of %ux%ux%u is too large: up to %" PRIu64 " %s go here%s", limit->what,
+		       size[0], size[1], size[2], most, limit->of, where);
+}
+
+static int check_size(const struct size_limit *limit, const uint32_t *size, uint64_t *ret_product,
 		      struct gt_diag *diag)
 {
+	static const char *const along[] = {" along x", " along y", " along z"};
 	uint64_t product = 1;
 
 	for (unsigned i = 0; i < 3; i++) {
 		if (!size[i])
-			return gt_diag(diag, -EINVAL, "run", NULL, "a %s has no size of 0", what);
+			return gt_diag(diag, -EINVAL, "run", NULL, "a %s has no size of 0",
+				       limit->what);
 		product *= size[i];
-		if (product > limit)
-			return gt_diag(diag, -E2BIG, "run", NULL,
-				       "a %s of %ux%ux%u is too large: up to %llu %s go here", what,
-				       size[0], size[1], size[2], (unsigned long long)limit,
-				       limit == GT_EXECUTE_MAX_BLOCK ? "threads" : "blocks");
+		if (product > limit->all)
+			return too_large(limit, size, limit->all, "", diag);
 	}
+	for (unsigned i = 0; i < 3; i++)
+		if (size[i] > limit->each[i])
+			return too_large(limit, size, limit->each[i], along[i], diag);
 	*ret_product = product;
 	return 0;
 }
@@ -50,10 +72,10 @@ static int check_size(const char *what, const uint32_t *size, uint64_t limit, ui
 static int check_sizes(const struct gt_execution *execution, struct gt_diag *diag)
 {
 	uint64_t blocks, threads;
-	int error = check_size("grid", execution->grid, GT_EXECUTE_MAX_THREADS, &blocks, diag);
+	int error = check_size(&grid_limit, execution->grid, &blocks, diag);
 
 	if (!error)
-		error = check_size("block", execution->block, GT_EXECUTE_MAX_BLOCK, &threads, diag);
+		error = check_size(&block_limit, execution->block, &threads, diag);
 	if (error)
 		return error;
 	if (blocks * threads > GT_EXECUTE_MAX_THREADS)

@@ -178,6 +178,25 @@ on_both() {
 	[ "$stderr" = 'gputap: 33554432 threads are more than 16777216' ]
 }
 
+@test "exec refuses grids and blocks that no GPU takes, on both engines alike" {
+	object "$counting"
+	for engine in '--on interp' '--on gpu --gpu soft'; do
+		# shellcheck disable=SC2086
+		for size in 1x65536 1x1x65536; do
+			gputap exec $engine --grid "$size" "$BATS_TEST_TMPDIR/program.o"
+			expect_status 1
+			[[ $stderr == 'gputap: a grid of 1x'*' is too large: up to 65535 blocks go here along '[yz] ]]
+		done
+		# shellcheck disable=SC2086
+		gputap exec $engine --block 1x1x65 "$BATS_TEST_TMPDIR/program.o"
+		expect_status 1
+		[ "$stderr" = 'gputap: a block of 1x1x65 is too large: up to 64 threads go here along z' ]
+		# shellcheck disable=SC2086
+		gputap exec $engine --block 2x2x64 "$BATS_TEST_TMPDIR/program.o"
+		expect_status 0
+	done
+}
+
 @test "exec refuses a device that is not there" {
 	run_hex 'b7000000070000009500000000000000' --on gpu --gpu soft --device 7
 	expect_status 1
