@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/exec.h"
+#include "gpubpf/object.h"
 #include "session/environment.h"
 #include "session/spawn.h"
 
@@ -215,6 +216,8 @@ int gt_exec_run(struct gt_exec *exec, struct gt_diag *diag)
 	struct gt_child child = GT_CHILD_NONE;
 	int error = exec->command ? make_command(exec, &child, diag) : 0;
 
+	if (exec->object)
+		gt_bpf_object_keep(exec->object, exec->execution.program);
 	if (error)
 		exec->command_status = error == -ENOENT ? GT_EXIT_NO_COMMAND : GT_EXIT_NO_EXECUTION;
 	else

@@ -25,8 +25,8 @@ static uint32_t count_of(const struct gt_instance *instance)
 
 static int no_room(const struct gt_bpf_map *map, uint32_t copies, struct gt_diag *diag)
 {
-	return gt_diag(diag, -ENOMEM, "run", map->name,
-		       "there is no memory for %u copies of this map", copies);
+	return gt_diag(diag, -ENOMEM, "run", map->name, "there is no memory for %u %s of this map",
+		       copies, copies == 1 ? "copy" : "copies");
 }
 
 /* Memory of the map's own: shared with the host, or what the device's is fetched to. */

@@ -120,6 +120,27 @@ static int check_map(struct gt_object_reader *reader, struct gt_bpf_map *map)
 	return map->problem ? 0 : gt_object_no_memory(reader);
 }
 
+/* The maps that a program for the GPU uses are for the GPU, but for those that cannot be. */
+static void claim_maps(struct gt_bpf_object *object, const struct gt_bpf_program *program)
+{
+	for (uint32_t at = 0; at < program->count; at++) {
+		const struct bpf_insn *insn = &program->insns[at];
+
+		if (!gt_bpf_is_wide(insn))
+			continue;
+		if (insn->src_reg && (uint32_t)insn->imm < object->map_count)
+			object->maps[insn->imm].host_only = object->maps[insn->imm].problem;
+		at++;
+	}
+}
+
+void gt_bpf_object_keep(struct gt_bpf_object *object, const struct gt_bpf_program *program)
+{
+	for (uint32_t i = 0; i < object->map_count; i++)
+		object->maps[i].host_only |= !object->maps[i].with_linux;
+	claim_maps(object, program);
+}
+
 /* Maps that only programs for Linux use may be of any type. */
 static int check_maps(struct gt_object_reader *reader)
 {
@@ -128,19 +149,8 @@ static int check_maps(struct gt_object_reader *reader)
 
 	for (uint32_t i = 0; i < object->map_count; i++)
 		object->maps[i].host_only = true;
-	for (uint32_t i = 0; i < object->program_count; i++) {
-		const struct gt_bpf_program *program = &object->programs[i];
-
-		for (uint32_t at = 0; at < program->count; at++) {
-			const struct bpf_insn *insn = &program->insns[at];
-
-			if (!gt_bpf_is_wide(insn))
-				continue;
-			if (insn->src_reg && (uint32_t)insn->imm < object->map_count)
-				object->maps[insn->imm].host_only = false;
-			at++;
-		}
-	}
+	for (uint32_t i = 0; i < object->program_count; i++)
+		claim_maps(object, &object->programs[i]);
 	for (uint32_t i = 0; !error && i < object->map_count; i++)
 		error = check_map(reader, &object->maps[i]);
 	return error;

@@ -16,3 +16,9 @@ bool gt_bpf_is_for_gpu(const char *section, const char *name);
  */
 int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_object,
 		       struct gt_diag *diag);
+
+/*
+ * Takes a program of the object for the only one for the GPU that will run: of the maps all are
+ * host_only but those that it uses and those that are shared with Linux.
+ */
+void gt_bpf_object_keep(struct gt_bpf_object *object, const struct gt_bpf_program *program);

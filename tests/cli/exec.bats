@@ -197,6 +197,20 @@ on_both() {
 	done
 }
 
+@test "exec makes and shows the maps that the program uses, and no others" {
+	object "$counting
+		struct { int (*type)[2]; int (*key_size)[4]; int (*value_size)[1048576];
+			int (*max_entries)[2147483647]; } huge SEC(\".maps\");
+		SEC(\"gpu/run\") int other(void *memory) {
+			unsigned key = 1; return !lookup(&huge, &key); }"
+	on_both --prog run --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^counts \(array, 4 entries at most\)$'
+	[[ $output != *huge* ]]
+	gputap exec --prog other "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	[[ $stderr == 'gputap: huge: there is no memory for 1 copy of this map' ]]
+}
+
 @test "exec refuses a device that is not there" {
 	run_hex 'b7000000070000009500000000000000' --on gpu --gpu soft --device 7
 	expect_status 1
