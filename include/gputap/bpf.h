@@ -291,6 +291,7 @@ GPUTAP_HELPER unsigned long long (*bpf_get_current_pid_tgid)(void) = (void *)14;
 /*
  * Writes a record; flags do not matter. 0; -EAGAIN: no room, -E2BIG: longer than all the room there
  * is; both are counted as lost.
+ * The context is what the program was given: programs of gpu/run have none and cannot call it.
  */
 GPUTAP_HELPER long (*bpf_perf_event_output)(void *context, void *map, unsigned long long flags,
 					    void *data, unsigned long long size) = (void *)25;
