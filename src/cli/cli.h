@@ -81,8 +81,8 @@ const struct gt_cli_command *gt_cli_find(const char *name);
 /*
  * Reads a command's options into the structure at `values`. *ret_rest is the first argument
  * that is no option; "--" ends them, too, and is skipped if it is the first. Of a command with
- * options anywhere, what is no option is moved behind the options. Returns GT_GO_ON, or the exit status to
- * end with: GT_EXIT_OK where --help was printed, GT_EXIT_USAGE where an error was.
+ * options anywhere, what is no option is moved behind the options. Returns GT_GO_ON, or the exit
+ * status to end with: GT_EXIT_OK where --help was printed, GT_EXIT_USAGE where an error was.
  */
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest);
