@@ -389,6 +389,9 @@ static int walk_all(struct gt_verifier *verifier)
 			return 0;
 		verifier->spares = true;
 		forget_walk(verifier);
+		if (verifier->options->log)
+			gt_strbuf_puts(verifier->options->log,
+				       "; too many ways: again, comparing fewer numbers\n");
 		if (verifier->diag)
 			*verifier->diag = (struct gt_diag){0};
 	}

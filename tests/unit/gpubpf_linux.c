@@ -104,8 +104,6 @@ static const char *const known[] = {
 	"uses reserved fields",
 	"invalid shift",
 	"div by zero",
-	"unknown atomic operation",
-	"invalid size of an atomic operation",
 	/* Ours: there are no packets on a GPU. */
 	"packet loads are not for the GPU",
 	/* Linux: what a division gives is not known. */
