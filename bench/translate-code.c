@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "gpubpf/object.h"
+#include "gpubpf/object/object.h"
 #include "gpubpf/translate.h"
 #include "translate-code.h"
 

@@ -9,7 +9,7 @@
 
 #include "api/api.h"
 #include "event/kinds.h"
-#include "output/report.h"
+#include "report/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "capture/capture.h"
+#include "names/names.h"
 #include "output/output.h"
-#include "session/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

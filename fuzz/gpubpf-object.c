@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 
 #include "base/file.h"
-#include "gpubpf/object.h"
+#include "gpubpf/object/object.h"
 #include "gpubpf/translate.h"
-#include "gpubpf/verify.h"
+#include "gpubpf/verify/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 
-#include "gpubpf/interp.h"
-#include "gpubpf/maps.h"
+#include "gpubpf/interp/interp.h"
+#include "gpubpf/map/map.h"
 #include "gpubpf/translate.h"
-#include "gpubpf/verify.h"
+#include "gpubpf/verify/verify.h"
 #include "gpubpf_programs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

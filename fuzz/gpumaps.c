@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpubpf/ring.h"
+#include "gpubpf/map/ring_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

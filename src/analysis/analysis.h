@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-#include "session/names.h"
+#include "names/names.h"
 
 /* What rows are split or gathered by. */
 enum gt_by {

@@ -7,7 +7,7 @@
 
 #include "base/clean.h"
 #include "event/event.h"
-#include "session/names.h"
+#include "names/names.h"
 
 struct gt_count {
 	const char *name;    /* of the function; belongs to the analysis */

@@ -15,7 +15,7 @@
 #include "api/api.h"
 #include "base/clean.h"
 #include "event/event.h"
-#include "session/names.h"
+#include "names/names.h"
 
 enum gt_operation_kind {
 	GT_OPERATION_OTHER, /* nothing that an analysis knows */

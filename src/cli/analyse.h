@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/target.h"
-#include "output/report.h"
+#include "report/report.h"
 
 struct gt_analyse_options {
 	struct gt_target_options target;

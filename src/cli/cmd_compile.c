@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/programs.h"
 #include "cli/refusal.h"
-#include "gpubpf/object.h"
+#include "gpubpf/object/object.h"
 #include "gpubpf/translate.h"
 
 enum {

@@ -10,11 +10,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "launch/gpu.h"
 #include "probe/api/attach.h"
 #include "probe/api/watch.h"
 #include "probe/load.h"
 #include "probe/source.h"
-#include "session/gpu.h"
 
 struct doctor_options {
 	bool json;

@@ -9,9 +9,9 @@
 #include "cli/exec.h"
 #include "cli/programs.h"
 #include "cli/refusal.h"
-#include "gpubpf/object.h"
-#include "gpubpf/verify.h"
-#include "session/gpu.h"
+#include "gpubpf/object/object.h"
+#include "gpubpf/verify/verify.h"
+#include "launch/gpu.h"
 
 /* What stands for options that are not given. */
 #define NO_TIME_LIMIT UINT64_MAX

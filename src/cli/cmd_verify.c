@@ -9,8 +9,8 @@
 #include "cli/cli.h"
 #include "cli/programs.h"
 #include "cli/refusal.h"
-#include "gpubpf/object.h"
-#include "gpubpf/verify.h"
+#include "gpubpf/object/object.h"
+#include "gpubpf/verify/verify.h"
 
 enum {
 	MAX_TEXT = 4096, /* instructions of a program for the GPU */

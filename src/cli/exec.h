@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "gpubpf/execute.h"
-#include "probe/linux_programs.h"
+#include "run/execute.h"
+#include "run/host_programs.h"
 
 enum gt_exec_engine {
 	GT_EXEC_INTERP,

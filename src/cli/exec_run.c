@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 #include "cli/exec.h"
-#include "gpubpf/object.h"
-#include "session/environment.h"
-#include "session/spawn.h"
+#include "gpubpf/object/object.h"
+#include "launch/environment.h"
+#include "launch/spawn.h"
 
 /* ---- devices --------------------------------------------------------------------------- */
 
@@ -122,19 +122,19 @@ static int run_grids(struct gt_exec *exec, struct gt_diag *diag)
 /* Makes it, and it waits. Its GPU is the one that a traced command would get. */
 static int make_command(struct gt_exec *exec, struct gt_child *ret_child, struct gt_diag *diag)
 {
-	struct gt_session_options options = {.command = exec->command, .gpu = exec->given->gpu};
-	struct gt_surroundings surroundings = {0};
+	enum gt_gpu gpu = exec->given->gpu;
+	struct gt_environment environment = {0};
 	gt_auto_command command = {0};
-	int error = gt_surroundings_make(&options, &surroundings, &command, diag);
+	int error = gt_environment_make(exec->command[0], gpu, &environment, &command, diag);
 
 	if (error)
 		return error;
-	if (surroundings.remark &&
-	    gt_gpu_decide(options.gpu, command.paths[command.count - 1]) != GT_GPU_USE_SOFT)
-		gt_cli_error("%s", surroundings.remark);
-	error = gt_child_make(command.paths[0], exec->command, surroundings.environment, ret_child,
+	if (environment.remark &&
+	    gt_gpu_decide(gpu, command.paths[command.count - 1]) != GT_GPU_USE_SOFT)
+		gt_cli_error("%s", environment.remark);
+	error = gt_child_make(command.paths[0], exec->command, environment.variables, ret_child,
 			      diag);
-	gt_surroundings_free(&surroundings);
+	gt_environment_free(&environment);
 	return error;
 }
 

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "gpubpf/program.h"
 #include "gpubpf/section.h"
-#include "gpubpf/verify.h"
+#include "gpubpf/verify/verify.h"
 
 /* The option --as; `at` is where its text goes. */
 #define GT_CLI_OPTION_AS(at)                                                                       \

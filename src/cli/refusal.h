@@ -5,7 +5,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "gpubpf/program.h"
-#include "gpubpf/verify.h"
+#include "gpubpf/verify/verify.h"
 
 /*
  * Adds the source line, the instruction and the registers, a line each, as far as they are known;

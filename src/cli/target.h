@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 #include "event/event.h"
-#include "session/names.h"
+#include "names/names.h"
 #include "session/session.h"
 
 struct gt_target_options {

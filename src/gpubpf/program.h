@@ -45,7 +45,7 @@ enum {
 /* A map as the object declares it. */
 struct gt_bpf_map {
 	char name[64];
-	uint32_t type; /* BPF_MAP_TYPE_…, or 1501 and up (src/gpubpf/maps.def) */
+	uint32_t type; /* BPF_MAP_TYPE_…, or 1501 and up (src/gpubpf/map/types.def) */
 	uint32_t key_size, value_size, max_entries, flags;
 	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
 	bool constant;    /* read only and frozen: loads of it give known values */

@@ -56,9 +56,9 @@
 #include "base/vec.h"
 #include "gpubpf/context.h"
 #include "gpubpf/facts.h"
-#include "gpubpf/maps.h"
+#include "gpubpf/map/map.h"
 #include "gpubpf/program.h"
-#include "gpubpf/verify.h"
+#include "gpubpf/verify/verify.h"
 
 enum {
 	GT_MAX_PREFIX = 24,           /* characters of a prefix */

@@ -11,7 +11,7 @@
 
 #include "base/diag.h"
 #include "event/event.h"
-#include "session/names.h"
+#include "names/names.h"
 
 enum gt_time_style {
 	GT_TIME_WALL,     /* 17:35:41.123456 */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "session/names.h"
+#include "names/names.h"
 
 /*
  * One line a caller, the innermost first, each behind `column` spaces and "at ". Wrappers of the

@@ -16,16 +16,16 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "event/kinds.h"
+#include "launch/environment.h"
+#include "launch/spawn.h"
+#include "names/nvidia.h"
 #include "probe/load.h"
 #include "probe/target.h"
-#include "session/environment.h"
 #include "session/filter.h"
-#include "session/nvidia.h"
 #include "session/opened.h"
 #include "session/processes.h"
 #include "session/ring.h"
 #include "session/signals.h"
-#include "session/spawn.h"
 #include "session/supply.h"
 
 #define MOST_PROCESSES 65536 /* traced at a time */
@@ -36,7 +36,7 @@ struct gt_live {
 	struct gt_host host;
 	struct gt_target target;
 	struct gt_command command; /* its files */
-	struct gt_surroundings surroundings;
+	struct gt_environment environment;
 	struct gt_child child;
 	int exit_status;
 	bool child_ended;
@@ -230,20 +230,21 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 
 static int make_command(struct gt_live *live, struct gt_diag *diag)
 {
-	int error = gt_surroundings_make(&live->options, &live->surroundings, &live->command, diag);
+	int error = gt_environment_make(live->options.command[0], live->options.gpu,
+					&live->environment, &live->command, diag);
 
 	if (error)
 		return error;
 	live->target.command = &live->command;
-	live->target.loader = gt_loader_of_environment(live->surroundings.environment);
-	if (live->surroundings.remark)
-		note(live, "%s", live->surroundings.remark);
+	live->target.loader = gt_loader_of_environment(live->environment.variables);
+	if (live->environment.remark)
+		note(live, "%s", live->environment.remark);
 	if (live->command.by_shell)
 		note(live,
 		     "%s is no program, but a text without a '#!' line: %s runs it as a script",
 		     live->options.command[0], live->command.paths[live->command.count - 1]);
 	error = gt_child_make(live->command.paths[0], live->options.command,
-			      live->surroundings.environment, &live->child, diag);
+			      live->environment.variables, &live->child, diag);
 	if (error)
 		return error;
 	if (live->child.pidfd >= 0)
@@ -549,6 +550,6 @@ void gt_live_close(struct gt_live *live)
 			close(*fd);
 	gt_signals_release(&live->signals);
 	gt_command_free(&live->command);
-	gt_surroundings_free(&live->surroundings);
+	gt_environment_free(&live->environment);
 	free(live);
 }

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "capture/capture.h"
+#include "names/names.h"
 #include "probe/api/condition.h"
-#include "session/names.h"
 
 struct gt_replay {
 	const struct gt_session_options *options;

@@ -12,8 +12,8 @@
 
 #include "base/diag.h"
 #include "event/event.h"
+#include "launch/gpu.h"
 #include "probe/source.h"
-#include "session/gpu.h"
 
 #define GT_DEFAULT_RING_SIZE (16u << 20)
 #define GT_DEFAULT_COPY_RING_SIZE                                                                  \

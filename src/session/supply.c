@@ -12,9 +12,9 @@
 #include "base/strbuf.h"
 #include "elf/maps.h"
 #include "event/kinds.h"
+#include "names/handles.h"
 #include "session/callers.h"
 #include "session/cgroup.h"
-#include "session/handles.h"
 
 #define LONGEST_STRING 2048
 #define LONGEST_COMMAND 32768

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The virtual clock: what events and %globaltimer say of modelled times. */
-#include "../unit/ptxas.h"
 #include "child.h"
 #include "driver.h"
+#include "ptxas.h"
 
 enum { BYTES = 1 << 20 };
 

@@ -4,8 +4,8 @@
 
 #include <cuda.h>
 
-#include "../unit/tap.h"
 #include "kernels.h"
+#include "tap.h"
 
 /* The name of an error, for messages. */
 static inline const char *error_name(CUresult result)

@@ -8,7 +8,7 @@
 #include <libelf.h>
 #include <unistd.h>
 
-#include "../unit/tap.h"
+#include "tap.h"
 
 static const char *const driver_names[] = {
 #define SG_FUNCTION(name, since, symbol) #symbol,

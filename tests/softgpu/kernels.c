@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Modules, launches and the errors of kernels on the software device. */
-#include "../unit/ptxas.h"
 #include "base/strbuf.h"
 #include "driver.h"
 #include "fatbin/fatbin.h"
 #include "gate.h"
+#include "ptxas.h"
 
 TEST("a kernel gets its arguments, one by one or as a buffer")
 {

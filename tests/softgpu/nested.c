@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What kernels ask of CUDA's device runtime: values of conditional nodes, further launches. */
-#include "../unit/ptxas.h"
 #include "child.h"
 #include "driver.h"
+#include "ptxas.h"
 
 /*
  *	choose(handle, v)           sets the condition to v

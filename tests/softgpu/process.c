@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../unit/ptxas.h"
 #include "child.h"
 #include "driver.h"
+#include "ptxas.h"
 
 static int fork_after_init(void)
 {

@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../unit/tap.h"
 #include "base/strbuf.h"
 #include "fatbin/fatbin.h"
 #include "gate.h"
 #include "kernels.h"
+#include "tap.h"
 
 #define CHECK_CUDA(call, expected)                                                                 \
 	do {                                                                                       \

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The helpers in the interpreter: gt_interp_<does> of each row of helpers.def. 0, 1 at the
+ * program's end, -Exxx.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clean.h"
+#include "gpubpf/helpers.h"
+#include "gpubpf/interp/private.h"
+#include "gpubpf/map/map.h"
+#include "gpubpf/map/printk.h"
+
+/* The number of the map that r<argument> is, or -EINVAL. */
+static int64_t map_of(struct gt_machine *machine, unsigned argument)
+{
+	uint64_t handle = machine->registers[argument] >> GT_INTERP_REGION_SHIFT;
+	uint32_t count = machine->options->object ? machine->options->object->map_count : 0;
+
+	if (handle < GT_REGION_HANDLES || handle - GT_REGION_HANDLES >= count)
+		return gt_machine_fail(machine, -EINVAL, "r%u is no map", argument);
+	return (int64_t)(handle - GT_REGION_HANDLES);
+}
+
+/* What a helper on a map needs: the map, its memory, the copy and the key. */
+struct access {
+	unsigned number;
+	const struct gt_bpf_map *map;
+	void *memory, *key;
+	uint32_t copy;
+	bool outside; /* there is no such copy */
+};
+
+static int find_access(struct gt_machine *machine, bool with_key, struct access *ret_access)
+{
+	const struct gt_interp_options *options = machine->options;
+	const struct gt_interp_thread *thread = &machine->thread;
+	int64_t number = map_of(machine, 1);
+	uint32_t copies;
+	uint64_t copy = 0;
+
+	if (number < 0)
+		return -EINVAL;
+	*ret_access = (struct access){
+		.number = (unsigned)number,
+		.map = &options->object->maps[number],
+		.memory = options->map_memory[number],
+	};
+	if (with_key) {
+		ret_access->key = gt_machine_memory(machine, machine->registers[2],
+						    ret_access->map->key_size, false);
+		if (!ret_access->key)
+			return -EFAULT;
+	}
+	if (gt_map_kind(ret_access->map->type)->shape != GT_MAP_ARRAY)
+		return 0;
+	switch (gt_map_kind(ret_access->map->type)->copies) {
+	case GT_COPY_ONE:
+		return 0;
+	case GT_COPY_SM:
+		copy = thread->sm;
+		break;
+	case GT_COPY_WARP:
+		copy = gt_interp_flat_warp(thread);
+		break;
+	case GT_COPY_THREAD:
+		copy = gt_interp_flat_thread(thread);
+		break;
+	}
+	copies = options->map_copies ? options->map_copies[number] : 1;
+	ret_access->copy = (uint32_t)copy;
+	ret_access->outside = copy >= copies;
+	if (ret_access->outside)
+		gt_map_count_outside(ret_access->map, ret_access->memory, copies);
+	return 0;
+}
+
+static int gt_interp_map_lookup(struct gt_machine *machine)
+{
+	struct access access;
+	int64_t offset = -ENOENT;
+	int error = find_access(machine, true, &access);
+
+	if (error)
+		return error;
+	if (!access.outside)
+		offset = gt_map_lookup(access.map, access.memory, access.copy, access.key);
+	machine->registers[0] =
+		offset < 0 ? 0
+			   : gt_region_address(GT_REGION_MAPS + access.number, (uint64_t)offset);
+	return 0;
+}
+
+static int gt_interp_map_update(struct gt_machine *machine)
+{
+	struct access access;
+	int error = find_access(machine, true, &access), result = -ENOENT;
+	const void *value;
+
+	if (error)
+		return error;
+	value = gt_machine_memory(machine, machine->registers[3], access.map->value_size, false);
+	if (!value)
+		return -EFAULT;
+	if (!access.outside)
+		result = gt_map_update(access.map, access.memory, access.copy, access.key, value,
+				       machine->registers[4]);
+	machine->registers[0] = (uint64_t)(int64_t)result;
+	return 0;
+}
+
+static int gt_interp_map_delete(struct gt_machine *machine)
+{
+	struct access access;
+	int error = find_access(machine, true, &access);
+
+	if (!error)
+		machine->registers[0] =
+			(uint64_t)(int64_t)gt_map_delete(access.map, access.memory, access.key);
+	return error;
+}
+
+static int gt_interp_map_add(struct gt_machine *machine)
+{
+	struct access access;
+	int error = find_access(machine, true, &access), result = -ENOENT;
+
+	if (error)
+		return error;
+	if (!access.outside)
+		result = gt_map_add(access.map, access.memory, access.copy, access.key,
+				    machine->registers[3]);
+	machine->registers[0] = (uint64_t)(int64_t)result;
+	return 0;
+}
+
+static int gt_interp_hist_add(struct gt_machine *machine)
+{
+	struct access access;
+	int error = find_access(machine, false, &access), result = -ENOENT;
+
+	if (error)
+		return error;
+	if (!access.outside)
+		result = gt_map_count_power(access.map, access.memory, access.copy,
+					    machine->registers[2]);
+	machine->registers[0] = (uint64_t)(int64_t)result;
+	return 0;
+}
+
+static int ring_output(struct gt_machine *machine, unsigned ring, unsigned data)
+{
+	int64_t number = map_of(machine, ring), offset;
+	uint64_t size = machine->registers[data + 1];
+	const void *bytes;
+	uint8_t *memory;
+
+	if (number < 0)
+		return -EINVAL;
+	bytes = gt_machine_memory(machine, machine->registers[data], size, false);
+	if (!bytes)
+		return -EFAULT;
+	memory = machine->options->map_memory[number];
+	offset = gt_ring_reserve(&machine->options->object->maps[number], memory, size);
+	if (offset >= 0) {
+		memcpy(memory + offset, bytes, size);
+		gt_ring_finish(memory, (uint64_t)offset, GT_RING_READY);
+	}
+	machine->registers[0] = offset < 0 ? (uint64_t)offset : 0;
+	return 0;
+}
+
+static int gt_interp_ring_output(struct gt_machine *machine)
+{
+	return ring_output(machine, 1, 2);
+}
+
+static int gt_interp_perf_output(struct gt_machine *machine)
+{
+	return ring_output(machine, 2, 4);
+}
+
+static int gt_interp_ring_reserve(struct gt_machine *machine)
+{
+	int64_t number = map_of(machine, 1), offset = -EAGAIN;
+
+	if (number < 0)
+		return -EINVAL;
+	if (machine->record_count < GT_INTERP_MAX_RECORDS)
+		offset = gt_ring_reserve(&machine->options->object->maps[number],
+					 machine->options->map_memory[number],
+					 machine->registers[2]);
+	machine->registers[0] = 0;
+	if (offset < 0)
+		return 0;
+	machine->registers[0] =
+		gt_region_address(GT_REGION_MAPS + (unsigned)number, (uint64_t)offset);
+	machine->records[machine->record_count].address = machine->registers[0];
+	machine->records[machine->record_count++].size = machine->registers[2];
+	return 0;
+}
+
+static int ring_finish(struct gt_machine *machine, enum gt_ring_state state)
+{
+	uint64_t address = machine->registers[1];
+	uint64_t number = (address >> GT_INTERP_REGION_SHIFT) - GT_REGION_MAPS;
+
+	for (unsigned i = 0; i < machine->record_count; i++) {
+		if (machine->records[i].address != address)
+			continue;
+		machine->records[i] = machine->records[--machine->record_count];
+		gt_ring_finish(machine->options->map_memory[number],
+			       address & ((1ull << GT_INTERP_REGION_SHIFT) - 1), state);
+		machine->registers[0] = 0;
+		return 0;
+	}
+	return gt_machine_fail(machine, -EINVAL, "r1 is no reserved record");
+}
+
+static int gt_interp_ring_submit(struct gt_machine *machine)
+{
+	return ring_finish(machine, GT_RING_READY);
+}
+
+static int gt_interp_ring_discard(struct gt_machine *machine)
+{
+	return ring_finish(machine, GT_RING_DISCARDED);
+}
+
+/* The string at r1, at most `limit` bytes of it. */
+static int read_string(struct gt_machine *machine, uint64_t limit, struct gt_strbuf *text)
+{
+	for (uint64_t length = 0; length < limit; length++) {
+		const char *byte =
+			gt_machine_memory(machine, machine->registers[1] + length, 1, false);
+
+		if (!byte)
+			return -EFAULT;
+		if (!*byte)
+			break;
+		gt_strbuf_putc(text, *byte);
+	}
+	return text->failed ? gt_machine_fail(machine, -ENOMEM, "out of memory") : 0;
+}
+
+/* trace_printk (with arguments) and puts. */
+static int print(struct gt_machine *machine, uint64_t limit, const uint64_t *arguments)
+{
+	struct gt_strbuf *output = machine->options->output;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	int error = read_string(machine, limit, &text);
+
+	if (error)
+		return error;
+	if (output && arguments)
+		gt_print_format(output, gt_strbuf_string(&text), text.length, arguments);
+	else if (output)
+		gt_strbuf_add(output, gt_strbuf_string(&text), text.length);
+	if (output)
+		gt_print_line_end(output);
+	machine->registers[0] = 0;
+	return 0;
+}
+
+static int gt_interp_trace_printk(struct gt_machine *machine)
+{
+	return print(machine, machine->registers[2], &machine->registers[3]);
+}
+
+static int gt_interp_puts(struct gt_machine *machine)
+{
+	return print(machine, UINT32_MAX, NULL);
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t next_random(struct gt_machine *machine)
+{
+	machine->random ^= machine->random << 13;
+	machine->random ^= machine->random >> 7;
+	machine->random ^= machine->random << 17;
+	return (uint32_t)machine->random;
+}
+
+static int give(struct gt_machine *machine, uint64_t value)
+{
+	machine->registers[0] = value;
+	return 0;
+}
+
+static int gt_interp_global_timer(struct gt_machine *machine)
+{
+	return give(machine, now());
+}
+
+static int gt_interp_clock_64(struct gt_machine *machine)
+{
+	return give(machine, now());
+}
+
+static int gt_interp_prandom_u32(struct gt_machine *machine)
+{
+	return give(machine, next_random(machine));
+}
+
+static int gt_interp_pid_tgid(struct gt_machine *machine)
+{
+	return give(machine, machine->options->pid_tgid);
+}
+
+static int gt_interp_membar(struct gt_machine *machine)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	return give(machine, 0);
+}
+
+static int gt_interp_leave(struct gt_machine *machine)
+{
+	give(machine, 0);
+	return 1;
+}
+
+static int gt_interp_flat_thread_id(struct gt_machine *machine)
+{
+	return give(machine, gt_interp_flat_thread(&machine->thread));
+}
+
+static int gt_interp_flat_block_id(struct gt_machine *machine)
+{
+	return give(machine, gt_interp_flatten(machine->thread.block, machine->thread.grid_size));
+}
+
+static int gt_interp_flat_warp_id(struct gt_machine *machine)
+{
+	return give(machine, gt_interp_flat_warp(&machine->thread));
+}
+
+/* A field of a lane of this machine's warp; 0 of lanes that are not of the group. */
+static int gt_interp_warp_lane_value(struct gt_machine *machine)
+{
+	uint64_t field = machine->registers[1], lane = machine->registers[2];
+	struct gt_interp_thread other = machine->thread;
+	uint64_t number = gt_interp_in_block(&other) / 32 * 32 + lane;
+	enum gt_context_source source;
+
+	if (lane > 31 || !(other.mask >> lane & 1) || !machine->grid || !machine->grid->section ||
+	    gt_lane_source(machine->grid->section, field, &source))
+		return give(machine, 0);
+	gt_interp_place(&other, number);
+	return give(machine, gt_machine_source(machine, source, 0, &other));
+}
+
+static int gt_interp_give_source(struct gt_machine *machine)
+{
+	return give(machine, gt_machine_source(machine, machine->source, 0, &machine->thread));
+}
+
+/* The source and the two that follow it, stored where r1 to r3 point to. */
+static int gt_interp_store_sources(struct gt_machine *machine)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t value =
+			gt_machine_source(machine, machine->source + i, 0, &machine->thread);
+		void *memory = gt_machine_memory(machine, machine->registers[1 + i], 8, true);
+
+		if (!memory)
+			return -EFAULT;
+		memcpy(memory, &value, 8);
+	}
+	return give(machine, 0);
+}
+
+/* Those of the group: gt_warp_meet does them when all lanes are there. */
+static int wait_for_group(struct gt_machine *machine, uint32_t number)
+{
+	machine->state = GT_MACHINE_WAITS;
+	machine->waits_for = number;
+	return 0;
+}
+
+static int gt_interp_warp_active_mask(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_active_mask);
+}
+
+static int gt_interp_warp_ballot(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_ballot);
+}
+
+static int gt_interp_warp_shuffle(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_shuffle);
+}
+
+static int gt_interp_warp_sum(struct gt_machine *machine)
+{
+	return wait_for_group(machine, GT_HELPER_warp_sum);
+}
+
+static const struct {
+	uint32_t number;
+	int (*call)(struct gt_machine *machine);
+	enum gt_context_source source;
+} rows[] = {
+#define HELPER(number, name, does, source, ...) {(number), gt_interp_##does, GT_SOURCE_##source},
+#include "gpubpf/helpers.def"
+#undef HELPER
+};
+
+int gt_machine_call(struct gt_machine *machine, uint32_t number)
+{
+	for (size_t i = 0; i < gt_countof(rows); i++) {
+		int status;
+
+		if (rows[i].number != number)
+			continue;
+		machine->source = rows[i].source;
+		status = rows[i].call(machine);
+		if (machine->state != GT_MACHINE_WAITS)
+			gt_machine_drop_arguments(machine);
+		return status;
+	}
+	return gt_machine_fail(machine, -EINVAL, "there is no helper %u here", number);
+}

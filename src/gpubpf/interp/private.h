@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The parts of the interpreter: a machine, its memory, its helpers. */
+#pragma once
+
+#include <string.h>
+
+#include "gpubpf/interp/interp.h"
+
+enum {
+	GT_INTERP_MAX_RECORDS = 64, /* reserved at one time */
+	GT_INTERP_REGION_SHIFT = 40,
+};
+
+/* Regions by number, which stands above GT_INTERP_REGION_SHIFT in an address. */
+enum gt_interp_region {
+	GT_REGION_STACK = 1, /* one a frame */
+	GT_REGION_MEMORY = GT_REGION_STACK + GT_BPF_MAX_FRAMES,
+	GT_REGION_CONTEXT,
+	GT_REGION_MAPS, /* one a map; the maps themselves are GT_REGION_HANDLES and up */
+	GT_REGION_HANDLES = 1 << 20,
+};
+
+struct gt_machine {
+	const struct gt_interp_options *options;
+	const struct gt_bpf_program *program;
+	struct gt_interp_thread thread;
+	const struct gt_interp_grid *grid; /* that it is part of, or NULL */
+	uint64_t run;                      /* its number in there */
+	const uint8_t *context;            /* r1, or NULL */
+	uint32_t context_size;
+	uint64_t registers[GT_BPF_REGISTERS];
+	uint8_t stacks[GT_BPF_MAX_FRAMES][GT_BPF_STACK_SIZE];
+	struct {
+		uint32_t back;
+		uint64_t saved[4];
+	} calls[GT_BPF_MAX_FRAMES];
+	unsigned frame;
+	uint32_t at;
+	uint64_t executed;
+	struct {
+		uint64_t address, size;
+	} records[GT_INTERP_MAX_RECORDS];
+	unsigned record_count;
+	uint64_t random;
+	enum gt_machine_state {
+		GT_MACHINE_RUNS,
+		GT_MACHINE_WAITS, /* at a helper of the group, `waits_for`, before `at` */
+		GT_MACHINE_ENDED,
+	} state;
+	uint32_t waits_for;
+	enum gt_context_source source; /* of the helper that is called */
+	struct gt_diag *diag;
+};
+
+static inline uint64_t gt_region_address(unsigned region, uint64_t offset)
+{
+	return ((uint64_t)region << GT_INTERP_REGION_SHIFT) + offset;
+}
+
+/* Fails with the place set to the instruction. Returns error. */
+int gt_machine_fail(struct gt_machine *machine, int error, const char *format, ...) gt_printf(3, 4);
+/* The host's memory behind an address for so many bytes, or NULL with the reason set. */
+void *gt_machine_memory(struct gt_machine *machine, uint64_t address, uint64_t size, bool write);
+/* What an instruction of class ALU or ALU64 leaves in its destination. */
+uint64_t gt_machine_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
+/* Whether a conditional jump is taken. */
+bool gt_machine_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
+/*
+ * Calls a helper: arguments in r1 to r5, result in r0. 0, 1 at the program's end, -Exxx. One that
+ * waits has its arguments until gt_warp_meet.
+ */
+int gt_machine_call(struct gt_machine *machine, uint32_t number);
+/* After a call its arguments are gone: one that a later helper may be called without is 0 then. */
+static inline void gt_machine_drop_arguments(struct gt_machine *machine)
+{
+	memset(&machine->registers[1], 0, 5 * sizeof(machine->registers[1]));
+}
+
+/* Lanes of one warp that run in step. */
+struct gt_warp {
+	struct gt_machine *lanes; /* [count], at lanes 0 to count - 1 */
+	unsigned count;
+};
+
+/* Makes a machine ready; what it is told by must stand. The stacks are zeros then. */
+void gt_machine_start(struct gt_machine *machine, const struct gt_bpf_program *program,
+		      const struct gt_interp_options *options, struct gt_diag *diag);
+/* Runs all lanes to their end. 0 or -Exxx. */
+int gt_warp_run(struct gt_warp *warp);
+/* Gives the lanes that wait where lane number `waiting` does what they wait for. */
+void gt_warp_meet(struct gt_warp *warp, unsigned waiting);
+/* r1 becomes the memory of the options, r2 its size. */
+void gt_machine_give_memory(struct gt_machine *machine);
+/* What a source of the context is for a machine that is part of a grid. */
+uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_context_source source,
+			   uint32_t index, const struct gt_interp_thread *thread);
+
+/* Numbers of threads and blocks, x first. */
+static inline uint64_t gt_interp_flatten(const uint32_t index[3], const uint32_t size[3])
+{
+	return index[0] + (uint64_t)size[0] * (index[1] + (uint64_t)size[1] * index[2]);
+}
+static inline uint64_t gt_interp_threads(const struct gt_interp_thread *thread)
+{
+	return (uint64_t)thread->block_size[0] * thread->block_size[1] * thread->block_size[2];
+}
+static inline uint64_t gt_interp_in_block(const struct gt_interp_thread *thread)
+{
+	return gt_interp_flatten(thread->thread, thread->block_size);
+}
+/* Makes it the thread of a flat number in its block. */
+static inline void gt_interp_place(struct gt_interp_thread *thread, uint64_t number)
+{
+	thread->thread[0] = (uint32_t)(number % thread->block_size[0]);
+	number /= thread->block_size[0];
+	thread->thread[1] = (uint32_t)(number % thread->block_size[1]);
+	thread->thread[2] = (uint32_t)(number / thread->block_size[1]);
+}
+static inline uint64_t gt_interp_flat_thread(const struct gt_interp_thread *thread)
+{
+	return gt_interp_flatten(thread->block, thread->grid_size) * gt_interp_threads(thread) +
+	       gt_interp_in_block(thread);
+}
+static inline uint64_t gt_interp_flat_warp(const struct gt_interp_thread *thread)
+{
+	return gt_interp_flatten(thread->block, thread->grid_size) *
+		       ((gt_interp_threads(thread) + 31) / 32) +
+	       gt_interp_in_block(thread) / 32;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Hash maps: chains of nodes, changed by one thread. What devices do is in ptxgen_map_hash.c. */
+#include <errno.h>
+#include <string.h>
+
+#include "gpubpf/map/private.h"
+
+/* The parts of a hash map's memory. */
+struct table {
+	const struct gt_bpf_map *map;
+	uint32_t *heads;
+	uint64_t *nodes;
+	uint8_t *keys, *values;
+	struct gt_hash_counters *counters;
+};
+
+/* A place on the way along a chain. */
+struct place {
+	uint32_t bucket, tag;
+	uint32_t node;     /* the key's; valid if it was found */
+	uint32_t previous; /* the link before it; 0: the head */
+};
+
+uint32_t gt_map_hash_buckets(const struct gt_bpf_map *map)
+{
+	uint32_t buckets = 2;
+
+	while (buckets < map->max_entries)
+		buckets *= 2;
+	return buckets;
+}
+
+size_t gt_map_hash_nodes(const struct gt_bpf_map *map)
+{
+	return (size_t)gt_map_hash_buckets(map) * sizeof(uint32_t);
+}
+
+size_t gt_map_hash_keys(const struct gt_bpf_map *map)
+{
+	return gt_map_hash_nodes(map) + (size_t)map->max_entries * sizeof(uint64_t);
+}
+
+size_t gt_map_hash_values(const struct gt_bpf_map *map)
+{
+	return gt_map_hash_keys(map) + map->max_entries * gt_map_stride(map->key_size);
+}
+
+size_t gt_map_hash_counters(const struct gt_bpf_map *map)
+{
+	return gt_map_hash_values(map) + map->max_entries * gt_map_stride(map->value_size);
+}
+
+uint32_t gt_map_hash(const void *key, uint32_t size)
+{
+	uint32_t hash = GT_HASH_SEED;
+
+	for (uint32_t at = 0; at < size; at += 4) {
+		uint32_t word = 0;
+
+		memcpy(&word, (const uint8_t *)key + at, size - at < 4 ? size - at : 4);
+		hash = (hash ^ word) * GT_HASH_FACTOR;
+		hash ^= hash >> GT_HASH_SHIFT;
+	}
+	return hash;
+}
+
+static struct table table_of(const struct gt_bpf_map *map, const void *memory)
+{
+	uint8_t *bytes = (uint8_t *)(uintptr_t)memory;
+
+	return (struct table){
+		.map = map,
+		.heads = (uint32_t *)bytes,
+		.nodes = (uint64_t *)(bytes + gt_map_hash_nodes(map)),
+		.keys = bytes + gt_map_hash_keys(map),
+		.values = bytes + gt_map_hash_values(map),
+		.counters = (struct gt_hash_counters *)(bytes + gt_map_hash_counters(map)),
+	};
+}
+
+static uint8_t *key_at(const struct table *table, uint32_t node)
+{
+	return table->keys + node * gt_map_stride(table->map->key_size);
+}
+
+static uint8_t *value_at(const struct table *table, uint32_t node)
+{
+	return table->values + node * gt_map_stride(table->map->value_size);
+}
+
+/* Whether the key is there. Ends in damaged memory too: no chain is longer than all nodes. */
+static bool find(const struct table *table, const void *key, struct place *place)
+{
+	uint32_t hash = gt_map_hash(key, table->map->key_size), link;
+
+	place->bucket = hash & (gt_map_hash_buckets(table->map) - 1);
+	place->tag = hash | GT_HASH_USED;
+	place->previous = 0;
+	link = table->heads[place->bucket] & ~(uint32_t)GT_HASH_LOCKED;
+	for (uint32_t steps = 0; link && link <= table->map->max_entries; steps++) {
+		uint64_t node = table->nodes[link - 1];
+
+		if (steps == table->map->max_entries)
+			return false;
+		place->node = link - 1;
+		if (node >> 32 == place->tag &&
+		    !memcmp(key_at(table, place->node), key, table->map->key_size))
+			return true;
+		place->previous = link;
+		link = (uint32_t)node;
+	}
+	return false;
+}
+
+static bool take_node(const struct table *table, uint32_t *ret_node)
+{
+	struct gt_hash_counters *counters = table->counters;
+	uint32_t link = (uint32_t)counters->free;
+
+	if (counters->fresh < table->map->max_entries) {
+		*ret_node = counters->fresh++;
+		return true;
+	}
+	if (!link || link > table->map->max_entries)
+		return false;
+	*ret_node = link - 1;
+	counters->free = ((counters->free >> 32) + 1) << 32 | (uint32_t)table->nodes[link - 1];
+	return true;
+}
+
+static size_t hash_bytes(const struct gt_bpf_map *map, uint32_t copies)
+{
+	(void)copies;
+	return gt_map_hash_counters(map) + sizeof(struct gt_hash_counters);
+}
+
+static void hash_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
+{
+	(void)map;
+	(void)copies;
+	(void)memory;
+}
+
+static int64_t hash_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
+			   const void *key)
+{
+	struct table table = table_of(map, memory);
+	struct place place;
+
+	(void)copy;
+	if (!find(&table, key, &place))
+		return -ENOENT;
+	return value_at(&table, place.node) - (const uint8_t *)memory;
+}
+
+static int hash_insert(const struct table *table, const struct place *place, const void *key,
+		       const void *value)
+{
+	uint32_t head = table->heads[place->bucket], node;
+
+	if (!take_node(table, &node)) {
+		table->counters->refused++;
+		return -E2BIG;
+	}
+	memset(key_at(table, node), 0, gt_map_stride(table->map->key_size));
+	memcpy(key_at(table, node), key, table->map->key_size);
+	memcpy(value_at(table, node), value, table->map->value_size);
+	if (!head)
+		head = (uint32_t)GT_HASH_END | place->bucket;
+	table->nodes[node] = (uint64_t)place->tag << 32 | head;
+	table->heads[place->bucket] = node + 1;
+	table->counters->entries++;
+	return 0;
+}
+
+static int hash_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
+		       const void *value, uint64_t flags)
+{
+	struct table table = table_of(map, memory);
+	struct place place;
+
+	(void)copy;
+	if (!find(&table, key, &place))
+		return flags == BPF_EXIST ? -ENOENT : hash_insert(&table, &place, key, value);
+	if (flags == BPF_NOEXIST)
+		return -EEXIST;
+	memcpy(value_at(&table, place.node), value, map->value_size);
+	return 0;
+}
+
+static int hash_delete(const struct gt_bpf_map *map, void *memory, const void *key)
+{
+	struct table table = table_of(map, memory);
+	struct place place;
+	uint32_t next;
+
+	if (!find(&table, key, &place))
+		return -ENOENT;
+	next = (uint32_t)table.nodes[place.node];
+	if (place.previous)
+		table.nodes[place.previous - 1] =
+			(table.nodes[place.previous - 1] >> 32) << 32 | next;
+	else
+		table.heads[place.bucket] = next & (uint32_t)GT_HASH_END ? 0 : next;
+	table.nodes[place.node] = (uint32_t)table.counters->free;
+	table.counters->free = ((table.counters->free >> 32) + 1) << 32 | (place.node + 1);
+	table.counters->entries--;
+	return 0;
+}
+
+static bool hash_read(const struct gt_map_view *view, struct gt_map_entry *entry)
+{
+	struct table table = table_of(view->map, view->memory);
+
+	while (entry->next < view->map->max_entries) {
+		uint32_t node = (uint32_t)entry->next++;
+
+		if (!(table.nodes[node] >> 32))
+			continue;
+		entry->index = node;
+		entry->key = key_at(&table, node);
+		entry->value = value_at(&table, node);
+		entry->size = view->map->value_size;
+		return true;
+	}
+	return false;
+}
+
+static struct gt_map_losses hash_losses(const struct gt_map_view *view)
+{
+	return (struct gt_map_losses){.refused =
+					      table_of(view->map, view->memory).counters->refused};
+}
+
+const struct gt_map_operations gt_hash_operations = {
+	.bytes = hash_bytes,
+	.initialise = hash_initialise,
+	.lookup = hash_lookup,
+	.update = hash_update,
+	.delete = hash_delete,
+	.read = hash_read,
+	.losses = hash_losses,
+};

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Objects, read and relocated by libbpf without the kernel (its loader generator). */
+#include "gpubpf/object/object.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "gpubpf/map/map.h"
+#include "gpubpf/object/private.h"
+#include "gpubpf/section.h"
+
+enum {
+	MAX_OBJECT = 64 << 20,
+};
+
+bool gt_bpf_is_for_gpu(const char *section, const char *name)
+{
+	struct gt_section read;
+
+	return gt_section_read(section, name, &read, NULL) || read.kind != GT_KIND_HOST;
+}
+
+int gt_object_damaged(struct gt_object_reader *reader, const char *what)
+{
+	return gt_diag(reader->diag, -EINVAL, "object", reader->path, "%s", what);
+}
+
+int gt_object_no_memory(struct gt_object_reader *reader)
+{
+	return gt_diag(reader->diag, -ENOMEM, "object", reader->path, "out of memory");
+}
+
+/* .BTF.ext as it stands in the file. Objects without type information have none. */
+static int read_ext(struct gt_object_reader *reader)
+{
+	struct btf_ext *ext = NULL;
+	struct btf *btf = btf__parse_elf(reader->path, &ext);
+	const void *data = NULL;
+	uint32_t size = 0;
+	int error = 0;
+
+	if (btf && ext)
+		data = btf_ext__get_raw_data(ext, &size);
+	if (data && size >= 24) {
+		reader->ext.data = malloc(size);
+		if (!reader->ext.data)
+			error = gt_object_no_memory(reader);
+		else
+			memcpy(reader->ext.data, data, size);
+		reader->ext.size = error ? 0 : size;
+	}
+	btf_ext__free(ext);
+	btf__free(btf);
+	if (error || !reader->ext.size)
+		return error;
+	memcpy(&reader->header, reader->ext.data, 24);
+	if (reader->header.header_size >= sizeof(reader->header) && size >= sizeof(reader->header))
+		memcpy(&reader->header, reader->ext.data, sizeof(reader->header));
+	return 0;
+}
+
+static int read_program(struct gt_object_reader *reader, const struct bpf_program *source)
+{
+	struct gt_bpf_program *program = &reader->object->programs[reader->object->program_count++];
+	size_t count = bpf_program__insn_cnt(source);
+
+	program->name = strdup(bpf_program__name(source));
+	program->section = strdup(reader->in_text ? ".text" : bpf_program__section_name(source));
+	program->insns = calloc(count + 1, sizeof(*program->insns));
+	if (!program->name || !program->section || !program->insns)
+		return gt_object_no_memory(reader);
+	memcpy(program->insns, bpf_program__insns(source), count * sizeof(*program->insns));
+	program->count = (uint32_t)count;
+	return gt_object_read_records(reader, program);
+}
+
+static int read_host_program(struct gt_object_reader *reader, const struct bpf_program *source)
+{
+	struct gt_bpf_object *object = reader->object;
+	struct gt_bpf_host_program *program = &object->host_programs[object->host_program_count++];
+
+	program->name = strdup(bpf_program__name(source));
+	program->section = strdup(bpf_program__section_name(source));
+	return program->name && program->section ? 0 : gt_object_no_memory(reader);
+}
+
+static int read_map(struct gt_object_reader *reader, const struct bpf_map *source)
+{
+	struct gt_bpf_map *map = &reader->object->maps[reader->object->map_count++];
+	const void *initial;
+	size_t size = 0;
+
+	snprintf(map->name, sizeof(map->name), "%s", bpf_map__name(source));
+	map->type = bpf_map__type(source);
+	map->key_size = bpf_map__key_size(source);
+	map->value_size = bpf_map__value_size(source);
+	map->max_entries = bpf_map__max_entries(source);
+	map->flags = bpf_map__map_flags(source);
+	map->read_only = map->flags & BPF_F_RDONLY_PROG;
+	map->constant = map->read_only && bpf_map__is_internal(source);
+	initial = bpf_map__initial_value((struct bpf_map *)source, &size);
+	if (initial && size) {
+		map->initial = calloc(1, size > map->value_size ? size : map->value_size);
+		if (!map->initial)
+			return gt_object_no_memory(reader);
+		memcpy(map->initial, initial, size);
+	}
+	return 0;
+}
+
+static int check_map(struct gt_object_reader *reader, struct gt_bpf_map *map)
+{
+	struct gt_diag diag = {0};
+
+	if (map->host_only || !gt_map_check(map, &diag))
+		return 0;
+	map->host_only = true;
+	map->problem = strdup(diag.text);
+	return map->problem ? 0 : gt_object_no_memory(reader);
+}
+
+/* The maps that a program for the GPU uses are for the GPU, but for those that cannot be. */
+static void claim_maps(struct gt_bpf_object *object, const struct gt_bpf_program *program)
+{
+	for (uint32_t at = 0; at < program->count; at++) {
+		const struct bpf_insn *insn = &program->insns[at];
+
+		if (!gt_bpf_is_wide(insn))
+			continue;
+		if (insn->src_reg && (uint32_t)insn->imm < object->map_count)
+			object->maps[insn->imm].host_only = object->maps[insn->imm].problem;
+		at++;
+	}
+}
+
+void gt_bpf_object_keep(struct gt_bpf_object *object, const struct gt_bpf_program *program)
+{
+	for (uint32_t i = 0; i < object->map_count; i++)
+		object->maps[i].host_only |= !object->maps[i].with_linux;
+	claim_maps(object, program);
+}
+
+/* Maps that only programs for Linux use may be of any type. */
+static int check_maps(struct gt_object_reader *reader)
+{
+	struct gt_bpf_object *object = reader->object;
+	int error = 0;
+
+	for (uint32_t i = 0; i < object->map_count; i++)
+		object->maps[i].host_only = true;
+	for (uint32_t i = 0; i < object->program_count; i++)
+		claim_maps(object, &object->programs[i]);
+	for (uint32_t i = 0; !error && i < object->map_count; i++)
+		error = check_map(reader, &object->maps[i]);
+	return error;
+}
+
+/* Has libbpf relocate the programs for the GPU; those for Linux are left alone. */
+static int relocate(struct gt_object_reader *reader)
+{
+	LIBBPF_OPTS(gen_loader_opts, options);
+	struct bpf_program *program;
+	struct bpf_map *map;
+
+	/* Maps that are pinned by name are those of a kernel, which is not asked here. */
+	bpf_object__for_each_map (map, reader->source) {
+		bpf_map__set_pin_path(map, NULL);
+	}
+
+	bpf_object__for_each_program (program, reader->source) {
+		bpf_program__set_type(program, BPF_PROG_TYPE_SOCKET_FILTER);
+		bpf_program__set_autoload(
+			program,
+			reader->all || gt_bpf_is_for_gpu(bpf_program__section_name(program),
+							 bpf_program__name(program)));
+	}
+	if (bpf_object__gen_loader(reader->source, &options) || bpf_object__load(reader->source))
+		return gt_object_damaged(reader, "libbpf cannot relocate its programs");
+	return 0;
+}
+
+static int read_all(struct gt_object_reader *reader)
+{
+	struct gt_bpf_object *object = reader->object;
+	struct bpf_program *program;
+	const struct bpf_map *map;
+	uint32_t programs = 0, maps = 0;
+	int error = 0;
+
+	bpf_object__for_each_program (program, reader->source)
+		programs++;
+	bpf_object__for_each_map (map, reader->source)
+		maps++;
+	object->programs = calloc(programs + 1u, sizeof(*object->programs));
+	object->maps = calloc(maps + 1u, sizeof(*object->maps));
+	object->host_programs = calloc(programs + 1u, sizeof(*object->host_programs));
+	if (!object->programs || !object->maps || !object->host_programs)
+		return gt_object_no_memory(reader);
+	bpf_object__for_each_map (map, reader->source) {
+		error = read_map(reader, map);
+		if (error)
+			return error;
+	}
+	bpf_object__for_each_program (program, reader->source) {
+		error = bpf_program__autoload(program) ? read_program(reader, program)
+						       : read_host_program(reader, program);
+		if (error)
+			return error;
+	}
+	return check_maps(reader);
+}
+
+/* Why libbpf is not to have the file: the first bytes of an ELF file say what it is for. */
+static int refuse_file(struct gt_object_reader *reader)
+{
+	const uint8_t *header = (const uint8_t *)reader->file.data;
+	bool is_elf = reader->file.size >= sizeof(Elf64_Ehdr) && !memcmp(header, ELFMAG, SELFMAG);
+	bool is_big = is_elf && header[EI_DATA] == ELFDATA2MSB;
+	unsigned machine =
+		is_elf ? header[18 + is_big] | header[19 - is_big] << 8 : 0; /* e_machine */
+
+	if (!reader->file.size)
+		return gt_object_damaged(reader, "the file is empty");
+	if (is_elf && machine != EM_BPF)
+		return gt_object_damaged(reader,
+					 "this object is for a CPU, not for eBPF: compile it "
+					 "with 'clang -target bpf'");
+	if (is_big)
+		return gt_object_damaged(reader, "this object is for big-endian eBPF: compile it "
+						 "with 'clang -target bpfel'");
+	return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
+}
+
+static int open_source(struct gt_object_reader *reader)
+{
+	const char *slash = strrchr(reader->path, '/'), *file = slash ? slash + 1 : reader->path;
+	gt_auto_strbuf name = GT_STRBUF_INIT; /* maps of global variables are called by it */
+	LIBBPF_OPTS(bpf_object_open_opts, options);
+	bool lacks_types = false;
+	uint8_t *hidden = NULL;
+	int error = gt_file_read(reader->path, MAX_OBJECT, &reader->file, reader->diag);
+
+	if (error)
+		return error;
+	if (!gt_object_is_sound(&reader->file, &lacks_types))
+		return refuse_file(reader);
+	if (lacks_types)
+		return gt_object_damaged(reader, "its maps have no BTF: compile it with -g");
+	gt_strbuf_printf(&name, "%.*s", (int)strcspn(file, "."), file);
+	options.object_name = gt_strbuf_string(&name);
+	if (reader->all)
+		hidden = gt_object_hide_text(&reader->file);
+	reader->in_text = hidden;
+	reader->source = bpf_object__open_mem(reader->file.data, reader->file.size, &options);
+	if (hidden)
+		*hidden = '.';
+	if (!reader->source)
+		return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
+	return read_ext(reader);
+}
+
+int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_object,
+		       struct gt_diag *diag)
+{
+	gt_auto(bpf_object) struct gt_bpf_object *object = calloc(1, sizeof(*object));
+	struct gt_object_reader reader = {.path = path, .object = object, .all = all, .diag = diag};
+	libbpf_print_fn_t printer;
+	int error;
+
+	if (!object)
+		return gt_object_no_memory(&reader);
+	/* Libraries do not print; libbpf has one printer for the process. */
+	printer = libbpf_set_print(NULL);
+	error = open_source(&reader);
+	if (!error)
+		error = relocate(&reader);
+	if (!error)
+		error = read_all(&reader);
+	bpf_object__close(reader.source);
+	gt_file_free(&reader.ext);
+	gt_file_free(&reader.file);
+	libbpf_set_print(printer);
+	if (!error)
+		*ret_object = gt_take(object);
+	return error;
+}

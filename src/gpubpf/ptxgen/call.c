@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Calls of helpers: which map it is, and on to the helper's own emitter. */
+#include <errno.h>
+
+#include "gpubpf/ptxgen/private.h"
+
+/* The register of a helper's map argument, or 0. */
+static unsigned map_argument(const struct gt_helper *helper)
+{
+	for (unsigned i = 0; i < GT_HELPER_ARGUMENTS; i++)
+		if (helper->arguments[i] == GT_ARG_MAP || helper->arguments[i] == GT_ARG_RING)
+			return i + 1;
+	return 0;
+}
+
+/* Whether the program names the map anywhere. */
+static bool is_named(const struct gt_ptxgen *gen, uint32_t map)
+{
+	const struct bpf_insn *insns = gen->job->program->insns;
+
+	for (uint32_t at = 0; at < gen->facts->insn_count; at++)
+		if (gen->facts->insns[at].reached && gt_bpf_is_wide(&insns[at]) &&
+		    insns[at].src_reg == GT_BPF_IMM_MAP_INDEX && (uint32_t)insns[at].imm == map)
+			return true;
+	return false;
+}
+
+/* Whether a helper that takes maps, or one that takes rings, may have been given the map. */
+static bool fits(const struct gt_ptxgen *gen, uint32_t map, bool ring)
+{
+	const struct gt_map_kind *kind = gt_map_kind(gen->object->maps[map].type);
+
+	return kind && (kind->shape == GT_MAP_RING) == ring && is_named(gen, map);
+}
+
+static void emit(struct gt_ptxgen *gen, const struct gt_ptx_helper *row)
+{
+	int error;
+
+	gen->source = row->source;
+	error = row->emit(gen, gen->at);
+	gen->error = gen->error ? gen->error : error;
+}
+
+/* The call with each map that it may be. */
+static void emit_each(struct gt_ptxgen *gen, const struct gt_ptx_helper *row, unsigned argument,
+		      bool ring)
+{
+	struct gt_ptx_name done = gt_ptx_label(gen), next, is;
+	struct gt_ptx_name map = gt_ptx_temporary(gen, GT_PTX_B64);
+
+	gt_ptx(gen, "mov.b64 %s, %s", map.text, gt_ptx_register(gen, argument).text);
+	for (uint32_t i = 0; i < gen->object->map_count && !gen->error; i++) {
+		if (!fits(gen, i, ring))
+			continue;
+		next = gt_ptx_label(gen);
+		is = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
+		gt_ptx(gen, "setp.ne.s64 %s, %s, %u", is.text, map.text, i);
+		gt_ptx(gen, "@%s bra %s", is.text, next.text);
+		gen->map = (int32_t)i;
+		emit(gen, row);
+		gt_ptx(gen, "bra %s", done.text);
+		gt_ptx_put_label(gen, &next);
+	}
+	gt_ptx_put_label(gen, &done);
+}
+
+/* Registers that are optional arguments of some helper: others are never read while not set. */
+static unsigned optional_registers(void)
+{
+	static const enum gt_helper_argument arguments[][GT_HELPER_ARGUMENTS] = {
+#define HELPER(number, name, does, source, result, lanes, traits, ...) {__VA_ARGS__},
+#include "gpubpf/helpers.def"
+#undef HELPER
+	};
+	unsigned registers = 0;
+
+	for (size_t i = 0; i < gt_countof(arguments); i++)
+		for (unsigned j = 0; j < GT_HELPER_ARGUMENTS; j++)
+			registers |= (unsigned)(arguments[i][j] == GT_ARG_OPTIONAL) << (j + 1);
+	return registers;
+}
+
+void gt_ptx_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers)
+{
+	if (!gen->facts->insns[insn].reached)
+		return;
+	registers &= gen->facts->insns[insn].live & optional_registers();
+	for (unsigned i = 1; i <= GT_HELPER_ARGUMENTS; i++)
+		if (registers >> i & 1)
+			gt_ptx(gen, "mov.b64 %s, 0", gt_ptx_register(gen, i).text);
+}
+
+/* The registers that are a helper's arguments. */
+static unsigned argument_registers(const struct gt_helper *helper)
+{
+	unsigned registers = 0;
+
+	for (unsigned i = 0; i < GT_HELPER_ARGUMENTS; i++)
+		registers |= (unsigned)(helper->arguments[i] != GT_ARG_NONE) << (i + 1);
+	return registers;
+}
+
+void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
+	const struct gt_ptx_helper *row = gt_ptx_helper((uint32_t)insn->imm);
+	uint32_t at = gen->at;
+	unsigned argument;
+
+	if (!helper || !row) {
+		gt_ptx_fail(gen, -EOPNOTSUPP, "helper %s#%d is not there on this target",
+			    helper ? helper->name : "unknown", insn->imm);
+		return;
+	}
+	/* Those that it does not take at once: a lookup that finds nothing may go elsewhere. */
+	gt_ptx_clear_unset(gen, at + 1, ~argument_registers(helper));
+	argument = map_argument(helper);
+	gen->map = argument ? gt_ptx_fact(gen, argument)->map : -1;
+	if (argument && gen->map < 0) {
+		emit_each(gen, row, argument, helper->arguments[argument - 1] == GT_ARG_RING);
+	} else {
+		emit(gen, row);
+	}
+	gen->map = -1;
+	gt_ptx_clear_unset(gen, at + 1, argument_registers(helper));
+}

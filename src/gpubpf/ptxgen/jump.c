@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Jumps and comparisons. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpubpf/ptxgen/map.h"
+
+static const char *const comparisons[16] = {
+	[BPF_JEQ >> 4] = "eq.s",  [BPF_JNE >> 4] = "ne.s",  [BPF_JSET >> 4] = "ne.s",
+	[BPF_JGT >> 4] = "gt.u",  [BPF_JGE >> 4] = "ge.u",  [BPF_JLT >> 4] = "lt.u",
+	[BPF_JLE >> 4] = "le.u",  [BPF_JSGT >> 4] = "gt.s", [BPF_JSGE >> 4] = "ge.s",
+	[BPF_JSLT >> 4] = "lt.s", [BPF_JSLE >> 4] = "le.s",
+};
+static const char *const unsigned_comparisons[16] = {
+	[BPF_JEQ >> 4] = "eq.u",  [BPF_JNE >> 4] = "ne.u",  [BPF_JSGT >> 4] = "gt.u",
+	[BPF_JSGE >> 4] = "ge.u", [BPF_JSLT >> 4] = "lt.u", [BPF_JSLE >> 4] = "le.u",
+};
+
+void gt_ptx_jump_to(struct gt_ptxgen *gen, const char *guard)
+{
+	int64_t target = gt_bpf_jump_target(gen->job->program->insns, gen->at);
+	struct gt_ptx_name label = gt_ptx_insn_label(gen, (uint32_t)target);
+
+	gt_ptx(gen, "%sbra %s", guard, label.text);
+}
+
+/* A register's half or whole. */
+static struct gt_ptx_name side(struct gt_ptxgen *gen, unsigned number, bool wide)
+{
+	return wide ? gt_ptx_register(gen, number) : gt_ptx_low_of(gen, number);
+}
+
+/* x < n << 32 is a matter of the upper half alone. */
+static void compare_high(struct gt_ptxgen *gen, const struct bpf_insn *insn, const char *is,
+			 uint64_t number)
+{
+	struct gt_ptx_name high = gt_ptx_high(gen, insn->dst_reg);
+
+	gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu64, is, high.text, number >> 32);
+}
+
+/*
+ * Unsigned comparisons with known numbers are all made of one form: of x > 7 and x < 8, and of
+ * x >= 8 and x < 8, ptxas does not see that one is the other's opposite.
+ */
+static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			  struct gt_ptx_condition *ret_taken)
+{
+	bool is_jmp = BPF_CLASS(insn->code) == BPF_JMP;
+	bool wide = is_jmp && !gt_ptx_is_short(gen, insn->dst_reg);
+	unsigned operation = BPF_OP(insn->code);
+	bool negated = operation == BPF_JGT || operation == BPF_JGE;
+	bool next = operation == BPF_JGT || operation == BPF_JLE;
+	struct gt_ptx_name is;
+	uint64_t number;
+
+	if ((!negated && !next && operation != BPF_JLT) ||
+	    !gt_ptx_known_right(gen, insn, &number) || number >= (is_jmp ? UINT64_MAX : UINT32_MAX))
+		return false;
+	number += next;
+	is = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
+	if (wide && number > UINT32_MAX && (uint32_t)number == 0)
+		compare_high(gen, insn, is.text, number);
+	else if (wide || number > UINT32_MAX)
+		gt_ptx(gen, "setp.lt.u64 %s, %s, %" PRIu64, is.text,
+		       side(gen, insn->dst_reg, true).text, number);
+	else
+		gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu64, is.text,
+		       side(gen, insn->dst_reg, false).text, number);
+	*ret_taken = (struct gt_ptx_condition){is, !negated};
+	return true;
+}
+
+/* Whether bits of the lower halves alone are tested. */
+static bool tests_low(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	return gt_ptx_is_short(gen, insn->dst_reg) ||
+	       (BPF_SRC(insn->code) == BPF_K ? insn->imm >= 0
+					     : gt_ptx_is_short(gen, insn->src_reg));
+}
+
+struct gt_ptx_condition gt_ptx_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	unsigned operation = BPF_OP(insn->code), bits;
+	bool is_test = operation == BPF_JSET, wide = BPF_CLASS(insn->code) == BPF_JMP;
+	bool is_short =
+		wide && (is_test ? tests_low(gen, insn) : gt_ptx_has_short_sides(gen, insn));
+	const char *comparison = comparisons[operation >> 4];
+	struct gt_ptx_name left, right, both;
+	struct gt_ptx_condition taken = {.holds = true};
+
+	if (compare_below(gen, insn, &taken))
+		return taken;
+	wide &= !is_short;
+	bits = wide ? 64 : 32;
+	/* Wide numbers without an upper half are not below 0, whatever their lower half is. */
+	if (is_short && unsigned_comparisons[operation >> 4])
+		comparison = unsigned_comparisons[operation >> 4];
+	left = side(gen, insn->dst_reg, wide);
+	if (BPF_SRC(insn->code) == BPF_K)
+		snprintf(right.text, sizeof(right.text), "%d", insn->imm);
+	else
+		right = side(gen, insn->src_reg, wide);
+	if (is_test) {
+		both = gt_ptx_temporary(gen, wide ? GT_PTX_B64 : GT_PTX_B32);
+		gt_ptx(gen, "and.b%u %s, %s, %s", bits, both.text, left.text, right.text);
+		left = both;
+		strcpy(right.text, "0");
+	}
+	taken.predicate = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
+	gt_ptx(gen, "setp.%s%u %s, %s, %s", comparison, bits, taken.predicate.text, left.text,
+	       right.text);
+	return taken;
+}
+
+void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	struct gt_ptx_condition taken;
+	uint8_t ways = gen->facts->insns[gen->at].branch;
+
+	if (BPF_OP(insn->code) == BPF_JA)
+		ways = 2;
+	if (gen->fused == gen->at) {
+		/* Only what is not NULL comes by here. */
+		gen->fused = UINT32_MAX;
+		ways = BPF_OP(insn->code) == BPF_JEQ ? 1 : 2;
+	}
+	if (ways == 2) {
+		gt_ptx_jump_to(gen, "");
+	} else if (ways != 1) {
+		taken = gt_ptx_condition(gen, insn);
+		gt_ptx_jump_to(gen, gt_ptx_guard(&taken.predicate, taken.holds).text);
+	}
+}
+
+/*
+ * The test of r0, or of a copy of it, for NULL that follows a call, and what stands between them:
+ * nothing but copies of r0 and calculations aside, which have nothing to do with it. The arguments
+ * the helper has read by then; nobody reads r1 to r5 after it before they are written.
+ */
+struct null_test {
+	uint32_t at;
+	unsigned copies; /* bit n: r<n> holds what the helper gives */
+};
+
+static bool is_copy(const struct null_test *test, const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_ALU64 | BPF_MOV | BPF_X) && !insn->off &&
+	       (test->copies >> insn->src_reg & 1);
+}
+
+static bool is_aside(const struct null_test *test, const struct bpf_insn *insn)
+{
+	bool alu = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_CLASS(insn->code) == BPF_ALU;
+	bool has_source = BPF_SRC(insn->code) == BPF_X && BPF_OP(insn->code) != BPF_END;
+
+	return alu && !(test->copies >> insn->dst_reg & 1) &&
+	       !(has_source && (test->copies >> insn->src_reg & 1));
+}
+
+static bool is_null_test(const struct gt_ptxgen *gen, const struct null_test *test)
+{
+	const struct bpf_insn *insn = &gen->job->program->insns[test->at];
+
+	return (insn->code == (BPF_JMP | BPF_JEQ | BPF_K) ||
+		insn->code == (BPF_JMP | BPF_JNE | BPF_K)) &&
+	       (test->copies >> insn->dst_reg & 1) && !insn->imm && !gen->skips[test->at] &&
+	       gen->facts->insns[test->at].branch == 3;
+}
+
+static bool find_null_test(const struct gt_ptxgen *gen, struct null_test *test)
+{
+	const struct bpf_insn *insns = gen->job->program->insns;
+
+	test->copies = 1;
+	for (test->at = gen->at + 1; test->at < gen->facts->insn_count && !gen->targets[test->at];
+	     test->at++) {
+		if (is_copy(test, &insns[test->at]))
+			test->copies |= 1u << insns[test->at].dst_reg;
+		else if (!is_aside(test, &insns[test->at]))
+			return is_null_test(gen, test);
+	}
+	return false;
+}
+
+bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label)
+{
+	const struct bpf_insn *insns = gen->job->program->insns;
+	struct null_test test;
+	uint32_t call = gen->at;
+	int64_t null;
+
+	/* Where the leader alone makes the call, all of them need its result. */
+	if (gen->by_leader || !find_null_test(gen, &test))
+		return false;
+	for (gen->at++; gen->at < test.at; gen->at++) {
+		const struct bpf_insn *insn = gt_ptx_insn(gen);
+
+		/* Where it is NULL; where it is not, they come where they stand. */
+		if (test.copies >> insn->dst_reg & 1)
+			gt_ptx_give_wide(gen, insn->dst_reg, "0");
+		else
+			gt_ptx_alu(gen, insn);
+		gt_ptx_follow_limits(gen, insn);
+	}
+	gen->at = call;
+	null = BPF_OP(insns[test.at].code) == BPF_JEQ ? gt_bpf_jump_target(insns, test.at)
+						      : test.at + 1;
+	gen->targets[null]++;
+	gen->fused = test.at;
+	gen->fused_copies = test.copies;
+	*ret_label = gt_ptx_insn_label(gen, (uint32_t)null);
+	return true;
+}
+
+bool gt_ptx_is_done(const struct gt_ptxgen *gen, uint32_t at)
+{
+	const struct bpf_insn *insn = &gen->job->program->insns[at];
+
+	return gen->fused != UINT32_MAX && at < gen->fused &&
+	       !(gen->fused_copies >> insn->dst_reg & 1);
+}

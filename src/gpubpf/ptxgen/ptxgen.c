@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The translator to PTX: programs become bodies, bodies kernels, kernels a module. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "gpubpf/ptxgen/private.h"
+
+/* ---- options ---- */
+
+/* What PTX a target needs at least: PTX ISA, release history. */
+static const struct {
+	unsigned sm, version;
+} needed[] = {
+	{60, 50},  {61, 50},  {62, 50},  {70, 60},  {72, 61},  {75, 63},
+	{80, 70},  {86, 71},  {87, 74},  {88, 90},  {89, 78},  {90, 78},
+	{100, 86}, {101, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88},
+};
+
+static int check_prefix(const char *prefix, struct gt_diag *diag)
+{
+	bool fine = strlen(prefix) <= GT_MAX_PREFIX &&
+		    (isalpha((unsigned char)prefix[0]) || prefix[0] == '_' || prefix[0] == '$');
+
+	for (const char *at = prefix; *at; at++)
+		fine &= isalnum((unsigned char)*at) || *at == '_' || *at == '$';
+	if (fine)
+		return 0;
+	return gt_diag(
+		diag, -EINVAL, "translate", NULL,
+		"'%.32s' is no beginning of names in PTX: letters, digits, _ and $, %d at most",
+		prefix, GT_MAX_PREFIX);
+}
+
+static int no_such_gpu(const struct gt_ptxgen *gen)
+{
+	gt_auto_strbuf known = GT_STRBUF_INIT;
+
+	for (size_t i = 0; i < gt_countof(needed); i++)
+		gt_strbuf_printf(&known, "%s %u", i ? "," : "", needed[i].sm);
+	return gt_diag(gen->diag, -EINVAL, "translate", NULL,
+		       "there is no GPU with the number sm_%u, or it is older than sm_60; there "
+		       "are%s",
+		       gen->sm, gt_strbuf_string(&known));
+}
+
+/* Makes gen->sm and gen->version what the options mean. */
+static int read_options(struct gt_ptxgen *gen)
+{
+	const struct gt_translate_options *options = gen->options;
+	unsigned least = 0;
+
+	gen->prefix = options->prefix ? options->prefix : "gputap_";
+	gen->sm = options->sm ? options->sm : 60;
+	for (size_t i = 0; i < gt_countof(needed); i++)
+		if (needed[i].sm == gen->sm)
+			least = needed[i].version;
+	if (!least)
+		return no_such_gpu(gen);
+	if (options->sm_suffix && least < 78)
+		return gt_diag(gen->diag, -EINVAL, "translate", NULL, "there is no sm_%u%c",
+			       gen->sm, options->sm_suffix);
+	gen->version = options->version ? options->version : least < 62 ? 62 : least;
+	if (gen->version < least)
+		return gt_diag(gen->diag, -EINVAL, "translate", NULL,
+			       "sm_%u needs PTX %u.%u, and %u.%u is older", gen->sm, least / 10,
+			       least % 10, gen->version / 10, gen->version % 10);
+	return check_prefix(gen->prefix, gen->diag);
+}
+
+/* ---- bodies ---- */
+
+static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram);
+
+static void emit_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	uint32_t target = (uint32_t)gt_bpf_jump_target(gen->job->program->insns, gen->at);
+	uint32_t at = gen->at;
+
+	(void)insn;
+	for (uint32_t i = 0; i < gen->facts->subprogram_count; i++)
+		if (gen->facts->subprograms[i].start == target) {
+			emit_function(gen, i);
+			gen->at = at;
+			gt_ptx_clear_unset(gen, at + 1, UINT_MAX);
+			return;
+		}
+	gt_ptx_fail(gen, -EINVAL, "there is no function at %u", target);
+}
+
+static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		gt_ptx_alu(gen, insn);
+		return;
+	case BPF_LD:
+		gt_ptx_wide(gen, insn);
+		return;
+	case BPF_JMP:
+	case BPF_JMP32:
+		if (BPF_OP(insn->code) != BPF_CALL)
+			gt_ptx_jump(gen, insn);
+		else if (gt_bpf_is_subprogram_call(insn))
+			emit_call(gen, insn);
+		else
+			gt_ptx_call(gen, insn);
+		return;
+	default:
+		if (gt_bpf_is_ordered(gt_ptx_insn(gen)))
+			gt_ptx_ordered(gen, insn);
+		else if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
+			gt_ptx_atomic(gen, insn);
+		else
+			gt_ptx_access(gen, insn);
+	}
+}
+
+static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	struct gt_ptx_name over;
+	int result;
+
+	if (gen->lanes != GT_PTX_ALL || !gt_ptx_needs_leader(gen, insn, &result)) {
+		emit_plainly(gen, insn);
+		return;
+	}
+	over = gt_ptx_begin_leader(gen);
+	emit_plainly(gen, insn);
+	gt_ptx_end_leader(gen, &over, result);
+}
+
+static bool is_exit(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_EXIT);
+}
+
+/* The instructions of the function of gen->frame; leaves at its end label. */
+static void emit_insns(struct gt_ptxgen *gen)
+{
+	const struct gt_subprogram_facts *function =
+		&gen->facts->subprograms[gen->frame->subprogram];
+	const struct bpf_insn *insns = gen->job->program->insns, *insn;
+	struct bpf_insn ordered;
+	struct gt_ptx_name label;
+	uint32_t last = function->start;
+	bool leaves = !gen->frame->caller && gen->lanes == GT_PTX_LEADER;
+
+	for (uint32_t at = function->start; at < function->end; at++)
+		if (gen->facts->insns[at].reached)
+			last = at;
+	for (uint32_t at = function->start; at <= last && !gen->error; at++) {
+		if (!gen->facts->insns[at].reached || gt_ptx_is_done(gen, at))
+			continue;
+		gen->at = at;
+		gen->inlined++;
+		if (gen->targets[at]) {
+			label = gt_ptx_insn_label(gen, at);
+			gt_ptx_put_label(gen, &label);
+			gt_ptx_forget_numbers(gen);
+		}
+		if (gen->skips[at]) {
+			at = gt_ptx_skip(gen) - 1;
+		} else if (!is_exit(&insns[at])) {
+			ordered = gt_bpf_without_order(&insns[at]);
+			insn = gt_bpf_is_ordered(&insns[at]) ? &ordered : &insns[at];
+			emit_insn(gen, insn);
+			gen->at = at;
+			gt_ptx_follow_limits(gen, insn);
+		} else if (at != last) {
+			gt_ptx(gen, "bra %sE%u", gen->prefix, gen->frame->number);
+			leaves = true;
+		}
+		if (gen->body.length > gen->limit)
+			gt_ptx_fail(gen, -E2BIG, "the program's text is longer than %zu bytes",
+				    gen->limit);
+		if (gen->inlined > GT_PTX_MAX_INLINED)
+			gt_ptx_fail(gen, -E2BIG,
+				    "more than %d instructions, with those of functions at each of "
+				    "their calls",
+				    GT_PTX_MAX_INLINED);
+	}
+	if (leaves)
+		gt_strbuf_printf(&gen->body, "%sE%u:\n", gen->prefix, gen->frame->number);
+}
+
+static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
+{
+	struct gt_ptx_frame frame = {
+		.caller = gen->frame,
+		.number = gen->frames++,
+		.subprogram = subprogram,
+		.top = (gen->frame ? gen->frame->top : 0) + gen->stacks[subprogram].bytes,
+	};
+
+	gen->frame = &frame;
+	if (frame.top > gen->stack_bytes)
+		gen->stack_bytes = frame.top;
+	gt_strbuf_puts(&gen->body, "\t{\n");
+	gt_ptx_forget_numbers(gen);
+	gt_ptx_begin_frame(gen);
+	if (!frame.caller) {
+		struct gt_ptx_name context = gt_ptx_register(gen, 1);
+
+		/* The context is never in memory; its address is just not NULL. */
+		if (gen->job->section && gen->job->section->kind != GT_KIND_RUN)
+			gt_ptx(gen, "mov.b64 %s, 0x1000", context.text);
+		gt_ptx_begin_group(gen);
+		gt_ptx_clear_unset(gen, 0, UINT_MAX);
+	}
+	emit_insns(gen);
+	gt_strbuf_puts(&gen->body, "\t}\n");
+	gen->frame = frame.caller;
+	return gen->error;
+}
+
+static void find_targets(struct gt_ptxgen *gen)
+{
+	const struct bpf_insn *insns = gen->job->program->insns;
+
+	for (uint32_t at = 0; at < gen->facts->insn_count; at++) {
+		const struct bpf_insn *insn = &insns[at];
+		unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
+
+		if (!gen->facts->insns[at].reached || (class != BPF_JMP && class != BPF_JMP32) ||
+		    operation == BPF_CALL || operation == BPF_EXIT)
+			continue;
+		if (operation == BPF_JA || (gen->facts->insns[at].branch & 2))
+			gen->targets[gt_bpf_jump_target(insns, at)]++;
+	}
+}
+
+static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
+{
+	static const struct {
+		const char *type, *kind;
+	} classes[GT_PTX_CLASSES] = {{"b64", "q"}, {"b32", "w"}, {"b16", "h"}, {"pred", "p"}};
+
+	for (unsigned i = 0; i < GT_PTX_CLASSES; i++)
+		if (gen->temporaries[i])
+			gt_strbuf_printf(text, "\t.reg .%s %s%s<%u>;\n", classes[i].type,
+					 gen->prefix, classes[i].kind, gen->temporaries[i]);
+	gt_strbuf_printf(text, "\t.reg .b64 %sr<6>;\n", gen->prefix);
+	if (gen->lanes != GT_PTX_EACH)
+		gt_strbuf_printf(text, "\t.reg .b32 %sgroup, %sfirst;\n\t.reg .pred %sleader;\n",
+				 gen->prefix, gen->prefix, gen->prefix);
+	if (gen->stack_bytes)
+		gt_strbuf_printf(text, "\t.local .align 8 .b8 %sstack[%u];\n", gen->prefix,
+				 gen->stack_bytes);
+}
+
+/* ---- the whole ---- */
+
+static void put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
+{
+	bool kernel = gen->options->form == GT_FORM_KERNEL;
+
+	if (kernel)
+		gt_ptx_begin_kernel(gen, text);
+	else
+		gt_strbuf_puts(text, "\t{\n");
+	put_registers(gen, text);
+	if (kernel)
+		gt_ptx_put_arguments(gen, text);
+	gt_strbuf_add(text, gen->body.data, gen->body.length);
+	if (kernel)
+		gt_ptx_end_kernel(gen, text);
+	else
+		gt_strbuf_puts(text, "\t}\n");
+}
+
+/* ---- the target ---- */
+
+static int generate(struct gt_ptxgen *gen)
+{
+	int error;
+
+	gen->limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
+	gen->targets = calloc(gen->facts->insn_count + 1, sizeof(*gen->targets));
+	gen->skips = calloc(gen->facts->insn_count + 1, sizeof(*gen->skips));
+	if (!gen->targets || !gen->skips)
+		return gt_ptx_fail(gen, -ENOMEM, "out of memory");
+	find_targets(gen);
+	gt_ptx_plan_skips(gen);
+	gt_ptx_plan_group(gen);
+	error = gt_ptx_plan_stack(gen);
+	if (!error)
+		error = emit_function(gen, 0);
+	return error;
+}
+
+/* Takes back what a job that failed has declared. */
+static void take_back(struct gt_translation *translation, size_t text, size_t declarations,
+		      size_t declared)
+{
+	while (translation->declared.count > declared)
+		free(translation->declared.items[--translation->declared.count]);
+	translation->text.length = text;
+	translation->declarations.length = declarations;
+	if (translation->text.data)
+		translation->text.data[text] = 0;
+	if (translation->declarations.data)
+		translation->declarations.data[declarations] = 0;
+}
+
+static int translate(const struct gt_translate_options *options, const struct gt_bpf_object *object,
+		     const struct gt_translate_job *job, struct gt_translation *translation,
+		     struct gt_diag *diag)
+{
+	size_t text = translation->text.length, declarations = translation->declarations.length;
+	size_t declared = translation->declared.count;
+	struct gt_ptxgen gen = {
+		.options = options,
+		.object = object,
+		.job = job,
+		.facts = job->facts,
+		.translation = translation,
+		.fused = UINT32_MAX,
+		.map = -1,
+		.diag = diag,
+	};
+	int error = read_options(&gen);
+
+	if (!error)
+		error = generate(&gen);
+	if (!error) {
+		put_body(&gen, &translation->text);
+		if (gen.body.failed || translation->text.failed || translation->declarations.failed)
+			error = gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory");
+	}
+	if (error)
+		take_back(translation, text, declarations, declared);
+	gt_strbuf_free(&gen.body);
+	free(gen.stacks);
+	free(gen.targets);
+	free(gen.skips);
+	return error;
+}
+
+static int finish(const struct gt_translate_options *options,
+		  const struct gt_translation *translation, struct gt_strbuf *module,
+		  struct gt_diag *diag)
+{
+	struct gt_ptxgen gen = {.options = options, .diag = diag};
+	int error = read_options(&gen);
+
+	if (error)
+		return error;
+	gt_strbuf_printf(module, ".version %u.%u\n.target sm_%u", gen.version / 10,
+			 gen.version % 10, gen.sm);
+	if (options->sm_suffix)
+		gt_strbuf_putc(module, options->sm_suffix);
+	gt_strbuf_puts(module, "\n.address_size 64\n\n");
+	gt_strbuf_add(module, translation->declarations.data, translation->declarations.length);
+	gt_strbuf_putc(module, '\n');
+	gt_strbuf_add(module, translation->text.data, translation->text.length);
+	return module->failed ? gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory") : 0;
+}
+
+const struct gt_code_target gt_target_ptx = {
+	.name = "ptx",
+	.translate = translate,
+	.finish = finish,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Numbers that are shifted to the right, and then back: sectors of 32 bytes are counted as bytes
+ * again, an index that was cut out of an address is multiplied by the size of an element. Beside
+ * such a number stands what it becomes when it is shifted back, calculated without shifting; ptxas
+ * drops what nobody asks for.
+ */
+#include <inttypes.h>
+
+#include "gpubpf/ptxgen/private.h"
+
+enum {
+	MOST = 31, /* places: more are not shifted back */
+};
+
+static const struct gt_ptx_scaled none;
+
+/* "<operation> t, left, right", with the shift of a number. */
+static struct gt_ptx_scaled make(struct gt_ptxgen *gen, const char *operation,
+				 const struct gt_ptx_scaled *left, const char *right)
+{
+	struct gt_ptx_scaled made = {gt_ptx_temporary(gen, GT_PTX_B64), left->shift};
+
+	gt_ptx(gen, "%s %s, %s, %s", operation, made.value.text, left->value.text, right);
+	return made;
+}
+
+static struct gt_ptx_scaled make_constant(struct gt_ptxgen *gen, const char *operation,
+					  const struct gt_ptx_scaled *left, uint64_t right)
+{
+	struct gt_ptx_name number;
+
+	snprintf(number.text, sizeof(number.text), "0x%" PRIx64, right << left->shift);
+	return make(gen, operation, left, number.text);
+}
+
+/* x >> n << n is x without its lowest bits. */
+static struct gt_ptx_scaled begin(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	struct gt_ptx_scaled whole = {gt_ptx_register(gen, insn->dst_reg), (uint8_t)insn->imm};
+
+	if (insn->code != (BPF_ALU64 | BPF_RSH | BPF_K) || insn->imm < 1 || insn->imm > MOST)
+		return none;
+	return make_constant(gen, "and.b64", &whole, UINT64_MAX);
+}
+
+static struct gt_ptx_scaled follow(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+				   const char *operation)
+{
+	const struct gt_ptx_scaled *left = &gen->scaled[insn->dst_reg];
+	const struct gt_ptx_scaled *right = &gen->scaled[insn->src_reg];
+
+	if (!left->shift)
+		return none;
+	if (BPF_SRC(insn->code) == BPF_K)
+		return make_constant(gen, operation, left, (uint64_t)(int64_t)insn->imm);
+	return left->shift == right->shift ? make(gen, operation, left, right->value.text) : none;
+}
+
+struct gt_ptx_scaled gt_ptx_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	struct gt_ptx_scaled scaled = none;
+
+	switch (BPF_OP(insn->code)) {
+	case BPF_RSH:
+		return begin(gen, insn);
+	case BPF_MOV:
+		if (BPF_SRC(insn->code) == BPF_X && !insn->off)
+			scaled = gen->scaled[insn->src_reg];
+		break;
+	case BPF_ADD:
+		scaled = follow(gen, insn, "add.s64");
+		break;
+	case BPF_SUB:
+		scaled = follow(gen, insn, "sub.s64");
+		break;
+	case BPF_AND:
+		scaled = follow(gen, insn, "and.b64");
+		break;
+	default:
+		return none;
+	}
+	if (scaled.shift && BPF_CLASS(insn->code) == BPF_ALU)
+		return make_constant(gen, "and.b64", &scaled, UINT32_MAX);
+	return scaled;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Calls of helpers: arguments and results. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpubpf/verify/private.h"
+
+enum {
+	LINUX_HELPERS = 211, /* enum bpf_func_id of linux/bpf.h, to which no more are added */
+};
+
+/* A call that is looked at. */
+struct call {
+	const struct gt_helper *helper;
+	int32_t map;        /* of the argument that is one; -1 before it */
+	uint32_t size;      /* of the record that is asked for */
+	uint32_t reference; /* released by the call */
+	bool found;         /* the key is one of an array's */
+};
+
+static const struct gt_bpf_map *map_of(struct gt_verifier *verifier, const struct call *call)
+{
+	return &verifier->object->maps[call->map];
+}
+
+static int wrong_type(struct gt_verifier *verifier, unsigned number, const char *expected)
+{
+	return gt_refuse(verifier, "R%u type=%s expected=%s", number,
+			 gt_place_name(gt_register(verifier, number)), expected);
+}
+
+/* Helpers that add to values: where that could never be done. */
+static int check_adding(struct gt_verifier *verifier, const struct call *call)
+{
+	const struct gt_bpf_map *map = map_of(verifier, call);
+
+	if (!(call->helper->traits & GT_TRAIT_ADDS))
+		return 0;
+	if (call->helper->arguments[1] == GT_ARG_KEY_NUMBER &&
+	    gt_map_kind(map->type)->shape != GT_MAP_ARRAY)
+		return gt_refuse(verifier, "%s#%u counts in arrays, and map '%s' is none",
+				 call->helper->name, call->helper->number, map->name);
+	if (!gt_map_has_numbers(map))
+		return gt_refuse(verifier,
+				 "%s#%u adds to numbers of 4 or 8 bytes, and values of map '%s' "
+				 "have %u",
+				 call->helper->name, call->helper->number, map->name,
+				 map->value_size);
+	return 0;
+}
+
+static int check_map(struct gt_verifier *verifier, struct call *call, unsigned number, bool ring)
+{
+	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_map_kind *kind;
+
+	if (value->place != GT_PLACE_MAP)
+		return wrong_type(verifier, number, "map_ptr");
+	call->map = value->map;
+	kind = gt_map_kind(map_of(verifier, call)->type);
+	if (!kind || (kind->shape == GT_MAP_RING) != ring)
+		return gt_refuse(verifier, "cannot pass map_type %u into func bpf_%s#%u",
+				 map_of(verifier, call)->type, call->helper->name,
+				 call->helper->number);
+	if (map_of(verifier, call)->read_only && (call->helper->traits & GT_TRAIT_WRITES))
+		return gt_refuse(verifier, "write into map forbidden");
+	return check_adding(verifier, call);
+}
+
+static int check_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
+			unsigned access)
+{
+	const struct gt_value *value = gt_register(verifier, number);
+
+	if (!gt_is_pointer(value) || value->maybe_null || value->place == GT_PLACE_MAP ||
+	    value->place == GT_PLACE_CONTEXT)
+		return wrong_type(verifier, number, "fp, map_value, mem, ringbuf_mem");
+	return gt_verify_helper_memory(verifier, number, size, access);
+}
+
+/* r<number> is memory and r<number + 1> its size. */
+static int check_sized(struct gt_verifier *verifier, unsigned number, bool zero)
+{
+	const struct gt_value *size = gt_register(verifier, number + 1);
+	const struct gt_interval *all = &size->number.all;
+
+	if (size->place == GT_PLACE_UNSET)
+		return gt_verify_read(verifier, number + 1);
+	if (size->place != GT_PLACE_NUMBER)
+		return wrong_type(verifier, number + 1, "scalar");
+	if (all->smin < 0)
+		return gt_refuse(verifier,
+				 "R%u min value is negative, either use unsigned or 'var &= const'",
+				 number + 1);
+	if (!all->umin && !zero)
+		return gt_refuse(verifier,
+				 "R%u invalid zero-sized read: u64=[%" PRIu64 ",%" PRIu64 "]",
+				 number + 1, all->umin, all->umax);
+	if (all->umax >= GT_MAX_OFFSET)
+		return gt_refuse(verifier,
+				 "R%u unbounded memory access, use 'var &= const' or 'if (var < "
+				 "const)'",
+				 number + 1);
+	return check_memory(verifier, number, all->umax, GT_ACCESS_READ);
+}
+
+static int check_record_size(struct gt_verifier *verifier, struct call *call, unsigned number)
+{
+	const struct gt_value *value = gt_register(verifier, number);
+
+	if (value->place != GT_PLACE_NUMBER)
+		return wrong_type(verifier, number, "scalar");
+	if (!gt_number_is_constant(&value->number))
+		return gt_refuse(verifier, "R%u is not a known constant", number);
+	if (value->number.value > GT_MAX_OFFSET)
+		return gt_refuse(verifier, "R%u is no size of a record", number);
+	call->size = (uint32_t)value->number.value;
+	return 0;
+}
+
+static int check_record(struct gt_verifier *verifier, struct call *call, unsigned number)
+{
+	const struct gt_value *value = gt_register(verifier, number);
+
+	if (value->place != GT_PLACE_RECORD || value->maybe_null)
+		return wrong_type(verifier, number, "ringbuf_mem");
+	if (value->fixed)
+		return gt_refuse(verifier,
+				 "R%u must have zero offset when passed to release func or trusted "
+				 "arg to kfunc",
+				 number);
+	if (!gt_number_is_constant(&value->number))
+		return gt_refuse(verifier,
+				 "variable ringbuf_mem access var_off=(0x%" PRIx64 "; 0x%" PRIx64
+				 ") disallowed",
+				 value->number.value, value->number.mask);
+	call->reference = value->reference;
+	return 0;
+}
+
+static int check_string(struct gt_verifier *verifier, unsigned number)
+{
+	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_bpf_map *map;
+	int64_t offset = value->fixed;
+
+	if (value->place != GT_PLACE_MAP_VALUE || value->maybe_null)
+		return wrong_type(verifier, number, "map_value");
+	map = &verifier->object->maps[value->map];
+	if (!map->constant)
+		return gt_refuse(verifier, "R%u does not point to a readonly map", number);
+	if (!gt_number_is_constant(&value->number))
+		return gt_refuse(verifier, "R%u is not a constant address", number);
+	if (offset < 0 || offset >= map->value_size ||
+	    (map->initial && !memchr(map->initial + offset, 0, map->value_size - (size_t)offset)))
+		return gt_refuse(verifier, "string is not zero-terminated");
+	return 0;
+}
+
+static int check_lane_field(struct gt_verifier *verifier, unsigned number)
+{
+	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_section *section = verifier->options->section;
+	enum gt_context_source source;
+
+	if (value->place != GT_PLACE_NUMBER)
+		return wrong_type(verifier, number, "scalar");
+	if (!gt_number_is_constant(&value->number))
+		return gt_refuse(verifier, "R%u is not a known constant", number);
+	if (!gt_lane_field_name(value->number.value))
+		return gt_refuse(verifier, "R%u is no field of lanes: %" PRIu64, number,
+				 value->number.value);
+	if (gt_lane_source(section, value->number.value, &source))
+		return gt_refuse(verifier, "a context of gpu/%s has no field '%s'",
+				 gt_section_row(section->kind)->name,
+				 gt_lane_field_name(value->number.value));
+	return 0;
+}
+
+/* Helpers of groups of lanes: where there is a group, and nobody waits who must not. */
+static int check_group(struct gt_verifier *verifier, const struct gt_helper *helper)
+{
+	const struct gt_section *section = verifier->options->section;
+	enum gt_level level = section ? section->level : GT_LEVEL_THREAD;
+	bool for_group = helper->traits & GT_TRAIT_GROUP;
+
+	if (!(helper->traits & GT_TRAIT_COLLECTIVE))
+		return 0;
+	if (section && (gt_section_row(section->kind)->traits & GT_SECTION_LEAVES))
+		return gt_refuse(verifier,
+				 "%s#%u waits for other lanes, and at gpu/%s some have left: "
+				 "nothing may wait there",
+				 helper->name, helper->number, gt_section_row(section->kind)->name);
+	if (for_group != (level == GT_LEVEL_WARP) || level == GT_LEVEL_BLOCK)
+		return gt_refuse(verifier,
+				 "%s#%u is for programs that run once a %s, and this one runs "
+				 "once a %s",
+				 helper->name, helper->number, for_group ? "warp" : "thread",
+				 gt_level_name(level));
+	return 0;
+}
+
+static int check_key(struct gt_verifier *verifier, struct call *call, unsigned number)
+{
+	const struct gt_bpf_map *map = map_of(verifier, call);
+	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	uint64_t key;
+
+	/* As in Linux since 6.14. Copies of arrays may be fewer than whoever asks for them. */
+	call->found = kind->shape == GT_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
+		      gt_verify_known_bytes(verifier, number, map->key_size, &key) &&
+		      key < map->max_entries;
+	return check_memory(verifier, number, map->key_size, GT_ACCESS_READ);
+}
+
+static int check_argument(struct gt_verifier *verifier, struct call *call, unsigned number)
+{
+	enum gt_helper_argument kind = call->helper->arguments[number - 1];
+	const struct gt_value *value = gt_register(verifier, number);
+	int error;
+
+	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->place == GT_PLACE_UNSET))
+		return 0;
+	error = gt_verify_read(verifier, number);
+	if (error)
+		return error;
+	switch (kind) {
+	case GT_ARG_MAP:
+		return check_map(verifier, call, number, false);
+	case GT_ARG_RING:
+		return check_map(verifier, call, number, true);
+	case GT_ARG_KEY:
+		return check_key(verifier, call, number);
+	case GT_ARG_VALUE:
+		return check_memory(verifier, number, map_of(verifier, call)->value_size,
+				    GT_ACCESS_READ);
+	case GT_ARG_MEMORY:
+		return check_sized(verifier, number,
+				   call->helper->arguments[number] == GT_ARG_SIZE_OR_ZERO);
+	case GT_ARG_RECORD_SIZE:
+		return check_record_size(verifier, call, number);
+	case GT_ARG_RECORD:
+		return check_record(verifier, call, number);
+	case GT_ARG_CONTEXT:
+		return value->place == GT_PLACE_CONTEXT && gt_number_is_constant(&value->number) &&
+				       !value->fixed
+			       ? 0
+			       : wrong_type(verifier, number, "ctx");
+	case GT_ARG_RESULT_U64:
+		return check_memory(verifier, number, 8, GT_ACCESS_WRITE);
+	case GT_ARG_LANE_FIELD:
+		return check_lane_field(verifier, number);
+	case GT_ARG_STRING:
+		return check_string(verifier, number);
+	case GT_ARG_NUMBER:
+	case GT_ARG_KEY_NUMBER:
+	case GT_ARG_OPTIONAL:
+		/* Written out by the helper: no place for addresses. */
+		if (gt_is_pointer(value) || value->address)
+			return gt_refuse(verifier, "R%u leaks addr into helper function", number);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Nothing that pointed into a released record can be used any more. */
+static void release(struct gt_state *state, uint32_t reference)
+{
+	struct gt_value no_longer_pointer = gt_value_number(gt_number_unknown());
+
+	no_longer_pointer.address = true;
+	for (unsigned i = 0; i < state->reference_count; i++) {
+		if (state->references[i] != reference)
+			continue;
+		state->reference_count--;
+		state->references[i] = state->references[state->reference_count];
+		state->reference_insns[i] = state->reference_insns[state->reference_count];
+		break;
+	}
+	for (unsigned i = 0; i <= state->depth; i++) {
+		struct gt_frame *frame = &state->frames[i];
+
+		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++)
+			if (gt_is_pointer(&frame->registers[j]) &&
+			    frame->registers[j].reference == reference)
+				frame->registers[j] = no_longer_pointer;
+		for (uint32_t j = 0; j < frame->slot_count; j++)
+			if (frame->slots[j].bytes[7] == GT_BYTE_VALUE &&
+			    gt_is_pointer(&frame->slots[j].value) &&
+			    frame->slots[j].value.reference == reference)
+				memset(frame->slots[j].bytes, GT_BYTE_ADDRESS, 8);
+	}
+}
+
+static int acquire(struct gt_verifier *verifier, struct gt_value *value)
+{
+	struct gt_state *state = verifier->state;
+
+	if (state->reference_count == GT_MAX_REFERENCES)
+		return gt_refuse(verifier, "more than %d records reserved at one time",
+				 GT_MAX_REFERENCES);
+	value->reference = ++verifier->next_id;
+	state->references[state->reference_count] = value->reference;
+	state->reference_insns[state->reference_count++] = verifier->at;
+	return 0;
+}
+
+static int give_result(struct gt_verifier *verifier, const struct call *call)
+{
+	struct gt_value *result = gt_register(verifier, 0);
+	int error = 0;
+
+	for (unsigned i = 0; i <= 5; i++)
+		*gt_register(verifier, i) = (struct gt_value){0};
+	if (call->helper->result == GT_RESULT_NOTHING)
+		return 0;
+	*result = gt_value_number(gt_number_unknown());
+	if (call->helper->result == GT_RESULT_NUMBER)
+		return 0;
+	result->number = gt_number_constant(0);
+	result->maybe_null = true;
+	result->map = call->map;
+	result->place = GT_PLACE_MAP_VALUE;
+	if (call->helper->result == GT_RESULT_RECORD_OR_NULL) {
+		result->place = GT_PLACE_RECORD;
+		result->size = call->size;
+		error = acquire(verifier, result);
+	}
+	if (call->found)
+		result->maybe_null = false;
+	else
+		result->id = ++verifier->next_id;
+	return error;
+}
+
+int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
+{
+	struct call call = {.helper = gt_helper((uint32_t)insn->imm), .map = -1};
+	int error;
+
+	if (!call.helper)
+		return gt_refuse(verifier, "invalid func unknown#%d%s", insn->imm,
+				 insn->imm > 0 && insn->imm <= LINUX_HELPERS
+					 ? ": Linux has this helper, a GPU has not "
+					   "(gputap/bpf.h lists its own)"
+					 : "");
+	if ((call.helper->traits & GT_TRAIT_CONTROL) && !verifier->options->allow_control)
+		return gt_refuse(verifier,
+				 "%s#%u changes what the kernel does: it needs --allow-control",
+				 call.helper->name, call.helper->number);
+	if ((call.helper->traits & GT_TRAIT_ENDS) && verifier->state->reference_count)
+		return gt_refuse(verifier,
+				 "Unreleased reference id=%u alloc_insn=%u; %s#%u would lead to "
+				 "reference leak",
+				 verifier->state->references[0],
+				 verifier->state->reference_insns[0], call.helper->name,
+				 call.helper->number);
+	error = check_group(verifier, call.helper);
+	for (unsigned i = 1; !error && i <= GT_HELPER_ARGUMENTS; i++)
+		error = check_argument(verifier, &call, i);
+	if (error)
+		return error;
+	if (call.reference)
+		release(verifier->state, call.reference);
+	return give_result(verifier, &call);
+}

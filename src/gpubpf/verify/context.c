@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads of contexts. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "gpubpf/verify/private.h"
+
+/* Which context fields an access touches, or why it touches none. */
+static void put_fields(struct gt_strbuf *text, const struct gt_section *section, int64_t offset,
+		       uint64_t size)
+{
+	const char *name = gt_section_row(section->kind)->name, *elsewhere = NULL;
+	unsigned found = 0;
+
+	for (const struct gt_context_field *field = gt_context_fields; field->name; field++) {
+		if (offset + (int64_t)size <= field->offset ||
+		    offset >= field->offset + field->size * field->count)
+			continue;
+		if (field->kinds >> section->kind & 1)
+			gt_strbuf_printf(text, "%s '%s'",
+					 found++ ? "," : "it is not within one field, but in",
+					 field->name);
+		else if (!elsewhere)
+			elsewhere = field->name;
+	}
+	if (!found && elsewhere)
+		gt_strbuf_printf(text, "a context of gpu/%s has no field '%s'", name, elsewhere);
+	else if (!found)
+		gt_strbuf_printf(text, "the context of gpu/%s has %u bytes", name,
+				 gt_context_size(section->kind));
+}
+
+/* A field that is not there in programs of this level. */
+static int refuse_level(struct gt_verifier *verifier, const struct gt_section *section,
+			int64_t offset)
+{
+	const struct gt_context_field *field = gt_context_fields;
+	const char *level = gt_level_name(section->level);
+
+	while (!(field->kinds >> section->kind & 1) || offset < field->offset ||
+	       offset >= field->offset + field->size * field->count)
+		field++;
+	if (field->lanes == GT_FIELD_VARYING && section->level == GT_LEVEL_WARP)
+		return gt_refuse(verifier,
+				 "field '%s' differs between the lanes of a warp: a program that "
+				 "runs once a warp asks for it by warp_lane_value#524",
+				 field->name);
+	return gt_refuse(verifier, "field '%s' is not there in programs that run once a %s",
+			 field->name, level);
+}
+
+int gt_verify_field(struct gt_verifier *verifier, int64_t offset, uint64_t size)
+{
+	const struct gt_section *section = verifier->options->section;
+	gt_auto_strbuf reason = GT_STRBUF_INIT;
+	struct gt_context_load load;
+	int error = -ENOENT;
+
+	if (offset >= 0 && offset <= GT_CONTEXT_SIZE)
+		error = gt_context_find(section, (uint32_t)offset, (uint32_t)size, &load);
+	if (!error)
+		return 0;
+	if (error == -EACCES)
+		return refuse_level(verifier, section, offset);
+	put_fields(&reason, section, offset, size);
+	return gt_refuse(verifier,
+			 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 ": %s", offset,
+			 size, gt_strbuf_string(&reason));
+}

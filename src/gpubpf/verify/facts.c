@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What is learnt on all ways through a program, put together. */
+#include "gpubpf/verify/private.h"
+
+int gt_facts_begin(struct gt_verifier *verifier)
+{
+	struct gt_facts *facts = &verifier->facts;
+
+	free(facts->insns);
+	facts->insns = calloc(verifier->count, sizeof(*facts->insns));
+	if (!facts->insns)
+		return gt_verifier_no_memory(verifier);
+	facts->insn_count = verifier->count;
+	facts->visited = 0;
+	for (uint32_t i = 0; i < facts->subprogram_count; i++) {
+		facts->subprograms[i].stack = 0;
+		facts->subprograms[i].plain = UINT64_MAX;
+		facts->subprograms[i].read_early = 0;
+	}
+	return 0;
+}
+
+static uint8_t alignment_of(const struct gt_number *number)
+{
+	uint64_t bits = number->value | number->mask | 8;
+
+	return (uint8_t)(bits & -bits);
+}
+
+static struct gt_register_fact fact_of(const struct gt_state *state, const struct gt_value *value)
+{
+	struct gt_number number = gt_is_pointer(value) ? gt_value_offset(value) : value->number;
+
+	return (struct gt_register_fact){
+		.place = value->place,
+		.maybe_null = value->maybe_null,
+		.address = value->place == GT_PLACE_NUMBER && value->address,
+		.frame =
+			value->place == GT_PLACE_STACK ? (uint8_t)(state->depth - value->frame) : 0,
+		.alignment = alignment_of(&number),
+		.map = value->map,
+		.least = number.all.smin,
+		.greatest = number.all.smax,
+	};
+}
+
+static void nothing_plain(struct gt_facts *facts)
+{
+	for (uint32_t i = 0; i < facts->subprogram_count; i++)
+		facts->subprograms[i].plain = 0;
+}
+
+static void join(struct gt_facts *facts, struct gt_register_fact *known,
+		 const struct gt_register_fact *fact)
+{
+	bool stack = known->place == GT_PLACE_STACK || fact->place == GT_PLACE_STACK;
+
+	known->address |= fact->address;
+	if (known->place == GT_PLACE_UNSET)
+		return;
+	if (fact->place == GT_PLACE_UNSET) {
+		known->place = GT_PLACE_UNSET;
+		return;
+	}
+	if (known->place != fact->place) {
+		bool null =
+			(known->place == GT_PLACE_NUMBER && !known->least && !known->greatest) ||
+			(fact->place == GT_PLACE_NUMBER && !fact->least && !fact->greatest);
+
+		known->maybe_null |= fact->maybe_null | null;
+		known->place = GT_PLACE_MIXED;
+	}
+	if (stack && (known->place == GT_PLACE_MIXED || known->frame != fact->frame)) {
+		known->frame = UINT8_MAX;
+		nothing_plain(facts);
+	}
+	known->maybe_null |= fact->maybe_null;
+	if (known->map != fact->map)
+		known->map = -1;
+	if (fact->alignment < known->alignment)
+		known->alignment = fact->alignment;
+	if (fact->least < known->least)
+		known->least = fact->least;
+	if (fact->greatest > known->greatest)
+		known->greatest = fact->greatest;
+}
+
+void gt_facts_record(struct gt_verifier *verifier)
+{
+	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
+	const struct gt_state *state = verifier->state;
+	const struct gt_frame *frame = &state->frames[state->depth];
+	uint16_t live = verifier->flow[verifier->at].live;
+
+	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
+		struct gt_register_fact fact;
+
+		if (!(live >> i & 1))
+			continue;
+		fact = fact_of(state, &frame->registers[i]);
+		if (!facts->reached)
+			facts->registers[i] = fact;
+		else
+			join(&verifier->facts, &facts->registers[i], &fact);
+	}
+	facts->reached = true;
+	facts->live = live;
+	if (state->depth > facts->frames)
+		facts->frames = (uint8_t)state->depth;
+}
+
+/* Bits of the slots that hold bytes least … end - 1, below the top. */
+static uint64_t slots_of(int64_t least, int64_t end)
+{
+	uint64_t bits = 0;
+
+	for (int64_t at = least & ~(int64_t)7; at < end && at < 0; at += 8)
+		if (at >= -GT_BPF_STACK_SIZE)
+			bits |= UINT64_C(1) << (-at / 8 - 1);
+	return bits;
+}
+
+void gt_facts_use_stack(struct gt_verifier *verifier, unsigned frame, int64_t least,
+			int64_t greatest, uint64_t size, bool plain)
+{
+	struct gt_subprogram_facts *function =
+		&verifier->facts.subprograms[verifier->state->frames[frame].subprogram];
+	uint32_t used = (uint32_t)(-least + 7) & ~7u;
+
+	if (used > function->stack)
+		function->stack = used;
+	if (!plain)
+		function->plain &= ~slots_of(least, greatest + (int64_t)size);
+}
+
+void gt_facts_read_early(struct gt_verifier *verifier, unsigned frame, uint32_t slot)
+{
+	verifier->facts.subprograms[verifier->state->frames[frame].subprogram].read_early |=
+		UINT64_C(1) << slot;
+}
+
+/* The register an instruction reads or writes memory by, or -1. */
+static int base_of(const struct bpf_insn *insn)
+{
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_LDX:
+		return insn->src_reg;
+	case BPF_ST:
+	case BPF_STX:
+		return insn->dst_reg;
+	default:
+		return -1;
+	}
+}
+
+void gt_facts_end(struct gt_verifier *verifier)
+{
+	struct gt_facts *facts = &verifier->facts;
+
+	for (uint32_t at = 0; at < facts->insn_count; at++) {
+		const struct bpf_insn *insn = &verifier->insns[at];
+		struct gt_insn_facts *here = &facts->insns[at];
+		struct gt_subprogram_facts *function =
+			&facts->subprograms[verifier->flow[at].subprogram];
+		int base = here->reached ? base_of(insn) : -1;
+
+		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
+			struct gt_register_fact *fact = &here->registers[i];
+
+			if (fact->place != GT_PLACE_NUMBER ||
+			    (verifier->flow[at].relevant >> i & 1))
+				continue;
+			fact->least = INT64_MIN;
+			fact->greatest = INT64_MAX;
+		}
+		/* An access that is at one known place on each way, but not the same on all. */
+		if (base >= 0 && here->registers[base].place == GT_PLACE_STACK &&
+		    here->registers[base].least != here->registers[base].greatest)
+			function->plain &=
+				~slots_of(here->registers[base].least + insn->off,
+					  here->registers[base].greatest + insn->off + 8);
+	}
+}

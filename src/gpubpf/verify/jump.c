@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Conditional jumps: which ways are possible, and what is known on each. */
+#include <errno.h>
+
+#include "gpubpf/verify/private.h"
+
+/* Calls visit on each value of a state. */
+#define EACH_VALUE(state, value, ...)                                                              \
+	for (unsigned frame_ = 0; frame_ <= (state)->depth; frame_++) {                            \
+		struct gt_frame *here_ = &(state)->frames[frame_];                                 \
+		for (unsigned i_ = 0; i_ < GT_BPF_REGISTERS; i_++) {                               \
+			struct gt_value *value = &here_->registers[i_];                            \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+		for (uint32_t i_ = 0; i_ < here_->slot_count; i_++) {                              \
+			struct gt_value *value = &here_->slots[i_].value;                          \
+			if (!gt_slot_width(&here_->slots[i_]))                                     \
+				continue;                                                          \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+
+/*
+ * What is known of a number by what is known of one linked with it. False: nothing, since a sum of
+ * 32 bits says nothing of the upper half.
+ */
+static bool follow_link(const struct gt_value *known, const struct gt_value *value,
+			struct gt_number *ret_number)
+{
+	struct gt_number more =
+		gt_number_constant((uint64_t)((int64_t)value->delta - (int64_t)known->delta));
+	bool narrow = known->sum == 32 || value->sum == 32;
+	struct bpf_insn add = {.code = (narrow ? BPF_ALU : BPF_ALU64) | BPF_ADD | BPF_X};
+
+	if (known->sum + value->sum == 32 + 64)
+		return false;
+	if (known->sum == 32 && !value->sum && value->number.all.umax > UINT32_MAX)
+		return false;
+	*ret_number = known->sum == value->sum && known->delta == value->delta
+			      ? known->number
+			      : gt_number_alu(&add, &known->number, &more);
+	return true;
+}
+
+/* What is now known of a number is known of all that are linked with it. Whether there are others.
+ */
+static bool learn_number(struct gt_state *state, struct gt_value known)
+{
+	struct gt_number number;
+	unsigned linked = 0;
+
+	if (!known.id)
+		return false;
+	EACH_VALUE(state, value, {
+		linked += value->place == GT_PLACE_NUMBER && value->id == known.id;
+		if (value->place == GT_PLACE_NUMBER && value->id == known.id &&
+		    follow_link(&known, value, &number)) {
+			/* As in Linux, a sum with 0 becomes the number itself. */
+			if (value->delta == known.delta &&
+			    (value->sum + known.sum != 32 || known.number.all.umax <= UINT32_MAX))
+				value->sum = known.sum;
+			value->number = number;
+		}
+	})
+	return linked > 1;
+}
+
+static void drop_reference(struct gt_state *state, uint32_t reference)
+{
+	for (unsigned i = 0; i < state->reference_count; i++) {
+		if (state->references[i] != reference)
+			continue;
+		state->reference_count--;
+		state->references[i] = state->references[state->reference_count];
+		state->reference_insns[i] = state->reference_insns[state->reference_count];
+		return;
+	}
+}
+
+/* A pointer that may be NULL turns out to be it, or not. */
+static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, bool null)
+{
+	if (null && reference)
+		drop_reference(state, reference);
+	EACH_VALUE(state, value, {
+		if (gt_is_pointer(value) && value->maybe_null && value->id == id) {
+			value->maybe_null = false;
+			value->id = 0;
+			if (null)
+				*value = gt_value_number(gt_number_constant(0));
+		}
+	})
+}
+
+static bool is_zero(const struct gt_value *value)
+{
+	return value->place == GT_PLACE_NUMBER && gt_number_is_constant(&value->number) &&
+	       !value->number.value;
+}
+
+/* The pointer that is compared with 0, or NULL. One that may be NULL is only with an immediate. */
+static const struct gt_value *null_check(const struct bpf_insn *insn, const struct gt_value *left,
+					 const struct gt_value *right)
+{
+	unsigned operation = BPF_OP(insn->code);
+
+	if (BPF_CLASS(insn->code) != BPF_JMP || (operation != BPF_JEQ && operation != BPF_JNE))
+		return NULL;
+	if (gt_is_pointer(left) && is_zero(right))
+		return !left->maybe_null || BPF_SRC(insn->code) == BPF_K ? left : NULL;
+	return gt_is_pointer(right) && is_zero(left) && !right->maybe_null ? right : NULL;
+}
+
+/* What equals a pointer that is not NULL is not NULL. */
+static void learn_equal(const struct bpf_insn *insn, bool taken, struct gt_value *left,
+			struct gt_value *right)
+{
+	unsigned operation = BPF_OP(insn->code);
+
+	if (BPF_CLASS(insn->code) != BPF_JMP || operation != (taken ? BPF_JEQ : BPF_JNE) ||
+	    !gt_is_pointer(left) || !gt_is_pointer(right) || left->maybe_null == right->maybe_null)
+		return;
+	left->maybe_null = false;
+	right->maybe_null = false;
+}
+
+/* Applies what is known on one way. False: that way cannot be. ret_spread: of others, too. */
+static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool taken,
+		   bool *ret_spread)
+{
+	struct gt_frame *frame = &state->frames[state->depth];
+	struct gt_value *left = &frame->registers[insn->dst_reg], *right;
+	struct gt_value constant =
+		gt_value_number(gt_number_constant((uint64_t)(int64_t)insn->imm));
+	const struct gt_value *pointer;
+	struct gt_number one, other;
+	bool is_null = (BPF_OP(insn->code) == BPF_JEQ) == taken;
+
+	right = BPF_SRC(insn->code) == BPF_X ? &frame->registers[insn->src_reg] : &constant;
+	pointer = null_check(insn, left, right);
+	if (pointer) {
+		/* As in Linux, nothing follows from where a frame or a context is. */
+		if (!pointer->maybe_null)
+			return !is_null || pointer->place == GT_PLACE_STACK ||
+			       pointer->place == GT_PLACE_CONTEXT;
+		learn_null(state, pointer->id, pointer->reference, is_null);
+		return true;
+	}
+	if (gt_is_pointer(left) || gt_is_pointer(right)) {
+		learn_equal(insn, taken, left, right);
+		return true;
+	}
+	if (left == right && !gt_number_is_constant(&left->number)) {
+		*ret_spread |= learn_number(state, *left);
+		return true;
+	}
+	one = left->number;
+	other = right->number;
+	if (!gt_number_assume(insn, taken, &one, &other))
+		return false;
+	left->number = one;
+	*ret_spread |= learn_number(state, *left);
+	if (right != &constant) {
+		right->number = other;
+		*ret_spread |= learn_number(state, *right);
+	}
+	return true;
+}
+
+static int keep_way(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn)
+{
+	struct gt_pending way = {state, verifier->node, insn, verifier->steps};
+
+	if (verifier->pending.count >= GT_MAX_PENDING)
+		return gt_diag(verifier->diag, -E2BIG, "verify", NULL,
+			       "The sequence of %d jumps is too complex.", GT_MAX_PENDING + 1);
+	if (gt_vec_push(&verifier->pending, way))
+		return gt_verifier_no_memory(verifier);
+	if (verifier->node)
+		verifier->node->branches++;
+	return 0;
+}
+
+static int check_operands(struct gt_verifier *verifier, const struct bpf_insn *insn)
+{
+	int error = 0;
+
+	if (BPF_SRC(insn->code) == BPF_X)
+		error = gt_verify_read(verifier, insn->src_reg);
+	return error ? error : gt_verify_read(verifier, insn->dst_reg);
+}
+
+int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
+{
+	uint32_t target = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
+	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
+	struct gt_flow *flow = &verifier->flow[verifier->at];
+	struct gt_state *other;
+	bool jumps, falls, spread = false;
+	int error = check_operands(verifier, insn);
+
+	if (error)
+		return error;
+	other = gt_state_copy(verifier->state);
+	if (!other)
+		return gt_verifier_no_memory(verifier);
+	jumps = assume(other, insn, true, &spread);
+	falls = assume(verifier->state, insn, false, &spread);
+	facts->branch |= (uint8_t)(jumps << 1 | falls);
+	if (!flow->decides && (!jumps || !falls || spread)) {
+		flow->decides = true;
+		verifier->decided_more = true;
+	}
+	if (jumps && falls) {
+		error = keep_way(verifier, other, target);
+		if (error)
+			gt_state_free(other);
+		verifier->at++;
+		return error;
+	}
+	if (!jumps) {
+		gt_state_free(other);
+		verifier->at++;
+		return 0;
+	}
+	gt_state_free(verifier->state);
+	verifier->state = other;
+	verifier->at = target;
+	return 0;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What is known of numbers, and what is learnt of them at jumps. */
+#include "gpubpf/verify/scalar.h"
+
+#include <string.h>
+
+static const struct gt_interval any64 = {0, UINT64_MAX, INT64_MIN, INT64_MAX};
+static const struct gt_interval any32 = {0, UINT32_MAX, INT32_MIN, INT32_MAX};
+
+struct gt_number gt_number_unknown(void)
+{
+	return (struct gt_number){0, UINT64_MAX, any64, any32};
+}
+
+struct gt_number gt_number_constant(uint64_t value)
+{
+	return (struct gt_number){
+		value,
+		0,
+		{value, value, (int64_t)value, (int64_t)value},
+		{(uint32_t)value, (uint32_t)value, (int32_t)value, (int32_t)value},
+	};
+}
+
+struct gt_number gt_number_loaded(unsigned size, bool is_signed)
+{
+	struct gt_number number = gt_number_unknown();
+	int64_t greatest = (int64_t)(UINT64_MAX >> (64 - 8 * size + is_signed));
+
+	if (size == 8)
+		return number;
+	if (is_signed) {
+		number.all.smax = greatest;
+		number.all.smin = -greatest - 1;
+	} else {
+		number.mask = (uint64_t)greatest;
+		number.all = (struct gt_interval){0, (uint64_t)greatest, 0, greatest};
+	}
+	if (size == 4)
+		return number;
+	if (is_signed) {
+		number.low.smax = greatest;
+		number.low.smin = -greatest - 1;
+	} else {
+		number.low = number.all;
+	}
+	return number;
+}
+
+static void raise_u(uint64_t *least, uint64_t value)
+{
+	if (value > *least)
+		*least = value;
+}
+
+static void lower_u(uint64_t *greatest, uint64_t value)
+{
+	if (value < *greatest)
+		*greatest = value;
+}
+
+static void raise_s(int64_t *least, int64_t value)
+{
+	if (value > *least)
+		*least = value;
+}
+
+static void lower_s(int64_t *greatest, int64_t value)
+{
+	if (value < *greatest)
+		*greatest = value;
+}
+
+static void intersect(struct gt_interval *range, const struct gt_interval *other)
+{
+	raise_u(&range->umin, other->umin);
+	lower_u(&range->umax, other->umax);
+	raise_s(&range->smin, other->smin);
+	lower_s(&range->smax, other->smax);
+}
+
+static bool is_empty(const struct gt_interval *range)
+{
+	return range->umin > range->umax || range->smin > range->smax;
+}
+
+/* The low 32 bits, as a signed number if so asked. */
+static int64_t signed_low(uint64_t value)
+{
+	return (int32_t)value;
+}
+
+/* Ranges from known bits, and signed from unsigned and back, in a width. */
+static void settle_range(struct gt_interval *range, uint64_t value, uint64_t mask, unsigned width)
+{
+	uint64_t sign = UINT64_C(1) << (width - 1);
+	uint64_t least = value | (mask & sign), greatest = value | (mask & ~sign);
+
+	raise_u(&range->umin, value);
+	lower_u(&range->umax, value | mask);
+	raise_s(&range->smin, width == 64 ? (int64_t)least : signed_low(least));
+	lower_s(&range->smax, width == 64 ? (int64_t)greatest : signed_low(greatest));
+	if ((range->umin ^ range->umax) < sign) {
+		bool wide = width == 64;
+
+		raise_s(&range->smin, wide ? (int64_t)range->umin : signed_low(range->umin));
+		lower_s(&range->smax, wide ? (int64_t)range->umax : signed_low(range->umax));
+	}
+	if ((range->smin ^ range->smax) >= 0) {
+		uint64_t kept = width == 64 ? UINT64_MAX : UINT32_MAX;
+
+		raise_u(&range->umin, (uint64_t)range->smin & kept);
+		lower_u(&range->umax, (uint64_t)range->smax & kept);
+	}
+}
+
+static void low_from_all(struct gt_number *number)
+{
+	struct gt_interval *all = &number->all, *low = &number->low;
+
+	if (all->umin >> 32 == all->umax >> 32) {
+		raise_u(&low->umin, (uint32_t)all->umin);
+		lower_u(&low->umax, (uint32_t)all->umax);
+	}
+	if (all->smin >> 32 == all->smax >> 32) {
+		raise_u(&low->umin, (uint32_t)all->smin);
+		lower_u(&low->umax, (uint32_t)all->smax);
+	}
+	if (all->smin >= INT32_MIN && all->smax <= INT32_MAX) {
+		raise_s(&low->smin, all->smin);
+		lower_s(&low->smax, all->smax);
+	}
+}
+
+static void all_from_low(struct gt_number *number)
+{
+	struct gt_interval *all = &number->all, *low = &number->low;
+	uint64_t high = ~(uint64_t)UINT32_MAX;
+
+	raise_u(&all->umin, (all->umin & high) | low->umin);
+	lower_u(&all->umax, (all->umax & high) | low->umax);
+	raise_s(&all->smin, (int64_t)(((uint64_t)all->smin & high) | low->umin));
+	lower_s(&all->smax, (int64_t)(((uint64_t)all->smax & high) | low->umax));
+	/* A number that is its low half, sign-extended. */
+	if (all->smin >= INT32_MIN && all->smax <= INT32_MAX) {
+		raise_s(&all->smin, low->smin);
+		lower_s(&all->smax, low->smax);
+	}
+}
+
+/* The bits that all of least … greatest have in common, below `width`; others are unknown. */
+static bool bits_from_range(struct gt_number *number, uint64_t least, uint64_t greatest,
+			    uint64_t kept)
+{
+	uint64_t differ = least ^ greatest, unknown, value;
+
+	unknown = differ ? (UINT64_MAX >> __builtin_clzll(differ)) : 0;
+	unknown |= ~kept;
+	value = least & ~unknown;
+	if ((value ^ number->value) & ~unknown & ~number->mask)
+		return false;
+	number->value |= value;
+	number->mask &= unknown;
+	number->value &= ~number->mask;
+	return true;
+}
+
+static bool settle_constant(struct gt_number *number)
+{
+	struct gt_number known = *number;
+
+	*number = gt_number_constant(known.value);
+	return gt_number_within(&known, number);
+}
+
+bool gt_number_settle(struct gt_number *number)
+{
+	struct gt_number before;
+
+	if (!number->mask)
+		return settle_constant(number);
+	for (unsigned round = 0; round < 3; round++) {
+		before = *number;
+		settle_range(&number->all, number->value, number->mask, 64);
+		settle_range(&number->low, (uint32_t)number->value, (uint32_t)number->mask, 32);
+		low_from_all(number);
+		all_from_low(number);
+		if (is_empty(&number->all) || is_empty(&number->low))
+			return false;
+		if (!bits_from_range(number, number->all.umin, number->all.umax, UINT64_MAX) ||
+		    !bits_from_range(number, number->low.umin, number->low.umax, UINT32_MAX))
+			return false;
+		if (!memcmp(&before, number, sizeof(before)))
+			break;
+	}
+	return true;
+}
+
+static bool range_within(const struct gt_interval *outer, const struct gt_interval *inner)
+{
+	return outer->umin <= inner->umin && outer->umax >= inner->umax &&
+	       outer->smin <= inner->smin && outer->smax >= inner->smax;
+}
+
+bool gt_number_within(const struct gt_number *outer, const struct gt_number *inner)
+{
+	return range_within(&outer->all, &inner->all) && range_within(&outer->low, &inner->low) &&
+	       !(inner->mask & ~outer->mask) && !((inner->value ^ outer->value) & ~outer->mask);
+}
+
+static bool assume_equal(struct gt_number *left, struct gt_number *right, bool wide)
+{
+	uint64_t kept = wide ? UINT64_MAX : UINT32_MAX;
+	uint64_t known = ~left->mask & ~right->mask & kept;
+
+	if ((left->value ^ right->value) & known)
+		return false;
+	if (wide)
+		intersect(&left->all, &right->all);
+	intersect(&left->low, &right->low);
+	for (unsigned i = 0; i < 2; i++) {
+		struct gt_number *to = i ? right : left, *from = i ? left : right;
+		uint64_t learnt = to->mask & ~from->mask & kept;
+
+		to->value |= from->value & learnt;
+		to->mask &= ~learnt;
+	}
+	if (wide)
+		right->all = left->all;
+	right->low = left->low;
+	return true;
+}
+
+/* Takes a constant out of the ends of a range. False: nothing is left. */
+static bool exclude(struct gt_interval *range, const struct gt_interval *constant)
+{
+	if (constant->umin != constant->umax || constant->smin != constant->smax)
+		return true;
+	if (range->umin == range->umax && range->umin == constant->umin)
+		return false;
+	if (range->umin == constant->umin)
+		range->umin++;
+	else if (range->umax == constant->umin)
+		range->umax--;
+	if (range->smin == constant->smin && range->smin < range->smax)
+		range->smin++;
+	else if (range->smax == constant->smin && range->smin < range->smax)
+		range->smax--;
+	return true;
+}
+
+/* left & right is not 0 (taken), or is. */
+static bool assume_common(bool taken, struct gt_number *left, struct gt_number *right, bool wide)
+{
+	uint64_t kept = wide ? UINT64_MAX : UINT32_MAX;
+	uint64_t both = (left->value | left->mask) & (right->value | right->mask) & kept;
+
+	if (taken) {
+		if (!both)
+			return false;
+		if (!right->mask && !(both & (both - 1)) && (left->mask & both)) {
+			left->value |= both;
+			left->mask &= ~both;
+		}
+		return true;
+	}
+	if (left->value & right->value & kept)
+		return false;
+	left->mask &= ~(right->value & kept);
+	right->mask &= ~(left->value & kept);
+	return true;
+}
+
+/* left < right, or <= where `equal`. False: cannot be. */
+static bool assume_below(bool equal, struct gt_interval *left, struct gt_interval *right)
+{
+	if (!equal && (!right->umax || left->umin == UINT64_MAX))
+		return false;
+	lower_u(&left->umax, right->umax - !equal);
+	raise_u(&right->umin, left->umin + !equal);
+	return true;
+}
+
+static bool assume_signed_below(bool equal, struct gt_interval *left, struct gt_interval *right)
+{
+	if (!equal && (right->smax == INT64_MIN || left->smin == INT64_MAX))
+		return false;
+	lower_s(&left->smax, right->smax - !equal);
+	raise_s(&right->smin, left->smin + !equal);
+	return true;
+}
+
+bool gt_number_assume(const struct bpf_insn *insn, bool taken, struct gt_number *left,
+		      struct gt_number *right)
+{
+	bool wide = BPF_CLASS(insn->code) == BPF_JMP, possible;
+	struct gt_interval *one = wide ? &left->all : &left->low;
+	struct gt_interval *other = wide ? &right->all : &right->low;
+
+	switch (BPF_OP(insn->code)) {
+	case BPF_JEQ:
+	case BPF_JNE:
+		possible = (BPF_OP(insn->code) == BPF_JEQ) == taken
+				   ? assume_equal(left, right, wide)
+				   : exclude(one, other) && exclude(other, one);
+		break;
+	case BPF_JSET:
+		possible = assume_common(taken, left, right, wide);
+		break;
+	case BPF_JLT:
+		possible = taken ? assume_below(false, one, other) : assume_below(true, other, one);
+		break;
+	case BPF_JLE:
+		possible = taken ? assume_below(true, one, other) : assume_below(false, other, one);
+		break;
+	case BPF_JGT:
+		possible = taken ? assume_below(false, other, one) : assume_below(true, one, other);
+		break;
+	case BPF_JGE:
+		possible = taken ? assume_below(true, other, one) : assume_below(false, one, other);
+		break;
+	case BPF_JSLT:
+		possible = taken ? assume_signed_below(false, one, other)
+				 : assume_signed_below(true, other, one);
+		break;
+	case BPF_JSLE:
+		possible = taken ? assume_signed_below(true, one, other)
+				 : assume_signed_below(false, other, one);
+		break;
+	case BPF_JSGT:
+		possible = taken ? assume_signed_below(false, other, one)
+				 : assume_signed_below(true, one, other);
+		break;
+	default:
+		possible = taken ? assume_signed_below(true, other, one)
+				 : assume_signed_below(false, one, other);
+	}
+	return possible && gt_number_settle(left) && gt_number_settle(right);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a command is started with: its files, its environment, and the GPU that it gets by that. */
+#pragma once
+
+#include "base/diag.h"
+#include "elf/loader.h"
+#include "launch/gpu.h"
+
+struct gt_environment {
+	char **variables; /*   "NAME=value" …, ended by NULL; owned */
+	char *remark;     /* what the user must know of the GPU that was chosen; NULL: nothing */
+};
+
+/*
+ * Finds the files of the command `name`, in PATH like a shell, and decides about its GPU.
+ * -ENOENT: there is no such command.
+ */
+int gt_environment_make(const char *name, enum gt_gpu gpu, struct gt_environment *ret_environment,
+			struct gt_command *ret_command, struct gt_diag *diag);
+void gt_environment_free(struct gt_environment *environment);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Names of kernels, what they were launched with, and which parameters they have. */
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "names/private.h"
+
+#define MOST_ANCESTORS 16 /* that are asked for what a process was born with */
+
+static const char *find_string(const void *context, const struct gt_event_call *call, uint8_t slot,
+			       bool *ret_cut)
+{
+	const struct gt_names *names = context;
+	struct key key = gt_given_key(call->head.thread, call->sequence, slot);
+	const struct given *given = gt_map_get(names->given, &key, sizeof(key));
+
+	if (!given || given->function != call->function || given->sequence != call->sequence)
+		return NULL;
+	*ret_cut = given->cut;
+	return given->text;
+}
+
+struct gt_api_strings gt_names_strings(const struct gt_names *names)
+{
+	return (struct gt_api_strings){find_string, names};
+}
+
+const char *gt_names_given(const struct gt_names *names, const struct gt_event_call *call)
+{
+	const struct gt_api_function *api = gt_names_api(names, call->function);
+	int slot = api ? gt_api_kernel_name_slot(api) : -1;
+	bool cut;
+
+	return slot < 0 ? NULL : find_string(names, call, (uint8_t)slot, &cut);
+}
+
+#define STUB_MARK "__device_stub__"
+
+/*
+ * The kernel's name out of its host function's: nvcc gives both one name, and calls a function
+ * "__device_stub_" and that; clang puts the mark into the last part of the name itself, whose
+ * length stands before it.
+ */
+static struct name *name_of_stub(const char *symbol)
+{
+	const char *mark = strstr(symbol, STUB_MARK), *digits = mark;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	unsigned long length;
+
+	if (mark == symbol && !strncmp(symbol, "__device_stub__Z", 16))
+		return gt_name_new(symbol + 14, strlen(symbol) - 14);
+	while (digits && digits > symbol && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	length = digits ? strtoul(digits, NULL, 10) : 0;
+	if (length <= strlen(STUB_MARK))
+		return gt_name_new(symbol, strlen(symbol));
+	gt_strbuf_printf(&text, "%.*s%lu%s", (int)(digits - symbol), symbol,
+			 length - strlen(STUB_MARK), mark + strlen(STUB_MARK));
+	return gt_name_new(gt_strbuf_string(&text), text.length);
+}
+
+/* A process that was attached to late registered its kernels unseen: the symbol may tell. */
+static const char *name_by_symbol(const struct gt_names *names, __u32 process, __u64 handle)
+{
+	struct key key = {process, handle};
+	struct gt_location location;
+	const struct gt_frame *function;
+	struct name *name;
+
+	gt_symbolize(names->symbols, process, handle, false, &location);
+	if (!location.frame_count)
+		return NULL;
+	function = &location.frames[location.frame_count - 1];
+	if (!function->symbol || function->offset)
+		return NULL;
+	name = name_of_stub(function->symbol);
+	return gt_names_replace(names->kernels, &key, sizeof(key), name) ? NULL : name->text;
+}
+
+const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle)
+{
+	__u32 ancestor = process;
+
+	for (int i = 0; i < MOST_ANCESTORS && ancestor; i++) {
+		struct key key = {ancestor, handle};
+		const struct name *name = gt_map_get(names->kernels, &key, sizeof(key));
+
+		if (name)
+			return name->text;
+		ancestor = gt_names_parent(names, ancestor);
+	}
+	return name_by_symbol(names, process, handle);
+}
+
+const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call)
+{
+	const struct gt_api_function *api = gt_names_api(names, call->function);
+	uint64_t handle;
+
+	return api && gt_api_launched(api, call, &handle)
+		       ? gt_names_kernel(names, call->head.process, handle)
+		       : NULL;
+}
+
+const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_event_call *call)
+{
+	const char *launched = gt_names_launched(names, call);
+
+	return launched ? launched : gt_names_given(names, call);
+}
+
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,
+			       struct gt_launch_arguments *ret_arguments)
+{
+	const struct arguments *arguments = gt_map_get_u64(names->arguments, call->head.thread);
+
+	if (!arguments || arguments->function != call->function ||
+	    arguments->sequence != call->sequence)
+		return false;
+	*ret_arguments = (struct gt_launch_arguments){.valid = arguments->readable};
+	for (size_t i = 0; i < arguments->count && i < GT_ARGUMENT_WORDS; i++)
+		ret_arguments->words[i] = arguments->values[i];
+	return true;
+}
+
+const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel)
+{
+	const struct gt_kernel *found = gt_parameters_find(names->parameters, kernel);
+	size_t cursor = 0;
+	void *path;
+
+	while (!found && gt_map_next(names->files, &cursor, NULL, NULL, &path)) {
+		if (!*(char *)path)
+			continue; /* it was read */
+		gt_parameters_add_file(names->parameters, path, NULL, NULL);
+		*(char *)path = '\0';
+		found = gt_parameters_find(names->parameters, kernel);
+	}
+	return found;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Names are learnt from the events that pass. */
+#include <errno.h>
+#include <string.h>
+
+#include "event/kinds.h"
+#include "names/private.h"
+
+struct name *gt_name_new(const char *text, size_t length)
+{
+	struct name *name = calloc(1, sizeof(*name) + length + 1);
+
+	if (name)
+		memcpy(name->text, text, length);
+	return name;
+}
+
+int gt_names_replace(struct gt_map *map, const void *key, size_t length, void *value)
+{
+	int error;
+
+	if (!value)
+		return -ENOMEM;
+	free(gt_map_remove(map, key, length));
+	error = gt_map_set(map, key, length, value);
+	if (error)
+		free(value);
+	return error;
+}
+
+static int learn(struct gt_map *map, __u64 number, const struct gt_event *event,
+		 struct name **ret_name)
+{
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	struct name *name = gt_name_new(text, length);
+	int error = gt_names_replace(map, &number, sizeof(number), name);
+
+	if (!error && ret_name)
+		*ret_name = name;
+	return error;
+}
+
+static int learn_process(struct gt_names *names, const struct gt_event *event)
+{
+	__u32 parent = ((const struct gt_event_process *)event)->parent;
+	bool is_new = !gt_map_get_u64(names->processes, event->process);
+	struct name *name = NULL;
+	int error = learn(names->processes, event->process, event, &name);
+
+	if (!error && is_new && parent)
+		error = gt_space_fork(names->space, parent, event->process);
+	if (!error)
+		name->parent = parent;
+	return error;
+}
+
+static int learn_command(struct gt_names *names, const struct gt_event *event)
+{
+	struct name *name = NULL;
+	size_t length;
+	int error = learn(names->commands, event->process, event, &name);
+
+	gt_event_text(event, &length);
+	for (size_t i = 0; !error && i < length; i++)
+		if (!name->text[i])
+			name->text[i] = ' ';
+	return error;
+}
+
+static int learn_cgroup(struct gt_names *names, const struct gt_event *event)
+{
+	__u64 process = event->process;
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	struct cgroup *cgroup = calloc(1, sizeof(*cgroup) + length + 1);
+
+	if (cgroup) {
+		memcpy(cgroup->path, text, length);
+		gt_container_id(cgroup->path, cgroup->container);
+	}
+	return gt_names_replace(names->cgroups, &process, sizeof(process), cgroup);
+}
+
+static int learn_string(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_string *string = (const void *)event;
+	struct key key = gt_given_key(event->thread, string->sequence, string->slot);
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	struct given *given = calloc(1, sizeof(*given) + length + 1);
+
+	if (given) {
+		given->function = string->function;
+		given->sequence = string->sequence;
+		given->cut = string->cut;
+		memcpy(given->text, text, length);
+	}
+	return gt_names_replace(names->given, &key, sizeof(key), given);
+}
+
+static int learn_arguments(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_arguments *told = (const void *)event;
+	__u64 thread = event->thread;
+	size_t count = gt_event_tail_size(event) / sizeof(__u64);
+	struct arguments *arguments = malloc(sizeof(*arguments) + count * sizeof(__u64));
+
+	if (arguments) {
+		*arguments =
+			(struct arguments){told->function, told->sequence, told->readable, count};
+		memcpy(arguments->values, told->values, count * sizeof(__u64));
+	}
+	return gt_names_replace(names->arguments, &thread, sizeof(thread), arguments);
+}
+
+static int learn_stack(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_stack *told = (const void *)event;
+	struct key key = {event->process, told->number};
+	size_t count = gt_event_tail_size(event) / sizeof(__u64);
+	struct stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
+
+	if (stack) {
+		stack->cut = told->flags & GT_STACK_TRUNCATED;
+		stack->count = count;
+		memcpy(stack->addresses, told->addresses, count * sizeof(__u64));
+	}
+	return gt_names_replace(names->stacks, &key, sizeof(key), stack);
+}
+
+static int learn_mapping(struct gt_names *names, const struct gt_event *event)
+{
+	const struct gt_event_mapping *mapping = (const void *)event;
+	size_t length;
+	const char *path = gt_event_text(event, &length);
+	int error = gt_space_map(names->space, event->process, mapping->start, mapping->end,
+				 mapping->offset, mapping->inode, path, length);
+
+	/* A mapping that is none, in a damaged capture, costs names and nothing else. */
+	if (error == -ENOMEM)
+		return error;
+	return length && path[0] == '/' && !gt_map_get(names->files, path, length)
+		       ? gt_names_replace(names->files, path, length, strndup(path, length))
+		       : 0;
+}
+
+/* What a call tells of kernels: registrations, look-ups by name, handles of handles. */
+static int learn_kernel(struct gt_names *names, const struct gt_event_call *call)
+{
+	const struct gt_api_function *api = gt_names_api(names, call->function);
+	struct gt_api_naming naming;
+	const char *text;
+	struct key key;
+
+	if (!api || !gt_api_naming(api, call, &naming))
+		return 0;
+	if (naming.name_argument >= 0)
+		text = gt_names_given(names, call);
+	else
+		text = gt_names_kernel(names, call->head.process, naming.same_as);
+	if (!text)
+		return 0;
+	key = (struct key){call->head.process, naming.handle};
+	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(text, strlen(text)));
+}
+
+/* A handle that a process had before it was seen. */
+static int learn_handle(struct gt_names *names, const struct gt_event *event)
+{
+	struct key key = {event->process, ((const struct gt_event_kernel *)event)->handle};
+	size_t length;
+	const char *name = gt_event_text(event, &length);
+
+	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(name, length));
+}
+
+static int learn_function(struct gt_names *names, const struct gt_event *event)
+{
+	struct name *name = NULL;
+	int row, error = learn(names->functions, ((const struct gt_event_function *)event)->number,
+			       event, &name);
+
+	if (error)
+		return error;
+	row = gt_api_find(name->text);
+	name->api = row >= 0 ? gt_api_function(row) : NULL;
+	return 0;
+}
+
+int gt_names_take(struct gt_names *names, const struct gt_event *event)
+{
+	if (!names->has_start && event->clock == GT_CLOCK_MONOTONIC && event->time) {
+		names->start = event->time;
+		names->has_start = true;
+	}
+	switch (event->kind) {
+	case GT_EVENT_process:
+		return learn_process(names, event);
+	case GT_EVENT_call:
+	case GT_EVENT_aside:
+		return learn_kernel(names, (const struct gt_event_call *)event);
+	case GT_EVENT_kernel:
+		return learn_handle(names, event);
+	case GT_EVENT_string:
+		return learn_string(names, event);
+	case GT_EVENT_arguments:
+		return learn_arguments(names, event);
+	case GT_EVENT_mapping:
+		return learn_mapping(names, event);
+	case GT_EVENT_stack:
+		return learn_stack(names, event);
+	case GT_EVENT_command:
+		return learn_command(names, event);
+	case GT_EVENT_cgroup:
+		return learn_cgroup(names, event);
+	case GT_EVENT_device:
+	case GT_EVENT_context:
+		return gt_devices_take(names->devices, event);
+	case GT_EVENT_function:
+		return learn_function(names, event);
+	case GT_EVENT_library:
+		return learn(names->libraries, ((const struct gt_event_library *)event)->number,
+			     event, NULL);
+	case GT_EVENT_clock:
+		names->wall = ((const struct gt_event_clock *)event)->realtime - event->time;
+		names->has_wall = true;
+		return 0;
+	case GT_EVENT_account:
+		names->account = *(const struct gt_event_account *)event;
+		names->has_account = true;
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "names/names.h"
+
+#include "names/private.h"
+
+struct gt_names *gt_names_new(void)
+{
+	struct gt_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->processes = gt_map_new();
+	names->functions = gt_map_new();
+	names->libraries = gt_map_new();
+	names->commands = gt_map_new();
+	names->cgroups = gt_map_new();
+	names->devices = gt_devices_new();
+	names->kernels = gt_map_new();
+	names->stacks = gt_map_new();
+	names->given = gt_map_new();
+	names->arguments = gt_map_new();
+	names->files = gt_map_new();
+	names->parameters = gt_parameters_new();
+	names->space = gt_space_new();
+	if (names->space)
+		names->lines = gt_symbolizer_new(names->space, NULL);
+	if (names->space)
+		names->symbols = gt_symbolizer_new(
+			names->space, &(struct gt_symbolizer_options){.no_lines = true});
+	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
+	    !names->cgroups || !names->devices || !names->kernels || !names->stacks ||
+	    !names->given || !names->arguments || !names->symbols || !names->lines ||
+	    !names->files || !names->parameters) {
+		gt_names_free(names);
+		return NULL;
+	}
+	return names;
+}
+
+void gt_names_free(struct gt_names *names)
+{
+	if (!names)
+		return;
+	gt_map_free_with(names->processes, free);
+	gt_map_free_with(names->functions, free);
+	gt_map_free_with(names->libraries, free);
+	gt_map_free_with(names->commands, free);
+	gt_map_free_with(names->cgroups, free);
+	gt_devices_free(names->devices);
+	gt_map_free_with(names->kernels, free);
+	gt_map_free_with(names->stacks, free);
+	gt_map_free_with(names->given, free);
+	gt_map_free_with(names->arguments, free);
+	gt_symbolizer_free(names->symbols);
+	gt_symbolizer_free(names->lines);
+	gt_space_free(names->space);
+	gt_map_free_with(names->files, free);
+	gt_parameters_free(names->parameters);
+	free(names);
+}
+
+static const char *text_of(const struct gt_map *map, __u64 number)
+{
+	const struct name *name = gt_map_get_u64(map, number);
+
+	return name ? name->text : "?";
+}
+
+const char *gt_names_process(const struct gt_names *names, __u32 process)
+{
+	return text_of(names->processes, process);
+}
+
+const char *gt_names_function(const struct gt_names *names, __u32 function)
+{
+	return text_of(names->functions, function);
+}
+
+const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 function)
+{
+	const struct name *name = gt_map_get_u64(names->functions, function);
+
+	return name ? name->api : NULL;
+}
+
+__u32 gt_names_parent(const struct gt_names *names, __u32 process)
+{
+	const struct name *name = gt_map_get_u64(names->processes, process);
+
+	return name ? name->parent : 0;
+}
+
+bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
+		     struct gt_device *ret_device)
+{
+	return gt_devices_find(names->devices, process, ordinal, ret_device);
+}
+
+const struct gt_context *gt_names_context(const struct gt_names *names,
+					  const struct gt_event_call *call)
+{
+	return gt_devices_context(names->devices, call->head.process, call->context);
+}
+
+const char *gt_names_command(const struct gt_names *names, __u32 process)
+{
+	const struct name *name = gt_map_get_u64(names->commands, process);
+
+	return name ? name->text : NULL;
+}
+
+const char *gt_names_cgroup(const struct gt_names *names, __u32 process)
+{
+	const struct cgroup *cgroup = gt_map_get_u64(names->cgroups, process);
+
+	return cgroup ? cgroup->path : NULL;
+}
+
+const char *gt_names_container(const struct gt_names *names, __u32 process)
+{
+	const struct cgroup *cgroup = gt_map_get_u64(names->cgroups, process);
+
+	return cgroup && cgroup->container[0] ? cgroup->container : NULL;
+}
+
+const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
+			    size_t *ret_count)
+{
+	struct key key = {process, stack};
+	const struct stack *known = gt_map_get(names->stacks, &key, sizeof(key));
+
+	if (!known)
+		return NULL;
+	*ret_count = known->count;
+	return known->addresses;
+}
+
+bool gt_names_stack_is_cut(const struct gt_names *names, __u32 process, __u64 stack)
+{
+	struct key key = {process, stack};
+	const struct stack *known = gt_map_get(names->stacks, &key, sizeof(key));
+
+	return known && known->cut;
+}
+
+void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,
+		       struct gt_location *ret_location)
+{
+	gt_symbolize(names->lines, process, address, is_return, ret_location);
+}
+
+const char *gt_names_library(const struct gt_names *names, __u32 library)
+{
+	return text_of(names->libraries, library);
+}
+
+__u64 gt_names_wall_time(const struct gt_names *names, __u64 time)
+{
+	return names->has_wall ? time + names->wall : 0;
+}
+
+__u64 gt_names_start_time(const struct gt_names *names)
+{
+	return names->start;
+}
+
+const struct gt_event_account *gt_names_account(const struct gt_names *names)
+{
+	return names->has_account ? &names->account : NULL;
+}

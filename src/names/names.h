@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the numbers in events stand for: names of processes, functions and libraries, learnt from
+ * the events themselves as they pass. Views and exports look them up here.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "api/api.h"
+#include "api/kernels/arguments.h"
+#include "api/kernels/parameters.h"
+#include "base/clean.h"
+#include "base/strbuf.h"
+#include "elf/symbolize.h"
+#include "event/event.h"
+#include "names/devices.h"
+
+struct gt_names;
+
+struct gt_names *gt_names_new(void);
+void gt_names_free(struct gt_names *names);
+GT_DEFINE_AUTO(names, struct gt_names, gt_names_free)
+
+/* Learns from an event; call it with each, before looking anything up. 0 or -ENOMEM. */
+int gt_names_take(struct gt_names *names, const struct gt_event *event);
+
+/* The name of a process at this point of the stream; "?" if none was told. */
+const char *gt_names_process(const struct gt_names *names, __u32 process);
+/* The name of a function; "?" if it is none. */
+const char *gt_names_function(const struct gt_names *names, __u32 function);
+/* Its row in this gputap's tables: found by its name, since the numbers may be another
+ * version's; NULL if there is none. */
+const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 function);
+/*
+ * The mangled name of the kernel that a handle (or host function) stands for in a process, as told
+ * by registrations and look-ups that were seen, in the process itself or in one that it was forked
+ * from; else as the symbol of the host function tells it. NULL: unknown.
+ */
+const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle);
+/* The kernel that a call launches; NULL if it launches none or its name was not told. */
+const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call);
+/*
+ * The kernel that a call is about: what it launches; else the mangled name that it was given to
+ * look one up or to register it, while it is the latest such call of its thread. NULL: none, or
+ * unknown.
+ */
+const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_event_call *call);
+/* The strings that calls were given, as far as they are of a thread's latest ones. */
+struct gt_api_strings gt_names_strings(const struct gt_names *names);
+/*
+ * What the kernel of a launch was given: 8 bytes from where each argument lies. False if that was
+ * not taken, or if this is not the latest launch of its thread.
+ */
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,
+			       struct gt_launch_arguments *ret_arguments);
+/*
+ * The parameters of a kernel by its mangled name, from the files that were mapped. NULL: unknown.
+ * The first time, these files are read.
+ */
+const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel);
+/*
+ * The callers of a call by the number of its stack: addresses in the process, the innermost
+ * first. NULL if it was not told. They belong to the names.
+ */
+const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
+			    size_t *ret_count);
+/* Whether there were more callers than that stack tells. */
+bool gt_names_stack_is_cut(const struct gt_names *names, __u32 process, __u64 stack);
+/*
+ * What stands at an address of a process, at a caller's (is_return) the call before it: file,
+ * function, inlined functions, source lines. It lives as the names.
+ */
+void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,
+		       struct gt_location *ret_location);
+/*
+ * Adds a frame in a few words: "train (train.cu:120)", "train+0x1f (libtrain.so)",
+ * "libtrain.so+0x4711", "0x7f…".
+ */
+void gt_put_frame(struct gt_strbuf *text, const struct gt_location *location,
+		  const struct gt_frame *frame, __u64 address);
+/* The parent of a process; 0: not told. */
+__u32 gt_names_parent(const struct gt_names *names, __u32 process);
+/*
+ * What was told of a device, by its ordinal in a process (the `device` of an event's head). False:
+ * nothing.
+ */
+bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
+		     struct gt_device *ret_device);
+/* The CUDA context that was current in the thread of a call. NULL: it is not known. */
+const struct gt_context *gt_names_context(const struct gt_names *names,
+					  const struct gt_event_call *call);
+/* The command line of a process, its arguments separated by blanks; NULL: not told. */
+const char *gt_names_command(const struct gt_names *names, __u32 process);
+/*
+ * The cgroup of a process, and the id of the container in it (gt_container_id). NULL: not asked
+ * for (struct gt_session_options.cgroups), not readable, or no container.
+ */
+const char *gt_names_cgroup(const struct gt_names *names, __u32 process);
+const char *gt_names_container(const struct gt_names *names, __u32 process);
+/* The path of a library; "?" if none was told. */
+const char *gt_names_library(const struct gt_names *names, __u32 library);
+/* CLOCK_REALTIME at a CLOCK_MONOTONIC time, ns; 0 if no clock event came yet. */
+__u64 gt_names_wall_time(const struct gt_names *names, __u64 time);
+/* The time of the first event that had one. */
+__u64 gt_names_start_time(const struct gt_names *names);
+/* The last account that passed, or NULL. */
+const struct gt_event_account *gt_names_account(const struct gt_names *names);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What names keep, and what their parts (names*.c) share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/map.h"
+#include "elf/symbolize.h"
+#include "names/container.h"
+#include "names/devices.h"
+#include "names/names.h"
+
+struct name {
+	const struct gt_api_function *api; /* of functions */
+	__u32 parent;                      /* of processes */
+	char text[];
+};
+
+/* A string that a call was given. */
+struct given {
+	__u32 function;
+	__u16 sequence;
+	bool cut; /* it goes on */
+	char text[];
+};
+
+struct cgroup {
+	char container[GT_CONTAINER_ID];
+	char path[];
+};
+
+/* What the kernel of a thread's latest launch was given. */
+struct arguments {
+	__u32 function;
+	__u16 sequence;
+	__u16 readable;
+	size_t count;
+	__u64 values[];
+};
+
+struct stack {
+	bool cut;
+	size_t count;
+	__u64 addresses[];
+};
+
+#define CALLS_WITH_STRINGS 16 /* of a thread, whose strings are kept */
+
+/* Keys of what is known by process and number. */
+struct key {
+	__u64 process;
+	__u64 number;
+};
+
+struct gt_names {
+	struct gt_map *processes, *functions, *libraries; /* number -> struct name */
+	struct gt_map *commands;                          /* process -> struct name */
+	struct gt_map *cgroups;                           /* process -> struct cgroup */
+	struct gt_devices *devices;
+	struct gt_map *kernels;   /* struct key -> struct name */
+	struct gt_map *stacks;    /* struct key -> struct stack */
+	struct gt_map *given;     /* of the latest calls: gt_given_key -> struct given */
+	struct gt_map *arguments; /* thread -> struct arguments */
+	struct gt_map *files;     /* path of a mapped file -> it again; "" once it was read */
+	struct gt_parameters *parameters; /* of the kernels in those that were read */
+	struct gt_space *space;
+	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
+	struct gt_symbolizer *lines;   /* of callers */
+	__u64 start;
+	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	bool has_wall, has_start, has_account;
+	struct gt_event_account account;
+};
+
+/* A name of this text, which the caller frees; NULL: no memory. */
+struct name *gt_name_new(const char *text, size_t length);
+
+/*
+ * Puts something allocated into a map in place of what is there; takes it over also on failure.
+ * 0 or -ENOMEM, which a NULL value gives, too.
+ */
+int gt_names_replace(struct gt_map *map, const void *key, size_t length, void *value);
+
+/*
+ * Where the string of a slot is kept. Calls stand inside of each other: the strings of some later
+ * ones do not take an outer one's place.
+ */
+static inline struct key gt_given_key(__u32 thread, __u16 sequence, __u8 slot)
+{
+	return (struct key){thread, (__u64)(sequence % CALLS_WITH_STRINGS) << 8 | slot};
+}
+/* The name of a kernel that a call was given; NULL: none was told. */
+const char *gt_names_given(const struct gt_names *names, const struct gt_event_call *call);

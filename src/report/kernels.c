@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The report "kernels": launches by kernel. */
+#include "analysis/kernels.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "analysis/graphs.h"
+#include "report/report.h"
+
+static int kernels_open(const struct gt_report_options *options, void **ret_state)
+{
+	*ret_state = gt_kernels_new(options->by);
+	return *ret_state ? 0 : -ENOMEM;
+}
+
+static void kernels_close(void *kernels)
+{
+	gt_kernels_free(kernels);
+}
+
+static int kernels_event(void *kernels, const struct gt_names *names, const struct gt_event *event)
+{
+	return gt_kernels_take(kernels, names, event);
+}
+
+/* What a kernel uses, from the files of the programs that launch it; all unknown without one. */
+static struct gt_kernel_usage usage_of(const struct gt_names *names,
+				       const struct gt_kernel_row *kernel, size_t *ret_count,
+				       const struct gt_kernel_usage **ret_usages)
+{
+	const struct gt_kernel *known =
+		kernel->name ? gt_names_parameters(names, kernel->name) : NULL;
+
+	*ret_count = known ? known->usage_count : 0;
+	*ret_usages = known ? known->usages : NULL;
+	return known ? gt_kernel_usage_on(known, 0)
+		     : (struct gt_kernel_usage){0, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN,
+						GT_KERNEL_UNKNOWN};
+}
+
+static const struct gt_column columns[] = {
+	{"LAUNCHES", false}, {"FAILED", false}, {"GRAPHS", false, true}, {"TOTAL", false},
+	{"MEAN", false},     {"P50", false},    {"P99", false},          {"SINCE", false},
+	{"GRID", false},     {"BLOCK", false},  {"REGS", false},         {"SHARED", false},
+	{"DYNAMIC", false},  {"BY", true},      {"KERNEL", true},
+};
+
+static void put_dimensions(struct gt_table *table, const uint32_t dimensions[3], uint64_t more)
+{
+	struct gt_strbuf *cell = gt_table_cell(table);
+
+	gt_strbuf_printf(cell, "%" PRIu32, dimensions[0]);
+	for (int i = 1; i < 3; i++)
+		if (dimensions[i] != 1 || (i == 1 && dimensions[2] != 1))
+			gt_strbuf_printf(cell, "x%" PRIu32, dimensions[i]);
+	if (more)
+		gt_strbuf_printf(cell, " (+%" PRIu64 ")", more);
+	gt_table_end_cell(table);
+}
+
+static void put_usage(struct gt_table *table, const struct gt_kernel_usage *usage)
+{
+	if (usage->registers != GT_KERNEL_UNKNOWN)
+		gt_table_number(table, usage->registers);
+	else
+		gt_table_text(table, "-");
+	if (usage->shared_bytes != GT_KERNEL_UNKNOWN)
+		gt_table_bytes(table, usage->shared_bytes);
+	else
+		gt_table_text(table, "-");
+}
+
+static void put_how(struct gt_table *table, const struct gt_kernel_row *kernel,
+		    const struct gt_kernel_usage *usage)
+{
+	const struct gt_configuration *first = kernel->configurations;
+	uint64_t more = kernel->configuration_count + !!kernel->others;
+
+	if (more) {
+		put_dimensions(table, first->launch.grid, 0);
+		put_dimensions(table, first->launch.block, more - 1);
+	} else {
+		gt_table_text(table, "-");
+		gt_table_text(table, "-");
+	}
+	put_usage(table, usage);
+	if (more)
+		gt_table_bytes(table, first->launch.shared);
+	else
+		gt_table_text(table, "-");
+}
+
+static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+		    const void *row)
+{
+	const struct gt_kernel_row *kernel = row;
+	const struct gt_kernel_usage *usages;
+	size_t count;
+	struct gt_kernel_usage usage = usage_of(names, kernel, &count, &usages);
+
+	gt_table_number(table, kernel->launches);
+	gt_table_number(table, kernel->failed);
+	gt_table_number(table, kernel->by_graphs);
+	gt_report_put_durations(table, &kernel->duration);
+	if (kernel->since.count)
+		gt_table_duration(table, gt_histogram_mean(&kernel->since));
+	else
+		gt_table_text(table, "-");
+	put_how(table, kernel, &usage);
+	gt_report_put_group(table, names, by, &kernel->group);
+	if (kernel->graph)
+		gt_strbuf_puts(gt_table_cell(table), "graph ");
+	gt_label_kernel(gt_table_cell(table), kernel->name, kernel->handle);
+	gt_table_end_cell(table);
+}
+
+static void json_dimensions(struct gt_json *json, const char *key, const uint32_t dimensions[3])
+{
+	gt_json_array_begin(json, key);
+	for (int i = 0; i < 3; i++)
+		gt_json_u64(json, NULL, dimensions[i]);
+	gt_json_array_end(json);
+}
+
+static void json_configurations(struct gt_json *json, const struct gt_kernel_row *kernel)
+{
+	gt_json_array_begin(json, "configurations");
+	for (size_t i = 0; i < kernel->configuration_count; i++) {
+		const struct gt_configuration *configuration = &kernel->configurations[i];
+
+		gt_json_object_begin(json, NULL);
+		gt_json_u64(json, "launches", configuration->launches);
+		json_dimensions(json, "grid", configuration->launch.grid);
+		json_dimensions(json, "block", configuration->launch.block);
+		gt_json_u64(json, "shared", configuration->launch.shared);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+	gt_json_u64(json, "other_configurations", kernel->others);
+}
+
+static void json_usage(struct gt_json *json, const struct gt_kernel_usage *usage)
+{
+	gt_report_json_known(json, "registers", usage->registers != GT_KERNEL_UNKNOWN,
+			     usage->registers);
+	gt_report_json_known(json, "static_shared", usage->shared_bytes != GT_KERNEL_UNKNOWN,
+			     usage->shared_bytes);
+	gt_report_json_known(json, "local", usage->local_bytes != GT_KERNEL_UNKNOWN,
+			     usage->local_bytes);
+}
+
+static void json_usages(struct gt_json *json, const struct gt_names *names,
+			const struct gt_kernel_row *kernel)
+{
+	const struct gt_kernel_usage *usages;
+	size_t count;
+	struct gt_kernel_usage usage = usage_of(names, kernel, &count, &usages);
+
+	json_usage(json, &usage);
+	gt_json_array_begin(json, "compiled");
+	for (size_t i = 0; i < count; i++) {
+		gt_json_object_begin(json, NULL);
+		gt_json_u64(json, "architecture", usages[i].architecture);
+		json_usage(json, &usages[i]);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+static void json_row(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+		     const void *row)
+{
+	const struct gt_kernel_row *kernel = row;
+	gt_auto_strbuf label = GT_STRBUF_INIT;
+
+	gt_label_kernel(&label, kernel->name, kernel->handle);
+	gt_json_string(json, "kernel", gt_strbuf_string(&label));
+	gt_json_bool(json, "graph", kernel->graph);
+	if (kernel->group.process)
+		gt_report_json_process(json, names, kernel->group.process,
+				       gt_names_process(names, kernel->group.process));
+	gt_report_json_group(json, names, by, &kernel->group);
+	gt_json_u64(json, "launches", kernel->launches);
+	gt_json_u64(json, "failed", kernel->failed);
+	gt_json_u64(json, "captured", kernel->captured);
+	gt_json_u64(json, "by_graphs", kernel->by_graphs);
+	gt_json_u64(json, "unknown", kernel->unknown);
+	gt_json_u64(json, "total", kernel->duration.sum);
+	gt_report_json_durations(json, "duration", &kernel->duration);
+	gt_report_json_durations(json, "since", &kernel->since);
+	json_usages(json, names, kernel);
+	json_configurations(json, kernel);
+}
+
+static const struct gt_report_rows form = {
+	.key = "kernels",
+	.columns = columns,
+	.column_count = gt_countof(columns),
+	.group = offsetof(struct gt_kernel_row, group),
+	.empty = "No kernel was launched.\n",
+	.note = "TOTAL to SINCE are times of the launching calls on the host, not of the "
+		"kernels.\n",
+	.put = put_row,
+	.json = json_row,
+};
+
+static int kernels_text(void *kernels, const struct gt_report_options *options,
+			const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
+{
+	const struct gt_kernel_row *const *rows;
+	uint64_t unknown = 0;
+	size_t count;
+	int error = gt_kernels_rows(kernels, names, &rows, &count);
+
+	if (error)
+		return error;
+	gt_report_put_rows(&form, options, names, rows, count, text);
+	for (size_t i = 0; i < count; i++)
+		unknown += rows[i]->unknown;
+	gt_report_put_unknown_graphs(text, unknown, "launches");
+	return 0;
+}
+
+static int kernels_json(void *kernels, const struct gt_report_options *options,
+			const struct gt_names *names, uint64_t now, struct gt_json *json)
+{
+	const struct gt_kernel_row *const *rows;
+	size_t count;
+	int error = gt_kernels_rows(kernels, names, &rows, &count);
+
+	if (!error)
+		gt_report_json_rows(&form, options, names, rows, count, json);
+	return error;
+}
+
+static bool needs(enum gt_operation_kind kind)
+{
+	return kind == GT_OPERATION_LAUNCH || gt_graphs_needs(kind);
+}
+
+const struct gt_report gt_report_kernels = {
+	.name = "kernels",
+	.needs = needs,
+	.open = kernels_open,
+	.event = kernels_event,
+	.put_text = kernels_text,
+	.put_json = kernels_json,
+	.close = kernels_close,
+};

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/histogram.h"
+#include "output/stack.h"
+
+void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count)
+{
+	if (top && count > top)
+		gt_strbuf_printf(text, "… and %" PRIu64 " more (--top)\n", count - top);
+}
+
+void gt_report_put_unknown_graphs(struct gt_strbuf *text, uint64_t launches, const char *what)
+{
+	if (launches)
+		gt_strbuf_printf(text,
+				 "%" PRIu64 " launch%s of graphs of which it is not known what is "
+				 "in them: their %s are not counted.\n",
+				 launches, launches == 1 ? "" : "es", what);
+}
+
+/* What stands at the head of the column "BY"; NULL: there is none. */
+static const char *group_title(enum gt_by by)
+{
+	static const char *const titles[GT_BY_COUNT] = {
+		[GT_BY_STACK] = "CALLED BY", [GT_BY_THREAD] = "THREAD", [GT_BY_STREAM] = "STREAM",
+		[GT_BY_PROCESS] = "PROCESS", [GT_BY_DEVICE] = "DEVICE", [GT_BY_CONTEXT] = "CONTEXT",
+		[GT_BY_SIZE] = "SIZE",       [GT_BY_AGE] = "AGE",
+	};
+
+	return titles[by];
+}
+
+static size_t choose_columns(const struct gt_report_rows *form, enum gt_by by,
+			     struct gt_column *ret_columns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < form->column_count; i++) {
+		bool is_group = !strcmp(form->columns[i].title, "BY");
+
+		if (is_group && !group_title(by))
+			continue;
+		ret_columns[kept] = form->columns[i];
+		if (is_group)
+			ret_columns[kept].title = group_title(by);
+		kept++;
+	}
+	return kept;
+}
+
+static const void *row_at(const struct gt_report_rows *form, const void *rows, size_t index)
+{
+	return form->row_size ? (const char *)rows + index * form->row_size
+			      : ((const void *const *)rows)[index];
+}
+
+static const struct gt_group *group_of(const struct gt_report_rows *form, const void *rows,
+				       size_t index)
+{
+	return (const void *)((const char *)row_at(form, rows, index) + form->group);
+}
+
+static bool has_stacks(const struct gt_report_rows *form, const void *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (group_of(form, rows, i)->number)
+			return true;
+	}
+	return false;
+}
+
+static bool has_stubs(const struct gt_report_rows *form, const struct gt_names *names,
+		      const void *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct gt_group *group = group_of(form, rows, i);
+
+		if (gt_stack_ends_in_stub(names, group->process, group->number))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether rows need to say whose they are: stacks, streams and contexts of several processes may
+ * look alike.
+ */
+static bool needs_process(const struct gt_report_rows *form, enum gt_by by, const void *rows,
+			  size_t count)
+{
+	if (form->by_process ||
+	    (by != GT_BY_STACK && by != GT_BY_STREAM && by != GT_BY_CONTEXT && by != GT_BY_THREAD))
+		return false;
+	for (size_t i = 1; i < count; i++)
+		if (group_of(form, rows, i)->process != group_of(form, rows, 0)->process)
+			return true;
+	return false;
+}
+
+/* What is left of a split where rows say by themselves whose they are. */
+static enum gt_by split_of(const struct gt_report_rows *form, enum gt_by by)
+{
+	return form->by_process && by == GT_BY_PROCESS ? GT_BY_NOTHING : by;
+}
+
+void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
+			const struct gt_names *names, const void *rows, size_t count,
+			struct gt_strbuf *text)
+{
+	enum gt_by by = split_of(form, options->by);
+	bool processes = needs_process(form, by, rows, count);
+	struct gt_column shown[GT_TABLE_COLUMNS] = {0};
+	struct gt_table table;
+	size_t columns;
+
+	if (!count && form->empty) {
+		gt_strbuf_puts(text, form->empty);
+		return;
+	}
+	columns = choose_columns(form, by, shown);
+	if (processes)
+		shown[columns++] = (struct gt_column){group_title(GT_BY_PROCESS), true};
+	gt_table_begin(&table, shown, columns);
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
+		form->put(&table, names, by, row_at(form, rows, i));
+		if (processes)
+			gt_report_put_group(&table, names, GT_BY_PROCESS, group_of(form, rows, i));
+	}
+	gt_table_put(&table, text);
+	gt_report_put_rest(text, options->top, count);
+	if (count && form->note)
+		gt_strbuf_puts(text, form->note);
+	if (count && by == GT_BY_STACK && !has_stacks(form, rows, count))
+		gt_strbuf_puts(text, options->captured
+					     ? "The callers are not known: no stacks were recorded "
+					       "('gputap trace --stack fp -o FILE.gtap' does).\n"
+					     : "The callers are not known: no stacks were taken "
+					       "(--stack fp takes them).\n");
+	else if (count && by == GT_BY_STACK && has_stubs(form, names, rows, count))
+		gt_strbuf_puts(text, "Some callers end at stubs, which have no frame pointers: "
+				     "--stack dwarf tells who called them.\n");
+}
+
+void gt_report_json_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
+			 const struct gt_names *names, const void *rows, size_t count,
+			 struct gt_json *json)
+{
+	enum gt_by by = split_of(form, options->by);
+
+	gt_json_array_begin(json, form->key);
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
+		gt_json_object_begin(json, NULL);
+		form->json(json, names, by, row_at(form, rows, i));
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+void gt_report_put_group(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+			 const struct gt_group *group)
+{
+	if (by == GT_BY_NOTHING)
+		return;
+	gt_label_group(gt_table_cell(table), names, by, group);
+	gt_table_end_cell(table);
+}
+
+void gt_report_put_durations(struct gt_table *table, const struct gt_histogram *histogram)
+{
+	const uint64_t durations[] = {
+		histogram->sum,
+		gt_histogram_mean(histogram),
+		gt_histogram_quantile(histogram, 0.5),
+		gt_histogram_quantile(histogram, 0.99),
+	};
+
+	for (size_t i = 0; i < gt_countof(durations); i++)
+		if (histogram->count)
+			gt_table_duration(table, durations[i]);
+		else
+			gt_table_text(table, "-");
+}
+
+void gt_report_json_durations(struct gt_json *json, const char *key,
+			      const struct gt_histogram *histogram)
+{
+	gt_json_object_begin(json, key);
+	gt_json_u64(json, "count", histogram->count);
+	gt_json_u64(json, "mean", gt_histogram_mean(histogram));
+	gt_json_u64(json, "p50", gt_histogram_quantile(histogram, 0.5));
+	gt_json_u64(json, "p99", gt_histogram_quantile(histogram, 0.99));
+	gt_json_u64(json, "max", histogram->greatest);
+	gt_json_object_end(json);
+}
+
+void gt_report_json_process(struct gt_json *json, const struct gt_names *names, uint32_t process,
+			    const char *name)
+{
+	const char *cgroup = gt_names_cgroup(names, process);
+	const char *container = gt_names_container(names, process);
+
+	gt_json_u64(json, "pid", process);
+	gt_json_string(json, "process", name);
+	if (cgroup)
+		gt_json_string(json, "cgroup", cgroup);
+	if (container)
+		gt_json_string(json, "container", container);
+}
+
+void gt_report_json_known(struct gt_json *json, const char *key, bool known, uint64_t number)
+{
+	if (known)
+		gt_json_u64(json, key, number);
+	else
+		gt_json_null(json, key);
+}
+
+static void json_device(struct gt_json *json, const struct gt_group *group)
+{
+	if (group->device == GT_DEVICE_UNKNOWN)
+		gt_json_null(json, "device");
+	else
+		gt_json_i64(json, "device", group->device);
+	if (group->uuid[0])
+		gt_json_string(json, "uuid", group->uuid);
+	else
+		gt_json_null(json, "uuid");
+}
+
+static void json_context(struct gt_json *json, const struct gt_context *context)
+{
+	if (!context) {
+		gt_json_null(json, "context");
+		return;
+	}
+	gt_json_object_begin(json, "context");
+	gt_json_hex(json, "handle", context->handle);
+	gt_json_bool(json, "primary", context->primary);
+	if (context->device == GT_DEVICE_UNKNOWN)
+		gt_json_null(json, "device");
+	else
+		gt_json_i64(json, "device", context->device);
+	gt_json_object_end(json);
+}
+
+void gt_report_json_group(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+			  const struct gt_group *group)
+{
+	switch (by) {
+	case GT_BY_STACK:
+		gt_json_stack(json, "stack", names, group->process, group->number);
+		break;
+	case GT_BY_THREAD:
+		gt_json_u64(json, "tid", group->thread);
+		break;
+	case GT_BY_STREAM:
+		if (group->number == GT_STREAM_NONE)
+			gt_json_null(json, "stream");
+		else
+			gt_json_hex(json, "stream", group->number);
+		if (group->thread)
+			gt_json_u64(json, "tid", group->thread);
+		break;
+	case GT_BY_DEVICE:
+		json_device(json, group);
+		break;
+	case GT_BY_CONTEXT:
+		json_context(json, gt_group_context(names, group));
+		break;
+	case GT_BY_SIZE:
+		gt_json_u64(json, "size", group->number);
+		break;
+	case GT_BY_AGE:
+		gt_json_string(json, "age", gt_age_name((unsigned)group->number));
+		break;
+	default:
+		break;
+	}
+}
+
+/* What was counted up to the end; before, nobody knows what was lost. */
+static void put_losses(struct gt_strbuf *text, const struct gt_names *names, bool final)
+{
+	const struct gt_event_account *account = final ? gt_names_account(names) : NULL;
+
+	if (!final)
+		return;
+	if (!account) {
+		gt_strbuf_puts(text, "The capture was broken off: what it lost is not known.\n");
+		return;
+	}
+	if (account->lost || account->others_lost || account->unfinished || account->filtered)
+		gt_strbuf_printf(text,
+				 "Incomplete: %" PRIu64 " of %" PRIu64 " call%s %s lost, %" PRIu64
+				 " left out, %" PRIu64 " unfinished; %" PRIu64
+				 " other event%s lost.\n",
+				 (uint64_t)account->lost, (uint64_t)account->made,
+				 gt_report_plural(account->made),
+				 account->lost == 1 ? "was" : "were", (uint64_t)account->filtered,
+				 (uint64_t)account->unfinished, (uint64_t)account->others_lost,
+				 account->others_lost == 1 ? " was" : "s were");
+	else if (account->made == 1)
+		gt_strbuf_puts(text, "Complete: the one call was not lost.\n");
+	else
+		gt_strbuf_printf(text, "Complete: none of %" PRIu64 " calls was lost.\n",
+				 (uint64_t)account->made);
+	if (account->orphans)
+		gt_strbuf_printf(text,
+				 "%" PRIu64 " call%s had begun before the probes were in place.\n",
+				 (uint64_t)account->orphans, gt_report_plural(account->orphans));
+}
+
+static void json_losses(struct gt_json *json, const struct gt_names *names, bool final)
+{
+	const struct gt_event_account *account = final ? gt_names_account(names) : NULL;
+
+	if (!account) {
+		gt_json_null(json, "losses");
+		return;
+	}
+	gt_json_object_begin(json, "losses");
+	gt_json_u64(json, "made", account->made);
+	gt_json_u64(json, "lost", account->lost);
+	gt_json_u64(json, "filtered", account->filtered);
+	gt_json_u64(json, "unfinished", account->unfinished);
+	gt_json_u64(json, "orphans", account->orphans);
+	gt_json_u64(json, "others_lost", account->others_lost);
+	gt_json_object_end(json);
+}
+
+static int put_json(const struct gt_report *report, void *state,
+		    const struct gt_report_options *options, const struct gt_names *names,
+		    uint64_t now, bool final, struct gt_strbuf *text)
+{
+	gt_auto_strbuf schema = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(text);
+	int error;
+
+	gt_strbuf_printf(&schema, "gputap.%s.1", report->name);
+	gt_json_object_begin(&json, NULL);
+	gt_json_string(&json, "schema", gt_strbuf_string(&schema));
+	gt_json_u64(&json, "time", now);
+	gt_json_bool(&json, "final", final);
+	gt_json_string(&json, "by", gt_by_name(options->by));
+	error = report->put_json(state, options, names, now, &json);
+	json_losses(&json, names, final);
+	gt_json_object_end(&json);
+	gt_strbuf_putc(text, '\n');
+	return error;
+}
+
+int gt_report_put(const struct gt_report *report, void *state,
+		  const struct gt_report_options *options, const struct gt_names *names,
+		  uint64_t now, bool final, bool json, struct gt_strbuf *text)
+{
+	uint64_t since = now - gt_names_start_time(names);
+	int error;
+
+	if (json) {
+		error = put_json(report, state, options, names, now, final, text);
+	} else {
+		if (!final)
+			gt_strbuf_printf(text, "After %" PRIu64 ".%03u s:\n", since / 1000000000,
+					 (unsigned)(since % 1000000000 / 1000000));
+		else if (options->continued)
+			gt_strbuf_puts(text, "At the end:\n");
+		error = report->put_text(state, options, names, now, text);
+		put_losses(text, names, final);
+		if (!final)
+			gt_strbuf_putc(text, '\n');
+	}
+	return error ? error : text->failed ? -ENOMEM : 0;
+}

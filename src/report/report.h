@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A report: an analysis of a session, and the two forms in which it is read, a table and a JSON
+ * object (docs/analyses.md). It can be asked for at any time.
+ */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "analysis/operation.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "event/event.h"
+#include "names/names.h"
+#include "report/table.h"
+
+struct gt_report_options {
+	enum gt_by by;
+	uint64_t top;         /* rows of each table; 0: all */
+	uint64_t most_copies; /* kept in flight */
+	bool captured;        /* the session is a capture's, not what happens now */
+	bool verbose;         /* show what is left out else */
+	bool continued;       /* reports were put before: the last one is headed, too */
+};
+
+struct gt_report {
+	const char *name;
+	/* Whether it needs to see operations of a kind; NULL: all calls that mean anything. */
+	bool (*needs)(enum gt_operation_kind kind);
+	int (*open)(const struct gt_report_options *options, void **ret_state);
+	/* 0 or -ENOMEM. */
+	int (*event)(void *state, const struct gt_names *names, const struct gt_event *event);
+	/* Adds the tables as of a time of the session (ns); 0 or -ENOMEM. */
+	int (*put_text)(void *state, const struct gt_report_options *options,
+			const struct gt_names *names, uint64_t now, struct gt_strbuf *text);
+	/* Adds the members of an object that is begun, but for schema, time, by and losses. */
+	int (*put_json)(void *state, const struct gt_report_options *options,
+			const struct gt_names *names, uint64_t now, struct gt_json *json);
+	void (*close)(void *state);
+};
+
+extern const struct gt_report gt_report_kernels;
+extern const struct gt_report gt_report_leaks;
+extern const struct gt_report gt_report_copies;
+extern const struct gt_report gt_report_errors;
+
+/*
+ * Writes a whole report as of `now`; `final` at the end of a session. `options` are those that it
+ * was opened with. Whatever the form, it says what was lost, as far as that is known by then. 0 or
+ * -ENOMEM.
+ */
+int gt_report_put(const struct gt_report *report, void *state,
+		  const struct gt_report_options *options, const struct gt_names *names,
+		  uint64_t now, bool final, bool json, struct gt_strbuf *text);
+
+/* What reports share: */
+
+struct gt_histogram;
+
+/* The rows of an analysis that are split by something, and their two forms. */
+struct gt_report_rows {
+	const char *key; /* of the array in JSON */
+	/*
+	 * One column "BY" says what the rows are split by: it gets that title, or is left out
+	 * where they are not split.
+	 */
+	const struct gt_column *columns;
+	size_t column_count;
+	size_t group;      /* offset of a row's struct gt_group */
+	size_t row_size;   /* of the rows in an array; 0: it is an array of pointers to them */
+	bool by_process;   /* every row is one process's and says whose */
+	const char *empty; /* the text where there are no rows; NULL: the titles alone */
+	const char *note;  /* below rows that are there; NULL: none */
+	/* Adds the cells of a row; that of "BY" by gt_report_put_group. */
+	void (*put)(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+		    const void *row);
+	/* Adds the members of a row's object. */
+	void (*json)(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+		     const void *row);
+};
+
+/* A table of the first --top rows. It says so where rows by stack have none. */
+void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
+			const struct gt_names *names, const void *rows, size_t count,
+			struct gt_strbuf *text);
+/* The same rows as an array of objects. */
+void gt_report_json_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
+			 const struct gt_names *names, const void *rows, size_t count,
+			 struct gt_json *json);
+/* "… and 12 more" below a table that --top has cut. */
+void gt_report_put_rest(struct gt_strbuf *text, uint64_t top, size_t count);
+/* Whether a row of a table is to be shown. */
+static inline bool gt_report_shows(uint64_t top, size_t row)
+{
+	return !top || row < top;
+}
+/* The cell of the column "BY". */
+void gt_report_put_group(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+			 const struct gt_group *group);
+/* Total, mean, median and 99th percentile, a cell each; "-" where nothing was counted. */
+void gt_report_put_durations(struct gt_table *table, const struct gt_histogram *histogram);
+/* A distribution of durations under `key`: count, mean, p50, p99, max. */
+void gt_report_json_durations(struct gt_json *json, const char *key,
+			      const struct gt_histogram *histogram);
+/* Process id and name; cgroup and container, where these were asked for. */
+void gt_report_json_process(struct gt_json *json, const struct gt_names *names, uint32_t process,
+			    const char *name);
+/* The group's own members by `by`, but for its process. */
+void gt_report_json_group(struct gt_json *json, const struct gt_names *names, enum gt_by by,
+			  const struct gt_group *group);
+/* A number, or null if it is not known. */
+void gt_report_json_known(struct gt_json *json, const char *key, bool known, uint64_t number);
+/* That so many launches were of graphs of which nobody knows what is in them. */
+void gt_report_put_unknown_graphs(struct gt_strbuf *text, uint64_t launches, const char *what);
+/* "s", but for one. */
+static inline const char *gt_report_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}

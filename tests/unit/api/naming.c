@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How kernels get their names, and what calls bring with them is found. */
+#include "api_record.h"
+
+#include <unistd.h>
+
+#include "elf/maps.h"
+#include "event/kinds.h"
+#include "names/names.h"
+
+#define PROCESS 100
+#define CHILD 101
+
+/* Host functions as nvcc and clang name them, in this program itself. */
+void _Z5lateAPf(void);
+void _Z5lateAPf(void)
+{
+}
+void _Z20__device_stub__lateBPf(void);
+void _Z20__device_stub__lateBPf(void)
+{
+}
+
+/* Tells where this program is mapped, as if the process were one that was attached to late. */
+static void tell_own_mappings(struct gt_names *names)
+{
+	gt_auto_maps maps = {0};
+
+	CHECK_INT(gt_maps_read(getpid(), &maps, NULL), 0);
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct gt_mapping *mapping = &maps.items[i];
+		struct gt_event_mapping *event;
+
+		if (!mapping->executable || !gt_mapping_is_file(mapping))
+			continue;
+		event = (void *)gt_event_new(GT_EVENT_mapping, mapping->path,
+					     strlen(mapping->path));
+		event->head.process = PROCESS;
+		event->start = mapping->start;
+		event->end = mapping->end;
+		event->offset = mapping->offset;
+		event->inode = mapping->inode;
+		CHECK_INT(gt_names_take(names, &event->head), 0);
+		free(event);
+	}
+}
+
+/* Tells the function of a call, so that its number means something. */
+static void tell_function(struct gt_names *names, const char *name)
+{
+	struct gt_event_function *event =
+		(void *)gt_event_new(GT_EVENT_function, name, strlen(name));
+
+	event->number = (__u32)gt_api_find(name);
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	free(event);
+}
+
+static void tell_process(struct gt_names *names, __u32 process, __u32 parent)
+{
+	struct gt_event_process *event = (void *)gt_event_new(GT_EVENT_process, "a", 1);
+
+	event->head.process = process;
+	event->parent = parent;
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	free(event);
+}
+
+/* The string argument of the call that comes next. */
+static void tell_string(struct gt_names *names, const struct built *call, const char *name)
+{
+	struct gt_event_string *event = (void *)gt_event_new(GT_EVENT_string, name, strlen(name));
+
+	event->head.process = event->head.thread = PROCESS;
+	event->function = (__u32)gt_api_find(call->function->name);
+	event->sequence = call->call.sequence;
+	event->slot = (__u8)gt_api_kernel_name_slot(call->function);
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	free(event);
+}
+
+static void take_call(struct gt_names *names, struct built *call, enum gt_event_kind kind)
+{
+	tell_function(names, call->function->name);
+	call->call.head.kind = (__u16)kind;
+	call->call.head.process = call->call.head.thread = PROCESS;
+	call->call.function = (__u32)gt_api_find(call->function->name);
+	finish(call);
+	CHECK_INT(gt_names_take(names, &call->call.head), 0);
+}
+
+static void register_kernel(struct gt_names *names, uint64_t stub, const char *name)
+{
+	struct built call = begin("__cudaRegisterFunction");
+
+	pass(&call, "hostFun", stub);
+	call.call.sequence = 7;
+	back(&call, 0);
+	tell_string(names, &call, name);
+	take_call(names, &call, GT_EVENT_aside);
+}
+
+/* out = function(…, in): another handle of the same kernel, or the handle of a name. */
+static void give_handle(struct gt_names *names, const char *function, const char *out,
+			uint64_t handle, const char *in, uint64_t from, uint64_t result)
+{
+	struct built call = begin(function);
+
+	pass(&call, in, from);
+	back(&call, result);
+	point(&call, out, &handle, sizeof(handle));
+	take_call(names, &call, GT_EVENT_aside);
+}
+
+static const char *launched(struct gt_names *names, const char *function, const char *argument,
+			    uint64_t handle)
+{
+	struct built call = begin(function);
+
+	pass(&call, argument, handle);
+	back(&call, 0);
+	take_call(names, &call, GT_EVENT_call);
+	return gt_names_launched(names, &call.call);
+}
+
+TEST("a launch by a host function has the name that it was registered with")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	register_kernel(names, 0x401000, "_Z3addPf");
+	CHECK_STR(launched(names, "cudaLaunchKernel", "func", 0x401000), "_Z3addPf");
+	CHECK(launched(names, "cudaLaunchKernel", "func", 0x402000) == NULL);
+}
+
+TEST("a launch by the handle of __cudaGetKernel has the name of the host function")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	register_kernel(names, 0x401000, "_Z3addPf");
+	give_handle(names, "__cudaGetKernel", "kernel", 0x9000, "entryFuncAddr", 0x401000, 0);
+	CHECK_STR(launched(names, "__cudaLaunchKernel", "kernel", 0x9000), "_Z3addPf");
+}
+
+TEST("where no registration was seen, the symbol of the host function names the kernel")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	tell_own_mappings(names);
+	CHECK_STR(launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z5lateAPf), "_Z5lateAPf");
+	CHECK_STR(
+		launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z20__device_stub__lateBPf),
+		"_Z5lateBPf");
+	CHECK(launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z5lateAPf + 1) == NULL);
+}
+
+TEST("a look-up that failed names nothing")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	register_kernel(names, 0x401000, "_Z3addPf");
+	give_handle(names, "__cudaGetKernel", "kernel", 0x9000, "entryFuncAddr", 0x401000, 98);
+	CHECK(launched(names, "__cudaLaunchKernel", "kernel", 0x9000) == NULL);
+}
+
+TEST("a launch by a driver handle has the name that it was looked up by")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built call = begin("cuModuleGetFunction");
+	uint64_t handle = 0x5550;
+
+	call.call.sequence = 3;
+	pass(&call, "hmod", 0x1000);
+	back(&call, 0);
+	point(&call, "hfunc", &handle, sizeof(handle));
+	tell_string(names, &call, "scale");
+	take_call(names, &call, GT_EVENT_call);
+	CHECK_STR(gt_names_call_kernel(names, &call.call), "scale");
+	call.call.sequence = 4;
+	CHECK(gt_names_call_kernel(names, &call.call) == NULL);
+	CHECK_STR(launched(names, "cuLaunchKernel", "f", 0x5550), "scale");
+}
+
+/* A string of a look-up by name: what it shows is in *ret_text. */
+static void look_up(struct gt_names *names, struct built *call, const char *string, bool cut,
+		    char *ret_text, size_t size)
+{
+	const struct gt_api_strings strings = gt_names_strings(names);
+	struct gt_event_string *event =
+		(void *)gt_event_new(GT_EVENT_string, string, strlen(string));
+	gt_auto_strbuf shown = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&shown);
+
+	event->head.process = event->head.thread = PROCESS;
+	event->function = (__u32)gt_api_find(call->function->name);
+	event->sequence = call->call.sequence;
+	event->slot = 3;
+	event->cut = cut;
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	free(event);
+	take_call(names, call, GT_EVENT_enter);
+	gt_api_format_details(&shown, call->function, &call->call, &strings, true);
+	gt_strbuf_putc(&shown, ' ');
+	gt_api_json_arguments(&json, NULL, call->function, &call->call, &strings);
+	snprintf(ret_text, size, "%s", gt_strbuf_string(&shown));
+}
+
+TEST("the variable that a call looks up is told by its name, which is no kernel's")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built call = begin("cuModuleGetGlobal_v2");
+	char told[256];
+
+	call.call.sequence = 3;
+	pass(&call, "hmod", 0x1000);
+	pass(&call, "name", 0x2000);
+	look_up(names, &call, "coun\x1bter", false, told, sizeof(told));
+	CHECK_STR(told, "hmod=0x1000 name=\"coun?ter\" {\"dptr\":null,\"bytes\":null,"
+			"\"hmod\":\"0x1000\",\"name\":\"coun\\u001bter\"}");
+	CHECK(gt_names_call_kernel(names, &call.call) == NULL);
+	look_up(names, &call, "long", true, told, sizeof(told));
+	CHECK(strstr(told, " name=\"long…\" ") != NULL);
+}
+
+TEST("a string that was not told is its address, and that of an outer call outlives an inner one's")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built outer = begin("cuModuleGetGlobal_v2"), inner = begin("cuModuleGetGlobal_v2");
+	const struct gt_api_strings strings = gt_names_strings(names);
+	gt_auto_strbuf shown = GT_STRBUF_INIT, unknown = GT_STRBUF_INIT;
+	char told[256];
+
+	outer.call.sequence = 3;
+	inner.call.sequence = 4;
+	pass(&outer, "name", 0x2000);
+	pass(&inner, "name", 0x3000);
+	look_up(names, &outer, "one", false, told, sizeof(told));
+	look_up(names, &inner, "two", false, told, sizeof(told));
+	gt_api_format_details(&shown, outer.function, &outer.call, &strings, true);
+	CHECK(strstr(gt_strbuf_string(&shown), "name=\"one\"") != NULL);
+	outer.call.sequence = 5;
+	gt_api_format_details(&unknown, outer.function, &outer.call, &strings, true);
+	CHECK(strstr(gt_strbuf_string(&unknown), "name=0x2000") != NULL);
+}
+
+TEST("the string of another call is not taken for a kernel's name")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built call = begin("__cudaRegisterFunction");
+
+	pass(&call, "hostFun", 0x401000);
+	call.call.sequence = 7;
+	tell_string(names, &call, "_Z3addPf");
+	call.call.sequence = 8;
+	back(&call, 0);
+	take_call(names, &call, GT_EVENT_aside);
+	CHECK(gt_names_kernel(names, PROCESS, 0x401000) == NULL);
+}
+
+TEST("a forked process knows the kernels of its parent, and another one does not")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	tell_process(names, CHILD, PROCESS);
+	register_kernel(names, 0x401000, "_Z3addPf");
+	CHECK_STR(gt_names_kernel(names, CHILD, 0x401000), "_Z3addPf");
+	CHECK(gt_names_kernel(names, 999, 0x401000) == NULL);
+}
+
+TEST("processes that are each other's parents do not hang the search")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	tell_process(names, CHILD, PROCESS);
+	tell_process(names, PROCESS, CHILD);
+	CHECK(gt_names_kernel(names, CHILD, 1) == NULL);
+}
+
+TEST("a stack that was told is found by its number, in its process only")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	__u64 record[8] = {0};
+	struct gt_event_stack *event = (void *)record;
+	size_t count = 0;
+	const __u64 *addresses;
+
+	event->head.kind = GT_EVENT_stack;
+	event->head.size = sizeof(*event) + 2 * sizeof(__u64);
+	event->head.process = PROCESS;
+	event->number = 42;
+	event->addresses[0] = 0x1000;
+	event->addresses[1] = 0x2000;
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	addresses = gt_names_stack(names, PROCESS, 42, &count);
+	CHECK_INT(count, 2);
+	CHECK(addresses && addresses[0] == 0x1000 && addresses[1] == 0x2000);
+	CHECK(gt_names_stack(names, CHILD, 42, &count) == NULL);
+}
+
+TEST("the arguments of a launch are found by its call, and not by another one")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built call = begin("cudaLaunchKernel");
+	__u64 record[8] = {0};
+	struct gt_event_arguments *event = (void *)record;
+	struct gt_launch_arguments taken = {0};
+
+	event->head.kind = GT_EVENT_arguments;
+	event->head.size = sizeof(*event) + 2 * sizeof(__u64);
+	event->head.thread = PROCESS;
+	event->function = (__u32)gt_api_find("cudaLaunchKernel");
+	event->sequence = 5;
+	event->readable = 1;
+	event->values[0] = 77;
+	CHECK_INT(gt_names_take(names, &event->head), 0);
+	call.call.head.thread = PROCESS;
+	call.call.function = event->function;
+	call.call.sequence = 5;
+	CHECK(gt_names_launch_arguments(names, &call.call, &taken));
+	CHECK_INT(taken.valid, 1);
+	CHECK_INT(taken.words[0], 77);
+	call.call.sequence = 6;
+	CHECK(!gt_names_launch_arguments(names, &call.call, &taken));
+}
+
+TEST_MAIN

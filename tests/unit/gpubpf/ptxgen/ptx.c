@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The translator to PTX: what programs give on the software device is what they give on the
+ * interpreter, memory and maps too; and ptxas takes every text, for GPUs old and new.
+ */
+#include <glob.h>
+
+#include "exec_fixture.h"
+#include "gpubpf/interp/interp.h"
+#include "gpubpf/translate.h"
+#include "gpubpf_cases.h"
+#include "gpubpf_operations.h"
+#include "gpubpf_programs.h"
+#include "gpubpf_shown.h"
+
+enum {
+	PROGRAMS = 10000,
+	A_MODULE = 64,     /* programs in one module */
+	OF_OPERATIONS = 4, /* in one, if they do one operation many times */
+	FOR_PTXAS = 1000, /* random programs that ptxas sees; 100 of them if no others are wanted */
+	RUNS = 3,         /* of a random program */
+	OUTCOME_MEMORY = CASE_MEMORY > (int)OPERATION_MEMORY ? CASE_MEMORY : (int)OPERATION_MEMORY,
+};
+
+/* A program that was accepted, with what it is to run on. */
+struct probe {
+	struct gt_bpf_object object;
+	struct gt_bpf_program program;
+	struct gt_facts facts;
+	struct bpf_case *one; /* of a case: its memory and its maps; else NULL */
+	uint32_t memory_size;
+	char prefix[16];
+};
+
+static struct {
+	struct probe *items[1 << 16];
+	size_t count;
+} all_cases;
+
+static void probe_free(struct probe *probe)
+{
+	gt_facts_clear(&probe->facts);
+	gt_bpf_program_clear(&probe->program);
+	for (uint32_t i = 0; probe->one && i < probe->one->map_count; i++)
+		free(probe->one->maps[i].initial);
+	free(probe->one);
+	free(probe);
+}
+
+/* ---- modules --------------------------------------------------------------------------- */
+
+/* Adds a program as the kernel <prefix>program. */
+static bool add_probe(const struct probe *probe, unsigned sm, struct gt_translation *translation)
+{
+	struct gt_translate_options options = {.sm = sm, .prefix = probe->prefix};
+	struct gt_translate_job job = {
+		.program = &probe->program,
+		.facts = &probe->facts,
+		.memory_size = probe->memory_size,
+	};
+	struct gt_diag diag = {0};
+
+	if (!gt_target_ptx.translate(&options, &probe->object, &job, translation, &diag))
+		return true;
+	TAP_FAIL("%s: %s: %s", probe->one ? probe->one->title : probe->prefix, diag.place,
+		 diag.text);
+	return false;
+}
+
+static char *make_module(struct probe *const *probes, size_t count, unsigned sm)
+{
+	struct gt_translate_options options = {.sm = sm};
+	struct gt_translation translation = {0};
+	struct gt_strbuf text = GT_STRBUF_INIT;
+
+	for (size_t i = 0; i < count; i++)
+		add_probe(probes[i], sm, &translation);
+	CHECK(!gt_target_ptx.finish(&options, &translation, &text, NULL));
+	gt_translation_clear(&translation);
+	return gt_strbuf_steal(&text);
+}
+
+static void print_probe(const struct probe *probe)
+{
+	gt_autofree char *text = make_module((struct probe *const[]){(struct probe *)probe}, 1, 90);
+
+	for (uint32_t i = 0; i < probe->program.count; i++) {
+		gt_auto_strbuf line = GT_STRBUF_INIT;
+
+		gt_bpf_put_insn(&line, probe->program.insns, probe->program.count, i);
+		printf("# %u: %s\n", i, gt_strbuf_string(&line));
+		if (gt_bpf_is_wide(&probe->program.insns[i]))
+			i++;
+	}
+	for (char *line, *rest = text; (line = strsep(&rest, "\n"));)
+		printf("# %s\n", line);
+}
+
+/* ---- running --------------------------------------------------------------------------- */
+
+/* What a run left behind. */
+struct outcome {
+	uint64_t r0;
+	uint8_t memory[OUTCOME_MEMORY];
+	void *maps[CASE_MAPS];
+	size_t map_sizes[CASE_MAPS];
+};
+
+static void prepare(const struct probe *probe, const uint8_t *memory, struct outcome *outcome)
+{
+	memset(outcome, 0, sizeof(*outcome));
+	memcpy(outcome->memory, memory, probe->memory_size);
+	for (uint32_t i = 0; i < probe->object.map_count; i++) {
+		outcome->map_sizes[i] = gt_map_bytes(&probe->object.maps[i], 1);
+		outcome->maps[i] = calloc(1, outcome->map_sizes[i]);
+		gt_map_initialise(&probe->object.maps[i], 1, outcome->maps[i]);
+	}
+}
+
+static void outcome_clear(struct outcome *outcome)
+{
+	for (unsigned i = 0; i < CASE_MAPS; i++)
+		free(outcome->maps[i]);
+}
+
+static bool interpret(const struct probe *probe, const uint8_t *memory, struct outcome *outcome)
+{
+	struct gt_interp_options options = {.object = &probe->object,
+					    .map_memory = outcome->maps,
+					    .memory = outcome->memory,
+					    .memory_size = probe->memory_size,
+					    .max_executed = probe->facts.bound};
+	struct gt_interp_result result = {0};
+	struct gt_diag diag = {0};
+
+	prepare(probe, memory, outcome);
+	if (gt_interp_run(&probe->program, &options, &result, &diag)) {
+		TAP_FAIL("interp: %s: %s", diag.place, diag.text);
+		return false;
+	}
+	outcome->r0 = result.r0;
+	return true;
+}
+
+static const struct gt_bpf_map output_map = {
+	.name = "output", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = GT_OUTPUT_BYTES};
+
+/* Memory for a map, and its address into the map's symbol; NULL if the program does not use it. */
+static void *place_map(struct device *device, struct sg_module *module, const char *symbol,
+		       const void *bytes, size_t size)
+{
+	struct sg_variable_info info;
+	void *place;
+
+	if (sg_module_variable(module, symbol, &info))
+		return NULL;
+	place = device_memory(device, size);
+	memcpy(place, bytes, size);
+	memcpy((void *)(uintptr_t)info.address, (uint64_t[]){address_of(place), 1}, 16);
+	return place;
+}
+
+/* Places all that a run needs. */
+static void place_maps(struct device *device, struct sg_module *module, const struct probe *probe,
+		       struct outcome *outcome, void **ret_places)
+{
+	static void *fresh_output;
+	char name[64];
+
+	for (uint32_t i = 0; i < probe->object.map_count; i++) {
+		snprintf(name, sizeof(name), "%smap_%u", probe->prefix, i);
+		ret_places[i] =
+			place_map(device, module, name, outcome->maps[i], outcome->map_sizes[i]);
+	}
+	if (!fresh_output) {
+		fresh_output = calloc(1, gt_map_bytes(&output_map, 1));
+		gt_map_initialise(&output_map, 1, fresh_output);
+	}
+	snprintf(name, sizeof(name), "%soutput", probe->prefix);
+	place_map(device, module, name, fresh_output, gt_map_bytes(&output_map, 1));
+}
+
+static bool execute(struct device *device, struct sg_module *module, const struct probe *probe,
+		    const uint8_t *memory, struct outcome *outcome)
+{
+	uint64_t used = device->used, *result, parameters[3];
+	struct sg_grid_result ran;
+	void *places[CASE_MAPS];
+	char name[64];
+	uint8_t *bytes;
+	int error;
+
+	prepare(probe, memory, outcome);
+	place_maps(device, module, probe, outcome, places);
+	result = device_memory(device, 8);
+	bytes = device_memory(device, probe->memory_size + 1);
+	memcpy(bytes, memory, probe->memory_size);
+	snprintf(name, sizeof(name), "%sprogram", probe->prefix);
+	parameters[0] = address_of(bytes);
+	parameters[1] = probe->memory_size;
+	parameters[2] = address_of(result);
+	error = device_run_with(device, module, name, (struct sg_launch){0}, parameters, 3, &ran);
+	if (error)
+		TAP_FAIL("%s: %s", probe->one ? probe->one->title : name, ran.fault.text);
+	outcome->r0 = *result;
+	memcpy(outcome->memory, bytes, probe->memory_size);
+	for (uint32_t i = 0; i < probe->object.map_count; i++)
+		if (places[i])
+			memcpy(outcome->maps[i], places[i], outcome->map_sizes[i]);
+	device->used = used;
+	return !error;
+}
+
+static bool is_same(const struct probe *probe, const struct outcome *one,
+		    const struct outcome *other)
+{
+	const char *title = probe->one ? probe->one->title : probe->prefix;
+	bool same = true;
+
+	if (one->r0 != other->r0) {
+		TAP_FAIL("%s: r0 is 0x%" PRIx64 " on the interpreter, 0x%" PRIx64 " as PTX", title,
+			 one->r0, other->r0);
+		same = false;
+	}
+	if (memcmp(one->memory, other->memory, probe->memory_size)) {
+		TAP_FAIL("%s: the memory is not the same", title);
+		same = false;
+	}
+	for (uint32_t i = 0; i < probe->object.map_count; i++)
+		if (memcmp(one->maps[i], other->maps[i], one->map_sizes[i])) {
+			TAP_FAIL("%s: map %u is not the same", title, i);
+			same = false;
+		}
+	return same;
+}
+
+static bool compare(struct device *device, struct sg_module *module, const struct probe *probe,
+		    const uint8_t *memory, bool values)
+{
+	struct outcome one = {0}, other = {0};
+	bool same = interpret(probe, memory, &one) &&
+		    execute(device, module, probe, memory, &other) &&
+		    (!values || is_same(probe, &one, &other));
+
+	outcome_clear(&one);
+	outcome_clear(&other);
+	return same;
+}
+
+/* ---- cases ----------------------------------------------------------------------------- */
+
+static uint8_t *copy_of(const uint8_t *bytes, size_t size)
+{
+	return bytes ? memcpy(malloc(size), bytes, size) : NULL;
+}
+
+/* Keeps the cases that are to run; other tests look at those that are refused. */
+static void keep_case(const char *path, struct bpf_case *given)
+{
+	struct probe *probe = calloc(1, sizeof(*probe));
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY};
+	struct gt_diag diag = {0};
+
+	(void)path;
+	probe->one = malloc(sizeof(*given));
+	*probe->one = *given;
+	for (uint32_t i = 0; i < given->map_count; i++)
+		probe->one->maps[i].initial =
+			copy_of(given->maps[i].initial, given->maps[i].value_size);
+	probe->memory_size = given->memory_size;
+	probe->object =
+		(struct gt_bpf_object){.maps = probe->one->maps, .map_count = given->map_count};
+	options.memory_size = given->memory_size;
+	options.to_the_letter = given->to_the_letter;
+	snprintf(probe->prefix, sizeof(probe->prefix), "c%zu_", all_cases.count);
+	if (given->refusal[0] ||
+	    gt_bpf_assemble(gt_strbuf_string(&given->text), &probe->program.insns,
+			    &probe->program.count, &diag)) {
+		probe_free(probe);
+		return;
+	}
+	if (given->to_the_letter)
+		gt_bpf_make_sense(probe->program.insns, probe->program.count);
+	if (gt_verify(&probe->object, &probe->program, &options, &probe->facts, NULL, &diag)) {
+		probe_free(probe);
+		return;
+	}
+	all_cases.items[all_cases.count++] = probe;
+}
+
+static void read_cases(void)
+{
+	const char *data = getenv("TEST_DATA");
+	gt_auto_strbuf pattern = GT_STRBUF_INIT;
+	glob_t files = {0};
+
+	if (all_cases.count)
+		return;
+	gt_strbuf_printf(&pattern, "%s/ebpf/*.cases", data ? data : "tests/data");
+	CHECK(!glob(gt_strbuf_string(&pattern), 0, NULL, &files));
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		CHECK(each_case(files.gl_pathv[i], keep_case) > 0);
+	globfree(&files);
+	CHECK(all_cases.count > 50);
+}
+
+/* All cases in the forms for a GPU. */
+static void run_cases(unsigned sm)
+{
+	auto_device device = {0};
+
+	read_cases();
+	device_open(&device);
+	for (size_t i = 0; i < all_cases.count; i += A_MODULE) {
+		size_t count = all_cases.count - i < A_MODULE ? all_cases.count - i : A_MODULE;
+		gt_autofree char *text = make_module(all_cases.items + i, count, sm);
+		gt_auto(sg_module) struct sg_module *module = device_load(&device, text);
+
+		for (size_t j = i; module && j < i + count; j++)
+			if (!compare(&device, module, all_cases.items[j],
+				     all_cases.items[j]->one->memory, true))
+				print_probe(all_cases.items[j]);
+	}
+}
+
+TEST("every case that is accepted gives on the software device what it gives on the interpreter")
+{
+	run_cases(90);
+}
+
+TEST("so it does in the forms for the oldest GPUs")
+{
+	run_cases(60);
+}
+
+TEST("the order of atomic loads and stores is in the text, for the oldest GPUs as fences")
+{
+	const char *title = "a map's value is loaded with acquire and stored with release";
+	unsigned found = 0;
+
+	read_cases();
+	for (size_t i = 0; i < all_cases.count; i++) {
+		if (strcmp(all_cases.items[i]->one->title, title))
+			continue;
+		gt_autofree char *text = make_module(&all_cases.items[i], 1, 75);
+		gt_autofree char *old = make_module(&all_cases.items[i], 1, 60);
+
+		found++;
+		CHECK(strstr(text, "ld.acquire.gpu") && strstr(text, "st.release.gpu"));
+		CHECK(!strstr(old, "acquire") && strstr(old, "membar.gl"));
+	}
+	CHECK_INT(found, 1);
+}
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+static struct {
+	struct probe *items[1 << 12];
+	size_t count;
+} all_operations;
+
+static void keep_operation(const struct bpf_insn *operation)
+{
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
+					    .memory_size = OPERATION_MEMORY};
+	struct probe *probe = calloc(1, sizeof(*probe));
+
+	probe->memory_size = OPERATION_MEMORY;
+	probe->program.insns = calloc(OPERATION_INSNS, sizeof(*probe->program.insns));
+	probe->program.count = operation_program(operation, probe->program.insns);
+	snprintf(probe->prefix, sizeof(probe->prefix), "o%zu_", all_operations.count);
+	all_operations.items[all_operations.count++] = probe;
+	if (gt_verify(&probe->object, &probe->program, &options, &probe->facts, NULL, NULL))
+		TAP_FAIL("opcode 0x%02x offset %d imm 0x%x is refused", operation->code,
+			 operation->off, (unsigned)operation->imm);
+}
+
+TEST("every operation gives with numbers at the edges what the interpreter makes of it")
+{
+	static uint64_t memory[OPERATION_MEMORY / 8];
+	auto_device device = {0};
+
+	operation_memory(memory);
+	each_operation(keep_operation);
+	device_open(&device);
+	for (size_t i = 0; i < all_operations.count; i += OF_OPERATIONS) {
+		size_t left = all_operations.count - i,
+		       count = left < OF_OPERATIONS ? left : OF_OPERATIONS;
+		gt_autofree char *text = make_module(all_operations.items + i, count, 90);
+		gt_auto(sg_module) struct sg_module *module = device_load(&device, text);
+
+		for (size_t j = i; j < i + count; j++) {
+			if (module)
+				compare(&device, module, all_operations.items[j],
+					(const uint8_t *)memory, true);
+			probe_free(all_operations.items[j]);
+		}
+	}
+	printf("# %zu operations with %d pairs of numbers each\n", all_operations.count,
+	       OPERATION_PAIRS);
+	CHECK(all_operations.count > 500);
+}
+
+/* ---- random programs ------------------------------------------------------------------- */
+
+/* A random program, or NULL if the verifier refuses it. */
+static struct probe *random_probe(unsigned number)
+{
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
+					    .memory_size = MEMORY,
+					    .max_visited = 20000,
+					    .spare_numbers = number % 2};
+	struct probe *probe = calloc(1, sizeof(*probe));
+
+	probe->memory_size = MEMORY;
+	probe->program.insns = calloc(LONGEST, sizeof(*probe->program.insns));
+	probe->program.count = make_program(probe->program.insns);
+	probe->object = (struct gt_bpf_object){.maps = random_maps, .map_count = RANDOM_MAPS};
+	snprintf(probe->prefix, sizeof(probe->prefix), "p%u_", number);
+	if (!gt_verify(&probe->object, &probe->program, &options, &probe->facts, NULL, NULL))
+		return probe;
+	probe_free(probe);
+	return NULL;
+}
+
+/* Runs a module of programs; false once one is wrong. */
+static bool run_module(struct device *device, struct probe *const *probes, size_t count,
+		       unsigned *compared)
+{
+	gt_autofree char *text = make_module(probes, count, 90);
+	gt_auto(sg_module) struct sg_module *module = device_load(device, text);
+	bool fine = module;
+
+	for (size_t i = 0; i < count && fine; i++) {
+		bool values = !shows_addresses(&probes[i]->program, &probes[i]->facts);
+		uint8_t memory[MEMORY];
+
+		*compared += values;
+		for (unsigned run = 0; run < RUNS && fine; run++) {
+			make_memory(memory);
+			fine = compare(device, module, probes[i], memory, values);
+			if (!fine)
+				print_probe(probes[i]);
+		}
+	}
+	return fine;
+}
+
+TEST("random programs give on the software device what they give on the interpreter")
+{
+	const char *wanted = getenv("PROGRAMS");
+	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS, accepted = 0, compared = 0;
+	struct probe *probes[A_MODULE];
+	size_t count = 0;
+	bool fine = true;
+	auto_device device = {0};
+
+	device_open(&device);
+	random_seed();
+	for (unsigned i = 0; i < programs && fine; i++) {
+		struct probe *probe = random_probe(i);
+
+		if (probe) {
+			probes[count++] = probe;
+			accepted++;
+		}
+		if (count < A_MODULE && i + 1 < programs)
+			continue;
+		fine = run_module(&device, probes, count, &compared);
+		while (count)
+			probe_free(probes[--count]);
+	}
+	printf("# %u of %u programs were accepted, of %u the values were compared\n", accepted,
+	       programs, compared);
+	CHECK(compared > programs / 100);
+}
+
+/* ---- ptxas ----------------------------------------------------------------------------- */
+
+static void check_all(struct probe *const *probes, size_t count)
+{
+	static const unsigned targets[] = {75, 90, 120};
+
+	for (size_t i = 0; i < gt_countof(targets); i++) {
+		gt_autofree char *text = make_module(probes, count, targets[i]);
+
+		check_text_with_ptxas(text);
+	}
+}
+
+static bool has_ptxas(void)
+{
+	return !system(TOOLS "command -v ptxas >/dev/null");
+}
+
+TEST("ptxas takes every case for sm_75, sm_90 and sm_120")
+{
+	if (!has_ptxas())
+		SKIP("ptxas is not installed");
+	read_cases();
+	check_all(all_cases.items, all_cases.count);
+}
+
+TEST("ptxas takes random programs for sm_75, sm_90 and sm_120")
+{
+	struct probe *probes[FOR_PTXAS];
+	size_t count = 0;
+
+	if (!has_ptxas())
+		SKIP("ptxas is not installed");
+	for (unsigned i = 0; i < (getenv("PROGRAMS") ? FOR_PTXAS : FOR_PTXAS / 10); i++) {
+		struct probe *probe = random_probe(i);
+
+		if (probe)
+			probes[count++] = probe;
+	}
+	check_all(probes, count);
+	while (count)
+		probe_free(probes[--count]);
+}
+
+TEST_MAIN

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Random programs: whatever the verifier accepts runs on the interpreter, which checks every
+ * access, without a fault, within the verifier's bound, and as its facts say.
+ */
+#include <errno.h>
+
+#include "gpubpf/interp/interp.h"
+#include "gpubpf/map/map.h"
+#include "gpubpf/verify/verify.h"
+#include "gpubpf_claims.h"
+#include "gpubpf_programs.h"
+#include "tap.h"
+
+enum {
+	PROGRAMS = 10000,
+	RUNS = 4,   /* of an accepted program */
+	BROKEN = 2, /* programs made of an accepted one, with one thing broken */
+};
+
+static struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_MAPS};
+
+/* How many programs there were, and how tight the bounds of accepted ones are. */
+struct tally {
+	unsigned programs, accepted;
+	uint64_t executed, bound; /* sums of the longest run of each, and of the bounds */
+	unsigned exact;           /* that came to their bound */
+};
+
+static void print_program(const struct gt_bpf_program *program)
+{
+	for (unsigned i = 0; i < program->count; i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+
+		gt_bpf_put_insn(&text, program->insns, program->count, i);
+		printf("# %u: %s\n", i, gt_strbuf_string(&text));
+		i += gt_bpf_is_wide(&program->insns[i]);
+	}
+}
+
+static bool check_run(const struct gt_bpf_program *program, const struct gt_facts *facts,
+		      uint64_t *executed)
+{
+	static struct claims claims;
+	void *memories[RANDOM_MAPS];
+	uint8_t memory[MEMORY];
+	struct gt_interp_options options = {.object = &object,
+					    .map_memory = memories,
+					    .memory = memory,
+					    .memory_size = MEMORY,
+					    .max_executed = facts->bound,
+					    .visit = claims_visit,
+					    .visit_data = &claims};
+	struct gt_interp_result result = {0};
+	struct gt_diag diag = {0};
+	int error;
+
+	claims_begin(&claims, &object, program, facts);
+	make_memory(memory);
+	for (unsigned i = 0; i < RANDOM_MAPS; i++) {
+		memories[i] = calloc(1, gt_map_bytes(&random_maps[i], 1));
+		gt_map_initialise(&random_maps[i], 1, memories[i]);
+	}
+	error = gt_interp_run(program, &options, &result, &diag);
+	for (unsigned i = 0; i < RANDOM_MAPS; i++)
+		free(memories[i]);
+	if (result.executed > *executed)
+		*executed = result.executed;
+	if (!error && !claims.wrong[0])
+		return true;
+	TAP_FAIL("%s: %s %s", diag.place, diag.text, claims.wrong);
+	print_program(program);
+	return false;
+}
+
+/* False once a program does what it must not. */
+static bool check_program(const struct gt_bpf_program *program, struct tally *tally, bool *accepted)
+{
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
+					    .memory_size = MEMORY,
+					    .max_visited = 20000,
+					    .spare_numbers = tally->programs % 2};
+	struct gt_facts facts = {0};
+	struct gt_diag diag = {0};
+	int error = gt_verify(&object, program, &options, &facts, NULL, &diag);
+	uint64_t executed = 0;
+	bool fine = true;
+
+	tally->programs++;
+	*accepted = !error;
+	if (error) {
+		CHECK(gt_diag_is_set(&diag));
+		CHECK(error == -EACCES || error == -E2BIG);
+		if (getenv("SHOW")) {
+			printf("# %s: %s\n", diag.place, diag.text);
+			print_program(program);
+		}
+		return true;
+	}
+	tally->accepted++;
+	for (unsigned run = 0; run < RUNS && fine; run++)
+		fine = check_run(program, &facts, &executed);
+	tally->executed += executed;
+	tally->bound += facts.bound;
+	tally->exact += executed == facts.bound;
+	gt_facts_clear(&facts);
+	return fine;
+}
+
+static void print_tally(const char *what, const struct tally *tally)
+{
+	printf("# %u of %u %s were accepted; they executed %.0f %% of their bounds, %u all of it\n",
+	       tally->accepted, tally->programs, what,
+	       tally->bound ? 100.0 * (double)tally->executed / (double)tally->bound : 0,
+	       tally->exact);
+}
+
+TEST("programs that are accepted never reach outside, end within their bound, and keep to facts")
+{
+	const char *wanted = getenv("PROGRAMS");
+	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
+	struct tally made = {0}, broken = {0};
+
+	random_seed();
+	for (unsigned i = 0; i < programs; i++) {
+		struct bpf_insn insns[LONGEST], others[LONGEST];
+		struct gt_bpf_program program = {.insns = insns, .count = make_program(insns)};
+		struct gt_bpf_program other = {.insns = others, .count = program.count};
+		bool accepted;
+
+		if (!check_program(&program, &made, &accepted))
+			return;
+		for (unsigned j = 0; accepted && j < BROKEN; j++) {
+			bool ignored;
+
+			memcpy(others, insns, program.count * sizeof(*insns));
+			break_program(others, program.count);
+			if (!check_program(&other, &broken, &ignored))
+				return;
+		}
+	}
+	print_tally("programs", &made);
+	print_tally("of these with one thing broken", &broken);
+	CHECK(made.accepted > programs / 5 * 2);
+	CHECK(broken.accepted < broken.programs);
+}
+
+TEST_MAIN

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the verifier says of the lanes of a warp, and of contexts. */
+#include <errno.h>
+
+#include "assemble.h"
+#include "gpubpf/interp/interp.h"
+#include "gpubpf/verify/verify.h"
+#include "tap.h"
+
+static struct gt_bpf_map maps[] = {
+	{.name = "array", .type = 2, .key_size = 4, .value_size = 8, .max_entries = 4},
+	{.name = "per_sm", .type = 6, .key_size = 4, .value_size = 8, .max_entries = 4},
+	{.name = "per_warp", .type = 1540, .key_size = 4, .value_size = 8, .max_entries = 4},
+	{.name = "per_thread", .type = 1502, .key_size = 4, .value_size = 8, .max_entries = 4},
+	{.name = "hash", .type = 1, .key_size = 4, .value_size = 8, .max_entries = 4},
+	{.name = "constants",
+	 .type = 2,
+	 .key_size = 4,
+	 .value_size = 8,
+	 .max_entries = 1,
+	 .read_only = true,
+	 .constant = true},
+};
+static const struct gt_bpf_object object = {.maps = maps, .map_count = gt_countof(maps)};
+
+/* A verdict on a program: the reason why it is refused, or what is known of its lanes. */
+static const char *verdict(const char *section_name, const char *text)
+{
+	static char said[1024];
+	struct gt_section section = {.kind = GT_KIND_HOST};
+	struct gt_verify_options options = {
+		.input = GT_INPUT_CONTEXT, .section = &section, .allow_control = true};
+	struct gt_bpf_program program = {0};
+	struct gt_facts facts = {0};
+	struct gt_diag diag = {0};
+	gt_auto_strbuf result = GT_STRBUF_INIT;
+
+	if (gt_section_read(section_name, "p", &section, &diag) ||
+	    gt_bpf_assemble(text, &program.insns, &program.count, &diag) ||
+	    gt_verify(&object, &program, &options, &facts, NULL, &diag)) {
+		snprintf(said, sizeof(said), "%s: %s", diag.place, diag.text);
+		gt_bpf_program_clear(&program);
+		return said;
+	}
+	for (uint32_t i = 0; i < facts.insn_count; i++) {
+		if (facts.insns[i].parts)
+			gt_strbuf_printf(&result, "parts %u; ", i);
+		if (facts.insns[i].many_keys)
+			gt_strbuf_printf(&result, "keys %u; ", i);
+		if (facts.insns[i].divergent)
+			gt_strbuf_printf(&result, "some %u; ", i);
+		if (gt_bpf_is_wide(&program.insns[i]))
+			i++;
+		else if (program.insns[i].code == (BPF_JMP | BPF_EXIT))
+			gt_strbuf_printf(&result, "r0 %s; ",
+					 facts.insns[i].registers[0].varying ? "varies" : "same");
+	}
+	for (uint32_t i = 0; i < facts.warning_count; i++)
+		gt_strbuf_printf(&result, "warning %u: %s; ", facts.warnings[i].insn,
+				 facts.warnings[i].text);
+	snprintf(said, sizeof(said), "%s", gt_strbuf_string(&result));
+	gt_facts_clear(&facts);
+	gt_bpf_program_clear(&program);
+	return said;
+}
+
+#define LOOKUP(map, key)                                                                           \
+	"stw [r10-8], " key "\nldmap r1, " map "\nmov r2, r10\nadd r2, -8\ncall 1\n"
+
+TEST("fields of contexts vary or do not, and so does what is made of them")
+{
+	CHECK_STR(verdict("gpu/load", "ldxw r0, [r1+12]\nexit"), "r0 varies; ");
+	CHECK_STR(verdict("gpu/load", "ldxw r0, [r1+16]\nexit"), "r0 same; ");
+	CHECK_STR(verdict("gpu/load", "ldxdw r0, [r1+472]\nrsh r0, 5\nexit"), "r0 varies; ");
+	CHECK_STR(verdict("gpu/load", "ldxw r0, [r1+12]\nxor r0, r0\nexit"), "r0 same; ");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+16]\nldxw r0, [r1+0]\nmov r3, r2\nadd r3, r0\nmov r0, r3\n"
+			  "exit"),
+		  "r0 varies; ");
+	CHECK_STR(verdict("gpu/load.warp", "ldxw r0, [r1+60]\nexit"), "r0 same; ");
+}
+
+TEST("helpers give what varies or does not")
+{
+	CHECK_STR(verdict("gpu/load", "call 511\nexit"), "r0 varies; ");
+	CHECK_STR(verdict("gpu/load", "call 509\nexit"), "r0 same; ");
+	CHECK_STR(verdict("gpu/load", "call 511\nmov r1, r0\ncall 523\nexit"), "r0 same; ");
+	CHECK_STR(verdict("gpu/load",
+			  "mov r1, r10\nadd r1, -8\nmov r2, r10\nadd r2, -16\nmov r3, r10\n"
+			  "add r3, -24\ncall 505\nldxdw r0, [r10-16]\nexit"),
+		  "r0 varies; ");
+	CHECK_STR(verdict("gpu/load",
+			  "mov r1, r10\nadd r1, -8\nmov r2, r10\nadd r2, -16\nmov r3, r10\n"
+			  "add r3, -24\ncall 503\nldxdw r0, [r10-16]\nexit"),
+		  "r0 same; ");
+}
+
+TEST("numbers in maps vary unless nobody may write there")
+{
+	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "ldxdw r0, [r0]\nexit"), "r0 varies; ");
+	CHECK_STR(verdict("gpu/load", "ldmapvalue r1, 5, 0\nldxdw r0, [r1]\nexit"), "r0 same; ");
+	CHECK_STR(verdict("gpu/load", LOOKUP("3", "1") "jeq r0, 0, out\nout:\nmov r0, 0\nexit"),
+		  "parts 6; r0 same; ");
+	CHECK_STR(verdict("gpu/load", LOOKUP("1", "1") "jeq r0, 0, out\nout:\nmov r0, 0\nexit"),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load", LOOKUP("4", "1") "jeq r0, 0, out\nout:\nmov r0, 0\nexit"),
+		  "parts 6; r0 same; ");
+}
+
+TEST("lanes that parted meet where their ways do, and what they wrote varies from there on")
+{
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nmov r0, 1\njeq r2, 0, out\nmov r0, 2\nmov r3, 1\n"
+			  "out:\nexit"),
+		  "parts 2; some 3; some 4; r0 varies; ");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nmov r0, 1\njeq r2, 0, out\nmov r3, 2\nout:\nexit"),
+		  "parts 2; some 3; r0 same; ");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+16]\nmov r0, 1\njeq r2, 0, out\nmov r0, 2\nout:\nexit"),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nstdw [r10-8], 1\njeq r2, 0, out\nstdw [r10-8], 2\n"
+			  "out:\nldxdw r0, [r10-8]\nexit"),
+		  "parts 2; some 3; r0 varies; ");
+	/* Two ends: what is returned differs, and nobody meets. */
+	CHECK_STR(
+		verdict("gpu/load",
+			"ldxw r2, [r1+12]\nmov r0, 1\njeq r2, 0, out\nexit\nout:\nmov r0, 2\nexit"),
+		"parts 2; some 3; r0 same; some 4; some 5; r0 same; ");
+}
+
+TEST("a loop that lanes leave at different rounds is divergent, and its counter varies behind it")
+{
+	CHECK_STR(
+		verdict("gpu/load",
+			"ldxw r2, [r1+12]\nand r2, 7\nmov r0, 0\nmore:\nadd r0, 1\njgt r0, 8, out\n"
+			"jlt r0, r2, more\nout:\nexit"),
+		"some 3; some 4; parts 5; some 5; r0 varies; ");
+	CHECK_STR(
+		verdict("gpu/load",
+			"ldxw r2, [r1+16]\nand r2, 7\nmov r0, 0\nmore:\nadd r0, 1\njgt r0, 8, out\n"
+			"jlt r0, r2, more\nout:\nexit"),
+		"r0 same; ");
+}
+
+TEST("a function that some lanes call is divergent, and what it returns varies as its result does")
+{
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\ncall local f\nout:\n"
+			  "mov r0, 0\nexit\nf:\nmov r0, 1\nexit"),
+		  "parts 2; some 3; r0 same; some 6; some 7; r0 same; ");
+	CHECK_STR(verdict("gpu/load", "ldxw r1, [r1+12]\ncall local f\nexit\nf:\nmov r0, 1\n"
+				      "jeq r1, 0, out\nmov r0, 2\nout:\nexit"),
+		  "r0 varies; parts 4; some 5; r0 varies; ");
+	/* Through a pointer into the caller's stack. */
+	CHECK_STR(
+		verdict("gpu/load",
+			"mov r2, r1\nmov r1, r10\nadd r1, -8\nstdw [r10-8], 0\ncall local f\n"
+			"ldxdw r0, [r10-8]\nexit\nf:\nldxw r0, [r2+12]\nstxdw [r1], r0\nmov r0, 0\n"
+			"exit"),
+		"r0 varies; r0 same; ");
+}
+
+TEST("helpers of a warp are refused where only some of its lanes may come")
+{
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\nmov r1, 1\ncall 521\n"
+			  "out:\nexit"),
+		  "insn 4: warp_ballot#521 needs all lanes of the warp together, and they may part "
+		  "at insn 2");
+	CHECK_STR(
+		verdict("gpu/load",
+			"ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\ncall local f\nout:\nexit\n"
+			"f:\nmov r1, 1\nmov r2, 2\ncall 522\nexit"),
+		"insn 7: warp_shuffle#522 needs all lanes of the warp together, and they may part "
+		"at insn 2");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\njeq r2, 0, out\nmov r3, 0\nout:\nmov r1, 1\ncall 523\n"
+			  "exit"),
+		  "parts 1; some 2; r0 same; ");
+}
+
+TEST("nothing waits where threads leave")
+{
+	static const char *const sections[] = {"gpu/exit/*", "gpu/return/*", "gpu/exit.warp/*",
+					       "gpu/block_end"};
+	char expected[256];
+
+	for (unsigned i = 0; i < gt_countof(sections); i++) {
+		struct gt_section section;
+
+		gt_section_read(sections[i], "p", &section, NULL);
+		snprintf(
+			expected, sizeof(expected),
+			"insn 1: warp_sum#523 waits for other lanes, and at gpu/%s some have left: "
+			"nothing may wait there",
+			gt_section_row(section.kind)->name);
+		CHECK_STR(verdict(sections[i], "mov r1, 1\ncall 523\nexit"), expected);
+	}
+	CHECK_STR(verdict("gpu/exit/*", "call 506\nmov r0, 0\nexit"), "r0 same; ");
+	CHECK_STR(verdict("gpu/exit/*", "call 520\nexit"), "r0 same; ");
+}
+
+TEST("helpers of groups are for programs of their level")
+{
+	CHECK_STR(verdict("gpu/load.warp", "mov r1, 1\ncall 521\nexit"),
+		  "insn 1: warp_ballot#521 is for programs that run once a thread, and this one "
+		  "runs once a warp");
+	CHECK_STR(verdict("gpu/load", "mov r1, 0\nmov r2, 1\ncall 524\nexit"),
+		  "insn 2: warp_lane_value#524 is for programs that run once a warp, and this one "
+		  "runs once a thread");
+	CHECK_STR(verdict("gpu/block_begin", "mov r1, 0\nmov r2, 1\ncall 524\nexit"),
+		  "insn 2: warp_lane_value#524 is for programs that run once a warp, and this one "
+		  "runs once a block");
+	CHECK_STR(verdict("gpu/load.warp", "mov r1, 0\nmov r2, 1\ncall 524\nexit"), "r0 same; ");
+}
+
+TEST("a field of lanes is known and one of the context's")
+{
+	CHECK_STR(verdict("gpu/load.warp", "ldxw r1, [r1+60]\nmov r2, 1\ncall 524\nexit"),
+		  "insn 2: R1 is not a known constant");
+	CHECK_STR(verdict("gpu/load.warp", "mov r1, 7\nmov r2, 1\ncall 524\nexit"),
+		  "insn 2: R1 is no field of lanes: 7");
+	CHECK_STR(verdict("gpu/branch.warp", "mov r1, 0\nmov r2, 1\ncall 524\nexit"),
+		  "insn 2: a context of gpu/branch has no field 'address'");
+	CHECK_STR(verdict("gpu/load.warp", "mov r2, 1\ncall 524\nexit"),
+		  "insn 1: R1 type=ctx expected=scalar");
+}
+
+#define SOME_END "ldxw r2, [r1+12]\njne r2, 3, on\ncall 507\non:\n"
+
+TEST("where some lanes have ended, all of a warp do not come any more")
+{
+	CHECK_STR(verdict("gpu/load", SOME_END "mov r1, 1\ncall 523\nexit"),
+		  "insn 4: warp_sum#523 needs all lanes of the warp together, and they may part "
+		  "at insn 1");
+	CHECK_STR(verdict("gpu/load", "call local f\nmov r1, 1\ncall 523\nexit\n"
+				      "f:\n" SOME_END "mov r0, 0\nexit"),
+		  "insn 2: warp_sum#523 needs all lanes of the warp together, and they may part "
+		  "at insn 0");
+	/* A function that calls one that does. */
+	CHECK_STR(verdict("gpu/load", "call local g\nmov r1, 1\ncall 523\nexit\n"
+				      "g:\ncall local f\nmov r0, 0\nexit\n"
+				      "f:\n" SOME_END "mov r0, 0\nexit"),
+		  "insn 2: warp_sum#523 needs all lanes of the warp together, and they may part "
+		  "at insn 0");
+	/* All end, or none. */
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+16]\njne r2, 3, on\ncall 507\non:\nmov r1, 1\n"
+				      "call 523\nexit"),
+		  "r0 same; ");
+}
+
+TEST("a histogram of numbers that differ goes one lane after the other")
+{
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nldmap r1, 0\ncall 530\nmov r0, 0\nexit"),
+		  "keys 3; r0 same; warning 3: the lanes of a warp do this atomic operation on map "
+		  "'array' each at a place of its own: lanes that meet at one place go one after "
+		  "the other; ");
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+16]\nldmap r1, 0\ncall 530\nmov r0, 0\nexit"),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nldmap r1, 3\ncall 530\nmov r0, 0\nexit"),
+		  "keys 3; r0 same; ");
+}
+
+TEST("reads of contexts are within one field that is there, and nothing is written")
+{
+	CHECK_STR(
+		verdict("gpu/load", "ldxdw r0, [r1+0]\nexit"),
+		"insn 0: invalid bpf_context access off=0 size=8: it is not within one field, but "
+		"in 'thread_x', 'thread_y'");
+	CHECK_STR(
+		verdict("gpu/entry/*", "ldxdw r0, [r1+472]\nexit"),
+		"insn 0: invalid bpf_context access off=472 size=8: a context of gpu/entry has no "
+		"field 'address'");
+	CHECK_STR(verdict("gpu/load", "ldxdw r0, [r1+512]\nexit"),
+		  "insn 0: invalid bpf_context access off=512 size=8: the context of gpu/load has "
+		  "512 bytes");
+	CHECK_STR(verdict("gpu/load", "ldxdw r0, [r1-8]\nexit"),
+		  "insn 0: invalid bpf_context access off=-8 size=8: the context of gpu/load has "
+		  "512 bytes");
+	CHECK_STR(verdict("gpu/load", "stw [r1+4], 1\nmov r0, 0\nexit"),
+		  "insn 0: invalid bpf_context access off=4 size=4: contexts are read only");
+	CHECK_STR(
+		verdict("gpu/load.warp", "ldxdw r0, [r1+472]\nexit"),
+		"insn 0: field 'address' differs between the lanes of a warp: a program that runs "
+		"once a warp asks for it by warp_lane_value#524");
+	CHECK_STR(verdict("gpu/block_begin", "ldxw r0, [r1+28]\nexit"),
+		  "insn 0: field 'warp' is not there in programs that run once a block");
+	CHECK_STR(verdict("gpu/load", "ldxw r0, [r1+60]\nexit"),
+		  "insn 0: field 'mask' is not there in programs that run once a thread");
+}
+
+#define ONE_OF_TWO "ldxw r2, [r1+0]\njgt r2, 3, other\n"
+
+TEST("a read is of one field on all ways, and of nothing but the context")
+{
+	CHECK_STR(verdict("gpu/load", ONE_OF_TWO "add r1, 4\nother:\nldxw r0, [r1+16]\nexit"),
+		  "insn 3: dereference of modified ctx ptr R1 off=4 disallowed: read fields into "
+		  "variables "
+		  "before branches and loops choose one");
+	CHECK_STR(verdict("gpu/load", "stdw [r10-8], 5\nmov r3, r10\nadd r3, -24\n" ONE_OF_TWO
+				      "mov r1, r3\nother:\nldxw r0, [r1+16]\nexit"),
+		  "insn 6: same insn cannot be used with different pointers");
+	CHECK_STR(verdict("gpu/load", "stdw [r10-8], 5\nmov r3, r1\nldxw r2, [r1+0]\n"
+				      "mov r1, r10\nadd r1, -24\njgt r2, 3, other\nmov r1, r3\n"
+				      "other:\nldxw r0, [r1+16]\nexit"),
+		  "insn 7: same insn cannot be used with different pointers");
+	CHECK_STR(verdict("gpu/load", "mov r3, r1\nstxdw [r10-8], r1\n" ONE_OF_TWO
+				      "ldxdw r3, [r10-8]\nother:\nldxw r0, [r3+16]\nexit"),
+		  "parts 3; some 4; r0 varies; ");
+}
+
+TEST("an address of the kernel is a number, to be kept and not to be followed")
+{
+	CHECK_STR(verdict("gpu/load", "ldxdw r2, [r1+472]\nldxdw r0, [r2]\nexit"),
+		  "insn 1: R2 invalid mem access 'scalar'");
+	CHECK_STR(verdict("gpu/load", "ldxdw r6, [r1+472]\n" LOOKUP("0", "1") //
+			  "stxdw [r0], r6\nmov r0, 0\nexit"),
+		  "r0 same; ");
+}
+
+TEST("keys that differ between lanes are told")
+{
+	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nand r2, 3\nstxw [r10-4], r2\nldmap r1, 0\n"
+				      "mov r2, r10\nadd r2, -4\ncall 1\nmov r0, 0\nexit"),
+		  "keys 7; r0 same; ");
+	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "mov r0, 0\nexit"), "r0 same; ");
+}
+
+#define COUNT(map, operation)                                                                      \
+	LOOKUP(map, "1") "jeq r0, 0, out\nmov r1, 1\n" operation "\nout:\nmov r0, 0\nexit"
+
+TEST("what makes lanes go one after the other is warned of")
+{
+	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "mov r1, 1\nlock add [r0], r1\nmov r0, 0\n"
+						       "exit"),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "mov r1, 1\nlock fetch_add [r0], r1\n"
+						       "mov r0, 0\nexit"),
+		  "r0 same; warning 7: all lanes of a warp do this atomic operation on the same "
+		  "place in map 'array' and each wants the result: they go one after the other; ");
+	CHECK_STR(
+		verdict("gpu/load",
+			"ldxw r2, [r1+12]\nstxw [r10-4], r2\nldmap r1, 0\nmov r2, r10\n"
+			"add r2, -4\ncall 1\njeq r0, 0, out\nmov r1, 1\nlock add [r0], r1\nout:\n"
+			"mov r0, 0\nexit"),
+		"keys 6; parts 7; some 8; some 9; r0 same; warning 9: the lanes of a warp do this "
+		"atomic operation on map 'array' each at a place of its own: lanes that meet at "
+		"one place go one after the other; ");
+	CHECK_STR(
+		verdict("gpu/load", "ldxw r2, [r1+12]\nstxw [r10-4], r2\nldmap r1, 0\nmov r2, r10\n"
+				    "add r2, -4\nmov r3, 1\ncall 531\nmov r0, 0\nexit"),
+		"keys 7; r0 same; warning 7: the lanes of a warp do this atomic operation on map "
+		"'array' each at a place of its own: lanes that meet at one place go one after the "
+		"other; ");
+	CHECK_STR(verdict("gpu/load", COUNT("3", "lock fetch_add [r0], r1")),
+		  "parts 6; some 7; some 8; r0 same; ");
+	CHECK_STR(verdict("gpu/load", "stw [r10-4], 1\nstdw [r10-16], 1\nldmap r1, 4\nmov r2, r10\n"
+				      "add r2, -4\nmov r3, r10\nadd r3, -16\nmov r4, 0\ncall 2\n"
+				      "mov r0, 0\nexit"),
+		  "r0 same; warning 9: all lanes of a warp have the same key: map_update_elem#2 on "
+		  "map 'hash' goes one lane after the other, and one would do (a section with "
+		  ".warp); ");
+	CHECK_STR(verdict("gpu/run", "stw [r10-4], 1\nstdw [r10-16], 1\nldmap r1, 4\nmov r2, r10\n"
+				     "add r2, -4\nmov r3, r10\nadd r3, -16\nmov r4, 0\ncall 2\n"
+				     "mov r0, 0\nexit"),
+		  "r0 same; warning 9: all lanes of a warp have the same key: map_update_elem#2 on "
+		  "map 'hash' goes one lane after the other; ");
+	CHECK_STR(verdict("gpu/load.warp", LOOKUP("0", "1") "mov r1, 1\nlock fetch_add [r0], r1\n"
+							    "mov r0, 0\nexit"),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load", "stw [r10-4], 0\nmov r1, r10\nadd r1, -4\nmov r2, 4\ncall 6\n"
+				      "exit"),
+		  "r0 varies; warning 4: trace_printk#6 goes one lane after the other; ");
+}
+
+TEST("updates of what warps share are asked to be atomic")
+{
+	CHECK_STR(
+		verdict("gpu/load", COUNT("1", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		"insn 10: R1 comes from map 'per_sm' and is stored back to it, but a copy of it is "
+		"shared by an SM, which runs many warps at once: use an atomic operation "
+		"(__sync_fetch_and_add)");
+	CHECK_STR(
+		verdict("gpu/load.warp", COUNT("1", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		"insn 10: R1 comes from map 'per_sm' and is stored back to it, but a copy of it is "
+		"shared by an SM, which runs many warps at once: use an atomic operation "
+		"(__sync_fetch_and_add)");
+	CHECK_STR(
+		verdict("gpu/load", COUNT("2", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		"insn 10: R1 comes from map 'per_warp' and is stored back to it, but a copy of it "
+		"is shared by a warp, whose lanes run at once: use an atomic operation "
+		"(__sync_fetch_and_add)");
+	CHECK_STR(verdict("gpu/load.warp", COUNT("2", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load", COUNT("3", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		  "parts 6; some 7; some 8; some 9; some 10; r0 same; ");
+	CHECK_STR(verdict("gpu/load", COUNT("1", "lock add [r0], r1")), "r0 same; ");
+	CHECK_STR(verdict("gpu/load", COUNT("1", "stxdw [r0], r1")), "r0 same; ");
+	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "ldxdw r1, [r0]\nadd r1, 1\n"
+						       "stxdw [r0], r1\nmov r0, 0\nexit"),
+		  "r0 same; warning 8: R1 comes from map 'array' and is stored back to it: what "
+		  "other threads store meanwhile is lost; use an atomic operation; ");
+}
+
+TEST("a part of a number that stands on the stack keeps its value")
+{
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nand r2, 7\nstxw [r10-8], r2\n"
+			  "ldxw r3, [r10-8]\nmov r1, r10\nadd r1, -16\nstdw [r10-16], 0\n"
+			  "add r1, r3\nldxb r0, [r1]\nmov r0, 0\nexit"),
+		  "r0 same; ");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nand r2, 7\nstxw [r10-8], r2\n"
+			  "stb [r10-8], 200\nldxw r3, [r10-8]\nmov r1, r10\nadd r1, -16\n"
+			  "stdw [r10-16], 0\nadd r1, r3\nldxb r0, [r1]\nexit"),
+		  "insn 9: invalid unbounded variable-offset read from stack R1");
+}
+
+TEST_MAIN

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The verdicts next to those of the running kernel: on the cases, where each that Linux does not
+ * share says so and why, and on random programs. LIST=1 prints the list that docs/ebpf-linux.md
+ * has; SHOW=1 the random programs on which the two do not agree.
+ */
+#include <glob.h>
+
+#include "gpubpf/verify/verify.h"
+#include "gpubpf_cases.h"
+#include "gpubpf_kernel.h"
+#include "gpubpf_programs.h"
+#include "tap.h"
+
+enum {
+	PROGRAMS = 3000,
+};
+
+static char kernel_log[KERNEL_LOG];
+
+/* ---- cases ----------------------------------------------------------------------------- */
+
+static unsigned compared, said_otherwise;
+static struct gt_file page;
+
+/* What docs/ebpf-linux.md says of a case on which the two do not agree. */
+static void check_list(const struct bpf_case *one, bool ours)
+{
+	gt_auto_strbuf line = GT_STRBUF_INIT;
+
+	gt_strbuf_printf(&line, "- %s: %s. Linux %s\n", one->title,
+			 ours ? "accepted" : one->refusal, one->linux_says);
+	if (getenv("LIST"))
+		fputs(gt_strbuf_string(&line), stdout);
+	else if (!strstr((const char *)page.data, gt_strbuf_string(&line)))
+		TAP_FAIL("docs/ebpf-linux.md lacks: %s", gt_strbuf_string(&line));
+}
+
+static void compare_case(const char *path, struct bpf_case *one)
+{
+	struct gt_bpf_program program = {0};
+	struct kernel_question question = {
+		.maps = one->maps,
+		.map_count = one->map_count,
+		.memory = true,
+		.memory_size = one->memory_size,
+	};
+	struct kernel_answer answer;
+	bool ours = !one->refusal[0], differs = one->linux_says[0], theirs;
+
+	if (gt_bpf_assemble(gt_strbuf_string(&one->text), &program.insns, &program.count, NULL)) {
+		TAP_FAIL("%s: %s: it is not understood", path, one->title);
+		return;
+	}
+	question.insns = program.insns;
+	question.count = program.count;
+	answer = kernel_ask(&question, kernel_log);
+	gt_bpf_program_clear(&program);
+	if (answer.error == -ENOTSUP)
+		return;
+	compared++;
+	said_otherwise += differs;
+	theirs = !answer.error;
+	if (differs)
+		check_list(one, ours);
+	if (theirs != (differs ? !ours : ours))
+		TAP_FAIL("%s: %s: Linux %s: %s", path, one->title, theirs ? "accepts" : "refuses",
+			 answer.said);
+	else if (differs && strncmp(one->linux_says, theirs ? "accepts: " : "refuses: ", 9))
+		TAP_FAIL("%s: %s: Linux does not do what the case says", path, one->title);
+}
+
+TEST("the verdicts on the cases are those of the running kernel, or the case says why not")
+{
+	const char *data = getenv("TEST_DATA"), *reason = kernel_is_no_measure();
+	gt_auto_strbuf pattern = GT_STRBUF_INIT;
+	glob_t files = {0};
+
+	if (reason)
+		SKIP(reason);
+	gt_strbuf_printf(&pattern, "%s/../../docs/ebpf-linux.md", data ? data : "tests/data");
+	if (gt_file_read(gt_strbuf_string(&pattern), 1 << 20, &page, NULL)) {
+		TAP_FAIL("%s cannot be read", gt_strbuf_string(&pattern));
+		return;
+	}
+	gt_strbuf_clear(&pattern);
+	gt_strbuf_printf(&pattern, "%s/ebpf/*.cases", data ? data : "tests/data");
+	CHECK(!glob(gt_strbuf_string(&pattern), 0, NULL, &files));
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		CHECK(each_case(files.gl_pathv[i], compare_case) > 0);
+	globfree(&files);
+	gt_file_free(&page);
+	printf("# %u cases compared, %u verdicts differ and say why\n", compared, said_otherwise);
+	CHECK(compared > 400);
+}
+
+/* ---- random programs ------------------------------------------------------------------- */
+
+/* Why the two do not agree, as far as it is known: what one of them says. */
+static const char *const known[] = {
+	/* Ours: no addresses for anybody to see. */
+	"leaks addr into",
+	/* Ours: instructions that no way leads to are looked at, too. */
+	"uses reserved fields",
+	"invalid shift",
+	"div by zero",
+	/* Ours: there are no packets on a GPU. */
+	"packet loads are not for the GPU",
+	/* Linux: what a division gives is not known. */
+	"unbounded min value is not allowed",
+	/* Linux: no atomic operation without a result where it is not known which of a stack. */
+	"variable offset stack pointer cannot be passed into helper function",
+};
+
+static bool is_known(const char *said)
+{
+	for (size_t i = 0; i < gt_countof(known); i++)
+		if (strstr(said, known[i]))
+			return true;
+	return false;
+}
+
+static void print_program(const struct bpf_insn *insns, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+
+		gt_bpf_put_insn(&text, insns, count, i);
+		printf("# %u: %s\n", i, gt_strbuf_string(&text));
+		i += gt_bpf_is_wide(&insns[i]);
+	}
+}
+
+TEST("the verdicts on random programs are those of the running kernel")
+{
+	struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_LINUX_MAPS};
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY, .memory_size = MEMORY};
+	const char *wanted = getenv("PROGRAMS"), *reason = kernel_is_no_measure();
+	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
+	unsigned asked = 0, same = 0, explained = 0, stricter = 0, laxer = 0;
+
+	if (reason)
+		SKIP(reason);
+	random_seed();
+	random_for_linux = true;
+	for (unsigned i = 0; i < programs; i++) {
+		struct bpf_insn insns[LONGEST];
+		struct gt_bpf_program program = {.insns = insns, .count = make_program(insns)};
+		struct kernel_question question = {
+			insns, program.count, random_maps, RANDOM_LINUX_MAPS, true, MEMORY};
+		struct kernel_answer answer;
+		struct gt_facts facts = {0};
+		struct gt_diag diag = {0};
+		bool ours;
+
+		answer = kernel_ask(&question, kernel_log);
+		ours = !gt_verify(&object, &program, &options, &facts, NULL, &diag);
+		gt_facts_clear(&facts);
+		if (answer.error == -ENOTSUP)
+			continue;
+		asked++;
+		if (ours == !answer.error) {
+			same++;
+		} else if (is_known(ours ? answer.said : diag.text)) {
+			explained++;
+		} else {
+			stricter += !ours;
+			laxer += ours;
+		}
+		if (ours != !answer.error && getenv("SHOW")) {
+			print_program(insns, program.count);
+			printf("# ours: %s %s %s\n# kernel: %d %s\n", ours ? "accepts" : "refuses",
+			       diag.place, diag.text, answer.error, answer.said);
+		}
+	}
+	printf("# %u programs: %u verdicts the same, %u known to differ, %u stricter, %u laxer\n",
+	       asked, same, explained, stricter, laxer);
+	CHECK(asked > programs / 2);
+	CHECK(laxer <= programs / 500);
+	CHECK(stricter <= programs / 500);
+}
+
+TEST_MAIN

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "report/report.h"
+
+#include "analysis.h"
+#include "cubin.h"
+#include "fixture.h"
+#include "report/table.h"
+
+static struct {
+	const struct gt_report *report;
+	struct gt_report_options options;
+	void *state;
+} shown;
+
+static int take(void *analysis, const struct gt_names *names, const struct gt_event *event)
+{
+	return shown.report->event(shown.state, names, event);
+}
+
+static void start(const struct gt_report *report, enum gt_by by)
+{
+	if (shown.report)
+		shown.report->close(shown.state);
+	shown.report = report;
+	shown.options = (struct gt_report_options){.by = by, .most_copies = 100};
+	CHECK_INT(report->open(&shown.options, &shown.state), 0);
+	STREAM_INTO(NULL, take);
+}
+
+static void expect(bool final, const char *expected)
+{
+	gt_auto_strbuf report = GT_STRBUF_INIT;
+
+	if (final)
+		session_ends();
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				final, false, &report),
+		  0);
+	CHECK_STR(gt_strbuf_string(&report), expected);
+}
+
+TEST("a table's columns are as wide as their widest cell, in characters")
+{
+	static const struct gt_column columns[] = {{"TIME", false}, {"NAME", true}, {"LAST", true}};
+	gt_auto_strbuf whole = GT_STRBUF_INIT;
+	struct gt_table table;
+
+	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_table_duration(&table, 12300);
+	gt_table_text(&table, "ä");
+	gt_table_number(&table, 5);
+	gt_table_bytes(&table, 1536);
+	gt_table_text(&table, "longer");
+	gt_table_text(&table, "");
+	gt_table_put(&table, &whole);
+	CHECK_STR(gt_strbuf_string(&whole), "    TIME  NAME    LAST\n"
+					    " 12.3 µs  ä       5\n"
+					    "1.50 KiB  longer\n");
+}
+
+#define HOST_TIMES                                                                                 \
+	"TOTAL to SINCE are times of the launching calls on the host, not of the kernels.\n"
+
+TEST("kernels: a row a kernel")
+{
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	launch(0xaaa, 4, 256, 0, 0);
+	launch(0xaaa, 4, 256, 0, 0);
+	launch(0xaaa, 1, 32, 0, 9);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  KERNEL\n"
+	       "       2       1  2.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
+	       "     -      0 B  0xaaa\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("kernels: split rows say by what")
+{
+	start(&gt_report_kernels, GT_BY_STREAM);
+	launch(0xaaa, 4, 256, 0x11, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  STREAM       KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  stream 0x11  0xaaa\n" HOST_TIMES
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+/* A file of kernels that the process has mapped. */
+static void map_file(const char *path)
+{
+	struct gt_event_mapping *event = (void *)gt_event_new(GT_EVENT_mapping, path, strlen(path));
+
+	event->head.process = stream.process;
+	event->start = 0x400000;
+	event->end = 0x500000;
+	event->inode = 7;
+	tell(&event->head);
+	free(event);
+}
+
+TEST("kernels: registers and static shared memory come from the program's file")
+{
+	static const struct made_kernel kernel = {"plain", 0, {0}, {0}, 24, 8, 1024, 0, 0};
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	size_t size;
+	gt_autofree char *cubin = make_cubin(&kernel, 1, 0, &size);
+
+	gt_strbuf_printf(&path, "%s/kernels.cubin", fixture());
+	write_file("kernels.cubin", cubin, size);
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	map_file(gt_strbuf_string(&path));
+	register_kernel(0xaaa, "plain");
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS    "
+	       "SHARED  DYNAMIC  KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256    24  "
+	       "1.00 KiB      0 B  plain\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("kernels: rows by device and by context say which")
+{
+	start(&gt_report_kernels, GT_BY_DEVICE);
+	tell_device(0, "0123456789abcdef");
+	launch(0xaaa, 4, 256, 0, 0);
+	stream.device = 1;
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  DEVICE                                             KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs        -     4    256     -  "
+	       "     -      0 B  device 0 GPU-30313233-3435-3637-3839-616263646566  0xaaa\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
+	       "     -      0 B  device 1                                           "
+	       "0xaaa\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_kernels, GT_BY_CONTEXT);
+	tell_context(1, 0x500, GT_CONTEXT_PRIMARY);
+	stream.context = 1;
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  CONTEXT                      KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  primary context of device 0  0xaaa\n" HOST_TIMES
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("kernels: rows that look alike say of which process they are, where there are several")
+{
+	start(&gt_report_kernels, GT_BY_STREAM);
+	launch(0xaaa, 4, 256, 0, 0);
+	become(200, "serve");
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  STREAM      KERNEL  PROCESS\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  stream 0x0  0xaaa   100 train\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  stream 0x0  0xaaa   200 serve\n" HOST_TIMES
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+#define OF_ALL_CALLS                                                                               \
+	"MEAN to FAILED are of all allocating calls of a process: times on the host, and "         \
+	"failures.\n"
+
+TEST("leaks: rows by stack of a recording without stacks say how to record them")
+{
+	start(&gt_report_leaks, GT_BY_STACK);
+	shown.options.captured = true;
+	cuda_malloc(0x1000, 100);
+	ends(100);
+	expect(true,
+	       "1 allocation of 100 B (100 bytes): not freed before the process ended.\n"
+	       "COUNT  BYTES  MEMORY  LEFT      OLDEST  PID  PROCESS  FUNCTION    CALLED BY\n"
+	       "    1    100  device  at exit  1.00 µs  100  train    cudaMalloc  -\n"
+	       "The callers are not known: no stacks were recorded ('gputap trace --stack fp -o "
+	       "FILE.gtap' does).\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES   ALLOCS/S     MEAN      P50  "
+	       "    P99  FAILED\n"
+	       "100  train    device      0 B  100 B       1      0  1000000.0  1.00 µs  1.00 µs  "
+	       "1.00 µs       0\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: in between it is told how long that was after the start")
+{
+	start(&gt_report_leaks, GT_BY_SIZE);
+	cuda_malloc(0x1000, 1536);
+	stream.now += 2500000000;
+	expect(false,
+	       "After 2.500 s:\n"
+	       "1 allocation of 1.50 KiB (1536 bytes): still there.\n"
+	       "COUNT  BYTES  MEMORY  LEFT         OLDEST  PID  PROCESS  SIZE\n"
+	       "    1   1536  device  still there  2.50 s  100  train    1.50 KiB\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY   CURRENT      PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
+	       "P50      P99  FAILED\n"
+	       "100  train    device  1.50 KiB  1.50 KiB       1      0         -  1.00 µs  1.00 "
+	       "µs  1.00 µs       0\n" OF_ALL_CALLS "\n");
+}
+
+TEST("leaks: what was left to whom, and what was wrong")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 100);
+	call_with("cudaDeviceReset", NULL, 0, 0);
+	cuda_malloc(0x2000, 10);
+	cuda_malloc(0x3000, 10);
+	cuda_free(0x9000);
+	call_with("cudaFree", "devPtr", 0x9000, 1);
+	call_with("cudaFree", "devPtr", 0x8000, 1);
+	ends(100);
+	expect(true,
+	       "2 allocations of 20 B (20 bytes): not freed before the process ended.\n"
+	       "1 allocation of 100 B (100 bytes): not freed before cudaDeviceReset freed all.\n"
+	       "COUNT  BYTES  MEMORY  LEFT       OLDEST  PID  PROCESS\n"
+	       "    1    100  device  at reset  2.00 µs  100  train\n"
+	       "    2     20  device  at exit   9.00 µs  100  train\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      P50    "
+	       "  P99  FAILED\n"
+	       "100  train    device      0 B  100 B       3      0  230769.2  1.00 µs  1.00 µs  "
+	       "1.00 µs       0\n" OF_ALL_CALLS "100 train: pointers freed twice: 1\n"
+	       "100 train: pointers freed that were never allocated: 1\n"
+	       "100 train: releases of memory whose allocation was not seen: 1\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: what is of all calls of a process is told once")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 100);
+	cuda_free(0x1000);
+	allocate("cudaMallocHost", "size", 0x2000, 10, 0);
+	cuda_free(0x2000);
+	allocate("cudaMalloc", "size", 0, 100, 2);
+	expect(true,
+	       "Everything was freed.\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      P50    "
+	       "  P99  FAILED\n"
+	       "100  train    device      0 B  100 B       1      1  125000.0  1.00 µs  1.00 µs  "
+	       "1.00 µs       1\n"
+	       "100  train    host        0 B   10 B       1      1  125000.0\n" OF_ALL_CALLS
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: that everything was freed is told only where something was allocated")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	expect(true, "No allocation was seen.\nComplete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	allocate("cudaMalloc", "size", 0, 100, 35);
+	expect(true,
+	       "1 allocation failed, none succeeded.\n"
+	       "\n"
+	       "PID  PROCESS  MEMORY  CURRENT  PEAK  ALLOCS  FREES  ALLOCS/S  MEAN  P50  P99  "
+	       "FAILED\n"
+	       "100  train    -           0 B   0 B       0      0         -     -    -    -  "
+	       "     1\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 100);
+	cuda_free(0x1000);
+	expect(true, "Everything was freed.\n"
+		     "\n"
+		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
+		     "P50      P99  FAILED\n"
+		     "100  train    device      0 B  100 B       1      1  500000.0  1.00 µs  1.00 "
+		     "µs  1.00 µs       0\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("leaks: what could not be followed is not told as freed")
+{
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	call_with("cudaMalloc", "size", 100, 0);
+	call_with("cudaMalloc", "size", 100, 0);
+	expect(true, "No allocation could be followed.\n"
+		     "100 train: allocations whose address could not be read: 2\n"
+		     "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	call_with("cudaMalloc", "size", 100, 0);
+	cuda_malloc(0x1000, 100);
+	cuda_free(0x1000);
+	expect(true, "Everything that could be followed was freed.\n"
+		     "\n"
+		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
+		     "P50      P99  FAILED\n"
+		     "100  train    device      0 B  100 B       1      1  250000.0  1.00 µs  1.00 "
+		     "µs  1.00 µs       0\n" OF_ALL_CALLS
+		     "100 train: allocations whose address could not be read: 1\n"
+		     "Complete: none of 0 calls was lost.\n");
+	start(&gt_report_leaks, GT_BY_PROCESS);
+	cuda_free(0x1000);
+	expect(true, "No allocation was seen.\n"
+		     "100 train: releases of memory whose allocation was not seen: 1\n"
+		     "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("copies: rates by calls that wait, bounds of those that do not, and a word on pinning")
+{
+	start(&gt_report_copies, GT_BY_NOTHING);
+	allocate("cudaMallocHost", "size", 0x200000000, 1 << 20, 0);
+	stream.duration = 4000;
+	copy(0x1000, 0x5555, 4096, 1);
+	copy(0x1000, 0x5555, 4096, 1);
+	stream.duration = 1000;
+	copy(0x1000, 0x200000000, 4096, 1);
+	copy_async(0x1000, 0x200000000, 100, 1, 0x11);
+	copy_async(0x1000, 0x200000000, 100, 1, 0x12);
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect(true,
+	       "COPIES  COUNT     BYTES  FAILED  WAITED     TIME      RATE  ASYNC  DONE   MEAN <   "
+	       " "
+	       "P99 <    PINNED  PAGEABLE\n"
+	       "H2D         5  12.2 KiB       0       3  9.00 µs  1.4 GB/s      2     1  5.00 µs  "
+	       "5.00 µs  4.20 KiB  8.00 KiB\n"
+	       "H2D sizes:  64-128 B: 2  4.00-8.00 KiB: 3\n"
+	       "H2D: most bytes are in pageable memory. 1.0 GB/s were reached, and 4.1 GB/s with "
+	       "pinned memory in copies of the same sizes: pinning (cudaMallocHost, "
+	       "cudaHostRegister) would save 6.00 µs of 8.00 µs.\n"
+	       "Asynchronous copies that nothing waited for up to now: 1.\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("copies: sizes are told from a power of two to the next, and no time where none waited")
+{
+	start(&gt_report_copies, GT_BY_NOTHING);
+	copy_async(0x1000, 0x5555, 0, 1, 0x11);
+	copy_async(0x1000, 0x5555, 1000, 1, 0x11);
+	copy_async(0x1000, 0x5555, 4000, 1, 0x11);
+	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
+	expect(true,
+	       "COPIES  COUNT     BYTES  FAILED  WAITED  TIME  RATE  ASYNC  DONE   MEAN <    P99 <"
+	       "  PINNED  PAGEABLE\n"
+	       "H2D         3  4.88 KiB       0       0     -     -      3     3  5.00 µs  7.00 µs"
+	       "     0 B  4.88 KiB\n"
+	       "H2D sizes:  0-2 B: 1  512 B-1.00 KiB: 1  2.00-4.00 KiB: 1\n"
+	       "H2D: most bytes are in pageable memory. What pinning would gain cannot be told: no "
+	       "waiting copy of such a size used pinned memory.\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("errors: rows by stack without stacks say how to take them now")
+{
+	start(&gt_report_errors, GT_BY_STACK);
+	call_with("cudaSetDevice", "device", 9, 101);
+	expect(true, "COUNT  FUNCTION       ERROR                     PID  PROCESS  CALLED BY\n"
+		     "    1  cudaSetDevice  cudaErrorInvalidDevice    100  train    -\n"
+		     "The callers are not known: no stacks were taken (--stack fp takes them).\n"
+		     "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("errors: failed calls, then findings with their places and an advice")
+{
+	start(&gt_report_errors, GT_BY_PROCESS);
+	cuda_malloc(0x1000, 10);
+	cuda_free(0x1000);
+	call_with("cudaFree", "devPtr", 0x1000, 1);
+	call_with("cudaFree", "devPtr", 0x1000, 1);
+	expect(true, "COUNT  FUNCTION  ERROR                    PID  PROCESS\n"
+		     "    2  cudaFree  cudaErrorInvalidValue    100  train\n"
+		     "\n"
+		     "100 train: cudaFree was given memory that was free already, 2 times.\n"
+		     "  Free memory where it is owned, and set the pointer to null there.\n"
+		     "\n"
+		     "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("errors: a call without a stream is of none, and not of the default stream")
+{
+	gt_auto_strbuf json = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STREAM);
+	call_with("cudaSetDevice", "device", 9, 101);
+	call_with("cudaStreamSynchronize", "stream", 0, 400);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				false, true, &json),
+		  0);
+	CHECK(strstr(gt_strbuf_string(&json), "\"stream\":null"));
+	CHECK(strstr(gt_strbuf_string(&json), "\"stream\":\"0x0\""));
+	expect(true,
+	       "COUNT  FUNCTION               ERROR                             PID  PROCESS  "
+	       "STREAM\n"
+	       "    1  cudaSetDevice          cudaErrorInvalidDevice            100  train    -\n"
+	       "    1  cudaStreamSynchronize  cudaErrorInvalidResourceHandle    100  train    "
+	       "stream 0x0\n"
+	       "Complete: none of 0 calls was lost.\n");
+}
+
+TEST("errors: none is told as none, but where no call was seen")
+{
+	start(&gt_report_errors, GT_BY_STACK);
+	expect(true, "No call was seen.\nComplete: none of 0 calls was lost.\n");
+	start(&gt_report_errors, GT_BY_STACK);
+	cuda_malloc(0x1000, 10);
+	expect(true, "No call failed.\nComplete: none of 0 calls was lost.\n");
+}
+
+TEST("the last report of several says that it is the last")
+{
+	start(&gt_report_errors, GT_BY_STACK);
+	stream.now += 1500000000;
+	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
+	shown.options.continued = true;
+	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
+	expect(true, "At the end:\nNo call was seen.\nComplete: none of 0 calls was lost.\n");
+}
+
+TEST("every report tells what was lost")
+{
+	struct gt_event_account account = {
+		.head = {.kind = GT_EVENT_account, .size = sizeof(account)},
+		.made = 100,
+		.complete = 80,
+		.lost = 11,
+		.unfinished = 2,
+		.filtered = 7,
+		.others_lost = 3,
+		.orphans = 4,
+	};
+	gt_auto_strbuf report = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STACK);
+	tell(&account.head);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				true, false, &report),
+		  0);
+	CHECK_STR(gt_strbuf_string(&report),
+		  "No call was seen.\n"
+		  "Incomplete: 11 of 100 calls were lost, 7 left out, 2 unfinished; 3 other events "
+		  "were lost.\n"
+		  "4 calls had begun before the probes were in place.\n");
+}
+
+TEST("one call is told as one")
+{
+	struct gt_event_account account = {
+		.head = {.kind = GT_EVENT_account, .size = sizeof(account)},
+		.made = 1,
+		.complete = 1,
+	};
+	gt_auto_strbuf whole = GT_STRBUF_INIT, lossy = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STACK);
+	tell(&account.head);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				true, false, &whole),
+		  0);
+	CHECK_STR(gt_strbuf_string(&whole), "No call was seen.\n"
+					    "Complete: the one call was not lost.\n");
+	account.complete = 0;
+	account.lost = account.others_lost = account.orphans = 1;
+	start(&gt_report_errors, GT_BY_STACK);
+	tell(&account.head);
+	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
+				true, false, &lossy),
+		  0);
+	CHECK_STR(gt_strbuf_string(&lossy),
+		  "No call was seen.\n"
+		  "Incomplete: 1 of 1 call was lost, 0 left out, 0 unfinished; 1 other event was "
+		  "lost.\n"
+		  "1 call had begun before the probes were in place.\n");
+	shown.report->close(shown.state);
+	gt_names_free(stream.names);
+	shown.report = NULL;
+	stream.names = NULL;
+}
+
+TEST_MAIN
