@@ -22,7 +22,7 @@ enum {
 	ARENA = 512 << 20,
 	MATRIX = 512,
 	IMAGE = 1024,
-	MOST_STEPS = 256,
+	MAX_STEPS = 256,
 	VALUES = 16 << 20,
 };
 
@@ -97,7 +97,7 @@ static void plain_mandelbrot(unsigned *counts)
 			float imaginary = -1.5f + 3.0f * (float)y / IMAGE, a = 0, b = 0;
 			unsigned count = 0;
 
-			while (count < MOST_STEPS && a * a + b * b < 4.0f) {
+			while (count < MAX_STEPS && a * a + b * b < 4.0f) {
 				float next = a * a - b * b + real;
 
 				b = 2.0f * a * b + imaginary;
@@ -156,7 +156,7 @@ static void bench_mandelbrot(struct bench *bench)
 	struct {
 		unsigned *counts;
 		int width, height, most;
-	} parameters = {counts, IMAGE, IMAGE, MOST_STEPS};
+	} parameters = {counts, IMAGE, IMAGE, MAX_STEPS};
 	double start, plain;
 
 	start = cpu_seconds();

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_ARGUMENTS 16
+#define MAX_ARGUMENTS 16
 
 /*
  * Starts `gputap COMMAND -v -d PID ARGUMENTS…` on this process; returns when it is attached, which
@@ -15,7 +15,7 @@
  */
 static inline int start_gputap(const char *const *arguments, pid_t *ret_pid)
 {
-	const char *all[MOST_ARGUMENTS + 5];
+	const char *all[MAX_ARGUMENTS + 5];
 	char self[16], line[512] = "";
 	FILE *messages;
 	int ends[2], count = 0;
@@ -26,7 +26,7 @@ static inline int start_gputap(const char *const *arguments, pid_t *ret_pid)
 	all[count++] = "-v";
 	all[count++] = "-d";
 	all[count++] = self;
-	while (*arguments && count < MOST_ARGUMENTS + 4)
+	while (*arguments && count < MAX_ARGUMENTS + 4)
 		all[count++] = *arguments++;
 	all[count] = NULL;
 	if (pipe(ends) < 0)

@@ -12,11 +12,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MOST_OUTPUTS 16
+#define MAX_OUTPUTS 16
 
 struct outputs {
 	const struct gt_output *const *all;
-	void *states[MOST_OUTPUTS];
+	void *states[MAX_OUTPUTS];
 	size_t count;
 };
 
@@ -29,7 +29,7 @@ static void open_outputs(struct outputs *outputs)
 	};
 
 	outputs->all = gt_outputs(&outputs->count);
-	if (outputs->count > MOST_OUTPUTS)
+	if (outputs->count > MAX_OUTPUTS)
 		abort();
 	for (size_t i = 0; i < outputs->count; i++)
 		if (outputs->all[i]->open(&options, &outputs->states[i], NULL))

@@ -7,7 +7,7 @@
 
 #include "elf/cache.h"
 #include "elf/elf.h"
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,13 +46,13 @@ static void read_cache(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 
 	if (size > 10 && (!memcmp(data, "glibc-ld.", 9) || !memcmp(data, "ld.so-1.7", 9)))
 		read_cache(data, size);
 	else if (size > 4 && !memcmp(data, "\177ELF", 4))
 		read_elf(data, size);
 	else
-		gt_maps_parse((const char *)data, size, 1, &maps, NULL);
+		gt_proc_maps_parse((const char *)data, size, 1, &maps, NULL);
 	return 0;
 }

@@ -29,10 +29,10 @@ static void interpret(const struct gt_bpf_program *program, const struct gt_fact
 	for (unsigned i = 0; i < MEMORY; i++)
 		memory[i] = (uint8_t)(i * 37);
 	for (unsigned i = 0; i < RANDOM_MAPS; i++) {
-		memories[i] = calloc(1, gt_map_bytes(&random_maps[i], 1));
+		memories[i] = calloc(1, gt_bpf_map_bytes(&random_maps[i], 1));
 		if (!memories[i])
 			abort();
-		gt_map_initialise(&random_maps[i], 1, memories[i]);
+		gt_bpf_map_initialise(&random_maps[i], 1, memories[i]);
 	}
 	if (gt_interp_run(program, &options, &result, NULL))
 		abort();

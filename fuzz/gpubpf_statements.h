@@ -290,7 +290,7 @@ static unsigned choose_number(struct writer *writer, unsigned target, int slot)
 /* Where ways met, the number chosen on them is an index: as it is, or from the stack. */
 static void add_choice(struct writer *writer)
 {
-	unsigned pointer = pointer_register(writer), other = pointer == 1 ? 2 : 1, greatest;
+	unsigned pointer = pointer_register(writer), other = pointer == 1 ? 2 : 1, max;
 	int slot = -8 * (int)(1 + below(SLOTS / 8));
 	unsigned size = some_size(), way = below(4);
 
@@ -299,7 +299,7 @@ static void add_choice(struct writer *writer)
 		move(writer, other, 10);
 		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, other, slot));
 	}
-	greatest = choose_number(writer, pointer, way < 2 ? slot : 0);
+	max = choose_number(writer, pointer, way < 2 ? slot : 0);
 	if (way == 2) {
 		emit(writer, insn_x(BPF_STX | BPF_MEM | size, 10, pointer, slot));
 		add_idle(writer);
@@ -308,7 +308,7 @@ static void add_choice(struct writer *writer)
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | (way == 2 ? size : BPF_DW), pointer,
 				    way == 1 ? other : 10, way == 1 ? 0 : slot));
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
-	add_access(writer, pointer, 0, MEMORY - greatest, false, false);
+	add_access(writer, pointer, 0, MEMORY - max, false, false);
 	if (way == 1)
 		end_pointer(writer, other);
 	end_pointer(writer, pointer);

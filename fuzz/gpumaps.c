@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	HEAD = 4,
-	MOST_COPIES = 4,
+	MAX_COPIES = 4,
 };
 
 static void read_ring(const struct gt_bpf_map *map, void *memory)
@@ -40,19 +40,19 @@ static void read_ring(const struct gt_bpf_map *map, void *memory)
 	gt_ring_reader_close(&reader);
 }
 
-static void read_map(const struct gt_map_view *view)
+static void read_map(const struct gt_bpf_map_view *view)
 {
 	struct gt_strbuf text = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&object);
-	struct gt_map_entry entry = {0};
+	struct gt_bpf_map_entry entry = {0};
 	uint32_t entries = 0;
 
-	while (gt_map_read(view, &entry))
+	while (gt_bpf_map_read(view, &entry))
 		entries++;
 	if (entries > view->map->max_entries)
 		abort();
-	gt_map_print(view, &text);
-	gt_map_print_json(view, &json, NULL);
+	gt_bpf_map_print(view, &text);
+	gt_bpf_map_print_json(view, &json, NULL);
 	gt_strbuf_free(&text);
 	gt_strbuf_free(&object);
 }
@@ -61,17 +61,17 @@ static void change_map(const struct gt_bpf_map *map, void *memory)
 {
 	uint8_t key[8] = {1}, value[64] = {0};
 
-	gt_map_update(map, memory, 0, key, value, BPF_ANY);
-	gt_map_lookup(map, memory, 0, key);
-	gt_map_add(map, memory, 0, key, 3);
-	gt_map_delete(map, memory, key);
+	gt_bpf_map_update(map, memory, 0, key, value, BPF_ANY);
+	gt_bpf_map_lookup(map, memory, 0, key);
+	gt_bpf_map_add(map, memory, 0, key, 3);
+	gt_bpf_map_delete(map, memory, key);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t types[] = {1, 2, 6, 27, 1502, 1540};
 	struct gt_bpf_map map = {.name = "map", .key_size = 4};
-	struct gt_map_view view = {.map = &map};
+	struct gt_bpf_map_view view = {.map = &map};
 	uint64_t *memory;
 	size_t bytes;
 
@@ -82,15 +82,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	map.max_entries = map.type == 27 ? 64u << data[2] % 4 : data[2] % 16 + 1;
 	if (map.type == 1)
 		map.key_size = data[2] % 8 + 1;
-	view.copies = data[3] % (MOST_COPIES + 1);
-	bytes = gt_map_bytes(&map, view.copies);
+	view.copies = data[3] % (MAX_COPIES + 1);
+	bytes = gt_bpf_map_bytes(&map, view.copies);
 	memory = calloc(1, bytes);
 	if (!memory)
 		return 0;
 	memcpy(memory, data + HEAD, size - HEAD < bytes ? size - HEAD : bytes);
 	view.memory = memory;
 	read_map(&view);
-	if (gt_map_kind(map.type)->shape == GT_MAP_RING)
+	if (gt_bpf_map_kind(map.type)->shape == GT_BPF_MAP_RING)
 		read_ring(&map, memory);
 	else if (view.copies)
 		change_map(&map, memory);

@@ -16,7 +16,7 @@ struct sg_condition {
 	bool assign;
 };
 
-enum { MOST_BODIES = 1024 };
+enum { MAX_BODIES = 1024 };
 
 /* Held from looking a handle up until it was used: a kernel may name one that is going. */
 static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -95,7 +95,7 @@ static bool size_is_right(const CUDA_CONDITIONAL_NODE_PARAMS *parameters)
 	case CU_GRAPH_COND_TYPE_WHILE:
 		return parameters->size == 1;
 	case CU_GRAPH_COND_TYPE_SWITCH:
-		return parameters->size >= 1 && parameters->size <= MOST_BODIES;
+		return parameters->size >= 1 && parameters->size <= MAX_BODIES;
 	default:
 		return false;
 	}

@@ -4,11 +4,11 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 
 static struct {
 	pthread_rwlock_t lock;
-	struct gt_map *kinds; /* address → enum sg_handle */
+	struct gt_hash *kinds; /* address → enum sg_handle */
 } handles = {PTHREAD_RWLOCK_INITIALIZER, NULL};
 
 bool sg_handle_add(const void *handle, enum sg_handle kind)
@@ -17,9 +17,9 @@ bool sg_handle_add(const void *handle, enum sg_handle kind)
 
 	pthread_rwlock_wrlock(&handles.lock);
 	if (!handles.kinds)
-		handles.kinds = gt_map_new();
+		handles.kinds = gt_hash_new();
 	added = handles.kinds &&
-		!gt_map_set_u64(handles.kinds, (uintptr_t)handle, (void *)(uintptr_t)kind);
+		!gt_hash_set_u64(handles.kinds, (uintptr_t)handle, (void *)(uintptr_t)kind);
 	pthread_rwlock_unlock(&handles.lock);
 	return added;
 }
@@ -28,7 +28,7 @@ void sg_handle_remove(const void *handle)
 {
 	pthread_rwlock_wrlock(&handles.lock);
 	if (handles.kinds)
-		gt_map_remove_u64(handles.kinds, (uintptr_t)handle);
+		gt_hash_remove_u64(handles.kinds, (uintptr_t)handle);
 	pthread_rwlock_unlock(&handles.lock);
 }
 
@@ -38,7 +38,7 @@ enum sg_handle sg_handle_kind(const void *handle)
 
 	pthread_rwlock_rdlock(&handles.lock);
 	if (handles.kinds && handle)
-		kind = (enum sg_handle)(uintptr_t)gt_map_get_u64(handles.kinds, (uintptr_t)handle);
+		kind = (enum sg_handle)(uintptr_t)gt_hash_get_u64(handles.kinds, (uintptr_t)handle);
 	pthread_rwlock_unlock(&handles.lock);
 	return kind;
 }

@@ -8,7 +8,7 @@
 #include "device/memory.h"
 #include "driver/api.h"
 
-enum { GREATEST_PRIORITY = -5 };
+enum { MAX_PRIORITY = -5 };
 
 static CUresult create(CUstream *ret_stream, unsigned int flags, int priority)
 {
@@ -21,7 +21,7 @@ static CUresult create(CUstream *ret_stream, unsigned int flags, int priority)
 	if (!ret_stream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	priority = priority > 0 ? 0 : priority;
-	priority = priority < GREATEST_PRIORITY ? GREATEST_PRIORITY : priority;
+	priority = priority < MAX_PRIORITY ? MAX_PRIORITY : priority;
 	result = sg_stream_new(context, SG_STREAM_CREATED, flags, priority, &stream);
 	if (!result)
 		*ret_stream = stream;

@@ -10,7 +10,7 @@
 #include "exec/decode.h"
 
 enum {
-	MOST_WORK = 64 << 20, /* blocks times registers; beyond, every register has its slot */
+	MAX_WORK = 64 << 20, /* blocks times registers; beyond, every register has its slot */
 	NONE = UINT32_MAX,
 };
 
@@ -394,7 +394,7 @@ static int allocate(struct allocation *allocation)
 	find_values(allocation);
 	if (allocation->error)
 		return allocation->error;
-	if ((uint64_t)allocation->values.count * blocks > MOST_WORK || !allocation->values.count)
+	if ((uint64_t)allocation->values.count * blocks > MAX_WORK || !allocation->values.count)
 		return 0;
 	allocation->words = (uint32_t)((allocation->values.count + 63) / 64);
 	size = (size_t)allocation->words * blocks;

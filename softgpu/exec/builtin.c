@@ -10,8 +10,8 @@
 #include "exec/steps.h"
 
 enum {
-	MOST_TEXT = 64 << 10, /* bytes of a string in device memory */
-	MOST_SPECIFICATION = 48,
+	MAX_TEXT = 64 << 10, /* bytes of a string in device memory */
+	MAX_SPECIFICATION = 48,
 	WIDEST = 9999, /* characters of a width or precision */
 };
 
@@ -19,7 +19,7 @@ enum {
 static bool read_text(struct sg_warp *warp, uint32_t lane, uint64_t *address,
 		      struct gt_strbuf *buffer)
 {
-	for (uint32_t i = 0; i < MOST_TEXT; i++, ++*address) {
+	for (uint32_t i = 0; i < MAX_TEXT; i++, ++*address) {
 		uint64_t pointer = sg_warp_pointer(warp, lane, *address, 1);
 		char character;
 
@@ -60,8 +60,8 @@ static uint64_t next_argument(struct arguments *arguments, uint32_t size)
 
 /* %5.*lld without its length words, which are put back as fits the host. */
 struct specification {
-	char text[MOST_SPECIFICATION]; /* "%5.7" */
-	bool is_long;                  /* 64 bits */
+	char text[MAX_SPECIFICATION]; /* "%5.7" */
+	bool is_long;                 /* 64 bits */
 	bool is_short, is_char;
 	char conversion;
 };

@@ -6,7 +6,7 @@
 #include "exec/engine.h"
 
 enum {
-	MOST_PLACES = 64 << 20, /* kernels times functions that they could call */
+	MAX_PLACES = 64 << 20, /* kernels times functions that they could call */
 };
 
 struct graph {
@@ -234,7 +234,7 @@ int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag)
 	graph.path = memory + 2 * count;
 	graph.edge = memory + 3 * count;
 	graph.stack = memory + 4 * count;
-	if ((count - module->first_kernel) * (module->first_kernel + 1) > MOST_PLACES)
+	if ((count - module->first_kernel) * (module->first_kernel + 1) > MAX_PLACES)
 		return gt_diag(diag, -E2BIG, "load", NULL, "the module has too many functions");
 	memset(graph.number, 0xff, count * sizeof(uint32_t));
 	for (size_t i = 0; i < module->first_kernel && !error; i++)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "ptx/ptx.h"
 
@@ -227,8 +227,8 @@ struct sg_module {
 	size_t first_kernel;
 	GT_VEC(struct sg_module_variable_entry) variables;
 	GT_VEC(struct sg_shared_variable) shared;
-	struct gt_map *kernel_names;          /* to struct sg_function */
-	struct gt_map *variable_names;        /* to its number + 1 */
+	struct gt_hash *kernel_names;         /* to struct sg_function */
+	struct gt_hash *variable_names;       /* to its number + 1 */
 	uint64_t memory_address, memory_size; /* of the variables */
 	uint32_t const_size;
 	uint32_t ptx_version, target;

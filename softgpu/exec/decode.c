@@ -493,7 +493,7 @@ static void sort_fills(struct sg_function *function)
 static uint32_t estimate_registers(const struct sg_function *function)
 {
 	uint32_t words = function->register_words + 6;
-	uint32_t most = SG_MOST_REGISTERS / (function->max_threads ? function->max_threads : 1);
+	uint32_t most = SG_MAX_REGISTERS / (function->max_threads ? function->max_threads : 1);
 
 	most = most > 255 ? 255 : most;
 	return words > most ? most : words < 16 ? 16 : words;
@@ -508,7 +508,7 @@ static void release(struct sg_decoder *decoder)
 	free(decoder->edge_starts);
 	free(decoder->label_blocks);
 	free(decoder->registers);
-	gt_map_free(decoder->constants);
+	gt_hash_free(decoder->constants);
 }
 
 static int prepare(struct sg_decoder *decoder)
@@ -517,7 +517,7 @@ static int prepare(struct sg_decoder *decoder)
 
 	decoder->registers = malloc((source->register_count + 1) * sizeof(uint32_t));
 	decoder->label_blocks = malloc((source->label_count + 1) * sizeof(uint32_t));
-	decoder->constants = gt_map_new();
+	decoder->constants = gt_hash_new();
 	if (!decoder->registers || !decoder->label_blocks || !decoder->constants)
 		return -ENOMEM;
 	memset(decoder->registers, 0xff, (source->register_count + 1) * sizeof(uint32_t));

@@ -50,7 +50,7 @@ struct sg_decoder {
 	uint32_t predicate_place;
 	uint32_t temporary[5]; /* slots by width: 2, 4, 8, 16 bytes, predicate; SG_NO_SLOT */
 	struct gt_ptx_operand elements[4]; /* of a vector register, taken apart */
-	struct gt_map *constants;          /* to slot + 1, by what fills it */
+	struct gt_hash *constants;         /* to slot + 1, by what fills it */
 	GT_VEC(const struct gt_ptx_statement *) statements;
 	GT_VEC(struct sg_basic_block) blocks;
 	uint32_t *label_blocks; /* by label number */

@@ -26,7 +26,7 @@ enum {
 	SG_MAX_DEPTH = 8192,       /* calls within calls */
 	SG_CALL_COST = 32,         /* bytes of stack that a call takes beside the callee's frame */
 	SG_WINDOW_SIZE = 16 << 20, /* bytes of each window */
-	SG_MOST_REGISTERS = 64 << 10, /* 32-bit registers of a multiprocessor */
+	SG_MAX_REGISTERS = 64 << 10,  /* 32-bit registers of a multiprocessor */
 	SG_RESERVED_SHARED = 1 << 10, /* bytes of a block's shared memory, for the system */
 };
 

@@ -29,10 +29,10 @@ uint32_t sg_function_occupancy(const struct sg_function *function, uint32_t bloc
 	if (MP_SHARED / (shared + SG_RESERVED_SHARED) < count)
 		count = (uint32_t)(MP_SHARED / (shared + SG_RESERVED_SHARED));
 	/* The number of registers is an estimate: it makes no launch impossible. */
-	if (count > 1 && SG_MOST_REGISTERS / (registers * warps) < count)
-		count = registers * warps > SG_MOST_REGISTERS
+	if (count > 1 && SG_MAX_REGISTERS / (registers * warps) < count)
+		count = registers * warps > SG_MAX_REGISTERS
 				? 1
-				: SG_MOST_REGISTERS / (registers * warps);
+				: SG_MAX_REGISTERS / (registers * warps);
 	return count;
 }
 

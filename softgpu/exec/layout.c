@@ -9,7 +9,7 @@
 #include "base/clean.h"
 
 enum {
-	DEEPEST_LOOP = 48, /* loops within loops are laid out down to here */
+	MAX_LOOP = 48, /* loops within loops are laid out down to here */
 	NONE = UINT32_MAX,
 };
 
@@ -223,7 +223,7 @@ static int order_region(struct layout *layout, bool *is_entered, uint32_t *block
 	gt_autofree uint32_t *sorted = NULL;
 	int error;
 
-	if (depth > DEEPEST_LOOP) {
+	if (depth > MAX_LOOP) {
 		qsort(blocks, count, sizeof(*blocks), compare_blocks);
 		for (uint32_t i = 0; i < count; i++)
 			place(layout, is_entered, blocks[i]);

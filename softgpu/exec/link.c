@@ -29,9 +29,9 @@ struct linker {
 	size_t unit_count;
 	GT_VEC(struct definition) definitions;
 	GT_VEC(struct storage) storages;
-	struct gt_map *function_names; /* to index of definitions + 1 */
-	struct gt_map *sources;        /* the same by gt_ptx_function */
-	struct gt_map *storage_names;  /* to index of storages + 1 */
+	struct gt_hash *function_names; /* to index of definitions + 1 */
+	struct gt_hash *sources;        /* the same by gt_ptx_function */
+	struct gt_hash *storage_names;  /* to index of storages + 1 */
 	uint64_t memory_size, alignment;
 };
 
@@ -109,7 +109,7 @@ static int define_function(struct linker *linker, struct sg_unit *unit,
 	struct definition definition = {
 		.source = source, .unit = unit, .is_weak = source->linkage == GT_PTX_LINKAGE_WEAK};
 	bool is_global = source->is_entry || source->linkage != GT_PTX_LINKAGE_NONE;
-	void *known = is_global ? gt_map_get_str(linker->function_names, source->name) : NULL;
+	void *known = is_global ? gt_hash_get_str(linker->function_names, source->name) : NULL;
 	struct definition *other = known ? &linker->definitions.items[as_index(known)] : NULL;
 
 	if (other && !other->is_weak && !definition.is_weak)
@@ -128,11 +128,11 @@ static int define_function(struct linker *linker, struct sg_unit *unit,
 		sg_function_free(definition.function);
 		return -ENOMEM;
 	}
-	if (gt_map_set_u64(linker->sources, (uintptr_t)source,
-			   as_value(linker->definitions.count - 1)))
+	if (gt_hash_set_u64(linker->sources, (uintptr_t)source,
+			    as_value(linker->definitions.count - 1)))
 		return -ENOMEM;
-	return is_global ? gt_map_set_str(linker->function_names, source->name,
-					  as_value(linker->definitions.count - 1))
+	return is_global ? gt_hash_set_str(linker->function_names, source->name,
+					   as_value(linker->definitions.count - 1))
 			 : 0;
 }
 
@@ -159,9 +159,9 @@ static struct sg_function *resolve_function(const struct linker *linker,
 	void *known;
 
 	if (body->body && !body->is_entry && body->linkage == GT_PTX_LINKAGE_NONE)
-		known = gt_map_get_u64(linker->sources, (uintptr_t)body);
+		known = gt_hash_get_u64(linker->sources, (uintptr_t)body);
 	else
-		known = gt_map_get_str(linker->function_names, body->name);
+		known = gt_hash_get_str(linker->function_names, body->name);
 	return known ? linker->definitions.items[as_index(known)].function : NULL;
 }
 
@@ -191,7 +191,7 @@ static int number_functions(struct linker *linker)
 
 		function->address_number = module->first_address_number + function->number;
 		if (function->is_kernel &&
-		    gt_map_set_str(module->kernel_names, function->name, function))
+		    gt_hash_set_str(module->kernel_names, function->name, function))
 			return -ENOMEM;
 	}
 	for (size_t u = 0; u < linker->unit_count; u++) {
@@ -264,7 +264,7 @@ static int define_variable(struct linker *linker, struct sg_unit *unit,
 					     source->linkage == GT_PTX_LINKAGE_COMMON};
 	bool is_global = !source->function && source->linkage != GT_PTX_LINKAGE_NONE &&
 			 source->linkage != GT_PTX_LINKAGE_EXTERN;
-	void *known = is_global ? gt_map_get_str(linker->storage_names, source->name) : NULL;
+	void *known = is_global ? gt_hash_get_str(linker->storage_names, source->name) : NULL;
 	struct storage *other = known ? &linker->storages.items[as_index(known)] : NULL;
 	int error;
 
@@ -285,8 +285,8 @@ static int define_variable(struct linker *linker, struct sg_unit *unit,
 	}
 	error = gt_vec_push(&linker->storages, storage);
 	if (!error && is_global)
-		error = gt_map_set_str(linker->storage_names, source->name,
-				       as_value(linker->storages.count - 1));
+		error = gt_hash_set_str(linker->storage_names, source->name,
+					as_value(linker->storages.count - 1));
 	return error;
 }
 
@@ -378,8 +378,8 @@ static int list_variable(struct linker *linker, const struct storage *storage)
 	}
 	if (source->function)
 		return 0;
-	return gt_map_set_str(module->variable_names, source->name,
-			      as_value(module->variables.count - 1));
+	return gt_hash_set_str(module->variable_names, source->name,
+			       as_value(module->variables.count - 1));
 }
 
 /* Tells every unit where its variables are. */
@@ -409,7 +409,7 @@ static int place_variables(struct linker *linker)
 				if (list->definition)
 					*place = unit->places[list->definition->number];
 				if (*place == SG_UNRESOLVED)
-					known = gt_map_get_str(linker->storage_names, list->name);
+					known = gt_hash_get_str(linker->storage_names, list->name);
 				if (known)
 					*place = place_of(linker,
 							  &linker->storages.items[as_index(known)]);
@@ -564,9 +564,9 @@ static void close_linker(struct linker *linker)
 	free(linker->units);
 	gt_vec_free(&linker->definitions);
 	gt_vec_free(&linker->storages);
-	gt_map_free(linker->function_names);
-	gt_map_free(linker->storage_names);
-	gt_map_free(linker->sources);
+	gt_hash_free(linker->function_names);
+	gt_hash_free(linker->storage_names);
+	gt_hash_free(linker->sources);
 }
 
 int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *parsed,
@@ -576,9 +576,9 @@ int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *
 	int error = -ENOMEM;
 
 	linker.units = calloc(count + 1, sizeof(*linker.units));
-	linker.function_names = gt_map_new();
-	linker.storage_names = gt_map_new();
-	linker.sources = gt_map_new();
+	linker.function_names = gt_hash_new();
+	linker.storage_names = gt_hash_new();
+	linker.sources = gt_hash_new();
 	if (linker.units && linker.function_names && linker.storage_names && linker.sources)
 		error = link_units(&linker, parsed);
 	close_linker(&linker);

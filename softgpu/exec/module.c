@@ -53,8 +53,8 @@ int sg_module_load(struct sg_machine *machine, const struct gt_ptx_module *const
 	if (!module)
 		return -ENOMEM;
 	module->machine = machine;
-	module->kernel_names = gt_map_new();
-	module->variable_names = gt_map_new();
+	module->kernel_names = gt_hash_new();
+	module->variable_names = gt_hash_new();
 	if (module->kernel_names && module->variable_names)
 		error = sg_module_link(module, parsed, count, diag);
 	if (error)
@@ -91,8 +91,8 @@ void sg_module_free(struct sg_module *module)
 	gt_vec_free(&module->functions);
 	gt_vec_free(&module->variables);
 	gt_vec_free(&module->shared);
-	gt_map_free(module->kernel_names);
-	gt_map_free(module->variable_names);
+	gt_hash_free(module->kernel_names);
+	gt_hash_free(module->variable_names);
 	free(module);
 }
 
@@ -111,7 +111,7 @@ bool sg_module_is_const(const struct sg_module *module, uint64_t address)
 
 const struct sg_function *sg_module_function(const struct sg_module *module, const char *name)
 {
-	return gt_map_get_str(module->kernel_names, name);
+	return gt_hash_get_str(module->kernel_names, name);
 }
 
 const struct sg_function *sg_module_function_at(const struct sg_module *module, size_t index)
@@ -140,7 +140,7 @@ int sg_module_variable_at(const struct sg_module *module, size_t index,
 int sg_module_variable(const struct sg_module *module, const char *name,
 		       struct sg_variable_info *ret_info)
 {
-	void *known = gt_map_get_str(module->variable_names, name);
+	void *known = gt_hash_get_str(module->variable_names, name);
 
 	return known ? sg_module_variable_at(module, (size_t)(uintptr_t)known - 1, ret_info)
 		     : -ENOENT;

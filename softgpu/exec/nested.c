@@ -16,10 +16,10 @@
 #include "exec/steps.h"
 
 enum {
-	MOST_DEPTH = 24,         /* of launches within launches, as on hardware */
-	MOST_LAUNCHES = 1 << 20, /* of one grid */
-	TAIL_STREAM = 3,         /* cudaStreamTailLaunch */
-	SOME_HANDLE = 16,        /* of streams and events: all work is in one order */
+	MAX_DEPTH = 24,         /* of launches within launches, as on hardware */
+	MAX_LAUNCHES = 1 << 20, /* of one grid */
+	TAIL_STREAM = 3,        /* cudaStreamTailLaunch */
+	SOME_HANDLE = 16,       /* of streams and events: all work is in one order */
 };
 
 /* Of cudaError_t. */
@@ -116,9 +116,9 @@ static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 	if (!read_shape(warp, at, 1, lane, nested.grid) ||
 	    !read_shape(warp, at, 2, lane, nested.block))
 		return INVALID_CONFIGURATION;
-	if (grid->depth >= MOST_DEPTH)
+	if (grid->depth >= MAX_DEPTH)
 		return MAX_DEPTH_EXCEEDED;
-	if (__atomic_fetch_add(&grid->nested_count, 1, __ATOMIC_RELAXED) >= MOST_LAUNCHES)
+	if (__atomic_fetch_add(&grid->nested_count, 1, __ATOMIC_RELAXED) >= MAX_LAUNCHES)
 		return PENDING_COUNT_EXCEEDED;
 	nested.shared = (uint32_t)sg_call_argument(warp, at, 3, lane);
 	nested.buffer = sg_heap_allocate(warp->machine->heap, &warp->machine->host,

@@ -79,13 +79,13 @@ static int find_fill(struct sg_decoder *decoder, const struct sg_fill *fill, uin
 	key.value = fill->value;
 	key.high = fill->high;
 	key.addend = fill->addend;
-	known = gt_map_get(decoder->constants, &key, sizeof(key));
+	known = gt_hash_get(decoder->constants, &key, sizeof(key));
 	if (known) {
 		*ret_slot = (uint32_t)((uintptr_t)known - 1);
 		return 0;
 	}
 	slot = sg_decode_new_slot(decoder, fill->width);
-	if (gt_map_set(decoder->constants, &key, sizeof(key), (void *)((uintptr_t)slot + 1)))
+	if (gt_hash_set(decoder->constants, &key, sizeof(key), (void *)((uintptr_t)slot + 1)))
 		return -ENOMEM;
 	key.slot = slot;
 	*ret_slot = slot;

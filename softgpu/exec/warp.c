@@ -5,9 +5,9 @@
 #include "exec/cluster.h"
 
 enum {
-	TURN_TICKS = 8192,   /* branches back until other warps get their turn */
-	LEAST_PATIENCE = 64, /* meetings that a promoted group runs through */
-	MOST_PATIENCE = 1 << 14,
+	TURN_TICKS = 8192, /* branches back until other warps get their turn */
+	MIN_PATIENCE = 64, /* meetings that a promoted group runs through */
+	MAX_PATIENCE = 1 << 14,
 	FIRST_INDEPENDENT = 70, /* sm_70: from there on lanes do not run in step … */
 	TURNS_IN_STEP = 512, /* … before, they do, unless it seems that they wait for each other */
 };
@@ -226,8 +226,8 @@ const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_
 		return NULL;
 	warp->turns_in_step = 0;
 	warp->last_promoted = (uint32_t)__builtin_ctz(warp->groups[next].mask);
-	warp->promoted = warp->spinning ? warp->patience : LEAST_PATIENCE;
-	if (warp->spinning && warp->patience < MOST_PATIENCE)
+	warp->promoted = warp->spinning ? warp->patience : MIN_PATIENCE;
+	if (warp->spinning && warp->patience < MAX_PATIENCE)
 		warp->patience *= 2;
 	load_group(warp, merge_into(warp, next));
 	return NULL;
@@ -308,7 +308,7 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 	warp->depth = 0;
 	warp->carry = 0;
 	warp->ticks = TURN_TICKS;
-	warp->patience = LEAST_PATIENCE;
+	warp->patience = MIN_PATIENCE;
 	warp->promoted = 0;
 	warp->turns_in_step = 0;
 	warp->stop = SG_STOP_NONE;

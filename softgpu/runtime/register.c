@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "runtime/runtime.h"
 
 /* Device code of one compilation unit, or of a linked program. */
@@ -40,20 +40,20 @@ struct managed {
 
 static struct {
 	pthread_mutex_t lock;
-	struct gt_map *kernels;   /* stub → struct kernel */
-	struct gt_map *handles;   /* CUkernel → struct kernel */
-	struct gt_map *variables; /* host address → struct variable */
-	cudaError_t kernel_error; /* what __cudaGetKernel last failed with */
+	struct gt_hash *kernels;   /* stub → struct kernel */
+	struct gt_hash *handles;   /* CUkernel → struct kernel */
+	struct gt_hash *variables; /* host address → struct variable */
+	cudaError_t kernel_error;  /* what __cudaGetKernel last failed with */
 } program = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool make_maps(void)
 {
 	if (!program.kernels)
-		program.kernels = gt_map_new();
+		program.kernels = gt_hash_new();
 	if (!program.handles)
-		program.handles = gt_map_new();
+		program.handles = gt_hash_new();
 	if (!program.variables)
-		program.variables = gt_map_new();
+		program.variables = gt_hash_new();
 	return program.kernels && program.handles && program.variables;
 }
 
@@ -77,14 +77,14 @@ static void free_kernels(struct binary *binary)
 	size_t cursor = 0;
 	void *value;
 
-	while (program.kernels && gt_map_next(program.kernels, &cursor, NULL, NULL, &value)) {
+	while (program.kernels && gt_hash_next(program.kernels, &cursor, NULL, NULL, &value)) {
 		struct kernel *kernel = value;
 
 		if (kernel->binary != binary)
 			continue;
 		if (kernel->handle)
-			gt_map_remove_u64(program.handles, (uintptr_t)kernel->handle);
-		gt_map_remove_u64(program.kernels, (uintptr_t)kernel->stub);
+			gt_hash_remove_u64(program.handles, (uintptr_t)kernel->handle);
+		gt_hash_remove_u64(program.kernels, (uintptr_t)kernel->stub);
 		free(kernel->name);
 		free(kernel);
 	}
@@ -96,14 +96,14 @@ static void free_variables(struct binary *binary)
 	size_t cursor = 0;
 	void *value;
 
-	while (program.variables && gt_map_next(program.variables, &cursor, &key, NULL, &value)) {
+	while (program.variables && gt_hash_next(program.variables, &cursor, &key, NULL, &value)) {
 		struct variable *variable = value;
 		uint64_t address;
 
 		if (variable->binary != binary)
 			continue;
 		memcpy(&address, key, sizeof(address));
-		gt_map_remove_u64(program.variables, address);
+		gt_hash_remove_u64(program.variables, address);
 		free(variable->name);
 		free(variable);
 	}
@@ -143,8 +143,8 @@ static void add_kernel(struct binary *binary, const void *stub, const char *name
 	kernel->binary = binary;
 	kernel->stub = stub;
 	kernel->name = strdup(name);
-	before = gt_map_get_u64(program.kernels, (uintptr_t)stub);
-	if (before || !kernel->name || gt_map_set_u64(program.kernels, (uintptr_t)stub, kernel)) {
+	before = gt_hash_get_u64(program.kernels, (uintptr_t)stub);
+	if (before || !kernel->name || gt_hash_set_u64(program.kernels, (uintptr_t)stub, kernel)) {
 		free(kernel->name);
 		free(kernel);
 	}
@@ -172,8 +172,8 @@ static void add_variable(struct binary *binary, const void *host, const char *na
 	variable->binary = binary;
 	variable->name = strdup(name);
 	variable->size = size;
-	if (!variable->name || gt_map_get_u64(program.variables, (uintptr_t)host) ||
-	    gt_map_set_u64(program.variables, (uintptr_t)host, variable)) {
+	if (!variable->name || gt_hash_get_u64(program.variables, (uintptr_t)host) ||
+	    gt_hash_set_u64(program.variables, (uintptr_t)host, variable)) {
 		free(variable->name);
 		free(variable);
 	}
@@ -278,7 +278,7 @@ static cudaError_t load_kernel_locked(struct kernel *kernel)
 	error = sg_error(sg_driver.cuLibraryGetKernel(&kernel->handle, kernel->binary->library,
 						      kernel->name));
 	if (!error)
-		gt_map_set_u64(program.handles, (uintptr_t)kernel->handle, kernel);
+		gt_hash_set_u64(program.handles, (uintptr_t)kernel->handle, kernel);
 	return error == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : error;
 }
 
@@ -289,7 +289,7 @@ static cudaError_t find_locked(const void *stub, CUfunction *ret_function)
 	cudaError_t error;
 
 	if (program.kernels)
-		kernel = gt_map_get_u64(program.kernels, (uintptr_t)stub);
+		kernel = gt_hash_get_u64(program.kernels, (uintptr_t)stub);
 	if (kernel) {
 		error = load_kernel_locked(kernel);
 		if (!error)
@@ -312,7 +312,7 @@ cudaError_t sg_find_kernel(const void *stub, CUfunction *ret_function)
 	cudaError_t error;
 
 	pthread_mutex_lock(&program.lock);
-	if (program.handles && gt_map_get_u64(program.handles, (uintptr_t)stub)) {
+	if (program.handles && gt_hash_get_u64(program.handles, (uintptr_t)stub)) {
 		*ret_function = (CUfunction)(uintptr_t)stub;
 		error = cudaSuccess;
 	} else {
@@ -328,7 +328,7 @@ void *sg_find_stub(CUfunction function)
 
 	pthread_mutex_lock(&program.lock);
 	if (program.handles)
-		kernel = gt_map_get_u64(program.handles, (uintptr_t)function);
+		kernel = gt_hash_get_u64(program.handles, (uintptr_t)function);
 	pthread_mutex_unlock(&program.lock);
 	return kernel ? (void *)(uintptr_t)kernel->stub : (void *)function;
 }
@@ -340,7 +340,7 @@ cudaError_t sg_find_symbol(const void *symbol, CUdeviceptr *ret_address, size_t 
 
 	pthread_mutex_lock(&program.lock);
 	if (program.variables)
-		variable = gt_map_get_u64(program.variables, (uintptr_t)symbol);
+		variable = gt_hash_get_u64(program.variables, (uintptr_t)symbol);
 	if (variable)
 		error = load_locked(variable->binary);
 	if (variable && !error)

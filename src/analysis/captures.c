@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 
 /* A stream, or an event that was recorded in one. */
 struct key {
@@ -14,7 +14,7 @@ struct key {
 };
 
 struct gt_captures {
-	struct gt_map *members; /* struct key -> number of the capture, as a pointer */
+	struct gt_hash *members; /* struct key -> number of the capture, as a pointer */
 	uint64_t last;
 };
 
@@ -23,7 +23,7 @@ struct gt_captures *gt_captures_new(void)
 	struct gt_captures *captures = calloc(1, sizeof(*captures));
 
 	if (captures)
-		captures->members = gt_map_new();
+		captures->members = gt_hash_new();
 	if (captures && !captures->members) {
 		free(captures);
 		return NULL;
@@ -35,7 +35,7 @@ void gt_captures_free(struct gt_captures *captures)
 {
 	if (!captures)
 		return;
-	gt_map_free(captures->members);
+	gt_hash_free(captures->members);
 	free(captures);
 }
 
@@ -61,14 +61,14 @@ static struct key event_key(const struct gt_operation *operation)
 
 static uint64_t find(const struct gt_captures *captures, struct key key)
 {
-	return (uintptr_t)gt_map_get(captures->members, &key, sizeof(key));
+	return (uintptr_t)gt_hash_get(captures->members, &key, sizeof(key));
 }
 
 static int set(struct gt_captures *captures, struct key key, uint64_t number)
 {
 	if (number)
-		return gt_map_set(captures->members, &key, sizeof(key), (void *)(uintptr_t)number);
-	gt_map_remove(captures->members, &key, sizeof(key));
+		return gt_hash_set(captures->members, &key, sizeof(key), (void *)(uintptr_t)number);
+	gt_hash_remove(captures->members, &key, sizeof(key));
 	return 0;
 }
 
@@ -86,9 +86,9 @@ static void end(struct gt_captures *captures, uint64_t number)
 	const void *key;
 	void *value;
 
-	while (gt_map_next(captures->members, &cursor, &key, &length, &value))
+	while (gt_hash_next(captures->members, &cursor, &key, &length, &value))
 		if ((uintptr_t)value == number)
-			gt_map_remove(captures->members, key, length);
+			gt_hash_remove(captures->members, key, length);
 }
 
 static int take_wait(struct gt_captures *captures, struct gt_operation *operation)
@@ -108,7 +108,7 @@ int gt_captures_take(struct gt_captures *captures, struct gt_operation *operatio
 		operation->capture = ++captures->last;
 		return set(captures, stream_key(operation), operation->capture);
 	}
-	if (!gt_map_count(captures->members))
+	if (!gt_hash_count(captures->members))
 		return 0;
 	if (operation->has_stream)
 		operation->capture = find(captures, stream_key(operation));
@@ -128,7 +128,7 @@ void gt_captures_end_process(struct gt_captures *captures, uint32_t process)
 	const void *key;
 	void *value;
 
-	while (gt_map_next(captures->members, &cursor, &key, &length, &value))
+	while (gt_hash_next(captures->members, &cursor, &key, &length, &value))
 		if (((const struct key *)key)->process == process)
-			gt_map_remove(captures->members, key, length);
+			gt_hash_remove(captures->members, key, length);
 }

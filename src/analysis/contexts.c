@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 
 #define DEEPEST 16 /* contexts pushed in a thread; what is pushed beyond replaces the last */
 
@@ -19,9 +19,9 @@ struct primary {
 };
 
 struct gt_contexts {
-	struct gt_map *threads;   /* thread id -> struct thread */
-	struct gt_map *primaries; /* struct primary -> any */
-	struct gt_map *retained;  /* process and device -> how often, as a pointer */
+	struct gt_hash *threads;   /* thread id -> struct thread */
+	struct gt_hash *primaries; /* struct primary -> any */
+	struct gt_hash *retained;  /* process and device -> how often, as a pointer */
 };
 
 struct gt_contexts *gt_contexts_new(void)
@@ -30,9 +30,9 @@ struct gt_contexts *gt_contexts_new(void)
 
 	if (!contexts)
 		return NULL;
-	contexts->threads = gt_map_new();
-	contexts->primaries = gt_map_new();
-	contexts->retained = gt_map_new();
+	contexts->threads = gt_hash_new();
+	contexts->primaries = gt_hash_new();
+	contexts->retained = gt_hash_new();
 	if (contexts->threads && contexts->primaries && contexts->retained)
 		return contexts;
 	gt_contexts_free(contexts);
@@ -44,20 +44,20 @@ void gt_contexts_free(struct gt_contexts *contexts)
 	if (!contexts)
 		return;
 	if (contexts->threads)
-		gt_map_free_with(contexts->threads, free);
-	gt_map_free(contexts->primaries);
-	gt_map_free(contexts->retained);
+		gt_hash_free_with(contexts->threads, free);
+	gt_hash_free(contexts->primaries);
+	gt_hash_free(contexts->retained);
 	free(contexts);
 }
 
 static struct thread *thread_of(struct gt_contexts *contexts, const struct gt_event *event)
 {
-	struct thread *thread = gt_map_get_u64(contexts->threads, event->thread);
+	struct thread *thread = gt_hash_get_u64(contexts->threads, event->thread);
 
 	if (thread)
 		return thread;
 	thread = calloc(1, sizeof(*thread));
-	if (!thread || gt_map_set_u64(contexts->threads, event->thread, thread)) {
+	if (!thread || gt_hash_set_u64(contexts->threads, event->thread, thread)) {
 		free(thread);
 		return NULL;
 	}
@@ -86,7 +86,7 @@ static uint64_t device_key(const struct gt_operation *operation)
 static uintptr_t times_retained(const struct gt_contexts *contexts,
 				const struct gt_operation *operation)
 {
-	return (uintptr_t)gt_map_get_u64(contexts->retained, device_key(operation));
+	return (uintptr_t)gt_hash_get_u64(contexts->retained, device_key(operation));
 }
 
 bool gt_contexts_is_last_release(const struct gt_contexts *contexts,
@@ -105,11 +105,11 @@ static int take_primary(struct gt_contexts *contexts, const struct gt_operation 
 	else if (times)
 		times--;
 	if (!times)
-		gt_map_remove_u64(contexts->retained, device_key(operation));
-	else if (gt_map_set_u64(contexts->retained, device_key(operation), (void *)times))
+		gt_hash_remove_u64(contexts->retained, device_key(operation));
+	else if (gt_hash_set_u64(contexts->retained, device_key(operation), (void *)times))
 		return -ENOMEM;
 	return operation->has_address
-		       ? gt_map_set(contexts->primaries, &primary, sizeof(primary), contexts)
+		       ? gt_hash_set(contexts->primaries, &primary, sizeof(primary), contexts)
 		       : 0;
 }
 
@@ -148,12 +148,12 @@ uint64_t gt_contexts_number(const struct gt_contexts *contexts, uint32_t process
 {
 	struct primary primary = {process, handle};
 
-	return gt_map_get(contexts->primaries, &primary, sizeof(primary)) ? 0 : handle;
+	return gt_hash_get(contexts->primaries, &primary, sizeof(primary)) ? 0 : handle;
 }
 
 uint64_t gt_contexts_current(const struct gt_contexts *contexts, const struct gt_event *event)
 {
-	const struct thread *thread = gt_map_get_u64(contexts->threads, event->thread);
+	const struct thread *thread = gt_hash_get_u64(contexts->threads, event->thread);
 
 	if (!thread || !thread->depth || thread->process != event->process)
 		return 0;
@@ -166,18 +166,18 @@ void gt_contexts_end_process(struct gt_contexts *contexts, uint32_t process)
 	const void *key;
 	void *value;
 
-	while (gt_map_next(contexts->threads, &cursor, &key, &length, &value)) {
+	while (gt_hash_next(contexts->threads, &cursor, &key, &length, &value)) {
 		if (((struct thread *)value)->process != process)
 			continue;
-		gt_map_remove(contexts->threads, key, length);
+		gt_hash_remove(contexts->threads, key, length);
 		free(value);
 	}
 	cursor = 0;
-	while (gt_map_next(contexts->primaries, &cursor, &key, &length, &value))
+	while (gt_hash_next(contexts->primaries, &cursor, &key, &length, &value))
 		if (((const struct primary *)key)->process == process)
-			gt_map_remove(contexts->primaries, key, length);
+			gt_hash_remove(contexts->primaries, key, length);
 	cursor = 0;
-	while (gt_map_next(contexts->retained, &cursor, &key, &length, &value))
+	while (gt_hash_next(contexts->retained, &cursor, &key, &length, &value))
 		if (*(const uint64_t *)key >> 32 == process)
-			gt_map_remove(contexts->retained, key, length);
+			gt_hash_remove(contexts->retained, key, length);
 }

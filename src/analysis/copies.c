@@ -8,7 +8,7 @@
 #include "analysis/graphs.h"
 #include "analysis/memory.h"
 #include "api/parts.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 #define POWERS 64
@@ -30,8 +30,8 @@ struct gt_copies {
 	struct gt_graphs *graphs;
 	uint64_t unknown_graphs;
 	struct gt_flight *flight;
-	struct gt_map *by_key; /* struct key -> struct gt_copies_row */
-	struct gt_map *shown;  /* by device: the same as of now */
+	struct gt_hash *by_key; /* struct key -> struct gt_copies_row */
+	struct gt_hash *shown;  /* by device: the same as of now */
 	GT_VEC(const struct gt_copies_row *) rows;
 	struct speed speeds[2][GT_HOST_MEMORIES]; /* to the device, from the device */
 };
@@ -67,7 +67,7 @@ struct gt_copies *gt_copies_new(enum gt_by by, size_t most)
 	copies->memory = gt_memory_new(true, ignore_change, NULL);
 	copies->graphs = gt_graphs_new();
 	copies->flight = gt_flight_new(most);
-	copies->by_key = gt_map_new();
+	copies->by_key = gt_hash_new();
 	if (!copies->operations || !copies->memory || !copies->graphs || !copies->flight ||
 	    !copies->by_key)
 		return NULL;
@@ -92,9 +92,9 @@ void gt_copies_free(struct gt_copies *copies)
 	gt_graphs_free(copies->graphs);
 	gt_flight_free(copies->flight);
 	if (copies->by_key)
-		gt_map_free_with(copies->by_key, row_free);
+		gt_hash_free_with(copies->by_key, row_free);
 	if (copies->shown)
-		gt_map_free_with(copies->shown, row_free);
+		gt_hash_free_with(copies->shown, row_free);
 	gt_vec_free(&copies->rows);
 	free(copies);
 }
@@ -202,9 +202,9 @@ static struct copy look_at(const struct gt_copies *copies, const struct gt_opera
 }
 
 /* The row of a key, whose group was first seen with that ordinal of a device. NULL: no memory. */
-static struct gt_copies_row *row_in(struct gt_map *rows, const struct key *key, int device)
+static struct gt_copies_row *row_in(struct gt_hash *rows, const struct key *key, int device)
 {
-	struct gt_copies_row *row = gt_map_get(rows, key, sizeof(*key));
+	struct gt_copies_row *row = gt_hash_get(rows, key, sizeof(*key));
 
 	if (row)
 		return row;
@@ -213,7 +213,7 @@ static struct gt_copies_row *row_in(struct gt_map *rows, const struct key *key, 
 		return NULL;
 	row->direction = (enum gt_direction)key->direction;
 	row->group = gt_group_told(key->group, device);
-	if (gt_map_set(rows, key, sizeof(*key), row)) {
+	if (gt_hash_set(rows, key, sizeof(*key), row)) {
 		free(row);
 		return NULL;
 	}
@@ -251,7 +251,7 @@ static bool crosses(enum gt_direction direction)
 /* A list has as many sizes as copies, if these are known. */
 static int count_sizes(struct gt_copies_row *row, const struct gt_operation *operation)
 {
-	uint64_t sizes[GT_API_MOST_SIZES] = {operation->bytes};
+	uint64_t sizes[GT_API_MAX_SIZES] = {operation->bytes};
 	unsigned count = operation->has_other
 				 ? gt_api_list_sizes(operation->api, operation->call, sizes)
 				 : operation->has_bytes;
@@ -459,11 +459,11 @@ static int gather_devices(struct gt_copies *copies, const struct gt_names *names
 	void *value;
 
 	if (copies->shown)
-		gt_map_free_with(copies->shown, row_free);
-	copies->shown = gt_map_new();
+		gt_hash_free_with(copies->shown, row_free);
+	copies->shown = gt_hash_new();
 	if (!copies->shown)
 		return -ENOMEM;
-	while (gt_map_next(copies->by_key, &cursor, &key, NULL, &value)) {
+	while (gt_hash_next(copies->by_key, &cursor, &key, NULL, &value)) {
 		const struct gt_copies_row *row = value;
 		struct gt_copies_row *to;
 		struct key now;
@@ -489,7 +489,8 @@ int gt_copies_rows(struct gt_copies *copies, const struct gt_names *names,
 	copies->rows.count = 0;
 	if (by_device && gather_devices(copies, names))
 		return -ENOMEM;
-	while (gt_map_next(by_device ? copies->shown : copies->by_key, &cursor, NULL, NULL, &value))
+	while (gt_hash_next(by_device ? copies->shown : copies->by_key, &cursor, NULL, NULL,
+			    &value))
 		if (gt_vec_push(&copies->rows, value))
 			return -ENOMEM;
 	if (copies->rows.count)

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 struct gt_counts_analysis {
-	struct gt_map *by_function; /* its number in the events -> its row's number + 1 */
+	struct gt_hash *by_function; /* its number in the events -> its row's number + 1 */
 	GT_VEC(struct gt_count) rows;
 };
 
@@ -17,7 +17,7 @@ struct gt_counts_analysis *gt_counts_new(void)
 	struct gt_counts_analysis *counts = calloc(1, sizeof(*counts));
 
 	if (counts)
-		counts->by_function = gt_map_new();
+		counts->by_function = gt_hash_new();
 	if (counts && !counts->by_function) {
 		free(counts);
 		return NULL;
@@ -32,14 +32,14 @@ void gt_counts_free(struct gt_counts_analysis *counts)
 	gt_vec_each (row, &counts->rows)
 		free((char *)row->name);
 	gt_vec_free(&counts->rows);
-	gt_map_free(counts->by_function);
+	gt_hash_free(counts->by_function);
 	free(counts);
 }
 
 static struct gt_count *row_of(struct gt_counts_analysis *counts, const struct gt_names *names,
 			       uint32_t function)
 {
-	uintptr_t number = (uintptr_t)gt_map_get_u64(counts->by_function, function);
+	uintptr_t number = (uintptr_t)gt_hash_get_u64(counts->by_function, function);
 	struct gt_count row = {0};
 
 	if (number)
@@ -48,7 +48,7 @@ static struct gt_count *row_of(struct gt_counts_analysis *counts, const struct g
 	if (!row.name)
 		return NULL;
 	if (gt_vec_push(&counts->rows, row) ||
-	    gt_map_set_u64(counts->by_function, function, (void *)counts->rows.count))
+	    gt_hash_set_u64(counts->by_function, function, (void *)counts->rows.count))
 		return NULL;
 	return &counts->rows.items[counts->rows.count - 1];
 }

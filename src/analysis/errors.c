@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/operation.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 struct key {
@@ -18,8 +18,8 @@ struct key {
 struct gt_errors {
 	enum gt_by by;
 	struct gt_operations *operations;
-	struct gt_map *by_key; /* struct key -> struct gt_error */
-	struct gt_map *shown;  /* by device: the rows as of now, whose texts belong to by_key's */
+	struct gt_hash *by_key; /* struct key -> struct gt_error */
+	struct gt_hash *shown;  /* by device: the rows as of now, whose texts belong to by_key's */
 	GT_VEC(const struct gt_error *) rows;
 };
 
@@ -43,7 +43,7 @@ struct gt_errors *gt_errors_new(enum gt_by by)
 		return NULL;
 	errors->by = by;
 	errors->operations = gt_operations_new();
-	errors->by_key = gt_map_new();
+	errors->by_key = gt_hash_new();
 	return errors->operations && errors->by_key ? gt_take(errors) : NULL;
 }
 
@@ -62,9 +62,9 @@ void gt_errors_free(struct gt_errors *errors)
 		return;
 	gt_operations_free(errors->operations);
 	if (errors->by_key)
-		gt_map_free_with(errors->by_key, error_free);
+		gt_hash_free_with(errors->by_key, error_free);
 	if (errors->shown)
-		gt_map_free_with(errors->shown, free);
+		gt_hash_free_with(errors->shown, free);
 	gt_vec_free(&errors->rows);
 	free(errors);
 }
@@ -108,10 +108,10 @@ static int take_operation(void *opaque, const struct gt_names *names,
 		.function = operation->call->function,
 		.process = operation->call->head.process,
 	};
-	error = gt_map_get(errors->by_key, &key, sizeof(key));
+	error = gt_hash_get(errors->by_key, &key, sizeof(key));
 	if (!error) {
 		error = new_error(names, operation, &key);
-		if (!error || gt_map_set(errors->by_key, &key, sizeof(key), error)) {
+		if (!error || gt_hash_set(errors->by_key, &key, sizeof(key), error)) {
 			if (error)
 				error_free(error);
 			return -ENOMEM;
@@ -140,7 +140,7 @@ static int compare_rows(const void *a, const void *b)
 
 static int show(struct gt_errors *errors, const struct key *key, const struct gt_error *row)
 {
-	struct gt_error *shown = gt_map_get(errors->shown, key, sizeof(*key));
+	struct gt_error *shown = gt_hash_get(errors->shown, key, sizeof(*key));
 
 	if (shown) {
 		shown->count += row->count;
@@ -153,7 +153,7 @@ static int show(struct gt_errors *errors, const struct key *key, const struct gt
 		return -ENOMEM;
 	*shown = *row;
 	shown->group = gt_group_told(key->group, (int)row->group.device);
-	if (!gt_map_set(errors->shown, key, sizeof(*key), shown))
+	if (!gt_hash_set(errors->shown, key, sizeof(*key), shown))
 		return 0;
 	free(shown);
 	return -ENOMEM;
@@ -168,11 +168,11 @@ static int gather_devices(struct gt_errors *errors, const struct gt_names *names
 	int error = 0;
 
 	if (errors->shown)
-		gt_map_free_with(errors->shown, free);
-	errors->shown = gt_map_new();
+		gt_hash_free_with(errors->shown, free);
+	errors->shown = gt_hash_new();
 	if (!errors->shown)
 		return -ENOMEM;
-	while (!error && gt_map_next(errors->by_key, &cursor, &key, NULL, &value)) {
+	while (!error && gt_hash_next(errors->by_key, &cursor, &key, NULL, &value)) {
 		struct key now;
 
 		memcpy(&now, key, sizeof(now));
@@ -192,7 +192,8 @@ int gt_errors_rows(struct gt_errors *errors, const struct gt_names *names,
 	errors->rows.count = 0;
 	if (by_device && gather_devices(errors, names))
 		return -ENOMEM;
-	while (gt_map_next(by_device ? errors->shown : errors->by_key, &cursor, NULL, NULL, &value))
+	while (gt_hash_next(by_device ? errors->shown : errors->by_key, &cursor, NULL, NULL,
+			    &value))
 		if (gt_vec_push(&errors->rows, value))
 			return -ENOMEM;
 	if (errors->rows.count)

@@ -14,7 +14,7 @@
 #include "analysis/memory.h"
 #include "analysis/places.h"
 #include "api/parts.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 #define RETRY_WITHIN 8 /* allocations of the thread */
@@ -35,8 +35,8 @@ struct gt_findings {
 	struct gt_operations *operations;
 	struct gt_memory *memory;
 	struct gt_flight *flight;
-	struct gt_map *places, *processes, *threads;
-	struct gt_map *launches; /* place of each kernel's launches: struct gt_place_key -> struct
+	struct gt_hash *places, *processes, *threads;
+	struct gt_hash *launches; /* place of each kernel's launches: struct gt_place_key -> struct
 				    gt_place */
 	GT_VEC(struct gt_finding) rows;
 };
@@ -63,10 +63,10 @@ struct gt_findings *gt_findings_new(void)
 	findings->operations = gt_operations_new();
 	findings->memory = gt_memory_new(false, take_change, findings);
 	findings->flight = gt_flight_new(GT_FLIGHT_DEFAULT);
-	findings->places = gt_map_new();
-	findings->processes = gt_map_new();
-	findings->threads = gt_map_new();
-	findings->launches = gt_map_new();
+	findings->places = gt_hash_new();
+	findings->processes = gt_hash_new();
+	findings->threads = gt_hash_new();
+	findings->launches = gt_hash_new();
 	if (!findings->operations || !findings->memory || !findings->flight || !findings->places ||
 	    !findings->processes || !findings->threads || !findings->launches)
 		return NULL;
@@ -90,13 +90,13 @@ void gt_findings_free(struct gt_findings *findings)
 	gt_memory_free(findings->memory);
 	gt_flight_free(findings->flight);
 	if (findings->places)
-		gt_map_free_with(findings->places, gt_place_free);
+		gt_hash_free_with(findings->places, gt_place_free);
 	if (findings->launches)
-		gt_map_free_with(findings->launches, gt_place_free);
+		gt_hash_free_with(findings->launches, gt_place_free);
 	if (findings->processes)
-		gt_map_free_with(findings->processes, free);
+		gt_hash_free_with(findings->processes, free);
 	if (findings->threads)
-		gt_map_free_with(findings->threads, free);
+		gt_hash_free_with(findings->threads, free);
 	free(findings);
 }
 
@@ -110,14 +110,14 @@ static struct gt_place *place_of(struct gt_findings *findings, const struct gt_n
 	return gt_place_in(findings->places, names, &key);
 }
 
-static void *item_of(struct gt_map *map, uint64_t id, size_t size)
+static void *item_of(struct gt_hash *map, uint64_t id, size_t size)
 {
-	void *item = gt_map_get_u64(map, id);
+	void *item = gt_hash_get_u64(map, id);
 
 	if (item)
 		return item;
 	item = calloc(1, size);
-	if (item && gt_map_set_u64(map, id, item)) {
+	if (item && gt_hash_set_u64(map, id, item)) {
 		free(item);
 		return NULL;
 	}
@@ -152,7 +152,7 @@ static void take_freed(struct gt_findings *findings, const struct gt_memory_chan
 		.function = allocation->function,
 		.kind = GT_FINDING_allocation_in_loop,
 	};
-	struct gt_place *place = gt_map_get(findings->places, &key, sizeof(key));
+	struct gt_place *place = gt_hash_get(findings->places, &key, sizeof(key));
 
 	if (!place)
 		return;
@@ -193,7 +193,7 @@ static int take_change(void *opaque, const struct gt_names *names,
 
 /* The source line that a stack begins at; false: unknown. */
 static bool line_of(const struct gt_names *names, uint32_t process, uint64_t stack,
-		    struct gt_frame *ret_frame)
+		    struct gt_source_frame *ret_frame)
 {
 	size_t count;
 	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
@@ -212,7 +212,7 @@ static bool line_of(const struct gt_names *names, uint32_t process, uint64_t sta
 static bool is_place_of(const struct gt_names *names, const struct gt_place_key *key,
 			const struct gt_event_call *call)
 {
-	struct gt_frame one, other;
+	struct gt_source_frame one, other;
 
 	if (!key->stack || key->stack == call->stack)
 		return key->stack;
@@ -450,10 +450,10 @@ static void forget_threads(struct gt_findings *findings, uint32_t process)
 	const void *key;
 	void *value;
 
-	while (gt_map_next(findings->threads, &cursor, &key, &length, &value)) {
+	while (gt_hash_next(findings->threads, &cursor, &key, &length, &value)) {
 		if (((struct thread *)value)->process != process)
 			continue;
-		gt_map_remove(findings->threads, key, length);
+		gt_hash_remove(findings->threads, key, length);
 		free(value);
 	}
 }
@@ -483,7 +483,7 @@ static bool is_enough(const struct gt_findings *findings, const struct gt_place 
 	case GT_FINDING_tiny_copies:
 		return place->count >= place->all / 2;
 	case GT_FINDING_sync_after_launch:
-		process = gt_map_get_u64(findings->processes, place->key.process);
+		process = gt_hash_get_u64(findings->processes, place->key.process);
 		return process && place->count >= process->launches / 2;
 	default:
 		return true;
@@ -492,7 +492,7 @@ static bool is_enough(const struct gt_findings *findings, const struct gt_place 
 
 static char *evidence_of(const struct gt_findings *findings, const struct gt_place *place)
 {
-	const struct process *process = gt_map_get_u64(findings->processes, place->key.process);
+	const struct process *process = gt_hash_get_u64(findings->processes, place->key.process);
 
 	return gt_evidence_text(&(struct gt_evidence){
 		.kind = place->key.kind,
@@ -548,7 +548,7 @@ int gt_findings_rows(struct gt_findings *findings, const struct gt_finding **ret
 	void *value;
 
 	forget_rows(findings);
-	while (gt_map_next(findings->places, &cursor, NULL, NULL, &value))
+	while (gt_hash_next(findings->places, &cursor, NULL, NULL, &value))
 		if (is_enough(findings, value) && add_row(findings, value))
 			return -ENOMEM;
 	if (findings->rows.count)

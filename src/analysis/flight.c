@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 #define NONE UINT32_MAX
@@ -36,7 +36,7 @@ struct gt_flight {
 	size_t count;
 	uint64_t evicted;
 	struct gt_order *order;
-	struct gt_map *processes;
+	struct gt_hash *processes;
 };
 
 static void process_free(void *opaque)
@@ -56,7 +56,7 @@ struct gt_flight *gt_flight_new(size_t most)
 	flight->most = most < NONE ? most : NONE - 1;
 	flight->free = flight->oldest = flight->newest = NONE;
 	flight->order = gt_order_new();
-	flight->processes = gt_map_new();
+	flight->processes = gt_hash_new();
 	if (flight->order && flight->processes)
 		return flight;
 	gt_flight_free(flight);
@@ -69,19 +69,19 @@ void gt_flight_free(struct gt_flight *flight)
 		return;
 	gt_order_free(flight->order);
 	if (flight->processes)
-		gt_map_free_with(flight->processes, process_free);
+		gt_hash_free_with(flight->processes, process_free);
 	gt_vec_free(&flight->slots);
 	free(flight);
 }
 
 static struct process *process_of(struct gt_flight *flight, uint32_t id)
 {
-	struct process *process = gt_map_get_u64(flight->processes, id);
+	struct process *process = gt_hash_get_u64(flight->processes, id);
 
 	if (process)
 		return process;
 	process = calloc(1, sizeof(*process));
-	if (process && gt_map_set_u64(flight->processes, id, process)) {
+	if (process && gt_hash_set_u64(flight->processes, id, process)) {
 		free(process);
 		return NULL;
 	}
@@ -116,7 +116,7 @@ static void take_first(struct gt_flight *flight, struct process *process, struct
 static void evict(struct gt_flight *flight)
 {
 	const struct slot *slot = &flight->slots.items[flight->oldest];
-	struct process *process = gt_map_get_u64(flight->processes, slot->process);
+	struct process *process = gt_hash_get_u64(flight->processes, slot->process);
 
 	take_first(flight, process, &process->streams.items[slot->stream]);
 	flight->evicted++;
@@ -182,7 +182,7 @@ static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
 static void tell_ended(struct gt_flight *flight, const struct gt_operation *operation,
 		       gt_flight_sink sink, void *context)
 {
-	struct process *process = gt_map_get_u64(flight->processes, operation->call->head.process);
+	struct process *process = gt_hash_get_u64(flight->processes, operation->call->head.process);
 
 	for (uint32_t i = 0; process && process->count && i < process->streams.count; i++) {
 		struct chain *chain = &process->streams.items[i];
@@ -216,7 +216,7 @@ int gt_flight_take(struct gt_flight *flight, const struct gt_operation *operatio
 const struct gt_work *gt_flight_last(const struct gt_flight *flight, uint32_t process,
 				     size_t *ret_count)
 {
-	const struct process *of = gt_map_get_u64(flight->processes, process);
+	const struct process *of = gt_hash_get_u64(flight->processes, process);
 
 	*ret_count = of ? of->count : 0;
 	for (uint32_t i = flight->newest; of && of->count && i != NONE;
@@ -228,7 +228,7 @@ const struct gt_work *gt_flight_last(const struct gt_flight *flight, uint32_t pr
 
 size_t gt_flight_end_process(struct gt_flight *flight, uint32_t id)
 {
-	struct process *process = gt_map_remove_u64(flight->processes, id);
+	struct process *process = gt_hash_remove_u64(flight->processes, id);
 	size_t left = process ? process->count : 0;
 
 	for (uint32_t i = 0; process && i < process->streams.count; i++)

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
-#define MOST_ITEMS 65536 /* of a graph; one with more is unknown */
+#define MAX_ITEMS 65536 /* of a graph; one with more is unknown */
 
 /* Handles of different kinds may be equal numbers. */
 enum sort {
@@ -29,8 +29,8 @@ struct content {
 };
 
 struct gt_graphs {
-	struct gt_map *contents; /* struct key -> struct content */
-	struct gt_map *nodes;    /* struct key -> handle of its graph, as a pointer */
+	struct gt_hash *contents; /* struct key -> struct content */
+	struct gt_hash *nodes;    /* struct key -> handle of its graph, as a pointer */
 };
 
 static void content_free(void *opaque)
@@ -47,8 +47,8 @@ struct gt_graphs *gt_graphs_new(void)
 
 	if (!graphs)
 		return NULL;
-	graphs->contents = gt_map_new();
-	graphs->nodes = gt_map_new();
+	graphs->contents = gt_hash_new();
+	graphs->nodes = gt_hash_new();
 	if (graphs->contents && graphs->nodes)
 		return graphs;
 	gt_graphs_free(graphs);
@@ -60,8 +60,8 @@ void gt_graphs_free(struct gt_graphs *graphs)
 	if (!graphs)
 		return;
 	if (graphs->contents)
-		gt_map_free_with(graphs->contents, content_free);
-	gt_map_free(graphs->nodes);
+		gt_hash_free_with(graphs->contents, content_free);
+	gt_hash_free(graphs->nodes);
 	free(graphs);
 }
 
@@ -72,12 +72,12 @@ static struct key key_of(const struct gt_operation *operation, enum sort sort, u
 
 static struct content *find(const struct gt_graphs *graphs, struct key key)
 {
-	return gt_map_get(graphs->contents, &key, sizeof(key));
+	return gt_hash_get(graphs->contents, &key, sizeof(key));
 }
 
 static void forget(struct gt_graphs *graphs, struct key key)
 {
-	struct content *content = gt_map_remove(graphs->contents, &key, sizeof(key));
+	struct content *content = gt_hash_remove(graphs->contents, &key, sizeof(key));
 
 	if (content)
 		content_free(content);
@@ -89,7 +89,7 @@ static struct content *begin(struct gt_graphs *graphs, struct key key)
 	struct content *content = calloc(1, sizeof(*content));
 
 	forget(graphs, key);
-	if (content && gt_map_set(graphs->contents, &key, sizeof(key), content)) {
+	if (content && gt_hash_set(graphs->contents, &key, sizeof(key), content)) {
 		free(content);
 		return NULL;
 	}
@@ -119,7 +119,7 @@ static int add(struct content *content, const struct gt_graph_item *item)
 		other->count += item->count;
 		return 0;
 	}
-	if (content->items.count == MOST_ITEMS) {
+	if (content->items.count == MAX_ITEMS) {
 		content->unknown = true;
 		return 0;
 	}
@@ -170,14 +170,14 @@ static int change(struct gt_graphs *graphs, struct key key)
 static int change_node(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
 	struct key node = key_of(operation, SORT_NODE, operation->address);
-	void *graph = gt_map_get(graphs->nodes, &node, sizeof(node));
+	void *graph = gt_hash_get(graphs->nodes, &node, sizeof(node));
 	size_t cursor = 0, length;
 	const void *key;
 	void *value;
 
 	if (graph)
 		return change(graphs, key_of(operation, SORT_GRAPH, (uintptr_t)graph));
-	while (gt_map_next(graphs->contents, &cursor, &key, &length, &value)) {
+	while (gt_hash_next(graphs->contents, &cursor, &key, &length, &value)) {
 		const struct key *of = key;
 		struct content *content = value;
 
@@ -304,7 +304,7 @@ int gt_graphs_add(struct gt_graphs *graphs, const struct gt_operation *operation
 		return -ENOMEM;
 	/* No graph has the handle 0, except in damaged captures. */
 	if (!operation->capture && operation->has_other && key.handle &&
-	    gt_map_set(graphs->nodes, &node, sizeof(node), (void *)(uintptr_t)key.handle))
+	    gt_hash_set(graphs->nodes, &node, sizeof(node), (void *)(uintptr_t)key.handle))
 		return -ENOMEM;
 	return add(content, &(struct gt_graph_item){tag, bytes, 1});
 }
@@ -329,16 +329,16 @@ void gt_graphs_end_process(struct gt_graphs *graphs, uint32_t process)
 	const void *key;
 	void *value;
 
-	while (gt_map_next(graphs->contents, &cursor, &key, &length, &value)) {
+	while (gt_hash_next(graphs->contents, &cursor, &key, &length, &value)) {
 		if (((const struct key *)key)->process != process)
 			continue;
-		gt_map_remove(graphs->contents, key, length);
+		gt_hash_remove(graphs->contents, key, length);
 		content_free(value);
 	}
 	cursor = 0;
-	while (gt_map_next(graphs->nodes, &cursor, &key, &length, &value))
+	while (gt_hash_next(graphs->nodes, &cursor, &key, &length, &value))
 		if (((const struct key *)key)->process == process)
-			gt_map_remove(graphs->nodes, key, length);
+			gt_hash_remove(graphs->nodes, key, length);
 }
 
 bool gt_graphs_needs(enum gt_operation_kind kind)

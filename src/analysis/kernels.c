@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "analysis/graphs.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
-#define MOST_CONFIGURATIONS 32 /* kept of one row */
+#define MAX_CONFIGURATIONS 32 /* kept of one row */
 
 struct row;
 
@@ -30,9 +30,9 @@ struct gt_kernels {
 	enum gt_by by;
 	struct gt_operations *operations;
 	struct gt_graphs *graphs;
-	struct gt_map *by_key;  /* bytes of what a row is for -> struct row */
-	struct gt_map *shown;   /* by device: the same as of now */
-	struct gt_map *started; /* thread -> start of its last launch + 1, as a pointer */
+	struct gt_hash *by_key;  /* bytes of what a row is for -> struct row */
+	struct gt_hash *shown;   /* by device: the same as of now */
+	struct gt_hash *started; /* thread -> start of its last launch + 1, as a pointer */
 	GT_VEC(const struct gt_kernel_row *) rows;
 	struct gt_strbuf key; /* kept for its memory */
 };
@@ -46,8 +46,8 @@ struct gt_kernels *gt_kernels_new(enum gt_by by)
 	kernels->by = by;
 	kernels->operations = gt_operations_new();
 	kernels->graphs = gt_graphs_new();
-	kernels->by_key = gt_map_new();
-	kernels->started = gt_map_new();
+	kernels->by_key = gt_hash_new();
+	kernels->started = gt_hash_new();
 	if (!kernels->operations || !kernels->graphs || !kernels->by_key || !kernels->started)
 		return NULL;
 	return gt_take(kernels);
@@ -74,10 +74,10 @@ void gt_kernels_free(struct gt_kernels *kernels)
 	gt_operations_free(kernels->operations);
 	gt_graphs_free(kernels->graphs);
 	if (kernels->by_key)
-		gt_map_free_with(kernels->by_key, row_free);
+		gt_hash_free_with(kernels->by_key, row_free);
 	if (kernels->shown)
-		gt_map_free_with(kernels->shown, row_free);
-	gt_map_free(kernels->started);
+		gt_hash_free_with(kernels->shown, row_free);
+	gt_hash_free(kernels->started);
 	gt_vec_free(&kernels->rows);
 	gt_strbuf_free(&kernels->key);
 	free(kernels);
@@ -130,14 +130,14 @@ static int make_key(struct gt_kernels *kernels, const struct gt_kernel_row *kern
 }
 
 /* The row that has the name, handle, process and group of this one. NULL: no memory. */
-static struct row *row_in(struct gt_kernels *kernels, struct gt_map *rows,
+static struct row *row_in(struct gt_kernels *kernels, struct gt_hash *rows,
 			  const struct gt_kernel_row *like)
 {
 	struct row *row;
 
 	if (make_key(kernels, like))
 		return NULL;
-	row = gt_map_get(rows, kernels->key.data, kernels->key.length);
+	row = gt_hash_get(rows, kernels->key.data, kernels->key.length);
 	if (row)
 		return row;
 	row = calloc(1, sizeof(*row));
@@ -152,7 +152,7 @@ static struct row *row_in(struct gt_kernels *kernels, struct gt_map *rows,
 		.group = like->group,
 	};
 	if ((like->name && !row->name) ||
-	    gt_map_set(rows, kernels->key.data, kernels->key.length, row)) {
+	    gt_hash_set(rows, kernels->key.data, kernels->key.length, row)) {
 		row_free(row);
 		return NULL;
 	}
@@ -185,7 +185,7 @@ static int count_configuration(struct row *row, const struct gt_api_launch *laun
 		other->launches += launches;
 		return 0;
 	}
-	if (row->configurations.count < MOST_CONFIGURATIONS)
+	if (row->configurations.count < MAX_CONFIGURATIONS)
 		return gt_vec_push(&row->configurations,
 				   ((struct gt_configuration){launches, *launch}));
 	row->kernel.others += launches;
@@ -196,14 +196,14 @@ static int count_since(struct gt_kernels *kernels, struct row *row,
 		       const struct gt_operation *operation)
 {
 	uint32_t thread = operation->call->head.thread;
-	uintptr_t before = (uintptr_t)gt_map_get_u64(kernels->started, thread);
+	uintptr_t before = (uintptr_t)gt_hash_get_u64(kernels->started, thread);
 	int error = 0;
 
 	if (before && operation->start + 1 >= before)
 		error = gt_histogram_add(&row->kernel.since, operation->start + 1 - before);
 	return error ? error
-		     : gt_map_set_u64(kernels->started, thread,
-				      (void *)(uintptr_t)(operation->start + 1));
+		     : gt_hash_set_u64(kernels->started, thread,
+				       (void *)(uintptr_t)(operation->start + 1));
 }
 
 static bool is_same(const struct node *node, bool known, const struct gt_api_launch *launch)
@@ -218,7 +218,7 @@ static struct node *node_of(struct row *row, const struct gt_operation *operatio
 	bool known = gt_api_launch(operation->api, operation->call, &launch);
 	struct node *node;
 
-	if (row->nodes.count >= MOST_CONFIGURATIONS) {
+	if (row->nodes.count >= MAX_CONFIGURATIONS) {
 		known = false;
 		launch = (struct gt_api_launch){0};
 	}
@@ -373,11 +373,11 @@ static int gather_devices(struct gt_kernels *kernels, const struct gt_names *nam
 	void *value;
 
 	if (kernels->shown)
-		gt_map_free_with(kernels->shown, row_free);
-	kernels->shown = gt_map_new();
+		gt_hash_free_with(kernels->shown, row_free);
+	kernels->shown = gt_hash_new();
 	if (!kernels->shown)
 		return -ENOMEM;
-	while (gt_map_next(kernels->by_key, &cursor, NULL, NULL, &value)) {
+	while (gt_hash_next(kernels->by_key, &cursor, NULL, NULL, &value)) {
 		const struct row *row = value;
 		struct gt_kernel_row like = row->kernel;
 		struct row *to;
@@ -401,8 +401,8 @@ int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_names *names,
 	kernels->rows.count = 0;
 	if (by_device && gather_devices(kernels, names))
 		return -ENOMEM;
-	while (gt_map_next(by_device ? kernels->shown : kernels->by_key, &cursor, NULL, NULL,
-			   &value)) {
+	while (gt_hash_next(by_device ? kernels->shown : kernels->by_key, &cursor, NULL, NULL,
+			    &value)) {
 		struct row *row = value;
 
 		if (row->configurations.count)

@@ -23,7 +23,7 @@ const char *gt_by_name(enum gt_by by)
 struct gt_group gt_group_of_device(const struct gt_names *names, uint32_t process, int device)
 {
 	struct gt_group group = {.device = device};
-	struct gt_device known;
+	struct gt_known_device known;
 
 	if (gt_names_device(names, process, device, &known) && known.uuid[0]) {
 		memcpy(group.uuid, known.uuid, strlen(known.uuid));
@@ -120,9 +120,10 @@ static bool is_of_kernel(const char *function, const struct gt_strbuf *kernel)
  * The innermost frame that is the program's own, in the caller *ret_index, behind *ret_wrappers
  * frames. NULL: none is, or names end before it.
  */
-static const struct gt_frame *find_own(const struct gt_names *names, uint32_t process,
-				       const __u64 *addresses, size_t count, size_t *ret_index,
-				       struct gt_location *ret_location, size_t *ret_wrappers)
+static const struct gt_source_frame *find_own(const struct gt_names *names, uint32_t process,
+					      const __u64 *addresses, size_t count,
+					      size_t *ret_index, struct gt_location *ret_location,
+					      size_t *ret_wrappers)
 {
 	gt_auto_strbuf kernel = GT_STRBUF_INIT;
 
@@ -151,7 +152,7 @@ static void label_callers(struct gt_strbuf *text, const struct gt_names *names, 
 {
 	struct gt_location location;
 	size_t index = 0, wrappers;
-	const struct gt_frame *frame =
+	const struct gt_source_frame *frame =
 		find_own(names, process, addresses, count, &index, &location, &wrappers);
 
 	if (!frame) {

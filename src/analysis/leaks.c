@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/memory.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 /* Key of a row; without padding. */
@@ -26,10 +26,10 @@ struct gt_leaks {
 	enum gt_by by;
 	struct gt_operations *operations;
 	struct gt_memory *memory;
-	struct gt_map *processes; /* id -> the one that has it now */
+	struct gt_hash *processes; /* id -> the one that has it now */
 	GT_VEC(struct process *) all;
 	GT_VEC(const struct gt_memory_process *) shown;
-	struct gt_map *gone; /* struct key -> struct gt_leak: of memory that went */
+	struct gt_hash *gone; /* struct key -> struct gt_leak: of memory that went */
 	GT_VEC(struct gt_leak) rows;
 	GT_VEC(char *) names; /* of processes and functions in `gone` */
 };
@@ -53,8 +53,8 @@ struct gt_leaks *gt_leaks_new(enum gt_by by)
 	leaks->by = by;
 	leaks->operations = gt_operations_new();
 	leaks->memory = gt_memory_new(false, take_change, leaks);
-	leaks->processes = gt_map_new();
-	leaks->gone = gt_map_new();
+	leaks->processes = gt_hash_new();
+	leaks->gone = gt_hash_new();
 	if (!leaks->operations || !leaks->memory || !leaks->processes || !leaks->gone)
 		return NULL;
 	return gt_take(leaks);
@@ -66,7 +66,7 @@ void gt_leaks_free(struct gt_leaks *leaks)
 		return;
 	gt_operations_free(leaks->operations);
 	gt_memory_free(leaks->memory);
-	gt_map_free(leaks->processes);
+	gt_hash_free(leaks->processes);
 	gt_vec_each (process, &leaks->all) {
 		gt_histogram_free(&(*process)->public.latency);
 		free((*process)->name);
@@ -75,7 +75,7 @@ void gt_leaks_free(struct gt_leaks *leaks)
 	gt_vec_free(&leaks->all);
 	gt_vec_free(&leaks->shown);
 	if (leaks->gone)
-		gt_map_free_with(leaks->gone, free);
+		gt_hash_free_with(leaks->gone, free);
 	gt_vec_free(&leaks->rows);
 	gt_vec_each (name, &leaks->names)
 		free(*name);
@@ -85,7 +85,7 @@ void gt_leaks_free(struct gt_leaks *leaks)
 
 static struct process *process_of(struct gt_leaks *leaks, uint32_t id, uint64_t time)
 {
-	struct process *process = gt_map_get_u64(leaks->processes, id);
+	struct process *process = gt_hash_get_u64(leaks->processes, id);
 
 	if (process)
 		return process;
@@ -99,7 +99,7 @@ static struct process *process_of(struct gt_leaks *leaks, uint32_t id, uint64_t 
 		free(process);
 		return NULL;
 	}
-	return gt_map_set_u64(leaks->processes, id, process) ? NULL : process;
+	return gt_hash_set_u64(leaks->processes, id, process) ? NULL : process;
 }
 
 static struct key key_of(const struct gt_leaks *leaks, const struct gt_names *names,
@@ -166,11 +166,11 @@ static const char *keep_name(struct gt_leaks *leaks, const char *name)
 	return copy;
 }
 
-static struct gt_leak *row_in(struct gt_leaks *leaks, struct gt_map *rows,
+static struct gt_leak *row_in(struct gt_leaks *leaks, struct gt_hash *rows,
 			      const struct gt_names *names, const struct key *key,
 			      const struct process *process, const struct gt_allocation *allocation)
 {
-	struct gt_leak *leak = gt_map_get(rows, key, sizeof(*key));
+	struct gt_leak *leak = gt_hash_get(rows, key, sizeof(*key));
 
 	if (leak)
 		return leak;
@@ -185,7 +185,7 @@ static struct gt_leak *row_in(struct gt_leaks *leaks, struct gt_map *rows,
 	leak->process_name =
 		keep_name(leaks, process->name ? process->name
 					       : gt_names_process(names, process->public.process));
-	if (!leak->process_name || gt_map_set(rows, key, sizeof(*key), leak)) {
+	if (!leak->process_name || gt_hash_set(rows, key, sizeof(*key), leak)) {
 		free(leak);
 		return NULL;
 	}
@@ -316,7 +316,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 static int end_process(struct gt_leaks *leaks, const struct gt_names *names,
 		       const struct gt_event *event)
 {
-	struct process *process = gt_map_get_u64(leaks->processes, event->process);
+	struct process *process = gt_hash_get_u64(leaks->processes, event->process);
 	int error;
 
 	if (!process)
@@ -326,7 +326,7 @@ static int end_process(struct gt_leaks *leaks, const struct gt_names *names,
 		return -ENOMEM;
 	error = gt_memory_end_process(leaks->memory, names, event->process, event->time);
 	process->public.ended = true;
-	gt_map_remove_u64(leaks->processes, event->process);
+	gt_hash_remove_u64(leaks->processes, event->process);
 	return error;
 }
 
@@ -354,12 +354,13 @@ static int compare_rows(const void *a, const void *b)
 							: left->group.number > right->group.number;
 }
 
-static int gather(struct gt_leaks *leaks, const struct gt_map *rows, struct gt_leaks_totals *totals)
+static int gather(struct gt_leaks *leaks, const struct gt_hash *rows,
+		  struct gt_leaks_totals *totals)
 {
 	size_t cursor = 0;
 	void *value;
 
-	while (gt_map_next(rows, &cursor, NULL, NULL, &value)) {
+	while (gt_hash_next(rows, &cursor, NULL, NULL, &value)) {
 		const struct gt_leak *leak = value;
 
 		totals->count[leak->state] += leak->count;
@@ -370,7 +371,7 @@ static int gather(struct gt_leaks *leaks, const struct gt_map *rows, struct gt_l
 	return 0;
 }
 
-static int gather_standing(struct gt_leaks *leaks, struct gt_map *rows,
+static int gather_standing(struct gt_leaks *leaks, struct gt_hash *rows,
 			   const struct gt_names *names, uint64_t now)
 {
 	struct gt_memory_cursor cursor = {0};
@@ -397,7 +398,7 @@ int gt_leaks_rows(struct gt_leaks *leaks, const struct gt_names *names, uint64_t
 		  const struct gt_leak **ret_rows, size_t *ret_count,
 		  struct gt_leaks_totals *ret_totals)
 {
-	struct gt_map *standing = gt_map_new();
+	struct gt_hash *standing = gt_hash_new();
 	struct gt_leaks_totals totals = {0};
 	int error = standing ? gather_standing(leaks, standing, names, now) : -ENOMEM;
 
@@ -407,7 +408,7 @@ int gt_leaks_rows(struct gt_leaks *leaks, const struct gt_names *names, uint64_t
 	if (!error)
 		error = gather(leaks, standing, &totals);
 	if (standing)
-		gt_map_free_with(standing, free);
+		gt_hash_free_with(standing, free);
 	if (error)
 		return error;
 	if (leaks->rows.count)

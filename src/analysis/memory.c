@@ -6,13 +6,13 @@
 
 #include "analysis/contexts.h"
 #include "analysis/owner.h"
-#include "base/map.h"
+#include "base/hash.h"
 
 struct gt_memory {
 	bool ranges;
 	gt_memory_sink sink;
 	void *context;
-	struct gt_map *owners; /* process -> struct gt_owner */
+	struct gt_hash *owners; /* process -> struct gt_owner */
 	struct gt_contexts *contexts;
 	const struct gt_names *names; /* during a call */
 };
@@ -26,7 +26,7 @@ struct gt_memory *gt_memory_new(bool ranges, gt_memory_sink sink, void *context)
 	memory->ranges = ranges;
 	memory->sink = sink;
 	memory->context = context;
-	memory->owners = gt_map_new();
+	memory->owners = gt_hash_new();
 	memory->contexts = gt_contexts_new();
 	return memory->owners && memory->contexts ? gt_take(memory) : NULL;
 }
@@ -36,19 +36,19 @@ void gt_memory_free(struct gt_memory *memory)
 	if (!memory)
 		return;
 	if (memory->owners)
-		gt_map_free_with(memory->owners, gt_owner_free);
+		gt_hash_free_with(memory->owners, gt_owner_free);
 	gt_contexts_free(memory->contexts);
 	free(memory);
 }
 
 static struct gt_owner *owner_of(struct gt_memory *memory, uint32_t process)
 {
-	struct gt_owner *owner = gt_map_get_u64(memory->owners, process);
+	struct gt_owner *owner = gt_hash_get_u64(memory->owners, process);
 
 	if (owner)
 		return owner;
 	owner = gt_owner_new(process, memory->ranges);
-	if (!owner || gt_map_set_u64(memory->owners, process, owner)) {
+	if (!owner || gt_hash_set_u64(memory->owners, process, owner)) {
 		gt_owner_free(owner);
 		return NULL;
 	}
@@ -99,7 +99,7 @@ static struct gt_allocation *make_allocation(struct gt_memory *memory,
 static int replace(struct gt_memory *memory, struct gt_owner *owner, uint64_t key,
 		   const struct gt_operation *operation)
 {
-	struct gt_allocation *old = gt_map_get_u64(owner->live, key);
+	struct gt_allocation *old = gt_hash_get_u64(owner->live, key);
 	int error;
 
 	if (!old)
@@ -107,8 +107,8 @@ static int replace(struct gt_memory *memory, struct gt_owner *owner, uint64_t ke
 	if (old->mappings)
 		return gt_owner_keep_mapped(owner, old);
 	gt_owner_take_out(owner, old);
-	free(gt_map_remove_u64(owner->replaced, key));
-	error = gt_map_set_u64(owner->replaced, key, old);
+	free(gt_hash_remove_u64(owner->replaced, key));
+	error = gt_hash_set_u64(owner->replaced, key, old);
 	if (!error)
 		error = old->imported ? 0 : tell(memory, GT_MEMORY_REPLACED, old, operation);
 	else
@@ -156,7 +156,7 @@ static bool is_about_argument(const struct gt_operation *operation)
 static int take_failed_free(struct gt_memory *memory, struct gt_owner *owner, uint64_t key,
 			    const struct gt_operation *operation)
 {
-	const struct gt_allocation *live = gt_map_get_u64(owner->live, key);
+	const struct gt_allocation *live = gt_hash_get_u64(owner->live, key);
 	const struct gt_freed *freed = gt_owner_find_freed(owner, key);
 	struct gt_memory_change change = {
 		.what = live || !is_about_argument(operation) ? GT_MEMORY_FREE_FAILED
@@ -202,16 +202,16 @@ static int take_free(struct gt_memory *memory, struct gt_owner *owner,
 		     const struct gt_operation *operation)
 {
 	uint64_t key = gt_owner_key(operation->space, operation->address);
-	struct gt_allocation *live = gt_map_get_u64(owner->live, key), *replaced;
+	struct gt_allocation *live = gt_hash_get_u64(owner->live, key), *replaced;
 	int error;
 
 	if (!operation->has_address || !operation->address)
 		return 0;
 	if (operation->failed)
 		return take_failed_free(memory, owner, key, operation);
-	replaced = gt_map_get_u64(owner->replaced, key);
+	replaced = gt_hash_get_u64(owner->replaced, key);
 	if (replaced && (!live || operation->start < live->time)) {
-		gt_map_remove_u64(owner->replaced, key);
+		gt_hash_remove_u64(owner->replaced, key);
 		error = replaced->imported
 				? 0
 				: tell(memory, GT_MEMORY_RELEASE_SEEN, replaced, operation);
@@ -233,7 +233,7 @@ static int take_register(struct gt_memory *memory, struct gt_owner *owner,
 	if (!owner->ranges || !operation->has_address)
 		return 0;
 	if (operation->kind == GT_OPERATION_UNREGISTER) {
-		allocation = gt_map_remove_u64(owner->registered, operation->address);
+		allocation = gt_hash_remove_u64(owner->registered, operation->address);
 		if (allocation)
 			gt_owner_remove_range(owner->ranges, operation->address, allocation);
 		free(allocation);
@@ -243,8 +243,8 @@ static int take_register(struct gt_memory *memory, struct gt_owner *owner,
 	if (!allocation)
 		return -ENOMEM;
 	allocation->space = GT_SPACE_HOST;
-	free(gt_map_remove_u64(owner->registered, operation->address));
-	error = gt_map_set_u64(owner->registered, operation->address, allocation);
+	free(gt_hash_remove_u64(owner->registered, operation->address));
+	error = gt_hash_set_u64(owner->registered, operation->address, allocation);
 	if (error) {
 		free(allocation);
 		return error;
@@ -257,7 +257,7 @@ static int take_retain(struct gt_memory *memory, struct gt_owner *owner,
 		       const struct gt_operation *operation)
 {
 	uint64_t key = gt_owner_key(GT_SPACE_PHYSICAL, operation->address);
-	struct gt_allocation *allocation = gt_map_get_u64(owner->live, key);
+	struct gt_allocation *allocation = gt_hash_get_u64(owner->live, key);
 	int error;
 
 	if (!operation->has_address)
@@ -271,7 +271,7 @@ static int take_retain(struct gt_memory *memory, struct gt_owner *owner,
 		return -ENOMEM;
 	allocation->space = GT_SPACE_PHYSICAL;
 	allocation->imported = true;
-	error = gt_map_set_u64(owner->live, key, allocation);
+	error = gt_hash_set_u64(owner->live, key, allocation);
 	if (error)
 		free(allocation);
 	return error;
@@ -283,8 +283,8 @@ static int take_map(struct gt_owner *owner, const struct gt_operation *operation
 	int error;
 
 	if (operation->has_other)
-		allocation = gt_map_get_u64(owner->live,
-					    gt_owner_key(GT_SPACE_PHYSICAL, operation->other));
+		allocation = gt_hash_get_u64(owner->live,
+					     gt_owner_key(GT_SPACE_PHYSICAL, operation->other));
 	if (!allocation || !operation->has_address || !operation->has_bytes)
 		return 0;
 	error = gt_ranges_add(owner->mappings, operation->address, operation->bytes, allocation);
@@ -355,7 +355,7 @@ static int take_reset(struct gt_memory *memory, struct gt_owner *owner,
 	int error = 0;
 
 	drop_mappings(memory, owner, operation);
-	while (gt_map_next(owner->live, &cursor, NULL, NULL, &value)) {
+	while (gt_hash_next(owner->live, &cursor, NULL, NULL, &value)) {
 		struct gt_allocation *allocation = value;
 
 		if (!belongs(memory, allocation, operation))
@@ -453,14 +453,14 @@ int gt_memory_take(struct gt_memory *memory, const struct gt_names *names,
 int gt_memory_end_process(struct gt_memory *memory, const struct gt_names *names, uint32_t process,
 			  uint64_t time)
 {
-	struct gt_owner *owner = gt_map_remove_u64(memory->owners, process);
+	struct gt_owner *owner = gt_hash_remove_u64(memory->owners, process);
 	struct gt_memory_change change = {
 		.what = GT_MEMORY_LEFT_TO_EXIT, .time = time, .process = process};
 	size_t cursor = 0;
 	void *value;
 	int error = 0;
 
-	while (owner && !error && gt_map_next(owner->live, &cursor, NULL, NULL, &value)) {
+	while (owner && !error && gt_hash_next(owner->live, &cursor, NULL, NULL, &value)) {
 		change.allocation = value;
 		if (!change.allocation->imported)
 			error = memory->sink(memory->context, names, &change);
@@ -473,7 +473,7 @@ int gt_memory_end_process(struct gt_memory *memory, const struct gt_names *names
 enum gt_memory_place gt_memory_find(const struct gt_memory *memory, uint32_t process,
 				    uint64_t address, int *ret_device)
 {
-	const struct gt_owner *owner = gt_map_get_u64(memory->owners, process);
+	const struct gt_owner *owner = gt_hash_get_u64(memory->owners, process);
 	const struct gt_allocation *allocation;
 	const struct gt_range *range = NULL;
 
@@ -499,13 +499,14 @@ const struct gt_allocation *gt_memory_next(const struct gt_memory *memory,
 	while (true) {
 		const struct gt_owner *owner = cursor->state;
 
-		while (owner && gt_map_next(owner->live, &cursor->allocation, NULL, NULL, &value)) {
+		while (owner &&
+		       gt_hash_next(owner->live, &cursor->allocation, NULL, NULL, &value)) {
 			const struct gt_allocation *allocation = value;
 
 			if (!allocation->imported)
 				return allocation;
 		}
-		if (!gt_map_next(memory->owners, &cursor->process, NULL, NULL, &cursor->state))
+		if (!gt_hash_next(memory->owners, &cursor->process, NULL, NULL, &cursor->state))
 			return NULL;
 		cursor->allocation = 0;
 	}

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
-#define MOST_HELD 1024 /* calls of one thread: more are passed on as they come */
+#define MAX_HELD 1024 /* calls of one thread: more are passed on as they come */
 
 struct thread {
 	uint32_t process;
@@ -15,7 +15,7 @@ struct thread {
 };
 
 struct gt_nesting {
-	struct gt_map *threads; /* those that have held calls: thread id -> struct thread */
+	struct gt_hash *threads; /* those that have held calls: thread id -> struct thread */
 };
 
 struct gt_nesting *gt_nesting_new(void)
@@ -23,7 +23,7 @@ struct gt_nesting *gt_nesting_new(void)
 	struct gt_nesting *nesting = calloc(1, sizeof(*nesting));
 
 	if (nesting)
-		nesting->threads = gt_map_new();
+		nesting->threads = gt_hash_new();
 	if (nesting && !nesting->threads) {
 		free(nesting);
 		return NULL;
@@ -45,18 +45,18 @@ void gt_nesting_free(struct gt_nesting *nesting)
 {
 	if (!nesting)
 		return;
-	gt_map_free_with(nesting->threads, free_thread);
+	gt_hash_free_with(nesting->threads, free_thread);
 	free(nesting);
 }
 
 static struct thread *thread_of(struct gt_nesting *nesting, const struct gt_event *event)
 {
-	struct thread *thread = gt_map_get_u64(nesting->threads, event->thread);
+	struct thread *thread = gt_hash_get_u64(nesting->threads, event->thread);
 
 	if (thread)
 		return thread;
 	thread = calloc(1, sizeof(*thread));
-	if (!thread || gt_map_set_u64(nesting->threads, event->thread, thread)) {
+	if (!thread || gt_hash_set_u64(nesting->threads, event->thread, thread)) {
 		free(thread);
 		return NULL;
 	}
@@ -123,7 +123,7 @@ static int let_all_go(struct gt_nesting *nesting, const struct gt_names *names,
 	void *value;
 	int error = 0;
 
-	while (gt_map_next(nesting->threads, &cursor, &key, &length, &value)) {
+	while (gt_hash_next(nesting->threads, &cursor, &key, &length, &value)) {
 		struct thread *thread = value;
 		int result;
 
@@ -131,7 +131,7 @@ static int let_all_go(struct gt_nesting *nesting, const struct gt_names *names,
 			continue;
 		result = let_go(thread, names, sink, context);
 		error = error ? error : result;
-		gt_map_remove(nesting->threads, key, length);
+		gt_hash_remove(nesting->threads, key, length);
 		free_thread(thread);
 	}
 	return error;
@@ -155,7 +155,7 @@ static void drop_parts(struct thread *thread, const struct gt_names *names,
 static int take_call(struct gt_nesting *nesting, const struct gt_names *names,
 		     const struct gt_event_call *call, gt_nesting_sink sink, void *context)
 {
-	struct thread *thread = gt_map_get_u64(nesting->threads, call->head.thread);
+	struct thread *thread = gt_hash_get_u64(nesting->threads, call->head.thread);
 	int error = 0;
 
 	if (thread)
@@ -164,7 +164,7 @@ static int take_call(struct gt_nesting *nesting, const struct gt_names *names,
 		thread = thread_of(nesting, &call->head);
 		if (!thread)
 			return -ENOMEM;
-		if (thread->held.count < MOST_HELD)
+		if (thread->held.count < MAX_HELD)
 			return hold(thread, call);
 	}
 	if (thread)

@@ -6,17 +6,17 @@
 #include "api/parts.h"
 #include "api/value.h"
 
-#define MOST_ARGUMENTS 16
-#define MOST_FIELDS 32
+#define MAX_ARGUMENTS 16
+#define MAX_FIELDS 32
 /* cudaGraphNodeParams and CUgraphNodeParams: the type, 12 bytes of nothing, a union. */
 #define UNION_OFFSET 16
 
 /* A function's row, changed. */
 struct view {
 	struct gt_api_function function;
-	struct gt_api_argument arguments[MOST_ARGUMENTS];
+	struct gt_api_argument arguments[MAX_ARGUMENTS];
 	struct gt_api_type pointer, structure;
-	struct gt_api_field fields[MOST_FIELDS];
+	struct gt_api_field fields[MAX_FIELDS];
 };
 
 struct gt_node_form {
@@ -63,7 +63,7 @@ static void make_view(struct view *view, const struct gt_api_function *function,
 {
 	view->function = *function;
 	view->function.meaning = meaning;
-	if (function->argument_count > MOST_ARGUMENTS)
+	if (function->argument_count > MAX_ARGUMENTS)
 		return;
 	memcpy(view->arguments, function->arguments,
 	       function->argument_count * sizeof(*view->arguments));
@@ -93,7 +93,7 @@ static void move_fields(struct view *view, unsigned argument, const char *like, 
 	view->pointer = *view->arguments[argument].type;
 	view->structure = *view->pointer.target;
 	view->structure.count = 0;
-	for (unsigned i = 0; type && i < type->count && i < MOST_FIELDS; i++) {
+	for (unsigned i = 0; type && i < type->count && i < MAX_FIELDS; i++) {
 		view->fields[i] = type->fields[i];
 		view->fields[i].offset = (uint16_t)(type->fields[i].offset + offset);
 		view->structure.count = i + 1;

@@ -9,7 +9,7 @@
 #include "analysis/nodes.h"
 #include "api/parts.h"
 #include "api/value.h"
-#include "base/map.h"
+#include "base/hash.h"
 
 #define ABSENT (-1)
 
@@ -25,7 +25,7 @@ struct form {
 struct gt_operations {
 	struct gt_nesting *nesting;
 	struct gt_captures *captures;
-	struct gt_map *forms; /* function -> struct form */
+	struct gt_hash *forms; /* function -> struct form */
 	gt_operation_sink sink;
 	void *context;
 };
@@ -123,7 +123,7 @@ struct gt_operations *gt_operations_new(void)
 		return NULL;
 	operations->nesting = gt_nesting_new();
 	operations->captures = gt_captures_new();
-	operations->forms = gt_map_new();
+	operations->forms = gt_hash_new();
 	if (!operations->nesting || !operations->captures || !operations->forms)
 		return NULL;
 	return gt_take(operations);
@@ -144,14 +144,14 @@ void gt_operations_free(struct gt_operations *operations)
 	gt_nesting_free(operations->nesting);
 	gt_captures_free(operations->captures);
 	if (operations->forms)
-		gt_map_free_with(operations->forms, form_free);
+		gt_hash_free_with(operations->forms, form_free);
 	free(operations);
 }
 
 static const struct form *known_form(struct gt_operations *operations,
 				     const struct gt_api_function *function)
 {
-	struct form *form = gt_map_get_u64(operations->forms, (uintptr_t)function);
+	struct form *form = gt_hash_get_u64(operations->forms, (uintptr_t)function);
 
 	if (form)
 		return form;
@@ -162,7 +162,7 @@ static const struct form *known_form(struct gt_operations *operations,
 	if (gt_node_is_added(form->kind))
 		form->node = gt_node_form_new(function, form->kind, form->address);
 	if ((gt_node_is_added(form->kind) && !form->node) ||
-	    gt_map_set_u64(operations->forms, (uintptr_t)function, form)) {
+	    gt_hash_set_u64(operations->forms, (uintptr_t)function, form)) {
 		form_free(form);
 		return NULL;
 	}

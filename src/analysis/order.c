@@ -8,17 +8,17 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
-#define MOST_RELATED 128  /* streams of a process that have clocks; the others stand alone */
-#define MOST_STREAMS 4096 /* numbers of a process; then handles that come again keep theirs */
+#define MAX_RELATED 128  /* streams of a process that have clocks; the others stand alone */
+#define MAX_STREAMS 4096 /* numbers of a process; then handles that come again keep theirs */
 
 #define FLAG_NON_BLOCKING 1
 
 struct clock {
 	uint32_t count;
-	uint64_t times[MOST_RELATED]; /* by stream; as many as count are there */
+	uint64_t times[MAX_RELATED]; /* by stream; as many as count are there */
 };
 
 struct stream {
@@ -36,13 +36,13 @@ struct moment {
 };
 
 struct process {
-	struct gt_map *numbers; /* struct key -> number + 1 */
-	struct gt_map *moments; /* event -> struct moment */
+	struct gt_hash *numbers; /* struct key -> number + 1 */
+	struct gt_hash *moments; /* event -> struct moment */
 	GT_VEC(struct stream) streams;
 };
 
 struct gt_order {
-	struct gt_map *processes;
+	struct gt_hash *processes;
 };
 
 /* Default streams have the same handle on all devices, and a thread's own one in all threads. */
@@ -67,9 +67,9 @@ static void process_free(void *opaque)
 	gt_vec_each (stream, &process->streams)
 		free(stream->clock);
 	gt_vec_free(&process->streams);
-	gt_map_free(process->numbers);
+	gt_hash_free(process->numbers);
 	if (process->moments)
-		gt_map_free_with(process->moments, moment_free);
+		gt_hash_free_with(process->moments, moment_free);
 	free(process);
 }
 
@@ -78,7 +78,7 @@ struct gt_order *gt_order_new(void)
 	struct gt_order *order = calloc(1, sizeof(*order));
 
 	if (order)
-		order->processes = gt_map_new();
+		order->processes = gt_hash_new();
 	if (order && !order->processes) {
 		free(order);
 		return NULL;
@@ -90,22 +90,22 @@ void gt_order_free(struct gt_order *order)
 {
 	if (!order)
 		return;
-	gt_map_free_with(order->processes, process_free);
+	gt_hash_free_with(order->processes, process_free);
 	free(order);
 }
 
 static struct process *process_of(struct gt_order *order, uint32_t id)
 {
-	struct process *process = gt_map_get_u64(order->processes, id);
+	struct process *process = gt_hash_get_u64(order->processes, id);
 
 	if (process)
 		return process;
 	process = calloc(1, sizeof(*process));
 	if (!process)
 		return NULL;
-	process->numbers = gt_map_new();
-	process->moments = gt_map_new();
-	if (process->numbers && process->moments && !gt_map_set_u64(order->processes, id, process))
+	process->numbers = gt_hash_new();
+	process->moments = gt_hash_new();
+	if (process->numbers && process->moments && !gt_hash_set_u64(order->processes, id, process))
 		return process;
 	process_free(process);
 	return NULL;
@@ -138,7 +138,7 @@ static int add_stream(struct process *process, const struct key *key, bool block
 	};
 	uintptr_t number = process->streams.count;
 
-	if (number < MOST_RELATED) {
+	if (number < MAX_RELATED) {
 		stream.clock = calloc(1, sizeof(*stream.clock));
 		if (!stream.clock)
 			return -ENOMEM;
@@ -147,7 +147,7 @@ static int add_stream(struct process *process, const struct key *key, bool block
 		free(stream.clock);
 		return -ENOMEM;
 	}
-	if (gt_map_set(process->numbers, key, sizeof(*key), (void *)(number + 1)))
+	if (gt_hash_set(process->numbers, key, sizeof(*key), (void *)(number + 1)))
 		return -ENOMEM;
 	return (int)number;
 }
@@ -157,13 +157,13 @@ static int find_stream(struct process *process, const struct gt_operation *opera
 {
 	uint64_t handle = handle_of(operation);
 	struct key key = key_of(operation, handle);
-	uintptr_t number = (uintptr_t)gt_map_get(process->numbers, &key, sizeof(key));
+	uintptr_t number = (uintptr_t)gt_hash_get(process->numbers, &key, sizeof(key));
 
 	if (number)
 		return (int)(number - 1);
 	if (operation->names_stream && !operation->has_stream)
 		return -ENOENT;
-	if (!add || process->streams.count >= MOST_STREAMS)
+	if (!add || process->streams.count >= MAX_STREAMS)
 		return -ENOENT;
 	return add_stream(process, &key, handle == GT_STREAM_PER_THREAD,
 			  operation->call->head.device);
@@ -174,7 +174,7 @@ static int create_stream(struct process *process, const struct gt_operation *ope
 	struct key key = {.handle = operation->address};
 	bool blocking = !operation->has_other || !(operation->other & FLAG_NON_BLOCKING);
 
-	if (!operation->has_address || (process->streams.count >= MOST_STREAMS))
+	if (!operation->has_address || (process->streams.count >= MAX_STREAMS))
 		return 0;
 	return add_stream(process, &key, blocking, operation->call->head.device) < 0 ? -ENOMEM : 0;
 }
@@ -230,13 +230,13 @@ static struct clock *copy_clock(const struct clock *clock)
 static int record_event(struct process *process, uint64_t event, uint32_t number, uint64_t time)
 {
 	const struct stream *stream = &process->streams.items[number];
-	struct moment *old = gt_map_get_u64(process->moments, event);
+	struct moment *old = gt_hash_get_u64(process->moments, event);
 	struct moment *moment = calloc(1, sizeof(*moment));
 
 	if (!moment)
 		return -ENOMEM;
 	*moment = (struct moment){time, number, copy_clock(stream->clock)};
-	if ((stream->clock && !moment->clock) || gt_map_set_u64(process->moments, event, moment)) {
+	if ((stream->clock && !moment->clock) || gt_hash_set_u64(process->moments, event, moment)) {
 		moment_free(moment);
 		return -ENOMEM;
 	}
@@ -247,7 +247,7 @@ static int record_event(struct process *process, uint64_t event, uint32_t number
 
 static void wait_event(struct process *process, uint64_t event, uint32_t number)
 {
-	const struct moment *moment = gt_map_get_u64(process->moments, event);
+	const struct moment *moment = gt_hash_get_u64(process->moments, event);
 	struct stream *stream = &process->streams.items[number];
 
 	if (moment && stream->clock)
@@ -333,9 +333,9 @@ static uint64_t ended_by_stream(const struct process *process, int waited, uint3
 static uint64_t ended_by_event(const struct process *process, uint32_t stream,
 			       const struct gt_operation *operation)
 {
-	const struct moment *moment = operation->has_address
-					      ? gt_map_get_u64(process->moments, operation->address)
-					      : NULL;
+	const struct moment *moment =
+		operation->has_address ? gt_hash_get_u64(process->moments, operation->address)
+				       : NULL;
 
 	if (!moment || moment->time > operation->start)
 		return 0;
@@ -347,7 +347,7 @@ static uint64_t ended_by_event(const struct process *process, uint32_t stream,
 uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation *operation,
 			uint32_t stream)
 {
-	struct process *process = gt_map_get_u64(order->processes, operation->call->head.process);
+	struct process *process = gt_hash_get_u64(order->processes, operation->call->head.process);
 
 	if (!process || stream >= process->streams.count || !gt_order_proves(operation))
 		return 0;
@@ -370,14 +370,14 @@ uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation 
 
 uint32_t gt_order_streams(const struct gt_order *order, uint32_t id)
 {
-	const struct process *process = gt_map_get_u64(order->processes, id);
+	const struct process *process = gt_hash_get_u64(order->processes, id);
 
 	return process ? (uint32_t)process->streams.count : 0;
 }
 
 void gt_order_end_process(struct gt_order *order, uint32_t id)
 {
-	struct process *process = gt_map_remove_u64(order->processes, id);
+	struct process *process = gt_hash_remove_u64(order->processes, id);
 
 	if (process)
 		process_free(process);

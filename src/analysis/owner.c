@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "analysis/owner.h"
 
-#define MOST_FREED 4096 /* releases that a process is remembered by, to tell a second one */
+#define MAX_FREED 4096 /* releases that a process is remembered by, to tell a second one */
 
 enum class {
 	CLASS_ADDRESS,
@@ -17,11 +17,11 @@ void gt_owner_free(void *opaque)
 	if (!owner)
 		return;
 	if (owner->live)
-		gt_map_free_with(owner->live, free);
+		gt_hash_free_with(owner->live, free);
 	if (owner->replaced)
-		gt_map_free_with(owner->replaced, free);
+		gt_hash_free_with(owner->replaced, free);
 	if (owner->registered)
-		gt_map_free_with(owner->registered, free);
+		gt_hash_free_with(owner->registered, free);
 	gt_ranges_free(owner->ranges);
 	gt_ranges_free(owner->mappings);
 	free(owner->freed);
@@ -35,11 +35,11 @@ struct gt_owner *gt_owner_new(uint32_t process, bool ranges)
 	if (!owner)
 		return NULL;
 	owner->process = process;
-	owner->live = gt_map_new();
-	owner->replaced = gt_map_new();
-	owner->registered = gt_map_new();
+	owner->live = gt_hash_new();
+	owner->replaced = gt_hash_new();
+	owner->registered = gt_hash_new();
 	owner->mappings = gt_ranges_new();
-	owner->freed = calloc(MOST_FREED, sizeof(*owner->freed));
+	owner->freed = calloc(MAX_FREED, sizeof(*owner->freed));
 	if (ranges)
 		owner->ranges = gt_ranges_new();
 	if (owner->live && owner->replaced && owner->registered && owner->mappings &&
@@ -100,13 +100,13 @@ static bool is_addressed(const struct gt_allocation *allocation)
 
 void gt_owner_remember_freed(struct gt_owner *owner, uint64_t key, uint64_t stack, uint64_t time)
 {
-	owner->freed[owner->freed_next++ % MOST_FREED] = (struct gt_freed){key, stack, time};
+	owner->freed[owner->freed_next++ % MAX_FREED] = (struct gt_freed){key, stack, time};
 }
 
 const struct gt_freed *gt_owner_find_freed(const struct gt_owner *owner, uint64_t key)
 {
-	for (unsigned i = 1; i <= MOST_FREED; i++) {
-		const struct gt_freed *freed = &owner->freed[(owner->freed_next - i) % MOST_FREED];
+	for (unsigned i = 1; i <= MAX_FREED; i++) {
+		const struct gt_freed *freed = &owner->freed[(owner->freed_next - i) % MAX_FREED];
 
 		if (freed->key == key && freed->time)
 			return freed;
@@ -116,21 +116,21 @@ const struct gt_freed *gt_owner_find_freed(const struct gt_owner *owner, uint64_
 
 void gt_owner_take_out(struct gt_owner *owner, struct gt_allocation *allocation)
 {
-	gt_map_remove_u64(owner->live, gt_owner_key_of(allocation));
+	gt_hash_remove_u64(owner->live, gt_owner_key_of(allocation));
 	if (owner->ranges && is_addressed(allocation))
 		gt_owner_remove_range(owner->ranges, allocation->address, allocation);
 }
 
 int gt_owner_keep_mapped(struct gt_owner *owner, struct gt_allocation *allocation)
 {
-	gt_map_remove_u64(owner->live, gt_owner_key_of(allocation));
+	gt_hash_remove_u64(owner->live, gt_owner_key_of(allocation));
 	allocation->references = 0;
-	return gt_map_set_u64(owner->live, gt_owner_key_of(allocation), allocation);
+	return gt_hash_set_u64(owner->live, gt_owner_key_of(allocation), allocation);
 }
 
 int gt_owner_insert(struct gt_owner *owner, struct gt_allocation *allocation)
 {
-	int error = gt_map_set_u64(owner->live, gt_owner_key_of(allocation), allocation);
+	int error = gt_hash_set_u64(owner->live, gt_owner_key_of(allocation), allocation);
 
 	if (!error && owner->ranges && is_addressed(allocation))
 		error = gt_owner_add_range(owner->ranges, allocation->address, allocation->bytes,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/memory.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/ranges.h"
 
 /* A release that worked. */
@@ -14,9 +14,9 @@ struct gt_freed {
 struct gt_owner {
 	uint32_t process;
 	bool runtime;               /* the runtime API has the primary contexts, too */
-	struct gt_map *live;        /* key -> struct gt_allocation */
-	struct gt_map *replaced;    /* key -> struct gt_allocation whose release is to come */
-	struct gt_map *registered;  /* address -> struct gt_allocation */
+	struct gt_hash *live;       /* key -> struct gt_allocation */
+	struct gt_hash *replaced;   /* key -> struct gt_allocation whose release is to come */
+	struct gt_hash *registered; /* address -> struct gt_allocation */
 	struct gt_ranges *ranges;   /* live and registered ones; NULL: not wanted */
 	struct gt_ranges *mappings; /* of physical memory */
 	struct gt_freed *freed;     /* a ring: only a release that fails is looked for in it */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MOST_PLACES 131072 /* what happens at further ones is not looked at */
+#define MAX_PLACES 131072 /* what happens at further ones is not looked at */
 
 void gt_place_free(void *opaque)
 {
@@ -14,13 +14,13 @@ void gt_place_free(void *opaque)
 	free(place);
 }
 
-struct gt_place *gt_place_in(struct gt_map *places, const struct gt_names *names,
+struct gt_place *gt_place_in(struct gt_hash *places, const struct gt_names *names,
 			     const struct gt_place_key *key)
 {
-	struct gt_place *place = gt_map_get(places, key, sizeof(*key));
+	struct gt_place *place = gt_hash_get(places, key, sizeof(*key));
 	const struct gt_api_function *api;
 
-	if (place || gt_map_count(places) >= MOST_PLACES)
+	if (place || gt_hash_count(places) >= MAX_PLACES)
 		return place;
 	place = calloc(1, sizeof(*place));
 	if (!place)
@@ -29,7 +29,7 @@ struct gt_place *gt_place_in(struct gt_map *places, const struct gt_names *names
 	api = gt_names_api(names, key->function);
 	place->function = api ? api->name : NULL;
 	place->process_name = strdup(gt_names_process(names, key->process));
-	if (!place->process_name || gt_map_set(places, key, sizeof(*key), place)) {
+	if (!place->process_name || gt_hash_set(places, key, sizeof(*key), place)) {
 		gt_place_free(place);
 		return NULL;
 	}

@@ -7,7 +7,7 @@
 
 #include "analysis/findings.h"
 #include "analysis/operation.h"
-#include "base/map.h"
+#include "base/hash.h"
 
 struct gt_place_key {
 	uint64_t stack;
@@ -35,7 +35,7 @@ struct gt_place_key gt_place_key_of(enum gt_finding_kind kind, const struct gt_e
  * The place in a map of places (key -> place), which is new if there was none. NULL where no room
  * is: then nothing is counted.
  */
-struct gt_place *gt_place_in(struct gt_map *places, const struct gt_names *names,
+struct gt_place *gt_place_in(struct gt_hash *places, const struct gt_names *names,
 			     const struct gt_place_key *key);
 /* As maps free what is in them. */
 void gt_place_free(void *place);

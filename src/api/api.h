@@ -206,11 +206,11 @@ bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_
 		  uint64_t *ret_bytes);
 /*
  * The sizes of a list of copies: how many there are; 0 if this is none, or one of more than
- * GT_API_MOST_SIZES, or the record does not tell.
+ * GT_API_MAX_SIZES, or the record does not tell.
  */
-#define GT_API_MOST_SIZES 16
+#define GT_API_MAX_SIZES 16
 unsigned gt_api_list_sizes(const struct gt_api_function *function, const struct gt_event_call *call,
-			   uint64_t ret_sizes[GT_API_MOST_SIZES]);
+			   uint64_t ret_sizes[GT_API_MAX_SIZES]);
 /*
  * The direction of a copy, enum cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4: the pointers
  * decide), -1 if this is none or nothing tells.

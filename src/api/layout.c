@@ -141,7 +141,7 @@ static void choose_copies(const struct gt_api_function *function, struct choices
 			       arguments[i].type->target->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_SIZES)
-			choose(choices, layout, i, GT_COPY_AT_ENTRY, GT_API_MOST_SIZES * 8);
+			choose(choices, layout, i, GT_COPY_AT_ENTRY, GT_API_MAX_SIZES * 8);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size > 8)
 			choose(choices, layout, i, GT_COPY_AT_SUCCESS,

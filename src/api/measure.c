@@ -175,12 +175,12 @@ static void measure_struct(struct product *product, const struct gt_api_value *s
 }
 
 static bool load_sizes(const struct gt_api_record *record, unsigned argument,
-		       uint64_t sizes[GT_API_MOST_SIZES], unsigned *ret_count)
+		       uint64_t sizes[GT_API_MAX_SIZES], unsigned *ret_count)
 {
 	struct gt_api_value number = gt_api_argument_value(record, argument + 1);
 	uint64_t count;
 
-	if (!gt_api_load(&number, &count) || count > GT_API_MOST_SIZES)
+	if (!gt_api_load(&number, &count) || count > GT_API_MAX_SIZES)
 		return false;
 	for (unsigned i = 0; i < count; i++)
 		if (!gt_api_size_at(record, argument, i, &sizes[i]))
@@ -192,7 +192,7 @@ static bool load_sizes(const struct gt_api_record *record, unsigned argument,
 static void measure_sizes(struct product *product, const struct gt_api_record *record,
 			  unsigned argument)
 {
-	uint64_t sizes[GT_API_MOST_SIZES], sum = 0;
+	uint64_t sizes[GT_API_MAX_SIZES], sum = 0;
 	unsigned count = 0;
 
 	product->known = true;
@@ -203,7 +203,7 @@ static void measure_sizes(struct product *product, const struct gt_api_record *r
 }
 
 unsigned gt_api_list_sizes(const struct gt_api_function *function, const struct gt_event_call *call,
-			   uint64_t ret_sizes[GT_API_MOST_SIZES])
+			   uint64_t ret_sizes[GT_API_MAX_SIZES])
 {
 	struct gt_api_record record;
 	unsigned count = 0;

@@ -102,7 +102,7 @@ const char *gt_api_text(const struct gt_api_record *record, unsigned argument, b
 bool gt_api_size_at(const struct gt_api_record *record, unsigned argument, uint64_t index,
 		    uint64_t *ret_size)
 {
-	static const struct gt_api_type array = {.size = GT_API_MOST_SIZES * 8};
+	static const struct gt_api_type array = {.size = GT_API_MAX_SIZES * 8};
 	const struct gt_api_place *place = &record->layout.places[argument];
 	struct gt_api_value value;
 

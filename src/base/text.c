@@ -129,16 +129,16 @@ bool gt_glob(const char *pattern, const char *text)
 	return fnmatch(pattern, text, 0) == 0;
 }
 
-#define LONGEST_NAME 64
+#define MAX_NAME 64
 
-/* Optimal string alignment distance; names longer than LONGEST_NAME are far from everything. */
+/* Optimal string alignment distance; names longer than MAX_NAME are far from everything. */
 static size_t distance(const char *a, const char *b)
 {
-	size_t rows[3][LONGEST_NAME + 1];
+	size_t rows[3][MAX_NAME + 1];
 	size_t a_length = strlen(a), b_length = strlen(b);
 	size_t *before = rows[0], *last = rows[1], *row = rows[2], *spare;
 
-	if (a_length > LONGEST_NAME || b_length > LONGEST_NAME)
+	if (a_length > MAX_NAME || b_length > MAX_NAME)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= b_length; j++) {
 		last[j] = j;

@@ -9,7 +9,7 @@
 #include "event/kinds.h"
 
 #define BUFFER_SIZE (256 * 1024)
-#define LONGEST_SCHEMA (1024 * 1024)
+#define MAX_SCHEMA (1024 * 1024)
 
 struct gt_capture_reader {
 	int fd;
@@ -69,7 +69,7 @@ static int read_head(struct gt_capture_reader *reader, struct gt_diag *diag)
 			       "version %u; this gputap reads up to %d: use a newer one",
 			       head->version, GT_CAPTURE_VERSION);
 	if (head->size < sizeof(*head) || head->size > 4096 || head->size % 8 ||
-	    head->schema_size > LONGEST_SCHEMA || head->schema_size % 8 ||
+	    head->schema_size > MAX_SCHEMA || head->schema_size % 8 ||
 	    skip(reader, (size_t)head->size + head->schema_size))
 		return gt_diag(diag, -EBADMSG, "capture", reader->path, "its head is damaged");
 	return 0;

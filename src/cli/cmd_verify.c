@@ -68,7 +68,7 @@ static bool uses_map(const struct gt_bpf_program *program, uint32_t map)
 	for (uint32_t at = 0; at < program->count; at++) {
 		if (!gt_bpf_is_wide(&program->insns[at]))
 			continue;
-		if (program->insns[at].src_reg != GT_BPF_IMM_NUMBER &&
+		if (program->insns[at].src_reg != GT_BPF_IMM_SCALAR &&
 		    (uint32_t)program->insns[at].imm == map)
 			return true;
 		at++;

@@ -31,7 +31,7 @@ static bool is_shown(const struct gt_exec *exec, uint32_t number, enum owner own
 		return false;
 	if (owner == OWNER_LINUX)
 		return exec->programs && gt_linux_programs_own(exec->programs, number);
-	return !map->host_only && gt_map_is_common(map) == (owner == OWNER_SHARED);
+	return !map->host_only && gt_bpf_map_is_common(map) == (owner == OWNER_SHARED);
 }
 
 /* A map that is shown: in text, or in JSON where that is not NULL. */
@@ -41,7 +41,7 @@ static void put_map(const struct gt_exec *exec, uint32_t number, enum owner owne
 {
 	const struct gt_bpf_map *map = &exec->execution.object->maps[number];
 	gt_autofree void *copied = NULL;
-	struct gt_map_view view;
+	struct gt_bpf_map_view view;
 	struct gt_diag diag = {0};
 
 	if (owner == OWNER_DEVICE) {
@@ -63,9 +63,9 @@ static void put_map(const struct gt_exec *exec, uint32_t number, enum owner owne
 		copied = (void *)view.memory;
 	}
 	if (json)
-		gt_map_print_json(&view, json, NULL);
+		gt_bpf_map_print_json(&view, json, NULL);
 	else
-		gt_map_print(&view, text);
+		gt_bpf_map_print(&view, text);
 }
 
 /* ---- text ------------------------------------------------------------------------------ */

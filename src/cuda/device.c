@@ -9,7 +9,7 @@
 
 enum {
 	SHORTEST_NAP = 10 * 1000, /* ns */
-	LONGEST_NAP = 1000 * 1000,
+	MAX_NAP = 1000 * 1000,
 };
 
 int gt_device_use(struct gt_device *device, struct gt_diag *diag)
@@ -82,7 +82,7 @@ int gt_device_wait(struct gt_device *device, uint64_t limit, struct gt_diag *dia
 				       "%" PRIu64 " ms",
 				       limit / 1000000);
 		nanosleep(&nap, NULL);
-		if (nap.tv_nsec < LONGEST_NAP)
+		if (nap.tv_nsec < MAX_NAP)
 			nap.tv_nsec *= 2;
 	}
 	return gt_driver_check(device->driver, result, "cuStreamQuery", diag);

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "elf/search.h"
 
@@ -20,7 +20,7 @@ typedef GT_VEC(struct gt_dependency) dependency_vec;
 struct loading {
 	struct gt_search search;
 	GT_VEC(struct gt_object *) objects; /* [0] is the program */
-	struct gt_map *names; /* names, paths, sonames and identities to objects; or to itself:
+	struct gt_hash *names; /* names, paths, sonames and identities to objects; or to itself:
 				 asked for and not found */
 	dependency_vec dependencies;
 	const char *path;
@@ -106,9 +106,9 @@ static int add_object(struct loading *loading, struct gt_object *object)
 		gt_object_free(object);
 		return out_of_memory(loading);
 	}
-	if (gt_map_set(loading->names, &identity, sizeof(identity), object) ||
-	    gt_map_set_str(loading->names, object->path, object) ||
-	    (info->soname && gt_map_set_str(loading->names, info->soname, object)))
+	if (gt_hash_set(loading->names, &identity, sizeof(identity), object) ||
+	    gt_hash_set_str(loading->names, object->path, object) ||
+	    (info->soname && gt_hash_set_str(loading->names, info->soname, object)))
 		return out_of_memory(loading);
 	if (loading->objects.count > OBJECT_LIMIT)
 		return gt_diag(loading->diag, -ELOOP, "loader", loading->path,
@@ -120,7 +120,7 @@ static int load(struct loading *loading, const char *name, const struct gt_objec
 		const char *asked_by)
 {
 	gt_auto(object) struct gt_object *found = NULL;
-	void *missing = loading, *known = gt_map_get_str(loading->names, name);
+	void *missing = loading, *known = gt_hash_get_str(loading->names, name);
 	struct identity identity;
 	int error;
 
@@ -129,18 +129,18 @@ static int load(struct loading *loading, const char *name, const struct gt_objec
 	if (gt_search_find(&loading->search, name, parent, &found)) {
 		if (known)
 			return 0;
-		if (gt_map_set_str(loading->names, name, missing))
+		if (gt_hash_set_str(loading->names, name, missing))
 			return out_of_memory(loading);
 		return add_dependency(loading, name, NULL, asked_by);
 	}
 	identity = identity_of(found);
-	known = gt_map_get(loading->names, &identity, sizeof(identity));
+	known = gt_hash_get(loading->names, &identity, sizeof(identity));
 	if (known)
-		return gt_map_set_str(loading->names, name, known) ? out_of_memory(loading) : 0;
+		return gt_hash_set_str(loading->names, name, known) ? out_of_memory(loading) : 0;
 	error = add_dependency(loading, name, found->path, asked_by);
 	if (error)
 		return error;
-	if (gt_map_set_str(loading->names, name, found))
+	if (gt_hash_set_str(loading->names, name, found))
 		return out_of_memory(loading);
 	return add_object(loading, gt_take(found));
 }
@@ -233,14 +233,14 @@ static int load_all(struct loading *loading, const struct gt_loader *loader, boo
 int gt_loader_needed(const struct gt_loader *loader, const char *path,
 		     struct gt_dependencies *ret_dependencies, struct gt_diag *diag)
 {
-	struct loading loading = {.names = gt_map_new(), .path = path, .diag = diag};
+	struct loading loading = {.names = gt_hash_new(), .path = path, .diag = diag};
 	bool secure = is_secure(path);
 	int error;
 
 	gt_search_begin(&loading.search, loader, secure);
 	error = loading.names ? load_all(&loading, loader, secure) : out_of_memory(&loading);
 	gt_search_end(&loading.search);
-	gt_map_free(loading.names);
+	gt_hash_free(loading.names);
 	gt_vec_each (object, &loading.objects)
 		gt_object_free(*object);
 	gt_vec_free(&loading.objects);

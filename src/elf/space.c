@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 /* By address, none over another. */
@@ -13,8 +13,8 @@ struct process {
 };
 
 struct gt_space {
-	struct gt_map *processes; /* id -> struct process */
-	struct gt_map *files;     /* inode and path -> struct gt_space_file */
+	struct gt_hash *processes; /* id -> struct process */
+	struct gt_hash *files;     /* inode and path -> struct gt_space_file */
 };
 
 static void free_process(void *value)
@@ -31,8 +31,8 @@ struct gt_space *gt_space_new(void)
 
 	if (!space)
 		return NULL;
-	space->processes = gt_map_new();
-	space->files = gt_map_new();
+	space->processes = gt_hash_new();
+	space->files = gt_hash_new();
 	if (!space->processes || !space->files)
 		return NULL;
 	return gt_take(space);
@@ -43,20 +43,20 @@ void gt_space_free(struct gt_space *space)
 	if (!space)
 		return;
 	if (space->processes)
-		gt_map_free_with(space->processes, free_process);
+		gt_hash_free_with(space->processes, free_process);
 	if (space->files)
-		gt_map_free_with(space->files, free);
+		gt_hash_free_with(space->files, free);
 	free(space);
 }
 
 static struct process *find_process(struct gt_space *space, uint32_t id, bool make)
 {
-	struct process *process = gt_map_get_u64(space->processes, id);
+	struct process *process = gt_hash_get_u64(space->processes, id);
 
 	if (process || !make)
 		return process;
 	process = calloc(1, sizeof(*process));
-	if (process && gt_map_set_u64(space->processes, id, process)) {
+	if (process && gt_hash_set_u64(space->processes, id, process)) {
 		free(process);
 		return NULL;
 	}
@@ -73,7 +73,7 @@ static const struct gt_space_file *find_file(struct gt_space *space, uint64_t in
 		return NULL;
 	memcpy(key, &inode, sizeof(inode));
 	memcpy(key + sizeof(inode), path, length);
-	file = gt_map_get(space->files, key, sizeof(inode) + length);
+	file = gt_hash_get(space->files, key, sizeof(inode) + length);
 	if (file)
 		return file;
 	file = calloc(1, sizeof(*file) + length + 1);
@@ -84,9 +84,9 @@ static const struct gt_space_file *find_file(struct gt_space *space, uint64_t in
 		.path = (char *)(file + 1),
 		.inode = inode,
 		.is_file = length && path[0] == '/',
-		.number = (uint32_t)gt_map_count(space->files),
+		.number = (uint32_t)gt_hash_count(space->files),
 	};
-	if (gt_map_set(space->files, key, sizeof(inode) + length, file)) {
+	if (gt_hash_set(space->files, key, sizeof(inode) + length, file)) {
 		free(file);
 		return NULL;
 	}
@@ -179,7 +179,7 @@ int gt_space_fork(struct gt_space *space, uint32_t parent, uint32_t child)
 
 void gt_space_forget(struct gt_space *space, uint32_t id)
 {
-	struct process *process = gt_map_remove_u64(space->processes, id);
+	struct process *process = gt_hash_remove_u64(space->processes, id);
 
 	if (process)
 		free_process(process);
@@ -188,7 +188,7 @@ void gt_space_forget(struct gt_space *space, uint32_t id)
 const struct gt_space_mapping *gt_space_at(const struct gt_space *space, uint32_t id,
 					   uint64_t address)
 {
-	const struct process *process = gt_map_get_u64(space->processes, id);
+	const struct process *process = gt_hash_get_u64(space->processes, id);
 	size_t at;
 
 	if (!process)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "elf/debugfile.h"
 #include "elf/demangle.h"
 #include "elf/lines.h"
@@ -17,12 +17,12 @@
 struct known {
 	uint64_t address; /* in the ELF, of the instruction looked at; 0: unknown */
 	size_t count;
-	struct gt_frame frames[];
+	struct gt_source_frame frames[];
 };
 
 struct module {
 	const struct gt_space_file *file;
-	struct gt_map *known; /* offset << 1 | is_return -> struct known */
+	struct gt_hash *known; /* offset << 1 | is_return -> struct known */
 	bool open;
 	struct gt_elf *elf;   /* NULL: it cannot be read */
 	struct gt_elf *debug; /* its debug file or .gnu_debugdata; NULL: none */
@@ -37,9 +37,9 @@ struct gt_symbolizer {
 	char *debug_directory;
 	bool no_lines;
 	size_t max_open, open_count, known_count;
-	uint64_t clock;         /* counts uses of modules */
-	struct gt_map *modules; /* number of the file -> struct module */
-	struct gt_map *strings; /* text -> char *, the same text */
+	uint64_t clock;          /* counts uses of modules */
+	struct gt_hash *modules; /* number of the file -> struct module */
+	struct gt_hash *strings; /* text -> char *, the same text */
 };
 
 static void close_module(struct gt_symbolizer *symbolizer, struct module *module)
@@ -57,7 +57,7 @@ static void close_module(struct gt_symbolizer *symbolizer, struct module *module
 static void free_module(struct gt_symbolizer *symbolizer, struct module *module)
 {
 	close_module(symbolizer, module);
-	gt_map_free_with(module->known, free);
+	gt_hash_free_with(module->known, free);
 	free(module);
 }
 
@@ -76,8 +76,8 @@ struct gt_symbolizer *gt_symbolizer_new(const struct gt_space *space,
 	symbolizer->max_open = options->max_open ? options->max_open : DEFAULT_OPEN;
 	symbolizer->debug_directory =
 		strdup(options->debug_directory ? options->debug_directory : "/usr/lib/debug");
-	symbolizer->modules = gt_map_new();
-	symbolizer->strings = gt_map_new();
+	symbolizer->modules = gt_hash_new();
+	symbolizer->strings = gt_hash_new();
 	if (!symbolizer->debug_directory || !symbolizer->modules || !symbolizer->strings)
 		return NULL;
 	return gt_take(symbolizer);
@@ -91,10 +91,10 @@ void gt_symbolizer_free(struct gt_symbolizer *symbolizer)
 	if (!symbolizer)
 		return;
 	while (symbolizer->modules &&
-	       gt_map_next(symbolizer->modules, &cursor, NULL, NULL, &module))
+	       gt_hash_next(symbolizer->modules, &cursor, NULL, NULL, &module))
 		free_module(symbolizer, module);
-	gt_map_free(symbolizer->modules);
-	gt_map_free_with(symbolizer->strings, free);
+	gt_hash_free(symbolizer->modules);
+	gt_hash_free_with(symbolizer->strings, free);
 	free(symbolizer->debug_directory);
 	free(symbolizer);
 }
@@ -102,12 +102,12 @@ void gt_symbolizer_free(struct gt_symbolizer *symbolizer)
 /* The text as long as the symbolizer lives; NULL for NULL. */
 static const char *keep(struct gt_symbolizer *symbolizer, const char *text)
 {
-	char *kept = text ? gt_map_get_str(symbolizer->strings, text) : NULL;
+	char *kept = text ? gt_hash_get_str(symbolizer->strings, text) : NULL;
 
 	if (kept || !text)
 		return kept;
 	kept = strdup(text);
-	if (kept && gt_map_set_str(symbolizer->strings, text, kept)) {
+	if (kept && gt_hash_set_str(symbolizer->strings, text, kept)) {
 		free(kept);
 		return NULL;
 	}
@@ -145,7 +145,7 @@ static void close_oldest(struct gt_symbolizer *symbolizer)
 	size_t cursor = 0;
 	void *value;
 
-	while (gt_map_next(symbolizer->modules, &cursor, NULL, NULL, &value)) {
+	while (gt_hash_next(symbolizer->modules, &cursor, NULL, NULL, &value)) {
 		struct module *module = value;
 
 		if (module->open && (!oldest || module->used < oldest->used))
@@ -180,7 +180,7 @@ static void open_module(struct gt_symbolizer *symbolizer, struct module *module)
 static struct module *find_module(struct gt_symbolizer *symbolizer,
 				  const struct gt_space_file *file)
 {
-	struct module *module = gt_map_get_u64(symbolizer->modules, file->number);
+	struct module *module = gt_hash_get_u64(symbolizer->modules, file->number);
 
 	if (module)
 		return module;
@@ -188,9 +188,9 @@ static struct module *find_module(struct gt_symbolizer *symbolizer,
 	if (!module)
 		return NULL;
 	module->file = file;
-	module->known = gt_map_new();
-	if (!module->known || gt_map_set_u64(symbolizer->modules, file->number, module)) {
-		gt_map_free(module->known);
+	module->known = gt_hash_new();
+	if (!module->known || gt_hash_set_u64(symbolizer->modules, file->number, module)) {
+		gt_hash_free(module->known);
 		free(module);
 		return NULL;
 	}
@@ -212,7 +212,8 @@ static const struct gt_elf_symbol *find_symbol(struct module *module, uint64_t a
  * a namespace would be another's.
  */
 static void take_frame(struct gt_symbolizer *symbolizer, const struct gt_line_frame *found,
-		       const struct gt_elf_symbol *symbol, uint64_t address, struct gt_frame *frame)
+		       const struct gt_elf_symbol *symbol, uint64_t address,
+		       struct gt_source_frame *frame)
 {
 	const char *name = found->linkage;
 
@@ -220,7 +221,7 @@ static void take_frame(struct gt_symbolizer *symbolizer, const struct gt_line_fr
 		name = symbol->name;
 	if (!name)
 		name = found->name;
-	*frame = (struct gt_frame){
+	*frame = (struct gt_source_frame){
 		.function = keep_demangled(symbolizer, name),
 		.symbol = keep(symbolizer, name),
 		.file = keep(symbolizer, found->file),
@@ -264,7 +265,7 @@ static const struct known *find_known(struct gt_symbolizer *symbolizer, struct m
 				      uint64_t offset, bool is_return)
 {
 	uint64_t key = offset << 1 | is_return, address;
-	struct known *known = gt_map_get_u64(module->known, key);
+	struct known *known = gt_hash_get_u64(module->known, key);
 
 	if (known || offset >= MAX_OFFSET || symbolizer->known_count >= MAX_ADDRESSES)
 		return known;
@@ -274,7 +275,7 @@ static const struct known *find_known(struct gt_symbolizer *symbolizer, struct m
 		known = calloc(1, sizeof(*known));
 	else
 		known = look_up(symbolizer, module, address, is_return);
-	if (known && gt_map_set_u64(module->known, key, known)) {
+	if (known && gt_hash_set_u64(module->known, key, known)) {
 		free(known);
 		return NULL;
 	}

@@ -18,7 +18,7 @@
 #include "elf/space.h"
 
 /* A function at an address, inlined or not. Strings live as the symbolizer. */
-struct gt_frame {
+struct gt_source_frame {
 	const char *function; /* demangled; NULL: unknown */
 	const char *symbol;   /* as in the file: mangled, or the plain name; NULL: unknown */
 	uint64_t offset;      /* bytes from the function's first; 0 for an inlined one */
@@ -33,7 +33,7 @@ struct gt_location {
 	uint64_t offset;  /* of the address in that file, bytes */
 	uint64_t address; /* as in the ELF, what addr2line wants; 0: the file cannot be read */
 	/* Innermost first; all but the last one inlined. 0 if no function is known. */
-	const struct gt_frame *frames;
+	const struct gt_source_frame *frames;
 	size_t frame_count;
 };
 

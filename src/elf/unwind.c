@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "elf/expression.h"
 
 #define MAX_ROWS 65536
@@ -26,9 +26,9 @@ struct row {
 
 struct gt_unwinder {
 	const struct gt_space *space;
-	struct gt_map *modules; /* number of the file -> struct module */
-	struct gt_map *rows;    /* number of the file << 40 | offset -> struct row */
-	struct row unkept;      /* one that could not be kept */
+	struct gt_hash *modules; /* number of the file -> struct module */
+	struct gt_hash *rows;    /* number of the file << 40 | offset -> struct row */
+	struct row unkept;       /* one that could not be kept */
 };
 
 /* One thread's stack on its way up. */
@@ -57,8 +57,8 @@ struct gt_unwinder *gt_unwinder_new(const struct gt_space *space)
 	if (!unwinder)
 		return NULL;
 	unwinder->space = space;
-	unwinder->modules = gt_map_new();
-	unwinder->rows = gt_map_new();
+	unwinder->modules = gt_hash_new();
+	unwinder->rows = gt_hash_new();
 	if (!unwinder->modules || !unwinder->rows)
 		return NULL;
 	return gt_take(unwinder);
@@ -66,8 +66,8 @@ struct gt_unwinder *gt_unwinder_new(const struct gt_space *space)
 
 static void drop_all(struct gt_unwinder *unwinder)
 {
-	gt_map_free_with(unwinder->rows, free);
-	gt_map_free_with(unwinder->modules, free_module);
+	gt_hash_free_with(unwinder->rows, free);
+	gt_hash_free_with(unwinder->modules, free_module);
 	unwinder->rows = unwinder->modules = NULL;
 }
 
@@ -83,8 +83,8 @@ void gt_unwinder_free(struct gt_unwinder *unwinder)
 static bool start_anew(struct gt_unwinder *unwinder)
 {
 	drop_all(unwinder);
-	unwinder->rows = gt_map_new();
-	unwinder->modules = gt_map_new();
+	unwinder->rows = gt_hash_new();
+	unwinder->modules = gt_hash_new();
 	return unwinder->rows && unwinder->modules;
 }
 
@@ -115,17 +115,17 @@ static void open_module(struct module *module, const struct gt_space_file *file)
 static const struct module *find_module(struct gt_unwinder *unwinder,
 					const struct gt_space_file *file)
 {
-	struct module *module = gt_map_get_u64(unwinder->modules, file->number);
+	struct module *module = gt_hash_get_u64(unwinder->modules, file->number);
 
 	if (module)
 		return module;
-	if (gt_map_count(unwinder->modules) >= MAX_MODULES && !start_anew(unwinder))
+	if (gt_hash_count(unwinder->modules) >= MAX_MODULES && !start_anew(unwinder))
 		return NULL;
 	module = calloc(1, sizeof(*module));
 	if (!module)
 		return NULL;
 	open_module(module, file);
-	if (gt_map_set_u64(unwinder->modules, file->number, module)) {
+	if (gt_hash_set_u64(unwinder->modules, file->number, module)) {
 		free_module(module);
 		return NULL;
 	}
@@ -154,21 +154,21 @@ static const struct row *find_row(struct gt_unwinder *unwinder, const struct gt_
 
 	if (!unwinder->rows || !unwinder->modules)
 		return NULL;
-	row = gt_map_get_u64(unwinder->rows, key);
+	row = gt_hash_get_u64(unwinder->rows, key);
 	if (row)
 		return row;
 	look_up(unwinder, file, offset, &unwinder->unkept);
 	if (offset >= MAX_OFFSET || file->number >> 24 || !unwinder->rows)
 		return &unwinder->unkept;
-	if (gt_map_count(unwinder->rows) >= MAX_ROWS) {
-		gt_map_free_with(unwinder->rows, free);
-		unwinder->rows = gt_map_new();
+	if (gt_hash_count(unwinder->rows) >= MAX_ROWS) {
+		gt_hash_free_with(unwinder->rows, free);
+		unwinder->rows = gt_hash_new();
 	}
 	row = unwinder->rows ? malloc(sizeof(*row)) : NULL;
 	if (!row)
 		return &unwinder->unkept;
 	*row = unwinder->unkept;
-	if (gt_map_set_u64(unwinder->rows, key, row)) {
+	if (gt_hash_set_u64(unwinder->rows, key, row)) {
 		free(row);
 		return &unwinder->unkept;
 	}

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "fatbin/layout.h"
 
 enum {
@@ -39,8 +39,8 @@ struct reader {
 	size_t name_budget, info_budget;
 	bool has_reserved;
 	GT_VEC(struct gt_cubin_kernel) kernels;
-	struct gt_map *by_name;   /* name -> index + 1 */
-	struct gt_map *by_symbol; /* index of the symbol -> index + 1 */
+	struct gt_hash *by_name;   /* name -> index + 1 */
+	struct gt_hash *by_symbol; /* index of the symbol -> index + 1 */
 	struct gt_diag *diag;
 };
 
@@ -103,10 +103,10 @@ static const char *string_at(struct reader *reader, struct bytes strings, uint64
 	return text;
 }
 
-static struct gt_cubin_kernel *find_kernel(const struct reader *reader, const struct gt_map *map,
+static struct gt_cubin_kernel *find_kernel(const struct reader *reader, const struct gt_hash *map,
 					   const void *key, size_t length)
 {
-	uintptr_t index = (uintptr_t)gt_map_get(map, key, length);
+	uintptr_t index = (uintptr_t)gt_hash_get(map, key, length);
 
 	return index ? &reader->kernels.items[index - 1] : NULL;
 }
@@ -155,7 +155,7 @@ static int add_kernel(struct reader *reader, const char *name, uint32_t symbol)
 	};
 	void *number;
 
-	if (gt_map_get_str(reader->by_name, name))
+	if (gt_hash_get_str(reader->by_name, name))
 		return 0;
 	if (reader->kernels.count == GT_CUBIN_MAX_KERNELS)
 		return fail(reader, -E2BIG, "more kernels than any cubin has");
@@ -165,8 +165,8 @@ static int add_kernel(struct reader *reader, const char *name, uint32_t symbol)
 		return fail(reader, -ENOMEM, "out of memory");
 	}
 	number = (void *)reader->kernels.count;
-	if (gt_map_set_str(reader->by_name, name, number) ||
-	    gt_map_set(reader->by_symbol, &symbol, sizeof(symbol), number))
+	if (gt_hash_set_str(reader->by_name, name, number) ||
+	    gt_hash_set(reader->by_symbol, &symbol, sizeof(symbol), number))
 		return fail(reader, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -382,16 +382,16 @@ int gt_cubin_read(const void *data, size_t size, struct gt_cubin *ret_cubin, str
 	struct gt_cubin cubin;
 	int error;
 
-	reader.by_name = gt_map_new();
-	reader.by_symbol = gt_map_new();
+	reader.by_name = gt_hash_new();
+	reader.by_symbol = gt_hash_new();
 	if (!reader.by_name || !reader.by_symbol)
 		error = fail(&reader, -ENOMEM, "out of memory");
 	else
 		error = read_header(&reader);
 	if (!error)
 		error = read_sections(&reader);
-	gt_map_free(reader.by_name);
-	gt_map_free(reader.by_symbol);
+	gt_hash_free(reader.by_name);
+	gt_hash_free(reader.by_symbol);
 	cubin = (struct gt_cubin){reader.kernels.items, reader.kernels.count};
 	if (error)
 		gt_cubin_free(&cubin);

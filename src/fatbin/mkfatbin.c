@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "fatbin/fatbin.h"
 
-enum { LONGEST_INPUT = 128 << 20 };
+enum { MAX_INPUT = 128 << 20 };
 
 static const char usage[] =
 	"usage: mkfatbin [--compress none|lz4|zstd] [--arch 75] -o OUT.fatbin IN.ptx…\n";
@@ -82,7 +82,7 @@ static int make(const struct options *options, char **paths, size_t count)
 	int status = sources && files ? 0 : 1;
 
 	for (size_t i = 0; i < count && !status; i++) {
-		if (gt_file_read(paths[i], LONGEST_INPUT, &files[i], &diag))
+		if (gt_file_read(paths[i], MAX_INPUT, &files[i], &diag))
 			status = fail(&diag, paths[i]);
 		else if (gt_fatbin_classify(files[i].data, files[i].size) != GT_FATBIN_IMAGE_PTX)
 			status = fail(&(struct gt_diag){.text = "no PTX text"}, paths[i]);

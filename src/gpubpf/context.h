@@ -55,7 +55,7 @@ enum gt_context_source {
 	GT_SOURCE_VALUE_HIGH, /* and the 8 after these */
 	GT_SOURCE_VALUE_SIZE, /* constant: how many bytes of these there are: 0 to 16 */
 	GT_SOURCE_WIDTH,      /* constant: bytes accessed */
-	GT_SOURCE_SPACE,      /* constant: gt_memory_space */
+	GT_SOURCE_SPACE,      /* constant: gt_bpf_space */
 	GT_SOURCE_ACCESS,     /* constant: gt_memory_access */
 	GT_SOURCE_TAKEN,      /* 1 where the branch is taken, else 0 */
 	GT_SOURCE_TAKEN_MASK, /* the lanes of the group that take it */
@@ -64,7 +64,7 @@ enum gt_context_source {
 	GT_SOURCE_NONE,
 };
 
-enum gt_memory_space {
+enum gt_bpf_space {
 	GT_SPACE_GENERIC,
 	GT_SPACE_GLOBAL,
 	GT_SPACE_SHARED,

@@ -184,7 +184,7 @@ void gt_bpf_put_insn(struct gt_strbuf *text, const struct bpf_insn *insns, uint3
 		return;
 	case BPF_LD:
 		gt_strbuf_printf(text, "r%u = ", insn->dst_reg);
-		if (insn->src_reg == GT_BPF_IMM_NUMBER)
+		if (insn->src_reg == GT_BPF_IMM_SCALAR)
 			gt_strbuf_printf(text, "0x%" PRIx64,
 					 (uint64_t)(uint32_t)insn[1].imm << 32 |
 						 (uint32_t)insn->imm);

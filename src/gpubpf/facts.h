@@ -8,29 +8,29 @@
 #include "gpubpf/program.h"
 
 /* What a register holds. */
-enum gt_place {
-	GT_PLACE_UNSET,     /* nothing that may be read, on at least one path */
-	GT_PLACE_NUMBER,    /* a number, or an address that only serves as one */
-	GT_PLACE_STACK,     /* a pointer into a frame's stack */
-	GT_PLACE_CONTEXT,   /* the context */
-	GT_PLACE_MAP,       /* a map itself, for helpers */
-	GT_PLACE_MAP_VALUE, /* a pointer into a map's value */
-	GT_PLACE_RECORD,    /* a pointer into a ring's record */
-	GT_PLACE_MEMORY,    /* a pointer into the memory a raw program was given */
-	GT_PLACE_MIXED,     /* pointers of different kinds, on different paths */
+enum gt_register_type {
+	GT_REG_UNSET,     /* nothing that may be read, on at least one path */
+	GT_REG_SCALAR,    /* a number, or an address that only serves as one */
+	GT_REG_STACK,     /* a pointer into a frame's stack */
+	GT_REG_CONTEXT,   /* the context */
+	GT_REG_MAP,       /* a map itself, for helpers */
+	GT_REG_MAP_VALUE, /* a pointer into a map's value */
+	GT_REG_RECORD,    /* a pointer into a ring's record */
+	GT_REG_MEMORY,    /* a pointer into the memory a raw program was given */
+	GT_REG_MIXED,     /* pointers of different kinds, on different paths */
 };
 
 /* True of a register on every path; `least` to `greatest` hold all values that it can have. */
 struct gt_register_fact {
-	uint8_t place;     /* gt_place */
+	uint8_t place;     /* gt_register_type */
 	bool maybe_null;   /* a pointer, or NULL */
 	bool address;      /* NUMBER: made of an address, on at least one path */
 	bool varying;      /* may differ between the lanes of a warp that run the program */
 	uint8_t frame;     /* STACK: 0 its own frame, 1 its caller's …; 255: several */
 	uint8_t alignment; /* of a pointer, in bytes: 1, 2, 4, 8 */
 	int32_t map;       /* MAP, MAP_VALUE: its number in the object; -1: several. RECORD: ring */
-	int64_t least;     /* NUMBER: as a signed number. Pointers: bytes from the start of the */
-	int64_t greatest;  /* value, record or memory; STACK: from the frame's top (-512 to 0) */
+	int64_t min;       /* NUMBER: as a signed number. Pointers: bytes from the start of the */
+	int64_t max;       /* value, record or memory; STACK: from the frame's top (-512 to 0) */
 };
 
 struct gt_insn_facts {

@@ -11,9 +11,9 @@
 enum gt_helper_argument {
 	GT_ARG_NONE,
 	GT_ARG_ANYTHING,     /* any initialised register */
-	GT_ARG_NUMBER,       /* a number that others will see: no address */
-	GT_ARG_KEY_NUMBER,   /* the same, and it says which value of an array is meant */
-	GT_ARG_OPTIONAL,     /* a number as GT_ARG_NUMBER, or not set */
+	GT_ARG_SCALAR,       /* a number that others will see: no address */
+	GT_ARG_KEY_SCALAR,   /* the same, and it says which value of an array is meant */
+	GT_ARG_OPTIONAL,     /* a number as GT_ARG_SCALAR, or not set */
 	GT_ARG_MAP,          /* a map with lookup: ld_imm64 of a map index */
 	GT_ARG_RING,         /* a map that takes records */
 	GT_ARG_KEY,          /* readable memory of the map's key size */
@@ -30,7 +30,7 @@ enum gt_helper_argument {
 };
 
 enum gt_helper_result {
-	GT_RESULT_NUMBER,
+	GT_RESULT_SCALAR,
 	GT_RESULT_NOTHING,        /* r0 is not set */
 	GT_RESULT_VALUE_OR_NULL,  /* of the map in the first argument */
 	GT_RESULT_RECORD_OR_NULL, /* to be released */

@@ -29,7 +29,7 @@
 
 /* "Pseudo" sources of ld_imm64: what the immediate stands for (src_reg). */
 enum gt_bpf_immediate {
-	GT_BPF_IMM_NUMBER = 0,
+	GT_BPF_IMM_SCALAR = 0,
 	GT_BPF_IMM_MAP_INDEX = 5,       /* imm: the map's number in the object */
 	GT_BPF_IMM_MAP_INDEX_VALUE = 6, /* and the second imm an offset into its first value */
 };

@@ -42,7 +42,7 @@
  *
  *   <n> is the map's number in the object; only maps that are used have one. Word 0 is the device
  *   address of the map's memory, laid out as maps.h says, aligned to 8; word 1 is the number of
- *   copies there (GT_COPY_ONE: 1; of arrays one behind the other: gt_map_copies_for).
+ *   copies there (GT_COPY_ONE: 1; of arrays one behind the other: gt_bpf_map_copies_for).
  *   The host writes both words after loading the module and before the first launch. With
  *   symbols_global the symbols are .global instead of .const.
  *   `output` is what trace_printk and puts write to: a map of type 27 (ringbuf) with max_entries =

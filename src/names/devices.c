@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "event/kinds.h"
 
 struct device {
@@ -20,8 +20,8 @@ struct key {
 };
 
 struct gt_devices {
-	struct gt_map *devices;  /* struct key -> struct device */
-	struct gt_map *contexts; /* struct key -> struct gt_context */
+	struct gt_hash *devices;  /* struct key -> struct device */
+	struct gt_hash *contexts; /* struct key -> struct gt_context */
 };
 
 static void device_free(void *opaque)
@@ -38,8 +38,8 @@ struct gt_devices *gt_devices_new(void)
 
 	if (!devices)
 		return NULL;
-	devices->devices = gt_map_new();
-	devices->contexts = gt_map_new();
+	devices->devices = gt_hash_new();
+	devices->contexts = gt_hash_new();
 	return devices->devices && devices->contexts ? gt_take(devices) : NULL;
 }
 
@@ -48,9 +48,9 @@ void gt_devices_free(struct gt_devices *devices)
 	if (!devices)
 		return;
 	if (devices->devices)
-		gt_map_free_with(devices->devices, device_free);
+		gt_hash_free_with(devices->devices, device_free);
 	if (devices->contexts)
-		gt_map_free_with(devices->contexts, free);
+		gt_hash_free_with(devices->contexts, free);
 	free(devices);
 }
 
@@ -71,12 +71,12 @@ static void put_uuid(const struct gt_event_device *event, char ret_text[GT_UUID_
 
 static struct device *device_at(struct gt_devices *devices, const struct key *key)
 {
-	struct device *device = gt_map_get(devices->devices, key, sizeof(*key));
+	struct device *device = gt_hash_get(devices->devices, key, sizeof(*key));
 
 	if (device)
 		return device;
 	device = calloc(1, sizeof(*device));
-	if (device && !gt_map_set(devices->devices, key, sizeof(*key), device))
+	if (device && !gt_hash_set(devices->devices, key, sizeof(*key), device))
 		return device;
 	free(device);
 	return NULL;
@@ -110,11 +110,11 @@ static int learn_context(struct gt_devices *devices, const struct gt_event *even
 {
 	const struct gt_event_context *told = (const void *)event;
 	struct key key = {event->process, told->number};
-	struct gt_context *context = gt_map_get(devices->contexts, &key, sizeof(key));
+	struct gt_context *context = gt_hash_get(devices->contexts, &key, sizeof(key));
 
 	if (!context) {
 		context = malloc(sizeof(*context));
-		if (!context || gt_map_set(devices->contexts, &key, sizeof(key), context)) {
+		if (!context || gt_hash_set(devices->contexts, &key, sizeof(key), context)) {
 			free(context);
 			return -ENOMEM;
 		}
@@ -136,17 +136,17 @@ int gt_devices_take(struct gt_devices *devices, const struct gt_event *event)
 }
 
 bool gt_devices_find(const struct gt_devices *devices, uint32_t process, int ordinal,
-		     struct gt_device *ret_device)
+		     struct gt_known_device *ret_device)
 {
 	struct key key = {process, (uint16_t)ordinal}, of_all = {0, (uint16_t)ordinal};
-	const struct device *own = gt_map_get(devices->devices, &key, sizeof(key));
-	const struct device *common = gt_map_get(devices->devices, &of_all, sizeof(of_all));
+	const struct device *own = gt_hash_get(devices->devices, &key, sizeof(key));
+	const struct device *common = gt_hash_get(devices->devices, &of_all, sizeof(of_all));
 	const struct device *uuid = own && own->uuid[0] ? own : common;
 	const struct device *name = own && own->name ? own : common;
 
 	if (ordinal < 0 || (!own && !common))
 		return false;
-	*ret_device = (struct gt_device){.name = name ? name->name : NULL};
+	*ret_device = (struct gt_known_device){.name = name ? name->name : NULL};
 	if (uuid)
 		memcpy(ret_device->uuid, uuid->uuid, sizeof(ret_device->uuid));
 	return true;
@@ -157,7 +157,7 @@ const struct gt_context *gt_devices_context(const struct gt_devices *devices, ui
 {
 	struct key key = {process, number};
 
-	return number ? gt_map_get(devices->contexts, &key, sizeof(key)) : NULL;
+	return number ? gt_hash_get(devices->contexts, &key, sizeof(key)) : NULL;
 }
 
 struct gt_event *gt_device_event(uint32_t process, int ordinal, const uint8_t *uuid,

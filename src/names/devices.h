@@ -14,7 +14,7 @@
 
 #define GT_UUID_TEXT 37 /* "f41b5d2c-…" with its NUL */
 
-struct gt_device {
+struct gt_known_device {
 	char uuid[GT_UUID_TEXT]; /* without "GPU-"; "": unknown */
 	const char *name;        /* NULL: unknown; it lives as long as nothing else is told */
 };
@@ -36,7 +36,7 @@ GT_DEFINE_AUTO(devices, struct gt_devices, gt_devices_free)
 int gt_devices_take(struct gt_devices *devices, const struct gt_event *event);
 /* False if nothing was told of that device. */
 bool gt_devices_find(const struct gt_devices *devices, uint32_t process, int ordinal,
-		     struct gt_device *ret_device);
+		     struct gt_known_device *ret_device);
 /* NULL: 0, or a number that was not told. */
 const struct gt_context *gt_devices_context(const struct gt_devices *devices, uint32_t process,
 					    uint32_t number);

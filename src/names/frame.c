@@ -13,7 +13,7 @@ static const char *base_name(const char *path)
 }
 
 void gt_put_frame(struct gt_strbuf *text, const struct gt_location *location,
-		  const struct gt_frame *frame, __u64 address)
+		  const struct gt_source_frame *frame, __u64 address)
 {
 	if (!location->path) {
 		gt_strbuf_printf(text, "0x%" PRIx64, (uint64_t)address);

@@ -71,7 +71,7 @@ bool gt_handle_kernel(struct gt_elf *elf, const char *variable, struct gt_strbuf
 	return true;
 }
 
-void gt_handles_read(const struct gt_maps *maps,
+void gt_handles_read(const struct gt_proc_maps *maps,
 		     void (*tell)(void *context, uint64_t handle, const char *kernel),
 		     void *context)
 {
@@ -82,14 +82,14 @@ void gt_handles_read(const struct gt_maps *maps,
 	snprintf(name, sizeof(name), "/proc/%d/mem", (int)maps->pid);
 	memory = open(name, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < maps->count && memory >= 0; i++) {
-		const struct gt_mapping *mapping = &maps->items[i];
+		const struct gt_proc_mapping *mapping = &maps->items[i];
 		const struct gt_elf_symbol *symbols;
 		gt_auto(elf) struct gt_elf *elf = NULL;
 		uint64_t offset, size, first, handle;
 		size_t count = 0;
 
-		if (!mapping->executable || !gt_mapping_is_file(mapping) ||
-		    gt_mapping_reach(maps, mapping, &path, NULL) ||
+		if (!mapping->executable || !gt_proc_mapping_is_file(mapping) ||
+		    gt_proc_mapping_range(maps, mapping, &path, NULL) ||
 		    gt_elf_open(gt_strbuf_string(&path), &elf, NULL) ||
 		    gt_elf_section(elf, ".nvFatBinSegment", &offset, &size) ||
 		    gt_elf_symbols(elf, &symbols, &count, NULL))

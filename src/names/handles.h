@@ -16,7 +16,7 @@
 
 #include "base/strbuf.h"
 #include "elf/elf.h"
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 
 /*
  * Adds the name of the kernel whose handle a variable holds, as it is registered: mangled, or plain
@@ -28,6 +28,6 @@ bool gt_handle_kernel(struct gt_elf *elf, const char *variable, struct gt_strbuf
  * Tells the handles that a process has fetched by now, of all the files that it has mapped and that
  * have device code. What cannot be read is left out.
  */
-void gt_handles_read(const struct gt_maps *maps,
+void gt_handles_read(const struct gt_proc_maps *maps,
 		     void (*tell)(void *context, uint64_t handle, const char *kernel),
 		     void *context);

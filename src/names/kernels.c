@@ -5,14 +5,14 @@
 #include "base/strbuf.h"
 #include "names/private.h"
 
-#define MOST_ANCESTORS 16 /* that are asked for what a process was born with */
+#define MAX_ANCESTORS 16 /* that are asked for what a process was born with */
 
 static const char *find_string(const void *context, const struct gt_event_call *call, uint8_t slot,
 			       bool *ret_cut)
 {
 	const struct gt_names *names = context;
 	struct key key = gt_given_key(call->head.thread, call->sequence, slot);
-	const struct given *given = gt_map_get(names->given, &key, sizeof(key));
+	const struct given *given = gt_hash_get(names->given, &key, sizeof(key));
 
 	if (!given || given->function != call->function || given->sequence != call->sequence)
 		return NULL;
@@ -64,7 +64,7 @@ static const char *name_by_symbol(const struct gt_names *names, __u32 process, _
 {
 	struct key key = {process, handle};
 	struct gt_location location;
-	const struct gt_frame *function;
+	const struct gt_source_frame *function;
 	struct name *name;
 
 	gt_symbolize(names->symbols, process, handle, false, &location);
@@ -81,9 +81,9 @@ const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 h
 {
 	__u32 ancestor = process;
 
-	for (int i = 0; i < MOST_ANCESTORS && ancestor; i++) {
+	for (int i = 0; i < MAX_ANCESTORS && ancestor; i++) {
 		struct key key = {ancestor, handle};
-		const struct name *name = gt_map_get(names->kernels, &key, sizeof(key));
+		const struct name *name = gt_hash_get(names->kernels, &key, sizeof(key));
 
 		if (name)
 			return name->text;
@@ -112,7 +112,7 @@ const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_e
 bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,
 			       struct gt_launch_arguments *ret_arguments)
 {
-	const struct arguments *arguments = gt_map_get_u64(names->arguments, call->head.thread);
+	const struct arguments *arguments = gt_hash_get_u64(names->arguments, call->head.thread);
 
 	if (!arguments || arguments->function != call->function ||
 	    arguments->sequence != call->sequence)
@@ -129,7 +129,7 @@ const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const 
 	size_t cursor = 0;
 	void *path;
 
-	while (!found && gt_map_next(names->files, &cursor, NULL, NULL, &path)) {
+	while (!found && gt_hash_next(names->files, &cursor, NULL, NULL, &path)) {
 		if (!*(char *)path)
 			continue; /* it was read */
 		gt_parameters_add_file(names->parameters, path, NULL, NULL);

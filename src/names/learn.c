@@ -15,20 +15,20 @@ struct name *gt_name_new(const char *text, size_t length)
 	return name;
 }
 
-int gt_names_replace(struct gt_map *map, const void *key, size_t length, void *value)
+int gt_names_replace(struct gt_hash *map, const void *key, size_t length, void *value)
 {
 	int error;
 
 	if (!value)
 		return -ENOMEM;
-	free(gt_map_remove(map, key, length));
-	error = gt_map_set(map, key, length, value);
+	free(gt_hash_remove(map, key, length));
+	error = gt_hash_set(map, key, length, value);
 	if (error)
 		free(value);
 	return error;
 }
 
-static int learn(struct gt_map *map, __u64 number, const struct gt_event *event,
+static int learn(struct gt_hash *map, __u64 number, const struct gt_event *event,
 		 struct name **ret_name)
 {
 	size_t length;
@@ -44,7 +44,7 @@ static int learn(struct gt_map *map, __u64 number, const struct gt_event *event,
 static int learn_process(struct gt_names *names, const struct gt_event *event)
 {
 	__u32 parent = ((const struct gt_event_process *)event)->parent;
-	bool is_new = !gt_map_get_u64(names->processes, event->process);
+	bool is_new = !gt_hash_get_u64(names->processes, event->process);
 	struct name *name = NULL;
 	int error = learn(names->processes, event->process, event, &name);
 
@@ -140,7 +140,7 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 	/* A mapping that is none, in a damaged capture, costs names and nothing else. */
 	if (error == -ENOMEM)
 		return error;
-	return length && path[0] == '/' && !gt_map_get(names->files, path, length)
+	return length && path[0] == '/' && !gt_hash_get(names->files, path, length)
 		       ? gt_names_replace(names->files, path, length, strndup(path, length))
 		       : 0;
 }

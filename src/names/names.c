@@ -9,17 +9,17 @@ struct gt_names *gt_names_new(void)
 
 	if (!names)
 		return NULL;
-	names->processes = gt_map_new();
-	names->functions = gt_map_new();
-	names->libraries = gt_map_new();
-	names->commands = gt_map_new();
-	names->cgroups = gt_map_new();
+	names->processes = gt_hash_new();
+	names->functions = gt_hash_new();
+	names->libraries = gt_hash_new();
+	names->commands = gt_hash_new();
+	names->cgroups = gt_hash_new();
 	names->devices = gt_devices_new();
-	names->kernels = gt_map_new();
-	names->stacks = gt_map_new();
-	names->given = gt_map_new();
-	names->arguments = gt_map_new();
-	names->files = gt_map_new();
+	names->kernels = gt_hash_new();
+	names->stacks = gt_hash_new();
+	names->given = gt_hash_new();
+	names->arguments = gt_hash_new();
+	names->files = gt_hash_new();
 	names->parameters = gt_parameters_new();
 	names->space = gt_space_new();
 	if (names->space)
@@ -41,27 +41,27 @@ void gt_names_free(struct gt_names *names)
 {
 	if (!names)
 		return;
-	gt_map_free_with(names->processes, free);
-	gt_map_free_with(names->functions, free);
-	gt_map_free_with(names->libraries, free);
-	gt_map_free_with(names->commands, free);
-	gt_map_free_with(names->cgroups, free);
+	gt_hash_free_with(names->processes, free);
+	gt_hash_free_with(names->functions, free);
+	gt_hash_free_with(names->libraries, free);
+	gt_hash_free_with(names->commands, free);
+	gt_hash_free_with(names->cgroups, free);
 	gt_devices_free(names->devices);
-	gt_map_free_with(names->kernels, free);
-	gt_map_free_with(names->stacks, free);
-	gt_map_free_with(names->given, free);
-	gt_map_free_with(names->arguments, free);
+	gt_hash_free_with(names->kernels, free);
+	gt_hash_free_with(names->stacks, free);
+	gt_hash_free_with(names->given, free);
+	gt_hash_free_with(names->arguments, free);
 	gt_symbolizer_free(names->symbols);
 	gt_symbolizer_free(names->lines);
 	gt_space_free(names->space);
-	gt_map_free_with(names->files, free);
+	gt_hash_free_with(names->files, free);
 	gt_parameters_free(names->parameters);
 	free(names);
 }
 
-static const char *text_of(const struct gt_map *map, __u64 number)
+static const char *text_of(const struct gt_hash *map, __u64 number)
 {
-	const struct name *name = gt_map_get_u64(map, number);
+	const struct name *name = gt_hash_get_u64(map, number);
 
 	return name ? name->text : "?";
 }
@@ -78,20 +78,20 @@ const char *gt_names_function(const struct gt_names *names, __u32 function)
 
 const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 function)
 {
-	const struct name *name = gt_map_get_u64(names->functions, function);
+	const struct name *name = gt_hash_get_u64(names->functions, function);
 
 	return name ? name->api : NULL;
 }
 
 __u32 gt_names_parent(const struct gt_names *names, __u32 process)
 {
-	const struct name *name = gt_map_get_u64(names->processes, process);
+	const struct name *name = gt_hash_get_u64(names->processes, process);
 
 	return name ? name->parent : 0;
 }
 
 bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
-		     struct gt_device *ret_device)
+		     struct gt_known_device *ret_device)
 {
 	return gt_devices_find(names->devices, process, ordinal, ret_device);
 }
@@ -104,21 +104,21 @@ const struct gt_context *gt_names_context(const struct gt_names *names,
 
 const char *gt_names_command(const struct gt_names *names, __u32 process)
 {
-	const struct name *name = gt_map_get_u64(names->commands, process);
+	const struct name *name = gt_hash_get_u64(names->commands, process);
 
 	return name ? name->text : NULL;
 }
 
 const char *gt_names_cgroup(const struct gt_names *names, __u32 process)
 {
-	const struct cgroup *cgroup = gt_map_get_u64(names->cgroups, process);
+	const struct cgroup *cgroup = gt_hash_get_u64(names->cgroups, process);
 
 	return cgroup ? cgroup->path : NULL;
 }
 
 const char *gt_names_container(const struct gt_names *names, __u32 process)
 {
-	const struct cgroup *cgroup = gt_map_get_u64(names->cgroups, process);
+	const struct cgroup *cgroup = gt_hash_get_u64(names->cgroups, process);
 
 	return cgroup && cgroup->container[0] ? cgroup->container : NULL;
 }
@@ -127,7 +127,7 @@ const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 s
 			    size_t *ret_count)
 {
 	struct key key = {process, stack};
-	const struct stack *known = gt_map_get(names->stacks, &key, sizeof(key));
+	const struct stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
 
 	if (!known)
 		return NULL;
@@ -138,7 +138,7 @@ const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 s
 bool gt_names_stack_is_cut(const struct gt_names *names, __u32 process, __u64 stack)
 {
 	struct key key = {process, stack};
-	const struct stack *known = gt_map_get(names->stacks, &key, sizeof(key));
+	const struct stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
 
 	return known && known->cut;
 }

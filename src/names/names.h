@@ -78,7 +78,7 @@ void gt_names_location(const struct gt_names *names, __u32 process, __u64 addres
  * "libtrain.so+0x4711", "0x7f…".
  */
 void gt_put_frame(struct gt_strbuf *text, const struct gt_location *location,
-		  const struct gt_frame *frame, __u64 address);
+		  const struct gt_source_frame *frame, __u64 address);
 /* The parent of a process; 0: not told. */
 __u32 gt_names_parent(const struct gt_names *names, __u32 process);
 /*
@@ -86,7 +86,7 @@ __u32 gt_names_parent(const struct gt_names *names, __u32 process);
  * nothing.
  */
 bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
-		     struct gt_device *ret_device);
+		     struct gt_known_device *ret_device);
 /* The CUDA context that was current in the thread of a call. NULL: it is not known. */
 const struct gt_context *gt_names_context(const struct gt_names *names,
 					  const struct gt_event_call *call);

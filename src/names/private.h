@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "elf/symbolize.h"
 #include "names/container.h"
 #include "names/devices.h"
@@ -54,15 +54,15 @@ struct key {
 };
 
 struct gt_names {
-	struct gt_map *processes, *functions, *libraries; /* number -> struct name */
-	struct gt_map *commands;                          /* process -> struct name */
-	struct gt_map *cgroups;                           /* process -> struct cgroup */
+	struct gt_hash *processes, *functions, *libraries; /* number -> struct name */
+	struct gt_hash *commands;                          /* process -> struct name */
+	struct gt_hash *cgroups;                           /* process -> struct cgroup */
 	struct gt_devices *devices;
-	struct gt_map *kernels;   /* struct key -> struct name */
-	struct gt_map *stacks;    /* struct key -> struct stack */
-	struct gt_map *given;     /* of the latest calls: gt_given_key -> struct given */
-	struct gt_map *arguments; /* thread -> struct arguments */
-	struct gt_map *files;     /* path of a mapped file -> it again; "" once it was read */
+	struct gt_hash *kernels;   /* struct key -> struct name */
+	struct gt_hash *stacks;    /* struct key -> struct stack */
+	struct gt_hash *given;     /* of the latest calls: gt_given_key -> struct given */
+	struct gt_hash *arguments; /* thread -> struct arguments */
+	struct gt_hash *files;     /* path of a mapped file -> it again; "" once it was read */
 	struct gt_parameters *parameters; /* of the kernels in those that were read */
 	struct gt_space *space;
 	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
@@ -80,7 +80,7 @@ struct name *gt_name_new(const char *text, size_t length);
  * Puts something allocated into a map in place of what is there; takes it over also on failure.
  * 0 or -ENOMEM, which a NULL value gives, too.
  */
-int gt_names_replace(struct gt_map *map, const void *key, size_t length, void *value);
+int gt_names_replace(struct gt_hash *map, const void *key, size_t length, void *value);
 
 /*
  * Where the string of a slot is kept. Calls stand inside of each other: the strings of some later

@@ -74,7 +74,7 @@ static void put_device(struct gt_json *json, const struct gt_names *names,
 {
 	const struct gt_context *context = gt_names_context(names, call);
 	const struct gt_event *head = &call->head;
-	struct gt_device device;
+	struct gt_known_device device;
 
 	if (head->device == GT_DEVICE_UNKNOWN)
 		gt_json_null(json, "device");

@@ -12,8 +12,8 @@
 
 #define PROCESS_WIDTH 16
 #define PID_WIDTH 8
-#define EVENT_WIDTH 24      /* at first; it grows with the names … */
-#define MOST_EVENT_WIDTH 64 /* … so far: what names longer than any function's do not change */
+#define EVENT_WIDTH 24     /* at first; it grows with the names … */
+#define MAX_EVENT_WIDTH 64 /* … so far: what names longer than any function's do not change */
 #define STACK_COLUMN 8
 #define INDENT 2 /* columns a nested call is moved to the right */
 
@@ -123,7 +123,7 @@ static void put_columns(struct state *state, const struct gt_names *names,
 	gt_strbuf_printf(text, "%*s", (int)depth * INDENT, "");
 	gt_put_printable(text, name);
 	wide = text->length - start;
-	if (wide > state->event_width && wide <= MOST_EVENT_WIDTH)
+	if (wide > state->event_width && wide <= MAX_EVENT_WIDTH)
 		state->event_width = wide;
 	gt_strbuf_pad(text, start, state->event_width + 1);
 	gt_strbuf_printf(text, "%-8s", type);

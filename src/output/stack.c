@@ -5,7 +5,7 @@
 
 struct frame {
 	const struct gt_location *location;
-	const struct gt_frame *named; /* NULL: nothing is known of it */
+	const struct gt_source_frame *named; /* NULL: nothing is known of it */
 	__u64 address;
 	bool wrapper; /* of the API: nothing that somebody wrote */
 };
@@ -62,7 +62,7 @@ void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 pr
 
 static void json_frame(void *context, const struct frame *frame)
 {
-	const struct gt_frame *named = frame->named;
+	const struct gt_source_frame *named = frame->named;
 	struct gt_json *json = context;
 
 	gt_json_object_begin(json, NULL);

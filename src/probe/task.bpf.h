@@ -12,9 +12,9 @@
 #include "event/event.h"
 #include "probe/filter.h"
 
-#define DEEPEST_PID_NAMESPACE 32 /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
+#define MAX_PID_NAMESPACE 32 /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
 
-#define DEEPEST_CGROUP 64 /* levels that are looked at */
+#define MAX_CGROUP 64 /* levels that are looked at */
 
 const volatile struct gt_filter filter;
 /* Bytes in the ring at which the reader is woken; below, it comes by itself. */
@@ -39,7 +39,7 @@ static __noinline __u32 id_in_our_namespace(struct task_struct *task)
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
 	__u32 level = BPF_CORE_READ(pid, level);
 
-	for (__u32 i = 0; i <= DEEPEST_PID_NAMESPACE; i++) {
+	for (__u32 i = 0; i <= MAX_PID_NAMESPACE; i++) {
 		struct upid upid;
 
 		if (i > level)
@@ -83,7 +83,7 @@ static __always_inline bool executable_passes(struct task_struct *task)
  */
 static __noinline bool cgroup_passes(void)
 {
-	for (int level = 0; level < DEEPEST_CGROUP; level++) {
+	for (int level = 0; level < MAX_CGROUP; level++) {
 		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
 
 		if (!id || id == filter.cgroup)

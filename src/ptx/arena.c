@@ -8,7 +8,7 @@
 enum {
 	ALIGNMENT = 16,
 	SMALLEST_CHUNK = 16 << 10,
-	BIGGEST_CHUNK = 1 << 20,
+	MAX_CHUNK = 1 << 20,
 };
 
 struct arena_chunk {
@@ -24,8 +24,8 @@ static int add_chunk(struct arena *arena, size_t size)
 
 	if (room < SMALLEST_CHUNK)
 		room = SMALLEST_CHUNK;
-	if (room > BIGGEST_CHUNK)
-		room = BIGGEST_CHUNK;
+	if (room > MAX_CHUNK)
+		room = MAX_CHUNK;
 	if (room < size)
 		room = size;
 	if (room > arena->limit - arena->used) {

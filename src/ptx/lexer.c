@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_NUMBER = 400 }; /* characters of a decimal floating-point number */
+enum { MAX_NUMBER = 400 }; /* characters of a decimal floating-point number */
 
 enum {
 	CLASS_FOLLOW = 1, /* may stand within an identifier */
@@ -187,12 +187,12 @@ static size_t decimal_float_length(const char *text)
 
 static void read_decimal_float(struct lexer *lexer, struct token *token, size_t length)
 {
-	char digits[LONGEST_NUMBER + 1];
+	char digits[MAX_NUMBER + 1];
 	locale_t plain;
 	double value;
 
-	if (length > LONGEST_NUMBER) {
-		bad(lexer, token, -E2BIG, "a number has more than %d characters", LONGEST_NUMBER);
+	if (length > MAX_NUMBER) {
+		bad(lexer, token, -E2BIG, "a number has more than %d characters", MAX_NUMBER);
 		return;
 	}
 	memcpy(digits, token->text, length);

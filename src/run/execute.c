@@ -118,7 +118,7 @@ static int make_room(struct gt_grid_run *run, struct gt_diag *diag)
 int gt_grid_run_prepare(const struct gt_execution *execution, struct gt_shared *shared,
 			struct gt_device *device, struct gt_grid_run *run, struct gt_diag *diag)
 {
-	struct gt_map_grid grid = {.multiprocessors = INTERP_MULTIPROCESSORS};
+	struct gt_bpf_map_grid grid = {.multiprocessors = INTERP_MULTIPROCESSORS};
 	int error = check_sizes(execution, diag);
 
 	if (error)

@@ -75,17 +75,17 @@ static int find_all_uses(struct gt_linux_programs *programs, struct gt_diag *dia
 /* Why a map cannot be one for both, or NULL. */
 static const char *why_apart(const struct gt_bpf_map *map)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
-	if (kind->shape == GT_MAP_HASH)
+	if (kind->shape == GT_BPF_MAP_HASH)
 		return "GPUs cannot reach the kernel's hashes";
-	if (kind->shape == GT_MAP_RING)
+	if (kind->shape == GT_BPF_MAP_RING)
 		return "the records of a ring come from one side";
 	if (kind->copies == GT_COPY_SM)
 		return "the kernel's has a value for each CPU";
 	if (kind->copies != GT_COPY_ONE)
 		return "the kernel knows no threads of a grid";
-	if (kind->place != GT_MAP_SHARED && !(map->flags & BPF_F_MMAPABLE))
+	if (kind->place != GT_BPF_MAP_SHARED && !(map->flags & BPF_F_MMAPABLE))
 		return "without BPF_F_MMAPABLE each would have its own memory";
 	return NULL;
 }
@@ -93,7 +93,7 @@ static const char *why_apart(const struct gt_bpf_map *map)
 /* A map that programs for Linux use: whether that is possible, and what it is for the GPU. */
 static int join_map(struct gt_bpf_map *map, struct gt_diag *diag)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 	const char *reason;
 
 	/* Constants are the same for both; each has them where it reads them best. */
@@ -124,7 +124,7 @@ static int plan_maps(struct gt_linux_programs *programs, struct gt_diag *diag)
 
 	bpf_object__for_each_map (source, programs->source) {
 		const struct gt_bpf_map *map = &programs->object->maps[number];
-		const struct gt_map_kind *kind = gt_map_kind(map->type);
+		const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 		int error = 0;
 
 		if (number == programs->object->map_count ||
@@ -333,21 +333,21 @@ static int descriptor_of(const struct gt_linux_programs *programs, uint32_t map)
 }
 
 /* Puts one of the kernel's entries into memory of our own form. */
-static int copy_entry(int fd, const struct gt_map_view *view, void *memory, const void *key,
+static int copy_entry(int fd, const struct gt_bpf_map_view *view, void *memory, const void *key,
 		      void *values)
 {
-	size_t stride = gt_map_stride(view->map->value_size);
+	size_t stride = gt_bpf_map_stride(view->map->value_size);
 	int error = bpf_map_lookup_elem(fd, key, values);
 
 	for (uint32_t copy = 0; !error && copy < view->copies; copy++)
-		error = gt_map_update(view->map, memory, copy, key,
-				      (uint8_t *)values + copy * stride, BPF_ANY);
+		error = gt_bpf_map_update(view->map, memory, copy, key,
+					  (uint8_t *)values + copy * stride, BPF_ANY);
 	return error == -ENOENT ? 0 : error; /* it is gone meanwhile */
 }
 
-static int copy_entries(int fd, const struct gt_map_view *view, void *memory)
+static int copy_entries(int fd, const struct gt_bpf_map_view *view, void *memory)
 {
-	size_t stride = gt_map_stride(view->map->value_size);
+	size_t stride = gt_bpf_map_stride(view->map->value_size);
 	gt_autofree void *values = calloc(view->copies, stride);
 	gt_autofree uint8_t *keys = calloc(2, view->map->key_size);
 	void *last = NULL, *next = keys;
@@ -366,23 +366,23 @@ static int copy_entries(int fd, const struct gt_map_view *view, void *memory)
 }
 
 int gt_linux_programs_read(const struct gt_linux_programs *programs, uint32_t map,
-			   struct gt_map_view *ret_view, struct gt_diag *diag)
+			   struct gt_bpf_map_view *ret_view, struct gt_diag *diag)
 {
 	const struct gt_bpf_map *declared = &programs->object->maps[map];
-	const struct gt_map_kind *kind = gt_map_kind(declared->type);
-	struct gt_map_view view = {.map = declared, .copies = 1};
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(declared->type);
+	struct gt_bpf_map_view view = {.map = declared, .copies = 1};
 	gt_autofree void *memory = NULL;
 	size_t bytes;
 	int error;
 
-	if (!kind || kind->shape == GT_MAP_RING || gt_map_check(declared, NULL))
+	if (!kind || kind->shape == GT_BPF_MAP_RING || gt_bpf_map_check(declared, NULL))
 		return gt_diag(diag, -EOPNOTSUPP, "linux", declared->name,
 			       "maps of type %u are not read here", declared->type);
 	if (kind->copies == GT_COPY_SM) {
 		view.copies = (uint32_t)libbpf_num_possible_cpus();
 		view.copies_are = "CPUs";
 	}
-	bytes = gt_map_bytes(declared, view.copies);
+	bytes = gt_bpf_map_bytes(declared, view.copies);
 	memory = bytes ? calloc(1, bytes) : NULL;
 	if (!memory)
 		return no_memory(diag);

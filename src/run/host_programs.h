@@ -38,4 +38,4 @@ bool gt_linux_programs_own(const struct gt_linux_programs *programs, uint32_t ma
  * are not read here.
  */
 int gt_linux_programs_read(const struct gt_linux_programs *programs, uint32_t map,
-			   struct gt_map_view *ret_view, struct gt_diag *diag);
+			   struct gt_bpf_map_view *ret_view, struct gt_diag *diag);

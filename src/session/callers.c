@@ -3,11 +3,11 @@
 
 #include <errno.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "elf/unwind.h"
 #include "event/kinds.h"
 
-#define MOST_CALLERS 127
+#define MAX_CALLERS 127
 
 /* The latest stack of a thread. */
 struct latest {
@@ -20,8 +20,8 @@ struct gt_callers {
 	size_t depth;
 	struct gt_space *space;
 	struct gt_unwinder *unwinder;
-	struct gt_map *latest; /* thread -> struct latest */
-	struct gt_map *told;   /* process and number -> any */
+	struct gt_hash *latest; /* thread -> struct latest */
+	struct gt_hash *told;   /* process and number -> any */
 };
 
 struct gt_callers *gt_callers_new(unsigned depth)
@@ -30,11 +30,11 @@ struct gt_callers *gt_callers_new(unsigned depth)
 
 	if (!callers)
 		return NULL;
-	callers->depth = depth < MOST_CALLERS ? depth : MOST_CALLERS;
+	callers->depth = depth < MAX_CALLERS ? depth : MAX_CALLERS;
 	callers->space = gt_space_new();
 	callers->unwinder = callers->space ? gt_unwinder_new(callers->space) : NULL;
-	callers->latest = gt_map_new();
-	callers->told = gt_map_new();
+	callers->latest = gt_hash_new();
+	callers->told = gt_hash_new();
 	if (!callers->unwinder || !callers->latest || !callers->told)
 		return NULL;
 	return gt_take(callers);
@@ -46,8 +46,8 @@ void gt_callers_free(struct gt_callers *callers)
 		return;
 	gt_unwinder_free(callers->unwinder);
 	gt_space_free(callers->space);
-	gt_map_free_with(callers->latest, free);
-	gt_map_free(callers->told);
+	gt_hash_free_with(callers->latest, free);
+	gt_hash_free(callers->told);
 	free(callers);
 }
 
@@ -82,12 +82,12 @@ static __u64 hash_addresses(const uint64_t *addresses, size_t count)
 
 static int remember(struct gt_callers *callers, const struct gt_event_memory *memory, __u64 number)
 {
-	struct latest *latest = gt_map_get_u64(callers->latest, memory->head.thread);
+	struct latest *latest = gt_hash_get_u64(callers->latest, memory->head.thread);
 	int error;
 
 	if (!latest) {
 		latest = calloc(1, sizeof(*latest));
-		error = latest ? gt_map_set_u64(callers->latest, memory->head.thread, latest)
+		error = latest ? gt_hash_set_u64(callers->latest, memory->head.thread, latest)
 			       : -ENOMEM;
 		if (error) {
 			free(latest);
@@ -126,7 +126,7 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 		.size = gt_event_tail_size(&memory->head),
 	};
 	struct gt_unwind_registers registers;
-	uint64_t addresses[MOST_CALLERS];
+	uint64_t addresses[MAX_CALLERS];
 	struct gt_unwound unwound;
 	__u64 key[2];
 
@@ -140,15 +140,15 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 	key[1] = hash_addresses(addresses, unwound.count);
 	if (remember(callers, memory, key[1]))
 		return -ENOMEM;
-	if (!key[1] || gt_map_get(callers->told, key, sizeof(key)))
+	if (!key[1] || gt_hash_get(callers->told, key, sizeof(key)))
 		return 0;
 	*ret_stack = make_stack(memory, key[1], addresses, &unwound);
-	return *ret_stack ? gt_map_set(callers->told, key, sizeof(key), callers) : -ENOMEM;
+	return *ret_stack ? gt_hash_set(callers->told, key, sizeof(key), callers) : -ENOMEM;
 }
 
 __u64 gt_callers_of(const struct gt_callers *callers, const struct gt_event_call *call)
 {
-	const struct latest *latest = gt_map_get_u64(callers->latest, call->head.thread);
+	const struct latest *latest = gt_hash_get_u64(callers->latest, call->head.thread);
 
 	return latest && latest->function == call->function && latest->sequence == call->sequence
 		       ? latest->number

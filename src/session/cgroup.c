@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 
-#define LONGEST_LIST 65536 /* bytes of /proc/PID/cgroup */
+#define MAX_LIST 65536 /* bytes of /proc/PID/cgroup */
 
 /* Where cgroup v2 is mounted: not at the usual place beside cgroup v1. */
 static int find_mount(char ret_root[PATH_MAX])
@@ -108,7 +108,7 @@ int gt_cgroup_of_process(pid_t pid, struct gt_strbuf *ret_path)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	if (gt_file_read(path, LONGEST_LIST, &file, NULL))
+	if (gt_file_read(path, MAX_LIST, &file, NULL))
 		return -ENOENT;
 	return gt_cgroup_parse((const char *)file.data, ret_path);
 }

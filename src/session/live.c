@@ -28,8 +28,8 @@
 #include "session/signals.h"
 #include "session/supply.h"
 
-#define MOST_PROCESSES 65536 /* traced at a time */
-#define LOOK_EVERY_MS 40     /* the ring wakes the reader only when it fills */
+#define MAX_PROCESSES 65536 /* traced at a time */
+#define LOOK_EVERY_MS 40    /* the ring wakes the reader only when it fills */
 
 struct gt_live {
 	struct gt_session_options options;
@@ -218,7 +218,7 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 	if (error)
 		return error;
 	live->processes_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_procs", sizeof(__u32),
-					    sizeof(__u8), MOST_PROCESSES, NULL);
+					    sizeof(__u8), MAX_PROCESSES, NULL);
 	if (live->processes_fd < 0)
 		return gt_load_failed(-errno, "session", diag);
 	live->ring = ring_buffer__new(live->ring_fd, take_record, live, NULL);
@@ -478,7 +478,7 @@ static void tell_account(struct gt_live *live)
 	account.others_lost = counts.others_lost;
 	if (counts.untraced)
 		note(live, "%llu child processes could not be traced: more than %d at a time",
-		     (unsigned long long)counts.untraced, MOST_PROCESSES);
+		     (unsigned long long)counts.untraced, MAX_PROCESSES);
 	emit(live, &account.head);
 }
 

@@ -9,7 +9,7 @@
 
 #include "probe/load.h"
 
-#define BIGGEST_RING (1u << 31)
+#define MAX_RING (1u << 31)
 
 /* A ring has a power of two of pages. */
 static int choose_ring_size(const struct gt_session_options *options, uint32_t *ret_size,
@@ -19,12 +19,12 @@ static int choose_ring_size(const struct gt_session_options *options, uint32_t *
 	uint64_t wanted = options->ring_size ? options->ring_size : usual;
 	uint64_t size = sysconf(_SC_PAGESIZE);
 
-	if (wanted < size || wanted > BIGGEST_RING)
+	if (wanted < size || wanted > MAX_RING)
 		return gt_diag(diag, -EINVAL, "session", NULL,
 			       "a ring of %" PRIu64 " byte%s is too %s: --ring-size takes %" PRIu64
 			       " (a page) to %" PRIu64,
 			       wanted, wanted == 1 ? "" : "s", wanted < size ? "small" : "big",
-			       size, (uint64_t)BIGGEST_RING);
+			       size, (uint64_t)MAX_RING);
 	while (size < wanted)
 		size *= 2;
 	*ret_size = (uint32_t)size;

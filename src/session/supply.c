@@ -8,21 +8,21 @@
 
 #include "api/api.h"
 #include "base/file.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 #include "event/kinds.h"
 #include "names/handles.h"
 #include "session/callers.h"
 #include "session/cgroup.h"
 
-#define LONGEST_STRING 2048
-#define LONGEST_COMMAND 32768
+#define MAX_STRING 2048
+#define MAX_COMMAND 32768
 
 struct gt_supply {
 	struct gt_supply_options options;
 	struct gt_callers *callers; /* NULL: stacks are not unwound here */
-	struct gt_map *met;         /* process -> its last `process` event */
+	struct gt_hash *met;        /* process -> its last `process` event */
 };
 
 struct gt_supply *gt_supply_new(const struct gt_supply_options *options)
@@ -32,7 +32,7 @@ struct gt_supply *gt_supply_new(const struct gt_supply_options *options)
 	if (!supply)
 		return NULL;
 	supply->options = *options;
-	supply->met = gt_map_new();
+	supply->met = gt_hash_new();
 	if (options->stack_depth)
 		supply->callers = gt_callers_new(options->stack_depth);
 	return supply->met && (supply->callers || !options->stack_depth) ? gt_take(supply) : NULL;
@@ -43,7 +43,7 @@ void gt_supply_free(struct gt_supply *supply)
 	if (!supply)
 		return;
 	if (supply->met)
-		gt_map_free_with(supply->met, free);
+		gt_hash_free_with(supply->met, free);
 	gt_callers_free(supply->callers);
 	free(supply);
 }
@@ -74,7 +74,7 @@ static void tell_command(const struct gt_supply *supply, const struct gt_event *
 	gt_auto_file line = {0};
 
 	gt_strbuf_printf(&path, "/proc/%u/cmdline", of->process);
-	if (gt_file_read(gt_strbuf_string(&path), LONGEST_COMMAND, &line, NULL) || !line.size)
+	if (gt_file_read(gt_strbuf_string(&path), MAX_COMMAND, &line, NULL) || !line.size)
 		return;
 	tell_text(supply, GT_EVENT_command, of, (const char *)line.data, line.size);
 }
@@ -89,16 +89,16 @@ static void tell_cgroup(const struct gt_supply *supply, const struct gt_event *o
 
 /* What a process had mapped when it was first seen; what it maps later is told by the sources. */
 static void tell_mappings(const struct gt_supply *supply, const struct gt_event *of,
-			  const struct gt_maps *maps)
+			  const struct gt_proc_maps *maps)
 {
 	gt_auto_strbuf path = GT_STRBUF_INIT;
 
 	for (size_t i = 0; i < maps->count; i++) {
-		const struct gt_mapping *mapping = &maps->items[i];
+		const struct gt_proc_mapping *mapping = &maps->items[i];
 		struct gt_event_mapping *event;
 
-		if (!mapping->executable || !gt_mapping_is_file(mapping) ||
-		    gt_mapping_reach(maps, mapping, &path, NULL))
+		if (!mapping->executable || !gt_proc_mapping_is_file(mapping) ||
+		    gt_proc_mapping_range(maps, mapping, &path, NULL))
 			continue;
 		event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path),
 					     path.length);
@@ -138,9 +138,9 @@ static void tell_handle(void *context, uint64_t handle, const char *kernel)
 /* What its address space tells. */
 static void tell_space(const struct gt_supply *supply, const struct gt_event *of)
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 
-	if (gt_maps_read(of->process, &maps, NULL))
+	if (gt_proc_maps_read(of->process, &maps, NULL))
 		return;
 	tell_mappings(supply, of, &maps);
 	gt_handles_read(&maps, tell_handle, &(struct met){supply, of});
@@ -150,7 +150,7 @@ static void tell_space(const struct gt_supply *supply, const struct gt_event *of
 static bool is_known(const struct gt_supply *supply, const struct gt_event *event)
 {
 	const struct gt_event_process *told = (const void *)event;
-	const struct gt_event_process *known = gt_map_get_u64(supply->met, event->process);
+	const struct gt_event_process *known = gt_hash_get_u64(supply->met, event->process);
 
 	return known && known->parent == told->parent && known->uid == told->uid &&
 	       known->head.size == event->size &&
@@ -160,16 +160,16 @@ static bool is_known(const struct gt_supply *supply, const struct gt_event *even
 /* A process is seen for the first time, or under a new name (exec). */
 static void meet_process(struct gt_supply *supply, const struct gt_event *event)
 {
-	const struct gt_event_process *known = gt_map_get_u64(supply->met, event->process);
+	const struct gt_event_process *known = gt_hash_get_u64(supply->met, event->process);
 	bool same_name = known && known->head.size == event->size &&
 			 !memcmp(known->name, ((const struct gt_event_process *)event)->name,
 				 gt_event_tail_size(event));
 	struct gt_event *copy = malloc(event->size);
 
-	free(gt_map_remove_u64(supply->met, event->process));
+	free(gt_hash_remove_u64(supply->met, event->process));
 	if (copy)
 		memcpy(copy, event, event->size);
-	if (!copy || gt_map_set_u64(supply->met, event->process, copy))
+	if (!copy || gt_hash_set_u64(supply->met, event->process, copy))
 		free(copy);
 	if (same_name)
 		return;
@@ -183,7 +183,7 @@ static void tell_string(const struct gt_supply *supply, const struct gt_event_ca
 {
 	const struct gt_api_function *function = gt_api_function(call->function);
 	struct gt_event_string *event;
-	char text[LONGEST_STRING], path[64];
+	char text[MAX_STRING], path[64];
 	gt_autoclose int memory = -1;
 	uint64_t address;
 	uint8_t slot;
@@ -261,5 +261,5 @@ int gt_supply_learn(struct gt_supply *supply, const struct gt_event *event)
 
 bool gt_supply_has_met(const struct gt_supply *supply, __u32 process)
 {
-	return gt_map_get_u64(supply->met, process);
+	return gt_hash_get_u64(supply->met, process);
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 struct named {
@@ -51,8 +51,8 @@ struct fixup {
 struct assembler {
 	GT_VEC(struct bpf_insn) insns;
 	GT_VEC(struct fixup) fixups;
-	struct gt_map *labels; /* name → slot + 1 */
-	const char *at;        /* in the line that is read */
+	struct gt_hash *labels; /* name → slot + 1 */
+	const char *at;         /* in the line that is read */
 	uint32_t line;
 	struct gt_diag *diag;
 };
@@ -479,8 +479,8 @@ static int assemble_line(struct assembler *assembler)
 
 	take_word(assembler, word, sizeof(word));
 	if (word[0] && take(assembler, ':'))
-		return gt_map_set_str(assembler->labels, word,
-				      (void *)(uintptr_t)(assembler->insns.count + 1));
+		return gt_hash_set_str(assembler->labels, word,
+				       (void *)(uintptr_t)(assembler->insns.count + 1));
 	if (word[0])
 		error = assemble_insn(assembler, word);
 	if (error)
@@ -494,7 +494,7 @@ static int assemble_line(struct assembler *assembler)
 static int resolve(struct assembler *assembler)
 {
 	gt_vec_each (fixup, &assembler->fixups) {
-		uintptr_t slot = (uintptr_t)gt_map_get_str(assembler->labels, fixup->label);
+		uintptr_t slot = (uintptr_t)gt_hash_get_str(assembler->labels, fixup->label);
 		int64_t distance = (int64_t)slot - 2 - fixup->insn;
 
 		assembler->line = fixup->line;
@@ -513,7 +513,7 @@ static int resolve(struct assembler *assembler)
 int gt_bpf_assemble(const char *text, struct bpf_insn **ret_insns, uint32_t *ret_count,
 		    struct gt_diag *diag)
 {
-	gt_auto(map) struct gt_map *labels = gt_map_new();
+	gt_auto(hash) struct gt_hash *labels = gt_hash_new();
 	struct assembler assembler = {.labels = labels, .diag = diag};
 	int error = labels ? 0 : -ENOMEM;
 

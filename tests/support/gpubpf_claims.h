@@ -65,7 +65,7 @@ static inline void claims_follow(struct claims *claims)
 
 static inline bool claims_in_range(const struct gt_register_fact *fact, uint64_t offset)
 {
-	return (int64_t)offset >= fact->least && (int64_t)offset <= fact->greatest &&
+	return (int64_t)offset >= fact->min && (int64_t)offset <= fact->max &&
 	       !(offset & (fact->alignment - 1u));
 }
 
@@ -78,22 +78,22 @@ static inline bool claims_hold(const struct claims *claims, const struct gt_regi
 	if (fact->maybe_null && !value)
 		return true;
 	switch (fact->place) {
-	case GT_PLACE_NUMBER:
-		return (int64_t)value >= fact->least && (int64_t)value <= fact->greatest;
-	case GT_PLACE_STACK:
+	case GT_REG_SCALAR:
+		return (int64_t)value >= fact->min && (int64_t)value <= fact->max;
+	case GT_REG_STACK:
 		return fact->frame == UINT8_MAX ||
 		       (fact->frame <= claims->depth &&
 			claims_in_range(fact,
 					value - gt_region_address(GT_REGION_STACK + claims->depth -
 									  fact->frame,
 								  GT_BPF_STACK_SIZE)));
-	case GT_PLACE_MEMORY:
+	case GT_REG_MEMORY:
 		return claims_in_range(fact, value - gt_region_address(GT_REGION_MEMORY, 0));
-	case GT_PLACE_MAP:
+	case GT_REG_MAP:
 		return fact->map < 0 ||
 		       value == gt_region_address(GT_REGION_HANDLES + (unsigned)fact->map, 0);
-	case GT_PLACE_MAP_VALUE:
-	case GT_PLACE_RECORD:
+	case GT_REG_MAP_VALUE:
+	case GT_REG_RECORD:
 		return region >= GT_REGION_MAPS &&
 		       region < GT_REGION_MAPS + claims->object->map_count &&
 		       (fact->map < 0 || region - GT_REGION_MAPS == (unsigned)fact->map) &&

@@ -97,14 +97,14 @@ static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, cons
 /* Whether it has atomic loads and stores (Linux 6.15). */
 static inline bool kernel_has_order(void)
 {
-	static const struct bpf_insn least[] = {
+	static const struct bpf_insn min[] = {
 		{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
 		{BPF_STX | BPF_ATOMIC | BPF_DW, 10, 0, -8, BPF_STORE_REL},
 		{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
 	static int known; /* -1: it has not */
 
 	if (!known) {
-		int fd = kernel_load(least, gt_countof(least), NULL, NULL, 0);
+		int fd = kernel_load(min, gt_countof(min), NULL, NULL, 0);
 
 		known = fd < 0 ? -1 : 1;
 		if (fd >= 0)
@@ -224,9 +224,9 @@ static inline unsigned kernel_version(void)
 /* Whether the kernel loads anything at all for us. */
 static inline bool kernel_answers(void)
 {
-	static const struct bpf_insn least[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+	static const struct bpf_insn min[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
 						{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-	struct kernel_question question = {.insns = least, .count = 2};
+	struct kernel_question question = {.insns = min, .count = 2};
 
 	return !kernel_ask(&question, NULL).error;
 }

@@ -167,15 +167,15 @@ static void place_maps(struct device *device, struct sg_module *module, const st
 
 		if (!outcome->memory[i]) {
 			outcome->memory[i] =
-				device_memory(device, gt_map_bytes(map, copies_of(setup, i)));
-			gt_map_initialise(map, copies_of(setup, i), outcome->memory[i]);
+				device_memory(device, gt_bpf_map_bytes(map, copies_of(setup, i)));
+			gt_bpf_map_initialise(map, copies_of(setup, i), outcome->memory[i]);
 		}
 		snprintf(symbol, sizeof(symbol), "gputap_map_%u", i);
 		set_symbol(module, symbol, address_of(outcome->memory[i]), copies_of(setup, i));
 	}
 	if (!outcome->output) {
-		outcome->output = device_memory(device, gt_map_bytes(&output_map, 1));
-		gt_map_initialise(&output_map, 1, outcome->output);
+		outcome->output = device_memory(device, gt_bpf_map_bytes(&output_map, 1));
+		gt_bpf_map_initialise(&output_map, 1, outcome->output);
 	}
 	set_symbol(module, "gputap_output", address_of(outcome->output), 1);
 	set_symbol(module, "gputap_pid_tgid", setup->pid_tgid, 0);
@@ -264,8 +264,8 @@ static void interpret(struct setup *setup, struct outcome *outcome, struct gt_st
 	}
 	for (uint32_t i = 0; i < map_count(setup); i++) {
 		copies[i] = copies_of(setup, i);
-		outcome->memory[i] = calloc(1, gt_map_bytes(&setup->maps[i], copies[i]));
-		gt_map_initialise(&setup->maps[i], copies[i], outcome->memory[i]);
+		outcome->memory[i] = calloc(1, gt_bpf_map_bytes(&setup->maps[i], copies[i]));
+		gt_bpf_map_initialise(&setup->maps[i], copies[i], outcome->memory[i]);
 	}
 	if (verify_setup(setup, &translated)) {
 		options.object = &translated.object;
@@ -293,16 +293,17 @@ static inline uint32_t count_results(const struct outcome *outcome, int64_t resu
 	return count;
 }
 
-static inline struct gt_map_view view_of(const struct setup *setup, const struct outcome *outcome,
-					 uint32_t map)
+static inline struct gt_bpf_map_view view_of(const struct setup *setup,
+					     const struct outcome *outcome, uint32_t map)
 {
-	return (struct gt_map_view){&setup->maps[map], outcome->memory[map], copies_of(setup, map)};
+	return (struct gt_bpf_map_view){&setup->maps[map], outcome->memory[map],
+					copies_of(setup, map)};
 }
 
 static inline uint64_t value_at(const struct setup *setup, const struct outcome *outcome,
 				uint32_t map, uint64_t key)
 {
-	int64_t offset = gt_map_lookup(&setup->maps[map], outcome->memory[map], 0, &key);
+	int64_t offset = gt_bpf_map_lookup(&setup->maps[map], outcome->memory[map], 0, &key);
 	uint64_t value = 0;
 
 	if (offset < 0)

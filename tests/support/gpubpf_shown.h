@@ -6,7 +6,7 @@
 
 static inline bool is_pointer(uint8_t place)
 {
-	return place != GT_PLACE_NUMBER && place != GT_PLACE_UNSET;
+	return place != GT_REG_SCALAR && place != GT_REG_UNSET;
 }
 
 /*
@@ -44,7 +44,7 @@ static inline bool shows_address(const struct gt_bpf_program *program, const str
 		return operation != BPF_JA && operation != BPF_CALL && (left || right);
 	case BPF_STX:
 		return is_pointer(facts[insn->src_reg].place) &&
-		       facts[insn->dst_reg].place != GT_PLACE_STACK;
+		       facts[insn->dst_reg].place != GT_REG_STACK;
 	default:
 		return false;
 	}

@@ -4,7 +4,7 @@
  *
  *	TEST("a map finds what was put into it")
  *	{
- *		CHECK(gt_map_get_str(map, "x") == &x);
+ *		CHECK(gt_hash_get_str(map, "x") == &x);
  *		CHECK_STR(text, "expected");
  *	}
  *	TEST_MAIN

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/kernels/shared.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "elf/elf.h"
 #include "fatbin/cubin.h"
@@ -28,7 +28,7 @@ struct kernel {
 };
 
 struct gt_parameters {
-	struct gt_map *kernels; /* name -> struct kernel */
+	struct gt_hash *kernels; /* name -> struct kernel */
 };
 
 /* One file or image being added. */
@@ -59,7 +59,7 @@ struct gt_parameters *gt_parameters_new(void)
 
 	if (!parameters)
 		return NULL;
-	parameters->kernels = gt_map_new();
+	parameters->kernels = gt_hash_new();
 	if (!parameters->kernels) {
 		free(parameters);
 		return NULL;
@@ -71,7 +71,7 @@ void gt_parameters_free(struct gt_parameters *parameters)
 {
 	if (!parameters)
 		return;
-	gt_map_free_with(parameters->kernels, free_kernel);
+	gt_hash_free_with(parameters->kernels, free_kernel);
 	free(parameters);
 }
 
@@ -97,7 +97,7 @@ static int out_of_memory(struct addition *addition)
 static int put(struct addition *addition, struct kernel *kernel)
 {
 	publish(kernel);
-	if (gt_map_set_str(addition->parameters->kernels, kernel->name, kernel)) {
+	if (gt_hash_set_str(addition->parameters->kernels, kernel->name, kernel)) {
 		free_kernel(kernel);
 		return out_of_memory(addition);
 	}
@@ -150,7 +150,7 @@ static int take_cubin_kernel(struct addition *addition, const struct gt_cubin_ke
 		.shared_bytes = found->shared_bytes,
 		.local_bytes = found->local_bytes,
 	};
-	struct kernel *kernel = gt_map_get_str(addition->parameters->kernels, found->name);
+	struct kernel *kernel = gt_hash_get_str(addition->parameters->kernels, found->name);
 
 	if (!kernel) {
 		kernel = new_kernel(found->name);
@@ -249,7 +249,7 @@ static int read_ptx_shared(const struct gt_ptx_module *module,
 static int take_ptx_kernel(struct addition *addition, const struct gt_ptx_module *module,
 			   const struct gt_ptx_function *function)
 {
-	struct kernel *kernel = gt_map_get_str(addition->parameters->kernels, function->name);
+	struct kernel *kernel = gt_hash_get_str(addition->parameters->kernels, function->name);
 	struct kernel *read = new_kernel(function->name);
 	int error = read ? read_ptx_parameters(function, read) : -ENOMEM;
 
@@ -454,12 +454,12 @@ int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, s
 
 size_t gt_parameters_count(const struct gt_parameters *parameters)
 {
-	return gt_map_count(parameters->kernels);
+	return gt_hash_count(parameters->kernels);
 }
 
 const struct gt_kernel *gt_parameters_find(const struct gt_parameters *parameters, const char *name)
 {
-	const struct kernel *kernel = gt_map_get_str(parameters->kernels, name);
+	const struct kernel *kernel = gt_hash_get_str(parameters->kernels, name);
 
 	return kernel ? &kernel->known : NULL;
 }

@@ -56,9 +56,9 @@ static int find_access(struct gt_machine *machine, bool with_key, struct access 
 		if (!ret_access->key)
 			return -EFAULT;
 	}
-	if (gt_map_kind(ret_access->map->type)->shape != GT_MAP_ARRAY)
+	if (gt_bpf_map_kind(ret_access->map->type)->shape != GT_BPF_MAP_ARRAY)
 		return 0;
-	switch (gt_map_kind(ret_access->map->type)->copies) {
+	switch (gt_bpf_map_kind(ret_access->map->type)->copies) {
 	case GT_COPY_ONE:
 		return 0;
 	case GT_COPY_SM:
@@ -75,7 +75,7 @@ static int find_access(struct gt_machine *machine, bool with_key, struct access 
 	ret_access->copy = (uint32_t)copy;
 	ret_access->outside = copy >= copies;
 	if (ret_access->outside)
-		gt_map_count_outside(ret_access->map, ret_access->memory, copies);
+		gt_bpf_map_count_outside(ret_access->map, ret_access->memory, copies);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ static int gt_interp_map_lookup(struct gt_machine *machine)
 	if (error)
 		return error;
 	if (!access.outside)
-		offset = gt_map_lookup(access.map, access.memory, access.copy, access.key);
+		offset = gt_bpf_map_lookup(access.map, access.memory, access.copy, access.key);
 	machine->registers[0] =
 		offset < 0 ? 0
 			   : gt_region_address(GT_REGION_MAPS + access.number, (uint64_t)offset);
@@ -107,8 +107,8 @@ static int gt_interp_map_update(struct gt_machine *machine)
 	if (!value)
 		return -EFAULT;
 	if (!access.outside)
-		result = gt_map_update(access.map, access.memory, access.copy, access.key, value,
-				       machine->registers[4]);
+		result = gt_bpf_map_update(access.map, access.memory, access.copy, access.key,
+					   value, machine->registers[4]);
 	machine->registers[0] = (uint64_t)(int64_t)result;
 	return 0;
 }
@@ -120,7 +120,7 @@ static int gt_interp_map_delete(struct gt_machine *machine)
 
 	if (!error)
 		machine->registers[0] =
-			(uint64_t)(int64_t)gt_map_delete(access.map, access.memory, access.key);
+			(uint64_t)(int64_t)gt_bpf_map_delete(access.map, access.memory, access.key);
 	return error;
 }
 
@@ -132,8 +132,8 @@ static int gt_interp_map_add(struct gt_machine *machine)
 	if (error)
 		return error;
 	if (!access.outside)
-		result = gt_map_add(access.map, access.memory, access.copy, access.key,
-				    machine->registers[3]);
+		result = gt_bpf_map_add(access.map, access.memory, access.copy, access.key,
+					machine->registers[3]);
 	machine->registers[0] = (uint64_t)(int64_t)result;
 	return 0;
 }
@@ -146,8 +146,8 @@ static int gt_interp_hist_add(struct gt_machine *machine)
 	if (error)
 		return error;
 	if (!access.outside)
-		result = gt_map_count_power(access.map, access.memory, access.copy,
-					    machine->registers[2]);
+		result = gt_bpf_map_count_power(access.map, access.memory, access.copy,
+						machine->registers[2]);
 	machine->registers[0] = (uint64_t)(int64_t)result;
 	return 0;
 }

@@ -26,8 +26,8 @@ static bool inside_map(struct gt_machine *machine, unsigned number, uint64_t off
 	uint32_t copies = machine->options->map_copies ? machine->options->map_copies[number] : 1;
 	uint64_t address;
 
-	if (gt_map_kind(map->type)->shape != GT_MAP_RING)
-		return gt_map_holds(map, copies, offset, size);
+	if (gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_RING)
+		return gt_bpf_map_holds(map, copies, offset, size);
 	address = gt_region_address(GT_REGION_MAPS + number, offset);
 	for (unsigned i = 0; i < machine->record_count; i++)
 		if (address >= machine->records[i].address &&
@@ -184,9 +184,9 @@ static int run_wide(struct gt_machine *machine, const struct bpf_insn *insn)
 	uint64_t *target = &machine->registers[insn->dst_reg];
 	uint32_t maps = machine->options->object ? machine->options->object->map_count : 0;
 
-	if (insn->src_reg != GT_BPF_IMM_NUMBER && number >= maps)
+	if (insn->src_reg != GT_BPF_IMM_SCALAR && number >= maps)
 		return gt_machine_fail(machine, -EINVAL, "there is no map %" PRIu64, number);
-	if (insn->src_reg == GT_BPF_IMM_NUMBER)
+	if (insn->src_reg == GT_BPF_IMM_SCALAR)
 		*target = offset << 32 | number;
 	else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
 		*target = gt_region_address(GT_REGION_HANDLES + (unsigned)number, 0);

@@ -7,21 +7,21 @@
 
 static bool is_single(const struct gt_bpf_map *map)
 {
-	return gt_map_kind(map->type)->copies == GT_COPY_ONE;
+	return gt_bpf_map_kind(map->type)->copies == GT_COPY_ONE;
 }
 
-size_t gt_map_copy_bytes(const struct gt_bpf_map *map)
+size_t gt_bpf_map_copy_bytes(const struct gt_bpf_map *map)
 {
 	size_t bytes;
 
-	return __builtin_mul_overflow(gt_map_stride(map->value_size), map->max_entries, &bytes)
+	return __builtin_mul_overflow(gt_bpf_map_stride(map->value_size), map->max_entries, &bytes)
 		       ? 0
 		       : bytes;
 }
 
 static size_t array_bytes(const struct gt_bpf_map *map, uint32_t copies)
 {
-	size_t bytes = gt_map_copy_bytes(map);
+	size_t bytes = gt_bpf_map_copy_bytes(map);
 
 	if (is_single(map))
 		return bytes;
@@ -33,7 +33,7 @@ static size_t array_bytes(const struct gt_bpf_map *map, uint32_t copies)
 
 static void array_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
 {
-	size_t one = gt_map_copy_bytes(map);
+	size_t one = gt_bpf_map_copy_bytes(map);
 
 	if (!map->initial)
 		return;
@@ -52,7 +52,8 @@ static int64_t array_lookup(const struct gt_bpf_map *map, const void *memory, ui
 		return -ENOENT;
 	if (is_single(map))
 		copy = 0;
-	return (int64_t)(copy * gt_map_copy_bytes(map) + index * gt_map_stride(map->value_size));
+	return (int64_t)(copy * gt_bpf_map_copy_bytes(map) +
+			 index * gt_bpf_map_stride(map->value_size));
 }
 
 static int array_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
@@ -76,38 +77,39 @@ static int array_delete(const struct gt_bpf_map *map, void *memory, const void *
 	return -EINVAL;
 }
 
-void gt_map_count_outside(const struct gt_bpf_map *map, void *memory, uint32_t copies)
+void gt_bpf_map_count_outside(const struct gt_bpf_map *map, void *memory, uint32_t copies)
 {
-	uint64_t *outside = (uint64_t *)((uint8_t *)memory + copies * gt_map_copy_bytes(map));
+	uint64_t *outside = (uint64_t *)((uint8_t *)memory + copies * gt_bpf_map_copy_bytes(map));
 
 	if (!is_single(map))
 		++*outside;
 }
 
-static bool array_read(const struct gt_map_view *view, struct gt_map_entry *entry)
+static bool array_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry)
 {
 	if (entry->next >= view->map->max_entries || (!is_single(view->map) && !view->copies))
 		return false;
 	entry->index = (uint32_t)entry->next++;
 	entry->key = &entry->index;
 	entry->size = view->map->value_size;
-	entry->value =
-		(const uint8_t *)view->memory + entry->index * gt_map_stride(view->map->value_size);
+	entry->value = (const uint8_t *)view->memory +
+		       entry->index * gt_bpf_map_stride(view->map->value_size);
 	return true;
 }
 
-static struct gt_map_losses array_losses(const struct gt_map_view *view)
+static struct gt_bpf_map_losses array_losses(const struct gt_bpf_map_view *view)
 {
-	struct gt_map_losses losses = {0};
+	struct gt_bpf_map_losses losses = {0};
 
 	if (!is_single(view->map))
 		memcpy(&losses.outside,
-		       (const uint8_t *)view->memory + view->copies * gt_map_copy_bytes(view->map),
+		       (const uint8_t *)view->memory +
+			       view->copies * gt_bpf_map_copy_bytes(view->map),
 		       sizeof(losses.outside));
 	return losses;
 }
 
-const struct gt_map_operations gt_array_operations = {
+const struct gt_bpf_map_operations gt_bpf_array_operations = {
 	.bytes = array_bytes,
 	.initialise = array_initialise,
 	.lookup = array_lookup,

@@ -11,7 +11,7 @@ struct table {
 	uint32_t *heads;
 	uint64_t *nodes;
 	uint8_t *keys, *values;
-	struct gt_hash_counters *counters;
+	struct gt_bpf_hash_counters *counters;
 };
 
 /* A place on the way along a chain. */
@@ -21,7 +21,7 @@ struct place {
 	uint32_t previous; /* the link before it; 0: the head */
 };
 
-uint32_t gt_map_hash_buckets(const struct gt_bpf_map *map)
+uint32_t gt_bpf_map_hash_buckets(const struct gt_bpf_map *map)
 {
 	uint32_t buckets = 2;
 
@@ -30,36 +30,36 @@ uint32_t gt_map_hash_buckets(const struct gt_bpf_map *map)
 	return buckets;
 }
 
-size_t gt_map_hash_nodes(const struct gt_bpf_map *map)
+size_t gt_bpf_map_hash_nodes(const struct gt_bpf_map *map)
 {
-	return (size_t)gt_map_hash_buckets(map) * sizeof(uint32_t);
+	return (size_t)gt_bpf_map_hash_buckets(map) * sizeof(uint32_t);
 }
 
-size_t gt_map_hash_keys(const struct gt_bpf_map *map)
+size_t gt_bpf_map_hash_keys(const struct gt_bpf_map *map)
 {
-	return gt_map_hash_nodes(map) + (size_t)map->max_entries * sizeof(uint64_t);
+	return gt_bpf_map_hash_nodes(map) + (size_t)map->max_entries * sizeof(uint64_t);
 }
 
-size_t gt_map_hash_values(const struct gt_bpf_map *map)
+size_t gt_bpf_map_hash_values(const struct gt_bpf_map *map)
 {
-	return gt_map_hash_keys(map) + map->max_entries * gt_map_stride(map->key_size);
+	return gt_bpf_map_hash_keys(map) + map->max_entries * gt_bpf_map_stride(map->key_size);
 }
 
-size_t gt_map_hash_counters(const struct gt_bpf_map *map)
+size_t gt_bpf_map_hash_counters(const struct gt_bpf_map *map)
 {
-	return gt_map_hash_values(map) + map->max_entries * gt_map_stride(map->value_size);
+	return gt_bpf_map_hash_values(map) + map->max_entries * gt_bpf_map_stride(map->value_size);
 }
 
-uint32_t gt_map_hash(const void *key, uint32_t size)
+uint32_t gt_bpf_map_hash(const void *key, uint32_t size)
 {
-	uint32_t hash = GT_HASH_SEED;
+	uint32_t hash = GT_BPF_HASH_SEED;
 
 	for (uint32_t at = 0; at < size; at += 4) {
 		uint32_t word = 0;
 
 		memcpy(&word, (const uint8_t *)key + at, size - at < 4 ? size - at : 4);
-		hash = (hash ^ word) * GT_HASH_FACTOR;
-		hash ^= hash >> GT_HASH_SHIFT;
+		hash = (hash ^ word) * GT_BPF_HASH_FACTOR;
+		hash ^= hash >> GT_BPF_HASH_SHIFT;
 	}
 	return hash;
 }
@@ -71,32 +71,32 @@ static struct table table_of(const struct gt_bpf_map *map, const void *memory)
 	return (struct table){
 		.map = map,
 		.heads = (uint32_t *)bytes,
-		.nodes = (uint64_t *)(bytes + gt_map_hash_nodes(map)),
-		.keys = bytes + gt_map_hash_keys(map),
-		.values = bytes + gt_map_hash_values(map),
-		.counters = (struct gt_hash_counters *)(bytes + gt_map_hash_counters(map)),
+		.nodes = (uint64_t *)(bytes + gt_bpf_map_hash_nodes(map)),
+		.keys = bytes + gt_bpf_map_hash_keys(map),
+		.values = bytes + gt_bpf_map_hash_values(map),
+		.counters = (struct gt_bpf_hash_counters *)(bytes + gt_bpf_map_hash_counters(map)),
 	};
 }
 
 static uint8_t *key_at(const struct table *table, uint32_t node)
 {
-	return table->keys + node * gt_map_stride(table->map->key_size);
+	return table->keys + node * gt_bpf_map_stride(table->map->key_size);
 }
 
 static uint8_t *value_at(const struct table *table, uint32_t node)
 {
-	return table->values + node * gt_map_stride(table->map->value_size);
+	return table->values + node * gt_bpf_map_stride(table->map->value_size);
 }
 
 /* Whether the key is there. Ends in damaged memory too: no chain is longer than all nodes. */
 static bool find(const struct table *table, const void *key, struct place *place)
 {
-	uint32_t hash = gt_map_hash(key, table->map->key_size), link;
+	uint32_t hash = gt_bpf_map_hash(key, table->map->key_size), link;
 
-	place->bucket = hash & (gt_map_hash_buckets(table->map) - 1);
-	place->tag = hash | GT_HASH_USED;
+	place->bucket = hash & (gt_bpf_map_hash_buckets(table->map) - 1);
+	place->tag = hash | GT_BPF_HASH_USED;
 	place->previous = 0;
-	link = table->heads[place->bucket] & ~(uint32_t)GT_HASH_LOCKED;
+	link = table->heads[place->bucket] & ~(uint32_t)GT_BPF_HASH_LOCKED;
 	for (uint32_t steps = 0; link && link <= table->map->max_entries; steps++) {
 		uint64_t node = table->nodes[link - 1];
 
@@ -114,7 +114,7 @@ static bool find(const struct table *table, const void *key, struct place *place
 
 static bool take_node(const struct table *table, uint32_t *ret_node)
 {
-	struct gt_hash_counters *counters = table->counters;
+	struct gt_bpf_hash_counters *counters = table->counters;
 	uint32_t link = (uint32_t)counters->free;
 
 	if (counters->fresh < table->map->max_entries) {
@@ -131,7 +131,7 @@ static bool take_node(const struct table *table, uint32_t *ret_node)
 static size_t hash_bytes(const struct gt_bpf_map *map, uint32_t copies)
 {
 	(void)copies;
-	return gt_map_hash_counters(map) + sizeof(struct gt_hash_counters);
+	return gt_bpf_map_hash_counters(map) + sizeof(struct gt_bpf_hash_counters);
 }
 
 static void hash_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
@@ -162,11 +162,11 @@ static int hash_insert(const struct table *table, const struct place *place, con
 		table->counters->refused++;
 		return -E2BIG;
 	}
-	memset(key_at(table, node), 0, gt_map_stride(table->map->key_size));
+	memset(key_at(table, node), 0, gt_bpf_map_stride(table->map->key_size));
 	memcpy(key_at(table, node), key, table->map->key_size);
 	memcpy(value_at(table, node), value, table->map->value_size);
 	if (!head)
-		head = (uint32_t)GT_HASH_END | place->bucket;
+		head = (uint32_t)GT_BPF_HASH_END | place->bucket;
 	table->nodes[node] = (uint64_t)place->tag << 32 | head;
 	table->heads[place->bucket] = node + 1;
 	table->counters->entries++;
@@ -201,14 +201,14 @@ static int hash_delete(const struct gt_bpf_map *map, void *memory, const void *k
 		table.nodes[place.previous - 1] =
 			(table.nodes[place.previous - 1] >> 32) << 32 | next;
 	else
-		table.heads[place.bucket] = next & (uint32_t)GT_HASH_END ? 0 : next;
+		table.heads[place.bucket] = next & (uint32_t)GT_BPF_HASH_END ? 0 : next;
 	table.nodes[place.node] = (uint32_t)table.counters->free;
 	table.counters->free = ((table.counters->free >> 32) + 1) << 32 | (place.node + 1);
 	table.counters->entries--;
 	return 0;
 }
 
-static bool hash_read(const struct gt_map_view *view, struct gt_map_entry *entry)
+static bool hash_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry)
 {
 	struct table table = table_of(view->map, view->memory);
 
@@ -226,13 +226,13 @@ static bool hash_read(const struct gt_map_view *view, struct gt_map_entry *entry
 	return false;
 }
 
-static struct gt_map_losses hash_losses(const struct gt_map_view *view)
+static struct gt_bpf_map_losses hash_losses(const struct gt_bpf_map_view *view)
 {
-	return (struct gt_map_losses){.refused =
-					      table_of(view->map, view->memory).counters->refused};
+	return (struct gt_bpf_map_losses){
+		.refused = table_of(view->map, view->memory).counters->refused};
 }
 
-const struct gt_map_operations gt_hash_operations = {
+const struct gt_bpf_map_operations gt_bpf_hash_operations = {
 	.bytes = hash_bytes,
 	.initialise = hash_initialise,
 	.lookup = hash_lookup,

@@ -35,7 +35,7 @@ static int make_memory(struct gt_instance *instance, uint32_t number, size_t byt
 	const struct gt_bpf_map *map = &instance->object->maps[number];
 	struct gt_instance_map *part = &instance->maps[number];
 
-	if (gt_map_place(map) == GT_MAP_DEVICE) {
+	if (gt_bpf_map_place(map) == GT_BPF_MAP_DEVICE) {
 		instance->memory[number] = calloc(bytes, 1);
 		return instance->memory[number] ? 0 : -ENOMEM;
 	}
@@ -45,32 +45,32 @@ static int make_memory(struct gt_instance *instance, uint32_t number, size_t byt
 	return 0;
 }
 
-static int make_map(struct gt_instance *instance, uint32_t number, const struct gt_map_grid *grid,
-		    struct gt_diag *diag)
+static int make_map(struct gt_instance *instance, uint32_t number,
+		    const struct gt_bpf_map_grid *grid, struct gt_diag *diag)
 {
 	const struct gt_bpf_map *map = &instance->object->maps[number];
 	uint32_t copies = 1;
 	size_t bytes;
-	int error = gt_map_check(map, diag);
+	int error = gt_bpf_map_check(map, diag);
 
 	if (error)
 		return error;
-	if (gt_map_is_common(map)) {
+	if (gt_bpf_map_is_common(map)) {
 		instance->maps[number].region = gt_shared_map(instance->shared, number);
 		instance->memory[number] = instance->maps[number].region->memory;
 	} else {
-		copies = gt_map_copies_for(map, grid);
-		bytes = copies ? gt_map_bytes(map, copies) : 0;
+		copies = gt_bpf_map_copies_for(map, grid);
+		bytes = copies ? gt_bpf_map_bytes(map, copies) : 0;
 		if (!bytes || make_memory(instance, number, bytes))
 			return no_room(map, copies, diag);
-		gt_map_initialise(map, copies, instance->memory[number]);
+		gt_bpf_map_initialise(map, copies, instance->memory[number]);
 	}
 	instance->copies[number] = copies;
 	return 0;
 }
 
 int gt_instance_open(const struct gt_bpf_object *object, struct gt_shared *shared,
-		     struct gt_device *device, const struct gt_map_grid *grid,
+		     struct gt_device *device, const struct gt_bpf_map_grid *grid,
 		     struct gt_instance **ret_instance, struct gt_diag *diag)
 {
 	gt_auto(instance) struct gt_instance *instance = calloc(1, sizeof(*instance));
@@ -152,7 +152,7 @@ static int write_place(struct gt_instance *instance, uint64_t symbol, uint64_t a
 static int place_on_device(struct gt_instance *instance, uint32_t number, struct gt_diag *diag)
 {
 	struct gt_device_memory *memory = &instance->maps[number].on_device;
-	size_t bytes = gt_map_bytes(&instance->object->maps[number], instance->copies[number]);
+	size_t bytes = gt_bpf_map_bytes(&instance->object->maps[number], instance->copies[number]);
 	int error;
 
 	if (memory->size)
@@ -194,11 +194,11 @@ static int bind_output(struct gt_instance *instance, struct gt_module *module, c
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	if (!instance->output) {
-		error = gt_shared_add(instance->shared, gt_map_bytes(&output_map, 1),
+		error = gt_shared_add(instance->shared, gt_bpf_map_bytes(&output_map, 1),
 				      &instance->output, diag);
 		if (error)
 			return error;
-		gt_map_initialise(&output_map, 1, instance->output->memory);
+		gt_bpf_map_initialise(&output_map, 1, instance->output->memory);
 	}
 	error = gt_shared_reach(instance->output, instance->device, &address, diag);
 	return error ? error : write_place(instance, symbol, address, 1, diag);
@@ -247,12 +247,12 @@ int gt_instance_fetch(struct gt_instance *instance, struct gt_diag *diag)
 
 bool gt_instance_owns(const struct gt_instance *instance, uint32_t map)
 {
-	return instance->memory[map] && !gt_map_is_common(&instance->object->maps[map]);
+	return instance->memory[map] && !gt_bpf_map_is_common(&instance->object->maps[map]);
 }
 
-struct gt_map_view gt_instance_view(const struct gt_instance *instance, uint32_t map)
+struct gt_bpf_map_view gt_instance_view(const struct gt_instance *instance, uint32_t map)
 {
-	return (struct gt_map_view){
+	return (struct gt_bpf_map_view){
 		.map = &instance->object->maps[map],
 		.memory = instance->memory[map],
 		.copies = instance->copies[map],

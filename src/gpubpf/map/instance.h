@@ -33,7 +33,7 @@ struct gt_instance {
  * `shared` and the device must outlive the instance. -ENOMEM.
  */
 int gt_instance_open(const struct gt_bpf_object *object, struct gt_shared *shared,
-		     struct gt_device *device, const struct gt_map_grid *grid,
+		     struct gt_device *device, const struct gt_bpf_map_grid *grid,
 		     struct gt_instance **ret_instance, struct gt_diag *diag);
 void gt_instance_close(struct gt_instance *instance);
 GT_DEFINE_AUTO(instance, struct gt_instance, gt_instance_close)
@@ -52,7 +52,7 @@ int gt_instance_fetch(struct gt_instance *instance, struct gt_diag *diag);
 /* Whether a map is the context's own and used by programs for the GPU. */
 bool gt_instance_owns(const struct gt_instance *instance, uint32_t map);
 /* One that is, as it is now or was fetched. */
-struct gt_map_view gt_instance_view(const struct gt_instance *instance, uint32_t map);
+struct gt_bpf_map_view gt_instance_view(const struct gt_instance *instance, uint32_t map);
 
 /*
  * Adds what was printed since the last time, as lines. *ret_lost: of such calls, those that found

@@ -7,19 +7,19 @@
 
 #include "gpubpf/map/private.h"
 
-static const struct gt_map_kind kinds[] = {
+static const struct gt_bpf_map_kind kinds[] = {
 #define MAP(type, name, ...) {(type), name, __VA_ARGS__},
 #include "gpubpf/map/types.def"
 #undef MAP
 };
 
-static const struct gt_map_operations *const operations[GT_MAP_SHAPES] = {
-	[GT_MAP_ARRAY] = &gt_array_operations,
-	[GT_MAP_HASH] = &gt_hash_operations,
-	[GT_MAP_RING] = &gt_ring_operations,
+static const struct gt_bpf_map_operations *const operations[GT_BPF_MAP_SHAPES] = {
+	[GT_BPF_MAP_ARRAY] = &gt_bpf_array_operations,
+	[GT_BPF_MAP_HASH] = &gt_bpf_hash_operations,
+	[GT_BPF_MAP_RING] = &gt_bpf_ring_operations,
 };
 
-const struct gt_map_kind *gt_map_kind(uint32_t type)
+const struct gt_bpf_map_kind *gt_bpf_map_kind(uint32_t type)
 {
 	for (size_t i = 0; i < gt_countof(kinds); i++)
 		if (kinds[i].type == type)
@@ -27,37 +27,37 @@ const struct gt_map_kind *gt_map_kind(uint32_t type)
 	return NULL;
 }
 
-const struct gt_map_operations *gt_map_operations(const struct gt_bpf_map *map)
+const struct gt_bpf_map_operations *gt_bpf_map_operations(const struct gt_bpf_map *map)
 {
-	return operations[gt_map_kind(map->type)->shape];
+	return operations[gt_bpf_map_kind(map->type)->shape];
 }
 
-enum gt_map_place gt_map_place(const struct gt_bpf_map *map)
+enum gt_bpf_map_place gt_bpf_map_place(const struct gt_bpf_map *map)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
-	if (kind->shape == GT_MAP_ARRAY && (map->flags & BPF_F_MMAPABLE) &&
+	if (kind->shape == GT_BPF_MAP_ARRAY && (map->flags & BPF_F_MMAPABLE) &&
 	    (map->with_linux || !strchr(map->name, '.')))
-		return GT_MAP_SHARED;
+		return GT_BPF_MAP_SHARED;
 	return kind->place;
 }
 
-bool gt_map_is_common(const struct gt_bpf_map *map)
+bool gt_bpf_map_is_common(const struct gt_bpf_map *map)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
-	return kind->shape == GT_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
-	       gt_map_place(map) == GT_MAP_SHARED;
+	return kind->shape == GT_BPF_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
+	       gt_bpf_map_place(map) == GT_BPF_MAP_SHARED;
 }
 
 /* What a declaration must look like. */
-static const char *check_shape(const struct gt_bpf_map *map, const struct gt_map_kind *kind)
+static const char *check_shape(const struct gt_bpf_map *map, const struct gt_bpf_map_kind *kind)
 {
-	if (kind->shape == GT_MAP_RING && map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
+	if (kind->shape == GT_BPF_MAP_RING && map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
 		return NULL;
 	if (!map->max_entries)
 		return "max_entries is 0";
-	if (kind->shape == GT_MAP_RING)
+	if (kind->shape == GT_BPF_MAP_RING)
 		return map->max_entries & (map->max_entries - 1)
 			       ? "max_entries of a ring is not a power of two"
 		       : map->max_entries < 64 || map->max_entries > 1u << 30
@@ -65,7 +65,7 @@ static const char *check_shape(const struct gt_bpf_map *map, const struct gt_map
 			       : NULL;
 	if (!map->value_size || map->value_size > 1u << 24)
 		return "value_size is not 1 to 2^24 bytes";
-	if (kind->shape == GT_MAP_ARRAY)
+	if (kind->shape == GT_BPF_MAP_ARRAY)
 		return map->key_size != 4 ? "key_size of an array is not 4" : NULL;
 	if (map->max_entries > 1u << 26)
 		return "max_entries of a hash is above 2^26";
@@ -83,15 +83,15 @@ static int no_such_type(const struct gt_bpf_map *map, struct gt_diag *diag)
 		       map->type);
 }
 
-int gt_map_check(const struct gt_bpf_map *map, struct gt_diag *diag)
+int gt_bpf_map_check(const struct gt_bpf_map *map, struct gt_diag *diag)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 	const char *reason;
 
 	if (!kind)
 		return no_such_type(map, diag);
 	reason = check_shape(map, kind);
-	if (!reason && !gt_map_bytes(map, 1))
+	if (!reason && !gt_bpf_map_bytes(map, 1))
 		reason = "it is too big";
 	return reason ? gt_diag(diag, -EINVAL, "map", map->name, "%s", reason) : 0;
 }
@@ -104,13 +104,13 @@ static bool multiply(const uint32_t size[3], uint64_t *product)
 	return true;
 }
 
-uint32_t gt_map_copies_for(const struct gt_bpf_map *map, const struct gt_map_grid *grid)
+uint32_t gt_bpf_map_copies_for(const struct gt_bpf_map *map, const struct gt_bpf_map_grid *grid)
 {
 	uint64_t blocks = 1, threads = 1, copies;
 
 	if (!multiply(grid->grid, &blocks) || !multiply(grid->block, &threads))
 		return 0;
-	switch (gt_map_kind(map->type)->copies) {
+	switch (gt_bpf_map_kind(map->type)->copies) {
 	case GT_COPY_SM:
 		return grid->multiprocessors;
 	case GT_COPY_WARP:
@@ -126,35 +126,35 @@ uint32_t gt_map_copies_for(const struct gt_bpf_map *map, const struct gt_map_gri
 	return (uint32_t)copies;
 }
 
-size_t gt_map_bytes(const struct gt_bpf_map *map, uint32_t copies)
+size_t gt_bpf_map_bytes(const struct gt_bpf_map *map, uint32_t copies)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
 	return kind ? operations[kind->shape]->bytes(map, copies) : 0;
 }
 
-void gt_map_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
+void gt_bpf_map_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
 {
-	gt_map_operations(map)->initialise(map, copies, memory);
+	gt_bpf_map_operations(map)->initialise(map, copies, memory);
 }
 
-int64_t gt_map_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
-		      const void *key)
+int64_t gt_bpf_map_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
+			  const void *key)
 {
-	return gt_map_operations(map)->lookup(map, memory, copy, key);
+	return gt_bpf_map_operations(map)->lookup(map, memory, copy, key);
 }
 
-int gt_map_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
-		  const void *value, uint64_t flags)
+int gt_bpf_map_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
+		      const void *value, uint64_t flags)
 {
 	return flags > BPF_EXIST
 		       ? -EINVAL
-		       : gt_map_operations(map)->update(map, memory, copy, key, value, flags);
+		       : gt_bpf_map_operations(map)->update(map, memory, copy, key, value, flags);
 }
 
-int gt_map_delete(const struct gt_bpf_map *map, void *memory, const void *key)
+int gt_bpf_map_delete(const struct gt_bpf_map *map, void *memory, const void *key)
 {
-	return gt_map_operations(map)->delete (map, memory, key);
+	return gt_bpf_map_operations(map)->delete (map, memory, key);
 }
 
 /* In one step: a map may be shared with programs for Linux that count meanwhile. */
@@ -166,23 +166,23 @@ static void add_number(const struct gt_bpf_map *map, void *value, uint64_t numbe
 		__atomic_fetch_add((uint64_t *)value, number, __ATOMIC_RELAXED);
 }
 
-int gt_map_add(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
-	       uint64_t number)
+int gt_bpf_map_add(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
+		   uint64_t number)
 {
-	enum gt_map_shape shape = gt_map_kind(map->type)->shape;
+	enum gt_bpf_map_shape shape = gt_bpf_map_kind(map->type)->shape;
 	int64_t offset;
 
-	if (!gt_map_has_numbers(map) || shape == GT_MAP_RING)
+	if (!gt_bpf_map_has_numbers(map) || shape == GT_BPF_MAP_RING)
 		return -EINVAL;
-	offset = gt_map_lookup(map, memory, copy, key);
-	if (offset < 0 && shape == GT_MAP_HASH) {
+	offset = gt_bpf_map_lookup(map, memory, copy, key);
+	if (offset < 0 && shape == GT_BPF_MAP_HASH) {
 		gt_autofree void *zeros = calloc(1, map->value_size);
-		int error =
-			zeros ? gt_map_update(map, memory, copy, key, zeros, BPF_NOEXIST) : -ENOMEM;
+		int error = zeros ? gt_bpf_map_update(map, memory, copy, key, zeros, BPF_NOEXIST)
+				  : -ENOMEM;
 
 		if (error)
 			return error;
-		offset = gt_map_lookup(map, memory, copy, key);
+		offset = gt_bpf_map_lookup(map, memory, copy, key);
 	}
 	if (offset < 0)
 		return -E2BIG;
@@ -190,53 +190,55 @@ int gt_map_add(const struct gt_bpf_map *map, void *memory, uint32_t copy, const 
 	return 0;
 }
 
-int gt_map_count_power(const struct gt_bpf_map *map, void *memory, uint32_t copy, uint64_t number)
+int gt_bpf_map_count_power(const struct gt_bpf_map *map, void *memory, uint32_t copy,
+			   uint64_t number)
 {
 	uint32_t power = (uint32_t)(63 - __builtin_clzll(number | 1));
 
-	if (gt_map_kind(map->type)->shape != GT_MAP_ARRAY)
+	if (gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_ARRAY)
 		return -EINVAL;
 	if (power >= map->max_entries)
 		power = map->max_entries - 1;
-	return gt_map_add(map, memory, copy, &power, 1);
+	return gt_bpf_map_add(map, memory, copy, &power, 1);
 }
 
-bool gt_map_holds(const struct gt_bpf_map *map, uint32_t copies, uint64_t offset, uint64_t size)
+bool gt_bpf_map_holds(const struct gt_bpf_map *map, uint32_t copies, uint64_t offset, uint64_t size)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
-	uint64_t stride = gt_map_stride(map->value_size), end;
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
+	uint64_t stride = gt_bpf_map_stride(map->value_size), end;
 
-	if (kind->shape == GT_MAP_RING)
+	if (kind->shape == GT_BPF_MAP_RING)
 		return false;
-	if (kind->shape == GT_MAP_HASH) {
-		uint64_t values = gt_map_hash_values(map);
+	if (kind->shape == GT_BPF_MAP_HASH) {
+		uint64_t values = gt_bpf_map_hash_values(map);
 
 		if (offset < values)
 			return false;
 		offset -= values;
 		end = map->max_entries * stride;
 	} else {
-		end = (kind->copies == GT_COPY_ONE ? 1 : copies) * (uint64_t)gt_map_copy_bytes(map);
+		end = (kind->copies == GT_COPY_ONE ? 1 : copies) *
+		      (uint64_t)gt_bpf_map_copy_bytes(map);
 	}
 	return offset < end && size <= map->value_size && offset % stride <= map->value_size - size;
 }
 
 /* ---- reading back ---------------------------------------------------------------------- */
 
-bool gt_map_read(const struct gt_map_view *view, struct gt_map_entry *entry)
+bool gt_bpf_map_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry)
 {
-	return gt_map_operations(view->map)->read(view, entry);
+	return gt_bpf_map_operations(view->map)->read(view, entry);
 }
 
-const void *gt_map_read_copy(const struct gt_map_view *view, const struct gt_map_entry *entry,
-			     uint32_t copy)
+const void *gt_bpf_map_read_copy(const struct gt_bpf_map_view *view,
+				 const struct gt_bpf_map_entry *entry, uint32_t copy)
 {
-	if (gt_map_kind(view->map->type)->copies == GT_COPY_ONE)
+	if (gt_bpf_map_kind(view->map->type)->copies == GT_COPY_ONE)
 		return entry->value;
-	return (const uint8_t *)entry->value + copy * gt_map_copy_bytes(view->map);
+	return (const uint8_t *)entry->value + copy * gt_bpf_map_copy_bytes(view->map);
 }
 
-uint64_t gt_map_number(const struct gt_bpf_map *map, const void *value)
+uint64_t gt_bpf_map_number(const struct gt_bpf_map *map, const void *value)
 {
 	uint64_t number = 0;
 
@@ -244,17 +246,17 @@ uint64_t gt_map_number(const struct gt_bpf_map *map, const void *value)
 	return number;
 }
 
-uint64_t gt_map_sum(const struct gt_map_view *view, const struct gt_map_entry *entry)
+uint64_t gt_bpf_map_sum(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry)
 {
-	bool one = gt_map_kind(view->map->type)->copies == GT_COPY_ONE;
+	bool one = gt_bpf_map_kind(view->map->type)->copies == GT_COPY_ONE;
 	uint64_t sum = 0;
 
 	for (uint32_t copy = 0; copy < (one ? 1 : view->copies); copy++)
-		sum += gt_map_number(view->map, gt_map_read_copy(view, entry, copy));
+		sum += gt_bpf_map_number(view->map, gt_bpf_map_read_copy(view, entry, copy));
 	return sum;
 }
 
-struct gt_map_losses gt_map_losses(const struct gt_map_view *view)
+struct gt_bpf_map_losses gt_bpf_map_losses(const struct gt_bpf_map_view *view)
 {
-	return gt_map_operations(view->map)->losses(view);
+	return gt_bpf_map_operations(view->map)->losses(view);
 }

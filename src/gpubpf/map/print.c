@@ -7,7 +7,7 @@
 #include "gpubpf/map/private.h"
 
 enum {
-	MOST_HEX = 64, /* bytes of a key or value that are printed in text */
+	MAX_HEX = 64, /* bytes of a key or value that are printed in text */
 };
 
 static bool is_number(uint32_t size)
@@ -35,8 +35,8 @@ static void put_bytes(struct gt_strbuf *text, const void *bytes, uint32_t size)
 		gt_strbuf_printf(text, "%" PRIu64, number_of(bytes, size));
 		return;
 	}
-	put_hex(text, bytes, size > MOST_HEX ? MOST_HEX : size);
-	if (size > MOST_HEX)
+	put_hex(text, bytes, size > MAX_HEX ? MAX_HEX : size);
+	if (size > MAX_HEX)
 		gt_strbuf_puts(text, "…");
 }
 
@@ -48,22 +48,22 @@ static bool is_zero(const void *bytes, uint32_t size)
 	return true;
 }
 
-static uint32_t copies_of(const struct gt_map_view *view)
+static uint32_t copies_of(const struct gt_bpf_map_view *view)
 {
-	return gt_map_kind(view->map->type)->copies == GT_COPY_ONE ? 1 : view->copies;
+	return gt_bpf_map_kind(view->map->type)->copies == GT_COPY_ONE ? 1 : view->copies;
 }
 
 /* In how many copies an entry is not zero. */
-static uint32_t count_set(const struct gt_map_view *view, const struct gt_map_entry *entry)
+static uint32_t count_set(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry)
 {
 	uint32_t set = 0;
 
 	for (uint32_t copy = 0; copy < copies_of(view); copy++)
-		set += !is_zero(gt_map_read_copy(view, entry, copy), view->map->value_size);
+		set += !is_zero(gt_bpf_map_read_copy(view, entry, copy), view->map->value_size);
 	return set;
 }
 
-static const char *copy_name(const struct gt_map_view *view)
+static const char *copy_name(const struct gt_bpf_map_view *view)
 {
 	static const char *const names[] = {
 		[GT_COPY_ONE] = "copies",
@@ -72,30 +72,31 @@ static const char *copy_name(const struct gt_map_view *view)
 		[GT_COPY_THREAD] = "threads",
 	};
 
-	return view->copies_are ? view->copies_are : names[gt_map_kind(view->map->type)->copies];
+	return view->copies_are ? view->copies_are
+				: names[gt_bpf_map_kind(view->map->type)->copies];
 }
 
 /* The first copy that is not zero stands for all of values that cannot be added up. */
-static void put_copies(const struct gt_map_view *view, const struct gt_map_entry *entry,
+static void put_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
 		       uint32_t set, struct gt_strbuf *text)
 {
 	uint32_t copy = 0;
 
 	if (is_number(view->map->value_size)) {
-		gt_strbuf_printf(text, "%" PRIu64, gt_map_sum(view, entry));
+		gt_strbuf_printf(text, "%" PRIu64, gt_bpf_map_sum(view, entry));
 	} else {
-		while (is_zero(gt_map_read_copy(view, entry, copy), view->map->value_size))
+		while (is_zero(gt_bpf_map_read_copy(view, entry, copy), view->map->value_size))
 			copy++;
-		put_bytes(text, gt_map_read_copy(view, entry, copy), view->map->value_size);
+		put_bytes(text, gt_bpf_map_read_copy(view, entry, copy), view->map->value_size);
 		gt_strbuf_printf(text, " in the first");
 	}
 	gt_strbuf_printf(text, " (%" PRIu32 " of %" PRIu32 " %s)", set, view->copies,
 			 copy_name(view));
 }
 
-static void put_losses(const struct gt_map_view *view, struct gt_strbuf *text)
+static void put_losses(const struct gt_bpf_map_view *view, struct gt_strbuf *text)
 {
-	struct gt_map_losses losses = gt_map_losses(view);
+	struct gt_bpf_map_losses losses = gt_bpf_map_losses(view);
 
 	if (losses.refused)
 		gt_strbuf_printf(text, "  %" PRIu64 " inserts found it full\n", losses.refused);
@@ -106,13 +107,13 @@ static void put_losses(const struct gt_map_view *view, struct gt_strbuf *text)
 				 losses.outside, copy_name(view));
 }
 
-static void put_entries(const struct gt_map_view *view, struct gt_strbuf *text)
+static void put_entries(const struct gt_bpf_map_view *view, struct gt_strbuf *text)
 {
-	bool is_array = gt_map_kind(view->map->type)->shape == GT_MAP_ARRAY;
-	struct gt_map_entry entry = {0};
+	bool is_array = gt_bpf_map_kind(view->map->type)->shape == GT_BPF_MAP_ARRAY;
+	struct gt_bpf_map_entry entry = {0};
 	uint32_t left_out = 0;
 
-	while (gt_map_read(view, &entry)) {
+	while (gt_bpf_map_read(view, &entry)) {
 		uint32_t set = is_array ? count_set(view, &entry) : 1;
 
 		if (!set) {
@@ -124,7 +125,7 @@ static void put_entries(const struct gt_map_view *view, struct gt_strbuf *text)
 			put_bytes(text, entry.key, view->map->key_size);
 			gt_strbuf_puts(text, ": ");
 		}
-		if (gt_map_kind(view->map->type)->copies == GT_COPY_ONE)
+		if (gt_bpf_map_kind(view->map->type)->copies == GT_COPY_ONE)
 			put_bytes(text, entry.value, entry.size);
 		else
 			put_copies(view, &entry, set, text);
@@ -135,15 +136,15 @@ static void put_entries(const struct gt_map_view *view, struct gt_strbuf *text)
 				 view->map->max_entries);
 }
 
-void gt_map_print(const struct gt_map_view *view, struct gt_strbuf *text)
+void gt_bpf_map_print(const struct gt_bpf_map_view *view, struct gt_strbuf *text)
 {
 	const struct gt_bpf_map *map = view->map;
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
 	gt_put_printable(text, map->name);
 	gt_strbuf_printf(text, " (%s", kind->name);
-	if (kind->shape == GT_MAP_RING)
-		gt_strbuf_printf(text, ", %" PRIu32 " bytes)\n", gt_map_ring_bytes(map));
+	if (kind->shape == GT_BPF_MAP_RING)
+		gt_strbuf_printf(text, ", %" PRIu32 " bytes)\n", gt_bpf_map_ring_bytes(map));
 	else if (kind->copies == GT_COPY_ONE)
 		gt_strbuf_printf(text, ", %" PRIu32 " entries at most)\n", map->max_entries);
 	else
@@ -172,16 +173,16 @@ static void json_bytes(struct gt_json *json, const char *key, const void *bytes,
 		json_hex(json, key, bytes, size);
 }
 
-static void json_copies(const struct gt_map_view *view, const struct gt_map_entry *entry,
+static void json_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
 			struct gt_json *json)
 {
 	uint32_t size = view->map->value_size;
 
 	if (is_number(size))
-		gt_json_u64(json, "sum", gt_map_sum(view, entry));
+		gt_json_u64(json, "sum", gt_bpf_map_sum(view, entry));
 	gt_json_array_begin(json, "values");
 	for (uint32_t copy = 0; copy < view->copies; copy++) {
-		const void *value = gt_map_read_copy(view, entry, copy);
+		const void *value = gt_bpf_map_read_copy(view, entry, copy);
 
 		if (is_zero(value, size))
 			continue;
@@ -193,14 +194,14 @@ static void json_copies(const struct gt_map_view *view, const struct gt_map_entr
 	gt_json_array_end(json);
 }
 
-static void json_entries(const struct gt_map_view *view, struct gt_json *json)
+static void json_entries(const struct gt_bpf_map_view *view, struct gt_json *json)
 {
-	const struct gt_map_kind *kind = gt_map_kind(view->map->type);
-	struct gt_map_entry entry = {0};
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(view->map->type);
+	struct gt_bpf_map_entry entry = {0};
 
 	gt_json_array_begin(json, "entries");
-	while (gt_map_read(view, &entry)) {
-		if (kind->shape == GT_MAP_ARRAY && !count_set(view, &entry))
+	while (gt_bpf_map_read(view, &entry)) {
+		if (kind->shape == GT_BPF_MAP_ARRAY && !count_set(view, &entry))
 			continue;
 		if (!entry.key) {
 			json_bytes(json, NULL, entry.value, entry.size);
@@ -217,10 +218,11 @@ static void json_entries(const struct gt_map_view *view, struct gt_json *json)
 	gt_json_array_end(json);
 }
 
-void gt_map_print_json(const struct gt_map_view *view, struct gt_json *json, const char *key)
+void gt_bpf_map_print_json(const struct gt_bpf_map_view *view, struct gt_json *json,
+			   const char *key)
 {
-	const struct gt_map_kind *kind = gt_map_kind(view->map->type);
-	struct gt_map_losses losses = gt_map_losses(view);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(view->map->type);
+	struct gt_bpf_map_losses losses = gt_bpf_map_losses(view);
 
 	gt_json_object_begin(json, key);
 	gt_json_string(json, "name", view->map->name);
@@ -230,9 +232,9 @@ void gt_map_print_json(const struct gt_map_view *view, struct gt_json *json, con
 	gt_json_u64(json, "max_entries", view->map->max_entries);
 	gt_json_u64(json, "copies", copies_of(view));
 	json_entries(view, json);
-	if (kind->shape == GT_MAP_HASH)
+	if (kind->shape == GT_BPF_MAP_HASH)
 		gt_json_u64(json, "refused", losses.refused);
-	if (kind->shape == GT_MAP_RING)
+	if (kind->shape == GT_BPF_MAP_RING)
 		gt_json_u64(json, "lost", losses.lost);
 	if (kind->copies != GT_COPY_ONE)
 		gt_json_u64(json, "outside", losses.outside);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	MOST_WIDTH = 64,
+	MAX_WIDTH = 64,
 };
 
 /* A conversion: "%-8lld". */
@@ -31,10 +31,10 @@ static bool read_conversion(const char *at, const char *end, struct conversion *
 	*conversion = (struct conversion){0};
 	for (; at < end && is_flag(*at) && flags < sizeof(conversion->flags) - 1; at++)
 		conversion->flags[flags++] = *at;
-	for (; at < end && *at >= '0' && *at <= '9' && conversion->width <= MOST_WIDTH; at++)
+	for (; at < end && *at >= '0' && *at <= '9' && conversion->width <= MAX_WIDTH; at++)
 		conversion->width = conversion->width * 10 + (unsigned)(*at - '0');
-	if (conversion->width > MOST_WIDTH)
-		conversion->width = MOST_WIDTH;
+	if (conversion->width > MAX_WIDTH)
+		conversion->width = MAX_WIDTH;
 	for (; at < end && *at == 'l' && conversion->longs < 2; at++)
 		conversion->longs++;
 	if (at == end || !*at || !strchr("diuxXcp%", *at))

@@ -4,7 +4,7 @@
 
 #include "gpubpf/map/map.h"
 
-struct gt_map_operations {
+struct gt_bpf_map_operations {
 	size_t (*bytes)(const struct gt_bpf_map *map, uint32_t copies);
 	void (*initialise)(const struct gt_bpf_map *map, uint32_t copies, void *memory);
 	int64_t (*lookup)(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
@@ -12,13 +12,13 @@ struct gt_map_operations {
 	int (*update)(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
 		      const void *value, uint64_t flags);
 	int (*delete)(const struct gt_bpf_map *map, void *memory, const void *key);
-	bool (*read)(const struct gt_map_view *view, struct gt_map_entry *entry);
-	struct gt_map_losses (*losses)(const struct gt_map_view *view);
+	bool (*read)(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry);
+	struct gt_bpf_map_losses (*losses)(const struct gt_bpf_map_view *view);
 };
 
-const struct gt_map_operations *gt_map_operations(const struct gt_bpf_map *map);
+const struct gt_bpf_map_operations *gt_bpf_map_operations(const struct gt_bpf_map *map);
 
 /* One a shape; operations that a shape does not have give -EINVAL or nothing. */
-extern const struct gt_map_operations gt_array_operations;
-extern const struct gt_map_operations gt_hash_operations;
-extern const struct gt_map_operations gt_ring_operations;
+extern const struct gt_bpf_map_operations gt_bpf_array_operations;
+extern const struct gt_bpf_map_operations gt_bpf_hash_operations;
+extern const struct gt_bpf_map_operations gt_bpf_ring_operations;

@@ -9,7 +9,7 @@ enum {
 	PERF_RING_BYTES = 1 << 20, /* of a PERF_EVENT_ARRAY, whose max_entries count CPUs */
 };
 
-uint32_t gt_map_ring_bytes(const struct gt_bpf_map *map)
+uint32_t gt_bpf_map_ring_bytes(const struct gt_bpf_map *map)
 {
 	return map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY ? PERF_RING_BYTES : map->max_entries;
 }
@@ -17,13 +17,13 @@ uint32_t gt_map_ring_bytes(const struct gt_bpf_map *map)
 static size_t ring_bytes(const struct gt_bpf_map *map, uint32_t copies)
 {
 	(void)copies;
-	return sizeof(struct gt_ring_header) + 2 * (size_t)gt_map_ring_bytes(map);
+	return sizeof(struct gt_ring_header) + 2 * (size_t)gt_bpf_map_ring_bytes(map);
 }
 
 static void ring_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
 {
 	(void)copies;
-	((struct gt_ring_header *)memory)->credit = gt_map_ring_bytes(map);
+	((struct gt_ring_header *)memory)->credit = gt_bpf_map_ring_bytes(map);
 }
 
 static int64_t ring_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
@@ -56,10 +56,10 @@ static int ring_delete(const struct gt_bpf_map *map, void *memory, const void *k
 	return -EINVAL;
 }
 
-static bool ring_read(const struct gt_map_view *view, struct gt_map_entry *entry)
+static bool ring_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry)
 {
 	const struct gt_ring_header *header = view->memory;
-	uint64_t there = header->head - header->tail, bytes = gt_map_ring_bytes(view->map);
+	uint64_t there = header->head - header->tail, bytes = gt_bpf_map_ring_bytes(view->map);
 	struct gt_ring_record record;
 
 	while (there <= bytes && entry->next + sizeof(record) <= there) {
@@ -71,7 +71,7 @@ static bool ring_read(const struct gt_map_view *view, struct gt_map_entry *entry
 		if (record.state == GT_RING_BUSY || record.state > GT_RING_DISCARDED ||
 		    record.size > there - entry->next)
 			break;
-		entry->next += gt_map_stride(record.size);
+		entry->next += gt_bpf_map_stride(record.size);
 		if (record.state == GT_RING_DISCARDED)
 			continue;
 		entry->key = NULL;
@@ -82,12 +82,13 @@ static bool ring_read(const struct gt_map_view *view, struct gt_map_entry *entry
 	return false;
 }
 
-static struct gt_map_losses ring_losses(const struct gt_map_view *view)
+static struct gt_bpf_map_losses ring_losses(const struct gt_bpf_map_view *view)
 {
-	return (struct gt_map_losses){.lost = ((const struct gt_ring_header *)view->memory)->lost};
+	return (struct gt_bpf_map_losses){
+		.lost = ((const struct gt_ring_header *)view->memory)->lost};
 }
 
-const struct gt_map_operations gt_ring_operations = {
+const struct gt_bpf_map_operations gt_bpf_ring_operations = {
 	.bytes = ring_bytes,
 	.initialise = ring_initialise,
 	.lookup = ring_lookup,
@@ -99,7 +100,7 @@ const struct gt_map_operations gt_ring_operations = {
 
 int64_t gt_ring_reserve(const struct gt_bpf_map *map, void *memory, uint64_t size)
 {
-	uint32_t bytes = gt_map_ring_bytes(map);
+	uint32_t bytes = gt_bpf_map_ring_bytes(map);
 	struct gt_ring_header *header = memory;
 	struct gt_ring_record *record;
 	uint64_t position, total;

@@ -18,17 +18,17 @@ static uint8_t *bytes_at(const struct gt_ring_reader *reader, uint64_t position)
 int gt_ring_reader_open(const struct gt_bpf_map *map, void *memory,
 			struct gt_ring_reader *ret_reader)
 {
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 	uint64_t tail;
 
-	if (!kind || kind->shape != GT_MAP_RING)
+	if (!kind || kind->shape != GT_BPF_MAP_RING)
 		return -EINVAL;
 	tail = __atomic_load_n(&((struct gt_ring_header *)memory)->tail, __ATOMIC_RELAXED);
 	if (tail % 8)
 		return -EBADMSG;
 	*ret_reader = (struct gt_ring_reader){
 		.memory = memory,
-		.bytes = gt_map_ring_bytes(map),
+		.bytes = gt_bpf_map_ring_bytes(map),
 		.tail = tail,
 	};
 	return 0;

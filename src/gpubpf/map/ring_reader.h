@@ -21,9 +21,9 @@ struct gt_ring_reader {
 };
 
 /*
- * One reader a ring, on memory that gt_map_initialise made; it goes on where the ring's tail is.
- * The reader writes what it has read back to zeros and gives the bytes' credit back. 0; -EINVAL:
- * the map is no ring; -EBADMSG: the tail is nonsense.
+ * One reader a ring, on memory that gt_bpf_map_initialise made; it goes on where the ring's tail
+ * is. The reader writes what it has read back to zeros and gives the bytes' credit back. 0;
+ * -EINVAL: the map is no ring; -EBADMSG: the tail is nonsense.
  */
 int gt_ring_reader_open(const struct gt_bpf_map *map, void *memory,
 			struct gt_ring_reader *ret_reader);

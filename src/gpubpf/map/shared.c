@@ -92,9 +92,9 @@ void gt_shared_remove(struct gt_shared *shared, struct gt_region *region)
 static int make_map(struct gt_shared *shared, uint32_t number, int array, struct gt_diag *diag)
 {
 	const struct gt_bpf_map *map = &shared->object->maps[number];
-	size_t size = gt_map_bytes(map, 1);
+	size_t size = gt_bpf_map_bytes(map, 1);
 	struct gt_diag reason = {0};
-	int error = gt_map_check(map, diag);
+	int error = gt_bpf_map_check(map, diag);
 
 	if (error)
 		return error;
@@ -106,7 +106,7 @@ static int make_map(struct gt_shared *shared, uint32_t number, int array, struct
 	} else {
 		error = gt_shared_add(shared, size, &shared->maps[number], &reason);
 		if (!error)
-			gt_map_initialise(map, 1, shared->maps[number]->memory);
+			gt_bpf_map_initialise(map, 1, shared->maps[number]->memory);
 	}
 	return error ? gt_diag(diag, error, "map", map->name, "%s", reason.text) : 0;
 }
@@ -125,7 +125,7 @@ int gt_shared_open(const struct gt_bpf_object *object, const int *arrays,
 	if (!shared->maps)
 		return no_memory(diag);
 	for (uint32_t i = 0; !error && i < count; i++)
-		if (!object->maps[i].host_only && gt_map_is_common(&object->maps[i]))
+		if (!object->maps[i].host_only && gt_bpf_map_is_common(&object->maps[i]))
 			error = make_map(shared, i, arrays ? arrays[i] : -1, diag);
 	if (!error)
 		*ret_shared = gt_take(shared);
@@ -148,9 +148,9 @@ struct gt_region *gt_shared_map(const struct gt_shared *shared, uint32_t map)
 	return shared->maps[map];
 }
 
-struct gt_map_view gt_shared_view(const struct gt_shared *shared, uint32_t map)
+struct gt_bpf_map_view gt_shared_view(const struct gt_shared *shared, uint32_t map)
 {
-	return (struct gt_map_view){
+	return (struct gt_bpf_map_view){
 		.map = &shared->object->maps[map],
 		.memory = shared->maps[map]->memory,
 		.copies = 1,

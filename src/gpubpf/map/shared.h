@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Memory of the host that GPUs reach, too: what stands outside of all contexts. Maps that all
- * contexts have in common (gt_map_is_common) are here; what is one's own and shared with the host,
- * such as its rings, is added by its instance (instance.h).
+ * contexts have in common (gt_bpf_map_is_common) are here; what is one's own and shared with the
+ * host, such as its rings, is added by its instance (instance.h).
  */
 #pragma once
 
@@ -34,7 +34,7 @@ GT_DEFINE_AUTO(shared, struct gt_shared, gt_shared_close)
 /* Where a common map is, or NULL: it is not common, or no program for the GPU uses it. */
 struct gt_region *gt_shared_map(const struct gt_shared *shared, uint32_t map);
 /* Where it is for people; all of a map is one copy. */
-struct gt_map_view gt_shared_view(const struct gt_shared *shared, uint32_t map);
+struct gt_bpf_map_view gt_shared_view(const struct gt_shared *shared, uint32_t map);
 
 /* More of it, all zeros, until gt_shared_remove or the end. */
 int gt_shared_add(struct gt_shared *shared, size_t size, struct gt_region **ret_region,

@@ -113,7 +113,7 @@ static int check_map(struct gt_object_reader *reader, struct gt_bpf_map *map)
 {
 	struct gt_diag diag = {0};
 
-	if (map->host_only || !gt_map_check(map, &diag))
+	if (map->host_only || !gt_bpf_map_check(map, &diag))
 		return 0;
 	map->host_only = true;
 	map->problem = strdup(diag.text);

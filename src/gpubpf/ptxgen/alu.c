@@ -17,21 +17,21 @@ static const struct {
 /* The operands of an instruction and where its result goes, 64 or 32 bits wide. */
 struct operands {
 	bool wide;
-	struct gt_ptx_name left, right; /* registers, or a number on the right */
-	struct gt_ptx_name target;
+	struct gt_ptxgen_name left, right; /* registers, or a number on the right */
+	struct gt_ptxgen_name target;
 };
 
-static struct gt_ptx_name number_name(int64_t number)
+static struct gt_ptxgen_name number_name(int64_t number)
 {
-	struct gt_ptx_name name;
+	struct gt_ptxgen_name name;
 
 	snprintf(name.text, sizeof(name.text), "%" PRId64, number);
 	return name;
 }
 
-static struct gt_ptx_name operand(struct gt_ptxgen *gen, unsigned number, bool wide)
+static struct gt_ptxgen_name operand(struct gt_ptxgen *gen, unsigned number, bool wide)
 {
-	return wide ? gt_ptx_register(gen, number) : gt_ptx_low_of(gen, number);
+	return wide ? gt_ptxgen_register(gen, number) : gt_ptxgen_low_of(gen, number);
 }
 
 static bool is_shift(unsigned operation)
@@ -40,16 +40,16 @@ static bool is_shift(unsigned operation)
 }
 
 /* The number of places to shift by: PTX does not cut it to the width. */
-static struct gt_ptx_name shift_amount(struct gt_ptxgen *gen, const struct bpf_insn *insn,
-				       bool wide)
+static struct gt_ptxgen_name shift_amount(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+					  bool wide)
 {
 	unsigned limit = wide ? 63 : 31;
-	struct gt_ptx_name source = operand(gen, insn->src_reg, false), amount;
+	struct gt_ptxgen_name source = operand(gen, insn->src_reg, false), amount;
 
-	if (gt_ptx_limit(gen, insn->src_reg) <= limit)
+	if (gt_ptxgen_limit(gen, insn->src_reg) <= limit)
 		return source;
-	amount = gt_ptx_temporary(gen, GT_PTX_B32);
-	gt_ptx(gen, "and.b32 %s, %s, %u", amount.text, source.text, limit);
+	amount = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	gt_ptxgen_emit(gen, "and.b32 %s, %s, %u", amount.text, source.text, limit);
 	return amount;
 }
 
@@ -57,15 +57,15 @@ static struct gt_ptx_name shift_amount(struct gt_ptxgen *gen, const struct bpf_i
 static void divisor_range(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool wide,
 			  int64_t *ret_least, int64_t *ret_greatest)
 {
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->src_reg);
-	bool known = fact->place == GT_PLACE_NUMBER;
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->src_reg);
+	bool known = fact->place == GT_REG_SCALAR;
 
 	if (BPF_SRC(insn->code) == BPF_K) {
 		*ret_least = *ret_greatest = insn->imm;
 		return;
 	}
-	*ret_least = known ? fact->least : INT64_MIN;
-	*ret_greatest = known ? fact->greatest : INT64_MAX;
+	*ret_least = known ? fact->min : INT64_MIN;
+	*ret_greatest = known ? fact->max : INT64_MAX;
 	if (!wide && (*ret_least < INT32_MIN || *ret_greatest > INT32_MAX)) {
 		*ret_least = INT32_MIN;
 		*ret_greatest = INT32_MAX;
@@ -76,46 +76,47 @@ static void divisor_range(struct gt_ptxgen *gen, const struct bpf_insn *insn, bo
 static void except(struct gt_ptxgen *gen, const struct operands *operands, int divisor,
 		   const char *result)
 {
-	struct gt_ptx_name is = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
+	struct gt_ptxgen_name is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
 	const char *type = operands->wide ? "b64" : "b32";
 
-	gt_ptx(gen, "setp.eq.%s %s, %s, %d", operands->wide ? "s64" : "s32", is.text,
-	       operands->right.text, divisor);
-	gt_ptx(gen, "selp.%s %s, %s, %s, %s", type, operands->target.text, result,
-	       operands->target.text, is.text);
+	gt_ptxgen_emit(gen, "setp.eq.%s %s, %s, %d", operands->wide ? "s64" : "s32", is.text,
+		       operands->right.text, divisor);
+	gt_ptxgen_emit(gen, "selp.%s %s, %s, %s, %s", type, operands->target.text, result,
+		       operands->target.text, is.text);
 }
 
 static void divide(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 		   const struct operands *operands, bool is_short)
 {
 	bool modulo = BPF_OP(insn->code) == BPF_MOD, is_signed = insn->off == 1 && !is_short;
-	int64_t least, greatest;
-	struct gt_ptx_name negated;
+	int64_t min, max;
+	struct gt_ptxgen_name negated;
 
-	divisor_range(gen, insn, operands->wide || is_short, &least, &greatest);
-	if (least == -1 && greatest == -1 && is_signed) {
+	divisor_range(gen, insn, operands->wide || is_short, &min, &max);
+	if (min == -1 && max == -1 && is_signed) {
 		if (modulo)
-			gt_ptx(gen, "mov.b%d %s, 0", operands->wide ? 64 : 32,
-			       operands->target.text);
+			gt_ptxgen_emit(gen, "mov.b%d %s, 0", operands->wide ? 64 : 32,
+				       operands->target.text);
 		else
-			gt_ptx(gen, "neg.s%d %s, %s", operands->wide ? 64 : 32,
-			       operands->target.text, operands->left.text);
+			gt_ptxgen_emit(gen, "neg.s%d %s, %s", operands->wide ? 64 : 32,
+				       operands->target.text, operands->left.text);
 		return;
 	}
-	gt_ptx(gen, "%s.%c%d %s, %s, %s", modulo ? "rem" : "div", is_signed ? 's' : 'u',
-	       operands->wide ? 64 : 32, operands->target.text, operands->left.text,
-	       operands->right.text);
-	if (is_signed && least <= -1 && greatest >= -1) {
+	gt_ptxgen_emit(gen, "%s.%c%d %s, %s, %s", modulo ? "rem" : "div", is_signed ? 's' : 'u',
+		       operands->wide ? 64 : 32, operands->target.text, operands->left.text,
+		       operands->right.text);
+	if (is_signed && min <= -1 && max >= -1) {
 		if (modulo) {
 			except(gen, operands, -1, "0");
 		} else {
-			negated = gt_ptx_temporary(gen, operands->wide ? GT_PTX_B64 : GT_PTX_B32);
-			gt_ptx(gen, "neg.s%d %s, %s", operands->wide ? 64 : 32, negated.text,
-			       operands->left.text);
+			negated = gt_ptxgen_temporary(gen, operands->wide ? GT_PTXGEN_B64
+									  : GT_PTXGEN_B32);
+			gt_ptxgen_emit(gen, "neg.s%d %s, %s", operands->wide ? 64 : 32,
+				       negated.text, operands->left.text);
 			except(gen, operands, -1, negated.text);
 		}
 	}
-	if (least <= 0 && greatest >= 0)
+	if (min <= 0 && max >= 0)
 		except(gen, operands, 0, modulo ? operands->left.text : "0");
 }
 
@@ -127,13 +128,13 @@ static bool takes_high(const struct bpf_insn *insn)
 
 static void take_high(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_name high = gt_ptx_high(gen, insn->dst_reg), rest = high;
+	struct gt_ptxgen_name high = gt_ptxgen_high(gen, insn->dst_reg), rest = high;
 
 	if (insn->imm > 32) {
-		rest = gt_ptx_temporary(gen, GT_PTX_B32);
-		gt_ptx(gen, "shr.u32 %s, %s, %d", rest.text, high.text, insn->imm - 32);
+		rest = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+		gt_ptxgen_emit(gen, "shr.u32 %s, %s, %d", rest.text, high.text, insn->imm - 32);
 	}
-	gt_ptx_give_low(gen, insn->dst_reg, &rest);
+	gt_ptxgen_give_low(gen, insn->dst_reg, &rest);
 }
 
 static void binary(struct gt_ptxgen *gen, const struct bpf_insn *insn)
@@ -141,7 +142,8 @@ static void binary(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	unsigned operation = BPF_OP(insn->code);
 	bool divides = operation == BPF_DIV || operation == BPF_MOD;
 	bool is_alu64 = BPF_CLASS(insn->code) == BPF_ALU64;
-	bool shortened = is_alu64 && gt_ptx_is_short_alu(gen, insn), wide = is_alu64 && !shortened;
+	bool shortened = is_alu64 && gt_ptxgen_is_short_alu(gen, insn),
+	     wide = is_alu64 && !shortened;
 	struct operands operands = {.wide = wide, .left = operand(gen, insn->dst_reg, wide)};
 
 	if (BPF_SRC(insn->code) == BPF_K)
@@ -150,106 +152,108 @@ static void binary(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		operands.right = shift_amount(gen, insn, is_alu64);
 	else
 		operands.right = operand(gen, insn->src_reg, wide);
-	operands.target = gt_ptx_temporary(gen, wide ? GT_PTX_B64 : GT_PTX_B32);
+	operands.target = gt_ptxgen_temporary(gen, wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
 	if (divides)
 		divide(gen, insn, &operands, shortened);
 	else
-		gt_ptx(gen, "%s %s, %s, %s",
-		       wide ? operations[operation >> 4].wide : operations[operation >> 4].narrow,
-		       operands.target.text, operands.left.text, operands.right.text);
+		gt_ptxgen_emit(gen, "%s %s, %s, %s",
+			       wide ? operations[operation >> 4].wide
+				    : operations[operation >> 4].narrow,
+			       operands.target.text, operands.left.text, operands.right.text);
 	if (wide)
-		gt_ptx_give_wide(gen, insn->dst_reg, operands.target.text);
+		gt_ptxgen_give_wide(gen, insn->dst_reg, operands.target.text);
 	else
-		gt_ptx_give_low(gen, insn->dst_reg, &operands.target);
+		gt_ptxgen_give_low(gen, insn->dst_reg, &operands.target);
 }
 
 static void move(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
-	struct gt_ptx_name value, half;
+	struct gt_ptxgen_name value, half;
 
 	if (BPF_SRC(insn->code) == BPF_K) {
 		value = number_name(wide ? (int64_t)insn->imm : (int64_t)(uint32_t)insn->imm);
-		gt_ptx_give_wide(gen, insn->dst_reg, value.text);
+		gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
 	} else if (!insn->off && wide) {
-		value = gt_ptx_register(gen, insn->src_reg);
-		gt_ptx_give_wide(gen, insn->dst_reg, value.text);
+		value = gt_ptxgen_register(gen, insn->src_reg);
+		gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
 	} else if (!insn->off) {
-		half = gt_ptx_low_of(gen, insn->src_reg);
-		gt_ptx_give_low(gen, insn->dst_reg, &half);
+		half = gt_ptxgen_low_of(gen, insn->src_reg);
+		gt_ptxgen_give_low(gen, insn->dst_reg, &half);
 	} else if (wide) {
-		value = gt_ptx_temporary(gen, GT_PTX_B64);
-		gt_ptx(gen, "cvt.s64.s%d %s, %s", insn->off, value.text,
-		       gt_ptx_register(gen, insn->src_reg).text);
-		gt_ptx_give_wide(gen, insn->dst_reg, value.text);
+		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		gt_ptxgen_emit(gen, "cvt.s64.s%d %s, %s", insn->off, value.text,
+			       gt_ptxgen_register(gen, insn->src_reg).text);
+		gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
 	} else {
-		half = gt_ptx_temporary(gen, GT_PTX_B32);
-		gt_ptx(gen, "cvt.s32.s%d %s, %s", insn->off, half.text,
-		       gt_ptx_register(gen, insn->src_reg).text);
-		gt_ptx_give_low(gen, insn->dst_reg, &half);
+		half = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+		gt_ptxgen_emit(gen, "cvt.s32.s%d %s, %s", insn->off, half.text,
+			       gt_ptxgen_register(gen, insn->src_reg).text);
+		gt_ptxgen_give_low(gen, insn->dst_reg, &half);
 	}
 }
 
-static void swap_half(struct gt_ptxgen *gen, const struct gt_ptx_name *half)
+static void swap_half(struct gt_ptxgen *gen, const struct gt_ptxgen_name *half)
 {
-	gt_ptx(gen, "prmt.b32 %s, %s, 0, 0x0123", half->text, half->text);
+	gt_ptxgen_emit(gen, "prmt.b32 %s, %s, 0, 0x0123", half->text, half->text);
 }
 
 static void swap_whole(struct gt_ptxgen *gen, unsigned number)
 {
-	struct gt_ptx_name low = gt_ptx_temporary(gen, GT_PTX_B32);
-	struct gt_ptx_name high = gt_ptx_temporary(gen, GT_PTX_B32);
-	struct gt_ptx_name whole = gt_ptx_temporary(gen, GT_PTX_B64);
+	struct gt_ptxgen_name low = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	struct gt_ptxgen_name high = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	struct gt_ptxgen_name whole = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 
-	gt_ptx(gen, "mov.b64 {%s, %s}, %s", low.text, high.text, gt_ptx_register(gen, number).text);
+	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", low.text, high.text,
+		       gt_ptxgen_register(gen, number).text);
 	swap_half(gen, &low);
 	swap_half(gen, &high);
-	gt_ptx(gen, "mov.b64 %s, {%s, %s}", whole.text, high.text, low.text);
-	gt_ptx_give_wide(gen, number, whole.text);
+	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", whole.text, high.text, low.text);
+	gt_ptxgen_give_wide(gen, number, whole.text);
 }
 
 static void swap(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool swaps = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_SRC(insn->code) == BPF_TO_BE;
-	struct gt_ptx_name low;
+	struct gt_ptxgen_name low;
 
 	if (insn->imm == 64) {
 		if (swaps)
 			swap_whole(gen, insn->dst_reg);
 		return;
 	}
-	low = gt_ptx_low(gen, gt_ptx_register(gen, insn->dst_reg).text);
+	low = gt_ptxgen_low(gen, gt_ptxgen_register(gen, insn->dst_reg).text);
 	if (!swaps && insn->imm == 16)
-		gt_ptx(gen, "and.b32 %s, %s, 0xffff", low.text, low.text);
+		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0xffff", low.text, low.text);
 	else if (swaps && insn->imm == 16)
-		gt_ptx(gen, "prmt.b32 %s, %s, 0, 0x4401", low.text, low.text);
+		gt_ptxgen_emit(gen, "prmt.b32 %s, %s, 0, 0x4401", low.text, low.text);
 	else if (swaps)
 		swap_half(gen, &low);
-	gt_ptx_give_low(gen, insn->dst_reg, &low);
+	gt_ptxgen_give_low(gen, insn->dst_reg, &low);
 }
 
 static void negate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
-	struct gt_ptx_name value = operand(gen, insn->dst_reg, wide), result;
+	struct gt_ptxgen_name value = operand(gen, insn->dst_reg, wide), result;
 
-	result = gt_ptx_temporary(gen, wide ? GT_PTX_B64 : GT_PTX_B32);
-	gt_ptx(gen, "neg.s%d %s, %s", wide ? 64 : 32, result.text, value.text);
+	result = gt_ptxgen_temporary(gen, wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
+	gt_ptxgen_emit(gen, "neg.s%d %s, %s", wide ? 64 : 32, result.text, value.text);
 	if (wide)
-		gt_ptx_give_wide(gen, insn->dst_reg, result.text);
+		gt_ptxgen_give_wide(gen, insn->dst_reg, result.text);
 	else
-		gt_ptx_give_low(gen, insn->dst_reg, &result);
+		gt_ptxgen_give_low(gen, insn->dst_reg, &result);
 }
 
 /* Back to what it was before it was shifted to the right. */
 static bool shift_back(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	const struct gt_ptx_scaled *scaled = &gen->scaled[insn->dst_reg];
+	const struct gt_ptxgen_scaled *scaled = &gen->scaled[insn->dst_reg];
 
 	if (insn->code != (BPF_ALU64 | BPF_LSH | BPF_K) || insn->imm != scaled->shift ||
 	    !scaled->shift)
 		return false;
-	gt_ptx_give_wide(gen, insn->dst_reg, scaled->value.text);
+	gt_ptxgen_give_wide(gen, insn->dst_reg, scaled->value.text);
 	return true;
 }
 
@@ -273,9 +277,9 @@ static void operate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	}
 }
 
-void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+void gt_ptxgen_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_scaled scaled = gt_ptx_scale_alu(gen, insn);
+	struct gt_ptxgen_scaled scaled = gt_ptxgen_scale_alu(gen, insn);
 
 	operate(gen, insn);
 	gen->scaled[insn->dst_reg] = scaled;

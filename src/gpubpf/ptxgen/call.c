@@ -28,12 +28,12 @@ static bool is_named(const struct gt_ptxgen *gen, uint32_t map)
 /* Whether a helper that takes maps, or one that takes rings, may have been given the map. */
 static bool fits(const struct gt_ptxgen *gen, uint32_t map, bool ring)
 {
-	const struct gt_map_kind *kind = gt_map_kind(gen->object->maps[map].type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(gen->object->maps[map].type);
 
-	return kind && (kind->shape == GT_MAP_RING) == ring && is_named(gen, map);
+	return kind && (kind->shape == GT_BPF_MAP_RING) == ring && is_named(gen, map);
 }
 
-static void emit(struct gt_ptxgen *gen, const struct gt_ptx_helper *row)
+static void emit(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row)
 {
 	int error;
 
@@ -43,26 +43,26 @@ static void emit(struct gt_ptxgen *gen, const struct gt_ptx_helper *row)
 }
 
 /* The call with each map that it may be. */
-static void emit_each(struct gt_ptxgen *gen, const struct gt_ptx_helper *row, unsigned argument,
+static void emit_each(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row, unsigned argument,
 		      bool ring)
 {
-	struct gt_ptx_name done = gt_ptx_label(gen), next, is;
-	struct gt_ptx_name map = gt_ptx_temporary(gen, GT_PTX_B64);
+	struct gt_ptxgen_name done = gt_ptxgen_label(gen), next, is;
+	struct gt_ptxgen_name map = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 
-	gt_ptx(gen, "mov.b64 %s, %s", map.text, gt_ptx_register(gen, argument).text);
+	gt_ptxgen_emit(gen, "mov.b64 %s, %s", map.text, gt_ptxgen_register(gen, argument).text);
 	for (uint32_t i = 0; i < gen->object->map_count && !gen->error; i++) {
 		if (!fits(gen, i, ring))
 			continue;
-		next = gt_ptx_label(gen);
-		is = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
-		gt_ptx(gen, "setp.ne.s64 %s, %s, %u", is.text, map.text, i);
-		gt_ptx(gen, "@%s bra %s", is.text, next.text);
+		next = gt_ptxgen_label(gen);
+		is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
+		gt_ptxgen_emit(gen, "setp.ne.s64 %s, %s, %u", is.text, map.text, i);
+		gt_ptxgen_emit(gen, "@%s bra %s", is.text, next.text);
 		gen->map = (int32_t)i;
 		emit(gen, row);
-		gt_ptx(gen, "bra %s", done.text);
-		gt_ptx_put_label(gen, &next);
+		gt_ptxgen_emit(gen, "bra %s", done.text);
+		gt_ptxgen_put_label(gen, &next);
 	}
-	gt_ptx_put_label(gen, &done);
+	gt_ptxgen_put_label(gen, &done);
 }
 
 /* Registers that are optional arguments of some helper: others are never read while not set. */
@@ -81,14 +81,14 @@ static unsigned optional_registers(void)
 	return registers;
 }
 
-void gt_ptx_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers)
+void gt_ptxgen_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers)
 {
 	if (!gen->facts->insns[insn].reached)
 		return;
 	registers &= gen->facts->insns[insn].live & optional_registers();
 	for (unsigned i = 1; i <= GT_HELPER_ARGUMENTS; i++)
 		if (registers >> i & 1)
-			gt_ptx(gen, "mov.b64 %s, 0", gt_ptx_register(gen, i).text);
+			gt_ptxgen_emit(gen, "mov.b64 %s, 0", gt_ptxgen_register(gen, i).text);
 }
 
 /* The registers that are a helper's arguments. */
@@ -101,27 +101,27 @@ static unsigned argument_registers(const struct gt_helper *helper)
 	return registers;
 }
 
-void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+void gt_ptxgen_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
-	const struct gt_ptx_helper *row = gt_ptx_helper((uint32_t)insn->imm);
+	const struct gt_ptxgen_helper *row = gt_ptxgen_helper((uint32_t)insn->imm);
 	uint32_t at = gen->at;
 	unsigned argument;
 
 	if (!helper || !row) {
-		gt_ptx_fail(gen, -EOPNOTSUPP, "helper %s#%d is not there on this target",
-			    helper ? helper->name : "unknown", insn->imm);
+		gt_ptxgen_fail(gen, -EOPNOTSUPP, "helper %s#%d is not there on this target",
+			       helper ? helper->name : "unknown", insn->imm);
 		return;
 	}
 	/* Those that it does not take at once: a lookup that finds nothing may go elsewhere. */
-	gt_ptx_clear_unset(gen, at + 1, ~argument_registers(helper));
+	gt_ptxgen_clear_unset(gen, at + 1, ~argument_registers(helper));
 	argument = map_argument(helper);
-	gen->map = argument ? gt_ptx_fact(gen, argument)->map : -1;
+	gen->map = argument ? gt_ptxgen_fact(gen, argument)->map : -1;
 	if (argument && gen->map < 0) {
 		emit_each(gen, row, argument, helper->arguments[argument - 1] == GT_ARG_RING);
 	} else {
 		emit(gen, row);
 	}
 	gen->map = -1;
-	gt_ptx_clear_unset(gen, at + 1, argument_registers(helper));
+	gt_ptxgen_clear_unset(gen, at + 1, argument_registers(helper));
 }

@@ -5,7 +5,7 @@
 
 #include "gpubpf/ptxgen/private.h"
 
-void gt_ptx(struct gt_ptxgen *gen, const char *format, ...)
+void gt_ptxgen_emit(struct gt_ptxgen *gen, const char *format, ...)
 {
 	va_list arguments;
 
@@ -16,43 +16,44 @@ void gt_ptx(struct gt_ptxgen *gen, const char *format, ...)
 	gt_strbuf_add(&gen->body, ";\n", 2);
 }
 
-static struct gt_ptx_name numbered(const struct gt_ptxgen *gen, const char *kind, unsigned number)
+static struct gt_ptxgen_name numbered(const struct gt_ptxgen *gen, const char *kind,
+				      unsigned number)
 {
-	struct gt_ptx_name name;
+	struct gt_ptxgen_name name;
 
 	snprintf(name.text, sizeof(name.text), "%s%s%u", gen->prefix, kind, number);
 	return name;
 }
 
-struct gt_ptx_name gt_ptx_temporary(struct gt_ptxgen *gen, enum gt_ptx_class class)
+struct gt_ptxgen_name gt_ptxgen_temporary(struct gt_ptxgen *gen, enum gt_ptxgen_class class)
 {
-	static const char *const kinds[GT_PTX_CLASSES] = {"q", "w", "h", "p"};
+	static const char *const kinds[GT_PTXGEN_CLASSES] = {"q", "w", "h", "p"};
 
 	return numbered(gen, kinds[class], gen->temporaries[class]++);
 }
 
-struct gt_ptx_name gt_ptx_label(struct gt_ptxgen *gen)
+struct gt_ptxgen_name gt_ptxgen_label(struct gt_ptxgen *gen)
 {
 	return numbered(gen, "B", gen->labels++);
 }
 
-void gt_ptx_put_label(struct gt_ptxgen *gen, const struct gt_ptx_name *label)
+void gt_ptxgen_put_label(struct gt_ptxgen *gen, const struct gt_ptxgen_name *label)
 {
 	gt_strbuf_puts(&gen->body, label->text);
 	gt_strbuf_add(&gen->body, ":\n", 2);
 }
 
-struct gt_ptx_name gt_ptx_insn_label(struct gt_ptxgen *gen, uint32_t insn)
+struct gt_ptxgen_name gt_ptxgen_insn_label(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptx_name name;
+	struct gt_ptxgen_name name;
 
 	snprintf(name.text, sizeof(name.text), "%sL%u_%u", gen->prefix, gen->frame->number, insn);
 	return name;
 }
 
-struct gt_ptx_name gt_ptx_register(const struct gt_ptxgen *gen, unsigned number)
+struct gt_ptxgen_name gt_ptxgen_register(const struct gt_ptxgen *gen, unsigned number)
 {
-	struct gt_ptx_name name;
+	struct gt_ptxgen_name name;
 
 	if (number <= 5)
 		return numbered(gen, "r", number);
@@ -61,7 +62,7 @@ struct gt_ptx_name gt_ptx_register(const struct gt_ptxgen *gen, unsigned number)
 	return name;
 }
 
-struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name)
+struct gt_strbuf *gt_ptxgen_declare(struct gt_ptxgen *gen, const char *name)
 {
 	struct gt_translation *translation = gen->translation;
 	gt_auto_strbuf whole = GT_STRBUF_INIT;
@@ -79,7 +80,7 @@ struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name)
 	return &translation->declarations;
 }
 
-int gt_ptx_fail(struct gt_ptxgen *gen, int error, const char *format, ...)
+int gt_ptxgen_fail(struct gt_ptxgen *gen, int error, const char *format, ...)
 {
 	char place[32], text[256];
 	va_list arguments;

@@ -30,72 +30,75 @@ static bool asks_lanes(const struct gt_ptxgen *gen)
 	return false;
 }
 
-void gt_ptx_plan_group(struct gt_ptxgen *gen)
+void gt_ptxgen_plan_group(struct gt_ptxgen *gen)
 {
 	const struct gt_section *section = gen->job->section;
 
-	gen->lanes = GT_PTX_EACH;
+	gen->lanes = GT_PTXGEN_EACH;
 	if (!section || section->level == GT_LEVEL_THREAD)
 		return;
 	/* Which thread runs it for a block is for the kernel around it to say. */
 	if (section->level == GT_LEVEL_BLOCK && gen->options->form != GT_FORM_KERNEL)
 		return;
-	gen->lanes =
-		section->level == GT_LEVEL_WARP && asks_lanes(gen) ? GT_PTX_ALL : GT_PTX_LEADER;
+	gen->lanes = section->level == GT_LEVEL_WARP && asks_lanes(gen) ? GT_PTXGEN_ALL
+									: GT_PTXGEN_LEADER;
 }
 
 /* The first thread of the block, or where they leave the last. */
 static void lead_block(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name index = gt_ptx_thread_in_block(gen), threads;
+	struct gt_ptxgen_name index = gt_ptxgen_thread_in_block(gen), threads;
 	unsigned traits = gt_section_row(gen->job->section->kind)->traits;
 
 	if (traits & GT_SECTION_LEAVES) {
-		threads = gt_ptx_block_threads(gen);
-		gt_ptx(gen, "sub.u32 %s, %s, 1", threads.text, threads.text);
-		gt_ptx(gen, "setp.eq.u32 %sleader, %s, %s", gen->prefix, index.text, threads.text);
+		threads = gt_ptxgen_block_threads(gen);
+		gt_ptxgen_emit(gen, "sub.u32 %s, %s, 1", threads.text, threads.text);
+		gt_ptxgen_emit(gen, "setp.eq.u32 %sleader, %s, %s", gen->prefix, index.text,
+			       threads.text);
 	} else {
-		gt_ptx(gen, "setp.eq.u32 %sleader, %s, 0", gen->prefix, index.text);
+		gt_ptxgen_emit(gen, "setp.eq.u32 %sleader, %s, 0", gen->prefix, index.text);
 	}
-	gt_ptx(gen, "mov.u32 %sfirst, 0", gen->prefix);
-	gt_ptx(gen, "mov.u32 %sgroup, 1", gen->prefix);
+	gt_ptxgen_emit(gen, "mov.u32 %sfirst, 0", gen->prefix);
+	gt_ptxgen_emit(gen, "mov.u32 %sgroup, 1", gen->prefix);
 }
 
 /* The lanes that are here, or those that the site says. */
-static struct gt_ptx_name find_group(struct gt_ptxgen *gen)
+static struct gt_ptxgen_name find_group(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name mask;
+	struct gt_ptxgen_name mask;
 
 	for (uint32_t i = 0; i < gen->job->value_count; i++)
 		if (gen->job->values[i].source == GT_SOURCE_MASK) {
-			mask = gt_ptx_source(gen, GT_SOURCE_MASK, 0);
-			return gt_ptx_low(gen, mask.text);
+			mask = gt_ptxgen_source(gen, GT_SOURCE_MASK, 0);
+			return gt_ptxgen_low(gen, mask.text);
 		}
-	return gt_ptx_active_mask(gen);
+	return gt_ptxgen_active_mask(gen);
 }
 
 static void lead_warp(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name mask = find_group(gen), low = gt_ptx_b32(gen), lane = gt_ptx_b32(gen);
+	struct gt_ptxgen_name mask = find_group(gen), low = gt_ptxgen_b32(gen),
+			      lane = gt_ptxgen_b32(gen);
 
-	gt_ptx(gen, "mov.u32 %sgroup, %s", gen->prefix, mask.text);
-	gt_ptx(gen, "neg.s32 %s, %s", low.text, mask.text);
-	gt_ptx(gen, "and.b32 %s, %s, %s", low.text, low.text, mask.text);
-	gt_ptx(gen, "bfind.u32 %sfirst, %s", gen->prefix, low.text);
-	gt_ptx(gen, "mov.u32 %s, %%laneid", lane.text);
-	gt_ptx(gen, "setp.eq.u32 %sleader, %s, %sfirst", gen->prefix, lane.text, gen->prefix);
+	gt_ptxgen_emit(gen, "mov.u32 %sgroup, %s", gen->prefix, mask.text);
+	gt_ptxgen_emit(gen, "neg.s32 %s, %s", low.text, mask.text);
+	gt_ptxgen_emit(gen, "and.b32 %s, %s, %s", low.text, low.text, mask.text);
+	gt_ptxgen_emit(gen, "bfind.u32 %sfirst, %s", gen->prefix, low.text);
+	gt_ptxgen_emit(gen, "mov.u32 %s, %%laneid", lane.text);
+	gt_ptxgen_emit(gen, "setp.eq.u32 %sleader, %s, %sfirst", gen->prefix, lane.text,
+		       gen->prefix);
 }
 
-void gt_ptx_begin_group(struct gt_ptxgen *gen)
+void gt_ptxgen_begin_group(struct gt_ptxgen *gen)
 {
-	if (gen->lanes == GT_PTX_EACH)
+	if (gen->lanes == GT_PTXGEN_EACH)
 		return;
 	if (gen->job->section->level == GT_LEVEL_BLOCK)
 		lead_block(gen);
 	else
 		lead_warp(gen);
-	if (gen->lanes == GT_PTX_LEADER)
-		gt_ptx(gen, "@!%sleader bra %sE0", gen->prefix, gen->prefix);
+	if (gen->lanes == GT_PTXGEN_LEADER)
+		gt_ptxgen_emit(gen, "@!%sleader bra %sE0", gen->prefix, gen->prefix);
 }
 
 /* ---- all lanes in step ---- */
@@ -111,13 +114,13 @@ static bool writes_arguments(const struct gt_helper *helper)
 /* Whether a call looks up a place that is the same for all, and changes nothing. */
 static bool is_common_lookup(const struct gt_ptxgen *gen, const struct gt_helper *helper)
 {
-	int32_t map = gt_ptx_fact(gen, 1)->map;
-	const struct gt_map_kind *kind;
+	int32_t map = gt_ptxgen_fact(gen, 1)->map;
+	const struct gt_bpf_map_kind *kind;
 
 	if (helper->number != GT_HELPER_map_lookup_elem || map < 0)
 		return false;
-	kind = gt_map_kind(gen->object->maps[map].type);
-	return kind && kind->shape == GT_MAP_ARRAY && kind->copies == GT_COPY_ONE;
+	kind = gt_bpf_map_kind(gen->object->maps[map].type);
+	return kind && kind->shape == GT_BPF_MAP_ARRAY && kind->copies == GT_COPY_ONE;
 }
 
 static bool call_needs_leader(const struct gt_ptxgen *gen, const struct gt_helper *helper)
@@ -130,15 +133,15 @@ static bool call_needs_leader(const struct gt_ptxgen *gen, const struct gt_helpe
 /* Whether others may change the memory behind a pointer, or see that it is changed. */
 static bool is_common(struct gt_ptxgen *gen, const struct gt_register_fact *fact)
 {
-	if (fact->place == GT_PLACE_MIXED && gen->generic)
-		gt_ptx_fail(
+	if (fact->place == GT_REG_MIXED && gen->generic)
+		gt_ptxgen_fail(
 			gen, -EOPNOTSUPP,
 			"a pointer to the stack or elsewhere, in a program that asks for values "
 			"of other lanes");
-	return fact->place != GT_PLACE_STACK && fact->place != GT_PLACE_CONTEXT;
+	return fact->place != GT_REG_STACK && fact->place != GT_REG_CONTEXT;
 }
 
-bool gt_ptx_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result)
+bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result)
 {
 	const struct gt_helper *helper = called(insn);
 
@@ -146,80 +149,83 @@ bool gt_ptx_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_LDX:
 		*ret_result = insn->dst_reg;
-		return is_common(gen, gt_ptx_fact(gen, insn->src_reg));
+		return is_common(gen, gt_ptxgen_fact(gen, insn->src_reg));
 	case BPF_ST:
-		return is_common(gen, gt_ptx_fact(gen, insn->dst_reg));
+		return is_common(gen, gt_ptxgen_fact(gen, insn->dst_reg));
 	case BPF_STX:
 		if (BPF_MODE(insn->code) == BPF_ATOMIC && (insn->imm & BPF_FETCH))
 			*ret_result = insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg;
-		return is_common(gen, gt_ptx_fact(gen, insn->dst_reg));
+		return is_common(gen, gt_ptxgen_fact(gen, insn->dst_reg));
 	default:
 		*ret_result = 0;
 		return helper && call_needs_leader(gen, helper);
 	}
 }
 
-struct gt_ptx_name gt_ptx_begin_leader(struct gt_ptxgen *gen)
+struct gt_ptxgen_name gt_ptxgen_begin_leader(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name over = gt_ptx_label(gen);
+	struct gt_ptxgen_name over = gt_ptxgen_label(gen);
 
-	gt_ptx(gen, "@!%sleader bra %s", gen->prefix, over.text);
+	gt_ptxgen_emit(gen, "@!%sleader bra %s", gen->prefix, over.text);
 	gen->by_leader = true;
 	return over;
 }
 
-void gt_ptx_end_leader(struct gt_ptxgen *gen, const struct gt_ptx_name *over, int result)
+void gt_ptxgen_end_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_name *over, int result)
 {
-	struct gt_ptx_name target, value;
+	struct gt_ptxgen_name target, value;
 
-	gt_ptx_put_label(gen, over);
+	gt_ptxgen_put_label(gen, over);
 	gen->by_leader = false;
 	/* The others have made no halves. */
-	gt_ptx_forget_lows(gen, 0, gt_countof(gen->lows));
+	gt_ptxgen_forget_lows(gen, 0, gt_countof(gen->lows));
 	if (result < 0)
 		return;
-	target = gt_ptx_register(gen, (unsigned)result);
-	value = gt_ptx_of_leader(gen, &target);
-	gt_ptx(gen, "mov.b64 %s, %s", target.text, value.text);
+	target = gt_ptxgen_register(gen, (unsigned)result);
+	value = gt_ptxgen_of_leader(gen, &target);
+	gt_ptxgen_emit(gen, "mov.b64 %s, %s", target.text, value.text);
 }
 
 /* Names of the group's registers. */
-static struct gt_ptx_name named(const struct gt_ptxgen *gen, const char *name)
+static struct gt_ptxgen_name named(const struct gt_ptxgen *gen, const char *name)
 {
-	struct gt_ptx_name whole;
+	struct gt_ptxgen_name whole;
 
 	snprintf(whole.text, sizeof(whole.text), "%s%s", gen->prefix, name);
 	return whole;
 }
 
-struct gt_ptx_name gt_ptx_of_leader(struct gt_ptxgen *gen, const struct gt_ptx_name *value)
+struct gt_ptxgen_name gt_ptxgen_of_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_name *value)
 {
-	return gt_ptx_shuffle(gen, value->text, named(gen, "first").text, named(gen, "group").text);
+	return gt_ptxgen_shuffle(gen, value->text, named(gen, "first").text,
+				 named(gen, "group").text);
 }
 
-int gt_ptx_lane_value(struct gt_ptxgen *gen)
+int gt_ptxgen_lane_value(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name result = gt_ptx_register(gen, 0), asked = gt_ptx_register(gen, 2);
-	struct gt_ptx_name number = gt_ptx_b64(gen), bit = gt_ptx_b32(gen), own, other, lane;
-	struct gt_ptx_name is_there = gt_ptx_predicate(gen), group = named(gen, "group");
+	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0),
+			      asked = gt_ptxgen_register(gen, 2);
+	struct gt_ptxgen_name number = gt_ptxgen_b64(gen), bit = gt_ptxgen_b32(gen), own, other,
+			      lane;
+	struct gt_ptxgen_name is_there = gt_ptxgen_predicate(gen), group = named(gen, "group");
 	enum gt_context_source source;
 
-	if (gt_lane_source(gen->job->section, (uint64_t)gt_ptx_fact(gen, 1)->least, &source))
-		return gt_ptx_fail(gen, -EINVAL, "there is no such value of lanes here");
+	if (gt_lane_source(gen->job->section, (uint64_t)gt_ptxgen_fact(gen, 1)->min, &source))
+		return gt_ptxgen_fail(gen, -EINVAL, "there is no such value of lanes here");
 	/* Each lane's own, not the leader's. */
 	gen->by_leader = true;
-	own = gt_ptx_source(gen, source, 0);
+	own = gt_ptxgen_source(gen, source, 0);
 	gen->by_leader = false;
-	if (gt_ptx_limit(gen, 2) < 32) {
-		lane = gt_ptx_low(gen, asked.text);
+	if (gt_ptxgen_limit(gen, 2) < 32) {
+		lane = gt_ptxgen_low(gen, asked.text);
 	} else {
-		gt_ptx(gen, "min.u64 %s, %s, 32", number.text, asked.text);
-		lane = gt_ptx_low(gen, number.text);
+		gt_ptxgen_emit(gen, "min.u64 %s, %s, 32", number.text, asked.text);
+		lane = gt_ptxgen_low(gen, number.text);
 	}
-	gt_ptx(gen, "shr.u32 %s, %s, %s", bit.text, group.text, lane.text);
-	gt_ptx(gen, "and.b32 %s, %s, 1", bit.text, bit.text);
-	gt_ptx(gen, "setp.ne.u32 %s, %s, 0", is_there.text, bit.text);
-	other = gt_ptx_shuffle(gen, own.text, lane.text, group.text);
-	gt_ptx(gen, "selp.b64 %s, %s, 0, %s", result.text, other.text, is_there.text);
+	gt_ptxgen_emit(gen, "shr.u32 %s, %s, %s", bit.text, group.text, lane.text);
+	gt_ptxgen_emit(gen, "and.b32 %s, %s, 1", bit.text, bit.text);
+	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, 0", is_there.text, bit.text);
+	other = gt_ptxgen_shuffle(gen, own.text, lane.text, group.text);
+	gt_ptxgen_emit(gen, "selp.b64 %s, %s, 0, %s", result.text, other.text, is_there.text);
 	return 0;
 }

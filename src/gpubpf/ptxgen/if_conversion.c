@@ -96,10 +96,10 @@ static bool is_candidate(const struct gt_ptxgen *gen, uint32_t at)
 	const struct bpf_insn *insn = &gen->job->program->insns[at];
 
 	return facts->reached && is_conditional(insn) && facts->branch == 3 &&
-	       facts->registers[insn->dst_reg].place == GT_PLACE_NUMBER;
+	       facts->registers[insn->dst_reg].place == GT_REG_SCALAR;
 }
 
-void gt_ptx_plan_skips(struct gt_ptxgen *gen)
+void gt_ptxgen_plan_skips(struct gt_ptxgen *gen)
 {
 	for (uint32_t at = 0; at + 1 < gen->facts->insn_count; at++) {
 		uint32_t end = is_candidate(gen, at) ? find_end(gen, at) : 0;
@@ -116,44 +116,45 @@ void gt_ptx_plan_skips(struct gt_ptxgen *gen)
 struct before {
 	bool is_short;
 	uint64_t limit; /* where the jump is taken */
-	struct gt_ptx_name value;
+	struct gt_ptxgen_name value;
 };
 
 static void keep(struct gt_ptxgen *gen, unsigned number, struct before *before)
 {
-	before->limit = gt_ptx_limit(gen, number);
+	before->limit = gt_ptxgen_limit(gen, number);
 	before->is_short = before->limit <= UINT32_MAX;
 	if (before->is_short) {
-		before->value = gt_ptx_low_of(gen, number);
+		before->value = gt_ptxgen_low_of(gen, number);
 		return;
 	}
-	before->value = gt_ptx_temporary(gen, GT_PTX_B64);
-	gt_ptx(gen, "mov.b64 %s, %s", before->value.text, gt_ptx_register(gen, number).text);
+	before->value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	gt_ptxgen_emit(gen, "mov.b64 %s, %s", before->value.text,
+		       gt_ptxgen_register(gen, number).text);
 }
 
 /* Chooses between what a register held and what it holds now. */
 static void choose(struct gt_ptxgen *gen, unsigned number, const struct before *before,
-		   const struct gt_ptx_condition *taken)
+		   const struct gt_ptxgen_condition *taken)
 {
-	bool is_short = before->is_short && gt_ptx_is_short(gen, number);
-	struct gt_ptx_name old = before->value, now, result;
+	bool is_short = before->is_short && gt_ptxgen_is_short(gen, number);
+	struct gt_ptxgen_name old = before->value, now, result;
 
 	if (is_short) {
-		now = gt_ptx_low_of(gen, number);
-		result = gt_ptx_temporary(gen, GT_PTX_B32);
+		now = gt_ptxgen_low_of(gen, number);
+		result = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
 	} else {
-		now = gt_ptx_register(gen, number);
-		result = gt_ptx_temporary(gen, GT_PTX_B64);
+		now = gt_ptxgen_register(gen, number);
+		result = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 		if (before->is_short)
-			old = gt_ptx_widen(gen, &before->value);
+			old = gt_ptxgen_widen(gen, &before->value);
 	}
-	gt_ptx(gen, "selp.b%d %s, %s, %s, %s", is_short ? 32 : 64, result.text,
-	       taken->holds ? old.text : now.text, taken->holds ? now.text : old.text,
-	       taken->predicate.text);
+	gt_ptxgen_emit(gen, "selp.b%d %s, %s, %s, %s", is_short ? 32 : 64, result.text,
+		       taken->holds ? old.text : now.text, taken->holds ? now.text : old.text,
+		       taken->predicate.text);
 	if (is_short)
-		gt_ptx_give_low(gen, number, &result);
+		gt_ptxgen_give_low(gen, number, &result);
 	else
-		gt_ptx_give_wide(gen, number, result.text);
+		gt_ptxgen_give_wide(gen, number, result.text);
 	if (gen->limits[number] < before->limit)
 		gen->limits[number] = before->limit;
 }
@@ -169,45 +170,45 @@ static unsigned find_written(const struct gt_ptxgen *gen, uint32_t at, uint32_t 
 }
 
 /* The jump at gen->at, where another one was not taken. */
-static void jump_if_not(struct gt_ptxgen *gen, const struct gt_ptx_condition *other)
+static void jump_if_not(struct gt_ptxgen *gen, const struct gt_ptxgen_condition *other)
 {
-	struct gt_ptx_condition both = gt_ptx_condition(gen, gt_ptx_insn(gen));
-	struct gt_ptx_name not_other = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
+	struct gt_ptxgen_condition both = gt_ptxgen_condition(gen, gt_ptxgen_insn(gen));
+	struct gt_ptxgen_name not_other = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
 
 	if (!both.holds)
-		gt_ptx(gen, "not.pred %s, %s", both.predicate.text, both.predicate.text);
-	gt_ptx(gen, "%s.pred %s, %s", other->holds ? "not" : "mov", not_other.text,
-	       other->predicate.text);
-	gt_ptx(gen, "and.pred %s, %s, %s", both.predicate.text, both.predicate.text,
-	       not_other.text);
-	gt_ptx_jump_to(gen, gt_ptx_guard(&both.predicate, true).text);
+		gt_ptxgen_emit(gen, "not.pred %s, %s", both.predicate.text, both.predicate.text);
+	gt_ptxgen_emit(gen, "%s.pred %s, %s", other->holds ? "not" : "mov", not_other.text,
+		       other->predicate.text);
+	gt_ptxgen_emit(gen, "and.pred %s, %s, %s", both.predicate.text, both.predicate.text,
+		       not_other.text);
+	gt_ptxgen_jump_to(gen, gt_ptxgen_guard(&both.predicate, true).text);
 }
 
-uint32_t gt_ptx_skip(struct gt_ptxgen *gen)
+uint32_t gt_ptxgen_skip(struct gt_ptxgen *gen)
 {
 	const struct bpf_insn *insns = gen->job->program->insns, *jump = &insns[gen->at];
 	uint32_t first = gen->at + 1, end = gen->skips[gen->at];
 	uint32_t target = (uint32_t)gt_bpf_jump_target(insns, gen->at);
 	unsigned written = find_written(gen, first, end);
-	struct gt_ptx_condition taken = gt_ptx_condition(gen, jump);
+	struct gt_ptxgen_condition taken = gt_ptxgen_condition(gen, jump);
 	struct before before[GT_BPF_REGISTERS];
 	uint64_t limits[GT_BPF_REGISTERS];
 
 	memcpy(limits, gen->limits, sizeof(limits));
-	gt_ptx_assume(gen, jump, true);
+	gt_ptxgen_assume(gen, jump, true);
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
 		if (written >> i & 1)
 			keep(gen, i, &before[i]);
 	memcpy(gen->limits, limits, sizeof(limits));
-	gt_ptx_assume(gen, jump, false);
+	gt_ptxgen_assume(gen, jump, false);
 	for (gen->at = first; gen->at < end; gen->at++) {
 		gen->inlined++;
 		if (!is_alu(&insns[gen->at])) {
 			jump_if_not(gen, &taken);
 			continue;
 		}
-		gt_ptx_alu(gen, &insns[gen->at]);
-		gt_ptx_follow_limits(gen, &insns[gen->at]);
+		gt_ptxgen_alu(gen, &insns[gen->at]);
+		gt_ptxgen_follow_limits(gen, &insns[gen->at]);
 	}
 	/* There is what is known on both ways. */
 	gen->at = target;

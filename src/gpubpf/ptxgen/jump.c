@@ -16,27 +16,27 @@ static const char *const unsigned_comparisons[16] = {
 	[BPF_JSGE >> 4] = "ge.u", [BPF_JSLT >> 4] = "lt.u", [BPF_JSLE >> 4] = "le.u",
 };
 
-void gt_ptx_jump_to(struct gt_ptxgen *gen, const char *guard)
+void gt_ptxgen_jump_to(struct gt_ptxgen *gen, const char *guard)
 {
 	int64_t target = gt_bpf_jump_target(gen->job->program->insns, gen->at);
-	struct gt_ptx_name label = gt_ptx_insn_label(gen, (uint32_t)target);
+	struct gt_ptxgen_name label = gt_ptxgen_insn_label(gen, (uint32_t)target);
 
-	gt_ptx(gen, "%sbra %s", guard, label.text);
+	gt_ptxgen_emit(gen, "%sbra %s", guard, label.text);
 }
 
 /* A register's half or whole. */
-static struct gt_ptx_name side(struct gt_ptxgen *gen, unsigned number, bool wide)
+static struct gt_ptxgen_name side(struct gt_ptxgen *gen, unsigned number, bool wide)
 {
-	return wide ? gt_ptx_register(gen, number) : gt_ptx_low_of(gen, number);
+	return wide ? gt_ptxgen_register(gen, number) : gt_ptxgen_low_of(gen, number);
 }
 
 /* x < n << 32 is a matter of the upper half alone. */
 static void compare_high(struct gt_ptxgen *gen, const struct bpf_insn *insn, const char *is,
 			 uint64_t number)
 {
-	struct gt_ptx_name high = gt_ptx_high(gen, insn->dst_reg);
+	struct gt_ptxgen_name high = gt_ptxgen_high(gen, insn->dst_reg);
 
-	gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu64, is, high.text, number >> 32);
+	gt_ptxgen_emit(gen, "setp.lt.u32 %s, %s, %" PRIu64, is, high.text, number >> 32);
 }
 
 /*
@@ -44,50 +44,51 @@ static void compare_high(struct gt_ptxgen *gen, const struct bpf_insn *insn, con
  * x >= 8 and x < 8, ptxas does not see that one is the other's opposite.
  */
 static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
-			  struct gt_ptx_condition *ret_taken)
+			  struct gt_ptxgen_condition *ret_taken)
 {
 	bool is_jmp = BPF_CLASS(insn->code) == BPF_JMP;
-	bool wide = is_jmp && !gt_ptx_is_short(gen, insn->dst_reg);
+	bool wide = is_jmp && !gt_ptxgen_is_short(gen, insn->dst_reg);
 	unsigned operation = BPF_OP(insn->code);
 	bool negated = operation == BPF_JGT || operation == BPF_JGE;
 	bool next = operation == BPF_JGT || operation == BPF_JLE;
-	struct gt_ptx_name is;
+	struct gt_ptxgen_name is;
 	uint64_t number;
 
 	if ((!negated && !next && operation != BPF_JLT) ||
-	    !gt_ptx_known_right(gen, insn, &number) || number >= (is_jmp ? UINT64_MAX : UINT32_MAX))
+	    !gt_ptxgen_known_right(gen, insn, &number) ||
+	    number >= (is_jmp ? UINT64_MAX : UINT32_MAX))
 		return false;
 	number += next;
-	is = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
+	is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
 	if (wide && number > UINT32_MAX && (uint32_t)number == 0)
 		compare_high(gen, insn, is.text, number);
 	else if (wide || number > UINT32_MAX)
-		gt_ptx(gen, "setp.lt.u64 %s, %s, %" PRIu64, is.text,
-		       side(gen, insn->dst_reg, true).text, number);
+		gt_ptxgen_emit(gen, "setp.lt.u64 %s, %s, %" PRIu64, is.text,
+			       side(gen, insn->dst_reg, true).text, number);
 	else
-		gt_ptx(gen, "setp.lt.u32 %s, %s, %" PRIu64, is.text,
-		       side(gen, insn->dst_reg, false).text, number);
-	*ret_taken = (struct gt_ptx_condition){is, !negated};
+		gt_ptxgen_emit(gen, "setp.lt.u32 %s, %s, %" PRIu64, is.text,
+			       side(gen, insn->dst_reg, false).text, number);
+	*ret_taken = (struct gt_ptxgen_condition){is, !negated};
 	return true;
 }
 
 /* Whether bits of the lower halves alone are tested. */
 static bool tests_low(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	return gt_ptx_is_short(gen, insn->dst_reg) ||
+	return gt_ptxgen_is_short(gen, insn->dst_reg) ||
 	       (BPF_SRC(insn->code) == BPF_K ? insn->imm >= 0
-					     : gt_ptx_is_short(gen, insn->src_reg));
+					     : gt_ptxgen_is_short(gen, insn->src_reg));
 }
 
-struct gt_ptx_condition gt_ptx_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned operation = BPF_OP(insn->code), bits;
 	bool is_test = operation == BPF_JSET, wide = BPF_CLASS(insn->code) == BPF_JMP;
 	bool is_short =
-		wide && (is_test ? tests_low(gen, insn) : gt_ptx_has_short_sides(gen, insn));
+		wide && (is_test ? tests_low(gen, insn) : gt_ptxgen_has_short_sides(gen, insn));
 	const char *comparison = comparisons[operation >> 4];
-	struct gt_ptx_name left, right, both;
-	struct gt_ptx_condition taken = {.holds = true};
+	struct gt_ptxgen_name left, right, both;
+	struct gt_ptxgen_condition taken = {.holds = true};
 
 	if (compare_below(gen, insn, &taken))
 		return taken;
@@ -102,20 +103,20 @@ struct gt_ptx_condition gt_ptx_condition(struct gt_ptxgen *gen, const struct bpf
 	else
 		right = side(gen, insn->src_reg, wide);
 	if (is_test) {
-		both = gt_ptx_temporary(gen, wide ? GT_PTX_B64 : GT_PTX_B32);
-		gt_ptx(gen, "and.b%u %s, %s, %s", bits, both.text, left.text, right.text);
+		both = gt_ptxgen_temporary(gen, wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
+		gt_ptxgen_emit(gen, "and.b%u %s, %s, %s", bits, both.text, left.text, right.text);
 		left = both;
 		strcpy(right.text, "0");
 	}
-	taken.predicate = gt_ptx_temporary(gen, GT_PTX_PREDICATE);
-	gt_ptx(gen, "setp.%s%u %s, %s, %s", comparison, bits, taken.predicate.text, left.text,
-	       right.text);
+	taken.predicate = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
+	gt_ptxgen_emit(gen, "setp.%s%u %s, %s, %s", comparison, bits, taken.predicate.text,
+		       left.text, right.text);
 	return taken;
 }
 
-void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+void gt_ptxgen_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_condition taken;
+	struct gt_ptxgen_condition taken;
 	uint8_t ways = gen->facts->insns[gen->at].branch;
 
 	if (BPF_OP(insn->code) == BPF_JA)
@@ -126,10 +127,10 @@ void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		ways = BPF_OP(insn->code) == BPF_JEQ ? 1 : 2;
 	}
 	if (ways == 2) {
-		gt_ptx_jump_to(gen, "");
+		gt_ptxgen_jump_to(gen, "");
 	} else if (ways != 1) {
-		taken = gt_ptx_condition(gen, insn);
-		gt_ptx_jump_to(gen, gt_ptx_guard(&taken.predicate, taken.holds).text);
+		taken = gt_ptxgen_condition(gen, insn);
+		gt_ptxgen_jump_to(gen, gt_ptxgen_guard(&taken.predicate, taken.holds).text);
 	}
 }
 
@@ -183,7 +184,7 @@ static bool find_null_test(const struct gt_ptxgen *gen, struct null_test *test)
 	return false;
 }
 
-bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label)
+bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_name *ret_label)
 {
 	const struct bpf_insn *insns = gen->job->program->insns;
 	struct null_test test;
@@ -194,14 +195,14 @@ bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label)
 	if (gen->by_leader || !find_null_test(gen, &test))
 		return false;
 	for (gen->at++; gen->at < test.at; gen->at++) {
-		const struct bpf_insn *insn = gt_ptx_insn(gen);
+		const struct bpf_insn *insn = gt_ptxgen_insn(gen);
 
 		/* Where it is NULL; where it is not, they come where they stand. */
 		if (test.copies >> insn->dst_reg & 1)
-			gt_ptx_give_wide(gen, insn->dst_reg, "0");
+			gt_ptxgen_give_wide(gen, insn->dst_reg, "0");
 		else
-			gt_ptx_alu(gen, insn);
-		gt_ptx_follow_limits(gen, insn);
+			gt_ptxgen_alu(gen, insn);
+		gt_ptxgen_follow_limits(gen, insn);
 	}
 	gen->at = call;
 	null = BPF_OP(insns[test.at].code) == BPF_JEQ ? gt_bpf_jump_target(insns, test.at)
@@ -209,11 +210,11 @@ bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label)
 	gen->targets[null]++;
 	gen->fused = test.at;
 	gen->fused_copies = test.copies;
-	*ret_label = gt_ptx_insn_label(gen, (uint32_t)null);
+	*ret_label = gt_ptxgen_insn_label(gen, (uint32_t)null);
 	return true;
 }
 
-bool gt_ptx_is_done(const struct gt_ptxgen *gen, uint32_t at)
+bool gt_ptxgen_is_done(const struct gt_ptxgen *gen, uint32_t at)
 {
 	const struct bpf_insn *insn = &gen->job->program->insns[at];
 

@@ -19,7 +19,7 @@ static bool has_context(const struct gt_ptxgen *gen)
 	return gen->job->section && gen->job->section->kind != GT_KIND_RUN;
 }
 
-void gt_ptx_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
+void gt_ptxgen_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	const char *name = gen->job->name ? gen->job->name : gen->job->program->name;
 
@@ -38,7 +38,7 @@ void gt_ptx_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 	gt_strbuf_puts(text, ")\n{\n");
 }
 
-void gt_ptx_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text)
+void gt_ptxgen_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	const char *prefix = gen->prefix;
 
@@ -93,7 +93,7 @@ static const char address_lines[] = "\tmul.lo.u64 #q7, #q6, #q5;\n"
 				    "\tshl.b64 #q10, #q9, 3;\n"
 				    "\tadd.u64 #q1, #q2, #q10;\n";
 
-void gt_ptx_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
+void gt_ptxgen_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	enum gt_level level = gen->job->section ? gen->job->section->level : GT_LEVEL_THREAD;
 

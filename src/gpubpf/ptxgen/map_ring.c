@@ -16,12 +16,12 @@ enum {
 #define HEAD offsetof(struct gt_ring_header, head)
 #define LOST offsetof(struct gt_ring_header, lost)
 
-static const enum gt_map_place place = GT_MAP_SHARED;
+static const enum gt_bpf_map_place place = GT_BPF_MAP_SHARED;
 
-struct gt_ptx_ring gt_ptx_ring_of(struct gt_ptxgen *gen)
+struct gt_ptxgen_ring gt_ptxgen_ring_of(struct gt_ptxgen *gen)
 {
-	return (struct gt_ptx_ring){gt_ptx_map_address(gen, gen->map),
-				    gt_map_ring_bytes(gt_ptx_map(gen))};
+	return (struct gt_ptxgen_ring){gt_ptxgen_map_address(gen, gen->map),
+				       gt_bpf_map_ring_bytes(gt_ptxgen_map(gen))};
 }
 
 static uint32_t total_of(uint32_t size)
@@ -33,50 +33,52 @@ static uint32_t total_of(uint32_t size)
  * Takes a .b64 of bytes for `records` records: the position, or -1 if there is no credit, which is
  * then given back and counted.
  */
-static void take_position(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring,
-			  const struct gt_ptx_name *bytes, const char *records,
-			  const struct gt_ptx_name *position)
+static void take_position(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+			  const struct gt_ptxgen_name *bytes, const char *records,
+			  const struct gt_ptxgen_name *position)
 {
-	struct gt_ptx_name less = gt_ptx_b64(gen), old = gt_ptx_b64(gen);
-	struct gt_ptx_name enough = gt_ptx_predicate(gen);
-	struct gt_ptx_name taken = gt_ptx_label(gen), over = gt_ptx_label(gen);
+	struct gt_ptxgen_name less = gt_ptxgen_b64(gen), old = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_name enough = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_name taken = gt_ptxgen_label(gen), over = gt_ptxgen_label(gen);
 
-	gt_ptx(gen, "neg.s64 %s, %s", less.text, bytes->text);
-	gt_ptx_atom_ordered(gen, place, GT_PTX_ACQUIRE, "", "add.u64", old.text, ring->address.text,
-			    CREDIT, less.text);
-	gt_ptx(gen, "setp.ge.s64 %s, %s, %s", enough.text, old.text, bytes->text);
-	gt_ptx(gen, "@%s bra %s", enough.text, taken.text);
-	gt_ptx_reduce(gen, place, "", "add.u64", ring->address.text, CREDIT, bytes->text);
-	gt_ptx_reduce(gen, place, "", "add.u64", ring->address.text, LOST, records);
-	gt_ptx(gen, "mov.s64 %s, -1", position->text);
-	gt_ptx(gen, "bra %s", over.text);
-	gt_ptx_put_label(gen, &taken);
-	gt_ptx_atom_ordered(gen, place, GT_PTX_RELAXED, "", "add.u64", position->text,
-			    ring->address.text, HEAD, bytes->text);
-	gt_ptx_put_label(gen, &over);
+	gt_ptxgen_emit(gen, "neg.s64 %s, %s", less.text, bytes->text);
+	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "", "add.u64", old.text,
+			       ring->address.text, CREDIT, less.text);
+	gt_ptxgen_emit(gen, "setp.ge.s64 %s, %s, %s", enough.text, old.text, bytes->text);
+	gt_ptxgen_emit(gen, "@%s bra %s", enough.text, taken.text);
+	gt_ptxgen_reduce(gen, place, "", "add.u64", ring->address.text, CREDIT, bytes->text);
+	gt_ptxgen_reduce(gen, place, "", "add.u64", ring->address.text, LOST, records);
+	gt_ptxgen_emit(gen, "mov.s64 %s, -1", position->text);
+	gt_ptxgen_emit(gen, "bra %s", over.text);
+	gt_ptxgen_put_label(gen, &taken);
+	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "", "add.u64", position->text,
+			       ring->address.text, HEAD, bytes->text);
+	gt_ptxgen_put_label(gen, &over);
 }
 
 /* The address of the record at a position. */
-static struct gt_ptx_name address_of(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring,
-				     const struct gt_ptx_name *position)
+static struct gt_ptxgen_name address_of(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+					const struct gt_ptxgen_name *position)
 {
-	struct gt_ptx_name record = gt_ptx_b64(gen);
+	struct gt_ptxgen_name record = gt_ptxgen_b64(gen);
 
 	if (ring->bytes & (ring->bytes - 1))
-		gt_ptx(gen, "rem.u64 %s, %s, %" PRIu32, record.text, position->text, ring->bytes);
+		gt_ptxgen_emit(gen, "rem.u64 %s, %s, %" PRIu32, record.text, position->text,
+			       ring->bytes);
 	else
-		gt_ptx(gen, "and.b64 %s, %s, %" PRIu32, record.text, position->text,
-		       ring->bytes - 1);
-	gt_ptx(gen, "add.s64 %s, %s, %s", record.text, record.text, ring->address.text);
-	gt_ptx(gen, "add.s64 %s, %s, %zu", record.text, record.text, sizeof(struct gt_ring_header));
+		gt_ptxgen_emit(gen, "and.b64 %s, %s, %" PRIu32, record.text, position->text,
+			       ring->bytes - 1);
+	gt_ptxgen_emit(gen, "add.s64 %s, %s, %s", record.text, record.text, ring->address.text);
+	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", record.text, record.text,
+		       sizeof(struct gt_ring_header));
 	return record;
 }
 
-static void test_failed(struct gt_ptxgen *gen, const struct gt_ptx_name *position,
-			struct gt_ptx_name *ret_failed)
+static void test_failed(struct gt_ptxgen *gen, const struct gt_ptxgen_name *position,
+			struct gt_ptxgen_name *ret_failed)
 {
-	*ret_failed = gt_ptx_predicate(gen);
-	gt_ptx(gen, "setp.lt.s64 %s, %s, 0", ret_failed->text, position->text);
+	*ret_failed = gt_ptxgen_predicate(gen);
+	gt_ptxgen_emit(gen, "setp.lt.s64 %s, %s, 0", ret_failed->text, position->text);
 }
 
 /*
@@ -84,142 +86,147 @@ static void test_failed(struct gt_ptxgen *gen, const struct gt_ptx_name *positio
  * to the number of records: so ptxas does not see that it is the same in all lanes, and does not
  * add up over the warp once more what one lane does, which would cost 40 instructions.
  */
-static void take_together(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, uint32_t total,
-			  struct gt_ptx_name *ret_record, struct gt_ptx_name *ret_failed)
+static void take_together(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t total,
+			  struct gt_ptxgen_name *ret_record, struct gt_ptxgen_name *ret_failed)
 {
-	struct gt_ptx_name mask = gt_ptx_active_mask(gen), below = gt_ptx_b32(gen);
-	struct gt_ptx_name count = gt_ptx_b32(gen), rank = gt_ptx_b32(gen), position;
-	struct gt_ptx_name follows = gt_ptx_predicate(gen), bytes = gt_ptx_b64(gen);
-	struct gt_ptx_name lowest = gt_ptx_b32(gen), records = gt_ptx_b64(gen);
-	struct gt_ptx_name together = gt_ptx_label(gen), first = gt_ptx_b64(gen);
+	struct gt_ptxgen_name mask = gt_ptxgen_active_mask(gen), below = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_name count = gt_ptxgen_b32(gen), rank = gt_ptxgen_b32(gen), position;
+	struct gt_ptxgen_name follows = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_name lowest = gt_ptxgen_b32(gen), records = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_name together = gt_ptxgen_label(gen), first = gt_ptxgen_b64(gen);
 
-	gt_ptx(gen, "mov.u32 %s, %%lanemask_lt", below.text);
-	gt_ptx(gen, "and.b32 %s, %s, %s", below.text, below.text, mask.text);
-	gt_ptx(gen, "popc.b32 %s, %s", rank.text, below.text);
-	gt_ptx(gen, "setp.ne.u32 %s, %s, 0", follows.text, below.text);
-	gt_ptx(gen, "mov.s64 %s, -1", first.text);
-	gt_ptx(gen, "@%s bra %s", follows.text, together.text);
-	gt_ptx(gen, "popc.b32 %s, %s", count.text, mask.text);
-	gt_ptx(gen, "add.u32 %s, %s, %s", count.text, count.text, below.text);
-	gt_ptx(gen, "mul.wide.u32 %s, %s, %" PRIu32, bytes.text, count.text, total);
-	gt_ptx(gen, "cvt.u64.u32 %s, %s", records.text, count.text);
+	gt_ptxgen_emit(gen, "mov.u32 %s, %%lanemask_lt", below.text);
+	gt_ptxgen_emit(gen, "and.b32 %s, %s, %s", below.text, below.text, mask.text);
+	gt_ptxgen_emit(gen, "popc.b32 %s, %s", rank.text, below.text);
+	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, 0", follows.text, below.text);
+	gt_ptxgen_emit(gen, "mov.s64 %s, -1", first.text);
+	gt_ptxgen_emit(gen, "@%s bra %s", follows.text, together.text);
+	gt_ptxgen_emit(gen, "popc.b32 %s, %s", count.text, mask.text);
+	gt_ptxgen_emit(gen, "add.u32 %s, %s, %s", count.text, count.text, below.text);
+	gt_ptxgen_emit(gen, "mul.wide.u32 %s, %s, %" PRIu32, bytes.text, count.text, total);
+	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", records.text, count.text);
 	take_position(gen, ring, &bytes, records.text, &first);
-	gt_ptx_put_label(gen, &together);
-	gt_ptx(gen, "brev.b32 %s, %s", lowest.text, mask.text);
-	gt_ptx(gen, "bfind.shiftamt.u32 %s, %s", lowest.text, lowest.text);
-	first = gt_ptx_shuffle(gen, first.text, lowest.text, mask.text);
+	gt_ptxgen_put_label(gen, &together);
+	gt_ptxgen_emit(gen, "brev.b32 %s, %s", lowest.text, mask.text);
+	gt_ptxgen_emit(gen, "bfind.shiftamt.u32 %s, %s", lowest.text, lowest.text);
+	first = gt_ptxgen_shuffle(gen, first.text, lowest.text, mask.text);
 	test_failed(gen, &first, ret_failed);
-	position = gt_ptx_element(gen, first.text, rank.text, total, 0);
+	position = gt_ptxgen_element(gen, first.text, rank.text, total, 0);
 	*ret_record = address_of(gen, ring, &position);
 }
 
-static void take_alone(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring,
-		       const struct gt_ptx_name *total, struct gt_ptx_name *ret_record,
-		       struct gt_ptx_name *ret_failed)
+static void take_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+		       const struct gt_ptxgen_name *total, struct gt_ptxgen_name *ret_record,
+		       struct gt_ptxgen_name *ret_failed)
 {
-	struct gt_ptx_name position = gt_ptx_b64(gen);
+	struct gt_ptxgen_name position = gt_ptxgen_b64(gen);
 
 	take_position(gen, ring, total, "1", &position);
 	test_failed(gen, &position, ret_failed);
 	*ret_record = address_of(gen, ring, &position);
 }
 
-void gt_ptx_ring_take(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, uint32_t size,
-		      struct gt_ptx_name *ret_record, struct gt_ptx_name *ret_failed)
+void gt_ptxgen_ring_take(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
+			 struct gt_ptxgen_name *ret_record, struct gt_ptxgen_name *ret_failed)
 {
 	uint32_t total = total_of(size);
-	struct gt_ptx_name bytes;
+	struct gt_ptxgen_name bytes;
 
 	/* A ring that a few warps fill would refuse whole warps where a few records fit. */
 	if ((uint64_t)total * WARP * 4 <= ring->bytes) {
 		take_together(gen, ring, total, ret_record, ret_failed);
 		return;
 	}
-	bytes = gt_ptx_b64(gen);
-	gt_ptx(gen, "mov.u64 %s, %" PRIu32, bytes.text, total);
+	bytes = gt_ptxgen_b64(gen);
+	gt_ptxgen_emit(gen, "mov.u64 %s, %" PRIu32, bytes.text, total);
 	take_alone(gen, ring, &bytes, ret_record, ret_failed);
 }
 
-void gt_ptx_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, const char *size,
-			    struct gt_ptx_name *ret_record, struct gt_ptx_name *ret_failed)
+void gt_ptxgen_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+			       const char *size, struct gt_ptxgen_name *ret_record,
+			       struct gt_ptxgen_name *ret_failed)
 {
-	struct gt_ptx_name total = gt_ptx_b64(gen);
+	struct gt_ptxgen_name total = gt_ptxgen_b64(gen);
 
-	gt_ptx(gen, "add.s64 %s, %s, %zu", total.text, size, sizeof(struct gt_ring_record) + 7);
-	gt_ptx(gen, "and.b64 %s, %s, -8", total.text, total.text);
+	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", total.text, size,
+		       sizeof(struct gt_ring_record) + 7);
+	gt_ptxgen_emit(gen, "and.b64 %s, %s, -8", total.text, total.text);
 	take_alone(gen, ring, &total, ret_record, ret_failed);
 }
 
-void gt_ptx_ring_give(struct gt_ptxgen *gen, const char *record, const char *size,
-		      enum gt_ring_state state)
+void gt_ptxgen_ring_give(struct gt_ptxgen *gen, const char *record, const char *size,
+			 enum gt_ring_state state)
 {
-	struct gt_ptx_name word = gt_ptx_b64(gen), high = gt_ptx_b32(gen);
+	struct gt_ptxgen_name word = gt_ptxgen_b64(gen), high = gt_ptxgen_b32(gen);
 
-	gt_ptx(gen, "mov.u32 %s, %d", high.text, state);
-	gt_ptx(gen, "mov.b64 %s, {%s, %s}", word.text, size, high.text);
-	gt_ptx_store_ordered(gen, place, GT_PTX_RELEASE, 64, record, 0, word.text);
+	gt_ptxgen_emit(gen, "mov.u32 %s, %d", high.text, state);
+	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", word.text, size, high.text);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, record, 0, word.text);
 }
 
 /* A record that never fits is lost: r0 = the error. */
-static void lose(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, int64_t result)
+static void lose(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, int64_t result)
 {
-	gt_ptx_reduce(gen, place, "", "add.u64", ring->address.text, LOST, "1");
-	gt_ptx_result(gen, result);
+	gt_ptxgen_reduce(gen, place, "", "add.u64", ring->address.text, LOST, "1");
+	gt_ptxgen_result(gen, result);
 }
 
 /* The size in r<number>, if it is known. */
 static bool is_known(const struct gt_ptxgen *gen, unsigned number, uint64_t *ret_size)
 {
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
 
-	*ret_size = (uint64_t)fact->least;
-	return fact->place == GT_PLACE_NUMBER && fact->least == fact->greatest;
+	*ret_size = (uint64_t)fact->min;
+	return fact->place == GT_REG_SCALAR && fact->min == fact->max;
 }
 
-static void output_known(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, unsigned data,
+static void output_known(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, unsigned data,
 			 uint32_t size)
 {
-	struct gt_ptx_name record, failed, bytes = gt_ptx_b64(gen), over = gt_ptx_label(gen);
-	struct gt_ptx_name length = gt_ptx_b32(gen);
+	struct gt_ptxgen_name record, failed, bytes = gt_ptxgen_b64(gen),
+					      over = gt_ptxgen_label(gen);
+	struct gt_ptxgen_name length = gt_ptxgen_b32(gen);
 
-	gt_ptx_ring_take(gen, ring, size, &record, &failed);
-	gt_ptx_result(gen, -EAGAIN);
-	gt_ptx(gen, "@%s bra %s", failed.text, over.text);
-	gt_ptx(gen, "add.s64 %s, %s, %zu", bytes.text, record.text, sizeof(struct gt_ring_record));
-	gt_ptx_copy_in(gen, data, size, bytes.text);
-	gt_ptx(gen, "mov.u32 %s, %" PRIu32, length.text, size);
-	gt_ptx_ring_give(gen, record.text, length.text, GT_RING_READY);
-	gt_ptx_result(gen, 0);
-	gt_ptx_put_label(gen, &over);
+	gt_ptxgen_ring_take(gen, ring, size, &record, &failed);
+	gt_ptxgen_result(gen, -EAGAIN);
+	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, over.text);
+	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", bytes.text, record.text,
+		       sizeof(struct gt_ring_record));
+	gt_ptxgen_copy_in(gen, data, size, bytes.text);
+	gt_ptxgen_emit(gen, "mov.u32 %s, %" PRIu32, length.text, size);
+	gt_ptxgen_ring_give(gen, record.text, length.text, GT_RING_READY);
+	gt_ptxgen_result(gen, 0);
+	gt_ptxgen_put_label(gen, &over);
 }
 
-static void output_sized(struct gt_ptxgen *gen, const struct gt_ptx_ring *ring, unsigned data)
+static void output_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, unsigned data)
 {
-	struct gt_ptx_name size = gt_ptx_register(gen, data + 1), record, failed, length;
-	struct gt_ptx_name too_big = gt_ptx_predicate(gen), bytes = gt_ptx_b64(gen);
-	struct gt_ptx_name over = gt_ptx_label(gen);
+	struct gt_ptxgen_name size = gt_ptxgen_register(gen, data + 1), record, failed, length;
+	struct gt_ptxgen_name too_big = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_name over = gt_ptxgen_label(gen);
 
-	gt_ptx(gen, "setp.gt.u64 %s, %s, %zu", too_big.text, size.text,
-	       ring->bytes - sizeof(struct gt_ring_record));
-	gt_ptx_reduce(gen, place, gt_ptx_guard(&too_big, true).text, "add.u64", ring->address.text,
-		      LOST, "1");
-	gt_ptx_result(gen, -E2BIG);
-	gt_ptx(gen, "@%s bra %s", too_big.text, over.text);
-	gt_ptx_ring_take_sized(gen, ring, size.text, &record, &failed);
-	gt_ptx_result(gen, -EAGAIN);
-	gt_ptx(gen, "@%s bra %s", failed.text, over.text);
-	gt_ptx(gen, "add.s64 %s, %s, %zu", bytes.text, record.text, sizeof(struct gt_ring_record));
-	gt_ptx_copy_in_sized(gen, data, size.text, bytes.text);
-	length = gt_ptx_low(gen, size.text);
-	gt_ptx_ring_give(gen, record.text, length.text, GT_RING_READY);
-	gt_ptx_result(gen, 0);
-	gt_ptx_put_label(gen, &over);
+	gt_ptxgen_emit(gen, "setp.gt.u64 %s, %s, %zu", too_big.text, size.text,
+		       ring->bytes - sizeof(struct gt_ring_record));
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_guard(&too_big, true).text, "add.u64",
+			 ring->address.text, LOST, "1");
+	gt_ptxgen_result(gen, -E2BIG);
+	gt_ptxgen_emit(gen, "@%s bra %s", too_big.text, over.text);
+	gt_ptxgen_ring_take_sized(gen, ring, size.text, &record, &failed);
+	gt_ptxgen_result(gen, -EAGAIN);
+	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, over.text);
+	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", bytes.text, record.text,
+		       sizeof(struct gt_ring_record));
+	gt_ptxgen_copy_in_sized(gen, data, size.text, bytes.text);
+	length = gt_ptxgen_low(gen, size.text);
+	gt_ptxgen_ring_give(gen, record.text, length.text, GT_RING_READY);
+	gt_ptxgen_result(gen, 0);
+	gt_ptxgen_put_label(gen, &over);
 }
 
 /* r<data> and r<data + 1> are the bytes and their number. */
 static int output(struct gt_ptxgen *gen, unsigned data)
 {
-	struct gt_ptx_ring ring = gt_ptx_ring_of(gen);
+	struct gt_ptxgen_ring ring = gt_ptxgen_ring_of(gen);
 	uint64_t size;
 
 	if (!is_known(gen, data + 1, &size))
@@ -231,39 +238,40 @@ static int output(struct gt_ptxgen *gen, unsigned data)
 	return 0;
 }
 
-int gt_ptx_ring_output(struct gt_ptxgen *gen, uint32_t insn)
+int gt_ptxgen_ring_output(struct gt_ptxgen *gen, uint32_t insn)
 {
 	return output(gen, 2);
 }
 
-int gt_ptx_perf_output(struct gt_ptxgen *gen, uint32_t insn)
+int gt_ptxgen_perf_output(struct gt_ptxgen *gen, uint32_t insn)
 {
 	return output(gen, 4);
 }
 
-int gt_ptx_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
+int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptx_ring ring = gt_ptx_ring_of(gen);
-	struct gt_ptx_name result = gt_ptx_register(gen, 0), record, failed;
-	struct gt_ptx_name done = gt_ptx_label(gen), label;
+	struct gt_ptxgen_ring ring = gt_ptxgen_ring_of(gen);
+	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), record, failed;
+	struct gt_ptxgen_name done = gt_ptxgen_label(gen), label;
 	bool is_tested;
 	uint64_t size;
 
 	if (!is_known(gen, 2, &size))
-		return gt_ptx_fail(gen, -EOPNOTSUPP,
-				   "a record whose size differs between ways to here");
+		return gt_ptxgen_fail(gen, -EOPNOTSUPP,
+				      "a record whose size differs between ways to here");
 	if (size > ring.bytes - sizeof(struct gt_ring_record)) {
 		lose(gen, &ring, 0);
 		return 0;
 	}
-	is_tested = gt_ptx_null_target(gen, &label);
-	gt_ptx_ring_take(gen, &ring, (uint32_t)size, &record, &failed);
-	gt_ptx_result(gen, 0);
-	gt_ptx(gen, "@%s bra %s", failed.text, is_tested ? label.text : done.text);
-	gt_ptx(gen, "st%s.u32 [%s], %" PRIu64, gt_ptx_global(gen), record.text, size);
-	gt_ptx(gen, "add.s64 %s, %s, %zu", result.text, record.text, sizeof(struct gt_ring_record));
+	is_tested = gt_ptxgen_null_target(gen, &label);
+	gt_ptxgen_ring_take(gen, &ring, (uint32_t)size, &record, &failed);
+	gt_ptxgen_result(gen, 0);
+	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, is_tested ? label.text : done.text);
+	gt_ptxgen_emit(gen, "st%s.u32 [%s], %" PRIu64, gt_ptxgen_global(gen), record.text, size);
+	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", result.text, record.text,
+		       sizeof(struct gt_ring_record));
 	if (!is_tested)
-		gt_ptx_put_label(gen, &done);
+		gt_ptxgen_put_label(gen, &done);
 	return 0;
 }
 
@@ -271,20 +279,20 @@ static int finish(struct gt_ptxgen *gen, enum gt_ring_state state)
 {
 	const int64_t at = (int64_t)offsetof(struct gt_ring_record, state) -
 			   (int64_t)sizeof(struct gt_ring_record);
-	struct gt_ptx_name record = gt_ptx_register(gen, 1), word = gt_ptx_b32(gen);
+	struct gt_ptxgen_name record = gt_ptxgen_register(gen, 1), word = gt_ptxgen_b32(gen);
 
-	gt_ptx(gen, "mov.u32 %s, %d", word.text, state);
-	gt_ptx_store_ordered(gen, place, GT_PTX_RELEASE, 32, record.text, at, word.text);
-	gt_ptx_result(gen, 0);
+	gt_ptxgen_emit(gen, "mov.u32 %s, %d", word.text, state);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32, record.text, at, word.text);
+	gt_ptxgen_result(gen, 0);
 	return 0;
 }
 
-int gt_ptx_ring_submit(struct gt_ptxgen *gen, uint32_t insn)
+int gt_ptxgen_ring_submit(struct gt_ptxgen *gen, uint32_t insn)
 {
 	return finish(gen, GT_RING_READY);
 }
 
-int gt_ptx_ring_discard(struct gt_ptxgen *gen, uint32_t insn)
+int gt_ptxgen_ring_discard(struct gt_ptxgen *gen, uint32_t insn)
 {
 	return finish(gen, GT_RING_DISCARDED);
 }

@@ -13,18 +13,18 @@ enum {
 	OTHERS = GT_BPF_REGISTERS, /* the pair of the temporary that was widened last */
 };
 
-void gt_ptx_forget_lows(struct gt_ptxgen *gen, unsigned first, unsigned end)
+void gt_ptxgen_forget_lows(struct gt_ptxgen *gen, unsigned first, unsigned end)
 {
 	for (unsigned i = first; i < end; i++)
 		gen->lows[i].wide.text[0] = 0;
 }
 
-void gt_ptx_forget_low(struct gt_ptxgen *gen, unsigned number)
+void gt_ptxgen_forget_low(struct gt_ptxgen *gen, unsigned number)
 {
-	gt_ptx_forget_lows(gen, number, number + 1);
+	gt_ptxgen_forget_lows(gen, number, number + 1);
 }
 
-static const struct gt_ptx_name *find_low(const struct gt_ptxgen *gen, const char *wide)
+static const struct gt_ptxgen_name *find_low(const struct gt_ptxgen *gen, const char *wide)
 {
 	for (unsigned i = 0; i < gt_countof(gen->lows); i++)
 		if (!strcmp(gen->lows[i].wide.text, wide))
@@ -32,105 +32,107 @@ static const struct gt_ptx_name *find_low(const struct gt_ptxgen *gen, const cha
 	return NULL;
 }
 
-struct gt_ptx_name gt_ptx_low(struct gt_ptxgen *gen, const char *wide)
+struct gt_ptxgen_name gt_ptxgen_low(struct gt_ptxgen *gen, const char *wide)
 {
-	struct gt_ptx_name low = gt_ptx_temporary(gen, GT_PTX_B32);
-	const struct gt_ptx_name *known = find_low(gen, wide);
+	struct gt_ptxgen_name low = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	const struct gt_ptxgen_name *known = find_low(gen, wide);
 
 	if (known)
-		gt_ptx(gen, "mov.b32 %s, %s", low.text, known->text);
+		gt_ptxgen_emit(gen, "mov.b32 %s, %s", low.text, known->text);
 	else
-		gt_ptx(gen, "cvt.u32.u64 %s, %s", low.text, wide);
+		gt_ptxgen_emit(gen, "cvt.u32.u64 %s, %s", low.text, wide);
 	return low;
 }
 
-struct gt_ptx_name gt_ptx_widen(struct gt_ptxgen *gen, const struct gt_ptx_name *low)
+struct gt_ptxgen_name gt_ptxgen_widen(struct gt_ptxgen *gen, const struct gt_ptxgen_name *low)
 {
-	struct gt_ptx_name wide = gt_ptx_temporary(gen, GT_PTX_B64);
+	struct gt_ptxgen_name wide = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 
-	gt_ptx(gen, "cvt.u64.u32 %s, %s", wide.text, low->text);
-	gen->lows[OTHERS] = (struct gt_ptx_low){wide, *low};
+	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", wide.text, low->text);
+	gen->lows[OTHERS] = (struct gt_ptxgen_low){wide, *low};
 	return wide;
 }
 
-struct gt_ptx_name gt_ptx_low_of(struct gt_ptxgen *gen, unsigned number)
+struct gt_ptxgen_name gt_ptxgen_low_of(struct gt_ptxgen *gen, unsigned number)
 {
-	struct gt_ptx_low *pair = &gen->lows[number];
+	struct gt_ptxgen_low *pair = &gen->lows[number];
 
 	if (!pair->wide.text[0]) {
-		struct gt_ptx_name wide = gt_ptx_register(gen, number);
+		struct gt_ptxgen_name wide = gt_ptxgen_register(gen, number);
 
-		*pair = (struct gt_ptx_low){wide, gt_ptx_low(gen, wide.text)};
+		*pair = (struct gt_ptxgen_low){wide, gt_ptxgen_low(gen, wide.text)};
 	}
 	return pair->low;
 }
 
-void gt_ptx_give_low(struct gt_ptxgen *gen, unsigned number, const struct gt_ptx_name *low)
+void gt_ptxgen_give_low(struct gt_ptxgen *gen, unsigned number, const struct gt_ptxgen_name *low)
 {
-	struct gt_ptx_name wide = gt_ptx_register(gen, number);
+	struct gt_ptxgen_name wide = gt_ptxgen_register(gen, number);
 
-	gt_ptx(gen, "cvt.u64.u32 %s, %s", wide.text, low->text);
+	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", wide.text, low->text);
 	gen->scaled[number].shift = 0;
-	gen->lows[number] = (struct gt_ptx_low){wide, *low};
+	gen->lows[number] = (struct gt_ptxgen_low){wide, *low};
 }
 
-void gt_ptx_give_wide(struct gt_ptxgen *gen, unsigned number, const char *value)
+void gt_ptxgen_give_wide(struct gt_ptxgen *gen, unsigned number, const char *value)
 {
-	struct gt_ptx_name wide = gt_ptx_register(gen, number);
-	const struct gt_ptx_name *low = find_low(gen, value);
-	struct gt_ptx_low pair = {wide, low ? *low : (struct gt_ptx_name){""}};
+	struct gt_ptxgen_name wide = gt_ptxgen_register(gen, number);
+	const struct gt_ptxgen_name *low = find_low(gen, value);
+	struct gt_ptxgen_low pair = {wide, low ? *low : (struct gt_ptxgen_name){""}};
 
-	gt_ptx(gen, "mov.b64 %s, %s", wide.text, value);
+	gt_ptxgen_emit(gen, "mov.b64 %s, %s", wide.text, value);
 	gen->scaled[number].shift = 0;
 	if (low)
 		gen->lows[number] = pair;
 	else
-		gt_ptx_forget_low(gen, number);
+		gt_ptxgen_forget_low(gen, number);
 }
 
-struct gt_ptx_name gt_ptx_high(struct gt_ptxgen *gen, unsigned number)
+struct gt_ptxgen_name gt_ptxgen_high(struct gt_ptxgen *gen, unsigned number)
 {
-	struct gt_ptx_name low = gt_ptx_temporary(gen, GT_PTX_B32);
-	struct gt_ptx_name high = gt_ptx_temporary(gen, GT_PTX_B32);
+	struct gt_ptxgen_name low = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	struct gt_ptxgen_name high = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
 
-	gt_ptx(gen, "mov.b64 {%s, %s}, %s", low.text, high.text, gt_ptx_register(gen, number).text);
+	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", low.text, high.text,
+		       gt_ptxgen_register(gen, number).text);
 	return high;
 }
 
-bool gt_ptx_is_short(const struct gt_ptxgen *gen, unsigned number)
+bool gt_ptxgen_is_short(const struct gt_ptxgen *gen, unsigned number)
 {
-	return gt_ptx_limit(gen, number) <= UINT32_MAX;
+	return gt_ptxgen_limit(gen, number) <= UINT32_MAX;
 }
 
 /* What the right side of an instruction is at most; a number below 0 is a great one. */
 static uint64_t right_limit(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	return BPF_SRC(insn->code) == BPF_K ? (uint64_t)(int64_t)insn->imm
-					    : gt_ptx_limit(gen, insn->src_reg);
+					    : gt_ptxgen_limit(gen, insn->src_reg);
 }
 
-bool gt_ptx_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+bool gt_ptxgen_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	return gt_ptx_is_short(gen, insn->dst_reg) && right_limit(gen, insn) <= UINT32_MAX;
+	return gt_ptxgen_is_short(gen, insn->dst_reg) && right_limit(gen, insn) <= UINT32_MAX;
 }
 
-bool gt_ptx_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+bool gt_ptxgen_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	switch (BPF_OP(insn->code)) {
 	case BPF_AND:
-		return gt_ptx_is_short(gen, insn->dst_reg) || right_limit(gen, insn) <= UINT32_MAX;
+		return gt_ptxgen_is_short(gen, insn->dst_reg) ||
+		       right_limit(gen, insn) <= UINT32_MAX;
 	case BPF_RSH:
-		return gt_ptx_is_short(gen, insn->dst_reg);
+		return gt_ptxgen_is_short(gen, insn->dst_reg);
 	case BPF_ADD:
 	case BPF_MUL:
 	case BPF_OR:
 	case BPF_XOR:
 	case BPF_LSH:
-		return gt_ptx_has_short_sides(gen, insn) &&
-		       gt_ptx_limit_alu(gen, insn) <= UINT32_MAX;
+		return gt_ptxgen_has_short_sides(gen, insn) &&
+		       gt_ptxgen_limit_alu(gen, insn) <= UINT32_MAX;
 	case BPF_DIV:
 	case BPF_MOD:
-		return gt_ptx_has_short_sides(gen, insn);
+		return gt_ptxgen_has_short_sides(gen, insn);
 	default:
 		return false;
 	}

@@ -6,7 +6,7 @@
  *
  * Addresses: pointers to map values, records and memory are addresses of .global, pointers to the
  * stack of .local. In a program where one register may hold both (gen->generic) all are generic
- * addresses. A NULL is 0. A register that holds a map (GT_PLACE_MAP) holds the map's number.
+ * addresses. A NULL is 0. A register that holds a map (GT_REG_MAP) holds the map's number.
  */
 #pragma once
 
@@ -14,65 +14,65 @@
 #include "gpubpf/translate.h"
 
 /* A name or number as it stands in the text. */
-struct gt_ptx_name {
+struct gt_ptxgen_name {
 	char text[48];
 };
 
-enum gt_ptx_class {
-	GT_PTX_B64,
-	GT_PTX_B32,
-	GT_PTX_B16,
-	GT_PTX_PREDICATE,
-	GT_PTX_CLASSES,
+enum gt_ptxgen_class {
+	GT_PTXGEN_B64,
+	GT_PTXGEN_B32,
+	GT_PTXGEN_B16,
+	GT_PTXGEN_PREDICATE,
+	GT_PTXGEN_CLASSES,
 };
 
 enum {
-	GT_PTX_MAX_INLINED =
+	GT_PTXGEN_MAX_INLINED =
 		65536, /* instructions with those of functions at each of their calls */
 };
 
 /* Which of the lanes that come by together run a program. */
-enum gt_ptx_lanes {
-	GT_PTX_EACH,   /* each for itself */
-	GT_PTX_LEADER, /* the lowest one */
+enum gt_ptxgen_lanes {
+	GT_PTXGEN_EACH,   /* each for itself */
+	GT_PTXGEN_LEADER, /* the lowest one */
 	/* All, in step and with the same numbers, but what is to happen once is the leader's: a
 	 * program that asks for values of other lanes, which these must give. */
-	GT_PTX_ALL,
+	GT_PTXGEN_ALL,
 };
 
 /* How the stack of a function is kept. Slot n is the 8 bytes at -8 * (n + 1). */
-struct gt_ptx_stack {
+struct gt_ptxgen_stack {
 	uint8_t pieces[GT_BPF_STACK_SLOTS]; /* bytes a register of the slot holds; 0: unused */
 	uint64_t memory;                    /* bit n: slot n is in memory instead */
 	uint32_t bytes;                     /* of memory, below the frame's top */
 };
 
 /* A function that is emitted; it stands where it is called. */
-struct gt_ptx_frame {
-	struct gt_ptx_frame *caller;
+struct gt_ptxgen_frame {
+	struct gt_ptxgen_frame *caller;
 	uint32_t number;     /* of the frame: 0 is the main program's */
 	uint32_t subprogram; /* its facts' number */
 	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
 };
 
 /* A .b64 and, beside it, its lower half: a .b32. */
-struct gt_ptx_low {
-	struct gt_ptx_name wide; /* "": none */
-	struct gt_ptx_name low;
+struct gt_ptxgen_low {
+	struct gt_ptxgen_name wide; /* "": none */
+	struct gt_ptxgen_name low;
 };
 
 /* A number << shift, modulo 2^64, is the .b64 `value`, which does not change; shift 0: none. */
-struct gt_ptx_scaled {
-	struct gt_ptx_name value;
+struct gt_ptxgen_scaled {
+	struct gt_ptxgen_name value;
 	uint8_t shift;
 };
 
 /* What bytes of the frame's stack hold as a number: the most, and that scaled; width 0: none. */
-struct gt_ptx_stack_limit {
+struct gt_ptxgen_stack_limit {
 	int16_t offset;
 	uint8_t width;
 	uint64_t limit;
-	struct gt_ptx_scaled scaled;
+	struct gt_ptxgen_scaled scaled;
 };
 
 struct gt_ptxgen {
@@ -85,22 +85,23 @@ struct gt_ptxgen {
 	struct gt_strbuf body;
 	size_t limit; /* bytes of body */
 	struct gt_translation *translation;
-	unsigned temporaries[GT_PTX_CLASSES], labels; /* used so far */
+	unsigned temporaries[GT_PTXGEN_CLASSES], labels; /* used so far */
 	bool generic;
-	enum gt_ptx_lanes lanes;
-	bool by_leader;              /* GT_PTX_ALL: what is emitted is run by the leader alone */
-	struct gt_ptx_stack *stacks; /* one a function */
+	enum gt_ptxgen_lanes lanes;
+	bool by_leader; /* GT_PTXGEN_ALL: what is emitted is run by the leader alone */
+	struct gt_ptxgen_stack *stacks; /* one a function */
 	uint32_t *targets; /* of each instruction: jumps to it; those to it need its label */
 	uint32_t *skips;   /* of a jump that needs none: where what it jumps over ends, else 0 */
-	struct gt_ptx_frame *frame;        /* the function that is emitted */
+	struct gt_ptxgen_frame *frame;     /* the function that is emitted */
 	uint32_t frames;                   /* begun so far */
 	uint32_t stack_bytes;              /* of memory for all frames */
 	uint32_t inlined;                  /* instructions emitted */
 	uint64_t limits[GT_BPF_REGISTERS]; /* ptxgen_limit.c */
-	struct gt_ptx_stack_limit stack_limits[8];
-	struct gt_ptx_scaled scaled[GT_BPF_REGISTERS]; /* ptxgen_scale.c */
-	struct gt_ptx_low lows[GT_BPF_REGISTERS + 1];  /* ptxgen_narrow.c: of registers, and one */
-	uint32_t at;                                   /* the instruction that is emitted */
+	struct gt_ptxgen_stack_limit stack_limits[8];
+	struct gt_ptxgen_scaled scaled[GT_BPF_REGISTERS]; /* ptxgen_scale.c */
+	struct gt_ptxgen_low
+		lows[GT_BPF_REGISTERS + 1]; /* ptxgen_narrow.c: of registers, and one */
+	uint32_t at;                        /* the instruction that is emitted */
 	uint32_t fused;        /* a test for NULL that a helper has done; UINT32_MAX: none */
 	unsigned fused_copies; /* bit n: r<n> is what is tested there, too */
 	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
@@ -109,18 +110,19 @@ struct gt_ptxgen {
 	struct gt_diag *diag;
 };
 
-static inline const struct bpf_insn *gt_ptx_insn(const struct gt_ptxgen *gen)
+static inline const struct bpf_insn *gt_ptxgen_insn(const struct gt_ptxgen *gen)
 {
 	return &gen->job->program->insns[gen->at];
 }
 
 /* Parts of an instruction: "@p ", "a, b". */
-struct gt_ptx_text {
+struct gt_ptxgen_text {
 	char text[128];
 };
-static inline struct gt_ptx_text gt_ptx_guard(const struct gt_ptx_name *predicate, bool holds)
+static inline struct gt_ptxgen_text gt_ptxgen_guard(const struct gt_ptxgen_name *predicate,
+						    bool holds)
 {
-	struct gt_ptx_text guard;
+	struct gt_ptxgen_text guard;
 
 	snprintf(guard.text, sizeof(guard.text), "@%s%s ", holds ? "" : "!", predicate->text);
 	return guard;
@@ -129,219 +131,222 @@ static inline struct gt_ptx_text gt_ptx_guard(const struct gt_ptx_name *predicat
 /* ---- ptxgen_emit.c: text ---- */
 
 /* One instruction; "\t" before and ";\n" behind it are added. */
-void gt_ptx(struct gt_ptxgen *gen, const char *format, ...) gt_printf(2, 3);
-void gt_ptx_put_label(struct gt_ptxgen *gen, const struct gt_ptx_name *label);
-struct gt_ptx_name gt_ptx_label(struct gt_ptxgen *gen);
-struct gt_ptx_name gt_ptx_temporary(struct gt_ptxgen *gen, enum gt_ptx_class class);
+void gt_ptxgen_emit(struct gt_ptxgen *gen, const char *format, ...) gt_printf(2, 3);
+void gt_ptxgen_put_label(struct gt_ptxgen *gen, const struct gt_ptxgen_name *label);
+struct gt_ptxgen_name gt_ptxgen_label(struct gt_ptxgen *gen);
+struct gt_ptxgen_name gt_ptxgen_temporary(struct gt_ptxgen *gen, enum gt_ptxgen_class class);
 /* The PTX register (.b64) of an eBPF register in the function that is emitted. */
-struct gt_ptx_name gt_ptx_register(const struct gt_ptxgen *gen, unsigned number);
+struct gt_ptxgen_name gt_ptxgen_register(const struct gt_ptxgen *gen, unsigned number);
 
 /*
  * Declarations of the module, once for each name (".func"s, tables): the buffer to add to if
  * <prefix><name> was not declared yet, else NULL. The text must end with a newline, and must not
  * depend on anything but the name and the options.
  */
-struct gt_strbuf *gt_ptx_declare(struct gt_ptxgen *gen, const char *name);
+struct gt_strbuf *gt_ptxgen_declare(struct gt_ptxgen *gen, const char *name);
 /* Gives up with the place "insn N". Returns error. */
-int gt_ptx_fail(struct gt_ptxgen *gen, int error, const char *format, ...) gt_printf(3, 4);
+int gt_ptxgen_fail(struct gt_ptxgen *gen, int error, const char *format, ...) gt_printf(3, 4);
 
 /* Whether instructions with scopes (.gpu, .sys) and orders (.acquire) may be used. */
-static inline bool gt_ptx_is_modern(const struct gt_ptxgen *gen)
+static inline bool gt_ptxgen_is_modern(const struct gt_ptxgen *gen)
 {
 	return gen->sm >= 70 && gen->version >= 62;
 }
 /* Whether activemask and what ends in .sync may be used, on any GPU. */
-static inline bool gt_ptx_has_sync(const struct gt_ptxgen *gen)
+static inline bool gt_ptxgen_has_sync(const struct gt_ptxgen *gen)
 {
 	return gen->version >= 62;
 }
 
 /* ---- the instructions, each at gen->at ---- */
 
-void gt_ptx_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-void gt_ptx_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* Only to where the jump at gen->at leads; guard: "@p " or "". */
-void gt_ptx_jump_to(struct gt_ptxgen *gen, const char *guard);
+void gt_ptxgen_jump_to(struct gt_ptxgen *gen, const char *guard);
 /* A conditional jump is taken where a predicate holds, or where it does not. */
-struct gt_ptx_condition {
-	struct gt_ptx_name predicate;
+struct gt_ptxgen_condition {
+	struct gt_ptxgen_name predicate;
 	bool holds;
 };
-struct gt_ptx_condition gt_ptx_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-void gt_ptx_access(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-void gt_ptx_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_access(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* An atomic load or store, given as the plain one that it is but for its order. */
-void gt_ptx_ordered(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-void gt_ptx_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_ordered(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* A helper's call. */
-void gt_ptx_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /*
  * Registers that are not set before an instruction, as bits, are 0 from here on, if a helper may be
  * called with them as they are.
  */
-void gt_ptx_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers);
+void gt_ptxgen_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers);
 /* The label of an instruction in the frame that is emitted. */
-struct gt_ptx_name gt_ptx_insn_label(struct gt_ptxgen *gen, uint32_t insn);
+struct gt_ptxgen_name gt_ptxgen_insn_label(struct gt_ptxgen *gen, uint32_t insn);
 
 /* ---- ptxgen_kernel.c: the form "kernel" ---- */
 
-void gt_ptx_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
-void gt_ptx_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text);
-void gt_ptx_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptxgen_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptxgen_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptxgen_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
 
 /* ---- ptxgen_group.c: programs that run once for a group of lanes ---- */
 
 /* Decides gen->lanes. */
-void gt_ptx_plan_group(struct gt_ptxgen *gen);
+void gt_ptxgen_plan_group(struct gt_ptxgen *gen);
 /* At the program's start: who is in the group (<prefix>group), and who leads it. */
-void gt_ptx_begin_group(struct gt_ptxgen *gen);
+void gt_ptxgen_begin_group(struct gt_ptxgen *gen);
 /*
- * GT_PTX_ALL: whether an instruction is for the leader alone; *ret_result is the register that the
- * others get from it then, or -1.
+ * GT_PTXGEN_ALL: whether an instruction is for the leader alone; *ret_result is the register that
+ * the others get from it then, or -1.
  */
-bool gt_ptx_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result);
-struct gt_ptx_name gt_ptx_begin_leader(struct gt_ptxgen *gen);
-void gt_ptx_end_leader(struct gt_ptxgen *gen, const struct gt_ptx_name *over, int result);
-/* GT_PTX_ALL: the leader's value, for all. */
-struct gt_ptx_name gt_ptx_of_leader(struct gt_ptxgen *gen, const struct gt_ptx_name *value);
+bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result);
+struct gt_ptxgen_name gt_ptxgen_begin_leader(struct gt_ptxgen *gen);
+void gt_ptxgen_end_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_name *over, int result);
+/* GT_PTXGEN_ALL: the leader's value, for all. */
+struct gt_ptxgen_name gt_ptxgen_of_leader(struct gt_ptxgen *gen,
+					  const struct gt_ptxgen_name *value);
 /* The helper warp_lane_value. */
-int gt_ptx_lane_value(struct gt_ptxgen *gen);
+int gt_ptxgen_lane_value(struct gt_ptxgen *gen);
 
 /* ---- ptxgen_stack.c: the stack in registers and memory ---- */
 
 /* Decides how each function's stack is kept: gen->stacks and gen->generic. 0 or -ENOMEM. */
-int gt_ptx_plan_stack(struct gt_ptxgen *gen);
+int gt_ptxgen_plan_stack(struct gt_ptxgen *gen);
 /* Declares the registers of the frame's stack, sets r10, clears what may be read early. */
-void gt_ptx_begin_frame(struct gt_ptxgen *gen);
+void gt_ptxgen_begin_frame(struct gt_ptxgen *gen);
 /* Bytes of the frame's own stack, at a known offset (negative, from its top). */
-struct gt_ptx_name gt_ptx_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width);
-void gt_ptx_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, const char *value);
+struct gt_ptxgen_name gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width);
+void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width,
+			   const char *value);
 /* Whether a pointer points to one known place of the frame's own stack. */
-static inline bool gt_ptx_is_own_stack(const struct gt_register_fact *fact)
+static inline bool gt_ptxgen_is_own_stack(const struct gt_register_fact *fact)
 {
-	return fact->place == GT_PLACE_STACK && !fact->frame && fact->least == fact->greatest;
+	return fact->place == GT_REG_STACK && !fact->frame && fact->min == fact->max;
 }
 /* A number's lowest bit, at most 8: how far bytes at it are aligned. */
-static inline unsigned gt_ptx_alignment(int64_t offset)
+static inline unsigned gt_ptxgen_alignment(int64_t offset)
 {
 	return (unsigned)((uint64_t)(offset | 8) & -(uint64_t)(offset | 8));
 }
 /* `count` numbers of `width` bytes, the first lowest, put together. */
-struct gt_ptx_name gt_ptx_combine(struct gt_ptxgen *gen, const struct gt_ptx_name *parts,
-				  unsigned count, unsigned width);
+struct gt_ptxgen_name gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_ptxgen_name *parts,
+					unsigned count, unsigned width);
 
 /* ---- ptxgen_narrow.c: numbers of 32 bits ---- */
 
 /* A fresh .b32 with the lower half of a .b64. */
-struct gt_ptx_name gt_ptx_low(struct gt_ptxgen *gen, const char *wide);
+struct gt_ptxgen_name gt_ptxgen_low(struct gt_ptxgen *gen, const char *wide);
 /* A fresh .b64 with a .b32 that does not change any more. */
-struct gt_ptx_name gt_ptx_widen(struct gt_ptxgen *gen, const struct gt_ptx_name *low);
+struct gt_ptxgen_name gt_ptxgen_widen(struct gt_ptxgen *gen, const struct gt_ptxgen_name *low);
 /* The lower half of an eBPF register, not to be written to. Not where some lanes only come. */
-struct gt_ptx_name gt_ptx_low_of(struct gt_ptxgen *gen, unsigned number);
+struct gt_ptxgen_name gt_ptxgen_low_of(struct gt_ptxgen *gen, unsigned number);
 /* Sets an eBPF register to a .b32 that does not change any more, or to a .b64. */
-void gt_ptx_give_low(struct gt_ptxgen *gen, unsigned number, const struct gt_ptx_name *low);
-void gt_ptx_give_wide(struct gt_ptxgen *gen, unsigned number, const char *value);
+void gt_ptxgen_give_low(struct gt_ptxgen *gen, unsigned number, const struct gt_ptxgen_name *low);
+void gt_ptxgen_give_wide(struct gt_ptxgen *gen, unsigned number, const char *value);
 /* Something else was written into a register, or into several. */
-void gt_ptx_forget_low(struct gt_ptxgen *gen, unsigned number);
-void gt_ptx_forget_lows(struct gt_ptxgen *gen, unsigned first, unsigned end);
+void gt_ptxgen_forget_low(struct gt_ptxgen *gen, unsigned number);
+void gt_ptxgen_forget_lows(struct gt_ptxgen *gen, unsigned first, unsigned end);
 /* Whether a register's upper half is 0. */
-bool gt_ptx_is_short(const struct gt_ptxgen *gen, unsigned number);
+bool gt_ptxgen_is_short(const struct gt_ptxgen *gen, unsigned number);
 /* Whether the upper halves of both sides of an instruction are. */
-bool gt_ptx_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
+bool gt_ptxgen_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* Whether an operation of 64 bits gives what the same one of 32 bits does, with zeros above. */
-bool gt_ptx_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
+bool gt_ptxgen_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
 
 /* A fresh .b32 with the upper half of an eBPF register. */
-struct gt_ptx_name gt_ptx_high(struct gt_ptxgen *gen, unsigned number);
+struct gt_ptxgen_name gt_ptxgen_high(struct gt_ptxgen *gen, unsigned number);
 
 /* ---- ptxgen_scale.c: numbers that are shifted and shifted back ---- */
 
 /* The result of an operation at gen->at, before that is emitted. */
-struct gt_ptx_scaled gt_ptx_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+struct gt_ptxgen_scaled gt_ptxgen_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 
 /* ---- ptxgen_skip.c: jumps over little ---- */
 
 /* Finds them: gen->skips. */
-void gt_ptx_plan_skips(struct gt_ptxgen *gen);
+void gt_ptxgen_plan_skips(struct gt_ptxgen *gen);
 /* Emits the jump at gen->at and what it jumps over. The first instruction behind that. */
-uint32_t gt_ptx_skip(struct gt_ptxgen *gen);
+uint32_t gt_ptxgen_skip(struct gt_ptxgen *gen);
 
 /* ---- ptxgen_limit.c: how great numbers can be ---- */
 
 /* At labels: whatever was known of numbers. */
-void gt_ptx_forget_numbers(struct gt_ptxgen *gen);
+void gt_ptxgen_forget_numbers(struct gt_ptxgen *gen);
 /* What an operation at gen->at leaves at most. */
-uint64_t gt_ptx_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
+uint64_t gt_ptxgen_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* The number that a jump compares with, where it is known. */
-bool gt_ptx_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
-			uint64_t *ret_number);
+bool gt_ptxgen_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			   uint64_t *ret_number);
 /* A conditional jump is taken, or not. */
-void gt_ptx_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken);
+void gt_ptxgen_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken);
 /* After an instruction was emitted. */
-void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+void gt_ptxgen_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* The greatest number without a sign that a register, or memory behind one, can hold. */
-uint64_t gt_ptx_limit(const struct gt_ptxgen *gen, unsigned number);
-uint64_t gt_ptx_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
-			     unsigned width);
+uint64_t gt_ptxgen_limit(const struct gt_ptxgen *gen, unsigned number);
+uint64_t gt_ptxgen_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
+				unsigned width);
 /* What memory behind a register holds, scaled, if that is known; else its shift is 0. */
-struct gt_ptx_scaled gt_ptx_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
-					  int64_t offset, unsigned width);
+struct gt_ptxgen_scaled gt_ptxgen_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
+						int64_t offset, unsigned width);
 /* Bytes of the frame's stack were written: with a number that is at most `limit`. */
-void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
-			const struct gt_ptx_scaled *scaled);
+void gt_ptxgen_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
+			   const struct gt_ptxgen_scaled *scaled);
 
 /* ---- ptxgen_memory.c: maps and pointers ---- */
 
-/* A temporary with the address of a map's memory, in .global (or generic: gt_ptx_space). */
-struct gt_ptx_name gt_ptx_map_address(struct gt_ptxgen *gen, int32_t map);
+/* A temporary with the address of a map's memory, in .global (or generic: gt_ptxgen_space). */
+struct gt_ptxgen_name gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map);
 /* A temporary (.b64) with the number of copies of a map. */
-struct gt_ptx_name gt_ptx_map_copies(struct gt_ptxgen *gen, int32_t map);
+struct gt_ptxgen_name gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map);
 /* The address of the output ring, and its max_entries. */
-struct gt_ptx_name gt_ptx_output_address(struct gt_ptxgen *gen);
-uint32_t gt_ptx_output_bytes(const struct gt_ptxgen *gen);
+struct gt_ptxgen_name gt_ptxgen_output_address(struct gt_ptxgen *gen);
+uint32_t gt_ptxgen_output_bytes(const struct gt_ptxgen *gen);
 /* ".global", or "" in programs with generic addresses: behind ld, st, atom, red. */
-const char *gt_ptx_global(const struct gt_ptxgen *gen);
+const char *gt_ptxgen_global(const struct gt_ptxgen *gen);
 /* ".sys" or ".gpu" for atomics on a map, by its place; "" where sm_60's forms do not have it. */
-const char *gt_ptx_scope(const struct gt_ptxgen *gen, int32_t map);
+const char *gt_ptxgen_scope(const struct gt_ptxgen *gen, int32_t map);
 
 /* What is known of a register before the instruction that is emitted. */
-const struct gt_register_fact *gt_ptx_fact(const struct gt_ptxgen *gen, unsigned number);
+const struct gt_register_fact *gt_ptxgen_fact(const struct gt_ptxgen *gen, unsigned number);
 /*
  * Memory behind a pointer argument, whatever it is: bytes offset … offset + width - 1 behind
  * r<number>. The offset is constant. The value is a fresh .b64, extended with zeros; width is 1, 2,
- * 4 or 8, and best at most what gt_ptx_access_width says for the whole range. Parts of the stack
+ * 4 or 8, and best at most what gt_ptxgen_access_width says for the whole range. Parts of the stack
  * may be in registers, so this is the only way to get at arguments whose size is known.
  */
-struct gt_ptx_name gt_ptx_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
-			       unsigned width);
-void gt_ptx_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsigned width,
-		  const char *value);
+struct gt_ptxgen_name gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
+				     unsigned width);
+void gt_ptxgen_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsigned width,
+		     const char *value);
 /* The widest accesses (1, 2, 4, 8) into which `size` bytes at r<number> can be cut. */
-unsigned gt_ptx_access_width(const struct gt_ptxgen *gen, unsigned number, uint32_t size);
+unsigned gt_ptxgen_access_width(const struct gt_ptxgen *gen, unsigned number, uint32_t size);
 /*
  * The address in r<number> and its state space (".global", ".local" or ""), for loops over memory
- * whose size is not known when it is translated, or is more than GT_PTX_MAX_UNROLLED bytes; such
+ * whose size is not known when it is translated, or is more than GT_PTXGEN_MAX_UNROLLED bytes; such
  * memory never is in registers.
  */
 enum {
-	GT_PTX_MAX_UNROLLED = 256,
+	GT_PTXGEN_MAX_UNROLLED = 256,
 };
-struct gt_ptx_name gt_ptx_pointer(struct gt_ptxgen *gen, unsigned number, const char **ret_space);
+struct gt_ptxgen_name gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
+					const char **ret_space);
 
 /* A fresh .b64 with a value of the context (context.h), whatever it is at the site. */
-struct gt_ptx_name gt_ptx_source(struct gt_ptxgen *gen, enum gt_context_source source,
-				 uint32_t index);
+struct gt_ptxgen_name gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
+				       uint32_t index);
 
 /* Whether an instruction between a helper's call and its test for NULL was emitted with the call.
  */
-bool gt_ptx_is_done(const struct gt_ptxgen *gen, uint32_t at);
+bool gt_ptxgen_is_done(const struct gt_ptxgen *gen, uint32_t at);
 /*
  * Whether what follows the call at gen->at is the test of r0 for NULL. The helper must then set r0
  * to 0 and leave for the label where it is NULL, and fall through where r0 is not NULL: the test
  * itself is not emitted. Ask before the instruction that leaves: what stands between the call and
  * its test is emitted by asking.
  */
-bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label);
+bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_name *ret_label);
 
 /* ---- ptxgen_helpers.c ---- */
 
@@ -349,12 +354,12 @@ bool gt_ptx_null_target(struct gt_ptxgen *gen, struct gt_ptx_name *ret_label);
  * A helper: emits the call at gen->at. Arguments are in the registers r1 to r5, which it may
  * overwrite; a number is left in r0 (.b64). A map argument is gen->map: where the map differs
  * between ways, emit is called for each of them.
- * 0, -EOPNOTSUPP with the reason (gt_ptx_fail), -ENOMEM.
+ * 0, -EOPNOTSUPP with the reason (gt_ptxgen_fail), -ENOMEM.
  */
-struct gt_ptx_helper {
+struct gt_ptxgen_helper {
 	uint32_t number; /* GT_HELPER_… */
 	int (*emit)(struct gt_ptxgen *gen, uint32_t insn);
 	enum gt_context_source source; /* of those that give one, or three that follow each other */
 };
 /* The row of a helper, or NULL. */
-const struct gt_ptx_helper *gt_ptx_helper(uint32_t number);
+const struct gt_ptxgen_helper *gt_ptxgen_helper(uint32_t number);

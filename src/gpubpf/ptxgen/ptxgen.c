@@ -49,23 +49,23 @@ static int no_such_gpu(const struct gt_ptxgen *gen)
 static int read_options(struct gt_ptxgen *gen)
 {
 	const struct gt_translate_options *options = gen->options;
-	unsigned least = 0;
+	unsigned min = 0;
 
 	gen->prefix = options->prefix ? options->prefix : "gputap_";
 	gen->sm = options->sm ? options->sm : 60;
 	for (size_t i = 0; i < gt_countof(needed); i++)
 		if (needed[i].sm == gen->sm)
-			least = needed[i].version;
-	if (!least)
+			min = needed[i].version;
+	if (!min)
 		return no_such_gpu(gen);
-	if (options->sm_suffix && least < 78)
+	if (options->sm_suffix && min < 78)
 		return gt_diag(gen->diag, -EINVAL, "translate", NULL, "there is no sm_%u%c",
 			       gen->sm, options->sm_suffix);
-	gen->version = options->version ? options->version : least < 62 ? 62 : least;
-	if (gen->version < least)
+	gen->version = options->version ? options->version : min < 62 ? 62 : min;
+	if (gen->version < min)
 		return gt_diag(gen->diag, -EINVAL, "translate", NULL,
-			       "sm_%u needs PTX %u.%u, and %u.%u is older", gen->sm, least / 10,
-			       least % 10, gen->version / 10, gen->version % 10);
+			       "sm_%u needs PTX %u.%u, and %u.%u is older", gen->sm, min / 10,
+			       min % 10, gen->version / 10, gen->version % 10);
 	return check_prefix(gen->prefix, gen->diag);
 }
 
@@ -83,10 +83,10 @@ static void emit_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		if (gen->facts->subprograms[i].start == target) {
 			emit_function(gen, i);
 			gen->at = at;
-			gt_ptx_clear_unset(gen, at + 1, UINT_MAX);
+			gt_ptxgen_clear_unset(gen, at + 1, UINT_MAX);
 			return;
 		}
-	gt_ptx_fail(gen, -EINVAL, "there is no function at %u", target);
+	gt_ptxgen_fail(gen, -EINVAL, "there is no function at %u", target);
 }
 
 static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
@@ -94,42 +94,42 @@ static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
-		gt_ptx_alu(gen, insn);
+		gt_ptxgen_alu(gen, insn);
 		return;
 	case BPF_LD:
-		gt_ptx_wide(gen, insn);
+		gt_ptxgen_wide(gen, insn);
 		return;
 	case BPF_JMP:
 	case BPF_JMP32:
 		if (BPF_OP(insn->code) != BPF_CALL)
-			gt_ptx_jump(gen, insn);
+			gt_ptxgen_jump(gen, insn);
 		else if (gt_bpf_is_subprogram_call(insn))
 			emit_call(gen, insn);
 		else
-			gt_ptx_call(gen, insn);
+			gt_ptxgen_call(gen, insn);
 		return;
 	default:
-		if (gt_bpf_is_ordered(gt_ptx_insn(gen)))
-			gt_ptx_ordered(gen, insn);
+		if (gt_bpf_is_ordered(gt_ptxgen_insn(gen)))
+			gt_ptxgen_ordered(gen, insn);
 		else if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
-			gt_ptx_atomic(gen, insn);
+			gt_ptxgen_atomic(gen, insn);
 		else
-			gt_ptx_access(gen, insn);
+			gt_ptxgen_access(gen, insn);
 	}
 }
 
 static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_name over;
+	struct gt_ptxgen_name over;
 	int result;
 
-	if (gen->lanes != GT_PTX_ALL || !gt_ptx_needs_leader(gen, insn, &result)) {
+	if (gen->lanes != GT_PTXGEN_ALL || !gt_ptxgen_needs_leader(gen, insn, &result)) {
 		emit_plainly(gen, insn);
 		return;
 	}
-	over = gt_ptx_begin_leader(gen);
+	over = gt_ptxgen_begin_leader(gen);
 	emit_plainly(gen, insn);
-	gt_ptx_end_leader(gen, &over, result);
+	gt_ptxgen_end_leader(gen, &over, result);
 }
 
 static bool is_exit(const struct bpf_insn *insn)
@@ -144,43 +144,44 @@ static void emit_insns(struct gt_ptxgen *gen)
 		&gen->facts->subprograms[gen->frame->subprogram];
 	const struct bpf_insn *insns = gen->job->program->insns, *insn;
 	struct bpf_insn ordered;
-	struct gt_ptx_name label;
+	struct gt_ptxgen_name label;
 	uint32_t last = function->start;
-	bool leaves = !gen->frame->caller && gen->lanes == GT_PTX_LEADER;
+	bool leaves = !gen->frame->caller && gen->lanes == GT_PTXGEN_LEADER;
 
 	for (uint32_t at = function->start; at < function->end; at++)
 		if (gen->facts->insns[at].reached)
 			last = at;
 	for (uint32_t at = function->start; at <= last && !gen->error; at++) {
-		if (!gen->facts->insns[at].reached || gt_ptx_is_done(gen, at))
+		if (!gen->facts->insns[at].reached || gt_ptxgen_is_done(gen, at))
 			continue;
 		gen->at = at;
 		gen->inlined++;
 		if (gen->targets[at]) {
-			label = gt_ptx_insn_label(gen, at);
-			gt_ptx_put_label(gen, &label);
-			gt_ptx_forget_numbers(gen);
+			label = gt_ptxgen_insn_label(gen, at);
+			gt_ptxgen_put_label(gen, &label);
+			gt_ptxgen_forget_numbers(gen);
 		}
 		if (gen->skips[at]) {
-			at = gt_ptx_skip(gen) - 1;
+			at = gt_ptxgen_skip(gen) - 1;
 		} else if (!is_exit(&insns[at])) {
 			ordered = gt_bpf_without_order(&insns[at]);
 			insn = gt_bpf_is_ordered(&insns[at]) ? &ordered : &insns[at];
 			emit_insn(gen, insn);
 			gen->at = at;
-			gt_ptx_follow_limits(gen, insn);
+			gt_ptxgen_follow_limits(gen, insn);
 		} else if (at != last) {
-			gt_ptx(gen, "bra %sE%u", gen->prefix, gen->frame->number);
+			gt_ptxgen_emit(gen, "bra %sE%u", gen->prefix, gen->frame->number);
 			leaves = true;
 		}
 		if (gen->body.length > gen->limit)
-			gt_ptx_fail(gen, -E2BIG, "the program's text is longer than %zu bytes",
-				    gen->limit);
-		if (gen->inlined > GT_PTX_MAX_INLINED)
-			gt_ptx_fail(gen, -E2BIG,
-				    "more than %d instructions, with those of functions at each of "
-				    "their calls",
-				    GT_PTX_MAX_INLINED);
+			gt_ptxgen_fail(gen, -E2BIG, "the program's text is longer than %zu bytes",
+				       gen->limit);
+		if (gen->inlined > GT_PTXGEN_MAX_INLINED)
+			gt_ptxgen_fail(
+				gen, -E2BIG,
+				"more than %d instructions, with those of functions at each of "
+				"their calls",
+				GT_PTXGEN_MAX_INLINED);
 	}
 	if (leaves)
 		gt_strbuf_printf(&gen->body, "%sE%u:\n", gen->prefix, gen->frame->number);
@@ -188,7 +189,7 @@ static void emit_insns(struct gt_ptxgen *gen)
 
 static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 {
-	struct gt_ptx_frame frame = {
+	struct gt_ptxgen_frame frame = {
 		.caller = gen->frame,
 		.number = gen->frames++,
 		.subprogram = subprogram,
@@ -199,16 +200,16 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	if (frame.top > gen->stack_bytes)
 		gen->stack_bytes = frame.top;
 	gt_strbuf_puts(&gen->body, "\t{\n");
-	gt_ptx_forget_numbers(gen);
-	gt_ptx_begin_frame(gen);
+	gt_ptxgen_forget_numbers(gen);
+	gt_ptxgen_begin_frame(gen);
 	if (!frame.caller) {
-		struct gt_ptx_name context = gt_ptx_register(gen, 1);
+		struct gt_ptxgen_name context = gt_ptxgen_register(gen, 1);
 
 		/* The context is never in memory; its address is just not NULL. */
 		if (gen->job->section && gen->job->section->kind != GT_KIND_RUN)
-			gt_ptx(gen, "mov.b64 %s, 0x1000", context.text);
-		gt_ptx_begin_group(gen);
-		gt_ptx_clear_unset(gen, 0, UINT_MAX);
+			gt_ptxgen_emit(gen, "mov.b64 %s, 0x1000", context.text);
+		gt_ptxgen_begin_group(gen);
+		gt_ptxgen_clear_unset(gen, 0, UINT_MAX);
 	}
 	emit_insns(gen);
 	gt_strbuf_puts(&gen->body, "\t}\n");
@@ -236,14 +237,14 @@ static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	static const struct {
 		const char *type, *kind;
-	} classes[GT_PTX_CLASSES] = {{"b64", "q"}, {"b32", "w"}, {"b16", "h"}, {"pred", "p"}};
+	} classes[GT_PTXGEN_CLASSES] = {{"b64", "q"}, {"b32", "w"}, {"b16", "h"}, {"pred", "p"}};
 
-	for (unsigned i = 0; i < GT_PTX_CLASSES; i++)
+	for (unsigned i = 0; i < GT_PTXGEN_CLASSES; i++)
 		if (gen->temporaries[i])
 			gt_strbuf_printf(text, "\t.reg .%s %s%s<%u>;\n", classes[i].type,
 					 gen->prefix, classes[i].kind, gen->temporaries[i]);
 	gt_strbuf_printf(text, "\t.reg .b64 %sr<6>;\n", gen->prefix);
-	if (gen->lanes != GT_PTX_EACH)
+	if (gen->lanes != GT_PTXGEN_EACH)
 		gt_strbuf_printf(text, "\t.reg .b32 %sgroup, %sfirst;\n\t.reg .pred %sleader;\n",
 				 gen->prefix, gen->prefix, gen->prefix);
 	if (gen->stack_bytes)
@@ -258,15 +259,15 @@ static void put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
 	bool kernel = gen->options->form == GT_FORM_KERNEL;
 
 	if (kernel)
-		gt_ptx_begin_kernel(gen, text);
+		gt_ptxgen_begin_kernel(gen, text);
 	else
 		gt_strbuf_puts(text, "\t{\n");
 	put_registers(gen, text);
 	if (kernel)
-		gt_ptx_put_arguments(gen, text);
+		gt_ptxgen_put_arguments(gen, text);
 	gt_strbuf_add(text, gen->body.data, gen->body.length);
 	if (kernel)
-		gt_ptx_end_kernel(gen, text);
+		gt_ptxgen_end_kernel(gen, text);
 	else
 		gt_strbuf_puts(text, "\t}\n");
 }
@@ -281,11 +282,11 @@ static int generate(struct gt_ptxgen *gen)
 	gen->targets = calloc(gen->facts->insn_count + 1, sizeof(*gen->targets));
 	gen->skips = calloc(gen->facts->insn_count + 1, sizeof(*gen->skips));
 	if (!gen->targets || !gen->skips)
-		return gt_ptx_fail(gen, -ENOMEM, "out of memory");
+		return gt_ptxgen_fail(gen, -ENOMEM, "out of memory");
 	find_targets(gen);
-	gt_ptx_plan_skips(gen);
-	gt_ptx_plan_group(gen);
-	error = gt_ptx_plan_stack(gen);
+	gt_ptxgen_plan_skips(gen);
+	gt_ptxgen_plan_group(gen);
+	error = gt_ptxgen_plan_stack(gen);
 	if (!error)
 		error = emit_function(gen, 0);
 	return error;

@@ -7,9 +7,9 @@
 
 #include "gpubpf/ptxgen/private.h"
 
-void gt_ptx_forget_numbers(struct gt_ptxgen *gen)
+void gt_ptxgen_forget_numbers(struct gt_ptxgen *gen)
 {
-	gt_ptx_forget_lows(gen, 0, gt_countof(gen->lows));
+	gt_ptxgen_forget_lows(gen, 0, gt_countof(gen->lows));
 	memset(gen->scaled, 0, sizeof(gen->scaled));
 	memset(gen->limits, 0xff, sizeof(gen->limits));
 	memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
@@ -31,58 +31,58 @@ static uint64_t fill(uint64_t number)
 	return number ? all_ones(64 - (unsigned)__builtin_clzll(number)) : 0;
 }
 
-uint64_t gt_ptx_limit(const struct gt_ptxgen *gen, unsigned number)
+uint64_t gt_ptxgen_limit(const struct gt_ptxgen *gen, unsigned number)
 {
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
 	uint64_t limit = gen->limits[number];
 
-	if (fact->place != GT_PLACE_NUMBER)
+	if (fact->place != GT_REG_SCALAR)
 		return UINT64_MAX;
-	return fact->least >= 0 ? least_of(limit, (uint64_t)fact->greatest) : limit;
+	return fact->min >= 0 ? least_of(limit, (uint64_t)fact->max) : limit;
 }
 
-static const struct gt_ptx_stack_limit *find_stack(const struct gt_ptxgen *gen, unsigned number,
-						   int64_t offset, unsigned width)
+static const struct gt_ptxgen_stack_limit *find_stack(const struct gt_ptxgen *gen, unsigned number,
+						      int64_t offset, unsigned width)
 {
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, number);
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
 
-	for (size_t i = 0; gt_ptx_is_own_stack(fact) && i < gt_countof(gen->stack_limits); i++)
+	for (size_t i = 0; gt_ptxgen_is_own_stack(fact) && i < gt_countof(gen->stack_limits); i++)
 		if (gen->stack_limits[i].width == width &&
-		    gen->stack_limits[i].offset == fact->least + offset)
+		    gen->stack_limits[i].offset == fact->min + offset)
 			return &gen->stack_limits[i];
 	return NULL;
 }
 
-uint64_t gt_ptx_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
-			     unsigned width)
+uint64_t gt_ptxgen_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
+				unsigned width)
 {
-	const struct gt_ptx_stack_limit *stack = find_stack(gen, number, offset, width);
+	const struct gt_ptxgen_stack_limit *stack = find_stack(gen, number, offset, width);
 
 	return stack ? stack->limit : all_ones(8 * width);
 }
 
-struct gt_ptx_scaled gt_ptx_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
-					  int64_t offset, unsigned width)
+struct gt_ptxgen_scaled gt_ptxgen_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
+						int64_t offset, unsigned width)
 {
-	const struct gt_ptx_stack_limit *stack = find_stack(gen, number, offset, width);
+	const struct gt_ptxgen_stack_limit *stack = find_stack(gen, number, offset, width);
 
-	return stack ? stack->scaled : (struct gt_ptx_scaled){0};
+	return stack ? stack->scaled : (struct gt_ptxgen_scaled){0};
 }
 
-void gt_ptx_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
-			const struct gt_ptx_scaled *scaled)
+void gt_ptxgen_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
+			   const struct gt_ptxgen_scaled *scaled)
 {
 	size_t free_one = 0;
 
 	for (size_t i = 0; i < gt_countof(gen->stack_limits); i++) {
-		struct gt_ptx_stack_limit *one = &gen->stack_limits[i];
+		struct gt_ptxgen_stack_limit *one = &gen->stack_limits[i];
 
 		if (one->offset < offset + (int64_t)width && offset < one->offset + one->width)
 			one->width = 0;
 		if (!one->width)
 			free_one = i;
 	}
-	gen->stack_limits[free_one] = (struct gt_ptx_stack_limit){
+	gen->stack_limits[free_one] = (struct gt_ptxgen_stack_limit){
 		(int16_t)offset, (uint8_t)width, least_of(limit, all_ones(8 * width)), {{""}, 0}};
 	if (scaled)
 		gen->stack_limits[free_one].scaled = *scaled;
@@ -126,16 +126,16 @@ static uint64_t limit_alu(const struct bpf_insn *insn, uint64_t left, uint64_t r
 	}
 }
 
-uint64_t gt_ptx_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+uint64_t gt_ptxgen_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned bits = BPF_CLASS(insn->code) == BPF_ALU64 ? 64 : 32;
-	uint64_t most = all_ones(bits), left = least_of(gt_ptx_limit(gen, insn->dst_reg), most);
+	uint64_t most = all_ones(bits), left = least_of(gt_ptxgen_limit(gen, insn->dst_reg), most);
 	uint64_t right = BPF_SRC(insn->code) == BPF_K || BPF_OP(insn->code) == BPF_END
 				 ? (uint64_t)(int64_t)insn->imm & most
-				 : least_of(gt_ptx_limit(gen, insn->src_reg), most);
+				 : least_of(gt_ptxgen_limit(gen, insn->src_reg), most);
 
 	/* Cut to 32 bits, a greater number may be any. */
-	if (bits == 32 && gt_ptx_limit(gen, insn->dst_reg) > most)
+	if (bits == 32 && gt_ptxgen_limit(gen, insn->dst_reg) > most)
 		left = most;
 	return limit_alu(insn, left, right, bits);
 }
@@ -147,8 +147,8 @@ static void follow_load(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	gen->limits[insn->dst_reg] = UINT64_MAX;
 	if (BPF_MODE(insn->code) == BPF_MEMSX)
 		return;
-	gen->limits[insn->dst_reg] = gt_ptx_memory_limit(gen, insn->src_reg, insn->off, width);
-	gen->scaled[insn->dst_reg] = gt_ptx_memory_scaled(gen, insn->src_reg, insn->off, width);
+	gen->limits[insn->dst_reg] = gt_ptxgen_memory_limit(gen, insn->src_reg, insn->off, width);
+	gen->scaled[insn->dst_reg] = gt_ptxgen_memory_scaled(gen, insn->src_reg, insn->off, width);
 }
 
 /* A number that is stored in no fewer bytes than it has. */
@@ -158,45 +158,45 @@ static void follow_number(struct gt_ptxgen *gen, const struct bpf_insn *insn, in
 	unsigned width = gt_bpf_access_size(insn);
 
 	if (limit > all_ones(8 * width))
-		gt_ptx_limit_stack(gen, offset, width, UINT64_MAX, NULL);
+		gt_ptxgen_limit_stack(gen, offset, width, UINT64_MAX, NULL);
 	else
-		gt_ptx_limit_stack(gen, offset, width, limit,
-				   BPF_CLASS(insn->code) == BPF_STX ? &gen->scaled[insn->src_reg]
-								    : NULL);
+		gt_ptxgen_limit_stack(gen, offset, width, limit,
+				      BPF_CLASS(insn->code) == BPF_STX ? &gen->scaled[insn->src_reg]
+								       : NULL);
 }
 
 static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->dst_reg);
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->dst_reg);
 	bool atomic = BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC;
 	uint64_t limit =
 		BPF_CLASS(insn->code) == BPF_ST
 			? (uint64_t)(int64_t)insn->imm & all_ones(8 * gt_bpf_access_size(insn))
-			: gt_ptx_limit(gen, insn->src_reg);
+			: gt_ptxgen_limit(gen, insn->src_reg);
 
 	if (atomic)
 		gen->limits[0] = gen->limits[insn->src_reg] = UINT64_MAX;
-	if (!gt_ptx_is_own_stack(fact)) {
-		if (fact->place == GT_PLACE_STACK || fact->place == GT_PLACE_MIXED)
+	if (!gt_ptxgen_is_own_stack(fact)) {
+		if (fact->place == GT_REG_STACK || fact->place == GT_REG_MIXED)
 			memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
 	} else if (atomic) {
-		gt_ptx_limit_stack(gen, fact->least + insn->off, gt_bpf_access_size(insn),
-				   UINT64_MAX, NULL);
+		gt_ptxgen_limit_stack(gen, fact->min + insn->off, gt_bpf_access_size(insn),
+				      UINT64_MAX, NULL);
 	} else {
-		follow_number(gen, insn, fact->least + insn->off, limit);
+		follow_number(gen, insn, fact->min + insn->off, limit);
 	}
 }
 
-bool gt_ptx_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
-			uint64_t *ret_number)
+bool gt_ptxgen_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			   uint64_t *ret_number)
 {
-	const struct gt_register_fact *fact = gt_ptx_fact(gen, insn->src_reg);
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->src_reg);
 	bool constant = BPF_SRC(insn->code) == BPF_K;
 	uint64_t most = all_ones(BPF_CLASS(insn->code) == BPF_JMP ? 64 : 32);
 
-	if (!constant && (fact->place != GT_PLACE_NUMBER || fact->least != fact->greatest))
+	if (!constant && (fact->place != GT_REG_SCALAR || fact->min != fact->max))
 		return false;
-	*ret_number = (uint64_t)(constant ? insn->imm : fact->least) & most;
+	*ret_number = (uint64_t)(constant ? insn->imm : fact->min) & most;
 	return true;
 }
 
@@ -217,13 +217,13 @@ static unsigned comparison(const struct bpf_insn *insn, bool taken)
 	}
 }
 
-void gt_ptx_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken)
+void gt_ptxgen_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken)
 {
 	uint64_t *limit = &gen->limits[insn->dst_reg], number;
 	unsigned holds = comparison(insn, taken);
 
-	if (!gt_ptx_known_right(gen, insn, &number) ||
-	    (BPF_CLASS(insn->code) == BPF_JMP32 && !gt_ptx_is_short(gen, insn->dst_reg)))
+	if (!gt_ptxgen_known_right(gen, insn, &number) ||
+	    (BPF_CLASS(insn->code) == BPF_JMP32 && !gt_ptxgen_is_short(gen, insn->dst_reg)))
 		return;
 	if (holds == BPF_JEQ || holds == BPF_JLE)
 		*limit = least_of(*limit, number);
@@ -231,12 +231,12 @@ void gt_ptx_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool take
 		*limit = least_of(*limit, number - 1);
 }
 
-void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+void gt_ptxgen_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
-		gen->limits[insn->dst_reg] = gt_ptx_limit_alu(gen, insn);
+		gen->limits[insn->dst_reg] = gt_ptxgen_limit_alu(gen, insn);
 		return;
 	case BPF_LD:
 		gen->limits[insn->dst_reg] =
@@ -253,11 +253,11 @@ void gt_ptx_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	default:
 		if (insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)) {
 			memset(gen->limits, 0xff, 6 * sizeof(gen->limits[0]));
-			gt_ptx_forget_lows(gen, 0, 6);
+			gt_ptxgen_forget_lows(gen, 0, 6);
 			memset(gen->scaled, 0, 6 * sizeof(gen->scaled[0]));
 		} else if (BPF_OP(insn->code) == BPF_CALL)
-			gt_ptx_forget_numbers(gen);
+			gt_ptxgen_forget_numbers(gen);
 		else if (BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_EXIT)
-			gt_ptx_assume(gen, insn, false);
+			gt_ptxgen_assume(gen, insn, false);
 	}
 }

@@ -11,23 +11,23 @@
 /* ---- deciding ---- */
 
 /* The bytes from `least` up to `end` of a function's stack, both negative or zero. */
-static void mark_memory(struct gt_ptx_stack *stack, int64_t least, int64_t end)
+static void mark_memory(struct gt_ptxgen_stack *stack, int64_t min, int64_t end)
 {
-	if (least < -GT_BPF_STACK_SIZE)
-		least = -GT_BPF_STACK_SIZE;
-	for (int64_t at = least & ~INT64_C(7); at < end && at < 0; at += 8)
+	if (min < -GT_BPF_STACK_SIZE)
+		min = -GT_BPF_STACK_SIZE;
+	for (int64_t at = min & ~INT64_C(7); at < end && at < 0; at += 8)
 		stack->memory |= UINT64_C(1) << (-at / 8 - 1);
 }
 
-static void mark_memory_everywhere(struct gt_ptxgen *gen, int64_t least, int64_t end)
+static void mark_memory_everywhere(struct gt_ptxgen *gen, int64_t min, int64_t end)
 {
 	for (uint32_t i = 0; i < gen->facts->subprogram_count; i++)
-		mark_memory(&gen->stacks[i], least, end);
+		mark_memory(&gen->stacks[i], min, end);
 }
 
-static void mark_pieces(struct gt_ptx_stack *stack, int64_t least, int64_t end, unsigned width)
+static void mark_pieces(struct gt_ptxgen_stack *stack, int64_t min, int64_t end, unsigned width)
 {
-	for (int64_t at = least & ~INT64_C(7); at < end; at += 8) {
+	for (int64_t at = min & ~INT64_C(7); at < end; at += 8) {
 		uint8_t *piece = &stack->pieces[-at / 8 - 1];
 
 		if (!*piece || *piece > width)
@@ -36,31 +36,31 @@ static void mark_pieces(struct gt_ptx_stack *stack, int64_t least, int64_t end, 
 }
 
 /* `size` bytes (0: not known how many) behind a pointer are used. */
-static void use(struct gt_ptxgen *gen, struct gt_ptx_stack *stack,
+static void use(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
 		const struct gt_register_fact *fact, int64_t offset, uint64_t size)
 {
-	int64_t least = fact->least + offset, end;
+	int64_t min = fact->min + offset, end;
 	unsigned width;
 
-	if (fact->place == GT_PLACE_MIXED && fact->frame == UINT8_MAX) {
+	if (fact->place == GT_REG_MIXED && fact->frame == UINT8_MAX) {
 		gen->generic = true;
 		mark_memory_everywhere(gen, -GT_BPF_STACK_SIZE, 0);
 	}
-	if (fact->place != GT_PLACE_STACK)
+	if (fact->place != GT_REG_STACK)
 		return;
-	end = size ? fact->greatest + offset + (int64_t)size : 0;
-	if (end > 0 || least < -GT_BPF_STACK_SIZE) {
+	end = size ? fact->max + offset + (int64_t)size : 0;
+	if (end > 0 || min < -GT_BPF_STACK_SIZE) {
 		end = end > 0 ? 0 : end;
 		size = 0;
 	}
-	width = gt_ptx_alignment(least | (int64_t)size);
+	width = gt_ptxgen_alignment(min | (int64_t)size);
 	if (fact->frame)
-		mark_memory_everywhere(gen, least, end);
-	else if (fact->least != fact->greatest || !size || size > GT_PTX_MAX_UNROLLED ||
+		mark_memory_everywhere(gen, min, end);
+	else if (fact->min != fact->max || !size || size > GT_PTXGEN_MAX_UNROLLED ||
 		 size / width > 32)
-		mark_memory(stack, least, end);
+		mark_memory(stack, min, end);
 	else
-		mark_pieces(stack, least, end, width);
+		mark_pieces(stack, min, end, width);
 }
 
 /* The greatest size of a key or value of the maps that an argument can be. */
@@ -78,7 +78,7 @@ static uint64_t map_size(const struct gt_ptxgen *gen, int32_t map, bool key)
 	return size;
 }
 
-static void use_arguments(struct gt_ptxgen *gen, struct gt_ptx_stack *stack,
+static void use_arguments(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
 			  const struct gt_insn_facts *facts, const struct gt_helper *helper)
 {
 	const struct gt_register_fact *size;
@@ -102,8 +102,7 @@ static void use_arguments(struct gt_ptxgen *gen, struct gt_ptx_stack *stack,
 			break;
 		case GT_ARG_MEMORY:
 			size = fact + 1;
-			use(gen, stack, fact, 0,
-			    size->least == size->greatest ? (uint64_t)size->least : 0);
+			use(gen, stack, fact, 0, size->min == size->max ? (uint64_t)size->min : 0);
 			break;
 		case GT_ARG_RESULT_U64:
 			use(gen, stack, fact, 0, 8);
@@ -114,7 +113,7 @@ static void use_arguments(struct gt_ptxgen *gen, struct gt_ptx_stack *stack,
 	}
 }
 
-static void look_at(struct gt_ptxgen *gen, struct gt_ptx_stack *stack, uint32_t at)
+static void look_at(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack, uint32_t at)
 {
 	struct bpf_insn plain = gt_bpf_without_order(&gen->job->program->insns[at]);
 	const struct bpf_insn *insn = &plain;
@@ -143,20 +142,20 @@ static void look_at(struct gt_ptxgen *gen, struct gt_ptx_stack *stack, uint32_t 
 	}
 }
 
-int gt_ptx_plan_stack(struct gt_ptxgen *gen)
+int gt_ptxgen_plan_stack(struct gt_ptxgen *gen)
 {
 	const struct gt_facts *facts = gen->facts;
 
 	gen->stacks = calloc(facts->subprogram_count, sizeof(*gen->stacks));
 	if (!gen->stacks)
-		return gt_ptx_fail(gen, -ENOMEM, "out of memory");
+		return gt_ptxgen_fail(gen, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < facts->subprogram_count; i++)
 		for (uint32_t at = facts->subprograms[i].start; at < facts->subprograms[i].end;
 		     at++)
 			if (facts->insns[at].reached)
 				look_at(gen, &gen->stacks[i], at);
 	for (uint32_t i = 0; i < facts->subprogram_count; i++) {
-		struct gt_ptx_stack *stack = &gen->stacks[i];
+		struct gt_ptxgen_stack *stack = &gen->stacks[i];
 
 		/* What no function uses has no place: a caller's slots are marked everywhere. */
 		for (unsigned slot = 0; slot < GT_BPF_STACK_SLOTS; slot++)
@@ -170,15 +169,15 @@ int gt_ptx_plan_stack(struct gt_ptxgen *gen)
 
 /* ---- using ---- */
 
-static struct gt_ptx_stack *stack_of(const struct gt_ptxgen *gen)
+static struct gt_ptxgen_stack *stack_of(const struct gt_ptxgen *gen)
 {
 	return &gen->stacks[gen->frame->subprogram];
 }
 
 /* The register of the piece at an offset of the frame. */
-static struct gt_ptx_name piece_name(const struct gt_ptxgen *gen, int64_t offset)
+static struct gt_ptxgen_name piece_name(const struct gt_ptxgen *gen, int64_t offset)
 {
-	struct gt_ptx_name name;
+	struct gt_ptxgen_name name;
 
 	snprintf(name.text, sizeof(name.text), "%ss%u_%d", gen->prefix, gen->frame->number,
 		 (int)-offset);
@@ -198,12 +197,12 @@ static const char *stack_space(const struct gt_ptxgen *gen)
 }
 
 /* The address of a byte of the frame's memory, for use in brackets. */
-static struct gt_ptx_name memory_at(const struct gt_ptxgen *gen, int64_t offset)
+static struct gt_ptxgen_name memory_at(const struct gt_ptxgen *gen, int64_t offset)
 {
-	struct gt_ptx_name name, top;
+	struct gt_ptxgen_name name, top;
 
 	if (gen->generic) {
-		top = gt_ptx_register(gen, 10);
+		top = gt_ptxgen_register(gen, 10);
 		snprintf(name.text, sizeof(name.text), "%.40s+%d", top.text, (int)offset);
 	} else {
 		snprintf(name.text, sizeof(name.text), "%sstack+%d", gen->prefix,
@@ -214,88 +213,91 @@ static struct gt_ptx_name memory_at(const struct gt_ptxgen *gen, int64_t offset)
 
 static void set_top(struct gt_ptxgen *gen)
 {
-	struct gt_ptx_name top = gt_ptx_register(gen, 10), base;
+	struct gt_ptxgen_name top = gt_ptxgen_register(gen, 10), base;
 
 	/* A frame without memory has an address, too: no program may find it to be NULL. */
 	if (!stack_of(gen)->bytes) {
-		gt_ptx(gen, "mov.b64 %s, 0x%x", top.text,
-		       (gen->frame->number + 1) * GT_BPF_STACK_SIZE * 2);
+		gt_ptxgen_emit(gen, "mov.b64 %s, 0x%x", top.text,
+			       (gen->frame->number + 1) * GT_BPF_STACK_SIZE * 2);
 		return;
 	}
-	base = gt_ptx_temporary(gen, GT_PTX_B64);
-	gt_ptx(gen, "mov.u64 %s, %sstack", base.text, gen->prefix);
+	base = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	gt_ptxgen_emit(gen, "mov.u64 %s, %sstack", base.text, gen->prefix);
 	if (gen->generic)
-		gt_ptx(gen, "cvta.local.u64 %s, %s", base.text, base.text);
-	gt_ptx(gen, "add.s64 %s, %s, %u", top.text, base.text, gen->frame->top);
+		gt_ptxgen_emit(gen, "cvta.local.u64 %s, %s", base.text, base.text);
+	gt_ptxgen_emit(gen, "add.s64 %s, %s, %u", top.text, base.text, gen->frame->top);
 }
 
-void gt_ptx_begin_frame(struct gt_ptxgen *gen)
+void gt_ptxgen_begin_frame(struct gt_ptxgen *gen)
 {
-	const struct gt_ptx_stack *stack = stack_of(gen);
+	const struct gt_ptxgen_stack *stack = stack_of(gen);
 	uint64_t early = gen->facts->subprograms[gen->frame->subprogram].read_early;
 
-	gt_ptx(gen, ".reg .b64 %sf%u_r<%d>", gen->prefix, gen->frame->number, GT_BPF_REGISTERS);
+	gt_ptxgen_emit(gen, ".reg .b64 %sf%u_r<%d>", gen->prefix, gen->frame->number,
+		       GT_BPF_REGISTERS);
 	set_top(gen);
 	for (unsigned slot = 0; slot < GT_BPF_STACK_SLOTS; slot++) {
 		int64_t offset = -8 * (int64_t)(slot + 1);
 		unsigned piece = piece_at(gen, offset);
 
 		for (unsigned i = 0; piece && i < 8; i += piece) {
-			struct gt_ptx_name name = piece_name(gen, offset + i);
+			struct gt_ptxgen_name name = piece_name(gen, offset + i);
 
-			gt_ptx(gen, ".reg .b%d %s", piece == 8 ? 64 : 32, name.text);
+			gt_ptxgen_emit(gen, ".reg .b%d %s", piece == 8 ? 64 : 32, name.text);
 			if (early >> slot & 1)
-				gt_ptx(gen, "mov.b%d %s, 0", piece == 8 ? 64 : 32, name.text);
+				gt_ptxgen_emit(gen, "mov.b%d %s, 0", piece == 8 ? 64 : 32,
+					       name.text);
 		}
 		if ((stack->memory & early) >> slot & 1)
-			gt_ptx(gen, "st%s.b64 [%s], 0", stack_space(gen),
-			       memory_at(gen, offset).text);
+			gt_ptxgen_emit(gen, "st%s.b64 [%s], 0", stack_space(gen),
+				       memory_at(gen, offset).text);
 	}
 }
 
-struct gt_ptx_name gt_ptx_combine(struct gt_ptxgen *gen, const struct gt_ptx_name *parts,
-				  unsigned count, unsigned width)
+struct gt_ptxgen_name gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_ptxgen_name *parts,
+					unsigned count, unsigned width)
 {
-	struct gt_ptx_name whole = parts[0];
+	struct gt_ptxgen_name whole = parts[0];
 
 	for (unsigned i = 1; i < count; i++) {
-		struct gt_ptx_name moved = gt_ptx_temporary(gen, GT_PTX_B64);
-		struct gt_ptx_name sum = gt_ptx_temporary(gen, GT_PTX_B64);
+		struct gt_ptxgen_name moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		struct gt_ptxgen_name sum = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 
-		gt_ptx(gen, "shl.b64 %s, %s, %u", moved.text, parts[i].text, 8 * width * i);
-		gt_ptx(gen, "or.b64 %s, %s, %s", sum.text, whole.text, moved.text);
+		gt_ptxgen_emit(gen, "shl.b64 %s, %s, %u", moved.text, parts[i].text, 8 * width * i);
+		gt_ptxgen_emit(gen, "or.b64 %s, %s, %s", sum.text, whole.text, moved.text);
 		whole = sum;
 	}
 	return whole;
 }
 
 /* A part of a piece that is wider. */
-static struct gt_ptx_name load_part(struct gt_ptxgen *gen, int64_t offset, unsigned width,
-				    unsigned piece)
+static struct gt_ptxgen_name load_part(struct gt_ptxgen *gen, int64_t offset, unsigned width,
+				       unsigned piece)
 {
 	int64_t start = offset & -(int64_t)piece;
 	unsigned shift = (unsigned)(offset - start) * 8;
-	struct gt_ptx_name whole = piece_name(gen, start), moved, part;
+	struct gt_ptxgen_name whole = piece_name(gen, start), moved, part;
 
 	if (piece == 8) {
-		moved = gt_ptx_temporary(gen, GT_PTX_B64);
-		gt_ptx(gen, "shr.u64 %s, %s, %u", moved.text, whole.text, shift);
+		moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		gt_ptxgen_emit(gen, "shr.u64 %s, %s, %u", moved.text, whole.text, shift);
 		if (width == 8)
 			return moved;
-		part = gt_ptx_low(gen, moved.text);
+		part = gt_ptxgen_low(gen, moved.text);
 	} else {
-		part = gt_ptx_temporary(gen, GT_PTX_B32);
-		gt_ptx(gen, "shr.u32 %s, %s, %u", part.text, whole.text, shift);
+		part = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+		gt_ptxgen_emit(gen, "shr.u32 %s, %s, %u", part.text, whole.text, shift);
 	}
 	if (width < 4 && width < piece)
-		gt_ptx(gen, "and.b32 %s, %s, 0x%x", part.text, part.text, (1u << 8 * width) - 1);
-	return gt_ptx_widen(gen, &part);
+		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0x%x", part.text, part.text,
+			       (1u << 8 * width) - 1);
+	return gt_ptxgen_widen(gen, &part);
 }
 
-struct gt_ptx_name gt_ptx_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width)
+struct gt_ptxgen_name gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width)
 {
-	struct gt_ptx_name parts[8], value;
-	unsigned piece = piece_at(gen, offset), part = gt_ptx_alignment(offset);
+	struct gt_ptxgen_name parts[8], value;
+	unsigned piece = piece_at(gen, offset), part = gt_ptxgen_alignment(offset);
 
 	part = part < width ? part : width;
 	if (piece && piece < part)
@@ -303,20 +305,20 @@ struct gt_ptx_name gt_ptx_stack_load(struct gt_ptxgen *gen, int64_t offset, unsi
 	if (part == width && piece)
 		return load_part(gen, offset, width, piece);
 	if (part == width) {
-		value = gt_ptx_temporary(gen, GT_PTX_B64);
-		gt_ptx(gen, "ld%s.u%u %s, [%s]", stack_space(gen), width * 8, value.text,
-		       memory_at(gen, offset).text);
+		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		gt_ptxgen_emit(gen, "ld%s.u%u %s, [%s]", stack_space(gen), width * 8, value.text,
+			       memory_at(gen, offset).text);
 		return value;
 	}
 	if (piece == 4 && width == 8 && part == 4) {
-		value = gt_ptx_temporary(gen, GT_PTX_B64);
-		gt_ptx(gen, "mov.b64 %s, {%s, %s}", value.text, piece_name(gen, offset).text,
-		       piece_name(gen, offset + 4).text);
+		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", value.text,
+			       piece_name(gen, offset).text, piece_name(gen, offset + 4).text);
 		return value;
 	}
 	for (unsigned i = 0; i < width / part; i++)
-		parts[i] = gt_ptx_stack_load(gen, offset + (int64_t)(i * part), part);
-	return gt_ptx_combine(gen, parts, width / part, part);
+		parts[i] = gt_ptxgen_stack_load(gen, offset + (int64_t)(i * part), part);
+	return gt_ptxgen_combine(gen, parts, width / part, part);
 }
 
 /* A value's lowest bytes become a part of a piece, or all of it. */
@@ -324,34 +326,34 @@ static void store_part(struct gt_ptxgen *gen, int64_t offset, unsigned width, un
 		       const char *value)
 {
 	int64_t start = offset & -(int64_t)piece;
-	struct gt_ptx_name whole = piece_name(gen, start), old, new, kept, both;
+	struct gt_ptxgen_name whole = piece_name(gen, start), old, new, kept, both;
 	uint64_t mask = (UINT64_C(1) << (8 * width % 64)) - 1;
 	unsigned shift = (unsigned)(offset - start) * 8;
 
 	if (width == 8) {
-		gt_ptx(gen, "mov.b64 %s, %s", whole.text, value);
+		gt_ptxgen_emit(gen, "mov.b64 %s, %s", whole.text, value);
 		return;
 	}
 	if (width == piece) {
-		new = gt_ptx_low(gen, value);
-		gt_ptx(gen, "and.b32 %s, %s, 0x%x", whole.text, new.text, (uint32_t)mask);
+		new = gt_ptxgen_low(gen, value);
+		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0x%x", whole.text, new.text, (uint32_t)mask);
 		return;
 	}
 	old = load_part(gen, start, piece, piece);
-	new = gt_ptx_temporary(gen, GT_PTX_B64);
-	kept = gt_ptx_temporary(gen, GT_PTX_B64);
-	both = gt_ptx_temporary(gen, GT_PTX_B64);
-	gt_ptx(gen, "and.b64 %s, %s, 0x%" PRIx64, new.text, value, mask);
-	gt_ptx(gen, "shl.b64 %s, %s, %u", new.text, new.text, shift);
-	gt_ptx(gen, "and.b64 %s, %s, 0x%" PRIx64, kept.text, old.text, ~(mask << shift));
-	gt_ptx(gen, "or.b64 %s, %s, %s", both.text, kept.text, new.text);
+	new = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	kept = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	both = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	gt_ptxgen_emit(gen, "and.b64 %s, %s, 0x%" PRIx64, new.text, value, mask);
+	gt_ptxgen_emit(gen, "shl.b64 %s, %s, %u", new.text, new.text, shift);
+	gt_ptxgen_emit(gen, "and.b64 %s, %s, 0x%" PRIx64, kept.text, old.text, ~(mask << shift));
+	gt_ptxgen_emit(gen, "or.b64 %s, %s, %s", both.text, kept.text, new.text);
 	store_part(gen, start, piece, piece, both.text);
 }
 
-void gt_ptx_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, const char *value)
+void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, const char *value)
 {
-	unsigned piece = piece_at(gen, offset), part = gt_ptx_alignment(offset);
-	struct gt_ptx_name rest;
+	unsigned piece = piece_at(gen, offset), part = gt_ptxgen_alignment(offset);
+	struct gt_ptxgen_name rest;
 
 	part = part < width ? part : width;
 	if (piece && piece < part)
@@ -361,13 +363,13 @@ void gt_ptx_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, c
 		return;
 	}
 	if (part == width) {
-		gt_ptx(gen, "st%s.u%u [%s], %s", stack_space(gen), width * 8,
-		       memory_at(gen, offset).text, value);
+		gt_ptxgen_emit(gen, "st%s.u%u [%s], %s", stack_space(gen), width * 8,
+			       memory_at(gen, offset).text, value);
 		return;
 	}
 	for (unsigned i = 0; i < width / part; i++) {
-		rest = gt_ptx_temporary(gen, GT_PTX_B64);
-		gt_ptx(gen, "shr.u64 %s, %s, %u", rest.text, value, 8 * part * i);
-		gt_ptx_stack_store(gen, offset + (int64_t)(i * part), part, rest.text);
+		rest = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		gt_ptxgen_emit(gen, "shr.u64 %s, %s, %u", rest.text, value, 8 * part * i);
+		gt_ptxgen_stack_store(gen, offset + (int64_t)(i * part), part, rest.text);
 	}
 }

@@ -13,42 +13,43 @@ enum {
 	MOST = 31, /* places: more are not shifted back */
 };
 
-static const struct gt_ptx_scaled none;
+static const struct gt_ptxgen_scaled none;
 
 /* "<operation> t, left, right", with the shift of a number. */
-static struct gt_ptx_scaled make(struct gt_ptxgen *gen, const char *operation,
-				 const struct gt_ptx_scaled *left, const char *right)
+static struct gt_ptxgen_scaled make(struct gt_ptxgen *gen, const char *operation,
+				    const struct gt_ptxgen_scaled *left, const char *right)
 {
-	struct gt_ptx_scaled made = {gt_ptx_temporary(gen, GT_PTX_B64), left->shift};
+	struct gt_ptxgen_scaled made = {gt_ptxgen_temporary(gen, GT_PTXGEN_B64), left->shift};
 
-	gt_ptx(gen, "%s %s, %s, %s", operation, made.value.text, left->value.text, right);
+	gt_ptxgen_emit(gen, "%s %s, %s, %s", operation, made.value.text, left->value.text, right);
 	return made;
 }
 
-static struct gt_ptx_scaled make_constant(struct gt_ptxgen *gen, const char *operation,
-					  const struct gt_ptx_scaled *left, uint64_t right)
+static struct gt_ptxgen_scaled make_constant(struct gt_ptxgen *gen, const char *operation,
+					     const struct gt_ptxgen_scaled *left, uint64_t right)
 {
-	struct gt_ptx_name number;
+	struct gt_ptxgen_name number;
 
 	snprintf(number.text, sizeof(number.text), "0x%" PRIx64, right << left->shift);
 	return make(gen, operation, left, number.text);
 }
 
 /* x >> n << n is x without its lowest bits. */
-static struct gt_ptx_scaled begin(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static struct gt_ptxgen_scaled begin(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_scaled whole = {gt_ptx_register(gen, insn->dst_reg), (uint8_t)insn->imm};
+	struct gt_ptxgen_scaled whole = {gt_ptxgen_register(gen, insn->dst_reg),
+					 (uint8_t)insn->imm};
 
 	if (insn->code != (BPF_ALU64 | BPF_RSH | BPF_K) || insn->imm < 1 || insn->imm > MOST)
 		return none;
 	return make_constant(gen, "and.b64", &whole, UINT64_MAX);
 }
 
-static struct gt_ptx_scaled follow(struct gt_ptxgen *gen, const struct bpf_insn *insn,
-				   const char *operation)
+static struct gt_ptxgen_scaled follow(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+				      const char *operation)
 {
-	const struct gt_ptx_scaled *left = &gen->scaled[insn->dst_reg];
-	const struct gt_ptx_scaled *right = &gen->scaled[insn->src_reg];
+	const struct gt_ptxgen_scaled *left = &gen->scaled[insn->dst_reg];
+	const struct gt_ptxgen_scaled *right = &gen->scaled[insn->src_reg];
 
 	if (!left->shift)
 		return none;
@@ -57,9 +58,9 @@ static struct gt_ptx_scaled follow(struct gt_ptxgen *gen, const struct bpf_insn 
 	return left->shift == right->shift ? make(gen, operation, left, right->value.text) : none;
 }
 
-struct gt_ptx_scaled gt_ptx_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+struct gt_ptxgen_scaled gt_ptxgen_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptx_scaled scaled = none;
+	struct gt_ptxgen_scaled scaled = none;
 
 	switch (BPF_OP(insn->code)) {
 	case BPF_RSH:

@@ -46,20 +46,20 @@ static const struct gt_bpf_map *map_behind(const struct gt_lanes *lanes, uint32_
 {
 	const struct gt_register_fact *fact = &lanes->facts->insns[at].registers[number];
 
-	return (fact->place == GT_PLACE_MAP_VALUE || fact->place == GT_PLACE_MAP) && fact->map >= 0
+	return (fact->place == GT_REG_MAP_VALUE || fact->place == GT_REG_MAP) && fact->map >= 0
 		       ? &lanes->verifier->object->maps[fact->map]
 		       : NULL;
 }
 
-static enum gt_map_copies copies_of(const struct gt_bpf_map *map)
+static enum gt_bpf_map_copies copies_of(const struct gt_bpf_map *map)
 {
-	return gt_map_kind(map->type) ? gt_map_kind(map->type)->copies : GT_COPY_ONE;
+	return gt_bpf_map_kind(map->type) ? gt_bpf_map_kind(map->type)->copies : GT_COPY_ONE;
 }
 
 /* Whether several runs of the program at one time have the same values of the map. */
 static bool is_shared(const struct gt_lanes *lanes, const struct gt_bpf_map *map)
 {
-	enum gt_map_copies copies = copies_of(map);
+	enum gt_bpf_map_copies copies = copies_of(map);
 
 	return copies == GT_COPY_ONE || copies == GT_COPY_SM ||
 	       (copies == GT_COPY_WARP && !lanes->single);
@@ -85,7 +85,7 @@ static int check_update(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 			    insn->src_reg, map->name);
 	copy = copies_of(map) == GT_COPY_SM ? "an SM, which runs many warps at once"
 					    : "a warp, whose lanes run at once";
-	return gt_refuse(lanes->verifier,
+	return gt_reject(lanes->verifier,
 			 "R%u comes from map '%s' and is stored back to it, but a copy of it is "
 			 "shared by %s: use an atomic operation (__sync_fetch_and_add)",
 			 insn->src_reg, map->name, copy);
@@ -130,12 +130,14 @@ static int check_change(struct gt_lanes *lanes, uint32_t at, const struct gt_hel
 {
 	const struct gt_bpf_map *map = map_behind(lanes, at, 1);
 
-	if (lanes->single || !map || !gt_map_kind(map->type) || !(helper->traits & GT_TRAIT_WRITES))
+	if (lanes->single || !map || !gt_bpf_map_kind(map->type) ||
+	    !(helper->traits & GT_TRAIT_WRITES))
 		return 0;
-	if ((helper->traits & GT_TRAIT_ADDS) && gt_map_kind(map->type)->shape == GT_MAP_ARRAY &&
+	if ((helper->traits & GT_TRAIT_ADDS) &&
+	    gt_bpf_map_kind(map->type)->shape == GT_BPF_MAP_ARRAY &&
 	    lanes->facts->insns[at].many_keys && copies_of(map) != GT_COPY_THREAD)
 		return warn_of_places(lanes, at, map);
-	if (gt_map_kind(map->type)->shape != GT_MAP_HASH)
+	if (gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_HASH)
 		return 0;
 	return warn(lanes, at,
 		    lanes->facts->insns[at].many_keys
@@ -156,7 +158,7 @@ static int check_helper(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 
 	if ((helper->traits & GT_TRAIT_COLLECTIVE) && lanes->facts->insns[at].divergent) {
 		put_cause(&cause, lanes, at);
-		return gt_refuse(lanes->verifier,
+		return gt_reject(lanes->verifier,
 				 "%s#%u needs all lanes of the warp together, and %s", helper->name,
 				 helper->number, gt_strbuf_string(&cause));
 	}

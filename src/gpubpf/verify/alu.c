@@ -6,8 +6,8 @@
 
 int gt_verify_read(struct gt_verifier *verifier, unsigned number)
 {
-	if (gt_register(verifier, number)->place == GT_PLACE_UNSET)
-		return gt_refuse(verifier, "R%u !read_ok", number);
+	if (gt_register(verifier, number)->place == GT_REG_UNSET)
+		return gt_reject(verifier, "R%u !read_ok", number);
 	return 0;
 }
 
@@ -17,14 +17,14 @@ void gt_verify_link(struct gt_verifier *verifier, struct gt_value *number)
 		number->id = 0; /* as in Linux: of sums there is one, and no copies */
 	number->sum = 0;
 	number->delta = 0;
-	if (!number->id && !gt_number_is_constant(&number->number))
+	if (!number->id && !gt_scalar_is_constant(&number->number))
 		number->id = ++verifier->next_id;
 }
 
 static struct gt_value unknown_from(bool wide)
 {
 	struct gt_value value =
-		gt_value_number(wide ? gt_number_unknown() : gt_number_loaded(4, false));
+		gt_value_scalar(wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false));
 
 	value.address = true;
 	return value;
@@ -37,19 +37,19 @@ static int move(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64, same;
 
 	if (BPF_SRC(insn->code) == BPF_K) {
-		struct gt_number number = gt_number_constant((uint64_t)(int64_t)insn->imm);
+		struct gt_scalar number = gt_scalar_constant((uint64_t)(int64_t)insn->imm);
 
-		*target = gt_value_number(gt_number_alu(insn, &number, &number));
+		*target = gt_value_scalar(gt_scalar_alu(insn, &number, &number));
 		return 0;
 	}
 	if (gt_is_pointer(source)) {
 		*target = wide && !insn->off ? *source : unknown_from(wide);
 		return 0;
 	}
-	result = gt_value_number(gt_number_alu(insn, &target->number, &source->number));
+	result = gt_value_scalar(gt_scalar_alu(insn, &target->number, &source->number));
 	result.address = source->address;
-	same = gt_number_within(&result.number, &source->number) &&
-	       gt_number_within(&source->number, &result.number) &&
+	same = gt_scalar_within(&result.number, &source->number) &&
+	       gt_scalar_within(&source->number, &result.number) &&
 	       (wide ? !insn->off || (source->number.all.smin >= -(INT64_C(1) << (insn->off - 1)) &&
 				      source->number.all.smax < INT64_C(1) << (insn->off - 1))
 		     : !insn->off && source->number.all.umax <= UINT32_MAX);
@@ -71,31 +71,31 @@ static const char *sign_of(unsigned operation)
 
 /* Offsets so great that sums with them might wrap are kept away from pointers, as in Linux. */
 static int check_offset(struct gt_verifier *verifier, const struct gt_value *pointer,
-			const struct gt_number *number, int64_t fixed)
+			const struct gt_scalar *number, int64_t fixed)
 {
-	const char *name = gt_place_name(pointer);
-	int64_t least = number->all.smin;
+	const char *name = gt_register_type_name(pointer);
+	int64_t min = number->all.smin;
 
-	if (gt_number_is_constant(number) && (least >= GT_MAX_OFFSET || least <= -GT_MAX_OFFSET))
-		return gt_refuse(verifier, "math between %s pointer and %" PRId64 " is not allowed",
-				 name, least);
+	if (gt_scalar_is_constant(number) && (min >= GT_MAX_OFFSET || min <= -GT_MAX_OFFSET))
+		return gt_reject(verifier, "math between %s pointer and %" PRId64 " is not allowed",
+				 name, min);
 	if (fixed >= GT_MAX_OFFSET || fixed <= -GT_MAX_OFFSET)
-		return gt_refuse(verifier, "%s pointer offset %" PRId64 " is not allowed", name,
+		return gt_reject(verifier, "%s pointer offset %" PRId64 " is not allowed", name,
 				 fixed);
-	if (least == INT64_MIN)
-		return gt_refuse(verifier,
+	if (min == INT64_MIN)
+		return gt_reject(verifier,
 				 "math between %s pointer and register with unbounded min value is "
 				 "not allowed",
 				 name);
-	if (least >= GT_MAX_OFFSET || least <= -GT_MAX_OFFSET)
-		return gt_refuse(verifier, "value %" PRId64 " makes %s pointer be out of bounds",
-				 least, name);
+	if (min >= GT_MAX_OFFSET || min <= -GT_MAX_OFFSET)
+		return gt_reject(verifier, "value %" PRId64 " makes %s pointer be out of bounds",
+				 min, name);
 	return 0;
 }
 
 /* A pointer moved by a number. */
 static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *insn,
-			const struct gt_value *pointer, const struct gt_number *number,
+			const struct gt_value *pointer, const struct gt_scalar *number,
 			bool pointer_is_target)
 {
 	struct gt_value *target = gt_register(verifier, insn->dst_reg);
@@ -105,29 +105,29 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	int error;
 
 	if (pointer->maybe_null)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "R%u pointer arithmetic on %s prohibited, null-check it first",
-				 shown, gt_place_name(pointer));
-	if (pointer->place == GT_PLACE_MAP &&
-	    !(operation == BPF_ADD && gt_number_is_constant(number) && !number->value))
-		return gt_refuse(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
+				 shown, gt_register_type_name(pointer));
+	if (pointer->place == GT_REG_MAP &&
+	    !(operation == BPF_ADD && gt_scalar_is_constant(number) && !number->value))
+		return gt_reject(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
 	error = check_offset(verifier, pointer, number, 0);
 	if (error)
 		return error;
 	if (operation != BPF_ADD && operation != BPF_SUB)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 operation == BPF_AND || operation == BPF_OR || operation == BPF_XOR
 					 ? "R%u bitwise operator %s on pointer prohibited"
 					 : "R%u pointer arithmetic with %s operator prohibited",
 				 shown, sign_of(operation));
 	if (operation == BPF_SUB && !pointer_is_target)
-		return gt_refuse(verifier, "R%u tried to subtract pointer from scalar", shown);
-	if (operation == BPF_SUB && pointer->place == GT_PLACE_STACK)
-		return gt_refuse(verifier, "R%u subtraction from stack pointer prohibited", shown);
-	if (gt_number_is_constant(number))
+		return gt_reject(verifier, "R%u tried to subtract pointer from scalar", shown);
+	if (operation == BPF_SUB && pointer->place == GT_REG_STACK)
+		return gt_reject(verifier, "R%u subtraction from stack pointer prohibited", shown);
+	if (gt_scalar_is_constant(number))
 		result.fixed += operation == BPF_ADD ? number->all.smin : -number->all.smin;
 	else
-		result.number = gt_number_alu(&move, &pointer->number, number);
+		result.number = gt_scalar_alu(&move, &pointer->number, number);
 	error = check_offset(verifier, pointer, &result.number, result.fixed);
 	if (error)
 		return error;
@@ -144,14 +144,14 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 
 	if (gt_is_pointer(left) && gt_is_pointer(right)) {
 		if (operation != BPF_SUB)
-			return gt_refuse(verifier, "R%u pointer %s pointer prohibited",
+			return gt_reject(verifier, "R%u pointer %s pointer prohibited",
 					 insn->dst_reg, sign_of(operation));
 		*gt_register(verifier, insn->dst_reg) = unknown_from(wide);
 		return 0;
 	}
 	if (!wide) {
 		if (operation != BPF_SUB)
-			return gt_refuse(verifier, "R%u 32-bit pointer arithmetic prohibited",
+			return gt_reject(verifier, "R%u 32-bit pointer arithmetic prohibited",
 					 insn->dst_reg);
 		*gt_register(verifier, insn->dst_reg) = unknown_from(false);
 		return 0;
@@ -163,14 +163,14 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 
 /* A number plus or minus a known one: what is learnt of either holds for the other, once. */
 static void keep_link(struct gt_value *sum, const struct bpf_insn *insn,
-		      const struct gt_value *left, const struct gt_number *right)
+		      const struct gt_value *left, const struct gt_scalar *right)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	unsigned operation = BPF_OP(insn->code);
 	int64_t delta = wide ? (int64_t)right->value : (int32_t)right->value;
 
 	if ((operation != BPF_ADD && operation != BPF_SUB) || !left->id || left->sum ||
-	    !gt_number_is_constant(right) || delta <= INT32_MIN || delta > INT32_MAX)
+	    !gt_scalar_is_constant(right) || delta <= INT32_MIN || delta > INT32_MAX)
 		return;
 	sum->id = left->id;
 	sum->sum = wide ? 64 : 32;
@@ -197,7 +197,7 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (!error && uses_target(insn))
 		error = gt_verify_read(verifier, insn->dst_reg);
 	if (!error && insn->dst_reg == 10)
-		error = gt_refuse(verifier, "frame pointer is read only");
+		error = gt_reject(verifier, "frame pointer is read only");
 	if (error)
 		return error;
 	if (BPF_OP(insn->code) == BPF_MOV)
@@ -205,7 +205,7 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	left = *target;
 	right = BPF_SRC(insn->code) == BPF_X && !is_unary(insn)
 			? *gt_register(verifier, insn->src_reg)
-			: gt_value_number(gt_number_constant((uint64_t)(int64_t)insn->imm));
+			: gt_value_scalar(gt_scalar_constant((uint64_t)(int64_t)insn->imm));
 	if (is_unary(insn)) {
 		if (gt_is_pointer(&left)) {
 			*target = unknown_from(true);
@@ -215,7 +215,7 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	} else if (gt_is_pointer(&left) || gt_is_pointer(&right)) {
 		return with_pointer(verifier, insn, &left, &right);
 	}
-	*target = gt_value_number(gt_number_alu(insn, &left.number, &right.number));
+	*target = gt_value_scalar(gt_scalar_alu(insn, &left.number, &right.number));
 	target->address = left.address || right.address;
 	if (!is_unary(insn))
 		keep_link(target, insn, &left, &right.number);
@@ -228,33 +228,33 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	const struct gt_bpf_map *map;
 
 	if (insn->dst_reg == 10)
-		return gt_refuse(verifier, "frame pointer is read only");
-	if (insn->src_reg == GT_BPF_IMM_NUMBER) {
-		*target = gt_value_number(gt_number_constant((uint64_t)(uint32_t)insn[1].imm << 32 |
+		return gt_reject(verifier, "frame pointer is read only");
+	if (insn->src_reg == GT_BPF_IMM_SCALAR) {
+		*target = gt_value_scalar(gt_scalar_constant((uint64_t)(uint32_t)insn[1].imm << 32 |
 							     (uint32_t)insn->imm));
 		return 0;
 	}
 	if (!verifier->object || (uint32_t)insn->imm >= verifier->object->map_count)
-		return gt_refuse(verifier, "there is no map %d", insn->imm);
+		return gt_reject(verifier, "there is no map %d", insn->imm);
 	map = &verifier->object->maps[insn->imm];
 	if (map->problem)
-		return gt_refuse(verifier, "map '%s': %s", map->name, map->problem);
-	*target = (struct gt_value){.place = GT_PLACE_MAP, .map = insn->imm};
-	target->number = gt_number_constant(0);
+		return gt_reject(verifier, "map '%s': %s", map->name, map->problem);
+	*target = (struct gt_value){.place = GT_REG_MAP, .map = insn->imm};
+	target->number = gt_scalar_constant(0);
 	if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
 		return 0;
-	if (!gt_map_kind(map->type) || gt_map_kind(map->type)->shape != GT_MAP_ARRAY ||
-	    gt_map_kind(map->type)->copies != GT_COPY_ONE)
-		return gt_refuse(verifier,
+	if (!gt_bpf_map_kind(map->type) || gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_ARRAY ||
+	    gt_bpf_map_kind(map->type)->copies != GT_COPY_ONE)
+		return gt_reject(verifier,
 				 "no direct value access support for this map type: '%s' has no "
 				 "value of its own",
 				 map->name);
 	if (map->max_entries != 1 || (uint32_t)insn[1].imm >= map->value_size)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "invalid access to map value pointer, value_size=%u off=%u%s",
 				 map->value_size, (uint32_t)insn[1].imm,
 				 map->max_entries != 1 ? ": there are several values" : "");
-	target->place = GT_PLACE_MAP_VALUE;
+	target->place = GT_REG_MAP_VALUE;
 	target->fixed = (uint32_t)insn[1].imm;
 	return 0;
 }

@@ -25,8 +25,8 @@ static const struct gt_bpf_map *map_of(struct gt_verifier *verifier, const struc
 
 static int wrong_type(struct gt_verifier *verifier, unsigned number, const char *expected)
 {
-	return gt_refuse(verifier, "R%u type=%s expected=%s", number,
-			 gt_place_name(gt_register(verifier, number)), expected);
+	return gt_reject(verifier, "R%u type=%s expected=%s", number,
+			 gt_register_type_name(gt_register(verifier, number)), expected);
 }
 
 /* Helpers that add to values: where that could never be done. */
@@ -36,12 +36,12 @@ static int check_adding(struct gt_verifier *verifier, const struct call *call)
 
 	if (!(call->helper->traits & GT_TRAIT_ADDS))
 		return 0;
-	if (call->helper->arguments[1] == GT_ARG_KEY_NUMBER &&
-	    gt_map_kind(map->type)->shape != GT_MAP_ARRAY)
-		return gt_refuse(verifier, "%s#%u counts in arrays, and map '%s' is none",
+	if (call->helper->arguments[1] == GT_ARG_KEY_SCALAR &&
+	    gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_ARRAY)
+		return gt_reject(verifier, "%s#%u counts in arrays, and map '%s' is none",
 				 call->helper->name, call->helper->number, map->name);
-	if (!gt_map_has_numbers(map))
-		return gt_refuse(verifier,
+	if (!gt_bpf_map_has_numbers(map))
+		return gt_reject(verifier,
 				 "%s#%u adds to numbers of 4 or 8 bytes, and values of map '%s' "
 				 "have %u",
 				 call->helper->name, call->helper->number, map->name,
@@ -52,18 +52,18 @@ static int check_adding(struct gt_verifier *verifier, const struct call *call)
 static int check_map(struct gt_verifier *verifier, struct call *call, unsigned number, bool ring)
 {
 	const struct gt_value *value = gt_register(verifier, number);
-	const struct gt_map_kind *kind;
+	const struct gt_bpf_map_kind *kind;
 
-	if (value->place != GT_PLACE_MAP)
+	if (value->place != GT_REG_MAP)
 		return wrong_type(verifier, number, "map_ptr");
 	call->map = value->map;
-	kind = gt_map_kind(map_of(verifier, call)->type);
-	if (!kind || (kind->shape == GT_MAP_RING) != ring)
-		return gt_refuse(verifier, "cannot pass map_type %u into func bpf_%s#%u",
+	kind = gt_bpf_map_kind(map_of(verifier, call)->type);
+	if (!kind || (kind->shape == GT_BPF_MAP_RING) != ring)
+		return gt_reject(verifier, "cannot pass map_type %u into func bpf_%s#%u",
 				 map_of(verifier, call)->type, call->helper->name,
 				 call->helper->number);
 	if (map_of(verifier, call)->read_only && (call->helper->traits & GT_TRAIT_WRITES))
-		return gt_refuse(verifier, "write into map forbidden");
+		return gt_reject(verifier, "write into map forbidden");
 	return check_adding(verifier, call);
 }
 
@@ -72,8 +72,8 @@ static int check_memory(struct gt_verifier *verifier, unsigned number, uint64_t 
 {
 	const struct gt_value *value = gt_register(verifier, number);
 
-	if (!gt_is_pointer(value) || value->maybe_null || value->place == GT_PLACE_MAP ||
-	    value->place == GT_PLACE_CONTEXT)
+	if (!gt_is_pointer(value) || value->maybe_null || value->place == GT_REG_MAP ||
+	    value->place == GT_REG_CONTEXT)
 		return wrong_type(verifier, number, "fp, map_value, mem, ringbuf_mem");
 	return gt_verify_helper_memory(verifier, number, size, access);
 }
@@ -84,20 +84,20 @@ static int check_sized(struct gt_verifier *verifier, unsigned number, bool zero)
 	const struct gt_value *size = gt_register(verifier, number + 1);
 	const struct gt_interval *all = &size->number.all;
 
-	if (size->place == GT_PLACE_UNSET)
+	if (size->place == GT_REG_UNSET)
 		return gt_verify_read(verifier, number + 1);
-	if (size->place != GT_PLACE_NUMBER)
+	if (size->place != GT_REG_SCALAR)
 		return wrong_type(verifier, number + 1, "scalar");
 	if (all->smin < 0)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "R%u min value is negative, either use unsigned or 'var &= const'",
 				 number + 1);
 	if (!all->umin && !zero)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "R%u invalid zero-sized read: u64=[%" PRIu64 ",%" PRIu64 "]",
 				 number + 1, all->umin, all->umax);
 	if (all->umax >= GT_MAX_OFFSET)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "R%u unbounded memory access, use 'var &= const' or 'if (var < "
 				 "const)'",
 				 number + 1);
@@ -108,12 +108,12 @@ static int check_record_size(struct gt_verifier *verifier, struct call *call, un
 {
 	const struct gt_value *value = gt_register(verifier, number);
 
-	if (value->place != GT_PLACE_NUMBER)
+	if (value->place != GT_REG_SCALAR)
 		return wrong_type(verifier, number, "scalar");
-	if (!gt_number_is_constant(&value->number))
-		return gt_refuse(verifier, "R%u is not a known constant", number);
+	if (!gt_scalar_is_constant(&value->number))
+		return gt_reject(verifier, "R%u is not a known constant", number);
 	if (value->number.value > GT_MAX_OFFSET)
-		return gt_refuse(verifier, "R%u is no size of a record", number);
+		return gt_reject(verifier, "R%u is no size of a record", number);
 	call->size = (uint32_t)value->number.value;
 	return 0;
 }
@@ -122,15 +122,15 @@ static int check_record(struct gt_verifier *verifier, struct call *call, unsigne
 {
 	const struct gt_value *value = gt_register(verifier, number);
 
-	if (value->place != GT_PLACE_RECORD || value->maybe_null)
+	if (value->place != GT_REG_RECORD || value->maybe_null)
 		return wrong_type(verifier, number, "ringbuf_mem");
 	if (value->fixed)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "R%u must have zero offset when passed to release func or trusted "
 				 "arg to kfunc",
 				 number);
-	if (!gt_number_is_constant(&value->number))
-		return gt_refuse(verifier,
+	if (!gt_scalar_is_constant(&value->number))
+		return gt_reject(verifier,
 				 "variable ringbuf_mem access var_off=(0x%" PRIx64 "; 0x%" PRIx64
 				 ") disallowed",
 				 value->number.value, value->number.mask);
@@ -144,16 +144,16 @@ static int check_string(struct gt_verifier *verifier, unsigned number)
 	const struct gt_bpf_map *map;
 	int64_t offset = value->fixed;
 
-	if (value->place != GT_PLACE_MAP_VALUE || value->maybe_null)
+	if (value->place != GT_REG_MAP_VALUE || value->maybe_null)
 		return wrong_type(verifier, number, "map_value");
 	map = &verifier->object->maps[value->map];
 	if (!map->constant)
-		return gt_refuse(verifier, "R%u does not point to a readonly map", number);
-	if (!gt_number_is_constant(&value->number))
-		return gt_refuse(verifier, "R%u is not a constant address", number);
+		return gt_reject(verifier, "R%u does not point to a readonly map", number);
+	if (!gt_scalar_is_constant(&value->number))
+		return gt_reject(verifier, "R%u is not a constant address", number);
 	if (offset < 0 || offset >= map->value_size ||
 	    (map->initial && !memchr(map->initial + offset, 0, map->value_size - (size_t)offset)))
-		return gt_refuse(verifier, "string is not zero-terminated");
+		return gt_reject(verifier, "string is not zero-terminated");
 	return 0;
 }
 
@@ -163,15 +163,15 @@ static int check_lane_field(struct gt_verifier *verifier, unsigned number)
 	const struct gt_section *section = verifier->options->section;
 	enum gt_context_source source;
 
-	if (value->place != GT_PLACE_NUMBER)
+	if (value->place != GT_REG_SCALAR)
 		return wrong_type(verifier, number, "scalar");
-	if (!gt_number_is_constant(&value->number))
-		return gt_refuse(verifier, "R%u is not a known constant", number);
+	if (!gt_scalar_is_constant(&value->number))
+		return gt_reject(verifier, "R%u is not a known constant", number);
 	if (!gt_lane_field_name(value->number.value))
-		return gt_refuse(verifier, "R%u is no field of lanes: %" PRIu64, number,
+		return gt_reject(verifier, "R%u is no field of lanes: %" PRIu64, number,
 				 value->number.value);
 	if (gt_lane_source(section, value->number.value, &source))
-		return gt_refuse(verifier, "a context of gpu/%s has no field '%s'",
+		return gt_reject(verifier, "a context of gpu/%s has no field '%s'",
 				 gt_section_row(section->kind)->name,
 				 gt_lane_field_name(value->number.value));
 	return 0;
@@ -187,12 +187,12 @@ static int check_group(struct gt_verifier *verifier, const struct gt_helper *hel
 	if (!(helper->traits & GT_TRAIT_COLLECTIVE))
 		return 0;
 	if (section && (gt_section_row(section->kind)->traits & GT_SECTION_LEAVES))
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "%s#%u waits for other lanes, and at gpu/%s some have left: "
 				 "nothing may wait there",
 				 helper->name, helper->number, gt_section_row(section->kind)->name);
 	if (for_group != (level == GT_LEVEL_WARP) || level == GT_LEVEL_BLOCK)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "%s#%u is for programs that run once a %s, and this one runs "
 				 "once a %s",
 				 helper->name, helper->number, for_group ? "warp" : "thread",
@@ -203,11 +203,11 @@ static int check_group(struct gt_verifier *verifier, const struct gt_helper *hel
 static int check_key(struct gt_verifier *verifier, struct call *call, unsigned number)
 {
 	const struct gt_bpf_map *map = map_of(verifier, call);
-	const struct gt_map_kind *kind = gt_map_kind(map->type);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 	uint64_t key;
 
 	/* As in Linux since 6.14. Copies of arrays may be fewer than whoever asks for them. */
-	call->found = kind->shape == GT_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
+	call->found = kind->shape == GT_BPF_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
 		      gt_verify_known_bytes(verifier, number, map->key_size, &key) &&
 		      key < map->max_entries;
 	return check_memory(verifier, number, map->key_size, GT_ACCESS_READ);
@@ -219,7 +219,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	const struct gt_value *value = gt_register(verifier, number);
 	int error;
 
-	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->place == GT_PLACE_UNSET))
+	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->place == GT_REG_UNSET))
 		return 0;
 	error = gt_verify_read(verifier, number);
 	if (error)
@@ -242,7 +242,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	case GT_ARG_RECORD:
 		return check_record(verifier, call, number);
 	case GT_ARG_CONTEXT:
-		return value->place == GT_PLACE_CONTEXT && gt_number_is_constant(&value->number) &&
+		return value->place == GT_REG_CONTEXT && gt_scalar_is_constant(&value->number) &&
 				       !value->fixed
 			       ? 0
 			       : wrong_type(verifier, number, "ctx");
@@ -252,12 +252,12 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 		return check_lane_field(verifier, number);
 	case GT_ARG_STRING:
 		return check_string(verifier, number);
-	case GT_ARG_NUMBER:
-	case GT_ARG_KEY_NUMBER:
+	case GT_ARG_SCALAR:
+	case GT_ARG_KEY_SCALAR:
 	case GT_ARG_OPTIONAL:
 		/* Written out by the helper: no place for addresses. */
 		if (gt_is_pointer(value) || value->address)
-			return gt_refuse(verifier, "R%u leaks addr into helper function", number);
+			return gt_reject(verifier, "R%u leaks addr into helper function", number);
 		return 0;
 	default:
 		return 0;
@@ -267,7 +267,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 /* Nothing that pointed into a released record can be used any more. */
 static void release(struct gt_state *state, uint32_t reference)
 {
-	struct gt_value no_longer_pointer = gt_value_number(gt_number_unknown());
+	struct gt_value no_longer_pointer = gt_value_scalar(gt_scalar_unknown());
 
 	no_longer_pointer.address = true;
 	for (unsigned i = 0; i < state->reference_count; i++) {
@@ -279,7 +279,7 @@ static void release(struct gt_state *state, uint32_t reference)
 		break;
 	}
 	for (unsigned i = 0; i <= state->depth; i++) {
-		struct gt_frame *frame = &state->frames[i];
+		struct gt_verify_frame *frame = &state->frames[i];
 
 		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++)
 			if (gt_is_pointer(&frame->registers[j]) &&
@@ -298,7 +298,7 @@ static int acquire(struct gt_verifier *verifier, struct gt_value *value)
 	struct gt_state *state = verifier->state;
 
 	if (state->reference_count == GT_MAX_REFERENCES)
-		return gt_refuse(verifier, "more than %d records reserved at one time",
+		return gt_reject(verifier, "more than %d records reserved at one time",
 				 GT_MAX_REFERENCES);
 	value->reference = ++verifier->next_id;
 	state->references[state->reference_count] = value->reference;
@@ -315,15 +315,15 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 		*gt_register(verifier, i) = (struct gt_value){0};
 	if (call->helper->result == GT_RESULT_NOTHING)
 		return 0;
-	*result = gt_value_number(gt_number_unknown());
-	if (call->helper->result == GT_RESULT_NUMBER)
+	*result = gt_value_scalar(gt_scalar_unknown());
+	if (call->helper->result == GT_RESULT_SCALAR)
 		return 0;
-	result->number = gt_number_constant(0);
+	result->number = gt_scalar_constant(0);
 	result->maybe_null = true;
 	result->map = call->map;
-	result->place = GT_PLACE_MAP_VALUE;
+	result->place = GT_REG_MAP_VALUE;
 	if (call->helper->result == GT_RESULT_RECORD_OR_NULL) {
-		result->place = GT_PLACE_RECORD;
+		result->place = GT_REG_RECORD;
 		result->size = call->size;
 		error = acquire(verifier, result);
 	}
@@ -340,17 +340,17 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	int error;
 
 	if (!call.helper)
-		return gt_refuse(verifier, "invalid func unknown#%d%s", insn->imm,
+		return gt_reject(verifier, "invalid func unknown#%d%s", insn->imm,
 				 insn->imm > 0 && insn->imm <= LINUX_HELPERS
 					 ? ": Linux has this helper, a GPU has not "
 					   "(gputap/bpf.h lists its own)"
 					 : "");
 	if ((call.helper->traits & GT_TRAIT_CONTROL) && !verifier->options->allow_control)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "%s#%u changes what the kernel does: it needs --allow-control",
 				 call.helper->name, call.helper->number);
 	if ((call.helper->traits & GT_TRAIT_ENDS) && verifier->state->reference_count)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "Unreleased reference id=%u alloc_insn=%u; %s#%u would lead to "
 				 "reference leak",
 				 verifier->state->references[0],

@@ -41,11 +41,11 @@ static int refuse_level(struct gt_verifier *verifier, const struct gt_section *s
 	       offset >= field->offset + field->size * field->count)
 		field++;
 	if (field->lanes == GT_FIELD_VARYING && section->level == GT_LEVEL_WARP)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "field '%s' differs between the lanes of a warp: a program that "
 				 "runs once a warp asks for it by warp_lane_value#524",
 				 field->name);
-	return gt_refuse(verifier, "field '%s' is not there in programs that run once a %s",
+	return gt_reject(verifier, "field '%s' is not there in programs that run once a %s",
 			 field->name, level);
 }
 
@@ -63,7 +63,7 @@ int gt_verify_field(struct gt_verifier *verifier, int64_t offset, uint64_t size)
 	if (error == -EACCES)
 		return refuse_level(verifier, section, offset);
 	put_fields(&reason, section, offset, size);
-	return gt_refuse(verifier,
+	return gt_reject(verifier,
 			 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 ": %s", offset,
 			 size, gt_strbuf_string(&reason));
 }

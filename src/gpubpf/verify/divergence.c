@@ -9,11 +9,11 @@ enum {
 	MAX_WORK = 1 << 25,
 };
 
-struct gt_units gt_units_range(int64_t least, int64_t end)
+struct gt_units gt_units_range(int64_t min, int64_t end)
 {
 	struct gt_units units = {0};
 
-	for (int64_t at = least & ~(int64_t)3; at < end && at < 0; at += 4)
+	for (int64_t at = min & ~(int64_t)3; at < end && at < 0; at += 4)
 		if (at >= -GT_BPF_STACK_SIZE)
 			units.bits[(-at / 4 - 1) / 64] |= UINT64_C(1) << (-at / 4 - 1) % 64;
 	return units;
@@ -40,7 +40,7 @@ static const struct gt_bpf_map *map_of(const struct gt_lanes *lanes,
 static struct gt_units units_behind(const struct gt_register_fact *pointer, int64_t offset,
 				    uint64_t size)
 {
-	return gt_units_range(pointer->least + offset, pointer->greatest + offset + (int64_t)size);
+	return gt_units_range(pointer->min + offset, pointer->max + offset + (int64_t)size);
 }
 
 static bool stack_varies(const struct gt_lanes *lanes, uint32_t at,
@@ -77,12 +77,12 @@ bool gt_lanes_memory_varies(const struct gt_lanes *lanes, uint32_t at, unsigned 
 	if (varies(lanes, at, number))
 		return true;
 	switch (pointer->place) {
-	case GT_PLACE_STACK:
+	case GT_REG_STACK:
 		units = units_behind(pointer, offset, size);
 		return stack_varies(lanes, at, pointer, &units);
-	case GT_PLACE_CONTEXT:
-		return context_varies(lanes, pointer->least + offset, size);
-	case GT_PLACE_MAP_VALUE:
+	case GT_REG_CONTEXT:
+		return context_varies(lanes, pointer->min + offset, size);
+	case GT_REG_MAP_VALUE:
 		map = map_of(lanes, pointer);
 		return !map || !map->constant;
 	default:
@@ -93,9 +93,9 @@ bool gt_lanes_memory_varies(const struct gt_lanes *lanes, uint32_t at, unsigned 
 /* Which maps a load reads numbers from, as bits. */
 static uint64_t maps_read(const struct gt_lanes *lanes, const struct gt_register_fact *pointer)
 {
-	if (pointer->place == GT_PLACE_MIXED)
+	if (pointer->place == GT_REG_MIXED)
 		return UINT64_MAX;
-	if (pointer->place != GT_PLACE_MAP_VALUE)
+	if (pointer->place != GT_REG_MAP_VALUE)
 		return 0;
 	if (pointer->map < 0)
 		return UINT64_MAX;
@@ -126,15 +126,15 @@ struct gt_units gt_lanes_written(const struct gt_lanes *lanes, uint32_t at, bool
 
 	*ret_all = false;
 	if (class == BPF_ST || class == BPF_STX) {
-		if (pointer->place != GT_PLACE_STACK || pointer->frame)
+		if (pointer->place != GT_REG_STACK || pointer->frame)
 			return units;
 		*ret_all = BPF_MODE(insn->code) == BPF_MEM && size >= 4 &&
-			   pointer->least == pointer->greatest;
+			   pointer->min == pointer->max;
 		return units_behind(pointer, insn->off, size);
 	}
 	for (int i = written_by_helper(insn); i > 0; i--) {
 		pointer = fact(lanes, at, (unsigned)i);
-		if (pointer->place != GT_PLACE_STACK || pointer->frame)
+		if (pointer->place != GT_REG_STACK || pointer->frame)
 			continue;
 		more = units_behind(pointer, 0, 8);
 		gt_units_add(&units, &more);
@@ -156,11 +156,11 @@ static void write_memory(struct gt_lanes *lanes, uint32_t at, unsigned number, i
 	struct gt_units units, everything = {{UINT64_MAX, UINT64_MAX}};
 
 	varying |= varies(lanes, at, number);
-	if (pointer->place == GT_PLACE_MIXED) {
+	if (pointer->place == GT_REG_MIXED) {
 		poison(lanes, &everything);
 		return;
 	}
-	if (pointer->place != GT_PLACE_STACK)
+	if (pointer->place != GT_REG_STACK)
 		return;
 	units = pointer->frame == UINT8_MAX ? everything : units_behind(pointer, offset, size);
 	if (pointer->frame) {
@@ -228,10 +228,10 @@ static void flow_memory(struct gt_lanes *lanes, uint32_t at, struct gt_lane_stat
 static bool lookup_varies(const struct gt_lanes *lanes, uint32_t at)
 {
 	const struct gt_bpf_map *map = map_of(lanes, fact(lanes, at, 1));
-	const struct gt_map_kind *kind = map ? gt_map_kind(map->type) : NULL;
+	const struct gt_bpf_map_kind *kind = map ? gt_bpf_map_kind(map->type) : NULL;
 
 	/* In a hash, others insert and delete meanwhile. */
-	return !kind || kind->shape != GT_MAP_ARRAY || kind->copies == GT_COPY_THREAD ||
+	return !kind || kind->shape != GT_BPF_MAP_ARRAY || kind->copies == GT_COPY_THREAD ||
 	       lanes->facts->insns[at].many_keys;
 }
 
@@ -240,7 +240,7 @@ static void find_keys(struct gt_lanes *lanes, uint32_t at, const struct gt_helpe
 	const struct gt_bpf_map *map;
 
 	for (unsigned i = 1; i <= GT_HELPER_ARGUMENTS; i++) {
-		if (helper->arguments[i - 1] == GT_ARG_KEY_NUMBER)
+		if (helper->arguments[i - 1] == GT_ARG_KEY_SCALAR)
 			lanes->facts->insns[at].many_keys = !lanes->single && varies(lanes, at, i);
 		if (helper->arguments[i - 1] != GT_ARG_KEY)
 			continue;
@@ -262,8 +262,7 @@ static void flow_helper(struct gt_lanes *lanes, uint32_t at, struct gt_lane_stat
 		varying = lookup_varies(lanes, at);
 	for (int i = written_by_helper(insn); i > 0; i--)
 		write_memory(lanes, at, (unsigned)i, 0, 8, helper->traits & GT_TRAIT_LANES_DIFFER,
-			     fact(lanes, at, (unsigned)i)->least ==
-				     fact(lanes, at, (unsigned)i)->greatest,
+			     fact(lanes, at, (unsigned)i)->min == fact(lanes, at, (unsigned)i)->max,
 			     out);
 	for (unsigned i = 0; i <= 5; i++)
 		set(out, i, !i && varying, 0);

@@ -58,7 +58,7 @@ struct gt_lanes {
 	bool changed;
 };
 
-struct gt_units gt_units_range(int64_t least, int64_t end);
+struct gt_units gt_units_range(int64_t min, int64_t end);
 static inline bool gt_units_any(const struct gt_units *one, const struct gt_units *other)
 {
 	return (one->bits[0] & other->bits[0]) | (one->bits[1] & other->bits[1]);

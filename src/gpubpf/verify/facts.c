@@ -20,7 +20,7 @@ int gt_facts_begin(struct gt_verifier *verifier)
 	return 0;
 }
 
-static uint8_t alignment_of(const struct gt_number *number)
+static uint8_t alignment_of(const struct gt_scalar *number)
 {
 	uint64_t bits = number->value | number->mask | 8;
 
@@ -29,18 +29,17 @@ static uint8_t alignment_of(const struct gt_number *number)
 
 static struct gt_register_fact fact_of(const struct gt_state *state, const struct gt_value *value)
 {
-	struct gt_number number = gt_is_pointer(value) ? gt_value_offset(value) : value->number;
+	struct gt_scalar number = gt_is_pointer(value) ? gt_value_offset(value) : value->number;
 
 	return (struct gt_register_fact){
 		.place = value->place,
 		.maybe_null = value->maybe_null,
-		.address = value->place == GT_PLACE_NUMBER && value->address,
-		.frame =
-			value->place == GT_PLACE_STACK ? (uint8_t)(state->depth - value->frame) : 0,
+		.address = value->place == GT_REG_SCALAR && value->address,
+		.frame = value->place == GT_REG_STACK ? (uint8_t)(state->depth - value->frame) : 0,
 		.alignment = alignment_of(&number),
 		.map = value->map,
-		.least = number.all.smin,
-		.greatest = number.all.smax,
+		.min = number.all.smin,
+		.max = number.all.smax,
 	};
 }
 
@@ -53,24 +52,23 @@ static void nothing_plain(struct gt_facts *facts)
 static void join(struct gt_facts *facts, struct gt_register_fact *known,
 		 const struct gt_register_fact *fact)
 {
-	bool stack = known->place == GT_PLACE_STACK || fact->place == GT_PLACE_STACK;
+	bool stack = known->place == GT_REG_STACK || fact->place == GT_REG_STACK;
 
 	known->address |= fact->address;
-	if (known->place == GT_PLACE_UNSET)
+	if (known->place == GT_REG_UNSET)
 		return;
-	if (fact->place == GT_PLACE_UNSET) {
-		known->place = GT_PLACE_UNSET;
+	if (fact->place == GT_REG_UNSET) {
+		known->place = GT_REG_UNSET;
 		return;
 	}
 	if (known->place != fact->place) {
-		bool null =
-			(known->place == GT_PLACE_NUMBER && !known->least && !known->greatest) ||
-			(fact->place == GT_PLACE_NUMBER && !fact->least && !fact->greatest);
+		bool null = (known->place == GT_REG_SCALAR && !known->min && !known->max) ||
+			    (fact->place == GT_REG_SCALAR && !fact->min && !fact->max);
 
 		known->maybe_null |= fact->maybe_null | null;
-		known->place = GT_PLACE_MIXED;
+		known->place = GT_REG_MIXED;
 	}
-	if (stack && (known->place == GT_PLACE_MIXED || known->frame != fact->frame)) {
+	if (stack && (known->place == GT_REG_MIXED || known->frame != fact->frame)) {
 		known->frame = UINT8_MAX;
 		nothing_plain(facts);
 	}
@@ -79,17 +77,17 @@ static void join(struct gt_facts *facts, struct gt_register_fact *known,
 		known->map = -1;
 	if (fact->alignment < known->alignment)
 		known->alignment = fact->alignment;
-	if (fact->least < known->least)
-		known->least = fact->least;
-	if (fact->greatest > known->greatest)
-		known->greatest = fact->greatest;
+	if (fact->min < known->min)
+		known->min = fact->min;
+	if (fact->max > known->max)
+		known->max = fact->max;
 }
 
 void gt_facts_record(struct gt_verifier *verifier)
 {
 	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
 	const struct gt_state *state = verifier->state;
-	const struct gt_frame *frame = &state->frames[state->depth];
+	const struct gt_verify_frame *frame = &state->frames[state->depth];
 	uint16_t live = verifier->flow[verifier->at].live;
 
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
@@ -110,27 +108,27 @@ void gt_facts_record(struct gt_verifier *verifier)
 }
 
 /* Bits of the slots that hold bytes least … end - 1, below the top. */
-static uint64_t slots_of(int64_t least, int64_t end)
+static uint64_t slots_of(int64_t min, int64_t end)
 {
 	uint64_t bits = 0;
 
-	for (int64_t at = least & ~(int64_t)7; at < end && at < 0; at += 8)
+	for (int64_t at = min & ~(int64_t)7; at < end && at < 0; at += 8)
 		if (at >= -GT_BPF_STACK_SIZE)
 			bits |= UINT64_C(1) << (-at / 8 - 1);
 	return bits;
 }
 
-void gt_facts_use_stack(struct gt_verifier *verifier, unsigned frame, int64_t least,
-			int64_t greatest, uint64_t size, bool plain)
+void gt_facts_use_stack(struct gt_verifier *verifier, unsigned frame, int64_t min, int64_t max,
+			uint64_t size, bool plain)
 {
 	struct gt_subprogram_facts *function =
 		&verifier->facts.subprograms[verifier->state->frames[frame].subprogram];
-	uint32_t used = (uint32_t)(-least + 7) & ~7u;
+	uint32_t used = (uint32_t)(-min + 7) & ~7u;
 
 	if (used > function->stack)
 		function->stack = used;
 	if (!plain)
-		function->plain &= ~slots_of(least, greatest + (int64_t)size);
+		function->plain &= ~slots_of(min, max + (int64_t)size);
 }
 
 void gt_facts_read_early(struct gt_verifier *verifier, unsigned frame, uint32_t slot)
@@ -167,17 +165,15 @@ void gt_facts_end(struct gt_verifier *verifier)
 		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
 			struct gt_register_fact *fact = &here->registers[i];
 
-			if (fact->place != GT_PLACE_NUMBER ||
-			    (verifier->flow[at].relevant >> i & 1))
+			if (fact->place != GT_REG_SCALAR || (verifier->flow[at].relevant >> i & 1))
 				continue;
-			fact->least = INT64_MIN;
-			fact->greatest = INT64_MAX;
+			fact->min = INT64_MIN;
+			fact->max = INT64_MAX;
 		}
 		/* An access that is at one known place on each way, but not the same on all. */
-		if (base >= 0 && here->registers[base].place == GT_PLACE_STACK &&
-		    here->registers[base].least != here->registers[base].greatest)
-			function->plain &=
-				~slots_of(here->registers[base].least + insn->off,
-					  here->registers[base].greatest + insn->off + 8);
+		if (base >= 0 && here->registers[base].place == GT_REG_STACK &&
+		    here->registers[base].min != here->registers[base].max)
+			function->plain &= ~slots_of(here->registers[base].min + insn->off,
+						     here->registers[base].max + insn->off + 8);
 	}
 }

@@ -12,7 +12,7 @@ static int add_subprogram(struct gt_verifier *verifier, uint32_t start)
 		if (facts->subprograms[i].start == start)
 			return 0;
 	if (facts->subprogram_count == 256)
-		return gt_refuse(verifier, "too many subprograms");
+		return gt_reject(verifier, "too many subprograms");
 	facts->subprograms[facts->subprogram_count++].start = start;
 	return 0;
 }
@@ -41,7 +41,7 @@ static int find_subprograms(struct gt_verifier *verifier)
 		if (gt_bpf_is_subprogram_call(insn)) {
 			target = gt_bpf_jump_target(verifier->insns, at);
 			if (target < 0 || target >= verifier->count)
-				return gt_refuse(verifier, "call to invalid destination");
+				return gt_reject(verifier, "call to invalid destination");
 			error = add_subprogram(verifier, (uint32_t)target);
 			if (error)
 				return error;
@@ -92,11 +92,11 @@ static int check_jumps(struct gt_verifier *verifier)
 		if (is_jump(insn)) {
 			target = gt_bpf_jump_target(verifier->insns, at);
 			if (target < function->start || target >= function->end)
-				return gt_refuse(verifier, "jump out of range from insn %u to %lld",
+				return gt_reject(verifier, "jump out of range from insn %u to %lld",
 						 at, (long long)target);
 		}
 		if (last + 1 == function->end && !is_exit(insn) && !is_goto(insn))
-			return gt_refuse(verifier, "last insn is not an exit or jmp");
+			return gt_reject(verifier, "last insn is not an exit or jmp");
 		at = last;
 	}
 	return 0;
@@ -110,7 +110,7 @@ static int check_insns(struct gt_verifier *verifier)
 
 		verifier->at = at;
 		if (gt_bpf_check_insn(verifier->program->insns, verifier->count, at, &reason))
-			return gt_refuse(verifier, "%s", reason.text);
+			return gt_reject(verifier, "%s", reason.text);
 		at += gt_bpf_is_wide(&verifier->insns[at]);
 	}
 	return 0;
@@ -153,7 +153,7 @@ static int reach(struct gt_verifier *verifier)
 			if (next[i] && gt_bpf_is_wide(&verifier->insns[next[i] - 1]) &&
 			    !verifier->insns[next[i]].code) {
 				verifier->at = at;
-				return gt_refuse(verifier,
+				return gt_reject(verifier,
 						 "jump into the middle of ldimm64 insn %u",
 						 next[i] - 1);
 			}
@@ -171,7 +171,7 @@ static int reach(struct gt_verifier *verifier)
 	for (uint32_t at = 0; at < verifier->count; at++) {
 		verifier->at = at;
 		if (!verifier->flow[at].reached && !verifier->options->to_the_letter)
-			return gt_refuse(verifier, "unreachable insn %u", at);
+			return gt_reject(verifier, "unreachable insn %u", at);
 		at += gt_bpf_is_wide(&verifier->insns[at]);
 	}
 	return 0;
@@ -185,8 +185,8 @@ static uint16_t bit(unsigned number)
 /* Whether a helper's argument decides something by its number. */
 static bool decides(enum gt_helper_argument kind)
 {
-	return kind != GT_ARG_NONE && kind != GT_ARG_ANYTHING && kind != GT_ARG_NUMBER &&
-	       kind != GT_ARG_KEY_NUMBER && kind != GT_ARG_OPTIONAL;
+	return kind != GT_ARG_NONE && kind != GT_ARG_ANYTHING && kind != GT_ARG_SCALAR &&
+	       kind != GT_ARG_KEY_SCALAR && kind != GT_ARG_OPTIONAL;
 }
 
 /* Registers read by a call; not live: and whose numbers decide something. */

@@ -7,7 +7,7 @@
 /* Calls visit on each value of a state. */
 #define EACH_VALUE(state, value, ...)                                                              \
 	for (unsigned frame_ = 0; frame_ <= (state)->depth; frame_++) {                            \
-		struct gt_frame *here_ = &(state)->frames[frame_];                                 \
+		struct gt_verify_frame *here_ = &(state)->frames[frame_];                          \
 		for (unsigned i_ = 0; i_ < GT_BPF_REGISTERS; i_++) {                               \
 			struct gt_value *value = &here_->registers[i_];                            \
 			__VA_ARGS__                                                                \
@@ -25,10 +25,10 @@
  * 32 bits says nothing of the upper half.
  */
 static bool follow_link(const struct gt_value *known, const struct gt_value *value,
-			struct gt_number *ret_number)
+			struct gt_scalar *ret_number)
 {
-	struct gt_number more =
-		gt_number_constant((uint64_t)((int64_t)value->delta - (int64_t)known->delta));
+	struct gt_scalar more =
+		gt_scalar_constant((uint64_t)((int64_t)value->delta - (int64_t)known->delta));
 	bool narrow = known->sum == 32 || value->sum == 32;
 	struct bpf_insn add = {.code = (narrow ? BPF_ALU : BPF_ALU64) | BPF_ADD | BPF_X};
 
@@ -38,7 +38,7 @@ static bool follow_link(const struct gt_value *known, const struct gt_value *val
 		return false;
 	*ret_number = known->sum == value->sum && known->delta == value->delta
 			      ? known->number
-			      : gt_number_alu(&add, &known->number, &more);
+			      : gt_scalar_alu(&add, &known->number, &more);
 	return true;
 }
 
@@ -46,14 +46,14 @@ static bool follow_link(const struct gt_value *known, const struct gt_value *val
  */
 static bool learn_number(struct gt_state *state, struct gt_value known)
 {
-	struct gt_number number;
+	struct gt_scalar number;
 	unsigned linked = 0;
 
 	if (!known.id)
 		return false;
 	EACH_VALUE(state, value, {
-		linked += value->place == GT_PLACE_NUMBER && value->id == known.id;
-		if (value->place == GT_PLACE_NUMBER && value->id == known.id &&
+		linked += value->place == GT_REG_SCALAR && value->id == known.id;
+		if (value->place == GT_REG_SCALAR && value->id == known.id &&
 		    follow_link(&known, value, &number)) {
 			/* As in Linux, a sum with 0 becomes the number itself. */
 			if (value->delta == known.delta &&
@@ -87,14 +87,14 @@ static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, 
 			value->maybe_null = false;
 			value->id = 0;
 			if (null)
-				*value = gt_value_number(gt_number_constant(0));
+				*value = gt_value_scalar(gt_scalar_constant(0));
 		}
 	})
 }
 
 static bool is_zero(const struct gt_value *value)
 {
-	return value->place == GT_PLACE_NUMBER && gt_number_is_constant(&value->number) &&
+	return value->place == GT_REG_SCALAR && gt_scalar_is_constant(&value->number) &&
 	       !value->number.value;
 }
 
@@ -128,12 +128,12 @@ static void learn_equal(const struct bpf_insn *insn, bool taken, struct gt_value
 static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool taken,
 		   bool *ret_spread)
 {
-	struct gt_frame *frame = &state->frames[state->depth];
+	struct gt_verify_frame *frame = &state->frames[state->depth];
 	struct gt_value *left = &frame->registers[insn->dst_reg], *right;
 	struct gt_value constant =
-		gt_value_number(gt_number_constant((uint64_t)(int64_t)insn->imm));
+		gt_value_scalar(gt_scalar_constant((uint64_t)(int64_t)insn->imm));
 	const struct gt_value *pointer;
-	struct gt_number one, other;
+	struct gt_scalar one, other;
 	bool is_null = (BPF_OP(insn->code) == BPF_JEQ) == taken;
 
 	right = BPF_SRC(insn->code) == BPF_X ? &frame->registers[insn->src_reg] : &constant;
@@ -141,8 +141,8 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 	if (pointer) {
 		/* As in Linux, nothing follows from where a frame or a context is. */
 		if (!pointer->maybe_null)
-			return !is_null || pointer->place == GT_PLACE_STACK ||
-			       pointer->place == GT_PLACE_CONTEXT;
+			return !is_null || pointer->place == GT_REG_STACK ||
+			       pointer->place == GT_REG_CONTEXT;
 		learn_null(state, pointer->id, pointer->reference, is_null);
 		return true;
 	}
@@ -150,13 +150,13 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 		learn_equal(insn, taken, left, right);
 		return true;
 	}
-	if (left == right && !gt_number_is_constant(&left->number)) {
+	if (left == right && !gt_scalar_is_constant(&left->number)) {
 		*ret_spread |= learn_number(state, *left);
 		return true;
 	}
 	one = left->number;
 	other = right->number;
-	if (!gt_number_assume(insn, taken, &one, &other))
+	if (!gt_scalar_assume(insn, taken, &one, &other))
 		return false;
 	left->number = one;
 	*ret_spread |= learn_number(state, *left);

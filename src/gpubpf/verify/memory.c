@@ -16,50 +16,50 @@ static int64_t add_far(int64_t left, int64_t right)
 	return sum > INT64_MAX / 2 ? INT64_MAX / 2 : sum < INT64_MIN / 2 ? INT64_MIN / 2 : sum;
 }
 
-static struct gt_reach find_reach(struct gt_verifier *verifier, unsigned number, int64_t offset,
-				  uint64_t size)
+static struct gt_access_range find_reach(struct gt_verifier *verifier, unsigned number,
+					 int64_t offset, uint64_t size)
 {
 	const struct gt_value *base = gt_register(verifier, number);
 	int64_t fixed = base->fixed + offset;
 
-	return (struct gt_reach){
+	return (struct gt_access_range){
 		.base = base,
 		.number = number,
 		.fixed = fixed,
-		.least = add_far(base->number.all.smin, fixed),
-		.greatest = add_far(base->number.all.smax, fixed),
+		.min = add_far(base->number.all.smin, fixed),
+		.max = add_far(base->number.all.smax, fixed),
 		.size = size,
-		.known = gt_number_is_constant(&base->number),
+		.known = gt_scalar_is_constant(&base->number),
 	};
 }
 
 /* The unknown part of a pointer's offset, as Linux shows it. */
-static const char *show_bits(const struct gt_number *number, char text[48])
+static const char *show_bits(const struct gt_scalar *number, char text[48])
 {
 	snprintf(text, 48, "(0x%" PRIx64 "; 0x%" PRIx64 ")", number->value, number->mask);
 	return text;
 }
 
 /* What is reached lies within `limit` bytes. The steps and their words are those of Linux. */
-static int check_bounds(struct gt_verifier *verifier, const struct gt_reach *reach, uint64_t limit,
-			const char *what, const char *size_name)
+static int check_bounds(struct gt_verifier *verifier, const struct gt_access_range *reach,
+			uint64_t limit, const char *what, const char *size_name)
 {
 	const struct gt_interval *part = &reach->base->number.all;
-	int64_t ends[2] = {reach->least, add_far((int64_t)part->umax, reach->fixed)};
+	int64_t ends[2] = {reach->min, add_far((int64_t)part->umax, reach->fixed)};
 
-	if (part->smin < 0 && reach->least < 0)
-		return gt_refuse(verifier,
+	if (part->smin < 0 && reach->min < 0)
+		return gt_reject(verifier,
 				 "R%u min value is negative, either use unsigned index or do a if "
 				 "(index >=0) check.",
 				 reach->number);
 	for (unsigned i = 0; i < 2; i++) {
 		if (i && part->umax >= GT_MAX_OFFSET)
-			return gt_refuse(verifier,
+			return gt_reject(verifier,
 					 "R%u unbounded memory access, make sure to bounds check "
 					 "any such access",
 					 reach->number);
 		if (ends[i] < 0 || (uint64_t)ends[i] + reach->size > limit)
-			return gt_refuse(verifier,
+			return gt_reject(verifier,
 					 "invalid access to %s, %s=%" PRIu64 " off=%" PRId64
 					 " size=%" PRIu64
 					 "; R%u %s value is outside of the allowed memory range",
@@ -69,66 +69,66 @@ static int check_bounds(struct gt_verifier *verifier, const struct gt_reach *rea
 	return 0;
 }
 
-static int check_stack_reach(struct gt_verifier *verifier, const struct gt_reach *reach,
+static int check_stack_reach(struct gt_verifier *verifier, const struct gt_access_range *reach,
 			     const char *verb)
 {
-	const struct gt_number *part = &reach->base->number;
+	const struct gt_scalar *part = &reach->base->number;
 	char bits[48];
 
 	if (!reach->known && (part->all.smax >= GT_MAX_OFFSET || part->all.smin <= -GT_MAX_OFFSET))
-		return gt_refuse(verifier, "invalid unbounded variable-offset %s stack R%u", verb,
+		return gt_reject(verifier, "invalid unbounded variable-offset %s stack R%u", verb,
 				 reach->number);
-	if (reach->least >= -GT_BPF_STACK_SIZE && reach->least < 0 &&
-	    reach->greatest + (int64_t)reach->size <= 0)
+	if (reach->min >= -GT_BPF_STACK_SIZE && reach->min < 0 &&
+	    reach->max + (int64_t)reach->size <= 0)
 		return 0;
 	if (reach->known)
-		return gt_refuse(verifier, "invalid %s stack R%u off=%" PRId64 " size=%" PRIu64,
-				 verb, reach->number, reach->least, reach->size);
-	return gt_refuse(verifier,
+		return gt_reject(verifier, "invalid %s stack R%u off=%" PRId64 " size=%" PRIu64,
+				 verb, reach->number, reach->min, reach->size);
+	return gt_reject(verifier,
 			 "invalid variable-offset %s stack R%u var_off=%s off=%" PRId64
 			 " size=%" PRIu64,
 			 verb, reach->number, show_bits(part, bits), reach->fixed, reach->size);
 }
 
-static int check_map(struct gt_verifier *verifier, const struct gt_reach *reach, unsigned access)
+static int check_map(struct gt_verifier *verifier, const struct gt_access_range *reach,
+		     unsigned access)
 {
 	const struct gt_bpf_map *map = &verifier->object->maps[reach->base->map];
 
 	if ((access & GT_ACCESS_WRITE) && map->read_only)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "write into map forbidden, value_size=%u off=%" PRId64
 				 " size=%" PRIu64,
-				 map->value_size, reach->least, reach->size);
+				 map->value_size, reach->min, reach->size);
 	return check_bounds(verifier, reach, map->value_size, "map value", "value_size");
 }
 
-static int check_context(struct gt_verifier *verifier, const struct gt_reach *reach,
+static int check_context(struct gt_verifier *verifier, const struct gt_access_range *reach,
 			 unsigned access)
 {
 	char bits[48];
 
 	if (reach->base->fixed < 0)
-		return gt_refuse(verifier, "negative offset ctx ptr R%u off=%" PRId64 " disallowed",
+		return gt_reject(verifier, "negative offset ctx ptr R%u off=%" PRId64 " disallowed",
 				 reach->number, reach->base->fixed);
 	if (reach->base->fixed)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "dereference of modified ctx ptr R%u off=%" PRId64 " disallowed: "
 				 "read fields into variables before branches and loops choose one",
 				 reach->number, reach->base->fixed);
 	if (!reach->known || reach->base->number.value)
-		return gt_refuse(verifier, "variable ctx access var_off=%s disallowed",
+		return gt_reject(verifier, "variable ctx access var_off=%s disallowed",
 				 show_bits(&reach->base->number, bits));
 	if (access & GT_ACCESS_ATOMIC)
-		return gt_refuse(verifier, "BPF_ATOMIC stores into R%u ctx is not allowed",
+		return gt_reject(verifier, "BPF_ATOMIC stores into R%u ctx is not allowed",
 				 reach->number);
 	if (verifier->options->section && !(access & GT_ACCESS_WRITE))
-		return gt_verify_field(verifier, reach->least, reach->size);
-	if ((access & GT_ACCESS_WRITE) || reach->least < 0 ||
-	    (uint64_t)reach->least % reach->size ||
-	    (uint64_t)reach->least + reach->size > reach->base->size)
-		return gt_refuse(verifier,
+		return gt_verify_field(verifier, reach->min, reach->size);
+	if ((access & GT_ACCESS_WRITE) || reach->min < 0 || (uint64_t)reach->min % reach->size ||
+	    (uint64_t)reach->min + reach->size > reach->base->size)
+		return gt_reject(verifier,
 				 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 "%s",
-				 reach->least, reach->size,
+				 reach->min, reach->size,
 				 verifier->options->section && (access & GT_ACCESS_WRITE)
 					 ? ": contexts are read only"
 					 : "");
@@ -136,19 +136,20 @@ static int check_context(struct gt_verifier *verifier, const struct gt_reach *re
 }
 
 /* Bounds and rights of an access; the stack's contents are the caller's. */
-static int check_reach(struct gt_verifier *verifier, const struct gt_reach *reach, unsigned access)
+static int check_reach(struct gt_verifier *verifier, const struct gt_access_range *reach,
+		       unsigned access)
 {
 	const struct gt_value *base = reach->base;
 
-	if (base->maybe_null || !gt_is_pointer(base) || base->place == GT_PLACE_MAP)
-		return gt_refuse(verifier, "R%u invalid mem access '%s'", reach->number,
-				 gt_place_name(base));
+	if (base->maybe_null || !gt_is_pointer(base) || base->place == GT_REG_MAP)
+		return gt_reject(verifier, "R%u invalid mem access '%s'", reach->number,
+				 gt_register_type_name(base));
 	switch (base->place) {
-	case GT_PLACE_MAP_VALUE:
+	case GT_REG_MAP_VALUE:
 		return check_map(verifier, reach, access);
-	case GT_PLACE_CONTEXT:
+	case GT_REG_CONTEXT:
 		return check_context(verifier, reach, access);
-	case GT_PLACE_STACK:
+	case GT_REG_STACK:
 		return check_stack_reach(verifier, reach,
 					 access & GT_ACCESS_WRITE ? "write to" : "read from");
 	default:
@@ -156,44 +157,45 @@ static int check_reach(struct gt_verifier *verifier, const struct gt_reach *reac
 	}
 }
 
-static int check_alignment(struct gt_verifier *verifier, const struct gt_reach *reach, bool atomic)
+static int check_alignment(struct gt_verifier *verifier, const struct gt_access_range *reach,
+			   bool atomic)
 {
-	const struct gt_number *number = &reach->base->number;
+	const struct gt_scalar *number = &reach->base->number;
 	uint64_t unaligned =
 		(number->mask | (number->value + (uint64_t)reach->fixed)) & (reach->size - 1);
-	bool stack = reach->base->place == GT_PLACE_STACK;
+	bool stack = reach->base->place == GT_REG_STACK;
 	char bits[48];
 
 	if (!unaligned || (!stack && !atomic))
 		return 0;
-	return gt_refuse(verifier,
+	return gt_reject(verifier,
 			 "misaligned %saccess off %s+%" PRId64 "+%" PRId64 " size %" PRIu64 "%s",
-			 stack                                      ? "stack "
-			 : reach->base->place == GT_PLACE_MAP_VALUE ? "value "
-								    : "",
+			 stack                                    ? "stack "
+			 : reach->base->place == GT_REG_MAP_VALUE ? "value "
+								  : "",
 			 reach->known ? "0" : show_bits(number, bits), reach->base->fixed,
 			 reach->fixed - reach->base->fixed, reach->size,
 			 atomic ? ": atomic operations are aligned" : "");
 }
 
 /* The known bytes of a constant map. */
-static bool read_constant(struct gt_verifier *verifier, const struct gt_reach *reach,
+static bool read_constant(struct gt_verifier *verifier, const struct gt_access_range *reach,
 			  bool is_signed, struct gt_value *ret_value)
 {
 	const struct gt_bpf_map *map;
 	uint64_t value = 0;
 
-	if (reach->base->place != GT_PLACE_MAP_VALUE || !reach->known)
+	if (reach->base->place != GT_REG_MAP_VALUE || !reach->known)
 		return false;
 	map = &verifier->object->maps[reach->base->map];
 	if (!map->constant || map->max_entries != 1)
 		return false;
 	if (map->initial)
-		memcpy(&value, map->initial + reach->least, reach->size);
+		memcpy(&value, map->initial + reach->min, reach->size);
 	if (is_signed)
 		value = (uint64_t)((int64_t)(value << (64 - 8 * reach->size)) >>
 				   (64 - 8 * reach->size));
-	*ret_value = gt_value_number(gt_number_constant(value));
+	*ret_value = gt_value_scalar(gt_scalar_constant(value));
 	return true;
 }
 
@@ -204,14 +206,14 @@ static bool is_ordered(const struct gt_verifier *verifier)
 }
 
 /* A field of a context is no memory: one load cannot be of the one and of the other. */
-static int check_mixture(struct gt_verifier *verifier, const struct gt_reach *reach)
+static int check_mixture(struct gt_verifier *verifier, const struct gt_access_range *reach)
 {
 	struct gt_flow *flow = &verifier->flow[verifier->at];
 
-	flow->reads_context |= reach->base->place == GT_PLACE_CONTEXT;
-	flow->reads_memory |= reach->base->place != GT_PLACE_CONTEXT;
+	flow->reads_context |= reach->base->place == GT_REG_CONTEXT;
+	flow->reads_memory |= reach->base->place != GT_REG_CONTEXT;
 	if (flow->reads_context && flow->reads_memory)
-		return gt_refuse(verifier, "same insn cannot be used with different pointers");
+		return gt_reject(verifier, "same insn cannot be used with different pointers");
 	return 0;
 }
 
@@ -220,46 +222,47 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	bool is_signed = BPF_MODE(insn->code) == BPF_MEMSX;
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value value;
-	struct gt_reach reach;
+	struct gt_access_range reach;
 	int error = gt_verify_read(verifier, insn->src_reg);
 
 	if (!error && insn->dst_reg == 10)
-		error = gt_refuse(verifier, "frame pointer is read only");
+		error = gt_reject(verifier, "frame pointer is read only");
 	if (!error && !gt_is_pointer(gt_register(verifier, insn->src_reg)))
-		error = gt_refuse(verifier, "R%u invalid mem access 'scalar'", insn->src_reg);
+		error = gt_reject(verifier, "R%u invalid mem access 'scalar'", insn->src_reg);
 	if (error)
 		return error;
 	reach = find_reach(verifier, insn->src_reg, insn->off, size);
 	error = check_alignment(verifier, &reach, is_ordered(verifier));
 	if (!error)
 		error = check_reach(verifier, &reach, GT_ACCESS_READ);
-	if (!error && is_ordered(verifier) && reach.base->place == GT_PLACE_CONTEXT)
-		error = gt_refuse(verifier, "BPF_ATOMIC loads from R%u ctx is not allowed",
+	if (!error && is_ordered(verifier) && reach.base->place == GT_REG_CONTEXT)
+		error = gt_reject(verifier, "BPF_ATOMIC loads from R%u ctx is not allowed",
 				  insn->src_reg);
 	if (!error)
 		error = check_mixture(verifier, &reach);
 	if (error)
 		return error;
-	if (reach.base->place == GT_PLACE_STACK)
-		error = gt_read_stack(verifier, &reach, is_signed, &value);
+	if (reach.base->place == GT_REG_STACK)
+		error = gt_verify_read_stack(verifier, &reach, is_signed, &value);
 	else if (!read_constant(verifier, &reach, is_signed, &value))
-		value = gt_value_number(gt_number_loaded(size, is_signed));
+		value = gt_value_scalar(gt_scalar_loaded(size, is_signed));
 	if (!error)
 		*gt_register(verifier, insn->dst_reg) = value;
 	return error;
 }
 
 /* Addresses stay out of maps and rings, where somebody else would read them. */
-static int check_leak(struct gt_verifier *verifier, const struct gt_reach *reach, unsigned source)
+static int check_leak(struct gt_verifier *verifier, const struct gt_access_range *reach,
+		      unsigned source)
 {
 	const struct gt_value *value = gt_register(verifier, source);
 
 	if (!gt_is_pointer(value) && !value->address)
 		return 0;
-	if (reach->base->place == GT_PLACE_MAP_VALUE)
-		return gt_refuse(verifier, "R%u leaks addr into map", source);
-	if (reach->base->place == GT_PLACE_RECORD)
-		return gt_refuse(verifier, "R%u leaks addr into mem", source);
+	if (reach->base->place == GT_REG_MAP_VALUE)
+		return gt_reject(verifier, "R%u leaks addr into map", source);
+	if (reach->base->place == GT_REG_RECORD)
+		return gt_reject(verifier, "R%u leaks addr into mem", source);
 	return 0;
 }
 
@@ -268,14 +271,14 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	bool from_register = BPF_CLASS(insn->code) == BPF_STX;
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value constant =
-		gt_value_number(gt_number_constant((uint64_t)(int64_t)insn->imm));
-	struct gt_reach reach;
+		gt_value_scalar(gt_scalar_constant((uint64_t)(int64_t)insn->imm));
+	struct gt_access_range reach;
 	int error = from_register ? gt_verify_read(verifier, insn->src_reg) : 0;
 
 	if (!error)
 		error = gt_verify_read(verifier, insn->dst_reg);
 	if (!error && !gt_is_pointer(gt_register(verifier, insn->dst_reg)))
-		error = gt_refuse(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
+		error = gt_reject(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
 	if (error)
 		return error;
 	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
@@ -284,10 +287,10 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = check_reach(verifier, &reach, GT_ACCESS_WRITE);
 	if (!error && from_register)
 		error = check_leak(verifier, &reach, insn->src_reg);
-	if (error || reach.base->place != GT_PLACE_STACK)
+	if (error || reach.base->place != GT_REG_STACK)
 		return error;
-	return gt_write_stack(verifier, &reach,
-			      from_register ? gt_register(verifier, insn->src_reg) : &constant);
+	return gt_verify_write_stack(
+		verifier, &reach, from_register ? gt_register(verifier, insn->src_reg) : &constant);
 }
 
 static int check_atomic_operands(struct gt_verifier *verifier, const struct bpf_insn *insn)
@@ -301,51 +304,50 @@ static int check_atomic_operands(struct gt_verifier *verifier, const struct bpf_
 	if (error)
 		return error;
 	if (insn->src_reg == 10 && (insn->imm & BPF_FETCH) && insn->imm != BPF_CMPXCHG)
-		return gt_refuse(verifier, "frame pointer is read only");
+		return gt_reject(verifier, "frame pointer is read only");
 	if (gt_is_pointer(gt_register(verifier, insn->src_reg)))
-		return gt_refuse(verifier, "R%u leaks addr into mem", insn->src_reg);
+		return gt_reject(verifier, "R%u leaks addr into mem", insn->src_reg);
 	if (insn->imm == BPF_CMPXCHG && gt_is_pointer(gt_register(verifier, 0)))
-		return gt_refuse(verifier, "R0 leaks addr into mem");
+		return gt_reject(verifier, "R0 leaks addr into mem");
 	if (!gt_is_pointer(gt_register(verifier, insn->dst_reg)))
-		return gt_refuse(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
+		return gt_reject(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
 	return 0;
 }
 
 static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
-	struct gt_value result = gt_value_number(gt_number_loaded(size, false)), written;
+	struct gt_value result = gt_value_scalar(gt_scalar_loaded(size, false)), written;
 	char bits[48];
-	struct gt_reach reach;
+	struct gt_access_range reach;
 	int error = check_atomic_operands(verifier, insn);
 
 	if (error)
 		return error;
 	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
-	error = reach.base->place == GT_PLACE_CONTEXT ? 0 : check_alignment(verifier, &reach, true);
+	error = reach.base->place == GT_REG_CONTEXT ? 0 : check_alignment(verifier, &reach, true);
 	if (!error)
 		error = check_reach(verifier, &reach,
 				    GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
 	if (!error)
 		error = check_leak(verifier, &reach, insn->src_reg);
-	if (!error && reach.base->place == GT_PLACE_STACK && !reach.known)
-		error = gt_refuse(verifier,
+	if (!error && reach.base->place == GT_REG_STACK && !reach.known)
+		error = gt_reject(verifier,
 				  "variable offset stack pointer cannot be passed into helper "
 				  "function; var_off=%s off=%" PRId64 " size=%u",
 				  show_bits(&reach.base->number, bits), reach.fixed, size);
-	if (!error && reach.base->place == GT_PLACE_STACK) {
-		error = gt_read_stack(verifier, &reach, false, &result);
-		written = gt_value_number(gt_number_unknown());
+	if (!error && reach.base->place == GT_REG_STACK) {
+		error = gt_verify_read_stack(verifier, &reach, false, &result);
+		written = gt_value_scalar(gt_scalar_unknown());
 		written.address = gt_is_pointer(&result) || result.address ||
 				  gt_register(verifier, insn->src_reg)->address;
 		if (gt_is_pointer(&result)) { /* what was exchanged is followed no more */
-			result = gt_value_number(gt_number_unknown());
+			result = gt_value_scalar(gt_scalar_unknown());
 			result.address = true;
 		}
-		gt_facts_use_stack(verifier, reach.base->frame, reach.least, reach.greatest, size,
-				   false);
+		gt_facts_use_stack(verifier, reach.base->frame, reach.min, reach.max, size, false);
 		if (!error)
-			error = gt_write_stack(verifier, &reach, &written);
+			error = gt_verify_write_stack(verifier, &reach, &written);
 	}
 	if (error)
 		return error;
@@ -368,30 +370,31 @@ int gt_verify_memory(struct gt_verifier *verifier, const struct bpf_insn *insn)
 int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
 			    unsigned access)
 {
-	struct gt_reach reach = find_reach(verifier, number, 0, size);
+	struct gt_access_range reach = find_reach(verifier, number, 0, size);
 	struct gt_mixture mixture;
 	int64_t end;
 	int error = 0;
 
-	if (reach.base->place == GT_PLACE_CONTEXT)
-		error = gt_refuse(verifier, "R%u type=ctx expected=fp, map_value, mem", number);
+	if (reach.base->place == GT_REG_CONTEXT)
+		error = gt_reject(verifier, "R%u type=ctx expected=fp, map_value, mem", number);
 	if (!error)
 		error = check_reach(verifier, &reach, access);
-	if (error || reach.base->place != GT_PLACE_STACK || !size)
+	if (error || reach.base->place != GT_REG_STACK || !size)
 		return error;
-	end = reach.greatest + (int64_t)size;
-	gt_facts_use_stack(verifier, reach.base->frame, reach.least, reach.greatest, size, false);
+	end = reach.max + (int64_t)size;
+	gt_facts_use_stack(verifier, reach.base->frame, reach.min, reach.max, size, false);
 	if (!(access & GT_ACCESS_READ)) {
-		struct gt_value written = gt_value_number(gt_number_unknown());
+		struct gt_value written = gt_value_scalar(gt_scalar_unknown());
 
 		/* Not a value in a slot: several slots at once. */
 		if (reach.known)
-			return gt_mark_bytes(verifier, &verifier->state->frames[reach.base->frame],
-					     reach.least, end, GT_BYTE_NUMBER);
-		return gt_write_stack(verifier, &reach, &written);
+			return gt_verify_mark_bytes(verifier,
+						    &verifier->state->frames[reach.base->frame],
+						    reach.min, end, GT_BYTE_SCALAR);
+		return gt_verify_write_stack(verifier, &reach, &written);
 	}
-	mixture = gt_mix_stack(verifier, reach.base->frame, reach.least, end);
+	mixture = gt_verify_mix_stack(verifier, reach.base->frame, reach.min, end);
 	if (mixture.address)
-		return gt_refuse(verifier, "R%u leaks addr into map", number);
+		return gt_reject(verifier, "R%u leaks addr into map", number);
 	return 0;
 }

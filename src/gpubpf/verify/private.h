@@ -10,18 +10,18 @@
 
 enum {
 	GT_MAX_REFERENCES = 16,
-	GT_MAX_KEPT_STATES = 64,          /* at one instruction */
-	GT_MAX_LOOP_STATES = 256,         /* where loops go back to: each round has its own */
-	GT_MAX_OFFSET = 1 << 29,          /* BPF_MAX_VAR_OFF of Linux */
-	GT_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
-	GT_MAX_PENDING = 8192,            /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
-	GT_MAX_KEPT_BYTES = 1 << 29,      /* of states that are kept; no more are then */
-	GT_MAX_WALKS = 8,                 /* through a program */
+	GT_MAX_KEPT_STATES = 64,  /* at one instruction */
+	GT_MAX_LOOP_STATES = 256, /* where loops go back to: each round has its own */
+	GT_MAX_OFFSET = 1 << 29,  /* BPF_MAX_VAR_OFF of Linux */
+	GT_VERIFY_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
+	GT_MAX_PENDING = 8192,                   /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
+	GT_MAX_KEPT_BYTES = 1 << 29,             /* of states that are kept; no more are then */
+	GT_MAX_WALKS = 8,                        /* through a program */
 };
 
 /* What a register or a slot of the stack holds. */
 struct gt_value {
-	uint8_t place; /* gt_place, never MIXED */
+	uint8_t place; /* gt_register_type, never MIXED */
 	bool maybe_null;
 	bool address;            /* a number made of an address: may not go into maps */
 	uint8_t frame;           /* STACK: the frame's number, 0 the main one */
@@ -32,12 +32,12 @@ struct gt_value {
 	int64_t fixed;           /* of pointers: the known part of the offset … */
 	uint32_t reference;      /* RECORD: to be released */
 	uint32_t size;           /* RECORD, MEMORY, CONTEXT: bytes */
-	struct gt_number number; /* … and the part that is not; kept apart as in Linux */
+	struct gt_scalar number; /* … and the part that is not; kept apart as in Linux */
 };
 
 enum gt_byte {
 	GT_BYTE_UNSET,
-	GT_BYTE_NUMBER, /* anything */
+	GT_BYTE_SCALAR, /* anything */
 	GT_BYTE_ZERO,
 	GT_BYTE_ADDRESS, /* part of an address */
 	GT_BYTE_VALUE,   /* part of the slot's value: all 8, or of a number the first 1, 2 or 4 */
@@ -48,7 +48,7 @@ struct gt_slot {
 	struct gt_value value;
 };
 
-struct gt_frame {
+struct gt_verify_frame {
 	struct gt_value registers[GT_BPF_REGISTERS];
 	uint32_t subprogram;
 	uint32_t back; /* where it returns to; not of frame 0 */
@@ -57,7 +57,7 @@ struct gt_frame {
 };
 
 struct gt_state {
-	struct gt_frame frames[GT_BPF_MAX_FRAMES];
+	struct gt_verify_frame frames[GT_BPF_MAX_FRAMES];
 	unsigned depth; /* the number of the frame that runs */
 	uint32_t references[GT_MAX_REFERENCES];
 	uint32_t reference_insns[GT_MAX_REFERENCES];
@@ -124,10 +124,10 @@ struct gt_verifier {
 };
 
 /* Refuses the program at verifier->at. Returns -EACCES. */
-int gt_refuse(struct gt_verifier *verifier, const char *format, ...) gt_printf(2, 3);
+int gt_reject(struct gt_verifier *verifier, const char *format, ...) gt_printf(2, 3);
 int gt_verifier_no_memory(struct gt_verifier *verifier);
 
-static inline struct gt_frame *gt_frame_of(struct gt_verifier *verifier)
+static inline struct gt_verify_frame *gt_frame_of(struct gt_verifier *verifier)
 {
 	return &verifier->state->frames[verifier->state->depth];
 }
@@ -137,7 +137,7 @@ static inline struct gt_value *gt_register(struct gt_verifier *verifier, unsigne
 }
 static inline bool gt_is_pointer(const struct gt_value *value)
 {
-	return value->place != GT_PLACE_NUMBER && value->place != GT_PLACE_UNSET;
+	return value->place != GT_REG_SCALAR && value->place != GT_REG_UNSET;
 }
 /* How many of a slot's bytes hold its value; 0: none. */
 static inline unsigned gt_slot_width(const struct gt_slot *slot)
@@ -150,10 +150,10 @@ static inline unsigned gt_slot_width(const struct gt_slot *slot)
 		width++;
 	return width;
 }
-struct gt_value gt_value_number(struct gt_number number);
+struct gt_value gt_value_scalar(struct gt_scalar number);
 /* A pointer's offset as a whole. */
-struct gt_number gt_value_offset(const struct gt_value *pointer);
-const char *gt_place_name(const struct gt_value *value);
+struct gt_scalar gt_value_offset(const struct gt_value *pointer);
+const char *gt_register_type_name(const struct gt_value *value);
 void gt_put_state(struct gt_strbuf *text, const struct gt_state *state);
 
 /* verify_flow.c: functions, jumps, what is reachable, live registers. */
@@ -166,7 +166,7 @@ struct gt_state *gt_state_copy(const struct gt_state *state);
 void gt_state_free(struct gt_state *state);
 uint64_t gt_state_bytes(const struct gt_state *state);
 /* Makes the frame's stack at least so many slots. 0 or -ENOMEM. */
-int gt_frame_grow(struct gt_frame *frame, uint32_t slots);
+int gt_frame_grow(struct gt_verify_frame *frame, uint32_t slots);
 void gt_state_forget_lone_ids(struct gt_state *state);
 /* Whether what holds for `old` holds for `state`; exact: both are the same. */
 bool gt_state_covers(const struct gt_verifier *verifier, const struct gt_state *old,
@@ -188,11 +188,11 @@ int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint6
 
 /* verify_stack.c: contents; that the bytes lie within the stack has been checked. */
 /* A pointer with an instruction's offset added: where the first byte can be. */
-struct gt_reach {
+struct gt_access_range {
 	const struct gt_value *base;
-	unsigned number;         /* of the register, for messages */
-	int64_t fixed;           /* the known part of the offset, that of the instruction with it */
-	int64_t least, greatest; /* offsets; held back from wrapping */
+	unsigned number;  /* of the register, for messages */
+	int64_t fixed;    /* the known part of the offset, that of the instruction with it */
+	int64_t min, max; /* offsets; held back from wrapping */
 	uint64_t size;
 	bool known; /* one offset only */
 };
@@ -200,16 +200,16 @@ struct gt_reach {
 struct gt_mixture {
 	bool zero, address;
 };
-int gt_read_stack(struct gt_verifier *verifier, const struct gt_reach *reach, bool is_signed,
-		  struct gt_value *ret_value);
-int gt_write_stack(struct gt_verifier *verifier, const struct gt_reach *reach,
-		   struct gt_value *value);
+int gt_verify_read_stack(struct gt_verifier *verifier, const struct gt_access_range *reach,
+			 bool is_signed, struct gt_value *ret_value);
+int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_range *reach,
+			  struct gt_value *value);
 /* Marks bytes least … end - 1 of a frame's stack as of a kind, a gt_byte. */
-int gt_mark_bytes(struct gt_verifier *verifier, struct gt_frame *frame, int64_t least, int64_t end,
-		  uint8_t kind);
+int gt_verify_mark_bytes(struct gt_verifier *verifier, struct gt_verify_frame *frame, int64_t min,
+			 int64_t end, uint8_t kind);
 /* Bytes least … end - 1 of frame <number>. */
-struct gt_mixture gt_mix_stack(struct gt_verifier *verifier, unsigned number, int64_t least,
-			       int64_t end);
+struct gt_mixture gt_verify_mix_stack(struct gt_verifier *verifier, unsigned number, int64_t min,
+				      int64_t end);
 /* Whether r<number> points to `size` bytes of the stack that are a known number, put there at once.
  */
 bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsigned size,
@@ -235,8 +235,8 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn);
 int gt_facts_begin(struct gt_verifier *verifier);
 void gt_facts_record(struct gt_verifier *verifier);
 /* The bytes at offsets least to greatest + size of a frame's stack are used not as plain slots. */
-void gt_facts_use_stack(struct gt_verifier *verifier, unsigned frame, int64_t least,
-			int64_t greatest, uint64_t size, bool plain);
+void gt_facts_use_stack(struct gt_verifier *verifier, unsigned frame, int64_t min, int64_t max,
+			uint64_t size, bool plain);
 void gt_facts_read_early(struct gt_verifier *verifier, unsigned frame, uint32_t slot);
 void gt_facts_end(struct gt_verifier *verifier);
 

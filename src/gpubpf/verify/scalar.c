@@ -7,14 +7,14 @@
 static const struct gt_interval any64 = {0, UINT64_MAX, INT64_MIN, INT64_MAX};
 static const struct gt_interval any32 = {0, UINT32_MAX, INT32_MIN, INT32_MAX};
 
-struct gt_number gt_number_unknown(void)
+struct gt_scalar gt_scalar_unknown(void)
 {
-	return (struct gt_number){0, UINT64_MAX, any64, any32};
+	return (struct gt_scalar){0, UINT64_MAX, any64, any32};
 }
 
-struct gt_number gt_number_constant(uint64_t value)
+struct gt_scalar gt_scalar_constant(uint64_t value)
 {
-	return (struct gt_number){
+	return (struct gt_scalar){
 		value,
 		0,
 		{value, value, (int64_t)value, (int64_t)value},
@@ -22,53 +22,53 @@ struct gt_number gt_number_constant(uint64_t value)
 	};
 }
 
-struct gt_number gt_number_loaded(unsigned size, bool is_signed)
+struct gt_scalar gt_scalar_loaded(unsigned size, bool is_signed)
 {
-	struct gt_number number = gt_number_unknown();
-	int64_t greatest = (int64_t)(UINT64_MAX >> (64 - 8 * size + is_signed));
+	struct gt_scalar number = gt_scalar_unknown();
+	int64_t max = (int64_t)(UINT64_MAX >> (64 - 8 * size + is_signed));
 
 	if (size == 8)
 		return number;
 	if (is_signed) {
-		number.all.smax = greatest;
-		number.all.smin = -greatest - 1;
+		number.all.smax = max;
+		number.all.smin = -max - 1;
 	} else {
-		number.mask = (uint64_t)greatest;
-		number.all = (struct gt_interval){0, (uint64_t)greatest, 0, greatest};
+		number.mask = (uint64_t)max;
+		number.all = (struct gt_interval){0, (uint64_t)max, 0, max};
 	}
 	if (size == 4)
 		return number;
 	if (is_signed) {
-		number.low.smax = greatest;
-		number.low.smin = -greatest - 1;
+		number.low.smax = max;
+		number.low.smin = -max - 1;
 	} else {
 		number.low = number.all;
 	}
 	return number;
 }
 
-static void raise_u(uint64_t *least, uint64_t value)
+static void raise_u(uint64_t *min, uint64_t value)
 {
-	if (value > *least)
-		*least = value;
+	if (value > *min)
+		*min = value;
 }
 
-static void lower_u(uint64_t *greatest, uint64_t value)
+static void lower_u(uint64_t *max, uint64_t value)
 {
-	if (value < *greatest)
-		*greatest = value;
+	if (value < *max)
+		*max = value;
 }
 
-static void raise_s(int64_t *least, int64_t value)
+static void raise_s(int64_t *min, int64_t value)
 {
-	if (value > *least)
-		*least = value;
+	if (value > *min)
+		*min = value;
 }
 
-static void lower_s(int64_t *greatest, int64_t value)
+static void lower_s(int64_t *max, int64_t value)
 {
-	if (value < *greatest)
-		*greatest = value;
+	if (value < *max)
+		*max = value;
 }
 
 static void intersect(struct gt_interval *range, const struct gt_interval *other)
@@ -94,12 +94,12 @@ static int64_t signed_low(uint64_t value)
 static void settle_range(struct gt_interval *range, uint64_t value, uint64_t mask, unsigned width)
 {
 	uint64_t sign = UINT64_C(1) << (width - 1);
-	uint64_t least = value | (mask & sign), greatest = value | (mask & ~sign);
+	uint64_t min = value | (mask & sign), max = value | (mask & ~sign);
 
 	raise_u(&range->umin, value);
 	lower_u(&range->umax, value | mask);
-	raise_s(&range->smin, width == 64 ? (int64_t)least : signed_low(least));
-	lower_s(&range->smax, width == 64 ? (int64_t)greatest : signed_low(greatest));
+	raise_s(&range->smin, width == 64 ? (int64_t)min : signed_low(min));
+	lower_s(&range->smax, width == 64 ? (int64_t)max : signed_low(max));
 	if ((range->umin ^ range->umax) < sign) {
 		bool wide = width == 64;
 
@@ -114,7 +114,7 @@ static void settle_range(struct gt_interval *range, uint64_t value, uint64_t mas
 	}
 }
 
-static void low_from_all(struct gt_number *number)
+static void low_from_all(struct gt_scalar *number)
 {
 	struct gt_interval *all = &number->all, *low = &number->low;
 
@@ -132,7 +132,7 @@ static void low_from_all(struct gt_number *number)
 	}
 }
 
-static void all_from_low(struct gt_number *number)
+static void all_from_low(struct gt_scalar *number)
 {
 	struct gt_interval *all = &number->all, *low = &number->low;
 	uint64_t high = ~(uint64_t)UINT32_MAX;
@@ -149,14 +149,13 @@ static void all_from_low(struct gt_number *number)
 }
 
 /* The bits that all of least … greatest have in common, below `width`; others are unknown. */
-static bool bits_from_range(struct gt_number *number, uint64_t least, uint64_t greatest,
-			    uint64_t kept)
+static bool bits_from_range(struct gt_scalar *number, uint64_t min, uint64_t max, uint64_t kept)
 {
-	uint64_t differ = least ^ greatest, unknown, value;
+	uint64_t differ = min ^ max, unknown, value;
 
 	unknown = differ ? (UINT64_MAX >> __builtin_clzll(differ)) : 0;
 	unknown |= ~kept;
-	value = least & ~unknown;
+	value = min & ~unknown;
 	if ((value ^ number->value) & ~unknown & ~number->mask)
 		return false;
 	number->value |= value;
@@ -165,17 +164,17 @@ static bool bits_from_range(struct gt_number *number, uint64_t least, uint64_t g
 	return true;
 }
 
-static bool settle_constant(struct gt_number *number)
+static bool settle_constant(struct gt_scalar *number)
 {
-	struct gt_number known = *number;
+	struct gt_scalar known = *number;
 
-	*number = gt_number_constant(known.value);
-	return gt_number_within(&known, number);
+	*number = gt_scalar_constant(known.value);
+	return gt_scalar_within(&known, number);
 }
 
-bool gt_number_settle(struct gt_number *number)
+bool gt_scalar_settle(struct gt_scalar *number)
 {
-	struct gt_number before;
+	struct gt_scalar before;
 
 	if (!number->mask)
 		return settle_constant(number);
@@ -202,13 +201,13 @@ static bool range_within(const struct gt_interval *outer, const struct gt_interv
 	       outer->smin <= inner->smin && outer->smax >= inner->smax;
 }
 
-bool gt_number_within(const struct gt_number *outer, const struct gt_number *inner)
+bool gt_scalar_within(const struct gt_scalar *outer, const struct gt_scalar *inner)
 {
 	return range_within(&outer->all, &inner->all) && range_within(&outer->low, &inner->low) &&
 	       !(inner->mask & ~outer->mask) && !((inner->value ^ outer->value) & ~outer->mask);
 }
 
-static bool assume_equal(struct gt_number *left, struct gt_number *right, bool wide)
+static bool assume_equal(struct gt_scalar *left, struct gt_scalar *right, bool wide)
 {
 	uint64_t kept = wide ? UINT64_MAX : UINT32_MAX;
 	uint64_t known = ~left->mask & ~right->mask & kept;
@@ -219,7 +218,7 @@ static bool assume_equal(struct gt_number *left, struct gt_number *right, bool w
 		intersect(&left->all, &right->all);
 	intersect(&left->low, &right->low);
 	for (unsigned i = 0; i < 2; i++) {
-		struct gt_number *to = i ? right : left, *from = i ? left : right;
+		struct gt_scalar *to = i ? right : left, *from = i ? left : right;
 		uint64_t learnt = to->mask & ~from->mask & kept;
 
 		to->value |= from->value & learnt;
@@ -250,7 +249,7 @@ static bool exclude(struct gt_interval *range, const struct gt_interval *constan
 }
 
 /* left & right is not 0 (taken), or is. */
-static bool assume_common(bool taken, struct gt_number *left, struct gt_number *right, bool wide)
+static bool assume_common(bool taken, struct gt_scalar *left, struct gt_scalar *right, bool wide)
 {
 	uint64_t kept = wide ? UINT64_MAX : UINT32_MAX;
 	uint64_t both = (left->value | left->mask) & (right->value | right->mask) & kept;
@@ -290,8 +289,8 @@ static bool assume_signed_below(bool equal, struct gt_interval *left, struct gt_
 	return true;
 }
 
-bool gt_number_assume(const struct bpf_insn *insn, bool taken, struct gt_number *left,
-		      struct gt_number *right)
+bool gt_scalar_assume(const struct bpf_insn *insn, bool taken, struct gt_scalar *left,
+		      struct gt_scalar *right)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_JMP, possible;
 	struct gt_interval *one = wide ? &left->all : &left->low;
@@ -335,5 +334,5 @@ bool gt_number_assume(const struct bpf_insn *insn, bool taken, struct gt_number 
 		possible = taken ? assume_signed_below(true, other, one)
 				 : assume_signed_below(false, one, other);
 	}
-	return possible && gt_number_settle(left) && gt_number_settle(right);
+	return possible && gt_scalar_settle(left) && gt_scalar_settle(right);
 }

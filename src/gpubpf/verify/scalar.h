@@ -16,38 +16,38 @@ struct gt_interval {
 	int64_t smin, smax;
 };
 
-struct gt_number {
+struct gt_scalar {
 	uint64_t value, mask;
 	struct gt_interval all; /* of the 64 bits */
 	struct gt_interval low; /* of the low 32: umax <= UINT32_MAX, smin >= INT32_MIN … */
 };
 
-struct gt_number gt_number_constant(uint64_t value);
-struct gt_number gt_number_unknown(void);
+struct gt_scalar gt_scalar_constant(uint64_t value);
+struct gt_scalar gt_scalar_unknown(void);
 /* Unknown in `size` bytes, zeros above or the sign. */
-struct gt_number gt_number_loaded(unsigned size, bool is_signed);
+struct gt_scalar gt_scalar_loaded(unsigned size, bool is_signed);
 
 /* The low `size` bytes (1, 2, 4, 8) of a number, with zeros above them or their sign. */
-struct gt_number gt_number_cut(const struct gt_number *number, unsigned size, bool is_signed);
+struct gt_scalar gt_scalar_cut(const struct gt_scalar *number, unsigned size, bool is_signed);
 
-static inline bool gt_number_is_constant(const struct gt_number *number)
+static inline bool gt_scalar_is_constant(const struct gt_scalar *number)
 {
 	return !number->mask;
 }
 
 /* Brings what is known of the same number together. False if it can hold no number at all. */
-bool gt_number_settle(struct gt_number *number);
+bool gt_scalar_settle(struct gt_scalar *number);
 
 /* Whether every number that `inner` holds is held by `outer`. */
-bool gt_number_within(const struct gt_number *outer, const struct gt_number *inner);
+bool gt_scalar_within(const struct gt_scalar *outer, const struct gt_scalar *inner);
 
 /* The result of an instruction of class ALU or ALU64, with `right` for both K and X forms. */
-struct gt_number gt_number_alu(const struct bpf_insn *insn, const struct gt_number *left,
-			       const struct gt_number *right);
+struct gt_scalar gt_scalar_alu(const struct bpf_insn *insn, const struct gt_scalar *left,
+			       const struct gt_scalar *right);
 
 /*
  * Narrows both sides to where a conditional jump is taken (or not). False: that cannot be. The
  * sides must be different objects.
  */
-bool gt_number_assume(const struct bpf_insn *insn, bool taken, struct gt_number *left,
-		      struct gt_number *right);
+bool gt_scalar_assume(const struct bpf_insn *insn, bool taken, struct gt_scalar *left,
+		      struct gt_scalar *right);

@@ -135,7 +135,7 @@ static void multiply_range(struct gt_interval *result, const struct gt_interval 
 	__int128 corners[4] = {
 		(__int128)left->smin * right->smin, (__int128)left->smin * right->smax,
 		(__int128)left->smax * right->smin, (__int128)left->smax * right->smax};
-	__int128 least = corners[0], greatest = corners[0], half = (__int128)1 << (width - 1);
+	__int128 min = corners[0], max = corners[0], half = (__int128)1 << (width - 1);
 	unsigned __int128 product = (unsigned __int128)left->umax * right->umax;
 
 	if (product < (unsigned __int128)1 << width) {
@@ -143,21 +143,21 @@ static void multiply_range(struct gt_interval *result, const struct gt_interval 
 		result->umax = (uint64_t)product;
 	}
 	for (unsigned i = 1; i < 4; i++) {
-		if (corners[i] < least)
-			least = corners[i];
-		if (corners[i] > greatest)
-			greatest = corners[i];
+		if (corners[i] < min)
+			min = corners[i];
+		if (corners[i] > max)
+			max = corners[i];
 	}
-	if (least < -half || greatest >= half)
+	if (min < -half || max >= half)
 		return;
-	result->smin = (int64_t)least;
-	result->smax = (int64_t)greatest;
+	result->smin = (int64_t)min;
+	result->smax = (int64_t)max;
 }
 
 static struct gt_interval operate_on_range(unsigned operation, const struct gt_interval *left,
 					   const struct gt_interval *right, unsigned width)
 {
-	struct gt_number unknown = gt_number_unknown();
+	struct gt_scalar unknown = gt_scalar_unknown();
 	struct gt_interval result = width == 64 ? unknown.all : unknown.low;
 	unsigned shift = (unsigned)right->umin & (width - 1);
 
@@ -237,33 +237,33 @@ static struct bits operate_on_bits(unsigned operation, struct bits left, struct 
 }
 
 /* The low half alone, zeros above. */
-static struct gt_number truncate(const struct gt_number *number)
+static struct gt_scalar truncate(const struct gt_scalar *number)
 {
-	struct gt_number result;
+	struct gt_scalar result;
 
 	if (number->all.umax <= UINT32_MAX)
 		return *number;
 	if (!(uint32_t)number->mask)
-		return gt_number_constant((uint32_t)number->value);
-	result = gt_number_loaded(4, false);
+		return gt_scalar_constant((uint32_t)number->value);
+	result = gt_scalar_loaded(4, false);
 	result.value = (uint32_t)number->value;
 	result.mask = (uint32_t)number->mask;
 	result.low = number->low;
-	gt_number_settle(&result);
+	gt_scalar_settle(&result);
 	return result;
 }
 
-static struct gt_number operate(unsigned operation, bool wide, const struct gt_number *left,
-				const struct gt_number *right)
+static struct gt_scalar operate(unsigned operation, bool wide, const struct gt_scalar *left,
+				const struct gt_scalar *right)
 {
-	struct gt_number result;
+	struct gt_scalar result;
 	struct bits left_bits = {left->value, left->mask}, bits;
 	struct bits right_bits = {right->value, right->mask};
 	unsigned width = wide ? 64 : 32;
 
 	/* As in Linux, of a shift by what is not known, or by more than there are bits. */
 	if (is_shift(operation) && (right->mask || right->value >= width))
-		return wide ? gt_number_unknown() : gt_number_loaded(4, false);
+		return wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false);
 	if (!wide) {
 		left_bits = (struct bits){(uint32_t)left->value, (uint32_t)left->mask};
 		right_bits = (struct bits){(uint32_t)right->value, (uint32_t)right->mask};
@@ -272,8 +272,8 @@ static struct gt_number operate(unsigned operation, bool wide, const struct gt_n
 	if (!wide)
 		bits = (struct bits){(uint32_t)bits.value, (uint32_t)bits.mask};
 	if (!bits.mask)
-		return gt_number_constant(bits.value);
-	result = wide ? gt_number_unknown() : gt_number_loaded(4, false);
+		return gt_scalar_constant(bits.value);
+	result = wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false);
 	result.value = bits.value;
 	result.mask = bits.mask;
 	if (wide) {
@@ -282,24 +282,24 @@ static struct gt_number operate(unsigned operation, bool wide, const struct gt_n
 		if (operation == BPF_ADD || operation == BPF_SUB || operation == BPF_MUL ||
 		    operation == BPF_AND || operation == BPF_OR)
 			result.low = operate_on_range(operation, &left->low, &right->low, 32);
-		gt_number_settle(&result);
+		gt_scalar_settle(&result);
 		return result;
 	}
 	result.low = operate_on_range(operation, &left->low, &right->low, 32);
-	gt_number_settle(&result);
+	gt_scalar_settle(&result);
 	return result;
 }
 
 /* Sign extension from the low `bits` bits, in 64 or 32 bits. */
-static struct gt_number extend(unsigned bits, bool wide, const struct gt_number *number)
+static struct gt_scalar extend(unsigned bits, bool wide, const struct gt_scalar *number)
 {
-	struct gt_number shift, up, result;
-	int64_t greatest = (INT64_C(1) << (bits - 1)) - 1;
+	struct gt_scalar shift, up, result;
+	int64_t max = (INT64_C(1) << (bits - 1)) - 1;
 
-	if (number->all.smin >= -greatest - 1 && number->all.smax <= greatest) {
+	if (number->all.smin >= -max - 1 && number->all.smax <= max) {
 		result = *number;
 	} else {
-		shift = gt_number_constant(64 - bits);
+		shift = gt_scalar_constant(64 - bits);
 		up = operate(BPF_LSH, true, number, &shift);
 		result = operate(BPF_ARSH, true, &up, &shift);
 	}
@@ -315,12 +315,12 @@ static uint64_t swapped(const struct bpf_insn *insn, uint64_t value)
 	return insn->imm == 64 ? value : value & ((UINT64_C(1) << insn->imm) - 1);
 }
 
-struct gt_number gt_number_alu(const struct bpf_insn *insn, const struct gt_number *left,
-			       const struct gt_number *right)
+struct gt_scalar gt_scalar_alu(const struct bpf_insn *insn, const struct gt_scalar *left,
+			       const struct gt_scalar *right)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	unsigned operation = BPF_OP(insn->code);
-	struct gt_number zero, result;
+	struct gt_scalar zero, result;
 
 	switch (operation) {
 	case BPF_MOV:
@@ -328,33 +328,33 @@ struct gt_number gt_number_alu(const struct bpf_insn *insn, const struct gt_numb
 			return extend((unsigned)insn->off, wide, right);
 		return wide ? *right : truncate(right);
 	case BPF_NEG:
-		zero = gt_number_constant(0);
+		zero = gt_scalar_constant(0);
 		return operate(BPF_SUB, wide, &zero, left);
 	case BPF_END:
-		result = gt_number_unknown();
+		result = gt_scalar_unknown();
 		result.value = swapped(insn, left->value);
 		result.mask = swapped(insn, left->mask);
-		gt_number_settle(&result);
+		gt_scalar_settle(&result);
 		return result;
 	case BPF_DIV:
 	case BPF_MOD:
 		if (insn->off)
-			return wide ? gt_number_unknown() : gt_number_loaded(4, false);
+			return wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false);
 		break;
 	}
 	return operate(operation, wide, left, right);
 }
 
-struct gt_number gt_number_cut(const struct gt_number *number, unsigned size, bool is_signed)
+struct gt_scalar gt_scalar_cut(const struct gt_scalar *number, unsigned size, bool is_signed)
 {
-	struct gt_number mask = gt_number_constant((UINT64_C(1) << (8 * size % 64)) - 1);
+	struct gt_scalar mask = gt_scalar_constant((UINT64_C(1) << (8 * size % 64)) - 1);
 	struct bpf_insn insn = {.code = BPF_ALU64 | BPF_AND | BPF_X};
 
 	if (size == 8)
 		return *number;
 	if (!is_signed)
-		return gt_number_alu(&insn, number, &mask);
+		return gt_scalar_alu(&insn, number, &mask);
 	insn.code = BPF_ALU64 | BPF_MOV | BPF_X;
 	insn.off = (int16_t)(8 * size);
-	return gt_number_alu(&insn, number, number);
+	return gt_scalar_alu(&insn, number, number);
 }

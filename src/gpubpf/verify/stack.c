@@ -6,14 +6,14 @@
 #include "gpubpf/verify/private.h"
 
 /* The frame's slot, grown so far; NULL where memory runs out. */
-static struct gt_slot *slot_at(struct gt_frame *frame, uint32_t number)
+static struct gt_slot *slot_at(struct gt_verify_frame *frame, uint32_t number)
 {
 	return gt_frame_grow(frame, number + 1) ? NULL : &frame->slots[number];
 }
 
 static uint8_t part_of(const struct gt_value *value)
 {
-	return gt_is_pointer(value) || value->address ? GT_BYTE_ADDRESS : GT_BYTE_NUMBER;
+	return gt_is_pointer(value) || value->address ? GT_BYTE_ADDRESS : GT_BYTE_SCALAR;
 }
 
 /* A slot that holds a value becomes bytes. */
@@ -41,7 +41,7 @@ static void keep_part(struct gt_verifier *verifier, struct gt_slot *slot, struct
 		slot->value = *value;
 		return;
 	}
-	slot->value = gt_value_number(gt_number_cut(&value->number, size, false));
+	slot->value = gt_value_scalar(gt_scalar_cut(&value->number, size, false));
 }
 
 /* The byte at a (negative) offset from the frame's top: its slot, and where in it. */
@@ -54,10 +54,10 @@ static unsigned byte_of(int64_t offset)
 	return (unsigned)((offset + GT_BPF_STACK_SIZE) % 8);
 }
 
-int gt_mark_bytes(struct gt_verifier *verifier, struct gt_frame *frame, int64_t least, int64_t end,
-		  uint8_t kind)
+int gt_verify_mark_bytes(struct gt_verifier *verifier, struct gt_verify_frame *frame, int64_t min,
+			 int64_t end, uint8_t kind)
 {
-	for (int64_t at = least; at < end; at++) {
+	for (int64_t at = min; at < end; at++) {
 		struct gt_slot *slot = slot_at(frame, slot_of(at));
 
 		if (!slot)
@@ -65,7 +65,7 @@ int gt_mark_bytes(struct gt_verifier *verifier, struct gt_frame *frame, int64_t 
 		/* As in Linux, zeros next to a value that is no more are numbers, too. */
 		for (unsigned i = 0; gt_slot_width(slot) && i < 8; i++)
 			if (slot->bytes[i] == GT_BYTE_ZERO)
-				slot->bytes[i] = GT_BYTE_NUMBER;
+				slot->bytes[i] = GT_BYTE_SCALAR;
 		break_up(slot);
 		slot->bytes[byte_of(at)] = kind;
 	}
@@ -77,41 +77,40 @@ static bool is_zero_part(const struct gt_slot *slot, unsigned byte)
 {
 	if (slot->bytes[byte] != GT_BYTE_VALUE)
 		return slot->bytes[byte] == GT_BYTE_ZERO;
-	return slot->value.place == GT_PLACE_NUMBER && gt_number_is_constant(&slot->value.number) &&
+	return slot->value.place == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number) &&
 	       !slot->value.number.value;
 }
 
-int gt_write_stack(struct gt_verifier *verifier, const struct gt_reach *reach,
-		   struct gt_value *value)
+int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_range *reach,
+			  struct gt_value *value)
 {
-	struct gt_frame *frame = &verifier->state->frames[reach->base->frame];
-	bool whole = reach->known && reach->size == 8 && !(reach->least % 8);
+	struct gt_verify_frame *frame = &verifier->state->frames[reach->base->frame];
+	bool whole = reach->known && reach->size == 8 && !(reach->min % 8);
 	uint8_t kind = part_of(value);
 	struct gt_slot *slot;
 	bool zero;
 
-	if (value->place == GT_PLACE_STACK && reach->base->frame != verifier->state->depth)
-		return gt_refuse(verifier,
+	if (value->place == GT_REG_STACK && reach->base->frame != verifier->state->depth)
+		return gt_reject(verifier,
 				 "cannot spill pointers to stack into stack frame of the caller");
 	if (reach->known && !whole && gt_is_pointer(value))
-		return gt_refuse(verifier, "invalid size of register spill");
-	gt_facts_use_stack(verifier, reach->base->frame, reach->least, reach->greatest, reach->size,
+		return gt_reject(verifier, "invalid size of register spill");
+	gt_facts_use_stack(verifier, reach->base->frame, reach->min, reach->max, reach->size,
 			   whole && reach->base->frame == verifier->state->depth);
 	if (whole) {
-		slot = slot_at(frame, slot_of(reach->least));
+		slot = slot_at(frame, slot_of(reach->min));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
-		if (value->place == GT_PLACE_NUMBER)
+		if (value->place == GT_REG_SCALAR)
 			gt_verify_link(verifier, value);
 		memset(slot->bytes, GT_BYTE_VALUE, 8);
 		slot->value = *value;
 		return 0;
 	}
-	zero = value->place == GT_PLACE_NUMBER && !value->address &&
-	       gt_number_is_constant(&value->number) && !value->number.value;
-	if (reach->known && value->place == GT_PLACE_NUMBER && !value->address &&
-	    !(reach->least % 8)) {
-		slot = slot_at(frame, slot_of(reach->least));
+	zero = value->place == GT_REG_SCALAR && !value->address &&
+	       gt_scalar_is_constant(&value->number) && !value->number.value;
+	if (reach->known && value->place == GT_REG_SCALAR && !value->address && !(reach->min % 8)) {
+		slot = slot_at(frame, slot_of(reach->min));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
 		keep_part(verifier, slot, value, (unsigned)reach->size);
@@ -120,10 +119,10 @@ int gt_write_stack(struct gt_verifier *verifier, const struct gt_reach *reach,
 	if (reach->known && zero)
 		kind = GT_BYTE_ZERO;
 	if (reach->known)
-		return gt_mark_bytes(verifier, frame, reach->least,
-				     reach->least + (int64_t)reach->size, kind);
+		return gt_verify_mark_bytes(verifier, frame, reach->min,
+					    reach->min + (int64_t)reach->size, kind);
 	/* Anywhere in there: what stood there may still stand. */
-	for (int64_t at = reach->least; at < reach->greatest + (int64_t)reach->size; at++) {
+	for (int64_t at = reach->min; at < reach->max + (int64_t)reach->size; at++) {
 		slot = slot_at(frame, slot_of(at));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
@@ -138,13 +137,13 @@ int gt_write_stack(struct gt_verifier *verifier, const struct gt_reach *reach,
 	return 0;
 }
 
-struct gt_mixture gt_mix_stack(struct gt_verifier *verifier, unsigned number, int64_t least,
-			       int64_t end)
+struct gt_mixture gt_verify_mix_stack(struct gt_verifier *verifier, unsigned number, int64_t min,
+				      int64_t end)
 {
-	const struct gt_frame *frame = &verifier->state->frames[number];
+	const struct gt_verify_frame *frame = &verifier->state->frames[number];
 	struct gt_mixture mixture = {.zero = true};
 
-	for (int64_t at = least; at < end; at++) {
+	for (int64_t at = min; at < end; at++) {
 		const struct gt_slot *slot = NULL;
 		uint8_t kind = GT_BYTE_UNSET;
 
@@ -163,17 +162,17 @@ struct gt_mixture gt_mix_stack(struct gt_verifier *verifier, unsigned number, in
 }
 
 /* A pointer on the stack is read whole. */
-static int check_fill(struct gt_verifier *verifier, const struct gt_reach *reach)
+static int check_fill(struct gt_verifier *verifier, const struct gt_access_range *reach)
 {
-	const struct gt_frame *frame = &verifier->state->frames[reach->base->frame];
+	const struct gt_verify_frame *frame = &verifier->state->frames[reach->base->frame];
 	const struct gt_slot *slot;
 
-	if (!reach->known || slot_of(reach->least) >= frame->slot_count ||
-	    (reach->size == 8 && !(reach->least % 8)))
+	if (!reach->known || slot_of(reach->min) >= frame->slot_count ||
+	    (reach->size == 8 && !(reach->min % 8)))
 		return 0;
-	slot = &frame->slots[slot_of(reach->least)];
+	slot = &frame->slots[slot_of(reach->min)];
 	if (gt_slot_width(slot) && gt_is_pointer(&slot->value))
-		return gt_refuse(verifier, "invalid size of register fill");
+		return gt_reject(verifier, "invalid size of register fill");
 	return 0;
 }
 
@@ -182,7 +181,7 @@ static struct gt_value fill_part(struct gt_verifier *verifier, struct gt_slot *s
 				 bool is_signed)
 {
 	struct gt_value value =
-		gt_value_number(gt_number_cut(&slot->value.number, size, is_signed));
+		gt_value_scalar(gt_scalar_cut(&slot->value.number, size, is_signed));
 
 	if (size == 4 && gt_slot_width(slot) == 4 && fits(&slot->value, 4))
 		gt_verify_link(verifier, &slot->value);
@@ -205,41 +204,41 @@ static bool is_zero_value(const struct gt_slot *slot, unsigned byte, unsigned si
 	return true;
 }
 
-int gt_read_stack(struct gt_verifier *verifier, const struct gt_reach *reach, bool is_signed,
-		  struct gt_value *ret_value)
+int gt_verify_read_stack(struct gt_verifier *verifier, const struct gt_access_range *reach,
+			 bool is_signed, struct gt_value *ret_value)
 {
-	struct gt_frame *frame = &verifier->state->frames[reach->base->frame];
-	int64_t end = reach->greatest + (int64_t)reach->size;
-	bool whole = reach->known && reach->size == 8 && !(reach->least % 8);
+	struct gt_verify_frame *frame = &verifier->state->frames[reach->base->frame];
+	int64_t end = reach->max + (int64_t)reach->size;
+	bool whole = reach->known && reach->size == 8 && !(reach->min % 8);
 	struct gt_mixture mixture;
 
-	gt_facts_use_stack(verifier, reach->base->frame, reach->least, reach->greatest, reach->size,
+	gt_facts_use_stack(verifier, reach->base->frame, reach->min, reach->max, reach->size,
 			   whole && reach->base->frame == verifier->state->depth);
 	if (check_fill(verifier, reach))
 		return -EACCES;
-	if (reach->known && slot_of(reach->least) < frame->slot_count) {
-		struct gt_slot *slot = &frame->slots[slot_of(reach->least)];
+	if (reach->known && slot_of(reach->min) < frame->slot_count) {
+		struct gt_slot *slot = &frame->slots[slot_of(reach->min)];
 		unsigned width = gt_slot_width(slot);
 
 		if (width == 8 && whole) {
-			if (slot->value.place == GT_PLACE_NUMBER)
+			if (slot->value.place == GT_REG_SCALAR)
 				gt_verify_link(verifier, &slot->value);
 			*ret_value = slot->value;
 			return 0;
 		}
-		if (width >= reach->size && !(reach->least % 8) && !slot->value.address) {
+		if (width >= reach->size && !(reach->min % 8) && !slot->value.address) {
 			*ret_value = fill_part(verifier, slot, (unsigned)reach->size, is_signed);
 			return 0;
 		}
-		if (is_zero_value(slot, byte_of(reach->least), (unsigned)reach->size)) {
-			*ret_value = gt_value_number(gt_number_constant(0));
+		if (is_zero_value(slot, byte_of(reach->min), (unsigned)reach->size)) {
+			*ret_value = gt_value_scalar(gt_scalar_constant(0));
 			return 0;
 		}
 	}
-	mixture = gt_mix_stack(verifier, reach->base->frame, reach->least, end);
+	mixture = gt_verify_mix_stack(verifier, reach->base->frame, reach->min, end);
 	*ret_value =
-		gt_value_number(mixture.zero ? gt_number_constant(0)
-					     : gt_number_loaded((unsigned)reach->size, is_signed));
+		gt_value_scalar(mixture.zero ? gt_scalar_constant(0)
+					     : gt_scalar_loaded((unsigned)reach->size, is_signed));
 	ret_value->address = mixture.address;
 	return 0;
 }
@@ -248,12 +247,12 @@ bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsign
 			   uint64_t *ret_number)
 {
 	const struct gt_value *base = gt_register(verifier, number);
-	const struct gt_frame *frame = &verifier->state->frames[base->frame];
+	const struct gt_verify_frame *frame = &verifier->state->frames[base->frame];
 	int64_t offset = base->fixed;
 	const struct gt_slot *slot;
 	unsigned zeros = 0;
 
-	if (base->place != GT_PLACE_STACK || !gt_number_is_constant(&base->number) ||
+	if (base->place != GT_REG_STACK || !gt_scalar_is_constant(&base->number) ||
 	    offset < -GT_BPF_STACK_SIZE || offset >= 0 || slot_of(offset) >= frame->slot_count ||
 	    byte_of(offset) + size > 8)
 		return false;
@@ -263,5 +262,5 @@ bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsign
 	*ret_number = zeros == size ? 0 : slot->value.number.value;
 	return zeros == size ||
 	       (!byte_of(offset) && gt_slot_width(slot) == size &&
-		slot->value.place == GT_PLACE_NUMBER && gt_number_is_constant(&slot->value.number));
+		slot->value.place == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number));
 }

@@ -6,20 +6,20 @@
 
 #include "gpubpf/verify/private.h"
 
-struct gt_value gt_value_number(struct gt_number number)
+struct gt_value gt_value_scalar(struct gt_scalar number)
 {
-	return (struct gt_value){.place = GT_PLACE_NUMBER, .number = number};
+	return (struct gt_value){.place = GT_REG_SCALAR, .number = number};
 }
 
-struct gt_number gt_value_offset(const struct gt_value *pointer)
+struct gt_scalar gt_value_offset(const struct gt_value *pointer)
 {
 	static const struct bpf_insn add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
-	struct gt_number fixed;
+	struct gt_scalar fixed;
 
 	if (!pointer->fixed)
 		return pointer->number;
-	fixed = gt_number_constant((uint64_t)pointer->fixed);
-	return gt_number_alu(&add, &pointer->number, &fixed);
+	fixed = gt_scalar_constant((uint64_t)pointer->fixed);
+	return gt_scalar_alu(&add, &pointer->number, &fixed);
 }
 
 void gt_state_free(struct gt_state *state)
@@ -31,7 +31,7 @@ void gt_state_free(struct gt_state *state)
 	free(state);
 }
 
-int gt_frame_grow(struct gt_frame *frame, uint32_t slots)
+int gt_frame_grow(struct gt_verify_frame *frame, uint32_t slots)
 {
 	struct gt_slot *grown;
 
@@ -62,8 +62,8 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 	memcpy(copy->references, state->references, sizeof(copy->references));
 	memcpy(copy->reference_insns, state->reference_insns, sizeof(copy->reference_insns));
 	for (unsigned i = 0; i <= state->depth; i++) {
-		const struct gt_frame *from = &state->frames[i];
-		struct gt_frame *to = &copy->frames[i];
+		const struct gt_verify_frame *from = &state->frames[i];
+		struct gt_verify_frame *to = &copy->frames[i];
 
 		*to = *from;
 		to->slots = NULL;
@@ -97,7 +97,7 @@ static void each_value(struct gt_state *state, void (*visit)(struct gt_value *va
 		       void *data)
 {
 	for (unsigned i = 0; i <= state->depth; i++) {
-		struct gt_frame *frame = &state->frames[i];
+		struct gt_verify_frame *frame = &state->frames[i];
 
 		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++)
 			visit(&frame->registers[j], data);
@@ -116,7 +116,7 @@ static void collect_id(struct gt_value *value, void *data)
 {
 	struct ids *ids = data;
 
-	if (value->place == GT_PLACE_NUMBER && value->id)
+	if (value->place == GT_REG_SCALAR && value->id)
 		ids->seen[ids->count++] = value->id;
 }
 
@@ -125,7 +125,7 @@ static void forget_lone_id(struct gt_value *value, void *data)
 	const struct ids *ids = data;
 	unsigned found = 0;
 
-	if (value->place != GT_PLACE_NUMBER || !value->id)
+	if (value->place != GT_REG_SCALAR || !value->id)
 		return;
 	for (unsigned i = 0; i < ids->count && found < 2; i++)
 		found += ids->seen[i] == value->id;
@@ -174,13 +174,13 @@ static bool covers_value(const struct gt_value *old, const struct gt_value *new,
 			 bool exact, struct pairs *pairs)
 {
 	/* What is not set may be given to a helper, where no address may be. */
-	if (old->place == GT_PLACE_UNSET)
-		return exact ? new->place == GT_PLACE_UNSET : !gt_is_pointer(new) && !new->address;
+	if (old->place == GT_REG_UNSET)
+		return exact ? new->place == GT_REG_UNSET : !gt_is_pointer(new) && !new->address;
 	if (old->place != new->place || old->maybe_null != new->maybe_null)
 		return false;
 	if (new->address && !old->address)
 		return false;
-	if (old->place == GT_PLACE_NUMBER) {
+	if (old->place == GT_REG_SCALAR) {
 		if (!relevant && !exact)
 			return true;
 		if (old->id && (old->sum != new->sum || old->delta != new->delta ||
@@ -196,9 +196,9 @@ static bool covers_value(const struct gt_value *old, const struct gt_value *new,
 		if (!same_id(pairs, old->reference, new->reference))
 			return false;
 	}
-	if (exact && !gt_number_within(&new->number, &old->number))
+	if (exact && !gt_scalar_within(&new->number, &old->number))
 		return false;
-	return gt_number_within(&old->number, &new->number);
+	return gt_scalar_within(&old->number, &new->number);
 }
 
 /* What a byte of a slot is where numbers do not matter. */
@@ -208,8 +208,8 @@ static uint8_t kind_of(const struct gt_slot *slot, unsigned byte)
 
 	if (kind == GT_BYTE_VALUE)
 		return gt_is_pointer(&slot->value) || slot->value.address ? GT_BYTE_ADDRESS
-									  : GT_BYTE_NUMBER;
-	return kind == GT_BYTE_ZERO ? GT_BYTE_NUMBER : kind;
+									  : GT_BYTE_SCALAR;
+	return kind == GT_BYTE_ZERO ? GT_BYTE_SCALAR : kind;
 }
 
 /* A slot whose numbers decide nothing. */
@@ -221,7 +221,7 @@ static bool covers_idle_slot(const struct gt_slot *old, const struct gt_slot *ne
 		/* What was read as part of an address may be any number, but one that is set. */
 		if (one != other && (other == GT_BYTE_UNSET ||
 				     (one != GT_BYTE_ADDRESS &&
-				      (other == GT_BYTE_ADDRESS || one == GT_BYTE_NUMBER))))
+				      (other == GT_BYTE_ADDRESS || one == GT_BYTE_SCALAR))))
 			return false;
 	}
 	return true;
@@ -255,8 +255,8 @@ static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bo
 	return true;
 }
 
-static bool covers_stack(const struct gt_frame *old, const struct gt_frame *new, uint64_t slots,
-			 bool exact, struct pairs *pairs)
+static bool covers_stack(const struct gt_verify_frame *old, const struct gt_verify_frame *new,
+			 uint64_t slots, bool exact, struct pairs *pairs)
 {
 	static const struct gt_slot unset;
 	uint32_t count = old->slot_count > new->slot_count ? old->slot_count : new->slot_count;
@@ -284,7 +284,7 @@ bool gt_state_covers(const struct gt_verifier *verifier, const struct gt_state *
 			return false;
 	/* The frame that runs first: its registers are what differs most often. */
 	for (unsigned i = old->depth + 1; i-- > 0;) {
-		const struct gt_frame *one = &old->frames[i], *other = &state->frames[i];
+		const struct gt_verify_frame *one = &old->frames[i], *other = &state->frames[i];
 		bool top = i == old->depth;
 		const struct gt_flow *flow =
 			&verifier->flow[top ? verifier->at : old->frames[i + 1].back];
@@ -306,29 +306,29 @@ bool gt_state_covers(const struct gt_verifier *verifier, const struct gt_state *
 	return true;
 }
 
-const char *gt_place_name(const struct gt_value *value)
+const char *gt_register_type_name(const struct gt_value *value)
 {
 	switch (value->place) {
-	case GT_PLACE_NUMBER:
+	case GT_REG_SCALAR:
 		return "scalar";
-	case GT_PLACE_STACK:
+	case GT_REG_STACK:
 		return "fp";
-	case GT_PLACE_CONTEXT:
+	case GT_REG_CONTEXT:
 		return "ctx";
-	case GT_PLACE_MAP:
+	case GT_REG_MAP:
 		return "map_ptr";
-	case GT_PLACE_MAP_VALUE:
+	case GT_REG_MAP_VALUE:
 		return value->maybe_null ? "map_value_or_null" : "map_value";
-	case GT_PLACE_RECORD:
+	case GT_REG_RECORD:
 		return value->maybe_null ? "ringbuf_mem_or_null" : "ringbuf_mem";
-	case GT_PLACE_MEMORY:
+	case GT_REG_MEMORY:
 		return "mem";
 	default:
 		return "?";
 	}
 }
 
-static void put_number(struct gt_strbuf *text, const struct gt_number *number)
+static void put_number(struct gt_strbuf *text, const struct gt_scalar *number)
 {
 	const struct gt_interval *all = &number->all;
 	const char *comma = "";
@@ -353,11 +353,11 @@ static void put_number(struct gt_strbuf *text, const struct gt_number *number)
 
 static void put_value(struct gt_strbuf *text, const struct gt_value *value)
 {
-	const struct gt_number *number = &value->number;
-	struct gt_number offset;
+	const struct gt_scalar *number = &value->number;
+	struct gt_scalar offset;
 
-	if (value->place == GT_PLACE_NUMBER) {
-		if (gt_number_is_constant(number)) {
+	if (value->place == GT_REG_SCALAR) {
+		if (gt_scalar_is_constant(number)) {
 			gt_strbuf_printf(text, "%" PRId64, (int64_t)number->value);
 			return;
 		}
@@ -366,17 +366,17 @@ static void put_value(struct gt_strbuf *text, const struct gt_value *value)
 		return;
 	}
 	offset = gt_value_offset(value);
-	gt_strbuf_puts(text, gt_place_name(value));
-	if (!gt_number_is_constant(&offset))
+	gt_strbuf_puts(text, gt_register_type_name(value));
+	if (!gt_scalar_is_constant(&offset))
 		put_number(text, &offset);
-	else if (value->place == GT_PLACE_STACK || offset.value)
-		gt_strbuf_printf(text, value->place == GT_PLACE_STACK ? "%" PRId64 : "+%" PRId64,
+	else if (value->place == GT_REG_STACK || offset.value)
+		gt_strbuf_printf(text, value->place == GT_REG_STACK ? "%" PRId64 : "+%" PRId64,
 				 (int64_t)offset.value);
 }
 
 void gt_put_state(struct gt_strbuf *text, const struct gt_state *state)
 {
-	const struct gt_frame *frame = &state->frames[state->depth];
+	const struct gt_verify_frame *frame = &state->frames[state->depth];
 	const char *space = "";
 
 	if (state->depth) {
@@ -384,7 +384,7 @@ void gt_put_state(struct gt_strbuf *text, const struct gt_state *state)
 		space = " ";
 	}
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
-		if (frame->registers[i].place == GT_PLACE_UNSET)
+		if (frame->registers[i].place == GT_REG_UNSET)
 			continue;
 		gt_strbuf_printf(text, "%sR%u=", space, i);
 		put_value(text, &frame->registers[i]);

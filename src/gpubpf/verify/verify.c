@@ -24,7 +24,7 @@ static void set_error(struct gt_verifier *verifier)
 		 gt_strbuf_string(&text));
 }
 
-int gt_refuse(struct gt_verifier *verifier, const char *format, ...)
+int gt_reject(struct gt_verifier *verifier, const char *format, ...)
 {
 	const struct gt_bpf_line *line = gt_bpf_line_of(verifier->program, verifier->at);
 	char place[256], text[512];
@@ -116,7 +116,7 @@ static int compare_kept(struct gt_verifier *verifier, bool *ret_add)
 
 		if (node->branches) {
 			if (gt_state_covers(verifier, node->state, verifier->state, true))
-				return gt_refuse(verifier, "infinite loop detected at insn %u",
+				return gt_reject(verifier, "infinite loop detected at insn %u",
 						 verifier->at);
 			if (verifier->jumps - verifier->jumps_kept < 20 &&
 			    verifier->facts.visited - verifier->visited_kept < 100)
@@ -157,23 +157,23 @@ static int meet(struct gt_verifier *verifier)
 static int enter(struct gt_verifier *verifier)
 {
 	struct gt_state *state = verifier->state;
-	struct gt_frame *caller = &state->frames[state->depth], *frame = caller + 1;
+	struct gt_verify_frame *caller = &state->frames[state->depth], *frame = caller + 1;
 	uint32_t target = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
 
 	if (state->depth + 1 == GT_BPF_MAX_FRAMES)
-		return gt_refuse(verifier, "the call stack of %d frames is too deep",
+		return gt_reject(verifier, "the call stack of %d frames is too deep",
 				 GT_BPF_MAX_FRAMES + 1);
 	free(frame->slots);
-	*frame = (struct gt_frame){
+	*frame = (struct gt_verify_frame){
 		.subprogram = verifier->flow[target].subprogram,
 		.back = verifier->at + 1,
 	};
 	state->depth++;
 	memcpy(&frame->registers[1], &caller->registers[1], 5 * sizeof(frame->registers[0]));
 	frame->registers[10] = (struct gt_value){
-		.place = GT_PLACE_STACK,
+		.place = GT_REG_STACK,
 		.frame = (uint8_t)state->depth,
-		.number = gt_number_constant(0),
+		.number = gt_scalar_constant(0),
 	};
 	for (unsigned i = 0; i <= 5; i++)
 		caller->registers[i] = (struct gt_value){0};
@@ -184,10 +184,10 @@ static int enter(struct gt_verifier *verifier)
 static int leave(struct gt_verifier *verifier)
 {
 	struct gt_state *state = verifier->state;
-	struct gt_frame *frame = &state->frames[state->depth];
+	struct gt_verify_frame *frame = &state->frames[state->depth];
 
-	if (frame->registers[0].place == GT_PLACE_STACK)
-		return gt_refuse(verifier, "cannot return stack pointer to the caller");
+	if (frame->registers[0].place == GT_REG_STACK)
+		return gt_reject(verifier, "cannot return stack pointer to the caller");
 	state->depth--;
 	state->frames[state->depth].registers[0] = frame->registers[0];
 	verifier->at = frame->back;
@@ -201,7 +201,7 @@ static int check_end(struct gt_verifier *verifier)
 	const struct gt_state *state = verifier->state;
 
 	if (state->reference_count)
-		return gt_refuse(verifier,
+		return gt_reject(verifier,
 				 "Unreleased reference id=%u alloc_insn=%u; BPF_EXIT instruction "
 				 "in main prog would lead to reference leak",
 				 state->references[0], state->reference_insns[0]);
@@ -311,19 +311,19 @@ static int start(struct gt_verifier *verifier)
 	verifier->state = state;
 	registers = state->frames[0].registers;
 	registers[10] = (struct gt_value){
-		.place = GT_PLACE_STACK,
-		.number = gt_number_constant(0),
+		.place = GT_REG_STACK,
+		.number = gt_scalar_constant(0),
 	};
 	registers[1] = (struct gt_value){
-		.place = GT_PLACE_CONTEXT,
+		.place = GT_REG_CONTEXT,
 		.size = options->section ? gt_context_size(options->section->kind)
 					 : options->context_size,
-		.number = gt_number_constant(0),
+		.number = gt_scalar_constant(0),
 	};
 	if (options->input == GT_INPUT_MEMORY) {
-		registers[1].place = options->memory_size ? GT_PLACE_MEMORY : GT_PLACE_NUMBER;
+		registers[1].place = options->memory_size ? GT_REG_MEMORY : GT_REG_SCALAR;
 		registers[1].size = options->memory_size;
-		registers[2] = gt_value_number(gt_number_constant(options->memory_size));
+		registers[2] = gt_value_scalar(gt_scalar_constant(options->memory_size));
 	}
 	verifier->at = 0;
 	return add_node(verifier, false);
@@ -421,7 +421,7 @@ static int measure_calls(struct gt_verifier *verifier, uint32_t number, struct c
 			other = &chains[callee];
 			verifier->at = at;
 			if (other->entered && !other->left)
-				return gt_refuse(verifier, "recursive call from insn %u", at);
+				return gt_reject(verifier, "recursive call from insn %u", at);
 			error = other->left ? 0 : measure_calls(verifier, callee, chains);
 			if (error)
 				return error;
@@ -452,10 +452,10 @@ static int check_calls(struct gt_verifier *verifier)
 		return error;
 	verifier->at = 0;
 	if (chains[0].depth > GT_BPF_MAX_FRAMES)
-		return gt_refuse(verifier, "the call stack of %u frames is too deep",
+		return gt_reject(verifier, "the call stack of %u frames is too deep",
 				 chains[0].depth);
-	if (chains[0].stack > GT_MAX_STACK)
-		return gt_refuse(verifier, "combined stack size of %u calls is %u. Too large",
+	if (chains[0].stack > GT_VERIFY_MAX_STACK)
+		return gt_reject(verifier, "combined stack size of %u calls is %u. Too large",
 				 chains[0].depth, chains[0].stack);
 	return 0;
 }
@@ -487,7 +487,7 @@ static int verify(struct gt_verifier *verifier)
 		return gt_verifier_no_memory(verifier);
 	if (verifier->program->problem) {
 		verifier->at = verifier->program->problem_insn;
-		return gt_refuse(verifier, "%s", verifier->program->problem);
+		return gt_reject(verifier, "%s", verifier->program->problem);
 	}
 	for (uint32_t at = 0; at < verifier->count; at++)
 		verifier->insns[at] = gt_bpf_without_order(&verifier->program->insns[at]);

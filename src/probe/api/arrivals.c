@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "api/api.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "event/kinds.h"
 #include "probe/target.h"
@@ -16,8 +16,8 @@
 struct gt_arrivals {
 	const struct gt_host *host;
 	struct gt_watch *watch;
-	struct gt_map *seen; /* files that were handed on: device and inode -> any */
-	gt_arrival arrived;  /* during a poll */
+	struct gt_hash *seen; /* files that were handed on: device and inode -> any */
+	gt_arrival arrived;   /* during a poll */
 	void *context;
 };
 
@@ -26,7 +26,7 @@ void gt_arrivals_close(struct gt_arrivals *arrivals)
 	if (!arrivals)
 		return;
 	gt_watch_close(arrivals->watch);
-	gt_map_free(arrivals->seen);
+	gt_hash_free(arrivals->seen);
 	free(arrivals);
 }
 
@@ -37,7 +37,7 @@ int gt_arrivals_open(const struct gt_host *host, struct gt_arrivals **ret_arriva
 	int error;
 
 	if (arrivals)
-		arrivals->seen = gt_map_new();
+		arrivals->seen = gt_hash_new();
 	if (!arrivals || !arrivals->seen)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
 	arrivals->host = host;
@@ -120,9 +120,9 @@ static bool is_candidate(struct gt_arrivals *arrivals, const struct gt_new_mappi
 		return false;
 	if (!host->filter.by_process && !gt_api_library_of(slash + 1))
 		return false;
-	if (gt_map_get(arrivals->seen, identity, sizeof(identity)))
+	if (gt_hash_get(arrivals->seen, identity, sizeof(identity)))
 		return false;
-	gt_map_set(arrivals->seen, identity, sizeof(identity), arrivals->seen);
+	gt_hash_set(arrivals->seen, identity, sizeof(identity), arrivals->seen);
 	return true;
 }
 

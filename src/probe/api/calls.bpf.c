@@ -47,7 +47,7 @@ static __noinline void abandon_call(struct thread *thread, __u64 now)
 /* Calls whose frames lie below this stack pointer were left: by longjmp, or an exception. */
 static __always_inline void abandon_below(struct thread *thread, __u64 stack, __u64 now)
 {
-	for (int i = 0; i < DEEPEST_CALL; i++) {
+	for (int i = 0; i < MAX_CALL; i++) {
 		if (!thread->depth || frame_at(thread, thread->depth - 1)->stack_pointer >= stack)
 			break;
 		abandon_call(thread, now);
@@ -154,7 +154,7 @@ int call_entry(struct pt_regs *regs)
 		COUNT(made);
 	if (!thread->named)
 		name_process(thread, task);
-	if (thread->depth >= DEEPEST_CALL) {
+	if (thread->depth >= MAX_CALL) {
 		thread->too_deep++;
 		if (!(cookie >> 48 & GT_COOKIE_ASIDE))
 			COUNT(lost);
@@ -171,7 +171,7 @@ static __noinline void learn_told(struct thread *thread, struct frame *frame,
 	__u64 ordinal = words_of(frame)[(plan->tell_device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
 	__s16 device = GT_DEVICE_UNKNOWN;
 
-	if (plan->tell_device && (__u32)ordinal < MOST_DEVICES)
+	if (plan->tell_device && (__u32)ordinal < MAX_DEVICES)
 		device = (__s16)ordinal;
 	if (plan->tell >= GT_TELL_DEVICE_UUID)
 		learn_device(thread->device, &frame->call.head, plan->tell, value, device);
@@ -274,7 +274,7 @@ static __always_inline void abandon_all(struct task_struct *task)
 
 	if (!thread)
 		return;
-	for (int i = 0; i < DEEPEST_CALL && thread->traced; i++)
+	for (int i = 0; i < MAX_CALL && thread->traced; i++)
 		abandon_call(thread, now);
 	thread->known = 0;
 }

@@ -15,9 +15,8 @@
 #include "probe/api/shared.bpf.h"
 #include "probe/task.bpf.h"
 
-#define DEEPEST_CONTEXT                                                                            \
-	8 /* a power of two: contexts pushed in a thread; the last one is replaced */
-#define MOST_DEVICES 4096  /* ordinals from here on are none */
+#define MAX_CONTEXT 8    /* a power of two: contexts pushed in a thread; the last one is replaced */
+#define MAX_DEVICES 4096 /* ordinals from here on are none */
 #define GT_DEVICE_NAME 256 /* bytes of a device's name, with its NUL */
 #define DEVICE_HEAD_WORDS (sizeof(struct gt_event_device) / sizeof(__u64))
 #define DEVICE_WORDS (DEVICE_HEAD_WORDS + GT_DEVICE_NAME / sizeof(__u64) + 1)
@@ -31,7 +30,7 @@ struct current {
 struct whereabouts {
 	__s16 device; /* that the runtime uses in the thread, or GT_DEVICE_UNKNOWN */
 	__u16 depth;  /* contexts in use */
-	struct current contexts[DEEPEST_CONTEXT];
+	struct current contexts[MAX_CONTEXT];
 };
 
 /* What is known of a context by its handle, and of a device's primary context by its device. */
@@ -127,14 +126,14 @@ static __noinline void forget_context(__u32 process, __u64 handle)
 
 static __always_inline struct current *innermost(struct whereabouts *where)
 {
-	return &where->contexts[(where->depth - 1) & (DEEPEST_CONTEXT - 1)];
+	return &where->contexts[(where->depth - 1) & (MAX_CONTEXT - 1)];
 }
 
 static __always_inline void push_context(struct whereabouts *where, __u64 handle, __s16 device)
 {
 	struct current *current;
 
-	if (where->depth < DEEPEST_CONTEXT)
+	if (where->depth < MAX_CONTEXT)
 		where->depth++;
 	current = innermost(where);
 	current->handle = handle;
@@ -166,7 +165,7 @@ static __noinline void reset_primary(struct whereabouts *where, __u32 process, _
 		return;
 	handle = known->handle;
 	forget_context(process, handle);
-	for (int i = 0; i < DEEPEST_CONTEXT; i++)
+	for (int i = 0; i < MAX_CONTEXT; i++)
 		if (where->contexts[i].handle == handle)
 			where->contexts[i].handle = 0;
 }

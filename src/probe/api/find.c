@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "api/api.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "elf/elf.h"
 
@@ -157,18 +157,18 @@ static int look_and_tell(struct gt_places *places, const char *path, bool inside
 
 int gt_places_find_in_process(struct gt_places *places, pid_t pid, struct gt_diag *diag)
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf reach = GT_STRBUF_INIT;
-	int error = gt_maps_read(pid, &maps, diag);
+	int error = gt_proc_maps_read(pid, &maps, diag);
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < maps.count; i++) {
-		const struct gt_mapping *mapping = &maps.items[i];
+		const struct gt_proc_mapping *mapping = &maps.items[i];
 
-		if (!mapping->executable || !gt_mapping_is_file(mapping))
+		if (!mapping->executable || !gt_proc_mapping_is_file(mapping))
 			continue;
-		if (gt_mapping_reach(&maps, mapping, &reach, NULL))
+		if (gt_proc_mapping_range(&maps, mapping, &reach, NULL))
 			continue;
 		error = look_and_tell(places, gt_strbuf_string(&reach), true);
 		if (error < 0)
@@ -187,18 +187,18 @@ static int find_in_all_processes(struct gt_places *places)
 	if (!directory)
 		return -errno;
 	while (error >= 0 && (entry = readdir(directory))) {
-		gt_auto_maps maps = {0};
+		gt_auto_proc_maps maps = {0};
 		gt_auto_strbuf reach = GT_STRBUF_INIT;
 
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    gt_maps_read(atoi(entry->d_name), &maps, NULL))
+		    gt_proc_maps_read(atoi(entry->d_name), &maps, NULL))
 			continue;
 		for (size_t i = 0; i < maps.count && error >= 0; i++) {
-			const struct gt_mapping *mapping = &maps.items[i];
+			const struct gt_proc_mapping *mapping = &maps.items[i];
 
-			if (mapping->executable && gt_mapping_is_file(mapping) &&
+			if (mapping->executable && gt_proc_mapping_is_file(mapping) &&
 			    gt_api_library_of(base_name(mapping->path)) &&
-			    !gt_mapping_reach(&maps, mapping, &reach, NULL))
+			    !gt_proc_mapping_range(&maps, mapping, &reach, NULL))
 				error = look_and_tell(places, gt_strbuf_string(&reach), false);
 		}
 	}

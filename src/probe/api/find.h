@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 #include "probe/target.h"
 
 /* A file with functions of an API. */

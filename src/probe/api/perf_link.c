@@ -12,7 +12,7 @@
 #include "base/clean.h"
 
 #define UPROBE_EVENTS "/sys/bus/event_source/devices/uprobe/"
-#define MOST_FILES (1 << 20) /* that Linux lets a process open (/proc/sys/fs/nr_open) */
+#define MAX_FILES (1 << 20) /* that Linux lets a process open (/proc/sys/fs/nr_open) */
 
 /* A number that stands in a file of sysfs, in this form. */
 static int read_number(const char *path, const char *form, unsigned *ret_number)
@@ -65,7 +65,7 @@ int gt_perf_link_event(int program, int id, uint64_t cookie)
 
 void gt_perf_link_allow_many(void)
 {
-	struct rlimit limit = {.rlim_cur = MOST_FILES, .rlim_max = MOST_FILES};
+	struct rlimit limit = {.rlim_cur = MAX_FILES, .rlim_max = MAX_FILES};
 
 	if (!setrlimit(RLIMIT_NOFILE, &limit) || getrlimit(RLIMIT_NOFILE, &limit))
 		return;

@@ -38,7 +38,7 @@ __noinline __u64 gt_probed_return(__u64 frame)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 
-	for (__u32 i = 1; thread && i <= DEEPEST_CALL && i <= thread->depth; i++) {
+	for (__u32 i = 1; thread && i <= MAX_CALL && i <= thread->depth; i++) {
 		struct frame *call = frame_at(thread, thread->depth - i);
 
 		if (call->stack_pointer > frame)
@@ -82,7 +82,7 @@ static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, s
 static __always_inline void restore_returns(struct thread *thread, __u8 *copy, __u64 stack,
 					    __u64 bytes)
 {
-	for (__u32 i = 0; STACK_ARGUMENTS && i < DEEPEST_CALL && i + 1 < thread->depth; i++) {
+	for (__u32 i = 0; STACK_ARGUMENTS && i < MAX_CALL && i + 1 < thread->depth; i++) {
 		struct frame *call = frame_at(thread, i);
 		__u64 at = call->stack_pointer - stack;
 

@@ -18,7 +18,7 @@
 #include "probe/api/walk.h"
 #include "probe/task.bpf.h"
 
-#define DEEPEST_CALL 8 /* a power of two */
+#define MAX_CALL 8 /* a power of two */
 #define MAX_WORDS (GT_PLAN_MAX_SLOTS + GT_PLAN_MAX_COPIED)
 #define ROOM_WORDS (MAX_WORDS + GT_PLAN_MAX_COPIED + 1) /* the verifier adds up both limits */
 #define HEAD_WORDS (sizeof(struct gt_event_call) / sizeof(__u64))
@@ -52,7 +52,7 @@ struct thread {
 	__u8 traced;
 	__u8 named; /* its process event was written */
 	struct whereabouts where;
-	struct frame frames[DEEPEST_CALL];
+	struct frame frames[MAX_CALL];
 	union { /* events that are built at entry */
 		struct {
 			__u64 stack[STACK_HEAD_WORDS + GT_MAX_STACK];
@@ -73,7 +73,7 @@ struct {
 
 static __always_inline struct frame *frame_at(struct thread *thread, __u32 index)
 {
-	return &thread->frames[index & (DEEPEST_CALL - 1)];
+	return &thread->frames[index & (MAX_CALL - 1)];
 }
 
 /* Tells the name of the thread's process, once; again if there was no room. */

@@ -19,7 +19,7 @@
 #define REMOVAL_TRIES 200
 #define BETWEEN_TRIES (5 * 1000 * 1000) /* ns */
 #define LIST "uprobe_events"
-#define MOST_TEXT (64u << 20)
+#define MAX_TEXT (64u << 20)
 
 /* Not every machine and container has it mounted, so it is mounted where only this process is. */
 static int open_tracefs(void)
@@ -108,7 +108,7 @@ void gt_trace_events_sweep(void)
 
 	/* All of it first: while it changes, a reader misses lines. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fd < 0 || gt_file_read(path, MOST_TEXT, &list, NULL))
+	if (fd < 0 || gt_file_read(path, MAX_TEXT, &list, NULL))
 		return;
 	for (char *line = (char *)list.data; line; line = strchr(line, '\n')) {
 		line += *line == '\n';

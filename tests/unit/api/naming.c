@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 #include "event/kinds.h"
 #include "names/names.h"
 
@@ -24,14 +24,14 @@ void _Z20__device_stub__lateBPf(void)
 /* Tells where this program is mapped, as if the process were one that was attached to late. */
 static void tell_own_mappings(struct gt_names *names)
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 
-	CHECK_INT(gt_maps_read(getpid(), &maps, NULL), 0);
+	CHECK_INT(gt_proc_maps_read(getpid(), &maps, NULL), 0);
 	for (size_t i = 0; i < maps.count; i++) {
-		const struct gt_mapping *mapping = &maps.items[i];
+		const struct gt_proc_mapping *mapping = &maps.items[i];
 		struct gt_event_mapping *event;
 
-		if (!mapping->executable || !gt_mapping_is_file(mapping))
+		if (!mapping->executable || !gt_proc_mapping_is_file(mapping))
 			continue;
 		event = (void *)gt_event_new(GT_EVENT_mapping, mapping->path,
 					     strlen(mapping->path));

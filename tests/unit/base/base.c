@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/hash.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "tap.h"
@@ -11,18 +11,18 @@
 TEST("a map keeps what was put into it through growth and removals, in order")
 {
 	static int values[1000];
-	gt_auto(map) struct gt_map *map = gt_map_new();
+	gt_auto(hash) struct gt_hash *map = gt_hash_new();
 	size_t cursor = 0, seen = 0;
 	void *value;
 
 	for (uint64_t i = 0; i < 1000; i++)
-		CHECK_INT(gt_map_set_u64(map, i * 7, &values[i]), 0);
+		CHECK_INT(gt_hash_set_u64(map, i * 7, &values[i]), 0);
 	for (uint64_t i = 0; i < 1000; i += 2)
-		CHECK(gt_map_remove_u64(map, i * 7) == &values[i]);
-	CHECK_INT(gt_map_count(map), 500);
-	CHECK(gt_map_get_u64(map, 0) == NULL);
-	CHECK(gt_map_get_u64(map, 7) == &values[1]);
-	while (gt_map_next(map, &cursor, NULL, NULL, &value))
+		CHECK(gt_hash_remove_u64(map, i * 7) == &values[i]);
+	CHECK_INT(gt_hash_count(map), 500);
+	CHECK(gt_hash_get_u64(map, 0) == NULL);
+	CHECK(gt_hash_get_u64(map, 7) == &values[1]);
+	while (gt_hash_next(map, &cursor, NULL, NULL, &value))
 		CHECK(value == &values[1 + 2 * seen++]);
 	CHECK_INT(seen, 500);
 }
@@ -30,25 +30,25 @@ TEST("a map keeps what was put into it through growth and removals, in order")
 TEST("a map tells keys apart that are longer than a word")
 {
 	int a, b;
-	gt_auto(map) struct gt_map *map = gt_map_new();
+	gt_auto(hash) struct gt_hash *map = gt_hash_new();
 
-	gt_map_set_str(map, "cudaMemcpyAsync", &a);
-	gt_map_set_str(map, "cudaMemcpyAsyncX", &b);
-	CHECK(gt_map_get_str(map, "cudaMemcpyAsync") == &a);
-	CHECK(gt_map_get_str(map, "cudaMemcpyAsyncX") == &b);
-	CHECK(gt_map_get_str(map, "cudaMemcpy") == NULL);
+	gt_hash_set_str(map, "cudaMemcpyAsync", &a);
+	gt_hash_set_str(map, "cudaMemcpyAsyncX", &b);
+	CHECK(gt_hash_get_str(map, "cudaMemcpyAsync") == &a);
+	CHECK(gt_hash_get_str(map, "cudaMemcpyAsyncX") == &b);
+	CHECK(gt_hash_get_str(map, "cudaMemcpy") == NULL);
 }
 
 TEST("a map whose entries come and go does not grow")
 {
 	int value;
-	gt_auto(map) struct gt_map *map = gt_map_new();
+	gt_auto(hash) struct gt_hash *map = gt_hash_new();
 
 	for (uint64_t i = 0; i < 100000; i++) {
-		CHECK_INT(gt_map_set_u64(map, i, &value), 0);
-		CHECK(gt_map_remove_u64(map, i) == &value);
+		CHECK_INT(gt_hash_set_u64(map, i, &value), 0);
+		CHECK(gt_hash_remove_u64(map, i) == &value);
 	}
-	CHECK_INT(gt_map_count(map), 0);
+	CHECK_INT(gt_hash_count(map), 0);
 }
 
 TEST("JSON strings are escaped and made UTF-8")

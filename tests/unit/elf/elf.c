@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <time.h>
 
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 #include "fixture.h"
 
 static const char library_source[] =
@@ -386,17 +386,17 @@ __attribute__((noinline, used)) static int probed_function(int x)
 TEST("a function's file offset is where its code is, as the process has it mapped")
 {
 	gt_auto(elf) struct gt_elf *elf = open_elf("/proc/self/exe");
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 	const struct gt_elf_symbol *symbol = find(elf, "probed_function");
 	uint64_t address = (uintptr_t)probed_function;
-	const struct gt_mapping *mapping;
+	const struct gt_proc_mapping *mapping;
 	gt_autoclose int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint8_t code[8];
 
 	if (!symbol)
 		SKIP("this test program was stripped");
-	CHECK_INT(gt_maps_read(getpid(), &maps, NULL), 0);
-	mapping = gt_maps_at(&maps, address);
+	CHECK_INT(gt_proc_maps_read(getpid(), &maps, NULL), 0);
+	mapping = gt_proc_maps_at(&maps, address);
 	CHECK(mapping && mapping->executable);
 	CHECK_INT(address - mapping->start + mapping->offset, symbol->offset);
 	CHECK_INT(gt_elf_address(elf, symbol->offset), symbol->value);

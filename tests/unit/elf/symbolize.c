@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "elf/elf.h"
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 #include "fixture.h"
 
 static const char library_source[] =
@@ -108,15 +108,15 @@ static uint64_t return_address(void *library, const char *function)
 /* The process's space, in which `instead` (a path) stands for the library called `name`. */
 static struct gt_space *own_space(const char *name, const char *instead)
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 	struct gt_space *space = gt_space_new();
 	char other[256];
 
 	snprintf(other, sizeof(other), "%s%s%s", instead && instead[0] == '/' ? "" : fixture(),
 		 instead && instead[0] == '/' ? "" : "/", instead ? instead : "");
-	CHECK_INT(gt_maps_read(getpid(), &maps, NULL), 0);
+	CHECK_INT(gt_proc_maps_read(getpid(), &maps, NULL), 0);
 	for (size_t i = 0; i < maps.count; i++) {
-		const struct gt_mapping *mapping = &maps.items[i];
+		const struct gt_proc_mapping *mapping = &maps.items[i];
 		const char *end = strrchr(mapping->path, '/');
 		bool is_it = instead && end && !strcmp(end + 1, name);
 		const char *path = is_it ? other : mapping->path;
@@ -133,7 +133,7 @@ static struct gt_space *own_space(const char *name, const char *instead)
 static void check_frame(const struct gt_location *location, size_t index, const char *function,
 			const char *file, uint32_t line)
 {
-	const struct gt_frame *frame;
+	const struct gt_source_frame *frame;
 
 	if (index >= location->frame_count) {
 		TAP_FAIL("there is no frame %zu for %s", index, function);

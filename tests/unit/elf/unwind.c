@@ -17,7 +17,7 @@
 #include <ucontext.h>
 
 #include "elf/expression.h"
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 #include "fixture.h"
 
 #define DEPTH 128
@@ -122,8 +122,8 @@ static void take_registers(const ucontext_t *context)
 
 __attribute__((noinline)) static void call_back(void)
 {
-	gt_auto_maps maps = {0};
-	const struct gt_mapping *stack;
+	gt_auto_proc_maps maps = {0};
+	const struct gt_proc_mapping *stack;
 	gt_autoclose int memory = -1;
 	ucontext_t context;
 
@@ -132,8 +132,8 @@ __attribute__((noinline)) static void call_back(void)
 	take_registers(&context);
 	seen.start = seen.registers.values[GT_CFI_STACK];
 	seen.size = sizeof(seen.bytes);
-	if (!gt_maps_read(getpid(), &maps, NULL)) {
-		stack = gt_maps_at(&maps, seen.start);
+	if (!gt_proc_maps_read(getpid(), &maps, NULL)) {
+		stack = gt_proc_maps_at(&maps, seen.start);
 		if (stack && stack->end - seen.start < seen.size)
 			seen.size = stack->end - seen.start;
 	}
@@ -161,12 +161,12 @@ __attribute__((noinline)) static void call_back_and_leave(void)
 
 static struct gt_space *own_space(const char *path, const char *instead)
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 	struct gt_space *space = gt_space_new();
 
-	CHECK_INT(gt_maps_read(getpid(), &maps, NULL), 0);
+	CHECK_INT(gt_proc_maps_read(getpid(), &maps, NULL), 0);
 	for (size_t i = 0; i < maps.count; i++) {
-		const struct gt_mapping *mapping = &maps.items[i];
+		const struct gt_proc_mapping *mapping = &maps.items[i];
 		const char *end = strrchr(mapping->path, '/');
 		bool other = path && end && !strcmp(end + 1, path);
 		const char *name = other ? instead : mapping->path;

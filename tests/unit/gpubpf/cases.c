@@ -27,8 +27,8 @@ static void execute(struct bpf_case *one, const struct gt_bpf_object *object,
 	struct gt_diag diag = {0};
 
 	for (uint32_t i = 0; i < one->map_count; i++) {
-		memories[i] = calloc(1, gt_map_bytes(&one->maps[i], 1));
-		gt_map_initialise(&one->maps[i], 1, memories[i]);
+		memories[i] = calloc(1, gt_bpf_map_bytes(&one->maps[i], 1));
+		gt_bpf_map_initialise(&one->maps[i], 1, memories[i]);
 	}
 	if (gt_interp_run(program, &options, &result, &diag))
 		gt_strbuf_printf(wrong, "%s: %s", diag.place, diag.text);

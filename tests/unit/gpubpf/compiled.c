@@ -11,7 +11,7 @@
 
 enum {
 	INPUTS = 6,
-	MOST_MAPS = 8,
+	MAX_MAPS = 8,
 };
 
 static bool has_clang(void)
@@ -91,13 +91,13 @@ static void make_input(unsigned number, u8 *memory)
 
 static void **place_maps(const struct gt_bpf_object *object, struct device *device)
 {
-	static void *memories[MOST_MAPS];
+	static void *memories[MAX_MAPS];
 
-	for (uint32_t i = 0; i < object->map_count && i < MOST_MAPS; i++) {
-		size_t size = gt_map_bytes(&object->maps[i], 1);
+	for (uint32_t i = 0; i < object->map_count && i < MAX_MAPS; i++) {
+		size_t size = gt_bpf_map_bytes(&object->maps[i], 1);
 
 		memories[i] = device_memory(device, size);
-		gt_map_initialise(&object->maps[i], 1, memories[i]);
+		gt_bpf_map_initialise(&object->maps[i], 1, memories[i]);
 	}
 	return memories;
 }
@@ -226,7 +226,7 @@ static void check_object(const struct gt_bpf_object *object, const char *version
 	void **maps;
 
 	device_open(&device);
-	CHECK(object->map_count <= MOST_MAPS);
+	CHECK(object->map_count <= MAX_MAPS);
 	maps = place_maps(object, &device);
 	for (uint32_t i = 0; i < object->program_count; i++) {
 		struct compiled compiled = {

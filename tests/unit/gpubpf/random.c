@@ -58,8 +58,8 @@ static bool check_run(const struct gt_bpf_program *program, const struct gt_fact
 	claims_begin(&claims, &object, program, facts);
 	make_memory(memory);
 	for (unsigned i = 0; i < RANDOM_MAPS; i++) {
-		memories[i] = calloc(1, gt_map_bytes(&random_maps[i], 1));
-		gt_map_initialise(&random_maps[i], 1, memories[i]);
+		memories[i] = calloc(1, gt_bpf_map_bytes(&random_maps[i], 1));
+		gt_bpf_map_initialise(&random_maps[i], 1, memories[i]);
 	}
 	error = gt_interp_run(program, &options, &result, &diag);
 	for (unsigned i = 0; i < RANDOM_MAPS; i++)

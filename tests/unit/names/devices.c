@@ -37,7 +37,7 @@ static void tell_context(struct gt_devices *devices, uint32_t process, uint64_t 
 TEST("a device has the UUID and the name that were told, one by one or together")
 {
 	gt_auto(devices) struct gt_devices *devices = gt_devices_new();
-	struct gt_device device;
+	struct gt_known_device device;
 
 	CHECK(!gt_devices_find(devices, 7, 0, &device));
 	tell(devices, gt_device_event(7, 0, NULL, "NVIDIA H200"));
@@ -56,7 +56,7 @@ TEST("an ordinal is another device in another process, unless it is one of all p
 {
 	gt_auto(devices) struct gt_devices *devices = gt_devices_new();
 	uint8_t other[16] = {0xff};
-	struct gt_device device;
+	struct gt_known_device device;
 
 	tell(devices, gt_device_event(7, 0, uuid, NULL));
 	CHECK(!gt_devices_find(devices, 8, 0, &device));
@@ -102,7 +102,7 @@ static void make_machine(const char *const *addresses, const char *minor, const 
 TEST("the only GPU of a machine is told by what its driver shows")
 {
 	gt_auto(devices) struct gt_devices *devices = gt_devices_new();
-	struct gt_device device;
+	struct gt_known_device device;
 
 	make_machine((const char *[]){"0000:3b:00.0", NULL}, "0", "GPU-" UUID);
 	tell(devices, gt_nvidia_only_device("."));

@@ -94,7 +94,7 @@ TEST("a call has the context and the device that were told by their numbers")
 		.flags = GT_CONTEXT_PRIMARY,
 	};
 	struct gt_event_call call = {.head = {.process = 7}, .context = 0x55aa00};
-	struct gt_device device;
+	struct gt_known_device device;
 
 	CHECK(gt_names_context(names, &call) == NULL);
 	gt_names_take(names, &context.head);

@@ -11,7 +11,7 @@ enum {
 	THREADS = 45,
 	VARIABLES = 6, /* of 32 bits */
 	DEEPEST = 4,
-	MOST_NODES = 512,
+	MAX_NODES = 512,
 };
 
 enum kind {
@@ -68,7 +68,7 @@ struct node {
 	int label;
 };
 
-static struct node nodes[MOST_NODES];
+static struct node nodes[MAX_NODES];
 static int node_count;
 static uint64_t state;
 
@@ -112,11 +112,11 @@ static struct node *make_node(int depth, bool in_loop)
 	node->b = make_operand();
 	node->left = make_operand();
 	node->right = make_operand();
-	if (depth < DEEPEST && choice < 2 && node_count < MOST_NODES / 2) {
+	if (depth < DEEPEST && choice < 2 && node_count < MAX_NODES / 2) {
 		node->kind = BRANCH;
 		node->first = make_list(depth + 1, in_loop);
 		node->other = random_number(2) ? make_list(depth + 1, in_loop) : NULL;
-	} else if (depth < DEEPEST && choice == 2 && node_count < MOST_NODES / 2) {
+	} else if (depth < DEEPEST && choice == 2 && node_count < MAX_NODES / 2) {
 		node->kind = LOOP;
 		node->first = make_list(depth + 1, true);
 	} else if (in_loop && choice == 3) {
@@ -132,7 +132,7 @@ static struct node *make_list(int depth, bool in_loop)
 	struct node *first = NULL, **link = &first;
 	uint32_t count = 1 + random_number(depth ? 5 : 12);
 
-	for (uint32_t i = 0; i < count && node_count < MOST_NODES - 1; i++) {
+	for (uint32_t i = 0; i < count && node_count < MAX_NODES - 1; i++) {
 		*link = make_node(depth, in_loop);
 		link = &(*link)->next;
 	}
@@ -374,7 +374,7 @@ static void write_kernel(struct gt_strbuf *text, const struct node *program, int
 		"	.reg .pred %%p<%d>;\n	.reg .pred %%q<1>;\n"
 		"	ld.param.u64 %%rd0, [p0];\n	mov.u32 %%t0, %%tid.x;\n"
 		"	mad.wide.u32 %%rd1, %%t0, %d, %%rd0;\n",
-		number, VARIABLES, MOST_NODES + 1, MOST_NODES + 1, VARIABLES * 4);
+		number, VARIABLES, MAX_NODES + 1, MAX_NODES + 1, VARIABLES * 4);
 	for (int i = 0; i < VARIABLES; i++)
 		gt_strbuf_printf(text, "	ld.global.u32 %%v%d, [%%rd1+%d];\n", i, 4 * i);
 	write_list(text, program, 0);

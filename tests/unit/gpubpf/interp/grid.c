@@ -205,8 +205,8 @@ TEST("maps have a copy for each multiprocessor, warp or thread, as far as there 
 		uint64_t none = 0;
 
 		map.type = cases[i].type;
-		memory = calloc(1, gt_map_bytes(&map, copies));
-		gt_map_initialise(&map, copies, memory);
+		memory = calloc(1, gt_bpf_map_bytes(&map, copies));
+		gt_bpf_map_initialise(&map, copies, memory);
 		CHECK_STR(run("gpu/load", 40, 3, count, &options), "");
 		CHECK(((uint64_t *)memory)[0] == cases[i].first);
 		CHECK(((uint64_t *)memory)[copies - 1] == cases[i].last);
@@ -267,7 +267,7 @@ static void visit(void *data, uint64_t number, uint32_t insn,
 			 "insn %u is not divergent, and lane %u does insn %u instead of lane %u",
 			 insn, record->visits[at].lane, record->visits[at].insn, (unsigned)number);
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
-		if (!facts->registers[i].varying && facts->registers[i].place == GT_PLACE_NUMBER &&
+		if (!facts->registers[i].varying && facts->registers[i].place == GT_REG_SCALAR &&
 		    record->visits[at].registers[i] != registers[i] && !record->wrong[0])
 			snprintf(record->wrong, sizeof(record->wrong),
 				 "insn %u: r%u does not vary, and is 0x%llx in lane %u and in lane "
@@ -297,8 +297,8 @@ static bool check_lanes(const struct gt_bpf_program *program, const struct gt_fa
 	memset(&record, 0, sizeof(record));
 	record.facts = facts;
 	for (unsigned i = 0; i < RANDOM_MAPS; i++) {
-		maps[i] = calloc(1, gt_map_bytes(&random_maps[i], 1));
-		gt_map_initialise(&random_maps[i], 1, maps[i]);
+		maps[i] = calloc(1, gt_bpf_map_bytes(&random_maps[i], 1));
+		gt_bpf_map_initialise(&random_maps[i], 1, maps[i]);
 	}
 	make_memory((uint8_t *)memory);
 	if (gt_interp_run_grid(program, &options, &grid, &result, &diag))

@@ -73,7 +73,7 @@ struct fixture {
 
 static bool set_up(struct fixture *fixture, const int *arrays)
 {
-	static const struct gt_map_grid grid = {
+	static const struct gt_bpf_map_grid grid = {
 		.multiprocessors = 4, .grid = {1, 1, 1}, .block = {1, 1, 1}};
 
 	*fixture = (struct fixture){0};
@@ -129,7 +129,7 @@ static int run_last(struct fixture *fixture, unsigned device)
 	return error ? error : gt_device_wait(fixture->devices[device], 0, &fixture->diag);
 }
 
-static uint64_t first_of(struct gt_map_view view)
+static uint64_t first_of(struct gt_bpf_map_view view)
 {
 	return *(const uint64_t *)view.memory;
 }

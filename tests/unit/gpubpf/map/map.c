@@ -2,7 +2,7 @@
 /* Maps on the host: their layout, their operations, reading them back, printing them, rings. */
 #include <errno.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "gpubpf/map/map.h"
 #include "gpubpf/map/ring_reader.h"
 #include "tap.h"
@@ -16,9 +16,9 @@
 
 static void *memory_of(const struct gt_bpf_map *map, uint32_t copies)
 {
-	void *memory = calloc(1, gt_map_bytes(map, copies));
+	void *memory = calloc(1, gt_bpf_map_bytes(map, copies));
 
-	gt_map_initialise(map, copies, memory);
+	gt_bpf_map_initialise(map, copies, memory);
 	return memory;
 }
 
@@ -59,7 +59,7 @@ TEST("a declaration that makes no sense is refused with the reason")
 	for (size_t i = 0; i < gt_countof(rows); i++) {
 		struct gt_diag diag = {0};
 
-		CHECK_INT(gt_map_check(&rows[i].map, &diag),
+		CHECK_INT(gt_bpf_map_check(&rows[i].map, &diag),
 			  rows[i].map.type == 9 ? -EOPNOTSUPP : -EINVAL);
 		CHECK_STR(diag.text, rows[i].reason);
 	}
@@ -69,65 +69,65 @@ TEST("the number of copies follows the grid, and is none where it is too big")
 {
 	struct gt_bpf_map array = MAP_OF(2, 4, 8, 1), sm = MAP_OF(6, 4, 8, 1);
 	struct gt_bpf_map warp = MAP_OF(1540, 4, 8, 1), thread = MAP_OF(1502, 4, 8, 1);
-	struct gt_map_grid grid = {132, {3, 2, 1}, {33, 2, 1}};
+	struct gt_bpf_map_grid grid = {132, {3, 2, 1}, {33, 2, 1}};
 
-	CHECK_INT(gt_map_copies_for(&array, &grid), 1);
-	CHECK_INT(gt_map_copies_for(&sm, &grid), 132);
-	CHECK_INT(gt_map_copies_for(&warp, &grid), 6 * 3);
-	CHECK_INT(gt_map_copies_for(&thread, &grid), 6 * 66);
-	grid = (struct gt_map_grid){132, {1u << 31, 65535, 65535}, {1024, 1, 1}};
-	CHECK_INT(gt_map_copies_for(&array, &grid), 0 + 1);
-	CHECK_INT(gt_map_copies_for(&thread, &grid), 0);
-	CHECK_INT(gt_map_copies_for(&warp, &grid), 0);
+	CHECK_INT(gt_bpf_map_copies_for(&array, &grid), 1);
+	CHECK_INT(gt_bpf_map_copies_for(&sm, &grid), 132);
+	CHECK_INT(gt_bpf_map_copies_for(&warp, &grid), 6 * 3);
+	CHECK_INT(gt_bpf_map_copies_for(&thread, &grid), 6 * 66);
+	grid = (struct gt_bpf_map_grid){132, {1u << 31, 65535, 65535}, {1024, 1, 1}};
+	CHECK_INT(gt_bpf_map_copies_for(&array, &grid), 0 + 1);
+	CHECK_INT(gt_bpf_map_copies_for(&thread, &grid), 0);
+	CHECK_INT(gt_bpf_map_copies_for(&warp, &grid), 0);
 }
 
 TEST("a map whose memory would not be addressable has no size")
 {
 	struct gt_bpf_map thread = MAP_OF(1502, 4, 1 << 24, UINT32_MAX);
 
-	CHECK_INT(gt_map_bytes(&thread, UINT32_MAX), 0);
-	CHECK(gt_map_bytes(&thread, 1) > 0);
+	CHECK_INT(gt_bpf_map_bytes(&thread, UINT32_MAX), 0);
+	CHECK(gt_bpf_map_bytes(&thread, 1) > 0);
 }
 
 TEST("only the bytes of one value may be touched")
 {
 	struct gt_bpf_map array = MAP_OF(1502, 4, 5, 3), hash = MAP_OF(1, 4, 12, 3);
-	uint64_t values = gt_map_hash_values(&hash);
+	uint64_t values = gt_bpf_map_hash_values(&hash);
 
-	CHECK(gt_map_holds(&array, 2, 8, 5));
-	CHECK(gt_map_holds(&array, 2, 5 * 8 + 4, 1));
-	CHECK(!gt_map_holds(&array, 2, 8, 6));
-	CHECK(!gt_map_holds(&array, 2, 13, 1));
-	CHECK(!gt_map_holds(&array, 2, 6 * 8, 1));
-	CHECK(!gt_map_holds(&array, 2, 0, UINT64_MAX));
-	CHECK(gt_map_holds(&hash, 1, values + 16, 12));
-	CHECK(!gt_map_holds(&hash, 1, values - 1, 1));
-	CHECK(!gt_map_holds(&hash, 1, values + 3 * 16, 1));
+	CHECK(gt_bpf_map_holds(&array, 2, 8, 5));
+	CHECK(gt_bpf_map_holds(&array, 2, 5 * 8 + 4, 1));
+	CHECK(!gt_bpf_map_holds(&array, 2, 8, 6));
+	CHECK(!gt_bpf_map_holds(&array, 2, 13, 1));
+	CHECK(!gt_bpf_map_holds(&array, 2, 6 * 8, 1));
+	CHECK(!gt_bpf_map_holds(&array, 2, 0, UINT64_MAX));
+	CHECK(gt_bpf_map_holds(&hash, 1, values + 16, 12));
+	CHECK(!gt_bpf_map_holds(&hash, 1, values - 1, 1));
+	CHECK(!gt_bpf_map_holds(&hash, 1, values + 3 * 16, 1));
 }
 
 /* ---- hash maps -------------------------------------------------------------------------- */
 
 /* One random operation on a map of the layout and on the house's hash table. */
-static void compare_once(const struct gt_bpf_map *map, void *memory, struct gt_map *model,
+static void compare_once(const struct gt_bpf_map *map, void *memory, struct gt_hash *model,
 			 uint64_t *values)
 {
 	uint64_t key = below(200), value = below(1000) + 1, flags = below(3);
-	uint64_t *known = gt_map_get_u64(model, key);
-	bool is_full = gt_map_count(model) == map->max_entries;
+	uint64_t *known = gt_hash_get_u64(model, key);
+	bool is_full = gt_hash_count(model) == map->max_entries;
 	int expected, error;
 
 	switch (below(4)) {
 	case 0:
-		error = gt_map_delete(map, memory, &key);
+		error = gt_bpf_map_delete(map, memory, &key);
 		CHECK_INT(error, known ? 0 : -ENOENT);
-		gt_map_remove_u64(model, key);
+		gt_hash_remove_u64(model, key);
 		return;
 	case 1:
 		expected = known || !is_full ? 0 : -E2BIG;
-		CHECK_INT(gt_map_add(map, memory, 0, &key, value), expected);
+		CHECK_INT(gt_bpf_map_add(map, memory, 0, &key, value), expected);
 		if (!expected) {
 			values[key] = (known ? *known : 0) + value;
-			gt_map_set_u64(model, key, &values[key]);
+			gt_hash_set_u64(model, key, &values[key]);
 		}
 		return;
 	case 2:
@@ -135,14 +135,14 @@ static void compare_once(const struct gt_bpf_map *map, void *memory, struct gt_m
 			   : flags == BPF_EXIST ? -ENOENT
 			   : is_full            ? -E2BIG
 						: 0;
-		CHECK_INT(gt_map_update(map, memory, 0, &key, &value, flags), expected);
+		CHECK_INT(gt_bpf_map_update(map, memory, 0, &key, &value, flags), expected);
 		if (!expected) {
 			values[key] = value;
-			gt_map_set_u64(model, key, &values[key]);
+			gt_hash_set_u64(model, key, &values[key]);
 		}
 		return;
 	default: {
-		int64_t offset = gt_map_lookup(map, memory, 0, &key);
+		int64_t offset = gt_bpf_map_lookup(map, memory, 0, &key);
 
 		CHECK_INT(offset < 0, !known);
 		if (offset >= 0 && known)
@@ -155,22 +155,22 @@ TEST("a hash map does what the house's hash table does, full and empty")
 {
 	struct gt_bpf_map map = MAP_OF(1, 8, 8, 100);
 	void *memory = memory_of(&map, 1);
-	gt_auto(map) struct gt_map *model = gt_map_new();
-	struct gt_map_view view = {&map, memory, 1};
-	struct gt_map_entry entry = {0};
+	gt_auto(hash) struct gt_hash *model = gt_hash_new();
+	struct gt_bpf_map_view view = {&map, memory, 1};
+	struct gt_bpf_map_entry entry = {0};
 	uint64_t values[200];
 	size_t entries = 0;
 
 	for (int i = 0; i < 100000; i++)
 		compare_once(&map, memory, model, values);
-	while (gt_map_read(&view, &entry)) {
-		uint64_t *known = gt_map_get_u64(model, *(const uint64_t *)entry.key);
+	while (gt_bpf_map_read(&view, &entry)) {
+		uint64_t *known = gt_hash_get_u64(model, *(const uint64_t *)entry.key);
 
 		CHECK(known && *known == *(const uint64_t *)entry.value);
 		entries++;
 	}
-	CHECK_INT(entries, gt_map_count(model));
-	CHECK(gt_map_losses(&view).refused > 0);
+	CHECK_INT(entries, gt_hash_count(model));
+	CHECK(gt_bpf_map_losses(&view).refused > 0);
 	free(memory);
 }
 
@@ -180,9 +180,9 @@ TEST("keys that differ in their last byte are different, also where it is not pa
 	void *memory = memory_of(&map, 1);
 	uint32_t value = 1;
 
-	CHECK_INT(gt_map_update(&map, memory, 0, "abcd1", &value, 0), 0);
-	CHECK(gt_map_lookup(&map, memory, 0, "abcd1") >= 0);
-	CHECK_INT(gt_map_lookup(&map, memory, 0, "abcd2"), -ENOENT);
+	CHECK_INT(gt_bpf_map_update(&map, memory, 0, "abcd1", &value, 0), 0);
+	CHECK(gt_bpf_map_lookup(&map, memory, 0, "abcd1") >= 0);
+	CHECK_INT(gt_bpf_map_lookup(&map, memory, 0, "abcd2"), -ENOENT);
 	free(memory);
 }
 
@@ -192,19 +192,19 @@ TEST("damaged hash maps are read to an end")
 	uint64_t *memory = memory_of(&map, 1);
 
 	for (int round = 0; round < 2000; round++) {
-		struct gt_map_view view = {&map, memory, 1};
-		struct gt_map_entry entry = {0};
+		struct gt_bpf_map_view view = {&map, memory, 1};
+		struct gt_bpf_map_entry entry = {0};
 		uint64_t key = below(64);
 		unsigned entries = 0;
 
-		for (size_t i = 0; i < gt_map_bytes(&map, 1) / 8; i++)
+		for (size_t i = 0; i < gt_bpf_map_bytes(&map, 1) / 8; i++)
 			memory[i] = below(2) ? below(70) | (uint64_t)below(3) << 32 : 0;
-		while (gt_map_read(&view, &entry))
+		while (gt_bpf_map_read(&view, &entry))
 			entries++;
 		CHECK(entries <= 64);
-		gt_map_lookup(&map, memory, 0, &key);
-		gt_map_update(&map, memory, 0, &key, &key, 0);
-		gt_map_delete(&map, memory, &key);
+		gt_bpf_map_lookup(&map, memory, 0, &key);
+		gt_bpf_map_update(&map, memory, 0, &key, &key, 0);
+		gt_bpf_map_delete(&map, memory, &key);
 	}
 	free(memory);
 }
@@ -224,7 +224,7 @@ TEST("powers of two are counted where the header says, and of narrow values too"
 		for (size_t i = 0; i < gt_countof(rows); i++) {
 			uint8_t *memory = memory_of(&map, 1);
 
-			CHECK_INT(gt_map_count_power(&map, memory, 0, rows[i].number), 0);
+			CHECK_INT(gt_bpf_map_count_power(&map, memory, 0, rows[i].number), 0);
 			CHECK_INT(memory[8 * rows[i].bucket], 1);
 			free(memory);
 		}
@@ -237,9 +237,9 @@ TEST("values that are no numbers are not added to")
 	void *memory = memory_of(&map, 1), *table = memory_of(&hash, 1);
 	uint32_t key = 0;
 
-	CHECK_INT(gt_map_add(&map, memory, 0, &key, 1), -EINVAL);
-	CHECK_INT(gt_map_count_power(&map, memory, 0, 1), -EINVAL);
-	CHECK_INT(gt_map_count_power(&hash, table, 0, 1), -EINVAL);
+	CHECK_INT(gt_bpf_map_add(&map, memory, 0, &key, 1), -EINVAL);
+	CHECK_INT(gt_bpf_map_count_power(&map, memory, 0, 1), -EINVAL);
+	CHECK_INT(gt_bpf_map_count_power(&hash, table, 0, 1), -EINVAL);
 	free(memory);
 	free(table);
 }
@@ -256,13 +256,13 @@ static void produce(const struct gt_bpf_map *map, void *memory, const char *text
 
 /* ---- printing --------------------------------------------------------------------------- */
 
-static void check_print(const struct gt_map_view *view, const char *text, const char *json)
+static void check_print(const struct gt_bpf_map_view *view, const char *text, const char *json)
 {
 	gt_auto_strbuf printed = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
 	struct gt_json writer = GT_JSON_INIT(&object);
 
-	gt_map_print(view, &printed);
-	gt_map_print_json(view, &writer, NULL);
+	gt_bpf_map_print(view, &printed);
+	gt_bpf_map_print_json(view, &writer, NULL);
 	CHECK_STR(gt_strbuf_string(&printed), text);
 	CHECK_STR(gt_strbuf_string(&object), json);
 }
@@ -271,7 +271,7 @@ TEST("an array is printed without its zeros")
 {
 	struct gt_bpf_map map = MAP_OF(2, 4, 8, 4);
 	uint64_t values[4] = {0, 7, 0, UINT64_MAX};
-	struct gt_map_view view = {&map, values, 1};
+	struct gt_bpf_map_view view = {&map, values, 1};
 
 	check_print(&view,
 		    "counts (array, 4 entries at most)\n"
@@ -290,7 +290,7 @@ TEST("of an array with copies the sum is printed, and who it comes from")
 		uint64_t values[3][2];
 		uint64_t outside;
 	} memory = {{{1, 0}, {0, 0}, {41, 0}}, 5};
-	struct gt_map_view view = {&map, &memory, 3};
+	struct gt_bpf_map_view view = {&map, &memory, 3};
 
 	check_print(&view,
 		    "counts (gpu_thread_array, 2 entries, 3 threads)\n"
@@ -307,10 +307,10 @@ TEST("values that are no numbers are printed as bytes")
 {
 	struct gt_bpf_map map = MAP_OF(1, 2, 3, 1);
 	void *memory = memory_of(&map, 1);
-	struct gt_map_view view = {&map, memory, 1};
+	struct gt_bpf_map_view view = {&map, memory, 1};
 
-	CHECK_INT(gt_map_update(&map, memory, 0, "\x01\xab", "\x00\x10\xff", 0), 0);
-	CHECK_INT(gt_map_update(&map, memory, 0, "zz", "abc", 0), -E2BIG);
+	CHECK_INT(gt_bpf_map_update(&map, memory, 0, "\x01\xab", "\x00\x10\xff", 0), 0);
+	CHECK_INT(gt_bpf_map_update(&map, memory, 0, "zz", "abc", 0), -E2BIG);
 	check_print(&view,
 		    "counts (hash, 1 entries at most)\n"
 		    "  01ab: 0010ff\n"
@@ -325,7 +325,7 @@ TEST("of a ring its size is printed, what it holds and what it lost")
 {
 	struct gt_bpf_map map = MAP_OF(27, 0, 0, 64);
 	void *memory = memory_of(&map, 1);
-	struct gt_map_view view = {&map, memory, 1};
+	struct gt_bpf_map_view view = {&map, memory, 1};
 
 	CHECK_INT(gt_ring_reserve(&map, memory, 64), -E2BIG);
 	produce(&map, memory, "ab", GT_RING_DISCARDED);

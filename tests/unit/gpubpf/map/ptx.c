@@ -143,7 +143,7 @@ TEST("per-SM, per-warp and per-thread arrays have a copy for each, and the sums 
 			      .text = ADD_TO_ALL,
 			      .grid = {3, 2, 2},
 			      .block = {6, 5, 2}};
-	const struct gt_map_grid grid = {4, {3, 2, 2}, {6, 5, 2}};
+	const struct gt_bpf_map_grid grid = {4, {3, 2, 2}, {6, 5, 2}};
 
 	device_open(&device);
 	EACH_FORM(setup)
@@ -152,20 +152,20 @@ TEST("per-SM, per-warp and per-thread arrays have a copy for each, and the sums 
 
 		run(&device, &setup, &outcome);
 		for (uint32_t i = 0; i < 3; i++) {
-			struct gt_map_view view = view_of(&setup, &outcome, i);
-			struct gt_map_entry entry = {.next = 1};
+			struct gt_bpf_map_view view = view_of(&setup, &outcome, i);
+			struct gt_bpf_map_entry entry = {.next = 1};
 
-			CHECK_INT(gt_map_copies_for(view.map, &grid), view.copies);
-			CHECK(gt_map_read(&view, &entry));
-			CHECK_INT(gt_map_sum(&view, &entry), 720);
+			CHECK_INT(gt_bpf_map_copies_for(view.map, &grid), view.copies);
+			CHECK(gt_bpf_map_read(&view, &entry));
+			CHECK_INT(gt_bpf_map_sum(&view, &entry), 720);
 			for (uint32_t copy = 0; copy < view.copies; copy++)
-				CHECK_INT(gt_map_number(view.map,
-							gt_map_read_copy(&view, &entry, copy)),
+				CHECK_INT(gt_bpf_map_number(view.map, gt_bpf_map_read_copy(
+									      &view, &entry, copy)),
 					  i == 0     ? 180
 					  : i == 2   ? 1
 					  : copy % 2 ? 28
 						     : 32);
-			CHECK_INT(gt_map_losses(&view).outside, 0);
+			CHECK_INT(gt_bpf_map_losses(&view).outside, 0);
 		}
 	}
 }
@@ -182,17 +182,17 @@ TEST("who has no copy finds nothing, and that is counted")
 	EACH_FORM(setup)
 	{
 		struct outcome outcome = {0};
-		struct gt_map_view view;
+		struct gt_bpf_map_view view;
 
 		run(&device, &setup, &outcome);
 		CHECK_INT(count_results(&outcome, 0), 1000);
 		CHECK_INT(count_results(&outcome, -ENOENT), ALL - 1000);
 		view = view_of(&setup, &outcome, 0);
-		CHECK_INT(gt_map_losses(&view).outside, ALL * 3 / 4);
+		CHECK_INT(gt_bpf_map_losses(&view).outside, ALL * 3 / 4);
 		view = view_of(&setup, &outcome, 1);
-		CHECK_INT(gt_map_losses(&view).outside, ALL - 32 * 100);
+		CHECK_INT(gt_bpf_map_losses(&view).outside, ALL - 32 * 100);
 		view = view_of(&setup, &outcome, 2);
-		CHECK_INT(gt_map_losses(&view).outside, ALL - 1000);
+		CHECK_INT(gt_bpf_map_losses(&view).outside, ALL - 1000);
 	}
 }
 
@@ -237,9 +237,9 @@ TEST("global variables are in device memory, though libbpf gives them the flag o
 
 	map.flags = BPF_F_MMAPABLE;
 	snprintf(map.name, sizeof(map.name), ".bss");
-	CHECK_INT(gt_map_place(&map), GT_MAP_DEVICE);
+	CHECK_INT(gt_bpf_map_place(&map), GT_BPF_MAP_DEVICE);
 	snprintf(map.name, sizeof(map.name), "shared");
-	CHECK_INT(gt_map_place(&map), GT_MAP_SHARED);
+	CHECK_INT(gt_bpf_map_place(&map), GT_BPF_MAP_SHARED);
 }
 
 /* ---- hash maps -------------------------------------------------------------------------- */
@@ -247,14 +247,14 @@ TEST("global variables are in device memory, though libbpf gives them the flag o
 /* Checks that a hash map hangs together: each key once, found, and counted. */
 static uint64_t check_hash(const struct setup *setup, const struct outcome *outcome, uint32_t map)
 {
-	struct gt_map_view view = view_of(setup, outcome, map);
-	const struct gt_hash_counters *counters =
-		(const void *)((const char *)view.memory + gt_map_hash_counters(view.map));
-	struct gt_map_entry entry = {0};
+	struct gt_bpf_map_view view = view_of(setup, outcome, map);
+	const struct gt_bpf_hash_counters *counters =
+		(const void *)((const char *)view.memory + gt_bpf_map_hash_counters(view.map));
+	struct gt_bpf_map_entry entry = {0};
 	uint64_t entries = 0;
 
-	while (gt_map_read(&view, &entry)) {
-		int64_t offset = gt_map_lookup(view.map, view.memory, 0, entry.key);
+	while (gt_bpf_map_read(&view, &entry)) {
+		int64_t offset = gt_bpf_map_lookup(view.map, view.memory, 0, entry.key);
 
 		if ((const char *)view.memory + offset != entry.value)
 			TAP_FAIL("an entry is not what is found by its key");
@@ -342,15 +342,15 @@ TEST("updates of one key by all threads come one after the other: no value is a 
 	EACH_FORM(setup)
 	{
 		struct outcome outcome = {0};
-		struct gt_map_view view;
-		struct gt_map_entry entry = {0};
+		struct gt_bpf_map_view view;
+		struct gt_bpf_map_entry entry = {0};
 		uint64_t halves[2];
 
 		run(&device, &setup, &outcome);
 		view = view_of(&setup, &outcome, 0);
 		CHECK_INT(count_results(&outcome, 0), ALL);
 		CHECK_INT(check_hash(&setup, &outcome, 0), 1);
-		CHECK(gt_map_read(&view, &entry));
+		CHECK(gt_bpf_map_read(&view, &entry));
 		memcpy(halves, entry.value, sizeof(halves));
 		CHECK_INT(halves[0], halves[1]);
 		CHECK(halves[0] < ALL);
@@ -369,14 +369,14 @@ TEST("a full hash map refuses what is new, says so, counts it, and still updates
 	EACH_FORM(setup)
 	{
 		struct outcome outcome = {0};
-		struct gt_map_view view;
+		struct gt_bpf_map_view view;
 		uint32_t inserted;
 
 		run(&device, &setup, &outcome);
 		view = view_of(&setup, &outcome, 0);
 		CHECK_INT(count_results(&outcome, 0), 1000);
 		CHECK_INT(count_results(&outcome, -E2BIG), ALL - 1000);
-		CHECK_INT(gt_map_losses(&view).refused, ALL - 1000);
+		CHECK_INT(gt_bpf_map_losses(&view).refused, ALL - 1000);
 		CHECK_INT(check_hash(&setup, &outcome, 0), 1000);
 		for (uint64_t i = 0; i < ALL; i++)
 			if (!outcome.results[i])
@@ -472,7 +472,7 @@ TEST("where there are far fewer nodes than threads, who gets one has it for hims
 	EACH_FORM(setup)
 	{
 		struct outcome outcome = {0};
-		struct gt_map_view view;
+		struct gt_bpf_map_view view;
 		uint64_t refused = 0;
 
 		run(&device, &setup, &outcome);
@@ -480,7 +480,7 @@ TEST("where there are far fewer nodes than threads, who gets one has it for hims
 		for (uint32_t i = 0; i < ALL; i++)
 			refused += outcome.results[i];
 		view = view_of(&setup, &outcome, 0);
-		CHECK_INT(gt_map_losses(&view).refused, refused);
+		CHECK_INT(gt_bpf_map_losses(&view).refused, refused);
 		CHECK_INT(check_hash(&setup, &outcome, 0), 0);
 	}
 }
@@ -511,16 +511,16 @@ TEST("what threads do to their own keys is what the host's operations make of it
 	EACH_FORM(setup)
 	{
 		struct outcome device_side = {0}, host_side = {0};
-		struct gt_map_view view, host;
-		struct gt_map_entry entry = {0};
+		struct gt_bpf_map_view view, host;
+		struct gt_bpf_map_entry entry = {0};
 
 		run(&device, &setup, &device_side);
 		interpret(&setup, &host_side, NULL);
 		view = view_of(&setup, &device_side, 0);
 		host = view_of(&setup, &host_side, 0);
 		CHECK_INT(check_hash(&setup, &device_side, 0), check_hash(&setup, &host_side, 0));
-		while (gt_map_read(&view, &entry)) {
-			int64_t offset = gt_map_lookup(host.map, host.memory, 0, entry.key);
+		while (gt_bpf_map_read(&view, &entry)) {
+			int64_t offset = gt_bpf_map_lookup(host.map, host.memory, 0, entry.key);
 
 			if (offset < 0 ||
 			    memcmp((const char *)host.memory + offset, entry.value, 16))
@@ -579,7 +579,7 @@ TEST("values and records of all sizes and alignments arrive as on the interprete
 		CHECK_INT(host.results[0], 0);
 		for (uint32_t map = 0; map < 3; map++)
 			if (memcmp(outcome.memory[map], host.memory[map],
-				   gt_map_bytes(&setup.maps[map], 1)))
+				   gt_bpf_map_bytes(&setup.maps[map], 1)))
 				TAP_FAIL("size %u, shift %u, map %u differs", size, shift, map);
 		free_maps(&host);
 		device.used = 0;

@@ -83,8 +83,8 @@ static void check_ring(struct device *device, size_t number, unsigned sm)
 	uint64_t lost, given;
 
 	memset(&receiver, 0, sizeof(receiver));
-	outcome.memory[0] = device_memory(device, gt_map_bytes(&setup.maps[0], 1));
-	gt_map_initialise(&setup.maps[0], 1, outcome.memory[0]);
+	outcome.memory[0] = device_memory(device, gt_bpf_map_bytes(&setup.maps[0], 1));
+	gt_bpf_map_initialise(&setup.maps[0], 1, outcome.memory[0]);
 	CHECK(!gt_ring_reader_open(&setup.maps[0], outcome.memory[0], &receiver.reader));
 	for (int round = 0; round < 3; round++)
 		run(device, &setup, &outcome);

@@ -14,7 +14,7 @@
 enum {
 	RESULTS = 256,
 	THREADS = 40,
-	MOST_BLOCKS = 2,
+	MAX_BLOCKS = 2,
 };
 
 /* Map 0: an array; map 1: a ring; map 2: an array that the host shares; map 3: a hash. */
@@ -65,8 +65,8 @@ static void outcome_begin(struct outcome *outcome)
 {
 	memset(outcome->results, 0xee, sizeof(outcome->results));
 	for (size_t i = 0; i < gt_countof(maps); i++) {
-		outcome->maps[i] = calloc(1, gt_map_bytes(&maps[i], 1));
-		gt_map_initialise(&maps[i], 1, outcome->maps[i]);
+		outcome->maps[i] = calloc(1, gt_bpf_map_bytes(&maps[i], 1));
+		gt_bpf_map_initialise(&maps[i], 1, outcome->maps[i]);
 	}
 }
 
@@ -180,7 +180,7 @@ static void execute(const char *text, struct outcome *outcome)
 	results = device_memory(&device, sizeof(outcome->results));
 	memcpy(results, outcome->results, sizeof(outcome->results));
 	for (size_t i = 0; module && i < gt_countof(maps); i++) {
-		size_t size = gt_map_bytes(&maps[i], 1);
+		size_t size = gt_bpf_map_bytes(&maps[i], 1);
 
 		snprintf(name, sizeof(name), "gputap_map_%zu", i);
 		if (sg_module_variable(module, name, &info))
@@ -199,7 +199,7 @@ static void execute(const char *text, struct outcome *outcome)
 	memcpy(outcome->results, results, sizeof(outcome->results));
 	for (size_t i = 0; i < gt_countof(maps); i++)
 		if (places[i])
-			memcpy(outcome->maps[i], places[i], gt_map_bytes(&maps[i], 1));
+			memcpy(outcome->maps[i], places[i], gt_bpf_map_bytes(&maps[i], 1));
 	sg_module_free(module);
 }
 
@@ -212,7 +212,7 @@ static void check_same(const char *title, const struct outcome *one, const struc
 			break;
 		}
 	for (size_t i = 0; i < gt_countof(maps); i++)
-		if (memcmp(one->maps[i], other->maps[i], gt_map_bytes(&maps[i], 1)))
+		if (memcmp(one->maps[i], other->maps[i], gt_bpf_map_bytes(&maps[i], 1)))
 			TAP_FAIL("%s: map %zu is not the same", title, i);
 }
 
@@ -243,7 +243,7 @@ static void compare(const char *section, const char *text)
 
 static void check(const char *section, const char *text)
 {
-	blocks = MOST_BLOCKS;
+	blocks = MAX_BLOCKS;
 	compare(section, text);
 }
 
@@ -641,7 +641,7 @@ TEST("bodies stand in a kernel and leave it as it was")
 	device_open(&device);
 	module = device_load(&device, text);
 	stored = device_memory(&device, 32 * sizeof(*stored));
-	array = device_memory(&device, gt_map_bytes(&maps[0], 1));
+	array = device_memory(&device, gt_bpf_map_bytes(&maps[0], 1));
 	CHECK(module && !sg_module_variable(module, "one_map_0", &info));
 	if (info.address)
 		memcpy((void *)(uintptr_t)info.address, (uint64_t[]){address_of(array), 1}, 16);

@@ -7,16 +7,16 @@
 
 enum {
 	UNIT = 8, /* GPUs give registers out to threads by eights */
-	MOST_CODES = 128,
+	MAX_CODES = 128,
 };
 
-static struct probe_code codes[MOST_CODES];
+static struct probe_code codes[MAX_CODES];
 static unsigned count, compared;
 static const char *missing;
 
 static int keep(const struct probe_code *code, void *user)
 {
-	if (count == MOST_CODES)
+	if (count == MAX_CODES)
 		return -1;
 	codes[count] = *code;
 	codes[count].name = strdup(code->name);

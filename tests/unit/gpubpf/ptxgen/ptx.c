@@ -111,9 +111,9 @@ static void prepare(const struct probe *probe, const uint8_t *memory, struct out
 	memset(outcome, 0, sizeof(*outcome));
 	memcpy(outcome->memory, memory, probe->memory_size);
 	for (uint32_t i = 0; i < probe->object.map_count; i++) {
-		outcome->map_sizes[i] = gt_map_bytes(&probe->object.maps[i], 1);
+		outcome->map_sizes[i] = gt_bpf_map_bytes(&probe->object.maps[i], 1);
 		outcome->maps[i] = calloc(1, outcome->map_sizes[i]);
-		gt_map_initialise(&probe->object.maps[i], 1, outcome->maps[i]);
+		gt_bpf_map_initialise(&probe->object.maps[i], 1, outcome->maps[i]);
 	}
 }
 
@@ -173,11 +173,11 @@ static void place_maps(struct device *device, struct sg_module *module, const st
 			place_map(device, module, name, outcome->maps[i], outcome->map_sizes[i]);
 	}
 	if (!fresh_output) {
-		fresh_output = calloc(1, gt_map_bytes(&output_map, 1));
-		gt_map_initialise(&output_map, 1, fresh_output);
+		fresh_output = calloc(1, gt_bpf_map_bytes(&output_map, 1));
+		gt_bpf_map_initialise(&output_map, 1, fresh_output);
 	}
 	snprintf(name, sizeof(name), "%soutput", probe->prefix);
-	place_map(device, module, name, fresh_output, gt_map_bytes(&output_map, 1));
+	place_map(device, module, name, fresh_output, gt_bpf_map_bytes(&output_map, 1));
 }
 
 static bool execute(struct device *device, struct sg_module *module, const struct probe *probe,

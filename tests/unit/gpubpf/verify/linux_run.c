@@ -58,8 +58,8 @@ static bool lends_stack(const struct gt_bpf_program *program, const struct gt_fa
 {
 	for (uint32_t at = 0; at < program->count; at++)
 		for (unsigned i = 1; i <= 5 && gt_bpf_is_subprogram_call(&program->insns[at]); i++)
-			if (facts->insns[at].registers[i].place == GT_PLACE_STACK ||
-			    facts->insns[at].registers[i].place == GT_PLACE_MIXED)
+			if (facts->insns[at].registers[i].place == GT_REG_STACK ||
+			    facts->insns[at].registers[i].place == GT_REG_MIXED)
 				return true;
 	return false;
 }
@@ -114,8 +114,8 @@ static int interpret(struct pair *pair, uint8_t *memory, uint64_t *ret_r0)
 		const struct gt_bpf_map *map = &pair->object.maps[i];
 
 		free(pair->maps[i]);
-		pair->maps[i] = calloc(1, gt_map_bytes(map, 1));
-		gt_map_initialise(map, 1, pair->maps[i]);
+		pair->maps[i] = calloc(1, gt_bpf_map_bytes(map, 1));
+		gt_bpf_map_initialise(map, 1, pair->maps[i]);
 	}
 	error = gt_interp_run(&pair->program, &options, &result, NULL);
 	if (!error)
@@ -278,11 +278,11 @@ static void compare_maps(struct pair *pair, struct gt_strbuf *wrong)
 		const struct gt_bpf_map *map = &pair->object.maps[i];
 		int fd = pair->kernel.fds[i];
 
-		for (uint64_t key = 0; key < KEYS && gt_map_kind(map->type)->shape != GT_MAP_RING;
-		     key++) {
+		for (uint64_t key = 0;
+		     key < KEYS && gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_RING; key++) {
 			uint8_t value[MAP_VALUE] = {0}, zeros[MAP_VALUE] = {0};
 			bool there = !kernel_value(BPF_MAP_LOOKUP_ELEM, fd, &key, value);
-			int64_t offset = gt_map_lookup(map, pair->maps[i], 0, &key);
+			int64_t offset = gt_bpf_map_lookup(map, pair->maps[i], 0, &key);
 
 			if (there != (offset >= 0))
 				gt_strbuf_printf(wrong,
@@ -293,7 +293,7 @@ static void compare_maps(struct pair *pair, struct gt_strbuf *wrong)
 				gt_strbuf_printf(wrong,
 						 "map %u: the value of %" PRIu64 " differs; ", i,
 						 key);
-			if (gt_map_kind(map->type)->shape == GT_MAP_HASH)
+			if (gt_bpf_map_kind(map->type)->shape == GT_BPF_MAP_HASH)
 				kernel_value(BPF_MAP_DELETE_ELEM, fd, &key, NULL);
 			else
 				kernel_value(BPF_MAP_UPDATE_ELEM, fd, &key, zeros);

@@ -49,32 +49,32 @@ static uint64_t edge(void)
 }
 
 /* Something that holds `member`: built by what the verifier learns from jumps. */
-static struct gt_number around(uint64_t member)
+static struct gt_scalar around(uint64_t member)
 {
 	static const uint8_t operations[] = {BPF_JEQ,  BPF_JNE,  BPF_JGT,  BPF_JGE,
 					     BPF_JLT,  BPF_JLE,  BPF_JSGT, BPF_JSGE,
 					     BPF_JSLT, BPF_JSLE, BPF_JSET};
-	struct gt_number number = gt_number_unknown();
+	struct gt_scalar number = gt_scalar_unknown();
 
 	if (!(random_number() % 5))
-		return gt_number_constant(member);
+		return gt_scalar_constant(member);
 	if (random_number() % 2) {
 		number.mask = random_number();
 		number.mask &= random_number(); /* fewer bits */
 		number.value = member & ~number.mask;
-		if (!gt_number_settle(&number))
+		if (!gt_scalar_settle(&number))
 			TAP_FAIL("known bits hold nothing");
 	}
 	for (unsigned i = random_number() % 4; i > 0; i--) {
 		struct bpf_insn insn = {.code = (random_number() % 2 ? BPF_JMP : BPF_JMP32) |
 						BPF_X};
 		uint64_t bound = random_number() % 2 ? edge() : member + random_number() % 9 - 4;
-		struct gt_number other = gt_number_constant(bound);
+		struct gt_scalar other = gt_scalar_constant(bound);
 
 		insn.code |= operations[random_number() % sizeof(operations)];
 		if (BPF_OP(insn.code) == BPF_JEQ && random_number() % 8)
 			continue;
-		if (!gt_number_assume(&insn, gt_machine_jumps(&insn, member, bound), &number,
+		if (!gt_scalar_assume(&insn, gt_machine_jumps(&insn, member, bound), &number,
 				      &other))
 			TAP_FAIL("opcode %02x: %llx against %llx is thought impossible", insn.code,
 				 (unsigned long long)member, (unsigned long long)bound);
@@ -82,18 +82,18 @@ static struct gt_number around(uint64_t member)
 	return number;
 }
 
-static bool holds(const struct gt_number *number, uint64_t value)
+static bool holds(const struct gt_scalar *number, uint64_t value)
 {
-	struct gt_number one = gt_number_constant(value);
+	struct gt_scalar one = gt_scalar_constant(value);
 
-	return gt_number_within(number, &one);
+	return gt_scalar_within(number, &one);
 }
 
 TEST("what is learnt from jumps holds the number that jumped")
 {
 	for (unsigned i = 0; i < 200000; i++) {
 		uint64_t member = edge();
-		struct gt_number number = around(member);
+		struct gt_scalar number = around(member);
 
 		if (!holds(&number, member)) {
 			TAP_FAIL("%llx is not held", (unsigned long long)member);
@@ -111,7 +111,7 @@ TEST("what is known of a result holds the result, for every arithmetic instructi
 	for (unsigned i = 0; i < 1000000; i++) {
 		struct bpf_insn insn = {.code = random_number() % 2 ? BPF_ALU64 : BPF_ALU};
 		uint64_t left = edge(), right = edge(), result;
-		struct gt_number one = around(left), other = around(right), known;
+		struct gt_scalar one = around(left), other = around(right), known;
 		unsigned operation = operations[random_number() % sizeof(operations)];
 
 		insn.code |= operation | BPF_X;
@@ -124,7 +124,7 @@ TEST("what is known of a result holds the result, for every arithmetic instructi
 		if (operation == BPF_END)
 			insn.imm = 16 << random_number() % 3;
 		result = gt_machine_alu(&insn, left, right);
-		known = gt_number_alu(&insn, &one, &other);
+		known = gt_scalar_alu(&insn, &one, &other);
 		if (!holds(&known, result)) {
 			TAP_FAIL("opcode %02x off %d imm %d of %llx and %llx is %llx, which is not "
 				 "held",
@@ -141,14 +141,14 @@ TEST("what is learnt from a jump between two unknown numbers holds both")
 		struct bpf_insn insn = {.code = (random_number() % 2 ? BPF_JMP : BPF_JMP32) |
 						BPF_X};
 		uint64_t left = edge(), right = random_number() % 2 ? edge() : left;
-		struct gt_number one = around(left), other = around(right);
+		struct gt_scalar one = around(left), other = around(right);
 		bool taken;
 
 		insn.code |= (uint8_t)(1 + random_number() % 13) << 4;
 		if (BPF_OP(insn.code) == BPF_CALL || BPF_OP(insn.code) == BPF_EXIT)
 			continue;
 		taken = gt_machine_jumps(&insn, left, right);
-		if (!gt_number_assume(&insn, taken, &one, &other) || !holds(&one, left) ||
+		if (!gt_scalar_assume(&insn, taken, &one, &other) || !holds(&one, left) ||
 		    !holds(&other, right)) {
 			TAP_FAIL("opcode %02x of %llx and %llx is lost", insn.code,
 				 (unsigned long long)left, (unsigned long long)right);
@@ -166,7 +166,7 @@ enum {
 };
 
 struct set {
-	struct gt_number number;
+	struct gt_scalar number;
 	uint64_t members[SET]; /* all of them */
 	unsigned count;
 };
@@ -209,7 +209,7 @@ static struct exactness {
 	unsigned asked, bits, of_unsigned, of_signed;
 } exactness[KINDS];
 
-static void count_exact(const char *name, const struct gt_number *number, const struct hull *hull)
+static void count_exact(const char *name, const struct gt_scalar *number, const struct hull *hull)
 {
 	struct exactness *row = exactness;
 
@@ -238,13 +238,13 @@ static void print_exactness(const char *title)
 /* A set with few members: a range near an edge, or a few bits that are not known. */
 static struct set small_set(void)
 {
-	struct set set = {.number = gt_number_unknown()};
+	struct set set = {.number = gt_scalar_unknown()};
 	uint64_t base = edge(), size = random_number() % 6, candidate = 0;
 	bool bits = false;
 
 	switch (random_number() % 4) {
 	case 0:
-		set.number = gt_number_constant(base);
+		set.number = gt_scalar_constant(base);
 		size = 0;
 		break;
 	case 1:
@@ -267,7 +267,7 @@ static struct set small_set(void)
 		set.number.all.smin = (int64_t)base;
 		set.number.all.smax = (int64_t)(base + size);
 	}
-	if (!gt_number_settle(&set.number))
+	if (!gt_scalar_settle(&set.number))
 		TAP_FAIL("a set that was made holds nothing");
 	/* All ways to choose the bits that are not known, or all of the range. */
 	do {
@@ -315,7 +315,7 @@ static const struct form arithmetic[] = {
 static bool check_arithmetic(const struct form *form, const struct set *left,
 			     const struct set *right)
 {
-	struct gt_number known = gt_number_alu(&form->insn, &left->number, &right->number);
+	struct gt_scalar known = gt_scalar_alu(&form->insn, &left->number, &right->number);
 	struct hull hull = {0};
 
 	for (unsigned i = 0; i < left->count; i++)
@@ -360,8 +360,8 @@ static const struct form jumps[] = {
 static bool check_jump(const struct form *form, bool taken, const struct set *left,
 		       const struct set *right)
 {
-	struct gt_number one = left->number, other = right->number;
-	bool possible = gt_number_assume(&form->insn, taken, &one, &other);
+	struct gt_scalar one = left->number, other = right->number;
+	bool possible = gt_scalar_assume(&form->insn, taken, &one, &other);
 	struct hull hull = {0}, other_hull = {0};
 
 	for (unsigned i = 0; i < left->count; i++)
@@ -407,10 +407,10 @@ TEST("what lies within holds no member that lies outside")
 
 	for (unsigned i = 0; i < wanted_sets(); i++) {
 		struct set inner = small_set();
-		struct gt_number outer =
+		struct gt_scalar outer =
 			random_number() % 2 ? around(inner.members[0]) : small_set().number;
 
-		if (!gt_number_within(&outer, &inner.number))
+		if (!gt_scalar_within(&outer, &inner.number))
 			continue;
 		within++;
 		for (unsigned j = 0; j < inner.count; j++)
@@ -422,38 +422,38 @@ TEST("what lies within holds no member that lies outside")
 TEST("bounds narrow to what they say")
 {
 	struct bpf_insn below = {.code = BPF_JMP | BPF_JLT | BPF_K};
-	struct gt_number number = gt_number_unknown(), limit = gt_number_constant(16);
+	struct gt_scalar number = gt_scalar_unknown(), limit = gt_scalar_constant(16);
 	struct bpf_insn times = {.code = BPF_ALU64 | BPF_LSH | BPF_K};
-	struct gt_number shift = gt_number_constant(3);
+	struct gt_scalar shift = gt_scalar_constant(3);
 
-	CHECK(gt_number_assume(&below, true, &number, &limit));
+	CHECK(gt_scalar_assume(&below, true, &number, &limit));
 	CHECK(number.all.umin == 0 && number.all.umax == 15);
 	CHECK(number.all.smin == 0 && number.all.smax == 15);
 	CHECK(number.mask == 15);
-	number = gt_number_alu(&times, &number, &shift);
+	number = gt_scalar_alu(&times, &number, &shift);
 	CHECK(number.all.umax == 120 && number.mask == 0x78);
-	limit = gt_number_constant(121);
-	CHECK(!gt_number_assume(&below, false, &number, &limit));
+	limit = gt_scalar_constant(121);
+	CHECK(!gt_scalar_assume(&below, false, &number, &limit));
 }
 
 TEST("the low bytes of a number are what is left when the others are cut off")
 {
-	struct gt_number wide = gt_number_constant(0x1234567890abcdef), cut;
+	struct gt_scalar wide = gt_scalar_constant(0x1234567890abcdef), cut;
 
-	cut = gt_number_cut(&wide, 4, false);
-	CHECK(gt_number_is_constant(&cut) && cut.value == 0x90abcdef);
-	cut = gt_number_cut(&wide, 4, true);
-	CHECK(gt_number_is_constant(&cut) && cut.value == 0xffffffff90abcdef);
-	cut = gt_number_cut(&wide, 1, true);
+	cut = gt_scalar_cut(&wide, 4, false);
+	CHECK(gt_scalar_is_constant(&cut) && cut.value == 0x90abcdef);
+	cut = gt_scalar_cut(&wide, 4, true);
+	CHECK(gt_scalar_is_constant(&cut) && cut.value == 0xffffffff90abcdef);
+	cut = gt_scalar_cut(&wide, 1, true);
 	CHECK(cut.value == 0xffffffffffffffef);
-	cut = gt_number_cut(&wide, 2, false);
+	cut = gt_scalar_cut(&wide, 2, false);
 	CHECK(cut.value == 0xcdef);
-	cut = gt_number_cut(&wide, 8, true);
+	cut = gt_scalar_cut(&wide, 8, true);
 	CHECK(cut.value == wide.value);
-	wide = gt_number_unknown();
-	cut = gt_number_cut(&wide, 2, false);
+	wide = gt_scalar_unknown();
+	cut = gt_scalar_cut(&wide, 2, false);
 	CHECK(cut.all.umax == 0xffff && cut.all.smin == 0);
-	cut = gt_number_cut(&wide, 1, true);
+	cut = gt_scalar_cut(&wide, 1, true);
 	CHECK(cut.all.smin == -128 && cut.all.smax == 127);
 }
 

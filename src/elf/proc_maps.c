@@ -6,14 +6,14 @@
 
 #include "base/file.h"
 #include "base/vec.h"
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 
 #define MAPS_LIMIT                                                                                 \
 	((size_t)256 << 20) /* bytes; the kernel's own limit on mappings is far below              \
 			     */
 #define DELETED " (deleted)"
 
-typedef GT_VEC(struct gt_mapping) mapping_vec;
+typedef GT_VEC(struct gt_proc_mapping) mapping_vec;
 
 /* What is left of a line. */
 struct cursor {
@@ -65,7 +65,7 @@ static void decode_newlines(char *path)
 	*to = 0;
 }
 
-static void take_path(struct cursor *cursor, struct gt_mapping *mapping)
+static void take_path(struct cursor *cursor, struct gt_proc_mapping *mapping)
 {
 	size_t length, suffix = strlen(DELETED);
 
@@ -74,7 +74,7 @@ static void take_path(struct cursor *cursor, struct gt_mapping *mapping)
 	mapping->path = cursor->at;
 	decode_newlines(cursor->at);
 	length = strlen(mapping->path);
-	if (gt_mapping_is_file(mapping) && length > suffix &&
+	if (gt_proc_mapping_is_file(mapping) && length > suffix &&
 	    !strcmp(mapping->path + length - suffix, DELETED)) {
 		mapping->deleted = true;
 		cursor->at[length - suffix] = 0;
@@ -82,7 +82,7 @@ static void take_path(struct cursor *cursor, struct gt_mapping *mapping)
 }
 
 /* start-end rwxp offset major:minor inode   path */
-static bool parse_line(struct cursor cursor, struct gt_mapping *mapping)
+static bool parse_line(struct cursor cursor, struct gt_proc_mapping *mapping)
 {
 	uint64_t major_number, minor_number;
 
@@ -113,7 +113,7 @@ static int parse_lines(char *text, size_t length, mapping_vec *mappings, struct 
 	size_t number = 0;
 
 	for (char *line = text, *next; line < text + length; line = next) {
-		struct gt_mapping mapping = {0};
+		struct gt_proc_mapping mapping = {0};
 		struct cursor cursor = {line, memchr(line, '\n', text + length - line)};
 
 		number++;
@@ -131,7 +131,7 @@ static int parse_lines(char *text, size_t length, mapping_vec *mappings, struct 
 }
 
 /* Takes over text, which has a byte more than length. */
-static int parse_taken(char *text, size_t length, pid_t pid, struct gt_maps *ret_maps,
+static int parse_taken(char *text, size_t length, pid_t pid, struct gt_proc_maps *ret_maps,
 		       struct gt_diag *diag)
 {
 	mapping_vec mappings = {0};
@@ -145,13 +145,13 @@ static int parse_taken(char *text, size_t length, pid_t pid, struct gt_maps *ret
 		free(text);
 		return error;
 	}
-	*ret_maps = (struct gt_maps){
+	*ret_maps = (struct gt_proc_maps){
 		.pid = pid, .items = mappings.items, .count = mappings.count, .text = text};
 	return 0;
 }
 
-int gt_maps_parse(const char *text, size_t length, pid_t pid, struct gt_maps *ret_maps,
-		  struct gt_diag *diag)
+int gt_proc_maps_parse(const char *text, size_t length, pid_t pid, struct gt_proc_maps *ret_maps,
+		       struct gt_diag *diag)
 {
 	char *copy = malloc(length + 1);
 
@@ -162,7 +162,7 @@ int gt_maps_parse(const char *text, size_t length, pid_t pid, struct gt_maps *re
 	return parse_taken(copy, length, pid, ret_maps, diag);
 }
 
-int gt_maps_read(pid_t pid, struct gt_maps *ret_maps, struct gt_diag *diag)
+int gt_proc_maps_read(pid_t pid, struct gt_proc_maps *ret_maps, struct gt_diag *diag)
 {
 	gt_auto_file file = {0};
 	char path[64];
@@ -187,21 +187,21 @@ int gt_maps_read(pid_t pid, struct gt_maps *ret_maps, struct gt_diag *diag)
 	return parse_taken((char *)gt_take(file.data), size, pid, ret_maps, diag);
 }
 
-void gt_maps_free(struct gt_maps *maps)
+void gt_proc_maps_free(struct gt_proc_maps *maps)
 {
 	if (!maps)
 		return;
 	free(maps->items);
 	free(maps->text);
-	*maps = (struct gt_maps){0};
+	*maps = (struct gt_proc_maps){0};
 }
 
-bool gt_mapping_is_file(const struct gt_mapping *mapping)
+bool gt_proc_mapping_is_file(const struct gt_proc_mapping *mapping)
 {
 	return mapping->inode && mapping->path[0] == '/';
 }
 
-const struct gt_mapping *gt_maps_at(const struct gt_maps *maps, uint64_t address)
+const struct gt_proc_mapping *gt_proc_maps_at(const struct gt_proc_maps *maps, uint64_t address)
 {
 	size_t low = 0, high = maps->count;
 
@@ -237,29 +237,29 @@ static bool same_view(pid_t pid)
  * Whether the file of a mapping is at a path. The inode decides: on btrfs and overlayfs the
  * device in maps is another than stat(2) tells of the same file.
  */
-static bool leads_to(const char *path, const struct gt_mapping *mapping)
+static bool leads_to(const char *path, const struct gt_proc_mapping *mapping)
 {
 	struct stat status;
 
 	return !stat(path, &status) && status.st_ino == mapping->inode && S_ISREG(status.st_mode);
 }
 
-static bool try_path(struct gt_strbuf *buffer, const struct gt_mapping *mapping, const char *root,
-		     const char *suffix)
+static bool try_path(struct gt_strbuf *buffer, const struct gt_proc_mapping *mapping,
+		     const char *root, const char *suffix)
 {
 	gt_strbuf_clear(buffer);
 	gt_strbuf_printf(buffer, "%s%s%s", root, mapping->path, suffix);
 	return !buffer->failed && leads_to(gt_strbuf_string(buffer), mapping);
 }
 
-int gt_mapping_reach(const struct gt_maps *maps, const struct gt_mapping *mapping,
-		     struct gt_strbuf *buffer, struct gt_diag *diag)
+int gt_proc_mapping_range(const struct gt_proc_maps *maps, const struct gt_proc_mapping *mapping,
+			  struct gt_strbuf *buffer, struct gt_diag *diag)
 {
 	bool seen_alike = same_view(maps->pid);
 	struct stat status;
 	char root[64];
 
-	if (!gt_mapping_is_file(mapping))
+	if (!gt_proc_mapping_is_file(mapping))
 		return gt_diag(diag, -ENODEV, "maps", mapping->path, "no file is mapped there");
 	snprintf(root, sizeof(root), "/proc/%d/root", maps->pid);
 	if (seen_alike && try_path(buffer, mapping, "", ""))

@@ -4,14 +4,14 @@
  * linearly. A removed entry leaves a tombstone in both until the next rebuild; a probe passes over
  * those without looking at their entries, which lie anywhere in memory.
  */
-#include "base/map.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define EMPTY UINT32_MAX
 #define REMOVED (UINT32_MAX - 1)
-#define LONGEST_SMALL 8 /* bytes of a key that lies in its entry */
+#define MAX_SMALL 8 /* bytes of a key that lies in its entry */
 
 struct entry {
 	void *value;   /* NULL: removed */
@@ -23,7 +23,7 @@ struct entry {
 	};
 };
 
-struct gt_map {
+struct gt_hash {
 	struct entry *entries;
 	uint32_t *slots;   /* index of an entry, EMPTY or REMOVED */
 	size_t used;       /* entries in use, removed ones included */
@@ -51,21 +51,21 @@ static uint64_t hash_bytes(const void *key, size_t length)
 
 static const void *entry_key(const struct entry *entry)
 {
-	return entry->length > LONGEST_SMALL ? entry->key : &entry->small;
+	return entry->length > MAX_SMALL ? entry->key : &entry->small;
 }
 
 static void free_key(struct entry *entry)
 {
-	if (entry->value && entry->length > LONGEST_SMALL)
+	if (entry->value && entry->length > MAX_SMALL)
 		free(entry->key);
 }
 
-struct gt_map *gt_map_new(void)
+struct gt_hash *gt_hash_new(void)
 {
-	return calloc(1, sizeof(struct gt_map));
+	return calloc(1, sizeof(struct gt_hash));
 }
 
-void gt_map_free_with(struct gt_map *map, void (*release)(void *value))
+void gt_hash_free_with(struct gt_hash *map, void (*release)(void *value))
 {
 	if (!map)
 		return;
@@ -79,7 +79,7 @@ void gt_map_free_with(struct gt_map *map, void (*release)(void *value))
 	free(map);
 }
 
-size_t gt_map_count(const struct gt_map *map)
+size_t gt_hash_count(const struct gt_hash *map)
 {
 	return map->live;
 }
@@ -91,7 +91,7 @@ static bool is_key(const struct entry *entry, const void *key, size_t length, ui
 }
 
 /* The slot of a key, or NULL. */
-static uint32_t *find(const struct gt_map *map, const void *key, size_t length, uint32_t hash)
+static uint32_t *find(const struct gt_hash *map, const void *key, size_t length, uint32_t hash)
 {
 	size_t mask = map->slot_count - 1;
 
@@ -104,7 +104,7 @@ static uint32_t *find(const struct gt_map *map, const void *key, size_t length, 
 	return NULL;
 }
 
-static struct entry *find_entry(const struct gt_map *map, const void *key, size_t length)
+static struct entry *find_entry(const struct gt_hash *map, const void *key, size_t length)
 {
 	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
 
@@ -121,7 +121,7 @@ static void place(uint32_t *slots, size_t slot_count, uint32_t hash, uint32_t in
 }
 
 /* Makes room for twice what is there, without the tombstones. */
-static int rebuild(struct gt_map *map)
+static int rebuild(struct gt_hash *map)
 {
 	size_t slot_count = 16;
 	struct entry *entries;
@@ -156,7 +156,7 @@ static int rebuild(struct gt_map *map)
 	return 0;
 }
 
-void *gt_map_get(const struct gt_map *map, const void *key, size_t length)
+void *gt_hash_get(const struct gt_hash *map, const void *key, size_t length)
 {
 	struct entry *entry = find_entry(map, key, length);
 
@@ -166,7 +166,7 @@ void *gt_map_get(const struct gt_map *map, const void *key, size_t length)
 static int set_key(struct entry *entry, const void *key, size_t length)
 {
 	entry->small = 0;
-	if (length <= LONGEST_SMALL) {
+	if (length <= MAX_SMALL) {
 		memcpy(&entry->small, key, length);
 		return 0;
 	}
@@ -177,7 +177,7 @@ static int set_key(struct entry *entry, const void *key, size_t length)
 	return 0;
 }
 
-int gt_map_set(struct gt_map *map, const void *key, size_t length, void *value)
+int gt_hash_set(struct gt_hash *map, const void *key, size_t length, void *value)
 {
 	struct entry *entry = find_entry(map, key, length);
 	struct entry added = {.value = value, .hash = (uint32_t)hash_bytes(key, length)};
@@ -203,7 +203,7 @@ int gt_map_set(struct gt_map *map, const void *key, size_t length, void *value)
 	return 0;
 }
 
-void *gt_map_remove(struct gt_map *map, const void *key, size_t length)
+void *gt_hash_remove(struct gt_hash *map, const void *key, size_t length)
 {
 	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
 	struct entry *entry;
@@ -220,8 +220,8 @@ void *gt_map_remove(struct gt_map *map, const void *key, size_t length)
 	return value;
 }
 
-bool gt_map_next(const struct gt_map *map, size_t *cursor, const void **key, size_t *length,
-		 void **value)
+bool gt_hash_next(const struct gt_hash *map, size_t *cursor, const void **key, size_t *length,
+		  void **value)
 {
 	while (*cursor < map->used) {
 		const struct entry *entry = &map->entries[(*cursor)++];

@@ -11,7 +11,7 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 
-struct gt_mapping {
+struct gt_proc_mapping {
 	uint64_t start, end; /* addresses; end is the first one behind */
 	uint64_t offset;     /* of `start` in the file, bytes */
 	uint64_t device;     /* makedev(major, minor); 0 with inode 0: no file */
@@ -22,9 +22,9 @@ struct gt_mapping {
 };
 
 /* In the order of addresses, as the kernel writes them. */
-struct gt_maps {
+struct gt_proc_maps {
 	pid_t pid;
-	struct gt_mapping *items;
+	struct gt_proc_mapping *items;
 	size_t count;
 	char *text; /* what the paths point into */
 };
@@ -34,22 +34,22 @@ struct gt_maps {
  * meanwhile, not even that. -ESRCH: no such process; -EACCES, -EPERM: not allowed;
  * -EBADMSG: a line is not as the kernel writes it. A kernel thread or zombie has none.
  */
-int gt_maps_read(pid_t pid, struct gt_maps *ret_maps, struct gt_diag *diag);
+int gt_proc_maps_read(pid_t pid, struct gt_proc_maps *ret_maps, struct gt_diag *diag);
 /* The same from text, which need not end with a newline. pid goes into the result. */
-int gt_maps_parse(const char *text, size_t length, pid_t pid, struct gt_maps *ret_maps,
-		  struct gt_diag *diag);
-void gt_maps_free(struct gt_maps *maps);
-static inline void gt_cleanup_maps(struct gt_maps *maps)
+int gt_proc_maps_parse(const char *text, size_t length, pid_t pid, struct gt_proc_maps *ret_maps,
+		       struct gt_diag *diag);
+void gt_proc_maps_free(struct gt_proc_maps *maps);
+static inline void gt_cleanup_proc_maps(struct gt_proc_maps *maps)
 {
-	gt_maps_free(maps);
+	gt_proc_maps_free(maps);
 }
-#define gt_auto_maps __attribute__((cleanup(gt_cleanup_maps))) struct gt_maps
+#define gt_auto_proc_maps __attribute__((cleanup(gt_cleanup_proc_maps))) struct gt_proc_maps
 
 /* Whether a file is mapped there: it has an inode, and its path is one. */
-bool gt_mapping_is_file(const struct gt_mapping *mapping);
+bool gt_proc_mapping_is_file(const struct gt_proc_mapping *mapping);
 
 /* The mapping that holds an address, or NULL. */
-const struct gt_mapping *gt_maps_at(const struct gt_maps *maps, uint64_t address);
+const struct gt_proc_mapping *gt_proc_maps_at(const struct gt_proc_maps *maps, uint64_t address);
 
 /*
  * A path by which this process can open the file of a mapping of process maps->pid:
@@ -57,5 +57,5 @@ const struct gt_mapping *gt_maps_at(const struct gt_maps *maps, uint64_t address
  * deleted or replaced file /proc/PID/map_files/START-END. Replaces what is in *buffer.
  * -ENOENT: none of them leads to the file; -ENODEV: no file is mapped there.
  */
-int gt_mapping_reach(const struct gt_maps *maps, const struct gt_mapping *mapping,
-		     struct gt_strbuf *buffer, struct gt_diag *diag);
+int gt_proc_mapping_range(const struct gt_proc_maps *maps, const struct gt_proc_mapping *mapping,
+			  struct gt_strbuf *buffer, struct gt_diag *diag);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "elf/maps.h"
+#include "elf/proc_maps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,18 +12,18 @@
 
 #include "fixture.h"
 
-static void parse(const char *text, struct gt_maps *maps)
+static void parse(const char *text, struct gt_proc_maps *maps)
 {
 	struct gt_diag diag = {0};
 
-	if (gt_maps_parse(text, strlen(text), 7, maps, &diag))
+	if (gt_proc_maps_parse(text, strlen(text), 7, maps, &diag))
 		TAP_FAIL("%s: %s", diag.place, diag.text);
 }
 
 TEST("a mapping's line is read whole: addresses, rights, offset, identity, path")
 {
-	gt_auto_maps maps = {0};
-	const struct gt_mapping *mapping;
+	gt_auto_proc_maps maps = {0};
+	const struct gt_proc_mapping *mapping;
 
 	parse("7f0000001000-7f0000003000 r-xp 00002000 fe:01 1234567890123            /lib/a.so\n"
 	      "7f0000004000-7f0000005000 rw-s 00000000 00:0f 42 /dev/shm/x\n",
@@ -38,7 +38,7 @@ TEST("a mapping's line is read whole: addresses, rights, offset, identity, path"
 	CHECK_INT(mapping->inode, 1234567890123);
 	CHECK_STR(mapping->path, "/lib/a.so");
 	CHECK(mapping->readable && !mapping->writable && mapping->executable && !mapping->shared);
-	CHECK(!mapping->deleted && gt_mapping_is_file(mapping));
+	CHECK(!mapping->deleted && gt_proc_mapping_is_file(mapping));
 	mapping = &maps.items[1];
 	CHECK(mapping->readable && mapping->writable && !mapping->executable && mapping->shared);
 }
@@ -62,7 +62,7 @@ TEST("paths with blanks, newlines and the mark of a deleted file are understood"
 	};
 
 	for (size_t i = 0; i < gt_countof(cases); i++) {
-		gt_auto_maps maps = {0};
+		gt_auto_proc_maps maps = {0};
 		char line[128];
 
 		snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 %s\n", cases[i].rest);
@@ -70,7 +70,7 @@ TEST("paths with blanks, newlines and the mark of a deleted file are understood"
 		CHECK_INT(maps.count, 1);
 		CHECK_STR(maps.items[0].path, cases[i].path);
 		CHECK_INT(maps.items[0].deleted, cases[i].deleted);
-		CHECK_INT(gt_mapping_is_file(&maps.items[0]), cases[i].file);
+		CHECK_INT(gt_proc_mapping_is_file(&maps.items[0]), cases[i].file);
 	}
 }
 
@@ -92,10 +92,10 @@ TEST("a line that the kernel does not write is refused with its number")
 	for (size_t i = 0; i < gt_countof(lines); i++) {
 		char text[256];
 		struct gt_diag diag = {0};
-		struct gt_maps maps = {0};
+		struct gt_proc_maps maps = {0};
 
 		snprintf(text, sizeof(text), "1000-2000 r-xp 0 fe:01 9\n%s\n", lines[i]);
-		CHECK_INT(gt_maps_parse(text, strlen(text), 7, &maps, &diag), -EBADMSG);
+		CHECK_INT(gt_proc_maps_parse(text, strlen(text), 7, &maps, &diag), -EBADMSG);
 		CHECK_STR(diag.place, "/proc/7/maps");
 		CHECK_STR(diag.text, "line 2 is not as the kernel writes it");
 		CHECK(maps.items == NULL);
@@ -104,14 +104,14 @@ TEST("a line that the kernel does not write is refused with its number")
 
 TEST("maps cut anywhere, also without a newline at the end, do no harm")
 {
-	gt_auto_maps whole = {0};
+	gt_auto_proc_maps whole = {0};
 	static const char text[] = "1000-2000 r-xp 00000000 fe:01 9     /a b (deleted)\n"
 				   "3000-4000 rw-p 00000000 00:00 0     [heap]";
 
 	for (size_t length = 0; length < sizeof(text); length++) {
-		gt_auto_maps maps = {0};
+		gt_auto_proc_maps maps = {0};
 
-		gt_maps_parse(text, length, 7, &maps, NULL);
+		gt_proc_maps_parse(text, length, 7, &maps, NULL);
 		CHECK(maps.count <= 2);
 	}
 	parse(text, &whole);
@@ -121,30 +121,30 @@ TEST("maps cut anywhere, also without a newline at the end, do no harm")
 
 TEST("a mapping is found by an address in it, and none in the gaps")
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 
 	parse("1000-2000 r-xp 0 fe:01 9 /a\n2000-3000 r-xp 0 fe:01 9 /b\n"
 	      "5000-6000 r-xp 0 fe:01 9 /c\n",
 	      &maps);
-	CHECK(gt_maps_at(&maps, 0xfff) == NULL);
-	CHECK(gt_maps_at(&maps, 0x1000) == &maps.items[0]);
-	CHECK(gt_maps_at(&maps, 0x1fff) == &maps.items[0]);
-	CHECK(gt_maps_at(&maps, 0x2000) == &maps.items[1]);
-	CHECK(gt_maps_at(&maps, 0x3000) == NULL);
-	CHECK(gt_maps_at(&maps, 0x5fff) == &maps.items[2]);
-	CHECK(gt_maps_at(&maps, UINT64_MAX) == NULL);
+	CHECK(gt_proc_maps_at(&maps, 0xfff) == NULL);
+	CHECK(gt_proc_maps_at(&maps, 0x1000) == &maps.items[0]);
+	CHECK(gt_proc_maps_at(&maps, 0x1fff) == &maps.items[0]);
+	CHECK(gt_proc_maps_at(&maps, 0x2000) == &maps.items[1]);
+	CHECK(gt_proc_maps_at(&maps, 0x3000) == NULL);
+	CHECK(gt_proc_maps_at(&maps, 0x5fff) == &maps.items[2]);
+	CHECK(gt_proc_maps_at(&maps, UINT64_MAX) == NULL);
 }
 
 TEST("a process that is gone is named")
 {
-	struct gt_maps maps = {0};
+	struct gt_proc_maps maps = {0};
 	struct gt_diag diag = {0};
 	pid_t child = fork();
 
 	if (!child)
 		_exit(0);
 	waitpid(child, NULL, 0);
-	CHECK_INT(gt_maps_read(child, &maps, &diag), -ESRCH);
+	CHECK_INT(gt_proc_maps_read(child, &maps, &diag), -ESRCH);
 	CHECK_STR(diag.stage, "maps");
 	CHECK(strstr(diag.text, "there is no process ") == diag.text);
 }
@@ -161,12 +161,12 @@ static void *map_file(const char *path)
 	return memory;
 }
 
-static const struct gt_mapping *own_mapping(void *memory, struct gt_maps *maps)
+static const struct gt_proc_mapping *own_mapping(void *memory, struct gt_proc_maps *maps)
 {
-	const struct gt_mapping *mapping;
+	const struct gt_proc_mapping *mapping;
 
-	CHECK_INT(gt_maps_read(getpid(), maps, NULL), 0);
-	mapping = gt_maps_at(maps, (uintptr_t)memory);
+	CHECK_INT(gt_proc_maps_read(getpid(), maps, NULL), 0);
+	mapping = gt_proc_maps_at(maps, (uintptr_t)memory);
 	if (!mapping) {
 		TAP_FAIL("the mapping is missing");
 		exit(99);
@@ -188,7 +188,7 @@ TEST("a mapped file is reached by its path, whatever the path holds")
 	static const char *const names[] = {"plain", "with blanks ", "new\nline", "not (deleted)"};
 
 	for (size_t i = 0; i < gt_countof(names); i++) {
-		gt_auto_maps maps = {0};
+		gt_auto_proc_maps maps = {0};
 		gt_auto_strbuf path = GT_STRBUF_INIT;
 		struct gt_diag diag = {0};
 		char expected[128];
@@ -197,7 +197,7 @@ TEST("a mapped file is reached by its path, whatever the path holds")
 		snprintf(expected, sizeof(expected), "%s/%s", fixture(), names[i]);
 		write_text(names[i], "content");
 		memory = map_file(names[i]);
-		if (gt_mapping_reach(&maps, own_mapping(memory, &maps), &path, &diag))
+		if (gt_proc_mapping_range(&maps, own_mapping(memory, &maps), &path, &diag))
 			TAP_FAIL("%s: %s", diag.place, diag.text);
 		CHECK_STR(gt_strbuf_string(&path), expected);
 		munmap(memory, 4096);
@@ -207,9 +207,9 @@ TEST("a mapped file is reached by its path, whatever the path holds")
 TEST("a file that was deleted or replaced is reached as it was, or not at all")
 {
 	for (int replaced = 0; replaced < 2; replaced++) {
-		gt_auto_maps maps = {0};
+		gt_auto_proc_maps maps = {0};
 		gt_auto_strbuf path = GT_STRBUF_INIT;
-		const struct gt_mapping *mapping;
+		const struct gt_proc_mapping *mapping;
 		struct gt_diag diag = {0};
 		void *memory;
 		int error;
@@ -221,7 +221,7 @@ TEST("a file that was deleted or replaced is reached as it was, or not at all")
 			write_text("library", "new");
 		mapping = own_mapping(memory, &maps);
 		CHECK(mapping->deleted);
-		error = gt_mapping_reach(&maps, mapping, &path, &diag);
+		error = gt_proc_mapping_range(&maps, mapping, &path, &diag);
 		if (!error) {
 			CHECK(strstr(gt_strbuf_string(&path), "/map_files/") != NULL);
 			CHECK(holds(&path, "old"));
@@ -235,12 +235,12 @@ TEST("a file that was deleted or replaced is reached as it was, or not at all")
 
 TEST("what is no file cannot be reached")
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
 	struct gt_diag diag = {0};
 
 	parse("1000-2000 r-xp 0 00:00 0 [vdso]\n", &maps);
-	CHECK_INT(gt_mapping_reach(&maps, &maps.items[0], &path, &diag), -ENODEV);
+	CHECK_INT(gt_proc_mapping_range(&maps, &maps.items[0], &path, &diag), -ENODEV);
 	CHECK_STR(diag.text, "no file is mapped there");
 	CHECK_STR(diag.place, "[vdso]");
 }
@@ -271,9 +271,9 @@ static void hide_and_wait(int report)
 
 TEST("a file of another mount namespace is reached through the process's root")
 {
-	gt_auto_maps maps = {0};
+	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
-	const struct gt_mapping *mapping;
+	const struct gt_proc_mapping *mapping;
 	char expected[192];
 	void *memory = NULL;
 	int ends[2];
@@ -292,9 +292,9 @@ TEST("a file of another mount namespace is reached through the process's root")
 	close(ends[0]);
 	close(ends[1]);
 	if (memory) {
-		CHECK_INT(gt_maps_read(child, &maps, NULL), 0);
-		mapping = gt_maps_at(&maps, (uintptr_t)memory);
-		CHECK(mapping && !gt_mapping_reach(&maps, mapping, &path, NULL));
+		CHECK_INT(gt_proc_maps_read(child, &maps, NULL), 0);
+		mapping = gt_proc_maps_at(&maps, (uintptr_t)memory);
+		CHECK(mapping && !gt_proc_mapping_range(&maps, mapping, &path, NULL));
 		snprintf(expected, sizeof(expected), "/proc/%d/root%s/hidden/library", child,
 			 fixture());
 		CHECK_STR(gt_strbuf_string(&path), expected);
