@@ -356,5 +356,7 @@ static int without_driver(void)
 
 int main(int argc, char **argv)
 {
-	return argc > 1 ? without_driver() : tap_main();
+	if (argc == 2 && !strcmp(argv[1], "without-driver"))
+		return without_driver();
+	return tap_main(argv);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Unit tests in TAP. A test is a sentence:
+ * Unit tests that print TAP. A test is a sentence:
  *
  *	TEST("a map finds what was put into it")
  *	{
@@ -9,11 +9,15 @@
  *	}
  *	TEST_MAIN
  *
- * A CHECK that fails prints what was compared and fails the test; the test goes on.
+ * A CHECK that fails prints what it compared and fails the test; the test continues.
  * SKIP("reason") ends a test as skipped.
+ *
+ * The program runs all of its tests, or those whose sentence matches one of the patterns that are
+ * its arguments: `test-elf "stripped"`, `test-elf 'a * without symbols*'`.
  */
 #pragma once
 
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,27 +88,69 @@ static inline void tap_register(struct tap_test *test)
 		return;                                                                            \
 	} while (0)
 
-static inline int tap_main(void)
+/* A pattern with '*', '?' or '[' matches a whole sentence (fnmatch), any other a part of it. */
+static inline bool tap_matches(const char *sentence, const char *pattern)
 {
+	if (strpbrk(pattern, "*?["))
+		return !fnmatch(pattern, sentence, FNM_CASEFOLD);
+	return strcasestr(sentence, pattern) != NULL;
+}
+
+static inline bool tap_is_selected(const struct tap_test *test, char *const *patterns)
+{
+	if (!*patterns)
+		return true;
+	for (; *patterns; patterns++)
+		if (tap_matches(test->name, *patterns))
+			return true;
+	return false;
+}
+
+/* Run a test and print its result; true if it failed. */
+static inline bool tap_run(struct tap_test *test, int number)
+{
+	tap_failed = false;
+	tap_skipped = NULL;
+	test->run();
+	printf("%s %d - %s", tap_failed ? "not ok" : "ok", number, test->name);
+	if (tap_skipped && !tap_failed)
+		printf(" # SKIP %s", tap_skipped);
+	printf("\n");
+	return tap_failed;
+}
+
+static inline int tap_usage(const char *program)
+{
+	printf("Usage: %s [PATTERN...]\n"
+	       "Run the tests whose sentence matches a PATTERN; all tests without one.\n"
+	       "A PATTERN is a part of the sentence, or with '*', '?' or '[' a pattern for all of "
+	       "it;\ncase does not matter.\n",
+	       program);
+	return 0;
+}
+
+/* The program's exit status: 1 if a test failed, 2 if no test matches a pattern. */
+static inline int tap_main(char *const *arguments)
+{
+	const char *program = arguments[0];
+	char *const *patterns = arguments + 1;
 	int number = 0, failures = 0;
 
+	if (*patterns && (!strcmp(*patterns, "-h") || !strcmp(*patterns, "--help")))
+		return tap_usage(program);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (struct tap_test *test = tap_first; test; test = test->next) {
-		tap_failed = false;
-		tap_skipped = NULL;
-		test->run();
-		failures += tap_failed;
-		printf("%s %d - %s", tap_failed ? "not ok" : "ok", ++number, test->name);
-		if (tap_skipped && !tap_failed)
-			printf(" # SKIP %s", tap_skipped);
-		printf("\n");
-	}
+	for (struct tap_test *test = tap_first; test; test = test->next)
+		if (tap_is_selected(test, patterns))
+			failures += tap_run(test, ++number);
 	printf("1..%d\n", number);
-	return failures != 0;
+	if (number)
+		return failures != 0;
+	fprintf(stderr, "%s: no test matches '%s'\n", program, *patterns ? *patterns : "");
+	return 2;
 }
 
 #define TEST_MAIN                                                                                  \
-	int main(void)                                                                             \
+	int main(int argc, char **argv)                                                            \
 	{                                                                                          \
-		return tap_main();                                                                 \
+		return tap_main(argv);                                                             \
 	}
