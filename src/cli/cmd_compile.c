@@ -16,13 +16,13 @@
 #include "gpubpf/translate.h"
 
 enum {
-	MAX_TEXT = 4096, /* instructions of a program for the GPU */
+	MAX_SIZE = 4096, /* instructions of a program for the GPU */
 };
 
 struct compile_options {
 	int target;
 	const char *sm, *version, *program, *output, *as;
-	uint64_t mem_size, max_insns, max_text;
+	uint64_t mem_size, max_insns, max_size;
 	bool allow_control;
 };
 
@@ -46,10 +46,10 @@ static const struct gt_option option_table[] = {
 	GT_CLI_OPTION_AS(AT(as)),
 	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get (0)", GT_OPTION_SIZE,
 	 AT(mem_size), NULL},
-	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
+	{0, "max-insns", "N", "reject programs that may execute more than N instructions",
 	 GT_OPTION_COUNT, AT(max_insns), NULL},
-	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
-	 GT_OPTION_COUNT, AT(max_text), NULL},
+	{0, "max-size", "N", "reject programs of more than N instructions (4096)", GT_OPTION_COUNT,
+	 AT(max_size), NULL},
 	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
 	 AT(allow_control), NULL},
 };
@@ -94,7 +94,7 @@ static int compile(const struct compile_options *given, const struct gt_translat
 		   const struct gt_section *section, struct gt_translation *translation)
 {
 	struct gt_verify_options check = {
-		.max_text = (uint32_t)given->max_text,
+		.max_size = (uint32_t)given->max_size,
 		.max_executed = given->max_insns,
 		.allow_control = given->allow_control,
 	};
@@ -198,7 +198,7 @@ static int translate(const struct compile_options *given,
 
 static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct compile_options given = {.max_text = MAX_TEXT};
+	struct compile_options given = {.max_size = MAX_SIZE};
 	struct gt_translate_options target = {.form = GT_FORM_KERNEL};
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_diag diag = {0};
@@ -224,8 +224,8 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 		return gt_cli_usage_error(self, "'%s' is no version of PTX: as 7.8", given.version);
 	if (given.mem_size > UINT32_MAX)
 		return gt_cli_usage_error(self, "--mem-size goes up to %u", UINT32_MAX);
-	if (given.max_text > GT_BPF_MAX_INSNS)
-		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
+	if (given.max_size > GT_BPF_MAX_INSNS)
+		return gt_cli_usage_error(self, "--max-size must be at most %d", GT_BPF_MAX_INSNS);
 	status = gt_cli_check_as(self, given.as);
 	if (status != GT_GO_ON)
 		return status;

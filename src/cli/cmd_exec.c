@@ -30,7 +30,7 @@ static const struct gt_option options[] = {
 	 "with --on gpu: the numbers of the GPUs that run it at once, or all (0)", GT_OPTION_LIST,
 	 AT(devices), NULL},
 	{0, "linux", NULL, "attach the object's programs for Linux (uprobe/… and others) meanwhile",
-	 GT_OPTION_FLAG, AT(with_linux), NULL},
+	 GT_OPTION_FLAG, AT(with_host), NULL},
 	{0, "meanwhile", NULL, "run the program while CMD runs, not after its end", GT_OPTION_FLAG,
 	 AT(meanwhile), NULL},
 	{0, "prog", "NAME", "the program of the object, if it has several", GT_OPTION_STRING,
@@ -49,7 +49,7 @@ static const struct gt_option options[] = {
 	{0, "json", NULL, "as JSON", GT_OPTION_FLAG, AT(json), NULL},
 	{0, "time-limit", "TIME", "give up if a GPU is not done after TIME (60s; 0: never)",
 	 GT_OPTION_DURATION, AT(time_limit), NULL},
-	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
+	{0, "max-insns", "N", "reject programs that may execute more than N instructions",
 	 GT_OPTION_COUNT, AT(max_insns), NULL},
 	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
 	 AT(allow_control), NULL},
@@ -178,7 +178,7 @@ static int run(struct gt_exec *exec, const struct gt_section *section)
 	struct gt_verify_options check = {
 		.max_executed = exec->given->max_insns,
 		.allow_control = exec->given->allow_control,
-		.to_the_letter = exec->given->raw,
+		.strict = exec->given->raw,
 	};
 	struct gt_execution *execution = &exec->execution;
 	struct gt_verify_error refusal = {0};
@@ -232,7 +232,7 @@ static int run_raw(struct gt_exec *exec)
 	if (gt_cli_read_hex(&program, &diag) || gt_cli_section_of(&program, as, &section, &diag)) {
 		status = refuse_file(exec, &diag);
 	} else if (is_with_memory(&section, &exec->execution)) {
-		gt_bpf_make_sense(program.insns, program.count);
+		gt_bpf_canonicalize(program.insns, program.count);
 		exec->execution.program = &program;
 		status = run(exec, &section);
 	}
@@ -309,7 +309,7 @@ static int read_operands(const struct gt_cli_command *self, int count, char **ar
 {
 	bool has_command = count > 1 && !strcmp(arguments[1], "--");
 
-	if (given->raw && (given->with_linux || has_command))
+	if (given->raw && (given->with_host || has_command))
 		return gt_cli_usage_error(self, "--raw is one program alone: nothing for --linux");
 	if (given->raw && given->program)
 		return gt_cli_usage_error(self, "--raw is one program alone: nothing for --prog");
@@ -317,11 +317,11 @@ static int read_operands(const struct gt_cli_command *self, int count, char **ar
 		return gt_cli_usage_error(self, "one FILE is needed, or --raw");
 	if (count > 1 && !has_command && !given->raw)
 		return gt_cli_usage_error(self, "one FILE at a time, not '%s' too", arguments[1]);
-	if (has_command && !given->with_linux)
+	if (has_command && !given->with_host)
 		return gt_cli_usage_error(self, "a command is for --linux: nothing sees it");
 	if (given->meanwhile && !has_command)
 		return gt_cli_usage_error(self, "--meanwhile needs a command: -- CMD");
-	if (given->with_linux && given->as)
+	if (given->with_host && given->as)
 		return gt_cli_usage_error(self, "--as leaves no programs for --linux");
 	if (!given->raw)
 		exec->path = arguments[0];

@@ -13,14 +13,14 @@
 #include "gpubpf/verify/verify.h"
 
 enum {
-	MAX_TEXT = 4096, /* instructions of a program for the GPU */
+	MAX_SIZE = 4096, /* instructions of a program for the GPU */
 	MAX_MEMORY = 1 << 28,
 };
 
 struct verify_options {
 	bool json, log, allow_control, raw;
 	const char *as;
-	uint64_t max_insns, max_text, mem_size;
+	uint64_t max_insns, max_size, mem_size;
 };
 
 #define AT(field) offsetof(struct verify_options, field)
@@ -34,10 +34,10 @@ static const struct gt_option options[] = {
 	 AT(log), NULL},
 	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
 	 AT(allow_control), NULL},
-	{0, "max-insns", "N", "refuse programs that may execute more instructions than this",
+	{0, "max-insns", "N", "reject programs that may execute more than N instructions",
 	 GT_OPTION_COUNT, AT(max_insns), NULL},
-	{0, "max-text", "N", "refuse programs that have more instructions than this (4096)",
-	 GT_OPTION_COUNT, AT(max_text), NULL},
+	{0, "max-size", "N", "reject programs of more than N instructions (4096)", GT_OPTION_COUNT,
+	 AT(max_size), NULL},
 	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get, or of context (0)",
 	 GT_OPTION_SIZE, AT(mem_size), NULL},
 };
@@ -218,7 +218,7 @@ static bool verify(const struct verify_options *given, struct verdict *verdict)
 {
 	const struct gt_bpf_program *program = verdict->program;
 	struct gt_verify_options check = {
-		.max_text = (uint32_t)given->max_text,
+		.max_size = (uint32_t)given->max_size,
 		.max_executed = given->max_insns,
 		.allow_control = given->allow_control,
 		.log = given->log ? &verdict->log : NULL,
@@ -335,7 +335,7 @@ static int verify_raw(const struct verify_options *given)
 
 static int run_verify(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct verify_options given = {.max_text = MAX_TEXT};
+	struct verify_options given = {.max_size = MAX_SIZE};
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);
@@ -345,8 +345,8 @@ static int run_verify(const struct gt_cli_command *self, int count, char **argum
 		return gt_cli_usage_error(self, given.raw ? "--raw takes no FILE, but hex digits "
 							    "on the standard input"
 							  : "one FILE is needed, or --raw");
-	if (given.max_text > GT_BPF_MAX_INSNS)
-		return gt_cli_usage_error(self, "--max-text goes up to %d", GT_BPF_MAX_INSNS);
+	if (given.max_size > GT_BPF_MAX_INSNS)
+		return gt_cli_usage_error(self, "--max-size must be at most %d", GT_BPF_MAX_INSNS);
 	if (given.mem_size > MAX_MEMORY)
 		return gt_cli_usage_error(self, "--mem-size goes up to %d", MAX_MEMORY);
 	status = gt_cli_check_as(self, given.as);

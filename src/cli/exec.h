@@ -15,7 +15,7 @@ enum gt_exec_engine {
 extern const char *const gt_exec_engines[];
 
 struct gt_exec_options {
-	bool raw, all, show_memory, maps, json, allow_control, with_linux, meanwhile;
+	bool raw, all, show_memory, maps, json, allow_control, with_host, meanwhile;
 	int engine, gpu;
 	const char *program, *memory, *grid, *block, *as;
 	struct gt_strings devices;
@@ -36,7 +36,7 @@ struct gt_exec {
 	struct gt_execution execution;
 	char *const *command; /* ended by NULL; NULL: none */
 
-	struct gt_linux_programs *programs; /* NULL: none run */
+	struct gt_host_programs *programs; /* NULL: none run */
 	struct gt_driver *driver;
 	struct gt_exec_device *devices;
 	size_t device_count;

@@ -186,28 +186,28 @@ static int run_with_command(struct gt_exec *exec, struct gt_child *child, struct
 
 int gt_exec_open_linux(struct gt_exec *exec, struct gt_diag *diag)
 {
-	return exec->given->with_linux
-		       ? gt_linux_programs_open(exec->path, exec->object, &exec->programs, diag)
+	return exec->given->with_host
+		       ? gt_host_programs_open(exec->path, exec->object, &exec->programs, diag)
 		       : 0;
 }
 
 static int run_attached(struct gt_exec *exec, struct gt_child *child, struct gt_diag *diag)
 {
-	int error = exec->programs ? gt_linux_programs_load(exec->programs, diag) : 0;
+	int error = exec->programs ? gt_host_programs_load(exec->programs, diag) : 0;
 
 	if (!error)
 		error = gt_shared_open(exec->execution.object,
-				       exec->programs ? gt_linux_programs_arrays(exec->programs)
+				       exec->programs ? gt_host_programs_arrays(exec->programs)
 						      : NULL,
 				       &exec->shared, diag);
 	if (!error)
 		error = prepare(exec, diag);
 	if (!error && exec->programs)
-		error = gt_linux_programs_attach(exec->programs, diag);
+		error = gt_host_programs_attach(exec->programs, diag);
 	if (!error)
 		error = exec->command ? run_with_command(exec, child, diag) : run_grids(exec, diag);
 	if (exec->programs)
-		gt_linux_programs_detach(exec->programs);
+		gt_host_programs_detach(exec->programs);
 	return error;
 }
 
@@ -236,5 +236,5 @@ void gt_exec_clear(struct gt_exec *exec)
 		gt_device_close(exec->devices[i].device);
 	free(exec->devices);
 	gt_driver_free(exec->driver);
-	gt_linux_programs_close(exec->programs);
+	gt_host_programs_close(exec->programs);
 }

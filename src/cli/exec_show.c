@@ -30,7 +30,7 @@ static bool is_shown(const struct gt_exec *exec, uint32_t number, enum owner own
 	if (map->constant)
 		return false;
 	if (owner == OWNER_LINUX)
-		return exec->programs && gt_linux_programs_own(exec->programs, number);
+		return exec->programs && gt_host_programs_own(exec->programs, number);
 	return !map->host_only && gt_bpf_map_is_common(map) == (owner == OWNER_SHARED);
 }
 
@@ -48,7 +48,7 @@ static void put_map(const struct gt_exec *exec, uint32_t number, enum owner owne
 		view = gt_instance_view(device->run.instance, number);
 	} else if (owner == OWNER_SHARED) {
 		view = gt_shared_view(exec->shared, number);
-	} else if (gt_linux_programs_read(exec->programs, number, &view, &diag)) {
+	} else if (gt_host_programs_read(exec->programs, number, &view, &diag)) {
 		if (json) {
 			gt_json_object_begin(json, NULL);
 			gt_json_string(json, "name", map->name);

@@ -305,7 +305,7 @@ static bool is_without_sense(const struct bpf_insn *insn)
 	       (insn->imm < 0 || insn->imm >= (class == BPF_ALU64 ? 64 : 32));
 }
 
-void gt_bpf_make_sense(struct bpf_insn *insns, uint32_t count)
+void gt_bpf_canonicalize(struct bpf_insn *insns, uint32_t count)
 {
 	for (uint32_t at = 0; at < count; at++) {
 		struct bpf_insn *insn = &insns[at];

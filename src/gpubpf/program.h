@@ -50,7 +50,7 @@ struct gt_bpf_map {
 	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
 	bool constant;    /* read only and frozen: loads of it give known values */
 	bool host_only;   /* no program for the GPU uses it, or could: see `problem` */
-	bool with_linux;  /* programs for Linux that run beside use it, too: it is their kernel's */
+	bool with_host;   /* programs for Linux that run beside use it, too: it is their kernel's */
 	char *problem;    /* why no program for the GPU can use it, or NULL. Owned. */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 };
@@ -158,7 +158,7 @@ void gt_bpf_put_insn(struct gt_strbuf *text, const struct bpf_insn *insns, uint3
  * Makes instructions that RFC 9669 defines and Linux refuses (divisions by the number 0, shifts by
  * a number as great as the width) others that give the same.
  */
-void gt_bpf_make_sense(struct bpf_insn *insns, uint32_t count);
+void gt_bpf_canonicalize(struct bpf_insn *insns, uint32_t count);
 
 /*
  * Reads hex digits (gt_parse_hex), eight bytes an instruction. 0, -EINVAL with the reason, -E2BIG,

@@ -17,7 +17,7 @@ enum {
 	FIRST_FOREIGN = 1500, /* types of maps from here on are not the kernel's */
 };
 
-struct gt_linux_programs {
+struct gt_host_programs {
 	const char *path;
 	const struct gt_bpf_object *object;
 	struct bpf_object *source;
@@ -40,7 +40,7 @@ static bool is_wanted(const struct bpf_program *program)
 
 /* ---- maps ------------------------------------------------------------------------------- */
 
-static void find_uses(struct gt_linux_programs *programs, const struct gt_bpf_program *program)
+static void find_uses(struct gt_host_programs *programs, const struct gt_bpf_program *program)
 {
 	for (uint32_t at = 0; at < program->count; at++) {
 		const struct bpf_insn *insn = &program->insns[at];
@@ -54,7 +54,7 @@ static void find_uses(struct gt_linux_programs *programs, const struct gt_bpf_pr
 }
 
 /* What programs for Linux use, once they are relocated as those for the GPU are. */
-static int find_all_uses(struct gt_linux_programs *programs, struct gt_diag *diag)
+static int find_all_uses(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	gt_auto(bpf_object) struct gt_bpf_object *all = NULL;
 	int error = gt_bpf_object_open(programs->path, true, &all, diag);
@@ -105,10 +105,10 @@ static int join_map(struct gt_bpf_map *map, struct gt_diag *diag)
 				       "make it a GPUTAP_SHARED_ARRAY (an array with "
 				       "BPF_F_MMAPABLE), or have a map for each side",
 				       reason);
-		map->with_linux = true;
+		map->with_host = true;
 		map->flags |= BPF_F_MMAPABLE;
 	}
-	if (map->type >= FIRST_FOREIGN && (!kind || !kind->in_linux))
+	if (map->type >= FIRST_FOREIGN && (!kind || !kind->host_type))
 		return gt_diag(
 			diag, -EOPNOTSUPP, "linux", map->name,
 			"a program for Linux uses this map, and Linux has none of type %u%s%s",
@@ -117,7 +117,7 @@ static int join_map(struct gt_bpf_map *map, struct gt_diag *diag)
 }
 
 /* Says what libbpf has to create, and as what. */
-static int plan_maps(struct gt_linux_programs *programs, struct gt_diag *diag)
+static int plan_maps(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	struct bpf_map *source;
 	uint32_t number = 0;
@@ -134,10 +134,10 @@ static int plan_maps(struct gt_linux_programs *programs, struct gt_diag *diag)
 		if (!programs->uses[number++]) {
 			if (!map->host_only || map->type >= FIRST_FOREIGN)
 				error = bpf_map__set_autocreate(source, false);
-		} else if (kind && kind->in_linux != map->type) {
-			error = bpf_map__set_type(source, kind->in_linux);
+		} else if (kind && kind->host_type != map->type) {
+			error = bpf_map__set_type(source, kind->host_type);
 		}
-		if (!error && map->with_linux)
+		if (!error && map->with_host)
 			error = bpf_map__set_map_flags(source, map->flags);
 		if (error)
 			return gt_diag(diag, error, "linux", map->name, "libbpf: %s",
@@ -149,7 +149,7 @@ static int plan_maps(struct gt_linux_programs *programs, struct gt_diag *diag)
 /* ---- programs --------------------------------------------------------------------------- */
 
 /* Those that libbpf leaves out, in sections that begin with '?', stay out. */
-static int plan_programs(struct gt_linux_programs *programs, struct gt_diag *diag)
+static int plan_programs(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	struct bpf_program *program;
 	unsigned count = 0;
@@ -167,7 +167,7 @@ static int plan_programs(struct gt_linux_programs *programs, struct gt_diag *dia
 			       "there is no program for Linux, as of uprobe/… or tracepoint/…");
 }
 
-static int open_source(struct gt_linux_programs *programs, struct gt_diag *diag)
+static int open_source(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	programs->source = bpf_object__open_file(programs->path, NULL);
 	if (!programs->source)
@@ -176,10 +176,10 @@ static int open_source(struct gt_linux_programs *programs, struct gt_diag *diag)
 	return plan_programs(programs, diag);
 }
 
-int gt_linux_programs_open(const char *path, struct gt_bpf_object *object,
-			   struct gt_linux_programs **ret_programs, struct gt_diag *diag)
+int gt_host_programs_open(const char *path, struct gt_bpf_object *object,
+			  struct gt_host_programs **ret_programs, struct gt_diag *diag)
 {
-	gt_auto(linux_programs) struct gt_linux_programs *programs = calloc(1, sizeof(*programs));
+	gt_auto(host_programs) struct gt_host_programs *programs = calloc(1, sizeof(*programs));
 	uint32_t count = object->map_count;
 	int error;
 
@@ -208,11 +208,11 @@ int gt_linux_programs_open(const char *path, struct gt_bpf_object *object,
 	return error;
 }
 
-void gt_linux_programs_close(struct gt_linux_programs *programs)
+void gt_host_programs_close(struct gt_host_programs *programs)
 {
 	if (!programs)
 		return;
-	gt_linux_programs_detach(programs);
+	gt_host_programs_detach(programs);
 	bpf_object__close(programs->source);
 	libbpf_set_print(programs->printer);
 	free(programs->arrays);
@@ -235,7 +235,7 @@ static const char *last_reason(char *log)
 	return reason;
 }
 
-int gt_linux_programs_load(struct gt_linux_programs *programs, struct gt_diag *diag)
+int gt_host_programs_load(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	int error = bpf_object__load(programs->source);
 	struct bpf_map *source;
@@ -252,14 +252,14 @@ int gt_linux_programs_load(struct gt_linux_programs *programs, struct gt_diag *d
 			       reason ? reason : strerror(-error));
 	}
 	bpf_object__for_each_map (source, programs->source) {
-		if (programs->object->maps[number].with_linux)
+		if (programs->object->maps[number].with_host)
 			programs->arrays[number] = bpf_map__fd(source);
 		number++;
 	}
 	return 0;
 }
 
-const int *gt_linux_programs_arrays(const struct gt_linux_programs *programs)
+const int *gt_host_programs_arrays(const struct gt_host_programs *programs)
 {
 	return programs->arrays;
 }
@@ -279,7 +279,7 @@ static const char *advice(const char *section, int error)
 	return "";
 }
 
-static int attach(struct gt_linux_programs *programs, struct bpf_program *program,
+static int attach(struct gt_host_programs *programs, struct bpf_program *program,
 		  struct gt_diag *diag)
 {
 	struct bpf_link *link = bpf_program__attach(program);
@@ -296,7 +296,7 @@ static int attach(struct gt_linux_programs *programs, struct bpf_program *progra
 	return no_memory(diag);
 }
 
-int gt_linux_programs_attach(struct gt_linux_programs *programs, struct gt_diag *diag)
+int gt_host_programs_attach(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	struct bpf_program *program;
 	int error = 0;
@@ -305,11 +305,11 @@ int gt_linux_programs_attach(struct gt_linux_programs *programs, struct gt_diag 
 		if (!error && is_wanted(program))
 			error = attach(programs, program, diag);
 	if (error)
-		gt_linux_programs_detach(programs);
+		gt_host_programs_detach(programs);
 	return error;
 }
 
-void gt_linux_programs_detach(struct gt_linux_programs *programs)
+void gt_host_programs_detach(struct gt_host_programs *programs)
 {
 	gt_vec_each (link, &programs->links)
 		bpf_link__destroy(*link);
@@ -318,12 +318,12 @@ void gt_linux_programs_detach(struct gt_linux_programs *programs)
 
 /* ---- maps of Linux alone ---------------------------------------------------------------- */
 
-bool gt_linux_programs_own(const struct gt_linux_programs *programs, uint32_t map)
+bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map)
 {
 	return programs->uses[map] && programs->object->maps[map].host_only;
 }
 
-static int descriptor_of(const struct gt_linux_programs *programs, uint32_t map)
+static int descriptor_of(const struct gt_host_programs *programs, uint32_t map)
 {
 	struct bpf_map *source = NULL;
 
@@ -365,8 +365,8 @@ static int copy_entries(int fd, const struct gt_bpf_map_view *view, void *memory
 	return error;
 }
 
-int gt_linux_programs_read(const struct gt_linux_programs *programs, uint32_t map,
-			   struct gt_bpf_map_view *ret_view, struct gt_diag *diag)
+int gt_host_programs_read(const struct gt_host_programs *programs, uint32_t map,
+			  struct gt_bpf_map_view *ret_view, struct gt_diag *diag)
 {
 	const struct gt_bpf_map *declared = &programs->object->maps[map];
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(declared->type);

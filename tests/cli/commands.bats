@@ -174,7 +174,7 @@ commands() {
 	expect_status 2
 	expect_error "gputap: --max-events takes a whole number from 1 on, not '0' (try 'gputap trace --help')"
 	for command in verify compile; do
-		for option in --max-insns --max-text; do
+		for option in --max-insns --max-size; do
 			gputap $command $option 0 program.o
 			expect_status 2
 			expect_error "gputap: $option takes a whole number from 1 on, not '0' (try 'gputap $command --help')"

@@ -71,12 +71,12 @@ ptxas() {
 	cmp "$BATS_TEST_TMPDIR/one.ptx" "$BATS_TEST_TMPDIR/other.ptx"
 }
 
-@test "compile keeps the limits of --max-insns and --max-text" {
+@test "compile keeps the limits of --max-insns and --max-size" {
 	object "$adder"
 	gputap compile --mem-size 16 --max-insns 2 "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 1
 	[[ $stderr == *'sum: it may execute '*' instructions, more than 2' ]]
-	gputap compile --mem-size 16 --max-text 2 "$BATS_TEST_TMPDIR/program.o" -o -
+	gputap compile --mem-size 16 --max-size 2 "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 1
 	[[ $stderr == *'sum: '*' instructions are more than 2' ]]
 }

@@ -219,7 +219,7 @@ run_hex() {
 	expect_output_line '^block \(gpu/load.block\): refused: gpu/load cannot run once a block$'
 }
 
-@test "verify keeps the limits of --max-insns, --max-text and --mem-size" {
+@test "verify keeps the limits of --max-insns, --max-size and --mem-size" {
 	program 'SEC("gpu/run") long sum(unsigned char *memory, unsigned long size) {
 			long sum = 0;
 			for (int i = 0; i < 8; i++) sum += ((volatile unsigned char *)memory)[i];
@@ -235,7 +235,7 @@ run_hex() {
 	gputap verify --mem-size 8 --max-insns 9 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line '^sum \(gpu/run\): refused: it may execute [0-9]+ instructions, more than 9$'
-	gputap verify --mem-size 8 --max-text 9 "$BATS_TEST_TMPDIR/program.o"
+	gputap verify --mem-size 8 --max-size 9 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line '^sum \(gpu/run\): refused: [0-9]+ instructions are more than 9$'
 }

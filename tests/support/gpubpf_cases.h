@@ -35,7 +35,7 @@ struct bpf_case {
 	uint32_t map_count;
 	uint8_t memory[CASE_MEMORY], after[CASE_MEMORY];
 	uint32_t memory_size;
-	bool has_after, to_the_letter;
+	bool has_after, strict;
 	uint64_t result;
 	char refusal[512];    /* "" if it is to run */
 	char linux_says[256]; /* "accepts: …", "refuses: …", or "" if it agrees */
@@ -100,7 +100,7 @@ static inline bool case_line(struct bpf_case *one, const char *line)
 	} else if (!strncmp(line, "words: ", 7)) {
 		snprintf(one->words, sizeof(one->words), "%s", line + 7);
 	} else if (!strcmp(line, "to the letter")) {
-		one->to_the_letter = true;
+		one->strict = true;
 	} else if (!strncmp(line, "map ", 4) && one->map_count < CASE_MAPS) {
 		return case_map(one, line + 4);
 	} else {

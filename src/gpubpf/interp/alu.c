@@ -42,7 +42,7 @@ static uint64_t divide(bool is_signed, bool modulo, uint64_t left, uint64_t righ
 	return (uint64_t)(modulo ? (int64_t)left % (int64_t)right : (int64_t)left / (int64_t)right);
 }
 
-uint64_t gt_machine_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source)
+uint64_t gt_interp_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	bool is_signed = insn->off == 1;
@@ -102,7 +102,7 @@ uint64_t gt_machine_alu(const struct bpf_insn *insn, uint64_t destination, uint6
 	return wide ? result : (uint32_t)result;
 }
 
-bool gt_machine_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source)
+bool gt_interp_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source)
 {
 	int64_t left, right;
 

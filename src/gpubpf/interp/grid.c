@@ -16,12 +16,13 @@ static enum gt_level level_of(const struct gt_interp_grid *grid)
 	return grid->section ? grid->section->level : GT_LEVEL_THREAD;
 }
 
-static unsigned lane_of(const struct gt_machine *machine)
+static unsigned lane_of(const struct gt_interp_machine *machine)
 {
 	return (unsigned)(gt_interp_in_block(&machine->thread) % LANES);
 }
 
-static const struct gt_machine *lane_in(const struct gt_machine *const *group, uint64_t lane)
+static const struct gt_interp_machine *lane_in(const struct gt_interp_machine *const *group,
+					       uint64_t lane)
 {
 	for (unsigned i = 0; group[i]; i++)
 		if (lane_of(group[i]) == lane)
@@ -30,9 +31,10 @@ static const struct gt_machine *lane_in(const struct gt_machine *const *group, u
 }
 
 /* What a helper of the group gives to one of its lanes. */
-static uint64_t group_result(const struct gt_machine *lane, const struct gt_machine *const *group)
+static uint64_t group_result(const struct gt_interp_machine *lane,
+			     const struct gt_interp_machine *const *group)
 {
-	const struct gt_machine *other;
+	const struct gt_interp_machine *other;
 	uint64_t result = 0;
 
 	if (lane->waits_for == GT_HELPER_warp_shuffle) {
@@ -52,24 +54,24 @@ static uint64_t group_result(const struct gt_machine *lane, const struct gt_mach
 	return result;
 }
 
-void gt_warp_meet(struct gt_warp *warp, unsigned waiting)
+void gt_interp_resume_group(struct gt_interp_warp *warp, unsigned waiting)
 {
-	const struct gt_machine *group[LANES + 1] = {0}, *first = &warp->lanes[waiting];
+	const struct gt_interp_machine *group[LANES + 1] = {0}, *first = &warp->lanes[waiting];
 	uint64_t results[LANES];
 	unsigned count = 0;
 
 	for (unsigned i = waiting; i < warp->count; i++)
-		if (warp->lanes[i].state == GT_MACHINE_WAITS && warp->lanes[i].at == first->at &&
+		if (warp->lanes[i].state == GT_INTERP_WAITING && warp->lanes[i].at == first->at &&
 		    warp->lanes[i].frame == first->frame)
 			group[count++] = &warp->lanes[i];
 	for (unsigned i = 0; i < count; i++)
 		results[i] = group_result(group[i], group);
 	for (unsigned i = 0; i < count; i++) {
-		struct gt_machine *lane = &warp->lanes[group[i] - warp->lanes];
+		struct gt_interp_machine *lane = &warp->lanes[group[i] - warp->lanes];
 
 		lane->registers[0] = results[i];
-		gt_machine_drop_arguments(lane);
-		lane->state = GT_MACHINE_RUNS;
+		gt_interp_drop_arguments(lane);
+		lane->state = GT_INTERP_RUNNING;
 	}
 }
 
@@ -81,7 +83,8 @@ static uint64_t lane_source(const struct gt_interp_site *site, enum gt_context_s
 	return site->lane ? site->lane(site->data, source, thread) : 0;
 }
 
-static uint64_t taken_mask(const struct gt_machine *machine, const struct gt_interp_site *site)
+static uint64_t taken_mask(const struct gt_interp_machine *machine,
+			   const struct gt_interp_site *site)
 {
 	const struct gt_interp_thread *thread = &machine->thread;
 	struct gt_interp_thread other = *thread;
@@ -90,16 +93,16 @@ static uint64_t taken_mask(const struct gt_machine *machine, const struct gt_int
 	for (unsigned lane = 0; lane < LANES; lane++) {
 		if (!(thread->mask >> lane & 1))
 			continue;
-		gt_interp_place(&other, first + lane);
+		gt_interp_set_thread(&other, first + lane);
 		if (lane_source(site, GT_SOURCE_TAKEN, &other))
 			mask |= UINT64_C(1) << lane;
 	}
 	return mask;
 }
 
-static uint64_t site_source(const struct gt_machine *machine, const struct gt_interp_site *site,
-			    enum gt_context_source source, uint32_t index,
-			    const struct gt_interp_thread *thread)
+static uint64_t site_source(const struct gt_interp_machine *machine,
+			    const struct gt_interp_site *site, enum gt_context_source source,
+			    uint32_t index, const struct gt_interp_thread *thread)
 {
 	const struct gt_section *section = machine->grid->section;
 
@@ -138,8 +141,8 @@ static uint64_t site_source(const struct gt_machine *machine, const struct gt_in
 	}
 }
 
-uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_context_source source,
-			   uint32_t index, const struct gt_interp_thread *thread)
+uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_context_source source,
+			  uint32_t index, const struct gt_interp_thread *thread)
 {
 	static const struct gt_interp_site nowhere;
 
@@ -176,7 +179,7 @@ uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_context_sou
 	}
 }
 
-static void build_context(const struct gt_machine *machine, uint8_t context[GT_CONTEXT_SIZE])
+static void build_context(const struct gt_interp_machine *machine, uint8_t context[GT_CONTEXT_SIZE])
 {
 	const struct gt_section *section = machine->grid->section;
 
@@ -186,7 +189,7 @@ static void build_context(const struct gt_machine *machine, uint8_t context[GT_C
 			continue;
 		for (uint32_t i = 0; i < field->count; i++) {
 			uint64_t value =
-				gt_machine_source(machine, field->source, i, &machine->thread);
+				gt_interp_source(machine, field->source, i, &machine->thread);
 
 			memcpy(context + field->offset + i * field->size, &value, field->size);
 		}
@@ -200,8 +203,8 @@ struct grid_run {
 	const struct gt_bpf_program *program;
 	const struct gt_interp_options *options;
 	const struct gt_interp_grid *grid;
-	struct gt_interp_thread thread; /* the first of the warp */
-	struct gt_machine *lanes;       /* [LANES] */
+	struct gt_interp_thread thread;  /* the first of the warp */
+	struct gt_interp_machine *lanes; /* [LANES] */
 	uint8_t (*contexts)[GT_CONTEXT_SIZE];
 	struct gt_interp_result result;
 	struct gt_diag *diag;
@@ -215,14 +218,14 @@ static bool has_context(const struct gt_interp_grid *grid)
 /* Makes a lane of the warp ready: thread `number` of the block. */
 static void start_lane(struct grid_run *run, unsigned lane, uint64_t number, uint32_t mask)
 {
-	struct gt_machine *machine = &run->lanes[lane];
+	struct gt_interp_machine *machine = &run->lanes[lane];
 	struct gt_interp_thread *thread = &machine->thread;
 	const struct gt_interp_grid *grid = run->grid;
 
-	gt_machine_start(machine, run->program, run->options, run->diag);
+	gt_interp_start(machine, run->program, run->options, run->diag);
 	*thread = run->thread;
 	thread->mask = mask;
-	gt_interp_place(thread, number);
+	gt_interp_set_thread(thread, number);
 	machine->grid = grid;
 	machine->run = level_of(grid) == GT_LEVEL_THREAD ? gt_interp_flat_thread(thread)
 		       : level_of(grid) == GT_LEVEL_WARP
@@ -230,7 +233,7 @@ static void start_lane(struct grid_run *run, unsigned lane, uint64_t number, uin
 			       : gt_interp_flatten(thread->block, thread->grid_size);
 	machine->random ^= machine->run;
 	if (!has_context(grid)) {
-		gt_machine_give_memory(machine);
+		gt_interp_set_memory(machine);
 		return;
 	}
 	build_context(machine, run->contexts[lane]);
@@ -241,13 +244,13 @@ static void start_lane(struct grid_run *run, unsigned lane, uint64_t number, uin
 
 static int run_lanes(struct grid_run *run, unsigned count)
 {
-	struct gt_warp warp = {run->lanes, count};
-	int error = gt_warp_run(&warp);
+	struct gt_interp_warp warp = {run->lanes, count};
+	int error = gt_interp_run_warp(&warp);
 
 	if (error)
 		return error;
 	for (unsigned i = 0; i < count; i++) {
-		const struct gt_machine *lane = &run->lanes[i];
+		const struct gt_interp_machine *lane = &run->lanes[i];
 
 		run->result.r0 = lane->registers[0];
 		if (lane->executed > run->result.executed)
@@ -325,7 +328,7 @@ int gt_interp_run_grid(const struct gt_bpf_program *program,
 		       const struct gt_interp_options *options, const struct gt_interp_grid *grid,
 		       struct gt_interp_result *ret_result, struct gt_diag *diag)
 {
-	gt_autofree struct gt_machine *lanes = calloc(LANES, sizeof(*lanes));
+	gt_autofree struct gt_interp_machine *lanes = calloc(LANES, sizeof(*lanes));
 	gt_autofree uint8_t(*contexts)[GT_CONTEXT_SIZE] = calloc(LANES, GT_CONTEXT_SIZE);
 	struct grid_run run = {
 		.program = program,

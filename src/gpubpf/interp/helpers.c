@@ -16,13 +16,13 @@
 #include "gpubpf/map/printk.h"
 
 /* The number of the map that r<argument> is, or -EINVAL. */
-static int64_t map_of(struct gt_machine *machine, unsigned argument)
+static int64_t map_of(struct gt_interp_machine *machine, unsigned argument)
 {
 	uint64_t handle = machine->registers[argument] >> GT_INTERP_REGION_SHIFT;
 	uint32_t count = machine->options->object ? machine->options->object->map_count : 0;
 
 	if (handle < GT_REGION_HANDLES || handle - GT_REGION_HANDLES >= count)
-		return gt_machine_fail(machine, -EINVAL, "r%u is no map", argument);
+		return gt_interp_fail(machine, -EINVAL, "r%u is no map", argument);
 	return (int64_t)(handle - GT_REGION_HANDLES);
 }
 
@@ -35,7 +35,7 @@ struct access {
 	bool outside; /* there is no such copy */
 };
 
-static int find_access(struct gt_machine *machine, bool with_key, struct access *ret_access)
+static int find_access(struct gt_interp_machine *machine, bool with_key, struct access *ret_access)
 {
 	const struct gt_interp_options *options = machine->options;
 	const struct gt_interp_thread *thread = &machine->thread;
@@ -51,8 +51,8 @@ static int find_access(struct gt_machine *machine, bool with_key, struct access 
 		.memory = options->map_memory[number],
 	};
 	if (with_key) {
-		ret_access->key = gt_machine_memory(machine, machine->registers[2],
-						    ret_access->map->key_size, false);
+		ret_access->key = gt_interp_memory(machine, machine->registers[2],
+						   ret_access->map->key_size, false);
 		if (!ret_access->key)
 			return -EFAULT;
 	}
@@ -79,7 +79,7 @@ static int find_access(struct gt_machine *machine, bool with_key, struct access 
 	return 0;
 }
 
-static int gt_interp_map_lookup(struct gt_machine *machine)
+static int gt_interp_map_lookup(struct gt_interp_machine *machine)
 {
 	struct access access;
 	int64_t offset = -ENOENT;
@@ -95,7 +95,7 @@ static int gt_interp_map_lookup(struct gt_machine *machine)
 	return 0;
 }
 
-static int gt_interp_map_update(struct gt_machine *machine)
+static int gt_interp_map_update(struct gt_interp_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, true, &access), result = -ENOENT;
@@ -103,7 +103,7 @@ static int gt_interp_map_update(struct gt_machine *machine)
 
 	if (error)
 		return error;
-	value = gt_machine_memory(machine, machine->registers[3], access.map->value_size, false);
+	value = gt_interp_memory(machine, machine->registers[3], access.map->value_size, false);
 	if (!value)
 		return -EFAULT;
 	if (!access.outside)
@@ -113,7 +113,7 @@ static int gt_interp_map_update(struct gt_machine *machine)
 	return 0;
 }
 
-static int gt_interp_map_delete(struct gt_machine *machine)
+static int gt_interp_map_delete(struct gt_interp_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, true, &access);
@@ -124,7 +124,7 @@ static int gt_interp_map_delete(struct gt_machine *machine)
 	return error;
 }
 
-static int gt_interp_map_add(struct gt_machine *machine)
+static int gt_interp_map_add(struct gt_interp_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, true, &access), result = -ENOENT;
@@ -138,7 +138,7 @@ static int gt_interp_map_add(struct gt_machine *machine)
 	return 0;
 }
 
-static int gt_interp_hist_add(struct gt_machine *machine)
+static int gt_interp_hist_add(struct gt_interp_machine *machine)
 {
 	struct access access;
 	int error = find_access(machine, false, &access), result = -ENOENT;
@@ -152,7 +152,7 @@ static int gt_interp_hist_add(struct gt_machine *machine)
 	return 0;
 }
 
-static int ring_output(struct gt_machine *machine, unsigned ring, unsigned data)
+static int ring_output(struct gt_interp_machine *machine, unsigned ring, unsigned data)
 {
 	int64_t number = map_of(machine, ring), offset;
 	uint64_t size = machine->registers[data + 1];
@@ -161,7 +161,7 @@ static int ring_output(struct gt_machine *machine, unsigned ring, unsigned data)
 
 	if (number < 0)
 		return -EINVAL;
-	bytes = gt_machine_memory(machine, machine->registers[data], size, false);
+	bytes = gt_interp_memory(machine, machine->registers[data], size, false);
 	if (!bytes)
 		return -EFAULT;
 	memory = machine->options->map_memory[number];
@@ -174,17 +174,17 @@ static int ring_output(struct gt_machine *machine, unsigned ring, unsigned data)
 	return 0;
 }
 
-static int gt_interp_ring_output(struct gt_machine *machine)
+static int gt_interp_ring_output(struct gt_interp_machine *machine)
 {
 	return ring_output(machine, 1, 2);
 }
 
-static int gt_interp_perf_output(struct gt_machine *machine)
+static int gt_interp_perf_output(struct gt_interp_machine *machine)
 {
 	return ring_output(machine, 2, 4);
 }
 
-static int gt_interp_ring_reserve(struct gt_machine *machine)
+static int gt_interp_ring_reserve(struct gt_interp_machine *machine)
 {
 	int64_t number = map_of(machine, 1), offset = -EAGAIN;
 
@@ -204,7 +204,7 @@ static int gt_interp_ring_reserve(struct gt_machine *machine)
 	return 0;
 }
 
-static int ring_finish(struct gt_machine *machine, enum gt_ring_state state)
+static int ring_finish(struct gt_interp_machine *machine, enum gt_ring_state state)
 {
 	uint64_t address = machine->registers[1];
 	uint64_t number = (address >> GT_INTERP_REGION_SHIFT) - GT_REGION_MAPS;
@@ -218,25 +218,25 @@ static int ring_finish(struct gt_machine *machine, enum gt_ring_state state)
 		machine->registers[0] = 0;
 		return 0;
 	}
-	return gt_machine_fail(machine, -EINVAL, "r1 is no reserved record");
+	return gt_interp_fail(machine, -EINVAL, "r1 is no reserved record");
 }
 
-static int gt_interp_ring_submit(struct gt_machine *machine)
+static int gt_interp_ring_submit(struct gt_interp_machine *machine)
 {
 	return ring_finish(machine, GT_RING_READY);
 }
 
-static int gt_interp_ring_discard(struct gt_machine *machine)
+static int gt_interp_ring_discard(struct gt_interp_machine *machine)
 {
 	return ring_finish(machine, GT_RING_DISCARDED);
 }
 
 /* The string at r1, at most `limit` bytes of it. */
-static int read_string(struct gt_machine *machine, uint64_t limit, struct gt_strbuf *text)
+static int read_string(struct gt_interp_machine *machine, uint64_t limit, struct gt_strbuf *text)
 {
 	for (uint64_t length = 0; length < limit; length++) {
 		const char *byte =
-			gt_machine_memory(machine, machine->registers[1] + length, 1, false);
+			gt_interp_memory(machine, machine->registers[1] + length, 1, false);
 
 		if (!byte)
 			return -EFAULT;
@@ -244,11 +244,11 @@ static int read_string(struct gt_machine *machine, uint64_t limit, struct gt_str
 			break;
 		gt_strbuf_putc(text, *byte);
 	}
-	return text->failed ? gt_machine_fail(machine, -ENOMEM, "out of memory") : 0;
+	return text->failed ? gt_interp_fail(machine, -ENOMEM, "out of memory") : 0;
 }
 
 /* trace_printk (with arguments) and puts. */
-static int print(struct gt_machine *machine, uint64_t limit, const uint64_t *arguments)
+static int print(struct gt_interp_machine *machine, uint64_t limit, const uint64_t *arguments)
 {
 	struct gt_strbuf *output = machine->options->output;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -266,12 +266,12 @@ static int print(struct gt_machine *machine, uint64_t limit, const uint64_t *arg
 	return 0;
 }
 
-static int gt_interp_trace_printk(struct gt_machine *machine)
+static int gt_interp_trace_printk(struct gt_interp_machine *machine)
 {
 	return print(machine, machine->registers[2], &machine->registers[3]);
 }
 
-static int gt_interp_puts(struct gt_machine *machine)
+static int gt_interp_puts(struct gt_interp_machine *machine)
 {
 	return print(machine, UINT32_MAX, NULL);
 }
@@ -284,7 +284,7 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static uint64_t next_random(struct gt_machine *machine)
+static uint64_t next_random(struct gt_interp_machine *machine)
 {
 	machine->random ^= machine->random << 13;
 	machine->random ^= machine->random >> 7;
@@ -292,61 +292,61 @@ static uint64_t next_random(struct gt_machine *machine)
 	return (uint32_t)machine->random;
 }
 
-static int give(struct gt_machine *machine, uint64_t value)
+static int give(struct gt_interp_machine *machine, uint64_t value)
 {
 	machine->registers[0] = value;
 	return 0;
 }
 
-static int gt_interp_global_timer(struct gt_machine *machine)
+static int gt_interp_global_timer(struct gt_interp_machine *machine)
 {
 	return give(machine, now());
 }
 
-static int gt_interp_clock_64(struct gt_machine *machine)
+static int gt_interp_clock_64(struct gt_interp_machine *machine)
 {
 	return give(machine, now());
 }
 
-static int gt_interp_prandom_u32(struct gt_machine *machine)
+static int gt_interp_prandom_u32(struct gt_interp_machine *machine)
 {
 	return give(machine, next_random(machine));
 }
 
-static int gt_interp_pid_tgid(struct gt_machine *machine)
+static int gt_interp_pid_tgid(struct gt_interp_machine *machine)
 {
 	return give(machine, machine->options->pid_tgid);
 }
 
-static int gt_interp_membar(struct gt_machine *machine)
+static int gt_interp_membar(struct gt_interp_machine *machine)
 {
 	atomic_thread_fence(memory_order_seq_cst);
 	return give(machine, 0);
 }
 
-static int gt_interp_leave(struct gt_machine *machine)
+static int gt_interp_leave(struct gt_interp_machine *machine)
 {
 	give(machine, 0);
 	return 1;
 }
 
-static int gt_interp_flat_thread_id(struct gt_machine *machine)
+static int gt_interp_flat_thread_id(struct gt_interp_machine *machine)
 {
 	return give(machine, gt_interp_flat_thread(&machine->thread));
 }
 
-static int gt_interp_flat_block_id(struct gt_machine *machine)
+static int gt_interp_flat_block_id(struct gt_interp_machine *machine)
 {
 	return give(machine, gt_interp_flatten(machine->thread.block, machine->thread.grid_size));
 }
 
-static int gt_interp_flat_warp_id(struct gt_machine *machine)
+static int gt_interp_flat_warp_id(struct gt_interp_machine *machine)
 {
 	return give(machine, gt_interp_flat_warp(&machine->thread));
 }
 
 /* A field of a lane of this machine's warp; 0 of lanes that are not of the group. */
-static int gt_interp_warp_lane_value(struct gt_machine *machine)
+static int gt_interp_warp_lane_value(struct gt_interp_machine *machine)
 {
 	uint64_t field = machine->registers[1], lane = machine->registers[2];
 	struct gt_interp_thread other = machine->thread;
@@ -356,22 +356,22 @@ static int gt_interp_warp_lane_value(struct gt_machine *machine)
 	if (lane > 31 || !(other.mask >> lane & 1) || !machine->grid || !machine->grid->section ||
 	    gt_lane_source(machine->grid->section, field, &source))
 		return give(machine, 0);
-	gt_interp_place(&other, number);
-	return give(machine, gt_machine_source(machine, source, 0, &other));
+	gt_interp_set_thread(&other, number);
+	return give(machine, gt_interp_source(machine, source, 0, &other));
 }
 
-static int gt_interp_give_source(struct gt_machine *machine)
+static int gt_interp_read_source(struct gt_interp_machine *machine)
 {
-	return give(machine, gt_machine_source(machine, machine->source, 0, &machine->thread));
+	return give(machine, gt_interp_source(machine, machine->source, 0, &machine->thread));
 }
 
 /* The source and the two that follow it, stored where r1 to r3 point to. */
-static int gt_interp_store_sources(struct gt_machine *machine)
+static int gt_interp_store_sources(struct gt_interp_machine *machine)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t value =
-			gt_machine_source(machine, machine->source + i, 0, &machine->thread);
-		void *memory = gt_machine_memory(machine, machine->registers[1 + i], 8, true);
+			gt_interp_source(machine, machine->source + i, 0, &machine->thread);
+		void *memory = gt_interp_memory(machine, machine->registers[1 + i], 8, true);
 
 		if (!memory)
 			return -EFAULT;
@@ -381,36 +381,36 @@ static int gt_interp_store_sources(struct gt_machine *machine)
 }
 
 /* Those of the group: gt_warp_meet does them when all lanes are there. */
-static int wait_for_group(struct gt_machine *machine, uint32_t number)
+static int wait_for_group(struct gt_interp_machine *machine, uint32_t number)
 {
-	machine->state = GT_MACHINE_WAITS;
+	machine->state = GT_INTERP_WAITING;
 	machine->waits_for = number;
 	return 0;
 }
 
-static int gt_interp_warp_active_mask(struct gt_machine *machine)
+static int gt_interp_warp_active_mask(struct gt_interp_machine *machine)
 {
 	return wait_for_group(machine, GT_HELPER_warp_active_mask);
 }
 
-static int gt_interp_warp_ballot(struct gt_machine *machine)
+static int gt_interp_warp_ballot(struct gt_interp_machine *machine)
 {
 	return wait_for_group(machine, GT_HELPER_warp_ballot);
 }
 
-static int gt_interp_warp_shuffle(struct gt_machine *machine)
+static int gt_interp_warp_shuffle(struct gt_interp_machine *machine)
 {
 	return wait_for_group(machine, GT_HELPER_warp_shuffle);
 }
 
-static int gt_interp_warp_sum(struct gt_machine *machine)
+static int gt_interp_warp_sum(struct gt_interp_machine *machine)
 {
 	return wait_for_group(machine, GT_HELPER_warp_sum);
 }
 
 static const struct {
 	uint32_t number;
-	int (*call)(struct gt_machine *machine);
+	int (*call)(struct gt_interp_machine *machine);
 	enum gt_context_source source;
 } rows[] = {
 #define HELPER(number, name, does, source, ...) {(number), gt_interp_##does, GT_SOURCE_##source},
@@ -418,7 +418,7 @@ static const struct {
 #undef HELPER
 };
 
-int gt_machine_call(struct gt_machine *machine, uint32_t number)
+int gt_interp_call(struct gt_interp_machine *machine, uint32_t number)
 {
 	for (size_t i = 0; i < gt_countof(rows); i++) {
 		int status;
@@ -427,9 +427,9 @@ int gt_machine_call(struct gt_machine *machine, uint32_t number)
 			continue;
 		machine->source = rows[i].source;
 		status = rows[i].call(machine);
-		if (machine->state != GT_MACHINE_WAITS)
-			gt_machine_drop_arguments(machine);
+		if (machine->state != GT_INTERP_WAITING)
+			gt_interp_drop_arguments(machine);
 		return status;
 	}
-	return gt_machine_fail(machine, -EINVAL, "there is no helper %u here", number);
+	return gt_interp_fail(machine, -EINVAL, "there is no helper %u here", number);
 }

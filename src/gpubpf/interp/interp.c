@@ -7,7 +7,7 @@
 #include "gpubpf/interp/private.h"
 #include "gpubpf/map/map.h"
 
-int gt_machine_fail(struct gt_machine *machine, int error, const char *format, ...)
+int gt_interp_fail(struct gt_interp_machine *machine, int error, const char *format, ...)
 {
 	char place[32], text[256];
 	va_list arguments;
@@ -20,7 +20,8 @@ int gt_machine_fail(struct gt_machine *machine, int error, const char *format, .
 }
 
 /* Whether bytes of a map's memory may be touched by programs: inside one value or record. */
-static bool inside_map(struct gt_machine *machine, unsigned number, uint64_t offset, uint64_t size)
+static bool inside_map(struct gt_interp_machine *machine, unsigned number, uint64_t offset,
+		       uint64_t size)
 {
 	const struct gt_bpf_map *map = &machine->options->object->maps[number];
 	uint32_t copies = machine->options->map_copies ? machine->options->map_copies[number] : 1;
@@ -37,7 +38,8 @@ static bool inside_map(struct gt_machine *machine, unsigned number, uint64_t off
 	return false;
 }
 
-static void *find_memory(struct gt_machine *machine, uint64_t address, uint64_t size, bool write)
+static void *find_memory(struct gt_interp_machine *machine, uint64_t address, uint64_t size,
+			 bool write)
 {
 	const struct gt_interp_options *options = machine->options;
 	uint64_t region = address >> GT_INTERP_REGION_SHIFT;
@@ -70,15 +72,16 @@ static void *find_memory(struct gt_machine *machine, uint64_t address, uint64_t 
 	return NULL;
 }
 
-void *gt_machine_memory(struct gt_machine *machine, uint64_t address, uint64_t size, bool write)
+void *gt_interp_memory(struct gt_interp_machine *machine, uint64_t address, uint64_t size,
+		       bool write)
 {
 	void *memory = find_memory(machine, address, size, write);
 
 	if (!memory)
-		gt_machine_fail(machine, -EFAULT,
-				"a %s of %" PRIu64 " bytes at 0x%" PRIx64
-				" is outside of what is there",
-				write ? "write" : "read", size, address);
+		gt_interp_fail(machine, -EFAULT,
+			       "a %s of %" PRIu64 " bytes at 0x%" PRIx64
+			       " is outside of what is there",
+			       write ? "write" : "read", size, address);
 	return memory;
 }
 
@@ -109,7 +112,8 @@ static bool replace(void *memory, unsigned size, uint64_t old, uint64_t number)
 }
 
 /* What an atomic operation makes of a number. */
-static uint64_t combine(const struct gt_machine *machine, const struct bpf_insn *insn, uint64_t old)
+static uint64_t combine(const struct gt_interp_machine *machine, const struct bpf_insn *insn,
+			uint64_t old)
 {
 	uint64_t source = machine->registers[insn->src_reg], wanted;
 
@@ -133,11 +137,11 @@ static uint64_t combine(const struct gt_machine *machine, const struct bpf_insn 
 }
 
 /* In one step, since programs for Linux may be at the same memory. */
-static int run_atomic(struct gt_machine *machine, const struct bpf_insn *insn)
+static int run_atomic(struct gt_interp_machine *machine, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
 	uint64_t old;
-	void *memory = gt_machine_memory(
+	void *memory = gt_interp_memory(
 		machine, machine->registers[insn->dst_reg] + (uint64_t)(int64_t)insn->off, size,
 		true);
 
@@ -153,7 +157,7 @@ static int run_atomic(struct gt_machine *machine, const struct bpf_insn *insn)
 	return 0;
 }
 
-static int run_memory(struct gt_machine *machine, const struct bpf_insn *given)
+static int run_memory(struct gt_interp_machine *machine, const struct bpf_insn *given)
 {
 	struct bpf_insn plain = gt_bpf_without_order(given);
 	const struct bpf_insn *insn = &plain;
@@ -164,7 +168,7 @@ static int run_memory(struct gt_machine *machine, const struct bpf_insn *given)
 
 	if (BPF_MODE(insn->code) == BPF_ATOMIC)
 		return run_atomic(machine, insn);
-	memory = gt_machine_memory(machine, base + (uint64_t)(int64_t)insn->off, size, !loads);
+	memory = gt_interp_memory(machine, base + (uint64_t)(int64_t)insn->off, size, !loads);
 	if (!memory)
 		return -EFAULT;
 	if (loads) {
@@ -178,14 +182,14 @@ static int run_memory(struct gt_machine *machine, const struct bpf_insn *given)
 	return 0;
 }
 
-static int run_wide(struct gt_machine *machine, const struct bpf_insn *insn)
+static int run_wide(struct gt_interp_machine *machine, const struct bpf_insn *insn)
 {
 	uint64_t number = (uint32_t)insn->imm, offset = (uint32_t)insn[1].imm;
 	uint64_t *target = &machine->registers[insn->dst_reg];
 	uint32_t maps = machine->options->object ? machine->options->object->map_count : 0;
 
 	if (insn->src_reg != GT_BPF_IMM_SCALAR && number >= maps)
-		return gt_machine_fail(machine, -EINVAL, "there is no map %" PRIu64, number);
+		return gt_interp_fail(machine, -EINVAL, "there is no map %" PRIu64, number);
 	if (insn->src_reg == GT_BPF_IMM_SCALAR)
 		*target = offset << 32 | number;
 	else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
@@ -196,11 +200,11 @@ static int run_wide(struct gt_machine *machine, const struct bpf_insn *insn)
 	return 0;
 }
 
-static int enter(struct gt_machine *machine, uint32_t target)
+static int enter(struct gt_interp_machine *machine, uint32_t target)
 {
 	if (machine->frame + 1 == GT_BPF_MAX_FRAMES)
-		return gt_machine_fail(machine, -ELOOP, "calls are more than %d deep",
-				       GT_BPF_MAX_FRAMES);
+		return gt_interp_fail(machine, -ELOOP, "calls are more than %d deep",
+				      GT_BPF_MAX_FRAMES);
 	machine->calls[machine->frame].back = machine->at;
 	memcpy(machine->calls[machine->frame].saved, &machine->registers[6],
 	       sizeof(machine->calls[0].saved));
@@ -212,19 +216,19 @@ static int enter(struct gt_machine *machine, uint32_t target)
 	return 0;
 }
 
-static void leave(struct gt_machine *machine)
+static void leave(struct gt_interp_machine *machine)
 {
 	machine->frame--;
 	machine->at = machine->calls[machine->frame].back;
 	memcpy(&machine->registers[6], machine->calls[machine->frame].saved,
 	       sizeof(machine->calls[0].saved));
-	gt_machine_drop_arguments(machine);
+	gt_interp_drop_arguments(machine);
 	machine->registers[10] =
 		gt_region_address(GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
 }
 
 /* Runs the jump before machine->at. 1 at the program's end. */
-static int run_jump(struct gt_machine *machine, const struct bpf_insn *insn)
+static int run_jump(struct gt_interp_machine *machine, const struct bpf_insn *insn)
 {
 	uint32_t from = machine->at - 1;
 	int64_t target = gt_bpf_jump_target(machine->program->insns, from);
@@ -238,22 +242,22 @@ static int run_jump(struct gt_machine *machine, const struct bpf_insn *insn)
 	case BPF_CALL:
 		if (gt_bpf_is_subprogram_call(insn))
 			return enter(machine, (uint32_t)target);
-		return gt_machine_call(machine, (uint32_t)insn->imm);
+		return gt_interp_call(machine, (uint32_t)insn->imm);
 	case BPF_JA:
 		break;
 	default:
-		if (!gt_machine_jumps(insn, machine->registers[insn->dst_reg],
-				      machine->registers[insn->src_reg]))
+		if (!gt_interp_jumps(insn, machine->registers[insn->dst_reg],
+				     machine->registers[insn->src_reg]))
 			return 0;
 	}
 	if (target < 0 || target >= machine->program->count)
-		return gt_machine_fail(machine, -EINVAL, "a jump out of the program");
+		return gt_interp_fail(machine, -EINVAL, "a jump out of the program");
 	machine->at = (uint32_t)target;
 	return 0;
 }
 
 /* Runs one instruction: 0, 1 at the program's end, -Exxx. */
-static int step(struct gt_machine *machine)
+static int step(struct gt_interp_machine *machine)
 {
 	const struct bpf_insn *insn = &machine->program->insns[machine->at];
 	int error = gt_bpf_check_insn(machine->program->insns, machine->program->count, machine->at,
@@ -266,7 +270,7 @@ static int step(struct gt_machine *machine)
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
-		machine->registers[insn->dst_reg] = gt_machine_alu(
+		machine->registers[insn->dst_reg] = gt_interp_alu(
 			insn, machine->registers[insn->dst_reg], machine->registers[insn->src_reg]);
 		return 0;
 	case BPF_LD:
@@ -279,10 +283,10 @@ static int step(struct gt_machine *machine)
 	}
 }
 
-void gt_machine_start(struct gt_machine *machine, const struct gt_bpf_program *program,
-		      const struct gt_interp_options *options, struct gt_diag *diag)
+void gt_interp_start(struct gt_interp_machine *machine, const struct gt_bpf_program *program,
+		     const struct gt_interp_options *options, struct gt_diag *diag)
 {
-	*machine = (struct gt_machine){
+	*machine = (struct gt_interp_machine){
 		.options = options,
 		.program = program,
 		.random = 0x9e3779b97f4a7c15,
@@ -291,14 +295,14 @@ void gt_machine_start(struct gt_machine *machine, const struct gt_bpf_program *p
 	machine->registers[10] = gt_region_address(GT_REGION_STACK, GT_BPF_STACK_SIZE);
 }
 
-static void give_context(struct gt_machine *machine, const struct gt_interp_options *options)
+static void give_context(struct gt_interp_machine *machine, const struct gt_interp_options *options)
 {
 	machine->context = options->context;
 	machine->context_size = options->context_size;
 	machine->registers[1] = gt_region_address(GT_REGION_CONTEXT, 0);
 }
 
-void gt_machine_give_memory(struct gt_machine *machine)
+void gt_interp_set_memory(struct gt_interp_machine *machine)
 {
 	if (machine->options->memory_size)
 		machine->registers[1] = gt_region_address(GT_REGION_MEMORY, 0);
@@ -306,29 +310,29 @@ void gt_machine_give_memory(struct gt_machine *machine)
 }
 
 /* Until it ends or waits. 0 or -Exxx. */
-static int run(struct gt_machine *machine)
+static int run(struct gt_interp_machine *machine)
 {
 	const struct gt_interp_options *options = machine->options;
 	uint64_t limit = options->max_executed ? options->max_executed : 100000000;
 	int status = 0;
 
-	while (!status && machine->state == GT_MACHINE_RUNS) {
+	while (!status && machine->state == GT_INTERP_RUNNING) {
 		if (machine->at >= machine->program->count)
-			return gt_machine_fail(machine, -EINVAL, "behind the program's end");
+			return gt_interp_fail(machine, -EINVAL, "behind the program's end");
 		if (machine->executed == limit)
-			return gt_machine_fail(machine, -ELOOP,
-					       "more than %" PRIu64 " instructions", limit);
+			return gt_interp_fail(machine, -ELOOP, "more than %" PRIu64 " instructions",
+					      limit);
 		if (options->visit)
 			options->visit(options->visit_data, machine->run, machine->at,
 				       machine->registers);
 		status = step(machine);
 	}
 	if (status > 0)
-		machine->state = GT_MACHINE_ENDED;
+		machine->state = GT_INTERP_ENDED;
 	return status < 0 ? status : 0;
 }
 
-int gt_warp_run(struct gt_warp *warp)
+int gt_interp_run_warp(struct gt_interp_warp *warp)
 {
 	unsigned waiting;
 
@@ -340,10 +344,10 @@ int gt_warp_run(struct gt_warp *warp)
 				return error;
 		}
 		waiting = 0;
-		while (waiting < warp->count && warp->lanes[waiting].state != GT_MACHINE_WAITS)
+		while (waiting < warp->count && warp->lanes[waiting].state != GT_INTERP_WAITING)
 			waiting++;
 		if (waiting < warp->count)
-			gt_warp_meet(warp, waiting);
+			gt_interp_resume_group(warp, waiting);
 	} while (waiting < warp->count);
 	return 0;
 }
@@ -355,21 +359,21 @@ int gt_interp_run(const struct gt_bpf_program *program, const struct gt_interp_o
 		.block_size = {1, 1, 1},
 		.grid_size = {1, 1, 1},
 	};
-	gt_autofree struct gt_machine *machine = malloc(sizeof(*machine));
-	struct gt_warp warp = {machine, 1};
+	gt_autofree struct gt_interp_machine *machine = malloc(sizeof(*machine));
+	struct gt_interp_warp warp = {machine, 1};
 	int error;
 
 	if (!machine)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
-	gt_machine_start(machine, program, options, diag);
+	gt_interp_start(machine, program, options, diag);
 	machine->thread = options->thread ? *options->thread : only_thread;
 	if (!machine->thread.mask)
 		machine->thread.mask = 1u << gt_interp_in_block(&machine->thread) % 32;
 	if (options->context)
 		give_context(machine, options);
 	else
-		gt_machine_give_memory(machine);
-	error = gt_warp_run(&warp);
+		gt_interp_set_memory(machine);
+	error = gt_interp_run_warp(&warp);
 	if (!error)
 		*ret_result = (struct gt_interp_result){machine->registers[0], machine->executed};
 	return error;

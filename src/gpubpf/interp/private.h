@@ -20,7 +20,7 @@ enum gt_interp_region {
 	GT_REGION_HANDLES = 1 << 20,
 };
 
-struct gt_machine {
+struct gt_interp_machine {
 	const struct gt_interp_options *options;
 	const struct gt_bpf_program *program;
 	struct gt_interp_thread thread;
@@ -42,10 +42,10 @@ struct gt_machine {
 	} records[GT_INTERP_MAX_RECORDS];
 	unsigned record_count;
 	uint64_t random;
-	enum gt_machine_state {
-		GT_MACHINE_RUNS,
-		GT_MACHINE_WAITS, /* at a helper of the group, `waits_for`, before `at` */
-		GT_MACHINE_ENDED,
+	enum gt_interp_state {
+		GT_INTERP_RUNNING,
+		GT_INTERP_WAITING, /* at a helper of the group, `waits_for`, before `at` */
+		GT_INTERP_ENDED,
 	} state;
 	uint32_t waits_for;
 	enum gt_context_source source; /* of the helper that is called */
@@ -58,42 +58,44 @@ static inline uint64_t gt_region_address(unsigned region, uint64_t offset)
 }
 
 /* Fails with the place set to the instruction. Returns error. */
-int gt_machine_fail(struct gt_machine *machine, int error, const char *format, ...) gt_printf(3, 4);
+int gt_interp_fail(struct gt_interp_machine *machine, int error, const char *format, ...)
+	gt_printf(3, 4);
 /* The host's memory behind an address for so many bytes, or NULL with the reason set. */
-void *gt_machine_memory(struct gt_machine *machine, uint64_t address, uint64_t size, bool write);
+void *gt_interp_memory(struct gt_interp_machine *machine, uint64_t address, uint64_t size,
+		       bool write);
 /* What an instruction of class ALU or ALU64 leaves in its destination. */
-uint64_t gt_machine_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
+uint64_t gt_interp_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
 /* Whether a conditional jump is taken. */
-bool gt_machine_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
+bool gt_interp_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
 /*
  * Calls a helper: arguments in r1 to r5, result in r0. 0, 1 at the program's end, -Exxx. One that
  * waits has its arguments until gt_warp_meet.
  */
-int gt_machine_call(struct gt_machine *machine, uint32_t number);
+int gt_interp_call(struct gt_interp_machine *machine, uint32_t number);
 /* After a call its arguments are gone: one that a later helper may be called without is 0 then. */
-static inline void gt_machine_drop_arguments(struct gt_machine *machine)
+static inline void gt_interp_drop_arguments(struct gt_interp_machine *machine)
 {
 	memset(&machine->registers[1], 0, 5 * sizeof(machine->registers[1]));
 }
 
 /* Lanes of one warp that run in step. */
-struct gt_warp {
-	struct gt_machine *lanes; /* [count], at lanes 0 to count - 1 */
+struct gt_interp_warp {
+	struct gt_interp_machine *lanes; /* [count], at lanes 0 to count - 1 */
 	unsigned count;
 };
 
 /* Makes a machine ready; what it is told by must stand. The stacks are zeros then. */
-void gt_machine_start(struct gt_machine *machine, const struct gt_bpf_program *program,
-		      const struct gt_interp_options *options, struct gt_diag *diag);
+void gt_interp_start(struct gt_interp_machine *machine, const struct gt_bpf_program *program,
+		     const struct gt_interp_options *options, struct gt_diag *diag);
 /* Runs all lanes to their end. 0 or -Exxx. */
-int gt_warp_run(struct gt_warp *warp);
+int gt_interp_run_warp(struct gt_interp_warp *warp);
 /* Gives the lanes that wait where lane number `waiting` does what they wait for. */
-void gt_warp_meet(struct gt_warp *warp, unsigned waiting);
+void gt_interp_resume_group(struct gt_interp_warp *warp, unsigned waiting);
 /* r1 becomes the memory of the options, r2 its size. */
-void gt_machine_give_memory(struct gt_machine *machine);
+void gt_interp_set_memory(struct gt_interp_machine *machine);
 /* What a source of the context is for a machine that is part of a grid. */
-uint64_t gt_machine_source(const struct gt_machine *machine, enum gt_context_source source,
-			   uint32_t index, const struct gt_interp_thread *thread);
+uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_context_source source,
+			  uint32_t index, const struct gt_interp_thread *thread);
 
 /* Numbers of threads and blocks, x first. */
 static inline uint64_t gt_interp_flatten(const uint32_t index[3], const uint32_t size[3])
@@ -109,7 +111,7 @@ static inline uint64_t gt_interp_in_block(const struct gt_interp_thread *thread)
 	return gt_interp_flatten(thread->thread, thread->block_size);
 }
 /* Makes it the thread of a flat number in its block. */
-static inline void gt_interp_place(struct gt_interp_thread *thread, uint64_t number)
+static inline void gt_interp_set_thread(struct gt_interp_thread *thread, uint64_t number)
 {
 	thread->thread[0] = (uint32_t)(number % thread->block_size[0]);
 	number /= thread->block_size[0];

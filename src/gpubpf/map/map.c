@@ -37,7 +37,7 @@ enum gt_bpf_map_place gt_bpf_map_place(const struct gt_bpf_map *map)
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
 	if (kind->shape == GT_BPF_MAP_ARRAY && (map->flags & BPF_F_MMAPABLE) &&
-	    (map->with_linux || !strchr(map->name, '.')))
+	    (map->with_host || !strchr(map->name, '.')))
 		return GT_BPF_MAP_SHARED;
 	return kind->place;
 }

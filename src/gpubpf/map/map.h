@@ -48,7 +48,7 @@ struct gt_bpf_map_kind {
 	enum gt_bpf_map_shape shape;
 	enum gt_bpf_map_copies copies;
 	enum gt_bpf_map_place place; /* see gt_bpf_map_place */
-	uint32_t in_linux;           /* the type that Linux has for it; 0: none */
+	uint32_t host_type;          /* the type that Linux has for it; 0: none */
 };
 
 /*

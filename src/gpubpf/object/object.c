@@ -137,7 +137,7 @@ static void claim_maps(struct gt_bpf_object *object, const struct gt_bpf_program
 void gt_bpf_object_keep(struct gt_bpf_object *object, const struct gt_bpf_program *program)
 {
 	for (uint32_t i = 0; i < object->map_count; i++)
-		object->maps[i].host_only |= !object->maps[i].with_linux;
+		object->maps[i].host_only |= !object->maps[i].with_host;
 	claim_maps(object, program);
 }
 

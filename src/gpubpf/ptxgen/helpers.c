@@ -17,7 +17,7 @@ static int give(struct gt_ptxgen *gen, const struct gt_ptxgen_name *value)
 }
 
 /* r0 = the source of the row. */
-static int gt_ptxgen_give_source(struct gt_ptxgen *gen, uint32_t insn)
+static int gt_ptxgen_read_source(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_name value = gt_ptxgen_source(gen, gen->source, 0);
 

@@ -170,7 +170,7 @@ static int reach(struct gt_verifier *verifier)
 	}
 	for (uint32_t at = 0; at < verifier->count; at++) {
 		verifier->at = at;
-		if (!verifier->flow[at].reached && !verifier->options->to_the_letter)
+		if (!verifier->flow[at].reached && !verifier->options->strict)
 			return gt_reject(verifier, "unreachable insn %u", at);
 		at += gt_bpf_is_wide(&verifier->insns[at]);
 	}

@@ -472,7 +472,7 @@ static void clear(struct gt_verifier *verifier)
 static int verify(struct gt_verifier *verifier)
 {
 	uint32_t limit =
-		verifier->options->max_text ? verifier->options->max_text : GT_BPF_MAX_INSNS;
+		verifier->options->max_size ? verifier->options->max_size : GT_BPF_MAX_INSNS;
 	int error;
 
 	if (!verifier->count)

@@ -22,11 +22,11 @@ struct gt_verify_options {
 	const struct gt_section *section;
 	uint32_t context_size; /* without a section */
 	uint32_t memory_size;
-	uint32_t max_text;     /* slots; 0: GT_BPF_MAX_INSNS */
+	uint32_t max_size;     /* slots; 0: GT_BPF_MAX_INSNS */
 	uint64_t max_visited;  /* 0: 1,000,000 */
 	uint64_t max_executed; /* refuse a greater bound; 0: do not */
 	bool allow_control;    /* helpers that change what a kernel does */
-	bool to_the_letter; /* instructions that no way leads to, of which RFC 9669 says nothing */
+	bool strict;        /* instructions that no way leads to, of which RFC 9669 says nothing */
 	bool spare_numbers; /* at once what is done where ways are too many (verify.c); for tests */
 	struct gt_strbuf *log; /* each instruction visited with the registers; NULL: no log */
 };

@@ -44,9 +44,8 @@ static void execute(struct bpf_case *one, const struct gt_bpf_object *object,
 static void check(struct bpf_case *one, struct gt_strbuf *wrong)
 {
 	struct gt_bpf_object object = {.maps = one->maps, .map_count = one->map_count};
-	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
-					    .memory_size = one->memory_size,
-					    .to_the_letter = one->to_the_letter};
+	struct gt_verify_options options = {
+		.input = GT_INPUT_MEMORY, .memory_size = one->memory_size, .strict = one->strict};
 	struct gt_bpf_program program = {0};
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
@@ -56,8 +55,8 @@ static void check(struct bpf_case *one, struct gt_strbuf *wrong)
 		gt_strbuf_printf(wrong, "%s: %s", diag.place, diag.text);
 		return;
 	}
-	if (one->to_the_letter)
-		gt_bpf_make_sense(program.insns, program.count);
+	if (one->strict)
+		gt_bpf_canonicalize(program.insns, program.count);
 	if (gt_verify(&object, &program, &options, &facts, NULL, &diag)) {
 		snprintf(said, sizeof(said), "%s%s%s", diag.place, diag.place[0] ? ": " : "",
 			 diag.text);

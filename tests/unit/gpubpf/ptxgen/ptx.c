@@ -271,7 +271,7 @@ static void keep_case(const char *path, struct bpf_case *given)
 	probe->object =
 		(struct gt_bpf_object){.maps = probe->one->maps, .map_count = given->map_count};
 	options.memory_size = given->memory_size;
-	options.to_the_letter = given->to_the_letter;
+	options.strict = given->strict;
 	snprintf(probe->prefix, sizeof(probe->prefix), "c%zu_", all_cases.count);
 	if (given->refusal[0] ||
 	    gt_bpf_assemble(gt_strbuf_string(&given->text), &probe->program.insns,
@@ -279,8 +279,8 @@ static void keep_case(const char *path, struct bpf_case *given)
 		probe_free(probe);
 		return;
 	}
-	if (given->to_the_letter)
-		gt_bpf_make_sense(probe->program.insns, probe->program.count);
+	if (given->strict)
+		gt_bpf_canonicalize(probe->program.insns, probe->program.count);
 	if (gt_verify(&probe->object, &probe->program, &options, &probe->facts, NULL, &diag)) {
 		probe_free(probe);
 		return;

@@ -74,7 +74,7 @@ static struct gt_scalar around(uint64_t member)
 		insn.code |= operations[random_number() % sizeof(operations)];
 		if (BPF_OP(insn.code) == BPF_JEQ && random_number() % 8)
 			continue;
-		if (!gt_scalar_assume(&insn, gt_machine_jumps(&insn, member, bound), &number,
+		if (!gt_scalar_assume(&insn, gt_interp_jumps(&insn, member, bound), &number,
 				      &other))
 			TAP_FAIL("opcode %02x: %llx against %llx is thought impossible", insn.code,
 				 (unsigned long long)member, (unsigned long long)bound);
@@ -123,7 +123,7 @@ TEST("what is known of a result holds the result, for every arithmetic instructi
 				32}[random_number() % (BPF_CLASS(insn.code) == BPF_ALU64 ? 4 : 3)];
 		if (operation == BPF_END)
 			insn.imm = 16 << random_number() % 3;
-		result = gt_machine_alu(&insn, left, right);
+		result = gt_interp_alu(&insn, left, right);
 		known = gt_scalar_alu(&insn, &one, &other);
 		if (!holds(&known, result)) {
 			TAP_FAIL("opcode %02x off %d imm %d of %llx and %llx is %llx, which is not "
@@ -147,7 +147,7 @@ TEST("what is learnt from a jump between two unknown numbers holds both")
 		insn.code |= (uint8_t)(1 + random_number() % 13) << 4;
 		if (BPF_OP(insn.code) == BPF_CALL || BPF_OP(insn.code) == BPF_EXIT)
 			continue;
-		taken = gt_machine_jumps(&insn, left, right);
+		taken = gt_interp_jumps(&insn, left, right);
 		if (!gt_scalar_assume(&insn, taken, &one, &other) || !holds(&one, left) ||
 		    !holds(&other, right)) {
 			TAP_FAIL("opcode %02x of %llx and %llx is lost", insn.code,
@@ -321,7 +321,7 @@ static bool check_arithmetic(const struct form *form, const struct set *left,
 	for (unsigned i = 0; i < left->count; i++)
 		for (unsigned j = 0; j < right->count; j++) {
 			uint64_t result =
-				gt_machine_alu(&form->insn, left->members[i], right->members[j]);
+				gt_interp_alu(&form->insn, left->members[i], right->members[j]);
 
 			hull_add(&hull, result);
 			if (holds(&known, result))
@@ -366,7 +366,7 @@ static bool check_jump(const struct form *form, bool taken, const struct set *le
 
 	for (unsigned i = 0; i < left->count; i++)
 		for (unsigned j = 0; j < right->count; j++) {
-			if (gt_machine_jumps(&form->insn, left->members[i], right->members[j]) !=
+			if (gt_interp_jumps(&form->insn, left->members[i], right->members[j]) !=
 			    taken)
 				continue;
 			hull_add(&hull, left->members[i]);
