@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "base/json.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,28 +22,46 @@ static size_t utf8_length(const unsigned char *text, size_t left)
 	return length;
 }
 
-static void put_quoted(struct gt_strbuf *buffer, const char *text, size_t length)
+/* One character that is not plain text; returns the bytes that it took. */
+static size_t put_special(struct gt_strbuf *buffer, const char *text, size_t length)
 {
 	static const char short_escape[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 	const unsigned char *byte = (const unsigned char *)text;
+	size_t step = utf8_length(byte, length);
 
+	for (const char *pair = short_escape; *pair; pair += 2) {
+		if (*pair != *text)
+			continue;
+		gt_strbuf_putc(buffer, '\\');
+		gt_strbuf_putc(buffer, pair[1]);
+		return 1;
+	}
+	if (*byte < 0x20 || *byte == 0x7f)
+		gt_strbuf_printf(buffer, "\\u%04x", *byte);
+	else if (step)
+		gt_strbuf_add(buffer, text, step);
+	else
+		gt_strbuf_puts(buffer, "\\ufffd");
+	return step ? step : 1;
+}
+
+static bool is_plain(char character)
+{
+	return character >= 0x20 && character < 0x7f && character != '"' && character != '\\';
+}
+
+static void put_quoted(struct gt_strbuf *buffer, const char *text, size_t length)
+{
 	gt_strbuf_putc(buffer, '"');
 	for (size_t i = 0; i < length;) {
-		const char *escape = NULL;
-		size_t step = utf8_length(byte + i, length - i);
+		size_t plain = i;
 
-		for (const char *pair = short_escape; *pair; pair += 2)
-			if (*pair == text[i])
-				escape = pair;
-		if (escape)
-			gt_strbuf_printf(buffer, "\\%c", escape[1]);
-		else if (byte[i] < 0x20 || byte[i] == 0x7f)
-			gt_strbuf_printf(buffer, "\\u%04x", byte[i]);
-		else if (step)
-			gt_strbuf_add(buffer, text + i, step);
-		else
-			gt_strbuf_puts(buffer, "\\ufffd");
-		i += step ? step : 1;
+		while (plain < length && is_plain(text[plain]))
+			plain++;
+		gt_strbuf_add(buffer, text + i, plain - i);
+		i = plain;
+		if (i < length)
+			i += put_special(buffer, text + i, length - i);
 	}
 	gt_strbuf_putc(buffer, '"');
 }
@@ -107,13 +124,13 @@ void gt_json_string_bytes(struct gt_json *json, const char *key, const char *val
 void gt_json_u64(struct gt_json *json, const char *key, uint64_t value)
 {
 	begin_value(json, key);
-	gt_strbuf_printf(json->buffer, "%" PRIu64, value);
+	gt_strbuf_u64(json->buffer, value);
 }
 
 void gt_json_i64(struct gt_json *json, const char *key, int64_t value)
 {
 	begin_value(json, key);
-	gt_strbuf_printf(json->buffer, "%" PRId64, value);
+	gt_strbuf_i64(json->buffer, value);
 }
 
 void gt_json_double(struct gt_json *json, const char *key, double value)
@@ -140,5 +157,7 @@ void gt_json_null(struct gt_json *json, const char *key)
 void gt_json_hex(struct gt_json *json, const char *key, uint64_t value)
 {
 	begin_value(json, key);
-	gt_strbuf_printf(json->buffer, "\"0x%" PRIx64 "\"", value);
+	gt_strbuf_putc(json->buffer, '"');
+	gt_strbuf_hex(json->buffer, value);
+	gt_strbuf_putc(json->buffer, '"');
 }

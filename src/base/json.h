@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The JSON writer of the house: appends to a string buffer and puts the commas itself.
- * Everywhere `key` is NULL inside arrays and at the top. Bytes that are not UTF-8 are
+ * The project's JSON writer: appends to a string buffer and adds the commas.
+ * `key` is NULL inside arrays and at the top. Bytes that are not UTF-8 are
  * written as U+FFFD. Numbers above 2^53 stay exact integers (RFC 8259 allows them).
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 struct gt_json {
 	struct gt_strbuf *buffer;
-	bool comma; /* a value stands before, in this object or array */
+	bool comma; /* this object or array has a value already */
 };
 
 #define GT_JSON_INIT(target) ((struct gt_json){.buffer = (target)})

@@ -5,16 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for `more` bytes and a NUL. */
-static bool reserve(struct gt_strbuf *buffer, size_t more)
+bool gt_strbuf_grow(struct gt_strbuf *buffer, size_t more)
 {
 	size_t capacity = buffer->capacity ? buffer->capacity : 64;
 	char *grown;
 
 	if (buffer->failed)
 		return false;
-	if (more < buffer->capacity - buffer->length)
-		return true;
 	while (capacity - buffer->length <= more)
 		capacity *= 2;
 	grown = realloc(buffer->data, capacity);
@@ -27,39 +24,19 @@ static bool reserve(struct gt_strbuf *buffer, size_t more)
 	return true;
 }
 
-void gt_strbuf_add(struct gt_strbuf *buffer, const char *data, size_t length)
-{
-	if (!reserve(buffer, length))
-		return;
-	if (length)
-		memcpy(buffer->data + buffer->length, data, length);
-	buffer->length += length;
-	buffer->data[buffer->length] = '\0';
-}
-
-void gt_strbuf_puts(struct gt_strbuf *buffer, const char *text)
-{
-	gt_strbuf_add(buffer, text, strlen(text));
-}
-
-void gt_strbuf_putc(struct gt_strbuf *buffer, char character)
-{
-	gt_strbuf_add(buffer, &character, 1);
-}
-
 void gt_strbuf_vprintf(struct gt_strbuf *buffer, const char *format, va_list arguments)
 {
 	va_list again;
 	size_t room;
 	int length;
 
-	if (!reserve(buffer, 64))
+	if (!gt_strbuf_reserve(buffer, 64))
 		return;
 	va_copy(again, arguments);
 	room = buffer->capacity - buffer->length;
 	length = vsnprintf(buffer->data + buffer->length, room, format, arguments);
 	if (length >= 0 && (size_t)length >= room) {
-		if (reserve(buffer, length))
+		if (gt_strbuf_reserve(buffer, length))
 			vsnprintf(buffer->data + buffer->length, length + 1, format, again);
 		else
 			length = 0;
@@ -79,15 +56,62 @@ void gt_strbuf_printf(struct gt_strbuf *buffer, const char *format, ...)
 	va_end(arguments);
 }
 
+#define MAX_DIGITS 20 /* of 2^64 - 1 */
+
+void gt_strbuf_u64(struct gt_strbuf *buffer, uint64_t number)
+{
+	char digits[MAX_DIGITS];
+	size_t first = sizeof(digits);
+
+	do {
+		digits[--first] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	gt_strbuf_add(buffer, digits + first, sizeof(digits) - first);
+}
+
+void gt_strbuf_i64(struct gt_strbuf *buffer, int64_t number)
+{
+	if (number < 0)
+		gt_strbuf_putc(buffer, '-');
+	gt_strbuf_u64(buffer, number < 0 ? -(uint64_t)number : (uint64_t)number);
+}
+
+void gt_strbuf_hex(struct gt_strbuf *buffer, uint64_t number)
+{
+	char digits[18];
+	size_t first = sizeof(digits);
+
+	do {
+		digits[--first] = "0123456789abcdef"[number & 15];
+		number >>= 4;
+	} while (number);
+	digits[--first] = 'x';
+	digits[--first] = '0';
+	gt_strbuf_add(buffer, digits + first, sizeof(digits) - first);
+}
+
+void gt_strbuf_digits(struct gt_strbuf *buffer, uint64_t number, unsigned digits)
+{
+	char text[MAX_DIGITS];
+
+	for (unsigned i = digits; i-- > 0; number /= 10)
+		text[i] = (char)('0' + number % 10);
+	gt_strbuf_add(buffer, text, digits);
+}
+
 void gt_strbuf_pad(struct gt_strbuf *buffer, size_t start, size_t column)
 {
-	size_t columns = 0;
+	size_t columns = 0, spaces;
 
 	for (size_t i = start; i < buffer->length; i++)
 		columns += (buffer->data[i] & 0xc0) != 0x80; /* not inside a UTF-8 character */
-	do
-		gt_strbuf_putc(buffer, ' ');
-	while (!buffer->failed && ++columns < column);
+	spaces = columns < column ? column - columns : 1;
+	if (!gt_strbuf_reserve(buffer, spaces))
+		return;
+	memset(buffer->data + buffer->length, ' ', spaces);
+	buffer->length += spaces;
+	buffer->data[buffer->length] = '\0';
 }
 
 void gt_strbuf_clear(struct gt_strbuf *buffer)

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/clean.h"
 
@@ -17,19 +19,56 @@ struct gt_strbuf {
 
 #define GT_STRBUF_INIT ((struct gt_strbuf){0})
 
-void gt_strbuf_add(struct gt_strbuf *buffer, const char *data, size_t length);
-void gt_strbuf_puts(struct gt_strbuf *buffer, const char *text);
-void gt_strbuf_putc(struct gt_strbuf *buffer, char character);
+/* The slow part of gt_strbuf_reserve. */
+bool gt_strbuf_grow(struct gt_strbuf *buffer, size_t more);
+
+/* Makes room for `more` bytes and a NUL. False: memory ran out, now or before. */
+static inline bool gt_strbuf_reserve(struct gt_strbuf *buffer, size_t more)
+{
+	return (more < buffer->capacity - buffer->length && !buffer->failed) ||
+	       gt_strbuf_grow(buffer, more);
+}
+
+static inline void gt_strbuf_add(struct gt_strbuf *buffer, const char *data, size_t length)
+{
+	if (!gt_strbuf_reserve(buffer, length))
+		return;
+	if (length)
+		memcpy(buffer->data + buffer->length, data, length);
+	buffer->length += length;
+	buffer->data[buffer->length] = '\0';
+}
+
+static inline void gt_strbuf_puts(struct gt_strbuf *buffer, const char *text)
+{
+	gt_strbuf_add(buffer, text, strlen(text));
+}
+
+static inline void gt_strbuf_putc(struct gt_strbuf *buffer, char character)
+{
+	if (!gt_strbuf_reserve(buffer, 1))
+		return;
+	buffer->data[buffer->length++] = character;
+	buffer->data[buffer->length] = '\0';
+}
+
 void gt_strbuf_printf(struct gt_strbuf *buffer, const char *format, ...) gt_printf(2, 3);
 void gt_strbuf_vprintf(struct gt_strbuf *buffer, const char *format, va_list arguments)
 	gt_printf(2, 0);
 
-/* Adds spaces until there are `column` characters behind `start`; always at least one. */
+/* As printf writes them with %u, %d and 0x%x, several times faster. */
+void gt_strbuf_u64(struct gt_strbuf *buffer, uint64_t number);
+void gt_strbuf_i64(struct gt_strbuf *buffer, int64_t number);
+void gt_strbuf_hex(struct gt_strbuf *buffer, uint64_t number);
+/* The number's last `digits` (at most 20) decimal digits, zeros included. */
+void gt_strbuf_digits(struct gt_strbuf *buffer, uint64_t number, unsigned digits);
+
+/* Adds spaces until there are `column` characters after `start`; always at least one. */
 void gt_strbuf_pad(struct gt_strbuf *buffer, size_t start, size_t column);
 
 /* Empties the buffer and keeps its memory. */
 void gt_strbuf_clear(struct gt_strbuf *buffer);
-/* Gives its memory back; the buffer may be used again. */
+/* Frees its memory; the buffer may be used again. */
 void gt_strbuf_free(struct gt_strbuf *buffer);
 /* The contents, "" when empty; valid until the next change. */
 const char *gt_strbuf_string(const struct gt_strbuf *buffer);

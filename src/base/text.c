@@ -89,16 +89,38 @@ static void put_significant(struct gt_strbuf *buffer, double value, const char *
 	gt_strbuf_printf(buffer, "%.*f %s", decimals, value, unit);
 }
 
+/* The same of ns / scale, where integers give the same digits as put_significant does. */
+static bool put_significant_integer(struct gt_strbuf *buffer, uint64_t ns, uint64_t scale,
+				    const char *unit)
+{
+	unsigned decimals = ns < scale / 1000 * 9995 ? 2 : ns < scale / 100 * 9995 ? 1 : 0;
+	uint64_t power = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+	uint64_t step = scale / power, rounded = (ns + step / 2) / step;
+
+	/* How a tie is rounded, and what a double loses of a large number, printf decides. */
+	if (ns >> 53 || ns % step * 2 == step)
+		return false;
+	gt_strbuf_u64(buffer, rounded / power);
+	if (decimals) {
+		gt_strbuf_putc(buffer, '.');
+		gt_strbuf_digits(buffer, rounded, decimals);
+	}
+	gt_strbuf_putc(buffer, ' ');
+	gt_strbuf_puts(buffer, unit);
+	return true;
+}
+
 void gt_format_duration(struct gt_strbuf *buffer, uint64_t ns)
 {
-	if (ns < 1000)
-		gt_strbuf_printf(buffer, "%" PRIu64 " ns", ns);
-	else if (ns < 999500)
-		put_significant(buffer, ns / 1e3, "µs");
-	else if (ns < 999500000)
-		put_significant(buffer, ns / 1e6, "ms");
-	else
-		put_significant(buffer, ns / 1e9, "s");
+	uint64_t scale = ns < 999500 ? 1000 : ns < 999500000 ? 1000000 : 1000000000;
+	const char *unit = ns < 999500 ? "µs" : ns < 999500000 ? "ms" : "s";
+
+	if (ns < 1000) {
+		gt_strbuf_u64(buffer, ns);
+		gt_strbuf_puts(buffer, " ns");
+	} else if (!put_significant_integer(buffer, ns, scale, unit)) {
+		put_significant(buffer, (double)ns / (double)scale, unit);
+	}
 }
 
 void gt_format_bytes(struct gt_strbuf *buffer, uint64_t bytes)

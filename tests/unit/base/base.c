@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/hash.h"
@@ -114,6 +115,60 @@ TEST("durations and bytes are written with three digits")
 
 		gt_format_duration(&buffer, cases[i].ns);
 		CHECK_STR(gt_strbuf_string(&buffer), cases[i].text);
+	}
+}
+
+/* What gt_format_duration promises, by printf and doubles alone. */
+static const char *duration_by_printf(uint64_t ns)
+{
+	static char text[64];
+	double value = ns < 999500 ? ns / 1e3 : ns < 999500000 ? ns / 1e6 : ns / 1e9;
+	const char *unit = ns < 999500 ? "µs" : ns < 999500000 ? "ms" : "s";
+
+	snprintf(text, sizeof(text), "%.*f %s",
+		 value < 9.995   ? 2
+		 : value < 99.95 ? 1
+				 : 0,
+		 value, unit);
+	return text;
+}
+
+TEST("durations are rounded as printf rounds them, ties and large ones included")
+{
+	static const uint64_t starts[] = {1000,        9980,     99940,      999000,
+					  9994000,     99940000, 999490000,  9994990000,
+					  99949000000, 12344000, 1ull << 53, UINT64_MAX - 4000};
+
+	for (size_t i = 0; i < gt_countof(starts); i++) {
+		for (uint64_t ns = starts[i]; ns - starts[i] < 2000; ns++) {
+			gt_auto_strbuf buffer = GT_STRBUF_INIT;
+
+			gt_format_duration(&buffer, ns);
+			if (strcmp(gt_strbuf_string(&buffer), duration_by_printf(ns)))
+				TAP_FAIL("%" PRIu64 " ns is %s", ns, gt_strbuf_string(&buffer));
+		}
+	}
+}
+
+TEST("numbers are added as printf writes them")
+{
+	static const uint64_t numbers[] = {0, 1, 9, 10, 255, 1ull << 63, UINT64_MAX, 4096};
+
+	for (size_t i = 0; i < gt_countof(numbers); i++) {
+		gt_auto_strbuf buffer = GT_STRBUF_INIT;
+		char expected[96];
+
+		snprintf(expected, sizeof(expected), "%" PRIu64 " %" PRId64 " 0x%" PRIx64 " %03u",
+			 numbers[i], (int64_t)numbers[i], numbers[i],
+			 (unsigned)(numbers[i] % 1000));
+		gt_strbuf_u64(&buffer, numbers[i]);
+		gt_strbuf_putc(&buffer, ' ');
+		gt_strbuf_i64(&buffer, (int64_t)numbers[i]);
+		gt_strbuf_putc(&buffer, ' ');
+		gt_strbuf_hex(&buffer, numbers[i]);
+		gt_strbuf_putc(&buffer, ' ');
+		gt_strbuf_digits(&buffer, numbers[i], 3);
+		CHECK_STR(gt_strbuf_string(&buffer), expected);
 	}
 }
 
