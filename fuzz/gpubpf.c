@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
 					    .memory_size = MEMORY,
 					    .max_visited = 20000,
-					    .spare_numbers = size % 2};
+					    .lazy_precision = size % 2};
 	struct gt_facts facts;
 	struct gt_diag diag = {0};
 

@@ -108,10 +108,10 @@ static void print_safe(const struct verdict *verdict)
 	}
 	putchar('\n');
 	for (uint32_t at = 0; at < facts->insn_count; at++) {
-		if (!facts->insns[at].parts && !facts->insns[at].many_keys)
+		if (!facts->insns[at].diverges && !facts->insns[at].many_keys)
 			continue;
-		fputs(facts->insns[at].parts ? "  lanes may part at "
-					     : "  lanes may have different keys at ",
+		fputs(facts->insns[at].diverges ? "  lanes may part at "
+						: "  lanes may have different keys at ",
 		      stdout);
 		print_place(program, at);
 		putchar('\n');
@@ -157,7 +157,7 @@ static void put_divergence(struct gt_json *json, const struct verdict *verdict, 
 
 	gt_json_array_begin(json, keys ? "varying_keys" : "divergent_branches");
 	for (uint32_t at = 0; at < facts->insn_count; at++) {
-		if (!(keys ? facts->insns[at].many_keys : facts->insns[at].parts))
+		if (!(keys ? facts->insns[at].many_keys : facts->insns[at].diverges))
 			continue;
 		gt_json_object_begin(json, NULL);
 		put_place(json, verdict->program, at);

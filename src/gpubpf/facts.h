@@ -22,7 +22,7 @@ enum gt_register_type {
 
 /* True of a register on every path; `least` to `greatest` hold all values that it can have. */
 struct gt_register_fact {
-	uint8_t place;     /* gt_register_type */
+	uint8_t type;      /* gt_register_type */
 	bool maybe_null;   /* a pointer, or NULL */
 	bool address;      /* NUMBER: made of an address, on at least one path */
 	bool varying;      /* may differ between the lanes of a warp that run the program */
@@ -39,7 +39,7 @@ struct gt_insn_facts {
 	uint8_t frames; /* how deep in calls at most: 0 in the main program */
 	uint8_t branch; /* conditional jumps: bit 0 falls through, bit 1 jumps */
 	uint16_t live;  /* bit n: a way from here reads register n before it writes it */
-	bool parts;     /* conditional jumps: lanes may go different ways */
+	bool diverges;  /* conditional jumps: lanes may take different paths */
 	bool many_keys; /* helpers that take a key: lanes may have different ones */
 	/* Before the instruction. */
 	struct gt_register_fact registers[GT_BPF_REGISTERS];

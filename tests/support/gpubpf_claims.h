@@ -77,7 +77,7 @@ static inline bool claims_hold(const struct claims *claims, const struct gt_regi
 
 	if (fact->maybe_null && !value)
 		return true;
-	switch (fact->place) {
+	switch (fact->type) {
 	case GT_REG_SCALAR:
 		return (int64_t)value >= fact->min && (int64_t)value <= fact->max;
 	case GT_REG_STACK:

@@ -225,7 +225,7 @@ static inline unsigned kernel_version(void)
 static inline bool kernel_answers(void)
 {
 	static const struct bpf_insn min[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
-						{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+					      {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
 	struct kernel_question question = {.insns = min, .count = 2};
 
 	return !kernel_ask(&question, NULL).error;

@@ -19,8 +19,8 @@ static inline bool shows_address(const struct gt_bpf_program *program, const str
 	struct bpf_insn plain = gt_bpf_without_order(&program->insns[at]), *insn = &plain;
 	const struct gt_register_fact *facts = all->insns[at].registers;
 	bool uses_source = BPF_SRC(insn->code) == BPF_X;
-	bool left = is_pointer(facts[insn->dst_reg].place);
-	bool right = uses_source && is_pointer(facts[insn->src_reg].place);
+	bool left = is_pointer(facts[insn->dst_reg].type);
+	bool right = uses_source && is_pointer(facts[insn->src_reg].type);
 	unsigned operation = BPF_OP(insn->code);
 
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
@@ -38,13 +38,13 @@ static inline bool shows_address(const struct gt_bpf_program *program, const str
 		return operation != BPF_JA && (left || right);
 	case BPF_JMP:
 		if (operation == BPF_EXIT)
-			return is_pointer(facts[0].place);
+			return is_pointer(facts[0].type);
 		if ((operation == BPF_JEQ || operation == BPF_JNE) && !uses_source && !insn->imm)
 			return false; /* NULL or not */
 		return operation != BPF_JA && operation != BPF_CALL && (left || right);
 	case BPF_STX:
-		return is_pointer(facts[insn->src_reg].place) &&
-		       facts[insn->dst_reg].place != GT_REG_STACK;
+		return is_pointer(facts[insn->src_reg].type) &&
+		       facts[insn->dst_reg].type != GT_REG_STACK;
 	default:
 		return false;
 	}

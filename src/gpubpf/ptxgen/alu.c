@@ -58,7 +58,7 @@ static void divisor_range(struct gt_ptxgen *gen, const struct bpf_insn *insn, bo
 			  int64_t *ret_least, int64_t *ret_greatest)
 {
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->src_reg);
-	bool known = fact->place == GT_REG_SCALAR;
+	bool known = fact->type == GT_REG_SCALAR;
 
 	if (BPF_SRC(insn->code) == BPF_K) {
 		*ret_least = *ret_greatest = insn->imm;

@@ -38,9 +38,9 @@ static const char *operation_name(const struct bpf_insn *insn)
 /* How far an atomic operation at a pointer is seen. */
 static const char *scope_of(const struct gt_ptxgen *gen, const struct gt_register_fact *fact)
 {
-	if (fact->place == GT_REG_MAP_VALUE)
+	if (fact->type == GT_REG_MAP_VALUE)
 		return gt_ptxgen_scope(gen, fact->map);
-	if (fact->place == GT_REG_MIXED)
+	if (fact->type == GT_REG_MIXED)
 		return gt_ptxgen_scope(gen, -1);
 	return gt_ptxgen_is_modern(gen) ? ".gpu" : "";
 }
@@ -130,9 +130,9 @@ void gt_ptxgen_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 			atomic.expected = gt_ptxgen_low(gen, atomic.expected.text);
 	}
 	atomic.old = gt_ptxgen_temporary(gen, wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
-	if (fact->place == GT_REG_STACK)
+	if (fact->type == GT_REG_STACK)
 		emit_plain(gen, &atomic);
-	else if (fact->place == GT_REG_MIXED && gen->generic)
+	else if (fact->type == GT_REG_MIXED && gen->generic)
 		emit_either(gen, &atomic);
 	else
 		emit_atomic(gen, &atomic);
@@ -162,12 +162,11 @@ void gt_ptxgen_ordered(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	const char *scope = scope_of(gen, fact);
 	unsigned bits = 8 * gt_bpf_access_size(insn);
 
-	if (fact->place == GT_REG_STACK || fact->place == GT_REG_MIXED ||
-	    !gt_ptxgen_is_modern(gen)) {
-		if (!loads && fact->place != GT_REG_STACK)
+	if (fact->type == GT_REG_STACK || fact->type == GT_REG_MIXED || !gt_ptxgen_is_modern(gen)) {
+		if (!loads && fact->type != GT_REG_STACK)
 			emit_fence(gen, scope);
 		gt_ptxgen_access(gen, insn);
-		if (loads && fact->place != GT_REG_STACK)
+		if (loads && fact->type != GT_REG_STACK)
 			emit_fence(gen, scope);
 	} else if (loads) {
 		gt_ptxgen_emit(gen, "ld.acquire%s%s.u%u %s, [%s+%d]", scope, gt_ptxgen_global(gen),

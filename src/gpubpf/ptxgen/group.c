@@ -133,12 +133,12 @@ static bool call_needs_leader(const struct gt_ptxgen *gen, const struct gt_helpe
 /* Whether others may change the memory behind a pointer, or see that it is changed. */
 static bool is_common(struct gt_ptxgen *gen, const struct gt_register_fact *fact)
 {
-	if (fact->place == GT_REG_MIXED && gen->generic)
+	if (fact->type == GT_REG_MIXED && gen->generic)
 		gt_ptxgen_fail(
 			gen, -EOPNOTSUPP,
 			"a pointer to the stack or elsewhere, in a program that asks for values "
 			"of other lanes");
-	return fact->place != GT_REG_STACK && fact->place != GT_REG_CONTEXT;
+	return fact->type != GT_REG_STACK && fact->type != GT_REG_CONTEXT;
 }
 
 bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result)

@@ -96,7 +96,7 @@ static const char *find_string(const struct gt_ptxgen *gen, uint32_t *ret_size)
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, 1);
 	const struct gt_bpf_map *map;
 
-	if (fact->place != GT_REG_MAP_VALUE || fact->map < 0 || fact->min != fact->max)
+	if (fact->type != GT_REG_MAP_VALUE || fact->map < 0 || fact->min != fact->max)
 		return NULL;
 	map = &gen->object->maps[fact->map];
 	*ret_size = 1;

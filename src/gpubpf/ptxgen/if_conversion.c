@@ -96,7 +96,7 @@ static bool is_candidate(const struct gt_ptxgen *gen, uint32_t at)
 	const struct bpf_insn *insn = &gen->job->program->insns[at];
 
 	return facts->reached && is_conditional(insn) && facts->branch == 3 &&
-	       facts->registers[insn->dst_reg].place == GT_REG_SCALAR;
+	       facts->registers[insn->dst_reg].type == GT_REG_SCALAR;
 }
 
 void gt_ptxgen_plan_skips(struct gt_ptxgen *gen)

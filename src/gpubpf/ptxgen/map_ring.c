@@ -177,7 +177,7 @@ static bool is_known(const struct gt_ptxgen *gen, unsigned number, uint64_t *ret
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
 
 	*ret_size = (uint64_t)fact->min;
-	return fact->place == GT_REG_SCALAR && fact->min == fact->max;
+	return fact->type == GT_REG_SCALAR && fact->min == fact->max;
 }
 
 static void output_known(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, unsigned data,

@@ -262,7 +262,7 @@ static const char *space_of(const struct gt_ptxgen *gen, const struct gt_registe
 {
 	if (gen->generic)
 		return "";
-	return fact->place == GT_REG_STACK ? ".local" : ".global";
+	return fact->type == GT_REG_STACK ? ".local" : ".global";
 }
 
 /*
@@ -273,8 +273,7 @@ static const char *strength(const struct gt_ptxgen *gen, const struct gt_registe
 {
 	const struct gt_bpf_object *object = gen->object;
 
-	if (fact->place != GT_REG_MAP_VALUE ||
-	    (fact->map >= 0 && object->maps[fact->map].read_only))
+	if (fact->type != GT_REG_MAP_VALUE || (fact->map >= 0 && object->maps[fact->map].read_only))
 		return "";
 	if (!gt_ptxgen_is_modern(gen))
 		return ".volatile";
@@ -288,7 +287,7 @@ static bool known_bytes(const struct gt_ptxgen *gen, const struct gt_register_fa
 	const struct gt_bpf_map *map;
 	int64_t at = fact->min + offset;
 
-	if (fact->place != GT_REG_MAP_VALUE || fact->map < 0 || fact->min != fact->max)
+	if (fact->type != GT_REG_MAP_VALUE || fact->map < 0 || fact->min != fact->max)
 		return false;
 	map = &gen->object->maps[fact->map];
 	if (!map->constant || map->max_entries != 1 || at < 0 || at + width > map->value_size)
@@ -316,7 +315,7 @@ struct gt_ptxgen_name gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int
 	struct gt_ptxgen_text how, place;
 	uint64_t known;
 
-	if (fact->place == GT_REG_CONTEXT)
+	if (fact->type == GT_REG_CONTEXT)
 		return load_field(gen, fact->min + offset, width);
 	if (gt_ptxgen_is_own_stack(fact))
 		return gt_ptxgen_stack_load(gen, fact->min + offset, width);

@@ -223,7 +223,7 @@ void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width
 /* Whether a pointer points to one known place of the frame's own stack. */
 static inline bool gt_ptxgen_is_own_stack(const struct gt_register_fact *fact)
 {
-	return fact->place == GT_REG_STACK && !fact->frame && fact->min == fact->max;
+	return fact->type == GT_REG_STACK && !fact->frame && fact->min == fact->max;
 }
 /* A number's lowest bit, at most 8: how far bytes at it are aligned. */
 static inline unsigned gt_ptxgen_alignment(int64_t offset)

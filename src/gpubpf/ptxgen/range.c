@@ -36,7 +36,7 @@ uint64_t gt_ptxgen_limit(const struct gt_ptxgen *gen, unsigned number)
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
 	uint64_t limit = gen->limits[number];
 
-	if (fact->place != GT_REG_SCALAR)
+	if (fact->type != GT_REG_SCALAR)
 		return UINT64_MAX;
 	return fact->min >= 0 ? least_of(limit, (uint64_t)fact->max) : limit;
 }
@@ -177,7 +177,7 @@ static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	if (atomic)
 		gen->limits[0] = gen->limits[insn->src_reg] = UINT64_MAX;
 	if (!gt_ptxgen_is_own_stack(fact)) {
-		if (fact->place == GT_REG_STACK || fact->place == GT_REG_MIXED)
+		if (fact->type == GT_REG_STACK || fact->type == GT_REG_MIXED)
 			memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
 	} else if (atomic) {
 		gt_ptxgen_limit_stack(gen, fact->min + insn->off, gt_bpf_access_size(insn),
@@ -194,7 +194,7 @@ bool gt_ptxgen_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *i
 	bool constant = BPF_SRC(insn->code) == BPF_K;
 	uint64_t most = all_ones(BPF_CLASS(insn->code) == BPF_JMP ? 64 : 32);
 
-	if (!constant && (fact->place != GT_REG_SCALAR || fact->min != fact->max))
+	if (!constant && (fact->type != GT_REG_SCALAR || fact->min != fact->max))
 		return false;
 	*ret_number = (uint64_t)(constant ? insn->imm : fact->min) & most;
 	return true;

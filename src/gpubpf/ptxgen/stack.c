@@ -42,11 +42,11 @@ static void use(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
 	int64_t min = fact->min + offset, end;
 	unsigned width;
 
-	if (fact->place == GT_REG_MIXED && fact->frame == UINT8_MAX) {
+	if (fact->type == GT_REG_MIXED && fact->frame == UINT8_MAX) {
 		gen->generic = true;
 		mark_memory_everywhere(gen, -GT_BPF_STACK_SIZE, 0);
 	}
-	if (fact->place != GT_REG_STACK)
+	if (fact->type != GT_REG_STACK)
 		return;
 	end = size ? fact->max + offset + (int64_t)size : 0;
 	if (end > 0 || min < -GT_BPF_STACK_SIZE) {

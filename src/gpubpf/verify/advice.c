@@ -46,7 +46,7 @@ static const struct gt_bpf_map *map_behind(const struct gt_lanes *lanes, uint32_
 {
 	const struct gt_register_fact *fact = &lanes->facts->insns[at].registers[number];
 
-	return (fact->place == GT_REG_MAP_VALUE || fact->place == GT_REG_MAP) && fact->map >= 0
+	return (fact->type == GT_REG_MAP_VALUE || fact->type == GT_REG_MAP) && fact->map >= 0
 		       ? &lanes->verifier->object->maps[fact->map]
 		       : NULL;
 }

@@ -6,7 +6,7 @@
 
 int gt_verify_read(struct gt_verifier *verifier, unsigned number)
 {
-	if (gt_register(verifier, number)->place == GT_REG_UNSET)
+	if (gt_register(verifier, number)->type == GT_REG_UNSET)
 		return gt_reject(verifier, "R%u !read_ok", number);
 	return 0;
 }
@@ -108,7 +108,7 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return gt_reject(verifier,
 				 "R%u pointer arithmetic on %s prohibited, null-check it first",
 				 shown, gt_register_type_name(pointer));
-	if (pointer->place == GT_REG_MAP &&
+	if (pointer->type == GT_REG_MAP &&
 	    !(operation == BPF_ADD && gt_scalar_is_constant(number) && !number->value))
 		return gt_reject(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
 	error = check_offset(verifier, pointer, number, 0);
@@ -122,7 +122,7 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 				 shown, sign_of(operation));
 	if (operation == BPF_SUB && !pointer_is_target)
 		return gt_reject(verifier, "R%u tried to subtract pointer from scalar", shown);
-	if (operation == BPF_SUB && pointer->place == GT_REG_STACK)
+	if (operation == BPF_SUB && pointer->type == GT_REG_STACK)
 		return gt_reject(verifier, "R%u subtraction from stack pointer prohibited", shown);
 	if (gt_scalar_is_constant(number))
 		result.fixed += operation == BPF_ADD ? number->all.smin : -number->all.smin;
@@ -239,7 +239,7 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	map = &verifier->object->maps[insn->imm];
 	if (map->problem)
 		return gt_reject(verifier, "map '%s': %s", map->name, map->problem);
-	*target = (struct gt_value){.place = GT_REG_MAP, .map = insn->imm};
+	*target = (struct gt_value){.type = GT_REG_MAP, .map = insn->imm};
 	target->number = gt_scalar_constant(0);
 	if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
 		return 0;
@@ -254,7 +254,7 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 				 "invalid access to map value pointer, value_size=%u off=%u%s",
 				 map->value_size, (uint32_t)insn[1].imm,
 				 map->max_entries != 1 ? ": there are several values" : "");
-	target->place = GT_REG_MAP_VALUE;
+	target->type = GT_REG_MAP_VALUE;
 	target->fixed = (uint32_t)insn[1].imm;
 	return 0;
 }

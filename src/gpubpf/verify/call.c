@@ -54,7 +54,7 @@ static int check_map(struct gt_verifier *verifier, struct call *call, unsigned n
 	const struct gt_value *value = gt_register(verifier, number);
 	const struct gt_bpf_map_kind *kind;
 
-	if (value->place != GT_REG_MAP)
+	if (value->type != GT_REG_MAP)
 		return wrong_type(verifier, number, "map_ptr");
 	call->map = value->map;
 	kind = gt_bpf_map_kind(map_of(verifier, call)->type);
@@ -72,8 +72,8 @@ static int check_memory(struct gt_verifier *verifier, unsigned number, uint64_t 
 {
 	const struct gt_value *value = gt_register(verifier, number);
 
-	if (!gt_is_pointer(value) || value->maybe_null || value->place == GT_REG_MAP ||
-	    value->place == GT_REG_CONTEXT)
+	if (!gt_is_pointer(value) || value->maybe_null || value->type == GT_REG_MAP ||
+	    value->type == GT_REG_CONTEXT)
 		return wrong_type(verifier, number, "fp, map_value, mem, ringbuf_mem");
 	return gt_verify_helper_memory(verifier, number, size, access);
 }
@@ -84,9 +84,9 @@ static int check_sized(struct gt_verifier *verifier, unsigned number, bool zero)
 	const struct gt_value *size = gt_register(verifier, number + 1);
 	const struct gt_interval *all = &size->number.all;
 
-	if (size->place == GT_REG_UNSET)
+	if (size->type == GT_REG_UNSET)
 		return gt_verify_read(verifier, number + 1);
-	if (size->place != GT_REG_SCALAR)
+	if (size->type != GT_REG_SCALAR)
 		return wrong_type(verifier, number + 1, "scalar");
 	if (all->smin < 0)
 		return gt_reject(verifier,
@@ -108,7 +108,7 @@ static int check_record_size(struct gt_verifier *verifier, struct call *call, un
 {
 	const struct gt_value *value = gt_register(verifier, number);
 
-	if (value->place != GT_REG_SCALAR)
+	if (value->type != GT_REG_SCALAR)
 		return wrong_type(verifier, number, "scalar");
 	if (!gt_scalar_is_constant(&value->number))
 		return gt_reject(verifier, "R%u is not a known constant", number);
@@ -122,7 +122,7 @@ static int check_record(struct gt_verifier *verifier, struct call *call, unsigne
 {
 	const struct gt_value *value = gt_register(verifier, number);
 
-	if (value->place != GT_REG_RECORD || value->maybe_null)
+	if (value->type != GT_REG_RECORD || value->maybe_null)
 		return wrong_type(verifier, number, "ringbuf_mem");
 	if (value->fixed)
 		return gt_reject(verifier,
@@ -144,7 +144,7 @@ static int check_string(struct gt_verifier *verifier, unsigned number)
 	const struct gt_bpf_map *map;
 	int64_t offset = value->fixed;
 
-	if (value->place != GT_REG_MAP_VALUE || value->maybe_null)
+	if (value->type != GT_REG_MAP_VALUE || value->maybe_null)
 		return wrong_type(verifier, number, "map_value");
 	map = &verifier->object->maps[value->map];
 	if (!map->constant)
@@ -163,7 +163,7 @@ static int check_lane_field(struct gt_verifier *verifier, unsigned number)
 	const struct gt_section *section = verifier->options->section;
 	enum gt_context_source source;
 
-	if (value->place != GT_REG_SCALAR)
+	if (value->type != GT_REG_SCALAR)
 		return wrong_type(verifier, number, "scalar");
 	if (!gt_scalar_is_constant(&value->number))
 		return gt_reject(verifier, "R%u is not a known constant", number);
@@ -219,7 +219,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	const struct gt_value *value = gt_register(verifier, number);
 	int error;
 
-	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->place == GT_REG_UNSET))
+	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->type == GT_REG_UNSET))
 		return 0;
 	error = gt_verify_read(verifier, number);
 	if (error)
@@ -242,7 +242,7 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	case GT_ARG_RECORD:
 		return check_record(verifier, call, number);
 	case GT_ARG_CONTEXT:
-		return value->place == GT_REG_CONTEXT && gt_scalar_is_constant(&value->number) &&
+		return value->type == GT_REG_CONTEXT && gt_scalar_is_constant(&value->number) &&
 				       !value->fixed
 			       ? 0
 			       : wrong_type(verifier, number, "ctx");
@@ -321,9 +321,9 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 	result->number = gt_scalar_constant(0);
 	result->maybe_null = true;
 	result->map = call->map;
-	result->place = GT_REG_MAP_VALUE;
+	result->type = GT_REG_MAP_VALUE;
 	if (call->helper->result == GT_RESULT_RECORD_OR_NULL) {
-		result->place = GT_REG_RECORD;
+		result->type = GT_REG_RECORD;
 		result->size = call->size;
 		error = acquire(verifier, result);
 	}

@@ -76,7 +76,7 @@ bool gt_lanes_memory_varies(const struct gt_lanes *lanes, uint32_t at, unsigned 
 
 	if (varies(lanes, at, number))
 		return true;
-	switch (pointer->place) {
+	switch (pointer->type) {
 	case GT_REG_STACK:
 		units = units_behind(pointer, offset, size);
 		return stack_varies(lanes, at, pointer, &units);
@@ -93,9 +93,9 @@ bool gt_lanes_memory_varies(const struct gt_lanes *lanes, uint32_t at, unsigned 
 /* Which maps a load reads numbers from, as bits. */
 static uint64_t maps_read(const struct gt_lanes *lanes, const struct gt_register_fact *pointer)
 {
-	if (pointer->place == GT_REG_MIXED)
+	if (pointer->type == GT_REG_MIXED)
 		return UINT64_MAX;
-	if (pointer->place != GT_REG_MAP_VALUE)
+	if (pointer->type != GT_REG_MAP_VALUE)
 		return 0;
 	if (pointer->map < 0)
 		return UINT64_MAX;
@@ -126,7 +126,7 @@ struct gt_units gt_lanes_written(const struct gt_lanes *lanes, uint32_t at, bool
 
 	*ret_all = false;
 	if (class == BPF_ST || class == BPF_STX) {
-		if (pointer->place != GT_REG_STACK || pointer->frame)
+		if (pointer->type != GT_REG_STACK || pointer->frame)
 			return units;
 		*ret_all = BPF_MODE(insn->code) == BPF_MEM && size >= 4 &&
 			   pointer->min == pointer->max;
@@ -134,7 +134,7 @@ struct gt_units gt_lanes_written(const struct gt_lanes *lanes, uint32_t at, bool
 	}
 	for (int i = written_by_helper(insn); i > 0; i--) {
 		pointer = fact(lanes, at, (unsigned)i);
-		if (pointer->place != GT_REG_STACK || pointer->frame)
+		if (pointer->type != GT_REG_STACK || pointer->frame)
 			continue;
 		more = units_behind(pointer, 0, 8);
 		gt_units_add(&units, &more);
@@ -156,11 +156,11 @@ static void write_memory(struct gt_lanes *lanes, uint32_t at, unsigned number, i
 	struct gt_units units, everything = {{UINT64_MAX, UINT64_MAX}};
 
 	varying |= varies(lanes, at, number);
-	if (pointer->place == GT_REG_MIXED) {
+	if (pointer->type == GT_REG_MIXED) {
 		poison(lanes, &everything);
 		return;
 	}
-	if (pointer->place != GT_REG_STACK)
+	if (pointer->type != GT_REG_STACK)
 		return;
 	units = pointer->frame == UINT8_MAX ? everything : units_behind(pointer, offset, size);
 	if (pointer->frame) {
@@ -360,12 +360,12 @@ static void check_branch(struct gt_lanes *lanes, uint32_t at)
 	const struct bpf_insn *insn = &lanes->verifier->insns[at];
 	struct gt_insn_facts *facts = &lanes->facts->insns[at];
 
-	if (facts->branch != 3 || facts->parts || lanes->single)
+	if (facts->branch != 3 || facts->diverges || lanes->single)
 		return;
 	if (!varies(lanes, at, insn->dst_reg) &&
 	    (BPF_SRC(insn->code) != BPF_X || !varies(lanes, at, insn->src_reg)))
 		return;
-	facts->parts = true;
+	facts->diverges = true;
 	gt_lanes_part(lanes, at);
 }
 
@@ -400,7 +400,7 @@ static void differ_everywhere(struct gt_lanes *lanes)
 		struct gt_insn_facts *facts = &lanes->facts->insns[at];
 
 		facts->divergent = !lanes->single;
-		facts->many_keys = facts->parts = false;
+		facts->many_keys = facts->diverges = false;
 		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
 			facts->registers[i].varying = !lanes->single;
 	}
@@ -439,7 +439,7 @@ static void clear(struct gt_lanes *lanes)
 	free(lanes->mark);
 }
 
-int gt_verify_lanes(struct gt_verifier *verifier)
+int gt_verify_divergence(struct gt_verifier *verifier)
 {
 	const struct gt_section *section = verifier->options->section;
 	struct gt_lanes lanes = {

@@ -32,10 +32,10 @@ static struct gt_register_fact fact_of(const struct gt_state *state, const struc
 	struct gt_scalar number = gt_is_pointer(value) ? gt_value_offset(value) : value->number;
 
 	return (struct gt_register_fact){
-		.place = value->place,
+		.type = value->type,
 		.maybe_null = value->maybe_null,
-		.address = value->place == GT_REG_SCALAR && value->address,
-		.frame = value->place == GT_REG_STACK ? (uint8_t)(state->depth - value->frame) : 0,
+		.address = value->type == GT_REG_SCALAR && value->address,
+		.frame = value->type == GT_REG_STACK ? (uint8_t)(state->depth - value->frame) : 0,
 		.alignment = alignment_of(&number),
 		.map = value->map,
 		.min = number.all.smin,
@@ -52,23 +52,23 @@ static void nothing_plain(struct gt_facts *facts)
 static void join(struct gt_facts *facts, struct gt_register_fact *known,
 		 const struct gt_register_fact *fact)
 {
-	bool stack = known->place == GT_REG_STACK || fact->place == GT_REG_STACK;
+	bool stack = known->type == GT_REG_STACK || fact->type == GT_REG_STACK;
 
 	known->address |= fact->address;
-	if (known->place == GT_REG_UNSET)
+	if (known->type == GT_REG_UNSET)
 		return;
-	if (fact->place == GT_REG_UNSET) {
-		known->place = GT_REG_UNSET;
+	if (fact->type == GT_REG_UNSET) {
+		known->type = GT_REG_UNSET;
 		return;
 	}
-	if (known->place != fact->place) {
-		bool null = (known->place == GT_REG_SCALAR && !known->min && !known->max) ||
-			    (fact->place == GT_REG_SCALAR && !fact->min && !fact->max);
+	if (known->type != fact->type) {
+		bool null = (known->type == GT_REG_SCALAR && !known->min && !known->max) ||
+			    (fact->type == GT_REG_SCALAR && !fact->min && !fact->max);
 
 		known->maybe_null |= fact->maybe_null | null;
-		known->place = GT_REG_MIXED;
+		known->type = GT_REG_MIXED;
 	}
-	if (stack && (known->place == GT_REG_MIXED || known->frame != fact->frame)) {
+	if (stack && (known->type == GT_REG_MIXED || known->frame != fact->frame)) {
 		known->frame = UINT8_MAX;
 		nothing_plain(facts);
 	}
@@ -165,13 +165,13 @@ void gt_facts_end(struct gt_verifier *verifier)
 		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
 			struct gt_register_fact *fact = &here->registers[i];
 
-			if (fact->place != GT_REG_SCALAR || (verifier->flow[at].relevant >> i & 1))
+			if (fact->type != GT_REG_SCALAR || (verifier->flow[at].relevant >> i & 1))
 				continue;
 			fact->min = INT64_MIN;
 			fact->max = INT64_MAX;
 		}
 		/* An access that is at one known place on each way, but not the same on all. */
-		if (base >= 0 && here->registers[base].place == GT_REG_STACK &&
+		if (base >= 0 && here->registers[base].type == GT_REG_STACK &&
 		    here->registers[base].min != here->registers[base].max)
 			function->plain &= ~slots_of(here->registers[base].min + insn->off,
 						     here->registers[base].max + insn->off + 8);

@@ -52,8 +52,8 @@ static bool learn_number(struct gt_state *state, struct gt_value known)
 	if (!known.id)
 		return false;
 	EACH_VALUE(state, value, {
-		linked += value->place == GT_REG_SCALAR && value->id == known.id;
-		if (value->place == GT_REG_SCALAR && value->id == known.id &&
+		linked += value->type == GT_REG_SCALAR && value->id == known.id;
+		if (value->type == GT_REG_SCALAR && value->id == known.id &&
 		    follow_link(&known, value, &number)) {
 			/* As in Linux, a sum with 0 becomes the number itself. */
 			if (value->delta == known.delta &&
@@ -94,7 +94,7 @@ static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, 
 
 static bool is_zero(const struct gt_value *value)
 {
-	return value->place == GT_REG_SCALAR && gt_scalar_is_constant(&value->number) &&
+	return value->type == GT_REG_SCALAR && gt_scalar_is_constant(&value->number) &&
 	       !value->number.value;
 }
 
@@ -141,8 +141,8 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 	if (pointer) {
 		/* As in Linux, nothing follows from where a frame or a context is. */
 		if (!pointer->maybe_null)
-			return !is_null || pointer->place == GT_REG_STACK ||
-			       pointer->place == GT_REG_CONTEXT;
+			return !is_null || pointer->type == GT_REG_STACK ||
+			       pointer->type == GT_REG_CONTEXT;
 		learn_null(state, pointer->id, pointer->reference, is_null);
 		return true;
 	}

@@ -141,10 +141,10 @@ static int check_reach(struct gt_verifier *verifier, const struct gt_access_rang
 {
 	const struct gt_value *base = reach->base;
 
-	if (base->maybe_null || !gt_is_pointer(base) || base->place == GT_REG_MAP)
+	if (base->maybe_null || !gt_is_pointer(base) || base->type == GT_REG_MAP)
 		return gt_reject(verifier, "R%u invalid mem access '%s'", reach->number,
 				 gt_register_type_name(base));
-	switch (base->place) {
+	switch (base->type) {
 	case GT_REG_MAP_VALUE:
 		return check_map(verifier, reach, access);
 	case GT_REG_CONTEXT:
@@ -163,16 +163,16 @@ static int check_alignment(struct gt_verifier *verifier, const struct gt_access_
 	const struct gt_scalar *number = &reach->base->number;
 	uint64_t unaligned =
 		(number->mask | (number->value + (uint64_t)reach->fixed)) & (reach->size - 1);
-	bool stack = reach->base->place == GT_REG_STACK;
+	bool stack = reach->base->type == GT_REG_STACK;
 	char bits[48];
 
 	if (!unaligned || (!stack && !atomic))
 		return 0;
 	return gt_reject(verifier,
 			 "misaligned %saccess off %s+%" PRId64 "+%" PRId64 " size %" PRIu64 "%s",
-			 stack                                    ? "stack "
-			 : reach->base->place == GT_REG_MAP_VALUE ? "value "
-								  : "",
+			 stack                                   ? "stack "
+			 : reach->base->type == GT_REG_MAP_VALUE ? "value "
+								 : "",
 			 reach->known ? "0" : show_bits(number, bits), reach->base->fixed,
 			 reach->fixed - reach->base->fixed, reach->size,
 			 atomic ? ": atomic operations are aligned" : "");
@@ -185,7 +185,7 @@ static bool read_constant(struct gt_verifier *verifier, const struct gt_access_r
 	const struct gt_bpf_map *map;
 	uint64_t value = 0;
 
-	if (reach->base->place != GT_REG_MAP_VALUE || !reach->known)
+	if (reach->base->type != GT_REG_MAP_VALUE || !reach->known)
 		return false;
 	map = &verifier->object->maps[reach->base->map];
 	if (!map->constant || map->max_entries != 1)
@@ -210,8 +210,8 @@ static int check_mixture(struct gt_verifier *verifier, const struct gt_access_ra
 {
 	struct gt_flow *flow = &verifier->flow[verifier->at];
 
-	flow->reads_context |= reach->base->place == GT_REG_CONTEXT;
-	flow->reads_memory |= reach->base->place != GT_REG_CONTEXT;
+	flow->reads_context |= reach->base->type == GT_REG_CONTEXT;
+	flow->reads_memory |= reach->base->type != GT_REG_CONTEXT;
 	if (flow->reads_context && flow->reads_memory)
 		return gt_reject(verifier, "same insn cannot be used with different pointers");
 	return 0;
@@ -235,14 +235,14 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	error = check_alignment(verifier, &reach, is_ordered(verifier));
 	if (!error)
 		error = check_reach(verifier, &reach, GT_ACCESS_READ);
-	if (!error && is_ordered(verifier) && reach.base->place == GT_REG_CONTEXT)
+	if (!error && is_ordered(verifier) && reach.base->type == GT_REG_CONTEXT)
 		error = gt_reject(verifier, "BPF_ATOMIC loads from R%u ctx is not allowed",
 				  insn->src_reg);
 	if (!error)
 		error = check_mixture(verifier, &reach);
 	if (error)
 		return error;
-	if (reach.base->place == GT_REG_STACK)
+	if (reach.base->type == GT_REG_STACK)
 		error = gt_verify_read_stack(verifier, &reach, is_signed, &value);
 	else if (!read_constant(verifier, &reach, is_signed, &value))
 		value = gt_value_scalar(gt_scalar_loaded(size, is_signed));
@@ -259,9 +259,9 @@ static int check_leak(struct gt_verifier *verifier, const struct gt_access_range
 
 	if (!gt_is_pointer(value) && !value->address)
 		return 0;
-	if (reach->base->place == GT_REG_MAP_VALUE)
+	if (reach->base->type == GT_REG_MAP_VALUE)
 		return gt_reject(verifier, "R%u leaks addr into map", source);
-	if (reach->base->place == GT_REG_RECORD)
+	if (reach->base->type == GT_REG_RECORD)
 		return gt_reject(verifier, "R%u leaks addr into mem", source);
 	return 0;
 }
@@ -287,7 +287,7 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = check_reach(verifier, &reach, GT_ACCESS_WRITE);
 	if (!error && from_register)
 		error = check_leak(verifier, &reach, insn->src_reg);
-	if (error || reach.base->place != GT_REG_STACK)
+	if (error || reach.base->type != GT_REG_STACK)
 		return error;
 	return gt_verify_write_stack(
 		verifier, &reach, from_register ? gt_register(verifier, insn->src_reg) : &constant);
@@ -325,18 +325,18 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (error)
 		return error;
 	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
-	error = reach.base->place == GT_REG_CONTEXT ? 0 : check_alignment(verifier, &reach, true);
+	error = reach.base->type == GT_REG_CONTEXT ? 0 : check_alignment(verifier, &reach, true);
 	if (!error)
 		error = check_reach(verifier, &reach,
 				    GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
 	if (!error)
 		error = check_leak(verifier, &reach, insn->src_reg);
-	if (!error && reach.base->place == GT_REG_STACK && !reach.known)
+	if (!error && reach.base->type == GT_REG_STACK && !reach.known)
 		error = gt_reject(verifier,
 				  "variable offset stack pointer cannot be passed into helper "
 				  "function; var_off=%s off=%" PRId64 " size=%u",
 				  show_bits(&reach.base->number, bits), reach.fixed, size);
-	if (!error && reach.base->place == GT_REG_STACK) {
+	if (!error && reach.base->type == GT_REG_STACK) {
 		error = gt_verify_read_stack(verifier, &reach, false, &result);
 		written = gt_value_scalar(gt_scalar_unknown());
 		written.address = gt_is_pointer(&result) || result.address ||
@@ -375,11 +375,11 @@ int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint6
 	int64_t end;
 	int error = 0;
 
-	if (reach.base->place == GT_REG_CONTEXT)
+	if (reach.base->type == GT_REG_CONTEXT)
 		error = gt_reject(verifier, "R%u type=ctx expected=fp, map_value, mem", number);
 	if (!error)
 		error = check_reach(verifier, &reach, access);
-	if (error || reach.base->place != GT_REG_STACK || !size)
+	if (error || reach.base->type != GT_REG_STACK || !size)
 		return error;
 	end = reach.max + (int64_t)size;
 	gt_facts_use_stack(verifier, reach.base->frame, reach.min, reach.max, size, false);

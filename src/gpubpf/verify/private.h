@@ -21,7 +21,7 @@ enum {
 
 /* What a register or a slot of the stack holds. */
 struct gt_value {
-	uint8_t place; /* gt_register_type, never MIXED */
+	uint8_t type; /* gt_register_type, never MIXED */
 	bool maybe_null;
 	bool address;            /* a number made of an address: may not go into maps */
 	uint8_t frame;           /* STACK: the frame's number, 0 the main one */
@@ -137,7 +137,7 @@ static inline struct gt_value *gt_register(struct gt_verifier *verifier, unsigne
 }
 static inline bool gt_is_pointer(const struct gt_value *value)
 {
-	return value->place != GT_REG_SCALAR && value->place != GT_REG_UNSET;
+	return value->type != GT_REG_SCALAR && value->type != GT_REG_UNSET;
 }
 /* How many of a slot's bytes hold its value; 0: none. */
 static inline unsigned gt_slot_width(const struct gt_slot *slot)
@@ -241,4 +241,4 @@ void gt_facts_read_early(struct gt_verifier *verifier, unsigned frame, uint32_t 
 void gt_facts_end(struct gt_verifier *verifier);
 
 /* verify_lanes.c: which lanes are where, and what they have. After gt_facts_end. */
-int gt_verify_lanes(struct gt_verifier *verifier);
+int gt_verify_divergence(struct gt_verifier *verifier);

@@ -77,7 +77,7 @@ static bool is_zero_part(const struct gt_slot *slot, unsigned byte)
 {
 	if (slot->bytes[byte] != GT_BYTE_VALUE)
 		return slot->bytes[byte] == GT_BYTE_ZERO;
-	return slot->value.place == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number) &&
+	return slot->value.type == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number) &&
 	       !slot->value.number.value;
 }
 
@@ -90,7 +90,7 @@ int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_r
 	struct gt_slot *slot;
 	bool zero;
 
-	if (value->place == GT_REG_STACK && reach->base->frame != verifier->state->depth)
+	if (value->type == GT_REG_STACK && reach->base->frame != verifier->state->depth)
 		return gt_reject(verifier,
 				 "cannot spill pointers to stack into stack frame of the caller");
 	if (reach->known && !whole && gt_is_pointer(value))
@@ -101,15 +101,15 @@ int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_r
 		slot = slot_at(frame, slot_of(reach->min));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
-		if (value->place == GT_REG_SCALAR)
+		if (value->type == GT_REG_SCALAR)
 			gt_verify_link(verifier, value);
 		memset(slot->bytes, GT_BYTE_VALUE, 8);
 		slot->value = *value;
 		return 0;
 	}
-	zero = value->place == GT_REG_SCALAR && !value->address &&
+	zero = value->type == GT_REG_SCALAR && !value->address &&
 	       gt_scalar_is_constant(&value->number) && !value->number.value;
-	if (reach->known && value->place == GT_REG_SCALAR && !value->address && !(reach->min % 8)) {
+	if (reach->known && value->type == GT_REG_SCALAR && !value->address && !(reach->min % 8)) {
 		slot = slot_at(frame, slot_of(reach->min));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
@@ -221,7 +221,7 @@ int gt_verify_read_stack(struct gt_verifier *verifier, const struct gt_access_ra
 		unsigned width = gt_slot_width(slot);
 
 		if (width == 8 && whole) {
-			if (slot->value.place == GT_REG_SCALAR)
+			if (slot->value.type == GT_REG_SCALAR)
 				gt_verify_link(verifier, &slot->value);
 			*ret_value = slot->value;
 			return 0;
@@ -252,7 +252,7 @@ bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsign
 	const struct gt_slot *slot;
 	unsigned zeros = 0;
 
-	if (base->place != GT_REG_STACK || !gt_scalar_is_constant(&base->number) ||
+	if (base->type != GT_REG_STACK || !gt_scalar_is_constant(&base->number) ||
 	    offset < -GT_BPF_STACK_SIZE || offset >= 0 || slot_of(offset) >= frame->slot_count ||
 	    byte_of(offset) + size > 8)
 		return false;
@@ -262,5 +262,5 @@ bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsign
 	*ret_number = zeros == size ? 0 : slot->value.number.value;
 	return zeros == size ||
 	       (!byte_of(offset) && gt_slot_width(slot) == size &&
-		slot->value.place == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number));
+		slot->value.type == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number));
 }

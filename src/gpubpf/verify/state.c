@@ -8,7 +8,7 @@
 
 struct gt_value gt_value_scalar(struct gt_scalar number)
 {
-	return (struct gt_value){.place = GT_REG_SCALAR, .number = number};
+	return (struct gt_value){.type = GT_REG_SCALAR, .number = number};
 }
 
 struct gt_scalar gt_value_offset(const struct gt_value *pointer)
@@ -116,7 +116,7 @@ static void collect_id(struct gt_value *value, void *data)
 {
 	struct ids *ids = data;
 
-	if (value->place == GT_REG_SCALAR && value->id)
+	if (value->type == GT_REG_SCALAR && value->id)
 		ids->seen[ids->count++] = value->id;
 }
 
@@ -125,7 +125,7 @@ static void forget_lone_id(struct gt_value *value, void *data)
 	const struct ids *ids = data;
 	unsigned found = 0;
 
-	if (value->place != GT_REG_SCALAR || !value->id)
+	if (value->type != GT_REG_SCALAR || !value->id)
 		return;
 	for (unsigned i = 0; i < ids->count && found < 2; i++)
 		found += ids->seen[i] == value->id;
@@ -174,13 +174,13 @@ static bool covers_value(const struct gt_value *old, const struct gt_value *new,
 			 bool exact, struct pairs *pairs)
 {
 	/* What is not set may be given to a helper, where no address may be. */
-	if (old->place == GT_REG_UNSET)
-		return exact ? new->place == GT_REG_UNSET : !gt_is_pointer(new) && !new->address;
-	if (old->place != new->place || old->maybe_null != new->maybe_null)
+	if (old->type == GT_REG_UNSET)
+		return exact ? new->type == GT_REG_UNSET : !gt_is_pointer(new) && !new->address;
+	if (old->type != new->type || old->maybe_null != new->maybe_null)
 		return false;
 	if (new->address && !old->address)
 		return false;
-	if (old->place == GT_REG_SCALAR) {
+	if (old->type == GT_REG_SCALAR) {
 		if (!relevant && !exact)
 			return true;
 		if (old->id && (old->sum != new->sum || old->delta != new->delta ||
@@ -308,7 +308,7 @@ bool gt_state_covers(const struct gt_verifier *verifier, const struct gt_state *
 
 const char *gt_register_type_name(const struct gt_value *value)
 {
-	switch (value->place) {
+	switch (value->type) {
 	case GT_REG_SCALAR:
 		return "scalar";
 	case GT_REG_STACK:
@@ -356,7 +356,7 @@ static void put_value(struct gt_strbuf *text, const struct gt_value *value)
 	const struct gt_scalar *number = &value->number;
 	struct gt_scalar offset;
 
-	if (value->place == GT_REG_SCALAR) {
+	if (value->type == GT_REG_SCALAR) {
 		if (gt_scalar_is_constant(number)) {
 			gt_strbuf_printf(text, "%" PRId64, (int64_t)number->value);
 			return;
@@ -369,8 +369,8 @@ static void put_value(struct gt_strbuf *text, const struct gt_value *value)
 	gt_strbuf_puts(text, gt_register_type_name(value));
 	if (!gt_scalar_is_constant(&offset))
 		put_number(text, &offset);
-	else if (value->place == GT_REG_STACK || offset.value)
-		gt_strbuf_printf(text, value->place == GT_REG_STACK ? "%" PRId64 : "+%" PRId64,
+	else if (value->type == GT_REG_STACK || offset.value)
+		gt_strbuf_printf(text, value->type == GT_REG_STACK ? "%" PRId64 : "+%" PRId64,
 				 (int64_t)offset.value);
 }
 
@@ -384,7 +384,7 @@ void gt_put_state(struct gt_strbuf *text, const struct gt_state *state)
 		space = " ";
 	}
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
-		if (frame->registers[i].place == GT_REG_UNSET)
+		if (frame->registers[i].type == GT_REG_UNSET)
 			continue;
 		gt_strbuf_printf(text, "%sR%u=", space, i);
 		put_value(text, &frame->registers[i]);

@@ -171,7 +171,7 @@ static int enter(struct gt_verifier *verifier)
 	state->depth++;
 	memcpy(&frame->registers[1], &caller->registers[1], 5 * sizeof(frame->registers[0]));
 	frame->registers[10] = (struct gt_value){
-		.place = GT_REG_STACK,
+		.type = GT_REG_STACK,
 		.frame = (uint8_t)state->depth,
 		.number = gt_scalar_constant(0),
 	};
@@ -186,7 +186,7 @@ static int leave(struct gt_verifier *verifier)
 	struct gt_state *state = verifier->state;
 	struct gt_verify_frame *frame = &state->frames[state->depth];
 
-	if (frame->registers[0].place == GT_REG_STACK)
+	if (frame->registers[0].type == GT_REG_STACK)
 		return gt_reject(verifier, "cannot return stack pointer to the caller");
 	state->depth--;
 	state->frames[state->depth].registers[0] = frame->registers[0];
@@ -311,17 +311,17 @@ static int start(struct gt_verifier *verifier)
 	verifier->state = state;
 	registers = state->frames[0].registers;
 	registers[10] = (struct gt_value){
-		.place = GT_REG_STACK,
+		.type = GT_REG_STACK,
 		.number = gt_scalar_constant(0),
 	};
 	registers[1] = (struct gt_value){
-		.place = GT_REG_CONTEXT,
+		.type = GT_REG_CONTEXT,
 		.size = options->section ? gt_context_size(options->section->kind)
 					 : options->context_size,
 		.number = gt_scalar_constant(0),
 	};
 	if (options->input == GT_INPUT_MEMORY) {
-		registers[1].place = options->memory_size ? GT_REG_MEMORY : GT_REG_SCALAR;
+		registers[1].type = options->memory_size ? GT_REG_MEMORY : GT_REG_SCALAR;
 		registers[1].size = options->memory_size;
 		registers[2] = gt_value_scalar(gt_scalar_constant(options->memory_size));
 	}
@@ -373,7 +373,7 @@ static int walk_all(struct gt_verifier *verifier)
 {
 	int error;
 
-	verifier->spares = verifier->options->spare_numbers;
+	verifier->spares = verifier->options->lazy_precision;
 	for (unsigned walks = 1;; walks++) {
 		verifier->decided_more = false;
 		error = gt_verify_uses(verifier);
@@ -499,7 +499,7 @@ static int verify(struct gt_verifier *verifier)
 	if (error)
 		return error;
 	gt_facts_end(verifier);
-	error = gt_verify_lanes(verifier);
+	error = gt_verify_divergence(verifier);
 	if (error)
 		return error;
 	for (struct gt_node *node = verifier->nodes; node; node = node->all)

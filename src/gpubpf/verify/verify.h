@@ -26,8 +26,9 @@ struct gt_verify_options {
 	uint64_t max_visited;  /* 0: 1,000,000 */
 	uint64_t max_executed; /* refuse a greater bound; 0: do not */
 	bool allow_control;    /* helpers that change what a kernel does */
-	bool strict;        /* instructions that no way leads to, of which RFC 9669 says nothing */
-	bool spare_numbers; /* at once what is done where ways are too many (verify.c); for tests */
+	bool strict;         /* instructions that no way leads to, of which RFC 9669 says nothing */
+	bool lazy_precision; /* at once what is done where ways are too many (verify.c); for tests
+			      */
 	struct gt_strbuf *log; /* each instruction visited with the registers; NULL: no log */
 };
 

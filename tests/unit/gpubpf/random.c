@@ -79,7 +79,7 @@ static bool check_program(const struct gt_bpf_program *program, struct tally *ta
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
 					    .memory_size = MEMORY,
 					    .max_visited = 20000,
-					    .spare_numbers = tally->programs % 2};
+					    .lazy_precision = tally->programs % 2};
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	int error = gt_verify(&object, program, &options, &facts, NULL, &diag);

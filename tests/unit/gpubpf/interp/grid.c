@@ -267,7 +267,7 @@ static void visit(void *data, uint64_t number, uint32_t insn,
 			 "insn %u is not divergent, and lane %u does insn %u instead of lane %u",
 			 insn, record->visits[at].lane, record->visits[at].insn, (unsigned)number);
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
-		if (!facts->registers[i].varying && facts->registers[i].place == GT_REG_SCALAR &&
+		if (!facts->registers[i].varying && facts->registers[i].type == GT_REG_SCALAR &&
 		    record->visits[at].registers[i] != registers[i] && !record->wrong[0])
 			snprintf(record->wrong, sizeof(record->wrong),
 				 "insn %u: r%u does not vary, and is 0x%llx in lane %u and in lane "
@@ -364,7 +364,7 @@ TEST("lanes of random programs are together and have the same where the verifier
 			continue;
 		accepted++;
 		for (uint32_t at = 0; at < facts.insn_count; at++) {
-			parts |= facts.insns[at].parts;
+			parts |= facts.insns[at].diverges;
 			same += facts.insns[at].reached && !facts.insns[at].divergent;
 		}
 		parted += parts;

@@ -409,7 +409,7 @@ static struct probe *random_probe(unsigned number)
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
 					    .memory_size = MEMORY,
 					    .max_visited = 20000,
-					    .spare_numbers = number % 2};
+					    .lazy_precision = number % 2};
 	struct probe *probe = calloc(1, sizeof(*probe));
 
 	probe->memory_size = MEMORY;

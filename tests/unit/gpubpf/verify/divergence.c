@@ -43,7 +43,7 @@ static const char *verdict(const char *section_name, const char *text)
 		return said;
 	}
 	for (uint32_t i = 0; i < facts.insn_count; i++) {
-		if (facts.insns[i].parts)
+		if (facts.insns[i].diverges)
 			gt_strbuf_printf(&result, "parts %u; ", i);
 		if (facts.insns[i].many_keys)
 			gt_strbuf_printf(&result, "keys %u; ", i);

@@ -58,8 +58,8 @@ static bool lends_stack(const struct gt_bpf_program *program, const struct gt_fa
 {
 	for (uint32_t at = 0; at < program->count; at++)
 		for (unsigned i = 1; i <= 5 && gt_bpf_is_subprogram_call(&program->insns[at]); i++)
-			if (facts->insns[at].registers[i].place == GT_REG_STACK ||
-			    facts->insns[at].registers[i].place == GT_REG_MIXED)
+			if (facts->insns[at].registers[i].type == GT_REG_STACK ||
+			    facts->insns[at].registers[i].type == GT_REG_MIXED)
 				return true;
 	return false;
 }
