@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "exec/lanes/lanes.h"
-#include "exec/video.h"
+#include "exec/ops/video.h"
 
 static inline u32 sg_lop3(u32 a, u32 b, u32 c, const u32 lookup[8])
 {

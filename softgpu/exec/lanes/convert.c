@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "exec/float.h"
 #include "exec/lanes/lanes.h"
+#include "exec/ops/float.h"
 
 /* Out of range: the nearest there is; NaN: 0. */
 static inline s32 sg_truncate_s32(f32 a)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "exec/float.h"
+#include "exec/ops/float.h"
 #include "exec/lanes/lanes.h"
 
 /* .approx.ftz.f64 gives the upper 32 bits only; the lower are 0. */

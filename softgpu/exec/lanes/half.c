@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "exec/float.h"
 #include "exec/lanes/lanes.h"
+#include "exec/ops/float.h"
 
 static inline u16 sg_add_f16(u16 a, u16 b)
 {

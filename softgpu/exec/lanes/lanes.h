@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "exec/engine.h"
+#include "exec/engine/engine.h"
 
 /* Every operation, in the order of the .def files. */
 enum sg_lane_op {

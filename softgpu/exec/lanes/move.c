@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "exec/float.h"
 #include "exec/lanes/lanes.h"
+#include "exec/ops/float.h"
 
 #define SG_UNARY SG_DEFINE_UNARY
 #define SG_BINARY SG_DEFINE_BINARY

@@ -17,7 +17,7 @@ static bool is_in_table(enum gt_ptx_opcode opcode)
 {
 	static const enum gt_ptx_opcode table[] = {
 #define SG_OPCODE(opcode, decoder) GT_PTX_OP_##opcode,
-#include "exec/opcodes.def"
+#include "exec/decode/opcodes.def"
 #undef SG_OPCODE
 	};
 

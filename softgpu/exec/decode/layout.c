@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "exec/decode/layout.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clean.h"
+
+enum {
+	MAX_LOOP = 48, /* loops within loops are laid out down to here */
+	NONE = UINT32_MAX,
+};
+
+struct layout {
+	const struct sg_graph *graph;
+	uint32_t *region;    /* to which a block belongs now */
+	uint32_t *component; /* its strongly connected component in the region */
+	uint32_t *number, *low, *stack, *path, *edge;
+	uint32_t next_region;
+	uint32_t *order;
+	uint32_t placed;
+};
+
+/* A strongly connected component of a region: part of the region's list of blocks. */
+struct component {
+	uint32_t start, count;
+	uint32_t least; /* block number: what it is sorted by */
+	uint32_t waits; /* edges from components that are not placed yet */
+};
+
+static bool is_inside(const struct layout *layout, uint32_t block, uint32_t region, uint32_t header)
+{
+	return layout->region[block] == region && block != header;
+}
+
+/* Tarjan's algorithm from one root; numbers components from *count on. */
+static void find_components(struct layout *layout, uint32_t root, uint32_t region, uint32_t header,
+			    uint32_t *next_number, uint32_t *count, uint32_t *stack_depth)
+{
+	const struct sg_graph *graph = layout->graph;
+	uint32_t depth = 0;
+
+	layout->path[depth++] = root;
+	layout->edge[root] = graph->starts[root];
+	layout->number[root] = layout->low[root] = (*next_number)++;
+	layout->stack[(*stack_depth)++] = root;
+	while (depth) {
+		uint32_t block = layout->path[depth - 1], to;
+
+		if (layout->edge[block] < graph->starts[block + 1]) {
+			to = graph->edges[layout->edge[block]++];
+			if (!is_inside(layout, to, region, header))
+				continue;
+			if (layout->number[to] == NONE) {
+				layout->path[depth++] = to;
+				layout->edge[to] = graph->starts[to];
+				layout->number[to] = layout->low[to] = (*next_number)++;
+				layout->stack[(*stack_depth)++] = to;
+			} else if (layout->component[to] == NONE &&
+				   layout->number[to] < layout->low[block]) {
+				layout->low[block] = layout->number[to];
+			}
+			continue;
+		}
+		if (--depth && layout->low[block] < layout->low[layout->path[depth - 1]])
+			layout->low[layout->path[depth - 1]] = layout->low[block];
+		if (layout->low[block] != layout->number[block])
+			continue;
+		do {
+			to = layout->stack[--*stack_depth];
+			layout->component[to] = *count;
+		} while (to != block);
+		++*count;
+	}
+}
+
+/* Sorts the region's blocks by component; returns the components. */
+static struct component *group_components(struct layout *layout, uint32_t *blocks, uint32_t count,
+					  uint32_t components)
+{
+	struct component *list = calloc(components, sizeof(*list));
+	gt_autofree uint32_t *sorted = malloc(count * sizeof(*sorted));
+	uint32_t start = 0;
+
+	if (!list || !sorted) {
+		free(list);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < components; i++)
+		list[i].least = NONE;
+	for (uint32_t i = 0; i < count; i++) {
+		struct component *component = &list[layout->component[blocks[i]]];
+
+		component->count++;
+		if (blocks[i] < component->least)
+			component->least = blocks[i];
+	}
+	for (uint32_t i = 0; i < components; i++) {
+		list[i].start = start;
+		start += list[i].count;
+		list[i].count = 0;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct component *component = &list[layout->component[blocks[i]]];
+
+		sorted[component->start + component->count++] = blocks[i];
+	}
+	memcpy(blocks, sorted, count * sizeof(*blocks));
+	return list;
+}
+
+static void heap_push(uint32_t *heap, uint32_t *count, const struct component *list, uint32_t item)
+{
+	uint32_t place = (*count)++;
+
+	while (place && list[heap[(place - 1) / 2]].least > list[item].least) {
+		heap[place] = heap[(place - 1) / 2];
+		place = (place - 1) / 2;
+	}
+	heap[place] = item;
+}
+
+static uint32_t heap_pop(uint32_t *heap, uint32_t *count, const struct component *list)
+{
+	uint32_t first = heap[0], item = heap[--*count], place = 0;
+
+	for (;;) {
+		uint32_t child = 2 * place + 1;
+
+		if (child >= *count)
+			break;
+		if (child + 1 < *count && list[heap[child + 1]].least < list[heap[child]].least)
+			child++;
+		if (list[heap[child]].least >= list[item].least)
+			break;
+		heap[place] = heap[child];
+		place = child;
+	}
+	heap[place] = item;
+	return first;
+}
+
+/* The components in topological order, the lowest first where there is a choice. */
+static int sort_components(struct layout *layout, const uint32_t *blocks, uint32_t count,
+			   struct component *list, uint32_t components, uint32_t region,
+			   uint32_t header, uint32_t *ret_sorted)
+{
+	const struct sg_graph *graph = layout->graph;
+	gt_autofree uint32_t *heap = malloc(components * sizeof(*heap));
+	uint32_t ready = 0, done = 0;
+
+	if (!heap)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t e = graph->starts[blocks[i]]; e < graph->starts[blocks[i] + 1]; e++) {
+			uint32_t to = graph->edges[e];
+
+			if (is_inside(layout, to, region, header) &&
+			    layout->component[to] != layout->component[blocks[i]])
+				list[layout->component[to]].waits++;
+		}
+	for (uint32_t i = 0; i < components; i++)
+		if (!list[i].waits)
+			heap_push(heap, &ready, list, i);
+	while (ready) {
+		uint32_t next = heap_pop(heap, &ready, list);
+
+		ret_sorted[done++] = next;
+		for (uint32_t i = list[next].start; i < list[next].start + list[next].count; i++)
+			for (uint32_t e = graph->starts[blocks[i]];
+			     e < graph->starts[blocks[i] + 1]; e++) {
+				uint32_t to = graph->edges[e];
+
+				if (!is_inside(layout, to, region, header) ||
+				    layout->component[to] == next)
+					continue;
+				if (--list[layout->component[to]].waits == 0)
+					heap_push(heap, &ready, list, layout->component[to]);
+			}
+	}
+	return 0;
+}
+
+/* The block of a loop by which it is entered from blocks that are placed already. */
+static uint32_t find_header(const struct layout *layout, const bool *is_entered,
+			    const uint32_t *blocks, uint32_t count)
+{
+	uint32_t header = NONE, least = NONE;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (blocks[i] < least)
+			least = blocks[i];
+		if (is_entered[blocks[i]] && blocks[i] < header)
+			header = blocks[i];
+	}
+	return header != NONE && least != 0 ? header : least;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static void place(struct layout *layout, bool *is_entered, uint32_t block)
+{
+	const struct sg_graph *graph = layout->graph;
+
+	layout->order[layout->placed++] = block;
+	for (uint32_t e = graph->starts[block]; e < graph->starts[block + 1]; e++)
+		is_entered[graph->edges[e]] = true;
+}
+
+/* Places all blocks of a region; edges to header (NONE: no header) are branches back. */
+static int order_region(struct layout *layout, bool *is_entered, uint32_t *blocks, uint32_t count,
+			uint32_t header, uint32_t depth)
+{
+	uint32_t region = ++layout->next_region, next_number = 0, components = 0, stack = 0;
+	gt_autofree struct component *list = NULL;
+	gt_autofree uint32_t *sorted = NULL;
+	int error;
+
+	if (depth > MAX_LOOP) {
+		qsort(blocks, count, sizeof(*blocks), compare_blocks);
+		for (uint32_t i = 0; i < count; i++)
+			place(layout, is_entered, blocks[i]);
+		return 0;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		layout->region[blocks[i]] = region;
+		layout->component[blocks[i]] = layout->number[blocks[i]] = NONE;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (layout->number[blocks[i]] == NONE)
+			find_components(layout, blocks[i], region, header, &next_number,
+					&components, &stack);
+	list = group_components(layout, blocks, count, components);
+	sorted = malloc(components * sizeof(*sorted));
+	if (!list || !sorted)
+		return -ENOMEM;
+	error = sort_components(layout, blocks, count, list, components, region, header, sorted);
+	for (uint32_t i = 0; i < components && !error; i++) {
+		uint32_t *inner = blocks + list[sorted[i]].start, size = list[sorted[i]].count;
+
+		if (size == 1)
+			place(layout, is_entered, inner[0]);
+		else
+			error = order_region(layout, is_entered, inner, size,
+					     find_header(layout, is_entered, inner, size),
+					     depth + 1);
+	}
+	return error;
+}
+
+/* Lists what block 0 reaches; returns how many. */
+static uint32_t find_reached(struct layout *layout, bool *is_reached, uint32_t *blocks)
+{
+	const struct sg_graph *graph = layout->graph;
+	uint32_t depth = 0, count = 0;
+
+	layout->stack[depth++] = 0;
+	is_reached[0] = true;
+	while (depth) {
+		uint32_t block = layout->stack[--depth];
+
+		blocks[count++] = block;
+		for (uint32_t e = graph->starts[block]; e < graph->starts[block + 1]; e++)
+			if (!is_reached[graph->edges[e]]) {
+				is_reached[graph->edges[e]] = true;
+				layout->stack[depth++] = graph->edges[e];
+			}
+	}
+	return count;
+}
+
+int sg_layout_order(const struct sg_graph *graph, uint32_t *order)
+{
+	uint32_t count = graph->count, reached;
+	gt_autofree uint32_t *memory = calloc((size_t)count * 8 + 1, sizeof(*memory));
+	gt_autofree bool *flags = calloc((size_t)count * 2 + 1, sizeof(*flags));
+	uint32_t *blocks = memory;
+	struct layout layout = {.graph = graph,
+				.region = memory + count,
+				.component = memory + (size_t)count * 2,
+				.number = memory + (size_t)count * 3,
+				.low = memory + (size_t)count * 4,
+				.stack = memory + (size_t)count * 5,
+				.path = memory + (size_t)count * 6,
+				.edge = memory + (size_t)count * 7,
+				.order = order};
+	int error;
+
+	if (!memory || !flags)
+		return -ENOMEM;
+	if (!count)
+		return 0;
+	reached = find_reached(&layout, flags, blocks);
+	error = order_region(&layout, flags + count, blocks, reached, NONE, 0);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < count; i++)
+		if (!flags[i])
+			order[layout.placed++] = i;
+	return 0;
+}

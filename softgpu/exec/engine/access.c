@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Accesses to memory that are not the common ones: lane by lane, in every space. Those are in
+ * lanes/memory.c, which comes here when something is out of the ordinary.
+ */
+#include "exec/engine/cluster.h"
+
+static uint64_t local_pointer(const struct sg_warp *warp, uint32_t lane, uint64_t place,
+			      uint64_t size)
+{
+	if (place > warp->grid->local_size || size > warp->grid->local_size - place)
+		return 0;
+	return (uint64_t)(uintptr_t)warp->local + lane * warp->grid->local_stride + place;
+}
+
+static uint64_t parameter_pointer(const struct sg_warp *warp, uint64_t place, uint64_t size)
+{
+	uint64_t limit = warp->grid->launch.parameter_size;
+
+	if (place > limit || size > limit - place)
+		return 0;
+	return (uint64_t)(uintptr_t)warp->grid->parameters + place;
+}
+
+static uint64_t shared_pointer(const struct sg_warp *warp, uint64_t place, uint64_t size)
+{
+	uint64_t limit = warp->grid->shared_size;
+
+	if (place >= SG_CLUSTER_STRIDE && warp->block->cluster)
+		return sg_cluster_pointer(warp, place, size);
+	if (place > limit || size > limit - place)
+		return 0;
+	return (uint64_t)(uintptr_t)warp->block->shared + place;
+}
+
+uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, uint64_t size)
+{
+	const struct sg_windows *windows = &warp->machine->windows;
+
+	if (address < windows->shared || address >= windows->code)
+		return sg_memory_check(&warp->machine->memory, address, size) ? address : 0;
+	if (address < windows->local)
+		return shared_pointer(warp, address - windows->shared, size);
+	if (address < windows->parameter)
+		return local_pointer(warp, lane, address - windows->local, size);
+	return parameter_pointer(warp, address - windows->parameter, size);
+}
+
+/* The address of a lane in the space of the instruction. */
+static uint64_t given_address(const struct sg_warp *warp, const struct sg_instruction *at,
+			      uint32_t lane)
+{
+	const char *slot = warp->frame + at->a;
+	uint64_t address;
+
+	if (at->a == SG_NO_SLOT)
+		return warp->stack[lane] + at->immediate;
+	if (at->flags & SG_FLAG_NARROW)
+		address = ((const uint32_t *)(const void *)slot)[lane];
+	else
+		address = ((const uint64_t *)(const void *)slot)[lane];
+	return address + at->immediate;
+}
+
+static uint64_t pointer_in(struct sg_warp *warp, enum gt_ptx_space space, uint32_t lane,
+			   uint64_t address, uint64_t size)
+{
+	switch (space) {
+	case GT_PTX_SPACE_SHARED:
+		return shared_pointer(warp, address, size);
+	case GT_PTX_SPACE_LOCAL:
+		return local_pointer(warp, lane, address, size);
+	case GT_PTX_SPACE_PARAM:
+		return parameter_pointer(warp, address, size);
+	default:
+		return sg_warp_pointer(warp, lane, address, size);
+	}
+}
+
+/* All active lanes through pointer_in; the others get what one of them has. */
+static bool resolve_in(struct sg_warp *warp, const struct sg_instruction *at,
+		       enum gt_ptx_space space, struct sg_access *access)
+{
+	uint64_t size = (uint64_t)at->size * at->count, other = 0;
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t address = given_address(warp, at, lane), pointer;
+
+		if (address & (size - 1)) {
+			sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, address);
+			return false;
+		}
+		pointer = pointer_in(warp, space, lane, address, size);
+		if (!pointer) {
+			sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane, address);
+			return false;
+		}
+		access->address[lane] = other = pointer;
+	}
+	for (uint32_t lanes = ~warp->exec; lanes; lanes &= lanes - 1)
+		access->address[__builtin_ctz(lanes)] = other;
+	return true;
+}
+
+/* Whether all lanes lie in the range outside of the arena in which the first does. */
+static bool are_in_one_range(const struct sg_warp *warp, const struct sg_access *access,
+			     uint64_t size)
+{
+	struct sg_range range = sg_memory_range(&warp->machine->memory, access->address[0]);
+	bool outside = false;
+
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		outside |= access->address[lane] < range.address ||
+			   access->address[lane] >= range.end ||
+			   range.end - access->address[lane] < size;
+	return !outside;
+}
+
+bool sg_resolve_slow(struct sg_warp *warp, const struct sg_instruction *at,
+		     struct sg_access *access)
+{
+	uint64_t size = (uint64_t)at->size * at->count, bits = 0;
+
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		bits |= access->address[lane];
+	if (!(bits & (size - 1)) && are_in_one_range(warp, access, size))
+		return true;
+	access->pattern = SG_PATTERN_ANY;
+	return resolve_in(warp, at, GT_PTX_SPACE_NONE, access);
+}
+
+/* Resolves in one space alone. */
+#define RESOLVE_IN(name, in)                                                                       \
+	bool name(struct sg_warp *warp, const struct sg_instruction *at, struct sg_access *access) \
+	{                                                                                          \
+		access->pattern = SG_PATTERN_ANY;                                                  \
+		return resolve_in(warp, at, in, access);                                           \
+	}
+
+RESOLVE_IN(sg_resolve_shared_slow, GT_PTX_SPACE_SHARED)
+RESOLVE_IN(sg_resolve_local, GT_PTX_SPACE_LOCAL)
+RESOLVE_IN(sg_resolve_parameter, GT_PTX_SPACE_PARAM)
+RESOLVE_IN(sg_resolve_generic, GT_PTX_SPACE_NONE)
+
+/* ---- order ----------------------------------------------------------------------------- */
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER 1
+#endif
+#endif
+
+void sg_fence(struct sg_machine *machine)
+{
+#ifdef HAS_THREAD_SANITIZER
+	/* It knows no fences, but what goes through one word is ordered for it. */
+	__atomic_fetch_add(&machine->fence, 1, __ATOMIC_SEQ_CST);
+#else
+	(void)machine;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}

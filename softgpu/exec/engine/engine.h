@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the parts of the interpreter share: the state of grids, blocks, warps and groups of lanes.
+ *
+ * Lanes of a warp that share a program counter and call depth are a group and run together.
+ * A function's code is laid out so that a place where paths meet again comes after them all
+ * (layout.h); the group that is deepest in calls and then lowest in the code runs first, and
+ * groups merge where they meet.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "exec/engine/code.h"
+#include "exec/engine/memory.h"
+#include "exec/exec.h"
+
+#define SG_FULL 0xffffffffu
+#define sg_likely(condition) __builtin_expect(!!(condition), 1)
+#define sg_unlikely(condition) __builtin_expect(!!(condition), 0)
+
+enum {
+	SG_BARRIERS = 16,          /* of a block */
+	SG_MAX_DEPTH = 8192,       /* calls within calls */
+	SG_CALL_COST = 32,         /* bytes of stack that a call takes beside the callee's frame */
+	SG_WINDOW_SIZE = 16 << 20, /* bytes of each window */
+	SG_MAX_REGISTERS = 64 << 10,  /* 32-bit registers of a multiprocessor */
+	SG_RESERVED_SHARED = 1 << 10, /* bytes of a block's shared memory, for the system */
+};
+
+struct sg_block;
+struct sg_cluster;
+struct sg_grid;
+
+struct sg_access {
+	uint64_t address[SG_WARP_SIZE]; /* of this process; inactive lanes: of an active one */
+	uint8_t pattern;                /* enum sg_pattern */
+};
+
+enum sg_pattern {
+	SG_PATTERN_ANY,
+	SG_PATTERN_UNIFORM,    /* one address for all lanes */
+	SG_PATTERN_CONTIGUOUS, /* lane after lane; only where all lanes are active */
+};
+
+enum sg_group_state {
+	SG_GROUP_READY,
+	SG_GROUP_BARRIER, /* waits at a barrier of the block */
+	SG_GROUP_SYNC,    /* waits for lanes of its warp */
+};
+
+/* Lanes at the same place. */
+struct sg_group {
+	const struct sg_instruction *at; /* to run next; waiting: what waits */
+	const struct sg_function *function;
+	char *frame;
+	uint32_t mask;
+	uint32_t depth;
+	uint8_t state;
+	uint8_t barrier;
+};
+
+/* What lanes bring to an instruction that exchanges values, and what they get. */
+struct sg_exchange {
+	uint64_t value[SG_WARP_SIZE];
+	uint32_t members[SG_WARP_SIZE];
+	uint32_t b[SG_WARP_SIZE];
+	uint32_t c[SG_WARP_SIZE];
+	uint64_t result[SG_WARP_SIZE];
+	uint32_t predicates; /* one bit a lane, in */
+	uint32_t predicate_result;
+};
+
+/* Registers that a recursive call keeps for its caller. */
+struct sg_saved_frame {
+	const struct sg_function *function;
+	uint32_t mask;
+	struct sg_saved_frame *next;
+	char slots[] __attribute__((aligned(64)));
+};
+
+/* What the lanes that are at one call depth go back to. */
+struct sg_call_level {
+	const struct sg_instruction *back[SG_WARP_SIZE]; /* the call itself */
+	const struct sg_function *function[SG_WARP_SIZE];
+	uint32_t stack[SG_WARP_SIZE]; /* the caller's frame in local memory */
+	uint32_t top[SG_WARP_SIZE];
+	struct sg_saved_frame *saved;
+};
+
+enum sg_stop {
+	SG_STOP_NONE,
+	SG_STOP_YIELD,   /* its turn is over */
+	SG_STOP_SPIN,    /* its turn is over and it seems to wait for somebody */
+	SG_STOP_BLOCKED, /* every group waits */
+	SG_STOP_DONE,    /* all lanes have exited */
+	SG_STOP_FAULT,
+};
+
+struct sg_warp {
+	char *frame;   /* of the running group */
+	uint32_t exec; /* lanes that the current instruction is for */
+	uint32_t mask; /* lanes of the running group */
+	/* Other groups wait from here on: whoever gets here must look (sg_warp_meet). */
+	const struct sg_instruction *meet;
+	int32_t ticks;   /* branches back until the turn is over */
+	uint32_t carry;  /* CC.CF of each lane */
+	uint64_t issued; /* instructions of this turn */
+	uint64_t pseudo; /* of those, ones that are not in the PTX */
+
+	struct sg_block *block;
+	struct sg_grid *grid;
+	struct sg_machine *machine;
+	char *registers;
+	char *local;      /* lane after lane, grid->local_stride each */
+	uint32_t number;  /* in the block */
+	uint32_t live;    /* lanes that have not exited */
+	uint32_t depth;   /* of the running group */
+	uint32_t current; /* index of the running group; UINT32_MAX: none */
+	uint32_t waited;  /* index of the group that began to wait last */
+	uint32_t group_count;
+	uint32_t ready;         /* groups that can run */
+	uint32_t promoted;      /* meetings for which the running group is not put back */
+	uint32_t patience;      /* how many it gets next time */
+	uint32_t last_promoted; /* lowest lane of the group that was */
+	uint32_t turns_in_step; /* without promotions, in code for old targets */
+	uint8_t stop;
+	bool spinning;
+	uint64_t counted; /* issued when lanes were last counted */
+	uint64_t lane_instructions;
+	const struct sg_function *function;
+	struct sg_group groups[SG_WARP_SIZE + 1];
+	uint32_t stack[SG_WARP_SIZE]; /* the running functions' frames in local memory */
+	uint32_t top[SG_WARP_SIZE];   /* where the next frame would start */
+	uint32_t arrived[SG_BARRIERS];
+	uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier */
+	uint32_t cluster_phase[SG_WARP_SIZE];
+	struct sg_call_level **levels;
+	uint32_t level_count;
+	struct sg_exchange exchange;
+};
+
+struct sg_barrier {
+	uint32_t expected; /* threads; 0: all of the block */
+	bool is_used;      /* somebody has arrived */
+	uint32_t votes;    /* threads whose predicate was true */
+	uint32_t voters;
+};
+
+struct sg_block {
+	struct sg_grid *grid;
+	struct sg_cluster *cluster; /* NULL: the block is alone */
+	uint32_t index[3];
+	uint32_t multiprocessor;
+	uint32_t warp_count;
+	uint32_t done; /* warps */
+	uint32_t turn; /* warp that runs next */
+	char *shared;
+	uint64_t clock_base; /* of its multiprocessor, at the start of this turn of a warp */
+	struct sg_barrier barriers[SG_BARRIERS];
+	uint64_t warp_instructions, thread_instructions;
+	struct sg_block *next; /* suspended or free */
+	bool has_fills;
+	uint64_t memory_size;
+	struct sg_warp warps[];
+};
+
+/* Windows of generic addresses, one after the other. */
+struct sg_windows {
+	uint64_t shared, local, parameter, code, end;
+};
+
+struct sg_heap;
+struct sg_lane_table;
+
+struct sg_nested;
+
+struct sg_nested_list {
+	struct sg_nested *first, *last;
+};
+
+struct sg_grid {
+	struct sg_machine *machine;
+	const struct sg_function *kernel;
+	struct sg_launch launch;
+	uint8_t *parameters;
+	uint32_t *workspace; /* of cooperative grids: see grid.c */
+	uint64_t block_count;
+	uint32_t threads, warps;
+	uint32_t shared_size;    /* all that may be touched */
+	uint32_t reserved_place; /* of the system's part of it, which comes last */
+	uint64_t registers_size, local_stride, local_size, block_size;
+	uint64_t shared_place, local_place, registers_place; /* in a block's memory */
+	uint64_t deadline;                                   /* CLOCK_MONOTONIC ns; 0: none */
+	uint64_t next_block;
+	uint64_t finished;
+	uint64_t resident_limit, resident;
+	uint32_t stop;    /* a fault: everybody stops */
+	uint32_t workers; /* threads that are in it */
+	struct sg_block *suspended, **suspended_last;
+	struct sg_block *free_blocks;
+	bool has_clusters;
+	uint32_t cluster_size; /* blocks */
+	struct sg_cluster *clusters, *free_clusters, *open_cluster;
+	uint64_t *cycles; /* by multiprocessor */
+	uint64_t warp_instructions, thread_instructions;
+	bool out_of_memory;
+	struct sg_fault fault;
+	/* What its kernels launch: see nested.c. */
+	uint32_t depth; /* 0: the host launched it */
+	uint32_t nested_count;
+	uint32_t launch_error; /* cudaError_t */
+	struct sg_nested *prepared;
+	struct sg_nested_list launches, tail_launches;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct sg_grid *next; /* of the machine's */
+};
+
+struct sg_machine {
+	struct sg_memory memory;
+	struct sg_windows windows;
+	struct sg_host host;
+	uint32_t multiprocessors;
+	uint32_t worker_count;
+	pthread_t *workers;
+	pthread_mutex_t lock; /* all below */
+	pthread_cond_t work;
+	struct sg_grid *grids;
+	bool ends;
+	bool interrupted;
+	uint64_t timeout_ns, stack_size;
+	uint64_t *clocks; /* cycles of each multiprocessor */
+	uint32_t next_address_number;
+	struct sg_heap *heap;
+	struct sg_block *spare_blocks; /* memory of blocks of grids that have ended */
+	size_t spare_bytes;
+	uint64_t fence;
+	const struct sg_lane_table *lanes;
+};
+
+/* ---- warps (warp.c) -------------------------------------------------------------------- */
+
+/* Goes on at `to`, where other groups may be: merges, or lets a lower one run. */
+const struct sg_instruction *sg_warp_meet(struct sg_warp *warp, const struct sg_instruction *to);
+/* Lanes `taken` go to `to`, the others of the running group to `otherwise`. */
+const struct sg_instruction *sg_warp_diverge(struct sg_warp *warp, uint32_t taken,
+					     const struct sg_instruction *to,
+					     const struct sg_instruction *otherwise);
+/* The turn is over: called where ticks ran out, with the place to go on at. */
+const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_instruction *to);
+/* Lanes have exited. */
+const struct sg_instruction *sg_warp_exit(struct sg_warp *warp, const struct sg_instruction *at,
+					  uint32_t lanes);
+/*
+ * The lanes of warp->exec wait at `at` in a state of enum sg_group_state; the others of the
+ * running group will go on after it. They are group warp->waited; no group runs now.
+ */
+void sg_warp_wait(struct sg_warp *warp, const struct sg_instruction *at, enum sg_group_state state);
+/* Lanes of group `index` that waited go on at `to`. */
+void sg_warp_release(struct sg_warp *warp, uint32_t index, uint32_t lanes,
+		     const struct sg_instruction *to);
+/* Looks at the groups anew, after a release; returns where the running one goes on. */
+const struct sg_instruction *sg_warp_choose(struct sg_warp *warp);
+/* Makes lanes of the running group a group of its own that is ready at `to`. */
+void sg_warp_split(struct sg_warp *warp, uint32_t lanes, const struct sg_instruction *to,
+		   const struct sg_function *function, char *frame, uint32_t depth);
+/* Ends the grid. lane: the lowest that is at fault. Returns NULL. */
+const struct sg_instruction *sg_warp_fault(struct sg_warp *warp, const struct sg_instruction *at,
+					   enum sg_fault_kind kind, uint32_t lane,
+					   uint64_t address);
+/* The same with words of its own, in place of the fault's text. */
+const struct sg_instruction *sg_warp_fault_text(struct sg_warp *warp,
+						const struct sg_instruction *at,
+						enum sg_fault_kind kind, uint32_t lane,
+						uint64_t address, const char *text);
+/* Counts what was issued, before lanes change. */
+void sg_warp_count(struct sg_warp *warp);
+/* Runs until it stops; warp->stop says why. */
+void sg_warp_run(struct sg_warp *warp);
+/* Ready to run the kernel from its start. */
+void sg_warp_start(struct sg_warp *warp, uint32_t lanes);
+void sg_warp_clear(struct sg_warp *warp);
+
+static inline const struct sg_instruction *sg_warp_go(struct sg_warp *warp,
+						      const struct sg_instruction *to)
+{
+	return sg_unlikely(to >= warp->meet) ? sg_warp_meet(warp, to) : to;
+}
+
+/* A function's registers: the kernel's come first. */
+static inline char *sg_warp_frame(const struct sg_warp *warp, const struct sg_function *function)
+{
+	return warp->registers +
+	       (function->is_kernel ? 0 : warp->grid->kernel->frame_places[function->number]);
+}
+
+/* ---- blocks (block.c) ------------------------------------------------------------------ */
+
+enum sg_block_end {
+	SG_BLOCK_DONE,
+	SG_BLOCK_SUSPENDED,
+	SG_BLOCK_FAULT,
+};
+
+struct sg_block *sg_block_new(struct sg_grid *grid);
+void sg_block_free(struct sg_block *block);
+void sg_block_free_spare(struct sg_machine *machine);
+/* number: in the order in which blocks are taken. */
+void sg_block_start(struct sg_block *block, uint64_t number);
+/* Runs until it ends or others should run; *ret_spins: all that it does is wait. */
+enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins);
+/* Releases who waits at a barrier that is complete now. */
+void sg_block_check_barrier(struct sg_block *block, uint32_t number);
+void sg_block_check_barriers(struct sg_block *block);
+/* Stores the result of bar.red for the lanes of a group that waited (ops/barrier.c). */
+void sg_barrier_result(struct sg_group *group, const struct sg_barrier *barrier);
+
+/* ---- exchanges between lanes (exchange.c) ---------------------------------------------- */
+
+/*
+ * Exchanges values between the lanes of a warp, as at->combine says. a: the value, of size bytes,
+ * or with size 0 a predicate; b, c: further operands; e: the members, where the flags have SYNC.
+ * d: slot of the result, or SG_NO_SLOT; immediate: slot of the predicate result + 1, or 0.
+ */
+sg_run sg_run_exchange;
+/* Completes the exchanges that only waited for lanes that have exited. */
+void sg_exchange_check(struct sg_warp *warp);
+
+/* ---- grids (grid.c) -------------------------------------------------------------------- */
+
+void *sg_worker_run(void *machine);
+/* Whether the grid must stop: fault, deadline, interruption. Sets the fault where it is late. */
+bool sg_grid_must_stop(struct sg_grid *grid);
+uint64_t sg_monotonic_ns(void);
+uint64_t sg_machine_clock(const struct sg_machine *machine);
+
+/* ---- accesses (access.c) --------------------------------------------------------------- */
+
+/*
+ * The address in this process of a generic device address, for one lane of the running group;
+ * 0 if `size` bytes there may not be touched.
+ */
+uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, uint64_t size);
+
+/* Resolves lane by lane, in every space; faults where a lane may not. */
+sg_resolve sg_resolve_slow, sg_resolve_shared_slow, sg_resolve_local, sg_resolve_parameter,
+	sg_resolve_generic;
+
+/* Whether only the thread that runs the block can see that memory. */
+static inline bool sg_is_private(const struct sg_warp *warp, uint64_t address)
+{
+	return warp->grid->cluster_size == 1 &&
+	       address - (uint64_t)(uintptr_t)warp->block->shared < warp->grid->shared_size;
+}
+
+/* Orders the memory accesses of this thread before those that follow. */
+void sg_fence(struct sg_machine *machine);
+
+/* ---- slots ----------------------------------------------------------------------------- */
+
+/* A slot as 32-bit lanes, or as the mask of a predicate. */
+static inline uint32_t *sg_slot32(const char *frame, uint32_t slot)
+{
+	return (uint32_t *)(void *)((char *)frame + slot);
+}
+
+/* Reads `size` bytes of one lane, at most 8; zero-extended. */
+static inline uint64_t sg_read_lane(const struct sg_warp *warp, uint32_t slot, uint32_t size,
+				    uint32_t lane)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, warp->frame + slot + lane * size, size);
+	return value;
+}
+
+/* Writes a predicate for the active lanes. */
+static inline void sg_write_predicate(struct sg_warp *warp, uint32_t slot, uint32_t value)
+{
+	uint32_t *p = sg_slot32(warp->frame, slot);
+
+	*p = (*p & ~warp->exec) | (value & warp->exec);
+}

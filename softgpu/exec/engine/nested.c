@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What kernels call of CUDA's device runtime: launches of further grids, values of conditional
+ * nodes. The functions' names and parameters are those that nvcc 13 puts into PTX.
+ *
+ * A grid's launches begin when all its blocks have ended, in the order in which they were made,
+ * each after the launches of the one before it; those of the tail stream come last. That is an
+ * order that every program must allow for, since a kernel cannot wait for what it launched.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "exec/decode/decode.h"
+#include "exec/engine/heap.h"
+#include "exec/engine/nested.h"
+#include "exec/ops/ops.h"
+
+enum {
+	MAX_DEPTH = 24,         /* of launches within launches, as on hardware */
+	MAX_LAUNCHES = 1 << 20, /* of one grid */
+	TAIL_STREAM = 3,        /* cudaStreamTailLaunch */
+	SOME_HANDLE = 16,       /* of streams and events: all work is in one order */
+};
+
+/* Of cudaError_t. */
+enum {
+	NO_ERROR = 0,
+	INVALID_VALUE = 1,
+	OUT_OF_MEMORY = 2,
+	INVALID_CONFIGURATION = 9,
+	MAX_DEPTH_EXCEEDED = 65,
+	PENDING_COUNT_EXCEEDED = 69,
+	INVALID_FUNCTION = 98,
+};
+
+/* What a call does for one lane. False: it touched what it may not, at *ret_address. */
+typedef bool run_lane(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		      uint64_t *ret_address);
+
+static const struct sg_instruction *run_lanes(struct sg_warp *warp, const struct sg_instruction *at,
+					      run_lane *run)
+{
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t address = 0;
+
+		if (!run(warp, at, lane, &address))
+			return sg_warp_fault(warp, at, SG_FAULT_ILLEGAL_ADDRESS, lane, address);
+	}
+	return at + 1;
+}
+
+static bool store(struct sg_warp *warp, uint32_t lane, uint64_t address, const void *value,
+		  size_t size, uint64_t *ret_address)
+{
+	uint64_t pointer = sg_warp_pointer(warp, lane, address, size);
+
+	*ret_address = address;
+	if (pointer)
+		memcpy((void *)(uintptr_t)pointer, value, size);
+	return pointer != 0;
+}
+
+/* The calls of a grid report their last error to all its threads. */
+static void set_error(struct sg_grid *grid, uint32_t error)
+{
+	if (error)
+		__atomic_store_n(&grid->launch_error, error, __ATOMIC_RELAXED);
+}
+
+/* ---- launches -------------------------------------------------------------------------- */
+
+static const struct sg_function *kernel_at(const struct sg_warp *warp, uint64_t address)
+{
+	const struct sg_module *module = warp->function->module;
+	uint64_t place = address - warp->machine->windows.code;
+	uint64_t number = place / SG_CODE_STRIDE - module->first_address_number;
+
+	if (place % SG_CODE_STRIDE || number < module->first_kernel ||
+	    number >= module->functions.count)
+		return NULL;
+	return module->functions.items[number];
+}
+
+void sg_nested_free(struct sg_nested *nested)
+{
+	while (nested) {
+		struct sg_nested *next = nested->next;
+
+		free(nested->parameters);
+		free(nested);
+		nested = next;
+	}
+}
+
+/* An argument of three 32-bit numbers; false: it is none. */
+static bool read_shape(const struct sg_warp *warp, const struct sg_instruction *at, uint32_t index,
+		       uint32_t lane, uint32_t ret_shape[3])
+{
+	if (index >= at->call->argument_count || at->call->arguments[index].size != 12)
+		return false;
+	sg_call_read(warp, &at->call->arguments[index], lane, ret_shape, 12);
+	return ret_shape[0] && ret_shape[1] && ret_shape[2];
+}
+
+static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+			uint64_t *ret_buffer)
+{
+	struct sg_grid *grid = warp->grid;
+	struct sg_nested nested = {.function =
+					   kernel_at(warp, sg_call_argument(warp, at, 0, lane))};
+	struct sg_nested *kept;
+
+	if (!nested.function)
+		return INVALID_FUNCTION;
+	if (!read_shape(warp, at, 1, lane, nested.grid) ||
+	    !read_shape(warp, at, 2, lane, nested.block))
+		return INVALID_CONFIGURATION;
+	if (grid->depth >= MAX_DEPTH)
+		return MAX_DEPTH_EXCEEDED;
+	if (__atomic_fetch_add(&grid->nested_count, 1, __ATOMIC_RELAXED) >= MAX_LAUNCHES)
+		return PENDING_COUNT_EXCEEDED;
+	nested.shared = (uint32_t)sg_call_argument(warp, at, 3, lane);
+	nested.buffer = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
+					 nested.function->parameter_size + 1);
+	kept = nested.buffer ? malloc(sizeof(*kept)) : NULL;
+	if (!kept) {
+		if (nested.buffer)
+			sg_heap_release(warp->machine->heap, nested.buffer);
+		return OUT_OF_MEMORY;
+	}
+	*kept = nested;
+	pthread_mutex_lock(&grid->lock);
+	kept->next = grid->prepared;
+	grid->prepared = kept;
+	pthread_mutex_unlock(&grid->lock);
+	*ret_buffer = nested.buffer;
+	return NO_ERROR;
+}
+
+/* cudaGetParameterBufferV2(kernel, grid, block, shared): where its arguments are to be put */
+static bool run_prepare(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+			uint64_t *ret_address)
+{
+	uint64_t buffer = 0;
+
+	set_error(warp->grid, prepare(warp, at, lane, &buffer));
+	sg_call_give_back(warp, at, lane, buffer);
+	return true;
+}
+
+static struct sg_nested *take_prepared(struct sg_grid *grid, uint64_t buffer)
+{
+	struct sg_nested **link = &grid->prepared, *found;
+
+	pthread_mutex_lock(&grid->lock);
+	while (*link && (*link)->buffer != buffer)
+		link = &(*link)->next;
+	found = *link;
+	if (found) {
+		*link = found->next;
+		found->next = NULL;
+	}
+	pthread_mutex_unlock(&grid->lock);
+	return found;
+}
+
+static uint32_t launch(struct sg_grid *grid, uint64_t buffer, bool is_tail)
+{
+	struct sg_nested_list *list = is_tail ? &grid->tail_launches : &grid->launches;
+	struct sg_nested *nested = take_prepared(grid, buffer);
+
+	if (!nested)
+		return INVALID_VALUE;
+	nested->parameters = malloc(nested->function->parameter_size + 1);
+	if (nested->parameters)
+		memcpy(nested->parameters, (const void *)(uintptr_t)buffer,
+		       nested->function->parameter_size);
+	sg_heap_release(grid->machine->heap, buffer);
+	if (!nested->parameters) {
+		sg_nested_free(nested);
+		return OUT_OF_MEMORY;
+	}
+	pthread_mutex_lock(&grid->lock);
+	if (list->last)
+		list->last->next = nested;
+	else
+		list->first = nested;
+	list->last = nested;
+	pthread_mutex_unlock(&grid->lock);
+	return NO_ERROR;
+}
+
+/* cudaLaunchDeviceV2(buffer, stream) */
+static bool run_launch(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		       uint64_t *ret_address)
+{
+	uint32_t error = launch(warp->grid, sg_call_argument(warp, at, 0, lane),
+				sg_call_argument(warp, at, 1, lane) == TAIL_STREAM);
+
+	set_error(warp->grid, error);
+	sg_call_give_back(warp, at, lane, error);
+	return true;
+}
+
+struct sg_nested *sg_nested_take(struct sg_grid *grid)
+{
+	struct sg_nested *first = grid->launches.first;
+
+	/* Buffers that no launch followed. */
+	for (struct sg_nested *left = grid->prepared; left; left = left->next)
+		sg_heap_release(grid->machine->heap, left->buffer);
+	sg_nested_free(grid->prepared);
+	grid->prepared = NULL;
+	if (grid->launches.last)
+		grid->launches.last->next = grid->tail_launches.first;
+	else
+		first = grid->tail_launches.first;
+	grid->launches = grid->tail_launches = (struct sg_nested_list){0};
+	return first;
+}
+
+/* ---- the rest of the runtime ----------------------------------------------------------- */
+
+static bool run_take_error(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+			   uint64_t *ret_address)
+{
+	sg_call_give_back(
+		warp, at, lane,
+		__atomic_exchange_n(&warp->grid->launch_error, NO_ERROR, __ATOMIC_RELAXED));
+	return true;
+}
+
+static bool run_peek_error(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+			   uint64_t *ret_address)
+{
+	sg_call_give_back(warp, at, lane,
+			  __atomic_load_n(&warp->grid->launch_error, __ATOMIC_RELAXED));
+	return true;
+}
+
+/* cudaStreamCreateWithFlags(place, flags), cudaEventCreateWithFlags(place, flags) */
+static bool run_create(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		       uint64_t *ret_address)
+{
+	const uint64_t handle = SOME_HANDLE;
+
+	sg_call_give_back(warp, at, lane, NO_ERROR);
+	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &handle, sizeof(handle),
+		     ret_address);
+}
+
+/* Destroying and recording them, and waiting: in one order there is nothing to do. */
+static bool run_nothing(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+			uint64_t *ret_address)
+{
+	sg_call_give_back(warp, at, lane, NO_ERROR);
+	return true;
+}
+
+/* cudaGetDevice(place) */
+static bool run_device(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		       uint64_t *ret_address)
+{
+	const uint32_t device = warp->grid->launch.device;
+
+	sg_call_give_back(warp, at, lane, NO_ERROR);
+	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &device, sizeof(device),
+		     ret_address);
+}
+
+/* cudaMalloc(place, size) */
+static bool run_malloc(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		       uint64_t *ret_address)
+{
+	uint64_t memory = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
+					   sg_call_argument(warp, at, 1, lane));
+
+	sg_call_give_back(warp, at, lane, memory ? NO_ERROR : OUT_OF_MEMORY);
+	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &memory, sizeof(memory),
+		     ret_address);
+}
+
+static bool run_free(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		     uint64_t *ret_address)
+{
+	uint64_t memory = sg_call_argument(warp, at, 0, lane);
+	bool good = !memory || sg_heap_release(warp->machine->heap, memory);
+
+	sg_call_give_back(warp, at, lane, good ? NO_ERROR : INVALID_VALUE);
+	return true;
+}
+
+/* cudaGraphSetConditional(handle, value) */
+static bool run_set_condition(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+			      uint64_t *ret_address)
+{
+	const struct sg_host *host = &warp->machine->host;
+
+	*ret_address = sg_call_argument(warp, at, 0, lane);
+	return host->set_condition &&
+	       host->set_condition(host->user, *ret_address,
+				   (uint32_t)sg_call_argument(warp, at, 1, lane));
+}
+
+/* A function of the machine's for each of these names: decoded instructions hold its address. */
+#define SG_NESTED(name, run)                                                                       \
+	static const struct sg_instruction *step_##name(struct sg_warp *warp,                      \
+							const struct sg_instruction *at)           \
+	{                                                                                          \
+		return run_lanes(warp, at, run);                                                   \
+	}
+#include "exec/engine/nested.def"
+#undef SG_NESTED
+
+static const struct {
+	const char *name;
+	sg_run *run;
+} functions[] = {
+#define SG_NESTED(name, run) {#name, step_##name},
+#include "exec/engine/nested.def"
+#undef SG_NESTED
+};
+
+sg_run *sg_nested_find(const char *name)
+{
+	for (size_t i = 0; i < gt_countof(functions); i++)
+		if (!strcmp(functions[i].name, name))
+			return functions[i].run;
+	return NULL;
+}

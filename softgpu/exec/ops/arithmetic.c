@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Decoding of what one operation on lanes carries out. */
+#include <errno.h>
+#include <string.h>
+
+#include "exec/decode/decode.h"
+#include "exec/ops/video.h"
+
+/* Modifiers as bits. */
+enum word {
+	WORD_RN,
+	WORD_RZ,
+	WORD_RM,
+	WORD_RP,
+	WORD_FTZ,
+	WORD_SAT,
+	WORD_APPROX,
+	WORD_FULL,
+	WORD_LO,
+	WORD_HI,
+	WORD_WIDE,
+	WORD_L,
+	WORD_R,
+	WORD_WRAP,
+	WORD_CLAMP,
+	WORD_SHIFTAMT,
+	WORD_NAN,
+	WORD_ABS,
+	WORD_RELU,
+	WORD_XORSIGN,
+	WORD_MODES, /* no modifier: see forms.def */
+	WORD_COUNT,
+};
+
+#define W(word) (1u << WORD_##word)
+#define T(type) (1ull << GT_PTX_TYPE_##type)
+
+struct form {
+	enum gt_ptx_opcode opcode;
+	uint64_t types;
+	uint32_t words;
+	uint32_t allowed;
+	enum sg_lane_op operation;
+	enum sg_lane_op modes;
+	const char *operands;
+};
+
+static const struct form forms[] = {
+#define SG_FORM(opcode, types, words, allowed, operation, operands)                                \
+	{GT_PTX_OP_##opcode,      types,   words, allowed, SG_LANE_##operation,                    \
+	 SG_LANE_##operation + 1, operands},
+#include "exec/ops/forms.def"
+#undef SG_FORM
+};
+
+static const struct {
+	enum gt_ptx_modifier_id id;
+	enum word word;
+	uint32_t flag; /* enum sg_flag */
+} words[] = {
+	{GT_PTX_MOD_RN, WORD_RN, 0},
+	{GT_PTX_MOD_RZ, WORD_RZ, SG_FLAG_RZ},
+	{GT_PTX_MOD_RM, WORD_RM, SG_FLAG_RM},
+	{GT_PTX_MOD_RP, WORD_RP, SG_FLAG_RP},
+	{GT_PTX_MOD_FTZ, WORD_FTZ, SG_FLAG_FTZ},
+	{GT_PTX_MOD_SAT, WORD_SAT, SG_FLAG_SAT},
+	{GT_PTX_MOD_APPROX, WORD_APPROX, 0},
+	{GT_PTX_MOD_FULL, WORD_FULL, 0},
+	{GT_PTX_MOD_LO, WORD_LO, 0},
+	{GT_PTX_MOD_HI, WORD_HI, 0},
+	{GT_PTX_MOD_WIDE, WORD_WIDE, 0},
+	{GT_PTX_MOD_L, WORD_L, 0},
+	{GT_PTX_MOD_R, WORD_R, 0},
+	{GT_PTX_MOD_WRAP, WORD_WRAP, 0},
+	{GT_PTX_MOD_CLAMP, WORD_CLAMP, 0},
+	{GT_PTX_MOD_SHIFTAMT, WORD_SHIFTAMT, 0},
+	{GT_PTX_MOD_NAN_RESULT, WORD_NAN, SG_FLAG_NAN},
+	{GT_PTX_MOD_ABS, WORD_ABS, SG_FLAG_ABS},
+	{GT_PTX_MOD_RELU, WORD_RELU, SG_FLAG_RELU},
+	{GT_PTX_MOD_XORSIGN, WORD_XORSIGN, SG_FLAG_XORSIGN},
+};
+
+/* The modifiers of a form; false if one is none of the words. */
+static bool read_words(const struct gt_ptx_form *form, uint32_t *ret_words, uint32_t *ret_flags)
+{
+	*ret_words = *ret_flags = 0;
+	for (uint32_t i = 0; i < form->modifier_count; i++) {
+		enum gt_ptx_modifier_id id = form->modifiers[i].id;
+		size_t w = 0;
+
+		if (gt_ptx_modifier_type(id) != GT_PTX_TYPE_NONE)
+			continue;
+		while (w < gt_countof(words) && words[w].id != id)
+			w++;
+		if (w == gt_countof(words))
+			return false;
+		*ret_words |= 1u << words[w].word;
+		*ret_flags |= words[w].flag;
+	}
+	return true;
+}
+
+static const struct form *find_form(const struct gt_ptx_form *source, uint32_t words_given)
+{
+	for (size_t i = 0; i < gt_countof(forms); i++) {
+		const struct form *form = &forms[i];
+
+		if (form->opcode == source->opcode && (form->types >> source->types[0] & 1) &&
+		    (words_given & ~form->allowed & ~form->words) == 0 &&
+		    (words_given & form->words) == form->words)
+			return form;
+	}
+	return NULL;
+}
+
+static enum gt_ptx_type letter_type(char letter)
+{
+	switch (letter) {
+	case 'h':
+		return GT_PTX_TYPE_B16;
+	case 'w':
+		return GT_PTX_TYPE_B32;
+	case 'l':
+		return GT_PTX_TYPE_B64;
+	case 'q':
+		return GT_PTX_TYPE_B128;
+	case 'f':
+		return GT_PTX_TYPE_F32;
+	case 'F':
+		return GT_PTX_TYPE_F64;
+	default:
+		return GT_PTX_TYPE_PRED;
+	}
+}
+
+/* Operands as letters say, into an instruction yet to be emitted. */
+static int read_operands(struct sg_decoder *decoder, const char *letters,
+			 struct sg_instruction *step)
+{
+	uint32_t *sources[] = {&step->a, &step->b, &step->c, &step->e};
+	uint32_t count = (uint32_t)strlen(letters);
+	int error;
+
+	if (decoder->instruction->operand_count != count)
+		return sg_decode_error(decoder, "'%s' takes %u operands, not %u",
+				       sg_decode_form(decoder)->text, count,
+				       decoder->instruction->operand_count);
+	error = sg_decode_destination(decoder, 0, letter_type(letters[0]), &step->d);
+	for (uint32_t i = 1; i < count && !error; i++)
+		error = sg_decode_source(decoder, i, letter_type(letters[i]), sources[i - 1]);
+	return error;
+}
+
+static int emit_step(struct sg_decoder *decoder, enum sg_lane_op op,
+		     const struct sg_instruction *step)
+{
+	return sg_decode_emit_step(decoder, decoder->machine->lanes->run[op], step);
+}
+
+/* min and max of three: of the first two, then of that and the third. */
+static int decode_three(struct sg_decoder *decoder, const struct form *form,
+			struct sg_instruction step)
+{
+	enum sg_lane_op op = (form->allowed & W(MODES)) && (step.flags & SG_FLAG_MODES)
+				     ? form->modes
+				     : form->operation;
+	uint32_t d, third = SG_SINK;
+	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_F32, &d);
+
+	if (!error)
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_F32, &step.a);
+	if (!error)
+		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_F32, &step.b);
+	if (!error)
+		error = sg_decode_source(decoder, 3, GT_PTX_TYPE_F32, &third);
+	step.d = sg_decode_temporary(decoder, 4);
+	if (!error)
+		error = emit_step(decoder, op, &step);
+	step.a = step.d;
+	step.b = third;
+	step.d = d;
+	return error ? error : emit_step(decoder, op, &step);
+}
+
+int sg_decode_arithmetic(struct sg_decoder *decoder)
+{
+	const struct gt_ptx_form *source = sg_decode_form(decoder);
+	struct sg_instruction step = {0};
+	const struct form *form;
+	uint32_t given;
+	int error;
+
+	if (source->type_count != 1 || !read_words(source, &given, &step.flags))
+		return sg_decode_bad_form(decoder);
+	form = find_form(source, given);
+	if (!form)
+		return sg_decode_bad_form(decoder);
+	if ((form->opcode == GT_PTX_OP_MIN || form->opcode == GT_PTX_OP_MAX) &&
+	    source->types[0] == GT_PTX_TYPE_F32 && decoder->instruction->operand_count == 4)
+		return decode_three(decoder, form, step);
+	error = read_operands(decoder, form->operands, &step);
+	if (error)
+		return error;
+	/* .approx and .full are computed as .rn is: within their error. */
+	return emit_step(decoder,
+			 (form->allowed & W(MODES)) && (step.flags & SG_FLAG_MODES)
+				 ? form->modes
+				 : form->operation,
+			 &step);
+}
+
+/* ---- carries --------------------------------------------------------------------------- */
+
+int sg_decode_carry(struct sg_decoder *decoder)
+{
+	const struct gt_ptx_form *form = sg_decode_form(decoder);
+	enum gt_ptx_type type = sg_decode_type(decoder);
+	bool is_wide = type == GT_PTX_TYPE_U64 || type == GT_PTX_TYPE_S64;
+	bool is_signed = type == GT_PTX_TYPE_S32 || type == GT_PTX_TYPE_S64;
+	bool is_high = gt_ptx_form_has(form, GT_PTX_MOD_HI);
+	struct sg_instruction step = {0};
+	enum sg_lane_op op;
+	bool is_mad = form->opcode == GT_PTX_OP_MAD || form->opcode == GT_PTX_OP_MADC;
+	int error;
+
+	if (!is_wide && type != GT_PTX_TYPE_U32 && type != GT_PTX_TYPE_S32)
+		return sg_decode_bad_form(decoder);
+	if (is_mad && is_high && is_signed)
+		op = is_wide ? SG_LANE_mad_hi_carry_s64 : SG_LANE_mad_hi_carry_s32;
+	else if (is_mad && is_high)
+		op = is_wide ? SG_LANE_mad_hi_carry_u64 : SG_LANE_mad_hi_carry_u32;
+	else if (is_mad)
+		op = is_wide ? SG_LANE_mad_lo_carry_u64 : SG_LANE_mad_lo_carry_u32;
+	else if (form->opcode == GT_PTX_OP_ADD || form->opcode == GT_PTX_OP_ADDC)
+		op = is_wide ? SG_LANE_add_carry_u64 : SG_LANE_add_carry_u32;
+	else
+		op = is_wide ? SG_LANE_sub_carry_u64 : SG_LANE_sub_carry_u32;
+	if (gt_ptx_form_has(form, GT_PTX_MOD_CC))
+		step.flags |= SG_FLAG_CARRY_OUT;
+	if (form->opcode == GT_PTX_OP_ADDC || form->opcode == GT_PTX_OP_SUBC ||
+	    form->opcode == GT_PTX_OP_MADC)
+		step.flags |= SG_FLAG_CARRY_IN;
+	error = read_operands(
+		decoder, is_wide ? (is_mad ? "llll" : "lll") : (is_mad ? "wwww" : "www"), &step);
+	return error ? error : emit_step(decoder, op, &step);
+}
+
+/* ---- with a number or a mode beside their operands ------------------------------------- */
+
+/* lop3.op.b32 d|p, a, b, c, table, {!}q: p is (d != 0) op q, which is emitted here. */
+static int lop3_predicate(struct sg_decoder *decoder, uint32_t d, uint32_t p)
+{
+	const struct gt_ptx_instruction *instruction = decoder->instruction;
+	bool is_and = gt_ptx_form_has(instruction->form, GT_PTX_MOD_AND), negated;
+	struct sg_instruction step = {.a = d, .d = p, .e = SG_SINK, .flags = SG_FLAG_NEGATE};
+	int error;
+
+	if (instruction->operand_count != 6)
+		return sg_decode_bad_operand(decoder, 5);
+	error = sg_decode_constant(decoder, 4, 0, &step.b);
+	if (!error)
+		error = sg_decode_predicate(decoder, &instruction->operands[5], 5, &step.c,
+					    &negated);
+	if (error)
+		return error;
+	step.selector = is_and ? SG_BOOLEAN_AND : SG_BOOLEAN_OR;
+	step.immediate = negated ? SG_FULL : 0;
+	return emit_step(decoder, SG_LANE_eq_u32, &step);
+}
+
+int sg_decode_lop3(struct sg_decoder *decoder)
+{
+	const struct gt_ptx_instruction *instruction = decoder->instruction;
+	const struct gt_ptx_form *form = instruction->form;
+	bool has_boolean =
+		gt_ptx_form_has(form, GT_PTX_MOD_AND) || gt_ptx_form_has(form, GT_PTX_MOD_OR);
+	const struct gt_ptx_operand *first = instruction->operands;
+	struct sg_instruction step = {0};
+	uint32_t *sources[] = {&step.a, &step.b, &step.c}, p = 0, width;
+	int error;
+
+	if (form->modifier_count != 1u + has_boolean || form->type_count != 1 ||
+	    form->types[0] != GT_PTX_TYPE_B32)
+		return sg_decode_bad_form(decoder);
+	if (instruction->operand_count != 5u + has_boolean ||
+	    instruction->operands[4].kind != GT_PTX_OPERAND_INTEGER ||
+	    instruction->operands[4].integer > 255)
+		return sg_decode_bad_operand(decoder, 4);
+	if (has_boolean && (first->kind != GT_PTX_OPERAND_PAIR || first->count != 2))
+		return sg_decode_bad_operand(decoder, 0);
+	step.immediate = instruction->operands[4].integer;
+	error = sg_decode_destination_operand(decoder, has_boolean ? &first->items[0] : first, 0,
+					      GT_PTX_TYPE_B32, false, &step.d, &width);
+	if (!error && has_boolean)
+		error = sg_decode_destination_operand(decoder, &first->items[1], 0,
+						      GT_PTX_TYPE_PRED, false, &p, &width);
+	for (uint32_t i = 0; i < 3 && !error; i++)
+		error = sg_decode_source(decoder, i + 1, GT_PTX_TYPE_B32, sources[i]);
+	if (!error)
+		error = emit_step(decoder, SG_LANE_lop3_b32, &step);
+	return error || !has_boolean ? error : lop3_predicate(decoder, step.d, p);
+}
+
+int sg_decode_prmt(struct sg_decoder *decoder)
+{
+	static const enum gt_ptx_modifier_id modes[] = {
+		GT_PTX_MOD_F4E, GT_PTX_MOD_B4E, GT_PTX_MOD_RC8,
+		GT_PTX_MOD_ECL, GT_PTX_MOD_ECR, GT_PTX_MOD_RC16,
+	};
+	const struct gt_ptx_form *form = sg_decode_form(decoder);
+	struct sg_instruction step = {0};
+	int error;
+
+	for (uint32_t i = 0; i < gt_countof(modes); i++)
+		if (gt_ptx_form_has(form, modes[i]))
+			step.selector = (uint8_t)(i + 1);
+	if (form->type_count != 1 || form->types[0] != GT_PTX_TYPE_B32 ||
+	    form->modifier_count != 1u + (step.selector != 0))
+		return sg_decode_bad_form(decoder);
+	error = read_operands(decoder, "wwww", &step);
+	return error ? error : emit_step(decoder, SG_LANE_prmt_b32, &step);
+}
+
+int sg_decode_dp(struct sg_decoder *decoder)
+{
+	const struct gt_ptx_form *form = sg_decode_form(decoder);
+	bool is_dp2a = form->opcode == GT_PTX_OP_DP2A, a_signed, b_signed;
+	struct sg_instruction step = {.selector = gt_ptx_form_has(form, GT_PTX_MOD_HI)};
+	enum sg_lane_op first = is_dp2a ? SG_LANE_dp2a_uu : SG_LANE_dp4a_uu;
+	int error;
+
+	if (form->type_count != 2 || form->modifier_count != 2u + is_dp2a)
+		return sg_decode_bad_form(decoder);
+	for (int i = 0; i < 2; i++)
+		if (form->types[i] != GT_PTX_TYPE_U32 && form->types[i] != GT_PTX_TYPE_S32)
+			return sg_decode_bad_form(decoder);
+	a_signed = form->types[0] == GT_PTX_TYPE_S32;
+	b_signed = form->types[1] == GT_PTX_TYPE_S32;
+	error = read_operands(decoder, "wwww", &step);
+	return error ? error
+		     : emit_step(decoder, first + (a_signed ? 2 : 0) + (b_signed ? 1 : 0), &step);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What moves many bytes by one instruction: cp.async.bulk, cp.reduce.async.bulk and st.bulk, PTX
+ * ISA 9.0, 9.7.9.25. All of it is done at once, before the next instruction.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "exec/decode/decode.h"
+#include "exec/engine/cluster.h"
+#include "exec/ops/ops.h"
+
+/* An address as an operand gives it. */
+struct place {
+	uint32_t slot;
+	bool is_narrow, is_shared;
+	uint64_t offset;
+};
+
+/* list of an instruction points to one. */
+struct plan {
+	struct place to, from, object; /* object: the mbarrier; its slot SG_NO_SLOT: none */
+	uint32_t size;                 /* slot of the bytes */
+	uint32_t size_width;           /* bytes of its lane */
+	uint32_t blocks; /* slot of a mask of 16 bits: where to, by rank; SG_NO_SLOT: none */
+	/* Of a reduction, as sg_atomic_change takes them. */
+	uint8_t operation, type;
+};
+
+/* ---- at run time ----------------------------------------------------------------------- */
+
+static const struct plan *plan_of(const struct sg_instruction *at)
+{
+	return (const struct plan *)(const void *)at->list;
+}
+
+/* Instead of a block's rank: where the address says. */
+#define AS_GIVEN UINT32_MAX
+
+/* An address in shared memory, in that of a block of the cluster. */
+static uint64_t in_block(const struct sg_warp *warp, uint64_t address, uint32_t rank)
+{
+	address %= SG_CLUSTER_STRIDE;
+	return rank == sg_cluster_rank(warp->block) ? address
+						    : address + (rank + 1ull) * SG_CLUSTER_STRIDE;
+}
+
+/* Memory at a place, which must be a multiple of `alignment`; NULL after a fault. */
+static char *find_memory_in(struct sg_warp *warp, const struct sg_instruction *at,
+			    const struct place *place, uint32_t rank, uint32_t lane, uint64_t size,
+			    uint64_t alignment)
+{
+	uint64_t address =
+		sg_read_lane(warp, place->slot, place->is_narrow ? 4 : 8, lane) + place->offset;
+	uint64_t place_in_space = rank == AS_GIVEN ? address : in_block(warp, address, rank);
+	uint64_t generic = place_in_space + (place->is_shared ? warp->machine->windows.shared : 0);
+	uint64_t pointer = sg_warp_pointer(warp, lane, generic, size);
+
+	if (pointer && !(address % alignment))
+		return (char *)(uintptr_t)pointer;
+	sg_warp_fault(warp, at, pointer ? SG_FAULT_MISALIGNED : SG_FAULT_ILLEGAL_ADDRESS, lane,
+		      address);
+	return NULL;
+}
+
+static char *find_memory(struct sg_warp *warp, const struct sg_instruction *at,
+			 const struct place *place, uint32_t lane, uint64_t size,
+			 uint64_t alignment)
+{
+	return find_memory_in(warp, at, place, AS_GIVEN, lane, size, alignment);
+}
+
+/* The mbarrier hears of the bytes; false after a fault. */
+static bool report(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
+		   uint32_t lane, uint64_t size)
+{
+	const struct plan *plan = plan_of(at);
+	char *object;
+
+	if (plan->object.slot == SG_NO_SLOT)
+		return true;
+	object = find_memory_in(warp, at, &plan->object, rank, lane, 8, 8);
+	if (object)
+		sg_mbarrier_complete(object, size);
+	return object;
+}
+
+/* What one lane copies to one block; false after a fault. */
+static bool copy_to(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
+		    uint32_t lane, uint64_t size)
+{
+	const struct plan *plan = plan_of(at);
+	char *to = size ? find_memory_in(warp, at, &plan->to, rank, lane, size, 16) : NULL;
+	char *from = to ? find_memory(warp, at, &plan->from, lane, size, 16) : NULL;
+
+	if (size && !from)
+		return false;
+	if (size)
+		memmove(to, from, size);
+	return report(warp, at, rank, lane, size);
+}
+
+/* Addresses and size are multiples of 16. */
+static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	const struct plan *plan = plan_of(at);
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t size = sg_read_lane(warp, plan->size, plan->size_width, lane);
+		uint64_t blocks;
+
+		if (size % 16)
+			return sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, size);
+		if (plan->blocks == SG_NO_SLOT) {
+			if (!copy_to(warp, at, AS_GIVEN, lane, size))
+				return NULL;
+			continue;
+		}
+		for (blocks = sg_read_lane(warp, plan->blocks, 2, lane); blocks;
+		     blocks &= blocks - 1)
+			if (!copy_to(warp, at, (uint32_t)__builtin_ctzll(blocks), lane, size))
+				return NULL;
+	}
+	return at + 1;
+}
+
+/* Element after element: each is atomic, all of them are not. */
+static const struct sg_instruction *run_reduce(struct sg_warp *warp,
+					       const struct sg_instruction *at)
+{
+	const struct plan *plan = plan_of(at);
+	struct sg_instruction change = {.selector = plan->operation, .space = plan->type};
+	uint32_t element = gt_ptx_type_info((enum gt_ptx_type)plan->type)->bits / 8;
+
+	change.size = (uint8_t)element;
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t size = sg_read_lane(warp, plan->size, plan->size_width, lane), value = 0;
+		char *to, *from;
+
+		if (size % 16)
+			return sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, size);
+		to = size ? find_memory(warp, at, &plan->to, lane, size, 16) : NULL;
+		from = to ? find_memory(warp, at, &plan->from, lane, size, 16) : NULL;
+		if (size && !from)
+			return NULL;
+		for (uint64_t i = 0; i < size; i += element) {
+			memcpy(&value, from + i, element);
+			sg_atomic_change(&change, to + i,
+					 sg_is_private(warp, (uint64_t)(uintptr_t)to), value, 0);
+		}
+		if (!report(warp, at, AS_GIVEN, lane, size))
+			return NULL;
+	}
+	return at + 1;
+}
+
+/* st.bulk: zeros; addresses and size are multiples of 8. */
+static const struct sg_instruction *run_clear(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	const struct plan *plan = plan_of(at);
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		uint64_t size = sg_read_lane(warp, plan->size, plan->size_width, lane);
+		char *to;
+
+		if (size % 8)
+			return sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, size);
+		to = size ? find_memory(warp, at, &plan->to, lane, size, 8) : NULL;
+		if (size && !to)
+			return NULL;
+		if (size)
+			memset(to, 0, size);
+	}
+	return at + 1;
+}
+
+/* ---- decoding -------------------------------------------------------------------------- */
+
+static int read_place(struct sg_decoder *decoder, uint32_t index, bool is_shared,
+		      struct place *ret_place)
+{
+	struct sg_address address;
+	int error = sg_decode_address(decoder, index, &address);
+
+	if (error)
+		return error;
+	if (address.slot == SG_NO_SLOT)
+		return sg_decode_bad_operand(decoder, index);
+	*ret_place = (struct place){.slot = address.slot,
+				    .is_narrow = address.is_narrow,
+				    .is_shared = is_shared,
+				    .offset = address.offset};
+	return 0;
+}
+
+/* A plan that lives as long as the function, and its instruction. */
+static int emit_plan(struct sg_decoder *decoder, sg_run *run, const struct plan *plan)
+{
+	struct sg_instruction step = {0};
+	/* In words, with one more to align it. */
+	uint32_t words = (sizeof(*plan) + sizeof(uint32_t) - 1) / sizeof(uint32_t) + 1;
+	uint32_t *list = sg_decode_list(decoder, words);
+
+	if (!list)
+		return -ENOMEM;
+	list += (uintptr_t)list % _Alignof(struct plan) / sizeof(*list);
+	memcpy(list, plan, sizeof(*plan));
+	step.list = list;
+	return sg_decode_emit_step(decoder, run, &step);
+}
+
+/* The first modifier that is a state space is where it goes, the next where it comes from. */
+static bool read_spaces(const struct gt_ptx_form *form, bool is_shared[2])
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < form->modifier_count && count < 2; i++) {
+		enum gt_ptx_modifier_id id = form->modifiers[i].id;
+		bool shared = id == GT_PTX_MOD_SHARED || id == GT_PTX_MOD_SHARED_CTA ||
+			      id == GT_PTX_MOD_SHARED_CLUSTER;
+
+		if (shared || id == GT_PTX_MOD_GLOBAL)
+			is_shared[count++] = shared;
+	}
+	return count == 2;
+}
+
+/* Operands of both: [to], [from], size{, [mbarrier]}. */
+static int read_copy(struct sg_decoder *decoder, struct plan *plan)
+{
+	bool is_shared[2];
+	int error;
+
+	if (sg_decode_has(decoder, GT_PTX_MOD_TENSOR) ||
+	    !read_spaces(sg_decode_form(decoder), is_shared) ||
+	    sg_decode_has(decoder, GT_PTX_MOD_BYTEMASK))
+		return sg_decode_bad_form(decoder);
+	error = read_place(decoder, 0, is_shared[0], &plan->to);
+	if (!error)
+		error = read_place(decoder, 1, is_shared[1], &plan->from);
+	if (!error)
+		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_U32, &plan->size);
+	plan->size_width = 4;
+	plan->object.slot = SG_NO_SLOT;
+	if (!error && sg_decode_has(decoder, GT_PTX_MOD_MBARRIER_COMPLETE_TX_BYTES))
+		error = read_place(decoder, 3, true, &plan->object);
+	plan->blocks = SG_NO_SLOT;
+	if (!error && sg_decode_has(decoder, GT_PTX_MOD_MULTICAST_CLUSTER))
+		error = sg_decode_source(decoder, 4, GT_PTX_TYPE_B16, &plan->blocks);
+	return error;
+}
+
+/*
+ * cp.async.bulk.shared::cluster.global.mbarrier… [to], [from], size, [mbarrier] and
+ * cp.async.bulk.global.shared::cta.bulk_group [to], [from], size
+ */
+int sg_decode_bulk_copy(struct sg_decoder *decoder)
+{
+	struct plan plan = {0};
+	int error;
+
+	if (sg_decode_has(decoder, GT_PTX_MOD_PREFETCH) &&
+	    !sg_decode_has(decoder, GT_PTX_MOD_TENSOR))
+		return sg_decode_nothing(decoder);
+	error = read_copy(decoder, &plan);
+	return error ? error : emit_plan(decoder, run_copy, &plan);
+}
+
+/* Its operations: of 16 bits with .noftz, and no floating point but sums of .f32 and .f64. */
+static bool read_reduction(const struct sg_decoder *decoder, struct plan *plan)
+{
+	const struct gt_ptx_form *form = sg_decode_form(decoder);
+	enum gt_ptx_type type = sg_decode_type(decoder);
+	enum sg_atomic operation;
+
+	if (!sg_find_atomic(form, &operation) || operation == SG_ATOMIC_EXCHANGE ||
+	    operation == SG_ATOMIC_COMPARE ||
+	    (!sg_has_atomic(operation, type) &&
+	     !(operation <= SG_ATOMIC_MAX && type == GT_PTX_TYPE_S64)))
+		return false;
+	plan->operation = (uint8_t)operation;
+	plan->type = (uint8_t)type;
+	return true;
+}
+
+/* cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [to], [from], size */
+int sg_decode_bulk_reduce(struct sg_decoder *decoder)
+{
+	struct plan plan = {0};
+	int error;
+
+	if (!sg_decode_has(decoder, GT_PTX_MOD_BULK) || !read_reduction(decoder, &plan))
+		return sg_decode_bad_form(decoder);
+	error = read_copy(decoder, &plan);
+	return error ? error : emit_plan(decoder, run_reduce, &plan);
+}
+
+/* st.bulk{.weak}{.shared::cta} [to], size, 0 */
+int sg_decode_bulk_clear(struct sg_decoder *decoder)
+{
+	const struct gt_ptx_instruction *instruction = decoder->instruction;
+	struct plan plan = {.size_width = 8, .object.slot = SG_NO_SLOT};
+	int error;
+
+	if (instruction->operand_count != 3 ||
+	    instruction->operands[2].kind != GT_PTX_OPERAND_INTEGER ||
+	    instruction->operands[2].integer)
+		return sg_decode_bad_operand(decoder, 2);
+	error = read_place(decoder, 0,
+			   sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
+				   sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA),
+			   &plan.to);
+	if (!error)
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_U64, &plan.size);
+	return error ? error : emit_plan(decoder, run_clear, &plan);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * mbarrier objects, PTX ISA 9.0, 9.7.13.15. An object is 64 bits of shared memory; copies are
+ * complete when they have begun, so that what is waited for is only arrivals.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "exec/decode/decode.h"
+#include "exec/ops/ops.h"
+
+/* How the 64 bits are used; programs treat them as opaque. */
+union object {
+	uint64_t bits;
+	struct {
+		uint64_t pending : 20;  /* arrivals until the phase is complete */
+		uint64_t expected : 20; /* arrivals of a phase */
+		int64_t bytes : 23;     /* of copies that are announced and not done */
+		uint64_t phase : 1;
+	};
+};
+
+enum operation {
+	MBARRIER_INIT,
+	MBARRIER_INVAL,
+	MBARRIER_EXPECT,
+	MBARRIER_COMPLETE,
+	MBARRIER_ARRIVE,
+	MBARRIER_ARRIVE_EXPECT,
+	MBARRIER_DROP,
+	MBARRIER_DROP_EXPECT,
+	MBARRIER_TEST,
+	MBARRIER_TEST_PARITY,
+	MBARRIER_PENDING,
+};
+
+static void check_complete(union object *object)
+{
+	if (object->pending || object->bytes)
+		return;
+	object->phase ^= 1;
+	object->pending = object->expected;
+}
+
+static void arrive(union object *object, uint32_t count)
+{
+	object->pending = object->pending > count ? object->pending - count : 0;
+	check_complete(object);
+}
+
+/* What one lane does to an object; b: its count, bytes or state. */
+static void change(union object *object, enum operation operation, uint64_t b)
+{
+	switch (operation) {
+	case MBARRIER_INIT:
+		*object = (union object){.pending = (uint32_t)b, .expected = (uint32_t)b};
+		break;
+	case MBARRIER_INVAL:
+		object->bits = 0;
+		break;
+	case MBARRIER_EXPECT:
+		object->bytes += (int64_t)(uint32_t)b;
+		break;
+	case MBARRIER_COMPLETE:
+		object->bytes -= (int64_t)(uint32_t)b;
+		check_complete(object);
+		break;
+	case MBARRIER_ARRIVE:
+		arrive(object, (uint32_t)b);
+		break;
+	case MBARRIER_ARRIVE_EXPECT:
+		object->bytes += (int64_t)(uint32_t)b;
+		arrive(object, 1);
+		break;
+	case MBARRIER_DROP:
+		object->expected = object->expected > b ? object->expected - b : 0;
+		arrive(object, (uint32_t)b);
+		break;
+	case MBARRIER_DROP_EXPECT:
+		object->bytes += (int64_t)(uint32_t)b;
+		object->expected -= object->expected > 0;
+		arrive(object, 1);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Another block of the cluster may come in between. Returns the state before, or the answer. */
+static uint64_t operate(union object *object, enum operation operation, uint64_t b)
+{
+	union object before = {.bits = __atomic_load_n(&object->bits, __ATOMIC_ACQUIRE)}, after;
+
+	if (operation == MBARRIER_TEST)
+		return ((union object){.bits = b}).phase != before.phase;
+	if (operation == MBARRIER_TEST_PARITY)
+		return (b & 1) != before.phase;
+	do {
+		after = before;
+		change(&after, operation, b);
+	} while (!__atomic_compare_exchange_n(&object->bits, &before.bits, after.bits, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	return before.bits;
+}
+
+/* selector: enum operation; b: a slot of `space` bytes; d: state, or e: a predicate. */
+static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
+						 const struct sg_instruction *at)
+{
+	uint64_t *states = (uint64_t *)(void *)(warp->frame + at->d);
+	uint32_t *p = (uint32_t *)(void *)(warp->frame + at->e), answers = 0;
+	struct sg_access access;
+
+	if (!at->resolve(warp, at, &access))
+		return NULL;
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+		union object *object = (union object *)(uintptr_t)access.address[lane];
+		uint64_t result = operate(object, (enum operation)at->selector,
+					  sg_read_lane(warp, at->b, at->space, lane));
+
+		if (at->selector == MBARRIER_TEST || at->selector == MBARRIER_TEST_PARITY)
+			answers |= (uint32_t)result << lane;
+		else
+			states[lane] = result;
+	}
+	*p = (*p & ~warp->exec) | answers;
+	return at + 1;
+}
+
+/* mbarrier.pending_count d, state */
+static const struct sg_instruction *run_pending(struct sg_warp *warp,
+						const struct sg_instruction *at)
+{
+	const uint64_t *state = (uint64_t *)(void *)(warp->frame + at->a);
+	uint32_t *d = (uint32_t *)(void *)(warp->frame + at->d);
+
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+
+		d[lane] = ((union object){.bits = state[lane]}).pending;
+	}
+	return at + 1;
+}
+
+void sg_mbarrier_complete(void *place, uint64_t bytes)
+{
+	operate(place, MBARRIER_COMPLETE, bytes);
+}
+
+bool sg_is_mbarrier_wait(const struct sg_instruction *at)
+{
+	return at->run == run_mbarrier &&
+	       (at->selector == MBARRIER_TEST || at->selector == MBARRIER_TEST_PARITY);
+}
+
+/* ---- decoding -------------------------------------------------------------------------- */
+
+static bool find_operation(const struct sg_decoder *decoder, enum operation *ret_operation)
+{
+	bool expects = sg_decode_has(decoder, GT_PTX_MOD_EXPECT_TX);
+
+	if (sg_decode_has(decoder, GT_PTX_MOD_INIT))
+		*ret_operation = MBARRIER_INIT;
+	else if (sg_decode_has(decoder, GT_PTX_MOD_INVAL))
+		*ret_operation = MBARRIER_INVAL;
+	else if (sg_decode_has(decoder, GT_PTX_MOD_ARRIVE))
+		*ret_operation = expects ? MBARRIER_ARRIVE_EXPECT : MBARRIER_ARRIVE;
+	else if (sg_decode_has(decoder, GT_PTX_MOD_ARRIVE_DROP))
+		*ret_operation = expects ? MBARRIER_DROP_EXPECT : MBARRIER_DROP;
+	else if (expects)
+		*ret_operation = MBARRIER_EXPECT;
+	else if (sg_decode_has(decoder, GT_PTX_MOD_COMPLETE_TX))
+		*ret_operation = MBARRIER_COMPLETE;
+	else if (sg_decode_has(decoder, GT_PTX_MOD_TEST_WAIT) ||
+		 sg_decode_has(decoder, GT_PTX_MOD_TRY_WAIT))
+		*ret_operation = sg_decode_has(decoder, GT_PTX_MOD_PARITY) ? MBARRIER_TEST_PARITY
+									   : MBARRIER_TEST;
+	else if (sg_decode_has(decoder, GT_PTX_MOD_PENDING_COUNT))
+		*ret_operation = MBARRIER_PENDING;
+	else
+		return false;
+	return true;
+}
+
+static int decode_pending(struct sg_decoder *decoder)
+{
+	struct sg_instruction *step;
+	uint32_t d, a;
+	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B32, &d);
+
+	if (!error)
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_B64, &a);
+	if (error)
+		return error;
+	step = sg_decode_emit(decoder, run_pending);
+	if (!step)
+		return -ENOMEM;
+	step->d = d;
+	step->a = a;
+	return 0;
+}
+
+static bool is_address(const struct sg_decoder *decoder, uint32_t index)
+{
+	return index < decoder->instruction->operand_count &&
+	       decoder->instruction->operands[index].kind == GT_PTX_OPERAND_ADDRESS;
+}
+
+int sg_decode_mbarrier(struct sg_decoder *decoder)
+{
+	uint32_t count = decoder->instruction->operand_count, d = SG_SINK, b, e = SG_SINK,
+		 first = 0;
+	struct sg_instruction *step;
+	struct sg_address address;
+	enum operation operation;
+	bool is_test, is_shared = sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
+				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA) ||
+				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER);
+	int error = 0;
+
+	if (!sg_decode_has(decoder, GT_PTX_MOD_B64) || !find_operation(decoder, &operation))
+		return sg_decode_bad_form(decoder);
+	if (operation == MBARRIER_PENDING)
+		return decode_pending(decoder);
+	is_test = operation == MBARRIER_TEST || operation == MBARRIER_TEST_PARITY;
+	if (!is_address(decoder, 0)) {
+		first = 1;
+		error = is_test ? sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &e)
+				: sg_decode_destination(decoder, 0, GT_PTX_TYPE_B64, &d);
+	} else {
+		e = sg_decode_temporary(decoder, 0);
+	}
+	if (!error && !is_test)
+		e = sg_decode_temporary(decoder, 0);
+	if (!error)
+		error = sg_decode_address(decoder, first, &address);
+	if (error)
+		return error;
+	if (first + 1 < count)
+		error = sg_decode_source(
+			decoder, first + 1,
+			operation == MBARRIER_TEST ? GT_PTX_TYPE_B64 : GT_PTX_TYPE_B32, &b);
+	else
+		error = sg_decode_constant(decoder, 4, 1, &b);
+	if (error)
+		return error;
+	step = sg_decode_emit(decoder, run_mbarrier);
+	if (!step)
+		return -ENOMEM;
+	step->d = d;
+	step->b = b;
+	step->e = e;
+	step->size = 8;
+	step->count = 1;
+	step->selector = (uint8_t)operation;
+	step->space = operation == MBARRIER_TEST ? 8 : 4;
+	return sg_decode_place(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
+			       &address);
+}
+
+/* An operation on the mbarrier at operand `index`, with a number that is known. */
+static int emit_known(struct sg_decoder *decoder, uint32_t index, enum operation operation,
+		      uint32_t number, bool is_shared)
+{
+	struct sg_instruction *step;
+	struct sg_address address;
+	uint32_t b;
+	int error = sg_decode_address(decoder, index, &address);
+
+	if (!error)
+		error = sg_decode_constant(decoder, 4, number, &b);
+	if (error)
+		return error;
+	step = sg_decode_emit(decoder, run_mbarrier);
+	if (!step)
+		return -ENOMEM;
+	step->d = SG_SINK;
+	step->e = sg_decode_temporary(decoder, 0);
+	step->b = b;
+	step->size = 8;
+	step->count = 1;
+	step->selector = (uint8_t)operation;
+	step->space = 4;
+	return sg_decode_place(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
+			       &address);
+}
+
+/* cp.async.mbarrier.arrive{.noinc} [mbarrier]: without .noinc it takes back what it adds. */
+int sg_decode_copy_arrive(struct sg_decoder *decoder)
+{
+	return emit_known(decoder, 0, MBARRIER_ARRIVE, sg_decode_has(decoder, GT_PTX_MOD_NOINC),
+			  sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
+				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA));
+}
+
+int sg_decode_complete(struct sg_decoder *decoder, uint32_t index, uint32_t bytes)
+{
+	return emit_known(decoder, index, MBARRIER_COMPLETE, bytes,
+			  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER));
+}
