@@ -186,9 +186,8 @@ static int run_with_command(struct gt_exec *exec, struct gt_child *child, struct
 
 int gt_exec_open_linux(struct gt_exec *exec, struct gt_diag *diag)
 {
-	return exec->given->with_host
-		       ? gt_host_programs_open(exec->path, exec->object, &exec->programs, diag)
-		       : 0;
+	return exec->given->with_host ? gt_host_programs_open(exec->object, &exec->programs, diag)
+				      : 0;
 }
 
 static int run_attached(struct gt_exec *exec, struct gt_child *child, struct gt_diag *diag)

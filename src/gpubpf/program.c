@@ -38,6 +38,8 @@ void gt_bpf_object_free(struct gt_bpf_object *object)
 	free(object->host_programs);
 	free(object->maps);
 	free(object->strings);
+	gt_file_free(&object->file);
+	free(object->path);
 	free(object);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * eBPF programs for the GPU: instructions, programs, objects. The instruction set is that of
+ * GPU programs in eBPF: instructions, programs, objects. The instruction set is that of
  * RFC 9669 (which has the instructions of version 4: gotol, sdiv, smod, bswap, movsx, ldsx), and
- * Linux's atomic loads and stores.
+ * the atomic loads and stores of Linux.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "base/clean.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 
 /* Newer than the kernel headers this must build with. */
@@ -27,7 +28,7 @@
 #define BPF_JCOND 0xe0
 #endif
 
-/* "Pseudo" sources of ld_imm64: what the immediate stands for (src_reg). */
+/* "Pseudo" sources of ld_imm64 (src_reg): the meaning of the immediate. */
 enum gt_bpf_immediate {
 	GT_BPF_IMM_SCALAR = 0,
 	GT_BPF_IMM_MAP_INDEX = 5,       /* imm: the map's number in the object */
@@ -39,7 +40,7 @@ enum {
 	GT_BPF_STACK_SLOTS = GT_BPF_STACK_SIZE / 8,
 	GT_BPF_MAX_FRAMES = 8,
 	GT_BPF_REGISTERS = 11,
-	GT_BPF_MAX_INSNS = 1000000, /* a text longer than this is refused everywhere */
+	GT_BPF_MAX_INSNS = 1000000, /* larger programs are rejected everywhere */
 };
 
 /* A map as the object declares it. */
@@ -49,16 +50,16 @@ struct gt_bpf_map {
 	uint32_t key_size, value_size, max_entries, flags;
 	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
 	bool constant;    /* read only and frozen: loads of it give known values */
-	bool host_only;   /* no program for the GPU uses it, or could: see `problem` */
-	bool with_host;   /* programs for Linux that run beside use it, too: it is their kernel's */
-	char *problem;    /* why no program for the GPU can use it, or NULL. Owned. */
+	bool host_only;   /* no GPU program uses it, or can use it: see `problem` */
+	bool with_host;   /* host programs use it, too: its memory is the kernel's */
+	char *problem;    /* why GPU programs cannot use it, or NULL. Owned. */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 };
 
-/* Where an instruction comes from. Sorted by insn; one holds up to the next. */
+/* The source line of an instruction and of those up to the next entry. Sorted by insn. */
 struct gt_bpf_line {
 	uint32_t insn;
-	uint32_t line;    /* in the source file, from 1; 0: none from here on */
+	uint32_t line;    /* from 1; 0: no line is known */
 	const char *file; /* owned by the object; never NULL */
 	const char *text; /* the line itself, or "" */
 };
@@ -68,25 +69,27 @@ struct gt_bpf_program {
 	char *section; /* "gpu/entry/…"; "" for raw programs */
 	struct bpf_insn *insns;
 	uint32_t count;        /* slots: an ld_imm64 takes two */
-	char *problem;         /* why it cannot be for the GPU whatever it does, or NULL … */
-	uint32_t problem_insn; /* … and where */
+	char *problem;         /* why it cannot run on a GPU, or NULL … */
+	uint32_t problem_insn; /* … and the instruction */
 	struct gt_bpf_line *lines;
 	uint32_t line_count;
 };
 
-/* A program for Linux, which its kernel verifies. */
+/* A program for Linux, verified by its kernel. */
 struct gt_bpf_host_program {
 	char *name, *section;
 };
 
 struct gt_bpf_object {
-	struct gt_bpf_program *programs; /* those for the GPU */
+	char *path;
+	struct gt_file file;             /* the bytes that were checked; the file is read once */
+	struct gt_bpf_program *programs; /* the GPU programs */
 	uint32_t program_count;
 	struct gt_bpf_host_program *host_programs;
 	uint32_t host_program_count;
 	struct gt_bpf_map *maps;
 	uint32_t map_count;
-	char **strings; /* that the lines of programs point to */
+	char **strings; /* referenced by the lines of programs */
 	uint32_t string_count;
 };
 
@@ -94,7 +97,7 @@ void gt_bpf_object_free(struct gt_bpf_object *object);
 GT_DEFINE_AUTO(bpf_object, struct gt_bpf_object, gt_bpf_object_free)
 void gt_bpf_program_clear(struct gt_bpf_program *program);
 
-/* The line an instruction comes from, or NULL. */
+/* The source line of an instruction, or NULL. */
 const struct gt_bpf_line *gt_bpf_line_of(const struct gt_bpf_program *program, uint32_t insn);
 
 static inline bool gt_bpf_is_wide(const struct bpf_insn *insn)
@@ -106,15 +109,14 @@ static inline bool gt_bpf_is_subprogram_call(const struct bpf_insn *insn)
 	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
 }
 /*
- * An atomic load or store (Linux 6.15), which has an order: what other threads write before a store
- * with "release" is seen by who has read it with "acquire".
+ * An atomic load or store (Linux 6.15): memory order acquire or release.
  */
 static inline bool gt_bpf_is_ordered(const struct bpf_insn *insn)
 {
 	return BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC &&
 	       (insn->imm == BPF_LOAD_ACQ || insn->imm == BPF_STORE_REL);
 }
-/* The load or store that an atomic one is but for its order; others as they are. */
+/* The plain load or store of one with memory order; other instructions unchanged. */
 static inline struct bpf_insn gt_bpf_without_order(const struct bpf_insn *insn)
 {
 	struct bpf_insn plain = *insn;
@@ -140,29 +142,29 @@ static inline unsigned gt_bpf_access_size(const struct bpf_insn *insn)
 		return 8;
 	}
 }
-/* Where a jump goes (not exit, not calls of helpers): a slot number, perhaps out of range. */
+/* The target of a jump or of a call of a function: a slot, perhaps out of range. */
 int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at);
 
 /*
- * Whether the instruction at slot `at` is one of the instruction set, with its reserved fields
- * zero and registers that exist. 0 or -EINVAL with the reason in `diag` (may be NULL).
+ * Check that the instruction at slot `at` is defined, its reserved fields are zero and its
+ * registers exist. 0 or -EINVAL with the reason in `diag` (may be NULL).
  */
 int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 		      struct gt_diag *diag);
 
-/* Adds the text of the instruction at slot `at` ("r1 = *(u64 *)(r10 - 8)"), as the kernel's log. */
+/* Append the instruction at slot `at` as the kernel's log shows it: "r1 = *(u64 *)(r10 - 8)". */
 void gt_bpf_put_insn(struct gt_strbuf *text, const struct bpf_insn *insns, uint32_t count,
 		     uint32_t at);
 
 /*
- * Makes instructions that RFC 9669 defines and Linux refuses (divisions by the number 0, shifts by
- * a number as great as the width) others that give the same.
+ * Replace instructions that RFC 9669 defines and Linux rejects (division by the constant 0, shifts
+ * by a constant that is not less than the width) by equivalent ones.
  */
 void gt_bpf_canonicalize(struct bpf_insn *insns, uint32_t count);
 
 /*
- * Reads hex digits (gt_parse_hex), eight bytes an instruction. 0, -EINVAL with the reason, -E2BIG,
- * -ENOMEM. The caller frees *ret_insns.
+ * Read a program as hex digits (gt_parse_hex), eight bytes per instruction. 0; -EINVAL with the
+ * reason; -E2BIG; -ENOMEM. The caller frees *ret_insns.
  */
 int gt_bpf_read_hex(const char *text, struct bpf_insn **ret_insns, uint32_t *ret_count,
 		    struct gt_diag *diag);

@@ -13,18 +13,17 @@
 #include "probe/load.h"
 
 enum {
-	LOG_SIZE = 1 << 20,   /* of what the kernel's verifier says */
-	FIRST_FOREIGN = 1500, /* types of maps from here on are not the kernel's */
+	LOG_SIZE = 1 << 20,   /* bytes of the kernel verifier's log */
+	FIRST_FOREIGN = 1500, /* map types from here on do not exist in Linux */
 };
 
 struct gt_host_programs {
-	const char *path;
-	const struct gt_bpf_object *object;
+	struct gt_bpf_object *object;
 	struct bpf_object *source;
-	libbpf_print_fn_t printer; /* libbpf's before; it has one for the process */
-	bool *uses;                /* one a map: programs for Linux use it */
-	int *arrays;               /* one a map */
-	char *log;                 /* what the kernel says of the program that it loads */
+	libbpf_print_fn_t printer; /* libbpf's previous one; it has one per process */
+	bool *uses;                /* per map: host programs use it */
+	int *arrays;               /* per map: descriptor, or -1 */
+	char *log;                 /* of the kernel's verifier */
 	GT_VEC(struct bpf_link *) links;
 };
 
@@ -40,7 +39,7 @@ static bool is_wanted(const struct bpf_program *program)
 
 /* ---- maps ------------------------------------------------------------------------------- */
 
-static void find_uses(struct gt_host_programs *programs, const struct gt_bpf_program *program)
+static void add_used_maps(struct gt_host_programs *programs, const struct gt_bpf_program *program)
 {
 	for (uint32_t at = 0; at < program->count; at++) {
 		const struct bpf_insn *insn = &program->insns[at];
@@ -53,11 +52,11 @@ static void find_uses(struct gt_host_programs *programs, const struct gt_bpf_pro
 	}
 }
 
-/* What programs for Linux use, once they are relocated as those for the GPU are. */
-static int find_all_uses(struct gt_host_programs *programs, struct gt_diag *diag)
+/* Find the maps that host programs use, by relocating them as GPU programs are. */
+static int find_used_maps(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	gt_auto(bpf_object) struct gt_bpf_object *all = NULL;
-	int error = gt_bpf_object_open(programs->path, true, &all, diag);
+	int error = gt_bpf_object_open_all(programs->object, &all, diag);
 
 	if (error)
 		return error;
@@ -67,57 +66,56 @@ static int find_all_uses(struct gt_host_programs *programs, struct gt_diag *diag
 			bpf_object__find_program_by_name(programs->source, program->name);
 
 		if (source && is_wanted(source))
-			find_uses(programs, program);
+			add_used_maps(programs, program);
 	}
 	return 0;
 }
 
-/* Why a map cannot be one for both, or NULL. */
-static const char *why_apart(const struct gt_bpf_map *map)
+/* Why host and GPU programs cannot share a map, or NULL. */
+static const char *why_not_shared(const struct gt_bpf_map *map)
 {
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
 	if (kind->shape == GT_BPF_MAP_HASH)
 		return "GPUs cannot reach the kernel's hashes";
 	if (kind->shape == GT_BPF_MAP_RING)
-		return "the records of a ring come from one side";
+		return "a ring takes records from one side only";
 	if (kind->copies == GT_COPY_SM)
-		return "the kernel's has a value for each CPU";
+		return "in Linux it has a value for each CPU";
 	if (kind->copies != GT_COPY_ONE)
-		return "the kernel knows no threads of a grid";
+		return "Linux has no threads of a grid";
 	if (kind->place != GT_BPF_MAP_SHARED && !(map->flags & BPF_F_MMAPABLE))
-		return "without BPF_F_MMAPABLE each would have its own memory";
+		return "without BPF_F_MMAPABLE each side would have its own memory";
 	return NULL;
 }
 
-/* A map that programs for Linux use: whether that is possible, and what it is for the GPU. */
-static int join_map(struct gt_bpf_map *map, struct gt_diag *diag)
+/* Share a map that host programs use, if GPU programs use it, too. */
+static int share_map(struct gt_bpf_map *map, struct gt_diag *diag)
 {
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 	const char *reason;
 
-	/* Constants are the same for both; each has them where it reads them best. */
+	/* Constants are not shared: each side has its own copy. */
 	if (!map->host_only && !map->constant) {
-		reason = why_apart(map);
+		reason = why_not_shared(map);
 		if (reason)
 			return gt_diag(diag, -EOPNOTSUPP, "linux", map->name,
-				       "programs for the GPU and for Linux use this map, and %s: "
+				       "GPU programs and host programs use this map, and %s: "
 				       "make it a GPUTAP_SHARED_ARRAY (an array with "
-				       "BPF_F_MMAPABLE), or have a map for each side",
+				       "BPF_F_MMAPABLE), or use one map for each side",
 				       reason);
 		map->with_host = true;
 		map->flags |= BPF_F_MMAPABLE;
 	}
 	if (map->type >= FIRST_FOREIGN && (!kind || !kind->host_type))
-		return gt_diag(
-			diag, -EOPNOTSUPP, "linux", map->name,
-			"a program for Linux uses this map, and Linux has none of type %u%s%s",
-			map->type, kind ? " " : "", kind ? kind->name : "");
+		return gt_diag(diag, -EOPNOTSUPP, "linux", map->name,
+			       "a host program uses this map, and Linux has no maps of type %u%s%s",
+			       map->type, kind ? " " : "", kind ? kind->name : "");
 	return 0;
 }
 
-/* Says what libbpf has to create, and as what. */
-static int plan_maps(struct gt_host_programs *programs, struct gt_diag *diag)
+/* Set which maps libbpf creates, and their types. */
+static int configure_maps(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	struct bpf_map *source;
 	uint32_t number = 0;
@@ -127,10 +125,6 @@ static int plan_maps(struct gt_host_programs *programs, struct gt_diag *diag)
 		const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 		int error = 0;
 
-		if (number == programs->object->map_count ||
-		    strcmp(map->name, bpf_map__name(source)))
-			return gt_diag(diag, -EINVAL, "linux", programs->path,
-				       "the file changed while it was read");
 		if (!programs->uses[number++]) {
 			if (!map->host_only || map->type >= FIRST_FOREIGN)
 				error = bpf_map__set_autocreate(source, false);
@@ -148,8 +142,8 @@ static int plan_maps(struct gt_host_programs *programs, struct gt_diag *diag)
 
 /* ---- programs --------------------------------------------------------------------------- */
 
-/* Those that libbpf leaves out, in sections that begin with '?', stay out. */
-static int plan_programs(struct gt_host_programs *programs, struct gt_diag *diag)
+/* Programs that libbpf does not load, in sections that begin with '?', stay unloaded. */
+static int configure_programs(struct gt_host_programs *programs, struct gt_diag *diag)
 {
 	struct bpf_program *program;
 	unsigned count = 0;
@@ -163,21 +157,21 @@ static int plan_programs(struct gt_host_programs *programs, struct gt_diag *diag
 			bpf_program__set_log_buf(program, programs->log, LOG_SIZE);
 	}
 	return count ? 0
-		     : gt_diag(diag, -ENOENT, "linux", programs->path,
-			       "there is no program for Linux, as of uprobe/… or tracepoint/…");
+		     : gt_diag(diag, -ENOENT, "linux", programs->object->path,
+			       "no host programs, such as of uprobe/… or tracepoint/…");
 }
 
 static int open_source(struct gt_host_programs *programs, struct gt_diag *diag)
 {
-	programs->source = bpf_object__open_file(programs->path, NULL);
+	programs->source = gt_bpf_object_open_libbpf(programs->object);
 	if (!programs->source)
-		return gt_diag(diag, -errno, "linux", programs->path, "libbpf cannot open it: %s",
-			       strerror(errno));
-	return plan_programs(programs, diag);
+		return gt_diag(diag, -errno, "linux", programs->object->path,
+			       "libbpf cannot open it: %s", strerror(errno));
+	return configure_programs(programs, diag);
 }
 
-int gt_host_programs_open(const char *path, struct gt_bpf_object *object,
-			  struct gt_host_programs **ret_programs, struct gt_diag *diag)
+int gt_host_programs_open(struct gt_bpf_object *object, struct gt_host_programs **ret_programs,
+			  struct gt_diag *diag)
 {
 	gt_auto(host_programs) struct gt_host_programs *programs = calloc(1, sizeof(*programs));
 	uint32_t count = object->map_count;
@@ -186,7 +180,6 @@ int gt_host_programs_open(const char *path, struct gt_bpf_object *object,
 	if (!programs)
 		return no_memory(diag);
 	programs->printer = libbpf_set_print(NULL);
-	programs->path = path;
 	programs->object = object;
 	programs->log = calloc(1, LOG_SIZE);
 	programs->uses = calloc(count + 1u, sizeof(*programs->uses));
@@ -195,14 +188,14 @@ int gt_host_programs_open(const char *path, struct gt_bpf_object *object,
 		return no_memory(diag);
 	error = open_source(programs, diag);
 	if (!error)
-		error = find_all_uses(programs, diag);
+		error = find_used_maps(programs, diag);
 	for (uint32_t i = 0; !error && i < count; i++) {
 		programs->arrays[i] = -1;
 		if (programs->uses[i])
-			error = join_map(&object->maps[i], diag);
+			error = share_map(&object->maps[i], diag);
 	}
 	if (!error)
-		error = plan_maps(programs, diag);
+		error = configure_maps(programs, diag);
 	if (!error)
 		*ret_programs = gt_take(programs);
 	return error;
@@ -223,7 +216,7 @@ void gt_host_programs_close(struct gt_host_programs *programs)
 
 /* ---- the kernel ------------------------------------------------------------------------- */
 
-/* The line of the verifier's log that says why: the last but for what it counts. */
+/* The line of the verifier's log with the reason: the last one except for statistics. */
 static const char *last_reason(char *log)
 {
 	const char *reason = NULL;
@@ -246,9 +239,9 @@ int gt_host_programs_load(struct gt_host_programs *programs, struct gt_diag *dia
 		return gt_load_failed(error, "linux", diag);
 	if (error) {
 		reason = last_reason(programs->log);
-		return gt_diag(diag, error, "linux", programs->path, "%s: %s",
-			       reason ? "the kernel refuses its programs for Linux"
-				      : "its programs for Linux cannot be loaded",
+		return gt_diag(diag, error, "linux", programs->object->path, "%s: %s",
+			       reason ? "the kernel rejects its host programs"
+				      : "its host programs cannot be loaded",
 			       reason ? reason : strerror(-error));
 	}
 	bpf_object__for_each_map (source, programs->source) {
@@ -264,14 +257,14 @@ const int *gt_host_programs_arrays(const struct gt_host_programs *programs)
 	return programs->arrays;
 }
 
-/* What to do about a program that was not attached. */
-static const char *advice(const char *section, int error)
+/* What to do about a program that cannot be attached. */
+static const char *attach_advice(const char *section, int error)
 {
 	bool traces = !strncmp(section, "tracepoint/", 11) || !strncmp(section, "tp/", 3);
 
 	if (error == -EOPNOTSUPP || error == -ESRCH)
-		return "; its section must say where, as uprobe/PATH:FUNCTION or raw_tp/NAME; "
-		       "SEC(\"?…\") leaves a program out";
+		return "; name the target in its section, as uprobe/PATH:FUNCTION or "
+		       "raw_tp/NAME, or exclude the program with SEC(\"?…\")";
 	if (traces && access("/sys/kernel/tracing/events", F_OK) &&
 	    access("/sys/kernel/debug/tracing/events", F_OK))
 		return "; tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing, or "
@@ -279,17 +272,17 @@ static const char *advice(const char *section, int error)
 	return "";
 }
 
-static int attach(struct gt_host_programs *programs, struct bpf_program *program,
-		  struct gt_diag *diag)
+static int attach_program(struct gt_host_programs *programs, struct bpf_program *program,
+			  struct gt_diag *diag)
 {
 	struct bpf_link *link = bpf_program__attach(program);
 	int error = link ? 0 : -errno;
 
 	if (error)
 		return gt_diag(diag, error, "linux", bpf_program__name(program),
-			       "this program for Linux (%s) cannot be attached: %s%s",
+			       "cannot attach this host program (%s): %s%s",
 			       bpf_program__section_name(program), strerror(-error),
-			       advice(bpf_program__section_name(program), error));
+			       attach_advice(bpf_program__section_name(program), error));
 	if (!gt_vec_push(&programs->links, link))
 		return 0;
 	bpf_link__destroy(link);
@@ -303,7 +296,7 @@ int gt_host_programs_attach(struct gt_host_programs *programs, struct gt_diag *d
 
 	bpf_object__for_each_program (program, programs->source)
 		if (!error && is_wanted(program))
-			error = attach(programs, program, diag);
+			error = attach_program(programs, program, diag);
 	if (error)
 		gt_host_programs_detach(programs);
 	return error;
@@ -316,14 +309,15 @@ void gt_host_programs_detach(struct gt_host_programs *programs)
 	gt_vec_free(&programs->links);
 }
 
-/* ---- maps of Linux alone ---------------------------------------------------------------- */
+/* ---- maps of host programs only ----------------------------------------------------------------
+ */
 
 bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map)
 {
 	return programs->uses[map] && programs->object->maps[map].host_only;
 }
 
-static int descriptor_of(const struct gt_host_programs *programs, uint32_t map)
+static int map_descriptor(const struct gt_host_programs *programs, uint32_t map)
 {
 	struct bpf_map *source = NULL;
 
@@ -332,7 +326,7 @@ static int descriptor_of(const struct gt_host_programs *programs, uint32_t map)
 	return bpf_map__fd(source);
 }
 
-/* Puts one of the kernel's entries into memory of our own form. */
+/* Copy an entry of a kernel map into memory in the layout of our maps. */
 static int copy_entry(int fd, const struct gt_bpf_map_view *view, void *memory, const void *key,
 		      void *values)
 {
@@ -342,7 +336,7 @@ static int copy_entry(int fd, const struct gt_bpf_map_view *view, void *memory, 
 	for (uint32_t copy = 0; !error && copy < view->copies; copy++)
 		error = gt_bpf_map_update(view->map, memory, copy, key,
 					  (uint8_t *)values + copy * stride, BPF_ANY);
-	return error == -ENOENT ? 0 : error; /* it is gone meanwhile */
+	return error == -ENOENT ? 0 : error; /* deleted meanwhile */
 }
 
 static int copy_entries(int fd, const struct gt_bpf_map_view *view, void *memory)
@@ -353,7 +347,7 @@ static int copy_entries(int fd, const struct gt_bpf_map_view *view, void *memory
 	void *last = NULL, *next = keys;
 	int error = values && keys ? 0 : -ENOMEM;
 
-	/* No more than there can be, should others change the map meanwhile. */
+	/* Bounded, since others may change the map meanwhile. */
 	for (uint32_t i = 0; !error && i < view->map->max_entries; i++) {
 		error = bpf_map_get_next_key(fd, last, next);
 		if (error)
@@ -377,7 +371,7 @@ int gt_host_programs_read(const struct gt_host_programs *programs, uint32_t map,
 
 	if (!kind || kind->shape == GT_BPF_MAP_RING || gt_bpf_map_check(declared, NULL))
 		return gt_diag(diag, -EOPNOTSUPP, "linux", declared->name,
-			       "maps of type %u are not read here", declared->type);
+			       "maps of type %u cannot be shown", declared->type);
 	if (kind->copies == GT_COPY_SM) {
 		view.copies = (uint32_t)libbpf_num_possible_cpus();
 		view.copies_are = "CPUs";
@@ -386,9 +380,9 @@ int gt_host_programs_read(const struct gt_host_programs *programs, uint32_t map,
 	memory = bytes ? calloc(1, bytes) : NULL;
 	if (!memory)
 		return no_memory(diag);
-	error = copy_entries(descriptor_of(programs, map), &view, memory);
+	error = copy_entries(map_descriptor(programs, map), &view, memory);
 	if (error)
-		return gt_diag(diag, error, "linux", declared->name, "it cannot be read: %s",
+		return gt_diag(diag, error, "linux", declared->name, "cannot read the map: %s",
 			       strerror(-error));
 	view.memory = gt_take(memory);
 	*ret_view = view;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The programs for Linux of an object that has programs for the GPU: loaded into the kernel, and
- * attached where their sections say. An array that both use is the kernel's, and both reach it.
+ * The host programs of an object: loaded into the kernel, and attached to the targets that their
+ * sections name. An array that both host and GPU programs use is in the kernel's memory, and the
+ * GPU accesses it there.
  */
 #pragma once
 
@@ -10,32 +11,35 @@
 struct gt_host_programs;
 
 /*
- * Finds the programs and what maps they use, and asks the kernel for nothing yet. Maps of `object`,
- * which was read from the same file and must outlive the programs, are marked `with_linux`, before
- * anything is verified or translated. -ENOENT: there are no such programs; -EOPNOTSUPP: they use a
- * map in a way that is not possible; errors of gt_bpf_object_open.
+ * Finds the host programs and the maps that they use; it asks the kernel for nothing yet. Call it
+ * before verifying or translating the GPU programs: it sets `with_host` in the shared maps of
+ * `object`, which must outlive the result and whose bytes are used, not the file.
+ * 0; -ENOENT: there are no host programs; -EOPNOTSUPP: they use a map in an impossible way; errors
+ * of gt_bpf_object_open_all.
  */
-int gt_host_programs_open(const char *path, struct gt_bpf_object *object,
-			  struct gt_host_programs **ret_programs, struct gt_diag *diag);
+int gt_host_programs_open(struct gt_bpf_object *object, struct gt_host_programs **ret_programs,
+			  struct gt_diag *diag);
 /* Detaches and unloads them. */
 void gt_host_programs_close(struct gt_host_programs *programs);
 GT_DEFINE_AUTO(host_programs, struct gt_host_programs, gt_host_programs_close)
 
-/* Has the kernel verify and load them. -EPERM, or why it refuses. */
+/* Has the kernel verify and load them. 0, -EPERM, or the kernel's error. */
 int gt_host_programs_load(struct gt_host_programs *programs, struct gt_diag *diag);
-/* For gt_shared_open, after loading: a descriptor for each map of the object, -1 of those that are
- * not in common with the GPU. */
+/*
+ * Descriptors for gt_shared_open, valid after loading: one per map of the object, -1 for maps that
+ * are not shared. Owned by `programs`.
+ */
 const int *gt_host_programs_arrays(const struct gt_host_programs *programs);
 
 /* Attaches all of them, or none. */
 int gt_host_programs_attach(struct gt_host_programs *programs, struct gt_diag *diag);
 void gt_host_programs_detach(struct gt_host_programs *programs);
 
-/* Whether programs for Linux use a map, and none for the GPU does. */
+/* Whether host programs use a map, and GPU programs do not. */
 bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map);
 /*
- * What the kernel has in such a map; the caller frees view.memory. -EOPNOTSUPP: maps of its type
- * are not read here.
+ * Copies the contents of such a map from the kernel; the caller frees view.memory. -EOPNOTSUPP:
+ * maps of its type cannot be shown.
  */
 int gt_host_programs_read(const struct gt_host_programs *programs, uint32_t map,
 			  struct gt_bpf_map_view *ret_view, struct gt_diag *diag);

@@ -93,7 +93,7 @@ ptxas() {
 	printf 'no ELF' >"$BATS_TEST_TMPDIR/program.o"
 	gputap compile "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 2
-	[[ $stderr == *'this is no object for eBPF, or damaged'* ]]
+	[[ $stderr == *'not an eBPF object, or malformed'* ]]
 }
 
 @test "compile wants to know where to write to, and which GPU" {

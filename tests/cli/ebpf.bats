@@ -85,15 +85,32 @@ run_hex() {
 		SEC("gpu/exit/*") int count(struct task *ctx) { return ctx->pid; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line 'program.c:6: it has CO-RE records, which describe types of the Linux kernel: '
+	expect_output_line 'program.c:6: it has CO-RE relocations, which describe types of the Linux kernel: '
 	expect_output_line '^  [0-9]+: \(61\) r0 = \*\(u32 \*\)\(r1 \+0\)$'
 }
 
-@test "verify calls what is no object damaged, with status 2" {
+# A pipe can be read once: a second reader would find nothing in it, or wait for ever.
+@test "verify reads an object once, with its source lines" {
+	local expected
+	object 'SEC("gpu/exit/*") int count(void *ctx) {
+		unsigned key = 1; unsigned long *c = lookup(&counts, &key);
+		*c = 5;
+		return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line "program.c:7: R0 invalid mem access 'map_value_or_null'$"
+	expected=$output
+	mkfifo "$BATS_TEST_TMPDIR/pipe"
+	cat "$BATS_TEST_TMPDIR/program.o" >"$BATS_TEST_TMPDIR/pipe" &
+	observe timeout 60 "$build/gputap" verify "$BATS_TEST_TMPDIR/pipe"
+	expect_status 1
+	expect_output "$expected"
+}
+
+@test "verify rejects a file that is not an object, with status 2" {
 	printf 'no ELF' >"$BATS_TEST_TMPDIR/program.o"
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 2
-	[[ $stderr == *'this is no object for eBPF, or damaged'* ]]
+	[[ $stderr == *'not an eBPF object, or malformed'* ]]
 }
 
 @test "every example program compiles without a warning and is safe" {
@@ -310,7 +327,7 @@ run_hex() {
 		SEC("gpu/exit/*") int count(struct task *ctx) { return get(ctx); }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line 'program.c:6: it has CO-RE records, which describe types of the Linux kernel: '
+	expect_output_line 'program.c:6: it has CO-RE relocations, which describe types of the Linux kernel: '
 }
 
 @test "verify of an object with programs for Linux alone names them, with status 1" {

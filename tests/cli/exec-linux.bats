@@ -73,6 +73,19 @@ on_soft() {
 	expect_output $'7b\nshared:\ncounts (array, 4 entries at most)\n  0: 1123\n  1: 1\n  2 of 4 values are zero'
 }
 
+# What was checked is what is loaded: a pipe can be read only once.
+@test "an object is read once for the GPU programs, the host programs and their maps" {
+	need_probes
+	application
+	program "$counting"
+	mkfifo "$BATS_TEST_TMPDIR/pipe"
+	cat "$object" >"$BATS_TEST_TMPDIR/pipe" &
+	observe timeout 60 "$build/gputap" exec --linux --maps "$BATS_TEST_TMPDIR/pipe" -- "$app" 123
+	expect_status 0
+	expect_error ''
+	expect_output $'7b\nshared:\ncounts (array, 4 entries at most)\n  0: 1123\n  1: 1\n  2 of 4 values are zero'
+}
+
 @test "several devices and Linux have one array together, and every device its own other maps" {
 	need_probes
 	application
@@ -99,11 +112,11 @@ on_soft() {
 	expect_json '[.[0].shared[] | [.name, .entries[].value]] == [["counts", 261]]'
 	expect_json '.[0].linux | map({(.name): .}) | add |
 		.of_linux.entries == [{key: 3, value: 7}] and .percpu.entries[0].sum == 5 and
-		.recent.problem == "maps of type 9 are not read here"'
+		.recent.problem == "maps of type 9 cannot be shown"'
 	on_soft "$object" -- "$app" 5
 	expect_output_line '^Linux:$'
 	expect_output_line '^  0: 5 \([0-9]+ of [0-9]+ CPUs\)$'
-	expect_output_line '^recent: maps of type 9 are not read here$'
+	expect_output_line '^recent: maps of type 9 cannot be shown$'
 }
 
 @test "bpftool reads from the kernel what the GPU wrote" {
@@ -269,7 +282,7 @@ on_soft() {
 	if [ -z "$mounted" ]; then
 		on_soft "$object" -- "$app" 1
 		expect_status 1
-		expect_error_line 'on_exec: this program for Linux \(tracepoint/sched/sched_process_exec\) cannot be attached: .*; tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing, or use raw_tp/NAME$'
+		expect_error_line 'on_exec: cannot attach this host program \(tracepoint/sched/sched_process_exec\): .*; tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing, or use raw_tp/NAME$'
 		unshare -m mount -t tracefs tracefs /sys/kernel/tracing || skip 'tracefs cannot be mounted'
 	fi
 	# shellcheck disable=SC2016 # the shell that is run reads these
@@ -282,9 +295,9 @@ on_soft() {
 @test "maps that Linux and GPUs cannot share are refused, with what to use" {
 	local rows=(
 		"GPUTAP_HASH(map, unsigned int, unsigned long long, 4)|GPUs cannot reach the kernel's hashes"
-		"GPUTAP_SM_ARRAY(map, unsigned long long, 4)|the kernel's has a value for each CPU"
-		"GPUTAP_THREAD_ARRAY(map, unsigned long long, 4)|the kernel knows no threads of a grid"
-		"GPUTAP_ARRAY(map, unsigned long long, 4)|without BPF_F_MMAPABLE each would have its own memory"
+		"GPUTAP_SM_ARRAY(map, unsigned long long, 4)|in Linux it has a value for each CPU"
+		"GPUTAP_THREAD_ARRAY(map, unsigned long long, 4)|Linux has no threads of a grid"
+		"GPUTAP_ARRAY(map, unsigned long long, 4)|without BPF_F_MMAPABLE each side would have its own memory"
 	)
 	for row in "${rows[@]}"; do
 		program "${row%%|*};
@@ -293,7 +306,7 @@ on_soft() {
 		on_soft "$object"
 		expect_status 1
 		expect_output ''
-		expect_error "gputap: map: programs for the GPU and for Linux use this map, and ${row#*|}: make it a GPUTAP_SHARED_ARRAY (an array with BPF_F_MMAPABLE), or have a map for each side"
+		expect_error "gputap: map: GPU programs and host programs use this map, and ${row#*|}: make it a GPUTAP_SHARED_ARRAY (an array with BPF_F_MMAPABLE), or use one map for each side"
 		gputap exec "$object"
 		expect_status 0
 	done
@@ -303,7 +316,7 @@ on_soft() {
 		SEC("gpu/run") long run(void *memory) { write(); return 0; }'
 	on_soft "$object"
 	expect_status 1
-	expect_error_line 'use this map, and the records of a ring come from one side: make it'
+	expect_error_line 'use this map, and a ring takes records from one side only: make it'
 }
 
 @test "a type of map that Linux does not have is refused to its programs" {
@@ -312,7 +325,7 @@ on_soft() {
 		SEC("gpu/run") long run(void *memory) { return 0; }'
 	on_soft "$object"
 	expect_status 1
-	expect_error 'gputap: map: a program for Linux uses this map, and Linux has none of type 1502 gpu_thread_array'
+	expect_error 'gputap: map: a host program uses this map, and Linux has no maps of type 1502 gpu_thread_array'
 }
 
 @test "an object without programs for Linux has nothing for --linux" {
@@ -320,7 +333,7 @@ on_soft() {
 		SEC("gpu/run") long run(void *memory) { return 0; }'
 	on_soft "$object"
 	expect_status 1
-	expect_error "gputap: $object: there is no program for Linux, as of uprobe/… or tracepoint/…"
+	expect_error "gputap: $object: no host programs, such as of uprobe/… or tracepoint/…"
 }
 
 @test "who may not load programs for Linux is told so" {
@@ -341,22 +354,22 @@ on_soft() {
 		SEC("gpu/run") long run(void *memory) { return 0; }'
 	on_soft "$object"
 	expect_status 1
-	expect_error "gputap: $object: the kernel refuses its programs for Linux: R0 invalid mem access 'map_value_or_null'"
+	expect_error "gputap: $object: the kernel rejects its host programs: R0 invalid mem access 'map_value_or_null'"
 }
 
-@test "a program for Linux that cannot be attached is told, and nothing runs" {
+@test "nothing runs if a host program cannot be attached, and the reason is printed" {
 	need_probes
 	program 'SEC("uprobe//nowhere/app:work") int on_work(void *ctx) { return 0; }
 		SEC("gpu/run") long run(void *memory) { bpf_printk("ran"); return 0; }'
 	on_soft "$object" -- sh -c 'echo ran'
 	expect_status 1
 	expect_output ''
-	expect_error 'gputap: on_work: this program for Linux (uprobe//nowhere/app:work) cannot be attached: No such file or directory'
+	expect_error 'gputap: on_work: cannot attach this host program (uprobe//nowhere/app:work): No such file or directory'
 	program 'SEC("uprobe") int on_work(void *ctx) { return 0; }
 		SEC("gpu/run") long run(void *memory) { return 0; }'
 	on_soft "$object"
 	expect_status 1
-	expect_error_line '^gputap: on_work: this program for Linux \(uprobe\) cannot be attached: .*; its section must say where, as uprobe/PATH:FUNCTION or raw_tp/NAME; SEC\("\?…"\) leaves a program out$'
+	expect_error_line '^gputap: on_work: cannot attach this host program \(uprobe\): .*; name the target in its section, as uprobe/PATH:FUNCTION or raw_tp/NAME, or exclude the program with SEC\("\?…"\)$'
 }
 
 @test "the status is that of a command that fails, after what came of it" {

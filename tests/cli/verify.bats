@@ -76,7 +76,7 @@ verify_hex() {
 	gputap verify --as gpu/run --mem-size 8 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line "^map \\(socket\\): refused: .*: map 'odd': maps of type 7 are not for the GPU; "
-	expect_output_line '^record \(socket\): refused: .*: it has CO-RE records, '
+	expect_output_line '^record \(socket\): refused: .*: it has CO-RE relocations, '
 	expect_output_line '^fine \(socket\): safe; '
 	gputap exec --as gpu/run --prog fine "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
@@ -130,7 +130,7 @@ verify_hex() {
 	gputap verify --json "$BATS_TEST_TMPDIR/program.o"
 	expect_status 2
 	jq -e --arg file "$BATS_TEST_TMPDIR/program.o" '. == {"file": $file, "safe": false,
-		"reason": "this is no object for eBPF, or damaged"}' <<<"$output"
+		"reason": "not an eBPF object, or malformed"}' <<<"$output"
 	verify_hex '7' --json
 	expect_status 2
 	jq -e '.file == "-" and (.safe | not) and (.reason | startswith("the number of hex digits is odd"))' <<<"$output"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether an object's tables hang together, before libbpf reads it: libbpf is made for files that a
- * compiler wrote, and follows references without looking. Formats: elf(5), the kernel's
+ * Check the tables of an object before libbpf parses it: libbpf is made for files that a compiler
+ * wrote, and follows references without checking them. Formats: elf(5), the kernel's
  * Documentation/bpf/btf.rst.
  */
 #include <gelf.h>
@@ -10,7 +10,7 @@
 #include "gpubpf/object/private.h"
 
 enum {
-	MAX_CHAIN = 32,      /* of type definitions and qualifiers */
+	MAX_CHAIN = 32,      /* typedefs and qualifiers in a row */
 	MAX_TYPES = 1 << 20, /* BTF_MAX_TYPE of linux/btf.h */
 	BPF_MACHINE = 247,   /* EM_BPF */
 	MAX_VARIABLES = 1 << 28,
@@ -22,12 +22,12 @@ struct type_table {
 	const uint8_t *types;
 	const char *strings;
 	uint32_t types_size, strings_size;
-	uint32_t *offsets; /* of each type, from 1 on */
-	uint32_t count;    /* of types, void counted */
+	uint32_t *offsets; /* by type id, from 1 on */
+	uint32_t count;    /* of types, including void */
 };
 
-/* Bytes behind a type of a kind, or -1 if there is no such kind. */
-static int64_t tail_of(const struct btf_type *type)
+/* Bytes that follow the struct btf_type, or -1 if the kind is not known. */
+static int64_t type_tail_size(const struct btf_type *type)
 {
 	uint32_t members = BTF_INFO_VLEN(type->info);
 
@@ -77,7 +77,7 @@ static bool is_chain(unsigned kind)
 	       kind == BTF_KIND_RESTRICT || kind == 18;
 }
 
-/* Where each type begins. False if they do not fit. */
+/* Find the offset of each type. False if one exceeds the table. */
 static bool find_types(struct type_table *table)
 {
 	uint32_t at = 0;
@@ -92,7 +92,7 @@ static bool find_types(struct type_table *table)
 
 		if (table->types_size - at < sizeof(*type) || table->count == MAX_TYPES)
 			return false;
-		tail = tail_of(type);
+		tail = type_tail_size(type);
 		if (tail < 0 || tail > table->types_size - at - (int64_t)sizeof(*type))
 			return false;
 		table->offsets[table->count] = at;
@@ -125,7 +125,7 @@ static bool check_members(const struct type_table *table, const struct btf_type 
 			if (!is_name(table, words[3 * i]))
 				return false;
 			break;
-		default: /* DATASEC: variables, and nothing else */
+		default: /* DATASEC: variables and functions only */
 			if (!words[3 * i] || words[3 * i] >= table->count)
 				return false;
 			if (BTF_INFO_KIND(type_at(table, words[3 * i])->info) != BTF_KIND_VAR &&
@@ -136,7 +136,7 @@ static bool check_members(const struct type_table *table, const struct btf_type 
 	return true;
 }
 
-/* A type's own reference to another. */
+/* Check the type that a type refers to itself. */
 static bool check_reference(const struct type_table *table, uint32_t number)
 {
 	const struct btf_type *type = type_at(table, number);
@@ -213,15 +213,15 @@ static bool check_btf(const uint8_t *data, size_t size)
 
 /* ---- ELF ------------------------------------------------------------------------------- */
 
-struct file {
+struct object_elf {
 	Elf *elf;
 	size_t sections, names;
-	Elf_Data *symbols; /* of the one table of symbols */
+	Elf_Data *symbols; /* of the only symbol table */
 	size_t symbol_count;
-	bool maps, types; /* there are some */
+	bool has_maps, has_types;
 };
 
-static bool read_section(const struct file *file, size_t number, GElf_Shdr *ret_header,
+static bool read_section(const struct object_elf *file, size_t number, GElf_Shdr *ret_header,
 			 Elf_Data **ret_data)
 {
 	Elf_Scn *scn = elf_getscn(file->elf, number);
@@ -232,7 +232,7 @@ static bool read_section(const struct file *file, size_t number, GElf_Shdr *ret_
 	*ret_data = elf_getdata(scn, NULL);
 	if (!*ret_data)
 		return false;
-	/* What has no bytes in the file is for variables, and for nothing that is read. */
+	/* Only .bss may have no bytes in the file. */
 	if (ret_header->sh_type == SHT_NOBITS)
 		return ret_header->sh_size <= MAX_VARIABLES &&
 		       !strncmp(elf_strptr(file->elf, file->names, ret_header->sh_name), ".bss", 4);
@@ -240,7 +240,7 @@ static bool read_section(const struct file *file, size_t number, GElf_Shdr *ret_
 	       ((*ret_data)->d_buf || !ret_header->sh_size);
 }
 
-static bool check_symbols(struct file *file, const GElf_Shdr *table)
+static bool check_symbols(struct object_elf *file, const GElf_Shdr *table)
 {
 	GElf_Sym symbol;
 
@@ -265,7 +265,8 @@ static bool check_symbols(struct file *file, const GElf_Shdr *table)
 	return true;
 }
 
-static bool check_relocations(const struct file *file, const GElf_Shdr *table, Elf_Data *records)
+static bool check_relocations(const struct object_elf *file, const GElf_Shdr *table,
+			      Elf_Data *records)
 {
 	GElf_Shdr target;
 	Elf_Data *data;
@@ -282,8 +283,8 @@ static bool check_relocations(const struct file *file, const GElf_Shdr *table, E
 	return true;
 }
 
-/* The first round finds the symbols, the second looks at what refers to them. */
-static bool check_section(struct file *file, size_t number, bool second)
+/* The first round finds the symbols, the second checks the references to them. */
+static bool check_section(struct object_elf *file, size_t number, bool second)
 {
 	GElf_Shdr header;
 	Elf_Data *data;
@@ -292,8 +293,8 @@ static bool check_section(struct file *file, size_t number, bool second)
 	if (!read_section(file, number, &header, &data))
 		return false;
 	name = elf_strptr(file->elf, file->names, header.sh_name);
-	file->maps |= !strcmp(name, ".maps");
-	file->types |= !strcmp(name, ".BTF");
+	file->has_maps |= !strcmp(name, ".maps");
+	file->has_types |= !strcmp(name, ".BTF");
 	if (second)
 		return header.sh_type != SHT_REL || check_relocations(file, &header, data);
 	if (header.sh_flags & SHF_COMPRESSED)
@@ -307,7 +308,7 @@ static bool check_section(struct file *file, size_t number, bool second)
 	return strcmp(name, ".BTF") || check_btf(data->d_buf, data->d_size);
 }
 
-static bool check_elf(struct file *file)
+static bool check_elf(struct object_elf *file)
 {
 	GElf_Ehdr header;
 
@@ -323,23 +324,57 @@ static bool check_elf(struct file *file)
 	return file->symbols;
 }
 
-bool gt_object_is_sound(const struct gt_file *object, bool *ret_lacks_types)
+bool gt_object_is_valid(const struct gt_file *file, bool *ret_lacks_types)
 {
-	struct file file = {0};
-	bool fine;
+	struct object_elf object = {0};
+	bool valid;
 
 	elf_version(EV_CURRENT);
-	if (object->size < 4 || memcmp(object->data, "\177ELF", 4))
+	if (file->size < 4 || memcmp(file->data, "\177ELF", 4))
 		return false;
-	file.elf = elf_memory((char *)object->data, object->size);
-	fine = file.elf && elf_kind(file.elf) == ELF_K_ELF && check_elf(&file);
-	elf_end(file.elf);
-	*ret_lacks_types = file.maps && !file.types;
-	return fine;
+	object.elf = elf_memory((char *)file->data, file->size);
+	valid = object.elf && elf_kind(object.elf) == ELF_K_ELF && check_elf(&object);
+	elf_end(object.elf);
+	*ret_lacks_types = object.has_maps && !object.has_types;
+	return valid;
 }
 
-/* The one section of code, if it is .text; 0 if it is not, or if there are others. */
-static size_t find_text(struct file *file)
+static bool open_elf(const struct gt_file *file, struct object_elf *ret_object)
+{
+	struct object_elf object = {.elf = elf_memory((char *)file->data, file->size)};
+
+	if (!object.elf || elf_getshdrnum(object.elf, &object.sections) ||
+	    elf_getshdrstrndx(object.elf, &object.names)) {
+		elf_end(object.elf);
+		return false;
+	}
+	*ret_object = object;
+	return true;
+}
+
+bool gt_object_copy_section(const struct gt_file *file, const char *name, struct gt_file *ret_data)
+{
+	struct object_elf object;
+	GElf_Shdr header;
+	Elf_Data *data = NULL;
+	bool found = false;
+
+	if (!open_elf(file, &object))
+		return false;
+	for (size_t i = 1; !found && i < object.sections; i++)
+		found = read_section(&object, i, &header, &data) && data->d_buf &&
+			!strcmp(elf_strptr(object.elf, object.names, header.sh_name), name);
+	if (found) {
+		*ret_data = (struct gt_file){malloc(data->d_size + 1), data->d_size};
+		if (ret_data->data)
+			memcpy(ret_data->data, data->d_buf, data->d_size);
+	}
+	elf_end(object.elf);
+	return found;
+}
+
+/* Find .text if it is the only section with code; else 0. */
+static size_t find_text(struct object_elf *file)
 {
 	size_t found = 0;
 	GElf_Shdr header;
@@ -356,20 +391,20 @@ static size_t find_text(struct file *file)
 	return found;
 }
 
-uint8_t *gt_object_hide_text(struct gt_file *object)
+uint8_t *gt_object_hide_text(const struct gt_file *file)
 {
-	struct file file = {.elf = elf_memory((char *)object->data, object->size)};
+	struct object_elf object;
 	GElf_Shdr header, names;
 	uint8_t *name = NULL;
-	size_t number = 0;
+	size_t number;
 
-	if (file.elf && !elf_getshdrnum(file.elf, &file.sections) &&
-	    !elf_getshdrstrndx(file.elf, &file.names))
-		number = find_text(&file);
-	if (number && gelf_getshdr(elf_getscn(file.elf, number), &header) &&
-	    gelf_getshdr(elf_getscn(file.elf, file.names), &names))
-		name = object->data + names.sh_offset + header.sh_name;
-	elf_end(file.elf);
+	if (!open_elf(file, &object))
+		return NULL;
+	number = find_text(&object);
+	if (number && gelf_getshdr(elf_getscn(object.elf, number), &header) &&
+	    gelf_getshdr(elf_getscn(object.elf, object.names), &names))
+		name = file->data + names.sh_offset + header.sh_name;
+	elf_end(object.elf);
 	if (name)
 		*name = '_';
 	return name;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Source lines. .BTF.ext has them by the sections of the file, and libbpf puts the functions that
- * a program calls behind it: so each call is followed in both to learn where a function came from.
+ * Source lines. .BTF.ext has them by section of the file, and libbpf appends the functions that a
+ * program calls to it. So each call is followed in the program and in the file, to find out where
+ * in the file each function came from.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -12,7 +13,7 @@
 
 enum {
 	R_BPF_CALL = 10, /* R_BPF_64_32 */
-	MAX_PIECES = 256,
+	MAX_RANGES = 256,
 };
 
 bool gt_object_records(const struct gt_file *ext, uint32_t offset, uint32_t size,
@@ -48,8 +49,8 @@ bool gt_object_next_section(struct gt_object_records *records,
 	return true;
 }
 
-/* A function in a program and where it stands in the file. */
-struct piece {
+/* A function in a relocated program, and its position in the file. */
+struct line_range {
 	uint32_t start, count; /* slots of the program */
 	size_t section;        /* ELF section index */
 	uint64_t offset;       /* bytes */
@@ -61,7 +62,7 @@ struct line_reader {
 	Elf *elf;
 	Elf_Data *symbols;
 	size_t names; /* the section of symbol names */
-	GT_VEC(struct piece) pieces;
+	GT_VEC(struct line_range) ranges;
 };
 
 static const char *section_name(struct line_reader *lines, size_t section)
@@ -90,9 +91,9 @@ static bool find_symbols(struct line_reader *lines)
 	return false;
 }
 
-/* The function at a place, or of a name in a section of a name. */
+/* Find a function by its position in the file, or by section name and function name. */
 static bool find_function(struct line_reader *lines, const char *section, const char *name,
-			  size_t index, uint64_t offset, struct piece *ret_piece)
+			  size_t index, uint64_t offset, struct line_range *ret_range)
 {
 	GElf_Sym symbol;
 
@@ -110,15 +111,15 @@ static bool find_function(struct line_reader *lines, const char *section, const 
 			    strcmp(its_name, name))
 				continue;
 		}
-		ret_piece->section = symbol.st_shndx;
-		ret_piece->offset = symbol.st_value;
-		ret_piece->count = (uint32_t)(symbol.st_size / 8);
+		ret_range->section = symbol.st_shndx;
+		ret_range->offset = symbol.st_value;
+		ret_range->count = (uint32_t)(symbol.st_size / 8);
 		return true;
 	}
 	return false;
 }
 
-/* The symbol that a call in a section is relocated by. */
+/* Find the symbol of the relocation of a call. */
 static bool find_relocation(struct line_reader *lines, size_t section, uint64_t offset,
 			    GElf_Sym *ret_symbol)
 {
@@ -142,9 +143,9 @@ static bool find_relocation(struct line_reader *lines, size_t section, uint64_t 
 	return false;
 }
 
-/* Where the function that is called at a place of the file begins there. */
+/* Find the function that is called by the instruction at a position of the file. */
 static bool find_callee(struct line_reader *lines, size_t section, uint64_t offset,
-			struct piece *ret_piece)
+			struct line_range *ret_range)
 {
 	Elf_Scn *scn = elf_getscn(lines->elf, section);
 	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
@@ -162,26 +163,26 @@ static bool find_callee(struct line_reader *lines, size_t section, uint64_t offs
 		if (GELF_ST_TYPE(symbol.st_info) == STT_SECTION)
 			target += 8 + 8 * (uint64_t)(int64_t)insn.imm;
 	}
-	return find_function(lines, NULL, NULL, section, target, ret_piece);
+	return find_function(lines, NULL, NULL, section, target, ret_range);
 }
 
-static bool has_piece(const struct line_reader *lines, uint32_t start)
+static bool has_range(const struct line_reader *lines, uint32_t start)
 {
-	for (size_t i = 0; i < lines->pieces.count; i++)
-		if (lines->pieces.items[i].start == start)
+	for (size_t i = 0; i < lines->ranges.count; i++)
+		if (lines->ranges.items[i].start == start)
 			return true;
 	return false;
 }
 
-/* Follows the calls of a piece. */
-static int follow(struct line_reader *lines, size_t number)
+/* Follow the calls of a range. */
+static int follow_calls(struct line_reader *lines, size_t number)
 {
 	const struct gt_bpf_program *program = lines->program;
-	struct piece piece = lines->pieces.items[number];
+	struct line_range range = lines->ranges.items[number];
 
-	for (uint32_t i = 0; i < piece.count && piece.start + i < program->count; i++) {
-		const struct bpf_insn *insn = &program->insns[piece.start + i];
-		struct piece callee = {0};
+	for (uint32_t i = 0; i < range.count && range.start + i < program->count; i++) {
+		const struct bpf_insn *insn = &program->insns[range.start + i];
+		struct line_range callee = {0};
 		int64_t target;
 
 		if (gt_bpf_is_wide(insn)) {
@@ -190,13 +191,13 @@ static int follow(struct line_reader *lines, size_t number)
 		}
 		if (!gt_bpf_is_subprogram_call(insn))
 			continue;
-		target = gt_bpf_jump_target(program->insns, piece.start + i);
-		if (target < 0 || target >= program->count || has_piece(lines, (uint32_t)target) ||
-		    lines->pieces.count == MAX_PIECES ||
-		    !find_callee(lines, piece.section, piece.offset + 8 * (uint64_t)i, &callee))
+		target = gt_bpf_jump_target(program->insns, range.start + i);
+		if (target < 0 || target >= program->count || has_range(lines, (uint32_t)target) ||
+		    lines->ranges.count == MAX_RANGES ||
+		    !find_callee(lines, range.section, range.offset + 8 * (uint64_t)i, &callee))
 			continue;
 		callee.start = (uint32_t)target;
-		if (gt_vec_push(&lines->pieces, callee))
+		if (gt_vec_push(&lines->ranges, callee))
 			return gt_object_no_memory(lines->reader);
 	}
 	return 0;
@@ -252,11 +253,11 @@ static int add_line(struct line_reader *lines, uint32_t insn, const struct line_
 	return 0;
 }
 
-/* The lines of one piece, from the records of its section. */
-static int add_section(struct line_reader *lines, const struct piece *piece,
-		       const struct gt_object_section_records *section, uint32_t record_size)
+/* Add the lines of one range, from the records of its section. */
+static int add_lines(struct line_reader *lines, const struct line_range *range,
+		     const struct gt_object_section_records *section, uint32_t record_size)
 {
-	uint64_t end = piece->offset + 8 * (uint64_t)piece->count;
+	uint64_t end = range->offset + 8 * (uint64_t)range->count;
 	uint32_t last = 0;
 	int error = 0;
 
@@ -265,103 +266,103 @@ static int add_section(struct line_reader *lines, const struct piece *piece,
 
 		memcpy(&record, section->first + (size_t)i * record_size, sizeof(record));
 		if (record.byte < last)
-			return gt_object_damaged(lines->reader,
-						 "the lines in .BTF.ext are not in order");
+			return gt_object_malformed(lines->reader,
+						   "the lines in .BTF.ext are not in order");
 		last = record.byte;
-		/* Without a line: made by the compiler, and the line before goes on. */
-		if (record.byte < piece->offset || record.byte >= end || !(record.line >> 10))
+		/* Generated code has no line: the line before continues. */
+		if (record.byte < range->offset || record.byte >= end || !(record.line >> 10))
 			continue;
-		error = add_line(lines, piece->start + (uint32_t)(record.byte - piece->offset) / 8,
+		error = add_line(lines, range->start + (uint32_t)(record.byte - range->offset) / 8,
 				 &record);
 	}
 	return error;
 }
 
-/* CO-RE would have to be applied for a kernel, and there is none on a GPU. */
-static int add_relocations(struct line_reader *lines, const struct piece *piece,
+/* CO-RE relocations describe a kernel, and a GPU has none. */
+static int add_relocations(struct line_reader *lines, const struct line_range *range,
 			   const struct gt_object_section_records *section, uint32_t record_size)
 {
 	struct gt_bpf_program *program = lines->program;
-	uint64_t end = piece->offset + 8 * (uint64_t)piece->count;
+	uint64_t end = range->offset + 8 * (uint64_t)range->count;
 	uint32_t byte;
 
 	for (uint32_t i = 0; i < section->count && !program->problem; i++) {
 		memcpy(&byte, section->first + (size_t)i * record_size, sizeof(byte));
-		if (byte < piece->offset || byte >= end)
+		if (byte < range->offset || byte >= end)
 			continue;
-		program->problem_insn = piece->start + (uint32_t)(byte - piece->offset) / 8;
-		program->problem = strdup("it has CO-RE records, which describe types of the Linux "
-					  "kernel: programs for the GPU cannot use them");
+		program->problem_insn = range->start + (uint32_t)(byte - range->offset) / 8;
+		program->problem = strdup("it has CO-RE relocations, which describe types of the "
+					  "Linux kernel: GPU programs cannot use them");
 		if (!program->problem)
 			return gt_object_no_memory(lines->reader);
 	}
 	return 0;
 }
 
-typedef int add_records(struct line_reader *lines, const struct piece *piece,
+typedef int add_records(struct line_reader *lines, const struct line_range *range,
 			const struct gt_object_section_records *section, uint32_t record_size);
 
-/* Adds what one kind of records says of a piece. */
-static int each_section(struct line_reader *lines, const struct piece *piece, uint32_t offset,
-			uint32_t size, add_records *add, uint32_t least_size)
+/* Add the records of one kind that belong to a range. */
+static int add_kind(struct line_reader *lines, const struct line_range *range, uint32_t offset,
+		    uint32_t size, add_records *add, uint32_t min_size)
 {
 	struct gt_object_reader *reader = lines->reader;
 	struct gt_object_section_records section;
 	struct gt_object_records records;
-	const char *wanted = section_name(lines, piece->section);
+	const char *wanted = section_name(lines, range->section);
 	int error = 0;
 
 	if (!wanted || size <= 4)
 		return 0;
 	if (!gt_object_records(&reader->ext, offset, size, &records) ||
-	    records.record_size < least_size)
-		return gt_object_damaged(reader, "the records in .BTF.ext are damaged");
+	    records.record_size < min_size)
+		return gt_object_malformed(reader, "the records in .BTF.ext are malformed");
 	while (!error && gt_object_next_section(&records, &section)) {
 		const char *name =
 			btf__name_by_offset(bpf_object__btf(reader->source), section.name);
 
 		if (name && !strcmp(name, wanted))
-			error = add(lines, piece, &section, records.record_size);
+			error = add(lines, range, &section, records.record_size);
 	}
 	return error;
 }
 
-static int add_piece(struct line_reader *lines, const struct piece *piece)
+static int add_range(struct line_reader *lines, const struct line_range *range)
 {
 	const struct gt_object_ext_header *header = &lines->reader->header;
-	int error = add_line(lines, piece->start, NULL); /* the lines before end here */
+	int error = add_line(lines, range->start, NULL); /* ends the lines of the range before */
 
 	if (!error)
-		error = each_section(lines, piece, header->lines, header->lines_size, add_section,
-				     sizeof(struct line_record));
+		error = add_kind(lines, range, header->lines, header->lines_size, add_lines,
+				 sizeof(struct line_record));
 	if (!error)
-		error = each_section(lines, piece, header->relocations, header->relocations_size,
-				     add_relocations, sizeof(uint32_t));
+		error = add_kind(lines, range, header->relocations, header->relocations_size,
+				 add_relocations, sizeof(uint32_t));
 	return error;
 }
 
-static int compare_pieces(const void *left, const void *right)
+static int compare_ranges(const void *left, const void *right)
 {
-	const struct piece *one = left, *other = right;
+	const struct line_range *one = left, *other = right;
 
 	return one->start < other->start ? -1 : one->start > other->start;
 }
 
-static int read_pieces(struct line_reader *lines)
+static int read_ranges(struct line_reader *lines)
 {
-	struct piece first = {0};
+	struct line_range first = {0};
 	int error = 0;
 
 	if (!find_symbols(lines) ||
 	    !find_function(lines, lines->program->section, lines->program->name, 0, 0, &first))
 		return 0;
-	if (gt_vec_push(&lines->pieces, first))
+	if (gt_vec_push(&lines->ranges, first))
 		return gt_object_no_memory(lines->reader);
-	for (size_t i = 0; !error && i < lines->pieces.count; i++)
-		error = follow(lines, i);
-	qsort(lines->pieces.items, lines->pieces.count, sizeof(first), compare_pieces);
-	for (size_t i = 0; !error && i < lines->pieces.count; i++)
-		error = add_piece(lines, &lines->pieces.items[i]);
+	for (size_t i = 0; !error && i < lines->ranges.count; i++)
+		error = follow_calls(lines, i);
+	qsort(lines->ranges.items, lines->ranges.count, sizeof(first), compare_ranges);
+	for (size_t i = 0; !error && i < lines->ranges.count; i++)
+		error = add_range(lines, &lines->ranges.items[i]);
 	return error;
 }
 
@@ -373,10 +374,10 @@ int gt_object_read_records(struct gt_object_reader *reader, struct gt_bpf_progra
 	if (!bpf_object__btf(reader->source) || !reader->ext.size)
 		return 0;
 	elf_version(EV_CURRENT);
-	lines.elf = elf_memory((char *)reader->file.data, reader->file.size);
+	lines.elf = elf_memory((char *)reader->file->data, reader->file->size);
 	if (lines.elf)
-		error = read_pieces(&lines);
+		error = read_ranges(&lines);
 	elf_end(lines.elf);
-	gt_vec_free(&lines.pieces);
+	gt_vec_free(&lines.ranges);
 	return error;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects, read and relocated by libbpf without the kernel (its loader generator). */
+/* Read objects; libbpf relocates them without the kernel (by its loader generator). */
 #include "gpubpf/object/object.h"
 
 #include <elf.h>
@@ -12,7 +12,10 @@
 
 enum {
 	MAX_OBJECT = 64 << 20,
+	MIN_EXT_HEADER = 24, /* of .BTF.ext, without CO-RE relocations */
 };
+
+#define NOT_AN_OBJECT "not an eBPF object, or malformed"
 
 bool gt_bpf_is_for_gpu(const char *section, const char *name)
 {
@@ -21,9 +24,9 @@ bool gt_bpf_is_for_gpu(const char *section, const char *name)
 	return gt_section_read(section, name, &read, NULL) || read.kind != GT_KIND_HOST;
 }
 
-int gt_object_damaged(struct gt_object_reader *reader, const char *what)
+int gt_object_malformed(struct gt_object_reader *reader, const char *problem)
 {
-	return gt_diag(reader->diag, -EINVAL, "object", reader->path, "%s", what);
+	return gt_diag(reader->diag, -EINVAL, "object", reader->path, "%s", problem);
 }
 
 int gt_object_no_memory(struct gt_object_reader *reader)
@@ -31,31 +34,25 @@ int gt_object_no_memory(struct gt_object_reader *reader)
 	return gt_diag(reader->diag, -ENOMEM, "object", reader->path, "out of memory");
 }
 
-/* .BTF.ext as it stands in the file. Objects without type information have none. */
+/* Objects without type information have no .BTF.ext. One that libbpf rejects is ignored. */
 static int read_ext(struct gt_object_reader *reader)
 {
-	struct btf_ext *ext = NULL;
-	struct btf *btf = btf__parse_elf(reader->path, &ext);
-	const void *data = NULL;
-	uint32_t size = 0;
-	int error = 0;
+	struct btf_ext *ext;
 
-	if (btf && ext)
-		data = btf_ext__get_raw_data(ext, &size);
-	if (data && size >= 24) {
-		reader->ext.data = malloc(size);
-		if (!reader->ext.data)
-			error = gt_object_no_memory(reader);
-		else
-			memcpy(reader->ext.data, data, size);
-		reader->ext.size = error ? 0 : size;
+	if (!gt_object_copy_section(reader->file, ".BTF.ext", &reader->ext))
+		return 0;
+	if (!reader->ext.data)
+		return gt_object_no_memory(reader);
+	ext = btf_ext__new(reader->ext.data, (uint32_t)reader->ext.size);
+	if (libbpf_get_error(ext)) {
+		gt_file_free(&reader->ext);
+		return 0;
 	}
 	btf_ext__free(ext);
-	btf__free(btf);
-	if (error || !reader->ext.size)
-		return error;
-	memcpy(&reader->header, reader->ext.data, 24);
-	if (reader->header.header_size >= sizeof(reader->header) && size >= sizeof(reader->header))
+	/* CO-RE relocations are an extension of the header. */
+	memcpy(&reader->header, reader->ext.data, MIN_EXT_HEADER);
+	if (reader->header.header_size >= sizeof(reader->header) &&
+	    reader->ext.size >= sizeof(reader->header))
 		memcpy(&reader->header, reader->ext.data, sizeof(reader->header));
 	return 0;
 }
@@ -120,7 +117,7 @@ static int check_map(struct gt_object_reader *reader, struct gt_bpf_map *map)
 	return map->problem ? 0 : gt_object_no_memory(reader);
 }
 
-/* The maps that a program for the GPU uses are for the GPU, but for those that cannot be. */
+/* Claim the maps that a GPU program uses for the GPU, except for those with a problem. */
 static void claim_maps(struct gt_bpf_object *object, const struct gt_bpf_program *program)
 {
 	for (uint32_t at = 0; at < program->count; at++) {
@@ -141,7 +138,7 @@ void gt_bpf_object_keep(struct gt_bpf_object *object, const struct gt_bpf_progra
 	claim_maps(object, program);
 }
 
-/* Maps that only programs for Linux use may be of any type. */
+/* Maps that only host programs use may be of any type. */
 static int check_maps(struct gt_object_reader *reader)
 {
 	struct gt_bpf_object *object = reader->object;
@@ -156,14 +153,14 @@ static int check_maps(struct gt_object_reader *reader)
 	return error;
 }
 
-/* Has libbpf relocate the programs for the GPU; those for Linux are left alone. */
+/* Have libbpf relocate the GPU programs; host programs stay as they are. */
 static int relocate(struct gt_object_reader *reader)
 {
 	LIBBPF_OPTS(gen_loader_opts, options);
 	struct bpf_program *program;
 	struct bpf_map *map;
 
-	/* Maps that are pinned by name are those of a kernel, which is not asked here. */
+	/* A pinned map belongs to a kernel, and no kernel is involved here. */
 	bpf_object__for_each_map (map, reader->source) {
 		bpf_map__set_pin_path(map, NULL);
 	}
@@ -176,7 +173,7 @@ static int relocate(struct gt_object_reader *reader)
 							 bpf_program__name(program)));
 	}
 	if (bpf_object__gen_loader(reader->source, &options) || bpf_object__load(reader->source))
-		return gt_object_damaged(reader, "libbpf cannot relocate its programs");
+		return gt_object_malformed(reader, "libbpf cannot relocate its programs");
 	return 0;
 }
 
@@ -211,60 +208,65 @@ static int read_all(struct gt_object_reader *reader)
 	return check_maps(reader);
 }
 
-/* Why libbpf is not to have the file: the first bytes of an ELF file say what it is for. */
-static int refuse_file(struct gt_object_reader *reader)
+/* Why a file is rejected: the first bytes of an ELF file say which machine it is for. */
+static int reject_file(struct gt_object_reader *reader)
 {
-	const uint8_t *header = (const uint8_t *)reader->file.data;
-	bool is_elf = reader->file.size >= sizeof(Elf64_Ehdr) && !memcmp(header, ELFMAG, SELFMAG);
+	const uint8_t *header = reader->file->data;
+	bool is_elf = reader->file->size >= sizeof(Elf64_Ehdr) && !memcmp(header, ELFMAG, SELFMAG);
 	bool is_big = is_elf && header[EI_DATA] == ELFDATA2MSB;
 	unsigned machine =
 		is_elf ? header[18 + is_big] | header[19 - is_big] << 8 : 0; /* e_machine */
 
-	if (!reader->file.size)
-		return gt_object_damaged(reader, "the file is empty");
+	if (!reader->file->size)
+		return gt_object_malformed(reader, "the file is empty");
 	if (is_elf && machine != EM_BPF)
-		return gt_object_damaged(reader,
-					 "this object is for a CPU, not for eBPF: compile it "
-					 "with 'clang -target bpf'");
+		return gt_object_malformed(reader,
+					   "this object is for a CPU, not for eBPF: compile it "
+					   "with 'clang -target bpf'");
 	if (is_big)
-		return gt_object_damaged(reader, "this object is for big-endian eBPF: compile it "
-						 "with 'clang -target bpfel'");
-	return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
+		return gt_object_malformed(reader, "this object is for big-endian eBPF: compile it "
+						   "with 'clang -target bpfel'");
+	return gt_object_malformed(reader, NOT_AN_OBJECT);
+}
+
+/* Open checked bytes with libbpf. The maps of global variables are named after the file. */
+static struct bpf_object *open_bytes(const char *path, const struct gt_file *file)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+	LIBBPF_OPTS(bpf_object_open_opts, options);
+
+	gt_strbuf_printf(&name, "%.*s", (int)strcspn(base, "."), base);
+	options.object_name = gt_strbuf_string(&name);
+	return bpf_object__open_mem(file->data, file->size, &options);
 }
 
 static int open_source(struct gt_object_reader *reader)
 {
-	const char *slash = strrchr(reader->path, '/'), *file = slash ? slash + 1 : reader->path;
-	gt_auto_strbuf name = GT_STRBUF_INIT; /* maps of global variables are called by it */
-	LIBBPF_OPTS(bpf_object_open_opts, options);
 	bool lacks_types = false;
 	uint8_t *hidden = NULL;
-	int error = gt_file_read(reader->path, MAX_OBJECT, &reader->file, reader->diag);
 
-	if (error)
-		return error;
-	if (!gt_object_is_sound(&reader->file, &lacks_types))
-		return refuse_file(reader);
+	if (!gt_object_is_valid(reader->file, &lacks_types))
+		return reject_file(reader);
 	if (lacks_types)
-		return gt_object_damaged(reader, "its maps have no BTF: compile it with -g");
-	gt_strbuf_printf(&name, "%.*s", (int)strcspn(file, "."), file);
-	options.object_name = gt_strbuf_string(&name);
+		return gt_object_malformed(reader, "its maps have no BTF: compile it with -g");
 	if (reader->all)
-		hidden = gt_object_hide_text(&reader->file);
+		hidden = gt_object_hide_text(reader->file);
 	reader->in_text = hidden;
-	reader->source = bpf_object__open_mem(reader->file.data, reader->file.size, &options);
+	reader->source = open_bytes(reader->path, reader->file);
 	if (hidden)
 		*hidden = '.';
 	if (!reader->source)
-		return gt_object_damaged(reader, "this is no object for eBPF, or damaged");
+		return gt_object_malformed(reader, NOT_AN_OBJECT);
 	return read_ext(reader);
 }
 
-int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_object,
-		       struct gt_diag *diag)
+static int read_object(const char *path, const struct gt_file *file, bool all,
+		       struct gt_bpf_object **ret_object, struct gt_diag *diag)
 {
 	gt_auto(bpf_object) struct gt_bpf_object *object = calloc(1, sizeof(*object));
-	struct gt_object_reader reader = {.path = path, .object = object, .all = all, .diag = diag};
+	struct gt_object_reader reader = {
+		.path = path, .file = file, .object = object, .all = all, .diag = diag};
 	libbpf_print_fn_t printer;
 	int error;
 
@@ -279,9 +281,39 @@ int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_ob
 		error = read_all(&reader);
 	bpf_object__close(reader.source);
 	gt_file_free(&reader.ext);
-	gt_file_free(&reader.file);
 	libbpf_set_print(printer);
 	if (!error)
 		*ret_object = gt_take(object);
 	return error;
+}
+
+int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_object,
+		       struct gt_diag *diag)
+{
+	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
+	gt_auto_file file = {0};
+	int error = gt_file_read(path, MAX_OBJECT, &file, diag);
+
+	if (!error)
+		error = read_object(path, &file, all, &object, diag);
+	if (error)
+		return error;
+	object->path = strdup(path);
+	if (!object->path)
+		return gt_diag(diag, -ENOMEM, "object", path, "out of memory");
+	object->file = file;
+	file = (struct gt_file){0};
+	*ret_object = gt_take(object);
+	return 0;
+}
+
+int gt_bpf_object_open_all(const struct gt_bpf_object *object, struct gt_bpf_object **ret_object,
+			   struct gt_diag *diag)
+{
+	return read_object(object->path, &object->file, true, ret_object, diag);
+}
+
+struct bpf_object *gt_bpf_object_open_libbpf(const struct gt_bpf_object *object)
+{
+	return open_bytes(object->path, &object->file);
 }

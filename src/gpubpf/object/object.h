@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects that `clang -target bpf` makes: their programs for the GPU and their maps. */
+/* Objects made by `clang -target bpf`: their GPU programs, host programs and maps. */
 #pragma once
 
 #include "gpubpf/program.h"
 
-/* Whether a program is for the GPU (section.h), in a section that exists there or not. */
+struct bpf_object; /* of libbpf */
+
+/* Whether a program is a GPU program by its section (section.h), even if that does not exist. */
 bool gt_bpf_is_for_gpu(const char *section, const char *name);
 
 /*
- * Reads a file: all maps, the programs for the GPU, relocated, with their functions behind them,
- * and the names of those for Linux. Which programs are for the GPU, their sections say; `all`:
- * every one is, and where there are but functions, in .text, each of these. A program with CO-RE
- * records, and a map of a type that is not for the GPU, have a `problem`. 0; -ENOENT …: not
- * there; -EINVAL: damaged, or no object for eBPF; -ENOMEM.
+ * Reads an object file, once: it may be a pipe. Its bytes are checked, and everything that is read
+ * later comes from the same bytes.
+ * The object has all maps; the GPU programs, relocated, each followed by the functions that it
+ * calls; and the names of the host programs. `all`: every program counts as a GPU program, and in a
+ * file that has functions in .text only, every function. A program with CO-RE relocations and a map
+ * of a type that GPUs do not have get a `problem`.
+ * 0; errors of gt_file_read; -EINVAL: malformed, or not an eBPF object; -ENOMEM.
  */
 int gt_bpf_object_open(const char *path, bool all, struct gt_bpf_object **ret_object,
 		       struct gt_diag *diag);
 
 /*
- * Takes a program of the object for the only one for the GPU that will run: of the maps all are
- * host_only but those that it uses and those that are shared with Linux.
+ * Reads an object again from the bytes of one that is open, every program as a GPU program. The
+ * result keeps no bytes. Errors as above.
+ */
+int gt_bpf_object_open_all(const struct gt_bpf_object *object, struct gt_bpf_object **ret_object,
+			   struct gt_diag *diag);
+
+/*
+ * Opens the object's bytes with libbpf, for loading into the kernel. The caller closes the result
+ * with bpf_object__close, and before it frees `object`. NULL with errno set if libbpf rejects it.
+ */
+struct bpf_object *gt_bpf_object_open_libbpf(const struct gt_bpf_object *object);
+
+/*
+ * Prepares for running `program` as the only GPU program: all maps become host_only except for
+ * those that it uses and those that are shared with host programs.
  */
 void gt_bpf_object_keep(struct gt_bpf_object *object, const struct gt_bpf_program *program);

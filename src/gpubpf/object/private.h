@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parts of the reader of objects. */
+/* Internals of the object reader. */
 #pragma once
 
 #include <bpf/bpf.h>
@@ -19,7 +19,7 @@ struct gt_object_ext_header {
 	uint32_t relocations, relocations_size;
 };
 
-/* A kind of records in .BTF.ext, section by section. */
+/* The records of one kind in .BTF.ext: blocks, one per section of the object. */
 struct gt_object_records {
 	const uint8_t *data;
 	uint32_t size, at, record_size;
@@ -30,43 +30,48 @@ struct gt_object_section_records {
 	const uint8_t *first;
 };
 
-/* An object while it is read. */
+/* An object being read. */
 struct gt_object_reader {
 	const char *path;
 	struct bpf_object *source;
 	struct gt_bpf_object *object;
-	struct gt_file file; /* the object's bytes */
-	struct gt_file ext;  /* its .BTF.ext */
+	const struct gt_file *file; /* the bytes of the object, checked */
+	struct gt_file ext;         /* its .BTF.ext */
 	struct gt_object_ext_header header;
-	bool all;     /* programs are for the GPU wherever they stand … */
-	bool in_text; /* … and they stand in .text alone */
+	bool all;     /* every program counts as a GPU program */
+	bool in_text; /* and all of them are functions of .text */
 	struct gt_diag *diag;
 };
 
-int gt_object_damaged(struct gt_object_reader *reader, const char *what);
+/* Set the diag and return -EINVAL or -ENOMEM. */
+int gt_object_malformed(struct gt_object_reader *reader, const char *problem);
 int gt_object_no_memory(struct gt_object_reader *reader);
 
 /*
- * Whether all that its tables refer to is there, so that libbpf may read it. *ret_lacks_types: it
- * has maps, and no BTF that says what they are.
+ * Check that every reference in the ELF and BTF tables is valid, so that libbpf may parse the
+ * bytes. *ret_lacks_types: the object has maps, and no BTF that describes them.
  */
-bool gt_object_is_sound(const struct gt_file *object, bool *ret_lacks_types);
+bool gt_object_is_valid(const struct gt_file *file, bool *ret_lacks_types);
+
+/* Find a section of a valid object by name. *ret_data is a copy that the caller frees; else false.
+ */
+bool gt_object_copy_section(const struct gt_file *file, const char *name, struct gt_file *ret_data);
 
 /*
- * If nothing but .text is code in a sound object, calls it _text, since libbpf takes what stands in
- * .text for functions of other programs. Returns where the '_' stands, else NULL.
+ * If .text is the only section with code in a valid object, rename it to _text, since libbpf takes
+ * functions in .text for subprograms. Returns the address of the '_', which the caller changes back
+ * to '.', or NULL.
  */
-uint8_t *gt_object_hide_text(struct gt_file *object);
+uint8_t *gt_object_hide_text(const struct gt_file *file);
 
-/* The records at an offset of .BTF.ext; false if they are not all there. */
+/* Find the records at an offset of .BTF.ext. False if they exceed the section. */
 bool gt_object_records(const struct gt_file *ext, uint32_t offset, uint32_t size,
 		       struct gt_object_records *ret_records);
 bool gt_object_next_section(struct gt_object_records *records,
 			    struct gt_object_section_records *ret_section);
 
 /*
- * What .BTF.ext says of a program that was relocated, with its functions: the source lines, if the
- * object has any, and whether there are CO-RE records, which are a problem. 0, -EINVAL: damaged,
- * -ENOMEM.
+ * Read the .BTF.ext records of a relocated program and its functions: source lines, and CO-RE
+ * relocations, which become the program's `problem`. 0; -EINVAL: malformed; -ENOMEM.
  */
 int gt_object_read_records(struct gt_object_reader *reader, struct gt_bpf_program *program);
