@@ -132,7 +132,7 @@ static void write_kernel(unsigned number)
 	string->slot = (uint8_t)gt_api_kernel_name_slot(gt_api_function(string->function));
 	write_event(&string->head);
 	free(string);
-	write_call(GT_EVENT_aside, REGISTER, 0, words,
+	write_call(GT_EVENT_implicit, REGISTER, 0, words,
 		   functions[REGISTER].plan.registers + functions[REGISTER].plan.stack);
 }
 

@@ -2,7 +2,7 @@
 /*
  * What tracing costs a call of the stand-in runtime, which does nothing: untraced, with an empty
  * pair of probes, with gputap recording it (every event kept or counted), and with gputap also
- * writing the entry marks of live text. The ratios are to the empty pair.
+ * writing the entry events of live text. The ratios are to the empty pair.
  *
  * cudaSetDevice takes a number; cudaGetDevice gives one back, which has to be read from the
  * process's memory at the return: "with_result". One round a run: bench/run takes the medians.
@@ -191,7 +191,7 @@ static const struct {
 	void (*call)(void);
 	const char *stack;
 	const char *goal;
-	bool live; /* text with entry marks, thrown away, in place of a capture */
+	bool live; /* text with entry events, discarded, in place of a capture */
 } cases[] = {
 	{"recorded", call_plain, "none", " (goal: 1.3)", false},
 	{"recorded_with_result", call_with_result, "none", "", false},

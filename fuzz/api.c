@@ -14,7 +14,7 @@ static void decode(const struct gt_api_function *function, const struct gt_event
 	struct gt_json json = GT_JSON_INIT(&buffer);
 	uint64_t number;
 
-	gt_api_format_details(&buffer, function, call, NULL, call->head.kind == GT_EVENT_enter);
+	gt_api_format_details(&buffer, function, call, NULL, call->head.kind == GT_EVENT_entry);
 	gt_api_format_arguments(&buffer, function, call, NULL);
 	gt_api_json_arguments(&json, NULL, function, call, NULL);
 	gt_api_format_result(&buffer, function, call->result, true);

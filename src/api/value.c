@@ -20,7 +20,7 @@ void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_fu
 	record->words = 0;
 	if (call->head.size > sizeof(*call))
 		record->words = (call->head.size - sizeof(*call)) / sizeof(call->words[0]);
-	record->returned = call->head.kind != GT_EVENT_enter && !(call->state & GT_CALL_UNFINISHED);
+	record->returned = call->head.kind != GT_EVENT_entry && !(call->state & GT_CALL_UNFINISHED);
 	record->succeeded = record->returned && !error;
 	gt_api_lay_out(function, machine, &record->layout);
 }

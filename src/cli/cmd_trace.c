@@ -123,7 +123,7 @@ static const struct gt_output *main_output(const struct trace_options *given)
 }
 
 /* Of calls that may turn out not to be wanted nothing is shown before they return. */
-static bool has_marks(const struct trace_options *given)
+static bool has_entries(const struct trace_options *given)
 {
 	return main_output(given) == &gt_output_lines && !given->target.from && !given->failed &&
 	       !given->condition;
@@ -156,7 +156,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 		.fd = trace->has_command && !path ? STDERR_FILENO : STDOUT_FILENO,
 		.time = time_style(given),
 		.returns = given->returns,
-		.marks = has_marks(given),
+		.entries = has_entries(given),
 		.processes = shows_processes(given),
 		.verbose = given->target.verbose,
 	};
@@ -184,7 +184,7 @@ static void fill_session_options(struct gt_session_options *session,
 	session->function_count = given->functions.words.count;
 	session->condition = given->condition;
 	session->failed_only = given->failed;
-	session->marks = has_marks(given);
+	session->entries = has_entries(given);
 	session->max_events = given->max_events;
 }
 
@@ -241,7 +241,7 @@ const struct gt_cli_command gt_command_trace = {
 		"status; the lines go to stderr then, and to stdout otherwise. Without CMD and "
 		"-d it traces all processes. Where no NVIDIA driver is, CMD gets the software "
 		"GPU (see --gpu). The totals at the end count every call: made = complete + "
-		"unfinished + lost + left out by a condition.",
+		"unfinished + lost + filtered by a condition.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

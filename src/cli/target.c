@@ -162,22 +162,21 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 			 (uint64_t)account->complete, (uint64_t)account->unfinished,
 			 (uint64_t)account->lost);
 	if (account->filtered)
-		gt_strbuf_printf(&text, ", %" PRIu64 " left out", (uint64_t)account->filtered);
+		gt_strbuf_printf(&text, ", %" PRIu64 " filtered", (uint64_t)account->filtered);
 	if (account->orphans)
-		gt_strbuf_printf(&text,
-				 "; %" PRIu64 " more had begun before the probes were in place",
+		gt_strbuf_printf(&text, "; %" PRIu64 " more began before the probes were attached",
 				 (uint64_t)account->orphans);
-	if (account->marks_lost)
+	if (account->entries_lost)
 		gt_strbuf_printf(&text, "; %" PRIu64 " [ENTER] line%s lost",
-				 (uint64_t)account->marks_lost,
-				 account->marks_lost == 1 ? "" : "s");
+				 (uint64_t)account->entries_lost,
+				 account->entries_lost == 1 ? "" : "s");
 	if (account->others_lost)
 		gt_strbuf_printf(&text, "; %" PRIu64 " other event%s lost",
 				 (uint64_t)account->others_lost,
 				 account->others_lost == 1 ? "" : "s");
-	if (account->lost || account->marks_lost || account->others_lost)
+	if (account->lost || account->entries_lost || account->others_lost)
 		gt_strbuf_puts(&text, narrowed ? " (of all that was recorded)"
-					       : " (a bigger --ring-size loses less)");
+					       : " (use a larger --ring-size)");
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
 
@@ -197,7 +196,7 @@ static bool are_told(const struct gt_run *run, const struct gt_names *names)
 	const struct gt_event_account *account = gt_names_account(names);
 
 	return run->tells_totals &&
-	       (!account || (!account->lost && !account->marks_lost && !account->others_lost));
+	       (!account || (!account->lost && !account->entries_lost && !account->others_lost));
 }
 
 static int run_session(struct gt_session *session, struct running *running, struct gt_diag *diag)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event: what everything in gputap speaks. Written once by whoever saw it (a BPF
- * program, the agent, the session), stored as it is, never translated.
+ * Events: the records that all parts of gputap exchange. Each is written once, by whoever
+ * observed it (a BPF program, the agent, the session), stored as it is, and never translated.
  *
- * This file is shared with BPF programs: it needs only the __uNN types, from
- * <linux/types.h> or from vmlinux_min.h, which must be included before it.
+ * BPF programs include this file: it needs only the __uNN types, from <linux/types.h> or from
+ * vmlinux_min.h, which must be included before it.
  */
 #pragma once
 
@@ -17,13 +17,13 @@
 
 #define GT_DEVICE_UNKNOWN (-1)
 
-/* The head of every record. Records are 8-aligned and their sizes multiples of 8. */
+/* The header of every record. Records are 8-aligned; their sizes are multiples of 8. */
 struct gt_event {
 	__u64 time;    /* ns on `clock`, when the record was written */
-	__u32 process; /* id in gputap's own pid namespace; 0: none, or not visible there */
+	__u32 process; /* id in gputap's own pid namespace; 0: none, or not visible */
 	__u32 thread;  /* thread id, likewise */
 	__u16 kind;    /* enum gt_event_kind */
-	__u16 size;    /* bytes of the record, this head included */
+	__u16 size;    /* bytes of the record, this header included */
 	__u16 clock;
 	__s16 device; /* CUDA ordinal, or GT_DEVICE_UNKNOWN */
 };
@@ -57,14 +57,14 @@ enum gt_event_kind {
 
 /* struct gt_event_call.state */
 enum gt_call_state {
-	GT_CALL_UNFINISHED = 1, /* left by longjmp, or the thread ended in it: no result */
-	GT_CALL_NESTED = 2,     /* made from inside another traced call */
-	GT_CALL_PER_THREAD = 4, /* of a function whose default stream is the thread's own (_ptsz) */
+	GT_CALL_UNFINISHED = 1, /* abandoned (longjmp, exception, end of the thread): no result */
+	GT_CALL_NESTED = 2,     /* another traced call encloses it */
+	GT_CALL_PER_THREAD = 4, /* its function's default stream is the thread's own (_ptsz) */
 };
 
 /* struct gt_event_stack.flags */
 enum gt_stack_flags {
-	GT_STACK_TRUNCATED = 1, /* deeper than what was taken */
+	GT_STACK_TRUNCATED = 1, /* there are more callers than were recorded */
 	GT_STACK_UNWOUND = 2,   /* by .eh_frame; else by frame pointers */
 };
 

@@ -7,7 +7,7 @@
 
 /* clang-format off */
 
-/* One array of fields a kind. */
+/* One array of fields per kind. */
 #define EVENT_BEGIN(kind, text) static const struct gt_event_field kind##_fields[] = {
 #define FIELD(field_type, field, unit, text) {#field_type, #field, unit, text, sizeof(field_type)},
 #define TAIL(field_type, field, unit, text) {#field_type "[]", #field, unit, text, sizeof(field_type)},
@@ -18,11 +18,11 @@
 #undef TAIL
 #undef EVENT_END
 
-/* No kind has a hole: its size is the sum of its fields'. */
+/* No kind has padding: its size is the sum of its fields' sizes. */
 #define EVENT_BEGIN(kind, text) _Static_assert(sizeof(struct gt_event_##kind) == sizeof(struct gt_event)
 #define FIELD(field_type, field, unit, text) + sizeof(field_type)
 #define TAIL(field_type, field, unit, text)
-#define EVENT_END(kind) , #kind " has a hole");
+#define EVENT_END(kind) , #kind " has padding");
 #include "event/event.def"
 #undef EVENT_BEGIN
 #undef FIELD
@@ -73,8 +73,8 @@ int gt_event_check(const struct gt_event *record, size_t available)
 		return record->kind == GT_EVENT_NONE ? -EBADMSG : 0;
 	if (record->size < kind->size || (!kind->tail_size && record->size != kind->size))
 		return -EBADMSG;
-	if (record->kind == GT_EVENT_call || record->kind == GT_EVENT_enter ||
-	    record->kind == GT_EVENT_aside)
+	if (record->kind == GT_EVENT_call || record->kind == GT_EVENT_entry ||
+	    record->kind == GT_EVENT_implicit)
 		return call_is_consistent((const struct gt_event_call *)record) ? 0 : -EBADMSG;
 	return 0;
 }

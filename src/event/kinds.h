@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is known of the kinds of events at run time: names, fields, sizes. From event.def. */
+/* Descriptions of the kinds of events at run time, from event.def: names, fields, sizes. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,27 +14,26 @@ struct gt_event_field {
 	const char *name;
 	const char *unit;
 	const char *summary;
-	uint16_t
-		size; /* bytes; of one element for a tail. Fields follow each other without holes */
+	uint16_t size; /* bytes; for a tail, of one element. There is no padding between fields */
 };
 
 struct gt_event_kind_info {
 	const char *name;
 	const char *summary;
-	uint16_t size;      /* bytes of the fixed part, the head included */
+	uint16_t size;      /* bytes of the fixed part, the header included */
 	uint16_t tail_size; /* bytes of one element of the tail; 0: no tail */
 	unsigned field_count;
 	const struct gt_event_field *fields; /* the tail is the last one */
 };
 
-/* NULL for a number that is no kind. */
+/* NULL: no such kind. */
 const struct gt_event_kind_info *gt_event_kind(unsigned kind);
 
 /*
- * Whether a record may be looked at: `available` bytes stand at `record`. 0 if it is whole and
- * consistent (its size, its kind's size, counts inside it); -EAGAIN if it goes on after the
- * available bytes; -EBADMSG if it is damaged. A kind that is not known here is whole if its
- * size is: newer captures hold such.
+ * Check whether a record may be read; `available` bytes are at `record`. 0 if it is complete and
+ * consistent (its size, its kind's size, counts inside it); -EAGAIN if it is longer than
+ * `available`; -EBADMSG if it is malformed. Of an unknown kind, as newer captures have them, only
+ * the size is checked.
  */
 int gt_event_check(const struct gt_event *record, size_t available);
 
@@ -45,11 +44,11 @@ size_t gt_event_tail_size(const struct gt_event *record);
 const char *gt_event_text(const struct gt_event *record, size_t *ret_length);
 
 /*
- * Builds a record of a kind with a text tail: 8-aligned, zero-padded, longer texts cut.
- * The fixed part is zero but for head.kind, head.size and head.device (unknown).
- * The caller frees it. NULL: no memory.
+ * Build a record of a kind with a tail: 8-aligned, zero-padded, truncated to GT_EVENT_MAX_SIZE.
+ * The fixed part is zero except for head.kind, head.size and head.device (unknown).
+ * The caller frees it. NULL: out of memory.
  */
 struct gt_event *gt_event_new(enum gt_event_kind kind, const char *tail, size_t length);
 
-/* The schema of all kinds as text, as it stands at the start of a capture; see docs/events.md. */
+/* Print the schema of all kinds, as captures begin with it; see docs/events.md. */
 void gt_event_schema(struct gt_strbuf *buffer);

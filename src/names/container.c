@@ -18,7 +18,7 @@ static bool is_watcher(const char *prefix, size_t length)
 	return contains(prefix, length, "conmon");
 }
 
-static bool cut(const char *name, size_t length, char ret_id[GT_CONTAINER_ID])
+static bool find_id(const char *name, size_t length, char ret_id[GT_CONTAINER_ID])
 {
 	const char *id;
 
@@ -45,7 +45,7 @@ bool gt_container_id(const char *path, char ret_id[GT_CONTAINER_ID])
 
 		while (start && path[start - 1] != '/')
 			start--;
-		if (cut(path + start, end - start, ret_id))
+		if (find_id(path + start, end - start, ret_id))
 			return true;
 		end = start ? start - 1 : 0;
 	}

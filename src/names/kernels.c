@@ -8,7 +8,7 @@
 #define MAX_ANCESTORS 16 /* that are asked for what a process was born with */
 
 static const char *find_string(const void *context, const struct gt_event_call *call, uint8_t slot,
-			       bool *ret_cut)
+			       bool *ret_truncated)
 {
 	const struct gt_names *names = context;
 	struct key key = gt_given_key(call->head.thread, call->sequence, slot);
@@ -16,7 +16,7 @@ static const char *find_string(const void *context, const struct gt_event_call *
 
 	if (!given || given->function != call->function || given->sequence != call->sequence)
 		return NULL;
-	*ret_cut = given->cut;
+	*ret_truncated = given->truncated;
 	return given->text;
 }
 
@@ -29,9 +29,9 @@ const char *gt_names_given(const struct gt_names *names, const struct gt_event_c
 {
 	const struct gt_api_function *api = gt_names_api(names, call->function);
 	int slot = api ? gt_api_kernel_name_slot(api) : -1;
-	bool cut;
+	bool truncated;
 
-	return slot < 0 ? NULL : find_string(names, call, (uint8_t)slot, &cut);
+	return slot < 0 ? NULL : find_string(names, call, (uint8_t)slot, &truncated);
 }
 
 #define STUB_MARK "__device_stub__"

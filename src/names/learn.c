@@ -93,7 +93,7 @@ static int learn_string(struct gt_names *names, const struct gt_event *event)
 	if (given) {
 		given->function = string->function;
 		given->sequence = string->sequence;
-		given->cut = string->cut;
+		given->truncated = string->truncated;
 		memcpy(given->text, text, length);
 	}
 	return gt_names_replace(names->given, &key, sizeof(key), given);
@@ -122,7 +122,7 @@ static int learn_stack(struct gt_names *names, const struct gt_event *event)
 	struct stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
 
 	if (stack) {
-		stack->cut = told->flags & GT_STACK_TRUNCATED;
+		stack->truncated = told->flags & GT_STACK_TRUNCATED;
 		stack->count = count;
 		memcpy(stack->addresses, told->addresses, count * sizeof(__u64));
 	}
@@ -198,7 +198,7 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 	case GT_EVENT_process:
 		return learn_process(names, event);
 	case GT_EVENT_call:
-	case GT_EVENT_aside:
+	case GT_EVENT_implicit:
 		return learn_kernel(names, (const struct gt_event_call *)event);
 	case GT_EVENT_kernel:
 		return learn_handle(names, event);

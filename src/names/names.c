@@ -135,12 +135,12 @@ const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 s
 	return known->addresses;
 }
 
-bool gt_names_stack_is_cut(const struct gt_names *names, __u32 process, __u64 stack)
+bool gt_names_stack_is_truncated(const struct gt_names *names, __u32 process, __u64 stack)
 {
 	struct key key = {process, stack};
 	const struct stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
 
-	return known && known->cut;
+	return known && known->truncated;
 }
 
 void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,

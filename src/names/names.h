@@ -66,7 +66,7 @@ const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const 
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
 			    size_t *ret_count);
 /* Whether there were more callers than that stack tells. */
-bool gt_names_stack_is_cut(const struct gt_names *names, __u32 process, __u64 stack);
+bool gt_names_stack_is_truncated(const struct gt_names *names, __u32 process, __u64 stack);
 /*
  * What stands at an address of a process, at a caller's (is_return) the call before it: file,
  * function, inlined functions, source lines. It lives as the names.

@@ -21,7 +21,7 @@ struct name {
 struct given {
 	__u32 function;
 	__u16 sequence;
-	bool cut; /* it goes on */
+	bool truncated;
 	char text[];
 };
 
@@ -40,7 +40,7 @@ struct arguments {
 };
 
 struct stack {
-	bool cut;
+	bool truncated;
 	size_t count;
 	__u64 addresses[];
 };

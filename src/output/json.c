@@ -171,7 +171,7 @@ static void put_account(struct gt_json *json, const struct gt_event_account *acc
 	gt_json_u64(json, "lost", account->lost);
 	gt_json_u64(json, "filtered", account->filtered);
 	gt_json_u64(json, "orphans", account->orphans);
-	gt_json_u64(json, "marks_lost", account->marks_lost);
+	gt_json_u64(json, "entries_lost", account->entries_lost);
 	gt_json_u64(json, "others_lost", account->others_lost);
 }
 

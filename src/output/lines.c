@@ -193,10 +193,10 @@ static void put_call(struct state *state, const struct gt_names *names,
 {
 	const struct gt_api_function *api = gt_names_api(names, call->function);
 	const char *name = gt_names_function(names, call->function);
-	bool entering = call->head.kind == GT_EVENT_enter;
+	bool entering = call->head.kind == GT_EVENT_entry;
 
 	if (entering || !state->options.returns) {
-		if (!entering && state->options.marks)
+		if (!entering && state->options.entries)
 			return;
 		put_columns(state, names, &call->head, call->head.time - call->duration,
 			    call->depth, name, "[ENTER]");
@@ -204,12 +204,12 @@ static void put_call(struct state *state, const struct gt_names *names,
 	} else {
 		put_columns(state, names, &call->head, call->head.time, call->depth, name,
 			    "[EXIT]");
-		if (!state->options.marks)
+		if (!state->options.entries)
 			put_beginning(state, names, api, call);
 		put_end(state, api, call);
 	}
 	end_line(&state->sink.text);
-	if (call->stack && (entering || !state->options.marks))
+	if (call->stack && (entering || !state->options.entries))
 		gt_put_stack(&state->sink.text, names, call->head.process, call->stack,
 			     STACK_COLUMN, state->options.verbose);
 }
@@ -254,7 +254,7 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 
 	switch (event->kind) {
 	case GT_EVENT_call:
-	case GT_EVENT_enter:
+	case GT_EVENT_entry:
 		put_call(state, names, (const struct gt_event_call *)event);
 		break;
 	case GT_EVENT_process:

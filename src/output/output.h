@@ -25,7 +25,7 @@ struct gt_output_options {
 	int fd;           /* not closed by the output */
 	enum gt_time_style time;
 	bool returns;   /* show the ends of calls */
-	bool marks;     /* the stream has enter marks; else a call's one line says all */
+	bool entries;   /* the stream has entry events; else one line shows the whole call */
 	bool processes; /* show what processes do */
 	bool verbose;   /* show what is left out else */
 };

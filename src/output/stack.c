@@ -56,7 +56,7 @@ void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 pr
 		  int column, bool wrappers)
 {
 	each_frame(names, process, stack, put_frame, &(struct lines){text, column, wrappers});
-	if (gt_names_stack_is_cut(names, process, stack))
+	if (gt_names_stack_is_truncated(names, process, stack))
 		gt_strbuf_printf(text, "%*s… called from further out\n", column, "");
 }
 
@@ -94,7 +94,7 @@ void gt_json_stack(struct gt_json *json, const char *key, const struct gt_names 
 	gt_json_array_begin(json, "frames");
 	each_frame(names, process, stack, json_frame, json);
 	gt_json_array_end(json);
-	if (gt_names_stack_is_cut(names, process, stack))
-		gt_json_bool(json, "cut", true);
+	if (gt_names_stack_is_truncated(names, process, stack))
+		gt_json_bool(json, "truncated", true);
 	gt_json_object_end(json);
 }

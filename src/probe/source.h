@@ -29,7 +29,7 @@ struct gt_host {
 	size_t function_count;
 	const char *condition; /* --when, or NULL */
 	bool failed_only;
-	bool marks;            /* write enter marks */
+	bool entries;          /* write entry events */
 	bool verbose;          /* all layers */
 	bool mappings;         /* tell what traced processes map, so that addresses get names */
 	bool stack_copy;       /* copy stacks to be unwound, in place of following frame pointers */
@@ -57,7 +57,7 @@ struct gt_counts {
 	uint64_t lost;
 	uint64_t filtered;
 	uint64_t orphans;
-	uint64_t marks_lost;
+	uint64_t entries_lost;
 	uint64_t others_lost;
 	uint64_t untraced; /* processes to be traced that found no room in the map */
 };

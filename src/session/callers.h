@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes `stack` events of copied stacks, by .eh_frame: a `memory` event comes before its call's
- * marks and record, which get the number of the stack then.
+ * Makes `stack` events of copied stacks, by .eh_frame: a `memory` event precedes its call's
+ * entry event and record, which then get the number of the stack.
  */
 #pragma once
 

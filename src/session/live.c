@@ -175,7 +175,7 @@ static int take_record(void *opaque, void *data, size_t size)
 		live->bad_records++;
 		return 0;
 	}
-	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_enter) {
+	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry) {
 		const struct gt_event_call *call = data;
 		bool finished = event->kind == GT_EVENT_call && !(call->state & GT_CALL_UNFINISHED);
 
@@ -306,7 +306,7 @@ static void fill_host(struct gt_live *live)
 	live->host.function_count = options->function_count;
 	live->host.condition = options->condition;
 	live->host.failed_only = options->failed_only;
-	live->host.marks = options->marks;
+	live->host.entries = options->entries;
 	live->host.verbose = options->verbose;
 	live->host.mappings = true;
 	live->host.kernel_arguments = options->kernel_arguments;
@@ -474,7 +474,7 @@ static void tell_account(struct gt_live *live)
 	account.lost = counts.lost + live->bad_records;
 	account.filtered = counts.filtered + live->left_out;
 	account.orphans = counts.orphans;
-	account.marks_lost = counts.marks_lost;
+	account.entries_lost = counts.entries_lost;
 	account.others_lost = counts.others_lost;
 	if (counts.untraced)
 		note(live, "%llu child processes could not be traced: more than %d at a time",

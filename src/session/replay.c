@@ -112,7 +112,7 @@ static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 	bool is_call = event->kind == GT_EVENT_call;
 	bool finished = is_call && !(call->state & GT_CALL_UNFINISHED);
 
-	if (!is_call && event->kind != GT_EVENT_enter)
+	if (!is_call && event->kind != GT_EVENT_entry)
 		return true;
 	if (!replay->start)
 		replay->start = event->time;

@@ -39,7 +39,7 @@ struct gt_session_options {
 	const char *uid;       /* only this user: a number or a name */
 	const char *condition; /* only calls for which it holds, e.g. "duration>1ms" */
 	bool failed_only;
-	bool marks;            /* entry marks, for live text */
+	bool entries;          /* entry events, for live text */
 	bool verbose;          /* all layers */
 	bool stack_copy;       /* unwind by .eh_frame, in place of following frame pointers */
 	bool kernel_arguments; /* take what kernels are launched with */

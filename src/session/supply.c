@@ -205,7 +205,7 @@ static void tell_string(const struct gt_supply *supply, const struct gt_event_ca
 	event->head.thread = call->head.thread;
 	event->sequence = call->sequence;
 	event->slot = slot;
-	event->cut = length == sizeof(text);
+	event->truncated = length == sizeof(text);
 	event->function = call->function;
 	tell(supply, &event->head);
 	free(event);
@@ -225,7 +225,7 @@ static int tell_unwound(const struct gt_supply *supply, const struct gt_event_me
 /* The record of a call whose stack was unwound here gets the stack's number here. */
 static void tell_with_stack(const struct gt_supply *supply, const struct gt_event *event)
 {
-	bool is_call = event->kind == GT_EVENT_call || event->kind == GT_EVENT_enter;
+	bool is_call = event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry;
 	__u64 stack = supply->callers && is_call
 			      ? gt_callers_of(supply->callers, (const void *)event)
 			      : 0;
@@ -246,7 +246,7 @@ int gt_supply_take(struct gt_supply *supply, const struct gt_event *event)
 		return tell_unwound(supply, (const void *)event);
 	if (event->kind == GT_EVENT_process && is_known(supply, event))
 		return 0;
-	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_aside)
+	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_implicit)
 		tell_string(supply, (const void *)event);
 	tell_with_stack(supply, event);
 	if (event->kind == GT_EVENT_process && event->process)

@@ -117,7 +117,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 		[ "$later" = "${stderr_lines[-1]}" ] ||
 			told "$options: a capture gives $later"
 	done
-	[ "$later" = "gputap: 6 calls: 0 complete, 3 unfinished, 0 lost, 3 left out" ]
+	[ "$later" = "gputap: 6 calls: 0 complete, 3 unfinished, 0 lost, 3 filtered" ]
 }
 
 @test "calls that were left are shown with --failed, live and of a capture" {
@@ -132,7 +132,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 
 @test "what a capture lost is told of all of it, also where not all is shown" {
 	trace --ring-size 4K -o lossy.gtap -- "$calls" --threads 4 100000
-	[[ ${stderr_lines[-1]} =~ " lost (a bigger --ring-size loses less)"$ ]]
+	[[ ${stderr_lines[-1]} =~ " lost (use a larger --ring-size)"$ ]]
 	gputap trace --from lossy.gtap -f cudaMalloc
 	expect_error_line '^gputap: [0-9]+ calls: 0 complete, 0 unfinished, [0-9]+ lost.* \(of all that was recorded\)$'
 }

@@ -28,7 +28,7 @@ expect_account() {
 	trace --failed -- ./fail
 	expect_count "$stderr" 'cudaSetDevice +\[EXIT\] +device=7 returned=InvalidDevice \(' 2
 	expect_count "$stderr" 'cudaSetDevice' 2
-	expect_error_line '^gputap: 10 calls: 2 complete, 0 unfinished, 0 lost, 8 left out$'
+	expect_error_line '^gputap: 10 calls: 2 complete, 0 unfinished, 0 lost, 8 filtered$'
 	trace --failed --json -o out.json -- ./fail
 	[ "$(jq -r 'select(.name) | .result' out.json | uniq -c)" = "      2 cudaErrorInvalidDevice" ]
 	expect_account '.made == 10 and .complete == 2 and .filtered == 8'
@@ -55,13 +55,13 @@ expect_account() {
 	functions=(-e cuda,nccl -f 'cudaStreamQuery,ncclCommGetAsyncError')
 	trace "${functions[@]}" --failed -t -- ./query
 	expect_count "$stderr" 'returned=(IllegalAddress|InvalidUsage)' 2
-	expect_error_line '^gputap: 4 calls: 2 complete, 0 unfinished, 0 lost, 2 left out$'
+	expect_error_line '^gputap: 4 calls: 2 complete, 0 unfinished, 0 lost, 2 filtered$'
 	trace "${functions[@]}" -s -o a.gtap -- ./query
 	expect_error_line '^ +2 +1 .* cudaStreamQuery$'
 	expect_error_line '^ +2 +1 .* ncclCommGetAsyncError$'
 	gputap trace --failed -t --from a.gtap
 	expect_count "$output" 'returned=(IllegalAddress|InvalidUsage)' 2
-	expect_error_line '^gputap: 4 calls: 2 complete, 0 unfinished, 0 lost, 2 left out$'
+	expect_error_line '^gputap: 4 calls: 2 complete, 0 unfinished, 0 lost, 2 filtered$'
 }
 
 @test "--when keeps the calls for which it holds" {
@@ -212,7 +212,7 @@ expect_tables_with_container() {
 	trace --ring-size 4K --json -o out.json -- "$calls" --threads 4 100000
 	expect_account '.lost > 0 and .made == 100000 and
 		.made == .complete + .unfinished + .lost + .filtered'
-	expect_error_line '^gputap: 100000 calls: .* lost.*\(a bigger --ring-size loses less\)$'
+	expect_error_line '^gputap: 100000 calls: .* lost.*\(use a larger --ring-size\)$'
 }
 
 @test "a ring smaller than a page, or bigger than there can be, is refused" {

@@ -96,8 +96,8 @@ commands=(trace doctor list help)
 
 @test "the help of trace tells the same sum of calls as the manual page" {
 	gputap help trace
-	[[ ${output//$'\n'/ } == *"made = complete + unfinished + lost + left out by a condition."* ]]
-	[[ $(tr '\n' ' ' <"$root/man/gputap.1.in") == *"made = complete + unfinished + lost + left out by a condition."* ]]
+	[[ ${output//$'\n'/ } == *"made = complete + unfinished + lost + filtered by a condition."* ]]
+	[[ $(tr '\n' ' ' <"$root/man/gputap.1.in") == *"made = complete + unfinished + lost + filtered by a condition."* ]]
 }
 
 @test "an unknown command is told with the nearest one" {

@@ -176,7 +176,7 @@ expect_forms() {
 	done
 	gputap trace --gpu soft --stack fp --stack-depth 1 -f cudaMalloc --json -o "$BATS_TEST_TMPDIR/out" -- "$examples/leak"
 	output=$(cat "$BATS_TEST_TMPDIR/out")
-	expect_json 'map(select(.name)) | length == 10 and all(.stack.cut and (.stack.frames | map(.address) | unique | length) == 1)'
+	expect_json 'map(select(.name)) | length == 10 and all(.stack.truncated and (.stack.frames | map(.address) | unique | length) == 1)'
 }
 
 @test "a call inside of another one that is probed has the callers of that one, too" {

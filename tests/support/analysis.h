@@ -236,6 +236,6 @@ static inline void register_kernel(uint64_t stub, const char *name)
 	tell(&string->head);
 	free(string);
 	pass(&built, "hostFun", stub);
-	built.call.head.kind = GT_EVENT_aside;
+	built.call.head.kind = GT_EVENT_implicit;
 	returns(&built, 0);
 }

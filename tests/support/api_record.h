@@ -32,7 +32,7 @@ static inline struct built begin(const char *name)
 	struct built built = {.function = row(name)};
 
 	gt_api_lay_out(built.function, GT_MACHINE_HERE, &built.layout);
-	built.call.head.kind = GT_EVENT_enter;
+	built.call.head.kind = GT_EVENT_entry;
 	built.call.slots = (__u8)(built.layout.plan.registers + built.layout.plan.stack);
 	for (unsigned i = 0; i < built.call.slots; i++)
 		built.call.words[i] = 0xdddddddddddddddd; /* what nobody set */
@@ -117,7 +117,7 @@ static inline const char *details(struct built *built)
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 
 	gt_api_format_details(&buffer, built->function, finish(built), NULL,
-			      built->call.head.kind == GT_EVENT_enter);
+			      built->call.head.kind == GT_EVENT_entry);
 	return keep(&buffer);
 }
 

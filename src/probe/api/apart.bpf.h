@@ -34,7 +34,7 @@ static __noinline bool put_string(struct thread *thread, struct frame *frame, __
 	event->head.size = (sizeof(*event) + length + 7) & ~7;
 	event->sequence = frame->call.sequence;
 	event->slot = slot;
-	event->cut = length == GT_MAX_STRING - 1;
+	event->truncated = length == GT_MAX_STRING - 1;
 	event->function = frame->call.function;
 	if (put_record(event, event->head.size & (2 * GT_MAX_STRING - 1)))
 		COUNT(others_lost);

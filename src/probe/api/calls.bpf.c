@@ -35,7 +35,7 @@ static __noinline void abandon_call(struct thread *thread, __u64 now)
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.head.kind = GT_EVENT_call;
-	if (frame->aside)
+	if (frame->implicit)
 		return;
 	frame->call.state |= GT_CALL_UNFINISHED;
 	/* An unfinished call whose record is lost stays an unfinished call: it is counted once. */
@@ -65,7 +65,7 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	call->head.time = now;
 	call->head.process = thread->process;
 	call->head.thread = thread->thread;
-	call->head.kind = GT_EVENT_enter;
+	call->head.kind = GT_EVENT_entry;
 	call->head.clock = GT_CLOCK_MONOTONIC;
 	put_current(&thread->where, call, flags & GT_COOKIE_RUNTIME);
 	call->duration = 0;
@@ -83,23 +83,23 @@ static __always_inline void begin_call(struct thread *thread, const struct gt_pl
 	thread->depth++;
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
-	frame->aside = flags & GT_COOKIE_ASIDE;
-	frame->counted = outer + !frame->aside;
-	frame->hiding = hiding + !(flags & (GT_COOKIE_ASIDE | GT_COOKIE_LIBRARY));
+	frame->implicit = flags & GT_COOKIE_IMPLICIT;
+	frame->counted = outer + !frame->implicit;
+	frame->hiding = hiding + !(flags & (GT_COOKIE_IMPLICIT | GT_COOKIE_LIBRARY));
 	frame->urgent = 0;
 	frame->jumps = 0;
 	if (plan->apart)
 		put_apart(thread, frame, plan);
 	if (settings.stack_depth)
 		frame->return_address = return_address(regs);
-	if (settings.stack_depth && !frame->aside && !hiding) {
+	if (settings.stack_depth && !frame->implicit && !hiding) {
 		if (settings.stack_copy)
 			put_memory(thread, frame, regs);
 		else
 			call->stack = take_stack(thread, frame, regs);
 	}
-	if (settings.marks && !frame->aside && put_call(frame))
-		COUNT(marks_lost);
+	if (settings.entries && !frame->implicit && put_call(frame))
+		COUNT(entries_lost);
 }
 
 /* The cookie of the function whose entry this is; that of none if its probe is not known. */
@@ -148,15 +148,15 @@ int call_entry(struct pt_regs *regs)
 	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)) {
 		if (!plan->tell)
 			return 0;
-		cookie |= (__u64)GT_COOKIE_ASIDE << 48;
+		cookie |= (__u64)GT_COOKIE_IMPLICIT << 48;
 	}
-	if (!(cookie >> 48 & GT_COOKIE_ASIDE))
+	if (!(cookie >> 48 & GT_COOKIE_IMPLICIT))
 		COUNT(made);
 	if (!thread->named)
 		name_process(thread, task);
 	if (thread->depth >= MAX_CALL) {
 		thread->too_deep++;
-		if (!(cookie >> 48 & GT_COOKIE_ASIDE))
+		if (!(cookie >> 48 & GT_COOKIE_IMPLICIT))
 			COUNT(lost);
 		return 0;
 	}
@@ -225,7 +225,7 @@ int call_return(struct pt_regs *regs)
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
-		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & GT_COOKIE_ASIDE) &&
+		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & GT_COOKIE_IMPLICIT) &&
 		    !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)))
 			COUNT(orphans);
 		return 0;
@@ -241,7 +241,7 @@ int call_return(struct pt_regs *regs)
 	if (!plan || frame->call.function != function)
 		return 0;
 	thread->depth--;
-	frame->call.head.kind = frame->aside ? GT_EVENT_aside : GT_EVENT_call;
+	frame->call.head.kind = frame->implicit ? GT_EVENT_implicit : GT_EVENT_call;
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
@@ -250,7 +250,7 @@ int call_return(struct pt_regs *regs)
 		put_current(&thread->where, &frame->call, cookie >> 48 & GT_COOKIE_RUNTIME);
 	if (plan->tell && !(__u32)frame->call.result)
 		learn_told(thread, frame, plan);
-	if (!frame->aside && !is_wanted(&frame->call, plan)) {
+	if (!frame->implicit && !is_wanted(&frame->call, plan)) {
 		COUNT(filtered);
 		return 0;
 	}
@@ -258,9 +258,9 @@ int call_return(struct pt_regs *regs)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
 	if (frame->urgent)
 		put_strings(thread, frame, plan);
-	if ((frame->aside && plan->tell) || !put_call(frame))
+	if ((frame->implicit && plan->tell) || !put_call(frame))
 		return 0;
-	if (frame->aside)
+	if (frame->implicit)
 		COUNT(others_lost);
 	else
 		COUNT(lost);

@@ -107,7 +107,7 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 	const struct gt_host *host = state->host;
 	struct gt_call_settings settings = {
 		.failed_only = host->failed_only,
-		.marks = host->marks,
+		.entries = host->entries,
 		.stack_copy = host->stack_copy,
 		.kernel_arguments = host->kernel_arguments,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
@@ -378,7 +378,7 @@ static void calls_count(void *opaque, struct gt_counts *counts)
 	counts->lost += sums.lost;
 	counts->filtered += sums.filtered;
 	counts->orphans += sums.orphans;
-	counts->marks_lost += sums.marks_lost;
+	counts->entries_lost += sums.entries_lost;
 	counts->others_lost += sums.others_lost;
 }
 

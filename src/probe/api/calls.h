@@ -16,8 +16,8 @@
  * tells of contexts and devices is learnt nevertheless.
  */
 #define GT_COOKIE_ONLY_OUTERMOST 1
-/* Not asked for: becomes an `aside` and is not counted. */
-#define GT_COOKIE_ASIDE 2
+/* An implicit call: becomes an `implicit` event and is not counted. */
+#define GT_COOKIE_IMPLICIT 2
 /* A twin (_ptsz, _ptds): the default stream that it uses is the thread's own. */
 #define GT_COOKIE_PER_THREAD 8
 /* The runtime API: it uses the thread's current device. */
@@ -97,7 +97,7 @@ struct gt_call_settings {
 	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
 	__u32 condition_count;
 	__u8 failed_only; /* keep calls whose plan says error_result and that failed */
-	__u8 marks;       /* write a record at entry, too */
+	__u8 entries;     /* write entry events */
 	__u8 stack_depth; /* callers to take of an outermost call, at most GT_MAX_STACK; 0: none */
 	__s16 first_device;    /* that a thread uses until it says another */
 	__u8 stack_copy;       /* copy stacks, in place of following frame pointers */
@@ -111,6 +111,6 @@ struct gt_call_counts {
 	__u64 lost;
 	__u64 filtered;
 	__u64 orphans;
-	__u64 marks_lost;
+	__u64 entries_lost;
 	__u64 others_lost;
 };

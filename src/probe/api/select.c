@@ -116,7 +116,7 @@ static uint64_t cookie_flags(const struct gt_selection *selection, const struct 
 	if (gt_place_is_above(place))
 		flags |= GT_COOKIE_LIBRARY;
 	if (!selection->rows[row])
-		flags |= GT_COOKIE_ASIDE;
+		flags |= GT_COOKIE_IMPLICIT;
 	else if (gt_place_is_driver(place) && !selection->host->verbose)
 		flags |= GT_COOKIE_ONLY_OUTERMOST;
 	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);

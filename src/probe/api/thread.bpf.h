@@ -30,9 +30,9 @@
 struct frame {
 	__u64 stack_pointer;  /* at entry */
 	__u64 return_address; /* before the kernel replaces it; only where stacks are taken */
-	__u16 aside;          /* becomes an `aside` */
+	__u16 implicit;       /* becomes an `implicit` event */
 	__u16 urgent;         /* a string is missing, which the reader may still find */
-	__u16 counted;        /* calls up to this one that are no asides … */
+	__u16 counted;        /* calls up to this one that are not implicit … */
 	__u16 hiding;         /* … and those of them that driver calls are left out inside of */
 	__u16 jumps;          /* functions that it went on with, and that return before it */
 	__u64 words;          /* used of record[], behind the head */

@@ -692,7 +692,7 @@ TEST("records of every size and every claim are decoded as every row within thei
 				((uint64_t *)call)[j] = state;
 			}
 			call->head.size = (__u16)size;
-			call->head.kind = i % 2 ? GT_EVENT_call : GT_EVENT_enter;
+			call->head.kind = i % 2 ? GT_EVENT_call : GT_EVENT_entry;
 			call->slots = slots[i];
 			call->copied = i % 3 ? 0xff : 0x5;
 			call->result = i % 2 ? 0 : call->result;

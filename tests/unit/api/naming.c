@@ -97,7 +97,7 @@ static void register_kernel(struct gt_names *names, uint64_t stub, const char *n
 	call.call.sequence = 7;
 	back(&call, 0);
 	tell_string(names, &call, name);
-	take_call(names, &call, GT_EVENT_aside);
+	take_call(names, &call, GT_EVENT_implicit);
 }
 
 /* out = function(…, in): another handle of the same kernel, or the handle of a name. */
@@ -109,7 +109,7 @@ static void give_handle(struct gt_names *names, const char *function, const char
 	pass(&call, in, from);
 	back(&call, result);
 	point(&call, out, &handle, sizeof(handle));
-	take_call(names, &call, GT_EVENT_aside);
+	take_call(names, &call, GT_EVENT_implicit);
 }
 
 static const char *launched(struct gt_names *names, const char *function, const char *argument,
@@ -181,7 +181,7 @@ TEST("a launch by a driver handle has the name that it was looked up by")
 }
 
 /* A string of a look-up by name: what it shows is in *ret_text. */
-static void look_up(struct gt_names *names, struct built *call, const char *string, bool cut,
+static void look_up(struct gt_names *names, struct built *call, const char *string, bool truncated,
 		    char *ret_text, size_t size)
 {
 	const struct gt_api_strings strings = gt_names_strings(names);
@@ -194,10 +194,10 @@ static void look_up(struct gt_names *names, struct built *call, const char *stri
 	event->function = (__u32)gt_api_find(call->function->name);
 	event->sequence = call->call.sequence;
 	event->slot = 3;
-	event->cut = cut;
+	event->truncated = truncated;
 	CHECK_INT(gt_names_take(names, &event->head), 0);
 	free(event);
-	take_call(names, call, GT_EVENT_enter);
+	take_call(names, call, GT_EVENT_entry);
 	gt_api_format_details(&shown, call->function, &call->call, &strings, true);
 	gt_strbuf_putc(&shown, ' ');
 	gt_api_json_arguments(&json, NULL, call->function, &call->call, &strings);
@@ -252,7 +252,7 @@ TEST("the string of another call is not taken for a kernel's name")
 	tell_string(names, &call, "_Z3addPf");
 	call.call.sequence = 8;
 	back(&call, 0);
-	take_call(names, &call, GT_EVENT_aside);
+	take_call(names, &call, GT_EVENT_implicit);
 	CHECK(gt_names_kernel(names, PROCESS, 0x401000) == NULL);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The kinds of events, their layout, and which records are refused. */
+/* The kinds of events, their layout, and the check of records. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "event/kinds.h"
 #include "tap.h"
 
-/* A record with room behind it. */
+/* A record with space after it. */
 union record {
 	struct gt_event head;
 	struct gt_event_call call;
@@ -26,7 +26,7 @@ static union record call_with(unsigned slots, unsigned words)
 	return record;
 }
 
-TEST("the head of an event has the 24 bytes that docs/events.md describes")
+TEST("the header of an event has the 24 bytes that docs/events.md describes")
 {
 	CHECK_INT(sizeof(struct gt_event), 24);
 	CHECK_INT(offsetof(struct gt_event, time), 0);
@@ -38,7 +38,7 @@ TEST("the head of an event has the 24 bytes that docs/events.md describes")
 	CHECK_INT(offsetof(struct gt_event, device), 22);
 }
 
-TEST("every kind has a name of its own, a summary, and fields without holes")
+TEST("every kind has a unique name, a summary, and fields without padding")
 {
 	for (unsigned kind = GT_EVENT_NONE + 1; kind < GT_EVENT_KINDS; kind++) {
 		const struct gt_event_kind_info *info = gt_event_kind(kind);
@@ -59,14 +59,14 @@ TEST("every kind has a name of its own, a summary, and fields without holes")
 	}
 }
 
-TEST("a number that is no kind has no description")
+TEST("an unknown kind has no description")
 {
 	CHECK(gt_event_kind(GT_EVENT_NONE) == NULL);
 	CHECK(gt_event_kind(GT_EVENT_KINDS) == NULL);
 	CHECK(gt_event_kind(0xffff) == NULL);
 }
 
-TEST("the schema has a line for the head and one for each kind, in order")
+TEST("the schema has a line for the header and one per kind, in order")
 {
 	gt_auto_strbuf schema = GT_STRBUF_INIT;
 	const char *line;
@@ -88,7 +88,7 @@ TEST("the schema has a line for the head and one for each kind, in order")
 	CHECK_STR(strchr(line, '\n'), "\n");
 }
 
-TEST("a whole record of every kind is accepted")
+TEST("a complete record of every kind is accepted")
 {
 	for (unsigned kind = GT_EVENT_NONE + 1; kind < GT_EVENT_KINDS; kind++) {
 		union record record = {.head.kind = kind};
@@ -99,7 +99,7 @@ TEST("a whole record of every kind is accepted")
 	}
 }
 
-TEST("a record that goes on after the available bytes is told from a damaged one")
+TEST("an incomplete record is distinguished from a malformed one")
 {
 	union record record = call_with(2, 4);
 
@@ -108,7 +108,7 @@ TEST("a record that goes on after the available bytes is told from a damaged one
 	CHECK_INT(gt_event_check(&record.head, record.head.size), 0);
 }
 
-TEST("a record smaller than its head, or of no multiple of 8 bytes, is damaged")
+TEST("a record smaller than its header, or not of a multiple of 8 bytes, is malformed")
 {
 	union record record = call_with(0, 2);
 
@@ -120,7 +120,7 @@ TEST("a record smaller than its head, or of no multiple of 8 bytes, is damaged")
 	CHECK_INT(gt_event_check(&record.head, sizeof(record)), -EBADMSG);
 }
 
-TEST("a record smaller than its kind is damaged, and so is one larger where there is no tail")
+TEST("a record smaller than its kind is malformed, and so is a larger one without a tail")
 {
 	union record record = {.head.kind = GT_EVENT_exit, .head.size = sizeof(struct gt_event)};
 
@@ -131,7 +131,7 @@ TEST("a record smaller than its kind is damaged, and so is one larger where ther
 	CHECK_INT(gt_event_check(&record.head, sizeof(record)), -EBADMSG);
 }
 
-TEST("a record of no kind is damaged, and one of a kind that is not known yet is not")
+TEST("a record of kind 0 is malformed, one of a newer kind is not")
 {
 	union record record = {.head.kind = GT_EVENT_NONE, .head.size = 32};
 
@@ -140,9 +140,9 @@ TEST("a record of no kind is damaged, and one of a kind that is not known yet is
 	CHECK_INT(gt_event_check(&record.head, sizeof(record)), 0);
 }
 
-TEST("a call, entry or aside that claims more argument words than it has is damaged")
+TEST("a call, entry or implicit call that claims more argument words than it has is malformed")
 {
-	static const unsigned kinds[] = {GT_EVENT_call, GT_EVENT_enter, GT_EVENT_aside};
+	static const unsigned kinds[] = {GT_EVENT_call, GT_EVENT_entry, GT_EVENT_implicit};
 
 	for (size_t i = 0; i < gt_countof(kinds); i++) {
 		union record record = call_with(4, 4);
@@ -156,7 +156,7 @@ TEST("a call, entry or aside that claims more argument words than it has is dama
 	}
 }
 
-TEST("a record that is built has its text, padded with zeros that do not belong to it")
+TEST("a new record has its text, padded with zeros that are not part of it")
 {
 	gt_autofree struct gt_event *note = gt_event_new(GT_EVENT_note, "hello, world", 12);
 	size_t length;
@@ -170,7 +170,7 @@ TEST("a record that is built has its text, padded with zeros that do not belong 
 	CHECK_INT(length, 12);
 }
 
-TEST("a record without text can be built")
+TEST("a new record may have no text")
 {
 	gt_autofree struct gt_event *note = gt_event_new(GT_EVENT_note, "", 0);
 	size_t length = 1;
@@ -181,7 +181,7 @@ TEST("a record without text can be built")
 	CHECK_INT(length, 0);
 }
 
-TEST("a text that is too long for a record is cut")
+TEST("a text that is too long for a record is truncated")
 {
 	gt_autofree char *text = calloc(1, 100000);
 	gt_autofree struct gt_event *note = NULL;

@@ -166,9 +166,9 @@ TEST("a stack says whether there were more callers")
 		event->flags = flags ? GT_STACK_TRUNCATED : 0;
 		take(names, &event->head);
 	}
-	CHECK(!gt_names_stack_is_cut(names, 7, 5));
-	CHECK(gt_names_stack_is_cut(names, 7, 6));
-	CHECK(!gt_names_stack_is_cut(names, 7, 7));
+	CHECK(!gt_names_stack_is_truncated(names, 7, 5));
+	CHECK(gt_names_stack_is_truncated(names, 7, 6));
+	CHECK(!gt_names_stack_is_truncated(names, 7, 7));
 }
 
 TEST("a function is found by its name, whatever its number was when it was recorded")

@@ -124,7 +124,7 @@ static void pass_account(struct stream *stream)
 		.lost = 3,
 		.filtered = 4,
 		.orphans = 5,
-		.marks_lost = 6,
+		.entries_lost = 6,
 		.others_lost = 7,
 	};
 
@@ -159,9 +159,9 @@ static struct stream begin_lines(struct gt_output_options options)
 TEST("a call has a line at its entry and one at its return, at its times")
 {
 	struct stream stream =
-		begin_lines((struct gt_output_options){.returns = true, .marks = true});
+		begin_lines((struct gt_output_options){.returns = true, .entries = true});
 
-	pass_malloc(&stream, GT_EVENT_enter);
+	pass_malloc(&stream, GT_EVENT_entry);
 	pass_malloc(&stream, GT_EVENT_call);
 	end_stream(&stream, WALL_HEAD
 		   "12:00:00.000002 vectoradd        4711    cudaMalloc               [ENTER]  "
@@ -170,7 +170,7 @@ TEST("a call has a line at its entry and one at its return, at its times")
 		   "returned=Success devPtr=0x7f0000000200 (1.50 µs)\n");
 }
 
-TEST("without entry marks the line of the return has the arguments, too")
+TEST("without entry events the line of the return has the arguments, too")
 {
 	struct stream stream =
 		begin_lines((struct gt_output_options){.returns = true, .time = GT_TIME_NONE});
@@ -182,10 +182,10 @@ TEST("without entry marks the line of the return has the arguments, too")
 		   "returned=Success devPtr=0x7f0000000200 (1.50 µs)\n");
 }
 
-TEST("without returns a call has its entry only, be there marks or not")
+TEST("without returns a call has its entry only, be there entry events or not")
 {
 	struct stream marked =
-		begin_lines((struct gt_output_options){.marks = true, .time = GT_TIME_NS});
+		begin_lines((struct gt_output_options){.entries = true, .time = GT_TIME_NS});
 	struct stream unmarked = begin_lines((struct gt_output_options){.time = GT_TIME_NS});
 	const char *expected =
 		"TIME                PROCESS          PID     EVENT                    TYPE     "
@@ -193,7 +193,7 @@ TEST("without returns a call has its entry only, be there marks or not")
 		"2000                vectoradd        4711    cudaMalloc               [ENTER]  "
 		"size=4000 bytes\n";
 
-	pass_malloc(&marked, GT_EVENT_enter);
+	pass_malloc(&marked, GT_EVENT_entry);
 	pass_malloc(&marked, GT_EVENT_call);
 	end_stream(&marked, expected);
 	pass_malloc(&unmarked, GT_EVENT_call);
@@ -320,7 +320,7 @@ TEST("JSON has an object for a call, with arguments and result")
 	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
 
 	pass_text(&stream, GT_EVENT_process, "vectoradd", 0);
-	pass_malloc(&stream, GT_EVENT_enter);
+	pass_malloc(&stream, GT_EVENT_entry);
 	pass_malloc(&stream, GT_EVENT_call);
 	end_stream(&stream,
 		   "{\"schema\":\"gputap.call.1\",\"time\":2000,\"clock\":\"monotonic\","
@@ -442,7 +442,7 @@ TEST("JSON has notes and the account, and of other events nothing")
 		   "\"text\":\"a \\\"gap\\\"\\n\"}\n"
 		   "{\"schema\":\"gputap.account.1\",\"time\":6000000,\"clock\":\"monotonic\","
 		   "\"made\":10,\"complete\":2,\"unfinished\":1,\"lost\":3,\"filtered\":4,"
-		   "\"orphans\":5,\"marks_lost\":6,\"others_lost\":7}\n");
+		   "\"orphans\":5,\"entries_lost\":6,\"others_lost\":7}\n");
 }
 
 TEST("the table counts calls, errors and what was left, the longest total first")
@@ -450,7 +450,7 @@ TEST("the table counts calls, errors and what was left, the longest total first"
 	struct stream stream = begin_stream(&gt_output_counts, (struct gt_output_options){0});
 
 	pass_failed_free(&stream);
-	pass_malloc(&stream, GT_EVENT_enter);
+	pass_malloc(&stream, GT_EVENT_entry);
 	pass_malloc(&stream, GT_EVENT_call);
 	pass_malloc(&stream, GT_EVENT_call);
 	pass_unfinished(&stream);
