@@ -152,7 +152,8 @@ static void write_launch(uint64_t number)
 
 static void write_step(uint64_t number)
 {
-	uint64_t address = 0x7f0c20000000 + number % 512 * 0x200000, bytes = (number % 64 + 1) << 12;
+	uint64_t address = 0x7f0c20000000 + number % 512 * 0x200000, bytes = (number % 64 + 1)
+									     << 12;
 	uint64_t host = 0x7ffc12340000, stream = 0x5555000abc00;
 
 	write_call(GT_EVENT_call, ALLOCATE, 1, (uint64_t[]){host, bytes, address}, 3);

@@ -289,7 +289,7 @@ run_hex() {
 	gputap compile -o - "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_error_line '^  ; return bpf_warp_ballot\(1\);$'
-	expect_error_line "^  'gputap verify --log' shows how it came about$"
+	expect_error_line "^  'gputap verify --log' shows each step$"
 }
 
 @test "verify refuses what changes a kernel without --allow-control" {
