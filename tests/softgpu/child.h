@@ -5,6 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+	HANG_SECONDS = 300, /* after which a child hangs, on the slowest machine */
+};
+
 /* Runs in a child that is new to CUDA; its exit status, or -1 for a signal or a hang. */
 static inline int in_child(int (*run)(void))
 {
@@ -12,7 +16,7 @@ static inline int in_child(int (*run)(void))
 	pid_t child = fork();
 
 	if (!child) {
-		alarm(20);
+		alarm(HANG_SECONDS);
 		_exit(run());
 	}
 	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))

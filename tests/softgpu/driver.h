@@ -80,6 +80,16 @@ static inline CUresult spin(const struct driver *driver, unsigned int index, uns
 	return launch(find(driver, "spin"), 1, 1, stream, arguments);
 }
 
+/* await(memory + 4 * index, flag) by one thread. */
+static inline CUresult await(const struct driver *driver, unsigned int index, const int *flag,
+			     CUstream stream)
+{
+	CUdeviceptr address = driver->memory + 4 * index;
+	void *arguments[] = {&address, &flag};
+
+	return launch(find(driver, "await"), 1, 1, stream, arguments);
+}
+
 /* The int at memory + 4 * index, as it is when nothing runs any more. */
 static inline int value(const struct driver *driver, unsigned int index)
 {

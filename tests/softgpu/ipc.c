@@ -4,6 +4,7 @@
 
 #include "child.h"
 #include "driver.h"
+#include "gate.h"
 
 /* Two ends of a connection, over which files can be passed. */
 static int ends[2];
@@ -60,7 +61,7 @@ static void run_two(int (*first)(void), int (*second)(void))
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends));
 	child = fork();
 	if (!child) {
-		alarm(60);
+		alarm(HANG_SECONDS);
 		_exit(second());
 	}
 	CHECK_INT(in_child(first), 0);
@@ -73,6 +74,7 @@ static void run_two(int (*first)(void), int (*second)(void))
 static int own_event(void)
 {
 	struct driver driver = begin();
+	struct gate gate = {false, false};
 	CUipcEventHandle handle;
 	CUipcMemHandle memory;
 	CUevent event, plain;
@@ -85,12 +87,16 @@ static int own_event(void)
 	CHECK_OK(cuIpcGetEventHandle(&handle, event));
 	CHECK_CUDA(cuIpcOpenEventHandle(&plain, handle), CUDA_ERROR_INVALID_CONTEXT);
 	CHECK_OK(cuIpcGetMemHandle(&memory, driver.memory));
-	CHECK_OK(spin(&driver, 0, SPIN_LONG, NULL));
+	CHECK_OK(cuLaunchHostFunc(NULL, pass_gate, &gate));
+	CHECK_OK(count(&driver, 0, NULL));
 	CHECK_OK(cuEventRecord(event, NULL));
 	tell(0, &handle, sizeof(handle));
 	tell(0, &memory, sizeof(memory));
-	/* The other process has recorded it by now, behind a kernel of its own. */
+	/* By now the other process has recorded it after a kernel of its own, which waits for it.
+	 */
 	hear(0, &byte, 1);
+	CHECK_CUDA(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+	atomic_store(&gate.open, true);
 	CHECK_OK(cuEventSynchronize(event));
 	CHECK_INT(value(&driver, 1), 1);
 	CHECK_OK(cuEventQuery(event));
@@ -108,7 +114,7 @@ static int others_event(void)
 	CUstream stream;
 	CUevent event;
 	char byte = 0;
-	int seen = 0;
+	int *seen;
 
 	hear(1, &handle, sizeof(handle));
 	hear(1, &memory, sizeof(memory));
@@ -118,14 +124,16 @@ static int others_event(void)
 	CHECK_OK(cuIpcOpenEventHandle(&event, handle));
 	shared = driver;
 	CHECK_OK(cuIpcOpenMemHandle(&shared.memory, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+	/* A copy into memory that is not pinned would wait for the event. */
+	CHECK_OK(cuMemHostAlloc((void **)&seen, sizeof(*seen), 0));
 	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	CHECK_OK(cuStreamWaitEvent(stream, event, 0));
-	CHECK_OK(cuMemcpyDtoHAsync(&seen, shared.memory, 4, stream));
-	CHECK_OK(spin(&shared, 1, SPIN_LONG, stream));
+	CHECK_OK(cuMemcpyDtoHAsync(seen, shared.memory, 4, stream));
+	CHECK_OK(spin(&shared, 1, SPIN_SHORT, stream));
 	CHECK_OK(cuEventRecord(event, stream));
 	tell(1, &byte, 1);
 	CHECK_OK(cuStreamSynchronize(stream));
-	CHECK_INT(seen, 1);
+	CHECK_INT(*seen, 1);
 	hear(1, &byte, 1);
 	CHECK_OK(cuIpcCloseMemHandle(shared.memory));
 	end(&driver);

@@ -8,6 +8,7 @@
  *	count(int *p)             atomicAdd(p, 1) by every thread
  *	fill(int *p, int v, int n) p[i] = v + i for i < n
  *	spin(int *p, int n)       runs n rounds of a loop, then atomicAdd(p, 1)
+ *	await(int *p, int *flag)  waits until *flag is not 0, then atomicAdd(p, 1)
  *	store(int *p)             *p = 1
  *	stop()                    trap
  *	fail(int n)               an assertion that fails, in thread n of each block
@@ -52,6 +53,18 @@ static const char kernels_ptx[] = PTX_HEADER
 	"again:\n"
 	"	sub.u32 %r0, %r0, 1;\n"
 	"	setp.ne.u32 %p0, %r0, 0;\n"
+	"	@%p0 bra again;\n"
+	"	atom.global.add.u32 %r1, [%rd0], 1;\n"
+	"	ret;\n"
+	"}\n"
+	".visible .entry await(.param .u64 p, .param .u64 flag)\n"
+	"{\n"
+	"	.reg .pred %p<1>; .reg .b32 %r<2>; .reg .b64 %rd<2>;\n"
+	"	ld.param.u64 %rd0, [p];\n"
+	"	ld.param.u64 %rd1, [flag];\n"
+	"again:\n"
+	"	ld.volatile.global.u32 %r0, [%rd1];\n"
+	"	setp.eq.u32 %p0, %r0, 0;\n"
 	"	@%p0 bra again;\n"
 	"	atom.global.add.u32 %r1, [%rd0], 1;\n"
 	"	ret;\n"
@@ -109,4 +122,4 @@ static const char kernels_ptx[] = PTX_HEADER
 	"	ret;\n"
 	"}\n";
 
-enum { SPIN_SHORT = 20000, SPIN_LONG = 2000000 }; /* rounds: some 0.2 ms and 20 ms */
+enum { SPIN_SHORT = 20000, SPIN_FOREVER = 2000000000 }; /* rounds */

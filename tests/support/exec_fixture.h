@@ -18,6 +18,8 @@ enum {
 	ARENA_SIZE = 64 << 20,
 };
 
+#define HANG_NS 300000000000 /* after which a grid hangs, on the slowest machine */
+
 struct device {
 	struct sg_machine *machine;
 	char *arena;
@@ -83,7 +85,7 @@ static void device_open_with(struct device *device, struct sg_machine_options op
 
 static inline void device_open(struct device *device)
 {
-	device_open_with(device, (struct sg_machine_options){.timeout_ns = 20000000000});
+	device_open_with(device, (struct sg_machine_options){.timeout_ns = HANG_NS});
 }
 
 static void device_close(struct device *device)

@@ -218,8 +218,7 @@ TEST("vectors of 8 and 16 bytes that are relaxed are never seen in pieces")
 	gt_auto(sg_module) struct sg_module *module = NULL;
 	uint32_t *cells, *torn;
 
-	device_open_with(&device,
-			 (struct sg_machine_options){.timeout_ns = 60000000000, .workers = 4});
+	device_open_with(&device, (struct sg_machine_options){.timeout_ns = HANG_NS, .workers = 4});
 	module = device_load(&device, text);
 	cells = device_memory(&device, 64);
 	torn = device_memory(&device, 4);

@@ -264,7 +264,7 @@ TEST("more clusters than fit run one after the other, with one worker as well")
 		gt_auto(sg_module) struct sg_module *module = NULL;
 		uint32_t *out, wrong = 0;
 
-		device_open_with(&device, (struct sg_machine_options){.timeout_ns = 20000000000,
+		device_open_with(&device, (struct sg_machine_options){.timeout_ns = HANG_NS,
 								      .workers = workers[i],
 								      .multiprocessors = 1});
 		module = device_load(&device, clusters);
