@@ -213,7 +213,7 @@ static void sort_records(struct outcome *outcome)
 {
 	struct gt_ring_header *header = outcome->maps[1];
 	struct gt_ring_record *records = (struct gt_ring_record *)(header + 1);
-	size_t size = sizeof(*records) + gt_map_stride(records->size);
+	size_t size = sizeof(*records) + gt_bpf_map_stride(records->size);
 
 	if (header->head)
 		qsort_r(records, header->head / size, size, compare_records, &size);
