@@ -3,26 +3,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/call.h"
+#include "api/layout.h"
 #include "event/event.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void decode(const struct gt_api_function *function, const struct gt_event_call *call)
+static void decode(const struct gt_api_function *function, const struct gt_event_call *event)
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&buffer);
-	uint64_t number;
+	uint64_t number, sizes[GT_API_MAX_SIZES];
+	struct gt_api_layout layout;
+	struct gt_call_naming naming;
+	struct gt_call call;
 
-	gt_api_format_details(&buffer, function, call, NULL, call->head.kind == GT_EVENT_entry);
-	gt_api_format_arguments(&buffer, function, call, NULL);
-	gt_api_json_arguments(&json, NULL, function, call, NULL);
-	gt_api_format_result(&buffer, function, call->result, true);
-	gt_api_failed(function, call->result);
-	gt_api_bytes(function, call, &number);
-	gt_api_direction(function, call);
+	gt_api_lay_out(function, GT_MACHINE_HERE, &layout);
+	gt_call_decode(&call, &layout, event);
+	gt_call_format_entry(&buffer, &call);
+	gt_call_format_return(&buffer, &call);
+	gt_call_format_arguments(&buffer, &call);
+	gt_call_json_arguments(&json, NULL, &call);
+	gt_call_json_operation(&json, &call);
+	gt_api_format_result(&buffer, function, event->result, true);
+	gt_api_failed(function, event->result);
+	gt_call_bytes(&call, &number);
+	gt_call_list_sizes(&call, sizes);
+	gt_call_direction(&call);
+	gt_call_naming(&call, &naming);
 	for (unsigned i = 0; i <= function->argument_count; i++)
-		gt_api_argument_number(function, call, i, &number);
+		gt_call_number(&call, i, &number);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -41,7 +41,7 @@ void gt_captures_free(struct gt_captures *captures)
 
 static struct key stream_key(const struct gt_operation *operation)
 {
-	const struct gt_event *head = &operation->call->head;
+	const struct gt_event *head = &operation->event->head;
 
 	return (struct key){
 		.handle = operation->stream,
@@ -54,7 +54,7 @@ static struct key event_key(const struct gt_operation *operation)
 {
 	return (struct key){
 		.handle = operation->address,
-		.process = operation->call->head.process,
+		.process = operation->event->head.process,
 		.is_event = true,
 	};
 }
@@ -75,7 +75,7 @@ static int set(struct gt_captures *captures, struct key key, uint64_t number)
 /* Errors after which the capture goes on: 903 unmatched, 908 wrong thread (cudaError_t). */
 static bool goes_on(const struct gt_operation *operation)
 {
-	uint32_t result = (uint32_t)operation->call->result;
+	uint32_t result = (uint32_t)operation->event->result;
 
 	return operation->failed && (result == 903 || result == 908);
 }

@@ -80,7 +80,7 @@ static void drop(struct thread *thread)
 
 static uint64_t device_key(const struct gt_operation *operation)
 {
-	return (uint64_t)operation->call->head.process << 32 | (uint32_t)operation->other;
+	return (uint64_t)operation->event->head.process << 32 | (uint32_t)operation->other;
 }
 
 static uintptr_t times_retained(const struct gt_contexts *contexts,
@@ -97,7 +97,7 @@ bool gt_contexts_is_last_release(const struct gt_contexts *contexts,
 
 static int take_primary(struct gt_contexts *contexts, const struct gt_operation *operation)
 {
-	struct primary primary = {operation->call->head.process, operation->address};
+	struct primary primary = {operation->event->head.process, operation->address};
 	uintptr_t times = times_retained(contexts, operation);
 
 	if (operation->kind == GT_OPERATION_CONTEXT_PRIMARY)
@@ -122,7 +122,7 @@ int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *op
 		return 0;
 	if (operation->kind <= GT_OPERATION_CONTEXT_RELEASE)
 		return take_primary(contexts, operation);
-	thread = thread_of(contexts, &operation->call->head);
+	thread = thread_of(contexts, &operation->event->head);
 	if (!thread)
 		return -ENOMEM;
 	switch (operation->kind) {

@@ -7,7 +7,6 @@
 #include "analysis/flight.h"
 #include "analysis/graphs.h"
 #include "analysis/memory.h"
-#include "api/parts.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -107,7 +106,7 @@ enum side {
 
 /* What the call says of an end, else what lies at its address. */
 static enum side side_of(const struct gt_copies *copies, const struct gt_operation *operation,
-			 const struct gt_api_end *end)
+			 const struct gt_copy_end *end)
 {
 	int device;
 
@@ -120,7 +119,7 @@ static enum side side_of(const struct gt_copies *copies, const struct gt_operati
 	default:
 		break;
 	}
-	switch (gt_memory_find(copies->memory, operation->call->head.process, end->address,
+	switch (gt_memory_find(copies->memory, operation->event->head.process, end->address,
 			       &device)) {
 	case GT_PLACE_DEVICE:
 	case GT_PLACE_MANAGED:
@@ -135,7 +134,7 @@ static enum side side_of(const struct gt_copies *copies, const struct gt_operati
 /* Where one end is known, what is unknown at the other was never allocated: it is the host's. */
 static enum gt_direction resolve(const struct gt_copies *copies,
 				 const struct gt_operation *operation,
-				 const struct gt_api_ends *ends)
+				 const struct gt_copy_ends *ends)
 {
 	static const enum gt_direction directions[3][3] = {
 		{GT_DIRECTION_UNKNOWN, GT_HOST_TO_HOST, GT_HOST_TO_DEVICE},
@@ -148,13 +147,13 @@ static enum gt_direction resolve(const struct gt_copies *copies,
 }
 
 static bool between_devices(const struct gt_copies *copies, const struct gt_operation *operation,
-			    const struct gt_api_ends *ends)
+			    const struct gt_copy_ends *ends)
 {
-	uint32_t process = operation->call->head.process;
+	uint32_t process = operation->event->head.process;
 	int from, to;
 
-	if (ends->source.has_place && ends->target.has_place)
-		return ends->source.place != ends->target.place;
+	if (ends->source.has_owner && ends->target.has_owner)
+		return ends->source.owner != ends->target.owner;
 	gt_memory_find(copies->memory, process, ends->source.address, &from);
 	gt_memory_find(copies->memory, process, ends->target.address, &to);
 	return from != GT_DEVICE_UNKNOWN && to != GT_DEVICE_UNKNOWN && from != to;
@@ -165,7 +164,7 @@ static enum gt_host_memory host_memory(const struct gt_copies *copies,
 {
 	int device;
 
-	switch (gt_memory_find(copies->memory, operation->call->head.process, address, &device)) {
+	switch (gt_memory_find(copies->memory, operation->event->head.process, address, &device)) {
 	case GT_PLACE_PINNED:
 		return GT_MEMORY_PINNED;
 	case GT_PLACE_MANAGED:
@@ -181,10 +180,10 @@ static enum gt_host_memory host_memory(const struct gt_copies *copies,
  */
 static struct copy look_at(const struct gt_copies *copies, const struct gt_operation *operation)
 {
-	int direction = gt_api_direction(operation->api, operation->call);
+	int direction = gt_call_direction(&operation->call);
 	struct copy copy = {GT_DIRECTION_UNKNOWN, GT_MEMORY_PAGEABLE, false};
-	struct gt_api_ends ends;
-	bool has_ends = gt_api_ends(operation->api, operation->call, &ends);
+	struct gt_copy_ends ends;
+	bool has_ends = gt_call_copy_ends(&operation->call, &ends);
 
 	if (direction >= 0 && direction <= 3)
 		copy.direction = (enum gt_direction)direction;
@@ -225,12 +224,12 @@ static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_na
 				    enum gt_direction direction)
 {
 	struct key key = {
-		.group = gt_group_of(copies->by, names, operation->call,
+		.group = gt_group_of(copies->by, names, operation->event,
 				     operation->has_stream ? operation->stream : 0),
 		.direction = direction,
 	};
 
-	return row_in(copies->by_key, &key, operation->call->head.device);
+	return row_in(copies->by_key, &key, operation->event->head.device);
 }
 
 static void count_speed(struct gt_copies *copies, const struct copy *copy, uint64_t bytes,
@@ -252,9 +251,8 @@ static bool crosses(enum gt_direction direction)
 static int count_sizes(struct gt_copies_row *row, const struct gt_operation *operation)
 {
 	uint64_t sizes[GT_API_MAX_SIZES] = {operation->bytes};
-	unsigned count = operation->has_other
-				 ? gt_api_list_sizes(operation->api, operation->call, sizes)
-				 : operation->has_bytes;
+	unsigned count = operation->has_other ? gt_call_list_sizes(&operation->call, sizes)
+					      : operation->has_bytes;
 	int error = 0;
 
 	for (unsigned i = 0; i < count && !error; i++)
@@ -276,13 +274,13 @@ static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 	part->count += count;
 	part->bytes += bytes;
 	if (copy->waits)
-		row->waited_ns += operation->call->duration;
+		row->waited_ns += operation->event->duration;
 	if (!crosses(copy->direction))
 		return error;
 	row->host[copy->host].count += count;
 	row->host[copy->host].bytes += bytes;
 	if (copy->waits && operation->has_bytes)
-		count_speed(copies, copy, bytes, operation->call->duration);
+		count_speed(copies, copy, bytes, operation->event->duration);
 	return error;
 }
 

@@ -77,15 +77,15 @@ static struct gt_error *new_error(const struct gt_names *names,
 
 	if (!error)
 		return NULL;
-	gt_api_format_result(&result, operation->api, operation->call->result, false);
-	error->function = operation->api->name;
-	error->process = operation->call->head.process;
+	gt_api_format_result(&result, operation->call.function, operation->event->result, false);
+	error->function = operation->call.function->name;
+	error->process = operation->event->head.process;
 	error->process_name = strdup(gt_names_process(names, error->process));
 	error->result = gt_strbuf_steal(&result);
-	error->stack = operation->call->stack;
-	error->group = gt_group_told(key->group, operation->call->head.device);
+	error->stack = operation->event->stack;
+	error->group = gt_group_told(key->group, operation->event->head.device);
 	error->first = operation->end;
-	error->sticky = gt_error_is_sticky(operation->call->result);
+	error->sticky = gt_error_is_sticky(operation->event->result);
 	if (error->process_name && error->result)
 		return error;
 	error_free(error);
@@ -102,11 +102,11 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	if (!operation->failed)
 		return 0;
 	key = (struct key){
-		.group = gt_group_of(errors->by, names, operation->call,
+		.group = gt_group_of(errors->by, names, operation->event,
 				     operation->has_stream ? operation->stream : GT_STREAM_NONE),
-		.result = (uint32_t)operation->call->result,
-		.function = operation->call->function,
-		.process = operation->call->head.process,
+		.result = (uint32_t)operation->event->result,
+		.function = operation->event->function,
+		.process = operation->event->head.process,
 	};
 	error = gt_hash_get(errors->by_key, &key, sizeof(key));
 	if (!error) {

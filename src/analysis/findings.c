@@ -13,7 +13,6 @@
 #include "analysis/flight.h"
 #include "analysis/memory.h"
 #include "analysis/places.h"
-#include "api/parts.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -133,11 +132,11 @@ static void take_allocated(struct gt_findings *findings, const struct gt_names *
 
 	if (operation->names_stream)
 		return; /* from a pool: cheap, and meant so */
-	place = place_of(findings, names, GT_FINDING_allocation_in_loop, operation->call,
+	place = place_of(findings, names, GT_FINDING_allocation_in_loop, operation->event,
 			 change->allocation->bytes);
 	if (!place)
 		return;
-	place->ns += operation->call->duration;
+	place->ns += operation->event->duration;
 	if (++place->live > place->most_live)
 		place->most_live = place->live;
 }
@@ -177,12 +176,12 @@ static int take_change(void *opaque, const struct gt_names *names,
 		break;
 	case GT_MEMORY_FREED_TWICE:
 		gt_place_count(place_of(findings, names, GT_FINDING_freed_twice,
-					change->operation->call, 0),
+					change->operation->event, 0),
 			       change->operation, 0);
 		break;
 	case GT_MEMORY_FREED_FOREIGN:
 		gt_place_count(place_of(findings, names, GT_FINDING_freed_foreign,
-					change->operation->call, 0),
+					change->operation->event, 0),
 			       change->operation, 0);
 		break;
 	default:
@@ -236,7 +235,7 @@ static bool is_retry(const struct gt_names *names, const struct thread *thread,
 static int take_alloc(struct gt_findings *findings, const struct gt_names *names,
 		      const struct gt_operation *operation)
 {
-	const struct gt_event_call *call = operation->call;
+	const struct gt_event_call *call = operation->event;
 	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
 	struct thread *thread =
 		item_of(findings->threads, call->head.thread, sizeof(struct thread));
@@ -271,7 +270,7 @@ static void take_copy(struct gt_findings *findings, const struct gt_names *names
 
 	if (operation->failed || !operation->has_bytes || operation->has_other)
 		return;
-	place = place_of(findings, names, GT_FINDING_tiny_copies, operation->call, 0);
+	place = place_of(findings, names, GT_FINDING_tiny_copies, operation->event, 0);
 	if (!place)
 		return;
 	place->all++;
@@ -282,15 +281,15 @@ static void take_copy(struct gt_findings *findings, const struct gt_names *names
 static int take_sync(struct gt_findings *findings, const struct gt_names *names,
 		     const struct gt_operation *operation)
 {
-	uint32_t id = operation->call->head.thread;
+	uint32_t id = operation->event->head.thread;
 	struct thread *thread = item_of(findings->threads, id, sizeof(struct thread));
 
 	if (!thread)
 		return -ENOMEM;
 	if (!operation->failed && thread->launches == 1)
-		gt_place_count(
-			place_of(findings, names, GT_FINDING_sync_after_launch, operation->call, 0),
-			operation, 0);
+		gt_place_count(place_of(findings, names, GT_FINDING_sync_after_launch,
+					operation->event, 0),
+			       operation, 0);
 	thread->launches = 0;
 	return 0;
 }
@@ -301,8 +300,8 @@ static char *label_launch(const struct gt_names *names, const struct gt_operatio
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	uint64_t handle = 0;
 
-	if (gt_api_launched(operation->api, operation->call, &handle))
-		gt_label_kernel(&text, gt_names_launched(names, operation->call), handle);
+	if (gt_call_kernel(&operation->call, &handle))
+		gt_label_kernel(&text, gt_names_launched(names, &operation->call), handle);
 	else
 		gt_strbuf_puts(&text, "a graph");
 	return gt_strbuf_steal(&text);
@@ -312,7 +311,7 @@ static char *label_launch(const struct gt_names *names, const struct gt_operatio
 static int take_launch(struct gt_findings *findings, const struct gt_names *names,
 		       const struct gt_operation *operation, struct gt_place **ret_place)
 {
-	const struct gt_event_call *call = operation->call;
+	const struct gt_event_call *call = operation->event;
 	struct process *process =
 		item_of(findings->processes, call->head.process, sizeof(struct process));
 	struct thread *thread =
@@ -326,7 +325,7 @@ static int take_launch(struct gt_findings *findings, const struct gt_names *name
 	process->launches++;
 	thread->process = call->head.process;
 	thread->launches++;
-	gt_api_launched(operation->api, call, &handle);
+	gt_call_kernel(&operation->call, &handle);
 	key = gt_place_key_of(GT_FINDING_small_launches, call, handle);
 	place = gt_place_in(findings->launches, names, &key);
 	if (place && !place->text)
@@ -338,13 +337,13 @@ static int take_launch(struct gt_findings *findings, const struct gt_names *name
 static int take_small_launch(struct gt_findings *findings, const struct gt_names *names,
 			     const struct gt_operation *operation, const struct gt_place *launch)
 {
-	struct gt_api_launch how;
+	struct gt_call_launch how;
 	struct gt_place *place;
 
-	if (!gt_api_launch(operation->api, operation->call, &how) ||
+	if (!gt_call_launch(&operation->call, &how) ||
 	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= GT_WARP)
 		return 0;
-	place = place_of(findings, names, GT_FINDING_small_launches, operation->call,
+	place = place_of(findings, names, GT_FINDING_small_launches, operation->event,
 			 launch->key.detail);
 	if (place && !place->text && launch->text)
 		place->text = strdup(launch->text);
@@ -356,9 +355,9 @@ static int take_small_launch(struct gt_findings *findings, const struct gt_names
 static int take_sticky(struct gt_findings *findings, const struct gt_names *names,
 		       const struct gt_operation *operation)
 {
-	uint32_t id = operation->call->head.process;
+	uint32_t id = operation->event->head.process;
 	struct process *process = item_of(findings->processes, id, sizeof(struct process));
-	struct gt_place_key key = gt_place_key_of(GT_FINDING_sticky_error, operation->call, 0);
+	struct gt_place_key key = gt_place_key_of(GT_FINDING_sticky_error, operation->event, 0);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	const struct gt_work *work;
 	struct gt_place *place;
@@ -370,8 +369,8 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 		return 0;
 	process->lost = true;
 	work = gt_flight_last(findings->flight, id, &candidates);
-	gt_api_format_result(&text, operation->api, operation->call->result, false);
-	gt_strbuf_printf(&text, ", first told by %s", operation->api->name);
+	gt_api_format_result(&text, operation->call.function, operation->event->result, false);
+	gt_strbuf_printf(&text, ", first told by %s", operation->call.function->name);
 	if (work) {
 		const struct gt_place *launch = (const struct gt_place *)(uintptr_t)work->tag;
 
@@ -429,14 +428,14 @@ static int take_operation(void *opaque, const struct gt_names *names,
 			  const struct gt_operation *operation)
 {
 	struct gt_findings *findings = opaque;
-	int direction = gt_api_direction(operation->api, operation->call);
+	int direction = gt_call_direction(&operation->call);
 	struct gt_place *launch = NULL;
 	uint64_t tag;
 	int error = gt_memory_take(findings->memory, names, operation);
 
 	if (!error)
 		error = take_by_kind(findings, names, operation, &launch);
-	if (!error && operation->failed && gt_error_is_sticky(operation->call->result))
+	if (!error && operation->failed && gt_error_is_sticky(operation->event->result))
 		error = take_sticky(findings, names, operation);
 	tag = (uintptr_t)launch;
 	return error ? error

@@ -182,7 +182,8 @@ static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
 static void tell_ended(struct gt_flight *flight, const struct gt_operation *operation,
 		       gt_flight_sink sink, void *context)
 {
-	struct process *process = gt_hash_get_u64(flight->processes, operation->call->head.process);
+	struct process *process =
+		gt_hash_get_u64(flight->processes, operation->event->head.process);
 
 	for (uint32_t i = 0; process && process->count && i < process->streams.count; i++) {
 		struct chain *chain = &process->streams.items[i];

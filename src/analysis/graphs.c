@@ -67,7 +67,7 @@ void gt_graphs_free(struct gt_graphs *graphs)
 
 static struct key key_of(const struct gt_operation *operation, enum sort sort, uint64_t handle)
 {
-	return (struct key){handle, operation->call->head.process, sort};
+	return (struct key){handle, operation->event->head.process, sort};
 }
 
 static struct content *find(const struct gt_graphs *graphs, struct key key)

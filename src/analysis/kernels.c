@@ -16,7 +16,7 @@ struct row;
 struct node {
 	struct row *row;
 	bool known;
-	struct gt_api_launch launch;
+	struct gt_call_launch launch;
 };
 
 struct row {
@@ -98,11 +98,11 @@ static struct launched launched_by(const struct gt_names *names,
 	if (operation->kind == GT_OPERATION_GRAPH_KERNEL) {
 		launched.handle = operation->kernel;
 		launched.name =
-			gt_names_kernel(names, operation->call->head.process, operation->kernel);
+			gt_names_kernel(names, operation->event->head.process, operation->kernel);
 		return launched;
 	}
-	launched.name = gt_names_launched(names, operation->call);
-	launched.graph = !gt_api_launched(operation->api, operation->call, &launched.handle);
+	launched.name = gt_names_launched(names, &operation->call);
+	launched.graph = !gt_call_kernel(&operation->call, &launched.handle);
 	if (launched.graph)
 		launched.handle = operation->has_address ? operation->address : 0;
 	return launched;
@@ -162,21 +162,21 @@ static struct row *row_in(struct gt_kernels *kernels, struct gt_hash *rows,
 static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *names,
 			  const struct gt_operation *operation)
 {
-	struct gt_group group = gt_group_of(kernels->by, names, operation->call,
+	struct gt_group group = gt_group_of(kernels->by, names, operation->event,
 					    operation->has_stream ? operation->stream : 0);
 	struct launched launched = launched_by(names, operation);
 	struct gt_kernel_row like = {
 		.name = launched.name,
 		.handle = launched.handle,
 		.graph = launched.graph,
-		.process = operation->call->head.process,
-		.group = gt_group_told(group, operation->call->head.device),
+		.process = operation->event->head.process,
+		.group = gt_group_told(group, operation->event->head.device),
 	};
 
 	return row_in(kernels, kernels->by_key, &like);
 }
 
-static int count_configuration(struct row *row, const struct gt_api_launch *launch,
+static int count_configuration(struct row *row, const struct gt_call_launch *launch,
 			       uint64_t launches)
 {
 	gt_vec_each (other, &row->configurations) {
@@ -195,7 +195,7 @@ static int count_configuration(struct row *row, const struct gt_api_launch *laun
 static int count_since(struct gt_kernels *kernels, struct row *row,
 		       const struct gt_operation *operation)
 {
-	uint32_t thread = operation->call->head.thread;
+	uint32_t thread = operation->event->head.thread;
 	uintptr_t before = (uintptr_t)gt_hash_get_u64(kernels->started, thread);
 	int error = 0;
 
@@ -206,7 +206,7 @@ static int count_since(struct gt_kernels *kernels, struct row *row,
 				       (void *)(uintptr_t)(operation->start + 1));
 }
 
-static bool is_same(const struct node *node, bool known, const struct gt_api_launch *launch)
+static bool is_same(const struct node *node, bool known, const struct gt_call_launch *launch)
 {
 	return node->known == known && !memcmp(&node->launch, launch, sizeof(*launch));
 }
@@ -214,13 +214,13 @@ static bool is_same(const struct node *node, bool known, const struct gt_api_lau
 /* Nodes that are launched alike are one. NULL: no memory. */
 static struct node *node_of(struct row *row, const struct gt_operation *operation)
 {
-	struct gt_api_launch launch = {0};
-	bool known = gt_api_launch(operation->api, operation->call, &launch);
+	struct gt_call_launch launch = {0};
+	bool known = gt_call_launch(&operation->call, &launch);
 	struct node *node;
 
 	if (row->nodes.count >= MAX_CONFIGURATIONS) {
 		known = false;
-		launch = (struct gt_api_launch){0};
+		launch = (struct gt_call_launch){0};
 	}
 	gt_vec_each (other, &row->nodes)
 		if (is_same(*other, known, &launch))
@@ -274,7 +274,7 @@ static int take_launch(struct gt_kernels *kernels, const struct gt_operation *op
 		       struct row *row)
 {
 	int error = count_since(kernels, row, operation);
-	struct gt_api_launch launch;
+	struct gt_call_launch launch;
 
 	if (error)
 		return error;
@@ -286,8 +286,8 @@ static int take_launch(struct gt_kernels *kernels, const struct gt_operation *op
 	if (gt_graphs_launches(operation))
 		error = count_graph(kernels, operation, row);
 	if (!error)
-		error = gt_histogram_add(&row->kernel.duration, operation->call->duration);
-	if (!error && gt_api_launch(operation->api, operation->call, &launch))
+		error = gt_histogram_add(&row->kernel.duration, operation->event->duration);
+	if (!error && gt_call_launch(&operation->call, &launch))
 		error = count_configuration(row, &launch, 1);
 	return error;
 }

@@ -3,14 +3,13 @@
 #pragma once
 
 #include "analysis/analysis.h"
-#include "api/parts.h"
 #include "base/clean.h"
 #include "base/histogram.h"
 
 /* One way in which a kernel was launched, and how often. */
 struct gt_configuration {
 	uint64_t launches;
-	struct gt_api_launch launch;
+	struct gt_call_launch launch;
 };
 
 struct gt_kernel_row {

@@ -261,10 +261,10 @@ static int take_change(void *opaque, const struct gt_names *names,
 	switch (change->what) {
 	case GT_MEMORY_ALLOCATED:
 		count_allocated(process, change->allocation);
-		return gt_histogram_add(&told->latency, change->operation->call->duration);
+		return gt_histogram_add(&told->latency, change->operation->event->duration);
 	case GT_MEMORY_UNTRACKED:
 		told->untracked++;
-		return gt_histogram_add(&told->latency, change->operation->call->duration);
+		return gt_histogram_add(&told->latency, change->operation->event->duration);
 	case GT_MEMORY_IN_GRAPH:
 		told->in_graphs++;
 		return 0;

@@ -63,7 +63,7 @@ static int tell(struct gt_memory *memory, enum gt_memory_event what,
 		.allocation = allocation,
 		.operation = operation,
 		.time = operation->end,
-		.process = operation->call->head.process,
+		.process = operation->event->head.process,
 	};
 
 	return memory->sink(memory->context, memory->names, &change);
@@ -72,7 +72,7 @@ static int tell(struct gt_memory *memory, enum gt_memory_event what,
 static struct gt_allocation *make_allocation(struct gt_memory *memory,
 					     const struct gt_operation *operation)
 {
-	const struct gt_event_call *call = operation->call;
+	const struct gt_event_call *call = operation->event;
 	struct gt_allocation *allocation = malloc(sizeof(*allocation));
 
 	if (!allocation)
@@ -147,7 +147,7 @@ static int take_alloc(struct gt_memory *memory, struct gt_owner *owner,
 /* Errors that speak of what was to be freed, not of the device: both APIs' numbers. */
 static bool is_about_argument(const struct gt_operation *operation)
 {
-	uint32_t result = (uint32_t)operation->call->result;
+	uint32_t result = (uint32_t)operation->event->result;
 
 	return result == 1 /* invalid value */ || result == 17 /* invalid device pointer */ ||
 	       result == 400 /* invalid handle */;
@@ -192,7 +192,7 @@ static int release(struct gt_memory *memory, struct gt_owner *owner,
 		allocation->references--;
 		return 0;
 	}
-	gt_owner_remember_freed(owner, gt_owner_key_of(allocation), operation->call->stack,
+	gt_owner_remember_freed(owner, gt_owner_key_of(allocation), operation->event->stack,
 				operation->end);
 	return allocation->mappings ? gt_owner_keep_mapped(owner, allocation)
 				    : finish(memory, owner, allocation, operation);
@@ -220,7 +220,7 @@ static int take_free(struct gt_memory *memory, struct gt_owner *owner,
 	}
 	if (live && operation->start >= live->time)
 		return release(memory, owner, live, operation);
-	gt_owner_remember_freed(owner, key, operation->call->stack, operation->end);
+	gt_owner_remember_freed(owner, key, operation->event->stack, operation->end);
 	return tell(memory, GT_MEMORY_FREED_UNSEEN, NULL, operation);
 }
 
@@ -315,7 +315,7 @@ static int take_unmap(struct gt_memory *memory, struct gt_owner *owner,
 static bool belongs(const struct gt_memory *memory, const struct gt_allocation *allocation,
 		    const struct gt_operation *operation)
 {
-	int device = operation->has_other ? (int)operation->other : operation->call->head.device;
+	int device = operation->has_other ? (int)operation->other : operation->event->head.device;
 
 	if (operation->kind == GT_OPERATION_CONTEXT_DESTROY)
 		return allocation->context == gt_contexts_number(memory->contexts,
@@ -441,10 +441,10 @@ int gt_memory_take(struct gt_memory *memory, const struct gt_names *names,
 
 	memory->names = names;
 	if (concerns_memory(operation->kind)) {
-		owner = owner_of(memory, operation->call->head.process);
+		owner = owner_of(memory, operation->event->head.process);
 		if (!owner)
 			return -ENOMEM;
-		owner->runtime |= !strcmp(operation->api->library, "cudart");
+		owner->runtime |= !strcmp(operation->call.function->library, "cudart");
 		error = take(memory, owner, operation);
 	}
 	return error ? error : gt_contexts_take(memory->contexts, operation);

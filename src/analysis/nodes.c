@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "api/parts.h"
 #include "api/value.h"
 
 #define MAX_ARGUMENTS 16
@@ -11,9 +10,10 @@
 /* cudaGraphNodeParams and CUgraphNodeParams: the type, 12 bytes of nothing, a union. */
 #define UNION_OFFSET 16
 
-/* A function's row, changed. */
+/* A changed copy of a function's row. */
 struct view {
 	struct gt_api_function function;
+	struct gt_api_layout layout;
 	struct gt_api_argument arguments[MAX_ARGUMENTS];
 	struct gt_api_type pointer, structure;
 	struct gt_api_field fields[MAX_FIELDS];
@@ -129,6 +129,8 @@ struct gt_node_form *gt_node_form_new(const struct gt_api_function *function,
 	make_view(&form->copy, function, GT_MEANS_COPY, graph);
 	if (kind == GT_OPERATION_GRAPH_NODE)
 		make_unions(form, function);
+	gt_api_lay_out(&form->kernel.function, GT_MACHINE_HERE, &form->kernel.layout);
+	gt_api_lay_out(&form->copy.function, GT_MACHINE_HERE, &form->copy.layout);
 	return form;
 }
 
@@ -140,21 +142,20 @@ void gt_node_form_free(struct gt_node_form *form)
 /* The kernel of a node: a function or, from CUDA 12 on, a kernel's own handle. */
 static uint64_t kernel_of_node(const struct gt_operation *operation)
 {
-	struct gt_api_record record;
 	uint64_t handle = 0;
 
-	gt_api_open_record(&record, operation->api, operation->call, GT_MACHINE_HERE);
-	for (unsigned i = 0; i < operation->api->argument_count && !handle; i++) {
-		struct gt_api_value structure = gt_api_pointed_value(&record, i);
+	for (unsigned i = 0; i < operation->call.function->argument_count && !handle; i++) {
+		struct gt_api_value structure = gt_call_pointed_value(&operation->call, i);
 
-		if (operation->api->arguments[i].role != GT_ROLE_STRUCT || !structure.size)
+		if (operation->call.function->arguments[i].role != GT_ROLE_STRUCT ||
+		    !structure.size)
 			continue;
 		for (unsigned f = 0; f < structure.type->count && !handle; f++) {
 			const struct gt_api_field *field = &structure.type->fields[f];
-			struct gt_api_value value = gt_api_field_value(&structure, field, 0);
+			struct gt_api_value value = gt_value_field(&structure, field, 0);
 
 			if (!strcmp(field->name, "func") || !strcmp(field->name, "kern"))
-				gt_api_load(&value, &handle);
+				gt_value_load(&value, &handle);
 		}
 	}
 	return handle;
@@ -163,12 +164,10 @@ static uint64_t kernel_of_node(const struct gt_operation *operation)
 /* The type of a node, and of a child the graph that it is. */
 static void decode_type(const struct gt_node_form *form, struct gt_operation *operation)
 {
-	struct gt_api_record record;
 	struct gt_api_value parameters;
 	uint32_t type;
 
-	gt_api_open_record(&record, operation->api, operation->call, GT_MACHINE_HERE);
-	parameters = gt_api_pointed_value(&record, form->parameters);
+	parameters = gt_call_pointed_value(&operation->call, form->parameters);
 	operation->kind = GT_OPERATION_GRAPH_CHANGE;
 	if (parameters.size < UNION_OFFSET + sizeof(operation->other))
 		return;
@@ -179,20 +178,25 @@ static void decode_type(const struct gt_node_form *form, struct gt_operation *op
 		memcpy(&operation->other, parameters.data + UNION_OFFSET, sizeof(operation->other));
 }
 
+static void view_as(struct gt_operation *operation, const struct view *view)
+{
+	operation->call.function = &view->function;
+	operation->call.layout = &view->layout;
+}
+
 void gt_node_decode(const struct gt_node_form *form, struct gt_operation *operation)
 {
 	if (operation->kind == GT_OPERATION_GRAPH_NODE)
 		decode_type(form, operation);
 	switch (operation->kind) {
 	case GT_OPERATION_GRAPH_KERNEL:
-		operation->api = &form->kernel.function;
+		view_as(operation, &form->kernel);
 		operation->kernel = kernel_of_node(operation);
 		break;
 	case GT_OPERATION_GRAPH_COPY:
 	case GT_OPERATION_GRAPH_ALLOC:
-		operation->api = &form->copy.function;
-		operation->has_bytes =
-			gt_api_bytes(operation->api, operation->call, &operation->bytes);
+		view_as(operation, &form->copy);
+		operation->has_bytes = gt_call_bytes(&operation->call, &operation->bytes);
 		break;
 	default:
 		break;

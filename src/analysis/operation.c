@@ -7,7 +7,6 @@
 #include "analysis/captures.h"
 #include "analysis/nesting.h"
 #include "analysis/nodes.h"
-#include "api/parts.h"
 #include "api/value.h"
 #include "base/hash.h"
 
@@ -171,14 +170,14 @@ static const struct form *known_form(struct gt_operations *operations,
 
 static bool number_of(const struct gt_operation *operation, int argument, uint64_t *ret_number)
 {
-	return argument != ABSENT && gt_api_argument_number(operation->api, operation->call,
-							    (unsigned)argument, ret_number);
+	return argument != ABSENT &&
+	       gt_call_number(&operation->call, (unsigned)argument, ret_number);
 }
 
 /* Functions compiled for it (_ptsz, _ptds) mean the thread's own default stream by 0 or none. */
 static void choose_default_stream(struct gt_operation *operation)
 {
-	if (!(operation->call->state & GT_CALL_PER_THREAD))
+	if (!(operation->event->state & GT_CALL_PER_THREAD))
 		return;
 	if (operation->has_stream ? operation->stream : operation->names_stream)
 		return;
@@ -188,49 +187,48 @@ static void choose_default_stream(struct gt_operation *operation)
 
 static void decode(struct gt_operation *operation, const struct form *form)
 {
-	const struct gt_api_function *api = operation->api;
-	const struct gt_event_call *call = operation->call;
+	const struct gt_call *call = &operation->call;
 
 	operation->has_address = number_of(operation, form->address, &operation->address);
 	operation->has_bytes = number_of(operation, form->bytes, &operation->bytes);
 	operation->has_other = number_of(operation, form->other, &operation->other);
 	operation->names_stream = form->names_stream;
-	operation->has_stream = form->names_stream && gt_api_stream(api, call, &operation->stream);
+	operation->has_stream = form->names_stream && gt_call_stream(call, &operation->stream);
 	choose_default_stream(operation);
 	switch (form->kind) {
 	case GT_OPERATION_ALLOC:
-		operation->has_address = gt_api_allocated(api, call, &operation->address);
-		operation->has_bytes = gt_api_allocated_bytes(api, call, &operation->bytes);
+		operation->has_address = gt_call_allocated(call, &operation->address);
+		operation->has_bytes = gt_call_allocated_bytes(call, &operation->bytes);
 		break;
 	case GT_OPERATION_COPY:
 	case GT_OPERATION_SET:
-		operation->has_bytes = gt_api_bytes(api, call, &operation->bytes);
+		operation->has_bytes = gt_call_bytes(call, &operation->bytes);
 		break;
 	default:
 		break;
 	}
 }
 
-static int tell(void *opaque, const struct gt_names *names, const struct gt_event_call *call)
+static int take_call(void *opaque, const struct gt_names *names, const struct gt_event_call *event)
 {
 	struct gt_operations *operations = opaque;
 	struct gt_operation operation = {
-		.call = call,
-		.api = gt_names_api(names, call->function),
-		.start = call->head.time - call->duration,
-		.end = call->head.time,
+		.event = event,
+		.start = event->head.time - event->duration,
+		.end = event->head.time,
 	};
 	const struct form *form;
 	int error;
 
-	if (!operation.api || (call->state & GT_CALL_UNFINISHED))
+	gt_names_decode(names, event, &operation.call);
+	if (!operation.call.function || (event->state & GT_CALL_UNFINISHED))
 		return 0;
-	form = known_form(operations, operation.api);
+	form = known_form(operations, operation.call.function);
 	if (!form)
 		return -ENOMEM;
 	operation.kind = form->kind;
 	operation.space = form->space;
-	operation.failed = gt_api_failed(operation.api, call->result);
+	operation.failed = operation.call.failed;
 	if (form->kind != GT_OPERATION_OTHER)
 		decode(&operation, form);
 	if (form->node)
@@ -248,7 +246,7 @@ int gt_operations_take(struct gt_operations *operations, const struct gt_names *
 
 	operations->sink = sink;
 	operations->context = context;
-	error = gt_nesting_take(operations->nesting, names, event, tell, operations);
+	error = gt_nesting_take(operations->nesting, names, event, take_call, operations);
 	if (event->kind == GT_EVENT_exit)
 		gt_captures_end_process(operations->captures, event->process);
 	return error;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/api.h"
+#include "api/call.h"
 #include "base/clean.h"
 #include "event/event.h"
 #include "names/names.h"
@@ -79,9 +79,9 @@ const char *gt_space_name(enum gt_memory_space space);
 #define GT_STREAM_PER_THREAD 2
 
 struct gt_operation {
-	const struct gt_event_call *call; /* valid while the operation is told */
-	/* The function; where it adds a node to a graph: as if it copied or launched by itself. */
-	const struct gt_api_function *api;
+	const struct gt_event_call *event; /* valid while the operation is passed on */
+	/* The decoded event. A call that adds a node to a graph: as if it were the node's call. */
+	struct gt_call call;
 	enum gt_operation_kind kind;
 	enum gt_memory_space space; /* of ALLOC and FREE */
 	bool failed;

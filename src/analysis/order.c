@@ -121,10 +121,10 @@ static struct key key_of(const struct gt_operation *operation, uint64_t handle)
 	struct key key = {.handle = handle};
 
 	/* A program that names no device uses the first. */
-	if (handle <= GT_STREAM_PER_THREAD && operation->call->head.device > 0)
-		key.device = (uint32_t)operation->call->head.device;
+	if (handle <= GT_STREAM_PER_THREAD && operation->event->head.device > 0)
+		key.device = (uint32_t)operation->event->head.device;
 	if (handle == GT_STREAM_PER_THREAD)
-		key.thread = operation->call->head.thread;
+		key.thread = operation->event->head.thread;
 	return key;
 }
 
@@ -166,7 +166,7 @@ static int find_stream(struct process *process, const struct gt_operation *opera
 	if (!add || process->streams.count >= MAX_STREAMS)
 		return -ENOENT;
 	return add_stream(process, &key, handle == GT_STREAM_PER_THREAD,
-			  operation->call->head.device);
+			  operation->event->head.device);
 }
 
 static int create_stream(struct process *process, const struct gt_operation *operation)
@@ -176,7 +176,7 @@ static int create_stream(struct process *process, const struct gt_operation *ope
 
 	if (!operation->has_address || (process->streams.count >= MAX_STREAMS))
 		return 0;
-	return add_stream(process, &key, blocking, operation->call->head.device) < 0 ? -ENOMEM : 0;
+	return add_stream(process, &key, blocking, operation->event->head.device) < 0 ? -ENOMEM : 0;
 }
 
 static void set_time(struct clock *clock, uint32_t stream, uint64_t time)
@@ -264,7 +264,7 @@ static bool is_work(enum gt_operation_kind kind)
 int gt_order_take(struct gt_order *order, const struct gt_operation *operation,
 		  struct gt_order_stream *ret_stream)
 {
-	uint32_t id = operation->call->head.process;
+	uint32_t id = operation->event->head.process;
 	struct process *process;
 	int number, error = 0;
 
@@ -301,7 +301,7 @@ bool gt_order_proves(const struct gt_operation *operation)
 		return !operation->failed && !operation->names_stream;
 	case GT_OPERATION_STREAM_QUERY:
 	case GT_OPERATION_EVENT_QUERY:
-		return !(uint32_t)operation->call->result; /* not ready is no failure */
+		return !(uint32_t)operation->event->result; /* not ready is no failure */
 	default:
 		return false;
 	}
@@ -347,7 +347,7 @@ static uint64_t ended_by_event(const struct process *process, uint32_t stream,
 uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation *operation,
 			uint32_t stream)
 {
-	struct process *process = gt_hash_get_u64(order->processes, operation->call->head.process);
+	struct process *process = gt_hash_get_u64(order->processes, operation->event->head.process);
 
 	if (!process || stream >= process->streams.count || !gt_order_proves(operation))
 		return 0;
@@ -359,7 +359,7 @@ uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation 
 		if (operation->names_stream)
 			break;
 		return same_device(process->streams.items[stream].device,
-				   operation->call->head.device)
+				   operation->event->head.device)
 			       ? operation->start
 			       : 0;
 	default:

@@ -54,5 +54,5 @@ void gt_place_count(struct gt_place *place, const struct gt_operation *operation
 		return;
 	place->count++;
 	place->bytes += bytes;
-	place->ns += operation->call->duration;
+	place->ns += operation->event->duration;
 }

@@ -117,15 +117,6 @@ unsigned gt_api_group_bit(const char *library);
  */
 bool gt_api_tells(const struct gt_api_function *function);
 
-/* What a call tells of kernels. */
-struct gt_api_naming {
-	uint64_t handle;   /* stands for a kernel from now on, in its process … */
-	uint64_t same_as;  /* … the one that this handle stands for; 0: */
-	int name_argument; /* … the one whose name is this argument (a `string` event); -1: none */
-};
-/* False if it tells nothing: another function, a failed call, words that are missing. */
-bool gt_api_naming(const struct gt_api_function *function, const struct gt_event_call *call,
-		   struct gt_api_naming *ret_naming);
 /* The slot of the string by which a function names a kernel (GT_ROLE_KERNEL_NAME), or -1. */
 int gt_api_kernel_name_slot(const struct gt_api_function *function);
 /*
@@ -134,56 +125,9 @@ int gt_api_kernel_name_slot(const struct gt_api_function *function);
  */
 bool gt_api_missing_string(const struct gt_api_function *function, const struct gt_event_call *call,
 			   uint64_t *ret_address, uint8_t *ret_slot);
-/* The kernel that a call launches: its handle. False if it launches none, or a graph. */
-bool gt_api_launched(const struct gt_api_function *function, const struct gt_event_call *call,
-		     uint64_t *ret_handle);
-
 /* What to copy for this function on the machine that gputap runs on. */
 void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan);
 
-/*
- * Decoding. The words of a record are untrusted: what they lack is shown as unknown ("?", null),
- * and nothing outside the record is read. gt_event_check must have accepted it. The record's
- * machine is the one that gputap runs on. What a call gave back is shown only if it returned
- * with success.
- */
-
-/*
- * The strings that calls were given, which are not in their records (`string` events): `find` has
- * the one that a slot of a call points to, and whether it goes on; NULL: it was not told. Where
- * there is none, also for NULL in place of this, the pointer is shown.
- */
-struct gt_api_strings {
-	const char *(*find)(const void *context, const struct gt_event_call *call, uint8_t slot,
-			    bool *ret_cut);
-	const void *context;
-};
-
-/*
- * "devPtr=0x7f…, size=4000 bytes": all arguments of an `enter` or of a `call`, with the names of
- * the header; structures that were copied stand in braces.
- */
-void gt_api_format_arguments(struct gt_strbuf *buffer, const struct gt_api_function *function,
-			     const struct gt_event_call *call,
-			     const struct gt_api_strings *strings);
-/*
- * The short text of the live view. Entering: "size=4000 bytes kind=H2D",
- * "name=\"counter\"", "func=0x… grid=4x1x1 block=256x1x1 shared=0 stream=0x0". Else the return:
- * "returned=Success devPtr=0x7f…", "returned=MemoryAllocation", "returned" (of a function without
- * result), "unfinished".
- */
-void gt_api_format_details(struct gt_strbuf *buffer, const struct gt_api_function *function,
-			   const struct gt_event_call *call, const struct gt_api_strings *strings,
-			   bool entering);
-/*
- * Writes an object of the arguments under `key`: names as in the header; pointers and handles as
- * "0x…", other numbers as numbers, enumerators by name (directions of copies as "H2D"), flags as
- * "A|B", structures as objects, dim3 as [x, y, z]. An argument through which the call gives
- * something back is what it gave back, else null.
- */
-void gt_api_json_arguments(struct gt_json *json, const char *key,
-			   const struct gt_api_function *function, const struct gt_event_call *call,
-			   const struct gt_api_strings *strings);
 /* The result by which a function says "not yet" (src/api/pending.def); 0: it has none. */
 uint32_t gt_api_pending(const struct gt_api_function *function);
 /* Whether this result means failure: an error enum's value that is not 0 and not "not yet". */
@@ -196,32 +140,7 @@ bool gt_api_failed(const struct gt_api_function *function, uint64_t result);
 void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function *function,
 			  uint64_t result, bool in_short);
 
-/* What analyses ask of any call. The same rules hold for untrusted records. */
-
-/*
- * The bytes that a call asks to allocate, copy or set. False if it is no such call or the record
- * does not tell (a copy of array elements, a list of more than 16 copies).
- */
-bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_call *call,
-		  uint64_t *ret_bytes);
-/*
- * The sizes of a list of copies: how many there are; 0 if this is none, or one of more than
- * GT_API_MAX_SIZES, or the record does not tell.
- */
-#define GT_API_MAX_SIZES 16
-unsigned gt_api_list_sizes(const struct gt_api_function *function, const struct gt_event_call *call,
-			   uint64_t ret_sizes[GT_API_MAX_SIZES]);
-/*
- * The direction of a copy, enum cudaMemcpyKind (0 H2H, 1 H2D, 2 D2H, 3 D2D, 4: the pointers
- * decide), -1 if this is none or nothing tells.
- */
-int gt_api_direction(const struct gt_api_function *function, const struct gt_event_call *call);
-/* "H2H", "H2D", "D2H", "D2D", "default"; NULL for -1. */
-const char *gt_api_direction_name(int direction);
-/*
- * The bits of an argument that is a number, pointer or handle; of a GT_ROLE_OUT, what the call
- * gave back. False if they are not in the record.
- */
-bool gt_api_argument_number(const struct gt_api_function *function,
-			    const struct gt_event_call *call, unsigned argument,
-			    uint64_t *ret_number);
+/* Whether calls of this function name a stream. */
+bool gt_api_has_stream(const struct gt_api_function *function);
+/* The argument that a freeing call frees, or -1. */
+int gt_api_freed_argument(const struct gt_api_function *function);

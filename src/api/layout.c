@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "api/layout.h"
 
+#include "api/call.h"
+
 /* Structures of more words than this are copied up to there. */
 #define MAX_INPUT_WORDS 31
 /* Structures that a call fills in are copied if they have at most this many words. */
@@ -18,7 +20,7 @@ static const struct convention conventions[GT_MACHINES] = {
 	[GT_MACHINE_AARCH64] = {.registers = 8, .big_by_reference = true, .registers_end = true},
 };
 
-struct state {
+struct assignment {
 	const struct convention *convention;
 	unsigned registers; /* taken so far */
 	unsigned last;      /* one past the highest one taken */
@@ -31,59 +33,62 @@ static unsigned words_of(unsigned bytes)
 }
 
 /* Stack words get slots from GT_PLAN_MAX_SLOTS up: how many registers there are shows later. */
-static void place(struct state *state, const struct gt_api_type *type, struct gt_api_place *where)
+static void assign_slots(struct assignment *assignment, const struct gt_api_type *type,
+			 struct gt_api_location *location)
 {
 	unsigned words = gt_api_is_struct(type) ? words_of(type->size) : 1;
 	bool big = gt_api_is_struct(type) && type->size > 16;
 
-	*where = (struct gt_api_place){GT_LAYOUT_NONE, 0, GT_LAYOUT_NONE, false};
+	*location = (struct gt_api_location){GT_LAYOUT_NONE, 0, GT_LAYOUT_NONE, false};
 	if (type->kind == GT_KIND_FLOAT)
 		return;
-	if (big && state->convention->big_by_reference) {
-		where->reference = true;
+	if (big && assignment->convention->big_by_reference) {
+		location->reference = true;
 		words = 1;
 		big = false;
 	}
-	if (!big && state->registers + words <= state->convention->registers) {
-		where->slot = (int8_t)state->registers;
-		where->slots = (uint8_t)words;
-		state->registers += words;
-		state->last = state->registers;
+	if (!big && assignment->registers + words <= assignment->convention->registers) {
+		location->slot = (int8_t)assignment->registers;
+		location->slots = (uint8_t)words;
+		assignment->registers += words;
+		assignment->last = assignment->registers;
 		return;
 	}
-	if (!big && state->convention->registers_end)
-		state->registers = state->convention->registers;
-	if (state->stack < GT_PLAN_MAX_STACK) {
-		unsigned room = GT_PLAN_MAX_STACK - state->stack;
+	if (!big && assignment->convention->registers_end)
+		assignment->registers = assignment->convention->registers;
+	if (assignment->stack < GT_PLAN_MAX_STACK) {
+		unsigned room = GT_PLAN_MAX_STACK - assignment->stack;
 
-		where->slot = (int8_t)(GT_PLAN_MAX_SLOTS + state->stack);
-		where->slots = (uint8_t)(words < room ? words : room);
+		location->slot = (int8_t)(GT_PLAN_MAX_SLOTS + assignment->stack);
+		location->slots = (uint8_t)(words < room ? words : room);
 	}
-	state->stack += words;
+	assignment->stack += words;
 }
 
-static void settle_stack(const struct state *state, struct gt_api_layout *layout, unsigned count)
+static void settle_stack(const struct assignment *assignment, struct gt_api_layout *layout,
+			 unsigned count)
 {
-	unsigned stack = state->stack < GT_PLAN_MAX_STACK ? state->stack : GT_PLAN_MAX_STACK;
+	unsigned stack =
+		assignment->stack < GT_PLAN_MAX_STACK ? assignment->stack : GT_PLAN_MAX_STACK;
 
-	if (state->last + stack > GT_PLAN_MAX_SLOTS)
-		stack = GT_PLAN_MAX_SLOTS - state->last;
-	layout->plan.registers = (__u8)state->last;
+	if (assignment->last + stack > GT_PLAN_MAX_SLOTS)
+		stack = GT_PLAN_MAX_SLOTS - assignment->last;
+	layout->plan.registers = (__u8)assignment->last;
 	layout->plan.stack = (__u8)stack;
 	for (unsigned i = 0; i < count; i++) {
-		struct gt_api_place *where = &layout->places[i];
-		unsigned word = (unsigned)where->slot - GT_PLAN_MAX_SLOTS;
+		struct gt_api_location *location = &layout->locations[i];
+		unsigned word = (unsigned)location->slot - GT_PLAN_MAX_SLOTS;
 
-		if (where->slot < GT_PLAN_MAX_SLOTS)
+		if (location->slot < GT_PLAN_MAX_SLOTS)
 			continue;
 		if (word >= stack) {
-			where->slot = GT_LAYOUT_NONE;
-			where->slots = 0;
+			location->slot = GT_LAYOUT_NONE;
+			location->slots = 0;
 			continue;
 		}
-		where->slot = (int8_t)(state->last + word);
-		if (where->slots > stack - word)
-			where->slots = (uint8_t)(stack - word);
+		location->slot = (int8_t)(assignment->last + word);
+		if (location->slots > stack - word)
+			location->slots = (uint8_t)(stack - word);
 	}
 }
 
@@ -102,11 +107,11 @@ struct choices {
 static void choose(struct choices *choices, const struct gt_api_layout *layout, unsigned argument,
 		   enum gt_plan_when when, unsigned bytes)
 {
-	const struct gt_api_place *where = &layout->places[argument];
+	const struct gt_api_location *location = &layout->locations[argument];
 	unsigned most = when == GT_COPY_AT_ENTRY ? MAX_INPUT_WORDS : MAX_OUTPUT_WORDS;
 	unsigned room = GT_PLAN_MAX_COPIED - choices->words;
 
-	if (where->slot == GT_LAYOUT_NONE || choices->count == GT_PLAN_MAX_COPIES)
+	if (location->slot == GT_LAYOUT_NONE || choices->count == GT_PLAN_MAX_COPIES)
 		return;
 	if (most > room)
 		most = room;
@@ -118,7 +123,8 @@ static void choose(struct choices *choices, const struct gt_api_layout *layout, 
 	if (!bytes)
 		return;
 	choices->items[choices->count++] = (struct choice){
-		{.slot = (__u8)where->slot, .when = (__u8)when, .bytes = (__u16)bytes}, argument};
+		{.slot = (__u8)location->slot, .when = (__u8)when, .bytes = (__u16)bytes},
+		argument};
 	choices->words += words_of(bytes);
 }
 
@@ -129,7 +135,7 @@ static void choose_copies(const struct gt_api_function *function, struct choices
 	const struct gt_api_argument *arguments = function->arguments;
 
 	for (unsigned i = 0; i < function->argument_count; i++)
-		if (layout->places[i].reference)
+		if (layout->locations[i].reference)
 			choose(choices, layout, i, GT_COPY_AT_ENTRY, arguments[i].type->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size <= 8)
@@ -150,7 +156,7 @@ static void choose_copies(const struct gt_api_function *function, struct choices
 
 static void add_copy(struct gt_api_layout *layout, unsigned argument, struct gt_plan_copy copy)
 {
-	layout->places[argument].copy = (int8_t)layout->plan.copies;
+	layout->locations[argument].copy = (int8_t)layout->plan.copies;
 	layout->plan.copy[layout->plan.copies++] = copy;
 }
 
@@ -167,9 +173,9 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 {
 	for (unsigned i = 0; i < function->argument_count; i++) {
 		enum gt_api_role role = function->arguments[i].role;
-		struct gt_plan_copy copy = {.slot = (__u8)layout->places[i].slot};
+		struct gt_plan_copy copy = {.slot = (__u8)layout->locations[i].slot};
 
-		if (layout->places[i].slot == GT_LAYOUT_NONE ||
+		if (layout->locations[i].slot == GT_LAYOUT_NONE ||
 		    layout->plan.copies == GT_PLAN_MAX_COPIES)
 			continue;
 		if (role == GT_ROLE_KERNEL_NAME || role == GT_ROLE_TEXT)
@@ -186,22 +192,48 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
 		    struct gt_api_layout *ret_layout)
 {
-	struct state state = {.convention = &conventions[machine]};
-	struct gt_api_layout layout = {0};
+	struct assignment assignment = {.convention = &conventions[machine]};
+	struct gt_api_layout layout = {.function = function};
 	struct choices choices = {0};
 
-	if (state.convention->result_in_argument && gt_api_is_struct(function->result) &&
+	if (assignment.convention->result_in_argument && gt_api_is_struct(function->result) &&
 	    function->result->size > 16)
-		state.registers = state.last = 1;
+		assignment.registers = assignment.last = 1;
 	for (unsigned i = 0; i < function->argument_count; i++)
-		place(&state, function->arguments[i].type, &layout.places[i]);
-	settle_stack(&state, &layout, function->argument_count);
+		assign_slots(&assignment, function->arguments[i].type, &layout.locations[i]);
+	settle_stack(&assignment, &layout, function->argument_count);
 	layout.plan.error_result = function->result->kind == GT_KIND_ERRORS;
 	choose_copies(function, &choices, &layout);
 	plan_copies(&choices, GT_COPY_AT_ENTRY, &layout);
 	plan_copies(&choices, GT_COPY_AT_SUCCESS, &layout);
 	plan_events(function, &layout);
+	gt_api_plan_told(function, &layout);
+	layout.plan.pending = gt_api_pending(function);
+	layout.kernel = (int8_t)gt_api_find_role(function, GT_ROLE_KERNEL);
+	layout.kernel_name = (int8_t)gt_api_find_role(function, GT_ROLE_KERNEL_NAME);
+	layout.names_kernels = gt_api_names_kernels(function);
 	*ret_layout = layout;
+}
+
+int gt_layout_kernel_name_slot(const struct gt_api_layout *layout)
+{
+	return layout->kernel_name == GT_LAYOUT_NONE ? -1
+						     : layout->locations[layout->kernel_name].slot;
+}
+
+int gt_api_find_role(const struct gt_api_function *function, enum gt_api_role role)
+{
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (function->arguments[i].role == role)
+			return (int)i;
+	return -1;
+}
+
+bool gt_api_names_kernels(const struct gt_api_function *function)
+{
+	return function->meaning != GT_MEANS_LAUNCH &&
+	       (gt_api_find_role(function, GT_ROLE_KERNEL_NAME) >= 0 ||
+		gt_api_find_role(function, GT_ROLE_KERNEL) >= 0);
 }
 
 void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan)
@@ -209,7 +241,5 @@ void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_pla
 	struct gt_api_layout layout;
 
 	gt_api_lay_out(function, GT_MACHINE_HERE, &layout);
-	gt_api_plan_told(function, &layout);
-	layout.plan.pending = gt_api_pending(function);
 	*ret_plan = layout.plan;
 }

@@ -27,20 +27,31 @@ enum gt_machine {
 
 #define GT_LAYOUT_NONE (-1)
 
-struct gt_api_place {
+/* Where the value of an argument is. */
+struct gt_api_location {
 	int8_t slot;    /* the first one; GT_LAYOUT_NONE: the argument is not captured */
-	uint8_t slots;  /* that it takes and that are captured */
-	int8_t copy;    /* of what it points to; GT_LAYOUT_NONE */
+	uint8_t slots;  /* number of captured slots */
+	int8_t copy;    /* number of the copy of what it points to, or GT_LAYOUT_NONE */
 	bool reference; /* a structure passed by reference: the copy is its value */
 };
 
+/* How calls of a function are recorded: computed once, used for each of its calls. */
 struct gt_api_layout {
+	const struct gt_api_function *function;
 	struct gt_plan plan;
-	struct gt_api_place places[GT_API_MAX_ARGUMENTS];
+	struct gt_api_location locations[GT_API_MAX_ARGUMENTS];
+	int8_t kernel, kernel_name; /* arguments of these roles, or GT_LAYOUT_NONE */
+	bool names_kernels;         /* its calls give handles to kernels: gt_call_naming */
 };
 
 void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
 		    struct gt_api_layout *ret_layout);
+/* As gt_api_kernel_name_slot. */
+int gt_layout_kernel_name_slot(const struct gt_api_layout *layout);
+/* The first argument of a role, or -1. */
+int gt_api_find_role(const struct gt_api_function *function, enum gt_api_role role);
+/* Whether calls of the function give handles to kernels. */
+bool gt_api_names_kernels(const struct gt_api_function *function);
 /* Adds to the plan what calls of the function tell of threads and devices. */
 void gt_api_plan_told(const struct gt_api_function *function, struct gt_api_layout *layout);
 /* Whether such calls are worth a probe of their own. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the views and analyses ask of any call: a number, bytes, a direction. */
+/* The numbers, bytes and direction of any call. */
 #include "api/value.h"
 
 enum side {
@@ -28,10 +28,10 @@ static int direction_in_struct(const struct gt_api_value *structure)
 
 	for (unsigned i = 0; i < structure->type->count; i++) {
 		const struct gt_api_field *field = &structure->type->fields[i];
-		struct gt_api_value value = gt_api_field_value(structure, field, 0);
+		struct gt_api_value value = gt_value_field(structure, field, 0);
 		uint64_t number;
 
-		if (!gt_api_load(&value, &number))
+		if (!gt_value_load(&value, &number))
 			continue;
 		if (field->role == GT_ROLE_DIRECTION)
 			return number <= 4 ? (int)number : -1;
@@ -71,31 +71,21 @@ static int direction_of_roles(const struct gt_api_function *function)
 	return count == 2 ? direction_between(sides[1], sides[0]) : -1;
 }
 
-int gt_api_record_direction(const struct gt_api_record *record)
+int gt_call_direction(const struct gt_call *call)
 {
-	const struct gt_api_function *function = record->function;
-
-	if (function->meaning != GT_MEANS_COPY)
+	if (call->function->meaning != GT_MEANS_COPY)
 		return -1;
-	for (unsigned i = 0; i < function->argument_count; i++) {
-		struct gt_api_value value = gt_api_argument_value(record, i);
-		struct gt_api_value pointed = gt_api_pointed_value(record, i);
+	for (unsigned i = 0; i < call->function->argument_count; i++) {
+		struct gt_api_value value = gt_call_argument_value(call, i);
+		struct gt_api_value pointed = gt_call_pointed_value(call, i);
 		uint64_t number;
 
-		if (function->arguments[i].role == GT_ROLE_DIRECTION)
-			return gt_api_load(&value, &number) && number <= 4 ? (int)number : -1;
-		if (function->arguments[i].role == GT_ROLE_STRUCT)
+		if (call->function->arguments[i].role == GT_ROLE_DIRECTION)
+			return gt_value_load(&value, &number) && number <= 4 ? (int)number : -1;
+		if (call->function->arguments[i].role == GT_ROLE_STRUCT)
 			return pointed.size ? direction_in_struct(&pointed) : -1;
 	}
-	return direction_of_roles(function);
-}
-
-int gt_api_direction(const struct gt_api_function *function, const struct gt_event_call *call)
-{
-	struct gt_api_record record;
-
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
-	return gt_api_record_direction(&record);
+	return direction_of_roles(call->function);
 }
 
 const char *gt_api_direction_name(int direction)
@@ -128,7 +118,7 @@ static void measure_value(struct product *product, enum gt_api_role role,
 	if (gt_api_is_struct(value->type)) {
 		for (unsigned i = 0; i < value->type->count; i++) {
 			struct gt_api_value field =
-				gt_api_field_value(value, &value->type->fields[i], 0);
+				gt_value_field(value, &value->type->fields[i], 0);
 
 			measure_value(product, value->type->fields[i].role, &field);
 		}
@@ -136,7 +126,7 @@ static void measure_value(struct product *product, enum gt_api_role role,
 	}
 	if (role == GT_ROLE_PATTERN)
 		multiply(product, value->type->size);
-	else if (gt_api_load(value, &number))
+	else if (gt_value_load(value, &number))
 		multiply(product, number);
 	else
 		product->impossible = true;
@@ -150,12 +140,12 @@ static bool counts_elements(const struct gt_api_value *structure)
 
 	for (unsigned i = 0; i < structure->type->count; i++) {
 		const struct gt_api_field *field = &structure->type->fields[i];
-		struct gt_api_value value = gt_api_field_value(structure, field, 0);
+		struct gt_api_value value = gt_value_field(structure, field, 0);
 		uint64_t number;
 
 		has_extent |= field->type->kind == GT_KIND_EXTENT;
 		has_array |=
-			field->role == GT_ROLE_HANDLE && gt_api_load(&value, &number) && number;
+			field->role == GT_ROLE_HANDLE && gt_value_load(&value, &number) && number;
 	}
 	return has_extent && has_array;
 }
@@ -168,70 +158,63 @@ static void measure_struct(struct product *product, const struct gt_api_value *s
 	}
 	for (unsigned i = 0; i < structure->type->count; i++) {
 		struct gt_api_value value =
-			gt_api_field_value(structure, &structure->type->fields[i], 0);
+			gt_value_field(structure, &structure->type->fields[i], 0);
 
 		measure_value(product, structure->type->fields[i].role, &value);
 	}
 }
 
-static bool load_sizes(const struct gt_api_record *record, unsigned argument,
+static bool load_sizes(const struct gt_call *call, unsigned argument,
 		       uint64_t sizes[GT_API_MAX_SIZES], unsigned *ret_count)
 {
-	struct gt_api_value number = gt_api_argument_value(record, argument + 1);
+	struct gt_api_value number = gt_call_argument_value(call, argument + 1);
 	uint64_t count;
 
-	if (!gt_api_load(&number, &count) || count > GT_API_MAX_SIZES)
+	if (!gt_value_load(&number, &count) || count > GT_API_MAX_SIZES)
 		return false;
 	for (unsigned i = 0; i < count; i++)
-		if (!gt_api_size_at(record, argument, i, &sizes[i]))
+		if (!gt_call_size_at(call, argument, i, &sizes[i]))
 			return false;
 	*ret_count = (unsigned)count;
 	return true;
 }
 
-static void measure_sizes(struct product *product, const struct gt_api_record *record,
-			  unsigned argument)
+static void measure_sizes(struct product *product, const struct gt_call *call, unsigned argument)
 {
 	uint64_t sizes[GT_API_MAX_SIZES], sum = 0;
 	unsigned count = 0;
 
 	product->known = true;
-	product->impossible |= !load_sizes(record, argument, sizes, &count);
+	product->impossible |= !load_sizes(call, argument, sizes, &count);
 	for (unsigned i = 0; i < count; i++)
 		product->impossible |= __builtin_add_overflow(sum, sizes[i], &sum);
 	multiply(product, sum);
 }
 
-unsigned gt_api_list_sizes(const struct gt_api_function *function, const struct gt_event_call *call,
-			   uint64_t ret_sizes[GT_API_MAX_SIZES])
+unsigned gt_call_list_sizes(const struct gt_call *call, uint64_t ret_sizes[GT_API_MAX_SIZES])
 {
-	struct gt_api_record record;
 	unsigned count = 0;
 
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
-	for (unsigned i = 0; i < function->argument_count; i++)
-		if (function->arguments[i].role == GT_ROLE_SIZES &&
-		    load_sizes(&record, i, ret_sizes, &count))
+	for (unsigned i = 0; i < call->function->argument_count; i++)
+		if (call->function->arguments[i].role == GT_ROLE_SIZES &&
+		    load_sizes(call, i, ret_sizes, &count))
 			return count;
 	return 0;
 }
 
-bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_call *call,
-		  uint64_t *ret_bytes)
+bool gt_call_bytes(const struct gt_call *call, uint64_t *ret_bytes)
 {
 	struct product product = {.value = 1};
-	struct gt_api_record record;
 
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
-	for (unsigned i = 0; i < function->argument_count; i++) {
-		struct gt_api_value value = gt_api_argument_value(&record, i);
-		struct gt_api_value pointed = gt_api_pointed_value(&record, i);
+	for (unsigned i = 0; i < call->function->argument_count; i++) {
+		struct gt_api_value value = gt_call_argument_value(call, i);
+		struct gt_api_value pointed = gt_call_pointed_value(call, i);
 
-		if (function->arguments[i].role == GT_ROLE_SIZES)
-			measure_sizes(&product, &record, i);
-		else if (function->arguments[i].role != GT_ROLE_STRUCT)
-			measure_value(&product, function->arguments[i].role, &value);
-		else if (pointed.size && function->meaning == GT_MEANS_COPY)
+		if (call->function->arguments[i].role == GT_ROLE_SIZES)
+			measure_sizes(&product, call, i);
+		else if (call->function->arguments[i].role != GT_ROLE_STRUCT)
+			measure_value(&product, call->function->arguments[i].role, &value);
+		else if (pointed.size && call->function->meaning == GT_MEANS_COPY)
 			measure_struct(&product, &pointed);
 	}
 	if (!product.known || product.impossible)
@@ -240,19 +223,15 @@ bool gt_api_bytes(const struct gt_api_function *function, const struct gt_event_
 	return true;
 }
 
-bool gt_api_argument_number(const struct gt_api_function *function,
-			    const struct gt_event_call *call, unsigned argument,
-			    uint64_t *ret_number)
+bool gt_call_number(const struct gt_call *call, unsigned argument, uint64_t *ret_number)
 {
-	struct gt_api_record record;
 	struct gt_api_value value;
 
-	if (argument >= function->argument_count)
+	if (argument >= call->function->argument_count)
 		return false;
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
-	if (function->arguments[argument].role == GT_ROLE_OUT)
-		value = gt_api_pointed_value(&record, argument);
+	if (call->function->arguments[argument].role == GT_ROLE_OUT)
+		value = gt_call_pointed_value(call, argument);
 	else
-		value = gt_api_argument_value(&record, argument);
-	return gt_api_load(&value, ret_number);
+		value = gt_call_argument_value(call, argument);
+	return gt_value_load(&value, ret_number);
 }

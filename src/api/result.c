@@ -48,16 +48,16 @@ void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function
 			gt_strbuf_puts(buffer, enumerator->name);
 		break;
 	case GT_KIND_SIGNED:
-		gt_api_load(&value, &number);
-		gt_strbuf_printf(buffer, "%" PRId64, (int64_t)number);
+		gt_value_load(&value, &number);
+		gt_strbuf_i64(buffer, (int64_t)number);
 		break;
 	case GT_KIND_UNSIGNED:
-		gt_api_load(&value, &number);
-		gt_strbuf_printf(buffer, "%" PRIu64, number);
+		gt_value_load(&value, &number);
+		gt_strbuf_u64(buffer, number);
 		break;
 	case GT_KIND_POINTER:
 	case GT_KIND_HANDLE:
-		gt_strbuf_printf(buffer, "0x%" PRIx64, result);
+		gt_strbuf_hex(buffer, result);
 		break;
 	default: /* void, a float or a structure: not in the result register */
 		gt_strbuf_puts(buffer, "void");

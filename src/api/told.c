@@ -28,8 +28,8 @@ static __u8 slot_of(const struct gt_api_function *function, const struct gt_api_
 {
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (!strcmp(function->arguments[i].name, name) &&
-		    layout->places[i].slot != GT_LAYOUT_NONE)
-			return (__u8)(layout->places[i].slot + 1);
+		    layout->locations[i].slot != GT_LAYOUT_NONE)
+			return (__u8)(layout->locations[i].slot + 1);
 	return 0;
 }
 

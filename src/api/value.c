@@ -3,120 +3,8 @@
 
 #include "api/value.h"
 
-static size_t words_of(size_t bytes)
-{
-	return (bytes + 7) / 8;
-}
-
-void gt_api_open_record(struct gt_api_record *ret_record, const struct gt_api_function *function,
-			const struct gt_event_call *call, enum gt_machine machine)
-{
-	struct gt_api_record *record = ret_record;
-	bool error = function->result->kind == GT_KIND_ERRORS && (uint32_t)call->result;
-
-	record->function = function;
-	record->call = call;
-	record->strings = NULL;
-	record->words = 0;
-	if (call->head.size > sizeof(*call))
-		record->words = (call->head.size - sizeof(*call)) / sizeof(call->words[0]);
-	record->returned = call->head.kind != GT_EVENT_entry && !(call->state & GT_CALL_UNFINISHED);
-	record->succeeded = record->returned && !error;
-	gt_api_lay_out(function, machine, &record->layout);
-}
-
-static struct gt_api_value value_at(const struct gt_api_record *record,
-				    const struct gt_api_type *type, size_t word, size_t words)
-{
-	struct gt_api_value value = {.type = type};
-
-	if (word >= record->words)
-		return value;
-	if (words > record->words - word)
-		words = record->words - word;
-	value.data = (const uint8_t *)&record->call->words[word];
-	value.size = words * 8 < type->size ? words * 8 : type->size;
-	return value;
-}
-
-static struct gt_api_value copied_value(const struct gt_api_record *record,
-					const struct gt_api_type *type, unsigned copy)
-{
-	const struct gt_plan *plan = &record->layout.plan;
-	size_t word = record->call->slots;
-	struct gt_api_value value = {.type = type};
-
-	if (!(record->call->copied & 1u << copy))
-		return value;
-	if (plan->copy[copy].when == GT_COPY_AT_SUCCESS && !record->succeeded)
-		return value;
-	for (unsigned i = 0; i < copy; i++)
-		if (record->call->copied & 1u << i)
-			word += words_of(plan->copy[i].bytes);
-	return value_at(record, type, word, words_of(plan->copy[copy].bytes));
-}
-
-struct gt_api_value gt_api_argument_value(const struct gt_api_record *record, unsigned argument)
-{
-	const struct gt_api_place *place = &record->layout.places[argument];
-	const struct gt_api_type *type = record->function->arguments[argument].type;
-	struct gt_api_value value = {.type = type};
-
-	if (place->reference)
-		return place->copy == GT_LAYOUT_NONE
-			       ? value
-			       : copied_value(record, type, (unsigned)place->copy);
-	if (place->slot == GT_LAYOUT_NONE || place->slot >= record->call->slots)
-		return value;
-	/* A structure may lie half in what is recorded, never in the copies behind the slots. */
-	if (place->slots > record->call->slots - place->slot)
-		return value_at(record, type, (size_t)place->slot,
-				(size_t)(record->call->slots - place->slot));
-	return value_at(record, type, (size_t)place->slot, place->slots);
-}
-
-struct gt_api_value gt_api_pointed_value(const struct gt_api_record *record, unsigned argument)
-{
-	const struct gt_api_place *place = &record->layout.places[argument];
-	const struct gt_api_type *type = record->function->arguments[argument].type;
-	struct gt_api_value value = {.type = type->target};
-
-	if (type->kind != GT_KIND_POINTER || place->reference || place->copy == GT_LAYOUT_NONE ||
-	    record->function->arguments[argument].role == GT_ROLE_SIZES)
-		return value;
-	return copied_value(record, type->target, (unsigned)place->copy);
-}
-
-const char *gt_api_text(const struct gt_api_record *record, unsigned argument, bool *ret_cut)
-{
-	enum gt_api_role role = record->function->arguments[argument].role;
-	const struct gt_api_place *place = &record->layout.places[argument];
-
-	if (!record->strings || (role != GT_ROLE_TEXT && role != GT_ROLE_KERNEL_NAME) ||
-	    place->slot == GT_LAYOUT_NONE)
-		return NULL;
-	return record->strings->find(record->strings->context, record->call, (uint8_t)place->slot,
-				     ret_cut);
-}
-
-bool gt_api_size_at(const struct gt_api_record *record, unsigned argument, uint64_t index,
-		    uint64_t *ret_size)
-{
-	static const struct gt_api_type array = {.size = GT_API_MAX_SIZES * 8};
-	const struct gt_api_place *place = &record->layout.places[argument];
-	struct gt_api_value value;
-
-	if (place->copy == GT_LAYOUT_NONE)
-		return false;
-	value = copied_value(record, &array, (unsigned)place->copy);
-	if (index >= value.size / 8)
-		return false;
-	memcpy(ret_size, value.data + index * 8, 8);
-	return true;
-}
-
-struct gt_api_value gt_api_field_value(const struct gt_api_value *structure,
-				       const struct gt_api_field *field, unsigned index)
+struct gt_api_value gt_value_field(const struct gt_api_value *structure,
+				   const struct gt_api_field *field, unsigned index)
 {
 	size_t offset = field->offset + (size_t)index * field->type->size;
 	struct gt_api_value value = {.type = field->type};
@@ -130,7 +18,7 @@ struct gt_api_value gt_api_field_value(const struct gt_api_value *structure,
 	return value;
 }
 
-bool gt_api_load(const struct gt_api_value *value, uint64_t *ret_number)
+bool gt_value_load(const struct gt_api_value *value, uint64_t *ret_number)
 {
 	const struct gt_api_type *type = value->type;
 	uint64_t number = 0;
@@ -148,7 +36,7 @@ bool gt_api_load(const struct gt_api_value *value, uint64_t *ret_number)
 	return true;
 }
 
-bool gt_api_load_double(const struct gt_api_value *value, double *ret_number)
+bool gt_value_load_double(const struct gt_api_value *value, double *ret_number)
 {
 	float single;
 
@@ -211,25 +99,4 @@ bool gt_api_has_labels(const struct gt_api_type *type)
 		if (type->fields[i].label)
 			return true;
 	return false;
-}
-
-const char *gt_api_stream_label(const struct gt_event_call *call, uint64_t stream)
-{
-	switch (stream) {
-	case 0:
-		return call->state & GT_CALL_PER_THREAD ? "per-thread" : NULL;
-	case 1: /* cudaStreamLegacy (driver_types.h), CU_STREAM_LEGACY (cuda.h) */
-		return "legacy";
-	case 2: /* cudaStreamPerThread, CU_STREAM_PER_THREAD */
-		return "per-thread";
-	default:
-		return NULL;
-	}
-}
-
-const char *gt_api_stream_name(const struct gt_api_record *record, const struct gt_api_value *value)
-{
-	uint64_t stream;
-
-	return gt_api_load(value, &stream) ? gt_api_stream_label(record->call, stream) : NULL;
 }

@@ -3,7 +3,7 @@
 
 #include "api/value.h"
 
-static void write_value(struct gt_json *json, const struct gt_api_record *record, const char *key,
+static void write_value(struct gt_json *json, const struct gt_call *call, const char *key,
 			enum gt_api_role role, const struct gt_api_value *value);
 
 static void write_enumerator(struct gt_json *json, const char *key, const struct gt_api_type *type,
@@ -24,11 +24,11 @@ static void write_number(struct gt_json *json, const char *key, const struct gt_
 	double real;
 	uint64_t number;
 
-	if (gt_api_load_double(value, &real)) {
+	if (gt_value_load_double(value, &real)) {
 		gt_json_double(json, key, real);
 		return;
 	}
-	if (!gt_api_load(value, &number)) {
+	if (!gt_value_load(value, &number)) {
 		gt_json_null(json, key);
 		return;
 	}
@@ -57,7 +57,7 @@ static void write_bytes(struct gt_json *json, const struct gt_api_value *structu
 
 	gt_strbuf_puts(&text, "0x");
 	for (unsigned i = 0; i < field->count; i++) {
-		struct gt_api_value byte = gt_api_field_value(structure, field, i);
+		struct gt_api_value byte = gt_value_field(structure, field, i);
 
 		if (!byte.size) {
 			gt_json_null(json, field->name);
@@ -68,90 +68,84 @@ static void write_bytes(struct gt_json *json, const struct gt_api_value *structu
 	gt_json_string(json, field->name, gt_strbuf_string(&text));
 }
 
-static void write_field(struct gt_json *json, const struct gt_api_record *record,
+static void write_field(struct gt_json *json, const struct gt_call *call,
 			const struct gt_api_value *structure, const struct gt_api_field *field)
 {
-	struct gt_api_value value = gt_api_field_value(structure, field, 0);
+	struct gt_api_value value = gt_value_field(structure, field, 0);
 
 	if (field->count == 1) {
-		write_value(json, record, field->name, field->role, &value);
+		write_value(json, call, field->name, field->role, &value);
 	} else if (field->type->size == 1) {
 		write_bytes(json, structure, field);
 	} else {
 		gt_json_array_begin(json, field->name);
 		for (unsigned i = 0; i < field->count; i++) {
-			value = gt_api_field_value(structure, field, i);
-			write_value(json, record, NULL, field->role, &value);
+			value = gt_value_field(structure, field, i);
+			write_value(json, call, NULL, field->role, &value);
 		}
 		gt_json_array_end(json);
 	}
 }
 
-static void write_struct(struct gt_json *json, const struct gt_api_record *record, const char *key,
+static void write_struct(struct gt_json *json, const struct gt_call *call, const char *key,
 			 const struct gt_api_value *value)
 {
 	if (value->type->kind == GT_KIND_DIMENSIONS) {
 		gt_json_array_begin(json, key);
 		for (unsigned i = 0; i < value->type->count; i++) {
 			struct gt_api_value number =
-				gt_api_field_value(value, &value->type->fields[i], 0);
+				gt_value_field(value, &value->type->fields[i], 0);
 
-			write_value(json, record, NULL, GT_ROLE_IN, &number);
+			write_value(json, call, NULL, GT_ROLE_IN, &number);
 		}
 		gt_json_array_end(json);
 		return;
 	}
 	gt_json_object_begin(json, key);
 	for (unsigned i = 0; i < value->type->count; i++)
-		write_field(json, record, value, &value->type->fields[i]);
+		write_field(json, call, value, &value->type->fields[i]);
 	gt_json_object_end(json);
 }
 
-static void write_value(struct gt_json *json, const struct gt_api_record *record, const char *key,
+static void write_value(struct gt_json *json, const struct gt_call *call, const char *key,
 			enum gt_api_role role, const struct gt_api_value *value)
 {
-	const char *stream = role == GT_ROLE_STREAM ? gt_api_stream_name(record, value) : NULL;
+	const char *stream = role == GT_ROLE_STREAM ? gt_call_stream_name(call, value) : NULL;
 
 	if (!value->size)
 		gt_json_null(json, key);
 	else if (gt_api_is_struct(value->type))
-		write_struct(json, record, key, value);
+		write_struct(json, call, key, value);
 	else if (stream)
 		gt_json_string(json, key, stream);
 	else
 		write_number(json, key, value);
 }
 
-static void write_argument(struct gt_json *json, const struct gt_api_record *record, unsigned index)
+static void write_argument(struct gt_json *json, const struct gt_call *call, unsigned index)
 {
-	const struct gt_api_argument *argument = &record->function->arguments[index];
-	struct gt_api_value pointed = gt_api_pointed_value(record, index);
-	struct gt_api_value value = gt_api_argument_value(record, index);
-	bool cut;
-	const char *text = gt_api_text(record, index, &cut);
+	const struct gt_api_argument *argument = &call->function->arguments[index];
+	struct gt_api_value pointed = gt_call_pointed_value(call, index);
+	struct gt_api_value value = gt_call_argument_value(call, index);
+	bool truncated;
+	const char *text = gt_call_string(call, index, &truncated);
 
 	if (text) {
 		gt_json_string(json, argument->name, text);
 		return;
 	}
 	/* A planned copy that is not there: the call failed, runs still, or passed NULL. */
-	if (pointed.size ||
-	    (argument->role == GT_ROLE_OUT && record->layout.places[index].copy != GT_LAYOUT_NONE))
-		write_value(json, record, argument->name, argument->role, &pointed);
+	if (pointed.size || (argument->role == GT_ROLE_OUT &&
+			     call->layout->locations[index].copy != GT_LAYOUT_NONE))
+		write_value(json, call, argument->name, argument->role, &pointed);
 	else
-		write_value(json, record, argument->name, argument->role, &value);
+		write_value(json, call, argument->name, argument->role, &value);
 }
 
-void gt_api_json_arguments(struct gt_json *json, const char *key,
-			   const struct gt_api_function *function, const struct gt_event_call *call,
-			   const struct gt_api_strings *strings)
+void gt_call_json_arguments(struct gt_json *json, const char *key, const struct gt_call *call)
 {
-	struct gt_api_record record;
-
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
-	record.strings = strings;
 	gt_json_object_begin(json, key);
-	for (unsigned i = 0; i < function->argument_count; i++)
-		write_argument(json, &record, i);
+	for (unsigned i = 0; i < call->function->argument_count; i++)
+		write_argument(json, call, i);
 	gt_json_object_end(json);
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/vec.h"
 
 /*
@@ -110,6 +111,58 @@ bool gt_demangle(const char *name, struct gt_strbuf *buffer)
 bool gt_demangle_short(const char *name, struct gt_strbuf *buffer)
 {
 	return demangle_name(name, DMGL_ANSI, buffer);
+}
+
+struct gt_demangler {
+	struct gt_hash *full, *shortened; /* name -> text */
+};
+
+struct gt_demangler *gt_demangler_new(void)
+{
+	gt_auto(demangler) struct gt_demangler *demangler = calloc(1, sizeof(*demangler));
+
+	if (!demangler)
+		return NULL;
+	demangler->full = gt_hash_new();
+	demangler->shortened = gt_hash_new();
+	return demangler->full && demangler->shortened ? gt_take(demangler) : NULL;
+}
+
+void gt_demangler_free(struct gt_demangler *demangler)
+{
+	if (!demangler)
+		return;
+	gt_hash_free_with(demangler->full, free);
+	gt_hash_free_with(demangler->shortened, free);
+	free(demangler);
+}
+
+static const char *demangle_once(struct gt_hash *texts, const char *name,
+				 bool (*demangle_into)(const char *name, struct gt_strbuf *buffer))
+{
+	size_t length = strlen(name);
+	char *text = gt_hash_get(texts, name, length);
+	struct gt_strbuf buffer = GT_STRBUF_INIT;
+
+	if (text)
+		return text;
+	demangle_into(name, &buffer);
+	text = gt_strbuf_steal(&buffer);
+	if (!text || gt_hash_set(texts, name, length, text)) {
+		free(text);
+		return name;
+	}
+	return text;
+}
+
+const char *gt_demangler_full(struct gt_demangler *demangler, const char *name)
+{
+	return demangle_once(demangler->full, name, gt_demangle);
+}
+
+const char *gt_demangler_short(struct gt_demangler *demangler, const char *name)
+{
+	return demangle_once(demangler->shortened, name, gt_demangle_short);
 }
 
 /* The list of parameters of a demangled function, without its parentheses; false: none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The demangler of the house: names of C++ (Itanium C++ ABI, section 5.1) and of Rust (legacy
+ * The project's demangler: names of C++ (Itanium C++ ABI, section 5.1) and of Rust (legacy
  * and v0, RFC 2603), by libiberty. Names are untrusted: what is too long, too deep, or would
  * become too long is left as it is.
  */
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clean.h"
 #include "base/strbuf.h"
 
 enum {
@@ -23,6 +24,20 @@ enum {
 bool gt_demangle(const char *name, struct gt_strbuf *buffer);
 /* The same without the list of parameters: "add<float>". */
 bool gt_demangle_short(const char *name, struct gt_strbuf *buffer);
+
+/* Keeps what names stand for: kernels are launched again and again. */
+struct gt_demangler;
+
+/* NULL: no memory. */
+struct gt_demangler *gt_demangler_new(void);
+void gt_demangler_free(struct gt_demangler *demangler);
+GT_DEFINE_AUTO(demangler, struct gt_demangler, gt_demangler_free)
+/*
+ * As gt_demangle and gt_demangle_short; the text is valid as long as the demangler. Where memory
+ * is short, the name itself.
+ */
+const char *gt_demangler_full(struct gt_demangler *demangler, const char *name);
+const char *gt_demangler_short(struct gt_demangler *demangler, const char *name);
 
 /* Types as text: "float*", "unsigned long", "dim3". */
 struct gt_type_names {

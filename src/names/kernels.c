@@ -7,31 +7,25 @@
 
 #define MAX_ANCESTORS 16 /* that are asked for what a process was born with */
 
-static const char *find_string(const void *context, const struct gt_event_call *call, uint8_t slot,
-			       bool *ret_truncated)
+const char *gt_names_string(const void *context, const struct gt_event_call *event, uint8_t slot,
+			    bool *ret_truncated)
 {
 	const struct gt_names *names = context;
-	struct key key = gt_given_key(call->head.thread, call->sequence, slot);
+	struct key key = gt_given_key(event->head.thread, event->sequence, slot);
 	const struct given *given = gt_hash_get(names->given, &key, sizeof(key));
 
-	if (!given || given->function != call->function || given->sequence != call->sequence)
+	if (!given || given->function != event->function || given->sequence != event->sequence)
 		return NULL;
 	*ret_truncated = given->truncated;
 	return given->text;
 }
 
-struct gt_api_strings gt_names_strings(const struct gt_names *names)
+const char *gt_names_given(const struct gt_names *names, const struct gt_call *call)
 {
-	return (struct gt_api_strings){find_string, names};
-}
-
-const char *gt_names_given(const struct gt_names *names, const struct gt_event_call *call)
-{
-	const struct gt_api_function *api = gt_names_api(names, call->function);
-	int slot = api ? gt_api_kernel_name_slot(api) : -1;
+	int slot = call->function ? gt_layout_kernel_name_slot(call->layout) : -1;
 	bool truncated;
 
-	return slot < 0 ? NULL : find_string(names, call, (uint8_t)slot, &truncated);
+	return slot < 0 ? NULL : gt_names_string(names, call->event, (uint8_t)slot, &truncated);
 }
 
 #define STUB_MARK "__device_stub__"
@@ -92,30 +86,29 @@ const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 h
 	return name_by_symbol(names, process, handle);
 }
 
-const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call)
+const char *gt_names_launched(const struct gt_names *names, const struct gt_call *call)
 {
-	const struct gt_api_function *api = gt_names_api(names, call->function);
 	uint64_t handle;
 
-	return api && gt_api_launched(api, call, &handle)
-		       ? gt_names_kernel(names, call->head.process, handle)
+	return call->function && gt_call_kernel(call, &handle)
+		       ? gt_names_kernel(names, call->event->head.process, handle)
 		       : NULL;
 }
 
-const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_event_call *call)
+const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_call *call)
 {
 	const char *launched = gt_names_launched(names, call);
 
 	return launched ? launched : gt_names_given(names, call);
 }
 
-bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *event,
 			       struct gt_launch_arguments *ret_arguments)
 {
-	const struct arguments *arguments = gt_hash_get_u64(names->arguments, call->head.thread);
+	const struct arguments *arguments = gt_hash_get_u64(names->arguments, event->head.thread);
 
-	if (!arguments || arguments->function != call->function ||
-	    arguments->sequence != call->sequence)
+	if (!arguments || arguments->function != event->function ||
+	    arguments->sequence != event->sequence)
 		return false;
 	*ret_arguments = (struct gt_launch_arguments){.valid = arguments->readable};
 	for (size_t i = 0; i < arguments->count && i < GT_ARGUMENT_WORDS; i++)

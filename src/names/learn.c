@@ -146,22 +146,23 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 }
 
 /* What a call tells of kernels: registrations, look-ups by name, handles of handles. */
-static int learn_kernel(struct gt_names *names, const struct gt_event_call *call)
+static int learn_kernel(struct gt_names *names, const struct gt_event_call *event)
 {
-	const struct gt_api_function *api = gt_names_api(names, call->function);
-	struct gt_api_naming naming;
+	struct gt_call_naming naming;
+	struct gt_call call;
 	const char *text;
 	struct key key;
 
-	if (!api || !gt_api_naming(api, call, &naming))
+	gt_names_decode(names, event, &call);
+	if (!call.function || !gt_call_naming(&call, &naming))
 		return 0;
 	if (naming.name_argument >= 0)
-		text = gt_names_given(names, call);
+		text = gt_names_given(names, &call);
 	else
-		text = gt_names_kernel(names, call->head.process, naming.same_as);
+		text = gt_names_kernel(names, event->head.process, naming.same_as);
 	if (!text)
 		return 0;
-	key = (struct key){call->head.process, naming.handle};
+	key = (struct key){event->head.process, naming.handle};
 	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(text, strlen(text)));
 }
 
@@ -175,17 +176,24 @@ static int learn_handle(struct gt_names *names, const struct gt_event *event)
 	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(name, length));
 }
 
+/* The row is found by the name, since the number may be another version's. */
 static int learn_function(struct gt_names *names, const struct gt_event *event)
 {
-	struct name *name = NULL;
-	int row, error = learn(names->functions, ((const struct gt_event_function *)event)->number,
-			       event, &name);
+	__u64 number = ((const struct gt_event_function *)event)->number;
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+	struct function_name *name = calloc(1, sizeof(*name) + length + 1);
+	int row;
 
-	if (error)
-		return error;
-	row = gt_api_find(name->text);
-	name->api = row >= 0 ? gt_api_function(row) : NULL;
-	return 0;
+	if (name) {
+		memcpy(name->text, text, length);
+		row = gt_api_find(name->text);
+		name->known = row >= 0;
+		if (name->known)
+			gt_api_lay_out(gt_api_function((unsigned)row), GT_MACHINE_HERE,
+				       &name->layout);
+	}
+	return gt_names_replace(names->functions, &number, sizeof(number), name);
 }
 
 int gt_names_take(struct gt_names *names, const struct gt_event *event)

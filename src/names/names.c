@@ -34,6 +34,7 @@ struct gt_names *gt_names_new(void)
 		gt_names_free(names);
 		return NULL;
 	}
+	names->strings = (struct gt_api_strings){gt_names_string, names};
 	return names;
 }
 
@@ -73,14 +74,25 @@ const char *gt_names_process(const struct gt_names *names, __u32 process)
 
 const char *gt_names_function(const struct gt_names *names, __u32 function)
 {
-	return text_of(names->functions, function);
+	const struct function_name *name = gt_hash_get_u64(names->functions, function);
+
+	return name ? name->text : "?";
 }
 
 const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 function)
 {
-	const struct name *name = gt_hash_get_u64(names->functions, function);
+	const struct function_name *name = gt_hash_get_u64(names->functions, function);
 
-	return name ? name->api : NULL;
+	return name && name->known ? name->layout.function : NULL;
+}
+
+void gt_names_decode(const struct gt_names *names, const struct gt_event_call *event,
+		     struct gt_call *ret_call)
+{
+	const struct function_name *name = gt_hash_get_u64(names->functions, event->function);
+
+	gt_call_decode(ret_call, name && name->known ? &name->layout : NULL, event);
+	ret_call->strings = &names->strings;
 }
 
 __u32 gt_names_parent(const struct gt_names *names, __u32 process)

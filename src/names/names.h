@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "api/api.h"
+#include "api/call.h"
 #include "api/kernels/arguments.h"
 #include "api/kernels/parameters.h"
 #include "base/clean.h"
@@ -38,21 +39,22 @@ const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 f
  * from; else as the symbol of the host function tells it. NULL: unknown.
  */
 const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle);
-/* The kernel that a call launches; NULL if it launches none or its name was not told. */
-const char *gt_names_launched(const struct gt_names *names, const struct gt_event_call *call);
+/* Decodes a call of a traced function, with the strings that are known of it. */
+void gt_names_decode(const struct gt_names *names, const struct gt_event_call *event,
+		     struct gt_call *ret_call);
+/* The kernel that a call launches; NULL if it launches none or its name is unknown. */
+const char *gt_names_launched(const struct gt_names *names, const struct gt_call *call);
 /*
  * The kernel that a call is about: what it launches; else the mangled name that it was given to
  * look one up or to register it, while it is the latest such call of its thread. NULL: none, or
  * unknown.
  */
-const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_event_call *call);
-/* The strings that calls were given, as far as they are of a thread's latest ones. */
-struct gt_api_strings gt_names_strings(const struct gt_names *names);
+const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_call *call);
 /*
  * What the kernel of a launch was given: 8 bytes from where each argument lies. False if that was
  * not taken, or if this is not the latest launch of its thread.
  */
-bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *call,
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *event,
 			       struct gt_launch_arguments *ret_arguments);
 /*
  * The parameters of a kernel by its mangled name, from the files that were mapped. NULL: unknown.

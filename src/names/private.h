@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/layout.h"
 #include "base/hash.h"
 #include "elf/symbolize.h"
 #include "names/container.h"
@@ -12,8 +13,14 @@
 #include "names/names.h"
 
 struct name {
-	const struct gt_api_function *api; /* of functions */
-	__u32 parent;                      /* of processes */
+	__u32 parent; /* of processes */
+	char text[];
+};
+
+/* A traced function. */
+struct function_name {
+	bool known; /* it is in the tables, and has a layout */
+	struct gt_api_layout layout;
 	char text[];
 };
 
@@ -54,9 +61,10 @@ struct key {
 };
 
 struct gt_names {
-	struct gt_hash *processes, *functions, *libraries; /* number -> struct name */
-	struct gt_hash *commands;                          /* process -> struct name */
-	struct gt_hash *cgroups;                           /* process -> struct cgroup */
+	struct gt_hash *processes, *libraries; /* number -> struct name */
+	struct gt_hash *functions;             /* number -> struct function_name */
+	struct gt_hash *commands;              /* process -> struct name */
+	struct gt_hash *cgroups;               /* process -> struct cgroup */
 	struct gt_devices *devices;
 	struct gt_hash *kernels;   /* struct key -> struct name */
 	struct gt_hash *stacks;    /* struct key -> struct stack */
@@ -67,6 +75,7 @@ struct gt_names {
 	struct gt_space *space;
 	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
 	struct gt_symbolizer *lines;   /* of callers */
+	struct gt_api_strings strings; /* finds those in `given` */
 	__u64 start;
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool has_wall, has_start, has_account;
@@ -90,5 +99,8 @@ static inline struct key gt_given_key(__u32 thread, __u16 sequence, __u8 slot)
 {
 	return (struct key){thread, (__u64)(sequence % CALLS_WITH_STRINGS) << 8 | slot};
 }
-/* The name of a kernel that a call was given; NULL: none was told. */
-const char *gt_names_given(const struct gt_names *names, const struct gt_event_call *call);
+/* The name of a kernel that a call passed as a string; NULL: none, or unknown. */
+const char *gt_names_given(const struct gt_names *names, const struct gt_call *call);
+/* The string of a slot of a call, as struct gt_api_strings. */
+const char *gt_names_string(const void *names, const struct gt_event_call *event, uint8_t slot,
+			    bool *ret_truncated);

@@ -2,27 +2,37 @@
 /* The output "json": one object a line; docs/json.md says what the keys mean. */
 #include <errno.h>
 
-#include "api/parts.h"
 #include "base/json.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
 #include "output/sink.h"
 #include "output/stack.h"
 
+struct json_output {
+	struct gt_sink sink;
+	struct gt_demangler *demangler;
+	struct gt_strbuf result; /* of one call: its memory is used again */
+};
+
 static int json_open(const struct gt_output_options *options, void **ret_state,
 		     struct gt_diag *diag)
 {
-	struct gt_sink *sink = calloc(1, sizeof(*sink));
+	struct json_output *output = calloc(1, sizeof(*output));
 	int error;
 
-	if (!sink)
+	if (output)
+		output->demangler = gt_demangler_new();
+	if (!output || !output->demangler) {
+		free(output);
 		return gt_diag(diag, -ENOMEM, "output", NULL, "out of memory");
-	error = gt_sink_open(sink, options, diag);
+	}
+	error = gt_sink_open(&output->sink, options, diag);
 	if (error) {
-		free(sink);
+		gt_demangler_free(output->demangler);
+		free(output);
 		return error;
 	}
-	*ret_state = sink;
+	*ret_state = output;
 	return 0;
 }
 
@@ -30,40 +40,40 @@ static void put_clock(struct gt_json *json, unsigned clock)
 {
 	char name[16];
 
+	if (clock == GT_CLOCK_MONOTONIC) {
+		gt_json_string(json, "clock", "monotonic");
+		return;
+	}
 	snprintf(name, sizeof(name), "gpu%u", clock - 1);
-	gt_json_string(json, "clock", clock == GT_CLOCK_MONOTONIC ? "monotonic" : name);
+	gt_json_string(json, "clock", name);
 }
 
-static void put_result(struct gt_json *json, const struct gt_api_function *api,
-		       const struct gt_event_call *call)
+static void put_result(struct gt_json *json, struct json_output *output, const struct gt_call *call)
 {
-	gt_auto_strbuf result = GT_STRBUF_INIT;
-
-	if (call->state & GT_CALL_UNFINISHED) {
+	if (call->event->state & GT_CALL_UNFINISHED) {
 		gt_json_null(json, "result");
 		return;
 	}
-	if (!api) {
-		gt_json_hex(json, "result", call->result);
+	if (!call->function) {
+		gt_json_hex(json, "result", call->event->result);
 		return;
 	}
-	gt_api_format_result(&result, api, call->result, false);
-	gt_json_string(json, "result", gt_strbuf_string(&result));
+	gt_strbuf_clear(&output->result);
+	gt_api_format_result(&output->result, call->function, call->event->result, false);
+	gt_json_string(json, "result", gt_strbuf_string(&output->result));
 }
 
 /* Of a launch or a look-up by name, where the kernel's name is known. */
-static void put_kernel(struct gt_json *json, const struct gt_names *names,
-		       const struct gt_event_call *call)
+static void put_kernel(struct gt_json *json, const struct json_output *output,
+		       const struct gt_names *names, const struct gt_call *call)
 {
 	const char *kernel = gt_names_call_kernel(names, call);
 	struct gt_launch_arguments arguments;
-	gt_auto_strbuf name = GT_STRBUF_INIT;
 
 	if (!kernel)
 		return;
-	gt_demangle(kernel, &name);
-	gt_json_string(json, "kernel", gt_strbuf_string(&name));
-	if (gt_names_launch_arguments(names, call, &arguments))
+	gt_json_string(json, "kernel", gt_demangler_full(output->demangler, kernel));
+	if (gt_names_launch_arguments(names, call->event, &arguments))
 		gt_kernel_json_arguments(json, "kernel_args", kernel,
 					 gt_names_parameters(names, kernel), &arguments);
 }
@@ -88,54 +98,57 @@ static void put_device(struct gt_json *json, const struct gt_names *names,
 		gt_json_string(json, "device_uuid", device.uuid);
 }
 
-/* Also of copies whose function tells it, and no argument. */
-static void put_direction(struct gt_json *json, const struct gt_api_function *api,
-			  const struct gt_event_call *call)
+/* Also where the function implies it, without an argument. */
+static void put_direction(struct gt_json *json, const struct gt_call *call)
 {
-	const char *name = api ? gt_api_direction_name(gt_api_direction(api, call)) : NULL;
+	const char *name = gt_api_direction_name(gt_call_direction(call));
 
 	if (name)
 		gt_json_string(json, "direction", name);
 }
 
-static void put_call(struct gt_json *json, const struct gt_names *names,
-		     const struct gt_event_call *call)
+static void put_arguments(struct gt_json *json, const struct gt_call *call)
 {
-	const struct gt_api_function *api = gt_names_api(names, call->function);
-	const struct gt_api_strings strings = gt_names_strings(names);
-	const struct gt_event *head = &call->head;
-
-	gt_json_string(json, "schema", "gputap.call.1");
-	gt_json_u64(json, "time", head->time - call->duration);
-	put_clock(json, head->clock);
-	gt_json_u64(json, "duration", call->duration);
-	gt_json_u64(json, "pid", head->process);
-	gt_json_u64(json, "tid", head->thread);
-	gt_json_string(json, "process", gt_names_process(names, head->process));
-	gt_json_u64(json, "parent", gt_names_parent(names, head->process));
-	put_device(json, names, call);
-	gt_json_string(json, "name", gt_names_function(names, call->function));
-	if (api) {
-		gt_api_json_arguments(json, "args", api, call, &strings);
+	if (call->function) {
+		gt_call_json_arguments(json, "args", call);
+		put_direction(json, call);
+		gt_call_json_operation(json, call);
 	} else {
 		gt_json_object_begin(json, "args");
 		gt_json_object_end(json);
 	}
-	put_direction(json, api, call);
-	if (api)
-		gt_api_json_parts(json, api, call);
-	put_kernel(json, names, call);
-	put_result(json, api, call);
-	if (call->stack)
-		gt_json_stack(json, "stack", names, head->process, call->stack);
-	gt_json_bool(json, "nested", call->state & GT_CALL_NESTED);
-	if (call->state & GT_CALL_PER_THREAD)
+}
+
+static void put_call(struct gt_json *json, struct json_output *output, const struct gt_names *names,
+		     const struct gt_event_call *event)
+{
+	const struct gt_event *head = &event->head;
+	struct gt_call call;
+
+	gt_names_decode(names, event, &call);
+	gt_json_string(json, "schema", "gputap.call.1");
+	gt_json_u64(json, "time", head->time - event->duration);
+	put_clock(json, head->clock);
+	gt_json_u64(json, "duration", event->duration);
+	gt_json_u64(json, "pid", head->process);
+	gt_json_u64(json, "tid", head->thread);
+	gt_json_string(json, "process", gt_names_process(names, head->process));
+	gt_json_u64(json, "parent", gt_names_parent(names, head->process));
+	put_device(json, names, event);
+	gt_json_string(json, "name", gt_names_function(names, event->function));
+	put_arguments(json, &call);
+	put_kernel(json, output, names, &call);
+	put_result(json, output, &call);
+	if (event->stack)
+		gt_json_stack(json, "stack", names, head->process, event->stack);
+	gt_json_bool(json, "nested", event->state & GT_CALL_NESTED);
+	if (event->state & GT_CALL_PER_THREAD)
 		gt_json_bool(json, "per_thread", true);
-	if (call->state & GT_CALL_UNFINISHED)
+	if (event->state & GT_CALL_UNFINISHED)
 		gt_json_bool(json, "unfinished", true);
 }
 
-/* Told once it is known where a process belongs. */
+/* Written once the cgroup of a process is known. */
 static void put_process(struct gt_json *json, const struct gt_names *names,
 			const struct gt_event *event)
 {
@@ -188,13 +201,13 @@ static void put_note(struct gt_json *json, const struct gt_event *event)
 
 static int json_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
-	struct gt_sink *sink = opaque;
-	struct gt_json json = GT_JSON_INIT(&sink->text);
+	struct json_output *output = opaque;
+	struct gt_json json = GT_JSON_INIT(&output->sink.text);
 
 	switch (event->kind) {
 	case GT_EVENT_call:
 		gt_json_object_begin(&json, NULL);
-		put_call(&json, names, (const void *)event);
+		put_call(&json, output, names, (const void *)event);
 		break;
 	case GT_EVENT_cgroup:
 		gt_json_object_begin(&json, NULL);
@@ -212,20 +225,23 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 		return 0;
 	}
 	gt_json_object_end(&json);
-	gt_strbuf_putc(&sink->text, '\n');
-	return gt_sink_wrote(sink);
+	gt_strbuf_putc(&output->sink.text, '\n');
+	return gt_sink_wrote(&output->sink);
 }
 
 static int json_flush(void *opaque)
 {
-	return gt_sink_flush(opaque);
+	return gt_sink_flush(&((struct json_output *)opaque)->sink);
 }
 
 static int json_close(void *opaque, struct gt_diag *diag)
 {
-	int error = gt_sink_close(opaque, diag);
+	struct json_output *output = opaque;
+	int error = gt_sink_close(&output->sink, diag);
 
-	free(opaque);
+	gt_demangler_free(output->demangler);
+	gt_strbuf_free(&output->result);
+	free(output);
 	return error;
 }
 

@@ -23,10 +23,9 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t length)
 	return hash ^ (hash >> 33);
 }
 
-static struct ptx_name *find(const struct ptx_names *names, uint64_t hash, const char *text,
-			     size_t length)
+static struct name *find(const struct names *names, uint64_t hash, const char *text, size_t length)
 {
-	struct ptx_name *name = names->buckets[hash & (names->bucket_count - 1)];
+	struct name *name = names->buckets[hash & (names->bucket_count - 1)];
 
 	for (; name; name = name->next)
 		if (name->hash == hash && name->length == length &&
@@ -35,16 +34,16 @@ static struct ptx_name *find(const struct ptx_names *names, uint64_t hash, const
 	return NULL;
 }
 
-static int grow(struct ptx_names *names)
+static int grow(struct names *names)
 {
 	size_t count = names->bucket_count * 2;
-	struct ptx_name **buckets = calloc(count, sizeof(struct ptx_name *));
-	struct ptx_name *next;
+	struct name **buckets = calloc(count, sizeof(struct name *));
+	struct name *next;
 
 	if (!buckets)
 		return -ENOMEM;
 	for (size_t i = 0; i < names->bucket_count; i++)
-		for (struct ptx_name *name = names->buckets[i]; name; name = next) {
+		for (struct name *name = names->buckets[i]; name; name = next) {
 			next = name->next;
 			name->next = buckets[name->hash & (count - 1)];
 			buckets[name->hash & (count - 1)] = name;
@@ -55,16 +54,16 @@ static int grow(struct ptx_names *names)
 	return 0;
 }
 
-struct ptx_name *ptx_names_find(const struct ptx_names *names, const char *text, size_t length)
+struct name *ptx_names_find(const struct names *names, const char *text, size_t length)
 {
 	return find(names, hash_text(names->seed, text, length), text, length);
 }
 
-struct ptx_name *ptx_names_intern(struct ptx_names *names, const char *text, size_t length)
+struct name *ptx_names_intern(struct names *names, const char *text, size_t length)
 {
 	uint64_t hash = hash_text(names->seed, text, length);
-	struct ptx_name *name = find(names, hash, text, length);
-	struct ptx_name **bucket;
+	struct name *name = find(names, hash, text, length);
+	struct name **bucket;
 
 	if (name)
 		return name;
@@ -83,14 +82,14 @@ struct ptx_name *ptx_names_intern(struct ptx_names *names, const char *text, siz
 	return name;
 }
 
-static struct ptx_name *add_word(struct ptx_names *names, const char *text)
+static struct name *add_word(struct names *names, const char *text)
 {
 	return ptx_names_intern(names, text, strlen(text));
 }
 
-static int add_words(struct ptx_names *names)
+static int add_words(struct names *names)
 {
-	struct ptx_name *name;
+	struct name *name;
 
 	for (unsigned int i = 0; i < GT_PTX_OP_COUNT; i++) {
 		name = add_word(names, gt_ptx_opcode_name(i));
@@ -119,17 +118,17 @@ static int add_words(struct ptx_names *names)
 	return 0;
 }
 
-int ptx_names_init(struct ptx_names *names, struct ptx_arena *arena)
+int ptx_names_init(struct names *names, struct arena *arena)
 {
-	*names = (struct ptx_names){.arena = arena, .bucket_count = FIRST_BUCKETS};
-	names->buckets = calloc(FIRST_BUCKETS, sizeof(struct ptx_name *));
+	*names = (struct names){.arena = arena, .bucket_count = FIRST_BUCKETS};
+	names->buckets = calloc(FIRST_BUCKETS, sizeof(struct name *));
 	if (!names->buckets)
 		return -ENOMEM;
 	names->seed = (uintptr_t)names->buckets * 0x9e3779b97f4a7c15u;
 	return add_words(names);
 }
 
-void ptx_names_free(struct ptx_names *names)
+void ptx_names_free(struct names *names)
 {
 	free(names->buckets);
 	names->buckets = NULL;

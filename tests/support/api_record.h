@@ -51,13 +51,13 @@ static inline unsigned argument_of(const struct built *built, const char *name)
 /* An argument that is passed; what is shorter than its slots leaves the rest as it was. */
 static inline void pass_bytes(struct built *built, const char *name, const void *data, size_t size)
 {
-	const struct gt_api_place *place = &built->layout.places[argument_of(built, name)];
+	const struct gt_api_location *location = &built->layout.locations[argument_of(built, name)];
 
-	if (place->reference) {
-		memcpy(built->copies[place->copy], data, size);
-		built->call.copied |= (__u8)(1u << place->copy);
+	if (location->reference) {
+		memcpy(built->copies[location->copy], data, size);
+		built->call.copied |= (__u8)(1u << location->copy);
 	} else {
-		memcpy(&built->call.words[place->slot], data, size);
+		memcpy(&built->call.words[location->slot], data, size);
 	}
 }
 
@@ -71,14 +71,14 @@ static inline void pass(struct built *built, const char *name, uint64_t value)
 /* Memory behind an argument. */
 static inline void point(struct built *built, const char *name, const void *data, size_t size)
 {
-	const struct gt_api_place *place = &built->layout.places[argument_of(built, name)];
+	const struct gt_api_location *location = &built->layout.locations[argument_of(built, name)];
 
-	if (place->copy < 0) {
+	if (location->copy < 0) {
 		TAP_FAIL("%s is not copied", name);
 		return;
 	}
-	memcpy(built->copies[place->copy], data, size);
-	built->call.copied |= (__u8)(1u << place->copy);
+	memcpy(built->copies[location->copy], data, size);
+	built->call.copied |= (__u8)(1u << location->copy);
 }
 
 static inline void back(struct built *built, uint64_t result)
@@ -104,6 +104,15 @@ static inline const struct gt_event_call *finish(struct built *built)
 	return &built->call;
 }
 
+/* The finished record, decoded; valid until the next one. */
+static inline const struct gt_call *decoded(struct built *built)
+{
+	static struct gt_call call;
+
+	gt_call_decode(&call, &built->layout, finish(built));
+	return &call;
+}
+
 static char text[4096]; /* of the last thing decoded */
 
 static inline const char *keep(struct gt_strbuf *buffer)
@@ -116,8 +125,10 @@ static inline const char *details(struct built *built)
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 
-	gt_api_format_details(&buffer, built->function, finish(built), NULL,
-			      built->call.head.kind == GT_EVENT_entry);
+	if (built->call.head.kind == GT_EVENT_entry)
+		gt_call_format_entry(&buffer, decoded(built));
+	else
+		gt_call_format_return(&buffer, decoded(built));
 	return keep(&buffer);
 }
 
@@ -125,7 +136,7 @@ static inline const char *arguments(struct built *built)
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 
-	gt_api_format_arguments(&buffer, built->function, finish(built), NULL);
+	gt_call_format_arguments(&buffer, decoded(built));
 	return keep(&buffer);
 }
 
@@ -134,7 +145,7 @@ static inline const char *json(struct built *built)
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 	struct gt_json writer = GT_JSON_INIT(&buffer);
 
-	gt_api_json_arguments(&writer, NULL, built->function, finish(built), NULL);
+	gt_call_json_arguments(&writer, NULL, decoded(built));
 	return keep(&buffer);
 }
 

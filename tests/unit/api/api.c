@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The tables, plans and results; records that lie. */
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "api_record.h"
 
@@ -251,10 +253,10 @@ TEST("every argument but a float is captured, on both machines, up to the 32nd")
 			for (unsigned j = 0; j < function->argument_count; j++) {
 				bool is_float = function->arguments[j].type->kind == GT_KIND_FLOAT;
 
-				if (j < 32 && (layout.places[j].slot < 0) != is_float)
+				if (j < 32 && (layout.locations[j].slot < 0) != is_float)
 					TAP_FAIL("%s: %s is in slot %d", function->name,
 						 function->arguments[j].name,
-						 layout.places[j].slot);
+						 layout.locations[j].slot);
 			}
 		}
 }
@@ -276,9 +278,9 @@ static void check_slots(const char *name, enum gt_machine machine, unsigned regi
 		TAP_FAIL("%s: %u registers and %u stack words", name, layout.plan.registers,
 			 layout.plan.stack);
 	for (unsigned i = 0; i < row(name)->argument_count; i++)
-		if (layout.places[i].slot != slots[i])
+		if (layout.locations[i].slot != slots[i])
 			TAP_FAIL("%s: %s is in slot %d, not %d", name, row(name)->arguments[i].name,
-				 layout.places[i].slot, slots[i]);
+				 layout.locations[i].slot, slots[i]);
 }
 
 TEST("a runtime launch takes six registers and two stack words on x86-64")
@@ -310,7 +312,7 @@ TEST("a structure over 16 bytes is copied from where its reference points on aar
 	struct gt_api_layout layout = laid_out("cudaMemset3DAsync", GT_MACHINE_AARCH64);
 
 	check_slots("cudaMemset3DAsync", GT_MACHINE_AARCH64, 4, 0, (int[]){0, 1, 2, 3});
-	CHECK(layout.places[0].reference && layout.places[2].reference);
+	CHECK(layout.locations[0].reference && layout.locations[2].reference);
 	CHECK_INT(layout.plan.copies, 2);
 	CHECK_INT(layout.plan.copy[0].bytes, 32);
 	CHECK_INT(layout.plan.copy[1].bytes, 24);
@@ -328,14 +330,14 @@ TEST("a structure that finds too few registers goes to the stack as a whole")
 	function.arguments = list;
 	function.argument_count = gt_countof(list);
 	gt_api_lay_out(&function, GT_MACHINE_X86_64, &layout);
-	CHECK_INT(layout.places[2].slot, 3);
-	CHECK_INT(layout.places[3].slot, 6);
-	CHECK_INT(layout.places[4].slot, 8);
-	CHECK_INT(layout.places[5].slot, 5); /* the register that was left */
+	CHECK_INT(layout.locations[2].slot, 3);
+	CHECK_INT(layout.locations[3].slot, 6);
+	CHECK_INT(layout.locations[4].slot, 8);
+	CHECK_INT(layout.locations[5].slot, 5); /* the register that was left */
 	gt_api_lay_out(&function, GT_MACHINE_AARCH64, &layout);
-	CHECK_INT(layout.places[3].slot, 5);
-	CHECK_INT(layout.places[4].slot, 7);
-	CHECK_INT(layout.places[5].slot, 9); /* registers were closed */
+	CHECK_INT(layout.locations[3].slot, 5);
+	CHECK_INT(layout.locations[4].slot, 7);
+	CHECK_INT(layout.locations[5].slot, 9); /* registers were closed */
 	CHECK_INT(layout.plan.registers, 7);
 	CHECK_INT(layout.plan.stack, 3);
 }
@@ -354,8 +356,8 @@ TEST("registers and stack words together keep to the limit of slots")
 	gt_api_lay_out(&function, GT_MACHINE_X86_64, &layout);
 	CHECK_INT(layout.plan.registers, 6);
 	CHECK_INT(layout.plan.stack, 26);
-	CHECK_INT(layout.places[6].slots, 26);
-	CHECK_INT(layout.places[7].slot, GT_LAYOUT_NONE);
+	CHECK_INT(layout.locations[6].slots, 26);
+	CHECK_INT(layout.locations[7].slot, GT_LAYOUT_NONE);
 }
 
 TEST("a structure given back takes the first argument register on x86-64 only")
@@ -423,8 +425,8 @@ TEST("a handle given back is kept when big structures are read, too")
 {
 	struct gt_api_layout layout = laid_out("cudaCreateTextureObject", GT_MACHINE_X86_64);
 
-	CHECK(layout.places[0].copy >= 0);
-	CHECK_INT(layout.plan.copy[layout.places[0].copy].when, GT_COPY_AT_SUCCESS);
+	CHECK(layout.locations[0].copy >= 0);
+	CHECK_INT(layout.plan.copy[layout.locations[0].copy].when, GT_COPY_AT_SUCCESS);
 }
 
 TEST("structures that a call reads are copied at entry")
@@ -544,7 +546,7 @@ TEST("a size that overflows is not known")
 
 	pass(&call, "width", UINT64_MAX);
 	pass(&call, "height", 2);
-	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK(!gt_call_bytes(decoded(&call), &bytes));
 	CHECK_INT(bytes, 7);
 }
 
@@ -559,7 +561,7 @@ TEST("slots that a record lacks are unknown, not read")
 	CHECK_STR(details(&call), "size=? bytes kind=? stream=?");
 	CHECK_STR(json(&call), "{\"dst\":\"0x1\",\"src\":\"0x2\",\"count\":null,\"kind\":null,"
 			       "\"stream\":null}");
-	CHECK_INT(gt_api_direction(call.function, finish(&call)), -1);
+	CHECK_INT(gt_call_direction(decoded(&call)), -1);
 }
 
 TEST("a slot that a record lacks is not taken from the copies behind the slots")
@@ -585,13 +587,15 @@ TEST("a record that claims more slots than it has words is cut where it ends")
 	call.call.head.size = (__u16)(sizeof(call.call) + 8);
 	{
 		gt_auto_strbuf buffer = GT_STRBUF_INIT;
+		struct gt_call truncated;
 		uint64_t number;
 
-		gt_api_format_arguments(&buffer, call.function, &call.call, NULL);
+		gt_call_decode(&truncated, &call.layout, &call.call);
+		gt_call_format_arguments(&buffer, &truncated);
 		CHECK_STR(gt_strbuf_string(&buffer), "size=? bytes");
-		CHECK(!gt_api_argument_number(call.function, &call.call, 1, &number));
-		CHECK(!gt_api_argument_number(call.function, &call.call, 0, &number));
-		CHECK(!gt_api_argument_number(call.function, &call.call, 99, &number));
+		CHECK(!gt_call_number(&truncated, 1, &number));
+		CHECK(!gt_call_number(&truncated, 0, &number));
+		CHECK(!gt_call_number(&truncated, 99, &number));
 	}
 }
 
@@ -608,8 +612,10 @@ TEST("copies that a record claims and does not have are unknown")
 	call.call.head.size = (__u16)(sizeof(call.call) + (call.call.slots + 2u) * 8);
 	{
 		gt_auto_strbuf buffer = GT_STRBUF_INIT;
+		struct gt_call truncated;
 
-		gt_api_format_details(&buffer, call.function, &call.call, NULL, true);
+		gt_call_decode(&truncated, &call.layout, &call.call);
+		gt_call_format_entry(&buffer, &truncated);
 		CHECK_STR(gt_strbuf_string(&buffer),
 			  "grid=4x2x1 block=256x?x? shared=? stream=? func=0x401136");
 	}
@@ -635,56 +641,82 @@ TEST("the live view leaves out inputs that there are not, and where a kernel's n
 
 	for (unsigned i = 1; i < load.function->argument_count; i++)
 		pass(&load, load.function->arguments[i].name, i == 1 ? 0x7000 : 0);
-	gt_api_format_details(&nothing, load.function, finish(&load), NULL, true);
+	gt_call_format_entry(&nothing, decoded(&load));
 	CHECK_STR(gt_strbuf_string(&nothing), "code=0x7000 numJitOptions=0 numLibraryOptions=0");
 	pass(&look, "library", 0x5000);
 	pass(&look, "name", 0x6000);
-	gt_api_format_details(&named, look.function, finish(&look), NULL, true);
+	gt_call_format_entry(&named, decoded(&look));
 	CHECK_STR(gt_strbuf_string(&named), "library=0x5000");
 }
 
-/* Decodes one record as every row would, on both machines. */
-static void decode_as_all(const struct gt_event_call *call)
+static void decode_everything(const struct gt_call *call)
 {
-	for (unsigned i = 0; i < gt_api_count(); i++) {
-		const struct gt_api_function *function = gt_api_function(i);
-		gt_auto_strbuf buffer = GT_STRBUF_INIT;
-		struct gt_json writer = GT_JSON_INIT(&buffer);
-		uint64_t number;
+	gt_auto_strbuf buffer = GT_STRBUF_INIT;
+	struct gt_json writer = GT_JSON_INIT(&buffer);
+	uint64_t number, sizes[GT_API_MAX_SIZES];
+	struct gt_call_naming naming;
+	struct gt_call_launch launch;
+	struct gt_copy_ends ends;
 
-		gt_api_format_arguments(&buffer, function, call, NULL);
-		gt_api_format_details(&buffer, function, call, NULL, true);
-		gt_api_format_details(&buffer, function, call, NULL, false);
-		gt_api_json_arguments(&writer, NULL, function, call, NULL);
-		gt_api_bytes(function, call, &number);
-		gt_api_direction(function, call);
-		for (unsigned j = 0; j < function->argument_count; j++)
-			gt_api_argument_number(function, call, j, &number);
-		for (unsigned machine = 0; machine < GT_MACHINES; machine++) {
-			struct gt_api_record record;
+	gt_call_format_arguments(&buffer, call);
+	gt_call_format_entry(&buffer, call);
+	gt_call_format_return(&buffer, call);
+	gt_call_json_arguments(&writer, NULL, call);
+	gt_call_json_operation(&writer, call);
+	gt_call_bytes(call, &number);
+	gt_call_list_sizes(call, sizes);
+	gt_call_direction(call);
+	gt_call_kernel(call, &number);
+	gt_call_naming(call, &naming);
+	gt_call_launch(call, &launch);
+	gt_call_copy_ends(call, &ends);
+	gt_call_stream(call, &number);
+	gt_call_allocated(call, &number);
+	gt_call_allocated_bytes(call, &number);
+	CHECK(!buffer.failed);
+	for (unsigned i = 0; i < call->function->argument_count; i++) {
+		struct gt_api_value value = gt_call_argument_value(call, i);
+		struct gt_api_value pointed = gt_call_pointed_value(call, i);
 
-			gt_api_open_record(&record, function, call, (enum gt_machine)machine);
-			for (unsigned j = 0; j < function->argument_count; j++) {
-				struct gt_api_value value = gt_api_argument_value(&record, j);
-				struct gt_api_value pointed = gt_api_pointed_value(&record, j);
-
-				CHECK(value.size <= value.type->size);
-				CHECK(!pointed.size || pointed.size <= pointed.type->size);
-			}
-		}
-		CHECK(!buffer.failed);
+		gt_call_number(call, i, &number);
+		CHECK(value.size <= value.type->size);
+		CHECK(!pointed.size || pointed.size <= pointed.type->size);
 	}
 }
 
-TEST("records of every size and every claim are decoded as every row within their bounds")
+/* Decodes one record as every row would, on both machines. */
+static void decode_as_all(const struct gt_event_call *event)
+{
+	for (unsigned i = 0; i < gt_api_count(); i++) {
+		for (unsigned machine = 0; machine < GT_MACHINES; machine++) {
+			struct gt_api_layout layout;
+			struct gt_call call;
+
+			gt_api_lay_out(gt_api_function(i), (enum gt_machine)machine, &layout);
+			gt_call_decode(&call, &layout, event);
+			decode_everything(&call);
+		}
+	}
+}
+
+/* A record of `size` bytes that ends where a page begins that cannot be read. */
+static struct gt_event_call *record_before_guard(void *pages, size_t page, size_t size)
+{
+	return (struct gt_event_call *)((char *)pages + page - size);
+}
+
+TEST("records of every size and every claim are decoded as every row without a read past the end")
 {
 	static const uint8_t slots[] = {0, 1, 7, 16, 64, 255};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint64_t state = 88172645463325252;
+	void *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	CHECK(pages != MAP_FAILED && !mprotect((char *)pages + page, page, PROT_NONE));
 	for (unsigned words = 0; words <= 48; words += words < 4 ? 1 : 11) {
 		size_t size = sizeof(struct gt_event_call) + (size_t)words * 8;
-		/* Of exactly this size, so that a sanitizer sees a read past the end. */
-		gt_autofree struct gt_event_call *call = malloc(size);
+		struct gt_event_call *call = record_before_guard(pages, page, size);
 
 		for (size_t i = 0; i < gt_countof(slots); i++) {
 			for (size_t j = 0; j < size / 8; j++) {
@@ -700,17 +732,18 @@ TEST("records of every size and every claim are decoded as every row within thei
 			decode_as_all(call);
 		}
 	}
+	munmap(pages, 2 * page);
 }
 
 TEST("a record shorter than its head has no words")
 {
-	struct built call = begin("cudaMalloc");
-	struct gt_api_record record;
+	struct built built = begin("cudaMalloc");
+	struct gt_call call;
 
-	finish(&call);
-	call.call.head.size = 8;
-	gt_api_open_record(&record, call.function, &call.call, GT_MACHINE_HERE);
-	CHECK_INT(record.words, 0);
+	finish(&built);
+	built.call.head.size = 8;
+	gt_call_decode(&call, &built.layout, &built.call);
+	CHECK_INT(call.words, 0);
 }
 
 TEST_MAIN

@@ -68,7 +68,7 @@ TEST("cudaMalloc3D takes its extent by value and gives a pitched pointer back")
 
 	pass_bytes(&call, "extent", extent, sizeof(extent));
 	CHECK_STR(details(&call), "extent=64x32x2");
-	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK(gt_call_bytes(decoded(&call), &bytes));
 	CHECK_INT(bytes, 64 * 32 * 2);
 	back(&call, 0);
 	point(&call, "pitchedDevPtr", pitched, sizeof(pitched));
@@ -164,7 +164,7 @@ TEST("cudaMemcpy shows its size and its direction in short")
 		snprintf(expected, sizeof(expected), "size=4000 bytes kind=%s", kinds[kind]);
 		CHECK_STR(details(&call), expected);
 		snprintf(expected, sizeof(expected), "%u", kind);
-		CHECK_INT(gt_api_direction(call.function, finish(&call)), kind);
+		CHECK_INT(gt_call_direction(decoded(&call)), kind);
 	}
 }
 
@@ -194,7 +194,7 @@ TEST("a direction that does not exist is its number")
 	pass(&call, "kind", 77);
 	CHECK_STR(details(&call), "size=3 bytes kind=77");
 	CHECK_STR(json(&call), "{\"dst\":\"0x1\",\"src\":\"0x2\",\"count\":3,\"kind\":77}");
-	CHECK_INT(gt_api_direction(call.function, finish(&call)), -1);
+	CHECK_INT(gt_call_direction(decoded(&call)), -1);
 }
 
 TEST("cudaMemcpy2D's bytes are its width times its height")
@@ -210,7 +210,7 @@ TEST("cudaMemcpy2D's bytes are its width times its height")
 	pass(&call, "height", 10);
 	pass(&call, "kind", 2);
 	CHECK_STR(details(&call), "width=400 bytes height=10 kind=D2H");
-	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK(gt_call_bytes(decoded(&call), &bytes));
 	CHECK_INT(bytes, 4000);
 }
 
@@ -236,7 +236,7 @@ TEST("cudaMemcpyPeer goes from device to device")
 	pass(&call, "srcDevice", 0);
 	pass(&call, "count", 64);
 	CHECK_STR(details(&call), "size=64 bytes kind=D2D");
-	CHECK_INT(gt_api_direction(call.function, finish(&call)), 3);
+	CHECK_INT(gt_call_direction(decoded(&call)), 3);
 }
 
 /* struct cudaMemcpy3DParms as the runtime reads it. */
@@ -258,12 +258,12 @@ TEST("cudaMemcpy3D shows the extent and the kind that its structure holds")
 
 	pass(&call, "p", 0x7ffc00002000);
 	CHECK_STR(details(&call), "p=0x7ffc00002000");
-	CHECK_INT(gt_api_direction(call.function, finish(&call)), -1);
-	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK_INT(gt_call_direction(decoded(&call)), -1);
+	CHECK(!gt_call_bytes(decoded(&call), &bytes));
 	point(&call, "p", &parms, sizeof(parms));
 	CHECK_STR(details(&call), "extent=64x32x2 kind=H2D");
-	CHECK_INT(gt_api_direction(call.function, finish(&call)), 1);
-	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK_INT(gt_call_direction(decoded(&call)), 1);
+	CHECK(gt_call_bytes(decoded(&call), &bytes));
 	CHECK_INT(bytes, 4096);
 	CHECK_STR(json(&call),
 		  "{\"p\":{\"srcArray\":\"0x0\",\"srcPos\":[0,0,0],\"srcPtr\":{\"ptr\":"
@@ -273,7 +273,7 @@ TEST("cudaMemcpy3D shows the extent and the kind that its structure holds")
 		  "\"kind\":\"H2D\"}}");
 	parms.target_array = 0x55bb00;
 	point(&call, "p", &parms, sizeof(parms));
-	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes)); /* elements, not bytes */
+	CHECK(!gt_call_bytes(decoded(&call), &bytes)); /* elements, not bytes */
 }
 
 TEST("cudaMemset shows address, value and size")
@@ -289,7 +289,7 @@ TEST("cudaMemset shows address, value and size")
 	pass(&big, "value", 0);
 	pass_bytes(&big, "extent", extent, sizeof(extent));
 	CHECK_STR(details(&big), "ptr=0x7f1234568000 value=0 extent=64x32x2");
-	CHECK(gt_api_bytes(big.function, finish(&big), &bytes));
+	CHECK(gt_call_bytes(decoded(&big), &bytes));
 	CHECK_INT(bytes, 4096);
 }
 
@@ -379,7 +379,7 @@ TEST("cudaGetDevice gives a number back that is 32 bits wide")
 	back(&call, 0);
 	point(&call, "device", &device, 4);
 	CHECK_STR(details(&call), "returned=Success device=3");
-	CHECK(gt_api_argument_number(call.function, finish(&call), 0, &number));
+	CHECK(gt_call_number(decoded(&call), 0, &number));
 	CHECK_INT(number, 3);
 	pass(&set, "device", 1);
 	CHECK_STR(details(&set), "device=1");
@@ -464,7 +464,7 @@ TEST("the driver's copies tell their direction by their ends")
 		pass(&call, copies[i].source, 0x55aa00001000);
 		pass(&call, "ByteCount", 4000);
 		CHECK_STR(details(&call), copies[i].text);
-		CHECK_INT(gt_api_direction(call.function, finish(&call)), copies[i].direction);
+		CHECK_INT(gt_call_direction(decoded(&call)), copies[i].direction);
 	}
 }
 
@@ -504,11 +504,11 @@ TEST("cuMemcpy2D_v2 shows what its structure holds")
 	pass(&call, "pCopy", 0x7ffc00005000);
 	point(&call, "pCopy", &copy, sizeof(copy));
 	CHECK_STR(details(&call), "width=400 bytes height=10 kind=D2H");
-	CHECK(gt_api_bytes(call.function, finish(&call), &bytes));
+	CHECK(gt_call_bytes(decoded(&call), &bytes));
 	CHECK_INT(bytes, 4000);
 	copy.target_type = 4;
 	point(&call, "pCopy", &copy, sizeof(copy));
-	CHECK_INT(gt_api_direction(call.function, finish(&call)), 4);
+	CHECK_INT(gt_call_direction(decoded(&call)), 4);
 }
 
 TEST("a fill's bytes are its elements times the width of its pattern")
@@ -521,13 +521,13 @@ TEST("a fill's bytes are its elements times the width of its pattern")
 	pass(&bytes, "uc", 0xab);
 	pass(&bytes, "N", 4096);
 	CHECK_STR(details(&bytes), "ptr=0x7f1234568000 value=171 size=4096 bytes");
-	CHECK(gt_api_bytes(bytes.function, finish(&bytes), &size));
+	CHECK(gt_call_bytes(decoded(&bytes), &size));
 	CHECK_INT(size, 4096);
 	pass(&words, "dstDevice", 0x7f1234568000);
 	pass(&words, "ui", 0xffffffff);
 	pass(&words, "N", 1024);
 	CHECK_STR(details(&words), "ptr=0x7f1234568000 value=4294967295 count=1024");
-	CHECK(gt_api_bytes(words.function, finish(&words), &size));
+	CHECK(gt_call_bytes(decoded(&words), &size));
 	CHECK_INT(size, 4096);
 	pass(&rows, "dstDevice", 0x7f1234568000);
 	pass(&rows, "dstPitch", 512);
@@ -535,7 +535,7 @@ TEST("a fill's bytes are its elements times the width of its pattern")
 	pass(&rows, "Width", 100);
 	pass(&rows, "Height", 3);
 	CHECK_STR(details(&rows), "ptr=0x7f1234568000 value=7 width=100 height=3");
-	CHECK(gt_api_bytes(rows.function, finish(&rows), &size));
+	CHECK(gt_call_bytes(decoded(&rows), &size));
 	CHECK_INT(size, 600);
 }
 
@@ -573,7 +573,7 @@ TEST("a driver array shows what its description holds")
 	pass(&call, "pAllocateArray", 0x7ffc00007000);
 	point(&call, "pAllocateArray", &description, sizeof(description));
 	CHECK_STR(details(&call), "width=64 height=32 format=CU_AD_FORMAT_FLOAT");
-	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes)); /* elements, not bytes */
+	CHECK(!gt_call_bytes(decoded(&call), &bytes)); /* elements, not bytes */
 }
 
 TEST("a kernel node of a graph shows its launch")
@@ -674,11 +674,11 @@ TEST("calls that move nothing have no bytes and no direction")
 	uint64_t bytes;
 
 	pass(&call, "device", 1);
-	CHECK(!gt_api_bytes(call.function, finish(&call), &bytes));
-	CHECK_INT(gt_api_direction(call.function, finish(&call)), -1);
+	CHECK(!gt_call_bytes(decoded(&call), &bytes));
+	CHECK_INT(gt_call_direction(decoded(&call)), -1);
 	pass(&batch, "count", 3);
 	pass(&batch, "stream", 0);
-	CHECK(!gt_api_bytes(batch.function, finish(&batch), &bytes));
+	CHECK(!gt_call_bytes(decoded(&batch), &bytes));
 	CHECK_STR(details(&batch), "count=3 stream=0x0");
 }
 

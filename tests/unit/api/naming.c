@@ -112,6 +112,15 @@ static void give_handle(struct gt_names *names, const char *function, const char
 	take_call(names, &call, GT_EVENT_implicit);
 }
 
+/* The call, decoded with the strings that the names know; valid until the next one. */
+static const struct gt_call *with_names(const struct gt_names *names, const struct built *built)
+{
+	static struct gt_call call;
+
+	gt_names_decode(names, &built->call, &call);
+	return &call;
+}
+
 static const char *launched(struct gt_names *names, const char *function, const char *argument,
 			    uint64_t handle)
 {
@@ -120,7 +129,7 @@ static const char *launched(struct gt_names *names, const char *function, const 
 	pass(&call, argument, handle);
 	back(&call, 0);
 	take_call(names, &call, GT_EVENT_call);
-	return gt_names_launched(names, &call.call);
+	return gt_names_launched(names, with_names(names, &call));
 }
 
 TEST("a launch by a host function has the name that it was registered with")
@@ -174,9 +183,9 @@ TEST("a launch by a driver handle has the name that it was looked up by")
 	point(&call, "hfunc", &handle, sizeof(handle));
 	tell_string(names, &call, "scale");
 	take_call(names, &call, GT_EVENT_call);
-	CHECK_STR(gt_names_call_kernel(names, &call.call), "scale");
+	CHECK_STR(gt_names_call_kernel(names, with_names(names, &call)), "scale");
 	call.call.sequence = 4;
-	CHECK(gt_names_call_kernel(names, &call.call) == NULL);
+	CHECK(gt_names_call_kernel(names, with_names(names, &call)) == NULL);
 	CHECK_STR(launched(names, "cuLaunchKernel", "f", 0x5550), "scale");
 }
 
@@ -184,7 +193,6 @@ TEST("a launch by a driver handle has the name that it was looked up by")
 static void look_up(struct gt_names *names, struct built *call, const char *string, bool truncated,
 		    char *ret_text, size_t size)
 {
-	const struct gt_api_strings strings = gt_names_strings(names);
 	struct gt_event_string *event =
 		(void *)gt_event_new(GT_EVENT_string, string, strlen(string));
 	gt_auto_strbuf shown = GT_STRBUF_INIT;
@@ -198,9 +206,9 @@ static void look_up(struct gt_names *names, struct built *call, const char *stri
 	CHECK_INT(gt_names_take(names, &event->head), 0);
 	free(event);
 	take_call(names, call, GT_EVENT_entry);
-	gt_api_format_details(&shown, call->function, &call->call, &strings, true);
+	gt_call_format_entry(&shown, with_names(names, call));
 	gt_strbuf_putc(&shown, ' ');
-	gt_api_json_arguments(&json, NULL, call->function, &call->call, &strings);
+	gt_call_json_arguments(&json, NULL, with_names(names, call));
 	snprintf(ret_text, size, "%s", gt_strbuf_string(&shown));
 }
 
@@ -216,7 +224,7 @@ TEST("the variable that a call looks up is told by its name, which is no kernel'
 	look_up(names, &call, "coun\x1bter", false, told, sizeof(told));
 	CHECK_STR(told, "hmod=0x1000 name=\"coun?ter\" {\"dptr\":null,\"bytes\":null,"
 			"\"hmod\":\"0x1000\",\"name\":\"coun\\u001bter\"}");
-	CHECK(gt_names_call_kernel(names, &call.call) == NULL);
+	CHECK(gt_names_call_kernel(names, with_names(names, &call)) == NULL);
 	look_up(names, &call, "long", true, told, sizeof(told));
 	CHECK(strstr(told, " name=\"long…\" ") != NULL);
 }
@@ -225,7 +233,6 @@ TEST("a string that was not told is its address, and that of an outer call outli
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct built outer = begin("cuModuleGetGlobal_v2"), inner = begin("cuModuleGetGlobal_v2");
-	const struct gt_api_strings strings = gt_names_strings(names);
 	gt_auto_strbuf shown = GT_STRBUF_INIT, unknown = GT_STRBUF_INIT;
 	char told[256];
 
@@ -235,10 +242,10 @@ TEST("a string that was not told is its address, and that of an outer call outli
 	pass(&inner, "name", 0x3000);
 	look_up(names, &outer, "one", false, told, sizeof(told));
 	look_up(names, &inner, "two", false, told, sizeof(told));
-	gt_api_format_details(&shown, outer.function, &outer.call, &strings, true);
+	gt_call_format_entry(&shown, with_names(names, &outer));
 	CHECK(strstr(gt_strbuf_string(&shown), "name=\"one\"") != NULL);
 	outer.call.sequence = 5;
-	gt_api_format_details(&unknown, outer.function, &outer.call, &strings, true);
+	gt_call_format_entry(&unknown, with_names(names, &outer));
 	CHECK(strstr(gt_strbuf_string(&unknown), "name=0x2000") != NULL);
 }
 

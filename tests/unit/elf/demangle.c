@@ -189,4 +189,17 @@ TEST("a name that is nested without end stays as it is")
 	}
 }
 
+TEST("a demangler returns the same text for a name each time, with parameters and without")
+{
+	gt_auto(demangler) struct gt_demangler *demangler = gt_demangler_new();
+	const char *name = "_Z3addIfEvPT_PKS0_m";
+	const char *full = gt_demangler_full(demangler, name);
+
+	CHECK_STR(full, "add<float>(float*, float const*, unsigned long)");
+	CHECK(gt_demangler_full(demangler, name) == full);
+	CHECK_STR(gt_demangler_short(demangler, name), "add<float>");
+	CHECK_STR(gt_demangler_full(demangler, "main"), "main");
+	CHECK_STR(gt_demangler_full(demangler, ""), "");
+}
+
 TEST_MAIN

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "api/parts.h"
-
 #include <string.h>
 
 #include "api/value.h"
@@ -13,7 +11,7 @@ struct part {
 };
 
 struct walk {
-	const struct gt_api_record *record;
+	const struct gt_call *call;
 	struct gt_api_value structure; /* being walked through; size 0: none */
 	unsigned argument, field;
 };
@@ -29,13 +27,13 @@ static bool next_field(struct walk *walk, struct part *ret_part)
 	}
 	field = &type->fields[walk->field++];
 	*ret_part = (struct part){field->name, field->label, field->role,
-				  gt_api_field_value(&walk->structure, field, 0)};
+				  gt_value_field(&walk->structure, field, 0)};
 	return true;
 }
 
 static bool next_part(struct walk *walk, struct part *ret_part)
 {
-	const struct gt_api_function *function = walk->record->function;
+	const struct gt_api_function *function = walk->call->function;
 	const struct gt_api_argument *argument;
 
 	if (next_field(walk, ret_part))
@@ -44,9 +42,9 @@ static bool next_part(struct walk *walk, struct part *ret_part)
 		return false;
 	argument = &function->arguments[walk->argument];
 	*ret_part = (struct part){argument->name, argument->label, argument->role,
-				  gt_api_argument_value(walk->record, walk->argument)};
+				  gt_call_argument_value(walk->call, walk->argument)};
 	if (argument->role == GT_ROLE_STRUCT) {
-		walk->structure = gt_api_pointed_value(walk->record, walk->argument);
+		walk->structure = gt_call_pointed_value(walk->call, walk->argument);
 		walk->field = 0;
 	}
 	walk->argument++;
@@ -65,38 +63,35 @@ static void add_dimensions(const struct gt_api_value *value, uint32_t dimensions
 	uint64_t number;
 
 	if (!gt_api_is_struct(value->type)) {
-		if (*count < 3 && gt_api_load(value, &number))
+		if (*count < 3 && gt_value_load(value, &number))
 			dimensions[(*count)++] = (uint32_t)number;
 		return;
 	}
 	for (unsigned i = 0; i < value->type->count && *count < 3; i++) {
-		struct gt_api_value field = gt_api_field_value(value, &value->type->fields[i], 0);
+		struct gt_api_value field = gt_value_field(value, &value->type->fields[i], 0);
 
-		if (!gt_api_load(&field, &number))
+		if (!gt_value_load(&field, &number))
 			return;
 		dimensions[(*count)++] = (uint32_t)number;
 	}
 }
 
-bool gt_api_launch(const struct gt_api_function *function, const struct gt_event_call *call,
-		   struct gt_api_launch *ret_launch)
+bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launch)
 {
-	struct gt_api_launch launch = {{1, 1, 1}, {1, 1, 1}, 0};
-	struct gt_api_record record;
-	struct walk walk = {.record = &record};
+	struct gt_call_launch launch = {{1, 1, 1}, {1, 1, 1}, 0};
+	struct walk walk = {.call = call};
 	unsigned grid = 0, block = 0;
 	struct part part;
 
-	if (function->meaning != GT_MEANS_LAUNCH)
+	if (call->function->meaning != GT_MEANS_LAUNCH)
 		return false;
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
 	while (next_part(&walk, &part)) {
 		if (has_label(&part, "grid"))
 			add_dimensions(&part.value, launch.grid, &grid);
 		else if (has_label(&part, "block"))
 			add_dimensions(&part.value, launch.block, &block);
 		else if (has_label(&part, "shared"))
-			gt_api_load(&part.value, &launch.shared);
+			gt_value_load(&part.value, &launch.shared);
 	}
 	if (!grid || !block)
 		return false;
@@ -121,21 +116,18 @@ bool gt_api_has_stream(const struct gt_api_function *function)
 	return false;
 }
 
-bool gt_api_stream(const struct gt_api_function *function, const struct gt_event_call *call,
-		   uint64_t *ret_stream)
+bool gt_call_stream(const struct gt_call *call, uint64_t *ret_stream)
 {
-	struct gt_api_record record;
-	struct walk walk = {.record = &record};
+	struct walk walk = {.call = call};
 	struct part part;
 
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
 	while (next_part(&walk, &part))
 		if (part.role == GT_ROLE_STREAM)
-			return gt_api_load(&part.value, ret_stream);
+			return gt_value_load(&part.value, ret_stream);
 	return false;
 }
 
-static enum gt_api_end_kind kind_of_role(enum gt_api_role role)
+static enum gt_copy_end_kind kind_of_role(enum gt_api_role role)
 {
 	switch (role) {
 	case GT_ROLE_HOST_POINTER:
@@ -161,12 +153,12 @@ static bool address_in(const struct part *part, uint64_t *ret_address)
 	const struct gt_api_type *type = part->value.type;
 
 	if (!gt_api_is_struct(type))
-		return gt_api_load(&part->value, ret_address);
+		return gt_value_load(&part->value, ret_address);
 	for (unsigned i = 0; i < type->count; i++) {
-		struct gt_api_value field = gt_api_field_value(&part->value, &type->fields[i], 0);
+		struct gt_api_value field = gt_value_field(&part->value, &type->fields[i], 0);
 
 		if (type->fields[i].role == GT_ROLE_POINTER)
-			return gt_api_load(&field, ret_address);
+			return gt_value_load(&field, ret_address);
 	}
 	return false;
 }
@@ -189,7 +181,7 @@ static bool is_address(const struct part *part)
 	}
 }
 
-static bool is_place(const struct part *part)
+static bool is_owner(const struct part *part)
 {
 	return strstr(part->name, "Context") ||
 	       (part->role == GT_ROLE_IN && strstr(part->name, "Device"));
@@ -199,9 +191,9 @@ static bool is_place(const struct part *part)
  * A structure has fields for every kind of memory. Where it has a memory type that is known, the
  * type chooses; else the last one that is set, and an array before an address.
  */
-static void set_end(struct gt_api_end *end, const struct part *part)
+static void set_end(struct gt_copy_end *end, const struct part *part)
 {
-	enum gt_api_end_kind kind = kind_of_role(part->role);
+	enum gt_copy_end_kind kind = kind_of_role(part->role);
 	uint64_t address;
 
 	if (!address_in(part, &address))
@@ -219,62 +211,59 @@ static void set_end(struct gt_api_end *end, const struct part *part)
 	end->has_address = true;
 }
 
-static void set_place(struct gt_api_end *end, const struct part *part)
+static void set_owner(struct gt_copy_end *end, const struct part *part)
 {
-	end->has_place = gt_api_load(&part->value, &end->place);
+	end->has_owner = gt_value_load(&part->value, &end->owner);
 }
 
 /*
  * enum CUmemorytype: host, device, array, unified. The last has its address where the device's
  * stands, and it may be anywhere.
  */
-static bool is_unified(struct gt_api_end *end, const struct part *part)
+static bool is_unified(struct gt_copy_end *end, const struct part *part)
 {
-	static const enum gt_api_end_kind kinds[] = {GT_END_UNKNOWN, GT_END_HOST, GT_END_DEVICE,
-						     GT_END_ARRAY, GT_END_DEVICE};
+	static const enum gt_copy_end_kind kinds[] = {GT_END_UNKNOWN, GT_END_HOST, GT_END_DEVICE,
+						      GT_END_ARRAY, GT_END_DEVICE};
 	uint64_t number;
 
-	if (!gt_api_load(&part->value, &number) || number >= gt_countof(kinds))
+	if (!gt_value_load(&part->value, &number) || number >= gt_countof(kinds))
 		return false;
 	end->kind = kinds[number];
 	return number == 4;
 }
 
-static void set_part(struct gt_api_ends *ends, const struct part *part)
+static void set_part(struct gt_copy_ends *ends, const struct part *part)
 {
 	bool named = begins(part, "src") || begins(part, "dst");
-	struct gt_api_end *end = begins(part, "src") ? &ends->source : &ends->target;
+	struct gt_copy_end *end = begins(part, "src") ? &ends->source : &ends->target;
 
 	/* A symbol is the other end than the one that has a name. */
 	if (!named && part->role == GT_ROLE_HANDLE)
 		end = ends->target.has_address ? &ends->source : &ends->target;
 	else if (!named)
 		return;
-	if (is_place(part))
-		set_place(end, part);
+	if (is_owner(part))
+		set_owner(end, part);
 	else if (is_address(part))
 		set_end(end, part);
 }
 
-bool gt_api_ends(const struct gt_api_function *function, const struct gt_event_call *call,
-		 struct gt_api_ends *ret_ends)
+bool gt_call_copy_ends(const struct gt_call *call, struct gt_copy_ends *ret_ends)
 {
 	bool unified_source = false, unified_target = false;
-	struct gt_api_ends ends = {0};
-	struct gt_api_record record;
+	struct gt_copy_ends ends = {0};
 	struct part part;
 
-	if (function->meaning != GT_MEANS_COPY)
+	if (call->function->meaning != GT_MEANS_COPY)
 		return false;
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
 	/* First the types, which choose among the addresses. */
-	for (struct walk walk = {.record = &record}; next_part(&walk, &part);) {
+	for (struct walk walk = {.call = call}; next_part(&walk, &part);) {
 		if (part.role == GT_ROLE_SOURCE)
 			unified_source = is_unified(&ends.source, &part);
 		else if (part.role == GT_ROLE_DESTINATION)
 			unified_target = is_unified(&ends.target, &part);
 	}
-	for (struct walk walk = {.record = &record}; next_part(&walk, &part);)
+	for (struct walk walk = {.call = call}; next_part(&walk, &part);)
 		set_part(&ends, &part);
 	if (unified_source)
 		ends.source.kind = GT_END_UNKNOWN;
@@ -286,21 +275,18 @@ bool gt_api_ends(const struct gt_api_function *function, const struct gt_event_c
 	return true;
 }
 
-bool gt_api_allocated(const struct gt_api_function *function, const struct gt_event_call *call,
-		      uint64_t *ret_address)
+bool gt_call_allocated(const struct gt_call *call, uint64_t *ret_address)
 {
-	struct gt_api_record record;
 
-	if (function->meaning != GT_MEANS_ALLOC)
+	if (call->function->meaning != GT_MEANS_ALLOC)
 		return false;
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
-	for (unsigned i = 0; i < function->argument_count; i++) {
+	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		struct part part = {.role = GT_ROLE_OUT};
 
-		if (function->arguments[i].role != GT_ROLE_OUT)
+		if (call->function->arguments[i].role != GT_ROLE_OUT)
 			continue;
-		part.value = gt_api_pointed_value(&record, i);
-		return part.value.type && record.succeeded && address_in(&part, ret_address);
+		part.value = gt_call_pointed_value(call, i);
+		return part.value.type && call->succeeded && address_in(&part, ret_address);
 	}
 	return false;
 }
@@ -362,7 +348,7 @@ static void set_number(struct shape *shape, const struct part *part)
 	};
 	uint64_t number;
 
-	if (!gt_api_load(&part->value, &number))
+	if (!gt_value_load(&part->value, &number))
 		return;
 	if (strlen(part->name) == 1 && strchr("xyzw", part->name[0]) && number <= 64)
 		shape->bits += number;
@@ -381,7 +367,7 @@ static void set_shape(struct shape *shape, const struct part *part)
 	}
 	for (unsigned i = 0; i < type->count; i++) {
 		struct part field = {type->fields[i].name, NULL, type->fields[i].role,
-				     gt_api_field_value(&part->value, &type->fields[i], 0)};
+				     gt_value_field(&part->value, &type->fields[i], 0)};
 
 		set_number(shape, &field);
 	}
@@ -411,19 +397,16 @@ static bool bytes_of_shape(struct shape *shape, uint64_t *ret_bytes)
 	return true;
 }
 
-bool gt_api_allocated_bytes(const struct gt_api_function *function,
-			    const struct gt_event_call *call, uint64_t *ret_bytes)
+bool gt_call_allocated_bytes(const struct gt_call *call, uint64_t *ret_bytes)
 {
-	struct gt_api_record record;
-	struct walk walk = {.record = &record};
+	struct walk walk = {.call = call};
 	struct shape shape = {0};
 	struct part part;
 
-	if (function->meaning != GT_MEANS_ALLOC)
+	if (call->function->meaning != GT_MEANS_ALLOC)
 		return false;
-	if (gt_api_bytes(function, call, ret_bytes))
+	if (gt_call_bytes(call, ret_bytes))
 		return true;
-	gt_api_open_record(&record, function, call, GT_MACHINE_HERE);
 	while (next_part(&walk, &part))
 		if (part.role != GT_ROLE_OUT && part.role != GT_ROLE_STRUCT)
 			set_shape(&shape, &part);
