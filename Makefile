@@ -18,8 +18,10 @@ demo: ## install what the build needs, build, trace a program
 
 check: ## install what tests need, build, run every check and test
 	@tools/deps test
-	@tools/build $(BUILD)
 	@BUILD=$(BUILD) tools/check
+
+quick: ## run the unit tests of what changed since the last commit (REV=REVISION: since then)
+	@BUILD=$(BUILD) tools/check --changed $(REV)
 
 bench: all ## measure: medians of interleaved runs
 	@BUILD=$(BUILD) bench/run
@@ -38,4 +40,4 @@ clean: ## remove every build directory
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: all deps demo check bench fuzz install clean help
+.PHONY: all deps demo check quick bench fuzz install clean help
