@@ -13,7 +13,7 @@
 #define REMOVED (UINT32_MAX - 1)
 #define MAX_SMALL 8 /* bytes of a key that lies in its entry */
 
-struct entry {
+struct hash_entry {
 	void *value;   /* NULL: removed */
 	uint32_t hash; /* its low bits: there are never more slots */
 	uint32_t length;
@@ -24,7 +24,7 @@ struct entry {
 };
 
 struct gt_hash {
-	struct entry *entries;
+	struct hash_entry *entries;
 	uint32_t *slots;   /* index of an entry, EMPTY or REMOVED */
 	size_t used;       /* entries in use, removed ones included */
 	size_t live;       /* entries that are there */
@@ -49,12 +49,12 @@ static uint64_t hash_bytes(const void *key, size_t length)
 	return hash ^ (hash >> 33);
 }
 
-static const void *entry_key(const struct entry *entry)
+static const void *entry_key(const struct hash_entry *entry)
 {
 	return entry->length > MAX_SMALL ? entry->key : &entry->small;
 }
 
-static void free_key(struct entry *entry)
+static void free_key(struct hash_entry *entry)
 {
 	if (entry->value && entry->length > MAX_SMALL)
 		free(entry->key);
@@ -84,7 +84,7 @@ size_t gt_hash_count(const struct gt_hash *map)
 	return map->live;
 }
 
-static bool is_key(const struct entry *entry, const void *key, size_t length, uint32_t hash)
+static bool is_key(const struct hash_entry *entry, const void *key, size_t length, uint32_t hash)
 {
 	return entry->hash == hash && entry->length == length &&
 	       !memcmp(entry_key(entry), key, length);
@@ -104,7 +104,7 @@ static uint32_t *find(const struct gt_hash *map, const void *key, size_t length,
 	return NULL;
 }
 
-static struct entry *find_entry(const struct gt_hash *map, const void *key, size_t length)
+static struct hash_entry *find_entry(const struct gt_hash *map, const void *key, size_t length)
 {
 	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
 
@@ -124,7 +124,7 @@ static void place(uint32_t *slots, size_t slot_count, uint32_t hash, uint32_t in
 static int rebuild(struct gt_hash *map)
 {
 	size_t slot_count = 16;
-	struct entry *entries;
+	struct hash_entry *entries;
 	uint32_t *slots;
 	size_t used = 0;
 
@@ -158,12 +158,12 @@ static int rebuild(struct gt_hash *map)
 
 void *gt_hash_get(const struct gt_hash *map, const void *key, size_t length)
 {
-	struct entry *entry = find_entry(map, key, length);
+	struct hash_entry *entry = find_entry(map, key, length);
 
 	return entry ? entry->value : NULL;
 }
 
-static int set_key(struct entry *entry, const void *key, size_t length)
+static int set_key(struct hash_entry *entry, const void *key, size_t length)
 {
 	entry->small = 0;
 	if (length <= MAX_SMALL) {
@@ -179,8 +179,8 @@ static int set_key(struct entry *entry, const void *key, size_t length)
 
 int gt_hash_set(struct gt_hash *map, const void *key, size_t length, void *value)
 {
-	struct entry *entry = find_entry(map, key, length);
-	struct entry added = {.value = value, .hash = (uint32_t)hash_bytes(key, length)};
+	struct hash_entry *entry = find_entry(map, key, length);
+	struct hash_entry added = {.value = value, .hash = (uint32_t)hash_bytes(key, length)};
 	int error = 0;
 
 	if (entry) {
@@ -206,7 +206,7 @@ int gt_hash_set(struct gt_hash *map, const void *key, size_t length, void *value
 void *gt_hash_remove(struct gt_hash *map, const void *key, size_t length)
 {
 	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
-	struct entry *entry;
+	struct hash_entry *entry;
 	void *value;
 
 	if (!slot)
@@ -224,7 +224,7 @@ bool gt_hash_next(const struct gt_hash *map, size_t *cursor, const void **key, s
 		  void **value)
 {
 	while (*cursor < map->used) {
-		const struct entry *entry = &map->entries[(*cursor)++];
+		const struct hash_entry *entry = &map->entries[(*cursor)++];
 
 		if (!entry->value)
 			continue;

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct node {
+struct range_node {
 	struct gt_range range;
-	struct node *left, *right;
+	struct range_node *left, *right;
 	uint64_t priority;
 };
 
 struct gt_ranges {
-	struct node *root;
+	struct range_node *root;
 	size_t count;
 	uint64_t random;
 };
@@ -29,10 +29,10 @@ struct gt_ranges *gt_ranges_new(void)
 /* Rotates the tree into a list, so that no recursion can get deep. */
 void gt_ranges_free(struct gt_ranges *ranges)
 {
-	struct node *node = ranges ? ranges->root : NULL;
+	struct range_node *node = ranges ? ranges->root : NULL;
 
 	while (node) {
-		struct node *left = node->left;
+		struct range_node *left = node->left;
 
 		if (left) {
 			node->left = left->right;
@@ -65,7 +65,7 @@ const struct gt_range *gt_ranges_from(const struct gt_ranges *ranges, uint64_t a
 {
 	const struct gt_range *best = NULL;
 
-	for (const struct node *node = ranges->root; node;) {
+	for (const struct range_node *node = ranges->root; node;) {
 		if (node->range.start + (node->range.length - 1) < address) {
 			node = node->right;
 		} else {
@@ -84,10 +84,10 @@ const struct gt_range *gt_ranges_find(const struct gt_ranges *ranges, uint64_t a
 }
 
 /* Splits a tree into what begins before `start` and what begins there or behind. */
-static void split(struct node *tree, uint64_t start, struct node **ret_before,
-		  struct node **ret_behind)
+static void split(struct range_node *tree, uint64_t start, struct range_node **ret_before,
+		  struct range_node **ret_behind)
 {
-	struct node **before = ret_before, **behind = ret_behind;
+	struct range_node **before = ret_before, **behind = ret_behind;
 
 	while (tree) {
 		if (tree->range.start < start) {
@@ -106,7 +106,7 @@ static void split(struct node *tree, uint64_t start, struct node **ret_before,
 int gt_ranges_add(struct gt_ranges *ranges, uint64_t start, uint64_t length, void *value)
 {
 	const struct gt_range *next = gt_ranges_from(ranges, start);
-	struct node **place = &ranges->root, *node;
+	struct range_node **place = &ranges->root, *node;
 	uint64_t last;
 
 	if (!length || __builtin_add_overflow(start, length - 1, &last))
@@ -116,7 +116,8 @@ int gt_ranges_add(struct gt_ranges *ranges, uint64_t start, uint64_t length, voi
 	node = malloc(sizeof(*node));
 	if (!node)
 		return -ENOMEM;
-	*node = (struct node){.range = {start, length, value}, .priority = next_random(ranges)};
+	*node = (struct range_node){.range = {start, length, value},
+				    .priority = next_random(ranges)};
 	while (*place && (*place)->priority > node->priority)
 		place = start < (*place)->range.start ? &(*place)->left : &(*place)->right;
 	split(*place, start, &node->left, &node->right);
@@ -125,7 +126,7 @@ int gt_ranges_add(struct gt_ranges *ranges, uint64_t start, uint64_t length, voi
 	return 0;
 }
 
-static void join(struct node **place, struct node *left, struct node *right)
+static void join(struct range_node **place, struct range_node *left, struct range_node *right)
 {
 	while (left && right) {
 		if (left->priority > right->priority) {
@@ -143,7 +144,7 @@ static void join(struct node **place, struct node *left, struct node *right)
 
 void *gt_ranges_remove(struct gt_ranges *ranges, uint64_t start)
 {
-	struct node **place = &ranges->root, *node;
+	struct range_node **place = &ranges->root, *node;
 	void *value;
 
 	while (*place && (*place)->range.start != start)

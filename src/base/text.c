@@ -12,18 +12,18 @@
 
 #include "base/clean.h"
 
-struct unit {
+struct size_unit {
 	const char *name;
 	double scale;
 };
 
-static const struct unit size_units[] = {
+static const struct size_unit size_units[] = {
 	{"", 1},           {"b", 1},           {"k", 1024},         {"kb", 1024},
 	{"kib", 1024},     {"m", 0x100000},    {"mb", 0x100000},    {"mib", 0x100000},
 	{"g", 0x40000000}, {"gb", 0x40000000}, {"gib", 0x40000000},
 };
 
-static const struct unit duration_units[] = {
+static const struct size_unit duration_units[] = {
 	{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1},
 };
 
@@ -45,7 +45,8 @@ int gt_parse_u64(const char *text, uint64_t *ret_value)
 	return 0;
 }
 
-static int parse_scaled(const char *text, const struct unit *units, size_t count, uint64_t *ret)
+static int parse_scaled(const char *text, const struct size_unit *units, size_t count,
+			uint64_t *ret)
 {
 	double number, scaled;
 	char *end;

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/programs.h"
-#include "cli/refusal.h"
+#include "cli/rejection.h"
 #include "gpubpf/object/object.h"
 #include "gpubpf/translate.h"
 
@@ -99,14 +99,14 @@ static int compile(const struct compile_options *given, const struct gt_translat
 		.allow_control = given->allow_control,
 	};
 	struct gt_translate_job job = {.program = program};
-	struct gt_verify_error refusal = {0};
+	struct gt_verify_error rejection = {0};
 	gt_auto_strbuf where = GT_STRBUF_INIT;
 	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	int error;
 
 	gt_cli_set_input(&check, section, given->mem_size);
-	error = gt_verify(object, program, &check, &facts, &refusal, &diag);
+	error = gt_verify(object, program, &check, &facts, &rejection, &diag);
 	job.section = check.section;
 	job.memory_size = check.memory_size;
 	job.facts = &facts;
@@ -117,9 +117,9 @@ static int compile(const struct compile_options *given, const struct gt_translat
 	if (!error)
 		return 0;
 	gt_cli_error("%s: %s%s%s", program->name, diag.place, diag.place[0] ? ": " : "", diag.text);
-	gt_cli_put_refusal(&where, program, &refusal);
-	if (refusal.is_at_insn)
-		gt_strbuf_printf(&where, "  'gputap verify --log' shows how it came about\n");
+	gt_cli_put_rejection(&where, program, &rejection);
+	if (rejection.is_at_insn)
+		gt_strbuf_printf(&where, "  'gputap verify --log' shows each step\n");
 	fputs(gt_strbuf_string(&where), stderr);
 	return error;
 }

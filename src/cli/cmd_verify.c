@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/programs.h"
-#include "cli/refusal.h"
+#include "cli/rejection.h"
 #include "gpubpf/object/object.h"
 #include "gpubpf/verify/verify.h"
 
@@ -135,7 +135,7 @@ static void print_text(const struct verdict *verdict)
 	}
 	printf("%s (%s): refused: %s%s%s\n", program->name, program->section, verdict->diag.place,
 	       verdict->diag.place[0] ? ": " : "", verdict->diag.text);
-	gt_cli_put_refusal(&where, program, &verdict->error);
+	gt_cli_put_rejection(&where, program, &verdict->error);
 	fputs(gt_strbuf_string(&where), stdout);
 }
 
@@ -208,7 +208,7 @@ static void put_json(struct gt_json *json, const struct verdict *verdict)
 	if (verdict->accepted)
 		put_safe(json, verdict);
 	else
-		gt_cli_json_refusal(json, &verdict->diag, &verdict->error);
+		gt_cli_json_rejection(json, &verdict->diag, &verdict->error);
 	if (verdict->log.length)
 		gt_json_string(json, "log", gt_strbuf_string(&verdict->log));
 	gt_json_object_end(json);

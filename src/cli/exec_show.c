@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What came of the command "exec": of each device, of what they share, and of Linux. */
+/* Print the results of the command "exec": of each device, of shared maps and of host programs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,38 +8,36 @@
 #include "base/text.h"
 #include "cli/exec.h"
 
-const char *const gt_exec_engines[] = {"interp", "gpu", NULL};
-
-/* Where a map is, and so where it is shown. */
-enum owner {
+enum map_owner {
 	OWNER_DEVICE,
 	OWNER_SHARED,
-	OWNER_LINUX,
+	OWNER_HOST,
 };
 
-static uint32_t map_count(const struct gt_exec *exec)
+static uint32_t map_count(const struct gt_cli_exec *self)
 {
-	return exec->execution.object ? exec->execution.object->map_count : 0;
+	return self->exec.program.object ? self->exec.program.object->map_count : 0;
 }
 
-/* Constants are as the object has them, strings of printk most of all: they are not shown. */
-static bool is_shown(const struct gt_exec *exec, uint32_t number, enum owner owner)
+/* Constants, mostly strings of printk, are not shown: they have the values in the object. */
+static bool is_shown(const struct gt_cli_exec *self, uint32_t number, enum map_owner owner)
 {
-	const struct gt_bpf_map *map = &exec->execution.object->maps[number];
+	const struct gt_bpf_map *map = &self->exec.program.object->maps[number];
 
 	if (map->constant)
 		return false;
-	if (owner == OWNER_LINUX)
-		return exec->programs && gt_host_programs_own(exec->programs, number);
+	if (owner == OWNER_HOST)
+		return self->exec.host_programs &&
+		       gt_host_programs_own(self->exec.host_programs, number);
 	return !map->host_only && gt_bpf_map_is_common(map) == (owner == OWNER_SHARED);
 }
 
-/* A map that is shown: in text, or in JSON where that is not NULL. */
-static void put_map(const struct gt_exec *exec, uint32_t number, enum owner owner,
+/* Append a map as text, or as JSON if `json` is not NULL. */
+static void put_map(const struct gt_cli_exec *self, uint32_t number, enum map_owner owner,
 		    const struct gt_exec_device *device, struct gt_strbuf *text,
 		    struct gt_json *json)
 {
-	const struct gt_bpf_map *map = &exec->execution.object->maps[number];
+	const struct gt_bpf_map *map = &self->exec.program.object->maps[number];
 	gt_autofree void *copied = NULL;
 	struct gt_bpf_map_view view;
 	struct gt_diag diag = {0};
@@ -47,8 +45,8 @@ static void put_map(const struct gt_exec *exec, uint32_t number, enum owner owne
 	if (owner == OWNER_DEVICE) {
 		view = gt_instance_view(device->run.instance, number);
 	} else if (owner == OWNER_SHARED) {
-		view = gt_shared_view(exec->shared, number);
-	} else if (gt_host_programs_read(exec->programs, number, &view, &diag)) {
+		view = gt_shared_view(self->exec.shared, number);
+	} else if (gt_host_programs_read(self->exec.host_programs, number, &view, &diag)) {
 		if (json) {
 			gt_json_object_begin(json, NULL);
 			gt_json_string(json, "name", map->name);
@@ -76,69 +74,69 @@ static void put_bytes(struct gt_strbuf *text, const uint8_t *bytes, size_t size)
 		gt_strbuf_printf(text, "%02x", bytes[i]);
 }
 
-/* `heading` stands above the first of them; NULL: none is needed. */
-static void put_maps(const struct gt_exec *exec, enum owner owner,
+/* `heading` precedes the first of them; NULL: none. */
+static void put_maps(const struct gt_cli_exec *self, enum map_owner owner,
 		     const struct gt_exec_device *device, const char *heading,
 		     struct gt_strbuf *text)
 {
-	for (uint32_t i = 0; exec->given->maps && i < map_count(exec); i++) {
-		if (!is_shown(exec, i, owner))
+	for (uint32_t i = 0; self->given->maps && i < map_count(self); i++) {
+		if (!is_shown(self, i, owner))
 			continue;
 		if (heading)
 			gt_strbuf_printf(text, "%s:\n", heading);
 		heading = NULL;
-		put_map(exec, i, owner, device, text, NULL);
+		put_map(self, i, owner, device, text, NULL);
 	}
 }
 
-static void put_device(const struct gt_exec *exec, const struct gt_exec_device *device,
+static void put_device(const struct gt_cli_exec *self, const struct gt_exec_device *device,
 		       struct gt_strbuf *text)
 {
-	const struct gt_grid_run *run = &device->run;
+	const struct gt_standalone_run *run = &device->run;
 
-	if (exec->device_count > 1) {
+	if (self->exec.device_count > 1) {
 		gt_strbuf_printf(text, "device %u (", device->number);
 		gt_put_printable(text, gt_device_info(device->device)->name);
 		gt_strbuf_puts(text, "):\n");
 	}
-	if (!exec->given->all)
+	if (!self->given->all)
 		gt_strbuf_printf(text, "%" PRIx64 "\n", run->results[0]);
-	for (uint32_t i = 0; exec->given->all && i < run->result_count; i++)
+	for (uint32_t i = 0; self->given->all && i < run->result_count; i++)
 		gt_strbuf_printf(text, "%u: %" PRIx64 "\n", i, run->results[i]);
-	if (exec->given->show_memory) {
+	if (self->given->show_memory) {
 		gt_strbuf_puts(text, "memory: ");
-		put_bytes(text, run->memory, exec->execution.memory_size);
+		put_bytes(text, run->memory, self->exec.program.memory_size);
 		gt_strbuf_putc(text, '\n');
 	}
-	put_maps(exec, OWNER_DEVICE, device, NULL, text);
+	put_maps(self, OWNER_DEVICE, device, NULL, text);
 }
 
-static void put_text(const struct gt_exec *exec, struct gt_strbuf *text)
+static void put_all(const struct gt_cli_exec *self, struct gt_strbuf *text)
 {
-	bool is_simple = exec->device_count == 1 && !exec->programs;
+	bool is_simple = self->exec.device_count == 1 && !self->exec.host_programs;
 
-	for (size_t i = 0; i < exec->device_count; i++)
-		put_device(exec, &exec->devices[i], text);
-	put_maps(exec, OWNER_SHARED, NULL, is_simple ? NULL : "shared", text);
-	put_maps(exec, OWNER_LINUX, NULL, "Linux", text);
+	for (size_t i = 0; i < self->exec.device_count; i++)
+		put_device(self, &self->exec.devices[i], text);
+	put_maps(self, OWNER_SHARED, NULL, is_simple ? NULL : "shared", text);
+	put_maps(self, OWNER_HOST, NULL, "Linux", text);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static void json_maps(const struct gt_exec *exec, enum owner owner,
+static void json_maps(const struct gt_cli_exec *self, enum map_owner owner,
 		      const struct gt_exec_device *device, const char *key, struct gt_json *json)
 {
 	gt_json_array_begin(json, key);
-	for (uint32_t i = 0; i < map_count(exec); i++)
-		if (is_shown(exec, i, owner))
-			put_map(exec, i, owner, device, NULL, json);
+	for (uint32_t i = 0; i < map_count(self); i++)
+		if (is_shown(self, i, owner))
+			put_map(self, i, owner, device, NULL, json);
 	gt_json_array_end(json);
 }
 
-static void json_device(const struct gt_exec *exec, const struct gt_exec_device *device,
+static void json_device(const struct gt_cli_exec *self, const struct gt_exec_device *device,
 			struct gt_json *json)
 {
-	const struct gt_grid_run *run = &device->run;
+	const struct gt_standalone_run *run = &device->run;
 	gt_auto_strbuf memory = GT_STRBUF_INIT;
 
 	gt_json_object_begin(json, NULL);
@@ -147,40 +145,40 @@ static void json_device(const struct gt_exec *exec, const struct gt_exec_device 
 		gt_json_string(json, "name", gt_device_info(device->device)->name);
 	}
 	gt_json_hex(json, "r0", run->results[0]);
-	if (exec->given->all) {
+	if (self->given->all) {
 		gt_json_array_begin(json, "results");
 		for (uint32_t i = 0; i < run->result_count; i++)
 			gt_json_hex(json, NULL, run->results[i]);
 		gt_json_array_end(json);
 	}
-	if (exec->given->show_memory) {
-		put_bytes(&memory, run->memory, exec->execution.memory_size);
+	if (self->given->show_memory) {
+		put_bytes(&memory, run->memory, self->exec.program.memory_size);
 		gt_json_string(json, "memory", gt_strbuf_string(&memory));
 	}
 	gt_json_string(json, "output", gt_strbuf_string(&run->output));
 	gt_json_u64(json, "output_lost", run->output_lost);
-	if (exec->given->maps)
-		json_maps(exec, OWNER_DEVICE, device, "maps", json);
+	if (self->given->maps)
+		json_maps(self, OWNER_DEVICE, device, "maps", json);
 	gt_json_object_end(json);
 	json->buffer->failed |= memory.failed;
 }
 
-static void put_json(const struct gt_exec *exec, struct gt_strbuf *text)
+static void json_all(const struct gt_cli_exec *self, struct gt_strbuf *text)
 {
 	struct gt_json json = GT_JSON_INIT(text);
 
 	gt_json_object_begin(&json, NULL);
-	if (exec->execution.program->name)
-		gt_json_string(&json, "program", exec->execution.program->name);
-	gt_json_string(&json, "on", gt_exec_engines[exec->given->engine]);
+	if (self->exec.program.program->name)
+		gt_json_string(&json, "program", self->exec.program.program->name);
+	gt_json_string(&json, "on", gt_exec_engines[self->given->engine]);
 	gt_json_array_begin(&json, "devices");
-	for (size_t i = 0; i < exec->device_count; i++)
-		json_device(exec, &exec->devices[i], &json);
+	for (size_t i = 0; i < self->exec.device_count; i++)
+		json_device(self, &self->exec.devices[i], &json);
 	gt_json_array_end(&json);
-	if (exec->given->maps) {
-		json_maps(exec, OWNER_SHARED, NULL, "shared", &json);
-		if (exec->programs)
-			json_maps(exec, OWNER_LINUX, NULL, "linux", &json);
+	if (self->given->maps) {
+		json_maps(self, OWNER_SHARED, NULL, "shared", &json);
+		if (self->exec.host_programs)
+			json_maps(self, OWNER_HOST, NULL, "linux", &json);
 	}
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
@@ -188,13 +186,13 @@ static void put_json(const struct gt_exec *exec, struct gt_strbuf *text)
 
 /* ---- all of it ------------------------------------------------------------------------- */
 
-/* What the program printed on a device; of several each line says on which. */
-static void print_output(const struct gt_exec *exec, const struct gt_exec_device *device)
+/* Print the program's output on a device; with several devices, each line names its device. */
+static void print_output(const struct gt_cli_exec *self, const struct gt_exec_device *device)
 {
 	const char *line = gt_strbuf_string(&device->run.output);
 	char name[32] = "";
 
-	if (exec->device_count > 1)
+	if (self->exec.device_count > 1)
 		snprintf(name, sizeof(name), "device %u: ", device->number);
 	while (*line) {
 		size_t length = strcspn(line, "\n");
@@ -203,25 +201,26 @@ static void print_output(const struct gt_exec *exec, const struct gt_exec_device
 		line += length + (line[length] == '\n');
 	}
 	if (device->run.output_lost)
-		gt_cli_error("%s%" PRIu64 " lines that the program printed found no room", name,
-			     device->run.output_lost);
+		gt_cli_error("%s%" PRIu64
+			     " lines of the program's output were dropped (buffer full)",
+			     name, device->run.output_lost);
 }
 
-/* Results go to stdout; what the program printed goes to stderr, or into the JSON. */
-int gt_exec_show(const struct gt_exec *exec)
+/* Results go to standard output; the program's output goes to standard error, or into the JSON. */
+int gt_cli_exec_show(const struct gt_cli_exec *self)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	if (exec->given->json)
-		put_json(exec, &text);
+	if (self->given->json)
+		json_all(self, &text);
 	else
-		put_text(exec, &text);
-	for (size_t i = 0; !exec->given->json && i < exec->device_count; i++)
-		print_output(exec, &exec->devices[i]);
+		put_all(self, &text);
+	for (size_t i = 0; !self->given->json && i < self->exec.device_count; i++)
+		print_output(self, &self->exec.devices[i]);
 	if (text.failed) {
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
 	}
 	fputs(gt_strbuf_string(&text), stdout);
-	return exec->command_status;
+	return self->exec.command_status;
 }

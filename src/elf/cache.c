@@ -22,13 +22,13 @@
 #define ENTRY_FLAGS (0x0300 | ENTRY_ELF_LIBC6)
 #endif
 
-struct old_header {
+struct cache_old_header {
 	char magic[12];
 	uint32_t count;
 };
 #define OLD_ENTRY_SIZE 12
 
-struct header {
+struct cache_header {
 	char magic[20];
 	uint32_t count;
 	uint32_t strings_size;
@@ -38,14 +38,14 @@ struct header {
 	uint32_t unused[3];
 };
 
-struct entry {
+struct cache_entry {
 	int32_t flags;
 	uint32_t name, path; /* offsets from the header */
 	uint32_t os_version;
 	uint64_t hwcap;
 };
 
-struct extension_section {
+struct cache_extension_section {
 	uint32_t tag, flags, offset, size;
 };
 
@@ -72,7 +72,7 @@ static const char *string_at(const struct gt_ld_cache *cache, uint32_t offset)
 
 static size_t skip_old_format(const struct gt_file *file)
 {
-	struct old_header old;
+	struct cache_old_header old;
 	uint64_t end;
 
 	if (file->size < sizeof(old) || memcmp(file->data, OLD_MAGIC, strlen(OLD_MAGIC)))
@@ -86,7 +86,7 @@ static size_t skip_old_format(const struct gt_file *file)
 int gt_ld_cache_open(const char *path, struct gt_ld_cache *ret_cache, struct gt_diag *diag)
 {
 	struct gt_ld_cache cache = {0};
-	struct header header;
+	struct cache_header header;
 	int error = gt_file_read(path, CACHE_LIMIT, &cache.file, diag);
 
 	if (error)
@@ -94,7 +94,7 @@ int gt_ld_cache_open(const char *path, struct gt_ld_cache *ret_cache, struct gt_
 	cache.start = skip_old_format(&cache.file);
 	if (!copy_out(&cache, 0, &header, sizeof(header)) ||
 	    memcmp(header.magic, NEW_MAGIC, sizeof(header.magic)) ||
-	    header.count > (cache_size(&cache) - sizeof(header)) / sizeof(struct entry)) {
+	    header.count > (cache_size(&cache) - sizeof(header)) / sizeof(struct cache_entry)) {
 		gt_ld_cache_free(&cache);
 		return gt_diag(diag, -EBADMSG, "loader", path,
 			       "no cache of the dynamic loader in the format " NEW_MAGIC);
@@ -112,8 +112,8 @@ void gt_ld_cache_free(struct gt_ld_cache *cache)
 /* The glibc-hwcaps name of a number, or NULL. */
 static const char *hwcap_name(const struct gt_ld_cache *cache, uint32_t number)
 {
-	struct header header;
-	struct extension_section section;
+	struct cache_header header;
+	struct cache_extension_section section;
 	uint32_t magic_and_count[2], name;
 
 	if (!copy_out(cache, 0, &header, sizeof(header)) || !header.extension ||
@@ -138,7 +138,7 @@ static const char *hwcap_name(const struct gt_ld_cache *cache, uint32_t number)
 }
 
 /* How good an entry is: 0 is the best level, level_count plain; more is not to be used. */
-static size_t grade(const struct gt_ld_cache *cache, const struct entry *entry,
+static size_t grade(const struct gt_ld_cache *cache, const struct cache_entry *entry,
 		    const char *const *levels, size_t level_count)
 {
 	const char *name;
@@ -157,14 +157,14 @@ static size_t grade(const struct gt_ld_cache *cache, const struct entry *entry,
 const char *gt_ld_cache_find(const struct gt_ld_cache *cache, const char *name,
 			     const char *const *levels, size_t level_count)
 {
-	struct header header;
+	struct cache_header header;
 	const char *best = NULL;
 	size_t best_grade = SIZE_MAX;
 
 	if (!cache->file.data || !copy_out(cache, 0, &header, sizeof(header)))
 		return NULL;
 	for (uint32_t i = 0; i < header.count; i++) {
-		struct entry entry;
+		struct cache_entry entry;
 		const char *entry_name;
 		size_t entry_grade;
 

@@ -18,7 +18,7 @@
 #define TABLE_ENCODING 0x3b       /* DW_EH_PE_datarel | DW_EH_PE_sdata4, the one linkers write */
 
 /* Where the code of an FDE begins, and the FDE itself. */
-struct place {
+struct cfi_section {
 	uint64_t start;
 	uint64_t entry; /* offset in frames */
 };
@@ -26,14 +26,14 @@ struct place {
 struct gt_cfi {
 	uint8_t *frames;
 	size_t size;
-	uint64_t address;            /* of frames in the ELF */
-	uint64_t data_base;          /* of .eh_frame_hdr */
-	GT_VEC(struct place) places; /* by start */
+	uint64_t address;                  /* of frames in the ELF */
+	uint64_t data_base;                /* of .eh_frame_hdr */
+	GT_VEC(struct cfi_section) places; /* by start */
 };
 
 /* A CIE or FDE, as far as both are alike. */
-struct entry {
-	struct cursor body; /* behind the length and the id */
+struct cfi_entry {
+	struct elf_cursor body; /* behind the length and the id */
 	const uint8_t *id_at;
 	uint64_t id; /* 0: a CIE; else how far the CIE is before id_at */
 	size_t next; /* offset of the entry behind */
@@ -41,16 +41,16 @@ struct entry {
 
 struct cie {
 	struct cfi_code code;
-	struct cursor instructions;
+	struct elf_cursor instructions;
 	uint64_t return_register;
 	bool has_augmentation; /* FDEs have a length and augmentation data */
 	bool is_signal;
 };
 
 /* False at the end, and where the entry is damaged. */
-static bool read_entry(const struct gt_cfi *cfi, uint64_t offset, struct entry *ret_entry)
+static bool read_entry(const struct gt_cfi *cfi, uint64_t offset, struct cfi_entry *ret_entry)
 {
-	struct cursor cursor = {cfi->frames + cfi->size, cfi->frames + cfi->size, false};
+	struct elf_cursor cursor = {cfi->frames + cfi->size, cfi->frames + cfi->size, false};
 	uint64_t length;
 	const uint8_t *start;
 
@@ -64,18 +64,18 @@ static bool read_entry(const struct gt_cfi *cfi, uint64_t offset, struct entry *
 	if (!length || !cursor_skip(&cursor, length))
 		return false;
 	ret_entry->next = (size_t)(cursor.at - cfi->frames);
-	ret_entry->body = (struct cursor){start, cursor.at, false};
+	ret_entry->body = (struct elf_cursor){start, cursor.at, false};
 	ret_entry->id_at = start;
 	/* In .eh_frame the id has 4 bytes even where the length has 8. */
 	ret_entry->id = cursor_number(&ret_entry->body, 4);
 	return !ret_entry->body.bad;
 }
 
-static void read_augmentation(struct cursor *cursor, const char *letters, struct cie *cie)
+static void read_augmentation(struct elf_cursor *cursor, const char *letters, struct cie *cie)
 {
 	uint64_t size = cursor_uleb(cursor);
 	const uint8_t *bytes = cursor_skip(cursor, size);
-	struct cursor data = {bytes, bytes ? bytes + size : NULL, !bytes};
+	struct elf_cursor data = {bytes, bytes ? bytes + size : NULL, !bytes};
 
 	for (; *letters && !data.bad; letters++) {
 		switch (*letters) {
@@ -105,8 +105,8 @@ static void read_augmentation(struct cursor *cursor, const char *letters, struct
 
 static int read_cie(const struct gt_cfi *cfi, uint64_t offset, struct cie *ret_cie)
 {
-	struct entry entry;
-	struct cursor *cursor = &entry.body;
+	struct cfi_entry entry;
+	struct elf_cursor *cursor = &entry.body;
 	const char *letters;
 	uint8_t version;
 
@@ -134,11 +134,11 @@ static int read_cie(const struct gt_cfi *cfi, uint64_t offset, struct cie *ret_c
 }
 
 /* The CIE of an FDE, and the code that the FDE covers; *entry is at its instructions then. */
-static int read_fde(const struct gt_cfi *cfi, struct entry *entry, struct cie *ret_cie,
+static int read_fde(const struct gt_cfi *cfi, struct cfi_entry *entry, struct cie *ret_cie,
 		    uint64_t *ret_start, uint64_t *ret_size)
 {
 	uint64_t before = (uint64_t)(entry->id_at - cfi->frames);
-	struct cursor *cursor = &entry->body;
+	struct elf_cursor *cursor = &entry->body;
 	int error;
 
 	if (!entry->id || entry->id > before)
@@ -155,7 +155,7 @@ static int read_fde(const struct gt_cfi *cfi, struct entry *entry, struct cie *r
 
 static int compare_places(const void *left, const void *right)
 {
-	const struct place *a = left, *b = right;
+	const struct cfi_section *a = left, *b = right;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
@@ -166,7 +166,7 @@ static int compare_places(const void *left, const void *right)
 static int scan(struct gt_cfi *cfi)
 {
 	uint64_t offset = 0, start, size;
-	struct entry entry;
+	struct cfi_entry entry;
 	struct cie cie;
 
 	for (; read_entry(cfi, offset, &entry); offset = entry.next) {
@@ -174,22 +174,23 @@ static int scan(struct gt_cfi *cfi)
 			continue;
 		if (cfi->places.count == MAX_ENTRIES)
 			return -EFBIG;
-		if (gt_vec_push(&cfi->places, (struct place){start, offset}))
+		if (gt_vec_push(&cfi->places, (struct cfi_section){start, offset}))
 			return -ENOMEM;
 	}
 	if (cfi->places.count)
-		qsort(cfi->places.items, cfi->places.count, sizeof(struct place), compare_places);
+		qsort(cfi->places.items, cfi->places.count, sizeof(struct cfi_section),
+		      compare_places);
 	return 0;
 }
 
 /* Takes over the linker's table. -ENOENT: it cannot be used, so the entries tell. */
-static int take_table(struct gt_cfi *cfi, struct cursor table, uint64_t count)
+static int take_table(struct gt_cfi *cfi, struct elf_cursor table, uint64_t count)
 {
 	uint64_t last = 0;
 
 	if (!count || count > MAX_ENTRIES || count > (uint64_t)(table.end - table.at) / 8)
 		return -ENOENT;
-	cfi->places.items = malloc(count * sizeof(struct place));
+	cfi->places.items = malloc(count * sizeof(struct cfi_section));
 	if (!cfi->places.items)
 		return -ENOMEM;
 	cfi->places.capacity = count;
@@ -202,7 +203,7 @@ static int take_table(struct gt_cfi *cfi, struct cursor table, uint64_t count)
 			return -ENOENT;
 		}
 		last = start;
-		cfi->places.items[cfi->places.count++] = (struct place){start, entry};
+		cfi->places.items[cfi->places.count++] = (struct cfi_section){start, entry};
 	}
 	return 0;
 }
@@ -262,14 +263,14 @@ static int open_tables(struct gt_elf *elf, struct gt_cfi *cfi, struct gt_diag *d
 {
 	gt_autofree uint8_t *header = NULL;
 	size_t header_size = 0;
-	struct cursor cursor;
+	struct elf_cursor cursor;
 	struct cfi_code code = {0};
 	uint64_t count = 0, encodings = 0;
 	int error = read_header(elf, &header, &header_size, &code.address, diag);
 
 	if (error)
 		return error;
-	cursor = (struct cursor){header, header ? header + header_size : NULL, !header};
+	cursor = (struct elf_cursor){header, header ? header + header_size : NULL, !header};
 	code.bytes = header;
 	code.data_base = cfi->data_base = code.address;
 	encodings = cursor_number(&cursor, 4);
@@ -319,7 +320,7 @@ int gt_cfi_find(const struct gt_cfi *cfi, uint64_t address, struct gt_cfi_row *r
 	struct gt_cfi_row row = {0};
 	size_t low = 0, high = cfi->places.count;
 	uint64_t start, size;
-	struct entry entry;
+	struct cfi_entry entry;
 	struct cie cie;
 	int error;
 

@@ -6,7 +6,7 @@
 
 #define MAX_REMEMBERED 8 /* rows; compilers nest two */
 
-struct run {
+struct cfi_run {
 	const struct cfi_code *code;
 	struct gt_cfi_row *row;
 	struct gt_cfi_row initial; /* what the CIE says: for DW_CFA_restore */
@@ -15,7 +15,7 @@ struct run {
 	uint64_t location, address;
 };
 
-uint64_t cfi_pointer(struct cursor *cursor, const struct cfi_code *code, uint8_t encoding)
+uint64_t cfi_pointer(struct elf_cursor *cursor, const struct cfi_code *code, uint8_t encoding)
 {
 	uint64_t place = code->address + (uint64_t)(cursor->at - code->bytes), value;
 
@@ -59,7 +59,8 @@ uint64_t cfi_pointer(struct cursor *cursor, const struct cfi_code *code, uint8_t
 	return 0;
 }
 
-static void set_rule(struct run *run, uint64_t number, enum gt_cfi_rule_kind kind, int64_t offset)
+static void set_rule(struct cfi_run *run, uint64_t number, enum gt_cfi_rule_kind kind,
+		     int64_t offset)
 {
 	/* Registers that are not followed (of vectors, say) may have rules, too. */
 	if (number < GT_CFI_REGISTERS)
@@ -68,7 +69,7 @@ static void set_rule(struct run *run, uint64_t number, enum gt_cfi_rule_kind kin
 }
 
 /* DW_OP operations follow; they are only looked at when they are needed. */
-static struct gt_cfi_rule read_expression(struct cursor *cursor, enum gt_cfi_rule_kind kind)
+static struct gt_cfi_rule read_expression(struct elf_cursor *cursor, enum gt_cfi_rule_kind kind)
 {
 	uint64_t size = cursor_uleb(cursor);
 	const uint8_t *bytes = cursor_skip(cursor, size);
@@ -79,7 +80,8 @@ static struct gt_cfi_rule read_expression(struct cursor *cursor, enum gt_cfi_rul
 		.kind = (uint8_t)kind, .size = (uint16_t)size, .expression = bytes};
 }
 
-static void set_expression(struct run *run, struct cursor *cursor, enum gt_cfi_rule_kind kind)
+static void set_expression(struct cfi_run *run, struct elf_cursor *cursor,
+			   enum gt_cfi_rule_kind kind)
 {
 	uint64_t number = cursor_uleb(cursor);
 	struct gt_cfi_rule rule = read_expression(cursor, kind);
@@ -88,12 +90,13 @@ static void set_expression(struct run *run, struct cursor *cursor, enum gt_cfi_r
 		run->row->rules[number] = rule;
 }
 
-static int64_t factored(const struct run *run, uint64_t value)
+static int64_t factored(const struct cfi_run *run, uint64_t value)
 {
 	return (int64_t)(value * (uint64_t)run->code->data_align);
 }
 
-static void define_cfa(struct run *run, struct cursor *cursor, uint64_t number, int64_t offset)
+static void define_cfa(struct cfi_run *run, struct elf_cursor *cursor, uint64_t number,
+		       int64_t offset)
 {
 	if (number >= GT_CFI_REGISTERS)
 		cursor->bad = true;
@@ -102,13 +105,13 @@ static void define_cfa(struct run *run, struct cursor *cursor, uint64_t number, 
 			.kind = GT_CFI_REGISTER, .reg = (uint8_t)number, .offset = offset};
 }
 
-static void restore_rule(struct run *run, uint64_t number)
+static void restore_rule(struct cfi_run *run, uint64_t number)
 {
 	if (number < GT_CFI_REGISTERS)
 		run->row->rules[number] = run->initial.rules[number];
 }
 
-static void restore_row(struct run *run, struct cursor *cursor)
+static void restore_row(struct cfi_run *run, struct elf_cursor *cursor)
 {
 	if (run->remembered_count)
 		*run->row = run->remembered[--run->remembered_count];
@@ -116,7 +119,7 @@ static void restore_row(struct run *run, struct cursor *cursor)
 		cursor->bad = true;
 }
 
-static void remember_row(struct run *run, struct cursor *cursor)
+static void remember_row(struct cfi_run *run, struct elf_cursor *cursor)
 {
 	if (run->remembered_count < MAX_REMEMBERED)
 		run->remembered[run->remembered_count++] = *run->row;
@@ -125,7 +128,7 @@ static void remember_row(struct run *run, struct cursor *cursor)
 }
 
 /* Instructions that say where the canonical frame address is; false: it is none of them. */
-static bool run_cfa(struct run *run, struct cursor *cursor, uint8_t instruction)
+static bool run_cfa(struct cfi_run *run, struct elf_cursor *cursor, uint8_t instruction)
 {
 	struct gt_cfi_rule *cfa = &run->row->cfa;
 	uint64_t number;
@@ -157,7 +160,7 @@ static bool run_cfa(struct run *run, struct cursor *cursor, uint8_t instruction)
 }
 
 /* Instructions that say where a register is; false: it is none of them. */
-static bool run_rule(struct run *run, struct cursor *cursor, uint8_t instruction)
+static bool run_rule(struct cfi_run *run, struct elf_cursor *cursor, uint8_t instruction)
 {
 	uint64_t number;
 
@@ -201,7 +204,7 @@ static bool run_rule(struct run *run, struct cursor *cursor, uint8_t instruction
 	return false;
 }
 
-static void run_register(struct run *run, struct cursor *cursor)
+static void run_register(struct cfi_run *run, struct elf_cursor *cursor)
 {
 	uint64_t number = cursor_uleb(cursor), where = cursor_uleb(cursor);
 
@@ -212,7 +215,7 @@ static void run_register(struct run *run, struct cursor *cursor)
 			(struct gt_cfi_rule){.kind = GT_CFI_REGISTER, .reg = (uint8_t)where};
 }
 
-static void run_other(struct run *run, struct cursor *cursor, uint8_t instruction)
+static void run_other(struct cfi_run *run, struct elf_cursor *cursor, uint8_t instruction)
 {
 	switch (instruction) {
 	case DW_CFA_nop:
@@ -239,7 +242,7 @@ static void run_other(struct run *run, struct cursor *cursor, uint8_t instructio
 }
 
 /* Whether it is an instruction that begins a new row; *location is where. */
-static bool read_advance(const struct run *run, struct cursor *cursor, uint8_t instruction,
+static bool read_advance(const struct cfi_run *run, struct elf_cursor *cursor, uint8_t instruction,
 			 uint64_t *location)
 {
 	uint64_t align = run->code->code_align;
@@ -265,7 +268,7 @@ static bool read_advance(const struct run *run, struct cursor *cursor, uint8_t i
 	return false;
 }
 
-static int run_all(struct run *run, struct cursor cursor)
+static int run_all(struct cfi_run *run, struct elf_cursor cursor)
 {
 	while (cursor.at < cursor.end && !cursor.bad) {
 		uint8_t instruction = (uint8_t)cursor_number(&cursor, 1);
@@ -286,11 +289,11 @@ static int run_all(struct run *run, struct cursor cursor)
 	return cursor.bad ? -EBADMSG : 0;
 }
 
-int cfi_run(const struct cfi_code *code, struct cursor cie, struct cursor fde, uint64_t start,
-	    uint64_t address, struct gt_cfi_row *row)
+int cfi_run(const struct cfi_code *code, struct elf_cursor cie, struct elf_cursor fde,
+	    uint64_t start, uint64_t address, struct gt_cfi_row *row)
 {
 	/* Not initialised as a whole: what is remembered is written before it is read. */
-	struct run run;
+	struct cfi_run run;
 	int error;
 
 	run.code = code;

@@ -17,11 +17,11 @@ struct cfi_code {
 };
 
 /* An address in one of the encodings of LSB 5.0 Core, 10.5.1; marks the cursor bad if unknown. */
-uint64_t cfi_pointer(struct cursor *cursor, const struct cfi_code *code, uint8_t encoding);
+uint64_t cfi_pointer(struct elf_cursor *cursor, const struct cfi_code *code, uint8_t encoding);
 
 /*
  * Executes the instructions of the CIE, then of the FDE, which begins at address `start`, until
  * the row that holds `address`. 0 or -EBADMSG.
  */
-int cfi_run(const struct cfi_code *code, struct cursor cie, struct cursor fde, uint64_t start,
-	    uint64_t address, struct gt_cfi_row *row);
+int cfi_run(const struct cfi_code *code, struct elf_cursor cie, struct elf_cursor fde,
+	    uint64_t start, uint64_t address, struct gt_cfi_row *row);

@@ -16,7 +16,7 @@
 typedef GT_VEC(char *) path_vec;
 
 /* What the first bytes of a file say. */
-struct start {
+struct command_start {
 	char line[SCRIPT_LINE + 1];
 	size_t length;
 };
@@ -90,7 +90,7 @@ static int find_file(const char *name, const char *search, char **ret_path, stru
 	return gt_diag(diag, error, "command", name, "no such command in PATH (%s)", search);
 }
 
-static int read_start(const char *path, struct start *ret_start, struct gt_diag *diag)
+static int read_start(const char *path, struct command_start *ret_start, struct gt_diag *diag)
 {
 	gt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t length = fd < 0 ? -errno : gt_read_all(fd, ret_start->line, SCRIPT_LINE);
@@ -153,8 +153,8 @@ static int push_path(path_vec *paths, const char *path, struct gt_diag *diag)
 }
 
 /* Adds the interpreter that a "#!" line names, and what it goes on with if that is `env`. */
-static int follow_line(struct start *start, const char *script, const char *search, path_vec *paths,
-		       struct gt_diag *diag)
+static int follow_line(struct command_start *start, const char *script, const char *search,
+		       path_vec *paths, struct gt_diag *diag)
 {
 	char *line = start->line + 2, *interpreter;
 	const char *program;
@@ -189,7 +189,7 @@ static int follow(const char *search, path_vec *paths, bool *ret_done, bool *ret
 		  struct gt_diag *diag)
 {
 	const char *path = paths->items[paths->count - 1];
-	struct start start;
+	struct command_start start;
 	int error = read_start(path, &start, diag);
 
 	if (error)

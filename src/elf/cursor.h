@@ -8,12 +8,12 @@
 #include <string.h>
 
 /* Once a read went past the end, `bad` is set and every read yields 0. */
-struct cursor {
+struct elf_cursor {
 	const uint8_t *at, *end;
 	bool bad;
 };
 
-static inline const uint8_t *cursor_skip(struct cursor *cursor, uint64_t size)
+static inline const uint8_t *cursor_skip(struct elf_cursor *cursor, uint64_t size)
 {
 	const uint8_t *start = cursor->at;
 
@@ -26,7 +26,7 @@ static inline const uint8_t *cursor_skip(struct cursor *cursor, uint64_t size)
 	return start;
 }
 
-static inline uint64_t cursor_number(struct cursor *cursor, size_t size)
+static inline uint64_t cursor_number(struct elf_cursor *cursor, size_t size)
 {
 	const uint8_t *bytes = cursor_skip(cursor, size);
 	uint64_t value = 0;
@@ -36,7 +36,7 @@ static inline uint64_t cursor_number(struct cursor *cursor, size_t size)
 	return value;
 }
 
-static inline int64_t cursor_signed(struct cursor *cursor, size_t size)
+static inline int64_t cursor_signed(struct elf_cursor *cursor, size_t size)
 {
 	unsigned int unused = 64 - 8 * (unsigned int)size;
 
@@ -44,7 +44,7 @@ static inline int64_t cursor_signed(struct cursor *cursor, size_t size)
 }
 
 /* Bits beyond 64 are dropped. */
-static inline uint64_t cursor_leb(struct cursor *cursor, bool is_signed)
+static inline uint64_t cursor_leb(struct elf_cursor *cursor, bool is_signed)
 {
 	uint64_t value = 0;
 	unsigned int shift = 0;
@@ -61,18 +61,18 @@ static inline uint64_t cursor_leb(struct cursor *cursor, bool is_signed)
 	return cursor->bad ? 0 : value;
 }
 
-static inline uint64_t cursor_uleb(struct cursor *cursor)
+static inline uint64_t cursor_uleb(struct elf_cursor *cursor)
 {
 	return cursor_leb(cursor, false);
 }
 
-static inline int64_t cursor_sleb(struct cursor *cursor)
+static inline int64_t cursor_sleb(struct elf_cursor *cursor)
 {
 	return (int64_t)cursor_leb(cursor, true);
 }
 
 /* The string at the cursor, or NULL if it has more than `limit` bytes. */
-static inline const char *cursor_string(struct cursor *cursor, size_t limit)
+static inline const char *cursor_string(struct elf_cursor *cursor, size_t limit)
 {
 	const char *start = (const char *)cursor->at;
 	size_t left = (size_t)(cursor->end - cursor->at);

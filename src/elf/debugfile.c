@@ -12,12 +12,12 @@
 #define CHECKED_LIMIT (1u << 30)    /* bytes of a file whose checksum is computed */
 
 /* .gnu_debuglink: a name, NULs up to a multiple of 4, u32 CRC-32 of the file (GDB manual). */
-struct link {
+struct debug_link {
 	char name[256];
 	uint32_t checksum;
 };
 
-static bool read_link(struct gt_elf *program, struct link *ret_link)
+static bool read_link(struct gt_elf *program, struct debug_link *ret_link)
 {
 	gt_auto_file section = {0};
 	size_t length, at;
@@ -95,7 +95,7 @@ static int try_link(struct gt_elf *program, const char *directory, struct gt_elf
 {
 	const char *path = program->info.path, *slash = strrchr(path, '/');
 	int length = slash ? (int)(slash - path) : 0, error = -ENOENT;
-	struct link link;
+	struct debug_link link;
 
 	if (!slash || !read_link(program, &link))
 		return -ENOENT;

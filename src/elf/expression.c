@@ -11,7 +11,7 @@
 #define MAX_STEPS 1000 /* DW_OP_bra can go backwards */
 
 struct evaluation {
-	struct cursor code;
+	struct elf_cursor code;
 	const uint8_t *start;
 	const struct gt_unwind_registers *registers;
 	const struct gt_unwind_stack *memory;
@@ -103,7 +103,7 @@ static void jump(struct evaluation *evaluation, bool taken)
 /* Numbers that stand in the code; false: it is no such operation. */
 static bool push_constant(struct evaluation *evaluation, uint8_t operation)
 {
-	struct cursor *code = &evaluation->code;
+	struct elf_cursor *code = &evaluation->code;
 
 	if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31) {
 		push(evaluation, operation - DW_OP_lit0);
@@ -235,7 +235,7 @@ static void move_values(struct evaluation *evaluation, uint8_t operation)
 
 static void step(struct evaluation *evaluation, uint8_t operation)
 {
-	struct cursor *code = &evaluation->code;
+	struct elf_cursor *code = &evaluation->code;
 
 	switch (operation) {
 	case DW_OP_nop:

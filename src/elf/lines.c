@@ -26,31 +26,31 @@
 #define TIME_EVERY 256                 /* entries between two looks at the clock */
 #define OVERLAPS 32                    /* ranges that may begin in front of the one that holds */
 
-struct range {
+struct line_extent {
 	uint64_t start, end;
 	size_t index; /* of the unit or function */
 };
 
-struct ranges {
-	struct range *items;
+struct line_extents {
+	struct line_extent *items;
 	size_t count, capacity;
 };
 
-struct unit {
+struct line_unit {
 	Dwarf_Die die;
 	bool read, has_lines;
-	struct ranges ranges; /* of functions, by start */
+	struct line_extents ranges; /* of functions, by start */
 	GT_VEC(Dwarf_Die) functions;
 };
 
 struct gt_lines {
 	struct elf_file file, supplement;
 	Dwarf *dwarf, *other;
-	GT_VEC(struct unit) units;
-	struct ranges ranges;   /* of units, by start */
-	uint64_t *spent, begun; /* ns */
-	size_t entries;         /* since the clock was looked at */
-	size_t line_bytes;      /* of line programs that were read */
+	GT_VEC(struct line_unit) units;
+	struct line_extents ranges; /* of units, by start */
+	uint64_t *spent, begun;     /* ns */
+	size_t entries;             /* since the clock was looked at */
+	size_t line_bytes;          /* of line programs that were read */
 	bool late;
 };
 
@@ -83,7 +83,7 @@ static bool is_late(struct gt_lines *lines)
 
 static int compare_ranges(const void *left, const void *right)
 {
-	const struct range *a = left, *b = right;
+	const struct line_extent *a = left, *b = right;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
@@ -93,9 +93,9 @@ static int compare_ranges(const void *left, const void *right)
 }
 
 /* The narrowest range that holds an address, of those that begin shortly before it; or NULL. */
-static const struct range *find_range(const struct ranges *list, uint64_t address)
+static const struct line_extent *find_range(const struct line_extents *list, uint64_t address)
 {
-	const struct range *ranges = list->items;
+	const struct line_extent *ranges = list->items;
 	size_t low = 0, high = list->count;
 
 	while (low < high) {
@@ -113,7 +113,8 @@ static const struct range *find_range(const struct ranges *list, uint64_t addres
 }
 
 /* Adds where the code of a unit or function is. */
-static int add_ranges(struct gt_lines *lines, Dwarf_Die *die, size_t index, struct ranges *ranges)
+static int add_ranges(struct gt_lines *lines, Dwarf_Die *die, size_t index,
+		      struct line_extents *ranges)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
@@ -121,15 +122,16 @@ static int add_ranges(struct gt_lines *lines, Dwarf_Die *die, size_t index, stru
 	while (!is_late(lines) && ranges->count < MAX_RANGES &&
 	       (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
 		/* At 0 is what the linker threw away. */
-		if (start && start < end && gt_vec_push(ranges, (struct range){start, end, index}))
+		if (start && start < end &&
+		    gt_vec_push(ranges, (struct line_extent){start, end, index}))
 			return -ENOMEM;
 	return 0;
 }
 
-static void sort_ranges(struct ranges *ranges)
+static void sort_ranges(struct line_extents *ranges)
 {
 	if (ranges->count)
-		qsort(ranges->items, ranges->count, sizeof(struct range), compare_ranges);
+		qsort(ranges->items, ranges->count, sizeof(struct line_extent), compare_ranges);
 }
 
 static int read_units(struct gt_lines *lines)
@@ -144,7 +146,7 @@ static int read_units(struct gt_lines *lines)
 		unit = next;
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
-		if (gt_vec_push(&lines->units, (struct unit){.die = die}) ||
+		if (gt_vec_push(&lines->units, (struct line_unit){.die = die}) ||
 		    add_ranges(lines, &die, lines->units.count - 1, &lines->ranges))
 			return -ENOMEM;
 	}
@@ -178,7 +180,8 @@ static bool is_scope(Dwarf_Die *die)
 }
 
 /* Adds the functions with code below `parent`; nested as deep as namespaces are. */
-static int read_functions(struct gt_lines *lines, struct unit *unit, Dwarf_Die *parent, int depth)
+static int read_functions(struct gt_lines *lines, struct line_unit *unit, Dwarf_Die *parent,
+			  int depth)
 {
 	Dwarf_Die die;
 	int error = 0;
@@ -215,7 +218,7 @@ static uint64_t line_program_size(struct gt_lines *lines, Dwarf_Die *unit)
 		GElf_Shdr header;
 		Elf_Data *data;
 		const char *name;
-		struct cursor cursor;
+		struct elf_cursor cursor;
 		uint64_t size;
 
 		if (!gelf_getshdr(section, &header))
@@ -226,15 +229,15 @@ static uint64_t line_program_size(struct gt_lines *lines, Dwarf_Die *unit)
 		data = elf_getdata(section, NULL);
 		if (!data || !data->d_buf || offset >= data->d_size)
 			return 0;
-		cursor = (struct cursor){(uint8_t *)data->d_buf + offset,
-					 (uint8_t *)data->d_buf + data->d_size, false};
+		cursor = (struct elf_cursor){(uint8_t *)data->d_buf + offset,
+					     (uint8_t *)data->d_buf + data->d_size, false};
 		size = cursor_number(&cursor, 4);
 		return size == UINT32_MAX ? cursor_number(&cursor, 8) : size;
 	}
 	return 0;
 }
 
-static void read_unit(struct gt_lines *lines, struct unit *unit)
+static void read_unit(struct gt_lines *lines, struct line_unit *unit)
 {
 	uint64_t size = line_program_size(lines, &unit->die);
 
@@ -307,7 +310,7 @@ static void name_frame(struct gt_line_frame *frame, Dwarf_Die *die)
 }
 
 /* Where an inlined function was called. */
-static void place_call(struct unit *unit, Dwarf_Die *inlined, struct gt_line_frame *frame)
+static void place_call(struct line_unit *unit, Dwarf_Die *inlined, struct gt_line_frame *frame)
 {
 	uint32_t number = number_of(inlined, DW_AT_call_file);
 	Dwarf_Files *files;
@@ -319,7 +322,7 @@ static void place_call(struct unit *unit, Dwarf_Die *inlined, struct gt_line_fra
 		frame->file = dwarf_filesrc(files, number, NULL, NULL);
 }
 
-static void place_address(struct unit *unit, uint64_t address, struct gt_line_frame *frame)
+static void place_address(struct line_unit *unit, uint64_t address, struct gt_line_frame *frame)
 {
 	Dwarf_Line *line = unit->has_lines ? dwarf_getsrc_die(&unit->die, address) : NULL;
 	int number = 0, column = 0;
@@ -332,10 +335,10 @@ static void place_address(struct unit *unit, uint64_t address, struct gt_line_fr
 	frame->column = column > 0 ? (uint32_t)column : 0;
 }
 
-static size_t find_frames(struct gt_lines *lines, struct unit *unit, uint64_t address,
+static size_t find_frames(struct gt_lines *lines, struct line_unit *unit, uint64_t address,
 			  struct gt_line_frame frames[GT_LINES_MAX_FRAMES])
 {
-	const struct range *range = find_range(&unit->ranges, address);
+	const struct line_extent *range = find_range(&unit->ranges, address);
 	Dwarf_Die chain[GT_LINES_MAX_FRAMES], *function;
 	size_t inlined = 0;
 
@@ -358,8 +361,8 @@ static size_t find_frames(struct gt_lines *lines, struct unit *unit, uint64_t ad
 size_t gt_lines_find(struct gt_lines *lines, uint64_t address,
 		     struct gt_line_frame frames[GT_LINES_MAX_FRAMES])
 {
-	const struct range *range = find_range(&lines->ranges, address);
-	struct unit *unit;
+	const struct line_extent *range = find_range(&lines->ranges, address);
+	struct line_unit *unit;
 	size_t count = 0;
 
 	if (!range)

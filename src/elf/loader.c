@@ -85,22 +85,22 @@ static int add_dependency(struct loading *loading, const char *name, const char 
 }
 
 /* The file, whatever its name; a key that no name equals, for names hold no NUL. */
-struct identity {
+struct file_identity {
 	uint64_t zero, device, inode;
 };
 
-static struct identity identity_of(const struct gt_object *object)
+static struct file_identity identity_of(const struct gt_object *object)
 {
 	const struct gt_elf_info *info = gt_elf_info(object->elf);
 
-	return (struct identity){0, info->device, info->inode};
+	return (struct file_identity){0, info->device, info->inode};
 }
 
 /* Takes over the object. */
 static int add_object(struct loading *loading, struct gt_object *object)
 {
 	const struct gt_elf_info *info = gt_elf_info(object->elf);
-	struct identity identity = identity_of(object);
+	struct file_identity identity = identity_of(object);
 
 	if (gt_vec_push(&loading->objects, object)) {
 		gt_object_free(object);
@@ -121,7 +121,7 @@ static int load(struct loading *loading, const char *name, const struct gt_objec
 {
 	gt_auto(object) struct gt_object *found = NULL;
 	void *missing = loading, *known = gt_hash_get_str(loading->names, name);
-	struct identity identity;
+	struct file_identity identity;
 	int error;
 
 	if (known && known != missing)

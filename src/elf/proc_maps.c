@@ -16,11 +16,11 @@
 typedef GT_VEC(struct gt_proc_mapping) mapping_vec;
 
 /* What is left of a line. */
-struct cursor {
+struct maps_cursor {
 	char *at, *end;
 };
 
-static bool take_number(struct cursor *cursor, unsigned int base, uint64_t *ret_value)
+static bool take_number(struct maps_cursor *cursor, unsigned int base, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 	char *start = cursor->at;
@@ -41,7 +41,7 @@ static bool take_number(struct cursor *cursor, unsigned int base, uint64_t *ret_
 	return cursor->at > start;
 }
 
-static bool take_character(struct cursor *cursor, char character)
+static bool take_character(struct maps_cursor *cursor, char character)
 {
 	if (cursor->at == cursor->end || *cursor->at != character)
 		return false;
@@ -65,7 +65,7 @@ static void decode_newlines(char *path)
 	*to = 0;
 }
 
-static void take_path(struct cursor *cursor, struct gt_proc_mapping *mapping)
+static void take_path(struct maps_cursor *cursor, struct gt_proc_mapping *mapping)
 {
 	size_t length, suffix = strlen(DELETED);
 
@@ -82,7 +82,7 @@ static void take_path(struct cursor *cursor, struct gt_proc_mapping *mapping)
 }
 
 /* start-end rwxp offset major:minor inode   path */
-static bool parse_line(struct cursor cursor, struct gt_proc_mapping *mapping)
+static bool parse_line(struct maps_cursor cursor, struct gt_proc_mapping *mapping)
 {
 	uint64_t major_number, minor_number;
 
@@ -114,7 +114,7 @@ static int parse_lines(char *text, size_t length, mapping_vec *mappings, struct 
 
 	for (char *line = text, *next; line < text + length; line = next) {
 		struct gt_proc_mapping mapping = {0};
-		struct cursor cursor = {line, memchr(line, '\n', text + length - line)};
+		struct maps_cursor cursor = {line, memchr(line, '\n', text + length - line)};
 
 		number++;
 		if (!cursor.end)

@@ -8,18 +8,18 @@
 #include "base/vec.h"
 
 /* By address, none over another. */
-struct process {
+struct space_process {
 	GT_VEC(struct gt_space_mapping) mappings;
 };
 
 struct gt_space {
-	struct gt_hash *processes; /* id -> struct process */
+	struct gt_hash *processes; /* id -> struct space_process */
 	struct gt_hash *files;     /* inode and path -> struct gt_space_file */
 };
 
 static void free_process(void *value)
 {
-	struct process *process = value;
+	struct space_process *process = value;
 
 	gt_vec_free(&process->mappings);
 	free(process);
@@ -49,9 +49,9 @@ void gt_space_free(struct gt_space *space)
 	free(space);
 }
 
-static struct process *find_process(struct gt_space *space, uint32_t id, bool make)
+static struct space_process *find_process(struct gt_space *space, uint32_t id, bool make)
 {
-	struct process *process = gt_hash_get_u64(space->processes, id);
+	struct space_process *process = gt_hash_get_u64(space->processes, id);
 
 	if (process || !make)
 		return process;
@@ -94,7 +94,7 @@ static const struct gt_space_file *find_file(struct gt_space *space, uint64_t in
 }
 
 /* The first mapping that ends above an address, or the count. */
-static size_t first_above(const struct process *process, uint64_t address)
+static size_t first_above(const struct space_process *process, uint64_t address)
 {
 	size_t low = 0, high = process->mappings.count;
 
@@ -113,7 +113,7 @@ static size_t first_above(const struct process *process, uint64_t address)
  * Puts a mapping in place of all that it covers: what sticks out in front and behind stays.
  * There is room for two more.
  */
-static void replace(struct process *process, const struct gt_space_mapping *mapping)
+static void replace(struct space_process *process, const struct gt_space_mapping *mapping)
 {
 	struct gt_space_mapping *items = process->mappings.items, pieces[3];
 	size_t first = first_above(process, mapping->start), last = first, count = 0;
@@ -140,7 +140,7 @@ int gt_space_map(struct gt_space *space, uint32_t id, uint64_t start, uint64_t e
 		 uint64_t inode, const char *path, size_t length)
 {
 	struct gt_space_mapping mapping = {start, end, offset, NULL};
-	struct process *process;
+	struct space_process *process;
 
 	if (start >= end)
 		return -EINVAL;
@@ -162,8 +162,8 @@ int gt_space_map(struct gt_space *space, uint32_t id, uint64_t start, uint64_t e
 
 int gt_space_fork(struct gt_space *space, uint32_t parent, uint32_t child)
 {
-	const struct process *from = find_process(space, parent, false);
-	struct process *copy;
+	const struct space_process *from = find_process(space, parent, false);
+	struct space_process *copy;
 
 	if (!from || parent == child)
 		return 0;
@@ -179,7 +179,7 @@ int gt_space_fork(struct gt_space *space, uint32_t parent, uint32_t child)
 
 void gt_space_forget(struct gt_space *space, uint32_t id)
 {
-	struct process *process = gt_hash_remove_u64(space->processes, id);
+	struct space_process *process = gt_hash_remove_u64(space->processes, id);
 
 	if (process)
 		free_process(process);
@@ -188,7 +188,7 @@ void gt_space_forget(struct gt_space *space, uint32_t id)
 const struct gt_space_mapping *gt_space_at(const struct gt_space *space, uint32_t id,
 					   uint64_t address)
 {
-	const struct process *process = gt_hash_get_u64(space->processes, id);
+	const struct space_process *process = gt_hash_get_u64(space->processes, id);
 	size_t at;
 
 	if (!process)

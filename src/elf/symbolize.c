@@ -14,15 +14,15 @@
 #define MAX_OFFSET (UINT64_C(1) << 62)
 
 /* What is known of an address of a file. */
-struct known {
+struct known_file {
 	uint64_t address; /* in the ELF, of the instruction looked at; 0: unknown */
 	size_t count;
 	struct gt_source_frame frames[];
 };
 
-struct module {
+struct symbol_module {
 	const struct gt_space_file *file;
-	struct gt_hash *known; /* offset << 1 | is_return -> struct known */
+	struct gt_hash *known; /* offset << 1 | is_return -> struct known_file */
 	bool open;
 	struct gt_elf *elf;   /* NULL: it cannot be read */
 	struct gt_elf *debug; /* its debug file or .gnu_debugdata; NULL: none */
@@ -38,11 +38,11 @@ struct gt_symbolizer {
 	bool no_lines;
 	size_t max_open, open_count, known_count;
 	uint64_t clock;          /* counts uses of modules */
-	struct gt_hash *modules; /* number of the file -> struct module */
+	struct gt_hash *modules; /* number of the file -> struct symbol_module */
 	struct gt_hash *strings; /* text -> char *, the same text */
 };
 
-static void close_module(struct gt_symbolizer *symbolizer, struct module *module)
+static void close_module(struct gt_symbolizer *symbolizer, struct symbol_module *module)
 {
 	if (!module->open)
 		return;
@@ -54,7 +54,7 @@ static void close_module(struct gt_symbolizer *symbolizer, struct module *module
 	symbolizer->open_count--;
 }
 
-static void free_module(struct gt_symbolizer *symbolizer, struct module *module)
+static void free_module(struct gt_symbolizer *symbolizer, struct symbol_module *module)
 {
 	close_module(symbolizer, module);
 	gt_hash_free_with(module->known, free);
@@ -124,7 +124,7 @@ static const char *keep_demangled(struct gt_symbolizer *symbolizer, const char *
 	return keep(symbolizer, gt_strbuf_string(&text));
 }
 
-static void open_debug(struct gt_symbolizer *symbolizer, struct module *module)
+static void open_debug(struct gt_symbolizer *symbolizer, struct symbol_module *module)
 {
 	const char *directory = symbolizer->debug_directory;
 
@@ -141,12 +141,12 @@ static void open_debug(struct gt_symbolizer *symbolizer, struct module *module)
 
 static void close_oldest(struct gt_symbolizer *symbolizer)
 {
-	struct module *oldest = NULL;
+	struct symbol_module *oldest = NULL;
 	size_t cursor = 0;
 	void *value;
 
 	while (gt_hash_next(symbolizer->modules, &cursor, NULL, NULL, &value)) {
-		struct module *module = value;
+		struct symbol_module *module = value;
 
 		if (module->open && (!oldest || module->used < oldest->used))
 			oldest = module;
@@ -155,7 +155,7 @@ static void close_oldest(struct gt_symbolizer *symbolizer)
 		close_module(symbolizer, oldest);
 }
 
-static void open_module(struct gt_symbolizer *symbolizer, struct module *module)
+static void open_module(struct gt_symbolizer *symbolizer, struct symbol_module *module)
 {
 	const struct gt_space_file *file = module->file;
 
@@ -177,10 +177,10 @@ static void open_module(struct gt_symbolizer *symbolizer, struct module *module)
 	open_debug(symbolizer, module);
 }
 
-static struct module *find_module(struct gt_symbolizer *symbolizer,
-				  const struct gt_space_file *file)
+static struct symbol_module *find_module(struct gt_symbolizer *symbolizer,
+					 const struct gt_space_file *file)
 {
-	struct module *module = gt_hash_get_u64(symbolizer->modules, file->number);
+	struct symbol_module *module = gt_hash_get_u64(symbolizer->modules, file->number);
 
 	if (module)
 		return module;
@@ -197,7 +197,7 @@ static struct module *find_module(struct gt_symbolizer *symbolizer,
 	return module;
 }
 
-static const struct gt_elf_symbol *find_symbol(struct module *module, uint64_t address)
+static const struct gt_elf_symbol *find_symbol(struct symbol_module *module, uint64_t address)
 {
 	const struct gt_elf_symbol *symbol =
 		module->debug ? gt_elf_symbol_near(module->debug, address) : NULL;
@@ -236,13 +236,13 @@ static void take_frame(struct gt_symbolizer *symbolizer, const struct gt_line_fr
 }
 
 /* Looks an address of the ELF up; the caller frees what is returned. NULL: out of memory. */
-static struct known *look_up(struct gt_symbolizer *symbolizer, struct module *module,
-			     uint64_t address, bool is_return)
+static struct known_file *look_up(struct gt_symbolizer *symbolizer, struct symbol_module *module,
+				  uint64_t address, bool is_return)
 {
 	struct gt_line_frame frames[GT_LINES_MAX_FRAMES];
 	const struct gt_elf_symbol *symbol = find_symbol(module, address);
 	size_t count = module->lines ? gt_lines_find(module->lines, address, frames) : 0;
-	struct known *known;
+	struct known_file *known;
 
 	if (!count && symbol) {
 		frames[0] = (struct gt_line_frame){0};
@@ -261,11 +261,12 @@ static struct known *look_up(struct gt_symbolizer *symbolizer, struct module *mo
 	return known;
 }
 
-static const struct known *find_known(struct gt_symbolizer *symbolizer, struct module *module,
-				      uint64_t offset, bool is_return)
+static const struct known_file *find_known(struct gt_symbolizer *symbolizer,
+					   struct symbol_module *module, uint64_t offset,
+					   bool is_return)
 {
 	uint64_t key = offset << 1 | is_return, address;
-	struct known *known = gt_hash_get_u64(module->known, key);
+	struct known_file *known = gt_hash_get_u64(module->known, key);
 
 	if (known || offset >= MAX_OFFSET || symbolizer->known_count >= MAX_ADDRESSES)
 		return known;
@@ -288,8 +289,8 @@ void gt_symbolize(struct gt_symbolizer *symbolizer, uint32_t process, uint64_t a
 {
 	uint64_t at = address - (is_return && address ? 1 : 0), offset;
 	const struct gt_space_mapping *mapping = gt_space_at(symbolizer->space, process, at);
-	const struct known *known;
-	struct module *module;
+	const struct known_file *known;
+	struct symbol_module *module;
 
 	*ret_location = (struct gt_location){0};
 	if (!mapping)

@@ -13,11 +13,11 @@
 #define NAME_LIMIT 65535         /* a longer name is no name */
 
 /* Where a symbol table and its names stand in the file. */
-struct extent {
+struct symbol_extent {
 	uint64_t symbols, symbols_size, names, names_size;
 };
 
-struct builder {
+struct symbol_builder {
 	GT_VEC(struct gt_elf_symbol) symbols;
 	GT_VEC(uint64_t) keys; /* hash of the name << 32 | index into symbols */
 	uint64_t name_bytes;   /* that may still be hashed: names that overlap take no for ever */
@@ -70,7 +70,7 @@ static bool kind_of(const Elf64_Sym *symbol, enum gt_elf_symbol_kind *ret_kind)
 }
 
 static int take_symbol(const struct gt_elf *elf, const Elf64_Sym *raw, char *names,
-		       uint64_t names_size, bool dynamic, struct builder *builder)
+		       uint64_t names_size, bool dynamic, struct symbol_builder *builder)
 {
 	struct gt_elf_symbol symbol = {.value = raw->st_value, .size = raw->st_size};
 	uint64_t key;
@@ -104,8 +104,8 @@ static int take_symbol(const struct gt_elf *elf, const Elf64_Sym *raw, char *nam
 	return 0;
 }
 
-static int read_extent(struct gt_elf *elf, const struct extent *extent, bool dynamic,
-		       struct builder *builder, struct gt_diag *diag)
+static int read_extent(struct gt_elf *elf, const struct symbol_extent *extent, bool dynamic,
+		       struct symbol_builder *builder, struct gt_diag *diag)
 {
 	const char *path = elf->info.path;
 	gt_autofree Elf64_Sym *symbols = NULL;
@@ -130,7 +130,7 @@ static int read_extent(struct gt_elf *elf, const struct extent *extent, bool dyn
 	return 0;
 }
 
-static int section_extent(const struct gt_elf *elf, uint32_t type, struct extent *ret_extent,
+static int section_extent(const struct gt_elf *elf, uint32_t type, struct symbol_extent *ret_extent,
 			  struct gt_diag *diag)
 {
 	for (size_t i = 0; i < elf->section_count; i++) {
@@ -143,15 +143,15 @@ static int section_extent(const struct gt_elf *elf, uint32_t type, struct extent
 			return gt_diag(diag, -EBADMSG, "elf", elf->info.path,
 				       "damaged ELF: the symbols of section %zu have no names", i);
 		names = &elf->sections[table->sh_link];
-		*ret_extent = (struct extent){table->sh_offset, table->sh_size, names->sh_offset,
-					      names->sh_size};
+		*ret_extent = (struct symbol_extent){table->sh_offset, table->sh_size,
+						     names->sh_offset, names->sh_size};
 		return 0;
 	}
 	return -ENOENT;
 }
 
 /* Without section headers the loader's own pointers are left. */
-static int dynamic_extent(const struct gt_elf *elf, struct extent *ret_extent)
+static int dynamic_extent(const struct gt_elf *elf, struct symbol_extent *ret_extent)
 {
 	uint64_t symbols = gt_elf_offset(elf, elf->dynamic_symbols);
 	uint64_t names = gt_elf_offset(elf, elf->dynamic_strings);
@@ -161,13 +161,13 @@ static int dynamic_extent(const struct gt_elf *elf, struct extent *ret_extent)
 	    names == GT_ELF_NO_OFFSET || !count ||
 	    __builtin_mul_overflow(count, sizeof(Elf64_Sym), &size))
 		return -ENOENT;
-	*ret_extent = (struct extent){symbols, size, names, elf->dynamic_strings_size};
+	*ret_extent = (struct symbol_extent){symbols, size, names, elf->dynamic_strings_size};
 	return 0;
 }
 
-static int read_tables(struct gt_elf *elf, struct builder *builder, struct gt_diag *diag)
+static int read_tables(struct gt_elf *elf, struct symbol_builder *builder, struct gt_diag *diag)
 {
-	struct extent extent;
+	struct symbol_extent extent;
 	int error = section_extent(elf, SHT_DYNSYM, &extent, diag);
 
 	if (error == -ENOENT)
@@ -234,7 +234,7 @@ static size_t run_end(const uint64_t *keys, size_t count, size_t start)
 }
 
 /* Makes one of symbols of the same name and address; the others lose their name. */
-static void merge_run(struct builder *builder, size_t start, size_t end)
+static void merge_run(struct symbol_builder *builder, size_t start, size_t end)
 {
 	uint64_t *keys = builder->keys.items;
 	struct gt_elf_symbol *symbols = builder->symbols.items, *kept;
@@ -257,7 +257,7 @@ static void merge_run(struct builder *builder, size_t start, size_t end)
 }
 
 /* Moves the symbols that are left together and lets by_name and hashes tell where they are. */
-static int index_names(struct gt_elf_symbol_table *table, struct builder *builder)
+static int index_names(struct gt_elf_symbol_table *table, struct symbol_builder *builder)
 {
 	size_t count = builder->symbols.count, used = 0;
 	struct gt_elf_symbol *symbols = builder->symbols.items;
@@ -293,7 +293,7 @@ static int index_names(struct gt_elf_symbol_table *table, struct builder *builde
 	return 0;
 }
 
-static int build_table(struct gt_elf *elf, struct builder *builder, struct gt_diag *diag)
+static int build_table(struct gt_elf *elf, struct symbol_builder *builder, struct gt_diag *diag)
 {
 	int error = read_tables(elf, builder, diag);
 
@@ -315,7 +315,7 @@ static int build_table(struct gt_elf *elf, struct builder *builder, struct gt_di
 static int load_symbols(struct gt_elf *elf, struct gt_diag *diag)
 {
 	struct gt_elf_symbol_table *table = &elf->table;
-	struct builder builder = {0};
+	struct symbol_builder builder = {0};
 
 	if (!table->loaded) {
 		table->loaded = true;

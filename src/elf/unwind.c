@@ -14,25 +14,25 @@
 #define MAX_MODULES 256
 #define MAX_OFFSET (UINT64_C(1) << 40) /* in a file; a key has 24 more bits for its number */
 
-struct module {
+struct unwind_module {
 	struct gt_elf *elf; /* NULL: it cannot be read, or has no rules */
 	struct gt_cfi *cfi;
 };
 
-struct row {
+struct unwind_row {
 	bool exists;
 	struct gt_cfi_row rules;
 };
 
 struct gt_unwinder {
 	const struct gt_space *space;
-	struct gt_hash *modules; /* number of the file -> struct module */
-	struct gt_hash *rows;    /* number of the file << 40 | offset -> struct row */
-	struct row unkept;       /* one that could not be kept */
+	struct gt_hash *modules;  /* number of the file -> struct unwind_module */
+	struct gt_hash *rows;     /* number of the file << 40 | offset -> struct unwind_row */
+	struct unwind_row unkept; /* one that could not be kept */
 };
 
 /* One thread's stack on its way up. */
-struct walk {
+struct unwind_walk {
 	struct gt_unwinder *unwinder;
 	uint32_t process;
 	struct gt_unwind_registers registers;
@@ -43,7 +43,7 @@ struct walk {
 
 static void free_module(void *value)
 {
-	struct module *module = value;
+	struct unwind_module *module = value;
 
 	gt_cfi_free(module->cfi);
 	gt_elf_free(module->elf);
@@ -99,7 +99,7 @@ void gt_unwind_registers_set(struct gt_unwind_registers *registers, uint64_t pc,
 			   UINT64_C(1) << GT_CFI_RETURN;
 }
 
-static void open_module(struct module *module, const struct gt_space_file *file)
+static void open_module(struct unwind_module *module, const struct gt_space_file *file)
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
 
@@ -112,10 +112,10 @@ static void open_module(struct module *module, const struct gt_space_file *file)
 	module->elf = gt_take(elf);
 }
 
-static const struct module *find_module(struct gt_unwinder *unwinder,
-					const struct gt_space_file *file)
+static const struct unwind_module *find_module(struct gt_unwinder *unwinder,
+					       const struct gt_space_file *file)
 {
-	struct module *module = gt_hash_get_u64(unwinder->modules, file->number);
+	struct unwind_module *module = gt_hash_get_u64(unwinder->modules, file->number);
 
 	if (module)
 		return module;
@@ -133,9 +133,9 @@ static const struct module *find_module(struct gt_unwinder *unwinder,
 }
 
 static void look_up(struct gt_unwinder *unwinder, const struct gt_space_file *file, uint64_t offset,
-		    struct row *row)
+		    struct unwind_row *row)
 {
-	const struct module *module = find_module(unwinder, file);
+	const struct unwind_module *module = find_module(unwinder, file);
 	uint64_t address;
 
 	row->exists = false;
@@ -146,11 +146,11 @@ static void look_up(struct gt_unwinder *unwinder, const struct gt_space_file *fi
 		address != GT_ELF_NO_OFFSET && !gt_cfi_find(module->cfi, address, &row->rules);
 }
 
-static const struct row *find_row(struct gt_unwinder *unwinder, const struct gt_space_file *file,
-				  uint64_t offset)
+static const struct unwind_row *find_row(struct gt_unwinder *unwinder,
+					 const struct gt_space_file *file, uint64_t offset)
 {
 	uint64_t key = (uint64_t)file->number << 40 | offset;
-	struct row *row;
+	struct unwind_row *row;
 
 	if (!unwinder->rows || !unwinder->modules)
 		return NULL;
@@ -181,7 +181,8 @@ static int end_of(int error)
 	return error == -ENODATA ? GT_UNWIND_STACK_END : GT_UNWIND_BROKEN;
 }
 
-static int find_cfa(const struct walk *walk, const struct gt_cfi_row *rules, uint64_t *ret_cfa)
+static int find_cfa(const struct unwind_walk *walk, const struct gt_cfi_row *rules,
+		    uint64_t *ret_cfa)
 {
 	const struct gt_cfi_rule *rule = &rules->cfa;
 
@@ -195,8 +196,8 @@ static int find_cfa(const struct walk *walk, const struct gt_cfi_row *rules, uin
 }
 
 /* The caller's value of a register. -ENXIO: it is lost; else as gt_expression_evaluate. */
-static int find_register(const struct walk *walk, const struct gt_cfi_rule *rule, size_t number,
-			 uint64_t cfa, uint64_t *ret_value)
+static int find_register(const struct unwind_walk *walk, const struct gt_cfi_rule *rule,
+			 size_t number, uint64_t cfa, uint64_t *ret_value)
 {
 	uint64_t place = cfa + (uint64_t)rule->offset;
 	int error;
@@ -232,7 +233,7 @@ static int find_register(const struct walk *walk, const struct gt_cfi_rule *rule
  * Goes to the caller by rules. -1, or the enum gt_unwind_end with which the walk ends; the
  * registers are as they were then.
  */
-static int step_by_rules(struct walk *walk, const struct gt_cfi_row *rules)
+static int step_by_rules(struct unwind_walk *walk, const struct gt_cfi_row *rules)
 {
 	struct gt_unwind_registers next = {0};
 	size_t link = rules->return_register;
@@ -266,7 +267,7 @@ static int step_by_rules(struct walk *walk, const struct gt_cfi_row *rules)
 }
 
 /* Both architectures keep the caller's frame pointer and the return address side by side. */
-static int step_by_frame(struct walk *walk)
+static int step_by_frame(struct unwind_walk *walk)
 {
 	struct gt_unwind_registers next = {0};
 	uint64_t frame = walk->registers.values[GT_CFI_FRAME], caller = 0, pc = 0;
@@ -289,7 +290,7 @@ static int step_by_frame(struct walk *walk)
 }
 
 /* A function that has not begun: x86-64 has the return address on the stack, AArch64 in x30. */
-static int step_by_entry(struct walk *walk)
+static int step_by_entry(struct unwind_walk *walk)
 {
 	struct gt_unwind_registers next = walk->registers;
 	bool on_stack = GT_CFI_RETURN != 30;
@@ -311,12 +312,12 @@ static int step_by_entry(struct walk *walk)
 	return -1;
 }
 
-static int step(struct walk *walk)
+static int step(struct unwind_walk *walk)
 {
 	uint64_t at = walk->registers.pc - (walk->is_return ? 1 : 0);
 	const struct gt_space_mapping *mapping =
 		gt_space_at(walk->unwinder->space, walk->process, at);
-	const struct row *row;
+	const struct unwind_row *row;
 	int end;
 
 	if (!mapping)
@@ -338,7 +339,7 @@ void gt_unwind(struct gt_unwinder *unwinder, uint32_t process,
 	       const struct gt_unwind_registers *registers, const struct gt_unwind_stack *stack,
 	       uint64_t *ret_addresses, size_t capacity, struct gt_unwound *ret_unwound)
 {
-	struct walk walk = {
+	struct unwind_walk walk = {
 		.unwinder = unwinder,
 		.process = process,
 		.registers = *registers,

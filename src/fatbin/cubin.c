@@ -25,16 +25,16 @@ enum {
 	ATTRIBUTE_BIG_PARAMETER = 0x45,
 };
 
-struct bytes {
+struct cubin_bytes {
 	const uint8_t *data;
 	size_t size;
 };
 
-struct reader {
-	struct bytes file;
+struct cubin_reader {
+	struct cubin_bytes file;
 	const uint8_t *sections; /* may be unaligned */
 	size_t section_count;
-	struct bytes names;
+	struct cubin_bytes names;
 	/* What may still be read: sections and names of a hostile file overlap. */
 	size_t name_budget, info_budget;
 	bool has_reserved;
@@ -45,18 +45,18 @@ struct reader {
 };
 
 /* One record of .nv.info. */
-struct record {
+struct cubin_record {
 	uint8_t format, attribute;
-	uint16_t value;       /* format 3 */
-	struct bytes payload; /* format 4 */
+	uint16_t value;             /* format 3 */
+	struct cubin_bytes payload; /* format 4 */
 };
 
-static int fail(struct reader *reader, int error, const char *text)
+static int fail(struct cubin_reader *reader, int error, const char *text)
 {
 	return gt_diag(reader->diag, error, "cubin", NULL, "%s", text);
 }
 
-static Elf64_Shdr section_at(const struct reader *reader, size_t index)
+static Elf64_Shdr section_at(const struct cubin_reader *reader, size_t index)
 {
 	Elf64_Shdr section;
 
@@ -65,29 +65,31 @@ static Elf64_Shdr section_at(const struct reader *reader, size_t index)
 }
 
 /* The bytes of a section; none if it is not all in the file. */
-static struct bytes section_bytes(const struct reader *reader, const Elf64_Shdr *section)
+static struct cubin_bytes section_bytes(const struct cubin_reader *reader,
+					const Elf64_Shdr *section)
 {
-	struct bytes none = {NULL, 0};
+	struct cubin_bytes none = {NULL, 0};
 
 	if (section->sh_type == SHT_NOBITS || section->sh_offset > reader->file.size ||
 	    section->sh_size > reader->file.size - section->sh_offset)
 		return none;
-	return (struct bytes){reader->file.data + section->sh_offset, section->sh_size};
+	return (struct cubin_bytes){reader->file.data + section->sh_offset, section->sh_size};
 }
 
 /* The bytes of a section with records; none if such sections have more than the file. */
-static struct bytes info_bytes(struct reader *reader, const Elf64_Shdr *section)
+static struct cubin_bytes info_bytes(struct cubin_reader *reader, const Elf64_Shdr *section)
 {
-	struct bytes bytes = section_bytes(reader, section);
+	struct cubin_bytes bytes = section_bytes(reader, section);
 
 	if (bytes.size > reader->info_budget)
-		return (struct bytes){NULL, 0};
+		return (struct cubin_bytes){NULL, 0};
 	reader->info_budget -= bytes.size;
 	return bytes;
 }
 
 /* The string at an offset, NULL if it does not end or too many were read. */
-static const char *string_at(struct reader *reader, struct bytes strings, uint64_t offset)
+static const char *string_at(struct cubin_reader *reader, struct cubin_bytes strings,
+			     uint64_t offset)
 {
 	const char *text;
 	size_t left, length;
@@ -103,15 +105,16 @@ static const char *string_at(struct reader *reader, struct bytes strings, uint64
 	return text;
 }
 
-static struct gt_cubin_kernel *find_kernel(const struct reader *reader, const struct gt_hash *map,
-					   const void *key, size_t length)
+static struct gt_cubin_kernel *find_kernel(const struct cubin_reader *reader,
+					   const struct gt_hash *map, const void *key,
+					   size_t length)
 {
 	uintptr_t index = (uintptr_t)gt_hash_get(map, key, length);
 
 	return index ? &reader->kernels.items[index - 1] : NULL;
 }
 
-static int read_header(struct reader *reader)
+static int read_header(struct cubin_reader *reader)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr names;
@@ -146,7 +149,7 @@ static int read_header(struct reader *reader)
 	return 0;
 }
 
-static int add_kernel(struct reader *reader, const char *name, uint32_t symbol)
+static int add_kernel(struct cubin_reader *reader, const char *name, uint32_t symbol)
 {
 	struct gt_cubin_kernel kernel = {
 		.parameter_bytes = GT_CUBIN_UNKNOWN,
@@ -171,9 +174,9 @@ static int add_kernel(struct reader *reader, const char *name, uint32_t symbol)
 	return 0;
 }
 
-static int read_symbols(struct reader *reader, const Elf64_Shdr *section)
+static int read_symbols(struct cubin_reader *reader, const Elf64_Shdr *section)
 {
-	struct bytes symbols = section_bytes(reader, section), strings;
+	struct cubin_bytes symbols = section_bytes(reader, section), strings;
 	Elf64_Shdr names;
 	int error = 0;
 
@@ -198,20 +201,20 @@ static int read_symbols(struct reader *reader, const Elf64_Shdr *section)
 }
 
 /* Takes the next record out of the bytes; false at their end, and where they are damaged. */
-static bool next_record(struct bytes *bytes, struct record *ret_record)
+static bool next_record(struct cubin_bytes *bytes, struct cubin_record *ret_record)
 {
 	size_t size = 4;
 
 	if (bytes->size < size)
 		return false;
-	*ret_record = (struct record){.format = bytes->data[0],
-				      .attribute = bytes->data[1],
-				      .value = fatbin_get16(bytes->data + 2)};
+	*ret_record = (struct cubin_record){.format = bytes->data[0],
+					    .attribute = bytes->data[1],
+					    .value = fatbin_get16(bytes->data + 2)};
 	if (ret_record->format == 4) {
 		size += ret_record->value;
 		if (size > bytes->size)
 			return false;
-		ret_record->payload = (struct bytes){bytes->data + 4, ret_record->value};
+		ret_record->payload = (struct cubin_bytes){bytes->data + 4, ret_record->value};
 	} else if (ret_record->format < 1 || ret_record->format > 3) {
 		return false;
 	}
@@ -221,9 +224,9 @@ static bool next_record(struct bytes *bytes, struct record *ret_record)
 }
 
 /* Registers and local memory of all kernels, by their symbols. */
-static void read_common(struct reader *reader, struct bytes bytes)
+static void read_common(struct cubin_reader *reader, struct cubin_bytes bytes)
 {
-	struct record record;
+	struct cubin_record record;
 
 	while (next_record(&bytes, &record)) {
 		struct gt_cubin_kernel *kernel;
@@ -243,7 +246,7 @@ static void read_common(struct reader *reader, struct bytes bytes)
 
 /* Places a parameter by its ordinal; false: it is damaged, or there twice. */
 static bool take_parameter(struct gt_cubin_parameter parameters[], size_t *count,
-			   const struct record *record)
+			   const struct cubin_record *record)
 {
 	const uint8_t *bytes = record->payload.data;
 	struct gt_cubin_parameter parameter;
@@ -265,11 +268,12 @@ static bool take_parameter(struct gt_cubin_parameter parameters[], size_t *count
 }
 
 /* Whether the kernel's parameters are all there; else it has none that are known. */
-static bool read_kernel(struct reader *reader, struct bytes bytes, struct gt_cubin_kernel *kernel)
+static bool read_kernel(struct cubin_reader *reader, struct cubin_bytes bytes,
+			struct gt_cubin_kernel *kernel)
 {
 	gt_autofree struct gt_cubin_parameter *parameters =
 		calloc(GT_CUBIN_MAX_PARAMETERS, sizeof(*parameters));
-	struct record record;
+	struct cubin_record record;
 	size_t count = 0;
 	bool good = parameters != NULL;
 
@@ -297,7 +301,7 @@ static bool read_kernel(struct reader *reader, struct bytes bytes, struct gt_cub
 }
 
 /* What a section of that name tells; *known: marks for kernels whose parameters are known. */
-static void read_section(struct reader *reader, const Elf64_Shdr *section, const char *name,
+static void read_section(struct cubin_reader *reader, const Elf64_Shdr *section, const char *name,
 			 bool *known)
 {
 	static const char info[] = ".nv.info", shared[] = ".nv.shared.";
@@ -326,7 +330,7 @@ static void free_kernel(struct gt_cubin_kernel *kernel)
 }
 
 /* Leaves out the kernels whose parameters are not known. */
-static void drop_unknown(struct reader *reader, const bool *known)
+static void drop_unknown(struct cubin_reader *reader, const bool *known)
 {
 	size_t kept = 0;
 
@@ -344,7 +348,7 @@ static void drop_unknown(struct reader *reader, const bool *known)
 	reader->kernels.count = kept;
 }
 
-static int read_sections(struct reader *reader)
+static int read_sections(struct cubin_reader *reader)
 {
 	gt_autofree bool *known = NULL;
 	int error = 0;
@@ -378,7 +382,7 @@ static int read_sections(struct reader *reader)
 
 int gt_cubin_read(const void *data, size_t size, struct gt_cubin *ret_cubin, struct gt_diag *diag)
 {
-	struct reader reader = {.file = {data, size}, .info_budget = size, .diag = diag};
+	struct cubin_reader reader = {.file = {data, size}, .info_budget = size, .diag = diag};
 	struct gt_cubin cubin;
 	int error;
 

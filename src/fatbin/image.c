@@ -7,7 +7,7 @@
 #include "fatbin/layout.h"
 
 /* As __fatBinC_Wrapper_t of crt/fatBinary_section.h and the code nvcc generates for it. */
-struct wrapper {
+struct fatbin_wrapper {
 	uint32_t magic;
 	uint32_t version;
 	const void *data;
@@ -70,7 +70,7 @@ static int read_container(struct fatbin_reader *reader, const uint8_t *data)
 
 static int read_wrapper(struct fatbin_reader *reader, const void *image)
 {
-	struct wrapper wrapper;
+	struct fatbin_wrapper wrapper;
 	int error = 0;
 
 	memcpy(&wrapper, image, sizeof(wrapper));

@@ -16,13 +16,13 @@ enum { MAX_INPUT = 128 << 20 };
 static const char usage[] =
 	"usage: mkfatbin [--compress none|lz4|zstd] [--arch 75] -o OUT.fatbin IN.ptx…\n";
 
-struct options {
+struct mkfatbin_options {
 	enum gt_fatbin_compression compression;
 	uint64_t architecture; /* 0: what each text's .target says */
 	const char *output;
 };
 
-static int parse_options(int argc, char **argv, struct options *options)
+static int parse_options(int argc, char **argv, struct mkfatbin_options *options)
 {
 	static const struct option known[] = {
 		{"compress", required_argument, NULL, 'c'},
@@ -73,7 +73,7 @@ static int write_output(const char *path, const struct gt_strbuf *buffer)
 	return 1;
 }
 
-static int make(const struct options *options, char **paths, size_t count)
+static int make(const struct mkfatbin_options *options, char **paths, size_t count)
 {
 	gt_autofree struct gt_fatbin_source *sources = calloc(count, sizeof(*sources));
 	gt_autofree struct gt_file *files = calloc(count, sizeof(*files));
@@ -103,7 +103,7 @@ static int make(const struct options *options, char **paths, size_t count)
 
 int main(int argc, char **argv)
 {
-	struct options options = {0};
+	struct mkfatbin_options options = {0};
 
 	if (parse_options(argc, argv, &options)) {
 		fputs(usage, stderr);

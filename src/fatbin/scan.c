@@ -2,24 +2,24 @@
 /* The first lines of PTX: enough to label it, without reading all of it. */
 #include "fatbin/layout.h"
 
-struct scan {
+struct fatbin_scan {
 	const char *text;
 	size_t length;
 	size_t offset;
 };
 
-static char at(const struct scan *scan, size_t ahead)
+static char at(const struct fatbin_scan *scan, size_t ahead)
 {
 	return ahead < scan->length - scan->offset ? scan->text[scan->offset + ahead] : 0;
 }
 
-static void skip_line(struct scan *scan)
+static void skip_line(struct fatbin_scan *scan)
 {
 	while (scan->offset < scan->length && scan->text[scan->offset] != '\n')
 		scan->offset++;
 }
 
-static void skip_comment(struct scan *scan)
+static void skip_comment(struct fatbin_scan *scan)
 {
 	for (scan->offset += 2; scan->offset < scan->length; scan->offset++)
 		if (at(scan, 0) == '*' && at(scan, 1) == '/') {
@@ -28,7 +28,7 @@ static void skip_comment(struct scan *scan)
 		}
 }
 
-static void skip_space(struct scan *scan)
+static void skip_space(struct fatbin_scan *scan)
 {
 	while (scan->offset < scan->length) {
 		char character = at(scan, 0);
@@ -44,7 +44,7 @@ static void skip_space(struct scan *scan)
 	}
 }
 
-static bool take(struct scan *scan, const char *word)
+static bool take(struct fatbin_scan *scan, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -55,7 +55,7 @@ static bool take(struct scan *scan, const char *word)
 	return true;
 }
 
-static bool take_number(struct scan *scan, uint32_t *ret_number)
+static bool take_number(struct fatbin_scan *scan, uint32_t *ret_number)
 {
 	uint32_t number = 0;
 	size_t digits = 0;
@@ -68,7 +68,7 @@ static bool take_number(struct scan *scan, uint32_t *ret_number)
 	return digits > 0 && digits < 5;
 }
 
-static void scan_target_words(struct scan *scan, struct fatbin_ptx *ptx)
+static void scan_target_words(struct fatbin_scan *scan, struct fatbin_ptx *ptx)
 {
 	do {
 		skip_space(scan);
@@ -90,7 +90,7 @@ static void scan_target_words(struct scan *scan, struct fatbin_ptx *ptx)
 
 bool fatbin_is_ptx(const char *text, size_t length)
 {
-	struct scan scan = {.text = text, .length = length};
+	struct fatbin_scan scan = {.text = text, .length = length};
 
 	skip_space(&scan);
 	return take(&scan, ".version");
@@ -98,7 +98,7 @@ bool fatbin_is_ptx(const char *text, size_t length)
 
 bool fatbin_scan_ptx(const char *text, size_t length, struct fatbin_ptx *ret_ptx)
 {
-	struct scan scan = {.text = text, .length = length};
+	struct fatbin_scan scan = {.text = text, .length = length};
 	struct fatbin_ptx ptx = {0};
 	uint32_t major, minor;
 

@@ -11,16 +11,16 @@ enum {
 	MAX_CHUNK = 1 << 20,
 };
 
-struct arena_chunk {
-	struct arena_chunk *next;
+struct ptx_arena_chunk {
+	struct ptx_arena_chunk *next;
 	_Alignas(ALIGNMENT) char memory[];
 };
 
 /* Room for `size` bytes: chunks grow with what is in use, so that small texts stay cheap. */
-static int add_chunk(struct arena *arena, size_t size)
+static int add_chunk(struct ptx_arena *arena, size_t size)
 {
 	size_t room = arena->used;
-	struct arena_chunk *chunk;
+	struct ptx_arena_chunk *chunk;
 
 	if (room < SMALLEST_CHUNK)
 		room = SMALLEST_CHUNK;
@@ -46,7 +46,7 @@ static int add_chunk(struct arena *arena, size_t size)
 	return 0;
 }
 
-void *ptx_arena_take(struct arena *arena, size_t size)
+void *ptx_arena_take(struct ptx_arena *arena, size_t size)
 {
 	char *taken;
 
@@ -62,13 +62,13 @@ void *ptx_arena_take(struct arena *arena, size_t size)
 	return taken;
 }
 
-void ptx_arena_free(struct arena *arena)
+void ptx_arena_free(struct ptx_arena *arena)
 {
-	struct arena_chunk *next;
+	struct ptx_arena_chunk *next;
 
-	for (struct arena_chunk *chunk = arena->chunks; chunk; chunk = next) {
+	for (struct ptx_arena_chunk *chunk = arena->chunks; chunk; chunk = next) {
 		next = chunk->next;
 		free(chunk);
 	}
-	*arena = (struct arena){.limit = arena->limit};
+	*arena = (struct ptx_arena){.limit = arena->limit};
 }

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct arena_chunk;
+struct ptx_arena_chunk;
 
-struct arena {
-	struct arena_chunk *chunks;
+struct ptx_arena {
+	struct ptx_arena_chunk *chunks;
 	char *free;
 	char *end;
 	size_t used;        /* bytes taken from the system */
@@ -17,5 +17,5 @@ struct arena {
 };
 
 /* Zeroed memory, aligned to 16 bytes; NULL if memory ran out or the limit is reached. */
-void *ptx_arena_take(struct arena *arena, size_t size);
-void ptx_arena_free(struct arena *arena);
+void *ptx_arena_take(struct ptx_arena *arena, size_t size);
+void ptx_arena_free(struct ptx_arena *arena);

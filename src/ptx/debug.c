@@ -5,7 +5,7 @@
 
 #include "ptx/parser.h"
 
-int ptx_parse_file(struct parser *parser, struct gt_ptx_file **ret_file)
+int ptx_parse_file(struct ptx_parser *parser, struct gt_ptx_file **ret_file)
 {
 	struct gt_ptx_file *file = ptx_take(parser, sizeof(*file));
 	int error;
@@ -28,7 +28,7 @@ int ptx_parse_file(struct parser *parser, struct gt_ptx_file **ret_file)
 	return error;
 }
 
-static int parse_place(struct parser *parser, uint32_t *file, uint32_t *line, uint32_t *column)
+static int parse_place(struct ptx_parser *parser, uint32_t *file, uint32_t *line, uint32_t *column)
 {
 	int error = ptx_expect_u32(parser, "the number of a file", file);
 
@@ -38,9 +38,9 @@ static int parse_place(struct parser *parser, uint32_t *file, uint32_t *line, ui
 }
 
 /* function_name label + offset, inlined_at file line column: in either order */
-static int parse_inlined(struct parser *parser, struct gt_ptx_loc *loc)
+static int parse_inlined(struct ptx_parser *parser, struct gt_ptx_loc *loc)
 {
-	struct name *name = NULL;
+	struct ptx_name *name = NULL;
 	int error;
 
 	if (ptx_at_identifier(parser, "inlined_at")) {
@@ -59,7 +59,7 @@ static int parse_inlined(struct parser *parser, struct gt_ptx_loc *loc)
 	return ptx_parse_offset(parser, &loc->function_offset);
 }
 
-int ptx_parse_loc(struct parser *parser, const struct gt_ptx_loc **ret_loc)
+int ptx_parse_loc(struct ptx_parser *parser, const struct gt_ptx_loc **ret_loc)
 {
 	struct gt_ptx_loc *loc = ptx_take(parser, sizeof(*loc));
 	int error;
@@ -75,9 +75,9 @@ int ptx_parse_loc(struct parser *parser, const struct gt_ptx_loc **ret_loc)
 }
 
 /* A label, or a section's name with its dot. */
-static int parse_section_name(struct parser *parser, const char **ret_text)
+static int parse_section_name(struct ptx_parser *parser, const char **ret_text)
 {
-	struct name *name;
+	struct ptx_name *name;
 
 	if (parser->token.kind != TOKEN_IDENTIFIER && parser->token.kind != TOKEN_WORD)
 		return ptx_expected(parser, "a number, a label or a section");
@@ -89,7 +89,7 @@ static int parse_section_name(struct parser *parser, const char **ret_text)
 	return 0;
 }
 
-static int parse_section_number(struct parser *parser, int64_t *ret_number)
+static int parse_section_number(struct ptx_parser *parser, int64_t *ret_number)
 {
 	bool negative = ptx_take_symbol(parser, '-');
 	uint64_t number = 0;
@@ -100,7 +100,7 @@ static int parse_section_number(struct parser *parser, int64_t *ret_number)
 	return error;
 }
 
-static int parse_section_value(struct parser *parser)
+static int parse_section_value(struct ptx_parser *parser)
 {
 	struct gt_ptx_section_value value = {0};
 	int error;
@@ -123,9 +123,9 @@ static int parse_section_value(struct parser *parser)
 }
 
 /* .b8 1, 2, 3 */
-static int parse_section_data(struct parser *parser, struct gt_ptx_section_line *line)
+static int parse_section_data(struct ptx_parser *parser, struct gt_ptx_section_line *line)
 {
-	const struct name *name =
+	const struct ptx_name *name =
 		ptx_names_find(&parser->names, parser->token.text, parser->token.length);
 	int error;
 
@@ -146,9 +146,9 @@ static int parse_section_data(struct parser *parser, struct gt_ptx_section_line 
 			sizeof(*parser->section_values.items), &line->values);
 }
 
-static int parse_section_line(struct parser *parser, struct gt_ptx_section_line *line)
+static int parse_section_line(struct ptx_parser *parser, struct gt_ptx_section_line *line)
 {
-	struct name *name = NULL;
+	struct ptx_name *name = NULL;
 	int error;
 
 	if (parser->token.kind == TOKEN_WORD)
@@ -160,7 +160,7 @@ static int parse_section_line(struct parser *parser, struct gt_ptx_section_line 
 	return ptx_expect_symbol(parser, ':', "':' after a label");
 }
 
-int ptx_parse_section(struct parser *parser, struct gt_ptx_section **ret_section)
+int ptx_parse_section(struct ptx_parser *parser, struct gt_ptx_section **ret_section)
 {
 	struct gt_ptx_section *section = ptx_take(parser, sizeof(*section));
 	struct gt_ptx_section_line **last;

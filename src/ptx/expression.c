@@ -31,9 +31,9 @@ static const struct {
 	{'%', 10},
 };
 
-static int parse_conditional(struct parser *parser, struct constant *ret);
+static int parse_conditional(struct ptx_parser *parser, struct ptx_constant *ret);
 
-static int precedence_of(const struct token *token)
+static int precedence_of(const struct ptx_token *token)
 {
 	if (token->kind != TOKEN_PUNCTUATION)
 		return 0;
@@ -43,9 +43,9 @@ static int precedence_of(const struct token *token)
 	return 0;
 }
 
-bool ptx_at_constant(const struct parser *parser)
+bool ptx_at_constant(const struct ptx_parser *parser)
 {
-	const struct token *token = &parser->token;
+	const struct ptx_token *token = &parser->token;
 
 	switch (token->kind) {
 	case TOKEN_INTEGER:
@@ -64,20 +64,20 @@ bool ptx_at_constant(const struct parser *parser)
 	}
 }
 
-static struct constant make_integer(uint64_t bits, bool is_unsigned)
+static struct ptx_constant make_integer(uint64_t bits, bool is_unsigned)
 {
-	return (struct constant){CONSTANT_INTEGER, is_unsigned, false, bits};
+	return (struct ptx_constant){CONSTANT_INTEGER, is_unsigned, false, bits};
 }
 
-static struct constant make_double(double value)
+static struct ptx_constant make_double(double value)
 {
-	struct constant constant = {.kind = CONSTANT_FLOAT64};
+	struct ptx_constant constant = {.kind = CONSTANT_FLOAT64};
 
 	memcpy(&constant.bits, &value, sizeof(value));
 	return constant;
 }
 
-static double as_double(const struct constant *constant)
+static double as_double(const struct ptx_constant *constant)
 {
 	uint32_t low = (uint32_t)constant->bits;
 	double wide;
@@ -96,13 +96,13 @@ static double as_double(const struct constant *constant)
 	}
 }
 
-static bool is_true(const struct constant *constant)
+static bool is_true(const struct ptx_constant *constant)
 {
 	return constant->kind == CONSTANT_INTEGER ? constant->bits != 0 : as_double(constant) != 0;
 }
 
-static int apply_doubles(struct parser *parser, const struct token *operator, double a, double b,
-			 struct constant *ret)
+static int apply_doubles(struct ptx_parser *parser, const struct ptx_token *operator, double a,
+			 double b, struct ptx_constant *ret)
 {
 	switch (operator->symbol) {
 	case '+':
@@ -201,8 +201,9 @@ static uint64_t apply_integers(int symbol, uint64_t a, uint64_t b, bool is_unsig
 	}
 }
 
-static int apply(struct parser *parser, const struct token *operator, const struct constant * left,
-		 const struct constant *right, struct constant *ret)
+static int apply(struct ptx_parser *parser, const struct ptx_token *operator,
+		 const struct ptx_constant * left, const struct ptx_constant *right,
+		 struct ptx_constant *ret)
 {
 	int symbol = operator->symbol, precedence = precedence_of(operator);
 	bool is_unsigned = left->is_unsigned || right->is_unsigned;
@@ -224,9 +225,9 @@ static int apply(struct parser *parser, const struct token *operator, const stru
 	return 0;
 }
 
-static int parse_literal(struct parser *parser, struct constant *ret)
+static int parse_literal(struct ptx_parser *parser, struct ptx_constant *ret)
 {
-	struct token *token = &parser->token;
+	struct ptx_token *token = &parser->token;
 
 	if (token->kind == TOKEN_WORD && !ptx_lexer_reread_number(&parser->lexer, token))
 		return ptx_expected(parser, "a number");
@@ -235,15 +236,15 @@ static int parse_literal(struct parser *parser, struct constant *ret)
 		*ret = make_integer(token->bits, token->is_unsigned);
 		break;
 	case TOKEN_FLOAT32:
-		*ret = (struct constant){CONSTANT_FLOAT32, false, false, token->bits};
+		*ret = (struct ptx_constant){CONSTANT_FLOAT32, false, false, token->bits};
 		break;
 	case TOKEN_FLOAT64:
-		*ret = (struct constant){CONSTANT_FLOAT64, false, false, token->bits};
+		*ret = (struct ptx_constant){CONSTANT_FLOAT64, false, false, token->bits};
 		break;
 	case TOKEN_IDENTIFIER:
 		if (!ptx_at_identifier(parser, "WARP_SZ"))
 			return ptx_expected(parser, "a number");
-		*ret = (struct constant){CONSTANT_INTEGER, false, true, WARP_SIZE};
+		*ret = (struct ptx_constant){CONSTANT_INTEGER, false, true, WARP_SIZE};
 		break;
 	default:
 		return ptx_expected(parser, "a number");
@@ -252,7 +253,7 @@ static int parse_literal(struct parser *parser, struct constant *ret)
 	return 0;
 }
 
-static void apply_unary(int symbol, struct constant *constant)
+static void apply_unary(int symbol, struct ptx_constant *constant)
 {
 	constant->is_warp_size = false;
 	if (symbol == '!')
@@ -267,10 +268,10 @@ static void apply_unary(int symbol, struct constant *constant)
 		constant->bits = ~constant->bits;
 }
 
-static int parse_unary(struct parser *parser, struct constant *ret);
+static int parse_unary(struct ptx_parser *parser, struct ptx_constant *ret);
 
 /* After `(`: an expression in parentheses, or a cast and what it casts. */
-static int parse_parenthesis(struct parser *parser, struct constant *ret)
+static int parse_parenthesis(struct ptx_parser *parser, struct ptx_constant *ret)
 {
 	bool to_signed = ptx_at_word(parser, ".s64"), to_unsigned = ptx_at_word(parser, ".u64");
 	int error;
@@ -299,9 +300,9 @@ static int parse_parenthesis(struct parser *parser, struct constant *ret)
 	return 0;
 }
 
-static int parse_unary(struct parser *parser, struct constant *ret)
+static int parse_unary(struct ptx_parser *parser, struct ptx_constant *ret)
 {
-	struct token *token = &parser->token;
+	struct ptx_token *token = &parser->token;
 	int symbol = token->kind == TOKEN_PUNCTUATION ? token->symbol : 0, error;
 	struct gt_ptx_position position = token->position;
 
@@ -328,13 +329,13 @@ static int parse_unary(struct parser *parser, struct constant *ret)
 }
 
 /* Operators that bind at least as tightly as `least`. Each level of the table recurses once. */
-static int parse_binary(struct parser *parser, int least, struct constant *ret)
+static int parse_binary(struct ptx_parser *parser, int least, struct ptx_constant *ret)
 {
-	struct constant left = {0}, right = {0};
+	struct ptx_constant left = {0}, right = {0};
 	int precedence, error = parse_unary(parser, &left);
 
 	while (!error && (precedence = precedence_of(&parser->token)) >= least) {
-		struct token operator= parser->token;
+		struct ptx_token operator= parser->token;
 
 		ptx_advance(parser);
 		error = parse_binary(parser, precedence + 1, &right);
@@ -346,9 +347,9 @@ static int parse_binary(struct parser *parser, int least, struct constant *ret)
 	return error;
 }
 
-static int parse_conditional(struct parser *parser, struct constant *ret)
+static int parse_conditional(struct ptx_parser *parser, struct ptx_constant *ret)
 {
-	struct constant condition = {0}, yes = {0}, no = {0};
+	struct ptx_constant condition = {0}, yes = {0}, no = {0};
 	int error = parse_binary(parser, 1, &condition);
 
 	if (error)
@@ -374,9 +375,9 @@ static int parse_conditional(struct parser *parser, struct constant *ret)
 	return 0;
 }
 
-int ptx_parse_constant(struct parser *parser, struct constant *ret_constant)
+int ptx_parse_constant(struct ptx_parser *parser, struct ptx_constant *ret_constant)
 {
-	struct constant constant = {0};
+	struct ptx_constant constant = {0};
 	int error = parse_conditional(parser, &constant);
 
 	if (error)
@@ -388,13 +389,13 @@ int ptx_parse_constant(struct parser *parser, struct constant *ret_constant)
 	return 0;
 }
 
-int ptx_parse_offset(struct parser *parser, int64_t *ret_offset)
+int ptx_parse_offset(struct ptx_parser *parser, int64_t *ret_offset)
 {
 	uint64_t sum = 0;
 
 	while (ptx_at_symbol(parser, '+') || ptx_at_symbol(parser, '-')) {
 		struct gt_ptx_position position;
-		struct constant constant;
+		struct ptx_constant constant;
 		int error;
 
 		ptx_take_symbol(parser, '+');

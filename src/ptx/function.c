@@ -6,7 +6,7 @@
 #include "ptx/parser.h"
 
 /* ( .param .b32 a, .param .b64 b ), if it is there. */
-static int parse_parameters(struct parser *parser, struct gt_ptx_variable **ret_first,
+static int parse_parameters(struct ptx_parser *parser, struct gt_ptx_variable **ret_first,
 			    uint32_t *ret_count)
 {
 	struct gt_ptx_variable **last = ret_first;
@@ -26,7 +26,7 @@ static int parse_parameters(struct parser *parser, struct gt_ptx_variable **ret_
 	return ptx_expect_symbol(parser, ')', "',' or ')' after a parameter");
 }
 
-int ptx_parse_pragma(struct parser *parser, const struct gt_ptx_pragma **ret_pragma)
+int ptx_parse_pragma(struct ptx_parser *parser, const struct gt_ptx_pragma **ret_pragma)
 {
 	size_t mark = parser->strings.count;
 	struct gt_ptx_pragma *pragma = ptx_take(parser, sizeof(*pragma));
@@ -53,7 +53,7 @@ int ptx_parse_pragma(struct parser *parser, const struct gt_ptx_pragma **ret_pra
 			&pragma->texts);
 }
 
-static int parse_directive_values(struct parser *parser, struct gt_ptx_directive *directive)
+static int parse_directive_values(struct ptx_parser *parser, struct gt_ptx_directive *directive)
 {
 	const struct gt_ptx_directive_info *info = gt_ptx_directive_info(directive->id);
 	int error = 0;
@@ -71,12 +71,12 @@ static int parse_directive_values(struct parser *parser, struct gt_ptx_directive
 }
 
 /* .maxntid 256, 1, 1 .minnctapersm 2 … as long as there are any. */
-static int parse_directives(struct parser *parser, struct gt_ptx_function *function)
+static int parse_directives(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
 	struct gt_ptx_directive **last = &function->directives;
 
 	while (parser->token.kind == TOKEN_WORD) {
-		const struct name *name =
+		const struct ptx_name *name =
 			ptx_names_find(&parser->names, parser->token.text, parser->token.length);
 		struct gt_ptx_directive *directive;
 		int error;
@@ -100,9 +100,9 @@ static int parse_directives(struct parser *parser, struct gt_ptx_function *funct
 }
 
 /* .func (results) name (parameters), without what follows. */
-static int parse_header(struct parser *parser, struct gt_ptx_function *function)
+static int parse_header(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
-	struct name *name = NULL;
+	struct ptx_name *name = NULL;
 	bool is_managed = false;
 	int error = 0;
 
@@ -120,9 +120,9 @@ static int parse_header(struct parser *parser, struct gt_ptx_function *function)
 	return parse_parameters(parser, &function->parameters, &function->parameter_count);
 }
 
-static int define(struct parser *parser, struct gt_ptx_function *function)
+static int define(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
-	struct name *name = name_of(function->name);
+	struct ptx_name *name = name_of(function->name);
 
 	if (name->definition)
 		return ptx_fail_at(parser, &function->name_position, -EINVAL,
@@ -133,7 +133,7 @@ static int define(struct parser *parser, struct gt_ptx_function *function)
 }
 
 /* In the scope of its parameters. */
-static int parse_rest(struct parser *parser, struct gt_ptx_function *function)
+static int parse_rest(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
 	int error = parse_header(parser, function);
 
@@ -152,7 +152,7 @@ static int parse_rest(struct parser *parser, struct gt_ptx_function *function)
 	return ptx_expect_symbol(parser, ';', "'{' or ';' after the header of a function");
 }
 
-int ptx_parse_function(struct parser *parser, enum gt_ptx_linkage linkage,
+int ptx_parse_function(struct ptx_parser *parser, enum gt_ptx_linkage linkage,
 		       const struct gt_ptx_position *start, struct gt_ptx_function **ret_function)
 {
 	struct gt_ptx_function *function = ptx_take(parser, sizeof(*function));
@@ -183,9 +183,9 @@ int ptx_parse_function(struct parser *parser, enum gt_ptx_linkage linkage,
 	return 0;
 }
 
-static int parse_prototype(struct parser *parser, struct gt_ptx_function *prototype)
+static int parse_prototype(struct ptx_parser *parser, struct gt_ptx_function *prototype)
 {
-	struct name *name = NULL;
+	struct ptx_name *name = NULL;
 	int error = parse_parameters(parser, &prototype->returns, &prototype->return_count);
 
 	if (!error)
@@ -199,7 +199,7 @@ static int parse_prototype(struct parser *parser, struct gt_ptx_function *protot
 	return error ? error : ptx_expect_symbol(parser, ';', "';' after a prototype");
 }
 
-int ptx_parse_prototype(struct parser *parser, const char *name,
+int ptx_parse_prototype(struct ptx_parser *parser, const char *name,
 			struct gt_ptx_function **ret_function)
 {
 	struct gt_ptx_function *prototype = ptx_take(parser, sizeof(*prototype));

@@ -6,9 +6,9 @@
 
 #include "ptx/parser.h"
 
-static int find_symbol(struct parser *parser, struct gt_ptx_address *address)
+static int find_symbol(struct ptx_parser *parser, struct gt_ptx_address *address)
 {
-	const struct binding *binding;
+	const struct ptx_binding *binding;
 	uint32_t index;
 
 	if (parser->token.kind != TOKEN_IDENTIFIER)
@@ -25,7 +25,7 @@ static int find_symbol(struct parser *parser, struct gt_ptx_address *address)
 }
 
 /* symbol, symbol + 4, generic(symbol) + 4; mask: of 0xff00(…), or 0 */
-static int parse_address(struct parser *parser, uint64_t mask, struct gt_ptx_initializer *ret)
+static int parse_address(struct ptx_parser *parser, uint64_t mask, struct gt_ptx_initializer *ret)
 {
 	struct gt_ptx_address *address = ptx_take(parser, sizeof(*address));
 	int error;
@@ -50,10 +50,10 @@ static int parse_address(struct parser *parser, uint64_t mask, struct gt_ptx_ini
 }
 
 /* Whether the token after this one is `(`: 0xff00(symbol). */
-static bool is_mask(const struct parser *parser)
+static bool is_mask(const struct ptx_parser *parser)
 {
-	struct lexer ahead = parser->lexer;
-	struct token token;
+	struct ptx_lexer ahead = parser->lexer;
+	struct ptx_token token;
 
 	if (parser->token.kind != TOKEN_INTEGER)
 		return false;
@@ -62,7 +62,7 @@ static bool is_mask(const struct parser *parser)
 	return token.kind == TOKEN_PUNCTUATION && token.symbol == '(';
 }
 
-static int parse_masked(struct parser *parser, struct gt_ptx_initializer *ret)
+static int parse_masked(struct ptx_parser *parser, struct gt_ptx_initializer *ret)
 {
 	uint64_t mask = parser->token.bits;
 	int error;
@@ -76,10 +76,10 @@ static int parse_masked(struct parser *parser, struct gt_ptx_initializer *ret)
 }
 
 /* name = word or number */
-static int parse_field(struct parser *parser, struct gt_ptx_initializer *ret)
+static int parse_field(struct ptx_parser *parser, struct gt_ptx_initializer *ret)
 {
 	struct gt_ptx_field *field = ptx_take(parser, sizeof(*field));
-	struct name *name = NULL, *word = NULL;
+	struct ptx_name *name = NULL, *word = NULL;
 	int error;
 
 	if (!field)
@@ -100,11 +100,11 @@ static int parse_field(struct parser *parser, struct gt_ptx_initializer *ret)
 	return error;
 }
 
-static int parse_scalar(struct parser *parser, enum gt_ptx_class class,
+static int parse_scalar(struct ptx_parser *parser, enum gt_ptx_class class,
 			struct gt_ptx_initializer *ret)
 {
 	struct gt_ptx_position position = parser->token.position;
-	struct constant constant;
+	struct ptx_constant constant;
 	int error;
 
 	if (class == GT_PTX_CLASS_OPAQUE)
@@ -132,7 +132,7 @@ static int parse_scalar(struct parser *parser, enum gt_ptx_class class,
 	return 0;
 }
 
-static int parse_value(struct parser *parser, const struct gt_ptx_variable *variable,
+static int parse_value(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
 		       uint32_t level, struct gt_ptx_initializer *ret);
 
 /* How many values a { } at this level may hold; 0: any number. */
@@ -144,8 +144,8 @@ static uint64_t room_at(const struct gt_ptx_variable *variable, uint32_t level)
 }
 
 /* One more value of a { } that has `count` of them. */
-static int parse_item(struct parser *parser, const struct gt_ptx_variable *variable, uint32_t level,
-		      size_t count)
+static int parse_item(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
+		      uint32_t level, size_t count)
 {
 	bool is_opaque = gt_ptx_type_info(variable->type)->class == GT_PTX_CLASS_OPAQUE;
 	const struct gt_ptx_position *position = &parser->token.position;
@@ -166,8 +166,8 @@ static int parse_item(struct parser *parser, const struct gt_ptx_variable *varia
 	return error;
 }
 
-static int parse_list(struct parser *parser, const struct gt_ptx_variable *variable, uint32_t level,
-		      struct gt_ptx_initializer *ret)
+static int parse_list(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
+		      uint32_t level, struct gt_ptx_initializer *ret)
 {
 	size_t mark = parser->initializers.count, count;
 	int error = 0;
@@ -190,7 +190,7 @@ static int parse_list(struct parser *parser, const struct gt_ptx_variable *varia
 }
 
 /* level: how many { are open; the dimensions come first, then the elements of a vector. */
-static int parse_value(struct parser *parser, const struct gt_ptx_variable *variable,
+static int parse_value(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
 		       uint32_t level, struct gt_ptx_initializer *ret)
 {
 	enum gt_ptx_class class = gt_ptx_type_info(variable->type)->class;
@@ -209,7 +209,7 @@ static int parse_value(struct parser *parser, const struct gt_ptx_variable *vari
 	return parse_list(parser, variable, level, ret);
 }
 
-int ptx_parse_initializer(struct parser *parser, struct gt_ptx_variable *variable)
+int ptx_parse_initializer(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	struct gt_ptx_initializer *initializer = ptx_take(parser, sizeof(*initializer));
 	int error;

@@ -7,7 +7,7 @@
 #include "base/strbuf.h"
 #include "ptx/parser.h"
 
-int ptx_parse_guard(struct parser *parser, const struct gt_ptx_operand **ret_guard)
+int ptx_parse_guard(struct ptx_parser *parser, const struct gt_ptx_operand **ret_guard)
 {
 	struct gt_ptx_position position = parser->token.position;
 	bool negated = ptx_take_symbol(parser, '!');
@@ -32,10 +32,10 @@ int ptx_parse_guard(struct parser *parser, const struct gt_ptx_operand **ret_gua
 }
 
 /* One modifier of a form's text, beginning at *text; *text moves behind it. */
-static int add_modifier(struct parser *parser, const char **text, struct gt_ptx_modifier *ret)
+static int add_modifier(struct ptx_parser *parser, const char **text, struct gt_ptx_modifier *ret)
 {
 	size_t length = 1 + strcspn(*text + 1, ".");
-	struct name *name = ptx_names_intern(&parser->names, *text, length);
+	struct ptx_name *name = ptx_names_intern(&parser->names, *text, length);
 
 	if (!name)
 		return ptx_no_memory(parser);
@@ -45,7 +45,7 @@ static int add_modifier(struct parser *parser, const char **text, struct gt_ptx_
 	return 0;
 }
 
-static int add_modifiers(struct parser *parser, struct gt_ptx_form *form, const char *text)
+static int add_modifiers(struct ptx_parser *parser, struct gt_ptx_form *form, const char *text)
 {
 	struct gt_ptx_modifier *modifiers;
 	enum gt_ptx_type *types;
@@ -77,7 +77,7 @@ static int add_modifiers(struct parser *parser, struct gt_ptx_form *form, const 
 	return error;
 }
 
-static int unknown_opcode(struct parser *parser, const struct token *opcode)
+static int unknown_opcode(struct ptx_parser *parser, const struct ptx_token *opcode)
 {
 	return ptx_fail_at(parser, &opcode->position, -EINVAL,
 			   "unknown opcode \"%.*s\" in function \"%.200s\"",
@@ -85,9 +85,10 @@ static int unknown_opcode(struct parser *parser, const struct token *opcode)
 			   parser->function->name);
 }
 
-static int new_form(struct parser *parser, const struct token *opcode, struct name *name)
+static int new_form(struct ptx_parser *parser, const struct ptx_token *opcode,
+		    struct ptx_name *name)
 {
-	const struct name *base = ptx_names_find(&parser->names, opcode->text, opcode->length);
+	const struct ptx_name *base = ptx_names_find(&parser->names, opcode->text, opcode->length);
 	struct gt_ptx_form *form;
 	int error;
 
@@ -109,14 +110,14 @@ static int new_form(struct parser *parser, const struct token *opcode, struct na
 }
 
 /* Takes the modifiers; the text of the form goes to the buffer if it is not in one piece. */
-static const char *form_text(struct parser *parser, const struct token *opcode, size_t *ret_length,
-			     struct gt_strbuf *buffer)
+static const char *form_text(struct ptx_parser *parser, const struct ptx_token *opcode,
+			     size_t *ret_length, struct gt_strbuf *buffer)
 {
 	size_t length = opcode->length;
 	uint32_t end = opcode->position.offset + opcode->length;
 
 	while (parser->token.kind == TOKEN_WORD) {
-		const struct token *word = &parser->token;
+		const struct ptx_token *word = &parser->token;
 
 		if (word->position.offset != end && !buffer->length)
 			gt_strbuf_add(buffer, opcode->text, length);
@@ -130,13 +131,13 @@ static const char *form_text(struct parser *parser, const struct token *opcode, 
 	return buffer->length ? buffer->data : opcode->text;
 }
 
-static int parse_form(struct parser *parser, const struct token *opcode,
+static int parse_form(struct ptx_parser *parser, const struct ptx_token *opcode,
 		      const struct gt_ptx_form **ret_form)
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
 	size_t length;
 	const char *text = form_text(parser, opcode, &length, &buffer);
-	struct name *name;
+	struct ptx_name *name;
 
 	if (buffer.failed)
 		return ptx_no_memory(parser);
@@ -157,7 +158,7 @@ static int parse_form(struct parser *parser, const struct token *opcode,
 }
 
 /* The callee or the prototype, at a place of its own. */
-static int parse_one(struct parser *parser, enum operand_context context,
+static int parse_one(struct ptx_parser *parser, enum ptx_operand_context context,
 		     const struct gt_ptx_operand **ret_operand)
 {
 	size_t mark = parser->operands.count;
@@ -167,7 +168,7 @@ static int parse_one(struct parser *parser, enum operand_context context,
 	return error ? error : ptx_keep_operands(parser, mark, ret_operand, &count);
 }
 
-static int parse_callee(struct parser *parser, struct gt_ptx_call *call)
+static int parse_callee(struct ptx_parser *parser, struct gt_ptx_call *call)
 {
 	struct gt_ptx_position position = parser->token.position;
 	int error;
@@ -185,7 +186,7 @@ static int parse_callee(struct parser *parser, struct gt_ptx_call *call)
 }
 
 /* (ret), target, (arguments), prototype */
-static int parse_call(struct parser *parser, struct gt_ptx_call *call)
+static int parse_call(struct ptx_parser *parser, struct gt_ptx_call *call)
 {
 	int error = 0;
 
@@ -209,7 +210,7 @@ static int parse_call(struct parser *parser, struct gt_ptx_call *call)
 }
 
 /* What a bare name means, by opcode and place. */
-static enum operand_context context_of(enum gt_ptx_opcode opcode, size_t place)
+static enum ptx_operand_context context_of(enum gt_ptx_opcode opcode, size_t place)
 {
 	if (opcode == GT_PTX_OP_BRA || (opcode == GT_PTX_OP_BRX && place == 1))
 		return OPERAND_LABEL;
@@ -218,7 +219,7 @@ static enum operand_context context_of(enum gt_ptx_opcode opcode, size_t place)
 	return OPERAND_MEMORY;
 }
 
-static int parse_operands(struct parser *parser, struct gt_ptx_instruction *instruction)
+static int parse_operands(struct ptx_parser *parser, struct gt_ptx_instruction *instruction)
 {
 	size_t mark = parser->operands.count, count = 0;
 	int error;
@@ -235,7 +236,7 @@ static int parse_operands(struct parser *parser, struct gt_ptx_instruction *inst
 	return ptx_keep_operands(parser, mark, &instruction->operands, &instruction->operand_count);
 }
 
-int ptx_parse_instruction(struct parser *parser, const struct token *opcode,
+int ptx_parse_instruction(struct ptx_parser *parser, const struct ptx_token *opcode,
 			  struct gt_ptx_instruction *instruction)
 {
 	int error = parse_form(parser, opcode, &instruction->form);

@@ -45,7 +45,7 @@ static int digit_value(char character)
 	return 16;
 }
 
-gt_printf(4, 5) static void bad(struct lexer *lexer, struct token *token, int error,
+gt_printf(4, 5) static void bad(struct ptx_lexer *lexer, struct ptx_token *token, int error,
 				const char *format, ...)
 {
 	char place[32], text[256];
@@ -59,7 +59,7 @@ gt_printf(4, 5) static void bad(struct lexer *lexer, struct token *token, int er
 	token->kind = TOKEN_BAD;
 }
 
-static void begin_token(const struct lexer *lexer, struct token *token)
+static void begin_token(const struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	token->position.line = lexer->line;
 	token->position.column = lexer->offset - lexer->line_start + 1;
@@ -67,13 +67,13 @@ static void begin_token(const struct lexer *lexer, struct token *token)
 	token->text = lexer->text + lexer->offset;
 }
 
-static void new_line(struct lexer *lexer)
+static void new_line(struct ptx_lexer *lexer)
 {
 	lexer->line++;
 	lexer->line_start = lexer->offset + 1;
 }
 
-static bool skip_comment(struct lexer *lexer, struct token *token)
+static bool skip_comment(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	const char *text = lexer->text;
 
@@ -93,7 +93,7 @@ static bool skip_comment(struct lexer *lexer, struct token *token)
 }
 
 /* White space, comments, and lines that begin with # (line marks of a preprocessor). */
-static bool skip_space(struct lexer *lexer, struct token *token)
+static bool skip_space(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	const char *text = lexer->text;
 
@@ -117,7 +117,7 @@ static bool skip_space(struct lexer *lexer, struct token *token)
 	}
 }
 
-static void read_digits(struct lexer *lexer, struct token *token, unsigned int base)
+static void read_digits(struct ptx_lexer *lexer, struct ptx_token *token, unsigned int base)
 {
 	const char *text = lexer->text;
 	uint32_t start = lexer->offset;
@@ -142,7 +142,7 @@ static void read_digits(struct lexer *lexer, struct token *token, unsigned int b
 }
 
 /* 0f or 0d and exactly 8 or 16 hexadecimal digits: the bits of a number. */
-static void read_float_bits(struct lexer *lexer, struct token *token, int digits)
+static void read_float_bits(struct ptx_lexer *lexer, struct ptx_token *token, int digits)
 {
 	lexer->offset += 2;
 	for (int i = 0; i < digits; i++, lexer->offset++) {
@@ -185,7 +185,7 @@ static size_t decimal_float_length(const char *text)
 	return is_float ? length : 0;
 }
 
-static void read_decimal_float(struct lexer *lexer, struct token *token, size_t length)
+static void read_decimal_float(struct ptx_lexer *lexer, struct ptx_token *token, size_t length)
 {
 	char digits[MAX_NUMBER + 1];
 	locale_t plain;
@@ -209,7 +209,7 @@ static void read_decimal_float(struct lexer *lexer, struct token *token, size_t 
 	lexer->offset += (uint32_t)length;
 }
 
-static void read_number(struct lexer *lexer, struct token *token)
+static void read_number(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	char second = lexer->text[lexer->offset + 1];
 	size_t length;
@@ -231,7 +231,7 @@ static void read_number(struct lexer *lexer, struct token *token)
 		read_digits(lexer, token, is_class(second, CLASS_DIGIT) ? 8 : 10);
 }
 
-static void read_identifier(struct lexer *lexer, struct token *token)
+static void read_identifier(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	uint32_t start = lexer->offset++;
 
@@ -242,7 +242,7 @@ static void read_identifier(struct lexer *lexer, struct token *token)
 		bad(lexer, token, -E2BIG, "a name is longer than %d bytes", GT_PTX_MAX_IDENTIFIER);
 }
 
-static void read_word(struct lexer *lexer, struct token *token)
+static void read_word(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	const char *text = lexer->text;
 	uint32_t start = lexer->offset++;
@@ -261,7 +261,7 @@ static void read_word(struct lexer *lexer, struct token *token)
 		bad(lexer, token, -E2BIG, "a name is longer than %d bytes", GT_PTX_MAX_IDENTIFIER);
 }
 
-static void read_string(struct lexer *lexer, struct token *token)
+static void read_string(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	const char *text = lexer->text;
 
@@ -277,7 +277,7 @@ static void read_string(struct lexer *lexer, struct token *token)
 	token->kind = TOKEN_STRING;
 }
 
-static void read_punctuation(struct lexer *lexer, struct token *token)
+static void read_punctuation(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	static const struct {
 		char text[3];
@@ -305,7 +305,7 @@ static void read_punctuation(struct lexer *lexer, struct token *token)
 	lexer->offset++;
 }
 
-static void end_token(const struct lexer *lexer, struct token *token)
+static void end_token(const struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	token->position.length = lexer->offset - token->position.offset;
 	token->length = token->position.length;
@@ -315,12 +315,12 @@ static void end_token(const struct lexer *lexer, struct token *token)
 	}
 }
 
-void ptx_lexer_next(struct lexer *lexer, struct token *ret_token)
+void ptx_lexer_next(struct ptx_lexer *lexer, struct ptx_token *ret_token)
 {
-	struct token *token = ret_token;
+	struct ptx_token *token = ret_token;
 	char character;
 
-	*token = (struct token){.kind = TOKEN_END};
+	*token = (struct ptx_token){.kind = TOKEN_END};
 	begin_token(lexer, token);
 	if (lexer->error) {
 		token->kind = TOKEN_BAD;
@@ -347,7 +347,7 @@ void ptx_lexer_next(struct lexer *lexer, struct token *ret_token)
 	end_token(lexer, token);
 }
 
-bool ptx_lexer_reread_number(struct lexer *lexer, struct token *token)
+bool ptx_lexer_reread_number(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	if (token->kind != TOKEN_WORD || !is_class(token->text[1], CLASS_DIGIT))
 		return false;

@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "ptx/ptx.h"
 
-enum token_kind {
+enum ptx_token_kind {
 	TOKEN_END,
 	TOKEN_BAD,         /* the message is in the lexer's diag, the error in the lexer */
 	TOKEN_IDENTIFIER,  /* foo %r1 $L__BB0_1 _ */
@@ -33,8 +33,8 @@ enum {
 	SYMBOL_OR,
 };
 
-struct token {
-	enum token_kind kind;
+struct ptx_token {
+	enum ptx_token_kind kind;
 	int symbol;
 	bool is_unsigned;
 	struct gt_ptx_position position; /* as written, quotes included */
@@ -43,7 +43,7 @@ struct token {
 	uint64_t bits;
 };
 
-struct lexer {
+struct ptx_lexer {
 	const char *text; /* NUL-terminated */
 	uint32_t length;
 	uint32_t offset;
@@ -54,7 +54,7 @@ struct lexer {
 };
 
 /* Reads the next token. After a TOKEN_BAD come only such. */
-void ptx_lexer_next(struct lexer *lexer, struct token *ret_token);
+void ptx_lexer_next(struct ptx_lexer *lexer, struct ptx_token *ret_token);
 
 /* Reads a TOKEN_WORD again as the number that it is (".5"); false if it is none. */
-bool ptx_lexer_reread_number(struct lexer *lexer, struct token *token);
+bool ptx_lexer_reread_number(struct ptx_lexer *lexer, struct ptx_token *token);

@@ -7,10 +7,10 @@
 #include "ptx/parser.h"
 
 /* .version 8.3: two numbers, though it looks like a fraction (8.10 is after 8.9). */
-static int parse_version(struct parser *parser)
+static int parse_version(struct ptx_parser *parser)
 {
 	struct gt_ptx_module *module = parser->module;
-	const struct token *token = &parser->token;
+	const struct ptx_token *token = &parser->token;
 	uint32_t *numbers[] = {&module->version_major, &module->version_minor};
 	size_t part = 0;
 
@@ -49,7 +49,7 @@ static void read_architecture(struct gt_ptx_module *module, const char *word)
 	module->sm_suffix = *end;
 }
 
-static int parse_target(struct parser *parser)
+static int parse_target(struct ptx_parser *parser)
 {
 	struct gt_ptx_module *module = parser->module;
 	int error;
@@ -59,7 +59,7 @@ static int parse_target(struct parser *parser)
 		return ptx_expected(parser, "\".target\" after the version");
 	parser->strings.count = 0;
 	do {
-		struct name *name = NULL;
+		struct ptx_name *name = NULL;
 
 		error = ptx_expect_identifier(parser, "a target such as sm_75", &name, NULL);
 		if (error)
@@ -75,7 +75,7 @@ static int parse_target(struct parser *parser)
 			&module->targets);
 }
 
-static int parse_address_size(struct parser *parser)
+static int parse_address_size(struct ptx_parser *parser)
 {
 	struct gt_ptx_position position = parser->token.position;
 	uint32_t size = 0;
@@ -90,9 +90,9 @@ static int parse_address_size(struct parser *parser)
 	return 0;
 }
 
-static struct gt_ptx_function *expect_function(struct parser *parser, const char *what)
+static struct gt_ptx_function *expect_function(struct ptx_parser *parser, const char *what)
 {
-	const struct binding *binding;
+	const struct ptx_binding *binding;
 	uint32_t index;
 
 	if (parser->token.kind != TOKEN_IDENTIFIER) {
@@ -111,7 +111,7 @@ static struct gt_ptx_function *expect_function(struct parser *parser, const char
 }
 
 /* .alias new, existing; */
-static int parse_alias(struct parser *parser, struct gt_ptx_alias **ret_alias)
+static int parse_alias(struct ptx_parser *parser, struct gt_ptx_alias **ret_alias)
 {
 	struct gt_ptx_alias *alias = ptx_take(parser, sizeof(*alias));
 	int error;
@@ -131,7 +131,7 @@ static int parse_alias(struct parser *parser, struct gt_ptx_alias **ret_alias)
 	return ptx_expect_symbol(parser, ';', "';' after an alias");
 }
 
-static enum gt_ptx_linkage take_linkage(struct parser *parser)
+static enum gt_ptx_linkage take_linkage(struct ptx_parser *parser)
 {
 	static const char *const words[] = {
 		[GT_PTX_LINKAGE_EXTERN] = ".extern",
@@ -146,7 +146,7 @@ static enum gt_ptx_linkage take_linkage(struct parser *parser)
 	return GT_PTX_LINKAGE_NONE;
 }
 
-static int parse_file(struct parser *parser, struct gt_ptx_item *item)
+static int parse_file(struct ptx_parser *parser, struct gt_ptx_item *item)
 {
 	int error = ptx_parse_file(parser, &item->file);
 
@@ -159,7 +159,7 @@ static int parse_file(struct parser *parser, struct gt_ptx_item *item)
 }
 
 /* Functions and variables, with the linkage before them. */
-static int parse_declaration(struct parser *parser, struct gt_ptx_item *item)
+static int parse_declaration(struct ptx_parser *parser, struct gt_ptx_item *item)
 {
 	enum gt_ptx_linkage linkage = take_linkage(parser);
 
@@ -173,7 +173,7 @@ static int parse_declaration(struct parser *parser, struct gt_ptx_item *item)
 	return ptx_parse_variables(parser, linkage, &item->variables);
 }
 
-static int parse_item(struct parser *parser, struct gt_ptx_item *item)
+static int parse_item(struct ptx_parser *parser, struct gt_ptx_item *item)
 {
 	if (ptx_take_word(parser, ".file"))
 		return parse_file(parser, item);
@@ -192,7 +192,7 @@ static int parse_item(struct parser *parser, struct gt_ptx_item *item)
 	return parse_declaration(parser, item);
 }
 
-static int parse_items(struct parser *parser)
+static int parse_items(struct ptx_parser *parser)
 {
 	while (parser->token.kind != TOKEN_END) {
 		struct gt_ptx_item *item;
@@ -223,7 +223,7 @@ static void find_definitions(struct gt_ptx_module *module)
 {
 	for (const struct gt_ptx_item *item = module->items; item; item = item->next)
 		if (item->kind == GT_PTX_ITEM_ALIAS) {
-			struct name *alias = name_of(item->alias->alias->name);
+			struct ptx_name *alias = name_of(item->alias->alias->name);
 
 			if (!alias->definition)
 				alias->definition = name_of(item->alias->target->name)->definition;
@@ -240,7 +240,7 @@ static void find_definitions(struct gt_ptx_module *module)
 	}
 }
 
-static int parse_module(struct parser *parser)
+static int parse_module(struct ptx_parser *parser)
 {
 	struct gt_ptx_module *module = parser->module;
 	int error;
@@ -259,7 +259,7 @@ static int parse_module(struct parser *parser)
 			sizeof(*parser->forms.items), &module->forms);
 }
 
-static int parse_text(struct parser *parser, const char *text, size_t length)
+static int parse_text(struct ptx_parser *parser, const char *text, size_t length)
 {
 	struct gt_ptx_position start = {.line = 1, .column = 1};
 	char *copy;
@@ -276,7 +276,7 @@ static int parse_text(struct parser *parser, const char *text, size_t length)
 	memcpy(copy, text, length);
 	parser->module->text = copy;
 	parser->module->text_length = length;
-	parser->lexer = (struct lexer){
+	parser->lexer = (struct ptx_lexer){
 		.text = copy, .length = (uint32_t)length, .line = 1, .diag = parser->diag};
 	parser->last_item = &parser->module->items;
 	parser->last_file = &parser->module->files;
@@ -287,8 +287,8 @@ static int parse_text(struct parser *parser, const char *text, size_t length)
 int gt_ptx_parse(const char *text, size_t length, struct gt_ptx_module **ret_module,
 		 struct gt_diag *diag)
 {
-	struct owned_module *owned = calloc(1, sizeof(*owned));
-	struct parser *parser = calloc(1, sizeof(*parser));
+	struct ptx_owned_module *owned = calloc(1, sizeof(*owned));
+	struct ptx_parser *parser = calloc(1, sizeof(*parser));
 	int error;
 
 	if (!owned || !parser) {
@@ -297,7 +297,8 @@ int gt_ptx_parse(const char *text, size_t length, struct gt_ptx_module **ret_mod
 		return gt_diag(diag, -ENOMEM, "ptx", NULL, "out of memory");
 	}
 	owned->arena.limit = GT_PTX_MAX_MEMORY;
-	*parser = (struct parser){.module = &owned->module, .arena = &owned->arena, .diag = diag};
+	*parser =
+		(struct ptx_parser){.module = &owned->module, .arena = &owned->arena, .diag = diag};
 	error = parse_text(parser, text, length);
 	ptx_names_free(&parser->names);
 	gt_vec_free(&parser->operands);
@@ -319,7 +320,7 @@ int gt_ptx_parse(const char *text, size_t length, struct gt_ptx_module **ret_mod
 
 void gt_ptx_free(struct gt_ptx_module *module)
 {
-	struct owned_module *owned = (struct owned_module *)module;
+	struct ptx_owned_module *owned = (struct ptx_owned_module *)module;
 
 	if (!owned)
 		return;

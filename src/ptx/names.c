@@ -23,9 +23,10 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t length)
 	return hash ^ (hash >> 33);
 }
 
-static struct name *find(const struct names *names, uint64_t hash, const char *text, size_t length)
+static struct ptx_name *find(const struct ptx_names *names, uint64_t hash, const char *text,
+			     size_t length)
 {
-	struct name *name = names->buckets[hash & (names->bucket_count - 1)];
+	struct ptx_name *name = names->buckets[hash & (names->bucket_count - 1)];
 
 	for (; name; name = name->next)
 		if (name->hash == hash && name->length == length &&
@@ -34,16 +35,16 @@ static struct name *find(const struct names *names, uint64_t hash, const char *t
 	return NULL;
 }
 
-static int grow(struct names *names)
+static int grow(struct ptx_names *names)
 {
 	size_t count = names->bucket_count * 2;
-	struct name **buckets = calloc(count, sizeof(struct name *));
-	struct name *next;
+	struct ptx_name **buckets = calloc(count, sizeof(struct ptx_name *));
+	struct ptx_name *next;
 
 	if (!buckets)
 		return -ENOMEM;
 	for (size_t i = 0; i < names->bucket_count; i++)
-		for (struct name *name = names->buckets[i]; name; name = next) {
+		for (struct ptx_name *name = names->buckets[i]; name; name = next) {
 			next = name->next;
 			name->next = buckets[name->hash & (count - 1)];
 			buckets[name->hash & (count - 1)] = name;
@@ -54,16 +55,16 @@ static int grow(struct names *names)
 	return 0;
 }
 
-struct name *ptx_names_find(const struct names *names, const char *text, size_t length)
+struct ptx_name *ptx_names_find(const struct ptx_names *names, const char *text, size_t length)
 {
 	return find(names, hash_text(names->seed, text, length), text, length);
 }
 
-struct name *ptx_names_intern(struct names *names, const char *text, size_t length)
+struct ptx_name *ptx_names_intern(struct ptx_names *names, const char *text, size_t length)
 {
 	uint64_t hash = hash_text(names->seed, text, length);
-	struct name *name = find(names, hash, text, length);
-	struct name **bucket;
+	struct ptx_name *name = find(names, hash, text, length);
+	struct ptx_name **bucket;
 
 	if (name)
 		return name;
@@ -82,14 +83,14 @@ struct name *ptx_names_intern(struct names *names, const char *text, size_t leng
 	return name;
 }
 
-static struct name *add_word(struct names *names, const char *text)
+static struct ptx_name *add_word(struct ptx_names *names, const char *text)
 {
 	return ptx_names_intern(names, text, strlen(text));
 }
 
-static int add_words(struct names *names)
+static int add_words(struct ptx_names *names)
 {
-	struct name *name;
+	struct ptx_name *name;
 
 	for (unsigned int i = 0; i < GT_PTX_OP_COUNT; i++) {
 		name = add_word(names, gt_ptx_opcode_name(i));
@@ -118,17 +119,17 @@ static int add_words(struct names *names)
 	return 0;
 }
 
-int ptx_names_init(struct names *names, struct arena *arena)
+int ptx_names_init(struct ptx_names *names, struct ptx_arena *arena)
 {
-	*names = (struct names){.arena = arena, .bucket_count = FIRST_BUCKETS};
-	names->buckets = calloc(FIRST_BUCKETS, sizeof(struct name *));
+	*names = (struct ptx_names){.arena = arena, .bucket_count = FIRST_BUCKETS};
+	names->buckets = calloc(FIRST_BUCKETS, sizeof(struct ptx_name *));
 	if (!names->buckets)
 		return -ENOMEM;
 	names->seed = (uintptr_t)names->buckets * 0x9e3779b97f4a7c15u;
 	return add_words(names);
 }
 
-void ptx_names_free(struct names *names)
+void ptx_names_free(struct ptx_names *names)
 {
 	free(names->buckets);
 	names->buckets = NULL;

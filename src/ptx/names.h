@@ -9,17 +9,17 @@
 #include "ptx/ptx.h"
 
 /* A declaration of a name, hiding the one outside of it. */
-struct binding {
+struct ptx_binding {
 	struct gt_ptx_variable *variable; /* one of the two */
 	struct gt_ptx_function *function;
-	uint32_t depth;           /* of the scope; 0 is the module */
-	struct binding *outer;    /* the one it hides */
-	struct binding **slot;    /* where it is bound: plain or range of its name */
-	struct binding *in_scope; /* the next of the same scope */
+	uint32_t depth;               /* of the scope; 0 is the module */
+	struct ptx_binding *outer;    /* the one it hides */
+	struct ptx_binding **slot;    /* where it is bound: plain or range of its name */
+	struct ptx_binding *in_scope; /* the next of the same scope */
 };
 
-struct name {
-	struct name *next; /* in its bucket */
+struct ptx_name {
+	struct ptx_name *next; /* in its bucket */
 	uint64_t hash;
 	uint32_t length;
 	/* Words of the language, as number + 1; 0: none. */
@@ -27,8 +27,8 @@ struct name {
 	uint16_t modifier;
 	uint16_t special;
 	uint16_t directive;
-	struct binding *plain;              /* innermost binding of the name itself */
-	struct binding *range;              /* of name<N> */
+	struct ptx_binding *plain;          /* innermost binding of the name itself */
+	struct ptx_binding *range;          /* of name<N> */
 	struct gt_ptx_label *label;         /* innermost in an open block */
 	struct gt_ptx_function *definition; /* of the module */
 	struct gt_ptx_variable *variable_definition;
@@ -36,24 +36,24 @@ struct name {
 	char text[];
 };
 
-struct names {
-	struct arena *arena;
-	struct name **buckets;
+struct ptx_names {
+	struct ptx_arena *arena;
+	struct ptx_name **buckets;
 	size_t bucket_count; /* a power of two */
 	size_t count;
 	uint64_t seed; /* so that nobody can choose names that collide */
 };
 
 /* Also puts in the words of the language. 0 or -ENOMEM (the arena's limit too). */
-int ptx_names_init(struct names *names, struct arena *arena);
-void ptx_names_free(struct names *names);
+int ptx_names_init(struct ptx_names *names, struct ptx_arena *arena);
+void ptx_names_free(struct ptx_names *names);
 /* The name, or NULL if it was never interned. */
-struct name *ptx_names_find(const struct names *names, const char *text, size_t length);
+struct ptx_name *ptx_names_find(const struct ptx_names *names, const char *text, size_t length);
 /* The name, made if it is new; NULL if memory ran out. */
-struct name *ptx_names_intern(struct names *names, const char *text, size_t length);
+struct ptx_name *ptx_names_intern(struct ptx_names *names, const char *text, size_t length);
 
 /* The name whose text this is. */
-static inline struct name *name_of(const char *text)
+static inline struct ptx_name *name_of(const char *text)
 {
-	return (struct name *)(text - offsetof(struct name, text));
+	return (struct ptx_name *)(text - offsetof(struct ptx_name, text));
 }

@@ -5,16 +5,16 @@
 
 #include "ptx/parser.h"
 
-static int parse_bare(struct parser *parser, enum operand_context context,
+static int parse_bare(struct ptx_parser *parser, enum ptx_operand_context context,
 		      struct gt_ptx_operand *operand);
 
-static int push(struct parser *parser, const struct gt_ptx_operand *operand)
+static int push(struct ptx_parser *parser, const struct gt_ptx_operand *operand)
 {
 	return gt_vec_push(&parser->operands, *operand) ? ptx_no_memory(parser) : 0;
 }
 
-int ptx_keep_operands(struct parser *parser, size_t mark, const struct gt_ptx_operand **ret_items,
-		      uint32_t *ret_count)
+int ptx_keep_operands(struct ptx_parser *parser, size_t mark,
+		      const struct gt_ptx_operand **ret_items, uint32_t *ret_count)
 {
 	size_t count = parser->operands.count - mark;
 	struct gt_ptx_operand *items = NULL;
@@ -34,7 +34,7 @@ int ptx_keep_operands(struct parser *parser, size_t mark, const struct gt_ptx_op
 	return 0;
 }
 
-int ptx_parse_operand_list(struct parser *parser, int close, const char *what,
+int ptx_parse_operand_list(struct ptx_parser *parser, int close, const char *what,
 			   const struct gt_ptx_operand **ret_items, uint32_t *ret_count)
 {
 	size_t mark = parser->operands.count;
@@ -86,12 +86,12 @@ static uint32_t operand_vector(const struct gt_ptx_operand *operand)
 	return operand->variable->vector;
 }
 
-static int parse_selector(struct parser *parser, struct gt_ptx_operand *operand)
+static int parse_selector(struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
-	const struct token *token = &parser->token;
+	const struct ptx_token *token = &parser->token;
 	enum gt_ptx_selector selector = find_selector(token->text + 1, token->length - 1);
 	uint32_t vector = operand_vector(operand);
-	struct name *name;
+	struct ptx_name *name;
 
 	if (selector == GT_PTX_SELECT_NONE)
 		return ptx_expected(parser, "',' or an element such as .x");
@@ -110,9 +110,9 @@ static int parse_selector(struct parser *parser, struct gt_ptx_operand *operand)
 	return 0;
 }
 
-static int parse_label_use(struct parser *parser, struct gt_ptx_operand *operand)
+static int parse_label_use(struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
-	struct pending_label use = {.position = parser->token.position};
+	struct ptx_pending_label use = {.position = parser->token.position};
 
 	use.name = ptx_names_intern(&parser->names, parser->token.text, parser->token.length);
 	if (!use.name || parser->pending.count >= UINT32_MAX)
@@ -126,10 +126,10 @@ static int parse_label_use(struct parser *parser, struct gt_ptx_operand *operand
 }
 
 /* %tid or, of a numbered one, %envreg7 */
-static bool find_special(const struct parser *parser, struct gt_ptx_operand *operand)
+static bool find_special(const struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
-	const struct token *token = &parser->token;
-	const struct name *name = ptx_names_find(&parser->names, token->text, token->length);
+	const struct ptx_token *token = &parser->token;
+	const struct ptx_name *name = ptx_names_find(&parser->names, token->text, token->length);
 	const struct gt_ptx_special_info *info;
 	uint32_t length = token->length, number = 0;
 
@@ -155,12 +155,12 @@ static bool find_special(const struct parser *parser, struct gt_ptx_operand *ope
 }
 
 /* After symbol[: the address of an element, as bytes; or what is there, as [symbol + bytes]. */
-static int parse_index(struct parser *parser, enum operand_context context,
+static int parse_index(struct ptx_parser *parser, enum ptx_operand_context context,
 		       struct gt_ptx_operand *operand)
 {
 	struct gt_ptx_position position = parser->token.position;
 	size_t mark = parser->operands.count;
-	struct constant constant;
+	struct ptx_constant constant;
 	int error;
 
 	if (!ptx_at_constant(parser))
@@ -183,8 +183,8 @@ static int parse_index(struct parser *parser, enum operand_context context,
 	return error ? error : ptx_keep_operands(parser, mark, &operand->items, &operand->count);
 }
 
-static int parse_bound(struct parser *parser, enum operand_context context,
-		       const struct binding *binding, uint32_t index,
+static int parse_bound(struct ptx_parser *parser, enum ptx_operand_context context,
+		       const struct ptx_binding *binding, uint32_t index,
 		       struct gt_ptx_operand *operand)
 {
 	ptx_advance(parser);
@@ -205,11 +205,11 @@ static int parse_bound(struct parser *parser, enum operand_context context,
 	return parser->token.kind == TOKEN_WORD ? parse_selector(parser, operand) : 0;
 }
 
-static int parse_name(struct parser *parser, enum operand_context context,
+static int parse_name(struct ptx_parser *parser, enum ptx_operand_context context,
 		      struct gt_ptx_operand *operand)
 {
-	const struct token *token = &parser->token;
-	const struct binding *binding;
+	const struct ptx_token *token = &parser->token;
+	const struct ptx_binding *binding;
 	uint32_t index;
 
 	if (context == OPERAND_LABEL)
@@ -230,9 +230,9 @@ static int parse_name(struct parser *parser, enum operand_context context,
 	return parser->token.kind == TOKEN_WORD ? parse_selector(parser, operand) : 0;
 }
 
-static int parse_number(struct parser *parser, struct gt_ptx_operand *operand)
+static int parse_number(struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
-	struct constant constant;
+	struct ptx_constant constant;
 	int error = ptx_parse_constant(parser, &constant);
 
 	if (error)
@@ -247,7 +247,7 @@ static int parse_number(struct parser *parser, struct gt_ptx_operand *operand)
 }
 
 /* The first item of [ … ]: what an offset may be added to. */
-static int parse_base(struct parser *parser)
+static int parse_base(struct ptx_parser *parser)
 {
 	struct gt_ptx_operand operand = {.position = parser->token.position};
 	int error = parse_bare(parser, OPERAND_ANY, &operand);
@@ -265,7 +265,7 @@ static int parse_base(struct parser *parser)
 	return error ? error : push(parser, &operand);
 }
 
-static int parse_address(struct parser *parser, struct gt_ptx_operand *operand)
+static int parse_address(struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
 	size_t mark = parser->operands.count;
 	int error = ptx_nest(parser);
@@ -288,10 +288,10 @@ static int parse_address(struct parser *parser, struct gt_ptx_operand *operand)
 }
 
 /* ! or - before a register, rather than before a constant */
-static bool is_negated_register(const struct parser *parser)
+static bool is_negated_register(const struct ptx_parser *parser)
 {
-	struct lexer ahead = parser->lexer;
-	struct token token;
+	struct ptx_lexer ahead = parser->lexer;
+	struct ptx_token token;
 
 	if (!ptx_at_symbol(parser, '!') && !ptx_at_symbol(parser, '-'))
 		return false;
@@ -302,7 +302,7 @@ static bool is_negated_register(const struct parser *parser)
 }
 
 /* ! negates predicates, - numbers (in the video instructions). */
-static int parse_negated(struct parser *parser, struct gt_ptx_operand *operand)
+static int parse_negated(struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
 	struct gt_ptx_position position = parser->token.position;
 	bool is_not = ptx_at_symbol(parser, '!'), is_predicate;
@@ -326,7 +326,7 @@ static int parse_negated(struct parser *parser, struct gt_ptx_operand *operand)
 }
 
 /* An operand that is no pair. */
-static int parse_bare(struct parser *parser, enum operand_context context,
+static int parse_bare(struct ptx_parser *parser, enum ptx_operand_context context,
 		      struct gt_ptx_operand *operand)
 {
 	if (parser->token.kind == TOKEN_IDENTIFIER && !ptx_at_identifier(parser, "WARP_SZ"))
@@ -346,7 +346,7 @@ static int parse_bare(struct parser *parser, enum operand_context context,
 }
 
 /* After p|: makes a pair of the operand on top of the stack and the next one. */
-static int parse_second(struct parser *parser)
+static int parse_second(struct ptx_parser *parser)
 {
 	size_t mark = parser->operands.count - 1;
 	struct gt_ptx_operand pair = {.kind = GT_PTX_OPERAND_PAIR,
@@ -366,7 +366,7 @@ static int parse_second(struct parser *parser)
 	return push(parser, &pair);
 }
 
-int ptx_parse_operand(struct parser *parser, enum operand_context context)
+int ptx_parse_operand(struct ptx_parser *parser, enum ptx_operand_context context)
 {
 	struct gt_ptx_operand operand = {.position = parser->token.position};
 	int error = parse_bare(parser, context, &operand);

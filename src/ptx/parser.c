@@ -7,13 +7,13 @@
 
 enum { QUOTED = 60 }; /* bytes of a token that a message shows */
 
-void ptx_advance(struct parser *parser)
+void ptx_advance(struct ptx_parser *parser)
 {
 	parser->previous_end = parser->token.position.offset + parser->token.position.length;
 	ptx_lexer_next(&parser->lexer, &parser->token);
 }
 
-int ptx_fail_at(struct parser *parser, const struct gt_ptx_position *position, int error,
+int ptx_fail_at(struct ptx_parser *parser, const struct gt_ptx_position *position, int error,
 		const char *format, ...)
 {
 	char place[32], text[sizeof(parser->diag->text)];
@@ -28,7 +28,7 @@ int ptx_fail_at(struct parser *parser, const struct gt_ptx_position *position, i
 	return gt_diag(parser->diag, error, "ptx", place, "%s", text);
 }
 
-int ptx_expected(struct parser *parser, const char *what)
+int ptx_expected(struct ptx_parser *parser, const char *what)
 {
 	const struct gt_ptx_position *position = &parser->token.position;
 	uint32_t length = position->length;
@@ -41,7 +41,7 @@ int ptx_expected(struct parser *parser, const char *what)
 			   parser->module->text + position->offset, length > QUOTED ? "…" : "");
 }
 
-int ptx_no_memory(struct parser *parser)
+int ptx_no_memory(struct ptx_parser *parser)
 {
 	if (!parser->arena->is_over_limit)
 		return ptx_fail_at(parser, &parser->token.position, -ENOMEM, "out of memory");
@@ -49,7 +49,7 @@ int ptx_no_memory(struct parser *parser)
 			   "the module needs more than %d MiB of memory", GT_PTX_MAX_MEMORY >> 20);
 }
 
-void *ptx_take(struct parser *parser, size_t size)
+void *ptx_take(struct ptx_parser *parser, size_t size)
 {
 	void *taken = ptx_arena_take(parser->arena, size);
 
@@ -58,8 +58,8 @@ void *ptx_take(struct parser *parser, size_t size)
 	return taken;
 }
 
-int ptx_keep(struct parser *parser, const void *items, size_t start, size_t count, size_t item_size,
-	     const void *ret_items)
+int ptx_keep(struct ptx_parser *parser, const void *items, size_t start, size_t count,
+	     size_t item_size, const void *ret_items)
 {
 	void *kept;
 
@@ -73,7 +73,7 @@ int ptx_keep(struct parser *parser, const void *items, size_t start, size_t coun
 	return 0;
 }
 
-bool ptx_take_symbol(struct parser *parser, int symbol)
+bool ptx_take_symbol(struct ptx_parser *parser, int symbol)
 {
 	if (!ptx_at_symbol(parser, symbol))
 		return false;
@@ -81,13 +81,13 @@ bool ptx_take_symbol(struct parser *parser, int symbol)
 	return true;
 }
 
-bool ptx_at_word(const struct parser *parser, const char *word)
+bool ptx_at_word(const struct ptx_parser *parser, const char *word)
 {
 	return parser->token.kind == TOKEN_WORD && parser->token.length == strlen(word) &&
 	       !memcmp(parser->token.text, word, parser->token.length);
 }
 
-bool ptx_take_word(struct parser *parser, const char *word)
+bool ptx_take_word(struct ptx_parser *parser, const char *word)
 {
 	if (!ptx_at_word(parser, word))
 		return false;
@@ -95,21 +95,21 @@ bool ptx_take_word(struct parser *parser, const char *word)
 	return true;
 }
 
-bool ptx_at_identifier(const struct parser *parser, const char *text)
+bool ptx_at_identifier(const struct ptx_parser *parser, const char *text)
 {
 	return parser->token.kind == TOKEN_IDENTIFIER && parser->token.length == strlen(text) &&
 	       !memcmp(parser->token.text, text, parser->token.length);
 }
 
-int ptx_expect_symbol(struct parser *parser, int symbol, const char *what)
+int ptx_expect_symbol(struct ptx_parser *parser, int symbol, const char *what)
 {
 	return ptx_take_symbol(parser, symbol) ? 0 : ptx_expected(parser, what);
 }
 
-int ptx_expect_identifier(struct parser *parser, const char *what, struct name **ret_name,
+int ptx_expect_identifier(struct ptx_parser *parser, const char *what, struct ptx_name **ret_name,
 			  struct gt_ptx_position *ret_position)
 {
-	struct name *name;
+	struct ptx_name *name;
 
 	if (parser->token.kind != TOKEN_IDENTIFIER)
 		return ptx_expected(parser, what);
@@ -123,7 +123,7 @@ int ptx_expect_identifier(struct parser *parser, const char *what, struct name *
 	return 0;
 }
 
-int ptx_expect_u64(struct parser *parser, const char *what, uint64_t *ret_value)
+int ptx_expect_u64(struct ptx_parser *parser, const char *what, uint64_t *ret_value)
 {
 	if (parser->token.kind != TOKEN_INTEGER)
 		return ptx_expected(parser, what);
@@ -132,7 +132,7 @@ int ptx_expect_u64(struct parser *parser, const char *what, uint64_t *ret_value)
 	return 0;
 }
 
-int ptx_expect_u32(struct parser *parser, const char *what, uint32_t *ret_value)
+int ptx_expect_u32(struct ptx_parser *parser, const char *what, uint32_t *ret_value)
 {
 	if (parser->token.kind != TOKEN_INTEGER)
 		return ptx_expected(parser, what);
@@ -144,9 +144,9 @@ int ptx_expect_u32(struct parser *parser, const char *what, uint32_t *ret_value)
 	return 0;
 }
 
-int ptx_expect_string(struct parser *parser, const char *what, const char **ret_text)
+int ptx_expect_string(struct ptx_parser *parser, const char *what, const char **ret_text)
 {
-	struct name *name;
+	struct ptx_name *name;
 
 	if (parser->token.kind != TOKEN_STRING)
 		return ptx_expected(parser, what);
@@ -158,7 +158,7 @@ int ptx_expect_string(struct parser *parser, const char *what, const char **ret_
 	return 0;
 }
 
-int ptx_nest(struct parser *parser)
+int ptx_nest(struct ptx_parser *parser)
 {
 	if (parser->nesting >= GT_PTX_MAX_NESTING)
 		return ptx_fail_at(parser, &parser->token.position, -E2BIG,
@@ -167,7 +167,7 @@ int ptx_nest(struct parser *parser)
 	return 0;
 }
 
-void ptx_end_position(const struct parser *parser, struct gt_ptx_position *position)
+void ptx_end_position(const struct ptx_parser *parser, struct gt_ptx_position *position)
 {
 	position->length = parser->previous_end - position->offset;
 }

@@ -3,7 +3,13 @@
 
 #include <inttypes.h>
 
-static void print_block(struct gt_strbuf *buffer, const struct gt_ptx_block *block,
+/* Where text goes, and what is added to it. */
+struct ptx_printer {
+	struct gt_strbuf *buffer;
+	const struct gt_ptx_additions *additions;
+};
+
+static void print_block(const struct ptx_printer *printer, const struct gt_ptx_block *block,
 			unsigned int depth);
 
 static void indent(struct gt_strbuf *buffer, unsigned int depth)
@@ -67,13 +73,32 @@ static void print_targets(struct gt_strbuf *buffer, const struct gt_ptx_targets 
 	gt_strbuf_putc(buffer, ';');
 }
 
-static void print_statement(struct gt_strbuf *buffer, const struct gt_ptx_statement *statement,
-			    unsigned int depth)
+static void print_instruction(const struct ptx_printer *printer,
+			      const struct gt_ptx_statement *statement, unsigned int depth)
 {
+	const struct gt_ptx_additions *additions = printer->additions;
+
+	if (additions->before)
+		additions->before(additions->context, statement, printer->buffer);
+	indent(printer->buffer, depth);
+	gt_ptx_print_instruction(&statement->instruction, printer->buffer);
+	gt_strbuf_putc(printer->buffer, '\n');
+	if (additions->after)
+		additions->after(additions->context, statement, printer->buffer);
+}
+
+static void print_statement(const struct ptx_printer *printer,
+			    const struct gt_ptx_statement *statement, unsigned int depth)
+{
+	struct gt_strbuf *buffer = printer->buffer;
+
+	if (statement->kind == GT_PTX_STATEMENT_INSTRUCTION) {
+		print_instruction(printer, statement, depth);
+		return;
+	}
 	indent(buffer, statement->kind == GT_PTX_STATEMENT_LABEL ? depth - 1 : depth);
 	switch (statement->kind) {
 	case GT_PTX_STATEMENT_INSTRUCTION:
-		gt_ptx_print_instruction(&statement->instruction, buffer);
 		break;
 	case GT_PTX_STATEMENT_LABEL:
 		gt_strbuf_printf(buffer, "%s:", statement->label->name);
@@ -83,7 +108,7 @@ static void print_statement(struct gt_strbuf *buffer, const struct gt_ptx_statem
 		gt_strbuf_putc(buffer, ';');
 		break;
 	case GT_PTX_STATEMENT_BLOCK:
-		print_block(buffer, statement->inner, depth);
+		print_block(printer, statement->inner, depth);
 		break;
 	case GT_PTX_STATEMENT_LOC:
 		print_loc(buffer, statement->loc);
@@ -102,19 +127,30 @@ static void print_statement(struct gt_strbuf *buffer, const struct gt_ptx_statem
 }
 
 /* Blocks nest no deeper than GT_PTX_MAX_NESTING. */
-static void print_block(struct gt_strbuf *buffer, const struct gt_ptx_block *block,
+static void print_block(const struct ptx_printer *printer, const struct gt_ptx_block *block,
 			unsigned int depth)
 {
+	const struct gt_ptx_additions *additions = printer->additions;
+	struct gt_strbuf *buffer = printer->buffer;
+	bool is_body = !block->owner;
+
 	gt_strbuf_puts(buffer, "{\n");
+	if (is_body && additions->begin)
+		additions->begin(additions->context, block->function, buffer);
 	for (const struct gt_ptx_statement *statement = block->first; statement;
 	     statement = statement->next)
-		print_statement(buffer, statement, depth + 1);
+		print_statement(printer, statement, depth + 1);
+	if (is_body && additions->end)
+		additions->end(additions->context, block->function, buffer);
 	indent(buffer, depth);
 	gt_strbuf_putc(buffer, '}');
 }
 
-static void print_function(struct gt_strbuf *buffer, const struct gt_ptx_function *function)
+static void print_function(const struct ptx_printer *printer,
+			   const struct gt_ptx_function *function)
 {
+	struct gt_strbuf *buffer = printer->buffer;
+
 	ptx_print_linkage(buffer, function->linkage);
 	gt_strbuf_puts(buffer, function->is_entry ? ".entry " : ".func ");
 	if (function->is_unified)
@@ -132,7 +168,7 @@ static void print_function(struct gt_strbuf *buffer, const struct gt_ptx_functio
 		return;
 	}
 	gt_strbuf_putc(buffer, '\n');
-	print_block(buffer, function->body, 0);
+	print_block(printer, function->body, 0);
 	gt_strbuf_putc(buffer, '\n');
 }
 
@@ -175,15 +211,17 @@ static void print_section(struct gt_strbuf *buffer, const struct gt_ptx_section 
 	gt_strbuf_puts(buffer, "}\n");
 }
 
-static void print_item(struct gt_strbuf *buffer, const struct gt_ptx_item *item)
+static void print_item(const struct ptx_printer *printer, const struct gt_ptx_item *item)
 {
+	struct gt_strbuf *buffer = printer->buffer;
+
 	switch (item->kind) {
 	case GT_PTX_ITEM_VARIABLES:
 		ptx_print_variables(buffer, item->variables);
 		gt_strbuf_puts(buffer, ";\n");
 		break;
 	case GT_PTX_ITEM_FUNCTION:
-		print_function(buffer, item->function);
+		print_function(printer, item->function);
 		break;
 	case GT_PTX_ITEM_FILE:
 		print_file(buffer, item->file);
@@ -202,8 +240,11 @@ static void print_item(struct gt_strbuf *buffer, const struct gt_ptx_item *item)
 	}
 }
 
-void gt_ptx_print(const struct gt_ptx_module *module, struct gt_strbuf *buffer)
+void gt_ptx_print_with(const struct gt_ptx_module *module, const struct gt_ptx_additions *additions,
+		       struct gt_strbuf *buffer)
 {
+	const struct ptx_printer printer = {.buffer = buffer, .additions = additions};
+
 	gt_strbuf_printf(buffer, ".version %" PRIu32 ".%" PRIu32 "\n.target ",
 			 module->version_major, module->version_minor);
 	for (uint32_t i = 0; i < module->target_count; i++)
@@ -211,6 +252,14 @@ void gt_ptx_print(const struct gt_ptx_module *module, struct gt_strbuf *buffer)
 	gt_strbuf_putc(buffer, '\n');
 	if (module->address_size)
 		gt_strbuf_printf(buffer, ".address_size %" PRIu32 "\n", module->address_size);
+	if (additions->declare)
+		additions->declare(additions->context, buffer);
 	for (const struct gt_ptx_item *item = module->items; item; item = item->next)
-		print_item(buffer, item);
+		if (!additions->keep || additions->keep(additions->context, item))
+			print_item(&printer, item);
+}
+
+void gt_ptx_print(const struct gt_ptx_module *module, struct gt_strbuf *buffer)
+{
+	gt_ptx_print_with(module, &(struct gt_ptx_additions){0}, buffer);
 }

@@ -123,6 +123,11 @@ void ptx_print_operands(struct gt_strbuf *buffer, const struct gt_ptx_operand *i
 	}
 }
 
+void gt_ptx_print_operand(const struct gt_ptx_operand *operand, struct gt_strbuf *buffer)
+{
+	ptx_print_operand(buffer, operand);
+}
+
 static void print_group(struct gt_strbuf *buffer, const struct gt_ptx_operand *items,
 			uint32_t count)
 {

@@ -511,6 +511,32 @@ GT_DEFINE_AUTO(ptx, struct gt_ptx_module, gt_ptx_free)
  * Parsing it gives the same module, positions aside. Errors are the buffer's (failed).
  */
 void gt_ptx_print(const struct gt_ptx_module *module, struct gt_strbuf *buffer);
+
+/*
+ * Additions to a printed module. Each function may be NULL; `context` is passed to all of them.
+ * What they add must be whole statements or declarations, each on lines of its own.
+ */
+struct gt_ptx_additions {
+	void *context;
+	/* Whether an item of the module is printed. */
+	bool (*keep)(void *context, const struct gt_ptx_item *item);
+	/* Before the first item. */
+	void (*declare)(void *context, struct gt_strbuf *buffer);
+	/* After the `{` and before the `}` of a function's body. */
+	void (*begin)(void *context, const struct gt_ptx_function *function,
+		      struct gt_strbuf *buffer);
+	void (*end)(void *context, const struct gt_ptx_function *function,
+		    struct gt_strbuf *buffer);
+	/* Before and after an instruction. */
+	void (*before)(void *context, const struct gt_ptx_statement *statement,
+		       struct gt_strbuf *buffer);
+	void (*after)(void *context, const struct gt_ptx_statement *statement,
+		      struct gt_strbuf *buffer);
+};
+void gt_ptx_print_with(const struct gt_ptx_module *module, const struct gt_ptx_additions *additions,
+		       struct gt_strbuf *buffer);
+/* Add one operand as it is in an instruction. */
+void gt_ptx_print_operand(const struct gt_ptx_operand *operand, struct gt_strbuf *buffer);
 /* Adds one instruction with its guard and `;`, for messages. */
 void gt_ptx_print_instruction(const struct gt_ptx_instruction *instruction,
 			      struct gt_strbuf *buffer);

@@ -36,7 +36,7 @@ uint32_t gt_ptx_variable_alignment(const struct gt_ptx_variable *variable)
 				   : (uint32_t)gt_ptx_variable_element_size(variable);
 }
 
-struct walk {
+struct statement_walk {
 	const struct gt_ptx_variable *variable;
 	int (*visit)(void *context, uint64_t place, enum gt_ptx_type type,
 		     const struct gt_ptx_initializer *value);
@@ -44,8 +44,8 @@ struct walk {
 };
 
 /* size: bytes of what the initialiser at this level describes. */
-static int walk_value(const struct walk *walk, uint32_t level, uint64_t place, uint64_t size,
-		      const struct gt_ptx_initializer *initializer)
+static int walk_value(const struct statement_walk *walk, uint32_t level, uint64_t place,
+		      uint64_t size, const struct gt_ptx_initializer *initializer)
 {
 	uint64_t step;
 	int stop = 0;
@@ -69,7 +69,7 @@ int gt_ptx_variable_walk(const struct gt_ptx_variable *variable,
 				      const struct gt_ptx_initializer *value),
 			 void *context)
 {
-	struct walk walk = {.variable = variable, .visit = visit, .context = context};
+	struct statement_walk walk = {.variable = variable, .visit = visit, .context = context};
 
 	if (!variable->initializer)
 		return 0;

@@ -5,7 +5,7 @@
 
 #include "ptx/parser.h"
 
-int ptx_scope_enter(struct parser *parser)
+int ptx_scope_enter(struct ptx_parser *parser)
 {
 	if (parser->depth + 1 >= MAX_SCOPES)
 		return ptx_fail_at(parser, &parser->token.position, -E2BIG,
@@ -14,34 +14,34 @@ int ptx_scope_enter(struct parser *parser)
 	return 0;
 }
 
-void ptx_scope_leave(struct parser *parser)
+void ptx_scope_leave(struct ptx_parser *parser)
 {
-	struct binding *binding = parser->scopes[parser->depth--];
+	struct ptx_binding *binding = parser->scopes[parser->depth--];
 
 	for (; binding; binding = binding->in_scope)
 		*binding->slot = binding->outer;
 }
 
-static int bind(struct parser *parser, struct binding **slot, struct gt_ptx_variable *variable,
-		struct gt_ptx_function *function)
+static int bind(struct ptx_parser *parser, struct ptx_binding **slot,
+		struct gt_ptx_variable *variable, struct gt_ptx_function *function)
 {
-	struct binding *binding = ptx_take(parser, sizeof(*binding));
+	struct ptx_binding *binding = ptx_take(parser, sizeof(*binding));
 
 	if (!binding)
 		return -ENOMEM;
-	*binding = (struct binding){.variable = variable,
-				    .function = function,
-				    .depth = parser->depth,
-				    .outer = *slot,
-				    .slot = slot,
-				    .in_scope = parser->scopes[parser->depth]};
+	*binding = (struct ptx_binding){.variable = variable,
+					.function = function,
+					.depth = parser->depth,
+					.outer = *slot,
+					.slot = slot,
+					.in_scope = parser->scopes[parser->depth]};
 	*slot = binding;
 	parser->scopes[parser->depth] = binding;
 	return 0;
 }
 
-static int declared_twice(struct parser *parser, const struct gt_ptx_position *position,
-			  const char *name, const struct binding *first)
+static int declared_twice(struct ptx_parser *parser, const struct gt_ptx_position *position,
+			  const char *name, const struct ptx_binding *first)
 {
 	return ptx_fail_at(parser, position, -EINVAL,
 			   "\"%.200s\" is declared twice: first in line %u", name,
@@ -49,11 +49,11 @@ static int declared_twice(struct parser *parser, const struct gt_ptx_position *p
 					   : first->function->name_position.line);
 }
 
-int ptx_bind_variable(struct parser *parser, struct gt_ptx_variable *variable)
+int ptx_bind_variable(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
-	struct name *name = name_of(variable->name);
-	struct binding **slot = variable->is_range ? &name->range : &name->plain;
-	const struct binding *first = *slot;
+	struct ptx_name *name = name_of(variable->name);
+	struct ptx_binding **slot = variable->is_range ? &name->range : &name->plain;
+	const struct ptx_binding *first = *slot;
 	bool is_extern = variable->linkage == GT_PTX_LINKAGE_EXTERN;
 
 	if (first && first->depth == parser->depth) {
@@ -67,10 +67,10 @@ int ptx_bind_variable(struct parser *parser, struct gt_ptx_variable *variable)
 	return bind(parser, slot, variable, NULL);
 }
 
-int ptx_bind_function(struct parser *parser, struct gt_ptx_function *function)
+int ptx_bind_function(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
-	struct name *name = name_of(function->name);
-	const struct binding *first = name->plain;
+	struct ptx_name *name = name_of(function->name);
+	const struct ptx_binding *first = name->plain;
 
 	if (first && !first->function)
 		return declared_twice(parser, &function->name_position, function->name, first);
@@ -81,22 +81,22 @@ int ptx_bind_function(struct parser *parser, struct gt_ptx_function *function)
  * The binding of prefix<N> that has a member `index`. A range with fewer members does not have
  * that name, so that it hides nothing.
  */
-static const struct binding *find_member(const struct parser *parser, const char *text,
-					 size_t length, uint32_t index)
+static const struct ptx_binding *find_member(const struct ptx_parser *parser, const char *text,
+					     size_t length, uint32_t index)
 {
-	const struct name *name = ptx_names_find(&parser->names, text, length);
-	const struct binding *binding = name ? name->range : NULL;
+	const struct ptx_name *name = ptx_names_find(&parser->names, text, length);
+	const struct ptx_binding *binding = name ? name->range : NULL;
 
 	while (binding && index >= binding->variable->count)
 		binding = binding->outer;
 	return binding;
 }
 
-const struct binding *ptx_lookup(const struct parser *parser, const char *text, size_t length,
-				 uint32_t *ret_index)
+const struct ptx_binding *ptx_lookup(const struct ptx_parser *parser, const char *text,
+				     size_t length, uint32_t *ret_index)
 {
-	const struct name *name = ptx_names_find(&parser->names, text, length);
-	const struct binding *best = name ? name->plain : NULL, *member;
+	const struct ptx_name *name = ptx_names_find(&parser->names, text, length);
+	const struct ptx_binding *best = name ? name->plain : NULL, *member;
 	uint64_t index = 0, weight = 1;
 
 	*ret_index = 0;
@@ -117,11 +117,11 @@ const struct binding *ptx_lookup(const struct parser *parser, const char *text, 
 }
 
 /* The range that a name would belong to if it were bigger. */
-static const struct gt_ptx_variable *range_of(const struct parser *parser,
-					      const struct token *token)
+static const struct gt_ptx_variable *range_of(const struct ptx_parser *parser,
+					      const struct ptx_token *token)
 {
 	uint32_t length = token->length;
-	const struct name *name;
+	const struct ptx_name *name;
 
 	while (length > 1 && token->text[length - 1] >= '0' && token->text[length - 1] <= '9')
 		length--;
@@ -131,7 +131,7 @@ static const struct gt_ptx_variable *range_of(const struct parser *parser,
 	return name && name->range ? name->range->variable : NULL;
 }
 
-int ptx_unknown_name(struct parser *parser, const struct token *token)
+int ptx_unknown_name(struct ptx_parser *parser, const struct ptx_token *token)
 {
 	const struct gt_ptx_variable *range = range_of(parser, token);
 	int length = token->length > 200 ? 200 : (int)token->length;
@@ -150,10 +150,10 @@ int ptx_unknown_name(struct parser *parser, const struct token *token)
 			   parser->function->name);
 }
 
-int ptx_label_declare(struct parser *parser, struct name *name,
+int ptx_label_declare(struct ptx_parser *parser, struct ptx_name *name,
 		      const struct gt_ptx_position *position, struct gt_ptx_label **ret_label)
 {
-	struct scoped_label *scoped;
+	struct ptx_scoped_label *scoped;
 
 	if (name->label && name->label->block == parser->block)
 		return ptx_fail_at(parser, position, -EINVAL,
@@ -176,12 +176,13 @@ int ptx_label_declare(struct parser *parser, struct name *name,
 	return 0;
 }
 
-int ptx_labels_leave_block(struct parser *parser, struct gt_ptx_block *block, size_t pending_mark)
+int ptx_labels_leave_block(struct ptx_parser *parser, struct gt_ptx_block *block,
+			   size_t pending_mark)
 {
 	size_t kept = pending_mark;
 
 	for (size_t i = pending_mark; i < parser->pending.count; i++) {
-		struct pending_label *use = &parser->pending.items[i];
+		struct ptx_pending_label *use = &parser->pending.items[i];
 		struct gt_ptx_label *label = use->name->label;
 
 		if (label && label->block == block)
@@ -194,7 +195,7 @@ int ptx_labels_leave_block(struct parser *parser, struct gt_ptx_block *block, si
 					   use->name->text, parser->function->name);
 	}
 	parser->pending.count = kept;
-	for (struct scoped_label *label = parser->block_labels; label; label = label->in_block)
+	for (struct ptx_scoped_label *label = parser->block_labels; label; label = label->in_block)
 		name_of(label->label.name)->label = label->hidden;
 	return 0;
 }

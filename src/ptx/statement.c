@@ -5,10 +5,10 @@
 
 #include "ptx/parser.h"
 
-static int parse_block(struct parser *parser, struct gt_ptx_statement *owner,
+static int parse_block(struct ptx_parser *parser, struct gt_ptx_statement *owner,
 		       struct gt_ptx_block **ret_block);
 
-static struct gt_ptx_statement *new_statement(struct parser *parser,
+static struct gt_ptx_statement *new_statement(struct ptx_parser *parser,
 					      const struct gt_ptx_position *start)
 {
 	struct gt_ptx_statement *statement = ptx_take(parser, sizeof(*statement));
@@ -22,7 +22,7 @@ static struct gt_ptx_statement *new_statement(struct parser *parser,
 }
 
 /* .branchtargets L1, L2; or .calltargets f, g; */
-static int parse_targets(struct parser *parser, struct gt_ptx_targets *targets)
+static int parse_targets(struct ptx_parser *parser, struct gt_ptx_targets *targets)
 {
 	size_t mark = parser->operands.count;
 	struct gt_ptx_position position;
@@ -44,7 +44,7 @@ static int parse_targets(struct parser *parser, struct gt_ptx_targets *targets)
 	return error ? error : ptx_keep_operands(parser, mark, &targets->items, &targets->count);
 }
 
-static int parse_target_list(struct parser *parser, struct gt_ptx_statement *statement,
+static int parse_target_list(struct ptx_parser *parser, struct gt_ptx_statement *statement,
 			     struct gt_ptx_label *label)
 {
 	struct gt_ptx_targets *targets = ptx_take(parser, sizeof(*targets));
@@ -63,7 +63,7 @@ static int parse_target_list(struct parser *parser, struct gt_ptx_statement *sta
 	return 0;
 }
 
-static int parse_prototype(struct parser *parser, struct gt_ptx_statement *statement,
+static int parse_prototype(struct ptx_parser *parser, struct gt_ptx_statement *statement,
 			   struct gt_ptx_label *label)
 {
 	struct gt_ptx_function *prototype = NULL;
@@ -80,7 +80,7 @@ static int parse_prototype(struct parser *parser, struct gt_ptx_statement *state
 }
 
 /* label: the one that stands directly before, or NULL. */
-static int parse_directive(struct parser *parser, struct gt_ptx_statement *statement,
+static int parse_directive(struct ptx_parser *parser, struct gt_ptx_statement *statement,
 			   struct gt_ptx_label *label)
 {
 	enum gt_ptx_linkage linkage = GT_PTX_LINKAGE_NONE;
@@ -110,10 +110,10 @@ static int parse_directive(struct parser *parser, struct gt_ptx_statement *state
 }
 
 /* After its name; the `:` is next. */
-static int parse_label(struct parser *parser, const struct token *token,
+static int parse_label(struct ptx_parser *parser, const struct ptx_token *token,
 		       struct gt_ptx_statement *statement)
 {
-	struct name *name = ptx_names_intern(&parser->names, token->text, token->length);
+	struct ptx_name *name = ptx_names_intern(&parser->names, token->text, token->length);
 	int error;
 
 	if (!name)
@@ -126,9 +126,9 @@ static int parse_label(struct parser *parser, const struct token *token,
 	return error;
 }
 
-static int parse_guarded(struct parser *parser, struct gt_ptx_statement *statement)
+static int parse_guarded(struct ptx_parser *parser, struct gt_ptx_statement *statement)
 {
-	struct token opcode;
+	struct ptx_token opcode;
 	int error = ptx_parse_guard(parser, &statement->instruction.guard);
 
 	if (error)
@@ -140,10 +140,10 @@ static int parse_guarded(struct parser *parser, struct gt_ptx_statement *stateme
 	return ptx_parse_instruction(parser, &opcode, &statement->instruction);
 }
 
-static int parse_statement(struct parser *parser, struct gt_ptx_statement *statement,
+static int parse_statement(struct ptx_parser *parser, struct gt_ptx_statement *statement,
 			   struct gt_ptx_label *label)
 {
-	struct token first = parser->token;
+	struct ptx_token first = parser->token;
 
 	switch (first.kind) {
 	case TOKEN_IDENTIFIER:
@@ -164,7 +164,7 @@ static int parse_statement(struct parser *parser, struct gt_ptx_statement *state
 }
 
 /* All statements of a block, and its `}`. */
-static int parse_statements(struct parser *parser, struct gt_ptx_block *block)
+static int parse_statements(struct ptx_parser *parser, struct gt_ptx_block *block)
 {
 	struct gt_ptx_statement **last = &block->first;
 	struct gt_ptx_label *label = NULL;
@@ -186,11 +186,11 @@ static int parse_statements(struct parser *parser, struct gt_ptx_block *block)
 	return 0;
 }
 
-static int parse_block(struct parser *parser, struct gt_ptx_statement *owner,
+static int parse_block(struct ptx_parser *parser, struct gt_ptx_statement *owner,
 		       struct gt_ptx_block **ret_block)
 {
 	struct gt_ptx_block *block = ptx_take(parser, sizeof(*block)), *outer = parser->block;
-	struct scoped_label *outer_labels = parser->block_labels;
+	struct ptx_scoped_label *outer_labels = parser->block_labels;
 	size_t mark = parser->pending.count;
 	int error;
 
@@ -218,7 +218,7 @@ static int parse_block(struct parser *parser, struct gt_ptx_statement *owner,
 	return error;
 }
 
-int ptx_parse_body(struct parser *parser, struct gt_ptx_function *function)
+int ptx_parse_body(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
 	return parse_block(parser, NULL, &function->body);
 }

@@ -18,7 +18,7 @@ static const struct {
 	{".sreg", GT_PTX_SPACE_SREG},     {".tex", GT_PTX_SPACE_TEX},
 };
 
-static enum gt_ptx_space space_at(const struct parser *parser)
+static enum gt_ptx_space space_at(const struct ptx_parser *parser)
 {
 	if (parser->token.kind != TOKEN_WORD)
 		return GT_PTX_SPACE_NONE;
@@ -28,12 +28,12 @@ static enum gt_ptx_space space_at(const struct parser *parser)
 	return GT_PTX_SPACE_NONE;
 }
 
-bool ptx_at_variables(const struct parser *parser)
+bool ptx_at_variables(const struct ptx_parser *parser)
 {
 	return space_at(parser) != GT_PTX_SPACE_NONE;
 }
 
-static int parse_alignment(struct parser *parser, uint32_t *ret_alignment)
+static int parse_alignment(struct ptx_parser *parser, uint32_t *ret_alignment)
 {
 	struct gt_ptx_position position = parser->token.position;
 	uint32_t alignment = 0;
@@ -48,7 +48,7 @@ static int parse_alignment(struct parser *parser, uint32_t *ret_alignment)
 	return 0;
 }
 
-static int parse_unified(struct parser *parser, uint64_t *unified)
+static int parse_unified(struct ptx_parser *parser, uint64_t *unified)
 {
 	int error = ptx_expect_symbol(parser, '(', "'(' after .unified");
 
@@ -61,7 +61,7 @@ static int parse_unified(struct parser *parser, uint64_t *unified)
 	return error ? error : ptx_expect_symbol(parser, ')', "')' after a unified id");
 }
 
-int ptx_parse_attributes(struct parser *parser, bool *ret_managed, bool *ret_unified,
+int ptx_parse_attributes(struct ptx_parser *parser, bool *ret_managed, bool *ret_unified,
 			 uint64_t *unified)
 {
 	int error = ptx_expect_symbol(parser, '(', "'(' after .attribute");
@@ -82,7 +82,7 @@ int ptx_parse_attributes(struct parser *parser, bool *ret_managed, bool *ret_uni
 }
 
 /* After .ptr: [.space] [.align n] */
-static int parse_pointer(struct parser *parser, struct gt_ptx_variable *variable)
+static int parse_pointer(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	variable->is_pointer = true;
 	variable->pointer_space = space_at(parser);
@@ -93,7 +93,7 @@ static int parse_pointer(struct parser *parser, struct gt_ptx_variable *variable
 	return 0;
 }
 
-static int parse_space(struct parser *parser, struct gt_ptx_variable *variable)
+static int parse_space(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	int error = 0;
 
@@ -111,9 +111,9 @@ static int parse_space(struct parser *parser, struct gt_ptx_variable *variable)
 }
 
 /* .v4 or a type */
-static int parse_type(struct parser *parser, struct gt_ptx_variable *variable)
+static int parse_type(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
-	const struct name *name =
+	const struct ptx_name *name =
 		ptx_names_find(&parser->names, parser->token.text, parser->token.length);
 	enum gt_ptx_modifier_id id = name && name->modifier ? name->modifier - 1 : 0;
 
@@ -134,7 +134,7 @@ static int parse_type(struct parser *parser, struct gt_ptx_variable *variable)
 }
 
 /* All that stands before the names. */
-static int parse_qualifiers(struct parser *parser, struct gt_ptx_variable *variable)
+static int parse_qualifiers(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	int error = 0;
 
@@ -159,7 +159,7 @@ static int parse_qualifiers(struct parser *parser, struct gt_ptx_variable *varia
 }
 
 /* After the name: <10> */
-static int parse_range(struct parser *parser, struct gt_ptx_variable *variable)
+static int parse_range(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	struct gt_ptx_position position = parser->token.position;
 	int error = ptx_expect_u32(parser, "the number of registers", &variable->count);
@@ -178,14 +178,14 @@ static int parse_range(struct parser *parser, struct gt_ptx_variable *variable)
 }
 
 /* After the name: [4][2], each `[` taken here. */
-static int parse_dimensions(struct parser *parser, struct gt_ptx_variable *variable)
+static int parse_dimensions(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	uint64_t dimensions[GT_PTX_MAX_DIMENSIONS];
 	uint32_t count = 0;
 
 	for (; ptx_at_symbol(parser, '['); count++) {
 		struct gt_ptx_position position = parser->token.position;
-		struct constant constant = {0};
+		struct ptx_constant constant = {0};
 		int error = 0;
 
 		if (count == GT_PTX_MAX_DIMENSIONS)
@@ -211,7 +211,7 @@ static int parse_dimensions(struct parser *parser, struct gt_ptx_variable *varia
 }
 
 /* So that gt_ptx_variable_size never overflows, whatever the initialiser says. */
-static int check_size(struct parser *parser, const struct gt_ptx_variable *variable)
+static int check_size(struct ptx_parser *parser, const struct gt_ptx_variable *variable)
 {
 	uint64_t size = gt_ptx_variable_element_size(variable);
 	const struct gt_ptx_initializer *initializer = variable->initializer;
@@ -230,7 +230,7 @@ static int check_size(struct parser *parser, const struct gt_ptx_variable *varia
 	return 0;
 }
 
-static int count_registers(struct parser *parser, struct gt_ptx_variable *variable)
+static int count_registers(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	uint64_t total;
 
@@ -249,11 +249,11 @@ static int count_registers(struct parser *parser, struct gt_ptx_variable *variab
 }
 
 /* A name with what stands behind it. form: the qualifiers before it. */
-static int parse_declarator(struct parser *parser, const struct gt_ptx_variable *form,
+static int parse_declarator(struct ptx_parser *parser, const struct gt_ptx_variable *form,
 			    struct gt_ptx_variable **ret_variable)
 {
 	struct gt_ptx_variable *variable = ptx_take(parser, sizeof(*variable));
-	struct name *name = NULL;
+	struct ptx_name *name = NULL;
 	int error;
 
 	if (!variable)
@@ -283,7 +283,8 @@ static int parse_declarator(struct parser *parser, const struct gt_ptx_variable 
 	return 0;
 }
 
-static struct gt_ptx_variable start_form(const struct parser *parser, enum gt_ptx_linkage linkage)
+static struct gt_ptx_variable start_form(const struct ptx_parser *parser,
+					 enum gt_ptx_linkage linkage)
 {
 	return (struct gt_ptx_variable){.linkage = linkage,
 					.vector = 1,
@@ -292,7 +293,7 @@ static struct gt_ptx_variable start_form(const struct parser *parser, enum gt_pt
 					.block = parser->block};
 }
 
-int ptx_parse_variables(struct parser *parser, enum gt_ptx_linkage linkage,
+int ptx_parse_variables(struct ptx_parser *parser, enum gt_ptx_linkage linkage,
 			struct gt_ptx_variable **ret_variables)
 {
 	struct gt_ptx_variable form = start_form(parser, linkage), *first = NULL;
@@ -315,7 +316,7 @@ int ptx_parse_variables(struct parser *parser, enum gt_ptx_linkage linkage,
 	return error;
 }
 
-int ptx_parse_parameter(struct parser *parser, struct gt_ptx_variable **ret_variable)
+int ptx_parse_parameter(struct ptx_parser *parser, struct gt_ptx_variable **ret_variable)
 {
 	struct gt_ptx_variable form = start_form(parser, GT_PTX_LINKAGE_NONE);
 	int error = parse_qualifiers(parser, &form);

@@ -75,10 +75,10 @@ ptxas() {
 	object "$adder"
 	gputap compile --mem-size 16 --max-insns 2 "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 1
-	[[ $stderr == *'sum: it may execute '*' instructions, more than 2' ]]
+	[[ $stderr == *'sum: the program may execute '*' instructions, the maximum is 2' ]]
 	gputap compile --mem-size 16 --max-size 2 "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 1
-	[[ $stderr == *'sum: '*' instructions are more than 2' ]]
+	[[ $stderr == *'sum: the program has '*' instructions, the maximum is 2' ]]
 }
 
 @test "compile tells why a program is refused, and writes nothing" {

@@ -251,10 +251,10 @@ run_hex() {
 	expect_output_line ': safe; '
 	gputap verify --mem-size 8 --max-insns 9 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^sum \(gpu/run\): refused: it may execute [0-9]+ instructions, more than 9$'
+	expect_output_line '^sum \(gpu/run\): refused: the program may execute [0-9]+ instructions, the maximum is 9$'
 	gputap verify --mem-size 8 --max-size 9 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^sum \(gpu/run\): refused: [0-9]+ instructions are more than 9$'
+	expect_output_line '^sum \(gpu/run\): refused: the program has [0-9]+ instructions, the maximum is 9$'
 }
 
 @test "verify tells the way on from what is not for the GPU, too long, or called through pointers" {
@@ -289,7 +289,7 @@ run_hex() {
 	gputap compile -o - "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_error_line '^  ; return bpf_warp_ballot\(1\);$'
-	expect_error_line "^  'gputap verify --log' shows how it came about$"
+	expect_error_line "^  'gputap verify --log' shows each step$"
 }
 
 @test "verify refuses what changes a kernel without --allow-control" {
@@ -351,7 +351,7 @@ run_hex() {
 	[[ $stderr == *'program.o: its maps have no BTF: compile it with -g' ]]
 }
 
-@test "a checksum by a branch for each bit has too many ways only for who compares what decides nothing" {
+@test "a checksum with a branch for each bit is accepted by lazy precision tracking" {
 	program 'SEC("gpu/run") int gpu(unsigned char *memory)
 		{
 			unsigned int sum = ~0u;
@@ -365,7 +365,7 @@ run_hex() {
 		}'
 	gputap verify --mem-size 64 --log "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
-	expect_output_line '^; too many ways: again, comparing fewer numbers$'
+	expect_output_line '^; too many paths: again with lazy precision$'
 	memory=$(printf '%02x' {1..64})
 	sum=$(printf '%b' "$(printf '\\x%02x' {1..64})" | gzip -c | tail -c 8 | od -An -tx4 -N4 | tr -d ' 0' )
 	for engine in '--on interp' '--on gpu --gpu soft'; do

@@ -128,12 +128,12 @@ both (array, 1 entries at most)
 	for wrong in x 1x all,0 0,all; do
 		on_soft --device "$wrong"
 		expect_status 2
-		expect_error_line "^gputap: --device takes numbers with commas, or 'all', not '(x|1x|all)'"
+		expect_error_line "^gputap: invalid value '(x|1x|all)' for --device \(numbers separated by commas, or all\)"
 	done
 	for wrong in 0,0 1,0,0x1; do
 		on_soft --device "$wrong"
 		expect_status 2
-		expect_error_line '^gputap: --device names the device (0|0x1) twice'
+		expect_error_line '^gputap: --device names device (0|0x1) twice'
 	done
 	on_soft --device 0,
 	expect_status 2

@@ -393,15 +393,15 @@ on_soft() {
 	program "$counting"
 	gputap exec "$object" -- ls
 	expect_status 2
-	expect_error "gputap: a command is for --linux: nothing sees it (try 'gputap exec --help')"
+	expect_error "gputap: a command needs --linux (try 'gputap exec --help')"
 	gputap exec --linux "$object" --
 	expect_error "gputap: -- needs a command behind it (try 'gputap exec --help')"
 	gputap exec --linux --meanwhile "$object"
 	expect_error "gputap: --meanwhile needs a command: -- CMD (try 'gputap exec --help')"
 	gputap exec --linux --as gpu/run "$object"
-	expect_error "gputap: --as leaves no programs for --linux (try 'gputap exec --help')"
+	expect_error "gputap: --linux and --as exclude each other: with --as there are no host programs (try 'gputap exec --help')"
 	gputap exec --linux --raw
-	expect_error "gputap: --raw is one program alone: nothing for --linux (try 'gputap exec --help')"
+	expect_error "gputap: --raw reads one program: --linux needs FILE (try 'gputap exec --help')"
 	gputap exec "$object" other
-	expect_error "gputap: one FILE at a time, not 'other' too (try 'gputap exec --help')"
+	expect_error "gputap: only one FILE can be given, not also 'other' (try 'gputap exec --help')"
 }

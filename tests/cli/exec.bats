@@ -64,7 +64,7 @@ on_both() {
 	run_hex 'b7000000070000009500000000000000' --on gpu
 	expect_status 0
 	expect_output 7
-	[ "$stderr" = 'gputap: no NVIDIA driver here: the software GPU runs it' ]
+	[ "$stderr" = 'gputap: no NVIDIA driver here: the software GPU runs the program' ]
 }
 
 @test "exec --gpu nvidia fails where no driver is" {
@@ -132,13 +132,13 @@ on_both() {
 		SEC("gpu/run") int two(void *ctx) { return 2; }'
 	gputap exec "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	[[ $stderr == *'program.o: there are 2 programs: choose one with --prog, as one' ]]
+	[[ $stderr == *'program.o: 2 GPU programs: choose one, such as --prog one' ]]
 	gputap exec --prog two "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
 	expect_output 2
 	gputap exec --prog three "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	[[ $stderr == *"program.o: there is no program 'three' for the GPU" ]]
+	[[ $stderr == *"program.o: no GPU program 'three'" ]]
 }
 
 @test "exec runs programs with a context, of which a thread knows its own part" {
@@ -148,7 +148,7 @@ on_both() {
 	expect_output $'0: 0\n1: 1\n2: 2'
 	gputap exec --mem 00 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_error 'gputap: only programs of gpu/run have memory, and this one is of gpu/entry/*'
+	expect_error 'gputap: only programs of gpu/run have memory, not those of gpu/entry/*'
 }
 
 @test "exec gives up on a GPU that takes too long" {
@@ -168,14 +168,14 @@ on_both() {
 	for size in 0 x 1x 4x0 1x2x3x4 -1; do
 		gputap exec --grid="$size" "$BATS_TEST_TMPDIR/program.o"
 		expect_status 2
-		[[ $stderr == "gputap: '$size' is no grid: as 4, 4x2 or 4x2x1"* ]]
+		[[ $stderr == "gputap: invalid value '$size' for --grid (such as 4, 4x2 or 4x2x1)"* ]]
 	done
 	gputap exec --block 1025 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	[ "$stderr" = 'gputap: a block of 1025x1x1 is too large: up to 1024 threads go here' ]
+	[ "$stderr" = 'gputap: a block of 1025x1x1 is too large: at most 1024 threads' ]
 	gputap exec --grid 65536 --block 512 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	[ "$stderr" = 'gputap: 33554432 threads are more than 16777216' ]
+	[ "$stderr" = 'gputap: 33554432 threads are too many: at most 16777216' ]
 }
 
 @test "exec refuses grids and blocks that no GPU takes, on both engines alike" {
@@ -185,12 +185,12 @@ on_both() {
 		for size in 1x65536 1x1x65536; do
 			gputap exec $engine --grid "$size" "$BATS_TEST_TMPDIR/program.o"
 			expect_status 1
-			[[ $stderr == 'gputap: a grid of 1x'*' is too large: up to 65535 blocks go here along '[yz] ]]
+			[[ $stderr == 'gputap: a grid of 1x'*' is too large: at most 65535 blocks along '[yz] ]]
 		done
 		# shellcheck disable=SC2086
 		gputap exec $engine --block 1x1x65 "$BATS_TEST_TMPDIR/program.o"
 		expect_status 1
-		[ "$stderr" = 'gputap: a block of 1x1x65 is too large: up to 64 threads go here along z' ]
+		[ "$stderr" = 'gputap: a block of 1x1x65 is too large: at most 64 threads along z' ]
 		# shellcheck disable=SC2086
 		gputap exec $engine --block 2x2x64 "$BATS_TEST_TMPDIR/program.o"
 		expect_status 0
@@ -238,7 +238,7 @@ program() {
 	expect_error_line "program.c:7: R1 comes from map 'per' and is stored back to it"
 	expect_error_line '^  ; \*value \+= 1;$'
 	expect_error_line '^  [0-9]+: \(7b\) \*\(u64 \*\)\(r0 \+0\) = r1$'
-	[ "$(tail -1 <<<"$stderr")" = "  'gputap verify --log' shows how it came about" ]
+	[ "$(tail -1 <<<"$stderr")" = "  'gputap verify --log' shows each step" ]
 }
 
 @test "exec shows rings of as many bytes as they have, their records as numbers, and no constants" {
@@ -356,11 +356,11 @@ program() {
 		[ "$memory" = 0x ] && continue
 		run_hex b70000002a0000009500000000000000 "$memory"
 		expect_status 2
-		[[ $stderr == "gputap: '$memory' is no memory: two hex digits a byte (try "* ]]
+		[[ $stderr == "gputap: invalid memory '$memory': two hex digits a byte (try "* ]]
 	done
 	run_hex b70000002a0000009500000000000000 --mem 00 01
 	expect_status 2
-	[[ $stderr == "gputap: the memory is told twice: --mem and '01' (try "* ]]
+	[[ $stderr == "gputap: the memory is given twice: --mem and '01' (try "* ]]
 }
 
 @test "exec --raw runs a program of a megabyte, on a megabyte of memory" {
@@ -423,14 +423,14 @@ program() {
 	for option in --device=0 --time-limit=1s; do
 		run_hex $hex "$option"
 		expect_status 2
-		expect_error "gputap: ${option%=*} is for --on gpu: the interpreter runs the program (try 'gputap exec --help')"
+		expect_error "gputap: ${option%=*} needs --on gpu (try 'gputap exec --help')"
 	done
 	run_hex $hex --gpu soft
 	expect_status 2
-	expect_error "gputap: --gpu is for --on gpu or a command (try 'gputap exec --help')"
+	expect_error "gputap: --gpu needs --on gpu or a command (try 'gputap exec --help')"
 	run_hex $hex --prog main
 	expect_status 2
-	expect_error "gputap: --raw is one program alone: nothing for --prog (try 'gputap exec --help')"
+	expect_error "gputap: --raw reads one program: --prog needs FILE (try 'gputap exec --help')"
 	run_hex $hex --on gpu --gpu soft --device 0 --time-limit 10s
 	expect_status 0
 	expect_output 2a

@@ -95,7 +95,7 @@ verify_hex() {
 	expect_output 5
 	gputap exec --as linux --mem 00 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_error 'gputap: only programs of gpu/run have memory, and this one is of linux'
+	expect_error 'gputap: only programs of gpu/run have memory, not those of linux'
 }
 
 @test "verify --as names sections that exist" {

@@ -15,29 +15,30 @@ enum {
 };
 
 /* A register that the function uses. */
-struct value {
+struct register_value {
 	uint32_t number;     /* among the function's registers */
 	uint32_t width;      /* bytes of a lane; 0: a predicate */
 	uint32_t start, end; /* where it is needed: instructions in the order of the layout */
 };
 
-struct allocation {
+struct register_allocation {
 	struct sg_decoder *decoder;
 	const uint32_t *order; /* of blocks */
 	uint32_t *indices;     /* of values, by register number; NONE: not used */
-	GT_VEC(struct value) values;
+	GT_VEC(struct register_value) values;
 	uint32_t words;                      /* of one set of values */
 	uint64_t *in, *out, *used, *defined; /* sets by block */
 	int error;
 };
 
-typedef void visit_register(struct allocation *allocation, uint32_t number,
+typedef void visit_register(struct register_allocation *allocation, uint32_t number,
 			    const struct gt_ptx_variable *variable, bool is_defined, void *context);
 
 /* ---- the registers of an instruction --------------------------------------------------- */
 
-static void visit_operand(struct allocation *allocation, const struct gt_ptx_operand *operand,
-			  bool is_defined, visit_register *visit, void *context)
+static void visit_operand(struct register_allocation *allocation,
+			  const struct gt_ptx_operand *operand, bool is_defined,
+			  visit_register *visit, void *context)
 {
 	switch (operand->kind) {
 	case GT_PTX_OPERAND_REGISTER:
@@ -67,15 +68,16 @@ static void visit_operand(struct allocation *allocation, const struct gt_ptx_ope
 	}
 }
 
-static void visit_list(struct allocation *allocation, const struct gt_ptx_operand *operands,
-		       uint32_t count, bool is_defined, visit_register *visit, void *context)
+static void visit_list(struct register_allocation *allocation,
+		       const struct gt_ptx_operand *operands, uint32_t count, bool is_defined,
+		       visit_register *visit, void *context)
 {
 	for (uint32_t i = 0; i < count; i++)
 		visit_operand(allocation, &operands[i], is_defined, visit, context);
 }
 
 /* What is read first, then what is written. */
-static void visit_instruction(struct allocation *allocation,
+static void visit_instruction(struct register_allocation *allocation,
 			      const struct gt_ptx_instruction *instruction, visit_register *visit,
 			      void *context)
 {
@@ -101,10 +103,10 @@ static void visit_instruction(struct allocation *allocation,
 
 /* ---- which values there are ------------------------------------------------------------ */
 
-static void add_value(struct allocation *allocation, uint32_t number,
+static void add_value(struct register_allocation *allocation, uint32_t number,
 		      const struct gt_ptx_variable *variable, bool is_defined, void *context)
 {
-	struct value value = {
+	struct register_value value = {
 		.number = number, .width = sg_type_width(variable->type), .start = NONE};
 
 	/* Parameters in registers have their slots already. */
@@ -125,7 +127,7 @@ static const struct gt_ptx_instruction *instruction_at(const struct sg_decoder *
 	return found->kind == GT_PTX_STATEMENT_INSTRUCTION ? &found->instruction : NULL;
 }
 
-static void find_values(struct allocation *allocation)
+static void find_values(struct register_allocation *allocation)
 {
 	const struct sg_decoder *decoder = allocation->decoder;
 
@@ -152,7 +154,7 @@ struct block_sets {
 };
 
 /* What a block reads before it writes it, and what it writes whatever happens. */
-static void add_to_block(struct allocation *allocation, uint32_t number,
+static void add_to_block(struct register_allocation *allocation, uint32_t number,
 			 const struct gt_ptx_variable *variable, bool is_defined, void *context)
 {
 	struct block_sets *sets = context;
@@ -171,7 +173,7 @@ static void add_to_block(struct allocation *allocation, uint32_t number,
 		insert(sets->defined, index);
 }
 
-static void describe_blocks(struct allocation *allocation)
+static void describe_blocks(struct register_allocation *allocation)
 {
 	const struct sg_decoder *decoder = allocation->decoder;
 
@@ -193,7 +195,7 @@ static void describe_blocks(struct allocation *allocation)
 }
 
 /* One block backwards; true if what is needed at its start has grown. */
-static bool flow_through(struct allocation *allocation, uint32_t block)
+static bool flow_through(struct register_allocation *allocation, uint32_t block)
 {
 	const struct sg_decoder *decoder = allocation->decoder;
 	size_t words = allocation->words;
@@ -214,7 +216,7 @@ static bool flow_through(struct allocation *allocation, uint32_t block)
 	return grows;
 }
 
-static void find_flow(struct allocation *allocation)
+static void find_flow(struct register_allocation *allocation)
 {
 	uint32_t count = (uint32_t)allocation->decoder->blocks.count;
 	bool grows = true;
@@ -226,7 +228,7 @@ static void find_flow(struct allocation *allocation)
 	}
 }
 
-static void extend(struct value *value, uint32_t position)
+static void extend(struct register_value *value, uint32_t position)
 {
 	if (value->start == NONE || position < value->start)
 		value->start = position;
@@ -234,7 +236,7 @@ static void extend(struct value *value, uint32_t position)
 		value->end = position;
 }
 
-static void extend_to(struct allocation *allocation, uint32_t number,
+static void extend_to(struct register_allocation *allocation, uint32_t number,
 		      const struct gt_ptx_variable *variable, bool is_defined, void *context)
 {
 	uint32_t index = number < allocation->decoder->source->register_count
@@ -245,7 +247,8 @@ static void extend_to(struct allocation *allocation, uint32_t number,
 		extend(&allocation->values.items[index], *(const uint32_t *)context);
 }
 
-static void extend_set(struct allocation *allocation, const uint64_t *set, uint32_t position)
+static void extend_set(struct register_allocation *allocation, const uint64_t *set,
+		       uint32_t position)
 {
 	for (uint32_t w = 0; w < allocation->words; w++)
 		for (uint64_t bits = set[w]; bits; bits &= bits - 1)
@@ -253,7 +256,7 @@ static void extend_set(struct allocation *allocation, const uint64_t *set, uint3
 			       position);
 }
 
-static void find_intervals(struct allocation *allocation)
+static void find_intervals(struct register_allocation *allocation)
 {
 	const struct sg_decoder *decoder = allocation->decoder;
 	uint32_t position = 0;
@@ -277,12 +280,12 @@ static void find_intervals(struct allocation *allocation)
 /* ---- slots ----------------------------------------------------------------------------- */
 
 /* Slots of one width: those in use, by when they become free, and those that are. */
-struct pool {
-	GT_VEC(struct value *) active; /* a heap: the one that ends first is the first */
+struct slot_pool {
+	GT_VEC(struct register_value *) active; /* a heap: the one that ends first is the first */
 	GT_VEC(uint32_t) free;
 };
 
-static void push_active(struct pool *pool, struct value *value, int *error)
+static void push_active(struct slot_pool *pool, struct register_value *value, int *error)
 {
 	size_t place = pool->active.count;
 
@@ -297,10 +300,10 @@ static void push_active(struct pool *pool, struct value *value, int *error)
 	pool->active.items[place] = value;
 }
 
-static struct value *pop_active(struct pool *pool)
+static struct register_value *pop_active(struct slot_pool *pool)
 {
-	struct value **items = pool->active.items, *first = items[0];
-	struct value *last = items[--pool->active.count];
+	struct register_value **items = pool->active.items, *first = items[0];
+	struct register_value *last = items[--pool->active.count];
 	size_t place = 0, count = pool->active.count;
 
 	for (size_t child = 1; child < count; child = 2 * place + 1) {
@@ -317,19 +320,20 @@ static struct value *pop_active(struct pool *pool)
 
 static int compare_starts(const void *a, const void *b)
 {
-	const struct value *left = a, *right = b;
+	const struct register_value *left = a, *right = b;
 
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
 	return left->number < right->number ? -1 : left->number > right->number;
 }
 
-static uint32_t words_of(const struct value *value)
+static uint32_t words_of(const struct register_value *value)
 {
 	return value->width > 4 ? value->width / 4 : value->width > 0;
 }
 
-static int give_slot(struct sg_decoder *decoder, struct pool *pool, struct value *value)
+static int give_slot(struct sg_decoder *decoder, struct slot_pool *pool,
+		     struct register_value *value)
 {
 	struct sg_slot slot = {.width = value->width};
 	int error = 0;
@@ -346,21 +350,21 @@ static int give_slot(struct sg_decoder *decoder, struct pool *pool, struct value
 	return error;
 }
 
-static int give_slots(struct allocation *allocation)
+static int give_slots(struct register_allocation *allocation)
 {
 	struct sg_decoder *decoder = allocation->decoder;
-	struct pool pools[5] = {0};
+	struct slot_pool pools[5] = {0};
 	uint32_t live = 0;
 	int error = 0;
 
-	qsort(allocation->values.items, allocation->values.count, sizeof(struct value),
+	qsort(allocation->values.items, allocation->values.count, sizeof(struct register_value),
 	      compare_starts);
 	gt_vec_each (value, &allocation->values) {
 		/* Every pool: the number of values that are needed at once counts them all. */
 		for (size_t i = 0; i < gt_countof(pools) && !error; i++)
 			while (pools[i].active.count &&
 			       pools[i].active.items[0]->end < value->start && !error) {
-				struct value *ended = pop_active(&pools[i]);
+				struct register_value *ended = pop_active(&pools[i]);
 
 				live -= words_of(ended);
 				error = gt_vec_push(&pools[i].free,
@@ -385,7 +389,7 @@ static int give_slots(struct allocation *allocation)
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
-static int allocate(struct allocation *allocation)
+static int allocate(struct register_allocation *allocation)
 {
 	uint32_t blocks = (uint32_t)allocation->decoder->blocks.count;
 	gt_autofree uint64_t *sets = NULL;
@@ -413,7 +417,7 @@ static int allocate(struct allocation *allocation)
 
 int sg_decode_allocate(struct sg_decoder *decoder, const uint32_t *order)
 {
-	struct allocation allocation = {.decoder = decoder, .order = order};
+	struct register_allocation allocation = {.decoder = decoder, .order = order};
 	size_t count = decoder->source->register_count;
 	int error;
 

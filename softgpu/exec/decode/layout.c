@@ -13,7 +13,7 @@ enum {
 	NONE = UINT32_MAX,
 };
 
-struct layout {
+struct block_layout {
 	const struct sg_graph *graph;
 	uint32_t *region;    /* to which a block belongs now */
 	uint32_t *component; /* its strongly connected component in the region */
@@ -24,20 +24,22 @@ struct layout {
 };
 
 /* A strongly connected component of a region: part of the region's list of blocks. */
-struct component {
+struct loop_component {
 	uint32_t start, count;
 	uint32_t least; /* block number: what it is sorted by */
 	uint32_t waits; /* edges from components that are not placed yet */
 };
 
-static bool is_inside(const struct layout *layout, uint32_t block, uint32_t region, uint32_t header)
+static bool is_inside(const struct block_layout *layout, uint32_t block, uint32_t region,
+		      uint32_t header)
 {
 	return layout->region[block] == region && block != header;
 }
 
 /* Tarjan's algorithm from one root; numbers components from *count on. */
-static void find_components(struct layout *layout, uint32_t root, uint32_t region, uint32_t header,
-			    uint32_t *next_number, uint32_t *count, uint32_t *stack_depth)
+static void find_components(struct block_layout *layout, uint32_t root, uint32_t region,
+			    uint32_t header, uint32_t *next_number, uint32_t *count,
+			    uint32_t *stack_depth)
 {
 	const struct sg_graph *graph = layout->graph;
 	uint32_t depth = 0;
@@ -77,10 +79,10 @@ static void find_components(struct layout *layout, uint32_t root, uint32_t regio
 }
 
 /* Sorts the region's blocks by component; returns the components. */
-static struct component *group_components(struct layout *layout, uint32_t *blocks, uint32_t count,
-					  uint32_t components)
+static struct loop_component *group_components(struct block_layout *layout, uint32_t *blocks,
+					       uint32_t count, uint32_t components)
 {
-	struct component *list = calloc(components, sizeof(*list));
+	struct loop_component *list = calloc(components, sizeof(*list));
 	gt_autofree uint32_t *sorted = malloc(count * sizeof(*sorted));
 	uint32_t start = 0;
 
@@ -91,7 +93,7 @@ static struct component *group_components(struct layout *layout, uint32_t *block
 	for (uint32_t i = 0; i < components; i++)
 		list[i].least = NONE;
 	for (uint32_t i = 0; i < count; i++) {
-		struct component *component = &list[layout->component[blocks[i]]];
+		struct loop_component *component = &list[layout->component[blocks[i]]];
 
 		component->count++;
 		if (blocks[i] < component->least)
@@ -103,7 +105,7 @@ static struct component *group_components(struct layout *layout, uint32_t *block
 		list[i].count = 0;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		struct component *component = &list[layout->component[blocks[i]]];
+		struct loop_component *component = &list[layout->component[blocks[i]]];
 
 		sorted[component->start + component->count++] = blocks[i];
 	}
@@ -111,7 +113,8 @@ static struct component *group_components(struct layout *layout, uint32_t *block
 	return list;
 }
 
-static void heap_push(uint32_t *heap, uint32_t *count, const struct component *list, uint32_t item)
+static void heap_push(uint32_t *heap, uint32_t *count, const struct loop_component *list,
+		      uint32_t item)
 {
 	uint32_t place = (*count)++;
 
@@ -122,7 +125,7 @@ static void heap_push(uint32_t *heap, uint32_t *count, const struct component *l
 	heap[place] = item;
 }
 
-static uint32_t heap_pop(uint32_t *heap, uint32_t *count, const struct component *list)
+static uint32_t heap_pop(uint32_t *heap, uint32_t *count, const struct loop_component *list)
 {
 	uint32_t first = heap[0], item = heap[--*count], place = 0;
 
@@ -143,8 +146,8 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *count, const struct component
 }
 
 /* The components in topological order, the lowest first where there is a choice. */
-static int sort_components(struct layout *layout, const uint32_t *blocks, uint32_t count,
-			   struct component *list, uint32_t components, uint32_t region,
+static int sort_components(struct block_layout *layout, const uint32_t *blocks, uint32_t count,
+			   struct loop_component *list, uint32_t components, uint32_t region,
 			   uint32_t header, uint32_t *ret_sorted)
 {
 	const struct sg_graph *graph = layout->graph;
@@ -184,7 +187,7 @@ static int sort_components(struct layout *layout, const uint32_t *blocks, uint32
 }
 
 /* The block of a loop by which it is entered from blocks that are placed already. */
-static uint32_t find_header(const struct layout *layout, const bool *is_entered,
+static uint32_t find_header(const struct block_layout *layout, const bool *is_entered,
 			    const uint32_t *blocks, uint32_t count)
 {
 	uint32_t header = NONE, least = NONE;
@@ -205,7 +208,7 @@ static int compare_blocks(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static void place(struct layout *layout, bool *is_entered, uint32_t block)
+static void place(struct block_layout *layout, bool *is_entered, uint32_t block)
 {
 	const struct sg_graph *graph = layout->graph;
 
@@ -215,11 +218,11 @@ static void place(struct layout *layout, bool *is_entered, uint32_t block)
 }
 
 /* Places all blocks of a region; edges to header (NONE: no header) are branches back. */
-static int order_region(struct layout *layout, bool *is_entered, uint32_t *blocks, uint32_t count,
-			uint32_t header, uint32_t depth)
+static int order_region(struct block_layout *layout, bool *is_entered, uint32_t *blocks,
+			uint32_t count, uint32_t header, uint32_t depth)
 {
 	uint32_t region = ++layout->next_region, next_number = 0, components = 0, stack = 0;
-	gt_autofree struct component *list = NULL;
+	gt_autofree struct loop_component *list = NULL;
 	gt_autofree uint32_t *sorted = NULL;
 	int error;
 
@@ -256,7 +259,7 @@ static int order_region(struct layout *layout, bool *is_entered, uint32_t *block
 }
 
 /* Lists what block 0 reaches; returns how many. */
-static uint32_t find_reached(struct layout *layout, bool *is_reached, uint32_t *blocks)
+static uint32_t find_reached(struct block_layout *layout, bool *is_reached, uint32_t *blocks)
 {
 	const struct sg_graph *graph = layout->graph;
 	uint32_t depth = 0, count = 0;
@@ -282,15 +285,15 @@ int sg_layout_order(const struct sg_graph *graph, uint32_t *order)
 	gt_autofree uint32_t *memory = calloc((size_t)count * 8 + 1, sizeof(*memory));
 	gt_autofree bool *flags = calloc((size_t)count * 2 + 1, sizeof(*flags));
 	uint32_t *blocks = memory;
-	struct layout layout = {.graph = graph,
-				.region = memory + count,
-				.component = memory + (size_t)count * 2,
-				.number = memory + (size_t)count * 3,
-				.low = memory + (size_t)count * 4,
-				.stack = memory + (size_t)count * 5,
-				.path = memory + (size_t)count * 6,
-				.edge = memory + (size_t)count * 7,
-				.order = order};
+	struct block_layout layout = {.graph = graph,
+				      .region = memory + count,
+				      .component = memory + (size_t)count * 2,
+				      .number = memory + (size_t)count * 3,
+				      .low = memory + (size_t)count * 4,
+				      .stack = memory + (size_t)count * 5,
+				      .path = memory + (size_t)count * 6,
+				      .edge = memory + (size_t)count * 7,
+				      .order = order};
 	int error;
 
 	if (!memory || !flags)

@@ -36,14 +36,14 @@ static bool read_text(struct sg_warp *warp, uint32_t lane, uint64_t *address,
 /* ---- printf ---------------------------------------------------------------------------- */
 
 /* The arguments of one printf: in local memory, each at a multiple of its size. */
-struct arguments {
+struct printf_arguments {
 	struct sg_warp *warp;
 	uint32_t lane;
 	uint64_t address;
 	bool failed;
 };
 
-static uint64_t next_argument(struct arguments *arguments, uint32_t size)
+static uint64_t next_argument(struct printf_arguments *arguments, uint32_t size)
 {
 	uint64_t value = 0, pointer;
 
@@ -59,14 +59,14 @@ static uint64_t next_argument(struct arguments *arguments, uint32_t size)
 }
 
 /* %5.*lld without its length words, which are put back as fits the host. */
-struct specification {
+struct printf_specification {
 	char text[MAX_SPECIFICATION]; /* "%5.7" */
 	bool is_long;                 /* 64 bits */
 	bool is_short, is_char;
 	char conversion;
 };
 
-static void append(struct specification *specification, const char *text)
+static void append(struct printf_specification *specification, const char *text)
 {
 	size_t used = strlen(specification->text);
 
@@ -74,7 +74,8 @@ static void append(struct specification *specification, const char *text)
 }
 
 /* A width or precision, given or taken from the arguments; what is too wide is cut. */
-static const char *read_width(const char *format, struct arguments *arguments, int *ret_width)
+static const char *read_width(const char *format, struct printf_arguments *arguments,
+			      int *ret_width)
 {
 	int64_t value = 0;
 
@@ -89,13 +90,13 @@ static const char *read_width(const char *format, struct arguments *arguments, i
 	return format;
 }
 
-static const char *read_specification(const char *format, struct arguments *arguments,
-				      struct specification *ret)
+static const char *read_specification(const char *format, struct printf_arguments *arguments,
+				      struct printf_specification *ret)
 {
 	char piece[16] = {0};
 	int width, precision = -1;
 
-	*ret = (struct specification){.text = "%"};
+	*ret = (struct printf_specification){.text = "%"};
 	for (; *format && strchr("-+ #0", *format); format++) {
 		piece[0] = *format;
 		if (!strchr(ret->text, *format))
@@ -121,8 +122,8 @@ static const char *read_specification(const char *format, struct arguments *argu
 	return *format ? format + 1 : format;
 }
 
-static void print_integer(struct gt_strbuf *buffer, struct specification *specification,
-			  struct arguments *arguments)
+static void print_integer(struct gt_strbuf *buffer, struct printf_specification *specification,
+			  struct printf_arguments *arguments)
 {
 	bool is_signed = specification->conversion == 'd' || specification->conversion == 'i';
 	uint64_t value = next_argument(arguments, specification->is_long ? 8 : 4);
@@ -141,8 +142,8 @@ static void print_integer(struct gt_strbuf *buffer, struct specification *specif
 #pragma GCC diagnostic pop
 }
 
-static void print_number(struct gt_strbuf *buffer, struct specification *specification,
-			 struct arguments *arguments)
+static void print_number(struct gt_strbuf *buffer, struct printf_specification *specification,
+			 struct printf_arguments *arguments)
 {
 	uint64_t bits = next_argument(arguments, 8);
 	char end[2] = {specification->conversion, 0};
@@ -156,8 +157,8 @@ static void print_number(struct gt_strbuf *buffer, struct specification *specifi
 #pragma GCC diagnostic pop
 }
 
-static void print_text(struct gt_strbuf *buffer, struct specification *specification,
-		       struct arguments *arguments)
+static void print_text(struct gt_strbuf *buffer, struct printf_specification *specification,
+		       struct printf_arguments *arguments)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	uint64_t address = next_argument(arguments, 8);
@@ -175,8 +176,8 @@ static void print_text(struct gt_strbuf *buffer, struct specification *specifica
 #pragma GCC diagnostic pop
 }
 
-static void print_one(struct gt_strbuf *buffer, struct specification *specification,
-		      struct arguments *arguments)
+static void print_one(struct gt_strbuf *buffer, struct printf_specification *specification,
+		      struct printf_arguments *arguments)
 {
 	switch (specification->conversion) {
 	case 'd':
@@ -219,12 +220,12 @@ static void print_one(struct gt_strbuf *buffer, struct specification *specificat
 
 /* Formats as one thread's printf does; returns how many conversions there were. */
 static uint32_t format_text(struct gt_strbuf *buffer, const char *format,
-			    struct arguments *arguments)
+			    struct printf_arguments *arguments)
 {
 	uint32_t count = 0;
 
 	while (*format && !arguments->failed) {
-		struct specification specification;
+		struct printf_specification specification;
 		size_t plain = strcspn(format, "%");
 
 		gt_strbuf_add(buffer, format, plain);
@@ -249,7 +250,7 @@ static const struct sg_instruction *run_vprintf(struct sg_warp *warp,
 		gt_auto_strbuf format = GT_STRBUF_INIT;
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 		uint64_t address = sg_call_argument(warp, at, 0, lane);
-		struct arguments arguments = {
+		struct printf_arguments arguments = {
 			.warp = warp, .lane = lane, .address = sg_call_argument(warp, at, 1, lane)};
 
 		if (!read_text(warp, lane, &address, &format))

@@ -9,7 +9,7 @@ enum {
 	MAX_PLACES = 64 << 20, /* kernels times functions that they could call */
 };
 
-struct graph {
+struct call_graph {
 	struct sg_module *module;
 	uint32_t *number, *low, *path, *edge, *stack;
 	uint64_t *need; /* bytes of stack, callees counted; loops once */
@@ -19,7 +19,7 @@ struct graph {
 };
 
 /* Function i of those that `function` may call, or NULL. */
-static const struct sg_function *callee_at(const struct graph *graph,
+static const struct sg_function *callee_at(const struct call_graph *graph,
 					   const struct sg_function *function, uint32_t i)
 {
 	if (i < function->callees.count)
@@ -34,7 +34,7 @@ static uint64_t frame_need(const struct sg_function *function)
 	return ((function->local_size + 15ull) & ~15ull) + SG_CALL_COST;
 }
 
-static void enter(struct graph *graph, uint32_t function)
+static void enter(struct call_graph *graph, uint32_t function)
 {
 	graph->path[graph->depth++] = function;
 	graph->edge[function] = 0;
@@ -44,7 +44,7 @@ static void enter(struct graph *graph, uint32_t function)
 }
 
 /* Takes a component of functions that call each other off the stack. */
-static void finish_component(struct graph *graph, uint32_t root)
+static void finish_component(struct call_graph *graph, uint32_t root)
 {
 	struct sg_function *const *functions = graph->module->functions.items;
 	uint64_t inner = 0, below = 0;
@@ -66,7 +66,7 @@ static void finish_component(struct graph *graph, uint32_t root)
 }
 
 /* Tarjan's algorithm, callees before callers. */
-static void visit(struct graph *graph, uint32_t root)
+static void visit(struct call_graph *graph, uint32_t root)
 {
 	struct sg_function *const *functions = graph->module->functions.items;
 
@@ -159,7 +159,7 @@ static int place_shared(struct sg_function *kernel)
 }
 
 /* Everything that a kernel can reach, itself first, with a place for its registers. */
-static int find_reached(const struct graph *graph, struct sg_function *kernel, uint32_t *seen)
+static int find_reached(const struct call_graph *graph, struct sg_function *kernel, uint32_t *seen)
 {
 	uint32_t called = (uint32_t)graph->module->first_kernel, count = 0;
 	GT_VEC(const struct sg_function *) reached = {0};
@@ -205,7 +205,7 @@ static int find_reached(const struct graph *graph, struct sg_function *kernel, u
 	return place_shared(kernel);
 }
 
-static int find_kernels(const struct graph *graph)
+static int find_kernels(const struct call_graph *graph)
 {
 	struct sg_module *module = graph->module;
 	gt_autofree uint32_t *seen = malloc((module->functions.count + 1) * sizeof(*seen));
@@ -225,7 +225,8 @@ int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag)
 	gt_autofree uint32_t *memory = malloc((count + 1) * 5 * sizeof(*memory));
 	gt_autofree uint64_t *need = calloc(count + 1, sizeof(*need));
 	gt_autofree bool *done = calloc(count + 1, sizeof(*done));
-	struct graph graph = {.module = module, .number = memory, .need = need, .is_done = done};
+	struct call_graph graph = {
+		.module = module, .number = memory, .need = need, .is_done = done};
 	int error = 0;
 
 	if (!memory || !need || !done)

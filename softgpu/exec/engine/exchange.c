@@ -11,8 +11,8 @@
  */
 #include "exec/engine/engine.h"
 
-static void deposit_operands(struct sg_exchange *exchange, const struct sg_instruction *at, const char *frame,
-		  uint32_t lanes)
+static void deposit_operands(struct sg_exchange *exchange, const struct sg_instruction *at,
+			     const char *frame, uint32_t lanes)
 {
 	const uint32_t *value32 = sg_slot32(frame, at->a), *b = sg_slot32(frame, at->b);
 	const uint32_t *c = sg_slot32(frame, at->c), *members = sg_slot32(frame, at->e);
@@ -34,8 +34,8 @@ static void deposit_operands(struct sg_exchange *exchange, const struct sg_instr
 	}
 }
 
-static void store_results(const struct sg_exchange *exchange, const struct sg_instruction *at, char *frame,
-		  uint32_t lanes)
+static void store_results(const struct sg_exchange *exchange, const struct sg_instruction *at,
+			  char *frame, uint32_t lanes)
 {
 	if (at->immediate) {
 		uint32_t *p = sg_slot32(frame, (uint32_t)at->immediate - 1);
@@ -59,7 +59,8 @@ static uint32_t waiting_lanes(const struct sg_warp *warp, const struct sg_instru
 	uint32_t lanes = 0;
 
 	for (uint32_t i = 0; i < warp->group_count; i++)
-		if (warp->groups[i].state == SG_GROUP_SYNC && warp->groups[i].at->combine == at->combine &&
+		if (warp->groups[i].state == SG_GROUP_SYNC &&
+		    warp->groups[i].at->combine == at->combine &&
 		    warp->groups[i].at->selector == at->selector)
 			lanes |= warp->groups[i].mask;
 	return lanes;
@@ -67,7 +68,7 @@ static uint32_t waiting_lanes(const struct sg_warp *warp, const struct sg_instru
 
 /* Finishes the exchange of `lanes`, which wait in any groups. */
 static void finish_exchange(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lanes,
-		   uint32_t members)
+			    uint32_t members)
 {
 	uint32_t count = warp->group_count;
 

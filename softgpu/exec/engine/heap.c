@@ -12,7 +12,7 @@ enum {
 	HEAP_ALIGNMENT = 16,
 };
 
-struct piece {
+struct heap_piece {
 	uint64_t address, size;
 };
 
@@ -20,8 +20,8 @@ struct sg_heap {
 	pthread_mutex_t lock;
 	uint64_t size; /* of the region */
 	uint64_t address;
-	GT_VEC(struct piece) free_pieces; /* by address, never beside each other */
-	GT_VEC(struct piece) used;        /* by address */
+	GT_VEC(struct heap_piece) free_pieces; /* by address, never beside each other */
+	GT_VEC(struct heap_piece) used;        /* by address */
 };
 
 struct sg_heap *sg_heap_new(void)
@@ -61,7 +61,7 @@ int sg_heap_set_size(struct sg_heap *heap, uint64_t size)
 }
 
 /* The first piece of a list that begins after the address. */
-static size_t find_after(const struct piece *pieces, size_t count, uint64_t address)
+static size_t find_after(const struct heap_piece *pieces, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
 
@@ -82,7 +82,7 @@ static size_t find_after(const struct piece *pieces, size_t count, uint64_t addr
 		int insert_error = gt_vec_push(list, added);                                       \
 		if (!insert_error) {                                                               \
 			memmove((list)->items + insert_at + 1, (list)->items + insert_at,          \
-				((list)->count - 1 - insert_at) * sizeof(struct piece));           \
+				((list)->count - 1 - insert_at) * sizeof(struct heap_piece));      \
 			(list)->items[insert_at] = added;                                          \
 		}                                                                                  \
 		insert_error;                                                                      \
@@ -91,28 +91,28 @@ static size_t find_after(const struct piece *pieces, size_t count, uint64_t addr
 #define remove_piece(list, index)                                                                  \
 	do {                                                                                       \
 		memmove((list)->items + (index), (list)->items + (index) + 1,                      \
-			((list)->count - 1 - (index)) * sizeof(struct piece));                     \
+			((list)->count - 1 - (index)) * sizeof(struct heap_piece));                \
 		(list)->count--;                                                                   \
 	} while (0)
 
 static bool open_region(struct sg_heap *heap, const struct sg_host *host)
 {
-	struct piece all;
+	struct heap_piece all;
 
 	if (heap->address)
 		return true;
 	if (!host->allocate || !heap->size ||
 	    host->allocate(host->user, heap->size, SG_GRANULE, &heap->address))
 		return false;
-	all = (struct piece){heap->address, heap->size};
+	all = (struct heap_piece){heap->address, heap->size};
 	return gt_vec_push(&heap->free_pieces, all) == 0;
 }
 
 static uint64_t take(struct sg_heap *heap, uint64_t size)
 {
 	for (size_t i = 0; i < heap->free_pieces.count; i++) {
-		struct piece *piece = &heap->free_pieces.items[i];
-		struct piece taken = {piece->address, size};
+		struct heap_piece *piece = &heap->free_pieces.items[i];
+		struct heap_piece taken = {piece->address, size};
 
 		if (piece->size < size)
 			continue;
@@ -144,9 +144,9 @@ uint64_t sg_heap_allocate(struct sg_heap *heap, const struct sg_host *host, uint
 }
 
 /* Gives a piece back and joins it with its neighbours. */
-static void give(struct sg_heap *heap, struct piece piece)
+static void give(struct sg_heap *heap, struct heap_piece piece)
 {
-	struct piece *items = heap->free_pieces.items;
+	struct heap_piece *items = heap->free_pieces.items;
 	size_t count = heap->free_pieces.count;
 	size_t index = find_after(items, count, piece.address);
 	bool joins_left =
@@ -175,7 +175,7 @@ bool sg_heap_release(struct sg_heap *heap, uint64_t address)
 	index = find_after(heap->used.items, heap->used.count, address);
 	found = index && heap->used.items[index - 1].address == address;
 	if (found) {
-		struct piece piece = heap->used.items[index - 1];
+		struct heap_piece piece = heap->used.items[index - 1];
 
 		remove_piece(&heap->used, index - 1);
 		give(heap, piece);

@@ -6,7 +6,7 @@
 #include "exec/decode/decode.h"
 
 /* A definition that other modules can see. */
-struct definition {
+struct link_definition {
 	struct sg_function *function;
 	const struct gt_ptx_function *source;
 	struct sg_unit *unit;
@@ -14,7 +14,7 @@ struct definition {
 };
 
 /* A variable that has memory. */
-struct storage {
+struct link_storage {
 	const struct gt_ptx_variable *source;
 	struct sg_unit *unit;
 	uint64_t place; /* bytes from the start of the module's memory, or the shared number */
@@ -27,8 +27,8 @@ struct linker {
 	struct gt_diag *diag;
 	struct sg_unit *units;
 	size_t unit_count;
-	GT_VEC(struct definition) definitions;
-	GT_VEC(struct storage) storages;
+	GT_VEC(struct link_definition) definitions;
+	GT_VEC(struct link_storage) storages;
 	struct gt_hash *function_names; /* to index of definitions + 1 */
 	struct gt_hash *sources;        /* the same by gt_ptx_function */
 	struct gt_hash *storage_names;  /* to index of storages + 1 */
@@ -106,11 +106,11 @@ static int twice(const struct linker *linker, const char *what, const char *name
 static int define_function(struct linker *linker, struct sg_unit *unit,
 			   const struct gt_ptx_function *source)
 {
-	struct definition definition = {
+	struct link_definition definition = {
 		.source = source, .unit = unit, .is_weak = source->linkage == GT_PTX_LINKAGE_WEAK};
 	bool is_global = source->is_entry || source->linkage != GT_PTX_LINKAGE_NONE;
 	void *known = is_global ? gt_hash_get_str(linker->function_names, source->name) : NULL;
-	struct definition *other = known ? &linker->definitions.items[as_index(known)] : NULL;
+	struct link_definition *other = known ? &linker->definitions.items[as_index(known)] : NULL;
 
 	if (other && !other->is_weak && !definition.is_weak)
 		return twice(linker, source->is_entry ? "kernel" : "function", source->name);
@@ -222,7 +222,7 @@ static uint32_t aligned_for(const struct gt_ptx_variable *variable)
 	return alignment < 16 && gt_ptx_variable_size(variable) >= 16 ? 16 : alignment;
 }
 
-static int place_memory(struct linker *linker, struct storage *storage)
+static int place_memory(struct linker *linker, struct link_storage *storage)
 {
 	uint64_t alignment = aligned_for(storage->source);
 
@@ -236,7 +236,7 @@ static int place_memory(struct linker *linker, struct storage *storage)
 	return 0;
 }
 
-static int place_shared(struct linker *linker, struct storage *storage)
+static int place_shared(struct linker *linker, struct link_storage *storage)
 {
 	struct sg_shared_variable shared = {.size = gt_ptx_variable_size(storage->source),
 					    .alignment = aligned_for(storage->source)};
@@ -258,14 +258,14 @@ static bool is_elsewhere(const struct gt_ptx_variable *variable)
 static int define_variable(struct linker *linker, struct sg_unit *unit,
 			   const struct gt_ptx_variable *source)
 {
-	struct storage storage = {.source = source,
-				  .unit = unit,
-				  .is_weak = source->linkage == GT_PTX_LINKAGE_WEAK ||
-					     source->linkage == GT_PTX_LINKAGE_COMMON};
+	struct link_storage storage = {.source = source,
+				       .unit = unit,
+				       .is_weak = source->linkage == GT_PTX_LINKAGE_WEAK ||
+						  source->linkage == GT_PTX_LINKAGE_COMMON};
 	bool is_global = !source->function && source->linkage != GT_PTX_LINKAGE_NONE &&
 			 source->linkage != GT_PTX_LINKAGE_EXTERN;
 	void *known = is_global ? gt_hash_get_str(linker->storage_names, source->name) : NULL;
-	struct storage *other = known ? &linker->storages.items[as_index(known)] : NULL;
+	struct link_storage *other = known ? &linker->storages.items[as_index(known)] : NULL;
 	int error;
 
 	unit->places[source->number] = SG_UNRESOLVED;
@@ -354,13 +354,13 @@ static int allocate_variables(struct linker *linker)
 	return 0;
 }
 
-static uint64_t place_of(const struct linker *linker, const struct storage *storage)
+static uint64_t place_of(const struct linker *linker, const struct link_storage *storage)
 {
 	return storage->is_shared ? storage->place
 				  : linker->module->memory_address + storage->place;
 }
 
-static int list_variable(struct linker *linker, const struct storage *storage)
+static int list_variable(struct linker *linker, const struct link_storage *storage)
 {
 	const struct gt_ptx_variable *source = storage->source;
 	struct sg_module *module = linker->module;
@@ -386,7 +386,7 @@ static int list_variable(struct linker *linker, const struct storage *storage)
 static int place_variables(struct linker *linker)
 {
 	for (size_t i = 0; i < linker->storages.count; i++) {
-		const struct storage *storage = &linker->storages.items[i];
+		const struct link_storage *storage = &linker->storages.items[i];
 
 		storage->unit->places[storage->source->number] = place_of(linker, storage);
 		if (!storage->is_shared && list_variable(linker, storage))
@@ -421,16 +421,16 @@ static int place_variables(struct linker *linker)
 
 /* ---- initial values -------------------------------------------------------------------- */
 
-struct initializing {
+struct initializer {
 	struct linker *linker;
-	const struct storage *storage;
+	const struct link_storage *storage;
 	char *memory;
 };
 
 static int write_value(void *context, uint64_t place, enum gt_ptx_type type,
 		       const struct gt_ptx_initializer *value)
 {
-	struct initializing *work = context;
+	struct initializer *work = context;
 	struct linker *linker = work->linker;
 	uint64_t bits = value->bits, size = gt_ptx_type_info(type)->bits / 8;
 
@@ -482,10 +482,10 @@ static int initialize_variables(struct linker *linker)
 	int error = 0;
 
 	for (size_t i = 0; i < linker->storages.count && !error; i++) {
-		const struct storage *storage = &linker->storages.items[i];
-		struct initializing work = {.linker = linker,
-					    .storage = storage,
-					    .memory = (char *)(uintptr_t)place_of(linker, storage)};
+		const struct link_storage *storage = &linker->storages.items[i];
+		struct initializer work = {.linker = linker,
+					   .storage = storage,
+					   .memory = (char *)(uintptr_t)place_of(linker, storage)};
 
 		if (!storage->is_shared && storage->source->initializer)
 			error = gt_ptx_variable_walk(storage->source, write_value, &work);
@@ -522,7 +522,7 @@ static int decode_functions(struct linker *linker)
 	int error = 0;
 
 	for (size_t i = 0; i < linker->definitions.count && !error; i++) {
-		struct definition *definition = &linker->definitions.items[i];
+		struct link_definition *definition = &linker->definitions.items[i];
 
 		error = sg_decode_function(linker->module, definition->unit, definition->source,
 					   definition->function, linker->diag);

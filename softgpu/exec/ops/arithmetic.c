@@ -7,7 +7,7 @@
 #include "exec/ops/video.h"
 
 /* Modifiers as bits. */
-enum word {
+enum arithmetic_modifier {
 	WORD_RN,
 	WORD_RZ,
 	WORD_RM,
@@ -35,7 +35,7 @@ enum word {
 #define W(word) (1u << WORD_##word)
 #define T(type) (1ull << GT_PTX_TYPE_##type)
 
-struct form {
+struct arithmetic_form {
 	enum gt_ptx_opcode opcode;
 	uint64_t types;
 	uint32_t words;
@@ -45,7 +45,7 @@ struct form {
 	const char *operands;
 };
 
-static const struct form forms[] = {
+static const struct arithmetic_form forms[] = {
 #define SG_FORM(opcode, types, words, allowed, operation, operands)                                \
 	{GT_PTX_OP_##opcode,      types,   words, allowed, SG_LANE_##operation,                    \
 	 SG_LANE_##operation + 1, operands},
@@ -55,7 +55,7 @@ static const struct form forms[] = {
 
 static const struct {
 	enum gt_ptx_modifier_id id;
-	enum word word;
+	enum arithmetic_modifier word;
 	uint32_t flag; /* enum sg_flag */
 } words[] = {
 	{GT_PTX_MOD_RN, WORD_RN, 0},
@@ -100,10 +100,11 @@ static bool read_words(const struct gt_ptx_form *form, uint32_t *ret_words, uint
 	return true;
 }
 
-static const struct form *find_form(const struct gt_ptx_form *source, uint32_t words_given)
+static const struct arithmetic_form *find_form(const struct gt_ptx_form *source,
+					       uint32_t words_given)
 {
 	for (size_t i = 0; i < gt_countof(forms); i++) {
-		const struct form *form = &forms[i];
+		const struct arithmetic_form *form = &forms[i];
 
 		if (form->opcode == source->opcode && (form->types >> source->types[0] & 1) &&
 		    (words_given & ~form->allowed & ~form->words) == 0 &&
@@ -158,7 +159,7 @@ static int emit_step(struct sg_decoder *decoder, enum sg_lane_op op,
 }
 
 /* min and max of three: of the first two, then of that and the third. */
-static int decode_three(struct sg_decoder *decoder, const struct form *form,
+static int decode_three(struct sg_decoder *decoder, const struct arithmetic_form *form,
 			struct sg_instruction step)
 {
 	enum sg_lane_op op = (form->allowed & W(MODES)) && (step.flags & SG_FLAG_MODES)
@@ -186,7 +187,7 @@ int sg_decode_arithmetic(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *source = sg_decode_form(decoder);
 	struct sg_instruction step = {0};
-	const struct form *form;
+	const struct arithmetic_form *form;
 	uint32_t given;
 	int error;
 
@@ -303,7 +304,7 @@ int sg_decode_lop3(struct sg_decoder *decoder)
 
 int sg_decode_prmt(struct sg_decoder *decoder)
 {
-	static const enum gt_ptx_modifier_id modes[] = {
+	static const enum gt_ptx_modifier_id prmt_modes[] = {
 		GT_PTX_MOD_F4E, GT_PTX_MOD_B4E, GT_PTX_MOD_RC8,
 		GT_PTX_MOD_ECL, GT_PTX_MOD_ECR, GT_PTX_MOD_RC16,
 	};
@@ -311,8 +312,8 @@ int sg_decode_prmt(struct sg_decoder *decoder)
 	struct sg_instruction step = {0};
 	int error;
 
-	for (uint32_t i = 0; i < gt_countof(modes); i++)
-		if (gt_ptx_form_has(form, modes[i]))
+	for (uint32_t i = 0; i < gt_countof(prmt_modes); i++)
+		if (gt_ptx_form_has(form, prmt_modes[i]))
 			step.selector = (uint8_t)(i + 1);
 	if (form->type_count != 1 || form->types[0] != GT_PTX_TYPE_B32 ||
 	    form->modifier_count != 1u + (step.selector != 0))

@@ -11,17 +11,17 @@
 #include "exec/ops/ops.h"
 
 /* An address as an operand gives it. */
-struct place {
+struct bulk_address {
 	uint32_t slot;
 	bool is_narrow, is_shared;
 	uint64_t offset;
 };
 
 /* list of an instruction points to one. */
-struct plan {
-	struct place to, from, object; /* object: the mbarrier; its slot SG_NO_SLOT: none */
-	uint32_t size;                 /* slot of the bytes */
-	uint32_t size_width;           /* bytes of its lane */
+struct bulk_plan {
+	struct bulk_address to, from, object; /* object: the mbarrier; its slot SG_NO_SLOT: none */
+	uint32_t size;                        /* slot of the bytes */
+	uint32_t size_width;                  /* bytes of its lane */
 	uint32_t blocks; /* slot of a mask of 16 bits: where to, by rank; SG_NO_SLOT: none */
 	/* Of a reduction, as sg_atomic_change takes them. */
 	uint8_t operation, type;
@@ -29,9 +29,9 @@ struct plan {
 
 /* ---- at run time ----------------------------------------------------------------------- */
 
-static const struct plan *plan_of(const struct sg_instruction *at)
+static const struct bulk_plan *plan_of(const struct sg_instruction *at)
 {
-	return (const struct plan *)(const void *)at->list;
+	return (const struct bulk_plan *)(const void *)at->list;
 }
 
 /* Instead of a block's rank: where the address says. */
@@ -47,8 +47,8 @@ static uint64_t in_block(const struct sg_warp *warp, uint64_t address, uint32_t 
 
 /* Memory at a place, which must be a multiple of `alignment`; NULL after a fault. */
 static char *find_memory_in(struct sg_warp *warp, const struct sg_instruction *at,
-			    const struct place *place, uint32_t rank, uint32_t lane, uint64_t size,
-			    uint64_t alignment)
+			    const struct bulk_address *place, uint32_t rank, uint32_t lane,
+			    uint64_t size, uint64_t alignment)
 {
 	uint64_t address =
 		sg_read_lane(warp, place->slot, place->is_narrow ? 4 : 8, lane) + place->offset;
@@ -64,7 +64,7 @@ static char *find_memory_in(struct sg_warp *warp, const struct sg_instruction *a
 }
 
 static char *find_memory(struct sg_warp *warp, const struct sg_instruction *at,
-			 const struct place *place, uint32_t lane, uint64_t size,
+			 const struct bulk_address *place, uint32_t lane, uint64_t size,
 			 uint64_t alignment)
 {
 	return find_memory_in(warp, at, place, AS_GIVEN, lane, size, alignment);
@@ -74,7 +74,7 @@ static char *find_memory(struct sg_warp *warp, const struct sg_instruction *at,
 static bool report(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
 		   uint32_t lane, uint64_t size)
 {
-	const struct plan *plan = plan_of(at);
+	const struct bulk_plan *plan = plan_of(at);
 	char *object;
 
 	if (plan->object.slot == SG_NO_SLOT)
@@ -89,7 +89,7 @@ static bool report(struct sg_warp *warp, const struct sg_instruction *at, uint32
 static bool copy_to(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
 		    uint32_t lane, uint64_t size)
 {
-	const struct plan *plan = plan_of(at);
+	const struct bulk_plan *plan = plan_of(at);
 	char *to = size ? find_memory_in(warp, at, &plan->to, rank, lane, size, 16) : NULL;
 	char *from = to ? find_memory(warp, at, &plan->from, lane, size, 16) : NULL;
 
@@ -103,7 +103,7 @@ static bool copy_to(struct sg_warp *warp, const struct sg_instruction *at, uint3
 /* Addresses and size are multiples of 16. */
 static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct sg_instruction *at)
 {
-	const struct plan *plan = plan_of(at);
+	const struct bulk_plan *plan = plan_of(at);
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
@@ -129,7 +129,7 @@ static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct 
 static const struct sg_instruction *run_reduce(struct sg_warp *warp,
 					       const struct sg_instruction *at)
 {
-	const struct plan *plan = plan_of(at);
+	const struct bulk_plan *plan = plan_of(at);
 	struct sg_instruction change = {.selector = plan->operation, .space = plan->type};
 	uint32_t element = gt_ptx_type_info((enum gt_ptx_type)plan->type)->bits / 8;
 
@@ -159,7 +159,7 @@ static const struct sg_instruction *run_reduce(struct sg_warp *warp,
 /* st.bulk: zeros; addresses and size are multiples of 8. */
 static const struct sg_instruction *run_clear(struct sg_warp *warp, const struct sg_instruction *at)
 {
-	const struct plan *plan = plan_of(at);
+	const struct bulk_plan *plan = plan_of(at);
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
@@ -180,7 +180,7 @@ static const struct sg_instruction *run_clear(struct sg_warp *warp, const struct
 /* ---- decoding -------------------------------------------------------------------------- */
 
 static int read_place(struct sg_decoder *decoder, uint32_t index, bool is_shared,
-		      struct place *ret_place)
+		      struct bulk_address *ret_place)
 {
 	struct sg_address address;
 	int error = sg_decode_address(decoder, index, &address);
@@ -189,15 +189,15 @@ static int read_place(struct sg_decoder *decoder, uint32_t index, bool is_shared
 		return error;
 	if (address.slot == SG_NO_SLOT)
 		return sg_decode_bad_operand(decoder, index);
-	*ret_place = (struct place){.slot = address.slot,
-				    .is_narrow = address.is_narrow,
-				    .is_shared = is_shared,
-				    .offset = address.offset};
+	*ret_place = (struct bulk_address){.slot = address.slot,
+					   .is_narrow = address.is_narrow,
+					   .is_shared = is_shared,
+					   .offset = address.offset};
 	return 0;
 }
 
 /* A plan that lives as long as the function, and its instruction. */
-static int emit_plan(struct sg_decoder *decoder, sg_run *run, const struct plan *plan)
+static int emit_plan(struct sg_decoder *decoder, sg_run *run, const struct bulk_plan *plan)
 {
 	struct sg_instruction step = {0};
 	/* In words, with one more to align it. */
@@ -206,7 +206,7 @@ static int emit_plan(struct sg_decoder *decoder, sg_run *run, const struct plan 
 
 	if (!list)
 		return -ENOMEM;
-	list += (uintptr_t)list % _Alignof(struct plan) / sizeof(*list);
+	list += (uintptr_t)list % _Alignof(struct bulk_plan) / sizeof(*list);
 	memcpy(list, plan, sizeof(*plan));
 	step.list = list;
 	return sg_decode_emit_step(decoder, run, &step);
@@ -229,7 +229,7 @@ static bool read_spaces(const struct gt_ptx_form *form, bool is_shared[2])
 }
 
 /* Operands of both: [to], [from], size{, [mbarrier]}. */
-static int read_copy(struct sg_decoder *decoder, struct plan *plan)
+static int read_copy(struct sg_decoder *decoder, struct bulk_plan *plan)
 {
 	bool is_shared[2];
 	int error;
@@ -259,7 +259,7 @@ static int read_copy(struct sg_decoder *decoder, struct plan *plan)
  */
 int sg_decode_bulk_copy(struct sg_decoder *decoder)
 {
-	struct plan plan = {0};
+	struct bulk_plan plan = {0};
 	int error;
 
 	if (sg_decode_has(decoder, GT_PTX_MOD_PREFETCH) &&
@@ -270,7 +270,7 @@ int sg_decode_bulk_copy(struct sg_decoder *decoder)
 }
 
 /* Its operations: of 16 bits with .noftz, and no floating point but sums of .f32 and .f64. */
-static bool read_reduction(const struct sg_decoder *decoder, struct plan *plan)
+static bool read_reduction(const struct sg_decoder *decoder, struct bulk_plan *plan)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	enum gt_ptx_type type = sg_decode_type(decoder);
@@ -289,7 +289,7 @@ static bool read_reduction(const struct sg_decoder *decoder, struct plan *plan)
 /* cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [to], [from], size */
 int sg_decode_bulk_reduce(struct sg_decoder *decoder)
 {
-	struct plan plan = {0};
+	struct bulk_plan plan = {0};
 	int error;
 
 	if (!sg_decode_has(decoder, GT_PTX_MOD_BULK) || !read_reduction(decoder, &plan))
@@ -302,7 +302,7 @@ int sg_decode_bulk_reduce(struct sg_decoder *decoder)
 int sg_decode_bulk_clear(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
-	struct plan plan = {.size_width = 8, .object.slot = SG_NO_SLOT};
+	struct bulk_plan plan = {.size_width = 8, .object.slot = SG_NO_SLOT};
 	int error;
 
 	if (instruction->operand_count != 3 ||

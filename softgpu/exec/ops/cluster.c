@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Instructions of clusters: barrier.cluster, mapa, getctarank (PTX ISA 9.0, 9.7.13.4). */
-#include "exec/decode/decode.h"
 #include "exec/engine/cluster.h"
+#include "exec/decode/decode.h"
 #include "exec/ops/ops.h"
 
 /* ---- the barrier ----------------------------------------------------------------------- */
@@ -102,11 +102,13 @@ static const struct sg_instruction *run_rank(struct sg_warp *warp, const struct 
 int sg_decode_cluster_barrier(struct sg_decoder *decoder)
 {
 	struct sg_instruction step = {0};
-	bool arrives = sg_decode_has(decoder, GT_PTX_MOD_ARRIVE), waits = sg_decode_has(decoder, GT_PTX_MOD_WAIT);
+	bool arrives = sg_decode_has(decoder, GT_PTX_MOD_ARRIVE),
+	     waits = sg_decode_has(decoder, GT_PTX_MOD_WAIT);
 	uint32_t words = 2u + sg_decode_has(decoder, GT_PTX_MOD_ALIGNED);
 
 	if (arrives)
-		words += sg_decode_has(decoder, GT_PTX_MOD_RELEASE) + sg_decode_has(decoder, GT_PTX_MOD_RELAXED);
+		words += sg_decode_has(decoder, GT_PTX_MOD_RELEASE) +
+			 sg_decode_has(decoder, GT_PTX_MOD_RELAXED);
 	else
 		words += sg_decode_has(decoder, GT_PTX_MOD_ACQUIRE);
 	if (arrives == waits || sg_decode_form(decoder)->modifier_count != words)

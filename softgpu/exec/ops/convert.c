@@ -11,16 +11,16 @@
 #include "exec/ops/ops.h"
 
 /* A number before it takes its new type. */
-struct number {
+struct convert_source {
 	bool is_float;
 	bool negative; /* of an integer */
 	uint64_t magnitude;
 	double value; /* exact: every format but .f64 itself is narrower */
 };
 
-static struct number integer_number(uint64_t bits, const struct gt_ptx_type_info *type)
+static struct convert_source integer_number(uint64_t bits, const struct gt_ptx_type_info *type)
 {
-	struct number number = {0};
+	struct convert_source number = {0};
 
 	if (type->bits < 64)
 		bits &= (1ull << type->bits) - 1;
@@ -31,9 +31,9 @@ static struct number integer_number(uint64_t bits, const struct gt_ptx_type_info
 	return number;
 }
 
-static struct number read_number(uint64_t bits, enum gt_ptx_type type, uint32_t flags)
+static struct convert_source read_number(uint64_t bits, enum gt_ptx_type type, uint32_t flags)
 {
-	struct number number = {.is_float = true};
+	struct convert_source number = {.is_float = true};
 
 	switch (type) {
 	case GT_PTX_TYPE_F64:
@@ -82,8 +82,8 @@ static uint64_t whole_to_integer(double value, const struct gt_ptx_type_info *ty
 	return (uint64_t)(int64_t)value;
 }
 
-static uint64_t integer_to_integer(const struct number *number, const struct gt_ptx_type_info *type,
-				   bool saturate)
+static uint64_t integer_to_integer(const struct convert_source *number,
+				   const struct gt_ptx_type_info *type, bool saturate)
 {
 	bool is_signed = type->class == GT_PTX_CLASS_SIGNED;
 	uint64_t most =
@@ -101,7 +101,7 @@ static uint64_t integer_to_integer(const struct number *number, const struct gt_
 /* ---- to floating point ----------------------------------------------------------------- */
 
 /* 64 bits to a double of the given rounding. */
-static double integer_to_double(const struct number *number, uint32_t flags)
+static double integer_to_double(const struct convert_source *number, uint32_t flags)
 {
 	uint64_t magnitude = number->magnitude, rest, middle;
 	uint32_t shift = magnitude >> 53 ? 11 - (uint32_t)__builtin_clzll(magnitude) : 0;
@@ -124,7 +124,7 @@ static double integer_to_double(const struct number *number, uint32_t flags)
 }
 
 /* 64 bits to a double whose last bit is odd if something was lost: to be rounded once more. */
-static double integer_to_odd(const struct number *number)
+static double integer_to_odd(const struct convert_source *number)
 {
 	uint64_t magnitude = number->magnitude;
 	uint32_t shift = magnitude >> 53 ? 11 - (uint32_t)__builtin_clzll(magnitude) : 0;
@@ -163,7 +163,7 @@ static uint64_t finish_half(uint16_t bits, bool bfloat, uint32_t flags, bool fin
 	return bits;
 }
 
-static uint64_t to_float(const struct number *number, enum gt_ptx_type type, uint32_t flags,
+static uint64_t to_float(const struct convert_source *number, enum gt_ptx_type type, uint32_t flags,
 			 bool whole, bool finite)
 {
 	double value = number->is_float ? number->value : integer_to_odd(number);
@@ -187,7 +187,7 @@ uint64_t sg_convert(uint64_t bits, enum gt_ptx_type from, enum gt_ptx_type to, u
 		    uint32_t special)
 {
 	const struct gt_ptx_type_info *type = gt_ptx_type_info(to);
-	struct number number = read_number(bits, from, flags);
+	struct convert_source number = read_number(bits, from, flags);
 
 	if (type->class == GT_PTX_CLASS_FLOAT)
 		return to_float(&number, to, flags, special & SG_CONVERT_WHOLE,
@@ -306,15 +306,15 @@ static const struct {
 	{T(F32), T(F32), 4, 4, GT_PTX_MOD_RNI, SG_LANE_cvt_rni_f32},
 };
 
-struct words {
+struct convert_modifiers {
 	enum gt_ptx_modifier_id rounding;
 	uint32_t flags;
 	uint32_t special; /* SG_CONVERT_… */
 };
 
-static bool read_words(const struct gt_ptx_form *form, struct words *words)
+static bool read_words(const struct gt_ptx_form *form, struct convert_modifiers *words)
 {
-	*words = (struct words){0};
+	*words = (struct convert_modifiers){0};
 	for (uint32_t i = 0; i < form->modifier_count; i++) {
 		enum gt_ptx_modifier_id id = form->modifiers[i].id;
 
@@ -376,7 +376,7 @@ static bool is_number(enum gt_ptx_type type)
 }
 
 /* cvt.rn.f16x2.f32 d, a, b */
-static int decode_packed(struct sg_decoder *decoder, const struct words *words)
+static int decode_packed(struct sg_decoder *decoder, const struct convert_modifiers *words)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	enum sg_half format = sg_half_format(form->types[0]);
@@ -406,8 +406,9 @@ static int decode_packed(struct sg_decoder *decoder, const struct words *words)
 	return 0;
 }
 
-static enum sg_lane_op find_quick(const struct gt_ptx_form *form, const struct words *words,
-				  uint32_t to_width, uint32_t from_width)
+static enum sg_lane_op find_quick(const struct gt_ptx_form *form,
+				  const struct convert_modifiers *words, uint32_t to_width,
+				  uint32_t from_width)
 {
 	if (words->flags & ~(SG_FLAG_RZ | SG_FLAG_RM | SG_FLAG_RP) ||
 	    words->special & SG_CONVERT_FINITE)
@@ -425,7 +426,7 @@ int sg_decode_cvt(struct sg_decoder *decoder)
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
 	const struct gt_ptx_form *form = instruction->form;
 	struct sg_instruction *step;
-	struct words words;
+	struct convert_modifiers words;
 	uint32_t d, a, to_width, from_width;
 	enum sg_lane_op op;
 	int error;

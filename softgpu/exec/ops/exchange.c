@@ -294,16 +294,16 @@ static int read_pair(struct sg_decoder *decoder, uint32_t *ret_d, uint64_t *ret_
 
 int sg_decode_shfl(struct sg_decoder *decoder)
 {
-	static const enum gt_ptx_modifier_id modes[] = {GT_PTX_MOD_UP, GT_PTX_MOD_DOWN,
-							GT_PTX_MOD_BFLY, GT_PTX_MOD_IDX};
+	static const enum gt_ptx_modifier_id shuffle_modes[] = {GT_PTX_MOD_UP, GT_PTX_MOD_DOWN,
+								GT_PTX_MOD_BFLY, GT_PTX_MOD_IDX};
 	struct sg_instruction step = {.combine = combine_shuffle, .size = 4};
 	bool sync = sg_decode_has(decoder, GT_PTX_MOD_SYNC);
 	uint32_t mode = 0;
 	int error;
 
-	while (mode < gt_countof(modes) && !sg_decode_has(decoder, modes[mode]))
+	while (mode < gt_countof(shuffle_modes) && !sg_decode_has(decoder, shuffle_modes[mode]))
 		mode++;
-	if (mode == gt_countof(modes) || !sg_decode_has(decoder, GT_PTX_MOD_B32) ||
+	if (mode == gt_countof(shuffle_modes) || !sg_decode_has(decoder, GT_PTX_MOD_B32) ||
 	    sg_decode_form(decoder)->modifier_count != 2u + sync)
 		return sg_decode_bad_form(decoder);
 	step.selector = (uint8_t)mode;
@@ -322,16 +322,16 @@ int sg_decode_shfl(struct sg_decoder *decoder)
 
 int sg_decode_vote(struct sg_decoder *decoder)
 {
-	static const enum gt_ptx_modifier_id modes[] = {GT_PTX_MOD_ALL, GT_PTX_MOD_ANY,
-							GT_PTX_MOD_UNI, GT_PTX_MOD_BALLOT};
+	static const enum gt_ptx_modifier_id vote_modes[] = {GT_PTX_MOD_ALL, GT_PTX_MOD_ANY,
+							     GT_PTX_MOD_UNI, GT_PTX_MOD_BALLOT};
 	struct sg_instruction step = {.combine = combine_vote, .d = SG_NO_SLOT};
 	bool sync = sg_decode_has(decoder, GT_PTX_MOD_SYNC), negated;
 	uint32_t mode = 0, p;
 	int error;
 
-	while (mode < gt_countof(modes) && !sg_decode_has(decoder, modes[mode]))
+	while (mode < gt_countof(vote_modes) && !sg_decode_has(decoder, vote_modes[mode]))
 		mode++;
-	if (mode == gt_countof(modes) || sg_decode_form(decoder)->modifier_count != 2u + sync)
+	if (mode == gt_countof(vote_modes) || sg_decode_form(decoder)->modifier_count != 2u + sync)
 		return sg_decode_bad_form(decoder);
 	step.selector = (uint8_t)mode;
 	step.flags = sync ? SG_FLAG_SYNC : 0;
@@ -375,9 +375,9 @@ int sg_decode_match(struct sg_decoder *decoder)
 
 int sg_decode_redux(struct sg_decoder *decoder)
 {
-	static const enum gt_ptx_modifier_id modes[] = {GT_PTX_MOD_ADD, GT_PTX_MOD_MIN,
-							GT_PTX_MOD_MAX, GT_PTX_MOD_AND,
-							GT_PTX_MOD_OR,  GT_PTX_MOD_XOR};
+	static const enum gt_ptx_modifier_id reductions[] = {GT_PTX_MOD_ADD, GT_PTX_MOD_MIN,
+							     GT_PTX_MOD_MAX, GT_PTX_MOD_AND,
+							     GT_PTX_MOD_OR,  GT_PTX_MOD_XOR};
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	bool is_float = form->type_count == 1 && form->types[0] == GT_PTX_TYPE_F32;
 	struct sg_instruction step = {
@@ -385,13 +385,13 @@ int sg_decode_redux(struct sg_decoder *decoder)
 	uint32_t mode = 0;
 	int error;
 
-	while (mode < gt_countof(modes) && !sg_decode_has(decoder, modes[mode]))
+	while (mode < gt_countof(reductions) && !sg_decode_has(decoder, reductions[mode]))
 		mode++;
 	if (is_float && sg_decode_has(decoder, GT_PTX_MOD_ABS))
 		step.flags |= SG_FLAG_ABS;
 	if (is_float && sg_decode_has(decoder, GT_PTX_MOD_NAN_RESULT))
 		step.flags |= SG_FLAG_NAN;
-	if (mode == gt_countof(modes) ||
+	if (mode == gt_countof(reductions) ||
 	    (is_float && mode != SG_REDUCE_MIN && mode != SG_REDUCE_MAX) ||
 	    form->modifier_count !=
 		    3u + !!(step.flags & SG_FLAG_ABS) + !!(step.flags & SG_FLAG_NAN) ||

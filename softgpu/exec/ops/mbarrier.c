@@ -10,7 +10,7 @@
 #include "exec/ops/ops.h"
 
 /* How the 64 bits are used; programs treat them as opaque. */
-union object {
+union mbarrier {
 	uint64_t bits;
 	struct {
 		uint64_t pending : 20;  /* arrivals until the phase is complete */
@@ -20,7 +20,7 @@ union object {
 	};
 };
 
-enum operation {
+enum mbarrier_operation {
 	MBARRIER_INIT,
 	MBARRIER_INVAL,
 	MBARRIER_EXPECT,
@@ -34,7 +34,7 @@ enum operation {
 	MBARRIER_PENDING,
 };
 
-static void check_complete(union object *object)
+static void check_complete(union mbarrier *object)
 {
 	if (object->pending || object->bytes)
 		return;
@@ -42,18 +42,18 @@ static void check_complete(union object *object)
 	object->pending = object->expected;
 }
 
-static void arrive(union object *object, uint32_t count)
+static void arrive(union mbarrier *object, uint32_t count)
 {
 	object->pending = object->pending > count ? object->pending - count : 0;
 	check_complete(object);
 }
 
 /* What one lane does to an object; b: its count, bytes or state. */
-static void change(union object *object, enum operation operation, uint64_t b)
+static void change(union mbarrier *object, enum mbarrier_operation operation, uint64_t b)
 {
 	switch (operation) {
 	case MBARRIER_INIT:
-		*object = (union object){.pending = (uint32_t)b, .expected = (uint32_t)b};
+		*object = (union mbarrier){.pending = (uint32_t)b, .expected = (uint32_t)b};
 		break;
 	case MBARRIER_INVAL:
 		object->bits = 0;
@@ -87,12 +87,12 @@ static void change(union object *object, enum operation operation, uint64_t b)
 }
 
 /* Another block of the cluster may come in between. Returns the state before, or the answer. */
-static uint64_t operate(union object *object, enum operation operation, uint64_t b)
+static uint64_t operate(union mbarrier *object, enum mbarrier_operation operation, uint64_t b)
 {
-	union object before = {.bits = __atomic_load_n(&object->bits, __ATOMIC_ACQUIRE)}, after;
+	union mbarrier before = {.bits = __atomic_load_n(&object->bits, __ATOMIC_ACQUIRE)}, after;
 
 	if (operation == MBARRIER_TEST)
-		return ((union object){.bits = b}).phase != before.phase;
+		return ((union mbarrier){.bits = b}).phase != before.phase;
 	if (operation == MBARRIER_TEST_PARITY)
 		return (b & 1) != before.phase;
 	do {
@@ -103,7 +103,7 @@ static uint64_t operate(union object *object, enum operation operation, uint64_t
 	return before.bits;
 }
 
-/* selector: enum operation; b: a slot of `space` bytes; d: state, or e: a predicate. */
+/* selector: enum mbarrier_operation; b: a slot of `space` bytes; d: state, or e: a predicate. */
 static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
 						 const struct sg_instruction *at)
 {
@@ -115,8 +115,8 @@ static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
 		return NULL;
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-		union object *object = (union object *)(uintptr_t)access.address[lane];
-		uint64_t result = operate(object, (enum operation)at->selector,
+		union mbarrier *object = (union mbarrier *)(uintptr_t)access.address[lane];
+		uint64_t result = operate(object, (enum mbarrier_operation)at->selector,
 					  sg_read_lane(warp, at->b, at->space, lane));
 
 		if (at->selector == MBARRIER_TEST || at->selector == MBARRIER_TEST_PARITY)
@@ -138,7 +138,7 @@ static const struct sg_instruction *run_pending(struct sg_warp *warp,
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 
-		d[lane] = ((union object){.bits = state[lane]}).pending;
+		d[lane] = ((union mbarrier){.bits = state[lane]}).pending;
 	}
 	return at + 1;
 }
@@ -156,7 +156,7 @@ bool sg_is_mbarrier_wait(const struct sg_instruction *at)
 
 /* ---- decoding -------------------------------------------------------------------------- */
 
-static bool find_operation(const struct sg_decoder *decoder, enum operation *ret_operation)
+static bool find_operation(const struct sg_decoder *decoder, enum mbarrier_operation *ret_operation)
 {
 	bool expects = sg_decode_has(decoder, GT_PTX_MOD_EXPECT_TX);
 
@@ -213,7 +213,7 @@ int sg_decode_mbarrier(struct sg_decoder *decoder)
 		 first = 0;
 	struct sg_instruction *step;
 	struct sg_address address;
-	enum operation operation;
+	enum mbarrier_operation operation;
 	bool is_test, is_shared = sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
 				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA) ||
 				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER);
@@ -260,7 +260,7 @@ int sg_decode_mbarrier(struct sg_decoder *decoder)
 }
 
 /* An operation on the mbarrier at operand `index`, with a number that is known. */
-static int emit_known(struct sg_decoder *decoder, uint32_t index, enum operation operation,
+static int emit_known(struct sg_decoder *decoder, uint32_t index, enum mbarrier_operation operation,
 		      uint32_t number, bool is_shared)
 {
 	struct sg_instruction *step;

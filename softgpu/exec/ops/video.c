@@ -7,7 +7,7 @@
 #include "exec/decode/decode.h"
 
 /* Which part of a word a scalar instruction reads or writes. */
-enum part {
+enum video_part {
 	PART_WORD,
 	PART_H0,
 	PART_H1,
@@ -25,19 +25,19 @@ static int64_t extend(uint64_t value, uint32_t bits, bool is_signed)
 	return (int64_t)value;
 }
 
-static uint32_t part_bits(enum part part)
+static uint32_t part_bits(enum video_part part)
 {
 	return part == PART_WORD ? 32 : part <= PART_H1 ? 16 : 8;
 }
 
-static uint32_t part_shift(enum part part)
+static uint32_t part_shift(enum video_part part)
 {
 	if (part == PART_WORD)
 		return 0;
 	return part <= PART_H1 ? (part - PART_H0) * 16u : (part - PART_B0) * 8u;
 }
 
-static int64_t read_part(uint32_t word, enum part part, bool is_signed)
+static int64_t read_part(uint32_t word, enum video_part part, bool is_signed)
 {
 	return extend(word >> part_shift(part), part_bits(part), is_signed);
 }
@@ -99,11 +99,11 @@ static int64_t operate(union sg_video video, int64_t a, int64_t b)
 /* One scalar instruction: an operation on parts, then another with c. */
 static uint32_t compute_scalar(union sg_video video, uint32_t a, uint32_t b, uint32_t c)
 {
-	enum part to = (enum part)video.select_d;
+	enum video_part to = (enum video_part)video.select_d;
 	bool is_set = video.operation == SG_VIDEO_SET, is_signed = video.signed_d;
 	int64_t value =
-		operate(video, read_part(a, (enum part)(video.select_a & 7), video.signed_a),
-			read_part(b, (enum part)(video.select_b & 7), video.signed_b));
+		operate(video, read_part(a, (enum video_part)(video.select_a & 7), video.signed_a),
+			read_part(b, (enum video_part)(video.select_b & 7), video.signed_b));
 	uint32_t bits = video.second == SG_VIDEO_SECOND_MERGE ? part_bits(to) : 32, mask;
 	int64_t other = extend(c, 32, is_signed);
 
@@ -155,8 +155,9 @@ static uint32_t compute_parts(union sg_video video, uint32_t a, uint32_t b, uint
 /* vmad: a × b + c, negated parts, .po, scaled. */
 static uint32_t compute_mad(union sg_video video, uint32_t a, uint32_t b, uint32_t c)
 {
-	__int128 product = (__int128)read_part(a, (enum part)(video.select_a & 7), video.signed_a) *
-			   read_part(b, (enum part)(video.select_b & 7), video.signed_b);
+	__int128 product =
+		(__int128)read_part(a, (enum video_part)(video.select_a & 7), video.signed_a) *
+		read_part(b, (enum video_part)(video.select_b & 7), video.signed_b);
 	__int128 addend = extend(c, 32, video.signed_c), sum;
 	bool is_signed = video.signed_d;
 

@@ -4,21 +4,21 @@
 
 #include "gpubpf/verify/private.h"
 
-int gt_verify_read(struct gt_verifier *verifier, unsigned number)
+int gt_verify_read(struct gt_verifier *verifier, unsigned regno)
 {
-	if (gt_register(verifier, number)->type == GT_REG_UNSET)
-		return gt_reject(verifier, "R%u !read_ok", number);
+	if (gt_register(verifier, regno)->type == GT_REG_UNSET)
+		return gt_reject(verifier, "R%u !read_ok", regno);
 	return 0;
 }
 
-void gt_verify_link(struct gt_verifier *verifier, struct gt_value *number)
+void gt_verify_assign_id(struct gt_verifier *verifier, struct gt_value *value)
 {
-	if (number->sum)
-		number->id = 0; /* as in Linux: of sums there is one, and no copies */
-	number->sum = 0;
-	number->delta = 0;
-	if (!number->id && !gt_scalar_is_constant(&number->number))
-		number->id = ++verifier->next_id;
+	if (value->delta_bits)
+		value->id = 0; /* as in Linux: of sums there is one, and no copies */
+	value->delta_bits = 0;
+	value->delta = 0;
+	if (!value->id && !gt_scalar_is_constant(&value->scalar))
+		value->id = ++verifier->next_id;
 }
 
 static struct gt_value unknown_from(bool wide)
@@ -37,24 +37,24 @@ static int move(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64, same;
 
 	if (BPF_SRC(insn->code) == BPF_K) {
-		struct gt_scalar number = gt_scalar_constant((uint64_t)(int64_t)insn->imm);
+		struct gt_scalar scalar = gt_scalar_constant((uint64_t)(int64_t)insn->imm);
 
-		*target = gt_value_scalar(gt_scalar_alu(insn, &number, &number));
+		*target = gt_value_scalar(gt_scalar_alu(insn, &scalar, &scalar));
 		return 0;
 	}
 	if (gt_is_pointer(source)) {
 		*target = wide && !insn->off ? *source : unknown_from(wide);
 		return 0;
 	}
-	result = gt_value_scalar(gt_scalar_alu(insn, &target->number, &source->number));
+	result = gt_value_scalar(gt_scalar_alu(insn, &target->scalar, &source->scalar));
 	result.address = source->address;
-	same = gt_scalar_within(&result.number, &source->number) &&
-	       gt_scalar_within(&source->number, &result.number) &&
-	       (wide ? !insn->off || (source->number.all.smin >= -(INT64_C(1) << (insn->off - 1)) &&
-				      source->number.all.smax < INT64_C(1) << (insn->off - 1))
-		     : !insn->off && source->number.all.umax <= UINT32_MAX);
+	same = gt_scalar_within(&result.scalar, &source->scalar) &&
+	       gt_scalar_within(&source->scalar, &result.scalar) &&
+	       (wide ? !insn->off || (source->scalar.all.smin >= -(INT64_C(1) << (insn->off - 1)) &&
+				      source->scalar.all.smax < INT64_C(1) << (insn->off - 1))
+		     : !insn->off && source->scalar.all.umax <= UINT32_MAX);
 	if (same) {
-		gt_verify_link(verifier, source);
+		gt_verify_assign_id(verifier, source);
 		result.id = source->id;
 	}
 	*target = result;
@@ -71,12 +71,12 @@ static const char *sign_of(unsigned operation)
 
 /* Offsets so great that sums with them might wrap are kept away from pointers, as in Linux. */
 static int check_offset(struct gt_verifier *verifier, const struct gt_value *pointer,
-			const struct gt_scalar *number, int64_t fixed)
+			const struct gt_scalar *scalar, int64_t fixed)
 {
 	const char *name = gt_register_type_name(pointer);
-	int64_t min = number->all.smin;
+	int64_t min = scalar->all.smin;
 
-	if (gt_scalar_is_constant(number) && (min >= GT_MAX_OFFSET || min <= -GT_MAX_OFFSET))
+	if (gt_scalar_is_constant(scalar) && (min >= GT_MAX_OFFSET || min <= -GT_MAX_OFFSET))
 		return gt_reject(verifier, "math between %s pointer and %" PRId64 " is not allowed",
 				 name, min);
 	if (fixed >= GT_MAX_OFFSET || fixed <= -GT_MAX_OFFSET)
@@ -95,7 +95,7 @@ static int check_offset(struct gt_verifier *verifier, const struct gt_value *poi
 
 /* A pointer moved by a number. */
 static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *insn,
-			const struct gt_value *pointer, const struct gt_scalar *number,
+			const struct gt_value *pointer, const struct gt_scalar *scalar,
 			bool pointer_is_target)
 {
 	struct gt_value *target = gt_register(verifier, insn->dst_reg);
@@ -109,9 +109,9 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 				 "R%u pointer arithmetic on %s prohibited, null-check it first",
 				 shown, gt_register_type_name(pointer));
 	if (pointer->type == GT_REG_MAP &&
-	    !(operation == BPF_ADD && gt_scalar_is_constant(number) && !number->value))
+	    !(operation == BPF_ADD && gt_scalar_is_constant(scalar) && !scalar->value))
 		return gt_reject(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
-	error = check_offset(verifier, pointer, number, 0);
+	error = check_offset(verifier, pointer, scalar, 0);
 	if (error)
 		return error;
 	if (operation != BPF_ADD && operation != BPF_SUB)
@@ -124,11 +124,11 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return gt_reject(verifier, "R%u tried to subtract pointer from scalar", shown);
 	if (operation == BPF_SUB && pointer->type == GT_REG_STACK)
 		return gt_reject(verifier, "R%u subtraction from stack pointer prohibited", shown);
-	if (gt_scalar_is_constant(number))
-		result.fixed += operation == BPF_ADD ? number->all.smin : -number->all.smin;
+	if (gt_scalar_is_constant(scalar))
+		result.fixed_offset += operation == BPF_ADD ? scalar->all.smin : -scalar->all.smin;
 	else
-		result.number = gt_scalar_alu(&move, &pointer->number, number);
-	error = check_offset(verifier, pointer, &result.number, result.fixed);
+		result.scalar = gt_scalar_alu(&move, &pointer->scalar, scalar);
+	error = check_offset(verifier, pointer, &result.scalar, result.fixed_offset);
 	if (error)
 		return error;
 	*target = result;
@@ -157,8 +157,8 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return 0;
 	}
 	if (gt_is_pointer(left))
-		return move_pointer(verifier, insn, left, &right->number, true);
-	return move_pointer(verifier, insn, right, &left->number, false);
+		return move_pointer(verifier, insn, left, &right->scalar, true);
+	return move_pointer(verifier, insn, right, &left->scalar, false);
 }
 
 /* A number plus or minus a known one: what is learnt of either holds for the other, once. */
@@ -169,11 +169,11 @@ static void keep_link(struct gt_value *sum, const struct bpf_insn *insn,
 	unsigned operation = BPF_OP(insn->code);
 	int64_t delta = wide ? (int64_t)right->value : (int32_t)right->value;
 
-	if ((operation != BPF_ADD && operation != BPF_SUB) || !left->id || left->sum ||
+	if ((operation != BPF_ADD && operation != BPF_SUB) || !left->id || left->delta_bits ||
 	    !gt_scalar_is_constant(right) || delta <= INT32_MIN || delta > INT32_MAX)
 		return;
 	sum->id = left->id;
-	sum->sum = wide ? 64 : 32;
+	sum->delta_bits = wide ? 64 : 32;
 	sum->delta = (int32_t)(operation == BPF_ADD ? delta : -delta);
 }
 
@@ -215,14 +215,14 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	} else if (gt_is_pointer(&left) || gt_is_pointer(&right)) {
 		return with_pointer(verifier, insn, &left, &right);
 	}
-	*target = gt_value_scalar(gt_scalar_alu(insn, &left.number, &right.number));
+	*target = gt_value_scalar(gt_scalar_alu(insn, &left.scalar, &right.scalar));
 	target->address = left.address || right.address;
 	if (!is_unary(insn))
-		keep_link(target, insn, &left, &right.number);
+		keep_link(target, insn, &left, &right.scalar);
 	return 0;
 }
 
-int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
+int gt_verify_ld_imm64(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	struct gt_value *target = gt_register(verifier, insn->dst_reg);
 	const struct gt_bpf_map *map;
@@ -240,7 +240,7 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (map->problem)
 		return gt_reject(verifier, "map '%s': %s", map->name, map->problem);
 	*target = (struct gt_value){.type = GT_REG_MAP, .map = insn->imm};
-	target->number = gt_scalar_constant(0);
+	target->scalar = gt_scalar_constant(0);
 	if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
 		return 0;
 	if (!gt_bpf_map_kind(map->type) || gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_ARRAY ||
@@ -255,6 +255,6 @@ int gt_verify_wide(struct gt_verifier *verifier, const struct bpf_insn *insn)
 				 map->value_size, (uint32_t)insn[1].imm,
 				 map->max_entries != 1 ? ": there are several values" : "");
 	target->type = GT_REG_MAP_VALUE;
-	target->fixed = (uint32_t)insn[1].imm;
+	target->fixed_offset = (uint32_t)insn[1].imm;
 	return 0;
 }

@@ -23,10 +23,10 @@ static const struct gt_bpf_map *map_of(struct gt_verifier *verifier, const struc
 	return &verifier->object->maps[call->map];
 }
 
-static int wrong_type(struct gt_verifier *verifier, unsigned number, const char *expected)
+static int wrong_type(struct gt_verifier *verifier, unsigned regno, const char *expected)
 {
-	return gt_reject(verifier, "R%u type=%s expected=%s", number,
-			 gt_register_type_name(gt_register(verifier, number)), expected);
+	return gt_reject(verifier, "R%u type=%s expected=%s", regno,
+			 gt_register_type_name(gt_register(verifier, regno)), expected);
 }
 
 /* Helpers that add to values: where that could never be done. */
@@ -49,13 +49,13 @@ static int check_adding(struct gt_verifier *verifier, const struct call *call)
 	return 0;
 }
 
-static int check_map(struct gt_verifier *verifier, struct call *call, unsigned number, bool ring)
+static int check_map(struct gt_verifier *verifier, struct call *call, unsigned regno, bool ring)
 {
-	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_value *value = gt_register(verifier, regno);
 	const struct gt_bpf_map_kind *kind;
 
 	if (value->type != GT_REG_MAP)
-		return wrong_type(verifier, number, "map_ptr");
+		return wrong_type(verifier, regno, "map_ptr");
 	call->map = value->map;
 	kind = gt_bpf_map_kind(map_of(verifier, call)->type);
 	if (!kind || (kind->shape == GT_BPF_MAP_RING) != ring)
@@ -67,113 +67,113 @@ static int check_map(struct gt_verifier *verifier, struct call *call, unsigned n
 	return check_adding(verifier, call);
 }
 
-static int check_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
+static int check_memory(struct gt_verifier *verifier, unsigned regno, uint64_t size,
 			unsigned access)
 {
-	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_value *value = gt_register(verifier, regno);
 
 	if (!gt_is_pointer(value) || value->maybe_null || value->type == GT_REG_MAP ||
 	    value->type == GT_REG_CONTEXT)
-		return wrong_type(verifier, number, "fp, map_value, mem, ringbuf_mem");
-	return gt_verify_helper_memory(verifier, number, size, access);
+		return wrong_type(verifier, regno, "fp, map_value, mem, ringbuf_mem");
+	return gt_verify_helper_memory(verifier, regno, size, access);
 }
 
 /* r<number> is memory and r<number + 1> its size. */
-static int check_sized(struct gt_verifier *verifier, unsigned number, bool zero)
+static int check_sized(struct gt_verifier *verifier, unsigned regno, bool zero)
 {
-	const struct gt_value *size = gt_register(verifier, number + 1);
-	const struct gt_interval *all = &size->number.all;
+	const struct gt_value *size = gt_register(verifier, regno + 1);
+	const struct gt_interval *all = &size->scalar.all;
 
 	if (size->type == GT_REG_UNSET)
-		return gt_verify_read(verifier, number + 1);
+		return gt_verify_read(verifier, regno + 1);
 	if (size->type != GT_REG_SCALAR)
-		return wrong_type(verifier, number + 1, "scalar");
+		return wrong_type(verifier, regno + 1, "scalar");
 	if (all->smin < 0)
 		return gt_reject(verifier,
 				 "R%u min value is negative, either use unsigned or 'var &= const'",
-				 number + 1);
+				 regno + 1);
 	if (!all->umin && !zero)
 		return gt_reject(verifier,
 				 "R%u invalid zero-sized read: u64=[%" PRIu64 ",%" PRIu64 "]",
-				 number + 1, all->umin, all->umax);
+				 regno + 1, all->umin, all->umax);
 	if (all->umax >= GT_MAX_OFFSET)
 		return gt_reject(verifier,
 				 "R%u unbounded memory access, use 'var &= const' or 'if (var < "
 				 "const)'",
-				 number + 1);
-	return check_memory(verifier, number, all->umax, GT_ACCESS_READ);
+				 regno + 1);
+	return check_memory(verifier, regno, all->umax, GT_ACCESS_READ);
 }
 
-static int check_record_size(struct gt_verifier *verifier, struct call *call, unsigned number)
+static int check_record_size(struct gt_verifier *verifier, struct call *call, unsigned regno)
 {
-	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_value *value = gt_register(verifier, regno);
 
 	if (value->type != GT_REG_SCALAR)
-		return wrong_type(verifier, number, "scalar");
-	if (!gt_scalar_is_constant(&value->number))
-		return gt_reject(verifier, "R%u is not a known constant", number);
-	if (value->number.value > GT_MAX_OFFSET)
-		return gt_reject(verifier, "R%u is no size of a record", number);
-	call->size = (uint32_t)value->number.value;
+		return wrong_type(verifier, regno, "scalar");
+	if (!gt_scalar_is_constant(&value->scalar))
+		return gt_reject(verifier, "R%u is not a known constant", regno);
+	if (value->scalar.value > GT_MAX_OFFSET)
+		return gt_reject(verifier, "R%u is no size of a record", regno);
+	call->size = (uint32_t)value->scalar.value;
 	return 0;
 }
 
-static int check_record(struct gt_verifier *verifier, struct call *call, unsigned number)
+static int check_record(struct gt_verifier *verifier, struct call *call, unsigned regno)
 {
-	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_value *value = gt_register(verifier, regno);
 
 	if (value->type != GT_REG_RECORD || value->maybe_null)
-		return wrong_type(verifier, number, "ringbuf_mem");
-	if (value->fixed)
+		return wrong_type(verifier, regno, "ringbuf_mem");
+	if (value->fixed_offset)
 		return gt_reject(verifier,
 				 "R%u must have zero offset when passed to release func or trusted "
 				 "arg to kfunc",
-				 number);
-	if (!gt_scalar_is_constant(&value->number))
+				 regno);
+	if (!gt_scalar_is_constant(&value->scalar))
 		return gt_reject(verifier,
 				 "variable ringbuf_mem access var_off=(0x%" PRIx64 "; 0x%" PRIx64
 				 ") disallowed",
-				 value->number.value, value->number.mask);
+				 value->scalar.value, value->scalar.mask);
 	call->reference = value->reference;
 	return 0;
 }
 
-static int check_string(struct gt_verifier *verifier, unsigned number)
+static int check_string(struct gt_verifier *verifier, unsigned regno)
 {
-	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_value *value = gt_register(verifier, regno);
 	const struct gt_bpf_map *map;
-	int64_t offset = value->fixed;
+	int64_t offset = value->fixed_offset;
 
 	if (value->type != GT_REG_MAP_VALUE || value->maybe_null)
-		return wrong_type(verifier, number, "map_value");
+		return wrong_type(verifier, regno, "map_value");
 	map = &verifier->object->maps[value->map];
 	if (!map->constant)
-		return gt_reject(verifier, "R%u does not point to a readonly map", number);
-	if (!gt_scalar_is_constant(&value->number))
-		return gt_reject(verifier, "R%u is not a constant address", number);
+		return gt_reject(verifier, "R%u does not point to a readonly map", regno);
+	if (!gt_scalar_is_constant(&value->scalar))
+		return gt_reject(verifier, "R%u is not a constant address", regno);
 	if (offset < 0 || offset >= map->value_size ||
 	    (map->initial && !memchr(map->initial + offset, 0, map->value_size - (size_t)offset)))
 		return gt_reject(verifier, "string is not zero-terminated");
 	return 0;
 }
 
-static int check_lane_field(struct gt_verifier *verifier, unsigned number)
+static int check_lane_field(struct gt_verifier *verifier, unsigned regno)
 {
-	const struct gt_value *value = gt_register(verifier, number);
+	const struct gt_value *value = gt_register(verifier, regno);
 	const struct gt_section *section = verifier->options->section;
 	enum gt_context_source source;
 
 	if (value->type != GT_REG_SCALAR)
-		return wrong_type(verifier, number, "scalar");
-	if (!gt_scalar_is_constant(&value->number))
-		return gt_reject(verifier, "R%u is not a known constant", number);
-	if (!gt_lane_field_name(value->number.value))
-		return gt_reject(verifier, "R%u is no field of lanes: %" PRIu64, number,
-				 value->number.value);
-	if (gt_lane_source(section, value->number.value, &source))
+		return wrong_type(verifier, regno, "scalar");
+	if (!gt_scalar_is_constant(&value->scalar))
+		return gt_reject(verifier, "R%u is not a known constant", regno);
+	if (!gt_lane_field_name(value->scalar.value))
+		return gt_reject(verifier, "R%u is no field of lanes: %" PRIu64, regno,
+				 value->scalar.value);
+	if (gt_lane_source(section, value->scalar.value, &source))
 		return gt_reject(verifier, "a context of gpu/%s has no field '%s'",
 				 gt_section_row(section->kind)->name,
-				 gt_lane_field_name(value->number.value));
+				 gt_lane_field_name(value->scalar.value));
 	return 0;
 }
 
@@ -200,7 +200,7 @@ static int check_group(struct gt_verifier *verifier, const struct gt_helper *hel
 	return 0;
 }
 
-static int check_key(struct gt_verifier *verifier, struct call *call, unsigned number)
+static int check_key(struct gt_verifier *verifier, struct call *call, unsigned regno)
 {
 	const struct gt_bpf_map *map = map_of(verifier, call);
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
@@ -208,56 +208,56 @@ static int check_key(struct gt_verifier *verifier, struct call *call, unsigned n
 
 	/* As in Linux since 6.14. Copies of arrays may be fewer than whoever asks for them. */
 	call->found = kind->shape == GT_BPF_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
-		      gt_verify_known_bytes(verifier, number, map->key_size, &key) &&
+		      gt_verify_known_bytes(verifier, regno, map->key_size, &key) &&
 		      key < map->max_entries;
-	return check_memory(verifier, number, map->key_size, GT_ACCESS_READ);
+	return check_memory(verifier, regno, map->key_size, GT_ACCESS_READ);
 }
 
-static int check_argument(struct gt_verifier *verifier, struct call *call, unsigned number)
+static int check_argument(struct gt_verifier *verifier, struct call *call, unsigned regno)
 {
-	enum gt_helper_argument kind = call->helper->arguments[number - 1];
-	const struct gt_value *value = gt_register(verifier, number);
+	enum gt_helper_argument kind = call->helper->arguments[regno - 1];
+	const struct gt_value *value = gt_register(verifier, regno);
 	int error;
 
 	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->type == GT_REG_UNSET))
 		return 0;
-	error = gt_verify_read(verifier, number);
+	error = gt_verify_read(verifier, regno);
 	if (error)
 		return error;
 	switch (kind) {
 	case GT_ARG_MAP:
-		return check_map(verifier, call, number, false);
+		return check_map(verifier, call, regno, false);
 	case GT_ARG_RING:
-		return check_map(verifier, call, number, true);
+		return check_map(verifier, call, regno, true);
 	case GT_ARG_KEY:
-		return check_key(verifier, call, number);
+		return check_key(verifier, call, regno);
 	case GT_ARG_VALUE:
-		return check_memory(verifier, number, map_of(verifier, call)->value_size,
+		return check_memory(verifier, regno, map_of(verifier, call)->value_size,
 				    GT_ACCESS_READ);
 	case GT_ARG_MEMORY:
-		return check_sized(verifier, number,
-				   call->helper->arguments[number] == GT_ARG_SIZE_OR_ZERO);
+		return check_sized(verifier, regno,
+				   call->helper->arguments[regno] == GT_ARG_SIZE_OR_ZERO);
 	case GT_ARG_RECORD_SIZE:
-		return check_record_size(verifier, call, number);
+		return check_record_size(verifier, call, regno);
 	case GT_ARG_RECORD:
-		return check_record(verifier, call, number);
+		return check_record(verifier, call, regno);
 	case GT_ARG_CONTEXT:
-		return value->type == GT_REG_CONTEXT && gt_scalar_is_constant(&value->number) &&
-				       !value->fixed
+		return value->type == GT_REG_CONTEXT && gt_scalar_is_constant(&value->scalar) &&
+				       !value->fixed_offset
 			       ? 0
-			       : wrong_type(verifier, number, "ctx");
+			       : wrong_type(verifier, regno, "ctx");
 	case GT_ARG_RESULT_U64:
-		return check_memory(verifier, number, 8, GT_ACCESS_WRITE);
+		return check_memory(verifier, regno, 8, GT_ACCESS_WRITE);
 	case GT_ARG_LANE_FIELD:
-		return check_lane_field(verifier, number);
+		return check_lane_field(verifier, regno);
 	case GT_ARG_STRING:
-		return check_string(verifier, number);
+		return check_string(verifier, regno);
 	case GT_ARG_SCALAR:
 	case GT_ARG_KEY_SCALAR:
 	case GT_ARG_OPTIONAL:
 		/* Written out by the helper: no place for addresses. */
 		if (gt_is_pointer(value) || value->address)
-			return gt_reject(verifier, "R%u leaks addr into helper function", number);
+			return gt_reject(verifier, "R%u leaks addr into helper function", regno);
 		return 0;
 	default:
 		return 0;
@@ -286,7 +286,7 @@ static void release(struct gt_state *state, uint32_t reference)
 			    frame->registers[j].reference == reference)
 				frame->registers[j] = no_longer_pointer;
 		for (uint32_t j = 0; j < frame->slot_count; j++)
-			if (frame->slots[j].bytes[7] == GT_BYTE_VALUE &&
+			if (frame->slots[j].bytes[7] == GT_BYTE_SPILL &&
 			    gt_is_pointer(&frame->slots[j].value) &&
 			    frame->slots[j].value.reference == reference)
 				memset(frame->slots[j].bytes, GT_BYTE_ADDRESS, 8);
@@ -318,7 +318,7 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 	*result = gt_value_scalar(gt_scalar_unknown());
 	if (call->helper->result == GT_RESULT_SCALAR)
 		return 0;
-	result->number = gt_scalar_constant(0);
+	result->scalar = gt_scalar_constant(0);
 	result->maybe_null = true;
 	result->map = call->map;
 	result->type = GT_REG_MAP_VALUE;

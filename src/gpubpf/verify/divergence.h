@@ -13,34 +13,34 @@
 #include "gpubpf/verify/private.h"
 
 enum {
-	GT_LANE_UNITS = GT_BPF_STACK_SIZE / 4,
-	GT_LANES_NO_INSN = -1,
+	GT_STACK_UNITS = GT_BPF_STACK_SIZE / 4,
+	GT_NO_INSN = -1,
 };
 
 /* A set of units of a frame's stack: unit n is the 4 bytes at -4 * (n + 1). */
 struct gt_units {
-	uint64_t bits[GT_LANE_UNITS / 64];
+	uint64_t bits[GT_STACK_UNITS / 64];
 };
 
 /* Before an instruction. */
 struct gt_lane_state {
 	uint16_t varying; /* registers */
-	uint16_t joined;  /* that vary because lanes meet here */
-	struct gt_units units, joined_units;
+	uint16_t merged;  /* that vary because lanes meet here */
+	struct gt_units units, merged_units;
 	uint64_t from[GT_BPF_REGISTERS]; /* bit n: made of what stood in map n (63: and above) */
 	int32_t cause;                   /* divergent: where lanes parted, or -1 */
-	bool parted; /* a call that only some lanes come back from: taken into account */
+	bool diverged_call; /* a call that only some lanes come back from: taken into account */
 };
 
 struct gt_lane_function {
-	bool varying, joined; /* what it returns */
+	bool varying, merged; /* what it returns */
 	bool ends;            /* it, or what it calls, may end the thread */
 	uint64_t from;
 	struct gt_units ever;     /* units that vary somewhere */
 	struct gt_units poisoned; /* units that vary for ever: written through pointers */
 };
 
-struct gt_lanes {
+struct gt_divergence {
 	struct gt_verifier *verifier;
 	struct gt_facts *facts;
 	uint32_t count;
@@ -49,11 +49,11 @@ struct gt_lanes {
 	struct gt_lane_function *functions;
 	/* Ways from one instruction to the next; count + n is the end of function n. */
 	uint32_t nodes;
-	uint32_t *before, *first_before; /* predecessors: before[first_before[n] …] */
-	uint32_t *meets;                 /* immediate postdominators; UINT32_MAX: none */
-	uint32_t *stack, *found;         /* room for walks: two a node, and one */
-	uint32_t *mark;                  /* the walk that came by last */
-	uint32_t walk;
+	uint32_t *predecessors, *first_predecessor; /* predecessors: before[first_before[n] …] */
+	uint32_t *reconvergence;                    /* immediate postdominators; UINT32_MAX: none */
+	uint32_t *stack, *found;                    /* room for walks: two a node, and one */
+	uint32_t *visited;                          /* the walk that came by last */
+	uint32_t visit;
 	uint64_t work; /* steps made so far */
 	bool changed;
 };
@@ -75,20 +75,22 @@ static inline bool gt_units_add(struct gt_units *units, const struct gt_units *m
 
 /* verify_lanes.c: the units that an instruction writes in its own frame; *ret_all: it surely
  * writes all of them, and whole. */
-struct gt_units gt_lanes_written(const struct gt_lanes *lanes, uint32_t at, bool *ret_all);
+struct gt_units gt_divergence_stack_writes(const struct gt_divergence *analysis, uint32_t at,
+					   bool *ret_all);
 /* Whether bytes behind a register, before an instruction, may differ between lanes. */
-bool gt_lanes_memory_varies(const struct gt_lanes *lanes, uint32_t at, unsigned number,
-			    int64_t offset, uint64_t size);
+bool gt_divergence_memory_varies(const struct gt_divergence *analysis, uint32_t at, unsigned regno,
+				 int64_t offset, uint64_t size);
 
 /* verify_regions.c: where lanes that part meet again. */
-int gt_lanes_find_meets(struct gt_lanes *lanes);
-unsigned gt_lanes_successors(const struct gt_lanes *lanes, uint32_t at, uint32_t ret_next[2]);
+int gt_divergence_find_reconvergence(struct gt_divergence *analysis);
+unsigned gt_divergence_successors(const struct gt_divergence *analysis, uint32_t at,
+				  uint32_t ret_next[2]);
 /* The lanes may part at this branch: marks what is divergent, and where they meet. */
-void gt_lanes_part(struct gt_lanes *lanes, uint32_t branch);
+void gt_divergence_at(struct gt_divergence *analysis, uint32_t branch);
 /* Whether only some of the lanes that make a call may come back from it. */
-bool gt_lanes_call_parts(const struct gt_lanes *lanes, uint32_t call);
+bool gt_divergence_of_call(const struct gt_divergence *analysis, uint32_t call);
 /* A function is called by some lanes only. */
-void gt_lanes_diverge(struct gt_lanes *lanes, uint32_t function, int32_t cause);
+void gt_divergence_of_function(struct gt_divergence *analysis, uint32_t function, int32_t cause);
 
 /* verify_advice.c: what must not be where lanes differ, and what had better not be. */
-int gt_lanes_check(struct gt_lanes *lanes);
+int gt_divergence_check(struct gt_divergence *analysis);

@@ -20,26 +20,26 @@ int gt_facts_begin(struct gt_verifier *verifier)
 	return 0;
 }
 
-static uint8_t alignment_of(const struct gt_scalar *number)
+static uint8_t alignment_of(const struct gt_scalar *scalar)
 {
-	uint64_t bits = number->value | number->mask | 8;
+	uint64_t bits = scalar->value | scalar->mask | 8;
 
 	return (uint8_t)(bits & -bits);
 }
 
 static struct gt_register_fact fact_of(const struct gt_state *state, const struct gt_value *value)
 {
-	struct gt_scalar number = gt_is_pointer(value) ? gt_value_offset(value) : value->number;
+	struct gt_scalar scalar = gt_is_pointer(value) ? gt_value_offset(value) : value->scalar;
 
 	return (struct gt_register_fact){
 		.type = value->type,
 		.maybe_null = value->maybe_null,
 		.address = value->type == GT_REG_SCALAR && value->address,
 		.frame = value->type == GT_REG_STACK ? (uint8_t)(state->depth - value->frame) : 0,
-		.alignment = alignment_of(&number),
+		.alignment = alignment_of(&scalar),
 		.map = value->map,
-		.min = number.all.smin,
-		.max = number.all.smax,
+		.min = scalar.all.smin,
+		.max = scalar.all.smax,
 	};
 }
 
@@ -88,7 +88,7 @@ void gt_facts_record(struct gt_verifier *verifier)
 	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
 	const struct gt_state *state = verifier->state;
 	const struct gt_verify_frame *frame = &state->frames[state->depth];
-	uint16_t live = verifier->flow[verifier->at].live;
+	uint16_t live = verifier->aux[verifier->at].live;
 
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
 		struct gt_register_fact fact;
@@ -159,13 +159,13 @@ void gt_facts_end(struct gt_verifier *verifier)
 		const struct bpf_insn *insn = &verifier->insns[at];
 		struct gt_insn_facts *here = &facts->insns[at];
 		struct gt_subprogram_facts *function =
-			&facts->subprograms[verifier->flow[at].subprogram];
+			&facts->subprograms[verifier->aux[at].subprogram];
 		int base = here->reached ? base_of(insn) : -1;
 
 		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
 			struct gt_register_fact *fact = &here->registers[i];
 
-			if (fact->type != GT_REG_SCALAR || (verifier->flow[at].relevant >> i & 1))
+			if (fact->type != GT_REG_SCALAR || (verifier->aux[at].precise >> i & 1))
 				continue;
 			fact->min = INT64_MIN;
 			fact->max = INT64_MAX;

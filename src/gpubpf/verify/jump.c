@@ -29,16 +29,16 @@ static bool follow_link(const struct gt_value *known, const struct gt_value *val
 {
 	struct gt_scalar more =
 		gt_scalar_constant((uint64_t)((int64_t)value->delta - (int64_t)known->delta));
-	bool narrow = known->sum == 32 || value->sum == 32;
+	bool narrow = known->delta_bits == 32 || value->delta_bits == 32;
 	struct bpf_insn add = {.code = (narrow ? BPF_ALU : BPF_ALU64) | BPF_ADD | BPF_X};
 
-	if (known->sum + value->sum == 32 + 64)
+	if (known->delta_bits + value->delta_bits == 32 + 64)
 		return false;
-	if (known->sum == 32 && !value->sum && value->number.all.umax > UINT32_MAX)
+	if (known->delta_bits == 32 && !value->delta_bits && value->scalar.all.umax > UINT32_MAX)
 		return false;
-	*ret_number = known->sum == value->sum && known->delta == value->delta
-			      ? known->number
-			      : gt_scalar_alu(&add, &known->number, &more);
+	*ret_number = known->delta_bits == value->delta_bits && known->delta == value->delta
+			      ? known->scalar
+			      : gt_scalar_alu(&add, &known->scalar, &more);
 	return true;
 }
 
@@ -46,7 +46,7 @@ static bool follow_link(const struct gt_value *known, const struct gt_value *val
  */
 static bool learn_number(struct gt_state *state, struct gt_value known)
 {
-	struct gt_scalar number;
+	struct gt_scalar scalar;
 	unsigned linked = 0;
 
 	if (!known.id)
@@ -54,12 +54,13 @@ static bool learn_number(struct gt_state *state, struct gt_value known)
 	EACH_VALUE(state, value, {
 		linked += value->type == GT_REG_SCALAR && value->id == known.id;
 		if (value->type == GT_REG_SCALAR && value->id == known.id &&
-		    follow_link(&known, value, &number)) {
+		    follow_link(&known, value, &scalar)) {
 			/* As in Linux, a sum with 0 becomes the number itself. */
 			if (value->delta == known.delta &&
-			    (value->sum + known.sum != 32 || known.number.all.umax <= UINT32_MAX))
-				value->sum = known.sum;
-			value->number = number;
+			    (value->delta_bits + known.delta_bits != 32 ||
+			     known.scalar.all.umax <= UINT32_MAX))
+				value->delta_bits = known.delta_bits;
+			value->scalar = scalar;
 		}
 	})
 	return linked > 1;
@@ -94,8 +95,8 @@ static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, 
 
 static bool is_zero(const struct gt_value *value)
 {
-	return value->type == GT_REG_SCALAR && gt_scalar_is_constant(&value->number) &&
-	       !value->number.value;
+	return value->type == GT_REG_SCALAR && gt_scalar_is_constant(&value->scalar) &&
+	       !value->scalar.value;
 }
 
 /* The pointer that is compared with 0, or NULL. One that may be NULL is only with an immediate. */
@@ -150,18 +151,18 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 		learn_equal(insn, taken, left, right);
 		return true;
 	}
-	if (left == right && !gt_scalar_is_constant(&left->number)) {
+	if (left == right && !gt_scalar_is_constant(&left->scalar)) {
 		*ret_spread |= learn_number(state, *left);
 		return true;
 	}
-	one = left->number;
-	other = right->number;
+	one = left->scalar;
+	other = right->scalar;
 	if (!gt_scalar_assume(insn, taken, &one, &other))
 		return false;
-	left->number = one;
+	left->scalar = one;
 	*ret_spread |= learn_number(state, *left);
 	if (right != &constant) {
-		right->number = other;
+		right->scalar = other;
 		*ret_spread |= learn_number(state, *right);
 	}
 	return true;
@@ -169,15 +170,15 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 
 static int keep_way(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn)
 {
-	struct gt_pending way = {state, verifier->node, insn, verifier->steps};
+	struct gt_pending_path way = {state, verifier->parent, insn, verifier->steps};
 
 	if (verifier->pending.count >= GT_MAX_PENDING)
 		return gt_diag(verifier->diag, -E2BIG, "verify", NULL,
 			       "The sequence of %d jumps is too complex.", GT_MAX_PENDING + 1);
 	if (gt_vec_push(&verifier->pending, way))
 		return gt_verifier_no_memory(verifier);
-	if (verifier->node)
-		verifier->node->branches++;
+	if (verifier->parent)
+		verifier->parent->branches++;
 	return 0;
 }
 
@@ -194,7 +195,7 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	uint32_t target = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
 	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
-	struct gt_flow *flow = &verifier->flow[verifier->at];
+	struct gt_insn_aux *aux = &verifier->aux[verifier->at];
 	struct gt_state *other;
 	bool jumps, falls, spread = false;
 	int error = check_operands(verifier, insn);
@@ -207,9 +208,9 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	jumps = assume(other, insn, true, &spread);
 	falls = assume(verifier->state, insn, false, &spread);
 	facts->branch |= (uint8_t)(jumps << 1 | falls);
-	if (!flow->decides && (!jumps || !falls || spread)) {
-		flow->decides = true;
-		verifier->decided_more = true;
+	if (!aux->precise_jump && (!jumps || !falls || spread)) {
+		aux->precise_jump = true;
+		verifier->more_precise = true;
 	}
 	if (jumps && falls) {
 		error = keep_way(verifier, other, target);

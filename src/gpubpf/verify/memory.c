@@ -16,119 +16,119 @@ static int64_t add_far(int64_t left, int64_t right)
 	return sum > INT64_MAX / 2 ? INT64_MAX / 2 : sum < INT64_MIN / 2 ? INT64_MIN / 2 : sum;
 }
 
-static struct gt_access_range find_reach(struct gt_verifier *verifier, unsigned number,
+static struct gt_access_range find_reach(struct gt_verifier *verifier, unsigned regno,
 					 int64_t offset, uint64_t size)
 {
-	const struct gt_value *base = gt_register(verifier, number);
-	int64_t fixed = base->fixed + offset;
+	const struct gt_value *base = gt_register(verifier, regno);
+	int64_t fixed = base->fixed_offset + offset;
 
 	return (struct gt_access_range){
 		.base = base,
-		.number = number,
-		.fixed = fixed,
-		.min = add_far(base->number.all.smin, fixed),
-		.max = add_far(base->number.all.smax, fixed),
+		.regno = regno,
+		.fixed_offset = fixed,
+		.min = add_far(base->scalar.all.smin, fixed),
+		.max = add_far(base->scalar.all.smax, fixed),
 		.size = size,
-		.known = gt_scalar_is_constant(&base->number),
+		.known = gt_scalar_is_constant(&base->scalar),
 	};
 }
 
 /* The unknown part of a pointer's offset, as Linux shows it. */
-static const char *show_bits(const struct gt_scalar *number, char text[48])
+static const char *show_bits(const struct gt_scalar *scalar, char text[48])
 {
-	snprintf(text, 48, "(0x%" PRIx64 "; 0x%" PRIx64 ")", number->value, number->mask);
+	snprintf(text, 48, "(0x%" PRIx64 "; 0x%" PRIx64 ")", scalar->value, scalar->mask);
 	return text;
 }
 
 /* What is reached lies within `limit` bytes. The steps and their words are those of Linux. */
-static int check_bounds(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static int check_bounds(struct gt_verifier *verifier, const struct gt_access_range *range,
 			uint64_t limit, const char *what, const char *size_name)
 {
-	const struct gt_interval *part = &reach->base->number.all;
-	int64_t ends[2] = {reach->min, add_far((int64_t)part->umax, reach->fixed)};
+	const struct gt_interval *part = &range->base->scalar.all;
+	int64_t ends[2] = {range->min, add_far((int64_t)part->umax, range->fixed_offset)};
 
-	if (part->smin < 0 && reach->min < 0)
+	if (part->smin < 0 && range->min < 0)
 		return gt_reject(verifier,
 				 "R%u min value is negative, either use unsigned index or do a if "
 				 "(index >=0) check.",
-				 reach->number);
+				 range->regno);
 	for (unsigned i = 0; i < 2; i++) {
 		if (i && part->umax >= GT_MAX_OFFSET)
 			return gt_reject(verifier,
 					 "R%u unbounded memory access, make sure to bounds check "
 					 "any such access",
-					 reach->number);
-		if (ends[i] < 0 || (uint64_t)ends[i] + reach->size > limit)
+					 range->regno);
+		if (ends[i] < 0 || (uint64_t)ends[i] + range->size > limit)
 			return gt_reject(verifier,
 					 "invalid access to %s, %s=%" PRIu64 " off=%" PRId64
 					 " size=%" PRIu64
 					 "; R%u %s value is outside of the allowed memory range",
-					 what, size_name, limit, ends[i], reach->size,
-					 reach->number, i ? "max" : "min");
+					 what, size_name, limit, ends[i], range->size, range->regno,
+					 i ? "max" : "min");
 	}
 	return 0;
 }
 
-static int check_stack_reach(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static int check_stack_reach(struct gt_verifier *verifier, const struct gt_access_range *range,
 			     const char *verb)
 {
-	const struct gt_scalar *part = &reach->base->number;
+	const struct gt_scalar *part = &range->base->scalar;
 	char bits[48];
 
-	if (!reach->known && (part->all.smax >= GT_MAX_OFFSET || part->all.smin <= -GT_MAX_OFFSET))
+	if (!range->known && (part->all.smax >= GT_MAX_OFFSET || part->all.smin <= -GT_MAX_OFFSET))
 		return gt_reject(verifier, "invalid unbounded variable-offset %s stack R%u", verb,
-				 reach->number);
-	if (reach->min >= -GT_BPF_STACK_SIZE && reach->min < 0 &&
-	    reach->max + (int64_t)reach->size <= 0)
+				 range->regno);
+	if (range->min >= -GT_BPF_STACK_SIZE && range->min < 0 &&
+	    range->max + (int64_t)range->size <= 0)
 		return 0;
-	if (reach->known)
+	if (range->known)
 		return gt_reject(verifier, "invalid %s stack R%u off=%" PRId64 " size=%" PRIu64,
-				 verb, reach->number, reach->min, reach->size);
-	return gt_reject(verifier,
-			 "invalid variable-offset %s stack R%u var_off=%s off=%" PRId64
-			 " size=%" PRIu64,
-			 verb, reach->number, show_bits(part, bits), reach->fixed, reach->size);
+				 verb, range->regno, range->min, range->size);
+	return gt_reject(
+		verifier,
+		"invalid variable-offset %s stack R%u var_off=%s off=%" PRId64 " size=%" PRIu64,
+		verb, range->regno, show_bits(part, bits), range->fixed_offset, range->size);
 }
 
-static int check_map(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static int check_map(struct gt_verifier *verifier, const struct gt_access_range *range,
 		     unsigned access)
 {
-	const struct gt_bpf_map *map = &verifier->object->maps[reach->base->map];
+	const struct gt_bpf_map *map = &verifier->object->maps[range->base->map];
 
 	if ((access & GT_ACCESS_WRITE) && map->read_only)
 		return gt_reject(verifier,
 				 "write into map forbidden, value_size=%u off=%" PRId64
 				 " size=%" PRIu64,
-				 map->value_size, reach->min, reach->size);
-	return check_bounds(verifier, reach, map->value_size, "map value", "value_size");
+				 map->value_size, range->min, range->size);
+	return check_bounds(verifier, range, map->value_size, "map value", "value_size");
 }
 
-static int check_context(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static int check_context(struct gt_verifier *verifier, const struct gt_access_range *range,
 			 unsigned access)
 {
 	char bits[48];
 
-	if (reach->base->fixed < 0)
+	if (range->base->fixed_offset < 0)
 		return gt_reject(verifier, "negative offset ctx ptr R%u off=%" PRId64 " disallowed",
-				 reach->number, reach->base->fixed);
-	if (reach->base->fixed)
+				 range->regno, range->base->fixed_offset);
+	if (range->base->fixed_offset)
 		return gt_reject(verifier,
 				 "dereference of modified ctx ptr R%u off=%" PRId64 " disallowed: "
 				 "read fields into variables before branches and loops choose one",
-				 reach->number, reach->base->fixed);
-	if (!reach->known || reach->base->number.value)
+				 range->regno, range->base->fixed_offset);
+	if (!range->known || range->base->scalar.value)
 		return gt_reject(verifier, "variable ctx access var_off=%s disallowed",
-				 show_bits(&reach->base->number, bits));
+				 show_bits(&range->base->scalar, bits));
 	if (access & GT_ACCESS_ATOMIC)
 		return gt_reject(verifier, "BPF_ATOMIC stores into R%u ctx is not allowed",
-				 reach->number);
+				 range->regno);
 	if (verifier->options->section && !(access & GT_ACCESS_WRITE))
-		return gt_verify_field(verifier, reach->min, reach->size);
-	if ((access & GT_ACCESS_WRITE) || reach->min < 0 || (uint64_t)reach->min % reach->size ||
-	    (uint64_t)reach->min + reach->size > reach->base->size)
+		return gt_verify_field(verifier, range->min, range->size);
+	if ((access & GT_ACCESS_WRITE) || range->min < 0 || (uint64_t)range->min % range->size ||
+	    (uint64_t)range->min + range->size > range->base->size)
 		return gt_reject(verifier,
 				 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 "%s",
-				 reach->min, reach->size,
+				 range->min, range->size,
 				 verifier->options->section && (access & GT_ACCESS_WRITE)
 					 ? ": contexts are read only"
 					 : "");
@@ -136,34 +136,34 @@ static int check_context(struct gt_verifier *verifier, const struct gt_access_ra
 }
 
 /* Bounds and rights of an access; the stack's contents are the caller's. */
-static int check_reach(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static int check_reach(struct gt_verifier *verifier, const struct gt_access_range *range,
 		       unsigned access)
 {
-	const struct gt_value *base = reach->base;
+	const struct gt_value *base = range->base;
 
 	if (base->maybe_null || !gt_is_pointer(base) || base->type == GT_REG_MAP)
-		return gt_reject(verifier, "R%u invalid mem access '%s'", reach->number,
+		return gt_reject(verifier, "R%u invalid mem access '%s'", range->regno,
 				 gt_register_type_name(base));
 	switch (base->type) {
 	case GT_REG_MAP_VALUE:
-		return check_map(verifier, reach, access);
+		return check_map(verifier, range, access);
 	case GT_REG_CONTEXT:
-		return check_context(verifier, reach, access);
+		return check_context(verifier, range, access);
 	case GT_REG_STACK:
-		return check_stack_reach(verifier, reach,
+		return check_stack_reach(verifier, range,
 					 access & GT_ACCESS_WRITE ? "write to" : "read from");
 	default:
-		return check_bounds(verifier, reach, base->size, "memory", "mem_size");
+		return check_bounds(verifier, range, base->size, "memory", "mem_size");
 	}
 }
 
-static int check_alignment(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static int check_alignment(struct gt_verifier *verifier, const struct gt_access_range *range,
 			   bool atomic)
 {
-	const struct gt_scalar *number = &reach->base->number;
-	uint64_t unaligned =
-		(number->mask | (number->value + (uint64_t)reach->fixed)) & (reach->size - 1);
-	bool stack = reach->base->type == GT_REG_STACK;
+	const struct gt_scalar *scalar = &range->base->scalar;
+	uint64_t unaligned = (scalar->mask | (scalar->value + (uint64_t)range->fixed_offset)) &
+			     (range->size - 1);
+	bool stack = range->base->type == GT_REG_STACK;
 	char bits[48];
 
 	if (!unaligned || (!stack && !atomic))
@@ -171,30 +171,30 @@ static int check_alignment(struct gt_verifier *verifier, const struct gt_access_
 	return gt_reject(verifier,
 			 "misaligned %saccess off %s+%" PRId64 "+%" PRId64 " size %" PRIu64 "%s",
 			 stack                                   ? "stack "
-			 : reach->base->type == GT_REG_MAP_VALUE ? "value "
+			 : range->base->type == GT_REG_MAP_VALUE ? "value "
 								 : "",
-			 reach->known ? "0" : show_bits(number, bits), reach->base->fixed,
-			 reach->fixed - reach->base->fixed, reach->size,
+			 range->known ? "0" : show_bits(scalar, bits), range->base->fixed_offset,
+			 range->fixed_offset - range->base->fixed_offset, range->size,
 			 atomic ? ": atomic operations are aligned" : "");
 }
 
 /* The known bytes of a constant map. */
-static bool read_constant(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static bool read_constant(struct gt_verifier *verifier, const struct gt_access_range *range,
 			  bool is_signed, struct gt_value *ret_value)
 {
 	const struct gt_bpf_map *map;
 	uint64_t value = 0;
 
-	if (reach->base->type != GT_REG_MAP_VALUE || !reach->known)
+	if (range->base->type != GT_REG_MAP_VALUE || !range->known)
 		return false;
-	map = &verifier->object->maps[reach->base->map];
+	map = &verifier->object->maps[range->base->map];
 	if (!map->constant || map->max_entries != 1)
 		return false;
 	if (map->initial)
-		memcpy(&value, map->initial + reach->min, reach->size);
+		memcpy(&value, map->initial + range->min, range->size);
 	if (is_signed)
-		value = (uint64_t)((int64_t)(value << (64 - 8 * reach->size)) >>
-				   (64 - 8 * reach->size));
+		value = (uint64_t)((int64_t)(value << (64 - 8 * range->size)) >>
+				   (64 - 8 * range->size));
 	*ret_value = gt_value_scalar(gt_scalar_constant(value));
 	return true;
 }
@@ -206,13 +206,13 @@ static bool is_ordered(const struct gt_verifier *verifier)
 }
 
 /* A field of a context is no memory: one load cannot be of the one and of the other. */
-static int check_mixture(struct gt_verifier *verifier, const struct gt_access_range *reach)
+static int check_mixture(struct gt_verifier *verifier, const struct gt_access_range *range)
 {
-	struct gt_flow *flow = &verifier->flow[verifier->at];
+	struct gt_insn_aux *aux = &verifier->aux[verifier->at];
 
-	flow->reads_context |= reach->base->type == GT_REG_CONTEXT;
-	flow->reads_memory |= reach->base->type != GT_REG_CONTEXT;
-	if (flow->reads_context && flow->reads_memory)
+	aux->reads_context |= range->base->type == GT_REG_CONTEXT;
+	aux->reads_memory |= range->base->type != GT_REG_CONTEXT;
+	if (aux->reads_context && aux->reads_memory)
 		return gt_reject(verifier, "same insn cannot be used with different pointers");
 	return 0;
 }
@@ -222,7 +222,7 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	bool is_signed = BPF_MODE(insn->code) == BPF_MEMSX;
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value value;
-	struct gt_access_range reach;
+	struct gt_access_range range;
 	int error = gt_verify_read(verifier, insn->src_reg);
 
 	if (!error && insn->dst_reg == 10)
@@ -231,20 +231,20 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = gt_reject(verifier, "R%u invalid mem access 'scalar'", insn->src_reg);
 	if (error)
 		return error;
-	reach = find_reach(verifier, insn->src_reg, insn->off, size);
-	error = check_alignment(verifier, &reach, is_ordered(verifier));
+	range = find_reach(verifier, insn->src_reg, insn->off, size);
+	error = check_alignment(verifier, &range, is_ordered(verifier));
 	if (!error)
-		error = check_reach(verifier, &reach, GT_ACCESS_READ);
-	if (!error && is_ordered(verifier) && reach.base->type == GT_REG_CONTEXT)
+		error = check_reach(verifier, &range, GT_ACCESS_READ);
+	if (!error && is_ordered(verifier) && range.base->type == GT_REG_CONTEXT)
 		error = gt_reject(verifier, "BPF_ATOMIC loads from R%u ctx is not allowed",
 				  insn->src_reg);
 	if (!error)
-		error = check_mixture(verifier, &reach);
+		error = check_mixture(verifier, &range);
 	if (error)
 		return error;
-	if (reach.base->type == GT_REG_STACK)
-		error = gt_verify_read_stack(verifier, &reach, is_signed, &value);
-	else if (!read_constant(verifier, &reach, is_signed, &value))
+	if (range.base->type == GT_REG_STACK)
+		error = gt_verify_read_stack(verifier, &range, is_signed, &value);
+	else if (!read_constant(verifier, &range, is_signed, &value))
 		value = gt_value_scalar(gt_scalar_loaded(size, is_signed));
 	if (!error)
 		*gt_register(verifier, insn->dst_reg) = value;
@@ -252,16 +252,16 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 }
 
 /* Addresses stay out of maps and rings, where somebody else would read them. */
-static int check_leak(struct gt_verifier *verifier, const struct gt_access_range *reach,
+static int check_leak(struct gt_verifier *verifier, const struct gt_access_range *range,
 		      unsigned source)
 {
 	const struct gt_value *value = gt_register(verifier, source);
 
 	if (!gt_is_pointer(value) && !value->address)
 		return 0;
-	if (reach->base->type == GT_REG_MAP_VALUE)
+	if (range->base->type == GT_REG_MAP_VALUE)
 		return gt_reject(verifier, "R%u leaks addr into map", source);
-	if (reach->base->type == GT_REG_RECORD)
+	if (range->base->type == GT_REG_RECORD)
 		return gt_reject(verifier, "R%u leaks addr into mem", source);
 	return 0;
 }
@@ -272,7 +272,7 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value constant =
 		gt_value_scalar(gt_scalar_constant((uint64_t)(int64_t)insn->imm));
-	struct gt_access_range reach;
+	struct gt_access_range range;
 	int error = from_register ? gt_verify_read(verifier, insn->src_reg) : 0;
 
 	if (!error)
@@ -281,16 +281,16 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = gt_reject(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
 	if (error)
 		return error;
-	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
-	error = check_alignment(verifier, &reach, is_ordered(verifier));
+	range = find_reach(verifier, insn->dst_reg, insn->off, size);
+	error = check_alignment(verifier, &range, is_ordered(verifier));
 	if (!error)
-		error = check_reach(verifier, &reach, GT_ACCESS_WRITE);
+		error = check_reach(verifier, &range, GT_ACCESS_WRITE);
 	if (!error && from_register)
-		error = check_leak(verifier, &reach, insn->src_reg);
-	if (error || reach.base->type != GT_REG_STACK)
+		error = check_leak(verifier, &range, insn->src_reg);
+	if (error || range.base->type != GT_REG_STACK)
 		return error;
 	return gt_verify_write_stack(
-		verifier, &reach, from_register ? gt_register(verifier, insn->src_reg) : &constant);
+		verifier, &range, from_register ? gt_register(verifier, insn->src_reg) : &constant);
 }
 
 static int check_atomic_operands(struct gt_verifier *verifier, const struct bpf_insn *insn)
@@ -319,25 +319,25 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value result = gt_value_scalar(gt_scalar_loaded(size, false)), written;
 	char bits[48];
-	struct gt_access_range reach;
+	struct gt_access_range range;
 	int error = check_atomic_operands(verifier, insn);
 
 	if (error)
 		return error;
-	reach = find_reach(verifier, insn->dst_reg, insn->off, size);
-	error = reach.base->type == GT_REG_CONTEXT ? 0 : check_alignment(verifier, &reach, true);
+	range = find_reach(verifier, insn->dst_reg, insn->off, size);
+	error = range.base->type == GT_REG_CONTEXT ? 0 : check_alignment(verifier, &range, true);
 	if (!error)
-		error = check_reach(verifier, &reach,
+		error = check_reach(verifier, &range,
 				    GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
 	if (!error)
-		error = check_leak(verifier, &reach, insn->src_reg);
-	if (!error && reach.base->type == GT_REG_STACK && !reach.known)
+		error = check_leak(verifier, &range, insn->src_reg);
+	if (!error && range.base->type == GT_REG_STACK && !range.known)
 		error = gt_reject(verifier,
 				  "variable offset stack pointer cannot be passed into helper "
 				  "function; var_off=%s off=%" PRId64 " size=%u",
-				  show_bits(&reach.base->number, bits), reach.fixed, size);
-	if (!error && reach.base->type == GT_REG_STACK) {
-		error = gt_verify_read_stack(verifier, &reach, false, &result);
+				  show_bits(&range.base->scalar, bits), range.fixed_offset, size);
+	if (!error && range.base->type == GT_REG_STACK) {
+		error = gt_verify_read_stack(verifier, &range, false, &result);
 		written = gt_value_scalar(gt_scalar_unknown());
 		written.address = gt_is_pointer(&result) || result.address ||
 				  gt_register(verifier, insn->src_reg)->address;
@@ -345,9 +345,9 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 			result = gt_value_scalar(gt_scalar_unknown());
 			result.address = true;
 		}
-		gt_facts_use_stack(verifier, reach.base->frame, reach.min, reach.max, size, false);
+		gt_facts_use_stack(verifier, range.base->frame, range.min, range.max, size, false);
 		if (!error)
-			error = gt_verify_write_stack(verifier, &reach, &written);
+			error = gt_verify_write_stack(verifier, &range, &written);
 	}
 	if (error)
 		return error;
@@ -367,34 +367,34 @@ int gt_verify_memory(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	return store(verifier, insn);
 }
 
-int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned number, uint64_t size,
+int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned regno, uint64_t size,
 			    unsigned access)
 {
-	struct gt_access_range reach = find_reach(verifier, number, 0, size);
-	struct gt_mixture mixture;
+	struct gt_access_range range = find_reach(verifier, regno, 0, size);
+	struct gt_stack_contents mixture;
 	int64_t end;
 	int error = 0;
 
-	if (reach.base->type == GT_REG_CONTEXT)
-		error = gt_reject(verifier, "R%u type=ctx expected=fp, map_value, mem", number);
+	if (range.base->type == GT_REG_CONTEXT)
+		error = gt_reject(verifier, "R%u type=ctx expected=fp, map_value, mem", regno);
 	if (!error)
-		error = check_reach(verifier, &reach, access);
-	if (error || reach.base->type != GT_REG_STACK || !size)
+		error = check_reach(verifier, &range, access);
+	if (error || range.base->type != GT_REG_STACK || !size)
 		return error;
-	end = reach.max + (int64_t)size;
-	gt_facts_use_stack(verifier, reach.base->frame, reach.min, reach.max, size, false);
+	end = range.max + (int64_t)size;
+	gt_facts_use_stack(verifier, range.base->frame, range.min, range.max, size, false);
 	if (!(access & GT_ACCESS_READ)) {
 		struct gt_value written = gt_value_scalar(gt_scalar_unknown());
 
 		/* Not a value in a slot: several slots at once. */
-		if (reach.known)
-			return gt_verify_mark_bytes(verifier,
-						    &verifier->state->frames[reach.base->frame],
-						    reach.min, end, GT_BYTE_SCALAR);
-		return gt_verify_write_stack(verifier, &reach, &written);
+		if (range.known)
+			return gt_verify_fill_stack(verifier,
+						    &verifier->state->frames[range.base->frame],
+						    range.min, end, GT_BYTE_SCALAR);
+		return gt_verify_write_stack(verifier, &range, &written);
 	}
-	mixture = gt_verify_mix_stack(verifier, reach.base->frame, reach.min, end);
+	mixture = gt_verify_stack_contents(verifier, range.base->frame, range.min, end);
 	if (mixture.address)
-		return gt_reject(verifier, "R%u leaks addr into map", number);
+		return gt_reject(verifier, "R%u leaks addr into map", regno);
 	return 0;
 }

@@ -24,27 +24,27 @@ struct gt_scalar gt_scalar_constant(uint64_t value)
 
 struct gt_scalar gt_scalar_loaded(unsigned size, bool is_signed)
 {
-	struct gt_scalar number = gt_scalar_unknown();
+	struct gt_scalar scalar = gt_scalar_unknown();
 	int64_t max = (int64_t)(UINT64_MAX >> (64 - 8 * size + is_signed));
 
 	if (size == 8)
-		return number;
+		return scalar;
 	if (is_signed) {
-		number.all.smax = max;
-		number.all.smin = -max - 1;
+		scalar.all.smax = max;
+		scalar.all.smin = -max - 1;
 	} else {
-		number.mask = (uint64_t)max;
-		number.all = (struct gt_interval){0, (uint64_t)max, 0, max};
+		scalar.mask = (uint64_t)max;
+		scalar.all = (struct gt_interval){0, (uint64_t)max, 0, max};
 	}
 	if (size == 4)
-		return number;
+		return scalar;
 	if (is_signed) {
-		number.low.smax = max;
-		number.low.smin = -max - 1;
+		scalar.low.smax = max;
+		scalar.low.smin = -max - 1;
 	} else {
-		number.low = number.all;
+		scalar.low = scalar.all;
 	}
-	return number;
+	return scalar;
 }
 
 static void raise_u(uint64_t *min, uint64_t value)
@@ -114,9 +114,9 @@ static void settle_range(struct gt_interval *range, uint64_t value, uint64_t mas
 	}
 }
 
-static void low_from_all(struct gt_scalar *number)
+static void low_from_all(struct gt_scalar *scalar)
 {
-	struct gt_interval *all = &number->all, *low = &number->low;
+	struct gt_interval *all = &scalar->all, *low = &scalar->low;
 
 	if (all->umin >> 32 == all->umax >> 32) {
 		raise_u(&low->umin, (uint32_t)all->umin);
@@ -132,9 +132,9 @@ static void low_from_all(struct gt_scalar *number)
 	}
 }
 
-static void all_from_low(struct gt_scalar *number)
+static void all_from_low(struct gt_scalar *scalar)
 {
-	struct gt_interval *all = &number->all, *low = &number->low;
+	struct gt_interval *all = &scalar->all, *low = &scalar->low;
 	uint64_t high = ~(uint64_t)UINT32_MAX;
 
 	raise_u(&all->umin, (all->umin & high) | low->umin);
@@ -149,47 +149,47 @@ static void all_from_low(struct gt_scalar *number)
 }
 
 /* The bits that all of least … greatest have in common, below `width`; others are unknown. */
-static bool bits_from_range(struct gt_scalar *number, uint64_t min, uint64_t max, uint64_t kept)
+static bool bits_from_range(struct gt_scalar *scalar, uint64_t min, uint64_t max, uint64_t kept)
 {
 	uint64_t differ = min ^ max, unknown, value;
 
 	unknown = differ ? (UINT64_MAX >> __builtin_clzll(differ)) : 0;
 	unknown |= ~kept;
 	value = min & ~unknown;
-	if ((value ^ number->value) & ~unknown & ~number->mask)
+	if ((value ^ scalar->value) & ~unknown & ~scalar->mask)
 		return false;
-	number->value |= value;
-	number->mask &= unknown;
-	number->value &= ~number->mask;
+	scalar->value |= value;
+	scalar->mask &= unknown;
+	scalar->value &= ~scalar->mask;
 	return true;
 }
 
-static bool settle_constant(struct gt_scalar *number)
+static bool settle_constant(struct gt_scalar *scalar)
 {
-	struct gt_scalar known = *number;
+	struct gt_scalar known = *scalar;
 
-	*number = gt_scalar_constant(known.value);
-	return gt_scalar_within(&known, number);
+	*scalar = gt_scalar_constant(known.value);
+	return gt_scalar_within(&known, scalar);
 }
 
-bool gt_scalar_settle(struct gt_scalar *number)
+bool gt_scalar_settle(struct gt_scalar *scalar)
 {
 	struct gt_scalar before;
 
-	if (!number->mask)
-		return settle_constant(number);
+	if (!scalar->mask)
+		return settle_constant(scalar);
 	for (unsigned round = 0; round < 3; round++) {
-		before = *number;
-		settle_range(&number->all, number->value, number->mask, 64);
-		settle_range(&number->low, (uint32_t)number->value, (uint32_t)number->mask, 32);
-		low_from_all(number);
-		all_from_low(number);
-		if (is_empty(&number->all) || is_empty(&number->low))
+		before = *scalar;
+		settle_range(&scalar->all, scalar->value, scalar->mask, 64);
+		settle_range(&scalar->low, (uint32_t)scalar->value, (uint32_t)scalar->mask, 32);
+		low_from_all(scalar);
+		all_from_low(scalar);
+		if (is_empty(&scalar->all) || is_empty(&scalar->low))
 			return false;
-		if (!bits_from_range(number, number->all.umin, number->all.umax, UINT64_MAX) ||
-		    !bits_from_range(number, number->low.umin, number->low.umax, UINT32_MAX))
+		if (!bits_from_range(scalar, scalar->all.umin, scalar->all.umax, UINT64_MAX) ||
+		    !bits_from_range(scalar, scalar->low.umin, scalar->low.umax, UINT32_MAX))
 			return false;
-		if (!memcmp(&before, number, sizeof(before)))
+		if (!memcmp(&before, scalar, sizeof(before)))
 			break;
 	}
 	return true;

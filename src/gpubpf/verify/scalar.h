@@ -28,15 +28,15 @@ struct gt_scalar gt_scalar_unknown(void);
 struct gt_scalar gt_scalar_loaded(unsigned size, bool is_signed);
 
 /* The low `size` bytes (1, 2, 4, 8) of a number, with zeros above them or their sign. */
-struct gt_scalar gt_scalar_cut(const struct gt_scalar *number, unsigned size, bool is_signed);
+struct gt_scalar gt_scalar_truncate(const struct gt_scalar *scalar, unsigned size, bool is_signed);
 
-static inline bool gt_scalar_is_constant(const struct gt_scalar *number)
+static inline bool gt_scalar_is_constant(const struct gt_scalar *scalar)
 {
-	return !number->mask;
+	return !scalar->mask;
 }
 
 /* Brings what is known of the same number together. False if it can hold no number at all. */
-bool gt_scalar_settle(struct gt_scalar *number);
+bool gt_scalar_settle(struct gt_scalar *scalar);
 
 /* Whether every number that `inner` holds is held by `outer`. */
 bool gt_scalar_within(const struct gt_scalar *outer, const struct gt_scalar *inner);

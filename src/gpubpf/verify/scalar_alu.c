@@ -237,18 +237,18 @@ static struct bits operate_on_bits(unsigned operation, struct bits left, struct 
 }
 
 /* The low half alone, zeros above. */
-static struct gt_scalar truncate(const struct gt_scalar *number)
+static struct gt_scalar truncate(const struct gt_scalar *scalar)
 {
 	struct gt_scalar result;
 
-	if (number->all.umax <= UINT32_MAX)
-		return *number;
-	if (!(uint32_t)number->mask)
-		return gt_scalar_constant((uint32_t)number->value);
+	if (scalar->all.umax <= UINT32_MAX)
+		return *scalar;
+	if (!(uint32_t)scalar->mask)
+		return gt_scalar_constant((uint32_t)scalar->value);
 	result = gt_scalar_loaded(4, false);
-	result.value = (uint32_t)number->value;
-	result.mask = (uint32_t)number->mask;
-	result.low = number->low;
+	result.value = (uint32_t)scalar->value;
+	result.mask = (uint32_t)scalar->mask;
+	result.low = scalar->low;
 	gt_scalar_settle(&result);
 	return result;
 }
@@ -291,16 +291,16 @@ static struct gt_scalar operate(unsigned operation, bool wide, const struct gt_s
 }
 
 /* Sign extension from the low `bits` bits, in 64 or 32 bits. */
-static struct gt_scalar extend(unsigned bits, bool wide, const struct gt_scalar *number)
+static struct gt_scalar extend(unsigned bits, bool wide, const struct gt_scalar *scalar)
 {
 	struct gt_scalar shift, up, result;
 	int64_t max = (INT64_C(1) << (bits - 1)) - 1;
 
-	if (number->all.smin >= -max - 1 && number->all.smax <= max) {
-		result = *number;
+	if (scalar->all.smin >= -max - 1 && scalar->all.smax <= max) {
+		result = *scalar;
 	} else {
 		shift = gt_scalar_constant(64 - bits);
-		up = operate(BPF_LSH, true, number, &shift);
+		up = operate(BPF_LSH, true, scalar, &shift);
 		result = operate(BPF_ARSH, true, &up, &shift);
 	}
 	return wide ? result : truncate(&result);
@@ -345,16 +345,16 @@ struct gt_scalar gt_scalar_alu(const struct bpf_insn *insn, const struct gt_scal
 	return operate(operation, wide, left, right);
 }
 
-struct gt_scalar gt_scalar_cut(const struct gt_scalar *number, unsigned size, bool is_signed)
+struct gt_scalar gt_scalar_truncate(const struct gt_scalar *scalar, unsigned size, bool is_signed)
 {
 	struct gt_scalar mask = gt_scalar_constant((UINT64_C(1) << (8 * size % 64)) - 1);
 	struct bpf_insn insn = {.code = BPF_ALU64 | BPF_AND | BPF_X};
 
 	if (size == 8)
-		return *number;
+		return *scalar;
 	if (!is_signed)
-		return gt_scalar_alu(&insn, number, &mask);
+		return gt_scalar_alu(&insn, scalar, &mask);
 	insn.code = BPF_ALU64 | BPF_MOV | BPF_X;
 	insn.off = (int16_t)(8 * size);
-	return gt_scalar_alu(&insn, number, number);
+	return gt_scalar_alu(&insn, scalar, scalar);
 }

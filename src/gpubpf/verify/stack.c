@@ -27,7 +27,7 @@ static void break_up(struct gt_slot *slot)
 /* Whether a number has no bits above so many bytes. */
 static bool fits(const struct gt_value *value, unsigned size)
 {
-	return size == 8 || !(value->number.all.umax >> (8 * size));
+	return size == 8 || !(value->scalar.all.umax >> (8 * size));
 }
 
 /* A number's lower bytes stand at the start of a slot, and what they are stays known. */
@@ -35,13 +35,13 @@ static void keep_part(struct gt_verifier *verifier, struct gt_slot *slot, struct
 		      unsigned size)
 {
 	break_up(slot);
-	memset(slot->bytes, GT_BYTE_VALUE, size);
+	memset(slot->bytes, GT_BYTE_SPILL, size);
 	if (fits(value, size)) {
-		gt_verify_link(verifier, value);
+		gt_verify_assign_id(verifier, value);
 		slot->value = *value;
 		return;
 	}
-	slot->value = gt_value_scalar(gt_scalar_cut(&value->number, size, false));
+	slot->value = gt_value_scalar(gt_scalar_truncate(&value->scalar, size, false));
 }
 
 /* The byte at a (negative) offset from the frame's top: its slot, and where in it. */
@@ -54,7 +54,7 @@ static unsigned byte_of(int64_t offset)
 	return (unsigned)((offset + GT_BPF_STACK_SIZE) % 8);
 }
 
-int gt_verify_mark_bytes(struct gt_verifier *verifier, struct gt_verify_frame *frame, int64_t min,
+int gt_verify_fill_stack(struct gt_verifier *verifier, struct gt_verify_frame *frame, int64_t min,
 			 int64_t end, uint8_t kind)
 {
 	for (int64_t at = min; at < end; at++) {
@@ -75,54 +75,54 @@ int gt_verify_mark_bytes(struct gt_verifier *verifier, struct gt_verify_frame *f
 /* Whether a byte of a slot is known to be 0. */
 static bool is_zero_part(const struct gt_slot *slot, unsigned byte)
 {
-	if (slot->bytes[byte] != GT_BYTE_VALUE)
+	if (slot->bytes[byte] != GT_BYTE_SPILL)
 		return slot->bytes[byte] == GT_BYTE_ZERO;
-	return slot->value.type == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number) &&
-	       !slot->value.number.value;
+	return slot->value.type == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.scalar) &&
+	       !slot->value.scalar.value;
 }
 
-int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_range *reach,
+int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_range *range,
 			  struct gt_value *value)
 {
-	struct gt_verify_frame *frame = &verifier->state->frames[reach->base->frame];
-	bool whole = reach->known && reach->size == 8 && !(reach->min % 8);
+	struct gt_verify_frame *frame = &verifier->state->frames[range->base->frame];
+	bool whole = range->known && range->size == 8 && !(range->min % 8);
 	uint8_t kind = part_of(value);
 	struct gt_slot *slot;
 	bool zero;
 
-	if (value->type == GT_REG_STACK && reach->base->frame != verifier->state->depth)
+	if (value->type == GT_REG_STACK && range->base->frame != verifier->state->depth)
 		return gt_reject(verifier,
 				 "cannot spill pointers to stack into stack frame of the caller");
-	if (reach->known && !whole && gt_is_pointer(value))
+	if (range->known && !whole && gt_is_pointer(value))
 		return gt_reject(verifier, "invalid size of register spill");
-	gt_facts_use_stack(verifier, reach->base->frame, reach->min, reach->max, reach->size,
-			   whole && reach->base->frame == verifier->state->depth);
+	gt_facts_use_stack(verifier, range->base->frame, range->min, range->max, range->size,
+			   whole && range->base->frame == verifier->state->depth);
 	if (whole) {
-		slot = slot_at(frame, slot_of(reach->min));
+		slot = slot_at(frame, slot_of(range->min));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
 		if (value->type == GT_REG_SCALAR)
-			gt_verify_link(verifier, value);
-		memset(slot->bytes, GT_BYTE_VALUE, 8);
+			gt_verify_assign_id(verifier, value);
+		memset(slot->bytes, GT_BYTE_SPILL, 8);
 		slot->value = *value;
 		return 0;
 	}
 	zero = value->type == GT_REG_SCALAR && !value->address &&
-	       gt_scalar_is_constant(&value->number) && !value->number.value;
-	if (reach->known && value->type == GT_REG_SCALAR && !value->address && !(reach->min % 8)) {
-		slot = slot_at(frame, slot_of(reach->min));
+	       gt_scalar_is_constant(&value->scalar) && !value->scalar.value;
+	if (range->known && value->type == GT_REG_SCALAR && !value->address && !(range->min % 8)) {
+		slot = slot_at(frame, slot_of(range->min));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
-		keep_part(verifier, slot, value, (unsigned)reach->size);
+		keep_part(verifier, slot, value, (unsigned)range->size);
 		return 0;
 	}
-	if (reach->known && zero)
+	if (range->known && zero)
 		kind = GT_BYTE_ZERO;
-	if (reach->known)
-		return gt_verify_mark_bytes(verifier, frame, reach->min,
-					    reach->min + (int64_t)reach->size, kind);
+	if (range->known)
+		return gt_verify_fill_stack(verifier, frame, range->min,
+					    range->min + (int64_t)range->size, kind);
 	/* Anywhere in there: what stood there may still stand. */
-	for (int64_t at = reach->min; at < reach->max + (int64_t)reach->size; at++) {
+	for (int64_t at = range->min; at < range->max + (int64_t)range->size; at++) {
 		slot = slot_at(frame, slot_of(at));
 		if (!slot)
 			return gt_verifier_no_memory(verifier);
@@ -130,18 +130,18 @@ int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_r
 			continue;
 		break_up(slot);
 		if (slot->bytes[byte_of(at)] == GT_BYTE_UNSET)
-			gt_facts_read_early(verifier, reach->base->frame, slot_of(at));
+			gt_facts_read_early(verifier, range->base->frame, slot_of(at));
 		if (slot->bytes[byte_of(at)] != GT_BYTE_ADDRESS)
 			slot->bytes[byte_of(at)] = kind;
 	}
 	return 0;
 }
 
-struct gt_mixture gt_verify_mix_stack(struct gt_verifier *verifier, unsigned number, int64_t min,
-				      int64_t end)
+struct gt_stack_contents gt_verify_stack_contents(struct gt_verifier *verifier, unsigned regno,
+						  int64_t min, int64_t end)
 {
-	const struct gt_verify_frame *frame = &verifier->state->frames[number];
-	struct gt_mixture mixture = {.zero = true};
+	const struct gt_verify_frame *frame = &verifier->state->frames[regno];
+	struct gt_stack_contents mixture = {.zero = true};
 
 	for (int64_t at = min; at < end; at++) {
 		const struct gt_slot *slot = NULL;
@@ -151,10 +151,10 @@ struct gt_mixture gt_verify_mix_stack(struct gt_verifier *verifier, unsigned num
 			slot = &frame->slots[slot_of(at)];
 			kind = slot->bytes[byte_of(at)];
 		}
-		if (kind == GT_BYTE_VALUE)
+		if (kind == GT_BYTE_SPILL)
 			kind = part_of(&slot->value);
 		if (kind == GT_BYTE_UNSET)
-			gt_facts_read_early(verifier, number, slot_of(at));
+			gt_facts_read_early(verifier, regno, slot_of(at));
 		mixture.zero &= kind == GT_BYTE_ZERO;
 		mixture.address |= kind == GT_BYTE_ADDRESS;
 	}
@@ -162,15 +162,15 @@ struct gt_mixture gt_verify_mix_stack(struct gt_verifier *verifier, unsigned num
 }
 
 /* A pointer on the stack is read whole. */
-static int check_fill(struct gt_verifier *verifier, const struct gt_access_range *reach)
+static int check_fill(struct gt_verifier *verifier, const struct gt_access_range *range)
 {
-	const struct gt_verify_frame *frame = &verifier->state->frames[reach->base->frame];
+	const struct gt_verify_frame *frame = &verifier->state->frames[range->base->frame];
 	const struct gt_slot *slot;
 
-	if (!reach->known || slot_of(reach->min) >= frame->slot_count ||
-	    (reach->size == 8 && !(reach->min % 8)))
+	if (!range->known || slot_of(range->min) >= frame->slot_count ||
+	    (range->size == 8 && !(range->min % 8)))
 		return 0;
-	slot = &frame->slots[slot_of(reach->min)];
+	slot = &frame->slots[slot_of(range->min)];
 	if (gt_slot_width(slot) && gt_is_pointer(&slot->value))
 		return gt_reject(verifier, "invalid size of register fill");
 	return 0;
@@ -181,14 +181,14 @@ static struct gt_value fill_part(struct gt_verifier *verifier, struct gt_slot *s
 				 bool is_signed)
 {
 	struct gt_value value =
-		gt_value_scalar(gt_scalar_cut(&slot->value.number, size, is_signed));
+		gt_value_scalar(gt_scalar_truncate(&slot->value.scalar, size, is_signed));
 
 	if (size == 4 && gt_slot_width(slot) == 4 && fits(&slot->value, 4))
-		gt_verify_link(verifier, &slot->value);
+		gt_verify_assign_id(verifier, &slot->value);
 	if (fits(&slot->value, size) &&
-	    (!is_signed || !(slot->value.number.all.umax >> (8 * size - 1)))) {
+	    (!is_signed || !(slot->value.scalar.all.umax >> (8 * size - 1)))) {
 		value.id = slot->value.id;
-		value.sum = slot->value.sum;
+		value.delta_bits = slot->value.delta_bits;
 		value.delta = slot->value.delta;
 	}
 	return value;
@@ -198,69 +198,69 @@ static struct gt_value fill_part(struct gt_verifier *verifier, struct gt_slot *s
 static bool is_zero_value(const struct gt_slot *slot, unsigned byte, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
-		if (byte + i > 7 || slot->bytes[byte + i] != GT_BYTE_VALUE ||
+		if (byte + i > 7 || slot->bytes[byte + i] != GT_BYTE_SPILL ||
 		    !is_zero_part(slot, byte + i))
 			return false;
 	return true;
 }
 
-int gt_verify_read_stack(struct gt_verifier *verifier, const struct gt_access_range *reach,
+int gt_verify_read_stack(struct gt_verifier *verifier, const struct gt_access_range *range,
 			 bool is_signed, struct gt_value *ret_value)
 {
-	struct gt_verify_frame *frame = &verifier->state->frames[reach->base->frame];
-	int64_t end = reach->max + (int64_t)reach->size;
-	bool whole = reach->known && reach->size == 8 && !(reach->min % 8);
-	struct gt_mixture mixture;
+	struct gt_verify_frame *frame = &verifier->state->frames[range->base->frame];
+	int64_t end = range->max + (int64_t)range->size;
+	bool whole = range->known && range->size == 8 && !(range->min % 8);
+	struct gt_stack_contents mixture;
 
-	gt_facts_use_stack(verifier, reach->base->frame, reach->min, reach->max, reach->size,
-			   whole && reach->base->frame == verifier->state->depth);
-	if (check_fill(verifier, reach))
+	gt_facts_use_stack(verifier, range->base->frame, range->min, range->max, range->size,
+			   whole && range->base->frame == verifier->state->depth);
+	if (check_fill(verifier, range))
 		return -EACCES;
-	if (reach->known && slot_of(reach->min) < frame->slot_count) {
-		struct gt_slot *slot = &frame->slots[slot_of(reach->min)];
+	if (range->known && slot_of(range->min) < frame->slot_count) {
+		struct gt_slot *slot = &frame->slots[slot_of(range->min)];
 		unsigned width = gt_slot_width(slot);
 
 		if (width == 8 && whole) {
 			if (slot->value.type == GT_REG_SCALAR)
-				gt_verify_link(verifier, &slot->value);
+				gt_verify_assign_id(verifier, &slot->value);
 			*ret_value = slot->value;
 			return 0;
 		}
-		if (width >= reach->size && !(reach->min % 8) && !slot->value.address) {
-			*ret_value = fill_part(verifier, slot, (unsigned)reach->size, is_signed);
+		if (width >= range->size && !(range->min % 8) && !slot->value.address) {
+			*ret_value = fill_part(verifier, slot, (unsigned)range->size, is_signed);
 			return 0;
 		}
-		if (is_zero_value(slot, byte_of(reach->min), (unsigned)reach->size)) {
+		if (is_zero_value(slot, byte_of(range->min), (unsigned)range->size)) {
 			*ret_value = gt_value_scalar(gt_scalar_constant(0));
 			return 0;
 		}
 	}
-	mixture = gt_verify_mix_stack(verifier, reach->base->frame, reach->min, end);
+	mixture = gt_verify_stack_contents(verifier, range->base->frame, range->min, end);
 	*ret_value =
 		gt_value_scalar(mixture.zero ? gt_scalar_constant(0)
-					     : gt_scalar_loaded((unsigned)reach->size, is_signed));
+					     : gt_scalar_loaded((unsigned)range->size, is_signed));
 	ret_value->address = mixture.address;
 	return 0;
 }
 
-bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned number, unsigned size,
+bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned regno, unsigned size,
 			   uint64_t *ret_number)
 {
-	const struct gt_value *base = gt_register(verifier, number);
+	const struct gt_value *base = gt_register(verifier, regno);
 	const struct gt_verify_frame *frame = &verifier->state->frames[base->frame];
-	int64_t offset = base->fixed;
+	int64_t offset = base->fixed_offset;
 	const struct gt_slot *slot;
 	unsigned zeros = 0;
 
-	if (base->type != GT_REG_STACK || !gt_scalar_is_constant(&base->number) ||
+	if (base->type != GT_REG_STACK || !gt_scalar_is_constant(&base->scalar) ||
 	    offset < -GT_BPF_STACK_SIZE || offset >= 0 || slot_of(offset) >= frame->slot_count ||
 	    byte_of(offset) + size > 8)
 		return false;
 	slot = &frame->slots[slot_of(offset)];
 	while (zeros < size && slot->bytes[byte_of(offset) + zeros] == GT_BYTE_ZERO)
 		zeros++;
-	*ret_number = zeros == size ? 0 : slot->value.number.value;
+	*ret_number = zeros == size ? 0 : slot->value.scalar.value;
 	return zeros == size ||
 	       (!byte_of(offset) && gt_slot_width(slot) == size &&
-		slot->value.type == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.number));
+		slot->value.type == GT_REG_SCALAR && gt_scalar_is_constant(&slot->value.scalar));
 }

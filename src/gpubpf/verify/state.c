@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* States of the verifier: copies, comparison, text. */
+/* States of the verifier: allocation, copies, text. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "gpubpf/verify/private.h"
 
-struct gt_value gt_value_scalar(struct gt_scalar number)
+struct gt_value gt_value_scalar(struct gt_scalar scalar)
 {
-	return (struct gt_value){.type = GT_REG_SCALAR, .number = number};
+	return (struct gt_value){.type = GT_REG_SCALAR, .scalar = scalar};
 }
 
 struct gt_scalar gt_value_offset(const struct gt_value *pointer)
@@ -16,10 +16,10 @@ struct gt_scalar gt_value_offset(const struct gt_value *pointer)
 	static const struct bpf_insn add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
 	struct gt_scalar fixed;
 
-	if (!pointer->fixed)
-		return pointer->number;
-	fixed = gt_scalar_constant((uint64_t)pointer->fixed);
-	return gt_scalar_alu(&add, &pointer->number, &fixed);
+	if (!pointer->fixed_offset)
+		return pointer->scalar;
+	fixed = gt_scalar_constant((uint64_t)pointer->fixed_offset);
+	return gt_scalar_alu(&add, &pointer->scalar, &fixed);
 }
 
 void gt_state_free(struct gt_state *state)
@@ -52,7 +52,7 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 
 	if (!copy)
 		return NULL;
-	/* Of frames that are not there, no more: most of a state is of them. */
+	/* Leave unused frames uninitialised: they are most of a state. */
 	for (unsigned i = 0; i < GT_BPF_MAX_FRAMES; i++) {
 		copy->frames[i].slots = NULL;
 		copy->frames[i].slot_count = 0;
@@ -92,7 +92,7 @@ static bool holds_value(const struct gt_slot *slot)
 	return gt_slot_width(slot) != 0;
 }
 
-/* Calls visit on each value of a state. */
+/* Call visit for each value of a state. */
 static void each_value(struct gt_state *state, void (*visit)(struct gt_value *value, void *data),
 		       void *data)
 {
@@ -107,22 +107,22 @@ static void each_value(struct gt_state *state, void (*visit)(struct gt_value *va
 	}
 }
 
-struct ids {
+struct id_list {
 	uint32_t seen[GT_BPF_MAX_FRAMES * (GT_BPF_REGISTERS + GT_BPF_STACK_SLOTS)];
 	unsigned count;
 };
 
 static void collect_id(struct gt_value *value, void *data)
 {
-	struct ids *ids = data;
+	struct id_list *ids = data;
 
 	if (value->type == GT_REG_SCALAR && value->id)
 		ids->seen[ids->count++] = value->id;
 }
 
-static void forget_lone_id(struct gt_value *value, void *data)
+static void clear_singular_id(struct gt_value *value, void *data)
 {
-	const struct ids *ids = data;
+	const struct id_list *ids = data;
 	unsigned found = 0;
 
 	if (value->type != GT_REG_SCALAR || !value->id)
@@ -133,177 +133,14 @@ static void forget_lone_id(struct gt_value *value, void *data)
 		value->id = 0;
 }
 
-void gt_state_forget_lone_ids(struct gt_state *state)
+void gt_state_clear_singular_ids(struct gt_state *state)
 {
-	struct ids ids;
+	struct id_list ids;
 
 	ids.count = 0;
 	each_value(state, collect_id, &ids);
 	if (ids.count)
-		each_value(state, forget_lone_id, &ids);
-}
-
-/* Ids of the old state and what they are in the new one. */
-struct pairs {
-	struct {
-		uint32_t old, new;
-	} pair[256];
-	unsigned count;
-};
-
-static bool same_id(struct pairs *pairs, uint32_t old, uint32_t new)
-{
-	if (!old != !new)
-		return false;
-	if (!old)
-		return true;
-	for (unsigned i = 0; i < pairs->count; i++) {
-		if (pairs->pair[i].old == old)
-			return pairs->pair[i].new == new;
-		if (pairs->pair[i].new == new)
-			return false;
-	}
-	if (pairs->count == gt_countof(pairs->pair))
-		return false;
-	pairs->pair[pairs->count].old = old;
-	pairs->pair[pairs->count++].new = new;
-	return true;
-}
-
-static bool covers_value(const struct gt_value *old, const struct gt_value *new, bool relevant,
-			 bool exact, struct pairs *pairs)
-{
-	/* What is not set may be given to a helper, where no address may be. */
-	if (old->type == GT_REG_UNSET)
-		return exact ? new->type == GT_REG_UNSET : !gt_is_pointer(new) && !new->address;
-	if (old->type != new->type || old->maybe_null != new->maybe_null)
-		return false;
-	if (new->address && !old->address)
-		return false;
-	if (old->type == GT_REG_SCALAR) {
-		if (!relevant && !exact)
-			return true;
-		if (old->id && (old->sum != new->sum || old->delta != new->delta ||
-				!same_id(pairs, old->id, new->id)))
-			return false;
-	} else {
-		if (old->fixed != new->fixed)
-			return false;
-		if (old->frame != new->frame || old->map != new->map || old->size != new->size)
-			return false;
-		if ((old->maybe_null || exact) && !same_id(pairs, old->id, new->id))
-			return false;
-		if (!same_id(pairs, old->reference, new->reference))
-			return false;
-	}
-	if (exact && !gt_scalar_within(&new->number, &old->number))
-		return false;
-	return gt_scalar_within(&old->number, &new->number);
-}
-
-/* What a byte of a slot is where numbers do not matter. */
-static uint8_t kind_of(const struct gt_slot *slot, unsigned byte)
-{
-	uint8_t kind = slot->bytes[byte];
-
-	if (kind == GT_BYTE_VALUE)
-		return gt_is_pointer(&slot->value) || slot->value.address ? GT_BYTE_ADDRESS
-									  : GT_BYTE_SCALAR;
-	return kind == GT_BYTE_ZERO ? GT_BYTE_SCALAR : kind;
-}
-
-/* A slot whose numbers decide nothing. */
-static bool covers_idle_slot(const struct gt_slot *old, const struct gt_slot *new)
-{
-	for (unsigned i = 0; i < 8; i++) {
-		uint8_t one = kind_of(old, i), other = kind_of(new, i);
-
-		/* What was read as part of an address may be any number, but one that is set. */
-		if (one != other && (other == GT_BYTE_UNSET ||
-				     (one != GT_BYTE_ADDRESS &&
-				      (other == GT_BYTE_ADDRESS || one == GT_BYTE_SCALAR))))
-			return false;
-	}
-	return true;
-}
-
-static bool covers_slot(const struct gt_slot *old, const struct gt_slot *new, bool relevant,
-			bool exact, struct pairs *pairs)
-{
-	unsigned width = gt_slot_width(old);
-
-	if (!exact && !relevant && !(width && gt_is_pointer(&old->value)))
-		return covers_idle_slot(old, new);
-	if (width && (gt_slot_width(new) != width ||
-		      !covers_value(&old->value, &new->value, true, exact, pairs)))
-		return false;
-	for (unsigned i = width; i < 8; i++) {
-		uint8_t one = old->bytes[i], other = new->bytes[i];
-
-		if (one == other || (one == GT_BYTE_ADDRESS && other != GT_BYTE_UNSET))
-			continue;
-		if (exact || one == GT_BYTE_ZERO)
-			return false;
-		/* What was read as any number may be any, but no address. */
-		if (other == GT_BYTE_ADDRESS)
-			return false;
-		if (other == GT_BYTE_VALUE && (gt_is_pointer(&new->value) || new->value.address))
-			return false;
-		if (other == GT_BYTE_UNSET)
-			return false;
-	}
-	return true;
-}
-
-static bool covers_stack(const struct gt_verify_frame *old, const struct gt_verify_frame *new,
-			 uint64_t slots, bool exact, struct pairs *pairs)
-{
-	static const struct gt_slot unset;
-	uint32_t count = old->slot_count > new->slot_count ? old->slot_count : new->slot_count;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct gt_slot *one = i < old->slot_count ? &old->slots[i] : &unset;
-		const struct gt_slot *other = i < new->slot_count ? &new->slots[i] : &unset;
-
-		if (!covers_slot(one, other, slots >> i & 1, exact, pairs))
-			return false;
-	}
-	return true;
-}
-
-bool gt_state_covers(const struct gt_verifier *verifier, const struct gt_state *old,
-		     const struct gt_state *state, bool exact)
-{
-	struct pairs pairs;
-
-	pairs.count = 0;
-	if (old->depth != state->depth || old->reference_count != state->reference_count)
-		return false;
-	for (unsigned i = 0; i < old->reference_count; i++)
-		if (!same_id(&pairs, old->references[i], state->references[i]))
-			return false;
-	/* The frame that runs first: its registers are what differs most often. */
-	for (unsigned i = old->depth + 1; i-- > 0;) {
-		const struct gt_verify_frame *one = &old->frames[i], *other = &state->frames[i];
-		bool top = i == old->depth;
-		const struct gt_flow *flow =
-			&verifier->flow[top ? verifier->at : old->frames[i + 1].back];
-
-		if (one->subprogram != other->subprogram || (i && one->back != other->back))
-			return false;
-		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++) {
-			if (!exact && !(flow->live >> j & 1))
-				continue;
-			if (!top && j < 6)
-				continue;
-			if (!covers_value(&one->registers[j], &other->registers[j],
-					  flow->relevant >> j & 1, exact, &pairs))
-				return false;
-		}
-		if (!covers_stack(one, other, top ? flow->slots : UINT64_MAX, exact, &pairs))
-			return false;
-	}
-	return true;
+		each_value(state, clear_singular_id, &ids);
 }
 
 const char *gt_register_type_name(const struct gt_value *value)
@@ -328,9 +165,9 @@ const char *gt_register_type_name(const struct gt_value *value)
 	}
 }
 
-static void put_number(struct gt_strbuf *text, const struct gt_scalar *number)
+static void put_scalar(struct gt_strbuf *text, const struct gt_scalar *scalar)
 {
-	const struct gt_interval *all = &number->all;
+	const struct gt_interval *all = &scalar->all;
 	const char *comma = "";
 
 	gt_strbuf_putc(text, '(');
@@ -345,36 +182,36 @@ static void put_number(struct gt_strbuf *text, const struct gt_scalar *number)
 				 all->umax);
 		comma = ",";
 	}
-	if (number->mask != UINT64_MAX)
+	if (scalar->mask != UINT64_MAX)
 		gt_strbuf_printf(text, "%svar_off=(0x%" PRIx64 "; 0x%" PRIx64 ")", comma,
-				 number->value, number->mask);
+				 scalar->value, scalar->mask);
 	gt_strbuf_putc(text, ')');
 }
 
 static void put_value(struct gt_strbuf *text, const struct gt_value *value)
 {
-	const struct gt_scalar *number = &value->number;
+	const struct gt_scalar *scalar = &value->scalar;
 	struct gt_scalar offset;
 
 	if (value->type == GT_REG_SCALAR) {
-		if (gt_scalar_is_constant(number)) {
-			gt_strbuf_printf(text, "%" PRId64, (int64_t)number->value);
+		if (gt_scalar_is_constant(scalar)) {
+			gt_strbuf_printf(text, "%" PRId64, (int64_t)scalar->value);
 			return;
 		}
 		gt_strbuf_puts(text, "scalar");
-		put_number(text, number);
+		put_scalar(text, scalar);
 		return;
 	}
 	offset = gt_value_offset(value);
 	gt_strbuf_puts(text, gt_register_type_name(value));
 	if (!gt_scalar_is_constant(&offset))
-		put_number(text, &offset);
+		put_scalar(text, &offset);
 	else if (value->type == GT_REG_STACK || offset.value)
 		gt_strbuf_printf(text, value->type == GT_REG_STACK ? "%" PRId64 : "+%" PRId64,
 				 (int64_t)offset.value);
 }
 
-void gt_put_state(struct gt_strbuf *text, const struct gt_state *state)
+void gt_state_put(struct gt_strbuf *text, const struct gt_state *state)
 {
 	const struct gt_verify_frame *frame = &state->frames[state->depth];
 	const char *space = "";

@@ -440,20 +440,20 @@ TEST("the low bytes of a number are what is left when the others are cut off")
 {
 	struct gt_scalar wide = gt_scalar_constant(0x1234567890abcdef), cut;
 
-	cut = gt_scalar_cut(&wide, 4, false);
+	cut = gt_scalar_truncate(&wide, 4, false);
 	CHECK(gt_scalar_is_constant(&cut) && cut.value == 0x90abcdef);
-	cut = gt_scalar_cut(&wide, 4, true);
+	cut = gt_scalar_truncate(&wide, 4, true);
 	CHECK(gt_scalar_is_constant(&cut) && cut.value == 0xffffffff90abcdef);
-	cut = gt_scalar_cut(&wide, 1, true);
+	cut = gt_scalar_truncate(&wide, 1, true);
 	CHECK(cut.value == 0xffffffffffffffef);
-	cut = gt_scalar_cut(&wide, 2, false);
+	cut = gt_scalar_truncate(&wide, 2, false);
 	CHECK(cut.value == 0xcdef);
-	cut = gt_scalar_cut(&wide, 8, true);
+	cut = gt_scalar_truncate(&wide, 8, true);
 	CHECK(cut.value == wide.value);
 	wide = gt_scalar_unknown();
-	cut = gt_scalar_cut(&wide, 2, false);
+	cut = gt_scalar_truncate(&wide, 2, false);
 	CHECK(cut.all.umax == 0xffff && cut.all.smin == 0);
-	cut = gt_scalar_cut(&wide, 1, true);
+	cut = gt_scalar_truncate(&wide, 1, true);
 	CHECK(cut.all.smin == -128 && cut.all.smax == 127);
 }
 

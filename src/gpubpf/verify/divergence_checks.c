@@ -6,32 +6,33 @@
 #include "gpubpf/verify/divergence.h"
 
 /* The instruction or source line where lanes part, as text. */
-static void put_cause(struct gt_strbuf *text, const struct gt_lanes *lanes, uint32_t at)
+static void put_cause(struct gt_strbuf *text, const struct gt_divergence *analysis, uint32_t at)
 {
-	int32_t cause = lanes->state ? lanes->state[at].cause : GT_LANES_NO_INSN;
+	int32_t cause = analysis->state ? analysis->state[at].cause : GT_NO_INSN;
 	const struct gt_bpf_line *line;
 
-	if (cause == GT_LANES_NO_INSN) {
+	if (cause == GT_NO_INSN) {
 		gt_strbuf_puts(text, "in a program of this size any branch may part them");
 		return;
 	}
-	line = gt_bpf_line_of(lanes->verifier->program, (uint32_t)cause);
+	line = gt_bpf_line_of(analysis->verifier->program, (uint32_t)cause);
 	gt_strbuf_printf(text, "they may part at insn %d", cause);
 	if (line)
 		gt_strbuf_printf(text, " (%s:%u)", line->file, line->line);
 }
 
-static int warn(struct gt_lanes *lanes, uint32_t at, const char *format, ...) gt_printf(3, 4);
-static int warn(struct gt_lanes *lanes, uint32_t at, const char *format, ...)
+static int warn(struct gt_divergence *analysis, uint32_t at, const char *format, ...)
+	gt_printf(3, 4);
+static int warn(struct gt_divergence *analysis, uint32_t at, const char *format, ...)
 {
-	struct gt_facts *facts = lanes->facts;
-	const struct gt_bpf_line *line = gt_bpf_line_of(lanes->verifier->program, at);
+	struct gt_facts *facts = analysis->facts;
+	const struct gt_bpf_line *line = gt_bpf_line_of(analysis->verifier->program, at);
 	struct gt_warning *grown =
 		realloc(facts->warnings, (facts->warning_count + 1u) * sizeof(*grown));
 	va_list arguments;
 
 	if (!grown)
-		return gt_verifier_no_memory(lanes->verifier);
+		return gt_verifier_no_memory(analysis->verifier);
 	facts->warnings = grown;
 	grown += facts->warning_count++;
 	*grown = (struct gt_warning){.insn = at, .line = line ? line->line : 0};
@@ -41,13 +42,13 @@ static int warn(struct gt_lanes *lanes, uint32_t at, const char *format, ...)
 	return 0;
 }
 
-static const struct gt_bpf_map *map_behind(const struct gt_lanes *lanes, uint32_t at,
-					   unsigned number)
+static const struct gt_bpf_map *map_behind(const struct gt_divergence *analysis, uint32_t at,
+					   unsigned regno)
 {
-	const struct gt_register_fact *fact = &lanes->facts->insns[at].registers[number];
+	const struct gt_register_fact *fact = &analysis->facts->insns[at].registers[regno];
 
 	return (fact->type == GT_REG_MAP_VALUE || fact->type == GT_REG_MAP) && fact->map >= 0
-		       ? &lanes->verifier->object->maps[fact->map]
+		       ? &analysis->verifier->object->maps[fact->map]
 		       : NULL;
 }
 
@@ -57,59 +58,60 @@ static enum gt_bpf_map_copies copies_of(const struct gt_bpf_map *map)
 }
 
 /* Whether several runs of the program at one time have the same values of the map. */
-static bool is_shared(const struct gt_lanes *lanes, const struct gt_bpf_map *map)
+static bool is_shared(const struct gt_divergence *analysis, const struct gt_bpf_map *map)
 {
 	enum gt_bpf_map_copies copies = copies_of(map);
 
 	return copies == GT_COPY_ONE || copies == GT_COPY_SM ||
-	       (copies == GT_COPY_WARP && !lanes->single);
+	       (copies == GT_COPY_WARP && !analysis->single);
 }
 
 /*
  * A number read from a map, changed and stored back: what others stored meanwhile is lost. Per-SM
  * and per-warp arrays promise that it is not, as per-CPU arrays of Linux do, and so it is refused.
  */
-static int check_update(struct gt_lanes *lanes, uint32_t at, const struct bpf_insn *insn)
+static int check_update(struct gt_divergence *analysis, uint32_t at, const struct bpf_insn *insn)
 {
-	const struct gt_bpf_map *map = map_behind(lanes, at, insn->dst_reg);
-	int32_t number = lanes->facts->insns[at].registers[insn->dst_reg].map;
+	const struct gt_bpf_map *map = map_behind(analysis, at, insn->dst_reg);
+	int32_t number = analysis->facts->insns[at].registers[insn->dst_reg].map;
 	const char *copy;
 
-	if (!map || !lanes->state || BPF_CLASS(insn->code) != BPF_STX || !is_shared(lanes, map) ||
-	    !(lanes->state[at].from[insn->src_reg] >> (number < 63 ? number : 63) & 1))
+	if (!map || !analysis->state || BPF_CLASS(insn->code) != BPF_STX ||
+	    !is_shared(analysis, map) ||
+	    !(analysis->state[at].from[insn->src_reg] >> (number < 63 ? number : 63) & 1))
 		return 0;
 	if (copies_of(map) == GT_COPY_ONE)
-		return warn(lanes, at,
+		return warn(analysis, at,
 			    "R%u comes from map '%s' and is stored back to it: what other threads "
 			    "store meanwhile is lost; use an atomic operation",
 			    insn->src_reg, map->name);
 	copy = copies_of(map) == GT_COPY_SM ? "an SM, which runs many warps at once"
 					    : "a warp, whose lanes run at once";
-	return gt_reject(lanes->verifier,
+	return gt_reject(analysis->verifier,
 			 "R%u comes from map '%s' and is stored back to it, but a copy of it is "
 			 "shared by %s: use an atomic operation (__sync_fetch_and_add)",
 			 insn->src_reg, map->name, copy);
 }
 
-static int warn_of_places(struct gt_lanes *lanes, uint32_t at, const struct gt_bpf_map *map)
+static int warn_of_places(struct gt_divergence *analysis, uint32_t at, const struct gt_bpf_map *map)
 {
-	return warn(lanes, at,
+	return warn(analysis, at,
 		    "the lanes of a warp do this atomic operation on map '%s' each at a place of "
 		    "its own: lanes that meet at one place go one after the other",
 		    map->name);
 }
 
-static int check_atomic(struct gt_lanes *lanes, uint32_t at, const struct bpf_insn *insn)
+static int check_atomic(struct gt_divergence *analysis, uint32_t at, const struct bpf_insn *insn)
 {
-	const struct gt_insn_facts *facts = &lanes->facts->insns[at];
-	const struct gt_bpf_map *map = map_behind(lanes, at, insn->dst_reg);
+	const struct gt_insn_facts *facts = &analysis->facts->insns[at];
+	const struct gt_bpf_map *map = map_behind(analysis, at, insn->dst_reg);
 
-	if (lanes->single || !map || copies_of(map) == GT_COPY_THREAD)
+	if (analysis->single || !map || copies_of(map) == GT_COPY_THREAD)
 		return 0;
 	if (facts->registers[insn->dst_reg].varying)
-		return warn_of_places(lanes, at, map);
+		return warn_of_places(analysis, at, map);
 	if (insn->imm & BPF_FETCH)
-		return warn(lanes, at,
+		return warn(analysis, at,
 			    "all lanes of a warp do this atomic operation on the same place in map "
 			    "'%s' and each wants the result: they go one after the other",
 			    map->name);
@@ -117,33 +119,33 @@ static int check_atomic(struct gt_lanes *lanes, uint32_t at, const struct bpf_in
 }
 
 /* Whether the program could run once a warp, where it runs once a thread now. */
-static bool may_be_of_warps(const struct gt_lanes *lanes)
+static bool may_be_of_warps(const struct gt_divergence *analysis)
 {
-	const struct gt_section *section = lanes->verifier->options->section;
+	const struct gt_section *section = analysis->verifier->options->section;
 
 	return section && section->kind < GT_KIND_COUNT &&
 	       (gt_section_row(section->kind)->levels & GT_AT_WARP);
 }
 
 /* Helpers that change a map. */
-static int check_change(struct gt_lanes *lanes, uint32_t at, const struct gt_helper *helper)
+static int check_change(struct gt_divergence *analysis, uint32_t at, const struct gt_helper *helper)
 {
-	const struct gt_bpf_map *map = map_behind(lanes, at, 1);
+	const struct gt_bpf_map *map = map_behind(analysis, at, 1);
 
-	if (lanes->single || !map || !gt_bpf_map_kind(map->type) ||
+	if (analysis->single || !map || !gt_bpf_map_kind(map->type) ||
 	    !(helper->traits & GT_TRAIT_WRITES))
 		return 0;
 	if ((helper->traits & GT_TRAIT_ADDS) &&
 	    gt_bpf_map_kind(map->type)->shape == GT_BPF_MAP_ARRAY &&
-	    lanes->facts->insns[at].many_keys && copies_of(map) != GT_COPY_THREAD)
-		return warn_of_places(lanes, at, map);
+	    analysis->facts->insns[at].many_keys && copies_of(map) != GT_COPY_THREAD)
+		return warn_of_places(analysis, at, map);
 	if (gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_HASH)
 		return 0;
-	return warn(lanes, at,
-		    lanes->facts->insns[at].many_keys
+	return warn(analysis, at,
+		    analysis->facts->insns[at].many_keys
 			    ? "the lanes of a warp may have different keys: %s#%u on map '%s' goes "
 			      "one lane after the other"
-		    : may_be_of_warps(lanes)
+		    : may_be_of_warps(analysis)
 			    ? "all lanes of a warp have the same key: %s#%u on map '%s' goes one "
 			      "lane after the other, and one would do (a section with .warp)"
 			    : "all lanes of a warp have the same key: %s#%u on map '%s' goes one "
@@ -151,39 +153,39 @@ static int check_change(struct gt_lanes *lanes, uint32_t at, const struct gt_hel
 		    helper->name, helper->number, map->name);
 }
 
-static int check_helper(struct gt_lanes *lanes, uint32_t at, const struct bpf_insn *insn)
+static int check_helper(struct gt_divergence *analysis, uint32_t at, const struct bpf_insn *insn)
 {
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
 	gt_auto_strbuf cause = GT_STRBUF_INIT;
 
-	if ((helper->traits & GT_TRAIT_COLLECTIVE) && lanes->facts->insns[at].divergent) {
-		put_cause(&cause, lanes, at);
-		return gt_reject(lanes->verifier,
+	if ((helper->traits & GT_TRAIT_COLLECTIVE) && analysis->facts->insns[at].divergent) {
+		put_cause(&cause, analysis, at);
+		return gt_reject(analysis->verifier,
 				 "%s#%u needs all lanes of the warp together, and %s", helper->name,
 				 helper->number, gt_strbuf_string(&cause));
 	}
-	if ((helper->traits & GT_TRAIT_SERIALISES) && !lanes->single)
-		return warn(lanes, at, "%s#%u goes one lane after the other", helper->name,
+	if ((helper->traits & GT_TRAIT_SERIALISES) && !analysis->single)
+		return warn(analysis, at, "%s#%u goes one lane after the other", helper->name,
 			    helper->number);
-	return check_change(lanes, at, helper);
+	return check_change(analysis, at, helper);
 }
 
-int gt_lanes_check(struct gt_lanes *lanes)
+int gt_divergence_check(struct gt_divergence *analysis)
 {
 	int error = 0;
 
-	for (uint32_t at = 0; !error && at < lanes->count; at++) {
-		const struct bpf_insn *insn = &lanes->verifier->insns[at];
+	for (uint32_t at = 0; !error && at < analysis->count; at++) {
+		const struct bpf_insn *insn = &analysis->verifier->insns[at];
 
-		if (!lanes->facts->insns[at].reached)
+		if (!analysis->facts->insns[at].reached)
 			continue;
-		lanes->verifier->at = at;
+		analysis->verifier->at = at;
 		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg)
-			error = check_helper(lanes, at, insn);
+			error = check_helper(analysis, at, insn);
 		else if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
-			error = check_atomic(lanes, at, insn);
+			error = check_atomic(analysis, at, insn);
 		else if (BPF_CLASS(insn->code) == BPF_STX)
-			error = check_update(lanes, at, insn);
+			error = check_update(analysis, at, insn);
 	}
 	return error;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "cli/refusal.h"
+#include "cli/rejection.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-void gt_cli_put_refusal(struct gt_strbuf *text, const struct gt_bpf_program *program,
-			const struct gt_verify_error *error)
+void gt_cli_put_rejection(struct gt_strbuf *text, const struct gt_bpf_program *program,
+			  const struct gt_verify_error *error)
 {
 	const struct gt_bpf_line *line = gt_bpf_line_of(program, error->insn);
 
@@ -20,8 +20,8 @@ void gt_cli_put_refusal(struct gt_strbuf *text, const struct gt_bpf_program *pro
 		gt_strbuf_printf(text, "  %s\n", error->registers);
 }
 
-void gt_cli_json_refusal(struct gt_json *json, const struct gt_diag *diag,
-			 const struct gt_verify_error *error)
+void gt_cli_json_rejection(struct gt_json *json, const struct gt_diag *diag,
+			   const struct gt_verify_error *error)
 {
 	gt_json_string(json, "reason", diag->text);
 	gt_json_string(json, "place", diag->place);

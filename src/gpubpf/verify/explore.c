@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Exploration of all paths through a program, depth first, with state pruning: as do_check() and
+ * is_state_visited() of Linux (kernel/bpf/verifier.c).
+ */
+#include <string.h>
+
+#include "gpubpf/verify/private.h"
+
+/* End the current path; tail: steps from here to the program's end. */
+static void end_path(struct gt_verifier *verifier, uint64_t tail)
+{
+	uint64_t steps = verifier->steps + tail;
+
+	gt_state_free(gt_take(verifier->state));
+	for (struct gt_explored *explored = verifier->parent; explored;
+	     explored = explored->parent) {
+		if (steps > explored->longest)
+			explored->longest = steps;
+		if (--explored->branches)
+			return;
+		steps = explored->steps + explored->longest;
+	}
+}
+
+static bool next_path(struct gt_verifier *verifier)
+{
+	struct gt_pending_path *path;
+
+	if (!verifier->pending.count)
+		return false;
+	path = &verifier->pending.items[--verifier->pending.count];
+	verifier->state = path->state;
+	verifier->parent = path->parent;
+	verifier->at = path->insn;
+	verifier->steps = path->steps;
+	return true;
+}
+
+/* Add the current state to the tree of paths; compare: also to those compared with later ones. */
+static int add_explored(struct gt_verifier *verifier, bool compare)
+{
+	struct gt_explored *explored = calloc(1, sizeof(*explored));
+
+	if (!explored)
+		return gt_verifier_no_memory(verifier);
+	explored->next_all = verifier->all_explored;
+	verifier->all_explored = explored;
+	explored->parent = verifier->parent;
+	explored->insn = verifier->at;
+	explored->branches = 1;
+	explored->steps = verifier->steps;
+	verifier->parent = explored;
+	verifier->steps = 0;
+	/* With fewer states to compare with, exploration takes longer and still ends. */
+	if (!compare || verifier->explored_bytes > GT_MAX_EXPLORED_BYTES)
+		return 0;
+	gt_state_clear_singular_ids(verifier->state);
+	explored->state = gt_state_copy(verifier->state);
+	if (!explored->state)
+		return gt_verifier_no_memory(verifier);
+	verifier->explored_bytes += gt_state_bytes(explored->state);
+	explored->next = verifier->explored[verifier->at];
+	verifier->explored[verifier->at] = explored;
+	return 0;
+}
+
+/*
+ * Look for an explored state that subsumes the current one: 1 if there is one and the path has ended,
+ * 0, or an error. Clears *ret_add where the current state is not worth keeping.
+ */
+static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
+{
+	struct gt_explored **link = &verifier->explored[verifier->at];
+	bool loop = verifier->aux[verifier->at].loop_header;
+	unsigned limit = loop ? GT_MAX_LOOP_STATES : GT_MAX_EXPLORED, patience = loop ? 64 : 3;
+	unsigned count = 0;
+
+	while (*link) {
+		struct gt_explored *explored = *link;
+		bool evict = ++count > limit;
+
+		if (explored->branches) {
+			if (gt_state_subsumes(verifier, explored->state, verifier->state, true))
+				return gt_reject(verifier, "infinite loop detected at insn %u",
+						 verifier->at);
+			if (verifier->jumps - verifier->jumps_at_state < 20 &&
+			    verifier->facts.visited - verifier->visited_at_state < 100)
+				*ret_add = false;
+		} else if (gt_state_subsumes(verifier, explored->state, verifier->state, false)) {
+			explored->hits++;
+			end_path(verifier, explored->longest);
+			return 1;
+		} else if (*ret_add) {
+			explored->misses++;
+			evict |= explored->misses > (explored->hits + 1) * patience;
+		}
+		if (evict) {
+			*link = explored->next;
+			verifier->explored_bytes -= gt_state_bytes(explored->state);
+			gt_state_free(gt_take(explored->state));
+			continue;
+		}
+		link = &explored->next;
+	}
+	return 0;
+}
+
+/* At a prune point: 1 if the path is pruned, 0, or an error. */
+static int prune_path(struct gt_verifier *verifier)
+{
+	bool add = verifier->jumps - verifier->jumps_at_state >= 2 &&
+		   verifier->facts.visited - verifier->visited_at_state >= 8;
+	int status = find_subsuming(verifier, &add);
+
+	if (status || !add)
+		return status;
+	verifier->jumps_at_state = verifier->jumps;
+	verifier->visited_at_state = verifier->facts.visited;
+	return add_explored(verifier, true);
+}
+
+static int enter_subprogram(struct gt_verifier *verifier)
+{
+	struct gt_state *state = verifier->state;
+	struct gt_verify_frame *caller = &state->frames[state->depth], *frame = caller + 1;
+	uint32_t target = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
+
+	if (state->depth + 1 == GT_BPF_MAX_FRAMES)
+		return gt_reject(verifier, "the call stack of %d frames is too deep",
+				 GT_BPF_MAX_FRAMES + 1);
+	free(frame->slots);
+	*frame = (struct gt_verify_frame){
+		.subprogram = verifier->aux[target].subprogram,
+		.return_insn = verifier->at + 1,
+	};
+	state->depth++;
+	memcpy(&frame->registers[1], &caller->registers[1], 5 * sizeof(frame->registers[0]));
+	frame->registers[10] = (struct gt_value){
+		.type = GT_REG_STACK,
+		.frame = (uint8_t)state->depth,
+		.scalar = gt_scalar_constant(0),
+	};
+	for (unsigned i = 0; i <= 5; i++)
+		caller->registers[i] = (struct gt_value){0};
+	verifier->at = target;
+	return 0;
+}
+
+static int leave_subprogram(struct gt_verifier *verifier)
+{
+	struct gt_state *state = verifier->state;
+	struct gt_verify_frame *frame = &state->frames[state->depth];
+
+	if (frame->registers[0].type == GT_REG_STACK)
+		return gt_reject(verifier, "cannot return stack pointer to the caller");
+	state->depth--;
+	state->frames[state->depth].registers[0] = frame->registers[0];
+	verifier->at = frame->return_insn;
+	free(gt_take(frame->slots));
+	frame->slot_count = 0;
+	return 0;
+}
+
+static int check_program_exit(struct gt_verifier *verifier)
+{
+	const struct gt_state *state = verifier->state;
+
+	if (state->reference_count)
+		return gt_reject(verifier,
+				 "Unreleased reference id=%u alloc_insn=%u; BPF_EXIT instruction "
+				 "in main prog would lead to reference leak",
+				 state->references[0], state->reference_insns[0]);
+	return gt_verify_read(verifier, 0);
+}
+
+static int visit_jump(struct gt_verifier *verifier, const struct bpf_insn *insn)
+{
+	int error;
+
+	verifier->jumps++;
+	switch (BPF_OP(insn->code)) {
+	case BPF_JA:
+		verifier->at = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
+		return 0;
+	case BPF_CALL:
+		if (gt_bpf_is_subprogram_call(insn))
+			return enter_subprogram(verifier);
+		error = gt_verify_helper(verifier, insn);
+		verifier->at++;
+		return error;
+	case BPF_EXIT:
+		if (verifier->state->depth)
+			return leave_subprogram(verifier);
+		error = check_program_exit(verifier);
+		if (!error)
+			end_path(verifier, 0);
+		return error;
+	default:
+		return gt_verify_branch(verifier, insn);
+	}
+}
+
+static void put_log(struct gt_verifier *verifier)
+{
+	struct gt_strbuf *log = verifier->options->log;
+	const struct gt_bpf_line *line = gt_bpf_line_of(verifier->program, verifier->at);
+
+	if (!log)
+		return;
+	if (line && line->insn == verifier->at)
+		gt_strbuf_printf(log, "; %s @ %s:%u\n", line->text, line->file, line->line);
+	gt_strbuf_printf(log, "%u: ", verifier->at);
+	gt_bpf_put_insn(log, verifier->program->insns, verifier->count, verifier->at);
+	gt_strbuf_puts(log, " ; ");
+	gt_state_put(log, verifier->state);
+	gt_strbuf_putc(log, '\n');
+}
+
+static int visit_insn(struct gt_verifier *verifier)
+{
+	const struct bpf_insn *insn = &verifier->insns[verifier->at];
+	uint64_t limit = verifier->options->max_visited ? verifier->options->max_visited : 1000000;
+	int status;
+
+	if (++verifier->facts.visited > limit)
+		return gt_verifier_too_large(verifier);
+	if (verifier->aux[verifier->at].prune_point) {
+		status = prune_path(verifier);
+		if (status)
+			return status < 0 ? status : 0;
+	}
+	gt_facts_record(verifier);
+	put_log(verifier);
+	verifier->steps++;
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		status = gt_verify_alu(verifier, insn);
+		break;
+	case BPF_LD:
+		status = gt_verify_ld_imm64(verifier, insn);
+		verifier->at += !status;
+		break;
+	case BPF_JMP:
+	case BPF_JMP32:
+		return visit_jump(verifier, insn);
+	default:
+		status = gt_verify_memory(verifier, insn);
+	}
+	verifier->at += !status;
+	return status;
+}
+
+static int push_initial_state(struct gt_verifier *verifier)
+{
+	const struct gt_verify_options *options = verifier->options;
+	struct gt_state *state = calloc(1, sizeof(*state));
+	struct gt_value *registers;
+
+	if (!state)
+		return gt_verifier_no_memory(verifier);
+	verifier->state = state;
+	registers = state->frames[0].registers;
+	registers[10] = (struct gt_value){
+		.type = GT_REG_STACK,
+		.scalar = gt_scalar_constant(0),
+	};
+	registers[1] = (struct gt_value){
+		.type = GT_REG_CONTEXT,
+		.size = options->section ? gt_context_size(options->section->kind)
+					 : options->context_size,
+		.scalar = gt_scalar_constant(0),
+	};
+	if (options->input == GT_INPUT_MEMORY) {
+		registers[1].type = options->memory_size ? GT_REG_MEMORY : GT_REG_SCALAR;
+		registers[1].size = options->memory_size;
+		registers[2] = gt_value_scalar(gt_scalar_constant(options->memory_size));
+	}
+	verifier->at = 0;
+	return add_explored(verifier, false);
+}
+
+int gt_verify_explore(struct gt_verifier *verifier)
+{
+	int error = push_initial_state(verifier);
+
+	while (!error) {
+		if (!verifier->state && !next_path(verifier))
+			return 0;
+		error = visit_insn(verifier);
+	}
+	return error;
+}
+
+void gt_verify_explore_clear(struct gt_verifier *verifier)
+{
+	gt_state_free(gt_take(verifier->state));
+	gt_vec_each (path, &verifier->pending)
+		gt_state_free(path->state);
+	gt_vec_free(&verifier->pending);
+	while (verifier->all_explored) {
+		struct gt_explored *explored = verifier->all_explored;
+
+		verifier->all_explored = explored->next_all;
+		gt_state_free(explored->state);
+		free(explored);
+	}
+	verifier->parent = NULL;
+	verifier->steps = verifier->explored_bytes = 0;
+	verifier->jumps = verifier->jumps_at_state = 0;
+	verifier->visited_at_state = 0;
+	if (verifier->explored)
+		memset(verifier->explored, 0, verifier->count * sizeof(struct gt_explored *));
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The reference graph of a PTX module: which functions and module-scope variables each function
+ * uses, directly or by their addresses. A call through a register may reach every function whose
+ * address is taken in the module.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "ptx/ptx.h"
+
+struct gt_patch_graph;
+
+/* What can be reached from some functions: by function and variable number. */
+struct gt_patch_reach {
+	bool *functions; /* owned */
+	bool *variables; /* owned; only those at module scope are marked */
+};
+
+/* 0 or -ENOMEM. The module must outlive the graph. */
+int gt_patch_graph_new(const struct gt_ptx_module *module, struct gt_patch_graph **ret_graph);
+void gt_patch_graph_free(struct gt_patch_graph *graph);
+GT_DEFINE_AUTO(patch_graph, struct gt_patch_graph, gt_patch_graph_free)
+
+/* An empty reach. 0 or -ENOMEM. */
+int gt_patch_reach_new(const struct gt_patch_graph *graph, struct gt_patch_reach *ret_reach);
+void gt_patch_reach_clear(struct gt_patch_reach *reach);
+/* Add a function and all that it can reach. 0 or -ENOMEM. */
+int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_function *function,
+		       struct gt_patch_reach *reach);

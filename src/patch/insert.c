@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Printing a module with programs at its sites. A site is a scope:
+ *
+ *	{
+ *	.reg …; mov …;             the values of the context that its programs read
+ *	@!%p1 bra skip_0_7;        where the instruction has a guard
+ *	{ … }                      the body of program 0
+ *	skip_0_7:
+ *	}
+ *	@%p1 st.global.u32 …
+ *
+ * The scope of programs that run after the instruction holds it, too: it has no label, so nothing
+ * jumps into the scope.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "patch/private.h"
+
+#define KIND(name) (1u << GT_KIND_##name)
+
+static const char *prefix_of(const struct gt_patcher *patcher)
+{
+	return patcher->result->prefix;
+}
+
+static const struct gt_patch_program *program_at(const struct gt_patcher *patcher, uint32_t number)
+{
+	return &patcher->options->programs[number];
+}
+
+/* ---- translation ----------------------------------------------------------------------- */
+
+static uint64_t programs_with_sites(const struct gt_patcher *patcher)
+{
+	uint64_t programs = 0;
+
+	gt_vec_each (site, &patcher->result->sites)
+		programs |= site->programs;
+	return programs;
+}
+
+static bool const_bank_is_full(const struct gt_patcher *patcher)
+{
+	enum { CONST_BANK = 65536, PER_SYMBOL = 16 };
+	const struct gt_bpf_object *object = patcher->options->object;
+	uint64_t bytes = (uint64_t)PER_SYMBOL * ((object ? object->map_count : 0) + 2);
+
+	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
+		if (item->kind != GT_PTX_ITEM_VARIABLES)
+			continue;
+		for (const struct gt_ptx_variable *variable = item->variables; variable;
+		     variable = variable->next)
+			if (variable->space == GT_PTX_SPACE_CONST)
+				bytes += gt_ptx_variable_size(variable);
+	}
+	return bytes > CONST_BANK;
+}
+
+static int translate_program(struct gt_patcher *patcher, uint32_t number)
+{
+	const struct gt_patch_program *program = program_at(patcher, number);
+	const struct gt_patch_options *options = patcher->options;
+	const struct gt_ptx_module *module = patcher->module;
+	struct gt_translate_options translate = {
+		.form = GT_FORM_SPLICE,
+		.sm = module->sm,
+		.sm_suffix = module->sm_suffix,
+		.version = module->version_major * 10 + module->version_minor,
+		.prefix = prefix_of(patcher),
+		.output_bytes = options->output_bytes,
+		.symbols_global = options->symbols_global || const_bank_is_full(patcher),
+	};
+	struct gt_translate_job job = {
+		.program = program->program,
+		.facts = program->facts,
+		.section = &program->section,
+	};
+	struct gt_patch_values values;
+	struct gt_diag diag = {0};
+	int error;
+
+	patcher->uses[number] =
+		gt_patch_find_uses(program->program, program->facts, &program->section);
+	gt_patch_list_values(prefix_of(patcher), patcher->uses[number], &values);
+	job.values = values.items;
+	job.value_count = values.count;
+	gt_strbuf_clear(&patcher->translation.text);
+	error = gt_target_ptx.translate(&translate, options->object, &job, &patcher->translation,
+					&diag);
+	if (error == -ENOMEM)
+		return error;
+	if (error) {
+		patcher->rejected |= UINT64_C(1) << number;
+		gt_patch_reject(patcher, number, NULL, 0, "%s", diag.text);
+		return 0;
+	}
+	gt_strbuf_add(&patcher->bodies[number], gt_strbuf_string(&patcher->translation.text),
+		      patcher->translation.text.length);
+	return patcher->bodies[number].failed ? -ENOMEM : 0;
+}
+
+/* The last rejection gets the sites of its program. */
+static void count_rejected(struct gt_patcher *patcher)
+{
+	gt_vec_each (site, &patcher->result->sites) {
+		uint64_t rejected = site->programs & patcher->rejected;
+
+		gt_vec_each (rejection, &patcher->result->rejections)
+			if (!rejection->function && rejected >> rejection->program & 1) {
+				rejection->sites++;
+				patcher->result->rejected++;
+			}
+		site->programs &= ~patcher->rejected;
+	}
+}
+
+int gt_patch_translate(struct gt_patcher *patcher)
+{
+	uint64_t programs = programs_with_sites(patcher);
+	int error = 0;
+
+	for (uint32_t i = 0; i < patcher->options->program_count && !error; i++)
+		if (programs >> i & 1 && program_at(patcher, i)->program)
+			error = translate_program(patcher, i);
+	count_rejected(patcher);
+	return error;
+}
+
+/* ---- conditions ------------------------------------------------------------------------ */
+
+/* Where a program does not run, its body is skipped. */
+struct patch_label {
+	char text[GT_MAX_PREFIX + 40];
+};
+
+static struct patch_label skip_label(const struct gt_patcher *patcher, uint32_t program,
+				     uint32_t site)
+{
+	struct patch_label label;
+
+	snprintf(label.text, sizeof(label.text), "%sskip_%u_%u", prefix_of(patcher), program, site);
+	return label;
+}
+
+/* Skip where the instruction's guard does not hold. */
+void gt_patch_put_guard(const struct gt_ptx_instruction *instruction, const char *label,
+			struct gt_strbuf *buffer)
+{
+	struct gt_ptx_operand guard = *instruction->guard;
+
+	guard.negated = !guard.negated;
+	gt_strbuf_putc(buffer, '@');
+	gt_ptx_print_operand(&guard, buffer);
+	gt_strbuf_printf(buffer, " bra %s;\n", label);
+}
+
+/* A branch's program runs on both paths; all others only where the instruction is executed. */
+static bool has_guard(const struct gt_patch_site *site, enum gt_section_kind kind)
+{
+	return site->statement && site->statement->instruction.guard && kind != GT_KIND_BRANCH;
+}
+
+static void put_switch_test(const struct gt_patcher *patcher, uint32_t program, const char *label,
+			    struct gt_strbuf *buffer)
+{
+	const char *p = prefix_of(patcher);
+
+	gt_strbuf_printf(buffer,
+			 "{\n\t.reg .b32 %sat_on;\n\t.reg .pred %sat_off;\n"
+			 "\tld.volatile.global.u32 %sat_on, [%sswitch_%u];\n"
+			 "\tsetp.eq.u32 %sat_off, %sat_on, 0;\n"
+			 "@%sat_off bra %s;\n}\n",
+			 p, p, p, p, program, p, p, p, label);
+}
+
+void gt_patch_put_first_thread_test(const struct gt_patcher *patcher, const char *label,
+				    struct gt_strbuf *buffer)
+{
+	const char *p = prefix_of(patcher);
+
+	gt_strbuf_printf(buffer,
+			 "{\n\t.reg .b32 %sat_a, %sat_b;\n\t.reg .pred %sat_other;\n"
+			 "\tmov.u32 %sat_a, %%tid.x;\n"
+			 "\tmov.u32 %sat_b, %%tid.y;\n\tor.b32 %sat_a, %sat_a, %sat_b;\n"
+			 "\tmov.u32 %sat_b, %%tid.z;\n\tor.b32 %sat_a, %sat_a, %sat_b;\n"
+			 "\tsetp.ne.u32 %sat_other, %sat_a, 0;\n"
+			 "@%sat_other bra %s;\n}\n",
+			 p, p, p, p, p, p, p, p, p, p, p, p, p, p, p, label);
+}
+
+/* ---- a site ---------------------------------------------------------------------------- */
+
+static void put_program(struct gt_patcher *patcher, const struct gt_patch_site *site,
+			uint32_t number, struct gt_strbuf *buffer)
+{
+	const struct gt_section *section = &program_at(patcher, number)->section;
+	struct patch_label skip = skip_label(patcher, number, site->number);
+
+	patcher->result->patched++;
+	if (!program_at(patcher, number)->program)
+		return;
+	if (has_guard(site, section->kind))
+		gt_patch_put_guard(&site->statement->instruction, skip.text, buffer);
+	if (gt_patch_is_block_end(section))
+		gt_strbuf_printf(buffer, "@!%sat_last bra %s;\n", prefix_of(patcher), skip.text);
+	else if (section->level == GT_LEVEL_BLOCK)
+		gt_patch_put_first_thread_test(patcher, skip.text, buffer);
+	if (patcher->options->switchable)
+		put_switch_test(patcher, number, skip.text, buffer);
+	gt_strbuf_add(buffer, gt_strbuf_string(&patcher->bodies[number]),
+		      patcher->bodies[number].length);
+	gt_strbuf_printf(buffer, "%s:\n", skip.text);
+}
+
+static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
+					     const struct gt_patch_site *site,
+					     const struct gt_ptx_function *function)
+{
+	const struct gt_ptx_module *module = patcher->module;
+	struct gt_patch_value_site at = {
+		.prefix = prefix_of(patcher),
+		.function = function,
+		.instruction = site->statement ? &site->statement->instruction : NULL,
+		.site = site->number,
+		.line = site->line,
+		.kernel = patcher->functions[function->number].kernel,
+		.has_sync = module->version_major * 10 + module->version_minor >= 62,
+	};
+
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (site->programs >> i & 1)
+			at.uses = gt_patch_join_uses(at.uses, patcher->uses[i]);
+	return at;
+}
+
+static void put_programs(struct gt_patcher *patcher, const struct gt_patch_site *site,
+			 struct gt_strbuf *buffer)
+{
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (site->programs >> i & 1)
+			put_program(patcher, site, i, buffer);
+}
+
+static bool inserts_something(const struct gt_patcher *patcher, const struct gt_patch_site *site)
+{
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (site->programs >> i & 1 && program_at(patcher, i)->program)
+			return true;
+	return false;
+}
+
+static void open_site(struct gt_patcher *patcher, const struct gt_patch_site *site,
+		      const struct gt_ptx_function *function, struct gt_strbuf *buffer)
+{
+	struct gt_patch_value_site at = value_site(patcher, site, function);
+
+	gt_strbuf_puts(buffer, "{\n");
+	gt_patch_put_values(&at, buffer);
+	if (gt_patch_has_block_end(patcher, site->programs))
+		gt_patch_put_last_thread(patcher, site, buffer);
+}
+
+static void put_site(struct gt_patcher *patcher, const struct gt_patch_site *site,
+		     const struct gt_ptx_function *function, struct gt_strbuf *buffer)
+{
+	if (inserts_something(patcher, site)) {
+		open_site(patcher, site, function, buffer);
+		put_programs(patcher, site, buffer);
+		gt_strbuf_puts(buffer, "}\n");
+	} else {
+		put_programs(patcher, site, buffer);
+	}
+}
+
+/* ---- printing -------------------------------------------------------------------------- */
+
+/* The next site, if it is at this statement of this function. */
+static const struct gt_patch_site *next_site(const struct gt_patcher *patcher,
+					     const struct gt_ptx_function *function,
+					     const struct gt_ptx_statement *statement)
+{
+	const struct gt_patch_site *site;
+
+	if (patcher->functions[function->number].first_site == UINT32_MAX ||
+	    patcher->cursor >= patcher->result->sites.count)
+		return NULL;
+	site = &patcher->result->sites.items[patcher->cursor];
+	return site->function == function->name && site->statement == statement ? site : NULL;
+}
+
+static bool keep_item(void *context, const struct gt_ptx_item *item)
+{
+	return gt_patch_keeps(context, item);
+}
+
+static void declare_symbols(void *context, struct gt_strbuf *buffer)
+{
+	struct gt_patcher *patcher = context;
+	uint64_t programs = programs_with_sites(patcher);
+
+	gt_strbuf_puts(buffer, gt_strbuf_string(&patcher->translation.declarations));
+	for (uint32_t i = 0; patcher->options->switchable && i < patcher->options->program_count;
+	     i++)
+		if (programs >> i & 1)
+			gt_strbuf_printf(buffer, ".weak .global .align 4 .u32 %sswitch_%u = 1;\n",
+					 prefix_of(patcher), i);
+}
+
+static void begin_function(void *context, const struct gt_ptx_function *function,
+			   struct gt_strbuf *buffer)
+{
+	struct gt_patcher *patcher = context;
+	const struct gt_patch_function *known = &patcher->functions[function->number];
+	const struct gt_patch_site *site;
+
+	patcher->cursor = known->first_site;
+	if (function->is_entry &&
+	    gt_patch_has_block_end(patcher, known->programs & ~patcher->rejected))
+		gt_patch_put_exit_counter(patcher, buffer);
+	site = next_site(patcher, function, NULL);
+	if (site && site->kinds & (KIND(ENTRY) | KIND(CALL))) {
+		put_site(patcher, site, function, buffer);
+		patcher->cursor++;
+	}
+}
+
+static void end_function(void *context, const struct gt_ptx_function *function,
+			 struct gt_strbuf *buffer)
+{
+	struct gt_patcher *patcher = context;
+	const struct gt_patch_site *site = next_site(patcher, function, NULL);
+
+	if (site)
+		put_site(patcher, site, function, buffer);
+}
+
+static void before_statement(void *context, const struct gt_ptx_statement *statement,
+			     struct gt_strbuf *buffer)
+{
+	struct gt_patcher *patcher = context;
+	const struct gt_ptx_function *function = statement->block->function;
+	const struct gt_patch_site *site = next_site(patcher, function, statement);
+
+	if (!site)
+		return;
+	if (gt_patch_runs_after(site->kinds)) {
+		if (inserts_something(patcher, site))
+			open_site(patcher, site, function, buffer);
+		return;
+	}
+	put_site(patcher, site, function, buffer);
+	patcher->cursor++;
+}
+
+static void after_statement(void *context, const struct gt_ptx_statement *statement,
+			    struct gt_strbuf *buffer)
+{
+	struct gt_patcher *patcher = context;
+	const struct gt_ptx_function *function = statement->block->function;
+	const struct gt_patch_site *site = next_site(patcher, function, statement);
+	struct gt_patch_value_site at;
+
+	if (!site)
+		return;
+	patcher->cursor++;
+	if (!inserts_something(patcher, site)) {
+		put_programs(patcher, site, buffer);
+		return;
+	}
+	at = value_site(patcher, site, function);
+	gt_patch_put_loaded(&at, buffer);
+	put_programs(patcher, site, buffer);
+	gt_strbuf_puts(buffer, "}\n");
+}
+
+int gt_patch_print(struct gt_patcher *patcher)
+{
+	const struct gt_ptx_additions additions = {
+		.context = patcher,
+		.keep = keep_item,
+		.declare = declare_symbols,
+		.begin = begin_function,
+		.end = end_function,
+		.before = before_statement,
+		.after = after_statement,
+	};
+
+	gt_ptx_print_with(patcher->module, &additions, &patcher->result->text);
+	return patcher->result->text.failed ? -ENOMEM : 0;
+}

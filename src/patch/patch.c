@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "patch/patch.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "patch/private.h"
+
+#define PROGRAM(n) (UINT64_C(1) << (n))
+
+void gt_patch_result_clear(struct gt_patch_result *result)
+{
+	gt_strbuf_free(&result->text);
+	gt_vec_free(&result->kernels);
+	gt_vec_free(&result->sites);
+	gt_vec_free(&result->rejections);
+	*result = (struct gt_patch_result){0};
+}
+
+static void close_patcher(struct gt_patcher *patcher)
+{
+	for (uint32_t i = 0; patcher->bodies && i < patcher->options->program_count; i++)
+		gt_strbuf_free(&patcher->bodies[i]);
+	free(patcher->bodies);
+	free(patcher->uses);
+	free(patcher->functions);
+	gt_patch_graph_free(patcher->graph);
+	gt_patch_reach_clear(&patcher->kept);
+	gt_translation_clear(&patcher->translation);
+}
+
+void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *function,
+		     uint32_t sites, const char *format, ...)
+{
+	struct gt_patch_rejection rejection = {
+		.program = program,
+		.function = function,
+		.sites = sites,
+	};
+	va_list arguments;
+	int error;
+
+	va_start(arguments, format);
+	vsnprintf(rejection.reason, sizeof(rejection.reason), format, arguments);
+	va_end(arguments);
+	patcher->result->found += sites;
+	patcher->result->rejected += sites;
+	error = gt_vec_push(&patcher->result->rejections, rejection);
+	patcher->error = patcher->error ? patcher->error : error;
+}
+
+/* A prefix that occurs nowhere in the text, so that no name of ours is one of the module's. */
+static int choose_prefix(struct gt_patcher *patcher)
+{
+	char *prefix = patcher->result->prefix;
+
+	strcpy(prefix, "gputap_");
+	for (unsigned i = 1; strstr(patcher->module->text, prefix); i++) {
+		if (i == 1000)
+			return gt_diag(patcher->diag, -EINVAL, "patch", NULL,
+				       "the module uses every prefix for added names");
+		snprintf(prefix, GT_MAX_PREFIX, "gputap%u_", i);
+	}
+	return 0;
+}
+
+/* ---- sites ----------------------------------------------------------------------------- */
+
+/* The programs of a function that run at a site of these kinds. */
+static uint64_t programs_at(const struct gt_patcher *patcher,
+			    const struct gt_ptx_function *function, uint32_t kinds)
+{
+	uint64_t programs = patcher->functions[function->number].programs, at = 0;
+
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (programs & PROGRAM(i) &&
+		    gt_patch_site_kinds(patcher->options->programs[i].section.kind) & kinds)
+			at |= PROGRAM(i);
+	return at;
+}
+
+static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		    const struct gt_ptx_statement *statement, uint32_t kinds)
+{
+	struct gt_patch_result *result = patcher->result;
+	uint64_t programs = programs_at(patcher, function, kinds);
+	const struct gt_ptx_position *position =
+		statement ? &statement->position : &function->body->position;
+	struct gt_patch_site site = {
+		.function = function->name,
+		.statement = statement,
+		.number = patcher->options->first_site + (uint32_t)result->sites.count,
+		.line = position->line,
+		.kinds = kinds,
+		.programs = programs,
+	};
+
+	if (!programs)
+		return 0;
+	if (result->sites.count == GT_PATCH_MAX_SITES)
+		return gt_diag(patcher->diag, -E2BIG, "patch", function->name,
+			       "more than %d sites in one module: match fewer kernels",
+			       GT_PATCH_MAX_SITES);
+	if (patcher->functions[function->number].first_site == UINT32_MAX)
+		patcher->functions[function->number].first_site = (uint32_t)result->sites.count;
+	result->found += (uint32_t)__builtin_popcountll(programs);
+	return gt_vec_push(&result->sites, site);
+}
+
+static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
+{
+	int error = add_site(patcher, function, NULL, gt_patch_begin_kinds(function));
+
+	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
+	     statement = gt_ptx_statement_next(statement)) {
+		uint32_t kinds = gt_patch_statement_kinds(statement);
+
+		if (kinds)
+			error = add_site(patcher, function, statement, kinds);
+	}
+	if (!error)
+		error = add_site(patcher, function, NULL, gt_patch_end_kinds(function));
+	return error;
+}
+
+static int find_all_sites(struct gt_patcher *patcher)
+{
+	int error = 0;
+
+	for (const struct gt_ptx_function *function = patcher->module->functions;
+	     function && !error; function = function->next) {
+		const struct gt_patch_function *known = &patcher->functions[function->number];
+
+		if (function->body && known->kept && known->programs)
+			error = find_sites(patcher, function);
+	}
+	return error;
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+static int check_options(const struct gt_patch_options *options, struct gt_diag *diag)
+{
+	if (options->program_count > GT_PATCH_MAX_PROGRAMS)
+		return gt_diag(diag, -E2BIG, "patch", NULL,
+			       "%u programs; at most %d can be inserted into one module",
+			       options->program_count, GT_PATCH_MAX_PROGRAMS);
+	for (uint32_t i = 0; i < options->program_count; i++)
+		if (options->programs[i].section.kind >= GT_KIND_RUN)
+			return gt_diag(diag, -EINVAL, "patch", options->programs[i].section.text,
+				       "programs of this section run in no kernel");
+	return 0;
+}
+
+static int allocate_tables(struct gt_patcher *patcher)
+{
+	uint32_t functions = patcher->module->function_count;
+
+	patcher->functions = calloc(functions + 1, sizeof(*patcher->functions));
+	patcher->bodies = calloc(patcher->options->program_count + 1, sizeof(*patcher->bodies));
+	patcher->uses = calloc(patcher->options->program_count + 1, sizeof(*patcher->uses));
+	if (!patcher->functions || !patcher->bodies || !patcher->uses)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < functions; i++)
+		patcher->functions[i].first_site = UINT32_MAX;
+	return 0;
+}
+
+static int patch(struct gt_patcher *patcher)
+{
+	int error = allocate_tables(patcher);
+
+	if (!error)
+		error = choose_prefix(patcher);
+	if (!error)
+		error = gt_patch_match(patcher);
+	if (error || patcher->result->scope == GT_PATCH_NONE)
+		return error;
+	error = gt_patch_check_block_ends(patcher);
+	if (!error)
+		error = find_all_sites(patcher);
+	if (!error)
+		error = gt_patch_translate(patcher);
+	if (error || patcher->error)
+		return error ? error : patcher->error;
+	if (patcher->result->found == patcher->result->rejected) {
+		patcher->result->scope = GT_PATCH_NONE;
+		return 0;
+	}
+	return gt_patch_print(patcher);
+}
+
+int gt_patch_module(const struct gt_ptx_module *module, const struct gt_patch_options *options,
+		    struct gt_patch_result *ret_result, struct gt_diag *diag)
+{
+	struct gt_patcher patcher = {
+		.module = module,
+		.options = options,
+		.result = ret_result,
+		.diag = diag,
+	};
+	int error;
+
+	*ret_result = (struct gt_patch_result){0};
+	error = check_options(options, diag);
+	if (!error)
+		error = patch(&patcher);
+	close_patcher(&patcher);
+	return error == -ENOMEM ? gt_diag(diag, error, "patch", NULL, "out of memory") : error;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Insert verified eBPF programs into the kernels of a PTX module.
+ *
+ * The patcher works on the syntax tree of src/ptx. A program's body (translate.h, the form
+ * "splice") is printed in a scope of its own at each of its sites; the kernel's statements, its
+ * parameters, its control flow and its barriers stay as they are. The printed module keeps its
+ * version, target and directives.
+ *
+ *	entry, block_begin     after the `{` of a kernel
+ *	exit, block_end        before each ret and exit, and at the end of a body that has none
+ *there load                   after ld from global, shared, local and generic addresses store
+ *before st to these memory                 at both atomic                 after atom and red copy
+ *before cp.async, not before its bulk forms barrier                before bar and barrier, not
+ *before those of warps and clusters branch                 before a conditional bra loop before a
+ *bra to an earlier label, where it is taken call, return           after the `{` of a device
+ *function; before its rets and at its end
+ *
+ * Sites of kernels are also those of the device functions that they call. What is not patched is
+ * counted and has a reason: found = patched + rejected.
+ *
+ * Costs of the forms were measured with ptxas 13.0: a nested scope costs no instruction, a call of
+ * a function 38 and more.
+ */
+#pragma once
+
+#include "base/diag.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "gpubpf/translate.h"
+#include "ptx/ptx.h"
+
+enum {
+	GT_PATCH_MAX_PROGRAMS = 64, /* in one module */
+	GT_PATCH_MAX_SITES = 1 << 20,
+};
+
+/* A program to insert. Everything is borrowed. */
+struct gt_patch_program {
+	const struct gt_bpf_program *program; /* NULL: insert nothing, to measure the method */
+	const struct gt_facts *facts;         /* of this program, verified with this section */
+	struct gt_section section;            /* not GT_KIND_RUN, not GT_KIND_HOST */
+};
+
+struct gt_patch_options {
+	const struct gt_bpf_object *object; /* of all programs; their maps; may be NULL */
+	const struct gt_patch_program *programs;
+	uint32_t program_count; /* at most GT_PATCH_MAX_PROGRAMS */
+	uint32_t first_site;    /* the context's `site` of the module's first site */
+	uint32_t first_kernel;  /* the context's `kernel` of the module's first kernel */
+	uint32_t output_bytes;  /* as in gt_translate_options */
+	bool symbols_global;    /* as in gt_translate_options */
+	bool switchable;        /* each site tests its program's switch */
+	bool whole;             /* never a side module */
+};
+
+/* What the text of a patched module holds. */
+enum gt_patch_scope {
+	GT_PATCH_NONE,  /* no program matches: no text */
+	GT_PATCH_SIDE,  /* the matched kernels alone, for a module beside the original */
+	GT_PATCH_WHOLE, /* the whole module, in place of the original */
+};
+
+/* A place in the module where programs run. */
+struct gt_patch_site {
+	const char *function;                     /* mangled name; the parsed module's */
+	const struct gt_ptx_statement *statement; /* NULL: the start or the end of the body */
+	uint32_t number;                          /* the context's `site` */
+	uint32_t line;                            /* the context's `line`: of the PTX text */
+	uint32_t kinds;                           /* bit n: of gt_section_kind n */
+	uint64_t programs;                        /* bit n: program n runs here */
+};
+
+/* A kernel that at least one program matches. */
+struct gt_patch_kernel {
+	const char *name;  /* mangled; the parsed module's */
+	uint32_t number;   /* the context's `kernel` */
+	uint64_t programs; /* bit n: program n matches */
+};
+
+struct gt_patch_rejection {
+	uint32_t program;
+	const char *function; /* NULL: everywhere */
+	uint32_t sites;       /* of this program */
+	char reason[160];
+};
+
+/* Counts are of pairs of a site and a program. */
+struct gt_patch_result {
+	enum gt_patch_scope scope;
+	const char *whole_reason; /* WHOLE: why no side module will do; static, or the module's */
+	struct gt_strbuf text;    /* PTX */
+	char prefix[GT_MAX_PREFIX + 1]; /* of all names that were added */
+	uint32_t found, patched, rejected;
+	GT_VEC(struct gt_patch_kernel) kernels;
+	GT_VEC(struct gt_patch_site) sites; /* by number, from first_site without gaps */
+	GT_VEC(struct gt_patch_rejection) rejections;
+};
+
+/*
+ * Patch `module`, which must outlive the result. 0, also where nothing matches or everything is
+ * rejected (scope NONE); -EINVAL: options that make no sense; -E2BIG: too many programs or sites;
+ * -ENOMEM. The caller clears the result, also after an error.
+ *
+ * SYMBOLS of the patched module, beside those of translate.h, where `switchable` is set:
+ *
+ *	.weak .global .align 4 .u32 <prefix>switch_<n> = 1;
+ *
+ * The program n runs while this word is not 0. It may be written while kernels run.
+ */
+int gt_patch_module(const struct gt_ptx_module *module, const struct gt_patch_options *options,
+		    struct gt_patch_result *ret_result, struct gt_diag *diag);
+void gt_patch_result_clear(struct gt_patch_result *result);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The parts of the patcher: matching, the choice of the scope, the insertion. */
+#pragma once
+
+#include "patch/graph.h"
+#include "patch/patch.h"
+#include "patch/values.h"
+
+/* What is known of a function of the module. */
+struct gt_patch_function {
+	uint64_t matched;    /* programs whose section matches its name */
+	uint64_t programs;   /* programs with sites in it */
+	uint32_t first_site; /* index into the result's sites; UINT32_MAX: it has none */
+	uint32_t kernel;     /* a kernel's number */
+	bool kept;           /* it is printed */
+};
+
+struct gt_patcher {
+	const struct gt_ptx_module *module;
+	const struct gt_patch_options *options;
+	struct gt_patch_result *result;
+	struct gt_patch_graph *graph;
+	struct gt_patch_function *functions; /* by number */
+	struct gt_patch_reach kept;          /* of a side module */
+	struct gt_translation translation;   /* of all programs */
+	struct gt_strbuf *bodies;            /* one per program */
+	struct gt_patch_uses *uses;          /* one per program */
+	bool matches_callees;                /* a program matches a device function */
+	uint64_t rejected;                   /* programs that cannot be translated */
+	uint32_t cursor;                     /* the next site to print */
+	int error;
+	struct gt_diag *diag;
+};
+
+/* Count `sites` of a program as found and rejected, with a reason. */
+void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *function,
+		     uint32_t sites, const char *format, ...) gt_printf(5, 6);
+
+/* match.c: fill in `matched`, `programs` and the scope. 0 or -ENOMEM. */
+int gt_patch_match(struct gt_patcher *patcher);
+
+/* side.c: the module-scope objects of a side module of the matched kernels (patcher->kept). 0, also
+ * if there can be none: *ret_reason says why then, else it is NULL. -ENOMEM. */
+int gt_patch_plan_side(struct gt_patcher *patcher, const char **ret_reason);
+/* Whether an item is part of the text. */
+bool gt_patch_keeps(const struct gt_patcher *patcher, const struct gt_ptx_item *item);
+
+/* block_end.c */
+bool gt_patch_is_block_end(const struct gt_section *section);
+bool gt_patch_has_block_end(const struct gt_patcher *patcher, uint64_t programs);
+/* Reject the programs that a kernel cannot have. 0 or -ENOMEM. */
+int gt_patch_check_block_ends(struct gt_patcher *patcher);
+/* At a kernel's start: the counter, cleared. */
+void gt_patch_put_exit_counter(const struct gt_patcher *patcher, struct gt_strbuf *buffer);
+/* At a site: <prefix>at_last, whether this thread is the last one of its block to leave. */
+void gt_patch_put_last_thread(const struct gt_patcher *patcher, const struct gt_patch_site *site,
+			      struct gt_strbuf *buffer);
+
+/* insert.c: translate the programs that have sites; print the module. 0 or -Exxx. */
+int gt_patch_translate(struct gt_patcher *patcher);
+int gt_patch_print(struct gt_patcher *patcher);
+
+/* Branch to a label where the instruction's guard does not hold. */
+void gt_patch_put_guard(const struct gt_ptx_instruction *instruction, const char *label,
+			struct gt_strbuf *buffer);
+/* Branch to a label in all threads of a block but the first. */
+void gt_patch_put_first_thread_test(const struct gt_patcher *patcher, const char *label,
+				    struct gt_strbuf *buffer);

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "patch/values.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "gpubpf/helpers.h"
+
+#define SOURCE(name) (UINT64_C(1) << GT_SOURCE_##name)
+
+/* Those of a site; what a thread knows itself the translator reads. */
+static const struct patch_value_row {
+	enum gt_context_source source;
+	const char *name;
+	unsigned bits;
+} value_rows[] = {
+	{GT_SOURCE_KERNEL, "kernel", 32},
+	{GT_SOURCE_ARGUMENT_COUNT, "argument_count", 32},
+	{GT_SOURCE_SITE, "site", 32},
+	{GT_SOURCE_LINE, "line", 32},
+	{GT_SOURCE_ADDRESS, "address", 64},
+	{GT_SOURCE_VALUE, "value", 64},
+	{GT_SOURCE_VALUE_HIGH, "value_high", 64},
+	{GT_SOURCE_VALUE_SIZE, "value_size", 32},
+	{GT_SOURCE_WIDTH, "width", 32},
+	{GT_SOURCE_SPACE, "space", 32},
+	{GT_SOURCE_ACCESS, "access", 32},
+	{GT_SOURCE_TAKEN, "taken", 32},
+	{GT_SOURCE_TAKEN_MASK, "taken_mask", 32},
+	{GT_SOURCE_BARRIER, "barrier", 32},
+};
+
+/* ---- what programs read ---------------------------------------------------------------- */
+
+static void add_use(struct gt_patch_uses *uses, enum gt_context_source source, uint32_t index)
+{
+	if (source == GT_SOURCE_ARGUMENT)
+		uses->arguments |= 1u << index;
+	else if (source == GT_SOURCE_ARGUMENT_SIZE)
+		uses->argument_sizes |= 1u << index;
+	else
+		uses->sources |= UINT64_C(1) << source;
+}
+
+static bool reads_lanes(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn) &&
+	       insn->imm == GT_HELPER_warp_lane_value;
+}
+
+struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
+					const struct gt_facts *facts,
+					const struct gt_section *section)
+{
+	struct gt_patch_uses uses = {0};
+
+	for (uint32_t at = 0; at < facts->insn_count; at++) {
+		const struct bpf_insn *insn = &program->insns[at];
+		const struct gt_register_fact *base = &facts->insns[at].registers[insn->src_reg];
+		struct gt_context_load load;
+
+		if (!facts->insns[at].reached)
+			continue;
+		if (reads_lanes(insn))
+			uses.sources |= SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH) |
+					SOURCE(TAKEN);
+		if (BPF_CLASS(insn->code) != BPF_LDX || base->type != GT_REG_CONTEXT)
+			continue;
+		if (!gt_context_find(section, (uint32_t)(base->min + insn->off),
+				     gt_bpf_access_size(insn), &load))
+			add_use(&uses, load.field->source, load.index);
+	}
+	return uses;
+}
+
+struct gt_patch_uses gt_patch_join_uses(struct gt_patch_uses a, struct gt_patch_uses b)
+{
+	return (struct gt_patch_uses){
+		.sources = a.sources | b.sources,
+		.arguments = a.arguments | b.arguments,
+		.argument_sizes = a.argument_sizes | b.argument_sizes,
+	};
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+static void list_value(const char *prefix, enum gt_context_source source, uint32_t index,
+		       unsigned bits, const char *name, struct gt_patch_values *values)
+{
+	char *text = values->names[values->count];
+
+	snprintf(text, GT_PATCH_MAX_NAME, "%sat_%s", prefix, name);
+	values->items[values->count++] = (struct gt_site_value){
+		.source = source,
+		.index = index,
+		.kind = GT_SITE_OPERAND,
+		.bits = bits,
+		.operand = text,
+	};
+}
+
+void gt_patch_list_values(const char *prefix, struct gt_patch_uses uses,
+			  struct gt_patch_values *ret_values)
+{
+	char name[24];
+
+	ret_values->count = 0;
+	for (size_t i = 0; i < gt_countof(value_rows); i++)
+		if (uses.sources >> value_rows[i].source & 1)
+			list_value(prefix, value_rows[i].source, 0, value_rows[i].bits,
+				   value_rows[i].name, ret_values);
+	for (uint32_t i = 0; i < GT_CONTEXT_ARGUMENTS; i++) {
+		if (uses.arguments >> i & 1) {
+			snprintf(name, sizeof(name), "argument%u", i);
+			list_value(prefix, GT_SOURCE_ARGUMENT, i, 64, name, ret_values);
+		}
+		if (uses.argument_sizes >> i & 1) {
+			snprintf(name, sizeof(name), "argument_size%u", i);
+			list_value(prefix, GT_SOURCE_ARGUMENT_SIZE, i, 32, name, ret_values);
+		}
+	}
+}
+
+/* ---- constants ------------------------------------------------------------------------- */
+
+static const struct gt_ptx_variable *find_parameter(const struct gt_ptx_function *function,
+						    uint32_t index)
+{
+	const struct gt_ptx_variable *parameter = function->is_entry ? function->parameters : NULL;
+
+	while (parameter && index--)
+		parameter = parameter->next;
+	return parameter;
+}
+
+static uint32_t parameter_size(const struct gt_ptx_function *function, uint32_t index)
+{
+	const struct gt_ptx_variable *parameter = find_parameter(function, index);
+
+	return parameter ? (uint32_t)gt_ptx_variable_size(parameter) : 0;
+}
+
+/* The number of a barrier that is a constant; others are registers. */
+static const struct gt_ptx_operand *barrier_operand(const struct gt_ptx_instruction *instruction)
+{
+	const struct gt_ptx_operand *first = instruction->operands;
+
+	/* bar.red has a destination before it. */
+	if (gt_ptx_form_has(instruction->form, GT_PTX_MOD_RED) && instruction->operand_count > 1)
+		first++;
+	return instruction->operand_count ? first : NULL;
+}
+
+static uint32_t value_size(const struct gt_patch_access *access)
+{
+	if (!access->value)
+		return 0;
+	return access->width < 16 ? access->width : 16;
+}
+
+/* The value of a source that is a constant at the site. */
+static uint64_t constant_value(const struct gt_patch_value_site *at, enum gt_context_source source)
+{
+	struct gt_patch_access access = {0};
+
+	if (at->instruction)
+		gt_patch_read_access(at->instruction, &access);
+	switch (source) {
+	case GT_SOURCE_KERNEL:
+		return at->kernel;
+	case GT_SOURCE_ARGUMENT_COUNT:
+		return at->function->is_entry ? at->function->parameter_count : 0;
+	case GT_SOURCE_SITE:
+		return at->site;
+	case GT_SOURCE_LINE:
+		return at->line;
+	case GT_SOURCE_VALUE_SIZE:
+		return value_size(&access);
+	case GT_SOURCE_WIDTH:
+		return access.width;
+	case GT_SOURCE_SPACE:
+		return access.space;
+	case GT_SOURCE_ACCESS:
+		return access.kind;
+	default:
+		return 0;
+	}
+}
+
+/* ---- bits of operands ------------------------------------------------------------------ */
+
+/* A register's name without the offset that it may have within an address. */
+static void put_operand(const struct gt_ptx_operand *operand, struct gt_strbuf *buffer)
+{
+	struct gt_ptx_operand plain = *operand;
+
+	if (plain.kind == GT_PTX_OPERAND_REGISTER && plain.selector != GT_PTX_SELECT_OTHER)
+		plain.offset = 0;
+	gt_ptx_print_operand(&plain, buffer);
+}
+
+static bool is_constant_operand(const struct gt_ptx_operand *operand)
+{
+	return operand->kind == GT_PTX_OPERAND_INTEGER || operand->kind == GT_PTX_OPERAND_FLOAT32 ||
+	       operand->kind == GT_PTX_OPERAND_FLOAT64 || operand->kind == GT_PTX_OPERAND_WARP_SIZE;
+}
+
+/* The bits that a constant has in memory, of `bits` bits. */
+static uint64_t constant_bits(const struct gt_ptx_operand *operand, unsigned bits)
+{
+	double wide;
+	float narrow;
+	uint32_t narrow_bits;
+
+	if (operand->kind == GT_PTX_OPERAND_WARP_SIZE)
+		return 32;
+	if (operand->kind != GT_PTX_OPERAND_FLOAT64 || bits != 32)
+		return operand->integer;
+	memcpy(&wide, &operand->integer, sizeof(wide));
+	narrow = (float)wide;
+	memcpy(&narrow_bits, &narrow, sizeof(narrow_bits));
+	return narrow_bits;
+}
+
+static uint64_t low_bits(unsigned bits)
+{
+	return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+/* <to>.b64 = the low `bits` bits of an operand, extended with zeros; t16, t32: temporaries. */
+static void put_bits(const struct gt_patch_value_site *at, const char *to,
+		     const struct gt_ptx_operand *operand, unsigned bits, struct gt_strbuf *buffer)
+{
+	const char *p = at->prefix;
+	unsigned size;
+
+	if (is_constant_operand(operand)) {
+		gt_strbuf_printf(buffer, "\tmov.b64 %s, 0x%" PRIx64 ";\n", to,
+				 constant_bits(operand, bits) & low_bits(bits));
+		return;
+	}
+	if (operand->kind != GT_PTX_OPERAND_REGISTER) {
+		gt_strbuf_printf(buffer, "\tmov.b64 %s, 0;\n", to);
+		return;
+	}
+	size = gt_ptx_type_info(operand->variable->type)->bits;
+	if (size == 64)
+		gt_strbuf_printf(buffer, "\tmov.b64 %s, ", to);
+	else
+		gt_strbuf_printf(buffer, "\tmov.b%u %sat_t%u, ", size, p, size);
+	put_operand(operand, buffer);
+	gt_strbuf_puts(buffer, ";\n");
+	if (size != 64)
+		gt_strbuf_printf(buffer, "\tcvt.u64.u%u %s, %sat_t%u;\n", size, to, p, size);
+	if (bits < size)
+		gt_strbuf_printf(buffer, "\tand.b64 %s, %s, 0x%" PRIx64 ";\n", to, to,
+				 low_bits(bits));
+}
+
+/* A register of 128 bits as two halves. */
+static bool put_wide_register(const struct gt_patch_value_site *at,
+			      const struct gt_ptx_operand *operand, struct gt_strbuf *buffer)
+{
+	if (operand->kind != GT_PTX_OPERAND_REGISTER ||
+	    gt_ptx_type_info(operand->variable->type)->bits != 128)
+		return false;
+	gt_strbuf_printf(buffer, "\tmov.b128 {%sat_value, %sat_value_high}, ", at->prefix,
+			 at->prefix);
+	put_operand(operand, buffer);
+	gt_strbuf_puts(buffer, ";\n");
+	return true;
+}
+
+/* The elements of a value, packed as in memory into two registers of 64 bits. */
+static void put_value(const struct gt_patch_value_site *at, const struct gt_patch_access *access,
+		      struct gt_strbuf *buffer)
+{
+	static const char *const halves[] = {"value", "value_high"};
+	const struct gt_ptx_operand *value = access->value;
+	char part[GT_PATCH_MAX_NAME];
+
+	gt_strbuf_printf(buffer, "\tmov.b64 %sat_value, 0;\n\tmov.b64 %sat_value_high, 0;\n",
+			 at->prefix, at->prefix);
+	if (!value || put_wide_register(at, value, buffer))
+		return;
+	snprintf(part, sizeof(part), "%sat_t64", at->prefix);
+	for (uint32_t i = 0; i < access->elements; i++) {
+		const struct gt_ptx_operand *element =
+			value->kind == GT_PTX_OPERAND_VECTOR ? &value->items[i] : value;
+		uint32_t bit = i * access->element_bits;
+
+		if (bit >= 128 || (value->kind == GT_PTX_OPERAND_VECTOR && i >= value->count))
+			break;
+		put_bits(at, part, element, access->element_bits, buffer);
+		if (bit % 64)
+			gt_strbuf_printf(buffer, "\tshl.b64 %s, %s, %u;\n", part, part, bit % 64);
+		gt_strbuf_printf(buffer, "\tor.b64 %sat_%s, %sat_%s, %s;\n", at->prefix,
+				 halves[bit / 64], at->prefix, halves[bit / 64], part);
+	}
+}
+
+/* ---- addresses, branches, arguments ---------------------------------------------------- */
+
+static void put_address(const struct gt_patch_value_site *at, const struct gt_ptx_operand *address,
+			struct gt_strbuf *buffer)
+{
+	char name[GT_PATCH_MAX_NAME];
+	int64_t offset = 0;
+
+	snprintf(name, sizeof(name), "%sat_address", at->prefix);
+	if (address->kind == GT_PTX_OPERAND_SYMBOL) {
+		gt_strbuf_printf(buffer, "\tmov.u64 %s, %s;\n", name, address->variable->name);
+		offset = address->offset;
+	} else {
+		put_bits(at, name, address, 64, buffer);
+		if (address->kind == GT_PTX_OPERAND_REGISTER &&
+		    address->selector != GT_PTX_SELECT_OTHER)
+			offset = address->offset;
+	}
+	if (offset)
+		gt_strbuf_printf(buffer, "\tadd.s64 %s, %s, %" PRId64 ";\n", name, name, offset);
+}
+
+/* The guard's predicate as it is tested: "%p1" or "!%p1". */
+static void put_taken(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	const struct gt_ptx_operand *guard = at->instruction->guard;
+	struct gt_ptx_operand plain = *guard;
+
+	plain.negated = false;
+	gt_strbuf_printf(buffer, "\tselp.u32 %sat_taken, %u, %u, ", at->prefix, !guard->negated,
+			 guard->negated);
+	gt_ptx_print_operand(&plain, buffer);
+	gt_strbuf_puts(buffer, ";\n");
+}
+
+static void put_taken_mask(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	const char *p = at->prefix;
+
+	if (at->has_sync)
+		gt_strbuf_printf(buffer,
+				 "\tactivemask.b32 %sat_t32;\n"
+				 "\tvote.sync.ballot.b32 %sat_taken_mask, ",
+				 p, p);
+	else
+		gt_strbuf_printf(buffer, "\tvote.ballot.b32 %sat_taken_mask, ", p);
+	gt_ptx_print_operand(at->instruction->guard, buffer);
+	gt_strbuf_printf(buffer, at->has_sync ? ", %sat_t32;\n" : ";\n", p);
+}
+
+static void put_barrier(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	const struct gt_ptx_operand *barrier = barrier_operand(at->instruction);
+
+	gt_strbuf_printf(buffer, "\tmov.b32 %sat_barrier, ", at->prefix);
+	if (barrier && (barrier->kind == GT_PTX_OPERAND_REGISTER || is_constant_operand(barrier)))
+		gt_ptx_print_operand(barrier, buffer);
+	else
+		gt_strbuf_putc(buffer, '0');
+	gt_strbuf_puts(buffer, ";\n");
+}
+
+/* The first 8 bytes of a parameter, read in pieces that are aligned. */
+static void put_argument(const struct gt_patch_value_site *at, uint32_t index,
+			 struct gt_strbuf *buffer)
+{
+	const struct gt_ptx_variable *parameter = find_parameter(at->function, index);
+	uint64_t size = parameter ? gt_ptx_variable_size(parameter) : 0, piece;
+	const char *p = at->prefix;
+
+	gt_strbuf_printf(buffer, "\tmov.b64 %sat_argument%u, 0;\n", p, index);
+	if (!size)
+		return;
+	size = size < 8 ? size : 8;
+	for (piece = 8;
+	     piece > 1 && (size % piece || gt_ptx_variable_alignment(parameter) % piece);)
+		piece /= 2;
+	for (uint64_t i = 0; i < size; i += piece) {
+		gt_strbuf_printf(buffer, "\tld.param.u%" PRIu64 " %sat_t64, [%s+%" PRIu64 "];\n",
+				 piece * 8, p, parameter->name, i);
+		if (i)
+			gt_strbuf_printf(buffer, "\tshl.b64 %sat_t64, %sat_t64, %" PRIu64 ";\n", p,
+					 p, i * 8);
+		gt_strbuf_printf(buffer, "\tor.b64 %sat_argument%u, %sat_argument%u, %sat_t64;\n",
+				 p, index, p, index, p);
+	}
+}
+
+/* ---- sites ----------------------------------------------------------------------------- */
+
+static bool is_used(const struct gt_patch_value_site *at, enum gt_context_source source)
+{
+	return at->uses.sources >> source & 1;
+}
+
+static bool uses_value(const struct gt_patch_value_site *at)
+{
+	return at->uses.sources & (SOURCE(VALUE) | SOURCE(VALUE_HIGH));
+}
+
+static void put_declarations(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	struct gt_patch_uses uses = at->uses;
+	struct gt_patch_values values;
+
+	if (uses_value(at))
+		uses.sources |= SOURCE(VALUE) | SOURCE(VALUE_HIGH);
+	gt_patch_list_values(at->prefix, uses, &values);
+	if (!values.count)
+		return;
+	gt_strbuf_printf(buffer,
+			 "\t.reg .b16 %sat_t16;\n\t.reg .b32 %sat_t32;\n\t.reg .b64 %sat_t64;\n",
+			 at->prefix, at->prefix, at->prefix);
+	for (uint32_t i = 0; i < values.count; i++)
+		gt_strbuf_printf(buffer, "\t.reg .b%u %s;\n", values.items[i].bits,
+				 values.items[i].operand);
+}
+
+/* Sources whose value is computed; all others are constants at the site. */
+static const uint64_t computed = SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH) |
+				 SOURCE(TAKEN) | SOURCE(TAKEN_MASK) | SOURCE(BARRIER);
+
+static void put_constants(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	for (size_t i = 0; i < gt_countof(value_rows); i++)
+		if (is_used(at, value_rows[i].source) && !(computed >> value_rows[i].source & 1))
+			gt_strbuf_printf(buffer, "\tmov.u32 %sat_%s, %" PRIu64 ";\n", at->prefix,
+					 value_rows[i].name,
+					 constant_value(at, value_rows[i].source));
+	for (uint32_t i = 0; i < GT_CONTEXT_ARGUMENTS; i++)
+		if (at->uses.argument_sizes >> i & 1)
+			gt_strbuf_printf(buffer, "\tmov.u32 %sat_argument_size%u, %u;\n",
+					 at->prefix, i, parameter_size(at->function, i));
+}
+
+/* Sources that this kind of site does not have are 0. */
+static void put_absent(const struct gt_patch_value_site *at, uint64_t absent,
+		       struct gt_strbuf *buffer)
+{
+	for (size_t i = 0; i < gt_countof(value_rows); i++)
+		if (at->uses.sources & absent & UINT64_C(1) << value_rows[i].source)
+			gt_strbuf_printf(buffer, "\tmov.b%u %sat_%s, 0;\n", value_rows[i].bits,
+					 at->prefix, value_rows[i].name);
+}
+
+void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	struct gt_patch_access access;
+	uint64_t absent = computed;
+
+	put_declarations(at, buffer);
+	put_constants(at, buffer);
+	for (uint32_t i = 0; i < GT_CONTEXT_ARGUMENTS; i++)
+		if (at->uses.arguments >> i & 1)
+			put_argument(at, i, buffer);
+	if (at->instruction && !gt_patch_read_access(at->instruction, &access)) {
+		absent &= ~(SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH));
+		if (is_used(at, GT_SOURCE_ADDRESS))
+			put_address(at, access.address, buffer);
+		/* An atomic may overwrite its operand; what is loaded is not there yet. */
+		if (uses_value(at) && access.kind != GT_MEMORY_LOAD)
+			put_value(at, &access, buffer);
+	}
+	if (at->instruction && at->instruction->form->opcode == GT_PTX_OP_BRA &&
+	    at->instruction->guard) {
+		absent &= ~(SOURCE(TAKEN) | SOURCE(TAKEN_MASK));
+		if (is_used(at, GT_SOURCE_TAKEN))
+			put_taken(at, buffer);
+		if (is_used(at, GT_SOURCE_TAKEN_MASK))
+			put_taken_mask(at, buffer);
+	}
+	if (at->instruction && (at->instruction->form->opcode == GT_PTX_OP_BAR ||
+				at->instruction->form->opcode == GT_PTX_OP_BARRIER)) {
+		absent &= ~SOURCE(BARRIER);
+		if (is_used(at, GT_SOURCE_BARRIER))
+			put_barrier(at, buffer);
+	}
+	put_absent(at, absent, buffer);
+}
+
+void gt_patch_put_loaded(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	struct gt_patch_access access;
+
+	if (uses_value(at) && at->instruction && !gt_patch_read_access(at->instruction, &access) &&
+	    access.kind == GT_MEMORY_LOAD)
+		put_value(at, &access, buffer);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "run/exec.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "gpubpf/object/object.h"
+#include "launch/environment.h"
+
+/* Exit statuses of a shell (POSIX, "Exit Status for Commands"). */
+enum {
+	STATUS_NOT_EXECUTED = 126,
+	STATUS_NOT_FOUND = 127,
+	STATUS_SIGNAL = 128,
+};
+
+const char *const gt_exec_engines[] = {"interp", "gpu", NULL};
+
+int gt_exec_open(struct gt_exec *exec, struct gt_diag *diag)
+{
+	exec->child = GT_CHILD_NONE;
+	return exec->options.host_programs
+		       ? gt_host_programs_open(exec->object, &exec->host_programs, diag)
+		       : 0;
+}
+
+/* ---- devices --------------------------------------------------------------------------- */
+
+static int open_driver(struct gt_exec *exec, const char *library, struct gt_diag *diag)
+{
+	struct gt_diag missing = {0};
+	int error = gt_driver_open(library, &exec->driver, &missing);
+
+	if (!error)
+		return 0;
+	return gt_diag(diag, error, missing.stage, missing.place, "%s%s", missing.text,
+		       exec->options.gpu == GT_GPU_NVIDIA
+			       ? "; load the driver ('nvidia-smi' shows whether it works), or use "
+				 "--gpu soft"
+			       : "");
+}
+
+static int allocate_devices(struct gt_exec *exec, size_t count, struct gt_diag *diag)
+{
+	exec->devices = calloc(count, sizeof(*exec->devices));
+	if (!exec->devices)
+		return gt_diag(diag, -ENOMEM, "exec", NULL, "out of memory");
+	exec->device_count = count;
+	return 0;
+}
+
+static int select_devices(struct gt_exec *exec, struct gt_diag *diag)
+{
+	const struct gt_exec_options *options = &exec->options;
+	size_t count = options->all_devices    ? gt_driver_device_count(exec->driver)
+		       : options->device_count ? options->device_count
+					       : 1;
+	int error = allocate_devices(exec, count, diag);
+
+	for (size_t i = 0; !error && i < count; i++)
+		exec->devices[i].number = options->device_count ? options->devices[i] : (unsigned)i;
+	return error;
+}
+
+static int open_devices(struct gt_exec *exec, struct gt_diag *diag)
+{
+	gt_autofree char *library = NULL;
+	int error = gt_gpu_driver_library(exec->options.gpu, &library, diag);
+
+	if (error)
+		return error;
+	exec->chose_soft_gpu = library && exec->options.gpu == GT_GPU_AUTO;
+	error = open_driver(exec, library, diag);
+	if (!error)
+		error = select_devices(exec, diag);
+	for (size_t i = 0; !error && i < exec->device_count; i++)
+		error = gt_device_open(exec->driver, exec->devices[i].number,
+				       &exec->devices[i].device, diag);
+	return error;
+}
+
+static int prepare_devices(struct gt_exec *exec, struct gt_diag *diag)
+{
+	int error = exec->options.engine == GT_EXEC_GPU ? open_devices(exec, diag)
+							: allocate_devices(exec, 1, diag);
+
+	for (size_t i = 0; !error && i < exec->device_count; i++)
+		error = gt_standalone_prepare(&exec->program, exec->shared, exec->devices[i].device,
+					      &exec->devices[i].run, diag);
+	return error;
+}
+
+/* A device may still run the program: leave everything that it can access as it is. */
+static void abandon_devices(struct gt_exec *exec)
+{
+	for (size_t i = 0; i < exec->device_count; i++)
+		if (exec->devices[i].device)
+			gt_device_abandon(exec->devices[i].device);
+	gt_shared_abandon(exec->shared);
+}
+
+static int run_devices(struct gt_exec *exec, struct gt_diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < exec->device_count; i++)
+		error = gt_standalone_start(&exec->devices[i].run, diag);
+	for (size_t i = 0; !error && i < exec->device_count; i++)
+		error = gt_standalone_finish(&exec->devices[i].run, diag);
+	if (error)
+		abandon_devices(exec);
+	return error;
+}
+
+/* ---- the command ----------------------------------------------------------------------- */
+
+/* Create the process of the command, which waits. It gets the GPU that a traced one would get. */
+static int prepare_command(struct gt_exec *exec, struct gt_diag *diag)
+{
+	char *const *words = exec->options.command;
+	enum gt_gpu gpu = exec->options.gpu;
+	struct gt_environment environment = {0};
+	gt_auto_command command = {0};
+	int error = gt_environment_make(words[0], gpu, &environment, &command, diag);
+
+	if (!error) {
+		if (environment.remark &&
+		    gt_gpu_decide(gpu, command.paths[command.count - 1]) != GT_GPU_USE_SOFT)
+			exec->gpu_remark = gt_take(environment.remark);
+		error = gt_child_make(command.paths[0], words, environment.variables, &exec->child,
+				      diag);
+		gt_environment_free(&environment);
+	}
+	if (error)
+		exec->command_status = error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTED;
+	return error;
+}
+
+static void wait_for_command(struct gt_exec *exec)
+{
+	int status = 0;
+
+	while (waitpid(exec->child.pid, &status, 0) < 0 && errno == EINTR)
+		;
+	exec->command_ran = true;
+	exec->command_status =
+		WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run_started_command(struct gt_exec *exec, struct gt_diag *diag)
+{
+	int error;
+
+	if (!exec->options.meanwhile)
+		wait_for_command(exec);
+	error = run_devices(exec, diag);
+	if (exec->options.meanwhile)
+		wait_for_command(exec);
+	return error;
+}
+
+/* Ctrl-C ends the command only: its results up to then are shown. */
+static int run_with_command(struct gt_exec *exec, struct gt_diag *diag)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before[2];
+	int error;
+
+	sigaction(SIGINT, &ignore, &before[0]);
+	sigaction(SIGQUIT, &ignore, &before[1]);
+	error = gt_child_let_go(&exec->child, exec->options.command[0], diag);
+	if (error) {
+		waitpid(exec->child.pid, NULL, 0);
+		exec->command_status = STATUS_NOT_EXECUTED;
+	} else {
+		error = run_started_command(exec, diag);
+	}
+	sigaction(SIGINT, &before[0], NULL);
+	sigaction(SIGQUIT, &before[1], NULL);
+	return error;
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
+
+int gt_exec_prepare(struct gt_exec *exec, struct gt_diag *diag)
+{
+	int error = exec->options.command ? prepare_command(exec, diag) : 0;
+
+	if (exec->object)
+		gt_bpf_object_keep(exec->object, exec->program.program);
+	if (!error && exec->host_programs)
+		error = gt_host_programs_load(exec->host_programs, diag);
+	if (!error)
+		error = gt_shared_open(
+			exec->object,
+			exec->host_programs ? gt_host_programs_arrays(exec->host_programs) : NULL,
+			&exec->shared, diag);
+	if (!error)
+		error = prepare_devices(exec, diag);
+	if (!error && exec->host_programs)
+		error = gt_host_programs_attach(exec->host_programs, diag);
+	return error;
+}
+
+int gt_exec_run(struct gt_exec *exec, struct gt_diag *diag)
+{
+	int error = exec->options.command ? run_with_command(exec, diag) : run_devices(exec, diag);
+
+	if (exec->host_programs)
+		gt_host_programs_detach(exec->host_programs);
+	return error;
+}
+
+void gt_exec_close(struct gt_exec *exec)
+{
+	gt_child_release(&exec->child);
+	for (size_t i = 0; i < exec->device_count; i++)
+		gt_standalone_clear(&exec->devices[i].run);
+	gt_shared_close(exec->shared);
+	for (size_t i = 0; i < exec->device_count; i++)
+		gt_device_close(exec->devices[i].device);
+	free(exec->devices);
+	gt_driver_free(exec->driver);
+	gt_host_programs_close(exec->host_programs);
+	free(exec->gpu_remark);
+}

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Programs inserted into kernels: they run exactly where and as often as their section says, see
+ * the site's values, and the kernels compute what they computed before.
+ */
+#include "exec_fixture.h"
+#include "patch_probes.h"
+
+enum {
+	WORDS = 256, /* of the kernels' memory */
+};
+
+/* ---- running --------------------------------------------------------------------------- */
+
+struct launch_shape {
+	unsigned blocks, threads;
+};
+
+/* Run kernel k(memory) and copy out its memory, and the counters where the module has them. */
+static void run_kernel(const char *text, const char *prefix, struct launch_shape shape,
+		       uint32_t memory[WORDS], uint64_t counts[SLOTS])
+{
+	auto_device device = {0};
+	struct sg_variable_info info = {0};
+	struct sg_module *module;
+	gt_auto_strbuf symbol = GT_STRBUF_INIT;
+	uint32_t *words;
+	uint64_t *array;
+
+	device_open(&device);
+	module = device_load(&device, text);
+	if (!module)
+		return;
+	words = device_memory(&device, WORDS * sizeof(*words));
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = memory[i];
+	array = device_memory(&device, gt_bpf_map_bytes(&maps[0], 1));
+	gt_strbuf_printf(&symbol, "%smap_0", prefix);
+	if (!sg_module_variable(module, gt_strbuf_string(&symbol), &info))
+		memcpy((void *)(uintptr_t)info.address, (uint64_t[]){address_of(array), 1}, 16);
+	device_run(&device, module, "k", shape.blocks, shape.threads, address_of(words));
+	memcpy(memory, words, WORDS * sizeof(*words));
+	memcpy(counts, array, SLOTS * sizeof(*counts));
+	sg_module_free(module);
+}
+
+/* Patch, run, and see that the kernel's memory is what the unpatched one leaves. */
+static bool run_patched(struct patched_module *patched, const char *text, struct launch_shape shape,
+			struct gt_patch_options options)
+{
+	uint32_t plain[WORDS], memory[WORDS];
+	uint64_t none[SLOTS];
+
+	for (unsigned i = 0; i < WORDS; i++)
+		plain[i] = memory[i] = i;
+	if (!patch_text(patched, text, options) || !patched->result.text.length)
+		return false;
+	run_kernel(text, "none_", shape, plain, none);
+	run_kernel(gt_strbuf_string(&patched->result.text), patched->result.prefix, shape, memory,
+		   patched->counts);
+	CHECK(!memcmp(plain, memory, sizeof(plain)));
+	return true;
+}
+
+#define HEADER ".version 7.8\n.target sm_75\n.address_size 64\n"
+#define KERNEL(body)                                                                               \
+	HEADER ".visible .entry k(.param .u64 p)\n{\n"                                             \
+	       "\t.reg .pred %p<8>;\n\t.reg .b16 %h<4>;\n\t.reg .b32 %r<16>;\n"                    \
+	       "\t.reg .f32 %f<8>;\n\t.reg .b64 %rd<16>;\n"                                        \
+	       "\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n"                               \
+	       "\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n" body "}\n"
+
+/* ---- where programs run ---------------------------------------------------------------- */
+
+TEST("each thread runs an entry and an exit program once, whichever way it leaves")
+{
+	/* Threads 0 to 9 leave by a predicated ret, 10 to 19 by exit, the others at the end. */
+	static const char text[] = KERNEL("\tsetp.lt.u32 %p1, %r1, 10;\n"
+					  "\t@%p1 ret;\n"
+					  "\tsetp.ge.u32 %p2, %r1, 20;\n"
+					  "\t@%p2 bra $L1;\n"
+					  "\texit;\n"
+					  "$L1:\n"
+					  "\tst.global.u32 [%rd3], %r1;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/entry/k", NULL);
+	add_probe(&patched, "gpu/exit/k", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){3, 50},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 150);
+	CHECK(patched.counts[1] == 150);
+	CHECK(patched.result.found == 4 && patched.result.patched == 4);
+}
+
+TEST("a ret that is predicated by a negated predicate counts the threads that leave there")
+{
+	static const char text[] = KERNEL("\tsetp.lt.u32 %p1, %r1, 10;\n"
+					  "\t@!%p1 ret;\n"
+					  "\tst.global.u32 [%rd3], 7;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/exit/k", "ldxw r6, [r1+464]");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 32},
+			  (struct gt_patch_options){.first_site = 100}));
+	/* Site 100 for 22 threads, site 101 for 10. */
+	CHECK(patched.counts[0] == 22 * 100 + 10 * 101);
+}
+
+TEST("programs at loads and stores see addresses, widths, spaces and values")
+{
+	static const char text[] = KERNEL("\tld.global.u32 %r2, [%rd3];\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tst.global.u32 [%rd3+0], %r2;\n"
+					  "\tst.global.u8 [%rd3+3], 5;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/load/k", "ldxdw r6, [r1+480]"); /* value */
+	add_probe(&patched, "gpu/store", "ldxdw r6, [r1+480]");
+	/* address - argument 0 */
+	add_probe(&patched, "gpu/memory", "ldxdw r6, [r1+472]\nldxdw r7, [r1+208]\nsub r6, r7");
+	add_probe(&patched, "gpu/memory", "ldxw r6, [r1+500]"); /* width */
+	add_probe(&patched, "gpu/memory", "ldxw r6, [r1+504]"); /* space */
+	add_probe(&patched, "gpu/memory", "ldxw r6, [r1+508]"); /* access */
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 8},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 28);
+	CHECK(patched.counts[1] == 36 + 8 * 5);
+	CHECK(patched.counts[2] == 3 * 28 * 4 + 8 * 3);
+	CHECK(patched.counts[3] == 8 * 9);
+	CHECK(patched.counts[4] == 8 * 3 * GT_SPACE_GLOBAL);
+	CHECK(patched.counts[5] == 8 * (GT_MEMORY_LOAD + 2 * GT_MEMORY_STORE));
+}
+
+TEST("a load that overwrites its own address register shows the address before it")
+{
+	static const char text[] = KERNEL("\tst.global.u64 [%rd1+512], %rd1;\n"
+					  "\tadd.s64 %rd3, %rd1, 512;\n"
+					  "\tld.global.u64 %rd3, [%rd3];\n"
+					  "\tst.global.u32 [%rd3+4], 9;\n"
+					  "\tst.global.u64 [%rd1+512], 0;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/load/k", "ldxdw r6, [r1+472]\nldxdw r7, [r1+208]\nsub r6, r7");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 1},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 512);
+}
+
+TEST("vectors and floats are shown as they lie in memory")
+{
+	static const char text[] = KERNEL("\tmov.f32 %f1, 0f3F800000;\n"
+					  "\tmov.f32 %f2, 0f40000000;\n"
+					  "\tst.global.v2.f32 [%rd1], {%f1, %f2};\n"
+					  "\tmov.u16 %h1, 3;\n"
+					  "\tst.global.v4.u16 [%rd1+8], {%h1, 4, 5, 6};\n"
+					  "\tmov.u32 %r6, 0x1ff;\n"
+					  "\tst.global.u8 [%rd1+40], %r6;\n"
+					  "\tld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1];\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/store", "ldxdw r6, [r1+480]");
+	add_probe(&patched, "gpu/load", "ldxdw r6, [r1+480]");
+	add_probe(&patched, "gpu/load", "ldxdw r6, [r1+488]"); /* value_high */
+	add_probe(&patched, "gpu/load", "ldxw r6, [r1+496]");  /* value_size */
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 1},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] ==
+	      UINT64_C(0x400000003f800000) + UINT64_C(0x0006000500040003) + 0xff);
+	CHECK(patched.counts[1] == UINT64_C(0x400000003f800000));
+	CHECK(patched.counts[2] == UINT64_C(0x0006000500040003));
+	CHECK(patched.counts[3] == 16);
+}
+
+TEST("a predicated access counts the threads that execute it")
+{
+	static const char text[] = KERNEL("\tsetp.lt.u32 %p1, %r1, 5;\n"
+					  "\t@%p1 ld.global.u32 %r2, [%rd3];\n"
+					  "\t@!%p1 st.global.u32 [%rd3], %r1;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/load", NULL);
+	add_probe(&patched, "gpu/store", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 32},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 5);
+	CHECK(patched.counts[1] == 27);
+}
+
+TEST("accesses to parameters and constants are no sites")
+{
+	static const char text[] = HEADER ".const .align 4 .u32 c = 3;\n"
+					  ".visible .entry k(.param .u64 p)\n{\n"
+					  "\t.reg .b32 %r<3>;\n\t.reg .b64 %rd<3>;\n"
+					  "\tld.param.u64 %rd1, [p];\n\tld.const.u32 %r1, [c];\n"
+					  "\tst.global.u32 [%rd1], %r1;\n\tret;\n}\n";
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/memory", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 4},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 4 && patched.result.found == 1);
+}
+
+TEST("atomics show their operand, also where the result overwrites it")
+{
+	static const char text[] = KERNEL("\tmov.u32 %r2, 3;\n"
+					  "\tatom.global.add.u32 %r2, [%rd1], %r2;\n"
+					  "\tred.global.add.u32 [%rd1+4], 2;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/atomic", "ldxdw r6, [r1+480]");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 10},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 50);
+}
+
+TEST("branches show who takes them, loops how often they go back")
+{
+	/* Thread n goes round n + 1 times. */
+	static const char text[] = KERNEL("\tmov.u32 %r2, 0;\n"
+					  "$loop:\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tsetp.le.u32 %p1, %r2, %r1;\n"
+					  "\t@%p1 bra $loop;\n"
+					  "\tst.global.u32 [%rd3], %r2;\n"
+					  "\tbra.uni $end;\n"
+					  "$end:\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/branch", NULL);
+	add_probe(&patched, "gpu/branch", "ldxw r6, [r1+472]"); /* taken */
+	add_probe(&patched, "gpu/loop", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 10},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 55);
+	CHECK(patched.counts[1] == 45);
+	CHECK(patched.counts[2] == 45);
+}
+
+TEST("barriers show their number")
+{
+	static const char text[] = KERNEL("\tbar.sync 0;\n"
+					  "\tbarrier.sync 3;\n"
+					  "\tst.global.u32 [%rd3], %r1;\n"
+					  "\tbar.warp.sync 0xffffffff;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/barrier", NULL);
+	add_probe(&patched, "gpu/barrier", "ldxw r6, [r1+472]");
+	CHECK(run_patched(&patched, text, (struct launch_shape){2, 64},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 256);
+	CHECK(patched.counts[1] == 3 * 128);
+}
+
+static const char with_function[] =
+	HEADER ".func (.reg .u32 r) twice(.reg .u32 a)\n{\n"
+	       "\t.reg .pred %q;\n"
+	       "\tsetp.gt.u32 %q, a, 4;\n"
+	       "\tadd.u32 r, a, a;\n"
+	       "\t@%q ret;\n"
+	       "\tst.global.u32 [words], a;\n"
+	       "\tret;\n}\n"
+	       ".visible .entry k(.param .u64 p)\n{\n"
+	       "\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+	       "\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n"
+	       "\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+	       "\tcall (%r2), twice, (%r1);\n"
+	       "\tst.global.u32 [%rd3], %r2;\n\tret;\n}\n";
+
+/* The module's variable is declared before the function. */
+static char *function_module(const char *more)
+{
+	struct gt_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&text, HEADER ".global .align 4 .u32 words;\n");
+	gt_strbuf_puts(&text, with_function + strlen(HEADER));
+	gt_strbuf_puts(&text, more);
+	return gt_strbuf_steal(&text);
+}
+
+TEST("a device function's programs run where it is called and where it returns")
+{
+	gt_autofree char *text = function_module("");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/call/twice", NULL);
+	add_probe(&patched, "gpu/return/twice", NULL);
+	add_probe(&patched, "gpu/store/k", NULL);
+	add_probe(&patched, "gpu/exit/k", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 8},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 8);
+	CHECK(patched.counts[1] == 8);
+	/* One in the kernel, and one in the function for the 5 threads that get there. */
+	CHECK(patched.counts[2] == 8 + 5);
+	CHECK(patched.counts[3] == 8);
+}
+
+TEST("sites of a function that other kernels call, too, are rejected with the reason")
+{
+	gt_autofree char *text = function_module(".visible .entry other()\n{\n"
+						 "\t.reg .b32 %r<2>;\n"
+						 "\tcall (%r1), twice, (3);\n\tret;\n}\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/store/k", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 8},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 8);
+	CHECK(patched.result.found == 2 && patched.result.rejected == 1);
+	CHECK(patched.result.rejections.count == 1);
+	if (patched.result.rejections.count != 1)
+		return;
+	CHECK_STR(patched.result.rejections.items[0].function, "twice");
+	CHECK_STR(patched.result.rejections.items[0].reason,
+		  "kernels that the program does not match call the function, too");
+}
+
+/* ---- levels ---------------------------------------------------------------------------- */
+
+TEST("once a warp is once for each group of lanes, and their sizes add up to the threads")
+{
+	static const char text[] = KERNEL("\tand.b32 %r2, %r1, 1;\n"
+					  "\tsetp.eq.u32 %p1, %r2, 1;\n"
+					  "\t@%p1 bra $odd;\n"
+					  "\tst.global.u32 [%rd3], 1;\n"
+					  "\tret;\n"
+					  "$odd:\n"
+					  "\tst.global.u32 [%rd3], 2;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/store.warp", NULL);
+	/* The number of bits of the mask, by halving. */
+	add_probe(&patched, "gpu/store.warp",
+		  "ldxw r2, [r1+60]\nmov r6, 0\n"
+		  "mov r3, r2\nand r3, 0x55555555\nrsh r2, 1\nand r2, 0x55555555\nadd r2, r3\n"
+		  "mov r3, r2\nand r3, 0x33333333\nrsh r2, 2\nand r2, 0x33333333\nadd r2, r3\n"
+		  "mov r3, r2\nand r3, 0x0f0f0f0f\nrsh r2, 4\nand r2, 0x0f0f0f0f\nadd r2, r3\n"
+		  "mul r2, 0x01010101\nrsh r2, 24\nand r2, 63\nmov r6, r2");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 64},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 4);
+	CHECK(patched.counts[1] == 64);
+}
+
+TEST("once a block is its first thread at the start, and its last one at the end")
+{
+	/* Thread n waits n rounds; all leave at different times, half of them by @p ret. */
+	static const char text[] = KERNEL("\tmov.u32 %r2, 0;\n"
+					  "$loop:\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tsetp.le.u32 %p1, %r2, %r1;\n"
+					  "\t@%p1 bra $loop;\n"
+					  "\tst.global.u32 [%rd3], %r2;\n"
+					  "\tsetp.lt.u32 %p2, %r1, 20;\n"
+					  "\t@%p2 ret;\n"
+					  "\tst.global.u32 [%rd3], %r2;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/entry.block/k", NULL);
+	add_probe(&patched, "gpu/exit.block/k", NULL);
+	add_probe(&patched, "gpu/block_begin", NULL);
+	add_probe(&patched, "gpu/block_end", NULL);
+	add_probe(&patched, "gpu/exit/k", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){5, 40},
+			  (struct gt_patch_options){0}));
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(patched.counts[i] == 5);
+	CHECK(patched.counts[4] == 200);
+}
+
+TEST("a block's last thread cannot be counted in a kernel with dynamic shared memory")
+{
+	static const char text[] = HEADER ".extern .shared .align 4 .b8 dynamic[];\n"
+					  ".visible .entry k(.param .u64 p)\n{\n"
+					  "\t.reg .b32 %r<2>;\n"
+					  "\tld.shared.u32 %r1, [dynamic];\n\tret;\n}\n";
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/block_end", NULL);
+	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
+	CHECK(patched.result.scope == GT_PATCH_NONE && !patched.result.text.length);
+	CHECK(patched.result.found == 1 && patched.result.rejected == 1);
+	if (patched.result.rejections.count == 1)
+		CHECK_STR(patched.result.rejections.items[0].reason,
+			  "it uses dynamic shared memory, and the count of the threads that have "
+			  "left needs static shared memory");
+}
+
+/* ---- modules --------------------------------------------------------------------------- */
+
+#define PLAIN_KERNEL(name)                                                                         \
+	".visible .entry " name "(.param .u64 p)\n{\n\t.reg .b64 %rd<2>;\n"                        \
+	"\tld.param.u64 %rd1, [p];\n\tst.global.u32 [%rd1], 1;\n\tret;\n}\n"
+
+TEST("a module that nothing matches has no text")
+{
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/entry/other", NULL);
+	CHECK(patch_text(&patched, HEADER PLAIN_KERNEL("k"), (struct gt_patch_options){0}));
+	CHECK(patched.result.scope == GT_PATCH_NONE && !patched.result.text.length);
+	CHECK(!patched.result.found && !patched.result.kernels.count);
+}
+
+TEST("matched kernels that share nothing become a side module of their own")
+{
+	static const char text[] =
+		HEADER ".global .align 1 .b8 $str[3] = {104, 105, 0};\n"
+		       ".visible .global .align 4 .u32 state;\n"
+		       ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
+		       ".func unused()\n{\n\tret;\n}\n" PLAIN_KERNEL("k") PLAIN_KERNEL("other");
+	auto_patched patched = {0};
+	struct gt_ptx_module *side = NULL;
+
+	add_probe(&patched, "gpu/entry/k", NULL);
+	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
+	CHECK(patched.result.scope == GT_PATCH_SIDE && !patched.result.whole_reason);
+	CHECK(patched.result.kernels.count == 1);
+	CHECK(!gt_ptx_parse(patched.result.text.data, patched.result.text.length, &side, NULL));
+	if (!side)
+		return;
+	CHECK(gt_ptx_find_function(side, "k"));
+	CHECK(!gt_ptx_find_function(side, "other") && !gt_ptx_find_function(side, "unused"));
+	CHECK(!gt_ptx_find_variable(side, "state") && !gt_ptx_find_variable(side, "$str"));
+	gt_ptx_free(side);
+	remember_text(patched.result.text.data);
+}
+
+TEST("a kernel that uses a variable of its module takes the whole module with it")
+{
+	static const char text[] =
+		HEADER ".visible .global .align 4 .u32 state;\n"
+		       ".visible .entry k()\n{\n"
+		       "\tst.global.u32 [state], 1;\n\tret;\n}\n" PLAIN_KERNEL("other");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/entry/k", NULL);
+	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
+	CHECK(patched.result.scope == GT_PATCH_WHOLE);
+	CHECK_STR(patched.result.whole_reason, "it uses a variable of the module");
+	CHECK(strstr(gt_strbuf_string(&patched.result.text), "other"));
+}
+
+TEST("a module that uses our prefix gets another one")
+{
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/entry/k", NULL);
+	CHECK(run_patched(&patched, HEADER ".global .u32 gputap_map_0;\n" PLAIN_KERNEL("k"),
+			  (struct launch_shape){1, 3}, (struct gt_patch_options){0}));
+	CHECK_STR(patched.result.prefix, "gputap1_");
+	CHECK(patched.counts[0] == 3);
+}
+
+TEST("without a program the module is printed as it was, and its sites are counted")
+{
+	auto_patched patched = {0};
+	struct gt_strbuf plain = GT_STRBUF_INIT;
+	struct gt_diag diag = {0};
+
+	CHECK(!gt_section_read("gpu/memory", "p", &patched.programs[0].section, &diag));
+	patched.count = 1;
+	CHECK(patch_text(&patched, HEADER PLAIN_KERNEL("k"), (struct gt_patch_options){0}));
+	CHECK(patched.result.scope == GT_PATCH_WHOLE && patched.result.patched == 1);
+	gt_ptx_print(patched.module, &plain);
+	CHECK_STR(gt_strbuf_string(&patched.result.text), gt_strbuf_string(&plain));
+	gt_strbuf_free(&plain);
+}
+
+TEST("a program whose switch is off does not run")
+{
+	auto_patched patched = {0};
+	gt_autofree char *off = NULL;
+	char *value;
+	uint32_t memory[WORDS] = {0};
+	uint64_t counts[SLOTS];
+
+	add_probe(&patched, "gpu/entry/k", NULL);
+	add_probe(&patched, "gpu/store", NULL);
+	CHECK(run_patched(&patched, HEADER PLAIN_KERNEL("k"), (struct launch_shape){1, 6},
+			  (struct gt_patch_options){.switchable = true}));
+	CHECK(patched.counts[0] == 6 && patched.counts[1] == 6);
+	off = strdup(gt_strbuf_string(&patched.result.text));
+	value = off ? strstr(off, "switch_1 = 1") : NULL;
+	CHECK(value);
+	if (!value)
+		return;
+	value[strlen("switch_1 = ")] = '0';
+	run_kernel(off, patched.result.prefix, (struct launch_shape){1, 6}, memory, counts);
+	CHECK(counts[0] == 6 && counts[1] == 0);
+}
+
+TEST("options that make no sense are rejected")
+{
+	auto_patched patched = {0};
+	struct gt_patch_program many[GT_PATCH_MAX_PROGRAMS + 1] = {0};
+	struct gt_patch_options options = {.programs = many, .program_count = gt_countof(many)};
+	struct gt_diag diag = {0};
+
+	CHECK(!gt_ptx_parse(HEADER, strlen(HEADER), &patched.module, NULL));
+	CHECK(gt_patch_module(patched.module, &options, &patched.result, &diag) == -E2BIG);
+	CHECK_STR(diag.text, "65 programs; at most 64 can be inserted into one module");
+	CHECK(!gt_section_read("gpu/run", "p", &many[0].section, NULL));
+	options.program_count = 1;
+	diag = (struct gt_diag){0};
+	CHECK(gt_patch_module(patched.module, &options, &patched.result, &diag) == -EINVAL);
+	CHECK_STR(diag.text, "programs of this section run in no kernel");
+}
+
+TEST("ptxas accepts the patched modules")
+{
+	check_with_ptxas();
+}
+
+TEST_MAIN
