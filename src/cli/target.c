@@ -111,7 +111,6 @@ bool gt_target_makes_capture(const struct gt_target_options *options)
 
 struct running {
 	const struct gt_run *run;
-	struct gt_names *names;
 	bool is_recorded; /* the events are those of a capture */
 	bool is_narrowed; /* and not all of its calls were asked for */
 };
@@ -128,14 +127,13 @@ static void print_note(const struct gt_event *event, bool is_recorded)
 	gt_cli_error("%s%s", is_recorded ? "recorded: " : "", gt_strbuf_string(&printable));
 }
 
-static int take_event(void *opaque, const struct gt_event *event)
+static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct running *running = opaque;
-	int error = gt_names_take(running->names, event);
 
 	if (event->kind == GT_EVENT_note)
 		print_note(event, running->is_recorded);
-	return error ? error : running->run->event(running->run->context, running->names, event);
+	return running->run->event(running->run->context, names, event);
 }
 
 static int flush(void *opaque)
@@ -201,6 +199,7 @@ static bool are_told(const struct gt_run *run, const struct gt_names *names)
 
 static int run_session(struct gt_session *session, struct running *running, struct gt_diag *diag)
 {
+	const struct gt_names *names = gt_session_names(session);
 	const struct gt_run *run = running->run;
 	int closed, error;
 
@@ -208,9 +207,9 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	/* A pipe whose reader is gone ends the session and is no failure. */
 	if (error == -EPIPE)
 		error = 0;
-	closed = run->close(run->context, running->names, diag);
-	if (!are_told(run, running->names))
-		print_totals(running->names, running->is_narrowed);
+	closed = run->close(run->context, names, diag);
+	if (!are_told(run, names))
+		print_totals(names, running->is_narrowed);
 	return error || closed == -EPIPE ? error : closed;
 }
 
@@ -232,16 +231,14 @@ static int wait_for_command(struct gt_session *session, const struct gt_session_
 int gt_target_run(const struct gt_session_options *options, const struct gt_run *run)
 {
 	gt_auto(session) struct gt_session *session = NULL;
-	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct running running = {
 		.run = run,
-		.names = names,
 		.is_recorded = options->from,
 		.is_narrowed = options->from && (options->pid_count || options->function_count ||
 						 options->name || options->duration_ns),
 	};
 	struct gt_diag diag = {0};
-	int error = names ? gt_session_open(options, &session, &diag) : -ENOMEM;
+	int error = gt_session_open(options, &session, &diag);
 	int status = GT_EXIT_OK;
 	bool opened = false;
 

@@ -62,7 +62,7 @@ int gt_child_make(const char *path, char *const arguments[], char *const environ
 	return 0;
 }
 
-int gt_child_let_go(struct gt_child *child, const char *path, struct gt_diag *diag)
+int gt_child_resume(struct gt_child *child, const char *path, struct gt_diag *diag)
 {
 	int error = 0;
 

@@ -72,6 +72,16 @@ int gt_load_shared_maps(struct bpf_map *events, struct bpf_map *processes,
 		     : 0;
 }
 
+bool gt_host_traces(const struct gt_host *host, __u32 process)
+{
+	uint8_t traced;
+
+	/* The command is known even if it ended before its first event was read. */
+	return !host->filter.by_process || (host->command && (pid_t)process == host->command) ||
+	       !bpf_map_lookup_elem(host->processes_fd, &process, &traced) ||
+	       gt_hash_get_u64(host->named, process);
+}
+
 int gt_load_sum_counters(int map_fd, void *sums, size_t count)
 {
 	int cpus = libbpf_num_possible_cpus();

@@ -9,9 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/diag.h"
+#include "base/hash.h"
 #include "event/event.h"
+#include "event/queue.h"
 #include "probe/filter.h"
 
 struct gt_target;
@@ -41,14 +44,13 @@ struct gt_host {
 		GT_ATTACH_PERF,  /* one perf event a function */
 	} way;
 
-	/* Whether a process is traced, or was before it ended. */
-	bool (*knows)(void *session, __u32 process);
-	/* Puts a record into the session's stream (from user space). */
-	void (*emit)(void *session, const struct gt_event *record);
-	/* Tells the user something while the session goes on; becomes a `note` event. */
-	void (*note)(void *session, const char *format, ...) gt_printf(2, 3);
-	void *session;
+	struct gt_event_queue *events; /* events from user space go there */
+	const struct gt_hash *named;   /* processes with a `process` event: process id -> any */
+	pid_t command;                 /* the process that the session started; 0: none */
 };
+
+/* Whether a process is traced, or was before it ended. */
+bool gt_host_traces(const struct gt_host *host, __u32 process);
 
 /* What a source counted: sums into the session's account. */
 struct gt_counts {

@@ -170,7 +170,7 @@ static int run_with_command(struct gt_exec *exec, struct gt_diag *diag)
 
 	sigaction(SIGINT, &ignore, &before[0]);
 	sigaction(SIGQUIT, &ignore, &before[1]);
-	error = gt_child_let_go(&exec->child, exec->options.command[0], diag);
+	error = gt_child_resume(&exec->child, exec->options.command[0], diag);
 	if (error) {
 		waitpid(exec->child.pid, NULL, 0);
 		exec->command_status = STATUS_NOT_EXECUTED;

@@ -10,7 +10,7 @@
 #define MAX_CALLERS 127
 
 /* The latest stack of a thread. */
-struct latest {
+struct latest_stack {
 	__u64 number;
 	__u32 function;
 	__u16 sequence;
@@ -20,8 +20,8 @@ struct gt_callers {
 	size_t depth;
 	struct gt_space *space;
 	struct gt_unwinder *unwinder;
-	struct gt_hash *latest; /* thread -> struct latest */
-	struct gt_hash *told;   /* process and number -> any */
+	struct gt_hash *latest;   /* thread -> struct latest_stack */
+	struct gt_hash *recorded; /* process and number -> any */
 };
 
 struct gt_callers *gt_callers_new(unsigned depth)
@@ -34,8 +34,8 @@ struct gt_callers *gt_callers_new(unsigned depth)
 	callers->space = gt_space_new();
 	callers->unwinder = callers->space ? gt_unwinder_new(callers->space) : NULL;
 	callers->latest = gt_hash_new();
-	callers->told = gt_hash_new();
-	if (!callers->unwinder || !callers->latest || !callers->told)
+	callers->recorded = gt_hash_new();
+	if (!callers->unwinder || !callers->latest || !callers->recorded)
 		return NULL;
 	return gt_take(callers);
 }
@@ -47,7 +47,7 @@ void gt_callers_free(struct gt_callers *callers)
 	gt_unwinder_free(callers->unwinder);
 	gt_space_free(callers->space);
 	gt_hash_free_with(callers->latest, free);
-	gt_hash_free(callers->told);
+	gt_hash_free(callers->recorded);
 	free(callers);
 }
 
@@ -66,7 +66,7 @@ int gt_callers_learn(struct gt_callers *callers, const struct gt_event *event)
 	return error == -ENOMEM ? error : 0;
 }
 
-/* The number of a stack; 0 if it has no callers, so that there is none. */
+/* The number of a stack; 0: it has no callers, so there is no `stack` event. */
 static __u64 hash_addresses(const uint64_t *addresses, size_t count)
 {
 	__u64 hash = 0x9e3779b97f4a7c15u;
@@ -80,9 +80,10 @@ static __u64 hash_addresses(const uint64_t *addresses, size_t count)
 	return hash ? hash : 1;
 }
 
-static int remember(struct gt_callers *callers, const struct gt_event_memory *memory, __u64 number)
+static int remember_stack(struct gt_callers *callers, const struct gt_event_memory *memory,
+			  __u64 number)
 {
-	struct latest *latest = gt_hash_get_u64(callers->latest, memory->head.thread);
+	struct latest_stack *latest = gt_hash_get_u64(callers->latest, memory->head.thread);
 	int error;
 
 	if (!latest) {
@@ -94,7 +95,7 @@ static int remember(struct gt_callers *callers, const struct gt_event_memory *me
 			return error;
 		}
 	}
-	*latest = (struct latest){number, memory->function, memory->sequence};
+	*latest = (struct latest_stack){number, memory->function, memory->sequence};
 	return 0;
 }
 
@@ -138,17 +139,21 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 		  callers->depth, &unwound);
 	key[0] = memory->head.process;
 	key[1] = hash_addresses(addresses, unwound.count);
-	if (remember(callers, memory, key[1]))
+	if (remember_stack(callers, memory, key[1]))
 		return -ENOMEM;
-	if (!key[1] || gt_hash_get(callers->told, key, sizeof(key)))
+	if (!key[1] || gt_hash_get(callers->recorded, key, sizeof(key)))
 		return 0;
 	*ret_stack = make_stack(memory, key[1], addresses, &unwound);
-	return *ret_stack ? gt_hash_set(callers->told, key, sizeof(key), callers) : -ENOMEM;
+	if (!*ret_stack)
+		return -ENOMEM;
+	/* A stack that cannot be noted as recorded is recorded once more. */
+	gt_hash_set(callers->recorded, key, sizeof(key), callers);
+	return 0;
 }
 
 __u64 gt_callers_of(const struct gt_callers *callers, const struct gt_event_call *call)
 {
-	const struct latest *latest = gt_hash_get_u64(callers->latest, call->head.thread);
+	const struct latest_stack *latest = gt_hash_get_u64(callers->latest, call->head.thread);
 
 	return latest && latest->function == call->function && latest->sequence == call->sequence
 		       ? latest->number

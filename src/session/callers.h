@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes `stack` events of copied stacks, by .eh_frame: a `memory` event precedes its call's
- * entry event and record, which then get the number of the stack.
+ * The callers of calls whose stack was copied (`--stack dwarf`): unwinds `memory` events to `stack`
+ * events by .eh_frame. A `memory` event precedes the entry event and the record of its call, which
+ * then get the number of the stack.
  */
 #pragma once
 
@@ -10,18 +11,18 @@
 
 struct gt_callers;
 
-/* `depth`: callers to tell at most, up to 127. NULL if memory ran out. */
+/* `depth`: maximum number of callers, up to 127. NULL: out of memory. */
 struct gt_callers *gt_callers_new(unsigned depth);
 void gt_callers_free(struct gt_callers *callers);
 GT_DEFINE_AUTO(callers, struct gt_callers, gt_callers_free)
 
-/* Learns from `mapping` and `process` events what is mapped where. 0 or -ENOMEM. */
+/* Learn from `mapping` events which files are mapped where. 0 or -ENOMEM. */
 int gt_callers_learn(struct gt_callers *callers, const struct gt_event *event);
 /*
- * Unwinds a `memory` event. *ret_stack is a `stack` event if the callers were not told before in
- * this process, else NULL; the caller frees it. 0 or -ENOMEM.
+ * Unwind a `memory` event. *ret_stack is a `stack` event, which the caller frees, or NULL if these
+ * callers were recorded before in this process. 0 or -ENOMEM.
  */
 int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *memory,
 		      struct gt_event_stack **ret_stack);
-/* The number of the stack that was unwound for this call; 0: none. */
+/* Return the number of the stack that was unwound for this call; 0: none. */
 __u64 gt_callers_of(const struct gt_callers *callers, const struct gt_event_call *call);

@@ -106,9 +106,11 @@ int gt_cgroup_of_process(pid_t pid, struct gt_strbuf *ret_path)
 {
 	gt_auto_file file = {0};
 	char path[64];
+	int error;
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	if (gt_file_read(path, MAX_LIST, &file, NULL))
-		return -ENOENT;
+	error = gt_file_read(path, MAX_LIST, &file, NULL);
+	if (error)
+		return error == -ENOMEM ? error : -ENOENT;
 	return gt_cgroup_parse((const char *)file.data, ret_path);
 }

@@ -3,43 +3,33 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "base/strbuf.h"
 #include "base/vec.h"
-#include "event/kinds.h"
-#include "launch/environment.h"
-#include "launch/spawn.h"
 #include "names/nvidia.h"
 #include "probe/load.h"
 #include "probe/target.h"
+#include "session/command.h"
 #include "session/filter.h"
 #include "session/opened.h"
+#include "session/pipeline.h"
 #include "session/processes.h"
 #include "session/ring.h"
 #include "session/signals.h"
-#include "session/supply.h"
 
 #define MAX_PROCESSES 65536 /* traced at a time */
-#define LOOK_EVERY_MS 40    /* the ring wakes the reader only when it fills */
+#define POLL_INTERVAL_MS 40 /* the ring wakes the reader only when it fills */
 
 struct gt_live {
 	struct gt_session_options options;
 	struct gt_host host;
 	struct gt_target target;
-	struct gt_command command; /* its files */
-	struct gt_environment environment;
-	struct gt_child child;
-	int exit_status;
-	bool child_ended;
+	struct gt_session_command command;
 
 	int ring_fd, processes_fd, epoll;
 	struct gt_signals signals;
@@ -48,15 +38,7 @@ struct gt_live {
 	GT_VEC(int) target_fds; /* pidfds of options.pids */
 	size_t targets_left;
 
-	GT_VEC(struct gt_event *) early; /* events from before the run */
-	struct gt_supply *supply;
-
-	/* During a run. */
-	gt_event_sink sink;
-	void *context;
-	int result; /* the sink's, once it is not 0 */
-	uint64_t complete, bad_records;
-	uint64_t left_out; /* that came behind the last wanted call */
+	struct gt_pipeline *pipeline;
 	bool stop;
 };
 
@@ -76,125 +58,52 @@ static uint64_t clock_ns(clockid_t clock)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static void deliver(void *opaque, const struct gt_event *event)
-{
-	struct gt_live *live = opaque;
-
-	if (gt_supply_learn(live->supply, event))
-		live->result = live->result ? live->result : -ENOMEM;
-	/* The totals are for the user even where a file takes no more events. */
-	if (!live->result || event->kind == GT_EVENT_account) {
-		int result = live->sink(live->context, event);
-
-		live->result = live->result ? live->result : result;
-	}
-	if (live->result)
-		live->stop = true;
-}
-
-/* Events from user space: kept until there is somebody to take them. */
-static void emit(void *opaque, const struct gt_event *event)
-{
-	struct gt_live *live = opaque;
-	struct gt_event *copy = malloc(event->size);
-
-	if (!copy)
-		return;
-	memcpy(copy, event, event->size);
-	if (!copy->time)
-		copy->time = clock_ns(CLOCK_MONOTONIC);
-	if (live->sink)
-		deliver(live, copy);
-	else if (!gt_vec_push(&live->early, copy))
-		return;
-	free(copy);
-}
-
-static void note(void *opaque, const char *format, ...)
-{
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-	va_list arguments;
-	struct gt_event *event;
-
-	va_start(arguments, format);
-	gt_strbuf_vprintf(&text, format, arguments);
-	va_end(arguments);
-	event = gt_event_new(GT_EVENT_note, gt_strbuf_string(&text), text.length);
-	if (event)
-		emit(opaque, event);
-	free(event);
-}
-
-static void tell_clock(struct gt_live *live)
+static void emit_clock(struct gt_live *live)
 {
 	struct gt_event_clock event = {
+		.head.time = clock_ns(CLOCK_MONOTONIC),
 		.head.kind = GT_EVENT_clock,
 		.head.size = sizeof(event),
 		.head.device = GT_DEVICE_UNKNOWN,
+		.realtime = clock_ns(CLOCK_REALTIME),
 	};
 
-	event.head.time = clock_ns(CLOCK_MONOTONIC);
-	event.realtime = clock_ns(CLOCK_REALTIME);
-	emit(live, &event.head);
+	gt_event_queue_copy(live->host.events, &event.head);
 }
 
 /* The software GPU has ordinals of its own. */
-static void tell_devices(struct gt_live *live)
+static void emit_device(struct gt_live *live)
 {
-	struct gt_event *event = NULL;
+	struct gt_event *event =
+		live->options.gpu == GT_GPU_SOFT ? NULL : gt_nvidia_only_device("");
 
-	if (live->options.gpu != GT_GPU_SOFT)
-		event = gt_nvidia_only_device("");
 	if (event)
-		emit(live, event);
-	free(event);
+		gt_event_queue_push(live->host.events, event);
 }
 
-static bool knows(void *opaque, __u32 process)
-{
-	struct gt_live *live = opaque;
-	uint8_t traced;
-
-	/* The command is known even where it ended before its first event was read. */
-	return !live->host.filter.by_process || (pid_t)process == live->child.pid ||
-	       !bpf_map_lookup_elem(live->processes_fd, &process, &traced) ||
-	       gt_supply_has_met(live->supply, process);
-}
-
-static bool has_enough(const struct gt_live *live)
-{
-	return live->options.max_events && live->complete >= live->options.max_events;
-}
-
+/* A record of the ring: libbpf calls this. */
 static int take_record(void *opaque, void *data, size_t size)
 {
 	struct gt_live *live = opaque;
 	const struct gt_event *event = data;
 
-	if (gt_event_check(event, size)) {
-		live->bad_records++;
-		return 0;
-	}
-	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry) {
-		const struct gt_event_call *call = data;
-		bool finished = event->kind == GT_EVENT_call && !(call->state & GT_CALL_UNFINISHED);
-
-		if (has_enough(live)) {
-			live->left_out += finished;
-			return 0;
-		}
-		live->complete += finished;
-	}
 	/*
-	 * What the process mapped before it made this stack is told before it: that comes by
-	 * another way, which may not have been looked at since.
+	 * The mappings that a process had when it recorded a stack must precede the stack. They
+	 * come from another buffer, which is read here once more.
 	 */
-	if (event->kind == GT_EVENT_memory || event->kind == GT_EVENT_stack)
+	if (size >= sizeof(*event) &&
+	    (event->kind == GT_EVENT_memory || event->kind == GT_EVENT_stack)) {
 		gt_opened_poll(&live->sources);
-	if (gt_supply_take(live->supply, event))
-		live->result = live->result ? live->result : -ENOMEM;
-	live->stop |= has_enough(live);
+		gt_pipeline_drain(live->pipeline);
+	}
+	gt_pipeline_put(live->pipeline, event, size);
 	return 0;
+}
+
+static void read_ring(struct gt_live *live)
+{
+	gt_pipeline_drain(live->pipeline);
+	ring_buffer__consume(live->ring);
 }
 
 static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index,
@@ -228,28 +137,19 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 	return wait_for(live, ring_buffer__epoll_fd(live->ring), WAIT_RING, 0, diag);
 }
 
-static int make_command(struct gt_live *live, struct gt_diag *diag)
+static int start_command(struct gt_live *live, struct gt_diag *diag)
 {
-	int error = gt_environment_make(live->options.command[0], live->options.gpu,
-					&live->environment, &live->command, diag);
+	struct gt_session_command *command = &live->command;
+	int error = gt_session_command_start(command, &live->options, live->host.events, diag);
 
 	if (error)
 		return error;
-	live->target.command = &live->command;
-	live->target.loader = gt_loader_of_environment(live->environment.variables);
-	if (live->environment.remark)
-		note(live, "%s", live->environment.remark);
-	if (live->command.by_shell)
-		note(live,
-		     "%s is no program, but a text without a '#!' line: %s runs it as a script",
-		     live->options.command[0], live->command.paths[live->command.count - 1]);
-	error = gt_child_make(live->command.paths[0], live->options.command,
-			      live->environment.variables, &live->child, diag);
-	if (error)
-		return error;
-	if (live->child.pidfd >= 0)
-		error = wait_for(live, live->child.pidfd, WAIT_CHILD, 0, diag);
-	return error ? error : gt_processes_add(live->processes_fd, live->child.pid);
+	live->host.command = command->child.pid;
+	live->target.command = &command->files;
+	live->target.loader = gt_loader_of_environment(command->environment.variables);
+	if (command->child.pidfd >= 0)
+		error = wait_for(live, command->child.pidfd, WAIT_CHILD, 0, diag);
+	return error ? error : gt_processes_add(live->processes_fd, command->child.pid);
 }
 
 /* The session ends when all processes that were named have ended. */
@@ -313,10 +213,7 @@ static void fill_host(struct gt_live *live)
 	live->host.stack_depth = options->stack_depth;
 	live->host.stack_copy = options->stack_copy;
 	live->host.way = options->way;
-	live->host.knows = knows;
-	live->host.emit = emit;
-	live->host.note = note;
-	live->host.session = live;
+	live->host.named = gt_pipeline_processes(live->pipeline);
 	live->target.pids = options->pids;
 	live->target.pid_count = options->pid_count;
 	live->target.path = options->path;
@@ -329,16 +226,13 @@ static struct gt_live *live_new(const struct gt_session_options *options)
 	if (!live)
 		return NULL;
 	live->options = *options;
-	live->child = GT_CHILD_NONE;
+	live->command = GT_SESSION_COMMAND_NONE;
 	live->ring_fd = live->processes_fd = -1;
 	live->signals = GT_SIGNALS_NONE;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
-	live->supply = gt_supply_new(&(struct gt_supply_options){
-		.stack_depth = options->stack_copy ? options->stack_depth : 0,
-		.cgroups = options->cgroups,
-		.tell = deliver,
-		.context = live,
-	});
+	live->pipeline = gt_pipeline_new(&live->options);
+	if (live->pipeline)
+		live->host.events = gt_pipeline_queue(live->pipeline);
 	return live;
 }
 
@@ -348,7 +242,7 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 	gt_auto(live) struct gt_live *live = live_new(options);
 	int error;
 
-	if (!live || live->epoll < 0 || !live->supply)
+	if (!live || live->epoll < 0 || !live->pipeline)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	gt_load_set_verbose(options->verbose);
 	error = gt_filter_make(options, &live->host.filter, diag);
@@ -359,10 +253,10 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 	if (error)
 		return error;
 	fill_host(live);
-	tell_clock(live);
-	tell_devices(live);
+	emit_clock(live);
+	emit_device(live);
 	if (options->command)
-		error = make_command(live, diag);
+		error = start_command(live, diag);
 	else
 		live->target.loader = gt_loader_of_environment(environ);
 	if (!error)
@@ -379,36 +273,17 @@ int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_
 
 static void take_exit(struct gt_live *live)
 {
-	int status;
-
-	if (live->child_ended || waitpid(live->child.pid, &status, WNOHANG) != live->child.pid)
-		return;
-	live->child_ended = true;
-	live->stop = true;
-	live->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	if (WIFSIGNALED(status))
-		note(live, "%s was ended by signal %d (%s)", live->options.command[0],
-		     WTERMSIG(status), strsignal(WTERMSIG(status)));
+	gt_session_command_reap(&live->command, live->host.events);
+	live->stop |= live->command.ended;
 }
 
-/*
- * A signal from the terminal reaches the command, too, and the session ends with it; one that
- * was sent to gputap alone is passed on. A second one ends the session at once.
- */
 static void take_signal(struct gt_live *live)
 {
 	bool alone;
 	int number;
 
-	while ((number = gt_signals_next(&live->signals, &alone)) > 0) {
-		if (!live->child.pid || live->child_ended || live->exit_status) {
-			live->stop = true;
-			continue;
-		}
-		live->exit_status = 128 + number;
-		if (alone)
-			kill(live->child.pid, number);
-	}
+	while ((number = gt_signals_next(&live->signals, &alone)) > 0)
+		live->stop |= gt_session_command_signal(&live->command, number, alone);
 }
 
 static void take_target_end(struct gt_live *live, size_t index)
@@ -440,55 +315,38 @@ static void take_wait(struct gt_live *live, const struct epoll_event *event)
 	}
 }
 
-static void loop(struct gt_live *live, int (*idle)(void *context))
+static void loop(struct gt_live *live, int (*idle)(void *context), void *context)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC), duration = live->options.duration_ns;
 	struct epoll_event events[16];
 
 	while (!live->stop) {
-		int count = epoll_wait(live->epoll, events, gt_countof(events), LOOK_EVERY_MS);
+		int count = epoll_wait(live->epoll, events, gt_countof(events), POLL_INTERVAL_MS);
 
 		for (int i = 0; i < count; i++)
 			take_wait(live, &events[i]);
-		ring_buffer__consume(live->ring);
-		if (idle && !live->result)
-			live->result = idle(live->context);
-		if (live->result || (duration && clock_ns(CLOCK_MONOTONIC) - start >= duration))
-			live->stop = true;
+		read_ring(live);
+		if (idle && !gt_pipeline_result(live->pipeline))
+			gt_pipeline_fail(live->pipeline, idle(context));
+		live->stop |= gt_pipeline_is_done(live->pipeline) ||
+			      (duration && clock_ns(CLOCK_MONOTONIC) - start >= duration);
 	}
 }
 
-static void tell_account(struct gt_live *live)
+static void finish(struct gt_live *live)
 {
-	struct gt_counts counts = gt_opened_count(&live->sources);
-	struct gt_event_account account = {
-		.head.kind = GT_EVENT_account,
-		.head.size = sizeof(account),
-		.head.device = GT_DEVICE_UNKNOWN,
-	};
+	struct gt_counts counts;
 
-	account.head.time = clock_ns(CLOCK_MONOTONIC);
-	account.made = counts.made;
-	account.complete = live->complete;
-	account.unfinished = counts.unfinished;
-	account.lost = counts.lost + live->bad_records;
-	account.filtered = counts.filtered + live->left_out;
-	account.orphans = counts.orphans;
-	account.entries_lost = counts.entries_lost;
-	account.others_lost = counts.others_lost;
+	gt_opened_detach(&live->sources);
+	read_ring(live);
+	emit_clock(live);
+	counts = gt_opened_count(&live->sources);
 	if (counts.untraced)
-		note(live, "%llu child processes could not be traced: more than %d at a time",
-		     (unsigned long long)counts.untraced, MAX_PROCESSES);
-	emit(live, &account.head);
-}
-
-static void deliver_early(struct gt_live *live)
-{
-	gt_vec_each (event, &live->early) {
-		deliver(live, *event);
-		free(*event);
-	}
-	gt_vec_free(&live->early);
+		gt_event_queue_note(
+			live->host.events,
+			"%llu child processes could not be traced: more than %d at a time",
+			(unsigned long long)counts.untraced, MAX_PROCESSES);
+	gt_pipeline_finish(live->pipeline, &counts);
 }
 
 int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *context), void *context,
@@ -496,29 +354,30 @@ int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *cont
 {
 	int error = 0;
 
-	live->sink = sink;
-	live->context = context;
-	deliver_early(live);
-	if (live->child.pid && !live->stop)
-		error = gt_child_let_go(&live->child, live->options.command[0], diag);
+	gt_pipeline_start(live->pipeline, sink, context);
+	gt_pipeline_drain(live->pipeline);
+	live->stop |= gt_pipeline_is_done(live->pipeline);
+	if (live->command.child.pid && !live->stop)
+		error = gt_child_resume(&live->command.child, live->command.name, diag);
 	if (!error)
-		loop(live, idle);
-	gt_opened_detach(&live->sources);
-	ring_buffer__consume(live->ring);
-	tell_clock(live);
-	tell_account(live);
-	live->sink = NULL;
-	return error ? error : live->result;
+		loop(live, idle, context);
+	finish(live);
+	return error ? error : gt_pipeline_result(live->pipeline);
+}
+
+const struct gt_names *gt_live_names(const struct gt_live *live)
+{
+	return gt_pipeline_names(live->pipeline);
 }
 
 bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status)
 {
-	struct pollfd waits[] = {{.fd = live->child.pidfd, .events = POLLIN},
+	struct pollfd waits[] = {{.fd = live->command.child.pidfd, .events = POLLIN},
 				 {.fd = live->signals.fd, .events = POLLIN}};
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	bool late = false;
 
-	live->stop = !live->child.pid || live->child_ended;
+	live->stop = !live->command.child.pid || live->command.ended;
 	while (!live->stop && !late) {
 		int result = poll(waits, gt_countof(waits), limit_ms < 0 ? 1000 : limit_ms);
 
@@ -527,7 +386,7 @@ bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status)
 		late = result < 0 || (limit_ms >= 0 && clock_ns(CLOCK_MONOTONIC) - start >=
 							       (uint64_t)limit_ms * 1000000);
 	}
-	*ret_status = live->exit_status;
+	*ret_status = live->command.exit_status;
 	return live->stop;
 }
 
@@ -536,20 +395,15 @@ void gt_live_close(struct gt_live *live)
 	if (!live)
 		return;
 	gt_opened_close(&live->sources);
-	gt_child_release(&live->child);
 	gt_vec_each (fd, &live->target_fds)
 		close(*fd);
 	gt_vec_free(&live->target_fds);
-	gt_vec_each (event, &live->early)
-		free(*event);
-	gt_vec_free(&live->early);
-	gt_supply_free(live->supply);
 	ring_buffer__free(live->ring);
 	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->epoll, -2}; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
 	gt_signals_release(&live->signals);
-	gt_command_free(&live->command);
-	gt_environment_free(&live->environment);
+	gt_session_command_free(&live->command);
+	gt_pipeline_free(live->pipeline);
 	free(live);
 }

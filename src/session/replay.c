@@ -151,15 +151,21 @@ static struct gt_event_account adjust(const struct gt_replay *replay,
 	return account;
 }
 
-static int tell(const struct gt_replay *replay, const struct gt_event *event, gt_event_sink sink,
-		void *context)
+/* names → selection → sink */
+static int deliver_event(struct gt_replay *replay, const struct gt_event *event, gt_event_sink sink,
+			 void *context)
 {
 	struct gt_event_account account;
+	int error;
 
-	if (event->kind != GT_EVENT_account)
-		return sink(context, event);
-	account = adjust(replay, (const void *)event);
-	return sink(context, &account.head);
+	if (event->kind == GT_EVENT_account) {
+		account = adjust(replay, (const void *)event);
+		event = &account.head;
+	}
+	error = gt_names_take(replay->names, event);
+	if (error || !select_event(replay, event))
+		return error;
+	return sink(context, replay->names, event);
 }
 
 int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, struct gt_diag *diag)
@@ -168,14 +174,17 @@ int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, s
 	int result;
 
 	while ((result = gt_capture_next(replay->reader, &event, diag)) > 0) {
-		int error = gt_names_take(replay->names, event);
+		int error = deliver_event(replay, event, sink, context);
 
-		if (!error && select_event(replay, event))
-			error = tell(replay, event, sink, context);
 		if (error)
 			return error;
 	}
 	return result;
+}
+
+const struct gt_names *gt_replay_names(const struct gt_replay *replay)
+{
+	return replay->names;
 }
 
 void gt_replay_close(struct gt_replay *replay)

@@ -10,5 +10,6 @@ int gt_replay_open(const struct gt_session_options *options, struct gt_replay **
 		   struct gt_diag *diag);
 int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context,
 		  struct gt_diag *diag);
+const struct gt_names *gt_replay_names(const struct gt_replay *replay);
 void gt_replay_close(struct gt_replay *replay);
 GT_DEFINE_AUTO(replay, struct gt_replay, gt_replay_close)

@@ -38,6 +38,11 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
 			     : gt_replay_run(session->replay, sink, context, diag);
 }
 
+const struct gt_names *gt_session_names(const struct gt_session *session)
+{
+	return session->live ? gt_live_names(session->live) : gt_replay_names(session->replay);
+}
+
 bool gt_session_wait(struct gt_session *session, int limit_ms, int *ret_status)
 {
 	if (session->live)

@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "event/event.h"
 #include "launch/gpu.h"
+#include "names/names.h"
 #include "probe/source.h"
 
 #define GT_DEFAULT_RING_SIZE (16u << 20)
@@ -64,10 +65,11 @@ int gt_session_open(const struct gt_session_options *options, struct gt_session 
 		    struct gt_diag *diag);
 
 /*
- * Takes an event; `event` is valid during the call. A result other than 0 ends the session and
- * is what gt_session_run returns; the account comes nevertheless.
+ * Takes an event, which is valid during the call; `names` already knows it. A result other than 0
+ * ends the session and is the result of gt_session_run; the account is delivered nevertheless.
  */
-typedef int (*gt_event_sink)(void *context, const struct gt_event *event);
+typedef int (*gt_event_sink)(void *context, const struct gt_names *names,
+			     const struct gt_event *event);
 
 /*
  * Runs until the target ends, the time or the number of events is over, a signal (SIGINT,
@@ -77,6 +79,9 @@ typedef int (*gt_event_sink)(void *context, const struct gt_event *event);
  */
 int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(void *context),
 		   void *context, struct gt_diag *diag);
+
+/* The names of the events so far; they live as long as the session. */
+const struct gt_names *gt_session_names(const struct gt_session *session);
 
 /*
  * After the run: waits for the command if it still runs (untraced by now; signals are passed on to

@@ -14,12 +14,12 @@
 #include "base/vec.h"
 #include "elf/elf.h"
 #include "event/kinds.h"
-#include "probe/api/arrivals.h"
 #include "probe/api/attach.h"
 #include "probe/api/calls.h"
 #include "probe/api/condition.h"
 #include "probe/api/explain.h"
 #include "probe/api/find.h"
+#include "probe/api/late_mappings.h"
 #include "probe/api/select.h"
 #include "probe/load.h"
 #include "probe/source.h"
@@ -33,12 +33,13 @@ struct state {
 	struct bpf_link *thread_exit, *process_exec;
 	struct gt_attacher attacher;
 	struct gt_selection selection;
-	bool *told; /* per row: its `function` event was written */
+	bool *emitted; /* per row: its `function` event was written */
 	struct gt_places places;
 	size_t attached_places; /* of places.found, in its order */
 	GT_VEC(struct gt_attachment *) attachments;
-	size_t wanted, attached; /* functions */
-	struct gt_arrivals *arrivals;
+	size_t wanted, attached;                /* functions */
+	struct gt_late_mappings *late_mappings; /* NULL: they are not seen */
+	uint64_t late_mappings_lost;
 };
 
 static uint64_t now_ns(void)
@@ -58,13 +59,13 @@ static void calls_close(void *opaque)
 	gt_vec_each (attachment, &state->attachments)
 		gt_detach(*attachment);
 	gt_vec_free(&state->attachments);
-	gt_arrivals_close(state->arrivals);
+	gt_late_mappings_close(state->late_mappings);
 	bpf_link__destroy(state->thread_exit);
 	bpf_link__destroy(state->process_exec);
 	calls_bpf__destroy(state->skeleton);
 	gt_places_free(&state->places);
 	gt_selection_free(&state->selection);
-	free(state->told);
+	free(state->emitted);
 	free(state);
 }
 GT_DEFINE_AUTO(state, struct state, calls_close)
@@ -149,41 +150,41 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 	return state->process_exec ? 0 : gt_load_failed(-errno, "cuda", diag);
 }
 
-static void tell_library(const struct state *state, const struct gt_place *place, unsigned number,
+static void emit_library(const struct state *state, const struct gt_place *place, unsigned number,
 			 size_t probes)
 {
 	struct gt_event_library *event =
 		(void *)gt_event_new(GT_EVENT_library, place->path, strlen(place->path));
 
-	if (!event)
-		return;
-	event->number = number;
-	event->probes = probes;
-	state->host->emit(state->host->session, &event->head);
-	free(event);
+	if (event) {
+		event->number = number;
+		event->probes = probes;
+	}
+	gt_event_queue_push(state->host->events, event ? &event->head : NULL);
 }
 
-static void tell_function(struct state *state, unsigned row)
+/* The name of a function, once. */
+static void emit_function(struct state *state, unsigned row)
 {
 	const char *name = gt_api_function(row)->name;
 	struct gt_event_function *event;
 
-	if (state->told[row])
+	if (state->emitted[row])
 		return;
 	event = (void *)gt_event_new(GT_EVENT_function, name, strlen(name));
-	if (!event)
-		return;
-	state->told[row] = true;
-	event->number = row;
-	state->host->emit(state->host->session, &event->head);
-	free(event);
+	if (event) {
+		state->emitted[row] = true;
+		event->number = row;
+	}
+	gt_event_queue_push(state->host->events, event ? &event->head : NULL);
 }
 
-static void tell_refused(void *context, const struct gt_site *site, int error)
+static void note_failed_site(void *context, const struct gt_site *site, int error)
 {
 	struct state *state = context;
 
-	state->host->note(state->host->session, "no probe on %s: %s", site->name, strerror(-error));
+	gt_event_queue_note(state->host->events, "no probe on %s: %s", site->name,
+			    strerror(-error));
 }
 
 static int attach_sites(struct state *state, struct gt_place *place, unsigned number,
@@ -193,14 +194,14 @@ static int attach_sites(struct state *state, struct gt_place *place, unsigned nu
 	int error;
 
 	for (size_t i = 0; i < sites->count; i++)
-		tell_function(state, (uint32_t)sites->items[i].cookie);
+		emit_function(state, (uint32_t)sites->items[i].cookie);
 	state->wanted += sites->count;
-	error = gt_attach(&state->attacher, place->path, sites->items, sites->count, tell_refused,
-			  state, &attachment, diag);
+	error = gt_attach(&state->attacher, place->path, sites->items, sites->count,
+			  note_failed_site, state, &attachment, diag);
 	if (error)
 		return error;
 	state->attached += gt_attachment_count(attachment);
-	tell_library(state, place, number, gt_attachment_count(attachment));
+	emit_library(state, place, number, gt_attachment_count(attachment));
 	error = gt_vec_push(&state->attachments, attachment);
 	if (error) {
 		gt_detach(attachment);
@@ -237,7 +238,7 @@ static int attach_found(struct state *state, struct gt_diag *diag)
 		if (error == -EPERM || error == -EACCES || error == -ENOMEM)
 			return gt_diag(diag, error, why.stage, why.place, "%s", why.text);
 		if (error)
-			state->host->note(state->host->session, "%s: %s", why.place, why.text);
+			gt_event_queue_note(state->host->events, "%s: %s", why.place, why.text);
 	}
 	return 0;
 }
@@ -254,9 +255,9 @@ static int find_and_attach(struct state *state, struct gt_diag *diag)
 	if (error)
 		return error;
 	if (state->host->verbose)
-		state->host->note(state->host->session, "attached %zu of %zu in %.1f ms by %s",
-				  state->attached, state->wanted, (now_ns() - start) / 1e6,
-				  state->attacher.multi ? "uprobe_multi" : "perf events");
+		gt_event_queue_note(state->host->events, "attached %zu of %zu in %.1f ms by %s",
+				    state->attached, state->wanted, (now_ns() - start) / 1e6,
+				    state->attacher.multi ? "uprobe_multi" : "perf events");
 	return state->attached ? 0 : gt_explain_nothing(state->host, &state->places, diag);
 }
 
@@ -270,8 +271,8 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
 	state->host = host;
 	state->places.groups = host->groups;
-	state->told = calloc(gt_api_count(), sizeof(bool));
-	if (!state->told)
+	state->emitted = calloc(gt_api_count(), sizeof(bool));
+	if (!state->emitted)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
 	error = gt_selection_make(host, &state->selection, diag);
 	if (!error)
@@ -281,8 +282,8 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 	if (error)
 		return error;
 	/* Before the search, so that nothing is mapped between the two unseen. */
-	if (gt_arrivals_open(host, &state->arrivals, &why))
-		host->note(host->session, "%s", why.text);
+	if (gt_late_mappings_open(host, &state->late_mappings, &why))
+		gt_event_queue_note(host->events, "%s", why.text);
 	error = find_and_attach(state, diag);
 	if (error)
 		return error;
@@ -301,27 +302,27 @@ static void take_file(void *context, const char *path, const struct gt_new_mappi
 	if (gt_places_look(&state->places, path, state->host->filter.by_process, &diag) <= 0)
 		return;
 	if (attach_found(state, &diag))
-		state->host->note(state->host->session, "%s: %s", diag.place, diag.text);
+		gt_event_queue_note(state->host->events, "%s: %s", diag.place, diag.text);
 	else if (state->attached > attached)
-		state->host->note(state->host->session,
-				  "%s was mapped by process %d %.1f ms before its probes were in "
-				  "place: calls in between are not seen",
-				  mapping->path, mapping->pid, (now_ns() - mapping->time) / 1e6);
+		gt_event_queue_note(state->host->events,
+				    "%s was mapped by process %d %.1f ms before its probes were in "
+				    "place: calls in between are not seen",
+				    mapping->path, mapping->pid, (now_ns() - mapping->time) / 1e6);
 }
 
 static int calls_wait_on(void *opaque)
 {
 	struct state *state = opaque;
 
-	return state->arrivals ? gt_arrivals_fd(state->arrivals) : -1;
+	return state->late_mappings ? gt_late_mappings_fd(state->late_mappings) : -1;
 }
 
 static void calls_poll(void *opaque)
 {
 	struct state *state = opaque;
 
-	if (state->arrivals)
-		gt_arrivals_poll(state->arrivals, take_file, state);
+	if (state->late_mappings)
+		gt_late_mappings_poll(state->late_mappings, take_file, state);
 }
 
 /* Runs the iterator over all threads: it ends the calls that have not returned. */
@@ -357,8 +358,10 @@ static void calls_detach(void *opaque)
 	struct gt_call_counts sums;
 
 	state->skeleton->bss->phase = GT_PHASE_ENDING;
-	calls_poll(state); /* what was mapped last is told, even if its calls are missed */
-	gt_arrivals_close(gt_take(state->arrivals));
+	calls_poll(state); /* the last mappings are reported, even if calls into them are missed */
+	if (state->late_mappings)
+		state->late_mappings_lost = gt_late_mappings_lost(state->late_mappings);
+	gt_late_mappings_close(gt_take(state->late_mappings));
 	gt_vec_each (attachment, &state->attachments)
 		gt_detach(*attachment);
 	gt_vec_free(&state->attachments);
@@ -379,7 +382,7 @@ static void calls_count(void *opaque, struct gt_counts *counts)
 	counts->filtered += sums.filtered;
 	counts->orphans += sums.orphans;
 	counts->entries_lost += sums.entries_lost;
-	counts->others_lost += sums.others_lost;
+	counts->others_lost += sums.others_lost + state->late_mappings_lost;
 }
 
 /* A kernel may take simple programs and refuse these. */

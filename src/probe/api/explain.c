@@ -18,11 +18,11 @@ int gt_explain_nothing(const struct gt_host *host, const struct gt_places *place
 			       "%.*s; name a library such as libcudart.so.13 or libcuda.so.1, or "
 			       "a program that uses one",
 			       (int)strcspn(refusals, "\n"), refusals);
-	host->note(host->session,
-		   "nothing to attach to so far: no libcudart, no libcuda, no runtime inside the "
-		   "program; waiting for one to be loaded%s%s",
-		   host->verbose && *refusals ? "; looked at:\n" : "",
-		   host->verbose ? refusals : "");
+	gt_event_queue_note(
+		host->events,
+		"nothing to attach to so far: no libcudart, no libcuda, no runtime inside the "
+		"program; waiting for one to be loaded%s%s",
+		host->verbose && *refusals ? "; looked at:\n" : "", host->verbose ? refusals : "");
 	return 0;
 }
 
@@ -49,12 +49,13 @@ void gt_explain_fallback(const struct gt_host *host, const struct gt_places *pla
 	if (!driver || gt_places_have_runtime(places) || host->target->path ||
 	    host->function_count || (have_guessed_runtime(places) && !places->stripped))
 		return;
-	host->note(host->session,
-		   "no CUDA runtime was found in the program or what it loads (%s); tracing "
-		   "the driver API in %s instead",
-		   places->stripped ? "it is stripped: one inside would not be seen"
-				    : "no libcudart, and none inside",
-		   driver->path);
+	gt_event_queue_note(
+		host->events,
+		"no CUDA runtime was found in the program or what it loads (%s); tracing "
+		"the driver API in %s instead",
+		places->stripped ? "it is stripped: one inside would not be seen"
+				 : "no libcudart, and none inside",
+		driver->path);
 }
 
 void gt_explain_silence(const struct gt_host *host, const struct gt_places *places)
@@ -65,10 +66,10 @@ void gt_explain_silence(const struct gt_host *host, const struct gt_places *plac
 	gt_vec_each (place, &places->found)
 		gt_strbuf_printf(&probed, "%s%s", probed.length ? ", " : "", place->path);
 	if (!*refusals || (gt_target_is_all(host->target) && !host->target->path))
-		host->note(host->session, "no call was seen; the probes were in %s",
-			   gt_strbuf_string(&probed));
+		gt_event_queue_note(host->events, "no call was seen; the probes were in %s",
+				    gt_strbuf_string(&probed));
 	else
-		host->note(host->session,
-			   "no call was seen; the probes were in %s, and none in %.*s",
-			   gt_strbuf_string(&probed), (int)strcspn(refusals, "\n"), refusals);
+		gt_event_queue_note(
+			host->events, "no call was seen; the probes were in %s, and none in %.*s",
+			gt_strbuf_string(&probed), (int)strcspn(refusals, "\n"), refusals);
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/command.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+int gt_session_command_start(struct gt_session_command *command,
+			     const struct gt_session_options *options,
+			     struct gt_event_queue *events, struct gt_diag *diag)
+{
+	char *const *arguments = options->command;
+	int error = gt_environment_make(arguments[0], options->gpu, &command->environment,
+					&command->files, diag);
+
+	if (error)
+		return error;
+	command->name = arguments[0];
+	if (command->environment.remark)
+		gt_event_queue_note(events, "%s", command->environment.remark);
+	if (command->files.by_shell)
+		gt_event_queue_note(
+			events,
+			"%s is no program, but a text without a '#!' line: %s runs it as a script",
+			command->name, command->files.paths[command->files.count - 1]);
+	return gt_child_make(command->files.paths[0], arguments, command->environment.variables,
+			     &command->child, diag);
+}
+
+void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events)
+{
+	int status;
+
+	if (command->ended || !command->child.pid ||
+	    waitpid(command->child.pid, &status, WNOHANG) != command->child.pid)
+		return;
+	command->ended = true;
+	command->exit_status =
+		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		gt_event_queue_note(events, "%s was ended by signal %d (%s)", command->name,
+				    WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+bool gt_session_command_signal(struct gt_session_command *command, int number, bool alone)
+{
+	if (!command->child.pid || command->ended || command->exit_status)
+		return true;
+	command->exit_status = 128 + number;
+	if (alone)
+		kill(command->child.pid, number);
+	return false;
+}
+
+void gt_session_command_free(struct gt_session_command *command)
+{
+	gt_child_release(&command->child);
+	gt_command_free(&command->files);
+	gt_environment_free(&command->environment);
+}

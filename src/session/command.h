@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command that a session starts and traces: from its start to its exit status. */
+#pragma once
+
+#include "elf/loader.h"
+#include "event/queue.h"
+#include "launch/environment.h"
+#include "launch/spawn.h"
+#include "session/session.h"
+
+struct gt_session_command {
+	const char *name;        /* argv[0]; NULL: there is no command */
+	struct gt_command files; /* of the command */
+	struct gt_environment environment;
+	struct gt_child child;
+	int exit_status; /* as a shell has it: 128 + n for signal n */
+	bool ended;
+};
+
+#define GT_SESSION_COMMAND_NONE ((struct gt_session_command){.child = GT_CHILD_NONE})
+
+/*
+ * Find the command's files, choose its GPU, and fork the process, which stops before its first
+ * instruction (gt_child_resume continues it). Remarks go to `events` as notes.
+ */
+int gt_session_command_start(struct gt_session_command *command,
+			     const struct gt_session_options *options,
+			     struct gt_event_queue *events, struct gt_diag *diag);
+/* Collect the exit status if the command has ended; notes a signal that ended it. */
+void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events);
+/*
+ * A signal asks gputap to end. True: end the session now, since there is no command to wait for,
+ * or since this is the second signal. False: the command got the signal too (it is passed on if
+ * `alone`), and the session ends with it.
+ */
+bool gt_session_command_signal(struct gt_session_command *command, int number, bool alone);
+void gt_session_command_free(struct gt_session_command *command);

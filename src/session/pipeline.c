@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/pipeline.h"
+
+#include "event/kinds.h"
+#include "session/enrich.h"
+
+struct gt_pipeline {
+	const struct gt_session_options *options;
+	struct gt_event_queue queue;
+	struct gt_enrich *enrich;
+	struct gt_names *names;
+	gt_event_sink sink;
+	void *context;
+	int result;
+	uint64_t complete;  /* calls that returned and were passed on */
+	uint64_t filtered;  /* calls that returned after the last wanted one */
+	uint64_t malformed; /* records of the ring */
+};
+
+struct gt_pipeline *gt_pipeline_new(const struct gt_session_options *options)
+{
+	gt_auto(pipeline) struct gt_pipeline *pipeline = calloc(1, sizeof(*pipeline));
+
+	if (!pipeline)
+		return NULL;
+	pipeline->options = options;
+	pipeline->names = gt_names_new();
+	pipeline->enrich = gt_enrich_new(&(struct gt_enrich_options){
+		.stack_depth = options->stack_copy ? options->stack_depth : 0,
+		.cgroups = options->cgroups,
+	});
+	return pipeline->names && pipeline->enrich ? gt_take(pipeline) : NULL;
+}
+
+void gt_pipeline_free(struct gt_pipeline *pipeline)
+{
+	if (!pipeline)
+		return;
+	gt_event_queue_clear(&pipeline->queue);
+	gt_enrich_free(pipeline->enrich);
+	gt_names_free(pipeline->names);
+	free(pipeline);
+}
+
+struct gt_event_queue *gt_pipeline_queue(struct gt_pipeline *pipeline)
+{
+	return &pipeline->queue;
+}
+
+const struct gt_hash *gt_pipeline_processes(const struct gt_pipeline *pipeline)
+{
+	return gt_enrich_processes(pipeline->enrich);
+}
+
+const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline)
+{
+	return pipeline->names;
+}
+
+void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *context)
+{
+	pipeline->sink = sink;
+	pipeline->context = context;
+}
+
+void gt_pipeline_fail(struct gt_pipeline *pipeline, int error)
+{
+	if (!pipeline->result)
+		pipeline->result = error;
+}
+
+int gt_pipeline_result(const struct gt_pipeline *pipeline)
+{
+	return pipeline->result;
+}
+
+static bool has_enough_calls(const struct gt_pipeline *pipeline)
+{
+	uint64_t limit = pipeline->options->max_events;
+
+	return limit && pipeline->complete >= limit;
+}
+
+bool gt_pipeline_is_done(const struct gt_pipeline *pipeline)
+{
+	return pipeline->result || has_enough_calls(pipeline);
+}
+
+/* names → sink */
+static void deliver_event(struct gt_pipeline *pipeline, const struct gt_event *event)
+{
+	int error;
+
+	/* The totals are for the user even where a file takes no more events. */
+	if (pipeline->result && event->kind != GT_EVENT_account)
+		return;
+	error = gt_names_take(pipeline->names, event);
+	if (!error)
+		error = pipeline->sink(pipeline->context, pipeline->names, event);
+	gt_pipeline_fail(pipeline, error);
+}
+
+static void deliver_queue(struct gt_pipeline *pipeline, const struct gt_event_queue *queue)
+{
+	gt_vec_each (event, &queue->events)
+		deliver_event(pipeline, *event);
+}
+
+/* enrich → names → sink */
+static void put_event(struct gt_pipeline *pipeline, const struct gt_event *event)
+{
+	const struct gt_enriched *enriched = gt_enrich_event(pipeline->enrich, event);
+
+	deliver_queue(pipeline, &enriched->before);
+	if (enriched->event)
+		deliver_event(pipeline, enriched->event);
+	deliver_queue(pipeline, &enriched->after);
+}
+
+void gt_pipeline_drain(struct gt_pipeline *pipeline)
+{
+	gt_vec_each (event, &pipeline->queue.events)
+		put_event(pipeline, *event);
+	gt_event_queue_clear(&pipeline->queue);
+}
+
+/* Whether a call is passed on: not after the last one that was asked for. */
+static bool count_call(struct gt_pipeline *pipeline, const struct gt_event_call *call)
+{
+	bool finished = call->head.kind == GT_EVENT_call && !(call->state & GT_CALL_UNFINISHED);
+
+	if (has_enough_calls(pipeline)) {
+		pipeline->filtered += finished;
+		return false;
+	}
+	pipeline->complete += finished;
+	return true;
+}
+
+void gt_pipeline_put(struct gt_pipeline *pipeline, const struct gt_event *event, size_t size)
+{
+	if (gt_event_check(event, size)) {
+		pipeline->malformed++;
+		return;
+	}
+	if ((event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry) &&
+	    !count_call(pipeline, (const void *)event))
+		return;
+	put_event(pipeline, event);
+}
+
+void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts)
+{
+	struct gt_event_account account = {
+		.head.kind = GT_EVENT_account,
+		.head.size = sizeof(account),
+		.head.device = GT_DEVICE_UNKNOWN,
+		.made = counts->made,
+		.complete = pipeline->complete,
+		.unfinished = counts->unfinished,
+		.lost = counts->lost + pipeline->malformed,
+		.filtered = counts->filtered + pipeline->filtered,
+		.orphans = counts->orphans,
+		.entries_lost = counts->entries_lost,
+	};
+
+	gt_pipeline_drain(pipeline);
+	account.head.time = gt_event_now();
+	account.others_lost =
+		counts->others_lost + pipeline->queue.lost + gt_enrich_lost(pipeline->enrich);
+	deliver_event(pipeline, &account.head);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The path of every event of a live session: queue or ring → enrich → names → sink. Events from
+ * user space (sources, the session itself) are queued, and put into the stream by a drain.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "event/queue.h"
+#include "names/names.h"
+#include "probe/source.h"
+#include "session/session.h"
+
+struct gt_pipeline;
+
+/* NULL: out of memory. `options` must outlive the pipeline. */
+struct gt_pipeline *gt_pipeline_new(const struct gt_session_options *options);
+void gt_pipeline_free(struct gt_pipeline *pipeline);
+GT_DEFINE_AUTO(pipeline, struct gt_pipeline, gt_pipeline_free)
+
+/* The queue of events from user space. */
+struct gt_event_queue *gt_pipeline_queue(struct gt_pipeline *pipeline);
+/* The processes that were named by an event: process id -> any. */
+const struct gt_hash *gt_pipeline_processes(const struct gt_pipeline *pipeline);
+const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline);
+
+/* Set the sink; before that nothing may be drained or put. */
+void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *context);
+/* Put the queued events into the stream. */
+void gt_pipeline_drain(struct gt_pipeline *pipeline);
+/* Put a record of the ring, of `size` bytes, into the stream. */
+void gt_pipeline_put(struct gt_pipeline *pipeline, const struct gt_event *event, size_t size);
+/* Drain, then put the account: the counts of the sources and those of the pipeline. */
+void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts);
+
+/* Whether the sink failed, or as many calls as were asked for have passed (--max-events). */
+bool gt_pipeline_is_done(const struct gt_pipeline *pipeline);
+/* Deliver nothing more but the account, because of an error outside of the pipeline. */
+void gt_pipeline_fail(struct gt_pipeline *pipeline, int error);
+/* The first error, or 0. */
+int gt_pipeline_result(const struct gt_pipeline *pipeline);
