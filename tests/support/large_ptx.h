@@ -9,9 +9,9 @@ static inline void write_kernels(struct gt_strbuf *text, int count)
 {
 	gt_strbuf_printf(
 		text, ".version 8.0\n.target sm_80\n.address_size 64\n"
-		".func (.param .u32 r) more(.param .u32 a)\n{\n"
-		"	.reg .u32 %%r<2>;\n	ld.param.u32 %%r0, [a];\n"
-		"	add.u32 %%r1, %%r0, 1;\n	st.param.u32 [r], %%r1;\n	ret;\n}\n");
+		      ".func (.param .u32 r) more(.param .u32 a)\n{\n"
+		      "	.reg .u32 %%r<2>;\n	ld.param.u32 %%r0, [a];\n"
+		      "	add.u32 %%r1, %%r0, 1;\n	st.param.u32 [r], %%r1;\n	ret;\n}\n");
 	for (int k = 0; k < count; k++) {
 		gt_strbuf_printf(text,
 				 ".visible .entry k%d(.param .u64 p)\n{\n"
