@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Patch what reaches the driver: a fatbin, PTX text or a cubin. The PTX that the driver would
+ * compile for the device is patched and put into a fatbin of its own, with the options of its entry
+ * (a limit of registers is found nowhere else). Machine code is left out of it: the driver would
+ * prefer it.
+ */
+#pragma once
+
+#include "patch/patch.h"
+
+struct gt_patch_image {
+	struct gt_strbuf fatbin;       /* empty: load the original */
+	struct gt_patch_result result; /* refers to the module */
+	struct gt_ptx_module *module;  /* NULL: nothing matched by its name */
+};
+
+/*
+ * data, size: an image as gt_fatbin_open takes it, hostile. device: its compute capability, 75 for
+ * 7.5. 0, also where nothing matches; -ENODATA: no PTX for this device ("SASS only"); -EINVAL,
+ * -ENOTSUP, -E2BIG, -ENOMEM with a diag. The caller clears the image, also after an error.
+ */
+int gt_patch_image(const void *data, size_t size, uint32_t device,
+		   const struct gt_patch_options *options, struct gt_patch_image *ret_image,
+		   struct gt_diag *diag);
+void gt_patch_image_clear(struct gt_patch_image *image);
+
+/*
+ * Whether a program may match a function that the text declares. Looks at the names behind .entry
+ * and .func alone, so that a module that nothing matches is not parsed. True where in doubt.
+ */
+bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_options *options);

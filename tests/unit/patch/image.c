@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Images as they reach the driver: which PTX is patched, and what is loaded in its place. */
+#include <errno.h>
+
+#include "fatbin/fatbin.h"
+#include "patch/image.h"
+#include "patch_probes.h"
+
+#define KERNEL(sm, name)                                                                           \
+	".version 7.8\n.target " sm "\n.address_size 64\n.visible .entry " name "()\n{\n\tret;\n}" \
+										"\n"
+
+struct patched_image {
+	struct patched_module programs;
+	struct gt_patch_image image;
+	struct gt_diag diag;
+	int error;
+};
+
+static void patched_image_clear(struct patched_image *patched)
+{
+	gt_patch_image_clear(&patched->image);
+	patched_clear(&patched->programs);
+}
+#define auto_patched_image __attribute__((cleanup(patched_image_clear))) struct patched_image
+
+static void patch_data(struct patched_image *patched, const char *section, const void *data,
+		       size_t size, uint32_t device)
+{
+	struct gt_patch_options options = {.object = &object};
+
+	add_probe(&patched->programs, section, NULL);
+	options.programs = patched->programs.programs;
+	options.program_count = patched->programs.count;
+	patched->error =
+		gt_patch_image(data, size, device, &options, &patched->image, &patched->diag);
+}
+
+static const struct gt_fatbin_source sources[] = {
+	{.kind = GT_FATBIN_KIND_ELF, .architecture = 75, .data = "\177ELF no code", .size = 12},
+	{.kind = GT_FATBIN_KIND_PTX,
+	 .data = KERNEL("sm_75", "turing"),
+	 .size = sizeof(KERNEL("sm_75", "turing")) - 1,
+	 .options = "-maxrregcount 32",
+	 .options_length = 16},
+	{.kind = GT_FATBIN_KIND_PTX,
+	 .data = KERNEL("sm_90", "hopper"),
+	 .size = sizeof(KERNEL("sm_90", "hopper")) - 1},
+};
+
+/* The entries of what is loaded in place of an image with these sources. */
+static struct gt_fatbin *patch_sources(struct patched_image *patched, const char *section,
+				       enum gt_fatbin_compression compression, uint32_t device)
+{
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+	struct gt_fatbin *fatbin = NULL;
+
+	CHECK(!gt_fatbin_write(sources, gt_countof(sources), compression, &data, &patched->diag));
+	patch_data(patched, section, data.data, data.length, device);
+	CHECK(!patched->error);
+	if (patched->image.fatbin.length)
+		CHECK(!gt_fatbin_open(patched->image.fatbin.data, patched->image.fatbin.length,
+				      &fatbin, NULL));
+	return fatbin;
+}
+
+TEST("the PTX that the driver would compile is patched, whatever its compression")
+{
+	for (int i = GT_FATBIN_COMPRESSION_NONE; i <= GT_FATBIN_COMPRESSION_ZSTD; i++) {
+		auto_patched_image old = {0}, new = {0};
+		gt_auto(fatbin) struct gt_fatbin *for_old = NULL, *for_new = NULL;
+
+		for_old = patch_sources(&old, "gpu/entry/*", (enum gt_fatbin_compression)i, 86);
+		for_new = patch_sources(&new, "gpu/entry/*", (enum gt_fatbin_compression)i, 90);
+		CHECK(for_old && for_old->entry_count == 1 && for_new && for_new->entry_count == 1);
+		if (!for_old || !for_new)
+			return;
+		CHECK(for_old->entries[0].kind == GT_FATBIN_KIND_PTX);
+		CHECK(for_old->entries[0].architecture == 75);
+		CHECK(for_new->entries[0].architecture == 90);
+		CHECK_STR(old.image.result.kernels.items[0].name, "turing");
+		CHECK_STR(new.image.result.kernels.items[0].name, "hopper");
+	}
+}
+
+TEST("the options of the PTX entry are kept")
+{
+	auto_patched_image patched = {0};
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+
+	fatbin = patch_sources(&patched, "gpu/entry/*", GT_FATBIN_COMPRESSION_ZSTD, 75);
+	CHECK(fatbin && fatbin->entries[0].options_length == 16);
+	if (fatbin && fatbin->entries[0].options_length == 16)
+		CHECK(!memcmp(fatbin->entries[0].options, "-maxrregcount 32", 16));
+}
+
+TEST("PTX text is patched, too")
+{
+	static const char text[] = KERNEL("sm_75", "k");
+	auto_patched_image patched = {0};
+
+	patch_data(&patched, "gpu/exit/k", text, sizeof(text), 90);
+	CHECK(!patched.error && patched.image.result.patched == 1);
+	CHECK(patched.image.fatbin.length);
+}
+
+TEST("an image that no program matches is not parsed and stays as it is")
+{
+	auto_patched_image patched = {0};
+
+	CHECK(!patch_sources(&patched, "gpu/entry/other", GT_FATBIN_COMPRESSION_LZ4, 90));
+	CHECK(!patched.image.module && !patched.image.fatbin.length);
+}
+
+TEST("an image without PTX for the device is reported as SASS only")
+{
+	auto_patched_image patched = {0};
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+
+	CHECK(!gt_fatbin_write(sources, 1, GT_FATBIN_COMPRESSION_NONE, &data, NULL));
+	patch_data(&patched, "gpu/entry/*", data.data, data.length, 75);
+	CHECK(patched.error == -ENODATA);
+	CHECK_STR(patched.diag.text, "SASS only: the module has no PTX for sm_75");
+}
+
+TEST("malformed PTX is rejected with its line")
+{
+	static const char text[] =
+		".version 7.8\n.target sm_75\n.entry k()\n{\n\tadd.u32 %r1;\n}\n";
+	auto_patched_image patched = {0};
+
+	patch_data(&patched, "gpu/entry/k", text, sizeof(text), 75);
+	CHECK(patched.error == -EINVAL);
+	CHECK_STR(patched.diag.place, "5:10");
+}
+
+TEST("names are found after return values and attributes")
+{
+	static const struct {
+		const char *text;
+		bool may;
+	} cases[] = {
+		{".func (.reg .u32 r) wanted(.reg .u32 a)", true},
+		{".func wanted", true},
+		{".visible .entry\n\twanted(", true},
+		{".entry other()", false},
+		{".func .attribute(.unified(1, 2)) other", true},
+		{".entry /* a comment */ other", true},
+		{"", false},
+		{".entry", true},
+	};
+	auto_patched patched = {0};
+	struct gt_patch_options options = {.programs = patched.programs, .program_count = 1};
+
+	add_probe(&patched, "gpu/entry/wanted", NULL);
+	for (size_t i = 0; i < gt_countof(cases); i++)
+		if (gt_patch_may_match(cases[i].text, strlen(cases[i].text), &options) !=
+		    cases[i].may)
+			TAP_FAIL("%s", cases[i].text);
+}
+
+TEST_MAIN
