@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What it costs to insert programs into a module of 100,000 lines: to read and print it, to find
+ * that nothing matches, to insert one program at a kernel's entry, and one at each memory access.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "gpubpf/verify/verify.h"
+#include "patch/patch.h"
+
+/* counts[0] += 1 */
+static const struct bpf_insn count[] = {
+	{BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 0},
+	{BPF_LD | BPF_IMM | BPF_DW, 1, GT_BPF_IMM_MAP_INDEX, 0, 0},
+	{0, 0, 0, 0, 0},
+	{BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0},
+	{BPF_ALU64 | BPF_ADD, 2, 0, 0, -4},
+	{BPF_JMP | BPF_CALL, 0, 0, 0, 1},
+	{BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2, 0},
+	{BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 1},
+	{BPF_STX | BPF_ATOMIC | BPF_DW, 0, 1, 0, BPF_ADD},
+	{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+	{BPF_JMP | BPF_EXIT, 0, 0, 0, 0},
+};
+
+/* A hundred kernels of a thousand lines as nvcc writes them: loads, arithmetic, branches. */
+static void make_module(struct gt_strbuf *text)
+{
+	gt_strbuf_puts(text, ".version 8.0\n.target sm_75\n.address_size 64\n");
+	for (unsigned kernel = 0; kernel < 100; kernel++) {
+		gt_strbuf_printf(text,
+				 ".visible .entry kernel%u(\n\t.param .u64 kernel%u_param_0\n)\n{\n"
+				 "\t.reg .pred \t%%p<100>;\n\t.reg .b32 \t%%r<1000>;\n"
+				 "\t.reg .f32 \t%%f<1000>;\n\t.reg .b64 \t%%rd<1000>;\n",
+				 kernel, kernel);
+		for (unsigned i = 0; i < 198; i++) {
+			gt_strbuf_printf(text, "$L__BB%u_%u:\n", kernel, i);
+			gt_strbuf_printf(text,
+					 "\tld.global.v2.f32 \t{%%f%u, %%f%u}, [%%rd%u+%u];\n", i,
+					 i + 1, i, i * 4);
+			gt_strbuf_printf(text, "\tfma.rn.f32 \t%%f%u, %%f%u, 0f3F800000, %%f%u;\n",
+					 i, i + 7, i + 9);
+			gt_strbuf_printf(text, "\tsetp.lt.s32 \t%%p%u, %%r%u, %%r%u;\n", i % 100, i,
+					 i * 3);
+			gt_strbuf_printf(text, "\t@%%p%u bra \t$L__BB%u_%u;\n", i % 100, kernel, i);
+		}
+		gt_strbuf_puts(text, "\tret;\n}\n");
+	}
+}
+
+static double processor_ms(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+/* One case: read the text, insert the program of a section, drop the result. */
+static int measure(const char *name, const char *section, const struct gt_strbuf *text)
+{
+	static struct gt_bpf_map map = {
+		.name = "counts", .type = 2, .key_size = 4, .value_size = 8, .max_entries = 1};
+	static const struct gt_bpf_object object = {.maps = &map, .map_count = 1};
+	struct gt_bpf_program program = {.insns = (struct bpf_insn *)count,
+					 .count = gt_countof(count)};
+	struct gt_verify_options verify = {.input = GT_INPUT_CONTEXT};
+	struct gt_patch_program inserted = {.program = &program};
+	struct gt_patch_options options = {
+		.object = &object, .programs = &inserted, .program_count = 1};
+	struct gt_patch_result result = {0};
+	struct gt_facts facts = {0};
+	struct gt_diag diag = {0};
+	gt_auto(ptx) struct gt_ptx_module *module = NULL;
+	double start;
+	int error;
+
+	verify.section = &inserted.section;
+	inserted.facts = &facts;
+	error = gt_section_read(section, "count", &inserted.section, &diag);
+	if (!error)
+		error = gt_verify(&object, &program, &verify, &facts, NULL, &diag);
+	start = processor_ms();
+	if (!error)
+		error = gt_ptx_parse(text->data, text->length, &module, &diag);
+	if (!error)
+		error = gt_patch_module(module, &options, &result, &diag);
+	if (!error)
+		printf("%s %.2f ms\n", name, processor_ms() - start);
+	else
+		fprintf(stderr, "patch: %s: %s\n", diag.place, diag.text);
+	gt_patch_result_clear(&result);
+	gt_facts_clear(&facts);
+	return error;
+}
+
+int main(void)
+{
+	static const char *const cases[][2] = {
+		{"patch-100000-lines-no-match", "gpu/entry/none"},
+		{"patch-100000-lines-one-kernel", "gpu/entry/kernel7"},
+		{"patch-100000-lines-entries", "gpu/entry/kernel*"},
+		{"patch-100000-lines-accesses", "gpu/memory"},
+	};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	make_module(&text);
+	if (text.failed)
+		return 1;
+	for (size_t i = 0; i < gt_countof(cases); i++)
+		if (measure(cases[i][0], cases[i][1], &text))
+			return 1;
+	return 0;
+}
