@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The command "compile": eBPF programs of an object become code for a GPU. */
+/* The command "compile": translate the GPU programs of an object to code for a GPU. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "gpubpf/translate.h"
 
 enum {
-	MAX_SIZE = 4096, /* instructions of a program for the GPU */
+	MAX_SIZE = 4096, /* instructions of a GPU program */
 };
 
 struct compile_options {
@@ -36,27 +36,27 @@ static const char *const targets[] = {
 };
 
 static const struct gt_option option_table[] = {
-	{0, "target", "TARGET", "what to compile to: ptx", GT_OPTION_CHOICE, AT(target), targets},
+	{0, "target", "TARGET", "translate to TARGET: ptx", GT_OPTION_CHOICE, AT(target), targets},
 	{'o', "output", "FILE", "write to FILE ('-': stdout)", GT_OPTION_STRING, AT(output), NULL},
-	{0, "sm", "N", "for GPUs from compute capability N on: 90 is 9.0, 90a that alone (60)",
+	{0, "sm", "N", "minimum compute capability: 90 is 9.0, 90a is 9.0 only (60)",
 	 GT_OPTION_STRING, AT(sm), NULL},
-	{0, "ptx-version", "VERSION", "the version of PTX, as 7.8 (the least that fits)",
+	{0, "ptx-version", "VERSION", "PTX version, such as 7.8 (the oldest that is sufficient)",
 	 GT_OPTION_STRING, AT(version), NULL},
-	{0, "prog", "NAME", "this program alone", GT_OPTION_STRING, AT(program), NULL},
+	{0, "prog", "NAME", "translate only this program", GT_OPTION_STRING, AT(program), NULL},
 	GT_CLI_OPTION_AS(AT(as)),
-	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get (0)", GT_OPTION_SIZE,
+	{0, "mem-size", "SIZE", "bytes of the memory of gpu/run programs (0)", GT_OPTION_SIZE,
 	 AT(mem_size), NULL},
 	{0, "max-insns", "N", "reject programs that may execute more than N instructions",
 	 GT_OPTION_COUNT, AT(max_insns), NULL},
 	{0, "max-size", "N", "reject programs of more than N instructions (4096)", GT_OPTION_COUNT,
 	 AT(max_size), NULL},
-	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
-	 AT(allow_control), NULL},
+	{0, "allow-control", NULL, "accept helpers that change what the kernel does",
+	 GT_OPTION_FLAG, AT(allow_control), NULL},
 };
 
 static const char *const examples[] = {
 	"gputap compile --target ptx probe.bpf.o -o probe.ptx",
-	"gputap compile --sm 90 --prog count probe.bpf.o -o -   # one program, to the terminal",
+	"gputap compile --sm 90 --prog count probe.bpf.o -o -   # one program, to standard output",
 	NULL,
 };
 
@@ -88,10 +88,11 @@ static int read_version(const char *text, struct gt_translate_options *options)
 	return 0;
 }
 
-/* Verifies a program and adds it to the translation. Fills in the diag. */
-static int compile(const struct compile_options *given, const struct gt_translate_options *options,
-		   const struct gt_bpf_object *object, const struct gt_bpf_program *program,
-		   const struct gt_section *section, struct gt_translation *translation)
+/* Verify a program and add it to the translation. Prints the reason of an error. */
+static int compile_program(const struct compile_options *given,
+			   const struct gt_translate_options *options,
+			   const struct gt_bpf_object *object, const struct gt_bpf_program *program,
+			   const struct gt_section *section, struct gt_translation *translation)
 {
 	struct gt_verify_options check = {
 		.max_size = (uint32_t)given->max_size,
@@ -124,7 +125,7 @@ static int compile(const struct compile_options *given, const struct gt_translat
 	return error;
 }
 
-/* All programs that are wanted. Their number, or -1 with the reason printed. */
+/* Translate the selected programs. Their number, or -1 with the reason printed. */
 static int compile_all(const struct compile_options *given,
 		       const struct gt_translate_options *options,
 		       const struct gt_bpf_object *object, struct gt_translation *translation)
@@ -142,7 +143,7 @@ static int compile_all(const struct compile_options *given,
 			gt_cli_diag(&diag);
 			return -1;
 		}
-		if (compile(given, options, object, program, &section, translation))
+		if (compile_program(given, options, object, program, &section, translation))
 			return -1;
 		count++;
 	}
@@ -170,13 +171,13 @@ static int write_output(const char *path, const struct gt_strbuf *text)
 		error = gt_write_all(is_standard ? STDOUT_FILENO : file, text->data, text->length);
 	if (!error)
 		return GT_EXIT_OK;
-	gt_cli_error("%s cannot be written: %s", path, strerror(-error));
+	gt_cli_error("cannot write %s: %s", path, strerror(-error));
 	return GT_EXIT_FAILED;
 }
 
-static int translate(const struct compile_options *given,
-		     const struct gt_translate_options *options, const struct gt_bpf_object *object,
-		     const char *path)
+static int translate_object(const struct compile_options *given,
+			    const struct gt_translate_options *options,
+			    const struct gt_bpf_object *object, const char *path)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	struct gt_translation translation = {0};
@@ -190,9 +191,9 @@ static int translate(const struct compile_options *given,
 	if (error)
 		gt_cli_diag(&diag);
 	if (!count && given->program)
-		gt_cli_error("%s: there is no program '%s' for the GPU", path, given->program);
+		gt_cli_error("%s: no GPU program '%s'", path, given->program);
 	else if (!count)
-		gt_cli_error("%s: there is no program for the GPU", path);
+		gt_cli_error("%s: no GPU programs", path);
 	return count <= 0 || error ? GT_EXIT_FAILED : write_output(given->output, &text);
 }
 
@@ -212,18 +213,18 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 		return gt_cli_usage_error(self, "one FILE is needed");
 	path = arguments[rest];
 	if (given.output && strcmp(given.output, "-") && is_same_file(given.output, path))
-		return gt_cli_usage_error(self, "%s is what is read: -o needs another FILE",
+		return gt_cli_usage_error(self, "%s is the input: choose another FILE for -o",
 					  given.output);
 	if (!given.output)
-		return gt_cli_usage_error(self,
-					  "-o FILE is needed: where to write to ('-': stdout)");
+		return gt_cli_usage_error(self, "-o FILE is needed ('-': standard output)");
 	if (read_sm(given.sm, &target))
-		return gt_cli_usage_error(self, "'%s' is no compute capability: as 90 or 90a",
+		return gt_cli_usage_error(self, "invalid value '%s' for --sm (such as 90 or 90a)",
 					  given.sm);
 	if (read_version(given.version, &target))
-		return gt_cli_usage_error(self, "'%s' is no version of PTX: as 7.8", given.version);
+		return gt_cli_usage_error(
+			self, "invalid value '%s' for --ptx-version (such as 7.8)", given.version);
 	if (given.mem_size > UINT32_MAX)
-		return gt_cli_usage_error(self, "--mem-size goes up to %u", UINT32_MAX);
+		return gt_cli_usage_error(self, "--mem-size must be at most %u", UINT32_MAX);
 	if (given.max_size > GT_BPF_MAX_INSNS)
 		return gt_cli_usage_error(self, "--max-size must be at most %d", GT_BPF_MAX_INSNS);
 	status = gt_cli_check_as(self, given.as);
@@ -234,22 +235,21 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 		gt_cli_diag(&diag);
 		return GT_EXIT_USAGE;
 	}
-	return translate(&given, &target, object, path);
+	return translate_object(&given, &target, object, path);
 }
 
 const struct gt_cli_command gt_command_compile = {
 	.name = "compile",
-	.summary = "translates eBPF programs into code for a GPU",
+	.summary = "Translate the GPU programs of an eBPF object to PTX",
 	.usage = "[options] FILE -o FILE",
 	.description =
-		"Verifies the programs for the GPU in an object of 'clang -target bpf' and "
-		"translates each into a kernel of its own, gputap_<name>, which runs it once a "
-		"thread, warp or block. It is for looking at, for measuring and for assembling "
-		"with ptxas: its parameters are the memory of a program of gpu/run, the size of "
-		"that memory, where the results go, and, for programs with a context, the "
-		"context's bytes. All programs must be safe, or nothing is written: --prog leaves "
-		"others out. Exit status 1: a program is refused, and the reason is told; "
-		"2: the object is damaged.",
+		"Verifies the GPU programs of an object made by 'clang -target bpf' and translates "
+		"each to a kernel, gputap_<name>, which runs it once per thread, warp or block. "
+		"The output is for reading, measuring and assembling with ptxas. The kernel's "
+		"parameters are the memory of a program of gpu/run, the size of that memory, the "
+		"address for the results and, for programs with a context, its bytes. Nothing is "
+		"written unless all programs are safe; --prog selects one. Exit status 1: a "
+		"program is rejected, and the reason is printed; 2: the object is malformed.",
 	.examples = examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The command "verify": whether the programs of an object are safe, and why not. */
+/* The command "verify": whether the GPU programs of an object are safe, and why not. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "gpubpf/verify/verify.h"
 
 enum {
-	MAX_SIZE = 4096, /* instructions of a program for the GPU */
+	MAX_SIZE = 4096, /* instructions of a GPU program */
 	MAX_MEMORY = 1 << 28,
 };
 
@@ -26,35 +26,35 @@ struct verify_options {
 #define AT(field) offsetof(struct verify_options, field)
 
 static const struct gt_option options[] = {
-	{0, "raw", NULL, "the program is on the standard input, as hex digits", GT_OPTION_FLAG,
+	{0, "raw", NULL, "read the program from standard input, as hex digits", GT_OPTION_FLAG,
 	 AT(raw), NULL},
 	GT_CLI_OPTION_AS(AT(as)),
-	{0, "json", NULL, "as JSON", GT_OPTION_FLAG, AT(json), NULL},
-	{0, "log", NULL, "every instruction that is looked at, with the registers", GT_OPTION_FLAG,
-	 AT(log), NULL},
-	{0, "allow-control", NULL, "accept helpers that change what a kernel does", GT_OPTION_FLAG,
-	 AT(allow_control), NULL},
+	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	{0, "log", NULL, "print every instruction that is visited, with the registers",
+	 GT_OPTION_FLAG, AT(log), NULL},
+	{0, "allow-control", NULL, "accept helpers that change what the kernel does",
+	 GT_OPTION_FLAG, AT(allow_control), NULL},
 	{0, "max-insns", "N", "reject programs that may execute more than N instructions",
 	 GT_OPTION_COUNT, AT(max_insns), NULL},
 	{0, "max-size", "N", "reject programs of more than N instructions (4096)", GT_OPTION_COUNT,
 	 AT(max_size), NULL},
-	{0, "mem-size", "SIZE", "bytes of memory that programs of gpu/run get, or of context (0)",
+	{0, "mem-size", "SIZE", "bytes of the memory of gpu/run programs, or of the context (0)",
 	 GT_OPTION_SIZE, AT(mem_size), NULL},
 };
 
 static const char *const examples[] = {
-	"gputap verify probe.bpf.o            # the verdicts, and the greatest numbers of steps",
-	"gputap verify --log probe.bpf.o      # and how they came about",
-	"gputap verify --as gpu/run filter.o  # programs for Linux, as if they ran on a GPU",
+	"gputap verify probe.bpf.o            # the verdicts, with bounds on executed instructions",
+	"gputap verify --log probe.bpf.o      # with every step of the verifier",
+	"gputap verify --as gpu/run filter.o  # host programs as if they ran on a GPU",
 	NULL,
 };
 
-/* A verdict and what it rests on. */
+/* A verdict and its reasons. */
 struct verdict {
 	const struct gt_bpf_object *object;
 	const struct gt_bpf_program *program;
 	struct gt_section section;
-	bool is_section; /* it is one that exists */
+	bool is_section; /* the section exists */
 	bool accepted;
 	struct gt_facts facts;
 	struct gt_verify_error error;
@@ -76,7 +76,7 @@ static bool uses_map(const struct gt_bpf_program *program, uint32_t map)
 	return false;
 }
 
-static void print_place(const struct gt_bpf_program *program, uint32_t insn)
+static void print_position(const struct gt_bpf_program *program, uint32_t insn)
 {
 	const struct gt_bpf_line *line = gt_bpf_line_of(program, insn);
 
@@ -93,12 +93,12 @@ static void print_safe(const struct verdict *verdict)
 	const char *comma = "; maps: ";
 
 	printf("%s (%s): safe; %u instructions, at most %" PRIu64 " executed, %" PRIu64
-	       " looked at\n",
+	       " visited\n",
 	       program->name, program->section, program->count, facts->bound, facts->visited);
 	if (verdict->section.kind == GT_KIND_HOST)
 		fputs("  linux", stdout);
 	else
-		printf("  gpu/%s, once a %s", gt_section_row(verdict->section.kind)->name,
+		printf("  gpu/%s, once per %s", gt_section_row(verdict->section.kind)->name,
 		       gt_level_name(verdict->section.level));
 	for (uint32_t i = 0; verdict->object && i < verdict->object->map_count; i++) {
 		if (!uses_map(program, i))
@@ -110,15 +110,15 @@ static void print_safe(const struct verdict *verdict)
 	for (uint32_t at = 0; at < facts->insn_count; at++) {
 		if (!facts->insns[at].diverges && !facts->insns[at].many_keys)
 			continue;
-		fputs(facts->insns[at].diverges ? "  lanes may part at "
+		fputs(facts->insns[at].diverges ? "  lanes may diverge at "
 						: "  lanes may have different keys at ",
 		      stdout);
-		print_place(program, at);
+		print_position(program, at);
 		putchar('\n');
 	}
 	for (uint32_t i = 0; i < facts->warning_count; i++) {
 		fputs("  warning: ", stdout);
-		print_place(program, facts->warnings[i].insn);
+		print_position(program, facts->warnings[i].insn);
 		printf(": %s\n", facts->warnings[i].text);
 	}
 }
@@ -133,13 +133,13 @@ static void print_text(const struct verdict *verdict)
 		print_safe(verdict);
 		return;
 	}
-	printf("%s (%s): refused: %s%s%s\n", program->name, program->section, verdict->diag.place,
+	printf("%s (%s): rejected: %s%s%s\n", program->name, program->section, verdict->diag.place,
 	       verdict->diag.place[0] ? ": " : "", verdict->diag.text);
 	gt_cli_put_rejection(&where, program, &verdict->error);
 	fputs(gt_strbuf_string(&where), stdout);
 }
 
-static void put_place(struct gt_json *json, const struct gt_bpf_program *program, uint32_t insn)
+static void put_position(struct gt_json *json, const struct gt_bpf_program *program, uint32_t insn)
 {
 	const struct gt_bpf_line *line = gt_bpf_line_of(program, insn);
 
@@ -150,7 +150,7 @@ static void put_place(struct gt_json *json, const struct gt_bpf_program *program
 	}
 }
 
-/* The instructions where lanes part, or where their keys differ. */
+/* The instructions where lanes diverge, or where their keys differ. */
 static void put_divergence(struct gt_json *json, const struct verdict *verdict, bool keys)
 {
 	const struct gt_facts *facts = &verdict->facts;
@@ -160,7 +160,7 @@ static void put_divergence(struct gt_json *json, const struct verdict *verdict, 
 		if (!(keys ? facts->insns[at].many_keys : facts->insns[at].diverges))
 			continue;
 		gt_json_object_begin(json, NULL);
-		put_place(json, verdict->program, at);
+		put_position(json, verdict->program, at);
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
@@ -182,7 +182,7 @@ static void put_safe(struct gt_json *json, const struct verdict *verdict)
 	gt_json_array_begin(json, "warnings");
 	for (uint32_t i = 0; i < facts->warning_count; i++) {
 		gt_json_object_begin(json, NULL);
-		put_place(json, verdict->program, facts->warnings[i].insn);
+		put_position(json, verdict->program, facts->warnings[i].insn);
 		gt_json_string(json, "text", facts->warnings[i].text);
 		gt_json_object_end(json);
 	}
@@ -214,7 +214,7 @@ static void put_json(struct gt_json *json, const struct verdict *verdict)
 	gt_json_object_end(json);
 }
 
-static bool verify(const struct verify_options *given, struct verdict *verdict)
+static bool verify_program(const struct verify_options *given, struct verdict *verdict)
 {
 	const struct gt_bpf_program *program = verdict->program;
 	struct gt_verify_options check = {
@@ -226,7 +226,7 @@ static bool verify(const struct verify_options *given, struct verdict *verdict)
 
 	verdict->section.kind = GT_KIND_HOST;
 	if (gt_cli_section_of(program, given->as, &verdict->section, &verdict->diag)) {
-		verdict->diag.place[0] = '\0'; /* the section is named anyway */
+		verdict->diag.place[0] = '\0'; /* the section is printed anyway */
 		return false;
 	}
 	verdict->is_section = true;
@@ -235,13 +235,13 @@ static bool verify(const struct verify_options *given, struct verdict *verdict)
 			  &verdict->diag);
 }
 
-/* Whether it is safe; the verdict is printed, or put into json. */
-static bool examine(const struct verify_options *given, const struct gt_bpf_object *object,
-		    const struct gt_bpf_program *program, struct gt_json *json)
+/* Verify a program and print the verdict, or add it to the JSON. Whether it is safe. */
+static bool report_program(const struct verify_options *given, const struct gt_bpf_object *object,
+			   const struct gt_bpf_program *program, struct gt_json *json)
 {
 	struct verdict verdict = {.object = object, .program = program};
 
-	verdict.accepted = verify(given, &verdict);
+	verdict.accepted = verify_program(given, &verdict);
 	if (given->json)
 		put_json(json, &verdict);
 	else
@@ -251,11 +251,11 @@ static bool examine(const struct verify_options *given, const struct gt_bpf_obje
 	return verdict.accepted;
 }
 
-static void tell_host(const struct verify_options *given, const struct gt_bpf_host_program *program,
-		      struct gt_json *json)
+static void report_host_program(const struct verify_options *given,
+				const struct gt_bpf_host_program *program, struct gt_json *json)
 {
 	if (!given->json) {
-		printf("%s (%s): for Linux, whose kernel verifies it\n", program->name,
+		printf("%s (%s): host program, verified by the kernel\n", program->name,
 		       program->section);
 		return;
 	}
@@ -266,7 +266,7 @@ static void tell_host(const struct verify_options *given, const struct gt_bpf_ho
 	gt_json_object_end(json);
 }
 
-static int examine_all(const struct verify_options *given, const struct gt_bpf_object *object)
+static int report_all(const struct verify_options *given, const struct gt_bpf_object *object)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&text);
@@ -274,17 +274,17 @@ static int examine_all(const struct verify_options *given, const struct gt_bpf_o
 
 	gt_json_array_begin(&json, NULL);
 	for (uint32_t i = 0; i < object->program_count; i++)
-		safe &= examine(given, object, &object->programs[i], &json);
+		safe &= report_program(given, object, &object->programs[i], &json);
 	for (uint32_t i = 0; i < object->host_program_count; i++)
-		tell_host(given, &object->host_programs[i], &json);
+		report_host_program(given, &object->host_programs[i], &json);
 	gt_json_array_end(&json);
 	if (given->json)
 		printf("%s\n", gt_strbuf_string(&text));
 	return safe ? GT_EXIT_OK : GT_EXIT_FAILED;
 }
 
-/* An object that cannot be read, or a program that is none. */
-static int refuse_file(const struct verify_options *given, const char *path,
+/* Report an object or a raw program that cannot be read. */
+static int reject_file(const struct verify_options *given, const char *path,
 		       const struct gt_diag *diag)
 {
 	gt_cli_diag(diag);
@@ -300,15 +300,15 @@ static int verify_object(const struct verify_options *given, const char *path)
 	int status;
 
 	if (gt_bpf_object_open(path, given->as, &object, &diag))
-		return refuse_file(given, path, &diag);
-	status = examine_all(given, object);
+		return reject_file(given, path, &diag);
+	status = report_all(given, object);
 	if (object->program_count)
 		return status;
 	if (given->as)
-		gt_cli_error("%s: there is no program", path);
-	else /* As likely as not the name of a section is not spelt as it should be. */
-		gt_cli_error("%s: there is no program for the GPU: their sections begin with "
-			     "'gpu/', or name kernels by kprobe/_Z…; --as takes others for such",
+		gt_cli_error("%s: no programs", path);
+	else /* A misspelt section name is likely. */
+		gt_cli_error("%s: no GPU programs: their sections begin with 'gpu/', or name "
+			     "kernels by kprobe/_Z…; --as verifies other programs as such",
 			     path);
 	return GT_EXIT_FAILED;
 }
@@ -322,13 +322,13 @@ static int verify_raw(const struct verify_options *given)
 	int status;
 
 	if (gt_cli_read_hex(&program, &diag))
-		return refuse_file(given, "-", &diag);
+		return reject_file(given, "-", &diag);
 	if (!wanted.as)
 		wanted.as = "gpu/run";
 	program.name = strdup("raw");
 	program.section = strdup(wanted.as);
 	object.programs = &program;
-	status = program.name && program.section ? examine_all(&wanted, &object) : GT_EXIT_FAILED;
+	status = program.name && program.section ? report_all(&wanted, &object) : GT_EXIT_FAILED;
 	gt_bpf_program_clear(&program);
 	return status;
 }
@@ -343,12 +343,12 @@ static int run_verify(const struct gt_cli_command *self, int count, char **argum
 		return status;
 	if (rest + !given.raw != count)
 		return gt_cli_usage_error(self, given.raw ? "--raw takes no FILE, but hex digits "
-							    "on the standard input"
+							    "on standard input"
 							  : "one FILE is needed, or --raw");
 	if (given.max_size > GT_BPF_MAX_INSNS)
 		return gt_cli_usage_error(self, "--max-size must be at most %d", GT_BPF_MAX_INSNS);
 	if (given.mem_size > MAX_MEMORY)
-		return gt_cli_usage_error(self, "--mem-size goes up to %d", MAX_MEMORY);
+		return gt_cli_usage_error(self, "--mem-size must be at most %d", MAX_MEMORY);
 	status = gt_cli_check_as(self, given.as);
 	if (status != GT_GO_ON)
 		return status;
@@ -357,21 +357,20 @@ static int run_verify(const struct gt_cli_command *self, int count, char **argum
 
 const struct gt_cli_command gt_command_verify = {
 	.name = "verify",
-	.summary = "tells whether the eBPF programs of an object are safe on a GPU",
+	.summary = "Verify the GPU programs of an eBPF object",
 	.usage = "[options] FILE | --raw [options]",
 	.description =
-		"Looks at the programs for the GPU in an object of 'clang -target bpf': whether "
-		"they end, reach only what is there, and leave no address in a map; and where "
-		"the lanes of a warp part, and what they do one after the other. Programs for "
-		"Linux in the same object are named: its kernel verifies them. With --as all "
-		"programs of the object are verified, as if each were of that section; 'linux' "
-		"is how programs for Linux begin: r1 is a context, of which --mem-size bytes can "
-		"be read, and r2 to r9 are not set. With --raw a program of gpu/run is on the "
-		"standard input as hex digits, eight bytes an instruction; white space, commas and "
-		"0x before digits are ignored. "
-		"Exit status 0: all are safe; 1: one is not, and the reason is told with the "
-		"instruction, the line and the registers, or there is none for the GPU; 2: the "
-		"object is damaged.",
+		"Verifies the GPU programs of an object made by 'clang -target bpf': that they "
+		"end, access only valid memory, and store no address in a map. Reports where the "
+		"lanes of a warp may diverge, and what they execute one after the other. Host "
+		"programs in the same object are listed: the kernel verifies them. With --as, "
+		"every program of the object is verified as one of SECTION; 'linux' is the state "
+		"in which host programs start: r1 is a context of --mem-size readable bytes, and "
+		"r2 to r9 are not set. With --raw, a program of gpu/run is read from standard "
+		"input as hex digits, eight bytes per instruction; white space, commas and 0x "
+		"before digits are ignored. Exit status 0: all programs are safe; 1: one is "
+		"rejected, and the reason is printed with the instruction, the line and the "
+		"registers, or there are no GPU programs; 2: the object is malformed.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

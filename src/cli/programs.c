@@ -19,7 +19,7 @@ int gt_cli_section_of(const struct gt_bpf_program *program, const char *as,
 		error = gt_section_read(as, "", &section, diag);
 	else if (strcmp(as, "linux"))
 		error = gt_diag(diag, -EINVAL, "section", as,
-				"this is no section for the GPU, such as gpu/run, and not 'linux'");
+				"invalid section (a GPU section such as gpu/run, or linux)");
 	if (!error)
 		*ret_section = section;
 	return error;
@@ -63,7 +63,6 @@ int gt_cli_read_hex(struct gt_bpf_program *program, struct gt_diag *diag)
 		return gt_diag(diag, (int)size, "program", "standard input", "%s",
 			       strerror((int)-size));
 	if (strlen(text) != (size_t)size)
-		return gt_diag(diag, -EINVAL, "program", "standard input",
-			       "it holds a byte that is 0");
+		return gt_diag(diag, -EINVAL, "program", "standard input", "contains a zero byte");
 	return gt_bpf_read_hex(text, &program->insns, &program->count, diag);
 }

@@ -66,8 +66,8 @@ int gt_exec_open(struct gt_exec *exec, struct gt_diag *diag);
 /*
  * Opens the devices, translates and loads the verified program on each, creates the process of the
  * command and attaches the host programs. Nothing runs yet. On errors, chose_soft_gpu, gpu_remark,
- * command_status (126 or 127: the command cannot be executed or was not found) and the `log` of each
- * device's run are valid.
+ * command_status (126 or 127: the command cannot be executed or was not found) and the `log` of
+ * each device's run are valid.
  */
 int gt_exec_prepare(struct gt_exec *exec, struct gt_diag *diag);
 /*

@@ -146,7 +146,7 @@ commands() {
 	expect_error "gputap: one FILE is needed, or --raw (try 'gputap verify --help')"
 	gputap exec "$BATS_TEST_TMPDIR/none" --on gpu -- true --json
 	expect_status 2
-	expect_error_line '^gputap: a command is for --linux: '
+	expect_error_line '^gputap: a command needs --linux'
 	gputap exec "$BATS_TEST_TMPDIR/none" --linux -- true --json
 	expect_status 2
 	expect_error_line "^gputap: $BATS_TEST_TMPDIR/none: "

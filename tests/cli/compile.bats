@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# compile: eBPF programs become PTX. Needs no privileges and no GPU; ptxas where it is there.
+# compile: translates eBPF programs to PTX. Needs no privileges and no GPU; uses ptxas if present.
 
 load helper
 
-# object SOURCE: compiles eBPF, with what every program here needs before it.
+# object SOURCE: compiles eBPF, with the declarations that every program here needs.
 object() {
 	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
 		#define SEC(name) __attribute__((section(name), used))
@@ -26,7 +26,7 @@ ptxas() {
 	PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin" command ptxas "$@"
 }
 
-@test "compile makes a kernel of each program for the GPU" {
+@test "compile translates each GPU program to a kernel" {
 	object "$counter $adder"
 	gputap compile --target ptx --mem-size 16 -o - "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
@@ -37,7 +37,7 @@ ptxas() {
 	expect_output_line '^\.visible \.entry gputap_sum\($'
 }
 
-@test "compile --prog takes one program alone" {
+@test "compile --prog translates only one program" {
 	object "$counter $adder"
 	gputap compile --prog count -o - "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
@@ -45,10 +45,10 @@ ptxas() {
 	[[ $output != *gputap_sum* ]]
 	gputap compile --prog nothing -o - "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	[[ $stderr == *"there is no program 'nothing' for the GPU" ]]
+	[[ $stderr == *"no GPU program 'nothing'" ]]
 }
 
-@test "compile makes the text for the GPU and the version of PTX that are named" {
+@test "compile translates for the given GPU and PTX version" {
 	object "$counter"
 	gputap compile --sm 90a --ptx-version 8.3 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
 	expect_status 0
@@ -62,7 +62,7 @@ ptxas() {
 	[[ $stderr == *'there is no GPU with the number sm_50, or it is older than sm_60; there are 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121' ]]
 }
 
-@test "compile makes the same text each time" {
+@test "compile prints the same text each time" {
 	object "$counter $adder"
 	gputap compile --mem-size 16 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/one.ptx"
 	expect_status 0
@@ -81,7 +81,7 @@ ptxas() {
 	[[ $stderr == *'sum: the program has '*' instructions, the maximum is 2' ]]
 }
 
-@test "compile tells why a program is refused, and writes nothing" {
+@test "compile reports why a program is rejected, and writes nothing" {
 	object "$adder"
 	gputap compile --mem-size 8 "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/program.ptx"
 	expect_status 1
@@ -89,27 +89,27 @@ ptxas() {
 	[ ! -e "$BATS_TEST_TMPDIR/program.ptx" ]
 }
 
-@test "compile calls what is no object damaged, with status 2" {
+@test "compile rejects a file that is not an object, with status 2" {
 	printf 'no ELF' >"$BATS_TEST_TMPDIR/program.o"
 	gputap compile "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 2
 	[[ $stderr == *'not an eBPF object, or malformed'* ]]
 }
 
-@test "compile wants to know where to write to, and which GPU" {
+@test "compile rejects a missing output and invalid targets" {
 	object "$counter"
 	gputap compile "$BATS_TEST_TMPDIR/program.o"
 	expect_status 2
 	[[ $stderr == *'-o FILE is needed'* ]]
 	gputap compile --sm ninety "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 2
-	[[ $stderr == *"'ninety' is no compute capability: as 90 or 90a"* ]]
+	[[ $stderr == *"invalid value 'ninety' for --sm (such as 90 or 90a)"* ]]
 	gputap compile --ptx-version new "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 2
-	[[ $stderr == *"'new' is no version of PTX: as 7.8"* ]]
+	[[ $stderr == *"invalid value 'new' for --ptx-version (such as 7.8)"* ]]
 }
 
-@test "ptxas takes what compile makes" {
+@test "ptxas accepts the output of compile" {
 	ptxas --version >/dev/null 2>&1 || skip 'ptxas is not installed'
 	object "$counter $adder"
 	for sm in 75 90 120; do
@@ -119,20 +119,20 @@ ptxas() {
 	done
 }
 
-@test "compile does not write over what it reads" {
+@test "compile does not overwrite its input" {
 	object "$counter"
 	ln -s program.o "$BATS_TEST_TMPDIR/link.o"
 	cp "$BATS_TEST_TMPDIR/program.o" "$BATS_TEST_TMPDIR/before"
 	gputap compile "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/link.o"
 	expect_status 2
-	expect_error "gputap: $BATS_TEST_TMPDIR/link.o is what is read: -o needs another FILE (try 'gputap compile --help')"
+	expect_error "gputap: $BATS_TEST_TMPDIR/link.o is the input: choose another FILE for -o (try 'gputap compile --help')"
 	cmp "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/program.o"
 }
 
-@test "compile --sm takes no sign" {
+@test "compile --sm rejects a sign" {
 	for sm in -5 +90 ' 90'; do
 		gputap compile --sm="$sm" -o - "$BATS_TEST_TMPDIR/program.o"
 		expect_status 2
-		expect_error "gputap: '$sm' is no compute capability: as 90 or 90a (try 'gputap compile --help')"
+		expect_error "gputap: invalid value '$sm' for --sm (such as 90 or 90a) (try 'gputap compile --help')"
 	done
 }

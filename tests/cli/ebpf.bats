@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# verify and exec: eBPF programs, and why they are refused. Needs no privileges and no GPU.
+# verify and exec: eBPF programs, and why they are rejected. Needs no privileges and no GPU.
 
 load helper
 
-# object SOURCE FLAGS…: compiles eBPF, with what every program here needs before it.
+# object SOURCE FLAGS…: compiles eBPF, with the declarations that every program here needs.
 object() {
 	local source=$1
 	shift
@@ -26,7 +26,7 @@ program() {
 		-c "$BATS_TEST_TMPDIR/program.c" -o "$BATS_TEST_TMPDIR/program.o"
 }
 
-# run_hex HEX ARGUMENTS…: gives the program to exec --raw.
+# run_hex HEX ARGUMENTS…: passes the program to exec --raw.
 run_hex() {
 	local hex=$1
 	shift
@@ -34,7 +34,7 @@ run_hex() {
 	gputap exec --raw "$@" <"$BATS_TEST_TMPDIR/hex"
 }
 
-@test "exec --raw prints what r0 is at the end" {
+@test "exec --raw prints the final r0" {
 	run_hex 'b7000000 2a000000 95000000 00000000'
 	expect_status 0
 	expect_output 2a
@@ -44,13 +44,13 @@ run_hex() {
 	expect_output ffffffffffffffff
 }
 
-@test "exec --raw gives a program the memory of its command line" {
+@test "exec --raw passes the memory of its command line to the program" {
 	run_hex '61100000000000009500000000000000' --on interp aabbccdd
 	expect_status 0
 	expect_output ddccbbaa
 }
 
-@test "exec --raw tells why a program is refused, with the registers" {
+@test "exec --raw reports why a program is rejected, with the registers" {
 	run_hex '61100000000000009500000000000000' aabbcc
 	expect_status 1
 	expect_output ''
@@ -68,7 +68,7 @@ run_hex() {
 	expect_output_line '^count \(gpu/exit/\*\): safe; '
 }
 
-@test "verify tells the line, the instruction and the registers of what is not safe" {
+@test "verify reports the line, the instruction and the registers of an unsafe access" {
 	object 'SEC("gpu/exit/*") int count(void *ctx) {
 		unsigned key = 1; unsigned long *c = lookup(&counts, &key);
 		*c = 5;
@@ -80,7 +80,7 @@ run_hex() {
 	expect_output_line '^  R0=map_value_or_null '
 }
 
-@test "verify refuses CO-RE in a program for the GPU" {
+@test "verify rejects CO-RE in a GPU program" {
 	object 'struct task { int pid; } __attribute__((preserve_access_index));
 		SEC("gpu/exit/*") int count(struct task *ctx) { return ctx->pid; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
@@ -89,7 +89,7 @@ run_hex() {
 	expect_output_line '^  [0-9]+: \(61\) r0 = \*\(u32 \*\)\(r1 \+0\)$'
 }
 
-# A pipe can be read once: a second reader would find nothing in it, or wait for ever.
+# A pipe can be read once: a second reader would find nothing in it, or wait forever.
 @test "verify reads an object once, with its source lines" {
 	local expected
 	object 'SEC("gpu/exit/*") int count(void *ctx) {
@@ -124,7 +124,7 @@ run_hex() {
 	done
 }
 
-@test "the header goes with bpf_helpers.h of libbpf before it" {
+@test "the header works after bpf_helpers.h of libbpf" {
 	[ -e /usr/include/bpf/bpf_helpers.h ] || skip "no <bpf/bpf_helpers.h> here"
 	cat >"$BATS_TEST_TMPDIR/program.c" <<-'END'
 		typedef unsigned char __u8; typedef unsigned short __u16; typedef short __s16;
@@ -145,7 +145,7 @@ run_hex() {
 	expect_status 0
 }
 
-@test "verify tells section, level, maps, where lanes part and what they do one by one" {
+@test "verify reports section, level, maps, divergence and serialised operations" {
 	program 'GPUTAP_ARRAY(sizes, unsigned long long, 64);
 		SEC("gpu/load/gemm*") int count(struct gputap_memory *ctx) {
 			unsigned int key = ctx->lane;
@@ -154,14 +154,14 @@ run_hex() {
 			return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
-	expect_output_line '^count \(gpu/load/gemm\*\): safe; [0-9]+ instructions, at most [0-9]+ executed, [0-9]+ looked at$'
-	expect_output_line '^  gpu/load, once a thread; maps: sizes$'
+	expect_output_line '^count \(gpu/load/gemm\*\): safe; [0-9]+ instructions, at most [0-9]+ executed, [0-9]+ visited$'
+	expect_output_line '^  gpu/load, once per thread; maps: sizes$'
 	expect_output_line '^  lanes may have different keys at .*program.c:5 \(insn 6\)$'
-	expect_output_line '^  lanes may part at .*program.c:6 \(insn 7\)$'
+	expect_output_line '^  lanes may diverge at .*program.c:6 \(insn 7\)$'
 	expect_output_line "^  warning: .*program.c:6 \(insn 9\): the lanes of a warp do this atomic operation on map 'sizes' each at a place of its own: lanes that meet at one place go one after the other$"
 }
 
-@test "verify --json has for each program what the text has" {
+@test "verify --json has the contents of the text for each program" {
 	program 'GPUTAP_HASH(seen, unsigned int, unsigned long long, 64);
 		SEC("gpu/load.warp/gemm*") int count(struct gputap_memory *ctx) {
 			unsigned int key = ctx->site;
@@ -180,7 +180,7 @@ run_hex() {
 		"kind": "linux"}' <<<"$output"
 }
 
-@test "verify tells lines in functions, and in programs that share a section" {
+@test "verify reports lines in functions, and in programs that share a section" {
 	program 'GPUTAP_HASH(seen, unsigned int, unsigned long long, 64);
 		static __attribute__((noinline)) long get(unsigned int key) {
 			unsigned long long *v = bpf_map_lookup_elem(&seen, &key);
@@ -192,12 +192,12 @@ run_hex() {
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line '^one \(gpu/load\): safe; '
-	expect_output_line "^two \(gpu/load\): refused: .*/program.c:5: R0 invalid mem access 'map_value_or_null'\$"
+	expect_output_line "^two \(gpu/load\): rejected: .*/program.c:5: R0 invalid mem access 'map_value_or_null'\$"
 	expect_output_line '^  ; return \*v; }$'
-	expect_output_line "^three \(gpu/load\): refused: .*/program.c:9: invalid bpf_context access off=2 size=4: it is not within one field, but in 'thread_x', 'thread_y'\$"
+	expect_output_line "^three \(gpu/load\): rejected: .*/program.c:9: invalid bpf_context access off=2 size=4: it is not within one field, but in 'thread_x', 'thread_y'\$"
 }
 
-@test "verify tells programs for Linux, which its kernel verifies, and asks nothing of their maps" {
+@test "verify lists host programs, and does not check their maps" {
 	program 'GPUTAP_MAP(stacks, 7, unsigned int, unsigned long long, 64);
 		GPUTAP_ARRAY(both, unsigned long long, 1);
 		SEC("uprobe/libcudart.so:cudaMalloc") int host(void *ctx) {
@@ -209,8 +209,8 @@ run_hex() {
 			unsigned int key = 0; bpf_map_add(&both, &key, 1); return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
-	expect_output_line '^host \(uprobe/libcudart.so:cudaMalloc\): for Linux, whose kernel verifies it$'
-	expect_output_line '^other \(kprobe/do_unlinkat\): for Linux, whose kernel verifies it$'
+	expect_output_line '^host \(uprobe/libcudart.so:cudaMalloc\): host program, verified by the kernel$'
+	expect_output_line '^other \(kprobe/do_unlinkat\): host program, verified by the kernel$'
 	expect_output_line '^gpu \(kprobe/_Z1av\): safe; '
 	gputap exec --maps "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
@@ -218,7 +218,7 @@ run_hex() {
 	! grep -q stacks <<<"$output"
 }
 
-@test "verify refuses maps of types that are not for the GPU where programs for it use them" {
+@test "verify rejects GPU programs that use map types which GPUs do not have" {
 	program 'GPUTAP_MAP(stacks, 7, unsigned int, unsigned long long, 64);
 		SEC("gpu/load") int gpu(void *ctx) {
 			unsigned int key = 0; return (long)bpf_map_lookup_elem(&stacks, &key); }'
@@ -227,13 +227,13 @@ run_hex() {
 	expect_output_line "program.c:4: map 'stacks': maps of type 7 are not for the GPU; these are: 1 2 4 6 27 1501 1502 1503 1504 1512 1513 1527 1540 \(enum gputap_map_type\)$"
 }
 
-@test "verify refuses sections for the GPU that do not exist" {
+@test "verify rejects GPU sections that do not exist" {
 	program 'SEC("gpu/entri/x") int gpu(void *ctx) { return 0; }
 		SEC("gpu/load.block") int block(void *ctx) { return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^gpu \(gpu/entri/x\): refused: there is no such place in a kernel, did you mean gpu/entry\? There are gpu/entry, '
-	expect_output_line '^block \(gpu/load.block\): refused: gpu/load cannot run once a block$'
+	expect_output_line '^gpu \(gpu/entri/x\): rejected: there is no such place in a kernel, did you mean gpu/entry\? There are gpu/entry, '
+	expect_output_line '^block \(gpu/load.block\): rejected: gpu/load cannot run once a block$'
 }
 
 @test "verify keeps the limits of --max-insns, --max-size and --mem-size" {
@@ -251,13 +251,13 @@ run_hex() {
 	expect_output_line ': safe; '
 	gputap verify --mem-size 8 --max-insns 9 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^sum \(gpu/run\): refused: the program may execute [0-9]+ instructions, the maximum is 9$'
+	expect_output_line '^sum \(gpu/run\): rejected: the program may execute [0-9]+ instructions, the maximum is 9$'
 	gputap verify --mem-size 8 --max-size 9 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^sum \(gpu/run\): refused: the program has [0-9]+ instructions, the maximum is 9$'
+	expect_output_line '^sum \(gpu/run\): rejected: the program has [0-9]+ instructions, the maximum is 9$'
 }
 
-@test "verify tells the way on from what is not for the GPU, too long, or called through pointers" {
+@test "verify suggests what to do about unsupported, too large and indirectly called code" {
 	program 'static long (*probe_read)(void *, unsigned int, const void *) = (void *)4;
 		SEC("gpu/run") long helper(void *m) { long x; return probe_read(&x, 8, 0); }
 		SEC("gpu/run") long loop(void *m) {
@@ -266,15 +266,15 @@ run_hex() {
 			return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^helper \(gpu/run\): refused: .*program.c:3: invalid func unknown#4: Linux has this helper, a GPU has not \(gputap/bpf.h lists its own\)$'
-	expect_output_line '^loop \(gpu/run\): refused: .*program.c:[56]: BPF program is too large. Processed 1000001 insn$'
+	expect_output_line '^helper \(gpu/run\): rejected: .*program.c:3: invalid func unknown#4: Linux has this helper, a GPU has not \(gputap/bpf.h lists its own\)$'
+	expect_output_line '^loop \(gpu/run\): rejected: .*program.c:[56]: BPF program is too large. Processed 1000001 insn$'
 	# callx r1; exit
 	run_hex '8d010000000000009500000000000000'
 	expect_status 1
 	expect_error_line '^gputap: insn 0: unknown opcode 8d: a call through a pointer, which -O2 makes a direct one$'
 }
 
-@test "verify tells line and instruction of what is refused for all ways there" {
+@test "verify reports line and instruction of a rejection that holds on all paths" {
 	program 'SEC("gpu/run") long run(void *memory) {
 			if (bpf_flat_thread_id() == 3)
 				return bpf_warp_ballot(1);
@@ -292,7 +292,7 @@ run_hex() {
 	expect_error_line "^  'gputap verify --log' shows each step$"
 }
 
-@test "verify refuses what changes a kernel without --allow-control" {
+@test "verify rejects helpers that change a kernel without --allow-control" {
 	program 'SEC("gpu/load") int gpu(void *ctx) { return bpf_exit(); }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
@@ -301,7 +301,7 @@ run_hex() {
 	expect_status 0
 }
 
-@test "no thread is ended that holds a record" {
+@test "no thread is ended while it holds a record" {
 	program 'GPUTAP_RING(ring, 4096);
 		SEC("gpu/run") int gpu(void *memory)
 		{
@@ -320,7 +320,7 @@ run_hex() {
 	expect_output_line 'Unreleased reference id=[0-9]+ alloc_insn=[0-9]+; exit#507 would lead to reference leak$'
 }
 
-@test "verify refuses CO-RE in functions that programs for the GPU call" {
+@test "verify rejects CO-RE in functions that GPU programs call" {
 	object 'struct task { int pid; } __attribute__((preserve_access_index));
 		static __attribute__((noinline)) int get(struct task *t) { return t->pid; }
 		SEC("uprobe/a:b") int host(struct task *ctx) { return get(ctx); }
@@ -330,19 +330,19 @@ run_hex() {
 	expect_output_line 'program.c:6: it has CO-RE relocations, which describe types of the Linux kernel: '
 }
 
-@test "verify of an object with programs for Linux alone names them, with status 1" {
+@test "verify of an object with only host programs lists them, with status 1" {
 	program 'SEC("uprobe/a:b") int host(void *ctx) { return 0; }
 		SEC("gqu/load") int misspelt(void *ctx) { return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output $'host (uprobe/a:b): for Linux, whose kernel verifies it\nmisspelt (gqu/load): for Linux, whose kernel verifies it'
-	[[ $stderr == *"program.o: there is no program for the GPU: their sections begin with 'gpu/', or name kernels by kprobe/_Z…; --as takes others for such" ]]
+	expect_output $'host (uprobe/a:b): host program, verified by the kernel\nmisspelt (gqu/load): host program, verified by the kernel'
+	[[ $stderr == *"program.o: no GPU programs: their sections begin with 'gpu/', or name kernels by kprobe/_Z…; --as verifies other programs as such" ]]
 	gputap verify --json "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	jq -e 'length == 2 and all(.kind == "linux")' <<<"$output"
 }
 
-@test "verify of maps without BTF asks for -g" {
+@test "verify of maps without BTF suggests -g" {
 	printf '#include <gputap/bpf.h>\nGPUTAP_ARRAY(one, int, 1);' >"$BATS_TEST_TMPDIR/program.c"
 	clang -O2 -target bpf -I"$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
 		-o "$BATS_TEST_TMPDIR/program.o"

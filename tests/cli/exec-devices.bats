@@ -15,7 +15,7 @@ program() {
 	clang -g -O2 -target bpf -I"$root/include" -c "$BATS_TEST_TMPDIR/program.c" -o "$object"
 }
 
-# Each thread counts in a map of every kind; the first of each device says so and prints.
+# Each thread counts in a map of every kind; the first of each device also prints.
 counting='GPUTAP_ARRAY(own, unsigned long long, 2);
 	GPUTAP_HASH(hash, unsigned int, unsigned long long, 4);
 	GPUTAP_SM_ARRAY(sm, unsigned long long, 1);
@@ -49,7 +49,7 @@ on_soft() {
 	gputap exec --on gpu --gpu soft "$@" "$object"
 }
 
-@test "each device has its own maps, rings and variables, and all have what is shared once" {
+@test "each device has its own maps, rings and variables, and shared maps exist once" {
 	program "$counting"
 	on_soft --device 0,1 --grid 2 --block 32 --maps --json
 	expect_status 0
@@ -69,7 +69,7 @@ on_soft() {
 	expect_json '.[0].shared | [.[] | [.name, .entries]] == [["both", [{key: 1, value: 128}]]]'
 }
 
-@test "results and memory are each device's own" {
+@test "each device has its own results and memory" {
 	program "$counting"
 	on_soft --device all --block 2 --all --mem 05 --show-memory --json
 	expect_status 0
@@ -77,7 +77,7 @@ on_soft() {
 		[["0x7", ["0x7", "0x8"], "06"]]'
 }
 
-@test "several devices are told apart in text, what is shared stands behind them" {
+@test "text output names each of several devices, and shows shared maps after them" {
 	program 'GPUTAP_ARRAY(own, unsigned int, 1);
 		GPUTAP_SHARED_ARRAY(both, unsigned int, 1);
 		SEC("gpu/run") long run(void *memory) {
@@ -105,7 +105,7 @@ both (array, 1 entries at most)
 	expect_error hello
 }
 
-@test "devices run at once, and see what others write to shared memory" {
+@test "devices run at once, and see each other's writes to shared memory" {
 	program 'GPUTAP_SHARED_ARRAY(arrived, unsigned long long, 1);
 		SEC("gpu/run") long run(void *memory) {
 			unsigned int key = 0;
@@ -123,7 +123,7 @@ both (array, 1 entries at most)
 	[ "$(grep -c '^999: 1$' <<<"$output")" = 2 ]
 }
 
-@test "a list of devices that makes no sense is refused" {
+@test "an invalid list of devices is rejected" {
 	program "$counting"
 	for wrong in x 1x all,0 0,all; do
 		on_soft --device "$wrong"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# exec --linux: programs for Linux beside those for the GPU, which share arrays of the kernel's.
+# exec --linux: host programs beside GPU programs, sharing arrays of the kernel.
 
 load helper
 
@@ -42,7 +42,7 @@ program() {
 		-c "$BATS_TEST_TMPDIR/program.c" -o "$object"
 }
 
-# A program for each side, which count in one array; that for the GPU tells what it found there.
+# A program for each side, which count in one array; the GPU program returns its old value.
 counting='GPUTAP_SHARED_ARRAY(counts, unsigned long long, 4);
 	SEC("uprobe/" APP ":work") int on_work(void *ctx) { ADD(counts, 0, 1); return 0; }
 	SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) {
@@ -60,7 +60,7 @@ on_soft() {
 	gputap exec --on gpu --gpu soft --linux --maps "$@"
 }
 
-@test "what Linux and the GPU count in a shared array is one number" {
+@test "Linux and the GPU count in the same shared array" {
 	need_probes
 	application
 	program "$counting"
@@ -86,7 +86,7 @@ on_soft() {
 	expect_output $'7b\nshared:\ncounts (array, 4 entries at most)\n  0: 1123\n  1: 1\n  2 of 4 values are zero'
 }
 
-@test "several devices and Linux have one array together, and every device its own other maps" {
+@test "several devices and Linux share one array, and each device has its own other maps" {
 	need_probes
 	application
 	program "GPUTAP_ARRAY(own, unsigned long long, 1);
@@ -119,7 +119,7 @@ on_soft() {
 	expect_output_line '^recent: maps of type 9 cannot be shown$'
 }
 
-@test "bpftool reads from the kernel what the GPU wrote" {
+@test "bpftool reads from the kernel the values that the GPU wrote" {
 	need_probes
 	need_command bpftool
 	application
@@ -138,7 +138,7 @@ on_soft() {
 	expect_output_line '^  0: 43$'
 }
 
-@test "a shared map that is pinned keeps what was counted for the next run" {
+@test "a pinned shared map keeps its counts for the next run" {
 	need_probes
 	need_command unshare
 	application
@@ -159,7 +159,7 @@ on_soft() {
 	expect_output_line '^  0: 100$'
 }
 
-@test "a GPU program that polls sees what Linux writes meanwhile" {
+@test "a GPU program that polls sees the writes of Linux meanwhile" {
 	need_probes
 	need_command bpftool
 	application
@@ -188,7 +188,7 @@ on_soft() {
 	expect_output_line '^3999: 1$'
 }
 
-@test "what both sides add to one number at the same time is all there" {
+@test "simultaneous additions of both sides to one value are not lost" {
 	need_probes
 	application
 	program 'GPUTAP_SHARED_ARRAY(both, unsigned long long, 1);
@@ -223,7 +223,7 @@ on_soft() {
 	done
 }
 
-@test "global variables that both sides use are one, with their first values; others are apart" {
+@test "global variables that both sides use are shared, with their initial values; others are not" {
 	need_probes
 	application
 	program 'unsigned long long both = 50;
@@ -246,7 +246,7 @@ on_soft() {
 	expect_json '.[0].linux == []'
 }
 
-@test "bpftime's types of maps are the kernel's, where it has them" {
+@test "map types of bpftime become the kernel's types where these exist" {
 	need_probes
 	application
 	program 'GPUTAP_MAP(shared, GPUTAP_MAP_HOST_ARRAY, unsigned int, unsigned long long, 2);
@@ -266,7 +266,7 @@ on_soft() {
 	expect_json '.[0].linux[0].entries == [{key: 9, value: 1}]'
 }
 
-@test "a program of a tracepoint counts for the GPU, or says that tracefs is not mounted" {
+@test "a tracepoint program counts for the GPU, or reports that tracefs is not mounted" {
 	need_probes
 	need_command unshare
 	application
@@ -292,7 +292,7 @@ on_soft() {
 	expect_output_line '^  0: 11$'
 }
 
-@test "maps that Linux and GPUs cannot share are refused, with what to use" {
+@test "maps that Linux and GPUs cannot share are rejected, with an alternative" {
 	local rows=(
 		"GPUTAP_HASH(map, unsigned int, unsigned long long, 4)|GPUs cannot reach the kernel's hashes"
 		"GPUTAP_SM_ARRAY(map, unsigned long long, 4)|in Linux it has a value for each CPU"
@@ -319,7 +319,7 @@ on_soft() {
 	expect_error_line 'use this map, and a ring takes records from one side only: make it'
 }
 
-@test "a type of map that Linux does not have is refused to its programs" {
+@test "a map type that Linux does not have is rejected in host programs" {
 	program 'GPUTAP_THREAD_ARRAY(map, unsigned long long, 4);
 		SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) { ADD(map, 0, 1); return 0; }
 		SEC("gpu/run") long run(void *memory) { return 0; }'
@@ -328,7 +328,7 @@ on_soft() {
 	expect_error 'gputap: map: a host program uses this map, and Linux has no maps of type 1502 gpu_thread_array'
 }
 
-@test "an object without programs for Linux has nothing for --linux" {
+@test "--linux is rejected for an object without host programs" {
 	program 'SEC("?uprobe/" APP ":work") int left_out(void *ctx) { return 0; }
 		SEC("gpu/run") long run(void *memory) { return 0; }'
 	on_soft "$object"
@@ -336,7 +336,7 @@ on_soft() {
 	expect_error "gputap: $object: no host programs, such as of uprobe/… or tracepoint/…"
 }
 
-@test "who may not load programs for Linux is told so" {
+@test "missing privileges for host programs are reported" {
 	need_root
 	need_command setpriv
 	program "$counting"
@@ -345,7 +345,7 @@ on_soft() {
 	expect_error 'gputap: no privilege to load BPF programs: run as root (sudo), or give gputap CAP_BPF and CAP_PERFMON'
 }
 
-@test "what the kernel's verifier has against a program for Linux is told" {
+@test "the reason of the kernel's verifier for rejecting a host program is printed" {
 	need_probes
 	program 'GPUTAP_SHARED_ARRAY(map, unsigned long long, 4);
 		SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) {
@@ -372,7 +372,7 @@ on_soft() {
 	expect_error_line '^gputap: on_work: cannot attach this host program \(uprobe\): .*; name the target in its section, as uprobe/PATH:FUNCTION or raw_tp/NAME, or exclude the program with SEC\("\?…"\)$'
 }
 
-@test "the status is that of a command that fails, after what came of it" {
+@test "the status is that of a command that fails, and the results are shown" {
 	need_probes
 	application
 	program "$counting"
@@ -389,7 +389,7 @@ on_soft() {
 	expect_output_line '^  0: 1004$'
 }
 
-@test "options that make no sense with --linux are refused" {
+@test "options that exclude --linux are rejected" {
 	program "$counting"
 	gputap exec "$object" -- ls
 	expect_status 2

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# exec: eBPF programs run by themselves, on the interpreter and on the software GPU. Needs no
+# exec: standalone eBPF programs on the interpreter and on the software GPU. Needs no
 # privileges and no GPU.
 
 load helper
 
-# object SOURCE: compiles eBPF, with what every program here needs before it.
+# object SOURCE: compiles eBPF, with the declarations that every program here needs.
 object() {
 	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
 		#define SEC(name) __attribute__((section(name), used))
@@ -25,7 +25,7 @@ counting='SEC("gpu/run") unsigned long run(unsigned char *memory, unsigned long 
 	if (size == 4) memory[thread() & 3] = thread();
 	return thread() * 16; }'
 
-# run_hex HEX ARGUMENTS…: gives the program to exec --raw.
+# run_hex HEX ARGUMENTS…: passes the program to exec --raw.
 run_hex() {
 	local hex=$1
 	shift
@@ -33,7 +33,7 @@ run_hex() {
 	gputap exec --raw "$@" <"$BATS_TEST_TMPDIR/hex"
 }
 
-# on_both ARGUMENTS…: runs exec on the interpreter, then on the software GPU; both must be alike.
+# on_both ARGUMENTS…: runs exec on the interpreter, then on the software GPU; the results must be equal.
 on_both() {
 	gputap exec "$@"
 	expect_status 0
@@ -52,14 +52,14 @@ on_both() {
 	done
 }
 
-@test "exec --raw --on gpu refuses what the verifier refuses, before there is any GPU" {
+@test "exec --raw --on gpu rejects a program that the verifier rejects, before it opens a GPU" {
 	run_hex '61100000000000009500000000000000' --on gpu --gpu nvidia aabbcc
 	expect_status 1
 	expect_output ''
 	[ "$(head -1 <<<"$stderr")" = 'gputap: insn 0: invalid access to memory, mem_size=3 off=0 size=4; R1 min value is outside of the allowed memory range' ]
 }
 
-@test "exec without an NVIDIA driver says that the software GPU runs the program" {
+@test "exec without an NVIDIA driver reports that the software GPU runs the program" {
 	[ ! -e /dev/nvidiactl ] || skip 'there is an NVIDIA driver'
 	run_hex 'b7000000070000009500000000000000' --on gpu
 	expect_status 0
@@ -67,7 +67,7 @@ on_both() {
 	[ "$stderr" = 'gputap: no NVIDIA driver here: the software GPU runs the program' ]
 }
 
-@test "exec --gpu nvidia fails where no driver is" {
+@test "exec --gpu nvidia fails without a driver" {
 	[ ! -e /dev/nvidiactl ] || skip 'there is an NVIDIA driver'
 	run_hex 'b7000000070000009500000000000000' --on gpu --gpu nvidia
 	expect_status 1
@@ -83,7 +83,7 @@ on_both() {
 	expect_output_line '^  3: 2$'
 }
 
-@test "exec prints r0 of the first thread, and the memory if asked" {
+@test "exec prints r0 of the first thread, and the memory with --show-memory" {
 	object "$counting"
 	on_both --block 4 --mem 09090909 --show-memory "$BATS_TEST_TMPDIR/program.o"
 	expect_output $'0\nmemory: 00010203'
@@ -101,7 +101,7 @@ on_both() {
 	[ "$(jq -c .shared <<<"$output")" = '[]' ]
 }
 
-@test "exec shows what the program prints, on stderr" {
+@test "exec shows the output of the program on standard error" {
 	object 'SEC("gpu/run") int run(void *ctx) {
 		char format[] = "thread %d says 0x%x\n";
 		printk(format, sizeof(format), thread(), 0xbeef); return 0; }'
@@ -114,7 +114,7 @@ on_both() {
 	done
 }
 
-@test "exec gives what is printed without an end of line a line of its own" {
+@test "exec ends each printed text with a newline" {
 	program 'SEC("gpu/run") long run(void *memory) {
 		bpf_printk("block %d", (int)bpf_flat_block_id());
 		bpf_puts("and on");
@@ -127,7 +127,7 @@ on_both() {
 	done
 }
 
-@test "exec wants to know which of several programs" {
+@test "exec needs --prog if there are several programs" {
 	object 'SEC("gpu/run") int one(void *ctx) { return 1; }
 		SEC("gpu/run") int two(void *ctx) { return 2; }'
 	gputap exec "$BATS_TEST_TMPDIR/program.o"
@@ -141,7 +141,7 @@ on_both() {
 	[[ $stderr == *"program.o: no GPU program 'three'" ]]
 }
 
-@test "exec runs programs with a context, of which a thread knows its own part" {
+@test "exec runs programs with a context, whose fields describe the thread" {
 	object 'struct context { unsigned thread_x; };
 		SEC("gpu/entry/*") int where(struct context *ctx) { return ctx->thread_x; }'
 	on_both --block 3 --all "$BATS_TEST_TMPDIR/program.o"
@@ -163,7 +163,7 @@ on_both() {
 	[ "$stderr" = 'gputap: what was started on the device did not end within 200 ms' ]
 }
 
-@test "exec refuses sizes that no grid has" {
+@test "exec rejects invalid grid and block sizes" {
 	object "$counting"
 	for size in 0 x 1x 4x0 1x2x3x4 -1; do
 		gputap exec --grid="$size" "$BATS_TEST_TMPDIR/program.o"
@@ -178,7 +178,7 @@ on_both() {
 	[ "$stderr" = 'gputap: 33554432 threads are too many: at most 16777216' ]
 }
 
-@test "exec refuses grids and blocks that no GPU takes, on both engines alike" {
+@test "exec rejects grids and blocks that are too large for GPUs, on both engines" {
 	object "$counting"
 	for engine in '--on interp' '--on gpu --gpu soft'; do
 		# shellcheck disable=SC2086
@@ -197,7 +197,7 @@ on_both() {
 	done
 }
 
-@test "exec makes and shows the maps that the program uses, and no others" {
+@test "exec creates and shows only the maps that the program uses" {
 	object "$counting
 		struct { int (*type)[2]; int (*key_size)[4]; int (*value_size)[1048576];
 			int (*max_entries)[2147483647]; } huge SEC(\".maps\");
@@ -211,7 +211,7 @@ on_both() {
 	[[ $stderr == 'gputap: huge: there is no memory for 1 copy of this map' ]]
 }
 
-@test "exec refuses a device that is not there" {
+@test "exec rejects a device that does not exist" {
 	run_hex 'b7000000070000009500000000000000' --on gpu --gpu soft --device 7
 	expect_status 1
 	[ "$stderr" = 'gputap: there is no device 7: the driver has 1' ]
@@ -225,7 +225,7 @@ program() {
 		-o "$BATS_TEST_TMPDIR/program.o"
 }
 
-@test "exec tells where a program is refused, and what shows more" {
+@test "exec reports where a program is rejected, and the option that shows more" {
 	program 'GPUTAP_SM_ARRAY(per, unsigned long long, 4);
 		SEC("gpu/run") long run(void *memory) {
 			unsigned int key = 0;
@@ -241,7 +241,7 @@ program() {
 	[ "$(tail -1 <<<"$stderr")" = "  'gputap verify --log' shows each step" ]
 }
 
-@test "exec shows rings of as many bytes as they have, their records as numbers, and no constants" {
+@test "exec shows the size of rings, their records as numbers, and no constants" {
 	program 'GPUTAP_RING(ring, 1000);
 		SEC("gpu/run") long run(void *memory) {
 			unsigned long long number = 7;
@@ -256,7 +256,7 @@ program() {
 	[ "$(jq -c '[.devices[].maps[] | [.name, .max_entries, .entries]]' <<<"$output")" = '[["ring",4096,[7]]]' ]
 }
 
-@test "exec runs programs once a warp and once a block, where they say so" {
+@test "exec runs programs once per warp or block by their level" {
 	program 'GPUTAP_ARRAY(hits, unsigned long long, 4);
 		SEC("gpu/entry.warp/*") long warp(struct gputap_context *ctx) {
 			unsigned int key = ctx->warp;
@@ -280,7 +280,7 @@ program() {
 	! grep -q '^2: ' <<<"$output"
 }
 
-@test "exec gives programs the process and thread that launch them" {
+@test "exec passes the launching process and thread to programs" {
 	program 'SEC("gpu/run") long who(void *memory) { return bpf_get_current_pid_tgid(); }'
 	for engine in '--on interp' '--on gpu --gpu soft'; do
 		# shellcheck disable=SC2086
@@ -293,7 +293,7 @@ program() {
 	done
 }
 
-@test "exec --raw takes hex digits in the forms in which people and tools write them" {
+@test "exec --raw accepts hex digits in the usual forms" {
 	local forms=(
 		'61100000000000009500000000000000'
 		'61 10 00 00 00 00 00 00 95 00 00 00 00 00 00 00'
@@ -317,7 +317,7 @@ program() {
 	expect_output ddccbbaa
 }
 
-@test "exec --raw takes the memory before or after its options, and as nothing" {
+@test "exec --raw accepts the memory before or after its options, or none" {
 	run_hex 'bf200000000000009500000000000000' ''
 	expect_status 0
 	expect_output 0
@@ -333,7 +333,7 @@ program() {
 	expect_output 0
 }
 
-@test "exec --raw says what is no program and what is no memory" {
+@test "exec --raw reports an invalid program or memory" {
 	run_hex ''
 	expect_status 2
 	[ "$stderr" = 'gputap: there are no hex digits' ]
@@ -385,7 +385,7 @@ program() {
 	expect_output 20000
 }
 
-@test "exec --raw runs what RFC 9669 defines and Linux refuses, on both engines" {
+@test "exec --raw runs instructions that RFC 9669 defines and Linux rejects, on both engines" {
 	for engine in '--on interp' '--on gpu --gpu soft'; do
 		# mov r0, 9; div r0, 0; exit
 		# shellcheck disable=SC2086
@@ -402,7 +402,7 @@ program() {
 	done
 }
 
-@test "exec: a thread that a helper ends gives 0 and is over, also out of a function, on both engines" {
+@test "exec: a thread that a helper ends returns 0, also from a function, on both engines" {
 	program 'static __attribute__((noinline)) int leave_above_3(int lane)
 		{
 			if (lane > 3)
@@ -418,7 +418,7 @@ program() {
 	done
 }
 
-@test "exec takes no option that would do nothing" {
+@test "exec rejects options without an effect" {
 	local hex=b70000002a0000009500000000000000
 	for option in --device=0 --time-limit=1s; do
 		run_hex $hex "$option"
@@ -436,7 +436,7 @@ program() {
 	expect_output 2a
 }
 
-@test "verify, compile and exec refuse alike a section that is none" {
+@test "verify, compile and exec reject an unknown section with the same text" {
 	for command in verify compile exec; do
 		gputap $command --as gpu/loads -o - program.o
 		[ $command = compile ] || gputap $command --as gpu/loads program.o
@@ -445,7 +445,7 @@ program() {
 	done
 }
 
-@test "exec --json tells of a refusal what verify --json tells" {
+@test "exec --json reports a rejection as verify --json does" {
 	local hex
 	for hex in 61100000000000009500000000000000 bf300000000000009500000000000000 95; do
 		run_hex $hex --json

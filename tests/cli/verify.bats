@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# verify: which programs it takes, and as what. Needs no privileges and no GPU.
+# verify: which programs it verifies, and as what. Needs no privileges and no GPU.
 
 load helper
 
-# object SOURCE: compiles eBPF, with what every program here needs before it.
+# object SOURCE: compiles eBPF, with the declarations that every program here needs.
 object() {
 	printf '%s\n' '#define SEC(name) __attribute__((section(name), used))' \
 		'static void *(*lookup)(void *, const void *) = (void *)1;' "$1" \
@@ -11,7 +11,7 @@ object() {
 	clang -g -O2 -target bpf -c "$BATS_TEST_TMPDIR/program.c" -o "$BATS_TEST_TMPDIR/program.o"
 }
 
-# verify_hex HEX OPTIONS…: gives the program to verify --raw.
+# verify_hex HEX OPTIONS…: passes the program to verify --raw.
 verify_hex() {
 	local hex=$1
 	shift
@@ -19,7 +19,7 @@ verify_hex() {
 	gputap verify --raw "$@" <"$BATS_TEST_TMPDIR/hex"
 }
 
-@test "verify --as takes programs of every section, each with its own verdict" {
+@test "verify --as verifies programs of every section, each with its own verdict" {
 	object 'SEC("socket") int fine(void *m) { return 0; }
 		SEC("tc") int reads(volatile int *m) { return *m; }
 		SEC("xdp") __attribute__((naked)) int unset(void *m) { asm volatile("r0 = r2; exit"); }'
@@ -35,10 +35,10 @@ verify_hex() {
 	gputap verify --as gpu/load "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line '^reads \(tc\): safe; '
-	expect_output_line '^unset \(xdp\): refused: .*: R2 !read_ok$'
+	expect_output_line '^unset \(xdp\): rejected: .*: R2 !read_ok$'
 }
 
-@test "verify --as linux gives a context and nothing else" {
+@test "verify --as linux passes a context and nothing else" {
 	object 'SEC("socket") int fine(void *m) { return m != 0; }
 		SEC("tc") int reads(volatile int *m) { return m[1]; }
 		SEC("tc") int writes(volatile int *m) { return m[1] = 0; }
@@ -46,16 +46,16 @@ verify_hex() {
 	gputap verify --as linux "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line '^fine \(socket\): safe; '
-	expect_output_line '^reads \(tc\): refused: .*: invalid bpf_context access off=4 size=4$'
-	expect_output_line '^unset \(xdp\): refused: .*: R2 !read_ok$'
+	expect_output_line '^reads \(tc\): rejected: .*: invalid bpf_context access off=4 size=4$'
+	expect_output_line '^unset \(xdp\): rejected: .*: R2 !read_ok$'
 	gputap verify --as linux --mem-size 8 "$BATS_TEST_TMPDIR/program.o"
 	expect_output_line '^reads \(tc\): safe; '
-	expect_output_line '^writes \(tc\): refused: .*: invalid bpf_context access off=4 size=4$'
+	expect_output_line '^writes \(tc\): rejected: .*: invalid bpf_context access off=4 size=4$'
 	gputap verify --as linux --json "$BATS_TEST_TMPDIR/program.o"
 	jq -e 'map(.kind) | unique == ["linux"]' <<<"$output"
 }
 
-@test "verify --as takes functions for programs where there is nothing else" {
+@test "verify --as verifies functions if there are no programs" {
 	object 'int one(int *m) { return 0; } int two(int *m) { return *m; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
@@ -63,10 +63,10 @@ verify_hex() {
 	gputap verify --as gpu/run "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output_line '^one \(.text\): safe; '
-	expect_output_line "^two \\(.text\\): refused: .*program.c:3: R1 invalid mem access 'scalar'\$"
+	expect_output_line "^two \\(.text\\): rejected: .*program.c:3: R1 invalid mem access 'scalar'\$"
 }
 
-@test "a map or CO-RE record that is not for the GPU spoils the programs that use it alone" {
+@test "a map or CO-RE relocation that GPUs do not support rejects only the programs that use it" {
 	object 'struct { int (*type)[7]; int (*key_size)[4]; int (*value_size)[8];
 			int (*max_entries)[4]; } odd SEC(".maps");
 		struct task { int pid; } __attribute__((preserve_access_index));
@@ -75,8 +75,8 @@ verify_hex() {
 		SEC("socket") int fine(void *c) { return 7; }'
 	gputap verify --as gpu/run --mem-size 8 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line "^map \\(socket\\): refused: .*: map 'odd': maps of type 7 are not for the GPU; "
-	expect_output_line '^record \(socket\): refused: .*: it has CO-RE relocations, '
+	expect_output_line "^map \\(socket\\): rejected: .*: map 'odd': maps of type 7 are not for the GPU; "
+	expect_output_line '^record \(socket\): rejected: .*: it has CO-RE relocations, '
 	expect_output_line '^fine \(socket\): safe; '
 	gputap exec --as gpu/run --prog fine "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
@@ -98,10 +98,10 @@ verify_hex() {
 	expect_error 'gputap: only programs of gpu/run have memory, not those of linux'
 }
 
-@test "verify --as names sections that exist" {
+@test "verify --as rejects unknown sections, and lists the known ones" {
 	gputap verify --as socket program.o
 	expect_status 2
-	expect_error "gputap: --as socket: this is no section for the GPU, such as gpu/run, and not 'linux' (try 'gputap verify --help')"
+	expect_error "gputap: --as socket: invalid section (a GPU section such as gpu/run, or linux) (try 'gputap verify --help')"
 	gputap verify --as gpu/entri/x program.o
 	expect_status 2
 	expect_error_line '^gputap: --as gpu/entri/x: there is no such place in a kernel, did you mean gpu/entry\?'
@@ -115,7 +115,7 @@ verify_hex() {
 	expect_output_line '^raw \(gpu/run\): safe; 2 instructions, '
 	verify_hex '6110000000000000 9500000000000000'
 	expect_status 1
-	expect_output_line "^raw \\(gpu/run\\): refused: insn 0: R1 invalid mem access 'scalar'\$"
+	expect_output_line "^raw \\(gpu/run\\): rejected: insn 0: R1 invalid mem access 'scalar'\$"
 	verify_hex 'bf20000000000000 9500000000000000' --as linux --json
 	expect_status 1
 	jq -e '.[0] | .program == "raw" and .kind == "linux" and .reason == "R2 !read_ok" and
@@ -125,7 +125,7 @@ verify_hex() {
 	expect_output_line '1: \(37\) r0 /= 0$'
 }
 
-@test "verify --json of what cannot be read is one object with the reason" {
+@test "verify --json of an unreadable file is one object with the reason" {
 	printf 'no ELF' >"$BATS_TEST_TMPDIR/program.o"
 	gputap verify --json "$BATS_TEST_TMPDIR/program.o"
 	expect_status 2
@@ -136,7 +136,7 @@ verify_hex() {
 	jq -e '.file == "-" and (.safe | not) and (.reason | startswith("the number of hex digits is odd"))' <<<"$output"
 }
 
-@test "verify says of what is no object for eBPF what it is" {
+@test "verify reports what a file is that is not an eBPF object" {
 	local program=$BATS_TEST_TMPDIR/program.o
 	: >"$program"
 	gputap verify "$program"
