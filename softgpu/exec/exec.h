@@ -4,11 +4,12 @@
  * that are worker threads of this process. It loads parsed modules (ptx/ptx.h), decodes them
  * once and runs grids of their kernels.
  *
- * A device address is an address of this process. What may be touched is told to the machine:
- * granules of one arena, and any number of other ranges. Shared, local and parameter memory have
- * generic addresses in windows of their own, which the machine reserves and never maps.
+ * A device address is an address of this process. The owner registers the memory that kernels may
+ * access: granules of one arena, and any number of other ranges. Shared, local and parameter
+ * memory have generic addresses in windows of their own, which the machine reserves and never
+ * maps.
  *
- * Every function may be called from any thread, several grids may run at once.
+ * Every function may be called from any thread; several grids may run at once.
  */
 #pragma once
 
@@ -26,11 +27,11 @@ struct sg_module;
 
 enum {
 	SG_WARP_SIZE = 32,
-	SG_GRANULE = 256,                 /* bytes: what the arena's memory is allowed by */
+	SG_GRANULE = 256,                 /* bytes: the unit of access in the arena */
 	SG_MAX_BLOCK_THREADS = 1024,      /* threads of a block */
 	SG_MAX_SHARED_SIZE = 227 << 10,   /* bytes of a block, static and dynamic */
 	SG_MAX_CLUSTER = 16,              /* blocks of a cluster */
-	SG_PORTABLE_CLUSTER = 8,          /* that every GPU with clusters can have */
+	SG_PORTABLE_CLUSTER = 8,          /* blocks: every GPU with clusters supports that many */
 	SG_MAX_PARAMETER_SIZE = 32764,    /* bytes of a kernel's parameters (PTX 8.1) */
 	SG_MAX_LOCAL_SIZE = 512 << 10,    /* bytes of a thread */
 	SG_DEFAULT_STACK_SIZE = 64 << 10, /* bytes of a thread's stack */
@@ -40,34 +41,34 @@ enum {
 
 /* ---- the machine ----------------------------------------------------------------------- */
 
-/* Where output of kernels goes. */
+/* The output stream of a text. */
 enum sg_output {
 	SG_OUTPUT_PRINT,  /* printf in a kernel (vprintf): stdout */
 	SG_OUTPUT_ASSERT, /* the message of a failed assertion: stderr */
 };
 
-/* What the machine asks of its owner. Every member is called from any thread. */
+/* The callbacks of the machine's owner. Each is called from any thread. */
 struct sg_host {
 	void *user; /* the first argument of all */
 	/*
-	 * Device memory for variables of modules and the heap of kernels; the owner allows it
-	 * (sg_memory_allow) before it returns. 0 or -ENOMEM. NULL: modules with variables and
-	 * malloc in kernels find no memory.
+	 * Allocates device memory for variables of modules and the heap of kernels, and allows
+	 * access to it (sg_memory_allow). 0 or -ENOMEM. NULL: modules with variables cannot be
+	 * loaded, and malloc in kernels fails.
 	 */
 	int (*allocate)(void *user, uint64_t size, uint64_t alignment, uint64_t *ret_address);
 	void (*release)(void *user, uint64_t address, uint64_t size);
-	/* Text that a kernel wrote, one call a printf; not NUL-terminated. NULL: dropped. */
+	/* Text that a kernel wrote, one call per printf; not NUL-terminated. NULL: discarded. */
 	void (*output)(void *user, enum sg_output output, const char *text, size_t length);
-	/* cudaGraphSetConditional. False: there is no such handle. NULL: there are none. */
+	/* cudaGraphSetConditional. False: invalid handle. NULL: there are no handles. */
 	bool (*set_condition)(void *user, uint64_t handle, uint32_t value);
 	/* ns: %globaltimer and nanosleep. NULL: CLOCK_REALTIME. */
 	uint64_t (*clock)(void *user);
 };
 
-/* Zero means the default everywhere. */
+/* Zero selects the default of each option. */
 struct sg_machine_options {
 	uint32_t workers;         /* threads; 0: one for each CPU online */
-	uint32_t multiprocessors; /* SMs that %nsmid counts */
+	uint32_t multiprocessors; /* value of %nsmid */
 	uint64_t arena_address;   /* of device memory; a multiple of SG_GRANULE */
 	uint64_t arena_size;      /* bytes; 0: no arena, only ranges */
 	uint64_t timeout_ns;      /* of one grid; 0: none */
@@ -81,7 +82,7 @@ int sg_machine_new(const struct sg_machine_options *options, struct sg_machine *
 void sg_machine_free(struct sg_machine *machine);
 GT_DEFINE_AUTO(sg_machine, struct sg_machine, sg_machine_free)
 
-/* Apply to grids that start from now on. */
+/* The following settings apply to grids that start later. */
 void sg_machine_set_timeout(struct sg_machine *machine, uint64_t timeout_ns);
 /* Bytes of a thread's stack (cudaLimitStackSize); at most SG_MAX_LOCAL_SIZE. */
 void sg_machine_set_stack_size(struct sg_machine *machine, uint64_t bytes);
@@ -89,52 +90,51 @@ void sg_machine_set_stack_size(struct sg_machine *machine, uint64_t bytes);
 int sg_machine_set_heap_size(struct sg_machine *machine, uint64_t bytes);
 
 /*
- * Makes every grid that runs end with the fault TIMEOUT, and those that start later too, until
- * it is called with false.
+ * Ends every running grid with the fault TIMEOUT, and those that start later too, until it is
+ * called with false.
  */
 void sg_machine_interrupt(struct sg_machine *machine, bool interrupted);
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
 /*
- * Kernels may touch [address, address + size) from now on. Inside the arena whole granules are
- * allowed, and it costs a byte a granule; elsewhere (pinned, managed or registered host memory,
- * mappings at reserved addresses) the bytes as given. 0, -ENOMEM, -EINVAL (empty, wraps, or
- * partly in the arena or in one of the machine's windows), -EEXIST (overlaps an allowed range
- * outside of the arena).
+ * Allows kernels to access [address, address + size). In the arena whole granules are allowed;
+ * elsewhere (pinned, managed or registered host memory, mappings at reserved addresses) exactly
+ * these bytes. 0, -ENOMEM, -EINVAL (empty, wraps, or partly in the arena or in one of the
+ * machine's windows), -EEXIST (overlaps an allowed range outside of the arena).
  */
 int sg_memory_allow(struct sg_machine *machine, uint64_t address, uint64_t size);
 /*
- * They may no longer. Outside of the arena, address must be that of an allowed range, else
- * -ENOENT; size is that range's.
+ * Revokes it. Outside of the arena, `address` must be the start of an allowed range, else -ENOENT;
+ * the whole range is revoked.
  */
 int sg_memory_deny(struct sg_machine *machine, uint64_t address, uint64_t size);
-/* Whether all of it may be touched. */
+/* Returns whether kernels may access all of it. */
 bool sg_memory_is_allowed(const struct sg_machine *machine, uint64_t address, uint64_t size);
 
 /* ---- modules --------------------------------------------------------------------------- */
 
 /*
- * Loads parsed modules as one: what is .extern in one is found in the others, .weak and .common
- * definitions merge, and what stays unresolved is an error. The parsed modules are not needed
+ * Loads parsed modules as one: .extern names are resolved among them, .weak and .common
+ * definitions merge, and an unresolved name is an error. The parsed modules may be freed
  * afterwards. Memory for variables is allocated and initialised.
  *
- * -EINVAL: cannot be decoded; diag has the place (line of the text) and says what, e.g.
+ * -EINVAL: cannot be decoded; diag has the line of the text and the reason, e.g.
  * "line 12: opcode 'wgmma' in function 'k' is not supported by the software device".
  * -ENOENT: an unresolved name; -EEXIST: a name defined twice; -ENOMEM.
  */
 int sg_module_load(struct sg_machine *machine, const struct gt_ptx_module *const *parsed,
 		   size_t count, struct sg_module **ret_module, struct gt_diag *diag);
-/* One module from its text; also the errors of gt_ptx_parse. */
+/* Parses and loads the text of one module; also returns the errors of gt_ptx_parse. */
 int sg_module_load_text(struct sg_machine *machine, const char *text, size_t length,
 			struct sg_module **ret_module, struct gt_diag *diag);
-/* No grid of it may be running. */
+/* Frees a module; no grid of it may be running. */
 void sg_module_free(struct sg_module *module);
 GT_DEFINE_AUTO(sg_module, struct sg_module, sg_module_free)
 
-/* A kernel by name, or NULL. It lives as long as its module. */
+/* Returns a kernel by name, or NULL. It lives as long as its module. */
 const struct sg_function *sg_module_function(const struct sg_module *module, const char *name);
-/* Kernel number `index` in the order of the text, or NULL. */
+/* Returns kernel number `index` in the order of the text, or NULL. */
 const struct sg_function *sg_module_function_at(const struct sg_module *module, size_t index);
 
 struct sg_variable_info {
@@ -145,7 +145,7 @@ struct sg_variable_info {
 	bool is_managed; /* .attribute(.managed) */
 };
 
-/* A module-scope variable in device memory. 0 or -ENOENT. Strings are the module's. */
+/* Describes a module-scope variable in device memory. 0 or -ENOENT. The module owns the name. */
 int sg_module_variable(const struct sg_module *module, const char *name,
 		       struct sg_variable_info *ret_info);
 int sg_module_variable_at(const struct sg_module *module, size_t index,
@@ -161,9 +161,9 @@ struct sg_parameter_info {
 struct sg_function_info {
 	const char *name;
 	uint32_t parameter_count;
-	uint32_t parameter_size; /* bytes of all, padding between them counted */
+	uint32_t parameter_size; /* bytes of all, including padding */
 	uint32_t static_shared;  /* bytes of a block */
-	uint32_t local_size;     /* bytes of a thread, callees counted */
+	uint32_t local_size;     /* bytes of a thread, including callees */
 	uint32_t const_size;     /* bytes of the module's .const variables */
 	uint32_t registers;   /* of a thread, 32 bits each: an estimate of what ptxas would use */
 	uint32_t max_threads; /* of a block: .maxntid, .reqntid or SG_MAX_BLOCK_THREADS */
@@ -189,21 +189,21 @@ enum sg_fault_kind {
 	SG_FAULT_COUNT,
 };
 
-/* The number of CUDA's error for it: 700 for an illegal address. */
+/* Returns CUDA's error code for a fault: 700 for an illegal address. */
 int sg_fault_code(enum sg_fault_kind kind);
-/* "illegal memory access" */
+/* Returns "illegal memory access" and the like. */
 const char *sg_fault_text(enum sg_fault_kind kind);
 
-/* Why a grid ended: what happened first. Other blocks may have run on for a moment. */
+/* Why a grid ended: its first fault. Other blocks may have continued for a moment. */
 struct sg_fault {
 	enum sg_fault_kind kind;
-	char function[128]; /* in which it happened: the kernel or what it called */
+	char function[128]; /* in which it happened: the kernel or a function that it called */
 	uint32_t line;      /* of the PTX; 0: not at an instruction */
 	uint32_t block[3];
 	uint32_t thread[3];
-	uint64_t address; /* of the access, where there was one */
+	uint64_t address; /* of the access, if there was one */
 	/*
-	 * All of it as a sentence: "illegal memory access at 0x10 in kernel k, block (0,0,0),
+	 * The fault as a sentence: "illegal memory access at 0x10 in kernel k, block (0,0,0),
 	 * thread (3,0,0), line 17: st.global.u32"
 	 */
 	char text[512];
@@ -218,28 +218,28 @@ struct sg_launch {
 	const void *parameters;  /* laid out as sg_function_parameter says; copied */
 	size_t parameter_size;   /* bytes, at least what the kernel declares */
 	bool cooperative;        /* all blocks are resident at once */
-	uint32_t device;         /* what cudaGetDevice tells a kernel */
+	uint32_t device;         /* the result of cudaGetDevice in a kernel */
 	uint64_t id;             /* %gridid */
 };
 
 struct sg_grid_result {
-	struct sg_fault fault; /* kind NONE if all went well */
+	struct sg_fault fault; /* kind NONE: no fault */
 	uint64_t warp_instructions;
 	uint64_t thread_instructions; /* of active lanes */
-	uint64_t cycles; /* modelled: what the busiest multiprocessor issued in this grid */
+	uint64_t cycles; /* modelled: instructions that the busiest multiprocessor issued */
 };
 
 /*
- * Runs a grid to its end, and then the grids that it launched; the workers and the calling thread
- * run its blocks. 0; -EFAULT, with ret_result->fault; -EINVAL (dimensions, parameters too few),
- * -ENOMEM. A launch that no block can satisfy (threads, shared memory) is the fault
+ * Runs a grid to its end, and then the grids that it launched. The workers and the calling
+ * thread run its blocks. 0; -EFAULT, with ret_result->fault; -EINVAL (dimensions, parameters too
+ * few), -ENOMEM. A launch that no block can satisfy (threads, shared memory) is the fault
  * OUT_OF_RESOURCES.
  */
 int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
 		struct sg_grid_result *ret_result);
 
 /*
- * How many blocks of that shape a multiprocessor holds at once, by the limits of compute
+ * Returns how many blocks of that shape a multiprocessor holds at once, by the limits of compute
  * capability 7.5 to 9.0: threads, blocks, shared memory, registers. 0: none fits.
  */
 uint32_t sg_function_occupancy(const struct sg_function *function, uint32_t block_threads,

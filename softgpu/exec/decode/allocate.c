@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Slots for registers. PTX gives every value a register of its own; here registers whose values
- * are never needed at the same time share a slot, so that a warp's frame stays small enough for
- * the caches. A lane's column of a slot is its own, so what other lanes do does not matter.
+ * Register allocation: linear scan over live intervals (Poletto and Sarkar 1999). PTX has a
+ * register for every value; here registers that are never live at the same time share a slot, so
+ * that a warp's frame fits into the caches. Each lane has its own column of a slot, so divergence
+ * does not matter.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "exec/decode/decode.h"
 
 enum {
-	MAX_WORK = 64 << 20, /* blocks times registers; beyond, every register has its slot */
+	MAX_WORK = 64 << 20, /* blocks × registers; above, every register has its own slot */
 	NONE = UINT32_MAX,
 };
 
@@ -18,7 +19,7 @@ enum {
 struct register_value {
 	uint32_t number;     /* among the function's registers */
 	uint32_t width;      /* bytes of a lane; 0: a predicate */
-	uint32_t start, end; /* where it is needed: instructions in the order of the layout */
+	uint32_t start, end; /* live interval: instructions in the order of the layout */
 };
 
 struct register_allocation {
@@ -26,8 +27,9 @@ struct register_allocation {
 	const uint32_t *order; /* of blocks */
 	uint32_t *indices;     /* of values, by register number; NONE: not used */
 	GT_VEC(struct register_value) values;
-	uint32_t words;                      /* of one set of values */
-	uint64_t *in, *out, *used, *defined; /* sets by block */
+	uint32_t words; /* of a bit set of values */
+	uint64_t *in, *out, *used,
+		*defined; /* bit sets by block: live in, live out, used, defined */
 	int error;
 };
 
@@ -42,7 +44,7 @@ static void visit_operand(struct register_allocation *allocation,
 {
 	switch (operand->kind) {
 	case GT_PTX_OPERAND_REGISTER:
-		/* A vector register by its name alone means all its elements. */
+		/* A vector register without a selector stands for all its elements. */
 		if (operand->variable->vector > 1 && operand->selector == GT_PTX_SELECT_NONE) {
 			uint32_t first = operand->variable->first_register +
 					 operand->index * operand->variable->vector;
@@ -76,7 +78,7 @@ static void visit_list(struct register_allocation *allocation,
 		visit_operand(allocation, &operands[i], is_defined, visit, context);
 }
 
-/* What is read first, then what is written. */
+/* Visits the registers that are read, then those that are written. */
 static void visit_instruction(struct register_allocation *allocation,
 			      const struct gt_ptx_instruction *instruction, visit_register *visit,
 			      void *context)
@@ -94,14 +96,14 @@ static void visit_instruction(struct register_allocation *allocation,
 		visit_list(allocation, call->returns, call->return_count, true, visit, context);
 		return;
 	}
-	/* Where it depends on the modifiers, the first operand counts as both. */
+	/* If it depends on the modifiers, the first operand counts as both. */
 	for (uint32_t i = first == GT_PTX_DESTINATION_FIRST; i < instruction->operand_count; i++)
 		visit_operand(allocation, &instruction->operands[i], false, visit, context);
 	if (has_result)
 		visit_operand(allocation, &instruction->operands[0], true, visit, context);
 }
 
-/* ---- which values there are ------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------- */
 
 static void add_value(struct register_allocation *allocation, uint32_t number,
 		      const struct gt_ptx_variable *variable, bool is_defined, void *context)
@@ -166,7 +168,7 @@ static void add_to_block(struct register_allocation *allocation, uint32_t number
 		return;
 	if (!is_defined && !contains(sets->defined, index))
 		insert(sets->used, index);
-	/* A write under a guard leaves the value of the other lanes. */
+	/* A write under a guard keeps the value of the other lanes. */
 	if (is_defined && sets->is_guarded && !contains(sets->defined, index))
 		insert(sets->used, index);
 	if (is_defined && !sets->is_guarded)
@@ -194,7 +196,7 @@ static void describe_blocks(struct register_allocation *allocation)
 	}
 }
 
-/* One block backwards; true if what is needed at its start has grown. */
+/* Liveness of one block, backwards; true if its live-in set has grown. */
 static bool flow_through(struct register_allocation *allocation, uint32_t block)
 {
 	const struct sg_decoder *decoder = allocation->decoder;
@@ -279,42 +281,42 @@ static void find_intervals(struct register_allocation *allocation)
 
 /* ---- slots ----------------------------------------------------------------------------- */
 
-/* Slots of one width: those in use, by when they become free, and those that are. */
+/* The slots of one width: those in use, and the free ones. */
 struct slot_pool {
-	GT_VEC(struct register_value *) active; /* a heap: the one that ends first is the first */
+	GT_VEC(struct register_value *) active; /* a heap by the end of the interval */
 	GT_VEC(uint32_t) free;
 };
 
 static void push_active(struct slot_pool *pool, struct register_value *value, int *error)
 {
-	size_t place = pool->active.count;
+	size_t position = pool->active.count;
 
 	if (gt_vec_push(&pool->active, value)) {
 		*error = -ENOMEM;
 		return;
 	}
-	while (place && pool->active.items[(place - 1) / 2]->end > value->end) {
-		pool->active.items[place] = pool->active.items[(place - 1) / 2];
-		place = (place - 1) / 2;
+	while (position && pool->active.items[(position - 1) / 2]->end > value->end) {
+		pool->active.items[position] = pool->active.items[(position - 1) / 2];
+		position = (position - 1) / 2;
 	}
-	pool->active.items[place] = value;
+	pool->active.items[position] = value;
 }
 
 static struct register_value *pop_active(struct slot_pool *pool)
 {
 	struct register_value **items = pool->active.items, *first = items[0];
 	struct register_value *last = items[--pool->active.count];
-	size_t place = 0, count = pool->active.count;
+	size_t position = 0, count = pool->active.count;
 
-	for (size_t child = 1; child < count; child = 2 * place + 1) {
+	for (size_t child = 1; child < count; child = 2 * position + 1) {
 		if (child + 1 < count && items[child + 1]->end < items[child]->end)
 			child++;
 		if (items[child]->end >= last->end)
 			break;
-		items[place] = items[child];
-		place = child;
+		items[position] = items[child];
+		position = child;
 	}
-	items[place] = last;
+	items[position] = last;
 	return first;
 }
 
@@ -332,8 +334,8 @@ static uint32_t words_of(const struct register_value *value)
 	return value->width > 4 ? value->width / 4 : value->width > 0;
 }
 
-static int give_slot(struct sg_decoder *decoder, struct slot_pool *pool,
-		     struct register_value *value)
+static int assign_slot(struct sg_decoder *decoder, struct slot_pool *pool,
+		       struct register_value *value)
 {
 	struct sg_slot slot = {.width = value->width};
 	int error = 0;
@@ -341,8 +343,8 @@ static int give_slot(struct sg_decoder *decoder, struct slot_pool *pool,
 	if (pool->free.count) {
 		decoder->registers[value->number] = pool->free.items[--pool->free.count];
 	} else {
-		slot.place = sg_decode_new_slot(decoder, value->width);
-		decoder->registers[value->number] = slot.place;
+		slot.offset = sg_decode_new_slot(decoder, value->width);
+		decoder->registers[value->number] = slot.offset;
 		error = gt_vec_push(&decoder->function->slots, slot);
 	}
 	if (!error)
@@ -350,7 +352,7 @@ static int give_slot(struct sg_decoder *decoder, struct slot_pool *pool,
 	return error;
 }
 
-static int give_slots(struct register_allocation *allocation)
+static int assign_slots(struct register_allocation *allocation)
 {
 	struct sg_decoder *decoder = allocation->decoder;
 	struct slot_pool pools[5] = {0};
@@ -360,7 +362,7 @@ static int give_slots(struct register_allocation *allocation)
 	qsort(allocation->values.items, allocation->values.count, sizeof(struct register_value),
 	      compare_starts);
 	gt_vec_each (value, &allocation->values) {
-		/* Every pool: the number of values that are needed at once counts them all. */
+		/* In every pool, since the number of live values counts all of them. */
 		for (size_t i = 0; i < gt_countof(pools) && !error; i++)
 			while (pools[i].active.count &&
 			       pools[i].active.items[0]->end < value->start && !error) {
@@ -371,9 +373,9 @@ static int give_slots(struct register_allocation *allocation)
 						    decoder->registers[ended->number]);
 			}
 		if (!error)
-			error = give_slot(decoder,
-					  &pools[value->width ? __builtin_ctz(value->width) : 0],
-					  value);
+			error = assign_slot(decoder,
+					    &pools[value->width ? __builtin_ctz(value->width) : 0],
+					    value);
 		if (error)
 			break;
 		live += words_of(value);
@@ -387,7 +389,7 @@ static int give_slots(struct register_allocation *allocation)
 	return error;
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------ */
 
 static int allocate(struct register_allocation *allocation)
 {
@@ -412,7 +414,7 @@ static int allocate(struct register_allocation *allocation)
 	describe_blocks(allocation);
 	find_flow(allocation);
 	find_intervals(allocation);
-	return give_slots(allocation);
+	return assign_slots(allocation);
 }
 
 int sg_decode_allocate(struct sg_decoder *decoder, const uint32_t *order)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A function's body: its blocks, their order, its instructions. */
+/* Decodes a function's body: basic blocks, their order, instructions, branches. */
 #include "exec/decode/decode.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ int sg_decode_bad_form(const struct sg_decoder *decoder)
 int sg_decode_missing(const struct sg_decoder *decoder, const char *what, const char *name)
 {
 	return gt_diag(decoder->diag, -ENOENT, "load", NULL,
-		       "line %u: %s '%s', used in function '%s', is defined nowhere",
+		       "line %u: %s '%s', used in function '%s', is not defined",
 		       decoder->statement->position.line, what, name, decoder->source->name);
 }
 
@@ -89,7 +89,7 @@ int sg_decode_emit_plain(struct sg_decoder *decoder, sg_run *run)
 	return sg_decode_emit(decoder, run) ? 0 : -ENOMEM;
 }
 
-/* ---- which decoder --------------------------------------------------------------------- */
+/* ---- decoders -------------------------------------------------------------------------- */
 
 static sg_decode *const decoders[GT_PTX_OP_COUNT] = {
 #define SG_OPCODE(opcode, decoder) [GT_PTX_OP_##opcode] = decoder,
@@ -198,7 +198,7 @@ static int find_blocks(struct sg_decoder *decoder)
 	return 0;
 }
 
-/* The last instruction of a block, or NULL. */
+/* Returns the last instruction of a block, or NULL. */
 static const struct gt_ptx_instruction *last_of(const struct sg_decoder *decoder,
 						const struct sg_basic_block *block)
 {
@@ -268,11 +268,11 @@ static int find_edges(struct sg_decoder *decoder)
 
 /* ---- instructions ---------------------------------------------------------------------- */
 
-/* Under a guard: all that the instruction becomes. */
+/* Decodes an instruction with a guard; the guard covers all instructions that it becomes. */
 static int decode_guarded(struct sg_decoder *decoder, sg_decode *decode)
 {
 	struct sg_instruction *guard;
-	size_t place = decoder->code.count;
+	size_t start = decoder->code.count;
 	uint32_t p;
 	bool negated;
 	int error = sg_decode_predicate(decoder, decoder->instruction->guard, 0, &p, &negated);
@@ -285,9 +285,9 @@ static int decode_guarded(struct sg_decoder *decoder, sg_decode *decode)
 	guard->a = p;
 	guard->flags = negated ? SG_FLAG_NEGATE : 0;
 	error = decode(decoder);
-	if (decoder->code.count - place - 1 > UINT8_MAX)
+	if (decoder->code.count - start - 1 > UINT8_MAX)
 		return sg_decode_bad_form(decoder);
-	decoder->code.items[place].count = (uint8_t)(decoder->code.count - place - 1);
+	decoder->code.items[start].count = (uint8_t)(decoder->code.count - start - 1);
 	return error;
 }
 
@@ -307,16 +307,13 @@ static int decode_instruction(struct sg_decoder *decoder)
 
 static int emit_at(struct sg_decoder *decoder, sg_run *run, uint32_t target)
 {
-	struct sg_instruction *step = sg_decode_emit(decoder, run);
-
-	if (!step)
-		return -ENOMEM;
-	step->immediate = target;
-	step->count = run == sg_run_jump; /* not in the PTX: not counted */
-	return 0;
+	/* count: a jump that is not in the PTX is not counted. */
+	return sg_decode_emit_step(
+		decoder, run,
+		&(struct sg_instruction){.immediate = target, .count = run == sg_run_jump});
 }
 
-/* One block; next: the one laid out after it. */
+/* Decodes a block; next: the block that is laid out after it. */
 static int decode_block(struct sg_decoder *decoder, uint32_t index, uint32_t next, bool falls_in)
 {
 	struct sg_basic_block *block = &decoder->blocks.items[index];
@@ -336,7 +333,7 @@ static int decode_block(struct sg_decoder *decoder, uint32_t index, uint32_t nex
 	}
 	if (error)
 		return error;
-	/* The end of the text is the end of the function. */
+	/* The end of the text returns from the function. */
 	if (block->fall == SG_NO_SLOT)
 		return block->ends ? 0 : emit_at(decoder, sg_run_ret, 0);
 	if (block->is_branch)
@@ -344,7 +341,7 @@ static int decode_block(struct sg_decoder *decoder, uint32_t index, uint32_t nex
 	return block->fall == next ? 0 : emit_at(decoder, sg_run_jump, block->fall);
 }
 
-/* Whether a block goes on to the one laid out next without a branch. */
+/* Whether a block falls through to the one that is laid out next. */
 static bool falls_to(const struct sg_decoder *decoder, uint32_t index, uint32_t next)
 {
 	const struct sg_basic_block *block = &decoder->blocks.items[index];
@@ -373,7 +370,7 @@ static int decode_blocks(struct sg_decoder *decoder)
 
 /* ---- branches -------------------------------------------------------------------------- */
 
-/* How much an instruction makes a loop look as if it waited for another thread. */
+/* Returns the flag of a loop with that instruction, which may wait for another thread. */
 static uint32_t waiting_weight(const struct sg_instruction *step)
 {
 	if (step->run == sg_run_nanosleep || sg_is_mbarrier_wait(step))
@@ -382,7 +379,7 @@ static uint32_t waiting_weight(const struct sg_instruction *step)
 		return step->selector == SG_ATOMIC_COMPARE || step->selector == SG_ATOMIC_EXCHANGE
 			       ? SG_FLAG_SPIN
 			       : SG_FLAG_SPIN_SLOW;
-	/* A load with order or .volatile; a store has no such loop to wait in. */
+	/* A .volatile load, or one with memory order. */
 	return step->flags & SG_FLAG_ATOMIC ? SG_FLAG_SPIN : 0;
 }
 
@@ -409,7 +406,7 @@ static void resolve_branch(const struct sg_decoder *decoder, struct sg_instructi
 		step->flags |= SG_FLAG_SPIN_SLOW;
 }
 
-/* Where a branch goes on that is not taken. */
+/* Returns where a branch continues that is not taken. */
 static const struct sg_instruction *not_taken(const struct sg_decoder *decoder,
 					      struct sg_instruction *code, uint32_t block,
 					      const struct sg_instruction *step)
@@ -452,7 +449,7 @@ static int resolve_branches(struct sg_decoder *decoder, struct sg_instruction *c
 	return 0;
 }
 
-/* The code where it stays, with the block of every instruction known. */
+/* Moves the code to its final memory and resolves the branches. */
 static int finish_code(struct sg_decoder *decoder)
 {
 	size_t count = decoder->code.count;
@@ -498,10 +495,10 @@ static void sort_fills(struct sg_function *function)
 static uint32_t estimate_registers(const struct sg_function *function)
 {
 	uint32_t words = function->register_words + 6;
-	uint32_t most = SG_MAX_REGISTERS / (function->max_threads ? function->max_threads : 1);
+	uint32_t max = SG_MAX_REGISTERS / (function->max_threads ? function->max_threads : 1);
 
-	most = most > 255 ? 255 : most;
-	return words > most ? most : words < 16 ? 16 : words;
+	max = max > 255 ? 255 : max;
+	return words > max ? max : words < 16 ? 16 : words;
 }
 
 static void release(struct sg_decoder *decoder)

@@ -9,13 +9,13 @@
 #include "base/clean.h"
 
 enum {
-	MAX_LOOP = 48, /* loops within loops are laid out down to here */
+	MAX_LOOP = 48, /* depth of nested loops that are laid out */
 	NONE = UINT32_MAX,
 };
 
 struct block_layout {
 	const struct sg_graph *graph;
-	uint32_t *region;    /* to which a block belongs now */
+	uint32_t *region;    /* of a block, at present */
 	uint32_t *component; /* its strongly connected component in the region */
 	uint32_t *number, *low, *stack, *path, *edge;
 	uint32_t next_region;
@@ -23,11 +23,11 @@ struct block_layout {
 	uint32_t placed;
 };
 
-/* A strongly connected component of a region: part of the region's list of blocks. */
+/* A strongly connected component of a region: a part of the region's list of blocks. */
 struct loop_component {
 	uint32_t start, count;
-	uint32_t least; /* block number: what it is sorted by */
-	uint32_t waits; /* edges from components that are not placed yet */
+	uint32_t min;   /* lowest block number: the key of the order */
+	uint32_t waits; /* edges from components that are not laid out yet */
 };
 
 static bool is_inside(const struct block_layout *layout, uint32_t block, uint32_t region,
@@ -36,7 +36,7 @@ static bool is_inside(const struct block_layout *layout, uint32_t block, uint32_
 	return layout->region[block] == region && block != header;
 }
 
-/* Tarjan's algorithm from one root; numbers components from *count on. */
+/* Tarjan's algorithm from one root; numbers the components from *count upwards. */
 static void find_components(struct block_layout *layout, uint32_t root, uint32_t region,
 			    uint32_t header, uint32_t *next_number, uint32_t *count,
 			    uint32_t *stack_depth)
@@ -91,13 +91,13 @@ static struct loop_component *group_components(struct block_layout *layout, uint
 		return NULL;
 	}
 	for (uint32_t i = 0; i < components; i++)
-		list[i].least = NONE;
+		list[i].min = NONE;
 	for (uint32_t i = 0; i < count; i++) {
 		struct loop_component *component = &list[layout->component[blocks[i]]];
 
 		component->count++;
-		if (blocks[i] < component->least)
-			component->least = blocks[i];
+		if (blocks[i] < component->min)
+			component->min = blocks[i];
 	}
 	for (uint32_t i = 0; i < components; i++) {
 		list[i].start = start;
@@ -116,36 +116,36 @@ static struct loop_component *group_components(struct block_layout *layout, uint
 static void heap_push(uint32_t *heap, uint32_t *count, const struct loop_component *list,
 		      uint32_t item)
 {
-	uint32_t place = (*count)++;
+	uint32_t position = (*count)++;
 
-	while (place && list[heap[(place - 1) / 2]].least > list[item].least) {
-		heap[place] = heap[(place - 1) / 2];
-		place = (place - 1) / 2;
+	while (position && list[heap[(position - 1) / 2]].min > list[item].min) {
+		heap[position] = heap[(position - 1) / 2];
+		position = (position - 1) / 2;
 	}
-	heap[place] = item;
+	heap[position] = item;
 }
 
 static uint32_t heap_pop(uint32_t *heap, uint32_t *count, const struct loop_component *list)
 {
-	uint32_t first = heap[0], item = heap[--*count], place = 0;
+	uint32_t first = heap[0], item = heap[--*count], position = 0;
 
 	for (;;) {
-		uint32_t child = 2 * place + 1;
+		uint32_t child = 2 * position + 1;
 
 		if (child >= *count)
 			break;
-		if (child + 1 < *count && list[heap[child + 1]].least < list[heap[child]].least)
+		if (child + 1 < *count && list[heap[child + 1]].min < list[heap[child]].min)
 			child++;
-		if (list[heap[child]].least >= list[item].least)
+		if (list[heap[child]].min >= list[item].min)
 			break;
-		heap[place] = heap[child];
-		place = child;
+		heap[position] = heap[child];
+		position = child;
 	}
-	heap[place] = item;
+	heap[position] = item;
 	return first;
 }
 
-/* The components in topological order, the lowest first where there is a choice. */
+/* Sorts the components topologically, the lowest first among those that are ready. */
 static int sort_components(struct block_layout *layout, const uint32_t *blocks, uint32_t count,
 			   struct loop_component *list, uint32_t components, uint32_t region,
 			   uint32_t header, uint32_t *ret_sorted)
@@ -186,19 +186,19 @@ static int sort_components(struct block_layout *layout, const uint32_t *blocks, 
 	return 0;
 }
 
-/* The block of a loop by which it is entered from blocks that are placed already. */
+/* Returns the header of a loop: the block through which blocks that are laid out enter it. */
 static uint32_t find_header(const struct block_layout *layout, const bool *is_entered,
 			    const uint32_t *blocks, uint32_t count)
 {
-	uint32_t header = NONE, least = NONE;
+	uint32_t header = NONE, min = NONE;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (blocks[i] < least)
-			least = blocks[i];
+		if (blocks[i] < min)
+			min = blocks[i];
 		if (is_entered[blocks[i]] && blocks[i] < header)
 			header = blocks[i];
 	}
-	return header != NONE && least != 0 ? header : least;
+	return header != NONE && min != 0 ? header : min;
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -208,7 +208,7 @@ static int compare_blocks(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static void place(struct block_layout *layout, bool *is_entered, uint32_t block)
+static void place_block(struct block_layout *layout, bool *is_entered, uint32_t block)
 {
 	const struct sg_graph *graph = layout->graph;
 
@@ -217,7 +217,7 @@ static void place(struct block_layout *layout, bool *is_entered, uint32_t block)
 		is_entered[graph->edges[e]] = true;
 }
 
-/* Places all blocks of a region; edges to header (NONE: no header) are branches back. */
+/* Lays out all blocks of a region; edges to the header (or NONE) are back edges. */
 static int order_region(struct block_layout *layout, bool *is_entered, uint32_t *blocks,
 			uint32_t count, uint32_t header, uint32_t depth)
 {
@@ -229,7 +229,7 @@ static int order_region(struct block_layout *layout, bool *is_entered, uint32_t 
 	if (depth > MAX_LOOP) {
 		qsort(blocks, count, sizeof(*blocks), compare_blocks);
 		for (uint32_t i = 0; i < count; i++)
-			place(layout, is_entered, blocks[i]);
+			place_block(layout, is_entered, blocks[i]);
 		return 0;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -249,7 +249,7 @@ static int order_region(struct block_layout *layout, bool *is_entered, uint32_t 
 		uint32_t *inner = blocks + list[sorted[i]].start, size = list[sorted[i]].count;
 
 		if (size == 1)
-			place(layout, is_entered, inner[0]);
+			place_block(layout, is_entered, inner[0]);
 		else
 			error = order_region(layout, is_entered, inner, size,
 					     find_header(layout, is_entered, inner, size),
@@ -258,21 +258,21 @@ static int order_region(struct block_layout *layout, bool *is_entered, uint32_t 
 	return error;
 }
 
-/* Lists what block 0 reaches; returns how many. */
-static uint32_t find_reached(struct block_layout *layout, bool *is_reached, uint32_t *blocks)
+/* Lists the blocks that are reachable from block 0; returns their number. */
+static uint32_t find_reachable(struct block_layout *layout, bool *is_reachable, uint32_t *blocks)
 {
 	const struct sg_graph *graph = layout->graph;
 	uint32_t depth = 0, count = 0;
 
 	layout->stack[depth++] = 0;
-	is_reached[0] = true;
+	is_reachable[0] = true;
 	while (depth) {
 		uint32_t block = layout->stack[--depth];
 
 		blocks[count++] = block;
 		for (uint32_t e = graph->starts[block]; e < graph->starts[block + 1]; e++)
-			if (!is_reached[graph->edges[e]]) {
-				is_reached[graph->edges[e]] = true;
+			if (!is_reachable[graph->edges[e]]) {
+				is_reachable[graph->edges[e]] = true;
 				layout->stack[depth++] = graph->edges[e];
 			}
 	}
@@ -281,7 +281,7 @@ static uint32_t find_reached(struct block_layout *layout, bool *is_reached, uint
 
 int sg_layout_order(const struct sg_graph *graph, uint32_t *order)
 {
-	uint32_t count = graph->count, reached;
+	uint32_t count = graph->count, reachable;
 	gt_autofree uint32_t *memory = calloc((size_t)count * 8 + 1, sizeof(*memory));
 	gt_autofree bool *flags = calloc((size_t)count * 2 + 1, sizeof(*flags));
 	uint32_t *blocks = memory;
@@ -300,8 +300,8 @@ int sg_layout_order(const struct sg_graph *graph, uint32_t *order)
 		return -ENOMEM;
 	if (!count)
 		return 0;
-	reached = find_reached(&layout, flags, blocks);
-	error = order_region(&layout, flags + count, blocks, reached, NONE, 0);
+	reachable = find_reachable(&layout, flags, blocks);
+	error = order_region(&layout, flags + count, blocks, reachable, NONE, 0);
 	if (error)
 		return error;
 	for (uint32_t i = 0; i < count; i++)

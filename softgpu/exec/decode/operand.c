@@ -24,13 +24,13 @@ uint32_t sg_decode_new_slot(struct sg_decoder *decoder, uint32_t width)
 		return slot;
 	}
 	if (!decoder->predicates_left) {
-		decoder->predicate_place = slot;
+		decoder->next_predicate = slot;
 		decoder->predicates_left = 16;
 		decoder->frame_size += 64;
 	}
 	decoder->predicates_left--;
-	slot = decoder->predicate_place;
-	decoder->predicate_place += 4;
+	slot = decoder->next_predicate;
+	decoder->next_predicate += 4;
 	return slot;
 }
 
@@ -50,21 +50,21 @@ int sg_decode_register(struct sg_decoder *decoder, const struct gt_ptx_operand *
 	uint32_t width = sg_type_width(operand->variable->type);
 
 	if (number >= decoder->source->register_count)
-		return sg_decode_error(decoder, "register '%s' is not one",
-				       operand->variable->name);
+		return sg_decode_error(decoder, "invalid register '%s'", operand->variable->name);
 	if (decoder->registers[number] == SG_NO_SLOT) {
-		struct sg_slot slot = {.place = sg_decode_new_slot(decoder, width), .width = width};
+		struct sg_slot slot = {.offset = sg_decode_new_slot(decoder, width),
+				       .width = width};
 
 		if (gt_vec_push(&decoder->function->slots, slot))
 			return -ENOMEM;
-		decoder->registers[number] = slot.place;
+		decoder->registers[number] = slot.offset;
 	}
 	*ret_slot = decoder->registers[number];
 	*ret_type = operand->variable->type;
 	return 0;
 }
 
-/* Finds or makes the slot that `fill` (but for its slot) describes. */
+/* Finds or creates the slot with the contents of `fill`, whose slot is ignored. */
 static int find_fill(struct sg_decoder *decoder, const struct sg_fill *fill, uint32_t *ret_slot)
 {
 	struct sg_fill key;
@@ -106,7 +106,7 @@ int sg_decode_constant(struct sg_decoder *decoder, uint32_t width, uint64_t valu
 	return find_fill(decoder, &fill, ret_slot);
 }
 
-/* An immediate number as the bits of a type. */
+/* Converts an immediate to the bits of a type. */
 static bool immediate_bits(const struct gt_ptx_operand *operand, enum gt_ptx_type type,
 			   uint64_t *ret_bits)
 {
@@ -324,10 +324,10 @@ static int symbol_address(struct sg_decoder *decoder, const struct gt_ptx_operan
 			  uint32_t index, struct sg_address *address)
 {
 	const struct gt_ptx_variable *variable = operand->variable;
-	uint64_t place = decoder->unit->places[variable->number];
-	struct sg_fill fill = {.kind = SG_FILL_SHARED, .width = 8, .value = place};
+	uint64_t offset = decoder->unit->locations[variable->number];
+	struct sg_fill fill = {.kind = SG_FILL_SHARED, .width = 8, .value = offset};
 
-	if (place == SG_UNRESOLVED)
+	if (offset == SG_UNRESOLVED)
 		return sg_decode_missing(decoder, "variable", variable->name);
 	address->space = (uint8_t)variable->space;
 	address->offset = (uint64_t)operand->offset;
@@ -335,10 +335,10 @@ static int symbol_address(struct sg_decoder *decoder, const struct gt_ptx_operan
 	case GT_PTX_SPACE_GLOBAL:
 	case GT_PTX_SPACE_CONST:
 		address->offset = 0;
-		return sg_decode_constant(decoder, 8, place + (uint64_t)operand->offset,
+		return sg_decode_constant(decoder, 8, offset + (uint64_t)operand->offset,
 					  &address->slot);
 	case GT_PTX_SPACE_SHARED:
-		if (gt_vec_push(&decoder->function->shared_used, (uint32_t)place))
+		if (gt_vec_push(&decoder->function->shared_used, (uint32_t)offset))
 			return -ENOMEM;
 		return find_fill(decoder, &fill, &address->slot);
 	case GT_PTX_SPACE_LOCAL:
@@ -352,7 +352,7 @@ static int symbol_address(struct sg_decoder *decoder, const struct gt_ptx_operan
 		return sg_decode_bad_operand(decoder, index);
 	}
 	address->slot = SG_NO_SLOT;
-	address->offset += place;
+	address->offset += offset;
 	return 0;
 }
 

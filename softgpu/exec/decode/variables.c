@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where a function's variables, parameters and results lie. */
+/* The layout of a function's variables, parameters and results. */
 #include <errno.h>
 
 #include "exec/decode/decode.h"
 
-/* Appends size bytes to the local frame; returns their place. */
-static uint32_t place_local(struct sg_function *function, uint64_t size, uint32_t alignment)
+/* Appends `size` bytes to the local frame; returns their offset. */
+static uint32_t add_local(struct sg_function *function, uint64_t size, uint32_t alignment)
 {
-	uint64_t place =
+	uint64_t offset =
 		(function->local_size + (uint64_t)alignment - 1) & ~((uint64_t)alignment - 1);
 
-	/* Too big is refused when all is placed. */
-	if (place + size > UINT32_MAX / 2) {
+	/* A frame that is too large is an error once all variables are added. */
+	if (offset + size > UINT32_MAX / 2) {
 		function->local_size = UINT32_MAX / 2;
 		return 0;
 	}
-	function->local_size = (uint32_t)(place + size);
-	return (uint32_t)place;
+	function->local_size = (uint32_t)(offset + size);
+	return (uint32_t)offset;
 }
 
 int sg_decode_variables(struct sg_decoder *decoder)
@@ -32,9 +32,9 @@ int sg_decode_variables(struct sg_decoder *decoder)
 			if (variable->space != GT_PTX_SPACE_LOCAL &&
 			    variable->space != GT_PTX_SPACE_PARAM)
 				continue;
-			decoder->unit->places[variable->number] =
-				place_local(decoder->function, gt_ptx_variable_size(variable),
-					    gt_ptx_variable_alignment(variable));
+			decoder->unit->locations[variable->number] =
+				add_local(decoder->function, gt_ptx_variable_size(variable),
+					  gt_ptx_variable_alignment(variable));
 		}
 	}
 	if (decoder->function->local_size > SG_MAX_LOCAL_SIZE)
@@ -44,9 +44,9 @@ int sg_decode_variables(struct sg_decoder *decoder)
 	return 0;
 }
 
-/* A list of formal parameters or results of a function that is no kernel. */
-static int place_formals(struct sg_decoder *decoder, const struct gt_ptx_variable *list,
-			 uint32_t count, struct sg_formal **ret_formals)
+/* The formal parameters or results of a function other than a kernel. */
+static int decode_formals(struct sg_decoder *decoder, const struct gt_ptx_variable *list,
+			  uint32_t count, struct sg_formal **ret_formals)
 {
 	struct sg_formal *formals = calloc(count + 1, sizeof(*formals));
 	uint32_t i = 0;
@@ -64,7 +64,7 @@ static int place_formals(struct sg_decoder *decoder, const struct gt_ptx_variabl
 		formal->is_pointer = list->is_pointer;
 		formal->size = (uint32_t)gt_ptx_variable_size(list);
 		if (list->space == GT_PTX_SPACE_REG) {
-			int error = sg_decode_register(decoder, &operand, &formal->place, &type);
+			int error = sg_decode_register(decoder, &operand, &formal->offset, &type);
 
 			if (error)
 				return error;
@@ -72,15 +72,15 @@ static int place_formals(struct sg_decoder *decoder, const struct gt_ptx_variabl
 			formal->size = sg_type_width(type);
 			continue;
 		}
-		formal->place = place_local(decoder->function, gt_ptx_variable_size(list),
-					    formal->alignment);
-		decoder->unit->places[list->number] = formal->place;
+		formal->offset =
+			add_local(decoder->function, gt_ptx_variable_size(list), formal->alignment);
+		decoder->unit->locations[list->number] = formal->offset;
 	}
 	return 0;
 }
 
-/* A kernel's parameters lie in the buffer of the launch. */
-static int place_parameters(struct sg_decoder *decoder)
+/* A kernel's parameters are in the buffer of the launch. */
+static int decode_parameters(struct sg_decoder *decoder)
 {
 	struct sg_function *function = decoder->function;
 	const struct gt_ptx_variable *list = decoder->source->parameters;
@@ -95,11 +95,11 @@ static int place_parameters(struct sg_decoder *decoder)
 
 		size = (size + alignment - 1) & ~(alignment - 1);
 		function->parameters[i] =
-			(struct sg_formal){.place = (uint32_t)size,
+			(struct sg_formal){.offset = (uint32_t)size,
 					   .size = (uint32_t)gt_ptx_variable_size(list),
 					   .alignment = (uint32_t)alignment,
 					   .is_pointer = list->is_pointer};
-		decoder->unit->places[list->number] = size;
+		decoder->unit->locations[list->number] = size;
 		size += gt_ptx_variable_size(list);
 		if (size > SG_MAX_PARAMETER_SIZE)
 			return gt_diag(decoder->diag, -EINVAL, "load", NULL,
@@ -117,12 +117,12 @@ int sg_decode_signature(struct sg_decoder *decoder)
 
 	function->parameter_count = decoder->source->parameter_count;
 	if (function->is_kernel)
-		return place_parameters(decoder);
+		return decode_parameters(decoder);
 	function->return_count = decoder->source->return_count;
-	error = place_formals(decoder, decoder->source->returns, function->return_count,
-			      &function->returns);
+	error = decode_formals(decoder, decoder->source->returns, function->return_count,
+			       &function->returns);
 	if (!error)
-		error = place_formals(decoder, decoder->source->parameters,
-				      function->parameter_count, &function->parameters);
+		error = decode_formals(decoder, decoder->source->parameters,
+				       function->parameter_count, &function->parameters);
 	return error;
 }

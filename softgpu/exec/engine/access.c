@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Accesses to memory that are not the common ones: lane by lane, in every space. Those are in
- * lanes/memory.c, which comes here when something is out of the ordinary.
+ * The slow path of memory accesses: lane by lane, in every space. The fast paths are in
+ * lanes/memory.c.
  */
 #include "exec/engine/cluster.h"
 
-static uint64_t local_pointer(const struct sg_warp *warp, uint32_t lane, uint64_t place,
+static uint64_t local_pointer(const struct sg_warp *warp, uint32_t lane, uint64_t offset,
 			      uint64_t size)
 {
-	if (place > warp->grid->local_size || size > warp->grid->local_size - place)
+	if (offset > warp->grid->local_size || size > warp->grid->local_size - offset)
 		return 0;
-	return (uint64_t)(uintptr_t)warp->local + lane * warp->grid->local_stride + place;
+	return (uint64_t)(uintptr_t)warp->local + lane * warp->grid->local_stride + offset;
 }
 
-static uint64_t parameter_pointer(const struct sg_warp *warp, uint64_t place, uint64_t size)
+static uint64_t parameter_pointer(const struct sg_warp *warp, uint64_t offset, uint64_t size)
 {
 	uint64_t limit = warp->grid->launch.parameter_size;
 
-	if (place > limit || size > limit - place)
+	if (offset > limit || size > limit - offset)
 		return 0;
-	return (uint64_t)(uintptr_t)warp->grid->parameters + place;
+	return (uint64_t)(uintptr_t)warp->grid->parameters + offset;
 }
 
-static uint64_t shared_pointer(const struct sg_warp *warp, uint64_t place, uint64_t size)
+static uint64_t shared_pointer(const struct sg_warp *warp, uint64_t offset, uint64_t size)
 {
 	uint64_t limit = warp->grid->shared_size;
 
-	if (place >= SG_CLUSTER_STRIDE && warp->block->cluster)
-		return sg_cluster_pointer(warp, place, size);
-	if (place > limit || size > limit - place)
+	if (offset >= SG_CLUSTER_STRIDE && warp->block->cluster)
+		return sg_cluster_pointer(warp, offset, size);
+	if (offset > limit || size > limit - offset)
 		return 0;
-	return (uint64_t)(uintptr_t)warp->block->shared + place;
+	return (uint64_t)(uintptr_t)warp->block->shared + offset;
 }
 
 uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, uint64_t size)
@@ -46,9 +46,9 @@ uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, 
 	return parameter_pointer(warp, address - windows->parameter, size);
 }
 
-/* The address of a lane in the space of the instruction. */
-static uint64_t given_address(const struct sg_warp *warp, const struct sg_instruction *at,
-			      uint32_t lane)
+/* Returns a lane's address in the space of the instruction. */
+static uint64_t lane_address(const struct sg_warp *warp, const struct sg_instruction *at,
+			     uint32_t lane)
 {
 	const char *slot = warp->frame + at->a;
 	uint64_t address;
@@ -77,7 +77,7 @@ static uint64_t pointer_in(struct sg_warp *warp, enum gt_ptx_space space, uint32
 	}
 }
 
-/* All active lanes through pointer_in; the others get what one of them has. */
+/* Resolves the active lanes with pointer_in; the others get the pointer of one of them. */
 static bool resolve_in(struct sg_warp *warp, const struct sg_instruction *at,
 		       enum gt_ptx_space space, struct sg_access *access)
 {
@@ -85,7 +85,7 @@ static bool resolve_in(struct sg_warp *warp, const struct sg_instruction *at,
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-		uint64_t address = given_address(warp, at, lane), pointer;
+		uint64_t address = lane_address(warp, at, lane), pointer;
 
 		if (address & (size - 1)) {
 			sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, address);
@@ -103,7 +103,7 @@ static bool resolve_in(struct sg_warp *warp, const struct sg_instruction *at,
 	return true;
 }
 
-/* Whether all lanes lie in the range outside of the arena in which the first does. */
+/* Whether all lanes access the range outside of the arena that contains the first one's. */
 static bool are_in_one_range(const struct sg_warp *warp, const struct sg_access *access,
 			     uint64_t size)
 {
@@ -156,7 +156,7 @@ RESOLVE_IN(sg_resolve_generic, GT_PTX_SPACE_NONE)
 void sg_fence(struct sg_machine *machine)
 {
 #ifdef HAS_THREAD_SANITIZER
-	/* It knows no fences, but what goes through one word is ordered for it. */
+	/* ThreadSanitizer does not support fences, but it orders accesses to one word. */
 	__atomic_fetch_add(&machine->fence, 1, __ATOMIC_SEQ_CST);
 #else
 	(void)machine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Blocks: their memory, the turns of their warps, their barriers. */
+/* Blocks: memory, turns of the warps, barriers. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,16 +8,16 @@
 #include "exec/engine/special.h"
 
 enum {
-	SPARE_UNIT = 64 << 10,  /* bytes: sizes of blocks' memory are multiples */
-	SPARE_MOST = 256 << 20, /* bytes that are kept for later grids */
+	BLOCK_SIZE_UNIT = 64 << 10,   /* bytes: the size of a block's memory is a multiple */
+	MAX_CACHED_BYTES = 256 << 20, /* bytes that are cached for later grids */
 };
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
-/* Memory of a grid that has ended, of just that size; or NULL. */
-static struct sg_block *take_spare(struct sg_machine *machine, size_t size)
+/* Takes cached memory of exactly that size, or returns NULL. */
+static struct sg_block *take_cached_block(struct sg_machine *machine, size_t size)
 {
-	struct sg_block **link = &machine->spare_blocks, *block;
+	struct sg_block **link = &machine->cached_blocks, *block;
 
 	pthread_mutex_lock(&machine->lock);
 	while (*link && (*link)->memory_size != size)
@@ -25,7 +25,7 @@ static struct sg_block *take_spare(struct sg_machine *machine, size_t size)
 	block = *link;
 	if (block) {
 		*link = block->next;
-		machine->spare_bytes -= size;
+		machine->cached_bytes -= size;
 	}
 	pthread_mutex_unlock(&machine->lock);
 	return block;
@@ -33,7 +33,7 @@ static struct sg_block *take_spare(struct sg_machine *machine, size_t size)
 
 static struct sg_block *map_block(struct sg_machine *machine, size_t size)
 {
-	struct sg_block *block = take_spare(machine, size);
+	struct sg_block *block = take_cached_block(machine, size);
 
 	if (block)
 		return block;
@@ -49,7 +49,7 @@ struct sg_block *sg_block_new(struct sg_grid *grid)
 	struct sg_block *block;
 	char *memory;
 
-	size = (size + SPARE_UNIT - 1) & ~(size_t)(SPARE_UNIT - 1);
+	size = (size + BLOCK_SIZE_UNIT - 1) & ~(size_t)(BLOCK_SIZE_UNIT - 1);
 	block = map_block(grid->machine, size);
 	if (!block)
 		return NULL;
@@ -57,7 +57,7 @@ struct sg_block *sg_block_new(struct sg_grid *grid)
 	*block = (struct sg_block){.grid = grid,
 				   .memory_size = size,
 				   .warp_count = grid->warps,
-				   .shared = memory + grid->shared_place};
+				   .shared = memory + grid->shared_offset};
 	for (uint32_t i = 0; i < block->warp_count; i++) {
 		struct sg_warp *warp = &block->warps[i];
 
@@ -65,8 +65,8 @@ struct sg_block *sg_block_new(struct sg_grid *grid)
 		warp->grid = grid;
 		warp->machine = grid->machine;
 		warp->number = i;
-		warp->registers = memory + grid->registers_place + i * grid->registers_size;
-		warp->local = memory + grid->local_place +
+		warp->registers = memory + grid->registers_offset + i * grid->registers_size;
+		warp->local = memory + grid->local_offset +
 			      (uint64_t)i * SG_WARP_SIZE * grid->local_stride;
 		warp->levels = NULL;
 		warp->level_count = 0;
@@ -84,24 +84,24 @@ void sg_block_free(struct sg_block *block)
 	for (uint32_t i = 0; i < block->warp_count; i++)
 		sg_warp_clear(&block->warps[i]);
 	pthread_mutex_lock(&machine->lock);
-	is_kept = machine->spare_bytes + block->memory_size <= SPARE_MOST;
+	is_kept = machine->cached_bytes + block->memory_size <= MAX_CACHED_BYTES;
 	if (is_kept) {
-		machine->spare_bytes += block->memory_size;
-		block->next = machine->spare_blocks;
-		machine->spare_blocks = block;
+		machine->cached_bytes += block->memory_size;
+		block->next = machine->cached_blocks;
+		machine->cached_blocks = block;
 	}
 	pthread_mutex_unlock(&machine->lock);
 	if (!is_kept)
 		munmap(block, block->memory_size);
 }
 
-void sg_block_free_spare(struct sg_machine *machine)
+void sg_block_free_cache(struct sg_machine *machine)
 {
-	while (machine->spare_blocks) {
-		struct sg_block *next = machine->spare_blocks->next;
+	while (machine->cached_blocks) {
+		struct sg_block *next = machine->cached_blocks->next;
 
-		munmap(machine->spare_blocks, machine->spare_blocks->memory_size);
-		machine->spare_blocks = next;
+		munmap(machine->cached_blocks, machine->cached_blocks->memory_size);
+		machine->cached_blocks = next;
 	}
 }
 
@@ -115,7 +115,7 @@ void sg_block_start(struct sg_block *block, uint64_t number)
 	block->index[1] = (uint32_t)(number / size[0] % size[1]);
 	block->index[2] = (uint32_t)(number / size[0] / size[1]);
 	if (grid->cluster_size > 1)
-		sg_cluster_place(grid, number, block->index);
+		sg_cluster_block_index(grid, number, block->index);
 	block->multiprocessor = (uint32_t)(number % grid->machine->multiprocessors);
 	block->done = block->turn = 0;
 	memset(block->barriers, 0, sizeof(block->barriers));
@@ -131,7 +131,7 @@ void sg_block_start(struct sg_block *block, uint64_t number)
 		sg_cluster_enter(block);
 }
 
-/* Every warp waits for another: the launch would never end. */
+/* Reports a deadlock: every warp waits for another. */
 static enum sg_block_end stuck(struct sg_block *block)
 {
 	for (uint32_t i = 0; i < block->warp_count; i++) {
@@ -151,7 +151,7 @@ static enum sg_block_end stuck(struct sg_block *block)
 
 /* ---- barriers -------------------------------------------------------------------------- */
 
-/* Threads that have arrived; a warp that is complete counts as a full one. */
+/* Whether all threads have arrived; a warp whose live lanes have arrived counts as a full one. */
 static bool is_complete(const struct sg_block *block, uint32_t number)
 {
 	const struct sg_barrier *barrier = &block->barriers[number];
@@ -209,7 +209,7 @@ void sg_block_check_barriers(struct sg_block *block)
 
 /* ---- turns ----------------------------------------------------------------------------- */
 
-/* What a turn of a warp issued. */
+/* Adds the instructions of a warp's turn. */
 static void count_turn(struct sg_block *block, struct sg_warp *warp)
 {
 	uint64_t issued = warp->issued - warp->pseudo;
@@ -229,7 +229,7 @@ static void start_turn(struct sg_block *block)
 }
 
 enum {
-	SPINNING_TURNS = 2, /* a warp: until others run, if all it does is wait */
+	SPINNING_TURNS = 2, /* per warp, until other blocks run, if all warps only wait */
 	WORKING_TURNS = 64,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Functions that kernels call and no module defines: vprintf, malloc, free, __assertfail. */
+/* Built-in functions: vprintf, malloc, free, __assertfail. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@
 enum {
 	MAX_TEXT = 64 << 10, /* bytes of a string in device memory */
 	MAX_SPECIFICATION = 48,
-	WIDEST = 9999, /* characters of a width or precision */
+	MAX_WIDTH = 9999, /* characters of a width or precision */
 };
 
-/* A string in device memory; false: it leaves what may be touched, at *address. */
+/* Reads a string in device memory; false: invalid access at *address. */
 static bool read_text(struct sg_warp *warp, uint32_t lane, uint64_t *address,
 		      struct gt_strbuf *buffer)
 {
@@ -35,7 +35,7 @@ static bool read_text(struct sg_warp *warp, uint32_t lane, uint64_t *address,
 
 /* ---- printf ---------------------------------------------------------------------------- */
 
-/* The arguments of one printf: in local memory, each at a multiple of its size. */
+/* The arguments of one printf: in local memory, each aligned to its size. */
 struct printf_arguments {
 	struct sg_warp *warp;
 	uint32_t lane;
@@ -58,7 +58,7 @@ static uint64_t next_argument(struct printf_arguments *arguments, uint32_t size)
 	return value;
 }
 
-/* %5.*lld without its length words, which are put back as fits the host. */
+/* A conversion such as %5.*lld, without length modifiers: the host's are added when it prints. */
 struct printf_specification {
 	char text[MAX_SPECIFICATION]; /* "%5.7" */
 	bool is_long;                 /* 64 bits */
@@ -73,7 +73,7 @@ static void append(struct printf_specification *specification, const char *text)
 	snprintf(specification->text + used, sizeof(specification->text) - used, "%s", text);
 }
 
-/* A width or precision, given or taken from the arguments; what is too wide is cut. */
+/* Reads a width or precision, from the format or the arguments; it is limited to MAX_WIDTH. */
 static const char *read_width(const char *format, struct printf_arguments *arguments,
 			      int *ret_width)
 {
@@ -84,9 +84,9 @@ static const char *read_width(const char *format, struct printf_arguments *argum
 		format++;
 	}
 	for (; *format >= '0' && *format <= '9'; format++)
-		if (value <= WIDEST)
+		if (value <= MAX_WIDTH)
 			value = value * 10 + *format - '0';
-	*ret_width = (int)(value > WIDEST ? WIDEST : value < -WIDEST ? -WIDEST : value);
+	*ret_width = (int)(value > MAX_WIDTH ? MAX_WIDTH : value < -MAX_WIDTH ? -MAX_WIDTH : value);
 	return format;
 }
 
@@ -108,7 +108,7 @@ static const char *read_specification(const char *format, struct printf_argument
 	snprintf(piece, sizeof(piece), "%d", width);
 	if (width)
 		append(ret, piece);
-	/* A negative one counts as not given. */
+	/* A negative precision counts as missing. */
 	snprintf(piece, sizeof(piece), ".%d", precision);
 	if (precision >= 0)
 		append(ret, piece);
@@ -218,7 +218,7 @@ static void print_one(struct gt_strbuf *buffer, struct printf_specification *spe
 	}
 }
 
-/* Formats as one thread's printf does; returns how many conversions there were. */
+/* Formats the text of one thread's printf; returns the number of conversions. */
 static uint32_t format_text(struct gt_strbuf *buffer, const char *format,
 			    struct printf_arguments *arguments)
 {
@@ -261,7 +261,7 @@ static const struct sg_instruction *run_vprintf(struct sg_warp *warp,
 					     arguments.address);
 		if (host->output && text.length)
 			host->output(host->user, SG_OUTPUT_PRINT, text.data, text.length);
-		sg_call_give_back(warp, at, lane, count);
+		sg_call_return(warp, at, lane, count);
 	}
 	return at + 1;
 }
@@ -274,9 +274,9 @@ static const struct sg_instruction *run_malloc(struct sg_warp *warp,
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 
-		sg_call_give_back(warp, at, lane,
-				  sg_heap_allocate(warp->machine->heap, &warp->machine->host,
-						   sg_call_argument(warp, at, 0, lane)));
+		sg_call_return(warp, at, lane,
+			       sg_heap_allocate(warp->machine->heap, &warp->machine->host,
+						sg_call_argument(warp, at, 0, lane)));
 	}
 	return at + 1;
 }
@@ -307,13 +307,13 @@ static const struct sg_instruction *run_assertfail(struct sg_warp *warp,
 		uint32_t thread = warp->number * SG_WARP_SIZE + lane;
 		gt_auto_strbuf message = GT_STRBUF_INIT, file = GT_STRBUF_INIT;
 		gt_auto_strbuf function = GT_STRBUF_INIT, text = GT_STRBUF_INIT;
-		uint64_t places[] = {sg_call_argument(warp, at, 0, lane),
-				     sg_call_argument(warp, at, 1, lane),
-				     sg_call_argument(warp, at, 3, lane)};
+		uint64_t locations[] = {sg_call_argument(warp, at, 0, lane),
+					sg_call_argument(warp, at, 1, lane),
+					sg_call_argument(warp, at, 3, lane)};
 
-		if (!read_text(warp, lane, &places[0], &message) ||
-		    !read_text(warp, lane, &places[1], &file) ||
-		    !read_text(warp, lane, &places[2], &function))
+		if (!read_text(warp, lane, &locations[0], &message) ||
+		    !read_text(warp, lane, &locations[1], &file) ||
+		    !read_text(warp, lane, &locations[2], &function))
 			gt_strbuf_puts(&message, "?");
 		gt_strbuf_printf(
 			&text,

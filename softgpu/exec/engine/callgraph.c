@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who calls whom, and what follows from it for kernels. */
+/* The call graph: recursion, stack sizes, and the needs of kernels. */
 #include <errno.h>
 #include <string.h>
 
 #include "exec/engine/engine.h"
 
 enum {
-	MAX_PLACES = 64 << 20, /* kernels times functions that they could call */
+	MAX_OFFSETS = 64 << 20, /* kernels × functions that they may call */
 };
 
 struct call_graph {
 	struct sg_module *module;
 	uint32_t *number, *low, *path, *edge, *stack;
-	uint64_t *need; /* bytes of stack, callees counted; loops once */
+	uint64_t *need; /* bytes of stack including callees; cycles count once */
 	bool *is_done;
 	GT_VEC(struct sg_function *) targets; /* of indirect calls */
 	uint32_t next_number, depth, stack_depth;
 };
 
-/* Function i of those that `function` may call, or NULL. */
+/* Returns function number i of those that `function` may call, or NULL. */
 static const struct sg_function *callee_at(const struct call_graph *graph,
 					   const struct sg_function *function, uint32_t i)
 {
@@ -43,7 +43,7 @@ static void enter(struct call_graph *graph, uint32_t function)
 	graph->need[function] = 0;
 }
 
-/* Takes a component of functions that call each other off the stack. */
+/* Pops a strongly connected component of functions off the stack. */
 static void finish_component(struct call_graph *graph, uint32_t root)
 {
 	struct sg_function *const *functions = graph->module->functions.items;
@@ -65,7 +65,7 @@ static void finish_component(struct call_graph *graph, uint32_t root)
 	graph->stack_depth = first;
 }
 
-/* Tarjan's algorithm, callees before callers. */
+/* Tarjan's algorithm for strongly connected components; callees come before callers. */
 static void visit(struct call_graph *graph, uint32_t root)
 {
 	struct sg_function *const *functions = graph->module->functions.items;
@@ -115,20 +115,20 @@ static int compare_numbers(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Where the shared variables of all that a kernel reaches lie: dynamic ones behind the others. */
-static int place_shared(struct sg_function *kernel)
+/* Lays out the shared variables that a kernel can reach; dynamic ones come last. */
+static int lay_out_shared(struct sg_function *kernel)
 {
 	const struct sg_module *module = kernel->module;
 	GT_VEC(uint32_t) used = {0};
 	uint64_t size = 0, dynamic = 16;
 	int error = 0;
 
-	kernel->shared_places = calloc(module->shared.count + 1, sizeof(uint32_t));
-	if (!kernel->shared_places)
+	kernel->shared_offsets = calloc(module->shared.count + 1, sizeof(uint32_t));
+	if (!kernel->shared_offsets)
 		return -ENOMEM;
-	for (uint32_t f = 0; f < kernel->reached_count && !error; f++)
-		for (size_t i = 0; i < kernel->reached[f]->shared_used.count && !error; i++)
-			error = gt_vec_push(&used, kernel->reached[f]->shared_used.items[i]);
+	for (uint32_t f = 0; f < kernel->reachable_count && !error; f++)
+		for (size_t i = 0; i < kernel->reachable[f]->shared_used.count && !error; i++)
+			error = gt_vec_push(&used, kernel->reachable[f]->shared_used.items[i]);
 	if (used.count)
 		qsort(used.items, used.count, sizeof(uint32_t), compare_numbers);
 	for (size_t i = 0; i < used.count && !error; i++) {
@@ -142,7 +142,7 @@ static int place_shared(struct sg_function *kernel)
 			continue;
 		}
 		size = (size + variable->alignment - 1) & ~(uint64_t)(variable->alignment - 1);
-		kernel->shared_places[used.items[i]] = (uint32_t)size;
+		kernel->shared_offsets[used.items[i]] = (uint32_t)size;
 		size += variable->size;
 		if (size > UINT32_MAX / 2)
 			error = -E2BIG;
@@ -151,34 +151,35 @@ static int place_shared(struct sg_function *kernel)
 	size = (size + dynamic - 1) & ~(dynamic - 1);
 	for (size_t i = 0; i < used.count && !error; i++)
 		if (!module->shared.items[used.items[i]].size) {
-			kernel->shared_places[used.items[i]] = (uint32_t)size;
+			kernel->shared_offsets[used.items[i]] = (uint32_t)size;
 			kernel->shared_static = (uint32_t)size;
 		}
 	gt_vec_free(&used);
 	return error;
 }
 
-/* Everything that a kernel can reach, itself first, with a place for its registers. */
-static int find_reached(const struct call_graph *graph, struct sg_function *kernel, uint32_t *seen)
+/* Lists the functions that a kernel can reach, itself first, and lays out their registers. */
+static int find_reachable(const struct call_graph *graph, struct sg_function *kernel,
+			  uint32_t *seen)
 {
 	uint32_t called = (uint32_t)graph->module->first_kernel, count = 0;
-	GT_VEC(const struct sg_function *) reached = {0};
+	GT_VEC(const struct sg_function *) reachable = {0};
 
 	kernel->called_count = called;
 	kernel->registers_size = kernel->frame_size;
 	kernel->stack_need = graph->need[kernel->number];
-	if (gt_vec_push(&reached, kernel))
+	if (gt_vec_push(&reachable, kernel))
 		return -ENOMEM;
 	if (kernel->callees.count || kernel->has_indirect_call) {
-		kernel->frame_places = malloc((called + 1) * sizeof(uint32_t));
-		if (!kernel->frame_places) {
-			gt_vec_free(&reached);
+		kernel->frame_offsets = malloc((called + 1) * sizeof(uint32_t));
+		if (!kernel->frame_offsets) {
+			gt_vec_free(&reachable);
 			return -ENOMEM;
 		}
-		memset(kernel->frame_places, 0xff, (called + 1) * sizeof(uint32_t));
+		memset(kernel->frame_offsets, 0xff, (called + 1) * sizeof(uint32_t));
 	}
-	for (; count < reached.count; count++) {
-		const struct sg_function *function = reached.items[count], *callee;
+	for (; count < reachable.count; count++) {
+		const struct sg_function *function = reachable.items[count], *callee;
 
 		kernel->needs_stack |= function->is_recursive || function->has_indirect_call ||
 				       function->uses_stack_pointer;
@@ -188,21 +189,21 @@ static int find_reached(const struct call_graph *graph, struct sg_function *kern
 			if (seen[callee->number] == kernel->number)
 				continue;
 			seen[callee->number] = kernel->number;
-			kernel->frame_places[callee->number] = (uint32_t)kernel->registers_size;
+			kernel->frame_offsets[callee->number] = (uint32_t)kernel->registers_size;
 			kernel->registers_size += callee->frame_size;
-			if (gt_vec_push(&reached, callee)) {
-				gt_vec_free(&reached);
+			if (gt_vec_push(&reachable, callee)) {
+				gt_vec_free(&reachable);
 				return -ENOMEM;
 			}
 			if (kernel->registers_size > UINT32_MAX / 2) {
-				gt_vec_free(&reached);
+				gt_vec_free(&reachable);
 				return -E2BIG;
 			}
 		}
 	}
-	kernel->reached = reached.items;
-	kernel->reached_count = (uint32_t)reached.count;
-	return place_shared(kernel);
+	kernel->reachable = reachable.items;
+	kernel->reachable_count = (uint32_t)reachable.count;
+	return lay_out_shared(kernel);
 }
 
 static int find_kernels(const struct call_graph *graph)
@@ -215,7 +216,7 @@ static int find_kernels(const struct call_graph *graph)
 		return -ENOMEM;
 	memset(seen, 0xff, (module->functions.count + 1) * sizeof(*seen));
 	for (size_t i = module->first_kernel; i < module->functions.count && !error; i++)
-		error = find_reached(graph, module->functions.items[i], seen);
+		error = find_reachable(graph, module->functions.items[i], seen);
 	return error;
 }
 
@@ -235,7 +236,7 @@ int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag)
 	graph.path = memory + 2 * count;
 	graph.edge = memory + 3 * count;
 	graph.stack = memory + 4 * count;
-	if ((count - module->first_kernel) * (module->first_kernel + 1) > MAX_PLACES)
+	if ((count - module->first_kernel) * (module->first_kernel + 1) > MAX_OFFSETS)
 		return gt_diag(diag, -E2BIG, "load", NULL, "the module has too many functions");
 	memset(graph.number, 0xff, count * sizeof(uint32_t));
 	for (size_t i = 0; i < module->first_kernel && !error; i++)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Clusters: blocks that run together, with a barrier of their own and shared memory that each of
- * them may touch (PTX ISA 9.0, 9.7.13.4 and 5.1.7.1). In the window of shared memory a block's own
- * comes first, and then, SG_CLUSTER_STRIDE bytes apart, that of the block with rank 0, 1 and so on.
+ * Clusters: blocks that run at the same time, with a barrier and access to each other's shared
+ * memory (PTX ISA 9.0, 9.7.13.4 and 5.1.7.1). The window of shared memory begins with the block's
+ * own memory; then follows, SG_CLUSTER_STRIDE bytes apart, that of the blocks with rank 0, 1, ….
  */
 #include "exec/engine/cluster.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- blocks that belong together ------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------- */
 
-/* A cluster for the blocks that are started next; grid->lock is held. */
+/* Opens a cluster for the blocks that are started next; grid->lock is held. */
 static struct sg_cluster *open_cluster(struct sg_grid *grid)
 {
 	struct sg_cluster *cluster = grid->free_clusters;
@@ -32,8 +32,8 @@ static struct sg_cluster *open_cluster(struct sg_grid *grid)
 }
 
 /*
- * Blocks are taken cluster by cluster, and as many as a cluster has can be resident: so all blocks
- * of the first cluster that has not ended are there, and whoever waits in it gets on.
+ * Blocks are started cluster by cluster, and a whole cluster can be resident: so all blocks of the
+ * first cluster that has not ended are resident, and its waits end.
  */
 int sg_cluster_take(struct sg_grid *grid, struct sg_block *block, uint64_t *ret_number)
 {
@@ -58,7 +58,7 @@ int sg_cluster_take(struct sg_grid *grid, struct sg_block *block, uint64_t *ret_
 	return error;
 }
 
-void sg_cluster_place(const struct sg_grid *grid, uint64_t number, uint32_t ret_index[3])
+void sg_cluster_block_index(const struct sg_grid *grid, uint64_t number, uint32_t ret_index[3])
 {
 	const uint32_t *shape = grid->launch.cluster, *size = grid->launch.grid;
 	uint64_t cluster = number / grid->cluster_size;
@@ -118,18 +118,18 @@ uint32_t sg_cluster_rank(const struct sg_block *block)
 	return rank;
 }
 
-uint64_t sg_cluster_pointer(const struct sg_warp *warp, uint64_t place, uint64_t size)
+uint64_t sg_cluster_pointer(const struct sg_warp *warp, uint64_t offset, uint64_t size)
 {
 	const struct sg_grid *grid = warp->grid;
-	uint64_t rank = place / SG_CLUSTER_STRIDE - 1, shared;
+	uint64_t rank = offset / SG_CLUSTER_STRIDE - 1, shared;
 
-	place %= SG_CLUSTER_STRIDE;
-	if (rank >= grid->cluster_size || place > grid->shared_size ||
-	    size > grid->shared_size - place)
+	offset %= SG_CLUSTER_STRIDE;
+	if (rank >= grid->cluster_size || offset > grid->shared_size ||
+	    size > grid->shared_size - offset)
 		return 0;
-	/* One that has not begun or has ended has none. */
+	/* 0: the block has not started, or has ended. */
 	shared = __atomic_load_n(&warp->block->cluster->shared[rank], __ATOMIC_ACQUIRE);
-	return shared ? shared + place : 0;
+	return shared ? shared + offset : 0;
 }
 
 /* ---- the barrier ----------------------------------------------------------------------- */
@@ -157,7 +157,6 @@ void sg_cluster_arrive(struct sg_warp *warp)
 	pthread_mutex_unlock(&warp->grid->lock);
 }
 
-/* Threads that have exited are not waited for. */
 void sg_cluster_exit(struct sg_warp *warp, uint32_t exited)
 {
 	struct sg_cluster *cluster = warp->block->cluster;

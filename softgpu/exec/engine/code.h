@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The decoded form of functions, which the interpreter runs, and the modules that they are linked
- * into.
+ * The decoded form of functions, which the interpreter runs, and of the modules that contain them.
  *
  * A warp's registers are a file of slots; a slot holds the 32 lanes of one register side by
  * side: 32 × 2, 4 or 8 bytes, 2 × 32 × 8 bytes for .b128, and one 32-bit mask for a predicate.
  * Immediates, symbols and the special registers that do not change are slots too, filled when
- * a block starts, so that every operand of a decoded instruction is a slot's place in the
+ * a block starts, so that every operand of a decoded instruction is a slot's offset in the
  * frame.
  */
 #pragma once
@@ -21,7 +20,7 @@
 #include "ptx/ptx.h"
 
 #define SG_NO_SLOT UINT32_MAX
-/* Every frame begins with a slot for what is written to `_`. */
+/* Every frame begins with a slot for values that are written to `_`. */
 #define SG_SINK 0u
 #define SG_SINK_SIZE 512u
 
@@ -52,8 +51,8 @@ typedef void sg_combine(struct sg_exchange *exchange, const struct sg_instructio
 
 struct sg_instruction {
 	sg_run *run;
-	uint32_t d, a, b, c; /* slots: destination and sources, as places in the frame */
-	uint32_t e;          /* a second destination or a fourth source */
+	uint32_t d, a, b, c; /* slots: destination and sources, as offsets in the frame */
+	uint32_t e;          /* second destination or fourth source */
 	uint32_t flags;      /* enum sg_flag */
 	uint64_t immediate;
 	union {
@@ -71,11 +70,11 @@ struct sg_instruction {
 	uint8_t size;     /* bytes of an access, of one element */
 	uint8_t count;    /* elements of a vector operand; instructions under a guard */
 	uint8_t space;    /* enum gt_ptx_space of an access */
-	uint8_t selector; /* small numbers: comparison, function, mode */
+	uint8_t selector; /* comparison, operation or mode */
 };
 
 enum sg_flag {
-	SG_FLAG_RZ = 1 << 0, /* rounding; none of the three: to nearest even */
+	SG_FLAG_RZ = 1 << 0, /* rounding; none of RZ, RM, RP: to nearest even */
 	SG_FLAG_RM = 1 << 1,
 	SG_FLAG_RP = 1 << 2,
 	SG_FLAG_FTZ = 1 << 3,
@@ -83,8 +82,8 @@ enum sg_flag {
 	SG_FLAG_ACQUIRE = 1 << 5,
 	SG_FLAG_RELEASE = 1 << 6,
 	SG_FLAG_ATOMIC = 1 << 7,  /* .volatile, .relaxed and stronger */
-	SG_FLAG_NEGATE = 1 << 8,  /* the predicate source */
-	SG_FLAG_SPIN = 1 << 9,    /* a branch back, in a loop that may wait for another thread */
+	SG_FLAG_NEGATE = 1 << 8,  /* the predicate source, or the result of a comparison */
+	SG_FLAG_SPIN = 1 << 9,    /* a backward branch of a loop that may wait for another thread */
 	SG_FLAG_NARROW = 1 << 10, /* the address register has 32 bits */
 	SG_FLAG_SYNC = 1 << 11,
 	SG_FLAG_CARRY_IN = 1 << 12,
@@ -98,7 +97,16 @@ enum sg_flag {
 			SG_FLAG_NAN | SG_FLAG_ABS | SG_FLAG_RELU | SG_FLAG_XORSIGN,
 };
 
-/* What setp does with its third source. */
+/* A comparison, at->count of comparisons of 16 bits. Others exchange operands or negate. */
+enum sg_comparison {
+	SG_COMPARE_EQUAL,
+	SG_COMPARE_LESS,
+	SG_COMPARE_LESS_EQUAL,
+	SG_COMPARE_DIFFERENT, /* and neither is NaN */
+	SG_COMPARE_NUMBERS,   /* neither is NaN */
+};
+
+/* How setp combines its comparison with its third source. */
 enum sg_boolean {
 	SG_BOOLEAN_NONE,
 	SG_BOOLEAN_AND,
@@ -106,13 +114,13 @@ enum sg_boolean {
 	SG_BOOLEAN_XOR,
 };
 
-/* A slot that is filled when a block's registers are made. */
+/* A slot that is filled when a block starts. */
 enum sg_fill_kind {
 	SG_FILL_CONSTANT, /* value in every lane */
-	SG_FILL_SHARED,   /* the shared variable number `value`, plus addend */
-	SG_FILL_LANE,     /* a special register that depends on the lane */
-	SG_FILL_GRID,     /* one that is the same in the whole grid */
-	SG_FILL_BLOCK,    /* one that is the same in the whole block */
+	SG_FILL_SHARED,   /* the offset of shared variable number `value`, plus addend */
+	SG_FILL_LANE,     /* a special register that differs between lanes */
+	SG_FILL_GRID,     /* one that is constant in the grid */
+	SG_FILL_BLOCK,    /* one that is constant in the block */
 };
 
 struct sg_fill {
@@ -126,15 +134,15 @@ struct sg_fill {
 	int64_t addend;
 };
 
-/* An argument or a result at its caller: a register, an immediate's slot, or a .param variable. */
+/* An argument or a result of a call: a register, an immediate's slot, or a .param variable. */
 struct sg_pass {
 	bool is_register;
-	uint32_t place; /* slot, or bytes into the local frame */
-	uint32_t size;  /* bytes; a register's: of its lane */
+	uint32_t offset; /* slot, or bytes into the local frame */
+	uint32_t size;   /* bytes; a register's: of its lane */
 };
 
 struct sg_call {
-	const struct sg_function *callee; /* NULL: indirect, or built in */
+	const struct sg_function *callee; /* NULL: indirect, or a built-in function */
 	uint32_t target;                  /* slot of the function's address, if indirect */
 	uint32_t argument_count, return_count;
 	struct sg_pass *arguments, *returns;
@@ -151,14 +159,14 @@ struct sg_jump_table {
 struct sg_formal {
 	bool is_register;
 	bool is_pointer;
-	uint32_t place; /* slot, or bytes into the local frame (device), the buffer (kernel) */
-	uint32_t size;  /* bytes; a register's: of its lane */
+	uint32_t offset; /* slot, or bytes into the local frame (device), the buffer (kernel) */
+	uint32_t size;   /* bytes; a register's: of its lane */
 	uint32_t alignment;
 };
 
 /* A register's slot. */
 struct sg_slot {
-	uint32_t place;
+	uint32_t offset;
 	uint32_t width; /* bytes of a lane: 2, 4, 8, 16; 0: a predicate */
 };
 
@@ -185,17 +193,17 @@ struct sg_function {
 	bool has_indirect_call;
 	bool is_address_taken;
 	bool uses_stack_pointer;   /* alloca and the like */
-	bool uses_reserved_shared; /* asks where the system's shared memory is */
+	bool uses_reserved_shared; /* reads the offset of the system's shared memory */
 	bool uses_cluster_barrier;
-	bool is_global; /* seen by other modules */
+	bool is_global; /* visible to other modules */
 	bool is_weak;
 
 	struct sg_instruction *code;
 	uint32_t code_count;
 	uint32_t frame_size; /* bytes of slots */
 	GT_VEC(struct sg_fill) fills;
-	size_t block_fills;           /* of those, the first ones change from block to block */
-	GT_VEC(struct sg_slot) slots; /* of registers: what a recursive call saves */
+	size_t block_fills;           /* the first of them, which change from block to block */
+	GT_VEC(struct sg_slot) slots; /* of registers: saved by a recursive call */
 	struct sg_lists *lists;
 	uint32_t local_size; /* bytes of the local frame: parameters, results, .local, .param */
 	struct sg_formal *parameters, *returns;
@@ -210,18 +218,18 @@ struct sg_function {
 	uint32_t instructions, register_words; /* of a thread, 32 bits each */
 	uint32_t address_number; /* address = code window + number × SG_CODE_STRIDE */
 
-	/* Kernels only: what a launch needs of all functions that can be reached. */
-	const struct sg_function **reached;
-	uint32_t reached_count;
-	uint32_t *frame_places;  /* of what is called, by number; UINT32_MAX: not reached */
-	uint32_t called_count;   /* functions of the module that are no kernels */
+	/* Kernels only: the needs of a launch, of all functions that the kernel can reach. */
+	const struct sg_function **reachable;
+	uint32_t reachable_count;
+	uint32_t *frame_offsets; /* of callees' registers, by number; UINT32_MAX: not reachable */
+	uint32_t called_count;   /* functions of the module other than kernels */
 	uint64_t registers_size; /* bytes of all frames */
 	uint64_t stack_need;     /* bytes of local memory without recursion */
 	bool needs_stack;        /* recursion or indirect calls */
 	bool needs_reserved_shared;
-	bool needs_cluster;      /* of one block, where there are none */
-	uint32_t *shared_places; /* by shared variable number */
-	uint32_t shared_static;  /* bytes */
+	bool needs_cluster;       /* of one block, in a launch without clusters */
+	uint32_t *shared_offsets; /* by shared variable number */
+	uint32_t shared_static;   /* bytes */
 };
 
 struct sg_module_variable_entry {
@@ -246,10 +254,10 @@ struct sg_module {
 
 /* ---- modules (module.c, link.c, callgraph.c) ------------------------------------------- */
 
-/* Fills a new module from parsed ones; on failure the caller frees it. */
+/* Fills a new module from parsed ones. On failure the caller frees it. */
 int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *parsed,
 		   size_t count, struct gt_diag *diag);
 bool sg_module_is_const(const struct sg_module *module, uint64_t address);
 void sg_function_free(struct sg_function *function);
-/* Who calls whom: recursion, stacks, what each kernel needs. 0, -ENOMEM, -E2BIG. */
+/* Finds recursion, stack sizes and the needs of each kernel. 0, -ENOMEM, -E2BIG. */
 int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag);

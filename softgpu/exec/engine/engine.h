@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the parts of the interpreter share: the state of grids, blocks, warps and groups of lanes.
+ * The state of the machine, grids, blocks, warps and groups of lanes.
  *
  * Lanes of a warp that share a program counter and call depth are a group and run together.
- * A function's code is laid out so that a place where paths meet again comes after them all
- * (layout.h); the group that is deepest in calls and then lowest in the code runs first, and
- * groups merge where they meet.
+ * A function's code is laid out so that the point where paths reconverge comes after all of them
+ * (decode/layout.h). The group that is deepest in calls and then lowest in the code runs first;
+ * groups merge when they reach the same point.
  */
 #pragma once
 
@@ -23,10 +23,10 @@
 #define sg_unlikely(condition) __builtin_expect(!!(condition), 0)
 
 enum {
-	SG_BARRIERS = 16,          /* of a block */
-	SG_MAX_DEPTH = 8192,       /* calls within calls */
-	SG_CALL_COST = 32,         /* bytes of stack that a call takes beside the callee's frame */
-	SG_WINDOW_SIZE = 16 << 20, /* bytes of each window */
+	SG_BARRIERS = 16,             /* of a block */
+	SG_MAX_DEPTH = 8192,          /* nested calls */
+	SG_CALL_COST = 32,            /* bytes of stack of a call beside the callee's frame */
+	SG_WINDOW_SIZE = 16 << 20,    /* bytes of each window */
 	SG_MAX_REGISTERS = 64 << 10,  /* 32-bit registers of a multiprocessor */
 	SG_RESERVED_SHARED = 1 << 10, /* bytes of a block's shared memory, for the system */
 };
@@ -36,14 +36,15 @@ struct sg_cluster;
 struct sg_grid;
 
 struct sg_access {
-	uint64_t address[SG_WARP_SIZE]; /* of this process; inactive lanes: of an active one */
+	uint64_t address[SG_WARP_SIZE]; /* in this process; inactive lanes have that of an active
+					   one */
 	uint8_t pattern;                /* enum sg_pattern */
 };
 
 enum sg_pattern {
 	SG_PATTERN_ANY,
 	SG_PATTERN_UNIFORM,    /* one address for all lanes */
-	SG_PATTERN_CONTIGUOUS, /* lane after lane; only where all lanes are active */
+	SG_PATTERN_CONTIGUOUS, /* ascending by lane; only if all lanes are active */
 };
 
 enum sg_group_state {
@@ -52,9 +53,9 @@ enum sg_group_state {
 	SG_GROUP_SYNC,    /* waits for lanes of its warp */
 };
 
-/* Lanes at the same place. */
+/* Lanes at the same point of the program. */
 struct sg_group {
-	const struct sg_instruction *at; /* to run next; waiting: what waits */
+	const struct sg_instruction *at; /* to run next; of a waiting group: where it waits */
 	const struct sg_function *function;
 	char *frame;
 	uint32_t mask;
@@ -63,18 +64,18 @@ struct sg_group {
 	uint8_t barrier;
 };
 
-/* What lanes bring to an instruction that exchanges values, and what they get. */
+/* The operands and results of the lanes of an instruction that exchanges values. */
 struct sg_exchange {
 	uint64_t value[SG_WARP_SIZE];
 	uint32_t members[SG_WARP_SIZE];
 	uint32_t b[SG_WARP_SIZE];
 	uint32_t c[SG_WARP_SIZE];
 	uint64_t result[SG_WARP_SIZE];
-	uint32_t predicates; /* one bit a lane, in */
+	uint32_t predicates; /* one bit per lane, in */
 	uint32_t predicate_result;
 };
 
-/* Registers that a recursive call keeps for its caller. */
+/* Registers that a recursive call saves for its caller. */
 struct sg_saved_frame {
 	const struct sg_function *function;
 	uint32_t mask;
@@ -82,9 +83,9 @@ struct sg_saved_frame {
 	char slots[] __attribute__((aligned(64)));
 };
 
-/* What the lanes that are at one call depth go back to. */
+/* Where the lanes at one call depth return to. */
 struct sg_call_level {
-	const struct sg_instruction *back[SG_WARP_SIZE]; /* the call itself */
+	const struct sg_instruction *call[SG_WARP_SIZE];
 	const struct sg_function *function[SG_WARP_SIZE];
 	uint32_t stack[SG_WARP_SIZE]; /* the caller's frame in local memory */
 	uint32_t top[SG_WARP_SIZE];
@@ -94,47 +95,47 @@ struct sg_call_level {
 enum sg_stop {
 	SG_STOP_NONE,
 	SG_STOP_YIELD,   /* its turn is over */
-	SG_STOP_SPIN,    /* its turn is over and it seems to wait for somebody */
-	SG_STOP_BLOCKED, /* every group waits */
+	SG_STOP_SPIN,    /* its turn is over, and it appears to wait for another thread */
+	SG_STOP_BLOCKED, /* all groups wait */
 	SG_STOP_DONE,    /* all lanes have exited */
 	SG_STOP_FAULT,
 };
 
 struct sg_warp {
 	char *frame;   /* of the running group */
-	uint32_t exec; /* lanes that the current instruction is for */
+	uint32_t exec; /* active lanes of the current instruction */
 	uint32_t mask; /* lanes of the running group */
-	/* Other groups wait from here on: whoever gets here must look (sg_warp_meet). */
-	const struct sg_instruction *meet;
-	int32_t ticks;   /* branches back until the turn is over */
+	/* The lowest point of another ready group: there sg_warp_reconverge is called. */
+	const struct sg_instruction *reconvergence;
+	int32_t ticks;   /* backward branches until the turn is over */
 	uint32_t carry;  /* CC.CF of each lane */
 	uint64_t issued; /* instructions of this turn */
-	uint64_t pseudo; /* of those, ones that are not in the PTX */
+	uint64_t pseudo; /* of those, instructions that are not in the PTX */
 
 	struct sg_block *block;
 	struct sg_grid *grid;
 	struct sg_machine *machine;
 	char *registers;
-	char *local;      /* lane after lane, grid->local_stride each */
+	char *local;      /* lane by lane, grid->local_stride each */
 	uint32_t number;  /* in the block */
 	uint32_t live;    /* lanes that have not exited */
 	uint32_t depth;   /* of the running group */
 	uint32_t current; /* index of the running group; UINT32_MAX: none */
-	uint32_t waited;  /* index of the group that began to wait last */
+	uint32_t waited;  /* index of the group that started to wait last */
 	uint32_t group_count;
 	uint32_t ready;         /* groups that can run */
-	uint32_t promoted;      /* meetings for which the running group is not put back */
-	uint32_t patience;      /* how many it gets next time */
-	uint32_t last_promoted; /* lowest lane of the group that was */
+	uint32_t promoted;      /* reconvergence points that the running group still passes */
+	uint32_t patience;      /* `promoted` of the next promotion */
+	uint32_t last_promoted; /* lowest lane of the group that was promoted */
 	uint32_t turns_in_step; /* without promotions, in code for old targets */
 	uint8_t stop;
 	bool spinning;
-	uint64_t counted; /* issued when lanes were last counted */
+	uint64_t counted; /* `issued` when lanes were last counted */
 	uint64_t lane_instructions;
 	const struct sg_function *function;
 	struct sg_group groups[SG_WARP_SIZE + 1];
 	uint32_t stack[SG_WARP_SIZE]; /* the running functions' frames in local memory */
-	uint32_t top[SG_WARP_SIZE];   /* where the next frame would start */
+	uint32_t top[SG_WARP_SIZE];   /* where the next frame starts */
 	uint32_t arrived[SG_BARRIERS];
 	uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier */
 	uint32_t cluster_phase[SG_WARP_SIZE];
@@ -145,19 +146,19 @@ struct sg_warp {
 
 struct sg_barrier {
 	uint32_t expected; /* threads; 0: all of the block */
-	bool is_used;      /* somebody has arrived */
+	bool is_used;      /* a thread has arrived */
 	uint32_t votes;    /* threads whose predicate was true */
 	uint32_t voters;
 };
 
 struct sg_block {
 	struct sg_grid *grid;
-	struct sg_cluster *cluster; /* NULL: the block is alone */
+	struct sg_cluster *cluster; /* NULL: none */
 	uint32_t index[3];
 	uint32_t multiprocessor;
 	uint32_t warp_count;
 	uint32_t done; /* warps */
-	uint32_t turn; /* warp that runs next */
+	uint32_t turn; /* the warp that runs next */
 	char *shared;
 	uint64_t clock_base; /* of its multiprocessor, at the start of this turn of a warp */
 	struct sg_barrier barriers[SG_BARRIERS];
@@ -190,16 +191,16 @@ struct sg_grid {
 	uint32_t *workspace; /* of cooperative grids: see grid.c */
 	uint64_t block_count;
 	uint32_t threads, warps;
-	uint32_t shared_size;    /* all that may be touched */
-	uint32_t reserved_place; /* of the system's part of it, which comes last */
+	uint32_t shared_size;     /* all that may be accessed */
+	uint32_t reserved_offset; /* of the system's part, which comes last */
 	uint64_t registers_size, local_stride, local_size, block_size;
-	uint64_t shared_place, local_place, registers_place; /* in a block's memory */
-	uint64_t deadline;                                   /* CLOCK_MONOTONIC ns; 0: none */
+	uint64_t shared_offset, local_offset, registers_offset; /* in a block's memory */
+	uint64_t deadline;                                      /* CLOCK_MONOTONIC ns; 0: none */
 	uint64_t next_block;
 	uint64_t finished;
 	uint64_t resident_limit, resident;
-	uint32_t stop;    /* a fault: everybody stops */
-	uint32_t workers; /* threads that are in it */
+	uint32_t stop;    /* after a fault: all blocks stop */
+	uint32_t workers; /* threads that run it */
 	struct sg_block *suspended, **suspended_last;
 	struct sg_block *free_blocks;
 	bool has_clusters;
@@ -209,7 +210,7 @@ struct sg_grid {
 	uint64_t warp_instructions, thread_instructions;
 	bool out_of_memory;
 	struct sg_fault fault;
-	/* What its kernels launch: see nested.c. */
+	/* Launches by its kernels: see nested.c. */
 	uint32_t depth; /* 0: the host launched it */
 	uint32_t nested_count;
 	uint32_t launch_error; /* cudaError_t */
@@ -227,7 +228,7 @@ struct sg_machine {
 	uint32_t multiprocessors;
 	uint32_t worker_count;
 	pthread_t *workers;
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* of all members below */
 	pthread_cond_t work;
 	struct sg_grid *grids;
 	bool ends;
@@ -236,66 +237,67 @@ struct sg_machine {
 	uint64_t *clocks; /* cycles of each multiprocessor */
 	uint32_t next_address_number;
 	struct sg_heap *heap;
-	struct sg_block *spare_blocks; /* memory of blocks of grids that have ended */
-	size_t spare_bytes;
+	struct sg_block *cached_blocks; /* memory of blocks of finished grids */
+	size_t cached_bytes;
 	uint64_t fence;
 	const struct sg_lane_table *lanes;
 };
 
 /* ---- warps (warp.c) -------------------------------------------------------------------- */
 
-/* Goes on at `to`, where other groups may be: merges, or lets a lower one run. */
-const struct sg_instruction *sg_warp_meet(struct sg_warp *warp, const struct sg_instruction *to);
-/* Lanes `taken` go to `to`, the others of the running group to `otherwise`. */
+/* Continues at `to`, where other groups may be: merges with them, or runs a lower group. */
+const struct sg_instruction *sg_warp_reconverge(struct sg_warp *warp,
+						const struct sg_instruction *to);
+/* Lanes `taken` continue at `to`, the others of the running group at `otherwise`. */
 const struct sg_instruction *sg_warp_diverge(struct sg_warp *warp, uint32_t taken,
 					     const struct sg_instruction *to,
 					     const struct sg_instruction *otherwise);
-/* The turn is over: called where ticks ran out, with the place to go on at. */
+/* Ends the turn, when ticks ran out; the group continues at `to`. */
 const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_instruction *to);
-/* Lanes have exited. */
+/* Removes lanes that have exited. */
 const struct sg_instruction *sg_warp_exit(struct sg_warp *warp, const struct sg_instruction *at,
 					  uint32_t lanes);
 /*
- * The lanes of warp->exec wait at `at` in a state of enum sg_group_state; the others of the
- * running group will go on after it. They are group warp->waited; no group runs now.
+ * The active lanes wait at `at` in a state of enum sg_group_state, as group warp->waited; the
+ * others of the running group will continue after it. No group runs then.
  */
 void sg_warp_wait(struct sg_warp *warp, const struct sg_instruction *at, enum sg_group_state state);
-/* Lanes of group `index` that waited go on at `to`. */
+/* Releases lanes of the waiting group `index`; they continue at `to`. */
 void sg_warp_release(struct sg_warp *warp, uint32_t index, uint32_t lanes,
 		     const struct sg_instruction *to);
-/* Looks at the groups anew, after a release; returns where the running one goes on. */
-const struct sg_instruction *sg_warp_choose(struct sg_warp *warp);
-/* Makes lanes of the running group a group of its own that is ready at `to`. */
+/* Selects the group that runs next, after a release; returns where it continues. */
+const struct sg_instruction *sg_warp_select(struct sg_warp *warp);
+/* Makes lanes of the running group a separate group that is ready at `to`. */
 void sg_warp_split(struct sg_warp *warp, uint32_t lanes, const struct sg_instruction *to,
 		   const struct sg_function *function, char *frame, uint32_t depth);
-/* Ends the grid. lane: the lowest that is at fault. Returns NULL. */
+/* Ends the grid with a fault. lane: the lowest that caused it. Returns NULL. */
 const struct sg_instruction *sg_warp_fault(struct sg_warp *warp, const struct sg_instruction *at,
 					   enum sg_fault_kind kind, uint32_t lane,
 					   uint64_t address);
-/* The same with words of its own, in place of the fault's text. */
+/* The same with a specific text instead of the fault's. */
 const struct sg_instruction *sg_warp_fault_text(struct sg_warp *warp,
 						const struct sg_instruction *at,
 						enum sg_fault_kind kind, uint32_t lane,
 						uint64_t address, const char *text);
-/* Counts what was issued, before lanes change. */
+/* Counts the issued instructions of the lanes; called before the group's lanes change. */
 void sg_warp_count(struct sg_warp *warp);
-/* Runs until it stops; warp->stop says why. */
+/* Runs until it stops; warp->stop is the reason. */
 void sg_warp_run(struct sg_warp *warp);
-/* Ready to run the kernel from its start. */
+/* Prepares a warp to run the kernel from its start. */
 void sg_warp_start(struct sg_warp *warp, uint32_t lanes);
 void sg_warp_clear(struct sg_warp *warp);
 
 static inline const struct sg_instruction *sg_warp_go(struct sg_warp *warp,
 						      const struct sg_instruction *to)
 {
-	return sg_unlikely(to >= warp->meet) ? sg_warp_meet(warp, to) : to;
+	return sg_unlikely(to >= warp->reconvergence) ? sg_warp_reconverge(warp, to) : to;
 }
 
-/* A function's registers: the kernel's come first. */
+/* Returns a function's registers; the kernel's come first. */
 static inline char *sg_warp_frame(const struct sg_warp *warp, const struct sg_function *function)
 {
 	return warp->registers +
-	       (function->is_kernel ? 0 : warp->grid->kernel->frame_places[function->number]);
+	       (function->is_kernel ? 0 : warp->grid->kernel->frame_offsets[function->number]);
 }
 
 /* ---- blocks (block.c) ------------------------------------------------------------------ */
@@ -308,12 +310,12 @@ enum sg_block_end {
 
 struct sg_block *sg_block_new(struct sg_grid *grid);
 void sg_block_free(struct sg_block *block);
-void sg_block_free_spare(struct sg_machine *machine);
-/* number: in the order in which blocks are taken. */
+void sg_block_free_cache(struct sg_machine *machine);
+/* number: the block's index in the order in which blocks are started. */
 void sg_block_start(struct sg_block *block, uint64_t number);
-/* Runs until it ends or others should run; *ret_spins: all that it does is wait. */
+/* Runs until it ends or its turn is over; *ret_spins: all its warps only waited. */
 enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins);
-/* Releases who waits at a barrier that is complete now. */
+/* Releases the groups that wait at a barrier, if it is complete. */
 void sg_block_check_barrier(struct sg_block *block, uint32_t number);
 void sg_block_check_barriers(struct sg_block *block);
 /* Stores the result of bar.red for the lanes of a group that waited (ops/barrier.c). */
@@ -333,7 +335,7 @@ void sg_exchange_check(struct sg_warp *warp);
 /* ---- grids (grid.c) -------------------------------------------------------------------- */
 
 void *sg_worker_run(void *machine);
-/* Whether the grid must stop: fault, deadline, interruption. Sets the fault where it is late. */
+/* Returns whether the grid must stop: fault, deadline, interruption. Records a timeout. */
 bool sg_grid_must_stop(struct sg_grid *grid);
 uint64_t sg_monotonic_ns(void);
 uint64_t sg_machine_clock(const struct sg_machine *machine);
@@ -341,16 +343,16 @@ uint64_t sg_machine_clock(const struct sg_machine *machine);
 /* ---- accesses (access.c) --------------------------------------------------------------- */
 
 /*
- * The address in this process of a generic device address, for one lane of the running group;
- * 0 if `size` bytes there may not be touched.
+ * Translates a generic device address of one lane to an address in this process; 0: `size` bytes
+ * there may not be accessed.
  */
 uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, uint64_t size);
 
-/* Resolves lane by lane, in every space; faults where a lane may not. */
+/* Resolve addresses lane by lane; an invalid access is a fault. */
 sg_resolve sg_resolve_slow, sg_resolve_shared_slow, sg_resolve_local, sg_resolve_parameter,
 	sg_resolve_generic;
 
-/* Whether only the thread that runs the block can see that memory. */
+/* Returns whether only the thread that runs the block can access that memory. */
 static inline bool sg_is_private(const struct sg_warp *warp, uint64_t address)
 {
 	return warp->grid->cluster_size == 1 &&

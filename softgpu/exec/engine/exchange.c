@@ -154,5 +154,5 @@ const struct sg_instruction *sg_run_exchange(struct sg_warp *warp, const struct 
 	}
 	sg_warp_wait(warp, at, SG_GROUP_SYNC);
 	sg_exchange_check(warp);
-	return sg_warp_choose(warp);
+	return sg_warp_select(warp);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Grids: who runs their blocks, and in which order. */
+/* Grids: launches, and the scheduling of their blocks on workers. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ uint32_t sg_function_occupancy(const struct sg_function *function, uint32_t bloc
 		count = MP_THREADS / SG_WARP_SIZE / warps;
 	if (MP_SHARED / (shared + SG_RESERVED_SHARED) < count)
 		count = (uint32_t)(MP_SHARED / (shared + SG_RESERVED_SHARED));
-	/* The number of registers is an estimate: it makes no launch impossible. */
+	/* The number of registers is an estimate: one block always fits. */
 	if (count > 1 && SG_MAX_REGISTERS / (registers * warps) < count)
 		count = registers * warps > SG_MAX_REGISTERS
 				? 1
@@ -45,7 +45,7 @@ static bool has_work(struct sg_grid *grid)
 		__atomic_load_n(&grid->suspended, __ATOMIC_RELAXED));
 }
 
-/* A block that has run and can go on. */
+/* Takes a block that has run and can continue. */
 static struct sg_block *take_suspended(struct sg_grid *grid)
 {
 	struct sg_block *block;
@@ -71,7 +71,7 @@ static void suspend(struct sg_grid *grid, struct sg_block *block)
 	pthread_mutex_unlock(&grid->lock);
 }
 
-/* The memory of a block, used before or new; NULL: the limit is reached, or no memory. */
+/* Takes free memory of a block, or allocates it; NULL: limit of resident blocks, or no memory. */
 static struct sg_block *take_memory(struct sg_grid *grid)
 {
 	struct sg_block *block;
@@ -93,7 +93,7 @@ static struct sg_block *take_memory(struct sg_grid *grid)
 		return block;
 	pthread_mutex_lock(&grid->lock);
 	grid->resident--;
-	/* With fewer blocks at once it may still go on, but not with none. */
+	/* It continues with fewer resident blocks, but not without any. */
 	grid->resident_limit = grid->resident;
 	grid->out_of_memory |= grid->resident < grid->cluster_size || grid->launch.cooperative;
 	pthread_mutex_unlock(&grid->lock);
@@ -102,7 +102,7 @@ static struct sg_block *take_memory(struct sg_grid *grid)
 	return NULL;
 }
 
-static void give_memory(struct sg_grid *grid, struct sg_block *block)
+static void release_memory(struct sg_grid *grid, struct sg_block *block)
 {
 	pthread_mutex_lock(&grid->lock);
 	block->next = grid->free_blocks;
@@ -110,7 +110,7 @@ static void give_memory(struct sg_grid *grid, struct sg_block *block)
 	pthread_mutex_unlock(&grid->lock);
 }
 
-/* The number of the block that runs in that memory; false: there is none left. */
+/* Takes the number of the next block to run in that memory; false: all have been started. */
 static bool take_number(struct sg_grid *grid, struct sg_block *block, uint64_t *ret_number)
 {
 	int error;
@@ -127,7 +127,7 @@ static bool take_number(struct sg_grid *grid, struct sg_block *block, uint64_t *
 	return !error;
 }
 
-/* A block that has not run yet: in memory that the caller has, or gets. */
+/* Starts the next block in *mine, which is allocated if it is NULL. */
 static struct sg_block *take_new(struct sg_grid *grid, struct sg_block **mine)
 {
 	uint64_t number;
@@ -154,7 +154,7 @@ static void count_block(struct sg_grid *grid, struct sg_block *block)
 	block->warp_instructions = block->thread_instructions = 0;
 }
 
-/* Runs blocks while there are any to run. */
+/* Runs blocks as long as there are blocks to run. */
 static void run_blocks(struct sg_grid *grid)
 {
 	struct sg_block *mine = NULL;
@@ -184,17 +184,17 @@ static void run_blocks(struct sg_grid *grid)
 		if (!mine)
 			mine = block;
 		else
-			give_memory(grid, block);
+			release_memory(grid, block);
 		if (is_last)
 			break;
 	}
 	if (mine)
-		give_memory(grid, mine);
+		release_memory(grid, mine);
 }
 
 /* ---- workers --------------------------------------------------------------------------- */
 
-/* A grid that has something for one more worker; machine->lock is held. */
+/* Finds a grid with work for another worker; machine->lock is held. */
 static struct sg_grid *find_work(struct sg_machine *machine)
 {
 	struct sg_grid *best = NULL;
@@ -287,7 +287,7 @@ static int check_launch(const struct sg_machine *machine, const struct sg_launch
 	if (threads * block[2] > function->max_threads)
 		return out_of_resources(launch, fault, "more threads than .maxntid");
 	if (required[0] && memcmp(required, block, 3 * sizeof(*block)) != 0)
-		return out_of_resources(launch, fault, "not the block that .reqntid says");
+		return out_of_resources(launch, fault, "the block differs from .reqntid");
 	if (shared > SG_MAX_SHARED_SIZE)
 		return out_of_resources(launch, fault, "too much shared memory");
 	if (function->stack_need > SG_MAX_LOCAL_SIZE)
@@ -300,7 +300,7 @@ static uint64_t round_up(uint64_t size, uint64_t to)
 	return (size + to - 1) & ~(to - 1);
 }
 
-/* Where things lie in a block's memory. */
+/* Lays out a block's memory. */
 static void lay_out(struct sg_grid *grid)
 {
 	const struct sg_function *kernel = grid->kernel;
@@ -310,16 +310,16 @@ static void lay_out(struct sg_grid *grid)
 	grid->local_size = kernel->stack_need;
 	if (kernel->needs_stack)
 		grid->local_size += __atomic_load_n(&grid->machine->stack_size, __ATOMIC_RELAXED);
-	/* Neighbours do not share the sets of a cache. */
+	/* Neighbouring lanes map to different cache sets. */
 	grid->local_stride = round_up(grid->local_size, 64) + 64;
-	grid->shared_place = 0;
-	grid->registers_place = round_up(grid->shared_size, 64);
-	grid->local_place = grid->registers_place + grid->warps * grid->registers_size;
-	grid->block_size = grid->local_place + lanes * grid->local_stride + 64;
+	grid->shared_offset = 0;
+	grid->registers_offset = round_up(grid->shared_size, 64);
+	grid->local_offset = grid->registers_offset + grid->warps * grid->registers_size;
+	grid->block_size = grid->local_offset + lanes * grid->local_stride + 64;
 }
 
 /*
- * What CUDA's cooperative groups keep for a grid: a word with its size, a word that counts
+ * The workspace of CUDA's cooperative groups for a grid: a word with its size, a word that counts
  * arrivals at the grid's barrier (cooperative_groups/details/driver_abi.h of the toolkit).
  */
 static int open_workspace(struct sg_grid *grid)
@@ -353,8 +353,8 @@ static int open_grid(struct sg_grid *grid)
 	grid->warps = (grid->threads + SG_WARP_SIZE - 1) / SG_WARP_SIZE;
 	grid->shared_size = grid->kernel->shared_static + launch->dynamic_shared;
 	if (grid->kernel->needs_reserved_shared) {
-		grid->reserved_place = (uint32_t)round_up(grid->shared_size, 128);
-		grid->shared_size = grid->reserved_place + SG_RESERVED_SHARED;
+		grid->reserved_offset = (uint32_t)round_up(grid->shared_size, 128);
+		grid->shared_size = grid->reserved_offset + SG_RESERVED_SHARED;
 	}
 	occupancy = sg_function_occupancy(grid->kernel, grid->threads, launch->dynamic_shared);
 	grid->resident_limit =
@@ -428,7 +428,7 @@ static void remove_grid(struct sg_machine *machine, struct sg_grid *grid)
 	pthread_mutex_unlock(&machine->lock);
 }
 
-/* Until every block has ended: the workers may have taken all, and given some back. */
+/* Runs until every block has ended; workers may run all blocks, and suspend some again. */
 static void run_to_end(struct sg_grid *grid)
 {
 	struct sg_machine *machine = grid->machine;
@@ -447,25 +447,25 @@ static void run_to_end(struct sg_grid *grid)
 
 static void add_result(const struct sg_grid *grid, struct sg_grid_result *result)
 {
-	uint64_t most = 0;
+	uint64_t max = 0;
 
 	result->fault = grid->fault;
 	result->warp_instructions += grid->warp_instructions;
 	result->thread_instructions += grid->thread_instructions;
 	for (uint32_t i = 0; i < grid->machine->multiprocessors; i++)
-		if (grid->cycles[i] > most)
-			most = grid->cycles[i];
-	result->cycles += most;
+		if (grid->cycles[i] > max)
+			max = grid->cycles[i];
+	result->cycles += max;
 }
 
-/* Runs one grid; what it launched is the caller's to run. The result's counts are added to. */
+/* Runs one grid and adds to the result's counts; the caller runs the grids that it launched. */
 static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, uint32_t depth,
 		    uint64_t deadline, struct sg_nested **ret_nested, struct sg_grid_result *result)
 {
 	struct sg_grid grid = {.machine = machine, .kernel = launch->function, .launch = *launch};
 	int error;
 
-	/* Clusters of .reqnctapercluster need no asking for. */
+	/* .reqnctapercluster applies without a launch attribute. */
 	if (!has_cluster(launch))
 		memcpy(grid.launch.cluster, launch->function->required_cluster,
 		       sizeof(grid.launch.cluster));
@@ -508,15 +508,15 @@ static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 	memcpy(launch.grid, nested->grid, sizeof(launch.grid));
 	memcpy(launch.block, nested->block, sizeof(launch.block));
 	error = run_grid(machine, &launch, nested->depth, deadline, ret_nested, result);
-	/* What is wrong with its shape is the kernel's fault that launched it. */
+	/* An invalid shape is a fault of the kernel that launched it. */
 	if (error == -EINVAL)
-		error = out_of_resources(&launch, &result->fault, "not a possible shape");
+		error = out_of_resources(&launch, &result->fault, "invalid grid or block size");
 	return error;
 }
 
-/* Puts launches before others, with the depth of their grids. */
-static struct sg_nested *put_before(struct sg_nested *nested, uint32_t depth,
-				    struct sg_nested *others)
+/* Sets the depth of launches and puts them before others. */
+static struct sg_nested *prepend_launches(struct sg_nested *nested, uint32_t depth,
+					  struct sg_nested *others)
 {
 	struct sg_nested **link = &nested;
 
@@ -531,19 +531,19 @@ int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
 {
 	struct sg_grid_result result = {0};
 	struct sg_nested *pending = NULL;
-	/* The time is that of all grids together: launches of launches may be without an end. */
+	/* The timeout is for all grids together: nested launches may never end. */
 	uint64_t timeout = __atomic_load_n(&machine->timeout_ns, __ATOMIC_RELAXED);
 	uint64_t deadline = timeout ? sg_monotonic_ns() + timeout : 0;
 	int error = run_grid(machine, launch, 0, deadline, &pending, &result);
 
-	pending = put_before(pending, 1, NULL);
+	pending = prepend_launches(pending, 1, NULL);
 	while (pending && !error) {
 		struct sg_nested *nested = pending, *more = NULL;
 
 		pending = nested->next;
 		nested->next = NULL;
 		error = run_nested(machine, launch, nested, deadline, &more, &result);
-		pending = put_before(more, nested->depth + 1, pending);
+		pending = prepend_launches(more, nested->depth + 1, pending);
 		sg_nested_free(nested);
 	}
 	sg_nested_free(pending);

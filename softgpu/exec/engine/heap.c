@@ -20,8 +20,8 @@ struct sg_heap {
 	pthread_mutex_t lock;
 	uint64_t size; /* of the region */
 	uint64_t address;
-	GT_VEC(struct heap_piece) free_pieces; /* by address, never beside each other */
-	GT_VEC(struct heap_piece) used;        /* by address */
+	GT_VEC(struct heap_piece) free_pieces; /* sorted by address, never adjacent */
+	GT_VEC(struct heap_piece) used;        /* sorted by address */
 };
 
 struct sg_heap *sg_heap_new(void)
@@ -60,7 +60,7 @@ int sg_heap_set_size(struct sg_heap *heap, uint64_t size)
 	return error;
 }
 
-/* The first piece of a list that begins after the address. */
+/* Returns the index of the first piece that begins after the address. */
 static size_t find_after(const struct heap_piece *pieces, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
@@ -78,7 +78,7 @@ static size_t find_after(const struct heap_piece *pieces, size_t count, uint64_t
 
 #define insert_piece(list, index, added)                                                           \
 	({                                                                                         \
-		size_t insert_at = (index); /* before the list is longer */                        \
+		size_t insert_at = (index); /* evaluated before the list grows */                  \
 		int insert_error = gt_vec_push(list, added);                                       \
 		if (!insert_error) {                                                               \
 			memmove((list)->items + insert_at + 1, (list)->items + insert_at,          \
@@ -143,22 +143,22 @@ uint64_t sg_heap_allocate(struct sg_heap *heap, const struct sg_host *host, uint
 	return address;
 }
 
-/* Gives a piece back and joins it with its neighbours. */
+/* Frees a piece and merges it with its neighbours. */
 static void give(struct sg_heap *heap, struct heap_piece piece)
 {
 	struct heap_piece *items = heap->free_pieces.items;
 	size_t count = heap->free_pieces.count;
 	size_t index = find_after(items, count, piece.address);
-	bool joins_left =
+	bool joins_before =
 		index && items[index - 1].address + items[index - 1].size == piece.address;
-	bool joins_right = index < count && piece.address + piece.size == items[index].address;
+	bool joins_after = index < count && piece.address + piece.size == items[index].address;
 
-	if (joins_left && joins_right) {
+	if (joins_before && joins_after) {
 		items[index - 1].size += piece.size + items[index].size;
 		remove_piece(&heap->free_pieces, index);
-	} else if (joins_left) {
+	} else if (joins_before) {
 		items[index - 1].size += piece.size;
-	} else if (joins_right) {
+	} else if (joins_after) {
 		items[index].address = piece.address;
 		items[index].size += piece.size;
 	} else {

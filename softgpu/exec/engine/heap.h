@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* malloc and free of kernels: a region of device memory whose book is kept outside of it. */
+/* malloc and free of kernels: a region of device memory; its bookkeeping is outside of it. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +9,16 @@
 
 struct sg_heap;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct sg_heap *sg_heap_new(void);
-/* Gives its region back to the host. */
+/* Frees the heap and releases its region to the host. */
 void sg_heap_free(struct sg_heap *heap, const struct sg_host *host);
-/* The address of that many bytes, a multiple of 16; 0: none are left. The first asks the host. */
+/*
+ * Allocates `size` bytes, aligned to 16; 0: no memory left. The first call allocates the region
+ * from the host.
+ */
 uint64_t sg_heap_allocate(struct sg_heap *heap, const struct sg_host *host, uint64_t size);
-/* false: not an allocation. */
+/* Frees an allocation; false: the address is not one. */
 bool sg_heap_release(struct sg_heap *heap, uint64_t address);
-/* How many bytes it has. -EBUSY: something was allocated already. */
+/* Sets the size of the region in bytes. -EBUSY: it exists already. */
 int sg_heap_set_size(struct sg_heap *heap, uint64_t size);

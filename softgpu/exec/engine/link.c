@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Several parsed modules become one: names are resolved, variables get memory and values. */
+/* Links parsed modules: resolves names, allocates and initialises variables, decodes functions. */
 #include <errno.h>
 #include <string.h>
 
 #include "exec/decode/decode.h"
 
-/* A definition that other modules can see. */
+/* A defined function. */
 struct link_definition {
 	struct sg_function *function;
 	const struct gt_ptx_function *source;
@@ -13,11 +13,11 @@ struct link_definition {
 	bool is_weak;
 };
 
-/* A variable that has memory. */
+/* A defined variable. */
 struct link_storage {
 	const struct gt_ptx_variable *source;
 	struct sg_unit *unit;
-	uint64_t place; /* bytes from the start of the module's memory, or the shared number */
+	uint64_t offset; /* bytes into the module's memory, or the number of a shared variable */
 	bool is_shared;
 	bool is_weak;
 };
@@ -30,7 +30,7 @@ struct linker {
 	GT_VEC(struct link_definition) definitions;
 	GT_VEC(struct link_storage) storages;
 	struct gt_hash *function_names; /* to index of definitions + 1 */
-	struct gt_hash *sources;        /* the same by gt_ptx_function */
+	struct gt_hash *sources;        /* the same, by struct gt_ptx_function */
 	struct gt_hash *storage_names;  /* to index of storages + 1 */
 	uint64_t memory_size, alignment;
 };
@@ -47,7 +47,7 @@ static size_t as_index(const void *value)
 
 /* ---- functions ------------------------------------------------------------------------- */
 
-/* The values of a directive that names threads or blocks; missing ones are 1. */
+/* Reads the values of a directive with threads or blocks; missing ones are 1. */
 static bool directive_values(const struct gt_ptx_function *source, enum gt_ptx_directive_id id,
 			     uint32_t values[3])
 {
@@ -62,16 +62,16 @@ static bool directive_values(const struct gt_ptx_function *source, enum gt_ptx_d
 
 static void read_directives(struct sg_function *function, const struct gt_ptx_function *source)
 {
-	uint32_t most[3] = {SG_MAX_BLOCK_THREADS, 1, 1};
+	uint32_t max[3] = {SG_MAX_BLOCK_THREADS, 1, 1};
 	uint64_t threads;
 
 	directive_values(source, GT_PTX_DIRECTIVE_REQNCTAPERCLUSTER, function->required_cluster);
 	if (directive_values(source, GT_PTX_DIRECTIVE_REQNTID, function->required_block))
-		memcpy(most, function->required_block, sizeof(most));
+		memcpy(max, function->required_block, sizeof(max));
 	else
-		directive_values(source, GT_PTX_DIRECTIVE_MAXNTID, most);
-	threads = (uint64_t)most[0] * most[1];
-	threads = threads > SG_MAX_BLOCK_THREADS ? SG_MAX_BLOCK_THREADS : threads * most[2];
+		directive_values(source, GT_PTX_DIRECTIVE_MAXNTID, max);
+	threads = (uint64_t)max[0] * max[1];
+	threads = threads > SG_MAX_BLOCK_THREADS ? SG_MAX_BLOCK_THREADS : threads * max[2];
 	function->max_threads =
 		threads > SG_MAX_BLOCK_THREADS ? SG_MAX_BLOCK_THREADS : (uint32_t)threads;
 }
@@ -96,13 +96,13 @@ static struct sg_function *new_function(struct sg_module *module,
 	return function;
 }
 
-static int twice(const struct linker *linker, const char *what, const char *name)
+static int defined_twice(const struct linker *linker, const char *what, const char *name)
 {
 	return gt_diag(linker->diag, -EEXIST, "load", NULL, "%s '%s' is defined more than once",
 		       what, name);
 }
 
-/* Adds a function with a body; of equal names a strong one wins, else the first. */
+/* Adds a function with a body; of equal names a strong one wins, otherwise the first. */
 static int define_function(struct linker *linker, struct sg_unit *unit,
 			   const struct gt_ptx_function *source)
 {
@@ -113,7 +113,8 @@ static int define_function(struct linker *linker, struct sg_unit *unit,
 	struct link_definition *other = known ? &linker->definitions.items[as_index(known)] : NULL;
 
 	if (other && !other->is_weak && !definition.is_weak)
-		return twice(linker, source->is_entry ? "kernel" : "function", source->name);
+		return defined_twice(linker, source->is_entry ? "kernel" : "function",
+				     source->name);
 	if (other && definition.is_weak)
 		return 0;
 	definition.function = new_function(linker->module, source);
@@ -151,7 +152,7 @@ static int define_functions(struct linker *linker)
 	return error;
 }
 
-/* The function that a name in a unit means. */
+/* Returns the function that a declaration of a unit refers to, or NULL. */
 static struct sg_function *resolve_function(const struct linker *linker,
 					    const struct gt_ptx_function *source)
 {
@@ -165,7 +166,7 @@ static struct sg_function *resolve_function(const struct linker *linker,
 	return known ? linker->definitions.items[as_index(known)].function : NULL;
 }
 
-/* Numbers the functions, kernels last, and tells every unit what its names mean. */
+/* Numbers the functions, kernels last, and resolves the names of every unit. */
 static int number_functions(struct linker *linker)
 {
 	struct sg_module *module = linker->module;
@@ -212,8 +213,8 @@ static bool has_memory(const struct gt_ptx_variable *variable)
 }
 
 /*
- * What a variable is aligned to: programs read arrays as vectors that are bigger than their
- * elements, and on hardware that works.
+ * The alignment of a variable. Programs read arrays as vectors larger than their elements, which
+ * works on hardware.
  */
 static uint32_t aligned_for(const struct gt_ptx_variable *variable)
 {
@@ -222,32 +223,32 @@ static uint32_t aligned_for(const struct gt_ptx_variable *variable)
 	return alignment < 16 && gt_ptx_variable_size(variable) >= 16 ? 16 : alignment;
 }
 
-static int place_memory(struct linker *linker, struct link_storage *storage)
+static int define_memory(struct linker *linker, struct link_storage *storage)
 {
 	uint64_t alignment = aligned_for(storage->source);
 
 	if (alignment > SG_GRANULE)
 		linker->alignment = alignment > linker->alignment ? alignment : linker->alignment;
-	storage->place = (linker->memory_size + alignment - 1) & ~(alignment - 1);
-	linker->memory_size = storage->place + gt_ptx_variable_size(storage->source);
+	storage->offset = (linker->memory_size + alignment - 1) & ~(alignment - 1);
+	linker->memory_size = storage->offset + gt_ptx_variable_size(storage->source);
 	if (linker->memory_size > 1ull << 40)
 		return gt_diag(linker->diag, -E2BIG, "load", NULL,
 			       "the module's variables are too big");
 	return 0;
 }
 
-static int place_shared(struct linker *linker, struct link_storage *storage)
+static int define_shared(struct linker *linker, struct link_storage *storage)
 {
 	struct sg_shared_variable shared = {.size = gt_ptx_variable_size(storage->source),
 					    .alignment = aligned_for(storage->source)};
 
 	storage->is_shared = true;
-	storage->place = linker->module->shared.count;
+	storage->offset = linker->module->shared.count;
 	return gt_vec_push(&linker->module->shared, shared);
 }
 
-/* Whether a declaration only says that the variable is elsewhere. */
-static bool is_elsewhere(const struct gt_ptx_variable *variable)
+/* Whether a declaration refers to a variable that is defined elsewhere. */
+static bool is_external(const struct gt_ptx_variable *variable)
 {
 	if (variable->linkage != GT_PTX_LINKAGE_EXTERN)
 		return false;
@@ -268,15 +269,15 @@ static int define_variable(struct linker *linker, struct sg_unit *unit,
 	struct link_storage *other = known ? &linker->storages.items[as_index(known)] : NULL;
 	int error;
 
-	unit->places[source->number] = SG_UNRESOLVED;
-	if (is_elsewhere(source))
+	unit->locations[source->number] = SG_UNRESOLVED;
+	if (is_external(source))
 		return 0;
 	if (other && !other->is_weak && !storage.is_weak)
-		return twice(linker, "variable", source->name);
+		return defined_twice(linker, "variable", source->name);
 	if (other && (storage.is_weak || other->is_shared))
 		return 0;
-	error = has_memory(source) ? place_memory(linker, &storage)
-				   : place_shared(linker, &storage);
+	error = has_memory(source) ? define_memory(linker, &storage)
+				   : define_shared(linker, &storage);
 	if (error)
 		return error;
 	if (other) {
@@ -354,17 +355,17 @@ static int allocate_variables(struct linker *linker)
 	return 0;
 }
 
-static uint64_t place_of(const struct linker *linker, const struct link_storage *storage)
+static uint64_t location_of(const struct linker *linker, const struct link_storage *storage)
 {
-	return storage->is_shared ? storage->place
-				  : linker->module->memory_address + storage->place;
+	return storage->is_shared ? storage->offset
+				  : linker->module->memory_address + storage->offset;
 }
 
 static int list_variable(struct linker *linker, const struct link_storage *storage)
 {
 	const struct gt_ptx_variable *source = storage->source;
 	struct sg_module *module = linker->module;
-	struct sg_module_variable_entry entry = {.address = place_of(linker, storage),
+	struct sg_module_variable_entry entry = {.address = location_of(linker, storage),
 						 .size = gt_ptx_variable_size(source),
 						 .is_const = source->space == GT_PTX_SPACE_CONST,
 						 .is_managed = source->is_managed};
@@ -382,13 +383,13 @@ static int list_variable(struct linker *linker, const struct link_storage *stora
 			       as_value(module->variables.count - 1));
 }
 
-/* Tells every unit where its variables are. */
-static int place_variables(struct linker *linker)
+/* Sets the locations of every unit's variables. */
+static int resolve_variables(struct linker *linker)
 {
 	for (size_t i = 0; i < linker->storages.count; i++) {
 		const struct link_storage *storage = &linker->storages.items[i];
 
-		storage->unit->places[storage->source->number] = place_of(linker, storage);
+		storage->unit->locations[storage->source->number] = location_of(linker, storage);
 		if (!storage->is_shared && list_variable(linker, storage))
 			return -ENOMEM;
 	}
@@ -401,18 +402,18 @@ static int place_variables(struct linker *linker)
 				item->kind == GT_PTX_ITEM_VARIABLES ? item->variables : NULL;
 
 			for (; list; list = list->next) {
-				uint64_t *place = &unit->places[list->number];
+				uint64_t *offset = &unit->locations[list->number];
 				void *known = NULL;
 
-				if (*place != SG_UNRESOLVED)
+				if (*offset != SG_UNRESOLVED)
 					continue;
 				if (list->definition)
-					*place = unit->places[list->definition->number];
-				if (*place == SG_UNRESOLVED)
+					*offset = unit->locations[list->definition->number];
+				if (*offset == SG_UNRESOLVED)
 					known = gt_hash_get_str(linker->storage_names, list->name);
 				if (known)
-					*place = place_of(linker,
-							  &linker->storages.items[as_index(known)]);
+					*offset = location_of(
+						linker, &linker->storages.items[as_index(known)]);
 			}
 		}
 	}
@@ -427,7 +428,7 @@ struct initializer {
 	char *memory;
 };
 
-static int write_value(void *context, uint64_t place, enum gt_ptx_type type,
+static int write_value(void *context, uint64_t offset, enum gt_ptx_type type,
 		       const struct gt_ptx_initializer *value)
 {
 	struct initializer *work = context;
@@ -454,18 +455,18 @@ static int write_value(void *context, uint64_t place, enum gt_ptx_type type,
 			if (!function)
 				return gt_diag(linker->diag, -ENOENT, "load", NULL,
 					       "function '%s', the value of variable '%s', is "
-					       "defined nowhere",
+					       "not defined",
 					       address->function->name,
 					       work->storage->source->name);
 			function->is_address_taken = true;
 			bits = linker->module->machine->windows.code +
 			       (uint64_t)function->address_number * SG_CODE_STRIDE;
 		} else {
-			bits = unit->places[address->variable->number];
+			bits = unit->locations[address->variable->number];
 			if (bits == SG_UNRESOLVED)
 				return gt_diag(linker->diag, -ENOENT, "load", NULL,
 					       "variable '%s', the value of variable '%s', is "
-					       "defined nowhere",
+					       "not defined",
 					       address->variable->name,
 					       work->storage->source->name);
 		}
@@ -473,7 +474,7 @@ static int write_value(void *context, uint64_t place, enum gt_ptx_type type,
 		if (address->mask)
 			bits = (bits & address->mask) >> __builtin_ctzll(address->mask);
 	}
-	memcpy(work->memory + place, &bits, size < 8 ? size : 8);
+	memcpy(work->memory + offset, &bits, size < 8 ? size : 8);
 	return 0;
 }
 
@@ -485,7 +486,8 @@ static int initialize_variables(struct linker *linker)
 		const struct link_storage *storage = &linker->storages.items[i];
 		struct initializer work = {.linker = linker,
 					   .storage = storage,
-					   .memory = (char *)(uintptr_t)place_of(linker, storage)};
+					   .memory =
+						   (char *)(uintptr_t)location_of(linker, storage)};
 
 		if (!storage->is_shared && storage->source->initializer)
 			error = gt_ptx_variable_walk(storage->source, write_value, &work);
@@ -505,10 +507,10 @@ static int open_units(struct linker *linker, const struct gt_ptx_module *const *
 				       "addresses of 32 bits are not supported by the software "
 				       "device (.address_size 32)");
 		unit->parsed = parsed[i];
-		unit->places = calloc(parsed[i]->variable_count + 1, sizeof(uint64_t));
+		unit->locations = calloc(parsed[i]->variable_count + 1, sizeof(uint64_t));
 		unit->functions =
 			calloc(parsed[i]->function_count + 1, sizeof(struct sg_function *));
-		if (!unit->places || !unit->functions)
+		if (!unit->locations || !unit->functions)
 			return -ENOMEM;
 		linker->module->ptx_version =
 			parsed[i]->version_major * 10 + parsed[i]->version_minor;
@@ -543,7 +545,7 @@ static int link_units(struct linker *linker, const struct gt_ptx_module *const *
 	if (!error)
 		error = allocate_variables(linker);
 	if (!error)
-		error = place_variables(linker);
+		error = resolve_variables(linker);
 	if (!error)
 		error = decode_functions(linker);
 	if (!error)
@@ -553,12 +555,12 @@ static int link_units(struct linker *linker, const struct gt_ptx_module *const *
 
 static void close_linker(struct linker *linker)
 {
-	/* What is not in the module yet is freed here. */
+	/* Functions that are not in the module yet. */
 	if (!linker->module->functions.count)
 		gt_vec_each (definition, &linker->definitions)
 			sg_function_free(definition->function);
 	for (size_t i = 0; linker->units && i < linker->unit_count; i++) {
-		free(linker->units[i].places);
+		free(linker->units[i].locations);
 		free(linker->units[i].functions);
 	}
 	free(linker->units);

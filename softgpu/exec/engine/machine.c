@@ -28,7 +28,7 @@ uint64_t sg_machine_clock(const struct sg_machine *machine)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Addresses that nobody else can have: reserved, never mapped. */
+/* Reserves the windows' addresses without mapping memory. */
 static int reserve_windows(struct sg_windows *windows)
 {
 	uint64_t size = 4 * (uint64_t)SG_WINDOW_SIZE;
@@ -74,7 +74,7 @@ static int set_up(struct sg_machine *machine, const struct sg_machine_options *o
 	machine->host = options->host;
 	machine->timeout_ns = options->timeout_ns;
 	machine->stack_size = SG_DEFAULT_STACK_SIZE;
-	machine->lanes = sg_lanes_choose();
+	machine->lanes = sg_lanes_select();
 	machine->multiprocessors =
 		options->multiprocessors ? options->multiprocessors : SG_DEFAULT_MULTIPROCESSORS;
 	machine->clocks = calloc(machine->multiprocessors, sizeof(*machine->clocks));
@@ -121,7 +121,7 @@ void sg_machine_free(struct sg_machine *machine)
 	for (uint32_t i = 0; i < machine->worker_count; i++)
 		pthread_join(machine->workers[i], NULL);
 	free(machine->workers);
-	sg_block_free_spare(machine);
+	sg_block_free_cache(machine);
 	sg_heap_free(machine->heap, &machine->host);
 	sg_memory_close(&machine->memory);
 	if (machine->windows.shared)

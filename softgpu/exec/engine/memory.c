@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which addresses kernels may touch. */
+/* The addresses that kernels may access. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -61,7 +61,7 @@ void sg_memory_leave(struct sg_memory *memory)
 	pthread_mutex_unlock(&memory->lock);
 }
 
-/* Takes the place of the ranges; readers may still look at the old ones. */
+/* Replaces the ranges; readers may still use the old ones. */
 static void publish(struct sg_memory *memory, struct sg_ranges *ranges)
 {
 	struct sg_ranges *old = memory->ranges;
@@ -75,7 +75,7 @@ static void publish(struct sg_memory *memory, struct sg_ranges *ranges)
 	memory->retired = old;
 }
 
-/* The first range that ends after the address. */
+/* Returns the index of the first range that ends after the address. */
 static size_t find_range(const struct sg_ranges *ranges, uint64_t address)
 {
 	size_t low = 0, high = ranges->count;
@@ -103,13 +103,13 @@ struct sg_range sg_memory_range(const struct sg_memory *memory, uint64_t address
 
 bool sg_memory_check(const struct sg_memory *memory, uint64_t address, uint64_t size)
 {
-	uint64_t place = address - memory->arena_address;
+	uint64_t offset = address - memory->arena_address;
 	struct sg_range range;
 
-	if (place < memory->arena_size) {
-		if (!size || size > memory->arena_size - place)
+	if (offset < memory->arena_size) {
+		if (!size || size > memory->arena_size - offset)
 			return false;
-		for (uint64_t i = place / SG_GRANULE; i <= (place + size - 1) / SG_GRANULE; i++)
+		for (uint64_t i = offset / SG_GRANULE; i <= (offset + size - 1) / SG_GRANULE; i++)
 			if (!__atomic_load_n(&memory->granules[i], __ATOMIC_RELAXED))
 				return false;
 		return true;
@@ -123,10 +123,10 @@ bool sg_memory_is_allowed(const struct sg_machine *machine, uint64_t address, ui
 	return sg_memory_check(&machine->memory, address, size);
 }
 
-/* Sets granules, eight at a time where they can be. */
-static void set_granules(struct sg_memory *memory, uint64_t place, uint64_t size, uint8_t value)
+/* Sets granules, eight at a time where possible. */
+static void set_granules(struct sg_memory *memory, uint64_t offset, uint64_t size, uint8_t value)
 {
-	uint64_t i = place / SG_GRANULE, end = (place + size + SG_GRANULE - 1) / SG_GRANULE;
+	uint64_t i = offset / SG_GRANULE, end = (offset + size + SG_GRANULE - 1) / SG_GRANULE;
 
 	for (; i < end && i % 8; i++)
 		__atomic_store_n(&memory->granules[i], value, __ATOMIC_RELAXED);
@@ -210,13 +210,13 @@ static int remove_range(struct sg_memory *memory, uint64_t address)
 int sg_memory_deny(struct sg_machine *machine, uint64_t address, uint64_t size)
 {
 	struct sg_memory *memory = &machine->memory;
-	uint64_t place = address - memory->arena_address;
+	uint64_t offset = address - memory->arena_address;
 	int error;
 
-	if (place < memory->arena_size) {
-		if (!size || size > memory->arena_size - place)
+	if (offset < memory->arena_size) {
+		if (!size || size > memory->arena_size - offset)
 			return -EINVAL;
-		set_granules(memory, place, size, 0);
+		set_granules(memory, offset, size, 0);
 		return 0;
 	}
 	pthread_mutex_lock(&memory->lock);

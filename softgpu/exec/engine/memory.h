@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which addresses of the device's memory may be touched: in an arena by granules of SG_GRANULE
- * bytes, outside of it by ranges. Grids look while the host changes it (sg_memory_allow,
+ * The addresses of device memory that kernels may access: in an arena by granules of SG_GRANULE
+ * bytes, outside of it by ranges. Grids read it while the host changes it (sg_memory_allow,
  * sg_memory_deny).
  */
 #pragma once
@@ -26,7 +26,7 @@ struct sg_ranges {
 
 struct sg_memory {
 	uint64_t arena_address, arena_size;
-	uint8_t *granules; /* of the arena: 1 may be touched */
+	uint8_t *granules; /* of the arena; 1: allowed */
 	size_t granules_size;
 	struct sg_ranges *ranges; /* sorted; replaced as a whole */
 	struct sg_ranges *retired;
@@ -34,21 +34,21 @@ struct sg_memory {
 	pthread_mutex_t lock;
 };
 
-/* Whether all of `size` bytes may be touched. */
+/* Returns whether all of `size` bytes may be accessed. */
 bool sg_memory_check(const struct sg_memory *memory, uint64_t address, uint64_t size);
-/* The range outside of the arena that holds the address; end 0: none. */
+/* Returns the range outside of the arena that contains the address; end 0: none. */
 struct sg_range sg_memory_range(const struct sg_memory *memory, uint64_t address);
-/* Nothing may be touched yet. -EINVAL: the arena is no arena; -ENOMEM. */
+/* Nothing is allowed yet. -EINVAL: the arena is not aligned or wraps; -ENOMEM. */
 int sg_memory_open(struct sg_memory *memory, uint64_t arena_address, uint64_t arena_size);
 void sg_memory_close(struct sg_memory *memory);
-/* Between them nothing that a reader may look at is freed. */
+/* Begin and end a reader: ranges that it may read are not freed in between. */
 void sg_memory_enter(struct sg_memory *memory);
 void sg_memory_leave(struct sg_memory *memory);
 
 static inline bool sg_memory_in_arena(const struct sg_memory *memory, uint64_t address)
 {
-	uint64_t place = address - memory->arena_address;
+	uint64_t offset = address - memory->arena_address;
 
-	return place < memory->arena_size &&
-	       __atomic_load_n(&memory->granules[place / SG_GRANULE], __ATOMIC_RELAXED);
+	return offset < memory->arena_size &&
+	       __atomic_load_n(&memory->granules[offset / SG_GRANULE], __ATOMIC_RELAXED);
 }

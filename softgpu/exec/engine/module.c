@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Modules: loading, freeing, and what they hold. */
+/* Modules: loading, freeing, queries. */
 #include <errno.h>
 #include <string.h>
 
@@ -38,9 +38,9 @@ void sg_function_free(struct sg_function *function)
 	free(function->code);
 	free(function->parameters);
 	free(function->returns);
-	free(function->reached);
-	free(function->frame_places);
-	free(function->shared_places);
+	free(function->reachable);
+	free(function->frame_offsets);
+	free(function->shared_offsets);
 	free(function);
 }
 
@@ -180,7 +180,7 @@ int sg_function_parameter(const struct sg_function *function, uint32_t index,
 	if (index >= function->parameter_count)
 		return -ENOENT;
 	formal = &function->parameters[index];
-	*ret_info = (struct sg_parameter_info){.offset = formal->place,
+	*ret_info = (struct sg_parameter_info){.offset = formal->offset,
 					       .size = formal->size,
 					       .alignment = formal->alignment,
 					       .is_pointer = formal->is_pointer};

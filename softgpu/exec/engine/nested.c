@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What kernels call of CUDA's device runtime: launches of further grids, values of conditional
- * nodes. The functions' names and parameters are those that nvcc 13 puts into PTX.
+ * CUDA's device runtime: launches by kernels (dynamic parallelism), values of conditional nodes.
+ * Names and parameters of the functions are those of the PTX that nvcc 13 generates.
  *
- * A grid's launches begin when all its blocks have ended, in the order in which they were made,
- * each after the launches of the one before it; those of the tail stream come last. That is an
- * order that every program must allow for, since a kernel cannot wait for what it launched.
+ * A grid's launches begin when all its blocks have ended, in the order of the launches, each after
+ * the launches of its predecessor; those of the tail stream come last. Every program must allow
+ * for this order, since a kernel cannot wait for a grid that it launched.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,8 @@ enum {
 	MAX_DEPTH = 24,         /* of launches within launches, as on hardware */
 	MAX_LAUNCHES = 1 << 20, /* of one grid */
 	TAIL_STREAM = 3,        /* cudaStreamTailLaunch */
-	SOME_HANDLE = 16,       /* of streams and events: all work is in one order */
+	SOME_HANDLE =
+		16, /* of streams and events, which have no effect: all work is in one order */
 };
 
 /* Of cudaError_t. */
@@ -33,7 +34,7 @@ enum {
 	INVALID_FUNCTION = 98,
 };
 
-/* What a call does for one lane. False: it touched what it may not, at *ret_address. */
+/* Executes a call for one lane. False: invalid access at *ret_address. */
 typedef bool run_lane(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 		      uint64_t *ret_address);
 
@@ -61,7 +62,7 @@ static bool store(struct sg_warp *warp, uint32_t lane, uint64_t address, const v
 	return pointer != 0;
 }
 
-/* The calls of a grid report their last error to all its threads. */
+/* All threads of a grid share the last error. */
 static void set_error(struct sg_grid *grid, uint32_t error)
 {
 	if (error)
@@ -73,10 +74,10 @@ static void set_error(struct sg_grid *grid, uint32_t error)
 static const struct sg_function *kernel_at(const struct sg_warp *warp, uint64_t address)
 {
 	const struct sg_module *module = warp->function->module;
-	uint64_t place = address - warp->machine->windows.code;
-	uint64_t number = place / SG_CODE_STRIDE - module->first_address_number;
+	uint64_t offset = address - warp->machine->windows.code;
+	uint64_t number = offset / SG_CODE_STRIDE - module->first_address_number;
 
-	if (place % SG_CODE_STRIDE || number < module->first_kernel ||
+	if (offset % SG_CODE_STRIDE || number < module->first_kernel ||
 	    number >= module->functions.count)
 		return NULL;
 	return module->functions.items[number];
@@ -93,7 +94,7 @@ void sg_nested_free(struct sg_nested *nested)
 	}
 }
 
-/* An argument of three 32-bit numbers; false: it is none. */
+/* Reads a dim3 argument; false: it is invalid. */
 static bool read_shape(const struct sg_warp *warp, const struct sg_instruction *at, uint32_t index,
 		       uint32_t lane, uint32_t ret_shape[3])
 {
@@ -138,14 +139,14 @@ static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 	return NO_ERROR;
 }
 
-/* cudaGetParameterBufferV2(kernel, grid, block, shared): where its arguments are to be put */
+/* cudaGetParameterBufferV2(kernel, grid, block, shared): a buffer for the arguments */
 static bool run_prepare(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			uint64_t *ret_address)
 {
 	uint64_t buffer = 0;
 
 	set_error(warp->grid, prepare(warp, at, lane, &buffer));
-	sg_call_give_back(warp, at, lane, buffer);
+	sg_call_return(warp, at, lane, buffer);
 	return true;
 }
 
@@ -199,7 +200,7 @@ static bool run_launch(struct sg_warp *warp, const struct sg_instruction *at, ui
 				sg_call_argument(warp, at, 1, lane) == TAIL_STREAM);
 
 	set_error(warp->grid, error);
-	sg_call_give_back(warp, at, lane, error);
+	sg_call_return(warp, at, lane, error);
 	return true;
 }
 
@@ -207,7 +208,7 @@ struct sg_nested *sg_nested_take(struct sg_grid *grid)
 {
 	struct sg_nested *first = grid->launches.first;
 
-	/* Buffers that no launch followed. */
+	/* Buffers without a launch. */
 	for (struct sg_nested *left = grid->prepared; left; left = left->next)
 		sg_heap_release(grid->machine->heap, left->buffer);
 	sg_nested_free(grid->prepared);
@@ -220,63 +221,62 @@ struct sg_nested *sg_nested_take(struct sg_grid *grid)
 	return first;
 }
 
-/* ---- the rest of the runtime ----------------------------------------------------------- */
+/* ---- other functions of the runtime ---------------------------------------------------- */
 
 static bool run_take_error(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			   uint64_t *ret_address)
 {
-	sg_call_give_back(
-		warp, at, lane,
-		__atomic_exchange_n(&warp->grid->launch_error, NO_ERROR, __ATOMIC_RELAXED));
+	sg_call_return(warp, at, lane,
+		       __atomic_exchange_n(&warp->grid->launch_error, NO_ERROR, __ATOMIC_RELAXED));
 	return true;
 }
 
 static bool run_peek_error(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			   uint64_t *ret_address)
 {
-	sg_call_give_back(warp, at, lane,
-			  __atomic_load_n(&warp->grid->launch_error, __ATOMIC_RELAXED));
+	sg_call_return(warp, at, lane,
+		       __atomic_load_n(&warp->grid->launch_error, __ATOMIC_RELAXED));
 	return true;
 }
 
-/* cudaStreamCreateWithFlags(place, flags), cudaEventCreateWithFlags(place, flags) */
+/* cudaStreamCreateWithFlags(stream, flags), cudaEventCreateWithFlags(event, flags) */
 static bool run_create(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 		       uint64_t *ret_address)
 {
 	const uint64_t handle = SOME_HANDLE;
 
-	sg_call_give_back(warp, at, lane, NO_ERROR);
+	sg_call_return(warp, at, lane, NO_ERROR);
 	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &handle, sizeof(handle),
 		     ret_address);
 }
 
-/* Destroying and recording them, and waiting: in one order there is nothing to do. */
+/* Destroying and recording them, and waiting: no effect, since all work is in one order. */
 static bool run_nothing(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			uint64_t *ret_address)
 {
-	sg_call_give_back(warp, at, lane, NO_ERROR);
+	sg_call_return(warp, at, lane, NO_ERROR);
 	return true;
 }
 
-/* cudaGetDevice(place) */
+/* cudaGetDevice(device) */
 static bool run_device(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 		       uint64_t *ret_address)
 {
 	const uint32_t device = warp->grid->launch.device;
 
-	sg_call_give_back(warp, at, lane, NO_ERROR);
+	sg_call_return(warp, at, lane, NO_ERROR);
 	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &device, sizeof(device),
 		     ret_address);
 }
 
-/* cudaMalloc(place, size) */
+/* cudaMalloc(pointer, size) */
 static bool run_malloc(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 		       uint64_t *ret_address)
 {
 	uint64_t memory = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
 					   sg_call_argument(warp, at, 1, lane));
 
-	sg_call_give_back(warp, at, lane, memory ? NO_ERROR : OUT_OF_MEMORY);
+	sg_call_return(warp, at, lane, memory ? NO_ERROR : OUT_OF_MEMORY);
 	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &memory, sizeof(memory),
 		     ret_address);
 }
@@ -287,7 +287,7 @@ static bool run_free(struct sg_warp *warp, const struct sg_instruction *at, uint
 	uint64_t memory = sg_call_argument(warp, at, 0, lane);
 	bool good = !memory || sg_heap_release(warp->machine->heap, memory);
 
-	sg_call_give_back(warp, at, lane, good ? NO_ERROR : INVALID_VALUE);
+	sg_call_return(warp, at, lane, good ? NO_ERROR : INVALID_VALUE);
 	return true;
 }
 
@@ -303,7 +303,7 @@ static bool run_set_condition(struct sg_warp *warp, const struct sg_instruction 
 				   (uint32_t)sg_call_argument(warp, at, 1, lane));
 }
 
-/* A function of the machine's for each of these names: decoded instructions hold its address. */
+/* Decoded instructions need a function of type sg_run for each name. */
 #define SG_NESTED(name, run)                                                                       \
 	static const struct sg_instruction *step_##name(struct sg_warp *warp,                      \
 							const struct sg_instruction *at)           \

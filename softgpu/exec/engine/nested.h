@@ -4,19 +4,19 @@
 
 #include "exec/engine/engine.h"
 
-/* A launch that a kernel prepared, or made. */
+/* A launch that a kernel prepared, or has made. */
 struct sg_nested {
 	struct sg_nested *next;
 	const struct sg_function *function;
 	uint32_t grid[3], block[3], shared;
-	uint32_t depth;      /* of the grid that it makes: the first ones are 1 */
-	uint64_t buffer;     /* in the heap: where the kernel puts the arguments */
-	uint8_t *parameters; /* once launched: a copy */
+	uint32_t depth;      /* of the grid; launches by the host's grid have 1 */
+	uint64_t buffer;     /* in the heap: the arguments, written by the kernel */
+	uint8_t *parameters; /* copied at the launch */
 };
 
 /* Frees a list of them; takes NULL. */
 void sg_nested_free(struct sg_nested *nested);
-/* What a grid that has ended launched, in the order in which it is to run. */
+/* Returns the launches of a grid that has ended, in the order in which they run. */
 struct sg_nested *sg_nested_take(struct sg_grid *grid);
-/* How a function of the device runtime is run; NULL: it is none. */
+/* Returns the implementation of a function of the device runtime, or NULL. */
 sg_run *sg_nested_find(const char *name);

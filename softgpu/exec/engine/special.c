@@ -51,7 +51,7 @@ bool sg_special_is_reserved(enum gt_ptx_special special)
 	}
 }
 
-/* The dimension of a .x .y .z .w element. */
+/* Returns the dimension of a .x .y .z .w element. */
 static uint32_t dimension(const struct sg_fill *fill)
 {
 	return fill->selector >= GT_PTX_SELECT_X ? fill->selector - GT_PTX_SELECT_X : 0;
@@ -150,13 +150,13 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 		return grid->shared_size;
 	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET:
 	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_BEGIN:
-		return grid->reserved_place;
+		return grid->reserved_offset;
 	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_END:
 	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_CAP:
-		return grid->reserved_place + SG_RESERVED_SHARED;
+		return grid->reserved_offset + SG_RESERVED_SHARED;
 	case GT_PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
 		return grid->launch.dynamic_shared;
-	/* CUDA's cooperative groups find the grid's workspace by them. */
+	/* CUDA's cooperative groups read the address of the grid's workspace from them. */
 	case GT_PTX_SPECIAL_ENVREG:
 		return fill->selector == 1   ? (uint64_t)(uintptr_t)grid->workspace >> 32
 		       : fill->selector == 2 ? (uint32_t)(uintptr_t)grid->workspace
@@ -187,12 +187,12 @@ static void set_all(char *slot, uint32_t width, uint64_t value)
 	}
 }
 
-/* What all warps of a block have alike. */
+/* The value of a fill that is the same in all warps of a block. */
 static uint64_t common_value(const struct sg_block *block, const struct sg_fill *fill)
 {
 	switch (fill->kind) {
 	case SG_FILL_SHARED:
-		return block->grid->kernel->shared_places[fill->value] + (uint64_t)fill->addend;
+		return block->grid->kernel->shared_offsets[fill->value] + (uint64_t)fill->addend;
 	case SG_FILL_GRID:
 		return grid_value(block->grid, fill);
 	case SG_FILL_BLOCK:
@@ -202,7 +202,7 @@ static uint64_t common_value(const struct sg_block *block, const struct sg_fill 
 	}
 }
 
-/* A slot in the frame of one function, for all warps. */
+/* Fills a slot in the frame of one function, for all warps. */
 static void fill_slots(struct sg_block *block, const struct sg_function *function,
 		       const struct sg_fill *fill)
 {
@@ -229,8 +229,8 @@ void sg_block_fill(struct sg_block *block, bool all)
 {
 	const struct sg_function *kernel = block->grid->kernel;
 
-	for (uint32_t f = 0; f < kernel->reached_count; f++) {
-		const struct sg_function *function = kernel->reached[f];
+	for (uint32_t f = 0; f < kernel->reachable_count; f++) {
+		const struct sg_function *function = kernel->reachable[f];
 		size_t count = all ? function->fills.count : function->block_fills;
 
 		for (size_t i = 0; i < count; i++)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Groups of lanes within a warp: how they part, meet, wait and take turns. */
+/* Groups of lanes within a warp: divergence, reconvergence, waiting, turns. */
 #include <string.h>
 
 #include "exec/engine/cluster.h"
 
 enum {
-	TURN_TICKS = 8192, /* branches back until other warps get their turn */
-	MIN_PATIENCE = 64, /* meetings that a promoted group runs through */
+	TURN_TICKS = 8192, /* backward branches until other warps get their turn */
+	MIN_PATIENCE = 64, /* reconvergence points that a promoted group passes */
 	MAX_PATIENCE = 1 << 14,
-	FIRST_INDEPENDENT = 70, /* sm_70: from there on lanes do not run in step … */
-	TURNS_IN_STEP = 512, /* … before, they do, unless it seems that they wait for each other */
+	FIRST_INDEPENDENT = 70, /* sm_70: the first target with independent thread scheduling */
+	TURNS_IN_STEP =
+		512, /* older targets: turns without promotion, in which lanes run in step */
 };
 
 #define NEVER ((const struct sg_instruction *)UINTPTR_MAX)
@@ -23,31 +24,31 @@ void sg_warp_count(struct sg_warp *warp)
 	warp->counted = now;
 }
 
-/* Whether `a` runs before `b`: deeper in calls, then lower in the code. */
+/* Order of groups: deeper in calls first, then lower in the code. */
 static bool is_before(const struct sg_group *a, const struct sg_group *b)
 {
 	return a->depth != b->depth ? a->depth > b->depth : a->at < b->at;
 }
 
-static bool is_same_place(const struct sg_group *a, const struct sg_group *b)
+static bool are_at_same_point(const struct sg_group *a, const struct sg_group *b)
 {
 	return a->at == b->at && a->depth == b->depth && a->state == SG_GROUP_READY &&
 	       b->state == SG_GROUP_READY;
 }
 
-/* Where the running group must look for others. */
-static void set_meet(struct sg_warp *warp)
+/* Sets the lowest point of the other ready groups, where the running group stops. */
+static void set_reconvergence(struct sg_warp *warp)
 {
-	const struct sg_instruction *meet = NEVER;
+	const struct sg_instruction *reconvergence = NEVER;
 
 	for (uint32_t i = 0; i < warp->group_count; i++) {
 		const struct sg_group *group = &warp->groups[i];
 
 		if (i != warp->current && group->state == SG_GROUP_READY &&
-		    group->depth == warp->depth && group->at < meet)
-			meet = group->at;
+		    group->depth == warp->depth && group->at < reconvergence)
+			reconvergence = group->at;
 	}
-	warp->meet = warp->promoted ? ALWAYS : meet;
+	warp->reconvergence = warp->promoted ? ALWAYS : reconvergence;
 }
 
 static void count_ready(struct sg_warp *warp)
@@ -68,11 +69,11 @@ static void remove_group(struct sg_warp *warp, uint32_t index)
 	}
 }
 
-/* Joins every ready group that stands where group `index` stands. */
+/* Merges every ready group that is at the point of group `index` into it. */
 static uint32_t merge_into(struct sg_warp *warp, uint32_t index)
 {
 	for (uint32_t i = 0; i < warp->group_count;) {
-		if (i == index || !is_same_place(&warp->groups[i], &warp->groups[index])) {
+		if (i == index || !are_at_same_point(&warp->groups[i], &warp->groups[index])) {
 			i++;
 			continue;
 		}
@@ -94,12 +95,12 @@ static const struct sg_instruction *load_group(struct sg_warp *warp, uint32_t in
 	warp->mask = warp->exec = group->mask;
 	warp->depth = group->depth;
 	count_ready(warp);
-	set_meet(warp);
+	set_reconvergence(warp);
 	return group->at;
 }
 
-/* The first in order of those that are ready; NULL and a reason where none is. */
-static const struct sg_instruction *choose_first(struct sg_warp *warp)
+/* Selects the first of the ready groups. NULL if there is none; warp->stop is the reason. */
+static const struct sg_instruction *select_first(struct sg_warp *warp)
 {
 	uint32_t best = UINT32_MAX;
 
@@ -129,12 +130,13 @@ static void save_group(struct sg_warp *warp, const struct sg_instruction *at)
 	group->state = SG_GROUP_READY;
 }
 
-const struct sg_instruction *sg_warp_choose(struct sg_warp *warp)
+const struct sg_instruction *sg_warp_select(struct sg_warp *warp)
 {
-	return choose_first(warp);
+	return select_first(warp);
 }
 
-const struct sg_instruction *sg_warp_meet(struct sg_warp *warp, const struct sg_instruction *to)
+const struct sg_instruction *sg_warp_reconverge(struct sg_warp *warp,
+						const struct sg_instruction *to)
 {
 	sg_warp_count(warp);
 	save_group(warp, to);
@@ -143,7 +145,7 @@ const struct sg_instruction *sg_warp_meet(struct sg_warp *warp, const struct sg_
 		if (warp->promoted)
 			return load_group(warp, merge_into(warp, warp->current));
 	}
-	return choose_first(warp);
+	return select_first(warp);
 }
 
 void sg_warp_split(struct sg_warp *warp, uint32_t lanes, const struct sg_instruction *to,
@@ -174,18 +176,18 @@ const struct sg_instruction *sg_warp_diverge(struct sg_warp *warp, uint32_t take
 	uint32_t others = warp->mask & ~taken;
 
 	sg_warp_count(warp);
-	/* A promoted group keeps its privilege with the lanes that go on in the loop's order. */
+	/* The lower part continues as the running group, and stays promoted if it is. */
 	if (to < otherwise) {
 		warp->mask = taken;
 		sg_warp_split(warp, others, otherwise, warp->function, warp->frame, warp->depth);
-		return sg_warp_meet(warp, to);
+		return sg_warp_reconverge(warp, to);
 	}
 	warp->mask = others;
 	sg_warp_split(warp, taken, to, warp->function, warp->frame, warp->depth);
-	return sg_warp_meet(warp, otherwise);
+	return sg_warp_reconverge(warp, otherwise);
 }
 
-/* The ready group whose lowest lane comes after that of who was promoted last, in a circle. */
+/* Round robin: the ready group whose lowest lane follows that of the last promoted group. */
 static uint32_t next_in_turn(const struct sg_warp *warp)
 {
 	uint32_t best = UINT32_MAX, best_distance = UINT32_MAX;
@@ -206,7 +208,7 @@ static uint32_t next_in_turn(const struct sg_warp *warp)
 	return best;
 }
 
-/* Code for old targets has votes and shuffles that rely on it. */
+/* Votes and shuffles in code for old targets rely on it. */
 static bool is_in_step(struct sg_warp *warp)
 {
 	return warp->function->module->target < FIRST_INDEPENDENT &&
@@ -253,7 +255,7 @@ const struct sg_instruction *sg_warp_exit(struct sg_warp *warp, const struct sg_
 	if (warp->group_count)
 		sg_exchange_check(warp);
 	sg_block_check_barriers(warp->block);
-	return choose_first(warp);
+	return select_first(warp);
 }
 
 void sg_warp_wait(struct sg_warp *warp, const struct sg_instruction *at, enum sg_group_state state)
@@ -286,7 +288,7 @@ void sg_warp_release(struct sg_warp *warp, uint32_t index, uint32_t lanes,
 	sg_warp_split(warp, lanes, to, group->function, group->frame, group->depth);
 }
 
-/* Lanes that exited within a call left them. */
+/* Frees the saved frames of lanes that exited within a call. */
 static void forget_saved(struct sg_warp *warp)
 {
 	for (uint32_t i = 0; i < warp->level_count; i++) {
@@ -342,7 +344,7 @@ void sg_warp_run(struct sg_warp *warp)
 	    warp->groups[warp->current].state == SG_GROUP_READY)
 		at = load_group(warp, warp->current);
 	else
-		at = choose_first(warp);
+		at = select_first(warp);
 	while (at) {
 		warp->issued = ++issued;
 		at = at->run(warp, at);

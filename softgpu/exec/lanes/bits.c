@@ -35,65 +35,65 @@ static inline u32 sg_brev32(u32 a)
 	return a >> 16 | a << 16;
 }
 
-static inline u32 sg_bfe_u32(u32 a, u32 place, u32 length)
+static inline u32 sg_bfe_u32(u32 a, u32 start, u32 length)
 {
-	u32 shifted = place > 31 ? 0 : a >> (place & 31);
+	u32 shifted = start > 31 ? 0 : a >> (start & 31);
 
 	return length > 31 ? shifted : shifted & ((1u << (length & 31)) - 1);
 }
 
-static inline s32 sg_bfe_s32(s32 a, u32 place, u32 length)
+static inline s32 sg_bfe_s32(s32 a, u32 start, u32 length)
 {
 	if (length == 0)
 		return 0;
-	if (place + length > 31)
-		return a >> (place > 31 ? 31 : place);
-	return (s32)((u32)a << (32 - place - length)) >> (32 - length);
+	if (start + length > 31)
+		return a >> (start > 31 ? 31 : start);
+	return (s32)((u32)a << (32 - start - length)) >> (32 - length);
 }
 
-static inline u64 sg_bfe_u64(u64 a, u32 place, u32 length)
+static inline u64 sg_bfe_u64(u64 a, u32 start, u32 length)
 {
-	u64 shifted = place > 63 ? 0 : a >> (place & 63);
+	u64 shifted = start > 63 ? 0 : a >> (start & 63);
 
 	return length > 63 ? shifted : shifted & ((1ull << (length & 63)) - 1);
 }
 
-static inline s64 sg_bfe_s64(s64 a, u32 place, u32 length)
+static inline s64 sg_bfe_s64(s64 a, u32 start, u32 length)
 {
 	if (length == 0)
 		return 0;
-	if (place + length > 63)
-		return a >> (place > 63 ? 63 : place);
-	return (s64)((u64)a << (64 - place - length)) >> (64 - length);
+	if (start + length > 63)
+		return a >> (start > 63 ? 63 : start);
+	return (s64)((u64)a << (64 - start - length)) >> (64 - length);
 }
 
-static inline u32 sg_bfi_b32(u32 a, u32 b, u32 place, u32 length)
+static inline u32 sg_bfi_b32(u32 a, u32 b, u32 start, u32 length)
 {
 	u32 mask = length > 31 ? SG_FULL : (1u << (length & 31)) - 1;
 
-	mask = place > 31 ? 0 : mask << (place & 31);
-	return (b & ~mask) | (a << (place & 31) & mask);
+	mask = start > 31 ? 0 : mask << (start & 31);
+	return (b & ~mask) | (a << (start & 31) & mask);
 }
 
-static inline u64 sg_bfi_b64(u64 a, u64 b, u32 place, u32 length)
+static inline u64 sg_bfi_b64(u64 a, u64 b, u32 start, u32 length)
 {
 	u64 mask = length > 63 ? UINT64_MAX : (1ull << (length & 63)) - 1;
 
-	mask = place > 63 ? 0 : mask << (place & 63);
-	return (b & ~mask) | (a << (place & 63) & mask);
+	mask = start > 63 ? 0 : mask << (start & 63);
+	return (b & ~mask) | (a << (start & 63) & mask);
 }
 
 /* The n-th set bit from `base` on, upwards or downwards (PTX ISA 9.7.1.19). */
 static inline u32 sg_fns(u32 mask, u32 base, s32 offset)
 {
-	s64 place = base;
+	s64 start = base;
 	u32 count = offset < 0 ? -(u32)offset : (u32)offset;
 
 	if (offset == 0)
 		return base < 32 && (mask >> base & 1) ? base : SG_FULL;
-	for (; place >= 0 && place<32; place += offset> 0 ? 1 : -1)
-		if ((mask >> place & 1) && --count == 0)
-			return (u32)place;
+	for (; start >= 0 && start<32; start += offset> 0 ? 1 : -1)
+		if ((mask >> start & 1) && --count == 0)
+			return (u32)start;
 	return SG_FULL;
 }
 
@@ -164,7 +164,7 @@ static inline u32 sg_dp4a_ss(u32 a, u32 b, u32 c)
 	return c;
 }
 
-/* What is the same for all lanes is worked out once, before the loop. */
+/* Values that are the same for all lanes are computed once, before the loop. */
 #define SG_UNARY SG_DEFINE_UNARY
 #define SG_BINARY SG_DEFINE_BINARY
 #define SG_QUATERNARY SG_DEFINE_QUATERNARY
@@ -187,8 +187,8 @@ static inline u32 sg_dp4a_ss(u32 a, u32 b, u32 c)
 #include "exec/lanes/bits.def"
 
 /*
- * With carry in and out, as flags say. WIDE holds the exact sum or difference of two T and the
- * carry; its bit past T's is the carry or the borrow.
+ * Arithmetic with carry in and out, by flags. WIDE holds the exact sum or difference of two T and
+ * the carry; the bit above those of T is the carry or the borrow.
  */
 #define SG_DEFINE_CARRY(id, T, WIDE, expression, bit)                                              \
 	SG_DEFINE(id)                                                                              \

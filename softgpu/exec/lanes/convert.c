@@ -2,7 +2,7 @@
 #include "exec/lanes/lanes.h"
 #include "exec/ops/float.h"
 
-/* Out of range: the nearest there is; NaN: 0. */
+/* Values out of range are clamped; NaN becomes 0. */
 static inline s32 sg_truncate_s32(f32 a)
 {
 	s32 inside = (s32)(a > -2147483648.0f && a < 2147483648.0f ? a : 0.0f);

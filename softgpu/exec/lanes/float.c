@@ -2,7 +2,7 @@
 #include "exec/ops/float.h"
 #include "exec/lanes/lanes.h"
 
-/* .approx.ftz.f64 gives the upper 32 bits only; the lower are 0. */
+/* .approx.ftz.f64 computes only the upper 32 bits; the lower are 0. */
 static inline f64 sg_keep_high(f64 value)
 {
 	return sg_float_f64(sg_bits_f64(value) & 0xffffffff00000000);
@@ -17,35 +17,35 @@ static inline f64 sg_rsqrt_f64(f64 value)
 static inline f32 sg_min_f32(f32 a, f32 b)
 {
 	f32 equal = sg_float_f32(sg_bits_f32(a) | sg_bits_f32(b));
-	f32 least = a < b ? a : b < a ? b : equal;
+	f32 min = a < b ? a : b < a ? b : equal;
 
-	least = a != a ? b : b != b ? a : least;
-	return sg_canonical_f32(least);
+	min = a != a ? b : b != b ? a : min;
+	return sg_canonical_f32(min);
 }
 
 static inline f32 sg_max_f32(f32 a, f32 b)
 {
 	f32 equal = sg_float_f32(sg_bits_f32(a) & sg_bits_f32(b));
-	f32 most = a > b ? a : b > a ? b : equal;
+	f32 max = a > b ? a : b > a ? b : equal;
 
-	most = a != a ? b : b != b ? a : most;
-	return sg_canonical_f32(most);
+	max = a != a ? b : b != b ? a : max;
+	return sg_canonical_f32(max);
 }
 
 static inline f64 sg_min_f64(f64 a, f64 b)
 {
 	f64 equal = sg_float_f64(sg_bits_f64(a) | sg_bits_f64(b));
-	f64 least = a < b ? a : b < a ? b : equal;
+	f64 min = a < b ? a : b < a ? b : equal;
 
-	return a != a ? b : b != b ? a : least;
+	return a != a ? b : b != b ? a : min;
 }
 
 static inline f64 sg_max_f64(f64 a, f64 b)
 {
 	f64 equal = sg_float_f64(sg_bits_f64(a) & sg_bits_f64(b));
-	f64 most = a > b ? a : b > a ? b : equal;
+	f64 max = a > b ? a : b > a ? b : equal;
 
-	return a != a ? b : b != b ? a : most;
+	return a != a ? b : b != b ? a : max;
 }
 
 static inline f32 sg_minmax_modes(u32 flags, f32 a, f32 b, f32 (*choose)(f32, f32))
@@ -74,7 +74,7 @@ static inline f32 sg_minmax_modes(u32 flags, f32 a, f32 b, f32 (*choose)(f32, f3
 #define SG_COMPARE SG_DEFINE_COMPARE
 #define SG_OTHER(id)
 
-/* Loads a source for a _modes operation, flushed if need be. */
+/* Loads a source for a _modes operation; flushes subnormals with .ftz. */
 #define SG_LOAD_MODES(T, name)                                                                     \
 	T name##_[SG_WARP_SIZE] __attribute__((aligned(64)));                                      \
 	{                                                                                          \
@@ -149,8 +149,8 @@ enum {
 	TESTP_SUBNORMAL,
 };
 
-/* magnitude: the bits without the sign; infinity and least normal: such bits. Zero is normal. */
-static inline bool sg_testp(u64 magnitude, u64 infinity, u64 least_normal, u32 test)
+/* magnitude: the bits without the sign, as are infinity and min_normal. Zero is normal. */
+static inline bool sg_testp(u64 magnitude, u64 infinity, u64 min_normal, u32 test)
 {
 	switch (test) {
 	case TESTP_FINITE:
@@ -162,19 +162,19 @@ static inline bool sg_testp(u64 magnitude, u64 infinity, u64 least_normal, u32 t
 	case TESTP_NOTANUMBER:
 		return magnitude > infinity;
 	case TESTP_NORMAL:
-		return magnitude == 0 || (magnitude >= least_normal && magnitude < infinity);
+		return magnitude == 0 || (magnitude >= min_normal && magnitude < infinity);
 	default:
-		return magnitude > 0 && magnitude < least_normal;
+		return magnitude > 0 && magnitude < min_normal;
 	}
 }
 
-#define SG_DEFINE_TESTP(id, T, sign, infinity, least_normal)                                       \
+#define SG_DEFINE_TESTP(id, T, sign, infinity, min_normal)                                         \
 	SG_DEFINE(id)                                                                              \
 	{                                                                                          \
 		const T *a = SG_SLOT(T, at->a);                                                    \
 		u32 *p = sg_predicate(warp, at->d), found = 0;                                     \
 		for (u32 lane = 0; lane < SG_WARP_SIZE; lane++)                                    \
-			found |= (u32)sg_testp(a[lane] & ~(T)sign, infinity, least_normal,         \
+			found |= (u32)sg_testp(a[lane] & ~(T)sign, infinity, min_normal,           \
 					       at->selector)                                       \
 				 << lane;                                                          \
 		*p = (*p & ~warp->exec) | (found & warp->exec);                                    \

@@ -17,7 +17,7 @@ static inline u16 sg_mul_f16(u16 a, u16 b)
 	return sg_to_f16(sg_from_f16(a) * sg_from_f16(b));
 }
 
-/* A rounded sum and what it lost: the last bit is made odd, for one more rounding. */
+/* Rounds to odd: a rounded sum and its rounding error; the result is rounded once more. */
 static inline f32 sg_make_odd(f32 sum, f32 lost)
 {
 	u32 bits = sg_bits_f32(sum), away = sum != 0 && (lost < 0) == (sum > 0);
@@ -26,7 +26,7 @@ static inline f32 sg_make_odd(f32 sum, f32 lost)
 	return sg_float_f32(lost < 0 || lost > 0 ? odd : bits);
 }
 
-/* The product has 22 bits and is exact; nothing here leaves the range of .f32. */
+/* The product has 22 bits and is exact; all values are in the range of .f32. */
 static inline u16 sg_fma_f16(u16 a, u16 b, u16 c)
 {
 	f32 product = sg_from_f16(a) * sg_from_f16(b), addend = sg_from_f16(c);
@@ -45,7 +45,7 @@ static inline u16 sg_sub_bf16(u16 a, u16 b)
 	return sg_to_bf16(sg_from_bf16(a) - sg_from_bf16(b));
 }
 
-/* A double to .bf16 by way of .f32, whose last bit tells what was lost on the way. */
+/* Converts a double to .bf16 through .f32, rounded to odd. */
 static inline u16 sg_double_to_bf16(f64 value)
 {
 	f32 near = (f32)value;

@@ -54,25 +54,25 @@ static inline u32 sg_max_u16x2(u32 a, u32 b)
 	return sg_join16(high_a > high_b ? high_a : high_b, low_a > low_b ? low_a : low_b);
 }
 
-static inline s32 sg_at_least(s32 value, s32 least)
+static inline s32 sg_max_s32(s32 value, s32 min)
 {
-	return value < least ? least : value;
+	return value < min ? min : value;
 }
 
-static inline u32 sg_min_s16x2(u32 a, u32 b, s32 least)
+static inline u32 sg_min_s16x2(u32 a, u32 b, s32 min)
 {
 	s32 high_a = (s16)(a >> 16), high_b = (s16)(b >> 16), low_a = (s16)a, low_b = (s16)b;
 
-	return sg_join16((u32)sg_at_least(high_a < high_b ? high_a : high_b, least),
-			 (u32)sg_at_least(low_a < low_b ? low_a : low_b, least));
+	return sg_join16((u32)sg_max_s32(high_a < high_b ? high_a : high_b, min),
+			 (u32)sg_max_s32(low_a < low_b ? low_a : low_b, min));
 }
 
-static inline u32 sg_max_s16x2(u32 a, u32 b, s32 least)
+static inline u32 sg_max_s16x2(u32 a, u32 b, s32 min)
 {
 	s32 high_a = (s16)(a >> 16), high_b = (s16)(b >> 16), low_a = (s16)a, low_b = (s16)b;
 
-	return sg_join16((u32)sg_at_least(high_a > high_b ? high_a : high_b, least),
-			 (u32)sg_at_least(low_a > low_b ? low_a : low_b, least));
+	return sg_join16((u32)sg_max_s32(high_a > high_b ? high_a : high_b, min),
+			 (u32)sg_max_s32(low_a > low_b ? low_a : low_b, min));
 }
 
 #define SG_UNARY SG_DEFINE_UNARY

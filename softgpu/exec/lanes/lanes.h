@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Operations on 32 lanes at once. The files of this folder are compiled once for each set of
- * vector instructions (SG_VARIANT), and the machine picks the table that the CPU can run.
+ * vector instructions (SG_VARIANT); the machine selects the table that the CPU can run.
  *
- * An operation computes all 32 lanes, then stores those that are active: results of inactive
- * lanes are dropped, so nothing here may trap.
+ * An operation computes all 32 lanes, then stores those that are active. Since it computes
+ * inactive lanes too, nothing here may trap.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ enum sg_lane_op {
 	SG_LANE_COUNT,
 };
 
-/* What is compiled for one set of vector instructions. */
+/* The operations, compiled for one set of vector instructions. */
 struct sg_lane_table {
 	sg_run *run[SG_LANE_COUNT];
 	sg_resolve *global; /* .global, .const and generic addresses */
@@ -49,8 +49,8 @@ extern const struct sg_lane_table sg_lanes_baseline;
 extern const struct sg_lane_table sg_lanes_v3;
 #endif
 
-/* The table for this CPU. */
-const struct sg_lane_table *sg_lanes_choose(void);
+/* Returns the table for this CPU. */
+const struct sg_lane_table *sg_lanes_select(void);
 
 #ifdef SG_VARIANT
 
@@ -91,7 +91,7 @@ typedef double f64;
 
 sg_resolve SG_NAME(resolve_global), SG_NAME(resolve_shared);
 
-/* The loop over lanes; what it stores does not overlap what it loads except lane for lane. */
+/* The loop over lanes; its stores overlap its loads at most lane for lane. */
 #ifdef __clang__
 #define SG_LANES                                                                                   \
 	_Pragma("clang loop vectorize(assume_safety)") for (unsigned lane = 0;                     \
@@ -104,20 +104,20 @@ sg_resolve SG_NAME(resolve_global), SG_NAME(resolve_shared);
 	const struct sg_instruction *SG_NAME(id)(struct sg_warp * warp,                            \
 						 const struct sg_instruction *at)
 
-#define SG_SLOT(type, place) ((type *)__builtin_assume_aligned(warp->frame + (place), 64))
+#define SG_SLOT(type, slot) ((type *)__builtin_assume_aligned(warp->frame + (slot), 64))
 
-static inline u32 *sg_predicate(struct sg_warp *warp, u32 place)
+static inline u32 *sg_predicate(struct sg_warp *warp, u32 slot)
 {
-	return (u32 *)(warp->frame + place);
+	return (u32 *)(warp->frame + slot);
 }
 
-/* One bit a lane, in elements of each width. */
+/* One bit per lane, in elements of each width. */
 extern const u32 SG_PASTE(sg_bits32_, SG_VARIANT)[SG_WARP_SIZE];
 extern const u64 SG_PASTE(sg_bits64_, SG_VARIANT)[SG_WARP_SIZE];
 #define SG_BIT(lane) SG_PASTE(sg_bits32_, SG_VARIANT)[lane]
 #define SG_BIT64(lane) SG_PASTE(sg_bits64_, SG_VARIANT)[lane]
 
-/* Stores lanes of `from` that are in mask. */
+/* Stores the lanes of `from` that are in the mask. */
 static inline void sg_blend16(u16 *to, const u16 *from, u32 mask)
 {
 	SG_LANES to[lane] = (mask & SG_BIT(lane)) ? from[lane] : to[lane];
@@ -145,7 +145,7 @@ static inline void sg_blend64(u64 *to, const u64 *from, u32 mask)
 			sg_blend64((u64 *)(void *)(to), (const u64 *)(const void *)(from), mask);  \
 	} while (0)
 
-/* Runs `compute` (which fills `result[lane]`) into slot d, for active lanes. */
+/* Runs `compute`, which sets `result[lane]`, and stores the active lanes in slot d. */
 #define SG_STORE(D, compute)                                                                       \
 	do {                                                                                       \
 		D *d_ = SG_SLOT(D, at->d);                                                         \
@@ -205,7 +205,7 @@ static inline void sg_blend64(u64 *to, const u64 *from, u32 mask)
 		return at + 1;                                                                     \
 	}
 
-/* What setp does after the comparison, whose result is one bit a lane. */
+/* Stores the result of a comparison, one bit per lane, as setp does. */
 static inline const struct sg_instruction *
 sg_set_predicates(struct sg_warp *warp, const struct sg_instruction *at, u32 compared)
 {

@@ -43,11 +43,11 @@ static inline enum sg_pattern find_pattern(const u64 address[SG_WARP_SIZE], u32 
 
 static inline bool granules_allowed(const struct sg_memory *memory, u64 address, u64 size)
 {
-	u64 place = address - memory->arena_address;
+	u64 offset = address - memory->arena_address;
 
-	if (place >= memory->arena_size || size > memory->arena_size - place)
+	if (offset >= memory->arena_size || size > memory->arena_size - offset)
 		return false;
-	for (u64 i = place / SG_GRANULE; i <= (place + size - 1) / SG_GRANULE; i++)
+	for (u64 i = offset / SG_GRANULE; i <= (offset + size - 1) / SG_GRANULE; i++)
 		if (!__atomic_load_n(&memory->granules[i], __ATOMIC_RELAXED))
 			return false;
 	return true;
@@ -72,11 +72,12 @@ bool SG_NAME(resolve_global)(struct sg_warp *warp, const struct sg_instruction *
 	if (access->pattern == SG_PATTERN_UNIFORM)
 		return granules_allowed(memory, first, size) || sg_resolve_slow(warp, at, access);
 	for (u32 lane = 0; lane < SG_WARP_SIZE; lane++) {
-		u64 place = access->address[lane] - arena;
+		u64 offset = access->address[lane] - arena;
 
-		if (sg_unlikely(place >= arena_size))
+		if (sg_unlikely(offset >= arena_size))
 			return sg_resolve_slow(warp, at, access);
-		allowed &= __atomic_load_n(&memory->granules[place / SG_GRANULE], __ATOMIC_RELAXED);
+		allowed &=
+			__atomic_load_n(&memory->granules[offset / SG_GRANULE], __ATOMIC_RELAXED);
 	}
 	return sg_likely(allowed) || sg_resolve_slow(warp, at, access);
 }
@@ -97,7 +98,7 @@ bool SG_NAME(resolve_shared)(struct sg_warp *warp, const struct sg_instruction *
 	return true;
 }
 
-#define SG_AT(T, place) (*(T *)(uintptr_t)(place))
+#define SG_AT(T, offset) (*(T *)(uintptr_t)(offset))
 
 /* Element `element` of `count` that lanes load, as D from M in memory. */
 #define SG_LOAD_ELEMENT(M, D, slot, element, count)                                                \

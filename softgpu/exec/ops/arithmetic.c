@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Decoding of what one operation on lanes carries out. */
+/* Arithmetic that is one operation on lanes (forms.def); carries, lop3, prmt, dp2a, dp4a. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,37 +8,37 @@
 
 /* Modifiers as bits. */
 enum arithmetic_modifier {
-	WORD_RN,
-	WORD_RZ,
-	WORD_RM,
-	WORD_RP,
-	WORD_FTZ,
-	WORD_SAT,
-	WORD_APPROX,
-	WORD_FULL,
-	WORD_LO,
-	WORD_HI,
-	WORD_WIDE,
-	WORD_L,
-	WORD_R,
-	WORD_WRAP,
-	WORD_CLAMP,
-	WORD_SHIFTAMT,
-	WORD_NAN,
-	WORD_ABS,
-	WORD_RELU,
-	WORD_XORSIGN,
-	WORD_MODES, /* no modifier: see forms.def */
-	WORD_COUNT,
+	MODIFIER_RN,
+	MODIFIER_RZ,
+	MODIFIER_RM,
+	MODIFIER_RP,
+	MODIFIER_FTZ,
+	MODIFIER_SAT,
+	MODIFIER_APPROX,
+	MODIFIER_FULL,
+	MODIFIER_LO,
+	MODIFIER_HI,
+	MODIFIER_WIDE,
+	MODIFIER_L,
+	MODIFIER_R,
+	MODIFIER_WRAP,
+	MODIFIER_CLAMP,
+	MODIFIER_SHIFTAMT,
+	MODIFIER_NAN,
+	MODIFIER_ABS,
+	MODIFIER_RELU,
+	MODIFIER_XORSIGN,
+	MODIFIER_MODES, /* not a modifier: see forms.def */
+	MODIFIER_COUNT,
 };
 
-#define W(word) (1u << WORD_##word)
+#define M(modifier) (1u << MODIFIER_##modifier)
 #define T(type) (1ull << GT_PTX_TYPE_##type)
 
 struct arithmetic_form {
 	enum gt_ptx_opcode opcode;
 	uint64_t types;
-	uint32_t words;
+	uint32_t required;
 	uint32_t allowed;
 	enum sg_lane_op operation;
 	enum sg_lane_op modes;
@@ -46,8 +46,8 @@ struct arithmetic_form {
 };
 
 static const struct arithmetic_form forms[] = {
-#define SG_FORM(opcode, types, words, allowed, operation, operands)                                \
-	{GT_PTX_OP_##opcode,      types,   words, allowed, SG_LANE_##operation,                    \
+#define SG_FORM(opcode, types, required, allowed, operation, operands)                             \
+	{GT_PTX_OP_##opcode,      types,   required, allowed, SG_LANE_##operation,                 \
 	 SG_LANE_##operation + 1, operands},
 #include "exec/ops/forms.def"
 #undef SG_FORM
@@ -55,60 +55,60 @@ static const struct arithmetic_form forms[] = {
 
 static const struct {
 	enum gt_ptx_modifier_id id;
-	enum arithmetic_modifier word;
+	enum arithmetic_modifier modifier;
 	uint32_t flag; /* enum sg_flag */
-} words[] = {
-	{GT_PTX_MOD_RN, WORD_RN, 0},
-	{GT_PTX_MOD_RZ, WORD_RZ, SG_FLAG_RZ},
-	{GT_PTX_MOD_RM, WORD_RM, SG_FLAG_RM},
-	{GT_PTX_MOD_RP, WORD_RP, SG_FLAG_RP},
-	{GT_PTX_MOD_FTZ, WORD_FTZ, SG_FLAG_FTZ},
-	{GT_PTX_MOD_SAT, WORD_SAT, SG_FLAG_SAT},
-	{GT_PTX_MOD_APPROX, WORD_APPROX, 0},
-	{GT_PTX_MOD_FULL, WORD_FULL, 0},
-	{GT_PTX_MOD_LO, WORD_LO, 0},
-	{GT_PTX_MOD_HI, WORD_HI, 0},
-	{GT_PTX_MOD_WIDE, WORD_WIDE, 0},
-	{GT_PTX_MOD_L, WORD_L, 0},
-	{GT_PTX_MOD_R, WORD_R, 0},
-	{GT_PTX_MOD_WRAP, WORD_WRAP, 0},
-	{GT_PTX_MOD_CLAMP, WORD_CLAMP, 0},
-	{GT_PTX_MOD_SHIFTAMT, WORD_SHIFTAMT, 0},
-	{GT_PTX_MOD_NAN_RESULT, WORD_NAN, SG_FLAG_NAN},
-	{GT_PTX_MOD_ABS, WORD_ABS, SG_FLAG_ABS},
-	{GT_PTX_MOD_RELU, WORD_RELU, SG_FLAG_RELU},
-	{GT_PTX_MOD_XORSIGN, WORD_XORSIGN, SG_FLAG_XORSIGN},
+} modifiers[] = {
+	{GT_PTX_MOD_RN, MODIFIER_RN, 0},
+	{GT_PTX_MOD_RZ, MODIFIER_RZ, SG_FLAG_RZ},
+	{GT_PTX_MOD_RM, MODIFIER_RM, SG_FLAG_RM},
+	{GT_PTX_MOD_RP, MODIFIER_RP, SG_FLAG_RP},
+	{GT_PTX_MOD_FTZ, MODIFIER_FTZ, SG_FLAG_FTZ},
+	{GT_PTX_MOD_SAT, MODIFIER_SAT, SG_FLAG_SAT},
+	{GT_PTX_MOD_APPROX, MODIFIER_APPROX, 0},
+	{GT_PTX_MOD_FULL, MODIFIER_FULL, 0},
+	{GT_PTX_MOD_LO, MODIFIER_LO, 0},
+	{GT_PTX_MOD_HI, MODIFIER_HI, 0},
+	{GT_PTX_MOD_WIDE, MODIFIER_WIDE, 0},
+	{GT_PTX_MOD_L, MODIFIER_L, 0},
+	{GT_PTX_MOD_R, MODIFIER_R, 0},
+	{GT_PTX_MOD_WRAP, MODIFIER_WRAP, 0},
+	{GT_PTX_MOD_CLAMP, MODIFIER_CLAMP, 0},
+	{GT_PTX_MOD_SHIFTAMT, MODIFIER_SHIFTAMT, 0},
+	{GT_PTX_MOD_NAN_RESULT, MODIFIER_NAN, SG_FLAG_NAN},
+	{GT_PTX_MOD_ABS, MODIFIER_ABS, SG_FLAG_ABS},
+	{GT_PTX_MOD_RELU, MODIFIER_RELU, SG_FLAG_RELU},
+	{GT_PTX_MOD_XORSIGN, MODIFIER_XORSIGN, SG_FLAG_XORSIGN},
 };
 
-/* The modifiers of a form; false if one is none of the words. */
-static bool read_words(const struct gt_ptx_form *form, uint32_t *ret_words, uint32_t *ret_flags)
+/* Reads the modifiers of a form; false if one is not in the table. */
+static bool read_modifiers(const struct gt_ptx_form *form, uint32_t *ret_modifiers,
+			   uint32_t *ret_flags)
 {
-	*ret_words = *ret_flags = 0;
+	*ret_modifiers = *ret_flags = 0;
 	for (uint32_t i = 0; i < form->modifier_count; i++) {
 		enum gt_ptx_modifier_id id = form->modifiers[i].id;
-		size_t w = 0;
+		size_t m = 0;
 
 		if (gt_ptx_modifier_type(id) != GT_PTX_TYPE_NONE)
 			continue;
-		while (w < gt_countof(words) && words[w].id != id)
-			w++;
-		if (w == gt_countof(words))
+		while (m < gt_countof(modifiers) && modifiers[m].id != id)
+			m++;
+		if (m == gt_countof(modifiers))
 			return false;
-		*ret_words |= 1u << words[w].word;
-		*ret_flags |= words[w].flag;
+		*ret_modifiers |= 1u << modifiers[m].modifier;
+		*ret_flags |= modifiers[m].flag;
 	}
 	return true;
 }
 
-static const struct arithmetic_form *find_form(const struct gt_ptx_form *source,
-					       uint32_t words_given)
+static const struct arithmetic_form *find_form(const struct gt_ptx_form *source, uint32_t given)
 {
 	for (size_t i = 0; i < gt_countof(forms); i++) {
 		const struct arithmetic_form *form = &forms[i];
 
 		if (form->opcode == source->opcode && (form->types >> source->types[0] & 1) &&
-		    (words_given & ~form->allowed & ~form->words) == 0 &&
-		    (words_given & form->words) == form->words)
+		    (given & ~form->allowed & ~form->required) == 0 &&
+		    (given & form->required) == form->required)
 			return form;
 	}
 	return NULL;
@@ -134,7 +134,7 @@ static enum gt_ptx_type letter_type(char letter)
 	}
 }
 
-/* Operands as letters say, into an instruction yet to be emitted. */
+/* Reads operands of the types given by letters. */
 static int read_operands(struct sg_decoder *decoder, const char *letters,
 			 struct sg_instruction *step)
 {
@@ -152,17 +152,11 @@ static int read_operands(struct sg_decoder *decoder, const char *letters,
 	return error;
 }
 
-static int emit_step(struct sg_decoder *decoder, enum sg_lane_op op,
-		     const struct sg_instruction *step)
-{
-	return sg_decode_emit_step(decoder, decoder->machine->lanes->run[op], step);
-}
-
-/* min and max of three: of the first two, then of that and the third. */
+/* min and max of three: of the first two, then of the result and the third. */
 static int decode_three(struct sg_decoder *decoder, const struct arithmetic_form *form,
 			struct sg_instruction step)
 {
-	enum sg_lane_op op = (form->allowed & W(MODES)) && (step.flags & SG_FLAG_MODES)
+	enum sg_lane_op op = (form->allowed & M(MODES)) && (step.flags & SG_FLAG_MODES)
 				     ? form->modes
 				     : form->operation;
 	uint32_t d, third = SG_SINK;
@@ -176,11 +170,11 @@ static int decode_three(struct sg_decoder *decoder, const struct arithmetic_form
 		error = sg_decode_source(decoder, 3, GT_PTX_TYPE_F32, &third);
 	step.d = sg_decode_temporary(decoder, 4);
 	if (!error)
-		error = emit_step(decoder, op, &step);
+		error = sg_decode_emit_lanes(decoder, op, &step);
 	step.a = step.d;
 	step.b = third;
 	step.d = d;
-	return error ? error : emit_step(decoder, op, &step);
+	return error ? error : sg_decode_emit_lanes(decoder, op, &step);
 }
 
 int sg_decode_arithmetic(struct sg_decoder *decoder)
@@ -191,7 +185,7 @@ int sg_decode_arithmetic(struct sg_decoder *decoder)
 	uint32_t given;
 	int error;
 
-	if (source->type_count != 1 || !read_words(source, &given, &step.flags))
+	if (source->type_count != 1 || !read_modifiers(source, &given, &step.flags))
 		return sg_decode_bad_form(decoder);
 	form = find_form(source, given);
 	if (!form)
@@ -202,12 +196,12 @@ int sg_decode_arithmetic(struct sg_decoder *decoder)
 	error = read_operands(decoder, form->operands, &step);
 	if (error)
 		return error;
-	/* .approx and .full are computed as .rn is: within their error. */
-	return emit_step(decoder,
-			 (form->allowed & W(MODES)) && (step.flags & SG_FLAG_MODES)
-				 ? form->modes
-				 : form->operation,
-			 &step);
+	/* .approx and .full are computed as .rn, within their error. */
+	return sg_decode_emit_lanes(decoder,
+				    (form->allowed & M(MODES)) && (step.flags & SG_FLAG_MODES)
+					    ? form->modes
+					    : form->operation,
+				    &step);
 }
 
 /* ---- carries --------------------------------------------------------------------------- */
@@ -243,12 +237,12 @@ int sg_decode_carry(struct sg_decoder *decoder)
 		step.flags |= SG_FLAG_CARRY_IN;
 	error = read_operands(
 		decoder, is_wide ? (is_mad ? "llll" : "lll") : (is_mad ? "wwww" : "www"), &step);
-	return error ? error : emit_step(decoder, op, &step);
+	return error ? error : sg_decode_emit_lanes(decoder, op, &step);
 }
 
-/* ---- with a number or a mode beside their operands ------------------------------------- */
+/* ---- lop3, prmt, dp2a, dp4a ------------------------------------------------------------ */
 
-/* lop3.op.b32 d|p, a, b, c, table, {!}q: p is (d != 0) op q, which is emitted here. */
+/* lop3.op.b32 d|p, a, b, c, table, {!}q: emits p = (d != 0) op q. */
 static int lop3_predicate(struct sg_decoder *decoder, uint32_t d, uint32_t p)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
@@ -266,7 +260,7 @@ static int lop3_predicate(struct sg_decoder *decoder, uint32_t d, uint32_t p)
 		return error;
 	step.selector = is_and ? SG_BOOLEAN_AND : SG_BOOLEAN_OR;
 	step.immediate = negated ? SG_FULL : 0;
-	return emit_step(decoder, SG_LANE_eq_u32, &step);
+	return sg_decode_emit_lanes(decoder, SG_LANE_eq_u32, &step);
 }
 
 int sg_decode_lop3(struct sg_decoder *decoder)
@@ -298,7 +292,7 @@ int sg_decode_lop3(struct sg_decoder *decoder)
 	for (uint32_t i = 0; i < 3 && !error; i++)
 		error = sg_decode_source(decoder, i + 1, GT_PTX_TYPE_B32, sources[i]);
 	if (!error)
-		error = emit_step(decoder, SG_LANE_lop3_b32, &step);
+		error = sg_decode_emit_lanes(decoder, SG_LANE_lop3_b32, &step);
 	return error || !has_boolean ? error : lop3_predicate(decoder, step.d, p);
 }
 
@@ -319,7 +313,7 @@ int sg_decode_prmt(struct sg_decoder *decoder)
 	    form->modifier_count != 1u + (step.selector != 0))
 		return sg_decode_bad_form(decoder);
 	error = read_operands(decoder, "wwww", &step);
-	return error ? error : emit_step(decoder, SG_LANE_prmt_b32, &step);
+	return error ? error : sg_decode_emit_lanes(decoder, SG_LANE_prmt_b32, &step);
 }
 
 int sg_decode_dp(struct sg_decoder *decoder)
@@ -339,5 +333,6 @@ int sg_decode_dp(struct sg_decoder *decoder)
 	b_signed = form->types[1] == GT_PTX_TYPE_S32;
 	error = read_operands(decoder, "wwww", &step);
 	return error ? error
-		     : emit_step(decoder, first + (a_signed ? 2 : 0) + (b_signed ? 1 : 0), &step);
+		     : sg_decode_emit_lanes(decoder,
+					    first + (a_signed ? 2 : 0) + (b_signed ? 1 : 0), &step);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Read-modify-write on memory. Shared memory belongs to the one thread that runs its block, unless
- * that is in a cluster; all other memory is seen by other blocks and by the host, so there it is
- * atomic for the CPU too.
+ * Atomics: atom and red. Shared memory is private to the CPU thread that runs its block, unless the
+ * block is in a cluster. Other memory is visible to other blocks and to the host, so there the
+ * operations are atomic on the CPU too.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static bool is_less(uint64_t a, uint64_t b, enum gt_ptx_type type)
 	}
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b, enum gt_ptx_type type)
+static uint64_t minimum(uint64_t a, uint64_t b, enum gt_ptx_type type)
 {
 	enum sg_half format = sg_half_format(type);
 
@@ -62,7 +62,7 @@ static uint64_t smaller(uint64_t a, uint64_t b, enum gt_ptx_type type)
 	return is_less(a, b, type) ? a : b;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b, enum gt_ptx_type type)
+static uint64_t maximum(uint64_t a, uint64_t b, enum gt_ptx_type type)
 {
 	enum sg_half format = sg_half_format(type);
 
@@ -71,7 +71,8 @@ static uint64_t larger(uint64_t a, uint64_t b, enum gt_ptx_type type)
 	return is_less(a, b, type) ? b : a;
 }
 
-static uint64_t changed(const struct sg_instruction *at, uint64_t before, uint64_t b, uint64_t c)
+static uint64_t apply_operation(const struct sg_instruction *at, uint64_t before, uint64_t b,
+				uint64_t c)
 {
 	enum gt_ptx_type type = (enum gt_ptx_type)at->space;
 
@@ -79,9 +80,9 @@ static uint64_t changed(const struct sg_instruction *at, uint64_t before, uint64
 	case SG_ATOMIC_ADD:
 		return add(before, b, type);
 	case SG_ATOMIC_MIN:
-		return smaller(before, b, type);
+		return minimum(before, b, type);
 	case SG_ATOMIC_MAX:
-		return larger(before, b, type);
+		return maximum(before, b, type);
 	case SG_ATOMIC_AND:
 		return before & b;
 	case SG_ATOMIC_OR:
@@ -99,76 +100,76 @@ static uint64_t changed(const struct sg_instruction *at, uint64_t before, uint64
 	}
 }
 
-/* The same for memory that others see: repeats until nobody came in between. */
-#define DEFINE_SEEN(T)                                                                             \
-	static uint64_t change_seen_##T(T *place, const struct sg_instruction *at, uint64_t b,     \
-					uint64_t c)                                                \
+/* The same for memory that is not private: a compare-and-swap loop. */
+#define DEFINE_SHARED(T)                                                                           \
+	static uint64_t change_shared_##T(T *memory, const struct sg_instruction *at, uint64_t b,  \
+					  uint64_t c)                                              \
 	{                                                                                          \
-		T before = __atomic_load_n(place, __ATOMIC_RELAXED), after;                        \
+		T before = __atomic_load_n(memory, __ATOMIC_RELAXED), after;                       \
 		do {                                                                               \
-			after = (T)changed(at, before, b, c);                                      \
-		} while (!__atomic_compare_exchange_n(place, &before, after, false,                \
+			after = (T)apply_operation(at, before, b, c);                              \
+		} while (!__atomic_compare_exchange_n(memory, &before, after, false,               \
 						      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));        \
 		return before;                                                                     \
 	}
 
-DEFINE_SEEN(uint16_t)
-DEFINE_SEEN(uint32_t)
-DEFINE_SEEN(uint64_t)
+DEFINE_SHARED(uint16_t)
+DEFINE_SHARED(uint32_t)
+DEFINE_SHARED(uint64_t)
 
-uint64_t sg_atomic_change(const struct sg_instruction *at, void *place, bool is_private, uint64_t b,
-			  uint64_t c)
+uint64_t sg_atomic_change(const struct sg_instruction *at, void *memory, bool is_private,
+			  uint64_t b, uint64_t c)
 {
 	uint64_t before = 0, after;
 
 	if (is_private) {
-		memcpy(&before, place, at->size);
-		after = changed(at, before, b, c);
-		memcpy(place, &after, at->size);
+		memcpy(&before, memory, at->size);
+		after = apply_operation(at, before, b, c);
+		memcpy(memory, &after, at->size);
 		return before;
 	}
 	if (at->size == 4)
-		return change_seen_uint32_t(place, at, b, c);
+		return change_shared_uint32_t(memory, at, b, c);
 	if (at->size == 8)
-		return change_seen_uint64_t(place, at, b, c);
-	return change_seen_uint16_t(place, at, b, c);
+		return change_shared_uint64_t(memory, at, b, c);
+	return change_shared_uint16_t(memory, at, b, c);
 }
 
 __extension__ typedef unsigned __int128 uint128;
 
-/* What was there; it is changed also where nothing else is written, which nobody sees. */
-static uint128 change_wide(uint128 *place, bool compares, uint128 b, uint128 c)
+/* Returns the old value. A failed comparison writes the old value back. */
+static uint128 change_wide(uint128 *memory, bool compares, uint128 b, uint128 c)
 {
 	uint128 before = 0, found;
 
 	if (compares)
-		return __sync_val_compare_and_swap(place, b, c);
-	while ((found = __sync_val_compare_and_swap(place, before, b)) != before)
+		return __sync_val_compare_and_swap(memory, b, c);
+	while ((found = __sync_val_compare_and_swap(memory, before, b)) != before)
 		before = found;
 	return before;
 }
 
-/* ---- the common ones: integers of 32 and 64 bits --------------------------------------- */
+/* ---- fast paths: integers of 32 and 64 bits -------------------------------------------- */
 
 #define EACH_LANE(T, body)                                                                         \
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {                             \
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);                                    \
-		T *place = (T *)(uintptr_t)access->address[lane], b = b_[lane], before;            \
+		T *memory = (T *)(uintptr_t)access->address[lane], b = b_[lane], before;           \
 		body;                                                                              \
 		d_[lane] = before;                                                                 \
 	}
 
-/* An operation that a private word and one that others see do in their own ways. */
+/* An operation on private memory, or an atomic one. */
 #define CHANGE(T, expression, atomic)                                                              \
 	if (is_private)                                                                            \
-		EACH_LANE(T, before = *place; *place = expression)                                 \
+		EACH_LANE(T, before = *memory; *memory = expression)                               \
 	else                                                                                       \
-		EACH_LANE(T, before = atomic(place, b, __ATOMIC_SEQ_CST))                          \
+		EACH_LANE(T, before = atomic(memory, b, __ATOMIC_SEQ_CST))                         \
 	return true
 
-#define DEFINE_QUICK(T)                                                                            \
-	static bool run_quick_##T(struct sg_warp *warp, const struct sg_instruction *at,           \
-				  const struct sg_access *access, bool is_private)                 \
+#define DEFINE_FAST(T)                                                                             \
+	static bool run_fast_##T(struct sg_warp *warp, const struct sg_instruction *at,            \
+				 const struct sg_access *access, bool is_private)                  \
 	{                                                                                          \
 		T *d_ = (T *)(void *)(warp->frame + at->d);                                        \
 		const T *b_ = (T *)(void *)(warp->frame + at->b);                                  \
@@ -186,11 +187,11 @@ static uint128 change_wide(uint128 *place, bool compares, uint128 b, uint128 c)
 			CHANGE(T, b, __atomic_exchange_n);                                         \
 		case SG_ATOMIC_COMPARE:                                                            \
 			if (is_private) {                                                          \
-				EACH_LANE(T, before = *place;                                      \
-					  *place = before == b ? c_[lane] : before)                \
+				EACH_LANE(T, before = *memory;                                     \
+					  *memory = before == b ? c_[lane] : before)               \
 			} else {                                                                   \
 				EACH_LANE(T, before = b; __atomic_compare_exchange_n(              \
-						  place, &before, c_[lane], false,                 \
+						  memory, &before, c_[lane], false,                \
 						  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))             \
 			}                                                                          \
 			return true;                                                               \
@@ -199,8 +200,8 @@ static uint128 change_wide(uint128 *place, bool compares, uint128 b, uint128 c)
 		}                                                                                  \
 	}
 
-DEFINE_QUICK(uint32_t)
-DEFINE_QUICK(uint64_t)
+DEFINE_FAST(uint32_t)
+DEFINE_FAST(uint64_t)
 
 static bool is_integer(enum gt_ptx_type type)
 {
@@ -208,19 +209,19 @@ static bool is_integer(enum gt_ptx_type type)
 	       gt_ptx_type_info(type)->class != GT_PTX_CLASS_PACKED;
 }
 
-static bool run_quick(struct sg_warp *warp, const struct sg_instruction *at,
-		      const struct sg_access *access, bool is_private)
+static bool run_fast(struct sg_warp *warp, const struct sg_instruction *at,
+		     const struct sg_access *access, bool is_private)
 {
 	if (!is_integer((enum gt_ptx_type)at->space))
 		return false;
-	return at->size == 4   ? run_quick_uint32_t(warp, at, access, is_private)
-	       : at->size == 8 ? run_quick_uint64_t(warp, at, access, is_private)
+	return at->size == 4   ? run_fast_uint32_t(warp, at, access, is_private)
+	       : at->size == 8 ? run_fast_uint64_t(warp, at, access, is_private)
 			       : false;
 }
 
-/* ---- all of them ----------------------------------------------------------------------- */
+/* ---- all types ------------------------------------------------------------------------- */
 
-/* Whether that is true of all lanes. */
+/* Whether the memory of all lanes is private. */
 static bool are_private(const struct sg_warp *warp, const struct sg_access *access)
 {
 	bool all = true;
@@ -230,7 +231,10 @@ static bool are_private(const struct sg_warp *warp, const struct sg_access *acce
 	return all;
 }
 
-/* The elements of one lane are read before any is written: registers may be the same. */
+/*
+ * Changes count elements one after the other; list: their d, then their b. The operands of a lane
+ * are read before its results are written, since registers may be the same.
+ */
 static const struct sg_instruction *run_atomic_vector(struct sg_warp *warp,
 						      const struct sg_instruction *at)
 {
@@ -292,7 +296,7 @@ const struct sg_instruction *sg_run_atomic(struct sg_warp *warp, const struct sg
 
 	if (!at->resolve(warp, at, &access))
 		return NULL;
-	if (run_quick(warp, at, &access, are_private(warp, &access)))
+	if (run_fast(warp, at, &access, are_private(warp, &access)))
 		return at + 1;
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
@@ -372,9 +376,9 @@ bool sg_has_atomic(enum sg_atomic operation, enum gt_ptx_type type)
 	}
 }
 
-/* atom.global.v2.f32.add {d, e}, [a], {b, c}: floating point only, each element by itself. */
-static int decode_vector(struct sg_decoder *decoder, struct sg_instruction *step, uint32_t first,
-			 enum gt_ptx_type type)
+/* atom.global.v2.f32.add {d, e}, [a], {b, c}: floating point only, each element separately. */
+static int decode_atomic_vector(struct sg_decoder *decoder, struct sg_instruction *step,
+				uint32_t first, enum gt_ptx_type type)
 {
 	const struct gt_ptx_operand *items[SG_MAX_ELEMENTS];
 	uint32_t count = sg_decode_form(decoder)->vector, found = count, width, slot = SG_SINK;
@@ -401,7 +405,7 @@ static int decode_vector(struct sg_decoder *decoder, struct sg_instruction *step
 	return error;
 }
 
-/* Whether vectors of a type can be changed: of .f32 2 or 4, in all at most 16 bytes. */
+/* Whether there are vectors of a type: at most 16 bytes of .f32 and smaller elements. */
 static bool has_vector(enum gt_ptx_type type, uint32_t count)
 {
 	const struct gt_ptx_type_info *info = gt_ptx_type_info(type);
@@ -437,7 +441,7 @@ int sg_decode_atom(struct sg_decoder *decoder)
 	wanted.flags = modifiers.flags;
 	error = sg_decode_address(decoder, first, &address);
 	if (!error && form->vector > 1)
-		error = decode_vector(decoder, &wanted, first, type);
+		error = decode_atomic_vector(decoder, &wanted, first, type);
 	else if (!error && !is_red)
 		error = sg_decode_destination(decoder, 0, type, &wanted.d);
 	if (!error && form->vector == 1)
@@ -445,7 +449,7 @@ int sg_decode_atom(struct sg_decoder *decoder)
 	if (!error && operation == SG_ATOMIC_COMPARE)
 		error = sg_decode_source(decoder, first + 2, type, &wanted.c);
 	if (!error)
-		error = sg_decode_place(decoder, &wanted, modifiers.space, &address);
+		error = sg_decode_access(decoder, &wanted, modifiers.space, &address);
 	if (!error)
 		error = sg_decode_emit_step(decoder,
 					    form->vector > 1    ? run_atomic_vector

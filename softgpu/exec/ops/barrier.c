@@ -20,7 +20,7 @@ void sg_barrier_result(struct sg_group *group, const struct sg_barrier *barrier)
 	*slot = (*slot & ~group->mask) | (value ? group->mask : 0);
 }
 
-/* a: number; b: threads, SG_NO_SLOT: all; c: a predicate. */
+/* a: the barrier's number; b: threads, SG_NO_SLOT: all; c: a predicate. */
 static const struct sg_instruction *run_barrier(struct sg_warp *warp,
 						const struct sg_instruction *at)
 {
@@ -49,7 +49,7 @@ static const struct sg_instruction *run_barrier(struct sg_warp *warp,
 	sg_warp_wait(warp, at, SG_GROUP_BARRIER);
 	warp->groups[warp->waited].barrier = (uint8_t)number;
 	sg_block_check_barrier(warp->block, number);
-	return sg_warp_choose(warp);
+	return sg_warp_select(warp);
 }
 
 /* ---- decoding -------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What moves many bytes by one instruction: cp.async.bulk, cp.reduce.async.bulk and st.bulk, PTX
- * ISA 9.0, 9.7.9.25. All of it is done at once, before the next instruction.
+ * Bulk copies: cp.async.bulk, cp.reduce.async.bulk and st.bulk (PTX ISA 9.0, 9.7.9.25). All of them
+ * are complete before the next instruction.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,20 +10,20 @@
 #include "exec/engine/cluster.h"
 #include "exec/ops/ops.h"
 
-/* An address as an operand gives it. */
+/* An address operand. */
 struct bulk_address {
 	uint32_t slot;
 	bool is_narrow, is_shared;
 	uint64_t offset;
 };
 
-/* list of an instruction points to one. */
+/* The operands of an instruction; its `list` points to one. */
 struct bulk_plan {
 	struct bulk_address to, from, object; /* object: the mbarrier; its slot SG_NO_SLOT: none */
 	uint32_t size;                        /* slot of the bytes */
 	uint32_t size_width;                  /* bytes of its lane */
-	uint32_t blocks; /* slot of a mask of 16 bits: where to, by rank; SG_NO_SLOT: none */
-	/* Of a reduction, as sg_atomic_change takes them. */
+	uint32_t blocks; /* slot of a 16-bit mask: target blocks by rank; SG_NO_SLOT: none */
+	/* Of a reduction: the arguments of sg_atomic_change. */
 	uint8_t operation, type;
 };
 
@@ -34,10 +34,10 @@ static const struct bulk_plan *plan_of(const struct sg_instruction *at)
 	return (const struct bulk_plan *)(const void *)at->list;
 }
 
-/* Instead of a block's rank: where the address says. */
-#define AS_GIVEN UINT32_MAX
+/* Instead of a rank: the block of the address. */
+#define ANY_BLOCK UINT32_MAX
 
-/* An address in shared memory, in that of a block of the cluster. */
+/* Maps an address in shared memory to a block of the cluster. */
 static uint64_t in_block(const struct sg_warp *warp, uint64_t address, uint32_t rank)
 {
 	address %= SG_CLUSTER_STRIDE;
@@ -45,15 +45,16 @@ static uint64_t in_block(const struct sg_warp *warp, uint64_t address, uint32_t 
 						    : address + (rank + 1ull) * SG_CLUSTER_STRIDE;
 }
 
-/* Memory at a place, which must be a multiple of `alignment`; NULL after a fault. */
+/* Resolves an address, which must be a multiple of `alignment`; NULL after a fault. */
 static char *find_memory_in(struct sg_warp *warp, const struct sg_instruction *at,
-			    const struct bulk_address *place, uint32_t rank, uint32_t lane,
+			    const struct bulk_address *operand, uint32_t rank, uint32_t lane,
 			    uint64_t size, uint64_t alignment)
 {
-	uint64_t address =
-		sg_read_lane(warp, place->slot, place->is_narrow ? 4 : 8, lane) + place->offset;
-	uint64_t place_in_space = rank == AS_GIVEN ? address : in_block(warp, address, rank);
-	uint64_t generic = place_in_space + (place->is_shared ? warp->machine->windows.shared : 0);
+	uint64_t address = sg_read_lane(warp, operand->slot, operand->is_narrow ? 4 : 8, lane) +
+			   operand->offset;
+	uint64_t address_in_space = rank == ANY_BLOCK ? address : in_block(warp, address, rank);
+	uint64_t generic =
+		address_in_space + (operand->is_shared ? warp->machine->windows.shared : 0);
 	uint64_t pointer = sg_warp_pointer(warp, lane, generic, size);
 
 	if (pointer && !(address % alignment))
@@ -64,15 +65,15 @@ static char *find_memory_in(struct sg_warp *warp, const struct sg_instruction *a
 }
 
 static char *find_memory(struct sg_warp *warp, const struct sg_instruction *at,
-			 const struct bulk_address *place, uint32_t lane, uint64_t size,
+			 const struct bulk_address *operand, uint32_t lane, uint64_t size,
 			 uint64_t alignment)
 {
-	return find_memory_in(warp, at, place, AS_GIVEN, lane, size, alignment);
+	return find_memory_in(warp, at, operand, ANY_BLOCK, lane, size, alignment);
 }
 
-/* The mbarrier hears of the bytes; false after a fault. */
-static bool report(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
-		   uint32_t lane, uint64_t size)
+/* Completes the bytes at the mbarrier; false after a fault. */
+static bool complete_bytes(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
+			   uint32_t lane, uint64_t size)
 {
 	const struct bulk_plan *plan = plan_of(at);
 	char *object;
@@ -81,11 +82,11 @@ static bool report(struct sg_warp *warp, const struct sg_instruction *at, uint32
 		return true;
 	object = find_memory_in(warp, at, &plan->object, rank, lane, 8, 8);
 	if (object)
-		sg_mbarrier_complete(object, size);
+		sg_mbarrier_complete_bytes(object, size);
 	return object;
 }
 
-/* What one lane copies to one block; false after a fault. */
+/* Copies the bytes of one lane to one block; false after a fault. */
 static bool copy_to(struct sg_warp *warp, const struct sg_instruction *at, uint32_t rank,
 		    uint32_t lane, uint64_t size)
 {
@@ -97,7 +98,7 @@ static bool copy_to(struct sg_warp *warp, const struct sg_instruction *at, uint3
 		return false;
 	if (size)
 		memmove(to, from, size);
-	return report(warp, at, rank, lane, size);
+	return complete_bytes(warp, at, rank, lane, size);
 }
 
 /* Addresses and size are multiples of 16. */
@@ -113,7 +114,7 @@ static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct 
 		if (size % 16)
 			return sg_warp_fault(warp, at, SG_FAULT_MISALIGNED, lane, size);
 		if (plan->blocks == SG_NO_SLOT) {
-			if (!copy_to(warp, at, AS_GIVEN, lane, size))
+			if (!copy_to(warp, at, ANY_BLOCK, lane, size))
 				return NULL;
 			continue;
 		}
@@ -125,7 +126,7 @@ static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct 
 	return at + 1;
 }
 
-/* Element after element: each is atomic, all of them are not. */
+/* Element by element: each change is atomic, all together are not. */
 static const struct sg_instruction *run_reduce(struct sg_warp *warp,
 					       const struct sg_instruction *at)
 {
@@ -150,7 +151,7 @@ static const struct sg_instruction *run_reduce(struct sg_warp *warp,
 			sg_atomic_change(&change, to + i,
 					 sg_is_private(warp, (uint64_t)(uintptr_t)to), value, 0);
 		}
-		if (!report(warp, at, AS_GIVEN, lane, size))
+		if (!complete_bytes(warp, at, ANY_BLOCK, lane, size))
 			return NULL;
 	}
 	return at + 1;
@@ -179,8 +180,8 @@ static const struct sg_instruction *run_clear(struct sg_warp *warp, const struct
 
 /* ---- decoding -------------------------------------------------------------------------- */
 
-static int read_place(struct sg_decoder *decoder, uint32_t index, bool is_shared,
-		      struct bulk_address *ret_place)
+static int read_address(struct sg_decoder *decoder, uint32_t index, bool is_shared,
+			struct bulk_address *ret_address)
 {
 	struct sg_address address;
 	int error = sg_decode_address(decoder, index, &address);
@@ -189,18 +190,18 @@ static int read_place(struct sg_decoder *decoder, uint32_t index, bool is_shared
 		return error;
 	if (address.slot == SG_NO_SLOT)
 		return sg_decode_bad_operand(decoder, index);
-	*ret_place = (struct bulk_address){.slot = address.slot,
-					   .is_narrow = address.is_narrow,
-					   .is_shared = is_shared,
-					   .offset = address.offset};
+	*ret_address = (struct bulk_address){.slot = address.slot,
+					     .is_narrow = address.is_narrow,
+					     .is_shared = is_shared,
+					     .offset = address.offset};
 	return 0;
 }
 
-/* A plan that lives as long as the function, and its instruction. */
+/* Emits an instruction with a copy of the plan, which lives as long as the function. */
 static int emit_plan(struct sg_decoder *decoder, sg_run *run, const struct bulk_plan *plan)
 {
 	struct sg_instruction step = {0};
-	/* In words, with one more to align it. */
+	/* Words of the list, with one for its alignment. */
 	uint32_t words = (sizeof(*plan) + sizeof(uint32_t) - 1) / sizeof(uint32_t) + 1;
 	uint32_t *list = sg_decode_list(decoder, words);
 
@@ -212,7 +213,7 @@ static int emit_plan(struct sg_decoder *decoder, sg_run *run, const struct bulk_
 	return sg_decode_emit_step(decoder, run, &step);
 }
 
-/* The first modifier that is a state space is where it goes, the next where it comes from. */
+/* The first state space is that of the target, the second that of the source. */
 static bool read_spaces(const struct gt_ptx_form *form, bool is_shared[2])
 {
 	uint32_t count = 0;
@@ -238,15 +239,15 @@ static int read_copy(struct sg_decoder *decoder, struct bulk_plan *plan)
 	    !read_spaces(sg_decode_form(decoder), is_shared) ||
 	    sg_decode_has(decoder, GT_PTX_MOD_BYTEMASK))
 		return sg_decode_bad_form(decoder);
-	error = read_place(decoder, 0, is_shared[0], &plan->to);
+	error = read_address(decoder, 0, is_shared[0], &plan->to);
 	if (!error)
-		error = read_place(decoder, 1, is_shared[1], &plan->from);
+		error = read_address(decoder, 1, is_shared[1], &plan->from);
 	if (!error)
 		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_U32, &plan->size);
 	plan->size_width = 4;
 	plan->object.slot = SG_NO_SLOT;
 	if (!error && sg_decode_has(decoder, GT_PTX_MOD_MBARRIER_COMPLETE_TX_BYTES))
-		error = read_place(decoder, 3, true, &plan->object);
+		error = read_address(decoder, 3, true, &plan->object);
 	plan->blocks = SG_NO_SLOT;
 	if (!error && sg_decode_has(decoder, GT_PTX_MOD_MULTICAST_CLUSTER))
 		error = sg_decode_source(decoder, 4, GT_PTX_TYPE_B16, &plan->blocks);
@@ -269,7 +270,7 @@ int sg_decode_bulk_copy(struct sg_decoder *decoder)
 	return error ? error : emit_plan(decoder, run_copy, &plan);
 }
 
-/* Its operations: of 16 bits with .noftz, and no floating point but sums of .f32 and .f64. */
+/* The operations of a reduction: those of atom, except exchanges, and min and max of .s64. */
 static bool read_reduction(const struct sg_decoder *decoder, struct bulk_plan *plan)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
@@ -309,10 +310,10 @@ int sg_decode_bulk_clear(struct sg_decoder *decoder)
 	    instruction->operands[2].kind != GT_PTX_OPERAND_INTEGER ||
 	    instruction->operands[2].integer)
 		return sg_decode_bad_operand(decoder, 2);
-	error = read_place(decoder, 0,
-			   sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
-				   sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA),
-			   &plan.to);
+	error = read_address(decoder, 0,
+			     sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
+				     sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA),
+			     &plan.to);
 	if (!error)
 		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_U64, &plan.size);
 	return error ? error : emit_plan(decoder, run_clear, &plan);

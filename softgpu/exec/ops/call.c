@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls. Every function has one frame of registers in a warp's file, whatever the depth; a
- * function that may be entered again while it runs saves the lanes' registers when it is
- * called and gives them back at its end.
+ * Calls. Every function has one frame of registers in a warp, at any call depth. A recursive
+ * function saves the lanes' registers when it is called and restores them when it returns.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,16 +9,17 @@
 #include "exec/decode/decode.h"
 #include "exec/ops/ops.h"
 
-static char *local_of(const struct sg_warp *warp, uint32_t lane, uint64_t place)
+static char *local_of(const struct sg_warp *warp, uint32_t lane, uint64_t offset)
 {
-	return warp->local + lane * warp->grid->local_stride + place;
+	return warp->local + lane * warp->grid->local_stride + offset;
 }
 
-/* Where a value that a call passes is, for one lane of the caller: pass->size bytes. */
+/* Returns the memory of a value that a call passes, for one lane of the caller: pass->size bytes.
+ */
 static char *passed(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane)
 {
-	return pass->is_register ? warp->frame + pass->place + lane * pass->size
-				 : local_of(warp, lane, warp->stack[lane] + pass->place);
+	return pass->is_register ? warp->frame + pass->offset + lane * pass->size
+				 : local_of(warp, lane, warp->stack[lane] + pass->offset);
 }
 
 static size_t size_of_number(const struct sg_pass *pass)
@@ -47,8 +47,8 @@ void sg_call_read(const struct sg_warp *warp, const struct sg_pass *pass, uint32
 		memset(to, 0, size);
 }
 
-void sg_call_give_back(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
-		       uint64_t value)
+void sg_call_return(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		    uint64_t value)
 {
 	const struct sg_pass *pass = at->call->returns;
 
@@ -99,18 +99,18 @@ static void restore_lanes(char *to, const char *from, const struct sg_slot *slot
 	uint32_t size = slot->width < 8 ? slot->width : 8;
 
 	if (!slot->width) {
-		uint32_t *p = (uint32_t *)(void *)(to + slot->place);
-		uint32_t before = *(const uint32_t *)(const void *)(from + slot->place);
+		uint32_t *p = (uint32_t *)(void *)(to + slot->offset);
+		uint32_t before = *(const uint32_t *)(const void *)(from + slot->offset);
 
 		*p = (*p & ~lanes) | (before & lanes);
 		return;
 	}
 	for (; lanes; lanes &= lanes - 1) {
-		uint32_t lane = (uint32_t)__builtin_ctz(lanes), place = slot->place + lane * size;
+		uint32_t lane = (uint32_t)__builtin_ctz(lanes), offset = slot->offset + lane * size;
 
-		memcpy(to + place, from + place, size);
+		memcpy(to + offset, from + offset, size);
 		if (slot->width == 16)
-			memcpy(to + place + 256, from + place + 256, 8);
+			memcpy(to + offset + 256, from + offset + 256, 8);
 	}
 }
 
@@ -160,31 +160,31 @@ static bool signature_fits(const struct sg_call *call, const struct sg_function 
 	return true;
 }
 
-/* Where a lane's part of a value lies; half: the upper 8 bytes of a 16-byte register. */
-static char *register_part(char *frame, uint32_t place, uint32_t size, uint32_t lane, bool half)
+/* Returns a lane's part of a register; half: the upper 8 bytes of a 16-byte register. */
+static char *register_part(char *frame, uint32_t offset, uint32_t size, uint32_t lane, bool half)
 {
-	return frame + place + (half ? 256 : 0) + lane * (size < 8 ? size : 8);
+	return frame + offset + (half ? 256 : 0) + lane * (size < 8 ? size : 8);
 }
 
-static void copy_value(char *to, bool to_register, uint32_t to_place, const char *from,
-		       bool from_register, uint32_t from_place, uint32_t size, uint32_t lane)
+static void copy_value(char *to, bool to_register, uint32_t to_offset, const char *from,
+		       bool from_register, uint32_t from_offset, uint32_t size, uint32_t lane)
 {
 	if (!to_register && !from_register) {
-		memcpy(to + to_place, from + from_place, size);
+		memcpy(to + to_offset, from + from_offset, size);
 		return;
 	}
 	for (uint32_t part = 0; part < size; part += 8) {
-		const char *source = from_register ? register_part((char *)from, from_place, size,
+		const char *source = from_register ? register_part((char *)from, from_offset, size,
 								   lane, part != 0)
-						   : from + from_place + part;
-		char *target = to_register ? register_part(to, to_place, size, lane, part != 0)
-					   : to + to_place + part;
+						   : from + from_offset + part;
+		char *target = to_register ? register_part(to, to_offset, size, lane, part != 0)
+					   : to + to_offset + part;
 
 		memcpy(target, source, size - part < 8 ? size - part : 8);
 	}
 }
 
-/* The arguments of one lane, kept while the callee's registers are saved and written. */
+/* Passes the arguments of one lane. */
 static void pass_arguments(struct sg_warp *warp, const struct sg_call *call,
 			   const struct sg_function *callee, char *callee_frame, uint32_t lane)
 {
@@ -196,14 +196,14 @@ static void pass_arguments(struct sg_warp *warp, const struct sg_call *call,
 		char *to =
 			formal->is_register ? callee_frame : local_of(warp, lane, warp->top[lane]);
 
-		copy_value(to, formal->is_register, formal->place, from, pass->is_register,
-			   pass->place, pass->size, lane);
+		copy_value(to, formal->is_register, formal->offset, from, pass->is_register,
+			   pass->offset, pass->size, lane);
 	}
 }
 
 /*
- * A function that calls itself and takes .reg parameters reads arguments from the frame that
- * it writes: they pass through a copy of the frame.
+ * Enters a function. One that calls itself and has .reg parameters reads its arguments from the
+ * saved copy of the frame, since it overwrites the frame.
  */
 static const struct sg_instruction *enter(struct sg_warp *warp, const struct sg_instruction *at,
 					  const struct sg_function *callee)
@@ -228,7 +228,7 @@ static const struct sg_instruction *enter(struct sg_warp *warp, const struct sg_
 			return sg_warp_fault(warp, at, SG_FAULT_STACK_OVERFLOW, lane, 0);
 		}
 		pass_arguments(warp, at->call, callee, frame, lane);
-		level->back[lane] = at;
+		level->call[lane] = at;
 		level->function[lane] = warp->function;
 		level->stack[lane] = warp->stack[lane];
 		level->top[lane] = warp->top[lane];
@@ -246,7 +246,7 @@ static const struct sg_instruction *enter(struct sg_warp *warp, const struct sg_
 	warp->depth++;
 	if (--warp->ticks <= 0)
 		return sg_warp_tick(warp, callee->code);
-	return warp->group_count > 1 ? sg_warp_meet(warp, callee->code) : callee->code;
+	return warp->group_count > 1 ? sg_warp_reconverge(warp, callee->code) : callee->code;
 }
 
 static const struct sg_instruction *run_call(struct sg_warp *warp, const struct sg_instruction *at)
@@ -257,10 +257,10 @@ static const struct sg_instruction *run_call(struct sg_warp *warp, const struct 
 static const struct sg_function *function_at(const struct sg_warp *warp, uint64_t address)
 {
 	const struct sg_module *module = warp->function->module;
-	uint64_t place = address - warp->machine->windows.code;
-	uint64_t number = place / SG_CODE_STRIDE - module->first_address_number;
+	uint64_t offset = address - warp->machine->windows.code;
+	uint64_t number = offset / SG_CODE_STRIDE - module->first_address_number;
 
-	if (place % SG_CODE_STRIDE || number >= module->first_kernel)
+	if (offset % SG_CODE_STRIDE || number >= module->first_kernel)
 		return NULL;
 	return module->functions.items[number];
 }
@@ -272,14 +272,14 @@ static const struct sg_instruction *run_call_indirect(struct sg_warp *warp,
 	uint32_t first = (uint32_t)__builtin_ctz(warp->exec), same = 0, others;
 	const struct sg_function *callee = function_at(warp, target[first]);
 
-	if (!callee || warp->grid->kernel->frame_places[callee->number] == UINT32_MAX ||
+	if (!callee || warp->grid->kernel->frame_offsets[callee->number] == UINT32_MAX ||
 	    !signature_fits(at->call, callee))
 		return sg_warp_fault(warp, at, SG_FAULT_INVALID_PC, first, target[first]);
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
 		same |= (uint32_t)(target[lane] == target[first]) << lane;
 	others = warp->exec & ~same;
 	if (others) {
-		/* They come here again; under a guard, only those that it lets through. */
+		/* The other active lanes execute the call again. */
 		sg_warp_count(warp);
 		warp->mask &= ~others;
 		warp->exec &= same;
@@ -288,7 +288,7 @@ static const struct sg_instruction *run_call_indirect(struct sg_warp *warp,
 	return enter(warp, at, callee);
 }
 
-/* The results of the lanes that go back to one call. */
+/* Passes the results of one lane to its caller. */
 static void pass_returns(struct sg_warp *warp, const struct sg_call_level *level,
 			 const struct sg_call *call, const struct sg_function *callee,
 			 const char *callee_frame, char *caller_frame, uint32_t lane)
@@ -301,12 +301,12 @@ static void pass_returns(struct sg_warp *warp, const struct sg_call_level *level
 		char *to =
 			pass->is_register ? caller_frame : local_of(warp, lane, level->stack[lane]);
 
-		copy_value(to, pass->is_register, pass->place, from, formal->is_register,
-			   formal->place, pass->size, lane);
+		copy_value(to, pass->is_register, pass->offset, from, formal->is_register,
+			   formal->offset, pass->size, lane);
 	}
 }
 
-/* Lanes go back to `call`, all to the same one. */
+/* Returns from a function; all lanes return to the same call. */
 static const struct sg_instruction *leave(struct sg_warp *warp, struct sg_call_level *level,
 					  const struct sg_instruction *call, uint32_t lanes)
 {
@@ -339,7 +339,7 @@ static const struct sg_instruction *leave(struct sg_warp *warp, struct sg_call_l
 	warp->frame = caller_frame;
 	warp->exec = warp->mask = lanes;
 	warp->depth--;
-	return warp->group_count > 1 ? sg_warp_meet(warp, call + 1) : call + 1;
+	return warp->group_count > 1 ? sg_warp_reconverge(warp, call + 1) : call + 1;
 }
 
 const struct sg_instruction *sg_run_ret(struct sg_warp *warp, const struct sg_instruction *at)
@@ -351,9 +351,9 @@ const struct sg_instruction *sg_run_ret(struct sg_warp *warp, const struct sg_in
 	if (!warp->depth)
 		return sg_warp_exit(warp, at, lanes);
 	level = warp->levels[warp->depth - 1];
-	call = level->back[first];
+	call = level->call[first];
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
-		same |= (uint32_t)(level->back[lane] == call) << lane;
+		same |= (uint32_t)(level->call[lane] == call) << lane;
 	same &= lanes;
 	sg_warp_count(warp);
 	if (warp->mask & ~lanes)
@@ -373,15 +373,15 @@ static const struct sg_instruction *run_alloca(struct sg_warp *warp,
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-		uint64_t place = (warp->top[lane] + alignment - 1) & ~(alignment - 1);
+		uint64_t offset = (warp->top[lane] + alignment - 1) & ~(alignment - 1);
 		uint64_t size = 0, bytes;
 
 		memcpy(&size, warp->frame + at->a + lane * at->size, at->size);
 		bytes = (size + 15) & ~15ull;
-		if (size > SG_MAX_LOCAL_SIZE || place + bytes > warp->grid->local_size)
+		if (size > SG_MAX_LOCAL_SIZE || offset + bytes > warp->grid->local_size)
 			return sg_warp_fault(warp, at, SG_FAULT_STACK_OVERFLOW, lane, 0);
-		memcpy(warp->frame + at->d + lane * at->size, &place, at->size);
-		warp->top[lane] = (uint32_t)(place + bytes);
+		memcpy(warp->frame + at->d + lane * at->size, &offset, at->size);
+		warp->top[lane] = (uint32_t)(offset + bytes);
 	}
 	return at + 1;
 }
@@ -424,27 +424,27 @@ static int read_pass(struct sg_decoder *decoder, const struct gt_ptx_operand *op
 
 	if (operand->kind == GT_PTX_OPERAND_SYMBOL) {
 		if (operand->variable->space != GT_PTX_SPACE_PARAM || operand->offset)
-			return sg_decode_error(decoder, "an argument is no .param variable");
+			return sg_decode_error(decoder, "an argument is not a .param variable");
 		pass->is_register = false;
-		pass->place = (uint32_t)decoder->unit->places[operand->variable->number];
+		pass->offset = (uint32_t)decoder->unit->locations[operand->variable->number];
 		pass->size = (uint32_t)gt_ptx_variable_size(operand->variable);
 		return 0;
 	}
 	pass->is_register = true;
 	if (operand->kind == GT_PTX_OPERAND_REGISTER) {
-		error = sg_decode_register(decoder, operand, &pass->place, &type);
+		error = sg_decode_register(decoder, operand, &pass->offset, &type);
 		pass->size = sg_type_width(type);
 		if (!error && !pass->size)
 			return sg_decode_error(decoder, "an argument is a predicate");
 		return error;
 	}
 	if (operand->kind == GT_PTX_OPERAND_SINK) {
-		pass->place = SG_SINK;
+		pass->offset = SG_SINK;
 		pass->size = formal ? (uint32_t)gt_ptx_variable_size(formal) : 4;
 		return 0;
 	}
 	type = formal && gt_ptx_variable_size(formal) <= 8 ? formal->type : GT_PTX_TYPE_B32;
-	error = sg_decode_source_operand(decoder, operand, 0, type, false, &pass->place, &width);
+	error = sg_decode_source_operand(decoder, operand, 0, type, false, &pass->offset, &width);
 	pass->size = width;
 	return error;
 }
@@ -469,7 +469,7 @@ static int read_passes(struct sg_decoder *decoder, const struct gt_ptx_operand *
 	return error;
 }
 
-/* What the callee takes, as declared; NULL where nothing says. */
+/* Returns the declaration or prototype of the callee, or NULL. */
 static const struct gt_ptx_function *signature_of(const struct gt_ptx_call *call)
 {
 	if (call->target->kind == GT_PTX_OPERAND_FUNCTION)
@@ -479,7 +479,7 @@ static const struct gt_ptx_function *signature_of(const struct gt_ptx_call *call
 	return NULL;
 }
 
-/* The function that is called, or what is built in under its name. */
+/* Finds the called function, or the built-in function of its name. */
 static int find_callee(struct sg_decoder *decoder, const struct gt_ptx_call *source,
 		       struct sg_call *call, sg_run **ret_run)
 {
@@ -508,7 +508,6 @@ int sg_decode_call(struct sg_decoder *decoder)
 	const struct gt_ptx_call *source = decoder->instruction->call;
 	const struct gt_ptx_function *signature = signature_of(source);
 	struct sg_call *call = calloc(1, sizeof(*call));
-	struct sg_instruction *step;
 	sg_run *run = NULL;
 	int error;
 
@@ -531,11 +530,7 @@ int sg_decode_call(struct sg_decoder *decoder)
 		return error;
 	call->argument_count = source->argument_count;
 	call->return_count = source->return_count;
-	step = sg_decode_emit(decoder, run);
-	if (!step)
-		return -ENOMEM;
-	step->call = call;
-	return 0;
+	return sg_decode_emit_step(decoder, run, &(struct sg_instruction){.call = call});
 }
 
 int sg_decode_ret(struct sg_decoder *decoder)
@@ -546,37 +541,29 @@ int sg_decode_ret(struct sg_decoder *decoder)
 /* alloca.u64 p, size{, alignment}; stacksave.u64 d; stackrestore.u64 a */
 int sg_decode_stack(struct sg_decoder *decoder)
 {
-	const struct gt_ptx_instruction *instruction = decoder->instruction;
-	enum gt_ptx_opcode opcode = instruction->form->opcode;
+	enum gt_ptx_opcode opcode = sg_decode_form(decoder)->opcode;
+	const struct gt_ptx_operand *third = sg_decode_operand(decoder, 2);
 	enum gt_ptx_type type = sg_decode_type(decoder);
-	uint32_t d = 0, a = 0, width = sg_type_width(type);
-	uint64_t alignment = 8;
-	struct sg_instruction *step;
+	struct sg_instruction step = {.immediate = 8, .size = (uint8_t)sg_type_width(type)};
+	sg_run *run = opcode == GT_PTX_OP_ALLOCA      ? run_alloca
+		      : opcode == GT_PTX_OP_STACKSAVE ? run_stack_save
+						      : run_stack_restore;
 	int error = 0;
 
-	if (width != 4 && width != 8)
+	if (step.size != 4 && step.size != 8)
 		return sg_decode_bad_form(decoder);
 	if (opcode != GT_PTX_OP_STACKRESTORE)
-		error = sg_decode_destination(decoder, 0, type, &d);
+		error = sg_decode_destination(decoder, 0, type, &step.d);
 	if (!error && opcode != GT_PTX_OP_STACKSAVE)
-		error = sg_decode_source(decoder, opcode == GT_PTX_OP_ALLOCA, type, &a);
+		error = sg_decode_source(decoder, opcode == GT_PTX_OP_ALLOCA, type, &step.a);
 	if (error)
 		return error;
-	if (opcode == GT_PTX_OP_ALLOCA && instruction->operand_count == 3) {
-		alignment = instruction->operands[2].integer;
-		if (instruction->operands[2].kind != GT_PTX_OPERAND_INTEGER || !alignment ||
-		    (alignment & (alignment - 1)) || alignment > 1 << 16)
+	if (opcode == GT_PTX_OP_ALLOCA && decoder->instruction->operand_count == 3) {
+		step.immediate = third->integer;
+		if (third->kind != GT_PTX_OPERAND_INTEGER || !step.immediate ||
+		    (step.immediate & (step.immediate - 1)) || step.immediate > 1 << 16)
 			return sg_decode_bad_operand(decoder, 2);
 	}
-	step = sg_decode_emit(decoder, opcode == GT_PTX_OP_ALLOCA      ? run_alloca
-				       : opcode == GT_PTX_OP_STACKSAVE ? run_stack_save
-								       : run_stack_restore);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
-	step->immediate = alignment;
-	step->size = (uint8_t)width;
 	decoder->function->uses_stack_pointer = true;
-	return 0;
+	return sg_decode_emit_step(decoder, run, &step);
 }

@@ -13,7 +13,7 @@ static const struct sg_instruction *run_arrive(struct sg_warp *warp,
 	return at + 1;
 }
 
-/* Lanes whose phase is complete go on; the others come here again. */
+/* Lanes whose phase is complete continue; the others wait. */
 static const struct sg_instruction *run_wait(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	uint32_t waiting = warp->exec & warp->cluster_arrived, phase, rest;
@@ -29,7 +29,7 @@ static const struct sg_instruction *run_wait(struct sg_warp *warp, const struct 
 	sg_fence(warp->machine);
 	if (!waiting)
 		return at + 1;
-	/* How often it looks is chance, and no part of the kernel's cycles. */
+	/* The number of retries varies: they do not count as cycles of the kernel. */
 	warp->pseudo++;
 	sg_warp_count(warp);
 	rest = warp->mask & ~waiting;
@@ -42,7 +42,7 @@ static const struct sg_instruction *run_wait(struct sg_warp *warp, const struct 
 
 /* ---- addresses ------------------------------------------------------------------------- */
 
-/* The window of an address, if it is a generic one; false: it is not in shared memory. */
+/* Subtracts the window from a generic address; false: it is not in shared memory. */
 static bool take_window(const struct sg_warp *warp, const struct sg_instruction *at,
 			uint64_t *address, uint64_t *ret_window)
 {
@@ -58,7 +58,7 @@ static bool take_window(const struct sg_warp *warp, const struct sg_instruction 
 	return true;
 }
 
-/* mapa d, a, b: the same place in the memory of block b. size: of d and a. */
+/* mapa d, a, b: the same variable in the memory of block b. size: of d and a. */
 static const struct sg_instruction *run_map(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	const uint32_t *ranks = (uint32_t *)(void *)(warp->frame + at->b);
@@ -79,7 +79,7 @@ static const struct sg_instruction *run_map(struct sg_warp *warp, const struct s
 	return at + 1;
 }
 
-/* getctarank d, a: whose memory it is. size: of a. */
+/* getctarank d, a: the rank of the memory's block. size: of a. */
 static const struct sg_instruction *run_rank(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	uint32_t *d = (uint32_t *)(void *)(warp->frame + at->d), own = sg_cluster_rank(warp->block);
@@ -104,14 +104,14 @@ int sg_decode_cluster_barrier(struct sg_decoder *decoder)
 	struct sg_instruction step = {0};
 	bool arrives = sg_decode_has(decoder, GT_PTX_MOD_ARRIVE),
 	     waits = sg_decode_has(decoder, GT_PTX_MOD_WAIT);
-	uint32_t words = 2u + sg_decode_has(decoder, GT_PTX_MOD_ALIGNED);
+	uint32_t modifiers = 2u + sg_decode_has(decoder, GT_PTX_MOD_ALIGNED);
 
 	if (arrives)
-		words += sg_decode_has(decoder, GT_PTX_MOD_RELEASE) +
-			 sg_decode_has(decoder, GT_PTX_MOD_RELAXED);
+		modifiers += sg_decode_has(decoder, GT_PTX_MOD_RELEASE) +
+			     sg_decode_has(decoder, GT_PTX_MOD_RELAXED);
 	else
-		words += sg_decode_has(decoder, GT_PTX_MOD_ACQUIRE);
-	if (arrives == waits || sg_decode_form(decoder)->modifier_count != words)
+		modifiers += sg_decode_has(decoder, GT_PTX_MOD_ACQUIRE);
+	if (arrives == waits || sg_decode_form(decoder)->modifier_count != modifiers)
 		return sg_decode_bad_form(decoder);
 	if (decoder->instruction->operand_count)
 		return sg_decode_bad_operand(decoder, 0);

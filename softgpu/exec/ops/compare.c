@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Comparisons, selections and logic of predicates: setp, set, testp, selp, slct, and … not. */
+/* Comparisons, selections, logic of predicates: setp, set, testp, selp, slct, and, or, xor, not. */
 #include <errno.h>
 
 #include "exec/decode/decode.h"
@@ -38,28 +38,37 @@ static const struct sg_instruction *run_not_predicate(struct sg_warp *warp,
 	return at + 1;
 }
 
-/* A comparison as one of five, with operands exchanged or the result turned round. */
+/* A comparison as one of enum sg_comparison, with exchanged operands or a negated result. */
 struct comparison {
 	enum gt_ptx_modifier_id id;
 	bool is_float_only;
-	uint8_t base; /* 0 equal, 1 less, 2 less or equal, 3 different, 4 both are numbers */
+	uint8_t base; /* enum sg_comparison */
 	bool exchange;
 	bool negate;
 };
 
 static const struct comparison comparisons[] = {
-	{GT_PTX_MOD_EQ, false, 0, false, false}, {GT_PTX_MOD_NE, false, 3, false, false},
-	{GT_PTX_MOD_LT, false, 1, false, false}, {GT_PTX_MOD_LE, false, 2, false, false},
-	{GT_PTX_MOD_GT, false, 1, true, false},  {GT_PTX_MOD_GE, false, 2, true, false},
-	{GT_PTX_MOD_LO, false, 1, false, false}, {GT_PTX_MOD_LS, false, 2, false, false},
-	{GT_PTX_MOD_HI, false, 1, true, false},  {GT_PTX_MOD_HS, false, 2, true, false},
-	{GT_PTX_MOD_EQU, true, 3, false, true},  {GT_PTX_MOD_NEU, true, 0, false, true},
-	{GT_PTX_MOD_LTU, true, 2, true, true},   {GT_PTX_MOD_LEU, true, 1, true, true},
-	{GT_PTX_MOD_GTU, true, 2, false, true},  {GT_PTX_MOD_GEU, true, 1, false, true},
-	{GT_PTX_MOD_NUM, true, 4, false, false}, {GT_PTX_MOD_NAN, true, 4, false, true},
+	{GT_PTX_MOD_EQ, false, SG_COMPARE_EQUAL, false, false},
+	{GT_PTX_MOD_NE, false, SG_COMPARE_DIFFERENT, false, false},
+	{GT_PTX_MOD_LT, false, SG_COMPARE_LESS, false, false},
+	{GT_PTX_MOD_LE, false, SG_COMPARE_LESS_EQUAL, false, false},
+	{GT_PTX_MOD_GT, false, SG_COMPARE_LESS, true, false},
+	{GT_PTX_MOD_GE, false, SG_COMPARE_LESS_EQUAL, true, false},
+	{GT_PTX_MOD_LO, false, SG_COMPARE_LESS, false, false},
+	{GT_PTX_MOD_LS, false, SG_COMPARE_LESS_EQUAL, false, false},
+	{GT_PTX_MOD_HI, false, SG_COMPARE_LESS, true, false},
+	{GT_PTX_MOD_HS, false, SG_COMPARE_LESS_EQUAL, true, false},
+	{GT_PTX_MOD_EQU, true, SG_COMPARE_DIFFERENT, false, true},
+	{GT_PTX_MOD_NEU, true, SG_COMPARE_EQUAL, false, true},
+	{GT_PTX_MOD_LTU, true, SG_COMPARE_LESS_EQUAL, true, true},
+	{GT_PTX_MOD_LEU, true, SG_COMPARE_LESS, true, true},
+	{GT_PTX_MOD_GTU, true, SG_COMPARE_LESS_EQUAL, false, true},
+	{GT_PTX_MOD_GEU, true, SG_COMPARE_LESS, false, true},
+	{GT_PTX_MOD_NUM, true, SG_COMPARE_NUMBERS, false, false},
+	{GT_PTX_MOD_NAN, true, SG_COMPARE_NUMBERS, false, true},
 };
 
-/* Operations by type: equal, less, less or equal, different, numbers. NONE: made of others. */
+/* Operations by type and enum sg_comparison. NONE: composed of others. */
 static const struct {
 	uint64_t types;
 	bool ftz;
@@ -84,50 +93,33 @@ static const struct {
 	 {SG_LANE_eq_f64, SG_LANE_lt_f64, SG_LANE_le_f64, SG_LANE_ne_f64, SG_LANE_num_f64}},
 };
 
-/* Emits the comparison of a and b of a type, all but its results and boolean. */
-static int emit_comparison(struct sg_decoder *decoder, struct comparison comparison,
-			   enum gt_ptx_type type, bool ftz, uint32_t a, uint32_t b,
-			   struct sg_instruction **ret_step)
+/* Returns the operation on lanes of a comparison, which it may exchange or negate; or NONE. */
+static enum sg_lane_op find_comparator(struct comparison *comparison, enum gt_ptx_type type,
+				       bool ftz)
 {
-	struct sg_instruction *step = NULL;
-	enum sg_lane_op op = SG_LANE_NONE;
+	for (size_t i = 0; i < gt_countof(comparators); i++) {
+		const enum sg_lane_op *ops = comparators[i].ops;
 
-	if (sg_half_format(type) != SG_HALF_NONE) {
-		step = sg_decode_emit(decoder, sg_run_half_compare);
-		if (!step)
-			return -ENOMEM;
-		step->size = (uint8_t)sg_half_format(type);
-		step->count = comparison.base;
-		step->flags |= ftz ? SG_FLAG_FTZ : 0;
-	}
-	for (size_t i = 0; i < gt_countof(comparators) && !step; i++) {
 		if (!(comparators[i].types >> type & 1) || comparators[i].ftz != ftz)
 			continue;
-		op = comparators[i].ops[comparison.base];
-		if (op == SG_LANE_NONE && comparison.base == 2) {
+		if (ops[comparison->base] == SG_LANE_NONE &&
+		    comparison->base == SG_COMPARE_LESS_EQUAL) {
 			/* a <= b is !(b < a) */
-			op = comparators[i].ops[1];
-			comparison.exchange = !comparison.exchange;
-			comparison.negate = !comparison.negate;
-		} else if (op == SG_LANE_NONE && comparison.base == 3) {
-			op = comparators[i].ops[0];
-			comparison.negate = !comparison.negate;
+			comparison->exchange = !comparison->exchange;
+			comparison->negate = !comparison->negate;
+			return ops[SG_COMPARE_LESS];
 		}
+		if (ops[comparison->base] == SG_LANE_NONE &&
+		    comparison->base == SG_COMPARE_DIFFERENT) {
+			comparison->negate = !comparison->negate;
+			return ops[SG_COMPARE_EQUAL];
+		}
+		return ops[comparison->base];
 	}
-	if (!step && op == SG_LANE_NONE)
-		return sg_decode_bad_form(decoder);
-	if (!step)
-		step = sg_decode_emit_lane(decoder, op);
-	if (!step)
-		return -ENOMEM;
-	step->a = comparison.exchange ? b : a;
-	step->b = comparison.exchange ? a : b;
-	step->flags |= comparison.negate ? SG_FLAG_NEGATE : 0;
-	*ret_step = step;
-	return 0;
+	return SG_LANE_NONE;
 }
 
-/* The comparison, boolean and .ftz of a setp or set; false if there is another word. */
+/* Reads the comparison, boolean and .ftz of a setp or set; false if a modifier is not known. */
 static bool read_comparison(const struct gt_ptx_form *form, struct comparison *ret_comparison,
 			    uint32_t *ret_boolean, bool *ret_ftz)
 {
@@ -158,20 +150,25 @@ static bool read_comparison(const struct gt_ptx_form *form, struct comparison *r
 	return found;
 }
 
-/* Operands 1, 2 and, with a boolean, 3; emits the comparison. */
+/*
+ * Decodes a comparison: its operands 1, 2 and, with a boolean, 3. The caller sets the results and
+ * emits ret_step->run.
+ */
 static int decode_comparison(struct sg_decoder *decoder, enum gt_ptx_type type,
-			     struct sg_instruction **ret_step)
+			     struct sg_instruction *ret_step)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
+	enum gt_ptx_class class = gt_ptx_type_info(type)->class;
+	struct sg_instruction step = {.c = SG_SINK, .e = SG_SINK};
+	enum sg_half format = sg_half_format(type);
 	struct comparison comparison = {0};
-	uint32_t boolean, a, b, c = SG_SINK;
+	uint32_t boolean, a, b;
 	bool ftz, negated = false;
 	int error;
 
-	if (!read_comparison(instruction->form, &comparison, &boolean, &ftz))
-		return sg_decode_bad_form(decoder);
-	if (comparison.is_float_only && gt_ptx_type_info(type)->class != GT_PTX_CLASS_FLOAT &&
-	    gt_ptx_type_info(type)->class != GT_PTX_CLASS_PACKED)
+	if (!read_comparison(instruction->form, &comparison, &boolean, &ftz) ||
+	    (comparison.is_float_only && class != GT_PTX_CLASS_FLOAT &&
+	     class != GT_PTX_CLASS_PACKED))
 		return sg_decode_bad_form(decoder);
 	if (instruction->operand_count != (boolean ? 4u : 3u))
 		return sg_decode_bad_operand(decoder, 3);
@@ -179,31 +176,43 @@ static int decode_comparison(struct sg_decoder *decoder, enum gt_ptx_type type,
 	if (!error)
 		error = sg_decode_source(decoder, 2, type, &b);
 	if (!error && boolean)
-		error = sg_decode_predicate(decoder, &instruction->operands[3], 3, &c, &negated);
-	if (!error)
-		error = emit_comparison(decoder, comparison, type, ftz, a, b, ret_step);
+		error = sg_decode_predicate(decoder, &instruction->operands[3], 3, &step.c,
+					    &negated);
 	if (error)
 		return error;
-	(*ret_step)->c = c;
-	(*ret_step)->selector = (uint8_t)boolean;
-	(*ret_step)->immediate = negated ? SG_FULL : 0;
+	if (format != SG_HALF_NONE) {
+		step.run = sg_run_half_compare;
+		step.size = (uint8_t)format;
+		step.count = comparison.base;
+		step.flags = ftz ? SG_FLAG_FTZ : 0;
+	} else {
+		enum sg_lane_op op = find_comparator(&comparison, type, ftz);
+
+		if (op == SG_LANE_NONE)
+			return sg_decode_bad_form(decoder);
+		step.run = decoder->machine->lanes->run[op];
+	}
+	step.a = comparison.exchange ? b : a;
+	step.b = comparison.exchange ? a : b;
+	step.flags |= comparison.negate ? SG_FLAG_NEGATE : 0;
+	step.selector = (uint8_t)boolean;
+	step.immediate = negated ? SG_FULL : 0;
+	*ret_step = step;
 	return 0;
 }
 
 int sg_decode_setp(struct sg_decoder *decoder)
 {
-	const struct gt_ptx_instruction *instruction = decoder->instruction;
-	const struct gt_ptx_operand *first, *second = NULL;
+	const struct gt_ptx_operand *first = sg_decode_operand(decoder, 0), *second = NULL;
 	enum gt_ptx_type type = sg_decode_type(decoder);
-	struct sg_instruction *step;
+	struct sg_instruction step;
 	uint32_t p, q = SG_SINK, width;
 	int error;
 
 	if (type == GT_PTX_TYPE_NONE)
 		return sg_decode_bad_form(decoder);
-	if (!instruction->operand_count)
+	if (!first)
 		return sg_decode_bad_operand(decoder, 0);
-	first = &instruction->operands[0];
 	if (first->kind == GT_PTX_OPERAND_PAIR && first->count == 2) {
 		second = &first->items[1];
 		first = &first->items[0];
@@ -217,15 +226,15 @@ int sg_decode_setp(struct sg_decoder *decoder)
 		error = decode_comparison(decoder, type, &step);
 	if (error)
 		return error;
-	step->d = p;
-	step->e = q;
-	return 0;
+	step.d = p;
+	step.e = q;
+	return sg_decode_emit_step(decoder, step.run, &step);
 }
 
-/* set of .f16x2 and .bf16x2: each half by itself. */
-static int set_pair(struct sg_decoder *decoder, enum gt_ptx_type to)
+/* set of .f16x2 and .bf16x2: each half separately. */
+static int decode_set_pair(struct sg_decoder *decoder, enum gt_ptx_type to)
 {
-	struct sg_instruction *step;
+	struct sg_instruction step;
 	uint32_t d;
 	int error;
 
@@ -236,18 +245,18 @@ static int set_pair(struct sg_decoder *decoder, enum gt_ptx_type to)
 		error = decode_comparison(decoder, sg_decode_form(decoder)->types[1], &step);
 	if (error)
 		return error;
-	step->run = sg_run_half_set;
-	step->d = d;
-	step->space = (uint8_t)sg_half_format(to);
-	return 0;
+	step.d = d;
+	step.space = (uint8_t)sg_half_format(to);
+	return sg_decode_emit_step(decoder, sg_run_half_set, &step);
 }
 
+/* set: a comparison into a predicate, and a selection of 1.0 or all ones, or 0. */
 int sg_decode_set(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
-	struct sg_instruction *step;
+	struct sg_instruction step, select = {.c = sg_decode_temporary(decoder, 0)};
 	enum gt_ptx_type to;
-	uint32_t d, yes, no, width;
+	uint32_t width;
 	int error;
 
 	if (form->type_count != 2)
@@ -255,33 +264,28 @@ int sg_decode_set(struct sg_decoder *decoder)
 	to = form->types[0];
 	width = sg_type_width(to);
 	if (gt_ptx_type_info(form->types[1])->class == GT_PTX_CLASS_PACKED)
-		return set_pair(decoder, to);
+		return decode_set_pair(decoder, to);
 	if (width == 0 || width > 4)
 		return sg_decode_bad_form(decoder);
-	error = sg_decode_destination(decoder, 0, to, &d);
+	error = sg_decode_destination(decoder, 0, to, &select.d);
 	if (!error)
 		error = decode_comparison(decoder, form->types[1], &step);
 	if (error)
 		return error;
-	step->d = sg_decode_temporary(decoder, 0);
-	error = sg_decode_constant(decoder, width,
-				   to == GT_PTX_TYPE_F32    ? 0x3f800000
-				   : to == GT_PTX_TYPE_F16  ? 0x3c00
-				   : to == GT_PTX_TYPE_BF16 ? 0x3f80
-							    : UINT64_MAX,
-				   &yes);
+	step.d = select.c;
+	error = sg_decode_emit_step(decoder, step.run, &step);
 	if (!error)
-		error = sg_decode_constant(decoder, width, 0, &no);
-	if (error)
-		return error;
-	step = sg_decode_emit_lane(decoder, width == 2 ? SG_LANE_selp_b16 : SG_LANE_selp_b32);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = yes;
-	step->b = no;
-	step->c = sg_decode_temporary(decoder, 0);
-	return 0;
+		error = sg_decode_constant(decoder, width,
+					   to == GT_PTX_TYPE_F32    ? 0x3f800000
+					   : to == GT_PTX_TYPE_F16  ? 0x3c00
+					   : to == GT_PTX_TYPE_BF16 ? 0x3f80
+								    : UINT64_MAX,
+					   &select.a);
+	if (!error)
+		error = sg_decode_constant(decoder, width, 0, &select.b);
+	return error ? error
+		     : sg_decode_emit_lanes(
+			       decoder, width == 2 ? SG_LANE_selp_b16 : SG_LANE_selp_b32, &select);
 }
 
 /* ---- selections and logic -------------------------------------------------------------- */
@@ -290,8 +294,8 @@ int sg_decode_selp(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
 	enum gt_ptx_type type = sg_decode_type(decoder);
-	uint32_t width = sg_type_width(type), d, a, b, p;
-	struct sg_instruction *step;
+	uint32_t width = sg_type_width(type), a, b;
+	struct sg_instruction step = {0};
 	bool negated;
 	int error;
 
@@ -300,34 +304,32 @@ int sg_decode_selp(struct sg_decoder *decoder)
 		return sg_decode_bad_form(decoder);
 	if (instruction->operand_count != 4)
 		return sg_decode_bad_operand(decoder, 3);
-	error = sg_decode_destination(decoder, 0, type, &d);
+	error = sg_decode_destination(decoder, 0, type, &step.d);
 	if (!error)
 		error = sg_decode_source(decoder, 1, type, &a);
 	if (!error)
 		error = sg_decode_source(decoder, 2, type, &b);
 	if (!error)
-		error = sg_decode_predicate(decoder, &instruction->operands[3], 3, &p, &negated);
+		error = sg_decode_predicate(decoder, &instruction->operands[3], 3, &step.c,
+					    &negated);
 	if (error)
 		return error;
-	step = sg_decode_emit_lane(decoder, width == 2   ? SG_LANE_selp_b16
-					    : width == 4 ? SG_LANE_selp_b32
-							 : SG_LANE_selp_b64);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = negated ? b : a;
-	step->b = negated ? a : b;
-	step->c = p;
-	return 0;
+	step.a = negated ? b : a;
+	step.b = negated ? a : b;
+	return sg_decode_emit_lanes(decoder,
+				    width == 2   ? SG_LANE_selp_b16
+				    : width == 4 ? SG_LANE_selp_b32
+						 : SG_LANE_selp_b64,
+				    &step);
 }
 
 int sg_decode_slct(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	bool ftz = gt_ptx_form_has(form, GT_PTX_MOD_FTZ), is_float;
+	struct sg_instruction step = {0};
 	enum sg_lane_op op;
-	struct sg_instruction *step;
-	uint32_t width, d, a, b, c;
+	uint32_t width;
 	int error;
 
 	if (form->type_count != 2 || form->modifier_count != 2u + ftz)
@@ -336,27 +338,18 @@ int sg_decode_slct(struct sg_decoder *decoder)
 	width = sg_type_width(form->types[0]);
 	if ((!is_float && form->types[1] != GT_PTX_TYPE_S32) || width == 0 || width > 8)
 		return sg_decode_bad_form(decoder);
-	error = sg_decode_destination(decoder, 0, form->types[0], &d);
+	error = sg_decode_destination(decoder, 0, form->types[0], &step.d);
 	if (!error)
-		error = sg_decode_source(decoder, 1, form->types[0], &a);
+		error = sg_decode_source(decoder, 1, form->types[0], &step.a);
 	if (!error)
-		error = sg_decode_source(decoder, 2, form->types[0], &b);
+		error = sg_decode_source(decoder, 2, form->types[0], &step.b);
 	if (!error)
-		error = sg_decode_source(decoder, 3, form->types[1], &c);
-	if (error)
-		return error;
+		error = sg_decode_source(decoder, 3, form->types[1], &step.c);
 	op = !is_float ? SG_LANE_slct_b16_s32
 	     : ftz     ? SG_LANE_slct_b16_f32_ftz
 		       : SG_LANE_slct_b16_f32;
 	op += width == 2 ? 0 : width == 4 ? 1 : 2;
-	step = sg_decode_emit_lane(decoder, op);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
-	step->b = b;
-	step->c = c;
-	return 0;
+	return error ? error : sg_decode_emit_lanes(decoder, op, &step);
 }
 
 int sg_decode_testp(struct sg_decoder *decoder)
@@ -367,59 +360,46 @@ int sg_decode_testp(struct sg_decoder *decoder)
 	};
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	enum gt_ptx_type type = sg_decode_type(decoder);
-	struct sg_instruction *step;
-	uint32_t test = 0, p, a;
+	struct sg_instruction step = {0};
 	int error;
 
-	while (test < gt_countof(tests) && !gt_ptx_form_has(form, tests[test]))
-		test++;
-	if (test == gt_countof(tests) || form->modifier_count != 2 ||
+	while (step.selector < gt_countof(tests) && !gt_ptx_form_has(form, tests[step.selector]))
+		step.selector++;
+	if (step.selector == gt_countof(tests) || form->modifier_count != 2 ||
 	    (type != GT_PTX_TYPE_F32 && type != GT_PTX_TYPE_F64))
 		return sg_decode_bad_form(decoder);
-	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &p);
+	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &step.d);
 	if (!error)
-		error = sg_decode_source(decoder, 1, type, &a);
-	if (error)
-		return error;
-	step = sg_decode_emit_lane(decoder,
-				   type == GT_PTX_TYPE_F32 ? SG_LANE_testp_f32 : SG_LANE_testp_f64);
-	if (!step)
-		return -ENOMEM;
-	step->d = p;
-	step->a = a;
-	step->selector = (uint8_t)test;
-	return 0;
+		error = sg_decode_source(decoder, 1, type, &step.a);
+	return error ? error
+		     : sg_decode_emit_lanes(decoder,
+					    type == GT_PTX_TYPE_F32 ? SG_LANE_testp_f32
+								    : SG_LANE_testp_f64,
+					    &step);
 }
 
-/* and, or, xor, not: of predicates here, of numbers as arithmetic. */
+/* and, or, xor, not of predicates; of integers they are arithmetic. */
 int sg_decode_logic(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
 	bool is_not = instruction->form->opcode == GT_PTX_OP_NOT, negated;
-	struct sg_instruction *step;
-	uint32_t p, a = SG_SINK, b = SG_SINK;
+	struct sg_instruction step = {.a = SG_SINK, .b = SG_SINK};
+	sg_run *run = instruction->form->opcode == GT_PTX_OP_AND  ? run_and_predicate
+		      : instruction->form->opcode == GT_PTX_OP_OR ? run_or_predicate
+		      : is_not                                    ? run_not_predicate
+								  : run_xor_predicate;
 	int error;
 
 	if (sg_decode_type(decoder) != GT_PTX_TYPE_PRED)
 		return sg_decode_arithmetic(decoder);
 	if (instruction->operand_count != (is_not ? 2u : 3u))
 		return sg_decode_bad_operand(decoder, is_not ? 1 : 2);
-	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &p);
+	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &step.d);
 	if (!error)
-		error = sg_decode_predicate(decoder, &instruction->operands[1], 1, &a, &negated);
+		error = sg_decode_predicate(decoder, &instruction->operands[1], 1, &step.a,
+					    &negated);
 	if (!error && !is_not)
-		error = sg_decode_predicate(decoder, &instruction->operands[2], 2, &b, &negated);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder,
-			      instruction->form->opcode == GT_PTX_OP_AND  ? run_and_predicate
-			      : instruction->form->opcode == GT_PTX_OP_OR ? run_or_predicate
-			      : is_not                                    ? run_not_predicate
-									  : run_xor_predicate);
-	if (!step)
-		return -ENOMEM;
-	step->d = p;
-	step->a = a;
-	step->b = b;
-	return 0;
+		error = sg_decode_predicate(decoder, &instruction->operands[2], 2, &step.b,
+					    &negated);
+	return error ? error : sg_decode_emit_step(decoder, run, &step);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Branches, and what ends a thread. Targets are block numbers until the code is laid out. */
+/*
+ * Branches, exit, trap, nanosleep. The targets of branches are block numbers until the code is laid
+ * out (resolve_branches in decode/decode.c).
+ */
 #include <errno.h>
 
 #include "exec/decode/decode.h"
 #include "exec/ops/ops.h"
 
 enum {
-	SPIN_COST = 256, /* ticks of a branch back in a loop that seems to wait */
+	SPIN_COST = 256, /* ticks of a backward branch in a loop that appears to wait */
 	SPIN_SLOW_COST = 32,
 };
 
@@ -17,7 +20,7 @@ static uint32_t read_predicate(const struct sg_warp *warp, const struct sg_instr
 	return at->flags & SG_FLAG_NEGATE ? ~p : p;
 }
 
-/* A branch back: takes ticks; true when the turn is over. */
+/* Counts a backward branch; true when the turn is over. */
 static inline bool is_turn_over(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	uint32_t spin = at->flags & (SG_FLAG_SPIN | SG_FLAG_SPIN_SLOW);
@@ -98,7 +101,7 @@ static const struct sg_instruction *run_branch_table(struct sg_warp *warp,
 		warp->ticks = 1;
 	if (same == warp->mask)
 		return sg_warp_go(warp, to);
-	/* The others come here again. */
+	/* The other lanes execute the branch again. */
 	return sg_warp_diverge(warp, same, to, at);
 }
 
@@ -132,7 +135,7 @@ static const struct sg_instruction *run_breakpoint(struct sg_warp *warp,
 	return sg_warp_fault(warp, at, SG_FAULT_BREAKPOINT, (uint32_t)__builtin_ctz(warp->exec), 0);
 }
 
-/* Sleeping ends at any time up to twice what was asked for: others get their turn. */
+/* The sleep may end at any time up to twice the duration: it only ends the turn. */
 const struct sg_instruction *sg_run_nanosleep(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	warp->spinning = true;
@@ -148,16 +151,6 @@ static const struct sg_instruction *run_nothing(struct sg_warp *warp,
 
 /* ---- decoding -------------------------------------------------------------------------- */
 
-/* Marks a branch whose target and next are block numbers: see resolve_branches in decode.c. */
-static struct sg_instruction *emit_branch(struct sg_decoder *decoder, sg_run *run, uint32_t target)
-{
-	struct sg_instruction *step = sg_decode_emit(decoder, run);
-
-	if (step)
-		step->immediate = target;
-	return step;
-}
-
 static uint32_t label_block(const struct sg_decoder *decoder, const struct gt_ptx_operand *operand)
 {
 	if (operand->kind != GT_PTX_OPERAND_LABEL || operand->label->targets ||
@@ -169,9 +162,9 @@ static uint32_t label_block(const struct sg_decoder *decoder, const struct gt_pt
 int sg_decode_bra(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
-	struct sg_instruction *step;
-	uint32_t target, p = 0;
+	struct sg_instruction step = {0};
 	bool negated = false;
+	uint32_t target;
 	int error = 0;
 
 	if (instruction->operand_count != 1)
@@ -180,70 +173,71 @@ int sg_decode_bra(struct sg_decoder *decoder)
 	if (target == SG_NO_SLOT)
 		return sg_decode_bad_operand(decoder, 0);
 	if (instruction->guard)
-		error = sg_decode_predicate(decoder, instruction->guard, 0, &p, &negated);
-	if (error)
-		return error;
-	step = emit_branch(decoder, instruction->guard ? sg_run_branch : sg_run_jump, target);
-	if (!step)
+		error = sg_decode_predicate(decoder, instruction->guard, 0, &step.a, &negated);
+	step.immediate = target;
+	step.flags = negated ? SG_FLAG_NEGATE : 0;
+	return error ? error
+		     : sg_decode_emit_step(decoder,
+					   instruction->guard ? sg_run_branch : sg_run_jump, &step);
+}
+
+/* The targets of brx, as block numbers; owned by the function. */
+static int read_jump_table(struct sg_decoder *decoder, const struct gt_ptx_targets *targets,
+			   struct sg_jump_table **ret_table)
+{
+	gt_autofree const struct sg_instruction **blocks =
+		calloc(targets->count, sizeof(struct sg_instruction *));
+	struct sg_jump_table *table;
+
+	if (!blocks)
 		return -ENOMEM;
-	step->a = p;
-	step->flags = negated ? SG_FLAG_NEGATE : 0;
+	for (uint32_t i = 0; i < targets->count; i++) {
+		uint32_t block = label_block(decoder, &targets->items[i]);
+
+		if (block == SG_NO_SLOT)
+			return sg_decode_bad_operand(decoder, 1);
+		blocks[i] = (const struct sg_instruction *)(uintptr_t)block;
+	}
+	table = calloc(1, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	table->count = targets->count;
+	table->targets = gt_take(blocks);
+	table->next = decoder->function->tables;
+	decoder->function->tables = *ret_table = table;
 	return 0;
 }
 
-/* brx.idx index, list: a guard becomes a branch round it. */
+/* brx.idx index, list: a guard becomes a branch around it. */
 int sg_decode_brx(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
-	const struct gt_ptx_targets *targets;
-	gt_autofree struct sg_jump_table *table = NULL;
-	struct sg_instruction *step;
-	uint32_t index, p;
-	bool negated;
+	struct sg_instruction step = {0}, guard = {.count = 1 /* not taken: the next one */};
+	struct sg_jump_table *table = NULL;
+	bool negated = false;
 	int error;
 
 	if (instruction->operand_count != 2 ||
 	    instruction->operands[1].kind != GT_PTX_OPERAND_LABEL ||
 	    !instruction->operands[1].label->targets)
 		return sg_decode_bad_operand(decoder, 1);
-	targets = instruction->operands[1].label->targets;
-	error = sg_decode_source(decoder, 0, GT_PTX_TYPE_U32, &index);
+	error = sg_decode_source(decoder, 0, GT_PTX_TYPE_U32, &step.a);
 	if (!error && instruction->guard)
-		error = sg_decode_predicate(decoder, instruction->guard, 0, &p, &negated);
+		error = sg_decode_predicate(decoder, instruction->guard, 0, &guard.a, &negated);
 	if (error)
 		return error;
 	if (instruction->guard && decoder->fall_block == SG_NO_SLOT)
 		return sg_decode_bad_form(decoder);
-	if (instruction->guard) {
-		step = emit_branch(decoder, sg_run_branch, decoder->fall_block);
-		if (!step)
-			return -ENOMEM;
-		step->a = p;
-		step->flags = negated ? 0 : SG_FLAG_NEGATE;
-		step->count = 1; /* not taken: the next instruction */
-	}
-	table = calloc(1, sizeof(*table));
-	step = sg_decode_emit(decoder, run_branch_table);
-	if (!table || !step)
-		return -ENOMEM;
-	table->targets = calloc(targets->count, sizeof(*table->targets));
-	if (!table->targets)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < targets->count; i++) {
-		uint32_t block = label_block(decoder, &targets->items[i]);
-
-		if (block == SG_NO_SLOT) {
-			free(table->targets);
-			return sg_decode_bad_operand(decoder, 1);
-		}
-		table->targets[i] = (const struct sg_instruction *)(uintptr_t)block;
-	}
-	table->count = targets->count;
-	table->next = decoder->function->tables;
-	step->a = index;
-	step->table = table;
-	decoder->function->tables = gt_take(table);
-	return 0;
+	guard.immediate = decoder->fall_block;
+	guard.flags = negated ? 0 : SG_FLAG_NEGATE;
+	if (instruction->guard)
+		error = sg_decode_emit_step(decoder, sg_run_branch, &guard);
+	if (!error)
+		error = read_jump_table(decoder, instruction->operands[1].label->targets, &table);
+	if (error)
+		return error;
+	step.table = table;
+	return sg_decode_emit_step(decoder, run_branch_table, &step);
 }
 
 int sg_decode_exit(struct sg_decoder *decoder)
@@ -266,7 +260,7 @@ int sg_decode_nanosleep(struct sg_decoder *decoder)
 	return error ? error : sg_decode_emit_plain(decoder, sg_run_nanosleep);
 }
 
-/* Hints, and what is complete when it has begun. */
+/* Hints, and waits for copies, which are complete already. */
 int sg_decode_nothing(struct sg_decoder *decoder)
 {
 	return sg_decode_emit_plain(decoder, run_nothing);

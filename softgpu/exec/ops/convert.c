@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Every conversion between numbers, one lane at a time; lanes/convert.def has the quick ones. */
+/*
+ * Conversions between numeric types (cvt), one lane at a time; lanes/convert.def has the fast ones,
+ * convert_small.c those of types below 16 bits.
+ */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -10,7 +13,7 @@
 #include "exec/ops/half.h"
 #include "exec/ops/ops.h"
 
-/* A number before it takes its new type. */
+/* The value to be converted. */
 struct convert_source {
 	bool is_float;
 	bool negative; /* of an integer */
@@ -52,7 +55,7 @@ static struct convert_source read_number(uint64_t bits, enum gt_ptx_type type, u
 	}
 }
 
-/* To a whole number, as flags say. */
+/* Rounds to an integral value by flags. */
 static double round_whole(double value, uint32_t flags)
 {
 	if (flags & SG_FLAG_RZ)
@@ -68,13 +71,12 @@ static uint64_t whole_to_integer(double value, const struct gt_ptx_type_info *ty
 {
 	bool is_signed = type->class == GT_PTX_CLASS_SIGNED;
 	double limit = ldexp(1, (int)type->bits - is_signed);
-	uint64_t most =
-		is_signed ? (1ull << (type->bits - 1)) - 1 : UINT64_MAX >> (64 - type->bits);
+	uint64_t max = is_signed ? (1ull << (type->bits - 1)) - 1 : UINT64_MAX >> (64 - type->bits);
 
 	if (isnan(value))
 		return is_wide ? 1ull << (type->bits - 1) : 0;
 	if (value >= limit)
-		return most;
+		return max;
 	if (!is_signed)
 		return value <= 0 ? 0 : (uint64_t)value;
 	if (value <= -limit)
@@ -86,21 +88,20 @@ static uint64_t integer_to_integer(const struct convert_source *number,
 				   const struct gt_ptx_type_info *type, bool saturate)
 {
 	bool is_signed = type->class == GT_PTX_CLASS_SIGNED;
-	uint64_t most =
-		is_signed ? (1ull << (type->bits - 1)) - 1 : UINT64_MAX >> (64 - type->bits);
+	uint64_t max = is_signed ? (1ull << (type->bits - 1)) - 1 : UINT64_MAX >> (64 - type->bits);
 
 	if (!saturate)
 		return number->negative ? -number->magnitude : number->magnitude;
 	if (!number->negative)
-		return number->magnitude > most ? most : number->magnitude;
+		return number->magnitude > max ? max : number->magnitude;
 	if (!is_signed)
 		return 0;
-	return -(number->magnitude > most + 1 ? most + 1 : number->magnitude);
+	return -(number->magnitude > max + 1 ? max + 1 : number->magnitude);
 }
 
 /* ---- to floating point ----------------------------------------------------------------- */
 
-/* 64 bits to a double of the given rounding. */
+/* Converts 64 bits to a double with a given rounding. */
 static double integer_to_double(const struct convert_source *number, uint32_t flags)
 {
 	uint64_t magnitude = number->magnitude, rest, middle;
@@ -123,7 +124,7 @@ static double integer_to_double(const struct convert_source *number, uint32_t fl
 	return number->negative ? -value : value;
 }
 
-/* 64 bits to a double whose last bit is odd if something was lost: to be rounded once more. */
+/* Converts 64 bits to a double, rounded to odd: to be rounded once more. */
 static double integer_to_odd(const struct convert_source *number)
 {
 	uint64_t magnitude = number->magnitude;
@@ -198,7 +199,7 @@ uint64_t sg_convert(uint64_t bits, enum gt_ptx_type from, enum gt_ptx_type to, u
 	return integer_to_integer(&number, type, flags & SG_FLAG_SAT);
 }
 
-/* Cuts to the bits of a type and extends to 64 by its sign. */
+/* Truncates to the bits of a type and extends to 64 bits by its sign. */
 static uint64_t extend(uint64_t bits, const struct gt_ptx_type_info *type)
 {
 	if (type->bits >= 64)
@@ -228,7 +229,7 @@ static const struct sg_instruction *run_convert(struct sg_warp *warp,
 	return at + 1;
 }
 
-/* Two .f32 to a pair: a is the upper half. selector: type of one half. */
+/* Converts two .f32 to a pair; a: the upper half; selector: the type of a half. */
 static const struct sg_instruction *run_convert_packed(struct sg_warp *warp,
 						       const struct sg_instruction *at)
 {
@@ -257,13 +258,13 @@ static const struct sg_instruction *run_convert_packed(struct sg_warp *warp,
 #define ANY32 T(U32) | T(S32) | T(B32)
 #define ANY64 T(U64) | T(S64) | T(B64)
 
-/* Conversions that one operation on lanes makes. Widths are those of slots. */
+/* Conversions that are one operation on lanes. Widths are those of slots. */
 static const struct {
 	uint64_t to, from;
 	uint8_t to_width, from_width;
 	enum gt_ptx_modifier_id rounding; /* UNKNOWN: none, or .rn */
 	enum sg_lane_op op;
-} quick[] = {
+} lane_conversions[] = {
 	{ANY32, T(U16), 4, 2, 0, SG_LANE_cvt_u32_u16},
 	{ANY32, T(S16), 4, 2, 0, SG_LANE_cvt_s32_s16},
 	{ANY64, T(U16), 8, 2, 0, SG_LANE_cvt_u64_u16},
@@ -312,9 +313,9 @@ struct convert_modifiers {
 	uint32_t special; /* SG_CONVERT_… */
 };
 
-static bool read_words(const struct gt_ptx_form *form, struct convert_modifiers *words)
+static bool read_modifiers(const struct gt_ptx_form *form, struct convert_modifiers *modifiers)
 {
-	*words = (struct convert_modifiers){0};
+	*modifiers = (struct convert_modifiers){0};
 	for (uint32_t i = 0; i < form->modifier_count; i++) {
 		enum gt_ptx_modifier_id id = form->modifiers[i].id;
 
@@ -323,34 +324,34 @@ static bool read_words(const struct gt_ptx_form *form, struct convert_modifiers 
 		case GT_PTX_MOD_RZI:
 		case GT_PTX_MOD_RMI:
 		case GT_PTX_MOD_RPI:
-			words->special |= SG_CONVERT_WHOLE;
-			words->rounding = id;
-			words->flags |= id == GT_PTX_MOD_RZI   ? SG_FLAG_RZ
-					: id == GT_PTX_MOD_RMI ? SG_FLAG_RM
-					: id == GT_PTX_MOD_RPI ? SG_FLAG_RP
-							       : 0;
+			modifiers->special |= SG_CONVERT_WHOLE;
+			modifiers->rounding = id;
+			modifiers->flags |= id == GT_PTX_MOD_RZI   ? SG_FLAG_RZ
+					    : id == GT_PTX_MOD_RMI ? SG_FLAG_RM
+					    : id == GT_PTX_MOD_RPI ? SG_FLAG_RP
+								   : 0;
 			break;
 		case GT_PTX_MOD_RN:
 			break;
 		case GT_PTX_MOD_RZ:
 		case GT_PTX_MOD_RM:
 		case GT_PTX_MOD_RP:
-			words->rounding = id;
-			words->flags |= id == GT_PTX_MOD_RZ   ? SG_FLAG_RZ
-					: id == GT_PTX_MOD_RM ? SG_FLAG_RM
-							      : SG_FLAG_RP;
+			modifiers->rounding = id;
+			modifiers->flags |= id == GT_PTX_MOD_RZ   ? SG_FLAG_RZ
+					    : id == GT_PTX_MOD_RM ? SG_FLAG_RM
+								  : SG_FLAG_RP;
 			break;
 		case GT_PTX_MOD_FTZ:
-			words->flags |= SG_FLAG_FTZ;
+			modifiers->flags |= SG_FLAG_FTZ;
 			break;
 		case GT_PTX_MOD_SAT:
-			words->flags |= SG_FLAG_SAT;
+			modifiers->flags |= SG_FLAG_SAT;
 			break;
 		case GT_PTX_MOD_RELU:
-			words->flags |= SG_FLAG_RELU;
+			modifiers->flags |= SG_FLAG_RELU;
 			break;
 		case GT_PTX_MOD_SATFINITE:
-			words->special |= SG_CONVERT_FINITE;
+			modifiers->special |= SG_CONVERT_FINITE;
 			break;
 		default:
 			if (gt_ptx_modifier_type(id) == GT_PTX_TYPE_NONE)
@@ -376,48 +377,39 @@ static bool is_number(enum gt_ptx_type type)
 }
 
 /* cvt.rn.f16x2.f32 d, a, b */
-static int decode_packed(struct sg_decoder *decoder, const struct convert_modifiers *words)
+static int decode_packed(struct sg_decoder *decoder, const struct convert_modifiers *modifiers)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
 	enum sg_half format = sg_half_format(form->types[0]);
-	struct sg_instruction *step;
-	uint32_t d, a, b;
+	struct sg_instruction step = {.flags = modifiers->flags, .immediate = modifiers->special};
 	int error;
 
 	if (form->types[1] != GT_PTX_TYPE_F32 ||
 	    (format != SG_HALF_F16X2 && format != SG_HALF_BF16X2))
 		return sg_decode_bad_form(decoder);
-	error = sg_decode_destination(decoder, 0, form->types[0], &d);
+	step.selector = format == SG_HALF_F16X2 ? GT_PTX_TYPE_F16 : GT_PTX_TYPE_BF16;
+	error = sg_decode_destination(decoder, 0, form->types[0], &step.d);
 	if (!error)
-		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_F32, &a);
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_F32, &step.a);
 	if (!error)
-		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_F32, &b);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder, run_convert_packed);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
-	step->b = b;
-	step->flags = words->flags;
-	step->immediate = words->special;
-	step->selector = format == SG_HALF_F16X2 ? GT_PTX_TYPE_F16 : GT_PTX_TYPE_BF16;
-	return 0;
+		error = sg_decode_source(decoder, 2, GT_PTX_TYPE_F32, &step.b);
+	return error ? error : sg_decode_emit_step(decoder, run_convert_packed, &step);
 }
 
-static enum sg_lane_op find_quick(const struct gt_ptx_form *form,
-				  const struct convert_modifiers *words, uint32_t to_width,
-				  uint32_t from_width)
+static enum sg_lane_op find_lane_conversion(const struct gt_ptx_form *form,
+					    const struct convert_modifiers *modifiers,
+					    uint32_t to_width, uint32_t from_width)
 {
-	if (words->flags & ~(SG_FLAG_RZ | SG_FLAG_RM | SG_FLAG_RP) ||
-	    words->special & SG_CONVERT_FINITE)
+	if (modifiers->flags & ~(SG_FLAG_RZ | SG_FLAG_RM | SG_FLAG_RP) ||
+	    modifiers->special & SG_CONVERT_FINITE)
 		return SG_LANE_NONE;
-	for (size_t i = 0; i < gt_countof(quick); i++)
-		if ((quick[i].to >> form->types[0] & 1) && (quick[i].from >> form->types[1] & 1) &&
-		    quick[i].to_width == to_width && quick[i].from_width == from_width &&
-		    quick[i].rounding == words->rounding)
-			return quick[i].op;
+	for (size_t i = 0; i < gt_countof(lane_conversions); i++)
+		if ((lane_conversions[i].to >> form->types[0] & 1) &&
+		    (lane_conversions[i].from >> form->types[1] & 1) &&
+		    lane_conversions[i].to_width == to_width &&
+		    lane_conversions[i].from_width == from_width &&
+		    lane_conversions[i].rounding == modifiers->rounding)
+			return lane_conversions[i].op;
 	return SG_LANE_NONE;
 }
 
@@ -425,9 +417,9 @@ int sg_decode_cvt(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
 	const struct gt_ptx_form *form = instruction->form;
-	struct sg_instruction *step;
-	struct convert_modifiers words;
-	uint32_t d, a, to_width, from_width;
+	struct convert_modifiers modifiers;
+	struct sg_instruction step = {0};
+	uint32_t to_width, from_width;
 	enum sg_lane_op op;
 	int error;
 
@@ -436,35 +428,29 @@ int sg_decode_cvt(struct sg_decoder *decoder)
 	if (form->type_count == 2 && (form->types[0] == GT_PTX_TYPE_TF32 ||
 				      sg_is_small(form->types[0]) || sg_is_small(form->types[1])))
 		return sg_decode_cvt_small(decoder);
-	if (form->type_count != 2 || !read_words(form, &words))
+	if (form->type_count != 2 || !read_modifiers(form, &modifiers))
 		return sg_decode_bad_form(decoder);
 	if (instruction->operand_count == 3)
-		return decode_packed(decoder, &words);
+		return decode_packed(decoder, &modifiers);
 	if (!is_number(form->types[0]) || !is_number(form->types[1]))
 		return sg_decode_bad_form(decoder);
 	if (instruction->operand_count != 2)
 		return sg_decode_bad_operand(decoder, 1);
 	error = sg_decode_destination_operand(decoder, &instruction->operands[0], 0, form->types[0],
-					      true, &d, &to_width);
+					      true, &step.d, &to_width);
 	if (!error)
 		error = sg_decode_source_operand(decoder, &instruction->operands[1], 1,
-						 form->types[1], true, &a, &from_width);
+						 form->types[1], true, &step.a, &from_width);
 	if (error)
 		return error;
-	op = find_quick(form, &words, to_width, from_width);
-	step = op != SG_LANE_NONE ? sg_decode_emit_lane(decoder, op)
-				  : sg_decode_emit(decoder, run_convert);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
+	op = find_lane_conversion(form, &modifiers, to_width, from_width);
 	if (op != SG_LANE_NONE)
-		return 0;
-	step->flags = words.flags;
-	step->immediate = words.special;
-	step->selector = (uint8_t)form->types[0];
-	step->space = (uint8_t)form->types[1];
-	step->size = (uint8_t)from_width;
-	step->count = (uint8_t)to_width;
-	return 0;
+		return sg_decode_emit_lanes(decoder, op, &step);
+	step.flags = modifiers.flags;
+	step.immediate = modifiers.special;
+	step.selector = (uint8_t)form->types[0];
+	step.space = (uint8_t)form->types[1];
+	step.size = (uint8_t)from_width;
+	step.count = (uint8_t)to_width;
+	return sg_decode_emit_step(decoder, run_convert, &step);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conversions of cvt to what is smaller than a register: floating point of 8 bits and fewer, two
- * numbers at a time; .tf32; integers of 16 bits and fewer beside each other (cvt.pack).
+ * Conversions of types that are smaller than a register: floating point of 8 bits and fewer, in
+ * pairs; .tf32; packed integers of 16 bits and fewer (cvt.pack).
  */
 #include <errno.h>
 #include <math.h>
@@ -15,15 +15,15 @@
 
 /* ---- floating point of 8 bits and fewer ------------------------------------------------ */
 
-/* PTX ISA 9.0, 5.2.3. Only .e5m2 has infinities; what has no NaN takes its largest number. */
+/* PTX ISA 9.0, 5.2.3. Only .e5m2 has infinities; formats without NaN use their largest value. */
 static const struct small_format {
 	enum gt_ptx_type type;
 	uint8_t fraction;      /* bits */
-	uint8_t place;         /* bits from one of the pair to the other */
+	uint8_t shift;         /* bits between the halves of a pair */
 	int8_t bias;           /* of the exponent */
 	uint8_t sign;          /* its bit */
 	uint8_t nan, infinity; /* 0: there is none */
-	double most;
+	double max;
 } formats[] = {
 	{GT_PTX_TYPE_E4M3X2, 3, 8, 7, 0x80, 0x7f, 0, 448},
 	{GT_PTX_TYPE_E5M2X2, 2, 8, 15, 0x80, 0x7f, 0x7c, 57344},
@@ -49,33 +49,33 @@ static uint32_t to_small(double value, const struct small_format *format)
 {
 	double size = fabs(value), unit;
 	uint32_t sign = signbit(value) ? format->sign : 0;
-	int exponent, least = 1 - format->bias;
+	int exponent, min = 1 - format->bias;
 
 	if (isnan(value) && format->nan)
 		return format->nan;
 	if (isnan(value)) {
 		sign = 0;
-		size = format->most;
+		size = format->max;
 	}
-	if (size > format->most)
-		size = format->most;
+	if (size > format->max)
+		size = format->max;
 	if (size == 0)
 		return sign;
-	exponent = ilogb(size) < least ? least : ilogb(size);
+	exponent = ilogb(size) < min ? min : ilogb(size);
 	unit = ldexp(1, exponent - format->fraction);
-	/* The fraction with its implicit bit; a carry goes on into the exponent. */
+	/* The fraction with its implicit bit; a carry increments the exponent. */
 	return sign |
-	       (((uint32_t)(exponent - least) << format->fraction) + (uint32_t)rint(size / unit));
+	       (((uint32_t)(exponent - min) << format->fraction) + (uint32_t)rint(size / unit));
 }
 
 static double from_small(uint32_t bits, const struct small_format *format)
 {
 	uint32_t rest = bits & (format->sign - 1u), exponent = rest >> format->fraction;
 	uint32_t fraction = rest & ((1u << format->fraction) - 1);
-	int least = 1 - format->bias - format->fraction;
-	double value =
-		exponent ? ldexp((1u << format->fraction) + fraction, (int)exponent - 1 + least)
-			 : ldexp(fraction, least);
+	int min = 1 - format->bias - format->fraction;
+	double value = exponent
+			       ? ldexp((1u << format->fraction) + fraction, (int)exponent - 1 + min)
+			       : ldexp(fraction, min);
 
 	if (format->infinity && rest >= format->infinity)
 		value = rest == format->infinity ? INFINITY : NAN;
@@ -94,7 +94,7 @@ static uint32_t word_of(const struct sg_warp *warp, uint32_t slot, uint32_t lane
 	return ((const uint32_t *)(const void *)(warp->frame + slot))[lane];
 }
 
-/* Number `half` of a pair, 1 the upper: two .f32 in a and b, or both in a. */
+/* Reads one half of a pair, 1: the upper; two .f32 in a and b, or both halves in a. */
 static double read_small(const struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			 uint32_t half, const struct small_format *from)
 {
@@ -102,7 +102,7 @@ static double read_small(const struct sg_warp *warp, const struct sg_instruction
 
 	if (from)
 		return from_small(((const uint16_t *)(const void *)a)[lane] >>
-						  (from->place * half) &
+						  (from->shift * half) &
 					  (2u * from->sign - 1),
 				  from);
 	if (at->space == GT_PTX_TYPE_F32)
@@ -110,7 +110,7 @@ static double read_small(const struct sg_warp *warp, const struct sg_instruction
 	return sg_half_to_double((uint16_t)(word_of(warp, at->a, lane) >> (16 * half)), false);
 }
 
-/* selector: type of the result, space: of the source, one of them a pair of small numbers. */
+/* selector: type of the result, space: of the source; one of them is a pair of small values. */
 static const struct sg_instruction *run_small(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	const struct small_format *to = find_format((enum gt_ptx_type)at->selector);
@@ -128,7 +128,7 @@ static const struct sg_instruction *run_small(struct sg_warp *warp, const struct
 			half[i] = to ? to_small(value, to) : sg_half_from_double(value, false, 0);
 		}
 		if (to)
-			((uint16_t *)(void *)d)[lane] = (uint16_t)(half[0] | half[1] << to->place);
+			((uint16_t *)(void *)d)[lane] = (uint16_t)(half[0] | half[1] << to->shift);
 		else
 			((uint32_t *)(void *)d)[lane] = half[0] | half[1] << 16;
 	}
@@ -138,7 +138,7 @@ static const struct sg_instruction *run_small(struct sg_warp *warp, const struct
 /* ---- .tf32 ----------------------------------------------------------------------------- */
 
 enum {
-	TF32_CUT = 13,      /* bits of a .f32 that it does not have */
+	TF32_DROPPED = 13,  /* bits of a .f32 that it does not have */
 	TF32_NEAREST = 0,   /* selectors: ties to even */
 	TF32_AWAY = 1,      /* ties away from zero */
 	TF32_TRUNCATED = 2, /* towards zero */
@@ -146,14 +146,15 @@ enum {
 
 static uint32_t to_tf32(uint32_t bits, const struct sg_instruction *at)
 {
-	uint32_t sign = bits & 0x80000000, rest = bits & 0x7fffffff, middle = 1u << (TF32_CUT - 1);
+	uint32_t sign = bits & 0x80000000, rest = bits & 0x7fffffff,
+		 middle = 1u << (TF32_DROPPED - 1);
 
 	if (rest > 0x7f800000)
 		return SG_NAN_F32;
 	if ((at->flags & SG_FLAG_RELU) && sign)
 		return 0;
 	if (at->selector == TF32_NEAREST)
-		rest += middle - 1 + (rest >> TF32_CUT & 1);
+		rest += middle - 1 + (rest >> TF32_DROPPED & 1);
 	else if (at->selector == TF32_AWAY)
 		rest += middle;
 	if (rest > 0x7f800000)
@@ -161,7 +162,7 @@ static uint32_t to_tf32(uint32_t bits, const struct sg_instruction *at)
 	/* .satfinite */
 	if (at->count && rest == 0x7f800000)
 		rest--;
-	return sign | (rest >> TF32_CUT << TF32_CUT);
+	return sign | (rest >> TF32_DROPPED << TF32_DROPPED);
 }
 
 static const struct sg_instruction *run_tf32(struct sg_warp *warp, const struct sg_instruction *at)
@@ -176,12 +177,12 @@ static const struct sg_instruction *run_tf32(struct sg_warp *warp, const struct 
 	return at + 1;
 }
 
-/* ---- integers beside each other -------------------------------------------------------- */
+/* ---- packed integers ------------------------------------------------------------------- */
 
-/* count: bits of an integer; selector: 1 signed. The numbers of a and b go below those of c. */
+/* count: bits of an integer; selector: 1 signed. a and b are stored below the bits of c. */
 static const struct sg_instruction *run_pack(struct sg_warp *warp, const struct sg_instruction *at)
 {
-	int32_t most = (1 << (at->count - at->selector)) - 1, least = at->selector ? ~most : 0;
+	int32_t max = (1 << (at->count - at->selector)) - 1, min = at->selector ? ~max : 0;
 	uint32_t *d = (uint32_t *)(void *)(warp->frame + at->d), mask = (1u << at->count) - 1;
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
@@ -190,8 +191,8 @@ static const struct sg_instruction *run_pack(struct sg_warp *warp, const struct 
 		int32_t b = (int32_t)word_of(warp, at->b, lane);
 		uint64_t above = word_of(warp, at->c, lane);
 
-		a = a > most ? most : a < least ? least : a;
-		b = b > most ? most : b < least ? least : b;
+		a = a > max ? max : a < min ? min : a;
+		b = b > max ? max : b < min ? min : b;
 		d[lane] = (uint32_t)(above << (2 * at->count)) | ((uint32_t)a & mask) << at->count |
 			  ((uint32_t)b & mask);
 	}
@@ -229,7 +230,7 @@ static int decode_tf32(struct sg_decoder *decoder)
 	return error ? error : sg_decode_emit_step(decoder, run_tf32, &step);
 }
 
-/* cvt.rn.satfinite.e4m3x2.f32 d, a, b; to it from .f16x2; from it to .f16x2. */
+/* cvt.rn.satfinite.e4m3x2.f32 d, a, b; also from and to .f16x2. */
 int sg_decode_cvt_small(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
@@ -263,7 +264,7 @@ int sg_decode_cvt_small(struct sg_decoder *decoder)
 	return error ? error : sg_decode_emit_step(decoder, run_small, &step);
 }
 
-/* The bits and sign of what cvt.pack makes. */
+/* Reads the bits and the sign of the elements of cvt.pack. */
 static bool read_packed(const struct gt_ptx_form *form, struct sg_instruction *step)
 {
 	static const struct {

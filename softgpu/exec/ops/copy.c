@@ -6,6 +6,7 @@
 #include "exec/decode/decode.h"
 #include "exec/ops/ops.h"
 
+/* Copies size bytes from b + e to a + immediate; c: the slot of a limit, the rest is cleared. */
 static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	const uint32_t *limit =
@@ -23,20 +24,17 @@ static const struct sg_instruction *run_copy(struct sg_warp *warp, const struct 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 		uint32_t size = limit && limit[lane] < at->size ? limit[lane] : at->size;
-		char *place = (char *)(uintptr_t)target.address[lane];
+		char *memory = (char *)(uintptr_t)target.address[lane];
 
-		memcpy(place, (const char *)(uintptr_t)source.address[lane], size);
-		memset(place + size, 0, at->size - size);
+		memcpy(memory, (const char *)(uintptr_t)source.address[lane], size);
+		memset(memory + size, 0, at->size - size);
 	}
 	return at + 1;
 }
 
 /* ---- decoding -------------------------------------------------------------------------- */
 
-/*
- * The fourth operand: how many bytes are copied, the others being cleared; or a predicate, with
- * which all are.
- */
+/* The fourth operand: the number of bytes to copy, the others are cleared; or a predicate: none. */
 static int copy_limit(struct sg_decoder *decoder, uint32_t size, uint32_t *ret_limit)
 {
 	const struct gt_ptx_operand *operand = &decoder->instruction->operands[3];
@@ -52,25 +50,19 @@ static int copy_limit(struct sg_decoder *decoder, uint32_t size, uint32_t *ret_l
 	if (!error)
 		error = sg_decode_constant(decoder, 4, negated ? 0 : size, &step.b);
 	*ret_limit = step.d = sg_decode_temporary(decoder, 4);
-	return error ? error
-		     : sg_decode_emit_step(decoder, decoder->machine->lanes->run[SG_LANE_selp_b32],
-					   &step);
+	return error ? error : sg_decode_emit_lanes(decoder, SG_LANE_selp_b32, &step);
 }
 
-/* cp.async.ca.shared.global [to], [from], size, source-size: done at once. */
+/* cp.async.ca.shared.global [to], [from], size, source-size */
 static int decode_copy(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
-	const struct gt_ptx_operand *size;
+	struct sg_instruction step = {.c = SG_NO_SLOT, .count = 1};
+	const struct gt_ptx_operand *size = sg_decode_operand(decoder, 2);
 	struct sg_address to, from;
-	struct sg_instruction *step;
-	uint32_t limit = SG_NO_SLOT;
 	int error;
 
-	if (instruction->operand_count < 3)
-		return sg_decode_bad_operand(decoder, 2);
-	size = &instruction->operands[2];
-	if (size->kind != GT_PTX_OPERAND_INTEGER ||
+	if (!size || size->kind != GT_PTX_OPERAND_INTEGER ||
 	    (size->integer != 4 && size->integer != 8 && size->integer != 16))
 		return sg_decode_bad_operand(decoder, 2);
 	error = sg_decode_address(decoder, 0, &to);
@@ -79,23 +71,18 @@ static int decode_copy(struct sg_decoder *decoder)
 	/* The last operand is the policy of .L2::cache_hint. */
 	if (!error && instruction->operand_count >
 			      3u + gt_ptx_form_has(instruction->form, GT_PTX_MOD_L2_CACHE_HINT))
-		error = copy_limit(decoder, (uint32_t)size->integer, &limit);
+		error = copy_limit(decoder, (uint32_t)size->integer, &step.c);
 	if (error)
 		return error;
 	if (to.slot == SG_NO_SLOT || from.slot == SG_NO_SLOT || from.offset > UINT32_MAX)
 		return sg_decode_bad_operand(decoder, 1);
-	step = sg_decode_emit(decoder, run_copy);
-	if (!step)
-		return -ENOMEM;
-	step->a = to.slot;
-	step->immediate = to.offset;
-	step->b = from.slot;
-	step->e = (uint32_t)from.offset;
-	step->c = limit;
-	step->size = (uint8_t)size->integer;
-	step->count = 1;
-	step->selector = (uint8_t)((to.is_narrow ? 1 : 0) | (from.is_narrow ? 2 : 0));
-	return 0;
+	step.a = to.slot;
+	step.immediate = to.offset;
+	step.b = from.slot;
+	step.e = (uint32_t)from.offset;
+	step.size = (uint8_t)size->integer;
+	step.selector = (uint8_t)((to.is_narrow ? 1 : 0) | (from.is_narrow ? 2 : 0));
+	return sg_decode_emit_step(decoder, run_copy, &step);
 }
 
 int sg_decode_cp(struct sg_decoder *decoder)

@@ -20,31 +20,31 @@ static void combine_shuffle(struct sg_exchange *exchange, const struct sg_instru
 		int32_t lane = __builtin_ctz(left), from;
 		uint32_t b = exchange->b[lane] & 31, c = exchange->c[lane];
 		int32_t segment = c >> 8 & 31, clamp = c & 31;
-		int32_t most = (lane & segment) | (clamp & ~segment), least = lane & segment;
+		int32_t max = (lane & segment) | (clamp & ~segment), min = lane & segment;
 		bool valid;
 
 		switch ((enum sg_shuffle)at->selector) {
 		case SG_SHUFFLE_UP:
 			from = lane - (int32_t)b;
-			valid = from >= most;
+			valid = from >= max;
 			break;
 		case SG_SHUFFLE_DOWN:
 			from = lane + (int32_t)b;
-			valid = from <= most;
+			valid = from <= max;
 			break;
 		case SG_SHUFFLE_BUTTERFLY:
 			from = lane ^ (int32_t)b;
-			valid = from <= most;
+			valid = from <= max;
 			break;
 		default:
-			from = least | ((int32_t)b & ~segment);
-			valid = from <= most;
+			from = min | ((int32_t)b & ~segment);
+			valid = from <= max;
 			break;
 		}
 		if (!valid)
 			from = lane;
 		inside |= (uint32_t)valid << lane;
-		/* From a lane that is not there, nothing certain comes: its own value does here. */
+		/* The value of an absent lane is undefined: the lane's own value is used. */
 		exchange->result[lane] =
 			exchange->value[(present >> (from & 31) & 1) ? from & 31 : lane];
 	}
@@ -96,8 +96,8 @@ static void combine_match(struct sg_exchange *exchange, const struct sg_instruct
 
 static uint32_t reduce_floats(uint32_t a, uint32_t b, const struct sg_instruction *at)
 {
-	double chosen = sg_choose(sg_float_f32(a), sg_float_f32(b), at->selector == SG_REDUCE_MIN,
-				  at->flags);
+	double chosen = sg_min_max(sg_float_f32(a), sg_float_f32(b), at->selector == SG_REDUCE_MIN,
+				   at->flags);
 
 	return sg_bits_f32(sg_canonical_f32((float)chosen));
 }
@@ -134,7 +134,7 @@ static void combine_reduction(struct sg_exchange *exchange, const struct sg_inst
 	for (uint32_t left = members; left; left &= left - 1) {
 		uint32_t value = (uint32_t)exchange->value[__builtin_ctz(left)];
 
-		/* A lone .f32 is one that is chosen, too: .abs holds for it. */
+		/* A single .f32 is reduced with itself, so that .abs applies. */
 		if (first && at->count == SG_REDUCE_FLOATS)
 			total = value;
 		total = first && at->count != SG_REDUCE_FLOATS ? value
@@ -161,9 +161,9 @@ static void combine_nothing(struct sg_exchange *exchange, const struct sg_instru
 {
 }
 
-/* ---- fast paths, where the whole group takes part -------------------------------------- */
+/* ---- fast paths, if the whole group takes part ----------------------------------------- */
 
-/* Whether every active lane names all active lanes and no other that is there. */
+/* Whether the members of every active lane are all active lanes and no other live one. */
 static bool is_complete(const struct sg_warp *warp, const struct sg_instruction *at)
 {
 	const uint32_t *members = sg_slot32(warp->frame, at->e);
@@ -190,27 +190,27 @@ static bool is_uniform(const uint32_t values[SG_WARP_SIZE])
 	return !different;
 }
 
-/* A shuffle of a full warp by one distance or to one place: from[lane] and who is inside. */
+/* Computes the source lanes of a full warp with a uniform c; returns the lanes within range. */
 static uint32_t plan_shuffle(const struct sg_instruction *at, const uint32_t *b_, uint32_t c,
 			     uint32_t from[SG_WARP_SIZE])
 {
 	uint32_t segment = c >> 8 & 31, clamp = c & 31, inside = 0;
 
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++) {
-		uint32_t b = b_[lane] & 31, most = (lane & segment) | (clamp & ~segment), place;
+		uint32_t b = b_[lane] & 31, max = (lane & segment) | (clamp & ~segment), source;
 		bool valid;
 
 		if (at->selector == SG_SHUFFLE_UP) {
-			place = lane - b;
-			valid = (int32_t)place >= (int32_t)most;
+			source = lane - b;
+			valid = (int32_t)source >= (int32_t)max;
 		} else {
-			place = at->selector == SG_SHUFFLE_DOWN ? lane + b
-				: at->selector == SG_SHUFFLE_BUTTERFLY
-					? lane ^ b
-					: (lane & segment) | (b & ~segment);
-			valid = place <= most;
+			source = at->selector == SG_SHUFFLE_DOWN ? lane + b
+				 : at->selector == SG_SHUFFLE_BUTTERFLY
+					 ? lane ^ b
+					 : (lane & segment) | (b & ~segment);
+			valid = source <= max;
 		}
-		from[lane] = valid ? place & 31 : lane;
+		from[lane] = valid ? source & 31 : lane;
 		inside |= (uint32_t)valid << lane;
 	}
 	return inside;

@@ -96,7 +96,7 @@ static inline double sg_saturate_f64(double value)
 
 /* ---- rounding -------------------------------------------------------------------------- */
 
-/* Sets the rounding of flags (enum sg_flag); returns what sg_rounding_end needs. */
+/* Sets the rounding mode of flags (enum sg_flag); returns the previous one for sg_rounding_end. */
 static inline uint32_t sg_rounding_begin(uint32_t flags)
 {
 #ifdef __SSE2__
@@ -127,7 +127,7 @@ static inline void sg_rounding_end(uint32_t before)
 #endif
 }
 
-/* Makes the compiler compute with what is in memory now, and not before. */
+/* Keeps the compiler from moving computations over this point. */
 #define sg_rounding_barrier(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 /* ---- 16 bits --------------------------------------------------------------------------- */
@@ -172,8 +172,8 @@ static inline uint16_t sg_to_bf16(float value)
 }
 
 /*
- * a × b + c such that rounding it once more, to a format of at most 24 bits, is as exact as
- * rounding the true value: what is lost makes the last bit odd. a, b, c have at most 24 bits.
+ * a × b + c rounded to odd, so that rounding it once more, to a format of at most 24 bits, gives
+ * the correctly rounded result. a, b, c have at most 24 bits. (Boldo and Melquiond 2008.)
  */
 static inline double sg_fma_odd(double a, double b, double c)
 {
@@ -189,6 +189,6 @@ static inline double sg_fma_odd(double a, double b, double c)
 	return sg_float_f64(bits | 1);
 }
 
-/* A double to a format of fraction_bits, round to odd kept right by what is dropped. */
+/* Rounds a double to a format by flags (enum sg_flag); returns its bits. */
 uint32_t sg_round_double(double value, uint32_t flags, uint32_t exponent_bits,
 			 uint32_t fraction_bits);

@@ -38,7 +38,7 @@ double sg_half_to_double(uint16_t bits, bool bfloat)
 	return bfloat ? (double)sg_from_bf16(bits) : (double)sg_from_f16(bits);
 }
 
-/* Whether a fraction with `rest` cut off, half of its last bit being `middle`, is rounded up. */
+/* Whether a fraction without its last bits `rest` is rounded up; `middle`: half of its last bit. */
 static bool rounds_up(uint64_t fraction, uint64_t rest, uint64_t middle, bool negative,
 		      uint32_t flags)
 {
@@ -67,7 +67,7 @@ uint32_t sg_round_double(double value, uint32_t flags, uint32_t exponent_bits,
 		return fraction ? infinity | ((1u << fraction_bits) - 1) : sign | infinity;
 	if (exponent)
 		fraction |= 1ull << 52;
-	/* A subnormal result has the exponent of the least normal one. */
+	/* A subnormal result has the exponent of the smallest normal one. */
 	if (scale < 1) {
 		shift += (uint32_t)(1 - scale);
 		scale = 1;
@@ -94,8 +94,8 @@ uint16_t sg_half_from_double(double value, bool bfloat, uint32_t flags)
 				 : sg_round_double(value, flags, 5, 10));
 }
 
-/* NaN counts as absent; -0 is below +0. */
-static double choose(double a, double b, bool smaller)
+/* NaN counts as missing; -0 is less than +0. */
+static double min_or_max(double a, double b, bool smaller)
 {
 	if (isnan(a))
 		return b;
@@ -106,7 +106,7 @@ static double choose(double a, double b, bool smaller)
 	return (a < b) == smaller ? a : b;
 }
 
-double sg_choose(double a, double b, bool smaller, uint32_t flags)
+double sg_min_max(double a, double b, bool smaller, uint32_t flags)
 {
 	bool negative = signbit(a) != signbit(b);
 	double result;
@@ -114,8 +114,8 @@ double sg_choose(double a, double b, bool smaller, uint32_t flags)
 	if ((flags & SG_FLAG_NAN) && (isnan(a) || isnan(b)))
 		return NAN;
 	if (!(flags & SG_FLAG_ABS))
-		return choose(a, b, smaller);
-	result = choose(fabs(a), fabs(b), smaller);
+		return min_or_max(a, b, smaller);
+	result = min_or_max(fabs(a), fabs(b), smaller);
 	return (flags & SG_FLAG_XORSIGN) && negative ? -result : result;
 }
 
@@ -132,9 +132,9 @@ static double compute(enum sg_half_operation operation, uint32_t flags, double a
 	case SG_HALF_FMA:
 		return sg_fma_odd(a, b, c);
 	case SG_HALF_MIN:
-		return sg_choose(a, b, true, flags);
+		return sg_min_max(a, b, true, flags);
 	case SG_HALF_MAX:
-		return sg_choose(a, b, false, flags);
+		return sg_min_max(a, b, false, flags);
 	case SG_HALF_EX2:
 		return exp2(a);
 	default:
@@ -232,24 +232,24 @@ static const struct sg_instruction *run_half(struct sg_warp *warp, const struct 
 	return at + 1;
 }
 
-/* A base comparison of decode_compare.c. */
-static bool compare(uint32_t base, double a, double b)
+/* Compares by one of enum sg_comparison. */
+static bool compare(enum sg_comparison comparison, double a, double b)
 {
-	switch (base) {
-	case 0:
+	switch (comparison) {
+	case SG_COMPARE_EQUAL:
 		return a == b;
-	case 1:
+	case SG_COMPARE_LESS:
 		return a < b;
-	case 2:
+	case SG_COMPARE_LESS_EQUAL:
 		return a <= b;
-	case 3:
+	case SG_COMPARE_DIFFERENT:
 		return a < b || a > b;
 	default:
 		return !isnan(a) && !isnan(b);
 	}
 }
 
-/* One half of a and b, 0 the lower. */
+/* Compares one half of a and b; 0: the lower. */
 static bool compare_half(const struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			 uint32_t half)
 {
@@ -262,8 +262,8 @@ static bool compare_half(const struct sg_warp *warp, const struct sg_instruction
 		a = flush(a, bfloat);
 		b = flush(b, bfloat);
 	}
-	return compare(at->count, sg_half_to_double(a, bfloat), sg_half_to_double(b, bfloat)) !=
-	       !!(at->flags & SG_FLAG_NEGATE);
+	return compare((enum sg_comparison)at->count, sg_half_to_double(a, bfloat),
+		       sg_half_to_double(b, bfloat)) != !!(at->flags & SG_FLAG_NEGATE);
 }
 
 static uint32_t apply_boolean(const struct sg_warp *warp, const struct sg_instruction *at,
@@ -284,7 +284,7 @@ static uint32_t apply_boolean(const struct sg_warp *warp, const struct sg_instru
 	}
 }
 
-/* Of pairs p is the comparison of the lower halves, q of the upper; else q is not p. */
+/* p: the comparison; q: its negation. Of pairs, p: of the lower halves, q: of the upper ones. */
 const struct sg_instruction *sg_run_half_compare(struct sg_warp *warp,
 						 const struct sg_instruction *at)
 {
@@ -304,7 +304,7 @@ const struct sg_instruction *sg_run_half_compare(struct sg_warp *warp,
 	return at + 1;
 }
 
-/* Halves of the result are 1.0, or all ones where space is 0. */
+/* A true half of the result is 1.0, or all ones if space is 0. */
 const struct sg_instruction *sg_run_half_set(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	uint32_t *d = (uint32_t *)(void *)(warp->frame + at->d);
@@ -339,46 +339,43 @@ static const struct {
 	{GT_PTX_OP_EX2, SG_HALF_EX2, 1}, {GT_PTX_OP_TANH, SG_HALF_TANH, 1},
 };
 
-/* The flags of a form on halves; false: a word that none of them has. */
-static bool read_half_words(const struct gt_ptx_form *form, uint32_t *ret_flags)
+/* Reads the modifiers of a form on halves as flags; false if one is not known. */
+static bool read_half_modifiers(const struct gt_ptx_form *form, uint32_t *ret_flags)
 {
+	static const struct {
+		enum gt_ptx_modifier_id id;
+		uint32_t flag;
+	} modifiers[] = {
+		{GT_PTX_MOD_FTZ, SG_FLAG_FTZ},
+		{GT_PTX_MOD_SAT, SG_FLAG_SAT},
+		{GT_PTX_MOD_RELU, SG_FLAG_RELU},
+		{GT_PTX_MOD_NAN_RESULT, SG_FLAG_NAN},
+		{GT_PTX_MOD_XORSIGN, SG_FLAG_XORSIGN},
+		{GT_PTX_MOD_ABS, SG_FLAG_ABS},
+		{GT_PTX_MOD_RN, 0},
+		{GT_PTX_MOD_APPROX, 0},
+	};
+
 	*ret_flags = 0;
 	for (uint32_t i = 0; i < form->modifier_count; i++) {
-		switch (form->modifiers[i].id) {
-		case GT_PTX_MOD_FTZ:
-			*ret_flags |= SG_FLAG_FTZ;
-			break;
-		case GT_PTX_MOD_SAT:
-			*ret_flags |= SG_FLAG_SAT;
-			break;
-		case GT_PTX_MOD_RELU:
-			*ret_flags |= SG_FLAG_RELU;
-			break;
-		case GT_PTX_MOD_NAN_RESULT:
-			*ret_flags |= SG_FLAG_NAN;
-			break;
-		case GT_PTX_MOD_XORSIGN:
-			*ret_flags |= SG_FLAG_XORSIGN;
-			break;
-		case GT_PTX_MOD_ABS:
-			*ret_flags |= SG_FLAG_ABS;
-			break;
-		case GT_PTX_MOD_RN:
-		case GT_PTX_MOD_APPROX:
-			break;
-		default:
-			if (gt_ptx_modifier_type(form->modifiers[i].id) == GT_PTX_TYPE_NONE)
-				return false;
-		}
+		enum gt_ptx_modifier_id id = form->modifiers[i].id;
+		size_t m = 0;
+
+		while (m < gt_countof(modifiers) && modifiers[m].id != id)
+			m++;
+		if (m < gt_countof(modifiers))
+			*ret_flags |= modifiers[m].flag;
+		else if (gt_ptx_modifier_type(id) == GT_PTX_TYPE_NONE)
+			return false;
 	}
 	return true;
 }
 
-/* The operation on lanes for what has no flags; NONE: there is none. */
-static enum sg_lane_op quick_half(enum sg_half_operation operation, enum sg_half format,
-				  uint32_t flags)
+/* Returns the operation on lanes for a form without flags, or SG_LANE_NONE. */
+static enum sg_lane_op find_lane_operation(enum sg_half_operation operation, enum sg_half format,
+					   uint32_t flags)
 {
-	static const enum sg_lane_op table[][4] = {
+	static const enum sg_lane_op operations[][4] = {
 		[SG_HALF_F16] = {SG_LANE_add_f16, SG_LANE_sub_f16, SG_LANE_mul_f16,
 				 SG_LANE_fma_f16},
 		[SG_HALF_BF16] = {SG_LANE_add_bf16, SG_LANE_sub_bf16, SG_LANE_mul_bf16,
@@ -389,40 +386,33 @@ static enum sg_lane_op quick_half(enum sg_half_operation operation, enum sg_half
 				    SG_LANE_fma_bf16x2},
 	};
 
-	return flags || operation > SG_HALF_FMA ? SG_LANE_NONE : table[format][operation];
+	return flags || operation > SG_HALF_FMA ? SG_LANE_NONE : operations[format][operation];
 }
 
 int sg_decode_half(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
-	uint32_t slots[4] = {0}, flags, row = 0;
-	struct sg_instruction *step;
+	enum gt_ptx_type type = sg_decode_type(decoder);
+	struct sg_instruction step = {0};
+	uint32_t *sources[] = {&step.a, &step.b, &step.c}, row = 0;
 	enum sg_lane_op op;
 	int error;
 
 	while (row < gt_countof(half_operations) && half_operations[row].opcode != form->opcode)
 		row++;
-	if (row == gt_countof(half_operations) || form->type_count != 1 ||
-	    !read_half_words(form, &flags))
+	if (row == gt_countof(half_operations) || type == GT_PTX_TYPE_NONE ||
+	    !read_half_modifiers(form, &step.flags))
 		return sg_decode_bad_form(decoder);
 	if (decoder->instruction->operand_count != half_operations[row].sources + 1)
 		return sg_decode_bad_operand(decoder, half_operations[row].sources);
-	error = sg_decode_destination(decoder, 0, form->types[0], &slots[0]);
-	for (uint32_t i = 1; i <= half_operations[row].sources && !error; i++)
-		error = sg_decode_source(decoder, i, form->types[0], &slots[i]);
+	error = sg_decode_destination(decoder, 0, type, &step.d);
+	for (uint32_t i = 0; i < half_operations[row].sources && !error; i++)
+		error = sg_decode_source(decoder, i + 1, type, sources[i]);
 	if (error)
 		return error;
-	op = quick_half(half_operations[row].operation, sg_half_format(form->types[0]), flags);
-	step = op != SG_LANE_NONE ? sg_decode_emit_lane(decoder, op)
-				  : sg_decode_emit(decoder, run_half);
-	if (!step)
-		return -ENOMEM;
-	step->d = slots[0];
-	step->a = slots[1];
-	step->b = slots[2];
-	step->c = slots[3];
-	step->flags = flags;
-	step->selector = (uint8_t)half_operations[row].operation;
-	step->size = (uint8_t)sg_half_format(form->types[0]);
-	return 0;
+	step.selector = (uint8_t)half_operations[row].operation;
+	step.size = (uint8_t)sg_half_format(type);
+	op = find_lane_operation(half_operations[row].operation, sg_half_format(type), step.flags);
+	return op != SG_LANE_NONE ? sg_decode_emit_lanes(decoder, op, &step)
+				  : sg_decode_emit_step(decoder, run_half, &step);
 }

@@ -41,7 +41,7 @@ static double to_number(uint64_t bits, enum gt_ptx_type type)
 	case GT_PTX_TYPE_F32:
 		return sg_float_f32((uint32_t)bits);
 	case GT_PTX_TYPE_TF32:
-		/* The lower bits are not looked at. */
+		/* The lower bits are ignored. */
 		return sg_float_f32((uint32_t)bits & 0xffffe000);
 	case GT_PTX_TYPE_F16:
 	case GT_PTX_TYPE_BF16:
@@ -88,11 +88,11 @@ void sg_matrix_write(struct sg_warp *warp, const struct sg_fragment *fragment, u
 	uint32_t bits = sg_element_bits((enum gt_ptx_type)fragment->type);
 	uint32_t size = bits == 64 ? 8 : 4, shift = index % each * bits;
 	uint64_t mask = (UINT64_MAX >> (64 - bits)) << shift;
-	char *place = warp->frame + fragment->slots[index / each] + lane * size;
+	char *offset = warp->frame + fragment->slots[index / each] + lane * size;
 	uint64_t word = sg_read_lane(warp, fragment->slots[index / each], size, lane);
 
 	word = (word & ~mask) | (value << shift & mask);
-	memcpy(place, &word, size);
+	memcpy(offset, &word, size);
 }
 
 uint32_t sg_matrix_elements(const struct sg_fragment *fragment)
@@ -101,13 +101,12 @@ uint32_t sg_matrix_elements(const struct sg_fragment *fragment)
 }
 
 /*
- * Where element `index` of a lane belongs. In the layouts of mma four lanes share a row of A (a
- * column of B): a register has neighbours along the inner dimension, the next one of A has the row
- * 8 below, then come the columns to the right. With wmma, lane after lane; where there is more
- * room than elements, a lane has its own more than once.
+ * In the layouts of mma four lanes share a row of A (a column of B): a register holds neighbours
+ * along the inner dimension, the next register of A the row 8 below, then follow the columns to the
+ * right. In that of wmma a lane holds consecutive elements, repeated if it has more registers.
  */
-void sg_matrix_place(const struct sg_fragment *fragment, uint32_t lane, uint32_t index,
-		     uint32_t *ret_row, uint32_t *ret_column)
+void sg_matrix_position(const struct sg_fragment *fragment, uint32_t lane, uint32_t index,
+			uint32_t *ret_row, uint32_t *ret_column)
 {
 	uint32_t each = sg_register_elements((enum gt_ptx_type)fragment->type);
 	uint32_t group = lane / 4, member = lane % 4, number = index / each;
@@ -115,10 +114,10 @@ void sg_matrix_place(const struct sg_fragment *fragment, uint32_t lane, uint32_t
 	uint32_t halves = fragment->rows / 8;
 
 	if (fragment->linear) {
-		uint32_t place = lane * own + index % own;
+		uint32_t offset = lane * own + index % own;
 
-		*ret_row = place / fragment->columns;
-		*ret_column = place % fragment->columns;
+		*ret_row = offset / fragment->columns;
+		*ret_column = offset % fragment->columns;
 		return;
 	}
 	switch (fragment->role) {
@@ -149,7 +148,7 @@ bool sg_matrix_is_whole(struct sg_warp *warp, const struct sg_instruction *at)
 	return false;
 }
 
-/* A matrix in rows of `stride` numbers. */
+/* Collects a matrix in rows of `stride` values. */
 static void gather(const struct sg_warp *warp, const struct sg_fragment *fragment, double *numbers,
 		   uint32_t stride)
 {
@@ -157,7 +156,7 @@ static void gather(const struct sg_warp *warp, const struct sg_fragment *fragmen
 
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
 		for (uint32_t i = 0; i < count; i++) {
-			sg_matrix_place(fragment, lane, i, &row, &column);
+			sg_matrix_position(fragment, lane, i, &row, &column);
 			numbers[row * stride + column] =
 				to_number(sg_matrix_read(warp, fragment, lane, i),
 					  (enum gt_ptx_type)fragment->type);
@@ -176,7 +175,7 @@ static double multiply(double sum, double a, double b, enum sg_multiply how)
 	}
 }
 
-/* list: the plan. Sums are exact or rounded as .f64, and to the type of D once. */
+/* Sums are exact or rounded as .f64, and rounded once to the type of D. */
 static const struct sg_instruction *run_matrix_multiply(struct sg_warp *warp,
 							const struct sg_instruction *at)
 {
@@ -198,7 +197,7 @@ static const struct sg_instruction *run_matrix_multiply(struct sg_warp *warp,
 							      (enum sg_multiply)plan->multiply);
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
 		for (uint32_t i = 0; i < sg_matrix_elements(&plan->d); i++) {
-			sg_matrix_place(&plan->d, lane, i, &row, &column);
+			sg_matrix_position(&plan->d, lane, i, &row, &column);
 			sg_matrix_write(warp, &plan->d, lane, i,
 					from_number(c[row * columns + column],
 						    (enum gt_ptx_type)plan->d.type,
@@ -267,7 +266,7 @@ static bool is_sum(enum gt_ptx_type type)
 	       type == GT_PTX_TYPE_S32;
 }
 
-/* Which sums products of a type have. */
+/* Whether products of a type can be added to a sum of a type. */
 static bool fits(enum gt_ptx_type factor, enum gt_ptx_type sum)
 {
 	switch (factor) {
@@ -285,7 +284,7 @@ static bool fits(enum gt_ptx_type factor, enum gt_ptx_type sum)
 	}
 }
 
-/* Its registers for a whole matrix; of wmma's .f16 there are 8 whatever the shape. */
+/* Returns the registers of a fragment; wmma has 8 of .f16 for any shape. */
 static uint32_t register_count(const struct sg_fragment *fragment)
 {
 	uint32_t elements = (uint32_t)fragment->rows * fragment->columns / SG_WARP_SIZE;
@@ -315,7 +314,7 @@ int sg_decode_fragment(struct sg_decoder *decoder, uint32_t index, bool is_writt
 	};
 	if (role == SG_MATRIX_C ? !is_sum(type) : !is_factor(type, is_wmma))
 		return sg_decode_bad_form(decoder);
-	/* Four lanes have a register each, side by side: m8n8k4 of .f16 has another layout. */
+	/* Four lanes have a register each, side by side; m8n8k4 of .f16 has another layout. */
 	if (!is_wmma && role != SG_MATRIX_C && shape->k % (4 * sg_register_elements(type)))
 		return sg_decode_bad_form(decoder);
 	error = sg_decode_elements(decoder, index, items, &count);
@@ -335,7 +334,7 @@ int sg_decode_fragment(struct sg_decoder *decoder, uint32_t index, bool is_writt
 
 /* ---- decoding: products ---------------------------------------------------------------- */
 
-/* Types of D, A, B, C: given, or with two those of D and C beside .f16. */
+/* The types of D, A, B, C; with two types: those of D and C, A and B are .f16. */
 static bool read_types(const struct gt_ptx_form *form, enum gt_ptx_type types[4])
 {
 	if (form->type_count != 4 && form->type_count != 2)

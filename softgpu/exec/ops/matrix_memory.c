@@ -18,7 +18,7 @@ static uint64_t lane_address(const struct sg_warp *warp, const struct sg_instruc
 	return address + at->immediate + (plan->is_shared ? warp->machine->windows.shared : 0);
 }
 
-/* The memory of this process at a generic address; NULL after a fault. */
+/* Resolves a generic address; NULL after a fault. */
 static void *find_memory(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			 uint64_t address, uint32_t size)
 {
@@ -32,8 +32,8 @@ static void *find_memory(struct sg_warp *warp, const struct sg_instruction *at, 
 }
 
 /*
- * wmma.load and .store of fragment d. a: the address; c: the slot with the elements from row to
- * row (from column to column); selector 1: store.
+ * wmma.load and wmma.store of fragment d. a: the address; c: the slot of the stride in elements;
+ * selector 1: store.
  */
 static const struct sg_instruction *run_matrix_move(struct sg_warp *warp,
 						    const struct sg_instruction *at)
@@ -50,7 +50,7 @@ static const struct sg_instruction *run_matrix_move(struct sg_warp *warp,
 		for (uint32_t i = 0; i < sg_matrix_elements(&plan->d); i++) {
 			void *memory;
 
-			sg_matrix_place(&plan->d, lane, i, &row, &column);
+			sg_matrix_position(&plan->d, lane, i, &row, &column);
 			memory = find_memory(warp, at, lane,
 					     address + size * (plan->by_column
 								       ? column * stride + row
@@ -74,7 +74,7 @@ enum {
 	TILE = 8, /* rows and columns of the matrices of ldmatrix: 16 bits each element */
 };
 
-/* Element (row, column) of such a matrix, in its register. */
+/* Returns the lane that holds element (row, column) of such a matrix. */
 static uint32_t tile_lane(uint32_t row, uint32_t column)
 {
 	return row * 4 + column / 2;
@@ -100,18 +100,18 @@ static const struct sg_instruction *run_matrix_rows(struct sg_warp *warp,
 		uint32_t lane = plan->transposes ? tile_lane(column, row) : tile_lane(row, column);
 		uint32_t half = (plan->transposes ? row : column) % 2;
 		uint16_t *memory = &rows[matrix * TILE + row][column];
-		uint16_t *place = (uint16_t *)(void *)(warp->frame + plan->d.slots[matrix] +
-						       4 * lane + 2 * half);
+		uint16_t *element = (uint16_t *)(void *)(warp->frame + plan->d.slots[matrix] +
+							 4 * lane + 2 * half);
 
 		if (at->selector)
-			*memory = *place;
+			*memory = *element;
 		else
-			*place = *memory;
+			*element = *memory;
 	}
 	return at + 1;
 }
 
-/* movmatrix: transposed from a to d. */
+/* movmatrix: transposes a to d. */
 static const struct sg_instruction *run_matrix_transpose(struct sg_warp *warp,
 							 const struct sg_instruction *at)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mbarrier objects, PTX ISA 9.0, 9.7.13.15. An object is 64 bits of shared memory; copies are
- * complete when they have begun, so that what is waited for is only arrivals.
+ * mbarrier objects (PTX ISA 9.0, 9.7.13.15). An object is 64 bits of shared memory. Copies are
+ * complete before the next instruction, so waits are only for arrivals.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ union mbarrier {
 	struct {
 		uint64_t pending : 20;  /* arrivals until the phase is complete */
 		uint64_t expected : 20; /* arrivals of a phase */
-		int64_t bytes : 23;     /* of copies that are announced and not done */
+		int64_t bytes : 23;     /* of announced copies that are not complete */
 		uint64_t phase : 1;
 	};
 };
@@ -48,7 +48,7 @@ static void arrive(union mbarrier *object, uint32_t count)
 	check_complete(object);
 }
 
-/* What one lane does to an object; b: its count, bytes or state. */
+/* Applies an operation of one lane to an object; b: its count, bytes or state. */
 static void change(union mbarrier *object, enum mbarrier_operation operation, uint64_t b)
 {
 	switch (operation) {
@@ -86,7 +86,10 @@ static void change(union mbarrier *object, enum mbarrier_operation operation, ui
 	}
 }
 
-/* Another block of the cluster may come in between. Returns the state before, or the answer. */
+/*
+ * Applies it atomically, since other blocks of the cluster may do so. Returns the old state, or the
+ * result of a test.
+ */
 static uint64_t operate(union mbarrier *object, enum mbarrier_operation operation, uint64_t b)
 {
 	union mbarrier before = {.bits = __atomic_load_n(&object->bits, __ATOMIC_ACQUIRE)}, after;
@@ -143,9 +146,9 @@ static const struct sg_instruction *run_pending(struct sg_warp *warp,
 	return at + 1;
 }
 
-void sg_mbarrier_complete(void *place, uint64_t bytes)
+void sg_mbarrier_complete_bytes(void *object, uint64_t bytes)
 {
-	operate(place, MBARRIER_COMPLETE, bytes);
+	operate(object, MBARRIER_COMPLETE, bytes);
 }
 
 bool sg_is_mbarrier_wait(const struct sg_instruction *at)
@@ -185,20 +188,12 @@ static bool find_operation(const struct sg_decoder *decoder, enum mbarrier_opera
 
 static int decode_pending(struct sg_decoder *decoder)
 {
-	struct sg_instruction *step;
-	uint32_t d, a;
-	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B32, &d);
+	struct sg_instruction step = {0};
+	int error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_B32, &step.d);
 
 	if (!error)
-		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_B64, &a);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder, run_pending);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
-	return 0;
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_B64, &step.a);
+	return error ? error : sg_decode_emit_step(decoder, run_pending, &step);
 }
 
 static bool is_address(const struct sg_decoder *decoder, uint32_t index)
@@ -207,16 +202,37 @@ static bool is_address(const struct sg_decoder *decoder, uint32_t index)
 	       decoder->instruction->operands[index].kind == GT_PTX_OPERAND_ADDRESS;
 }
 
+/* Whether an instruction's mbarrier is in shared memory. */
+static bool is_shared_object(const struct sg_decoder *decoder)
+{
+	return sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
+	       sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA) ||
+	       sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER);
+}
+
+/* Emits an operation on the mbarrier at an address; step has its operands. */
+static int emit_operation(struct sg_decoder *decoder, enum mbarrier_operation operation,
+			  const struct sg_address *address, bool is_shared,
+			  struct sg_instruction *step)
+{
+	int error;
+
+	step->size = 8;
+	step->count = 1;
+	step->selector = (uint8_t)operation;
+	step->space = operation == MBARRIER_TEST ? 8 : 4;
+	error = sg_decode_access(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
+				 address);
+	return error ? error : sg_decode_emit_step(decoder, run_mbarrier, step);
+}
+
 int sg_decode_mbarrier(struct sg_decoder *decoder)
 {
-	uint32_t count = decoder->instruction->operand_count, d = SG_SINK, b, e = SG_SINK,
-		 first = 0;
-	struct sg_instruction *step;
-	struct sg_address address;
+	uint32_t first = is_address(decoder, 0) ? 0 : 1;
+	struct sg_instruction step = {.d = SG_SINK};
 	enum mbarrier_operation operation;
-	bool is_test, is_shared = sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
-				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA) ||
-				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER);
+	struct sg_address address;
+	bool is_test;
 	int error = 0;
 
 	if (!sg_decode_has(decoder, GT_PTX_MOD_B64) || !find_operation(decoder, &operation))
@@ -224,78 +240,51 @@ int sg_decode_mbarrier(struct sg_decoder *decoder)
 	if (operation == MBARRIER_PENDING)
 		return decode_pending(decoder);
 	is_test = operation == MBARRIER_TEST || operation == MBARRIER_TEST_PARITY;
-	if (!is_address(decoder, 0)) {
-		first = 1;
-		error = is_test ? sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &e)
-				: sg_decode_destination(decoder, 0, GT_PTX_TYPE_B64, &d);
-	} else {
-		e = sg_decode_temporary(decoder, 0);
-	}
-	if (!error && !is_test)
-		e = sg_decode_temporary(decoder, 0);
+	if (!first || !is_test)
+		step.e = sg_decode_temporary(decoder, 0);
+	if (first)
+		error = is_test ? sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &step.e)
+				: sg_decode_destination(decoder, 0, GT_PTX_TYPE_B64, &step.d);
 	if (!error)
 		error = sg_decode_address(decoder, first, &address);
 	if (error)
 		return error;
-	if (first + 1 < count)
+	if (sg_decode_operand(decoder, first + 1))
 		error = sg_decode_source(
 			decoder, first + 1,
-			operation == MBARRIER_TEST ? GT_PTX_TYPE_B64 : GT_PTX_TYPE_B32, &b);
+			operation == MBARRIER_TEST ? GT_PTX_TYPE_B64 : GT_PTX_TYPE_B32, &step.b);
 	else
-		error = sg_decode_constant(decoder, 4, 1, &b);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder, run_mbarrier);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->b = b;
-	step->e = e;
-	step->size = 8;
-	step->count = 1;
-	step->selector = (uint8_t)operation;
-	step->space = operation == MBARRIER_TEST ? 8 : 4;
-	return sg_decode_place(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
-			       &address);
+		error = sg_decode_constant(decoder, 4, 1, &step.b);
+	return error ? error
+		     : emit_operation(decoder, operation, &address, is_shared_object(decoder),
+				      &step);
 }
 
-/* An operation on the mbarrier at operand `index`, with a number that is known. */
-static int emit_known(struct sg_decoder *decoder, uint32_t index, enum mbarrier_operation operation,
-		      uint32_t number, bool is_shared)
+/* Emits an operation on the mbarrier at operand `index`, with a constant count. */
+static int emit_constant_operation(struct sg_decoder *decoder, uint32_t index,
+				   enum mbarrier_operation operation, uint32_t count,
+				   bool is_shared)
 {
-	struct sg_instruction *step;
+	struct sg_instruction step = {.d = SG_SINK, .e = sg_decode_temporary(decoder, 0)};
 	struct sg_address address;
-	uint32_t b;
 	int error = sg_decode_address(decoder, index, &address);
 
 	if (!error)
-		error = sg_decode_constant(decoder, 4, number, &b);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder, run_mbarrier);
-	if (!step)
-		return -ENOMEM;
-	step->d = SG_SINK;
-	step->e = sg_decode_temporary(decoder, 0);
-	step->b = b;
-	step->size = 8;
-	step->count = 1;
-	step->selector = (uint8_t)operation;
-	step->space = 4;
-	return sg_decode_place(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
-			       &address);
+		error = sg_decode_constant(decoder, 4, count, &step.b);
+	return error ? error : emit_operation(decoder, operation, &address, is_shared, &step);
 }
 
-/* cp.async.mbarrier.arrive{.noinc} [mbarrier]: without .noinc it takes back what it adds. */
+/* cp.async.mbarrier.arrive{.noinc} [mbarrier]: without .noinc the pending count does not change. */
 int sg_decode_copy_arrive(struct sg_decoder *decoder)
 {
-	return emit_known(decoder, 0, MBARRIER_ARRIVE, sg_decode_has(decoder, GT_PTX_MOD_NOINC),
-			  sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
-				  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA));
+	return emit_constant_operation(decoder, 0, MBARRIER_ARRIVE,
+				       sg_decode_has(decoder, GT_PTX_MOD_NOINC),
+				       sg_decode_has(decoder, GT_PTX_MOD_SHARED) ||
+					       sg_decode_has(decoder, GT_PTX_MOD_SHARED_CTA));
 }
 
 int sg_decode_complete(struct sg_decoder *decoder, uint32_t index, uint32_t bytes)
 {
-	return emit_known(decoder, index, MBARRIER_COMPLETE, bytes,
-			  sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER));
+	return emit_constant_operation(decoder, index, MBARRIER_COMPLETE, bytes,
+				       sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER));
 }

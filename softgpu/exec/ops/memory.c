@@ -14,6 +14,7 @@ static void fill_active(char *slot, uint32_t width, uint32_t lanes, uint64_t val
 		memcpy(slot + (uint32_t)__builtin_ctz(lanes) * width, &value, width);
 }
 
+/* From the kernel's parameters at immediate; size and count of the elements in memory. */
 static const struct sg_instruction *run_load_parameter(struct sg_warp *warp,
 						       const struct sg_instruction *at)
 {
@@ -46,7 +47,7 @@ static const struct sg_instruction *run_fence(struct sg_warp *warp, const struct
 
 /* ---- modifiers ------------------------------------------------------------------------- */
 
-/* Modifiers that change nothing here: caches are not modelled. */
+/* Modifiers without effect: caches are not modelled. */
 static bool is_hint(enum gt_ptx_modifier_id id)
 {
 	switch (id) {
@@ -148,8 +149,8 @@ bool sg_decode_memory_modifiers(const struct gt_ptx_form *form,
 
 /* ---- addresses ------------------------------------------------------------------------- */
 
-int sg_decode_place(struct sg_decoder *decoder, struct sg_instruction *step,
-		    enum gt_ptx_space space, const struct sg_address *address)
+int sg_decode_access(struct sg_decoder *decoder, struct sg_instruction *step,
+		     enum gt_ptx_space space, const struct sg_address *address)
 {
 	const struct sg_lane_table *lanes = decoder->machine->lanes;
 
@@ -180,10 +181,10 @@ int sg_decode_place(struct sg_decoder *decoder, struct sg_instruction *step,
 
 /* ---- loads and stores ------------------------------------------------------------------ */
 
-/* Operations by bytes in memory and of a lane. */
+/* Returns the operation by bytes in memory and bytes of a lane. */
 static enum sg_lane_op load_operation(uint32_t size, bool is_signed, uint32_t width)
 {
-	static const enum sg_lane_op table[2][4][3] = {
+	static const enum sg_lane_op loads[2][4][3] = {
 		{{SG_LANE_ld_8_16, SG_LANE_ld_8_32, SG_LANE_ld_8_64},
 		 {SG_LANE_ld_16_16, SG_LANE_ld_16_32, SG_LANE_ld_16_64},
 		 {SG_LANE_NONE, SG_LANE_ld_32_32, SG_LANE_ld_32_64},
@@ -194,22 +195,22 @@ static enum sg_lane_op load_operation(uint32_t size, bool is_signed, uint32_t wi
 		 {SG_LANE_NONE, SG_LANE_NONE, SG_LANE_ld_64_64}},
 	};
 
-	return table[is_signed][__builtin_ctz(size)][__builtin_ctz(width) - 1];
+	return loads[is_signed][__builtin_ctz(size)][__builtin_ctz(width) - 1];
 }
 
 static enum sg_lane_op store_operation(uint32_t size, uint32_t width)
 {
-	static const enum sg_lane_op table[4][3] = {
+	static const enum sg_lane_op stores[4][3] = {
 		{SG_LANE_st_8_16, SG_LANE_st_8_32, SG_LANE_st_8_64},
 		{SG_LANE_st_16_16, SG_LANE_st_16_32, SG_LANE_st_16_64},
 		{SG_LANE_NONE, SG_LANE_st_32_32, SG_LANE_st_32_64},
 		{SG_LANE_NONE, SG_LANE_NONE, SG_LANE_st_64_64},
 	};
 
-	return table[__builtin_ctz(size)][__builtin_ctz(width) - 1];
+	return stores[__builtin_ctz(size)][__builtin_ctz(width) - 1];
 }
 
-/* The elements that are loaded or stored, as slots. */
+/* The elements of a load or store, as slots. */
 struct access_elements {
 	uint32_t count;
 	uint32_t size;  /* bytes in memory */
@@ -217,7 +218,7 @@ struct access_elements {
 	uint32_t slots[2 * SG_MAX_ELEMENTS];
 };
 
-/* A .b128 counts as two elements of 64 bits. */
+/* Replaces each .b128 by two elements of 64 bits. */
 static void split_wide(struct access_elements *elements)
 {
 	for (uint32_t i = elements->count; i-- > 0;) {
@@ -284,32 +285,30 @@ static int set_elements(struct sg_decoder *decoder, struct sg_instruction *step,
 	return 0;
 }
 
-/* Of the kernel's own parameters, at a known place. */
-static int load_parameter(struct sg_decoder *decoder, const struct sg_address *address,
-			  const struct access_elements *elements, bool is_signed)
+/* ld.param of a kernel's own parameter, at a known offset. */
+static int decode_parameter_load(struct sg_decoder *decoder, const struct sg_address *address,
+				 const struct access_elements *elements, bool is_signed)
 {
 	uint64_t size = (uint64_t)elements->size * elements->count;
-	struct sg_instruction *step;
+	struct sg_instruction step = {.immediate = address->offset,
+				      .selector = (uint8_t)elements->width,
+				      .flags = is_signed ? SG_FLAG_NEGATE : 0};
+	int error;
 
 	if (address->offset > decoder->function->parameter_size ||
 	    size > decoder->function->parameter_size - address->offset)
 		return sg_decode_error(decoder, "a load is outside of the parameters");
-	step = sg_decode_emit(decoder, run_load_parameter);
-	if (!step)
-		return -ENOMEM;
-	step->immediate = address->offset;
-	step->selector = (uint8_t)elements->width;
-	step->flags = is_signed ? SG_FLAG_NEGATE : 0;
-	return set_elements(decoder, step, elements);
+	error = set_elements(decoder, &step, elements);
+	return error ? error : sg_decode_emit_step(decoder, run_load_parameter, &step);
 }
 
 int sg_decode_ld(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
-	struct sg_address address;
-	struct access_elements elements;
-	struct sg_instruction *step;
 	struct sg_memory_modifiers modifiers;
+	struct access_elements elements;
+	struct sg_instruction step = {0};
+	struct sg_address address;
 	enum sg_lane_op op;
 	bool is_signed;
 	int error;
@@ -323,16 +322,15 @@ int sg_decode_ld(struct sg_decoder *decoder)
 		return error;
 	is_signed = gt_ptx_type_info(form->types[0])->class == GT_PTX_CLASS_SIGNED;
 	if (address.is_parameter && modifiers.space == GT_PTX_SPACE_PARAM)
-		return load_parameter(decoder, &address, &elements, is_signed);
+		return decode_parameter_load(decoder, &address, &elements, is_signed);
 	op = load_operation(elements.size, is_signed, elements.width);
 	if (op == SG_LANE_NONE || address.is_parameter)
 		return sg_decode_bad_form(decoder);
-	step = sg_decode_emit_lane(decoder, op);
-	if (!step)
-		return -ENOMEM;
-	step->flags = modifiers.flags;
-	error = set_elements(decoder, step, &elements);
-	return error ? error : sg_decode_place(decoder, step, modifiers.space, &address);
+	step.flags = modifiers.flags;
+	error = set_elements(decoder, &step, &elements);
+	if (!error)
+		error = sg_decode_access(decoder, &step, modifiers.space, &address);
+	return error ? error : sg_decode_emit_lanes(decoder, op, &step);
 }
 
 bool sg_is_async_modifier(enum gt_ptx_modifier_id id)
@@ -349,15 +347,15 @@ int sg_decode_async_completion(struct sg_decoder *decoder, uint32_t bytes)
 
 int sg_decode_st(struct sg_decoder *decoder)
 {
-	struct sg_address address;
-	struct access_elements elements;
-	struct sg_instruction *step;
+	bool is_async = sg_decode_has(decoder, GT_PTX_MOD_ASYNC);
 	struct sg_memory_modifiers modifiers;
+	struct access_elements elements;
+	struct sg_instruction step = {0};
+	struct sg_address address;
 	enum sg_lane_op op;
-	bool is_async = gt_ptx_form_has(sg_decode_form(decoder), GT_PTX_MOD_ASYNC);
 	int error;
 
-	if (gt_ptx_form_has(sg_decode_form(decoder), GT_PTX_MOD_BULK))
+	if (sg_decode_has(decoder, GT_PTX_MOD_BULK))
 		return sg_decode_bulk_clear(decoder);
 	if (!sg_decode_memory_modifiers(sg_decode_form(decoder),
 					is_async ? sg_is_async_modifier : NULL, &modifiers))
@@ -370,13 +368,12 @@ int sg_decode_st(struct sg_decoder *decoder)
 	op = store_operation(elements.size, elements.width);
 	if (op == SG_LANE_NONE || address.is_parameter || modifiers.space == GT_PTX_SPACE_CONST)
 		return sg_decode_bad_form(decoder);
-	step = sg_decode_emit_lane(decoder, op);
-	if (!step)
-		return -ENOMEM;
-	step->flags = modifiers.flags;
-	error = set_elements(decoder, step, &elements);
+	step.flags = modifiers.flags;
+	error = set_elements(decoder, &step, &elements);
 	if (!error)
-		error = sg_decode_place(decoder, step, modifiers.space, &address);
+		error = sg_decode_access(decoder, &step, modifiers.space, &address);
+	if (!error)
+		error = sg_decode_emit_lanes(decoder, op, &step);
 	return error ? error : sg_decode_async_completion(decoder, elements.size * elements.count);
 }
 
@@ -387,7 +384,7 @@ int sg_decode_fence(struct sg_decoder *decoder)
 	return sg_decode_emit_plain(decoder, run_fence);
 }
 
-/* A policy of the caches, which are not modelled: any number does. */
+/* A cache policy: 0, since caches are not modelled. */
 int sg_decode_createpolicy(struct sg_decoder *decoder)
 {
 	struct sg_instruction step = {0};
@@ -395,7 +392,5 @@ int sg_decode_createpolicy(struct sg_decoder *decoder)
 
 	if (!error)
 		error = sg_decode_constant(decoder, 8, 0, &step.a);
-	return error ? error
-		     : sg_decode_emit_step(decoder, decoder->machine->lanes->run[SG_LANE_mov_b64],
-					   &step);
+	return error ? error : sg_decode_emit_lanes(decoder, SG_LANE_mov_b64, &step);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arithmetic of .f32 that is more than one number a lane (.f32x2), or that has sources of 16 bits
- * (add.f32.f16).
+ * Arithmetic of .f32 with pairs (.f32x2) or with sources of 16 bits (add.f32.f16).
  */
 #include <errno.h>
 #include <math.h>
@@ -13,18 +12,18 @@
 
 /* ---- at run time ----------------------------------------------------------------------- */
 
-static double flushed(uint32_t bits, uint32_t flags)
+static double flush_input(uint32_t bits, uint32_t flags)
 {
 	return sg_float_f32(flags & SG_FLAG_FTZ ? sg_flush_bits(bits) : bits);
 }
 
-/* a × b + c, rounded once as flags say: sums are products with 1. */
+/* a × b + c, rounded once by flags; a sum is a product with 1. */
 static uint32_t fused(double a, double b, double c, uint32_t flags)
 {
 	double sum = sg_fma_odd(a, b, c);
 	uint32_t bits;
 
-	/* A sum of opposite numbers is -0 only when it is rounded down. */
+	/* A sum of opposite values is -0 only if it is rounded down. */
 	if (sum == 0 && signbit(a * b) != signbit(c))
 		sum = flags & SG_FLAG_RM ? -0.0 : 0.0;
 	bits = sg_round_double(sum, flags, 8, 23);
@@ -43,7 +42,7 @@ static uint32_t compute(const struct sg_instruction *at, double a, double b, dou
 	case SG_HALF_SUB:
 		return fused(a, 1, -b, at->flags);
 	case SG_HALF_MUL:
-		/* -0 changes no product, nor the sign of a zero. */
+		/* Adding the zero of the product's sign does not change it. */
 		return fused(a, b, signbit(a) == signbit(b) ? 0.0 : -0.0, at->flags);
 	default:
 		return fused(a, b, c, at->flags);
@@ -62,8 +61,8 @@ static const struct sg_instruction *run_pairs(struct sg_warp *warp, const struct
 		uint32_t first = 2 * (uint32_t)__builtin_ctz(lanes);
 
 		for (uint32_t i = first; i < first + 2; i++)
-			d[i] = compute(at, flushed(a[i], at->flags), flushed(b[i], at->flags),
-				       flushed(c[i], at->flags));
+			d[i] = compute(at, flush_input(a[i], at->flags),
+				       flush_input(b[i], at->flags), flush_input(c[i], at->flags));
 	}
 	return at + 1;
 }
@@ -73,7 +72,7 @@ static double wide_source(const struct sg_warp *warp, uint32_t slot, uint32_t la
 	return sg_float_f32(((const uint32_t *)(const void *)(warp->frame + slot))[lane]);
 }
 
-/* selector: as above; size: the format (enum sg_half) of a, and of b where there is c. */
+/* selector: as above; size: enum sg_half of a, and of b if there is a c. */
 static const struct sg_instruction *run_mixed(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	bool bfloat = at->size == SG_HALF_BF16, is_fma = at->selector == SG_HALF_FMA;
@@ -94,7 +93,7 @@ static const struct sg_instruction *run_mixed(struct sg_warp *warp, const struct
 
 /* ---- decoding -------------------------------------------------------------------------- */
 
-static bool read_words(const struct gt_ptx_form *form, uint32_t allowed, uint32_t *ret_flags)
+static bool read_modifiers(const struct gt_ptx_form *form, uint32_t allowed, uint32_t *ret_flags)
 {
 	*ret_flags = 0;
 	for (uint32_t i = 0; i < form->modifier_count; i++) {
@@ -149,7 +148,7 @@ int sg_decode_mixed(struct sg_decoder *decoder)
 	if (!find_operation(form->opcode, &operation) ||
 	    (!is_pair && (operation == SG_HALF_MUL || sg_half_format(narrow) == SG_HALF_NONE ||
 			  sg_type_width(narrow) != 2)) ||
-	    !read_words(form, is_pair ? SG_FLAG_FTZ : SG_FLAG_SAT, &wanted.flags))
+	    !read_modifiers(form, is_pair ? SG_FLAG_FTZ : SG_FLAG_SAT, &wanted.flags))
 		return sg_decode_bad_form(decoder);
 	sources = operation == SG_HALF_FMA ? 3 : 2;
 	if (decoder->instruction->operand_count != sources + 1)

@@ -32,15 +32,15 @@ static const struct sg_instruction *run_address(struct sg_warp *warp,
 	return at + 1;
 }
 
-/* Bytes of element `element` of a whole that takes `bytes`; a .b128 lies as two halves. */
+/* Returns byte `offset` of a lane's value of `bytes`; a .b128 consists of two halves. */
 static char *part_of(struct sg_warp *warp, uint32_t slot, uint32_t bytes, uint32_t lane,
-		     uint32_t place)
+		     uint32_t offset)
 {
 	char *base = warp->frame + slot;
 
 	if (bytes == 16)
-		return base + (place >= 8 ? 256 : 0) + lane * 8 + place % 8;
-	return base + lane * bytes + place;
+		return base + (offset >= 8 ? 256 : 0) + lane * 8 + offset % 8;
+	return base + lane * bytes + offset;
 }
 
 static const struct sg_instruction *run_pack(struct sg_warp *warp, const struct sg_instruction *at)
@@ -88,7 +88,8 @@ static const struct sg_instruction *run_is_space(struct sg_warp *warp,
 {
 	const struct sg_windows *windows = &warp->machine->windows;
 	const uint64_t *address = (uint64_t *)(void *)(warp->frame + at->a);
-	/* A block's own shared memory, or with selector also that of others in its cluster. */
+	/* The block's own shared memory, or with selector also that of the cluster's other blocks.
+	 */
 	uint64_t end = at->selector ? windows->local : windows->shared + SG_CLUSTER_STRIDE;
 	uint32_t found = 0;
 
@@ -115,13 +116,7 @@ static const struct sg_instruction *run_is_space(struct sg_warp *warp,
 
 static int emit_unary(struct sg_decoder *decoder, sg_run *run, uint32_t d, uint32_t a)
 {
-	struct sg_instruction *step = sg_decode_emit(decoder, run);
-
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
-	return 0;
+	return sg_decode_emit_step(decoder, run, &(struct sg_instruction){.d = d, .a = a});
 }
 
 static sg_run *move_step(const struct sg_decoder *decoder, uint32_t width)
@@ -148,7 +143,6 @@ int sg_decode_symbol(struct sg_decoder *decoder, const struct gt_ptx_operand *op
 	struct gt_ptx_operand address = {
 		.kind = GT_PTX_OPERAND_ADDRESS, .items = operand, .count = 1};
 	struct sg_address found;
-	struct sg_instruction *step;
 	int error;
 
 	if (operand->kind == GT_PTX_OPERAND_FUNCTION) {
@@ -173,22 +167,22 @@ int sg_decode_symbol(struct sg_decoder *decoder, const struct gt_ptx_operand *op
 		return 0;
 	}
 	*ret_slot = sg_decode_temporary(decoder, width);
-	step = sg_decode_emit(decoder, run_address);
-	if (!step)
-		return -ENOMEM;
-	step->d = *ret_slot;
-	step->a = found.slot;
-	step->immediate = found.offset;
-	step->size = (uint8_t)width;
-	return 0;
+	return sg_decode_emit_step(decoder, run_address,
+				   &(struct sg_instruction){.d = *ret_slot,
+							    .a = found.slot,
+							    .immediate = found.offset,
+							    .size = (uint8_t)width});
 }
 
-static int vector_mov(struct sg_decoder *decoder, enum gt_ptx_type type, bool packs)
+/* mov.b64 {lo, hi}, a and mov.b64 d, {lo, hi} */
+static int decode_vector_mov(struct sg_decoder *decoder, enum gt_ptx_type type, bool packs)
 {
+	static const enum gt_ptx_type element_types[] = {GT_PTX_TYPE_B8, GT_PTX_TYPE_B16,
+							 GT_PTX_TYPE_B32, GT_PTX_TYPE_B64};
 	const struct gt_ptx_operand *items[SG_MAX_ELEMENTS];
-	uint32_t whole, part, count, width, bits = gt_ptx_type_info(type)->bits;
-	uint32_t *list;
-	struct sg_instruction *step;
+	uint32_t part, count, width, bits = gt_ptx_type_info(type)->bits, *list;
+	enum gt_ptx_type element;
+	struct sg_instruction step = {0};
 	int error = sg_decode_elements(decoder, packs ? 1 : 0, items, &count);
 
 	if (error)
@@ -196,43 +190,35 @@ static int vector_mov(struct sg_decoder *decoder, enum gt_ptx_type type, bool pa
 	if (count < 2 || bits % (8 * count))
 		return sg_decode_bad_operand(decoder, packs ? 1 : 0);
 	part = bits / 8 / count;
+	element = part == 1 || part == 2 || part == 4 ? element_types[__builtin_ctz(part)]
+						      : GT_PTX_TYPE_B64;
 	list = sg_decode_list(decoder, count);
 	if (!list)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count && !error; i++) {
-		enum gt_ptx_type element = part == 1   ? GT_PTX_TYPE_B8
-					   : part == 2 ? GT_PTX_TYPE_B16
-					   : part == 4 ? GT_PTX_TYPE_B32
-						       : GT_PTX_TYPE_B64;
-
+	for (uint32_t i = 0; i < count && !error; i++)
 		error = packs ? sg_decode_source_operand(decoder, items[i], 1, element, false,
 							 &list[i], &width)
 			      : sg_decode_destination_operand(decoder, items[i], 0, element, false,
 							      &list[i], &width);
-	}
 	if (!error)
-		error = packs ? sg_decode_destination(decoder, 0, type, &whole)
-			      : sg_decode_source(decoder, 1, type, &whole);
+		error = packs ? sg_decode_destination(decoder, 0, type, &step.d)
+			      : sg_decode_source(decoder, 1, type, &step.a);
 	if (error)
 		return error;
-	step = sg_decode_emit(decoder, packs ? run_pack : run_unpack);
-	if (!step)
-		return -ENOMEM;
-	step->a = step->d = whole;
-	step->list = list;
-	step->count = (uint8_t)count;
-	step->size = (uint8_t)part;
-	if (count == 2 && (part == 2 || part == 4) && packs) {
-		step->run = decoder->machine->lanes
-				    ->run[part == 2 ? SG_LANE_pack_b32 : SG_LANE_pack_b64];
-		step->a = list[0];
-		step->b = list[1];
+	step.list = list;
+	step.count = (uint8_t)count;
+	step.size = (uint8_t)part;
+	if (packs && count == 2 && (part == 2 || part == 4)) {
+		step.a = list[0];
+		step.b = list[1];
+		return sg_decode_emit_lanes(decoder,
+					    part == 2 ? SG_LANE_pack_b32 : SG_LANE_pack_b64, &step);
 	}
-	return 0;
+	return sg_decode_emit_step(decoder, packs ? run_pack : run_unpack, &step);
 }
 
-/* mov.v4.u32 {…}, %tid: element by element, through copies where sources are targets too. */
-static int move_elements(struct sg_decoder *decoder, enum gt_ptx_type type)
+/* mov.v4.u32 {…}, %tid: element by element, through copies, since sources may be targets too. */
+static int decode_element_moves(struct sg_decoder *decoder, enum gt_ptx_type type)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
 	uint32_t vector = instruction->form->vector, width = sg_type_width(type), count, slot;
@@ -286,13 +272,13 @@ int sg_decode_mov(struct sg_decoder *decoder)
 	if (instruction->operand_count != 2)
 		return sg_decode_bad_operand(decoder, 1);
 	if (instruction->form->vector > 1)
-		return move_elements(decoder, type);
+		return decode_element_moves(decoder, type);
 	source = &instruction->operands[1];
 	width = sg_type_width(type);
 	if (instruction->operands[0].kind == GT_PTX_OPERAND_VECTOR)
-		return vector_mov(decoder, type, false);
+		return decode_vector_mov(decoder, type, false);
 	if (source->kind == GT_PTX_OPERAND_VECTOR)
-		return vector_mov(decoder, type, true);
+		return decode_vector_mov(decoder, type, true);
 	if (source->kind == GT_PTX_OPERAND_SPECIAL && width &&
 	    !sg_special_fill_kind(source->special, &kind)) {
 		error = sg_decode_destination(decoder, 0, type, &d);
@@ -312,7 +298,7 @@ int sg_decode_mov(struct sg_decoder *decoder)
 
 /* ---- address spaces -------------------------------------------------------------------- */
 
-/* What is added to an address in a space to make it generic. */
+/* Returns the window of a state space: the offset of its generic addresses. */
 static bool window_of(const struct sg_decoder *decoder, const struct gt_ptx_form *form,
 		      uint64_t *ret_window)
 {
@@ -340,9 +326,8 @@ int sg_decode_cvta(struct sg_decoder *decoder)
 	const struct gt_ptx_form *form = instruction->form;
 	enum gt_ptx_type type = sg_decode_type(decoder);
 	bool is_to = gt_ptx_form_has(form, GT_PTX_MOD_TO);
-	struct sg_instruction *step;
+	struct sg_instruction step = {0};
 	uint64_t window;
-	uint32_t d, a;
 	int error;
 
 	if (type != GT_PTX_TYPE_U64 || form->modifier_count != 2u + is_to ||
@@ -351,55 +336,49 @@ int sg_decode_cvta(struct sg_decoder *decoder)
 	if (instruction->operand_count != 2)
 		return sg_decode_bad_operand(decoder, 1);
 	if (instruction->operands[1].kind == GT_PTX_OPERAND_SYMBOL)
-		error = sg_decode_symbol(decoder, &instruction->operands[1], 8, &a);
+		error = sg_decode_symbol(decoder, &instruction->operands[1], 8, &step.a);
 	else
-		error = sg_decode_source(decoder, 1, type, &a);
+		error = sg_decode_source(decoder, 1, type, &step.a);
 	if (!error)
-		error = sg_decode_destination(decoder, 0, type, &d);
+		error = sg_decode_destination(decoder, 0, type, &step.d);
 	if (error)
 		return error;
 	if (!window)
-		return emit_unary(decoder, move_step(decoder, 8), d, a);
-	step = sg_decode_emit_lane(decoder, SG_LANE_address_add);
-	if (!step)
-		return -ENOMEM;
-	step->d = d;
-	step->a = a;
-	step->immediate = is_to ? -window : window;
-	return 0;
+		return emit_unary(decoder, move_step(decoder, 8), step.d, step.a);
+	step.immediate = is_to ? -window : window;
+	return sg_decode_emit_lanes(decoder, SG_LANE_address_add, &step);
 }
 
 int sg_decode_isspacep(struct sg_decoder *decoder)
 {
+	static const struct {
+		enum gt_ptx_modifier_id id;
+		enum gt_ptx_space space;
+	} spaces[] = {
+		{GT_PTX_MOD_GLOBAL, GT_PTX_SPACE_GLOBAL},
+		{GT_PTX_MOD_SHARED, GT_PTX_SPACE_SHARED},
+		{GT_PTX_MOD_SHARED_CTA, GT_PTX_SPACE_SHARED},
+		{GT_PTX_MOD_SHARED_CLUSTER, GT_PTX_SPACE_SHARED},
+		{GT_PTX_MOD_LOCAL, GT_PTX_SPACE_LOCAL},
+		{GT_PTX_MOD_CONST, GT_PTX_SPACE_CONST},
+		{GT_PTX_MOD_PARAM, GT_PTX_SPACE_PARAM},
+		{GT_PTX_MOD_PARAM_ENTRY, GT_PTX_SPACE_PARAM},
+	};
 	const struct gt_ptx_form *form = sg_decode_form(decoder);
-	struct sg_instruction *step;
-	enum gt_ptx_modifier_id space = GT_PTX_MOD_UNKNOWN;
-	uint32_t p, a;
+	struct sg_instruction step = {.selector =
+					      sg_decode_has(decoder, GT_PTX_MOD_SHARED_CLUSTER)};
+	size_t row = 0;
 	int error;
 
-	if (form->modifier_count == 1)
-		space = form->modifiers[0].id;
-	if (space != GT_PTX_MOD_GLOBAL && space != GT_PTX_MOD_SHARED &&
-	    space != GT_PTX_MOD_SHARED_CTA && space != GT_PTX_MOD_SHARED_CLUSTER &&
-	    space != GT_PTX_MOD_LOCAL && space != GT_PTX_MOD_CONST && space != GT_PTX_MOD_PARAM &&
-	    space != GT_PTX_MOD_PARAM_ENTRY)
+	if (form->modifier_count != 1)
 		return sg_decode_bad_form(decoder);
-	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &p);
+	while (row < gt_countof(spaces) && spaces[row].id != form->modifiers[0].id)
+		row++;
+	if (row == gt_countof(spaces))
+		return sg_decode_bad_form(decoder);
+	step.space = (uint8_t)spaces[row].space;
+	error = sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &step.d);
 	if (!error)
-		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_U64, &a);
-	if (error)
-		return error;
-	step = sg_decode_emit(decoder, run_is_space);
-	if (!step)
-		return -ENOMEM;
-	step->d = p;
-	step->a = a;
-	step->selector = space == GT_PTX_MOD_SHARED_CLUSTER;
-	step->space = space == GT_PTX_MOD_GLOBAL  ? GT_PTX_SPACE_GLOBAL
-		      : space == GT_PTX_MOD_LOCAL ? GT_PTX_SPACE_LOCAL
-		      : space == GT_PTX_MOD_CONST ? GT_PTX_SPACE_CONST
-		      : space == GT_PTX_MOD_PARAM || space == GT_PTX_MOD_PARAM_ENTRY
-			      ? GT_PTX_SPACE_PARAM
-			      : GT_PTX_SPACE_SHARED;
-	return 0;
+		error = sg_decode_source(decoder, 1, GT_PTX_TYPE_U64, &step.a);
+	return error ? error : sg_decode_emit_step(decoder, run_is_space, &step);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instructions that are not one operation on lanes: what they do at run time. */
+/* Instructions other than operations on lanes, as far as several files use them. */
 #pragma once
 
 #include "exec/engine/engine.h"
@@ -8,15 +8,15 @@
 
 sg_run sg_run_join, sg_run_jump, sg_run_jump_back, sg_run_branch, sg_run_branch_back, sg_run_guard,
 	sg_run_nanosleep, sg_run_ret;
-/* Argument `index` of the call `at`, for one lane of the caller; 0 if it hands over fewer. */
+/* Returns argument `index` of the call `at` for one lane of the caller; 0 if it passes fewer. */
 uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_instruction *at,
 			  uint32_t index, uint32_t lane);
-/* One value that a call hands over, of any size; what is not there is 0. */
+/* Reads an argument of `size` bytes in memory; 0 if it is smaller or in a register. */
 void sg_call_read(const struct sg_warp *warp, const struct sg_pass *pass, uint32_t lane, void *to,
 		  uint32_t size);
-/* What the call `at` returns to one lane of the caller, if it takes a result. */
-void sg_call_give_back(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
-		       uint64_t value);
+/* Writes the result of the call `at` for one lane of the caller, if it takes a result. */
+void sg_call_return(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		    uint64_t value);
 
 /* ---- exchanges and barriers (exchange.c, barrier.c) ------------------------------------ */
 
@@ -43,7 +43,7 @@ enum sg_reduction {
 	SG_REDUCE_XOR,
 };
 
-/* What is reduced: of an instruction's count. */
+/* The type of a reduction: `count` of the instruction. */
 enum sg_reduced {
 	SG_REDUCE_UNSIGNED,
 	SG_REDUCE_SIGNED,
@@ -78,14 +78,17 @@ sg_run sg_run_atomic;
 /* EXCHANGE and COMPARE of 128 bits. */
 sg_run sg_run_atomic_wide;
 
-/* The new value of memory that holds `before`: type in at->space, operation in at->selector. */
+/*
+ * Changes a value in memory, atomically unless it is private; returns the old one. Type in
+ * at->space, operation in at->selector.
+ */
 uint64_t sg_atomic_change(const struct sg_instruction *at, void *place, bool is_private, uint64_t b,
 			  uint64_t c);
-/* Which operation a form has, and whether there is one of it for a type. */
+/* The operation of a form, and whether it exists for a type. */
 bool sg_find_atomic(const struct gt_ptx_form *form, enum sg_atomic *ret_operation);
 bool sg_has_atomic(enum sg_atomic operation, enum gt_ptx_type type);
-/* Bytes of copies are done: the mbarrier at that place is told. */
-void sg_mbarrier_complete(void *place, uint64_t bytes);
+/* Completes bytes of copies at an mbarrier object. */
+void sg_mbarrier_complete_bytes(void *place, uint64_t bytes);
 
 /* ---- 16-bit floating point (half.c) ---------------------------------------------------- */
 
@@ -112,7 +115,7 @@ enum sg_half_operation {
 	SG_HALF_TANH,
 };
 
-/* As a comparison of compare.c (count: its base); size: enum sg_half. */
+/* A comparison; count: enum sg_comparison, size: enum sg_half. */
 sg_run sg_run_half_compare;
 /* list[0]: slot of the result; size: the format compared, space: that of the result or 0. */
 sg_run sg_run_half_set;

@@ -6,7 +6,7 @@
 
 #include "exec/decode/decode.h"
 
-/* Which part of a word a scalar instruction reads or writes. */
+/* The part of a word that a scalar instruction reads or writes. */
 enum video_part {
 	PART_WORD,
 	PART_H0,
@@ -44,10 +44,10 @@ static int64_t read_part(uint32_t word, enum video_part part, bool is_signed)
 
 static int64_t clamp(int64_t value, uint32_t bits, bool is_signed)
 {
-	int64_t most = (int64_t)((1ull << (bits - is_signed)) - 1);
-	int64_t least = is_signed ? -most - 1 : 0;
+	int64_t max = (int64_t)((1ull << (bits - is_signed)) - 1);
+	int64_t min = is_signed ? -max - 1 : 0;
 
-	return value > most ? most : value < least ? least : value;
+	return value > max ? max : value < min ? min : value;
 }
 
 static bool compare(uint32_t comparison, int64_t a, int64_t b)
@@ -89,14 +89,14 @@ static int64_t operate(union sg_video video, int64_t a, int64_t b)
 	case SG_VIDEO_SHR:
 		return a >> shift;
 	case SG_VIDEO_AVERAGE:
-		/* Rounded up, away from zero where it is negative. */
+		/* Rounded up, or away from zero if negative. */
 		return a + b < 0 ? (a + b) >> 1 : (a + b + 1) >> 1;
 	default:
 		return compare(video.comparison, a, b);
 	}
 }
 
-/* One scalar instruction: an operation on parts, then another with c. */
+/* A scalar instruction: an operation on parts, then a second one with c. */
 static uint32_t compute_scalar(union sg_video video, uint32_t a, uint32_t b, uint32_t c)
 {
 	enum video_part to = (enum video_part)video.select_d;
@@ -127,7 +127,7 @@ static uint32_t compute_scalar(union sg_video video, uint32_t a, uint32_t b, uin
 	}
 }
 
-/* Two or four parts at once; parts of b lie behind those of a for the selectors. */
+/* Two or four parts at once; selectors number the parts of a first, then those of b. */
 static uint32_t compute_parts(union sg_video video, uint32_t a, uint32_t b, uint32_t c)
 {
 	uint32_t bits = 32 / video.lanes, sum = c, result = c;
@@ -144,7 +144,7 @@ static uint32_t compute_parts(union sg_video video, uint32_t a, uint32_t b, uint
 			continue;
 		if (video.saturate)
 			value = clamp(value, bits, video.signed_d);
-		/* What is added is not cut to the part's bits. */
+		/* The sum is not limited to the part's bits. */
 		sum += (uint32_t)value;
 		result = (uint32_t)((result & ~(mask << (i * bits))) |
 				    (((uint64_t)value & mask) << (i * bits)));
@@ -152,7 +152,7 @@ static uint32_t compute_parts(union sg_video video, uint32_t a, uint32_t b, uint
 	return video.second == SG_VIDEO_SECOND_ADD ? sum : result;
 }
 
-/* vmad: a × b + c, negated parts, .po, scaled. */
+/* vmad: a × b + c, with negation, .po and scaling. */
 static uint32_t compute_mad(union sg_video video, uint32_t a, uint32_t b, uint32_t c)
 {
 	__int128 product =
@@ -168,10 +168,9 @@ static uint32_t compute_mad(union sg_video video, uint32_t a, uint32_t b, uint32
 	sum = product + addend + video.plus_one;
 	sum >>= video.shift_right;
 	if (video.saturate) {
-		__int128 most = is_signed ? INT32_MAX : UINT32_MAX,
-			 least = is_signed ? INT32_MIN : 0;
+		__int128 max = is_signed ? INT32_MAX : UINT32_MAX, min = is_signed ? INT32_MIN : 0;
 
-		sum = sum > most ? most : sum < least ? least : sum;
+		sum = sum > max ? max : sum < min ? min : sum;
 	}
 	return (uint32_t)sum;
 }
@@ -191,7 +190,7 @@ static const struct {
 	enum gt_ptx_opcode opcode;
 	enum sg_video_operation operation;
 	uint8_t lanes;
-} rows[] = {
+} video_opcodes[] = {
 	{GT_PTX_OP_VADD, SG_VIDEO_ADD, 1},          {GT_PTX_OP_VADD2, SG_VIDEO_ADD, 2},
 	{GT_PTX_OP_VADD4, SG_VIDEO_ADD, 4},         {GT_PTX_OP_VSUB, SG_VIDEO_SUB, 1},
 	{GT_PTX_OP_VSUB2, SG_VIDEO_SUB, 2},         {GT_PTX_OP_VSUB4, SG_VIDEO_SUB, 4},
@@ -210,7 +209,7 @@ static const enum gt_ptx_modifier_id comparisons[] = {
 	GT_PTX_MOD_EQ, GT_PTX_MOD_NE, GT_PTX_MOD_LT, GT_PTX_MOD_LE, GT_PTX_MOD_GT, GT_PTX_MOD_GE,
 };
 
-static bool read_word(enum gt_ptx_modifier_id id, union sg_video *video)
+static bool read_video_modifier(enum gt_ptx_modifier_id id, union sg_video *video)
 {
 	for (uint32_t i = 0; i < gt_countof(comparisons); i++)
 		if (id == comparisons[i]) {
@@ -249,17 +248,17 @@ static bool is_signed_type(const struct gt_ptx_form *form, uint32_t index)
 	       gt_ptx_type_info(form->types[index])->class == GT_PTX_CLASS_SIGNED;
 }
 
-static bool read_form(const struct gt_ptx_form *form, union sg_video *video)
+static bool read_video_form(const struct gt_ptx_form *form, union sg_video *video)
 {
 	uint32_t row = 0;
 	bool is_set;
 
-	while (row < gt_countof(rows) && rows[row].opcode != form->opcode)
+	while (row < gt_countof(video_opcodes) && video_opcodes[row].opcode != form->opcode)
 		row++;
-	if (row == gt_countof(rows))
+	if (row == gt_countof(video_opcodes))
 		return false;
-	video->operation = rows[row].operation;
-	video->lanes = rows[row].lanes;
+	video->operation = video_opcodes[row].operation;
+	video->lanes = video_opcodes[row].lanes;
 	is_set = video->operation == SG_VIDEO_SET;
 	for (uint32_t i = 0; i < form->modifier_count; i++) {
 		const char *text = form->modifiers[i].text;
@@ -268,10 +267,10 @@ static bool read_form(const struct gt_ptx_form *form, union sg_video *video)
 			video->shift_right = 7;
 		else if (!strcmp(text, ".shr15"))
 			video->shift_right = 15;
-		else if (!read_word(form->modifiers[i].id, video))
+		else if (!read_video_modifier(form->modifiers[i].id, video))
 			return false;
 	}
-	/* vset names the types of a and b only; its result has no sign. */
+	/* vset has the types of a and b only; its result is unsigned. */
 	if (form->type_count != (is_set ? 2u : 3u))
 		return false;
 	video->signed_d = !is_set && is_signed_type(form, 0);
@@ -281,7 +280,7 @@ static bool read_form(const struct gt_ptx_form *form, union sg_video *video)
 }
 
 /* ".b0" or ".h1" of a scalar operand. */
-static bool read_part_word(const struct gt_ptx_operand *operand, uint32_t *ret_part)
+static bool read_part_selector(const struct gt_ptx_operand *operand, uint32_t *ret_part)
 {
 	switch (operand->selector) {
 	case GT_PTX_SELECT_NONE:
@@ -302,7 +301,7 @@ static bool read_part_word(const struct gt_ptx_operand *operand, uint32_t *ret_p
 	}
 }
 
-/* ".b7632" or ".h32": a part of a and b for each part; the text's first is the highest. */
+/* ".b7632" or ".h32": a part of a or b for each part; the highest part comes first. */
 static bool read_parts(const struct gt_ptx_operand *operand, uint32_t lanes, bool is_a,
 		       uint32_t *ret_parts)
 {
@@ -360,8 +359,8 @@ static bool read_selectors(const struct gt_ptx_instruction *instruction, union s
 	bool good;
 
 	if (video->lanes == 1)
-		good = read_part_word(&operands[0], &d) && read_part_word(&operands[1], &a) &&
-		       read_part_word(&operands[2], &b);
+		good = read_part_selector(&operands[0], &d) &&
+		       read_part_selector(&operands[1], &a) && read_part_selector(&operands[2], &b);
 	else
 		good = read_mask(&operands[0], video->lanes, &d) &&
 		       read_parts(&operands[1], video->lanes, true, &a) &&
@@ -376,8 +375,8 @@ static bool read_selectors(const struct gt_ptx_instruction *instruction, union s
 	return true;
 }
 
-/* An operand without its selector and sign, which were read before. */
-static struct gt_ptx_operand plain(const struct gt_ptx_operand *operand)
+/* Returns an operand without its selector and sign, which are read separately. */
+static struct gt_ptx_operand without_selector(const struct gt_ptx_operand *operand)
 {
 	struct gt_ptx_operand copy = *operand;
 
@@ -389,13 +388,13 @@ static struct gt_ptx_operand plain(const struct gt_ptx_operand *operand)
 int sg_decode_video(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
-	union sg_video video = {.bits = 0};
-	uint32_t slots[4] = {SG_SINK, SG_SINK, SG_SINK, SG_SINK}, width;
+	struct sg_instruction step = {0};
+	uint32_t *slots[] = {&step.d, &step.a, &step.b, &step.c}, width;
 	uint32_t count = instruction->operand_count;
-	struct sg_instruction *step;
+	union sg_video video = {.bits = 0};
 	int error = 0;
 
-	if (!read_form(instruction->form, &video))
+	if (!read_video_form(instruction->form, &video))
 		return sg_decode_bad_form(decoder);
 	if (count < 3 || count > 4 || !read_selectors(instruction, &video))
 		return sg_decode_bad_operand(decoder, count < 3 ? count : 0);
@@ -406,25 +405,16 @@ int sg_decode_video(struct sg_decoder *decoder)
 		video.signed_c = video.signed_a || video.signed_b || video.negate_c;
 	}
 	for (uint32_t i = 0; i < count && !error; i++) {
-		struct gt_ptx_operand operand = plain(&instruction->operands[i]);
+		struct gt_ptx_operand operand = without_selector(&instruction->operands[i]);
 
 		error = i ? sg_decode_source_operand(decoder, &operand, i, GT_PTX_TYPE_B32, false,
-						     &slots[i], &width)
+						     slots[i], &width)
 			  : sg_decode_destination_operand(decoder, &operand, i, GT_PTX_TYPE_B32,
-							  false, &slots[i], &width);
+							  false, slots[i], &width);
 	}
-	/* Without c nothing is added and nothing stays: c is 0. */
+	/* A missing c is 0. */
 	if (!error && count == 3)
-		error = sg_decode_constant(decoder, 4, 0, &slots[3]);
-	if (error)
-		return error;
-	step = sg_decode_emit_lane(decoder, SG_LANE_video);
-	if (!step)
-		return -ENOMEM;
-	step->d = slots[0];
-	step->a = slots[1];
-	step->b = slots[2];
-	step->c = slots[3];
-	step->immediate = video.bits;
-	return 0;
+		error = sg_decode_constant(decoder, 4, 0, &step.c);
+	step.immediate = video.bits;
+	return error ? error : sg_decode_emit_lanes(decoder, SG_LANE_video, &step);
 }

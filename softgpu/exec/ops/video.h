@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The video instructions (vadd, vabsdiff4 …), PTX ISA 9.0, 9.7.16: what one does, in 64 bits. */
+/* The video instructions (vadd, vabsdiff4 …; PTX ISA 9.0, 9.7.16), encoded in 64 bits. */
 #pragma once
 
 #include <stdint.h>
@@ -58,5 +58,5 @@ union sg_video {
 	};
 };
 
-/* What the instruction with these bits makes of one lane's a, b and c. */
+/* Returns the result of an instruction for one lane's a, b and c. */
 uint32_t sg_video_compute(uint64_t bits, uint32_t a, uint32_t b, uint32_t c);

@@ -315,8 +315,8 @@ TEST("a launch that no block can satisfy is refused before it runs")
 	CHECK_STR(fault.text, "too many resources requested for launch in kernel limited: more "
 			      "threads than .maxntid");
 	fault = run_bad(&device, module, "exact", (struct sg_launch){.block = {64}}, 0);
-	CHECK_STR(fault.text, "too many resources requested for launch in kernel exact: not the "
-			      "block that .reqntid says");
+	CHECK_STR(fault.text, "too many resources requested for launch in kernel exact: the "
+			      "block differs from .reqntid");
 	fault = run_bad(&device, module, "big",
 			(struct sg_launch){.block = {1}, .dynamic_shared = 200000}, 0);
 	CHECK_STR(fault.text, "too many resources requested for launch in kernel big: too much "
@@ -398,11 +398,11 @@ TEST("what cannot be executed is refused when the module is loaded, by line and 
 				 ".visible .entry k()\n{ .param .u32 a; .param .u32 r;\n"
 				 "	call (r), elsewhere, (a);\n	ret;\n}\n",
 		      -ENOENT,
-		      "line 7: function 'elsewhere', used in function 'k', is defined nowhere");
+		      "line 7: function 'elsewhere', used in function 'k', is not defined");
 	check_refused(&device,
 		      PTX_HEADER ".extern .global .u32 far;\n.visible .entry k()\n"
 				 "{ .reg .b32 %r<2>;\n	ld.global.u32 %r1, [far];\n	ret;\n}\n",
-		      -ENOENT, "line 7: variable 'far', used in function 'k', is defined nowhere");
+		      -ENOENT, "line 7: variable 'far', used in function 'k', is not defined");
 	check_refused(&device, ".version 7.0\n.target sm_75\n.address_size 32\n", -EINVAL,
 		      "addresses of 32 bits are not supported by the software device "
 		      "(.address_size 32)");
