@@ -222,11 +222,11 @@ int main(int count, char **arguments)
 	bool quick = count > 1 && !strcmp(arguments[1], "--quick");
 	const char *gputap = count > 1 + quick ? arguments[1 + quick] : GPUTAP;
 	uint64_t calls = quick ? 100000 : 1000000;
-	char path[] = "/tmp/gputap-replay-XXXXXX";
+	char path[] = P_tmpdir "/gputap-replay-XXXXXX";
 	int file = mkstemp(path);
 
 	if (file < 0)
-		fail("cannot create a file in /tmp");
+		fail("cannot create a file in " P_tmpdir);
 	close(file);
 	write_capture(path, calls);
 	printf("replay-text %.0f calls/s\n", (double)calls / measure(gputap, path, NULL));

@@ -3,13 +3,13 @@
 #
 # TAP for the checks that are shell scripts: `check SENTENCE COMMAND…` for each, `plan` at the end.
 
-# The tree may belong to another user than the one who checks it: root in a container, say.
+# The tree may belong to another user, root in a container for example.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 
 tap_number=0
 tap_failures=0
 
-# The test passes if the command does; what a failing one printed is shown.
+# The test passes if the command does; the output of a failing one is shown.
 check() {
 	local sentence=$1 output
 	shift
@@ -23,6 +23,12 @@ check() {
 	fi
 }
 
+# skip SENTENCE REASON: a test that cannot run here.
+skip() {
+	tap_number=$((tap_number + 1))
+	printf 'ok %d - %s # SKIP %s\n' "$tap_number" "$1" "$2"
+}
+
 # check_with COMMAND SENTENCE ARGUMENT…: as check, or a skip where the command does not exist.
 check_with() {
 	local tool=$1
@@ -30,9 +36,7 @@ check_with() {
 	if command -v "$tool" >/dev/null; then
 		check "$@"
 	else
-		tap_number=$((tap_number + 1))
-		printf 'ok %d - %s # SKIP %s is not installed; `make deps` installs it\n' \
-			"$tap_number" "$1" "$tool"
+		skip "$1" "$tool is not installed; \`make deps\` installs it"
 	fi
 }
 
@@ -44,12 +48,12 @@ plan() {
 # For checks of tracked files.
 need_git() {
 	git rev-parse --git-dir >/dev/null 2>&1 || {
-		echo '1..0 # SKIP this is no git checkout, so no file is known to be tracked'
+		echo '1..0 # SKIP this is not a git checkout, so no file is known to be tracked'
 		exit
 	}
 }
 
-# For a command that lists what is wrong: fails if it printed anything.
+# For a command that lists findings: fails if it printed anything.
 prints_nothing() {
 	local output
 	output=$("$@") || [ $? -eq 1 ] || return

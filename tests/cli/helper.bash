@@ -96,7 +96,7 @@ need_probes() {
 }
 
 need_command() {
-	command -v "$1" >/dev/null || skip "there is no $1"
+	command -v "$1" >/dev/null || skip "$1 is not installed"
 }
 
 # need_file PATH WHAT-IT-IS
