@@ -1,114 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The probes through our translator and through clang, both through ptxas. */
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "base/vec.h"
 #include "gpubpf/object/object.h"
 #include "gpubpf/translate.h"
+#include "sass.h"
 #include "translate-code.h"
-
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
-
-/* ---- what ptxas makes ------------------------------------------------------------------ */
-
-struct code {
-	char name[64];
-	struct code_figures figures;
-};
-typedef GT_VEC(struct code) codes;
-
-static struct code *find_code(codes *all, const char *name)
-{
-	gt_vec_each (code, all)
-		if (!strcmp(code->name, name))
-			return code;
-	return NULL;
-}
-
-/* Instructions of 16 bytes up to the last one that is no NOP. */
-static unsigned count_instructions(const uint8_t *text, size_t size)
-{
-	size_t count = size / 16;
-
-	while (count && (text[16 * (count - 1)] | (text[16 * count - 15] & 15) << 8) == 0x918)
-		count--;
-	return (unsigned)count;
-}
-
-/* The kernels of a cubin. */
-static int read_cubin(const char *path, codes *all)
-{
-	gt_auto_file file = {0};
-	const Elf64_Ehdr *header;
-	const Elf64_Shdr *sections;
-	const char *names;
-
-	if (gt_file_read(path, 1 << 26, &file, NULL) || file.size < sizeof(*header))
-		return -EINVAL;
-	header = (const void *)file.data;
-	sections = (const void *)(file.data + header->e_shoff);
-	names = (const char *)file.data + sections[header->e_shstrndx].sh_offset;
-	for (unsigned i = 0; i < header->e_shnum; i++) {
-		struct code code = {0};
-
-		if (strncmp(names + sections[i].sh_name, ".text.", 6))
-			continue;
-		snprintf(code.name, sizeof(code.name), "%s", names + sections[i].sh_name + 6);
-		code.figures.instructions =
-			count_instructions(file.data + sections[i].sh_offset, sections[i].sh_size);
-		if (gt_vec_push(all, code))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* What ptxas -v says: registers and stack of the kernels. */
-static void read_report(FILE *report, codes *all)
-{
-	char line[512], name[64];
-	struct code *code = NULL;
-
-	while (fgets(line, sizeof(line), report)) {
-		const char *used = strstr(line, "Used ");
-
-		if (strstr(line, "error"))
-			fputs(line, stderr);
-		if (sscanf(line, "ptxas info : Function properties for %63s", name) == 1)
-			code = find_code(all, name);
-		if (code)
-			sscanf(line, " %u bytes stack frame", &code->figures.stack);
-		if (code && used)
-			sscanf(used, "Used %u registers", &code->figures.registers);
-	}
-}
-
-/* Assembles <directory>/<name>.ptx; the codes are in *all. */
-static int assemble(const char *directory, const char *name, unsigned sm, codes *all)
-{
-	gt_auto_strbuf command = GT_STRBUF_INIT;
-	char path[256];
-	FILE *report;
-	int error;
-
-	gt_strbuf_printf(&command,
-			 TOOLS "ptxas -arch=sm_%u -v -o %s/%s.cubin %s/%s.ptx 2>%s/report", sm,
-			 directory, name, directory, name, directory);
-	if (system(gt_strbuf_string(&command)))
-		return -EINVAL;
-	snprintf(path, sizeof(path), "%s/%s.cubin", directory, name);
-	error = read_cubin(path, all);
-	snprintf(path, sizeof(path), "%s/report", directory);
-	report = error ? NULL : fopen(path, "r");
-	if (!report)
-		return -EINVAL;
-	read_report(report, all);
-	fclose(report);
-	return 0;
-}
 
 /* ---- what is given to it --------------------------------------------------------------- */
 
@@ -227,17 +127,18 @@ static const unsigned gpus[] = {75, 90, 120};
 static int compare(const char *directory, unsigned sm, bool has_clang,
 		   int (*use)(const struct probe_code *code, void *user), void *user)
 {
-	codes ours = {0}, theirs = {0};
+	sass_codes ours = {0}, theirs = {0};
 	int error = translate_probes(directory, sm);
 
 	if (!error)
-		error = assemble(directory, "gputap", sm, &ours);
+		error = sass_assemble(directory, "gputap", sm, &ours);
 	if (!error && has_clang)
-		error = assemble(directory, "clang", sm, &theirs);
+		error = sass_assemble(directory, "clang", sm, &theirs);
 	for (size_t i = 0; !error && i < ours.count; i++) {
-		const struct code *code = &ours.items[i], *other = find_code(&theirs, code->name);
-		struct probe_code both = {code->name + strlen("gputap_"), sm, other, code->figures,
-					  other ? other->figures : (struct code_figures){0}};
+		const struct sass_code *code = &ours.items[i],
+				       *other = sass_find(&theirs, code->name);
+		struct probe_code both = {code->name + strlen("gputap_"), sm, other, *code,
+					  other ? *other : (struct sass_code){{0}}};
 
 		error = use(&both, user);
 	}
@@ -248,7 +149,7 @@ static int compare(const char *directory, unsigned sm, bool has_clang,
 
 const char *probe_tools_missing(void)
 {
-	return system(TOOLS "command -v ptxas >/dev/null && command -v clang >/dev/null")
+	return system(SASS_TOOLS "command -v ptxas >/dev/null && command -v clang >/dev/null")
 		       ? "clang and ptxas are not both installed"
 		       : NULL;
 }

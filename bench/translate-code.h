@@ -8,17 +8,13 @@
 
 #include <stdbool.h>
 
-struct code_figures {
-	unsigned instructions; /* of SASS: .text / 16 less trailing NOPs */
-	unsigned registers;    /* as `ptxas -v` says */
-	unsigned stack;        /* bytes */
-};
+#include "sass.h"
 
 struct probe_code {
 	const char *name;
 	unsigned sm;
 	bool has_clang; /* there is clang's nvptx64 target, and the probe has a form for it */
-	struct code_figures ours, clang;
+	struct sass_code ours, clang;
 };
 
 /* Why nothing can be measured here, or NULL. */

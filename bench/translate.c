@@ -115,7 +115,7 @@ static int measure_time(void)
 
 static int print_code(const struct probe_code *code, void *user)
 {
-	const struct code_figures *figures[] = {&code->ours, &code->clang};
+	const struct sass_code *figures[] = {&code->ours, &code->clang};
 
 	(void)user;
 	for (size_t i = 0; i < (code->has_clang ? 2 : 1); i++) {

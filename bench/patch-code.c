@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What inserted programs add to kernels: instructions, registers and spills of the patched kernel
+ * less those of the same text without programs, over all kernels that nvcc makes of the examples
+ * and of tests/data/ptx/kernels.cu. For programs at memory accesses, instructions per site. One GPU
+ * of each instruction set. Needs clang, nvcc and ptxas; --quick: the tests' kernels on one GPU.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "gpubpf/object/object.h"
+#include "patch/patch.h"
+#include "sass.h"
+
+/* Programs whose names begin with one of these are inserted together. */
+static const struct patch_set {
+	const char *name;
+	bool per_site; /* of memory accesses */
+} sets[] = {
+	{"empty", false}, {"counter", false}, {"histogram", false},
+	{"ring", false},  {"accesses", true}, {"sectors", true},
+};
+
+/* What one kernel has more with a set. */
+struct addition {
+	int instructions, registers, spills;
+};
+typedef GT_VEC(struct addition) additions;
+
+static const unsigned gpus[] = {75, 90, 120};
+
+/* ---- programs -------------------------------------------------------------------------- */
+
+enum {
+	MAX_SET = 4,
+};
+
+struct verified_set {
+	struct gt_patch_program programs[MAX_SET];
+	struct gt_facts facts[MAX_SET];
+	uint32_t count;
+};
+
+static void verified_set_clear(struct verified_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		gt_facts_clear(&set->facts[i]);
+}
+#define auto_verified_set __attribute__((cleanup(verified_set_clear))) struct verified_set
+
+static int verify_set(const struct gt_bpf_object *object, const char *name,
+		      struct verified_set *set, struct gt_diag *diag)
+{
+	for (uint32_t i = 0; i < object->program_count && set->count < MAX_SET; i++) {
+		const struct gt_bpf_program *program = &object->programs[i];
+		struct gt_patch_program *inserted = &set->programs[set->count];
+		struct gt_verify_options options = {.input = GT_INPUT_CONTEXT,
+						    .section = &inserted->section};
+		int error;
+
+		if (strncmp(program->name, name, strlen(name)) ||
+		    program->name[strlen(name)] != '_')
+			continue;
+		error = gt_section_read(program->section, program->name, &inserted->section, diag);
+		if (!error)
+			error = gt_verify(object, program, &options, &set->facts[set->count], NULL,
+					  diag);
+		if (error)
+			return error;
+		inserted->program = program;
+		inserted->facts = &set->facts[set->count++];
+	}
+	return 0;
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+struct bench {
+	char directory[32];
+	struct gt_bpf_object *object;
+	additions added[gt_countof(sets)];
+	struct gt_diag diag;
+};
+
+static int write_ptx(const struct bench *bench, const char *name, const struct gt_strbuf *text)
+{
+	char path[128];
+	FILE *file;
+	bool written;
+
+	snprintf(path, sizeof(path), "%s/%s.ptx", bench->directory, name);
+	file = fopen(path, "w");
+	written = file && fputs(gt_strbuf_string(text), file) >= 0;
+	return file && !fclose(file) && written ? 0 : -EIO;
+}
+
+/* How many sites of the set a kernel has in the result. */
+static int count_sites(const struct gt_patch_result *result, const char *kernel)
+{
+	int count = 0;
+
+	gt_vec_each (site, &result->sites)
+		count += !strcmp(site->function, kernel);
+	return count;
+}
+
+static int compare_kernels(sass_codes *plain, sass_codes *patched,
+			   const struct gt_patch_result *result, const struct patch_set *set,
+			   additions *added)
+{
+	gt_vec_each (kernel, &result->kernels) {
+		const struct sass_code *before = sass_find(plain, kernel->name),
+				       *after = sass_find(patched, kernel->name);
+		int sites = set->per_site ? count_sites(result, kernel->name) : 1;
+		struct addition addition;
+
+		if (!before || !after || !sites)
+			continue;
+		addition = (struct addition){
+			.instructions =
+				((int)after->instructions - (int)before->instructions) / sites,
+			.registers = (int)after->registers - (int)before->registers,
+			.spills = (int)after->spills - (int)before->spills,
+		};
+		if (gt_vec_push(added, addition))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int measure_set(struct bench *bench, const struct gt_ptx_module *module, size_t number,
+		       unsigned sm, sass_codes *plain)
+{
+	auto_verified_set set = {0};
+	sass_codes patched = {0};
+	struct gt_patch_result result = {0};
+	struct gt_patch_options options = {.object = bench->object, .whole = true};
+	int error = verify_set(bench->object, sets[number].name, &set, &bench->diag);
+
+	options.programs = set.programs;
+	options.program_count = set.count;
+	if (!error)
+		error = gt_patch_module(module, &options, &result, &bench->diag);
+	if (!error && result.text.length) {
+		error = write_ptx(bench, "patched", &result.text);
+		if (!error)
+			error = sass_assemble(bench->directory, "patched", sm, &patched);
+		if (!error)
+			error = compare_kernels(plain, &patched, &result, &sets[number],
+						&bench->added[number]);
+	}
+	gt_vec_free(&patched);
+	gt_patch_result_clear(&result);
+	return error;
+}
+
+/* One source, compiled for one GPU. */
+static int measure_source(struct bench *bench, const char *source, unsigned sm)
+{
+	gt_auto_strbuf command = GT_STRBUF_INIT, text = GT_STRBUF_INIT;
+	gt_auto(ptx) struct gt_ptx_module *module = NULL;
+	gt_auto_file file = {0};
+	sass_codes plain = {0};
+	char path[128];
+	int error;
+
+	gt_strbuf_printf(&command,
+			 SASS_TOOLS "nvcc -std=c++17 -arch=sm_%u -ptx '%s' -o %s/source.ptx "
+				    ">/dev/null 2>&1",
+			 sm, source, bench->directory);
+	if (system(gt_strbuf_string(&command)))
+		return gt_diag(&bench->diag, -EINVAL, "nvcc", source, "nvcc rejects it");
+	snprintf(path, sizeof(path), "%s/source.ptx", bench->directory);
+	error = gt_file_read(path, GT_PTX_MAX_TEXT, &file, &bench->diag);
+	if (!error)
+		error = gt_ptx_parse((const char *)file.data, file.size, &module, &bench->diag);
+	if (error)
+		return error;
+	gt_ptx_print(module, &text);
+	error = write_ptx(bench, "plain", &text);
+	if (!error)
+		error = sass_assemble(bench->directory, "plain", sm, &plain);
+	for (size_t i = 0; !error && i < gt_countof(sets); i++)
+		error = measure_set(bench, module, i, sm, &plain);
+	gt_vec_free(&plain);
+	return error;
+}
+
+/* ---- figures --------------------------------------------------------------------------- */
+
+static int compare_instructions(const void *a, const void *b)
+{
+	return ((const struct addition *)a)->instructions -
+	       ((const struct addition *)b)->instructions;
+}
+
+static void print_set(const struct patch_set *set, additions *added, unsigned sm)
+{
+	const char *unit = set->per_site ? "SASS/site" : "SASS";
+	unsigned few = 0, spilled = 0;
+
+	if (!added->count)
+		return;
+	qsort(added->items, added->count, sizeof(*added->items), compare_instructions);
+	gt_vec_each (addition, added) {
+		few += addition->registers <= 4;
+		spilled += addition->spills > 0;
+	}
+	printf("patch-%s-sm_%u-median %d %s\n", set->name, sm,
+	       added->items[added->count / 2].instructions, unit);
+	printf("patch-%s-sm_%u-p90 %d %s\n", set->name, sm,
+	       added->items[added->count * 9 / 10].instructions, unit);
+	printf("patch-%s-sm_%u-at-most-4-registers %.0f %%\n", set->name, sm,
+	       100.0 * few / (double)added->count);
+	printf("patch-%s-sm_%u-new-spills %u kernels\n", set->name, sm, spilled);
+}
+
+static const char *const sources[] = {
+	"tests/data/ptx/kernels.cu", "examples/vectoradd.cu",    "examples/matmul.cu",
+	"examples/reduce.cu",        "examples/streams.cu",      "examples/bench.cu",
+	"tests/programs/mix.cu",     "tests/programs/habits.cu",
+};
+
+static int measure_gpu(struct bench *bench, unsigned sm, size_t source_count)
+{
+	char path[4096];
+	int error = 0;
+
+	for (size_t i = 0; i < source_count && !error; i++) {
+		snprintf(path, sizeof(path), "%s/%s", SOURCE_ROOT, sources[i]);
+		error = measure_source(bench, path, sm);
+	}
+	for (size_t i = 0; i < gt_countof(sets); i++) {
+		if (!error)
+			print_set(&sets[i], &bench->added[i], sm);
+		gt_vec_free(&bench->added[i]);
+	}
+	return error;
+}
+
+int main(int argc, char *argv[])
+{
+	bool quick = argc > 1 && !strcmp(argv[1], "--quick");
+	struct bench bench = {.directory = "/dev/shm/gputap-patch-XXXXXX"};
+	char command[64];
+	int error;
+
+	if (system(SASS_TOOLS "command -v ptxas >/dev/null && command -v nvcc >/dev/null")) {
+		printf("patch-code skip nvcc and ptxas are not both installed\n");
+		return 0;
+	}
+	if (!mkdtemp(bench.directory))
+		return 1;
+	error = gt_bpf_object_open(PROBES, false, &bench.object, &bench.diag);
+	for (size_t i = 0; i < (quick ? 1 : gt_countof(gpus)) && !error; i++)
+		error = measure_gpu(&bench, gpus[i], quick ? 1 : gt_countof(sources));
+	if (error)
+		fprintf(stderr, "patch-code: %s: %s\n", bench.diag.place, bench.diag.text);
+	gt_bpf_object_free(bench.object);
+	snprintf(command, sizeof(command), "rm -r %s", bench.directory);
+	return system(command) || error ? 1 : 0;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Programs of bench/patch-code: what is inserted into kernels to see what it costs. */
+#include <gputap/bpf.h>
+
+GPUTAP_ARRAY(counts, unsigned long long, 1);
+GPUTAP_ARRAY(times, unsigned long long, 64);
+GPUTAP_RING(records, 1 << 20);
+GPUTAP_ARRAY(sectors, unsigned long long, 33);
+
+struct record {
+	unsigned long long time;
+	unsigned int thread, block;
+};
+
+static inline __attribute__((always_inline)) void add_one(void)
+{
+	unsigned int key = 0;
+	unsigned long long *count = bpf_map_lookup_elem(&counts, &key);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
+static inline __attribute__((always_inline)) void write_record(unsigned int thread,
+							       unsigned int block)
+{
+	struct record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+
+	if (!record)
+		return;
+	record->time = bpf_clock64();
+	record->thread = thread;
+	record->block = block;
+	bpf_ringbuf_submit(record, 0);
+}
+
+SEC("gpu/entry/*")
+int empty_entry(struct gputap_context *ctx)
+{
+	return 0;
+}
+
+SEC("gpu/exit/*")
+int empty_exit(struct gputap_context *ctx)
+{
+	return 0;
+}
+
+SEC("gpu/entry/*")
+int counter_entry(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
+SEC("gpu/exit/*")
+int counter_exit(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
+SEC("gpu/exit/*")
+int histogram_exit(struct gputap_context *ctx)
+{
+	bpf_hist_add(&times, bpf_clock64());
+	return 0;
+}
+
+SEC("gpu/exit/*")
+int ring_exit(struct gputap_context *ctx)
+{
+	write_record(ctx->thread_x, ctx->block_x);
+	return 0;
+}
+
+SEC("gpu/memory.warp")
+int sectors_memory(struct gputap_memory *ctx)
+{
+	unsigned long long last = 0;
+	unsigned int touched = 0, mask = ctx->mask;
+
+	gputap_each_lane(lane, mask)
+	{
+		unsigned long long sector = bpf_warp_lane_value(GPUTAP_LANE_ADDRESS, lane) >> 5;
+
+		touched += sector != last;
+		last = sector;
+	}
+	bpf_map_add(&sectors, &touched, 1);
+	return 0;
+}
+
+SEC("gpu/memory")
+int accesses_memory(struct gputap_memory *ctx)
+{
+	add_one();
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
