@@ -40,15 +40,6 @@ documented() {
 # The keys that every row may have because of --by.
 by_keys='device|uuid|context|age|size|stream|stack|tid'
 
-# wait_until COMMAND…: ten seconds at most.
-wait_until() {
-	for _ in {1..200}; do
-		! "$@" 2>/dev/null || return 0
-		sleep 0.05
-	done
-	told "waited in vain for: $*"
-}
-
 @test "docs/analyses.md tells exactly the keys that the objects have" {
 	for name in "${analyses[@]}"; do
 		gputap "$name" --from "$captured" --json
@@ -193,9 +184,9 @@ wait_until() {
 @test "SIGUSR1 shows a report at once" {
 	"$build/gputap" leaks -d $$ -o out.txt 3>&- 2>err.txt &
 	tracer=$!
-	wait_until [ -e out.txt ]
+	wait_for [ -e out.txt ]
 	kill -USR1 $tracer
-	wait_until grep -q '^After ' out.txt
+	wait_for grep -q '^After ' out.txt
 	kill -INT $tracer
 	wait $tracer || true
 }

@@ -38,14 +38,14 @@ expect_gone() {
 	[ -n "$1" ] || told "it held no program and no link"
 	while read -r show; do
 		# shellcheck disable=SC2086 # three words
-		wait_for 5 is_gone $show || told "it is still there: bpftool $show"
+		wait_for is_gone $show || told "it is still there: bpftool $show"
 	done <<<"$1"
 }
 
 @test "Ctrl-C ends the command and the trace, and tells the totals" {
 	start_in_group -- "$callback" block 2
-	wait_for 10 has_line 'callback: 2 ordinary calls'
-	wait_for 5 has_line 'EXIT'
+	wait_for has_line 'callback: in a call that blocks'
+	wait_for has_line 'EXIT'
 	kill -INT -- -"$tracer"
 	end_trace
 	expect_status 130
@@ -57,7 +57,7 @@ expect_gone() {
 
 @test "SIGINT to gputap alone is passed on to the command" {
 	start_in_group -- "$callback" block 1
-	wait_for 10 has_line 'callback: 1 ordinary calls'
+	wait_for has_line 'callback: in a call that blocks'
 	kill -INT "$tracer"
 	end_trace
 	expect_status 130
@@ -66,7 +66,7 @@ expect_gone() {
 
 @test "SIGTERM is passed on to the command" {
 	start_in_group -- "$callback" block 1
-	wait_for 10 has_line 'callback: 1 ordinary calls'
+	wait_for has_line 'callback: in a call that blocks'
 	kill "$tracer"
 	end_trace
 	expect_status 143
@@ -76,7 +76,7 @@ expect_gone() {
 @test "a command that catches Ctrl-C ends by itself, and its status counts" {
 	# shellcheck disable=SC2016 # expanded by the other shell
 	start_in_group -- sh -c 'trap "exit 5" INT; echo ready; while :; do sleep 0.1; done'
-	wait_for 10 has_line ready
+	wait_for has_line ready
 	kill -INT -- -"$tracer"
 	end_trace
 	expect_status 5
@@ -84,12 +84,13 @@ expect_gone() {
 }
 
 @test "the second Ctrl-C ends the trace of a command that ignores them" {
-	start_in_group -- sh -c 'trap "" INT; echo ready; sleep 5; exit 6'
-	wait_for 10 has_line ready
+	start_in_group -- sh -c 'trap "" INT; echo ready; while [ ! -e go ]; do sleep 0.1; done; exit 6'
+	wait_for has_line ready
 	kill -INT -- -"$tracer"
-	sleep 0.3
+	wait_for has_taken_interrupt "$tracer"
 	kill -INT -- -"$tracer"
-	wait_for 4 has_line '0 calls: 0 complete'
+	wait_for has_line '0 calls: 0 complete'
+	touch go
 	end_trace
 	expect_status 6
 }
@@ -115,8 +116,9 @@ expect_gone() {
 		end_trace
 		expect_gone "$held"
 	done
-	start_trace -- "$calls" --wait 2000 1
+	start_trace -- "$calls" --wait-for go 1
 	held=$(held_by "$tracer")
+	touch go
 	end_trace
 	expect_gone "$held"
 }
@@ -124,13 +126,14 @@ expect_gone() {
 @test "when gputap is killed the command goes on, and no probe stays behind" {
 	need_root
 	[ -x /usr/sbin/bpftool ] || need_command bpftool
-	start_trace -- sh -c "$calls --wait 700 3 >made"
+	start_trace -- sh -c "$calls --wait-for go 3 >made"
 	held=$(held_by "$tracer")
 	kill -KILL "$tracer"
 	end_trace
 	expect_status 137
 	expect_gone "$held"
-	wait_for 5 grep -q '^calls: 3 calls' made
+	touch go
+	wait_for grep -q '^calls: 3 calls' made
 }
 
 @test "a command does not run where the trace cannot begin" {
@@ -141,19 +144,24 @@ expect_gone() {
 
 @test "a call that blocks is visible while it blocks" {
 	start_in_group -- "$callback" block 1
-	wait_for 10 has_line 'callback: 1 ordinary calls'
-	wait_for 2 sh -c '[ "$(grep -c ENTER err)" = 2 ]'
+	wait_for has_line 'callback: in a call that blocks'
+	wait_for sh -c '[ "$(grep -c ENTER err)" = 2 ]'
 	[ "$(grep -c EXIT err)" = 1 ]
 	kill -INT "$tracer"
 	end_trace
 }
 
 @test "calls that are running when the tracing ends are unfinished, and their number is told" {
-	start_in_group --json -o out.json --duration 1s -- "$callback" block 1
-	wait_for 10 has_line 'gputap: 2 calls: 1 complete, 1 unfinished, 0 lost'
-	pkill -INT -P "$tracer" callback
+	sh -c "while [ ! -e go ]; do sleep 0.05; done; exec $callback block 1" >made 3>&- &
+	target=$!
+	start_trace --json -o out.json -d $target
+	touch go
+	wait_for grep -q 'in a call that blocks' made
+	kill -INT "$tracer"
 	end_trace
-	expect_status 130
+	kill $target
+	expect_status 0
+	expect_totals '2 calls: 1 complete, 1 unfinished, 0 lost'
 	[ "$(jq -c 'select(.name) | [.result, .unfinished]' out.json)" = '["cudaSuccess",null]
 [null,true]' ]
 }
@@ -175,7 +183,7 @@ expect_gone() {
 @test "calls that began before the tracing are told apart" {
 	"$callback" block 1 >ready 3>&- &
 	target=$!
-	wait_for 5 grep -q ordinary ready
+	wait_for grep -q 'in a call that blocks' ready
 	start_trace -d $target
 	kill -INT "$tracer"
 	end_trace
@@ -196,9 +204,9 @@ expect_gone() {
 }
 
 @test "when nobody reads the lines of other processes, the trace ends" {
-	"$calls" --rate 1000 20000 >/dev/null 3>&- &
+	"$calls" --rate 1000 100000000 >/dev/null 3>&- &
 	target=$!
-	timeout 10 "$build/gputap" trace --gpu nvidia -d $target 2>err | head -n 1 >first
+	timeout 300 "$build/gputap" trace --gpu nvidia -d $target 2>err | head -n 1 >first
 	[ "${PIPESTATUS[0]}" = 0 ]
 	kill $target
 	grep -q '^gputap: [0-9]* calls: ' err

@@ -97,7 +97,10 @@ expect_account() {
 }
 
 @test "--duration ends the tracing after that time, and the command goes on" {
-	trace --duration 200ms -- "$calls" --wait 800 3
+	start_trace --duration 200ms -- "$calls" --wait-for go 3
+	wait_for grep -q 'the tracing has ended' err
+	touch go
+	end_trace
 	expect_status 0
 	expect_output_line '^calls: 3 calls'
 	expect_error_line '^gputap: 0 calls: 0 complete, 0 unfinished, 0 lost$'
@@ -105,10 +108,13 @@ expect_account() {
 
 @test "--comm keeps processes of that name, which may end in a star" {
 	cp "$calls" other
-	"$calls" --wait 1500 2 >/dev/null 3>&- &
-	./other --wait 1500 3 >/dev/null 3>&- &
-	start_trace --comm other --duration 3s
-	wait_for 5 grep -q 'EXIT' out
+	"$calls" --wait-for go 2 >/dev/null 3>&- &
+	first=$!
+	./other --wait-for go 3 >/dev/null 3>&- &
+	second=$!
+	start_trace --comm other
+	touch go
+	wait $first $second
 	kill -INT "$tracer"
 	end_trace
 	expect_count "$output" 'other .*\[EXIT\]' 3

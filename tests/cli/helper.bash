@@ -103,3 +103,19 @@ need_command() {
 need_file() {
 	[ -e "$1" ] || skip "there is no $2"
 }
+
+# wait_for COMMAND…: until the command succeeds. The limit is for hangs, on the slowest machine.
+wait_for() {
+	local end=$((SECONDS + 300))
+	until "$@" 2>/dev/null; do
+		((SECONDS < end)) || told "waited in vain for: $*"
+		sleep 0.05
+	done
+}
+
+# Whether the process has no SIGINT pending.
+has_taken_interrupt() {
+	local pending
+	pending=$(sed -n 's/^ShdPnd:[[:blank:]]*//p' /proc/"$1"/status)
+	(((0x$pending & 2) == 0))
+}

@@ -76,15 +76,9 @@ setup() {
 		-o leaks.json -- "$build/tests/programs/hold" 100000 <input >held.txt 2>err.txt 3>&- &
 	tracer=$!
 	exec 4>input
-	for _ in {1..600}; do
-		! grep -q holding held.txt || break
-		sleep 0.05
-	done
+	wait_for grep -q holding held.txt
 	kill -USR1 $tracer
-	for _ in {1..100}; do
-		[ ! -s leaks.json ] || break
-		sleep 0.05
-	done
+	wait_for [ -s leaks.json ]
 	peak=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$tracer/status)
 	exec 4>&-
 	wait $tracer

@@ -61,22 +61,23 @@ build_static() {
 }
 
 @test "a child that is left behind by the command is traced until the command ends" {
-	trace -c -- sh -c "$calls --wait 300 3 >/dev/null & exec $calls --wait 900 2"
+	trace -c -- sh -c "{ $calls 3 >/dev/null; touch go; } & exec $calls --wait-for go 2"
 	expect_status 0
 	expect_error_line '^ *5 +0 .*cudaGetDevice$'
 }
 
 @test "other processes are not shown beside the command" {
-	"$calls" --rate 2000 4000 >/dev/null 3>&- &
+	"$calls" --rate 2000 100000000 >/dev/null 3>&- &
 	trace -- "$calls" --wait 300 2
 	expect_count "$stderr" '\[EXIT\]' 2
 	kill %1
 }
 
 @test "a running process is traced from the middle on, until it ends" {
-	"$calls" --wait 1000 4 >/dev/null 3>&- &
+	"$calls" --wait-for go 4 >/dev/null 3>&- &
 	target=$!
 	start_trace -d $target
+	touch go
 	end_trace
 	expect_status 0
 	expect_count "$output" "calls +$target +cudaGetDevice .*\[EXIT\]" 4
@@ -84,26 +85,31 @@ build_static() {
 }
 
 @test "the children that a running process makes later are traced, too" {
-	sh -c "sleep 1; $calls 2 >/dev/null; $calls --forks 2 3 >/dev/null" 3>&- &
+	sh -c "while [ ! -e go ]; do sleep 0.05; done; $calls 2 >/dev/null; $calls --forks 2 3 >/dev/null" 3>&- &
 	start_trace -d $!
+	touch go
 	end_trace
 	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 8
 }
 
 @test "the children that a running process has already are traced, too" {
-	sh -c "$calls --wait 1200 3 >/dev/null; :" 3>&- &
+	sh -c "$calls --wait-for go 3 >/dev/null; :" 3>&- &
 	shell=$!
-	wait_for 5 pgrep -P $shell >/dev/null
+	wait_for pgrep -P $shell >/dev/null
 	start_trace -d $shell
+	touch go
 	end_trace
 	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 3
 }
 
 @test "several processes are traced until the last one ends" {
-	"$calls" --wait 800 2 >/dev/null 3>&- &
+	"$calls" --wait-for go 2 >/dev/null 3>&- &
 	first=$!
-	"$calls" --wait 1200 3 >/dev/null 3>&- &
+	"$calls" --wait-for go-on 3 >/dev/null 3>&- &
 	start_trace -d "$first,$!"
+	touch go
+	wait $first
+	touch go-on
 	end_trace
 	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 5
 }
@@ -119,13 +125,13 @@ build_static() {
 }
 
 @test "a thread that is no process is told" {
-	"$calls" --threads 2 --rate 20 100 >/dev/null 3>&- &
+	"$calls" --threads 2 --rate 20 100000000 >/dev/null 3>&- &
 	process=$!
 	has_thread() {
 		thread=$(find "/proc/$process/task" -mindepth 1 -maxdepth 1 ! -name "$process" -printf '%f\n' | head -n 1)
 		[ -n "$thread" ]
 	}
-	wait_for 5 has_thread
+	wait_for has_thread
 	trace -d "$thread"
 	kill $process
 	expect_status 2
@@ -178,18 +184,22 @@ build_static() {
 	cp "$standin/libcudart.so.13" elsewhere/
 	cat >late.c <<-'EOF'
 		#include <dlfcn.h>
-		#include <time.h>
+		#include <unistd.h>
 		int main(void)
 		{
 			void *library = dlopen("elsewhere/libcudart.so.13", RTLD_NOW);
 			int device, (*get)(int *) = dlsym(library, "cudaGetDevice");
-			nanosleep(&(struct timespec){.tv_sec = 1}, 0);
+			while (access("go", F_OK))
+				usleep(10000);
 			return get(&device) + get(&device);
 		}
 	EOF
 	need_command cc
 	cc late.c -o late
-	trace -- ./late
+	start_trace -- ./late
+	wait_for grep -q 'was mapped by process' err
+	touch go
+	end_trace
 	expect_status 0
 	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by process [0-9]+ [0-9.]+ ms before its probes were in place: calls in between are not seen$"
 	expect_count "$stderr" 'late .*\[EXIT\]' 2
@@ -295,11 +305,15 @@ build_static() {
 		cp "$library" "jail$library"
 	done < <(ldd "$calls" | grep -oE '/[^ ]+' | grep -v standin)
 	cp "$standin/libcudart.so.13" jail/
-	LD_LIBRARY_PATH=/ chroot jail /calls --wait 1000 3 >/dev/null 3>&- &
+	LD_LIBRARY_PATH=/ chroot jail /calls --wait-for go 3 >/dev/null 3>&- &
 	target=$!
-	sleep 0.2
+	is_in_jail() {
+		[[ $(readlink "/proc/$target/exe") == */calls ]]
+	}
+	wait_for is_in_jail
 	unset LD_LIBRARY_PATH
 	start_trace -d $target
+	touch jail/go
 	end_trace
 	expect_count "$output" 'calls .*\[EXIT\]' 3
 }
@@ -346,7 +360,10 @@ build_static() {
 }
 
 @test "that a command goes on when the time is over is told, and its status is waited for" {
-	trace --duration 300ms -- sh -c 'sleep 1.5; exit 3'
+	start_trace --duration 300ms -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
+	wait_for grep -q 'the tracing has ended' err
+	touch go
+	end_trace
 	expect_status 3
 	expect_error_line '^gputap: the tracing has ended; the command goes on, and its end is waited for \(Ctrl-C ends it\)$'
 	trace --max-events 1 -- "$calls" 5
@@ -357,7 +374,7 @@ build_static() {
 }
 
 @test "the ring is bigger by default where whole stacks go through it" {
-	"$calls" --wait 20000 1 >/dev/null 3>&- &
+	"$calls" --wait-for never 1 >/dev/null 3>&- &
 	target=$!
 	has_ring() {
 		grep -qs "^max_entries:[[:space:]]*$1$" /proc/"$tracer"/fdinfo/*

@@ -28,23 +28,13 @@ trace() {
 	without_driver_note
 }
 
-# wait_for SECONDS COMMAND…: until the command succeeds.
-wait_for() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		((SECONDS < end)) || told "waited in vain for: $*"
-		sleep 0.05
-	done
-}
-
 # Starts `gputap trace -v` with these arguments as $tracer, its output in the files out and err, and
 # waits until its probes are in place.
 start_trace() {
 	: >err # an earlier one's would be taken for its own
 	"$build/gputap" trace --gpu nvidia -v "$@" >out 2>err 3>&- &
 	tracer=$!
-	wait_for 10 grep -qE '^gputap: (attached|nothing to attach)' err
+	wait_for grep -qE '^gputap: (attached|nothing to attach)' err
 }
 
 # Waits for it; its status, output and error are then what `observe` would have set.

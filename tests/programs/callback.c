@@ -74,6 +74,8 @@ static void end(void *data)
 
 static void block(void *data)
 {
+	printf("callback: in a call that blocks\n");
+	fflush(stdout);
 	pause();
 }
 

@@ -30,7 +30,8 @@ struct options {
 	long rate; /* calls a second of all threads together; 0: as fast as it goes */
 	long forks;
 	long wait_ms; /* before the first call, and in calls-late before the library is opened */
-	long signal;  /* what it sends itself after the last call */
+	const char *wait_for; /* a file that must exist before that */
+	long signal;          /* what it sends itself after the last call */
 };
 
 struct worker {
@@ -52,6 +53,7 @@ static void usage(FILE *stream)
 		"  --rate N      make N of them a second (default: as fast as it goes)\n"
 		"  --forks N     N children make CALLS calls each, the parent none\n"
 		"  --wait MS     wait so long first (default: %s)\n"
+		"  --wait-for FILE  wait until the file exists first\n"
 		"  --signal N    after the last call, die by signal N\n",
 #ifdef LATE
 		"2000, and then open the library"
@@ -185,6 +187,10 @@ static int parse(int argc, char **argv, struct options *options)
 		long *value = &options->calls, least = 0;
 		char *end;
 
+		if (!strcmp(argv[i], "--wait-for") && i + 1 < argc) {
+			options->wait_for = argv[++i];
+			continue;
+		}
 		for (size_t k = 0; k < sizeof(known) / sizeof(*known); k++) {
 			if (!strcmp(argv[i], known[k].name)) {
 				value = known[k].value;
@@ -234,6 +240,8 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return 2;
 	}
+	while (options.wait_for && access(options.wait_for, F_OK))
+		sleep_until(now_ns() + 1e7);
 	sleep_until(now_ns() + (double)options.wait_ms * 1e6);
 	if (find_function())
 		return 1;
