@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.names = gt_names_new();
 	run.time = 1000000;
 	for (size_t i = 0; i < gt_countof(reports); i++) {
-		run.options[i] = (struct gt_report_options){.by = groups[i], .most_copies = 8};
+		run.options[i] = (struct gt_report_options){.by = groups[i], .max_copies = 8};
 		if (!run.names || reports[i]->open(&run.options[i], &run.states[i]))
 			abort();
 	}

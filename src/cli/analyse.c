@@ -10,7 +10,7 @@
 #include "analysis/flight.h"
 #include "output/sink.h"
 
-/* Its pages are mapped twice: they are much of what gputap takes up. */
+/* Its pages are mapped twice: they are much of the memory that gputap uses. */
 #define RING_SIZE (8u << 20)
 
 struct analyse {
@@ -35,8 +35,8 @@ static int put(struct analyse *analyse, uint64_t now, bool final)
 	return error ? error : gt_sink_flush(&analyse->sink);
 }
 
-/* An interval may be over: by the time of an event, or of the clock where none comes. */
-static int look_at_time(struct analyse *analyse, uint64_t now)
+/* Prints a report if an interval is over, by the time of an event or by the clock. */
+static int check_interval(struct analyse *analyse, uint64_t now)
 {
 	uint64_t interval = analyse->given->interval;
 	int error;
@@ -48,7 +48,7 @@ static int look_at_time(struct analyse *analyse, uint64_t now)
 	if (now < analyse->next)
 		return 0;
 	error = put(analyse, analyse->next, false);
-	/* Intervals in which nothing happened are told once. */
+	/* Intervals without events are reported once. */
 	while (analyse->next <= now)
 		analyse->next += interval;
 	return error;
@@ -61,7 +61,7 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 
 	analyse->names = names;
 	if (event->clock == GT_CLOCK_MONOTONIC && event->time > analyse->now) {
-		error = look_at_time(analyse, event->time);
+		error = check_interval(analyse, event->time);
 		analyse->now = event->time;
 	}
 	return error ? error : analyse->report->event(analyse->state, names, event);
@@ -89,10 +89,10 @@ static int flush(void *opaque)
 		if (error)
 			return error;
 	}
-	return look_at_time(analyse, now);
+	return check_interval(analyse, now);
 }
 
-/* Until there is something to show, SIGUSR1 does nothing. exec(2) makes it the default again. */
+/* Before the session begins, SIGUSR1 does nothing. exec(2) restores the default. */
 static void ignore_signal(int number)
 {
 }
@@ -137,7 +137,7 @@ static int end(void *opaque, const struct gt_names *names, struct gt_diag *diag)
 	return error ? error : closed;
 }
 
-/* The names of the functions that a report is about; *ret_functions is to be freed. */
+/* Selects the functions that a report needs; the caller frees *ret_functions. */
 static int choose_functions(const struct gt_report *report, struct gt_session_options *session,
 			    const char ***ret_functions)
 {
@@ -177,9 +177,9 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 	int status = gt_target_apply(self, &analyse->given->target, command, &session, &pids);
 
 	if (!status && gt_target_makes_capture(&analyse->given->target))
-		status =
-			gt_cli_usage_error(self, "-o is for the table; 'gputap trace --stack fp -o "
-						 "FILE.gtap' makes a capture for --from");
+		status = gt_cli_usage_error(self, "-o FILE is the report and cannot be a capture; "
+						  "record one by 'gputap trace --stack fp -o "
+						  "FILE.gtap'");
 	if (status)
 		return status;
 	sigaction(SIGUSR1, &nothing, NULL);
@@ -193,25 +193,26 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 	return gt_target_run(&session, &run);
 }
 
-int gt_analyse_run(const struct gt_cli_command *self, const struct gt_report *report,
-		   const enum gt_by *by, bool stacks, int count, char **arguments)
+int gt_analyse_run(const struct gt_cli_command *self, int count, char **arguments)
 {
-	struct gt_analyse_options given = {.most_copies = GT_FLIGHT_DEFAULT};
-	struct analyse analyse = {.given = &given, .report = report, .signals = -1};
+	/* The command is the first member of its row. */
+	const struct gt_analysis_command *row = (const void *)self;
+	struct gt_analyse_options given = {.max_copies = GT_FLIGHT_DEFAULT};
+	struct analyse analyse = {.given = &given, .report = row->report, .signals = -1};
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);
 	if (status == GT_GO_ON) {
 		analyse.how = (struct gt_report_options){
-			.by = by[given.by],
+			.by = row->by[given.by],
 			.top = given.top,
-			.most_copies = given.most_copies,
+			.max_copies = given.max_copies,
 			.captured = given.target.from,
 			.verbose = given.target.verbose,
 		};
 		analyse.has_command = rest < count;
 		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,
-					stacks || analyse.how.by == GT_BY_STACK);
+					row->stacks || analyse.how.by == GT_BY_STACK);
 	}
 	gt_target_free(&given.target);
 	return status;

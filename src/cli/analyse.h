@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the commands share that answer a question by a report: options, and how it is run. */
+/* Commands that analyse a session and print a report: options and execution. */
 #pragma once
 
 #include "cli/target.h"
@@ -8,32 +8,41 @@
 struct gt_analyse_options {
 	struct gt_target_options target;
 	int by; /* index in the command's choices */
-	uint64_t top, interval, most_copies;
+	uint64_t top, interval, max_copies;
 };
 
 /* clang-format off */
-/* Rows of such a command's option table; `choices` are those of its --by. */
+/* Rows of the option table of such a command; `choices` are those of its --by. */
 #define GT_ANALYSE_OPTIONS(choices, by_help) \
 	GT_TARGET_OPTIONS(offsetof(struct gt_analyse_options, target)), \
-	{0, "by", "WHAT", by_help, GT_OPTION_CHOICE, \
+	{0, "by", "KEY", by_help, GT_OPTION_CHOICE, \
 	 offsetof(struct gt_analyse_options, by), choices}, \
-	{0, "top", "N", "only the first N rows", GT_OPTION_COUNT, \
+	{0, "top", "N", "print at most N rows of each table", GT_OPTION_COUNT, \
 	 offsetof(struct gt_analyse_options, top), NULL}, \
-	{0, "interval", "TIME", "show it every so often, too; SIGUSR1 shows it at once", \
+	{0, "interval", "TIME", "print the report every TIME, too; SIGUSR1 prints it at once", \
 	 GT_OPTION_PERIOD, offsetof(struct gt_analyse_options, interval), NULL}, \
 	{'o', "output", "FILE", \
-	 "write to FILE ('-': stdout; the default with CMD: stderr)", \
+	 "write to FILE ('-': stdout; default with CMD: stderr)", \
 	 GT_OPTION_STRING, offsetof(struct gt_analyse_options, target.output), NULL}, \
 	{0, "json", NULL, \
-	 "one JSON object (docs/analyses.md); with CMD add -o FILE", \
+	 "print a JSON object (docs/analyses.md); with CMD add -o FILE", \
 	 GT_OPTION_FLAG, \
 	 offsetof(struct gt_analyse_options, target.json), NULL}, \
 	GT_RUN_OPTIONS(offsetof(struct gt_analyse_options, target), "8M")
 /* clang-format on */
 
-/*
- * Runs such a command. `by` says what the choices of --by are, in their order; with one for which
- * `stacks` is true, stacks are taken.
- */
-int gt_analyse_run(const struct gt_cli_command *self, const struct gt_report *report,
-		   const enum gt_by *by, bool stacks, int count, char **arguments);
+#define GT_MAX_GROUPS 8
+
+/* A row of src/cli/cmd_analyses.c. */
+struct gt_analysis_command {
+	struct gt_cli_command command;
+	const struct gt_report *report;
+	enum gt_by by[GT_MAX_GROUPS]; /* of the choices of --by, in their order */
+	bool stacks;                  /* stacks are recorded whatever --by is */
+};
+
+enum { GT_ANALYSIS_COMMANDS = 4 };
+extern const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS];
+
+/* Runs a command of gt_analysis_commands. */
+int gt_analyse_run(const struct gt_cli_command *self, int count, char **arguments);

@@ -21,8 +21,8 @@ struct doctor_options {
 };
 
 static const struct gt_option options[] = {
-	{0, "json", NULL, "as a JSON object", GT_OPTION_FLAG, offsetof(struct doctor_options, json),
-	 NULL},
+	{0, "json", NULL, "print a JSON object", GT_OPTION_FLAG,
+	 offsetof(struct doctor_options, json), NULL},
 };
 
 enum verdict {
@@ -223,8 +223,7 @@ static int run_doctor(const struct gt_cli_command *self, int count, char **argum
 	if (status != GT_GO_ON)
 		return status;
 	if (rest < count)
-		return gt_cli_usage_error(self, "it takes no argument such as '%s'",
-					  arguments[rest]);
+		return gt_cli_usage_error(self, "unexpected argument '%s'", arguments[rest]);
 	gt_load_set_verbose(false);
 	if (given.json) {
 		gt_json_object_begin(&json, NULL);
@@ -243,7 +242,7 @@ static int run_doctor(const struct gt_cli_command *self, int count, char **argum
 
 const struct gt_cli_command gt_command_doctor = {
 	.name = "doctor",
-	.summary = "tells what works on this machine, and why the rest does not",
+	.summary = "Check what gputap can do on this machine",
 	.usage = "[--json]",
 	.description =
 		"Each line has a verdict: ok; missing, where something is less good without it; "

@@ -16,16 +16,16 @@ struct list_options {
 #define AT(field) offsetof(struct list_options, field)
 
 static const struct gt_option options[] = {
-	{0, "sources", NULL, "only the sources of events", GT_OPTION_FLAG, AT(sources), NULL},
-	{0, "functions", NULL, "only the functions: all, also those traced on request only",
+	{0, "sources", NULL, "list the sources only", GT_OPTION_FLAG, AT(sources), NULL},
+	{0, "functions", NULL, "list all functions, including those not traced by default",
 	 GT_OPTION_FLAG, AT(functions), NULL},
-	{0, "outputs", NULL, "only the forms of output", GT_OPTION_FLAG, AT(outputs), NULL},
-	{0, "events", NULL, "only the kinds of events in captures, and their fields",
+	{0, "outputs", NULL, "list the outputs only", GT_OPTION_FLAG, AT(outputs), NULL},
+	{0, "events", NULL, "list the kinds of events in captures, with their fields",
 	 GT_OPTION_FLAG, AT(events), NULL},
 };
 
 static const char *const examples[] = {
-	"gputap list                          # sources, and the calls traced by default",
+	"gputap list                          # sources, outputs, functions traced by default",
 	"gputap list --functions 'cuMem*'     # functions by name",
 	NULL,
 };
@@ -109,8 +109,7 @@ static int run_list(const struct gt_cli_command *self, int count, char **argumen
 		given.functions = true;
 	}
 	if (rest + 1 < count)
-		return gt_cli_usage_error(self, "one GLOB at a time, not '%s' too",
-					  arguments[rest + 1]);
+		return gt_cli_usage_error(self, "unexpected argument '%s'", arguments[rest + 1]);
 	everything = !given.sources && !given.functions && !given.outputs && !given.events;
 	if (given.sources || everything)
 		list_sources();
@@ -119,7 +118,7 @@ static int run_list(const struct gt_cli_command *self, int count, char **argumen
 	if (given.events)
 		list_events();
 	if (everything)
-		printf("Calls traced by default (library, meaning, name):\n");
+		printf("Functions traced by default (library, category, name):\n");
 	if ((given.functions || everything) && !list_functions(glob, given.functions)) {
 		gt_cli_error("no function matches '%s'", glob);
 		return GT_EXIT_FAILED;
@@ -129,9 +128,10 @@ static int run_list(const struct gt_cli_command *self, int count, char **argumen
 
 const struct gt_cli_command gt_command_list = {
 	.name = "list",
-	.summary = "lists sources, outputs and traced functions",
+	.summary = "List sources, outputs, event kinds and functions",
 	.usage = "[options] [GLOB]",
-	.description = "With GLOB it lists the functions that match.",
+	.description = "Without options, lists sources, outputs and the functions traced by "
+		       "default; with GLOB, the functions that match.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

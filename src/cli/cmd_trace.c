@@ -21,37 +21,38 @@ static const char *const time_styles[] = {"wall", "relative", "ns", NULL};
 
 static const struct gt_option options[] = {
 	GT_TARGET_OPTIONS(AT(target)),
-	{'e', "event", "SOURCE,…", "sources to switch on (default: cuda)", GT_OPTION_LIST,
+	{'e', "event", "SOURCE,…", "enable these sources (default: cuda)", GT_OPTION_LIST,
 	 AT(sources), NULL},
-	{'f', "function", "NAME,…", "only these calls; globs such as 'cudaMem*' or '*'",
+	{'f', "function", "NAME,…", "trace only these functions; globs such as 'cudaMem*' or '*'",
 	 GT_OPTION_LIST, AT(functions), NULL},
-	{0, "failed", NULL, "only calls that return an error (\"not ready\" is none)",
+	{0, "failed", NULL, "show only calls that return an error (\"not ready\" is no error)",
 	 GT_OPTION_FLAG, AT(failed), NULL},
-	{0, "when", "CONDITION", "only calls for which it holds, such as 'duration>1ms'",
+	{0, "when", "CONDITION", "show only calls that match, such as 'duration>1ms'",
 	 GT_OPTION_STRING, AT(condition), NULL},
-	{0, "max-events", "N", "end after N calls", GT_OPTION_COUNT, AT(max_events), NULL},
-	{'o', "output", "FILE", "write to FILE ('-': stdout); a name in .gtap makes a capture",
+	{0, "max-events", "N", "stop after N calls", GT_OPTION_COUNT, AT(max_events), NULL},
+	{'o', "output", "FILE", "write to FILE ('-': stdout); FILE.gtap is a capture for --from",
 	 GT_OPTION_STRING, AT(target.output), NULL},
-	{0, "json", NULL, "one JSON object a line; with CMD add -o FILE to have them alone",
-	 GT_OPTION_FLAG, AT(target.json), NULL},
-	{'c', "count", NULL, "only a table of calls, errors and times, at the end", GT_OPTION_FLAG,
-	 AT(counts), NULL},
-	{'s', "summary", NULL, "that table after the lines", GT_OPTION_FLAG, AT(summary), NULL},
-	{0, "time", "STYLE", "times as wall (clock), relative or ns", GT_OPTION_CHOICE, AT(time),
-	 time_styles},
-	{'t', "no-time", NULL, "no times", GT_OPTION_FLAG_OFF, AT(times), NULL},
-	{'r', "no-returns", NULL, "no returns, only entries", GT_OPTION_FLAG_OFF, AT(returns),
+	{0, "json", NULL, "print one JSON object per line; with CMD add -o FILE", GT_OPTION_FLAG,
+	 AT(target.json), NULL},
+	{'c', "count", NULL, "print only a table of calls, errors and durations at the end",
+	 GT_OPTION_FLAG, AT(counts), NULL},
+	{'s', "summary", NULL, "print that table after the lines", GT_OPTION_FLAG, AT(summary),
 	 NULL},
+	{0, "time", "STYLE", "time stamps: wall (clock), relative or ns (default: wall)",
+	 GT_OPTION_CHOICE, AT(time), time_styles},
+	{'t', "no-time", NULL, "omit time stamps", GT_OPTION_FLAG_OFF, AT(times), NULL},
+	{'r', "no-returns", NULL, "omit returns, show only entries", GT_OPTION_FLAG_OFF,
+	 AT(returns), NULL},
 	GT_RUN_OPTIONS(AT(target), "16M"),
 };
 
 static const char *const examples[] = {
-	"gputap trace -- ./vectoradd              # a command, from its first call",
-	"sudo gputap trace -d 4711                # a process that runs",
-	"sudo gputap trace -f 'cudaMem*' --failed # what fails, in all processes",
-	"gputap trace -e cuda,cublas,nccl -- ./train  # with libraries above CUDA",
-	"gputap trace -o run.gtap -- ./train      # records it",
-	"gputap trace --from run.gtap -c          # and looks at it later",
+	"gputap trace -- ./vectoradd              # trace a command from its first call",
+	"sudo gputap trace -d 4711                # trace a running process",
+	"sudo gputap trace -f 'cudaMem*' --failed # failed calls of all processes",
+	"gputap trace -e cuda,cublas,nccl -- ./train  # with the libraries above CUDA",
+	"gputap trace -o run.gtap -- ./train      # record a capture",
+	"gputap trace --from run.gtap -c          # analyse it later",
 	NULL,
 };
 
@@ -204,12 +205,13 @@ static int trace_target(const struct gt_cli_command *self, const struct trace_op
 	int status;
 
 	if (given->counts && given->target.json)
-		return gt_cli_usage_error(self, "-c and --json exclude each other");
+		return gt_cli_usage_error(self, "-c and --json cannot be used together");
 	if (!given->times && given->time >= 0)
-		return gt_cli_usage_error(self, "-t and --time exclude each other");
+		return gt_cli_usage_error(self, "-t and --time cannot be used together");
 	if (given->target.json && main_output(given) == &gt_output_capture)
-		return gt_cli_usage_error(self, "--json and a capture (-o FILE.gtap) exclude each "
-						"other; record first, then use --from");
+		return gt_cli_usage_error(self,
+					  "--json and -o FILE.gtap (a capture) cannot be used "
+					  "together; record first, then use --from");
 	status = gt_target_apply(self, &given->target, command, &session, &pids);
 	if (status)
 		return status;
@@ -233,14 +235,14 @@ static int run_trace(const struct gt_cli_command *self, int count, char **argume
 
 const struct gt_cli_command gt_command_trace = {
 	.name = "trace",
-	.summary = "shows the CUDA calls of a command, a process, or all processes",
+	.summary = "Trace CUDA calls of a command, a process or the whole system",
 	.usage = "[options] [-- CMD ARGS]",
 	.description =
 		"Prints a line when a call begins ([ENTER]) and one when it returns ([EXIT]), "
-		"with arguments, result and duration. With CMD it runs that and exits with its "
-		"status; the lines go to stderr then, and to stdout otherwise. Without CMD and "
-		"-d it traces all processes. Where no NVIDIA driver is, CMD gets the software "
-		"GPU (see --gpu). The totals at the end count every call: made = complete + "
+		"with arguments, result and duration. With CMD, runs the command and exits with "
+		"its status; the lines go to stderr, otherwise to stdout. Without CMD and -d, "
+		"traces all processes. Without an NVIDIA driver, CMD uses the software GPU (see "
+		"--gpu). The totals at the end account for every call: made = complete + "
 		"unfinished + lost + filtered by a condition.",
 	.examples = examples,
 	.options = options,

@@ -3,12 +3,21 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/analyse.h"
 #include "cli/cli.h"
 
 static const struct gt_cli_command *const commands[] = {
-	&gt_command_trace,  &gt_command_kernels, &gt_command_leaks,   &gt_command_copies,
-	&gt_command_errors, &gt_command_verify,  &gt_command_compile, &gt_command_exec,
-	&gt_command_doctor, &gt_command_list,    &gt_command_help,
+	&gt_command_trace,
+	&gt_analysis_commands[0].command,
+	&gt_analysis_commands[1].command,
+	&gt_analysis_commands[2].command,
+	&gt_analysis_commands[3].command,
+	&gt_command_verify,
+	&gt_command_compile,
+	&gt_command_exec,
+	&gt_command_doctor,
+	&gt_command_list,
+	&gt_command_help,
 };
 
 const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count)
@@ -17,7 +26,7 @@ const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count)
 	return commands;
 }
 
-/* What people take for commands. */
+/* Names that look like commands and are not. */
 static const struct {
 	const char *name, *instead;
 } others[] = {
@@ -39,11 +48,11 @@ const struct gt_cli_command *gt_cli_find(const char *name)
 	for (size_t i = 0; i < gt_countof(others); i++) {
 		if (strcmp(others[i].name, name))
 			continue;
-		gt_cli_error("there is no command '%s': it is '%s'", name, others[i].instead);
+		gt_cli_error("unknown command '%s': use '%s'", name, others[i].instead);
 		return NULL;
 	}
 	nearest = gt_nearest(name, names, gt_countof(names));
-	gt_cli_error("there is no command '%s'%s%s%s (try 'gputap help')", name,
+	gt_cli_error("unknown command '%s'%s%s%s (try 'gputap help')", name,
 		     nearest ? ": did you mean '" : "", nearest ? nearest : "",
 		     nearest ? "'?" : "");
 	return NULL;

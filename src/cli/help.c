@@ -85,14 +85,14 @@ static void put_overview(struct gt_strbuf *text)
 	size_t count;
 	const struct gt_cli_command *const *commands = gt_cli_commands(&count);
 
-	gt_strbuf_puts(text, "gputap shows what a GPU program does, at every layer, by eBPF.\n\n"
+	gt_strbuf_puts(text, "gputap traces GPU programs at every layer with eBPF.\n\n"
 			     "Usage: gputap COMMAND [options]\n\nCommands:\n");
 	for (size_t i = 0; i < count; i++)
 		gt_strbuf_printf(text, "  %-*s %s\n", COMMAND_COLUMN, commands[i]->name,
 				 commands[i]->summary);
-	gt_strbuf_puts(text, "\n  gputap COMMAND --help   tells of one command\n"
-			     "  gputap --version        prints the version\n\n"
-			     "Begin with: gputap trace -- ./your-cuda-program\n");
+	gt_strbuf_puts(text, "\n  gputap COMMAND --help   show help for a command\n"
+			     "  gputap --version        print the version\n\n"
+			     "To begin: gputap trace -- ./your-cuda-program\n");
 }
 
 struct help_options {
@@ -103,15 +103,15 @@ struct help_options {
 #define AT(field) offsetof(struct help_options, field)
 
 static const struct gt_option options[] = {
-	{0, "completion", "SHELL", "print the script that completes command lines: bash, zsh, fish",
+	{0, "completion", "SHELL", "print the completion script for SHELL: bash, zsh or fish",
 	 GT_OPTION_STRING, AT(shell), NULL},
-	{0, "man", NULL, "print the manual page's section of commands", GT_OPTION_FLAG, AT(manual),
-	 NULL},
+	{0, "man", NULL, "print the COMMANDS section of the manual page", GT_OPTION_FLAG,
+	 AT(manual), NULL},
 };
 
 static const char *const examples[] = {
-	"gputap help trace                              # as gputap trace --help",
-	"source <(gputap help --completion bash)        # complete command lines in this shell",
+	"gputap help trace                              # same as gputap trace --help",
+	"source <(gputap help --completion bash)        # enable completion in this shell",
 	NULL,
 };
 
@@ -125,7 +125,8 @@ static int print(const struct gt_cli_command *self, const struct help_options *g
 		return GT_EXIT_USAGE;
 	if (given->shell && gt_cli_put_completion(&text, given->shell))
 		return gt_cli_usage_error(
-			self, "--completion takes one of bash, zsh, fish, not '%s'", given->shell);
+			self, "invalid value '%s' for --completion (one of: bash, zsh, fish)",
+			given->shell);
 	if (given->shell)
 		; /* it stands in the text */
 	else if (given->manual)
@@ -147,16 +148,15 @@ static int run_help(const struct gt_cli_command *self, int count, char **argumen
 	if (status != GT_GO_ON)
 		return status;
 	if (rest + 1 < count)
-		return gt_cli_usage_error(self, "one command at a time, not '%s' too",
-					  arguments[rest + 1]);
+		return gt_cli_usage_error(self, "unexpected argument '%s'", arguments[rest + 1]);
 	return print(self, &given, rest < count ? arguments[rest] : NULL);
 }
 
 const struct gt_cli_command gt_command_help = {
 	.name = "help",
-	.summary = "tells what the commands do",
+	.summary = "Show help for a command",
 	.usage = "[options] [COMMAND]",
-	.description = "Without COMMAND it lists the commands.",
+	.description = "Without COMMAND, lists the commands.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

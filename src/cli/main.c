@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 
-/* Options before the command: what people try first. */
+/* Options that stand for a command. */
 static const struct {
 	const char *option, *command;
 } spellings[] = {
@@ -29,8 +29,7 @@ static int run(int count, char **arguments)
 		if (!strcmp(name, spellings[i].option))
 			name = spellings[i].command;
 	if (name[0] == '-') {
-		gt_cli_error("unknown option '%s': a command comes first (try 'gputap help')",
-			     name);
+		gt_cli_error("unknown option '%s' before the command (try 'gputap help')", name);
 		return GT_EXIT_USAGE;
 	}
 	command = gt_cli_find(name);
@@ -40,7 +39,7 @@ static int run(int count, char **arguments)
 			 : command->run(command, 1, (char *[]){(char *)name, NULL});
 }
 
-/* Of a pipe or a socket. That an earlier write met EPIPE, stdio does not keep. */
+/* Whether a pipe or socket lost its reader. stdio does not keep an earlier EPIPE. */
 static bool has_reader_left(int output)
 {
 	struct pollfd state = {.fd = output};
@@ -48,15 +47,14 @@ static bool has_reader_left(int output)
 	return poll(&state, 1, 0) > 0 && state.revents & (POLLERR | POLLHUP);
 }
 
-/* The status to end with. That the reader of a pipe has left is no failure. */
+/* Returns the exit status. A pipe without a reader is no failure. */
 static int finish_output(int status)
 {
 	int error = fflush(stdout) ? errno : 0;
 
 	if ((!error && !ferror(stdout)) || has_reader_left(STDOUT_FILENO))
 		return status;
-	gt_cli_error("the output cannot be written%s%s", error ? ": " : "",
-		     error ? strerror(error) : "");
+	gt_cli_error("cannot write output%s%s", error ? ": " : "", error ? strerror(error) : "");
 	return status ? status : GT_EXIT_FAILED;
 }
 

@@ -69,7 +69,7 @@ static int set_choice(const struct gt_option *option, const char *value, int *ta
 	return -EINVAL;
 }
 
-static int refuse_zero(int error, const uint64_t *value)
+static int reject_zero(int error, const uint64_t *value)
 {
 	return error ? error : *value ? 0 : -EINVAL;
 }
@@ -95,48 +95,48 @@ static int set_value(const struct gt_option *option, const char *value, void *va
 	case GT_OPTION_SIZE:
 		return gt_parse_size(value, target);
 	case GT_OPTION_COUNT:
-		return refuse_zero(gt_parse_u64(value, target), target);
+		return reject_zero(gt_parse_u64(value, target), target);
 	case GT_OPTION_DURATION:
 		return gt_parse_duration(value, target);
 	case GT_OPTION_PERIOD:
-		return refuse_zero(gt_parse_duration(value, target), target);
+		return reject_zero(gt_parse_duration(value, target), target);
 	case GT_OPTION_CHOICE:
 		return set_choice(option, value, target);
 	}
 	return -EINVAL;
 }
 
-/* Says what would have been right. */
+/* Prints which values are valid. */
 static void wrong_value(const struct gt_cli_command *command, const struct gt_option *option,
 			const char *value)
 {
-	gt_auto_strbuf right = GT_STRBUF_INIT;
+	gt_auto_strbuf valid = GT_STRBUF_INIT;
 	uint64_t number;
 
 	switch (option->kind) {
 	case GT_OPTION_CHOICE:
 		for (int i = 0; option->choices[i]; i++)
-			gt_strbuf_printf(&right, "%s%s", i ? ", " : "one of ", option->choices[i]);
+			gt_strbuf_printf(&valid, "%s%s", i ? ", " : "one of: ", option->choices[i]);
 		break;
 	case GT_OPTION_NUMBER:
-		gt_strbuf_puts(&right, "a whole number");
+		gt_strbuf_puts(&valid, "a whole number");
 		break;
 	case GT_OPTION_COUNT:
-		gt_strbuf_puts(&right, gt_parse_u64(value, &number) ? "a whole number"
-								    : "a whole number from 1 on");
+		gt_strbuf_puts(&valid, gt_parse_u64(value, &number) ? "a whole number"
+								    : "a whole number from 1");
 		break;
 	case GT_OPTION_SIZE:
-		gt_strbuf_puts(&right, "a size such as 64K or 16M");
+		gt_strbuf_puts(&valid, "a size such as 64K or 16M");
 		break;
 	case GT_OPTION_DURATION:
 	case GT_OPTION_PERIOD:
-		gt_strbuf_puts(&right, "a time such as 10s or 500ms");
+		gt_strbuf_puts(&valid, "a duration such as 10s or 500ms");
 		break;
 	default:
-		gt_strbuf_printf(&right, "%s", option->argument);
+		gt_strbuf_printf(&valid, "expected %s", option->argument);
 	}
-	gt_cli_usage_error(command, "--%s takes %s, not '%s'", option->name,
-			   gt_strbuf_string(&right), value);
+	gt_cli_usage_error(command, "invalid value '%s' for --%s (%s)", value, option->name,
+			   gt_strbuf_string(&valid));
 }
 
 /* getopt_long's tables, made from ours. */
@@ -217,14 +217,14 @@ static void wrong_name(const struct gt_cli_command *command, const char *typed)
 
 	for (size_t i = 0; name && i < count; i++) {
 		if (!strcmp(names[i], name)) {
-			gt_cli_usage_error(command, "--%s takes no value", name);
+			gt_cli_usage_error(command, "option --%s takes no value", name);
 			return;
 		}
 		if (!strncmp(names[i], name, strlen(name)))
 			gt_strbuf_printf(&candidates, "%s--%s", alike++ ? ", " : "", names[i]);
 	}
 	if (alike > 1) {
-		gt_cli_usage_error(command, "--%s is short for several options: %s", name,
+		gt_cli_usage_error(command, "ambiguous option '--%s': %s", name,
 				   gt_strbuf_string(&candidates));
 		return;
 	}
@@ -301,7 +301,8 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 			status = GT_EXIT_OK;
 		} else if (found == ':') {
 			option = option_of(command, optopt);
-			gt_cli_usage_error(command, "%s needs a value: %s", arguments[optind - 1],
+			gt_cli_usage_error(command, "option %s requires a value: %s",
+					   arguments[optind - 1],
 					   option ? option->argument : "VALUE");
 			status = GT_EXIT_USAGE;
 		} else if (!option) {
@@ -315,7 +316,7 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 	free(parser.names);
 	ends = is_end(arguments[optind - 1], last_value);
 	if (status == GT_GO_ON && ends && lacks_command(command, count))
-		status = gt_cli_usage_error(command, "-- needs a command behind it");
+		status = gt_cli_usage_error(command, "no command after --");
 	if (operand_count && ends)
 		optind--;
 	*ret_rest = place_operands(arguments, optind, operands, operand_count);

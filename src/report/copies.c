@@ -11,7 +11,7 @@
 
 static int copies_open(const struct gt_report_options *options, void **ret_state)
 {
-	*ret_state = gt_copies_new(options->by, options->most_copies);
+	*ret_state = gt_copies_new(options->by, options->max_copies);
 	return *ret_state ? 0 : -ENOMEM;
 }
 

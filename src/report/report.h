@@ -16,7 +16,7 @@
 struct gt_report_options {
 	enum gt_by by;
 	uint64_t top;         /* rows of each table; 0: all */
-	uint64_t most_copies; /* kept in flight */
+	uint64_t max_copies; /* kept in flight */
 	bool captured;        /* the session is a capture's, not what happens now */
 	bool verbose;         /* show what is left out else */
 	bool continued;       /* reports were put before: the last one is headed, too */

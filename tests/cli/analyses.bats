@@ -160,7 +160,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 	done
 	gputap leaks --by nonsense
 	expect_status 2
-	expect_error "gputap: --by takes one of stack, size, age, process, device, context, not 'nonsense' (try 'gputap leaks --help')"
+	expect_error "gputap: invalid value 'nonsense' for --by (one of: stack, size, age, process, device, context) (try 'gputap leaks --help')"
 }
 
 @test "--interval shows reports in between, each of what came before" {

@@ -12,7 +12,7 @@ commands() {
 	gputap
 	expect_status 0
 	expect_output_line '^Usage: gputap COMMAND'
-	expect_output_line '^  trace +shows the CUDA calls'
+	expect_output_line '^  trace +Trace CUDA calls'
 	whole=$output
 	gputap help
 	expect_output "$whole"
@@ -44,16 +44,16 @@ commands() {
 	gputap trac
 	expect_status 2
 	expect_output ''
-	expect_error "gputap: there is no command 'trac': did you mean 'trace'? (try 'gputap help')"
+	expect_error "gputap: unknown command 'trac': did you mean 'trace'? (try 'gputap help')"
 	gputap help trac
 	expect_status 2
-	expect_error "gputap: there is no command 'trac': did you mean 'trace'? (try 'gputap help')"
+	expect_error "gputap: unknown command 'trac': did you mean 'trace'? (try 'gputap help')"
 }
 
 @test "a command that resembles none is told without a guess" {
 	gputap nonsense
 	expect_status 2
-	expect_error "gputap: there is no command 'nonsense' (try 'gputap help')"
+	expect_error "gputap: unknown command 'nonsense' (try 'gputap help')"
 }
 
 @test "an option that does not exist is told with the nearest one" {
@@ -73,7 +73,7 @@ commands() {
 @test "an option without its value is told" {
 	gputap trace --ring-size
 	expect_status 2
-	expect_error "gputap: --ring-size needs a value: SIZE (try 'gputap trace --help')"
+	expect_error "gputap: option --ring-size requires a value: SIZE (try 'gputap trace --help')"
 }
 
 @test "-- without a command behind it is refused: not all processes were meant" {
@@ -81,7 +81,7 @@ commands() {
 		gputap "$command" --json --
 		expect_status 2
 		expect_output ''
-		expect_error "gputap: -- needs a command behind it (try 'gputap $command --help')"
+		expect_error "gputap: no command after -- (try 'gputap $command --help')"
 	done
 	gputap trace --from --
 	expect_status 1
@@ -91,19 +91,19 @@ commands() {
 @test "a size that is none is told" {
 	gputap trace --ring-size x -- true
 	expect_status 2
-	expect_error "gputap: --ring-size takes a size such as 64K or 16M, not 'x' (try 'gputap trace --help')"
+	expect_error "gputap: invalid value 'x' for --ring-size (a size such as 64K or 16M) (try 'gputap trace --help')"
 }
 
 @test "a time that is none is told" {
 	gputap trace --duration 5q -- true
 	expect_status 2
-	expect_error "gputap: --duration takes a time such as 10s or 500ms, not '5q' (try 'gputap trace --help')"
+	expect_error "gputap: invalid value '5q' for --duration (a duration such as 10s or 500ms) (try 'gputap trace --help')"
 }
 
 @test "a choice that is none is told with those there are" {
 	gputap trace --time wal -- true
 	expect_status 2
-	expect_error "gputap: --time takes one of wall, relative, ns, not 'wal' (try 'gputap trace --help')"
+	expect_error "gputap: invalid value 'wal' for --time (one of: wall, relative, ns) (try 'gputap trace --help')"
 }
 
 @test "a command whose output cannot be written says so and fails" {
@@ -112,7 +112,7 @@ commands() {
 		for target in '>/dev/full' '>&-'; do
 			observe bash -c "printf b7000000070000009500000000000000 | $build/gputap $line $target"
 			expect_status 1
-			expect_error_line '^gputap: the output cannot be written: (No space left on device|Bad file descriptor)$'
+			expect_error_line '^gputap: cannot write output: (No space left on device|Bad file descriptor)$'
 		done
 	done
 }
@@ -168,29 +168,29 @@ commands() {
 	for option in --top --stack-depth; do
 		gputap copies $option 0 -- true
 		expect_status 2
-		expect_error "gputap: $option takes a whole number from 1 on, not '0' (try 'gputap copies --help')"
+		expect_error "gputap: invalid value '0' for $option (a whole number from 1) (try 'gputap copies --help')"
 	done
 	gputap trace --max-events 0 -- true
 	expect_status 2
-	expect_error "gputap: --max-events takes a whole number from 1 on, not '0' (try 'gputap trace --help')"
+	expect_error "gputap: invalid value '0' for --max-events (a whole number from 1) (try 'gputap trace --help')"
 	for command in verify compile; do
 		for option in --max-insns --max-size; do
 			gputap $command $option 0 program.o
 			expect_status 2
-			expect_error "gputap: $option takes a whole number from 1 on, not '0' (try 'gputap $command --help')"
+			expect_error "gputap: invalid value '0' for $option (a whole number from 1) (try 'gputap $command --help')"
 		done
 	done
 	for option in --interval --duration; do
 		gputap leaks $option 0s -- true
 		expect_status 2
-		expect_error "gputap: $option takes a time such as 10s or 500ms, not '0s' (try 'gputap leaks --help')"
+		expect_error "gputap: invalid value '0s' for $option (a duration such as 10s or 500ms) (try 'gputap leaks --help')"
 	done
 }
 
 @test "no times and a style of times exclude each other" {
 	gputap trace -t --time wall -- true
 	expect_status 2
-	expect_error "gputap: -t and --time exclude each other (try 'gputap trace --help')"
+	expect_error "gputap: -t and --time cannot be used together (try 'gputap trace --help')"
 }
 
 @test "what says how calls are recorded is refused for a capture" {
@@ -207,11 +207,11 @@ commands() {
 	expect_output_line '^gputap [0-9]'
 	gputap help version
 	expect_status 2
-	expect_error "gputap: there is no command 'version': it is 'gputap --version'"
+	expect_error "gputap: unknown command 'version': use 'gputap --version'"
 	for arguments in completion 'help completion'; do
 		# shellcheck disable=SC2086 # two arguments
 		gputap $arguments
 		expect_status 2
-		expect_error "gputap: there is no command 'completion': it is 'gputap help --completion bash'"
+		expect_error "gputap: unknown command 'completion': use 'gputap help --completion bash'"
 	done
 }

@@ -63,5 +63,5 @@ load helper
 @test "doctor refuses arguments" {
 	gputap doctor now
 	expect_status 2
-	expect_error "gputap: it takes no argument such as 'now' (try 'gputap doctor --help')"
+	expect_error "gputap: unexpected argument 'now' (try 'gputap doctor --help')"
 }

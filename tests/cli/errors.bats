@@ -118,10 +118,10 @@ setup() {
 @test "what is no capture is not written into a file that is named as one" {
 	gputap leaks -o "$BATS_TEST_TMPDIR/a.gtap" -- true
 	expect_status 2
-	expect_error "gputap: -o is for the table; 'gputap trace --stack fp -o FILE.gtap' makes a capture for --from (try 'gputap leaks --help')"
+	expect_error "gputap: -o FILE is the report and cannot be a capture; record one by 'gputap trace --stack fp -o FILE.gtap' (try 'gputap leaks --help')"
 	gputap trace --json -o "$BATS_TEST_TMPDIR/a.gtap" -- true
 	expect_status 2
-	expect_error "gputap: --json and a capture (-o FILE.gtap) exclude each other; record first, then use --from (try 'gputap trace --help')"
+	expect_error "gputap: --json and -o FILE.gtap (a capture) cannot be used together; record first, then use --from (try 'gputap trace --help')"
 	[ ! -e "$BATS_TEST_TMPDIR/a.gtap" ]
 }
 

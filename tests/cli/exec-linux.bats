@@ -395,7 +395,7 @@ on_soft() {
 	expect_status 2
 	expect_error "gputap: a command needs --linux (try 'gputap exec --help')"
 	gputap exec --linux "$object" --
-	expect_error "gputap: -- needs a command behind it (try 'gputap exec --help')"
+	expect_error "gputap: no command after -- (try 'gputap exec --help')"
 	gputap exec --linux --meanwhile "$object"
 	expect_error "gputap: --meanwhile needs a command: -- CMD (try 'gputap exec --help')"
 	gputap exec --linux --as gpu/run "$object"

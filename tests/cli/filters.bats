@@ -237,21 +237,21 @@ expect_tables_with_container() {
 	hint="(try 'gputap trace --help')"
 	trace --max-events many -- true
 	expect_status 2
-	expect_error "gputap: --max-events takes a whole number, not 'many' $hint"
+	expect_error "gputap: invalid value 'many' for --max-events (a whole number) $hint"
 	trace --duration soon -- true
-	expect_error "gputap: --duration takes a time such as 10s or 500ms, not 'soon' $hint"
+	expect_error "gputap: invalid value 'soon' for --duration (a duration such as 10s or 500ms) $hint"
 	trace --ring-size big -- true
-	expect_error "gputap: --ring-size takes a size such as 64K or 16M, not 'big' $hint"
+	expect_error "gputap: invalid value 'big' for --ring-size (a size such as 64K or 16M) $hint"
 	trace --time iso -- true
-	expect_error "gputap: --time takes one of wall, relative, ns, not 'iso' $hint"
+	expect_error "gputap: invalid value 'iso' for --time (one of: wall, relative, ns) $hint"
 	gputap trace --gpu amd -- true
-	expect_error "gputap: --gpu takes one of auto, nvidia, soft, not 'amd' $hint"
+	expect_error "gputap: invalid value 'amd' for --gpu (one of: auto, nvidia, soft) $hint"
 	trace -d 12x
 	expect_error "gputap: '12x' is no process id $hint"
 	trace -d 0
 	expect_error "gputap: '0' is no process id $hint"
 	trace -f '' -- true
-	expect_error "gputap: --function takes NAME,…, not '' $hint"
+	expect_error "gputap: invalid value '' for --function (expected NAME,…) $hint"
 	expect_status 2
 }
 
@@ -270,5 +270,5 @@ expect_tables_with_container() {
 	expect_error "gputap: -d and a command exclude each other (try 'gputap trace --help')"
 	trace -c --json -- true
 	expect_status 2
-	expect_error "gputap: -c and --json exclude each other (try 'gputap trace --help')"
+	expect_error "gputap: -c and --json cannot be used together (try 'gputap trace --help')"
 }

@@ -9,9 +9,9 @@ commands=(trace doctor list help)
 	gputap help
 	expect_status 0
 	expect_error ""
-	[ "${lines[0]}" = "gputap shows what a GPU program does, at every layer, by eBPF." ]
+	[ "${lines[0]}" = "gputap traces GPU programs at every layer with eBPF." ]
 	for command in "${commands[@]}"; do
-		expect_output_line "^  $command +[a-z]"
+		expect_output_line "^  $command +[A-Z]"
 	done
 	overview=$output
 	for arguments in "" --help -h; do
@@ -59,11 +59,11 @@ commands=(trace doctor list help)
 
 @test "the help tells where the output goes, and how to have JSON alone" {
 	gputap help trace
-	expect_output_line '^      --json +one JSON object a line; with CMD add -o FILE to have them alone$'
+	expect_output_line '^      --json +print one JSON object per line; with CMD add -o FILE$'
 	for command in kernels leaks copies errors; do
 		gputap help "$command"
-		expect_output_line "^  -o, --output FILE +write to FILE \('-': stdout; the default with CMD: stderr\)$"
-		expect_output_line '^      --json +one JSON object \(docs/analyses.md\); with CMD add -o FILE$'
+		expect_output_line "^  -o, --output FILE +write to FILE \('-': stdout; default with CMD: stderr\)$"
+		expect_output_line '^      --json +print a JSON object \(docs/analyses.md\); with CMD add -o FILE$'
 	done
 }
 
@@ -104,33 +104,33 @@ commands=(trace doctor list help)
 	gputap trac
 	expect_status 2
 	expect_output ""
-	expect_error "gputap: there is no command 'trac': did you mean 'trace'? (try 'gputap help')"
+	expect_error "gputap: unknown command 'trac': did you mean 'trace'? (try 'gputap help')"
 	gputap hlep
-	expect_error "gputap: there is no command 'hlep': did you mean 'help'? (try 'gputap help')"
+	expect_error "gputap: unknown command 'hlep': did you mean 'help'? (try 'gputap help')"
 }
 
 @test "an unknown command that is near to none is told without a guess" {
 	gputap frobnicate
 	expect_status 2
-	expect_error "gputap: there is no command 'frobnicate' (try 'gputap help')"
+	expect_error "gputap: unknown command 'frobnicate' (try 'gputap help')"
 }
 
 @test "help of an unknown command is told like the command" {
 	gputap help docter
 	expect_status 2
-	expect_error "gputap: there is no command 'docter': did you mean 'doctor'? (try 'gputap help')"
+	expect_error "gputap: unknown command 'docter': did you mean 'doctor'? (try 'gputap help')"
 }
 
 @test "help of two commands is refused" {
 	gputap help trace list
 	expect_status 2
-	expect_error "gputap: one command at a time, not 'list' too (try 'gputap help --help')"
+	expect_error "gputap: unexpected argument 'list' (try 'gputap help --help')"
 }
 
 @test "an option before the command is told to come later" {
 	gputap --json trace
 	expect_status 2
-	expect_error "gputap: unknown option '--json': a command comes first (try 'gputap help')"
+	expect_error "gputap: unknown option '--json' before the command (try 'gputap help')"
 }
 
 @test "an unknown option is told with the nearest one" {
@@ -155,17 +155,17 @@ commands=(trace doctor list help)
 @test "an option that lacks its value is told with what it takes" {
 	gputap trace --max-events
 	expect_status 2
-	expect_error "gputap: --max-events needs a value: N (try 'gputap trace --help')"
+	expect_error "gputap: option --max-events requires a value: N (try 'gputap trace --help')"
 	gputap trace -o
-	expect_error "gputap: -o needs a value: FILE (try 'gputap trace --help')"
+	expect_error "gputap: option -o requires a value: FILE (try 'gputap trace --help')"
 }
 
 @test "a value for an option that takes none is refused" {
 	gputap trace --json=yes
 	expect_status 2
-	expect_error "gputap: --json takes no value (try 'gputap trace --help')"
+	expect_error "gputap: option --json takes no value (try 'gputap trace --help')"
 	gputap trace --help=all
-	expect_error "gputap: --help takes no value (try 'gputap trace --help')"
+	expect_error "gputap: option --help takes no value (try 'gputap trace --help')"
 }
 
 @test "an option that is cut short is taken only where one option begins so" {
@@ -174,7 +174,7 @@ commands=(trace doctor list help)
 	expect_output_line '^Outputs:$'
 	gputap trace --no
 	expect_status 2
-	expect_error "gputap: --no is short for several options: --no-time, --no-returns (try 'gputap trace --help')"
+	expect_error "gputap: ambiguous option '--no': --no-time, --no-returns (try 'gputap trace --help')"
 }
 
 @test "the scripts for bash, zsh and fish name every option of every command" {
@@ -195,7 +195,7 @@ commands=(trace doctor list help)
 @test "completion for a shell that is not known is refused" {
 	gputap help --completion tcsh
 	expect_status 2
-	expect_error "gputap: --completion takes one of bash, zsh, fish, not 'tcsh' (try 'gputap help --help')"
+	expect_error "gputap: invalid value 'tcsh' for --completion (one of: bash, zsh, fish) (try 'gputap help --help')"
 }
 
 # complete_in_bash WORD…: what bash offers for the last word.

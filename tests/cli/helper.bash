@@ -6,7 +6,7 @@
 #	@test "an unknown command is told with the nearest one" {
 #		gputap trac
 #		expect_status 2
-#		expect_error "gputap: there is no command 'trac'; the nearest is 'trace'"
+#		expect_error "gputap: unknown command 'trac'; the nearest is 'trace'"
 #	}
 
 bats_require_minimum_version 1.5.0

@@ -11,7 +11,7 @@ load helper
 	expect_output_line '^  cuda +calls of the CUDA runtime and driver APIs$'
 	expect_output_line '^Outputs:$'
 	expect_output_line '^  json +[a-z]'
-	expect_output_line '^Calls traced by default \(library, meaning, name\):$'
+	expect_output_line '^Functions traced by default \(library, category, name\):$'
 }
 
 @test "the tutorial's eleven functions are traced by default" {
@@ -43,7 +43,7 @@ load helper
 @test "two globs are refused" {
 	gputap list 'cuda*' 'cu*'
 	expect_status 2
-	expect_error "gputap: one GLOB at a time, not 'cu*' too (try 'gputap list --help')"
+	expect_error "gputap: unexpected argument 'cu*' (try 'gputap list --help')"
 }
 
 @test "all functions of both APIs can be listed, each once, in three columns" {

@@ -141,9 +141,9 @@ TEST("a list is separated by commas, and may be given again")
 
 TEST("a list with nothing between its commas is refused")
 {
-	EXPECT_WRONG("--list takes WORD,…, not 'a,,b'", "-l", "a,,b");
-	EXPECT_WRONG("--list takes WORD,…, not ''", "-l", "");
-	EXPECT_WRONG("--list takes WORD,…, not 'a,'", "-l", "a,");
+	EXPECT_WRONG("invalid value 'a,,b' for --list (expected WORD,…)", "-l", "a,,b");
+	EXPECT_WRONG("invalid value '' for --list (expected WORD,…)", "-l", "");
+	EXPECT_WRONG("invalid value 'a,' for --list (expected WORD,…)", "-l", "a,");
 	gt_strings_free(&values.list);
 }
 
@@ -159,7 +159,7 @@ TEST("an option may be cut short where it stays the only one")
 {
 	CHECK_INT(PARSE("--str", "text"), GT_GO_ON);
 	CHECK_STR(values.string, "text");
-	EXPECT_WRONG("--n is short for several options: --no-off, --number", "--n");
+	EXPECT_WRONG("ambiguous option '--n': --no-off, --number", "--n");
 }
 
 TEST("--help prints usage, description and options, wherever it stands")
@@ -185,16 +185,16 @@ TEST("--help prints usage, description and options, wherever it stands")
 	CHECK_STR(printed, help);
 }
 
-TEST("values that are none are refused, and what is right is told")
+TEST("an invalid value is rejected with the valid ones")
 {
-	EXPECT_WRONG("--number takes a whole number, not '-1'", "-n", "-1");
-	EXPECT_WRONG("--number takes a whole number, not '99999999999999999999'", "--number",
-		     "99999999999999999999");
-	EXPECT_WRONG("--size takes a size such as 64K or 16M, not 'big'", "--size", "big");
-	EXPECT_WRONG("--duration takes a time such as 10s or 500ms, not 'soon'", "--duration",
-		     "soon");
-	EXPECT_WRONG("--colour takes one of red, green, not 'gre'", "-c", "gre");
-	EXPECT_WRONG("--string takes TEXT, not ''", "-s", "");
+	EXPECT_WRONG("invalid value '-1' for --number (a whole number)", "-n", "-1");
+	EXPECT_WRONG("invalid value '99999999999999999999' for --number (a whole number)",
+		     "--number", "99999999999999999999");
+	EXPECT_WRONG("invalid value 'big' for --size (a size such as 64K or 16M)", "--size", "big");
+	EXPECT_WRONG("invalid value 'soon' for --duration (a duration such as 10s or 500ms)",
+		     "--duration", "soon");
+	EXPECT_WRONG("invalid value 'gre' for --colour (one of: red, green)", "-c", "gre");
+	EXPECT_WRONG("invalid value '' for --string (expected TEXT)", "-s", "");
 }
 
 TEST("options that are wrong are told as what they are")
@@ -203,10 +203,10 @@ TEST("options that are wrong are told as what they are")
 	EXPECT_WRONG("unknown option '--colur': did you mean '--colour'?", "--colur=red");
 	EXPECT_WRONG("unknown option '--xyzzy'", "--xyzzy");
 	EXPECT_WRONG("unknown option '-x'", "-fx");
-	EXPECT_WRONG("--flag takes no value", "--flag=1");
-	EXPECT_WRONG("--help takes no value", "--help=1");
-	EXPECT_WRONG("--number needs a value: N", "--number");
-	EXPECT_WRONG("-n needs a value: N", "-n");
+	EXPECT_WRONG("option --flag takes no value", "--flag=1");
+	EXPECT_WRONG("option --help takes no value", "--help=1");
+	EXPECT_WRONG("option --number requires a value: N", "--number");
+	EXPECT_WRONG("option -n requires a value: N", "-n");
 }
 
 TEST("every command has a name, a summary and a description, and is found by its name")
@@ -219,7 +219,7 @@ TEST("every command has a name, a summary and a description, and is found by its
 		size_t length = strlen(commands[i]->summary);
 
 		CHECK(gt_cli_find(commands[i]->name) == commands[i]);
-		CHECK(length && islower((unsigned char)commands[i]->summary[0]));
+		CHECK(length && isupper((unsigned char)commands[i]->summary[0]));
 		CHECK(commands[i]->summary[length - 1] != '.');
 		CHECK(*commands[i]->description);
 		CHECK(commands[i]->usage && commands[i]->run);

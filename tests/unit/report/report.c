@@ -22,7 +22,7 @@ static void start(const struct gt_report *report, enum gt_by by)
 	if (shown.report)
 		shown.report->close(shown.state);
 	shown.report = report;
-	shown.options = (struct gt_report_options){.by = by, .most_copies = 100};
+	shown.options = (struct gt_report_options){.by = by, .max_copies = 100};
 	CHECK_INT(report->open(&shown.options, &shown.state), 0);
 	STREAM_INTO(NULL, take);
 }

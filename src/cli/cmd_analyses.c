@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The commands that analyse a session and print a report: one row each. */
+#include "cli/analyse.h"
+
+/* By what the rows of a report may be split, besides its own first choice. */
+#define CALL_GROUP_NAMES "stack", "thread", "stream", "process", "device", "context", NULL
+#define CALL_GROUPS                                                                                \
+	GT_BY_STACK, GT_BY_THREAD, GT_BY_STREAM, GT_BY_PROCESS, GT_BY_DEVICE, GT_BY_CONTEXT
+
+static const char *const kernel_groups[] = {"kernel", CALL_GROUP_NAMES};
+static const char *const copy_groups[] = {"direction", CALL_GROUP_NAMES};
+static const char *const error_groups[] = {CALL_GROUP_NAMES};
+static const char *const leak_groups[] = {"stack",  "size",    "age", "process",
+					  "device", "context", NULL};
+
+static const struct gt_option kernel_options[] = {
+	GT_ANALYSE_OPTIONS(kernel_groups, "split the rows: kernel (default), stack, thread, "
+					  "stream, process, device or context"),
+};
+
+static const struct gt_option leak_options[] = {
+	GT_ANALYSE_OPTIONS(leak_groups, "group the rows: stack (default), size, age, process, "
+					"device or context"),
+};
+
+static const struct gt_option copy_options[] = {
+	GT_ANALYSE_OPTIONS(copy_groups, "split the rows: direction (default), stack, thread, "
+					"stream, process, device or context"),
+	{0, "max-copies", "N",
+	 "track at most N asynchronous copies until they complete (default: 10240)",
+	 GT_OPTION_NUMBER, offsetof(struct gt_analyse_options, max_copies), NULL},
+};
+
+static const struct gt_option error_options[] = {
+	GT_ANALYSE_OPTIONS(error_groups, "split the rows: stack (default), thread, stream, "
+					 "process, device or context"),
+};
+
+static const char *const kernel_examples[] = {
+	"gputap kernels -- ./vectoradd            # launches by kernel",
+	"gputap kernels --by stack -- ./train     # … and by call stack",
+	"gputap kernels --from run.gtap --top 10  # of a capture",
+	NULL,
+};
+
+static const char *const leak_examples[] = {
+	"gputap leaks -- ./train                  # allocations that were not freed, by stack",
+	"sudo gputap leaks -d 4711 --interval 10s # allocations of a process, every 10 seconds",
+	"gputap leaks --from run.gtap --by size   # of a capture",
+	NULL,
+};
+
+static const char *const copy_examples[] = {
+	"gputap copies -- ./train                 # bytes and rates by direction",
+	"gputap copies --by stack -- ./train      # … and by call stack",
+	NULL,
+};
+
+static const char *const error_examples[] = {
+	"gputap errors -- ./train                 # failed calls and findings",
+	"sudo gputap errors --duration 1m         # of all processes, for a minute",
+	NULL,
+};
+
+#define OPTIONS(table) .options = (table), .option_count = gt_countof(table)
+#define ANALYSIS .usage = "[options] [-- CMD ARGS]", .run = gt_analyse_run
+
+const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
+	{
+		.command =
+			{
+				ANALYSIS,
+				.name = "kernels",
+				.summary = "Summarize kernel launches by kernel",
+				.description = "Prints a row per kernel: launches, failed "
+					       "launches, the time of "
+					       "the launching call (total, mean, median, 99th "
+					       "percentile), the "
+					       "mean time since the previous launch of the thread, "
+					       "the most "
+					       "frequent grid and block ((+2): two others "
+					       "occurred), registers "
+					       "and static shared memory where the program's files "
+					       "contain them, "
+					       "and dynamic shared memory. The times are those of "
+					       "the calls on "
+					       "the host, not of the kernels on the device.",
+				.examples = kernel_examples,
+				OPTIONS(kernel_options),
+			},
+		.report = &gt_report_kernels,
+		.by = {GT_BY_NOTHING, CALL_GROUPS},
+	},
+	{
+		.command =
+			{
+				ANALYSIS,
+				.name = "leaks",
+				.summary = "Report allocations that were never freed",
+				.description =
+					"Tracks all memory of the CUDA runtime and driver APIs: "
+					"device, "
+					"pinned host and managed memory, arrays, stream-ordered "
+					"and pool "
+					"allocations, physical memory of cuMemCreate. Allocations "
+					"that "
+					"still existed when their process ended or their device "
+					"was reset "
+					"are reported as left at exit or reset; those that exist "
+					"when "
+					"tracing ends as live. A second table shows the use per "
+					"process: "
+					"current, peak, number of allocations and their duration.",
+				.examples = leak_examples,
+				OPTIONS(leak_options),
+			},
+		.report = &gt_report_leaks,
+		.by = {GT_BY_STACK, GT_BY_SIZE, GT_BY_AGE, GT_BY_PROCESS, GT_BY_DEVICE,
+		       GT_BY_CONTEXT},
+	},
+	{
+		.command =
+			{
+				ANALYSIS,
+				.name = "copies",
+				.summary = "Summarize memory copies by direction, with sizes and "
+					   "rates",
+				.description = "Prints a row per direction: H2D (host to device), "
+					       "D2H, D2D, P2P "
+					       "(between devices), H2H, and '?' where it is "
+					       "unknown. Synchronous "
+					       "copies have a rate. Asynchronous copies are "
+					       "matched with the call "
+					       "that proves their completion; the time until then "
+					       "is an upper "
+					       "bound. Host memory that was not seen to be pinned "
+					       "counts as "
+					       "pageable.",
+				.examples = copy_examples,
+				OPTIONS(copy_options),
+			},
+		.report = &gt_report_copies,
+		.by = {GT_BY_NOTHING, CALL_GROUPS},
+	},
+	{
+		.command =
+			{
+				ANALYSIS,
+				.name = "errors",
+				.summary = "Report failed calls and suspicious patterns",
+				.description = "Prints the failed calls by function, error, "
+					       "process and stack; a "
+					       "sticky error makes all later calls fail. Then "
+					       "prints findings, "
+					       "each with evidence and advice: sticky errors and "
+					       "the launch that "
+					       "probably caused them, memory freed twice or never "
+					       "allocated, "
+					       "allocations that are retried or made in a loop, "
+					       "synchronization "
+					       "after every launch, tiny copies, blocks of fewer "
+					       "than 32 threads.",
+				.examples = error_examples,
+				OPTIONS(error_options),
+			},
+		.report = &gt_report_errors,
+		.by = {CALL_GROUPS},
+		.stacks = true,
+	},
+};
