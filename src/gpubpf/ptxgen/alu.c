@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Arithmetic, as RFC 9669 defines it. */
-#include <inttypes.h>
-
 #include "gpubpf/ptxgen/private.h"
 
 static const struct {
@@ -15,23 +13,20 @@ static const struct {
 };
 
 /* The operands of an instruction and where its result goes, 64 or 32 bits wide. */
-struct operands {
-	bool wide;
-	struct gt_ptxgen_name left, right; /* registers, or a number on the right */
-	struct gt_ptxgen_name target;
+struct alu_operands {
+	unsigned bits;
+	struct gt_ptxgen_value left, right; /* registers, or a constant on the right */
+	struct gt_ptxgen_value target;
 };
 
-static struct gt_ptxgen_name number_name(int64_t number)
+static struct gt_ptxgen_value read_operand(struct gt_ptxgen *gen, unsigned number, bool wide)
 {
-	struct gt_ptxgen_name name;
-
-	snprintf(name.text, sizeof(name.text), "%" PRId64, number);
-	return name;
+	return wide ? gt_ptxgen_reg64(gen, number) : gt_ptxgen_reg32(gen, number);
 }
 
-static struct gt_ptxgen_name operand(struct gt_ptxgen *gen, unsigned number, bool wide)
+static enum gt_ptxgen_class class_of(bool wide)
 {
-	return wide ? gt_ptxgen_register(gen, number) : gt_ptxgen_low_of(gen, number);
+	return wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32;
 }
 
 static bool is_shift(unsigned operation)
@@ -39,241 +34,257 @@ static bool is_shift(unsigned operation)
 	return operation == BPF_LSH || operation == BPF_RSH || operation == BPF_ARSH;
 }
 
-/* The number of places to shift by: PTX does not cut it to the width. */
-static struct gt_ptxgen_name shift_amount(struct gt_ptxgen *gen, const struct bpf_insn *insn,
-					  bool wide)
+/* The bits to shift by. eBPF takes them modulo the width, PTX clamps them to it. */
+static struct gt_ptxgen_value emit_shift_amount(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+						bool wide)
 {
-	unsigned limit = wide ? 63 : 31;
-	struct gt_ptxgen_name source = operand(gen, insn->src_reg, false), amount;
+	unsigned max = wide ? 63 : 31;
+	struct gt_ptxgen_value source = read_operand(gen, insn->src_reg, false), amount;
 
-	if (gt_ptxgen_limit(gen, insn->src_reg) <= limit)
+	if (gt_ptxgen_limit(gen, insn->src_reg) <= max)
 		return source;
-	amount = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-	gt_ptxgen_emit(gen, "and.b32 %s, %s, %u", amount.text, source.text, limit);
+	amount = gt_ptxgen_b32(gen);
+	gt_ptxgen_emit(gen, "and.b32", amount, source, max);
 	return amount;
 }
 
-/* What a divisor cannot be, so that nothing need be done about it. */
-static void divisor_range(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool wide,
-			  int64_t *ret_least, int64_t *ret_greatest)
+/* The values that a divisor can have: 0 and -1 need instructions of their own. */
+static void find_divisor_range(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool wide,
+			       int64_t *ret_min, int64_t *ret_max)
 {
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->src_reg);
 	bool known = fact->type == GT_REG_SCALAR;
 
 	if (BPF_SRC(insn->code) == BPF_K) {
-		*ret_least = *ret_greatest = insn->imm;
+		*ret_min = *ret_max = insn->imm;
 		return;
 	}
-	*ret_least = known ? fact->min : INT64_MIN;
-	*ret_greatest = known ? fact->max : INT64_MAX;
-	if (!wide && (*ret_least < INT32_MIN || *ret_greatest > INT32_MAX)) {
-		*ret_least = INT32_MIN;
-		*ret_greatest = INT32_MAX;
+	*ret_min = known ? fact->min : INT64_MIN;
+	*ret_max = known ? fact->max : INT64_MAX;
+	if (!wide && (*ret_min < INT32_MIN || *ret_max > INT32_MAX)) {
+		*ret_min = INT32_MIN;
+		*ret_max = INT32_MAX;
 	}
 }
 
-/* left ? right for one divisor for which the machine's own result does not count. */
-static void except(struct gt_ptxgen *gen, const struct operands *operands, int divisor,
-		   const char *result)
+/* target = result where the divisor is one for which the GPU's result is not eBPF's. */
+static void emit_special_divisor(struct gt_ptxgen *gen, const struct alu_operands *operands,
+				 int divisor, struct gt_ptxgen_value result)
 {
-	struct gt_ptxgen_name is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
-	const char *type = operands->wide ? "b64" : "b32";
+	struct gt_ptxgen_value is_special = gt_ptxgen_predicate(gen);
 
-	gt_ptxgen_emit(gen, "setp.eq.%s %s, %s, %d", operands->wide ? "s64" : "s32", is.text,
-		       operands->right.text, divisor);
-	gt_ptxgen_emit(gen, "selp.%s %s, %s, %s, %s", type, operands->target.text, result,
-		       operands->target.text, is.text);
+	gt_ptxgen_emit(gen, gt_ptxgen_typed("setp.eq", 's', operands->bits), is_special,
+		       operands->right, divisor);
+	gt_ptxgen_emit(gen, gt_ptxgen_typed("selp", 'b', operands->bits), operands->target, result,
+		       operands->target, is_special);
 }
 
-static void divide(struct gt_ptxgen *gen, const struct bpf_insn *insn,
-		   const struct operands *operands, bool is_short)
+static void emit_negation(struct gt_ptxgen *gen, const struct alu_operands *operands,
+			  struct gt_ptxgen_value target)
 {
-	bool modulo = BPF_OP(insn->code) == BPF_MOD, is_signed = insn->off == 1 && !is_short;
-	int64_t min, max;
-	struct gt_ptxgen_name negated;
+	gt_ptxgen_emit(gen, gt_ptxgen_typed("neg", 's', operands->bits), target, operands->left);
+}
 
-	divisor_range(gen, insn, operands->wide || is_short, &min, &max);
+/* left / -1 is -left, left % -1 is 0, also of the lowest number. */
+static void emit_minus_one_divisor(struct gt_ptxgen *gen, const struct alu_operands *operands,
+				   bool modulo)
+{
+	struct gt_ptxgen_value negated;
+
+	if (modulo) {
+		emit_special_divisor(gen, operands, -1, gt_ptxgen_signed(0));
+		return;
+	}
+	negated = gt_ptxgen_temporary(gen, class_of(operands->bits == 64));
+	emit_negation(gen, operands, negated);
+	emit_special_divisor(gen, operands, -1, negated);
+}
+
+static void emit_division(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			  const struct alu_operands *operands, bool narrowed)
+{
+	bool modulo = BPF_OP(insn->code) == BPF_MOD, is_signed = insn->off == 1 && !narrowed;
+	int64_t min, max;
+
+	find_divisor_range(gen, insn, operands->bits == 64 || narrowed, &min, &max);
 	if (min == -1 && max == -1 && is_signed) {
 		if (modulo)
-			gt_ptxgen_emit(gen, "mov.b%d %s, 0", operands->wide ? 64 : 32,
-				       operands->target.text);
+			gt_ptxgen_emit(gen, gt_ptxgen_typed("mov", 'b', operands->bits),
+				       operands->target, 0);
 		else
-			gt_ptxgen_emit(gen, "neg.s%d %s, %s", operands->wide ? 64 : 32,
-				       operands->target.text, operands->left.text);
+			emit_negation(gen, operands, operands->target);
 		return;
 	}
-	gt_ptxgen_emit(gen, "%s.%c%d %s, %s, %s", modulo ? "rem" : "div", is_signed ? 's' : 'u',
-		       operands->wide ? 64 : 32, operands->target.text, operands->left.text,
-		       operands->right.text);
-	if (is_signed && min <= -1 && max >= -1) {
-		if (modulo) {
-			except(gen, operands, -1, "0");
-		} else {
-			negated = gt_ptxgen_temporary(gen, operands->wide ? GT_PTXGEN_B64
-									  : GT_PTXGEN_B32);
-			gt_ptxgen_emit(gen, "neg.s%d %s, %s", operands->wide ? 64 : 32,
-				       negated.text, operands->left.text);
-			except(gen, operands, -1, negated.text);
-		}
-	}
+	gt_ptxgen_emit(
+		gen, gt_ptxgen_typed(modulo ? "rem" : "div", is_signed ? 's' : 'u', operands->bits),
+		operands->target, operands->left, operands->right);
+	if (is_signed && min <= -1 && max >= -1)
+		emit_minus_one_divisor(gen, operands, modulo);
 	if (min <= 0 && max >= 0)
-		except(gen, operands, 0, modulo ? operands->left.text : "0");
+		emit_special_divisor(gen, operands, 0,
+				     modulo ? operands->left : gt_ptxgen_signed(0));
 }
 
-/* x >> 32 and more, of 64 bits, is made of the upper half. */
-static bool takes_high(const struct bpf_insn *insn)
+/* A shift of 64 bits to the right by 32 and more takes the upper half. */
+static bool takes_upper_half(const struct bpf_insn *insn)
 {
 	return insn->code == (BPF_ALU64 | BPF_RSH | BPF_K) && insn->imm >= 32;
 }
 
-static void take_high(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_upper_half(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptxgen_name high = gt_ptxgen_high(gen, insn->dst_reg), rest = high;
+	struct gt_ptxgen_value high = gt_ptxgen_high(gen, insn->dst_reg), shifted = high;
 
 	if (insn->imm > 32) {
-		rest = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-		gt_ptxgen_emit(gen, "shr.u32 %s, %s, %d", rest.text, high.text, insn->imm - 32);
+		shifted = gt_ptxgen_b32(gen);
+		gt_ptxgen_emit(gen, "shr.u32", shifted, high, insn->imm - 32);
 	}
-	gt_ptxgen_give_low(gen, insn->dst_reg, &rest);
+	gt_ptxgen_write_reg32(gen, insn->dst_reg, shifted);
 }
 
-static void binary(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void write_register(struct gt_ptxgen *gen, unsigned number, bool wide,
+			   struct gt_ptxgen_value value)
+{
+	if (wide)
+		gt_ptxgen_write_reg64(gen, number, value);
+	else
+		gt_ptxgen_write_reg32(gen, number, value);
+}
+
+static void emit_binary(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned operation = BPF_OP(insn->code);
 	bool divides = operation == BPF_DIV || operation == BPF_MOD;
 	bool is_alu64 = BPF_CLASS(insn->code) == BPF_ALU64;
-	bool shortened = is_alu64 && gt_ptxgen_is_short_alu(gen, insn),
-	     wide = is_alu64 && !shortened;
-	struct operands operands = {.wide = wide, .left = operand(gen, insn->dst_reg, wide)};
+	bool narrowed = is_alu64 && gt_ptxgen_is_short_alu(gen, insn), wide = is_alu64 && !narrowed;
+	struct alu_operands operands = {.bits = wide ? 64 : 32,
+					.left = read_operand(gen, insn->dst_reg, wide)};
 
 	if (BPF_SRC(insn->code) == BPF_K)
-		operands.right = number_name(insn->imm);
+		operands.right = gt_ptxgen_signed(insn->imm);
 	else if (is_shift(operation))
-		operands.right = shift_amount(gen, insn, is_alu64);
+		operands.right = emit_shift_amount(gen, insn, is_alu64);
 	else
-		operands.right = operand(gen, insn->src_reg, wide);
-	operands.target = gt_ptxgen_temporary(gen, wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
+		operands.right = read_operand(gen, insn->src_reg, wide);
+	operands.target = gt_ptxgen_temporary(gen, class_of(wide));
 	if (divides)
-		divide(gen, insn, &operands, shortened);
+		emit_division(gen, insn, &operands, narrowed);
 	else
-		gt_ptxgen_emit(gen, "%s %s, %s, %s",
+		gt_ptxgen_emit(gen,
 			       wide ? operations[operation >> 4].wide
 				    : operations[operation >> 4].narrow,
-			       operands.target.text, operands.left.text, operands.right.text);
-	if (wide)
-		gt_ptxgen_give_wide(gen, insn->dst_reg, operands.target.text);
-	else
-		gt_ptxgen_give_low(gen, insn->dst_reg, &operands.target);
+			       operands.target, operands.left, operands.right);
+	write_register(gen, insn->dst_reg, wide, operands.target);
 }
 
-static void move(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_constant_move(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
-	struct gt_ptxgen_name value, half;
+	int64_t constant = wide ? (int64_t)insn->imm : (int64_t)(uint32_t)insn->imm;
 
-	if (BPF_SRC(insn->code) == BPF_K) {
-		value = number_name(wide ? (int64_t)insn->imm : (int64_t)(uint32_t)insn->imm);
-		gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
-	} else if (!insn->off && wide) {
-		value = gt_ptxgen_register(gen, insn->src_reg);
-		gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
-	} else if (!insn->off) {
-		half = gt_ptxgen_low_of(gen, insn->src_reg);
-		gt_ptxgen_give_low(gen, insn->dst_reg, &half);
-	} else if (wide) {
-		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "cvt.s64.s%d %s, %s", insn->off, value.text,
-			       gt_ptxgen_register(gen, insn->src_reg).text);
-		gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
-	} else {
-		half = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-		gt_ptxgen_emit(gen, "cvt.s32.s%d %s, %s", insn->off, half.text,
-			       gt_ptxgen_register(gen, insn->src_reg).text);
-		gt_ptxgen_give_low(gen, insn->dst_reg, &half);
-	}
+	gt_ptxgen_write_reg64(gen, insn->dst_reg, gt_ptxgen_signed(constant));
 }
 
-static void swap_half(struct gt_ptxgen *gen, const struct gt_ptxgen_name *half)
+/* A move with sign extension of 8, 16 or 32 bits. */
+static void emit_extending_move(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	gt_ptxgen_emit(gen, "prmt.b32 %s, %s, 0, 0x0123", half->text, half->text);
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
+	struct gt_ptxgen_value value = gt_ptxgen_temporary(gen, class_of(wide));
+
+	gt_ptxgen_emit(gen, gt_ptxgen_typed(wide ? "cvt.s64" : "cvt.s32", 's', (unsigned)insn->off),
+		       value, gt_ptxgen_reg64(gen, insn->src_reg));
+	write_register(gen, insn->dst_reg, wide, value);
 }
 
-static void swap_whole(struct gt_ptxgen *gen, unsigned number)
+static void emit_move(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptxgen_name low = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-	struct gt_ptxgen_name high = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-	struct gt_ptxgen_name whole = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 
-	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", low.text, high.text,
-		       gt_ptxgen_register(gen, number).text);
-	swap_half(gen, &low);
-	swap_half(gen, &high);
-	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", whole.text, high.text, low.text);
-	gt_ptxgen_give_wide(gen, number, whole.text);
+	if (BPF_SRC(insn->code) == BPF_K)
+		emit_constant_move(gen, insn);
+	else if (insn->off)
+		emit_extending_move(gen, insn);
+	else
+		write_register(gen, insn->dst_reg, wide, read_operand(gen, insn->src_reg, wide));
 }
 
-static void swap(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_swap_of_32(struct gt_ptxgen *gen, struct gt_ptxgen_value half)
+{
+	gt_ptxgen_emit(gen, "prmt.b32", half, half, 0, gt_ptxgen_hex(0x0123));
+}
+
+static void emit_swap_of_64(struct gt_ptxgen *gen, unsigned number)
+{
+	struct gt_ptxgen_value low = gt_ptxgen_b32(gen), high = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value whole = gt_ptxgen_b64(gen);
+
+	gt_ptxgen_split(gen, low, high, gt_ptxgen_reg64(gen, number));
+	emit_swap_of_32(gen, low);
+	emit_swap_of_32(gen, high);
+	gt_ptxgen_join(gen, whole, high, low);
+	gt_ptxgen_write_reg64(gen, number, whole);
+}
+
+static void emit_byte_swap(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool swaps = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_SRC(insn->code) == BPF_TO_BE;
-	struct gt_ptxgen_name low;
+	struct gt_ptxgen_value low;
 
 	if (insn->imm == 64) {
 		if (swaps)
-			swap_whole(gen, insn->dst_reg);
+			emit_swap_of_64(gen, insn->dst_reg);
 		return;
 	}
-	low = gt_ptxgen_low(gen, gt_ptxgen_register(gen, insn->dst_reg).text);
+	low = gt_ptxgen_low(gen, gt_ptxgen_reg64(gen, insn->dst_reg));
 	if (!swaps && insn->imm == 16)
-		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0xffff", low.text, low.text);
+		gt_ptxgen_emit(gen, "and.b32", low, low, gt_ptxgen_hex(0xffff));
 	else if (swaps && insn->imm == 16)
-		gt_ptxgen_emit(gen, "prmt.b32 %s, %s, 0, 0x4401", low.text, low.text);
+		gt_ptxgen_emit(gen, "prmt.b32", low, low, 0, gt_ptxgen_hex(0x4401));
 	else if (swaps)
-		swap_half(gen, &low);
-	gt_ptxgen_give_low(gen, insn->dst_reg, &low);
+		emit_swap_of_32(gen, low);
+	gt_ptxgen_write_reg32(gen, insn->dst_reg, low);
 }
 
-static void negate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_negate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
-	struct gt_ptxgen_name value = operand(gen, insn->dst_reg, wide), result;
+	struct alu_operands operands = {.bits = wide ? 64 : 32,
+					.left = read_operand(gen, insn->dst_reg, wide)};
 
-	result = gt_ptxgen_temporary(gen, wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
-	gt_ptxgen_emit(gen, "neg.s%d %s, %s", wide ? 64 : 32, result.text, value.text);
-	if (wide)
-		gt_ptxgen_give_wide(gen, insn->dst_reg, result.text);
-	else
-		gt_ptxgen_give_low(gen, insn->dst_reg, &result);
+	operands.target = gt_ptxgen_temporary(gen, class_of(wide));
+	emit_negation(gen, &operands, operands.target);
+	write_register(gen, insn->dst_reg, wide, operands.target);
 }
 
-/* Back to what it was before it was shifted to the right. */
-static bool shift_back(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+/* A shift to the left whose result strength reduction has calculated already. */
+static bool emit_reduced_shift(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_ptxgen_scaled *scaled = &gen->scaled[insn->dst_reg];
 
 	if (insn->code != (BPF_ALU64 | BPF_LSH | BPF_K) || insn->imm != scaled->shift ||
 	    !scaled->shift)
 		return false;
-	gt_ptxgen_give_wide(gen, insn->dst_reg, scaled->value.text);
+	gt_ptxgen_write_reg64(gen, insn->dst_reg, scaled->value);
 	return true;
 }
 
-static void operate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_operation(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	switch (BPF_OP(insn->code)) {
 	case BPF_MOV:
-		move(gen, insn);
+		emit_move(gen, insn);
 		return;
 	case BPF_END:
-		swap(gen, insn);
+		emit_byte_swap(gen, insn);
 		return;
 	case BPF_NEG:
-		negate(gen, insn);
+		emit_negate(gen, insn);
 		return;
 	default:
-		if (takes_high(insn))
-			take_high(gen, insn);
-		else if (!shift_back(gen, insn))
-			binary(gen, insn);
+		if (takes_upper_half(insn))
+			emit_upper_half(gen, insn);
+		else if (!emit_reduced_shift(gen, insn))
+			emit_binary(gen, insn);
 	}
 }
 
@@ -281,6 +292,6 @@ void gt_ptxgen_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	struct gt_ptxgen_scaled scaled = gt_ptxgen_scale_alu(gen, insn);
 
-	operate(gen, insn);
+	emit_operation(gen, insn);
 	gen->scaled[insn->dst_reg] = scaled;
 }

@@ -46,23 +46,23 @@ static void emit(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row)
 static void emit_each(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row, unsigned argument,
 		      bool ring)
 {
-	struct gt_ptxgen_name done = gt_ptxgen_label(gen), next, is;
-	struct gt_ptxgen_name map = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	struct gt_ptxgen_value done = gt_ptxgen_label(gen), next, is;
+	struct gt_ptxgen_value map = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 
-	gt_ptxgen_emit(gen, "mov.b64 %s, %s", map.text, gt_ptxgen_register(gen, argument).text);
+	gt_ptxgen_emit(gen, "mov.b64", map, gt_ptxgen_reg64(gen, argument));
 	for (uint32_t i = 0; i < gen->object->map_count && !gen->error; i++) {
 		if (!fits(gen, i, ring))
 			continue;
 		next = gt_ptxgen_label(gen);
 		is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
-		gt_ptxgen_emit(gen, "setp.ne.s64 %s, %s, %u", is.text, map.text, i);
-		gt_ptxgen_emit(gen, "@%s bra %s", is.text, next.text);
+		gt_ptxgen_emit(gen, "setp.ne.s64", is, map, i);
+		gt_ptxgen_branch_if(gen, is, next);
 		gen->map = (int32_t)i;
 		emit(gen, row);
-		gt_ptxgen_emit(gen, "bra %s", done.text);
-		gt_ptxgen_put_label(gen, &next);
+		gt_ptxgen_branch(gen, done);
+		gt_ptxgen_put_label(gen, next);
 	}
-	gt_ptxgen_put_label(gen, &done);
+	gt_ptxgen_put_label(gen, done);
 }
 
 /* Registers that are optional arguments of some helper: others are never read while not set. */
@@ -88,7 +88,7 @@ void gt_ptxgen_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned regist
 	registers &= gen->facts->insns[insn].live & optional_registers();
 	for (unsigned i = 1; i <= GT_HELPER_ARGUMENTS; i++)
 		if (registers >> i & 1)
-			gt_ptxgen_emit(gen, "mov.b64 %s, 0", gt_ptxgen_register(gen, i).text);
+			gt_ptxgen_emit(gen, "mov.b64", gt_ptxgen_reg64(gen, i), 0);
 }
 
 /* The registers that are a helper's arguments. */

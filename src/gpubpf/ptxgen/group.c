@@ -47,46 +47,47 @@ void gt_ptxgen_plan_group(struct gt_ptxgen *gen)
 /* The first thread of the block, or where they leave the last. */
 static void lead_block(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name index = gt_ptxgen_thread_in_block(gen), threads;
+	struct gt_ptxgen_value index = gt_ptxgen_thread_in_block(gen), threads;
 	unsigned traits = gt_section_row(gen->job->section->kind)->traits;
 
 	if (traits & GT_SECTION_LEAVES) {
 		threads = gt_ptxgen_block_threads(gen);
-		gt_ptxgen_emit(gen, "sub.u32 %s, %s, 1", threads.text, threads.text);
-		gt_ptxgen_emit(gen, "setp.eq.u32 %sleader, %s, %s", gen->prefix, index.text,
-			       threads.text);
+		gt_ptxgen_emit(gen, "sub.u32", threads, threads, 1);
+		gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), index,
+			       threads);
 	} else {
-		gt_ptxgen_emit(gen, "setp.eq.u32 %sleader, %s, 0", gen->prefix, index.text);
+		gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), index,
+			       0);
 	}
-	gt_ptxgen_emit(gen, "mov.u32 %sfirst, 0", gen->prefix);
-	gt_ptxgen_emit(gen, "mov.u32 %sgroup, 1", gen->prefix);
+	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_FIRST), 0);
+	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_GROUP), 1);
 }
 
 /* The lanes that are here, or those that the site says. */
-static struct gt_ptxgen_name find_group(struct gt_ptxgen *gen)
+static struct gt_ptxgen_value find_group(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name mask;
+	struct gt_ptxgen_value mask;
 
 	for (uint32_t i = 0; i < gen->job->value_count; i++)
 		if (gen->job->values[i].source == GT_SOURCE_MASK) {
 			mask = gt_ptxgen_source(gen, GT_SOURCE_MASK, 0);
-			return gt_ptxgen_low(gen, mask.text);
+			return gt_ptxgen_low(gen, mask);
 		}
 	return gt_ptxgen_active_mask(gen);
 }
 
 static void lead_warp(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name mask = find_group(gen), low = gt_ptxgen_b32(gen),
-			      lane = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value mask = find_group(gen), low = gt_ptxgen_b32(gen),
+			       lane = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %sgroup, %s", gen->prefix, mask.text);
-	gt_ptxgen_emit(gen, "neg.s32 %s, %s", low.text, mask.text);
-	gt_ptxgen_emit(gen, "and.b32 %s, %s, %s", low.text, low.text, mask.text);
-	gt_ptxgen_emit(gen, "bfind.u32 %sfirst, %s", gen->prefix, low.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%laneid", lane.text);
-	gt_ptxgen_emit(gen, "setp.eq.u32 %sleader, %s, %sfirst", gen->prefix, lane.text,
-		       gen->prefix);
+	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_GROUP), mask);
+	gt_ptxgen_emit(gen, "neg.s32", low, mask);
+	gt_ptxgen_emit(gen, "and.b32", low, low, mask);
+	gt_ptxgen_emit(gen, "bfind.u32", gt_ptxgen_of_group(GT_PTXGEN_FIRST), low);
+	gt_ptxgen_emit(gen, "mov.u32", lane, gt_ptxgen_text("%laneid"));
+	gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), lane,
+		       gt_ptxgen_of_group(GT_PTXGEN_FIRST));
 }
 
 void gt_ptxgen_begin_group(struct gt_ptxgen *gen)
@@ -98,7 +99,8 @@ void gt_ptxgen_begin_group(struct gt_ptxgen *gen)
 	else
 		lead_warp(gen);
 	if (gen->lanes == GT_PTXGEN_LEADER)
-		gt_ptxgen_emit(gen, "@!%sleader bra %sE0", gen->prefix, gen->prefix);
+		gt_ptxgen_branch_unless(gen, gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER),
+					gt_ptxgen_end_label(gen));
 }
 
 /* ---- all lanes in step ---- */
@@ -162,52 +164,41 @@ bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, 
 	}
 }
 
-struct gt_ptxgen_name gt_ptxgen_begin_leader(struct gt_ptxgen *gen)
+struct gt_ptxgen_value gt_ptxgen_begin_leader(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name over = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value over = gt_ptxgen_label(gen);
 
-	gt_ptxgen_emit(gen, "@!%sleader bra %s", gen->prefix, over.text);
+	gt_ptxgen_branch_unless(gen, gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), over);
 	gen->by_leader = true;
 	return over;
 }
 
-void gt_ptxgen_end_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_name *over, int result)
+void gt_ptxgen_end_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value over, int result)
 {
-	struct gt_ptxgen_name target, value;
+	struct gt_ptxgen_value target, value;
 
 	gt_ptxgen_put_label(gen, over);
 	gen->by_leader = false;
-	/* The others have made no halves. */
-	gt_ptxgen_forget_lows(gen, 0, gt_countof(gen->lows));
 	if (result < 0)
 		return;
-	target = gt_ptxgen_register(gen, (unsigned)result);
-	value = gt_ptxgen_of_leader(gen, &target);
-	gt_ptxgen_emit(gen, "mov.b64 %s, %s", target.text, value.text);
+	target = gt_ptxgen_reg64(gen, (unsigned)result);
+	value = gt_ptxgen_of_leader(gen, target);
+	gt_ptxgen_emit(gen, "mov.b64", target, value);
 }
 
-/* Names of the group's registers. */
-static struct gt_ptxgen_name named(const struct gt_ptxgen *gen, const char *name)
+struct gt_ptxgen_value gt_ptxgen_of_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
 {
-	struct gt_ptxgen_name whole;
-
-	snprintf(whole.text, sizeof(whole.text), "%s%s", gen->prefix, name);
-	return whole;
-}
-
-struct gt_ptxgen_name gt_ptxgen_of_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_name *value)
-{
-	return gt_ptxgen_shuffle(gen, value->text, named(gen, "first").text,
-				 named(gen, "group").text);
+	return gt_ptxgen_shuffle(gen, value, gt_ptxgen_of_group(GT_PTXGEN_FIRST),
+				 gt_ptxgen_of_group(GT_PTXGEN_GROUP));
 }
 
 int gt_ptxgen_lane_value(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0),
-			      asked = gt_ptxgen_register(gen, 2);
-	struct gt_ptxgen_name number = gt_ptxgen_b64(gen), bit = gt_ptxgen_b32(gen), own, other,
-			      lane;
-	struct gt_ptxgen_name is_there = gt_ptxgen_predicate(gen), group = named(gen, "group");
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), asked = gt_ptxgen_reg64(gen, 2);
+	struct gt_ptxgen_value number = gt_ptxgen_b64(gen), bit = gt_ptxgen_b32(gen), own, other,
+			       lane;
+	struct gt_ptxgen_value is_there = gt_ptxgen_predicate(gen),
+			       group = gt_ptxgen_of_group(GT_PTXGEN_GROUP);
 	enum gt_context_source source;
 
 	if (gt_lane_source(gen->job->section, (uint64_t)gt_ptxgen_fact(gen, 1)->min, &source))
@@ -217,15 +208,15 @@ int gt_ptxgen_lane_value(struct gt_ptxgen *gen)
 	own = gt_ptxgen_source(gen, source, 0);
 	gen->by_leader = false;
 	if (gt_ptxgen_limit(gen, 2) < 32) {
-		lane = gt_ptxgen_low(gen, asked.text);
+		lane = gt_ptxgen_low(gen, asked);
 	} else {
-		gt_ptxgen_emit(gen, "min.u64 %s, %s, 32", number.text, asked.text);
-		lane = gt_ptxgen_low(gen, number.text);
+		gt_ptxgen_emit(gen, "min.u64", number, asked, 32);
+		lane = gt_ptxgen_low(gen, number);
 	}
-	gt_ptxgen_emit(gen, "shr.u32 %s, %s, %s", bit.text, group.text, lane.text);
-	gt_ptxgen_emit(gen, "and.b32 %s, %s, 1", bit.text, bit.text);
-	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, 0", is_there.text, bit.text);
-	other = gt_ptxgen_shuffle(gen, own.text, lane.text, group.text);
-	gt_ptxgen_emit(gen, "selp.b64 %s, %s, 0, %s", result.text, other.text, is_there.text);
+	gt_ptxgen_emit(gen, "shr.u32", bit, group, lane);
+	gt_ptxgen_emit(gen, "and.b32", bit, bit, 1);
+	gt_ptxgen_emit(gen, "setp.ne.u32", is_there, bit, 0);
+	other = gt_ptxgen_shuffle(gen, own, lane, group);
+	gt_ptxgen_emit(gen, "selp.b64", result, other, 0, is_there);
 	return 0;
 }

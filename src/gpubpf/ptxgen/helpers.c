@@ -8,50 +8,50 @@
 /* ---- what a thread knows of itself ----------------------------------------------------- */
 
 /* r0 = a .b64. */
-static int give(struct gt_ptxgen *gen, const struct gt_ptxgen_name *value)
+static int emit_result(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
-	gt_ptxgen_emit(gen, "mov.u64 %s, %s", result.text, value->text);
+	gt_ptxgen_emit(gen, "mov.u64", result, value);
 	return 0;
 }
 
 /* r0 = the source of the row. */
 static int gt_ptxgen_read_source(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_source(gen, gen->source, 0);
+	struct gt_ptxgen_value value = gt_ptxgen_source(gen, gen->source, 0);
 
-	return give(gen, &value);
+	return emit_result(gen, value);
 }
 
 static int gt_ptxgen_flat_thread_id(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_flat_thread(gen);
+	struct gt_ptxgen_value value = gt_ptxgen_flat_thread(gen);
 
-	return give(gen, &value);
+	return emit_result(gen, value);
 }
 
 static int gt_ptxgen_flat_block_id(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_flat_block(gen);
+	struct gt_ptxgen_value value = gt_ptxgen_flat_block(gen);
 
-	return give(gen, &value);
+	return emit_result(gen, value);
 }
 
 static int gt_ptxgen_flat_warp_id(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_flat_warp(gen);
+	struct gt_ptxgen_value value = gt_ptxgen_flat_warp(gen);
 
-	return give(gen, &value);
+	return emit_result(gen, value);
 }
 
 /* The source of the row and the two that follow it, stored where r1 to r3 point to. */
 static int gt_ptxgen_store_sources(struct gt_ptxgen *gen, uint32_t insn)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		struct gt_ptxgen_name value = gt_ptxgen_source(gen, gen->source + i, 0);
+		struct gt_ptxgen_value value = gt_ptxgen_source(gen, gen->source + i, 0);
 
-		gt_ptxgen_store(gen, 1 + i, 0, 8, value.text);
+		gt_ptxgen_store(gen, 1 + i, 0, 8, value);
 	}
 	gt_ptxgen_result(gen, 0);
 	return 0;
@@ -61,54 +61,48 @@ static int gt_ptxgen_store_sources(struct gt_ptxgen *gen, uint32_t insn)
 
 static int gt_ptxgen_global_timer(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
-	gt_ptxgen_emit(gen, "mov.u64 %s, %%globaltimer", result.text);
+	gt_ptxgen_emit(gen, "mov.u64", result, gt_ptxgen_text("%globaltimer"));
 	return 0;
 }
 
 static int gt_ptxgen_clock_64(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
-	gt_ptxgen_emit(gen, "mov.u64 %s, %%clock64", result.text);
+	gt_ptxgen_emit(gen, "mov.u64", result, gt_ptxgen_text("%clock64"));
 	return 0;
 }
 
 /* The clock and the thread, well mixed. */
 static int gt_ptxgen_prandom_u32(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name thread = gt_ptxgen_flat_thread(gen), mixed = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_name high = gt_ptxgen_b32(gen), result = gt_ptxgen_register(gen, 0);
-	struct gt_ptxgen_name number = gt_ptxgen_low(gen, thread.text);
+	struct gt_ptxgen_value thread = gt_ptxgen_flat_thread(gen), mixed = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value high = gt_ptxgen_b32(gen), result = gt_ptxgen_reg64(gen, 0);
+	struct gt_ptxgen_value number = gt_ptxgen_low(gen, thread);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%clock", mixed.text);
-	gt_ptxgen_emit(gen, "mad.lo.u32 %s, %s, 0x9e3779b1, %s", mixed.text, number.text,
-		       mixed.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%globaltimer_lo", high.text);
-	gt_ptxgen_emit(gen, "xor.b32 %s, %s, %s", mixed.text, mixed.text, high.text);
+	gt_ptxgen_emit(gen, "mov.u32", mixed, gt_ptxgen_text("%clock"));
+	gt_ptxgen_emit(gen, "mad.lo.u32", mixed, number, gt_ptxgen_hex(0x9e3779b1), mixed);
+	gt_ptxgen_emit(gen, "mov.u32", high, gt_ptxgen_text("%globaltimer_lo"));
+	gt_ptxgen_emit(gen, "xor.b32", mixed, mixed, high);
 	for (unsigned i = 0; i < 2; i++) {
-		gt_ptxgen_emit(gen, "shr.u32 %s, %s, 16", high.text, mixed.text);
-		gt_ptxgen_emit(gen, "xor.b32 %s, %s, %s", mixed.text, mixed.text, high.text);
-		gt_ptxgen_emit(gen, "mul.lo.u32 %s, %s, 0x%x", mixed.text, mixed.text,
-			       i ? 0xc2b2ae35 : 0x85ebca6b);
+		gt_ptxgen_emit(gen, "shr.u32", high, mixed, 16);
+		gt_ptxgen_emit(gen, "xor.b32", mixed, mixed, high);
+		gt_ptxgen_emit(gen, "mul.lo.u32", mixed, mixed,
+			       gt_ptxgen_hex(i ? 0xc2b2ae35 : 0x85ebca6b));
 	}
-	gt_ptxgen_emit(gen, "shr.u32 %s, %s, 16", high.text, mixed.text);
-	gt_ptxgen_emit(gen, "xor.b32 %s, %s, %s", mixed.text, mixed.text, high.text);
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", result.text, mixed.text);
+	gt_ptxgen_emit(gen, "shr.u32", high, mixed, 16);
+	gt_ptxgen_emit(gen, "xor.b32", mixed, mixed, high);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", result, mixed);
 	return 0;
 }
 
 static int gt_ptxgen_pid_tgid(struct gt_ptxgen *gen, uint32_t insn)
 {
-	const char *space = gen->options->symbols_global ? "global" : "const";
-	struct gt_strbuf *declarations = gt_ptxgen_declare(gen, "pid_tgid");
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
-
-	if (declarations)
-		gt_strbuf_printf(declarations, ".weak .%s .align 8 .b64 %spid_tgid[1];\n", space,
-				 gen->prefix);
-	gt_ptxgen_emit(gen, "ld.%s.u64 %s, [%spid_tgid]", space, result.text, gen->prefix);
+	gt_ptxgen_emit(gen, gt_ptxgen_memory("ld", gt_ptxgen_symbol_space(gen), 'u', 64),
+		       gt_ptxgen_reg64(gen, 0),
+		       gt_ptxgen_declared(gen, gt_ptxgen_symbol("pid_tgid"), 1));
 	return 0;
 }
 

@@ -17,28 +17,32 @@ static struct gt_ptxgen_ring output_ring(struct gt_ptxgen *gen)
 	return (struct gt_ptxgen_ring){gt_ptxgen_output_address(gen), gt_ptxgen_output_bytes(gen)};
 }
 
-/* The head of what is printed; its size is a .b64. */
-static void put_head(struct gt_ptxgen *gen, const struct gt_ptxgen_name *record, const char *size,
-		     const struct gt_ptxgen_name *arguments)
+static void emit_store(struct gt_ptxgen *gen, struct gt_ptxgen_value record, int64_t offset,
+		       struct gt_ptxgen_value value)
 {
-	const char *space = gt_ptxgen_global(gen);
+	gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'u', 64),
+		       gt_ptxgen_at(record, offset), value);
+}
 
-	gt_ptxgen_emit(gen, "st%s.u64 [%s+%d], %s", space, record->text, BYTES, size);
+/* The start of a print record. size is a .b64; NULL: no arguments. */
+static void emit_record_start(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
+			      struct gt_ptxgen_value size, const struct gt_ptxgen_value *arguments)
+{
+	emit_store(gen, record, BYTES, size);
 	for (unsigned i = 0; i < GT_PRINT_ARGUMENTS; i++)
-		gt_ptxgen_emit(gen, "st%s.u64 [%s+%zu], %s", space, record->text,
-			       BYTES + offsetof(struct gt_print_record, arguments) + 8 * i,
-			       arguments ? arguments[i].text : "0");
+		emit_store(gen, record,
+			   BYTES + (int64_t)offsetof(struct gt_print_record, arguments) + 8 * i,
+			   arguments ? arguments[i] : gt_ptxgen_signed(0));
 }
 
 /* Ends a record whose format is `size` bytes long: r0 = 0. */
-static void put_end(struct gt_ptxgen *gen, const struct gt_ptxgen_name *record,
-		    const struct gt_ptxgen_name *size)
+static void emit_record_end(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
+			    struct gt_ptxgen_value size)
 {
-	struct gt_ptxgen_name bytes = gt_ptxgen_low(gen, size->text);
+	struct gt_ptxgen_value bytes = gt_ptxgen_low(gen, size);
 
-	gt_ptxgen_emit(gen, "add.u32 %s, %s, %zu", bytes.text, bytes.text,
-		       sizeof(struct gt_print_record));
-	gt_ptxgen_ring_give(gen, record->text, bytes.text, GT_RING_READY);
+	gt_ptxgen_emit(gen, "add.u32", bytes, bytes, sizeof(struct gt_print_record));
+	gt_ptxgen_ring_give(gen, record, bytes, GT_RING_READY);
 	gt_ptxgen_result(gen, 0);
 }
 
@@ -57,36 +61,35 @@ static uint32_t most_of(const struct gt_ptxgen_ring *ring)
 int gt_ptxgen_trace_printk(struct gt_ptxgen *gen, uint32_t insn)
 {
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, 2);
-	struct gt_ptxgen_name size = gt_ptxgen_register(gen, 2), over = gt_ptxgen_label(gen);
-	struct gt_ptxgen_name arguments[GT_PRINT_ARGUMENTS], record, failed,
+	struct gt_ptxgen_value size = gt_ptxgen_reg64(gen, 2), over = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value arguments[GT_PRINT_ARGUMENTS], record, failed,
 		format = gt_ptxgen_b64(gen);
 	struct gt_ptxgen_ring ring = output_ring(gen);
 
 	if (fact->max < 0 || (uint64_t)fact->max > most_of(&ring))
 		return too_long(gen, most_of(&ring));
 	for (unsigned i = 0; i < GT_PRINT_ARGUMENTS; i++)
-		arguments[i] = gt_ptxgen_register(gen, 3 + i);
+		arguments[i] = gt_ptxgen_reg64(gen, 3 + i);
 	if (fact->min == fact->max) {
 		gt_ptxgen_ring_take(gen, &ring,
 				    (uint32_t)fact->min + sizeof(struct gt_print_record), &record,
 				    &failed);
 	} else {
-		struct gt_ptxgen_name bytes = gt_ptxgen_b64(gen);
+		struct gt_ptxgen_value bytes = gt_ptxgen_b64(gen);
 
-		gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", bytes.text, size.text,
-			       sizeof(struct gt_print_record));
-		gt_ptxgen_ring_take_sized(gen, &ring, bytes.text, &record, &failed);
+		gt_ptxgen_emit(gen, "add.s64", bytes, size, sizeof(struct gt_print_record));
+		gt_ptxgen_ring_take_sized(gen, &ring, bytes, &record, &failed);
 	}
 	gt_ptxgen_result(gen, -EAGAIN);
-	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, over.text);
-	put_head(gen, &record, size.text, arguments);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %d", format.text, record.text, FORMAT);
+	gt_ptxgen_branch_if(gen, failed, over);
+	emit_record_start(gen, record, size, arguments);
+	gt_ptxgen_emit(gen, "add.s64", format, record, FORMAT);
 	if (fact->min == fact->max)
-		gt_ptxgen_copy_in(gen, 1, (uint32_t)fact->min, format.text);
+		gt_ptxgen_copy_in(gen, 1, (uint32_t)fact->min, format);
 	else
-		gt_ptxgen_copy_in_sized(gen, 1, size.text, format.text);
-	put_end(gen, &record, &size);
-	gt_ptxgen_put_label(gen, &over);
+		gt_ptxgen_copy_in_sized(gen, 1, size, format);
+	emit_record_end(gen, record, size);
+	gt_ptxgen_put_label(gen, over);
 	return 0;
 }
 
@@ -122,26 +125,25 @@ static uint32_t double_percent(const char *text, uint32_t size, uint8_t *doubled
 }
 
 /* The string is known, so it stands in the code. */
-static void put_string(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-		       const uint8_t *bytes, uint32_t size)
+static void emit_string(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+			const uint8_t *bytes, uint32_t size)
 {
-	struct gt_ptxgen_name length = gt_ptxgen_b64(gen), over = gt_ptxgen_label(gen), record,
-			      failed;
+	struct gt_ptxgen_value length = gt_ptxgen_b64(gen), over = gt_ptxgen_label(gen), record,
+			       failed;
 
 	gt_ptxgen_ring_take(gen, ring, size + sizeof(struct gt_print_record), &record, &failed);
 	gt_ptxgen_result(gen, -EAGAIN);
-	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, over.text);
-	gt_ptxgen_emit(gen, "mov.u64 %s, %" PRIu32, length.text, size);
-	put_head(gen, &record, length.text, NULL);
+	gt_ptxgen_branch_if(gen, failed, over);
+	gt_ptxgen_emit(gen, "mov.u64", length, size);
+	emit_record_start(gen, record, length, NULL);
 	for (uint32_t at = 0; at < size; at += 8) {
 		uint64_t word = 0;
 
 		memcpy(&word, bytes + at, size - at < 8 ? size - at : 8);
-		gt_ptxgen_emit(gen, "st%s.u64 [%s+%" PRIu32 "], 0x%" PRIx64, gt_ptxgen_global(gen),
-			       record.text, FORMAT + at, word);
+		emit_store(gen, record, FORMAT + at, gt_ptxgen_hex(word));
 	}
-	put_end(gen, &record, &length);
-	gt_ptxgen_put_label(gen, &over);
+	emit_record_end(gen, record, length);
+	gt_ptxgen_put_label(gen, over);
 }
 
 int gt_ptxgen_puts(struct gt_ptxgen *gen, uint32_t insn)
@@ -161,6 +163,6 @@ int gt_ptxgen_puts(struct gt_ptxgen *gen, uint32_t insn)
 	if (!doubled)
 		return gt_ptxgen_fail(gen, -ENOMEM, "out of memory");
 	size = double_percent(text, size, doubled);
-	put_string(gen, &ring, doubled, size);
+	emit_string(gen, &ring, doubled, size);
 	return 0;
 }

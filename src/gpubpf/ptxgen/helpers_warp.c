@@ -4,242 +4,235 @@
 
 #include "gpubpf/ptxgen/map.h"
 
-struct gt_ptxgen_name gt_ptxgen_active_mask(struct gt_ptxgen *gen)
+struct gt_ptxgen_value gt_ptxgen_active_mask(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name mask = gt_ptxgen_b32(gen), always;
+	struct gt_ptxgen_value mask = gt_ptxgen_b32(gen), always;
 
 	if (gt_ptxgen_has_sync(gen)) {
-		gt_ptxgen_emit(gen, "activemask.b32 %s", mask.text);
+		gt_ptxgen_emit(gen, "activemask.b32", mask);
 		return mask;
 	}
 	always = gt_ptxgen_predicate(gen);
-	gt_ptxgen_emit(gen, "setp.eq.u32 %s, 0, 0", always.text);
-	gt_ptxgen_emit(gen, "vote.ballot.b32 %s, %s", mask.text, always.text);
+	gt_ptxgen_emit(gen, "setp.eq.u32", always, 0, 0);
+	gt_ptxgen_emit(gen, "vote.ballot.b32", mask, always);
 	return mask;
 }
 
-static void shuffle_half(struct gt_ptxgen *gen, const char *half, const char *lane,
-			 const char *mask)
+static void shuffle_half(struct gt_ptxgen *gen, struct gt_ptxgen_value half,
+			 struct gt_ptxgen_value lane, struct gt_ptxgen_value mask)
 {
 	if (gt_ptxgen_has_sync(gen))
-		gt_ptxgen_emit(gen, "shfl.sync.idx.b32 %s, %s, %s, 31, %s", half, half, lane, mask);
+		gt_ptxgen_emit(gen, "shfl.sync.idx.b32", half, half, lane, 31, mask);
 	else
-		gt_ptxgen_emit(gen, "shfl.idx.b32 %s, %s, %s, 31", half, half, lane);
+		gt_ptxgen_emit(gen, "shfl.idx.b32", half, half, lane, 31);
 }
 
-struct gt_ptxgen_name gt_ptxgen_shuffle(struct gt_ptxgen *gen, const char *value, const char *lane,
-					const char *mask)
+struct gt_ptxgen_value gt_ptxgen_shuffle(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
+					 struct gt_ptxgen_value lane, struct gt_ptxgen_value mask)
 {
-	struct gt_ptxgen_name low = gt_ptxgen_b32(gen), high = gt_ptxgen_b32(gen),
-			      whole = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value low = gt_ptxgen_b32(gen), high = gt_ptxgen_b32(gen),
+			       whole = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", low.text, high.text, value);
-	shuffle_half(gen, low.text, lane, mask);
-	shuffle_half(gen, high.text, lane, mask);
-	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", whole.text, low.text, high.text);
+	gt_ptxgen_split(gen, low, high, value);
+	shuffle_half(gen, low, lane, mask);
+	shuffle_half(gen, high, lane, mask);
+	gt_ptxgen_join(gen, whole, low, high);
 	return whole;
 }
 
 /* ---- numbers of threads ----------------------------------------------------------------- */
 
 /* Grids have 65,535 blocks at most in y and z: 32 bits do for these two. */
-struct gt_ptxgen_name gt_ptxgen_flat_block(struct gt_ptxgen *gen)
+struct gt_ptxgen_value gt_ptxgen_flat_block(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name row = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen),
-			      part = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_name number = gt_ptxgen_b64(gen), column = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value row = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen),
+			       part = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value number = gt_ptxgen_b64(gen), column = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ctaid.z", row.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%nctaid.y", size.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ctaid.y", part.text);
-	gt_ptxgen_emit(gen, "mad.lo.u32 %s, %s, %s, %s", row.text, row.text, size.text, part.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%nctaid.x", size.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ctaid.x", part.text);
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", column.text, part.text);
-	gt_ptxgen_emit(gen, "mad.wide.u32 %s, %s, %s, %s", number.text, row.text, size.text,
-		       column.text);
+	gt_ptxgen_emit(gen, "mov.u32", row, gt_ptxgen_text("%ctaid.z"));
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%nctaid.y"));
+	gt_ptxgen_emit(gen, "mov.u32", part, gt_ptxgen_text("%ctaid.y"));
+	gt_ptxgen_emit(gen, "mad.lo.u32", row, row, size, part);
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%nctaid.x"));
+	gt_ptxgen_emit(gen, "mov.u32", part, gt_ptxgen_text("%ctaid.x"));
+	gt_ptxgen_emit(gen, "cvt.u64.u32", column, part);
+	gt_ptxgen_emit(gen, "mad.wide.u32", number, row, size, column);
 	return number;
 }
 
 /* Blocks have 1024 threads at most: 32 bits do. */
-struct gt_ptxgen_name gt_ptxgen_thread_in_block(struct gt_ptxgen *gen)
+struct gt_ptxgen_value gt_ptxgen_thread_in_block(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name index = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen),
-			      part = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value index = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen),
+			       part = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%tid.z", index.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ntid.y", size.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%tid.y", part.text);
-	gt_ptxgen_emit(gen, "mad.lo.u32 %s, %s, %s, %s", index.text, index.text, size.text,
-		       part.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ntid.x", size.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%tid.x", part.text);
-	gt_ptxgen_emit(gen, "mad.lo.u32 %s, %s, %s, %s", index.text, index.text, size.text,
-		       part.text);
+	gt_ptxgen_emit(gen, "mov.u32", index, gt_ptxgen_text("%tid.z"));
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%ntid.y"));
+	gt_ptxgen_emit(gen, "mov.u32", part, gt_ptxgen_text("%tid.y"));
+	gt_ptxgen_emit(gen, "mad.lo.u32", index, index, size, part);
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%ntid.x"));
+	gt_ptxgen_emit(gen, "mov.u32", part, gt_ptxgen_text("%tid.x"));
+	gt_ptxgen_emit(gen, "mad.lo.u32", index, index, size, part);
 	return index;
 }
 
 /* The number of threads of a block: a .b32. */
-struct gt_ptxgen_name gt_ptxgen_block_threads(struct gt_ptxgen *gen)
+struct gt_ptxgen_value gt_ptxgen_block_threads(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name count = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ntid.x", count.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ntid.y", size.text);
-	gt_ptxgen_emit(gen, "mul.lo.u32 %s, %s, %s", count.text, count.text, size.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ntid.z", size.text);
-	gt_ptxgen_emit(gen, "mul.lo.u32 %s, %s, %s", count.text, count.text, size.text);
+	gt_ptxgen_emit(gen, "mov.u32", count, gt_ptxgen_text("%ntid.x"));
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%ntid.y"));
+	gt_ptxgen_emit(gen, "mul.lo.u32", count, count, size);
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%ntid.z"));
+	gt_ptxgen_emit(gen, "mul.lo.u32", count, count, size);
 	return count;
 }
 
 /* block * each + index */
-static struct gt_ptxgen_name in_grid(struct gt_ptxgen *gen, const struct gt_ptxgen_name *each,
-				     const struct gt_ptxgen_name *index)
+static struct gt_ptxgen_value in_grid(struct gt_ptxgen *gen, struct gt_ptxgen_value each,
+				      struct gt_ptxgen_value index)
 {
-	struct gt_ptxgen_name block = gt_ptxgen_flat_block(gen), wide = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name number = gt_ptxgen_b64(gen), part = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value block = gt_ptxgen_flat_block(gen), wide = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value number = gt_ptxgen_b64(gen), part = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", wide.text, each->text);
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", part.text, index->text);
-	gt_ptxgen_emit(gen, "mad.lo.u64 %s, %s, %s, %s", number.text, block.text, wide.text,
-		       part.text);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", wide, each);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", part, index);
+	gt_ptxgen_emit(gen, "mad.lo.u64", number, block, wide, part);
 	return number;
 }
 
-struct gt_ptxgen_name gt_ptxgen_flat_thread(struct gt_ptxgen *gen)
+struct gt_ptxgen_value gt_ptxgen_flat_thread(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name threads = gt_ptxgen_block_threads(gen),
-			      index = gt_ptxgen_thread_in_block(gen);
+	struct gt_ptxgen_value threads = gt_ptxgen_block_threads(gen),
+			       index = gt_ptxgen_thread_in_block(gen);
 
-	return in_grid(gen, &threads, &index);
+	return in_grid(gen, threads, index);
 }
 
-struct gt_ptxgen_name gt_ptxgen_flat_warp(struct gt_ptxgen *gen)
+struct gt_ptxgen_value gt_ptxgen_flat_warp(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name threads = gt_ptxgen_block_threads(gen),
-			      index = gt_ptxgen_thread_in_block(gen);
+	struct gt_ptxgen_value threads = gt_ptxgen_block_threads(gen),
+			       index = gt_ptxgen_thread_in_block(gen);
 
-	gt_ptxgen_emit(gen, "add.u32 %s, %s, 31", threads.text, threads.text);
-	gt_ptxgen_emit(gen, "shr.u32 %s, %s, 5", threads.text, threads.text);
-	gt_ptxgen_emit(gen, "shr.u32 %s, %s, 5", index.text, index.text);
-	return in_grid(gen, &threads, &index);
+	gt_ptxgen_emit(gen, "add.u32", threads, threads, 31);
+	gt_ptxgen_emit(gen, "shr.u32", threads, threads, 5);
+	gt_ptxgen_emit(gen, "shr.u32", index, index, 5);
+	return in_grid(gen, threads, index);
 }
 
 /* ---- helpers ---------------------------------------------------------------------------- */
 
-static void give_narrow(struct gt_ptxgen *gen, const struct gt_ptxgen_name *value)
+static void give_narrow(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", result.text, value->text);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", result, value);
 }
 
 /* Where one lane runs for a group, the mask is the group's. */
 int gt_ptxgen_warp_active_mask(struct gt_ptxgen *gen, uint32_t insn)
 {
 	const struct gt_section *section = gen->job->section;
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), mask;
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), mask;
 
 	if (section && section->level != GT_LEVEL_THREAD) {
 		mask = gt_ptxgen_source(gen, GT_SOURCE_MASK, 0);
-		gt_ptxgen_emit(gen, "mov.u64 %s, %s", result.text, mask.text);
+		gt_ptxgen_emit(gen, "mov.u64", result, mask);
 		return 0;
 	}
 	mask = gt_ptxgen_active_mask(gen);
-	give_narrow(gen, &mask);
+	give_narrow(gen, mask);
 	return 0;
 }
 
 int gt_ptxgen_warp_ballot(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_register(gen, 1), votes = gt_ptxgen_b32(gen), mask;
-	struct gt_ptxgen_name test = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value value = gt_ptxgen_reg64(gen, 1), votes = gt_ptxgen_b32(gen), mask;
+	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen);
 
-	gt_ptxgen_emit(gen, "setp.ne.s64 %s, %s, 0", test.text, value.text);
+	gt_ptxgen_emit(gen, "setp.ne.s64", test, value, 0);
 	if (gt_ptxgen_has_sync(gen)) {
 		mask = gt_ptxgen_active_mask(gen);
-		gt_ptxgen_emit(gen, "vote.sync.ballot.b32 %s, %s, %s", votes.text, test.text,
-			       mask.text);
+		gt_ptxgen_emit(gen, "vote.sync.ballot.b32", votes, test, mask);
 	} else {
-		gt_ptxgen_emit(gen, "vote.ballot.b32 %s, %s", votes.text, test.text);
+		gt_ptxgen_emit(gen, "vote.ballot.b32", votes, test);
 	}
-	give_narrow(gen, &votes);
+	give_narrow(gen, votes);
 	return 0;
 }
 
 /* A lane that is not here gives the lane that asks its own value. */
 int gt_ptxgen_warp_shuffle(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_register(gen, 1), from = gt_ptxgen_register(gen, 2);
-	struct gt_ptxgen_name mask = gt_ptxgen_active_mask(gen), number = gt_ptxgen_b64(gen), lane,
-			      other;
-	struct gt_ptxgen_name bit = gt_ptxgen_b32(gen), is_here = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
+	struct gt_ptxgen_value value = gt_ptxgen_reg64(gen, 1), from = gt_ptxgen_reg64(gen, 2);
+	struct gt_ptxgen_value mask = gt_ptxgen_active_mask(gen), number = gt_ptxgen_b64(gen), lane,
+			       other;
+	struct gt_ptxgen_value bit = gt_ptxgen_b32(gen), is_here = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
-	gt_ptxgen_emit(gen, "min.u64 %s, %s, 32", number.text, from.text);
-	lane = gt_ptxgen_low(gen, number.text);
-	gt_ptxgen_emit(gen, "shr.u32 %s, %s, %s", bit.text, mask.text, lane.text);
-	gt_ptxgen_emit(gen, "and.b32 %s, %s, 1", bit.text, bit.text);
-	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, 0", is_here.text, bit.text);
-	other = gt_ptxgen_shuffle(gen, value.text, lane.text, mask.text);
-	gt_ptxgen_emit(gen, "selp.b64 %s, %s, %s, %s", result.text, other.text, value.text,
-		       is_here.text);
+	gt_ptxgen_emit(gen, "min.u64", number, from, 32);
+	lane = gt_ptxgen_low(gen, number);
+	gt_ptxgen_emit(gen, "shr.u32", bit, mask, lane);
+	gt_ptxgen_emit(gen, "and.b32", bit, bit, 1);
+	gt_ptxgen_emit(gen, "setp.ne.u32", is_here, bit, 0);
+	other = gt_ptxgen_shuffle(gen, value, lane, mask);
+	gt_ptxgen_emit(gen, "selp.b64", result, other, value, is_here);
 	return 0;
 }
 
 /* From sm_80 on: three sums of parts so small that 32 of them do not overflow. */
-static void sum_parts(struct gt_ptxgen *gen, const struct gt_ptxgen_name *value,
-		      const struct gt_ptxgen_name *mask)
+static void sum_parts(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
+		      struct gt_ptxgen_value mask)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), part = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name sum = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), part = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value sum = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_emit(gen, "mov.u64 %s, 0", sum.text);
+	gt_ptxgen_emit(gen, "mov.u64", sum, 0);
 	for (unsigned shift = 0; shift < 64; shift += 22) {
-		struct gt_ptxgen_name narrow;
+		struct gt_ptxgen_value narrow;
 
-		gt_ptxgen_emit(gen, "shr.u64 %s, %s, %u", part.text, value->text, shift);
-		narrow = gt_ptxgen_low(gen, part.text);
-		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0x3fffff", narrow.text, narrow.text);
-		gt_ptxgen_emit(gen, "redux.sync.add.u32 %s, %s, %s", narrow.text, narrow.text,
-			       mask->text);
-		gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", part.text, narrow.text);
-		gt_ptxgen_emit(gen, "shl.b64 %s, %s, %u", part.text, part.text, shift);
-		gt_ptxgen_emit(gen, "add.u64 %s, %s, %s", sum.text, sum.text, part.text);
+		gt_ptxgen_emit(gen, "shr.u64", part, value, shift);
+		narrow = gt_ptxgen_low(gen, part);
+		gt_ptxgen_emit(gen, "and.b32", narrow, narrow, gt_ptxgen_hex(0x3fffff));
+		gt_ptxgen_emit(gen, "redux.sync.add.u32", narrow, narrow, mask);
+		gt_ptxgen_emit(gen, "cvt.u64.u32", part, narrow);
+		gt_ptxgen_emit(gen, "shl.b64", part, part, shift);
+		gt_ptxgen_emit(gen, "add.u64", sum, sum, part);
 	}
-	gt_ptxgen_emit(gen, "mov.u64 %s, %s", result.text, sum.text);
+	gt_ptxgen_emit(gen, "mov.u64", result, sum);
 }
 
 /* One lane of the mask after the other. */
-static void sum_lanes(struct gt_ptxgen *gen, const struct gt_ptxgen_name *value,
-		      const struct gt_ptxgen_name *mask)
+static void sum_lanes(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
+		      struct gt_ptxgen_value mask)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), sum = gt_ptxgen_b64(gen), part;
-	struct gt_ptxgen_name rest = gt_ptxgen_b32(gen), lane = gt_ptxgen_b32(gen),
-			      less = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_name again = gt_ptxgen_label(gen), more = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), sum = gt_ptxgen_b64(gen), part;
+	struct gt_ptxgen_value rest = gt_ptxgen_b32(gen), lane = gt_ptxgen_b32(gen),
+			       less = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value again = gt_ptxgen_label(gen), more = gt_ptxgen_predicate(gen);
 
-	gt_ptxgen_emit(gen, "mov.u64 %s, 0", sum.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %s", rest.text, mask->text);
-	gt_ptxgen_put_label(gen, &again);
-	gt_ptxgen_emit(gen, "bfind.u32 %s, %s", lane.text, rest.text);
-	part = gt_ptxgen_shuffle(gen, value->text, lane.text, mask->text);
-	gt_ptxgen_emit(gen, "add.u64 %s, %s, %s", sum.text, sum.text, part.text);
-	gt_ptxgen_emit(gen, "shl.b32 %s, 1, %s", less.text, lane.text);
-	gt_ptxgen_emit(gen, "xor.b32 %s, %s, %s", rest.text, rest.text, less.text);
-	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, 0", more.text, rest.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", more.text, again.text);
-	gt_ptxgen_emit(gen, "mov.u64 %s, %s", result.text, sum.text);
+	gt_ptxgen_emit(gen, "mov.u64", sum, 0);
+	gt_ptxgen_emit(gen, "mov.u32", rest, mask);
+	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit(gen, "bfind.u32", lane, rest);
+	part = gt_ptxgen_shuffle(gen, value, lane, mask);
+	gt_ptxgen_emit(gen, "add.u64", sum, sum, part);
+	gt_ptxgen_emit(gen, "shl.b32", less, 1, lane);
+	gt_ptxgen_emit(gen, "xor.b32", rest, rest, less);
+	gt_ptxgen_emit(gen, "setp.ne.u32", more, rest, 0);
+	gt_ptxgen_branch_if(gen, more, again);
+	gt_ptxgen_emit(gen, "mov.u64", result, sum);
 }
 
 int gt_ptxgen_warp_sum(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_register(gen, 1), mask = gt_ptxgen_active_mask(gen);
+	struct gt_ptxgen_value value = gt_ptxgen_reg64(gen, 1), mask = gt_ptxgen_active_mask(gen);
 
 	if (gen->sm >= 80 && gen->version >= 70)
-		sum_parts(gen, &value, &mask);
+		sum_parts(gen, value, mask);
 	else
-		sum_lanes(gen, &value, &mask);
+		sum_lanes(gen, value, mask);
 	return 0;
 }
 

@@ -116,7 +116,7 @@ void gt_ptxgen_plan_skips(struct gt_ptxgen *gen)
 struct before {
 	bool is_short;
 	uint64_t limit; /* where the jump is taken */
-	struct gt_ptxgen_name value;
+	struct gt_ptxgen_value value;
 };
 
 static void keep(struct gt_ptxgen *gen, unsigned number, struct before *before)
@@ -124,12 +124,11 @@ static void keep(struct gt_ptxgen *gen, unsigned number, struct before *before)
 	before->limit = gt_ptxgen_limit(gen, number);
 	before->is_short = before->limit <= UINT32_MAX;
 	if (before->is_short) {
-		before->value = gt_ptxgen_low_of(gen, number);
+		before->value = gt_ptxgen_reg32(gen, number);
 		return;
 	}
 	before->value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-	gt_ptxgen_emit(gen, "mov.b64 %s, %s", before->value.text,
-		       gt_ptxgen_register(gen, number).text);
+	gt_ptxgen_emit(gen, "mov.b64", before->value, gt_ptxgen_reg64(gen, number));
 }
 
 /* Chooses between what a register held and what it holds now. */
@@ -137,24 +136,23 @@ static void choose(struct gt_ptxgen *gen, unsigned number, const struct before *
 		   const struct gt_ptxgen_condition *taken)
 {
 	bool is_short = before->is_short && gt_ptxgen_is_short(gen, number);
-	struct gt_ptxgen_name old = before->value, now, result;
+	struct gt_ptxgen_value old = before->value, now, result;
 
 	if (is_short) {
-		now = gt_ptxgen_low_of(gen, number);
+		now = gt_ptxgen_reg32(gen, number);
 		result = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
 	} else {
-		now = gt_ptxgen_register(gen, number);
+		now = gt_ptxgen_reg64(gen, number);
 		result = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 		if (before->is_short)
-			old = gt_ptxgen_widen(gen, &before->value);
+			old = gt_ptxgen_widen(gen, before->value);
 	}
-	gt_ptxgen_emit(gen, "selp.b%d %s, %s, %s, %s", is_short ? 32 : 64, result.text,
-		       taken->holds ? old.text : now.text, taken->holds ? now.text : old.text,
-		       taken->predicate.text);
+	gt_ptxgen_emit(gen, gt_ptxgen_typed("selp", 'b', is_short ? 32 : 64), result,
+		       taken->holds ? old : now, taken->holds ? now : old, taken->predicate);
 	if (is_short)
-		gt_ptxgen_give_low(gen, number, &result);
+		gt_ptxgen_write_reg32(gen, number, result);
 	else
-		gt_ptxgen_give_wide(gen, number, result.text);
+		gt_ptxgen_write_reg64(gen, number, result);
 	if (gen->limits[number] < before->limit)
 		gen->limits[number] = before->limit;
 }
@@ -173,15 +171,13 @@ static unsigned find_written(const struct gt_ptxgen *gen, uint32_t at, uint32_t 
 static void jump_if_not(struct gt_ptxgen *gen, const struct gt_ptxgen_condition *other)
 {
 	struct gt_ptxgen_condition both = gt_ptxgen_condition(gen, gt_ptxgen_insn(gen));
-	struct gt_ptxgen_name not_other = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
+	struct gt_ptxgen_value not_other = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
 
 	if (!both.holds)
-		gt_ptxgen_emit(gen, "not.pred %s, %s", both.predicate.text, both.predicate.text);
-	gt_ptxgen_emit(gen, "%s.pred %s, %s", other->holds ? "not" : "mov", not_other.text,
-		       other->predicate.text);
-	gt_ptxgen_emit(gen, "and.pred %s, %s, %s", both.predicate.text, both.predicate.text,
-		       not_other.text);
-	gt_ptxgen_jump_to(gen, gt_ptxgen_guard(&both.predicate, true).text);
+		gt_ptxgen_emit(gen, "not.pred", both.predicate, both.predicate);
+	gt_ptxgen_emit(gen, other->holds ? "not.pred" : "mov.pred", not_other, other->predicate);
+	gt_ptxgen_emit(gen, "and.pred", both.predicate, both.predicate, not_other);
+	gt_ptxgen_jump_if(gen, gt_ptxgen_if(both.predicate));
 }
 
 uint32_t gt_ptxgen_skip(struct gt_ptxgen *gen)

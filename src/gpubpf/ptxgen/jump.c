@@ -1,42 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Jumps and comparisons. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "gpubpf/ptxgen/map.h"
 
-static const char *const comparisons[16] = {
-	[BPF_JEQ >> 4] = "eq.s",  [BPF_JNE >> 4] = "ne.s",  [BPF_JSET >> 4] = "ne.s",
-	[BPF_JGT >> 4] = "gt.u",  [BPF_JGE >> 4] = "ge.u",  [BPF_JLT >> 4] = "lt.u",
-	[BPF_JLE >> 4] = "le.u",  [BPF_JSGT >> 4] = "gt.s", [BPF_JSGE >> 4] = "ge.s",
-	[BPF_JSLT >> 4] = "lt.s", [BPF_JSLE >> 4] = "le.s",
+struct comparison {
+	const char *name;
+	char type;
 };
-static const char *const unsigned_comparisons[16] = {
-	[BPF_JEQ >> 4] = "eq.u",  [BPF_JNE >> 4] = "ne.u",  [BPF_JSGT >> 4] = "gt.u",
-	[BPF_JSGE >> 4] = "ge.u", [BPF_JSLT >> 4] = "lt.u", [BPF_JSLE >> 4] = "le.u",
+static const struct comparison comparisons[16] = {
+	[BPF_JEQ >> 4] = {"setp.eq", 's'},  [BPF_JNE >> 4] = {"setp.ne", 's'},
+	[BPF_JSET >> 4] = {"setp.ne", 's'}, [BPF_JGT >> 4] = {"setp.gt", 'u'},
+	[BPF_JGE >> 4] = {"setp.ge", 'u'},  [BPF_JLT >> 4] = {"setp.lt", 'u'},
+	[BPF_JLE >> 4] = {"setp.le", 'u'},  [BPF_JSGT >> 4] = {"setp.gt", 's'},
+	[BPF_JSGE >> 4] = {"setp.ge", 's'}, [BPF_JSLT >> 4] = {"setp.lt", 's'},
+	[BPF_JSLE >> 4] = {"setp.le", 's'},
 };
 
-void gt_ptxgen_jump_to(struct gt_ptxgen *gen, const char *guard)
+void gt_ptxgen_jump_if(struct gt_ptxgen *gen, struct gt_ptxgen_condition taken)
 {
 	int64_t target = gt_bpf_jump_target(gen->job->program->insns, gen->at);
-	struct gt_ptxgen_name label = gt_ptxgen_insn_label(gen, (uint32_t)target);
 
-	gt_ptxgen_emit(gen, "%sbra %s", guard, label.text);
+	gt_ptxgen_emit_if(gen, taken, "bra", gt_ptxgen_insn_label(gen, (uint32_t)target));
 }
 
-/* A register's half or whole. */
-static struct gt_ptxgen_name side(struct gt_ptxgen *gen, unsigned number, bool wide)
+/* An eBPF register, or its lower half. */
+static struct gt_ptxgen_value read_side(struct gt_ptxgen *gen, unsigned number, bool wide)
 {
-	return wide ? gt_ptxgen_register(gen, number) : gt_ptxgen_low_of(gen, number);
+	return wide ? gt_ptxgen_reg64(gen, number) : gt_ptxgen_reg32(gen, number);
 }
 
 /* x < n << 32 is a matter of the upper half alone. */
-static void compare_high(struct gt_ptxgen *gen, const struct bpf_insn *insn, const char *is,
-			 uint64_t number)
+static void compare_high(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			 struct gt_ptxgen_value is, uint64_t number)
 {
-	struct gt_ptxgen_name high = gt_ptxgen_high(gen, insn->dst_reg);
+	struct gt_ptxgen_value high = gt_ptxgen_high(gen, insn->dst_reg);
 
-	gt_ptxgen_emit(gen, "setp.lt.u32 %s, %s, %" PRIu64, is, high.text, number >> 32);
+	gt_ptxgen_emit(gen, "setp.lt.u32", is, high, number >> 32);
 }
 
 /*
@@ -51,7 +49,7 @@ static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 	unsigned operation = BPF_OP(insn->code);
 	bool negated = operation == BPF_JGT || operation == BPF_JGE;
 	bool next = operation == BPF_JGT || operation == BPF_JLE;
-	struct gt_ptxgen_name is;
+	struct gt_ptxgen_value is;
 	uint64_t number;
 
 	if ((!negated && !next && operation != BPF_JLT) ||
@@ -61,13 +59,12 @@ static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 	number += next;
 	is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
 	if (wide && number > UINT32_MAX && (uint32_t)number == 0)
-		compare_high(gen, insn, is.text, number);
+		compare_high(gen, insn, is, number);
 	else if (wide || number > UINT32_MAX)
-		gt_ptxgen_emit(gen, "setp.lt.u64 %s, %s, %" PRIu64, is.text,
-			       side(gen, insn->dst_reg, true).text, number);
+		gt_ptxgen_emit(gen, "setp.lt.u64", is, read_side(gen, insn->dst_reg, true), number);
 	else
-		gt_ptxgen_emit(gen, "setp.lt.u32 %s, %s, %" PRIu64, is.text,
-			       side(gen, insn->dst_reg, false).text, number);
+		gt_ptxgen_emit(gen, "setp.lt.u32", is, read_side(gen, insn->dst_reg, false),
+			       number);
 	*ret_taken = (struct gt_ptxgen_condition){is, !negated};
 	return true;
 }
@@ -86,31 +83,30 @@ struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const stru
 	bool is_test = operation == BPF_JSET, wide = BPF_CLASS(insn->code) == BPF_JMP;
 	bool is_short =
 		wide && (is_test ? tests_low(gen, insn) : gt_ptxgen_has_short_sides(gen, insn));
-	const char *comparison = comparisons[operation >> 4];
-	struct gt_ptxgen_name left, right, both;
+	struct comparison comparison = comparisons[operation >> 4];
+	struct gt_ptxgen_value left, right, both;
 	struct gt_ptxgen_condition taken = {.holds = true};
 
 	if (compare_below(gen, insn, &taken))
 		return taken;
 	wide &= !is_short;
 	bits = wide ? 64 : 32;
-	/* Wide numbers without an upper half are not below 0, whatever their lower half is. */
-	if (is_short && unsigned_comparisons[operation >> 4])
-		comparison = unsigned_comparisons[operation >> 4];
-	left = side(gen, insn->dst_reg, wide);
-	if (BPF_SRC(insn->code) == BPF_K)
-		snprintf(right.text, sizeof(right.text), "%d", insn->imm);
-	else
-		right = side(gen, insn->src_reg, wide);
+	/* 64 bits whose upper half is 0 are not negative, whatever the sign of the lower half is.
+	 */
+	if (is_short && !is_test)
+		comparison.type = 'u';
+	left = read_side(gen, insn->dst_reg, wide);
+	right = BPF_SRC(insn->code) == BPF_K ? gt_ptxgen_signed(insn->imm)
+					     : read_side(gen, insn->src_reg, wide);
 	if (is_test) {
-		both = gt_ptxgen_temporary(gen, wide ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
-		gt_ptxgen_emit(gen, "and.b%u %s, %s, %s", bits, both.text, left.text, right.text);
+		both = wide ? gt_ptxgen_b64(gen) : gt_ptxgen_b32(gen);
+		gt_ptxgen_emit(gen, gt_ptxgen_typed("and", 'b', bits), both, left, right);
 		left = both;
-		strcpy(right.text, "0");
+		right = gt_ptxgen_signed(0);
 	}
-	taken.predicate = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
-	gt_ptxgen_emit(gen, "setp.%s%u %s, %s, %s", comparison, bits, taken.predicate.text,
-		       left.text, right.text);
+	taken.predicate = gt_ptxgen_predicate(gen);
+	gt_ptxgen_emit(gen, gt_ptxgen_typed(comparison.name, comparison.type, bits),
+		       taken.predicate, left, right);
 	return taken;
 }
 
@@ -127,10 +123,10 @@ void gt_ptxgen_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		ways = BPF_OP(insn->code) == BPF_JEQ ? 1 : 2;
 	}
 	if (ways == 2) {
-		gt_ptxgen_jump_to(gen, "");
+		gt_ptxgen_jump_if(gen, gt_ptxgen_always);
 	} else if (ways != 1) {
 		taken = gt_ptxgen_condition(gen, insn);
-		gt_ptxgen_jump_to(gen, gt_ptxgen_guard(&taken.predicate, taken.holds).text);
+		gt_ptxgen_jump_if(gen, taken);
 	}
 }
 
@@ -184,7 +180,7 @@ static bool find_null_test(const struct gt_ptxgen *gen, struct null_test *test)
 	return false;
 }
 
-bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_name *ret_label)
+bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_value *ret_label)
 {
 	const struct bpf_insn *insns = gen->job->program->insns;
 	struct null_test test;
@@ -199,7 +195,7 @@ bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_name *ret_lab
 
 		/* Where it is NULL; where it is not, they come where they stand. */
 		if (test.copies >> insn->dst_reg & 1)
-			gt_ptxgen_give_wide(gen, insn->dst_reg, "0");
+			gt_ptxgen_write_reg64(gen, insn->dst_reg, gt_ptxgen_signed(0));
 		else
 			gt_ptxgen_alu(gen, insn);
 		gt_ptxgen_follow_limits(gen, insn);

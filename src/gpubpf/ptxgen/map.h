@@ -4,28 +4,6 @@
 
 #include "gpubpf/ptxgen/private.h"
 
-static inline struct gt_ptxgen_name gt_ptxgen_b64(struct gt_ptxgen *gen)
-{
-	return gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-}
-static inline struct gt_ptxgen_name gt_ptxgen_b32(struct gt_ptxgen *gen)
-{
-	return gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-}
-static inline struct gt_ptxgen_name gt_ptxgen_predicate(struct gt_ptxgen *gen)
-{
-	return gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
-}
-
-static inline struct gt_ptxgen_text gt_ptxgen_pair(const struct gt_ptxgen_name *first,
-						   const struct gt_ptxgen_name *second)
-{
-	struct gt_ptxgen_text pair;
-
-	snprintf(pair.text, sizeof(pair.text), "%s, %s", first->text, second->text);
-	return pair;
-}
-
 /* The map of the helper that is emitted. */
 static inline const struct gt_bpf_map *gt_ptxgen_map(const struct gt_ptxgen *gen)
 {
@@ -35,78 +13,80 @@ static inline const struct gt_bpf_map *gt_ptxgen_map(const struct gt_ptxgen *gen
 /* r0 = a number. */
 void gt_ptxgen_result(struct gt_ptxgen *gen, int64_t number);
 
-/* ---- ptxgen_map_order.c: accesses that other threads or the host see in order ---- */
+/* ---- map_order.c: accesses that other threads or the host see in order ---- */
 
-enum gt_ptxgen_order {
-	GT_PTXGEN_RELAXED,
-	GT_PTXGEN_ACQUIRE,
-	GT_PTXGEN_RELEASE,
-};
-
-/* Memory of GT_BPF_MAP_DEVICE is seen by the device's threads, of GT_BPF_MAP_SHARED by the host
- * too. */
-void gt_ptxgen_load_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, unsigned bits, const char *value,
-			    const char *address, int64_t offset);
-void gt_ptxgen_store_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			     enum gt_ptxgen_order order, unsigned bits, const char *address,
-			     int64_t offset, const char *value);
 /*
- * "<operation>.<type>" ("add.u64", "cas.b64"; operands: "x" or "x, y") at address + offset: the old
- * value in `old`. guard: "@p " or "".
+ * Memory of GT_BPF_MAP_DEVICE is seen by the device's threads, of GT_BPF_MAP_SHARED by the host
+ * too. The order is relaxed, acquire or release.
+ */
+void gt_ptxgen_load_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+			    enum gt_ptxgen_order order, unsigned bits, struct gt_ptxgen_value value,
+			    struct gt_ptxgen_operand address);
+void gt_ptxgen_store_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+			     enum gt_ptxgen_order order, unsigned bits,
+			     struct gt_ptxgen_operand address, struct gt_ptxgen_value value);
+/*
+ * "<operation>.<type>" ("add.u64") at address + offset: the old value in `old`, or compare and
+ * swap.
  */
 void gt_ptxgen_atom_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, const char *guard, const char *operation,
-			    const char *old, const char *address, int64_t offset,
-			    const char *operands);
-/* The same without the old value, relaxed. */
-void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place, const char *guard,
-		      const char *operation, const char *address, int64_t offset,
-		      const char *operand);
+			    enum gt_ptxgen_order order, const char *operation,
+			    struct gt_ptxgen_value old, struct gt_ptxgen_operand address,
+			    struct gt_ptxgen_value operand);
+void gt_ptxgen_compare_and_swap(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+				enum gt_ptxgen_order order, struct gt_ptxgen_value old,
+				struct gt_ptxgen_operand address, struct gt_ptxgen_value expected,
+				struct gt_ptxgen_value wanted);
+/* An atomic operation without the old value, relaxed, where a condition holds. */
+void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+		      struct gt_ptxgen_condition condition, const char *operation,
+		      struct gt_ptxgen_operand address, struct gt_ptxgen_value operand);
 /*
  * Counts something rare: adds a number to a u64. `varying` is a .b32 whose top bit is never set,
  * which ptxas does not know: so it does not add the number up over the warp first, which costs 14
  * instructions and is worth it only where a warp's lanes come together.
  */
-void gt_ptxgen_count(struct gt_ptxgen *gen, enum gt_bpf_map_place place, const char *address,
-		     int64_t offset, int number, const char *varying);
+void gt_ptxgen_count(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+		     struct gt_ptxgen_operand address, int number, struct gt_ptxgen_value varying);
 /* A fresh address: base + index * stride, of a .b64. */
-struct gt_ptxgen_name gt_ptxgen_element_wide(struct gt_ptxgen *gen, const char *base,
-					     const char *index, uint64_t stride);
+struct gt_ptxgen_value gt_ptxgen_element_wide(struct gt_ptxgen *gen, struct gt_ptxgen_value base,
+					      struct gt_ptxgen_value index, uint64_t stride);
 /* A fresh address: base + index * stride + offset. index is a .b32. */
-struct gt_ptxgen_name gt_ptxgen_element(struct gt_ptxgen *gen, const char *base, const char *index,
-					uint64_t stride, uint64_t offset);
+struct gt_ptxgen_value gt_ptxgen_element(struct gt_ptxgen *gen, struct gt_ptxgen_value base,
+					 struct gt_ptxgen_value index, uint64_t stride,
+					 uint64_t offset);
 
-/* ---- ptxgen_map_copy.c: memory behind arguments ---- */
+/* ---- map_copy.c: memory behind arguments ---- */
 
 /* `size` bytes at r<number> as words of 32 bits, the last filled up with zeros; at most
  * GT_PTXGEN_MAX_UNROLLED bytes. */
 void gt_ptxgen_load_words(struct gt_ptxgen *gen, unsigned number, uint32_t size,
-			  struct gt_ptxgen_name *words);
+			  struct gt_ptxgen_value *words);
 /* Copies `size` bytes at r<number> to an address in .global that is aligned to 8. */
-void gt_ptxgen_copy_in(struct gt_ptxgen *gen, unsigned number, uint32_t size, const char *address);
+void gt_ptxgen_copy_in(struct gt_ptxgen *gen, unsigned number, uint32_t size,
+		       struct gt_ptxgen_value address);
 /* The same of as many bytes as a .b64 says. */
-void gt_ptxgen_copy_in_sized(struct gt_ptxgen *gen, unsigned number, const char *size,
-			     const char *address);
+void gt_ptxgen_copy_in_sized(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value size,
+			     struct gt_ptxgen_value address);
 
 /* ---- lanes ---- */
 
 /* The lanes that are here together: a fresh .b32. */
-struct gt_ptxgen_name gt_ptxgen_active_mask(struct gt_ptxgen *gen);
+struct gt_ptxgen_value gt_ptxgen_active_mask(struct gt_ptxgen *gen);
 /* A .b64 of the lane whose number is the .b32 `lane`, where all lanes of `mask` are. */
-struct gt_ptxgen_name gt_ptxgen_shuffle(struct gt_ptxgen *gen, const char *value, const char *lane,
-					const char *mask);
-struct gt_ptxgen_name gt_ptxgen_flat_thread(struct gt_ptxgen *gen);
-struct gt_ptxgen_name gt_ptxgen_flat_block(struct gt_ptxgen *gen);
-struct gt_ptxgen_name gt_ptxgen_flat_warp(struct gt_ptxgen *gen);
-struct gt_ptxgen_name gt_ptxgen_thread_in_block(struct gt_ptxgen *gen); /* .b32 */
-struct gt_ptxgen_name gt_ptxgen_block_threads(struct gt_ptxgen *gen);   /* .b32 */
+struct gt_ptxgen_value gt_ptxgen_shuffle(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
+					 struct gt_ptxgen_value lane, struct gt_ptxgen_value mask);
+struct gt_ptxgen_value gt_ptxgen_flat_thread(struct gt_ptxgen *gen);
+struct gt_ptxgen_value gt_ptxgen_flat_block(struct gt_ptxgen *gen);
+struct gt_ptxgen_value gt_ptxgen_flat_warp(struct gt_ptxgen *gen);
+struct gt_ptxgen_value gt_ptxgen_thread_in_block(struct gt_ptxgen *gen); /* .b32 */
+struct gt_ptxgen_value gt_ptxgen_block_threads(struct gt_ptxgen *gen);   /* .b32 */
 
-/* ---- ptxgen_map_ring.c ---- */
+/* ---- map_ring.c ---- */
 
 /* A ring that is written to. */
 struct gt_ptxgen_ring {
-	struct gt_ptxgen_name address;
+	struct gt_ptxgen_value address;
 	uint32_t bytes; /* gt_bpf_map_ring_bytes */
 };
 struct gt_ptxgen_ring gt_ptxgen_ring_of(struct gt_ptxgen *gen);
@@ -115,14 +95,14 @@ struct gt_ptxgen_ring gt_ptxgen_ring_of(struct gt_ptxgen *gen);
  * head, *ret_failed a predicate: there was no room.
  */
 void gt_ptxgen_ring_take(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
-			 struct gt_ptxgen_name *ret_record, struct gt_ptxgen_name *ret_failed);
+			 struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed);
 /* The same for a size in a .b64, at most the ring's bytes - 8. */
 void gt_ptxgen_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-			       const char *size, struct gt_ptxgen_name *ret_record,
-			       struct gt_ptxgen_name *ret_failed);
+			       struct gt_ptxgen_value size, struct gt_ptxgen_value *ret_record,
+			       struct gt_ptxgen_value *ret_failed);
 /* Writes a record's head, after its bytes. `size` is a .b32 or number. */
-void gt_ptxgen_ring_give(struct gt_ptxgen *gen, const char *record, const char *size,
-			 enum gt_ring_state state);
+void gt_ptxgen_ring_give(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
+			 struct gt_ptxgen_value size, enum gt_ring_state state);
 
 /* ---- the helpers, by the shape of their map ---- */
 
@@ -143,7 +123,7 @@ int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_ring_submit(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_ring_discard(struct gt_ptxgen *gen, uint32_t insn);
 
-/* ---- ptxgen_help_warp.c, ptxgen_help_print.c ---- */
+/* ---- helpers_warp.c, helpers_print.c ---- */
 
 int gt_ptxgen_warp_active_mask(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_warp_ballot(struct gt_ptxgen *gen, uint32_t insn);

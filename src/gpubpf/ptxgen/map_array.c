@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Maps in PTX: arrays, and the choice by shape. */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "gpubpf/ptxgen/map.h"
 
 void gt_ptxgen_result(struct gt_ptxgen *gen, int64_t number)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
-	gt_ptxgen_emit(gen, "mov.s64 %s, %" PRId64, result.text, number);
+	gt_ptxgen_emit(gen, "mov.s64", result, number);
 }
 
 static enum gt_bpf_map_shape shape_of(const struct gt_ptxgen *gen)
@@ -23,7 +22,7 @@ static enum gt_bpf_map_place place_of(const struct gt_ptxgen *gen)
 }
 
 /* The number of the copy of the thread that runs: a .b64. */
-static struct gt_ptxgen_name copy_of(struct gt_ptxgen *gen)
+static struct gt_ptxgen_value copy_of(struct gt_ptxgen *gen)
 {
 	switch (gt_bpf_map_kind(gt_ptxgen_map(gen)->type)->copies) {
 	case GT_COPY_SM:
@@ -36,46 +35,46 @@ static struct gt_ptxgen_name copy_of(struct gt_ptxgen *gen)
 }
 
 /* A value that is looked for. Of maps with one copy, `there` always holds. */
-struct found {
-	struct gt_ptxgen_name address;
-	struct gt_ptxgen_name there;  /* .pred: there is such a copy */
-	struct gt_ptxgen_name inside; /* .pred: and such a key */
+struct array_element {
+	struct gt_ptxgen_value address;
+	struct gt_ptxgen_value there;  /* .pred: there is such a copy */
+	struct gt_ptxgen_value inside; /* .pred: and such a key */
 };
 
 /* The thread's copy of a map. */
-struct copy {
-	struct gt_ptxgen_name base, number, copies; /* .b64 */
-	struct gt_ptxgen_name there;                /* .pred: there is one */
+struct map_copy {
+	struct gt_ptxgen_value base, number, copies; /* .b64 */
+	struct gt_ptxgen_value there;                /* .pred: there is one */
 };
 
-static struct copy find_copy(struct gt_ptxgen *gen)
+static struct map_copy find_copy(struct gt_ptxgen *gen)
 {
-	struct copy copy = {.base = gt_ptxgen_map_address(gen, gen->map)};
+	struct map_copy copy = {.base = gt_ptxgen_map_address(gen, gen->map)};
 
 	copy.number = copy_of(gen);
 	copy.copies = gt_ptxgen_map_copies(gen, gen->map);
 	copy.there = gt_ptxgen_predicate(gen);
-	gt_ptxgen_emit(gen, "setp.lt.u64 %s, %s, %s", copy.there.text, copy.number.text,
-		       copy.copies.text);
+	gt_ptxgen_emit(gen, "setp.lt.u64", copy.there, copy.number, copy.copies);
 	return copy;
 }
 
 /* Counts that there is none. */
-static void count_outside(struct gt_ptxgen *gen, const struct copy *copy, const char *guard)
+static void count_outside(struct gt_ptxgen *gen, const struct map_copy *copy,
+			  struct gt_ptxgen_condition condition)
 {
-	struct gt_ptxgen_name one = gt_ptxgen_b64(gen), end;
+	struct gt_ptxgen_value one = gt_ptxgen_b64(gen), end;
 
-	end = gt_ptxgen_element_wide(gen, copy->base.text, copy->copies.text,
+	end = gt_ptxgen_element_wide(gen, copy->base, copy->copies,
 				     gt_bpf_map_copy_bytes(gt_ptxgen_map(gen)));
 	/* 1, though ptxas does not know it of flat numbers: see gt_ptxgen_count. */
-	gt_ptxgen_emit(gen, "shr.u64 %s, %s, 63", one.text, copy->number.text);
-	gt_ptxgen_emit(gen, "or.b64 %s, %s, 1", one.text, one.text);
-	gt_ptxgen_reduce(gen, place_of(gen), guard, "add.u64", end.text, 0, one.text);
+	gt_ptxgen_emit(gen, "shr.u64", one, copy->number, 63);
+	gt_ptxgen_emit(gen, "or.b64", one, one, 1);
+	gt_ptxgen_reduce(gen, place_of(gen), condition, "add.u64", gt_ptxgen_at(end, 0), one);
 }
 
-static struct gt_ptxgen_name start_of(struct gt_ptxgen *gen, const struct copy *copy)
+static struct gt_ptxgen_value start_of(struct gt_ptxgen *gen, const struct map_copy *copy)
 {
-	return gt_ptxgen_element_wide(gen, copy->base.text, copy->number.text,
+	return gt_ptxgen_element_wide(gen, copy->base, copy->number,
 				      gt_bpf_map_copy_bytes(gt_ptxgen_map(gen)));
 }
 
@@ -85,51 +84,51 @@ static bool is_single(const struct gt_ptxgen *gen)
 }
 
 /* An index into an array: a .b32. */
-struct index {
-	struct gt_ptxgen_name value;
+struct array_index {
+	struct gt_ptxgen_value value;
 	struct gt_ptxgen_scaled scaled;
 	bool within; /* it is known to be one of the array */
 };
 
-static struct gt_ptxgen_name value_at(struct gt_ptxgen *gen, const char *start,
-				      const struct index *index)
+static struct gt_ptxgen_value value_at(struct gt_ptxgen *gen, struct gt_ptxgen_value start,
+				       const struct array_index *index)
 {
 	uint64_t stride = gt_bpf_map_stride(gt_ptxgen_map(gen)->value_size);
-	struct gt_ptxgen_name address;
+	struct gt_ptxgen_value address;
 
 	if (!index->scaled.shift || stride != UINT64_C(1) << index->scaled.shift)
-		return gt_ptxgen_element(gen, start, index->value.text, stride, 0);
+		return gt_ptxgen_element(gen, start, index->value, stride, 0);
 	address = gt_ptxgen_b64(gen);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %s", address.text, start, index->scaled.value.text);
+	gt_ptxgen_emit(gen, "add.s64", address, start, index->scaled.value);
 	return address;
 }
 
-static struct found find_value(struct gt_ptxgen *gen, const struct index *index)
+static struct array_element find_value(struct gt_ptxgen *gen, const struct array_index *index)
 {
-	struct found found = {.inside = gt_ptxgen_predicate(gen)};
-	struct gt_ptxgen_name start;
-	struct copy copy;
+	struct array_element found = {.inside = gt_ptxgen_predicate(gen)};
+	struct gt_ptxgen_value start;
+	struct map_copy copy;
 
-	gt_ptxgen_emit(gen, "setp.lt.u32 %s, %s, %" PRIu32, found.inside.text,
-		       index->within ? "0" : index->value.text, gt_ptxgen_map(gen)->max_entries);
+	gt_ptxgen_emit(gen, "setp.lt.u32", found.inside,
+		       index->within ? gt_ptxgen_signed(0) : index->value,
+		       gt_ptxgen_map(gen)->max_entries);
 	if (is_single(gen)) {
 		start = gt_ptxgen_map_address(gen, gen->map);
 	} else {
 		copy = find_copy(gen);
-		count_outside(gen, &copy, gt_ptxgen_guard(&copy.there, false).text);
+		count_outside(gen, &copy, gt_ptxgen_unless(copy.there));
 		start = start_of(gen, &copy);
 		found.there = copy.there;
-		gt_ptxgen_emit(gen, "and.pred %s, %s, %s", found.inside.text, found.inside.text,
-			       found.there.text);
+		gt_ptxgen_emit(gen, "and.pred", found.inside, found.inside, found.there);
 	}
-	found.address = value_at(gen, start.text, index);
+	found.address = value_at(gen, start, index);
 	return found;
 }
 
 /* The key. */
-static struct index load_index(struct gt_ptxgen *gen)
+static struct array_index load_index(struct gt_ptxgen *gen)
 {
-	struct index index;
+	struct array_index index;
 
 	gt_ptxgen_load_words(gen, 2, 4, &index.value);
 	index.scaled = gt_ptxgen_memory_scaled(gen, 2, 0, 4);
@@ -137,62 +136,60 @@ static struct index load_index(struct gt_ptxgen *gen)
 	return index;
 }
 
-static struct found find_key(struct gt_ptxgen *gen)
+static struct array_element find_key(struct gt_ptxgen *gen)
 {
-	struct index index = load_index(gen);
+	struct array_index index = load_index(gen);
 
 	return find_value(gen, &index);
 }
 
 /* r0 = -ENOENT if there is no such copy. */
-static void give_outside(struct gt_ptxgen *gen, const struct found *found)
+static void give_outside(struct gt_ptxgen *gen, const struct array_element *found)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
 	if (!is_single(gen))
-		gt_ptxgen_emit(gen, "selp.b64 %s, %s, %d, %s", result.text, result.text, -ENOENT,
-			       found->there.text);
+		gt_ptxgen_emit(gen, "selp.b64", result, result, -ENOENT, found->there);
 }
 
 /* Leaves for `null` where the thread has no copy: what is rare is not in the others' way. */
-static struct gt_ptxgen_name start_or_leave(struct gt_ptxgen *gen, const char *null)
+static struct gt_ptxgen_value start_or_leave(struct gt_ptxgen *gen, struct gt_ptxgen_value null)
 {
-	struct gt_ptxgen_name there;
-	struct copy copy;
+	struct gt_ptxgen_value there;
+	struct map_copy copy;
 
 	if (is_single(gen))
 		return gt_ptxgen_map_address(gen, gen->map);
 	copy = find_copy(gen);
 	there = gt_ptxgen_label(gen);
-	gt_ptxgen_emit(gen, "@%s bra %s", copy.there.text, there.text);
-	count_outside(gen, &copy, "");
-	gt_ptxgen_emit(gen, "bra %s", null);
-	gt_ptxgen_put_label(gen, &there);
+	gt_ptxgen_branch_if(gen, copy.there, there);
+	count_outside(gen, &copy, gt_ptxgen_always);
+	gt_ptxgen_branch(gen, null);
+	gt_ptxgen_put_label(gen, there);
 	return start_of(gen, &copy);
 }
 
 static void array_lookup(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), label, inside, start;
-	struct index index = load_index(gen);
-	struct found found;
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), label, inside, start;
+	struct array_index index = load_index(gen);
+	struct array_element found;
 
 	if (!gt_ptxgen_null_target(gen, &label)) {
 		found = find_value(gen, &index);
-		gt_ptxgen_emit(gen, "selp.b64 %s, %s, 0, %s", result.text, found.address.text,
-			       found.inside.text);
+		gt_ptxgen_emit(gen, "selp.b64", result, found.address, 0, found.inside);
 		return;
 	}
 	gt_ptxgen_result(gen, 0);
-	start = start_or_leave(gen, label.text);
+	start = start_or_leave(gen, label);
 	if (!index.within) {
 		inside = gt_ptxgen_predicate(gen);
-		gt_ptxgen_emit(gen, "setp.lt.u32 %s, %s, %" PRIu32, inside.text, index.value.text,
+		gt_ptxgen_emit(gen, "setp.lt.u32", inside, index.value,
 			       gt_ptxgen_map(gen)->max_entries);
-		gt_ptxgen_emit(gen, "@!%s bra %s", inside.text, label.text);
+		gt_ptxgen_branch_unless(gen, inside, label);
 	}
-	found.address = value_at(gen, start.text, &index);
-	gt_ptxgen_emit(gen, "mov.u64 %s, %s", result.text, found.address.text);
+	found.address = value_at(gen, start, &index);
+	gt_ptxgen_emit(gen, "mov.u64", result, found.address);
 }
 
 int gt_ptxgen_map_lookup(struct gt_ptxgen *gen, uint32_t insn)
@@ -206,23 +203,21 @@ int gt_ptxgen_map_lookup(struct gt_ptxgen *gen, uint32_t insn)
 /* The errors of an update, the later ones winning. */
 static void array_update(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0),
-			      flags = gt_ptxgen_register(gen, 4);
-	struct gt_ptxgen_name is_new = gt_ptxgen_predicate(gen), odd = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_name good = gt_ptxgen_predicate(gen), over = gt_ptxgen_label(gen);
-	struct found found = find_key(gen);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), flags = gt_ptxgen_reg64(gen, 4);
+	struct gt_ptxgen_value is_new = gt_ptxgen_predicate(gen), odd = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value good = gt_ptxgen_predicate(gen), over = gt_ptxgen_label(gen);
+	struct array_element found = find_key(gen);
 
-	gt_ptxgen_emit(gen, "setp.gt.u64 %s, %s, %d", odd.text, flags.text, BPF_EXIST);
-	gt_ptxgen_emit(gen, "setp.eq.u64 %s, %s, %d", is_new.text, flags.text, BPF_NOEXIST);
-	gt_ptxgen_emit(gen, "selp.b64 %s, %d, 0, %s", result.text, -EEXIST, is_new.text);
-	gt_ptxgen_emit(gen, "selp.b64 %s, %s, %d, %s", result.text, result.text, -E2BIG,
-		       found.inside.text);
-	gt_ptxgen_emit(gen, "selp.b64 %s, %d, %s, %s", result.text, -EINVAL, result.text, odd.text);
+	gt_ptxgen_emit(gen, "setp.gt.u64", odd, flags, BPF_EXIST);
+	gt_ptxgen_emit(gen, "setp.eq.u64", is_new, flags, BPF_NOEXIST);
+	gt_ptxgen_emit(gen, "selp.b64", result, -EEXIST, 0, is_new);
+	gt_ptxgen_emit(gen, "selp.b64", result, result, -E2BIG, found.inside);
+	gt_ptxgen_emit(gen, "selp.b64", result, -EINVAL, result, odd);
 	give_outside(gen, &found);
-	gt_ptxgen_emit(gen, "setp.eq.s64 %s, %s, 0", good.text, result.text);
-	gt_ptxgen_emit(gen, "@!%s bra %s", good.text, over.text);
-	gt_ptxgen_copy_in(gen, 3, gt_ptxgen_map(gen)->value_size, found.address.text);
-	gt_ptxgen_put_label(gen, &over);
+	gt_ptxgen_emit(gen, "setp.eq.s64", good, result, 0);
+	gt_ptxgen_branch_unless(gen, good, over);
+	gt_ptxgen_copy_in(gen, 3, gt_ptxgen_map(gen)->value_size, found.address);
+	gt_ptxgen_put_label(gen, over);
 }
 
 int gt_ptxgen_map_update(struct gt_ptxgen *gen, uint32_t insn)
@@ -242,25 +237,24 @@ int gt_ptxgen_map_delete(struct gt_ptxgen *gen, uint32_t insn)
 }
 
 /* Adds a .b64 to a value, if it is there: r0. */
-static void add_number(struct gt_ptxgen *gen, const struct found *found,
-		       const struct gt_ptxgen_name *number)
+static void add_number(struct gt_ptxgen *gen, const struct array_element *found,
+		       struct gt_ptxgen_value number)
 {
 	bool is_wide = gt_ptxgen_map(gen)->value_size != 4;
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), operand = *number;
-	struct gt_ptxgen_text guard = gt_ptxgen_guard(&found->inside, true);
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), operand = number;
 
 	if (!is_wide)
-		operand = gt_ptxgen_low(gen, number->text);
-	gt_ptxgen_reduce(gen, place_of(gen), guard.text, is_wide ? "add.u64" : "add.u32",
-			 found->address.text, 0, operand.text);
-	gt_ptxgen_emit(gen, "selp.b64 %s, 0, %d, %s", result.text, -E2BIG, found->inside.text);
+		operand = gt_ptxgen_low(gen, number);
+	gt_ptxgen_reduce(gen, place_of(gen), gt_ptxgen_if(found->inside),
+			 is_wide ? "add.u64" : "add.u32", gt_ptxgen_at(found->address, 0), operand);
+	gt_ptxgen_emit(gen, "selp.b64", result, 0, -E2BIG, found->inside);
 	give_outside(gen, found);
 }
 
 int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name number = gt_ptxgen_register(gen, 3);
-	struct found found;
+	struct gt_ptxgen_value number = gt_ptxgen_reg64(gen, 3);
+	struct array_element found;
 
 	if (!gt_bpf_map_has_numbers(gt_ptxgen_map(gen))) {
 		gt_ptxgen_result(gen, -EINVAL);
@@ -269,26 +263,25 @@ int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn)
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_add(gen);
 	found = find_key(gen);
-	add_number(gen, &found, &number);
+	add_number(gen, &found, number);
 	return 0;
 }
 
 int gt_ptxgen_hist_add(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_name number = gt_ptxgen_register(gen, 2), odd = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name power = gt_ptxgen_b32(gen), one = gt_ptxgen_b64(gen);
-	struct found found;
+	struct gt_ptxgen_value number = gt_ptxgen_reg64(gen, 2), odd = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value power = gt_ptxgen_b32(gen), one = gt_ptxgen_b64(gen);
+	struct array_element found;
 
 	if (shape_of(gen) != GT_BPF_MAP_ARRAY || !gt_bpf_map_has_numbers(gt_ptxgen_map(gen))) {
 		gt_ptxgen_result(gen, -EINVAL);
 		return 0;
 	}
-	gt_ptxgen_emit(gen, "or.b64 %s, %s, 1", odd.text, number.text);
-	gt_ptxgen_emit(gen, "bfind.u64 %s, %s", power.text, odd.text);
-	gt_ptxgen_emit(gen, "min.u32 %s, %s, %" PRIu32, power.text, power.text,
-		       gt_ptxgen_map(gen)->max_entries - 1);
-	gt_ptxgen_emit(gen, "mov.u64 %s, 1", one.text);
-	found = find_value(gen, &(struct index){.value = power, .within = true});
-	add_number(gen, &found, &one);
+	gt_ptxgen_emit(gen, "or.b64", odd, number, 1);
+	gt_ptxgen_emit(gen, "bfind.u64", power, odd);
+	gt_ptxgen_emit(gen, "min.u32", power, power, gt_ptxgen_map(gen)->max_entries - 1);
+	gt_ptxgen_emit(gen, "mov.u64", one, 1);
+	found = find_value(gen, &(struct array_index){.value = power, .within = true});
+	add_number(gen, &found, one);
 	return 0;
 }

@@ -8,7 +8,6 @@
  * a warp never wait for one of them, also where they run in step.
  */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "gpubpf/ptxgen/map.h"
 
@@ -17,17 +16,17 @@ enum {
 };
 
 /* A key that is looked for. */
-struct search {
+struct hash_search {
 	const struct gt_bpf_map *map;
-	struct gt_ptxgen_name base;
-	struct gt_ptxgen_name words[MAX_WORDS];
+	struct gt_ptxgen_value base;
+	struct gt_ptxgen_value words[MAX_WORDS];
 	uint32_t word_count;
-	struct gt_ptxgen_name tag, bucket;   /* .b32 */
-	struct gt_ptxgen_name head_address;  /* .b64 */
-	struct gt_ptxgen_name link;          /* .b32: of the node that was found */
-	struct gt_ptxgen_name node, next;    /* .b64, .b32: that node's word and its lower half */
-	struct gt_ptxgen_name previous;      /* .b32: the link before it, 0: the head */
-	struct gt_ptxgen_name node_word_tag; /* .b32 */
+	struct gt_ptxgen_value tag, bucket;   /* .b32 */
+	struct gt_ptxgen_value head_address;  /* .b64 */
+	struct gt_ptxgen_value link;          /* .b32: of the node that was found */
+	struct gt_ptxgen_value node, next;    /* .b64, .b32: that node's word and its lower half */
+	struct gt_ptxgen_value previous;      /* .b32: the link before it, 0: the head */
+	struct gt_ptxgen_value node_word_tag; /* .b32 */
 };
 
 static const enum gt_bpf_map_place place = GT_BPF_MAP_DEVICE;
@@ -35,37 +34,38 @@ static const enum gt_bpf_map_place place = GT_BPF_MAP_DEVICE;
 /* ---- addresses ------------------------------------------------------------------------- */
 
 /* The address of element `link` - 1 of an array at `offset` in the map's memory. */
-static struct gt_ptxgen_name element(struct gt_ptxgen *gen, const struct search *search,
-				     const char *link, uint64_t stride, uint64_t offset)
+static struct gt_ptxgen_value element(struct gt_ptxgen *gen, const struct hash_search *search,
+				      struct gt_ptxgen_value link, uint64_t stride, uint64_t offset)
 {
-	return gt_ptxgen_element(gen, search->base.text, link, stride, offset - stride);
+	return gt_ptxgen_element(gen, search->base, link, stride, offset - stride);
 }
 
-static struct gt_ptxgen_name node_address(struct gt_ptxgen *gen, const struct search *search,
-					  const char *link)
+static struct gt_ptxgen_value node_address(struct gt_ptxgen *gen, const struct hash_search *search,
+					   struct gt_ptxgen_value link)
 {
 	return element(gen, search, link, sizeof(uint64_t), gt_bpf_map_hash_nodes(search->map));
 }
 
-static struct gt_ptxgen_name key_address(struct gt_ptxgen *gen, const struct search *search,
-					 const char *link)
+static struct gt_ptxgen_value key_address(struct gt_ptxgen *gen, const struct hash_search *search,
+					  struct gt_ptxgen_value link)
 {
 	return element(gen, search, link, gt_bpf_map_stride(search->map->key_size),
 		       gt_bpf_map_hash_keys(search->map));
 }
 
-static struct gt_ptxgen_name value_address(struct gt_ptxgen *gen, const struct search *search,
-					   const char *link)
+static struct gt_ptxgen_value value_address(struct gt_ptxgen *gen, const struct hash_search *search,
+					    struct gt_ptxgen_value link)
 {
 	return element(gen, search, link, gt_bpf_map_stride(search->map->value_size),
 		       gt_bpf_map_hash_values(search->map));
 }
 
-static struct gt_ptxgen_name counters_address(struct gt_ptxgen *gen, const struct search *search)
+static struct gt_ptxgen_value counters_address(struct gt_ptxgen *gen,
+					       const struct hash_search *search)
 {
-	struct gt_ptxgen_name address = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value address = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %" PRIu64, address.text, search->base.text,
+	gt_ptxgen_emit(gen, "add.s64", address, search->base,
 		       (uint64_t)gt_bpf_map_hash_counters(search->map));
 	return address;
 }
@@ -73,25 +73,23 @@ static struct gt_ptxgen_name counters_address(struct gt_ptxgen *gen, const struc
 /* ---- looking ---------------------------------------------------------------------------- */
 
 /* gt_bpf_map_hash of the words. */
-static struct gt_ptxgen_name put_hash(struct gt_ptxgen *gen, const struct search *search)
+static struct gt_ptxgen_value put_hash(struct gt_ptxgen *gen, const struct hash_search *search)
 {
-	struct gt_ptxgen_name hash = gt_ptxgen_b32(gen), high = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value hash = gt_ptxgen_b32(gen), high = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %d", hash.text, GT_BPF_HASH_SEED);
+	gt_ptxgen_emit(gen, "mov.u32", hash, GT_BPF_HASH_SEED);
 	for (uint32_t i = 0; i < search->word_count; i++) {
-		gt_ptxgen_emit(gen, "xor.b32 %s, %s, %s", hash.text, hash.text,
-			       search->words[i].text);
-		gt_ptxgen_emit(gen, "mul.lo.u32 %s, %s, 0x%x", hash.text, hash.text,
-			       GT_BPF_HASH_FACTOR);
-		gt_ptxgen_emit(gen, "shr.u32 %s, %s, %d", high.text, hash.text, GT_BPF_HASH_SHIFT);
-		gt_ptxgen_emit(gen, "xor.b32 %s, %s, %s", hash.text, hash.text, high.text);
+		gt_ptxgen_emit(gen, "xor.b32", hash, hash, search->words[i]);
+		gt_ptxgen_emit(gen, "mul.lo.u32", hash, hash, gt_ptxgen_hex(GT_BPF_HASH_FACTOR));
+		gt_ptxgen_emit(gen, "shr.u32", high, hash, GT_BPF_HASH_SHIFT);
+		gt_ptxgen_emit(gen, "xor.b32", hash, hash, high);
 	}
 	return hash;
 }
 
-static int begin_search(struct gt_ptxgen *gen, struct search *search)
+static int begin_search(struct gt_ptxgen *gen, struct hash_search *search)
 {
-	struct gt_ptxgen_name hash;
+	struct gt_ptxgen_value hash;
 
 	search->map = gt_ptxgen_map(gen);
 	if (search->map->key_size > GT_PTXGEN_MAX_UNROLLED)
@@ -104,11 +102,11 @@ static int begin_search(struct gt_ptxgen *gen, struct search *search)
 	hash = put_hash(gen, search);
 	search->tag = gt_ptxgen_b32(gen);
 	search->bucket = gt_ptxgen_b32(gen);
-	gt_ptxgen_emit(gen, "or.b32 %s, %s, %d", search->tag.text, hash.text, GT_BPF_HASH_USED);
-	gt_ptxgen_emit(gen, "and.b32 %s, %s, %" PRIu32, search->bucket.text, hash.text,
+	gt_ptxgen_emit(gen, "or.b32", search->tag, hash, GT_BPF_HASH_USED);
+	gt_ptxgen_emit(gen, "and.b32", search->bucket, hash,
 		       gt_bpf_map_hash_buckets(search->map) - 1);
 	search->head_address =
-		gt_ptxgen_element(gen, search->base.text, search->bucket.text, sizeof(uint32_t), 0);
+		gt_ptxgen_element(gen, search->base, search->bucket, sizeof(uint32_t), 0);
 	search->link = gt_ptxgen_b32(gen);
 	search->node = gt_ptxgen_b64(gen);
 	search->next = gt_ptxgen_b32(gen);
@@ -118,78 +116,78 @@ static int begin_search(struct gt_ptxgen *gen, struct search *search)
 }
 
 /* Goes to `other` unless the node at search->link has the key. */
-static void put_comparison(struct gt_ptxgen *gen, const struct search *search,
-			   const struct gt_ptxgen_name *other)
+static void put_comparison(struct gt_ptxgen *gen, const struct hash_search *search,
+			   struct gt_ptxgen_value other)
 {
-	struct gt_ptxgen_name differs = gt_ptxgen_predicate(gen), all = gt_ptxgen_b32(gen), key;
-	struct gt_ptxgen_name word = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value differs = gt_ptxgen_predicate(gen), all = gt_ptxgen_b32(gen), key;
+	struct gt_ptxgen_value word = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, %s", differs.text, search->node_word_tag.text,
-		       search->tag.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", differs.text, other->text);
-	key = key_address(gen, search, search->link.text);
+	gt_ptxgen_emit(gen, "setp.ne.u32", differs, search->node_word_tag, search->tag);
+	gt_ptxgen_branch_if(gen, differs, other);
+	key = key_address(gen, search, search->link);
 	for (uint32_t i = 0; i < search->word_count; i++) {
-		gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 32, word.text, key.text,
-				       4 * i);
-		gt_ptxgen_emit(gen, "xor.b32 %s, %s, %s", word.text, word.text,
-			       search->words[i].text);
-		gt_ptxgen_emit(gen, i ? "or.b32 %s, %s, %s" : "mov.b32 %s, %s", all.text,
-			       i ? all.text : word.text, word.text);
+		gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 32, word,
+				       gt_ptxgen_at(key, 4 * i));
+		gt_ptxgen_emit(gen, "xor.b32", word, word, search->words[i]);
+		if (i)
+			gt_ptxgen_emit(gen, "or.b32", all, all, word);
+		else
+			gt_ptxgen_emit(gen, "mov.b32", all, word);
 	}
-	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, 0", differs.text, all.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", differs.text, other->text);
+	gt_ptxgen_emit(gen, "setp.ne.u32", differs, all, 0);
+	gt_ptxgen_branch_if(gen, differs, other);
 }
 
 /*
  * Walks along the chain from search->link. Falls through at the key's node; goes to `missing` at
  * the chain's end, to `again` where a node that moved led away from it.
  */
-static void put_walk(struct gt_ptxgen *gen, const struct search *search, enum gt_ptxgen_order order,
-		     const struct gt_ptxgen_name *missing, const struct gt_ptxgen_name *again)
+static void put_walk(struct gt_ptxgen *gen, const struct hash_search *search,
+		     enum gt_ptxgen_order order, struct gt_ptxgen_value missing,
+		     struct gt_ptxgen_value again)
 {
-	struct gt_ptxgen_name walk = gt_ptxgen_label(gen), found = gt_ptxgen_label(gen);
-	struct gt_ptxgen_name other = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_name bucket = gt_ptxgen_b32(gen), address;
+	struct gt_ptxgen_value walk = gt_ptxgen_label(gen), found = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value other = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value bucket = gt_ptxgen_b32(gen), address;
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, 0", search->previous.text);
-	gt_ptxgen_emit(gen, "setp.eq.u32 %s, %s, 0", test.text, search->link.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, missing->text);
-	gt_ptxgen_put_label(gen, &walk);
-	address = node_address(gen, search, search->link.text);
-	gt_ptxgen_load_ordered(gen, place, order, 64, search->node.text, address.text, 0);
-	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", search->next.text, search->node_word_tag.text,
-		       search->node.text);
-	put_comparison(gen, search, &other);
-	gt_ptxgen_emit(gen, "bra %s", found.text);
-	gt_ptxgen_put_label(gen, &other);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %s", search->previous.text, search->link.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %s", search->link.text, search->next.text);
-	gt_ptxgen_emit(gen, "setp.gt.s32 %s, %s, 0", test.text, search->link.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, walk.text);
-	gt_ptxgen_emit(gen, "or.b32 %s, %s, 0x80000000", bucket.text, search->bucket.text);
-	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, %s", test.text, search->link.text, bucket.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, again->text);
-	gt_ptxgen_emit(gen, "bra %s", missing->text);
-	gt_ptxgen_put_label(gen, &found);
+	gt_ptxgen_emit(gen, "mov.u32", search->previous, 0);
+	gt_ptxgen_emit(gen, "setp.eq.u32", test, search->link, 0);
+	gt_ptxgen_branch_if(gen, test, missing);
+	gt_ptxgen_put_label(gen, walk);
+	address = node_address(gen, search, search->link);
+	gt_ptxgen_load_ordered(gen, place, order, 64, search->node, gt_ptxgen_at(address, 0));
+	gt_ptxgen_split(gen, search->next, search->node_word_tag, search->node);
+	put_comparison(gen, search, other);
+	gt_ptxgen_branch(gen, found);
+	gt_ptxgen_put_label(gen, other);
+	gt_ptxgen_emit(gen, "mov.u32", search->previous, search->link);
+	gt_ptxgen_emit(gen, "mov.u32", search->link, search->next);
+	gt_ptxgen_emit(gen, "setp.gt.s32", test, search->link, 0);
+	gt_ptxgen_branch_if(gen, test, walk);
+	gt_ptxgen_emit(gen, "or.b32", bucket, search->bucket, gt_ptxgen_hex(0x80000000));
+	gt_ptxgen_emit(gen, "setp.ne.u32", test, search->link, bucket);
+	gt_ptxgen_branch_if(gen, test, again);
+	gt_ptxgen_branch(gen, missing);
+	gt_ptxgen_put_label(gen, found);
 }
 
 /* Falls through with search->link where the key is there, else goes to `missing`. No lock. */
-static void put_find(struct gt_ptxgen *gen, const struct search *search,
-		     const struct gt_ptxgen_name *missing)
+static void put_find(struct gt_ptxgen *gen, const struct hash_search *search,
+		     struct gt_ptxgen_value missing)
 {
-	struct gt_ptxgen_name again = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value again = gt_ptxgen_label(gen);
 
-	gt_ptxgen_put_label(gen, &again);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 32, search->link.text,
-			       search->head_address.text, 0);
-	gt_ptxgen_emit(gen, "and.b32 %s, %s, 0x7fffffff", search->link.text, search->link.text);
-	put_walk(gen, search, GT_PTXGEN_ACQUIRE, missing, &again);
+	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 32, search->link,
+			       gt_ptxgen_at(search->head_address, 0));
+	gt_ptxgen_emit(gen, "and.b32", search->link, search->link, gt_ptxgen_hex(0x7fffffff));
+	put_walk(gen, search, GT_PTXGEN_ACQUIRE, missing, again);
 }
 
 int gt_ptxgen_hash_lookup(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), missing, over, target, value;
-	struct search search;
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), missing, over, target, value;
+	struct hash_search search;
 	int error = begin_search(gen, &search);
 	bool is_tested;
 
@@ -198,325 +196,332 @@ int gt_ptxgen_hash_lookup(struct gt_ptxgen *gen)
 	is_tested = gt_ptxgen_null_target(gen, &target);
 	over = gt_ptxgen_label(gen);
 	missing = is_tested ? target : over;
-	gt_ptxgen_emit(gen, "mov.u64 %s, 0", result.text);
-	put_find(gen, &search, &missing);
-	value = value_address(gen, &search, search.link.text);
-	gt_ptxgen_emit(gen, "mov.u64 %s, %s", result.text, value.text);
+	gt_ptxgen_emit(gen, "mov.u64", result, 0);
+	put_find(gen, &search, missing);
+	value = value_address(gen, &search, search.link);
+	gt_ptxgen_emit(gen, "mov.u64", result, value);
 	if (!is_tested)
-		gt_ptxgen_put_label(gen, &over);
+		gt_ptxgen_put_label(gen, over);
 	return 0;
 }
 
 /* ---- changing --------------------------------------------------------------------------- */
 
 /* A chain that is held. */
-struct hold {
-	struct gt_ptxgen_name again, next; /* labels: the loop's start; the end of its body */
-	struct gt_ptxgen_name busy;        /* .pred: the loop goes on */
-	struct gt_ptxgen_name head; /* .b32: as it is to be stored when the chain is let go */
+struct hash_chain_lock {
+	struct gt_ptxgen_value again, next; /* labels: the loop's start; the end of its body */
+	struct gt_ptxgen_value busy;        /* .pred: the loop goes on */
+	struct gt_ptxgen_value head; /* .b32: as it is to be stored when the chain is let go */
 };
 
 /* Begins the loop: what follows is run by one thread at a time for each chain. */
-static void put_hold(struct gt_ptxgen *gen, struct search *search, struct hold *hold)
+static void put_hold(struct gt_ptxgen *gen, struct hash_search *search,
+		     struct hash_chain_lock *hold)
 {
 	hold->again = gt_ptxgen_label(gen);
 	hold->next = gt_ptxgen_label(gen);
 	hold->busy = gt_ptxgen_predicate(gen);
 	hold->head = gt_ptxgen_b32(gen);
-	gt_ptxgen_put_label(gen, &hold->again);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "", "or.b32", hold->head.text,
-			       search->head_address.text, 0, "0x80000000");
-	gt_ptxgen_emit(gen, "setp.lt.s32 %s, %s, 0", hold->busy.text, hold->head.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", hold->busy.text, hold->next.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %s", search->link.text, hold->head.text);
+	gt_ptxgen_put_label(gen, hold->again);
+	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "or.b32", hold->head,
+			       gt_ptxgen_at(search->head_address, 0), gt_ptxgen_hex(0x80000000));
+	gt_ptxgen_emit(gen, "setp.lt.s32", hold->busy, hold->head, 0);
+	gt_ptxgen_branch_if(gen, hold->busy, hold->next);
+	gt_ptxgen_emit(gen, "mov.u32", search->link, hold->head);
 }
 
-static void put_let_go(struct gt_ptxgen *gen, const struct search *search, const struct hold *hold)
+static void put_let_go(struct gt_ptxgen *gen, const struct hash_search *search,
+		       const struct hash_chain_lock *hold)
 {
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32, search->head_address.text, 0,
-				hold->head.text);
-	gt_ptxgen_put_label(gen, &hold->next);
-	gt_ptxgen_emit(gen, "@%s bra %s", hold->busy.text, hold->again.text);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32,
+				gt_ptxgen_at(search->head_address, 0), hold->head);
+	gt_ptxgen_put_label(gen, hold->next);
+	gt_ptxgen_branch_if(gen, hold->busy, hold->again);
 }
 
 /* The first node given back: search->link; goes to `full` if there is none. */
-static void put_take_free(struct gt_ptxgen *gen, const struct search *search,
-			  const struct gt_ptxgen_name *counters, const struct gt_ptxgen_name *full)
+static void put_take_free(struct gt_ptxgen *gen, const struct hash_search *search,
+			  struct gt_ptxgen_value counters, struct gt_ptxgen_value full)
 {
 	const int64_t at = offsetof(struct gt_bpf_hash_counters, free);
-	struct gt_ptxgen_name again = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen),
-			      address;
-	struct gt_ptxgen_name old = gt_ptxgen_b64(gen), new = gt_ptxgen_b64(gen),
-			      was = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name count = gt_ptxgen_b32(gen), unused = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_text operands;
+	struct gt_ptxgen_value again = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen),
+			       address;
+	struct gt_ptxgen_value old = gt_ptxgen_b64(gen), new = gt_ptxgen_b64(gen),
+			       was = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), unused = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_put_label(gen, &again);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 64, old.text, counters->text, at);
-	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", search->link.text, count.text, old.text);
-	gt_ptxgen_emit(gen, "setp.eq.u32 %s, %s, 0", test.text, search->link.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, full->text);
-	address = node_address(gen, search, search->link.text);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, new.text, address.text, 0);
-	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", search->next.text, unused.text, new.text);
-	gt_ptxgen_emit(gen, "add.u32 %s, %s, 1", count.text, count.text);
-	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", new.text, search->next.text, count.text);
-	operands = gt_ptxgen_pair(&old, &new);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "", "cas.b64", was.text,
-			       counters->text, at, operands.text);
-	gt_ptxgen_emit(gen, "setp.ne.u64 %s, %s, %s", test.text, was.text, old.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, again.text);
+	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 64, old, gt_ptxgen_at(counters, at));
+	gt_ptxgen_split(gen, search->link, count, old);
+	gt_ptxgen_emit(gen, "setp.eq.u32", test, search->link, 0);
+	gt_ptxgen_branch_if(gen, test, full);
+	address = node_address(gen, search, search->link);
+	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, new, gt_ptxgen_at(address, 0));
+	gt_ptxgen_split(gen, search->next, unused, new);
+	gt_ptxgen_emit(gen, "add.u32", count, count, 1);
+	gt_ptxgen_join(gen, new, search->next, count);
+	gt_ptxgen_compare_and_swap(gen, place, GT_PTXGEN_RELAXED, was, gt_ptxgen_at(counters, at),
+				   old, new);
+	gt_ptxgen_emit(gen, "setp.ne.u64", test, was, old);
+	gt_ptxgen_branch_if(gen, test, again);
 }
 
 /* A node for the key: search->link. Goes to `full`. Never used ones first, so that no free node is
  * overlooked that was given back meanwhile. */
-static void put_take(struct gt_ptxgen *gen, const struct search *search,
-		     const struct gt_ptxgen_name *counters, const struct gt_ptxgen_name *full)
+static void put_take(struct gt_ptxgen *gen, const struct hash_search *search,
+		     struct gt_ptxgen_value counters, struct gt_ptxgen_value full)
 {
 	const int64_t at = offsetof(struct gt_bpf_hash_counters, fresh);
-	struct gt_ptxgen_name given_back = gt_ptxgen_label(gen), taken = gt_ptxgen_label(gen);
-	struct gt_ptxgen_name test = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value given_back = gt_ptxgen_label(gen), taken = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen);
 
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 32, search->link.text, counters->text,
-			       at);
-	gt_ptxgen_emit(gen, "setp.ge.u32 %s, %s, %" PRIu32, test.text, search->link.text,
-		       search->map->max_entries);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, given_back.text);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "", "add.u32", search->link.text,
-			       counters->text, at, "1");
-	gt_ptxgen_emit(gen, "setp.lt.u32 %s, %s, %" PRIu32, test.text, search->link.text,
-		       search->map->max_entries);
-	gt_ptxgen_emit(gen, "add.u32 %s, %s, 1", search->link.text, search->link.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, taken.text);
-	gt_ptxgen_put_label(gen, &given_back);
+	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 32, search->link,
+			       gt_ptxgen_at(counters, at));
+	gt_ptxgen_emit(gen, "setp.ge.u32", test, search->link, search->map->max_entries);
+	gt_ptxgen_branch_if(gen, test, given_back);
+	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "add.u32", search->link,
+			       gt_ptxgen_at(counters, at), gt_ptxgen_signed(1));
+	gt_ptxgen_emit(gen, "setp.lt.u32", test, search->link, search->map->max_entries);
+	gt_ptxgen_emit(gen, "add.u32", search->link, search->link, 1);
+	gt_ptxgen_branch_if(gen, test, taken);
+	gt_ptxgen_put_label(gen, given_back);
 	put_take_free(gen, search, counters, full);
-	gt_ptxgen_put_label(gen, &taken);
+	gt_ptxgen_put_label(gen, taken);
 }
 
-static void put_key(struct gt_ptxgen *gen, const struct search *search)
+static void put_key(struct gt_ptxgen *gen, const struct hash_search *search)
 {
-	struct gt_ptxgen_name key = key_address(gen, search, search->link.text);
+	struct gt_ptxgen_value key = key_address(gen, search, search->link);
 
 	for (uint32_t i = 0; i < search->word_count; i++)
-		gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELAXED, 32, key.text, 4 * i,
-					search->words[i].text);
+		gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELAXED, 32, gt_ptxgen_at(key, 4 * i),
+					search->words[i]);
 	if (search->word_count % 2) {
-		struct gt_ptxgen_name zero = gt_ptxgen_b32(gen);
+		struct gt_ptxgen_value zero = gt_ptxgen_b32(gen);
 
-		gt_ptxgen_emit(gen, "mov.u32 %s, 0", zero.text);
-		gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELAXED, 32, key.text,
-					4 * search->word_count, zero.text);
+		gt_ptxgen_emit(gen, "mov.u32", zero, 0);
+		gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELAXED, 32,
+					gt_ptxgen_at(key, 4 * search->word_count), zero);
 	}
 }
 
 /* Makes the node at search->link the first of the chain, its value being written. */
-static void put_link(struct gt_ptxgen *gen, const struct search *search, const struct hold *hold,
-		     const struct gt_ptxgen_name *counters)
+static void put_link(struct gt_ptxgen *gen, const struct hash_search *search,
+		     const struct hash_chain_lock *hold, struct gt_ptxgen_value counters)
 {
-	struct gt_ptxgen_name is_empty = gt_ptxgen_predicate(gen), next = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_name node = gt_ptxgen_b64(gen), address;
+	struct gt_ptxgen_value is_empty = gt_ptxgen_predicate(gen), next = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value node = gt_ptxgen_b64(gen), address;
 
-	gt_ptxgen_emit(gen, "or.b32 %s, %s, 0x80000000", next.text, search->bucket.text);
-	gt_ptxgen_emit(gen, "setp.eq.u32 %s, %s, 0", is_empty.text, hold->head.text);
-	gt_ptxgen_emit(gen, "selp.b32 %s, %s, %s, %s", next.text, next.text, hold->head.text,
-		       is_empty.text);
-	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", node.text, next.text, search->tag.text);
-	address = node_address(gen, search, search->link.text);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, address.text, 0, node.text);
-	gt_ptxgen_count(gen, place, counters->text, offsetof(struct gt_bpf_hash_counters, entries),
-			1, hold->head.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %s", hold->head.text, search->link.text);
+	gt_ptxgen_emit(gen, "or.b32", next, search->bucket, gt_ptxgen_hex(0x80000000));
+	gt_ptxgen_emit(gen, "setp.eq.u32", is_empty, hold->head, 0);
+	gt_ptxgen_emit(gen, "selp.b32", next, next, hold->head, is_empty);
+	gt_ptxgen_join(gen, node, next, search->tag);
+	address = node_address(gen, search, search->link);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), node);
+	gt_ptxgen_count(gen, place,
+			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, entries)), 1,
+			hold->head);
+	gt_ptxgen_emit(gen, "mov.u32", hold->head, search->link);
 }
 
-/* What to put into a value, and what the flags are. */
-struct change {
-	const struct gt_ptxgen_name *flags; /* .b64; NULL: the number is added, whatever is there */
-	const struct gt_ptxgen_name *number; /* .b64, without flags */
+/* How an element is changed. */
+struct element_change {
+	bool adds;                     /* a number is added, whether the key is there or not */
+	struct gt_ptxgen_value flags;  /* .b64, of an update */
+	struct gt_ptxgen_value number; /* .b64, of an addition */
 };
 
-static void put_value(struct gt_ptxgen *gen, const struct search *search,
-		      const struct change *change, bool is_new)
+/* Clears the bytes from `start` to `size` of a value, eight at a time. */
+static void emit_clear(struct gt_ptxgen *gen, struct gt_ptxgen_value value, uint64_t start,
+		       uint64_t size)
+{
+	struct gt_ptxgen_value at = gt_ptxgen_b64(gen), end = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value again = gt_ptxgen_label(gen), more = gt_ptxgen_predicate(gen);
+
+	gt_ptxgen_emit(gen, "add.s64", at, value, start);
+	gt_ptxgen_emit(gen, "add.s64", end, value, size);
+	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'u', 64),
+		       gt_ptxgen_at(at, 0), 0);
+	gt_ptxgen_emit(gen, "add.s64", at, at, 8);
+	gt_ptxgen_emit(gen, "setp.lt.u64", more, at, end);
+	gt_ptxgen_branch_if(gen, more, again);
+}
+
+static void put_value(struct gt_ptxgen *gen, const struct hash_search *search,
+		      const struct element_change *change, bool is_new)
 {
 	uint32_t size = search->map->value_size;
-	struct gt_ptxgen_name value = value_address(gen, search, search->link.text), operand;
+	struct gt_ptxgen_value value = value_address(gen, search, search->link), operand;
 
-	if (change->flags) {
-		gt_ptxgen_copy_in(gen, 3, size, value.text);
+	if (!change->adds) {
+		gt_ptxgen_copy_in(gen, 3, size, value);
 		return;
 	}
-	operand = size == 4 ? gt_ptxgen_low(gen, change->number->text) : *change->number;
+	operand = size == 4 ? gt_ptxgen_low(gen, change->number) : change->number;
 	if (!is_new) {
-		gt_ptxgen_reduce(gen, place, "", size == 4 ? "add.u32" : "add.u64", value.text, 0,
-				 operand.text);
+		gt_ptxgen_reduce(gen, place, gt_ptxgen_always, size == 4 ? "add.u32" : "add.u64",
+				 gt_ptxgen_at(value, 0), operand);
 		return;
 	}
-	gt_ptxgen_emit(gen, "st%s.b%u [%s], %s", gt_ptxgen_global(gen), size == 4 ? 32 : 64,
-		       value.text, operand.text);
-	if (size > 8) {
-		struct gt_ptxgen_name at = gt_ptxgen_b64(gen), end = gt_ptxgen_b64(gen);
-		struct gt_ptxgen_name again = gt_ptxgen_label(gen), more = gt_ptxgen_predicate(gen);
-
-		gt_ptxgen_emit(gen, "add.s64 %s, %s, 8", at.text, value.text);
-		gt_ptxgen_emit(gen, "add.s64 %s, %s, %" PRIu64, end.text, value.text,
-			       (uint64_t)gt_bpf_map_stride(size));
-		gt_ptxgen_put_label(gen, &again);
-		gt_ptxgen_emit(gen, "st%s.u64 [%s], 0", gt_ptxgen_global(gen), at.text);
-		gt_ptxgen_emit(gen, "add.s64 %s, %s, 8", at.text, at.text);
-		gt_ptxgen_emit(gen, "setp.lt.u64 %s, %s, %s", more.text, at.text, end.text);
-		gt_ptxgen_emit(gen, "@%s bra %s", more.text, again.text);
-	}
+	gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'b', size == 4 ? 32 : 64),
+		       gt_ptxgen_at(value, 0), operand);
+	if (size > 8)
+		emit_clear(gen, value, 8, gt_bpf_map_stride(size));
 }
 
 /* r0 = error and on to the end, if the flags are these. */
-static void put_refusal(struct gt_ptxgen *gen, const struct change *change, int flags, int error,
-			const struct gt_ptxgen_name *end)
+static void put_refusal(struct gt_ptxgen *gen, const struct element_change *change, int flags,
+			int error, struct gt_ptxgen_value end)
 {
-	struct gt_ptxgen_name test = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen);
 
-	if (!change->flags)
+	if (change->adds)
 		return;
-	gt_ptxgen_emit(gen, "setp.eq.u64 %s, %s, %d", test.text, change->flags->text, flags);
+	gt_ptxgen_emit(gen, "setp.eq.u64", test, change->flags, flags);
 	gt_ptxgen_result(gen, error);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, end->text);
+	gt_ptxgen_branch_if(gen, test, end);
 }
 
 /* Updates or inserts: r0. */
-static void put_change(struct gt_ptxgen *gen, struct search *search, const struct change *change)
+static void put_change(struct gt_ptxgen *gen, struct hash_search *search,
+		       const struct element_change *change)
 {
-	struct gt_ptxgen_name missing = gt_ptxgen_label(gen), end = gt_ptxgen_label(gen);
-	struct gt_ptxgen_name full = gt_ptxgen_label(gen), never = gt_ptxgen_label(gen), counters;
-	struct hold hold;
+	struct gt_ptxgen_value missing = gt_ptxgen_label(gen), end = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value full = gt_ptxgen_label(gen), never = gt_ptxgen_label(gen), counters;
+	struct hash_chain_lock hold;
 
 	counters = counters_address(gen, search);
 	put_hold(gen, search, &hold);
-	put_walk(gen, search, GT_PTXGEN_RELAXED, &missing, &never);
-	put_refusal(gen, change, BPF_NOEXIST, -EEXIST, &end);
+	put_walk(gen, search, GT_PTXGEN_RELAXED, missing, never);
+	put_refusal(gen, change, BPF_NOEXIST, -EEXIST, end);
 	put_value(gen, search, change, false);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_emit(gen, "bra %s", end.text);
+	gt_ptxgen_branch(gen, end);
 	/* No chain that is held leads away from it. */
-	gt_ptxgen_put_label(gen, &never);
-	gt_ptxgen_put_label(gen, &missing);
-	put_refusal(gen, change, BPF_EXIST, -ENOENT, &end);
-	put_take(gen, search, &counters, &full);
+	gt_ptxgen_put_label(gen, never);
+	gt_ptxgen_put_label(gen, missing);
+	put_refusal(gen, change, BPF_EXIST, -ENOENT, end);
+	put_take(gen, search, counters, full);
 	put_key(gen, search);
 	put_value(gen, search, change, true);
-	put_link(gen, search, &hold, &counters);
+	put_link(gen, search, &hold, counters);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_emit(gen, "bra %s", end.text);
-	gt_ptxgen_put_label(gen, &full);
-	gt_ptxgen_count(gen, place, counters.text, offsetof(struct gt_bpf_hash_counters, refused),
-			1, hold.head.text);
+	gt_ptxgen_branch(gen, end);
+	gt_ptxgen_put_label(gen, full);
+	gt_ptxgen_count(gen, place,
+			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, refused)), 1,
+			hold.head);
 	gt_ptxgen_result(gen, -E2BIG);
-	gt_ptxgen_put_label(gen, &end);
+	gt_ptxgen_put_label(gen, end);
 	put_let_go(gen, search, &hold);
 }
 
 int gt_ptxgen_hash_update(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name flags = gt_ptxgen_register(gen, 4), odd = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_name over = gt_ptxgen_label(gen);
-	struct change change = {.flags = &flags};
-	struct search search;
+	struct gt_ptxgen_value flags = gt_ptxgen_reg64(gen, 4), odd = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value over = gt_ptxgen_label(gen);
+	struct element_change change = {.flags = flags};
+	struct hash_search search;
 	int error = begin_search(gen, &search);
 
 	if (error)
 		return error;
-	gt_ptxgen_emit(gen, "setp.gt.u64 %s, %s, %d", odd.text, flags.text, BPF_EXIST);
+	gt_ptxgen_emit(gen, "setp.gt.u64", odd, flags, BPF_EXIST);
 	gt_ptxgen_result(gen, -EINVAL);
-	gt_ptxgen_emit(gen, "@%s bra %s", odd.text, over.text);
+	gt_ptxgen_branch_if(gen, odd, over);
 	put_change(gen, &search, &change);
-	gt_ptxgen_put_label(gen, &over);
+	gt_ptxgen_put_label(gen, over);
 	return 0;
 }
 
 int gt_ptxgen_hash_add(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name number = gt_ptxgen_register(gen, 3), missing = gt_ptxgen_label(gen);
-	struct gt_ptxgen_name over = gt_ptxgen_label(gen);
-	struct change change = {.number = &number};
-	struct search search;
+	struct gt_ptxgen_value number = gt_ptxgen_reg64(gen, 3), missing = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value over = gt_ptxgen_label(gen);
+	struct element_change change = {.adds = true, .number = number};
+	struct hash_search search;
 	int error = begin_search(gen, &search);
 
 	if (error)
 		return error;
-	put_find(gen, &search, &missing);
+	put_find(gen, &search, missing);
 	put_value(gen, &search, &change, false);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_emit(gen, "bra %s", over.text);
-	gt_ptxgen_put_label(gen, &missing);
+	gt_ptxgen_branch(gen, over);
+	gt_ptxgen_put_label(gen, missing);
 	put_change(gen, &search, &change);
-	gt_ptxgen_put_label(gen, &over);
+	gt_ptxgen_put_label(gen, over);
 	return 0;
 }
 
 /* Takes the node out of the chain that is held. */
-static void put_unlink(struct gt_ptxgen *gen, const struct search *search, const struct hold *hold)
+static void put_unlink(struct gt_ptxgen *gen, const struct hash_search *search,
+		       const struct hash_chain_lock *hold)
 {
-	struct gt_ptxgen_name first = gt_ptxgen_label(gen), done = gt_ptxgen_label(gen), address;
-	struct gt_ptxgen_name test = gt_ptxgen_predicate(gen), word = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name tag = gt_ptxgen_b32(gen), unused = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value first = gt_ptxgen_label(gen), done = gt_ptxgen_label(gen), address;
+	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen), word = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value tag = gt_ptxgen_b32(gen), unused = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "setp.eq.u32 %s, %s, 0", test.text, search->previous.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, first.text);
-	address = node_address(gen, search, search->previous.text);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, word.text, address.text, 0);
-	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", unused.text, tag.text, word.text);
-	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", word.text, search->next.text, tag.text);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, address.text, 0, word.text);
-	gt_ptxgen_emit(gen, "bra %s", done.text);
-	gt_ptxgen_put_label(gen, &first);
-	gt_ptxgen_emit(gen, "max.s32 %s, %s, 0", hold->head.text, search->next.text);
-	gt_ptxgen_put_label(gen, &done);
+	gt_ptxgen_emit(gen, "setp.eq.u32", test, search->previous, 0);
+	gt_ptxgen_branch_if(gen, test, first);
+	address = node_address(gen, search, search->previous);
+	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, word, gt_ptxgen_at(address, 0));
+	gt_ptxgen_split(gen, unused, tag, word);
+	gt_ptxgen_join(gen, word, search->next, tag);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), word);
+	gt_ptxgen_branch(gen, done);
+	gt_ptxgen_put_label(gen, first);
+	gt_ptxgen_emit(gen, "max.s32", hold->head, search->next, 0);
+	gt_ptxgen_put_label(gen, done);
 }
 
 /* Gives the node at search->link back. */
-static void put_give_back(struct gt_ptxgen *gen, const struct search *search)
+static void put_give_back(struct gt_ptxgen *gen, const struct hash_search *search)
 {
 	const int64_t at = offsetof(struct gt_bpf_hash_counters, free);
-	struct gt_ptxgen_name again = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen),
-			      address;
-	struct gt_ptxgen_name old = gt_ptxgen_b64(gen), new = gt_ptxgen_b64(gen),
-			      was = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name count = gt_ptxgen_b32(gen), next = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_text operands;
-	struct gt_ptxgen_name counters = counters_address(gen, search), word = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value again = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen),
+			       address;
+	struct gt_ptxgen_value old = gt_ptxgen_b64(gen), new = gt_ptxgen_b64(gen),
+			       was = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), next = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value counters = counters_address(gen, search), word = gt_ptxgen_b64(gen);
 
-	address = node_address(gen, search, search->link.text);
-	gt_ptxgen_put_label(gen, &again);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, old.text, counters.text, at);
-	gt_ptxgen_emit(gen, "mov.b64 {%s, %s}, %s", next.text, count.text, old.text);
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", word.text, next.text);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, address.text, 0, word.text);
-	gt_ptxgen_emit(gen, "add.u32 %s, %s, 1", count.text, count.text);
-	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", new.text, search->link.text, count.text);
-	operands = gt_ptxgen_pair(&old, &new);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELEASE, "", "cas.b64", was.text,
-			       counters.text, at, operands.text);
-	gt_ptxgen_emit(gen, "setp.ne.u64 %s, %s, %s", test.text, was.text, old.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", test.text, again.text);
-	gt_ptxgen_count(gen, place, counters.text, offsetof(struct gt_bpf_hash_counters, entries),
-			-1, search->link.text);
+	address = node_address(gen, search, search->link);
+	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, old, gt_ptxgen_at(counters, at));
+	gt_ptxgen_split(gen, next, count, old);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", word, next);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), word);
+	gt_ptxgen_emit(gen, "add.u32", count, count, 1);
+	gt_ptxgen_join(gen, new, search->link, count);
+	gt_ptxgen_compare_and_swap(gen, place, GT_PTXGEN_RELEASE, was, gt_ptxgen_at(counters, at),
+				   old, new);
+	gt_ptxgen_emit(gen, "setp.ne.u64", test, was, old);
+	gt_ptxgen_branch_if(gen, test, again);
+	gt_ptxgen_count(gen, place,
+			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, entries)), -1,
+			search->link);
 }
 
 int gt_ptxgen_hash_delete(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name missing = gt_ptxgen_label(gen), end = gt_ptxgen_label(gen);
-	struct search search;
-	struct hold hold;
+	struct gt_ptxgen_value missing = gt_ptxgen_label(gen), end = gt_ptxgen_label(gen);
+	struct hash_search search;
+	struct hash_chain_lock hold;
 	int error = begin_search(gen, &search);
 
 	if (error)
 		return error;
 	put_hold(gen, &search, &hold);
-	put_walk(gen, &search, GT_PTXGEN_RELAXED, &missing, &missing);
+	put_walk(gen, &search, GT_PTXGEN_RELAXED, missing, missing);
 	put_unlink(gen, &search, &hold);
 	put_give_back(gen, &search);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_emit(gen, "bra %s", end.text);
-	gt_ptxgen_put_label(gen, &missing);
+	gt_ptxgen_branch(gen, end);
+	gt_ptxgen_put_label(gen, missing);
 	gt_ptxgen_result(gen, -ENOENT);
-	gt_ptxgen_put_label(gen, &end);
+	gt_ptxgen_put_label(gen, end);
 	put_let_go(gen, &search, &hold);
 	return 0;
 }

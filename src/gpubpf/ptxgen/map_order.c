@@ -1,116 +1,109 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Accesses in order. From sm_70 on they carry their order and scope; older devices have fences, and
- * volatile accesses that no cache answers.
+ * Ordered accesses. From sm_70 on they carry their order and scope; older devices have fences, and
+ * volatile accesses that no cache answers (PTX ISA, memory consistency model).
  */
-#include <inttypes.h>
-
 #include "gpubpf/ptxgen/map.h"
 
-static const char *scope(enum gt_bpf_map_place place)
+static enum gt_ptxgen_scope scope_of(enum gt_bpf_map_place place)
 {
-	return place == GT_BPF_MAP_SHARED ? ".sys" : ".gpu";
+	return place == GT_BPF_MAP_SHARED ? GT_PTXGEN_SYS : GT_PTXGEN_GPU;
 }
 
-static const char *const names[] = {
-	[GT_PTXGEN_RELAXED] = "relaxed",
-	[GT_PTXGEN_ACQUIRE] = "acquire",
-	[GT_PTXGEN_RELEASE] = "release",
-};
-
-static void fence(struct gt_ptxgen *gen, enum gt_bpf_map_place place)
+static void emit_fence(struct gt_ptxgen *gen, enum gt_bpf_map_place place)
 {
-	gt_ptxgen_emit(gen, "membar.%s", place == GT_BPF_MAP_SHARED ? "sys" : "gl");
+	gt_ptxgen_emit(gen, place == GT_BPF_MAP_SHARED ? "membar.sys" : "membar.gl");
 }
 
-/* "[address+offset]", "[address]". */
-static struct gt_ptxgen_name place_of(const char *address, int64_t offset)
+/* A load or store of `bits` bits. */
+static struct gt_ptxgen_opcode access_opcode(const struct gt_ptxgen *gen, const char *name,
+					     enum gt_bpf_map_place place,
+					     enum gt_ptxgen_order order, unsigned bits)
 {
-	struct gt_ptxgen_name place;
+	struct gt_ptxgen_opcode opcode = gt_ptxgen_typed(name, 'b', bits);
 
-	if (offset)
-		snprintf(place.text, sizeof(place.text), "[%s+%" PRId64 "]", address, offset);
-	else
-		snprintf(place.text, sizeof(place.text), "[%s]", address);
-	return place;
+	opcode.space = gt_ptxgen_global(gen);
+	opcode.order = GT_PTXGEN_VOLATILE;
+	if (gt_ptxgen_is_modern(gen)) {
+		opcode.order = order;
+		opcode.scope = scope_of(place);
+	}
+	return opcode;
 }
 
 void gt_ptxgen_load_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, unsigned bits, const char *value,
-			    const char *address, int64_t offset)
+			    enum gt_ptxgen_order order, unsigned bits, struct gt_ptxgen_value value,
+			    struct gt_ptxgen_operand address)
 {
-	struct gt_ptxgen_name at = place_of(address, offset);
-
-	if (gt_ptxgen_is_modern(gen)) {
-		gt_ptxgen_emit(gen, "ld.%s%s%s.b%u %s, %s", names[order], scope(place),
-			       gt_ptxgen_global(gen), bits, value, at.text);
-		return;
-	}
-	gt_ptxgen_emit(gen, "ld.volatile%s.b%u %s, %s", gt_ptxgen_global(gen), bits, value,
-		       at.text);
-	if (order == GT_PTXGEN_ACQUIRE)
-		fence(gen, place);
+	gt_ptxgen_emit(gen, access_opcode(gen, "ld", place, order, bits), value, address);
+	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_ACQUIRE)
+		emit_fence(gen, place);
 }
 
 void gt_ptxgen_store_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			     enum gt_ptxgen_order order, unsigned bits, const char *address,
-			     int64_t offset, const char *value)
+			     enum gt_ptxgen_order order, unsigned bits,
+			     struct gt_ptxgen_operand address, struct gt_ptxgen_value value)
 {
-	struct gt_ptxgen_name at = place_of(address, offset);
+	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_RELEASE)
+		emit_fence(gen, place);
+	gt_ptxgen_emit(gen, access_opcode(gen, "st", place, order, bits), address, value);
+}
 
-	if (gt_ptxgen_is_modern(gen)) {
-		gt_ptxgen_emit(gen, "st.%s%s%s.b%u %s, %s", names[order], scope(place),
-			       gt_ptxgen_global(gen), bits, at.text, value);
-		return;
-	}
-	if (order == GT_PTXGEN_RELEASE)
-		fence(gen, place);
-	gt_ptxgen_emit(gen, "st.volatile%s.b%u %s, %s", gt_ptxgen_global(gen), bits, at.text,
-		       value);
+static struct gt_ptxgen_opcode atomic_opcode(const struct gt_ptxgen *gen, const char *name,
+					     enum gt_bpf_map_place place,
+					     enum gt_ptxgen_order order, const char *operation)
+{
+	return (struct gt_ptxgen_opcode){
+		.name = name,
+		.suffix = operation,
+		.order = gt_ptxgen_is_modern(gen) ? order : GT_PTXGEN_WEAK,
+		.scope = scope_of(place),
+		.space = gt_ptxgen_global(gen),
+	};
 }
 
 void gt_ptxgen_atom_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, const char *guard, const char *operation,
-			    const char *old, const char *address, int64_t offset,
-			    const char *operands)
+			    enum gt_ptxgen_order order, const char *operation,
+			    struct gt_ptxgen_value old, struct gt_ptxgen_operand address,
+			    struct gt_ptxgen_value operand)
 {
-	struct gt_ptxgen_name at = place_of(address, offset);
-
-	if (gt_ptxgen_is_modern(gen)) {
-		gt_ptxgen_emit(gen, "%satom.%s%s%s.%s %s, %s, %s", guard, names[order],
-			       scope(place), gt_ptxgen_global(gen), operation, old, at.text,
-			       operands);
-		return;
-	}
-	if (order == GT_PTXGEN_RELEASE)
-		fence(gen, place);
-	gt_ptxgen_emit(gen, "%satom%s%s.%s %s, %s, %s", guard, gen->sm >= 60 ? scope(place) : "",
-		       gt_ptxgen_global(gen), operation, old, at.text, operands);
-	if (order == GT_PTXGEN_ACQUIRE)
-		fence(gen, place);
-}
-
-void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place, const char *guard,
-		      const char *operation, const char *address, int64_t offset,
-		      const char *operand)
-{
-	struct gt_ptxgen_name at = place_of(address, offset);
-
-	gt_ptxgen_emit(gen, "%sred%s%s%s.%s %s, %s", guard,
-		       gt_ptxgen_is_modern(gen) ? ".relaxed" : "",
-		       gen->sm >= 60 ? scope(place) : "", gt_ptxgen_global(gen), operation, at.text,
+	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_RELEASE)
+		emit_fence(gen, place);
+	gt_ptxgen_emit(gen, atomic_opcode(gen, "atom", place, order, operation), old, address,
 		       operand);
+	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_ACQUIRE)
+		emit_fence(gen, place);
 }
 
-void gt_ptxgen_count(struct gt_ptxgen *gen, enum gt_bpf_map_place place, const char *address,
-		     int64_t offset, int number, const char *varying)
+void gt_ptxgen_compare_and_swap(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+				enum gt_ptxgen_order order, struct gt_ptxgen_value old,
+				struct gt_ptxgen_operand address, struct gt_ptxgen_value expected,
+				struct gt_ptxgen_value wanted)
 {
-	struct gt_ptxgen_name zero = gt_ptxgen_b32(gen), operand = gt_ptxgen_b64(gen);
+	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_RELEASE)
+		emit_fence(gen, place);
+	gt_ptxgen_emit(gen, atomic_opcode(gen, "atom", place, order, "cas.b64"), old, address,
+		       expected, wanted);
+}
 
-	gt_ptxgen_emit(gen, "shr.u32 %s, %s, 31", zero.text, varying);
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", operand.text, zero.text);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %d", operand.text, operand.text, number);
-	gt_ptxgen_reduce(gen, place, "", "add.u64", address, offset, operand.text);
+void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+		      struct gt_ptxgen_condition condition, const char *operation,
+		      struct gt_ptxgen_operand address, struct gt_ptxgen_value operand)
+{
+	gt_ptxgen_emit_if(gen, condition,
+			  atomic_opcode(gen, "red", place, GT_PTXGEN_RELAXED, operation), address,
+			  operand);
+}
+
+void gt_ptxgen_count(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
+		     struct gt_ptxgen_operand address, int number, struct gt_ptxgen_value varying)
+{
+	struct gt_ptxgen_value zero = gt_ptxgen_b32(gen), operand = gt_ptxgen_b64(gen);
+
+	gt_ptxgen_emit(gen, "shr.u32", zero, varying, 31);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", operand, zero);
+	gt_ptxgen_emit(gen, "add.s64", operand, operand, number);
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", address, operand);
 }
 
 static bool is_power(uint64_t number)
@@ -119,19 +112,18 @@ static bool is_power(uint64_t number)
 }
 
 /* A multiplication of 64 bits is three of 32; a shift and an addition are one each, or two. */
-struct gt_ptxgen_name gt_ptxgen_element_wide(struct gt_ptxgen *gen, const char *base,
-					     const char *index, uint64_t stride)
+struct gt_ptxgen_value gt_ptxgen_element_wide(struct gt_ptxgen *gen, struct gt_ptxgen_value base,
+					      struct gt_ptxgen_value index, uint64_t stride)
 {
-	struct gt_ptxgen_name address = gt_ptxgen_b64(gen), offset;
+	struct gt_ptxgen_value address = gt_ptxgen_b64(gen), offset;
 
 	if (!is_power(stride)) {
-		gt_ptxgen_emit(gen, "mad.lo.u64 %s, %s, %" PRIu64 ", %s", address.text, index,
-			       stride, base);
+		gt_ptxgen_emit(gen, "mad.lo.u64", address, index, stride, base);
 		return address;
 	}
 	offset = gt_ptxgen_b64(gen);
-	gt_ptxgen_emit(gen, "shl.b64 %s, %s, %d", offset.text, index, __builtin_ctzll(stride));
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %s", address.text, base, offset.text);
+	gt_ptxgen_emit(gen, "shl.b64", offset, index, __builtin_ctzll(stride));
+	gt_ptxgen_emit(gen, "add.s64", address, base, offset);
 	return address;
 }
 
@@ -139,22 +131,21 @@ struct gt_ptxgen_name gt_ptxgen_element_wide(struct gt_ptxgen *gen, const char *
  * One multiplication does it, but where 64 bits are added in one instruction for all lanes: these
  * GPUs have none that multiplies and adds what all lanes have in common to what they do not.
  */
-struct gt_ptxgen_name gt_ptxgen_element(struct gt_ptxgen *gen, const char *base, const char *index,
-					uint64_t stride, uint64_t offset)
+struct gt_ptxgen_value gt_ptxgen_element(struct gt_ptxgen *gen, struct gt_ptxgen_value base,
+					 struct gt_ptxgen_value index, uint64_t stride,
+					 uint64_t offset)
 {
-	struct gt_ptxgen_name address, wide;
+	struct gt_ptxgen_value address, wide;
 
 	if (gen->sm < 120 || !is_power(stride)) {
 		address = gt_ptxgen_b64(gen);
-		gt_ptxgen_emit(gen, "mad.wide.u32 %s, %s, %" PRIu64 ", %s", address.text, index,
-			       stride, base);
+		gt_ptxgen_emit(gen, "mad.wide.u32", address, index, stride, base);
 	} else {
 		wide = gt_ptxgen_b64(gen);
-		gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", wide.text, index);
-		address = gt_ptxgen_element_wide(gen, base, wide.text, stride);
+		gt_ptxgen_emit(gen, "cvt.u64.u32", wide, index);
+		address = gt_ptxgen_element_wide(gen, base, wide, stride);
 	}
 	if (offset)
-		gt_ptxgen_emit(gen, "add.s64 %s, %s, %" PRId64, address.text, address.text,
-			       (int64_t)offset);
+		gt_ptxgen_emit(gen, "add.s64", address, address, (int64_t)offset);
 	return address;
 }

@@ -4,7 +4,6 @@
  * head's state. Lanes that are here together reserve as one where their records have one size.
  */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "gpubpf/ptxgen/map.h"
 
@@ -34,51 +33,50 @@ static uint32_t total_of(uint32_t size)
  * then given back and counted.
  */
 static void take_position(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-			  const struct gt_ptxgen_name *bytes, const char *records,
-			  const struct gt_ptxgen_name *position)
+			  struct gt_ptxgen_value bytes, struct gt_ptxgen_value records,
+			  struct gt_ptxgen_value position)
 {
-	struct gt_ptxgen_name less = gt_ptxgen_b64(gen), old = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name enough = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_name taken = gt_ptxgen_label(gen), over = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value less = gt_ptxgen_b64(gen), old = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value enough = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value taken = gt_ptxgen_label(gen), over = gt_ptxgen_label(gen);
 
-	gt_ptxgen_emit(gen, "neg.s64 %s, %s", less.text, bytes->text);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "", "add.u64", old.text,
-			       ring->address.text, CREDIT, less.text);
-	gt_ptxgen_emit(gen, "setp.ge.s64 %s, %s, %s", enough.text, old.text, bytes->text);
-	gt_ptxgen_emit(gen, "@%s bra %s", enough.text, taken.text);
-	gt_ptxgen_reduce(gen, place, "", "add.u64", ring->address.text, CREDIT, bytes->text);
-	gt_ptxgen_reduce(gen, place, "", "add.u64", ring->address.text, LOST, records);
-	gt_ptxgen_emit(gen, "mov.s64 %s, -1", position->text);
-	gt_ptxgen_emit(gen, "bra %s", over.text);
-	gt_ptxgen_put_label(gen, &taken);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "", "add.u64", position->text,
-			       ring->address.text, HEAD, bytes->text);
-	gt_ptxgen_put_label(gen, &over);
+	gt_ptxgen_emit(gen, "neg.s64", less, bytes);
+	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "add.u64", old,
+			       gt_ptxgen_at(ring->address, CREDIT), less);
+	gt_ptxgen_emit(gen, "setp.ge.s64", enough, old, bytes);
+	gt_ptxgen_branch_if(gen, enough, taken);
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64",
+			 gt_ptxgen_at(ring->address, CREDIT), bytes);
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(ring->address, LOST),
+			 records);
+	gt_ptxgen_emit(gen, "mov.s64", position, -1);
+	gt_ptxgen_branch(gen, over);
+	gt_ptxgen_put_label(gen, taken);
+	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "add.u64", position,
+			       gt_ptxgen_at(ring->address, HEAD), bytes);
+	gt_ptxgen_put_label(gen, over);
 }
 
 /* The address of the record at a position. */
-static struct gt_ptxgen_name address_of(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-					const struct gt_ptxgen_name *position)
+static struct gt_ptxgen_value address_of(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+					 struct gt_ptxgen_value position)
 {
-	struct gt_ptxgen_name record = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value record = gt_ptxgen_b64(gen);
 
 	if (ring->bytes & (ring->bytes - 1))
-		gt_ptxgen_emit(gen, "rem.u64 %s, %s, %" PRIu32, record.text, position->text,
-			       ring->bytes);
+		gt_ptxgen_emit(gen, "rem.u64", record, position, ring->bytes);
 	else
-		gt_ptxgen_emit(gen, "and.b64 %s, %s, %" PRIu32, record.text, position->text,
-			       ring->bytes - 1);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %s", record.text, record.text, ring->address.text);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", record.text, record.text,
-		       sizeof(struct gt_ring_header));
+		gt_ptxgen_emit(gen, "and.b64", record, position, ring->bytes - 1);
+	gt_ptxgen_emit(gen, "add.s64", record, record, ring->address);
+	gt_ptxgen_emit(gen, "add.s64", record, record, sizeof(struct gt_ring_header));
 	return record;
 }
 
-static void test_failed(struct gt_ptxgen *gen, const struct gt_ptxgen_name *position,
-			struct gt_ptxgen_name *ret_failed)
+static void test_failed(struct gt_ptxgen *gen, struct gt_ptxgen_value position,
+			struct gt_ptxgen_value *ret_failed)
 {
 	*ret_failed = gt_ptxgen_predicate(gen);
-	gt_ptxgen_emit(gen, "setp.lt.s64 %s, %s, 0", ret_failed->text, position->text);
+	gt_ptxgen_emit(gen, "setp.lt.s64", *ret_failed, position, 0);
 }
 
 /*
@@ -87,50 +85,50 @@ static void test_failed(struct gt_ptxgen *gen, const struct gt_ptxgen_name *posi
  * add up over the warp once more what one lane does, which would cost 40 instructions.
  */
 static void take_together(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t total,
-			  struct gt_ptxgen_name *ret_record, struct gt_ptxgen_name *ret_failed)
+			  struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed)
 {
-	struct gt_ptxgen_name mask = gt_ptxgen_active_mask(gen), below = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_name count = gt_ptxgen_b32(gen), rank = gt_ptxgen_b32(gen), position;
-	struct gt_ptxgen_name follows = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name lowest = gt_ptxgen_b32(gen), records = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name together = gt_ptxgen_label(gen), first = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value mask = gt_ptxgen_active_mask(gen), below = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), rank = gt_ptxgen_b32(gen), position;
+	struct gt_ptxgen_value follows = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value lowest = gt_ptxgen_b32(gen), records = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value together = gt_ptxgen_label(gen), first = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%lanemask_lt", below.text);
-	gt_ptxgen_emit(gen, "and.b32 %s, %s, %s", below.text, below.text, mask.text);
-	gt_ptxgen_emit(gen, "popc.b32 %s, %s", rank.text, below.text);
-	gt_ptxgen_emit(gen, "setp.ne.u32 %s, %s, 0", follows.text, below.text);
-	gt_ptxgen_emit(gen, "mov.s64 %s, -1", first.text);
-	gt_ptxgen_emit(gen, "@%s bra %s", follows.text, together.text);
-	gt_ptxgen_emit(gen, "popc.b32 %s, %s", count.text, mask.text);
-	gt_ptxgen_emit(gen, "add.u32 %s, %s, %s", count.text, count.text, below.text);
-	gt_ptxgen_emit(gen, "mul.wide.u32 %s, %s, %" PRIu32, bytes.text, count.text, total);
-	gt_ptxgen_emit(gen, "cvt.u64.u32 %s, %s", records.text, count.text);
-	take_position(gen, ring, &bytes, records.text, &first);
-	gt_ptxgen_put_label(gen, &together);
-	gt_ptxgen_emit(gen, "brev.b32 %s, %s", lowest.text, mask.text);
-	gt_ptxgen_emit(gen, "bfind.shiftamt.u32 %s, %s", lowest.text, lowest.text);
-	first = gt_ptxgen_shuffle(gen, first.text, lowest.text, mask.text);
-	test_failed(gen, &first, ret_failed);
-	position = gt_ptxgen_element(gen, first.text, rank.text, total, 0);
-	*ret_record = address_of(gen, ring, &position);
+	gt_ptxgen_emit(gen, "mov.u32", below, gt_ptxgen_text("%lanemask_lt"));
+	gt_ptxgen_emit(gen, "and.b32", below, below, mask);
+	gt_ptxgen_emit(gen, "popc.b32", rank, below);
+	gt_ptxgen_emit(gen, "setp.ne.u32", follows, below, 0);
+	gt_ptxgen_emit(gen, "mov.s64", first, -1);
+	gt_ptxgen_branch_if(gen, follows, together);
+	gt_ptxgen_emit(gen, "popc.b32", count, mask);
+	gt_ptxgen_emit(gen, "add.u32", count, count, below);
+	gt_ptxgen_emit(gen, "mul.wide.u32", bytes, count, total);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", records, count);
+	take_position(gen, ring, bytes, records, first);
+	gt_ptxgen_put_label(gen, together);
+	gt_ptxgen_emit(gen, "brev.b32", lowest, mask);
+	gt_ptxgen_emit(gen, "bfind.shiftamt.u32", lowest, lowest);
+	first = gt_ptxgen_shuffle(gen, first, lowest, mask);
+	test_failed(gen, first, ret_failed);
+	position = gt_ptxgen_element(gen, first, rank, total, 0);
+	*ret_record = address_of(gen, ring, position);
 }
 
 static void take_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-		       const struct gt_ptxgen_name *total, struct gt_ptxgen_name *ret_record,
-		       struct gt_ptxgen_name *ret_failed)
+		       struct gt_ptxgen_value total, struct gt_ptxgen_value *ret_record,
+		       struct gt_ptxgen_value *ret_failed)
 {
-	struct gt_ptxgen_name position = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value position = gt_ptxgen_b64(gen);
 
-	take_position(gen, ring, total, "1", &position);
-	test_failed(gen, &position, ret_failed);
-	*ret_record = address_of(gen, ring, &position);
+	take_position(gen, ring, total, gt_ptxgen_signed(1), position);
+	test_failed(gen, position, ret_failed);
+	*ret_record = address_of(gen, ring, position);
 }
 
 void gt_ptxgen_ring_take(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
-			 struct gt_ptxgen_name *ret_record, struct gt_ptxgen_name *ret_failed)
+			 struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed)
 {
 	uint32_t total = total_of(size);
-	struct gt_ptxgen_name bytes;
+	struct gt_ptxgen_value bytes;
 
 	/* A ring that a few warps fill would refuse whole warps where a few records fit. */
 	if ((uint64_t)total * WARP * 4 <= ring->bytes) {
@@ -138,36 +136,36 @@ void gt_ptxgen_ring_take(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *rin
 		return;
 	}
 	bytes = gt_ptxgen_b64(gen);
-	gt_ptxgen_emit(gen, "mov.u64 %s, %" PRIu32, bytes.text, total);
-	take_alone(gen, ring, &bytes, ret_record, ret_failed);
+	gt_ptxgen_emit(gen, "mov.u64", bytes, total);
+	take_alone(gen, ring, bytes, ret_record, ret_failed);
 }
 
 void gt_ptxgen_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-			       const char *size, struct gt_ptxgen_name *ret_record,
-			       struct gt_ptxgen_name *ret_failed)
+			       struct gt_ptxgen_value size, struct gt_ptxgen_value *ret_record,
+			       struct gt_ptxgen_value *ret_failed)
 {
-	struct gt_ptxgen_name total = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value total = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", total.text, size,
-		       sizeof(struct gt_ring_record) + 7);
-	gt_ptxgen_emit(gen, "and.b64 %s, %s, -8", total.text, total.text);
-	take_alone(gen, ring, &total, ret_record, ret_failed);
+	gt_ptxgen_emit(gen, "add.s64", total, size, sizeof(struct gt_ring_record) + 7);
+	gt_ptxgen_emit(gen, "and.b64", total, total, -8);
+	take_alone(gen, ring, total, ret_record, ret_failed);
 }
 
-void gt_ptxgen_ring_give(struct gt_ptxgen *gen, const char *record, const char *size,
-			 enum gt_ring_state state)
+void gt_ptxgen_ring_give(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
+			 struct gt_ptxgen_value size, enum gt_ring_state state)
 {
-	struct gt_ptxgen_name word = gt_ptxgen_b64(gen), high = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value word = gt_ptxgen_b64(gen), high = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %d", high.text, state);
-	gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", word.text, size, high.text);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, record, 0, word.text);
+	gt_ptxgen_emit(gen, "mov.u32", high, state);
+	gt_ptxgen_join(gen, word, size, high);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(record, 0), word);
 }
 
 /* A record that never fits is lost: r0 = the error. */
 static void lose(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, int64_t result)
 {
-	gt_ptxgen_reduce(gen, place, "", "add.u64", ring->address.text, LOST, "1");
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(ring->address, LOST),
+			 gt_ptxgen_signed(1));
 	gt_ptxgen_result(gen, result);
 }
 
@@ -183,44 +181,42 @@ static bool is_known(const struct gt_ptxgen *gen, unsigned number, uint64_t *ret
 static void output_known(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, unsigned data,
 			 uint32_t size)
 {
-	struct gt_ptxgen_name record, failed, bytes = gt_ptxgen_b64(gen),
-					      over = gt_ptxgen_label(gen);
-	struct gt_ptxgen_name length = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value record, failed, bytes = gt_ptxgen_b64(gen),
+					       over = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value length = gt_ptxgen_b32(gen);
 
 	gt_ptxgen_ring_take(gen, ring, size, &record, &failed);
 	gt_ptxgen_result(gen, -EAGAIN);
-	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, over.text);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", bytes.text, record.text,
-		       sizeof(struct gt_ring_record));
-	gt_ptxgen_copy_in(gen, data, size, bytes.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %" PRIu32, length.text, size);
-	gt_ptxgen_ring_give(gen, record.text, length.text, GT_RING_READY);
+	gt_ptxgen_branch_if(gen, failed, over);
+	gt_ptxgen_emit(gen, "add.s64", bytes, record, sizeof(struct gt_ring_record));
+	gt_ptxgen_copy_in(gen, data, size, bytes);
+	gt_ptxgen_emit(gen, "mov.u32", length, size);
+	gt_ptxgen_ring_give(gen, record, length, GT_RING_READY);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_put_label(gen, &over);
+	gt_ptxgen_put_label(gen, over);
 }
 
 static void output_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, unsigned data)
 {
-	struct gt_ptxgen_name size = gt_ptxgen_register(gen, data + 1), record, failed, length;
-	struct gt_ptxgen_name too_big = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_name over = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value size = gt_ptxgen_reg64(gen, data + 1), record, failed, length;
+	struct gt_ptxgen_value too_big = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value over = gt_ptxgen_label(gen);
 
-	gt_ptxgen_emit(gen, "setp.gt.u64 %s, %s, %zu", too_big.text, size.text,
+	gt_ptxgen_emit(gen, "setp.gt.u64", too_big, size,
 		       ring->bytes - sizeof(struct gt_ring_record));
-	gt_ptxgen_reduce(gen, place, gt_ptxgen_guard(&too_big, true).text, "add.u64",
-			 ring->address.text, LOST, "1");
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_if(too_big), "add.u64",
+			 gt_ptxgen_at(ring->address, LOST), gt_ptxgen_signed(1));
 	gt_ptxgen_result(gen, -E2BIG);
-	gt_ptxgen_emit(gen, "@%s bra %s", too_big.text, over.text);
-	gt_ptxgen_ring_take_sized(gen, ring, size.text, &record, &failed);
+	gt_ptxgen_branch_if(gen, too_big, over);
+	gt_ptxgen_ring_take_sized(gen, ring, size, &record, &failed);
 	gt_ptxgen_result(gen, -EAGAIN);
-	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, over.text);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", bytes.text, record.text,
-		       sizeof(struct gt_ring_record));
-	gt_ptxgen_copy_in_sized(gen, data, size.text, bytes.text);
-	length = gt_ptxgen_low(gen, size.text);
-	gt_ptxgen_ring_give(gen, record.text, length.text, GT_RING_READY);
+	gt_ptxgen_branch_if(gen, failed, over);
+	gt_ptxgen_emit(gen, "add.s64", bytes, record, sizeof(struct gt_ring_record));
+	gt_ptxgen_copy_in_sized(gen, data, size, bytes);
+	length = gt_ptxgen_low(gen, size);
+	gt_ptxgen_ring_give(gen, record, length, GT_RING_READY);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_put_label(gen, &over);
+	gt_ptxgen_put_label(gen, over);
 }
 
 /* r<data> and r<data + 1> are the bytes and their number. */
@@ -251,8 +247,8 @@ int gt_ptxgen_perf_output(struct gt_ptxgen *gen, uint32_t insn)
 int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_ring ring = gt_ptxgen_ring_of(gen);
-	struct gt_ptxgen_name result = gt_ptxgen_register(gen, 0), record, failed;
-	struct gt_ptxgen_name done = gt_ptxgen_label(gen), label;
+	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), record, failed;
+	struct gt_ptxgen_value done = gt_ptxgen_label(gen), label;
 	bool is_tested;
 	uint64_t size;
 
@@ -266,12 +262,12 @@ int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
 	is_tested = gt_ptxgen_null_target(gen, &label);
 	gt_ptxgen_ring_take(gen, &ring, (uint32_t)size, &record, &failed);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_emit(gen, "@%s bra %s", failed.text, is_tested ? label.text : done.text);
-	gt_ptxgen_emit(gen, "st%s.u32 [%s], %" PRIu64, gt_ptxgen_global(gen), record.text, size);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %zu", result.text, record.text,
-		       sizeof(struct gt_ring_record));
+	gt_ptxgen_branch_if(gen, failed, is_tested ? label : done);
+	gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'u', 32),
+		       gt_ptxgen_at(record, 0), size);
+	gt_ptxgen_emit(gen, "add.s64", result, record, sizeof(struct gt_ring_record));
 	if (!is_tested)
-		gt_ptxgen_put_label(gen, &done);
+		gt_ptxgen_put_label(gen, done);
 	return 0;
 }
 
@@ -279,10 +275,10 @@ static int finish(struct gt_ptxgen *gen, enum gt_ring_state state)
 {
 	const int64_t at = (int64_t)offsetof(struct gt_ring_record, state) -
 			   (int64_t)sizeof(struct gt_ring_record);
-	struct gt_ptxgen_name record = gt_ptxgen_register(gen, 1), word = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value record = gt_ptxgen_reg64(gen, 1), word = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %d", word.text, state);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32, record.text, at, word.text);
+	gt_ptxgen_emit(gen, "mov.u32", word, state);
+	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32, gt_ptxgen_at(record, at), word);
 	gt_ptxgen_result(gen, 0);
 	return 0;
 }

@@ -8,55 +8,64 @@
 
 /* ---- maps ---- */
 
-static const char *symbol_space(const struct gt_ptxgen *gen)
+enum gt_ptxgen_space gt_ptxgen_symbol_space(const struct gt_ptxgen *gen)
 {
-	return gen->options->symbols_global ? "global" : "const";
+	return gen->options->symbols_global ? GT_PTXGEN_GLOBAL : GT_PTXGEN_CONST;
 }
 
-/* Word `word` of a symbol, which is declared if it was not. */
-static struct gt_ptxgen_name load_symbol(struct gt_ptxgen *gen, const char *name, unsigned word)
+struct gt_ptxgen_operand gt_ptxgen_declared(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol,
+					    unsigned words)
 {
-	struct gt_strbuf *declarations = gt_ptxgen_declare(gen, name);
-	struct gt_ptxgen_name value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+	char name[32];
+	struct gt_strbuf *declarations;
 
+	if (symbol.class == GT_PTXGEN_MAP_SYMBOL)
+		snprintf(name, sizeof(name), "map_%u", (unsigned)symbol.id);
+	else
+		snprintf(name, sizeof(name), "%s", (const char *)(uintptr_t)symbol.id);
+	declarations = gt_ptxgen_declare(gen, name);
 	if (declarations)
-		gt_strbuf_printf(declarations, ".weak .%s .align 8 .b64 %s%s[2];\n",
-				 symbol_space(gen), gen->prefix, name);
-	gt_ptxgen_emit(gen, "ld.%s.u64 %s, [%s%s+%u]", symbol_space(gen), value.text, gen->prefix,
-		       name, 8 * word);
+		gt_strbuf_printf(declarations, ".weak .%s .align 8 .b64 %s%s[%u];\n",
+				 gen->options->symbols_global ? "global" : "const", gen->prefix,
+				 name, words);
+	return gt_ptxgen_at(symbol, 0);
+}
+
+/* A word of a symbol of two words. */
+static struct gt_ptxgen_value load_symbol(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol,
+					  unsigned word)
+{
+	struct gt_ptxgen_operand address = gt_ptxgen_declared(gen, symbol, 2);
+	struct gt_ptxgen_value value = gt_ptxgen_b64(gen);
+
+	address.offset = (int32_t)(8 * word);
+	gt_ptxgen_emit(gen, gt_ptxgen_memory("ld", gt_ptxgen_symbol_space(gen), 'u', 64), value,
+		       address);
 	return value;
 }
 
-static struct gt_ptxgen_name load_address(struct gt_ptxgen *gen, const char *name)
+static struct gt_ptxgen_value load_address(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol)
 {
-	struct gt_ptxgen_name address = load_symbol(gen, name, 0);
+	struct gt_ptxgen_value address = load_symbol(gen, symbol, 0);
 
 	if (!gen->generic)
-		gt_ptxgen_emit(gen, "cvta.to.global.u64 %s, %s", address.text, address.text);
+		gt_ptxgen_emit(gen, "cvta.to.global.u64", address, address);
 	return address;
 }
 
-static struct gt_ptxgen_name map_symbol(int32_t map)
+struct gt_ptxgen_value gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map)
 {
-	struct gt_ptxgen_name name;
-
-	snprintf(name.text, sizeof(name.text), "map_%d", map);
-	return name;
+	return load_address(gen, gt_ptxgen_map_symbol(map));
 }
 
-struct gt_ptxgen_name gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map)
+struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map)
 {
-	return load_address(gen, map_symbol(map).text);
+	return load_symbol(gen, gt_ptxgen_map_symbol(map), 1);
 }
 
-struct gt_ptxgen_name gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map)
+struct gt_ptxgen_value gt_ptxgen_output_address(struct gt_ptxgen *gen)
 {
-	return load_symbol(gen, map_symbol(map).text, 1);
-}
-
-struct gt_ptxgen_name gt_ptxgen_output_address(struct gt_ptxgen *gen)
-{
-	return load_address(gen, "output");
+	return load_address(gen, gt_ptxgen_symbol("output"));
 }
 
 uint32_t gt_ptxgen_output_bytes(const struct gt_ptxgen *gen)
@@ -64,9 +73,9 @@ uint32_t gt_ptxgen_output_bytes(const struct gt_ptxgen *gen)
 	return gen->options->output_bytes ? gen->options->output_bytes : GT_OUTPUT_BYTES;
 }
 
-const char *gt_ptxgen_global(const struct gt_ptxgen *gen)
+enum gt_ptxgen_space gt_ptxgen_global(const struct gt_ptxgen *gen)
 {
-	return gen->generic ? "" : ".global";
+	return gen->generic ? GT_PTXGEN_GENERIC : GT_PTXGEN_GLOBAL;
 }
 
 /* Whether a map, or one of several that it may be, is in memory shared with the host. */
@@ -82,11 +91,11 @@ static bool is_shared(const struct gt_ptxgen *gen, int32_t map)
 	return false;
 }
 
-const char *gt_ptxgen_scope(const struct gt_ptxgen *gen, int32_t map)
+enum gt_ptxgen_scope gt_ptxgen_scope(const struct gt_ptxgen *gen, int32_t map)
 {
 	if (is_shared(gen, map))
-		return ".sys";
-	return gt_ptxgen_is_modern(gen) ? ".gpu" : "";
+		return GT_PTXGEN_SYS;
+	return gt_ptxgen_is_modern(gen) ? GT_PTXGEN_GPU : GT_PTXGEN_NO_SCOPE;
 }
 
 /* ---- the context ---- */
@@ -109,82 +118,79 @@ static const char *const special[] = {
 	[GT_SOURCE_GRID_SIZE_Z] = "%nctaid.z",
 };
 
-static struct gt_ptxgen_name widen(struct gt_ptxgen *gen, const char *operand, unsigned bits)
+/* A fresh .b64 with an operand of 16, 32 or 64 bits. */
+static struct gt_ptxgen_value emit_widened(struct gt_ptxgen *gen, struct gt_ptxgen_value operand,
+					   unsigned bits)
 {
-	struct gt_ptxgen_name value = gt_ptxgen_temporary(gen, bits == 64 ? GT_PTXGEN_B64
-									  : GT_PTXGEN_B32),
-			      half;
+	struct gt_ptxgen_value value = bits == 64 ? gt_ptxgen_b64(gen) : gt_ptxgen_b32(gen), half;
 
 	if (bits == 16) {
 		half = gt_ptxgen_temporary(gen, GT_PTXGEN_B16);
-		gt_ptxgen_emit(gen, "mov.u16 %s, %s", half.text, operand);
-		gt_ptxgen_emit(gen, "cvt.u32.u16 %s, %s", value.text, half.text);
+		gt_ptxgen_emit(gen, "mov.u16", half, operand);
+		gt_ptxgen_emit(gen, "cvt.u32.u16", value, half);
 	} else {
-		gt_ptxgen_emit(gen, "mov.u%u %s, %s", bits, value.text, operand);
+		gt_ptxgen_emit(gen, gt_ptxgen_typed("mov", 'u', bits), value, operand);
 	}
-	return bits == 64 ? value : gt_ptxgen_widen(gen, &value);
+	return bits == 64 ? value : gt_ptxgen_widen(gen, value);
 }
 
-/* "ld<how>.u<bits>" of memory at `place`, as a .b64. */
-static struct gt_ptxgen_name load_bits(struct gt_ptxgen *gen, const char *how, unsigned bits,
-				       const char *place)
+/* A fresh .b64 with `bits` bits of memory; the opcode has no type yet. */
+static struct gt_ptxgen_value emit_load(struct gt_ptxgen *gen, struct gt_ptxgen_opcode opcode,
+					unsigned bits, struct gt_ptxgen_operand address)
 {
-	struct gt_ptxgen_name value =
-		gt_ptxgen_temporary(gen, bits == 64 ? GT_PTXGEN_B64 : GT_PTXGEN_B32);
+	struct gt_ptxgen_value value = bits == 64 ? gt_ptxgen_b64(gen) : gt_ptxgen_b32(gen);
 
-	gt_ptxgen_emit(gen, "ld%s.u%u %s, [%s]", how, bits, value.text, place);
-	return bits == 64 ? value : gt_ptxgen_widen(gen, &value);
+	opcode.name = "ld";
+	opcode.suffix = gt_ptxgen_type('u', bits);
+	gt_ptxgen_emit(gen, opcode, value, address);
+	return bits == 64 ? value : gt_ptxgen_widen(gen, value);
 }
+
+static const struct gt_ptxgen_opcode parameter = {.space = GT_PTXGEN_PARAM};
 
 /* The number of the thread in its block, divided by the lanes of a warp. */
-static struct gt_ptxgen_name warp_number(struct gt_ptxgen *gen)
+static struct gt_ptxgen_value warp_number(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name x = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-	struct gt_ptxgen_name y = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-	struct gt_ptxgen_name size = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	struct gt_ptxgen_value x = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	struct gt_ptxgen_value y = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+	struct gt_ptxgen_value size = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
 
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%tid.y", x.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%tid.z", y.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ntid.y", size.text);
-	gt_ptxgen_emit(gen, "mad.lo.u32 %s, %s, %s, %s", x.text, y.text, size.text, x.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%ntid.x", size.text);
-	gt_ptxgen_emit(gen, "mov.u32 %s, %%tid.x", y.text);
-	gt_ptxgen_emit(gen, "mad.lo.u32 %s, %s, %s, %s", x.text, x.text, size.text, y.text);
-	gt_ptxgen_emit(gen, "shr.u32 %s, %s, 5", x.text, x.text);
-	return widen(gen, x.text, 32);
+	gt_ptxgen_emit(gen, "mov.u32", x, gt_ptxgen_text("%tid.y"));
+	gt_ptxgen_emit(gen, "mov.u32", y, gt_ptxgen_text("%tid.z"));
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%ntid.y"));
+	gt_ptxgen_emit(gen, "mad.lo.u32", x, y, size, x);
+	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%ntid.x"));
+	gt_ptxgen_emit(gen, "mov.u32", y, gt_ptxgen_text("%tid.x"));
+	gt_ptxgen_emit(gen, "mad.lo.u32", x, x, size, y);
+	gt_ptxgen_emit(gen, "shr.u32", x, x, 5);
+	return emit_widened(gen, x, 32);
 }
 
-static struct gt_ptxgen_name own_mask(struct gt_ptxgen *gen)
+static struct gt_ptxgen_value own_mask(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name group;
-
-	if (gen->lanes == GT_PTXGEN_EACH) {
-		group = gt_ptxgen_active_mask(gen);
-	} else {
-		snprintf(group.text, sizeof(group.text), "%sgroup", gen->prefix);
-	}
-	return widen(gen, group.text, 32);
+	return emit_widened(gen,
+			    gen->lanes == GT_PTXGEN_EACH ? gt_ptxgen_active_mask(gen)
+							 : gt_ptxgen_of_group(GT_PTXGEN_GROUP),
+			    32);
 }
 
 /* The field of the parameter `context` with a value, in the form "kernel". */
-static struct gt_ptxgen_name load_context(struct gt_ptxgen *gen, enum gt_context_source source,
-					  uint32_t index)
+static struct gt_ptxgen_value load_context(struct gt_ptxgen *gen, enum gt_context_source source,
+					   uint32_t index)
 {
-	char place[64];
-
 	for (const struct gt_context_field *field = gt_context_fields; field->name; field++) {
 		if (field->source != source || index >= field->count ||
 		    !(field->kinds >> gen->job->section->kind & 1))
 			continue;
-		snprintf(place, sizeof(place), "%scontext+%u", gen->prefix,
-			 field->offset + index * field->size);
-		return load_bits(gen, ".param", field->size * 8, place);
+		return emit_load(gen, parameter, field->size * 8,
+				 gt_ptxgen_at(gt_ptxgen_symbol("context"),
+					      field->offset + index * field->size));
 	}
-	return widen(gen, "0", 64);
+	return emit_widened(gen, gt_ptxgen_signed(0), 64);
 }
 
-static struct gt_ptxgen_name own_source(struct gt_ptxgen *gen, enum gt_context_source source,
-					uint32_t index)
+static struct gt_ptxgen_value own_source(struct gt_ptxgen *gen, enum gt_context_source source,
+					 uint32_t index)
 {
 	for (uint32_t i = 0; i < gen->job->value_count; i++) {
 		const struct gt_site_value *site = &gen->job->values[i];
@@ -192,24 +198,25 @@ static struct gt_ptxgen_name own_source(struct gt_ptxgen *gen, enum gt_context_s
 		if (site->source != source || site->index != index)
 			continue;
 		if (site->kind == GT_SITE_OPERAND)
-			return widen(gen, site->operand, site->bits);
-		return load_bits(gen, ".param", site->bits, site->operand);
+			return emit_widened(gen, gt_ptxgen_text(site->operand), site->bits);
+		return emit_load(gen, parameter, site->bits,
+				 gt_ptxgen_at(gt_ptxgen_text(site->operand), 0));
 	}
 	if (source < gt_countof(special) && special[source])
-		return widen(gen, special[source], 32);
+		return emit_widened(gen, gt_ptxgen_text(special[source]), 32);
 	if (source == GT_SOURCE_WARP)
 		return warp_number(gen);
 	if (source == GT_SOURCE_LAUNCH)
-		return widen(gen, "%gridid", 64);
+		return emit_widened(gen, gt_ptxgen_text("%gridid"), 64);
 	if (source == GT_SOURCE_MASK)
 		return own_mask(gen);
 	if (source == GT_SOURCE_PREDICATE && gen->job->section->kind != GT_KIND_BRANCH)
-		return widen(gen, "1", 64);
+		return emit_widened(gen, gt_ptxgen_signed(1), 64);
 	if (source == GT_SOURCE_PREDICATE)
 		return own_source(gen, GT_SOURCE_TAKEN, 0);
 	if (gen->options->form == GT_FORM_KERNEL)
 		return load_context(gen, source, index);
-	return widen(gen, "0", 64);
+	return emit_widened(gen, gt_ptxgen_signed(0), 64);
 }
 
 /* Whether lanes of a warp have values of their own of what a thread knows itself. */
@@ -218,20 +225,20 @@ static bool is_lanes_own(enum gt_context_source source)
 	return source <= GT_SOURCE_LANE;
 }
 
-struct gt_ptxgen_name gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
-				       uint32_t index)
+struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
+					uint32_t index)
 {
-	struct gt_ptxgen_name value = own_source(gen, source, index);
+	struct gt_ptxgen_value value = own_source(gen, source, index);
 
 	if (gen->lanes == GT_PTXGEN_ALL && !gen->by_leader && is_lanes_own(source))
-		return gt_ptxgen_of_leader(gen, &value);
+		return gt_ptxgen_of_leader(gen, value);
 	return value;
 }
 
-static struct gt_ptxgen_name load_field(struct gt_ptxgen *gen, int64_t offset, unsigned width)
+static struct gt_ptxgen_value load_field(struct gt_ptxgen *gen, int64_t offset, unsigned width)
 {
 	struct gt_context_load load;
-	struct gt_ptxgen_name value = {"0"}, moved, part;
+	struct gt_ptxgen_value value = gt_ptxgen_signed(0), moved, part;
 
 	if (!gen->job->section ||
 	    gt_context_find(gen->job->section, (uint32_t)offset, width, &load)) {
@@ -243,12 +250,11 @@ static struct gt_ptxgen_name load_field(struct gt_ptxgen *gen, int64_t offset, u
 	if (width == load.field->size)
 		return value;
 	moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-	gt_ptxgen_emit(gen, "shr.u64 %s, %s, %u", moved.text, value.text, load.shift);
-	part = gt_ptxgen_low(gen, moved.text);
+	gt_ptxgen_emit(gen, "shr.u64", moved, value, load.shift);
+	part = gt_ptxgen_low(gen, moved);
 	if (width < 4)
-		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0x%x", part.text, part.text,
-			       (1u << 8 * width) - 1);
-	return gt_ptxgen_widen(gen, &part);
+		gt_ptxgen_emit(gen, "and.b32", part, part, gt_ptxgen_hex((1u << 8 * width) - 1));
+	return gt_ptxgen_widen(gen, part);
 }
 
 /* ---- pointers ---- */
@@ -258,26 +264,33 @@ const struct gt_register_fact *gt_ptxgen_fact(const struct gt_ptxgen *gen, unsig
 	return &gen->facts->insns[gen->at].registers[number];
 }
 
-static const char *space_of(const struct gt_ptxgen *gen, const struct gt_register_fact *fact)
+static enum gt_ptxgen_space space_of(const struct gt_ptxgen *gen,
+				     const struct gt_register_fact *fact)
 {
 	if (gen->generic)
-		return "";
-	return fact->type == GT_REG_STACK ? ".local" : ".global";
+		return GT_PTXGEN_GENERIC;
+	return fact->type == GT_REG_STACK ? GT_PTXGEN_LOCAL : GT_PTXGEN_GLOBAL;
 }
 
 /*
- * Others change maps at the same time: such accesses are "strong", so that they see it and are not
- * torn. The memory of raw programs and the records of rings are nobody else's.
+ * The order, scope and state space of a load or store. Other threads change maps at the same time:
+ * accesses to them are strong, so that they see the changes and are not torn. No other thread
+ * changes the memory of raw programs and the records of rings.
  */
-static const char *strength(const struct gt_ptxgen *gen, const struct gt_register_fact *fact)
+static struct gt_ptxgen_opcode access_opcode(const struct gt_ptxgen *gen,
+					     const struct gt_register_fact *fact)
 {
-	const struct gt_bpf_object *object = gen->object;
+	struct gt_ptxgen_opcode opcode = {.space = space_of(gen, fact)};
 
-	if (fact->type != GT_REG_MAP_VALUE || (fact->map >= 0 && object->maps[fact->map].read_only))
-		return "";
-	if (!gt_ptxgen_is_modern(gen))
-		return ".volatile";
-	return is_shared(gen, fact->map) ? ".relaxed.sys" : ".relaxed.gpu";
+	if (fact->type != GT_REG_MAP_VALUE ||
+	    (fact->map >= 0 && gen->object->maps[fact->map].read_only))
+		return opcode;
+	opcode.order = GT_PTXGEN_VOLATILE;
+	if (gt_ptxgen_is_modern(gen)) {
+		opcode.order = GT_PTXGEN_RELAXED;
+		opcode.scope = is_shared(gen, fact->map) ? GT_PTXGEN_SYS : GT_PTXGEN_GPU;
+	}
+	return opcode;
 }
 
 /* The value of a constant map's bytes, where it is known which. */
@@ -306,13 +319,12 @@ static unsigned aligned_width(const struct gt_register_fact *fact, int64_t offse
 	return alignment < width ? alignment : width;
 }
 
-struct gt_ptxgen_name gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
-				     unsigned width)
+struct gt_ptxgen_value gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
+				      unsigned width)
 {
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
 	unsigned part = aligned_width(fact, offset, width);
-	struct gt_ptxgen_name parts[8], base;
-	struct gt_ptxgen_text how, place;
+	struct gt_ptxgen_value parts[8], base;
 	uint64_t known;
 
 	if (fact->type == GT_REG_CONTEXT)
@@ -320,42 +332,41 @@ struct gt_ptxgen_name gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int
 	if (gt_ptxgen_is_own_stack(fact))
 		return gt_ptxgen_stack_load(gen, fact->min + offset, width);
 	if (known_bytes(gen, fact, offset, width, &known)) {
-		parts[0] = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "mov.b64 %s, 0x%" PRIx64, parts[0].text, known);
+		parts[0] = gt_ptxgen_b64(gen);
+		gt_ptxgen_emit(gen, "mov.b64", parts[0], gt_ptxgen_hex(known));
 		return parts[0];
 	}
-	base = gt_ptxgen_register(gen, number);
-	snprintf(how.text, sizeof(how.text), "%s%s", strength(gen, fact), space_of(gen, fact));
-	for (unsigned i = 0; i < width / part; i++) {
-		snprintf(place.text, sizeof(place.text), "%s+%" PRId64, base.text,
-			 offset + i * part);
-		parts[i] = load_bits(gen, how.text, part * 8, place.text);
-	}
+	base = gt_ptxgen_reg64(gen, number);
+	for (unsigned i = 0; i < width / part; i++)
+		parts[i] = emit_load(gen, access_opcode(gen, fact), part * 8,
+				     gt_ptxgen_at(base, offset + i * part));
 	return gt_ptxgen_combine(gen, parts, width / part, part);
 }
 
 void gt_ptxgen_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsigned width,
-		     const char *value)
+		     struct gt_ptxgen_value value)
 {
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
 	unsigned part = aligned_width(fact, offset, width);
-	struct gt_ptxgen_name base, moved;
+	struct gt_ptxgen_value base, moved;
+	struct gt_ptxgen_opcode opcode;
 
 	if (gt_ptxgen_is_own_stack(fact)) {
 		gt_ptxgen_limit_stack(gen, fact->min + offset, width, UINT64_MAX, NULL);
 		gt_ptxgen_stack_store(gen, fact->min + offset, width, value);
 		return;
 	}
-	base = gt_ptxgen_register(gen, number);
+	base = gt_ptxgen_reg64(gen, number);
+	opcode = access_opcode(gen, fact);
+	opcode.name = "st";
+	opcode.suffix = gt_ptxgen_type('u', part * 8);
 	for (unsigned i = 0; i < width / part; i++) {
-		snprintf(moved.text, sizeof(moved.text), "%s", value);
+		moved = value;
 		if (i) {
-			moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-			gt_ptxgen_emit(gen, "shr.u64 %s, %s, %u", moved.text, value, 8 * part * i);
+			moved = gt_ptxgen_b64(gen);
+			gt_ptxgen_emit(gen, "shr.u64", moved, value, 8 * part * i);
 		}
-		gt_ptxgen_emit(gen, "st%s%s.u%u [%s+%" PRId64 "], %s", strength(gen, fact),
-			       space_of(gen, fact), part * 8, base.text, offset + i * part,
-			       moved.text);
+		gt_ptxgen_emit(gen, opcode, gt_ptxgen_at(base, offset + i * part), moved);
 	}
 }
 
@@ -368,11 +379,11 @@ unsigned gt_ptxgen_access_width(const struct gt_ptxgen *gen, unsigned number, ui
 	return gt_ptxgen_alignment(alignment | (int64_t)size);
 }
 
-struct gt_ptxgen_name gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
-					const char **ret_space)
+struct gt_ptxgen_value gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
+					 enum gt_ptxgen_space *ret_space)
 {
 	*ret_space = space_of(gen, gt_ptxgen_fact(gen, number));
-	return gt_ptxgen_register(gen, number);
+	return gt_ptxgen_reg64(gen, number);
 }
 
 /* ---- instructions ---- */
@@ -380,42 +391,43 @@ struct gt_ptxgen_name gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
 void gt_ptxgen_access(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned width = gt_bpf_access_size(insn);
-	struct gt_ptxgen_name value, wide;
+	struct gt_ptxgen_value value, wide;
 
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_LDX:
 		value = gt_ptxgen_load(gen, insn->src_reg, insn->off, width);
 		if (BPF_MODE(insn->code) == BPF_MEMSX) {
 			wide = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-			gt_ptxgen_emit(gen, "cvt.s64.s%u %s, %s", width * 8, wide.text, value.text);
+			gt_ptxgen_emit(gen, gt_ptxgen_typed("cvt.s64", 's', width * 8), wide,
+				       value);
 			value = wide;
 		}
-		gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
+		gt_ptxgen_write_reg64(gen, insn->dst_reg, value);
 		break;
 	case BPF_ST:
 		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "mov.b64 %s, %d", value.text, insn->imm);
-		gt_ptxgen_store(gen, insn->dst_reg, insn->off, width, value.text);
+		gt_ptxgen_emit(gen, "mov.b64", value, insn->imm);
+		gt_ptxgen_store(gen, insn->dst_reg, insn->off, width, value);
 		break;
 	default:
-		value = gt_ptxgen_register(gen, insn->src_reg);
-		gt_ptxgen_store(gen, insn->dst_reg, insn->off, width, value.text);
+		value = gt_ptxgen_reg64(gen, insn->src_reg);
+		gt_ptxgen_store(gen, insn->dst_reg, insn->off, width, value);
 	}
 }
 
 void gt_ptxgen_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	uint64_t low = (uint32_t)insn->imm, high = (uint32_t)insn[1].imm;
-	struct gt_ptxgen_name value = {""}, base;
+	struct gt_ptxgen_value value, base;
 
 	if (insn->src_reg == GT_BPF_IMM_SCALAR) {
-		snprintf(value.text, sizeof(value.text), "0x%" PRIx64, high << 32 | low);
+		value = gt_ptxgen_hex(high << 32 | low);
 	} else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX) {
-		snprintf(value.text, sizeof(value.text), "%" PRIu64, low);
+		value = gt_ptxgen_unsigned(low);
 	} else {
 		base = gt_ptxgen_map_address(gen, insn->imm);
-		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "add.s64 %s, %s, %" PRIu64, value.text, base.text, high);
+		value = gt_ptxgen_b64(gen);
+		gt_ptxgen_emit(gen, "add.s64", value, base, high);
 	}
-	gt_ptxgen_give_wide(gen, insn->dst_reg, value.text);
+	gt_ptxgen_write_reg64(gen, insn->dst_reg, value);
 }

@@ -11,24 +11,12 @@
 #pragma once
 
 #include "gpubpf/helpers.h"
+#include "gpubpf/ptxgen/ir.h"
 #include "gpubpf/translate.h"
 
-/* A name or number as it stands in the text. */
-struct gt_ptxgen_name {
-	char text[48];
-};
-
-enum gt_ptxgen_class {
-	GT_PTXGEN_B64,
-	GT_PTXGEN_B32,
-	GT_PTXGEN_B16,
-	GT_PTXGEN_PREDICATE,
-	GT_PTXGEN_CLASSES,
-};
-
 enum {
-	GT_PTXGEN_MAX_INLINED =
-		65536, /* instructions with those of functions at each of their calls */
+	/* Instructions, those of functions counted at each of their calls. */
+	GT_PTXGEN_MAX_INLINED = 65536,
 };
 
 /* Which of the lanes that come by together run a program. */
@@ -55,15 +43,9 @@ struct gt_ptxgen_frame {
 	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
 };
 
-/* A .b64 and, beside it, its lower half: a .b32. */
-struct gt_ptxgen_low {
-	struct gt_ptxgen_name wide; /* "": none */
-	struct gt_ptxgen_name low;
-};
-
 /* A number << shift, modulo 2^64, is the .b64 `value`, which does not change; shift 0: none. */
 struct gt_ptxgen_scaled {
-	struct gt_ptxgen_name value;
+	struct gt_ptxgen_value value;
 	uint8_t shift;
 };
 
@@ -81,11 +63,12 @@ struct gt_ptxgen {
 	const struct gt_translate_job *job;
 	const struct gt_facts *facts;
 	const char *prefix;
+	size_t prefix_length;
 	unsigned sm, version; /* 90; 78 */
-	struct gt_strbuf body;
-	size_t limit; /* bytes of body */
+	struct gt_ptxgen_list list;
+	size_t text_size;  /* of the list, at least: bytes */
+	size_t text_limit; /* bytes */
 	struct gt_translation *translation;
-	unsigned temporaries[GT_PTXGEN_CLASSES], labels; /* used so far */
 	bool generic;
 	enum gt_ptxgen_lanes lanes;
 	bool by_leader; /* GT_PTXGEN_ALL: what is emitted is run by the leader alone */
@@ -96,12 +79,10 @@ struct gt_ptxgen {
 	uint32_t frames;                   /* begun so far */
 	uint32_t stack_bytes;              /* of memory for all frames */
 	uint32_t inlined;                  /* instructions emitted */
-	uint64_t limits[GT_BPF_REGISTERS]; /* ptxgen_limit.c */
+	uint64_t limits[GT_BPF_REGISTERS]; /* range.c */
 	struct gt_ptxgen_stack_limit stack_limits[8];
-	struct gt_ptxgen_scaled scaled[GT_BPF_REGISTERS]; /* ptxgen_scale.c */
-	struct gt_ptxgen_low
-		lows[GT_BPF_REGISTERS + 1]; /* ptxgen_narrow.c: of registers, and one */
-	uint32_t at;                        /* the instruction that is emitted */
+	struct gt_ptxgen_scaled scaled[GT_BPF_REGISTERS]; /* strength.c */
+	uint32_t at;                                      /* the instruction that is emitted */
 	uint32_t fused;        /* a test for NULL that a helper has done; UINT32_MAX: none */
 	unsigned fused_copies; /* bit n: r<n> is what is tested there, too */
 	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
@@ -115,28 +96,91 @@ static inline const struct bpf_insn *gt_ptxgen_insn(const struct gt_ptxgen *gen)
 	return &gen->job->program->insns[gen->at];
 }
 
-/* Parts of an instruction: "@p ", "a, b". */
-struct gt_ptxgen_text {
-	char text[128];
-};
-static inline struct gt_ptxgen_text gt_ptxgen_guard(const struct gt_ptxgen_name *predicate,
-						    bool holds)
+/* ---- emit.c: rows of the list ---- */
+
+/* Adds a row that belongs to gen->at. */
+void gt_ptxgen_append(struct gt_ptxgen *gen, const struct gt_ptxgen_row *row);
+
+#define GT_PTXGEN_COUNT_(zero, one, two, three, four, five, count, ...) count
+#define GT_PTXGEN_COUNT(...) GT_PTXGEN_COUNT_(0, ##__VA_ARGS__, 5, 4, 3, 2, 1, 0)
+#define GT_PTXGEN_OPERANDS_0()
+#define GT_PTXGEN_OPERANDS_1(a) GT_PTXGEN_OPERAND(a)
+#define GT_PTXGEN_OPERANDS_2(a, ...) GT_PTXGEN_OPERAND(a), GT_PTXGEN_OPERANDS_1(__VA_ARGS__)
+#define GT_PTXGEN_OPERANDS_3(a, ...) GT_PTXGEN_OPERAND(a), GT_PTXGEN_OPERANDS_2(__VA_ARGS__)
+#define GT_PTXGEN_OPERANDS_4(a, ...) GT_PTXGEN_OPERAND(a), GT_PTXGEN_OPERANDS_3(__VA_ARGS__)
+#define GT_PTXGEN_OPERANDS_5(a, ...) GT_PTXGEN_OPERAND(a), GT_PTXGEN_OPERANDS_4(__VA_ARGS__)
+#define GT_PTXGEN_PASTE_(a, b) a##b
+#define GT_PTXGEN_PASTE(a, b) GT_PTXGEN_PASTE_(a, b)
+
+/*
+ * One instruction: gt_ptxgen_emit(gen, "add.s64", sum, left, 8). The opcode is a string or a struct
+ * gt_ptxgen_opcode; operands are values, operands (gt_ptxgen_at) and numbers.
+ */
+#define gt_ptxgen_emit(gen, operation, ...)                                                        \
+	gt_ptxgen_emit_if(gen, gt_ptxgen_always, operation, ##__VA_ARGS__)
+/* The same, executed where a condition holds. */
+#define gt_ptxgen_emit_if(gen, condition, operation, ...)                                          \
+	gt_ptxgen_append(                                                                          \
+		(gen),                                                                             \
+		&(struct gt_ptxgen_row){                                                           \
+			.opcode = GT_PTXGEN_OPCODE(operation),                                     \
+			.guard = (condition),                                                      \
+			.operand_count = GT_PTXGEN_COUNT(__VA_ARGS__),                             \
+			.operands = {GT_PTXGEN_PASTE(GT_PTXGEN_OPERANDS_,                          \
+						     GT_PTXGEN_COUNT(__VA_ARGS__))(__VA_ARGS__)}})
+
+/* "b64", "u32", "s16" …: the type of a letter (b, u or s) with 8, 16, 32 or 64 bits. */
+const char *gt_ptxgen_type(char letter, unsigned bits);
+/* "<name>.<type>": ("neg", 's', 32) is "neg.s32". */
+struct gt_ptxgen_opcode gt_ptxgen_typed(const char *name, char letter, unsigned bits);
+/* "<name>[.<space>].<type>": a load or store. */
+struct gt_ptxgen_opcode gt_ptxgen_memory(const char *name, enum gt_ptxgen_space space, char letter,
+					 unsigned bits);
+
+static const struct gt_ptxgen_condition gt_ptxgen_always;
+static inline struct gt_ptxgen_condition gt_ptxgen_if(struct gt_ptxgen_value predicate)
 {
-	struct gt_ptxgen_text guard;
-
-	snprintf(guard.text, sizeof(guard.text), "@%s%s ", holds ? "" : "!", predicate->text);
-	return guard;
+	return (struct gt_ptxgen_condition){predicate, true};
 }
+static inline struct gt_ptxgen_condition gt_ptxgen_unless(struct gt_ptxgen_value predicate)
+{
+	return (struct gt_ptxgen_condition){predicate, false};
+}
+void gt_ptxgen_branch(struct gt_ptxgen *gen, struct gt_ptxgen_value label);
+void gt_ptxgen_branch_if(struct gt_ptxgen *gen, struct gt_ptxgen_value predicate,
+			 struct gt_ptxgen_value label);
+void gt_ptxgen_branch_unless(struct gt_ptxgen *gen, struct gt_ptxgen_value predicate,
+			     struct gt_ptxgen_value label);
+void gt_ptxgen_put_label(struct gt_ptxgen *gen, struct gt_ptxgen_value label);
+/* The halves of a .b64 into two .b32, and back. */
+void gt_ptxgen_split(struct gt_ptxgen *gen, struct gt_ptxgen_value low, struct gt_ptxgen_value high,
+		     struct gt_ptxgen_value wide);
+void gt_ptxgen_join(struct gt_ptxgen *gen, struct gt_ptxgen_value wide, struct gt_ptxgen_value low,
+		    struct gt_ptxgen_value high);
 
-/* ---- ptxgen_emit.c: text ---- */
-
-/* One instruction; "\t" before and ";\n" behind it are added. */
-void gt_ptxgen_emit(struct gt_ptxgen *gen, const char *format, ...) gt_printf(2, 3);
-void gt_ptxgen_put_label(struct gt_ptxgen *gen, const struct gt_ptxgen_name *label);
-struct gt_ptxgen_name gt_ptxgen_label(struct gt_ptxgen *gen);
-struct gt_ptxgen_name gt_ptxgen_temporary(struct gt_ptxgen *gen, enum gt_ptxgen_class class);
+/* A fresh label, for jumps within the eBPF instruction that is emitted. */
+struct gt_ptxgen_value gt_ptxgen_label(struct gt_ptxgen *gen);
+/* The label of an eBPF instruction in the frame that is emitted. */
+struct gt_ptxgen_value gt_ptxgen_insn_label(const struct gt_ptxgen *gen, uint32_t insn);
+/* The label of the end of the function that is emitted. */
+struct gt_ptxgen_value gt_ptxgen_end_label(const struct gt_ptxgen *gen);
+struct gt_ptxgen_value gt_ptxgen_temporary(struct gt_ptxgen *gen, enum gt_ptxgen_class class);
+static inline struct gt_ptxgen_value gt_ptxgen_b64(struct gt_ptxgen *gen)
+{
+	return gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+}
+static inline struct gt_ptxgen_value gt_ptxgen_b32(struct gt_ptxgen *gen)
+{
+	return gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
+}
+static inline struct gt_ptxgen_value gt_ptxgen_predicate(struct gt_ptxgen *gen)
+{
+	return gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
+}
 /* The PTX register (.b64) of an eBPF register in the function that is emitted. */
-struct gt_ptxgen_name gt_ptxgen_register(const struct gt_ptxgen *gen, unsigned number);
+struct gt_ptxgen_value gt_ptxgen_reg64(const struct gt_ptxgen *gen, unsigned number);
+/* A register that a whole program has once: of the banks GROUP, FIRST and IS_LEADER. */
+struct gt_ptxgen_value gt_ptxgen_of_group(enum gt_ptxgen_bank bank);
 
 /*
  * Declarations of the module, once for each name (".func"s, tables): the buffer to add to if
@@ -162,13 +206,9 @@ static inline bool gt_ptxgen_has_sync(const struct gt_ptxgen *gen)
 
 void gt_ptxgen_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptxgen_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-/* Only to where the jump at gen->at leads; guard: "@p " or "". */
-void gt_ptxgen_jump_to(struct gt_ptxgen *gen, const char *guard);
-/* A conditional jump is taken where a predicate holds, or where it does not. */
-struct gt_ptxgen_condition {
-	struct gt_ptxgen_name predicate;
-	bool holds;
-};
+/* To the target of the jump at gen->at, where a condition holds. */
+void gt_ptxgen_jump_if(struct gt_ptxgen *gen, struct gt_ptxgen_condition taken);
+/* Where a conditional jump is taken. */
 struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptxgen_access(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptxgen_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn);
@@ -182,16 +222,14 @@ void gt_ptxgen_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
  * called with them as they are.
  */
 void gt_ptxgen_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers);
-/* The label of an instruction in the frame that is emitted. */
-struct gt_ptxgen_name gt_ptxgen_insn_label(struct gt_ptxgen *gen, uint32_t insn);
 
-/* ---- ptxgen_kernel.c: the form "kernel" ---- */
+/* ---- kernel.c: the form "kernel" ---- */
 
 void gt_ptxgen_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
 void gt_ptxgen_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text);
 void gt_ptxgen_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
 
-/* ---- ptxgen_group.c: programs that run once for a group of lanes ---- */
+/* ---- group.c: programs that run once for a group of lanes ---- */
 
 /* Decides gen->lanes. */
 void gt_ptxgen_plan_group(struct gt_ptxgen *gen);
@@ -202,24 +240,23 @@ void gt_ptxgen_begin_group(struct gt_ptxgen *gen);
  * the others get from it then, or -1.
  */
 bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result);
-struct gt_ptxgen_name gt_ptxgen_begin_leader(struct gt_ptxgen *gen);
-void gt_ptxgen_end_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_name *over, int result);
+struct gt_ptxgen_value gt_ptxgen_begin_leader(struct gt_ptxgen *gen);
+void gt_ptxgen_end_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value over, int result);
 /* GT_PTXGEN_ALL: the leader's value, for all. */
-struct gt_ptxgen_name gt_ptxgen_of_leader(struct gt_ptxgen *gen,
-					  const struct gt_ptxgen_name *value);
+struct gt_ptxgen_value gt_ptxgen_of_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value value);
 /* The helper warp_lane_value. */
 int gt_ptxgen_lane_value(struct gt_ptxgen *gen);
 
-/* ---- ptxgen_stack.c: the stack in registers and memory ---- */
+/* ---- stack.c: the stack in registers and memory ---- */
 
 /* Decides how each function's stack is kept: gen->stacks and gen->generic. 0 or -ENOMEM. */
 int gt_ptxgen_plan_stack(struct gt_ptxgen *gen);
 /* Declares the registers of the frame's stack, sets r10, clears what may be read early. */
 void gt_ptxgen_begin_frame(struct gt_ptxgen *gen);
 /* Bytes of the frame's own stack, at a known offset (negative, from its top). */
-struct gt_ptxgen_name gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width);
+struct gt_ptxgen_value gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width);
 void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width,
-			   const char *value);
+			   struct gt_ptxgen_value value);
 /* Whether a pointer points to one known place of the frame's own stack. */
 static inline bool gt_ptxgen_is_own_stack(const struct gt_register_fact *fact)
 {
@@ -231,23 +268,20 @@ static inline unsigned gt_ptxgen_alignment(int64_t offset)
 	return (unsigned)((uint64_t)(offset | 8) & -(uint64_t)(offset | 8));
 }
 /* `count` numbers of `width` bytes, the first lowest, put together. */
-struct gt_ptxgen_name gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_ptxgen_name *parts,
-					unsigned count, unsigned width);
+struct gt_ptxgen_value gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_ptxgen_value *parts,
+					 unsigned count, unsigned width);
 
-/* ---- ptxgen_narrow.c: numbers of 32 bits ---- */
+/* ---- narrowing.c: numbers of 32 bits ---- */
 
 /* A fresh .b32 with the lower half of a .b64. */
-struct gt_ptxgen_name gt_ptxgen_low(struct gt_ptxgen *gen, const char *wide);
+struct gt_ptxgen_value gt_ptxgen_low(struct gt_ptxgen *gen, struct gt_ptxgen_value wide);
 /* A fresh .b64 with a .b32 that does not change any more. */
-struct gt_ptxgen_name gt_ptxgen_widen(struct gt_ptxgen *gen, const struct gt_ptxgen_name *low);
+struct gt_ptxgen_value gt_ptxgen_widen(struct gt_ptxgen *gen, struct gt_ptxgen_value low);
 /* The lower half of an eBPF register, not to be written to. Not where some lanes only come. */
-struct gt_ptxgen_name gt_ptxgen_low_of(struct gt_ptxgen *gen, unsigned number);
+struct gt_ptxgen_value gt_ptxgen_reg32(struct gt_ptxgen *gen, unsigned number);
 /* Sets an eBPF register to a .b32 that does not change any more, or to a .b64. */
-void gt_ptxgen_give_low(struct gt_ptxgen *gen, unsigned number, const struct gt_ptxgen_name *low);
-void gt_ptxgen_give_wide(struct gt_ptxgen *gen, unsigned number, const char *value);
-/* Something else was written into a register, or into several. */
-void gt_ptxgen_forget_low(struct gt_ptxgen *gen, unsigned number);
-void gt_ptxgen_forget_lows(struct gt_ptxgen *gen, unsigned first, unsigned end);
+void gt_ptxgen_write_reg32(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value low);
+void gt_ptxgen_write_reg64(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value value);
 /* Whether a register's upper half is 0. */
 bool gt_ptxgen_is_short(const struct gt_ptxgen *gen, unsigned number);
 /* Whether the upper halves of both sides of an instruction are. */
@@ -256,21 +290,21 @@ bool gt_ptxgen_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_ins
 bool gt_ptxgen_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
 
 /* A fresh .b32 with the upper half of an eBPF register. */
-struct gt_ptxgen_name gt_ptxgen_high(struct gt_ptxgen *gen, unsigned number);
+struct gt_ptxgen_value gt_ptxgen_high(struct gt_ptxgen *gen, unsigned number);
 
-/* ---- ptxgen_scale.c: numbers that are shifted and shifted back ---- */
+/* ---- strength.c: numbers that are shifted and shifted back ---- */
 
 /* The result of an operation at gen->at, before that is emitted. */
 struct gt_ptxgen_scaled gt_ptxgen_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 
-/* ---- ptxgen_skip.c: jumps over little ---- */
+/* ---- if_conversion.c: jumps over little ---- */
 
 /* Finds them: gen->skips. */
 void gt_ptxgen_plan_skips(struct gt_ptxgen *gen);
 /* Emits the jump at gen->at and what it jumps over. The first instruction behind that. */
 uint32_t gt_ptxgen_skip(struct gt_ptxgen *gen);
 
-/* ---- ptxgen_limit.c: how great numbers can be ---- */
+/* ---- range.c: how great numbers can be ---- */
 
 /* At labels: whatever was known of numbers. */
 void gt_ptxgen_forget_numbers(struct gt_ptxgen *gen);
@@ -294,19 +328,24 @@ struct gt_ptxgen_scaled gt_ptxgen_memory_scaled(const struct gt_ptxgen *gen, uns
 void gt_ptxgen_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
 			   const struct gt_ptxgen_scaled *scaled);
 
-/* ---- ptxgen_memory.c: maps and pointers ---- */
+/* ---- memory.c: maps and pointers ---- */
 
 /* A temporary with the address of a map's memory, in .global (or generic: gt_ptxgen_space). */
-struct gt_ptxgen_name gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map);
+struct gt_ptxgen_value gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map);
 /* A temporary (.b64) with the number of copies of a map. */
-struct gt_ptxgen_name gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map);
+struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map);
 /* The address of the output ring, and its max_entries. */
-struct gt_ptxgen_name gt_ptxgen_output_address(struct gt_ptxgen *gen);
+struct gt_ptxgen_value gt_ptxgen_output_address(struct gt_ptxgen *gen);
 uint32_t gt_ptxgen_output_bytes(const struct gt_ptxgen *gen);
-/* ".global", or "" in programs with generic addresses: behind ld, st, atom, red. */
-const char *gt_ptxgen_global(const struct gt_ptxgen *gen);
-/* ".sys" or ".gpu" for atomics on a map, by its place; "" where sm_60's forms do not have it. */
-const char *gt_ptxgen_scope(const struct gt_ptxgen *gen, int32_t map);
+/* The state space of maps, records and memory: .global, or generic. */
+enum gt_ptxgen_space gt_ptxgen_global(const struct gt_ptxgen *gen);
+/* The state space of the module's symbols. */
+enum gt_ptxgen_space gt_ptxgen_symbol_space(const struct gt_ptxgen *gen);
+/* The address of a symbol of 64-bit words, which is declared if it was not. */
+struct gt_ptxgen_operand gt_ptxgen_declared(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol,
+					    unsigned words);
+/* The scope of atomic operations on a map (-1: one of several). None where sm_60 has none. */
+enum gt_ptxgen_scope gt_ptxgen_scope(const struct gt_ptxgen *gen, int32_t map);
 
 /* What is known of a register before the instruction that is emitted. */
 const struct gt_register_fact *gt_ptxgen_fact(const struct gt_ptxgen *gen, unsigned number);
@@ -316,26 +355,26 @@ const struct gt_register_fact *gt_ptxgen_fact(const struct gt_ptxgen *gen, unsig
  * 4 or 8, and best at most what gt_ptxgen_access_width says for the whole range. Parts of the stack
  * may be in registers, so this is the only way to get at arguments whose size is known.
  */
-struct gt_ptxgen_name gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
-				     unsigned width);
+struct gt_ptxgen_value gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
+				      unsigned width);
 void gt_ptxgen_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsigned width,
-		     const char *value);
+		     struct gt_ptxgen_value value);
 /* The widest accesses (1, 2, 4, 8) into which `size` bytes at r<number> can be cut. */
 unsigned gt_ptxgen_access_width(const struct gt_ptxgen *gen, unsigned number, uint32_t size);
 /*
- * The address in r<number> and its state space (".global", ".local" or ""), for loops over memory
+ * The address in r<number> and its state space, for loops over memory
  * whose size is not known when it is translated, or is more than GT_PTXGEN_MAX_UNROLLED bytes; such
  * memory never is in registers.
  */
 enum {
 	GT_PTXGEN_MAX_UNROLLED = 256,
 };
-struct gt_ptxgen_name gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
-					const char **ret_space);
+struct gt_ptxgen_value gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
+					 enum gt_ptxgen_space *ret_space);
 
 /* A fresh .b64 with a value of the context (context.h), whatever it is at the site. */
-struct gt_ptxgen_name gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
-				       uint32_t index);
+struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
+					uint32_t index);
 
 /* Whether an instruction between a helper's call and its test for NULL was emitted with the call.
  */
@@ -346,9 +385,9 @@ bool gt_ptxgen_is_done(const struct gt_ptxgen *gen, uint32_t at);
  * itself is not emitted. Ask before the instruction that leaves: what stands between the call and
  * its test is emitted by asking.
  */
-bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_name *ret_label);
+bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_value *ret_label);
 
-/* ---- ptxgen_helpers.c ---- */
+/* ---- helpers.c ---- */
 
 /*
  * A helper: emits the call at gen->at. Arguments are in the registers r1 to r5, which it may

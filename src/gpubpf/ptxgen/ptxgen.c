@@ -52,6 +52,7 @@ static int read_options(struct gt_ptxgen *gen)
 	unsigned min = 0;
 
 	gen->prefix = options->prefix ? options->prefix : "gputap_";
+	gen->prefix_length = strlen(gen->prefix);
 	gen->sm = options->sm ? options->sm : 60;
 	for (size_t i = 0; i < gt_countof(needed); i++)
 		if (needed[i].sm == gen->sm)
@@ -120,7 +121,7 @@ static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 
 static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptxgen_name over;
+	struct gt_ptxgen_value over;
 	int result;
 
 	if (gen->lanes != GT_PTXGEN_ALL || !gt_ptxgen_needs_leader(gen, insn, &result)) {
@@ -129,12 +130,18 @@ static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	}
 	over = gt_ptxgen_begin_leader(gen);
 	emit_plainly(gen, insn);
-	gt_ptxgen_end_leader(gen, &over, result);
+	gt_ptxgen_end_leader(gen, over, result);
 }
 
 static bool is_exit(const struct bpf_insn *insn)
 {
 	return insn->code == (BPF_JMP | BPF_EXIT);
+}
+
+static int fail_too_long(struct gt_ptxgen *gen)
+{
+	return gt_ptxgen_fail(gen, -E2BIG, "the program's text is longer than %zu bytes",
+			      gen->text_limit);
 }
 
 /* The instructions of the function of gen->frame; leaves at its end label. */
@@ -144,7 +151,7 @@ static void emit_insns(struct gt_ptxgen *gen)
 		&gen->facts->subprograms[gen->frame->subprogram];
 	const struct bpf_insn *insns = gen->job->program->insns, *insn;
 	struct bpf_insn ordered;
-	struct gt_ptxgen_name label;
+	struct gt_ptxgen_value label;
 	uint32_t last = function->start;
 	bool leaves = !gen->frame->caller && gen->lanes == GT_PTXGEN_LEADER;
 
@@ -158,7 +165,7 @@ static void emit_insns(struct gt_ptxgen *gen)
 		gen->inlined++;
 		if (gen->targets[at]) {
 			label = gt_ptxgen_insn_label(gen, at);
-			gt_ptxgen_put_label(gen, &label);
+			gt_ptxgen_put_label(gen, label);
 			gt_ptxgen_forget_numbers(gen);
 		}
 		if (gen->skips[at]) {
@@ -170,12 +177,11 @@ static void emit_insns(struct gt_ptxgen *gen)
 			gen->at = at;
 			gt_ptxgen_follow_limits(gen, insn);
 		} else if (at != last) {
-			gt_ptxgen_emit(gen, "bra %sE%u", gen->prefix, gen->frame->number);
+			gt_ptxgen_branch(gen, gt_ptxgen_end_label(gen));
 			leaves = true;
 		}
-		if (gen->body.length > gen->limit)
-			gt_ptxgen_fail(gen, -E2BIG, "the program's text is longer than %zu bytes",
-				       gen->limit);
+		if (gen->text_size > gen->text_limit)
+			fail_too_long(gen);
 		if (gen->inlined > GT_PTXGEN_MAX_INLINED)
 			gt_ptxgen_fail(
 				gen, -E2BIG,
@@ -184,7 +190,7 @@ static void emit_insns(struct gt_ptxgen *gen)
 				GT_PTXGEN_MAX_INLINED);
 	}
 	if (leaves)
-		gt_strbuf_printf(&gen->body, "%sE%u:\n", gen->prefix, gen->frame->number);
+		gt_ptxgen_put_label(gen, gt_ptxgen_end_label(gen));
 }
 
 static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
@@ -199,20 +205,19 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	gen->frame = &frame;
 	if (frame.top > gen->stack_bytes)
 		gen->stack_bytes = frame.top;
-	gt_strbuf_puts(&gen->body, "\t{\n");
 	gt_ptxgen_forget_numbers(gen);
 	gt_ptxgen_begin_frame(gen);
 	if (!frame.caller) {
-		struct gt_ptxgen_name context = gt_ptxgen_register(gen, 1);
+		struct gt_ptxgen_value context = gt_ptxgen_reg64(gen, 1);
 
 		/* The context is never in memory; its address is just not NULL. */
 		if (gen->job->section && gen->job->section->kind != GT_KIND_RUN)
-			gt_ptxgen_emit(gen, "mov.b64 %s, 0x1000", context.text);
+			gt_ptxgen_emit(gen, "mov.b64", context, gt_ptxgen_hex(0x1000));
 		gt_ptxgen_begin_group(gen);
 		gt_ptxgen_clear_unset(gen, 0, UINT_MAX);
 	}
 	emit_insns(gen);
-	gt_strbuf_puts(&gen->body, "\t}\n");
+	gt_ptxgen_append(gen, &(struct gt_ptxgen_row){.kind = GT_PTXGEN_FRAME_END});
 	gen->frame = frame.caller;
 	return gen->error;
 }
@@ -237,12 +242,13 @@ static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	static const struct {
 		const char *type, *kind;
-	} classes[GT_PTXGEN_CLASSES] = {{"b64", "q"}, {"b32", "w"}, {"b16", "h"}, {"pred", "p"}};
+	} classes[GT_PTXGEN_REGISTER_CLASSES] = {
+		{"b64", "q"}, {"b32", "w"}, {"b16", "h"}, {"pred", "p"}};
 
-	for (unsigned i = 0; i < GT_PTXGEN_CLASSES; i++)
-		if (gen->temporaries[i])
+	for (unsigned i = 0; i < GT_PTXGEN_REGISTER_CLASSES; i++)
+		if (gen->list.temporaries[i])
 			gt_strbuf_printf(text, "\t.reg .%s %s%s<%u>;\n", classes[i].type,
-					 gen->prefix, classes[i].kind, gen->temporaries[i]);
+					 gen->prefix, classes[i].kind, gen->list.temporaries[i]);
 	gt_strbuf_printf(text, "\t.reg .b64 %sr<6>;\n", gen->prefix);
 	if (gen->lanes != GT_PTXGEN_EACH)
 		gt_strbuf_printf(text, "\t.reg .b32 %sgroup, %sfirst;\n\t.reg .pred %sleader;\n",
@@ -254,9 +260,10 @@ static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 
 /* ---- the whole ---- */
 
-static void put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
+static int put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	bool kernel = gen->options->form == GT_FORM_KERNEL;
+	int error;
 
 	if (kernel)
 		gt_ptxgen_begin_kernel(gen, text);
@@ -265,11 +272,14 @@ static void put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
 	put_registers(gen, text);
 	if (kernel)
 		gt_ptxgen_put_arguments(gen, text);
-	gt_strbuf_add(text, gen->body.data, gen->body.length);
+	error = gt_ptxgen_print(&gen->list, gen->prefix, gen->text_limit, text, &gen->at);
+	if (error)
+		return fail_too_long(gen);
 	if (kernel)
 		gt_ptxgen_end_kernel(gen, text);
 	else
 		gt_strbuf_puts(text, "\t}\n");
+	return 0;
 }
 
 /* ---- the target ---- */
@@ -278,7 +288,7 @@ static int generate(struct gt_ptxgen *gen)
 {
 	int error;
 
-	gen->limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
+	gen->text_limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
 	gen->targets = calloc(gen->facts->insn_count + 1, sizeof(*gen->targets));
 	gen->skips = calloc(gen->facts->insn_count + 1, sizeof(*gen->skips));
 	if (!gen->targets || !gen->skips)
@@ -289,6 +299,8 @@ static int generate(struct gt_ptxgen *gen)
 	error = gt_ptxgen_plan_stack(gen);
 	if (!error)
 		error = emit_function(gen, 0);
+	if (!error && (gen->list.failed || gt_ptxgen_narrow(&gen->list)))
+		error = gt_ptxgen_fail(gen, -ENOMEM, "out of memory");
 	return error;
 }
 
@@ -327,13 +339,13 @@ static int translate(const struct gt_translate_options *options, const struct gt
 	if (!error)
 		error = generate(&gen);
 	if (!error) {
-		put_body(&gen, &translation->text);
-		if (gen.body.failed || translation->text.failed || translation->declarations.failed)
+		error = put_body(&gen, &translation->text);
+		if (translation->text.failed || translation->declarations.failed)
 			error = gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory");
 	}
 	if (error)
 		take_back(translation, text, declarations, declared);
-	gt_strbuf_free(&gen.body);
+	gt_ptxgen_list_free(&gen.list);
 	free(gen.stacks);
 	free(gen.targets);
 	free(gen.skips);

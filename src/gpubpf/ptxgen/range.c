@@ -9,7 +9,6 @@
 
 void gt_ptxgen_forget_numbers(struct gt_ptxgen *gen)
 {
-	gt_ptxgen_forget_lows(gen, 0, gt_countof(gen->lows));
 	memset(gen->scaled, 0, sizeof(gen->scaled));
 	memset(gen->limits, 0xff, sizeof(gen->limits));
 	memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
@@ -83,7 +82,7 @@ void gt_ptxgen_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width
 			free_one = i;
 	}
 	gen->stack_limits[free_one] = (struct gt_ptxgen_stack_limit){
-		(int16_t)offset, (uint8_t)width, least_of(limit, all_ones(8 * width)), {{""}, 0}};
+		(int16_t)offset, (uint8_t)width, least_of(limit, all_ones(8 * width)), {{0}, 0}};
 	if (scaled)
 		gen->stack_limits[free_one].scaled = *scaled;
 }
@@ -253,7 +252,6 @@ void gt_ptxgen_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	default:
 		if (insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)) {
 			memset(gen->limits, 0xff, 6 * sizeof(gen->limits[0]));
-			gt_ptxgen_forget_lows(gen, 0, 6);
 			memset(gen->scaled, 0, 6 * sizeof(gen->scaled[0]));
 		} else if (BPF_OP(insn->code) == BPF_CALL)
 			gt_ptxgen_forget_numbers(gen);

@@ -4,7 +4,6 @@
  * many bytes as the narrowest access has; everything else is in one array in local memory.
  */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "gpubpf/ptxgen/private.h"
 
@@ -175,13 +174,12 @@ static struct gt_ptxgen_stack *stack_of(const struct gt_ptxgen *gen)
 }
 
 /* The register of the piece at an offset of the frame. */
-static struct gt_ptxgen_name piece_name(const struct gt_ptxgen *gen, int64_t offset)
+static struct gt_ptxgen_value piece_register(const struct gt_ptxgen *gen, int64_t offset,
+					     unsigned piece)
 {
-	struct gt_ptxgen_name name;
-
-	snprintf(name.text, sizeof(name.text), "%ss%u_%d", gen->prefix, gen->frame->number,
-		 (int)-offset);
-	return name;
+	return (struct gt_ptxgen_value){
+		piece == 8 ? GT_PTXGEN_B64 : GT_PTXGEN_B32,
+		gt_ptxgen_id(GT_PTXGEN_STACK_PIECE, gen->frame->number, (uint32_t)-offset)};
 }
 
 static unsigned piece_at(const struct gt_ptxgen *gen, int64_t offset)
@@ -191,41 +189,34 @@ static unsigned piece_at(const struct gt_ptxgen *gen, int64_t offset)
 	return stack_of(gen)->memory >> slot & 1 ? 0 : stack_of(gen)->pieces[slot];
 }
 
-static const char *stack_space(const struct gt_ptxgen *gen)
+static enum gt_ptxgen_space stack_space(const struct gt_ptxgen *gen)
 {
-	return gen->generic ? "" : ".local";
+	return gen->generic ? GT_PTXGEN_GENERIC : GT_PTXGEN_LOCAL;
 }
 
-/* The address of a byte of the frame's memory, for use in brackets. */
-static struct gt_ptxgen_name memory_at(const struct gt_ptxgen *gen, int64_t offset)
+/* The address of a byte of the frame's memory. */
+static struct gt_ptxgen_operand memory_at(const struct gt_ptxgen *gen, int64_t offset)
 {
-	struct gt_ptxgen_name name, top;
-
-	if (gen->generic) {
-		top = gt_ptxgen_register(gen, 10);
-		snprintf(name.text, sizeof(name.text), "%.40s+%d", top.text, (int)offset);
-	} else {
-		snprintf(name.text, sizeof(name.text), "%sstack+%d", gen->prefix,
-			 (int)(gen->frame->top + offset));
-	}
-	return name;
+	if (gen->generic)
+		return gt_ptxgen_at(gt_ptxgen_reg64(gen, 10), offset);
+	return gt_ptxgen_at(gt_ptxgen_symbol("stack"), gen->frame->top + offset);
 }
 
 static void set_top(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_name top = gt_ptxgen_register(gen, 10), base;
+	struct gt_ptxgen_value top = gt_ptxgen_reg64(gen, 10), base;
 
 	/* A frame without memory has an address, too: no program may find it to be NULL. */
 	if (!stack_of(gen)->bytes) {
-		gt_ptxgen_emit(gen, "mov.b64 %s, 0x%x", top.text,
-			       (gen->frame->number + 1) * GT_BPF_STACK_SIZE * 2);
+		gt_ptxgen_emit(gen, "mov.b64", top,
+			       gt_ptxgen_hex((gen->frame->number + 1) * GT_BPF_STACK_SIZE * 2));
 		return;
 	}
 	base = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-	gt_ptxgen_emit(gen, "mov.u64 %s, %sstack", base.text, gen->prefix);
+	gt_ptxgen_emit(gen, "mov.u64", base, gt_ptxgen_symbol("stack"));
 	if (gen->generic)
-		gt_ptxgen_emit(gen, "cvta.local.u64 %s, %s", base.text, base.text);
-	gt_ptxgen_emit(gen, "add.s64 %s, %s, %u", top.text, base.text, gen->frame->top);
+		gt_ptxgen_emit(gen, "cvta.local.u64", base, base);
+	gt_ptxgen_emit(gen, "add.s64", top, base, gen->frame->top);
 }
 
 void gt_ptxgen_begin_frame(struct gt_ptxgen *gen)
@@ -233,70 +224,72 @@ void gt_ptxgen_begin_frame(struct gt_ptxgen *gen)
 	const struct gt_ptxgen_stack *stack = stack_of(gen);
 	uint64_t early = gen->facts->subprograms[gen->frame->subprogram].read_early;
 
-	gt_ptxgen_emit(gen, ".reg .b64 %sf%u_r<%d>", gen->prefix, gen->frame->number,
-		       GT_BPF_REGISTERS);
+	gt_ptxgen_append(
+		gen, &(struct gt_ptxgen_row){
+			     .kind = GT_PTXGEN_FRAME_BEGIN,
+			     .operand_count = 1,
+			     .operands = {gt_ptxgen_plain(gt_ptxgen_reg64(gen, GT_BPF_REGISTERS))},
+		     });
 	set_top(gen);
 	for (unsigned slot = 0; slot < GT_BPF_STACK_SLOTS; slot++) {
 		int64_t offset = -8 * (int64_t)(slot + 1);
 		unsigned piece = piece_at(gen, offset);
 
 		for (unsigned i = 0; piece && i < 8; i += piece) {
-			struct gt_ptxgen_name name = piece_name(gen, offset + i);
+			struct gt_ptxgen_value part = piece_register(gen, offset + i, piece);
 
-			gt_ptxgen_emit(gen, ".reg .b%d %s", piece == 8 ? 64 : 32, name.text);
+			gt_ptxgen_emit(gen, piece == 8 ? ".reg .b64" : ".reg .b32", part);
 			if (early >> slot & 1)
-				gt_ptxgen_emit(gen, "mov.b%d %s, 0", piece == 8 ? 64 : 32,
-					       name.text);
+				gt_ptxgen_emit(gen, piece == 8 ? "mov.b64" : "mov.b32", part, 0);
 		}
 		if ((stack->memory & early) >> slot & 1)
-			gt_ptxgen_emit(gen, "st%s.b64 [%s], 0", stack_space(gen),
-				       memory_at(gen, offset).text);
+			gt_ptxgen_emit(gen, gt_ptxgen_memory("st", stack_space(gen), 'b', 64),
+				       memory_at(gen, offset), 0);
 	}
 }
 
-struct gt_ptxgen_name gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_ptxgen_name *parts,
-					unsigned count, unsigned width)
+struct gt_ptxgen_value gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_ptxgen_value *parts,
+					 unsigned count, unsigned width)
 {
-	struct gt_ptxgen_name whole = parts[0];
+	struct gt_ptxgen_value whole = parts[0];
 
 	for (unsigned i = 1; i < count; i++) {
-		struct gt_ptxgen_name moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		struct gt_ptxgen_name sum = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		struct gt_ptxgen_value moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
+		struct gt_ptxgen_value sum = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 
-		gt_ptxgen_emit(gen, "shl.b64 %s, %s, %u", moved.text, parts[i].text, 8 * width * i);
-		gt_ptxgen_emit(gen, "or.b64 %s, %s, %s", sum.text, whole.text, moved.text);
+		gt_ptxgen_emit(gen, "shl.b64", moved, parts[i], 8 * width * i);
+		gt_ptxgen_emit(gen, "or.b64", sum, whole, moved);
 		whole = sum;
 	}
 	return whole;
 }
 
 /* A part of a piece that is wider. */
-static struct gt_ptxgen_name load_part(struct gt_ptxgen *gen, int64_t offset, unsigned width,
-				       unsigned piece)
+static struct gt_ptxgen_value load_part(struct gt_ptxgen *gen, int64_t offset, unsigned width,
+					unsigned piece)
 {
 	int64_t start = offset & -(int64_t)piece;
 	unsigned shift = (unsigned)(offset - start) * 8;
-	struct gt_ptxgen_name whole = piece_name(gen, start), moved, part;
+	struct gt_ptxgen_value whole = piece_register(gen, start, piece), moved, part;
 
 	if (piece == 8) {
 		moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "shr.u64 %s, %s, %u", moved.text, whole.text, shift);
+		gt_ptxgen_emit(gen, "shr.u64", moved, whole, shift);
 		if (width == 8)
 			return moved;
-		part = gt_ptxgen_low(gen, moved.text);
+		part = gt_ptxgen_low(gen, moved);
 	} else {
 		part = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
-		gt_ptxgen_emit(gen, "shr.u32 %s, %s, %u", part.text, whole.text, shift);
+		gt_ptxgen_emit(gen, "shr.u32", part, whole, shift);
 	}
 	if (width < 4 && width < piece)
-		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0x%x", part.text, part.text,
-			       (1u << 8 * width) - 1);
-	return gt_ptxgen_widen(gen, &part);
+		gt_ptxgen_emit(gen, "and.b32", part, part, gt_ptxgen_hex((1u << 8 * width) - 1));
+	return gt_ptxgen_widen(gen, part);
 }
 
-struct gt_ptxgen_name gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width)
+struct gt_ptxgen_value gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width)
 {
-	struct gt_ptxgen_name parts[8], value;
+	struct gt_ptxgen_value parts[8], value;
 	unsigned piece = piece_at(gen, offset), part = gt_ptxgen_alignment(offset);
 
 	part = part < width ? part : width;
@@ -306,14 +299,14 @@ struct gt_ptxgen_name gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset
 		return load_part(gen, offset, width, piece);
 	if (part == width) {
 		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "ld%s.u%u %s, [%s]", stack_space(gen), width * 8, value.text,
-			       memory_at(gen, offset).text);
+		gt_ptxgen_emit(gen, gt_ptxgen_memory("ld", stack_space(gen), 'u', width * 8), value,
+			       memory_at(gen, offset));
 		return value;
 	}
 	if (piece == 4 && width == 8 && part == 4) {
 		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "mov.b64 %s, {%s, %s}", value.text,
-			       piece_name(gen, offset).text, piece_name(gen, offset + 4).text);
+		gt_ptxgen_join(gen, value, piece_register(gen, offset, 4),
+			       piece_register(gen, offset + 4, 4));
 		return value;
 	}
 	for (unsigned i = 0; i < width / part; i++)
@@ -323,37 +316,38 @@ struct gt_ptxgen_name gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset
 
 /* A value's lowest bytes become a part of a piece, or all of it. */
 static void store_part(struct gt_ptxgen *gen, int64_t offset, unsigned width, unsigned piece,
-		       const char *value)
+		       struct gt_ptxgen_value value)
 {
 	int64_t start = offset & -(int64_t)piece;
-	struct gt_ptxgen_name whole = piece_name(gen, start), old, new, kept, both;
+	struct gt_ptxgen_value whole = piece_register(gen, start, piece), old, new, kept, both;
 	uint64_t mask = (UINT64_C(1) << (8 * width % 64)) - 1;
 	unsigned shift = (unsigned)(offset - start) * 8;
 
 	if (width == 8) {
-		gt_ptxgen_emit(gen, "mov.b64 %s, %s", whole.text, value);
+		gt_ptxgen_emit(gen, "mov.b64", whole, value);
 		return;
 	}
 	if (width == piece) {
 		new = gt_ptxgen_low(gen, value);
-		gt_ptxgen_emit(gen, "and.b32 %s, %s, 0x%x", whole.text, new.text, (uint32_t)mask);
+		gt_ptxgen_emit(gen, "and.b32", whole, new, gt_ptxgen_hex((uint32_t)mask));
 		return;
 	}
 	old = load_part(gen, start, piece, piece);
 	new = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 	kept = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 	both = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-	gt_ptxgen_emit(gen, "and.b64 %s, %s, 0x%" PRIx64, new.text, value, mask);
-	gt_ptxgen_emit(gen, "shl.b64 %s, %s, %u", new.text, new.text, shift);
-	gt_ptxgen_emit(gen, "and.b64 %s, %s, 0x%" PRIx64, kept.text, old.text, ~(mask << shift));
-	gt_ptxgen_emit(gen, "or.b64 %s, %s, %s", both.text, kept.text, new.text);
-	store_part(gen, start, piece, piece, both.text);
+	gt_ptxgen_emit(gen, "and.b64", new, value, gt_ptxgen_hex(mask));
+	gt_ptxgen_emit(gen, "shl.b64", new, new, shift);
+	gt_ptxgen_emit(gen, "and.b64", kept, old, gt_ptxgen_hex(~(mask << shift)));
+	gt_ptxgen_emit(gen, "or.b64", both, kept, new);
+	store_part(gen, start, piece, piece, both);
 }
 
-void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, const char *value)
+void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width,
+			   struct gt_ptxgen_value value)
 {
 	unsigned piece = piece_at(gen, offset), part = gt_ptxgen_alignment(offset);
-	struct gt_ptxgen_name rest;
+	struct gt_ptxgen_value rest;
 
 	part = part < width ? part : width;
 	if (piece && piece < part)
@@ -363,13 +357,13 @@ void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width
 		return;
 	}
 	if (part == width) {
-		gt_ptxgen_emit(gen, "st%s.u%u [%s], %s", stack_space(gen), width * 8,
-			       memory_at(gen, offset).text, value);
+		gt_ptxgen_emit(gen, gt_ptxgen_memory("st", stack_space(gen), 'u', width * 8),
+			       memory_at(gen, offset), value);
 		return;
 	}
 	for (unsigned i = 0; i < width / part; i++) {
 		rest = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
-		gt_ptxgen_emit(gen, "shr.u64 %s, %s, %u", rest.text, value, 8 * part * i);
-		gt_ptxgen_stack_store(gen, offset + (int64_t)(i * part), part, rest.text);
+		gt_ptxgen_emit(gen, "shr.u64", rest, value, 8 * part * i);
+		gt_ptxgen_stack_store(gen, offset + (int64_t)(i * part), part, rest);
 	}
 }

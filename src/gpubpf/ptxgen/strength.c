@@ -5,8 +5,6 @@
  * such a number stands what it becomes when it is shifted back, calculated without shifting; ptxas
  * drops what nobody asks for.
  */
-#include <inttypes.h>
-
 #include "gpubpf/ptxgen/private.h"
 
 enum {
@@ -17,28 +15,25 @@ static const struct gt_ptxgen_scaled none;
 
 /* "<operation> t, left, right", with the shift of a number. */
 static struct gt_ptxgen_scaled make(struct gt_ptxgen *gen, const char *operation,
-				    const struct gt_ptxgen_scaled *left, const char *right)
+				    const struct gt_ptxgen_scaled *left,
+				    struct gt_ptxgen_value right)
 {
 	struct gt_ptxgen_scaled made = {gt_ptxgen_temporary(gen, GT_PTXGEN_B64), left->shift};
 
-	gt_ptxgen_emit(gen, "%s %s, %s, %s", operation, made.value.text, left->value.text, right);
+	gt_ptxgen_emit(gen, operation, made.value, left->value, right);
 	return made;
 }
 
 static struct gt_ptxgen_scaled make_constant(struct gt_ptxgen *gen, const char *operation,
 					     const struct gt_ptxgen_scaled *left, uint64_t right)
 {
-	struct gt_ptxgen_name number;
-
-	snprintf(number.text, sizeof(number.text), "0x%" PRIx64, right << left->shift);
-	return make(gen, operation, left, number.text);
+	return make(gen, operation, left, gt_ptxgen_hex(right << left->shift));
 }
 
 /* x >> n << n is x without its lowest bits. */
 static struct gt_ptxgen_scaled begin(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptxgen_scaled whole = {gt_ptxgen_register(gen, insn->dst_reg),
-					 (uint8_t)insn->imm};
+	struct gt_ptxgen_scaled whole = {gt_ptxgen_reg64(gen, insn->dst_reg), (uint8_t)insn->imm};
 
 	if (insn->code != (BPF_ALU64 | BPF_RSH | BPF_K) || insn->imm < 1 || insn->imm > MOST)
 		return none;
@@ -55,7 +50,7 @@ static struct gt_ptxgen_scaled follow(struct gt_ptxgen *gen, const struct bpf_in
 		return none;
 	if (BPF_SRC(insn->code) == BPF_K)
 		return make_constant(gen, operation, left, (uint64_t)(int64_t)insn->imm);
-	return left->shift == right->shift ? make(gen, operation, left, right->value.text) : none;
+	return left->shift == right->shift ? make(gen, operation, left, right->value) : none;
 }
 
 struct gt_ptxgen_scaled gt_ptxgen_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
