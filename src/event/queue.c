@@ -44,9 +44,10 @@ void gt_event_queue_note(struct gt_event_queue *queue, const char *format, ...)
 	va_start(arguments, format);
 	gt_strbuf_vprintf(&text, format, arguments);
 	va_end(arguments);
-	gt_event_queue_push(queue, text.failed ? NULL
-					       : gt_event_new(GT_EVENT_note, gt_strbuf_string(&text),
-							      text.length));
+	gt_event_queue_push(
+		queue, text.failed
+			       ? NULL
+			       : gt_event_new(GT_EVENT_note, gt_strbuf_string(&text), text.length));
 }
 
 void gt_event_queue_clear(struct gt_event_queue *queue)

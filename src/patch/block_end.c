@@ -52,7 +52,8 @@ static const char *find_counter_obstacle(const struct gt_patcher *patcher,
 	bool dynamic = false;
 
 	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next)
-		if (item->kind == GT_PTX_ITEM_VARIABLES && reach->variables[item->variables->number])
+		if (item->kind == GT_PTX_ITEM_VARIABLES &&
+		    reach->variables[item->variables->number])
 			add_shared_variable(item->variables, &bytes, &dynamic);
 	for (const struct gt_ptx_function *function = patcher->module->functions; function;
 	     function = function->next) {
@@ -139,8 +140,7 @@ void gt_patch_put_exit_counter(const struct gt_patcher *patcher, struct gt_strbu
 	snprintf(label, sizeof(label), "%scleared", p);
 	gt_strbuf_printf(buffer, "\t.shared .align 4 .b32 %sexits;\n", p);
 	gt_patch_put_first_thread_test(patcher, label, buffer);
-	gt_strbuf_printf(buffer, "\tst.shared.u32 [%sexits], 0;\n%s:\n\tbar.sync 0;\n", p,
-			 label);
+	gt_strbuf_printf(buffer, "\tst.shared.u32 [%sexits], 0;\n%s:\n\tbar.sync 0;\n", p, label);
 }
 
 void gt_patch_put_last_thread(const struct gt_patcher *patcher, const struct gt_patch_site *site,

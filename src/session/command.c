@@ -35,8 +35,7 @@ void gt_session_command_reap(struct gt_session_command *command, struct gt_event
 	    waitpid(command->child.pid, &status, WNOHANG) != command->child.pid)
 		return;
 	command->ended = true;
-	command->exit_status =
-		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	command->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	if (WIFSIGNALED(status))
 		gt_event_queue_note(events, "%s was ended by signal %d (%s)", command->name,
 				    WTERMSIG(status), strsignal(WTERMSIG(status)));

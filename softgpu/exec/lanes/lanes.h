@@ -15,25 +15,8 @@
 /* Every operation, in the order of the .def files. */
 enum sg_lane_op {
 	SG_LANE_NONE,
-#define SG_UNARY(id, D, A, expression) SG_LANE_##id,
-#define SG_BINARY(id, D, A, B, expression) SG_LANE_##id,
-#define SG_TERNARY(id, D, A, B, C, expression) SG_LANE_##id,
-#define SG_QUATERNARY(id, D, A, B, C, E, expression) SG_LANE_##id,
-#define SG_COMPARE(id, A, expression) SG_LANE_##id,
-#define SG_OTHER(id) SG_LANE_##id,
-#define SG_FLOAT_UNARY(id, T, expression) SG_LANE_##id, SG_LANE_##id##_modes,
-#define SG_FLOAT_BINARY(id, T, expression) SG_LANE_##id, SG_LANE_##id##_modes,
-#define SG_FLOAT_TERNARY(id, T, expression) SG_LANE_##id, SG_LANE_##id##_modes,
+#define SG_OPERATION(id) SG_LANE_##id,
 #include "exec/lanes/all.def"
-#undef SG_UNARY
-#undef SG_BINARY
-#undef SG_TERNARY
-#undef SG_QUATERNARY
-#undef SG_COMPARE
-#undef SG_OTHER
-#undef SG_FLOAT_UNARY
-#undef SG_FLOAT_BINARY
-#undef SG_FLOAT_TERNARY
 	SG_LANE_COUNT,
 };
 
@@ -69,25 +52,8 @@ typedef double f64;
 #define SG_PASTE(a, b) SG_PASTE_(a, b)
 #define SG_NAME(id) SG_PASTE(SG_PASTE(sg_lane_, id##_), SG_VARIANT)
 
-#define SG_UNARY(id, D, A, expression) sg_run SG_NAME(id);
-#define SG_BINARY(id, D, A, B, expression) sg_run SG_NAME(id);
-#define SG_TERNARY(id, D, A, B, C, expression) sg_run SG_NAME(id);
-#define SG_QUATERNARY(id, D, A, B, C, E, expression) sg_run SG_NAME(id);
-#define SG_COMPARE(id, A, expression) sg_run SG_NAME(id);
-#define SG_OTHER(id) sg_run SG_NAME(id);
-#define SG_FLOAT_UNARY(id, T, expression) sg_run SG_NAME(id), SG_NAME(id##_modes);
-#define SG_FLOAT_BINARY(id, T, expression) sg_run SG_NAME(id), SG_NAME(id##_modes);
-#define SG_FLOAT_TERNARY(id, T, expression) sg_run SG_NAME(id), SG_NAME(id##_modes);
+#define SG_OPERATION(id) sg_run SG_NAME(id);
 #include "exec/lanes/all.def"
-#undef SG_UNARY
-#undef SG_BINARY
-#undef SG_TERNARY
-#undef SG_QUATERNARY
-#undef SG_COMPARE
-#undef SG_OTHER
-#undef SG_FLOAT_UNARY
-#undef SG_FLOAT_BINARY
-#undef SG_FLOAT_TERNARY
 
 sg_resolve SG_NAME(resolve_global), SG_NAME(resolve_shared);
 

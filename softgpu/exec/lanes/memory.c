@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Loads and stores: the fast paths of global and shared memory. */
 #include "exec/lanes/lanes.h"
 
-/* The lanes' addresses as given; an inactive lane has that of an active one. */
+/* Computes the lanes' addresses; an inactive lane gets that of an active one. */
 static inline void load_addresses(struct sg_warp *warp, const struct sg_instruction *at,
 				  u64 address[SG_WARP_SIZE])
 {
@@ -23,7 +24,7 @@ static inline void load_addresses(struct sg_warp *warp, const struct sg_instruct
 	}
 }
 
-/* How the addresses lie, and in `bits` all bits in which they are set. */
+/* Returns the pattern of the addresses, and in `bits` the bits that are set in any of them. */
 static inline enum sg_pattern find_pattern(const u64 address[SG_WARP_SIZE], u32 exec, u32 size,
 					   u64 *bits)
 {
@@ -100,7 +101,7 @@ bool SG_NAME(resolve_shared)(struct sg_warp *warp, const struct sg_instruction *
 
 #define SG_AT(T, offset) (*(T *)(uintptr_t)(offset))
 
-/* Element `element` of `count` that lanes load, as D from M in memory. */
+/* Loads element `element` of `count` for all lanes: M in memory, D in the slot. */
 #define SG_LOAD_ELEMENT(M, D, slot, element, count)                                                \
 	do {                                                                                       \
 		D *to = SG_SLOT(D, slot);                                                          \
@@ -136,8 +137,8 @@ bool SG_NAME(resolve_shared)(struct sg_warp *warp, const struct sg_instruction *
 	} while (0)
 
 /*
- * Vectors of 8 and 16 bytes that are .relaxed or stronger go to memory in one piece, as on
- * hardware, which programs rely on: CUB keeps a value and its state in one.
+ * Vectors of 8 and 16 bytes that are .relaxed or stronger are accessed in one piece, as on
+ * hardware. Programs rely on it: CUB keeps a value and its state in one vector.
  */
 typedef u64 sg_pair __attribute__((vector_size(16), may_alias));
 
@@ -174,49 +175,28 @@ static inline void sg_store_whole(u64 address, size_t size, const void *from)
 	}
 }
 
+/* Vectors that are accessed in one piece, lane by lane. */
 #define SG_LOAD_WHOLE(M, D)                                                                        \
-	for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                                  \
-		u32 lane = (u32)__builtin_ctz(lanes);                                              \
-		M values[16 / sizeof(M)];                                                          \
-		sg_load_whole(access.address[lane], count * sizeof(M), values);                    \
-		for (u32 i = 0; i < count; i++)                                                    \
-			SG_SLOT(D, at->list[i])[lane] = (D)values[i];                              \
-	}
+	do {                                                                                       \
+		for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                          \
+			u32 lane = (u32)__builtin_ctz(lanes);                                      \
+			M values[16 / sizeof(M)];                                                  \
+			sg_load_whole(access.address[lane], count * sizeof(M), values);            \
+			for (u32 i = 0; i < count; i++)                                            \
+				SG_SLOT(D, at->list[i])[lane] = (D)values[i];                      \
+		}                                                                                  \
+	} while (0)
 
 #define SG_STORE_WHOLE(M, S)                                                                       \
-	for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                                  \
-		u32 lane = (u32)__builtin_ctz(lanes);                                              \
-		M values[16 / sizeof(M)];                                                          \
-		for (u32 i = 0; i < count; i++)                                                    \
-			values[i] = (M)SG_SLOT(const S, at->list[i])[lane];                        \
-		sg_store_whole(access.address[lane], count * sizeof(M), values);                   \
-	}
-
-#define SG_DEFINE_LOAD(id, M, D)                                                                   \
-	SG_DEFINE(id)                                                                              \
-	{                                                                                          \
-		struct sg_access access;                                                           \
-		u32 count = at->count;                                                             \
-		if (sg_unlikely(!at->resolve(warp, at, &access)))                                  \
-			return NULL;                                                               \
-		if (sg_unlikely(at->flags & SG_FLAG_ATOMIC)) {                                     \
-			if (sg_is_whole(count, sizeof(M)))                                         \
-				SG_LOAD_WHOLE(M, D)                                                \
-			else                                                                       \
-				for (u32 i = 0; i < count; i++)                                    \
-					SG_LOAD_ATOMIC(M, D, at->list[i], i);                      \
-			if (at->flags & SG_FLAG_ACQUIRE)                                           \
-				sg_fence(warp->machine);                                           \
-			return at + 1;                                                             \
+	do {                                                                                       \
+		for (u32 lanes = warp->exec; lanes; lanes &= lanes - 1) {                          \
+			u32 lane = (u32)__builtin_ctz(lanes);                                      \
+			M values[16 / sizeof(M)];                                                  \
+			for (u32 i = 0; i < count; i++)                                            \
+				values[i] = (M)SG_SLOT(const S, at->list[i])[lane];                \
+			sg_store_whole(access.address[lane], count * sizeof(M), values);           \
 		}                                                                                  \
-		if (sg_likely(count == 1)) {                                                       \
-			SG_LOAD_ELEMENT(M, D, at->d, 0, 1);                                        \
-			return at + 1;                                                             \
-		}                                                                                  \
-		for (u32 i = 0; i < count; i++)                                                    \
-			SG_LOAD_ELEMENT(M, D, at->list[i], i, count);                              \
-		return at + 1;                                                                     \
-	}
+	} while (0)
 
 #define SG_STORE_ELEMENT(M, S, slot, element, count)                                               \
 	do {                                                                                       \
@@ -246,7 +226,8 @@ static inline void sg_store_whole(u64 address, size_t size, const void *from)
 		}                                                                                  \
 	} while (0)
 
-#define SG_DEFINE_STORE(id, M, S)                                                                  \
+/* An access: its address, then the elements in one piece, atomically, or each for all lanes. */
+#define SG_DEFINE_ACCESS(id, M, T, KIND)                                                           \
 	SG_DEFINE(id)                                                                              \
 	{                                                                                          \
 		struct sg_access access;                                                           \
@@ -256,43 +237,23 @@ static inline void sg_store_whole(u64 address, size_t size, const void *from)
 		if (sg_unlikely(at->flags & SG_FLAG_ATOMIC)) {                                     \
 			if (at->flags & SG_FLAG_RELEASE)                                           \
 				sg_fence(warp->machine);                                           \
+			for (u32 i = 0; i < count && !sg_is_whole(count, sizeof(M)); i++)          \
+				SG_##KIND##_ATOMIC(M, T, at->list[i], i);                          \
 			if (sg_is_whole(count, sizeof(M)))                                         \
-				SG_STORE_WHOLE(M, S)                                               \
-			else                                                                       \
-				for (u32 i = 0; i < count; i++)                                    \
-					SG_STORE_ATOMIC(M, S, at->list[i], i);                     \
+				SG_##KIND##_WHOLE(M, T);                                           \
+			if (at->flags & SG_FLAG_ACQUIRE)                                           \
+				sg_fence(warp->machine);                                           \
 			return at + 1;                                                             \
 		}                                                                                  \
 		if (sg_likely(count == 1)) {                                                       \
-			SG_STORE_ELEMENT(M, S, at->d, 0, 1);                                       \
+			SG_##KIND##_ELEMENT(M, T, at->d, 0, 1);                                    \
 			return at + 1;                                                             \
 		}                                                                                  \
 		for (u32 i = 0; i < count; i++)                                                    \
-			SG_STORE_ELEMENT(M, S, at->list[i], i, count);                             \
+			SG_##KIND##_ELEMENT(M, T, at->list[i], i, count);                          \
 		return at + 1;                                                                     \
 	}
 
-SG_DEFINE_LOAD(ld_8_16, u8, u16)
-SG_DEFINE_LOAD(ld_8_32, u8, u32)
-SG_DEFINE_LOAD(ld_8_64, u8, u64)
-SG_DEFINE_LOAD(ld_s8_16, s8, u16)
-SG_DEFINE_LOAD(ld_s8_32, s8, u32)
-SG_DEFINE_LOAD(ld_s8_64, s8, u64)
-SG_DEFINE_LOAD(ld_16_16, u16, u16)
-SG_DEFINE_LOAD(ld_16_32, u16, u32)
-SG_DEFINE_LOAD(ld_16_64, u16, u64)
-SG_DEFINE_LOAD(ld_s16_32, s16, u32)
-SG_DEFINE_LOAD(ld_s16_64, s16, u64)
-SG_DEFINE_LOAD(ld_32_32, u32, u32)
-SG_DEFINE_LOAD(ld_32_64, u32, u64)
-SG_DEFINE_LOAD(ld_s32_64, s32, u64)
-SG_DEFINE_LOAD(ld_64_64, u64, u64)
-SG_DEFINE_STORE(st_8_16, u8, u16)
-SG_DEFINE_STORE(st_8_32, u8, u32)
-SG_DEFINE_STORE(st_8_64, u8, u64)
-SG_DEFINE_STORE(st_16_16, u16, u16)
-SG_DEFINE_STORE(st_16_32, u16, u32)
-SG_DEFINE_STORE(st_16_64, u16, u64)
-SG_DEFINE_STORE(st_32_32, u32, u32)
-SG_DEFINE_STORE(st_32_64, u32, u64)
-SG_DEFINE_STORE(st_64_64, u64, u64)
+#define SG_READ(id, M, D) SG_DEFINE_ACCESS(id, M, D, LOAD)
+#define SG_WRITE(id, M, S) SG_DEFINE_ACCESS(id, M, S, STORE)
+#include "exec/lanes/memory.def"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The table of operations on lanes. */
 #include "exec/lanes/lanes.h"
 
 #define BIT4(i) 1u << (i), 1u << ((i) + 1), 1u << ((i) + 2), 1u << ((i) + 3)
@@ -12,18 +13,7 @@ const u64 SG_PASTE(sg_bits64_, SG_VARIANT)[SG_WARP_SIZE]
 const struct sg_lane_table SG_PASTE(sg_lanes_, SG_VARIANT) = {
 	.run =
 		{
-#define SG_UNARY(id, D, A, expression) [SG_LANE_##id] = SG_NAME(id),
-#define SG_BINARY(id, D, A, B, expression) [SG_LANE_##id] = SG_NAME(id),
-#define SG_TERNARY(id, D, A, B, C, expression) [SG_LANE_##id] = SG_NAME(id),
-#define SG_QUATERNARY(id, D, A, B, C, E, expression) [SG_LANE_##id] = SG_NAME(id),
-#define SG_COMPARE(id, A, expression) [SG_LANE_##id] = SG_NAME(id),
-#define SG_OTHER(id) [SG_LANE_##id] = SG_NAME(id),
-#define SG_FLOAT_UNARY(id, T, expression)                                                          \
-	[SG_LANE_##id] = SG_NAME(id), [SG_LANE_##id##_modes] = SG_NAME(id##_modes),
-#define SG_FLOAT_BINARY(id, T, expression)                                                         \
-	[SG_LANE_##id] = SG_NAME(id), [SG_LANE_##id##_modes] = SG_NAME(id##_modes),
-#define SG_FLOAT_TERNARY(id, T, expression)                                                        \
-	[SG_LANE_##id] = SG_NAME(id), [SG_LANE_##id##_modes] = SG_NAME(id##_modes),
+#define SG_OPERATION(id) [SG_LANE_##id] = SG_NAME(id),
 #include "exec/lanes/all.def"
 		},
 	.global = SG_NAME(resolve_global),

@@ -9,7 +9,8 @@ struct call_chain {
 	uint32_t stack;
 };
 
-static int measure_calls(struct gt_verifier *verifier, uint32_t subprogram, struct call_chain *chains)
+static int measure_calls(struct gt_verifier *verifier, uint32_t subprogram,
+			 struct call_chain *chains)
 {
 	const struct gt_subprogram_facts *function = &verifier->facts.subprograms[subprogram];
 	struct call_chain *chain = &chains[subprogram];

@@ -66,8 +66,8 @@ static int add_explored(struct gt_verifier *verifier, bool compare)
 }
 
 /*
- * Look for an explored state that subsumes the current one: 1 if there is one and the path has ended,
- * 0, or an error. Clears *ret_add where the current state is not worth keeping.
+ * Look for an explored state that subsumes the current one: 1 if there is one and the path has
+ * ended, 0, or an error. Clears *ret_add where the current state is not worth keeping.
  */
 static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 {

@@ -8,7 +8,7 @@
 
 #define KERNEL(sm, name)                                                                           \
 	".version 7.8\n.target " sm "\n.address_size 64\n.visible .entry " name "()\n{\n\tret;\n}" \
-										"\n"
+	"\n"
 
 struct patched_image {
 	struct patched_module programs;
