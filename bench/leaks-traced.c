@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "probe/load.h"
 
 #include "start.h"
@@ -32,18 +33,14 @@ static void allocate(long number)
  */
 static double replace(long count, long pairs)
 {
-	struct timespec start, end;
-	uint64_t number = 1;
+	uint64_t number = 1, start = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
 	for (long i = 0; i < pairs; i++) {
 		number = number * 6364136223846793005u + 1442695040888963407u;
 		cudaFree(live[(number >> 33) % (uint64_t)count]);
 		allocate((long)((number >> 33) % (uint64_t)count));
 	}
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) /
-	       (2.0 * (double)pairs);
+	return (double)(gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (2.0 * (double)pairs);
 }
 
 /* The most memory that a process has had resident, in MiB. */

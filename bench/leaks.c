@@ -6,22 +6,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "analysis/leaks.h"
+#include "base/clock.h"
 #include "event/kinds.h"
 
 #define DISTANCE 512 /* bytes between two allocations */
 
 #define CALL_WORDS (sizeof(struct gt_event_call) / sizeof(uint64_t))
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t resident_bytes(void)
 {
@@ -107,13 +99,13 @@ static double measure(uint64_t live, uint64_t pairs)
 	for (uint64_t i = 0; i < live; i++)
 		allocate(i);
 	memory = resident_bytes();
-	start = clock_ns();
+	start = gt_clock_monotonic();
 	for (uint64_t i = 0; i < pairs; i++) {
 		number = number * 6364136223846793005u + 1442695040888963407u;
 		release((number >> 33) % live);
 		allocate((number >> 33) % live);
 	}
-	ns = (double)(clock_ns() - start) / (double)(2 * pairs);
+	ns = (double)(gt_clock_monotonic() - start) / (double)(2 * pairs);
 	printf("leaks-%lu-live %.1f ns a call\n", (unsigned long)live, ns);
 	printf("leaks-%lu-live-memory %.2f MiB\n", (unsigned long)live,
 	       (double)(memory - before) / 0x1p20);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "gpubpf/verify/verify.h"
 #include "patch/patch.h"
 
@@ -51,10 +52,7 @@ static void make_module(struct gt_strbuf *text)
 
 static double processor_ms(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+	return (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-6;
 }
 
 /* One case: read the text, insert the program of a section, drop the result. */

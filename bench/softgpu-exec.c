@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "exec/exec.h"
 
 static const char kernels[] = {
@@ -36,10 +37,7 @@ struct bench {
 
 static double cpu_seconds(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	return (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-9;
 }
 
 static void *take(struct bench *bench, size_t size)

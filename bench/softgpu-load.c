@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "exec/exec.h"
 #include "large_ptx.h"
 
@@ -15,10 +16,7 @@ enum {
 
 static double cpu_seconds(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	return (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-9;
 }
 
 static uint64_t arena_used;

@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 
+#include "base/clock.h"
 #include "capture/capture.h"
 #include "elf/elf.h"
 #include "probe/api/attach.h"
@@ -69,13 +69,11 @@ static void launch_deep(void)
 
 static double ns_per_call(void (*call)(void), long calls)
 {
-	struct timespec start, end;
+	uint64_t start = gt_clock_monotonic();
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (long i = 0; i < calls; i++)
 		call();
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return ((end.tv_sec - start.tv_sec) * 1e9 + (end.tv_nsec - start.tv_nsec)) / calls;
+	return (double)(gt_clock_monotonic() - start) / (double)calls;
 }
 
 static int find_function(char **ret_path, uint64_t *ret_offset)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "gpubpf/translate.h"
 #include "translate-code.h"
 
@@ -56,10 +57,7 @@ static uint32_t make_program(struct bpf_insn *insns, uint32_t wanted)
 
 static double now(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+	return (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-6;
 }
 
 /* Milliseconds of processor time to verify and translate once, or a negative number. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/clock.h"
 #include "device/clock.h"
 
 #include <stdatomic.h>
@@ -21,17 +22,9 @@ static atomic_uint_least64_t timer_ns; /* what %globaltimer last was in virtual 
 static __thread uint64_t kernel_ns;    /* of the kernel that the calling thread ran last */
 static __thread uint64_t nested_ns;    /* of the works within the operation under way */
 
-uint64_t sg_now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 void sg_clock_begin(void)
 {
-	began_ns = sg_now();
+	began_ns = gt_clock_monotonic();
 	atomic_store(&host_ns, began_ns);
 }
 
@@ -47,7 +40,7 @@ uint64_t sg_clock_timer(void *unused)
 	uint64_t ns;
 
 	if (!sg_state.config.virtual_time)
-		return sg_clock_device(sg_now());
+		return sg_clock_device(gt_clock_monotonic());
 	ns = atomic_fetch_add(&timer_ns, TIMER_STEP_NS);
 	return sg_clock_device(ns);
 }
@@ -68,7 +61,7 @@ static void raise_shared(atomic_uint_least64_t *time, uint64_t other)
 
 uint64_t sg_clock_submit(struct sg_operation *operation)
 {
-	return sg_state.config.virtual_time ? atomic_load(&host_ns) : sg_now();
+	return sg_state.config.virtual_time ? atomic_load(&host_ns) : gt_clock_monotonic();
 }
 
 /*
@@ -77,7 +70,7 @@ uint64_t sg_clock_submit(struct sg_operation *operation)
  */
 uint64_t sg_clock_start(struct sg_operation *operation)
 {
-	uint64_t start = sg_now();
+	uint64_t start = gt_clock_monotonic();
 
 	if (sg_state.config.virtual_time) {
 		start = operation->submitted_ns;
@@ -112,7 +105,7 @@ static uint64_t modelled_duration(const struct sg_work *work)
 uint64_t sg_clock_nested_start(uint64_t start)
 {
 	if (!sg_state.config.virtual_time)
-		return sg_now();
+		return gt_clock_monotonic();
 	raise_shared(&timer_ns, start + nested_ns);
 	kernel_ns = 0;
 	return start + nested_ns;
@@ -121,7 +114,7 @@ uint64_t sg_clock_nested_start(uint64_t start)
 uint64_t sg_clock_nested_end(uint64_t start, const struct sg_work *work)
 {
 	if (!sg_state.config.virtual_time)
-		return sg_now();
+		return gt_clock_monotonic();
 	/* A condition within has added its own works already. */
 	if (work->kind != SG_WORK_CONDITION)
 		nested_ns += modelled_duration(work);
@@ -134,7 +127,7 @@ uint64_t sg_clock_end(struct sg_operation *operation)
 		operation->end_ns = operation->start_ns + modelled_duration(&operation->work);
 		operation->stream->virtual_ns = operation->end_ns;
 	} else {
-		operation->end_ns = sg_now();
+		operation->end_ns = gt_clock_monotonic();
 	}
 	return operation->end_ns;
 }

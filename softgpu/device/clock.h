@@ -22,8 +22,6 @@ struct sg_grid_result;
 /* Called once, at the start. */
 void sg_clock_begin(void);
 
-/* ns of CLOCK_MONOTONIC. */
-uint64_t sg_now(void);
 /*
  * What a kernel reads from %globaltimer, in ns. In virtual time it is at least the start of the
  * operation that began last, and every reading makes it 1 us later, so that loops that wait for

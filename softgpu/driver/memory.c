@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory of the device and of the host: allocation, and what an address is. */
 #include "device/memory.h"
+#include "base/clock.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ static void log_call(const char *operation, const struct sg_allocation *allocati
 		.kind = kind_names[allocation->kind],
 		.submitted_ns = start,
 		.start_ns = start,
-		.end_ns = sg_now(),
+		.end_ns = gt_clock_monotonic(),
 		.device = allocation->device,
 		.address = allocation->address,
 		.bytes = allocation->size,
@@ -48,7 +49,7 @@ static CUresult allocate(CUdeviceptr *ret_address, size_t size, enum sg_memory_k
 			 unsigned int flags)
 {
 	struct sg_allocation wanted = {.kind = kind, .size = size, .flags = flags};
-	uint64_t start = sg_now();
+	uint64_t start = gt_clock_monotonic();
 	uint64_t address;
 	CUresult result = use_for_memory(&wanted.context);
 
@@ -100,7 +101,7 @@ SG_API CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t w
 static CUresult release(CUcontext context, uint64_t address, unsigned int kinds)
 {
 	struct sg_allocation gone = {0};
-	uint64_t start = sg_now();
+	uint64_t start = gt_clock_monotonic();
 	CUresult result;
 
 	sg_context_synchronize(context);
@@ -208,7 +209,7 @@ SG_API CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int fl
 		.kind = SG_MEMORY_REGISTERED,
 		.flags = flags,
 	};
-	uint64_t start = sg_now();
+	uint64_t start = gt_clock_monotonic();
 	CUresult result = use_for_memory(&allocation.context);
 
 	if (result)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "device/clock.h"
 #include "driver/api.h"
@@ -15,7 +16,7 @@ static void finish_jit(const struct sg_jit *jit, const struct gt_diag *diag, uin
 {
 	sg_jit_tell(jit, diag);
 	if (jit->wall_time)
-		*jit->wall_time = (float)((double)(sg_now() - start) / 1e6);
+		*jit->wall_time = (float)((double)(gt_clock_monotonic() - start) / 1e6);
 }
 
 static CUresult load_module(CUcontext context, const void *image, size_t size, CUmodule *ret_module,
@@ -38,7 +39,7 @@ static CUresult load(CUmodule *ret_module, const void *image, size_t size, unsig
 		     CUjit_option *options, void **values)
 {
 	struct gt_diag diag = {0};
-	uint64_t start = sg_now();
+	uint64_t start = gt_clock_monotonic();
 	struct sg_jit jit;
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
@@ -175,7 +176,7 @@ static CUresult load_library(CUlibrary *ret_library, const void *image, size_t s
 			     unsigned int count, CUjit_option *options, void **values)
 {
 	struct gt_diag diag = {0};
-	uint64_t start = sg_now();
+	uint64_t start = gt_clock_monotonic();
 	struct sg_jit jit;
 	CUresult result = sg_check();
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Stream-ordered memory and its pools. */
+#include "base/clock.h"
 #include "device/pool.h"
 
 #include "device/clock.h"
@@ -38,7 +39,7 @@ static void log_allocation(CUstream stream, const struct sg_allocation *wanted, 
 		.kind = "pool",
 		.submitted_ns = start,
 		.start_ns = start,
-		.end_ns = sg_now(),
+		.end_ns = gt_clock_monotonic(),
 		.device = wanted->device,
 		.stream = sg_stream_handle(stream),
 		.stream_id = stream->id,
@@ -54,7 +55,7 @@ static CUresult allocate(CUdeviceptr *ret_address, size_t size, CUmemoryPool poo
 			 CUstream zero)
 {
 	struct sg_allocation wanted = {.kind = SG_MEMORY_POOL, .size = size};
-	uint64_t start = sg_now();
+	uint64_t start = gt_clock_monotonic();
 	uint64_t address;
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "analysis/flight.h"
+#include "base/clock.h"
 #include "output/sink.h"
 
 /* Its pages are mapped twice: they are much of the memory that gputap uses. */
@@ -67,19 +68,11 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 	return error ? error : analyse->report->event(analyse->state, names, event);
 }
 
-static uint64_t clock_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int flush(void *opaque)
 {
 	struct analyse *analyse = opaque;
 	struct signalfd_siginfo info;
-	uint64_t now = clock_now();
+	uint64_t now = gt_clock_monotonic();
 
 	if (!analyse->names)
 		return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cuda/private.h"
 
 enum {
@@ -60,23 +61,15 @@ const struct gt_device_info *gt_device_info(const struct gt_device *device)
 	return &device->info;
 }
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 int gt_device_wait(struct gt_device *device, uint64_t limit, struct gt_diag *diag)
 {
-	uint64_t start = now();
+	uint64_t start = gt_clock_monotonic();
 	struct timespec nap = {.tv_nsec = SHORTEST_NAP};
 	int result;
 
 	/* The default stream waits for all others. */
 	while ((result = device->driver->call.stream_query(NULL)) == GT_CUDA_ERROR_NOT_READY) {
-		if (limit && now() - start >= limit)
+		if (limit && gt_clock_monotonic() - start >= limit)
 			return gt_diag(diag, -ETIME, "device", NULL,
 				       "what was started on the device did not end within "
 				       "%" PRIu64 " ms",

@@ -11,8 +11,8 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "elf/cursor.h"
 #include "elf/supplement.h"
@@ -54,30 +54,22 @@ struct gt_lines {
 	bool late;
 };
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static void begin_time(struct gt_lines *lines)
 {
-	lines->begun = now();
+	lines->begun = gt_clock_monotonic();
 	lines->late = *lines->spent > MAX_TIME;
 }
 
 static void end_time(struct gt_lines *lines)
 {
-	*lines->spent += now() - lines->begun;
+	*lines->spent += gt_clock_monotonic() - lines->begun;
 }
 
 /* Counts an entry that is looked at; whether the time is over. */
 static bool is_late(struct gt_lines *lines)
 {
 	if (++lines->entries % TIME_EVERY == 0 && !lines->late)
-		lines->late = *lines->spent + (now() - lines->begun) > MAX_TIME;
+		lines->late = *lines->spent + (gt_clock_monotonic() - lines->begun) > MAX_TIME;
 	return lines->late;
 }
 

@@ -3,18 +3,10 @@
 
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/strbuf.h"
 #include "event/kinds.h"
-
-uint64_t gt_event_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
 
 void gt_event_queue_push(struct gt_event_queue *queue, struct gt_event *event)
 {
@@ -24,7 +16,7 @@ void gt_event_queue_push(struct gt_event_queue *queue, struct gt_event *event)
 		return;
 	}
 	if (!event->time)
-		event->time = gt_event_now();
+		event->time = gt_clock_monotonic();
 }
 
 void gt_event_queue_copy(struct gt_event_queue *queue, const struct gt_event *event)

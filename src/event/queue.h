@@ -11,9 +11,6 @@
 #include "base/vec.h"
 #include "event/event.h"
 
-/* CLOCK_MONOTONIC, ns: the time of events from user space. */
-uint64_t gt_event_now(void);
-
 struct gt_event_queue {
 	GT_VEC(struct gt_event *) events; /* owned */
 	uint64_t lost;                    /* events for which there was no memory */

@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "names/nvidia.h"
 #include "probe/load.h"
@@ -50,22 +51,14 @@ enum wait_kind {
 	WAIT_SOURCE,
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
 static void emit_clock(struct gt_live *live)
 {
 	struct gt_event_clock event = {
-		.head.time = clock_ns(CLOCK_MONOTONIC),
+		.head.time = gt_clock_monotonic(),
 		.head.kind = GT_EVENT_clock,
 		.head.size = sizeof(event),
 		.head.device = GT_DEVICE_UNKNOWN,
-		.realtime = clock_ns(CLOCK_REALTIME),
+		.realtime = gt_clock_ns(CLOCK_REALTIME),
 	};
 
 	gt_event_queue_copy(live->host.events, &event.head);
@@ -317,7 +310,7 @@ static void take_wait(struct gt_live *live, const struct epoll_event *event)
 
 static void loop(struct gt_live *live, int (*idle)(void *context), void *context)
 {
-	uint64_t start = clock_ns(CLOCK_MONOTONIC), duration = live->options.duration_ns;
+	uint64_t start = gt_clock_monotonic(), duration = live->options.duration_ns;
 	struct epoll_event events[16];
 
 	while (!live->stop) {
@@ -329,7 +322,7 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 		if (idle && !gt_pipeline_result(live->pipeline))
 			gt_pipeline_fail(live->pipeline, idle(context));
 		live->stop |= gt_pipeline_is_done(live->pipeline) ||
-			      (duration && clock_ns(CLOCK_MONOTONIC) - start >= duration);
+			      (duration && gt_clock_monotonic() - start >= duration);
 	}
 }
 
@@ -374,7 +367,7 @@ bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status)
 {
 	struct pollfd waits[] = {{.fd = live->command.child.pidfd, .events = POLLIN},
 				 {.fd = live->signals.fd, .events = POLLIN}};
-	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	uint64_t start = gt_clock_monotonic();
 	bool late = false;
 
 	live->stop = !live->command.child.pid || live->command.ended;
@@ -383,8 +376,8 @@ bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status)
 
 		take_signal(live);
 		take_exit(live);
-		late = result < 0 || (limit_ms >= 0 && clock_ns(CLOCK_MONOTONIC) - start >=
-							       (uint64_t)limit_ms * 1000000);
+		late = result < 0 || (limit_ms >= 0 &&
+				      gt_clock_monotonic() - start >= (uint64_t)limit_ms * 1000000);
 	}
 	*ret_status = live->command.exit_status;
 	return live->stop;

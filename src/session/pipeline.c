@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "session/pipeline.h"
+#include "base/clock.h"
 
 #include "event/kinds.h"
 #include "session/enrich.h"
@@ -165,7 +166,7 @@ void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *co
 	};
 
 	gt_pipeline_drain(pipeline);
-	account.head.time = gt_event_now();
+	account.head.time = gt_clock_monotonic();
 	account.others_lost =
 		counts->others_lost + pipeline->queue.lost + gt_enrich_lost(pipeline->enrich);
 	deliver_event(pipeline, &account.head);

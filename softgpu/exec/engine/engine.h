@@ -337,7 +337,6 @@ void sg_exchange_check(struct sg_warp *warp);
 void *sg_worker_run(void *machine);
 /* Returns whether the grid must stop: fault, deadline, interruption. Records a timeout. */
 bool sg_grid_must_stop(struct sg_grid *grid);
-uint64_t sg_monotonic_ns(void);
 uint64_t sg_machine_clock(const struct sg_machine *machine);
 
 /* ---- accesses (access.c) --------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "exec/engine/cluster.h"
 #include "exec/engine/nested.h"
 
@@ -533,7 +534,7 @@ int sg_grid_run(struct sg_machine *machine, const struct sg_launch *launch,
 	struct sg_nested *pending = NULL;
 	/* The timeout is for all grids together: nested launches may never end. */
 	uint64_t timeout = __atomic_load_n(&machine->timeout_ns, __ATOMIC_RELAXED);
-	uint64_t deadline = timeout ? sg_monotonic_ns() + timeout : 0;
+	uint64_t deadline = timeout ? gt_clock_monotonic() + timeout : 0;
 	int error = run_grid(machine, launch, 0, deadline, &pending, &result);
 
 	pending = prepend_launches(pending, 1, NULL);

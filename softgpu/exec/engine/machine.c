@@ -6,26 +6,16 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "exec/engine/engine.h"
 #include "exec/engine/heap.h"
 #include "exec/lanes/lanes.h"
 
-uint64_t sg_monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 uint64_t sg_machine_clock(const struct sg_machine *machine)
 {
-	struct timespec now;
-
 	if (machine->host.clock)
 		return machine->host.clock(machine->host.user);
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return gt_clock_ns(CLOCK_REALTIME);
 }
 
 /* Reserves the windows' addresses without mapping memory. */
@@ -240,7 +230,7 @@ bool sg_grid_must_stop(struct sg_grid *grid)
 
 	if (__atomic_load_n(&grid->stop, __ATOMIC_RELAXED))
 		return true;
-	late = (grid->deadline && sg_monotonic_ns() >= grid->deadline) ||
+	late = (grid->deadline && gt_clock_monotonic() >= grid->deadline) ||
 	       __atomic_load_n(&grid->machine->interrupted, __ATOMIC_RELAXED);
 	if (!late)
 		return false;

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clean.h"
+#include "base/clock.h"
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp/private.h"
 #include "gpubpf/map/map.h"
@@ -276,14 +276,6 @@ static int gt_interp_puts(struct gt_interp_machine *machine)
 	return print(machine, UINT32_MAX, NULL);
 }
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static uint64_t next_random(struct gt_interp_machine *machine)
 {
 	machine->random ^= machine->random << 13;
@@ -300,12 +292,12 @@ static int give(struct gt_interp_machine *machine, uint64_t value)
 
 static int gt_interp_global_timer(struct gt_interp_machine *machine)
 {
-	return give(machine, now());
+	return give(machine, gt_clock_monotonic());
 }
 
 static int gt_interp_clock_64(struct gt_interp_machine *machine)
 {
-	return give(machine, now());
+	return give(machine, gt_clock_monotonic());
 }
 
 static int gt_interp_prandom_u32(struct gt_interp_machine *machine)

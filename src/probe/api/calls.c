@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -11,6 +10,7 @@
 
 #include "api/api.h"
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "elf/elf.h"
 #include "event/kinds.h"
@@ -41,14 +41,6 @@ struct state {
 	struct gt_late_mappings *late_mappings; /* NULL: they are not seen */
 	uint64_t late_mappings_lost;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
 
 static void calls_close(void *opaque)
 {
@@ -245,7 +237,7 @@ static int attach_found(struct state *state, struct gt_diag *diag)
 
 static int find_and_attach(struct state *state, struct gt_diag *diag)
 {
-	uint64_t start = now_ns();
+	uint64_t start = gt_clock_monotonic();
 	int error = gt_places_find(&state->places, state->host->target, diag);
 
 	if (error)
@@ -256,7 +248,8 @@ static int find_and_attach(struct state *state, struct gt_diag *diag)
 		return error;
 	if (state->host->verbose)
 		gt_event_queue_note(state->host->events, "attached %zu of %zu in %.1f ms by %s",
-				    state->attached, state->wanted, (now_ns() - start) / 1e6,
+				    state->attached, state->wanted,
+				    (gt_clock_monotonic() - start) / 1e6,
 				    state->attacher.multi ? "uprobe_multi" : "perf events");
 	return state->attached ? 0 : gt_explain_nothing(state->host, &state->places, diag);
 }
@@ -307,7 +300,8 @@ static void take_file(void *context, const char *path, const struct gt_new_mappi
 		gt_event_queue_note(state->host->events,
 				    "%s was mapped by process %d %.1f ms before its probes were in "
 				    "place: calls in between are not seen",
-				    mapping->path, mapping->pid, (now_ns() - mapping->time) / 1e6);
+				    mapping->path, mapping->pid,
+				    (gt_clock_monotonic() - mapping->time) / 1e6);
 }
 
 static int calls_wait_on(void *opaque)
