@@ -71,6 +71,13 @@ enum gt_translation_form {
 	GT_FORM_SPLICE,
 };
 
+/* Initial values of the symbols, for maps whose addresses are known before the module is loaded. */
+struct gt_symbol_values {
+	const uint64_t (*maps)[2]; /* by map number */
+	uint64_t output[2];
+	uint64_t pid_tgid;
+};
+
 struct gt_translate_options {
 	enum gt_translation_form form;
 	unsigned sm;           /* 90: .target sm_90; 0: 60, the oldest */
@@ -80,6 +87,7 @@ struct gt_translate_options {
 	uint32_t output_bytes; /* 0: GT_OUTPUT_BYTES; a power of two */
 	size_t max_text;       /* bytes of a job's text; 0: GT_MAX_TRANSLATED */
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
+	const struct gt_symbol_values *symbols; /* NULL: zeros */
 };
 
 /* Where a value is at the site. */

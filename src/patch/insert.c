@@ -71,6 +71,7 @@ static int translate_program(struct gt_patcher *patcher, uint32_t number)
 		.prefix = prefix_of(patcher),
 		.output_bytes = options->output_bytes,
 		.symbols_global = options->symbols_global || const_bank_is_full(patcher),
+		.symbols = options->symbols,
 	};
 	struct gt_translate_job job = {
 		.program = program->program,

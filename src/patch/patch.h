@@ -50,8 +50,9 @@ struct gt_patch_options {
 	uint32_t first_kernel;  /* the context's `kernel` of the module's first kernel */
 	uint32_t output_bytes;  /* as in gt_translate_options */
 	bool symbols_global;    /* as in gt_translate_options */
-	bool switchable;        /* each site tests its program's switch */
-	bool whole;             /* never a side module */
+	const struct gt_symbol_values *symbols; /* as in gt_translate_options */
+	bool switchable;                        /* each site tests its program's switch */
+	bool whole;                             /* never a side module */
 };
 
 /* What the text of a patched module holds. */

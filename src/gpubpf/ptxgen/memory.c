@@ -13,6 +13,27 @@ enum gt_ptxgen_space gt_ptxgen_symbol_space(const struct gt_ptxgen *gen)
 	return gen->options->symbols_global ? GT_PTXGEN_GLOBAL : GT_PTXGEN_CONST;
 }
 
+/* The initial value of a symbol, or NULL. */
+static const uint64_t *initial_words(const struct gt_ptxgen *gen, struct gt_ptxgen_value symbol)
+{
+	const struct gt_symbol_values *values = gen->options->symbols;
+
+	if (!values)
+		return NULL;
+	if (symbol.class == GT_PTXGEN_MAP_SYMBOL)
+		return values->maps ? values->maps[symbol.id] : NULL;
+	return !strcmp((const char *)(uintptr_t)symbol.id, "output") ? values->output
+								     : &values->pid_tgid;
+}
+
+static void put_initial_words(struct gt_strbuf *declarations, const uint64_t *words, unsigned count)
+{
+	for (unsigned i = 0; words && i < count; i++)
+		gt_strbuf_printf(declarations, "%s0x%" PRIx64, i ? ", " : " = {", words[i]);
+	if (words)
+		gt_strbuf_putc(declarations, '}');
+}
+
 struct gt_ptxgen_operand gt_ptxgen_declared(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol,
 					    unsigned words)
 {
@@ -24,10 +45,13 @@ struct gt_ptxgen_operand gt_ptxgen_declared(struct gt_ptxgen *gen, struct gt_ptx
 	else
 		snprintf(name, sizeof(name), "%s", (const char *)(uintptr_t)symbol.id);
 	declarations = gt_ptxgen_declare(gen, name);
-	if (declarations)
-		gt_strbuf_printf(declarations, ".weak .%s .align 8 .b64 %s%s[%u];\n",
+	if (declarations) {
+		gt_strbuf_printf(declarations, ".weak .%s .align 8 .b64 %s%s[%u]",
 				 gen->options->symbols_global ? "global" : "const", gen->prefix,
 				 name, words);
+		put_initial_words(declarations, initial_words(gen, symbol), words);
+		gt_strbuf_puts(declarations, ";\n");
+	}
 	return gt_ptxgen_at(symbol, 0);
 }
 

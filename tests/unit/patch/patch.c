@@ -502,6 +502,29 @@ TEST("a program whose switch is off does not run")
 	CHECK(counts[0] == 6 && counts[1] == 0);
 }
 
+TEST("symbols have the initial values that were given, and nobody has to set them")
+{
+	auto_patched patched = {0};
+	auto_device device = {0};
+	uint64_t words[1][2] = {{0, 1}};
+	const struct gt_symbol_values symbols = {.maps = words};
+	struct sg_module *module;
+	uint64_t *array;
+	uint32_t *memory;
+
+	device_open(&device);
+	array = device_memory(&device, gt_bpf_map_bytes(&maps[0], 1));
+	memory = device_memory(&device, WORDS * sizeof(*memory));
+	words[0][0] = address_of(array);
+	add_probe(&patched, "gpu/entry/k", NULL);
+	CHECK(patch_text(&patched, HEADER PLAIN_KERNEL("k"),
+			 (struct gt_patch_options){.symbols = &symbols}));
+	module = device_load(&device, gt_strbuf_string(&patched.result.text));
+	device_run(&device, module, "k", 2, 3, address_of(memory));
+	CHECK(array[0] == 6);
+	sg_module_free(module);
+}
+
 TEST("options that make no sense are rejected")
 {
 	auto_patched patched = {0};
