@@ -158,7 +158,7 @@ run_hex() {
 	expect_output_line '^  gpu/load, once per thread; maps: sizes$'
 	expect_output_line '^  lanes may have different keys at .*program.c:5 \(insn 6\)$'
 	expect_output_line '^  lanes may diverge at .*program.c:6 \(insn 7\)$'
-	expect_output_line "^  warning: .*program.c:6 \(insn 9\): the lanes of a warp do this atomic operation on map 'sizes' each at a place of its own: lanes that meet at one place go one after the other$"
+	expect_output_line "^  warning: .*program.c:6 \(insn 9\): the lanes of a warp do this atomic operation on different values of map 'sizes': lanes with the same value are serialized$"
 }
 
 @test "verify --json has the contents of the text for each program" {
@@ -175,7 +175,7 @@ run_hex() {
 		.bound > 5 and .bound < 12 and .maps == ["seen"] and .warnings == [] and
 		.divergent_branches == [] and .varying_keys == []' <<<"$output"
 	jq -e '.[1] | .program == "wait" and (.safe | not) and .line == 6 and .reason ==
-		"warp_sum#523 waits for other lanes, and at gpu/exit some have left: nothing may wait there"' <<<"$output"
+		"warp_sum#523 waits for other lanes: not allowed at gpu/exit, where some have exited"' <<<"$output"
 	jq -e '.[2] == {"program": "host", "section": "tracepoint/sched/sched_switch",
 		"kind": "linux"}' <<<"$output"
 }
@@ -194,7 +194,7 @@ run_hex() {
 	expect_output_line '^one \(gpu/load\): safe; '
 	expect_output_line "^two \(gpu/load\): rejected: .*/program.c:5: R0 invalid mem access 'map_value_or_null'\$"
 	expect_output_line '^  ; return \*v; }$'
-	expect_output_line "^three \(gpu/load\): rejected: .*/program.c:9: invalid bpf_context access off=2 size=4: it is not within one field, but in 'thread_x', 'thread_y'\$"
+	expect_output_line "^three \(gpu/load\): rejected: .*/program.c:9: invalid bpf_context access off=2 size=4: it is not within one field: it overlaps 'thread_x', 'thread_y'\$"
 }
 
 @test "verify lists host programs, and does not check their maps" {
@@ -266,7 +266,7 @@ run_hex() {
 			return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^helper \(gpu/run\): rejected: .*program.c:3: invalid func unknown#4: Linux has this helper, a GPU has not \(gputap/bpf.h lists its own\)$'
+	expect_output_line '^helper \(gpu/run\): rejected: .*program.c:3: invalid func unknown#4: this helper of Linux is not available on the GPU \(see gputap/bpf.h\)$'
 	expect_output_line '^loop \(gpu/run\): rejected: .*program.c:[56]: BPF program is too large. Processed 1000001 insn$'
 	# callx r1; exit
 	run_hex '8d010000000000009500000000000000'
@@ -281,7 +281,7 @@ run_hex() {
 			return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line 'program.c:4: warp_ballot#521 needs all lanes of the warp together, and they may part at insn [0-9]+ '
+	expect_output_line 'program.c:4: warp_ballot#521 requires the lanes of the warp to be converged: they may diverge at insn [0-9]+ '
 	expect_output_line '^  ; return bpf_warp_ballot\(1\);$'
 	expect_output_line '^  [0-9]+: \(85\) call '
 	gputap verify --json "$BATS_TEST_TMPDIR/program.o"
@@ -296,7 +296,7 @@ run_hex() {
 	program 'SEC("gpu/load") int gpu(void *ctx) { return bpf_exit(); }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line 'exit#507 changes what the kernel does: it needs --allow-control$'
+	expect_output_line 'exit#507 changes the execution of the kernel: it requires --allow-control$'
 	gputap verify --allow-control "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Cases of eBPF programs as text (tests/data/ebpf/, one file a topic; lines with # are remarks):
+ * Cases of eBPF programs as text (tests/data/ebpf/, one file per topic; lines with # are comments):
  *
- *	case a sentence            begins a case
- *	map TYPE KEY VALUE ENTRIES a map; the first is number 0. Behind it may stand "read-only", or
- *	                           "constant HEX": read only, and its value is known
+ *	case a sentence            starts a case
+ *	map TYPE KEY VALUE ENTRIES a map; the first has index 0. "read-only" may follow, or
+ *	                           "constant HEX": read-only with this value
  *	memory 0a0b0c              what r1 points to; r2 is its size
  *		mov r0, 1          indented: the program (tests/support/assemble.h)
- *	gives 0x1                  what r0 is at the end
- *	after 0a0b0d               what the memory is then
- *	refused insn 3: the text   or: why the verifier refuses it
- *	linux accepts: because     if Linux does not agree ("refuses"), and why not
- *	to the letter              it is for who asks for all that RFC 9669 allows
+ *	result 0x1                 r0 at the end
+ *	after 0a0b0d               the memory at the end
+ *	rejected insn 3: the text  instead of a result: the message of the verifier
+ *	linux accepts: because     Linux has another verdict ("rejects"), and why
+ *	strict                     all instructions that RFC 9669 allows are accepted
  */
 #pragma once
 
@@ -37,9 +37,9 @@ struct bpf_case {
 	uint32_t memory_size;
 	bool has_after, strict;
 	uint64_t result;
-	char refusal[512];    /* "" if it is to run */
-	char linux_says[256]; /* "accepts: …", "refuses: …", or "" if it agrees */
-	char words[256];      /* why the refusal is not in Linux' words, or "" */
+	char rejection[512];     /* "" if it is accepted */
+	char linux_verdict[256]; /* "accepts: …", "rejects: …", or "" if it is the same */
+	char other_message[256]; /* why Linux rejects it with another message, or "" */
 	struct gt_strbuf text;
 };
 
@@ -81,7 +81,7 @@ static inline bool case_map(struct bpf_case *one, const char *line)
 	return !line[0] || map->read_only;
 }
 
-/* A line of a case; false if it is none that is known. */
+/* Parse a line of a case; false if it is invalid. */
 static inline bool case_line(struct bpf_case *one, const char *line)
 {
 	if (line[0] == '\t' || line[0] == ' ' || strchr(line, ':') == line + strlen(line) - 1) {
@@ -91,15 +91,15 @@ static inline bool case_line(struct bpf_case *one, const char *line)
 	} else if (!strncmp(line, "after ", 6)) {
 		one->has_after = case_bytes(line + 6, one->after) == one->memory_size;
 		return one->has_after;
-	} else if (!strncmp(line, "gives ", 6)) {
-		one->result = strtoull(line + 6, NULL, 0);
-	} else if (!strncmp(line, "refused ", 8)) {
-		snprintf(one->refusal, sizeof(one->refusal), "%s", line + 8);
+	} else if (!strncmp(line, "result ", 7)) {
+		one->result = strtoull(line + 7, NULL, 0);
+	} else if (!strncmp(line, "rejected ", 9)) {
+		snprintf(one->rejection, sizeof(one->rejection), "%s", line + 9);
 	} else if (!strncmp(line, "linux ", 6)) {
-		snprintf(one->linux_says, sizeof(one->linux_says), "%s", line + 6);
-	} else if (!strncmp(line, "words: ", 7)) {
-		snprintf(one->words, sizeof(one->words), "%s", line + 7);
-	} else if (!strcmp(line, "to the letter")) {
+		snprintf(one->linux_verdict, sizeof(one->linux_verdict), "%s", line + 6);
+	} else if (!strncmp(line, "message: ", 9)) {
+		snprintf(one->other_message, sizeof(one->other_message), "%s", line + 9);
+	} else if (!strcmp(line, "strict")) {
 		one->strict = true;
 	} else if (!strncmp(line, "map ", 4) && one->map_count < CASE_MAPS) {
 		return case_map(one, line + 4);
@@ -117,7 +117,7 @@ static inline void case_free(struct bpf_case *one)
 	free(one);
 }
 
-/* Reads the cases of a file and calls run for each; returns how many, or -1 with a line printed. */
+/* Call run for each case of a file. Returns how many, or -1 with a line printed. */
 static inline int each_case(const char *path, void (*run)(const char *path, struct bpf_case *one))
 {
 	gt_auto_file file = {0};
@@ -139,7 +139,7 @@ static inline int each_case(const char *path, void (*run)(const char *path, stru
 			snprintf(one->title, sizeof(one->title), "%s", line + 5);
 			count++;
 		} else if (one ? !case_line(one, line) : line[0] && line[0] != '#') {
-			printf("# %s:%d: not understood: %s\n", path, number, line);
+			printf("# %s:%d: invalid line: %s\n", path, number, line);
 			return -1;
 		}
 	}

@@ -36,7 +36,7 @@ struct kernel_question {
 
 struct kernel_answer {
 	int error; /* 0: accepted; -ENOTSUP: not a program for this Linux; else as bpf(2) says */
-	char said[256]; /* why it was refused: the log's last line but the totals */
+	char said[256]; /* why it was rejected: the last line of the log before the totals */
 };
 
 static inline int kernel_call(int command, union bpf_attr *request)
@@ -85,7 +85,7 @@ static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, cons
 		.license = (uintptr_t) "GPL",
 		.log_buf = (uintptr_t)log,
 		.log_size = log_size,
-		/* Totals alone, and why it was refused: a line for each step takes most of the
+		/* Only totals and the reason of a rejection: a line per step takes most of the
 		   time. */
 		.log_level = log ? KERNEL_LOG_TOTALS : 0,
 		.fd_array = (uintptr_t)fds,
@@ -113,7 +113,7 @@ static inline bool kernel_has_order(void)
 	return known > 0;
 }
 
-/* Whether it uses nothing that only GPUs have, or newer kernels. */
+/* Whether the running kernel supports all that the program uses. */
 static inline bool kernel_knows(const struct kernel_question *question)
 {
 	for (uint32_t i = 0; i < question->map_count; i++)
@@ -131,8 +131,8 @@ static inline bool kernel_knows(const struct kernel_question *question)
 	return true;
 }
 
-/* Where what is said of the program ends, and how long it took and such begins. */
-static inline const char *kernel_words_end(const char *log)
+/* Return the end of the message, where statistics begin. */
+static inline const char *kernel_message_end(const char *log)
 {
 	const char *end = strstr(log, "\nverification time ");
 
@@ -145,7 +145,7 @@ static inline const char *kernel_words_end(const char *log)
 
 static inline void kernel_last_line(const char *log, char *said, size_t size)
 {
-	const char *end = kernel_words_end(log), *start;
+	const char *end = kernel_message_end(log), *start;
 
 	for (start = end; start > log && start[-1] != '\n';)
 		start--;

@@ -235,7 +235,7 @@ int gt_verify_ld_imm64(struct gt_verifier *verifier, const struct bpf_insn *insn
 		return 0;
 	}
 	if (!verifier->object || (uint32_t)insn->imm >= verifier->object->map_count)
-		return gt_reject(verifier, "there is no map %d", insn->imm);
+		return gt_reject(verifier, "invalid map index %d", insn->imm);
 	map = &verifier->object->maps[insn->imm];
 	if (map->problem)
 		return gt_reject(verifier, "map '%s': %s", map->name, map->problem);
@@ -247,13 +247,13 @@ int gt_verify_ld_imm64(struct gt_verifier *verifier, const struct bpf_insn *insn
 	    gt_bpf_map_kind(map->type)->copies != GT_COPY_ONE)
 		return gt_reject(verifier,
 				 "no direct value access support for this map type: '%s' has no "
-				 "value of its own",
+				 "value at a fixed address",
 				 map->name);
 	if (map->max_entries != 1 || (uint32_t)insn[1].imm >= map->value_size)
 		return gt_reject(verifier,
 				 "invalid access to map value pointer, value_size=%u off=%u%s",
 				 map->value_size, (uint32_t)insn[1].imm,
-				 map->max_entries != 1 ? ": there are several values" : "");
+				 map->max_entries != 1 ? ": the map has several values" : "");
 	target->type = GT_REG_MAP_VALUE;
 	target->fixed_offset = (uint32_t)insn[1].imm;
 	return 0;

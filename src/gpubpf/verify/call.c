@@ -38,12 +38,11 @@ static int check_adding(struct gt_verifier *verifier, const struct call *call)
 		return 0;
 	if (call->helper->arguments[1] == GT_ARG_KEY_SCALAR &&
 	    gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_ARRAY)
-		return gt_reject(verifier, "%s#%u counts in arrays, and map '%s' is none",
+		return gt_reject(verifier, "%s#%u requires an array: map '%s' is not one",
 				 call->helper->name, call->helper->number, map->name);
 	if (!gt_bpf_map_has_numbers(map))
 		return gt_reject(verifier,
-				 "%s#%u adds to numbers of 4 or 8 bytes, and values of map '%s' "
-				 "have %u",
+				 "%s#%u requires values of 4 or 8 bytes: those of map '%s' have %u",
 				 call->helper->name, call->helper->number, map->name,
 				 map->value_size);
 	return 0;
@@ -113,7 +112,7 @@ static int check_record_size(struct gt_verifier *verifier, struct call *call, un
 	if (!gt_scalar_is_constant(&value->scalar))
 		return gt_reject(verifier, "R%u is not a known constant", regno);
 	if (value->scalar.value > GT_MAX_OFFSET)
-		return gt_reject(verifier, "R%u is no size of a record", regno);
+		return gt_reject(verifier, "R%u is not a valid record size", regno);
 	call->size = (uint32_t)value->scalar.value;
 	return 0;
 }
@@ -168,7 +167,7 @@ static int check_lane_field(struct gt_verifier *verifier, unsigned regno)
 	if (!gt_scalar_is_constant(&value->scalar))
 		return gt_reject(verifier, "R%u is not a known constant", regno);
 	if (!gt_lane_field_name(value->scalar.value))
-		return gt_reject(verifier, "R%u is no field of lanes: %" PRIu64, regno,
+		return gt_reject(verifier, "R%u is not a lane field: %" PRIu64, regno,
 				 value->scalar.value);
 	if (gt_lane_source(section, value->scalar.value, &source))
 		return gt_reject(verifier, "a context of gpu/%s has no field '%s'",
@@ -188,15 +187,15 @@ static int check_group(struct gt_verifier *verifier, const struct gt_helper *hel
 		return 0;
 	if (section && (gt_section_row(section->kind)->traits & GT_SECTION_LEAVES))
 		return gt_reject(verifier,
-				 "%s#%u waits for other lanes, and at gpu/%s some have left: "
-				 "nothing may wait there",
+				 "%s#%u waits for other lanes: not allowed at gpu/%s, where some "
+				 "have exited",
 				 helper->name, helper->number, gt_section_row(section->kind)->name);
 	if (for_group != (level == GT_LEVEL_WARP) || level == GT_LEVEL_BLOCK)
-		return gt_reject(verifier,
-				 "%s#%u is for programs that run once a %s, and this one runs "
-				 "once a %s",
-				 helper->name, helper->number, for_group ? "warp" : "thread",
-				 gt_level_name(level));
+		return gt_reject(
+			verifier,
+			"%s#%u is for programs that run once per %s: this one runs once per %s",
+			helper->name, helper->number, for_group ? "warp" : "thread",
+			gt_level_name(level));
 	return 0;
 }
 
@@ -298,7 +297,7 @@ static int acquire(struct gt_verifier *verifier, struct gt_value *value)
 	struct gt_state *state = verifier->state;
 
 	if (state->reference_count == GT_MAX_REFERENCES)
-		return gt_reject(verifier, "more than %d records reserved at one time",
+		return gt_reject(verifier, "too many reserved records, the maximum is %d",
 				 GT_MAX_REFERENCES);
 	value->reference = ++verifier->next_id;
 	state->references[state->reference_count] = value->reference;
@@ -342,13 +341,14 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (!call.helper)
 		return gt_reject(verifier, "invalid func unknown#%d%s", insn->imm,
 				 insn->imm > 0 && insn->imm <= LINUX_HELPERS
-					 ? ": Linux has this helper, a GPU has not "
-					   "(gputap/bpf.h lists its own)"
+					 ? ": this helper of Linux is not available on the GPU "
+					   "(see gputap/bpf.h)"
 					 : "");
 	if ((call.helper->traits & GT_TRAIT_CONTROL) && !verifier->options->allow_control)
-		return gt_reject(verifier,
-				 "%s#%u changes what the kernel does: it needs --allow-control",
-				 call.helper->name, call.helper->number);
+		return gt_reject(
+			verifier,
+			"%s#%u changes the execution of the kernel: it requires --allow-control",
+			call.helper->name, call.helper->number);
 	if ((call.helper->traits & GT_TRAIT_ENDS) && verifier->state->reference_count)
 		return gt_reject(verifier,
 				 "Unreleased reference id=%u alloc_insn=%u; %s#%u would lead to "

@@ -18,7 +18,7 @@ static void put_fields(struct gt_strbuf *text, const struct gt_section *section,
 			continue;
 		if (field->kinds >> section->kind & 1)
 			gt_strbuf_printf(text, "%s '%s'",
-					 found++ ? "," : "it is not within one field, but in",
+					 found++ ? "," : "it is not within one field: it overlaps",
 					 field->name);
 		else if (!elsewhere)
 			elsewhere = field->name;
@@ -43,9 +43,9 @@ static int refuse_level(struct gt_verifier *verifier, const struct gt_section *s
 	if (field->lanes == GT_FIELD_VARYING && section->level == GT_LEVEL_WARP)
 		return gt_reject(verifier,
 				 "field '%s' differs between the lanes of a warp: a program that "
-				 "runs once a warp asks for it by warp_lane_value#524",
+				 "runs once per warp reads it by warp_lane_value#524",
 				 field->name);
-	return gt_reject(verifier, "field '%s' is not there in programs that run once a %s",
+	return gt_reject(verifier, "field '%s' is not available in programs that run once per %s",
 			 field->name, level);
 }
 

@@ -12,11 +12,11 @@ static void put_cause(struct gt_strbuf *text, const struct gt_divergence *analys
 	const struct gt_bpf_line *line;
 
 	if (cause == GT_NO_INSN) {
-		gt_strbuf_puts(text, "in a program of this size any branch may part them");
+		gt_strbuf_puts(text, "in a program of this size they may diverge at any branch");
 		return;
 	}
 	line = gt_bpf_line_of(analysis->verifier->program, (uint32_t)cause);
-	gt_strbuf_printf(text, "they may part at insn %d", cause);
+	gt_strbuf_printf(text, "they may diverge at insn %d", cause);
 	if (line)
 		gt_strbuf_printf(text, " (%s:%u)", line->file, line->line);
 }
@@ -82,22 +82,21 @@ static int check_update(struct gt_divergence *analysis, uint32_t at, const struc
 		return 0;
 	if (copies_of(map) == GT_COPY_ONE)
 		return warn(analysis, at,
-			    "R%u comes from map '%s' and is stored back to it: what other threads "
-			    "store meanwhile is lost; use an atomic operation",
+			    "R%u comes from map '%s' and is stored back to it: concurrent stores "
+			    "of other threads are lost; use an atomic operation",
 			    insn->src_reg, map->name);
-	copy = copies_of(map) == GT_COPY_SM ? "an SM, which runs many warps at once"
-					    : "a warp, whose lanes run at once";
+	copy = copies_of(map) == GT_COPY_SM ? "the warps of an SM" : "the lanes of a warp";
 	return gt_reject(analysis->verifier,
-			 "R%u comes from map '%s' and is stored back to it, but a copy of it is "
-			 "shared by %s: use an atomic operation (__sync_fetch_and_add)",
+			 "R%u comes from map '%s' and is stored back to it, but its copy is shared "
+			 "by %s: use an atomic operation (__sync_fetch_and_add)",
 			 insn->src_reg, map->name, copy);
 }
 
 static int warn_of_places(struct gt_divergence *analysis, uint32_t at, const struct gt_bpf_map *map)
 {
 	return warn(analysis, at,
-		    "the lanes of a warp do this atomic operation on map '%s' each at a place of "
-		    "its own: lanes that meet at one place go one after the other",
+		    "the lanes of a warp do this atomic operation on different values of map '%s': "
+		    "lanes with the same value are serialized",
 		    map->name);
 }
 
@@ -112,8 +111,8 @@ static int check_atomic(struct gt_divergence *analysis, uint32_t at, const struc
 		return warn_of_places(analysis, at, map);
 	if (insn->imm & BPF_FETCH)
 		return warn(analysis, at,
-			    "all lanes of a warp do this atomic operation on the same place in map "
-			    "'%s' and each wants the result: they go one after the other",
+			    "all lanes of a warp do this atomic operation on the same value of map "
+			    "'%s' and use its result: they are serialized",
 			    map->name);
 	return 0;
 }
@@ -143,13 +142,13 @@ static int check_change(struct gt_divergence *analysis, uint32_t at, const struc
 		return 0;
 	return warn(analysis, at,
 		    analysis->facts->insns[at].many_keys
-			    ? "the lanes of a warp may have different keys: %s#%u on map '%s' goes "
-			      "one lane after the other"
+			    ? "the lanes of a warp may have different keys: %s#%u on map '%s' is "
+			      "serialized by lane"
 		    : may_be_of_warps(analysis)
-			    ? "all lanes of a warp have the same key: %s#%u on map '%s' goes one "
-			      "lane after the other, and one would do (a section with .warp)"
-			    : "all lanes of a warp have the same key: %s#%u on map '%s' goes one "
-			      "lane after the other",
+			    ? "all lanes of a warp have the same key: %s#%u on map '%s' is "
+			      "serialized by lane; a section with .warp runs it once"
+			    : "all lanes of a warp have the same key: %s#%u on map '%s' is "
+			      "serialized by lane",
 		    helper->name, helper->number, map->name);
 }
 
@@ -161,11 +160,11 @@ static int check_helper(struct gt_divergence *analysis, uint32_t at, const struc
 	if ((helper->traits & GT_TRAIT_COLLECTIVE) && analysis->facts->insns[at].divergent) {
 		put_cause(&cause, analysis, at);
 		return gt_reject(analysis->verifier,
-				 "%s#%u needs all lanes of the warp together, and %s", helper->name,
-				 helper->number, gt_strbuf_string(&cause));
+				 "%s#%u requires the lanes of the warp to be converged: %s",
+				 helper->name, helper->number, gt_strbuf_string(&cause));
 	}
 	if ((helper->traits & GT_TRAIT_SERIALISES) && !analysis->single)
-		return warn(analysis, at, "%s#%u goes one lane after the other", helper->name,
+		return warn(analysis, at, "%s#%u is serialized by lane", helper->name,
 			    helper->number);
 	return check_change(analysis, at, helper);
 }

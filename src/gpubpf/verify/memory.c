@@ -113,8 +113,9 @@ static int check_context(struct gt_verifier *verifier, const struct gt_access_ra
 				 range->regno, range->base->fixed_offset);
 	if (range->base->fixed_offset)
 		return gt_reject(verifier,
-				 "dereference of modified ctx ptr R%u off=%" PRId64 " disallowed: "
-				 "read fields into variables before branches and loops choose one",
+				 "dereference of modified ctx ptr R%u off=%" PRId64
+				 " disallowed: read fields into variables before the branch or "
+				 "loop that selects one",
 				 range->regno, range->base->fixed_offset);
 	if (!range->known || range->base->scalar.value)
 		return gt_reject(verifier, "variable ctx access var_off=%s disallowed",
@@ -130,7 +131,7 @@ static int check_context(struct gt_verifier *verifier, const struct gt_access_ra
 				 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 "%s",
 				 range->min, range->size,
 				 verifier->options->section && (access & GT_ACCESS_WRITE)
-					 ? ": contexts are read only"
+					 ? ": contexts are read-only"
 					 : "");
 	return 0;
 }
@@ -175,7 +176,7 @@ static int check_alignment(struct gt_verifier *verifier, const struct gt_access_
 								 : "",
 			 range->known ? "0" : show_bits(scalar, bits), range->base->fixed_offset,
 			 range->fixed_offset - range->base->fixed_offset, range->size,
-			 atomic ? ": atomic operations are aligned" : "");
+			 atomic ? ": atomic operations must be aligned" : "");
 }
 
 /* The known bytes of a constant map. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The cases of tests/data/ebpf/, through the verifier and the interpreter. */
+/* The cases of tests/data/ebpf/ in the verifier and the interpreter. */
 #include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 static int number, failures;
 
-/* Runs an accepted program; says what is wrong, or nothing. */
+/* Run an accepted program; put an error into wrong. */
 static void execute(struct bpf_case *one, const struct gt_bpf_object *object,
 		    const struct gt_bpf_program *program, const struct gt_facts *facts,
 		    struct gt_strbuf *wrong)
@@ -36,7 +36,7 @@ static void execute(struct bpf_case *one, const struct gt_bpf_object *object,
 		gt_strbuf_printf(wrong, "r0 is 0x%" PRIx64 ", not 0x%" PRIx64, result.r0,
 				 one->result);
 	else if (one->has_after && memcmp(one->memory, one->after, one->memory_size))
-		gt_strbuf_puts(wrong, "the memory is not what it should be");
+		gt_strbuf_puts(wrong, "the memory differs");
 	for (uint32_t i = 0; i < one->map_count; i++)
 		free(memories[i]);
 }
@@ -60,10 +60,10 @@ static void check(struct bpf_case *one, struct gt_strbuf *wrong)
 	if (gt_verify(&object, &program, &options, &facts, NULL, &diag)) {
 		snprintf(said, sizeof(said), "%s%s%s", diag.place, diag.place[0] ? ": " : "",
 			 diag.text);
-		if (strcmp(said, one->refusal))
-			gt_strbuf_printf(wrong, "refused: %s", said);
-	} else if (one->refusal[0]) {
-		gt_strbuf_printf(wrong, "it was accepted");
+		if (strcmp(said, one->rejection))
+			gt_strbuf_printf(wrong, "rejected: %s", said);
+	} else if (one->rejection[0]) {
+		gt_strbuf_printf(wrong, "accepted");
 	} else {
 		execute(one, &object, &program, &facts, wrong);
 	}

@@ -273,7 +273,7 @@ static void keep_case(const char *path, struct bpf_case *given)
 	options.memory_size = given->memory_size;
 	options.strict = given->strict;
 	snprintf(probe->prefix, sizeof(probe->prefix), "c%zu_", all_cases.count);
-	if (given->refusal[0] ||
+	if (given->rejection[0] ||
 	    gt_bpf_assemble(gt_strbuf_string(&given->text), &probe->program.insns,
 			    &probe->program.count, &diag)) {
 		probe_free(probe);

@@ -167,14 +167,13 @@ TEST("helpers of a warp are refused where only some of its lanes may come")
 	CHECK_STR(verdict("gpu/load",
 			  "ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\nmov r1, 1\ncall 521\n"
 			  "out:\nexit"),
-		  "insn 4: warp_ballot#521 needs all lanes of the warp together, and they may part "
-		  "at insn 2");
-	CHECK_STR(
-		verdict("gpu/load",
-			"ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\ncall local f\nout:\nexit\n"
-			"f:\nmov r1, 1\nmov r2, 2\ncall 522\nexit"),
-		"insn 7: warp_shuffle#522 needs all lanes of the warp together, and they may part "
-		"at insn 2");
+		  "insn 4: warp_ballot#521 requires the lanes of the warp to be converged: they "
+		  "may diverge at insn 2");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\ncall local f\nout:\nexit\n"
+			  "f:\nmov r1, 1\nmov r2, 2\ncall 522\nexit"),
+		  "insn 7: warp_shuffle#522 requires the lanes of the warp to be converged: they "
+		  "may diverge at insn 2");
 	CHECK_STR(verdict("gpu/load",
 			  "ldxw r2, [r1+12]\njeq r2, 0, out\nmov r3, 0\nout:\nmov r1, 1\ncall 523\n"
 			  "exit"),
@@ -191,11 +190,10 @@ TEST("nothing waits where threads leave")
 		struct gt_section section;
 
 		gt_section_read(sections[i], "p", &section, NULL);
-		snprintf(
-			expected, sizeof(expected),
-			"insn 1: warp_sum#523 waits for other lanes, and at gpu/%s some have left: "
-			"nothing may wait there",
-			gt_section_row(section.kind)->name);
+		snprintf(expected, sizeof(expected),
+			 "insn 1: warp_sum#523 waits for other lanes: not allowed at gpu/%s, where "
+			 "some have exited",
+			 gt_section_row(section.kind)->name);
 		CHECK_STR(verdict(sections[i], "mov r1, 1\ncall 523\nexit"), expected);
 	}
 	CHECK_STR(verdict("gpu/exit/*", "call 506\nmov r0, 0\nexit"), "r0 same; ");
@@ -205,14 +203,14 @@ TEST("nothing waits where threads leave")
 TEST("helpers of groups are for programs of their level")
 {
 	CHECK_STR(verdict("gpu/load.warp", "mov r1, 1\ncall 521\nexit"),
-		  "insn 1: warp_ballot#521 is for programs that run once a thread, and this one "
-		  "runs once a warp");
+		  "insn 1: warp_ballot#521 is for programs that run once per thread: this one runs "
+		  "once per warp");
 	CHECK_STR(verdict("gpu/load", "mov r1, 0\nmov r2, 1\ncall 524\nexit"),
-		  "insn 2: warp_lane_value#524 is for programs that run once a warp, and this one "
-		  "runs once a thread");
+		  "insn 2: warp_lane_value#524 is for programs that run once per warp: this one "
+		  "runs once per thread");
 	CHECK_STR(verdict("gpu/block_begin", "mov r1, 0\nmov r2, 1\ncall 524\nexit"),
-		  "insn 2: warp_lane_value#524 is for programs that run once a warp, and this one "
-		  "runs once a block");
+		  "insn 2: warp_lane_value#524 is for programs that run once per warp: this one "
+		  "runs once per block");
 	CHECK_STR(verdict("gpu/load.warp", "mov r1, 0\nmov r2, 1\ncall 524\nexit"), "r0 same; ");
 }
 
@@ -221,7 +219,7 @@ TEST("a field of lanes is known and one of the context's")
 	CHECK_STR(verdict("gpu/load.warp", "ldxw r1, [r1+60]\nmov r2, 1\ncall 524\nexit"),
 		  "insn 2: R1 is not a known constant");
 	CHECK_STR(verdict("gpu/load.warp", "mov r1, 7\nmov r2, 1\ncall 524\nexit"),
-		  "insn 2: R1 is no field of lanes: 7");
+		  "insn 2: R1 is not a lane field: 7");
 	CHECK_STR(verdict("gpu/branch.warp", "mov r1, 0\nmov r2, 1\ncall 524\nexit"),
 		  "insn 2: a context of gpu/branch has no field 'address'");
 	CHECK_STR(verdict("gpu/load.warp", "mov r2, 1\ncall 524\nexit"),
@@ -233,30 +231,29 @@ TEST("a field of lanes is known and one of the context's")
 TEST("where some lanes have ended, all of a warp do not come any more")
 {
 	CHECK_STR(verdict("gpu/load", SOME_END "mov r1, 1\ncall 523\nexit"),
-		  "insn 4: warp_sum#523 needs all lanes of the warp together, and they may part "
-		  "at insn 1");
+		  "insn 4: warp_sum#523 requires the lanes of the warp to be converged: they may "
+		  "diverge at insn 1");
 	CHECK_STR(verdict("gpu/load", "call local f\nmov r1, 1\ncall 523\nexit\n"
 				      "f:\n" SOME_END "mov r0, 0\nexit"),
-		  "insn 2: warp_sum#523 needs all lanes of the warp together, and they may part "
-		  "at insn 0");
+		  "insn 2: warp_sum#523 requires the lanes of the warp to be converged: they may "
+		  "diverge at insn 0");
 	/* A function that calls one that does. */
 	CHECK_STR(verdict("gpu/load", "call local g\nmov r1, 1\ncall 523\nexit\n"
 				      "g:\ncall local f\nmov r0, 0\nexit\n"
 				      "f:\n" SOME_END "mov r0, 0\nexit"),
-		  "insn 2: warp_sum#523 needs all lanes of the warp together, and they may part "
-		  "at insn 0");
+		  "insn 2: warp_sum#523 requires the lanes of the warp to be converged: they may "
+		  "diverge at insn 0");
 	/* All end, or none. */
 	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+16]\njne r2, 3, on\ncall 507\non:\nmov r1, 1\n"
 				      "call 523\nexit"),
 		  "r0 same; ");
 }
 
-TEST("a histogram of numbers that differ goes one lane after the other")
+TEST("a histogram of numbers that differ is serialized by lane")
 {
 	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nldmap r1, 0\ncall 530\nmov r0, 0\nexit"),
-		  "keys 3; r0 same; warning 3: the lanes of a warp do this atomic operation on map "
-		  "'array' each at a place of its own: lanes that meet at one place go one after "
-		  "the other; ");
+		  "keys 3; r0 same; warning 3: the lanes of a warp do this atomic operation on "
+		  "different values of map 'array': lanes with the same value are serialized; ");
 	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+16]\nldmap r1, 0\ncall 530\nmov r0, 0\nexit"),
 		  "r0 same; ");
 	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nldmap r1, 3\ncall 530\nmov r0, 0\nexit"),
@@ -265,10 +262,9 @@ TEST("a histogram of numbers that differ goes one lane after the other")
 
 TEST("reads of contexts are within one field that is there, and nothing is written")
 {
-	CHECK_STR(
-		verdict("gpu/load", "ldxdw r0, [r1+0]\nexit"),
-		"insn 0: invalid bpf_context access off=0 size=8: it is not within one field, but "
-		"in 'thread_x', 'thread_y'");
+	CHECK_STR(verdict("gpu/load", "ldxdw r0, [r1+0]\nexit"),
+		  "insn 0: invalid bpf_context access off=0 size=8: it is not within one field: it "
+		  "overlaps 'thread_x', 'thread_y'");
 	CHECK_STR(
 		verdict("gpu/entry/*", "ldxdw r0, [r1+472]\nexit"),
 		"insn 0: invalid bpf_context access off=472 size=8: a context of gpu/entry has no "
@@ -280,15 +276,14 @@ TEST("reads of contexts are within one field that is there, and nothing is writt
 		  "insn 0: invalid bpf_context access off=-8 size=8: the context of gpu/load has "
 		  "512 bytes");
 	CHECK_STR(verdict("gpu/load", "stw [r1+4], 1\nmov r0, 0\nexit"),
-		  "insn 0: invalid bpf_context access off=4 size=4: contexts are read only");
-	CHECK_STR(
-		verdict("gpu/load.warp", "ldxdw r0, [r1+472]\nexit"),
-		"insn 0: field 'address' differs between the lanes of a warp: a program that runs "
-		"once a warp asks for it by warp_lane_value#524");
+		  "insn 0: invalid bpf_context access off=4 size=4: contexts are read-only");
+	CHECK_STR(verdict("gpu/load.warp", "ldxdw r0, [r1+472]\nexit"),
+		  "insn 0: field 'address' differs between the lanes of a warp: a program that "
+		  "runs once per warp reads it by warp_lane_value#524");
 	CHECK_STR(verdict("gpu/block_begin", "ldxw r0, [r1+28]\nexit"),
-		  "insn 0: field 'warp' is not there in programs that run once a block");
+		  "insn 0: field 'warp' is not available in programs that run once per block");
 	CHECK_STR(verdict("gpu/load", "ldxw r0, [r1+60]\nexit"),
-		  "insn 0: field 'mask' is not there in programs that run once a thread");
+		  "insn 0: field 'mask' is not available in programs that run once per thread");
 }
 
 #define ONE_OF_TWO "ldxw r2, [r1+0]\njgt r2, 3, other\n"
@@ -297,8 +292,7 @@ TEST("a read is of one field on all ways, and of nothing but the context")
 {
 	CHECK_STR(verdict("gpu/load", ONE_OF_TWO "add r1, 4\nother:\nldxw r0, [r1+16]\nexit"),
 		  "insn 3: dereference of modified ctx ptr R1 off=4 disallowed: read fields into "
-		  "variables "
-		  "before branches and loops choose one");
+		  "variables before the branch or loop that selects one");
 	CHECK_STR(verdict("gpu/load", "stdw [r10-8], 5\nmov r3, r10\nadd r3, -24\n" ONE_OF_TWO
 				      "mov r1, r3\nother:\nldxw r0, [r1+16]\nexit"),
 		  "insn 6: same insn cannot be used with different pointers");
@@ -339,59 +333,50 @@ TEST("what makes lanes go one after the other is warned of")
 	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "mov r1, 1\nlock fetch_add [r0], r1\n"
 						       "mov r0, 0\nexit"),
 		  "r0 same; warning 7: all lanes of a warp do this atomic operation on the same "
-		  "place in map 'array' and each wants the result: they go one after the other; ");
-	CHECK_STR(
-		verdict("gpu/load",
-			"ldxw r2, [r1+12]\nstxw [r10-4], r2\nldmap r1, 0\nmov r2, r10\n"
-			"add r2, -4\ncall 1\njeq r0, 0, out\nmov r1, 1\nlock add [r0], r1\nout:\n"
-			"mov r0, 0\nexit"),
-		"keys 6; parts 7; some 8; some 9; r0 same; warning 9: the lanes of a warp do this "
-		"atomic operation on map 'array' each at a place of its own: lanes that meet at "
-		"one place go one after the other; ");
-	CHECK_STR(
-		verdict("gpu/load", "ldxw r2, [r1+12]\nstxw [r10-4], r2\nldmap r1, 0\nmov r2, r10\n"
-				    "add r2, -4\nmov r3, 1\ncall 531\nmov r0, 0\nexit"),
-		"keys 7; r0 same; warning 7: the lanes of a warp do this atomic operation on map "
-		"'array' each at a place of its own: lanes that meet at one place go one after the "
-		"other; ");
+		  "value of map 'array' and use its result: they are serialized; ");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nstxw [r10-4], r2\nldmap r1, 0\nmov r2, r10\n"
+			  "add r2, -4\ncall 1\njeq r0, 0, out\nmov r1, 1\nlock add [r0], r1\nout:\n"
+			  "mov r0, 0\nexit"),
+		  "keys 6; parts 7; some 8; some 9; r0 same; warning 9: the lanes of a warp do "
+		  "this atomic operation on different values of map 'array': lanes with the same "
+		  "value are serialized; ");
+	CHECK_STR(verdict("gpu/load",
+			  "ldxw r2, [r1+12]\nstxw [r10-4], r2\nldmap r1, 0\nmov r2, r10\n"
+			  "add r2, -4\nmov r3, 1\ncall 531\nmov r0, 0\nexit"),
+		  "keys 7; r0 same; warning 7: the lanes of a warp do this atomic operation on "
+		  "different values of map 'array': lanes with the same value are serialized; ");
 	CHECK_STR(verdict("gpu/load", COUNT("3", "lock fetch_add [r0], r1")),
 		  "parts 6; some 7; some 8; r0 same; ");
 	CHECK_STR(verdict("gpu/load", "stw [r10-4], 1\nstdw [r10-16], 1\nldmap r1, 4\nmov r2, r10\n"
 				      "add r2, -4\nmov r3, r10\nadd r3, -16\nmov r4, 0\ncall 2\n"
 				      "mov r0, 0\nexit"),
 		  "r0 same; warning 9: all lanes of a warp have the same key: map_update_elem#2 on "
-		  "map 'hash' goes one lane after the other, and one would do (a section with "
-		  ".warp); ");
+		  "map 'hash' is serialized by lane; a section with .warp runs it once; ");
 	CHECK_STR(verdict("gpu/run", "stw [r10-4], 1\nstdw [r10-16], 1\nldmap r1, 4\nmov r2, r10\n"
 				     "add r2, -4\nmov r3, r10\nadd r3, -16\nmov r4, 0\ncall 2\n"
 				     "mov r0, 0\nexit"),
 		  "r0 same; warning 9: all lanes of a warp have the same key: map_update_elem#2 on "
-		  "map 'hash' goes one lane after the other; ");
+		  "map 'hash' is serialized by lane; ");
 	CHECK_STR(verdict("gpu/load.warp", LOOKUP("0", "1") "mov r1, 1\nlock fetch_add [r0], r1\n"
 							    "mov r0, 0\nexit"),
 		  "r0 same; ");
 	CHECK_STR(verdict("gpu/load", "stw [r10-4], 0\nmov r1, r10\nadd r1, -4\nmov r2, 4\ncall 6\n"
 				      "exit"),
-		  "r0 varies; warning 4: trace_printk#6 goes one lane after the other; ");
+		  "r0 varies; warning 4: trace_printk#6 is serialized by lane; ");
 }
 
 TEST("updates of what warps share are asked to be atomic")
 {
-	CHECK_STR(
-		verdict("gpu/load", COUNT("1", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
-		"insn 10: R1 comes from map 'per_sm' and is stored back to it, but a copy of it is "
-		"shared by an SM, which runs many warps at once: use an atomic operation "
-		"(__sync_fetch_and_add)");
-	CHECK_STR(
-		verdict("gpu/load.warp", COUNT("1", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
-		"insn 10: R1 comes from map 'per_sm' and is stored back to it, but a copy of it is "
-		"shared by an SM, which runs many warps at once: use an atomic operation "
-		"(__sync_fetch_and_add)");
-	CHECK_STR(
-		verdict("gpu/load", COUNT("2", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
-		"insn 10: R1 comes from map 'per_warp' and is stored back to it, but a copy of it "
-		"is shared by a warp, whose lanes run at once: use an atomic operation "
-		"(__sync_fetch_and_add)");
+	CHECK_STR(verdict("gpu/load", COUNT("1", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		  "insn 10: R1 comes from map 'per_sm' and is stored back to it, but its copy is "
+		  "shared by the warps of an SM: use an atomic operation (__sync_fetch_and_add)");
+	CHECK_STR(verdict("gpu/load.warp", COUNT("1", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		  "insn 10: R1 comes from map 'per_sm' and is stored back to it, but its copy is "
+		  "shared by the warps of an SM: use an atomic operation (__sync_fetch_and_add)");
+	CHECK_STR(verdict("gpu/load", COUNT("2", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
+		  "insn 10: R1 comes from map 'per_warp' and is stored back to it, but its copy is "
+		  "shared by the lanes of a warp: use an atomic operation (__sync_fetch_and_add)");
 	CHECK_STR(verdict("gpu/load.warp", COUNT("2", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
 		  "r0 same; ");
 	CHECK_STR(verdict("gpu/load", COUNT("3", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
@@ -400,8 +385,8 @@ TEST("updates of what warps share are asked to be atomic")
 	CHECK_STR(verdict("gpu/load", COUNT("1", "stxdw [r0], r1")), "r0 same; ");
 	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "ldxdw r1, [r0]\nadd r1, 1\n"
 						       "stxdw [r0], r1\nmov r0, 0\nexit"),
-		  "r0 same; warning 8: R1 comes from map 'array' and is stored back to it: what "
-		  "other threads store meanwhile is lost; use an atomic operation; ");
+		  "r0 same; warning 8: R1 comes from map 'array' and is stored back to it: "
+		  "concurrent stores of other threads are lost; use an atomic operation; ");
 }
 
 TEST("a part of a number that stands on the stack keeps its value")

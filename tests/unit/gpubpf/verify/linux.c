@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The verdicts next to those of the running kernel: on the cases, where each that Linux does not
- * share says so and why, and on random programs. LIST=1 prints the list that docs/ebpf-linux.md
- * has; SHOW=1 the random programs on which the two do not agree.
+ * Compare verdicts with those of the running kernel: on the cases, each of which documents why its
+ * verdict differs if it does, and on random programs. LIST=1 prints the list of
+ * docs/ebpf-linux.md, SHOW=1 the random programs whose verdicts differ.
  */
 #include <glob.h>
 
@@ -20,16 +20,16 @@ static char kernel_log[KERNEL_LOG];
 
 /* ---- cases ----------------------------------------------------------------------------- */
 
-static unsigned compared, said_otherwise;
+static unsigned compared, documented;
 static struct gt_file page;
 
-/* What docs/ebpf-linux.md says of a case on which the two do not agree. */
+/* docs/ebpf-linux.md lists each case with different verdicts. */
 static void check_list(const struct bpf_case *one, bool ours)
 {
 	gt_auto_strbuf line = GT_STRBUF_INIT;
 
 	gt_strbuf_printf(&line, "- %s: %s. Linux %s\n", one->title,
-			 ours ? "accepted" : one->refusal, one->linux_says);
+			 ours ? "accepted" : one->rejection, one->linux_verdict);
 	if (getenv("LIST"))
 		fputs(gt_strbuf_string(&line), stdout);
 	else if (!strstr((const char *)page.data, gt_strbuf_string(&line)))
@@ -46,10 +46,10 @@ static void compare_case(const char *path, struct bpf_case *one)
 		.memory_size = one->memory_size,
 	};
 	struct kernel_answer answer;
-	bool ours = !one->refusal[0], differs = one->linux_says[0], theirs;
+	bool ours = !one->rejection[0], differs = one->linux_verdict[0], theirs;
 
 	if (gt_bpf_assemble(gt_strbuf_string(&one->text), &program.insns, &program.count, NULL)) {
-		TAP_FAIL("%s: %s: it is not understood", path, one->title);
+		TAP_FAIL("%s: %s: cannot be assembled", path, one->title);
 		return;
 	}
 	question.insns = program.insns;
@@ -59,18 +59,18 @@ static void compare_case(const char *path, struct bpf_case *one)
 	if (answer.error == -ENOTSUP)
 		return;
 	compared++;
-	said_otherwise += differs;
+	documented += differs;
 	theirs = !answer.error;
 	if (differs)
 		check_list(one, ours);
 	if (theirs != (differs ? !ours : ours))
-		TAP_FAIL("%s: %s: Linux %s: %s", path, one->title, theirs ? "accepts" : "refuses",
+		TAP_FAIL("%s: %s: Linux %s: %s", path, one->title, theirs ? "accepts" : "rejects",
 			 answer.said);
-	else if (differs && strncmp(one->linux_says, theirs ? "accepts: " : "refuses: ", 9))
-		TAP_FAIL("%s: %s: Linux does not do what the case says", path, one->title);
+	else if (differs && strncmp(one->linux_verdict, theirs ? "accepts: " : "rejects: ", 9))
+		TAP_FAIL("%s: %s: the case documents another verdict of Linux", path, one->title);
 }
 
-TEST("the verdicts on the cases are those of the running kernel, or the case says why not")
+TEST("cases have the verdict of the running kernel or document why not")
 {
 	const char *data = getenv("TEST_DATA"), *reason = kernel_is_no_measure();
 	gt_auto_strbuf pattern = GT_STRBUF_INIT;
@@ -90,32 +90,33 @@ TEST("the verdicts on the cases are those of the running kernel, or the case say
 		CHECK(each_case(files.gl_pathv[i], compare_case) > 0);
 	globfree(&files);
 	gt_file_free(&page);
-	printf("# %u cases compared, %u verdicts differ and say why\n", compared, said_otherwise);
+	printf("# %u cases compared, %u verdicts differ with a documented reason\n", compared,
+	       documented);
 	CHECK(compared > 400);
 }
 
 /* ---- random programs ------------------------------------------------------------------- */
 
-/* Why the two do not agree, as far as it is known: what one of them says. */
-static const char *const known[] = {
-	/* Ours: no addresses for anybody to see. */
+/* Messages of known differences. */
+static const char *const known_differences[] = {
+	/* gputap: addresses are not visible to others. */
 	"leaks addr into",
-	/* Ours: instructions that no way leads to are looked at, too. */
+	/* gputap: unreachable instructions are checked, too. */
 	"uses reserved fields",
 	"invalid shift",
 	"div by zero",
-	/* Ours: there are no packets on a GPU. */
+	/* gputap: there are no packets on a GPU. */
 	"packet loads are not for the GPU",
-	/* Linux: what a division gives is not known. */
+	/* Linux: the result of a division is unknown. */
 	"unbounded min value is not allowed",
-	/* Linux: no atomic operation without a result where it is not known which of a stack. */
+	/* Linux: no atomic operation without a result at an unknown offset of the stack. */
 	"variable offset stack pointer cannot be passed into helper function",
 };
 
-static bool is_known(const char *said)
+static bool is_known_difference(const char *said)
 {
-	for (size_t i = 0; i < gt_countof(known); i++)
-		if (strstr(said, known[i]))
+	for (size_t i = 0; i < gt_countof(known_differences); i++)
+		if (strstr(said, known_differences[i]))
 			return true;
 	return false;
 }
@@ -131,7 +132,7 @@ static void print_program(const struct bpf_insn *insns, uint32_t count)
 	}
 }
 
-TEST("the verdicts on random programs are those of the running kernel")
+TEST("random programs have the verdict of the running kernel")
 {
 	struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_LINUX_MAPS};
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY, .memory_size = MEMORY};
@@ -161,7 +162,7 @@ TEST("the verdicts on random programs are those of the running kernel")
 		asked++;
 		if (ours == !answer.error) {
 			same++;
-		} else if (is_known(ours ? answer.said : diag.text)) {
+		} else if (is_known_difference(ours ? answer.said : diag.text)) {
 			explained++;
 		} else {
 			stricter += !ours;
@@ -169,11 +170,11 @@ TEST("the verdicts on random programs are those of the running kernel")
 		}
 		if (ours != !answer.error && getenv("SHOW")) {
 			print_program(insns, program.count);
-			printf("# ours: %s %s %s\n# kernel: %d %s\n", ours ? "accepts" : "refuses",
+			printf("# ours: %s %s %s\n# kernel: %d %s\n", ours ? "accepts" : "rejects",
 			       diag.place, diag.text, answer.error, answer.said);
 		}
 	}
-	printf("# %u programs: %u verdicts the same, %u known to differ, %u stricter, %u laxer\n",
+	printf("# %u programs: %u verdicts the same, %u known differences, %u stricter, %u laxer\n",
 	       asked, same, explained, stricter, laxer);
 	CHECK(asked > programs / 2);
 	CHECK(laxer <= programs / 500);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs by area (tests/data/ebpf/linux/, one file an area): what the running kernel says of each
- * is what gputap says, verdict and words. Nothing of that stands in the files. They are read as
- * those of gpubpf_cases.h, but instructions may be separated by semicolons, and some words are
- * short for several (`shorthands`); r1 is a context, of which nothing can be read; the maps are
- * those of `maps`; and there are, below the program,
+ * Programs by area (tests/data/ebpf/linux/, one file per area): gputap has the verdict and the
+ * message of the running kernel, which the files do not contain. They have the format of
+ * gpubpf_cases.h, but semicolons may separate instructions, and macros (`macros`) stand for
+ * several; r1 is a context without readable fields; the maps are `maps`; after the program may
+ * follow
  *
- *	linux accepts: because     if the verdicts do not agree ("refuses"), and why not
- *	words: because             if both refuse it, and not in the same words
+ *	linux accepts: because     Linux has another verdict ("rejects"), and why
+ *	message: because           both reject it, but with different messages, and why
  *
  * SHOW=1 prints both answers for every program.
  */
@@ -43,21 +43,21 @@ static struct gt_bpf_map maps[] = {
 
 static const struct {
 	const char *word, *text;
-} shorthands[] = {
+} macros[] = {
 	{"@value", "stdw [r10-8], 0\nmov r2, r10\nadd r2, -8\nldmap r1, 1\ncall 1"},
 	{"@reserve", "ldmap r1, 3\nmov r2, 16\nmov r3, 0\ncall 131"},
 };
 
-/* The Linux whose rules and words gputap follows: others have more rules, or say it otherwise. */
+/* The version of Linux whose rules and messages gputap follows; others differ. */
 enum {
 	WRITTEN_FOR = 6018,
 };
 
 static char kernel_log[KERNEL_LOG];
-static unsigned programs, accepted, same_words, different;
+static unsigned programs, accepted, same_messages, different;
 
-/* A program that is looked at, and both answers. */
-struct pair {
+/* A program and both verdicts. */
+struct verdict_pair {
 	const char *path;
 	const struct bpf_case *one;
 	bool ours;
@@ -65,7 +65,7 @@ struct pair {
 	struct kernel_answer theirs;
 };
 
-static void tell(const struct pair *pair, const char *what)
+static void print_pair(const struct verdict_pair *pair, const char *what)
 {
 	printf("# %s: %s: %s\n#   ours:   %s%s%s\n#   kernel: %s\n", strrchr(pair->path, '/') + 1,
 	       pair->one->title, what, pair->ours ? "accepted" : pair->diag.place,
@@ -73,27 +73,27 @@ static void tell(const struct pair *pair, const char *what)
 	       pair->theirs.error ? pair->theirs.said : "accepted");
 }
 
-static void differs(const struct pair *pair, const char *what)
+static void report_difference(const struct verdict_pair *pair, const char *what)
 {
 	different++;
-	tell(pair, what);
+	print_pair(pair, what);
 }
 
-/* Numbers of references are each one's own. */
-static void forget_ids(char *text)
+/* Ids of references are arbitrary: replace them by zeros. */
+static void clear_ids(char *text)
 {
 	for (char *at = text; (at = strstr(at, " id=")); at += 4)
 		memset(at + 4, '0', strspn(at + 4, "0123456789"));
 }
 
-/* Whether the reason that Linux gives, of one line or two, is in ours. */
-static bool has_words(struct pair *pair)
+/* Whether the message of Linux, of one line or two, is part of the message of gputap. */
+static bool has_same_message(struct verdict_pair *pair)
 {
-	const char *end = kernel_words_end(kernel_log), *line;
+	const char *end = kernel_message_end(kernel_log), *line;
 	bool found = pair->theirs.said[0];
 
-	forget_ids(kernel_log);
-	forget_ids(pair->diag.text);
+	clear_ids(kernel_log);
+	clear_ids(pair->diag.text);
 	while (found && end > kernel_log) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 
@@ -107,39 +107,43 @@ static bool has_words(struct pair *pair)
 	return found;
 }
 
-static void compare(struct pair *pair)
+static void compare(struct verdict_pair *pair)
 {
-	bool theirs = !pair->theirs.error, said = pair->one->linux_says[0];
-	bool words = !pair->ours && !theirs && has_words(pair);
+	bool theirs = !pair->theirs.error, said = pair->one->linux_verdict[0];
+	bool same = !pair->ours && !theirs && has_same_message(pair);
 
 	programs++;
 	accepted += theirs;
 	if (pair->ours != theirs && !said) {
-		differs(pair, "the verdicts differ");
+		report_difference(pair, "the verdicts differ");
 	} else if (pair->ours == theirs && said) {
-		differs(pair, "the verdicts agree, and the case says that they do not");
-	} else if (said && strncmp(pair->one->linux_says, theirs ? "accepts: " : "refuses: ", 9)) {
-		differs(pair, "Linux does not do what the case says");
-	} else if (!pair->ours && !theirs && words == (pair->one->words[0] != 0)) {
-		differs(pair, words ? "the words agree" : "the words differ");
+		report_difference(pair,
+				  "the verdicts are the same, the case says that they differ");
+	} else if (said &&
+		   strncmp(pair->one->linux_verdict, theirs ? "accepts: " : "rejects: ", 9)) {
+		report_difference(pair, "the case documents another verdict of Linux");
+	} else if (!pair->ours && !theirs && same == (pair->one->other_message[0] != 0)) {
+		report_difference(pair,
+				  same ? "the messages are the same, the case says that they differ"
+				       : "the messages differ");
 	} else if (getenv("SHOW")) {
-		tell(pair, "looked at");
+		print_pair(pair, "same");
 	}
-	same_words += words;
+	same_messages += same;
 }
 
-/* The program's text with a line for each instruction. */
+/* Expand macros, one instruction per line. */
 static void expand(const char *source, struct gt_strbuf *text)
 {
 	while (*source) {
 		size_t i = 0;
 
-		while (i < gt_countof(shorthands) &&
-		       strncmp(source, shorthands[i].word, strlen(shorthands[i].word)))
+		while (i < gt_countof(macros) &&
+		       strncmp(source, macros[i].word, strlen(macros[i].word)))
 			i++;
-		if (i < gt_countof(shorthands)) {
-			gt_strbuf_puts(text, shorthands[i].text);
-			source += strlen(shorthands[i].word);
+		if (i < gt_countof(macros)) {
+			gt_strbuf_puts(text, macros[i].text);
+			source += strlen(macros[i].word);
 		} else {
 			gt_strbuf_putc(text, *source == ';' ? '\n' : *source);
 			if (*source == ':')
@@ -156,7 +160,7 @@ static void run(const char *path, struct bpf_case *one)
 	struct gt_verify_options options = {.input = GT_INPUT_CONTEXT};
 	struct gt_bpf_program program = {0};
 	struct kernel_question question = {.maps = maps, .map_count = gt_countof(maps)};
-	struct pair pair = {.path = path, .one = one};
+	struct verdict_pair pair = {.path = path, .one = one};
 	struct gt_facts facts = {0};
 
 	expand(gt_strbuf_string(&one->text), &text);
@@ -174,7 +178,7 @@ static void run(const char *path, struct bpf_case *one)
 	gt_bpf_program_clear(&program);
 }
 
-TEST("verdicts and their words are those of the running kernel, or the program says why not")
+TEST("verdicts and messages are those of the running kernel or the case documents why not")
 {
 	const char *data = getenv("TEST_DATA");
 	static char reason[128];
@@ -188,15 +192,15 @@ TEST("verdicts and their words are those of the running kernel, or the program s
 	for (size_t i = 0; i < files.gl_pathc; i++)
 		CHECK(each_case(files.gl_pathv[i], run) > 0);
 	globfree(&files);
-	printf("# %u programs, %u of them accepted, %u refused in the same words\n", programs,
-	       accepted, same_words);
+	printf("# %u programs, %u of them accepted, %u rejected with the same message\n", programs,
+	       accepted, same_messages);
 	CHECK(programs > 400);
 	if (kernel_version() == WRITTEN_FOR) {
 		CHECK_INT(different, 0);
 		return;
 	}
 	snprintf(reason, sizeof(reason),
-		 "the files tell what Linux %d.%d says; this one differs for %u of %u programs",
+		 "the cases are for Linux %d.%d; this one differs for %u of %u programs",
 		 WRITTEN_FOR / 1000, WRITTEN_FOR % 1000, different, programs);
 	SKIP(reason);
 }

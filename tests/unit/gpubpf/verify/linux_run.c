@@ -155,7 +155,7 @@ static void run_case(const char *path, struct bpf_case *one)
 	struct pair pair = {.object = {.maps = one->maps, .map_count = one->map_count}};
 	gt_auto_strbuf wrong = GT_STRBUF_INIT;
 
-	if (one->refusal[0] || one->linux_says[0] ||
+	if (one->rejection[0] || one->linux_verdict[0] ||
 	    gt_bpf_assemble(gt_strbuf_string(&one->text), &pair.program.insns, &pair.program.count,
 			    NULL))
 		return;
