@@ -68,7 +68,7 @@ static unsigned choose(unsigned number)
 {
 	unsigned row = number % gt_api_count() % gt_countof(run.told);
 
-	while (gt_api_function(row)->meaning == GT_MEANS_NOTHING)
+	while (gt_api_function(row)->category == GT_CATEGORY_NONE)
 		row = (row + 1) % gt_api_count() % gt_countof(run.told);
 	return row;
 }

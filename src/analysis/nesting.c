@@ -91,7 +91,7 @@ static bool is_part(const struct gt_names *names, const struct gt_event_call *in
 
 	if (outer->state & GT_CALL_UNFINISHED)
 		return false;
-	return (a && b && a->meaning == b->meaning) || (failed(a, inner) && failed(b, outer));
+	return (a && b && a->category == b->category) || (failed(a, inner) && failed(b, outer));
 }
 
 static bool encloses(const struct gt_event_call *outer, const struct gt_event_call *inner)

@@ -59,10 +59,10 @@ bool gt_node_is_added(enum gt_operation_kind kind)
 
 /* The graph is no end of a copy, and `count` is its bytes. */
 static void make_view(struct view *view, const struct gt_api_function *function,
-		      enum gt_api_meaning meaning, int graph)
+		      enum gt_api_category category, int graph)
 {
 	view->function = *function;
-	view->function.meaning = meaning;
+	view->function.category = category;
 	if (function->argument_count > MAX_ARGUMENTS)
 		return;
 	memcpy(view->arguments, function->arguments,
@@ -125,8 +125,8 @@ struct gt_node_form *gt_node_form_new(const struct gt_api_function *function,
 
 	if (!form)
 		return NULL;
-	make_view(&form->kernel, function, GT_MEANS_LAUNCH, graph);
-	make_view(&form->copy, function, GT_MEANS_COPY, graph);
+	make_view(&form->kernel, function, GT_CATEGORY_LAUNCH, graph);
+	make_view(&form->copy, function, GT_CATEGORY_COPY, graph);
 	if (kind == GT_OPERATION_GRAPH_NODE)
 		make_unions(form, function);
 	gt_api_lay_out(&form->kernel.function, GT_MACHINE_HERE, &form->kernel.layout);

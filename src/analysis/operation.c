@@ -53,10 +53,10 @@ static const struct {
 #undef SPACE
 };
 
-static const enum gt_operation_kind kinds_of_meanings[GT_MEANS_COUNT] = {
-	[GT_MEANS_ALLOC] = GT_OPERATION_ALLOC,   [GT_MEANS_FREE] = GT_OPERATION_FREE,
-	[GT_MEANS_COPY] = GT_OPERATION_COPY,     [GT_MEANS_SET] = GT_OPERATION_SET,
-	[GT_MEANS_LAUNCH] = GT_OPERATION_LAUNCH, [GT_MEANS_SYNC] = GT_OPERATION_SYNC,
+static const enum gt_operation_kind kinds_of_categories[GT_CATEGORY_COUNT] = {
+	[GT_CATEGORY_ALLOC] = GT_OPERATION_ALLOC,   [GT_CATEGORY_FREE] = GT_OPERATION_FREE,
+	[GT_CATEGORY_COPY] = GT_OPERATION_COPY,     [GT_CATEGORY_SET] = GT_OPERATION_SET,
+	[GT_CATEGORY_LAUNCH] = GT_OPERATION_LAUNCH, [GT_CATEGORY_SYNC] = GT_OPERATION_SYNC,
 };
 
 const char *gt_space_name(enum gt_memory_space space)
@@ -94,7 +94,7 @@ static void look_up(struct form *form, const struct gt_api_function *function)
 static void form_of(const struct gt_api_function *function, struct form *form)
 {
 	*form = (struct form){
-		.kind = kinds_of_meanings[function->meaning],
+		.kind = kinds_of_categories[function->category],
 		.address = ABSENT,
 		.bytes = ABSENT,
 		.other = ABSENT,

@@ -4,7 +4,7 @@
  * analyses speak of operations and know no function by name.
  *
  * One logical operation is told once, though the runtime's functions call the driver's: of nested
- * calls of one meaning the outermost counts. So a nested call is held back until the outermost one
+ * calls of one category the outermost counts. So a nested call is held back until the outermost one
  * around it has returned.
  */
 #pragma once

@@ -4,20 +4,20 @@
 
 #include "api/tables.h"
 
-const char *gt_api_meaning_name(enum gt_api_meaning meaning)
+const char *gt_api_category_name(enum gt_api_category category)
 {
-	static const char *const names[GT_MEANS_COUNT] = {
-		[GT_MEANS_NOTHING] = "nothing", [GT_MEANS_ALLOC] = "alloc",
-		[GT_MEANS_FREE] = "free",       [GT_MEANS_COPY] = "copy",
-		[GT_MEANS_SET] = "set",         [GT_MEANS_LAUNCH] = "launch",
-		[GT_MEANS_STREAM] = "stream",   [GT_MEANS_EVENT] = "event",
-		[GT_MEANS_SYNC] = "sync",       [GT_MEANS_GRAPH] = "graph",
-		[GT_MEANS_DEVICE] = "device",   [GT_MEANS_CONTEXT] = "context",
-		[GT_MEANS_MODULE] = "module",   [GT_MEANS_MEMORY] = "memory",
-		[GT_MEANS_COMPUTE] = "compute", [GT_MEANS_COMMUNICATE] = "communicate",
+	static const char *const names[GT_CATEGORY_COUNT] = {
+		[GT_CATEGORY_NONE] = "none",       [GT_CATEGORY_ALLOC] = "alloc",
+		[GT_CATEGORY_FREE] = "free",       [GT_CATEGORY_COPY] = "copy",
+		[GT_CATEGORY_SET] = "set",         [GT_CATEGORY_LAUNCH] = "launch",
+		[GT_CATEGORY_STREAM] = "stream",   [GT_CATEGORY_EVENT] = "event",
+		[GT_CATEGORY_SYNC] = "sync",       [GT_CATEGORY_GRAPH] = "graph",
+		[GT_CATEGORY_DEVICE] = "device",   [GT_CATEGORY_CONTEXT] = "context",
+		[GT_CATEGORY_MODULE] = "module",   [GT_CATEGORY_MEMORY] = "memory",
+		[GT_CATEGORY_COMPUTE] = "compute", [GT_CATEGORY_COMMUNICATE] = "communicate",
 	};
 
-	return (unsigned)meaning < GT_MEANS_COUNT ? names[meaning] : "unknown";
+	return (unsigned)category < GT_CATEGORY_COUNT ? names[category] : "unknown";
 }
 
 unsigned gt_api_count(void)

@@ -207,7 +207,7 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 	plan_copies(&choices, GT_COPY_AT_ENTRY, &layout);
 	plan_copies(&choices, GT_COPY_AT_SUCCESS, &layout);
 	plan_events(function, &layout);
-	gt_api_plan_told(function, &layout);
+	gt_api_plan_effect(function, &layout);
 	layout.plan.pending = gt_api_pending(function);
 	layout.kernel = (int8_t)gt_api_find_role(function, GT_ROLE_KERNEL);
 	layout.kernel_name = (int8_t)gt_api_find_role(function, GT_ROLE_KERNEL_NAME);
@@ -231,7 +231,7 @@ int gt_api_find_role(const struct gt_api_function *function, enum gt_api_role ro
 
 bool gt_api_names_kernels(const struct gt_api_function *function)
 {
-	return function->meaning != GT_MEANS_LAUNCH &&
+	return function->category != GT_CATEGORY_LAUNCH &&
 	       (gt_api_find_role(function, GT_ROLE_KERNEL_NAME) >= 0 ||
 		gt_api_find_role(function, GT_ROLE_KERNEL) >= 0);
 }

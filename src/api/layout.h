@@ -52,7 +52,7 @@ int gt_layout_kernel_name_slot(const struct gt_api_layout *layout);
 int gt_api_find_role(const struct gt_api_function *function, enum gt_api_role role);
 /* Whether calls of the function give handles to kernels. */
 bool gt_api_names_kernels(const struct gt_api_function *function);
-/* Adds to the plan what calls of the function tell of threads and devices. */
-void gt_api_plan_told(const struct gt_api_function *function, struct gt_api_layout *layout);
-/* Whether such calls are worth a probe of their own. */
-bool gt_api_tells_state(const struct gt_api_function *function);
+/* Adds the effect of the function's calls to the plan. */
+void gt_api_plan_effect(const struct gt_api_function *function, struct gt_api_layout *layout);
+/* Whether its effect changes what is known, so that its calls are traced implicitly. */
+bool gt_api_has_effect(const struct gt_api_function *function);

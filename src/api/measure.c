@@ -73,7 +73,7 @@ static int direction_of_roles(const struct gt_api_function *function)
 
 int gt_call_direction(const struct gt_call *call)
 {
-	if (call->function->meaning != GT_MEANS_COPY)
+	if (call->function->category != GT_CATEGORY_COPY)
 		return -1;
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		struct gt_api_value value = gt_call_argument_value(call, i);
@@ -214,7 +214,7 @@ bool gt_call_bytes(const struct gt_call *call, uint64_t *ret_bytes)
 			measure_sizes(&product, call, i);
 		else if (call->function->arguments[i].role != GT_ROLE_STRUCT)
 			measure_value(&product, call->function->arguments[i].role, &value);
-		else if (pointed.size && call->function->meaning == GT_MEANS_COPY)
+		else if (pointed.size && call->function->category == GT_CATEGORY_COPY)
 			measure_struct(&product, &pointed);
 	}
 	if (!product.known || product.impossible)

@@ -2,9 +2,9 @@
 /* The kernel that a call launches, and calls that name kernels. */
 #include "api/value.h"
 
-bool gt_api_tells(const struct gt_api_function *function)
+bool gt_api_is_implicit(const struct gt_api_function *function)
 {
-	return gt_api_names_kernels(function) || gt_api_tells_state(function);
+	return gt_api_names_kernels(function) || gt_api_has_effect(function);
 }
 
 static bool load_argument(const struct gt_call *call, int argument, uint64_t *ret)
@@ -80,6 +80,6 @@ bool gt_api_missing_string(const struct gt_api_function *function,
 
 bool gt_call_kernel(const struct gt_call *call, uint64_t *ret_handle)
 {
-	return call->function->meaning == GT_MEANS_LAUNCH &&
+	return call->function->category == GT_CATEGORY_LAUNCH &&
 	       load_argument(call, call->layout->kernel, ret_handle);
 }

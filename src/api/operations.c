@@ -83,7 +83,7 @@ bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launc
 	unsigned grid = 0, block = 0;
 	struct part part;
 
-	if (call->function->meaning != GT_MEANS_LAUNCH)
+	if (call->function->category != GT_CATEGORY_LAUNCH)
 		return false;
 	while (next_part(&walk, &part)) {
 		if (has_label(&part, "grid"))
@@ -254,7 +254,7 @@ bool gt_call_copy_ends(const struct gt_call *call, struct gt_copy_ends *ret_ends
 	struct gt_copy_ends ends = {0};
 	struct part part;
 
-	if (call->function->meaning != GT_MEANS_COPY)
+	if (call->function->category != GT_CATEGORY_COPY)
 		return false;
 	/* First the types, which choose among the addresses. */
 	for (struct walk walk = {.call = call}; next_part(&walk, &part);) {
@@ -278,7 +278,7 @@ bool gt_call_copy_ends(const struct gt_call *call, struct gt_copy_ends *ret_ends
 bool gt_call_allocated(const struct gt_call *call, uint64_t *ret_address)
 {
 
-	if (call->function->meaning != GT_MEANS_ALLOC)
+	if (call->function->category != GT_CATEGORY_ALLOC)
 		return false;
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		struct part part = {.role = GT_ROLE_OUT};
@@ -403,7 +403,7 @@ bool gt_call_allocated_bytes(const struct gt_call *call, uint64_t *ret_bytes)
 	struct shape shape = {0};
 	struct part part;
 
-	if (call->function->meaning != GT_MEANS_ALLOC)
+	if (call->function->category != GT_CATEGORY_ALLOC)
 		return false;
 	if (gt_call_bytes(call, ret_bytes))
 		return true;

@@ -47,14 +47,14 @@ const struct gt_api_type gt_api_types[] = {
 #define ARGUMENT(type, role, name) {#name, TYPE(type), GT_ROLE_##role, #name},
 #define LABELLED(type, role, name, label) {#name, TYPE(type), GT_ROLE_##role, #label},
 #define HIDDEN(type, role, name) {#name, TYPE(type), GT_ROLE_##role, NULL},
-#define FUNCTION(name, result, meaning, ...) \
+#define FUNCTION(name, result, category, ...) \
 	static const struct gt_api_argument arguments_##name[] = { __VA_ARGS__ };
 #include "api/libraries.def"
 
 #define LIBRARY_BEGIN(name, group) static const struct gt_api_function functions_of_##name[] = {
 #define LIBRARY_END(name) };
-#define FUNCTION(name, result, meaning, ...) \
-	{#name, LIBRARY, GT_MEANS_##meaning, TYPE(result), arguments_##name, \
+#define FUNCTION(name, result, category, ...) \
+	{#name, LIBRARY, GT_CATEGORY_##category, TYPE(result), arguments_##name, \
 	 gt_countof(arguments_##name)},
 #include "api/libraries.def"
 

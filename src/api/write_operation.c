@@ -63,32 +63,32 @@ static void write_stream(struct gt_json *json, const struct gt_call *call, uint6
 		gt_json_hex(json, "stream", stream);
 }
 
-static bool has_operation(enum gt_api_meaning meaning)
+static bool has_operation(enum gt_api_category category)
 {
-	return meaning >= GT_MEANS_ALLOC && meaning <= GT_MEANS_LAUNCH;
+	return category >= GT_CATEGORY_ALLOC && category <= GT_CATEGORY_LAUNCH;
 }
 
 void gt_call_json_operation(struct gt_json *json, const struct gt_call *call)
 {
 	uint64_t number;
 
-	if (!has_operation(call->function->meaning))
+	if (!has_operation(call->function->category))
 		return;
-	gt_json_string(json, "operation", gt_api_meaning_name(call->function->meaning));
-	switch (call->function->meaning) {
-	case GT_MEANS_LAUNCH:
+	gt_json_string(json, "operation", gt_api_category_name(call->function->category));
+	switch (call->function->category) {
+	case GT_CATEGORY_LAUNCH:
 		write_launch(json, call);
 		break;
-	case GT_MEANS_ALLOC:
+	case GT_CATEGORY_ALLOC:
 		write_allocated(json, call);
 		break;
-	case GT_MEANS_FREE:
+	case GT_CATEGORY_FREE:
 		write_freed(json, call);
 		break;
-	case GT_MEANS_COPY:
+	case GT_CATEGORY_COPY:
 		write_copy(json, call);
 		break;
-	case GT_MEANS_SET:
+	case GT_CATEGORY_SET:
 		if (gt_call_bytes(call, &number))
 			gt_json_u64(json, "bytes", number);
 		break;

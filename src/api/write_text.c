@@ -243,7 +243,7 @@ static bool is_omitted(const struct gt_api_argument *argument, const struct gt_a
 void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 {
 	struct items items = {.buffer = buffer, .call = call};
-	bool kind_shown = call->function->meaning != GT_MEANS_COPY;
+	bool kind_shown = call->function->category != GT_CATEGORY_COPY;
 
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		const struct gt_api_argument *argument = &call->function->arguments[i];

@@ -142,7 +142,7 @@ static int choose_functions(const struct gt_report *report, struct gt_session_op
 	for (unsigned row = 0; row < gt_api_count(); row++) {
 		const struct gt_api_function *function = gt_api_function(row);
 
-		if (function->meaning != GT_MEANS_NOTHING &&
+		if (function->category != GT_CATEGORY_NONE &&
 		    report->needs(gt_operation_kind_of(function)))
 			functions[count++] = function->name;
 	}

@@ -70,7 +70,7 @@ static void list_events(void)
 /* Whether `gputap trace` shows it without being asked. */
 static bool is_default(const struct gt_api_function *function)
 {
-	return function->meaning != GT_MEANS_NOTHING &&
+	return function->category != GT_CATEGORY_NONE &&
 	       gt_api_group_bit(function->library) == GT_API_GROUP_CUDA;
 }
 
@@ -85,9 +85,9 @@ static unsigned list_functions(const char *glob, bool all)
 		if (!gt_glob(glob, function->name) || (!all && !is_default(function)))
 			continue;
 		printf("  %-8s %-11s %s\n", function->library,
-		       function->meaning == GT_MEANS_NOTHING
+		       function->category == GT_CATEGORY_NONE
 			       ? "-"
-			       : gt_api_meaning_name(function->meaning),
+			       : gt_api_category_name(function->category),
 		       function->name);
 		shown++;
 	}

@@ -28,7 +28,7 @@ struct gt_host {
 	const struct gt_target *target;
 
 	unsigned groups; /* of API functions that are switched on: bits of gt_api_group_bit */
-	const char *const *functions; /* globs of the calls to trace; none: those with meaning */
+	const char *const *functions; /* globs of the calls to trace; none: those with a category */
 	size_t function_count;
 	const char *condition; /* --when, or NULL */
 	bool failed_only;

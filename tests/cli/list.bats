@@ -24,7 +24,7 @@ load helper
 	done
 }
 
-@test "a glob picks functions, those without a meaning too" {
+@test "a glob picks functions, also one without a category" {
 	gputap list 'cudaGetDeviceC*'
 	expect_status 0
 	expect_output "  cudart   device      cudaGetDeviceCount"

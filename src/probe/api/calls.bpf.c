@@ -146,7 +146,7 @@ int call_entry(struct pt_regs *regs)
 		abandon_call(thread, now);
 	}
 	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)) {
-		if (!plan->tell)
+		if (!plan->effect)
 			return 0;
 		cookie |= (__u64)GT_COOKIE_IMPLICIT << 48;
 	}
@@ -164,19 +164,19 @@ int call_entry(struct pt_regs *regs)
 	return 0;
 }
 
-static __noinline void learn_told(struct thread *thread, struct frame *frame,
-				  const struct gt_plan *plan)
+static __noinline void apply_effect(struct thread *thread, struct frame *frame,
+				    const struct gt_plan *plan)
 {
-	__u64 value = words_of(frame)[(plan->tell_value - 1) & (GT_PLAN_MAX_SLOTS - 1)];
-	__u64 ordinal = words_of(frame)[(plan->tell_device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
+	__u64 value = words_of(frame)[(plan->effect_value - 1) & (GT_PLAN_MAX_SLOTS - 1)];
+	__u64 ordinal = words_of(frame)[(plan->effect_device - 1) & (GT_PLAN_MAX_SLOTS - 1)];
 	__s16 device = GT_DEVICE_UNKNOWN;
 
-	if (plan->tell_device && (__u32)ordinal < MAX_DEVICES)
+	if (plan->effect_device && (__u32)ordinal < MAX_DEVICES)
 		device = (__s16)ordinal;
-	if (plan->tell >= GT_TELL_DEVICE_UUID)
-		learn_device(thread->device, &frame->call.head, plan->tell, value, device);
+	if (plan->effect >= GT_EFFECT_DEVICE_UUID)
+		learn_device(thread->device, &frame->call.head, plan->effect, value, device);
 	else
-		learn_current(&thread->where, &frame->call.head, plan->tell, value, device);
+		learn_current(&thread->where, &frame->call.head, plan->effect, value, device);
 }
 
 static __always_inline bool holds(const volatile struct gt_condition *condition,
@@ -248,8 +248,8 @@ int call_return(struct pt_regs *regs)
 	/* The runtime makes its context when it first needs one: inside of a call. */
 	if (!frame->call.context)
 		put_current(&thread->where, &frame->call, cookie >> 48 & GT_COOKIE_RUNTIME);
-	if (plan->tell && !(__u32)frame->call.result)
-		learn_told(thread, frame, plan);
+	if (plan->effect && !(__u32)frame->call.result)
+		apply_effect(thread, frame, plan);
 	if (!frame->implicit && !is_wanted(&frame->call, plan)) {
 		COUNT(filtered);
 		return 0;
@@ -258,7 +258,7 @@ int call_return(struct pt_regs *regs)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
 	if (frame->urgent)
 		put_strings(thread, frame, plan);
-	if ((frame->implicit && plan->tell) || !put_call(frame))
+	if ((frame->implicit && plan->effect) || !put_call(frame))
 		return 0;
 	if (frame->implicit)
 		COUNT(others_lost);

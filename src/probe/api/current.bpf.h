@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which device and which context a thread uses, as calls that succeed tell it (src/api/told.def).
+ * Which device and which context a thread uses, by the effects of successful calls
+ * (src/api/effects.def).
  */
 #pragma once
 
@@ -54,13 +55,13 @@ struct {
 	__type(value, struct context_fact);
 } contexts SEC(".maps");
 
-/* Devices that were told: process, ordinal and how. */
+/* Devices that were reported: process, ordinal and effect. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, __u64);
 	__type(value, __u8);
-} told_devices SEC(".maps");
+} reported_devices SEC(".maps");
 
 volatile __u32 primaries_known; /* so that nothing is looked up in vain */
 
@@ -146,7 +147,7 @@ static __always_inline void pop_context(struct whereabouts *where)
 		where->depth--;
 }
 
-/* A call told that the innermost context is this one; 0: there is none. */
+/* The innermost context is this one, according to a call; 0: none. */
 static __always_inline void set_context(struct whereabouts *where, __u64 handle, __s16 device)
 {
 	pop_context(where);
@@ -170,46 +171,46 @@ static __noinline void reset_primary(struct whereabouts *where, __u32 process, _
 			where->contexts[i].handle = 0;
 }
 
-/* What a call that succeeded tells; `value` and `device` are those of its plan. */
+/* Applies the effect of a successful call; `value` and `device` are those of its plan. */
 static __noinline void learn_current(struct whereabouts *where, const struct gt_event *head,
-				     __u8 tell, __u64 value, __s16 device)
+				     __u8 effect, __u64 value, __s16 device)
 {
 	__u64 handle = value;
 
-	if (tell == GT_TELL_CONTEXT_CREATE || tell == GT_TELL_CONTEXT_GET ||
-	    tell == GT_TELL_CONTEXT_PRIMARY) {
+	if (effect == GT_EFFECT_CONTEXT_CREATE || effect == GT_EFFECT_CONTEXT_GET ||
+	    effect == GT_EFFECT_CONTEXT_PRIMARY) {
 		if (bpf_probe_read_user(&handle, sizeof(handle), (void *)value))
 			return;
 	}
-	switch (tell) {
-	case GT_TELL_DEVICE_SET:
+	switch (effect) {
+	case GT_EFFECT_DEVICE_SET:
 		where->device = device;
 		set_context(where, 0, device);
 		break;
-	case GT_TELL_CONTEXT_SET:
-	case GT_TELL_CONTEXT_GET:
+	case GT_EFFECT_CONTEXT_SET:
+	case GT_EFFECT_CONTEXT_GET:
 		if (handle)
 			device = learn_context(head, handle, GT_DEVICE_UNKNOWN, false);
 		set_context(where, handle, device);
 		break;
-	case GT_TELL_CONTEXT_PUSH:
+	case GT_EFFECT_CONTEXT_PUSH:
 		push_context(where, handle, learn_context(head, handle, GT_DEVICE_UNKNOWN, false));
 		break;
-	case GT_TELL_CONTEXT_POP:
+	case GT_EFFECT_CONTEXT_POP:
 		pop_context(where);
 		break;
-	case GT_TELL_CONTEXT_CREATE:
+	case GT_EFFECT_CONTEXT_CREATE:
 		push_context(where, handle, learn_context(head, handle, device, false));
 		break;
-	case GT_TELL_CONTEXT_DESTROY:
+	case GT_EFFECT_CONTEXT_DESTROY:
 		forget_context(head->process, handle);
 		if (where->depth && innermost(where)->handle == handle)
 			pop_context(where);
 		break;
-	case GT_TELL_CONTEXT_PRIMARY:
+	case GT_EFFECT_CONTEXT_PRIMARY:
 		learn_primary(head, handle, device);
 		break;
-	case GT_TELL_CONTEXT_RESET:
+	case GT_EFFECT_CONTEXT_RESET:
 		reset_primary(where, head->process,
 			      device == GT_DEVICE_UNKNOWN ? head->device : device);
 		break;
@@ -240,20 +241,20 @@ static __always_inline void put_current(struct whereabouts *where, struct gt_eve
 }
 
 /*
- * Which device an ordinal is: name and UUID, as the driver told the program. `room` takes the
+ * Which device an ordinal is: name and UUID, as returned to the program. `room` takes the
  * event. struct cudaDeviceProp begins with the name, in 256 bytes, and the UUID (driver_types.h,
  * CUDA 10 and later).
  */
-static __noinline void learn_device(__u64 *room, const struct gt_event *head, __u8 tell,
+static __noinline void learn_device(__u64 *room, const struct gt_event *head, __u8 effect,
 				    __u64 value, __s16 device)
 {
 	struct gt_event_device *event = (void *)room;
-	__u64 key = (__u64)head->process << 32 | (__u64)(__u16)device << 8 | tell, length = 0;
-	__u64 uuid = tell == GT_TELL_DEVICE_PROPERTIES ? value + GT_DEVICE_NAME : value;
+	__u64 key = (__u64)head->process << 32 | (__u64)(__u16)device << 8 | effect, length = 0;
+	__u64 uuid = effect == GT_EFFECT_DEVICE_PROPERTIES ? value + GT_DEVICE_NAME : value;
 	char *name = (char *)(room + DEVICE_HEAD_WORDS);
-	__u8 told = 1;
+	__u8 reported = 1;
 
-	if (device < 0 || bpf_map_lookup_elem(&told_devices, &key))
+	if (device < 0 || bpf_map_lookup_elem(&reported_devices, &key))
 		return;
 	event->head = *head;
 	event->head.kind = GT_EVENT_device;
@@ -261,10 +262,10 @@ static __noinline void learn_device(__u64 *room, const struct gt_event *head, __
 	event->flags = 0;
 	event->reserved = 0;
 	event->uuid_first = event->uuid_last = 0;
-	if (tell != GT_TELL_DEVICE_NAME &&
+	if (effect != GT_EFFECT_DEVICE_NAME &&
 	    !bpf_probe_read_user(&event->uuid_first, 2 * sizeof(__u64), (void *)uuid))
 		event->flags = GT_DEVICE_HAS_UUID;
-	if (tell != GT_TELL_DEVICE_UUID) {
+	if (effect != GT_EFFECT_DEVICE_UUID) {
 		long read = bpf_probe_read_user_str(name, GT_DEVICE_NAME, (void *)value);
 
 		if (read > 0 && read <= GT_DEVICE_NAME)
@@ -275,5 +276,5 @@ static __noinline void learn_device(__u64 *room, const struct gt_event *head, __
 	if (put_record(event, event->head.size & (2 * GT_DEVICE_NAME - 1)))
 		COUNT(others_lost);
 	else
-		bpf_map_update_elem(&told_devices, &key, &told, BPF_ANY);
+		bpf_map_update_elem(&reported_devices, &key, &reported, BPF_ANY);
 }

@@ -69,7 +69,7 @@ int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selec
 	for (unsigned row = 0; row < gt_api_count() && !host->function_count; row++) {
 		const struct gt_api_function *function = gt_api_function(row);
 
-		rows[row] = function->meaning != GT_MEANS_NOTHING && is_switched_on(host, function);
+		rows[row] = function->category != GT_CATEGORY_NONE && is_switched_on(host, function);
 	}
 	error = match_globs(host, rows, diag);
 	if (error)
@@ -128,7 +128,7 @@ static bool is_attached(const struct gt_selection *selection, const struct gt_pl
 	const struct gt_api_function *function = gt_api_function(row);
 
 	return function && !strcmp(function->library, place->library) &&
-	       (selection->rows[row] || gt_api_tells(function));
+	       (selection->rows[row] || gt_api_is_implicit(function));
 }
 
 int gt_selection_find(const struct gt_selection *selection, const struct gt_place *place,

@@ -20,7 +20,7 @@ struct gt_selection {
 };
 
 /*
- * Of what is switched on: without a list, what has a meaning; with one, what its globs match.
+ * Of what is switched on: without a list, functions with a category; with one, what its globs match.
  * -EINVAL: a glob matches nothing that is switched on. `host` must outlive the selection.
  */
 int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selection,

@@ -75,95 +75,95 @@ TEST("the main functions of libraries mean something")
 {
 	static const struct {
 		const char *name;
-		enum gt_api_meaning meaning;
+		enum gt_api_category category;
 	} rows[] = {
-		{"ncclAllReduce", GT_MEANS_COMMUNICATE},
-		{"ncclCommInitRank", GT_MEANS_CONTEXT},
-		{"cublasSgemm_v2", GT_MEANS_COMPUTE},
-		{"cublasLtMatmul", GT_MEANS_COMPUTE},
-		{"cudnnConvolutionForward", GT_MEANS_COMPUTE},
-		{"cudnnBackendExecute", GT_MEANS_COMPUTE},
-		{"cudnnCreate", GT_MEANS_CONTEXT},
+		{"ncclAllReduce", GT_CATEGORY_COMMUNICATE},
+		{"ncclCommInitRank", GT_CATEGORY_CONTEXT},
+		{"cublasSgemm_v2", GT_CATEGORY_COMPUTE},
+		{"cublasLtMatmul", GT_CATEGORY_COMPUTE},
+		{"cudnnConvolutionForward", GT_CATEGORY_COMPUTE},
+		{"cudnnBackendExecute", GT_CATEGORY_COMPUTE},
+		{"cudnnCreate", GT_CATEGORY_CONTEXT},
 	};
 
 	for (size_t i = 0; i < gt_countof(rows); i++) {
 		int row = gt_api_find(rows[i].name);
 
-		CHECK(row >= 0 && gt_api_function((unsigned)row)->meaning == rows[i].meaning);
+		CHECK(row >= 0 && gt_api_function((unsigned)row)->category == rows[i].category);
 	}
 }
 
-TEST("each meaning that a row has, has a name")
+TEST("each category that a row has, has a name")
 {
-	CHECK_STR(gt_api_meaning_name(GT_MEANS_ALLOC), "alloc");
-	CHECK_STR(gt_api_meaning_name(GT_MEANS_MEMORY), "memory");
-	CHECK_STR(gt_api_meaning_name((enum gt_api_meaning)1000), "unknown");
+	CHECK_STR(gt_api_category_name(GT_CATEGORY_ALLOC), "alloc");
+	CHECK_STR(gt_api_category_name(GT_CATEGORY_MEMORY), "memory");
+	CHECK_STR(gt_api_category_name((enum gt_api_category)1000), "unknown");
 	for (unsigned i = 0; i < gt_api_count(); i++)
-		CHECK(strcmp(gt_api_meaning_name(gt_api_function(i)->meaning), "unknown"));
-	for (unsigned i = 0; i < GT_MEANS_COUNT; i++)
-		CHECK(gt_api_meaning_name((enum gt_api_meaning)i) != NULL);
+		CHECK(strcmp(gt_api_category_name(gt_api_function(i)->category), "unknown"));
+	for (unsigned i = 0; i < GT_CATEGORY_COUNT; i++)
+		CHECK(gt_api_category_name((enum gt_api_category)i) != NULL);
 }
 
 TEST("the main functions mean what they do")
 {
 	static const struct {
 		const char *name;
-		enum gt_api_meaning meaning;
+		enum gt_api_category category;
 	} rows[] = {
-		{"cudaMalloc", GT_MEANS_ALLOC},
-		{"cudaMallocManaged", GT_MEANS_ALLOC},
-		{"cudaHostAlloc", GT_MEANS_ALLOC},
-		{"cudaMallocAsync", GT_MEANS_ALLOC},
-		{"cuMemAlloc_v2", GT_MEANS_ALLOC},
-		{"cuMemCreate", GT_MEANS_ALLOC},
-		{"cuArray3DCreate_v2", GT_MEANS_ALLOC},
-		{"cudaFree", GT_MEANS_FREE},
-		{"cudaFreeHost", GT_MEANS_FREE},
-		{"cuMemFree_v2", GT_MEANS_FREE},
-		{"cuMemRelease", GT_MEANS_FREE},
-		{"cudaMemcpy3DPeerAsync", GT_MEANS_COPY},
-		{"cuMemcpyDtoHAsync_v2", GT_MEANS_COPY},
-		{"cudaMemset", GT_MEANS_SET},
-		{"cuMemsetD32_v2", GT_MEANS_SET},
-		{"cudaLaunchKernel", GT_MEANS_LAUNCH},
-		{"__cudaLaunchKernel", GT_MEANS_LAUNCH},
-		{"cudaLaunchKernelExC", GT_MEANS_LAUNCH},
-		{"cudaLaunchCooperativeKernel", GT_MEANS_LAUNCH},
-		{"cuLaunch", GT_MEANS_LAUNCH},
-		{"cuLaunchKernel", GT_MEANS_LAUNCH},
-		{"cuLaunchKernelEx", GT_MEANS_LAUNCH},
-		{"cudaGraphLaunch", GT_MEANS_LAUNCH},
-		{"cuGraphLaunch", GT_MEANS_LAUNCH},
-		{"cudaLaunchHostFunc", GT_MEANS_STREAM},
-		{"cuLaunchHostFunc", GT_MEANS_STREAM},
-		{"cudaStreamWaitEvent", GT_MEANS_STREAM},
-		{"cudaStreamSynchronize", GT_MEANS_SYNC},
-		{"cudaDeviceSynchronize", GT_MEANS_SYNC},
-		{"cuCtxSynchronize", GT_MEANS_SYNC},
-		{"cudaEventRecord", GT_MEANS_EVENT},
-		{"cuEventElapsedTime_v2", GT_MEANS_EVENT},
-		{"cudaGraphAddKernelNode", GT_MEANS_GRAPH},
-		{"cudaStreamBeginCapture", GT_MEANS_GRAPH},
-		{"cudaSetDevice", GT_MEANS_DEVICE},
-		{"cuDeviceGet", GT_MEANS_DEVICE},
-		{"cuCtxCreate_v4", GT_MEANS_CONTEXT},
-		{"cudaDeviceReset", GT_MEANS_CONTEXT},
-		{"cuModuleLoadData", GT_MEANS_MODULE},
-		{"cuLibraryLoadData", GT_MEANS_MODULE},
-		{"cudaLibraryGetKernel", GT_MEANS_MODULE},
-		{"cuMemMap", GT_MEANS_MEMORY},
-		{"cudaHostRegister", GT_MEANS_MEMORY},
-		{"cudaGetLastError", GT_MEANS_NOTHING},
-		{"__cudaPushCallConfiguration", GT_MEANS_NOTHING},
-		{"__cudaRegisterFunction", GT_MEANS_NOTHING},
-		{"cudaGraphicsMapResources", GT_MEANS_NOTHING},
+		{"cudaMalloc", GT_CATEGORY_ALLOC},
+		{"cudaMallocManaged", GT_CATEGORY_ALLOC},
+		{"cudaHostAlloc", GT_CATEGORY_ALLOC},
+		{"cudaMallocAsync", GT_CATEGORY_ALLOC},
+		{"cuMemAlloc_v2", GT_CATEGORY_ALLOC},
+		{"cuMemCreate", GT_CATEGORY_ALLOC},
+		{"cuArray3DCreate_v2", GT_CATEGORY_ALLOC},
+		{"cudaFree", GT_CATEGORY_FREE},
+		{"cudaFreeHost", GT_CATEGORY_FREE},
+		{"cuMemFree_v2", GT_CATEGORY_FREE},
+		{"cuMemRelease", GT_CATEGORY_FREE},
+		{"cudaMemcpy3DPeerAsync", GT_CATEGORY_COPY},
+		{"cuMemcpyDtoHAsync_v2", GT_CATEGORY_COPY},
+		{"cudaMemset", GT_CATEGORY_SET},
+		{"cuMemsetD32_v2", GT_CATEGORY_SET},
+		{"cudaLaunchKernel", GT_CATEGORY_LAUNCH},
+		{"__cudaLaunchKernel", GT_CATEGORY_LAUNCH},
+		{"cudaLaunchKernelExC", GT_CATEGORY_LAUNCH},
+		{"cudaLaunchCooperativeKernel", GT_CATEGORY_LAUNCH},
+		{"cuLaunch", GT_CATEGORY_LAUNCH},
+		{"cuLaunchKernel", GT_CATEGORY_LAUNCH},
+		{"cuLaunchKernelEx", GT_CATEGORY_LAUNCH},
+		{"cudaGraphLaunch", GT_CATEGORY_LAUNCH},
+		{"cuGraphLaunch", GT_CATEGORY_LAUNCH},
+		{"cudaLaunchHostFunc", GT_CATEGORY_STREAM},
+		{"cuLaunchHostFunc", GT_CATEGORY_STREAM},
+		{"cudaStreamWaitEvent", GT_CATEGORY_STREAM},
+		{"cudaStreamSynchronize", GT_CATEGORY_SYNC},
+		{"cudaDeviceSynchronize", GT_CATEGORY_SYNC},
+		{"cuCtxSynchronize", GT_CATEGORY_SYNC},
+		{"cudaEventRecord", GT_CATEGORY_EVENT},
+		{"cuEventElapsedTime_v2", GT_CATEGORY_EVENT},
+		{"cudaGraphAddKernelNode", GT_CATEGORY_GRAPH},
+		{"cudaStreamBeginCapture", GT_CATEGORY_GRAPH},
+		{"cudaSetDevice", GT_CATEGORY_DEVICE},
+		{"cuDeviceGet", GT_CATEGORY_DEVICE},
+		{"cuCtxCreate_v4", GT_CATEGORY_CONTEXT},
+		{"cudaDeviceReset", GT_CATEGORY_CONTEXT},
+		{"cuModuleLoadData", GT_CATEGORY_MODULE},
+		{"cuLibraryLoadData", GT_CATEGORY_MODULE},
+		{"cudaLibraryGetKernel", GT_CATEGORY_MODULE},
+		{"cuMemMap", GT_CATEGORY_MEMORY},
+		{"cudaHostRegister", GT_CATEGORY_MEMORY},
+		{"cudaGetLastError", GT_CATEGORY_NONE},
+		{"__cudaPushCallConfiguration", GT_CATEGORY_NONE},
+		{"__cudaRegisterFunction", GT_CATEGORY_NONE},
+		{"cudaGraphicsMapResources", GT_CATEGORY_NONE},
 	};
 
 	for (size_t i = 0; i < gt_countof(rows); i++)
-		if (row(rows[i].name)->meaning != rows[i].meaning)
+		if (row(rows[i].name)->category != rows[i].category)
 			TAP_FAIL("%s means %s, not %s", rows[i].name,
-				 gt_api_meaning_name(row(rows[i].name)->meaning),
-				 gt_api_meaning_name(rows[i].meaning));
+				 gt_api_category_name(row(rows[i].name)->category),
+				 gt_api_category_name(rows[i].category));
 }
 
 TEST("every allocation gives back an address or a handle, every free takes one")
@@ -175,14 +175,14 @@ TEST("every allocation gives back an address or a handle, every free takes one")
 		for (unsigned j = 0; j < function->argument_count; j++) {
 			enum gt_api_role role = function->arguments[j].role;
 
-			if (function->meaning == GT_MEANS_ALLOC)
+			if (function->category == GT_CATEGORY_ALLOC)
 				found |= role == GT_ROLE_OUT;
 			else
 				found |= role == GT_ROLE_DEVICE_POINTER ||
 					 role == GT_ROLE_HOST_POINTER || role == GT_ROLE_HANDLE;
 		}
-		if (!found &&
-		    (function->meaning == GT_MEANS_ALLOC || function->meaning == GT_MEANS_FREE))
+		if (!found && (function->category == GT_CATEGORY_ALLOC ||
+			       function->category == GT_CATEGORY_FREE))
 			TAP_FAIL("%s does not", function->name);
 	}
 }
@@ -384,41 +384,42 @@ TEST("what a call gives back is copied at success, in its own size")
 	CHECK_INT(plan.error_result, 0);
 }
 
-TEST("what a success tells of contexts and devices is planned, with each argument that it takes")
+TEST("the effect of a call on contexts and devices is in its plan, with the arguments that it "
+     "needs")
 {
 	static const struct {
 		const char *name, *value, *device;
-	} told[] = {
-#define TOLD(function, what, value, device) {#function, #value, #device},
-#include "api/told.def"
-#undef TOLD
+	} effects[] = {
+#define EFFECT(function, effect, value, device) {#function, #value, #device},
+#include "api/effects.def"
+#undef EFFECT
 	};
 
-	for (size_t i = 0; i < gt_countof(told); i++) {
+	for (size_t i = 0; i < gt_countof(effects); i++) {
 		struct gt_plan plan;
 
-		gt_api_plan(row(told[i].name), &plan);
-		CHECK(plan.tell != GT_TELL_NOTHING);
+		gt_api_plan(row(effects[i].name), &plan);
+		CHECK(plan.effect != GT_EFFECT_NONE);
 		CHECK_INT(plan.error_result, 1);
-		CHECK_INT(!plan.tell_value, !strcmp(told[i].value, "_"));
-		CHECK_INT(!plan.tell_device, !strcmp(told[i].device, "_"));
+		CHECK_INT(!plan.effect_value, !strcmp(effects[i].value, "_"));
+		CHECK_INT(!plan.effect_device, !strcmp(effects[i].device, "_"));
 	}
 }
 
-TEST("contexts are traced aside, but not the question which one is current")
+TEST("calls that change the context are traced implicitly, those that only ask for it are not")
 {
 	struct gt_plan plan;
 
 	gt_api_plan(row("cuCtxCreate_v4"), &plan);
-	CHECK_INT(plan.tell, GT_TELL_CONTEXT_CREATE);
-	CHECK_INT(plan.tell_value, 1);
-	CHECK_INT(plan.tell_device, 4);
+	CHECK_INT(plan.effect, GT_EFFECT_CONTEXT_CREATE);
+	CHECK_INT(plan.effect_value, 1);
+	CHECK_INT(plan.effect_device, 4);
 	gt_api_plan(row("cudaMalloc"), &plan);
-	CHECK_INT(plan.tell, GT_TELL_NOTHING);
-	CHECK(gt_api_tells(row("cuCtxSetCurrent")));
-	CHECK(gt_api_tells(row("cudaSetDevice")));
-	CHECK(!gt_api_tells(row("cuCtxGetCurrent")));
-	CHECK(!gt_api_tells(row("cudaMalloc")));
+	CHECK_INT(plan.effect, GT_EFFECT_NONE);
+	CHECK(gt_api_is_implicit(row("cuCtxSetCurrent")));
+	CHECK(gt_api_is_implicit(row("cudaSetDevice")));
+	CHECK(!gt_api_is_implicit(row("cuCtxGetCurrent")));
+	CHECK(!gt_api_is_implicit(row("cudaMalloc")));
 }
 
 TEST("a handle given back is kept when big structures are read, too")
