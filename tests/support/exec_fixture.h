@@ -11,6 +11,7 @@
 
 #include "base/strbuf.h"
 #include "exec/exec.h"
+#include "opcode_record.h"
 #include "ptxas.h"
 #include "tap.h"
 
@@ -126,6 +127,8 @@ static inline struct sg_module *device_load(struct device *device, const char *t
 	remember_text(text);
 	if (sg_module_load_text(device->machine, text, strlen(text), &module, &diag))
 		TAP_FAIL("the module does not load: %s %s", diag.place, diag.text);
+	else
+		record_module(module, text);
 	return module;
 }
 
@@ -146,6 +149,7 @@ static inline int device_run_with(struct device *device, struct sg_module *modul
 	}
 	launch.parameters = parameters;
 	launch.parameter_size = count * sizeof(*parameters);
+	record_launch(module, name);
 	return sg_grid_run(device->machine, &launch, result);
 }
 

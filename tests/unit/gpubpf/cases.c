@@ -9,7 +9,9 @@
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/verify/verify.h"
 #include "gpubpf_cases.h"
+#include "tap.h"
 
+static char *const *patterns; /* as those of programs with TEST_MAIN */
 static int number, failures;
 
 /* Run an accepted program; put an error into wrong. */
@@ -75,6 +77,8 @@ static void run(const char *path, struct bpf_case *one)
 {
 	gt_auto_strbuf wrong = GT_STRBUF_INIT;
 
+	if (!tap_is_selected(one->title, patterns))
+		return;
 	check(one, &wrong);
 	if (wrong.length) {
 		printf("# %s: %s\n", path, gt_strbuf_string(&wrong));
@@ -83,12 +87,13 @@ static void run(const char *path, struct bpf_case *one)
 	printf("%sok %d - %s\n", wrong.length ? "not " : "", ++number, one->title);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const char *data = getenv("TEST_DATA");
 	gt_auto_strbuf pattern = GT_STRBUF_INIT;
 	glob_t files = {0};
 
+	patterns = argv + 1;
 	gt_strbuf_printf(&pattern, "%s/ebpf/*.cases", data ? data : "tests/data");
 	if (glob(gt_strbuf_string(&pattern), 0, NULL, &files)) {
 		printf("Bail out! no cases in %s\n", gt_strbuf_string(&pattern));
@@ -98,5 +103,5 @@ int main(void)
 		failures += each_case(files.gl_pathv[i], run) <= 0;
 	globfree(&files);
 	printf("1..%d\n", number);
-	return failures != 0;
+	return failures != 0 || !number;
 }
