@@ -15,7 +15,7 @@
 #define RING_SIZE (8u << 20)
 
 struct analyse {
-	const struct gt_analyse_options *given;
+	struct gt_analyse_options *given;
 	struct gt_report_options how;
 	const struct gt_report *report;
 	void *state;
@@ -130,26 +130,20 @@ static int end(void *opaque, const struct gt_names *names, struct gt_diag *diag)
 	return error ? error : closed;
 }
 
-/* Selects the functions that a report needs; the caller frees *ret_functions. */
-static int choose_functions(const struct gt_report *report, struct gt_session_options *session,
-			    const char ***ret_functions)
+/* Trace the functions that a report needs. */
+static int choose_functions(const struct gt_report *report, struct gt_trace_options *trace)
 {
-	const char **functions = calloc(gt_api_count(), sizeof(*functions));
-	size_t count = 0;
+	int error = 0;
 
-	if (!functions)
-		return -ENOMEM;
-	for (unsigned row = 0; row < gt_api_count(); row++) {
+	for (unsigned row = 0; row < gt_api_count() && !error; row++) {
 		const struct gt_api_function *function = gt_api_function(row);
 
 		if (function->category != GT_CATEGORY_NONE &&
 		    report->needs(gt_operation_kind_of(function)))
-			functions[count++] = function->name;
+			error = gt_strings_add(&trace->functions, function->name,
+					       strlen(function->name));
 	}
-	session->functions = functions;
-	session->function_count = count;
-	*ret_functions = functions;
-	return 0;
+	return error;
 }
 
 static int analyse_target(const struct gt_cli_command *self, struct analyse *analyse,
@@ -163,11 +157,9 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 		.close = end,
 		.tells_totals = !analyse->given->target.json && !analyse->given->target.output,
 	};
-	struct gt_session_options session = {.stack_depth = stacks ? GT_DEFAULT_STACK_DEPTH : 0};
-	gt_autofree const char **functions = NULL;
-	gt_autofree pid_t *pids = NULL;
+	struct gt_trace_options *trace = &analyse->given->target.trace;
 	const struct sigaction nothing = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
-	int status = gt_target_apply(self, &analyse->given->target, command, &session, &pids);
+	int status = gt_target_complete(self, &analyse->given->target, command, stacks);
 
 	if (!status && gt_target_makes_capture(&analyse->given->target))
 		status = gt_cli_usage_error(self, "-o FILE is the report and cannot be a capture; "
@@ -176,14 +168,13 @@ static int analyse_target(const struct gt_cli_command *self, struct analyse *ana
 	if (status)
 		return status;
 	sigaction(SIGUSR1, &nothing, NULL);
-	if (!session.from && !session.ring_size && !session.stack_copy)
-		session.ring_size = RING_SIZE;
-	if (!session.from && analyse->report->needs &&
-	    choose_functions(analyse->report, &session, &functions)) {
+	if (!trace->from && !trace->ring_size && trace->stack != GT_STACK_DWARF)
+		trace->ring_size = RING_SIZE;
+	if (!trace->from && analyse->report->needs && choose_functions(analyse->report, trace)) {
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
 	}
-	return gt_target_run(&session, &run);
+	return gt_target_run(trace, &run);
 }
 
 int gt_analyse_run(const struct gt_cli_command *self, int count, char **arguments)
@@ -200,8 +191,8 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 			.by = row->by[given.by],
 			.top = given.top,
 			.max_copies = given.max_copies,
-			.captured = given.target.from,
-			.verbose = given.target.verbose,
+			.captured = given.target.trace.from,
+			.verbose = given.target.trace.verbose,
 		};
 		analyse.has_command = rest < count;
 		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,

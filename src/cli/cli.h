@@ -11,6 +11,7 @@
 
 #include "base/diag.h"
 #include "base/strbuf.h"
+#include "base/strings.h"
 #include "base/vec.h"
 
 /* Exit statuses. A command that was traced gives its own. */
@@ -34,11 +35,6 @@ enum gt_option_kind {
 	GT_OPTION_DURATION, /* uint64_t, ns */
 	GT_OPTION_PERIOD,   /* the same, more than 0: that stands for what is not given */
 	GT_OPTION_CHOICE,   /* int: the index in `choices` */
-};
-
-/* A list of words; they point into the command line's own memory, or are freed with it. */
-struct gt_strings {
-	GT_VEC(const char *) words;
 };
 
 /*
@@ -86,7 +82,6 @@ const struct gt_cli_command *gt_cli_find(const char *name);
  */
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest);
-void gt_strings_free(struct gt_strings *strings);
 
 /* Prints "gputap: …" to stderr; with a diag, its place and text. */
 void gt_cli_error(const char *format, ...) gt_printf(1, 2);

@@ -5,14 +5,12 @@
 #include "cli/cli.h"
 #include "cli/target.h"
 #include "output/output.h"
+#include "probe/source.h"
 
 struct trace_options {
 	struct gt_target_options target;
-	struct gt_strings sources, functions;
-	const char *condition;
-	bool failed, counts, summary, times, returns;
+	bool counts, summary, times, returns;
 	int time; /* of time_styles; negative: not given */
-	uint64_t max_events;
 };
 
 static const char *const time_styles[] = {"wall", "relative", "ns", NULL};
@@ -21,15 +19,7 @@ static const char *const time_styles[] = {"wall", "relative", "ns", NULL};
 
 static const struct gt_option options[] = {
 	GT_TARGET_OPTIONS(AT(target)),
-	{'e', "event", "SOURCE,…", "enable these sources (default: cuda)", GT_OPTION_LIST,
-	 AT(sources), NULL},
-	{'f', "function", "NAME,…", "trace only these functions; globs such as 'cudaMem*' or '*'",
-	 GT_OPTION_LIST, AT(functions), NULL},
-	{0, "failed", NULL, "show only calls that return an error (\"not ready\" is no error)",
-	 GT_OPTION_FLAG, AT(failed), NULL},
-	{0, "when", "CONDITION", "show only calls that match, such as 'duration>1ms'",
-	 GT_OPTION_STRING, AT(condition), NULL},
-	{0, "max-events", "N", "stop after N calls", GT_OPTION_COUNT, AT(max_events), NULL},
+	GT_CALL_OPTIONS(AT(target)),
 	{'o', "output", "FILE", "write to FILE ('-': stdout); FILE.gtap is a capture for --from",
 	 GT_OPTION_STRING, AT(target.output), NULL},
 	{0, "json", NULL, "print one JSON object per line; with CMD add -o FILE", GT_OPTION_FLAG,
@@ -126,17 +116,17 @@ static const struct gt_output *main_output(const struct trace_options *given)
 /* Of calls that may turn out not to be wanted nothing is shown before they return. */
 static bool has_entries(const struct trace_options *given)
 {
-	return main_output(given) == &gt_output_lines && !given->target.from && !given->failed &&
-	       !given->condition;
+	return main_output(given) == &gt_output_lines && !given->target.trace.from &&
+	       !given->target.trace.failed_only && !given->target.trace.condition;
 }
 
 /* Lines about processes come with -v, and where their source was asked for by its name. */
 static bool shows_processes(const struct trace_options *given)
 {
-	gt_vec_each (source, &given->sources.words)
+	gt_vec_each (source, &given->target.trace.sources.words)
 		if (!strcmp(*source, gt_source_process.name))
 			return true;
-	return given->target.verbose;
+	return given->target.trace.verbose;
 }
 
 static enum gt_time_style time_style(const struct trace_options *given)
@@ -159,7 +149,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 		.returns = given->returns,
 		.entries = has_entries(given),
 		.processes = shows_processes(given),
-		.verbose = given->target.verbose,
+		.verbose = given->target.trace.verbose,
 	};
 	int error = add_output(trace, output, &how, diag);
 
@@ -176,20 +166,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 	return error;
 }
 
-static void fill_session_options(struct gt_session_options *session,
-				 const struct trace_options *given)
-{
-	session->sources = given->sources.words.items;
-	session->source_count = given->sources.words.count;
-	session->functions = given->functions.words.items;
-	session->function_count = given->functions.words.count;
-	session->condition = given->condition;
-	session->failed_only = given->failed;
-	session->entries = has_entries(given);
-	session->max_events = given->max_events;
-}
-
-static int trace_target(const struct gt_cli_command *self, const struct trace_options *given,
+static int trace_target(const struct gt_cli_command *self, struct trace_options *given,
 			char *const *command)
 {
 	struct trace trace = {.given = given, .has_command = command};
@@ -200,8 +177,6 @@ static int trace_target(const struct gt_cli_command *self, const struct trace_op
 		.flush = flush_outputs,
 		.close = close_outputs,
 	};
-	struct gt_session_options session = {0};
-	gt_autofree pid_t *pids = NULL;
 	int status;
 
 	if (given->counts && given->target.json)
@@ -212,11 +187,11 @@ static int trace_target(const struct gt_cli_command *self, const struct trace_op
 		return gt_cli_usage_error(self,
 					  "--json and -o FILE.gtap (a capture) cannot be used "
 					  "together; record first, then use --from");
-	status = gt_target_apply(self, &given->target, command, &session, &pids);
+	status = gt_target_complete(self, &given->target, command, false);
 	if (status)
 		return status;
-	fill_session_options(&session, given);
-	return gt_target_run(&session, &run);
+	given->target.trace.entries = has_entries(given);
+	return gt_target_run(&given->target.trace, &run);
 }
 
 static int run_trace(const struct gt_cli_command *self, int count, char **arguments)
@@ -228,8 +203,6 @@ static int run_trace(const struct gt_cli_command *self, int count, char **argume
 	if (status == GT_GO_ON)
 		status = trace_target(self, &given, rest < count ? arguments + rest : NULL);
 	gt_target_free(&given.target);
-	gt_strings_free(&given.sources);
-	gt_strings_free(&given.functions);
 	return status;
 }
 

@@ -35,23 +35,13 @@ int gt_cli_usage_error(const struct gt_cli_command *command, const char *format,
 	return GT_EXIT_USAGE;
 }
 
-void gt_strings_free(struct gt_strings *strings)
-{
-	gt_vec_each (word, &strings->words)
-		free((char *)*word);
-	gt_vec_free(&strings->words);
-}
-
 static int add_words(struct gt_strings *strings, const char *value)
 {
 	while (true) {
 		size_t length = strcspn(value, ",");
-		char *word = strndup(value, length);
 
-		if (!length || !word || gt_vec_push(&strings->words, word)) {
-			free(word);
+		if (!length || gt_strings_add(strings, value, length))
 			return -EINVAL;
-		}
 		if (!value[length])
 			return 0;
 		value += length + 1;

@@ -12,94 +12,50 @@
 	200 /* an end of the command so late is not waited for long enough to speak of it          \
 	     */
 
-const char *const gt_target_gpus[] = {"auto", "nvidia", "soft", NULL};
-const char *const gt_target_ways[] = {"auto", "multi", "perf", NULL};
-const char *const gt_target_stacks[] = {"auto", "none", "fp", "dwarf", NULL};
-
-static int parse_pids(const struct gt_cli_command *self, const struct gt_target_options *options,
-		      pid_t **ret_pids)
+static int parse_pids(const struct gt_cli_command *self, struct gt_trace_options *options)
 {
 	size_t count = options->pids.words.count;
-	pid_t *pids = calloc(count + 1, sizeof(*pids));
 
-	if (!pids) {
+	options->processes = calloc(count + 1, sizeof(*options->processes));
+	if (!options->processes) {
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
 	}
 	for (size_t i = 0; i < count; i++) {
+		const char *text = options->pids.words.items[i];
 		uint64_t number;
 
-		if (gt_parse_u64(options->pids.words.items[i], &number) || !number ||
-		    number > INT32_MAX) {
-			free(pids);
-			return gt_cli_usage_error(self, "'%s' is no process id",
-						  options->pids.words.items[i]);
-		}
-		pids[i] = number;
+		if (gt_parse_u64(text, &number) || !number || number > INT32_MAX)
+			return gt_cli_usage_error(self, "invalid process id '%s' for --pid", text);
+		options->processes[i] = (pid_t)number;
 	}
-	*ret_pids = pids;
+	options->process_count = count;
 	return GT_EXIT_OK;
 }
 
-/* An option that says how calls are recorded, or NULL. Others are refused by the session. */
-static const char *live_option(const struct gt_target_options *options)
+int gt_target_complete(const struct gt_cli_command *self, struct gt_target_options *options,
+		       char *const *command, bool callers)
 {
-	if (options->gpu != GT_GPU_AUTO)
-		return "gpu";
-	if (options->stack != GT_STACK_DEFAULT)
-		return "stack";
-	if (options->stack_depth)
-		return "stack-depth";
-	if (options->kernel_arguments)
-		return "kernel-args";
-	return options->attach ? "attach" : NULL;
-}
+	struct gt_trace_options *trace = &options->trace;
+	const char *live = gt_trace_options_live(trace);
 
-int gt_target_apply(const struct gt_cli_command *self, const struct gt_target_options *options,
-		    char *const *command, struct gt_session_options *session, pid_t **ret_pids)
-{
-	const char *live = live_option(options);
-	int status;
-
-	if (options->from && (command || options->path))
+	if (trace->from && (command || trace->path))
 		return gt_cli_usage_error(self, "--from shows a capture: it takes no command and "
 						"no path");
-	if (options->from && live)
+	if (trace->from && live)
 		return gt_cli_usage_error(self, "--%s cannot be applied to a capture (--from)",
 					  live);
-	if (command && options->pids.words.count)
+	if (command && trace->pids.words.count)
 		return gt_cli_usage_error(self, "-d and a command exclude each other");
-	status = parse_pids(self, options, ret_pids);
-	if (status)
-		return status;
-	session->from = options->from;
-	session->command = command;
-	session->pids = *ret_pids;
-	session->pid_count = options->pids.words.count;
-	session->path = options->path;
-	session->name = options->name;
-	session->cgroup = options->cgroup;
-	session->uid = options->uid;
-	session->verbose = options->verbose;
-	session->way = options->attach;
-	session->kernel_arguments = options->kernel_arguments;
-	session->cgroups = options->containers;
-	if (options->stack == GT_STACK_NONE)
-		session->stack_depth = 0;
-	else if (options->stack != GT_STACK_DEFAULT)
-		session->stack_depth = GT_DEFAULT_STACK_DEPTH;
-	session->stack_copy = options->stack == GT_STACK_EH_FRAME;
-	if (session->stack_depth && options->stack_depth)
-		session->stack_depth = options->stack_depth;
-	session->ring_size = options->ring_size;
-	session->duration_ns = options->duration;
-	session->gpu = options->gpu;
-	return GT_EXIT_OK;
+	trace->command = command;
+	if (!trace->from)
+		gt_trace_options_resolve(trace, callers);
+	return parse_pids(self, trace);
 }
 
 void gt_target_free(struct gt_target_options *options)
 {
-	gt_strings_free(&options->pids);
+	gt_trace_options_free(&options->trace);
 }
 
 bool gt_target_makes_capture(const struct gt_target_options *options)
@@ -214,13 +170,13 @@ static int run_session(struct gt_session *session, struct running *running, stru
 }
 
 /* The command's exit status. That it goes on behind a limit is told, unless it ends soon. */
-static int wait_for_command(struct gt_session *session, const struct gt_session_options *options)
+static int wait_for_command(struct gt_session *session, const struct gt_trace_options *options)
 {
 	int status;
 
 	if (gt_session_wait(session, SOON_MS, &status))
 		return status;
-	if (options->duration_ns || options->max_events)
+	if (options->duration || options->max_events)
 		gt_cli_error(
 			"the tracing has ended; the command goes on, and its end is waited for "
 			"(Ctrl-C ends it)");
@@ -228,14 +184,15 @@ static int wait_for_command(struct gt_session *session, const struct gt_session_
 	return status;
 }
 
-int gt_target_run(const struct gt_session_options *options, const struct gt_run *run)
+int gt_target_run(const struct gt_trace_options *options, const struct gt_run *run)
 {
 	gt_auto(session) struct gt_session *session = NULL;
 	struct running running = {
 		.run = run,
 		.is_recorded = options->from,
-		.is_narrowed = options->from && (options->pid_count || options->function_count ||
-						 options->name || options->duration_ns),
+		.is_narrowed = options->from &&
+			       (options->process_count || options->functions.words.count ||
+				options->name || options->duration),
 	};
 	struct gt_diag diag = {0};
 	int error = gt_session_open(options, &session, &diag);

@@ -96,7 +96,7 @@ const struct gt_context *gt_names_context(const struct gt_names *names,
 const char *gt_names_command(const struct gt_names *names, __u32 process);
 /*
  * The cgroup of a process, and the id of the container in it (gt_container_id). NULL: not asked
- * for (struct gt_session_options.cgroups), not readable, or no container.
+ * for (--containers), not readable, or no container.
  */
 const char *gt_names_cgroup(const struct gt_names *names, __u32 process);
 const char *gt_names_container(const struct gt_names *names, __u32 process);

@@ -16,6 +16,7 @@
 #include "event/event.h"
 #include "event/queue.h"
 #include "probe/filter.h"
+#include "probe/options.h"
 
 struct gt_target;
 
@@ -25,24 +26,9 @@ struct gt_host {
 	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
 	struct gt_filter filter;
 	uint64_t wakeup_bytes; /* bytes in the ring at which BPF programs wake the reader */
+	const struct gt_trace_options *options;
 	const struct gt_target *target;
-
-	unsigned groups; /* of API functions that are switched on: bits of gt_api_group_bit */
-	const char *const *functions; /* globs of the calls to trace; none: those with a category */
-	size_t function_count;
-	const char *condition; /* --when, or NULL */
-	bool failed_only;
-	bool entries;          /* write entry events */
-	bool verbose;          /* all layers */
-	bool mappings;         /* tell what traced processes map, so that addresses get names */
-	bool stack_copy;       /* copy stacks to be unwound, in place of following frame pointers */
-	bool kernel_arguments; /* take what kernels are launched with */
-	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
-	enum gt_attach_way {
-		GT_ATTACH_AUTO,
-		GT_ATTACH_MULTI, /* one uprobe_multi link a library */
-		GT_ATTACH_PERF,  /* one perf event a function */
-	} way;
+	unsigned groups; /* of enabled API functions: bits of gt_api_group_bit */
 
 	struct gt_event_queue *events; /* events from user space go there */
 	const struct gt_hash *named;   /* processes with a `process` event: process id -> any */

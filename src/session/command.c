@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 
 int gt_session_command_start(struct gt_session_command *command,
-			     const struct gt_session_options *options,
-			     struct gt_event_queue *events, struct gt_diag *diag)
+			     const struct gt_trace_options *options, struct gt_event_queue *events,
+			     struct gt_diag *diag)
 {
 	char *const *arguments = options->command;
 	int error = gt_environment_make(arguments[0], options->gpu, &command->environment,

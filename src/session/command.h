@@ -24,8 +24,8 @@ struct gt_session_command {
  * instruction (gt_child_resume continues it). Remarks go to `events` as notes.
  */
 int gt_session_command_start(struct gt_session_command *command,
-			     const struct gt_session_options *options,
-			     struct gt_event_queue *events, struct gt_diag *diag);
+			     const struct gt_trace_options *options, struct gt_event_queue *events,
+			     struct gt_diag *diag);
 /* Collect the exit status if the command has ended; notes a signal that ended it. */
 void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events);
 /*

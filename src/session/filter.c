@@ -66,10 +66,10 @@ static int set_executable(struct gt_filter *filter, const char *path, struct gt_
 	return 0;
 }
 
-int gt_filter_make(const struct gt_session_options *options, struct gt_filter *ret_filter,
+int gt_filter_make(const struct gt_trace_options *options, struct gt_filter *ret_filter,
 		   struct gt_diag *diag)
 {
-	struct gt_filter filter = {.by_process = options->command || options->pid_count};
+	struct gt_filter filter = {.by_process = options->command || options->process_count};
 	struct stat status;
 	int error = 0;
 

@@ -7,5 +7,5 @@
 #include "session/session.h"
 
 /* -EINVAL, -ENOENT with a diag of stage "filter" for a user, cgroup or program that is none. */
-int gt_filter_make(const struct gt_session_options *options, struct gt_filter *ret_filter,
+int gt_filter_make(const struct gt_trace_options *options, struct gt_filter *ret_filter,
 		   struct gt_diag *diag);

@@ -27,7 +27,7 @@
 #define POLL_INTERVAL_MS 40 /* the ring wakes the reader only when it fills */
 
 struct gt_live {
-	struct gt_session_options options;
+	const struct gt_trace_options *options;
 	struct gt_host host;
 	struct gt_target target;
 	struct gt_session_command command;
@@ -36,7 +36,7 @@ struct gt_live {
 	struct gt_signals signals;
 	struct ring_buffer *ring;
 	gt_opened_list sources;
-	GT_VEC(int) target_fds; /* pidfds of options.pids */
+	GT_VEC(int) target_fds; /* pidfds of options->processes */
 	size_t targets_left;
 
 	struct gt_pipeline *pipeline;
@@ -68,7 +68,7 @@ static void emit_clock(struct gt_live *live)
 static void emit_device(struct gt_live *live)
 {
 	struct gt_event *event =
-		live->options.gpu == GT_GPU_SOFT ? NULL : gt_nvidia_only_device("");
+		live->options->gpu == GT_GPU_SOFT ? NULL : gt_nvidia_only_device("");
 
 	if (event)
 		gt_event_queue_push(live->host.events, event);
@@ -115,7 +115,7 @@ static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t in
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
 {
 	uint32_t size = 0;
-	int error = gt_ring_make(&live->options, &live->ring_fd, &size, diag);
+	int error = gt_ring_make(live->options, &live->ring_fd, &size, diag);
 
 	if (error)
 		return error;
@@ -133,7 +133,7 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 static int start_command(struct gt_live *live, struct gt_diag *diag)
 {
 	struct gt_session_command *command = &live->command;
-	int error = gt_session_command_start(command, &live->options, live->host.events, diag);
+	int error = gt_session_command_start(command, live->options, live->host.events, diag);
 
 	if (error)
 		return error;
@@ -148,8 +148,8 @@ static int start_command(struct gt_live *live, struct gt_diag *diag)
 /* The session ends when all processes that were named have ended. */
 static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 {
-	for (size_t i = 0; i < live->options.pid_count; i++) {
-		int fd, error = gt_process_open(live->options.pids[i], &fd, diag);
+	for (size_t i = 0; i < live->options->process_count; i++) {
+		int fd, error = gt_process_open(live->options->processes[i], &fd, diag);
 
 		if (error)
 			return error;
@@ -174,62 +174,48 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 
 static int open_sources(struct gt_live *live, struct gt_diag *diag)
 {
+	const struct gt_strings *sources = &live->options->sources;
 	/* First the one that sees forks, so that no child of a target is missed. */
 	int error = open_source(live, "process", diag);
 
-	if (!error && live->options.pid_count)
-		error = gt_processes_add_trees(live->processes_fd, live->options.pids,
-					       live->options.pid_count, diag);
-	for (size_t i = 0; i < live->options.source_count && !error; i++)
-		error = open_source(live, live->options.sources[i], diag);
-	if (!error && !live->options.source_count)
+	if (!error && live->options->process_count)
+		error = gt_processes_add_trees(live->processes_fd, live->options->processes,
+					       live->options->process_count, diag);
+	for (size_t i = 0; i < sources->words.count && !error; i++)
+		error = open_source(live, sources->words.items[i], diag);
+	if (!error && !sources->words.count)
 		error = open_source(live, "cuda", diag);
 	return error;
 }
 
 static void fill_host(struct gt_live *live)
 {
-	const struct gt_session_options *options = &live->options;
-
+	live->target.options = live->options;
+	live->host.options = live->options;
+	live->host.target = &live->target;
+	live->host.groups = gt_opened_groups(&live->options->sources);
 	live->host.ring_fd = live->ring_fd;
 	live->host.processes_fd = live->processes_fd;
-	live->host.target = &live->target;
-	live->host.groups = gt_opened_groups(options->sources, options->source_count);
-	live->host.functions = options->functions;
-	live->host.function_count = options->function_count;
-	live->host.condition = options->condition;
-	live->host.failed_only = options->failed_only;
-	live->host.entries = options->entries;
-	live->host.verbose = options->verbose;
-	live->host.mappings = true;
-	live->host.kernel_arguments = options->kernel_arguments;
-	live->host.stack_depth = options->stack_depth;
-	live->host.stack_copy = options->stack_copy;
-	live->host.way = options->way;
+	live->host.events = gt_pipeline_queue(live->pipeline);
 	live->host.named = gt_pipeline_processes(live->pipeline);
-	live->target.pids = options->pids;
-	live->target.pid_count = options->pid_count;
-	live->target.path = options->path;
 }
 
-static struct gt_live *live_new(const struct gt_session_options *options)
+static struct gt_live *live_new(const struct gt_trace_options *options)
 {
 	struct gt_live *live = calloc(1, sizeof(*live));
 
 	if (!live)
 		return NULL;
-	live->options = *options;
+	live->options = options;
 	live->command = GT_SESSION_COMMAND_NONE;
 	live->ring_fd = live->processes_fd = -1;
 	live->signals = GT_SIGNALS_NONE;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
-	live->pipeline = gt_pipeline_new(&live->options);
-	if (live->pipeline)
-		live->host.events = gt_pipeline_queue(live->pipeline);
+	live->pipeline = gt_pipeline_new(options);
 	return live;
 }
 
-int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_live,
+int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_live,
 		 struct gt_diag *diag)
 {
 	gt_auto(live) struct gt_live *live = live_new(options);
@@ -310,7 +296,7 @@ static void take_wait(struct gt_live *live, const struct epoll_event *event)
 
 static void loop(struct gt_live *live, int (*idle)(void *context), void *context)
 {
-	uint64_t start = gt_clock_monotonic(), duration = live->options.duration_ns;
+	uint64_t start = gt_clock_monotonic(), duration = live->options->duration;
 	struct epoll_event events[16];
 
 	while (!live->stop) {

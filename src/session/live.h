@@ -6,7 +6,7 @@
 
 struct gt_live;
 
-int gt_live_open(const struct gt_session_options *options, struct gt_live **ret_live,
+int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_live,
 		 struct gt_diag *diag);
 int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *context), void *context,
 		struct gt_diag *diag);

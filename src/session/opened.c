@@ -8,12 +8,12 @@
 #include "base/clean.h"
 #include "base/text.h"
 
-unsigned gt_opened_groups(const char *const *names, size_t count)
+unsigned gt_opened_groups(const struct gt_strings *names)
 {
-	unsigned groups = count ? 0 : GT_API_GROUP_CUDA;
+	unsigned groups = names->words.count ? 0 : GT_API_GROUP_CUDA;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct gt_source *source = gt_source_find(names[i]);
+	gt_vec_each (name, &names->words) {
+		const struct gt_source *source = gt_source_find(*name);
 
 		if (source && source->group)
 			groups |= gt_api_group_bit(source->group);

@@ -16,10 +16,10 @@ struct gt_opened {
 typedef GT_VEC(struct gt_opened) gt_opened_list;
 
 /*
- * The groups of API functions (bits of gt_api_group_bit) that sources of these names trace; without
- * names those of CUDA. For gt_host: whichever such source is opened first traces them all.
+ * Return the groups of API functions (bits of gt_api_group_bit) that sources of these names trace;
+ * without names those of CUDA. For gt_host: the first such source that is opened traces them all.
  */
-unsigned gt_opened_groups(const char *const *names, size_t count);
+unsigned gt_opened_groups(const struct gt_strings *names);
 
 /*
  * Opens the source of this name and appends it, unless it is open, or one of API functions is and

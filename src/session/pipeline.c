@@ -6,7 +6,7 @@
 #include "session/enrich.h"
 
 struct gt_pipeline {
-	const struct gt_session_options *options;
+	const struct gt_trace_options *options;
 	struct gt_event_queue queue;
 	struct gt_enrich *enrich;
 	struct gt_names *names;
@@ -18,7 +18,7 @@ struct gt_pipeline {
 	uint64_t malformed; /* records of the ring */
 };
 
-struct gt_pipeline *gt_pipeline_new(const struct gt_session_options *options)
+struct gt_pipeline *gt_pipeline_new(const struct gt_trace_options *options)
 {
 	gt_auto(pipeline) struct gt_pipeline *pipeline = calloc(1, sizeof(*pipeline));
 
@@ -27,7 +27,7 @@ struct gt_pipeline *gt_pipeline_new(const struct gt_session_options *options)
 	pipeline->options = options;
 	pipeline->names = gt_names_new();
 	pipeline->enrich = gt_enrich_new(&(struct gt_enrich_options){
-		.stack_depth = options->stack_copy ? options->stack_depth : 0,
+		.stack_depth = options->stack == GT_STACK_DWARF ? options->stack_depth : 0,
 		.cgroups = options->cgroups,
 	});
 	return pipeline->names && pipeline->enrich ? gt_take(pipeline) : NULL;

@@ -15,7 +15,7 @@
 struct gt_pipeline;
 
 /* NULL: out of memory. `options` must outlive the pipeline. */
-struct gt_pipeline *gt_pipeline_new(const struct gt_session_options *options);
+struct gt_pipeline *gt_pipeline_new(const struct gt_trace_options *options);
 void gt_pipeline_free(struct gt_pipeline *pipeline);
 GT_DEFINE_AUTO(pipeline, struct gt_pipeline, gt_pipeline_free)
 

@@ -10,7 +10,7 @@
 #include "probe/api/condition.h"
 
 struct gt_replay {
-	const struct gt_session_options *options;
+	const struct gt_trace_options *options;
 	struct gt_capture_reader *reader;
 	struct gt_names *names;
 	struct gt_condition conditions[GT_MAX_CONDITIONS];
@@ -21,24 +21,19 @@ struct gt_replay {
 	uint64_t left_out;                    /* that a condition or a limit would have left out */
 };
 
-/* What the kernel alone can tell, or what only a live session has. */
-static int refuse_live_options(const struct gt_session_options *options, struct gt_diag *diag)
+static int reject_live_options(const struct gt_trace_options *options, struct gt_diag *diag)
 {
-	const char *option = options->command        ? "a command"
-			     : options->path         ? "--path"
-			     : options->cgroup       ? "--cgroup"
-			     : options->uid          ? "--uid"
-			     : options->ring_size    ? "--ring-size"
-			     : options->cgroups      ? "--containers"
-			     : options->source_count ? "--event"
-						     : NULL;
+	const char *name = gt_trace_options_live(options);
 
-	return option ? gt_diag(diag, -EINVAL, "session", NULL,
-				"%s cannot be applied to a capture (--from)", option)
-		      : 0;
+	if (options->command)
+		return gt_diag(diag, -EINVAL, "session", NULL,
+			       "a command cannot be applied to a capture (--from)");
+	return name ? gt_diag(diag, -EINVAL, "session", NULL,
+			      "--%s cannot be applied to a capture (--from)", name)
+		    : 0;
 }
 
-int gt_replay_open(const struct gt_session_options *options, struct gt_replay **ret_replay,
+int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **ret_replay,
 		   struct gt_diag *diag)
 {
 	gt_auto(replay) struct gt_replay *replay = calloc(1, sizeof(*replay));
@@ -49,7 +44,7 @@ int gt_replay_open(const struct gt_session_options *options, struct gt_replay **
 	if (!replay || !replay->names)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	replay->options = options;
-	error = refuse_live_options(options, diag);
+	error = reject_live_options(options, diag);
 	if (!error && options->condition)
 		error = gt_conditions_parse(options->condition, replay->conditions,
 					    &replay->condition_count, diag);
@@ -68,33 +63,32 @@ static bool is_one_of(__u32 process, const pid_t *pids, size_t count)
 	return !count;
 }
 
-static bool matches_one_of(const char *name, const char *const *globs, size_t count)
+static bool matches_one_of(const char *name, const struct gt_strings *globs)
 {
-	for (size_t i = 0; i < count; i++)
-		if (gt_glob(globs[i], name))
+	gt_vec_each (glob, &globs->words)
+		if (gt_glob(*glob, name))
 			return true;
-	return !count;
+	return !globs->words.count;
 }
 
 /* Whether a live session with these options would have looked at a call at all. */
 static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_call *call)
 {
-	const struct gt_session_options *options = replay->options;
+	const struct gt_trace_options *options = replay->options;
 
-	if (!is_one_of(call->head.process, options->pids, options->pid_count) ||
-	    !matches_one_of(gt_names_function(replay->names, call->function), options->functions,
-			    options->function_count))
+	if (!is_one_of(call->head.process, options->processes, options->process_count) ||
+	    !matches_one_of(gt_names_function(replay->names, call->function), &options->functions))
 		return false;
 	if (options->name &&
 	    !gt_glob(options->name, gt_names_process(replay->names, call->head.process)))
 		return false;
-	return !options->duration_ns || call->head.time - replay->start <= options->duration_ns;
+	return !options->duration || call->head.time - replay->start <= options->duration;
 }
 
 /* As in the kernel, a call that was left is told whatever the conditions say. */
 static bool passes(const struct gt_replay *replay, const struct gt_event_call *call)
 {
-	const struct gt_session_options *options = replay->options;
+	const struct gt_trace_options *options = replay->options;
 	const struct gt_api_function *api = gt_names_api(replay->names, call->function);
 
 	if (call->state & GT_CALL_UNFINISHED)
@@ -107,7 +101,7 @@ static bool passes(const struct gt_replay *replay, const struct gt_event_call *c
 /* Whether an event is passed on; counts the calls that are not. */
 static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 {
-	const struct gt_session_options *options = replay->options;
+	const struct gt_trace_options *options = replay->options;
 	const struct gt_event_call *call = (const void *)event;
 	bool is_call = event->kind == GT_EVENT_call;
 	bool finished = is_call && !(call->state & GT_CALL_UNFINISHED);

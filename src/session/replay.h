@@ -6,7 +6,7 @@
 
 struct gt_replay;
 
-int gt_replay_open(const struct gt_session_options *options, struct gt_replay **ret_replay,
+int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **ret_replay,
 		   struct gt_diag *diag);
 int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context,
 		  struct gt_diag *diag);

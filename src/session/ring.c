@@ -12,10 +12,11 @@
 #define MAX_RING (1u << 31)
 
 /* A ring has a power of two of pages. */
-static int choose_ring_size(const struct gt_session_options *options, uint32_t *ret_size,
+static int choose_ring_size(const struct gt_trace_options *options, uint32_t *ret_size,
 			    struct gt_diag *diag)
 {
-	uint64_t usual = options->stack_copy ? GT_DEFAULT_COPY_RING_SIZE : GT_DEFAULT_RING_SIZE;
+	uint64_t usual =
+		options->stack == GT_STACK_DWARF ? GT_DEFAULT_COPY_RING_SIZE : GT_DEFAULT_RING_SIZE;
 	uint64_t wanted = options->ring_size ? options->ring_size : usual;
 	uint64_t size = sysconf(_SC_PAGESIZE);
 
@@ -31,7 +32,7 @@ static int choose_ring_size(const struct gt_session_options *options, uint32_t *
 	return 0;
 }
 
-int gt_ring_make(const struct gt_session_options *options, int *ret_fd, uint32_t *ret_size,
+int gt_ring_make(const struct gt_trace_options *options, int *ret_fd, uint32_t *ret_size,
 		 struct gt_diag *diag)
 {
 	uint32_t size = 0;

@@ -7,12 +7,11 @@
 #include "session/replay.h"
 
 struct gt_session {
-	struct gt_session_options options;
 	struct gt_live *live; /* either this or the other */
 	struct gt_replay *replay;
 };
 
-int gt_session_open(const struct gt_session_options *options, struct gt_session **ret_session,
+int gt_session_open(const struct gt_trace_options *options, struct gt_session **ret_session,
 		    struct gt_diag *diag)
 {
 	gt_auto(session) struct gt_session *session = calloc(1, sizeof(*session));
@@ -20,11 +19,10 @@ int gt_session_open(const struct gt_session_options *options, struct gt_session 
 
 	if (!session)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
-	session->options = *options;
 	if (options->from)
-		error = gt_replay_open(&session->options, &session->replay, diag);
+		error = gt_replay_open(options, &session->replay, diag);
 	else
-		error = gt_live_open(&session->options, &session->live, diag);
+		error = gt_live_open(options, &session->live, diag);
 	if (error)
 		return error;
 	*ret_session = gt_take(session);

@@ -14,54 +14,19 @@
 #include "event/event.h"
 #include "launch/gpu.h"
 #include "names/names.h"
-#include "probe/source.h"
+#include "probe/options.h"
 
 #define GT_DEFAULT_RING_SIZE (16u << 20)
-#define GT_DEFAULT_COPY_RING_SIZE                                                                  \
-	(64u << 20) /* with stack_copy: each stack has up to kilobytes                             \
-		     */
-
-struct gt_session_options {
-	const char *from; /* replay this capture: target and sources do not count then */
-
-	/* The target. Nothing of the three: all processes. */
-	char *const *command; /* a program and its arguments, ended by NULL */
-	const pid_t *pids;
-	size_t pid_count;
-	const char *path; /* attach to this library or program only */
-
-	const char *const *sources; /* names; none: "cuda" */
-	size_t source_count;
-	const char *const *functions; /* globs */
-	size_t function_count;
-
-	const char *name;      /* only processes of this name; may end in '*' */
-	const char *cgroup;    /* only this cgroup v2: a path, absolute or below the mount */
-	const char *uid;       /* only this user: a number or a name */
-	const char *condition; /* only calls for which it holds, e.g. "duration>1ms" */
-	bool failed_only;
-	bool entries;          /* entry events, for live text */
-	bool verbose;          /* all layers */
-	bool stack_copy;       /* unwind by .eh_frame, in place of following frame pointers */
-	bool kernel_arguments; /* take what kernels are launched with */
-	bool cgroups;          /* tell the cgroup of each process, and so its container */
-	unsigned stack_depth;  /* callers to take of each outermost call; 0: none */
-	enum gt_attach_way way;
-
-	uint64_t ring_size; /* bytes, at least a page; rounded up to a power of two; 0: the default
-			     */
-	uint64_t duration_ns; /* end after this time; 0: no limit */
-	uint64_t max_events;  /* end after this many calls; 0: no limit */
-	enum gt_gpu gpu;
-};
+#define GT_DEFAULT_COPY_RING_SIZE (64u << 20) /* with --stack dwarf: stacks take kilobytes */
 
 struct gt_session;
 
 /*
- * Attaches everything; a command is started and stands still before its first instruction.
- * -EINVAL: an option is wrong; -ESRCH: a process is gone; -EPERM: no privilege; …
+ * Attach to the target; a command is started and stopped before its first instruction. `options`
+ * are resolved (gt_trace_options_resolve) and must outlive the session.
+ * -EINVAL: an option is invalid; -ESRCH: a process does not exist; -EPERM: no privilege; …
  */
-int gt_session_open(const struct gt_session_options *options, struct gt_session **ret_session,
+int gt_session_open(const struct gt_trace_options *options, struct gt_session **ret_session,
 		    struct gt_diag *diag);
 
 /*

@@ -206,5 +206,5 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_status 2
 	gputap trace --from x.gtap --uid 0
 	expect_status 2
-	expect_error "gputap: --uid cannot be applied to a capture (--from)"
+	expect_error "gputap: --uid cannot be applied to a capture (--from) (try 'gputap trace --help')"
 }

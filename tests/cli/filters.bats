@@ -247,9 +247,9 @@ expect_tables_with_container() {
 	gputap trace --gpu amd -- true
 	expect_error "gputap: invalid value 'amd' for --gpu (one of: auto, nvidia, soft) $hint"
 	trace -d 12x
-	expect_error "gputap: '12x' is no process id $hint"
+	expect_error "gputap: invalid process id '12x' for --pid $hint"
 	trace -d 0
-	expect_error "gputap: '0' is no process id $hint"
+	expect_error "gputap: invalid process id '0' for --pid $hint"
 	trace -f '' -- true
 	expect_error "gputap: invalid value '' for --function (expected NAME,…) $hint"
 	expect_status 2

@@ -52,7 +52,7 @@ commands=(trace doctor list help)
 		'-o, --output FILE' '-c, --count' '-s, --summary' '-t, --no-time' '-r, --no-returns' \
 		'-v, --verbose' '    --comm NAME' '    --cgroup PATH' '    --uid USER' '    --failed' \
 		'    --when CONDITION' '    --duration TIME' '    --max-events N' '    --from FILE' \
-		'    --json' '    --time STYLE' '    --gpu WHICH' '    --ring-size SIZE'; do
+		'    --json' '    --time STYLE' '    --gpu GPU' '    --ring-size SIZE'; do
 		expect_output_line "^  $option  "
 	done
 }
@@ -89,9 +89,9 @@ commands=(trace doctor list help)
 	expect_output_line "^Each line has a verdict: ok; missing, where something is less good without it; or broken,$"
 	expect_output_line "^where nothing can be traced without it\. Exits with 1 if something is broken\.$"
 	gputap help trace
-	expect_output_line '^      --stack WAY +callers of each call: none, fp \(frame pointers\), dwarf$'
-	expect_output_line '^ {26}\(\.eh_frame\), or auto: fp where the command shows callers, else$'
-	expect_output_line '^ {26}none \(default: auto\)$'
+	expect_output_line '^      --stack METHOD +callers of each call: none, fp \(frame pointers\), dwarf$'
+	expect_output_line '^ {26}\(\.eh_frame\), or auto: fp if the command prints callers, else none$'
+	expect_output_line '^ {26}\(default: auto\)$'
 }
 
 @test "the help of trace tells the same sum of calls as the manual page" {

@@ -62,16 +62,16 @@ static void calls_close(void *opaque)
 }
 GT_DEFINE_AUTO(state, struct state, calls_close)
 
-static int choose_way(struct state *state, struct gt_diag *diag)
+static int choose_attach_method(struct state *state, struct gt_diag *diag)
 {
 	int error = 0;
 
-	if (state->host->way != GT_ATTACH_PERF)
+	if (state->host->options->attach != GT_ATTACH_PERF)
 		error = gt_attach_check_multi();
-	state->attacher.multi = state->host->way != GT_ATTACH_PERF && !error;
+	state->attacher.multi = state->host->options->attach != GT_ATTACH_PERF && !error;
 	if (error == -EPERM || error == -EACCES)
 		return gt_load_failed(error, "cuda", diag);
-	if (error && state->host->way == GT_ATTACH_MULTI)
+	if (error && state->host->options->attach == GT_ATTACH_MULTI)
 		return gt_diag(diag, error, "cuda", NULL,
 			       "this kernel has no uprobe_multi links (%s): they came with Linux "
 			       "6.6; use --attach perf",
@@ -98,18 +98,20 @@ static int fill_plans(struct state *state)
 static int load_programs(struct state *state, struct gt_diag *diag)
 {
 	const struct gt_host *host = state->host;
+	const struct gt_trace_options *options = host->options;
 	struct gt_call_settings settings = {
-		.failed_only = host->failed_only,
-		.entries = host->entries,
-		.stack_copy = host->stack_copy,
-		.kernel_arguments = host->kernel_arguments,
+		.failed_only = options->failed_only,
+		.entries = options->entries,
+		.stack_copy = options->stack == GT_STACK_DWARF,
+		.kernel_arguments = options->kernel_arguments,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
-		.stack_depth = host->stack_depth < GT_MAX_STACK ? host->stack_depth : GT_MAX_STACK,
+		.stack_depth = options->stack_depth < GT_MAX_CALLERS ? options->stack_depth
+								     : GT_MAX_CALLERS,
 	};
 	int error = 0;
 
-	if (host->condition)
-		error = gt_conditions_parse(host->condition, settings.conditions,
+	if (options->condition)
+		error = gt_conditions_parse(options->condition, settings.conditions,
 					    &settings.condition_count, diag);
 	if (error)
 		return error;
@@ -246,7 +248,7 @@ static int find_and_attach(struct state *state, struct gt_diag *diag)
 	error = attach_found(state, diag);
 	if (error)
 		return error;
-	if (state->host->verbose)
+	if (state->host->options->verbose)
 		gt_event_queue_note(state->host->events, "attached %zu of %zu in %.1f ms by %s",
 				    state->attached, state->wanted,
 				    (gt_clock_monotonic() - start) / 1e6,
@@ -269,7 +271,7 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
 	error = gt_selection_make(host, &state->selection, diag);
 	if (!error)
-		error = choose_way(state, diag);
+		error = choose_attach_method(state, diag);
 	if (!error)
 		error = load_programs(state, diag);
 	if (error)

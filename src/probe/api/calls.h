@@ -34,7 +34,7 @@
 #define GT_SITE_KEY(group, address)                                                                \
 	((__u32)(group)*GT_SITE_PAGE + (__u32)((address) & (GT_SITE_PAGE - 1)))
 
-#define GT_MAX_STACK 127 /* callers that are taken */
+#define GT_MAX_CALLERS 127 /* callers that are taken */
 /*
  * Probes of entries and returns are put in place, and taken off, one after another: meanwhile a
  * call could be seen to return and not to begin.
@@ -96,11 +96,12 @@ static inline int gt_condition_holds(__u8 compare, __u64 value, __u64 limit)
 struct gt_call_settings {
 	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
 	__u32 condition_count;
-	__u8 failed_only; /* keep calls whose plan says error_result and that failed */
-	__u8 entries;     /* write entry events */
-	__u8 stack_depth; /* callers to take of an outermost call, at most GT_MAX_STACK; 0: none */
-	__s16 first_device;    /* that a thread uses until it says another */
-	__u8 stack_copy;       /* copy stacks, in place of following frame pointers */
+	__u8 failed_only;   /* keep calls whose plan says error_result and that failed */
+	__u8 entries;       /* write entry events */
+	__u8 stack_depth;   /* callers to take of an outermost call, at most GT_MAX_CALLERS; 0: none
+			     */
+	__s16 first_device; /* that a thread uses until it says another */
+	__u8 stack_copy;    /* copy stacks, in place of following frame pointers */
 	__u8 kernel_arguments; /* take what kernels are launched with */
 };
 

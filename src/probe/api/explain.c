@@ -12,7 +12,7 @@ int gt_explain_nothing(const struct gt_host *host, const struct gt_places *place
 {
 	const char *refusals = gt_strbuf_string(&places->refusals);
 
-	if (host->target->path)
+	if (host->options->path)
 		/* It was looked at first, and of what it loads nothing was found, either. */
 		return gt_diag(diag, -ENOENT, "find", NULL,
 			       "%.*s; name a library such as libcudart.so.13 or libcuda.so.1, or "
@@ -22,7 +22,8 @@ int gt_explain_nothing(const struct gt_host *host, const struct gt_places *place
 		host->events,
 		"nothing to attach to so far: no libcudart, no libcuda, no runtime inside the "
 		"program; waiting for one to be loaded%s%s",
-		host->verbose && *refusals ? "; looked at:\n" : "", host->verbose ? refusals : "");
+		host->options->verbose && *refusals ? "; looked at:\n" : "",
+		host->options->verbose ? refusals : "");
 	return 0;
 }
 
@@ -46,8 +47,9 @@ void gt_explain_fallback(const struct gt_host *host, const struct gt_places *pla
 {
 	const struct gt_place *driver = find_driver(places);
 
-	if (!driver || gt_places_have_runtime(places) || host->target->path ||
-	    host->function_count || (have_guessed_runtime(places) && !places->stripped))
+	if (!driver || gt_places_have_runtime(places) || host->options->path ||
+	    host->options->functions.words.count ||
+	    (have_guessed_runtime(places) && !places->stripped))
 		return;
 	gt_event_queue_note(
 		host->events,
@@ -65,7 +67,7 @@ void gt_explain_silence(const struct gt_host *host, const struct gt_places *plac
 
 	gt_vec_each (place, &places->found)
 		gt_strbuf_printf(&probed, "%s%s", probed.length ? ", " : "", place->path);
-	if (!*refusals || (gt_target_is_all(host->target) && !host->target->path))
+	if (!*refusals || (gt_target_is_all(host->target) && !host->options->path))
 		gt_event_queue_note(host->events, "no call was seen; the probes were in %s",
 				    gt_strbuf_string(&probed));
 	else

@@ -253,13 +253,13 @@ static int find_in_path(struct gt_places *places, const struct gt_target *target
 			struct gt_diag *diag)
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
-	int error = gt_elf_open(target->path, &elf, diag);
+	int error = gt_elf_open(target->options->path, &elf, diag);
 
 	if (error)
 		return error;
 	if (gt_elf_info(elf)->program)
-		return find_in_program(places, &target->loader, target->path, diag);
-	error = gt_places_look(places, target->path, true, diag);
+		return find_in_program(places, &target->loader, target->options->path, diag);
+	error = gt_places_look(places, target->options->path, true, diag);
 	return error < 0 ? error : 0;
 }
 
@@ -267,13 +267,13 @@ int gt_places_find(struct gt_places *places, const struct gt_target *target, str
 {
 	int error = 0;
 
-	if (target->path)
+	if (target->options->path)
 		return find_in_path(places, target, diag);
 	if (target->command)
 		error = find_in_program(places, &target->loader,
 					target->command->paths[target->command->count - 1], diag);
-	for (size_t i = 0; i < target->pid_count && !error; i++)
-		error = gt_places_find_in_process(places, target->pids[i], diag);
+	for (size_t i = 0; i < target->options->process_count && !error; i++)
+		error = gt_places_find_in_process(places, target->options->processes[i], diag);
 	if (!error && gt_target_is_all(target))
 		error = find_in_all_processes(places);
 	if (!error && !target->command)

@@ -96,7 +96,7 @@ static void emit_mapping(const struct gt_host *host, const struct gt_new_mapping
 	struct gt_event_mapping *event = NULL;
 	int error;
 
-	if (!host->mappings || mapping->path[0] != '/' || !gt_host_traces(host, mapping->pid))
+	if (mapping->path[0] != '/' || !gt_host_traces(host, mapping->pid))
 		return;
 	error = find_path(mapping, &path);
 	if (error && error != -ENOMEM)
@@ -122,7 +122,7 @@ static bool is_candidate(struct gt_late_mappings *late, const struct gt_new_mapp
 	const char *slash = strrchr(mapping->path, '/');
 	uint64_t identity[2] = {mapping->device, mapping->inode};
 
-	if (!slash || host->target->path || !gt_host_traces(host, mapping->pid))
+	if (!slash || host->options->path || !gt_host_traces(host, mapping->pid))
 		return false;
 	if (!host->filter.by_process && !gt_api_library_of(slash + 1))
 		return false;

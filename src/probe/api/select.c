@@ -42,18 +42,18 @@ static int refuse_glob(const struct gt_host *host, const char *glob, struct gt_d
 
 static int match_globs(const struct gt_host *host, bool *rows, struct gt_diag *diag)
 {
-	for (size_t i = 0; i < host->function_count; i++) {
+	for (size_t i = 0; i < host->options->functions.words.count; i++) {
 		bool matched = false;
 
 		for (unsigned row = 0; row < gt_api_count(); row++) {
 			const struct gt_api_function *function = gt_api_function(row);
 
-			if (gt_glob(host->functions[i], function->name) &&
+			if (gt_glob(host->options->functions.words.items[i], function->name) &&
 			    is_switched_on(host, function))
 				matched = rows[row] = true;
 		}
 		if (!matched)
-			return refuse_glob(host, host->functions[i], diag);
+			return refuse_glob(host, host->options->functions.words.items[i], diag);
 	}
 	return 0;
 }
@@ -66,7 +66,8 @@ int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selec
 
 	if (!rows)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
-	for (unsigned row = 0; row < gt_api_count() && !host->function_count; row++) {
+	for (unsigned row = 0; row < gt_api_count() && !host->options->functions.words.count;
+	     row++) {
 		const struct gt_api_function *function = gt_api_function(row);
 
 		rows[row] = function->category != GT_CATEGORY_NONE && is_switched_on(host, function);
@@ -117,7 +118,7 @@ static uint64_t cookie_flags(const struct gt_selection *selection, const struct 
 		flags |= GT_COOKIE_LIBRARY;
 	if (!selection->rows[row])
 		flags |= GT_COOKIE_IMPLICIT;
-	else if (gt_place_is_driver(place) && !selection->host->verbose)
+	else if (gt_place_is_driver(place) && !selection->host->options->verbose)
 		flags |= GT_COOKIE_ONLY_OUTERMOST;
 	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
 }

@@ -54,13 +54,13 @@ static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, s
 	/* Without a call around this one, there is no trampoline of gputap's. */
 	__u64 trampoline = thread->depth > 1 ? trampoline_of(bpf_get_current_task_btf()) : 0;
 	struct gt_walk walk =
-		gt_walk_frames(&thread->window, &thread->stack[STACK_HEAD_WORDS], GT_MAX_STACK,
+		gt_walk_frames(&thread->window, &thread->stack[STACK_HEAD_WORDS], GT_MAX_CALLERS,
 			       settings.stack_depth, frame->return_address, STACK_POINTER(regs),
 			       FRAME_POINTER(regs), trampoline);
 	__u64 key = walk.hash ^ ((__u64)thread->process << 32), words = walk.count;
 	__u8 told = 1;
 
-	if (bpf_map_lookup_elem(&told_stacks, &key) || words > GT_MAX_STACK)
+	if (bpf_map_lookup_elem(&told_stacks, &key) || words > GT_MAX_CALLERS)
 		return walk.hash;
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_stack;

@@ -55,7 +55,7 @@ struct thread {
 	struct frame frames[MAX_CALL];
 	union { /* events that are built at entry */
 		struct {
-			__u64 stack[STACK_HEAD_WORDS + GT_MAX_STACK];
+			__u64 stack[STACK_HEAD_WORDS + GT_MAX_CALLERS];
 			struct gt_window window;
 		};
 		__u64 string[STRING_HEAD_WORDS + GT_MAX_STRING / sizeof(__u64) + 1];

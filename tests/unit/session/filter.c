@@ -11,7 +11,7 @@
 static struct gt_filter filter;
 static struct gt_diag diag;
 
-static int make(struct gt_session_options options)
+static int make(struct gt_trace_options options)
 {
 	filter = (struct gt_filter){0};
 	diag = (struct gt_diag){0};
@@ -22,7 +22,7 @@ TEST("nothing said lets every process pass, and ids are those of gputap's own na
 {
 	struct stat status;
 
-	CHECK_INT(make((struct gt_session_options){0}), 0);
+	CHECK_INT(make((struct gt_trace_options){0}), 0);
 	CHECK(!filter.by_process && !filter.by_uid && !filter.name_length && !filter.cgroup);
 	CHECK_INT(filter.executable_inode, 0);
 	CHECK_INT(stat("/proc/self/ns/pid", &status), 0);
@@ -31,38 +31,38 @@ TEST("nothing said lets every process pass, and ids are those of gputap's own na
 
 TEST("a command or a process id lets only named processes pass")
 {
-	CHECK_INT(make((struct gt_session_options){.command = (char *[]){(char *)"true", NULL}}),
-		  0);
+	CHECK_INT(make((struct gt_trace_options){.command = (char *[]){(char *)"true", NULL}}), 0);
 	CHECK(filter.by_process);
-	CHECK_INT(make((struct gt_session_options){.pids = (pid_t[]){1}, .pid_count = 1}), 0);
+	CHECK_INT(make((struct gt_trace_options){.processes = (pid_t[]){1}, .process_count = 1}),
+		  0);
 	CHECK(filter.by_process);
 }
 
 TEST("a user is a number or a name")
 {
-	CHECK_INT(make((struct gt_session_options){.uid = "1234"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.uid = "1234"}), 0);
 	CHECK(filter.by_uid);
 	CHECK_INT(filter.uid, 1234);
-	CHECK_INT(make((struct gt_session_options){.uid = "root"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.uid = "root"}), 0);
 	CHECK(filter.by_uid);
 	CHECK_INT(filter.uid, 0);
 }
 
 TEST("a user that is none is refused")
 {
-	CHECK_INT(make((struct gt_session_options){.uid = "nobody-at-all"}), -EINVAL);
+	CHECK_INT(make((struct gt_trace_options){.uid = "nobody-at-all"}), -EINVAL);
 	CHECK_STR(diag.text, "there is no user 'nobody-at-all'");
-	CHECK_INT(make((struct gt_session_options){.uid = "99999999999"}), -EINVAL);
+	CHECK_INT(make((struct gt_trace_options){.uid = "99999999999"}), -EINVAL);
 	CHECK(!filter.by_uid);
 }
 
 TEST("a name is whole, or the beginning of one where it ends in a star")
 {
-	CHECK_INT(make((struct gt_session_options){.name = "train"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.name = "train"}), 0);
 	CHECK_STR(filter.name, "train");
 	CHECK_INT(filter.name_length, 5);
 	CHECK(!filter.name_is_prefix);
-	CHECK_INT(make((struct gt_session_options){.name = "tra*"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.name = "tra*"}), 0);
 	CHECK_STR(filter.name, "tra");
 	CHECK_INT(filter.name_length, 3);
 	CHECK(filter.name_is_prefix);
@@ -70,14 +70,14 @@ TEST("a name is whole, or the beginning of one where it ends in a star")
 
 TEST("a name longer than the kernel keeps is cut as the kernel cuts it")
 {
-	CHECK_INT(make((struct gt_session_options){.name = "a-program-with-a-long-name"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.name = "a-program-with-a-long-name"}), 0);
 	CHECK_STR(filter.name, "a-program-with-");
 	CHECK_INT(filter.name_length, 15);
 }
 
 TEST("a name of nothing is refused")
 {
-	CHECK_INT(make((struct gt_session_options){.name = "*"}), -EINVAL);
+	CHECK_INT(make((struct gt_trace_options){.name = "*"}), -EINVAL);
 	CHECK_STR(diag.text, "'*' is no name of a process");
 }
 
@@ -88,28 +88,28 @@ TEST("a program's file is told by inode and device, a library's is not")
 	compile("int main(void) { return 0; }", "-o program");
 	compile("int nothing(void) { return 0; }", "-shared -fPIC -o library.so");
 	CHECK_INT(stat("program", &status), 0);
-	CHECK_INT(make((struct gt_session_options){.path = "program"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.path = "program"}), 0);
 	CHECK_INT(filter.executable_inode, status.st_ino);
 	CHECK_INT(filter.executable_device, major(status.st_dev) << 20 | minor(status.st_dev));
-	CHECK_INT(make((struct gt_session_options){.path = "library.so"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.path = "library.so"}), 0);
 	CHECK_INT(filter.executable_inode, 0);
 }
 
 TEST("a path that is no ELF file is refused")
 {
 	write_text("text", "hello");
-	CHECK_INT(make((struct gt_session_options){.path = "text"}), -ENOEXEC);
+	CHECK_INT(make((struct gt_trace_options){.path = "text"}), -ENOEXEC);
 	CHECK_STR(diag.text, "not an ELF file (it starts with \"hello\")");
 }
 
 TEST("a cgroup that is none is refused, also where the path leaves the mount")
 {
-	CHECK_INT(make((struct gt_session_options){.cgroup = "no/such/group"}), -ENOENT);
+	CHECK_INT(make((struct gt_trace_options){.cgroup = "no/such/group"}), -ENOENT);
 	CHECK_STR(diag.place, "no/such/group");
 	if (!strncmp(diag.text, "no cgroup v2", 12))
 		SKIP("no cgroup v2 is mounted");
 	CHECK(!strncmp(diag.text, "no such cgroup: give a path below /", 35));
-	CHECK_INT(make((struct gt_session_options){.cgroup = "../../../../tmp"}), -ENOENT);
+	CHECK_INT(make((struct gt_trace_options){.cgroup = "../../../../tmp"}), -ENOENT);
 	CHECK_INT(filter.cgroup, 0);
 }
 
@@ -124,9 +124,9 @@ TEST("a cgroup is told by the inode number of its directory, wherever its path b
 		SKIP("no cgroup v2 is mounted");
 	}
 	CHECK_INT(stat(mount, &status), 0);
-	CHECK_INT(make((struct gt_session_options){.cgroup = "/"}), 0);
+	CHECK_INT(make((struct gt_trace_options){.cgroup = "/"}), 0);
 	CHECK_INT(filter.cgroup, status.st_ino);
-	CHECK_INT(make((struct gt_session_options){.cgroup = mount}), 0);
+	CHECK_INT(make((struct gt_trace_options){.cgroup = mount}), 0);
 	CHECK_INT(filter.cgroup, status.st_ino);
 	free(mount);
 }

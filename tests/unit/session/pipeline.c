@@ -35,7 +35,7 @@ static int sink(void *context, const struct gt_names *names, const struct gt_eve
 	return delivered.error && delivered.count >= delivered.error_at ? delivered.error : 0;
 }
 
-static struct gt_pipeline *begin(const struct gt_session_options *options)
+static struct gt_pipeline *begin(const struct gt_trace_options *options)
 {
 	struct gt_pipeline *pipeline = gt_pipeline_new(options);
 
@@ -83,7 +83,7 @@ static void put_call(struct gt_pipeline *pipeline, unsigned kind, unsigned state
 TEST("a new process is followed by its command line, cgroup and mappings, and named before")
 {
 	gt_auto(pipeline) struct gt_pipeline *pipeline =
-		begin(&(struct gt_session_options){.cgroups = true});
+		begin(&(struct gt_trace_options){.cgroups = true});
 
 	put_process(pipeline, "test");
 	CHECK_INT(delivered.order[0], GT_EVENT_process);
@@ -97,7 +97,7 @@ TEST("a new process is followed by its command line, cgroup and mappings, and na
 
 TEST("a process event that says nothing new is dropped, one with a new name is not")
 {
-	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_session_options){0});
+	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_trace_options){0});
 
 	put_process(pipeline, "test");
 	put_process(pipeline, "test");
@@ -109,7 +109,7 @@ TEST("a process event that says nothing new is dropped, one with a new name is n
 
 TEST("queued events are delivered in their order, with a time, before the account")
 {
-	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_session_options){0});
+	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_trace_options){0});
 	struct gt_event_queue *queue = gt_pipeline_queue(pipeline);
 
 	gt_event_queue_note(queue, "number %d", 1);
@@ -126,7 +126,7 @@ TEST("queued events are delivered in their order, with a time, before the accoun
 TEST("calls after the last one that was asked for are counted as filtered")
 {
 	gt_auto(pipeline) struct gt_pipeline *pipeline =
-		begin(&(struct gt_session_options){.max_events = 2});
+		begin(&(struct gt_trace_options){.max_events = 2});
 
 	put_call(pipeline, GT_EVENT_entry, 0);
 	put_call(pipeline, GT_EVENT_call, 0);
@@ -145,7 +145,7 @@ TEST("calls after the last one that was asked for are counted as filtered")
 
 TEST("a malformed record of the ring is counted as lost")
 {
-	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_session_options){0});
+	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_trace_options){0});
 	struct gt_event event = {.kind = GT_EVENT_call, .size = sizeof(event)};
 
 	gt_pipeline_put(pipeline, &event, sizeof(event));
@@ -156,7 +156,7 @@ TEST("a malformed record of the ring is counted as lost")
 
 TEST("after an error of the sink only the account is delivered")
 {
-	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_session_options){0});
+	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_trace_options){0});
 
 	delivered.error = -EPIPE;
 	delivered.error_at = 2;
@@ -174,7 +174,7 @@ TEST("after an error of the sink only the account is delivered")
 
 TEST("each queued event for which there is no memory is counted in others_lost")
 {
-	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_session_options){0});
+	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&(struct gt_trace_options){0});
 	struct gt_event_queue *queue = gt_pipeline_queue(pipeline);
 	struct gt_event_clock clock = {.head = {.kind = GT_EVENT_clock, .size = sizeof(clock)}};
 
@@ -196,7 +196,7 @@ TEST("each queued event for which there is no memory is counted in others_lost")
 /* Whether every event of a new process was delivered or counted when one allocation fails. */
 static bool check_failing_process(uint64_t which, const struct delivered *whole, bool *ret_failed)
 {
-	const struct gt_session_options options = {.cgroups = true};
+	const struct gt_trace_options options = {.cgroups = true};
 	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&options);
 	uint64_t lost;
 
@@ -212,7 +212,7 @@ static bool check_failing_process(uint64_t which, const struct delivered *whole,
 
 TEST("no event of a new process is lost uncounted, whichever allocation fails")
 {
-	const struct gt_session_options options = {.cgroups = true};
+	const struct gt_trace_options options = {.cgroups = true};
 	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&options);
 	struct delivered whole;
 	uint64_t which = 0, counted = 0;
@@ -232,7 +232,7 @@ TEST("no event of a new process is lost uncounted, whichever allocation fails")
 
 TEST("a stack that cannot be unwound for want of memory is counted, and its call is delivered")
 {
-	const struct gt_session_options options = {.stack_depth = 8, .stack_copy = true};
+	const struct gt_trace_options options = {.stack_depth = 8, .stack = GT_STACK_DWARF};
 	gt_auto(pipeline) struct gt_pipeline *pipeline = begin(&options);
 	uint64_t bytes[8] = {0};
 	struct gt_event_memory *memory =

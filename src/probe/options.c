@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "probe/options.h"
+
+const char *const gt_stack_methods[] = {
+	[GT_STACK_AUTO] = "auto",   [GT_STACK_NONE] = "none",    [GT_STACK_FRAME_POINTERS] = "fp",
+	[GT_STACK_DWARF] = "dwarf", [GT_STACK_DWARF + 1] = NULL,
+};
+
+const char *const gt_attach_methods[] = {
+	[GT_ATTACH_AUTO] = "auto",
+	[GT_ATTACH_MULTI] = "multi",
+	[GT_ATTACH_PERF] = "perf",
+	[GT_ATTACH_PERF + 1] = NULL,
+};
+
+void gt_trace_options_resolve(struct gt_trace_options *options, bool callers)
+{
+	if (options->stack == GT_STACK_AUTO)
+		options->stack = callers ? GT_STACK_FRAME_POINTERS : GT_STACK_NONE;
+	if (options->stack == GT_STACK_NONE)
+		options->stack_depth = 0;
+	else if (!options->stack_depth)
+		options->stack_depth = GT_DEFAULT_STACK_DEPTH;
+}
+
+#define IS_GIVEN_FLAG(value) (value)
+#define IS_GIVEN_STRING(value) ((value) != NULL)
+#define IS_GIVEN_LIST(value) ((value).words.count > 0)
+#define IS_GIVEN_CHOICE(value) ((value) != 0)
+#define IS_GIVEN_COUNT(value) ((value) != 0)
+#define IS_GIVEN_SIZE(value) ((value) != 0)
+#define IS_GIVEN_PERIOD(value) ((value) != 0)
+#define SCOPE_LIVE true
+#define SCOPE_ANY false
+
+const char *gt_trace_options_live(const struct gt_trace_options *options)
+{
+#define CHECK_OPTION(command, kind, field, letter, name, value, choices, scope, help)              \
+	if (SCOPE_##scope && IS_GIVEN_##kind(options->field))                                      \
+		return name;
+	GT_TRACE_OPTIONS(CHECK_OPTION)
+#undef CHECK_OPTION
+	return NULL;
+}
+
+void gt_trace_options_free(struct gt_trace_options *options)
+{
+#define FREE_FLAG(value)
+#define FREE_STRING(value)
+#define FREE_LIST(value) gt_strings_free(&(value));
+#define FREE_CHOICE(value)
+#define FREE_COUNT(value)
+#define FREE_SIZE(value)
+#define FREE_PERIOD(value)
+#define FREE_OPTION(command, kind, field, ...) FREE_##kind(options->field)
+	GT_TRACE_OPTIONS(FREE_OPTION)
+	free(options->processes);
+	options->processes = NULL;
+}

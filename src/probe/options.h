@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The options of tracing, one row each. From a row come a field of struct gt_trace_options, which
+ * is passed from the command line through the session down to the sources, and a row of the option
+ * tables of commands (src/cli/target.h). So a new option is a row here and the place that uses it.
+ *
+ * A row is OPTION(command, kind, field, letter, name, value, choices, scope, help). LAST is the
+ * last row of a list, so that a table can have commas between the rows.
+ *
+ * - command: what an expansion needs of the command, passed through
+ * - kind: FLAG (bool), STRING, LIST (struct gt_strings), CHOICE (int: index in `choices`), COUNT,
+ *   SIZE (bytes) or PERIOD (ns); the last three are uint64_t, 0 if not given
+ * - letter, name, value, choices, help: as in struct gt_option (src/cli/cli.h)
+ * - scope: LIVE (cannot be applied to a capture) or ANY
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/strings.h"
+
+/* clang-format off */
+/* What is traced, and for how long. */
+#define GT_TRACE_OPTIONS_OF_TARGET(OPTION, LAST, command) \
+	OPTION(command, STRING, path, 'p', "path", "PATH", NULL, LIVE, \
+	       "attach to this library or program only") \
+	OPTION(command, LIST, pids, 'd', "pid", "PID,…", NULL, ANY, \
+	       "trace these processes, their threads and children") \
+	OPTION(command, STRING, name, 0, "comm", "NAME", NULL, ANY, \
+	       "trace only processes of this name; may end in '*'") \
+	OPTION(command, STRING, cgroup, 0, "cgroup", "PATH", NULL, LIVE, \
+	       "trace only processes in this cgroup (v2) or below") \
+	OPTION(command, STRING, uid, 0, "uid", "USER", NULL, LIVE, \
+	       "trace only processes of this user: a number or a name") \
+	LAST(command, PERIOD, duration, 0, "duration", "TIME", NULL, ANY, \
+	       "stop after this time: 500ms, 10s; the default unit is s (CMD continues until its end)")
+
+/* Which calls are traced; for commands that do not choose the calls themselves. */
+#define GT_TRACE_OPTIONS_OF_CALLS(OPTION, LAST, command) \
+	OPTION(command, LIST, sources, 'e', "event", "SOURCE,…", NULL, LIVE, \
+	       "enable these sources (default: cuda)") \
+	OPTION(command, LIST, functions, 'f', "function", "NAME,…", NULL, ANY, \
+	       "trace only these functions; globs such as 'cudaMem*' or '*'") \
+	OPTION(command, FLAG, failed_only, 0, "failed", NULL, NULL, ANY, \
+	       "show only calls that return an error (\"not ready\" is no error)") \
+	OPTION(command, STRING, condition, 0, "when", "CONDITION", NULL, ANY, \
+	       "show only calls that match, such as 'duration>1ms'") \
+	LAST(command, COUNT, max_events, 0, "max-events", "N", NULL, ANY, \
+	       "stop after N calls")
+
+/* How it is traced; `ring` is the text of the command's default of --ring-size. */
+#define GT_TRACE_OPTIONS_OF_RUN(OPTION, LAST, command, ring) \
+	OPTION(command, STRING, from, 0, "from", "FILE", NULL, ANY, \
+	       "read events from a capture instead of tracing") \
+	OPTION(command, FLAG, verbose, 'v', "verbose", NULL, NULL, ANY, \
+	       "show all API layers, stubs and wrappers in stacks, processes, and attach statistics") \
+	OPTION(command, CHOICE, gpu, 0, "gpu", "GPU", gt_gpu_names, LIVE, \
+	       "GPU of the command: auto, nvidia or soft") \
+	OPTION(command, CHOICE, stack, 0, "stack", "METHOD", gt_stack_methods, LIVE, \
+	       "callers of each call: none, fp (frame pointers), dwarf (.eh_frame), or auto: fp if " \
+	       "the command prints callers, else none (default: auto)") \
+	OPTION(command, COUNT, stack_depth, 0, "stack-depth", "N", NULL, LIVE, \
+	       "maximum number of callers (default: 64; up to 127)") \
+	OPTION(command, FLAG, kernel_arguments, 0, "kernel-args", NULL, NULL, LIVE, \
+	       "record the arguments of kernel launches") \
+	OPTION(command, FLAG, cgroups, 0, "containers", NULL, NULL, LIVE, \
+	       "record the cgroup of each process, and its container") \
+	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
+	       "attach method: auto, multi (uprobe_multi) or perf") \
+	LAST(command, SIZE, ring_size, 0, "ring-size", "SIZE", NULL, LIVE, \
+	       "bytes of the ring between kernel and gputap (default: " ring "; with --stack dwarf 64M)")
+/* clang-format on */
+
+#define GT_TRACE_OPTIONS(OPTION)                                                                   \
+	GT_TRACE_OPTIONS_OF_TARGET(OPTION, OPTION, )                                               \
+	GT_TRACE_OPTIONS_OF_CALLS(OPTION, OPTION, )                                                \
+	GT_TRACE_OPTIONS_OF_RUN(OPTION, OPTION, , "")
+
+#define GT_TRACE_OPTION_FLAG bool
+#define GT_TRACE_OPTION_STRING const char *
+#define GT_TRACE_OPTION_LIST struct gt_strings
+#define GT_TRACE_OPTION_CHOICE int
+#define GT_TRACE_OPTION_COUNT uint64_t
+#define GT_TRACE_OPTION_SIZE uint64_t
+#define GT_TRACE_OPTION_PERIOD uint64_t
+#define GT_TRACE_OPTION_FIELD(command, kind, field, ...) GT_TRACE_OPTION_##kind field;
+
+struct gt_trace_options {
+	GT_TRACE_OPTIONS(GT_TRACE_OPTION_FIELD)
+
+	char *const *command; /* a program and its arguments, ended by NULL; NULL: none */
+	pid_t *processes;     /* the numbers of `pids`; owned */
+	size_t process_count;
+	bool entries; /* write entry events, for live text */
+};
+
+/* --stack; `stack_depth` is 0 with GT_STACK_NONE once gt_trace_options_resolve was called. */
+enum gt_stack_method {
+	GT_STACK_AUTO,
+	GT_STACK_NONE,
+	GT_STACK_FRAME_POINTERS,
+	GT_STACK_DWARF, /* copy the stack, and unwind it by .eh_frame */
+};
+
+/* --attach */
+enum gt_attach_method {
+	GT_ATTACH_AUTO,
+	GT_ATTACH_MULTI, /* one uprobe_multi link per library */
+	GT_ATTACH_PERF,  /* perf events */
+};
+
+/* Choices of --stack and --attach, ended by NULL. */
+extern const char *const gt_stack_methods[];
+extern const char *const gt_attach_methods[];
+
+#define GT_DEFAULT_STACK_DEPTH 64
+
+/* Resolve `stack` and `stack_depth`: --stack auto records callers if `callers`. */
+void gt_trace_options_resolve(struct gt_trace_options *options, bool callers);
+/* The name of a given option that cannot be applied to a capture ("uid"), or NULL. */
+const char *gt_trace_options_live(const struct gt_trace_options *options);
+/* Free the lists and the processes. */
+void gt_trace_options_free(struct gt_trace_options *options);
