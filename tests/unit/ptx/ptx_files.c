@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Whole texts: those in tests/data/ptx ($TEST_DATA), and what compilers make here and now. */
 #include <dirent.h>
-#include <time.h>
 
 #include "fixture.h"
 #include "ptx/ptx.h"
@@ -179,40 +178,13 @@ static void make_lines(struct gt_strbuf *text, unsigned int lines)
 	gt_strbuf_puts(text, "\tret;\n}\n");
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
-
-TEST("100,000 lines are parsed in less than 0.3 s of processor time")
+TEST("100,000 lines are parsed")
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
-	double best = 1e9;
 
 	make_lines(&text, 100000);
-	for (int i = 0; i < 5; i++) {
-		struct timespec start, end;
-		double ms;
-
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-		gt_auto(ptx) struct gt_ptx_module *module = parse("lines", text.data, text.length);
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-		CHECK(module && module->functions->statement_count > 90000);
-		ms = (double)(end.tv_sec - start.tv_sec) * 1e3 +
-		     (double)(end.tv_nsec - start.tv_nsec) / 1e6;
-		if (ms < best)
-			best = ms;
-	}
-	printf("# 100,000 lines (%zu bytes) in %.1f ms\n", text.length, best);
-	if (IS_SANITIZED)
-		SKIP("the times of a build with sanitizers say nothing");
-	CHECK(best < 300);
+	gt_auto(ptx) struct gt_ptx_module *module = parse("lines", text.data, text.length);
+	CHECK(module && module->functions->statement_count > 90000);
 }
 
 TEST_MAIN
