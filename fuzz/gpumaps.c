@@ -34,7 +34,7 @@ static void read_ring(const struct gt_bpf_map *map, void *memory)
 			gt_print_record(&text, record, bytes);
 	}
 	/* Whatever it was, it works again: emptied, or a record that is never finished. */
-	if (reader.damaged && reader.tail % 8)
+	if (reader.corruptions && reader.tail % 8)
 		abort();
 	gt_strbuf_free(&text);
 	gt_ring_reader_close(&reader);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A device: its context, and waiting for it. */
+/* Devices: the context, and waiting for kernels. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "cuda/private.h"
 
 enum {
-	SHORTEST_NAP = 10 * 1000, /* ns */
-	MAX_NAP = 1000 * 1000,
+	MIN_SLEEP = 10 * 1000, /* ns */
+	MAX_SLEEP = 1000 * 1000,
 };
 
 int gt_device_use(struct gt_device *device, struct gt_diag *diag)
@@ -29,9 +29,8 @@ int gt_device_open(const struct gt_driver *driver, unsigned number, struct gt_de
 		return gt_diag(diag, -ENOMEM, "device", NULL, "out of memory");
 	device->driver = driver;
 	if (number >= driver->device_count)
-		return gt_diag(diag, -ENODEV, "device", NULL,
-			       "there is no device %u: the driver has %u", number,
-			       driver->device_count);
+		return gt_diag(diag, -ENODEV, "device", NULL, "no device %u: the driver has %u",
+			       number, driver->device_count);
 	error = gt_driver_device_info(driver, number, &device->info, diag);
 	if (!error)
 		error = gt_driver_check(driver,
@@ -64,19 +63,18 @@ const struct gt_device_info *gt_device_info(const struct gt_device *device)
 int gt_device_wait(struct gt_device *device, uint64_t limit, struct gt_diag *diag)
 {
 	uint64_t start = gt_clock_monotonic();
-	struct timespec nap = {.tv_nsec = SHORTEST_NAP};
+	struct timespec pause = {.tv_nsec = MIN_SLEEP};
 	int result;
 
 	/* The default stream waits for all others. */
 	while ((result = device->driver->call.stream_query(NULL)) == GT_CUDA_ERROR_NOT_READY) {
 		if (limit && gt_clock_monotonic() - start >= limit)
 			return gt_diag(diag, -ETIME, "device", NULL,
-				       "what was started on the device did not end within "
-				       "%" PRIu64 " ms",
+				       "the program did not end within %" PRIu64 " ms",
 				       limit / 1000000);
-		nanosleep(&nap, NULL);
-		if (nap.tv_nsec < MAX_NAP)
-			nap.tv_nsec *= 2;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < MAX_SLEEP)
+			pause.tv_nsec *= 2;
 	}
 	return gt_driver_check(device->driver, result, "cuStreamQuery", diag);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver library: loading it, and what its functions say. */
+/* The driver library: loading it, and its errors. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int gt_driver_check(const struct gt_driver *driver, int result, const char *func
 	if (driver->call.get_error_name(result, &name) || !name)
 		return gt_diag(diag, error, "device", function, "CUDA error %d", result);
 	if (driver->call.get_error_string(result, &text) || !text)
-		text = "no more is said";
+		text = "no description";
 	return gt_diag(diag, error, "device", function, "%s: %s", name, text);
 }
 
@@ -47,8 +47,8 @@ static int find_functions(struct gt_driver *driver, const char *library, struct 
 
 		if (!function)
 			return gt_diag(diag, -ENOTSUP, "device", library,
-				       "this driver library has no %s: a driver for CUDA 11.4 or "
-				       "newer is needed",
+				       "the driver library has no %s: install a driver for CUDA "
+				       "11.4 or newer",
 				       functions[i].exported);
 		*(void **)((char *)&driver->call + functions[i].offset) = function;
 	}
@@ -67,7 +67,7 @@ static int initialise(struct gt_driver *driver, struct gt_diag *diag)
 		error = gt_driver_check(driver, driver->call.device_count(&count),
 					"cuDeviceGetCount", diag);
 	if (!error && count <= 0)
-		error = gt_diag(diag, -ENODEV, "device", NULL, "the driver has no device");
+		error = gt_diag(diag, -ENODEV, "device", NULL, "the driver has no devices");
 	if (error)
 		return error;
 	driver->device_count = (unsigned)count;
@@ -84,10 +84,11 @@ int gt_driver_open(const char *library, struct gt_driver **ret_driver, struct gt
 		return gt_diag(diag, -ENOMEM, "device", NULL, "out of memory");
 	if (!library)
 		library = "libcuda.so.1";
-	/* Never closed again: a driver's threads run on in it. */
+	/* Never closed: threads of the driver keep running in it. */
 	driver->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!driver->library)
-		return gt_diag(diag, -ENOENT, "device", NULL, "no driver library: %s", dlerror());
+		return gt_diag(diag, -ENOENT, "device", NULL, "cannot load the driver library: %s",
+			       dlerror());
 	error = find_functions(driver, library, diag);
 	if (!error)
 		error = initialise(driver, diag);

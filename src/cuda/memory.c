@@ -37,7 +37,7 @@ void gt_device_free(struct gt_device *device, struct gt_device_memory *memory)
 	*memory = (struct gt_device_memory){0};
 }
 
-int gt_device_lock(struct gt_device *device, void *memory, size_t size, struct gt_diag *diag)
+int gt_device_register(struct gt_device *device, void *memory, size_t size, struct gt_diag *diag)
 {
 	return gt_driver_check(
 		device->driver,
@@ -45,7 +45,7 @@ int gt_device_lock(struct gt_device *device, void *memory, size_t size, struct g
 		"cuMemHostRegister", diag);
 }
 
-void gt_device_unlock(struct gt_device *device, void *memory)
+void gt_device_unregister(struct gt_device *device, void *memory)
 {
 	if (!device->abandoned)
 		device->driver->call.host_unregister(memory);

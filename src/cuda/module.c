@@ -18,8 +18,9 @@ struct gt_module {
 	void *handle;
 };
 
-/* What the driver says, and the first line of what its compiler said. */
-static int refuse(const struct gt_driver *driver, int result, const char *log, struct gt_diag *diag)
+/* Report the driver's error with the first line of its compiler's log. */
+static int report_load_error(const struct gt_driver *driver, int result, const char *log,
+			     struct gt_diag *diag)
 {
 	struct gt_diag reason = {0};
 	size_t length = strcspn(log, "\n");
@@ -47,7 +48,7 @@ int gt_module_load(struct gt_device *device, const char *text, struct gt_module 
 		module->handle = NULL;
 		if (ret_log)
 			gt_strbuf_puts(ret_log, log);
-		return refuse(driver, result, log, diag);
+		return report_load_error(driver, result, log, diag);
 	}
 	*ret_module = gt_take(module);
 	return 0;

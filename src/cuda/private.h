@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parts of a device: the driver's functions, and their errors. */
+/* Internals: the driver's functions, and their errors. */
 #pragma once
 
 #include "cuda/device.h"
@@ -33,8 +33,8 @@ struct gt_device {
 };
 
 /*
- * What a call came to: 0, or the diag says which function failed and how. -ENOENT: it did not find
- * what it looked for; -ENOMEM; else -EIO.
+ * Converts the result of a driver call: 0, or an error with function and reason in the diag.
+ * -ENOENT: not found; -ENOMEM; else -EIO.
  */
 int gt_driver_check(const struct gt_driver *driver, int result, const char *function,
 		    struct gt_diag *diag);

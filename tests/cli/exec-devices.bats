@@ -139,5 +139,5 @@ both (array, 1 entries at most)
 	expect_status 2
 	on_soft --device 0,2
 	expect_status 1
-	expect_error 'gputap: there is no device 2: the driver has 2'
+	expect_error 'gputap: no device 2: the driver has 2'
 }

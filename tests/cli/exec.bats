@@ -71,7 +71,7 @@ on_both() {
 	[ ! -e /dev/nvidiactl ] || skip 'there is an NVIDIA driver'
 	run_hex 'b7000000070000009500000000000000' --on gpu --gpu nvidia
 	expect_status 1
-	[[ $stderr == 'gputap: no driver library: libcuda.so.1'*"; load the driver ('nvidia-smi' shows whether it works), or use --gpu soft" ]]
+	[[ $stderr == 'gputap: cannot load the driver library: libcuda.so.1'*"; load the driver ('nvidia-smi' shows whether it works), or use --gpu soft" ]]
 }
 
 @test "exec runs the program of an object on a grid, with its memory and maps" {
@@ -160,7 +160,7 @@ on_both() {
 		"$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
 	expect_output ''
-	[ "$stderr" = 'gputap: what was started on the device did not end within 200 ms' ]
+	[ "$stderr" = 'gputap: the program did not end within 200 ms' ]
 }
 
 @test "exec rejects invalid grid and block sizes" {
@@ -208,13 +208,13 @@ on_both() {
 	[[ $output != *huge* ]]
 	gputap exec --prog other "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	[[ $stderr == 'gputap: huge: there is no memory for 1 copy of this map' ]]
+	[[ $stderr == 'gputap: huge: cannot allocate 1 copy of this map: out of memory' ]]
 }
 
 @test "exec rejects a device that does not exist" {
 	run_hex 'b7000000070000009500000000000000' --on gpu --gpu soft --device 7
 	expect_status 1
-	[ "$stderr" = 'gputap: there is no device 7: the driver has 1' ]
+	[ "$stderr" = 'gputap: no device 7: the driver has 1' ]
 }
 
 # program SOURCE: compiles eBPF that includes <gputap/bpf.h>.

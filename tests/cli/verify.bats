@@ -75,7 +75,7 @@ verify_hex() {
 		SEC("socket") int fine(void *c) { return 7; }'
 	gputap verify --as gpu/run --mem-size 8 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line "^map \\(socket\\): rejected: .*: map 'odd': maps of type 7 are not for the GPU; "
+	expect_output_line "^map \\(socket\\): rejected: .*: map 'odd': GPUs have no maps of type 7; "
 	expect_output_line '^record \(socket\): rejected: .*: it has CO-RE relocations, '
 	expect_output_line '^fine \(socket\): safe; '
 	gputap exec --as gpu/run --prog fine "$BATS_TEST_TMPDIR/program.o"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Arrays, of one copy or of many. */
+/* Arrays of one or several copies. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Hash maps: chains of nodes, changed by one thread. What devices do is in ptxgen_map_hash.c. */
+/* Hash maps, changed by one thread. ptxgen/map_hash.c has the concurrent code of devices. */
 #include <errno.h>
 #include <string.h>
 
 #include "gpubpf/map/private.h"
 
 /* The parts of a hash map's memory. */
-struct table {
+struct bpf_hash {
 	const struct gt_bpf_map *map;
 	uint32_t *heads;
 	uint64_t *nodes;
@@ -14,10 +14,10 @@ struct table {
 	struct gt_bpf_hash_counters *counters;
 };
 
-/* A place on the way along a chain. */
-struct place {
+/* A position in a chain. */
+struct chain_position {
 	uint32_t bucket, tag;
-	uint32_t node;     /* the key's; valid if it was found */
+	uint32_t node;     /* of the key; valid if it was found */
 	uint32_t previous; /* the link before it; 0: the head */
 };
 
@@ -64,11 +64,11 @@ uint32_t gt_bpf_map_hash(const void *key, uint32_t size)
 	return hash;
 }
 
-static struct table table_of(const struct gt_bpf_map *map, const void *memory)
+static struct bpf_hash table_of(const struct gt_bpf_map *map, const void *memory)
 {
 	uint8_t *bytes = (uint8_t *)(uintptr_t)memory;
 
-	return (struct table){
+	return (struct bpf_hash){
 		.map = map,
 		.heads = (uint32_t *)bytes,
 		.nodes = (uint64_t *)(bytes + gt_bpf_map_hash_nodes(map)),
@@ -78,41 +78,41 @@ static struct table table_of(const struct gt_bpf_map *map, const void *memory)
 	};
 }
 
-static uint8_t *key_at(const struct table *table, uint32_t node)
+static uint8_t *key_at(const struct bpf_hash *table, uint32_t node)
 {
 	return table->keys + node * gt_bpf_map_stride(table->map->key_size);
 }
 
-static uint8_t *value_at(const struct table *table, uint32_t node)
+static uint8_t *value_at(const struct bpf_hash *table, uint32_t node)
 {
 	return table->values + node * gt_bpf_map_stride(table->map->value_size);
 }
 
-/* Whether the key is there. Ends in damaged memory too: no chain is longer than all nodes. */
-static bool find(const struct table *table, const void *key, struct place *place)
+/* Find a key. Ends in corrupt memory, too: no chain is longer than the number of nodes. */
+static bool find_key(const struct bpf_hash *table, const void *key, struct chain_position *position)
 {
 	uint32_t hash = gt_bpf_map_hash(key, table->map->key_size), link;
 
-	place->bucket = hash & (gt_bpf_map_hash_buckets(table->map) - 1);
-	place->tag = hash | GT_BPF_HASH_USED;
-	place->previous = 0;
-	link = table->heads[place->bucket] & ~(uint32_t)GT_BPF_HASH_LOCKED;
+	position->bucket = hash & (gt_bpf_map_hash_buckets(table->map) - 1);
+	position->tag = hash | GT_BPF_HASH_USED;
+	position->previous = 0;
+	link = table->heads[position->bucket] & ~(uint32_t)GT_BPF_HASH_LOCKED;
 	for (uint32_t steps = 0; link && link <= table->map->max_entries; steps++) {
 		uint64_t node = table->nodes[link - 1];
 
 		if (steps == table->map->max_entries)
 			return false;
-		place->node = link - 1;
-		if (node >> 32 == place->tag &&
-		    !memcmp(key_at(table, place->node), key, table->map->key_size))
+		position->node = link - 1;
+		if (node >> 32 == position->tag &&
+		    !memcmp(key_at(table, position->node), key, table->map->key_size))
 			return true;
-		place->previous = link;
+		position->previous = link;
 		link = (uint32_t)node;
 	}
 	return false;
 }
 
-static bool take_node(const struct table *table, uint32_t *ret_node)
+static bool take_node(const struct bpf_hash *table, uint32_t *ret_node)
 {
 	struct gt_bpf_hash_counters *counters = table->counters;
 	uint32_t link = (uint32_t)counters->free;
@@ -144,31 +144,31 @@ static void hash_initialise(const struct gt_bpf_map *map, uint32_t copies, void 
 static int64_t hash_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
 			   const void *key)
 {
-	struct table table = table_of(map, memory);
-	struct place place;
+	struct bpf_hash table = table_of(map, memory);
+	struct chain_position position;
 
 	(void)copy;
-	if (!find(&table, key, &place))
+	if (!find_key(&table, key, &position))
 		return -ENOENT;
-	return value_at(&table, place.node) - (const uint8_t *)memory;
+	return value_at(&table, position.node) - (const uint8_t *)memory;
 }
 
-static int hash_insert(const struct table *table, const struct place *place, const void *key,
-		       const void *value)
+static int hash_insert(const struct bpf_hash *table, const struct chain_position *position,
+		       const void *key, const void *value)
 {
-	uint32_t head = table->heads[place->bucket], node;
+	uint32_t head = table->heads[position->bucket], node;
 
 	if (!take_node(table, &node)) {
-		table->counters->refused++;
+		table->counters->rejected++;
 		return -E2BIG;
 	}
 	memset(key_at(table, node), 0, gt_bpf_map_stride(table->map->key_size));
 	memcpy(key_at(table, node), key, table->map->key_size);
 	memcpy(value_at(table, node), value, table->map->value_size);
 	if (!head)
-		head = (uint32_t)GT_BPF_HASH_END | place->bucket;
-	table->nodes[node] = (uint64_t)place->tag << 32 | head;
-	table->heads[place->bucket] = node + 1;
+		head = (uint32_t)GT_BPF_HASH_END | position->bucket;
+	table->nodes[node] = (uint64_t)position->tag << 32 | head;
+	table->heads[position->bucket] = node + 1;
 	table->counters->entries++;
 	return 0;
 }
@@ -176,41 +176,41 @@ static int hash_insert(const struct table *table, const struct place *place, con
 static int hash_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
 		       const void *value, uint64_t flags)
 {
-	struct table table = table_of(map, memory);
-	struct place place;
+	struct bpf_hash table = table_of(map, memory);
+	struct chain_position position;
 
 	(void)copy;
-	if (!find(&table, key, &place))
-		return flags == BPF_EXIST ? -ENOENT : hash_insert(&table, &place, key, value);
+	if (!find_key(&table, key, &position))
+		return flags == BPF_EXIST ? -ENOENT : hash_insert(&table, &position, key, value);
 	if (flags == BPF_NOEXIST)
 		return -EEXIST;
-	memcpy(value_at(&table, place.node), value, map->value_size);
+	memcpy(value_at(&table, position.node), value, map->value_size);
 	return 0;
 }
 
 static int hash_delete(const struct gt_bpf_map *map, void *memory, const void *key)
 {
-	struct table table = table_of(map, memory);
-	struct place place;
+	struct bpf_hash table = table_of(map, memory);
+	struct chain_position position;
 	uint32_t next;
 
-	if (!find(&table, key, &place))
+	if (!find_key(&table, key, &position))
 		return -ENOENT;
-	next = (uint32_t)table.nodes[place.node];
-	if (place.previous)
-		table.nodes[place.previous - 1] =
-			(table.nodes[place.previous - 1] >> 32) << 32 | next;
+	next = (uint32_t)table.nodes[position.node];
+	if (position.previous)
+		table.nodes[position.previous - 1] =
+			(table.nodes[position.previous - 1] >> 32) << 32 | next;
 	else
-		table.heads[place.bucket] = next & (uint32_t)GT_BPF_HASH_END ? 0 : next;
-	table.nodes[place.node] = (uint32_t)table.counters->free;
-	table.counters->free = ((table.counters->free >> 32) + 1) << 32 | (place.node + 1);
+		table.heads[position.bucket] = next & (uint32_t)GT_BPF_HASH_END ? 0 : next;
+	table.nodes[position.node] = (uint32_t)table.counters->free;
+	table.counters->free = ((table.counters->free >> 32) + 1) << 32 | (position.node + 1);
 	table.counters->entries--;
 	return 0;
 }
 
 static bool hash_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry)
 {
-	struct table table = table_of(view->map, view->memory);
+	struct bpf_hash table = table_of(view->map, view->memory);
 
 	while (entry->next < view->map->max_entries) {
 		uint32_t node = (uint32_t)entry->next++;
@@ -229,7 +229,7 @@ static bool hash_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entr
 static struct gt_bpf_map_losses hash_losses(const struct gt_bpf_map_view *view)
 {
 	return (struct gt_bpf_map_losses){
-		.refused = table_of(view->map, view->memory).counters->refused};
+		.rejected = table_of(view->map, view->memory).counters->rejected};
 }
 
 const struct gt_bpf_map_operations gt_bpf_hash_operations = {

@@ -16,21 +16,22 @@ static const struct gt_bpf_map output_map = {
 	.max_entries = GT_OUTPUT_BYTES,
 };
 
-static uint32_t count_of(const struct gt_instance *instance)
+static uint32_t map_count(const struct gt_instance *instance)
 {
 	return instance->object ? instance->object->map_count : 0;
 }
 
 /* ---- memory on the host ---------------------------------------------------------------- */
 
-static int no_room(const struct gt_bpf_map *map, uint32_t copies, struct gt_diag *diag)
+static int report_no_memory(const struct gt_bpf_map *map, uint32_t copies, struct gt_diag *diag)
 {
-	return gt_diag(diag, -ENOMEM, "run", map->name, "there is no memory for %u %s of this map",
-		       copies, copies == 1 ? "copy" : "copies");
+	return gt_diag(diag, -ENOMEM, "run", map->name,
+		       "cannot allocate %u %s of this map: out of memory", copies,
+		       copies == 1 ? "copy" : "copies");
 }
 
-/* Memory of the map's own: shared with the host, or what the device's is fetched to. */
-static int make_memory(struct gt_instance *instance, uint32_t number, size_t bytes)
+/* Allocate a map of this context: shared with the host, or the host's copy of device memory. */
+static int allocate_map(struct gt_instance *instance, uint32_t number, size_t bytes)
 {
 	const struct gt_bpf_map *map = &instance->object->maps[number];
 	struct gt_instance_map *part = &instance->maps[number];
@@ -45,7 +46,7 @@ static int make_memory(struct gt_instance *instance, uint32_t number, size_t byt
 	return 0;
 }
 
-static int make_map(struct gt_instance *instance, uint32_t number,
+static int open_map(struct gt_instance *instance, uint32_t number,
 		    const struct gt_bpf_map_grid *grid, struct gt_diag *diag)
 {
 	const struct gt_bpf_map *map = &instance->object->maps[number];
@@ -61,8 +62,8 @@ static int make_map(struct gt_instance *instance, uint32_t number,
 	} else {
 		copies = gt_bpf_map_copies_for(map, grid);
 		bytes = copies ? gt_bpf_map_bytes(map, copies) : 0;
-		if (!bytes || make_memory(instance, number, bytes))
-			return no_room(map, copies, diag);
+		if (!bytes || allocate_map(instance, number, bytes))
+			return report_no_memory(map, copies, diag);
 		gt_bpf_map_initialise(map, copies, instance->memory[number]);
 	}
 	instance->copies[number] = copies;
@@ -79,14 +80,14 @@ int gt_instance_open(const struct gt_bpf_object *object, struct gt_shared *share
 	if (!instance)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	*instance = (struct gt_instance){.object = object, .shared = shared, .device = device};
-	instance->memory = calloc(count_of(instance) + 1u, sizeof(void *));
-	instance->copies = calloc(count_of(instance) + 1u, sizeof(uint32_t));
-	instance->maps = calloc(count_of(instance) + 1u, sizeof(struct gt_instance_map));
+	instance->memory = calloc(map_count(instance) + 1u, sizeof(void *));
+	instance->copies = calloc(map_count(instance) + 1u, sizeof(uint32_t));
+	instance->maps = calloc(map_count(instance) + 1u, sizeof(struct gt_instance_map));
 	if (!instance->memory || !instance->copies || !instance->maps)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
-	for (uint32_t i = 0; !error && i < count_of(instance); i++)
+	for (uint32_t i = 0; !error && i < map_count(instance); i++)
 		if (!object->maps[i].host_only)
-			error = make_map(instance, i, grid, diag);
+			error = open_map(instance, i, grid, diag);
 	if (!error)
 		*ret_instance = gt_take(instance);
 	return error;
@@ -109,7 +110,7 @@ void gt_instance_close(struct gt_instance *instance)
 	if (!instance)
 		return;
 	if (instance->maps && instance->memory)
-		for (uint32_t i = 0; i < count_of(instance); i++)
+		for (uint32_t i = 0; i < map_count(instance); i++)
 			close_map(instance, i);
 	gt_shared_remove(instance->shared, instance->output);
 	free(instance->maps);
@@ -120,7 +121,7 @@ void gt_instance_close(struct gt_instance *instance)
 
 /* ---- on the device --------------------------------------------------------------------- */
 
-/* A symbol of the module, or -ENOENT: the module has no use for it. */
+/* Find a symbol of the module. -ENOENT: the module does not use it. */
 static int find_symbol(struct gt_module *module, const char *prefix, const char *name, size_t size,
 		       uint64_t *ret_address, struct gt_diag *diag)
 {
@@ -135,21 +136,20 @@ static int find_symbol(struct gt_module *module, const char *prefix, const char 
 		gt_diag(diag, error, reason.stage, reason.place, "%s", reason.text);
 	if (!error && found != size)
 		error = gt_diag(diag, -EINVAL, "run", symbol,
-				"this symbol of the translation has %zu bytes, not %zu", found,
-				size);
+				"the symbol has %zu bytes instead of %zu", found, size);
 	return error;
 }
 
-static int write_place(struct gt_instance *instance, uint64_t symbol, uint64_t address,
-		       uint64_t copies, struct gt_diag *diag)
+static int write_address(struct gt_instance *instance, uint64_t symbol, uint64_t address,
+			 uint64_t copies, struct gt_diag *diag)
 {
 	uint64_t words[2] = {address, copies};
 
 	return gt_device_write(instance->device, symbol, words, sizeof(words), diag);
 }
 
-/* Puts a map into the device's memory, if it is not there yet. */
-static int place_on_device(struct gt_instance *instance, uint32_t number, struct gt_diag *diag)
+/* Copy a map to device memory, unless it is there. */
+static int copy_to_device(struct gt_instance *instance, uint32_t number, struct gt_diag *diag)
 {
 	struct gt_device_memory *memory = &instance->maps[number].on_device;
 	size_t bytes = gt_bpf_map_bytes(&instance->object->maps[number], instance->copies[number]);
@@ -176,13 +176,13 @@ static int bind_map(struct gt_instance *instance, struct gt_module *module, cons
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	if (part->region) {
-		error = gt_shared_reach(part->region, instance->device, &address, diag);
+		error = gt_shared_address(part->region, instance->device, &address, diag);
 	} else {
-		error = place_on_device(instance, number, diag);
+		error = copy_to_device(instance, number, diag);
 		address = part->on_device.address;
 	}
 	return error ? error
-		     : write_place(instance, symbol, address, instance->copies[number], diag);
+		     : write_address(instance, symbol, address, instance->copies[number], diag);
 }
 
 static int bind_output(struct gt_instance *instance, struct gt_module *module, const char *prefix,
@@ -200,8 +200,8 @@ static int bind_output(struct gt_instance *instance, struct gt_module *module, c
 			return error;
 		gt_bpf_map_initialise(&output_map, 1, instance->output->memory);
 	}
-	error = gt_shared_reach(instance->output, instance->device, &address, diag);
-	return error ? error : write_place(instance, symbol, address, 1, diag);
+	error = gt_shared_address(instance->output, instance->device, &address, diag);
+	return error ? error : write_address(instance, symbol, address, 1, diag);
 }
 
 static int bind_thread(struct gt_instance *instance, struct gt_module *module, const char *prefix,
@@ -220,7 +220,7 @@ int gt_instance_bind(struct gt_instance *instance, struct gt_module *module, con
 {
 	int error = 0;
 
-	for (uint32_t i = 0; !error && i < count_of(instance); i++)
+	for (uint32_t i = 0; !error && i < map_count(instance); i++)
 		if (instance->memory[i])
 			error = bind_map(instance, module, prefix, i, diag);
 	if (!error)
@@ -236,7 +236,7 @@ int gt_instance_fetch(struct gt_instance *instance, struct gt_diag *diag)
 {
 	int error = 0;
 
-	for (uint32_t i = 0; !error && i < count_of(instance); i++) {
+	for (uint32_t i = 0; !error && i < map_count(instance); i++) {
 		const struct gt_device_memory *memory = &instance->maps[i].on_device;
 
 		error = gt_device_read(instance->device, memory->address, instance->memory[i],
@@ -273,7 +273,7 @@ int gt_instance_print(struct gt_instance *instance, struct gt_strbuf *text, uint
 		*ret_lost = gt_ring_reader_lost(&reader);
 		gt_ring_reader_close(&reader);
 	}
-	return error ? gt_diag(diag, error, "run", NULL, "what was printed cannot be read: %s",
-			       strerror(-error))
+	return error ? gt_diag(diag, error, "run", NULL,
+			       "cannot read the output of the program: %s", strerror(-error))
 		     : 0;
 }

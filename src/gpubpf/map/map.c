@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps: their types, and the operations that all of them have. */
+/* The types of maps, and the operations that all maps have. */
 #include "gpubpf/map/map.h"
 
 #include <errno.h>
@@ -50,8 +50,9 @@ bool gt_bpf_map_is_common(const struct gt_bpf_map *map)
 	       gt_bpf_map_place(map) == GT_BPF_MAP_SHARED;
 }
 
-/* What a declaration must look like. */
-static const char *check_shape(const struct gt_bpf_map *map, const struct gt_bpf_map_kind *kind)
+/* The reason why a declaration is invalid, or NULL. */
+static const char *check_declaration(const struct gt_bpf_map *map,
+				     const struct gt_bpf_map_kind *kind)
 {
 	if (kind->shape == GT_BPF_MAP_RING && map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
 		return NULL;
@@ -72,10 +73,10 @@ static const char *check_shape(const struct gt_bpf_map *map, const struct gt_bpf
 	return !map->key_size || map->key_size > 512 ? "key_size is not 1 to 512 bytes" : NULL;
 }
 
-static int no_such_type(const struct gt_bpf_map *map, struct gt_diag *diag)
+static int reject_type(const struct gt_bpf_map *map, struct gt_diag *diag)
 {
 	return gt_diag(diag, -EOPNOTSUPP, "map", map->name,
-		       "maps of type %u are not for the GPU; these are:"
+		       "GPUs have no maps of type %u; they have"
 #define MAP(type, ...) " " #type
 #include "gpubpf/map/types.def"
 #undef MAP
@@ -89,10 +90,10 @@ int gt_bpf_map_check(const struct gt_bpf_map *map, struct gt_diag *diag)
 	const char *reason;
 
 	if (!kind)
-		return no_such_type(map, diag);
-	reason = check_shape(map, kind);
+		return reject_type(map, diag);
+	reason = check_declaration(map, kind);
 	if (!reason && !gt_bpf_map_bytes(map, 1))
-		reason = "it is too big";
+		reason = "the map is too large";
 	return reason ? gt_diag(diag, -EINVAL, "map", map->name, "%s", reason) : 0;
 }
 
@@ -157,7 +158,7 @@ int gt_bpf_map_delete(const struct gt_bpf_map *map, void *memory, const void *ke
 	return gt_bpf_map_operations(map)->delete (map, memory, key);
 }
 
-/* In one step: a map may be shared with programs for Linux that count meanwhile. */
+/* Atomically: host programs may add to a shared map meanwhile. */
 static void add_number(const struct gt_bpf_map *map, void *value, uint64_t number)
 {
 	if (map->value_size == 4)

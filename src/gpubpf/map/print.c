@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps for people and for programs. */
+/* Print maps as text and JSON. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static uint32_t copies_of(const struct gt_bpf_map_view *view)
 	return gt_bpf_map_kind(view->map->type)->copies == GT_COPY_ONE ? 1 : view->copies;
 }
 
-/* In how many copies an entry is not zero. */
+/* Count the copies in which an entry is not zero. */
 static uint32_t count_set(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry)
 {
 	uint32_t set = 0;
@@ -76,7 +76,7 @@ static const char *copy_name(const struct gt_bpf_map_view *view)
 				: names[gt_bpf_map_kind(view->map->type)->copies];
 }
 
-/* The first copy that is not zero stands for all of values that cannot be added up. */
+/* Values that cannot be summed: print the first copy that is not zero. */
 static void put_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
 		       uint32_t set, struct gt_strbuf *text)
 {
@@ -98,12 +98,14 @@ static void put_losses(const struct gt_bpf_map_view *view, struct gt_strbuf *tex
 {
 	struct gt_bpf_map_losses losses = gt_bpf_map_losses(view);
 
-	if (losses.refused)
-		gt_strbuf_printf(text, "  %" PRIu64 " inserts found it full\n", losses.refused);
+	if (losses.rejected)
+		gt_strbuf_printf(text, "  %" PRIu64 " inserts rejected (map full)\n",
+				 losses.rejected);
 	if (losses.lost)
-		gt_strbuf_printf(text, "  %" PRIu64 " records found no room\n", losses.lost);
+		gt_strbuf_printf(text, "  %" PRIu64 " records dropped (buffer full)\n",
+				 losses.lost);
 	if (losses.outside)
-		gt_strbuf_printf(text, "  %" PRIu64 " accesses from behind the last of %s\n",
+		gt_strbuf_printf(text, "  %" PRIu64 " accesses beyond the last of the %s\n",
 				 losses.outside, copy_name(view));
 }
 
@@ -111,13 +113,13 @@ static void put_entries(const struct gt_bpf_map_view *view, struct gt_strbuf *te
 {
 	bool is_array = gt_bpf_map_kind(view->map->type)->shape == GT_BPF_MAP_ARRAY;
 	struct gt_bpf_map_entry entry = {0};
-	uint32_t left_out = 0;
+	uint32_t zero_count = 0;
 
 	while (gt_bpf_map_read(view, &entry)) {
 		uint32_t set = is_array ? count_set(view, &entry) : 1;
 
 		if (!set) {
-			left_out++;
+			zero_count++;
 			continue;
 		}
 		gt_strbuf_puts(text, "  ");
@@ -131,8 +133,8 @@ static void put_entries(const struct gt_bpf_map_view *view, struct gt_strbuf *te
 			put_copies(view, &entry, set, text);
 		gt_strbuf_putc(text, '\n');
 	}
-	if (left_out)
-		gt_strbuf_printf(text, "  %" PRIu32 " of %" PRIu32 " values are zero\n", left_out,
+	if (zero_count)
+		gt_strbuf_printf(text, "  %" PRIu32 " of %" PRIu32 " values are zero\n", zero_count,
 				 view->map->max_entries);
 }
 
@@ -233,7 +235,7 @@ void gt_bpf_map_print_json(const struct gt_bpf_map_view *view, struct gt_json *j
 	gt_json_u64(json, "copies", copies_of(view));
 	json_entries(view, json);
 	if (kind->shape == GT_BPF_MAP_HASH)
-		gt_json_u64(json, "refused", losses.refused);
+		gt_json_u64(json, "rejected", losses.rejected);
 	if (kind->shape == GT_BPF_MAP_RING)
 		gt_json_u64(json, "lost", losses.lost);
 	if (kind->copies != GT_COPY_ONE)

@@ -11,7 +11,7 @@ enum {
 
 /* A conversion: "%-8lld". */
 struct conversion {
-	const char *end; /* behind it */
+	const char *end; /* after it */
 	char flags[8];
 	unsigned width;
 	unsigned longs; /* l or ll */
@@ -23,7 +23,7 @@ static bool is_flag(char letter)
 	return letter && strchr("0+- #", letter);
 }
 
-/* Reads what follows a '%'. False if it is nothing that is known. */
+/* Parse a conversion after its '%'. False if it is not supported. */
 static bool read_conversion(const char *at, const char *end, struct conversion *conversion)
 {
 	size_t flags = 0;

@@ -18,7 +18,7 @@ struct gt_bpf_map_operations {
 
 const struct gt_bpf_map_operations *gt_bpf_map_operations(const struct gt_bpf_map *map);
 
-/* One a shape; operations that a shape does not have give -EINVAL or nothing. */
+/* One per shape. An operation that a shape does not support returns -EINVAL. */
 extern const struct gt_bpf_map_operations gt_bpf_array_operations;
 extern const struct gt_bpf_map_operations gt_bpf_hash_operations;
 extern const struct gt_bpf_map_operations gt_bpf_ring_operations;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rings as the writer sees them, one thread. ring.h reads them. */
+/* Rings: the operations, and writing by one thread. ring_reader.c consumes records. */
 #include <errno.h>
 #include <string.h>
 
 #include "gpubpf/map/private.h"
 
 enum {
-	PERF_RING_BYTES = 1 << 20, /* of a PERF_EVENT_ARRAY, whose max_entries count CPUs */
+	PERF_RING_BYTES =
+		1 << 20, /* of a PERF_EVENT_ARRAY, whose max_entries is a number of CPUs */
 };
 
 uint32_t gt_bpf_map_ring_bytes(const struct gt_bpf_map *map)

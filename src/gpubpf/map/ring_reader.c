@@ -9,7 +9,7 @@ static struct gt_ring_header *header_of(const struct gt_ring_reader *reader)
 	return reader->memory;
 }
 
-/* The bytes of the ring from a position on, with the second half behind. */
+/* The ring's bytes from a position on; the second half follows the first. */
 static uint8_t *bytes_at(const struct gt_ring_reader *reader, uint64_t position)
 {
 	return (uint8_t *)reader->memory + sizeof(struct gt_ring_header) + position % reader->bytes;
@@ -40,8 +40,8 @@ void gt_ring_reader_close(struct gt_ring_reader *reader)
 	*reader = (struct gt_ring_reader){0};
 }
 
-/* Gives bytes back that were read. They are zeros before anybody can reserve them again. */
-static void give_back(struct gt_ring_reader *reader, uint64_t bytes)
+/* Release bytes that were read. They are cleared before they can be reserved again. */
+static void release_bytes(struct gt_ring_reader *reader, uint64_t bytes)
 {
 	memset(bytes_at(reader, reader->tail), 0, bytes);
 	reader->tail += bytes;
@@ -50,10 +50,10 @@ static void give_back(struct gt_ring_reader *reader, uint64_t bytes)
 }
 
 /*
- * Drops all that is there. What writers hold at this moment is lost with it, so their records may
- * look damaged once more; a ring that is not tampered with never comes here.
+ * Drop everything in a corrupt ring, which only tampering causes. Records that are being written
+ * are lost, too, and may appear as another corruption.
  */
-static int start_again(struct gt_ring_reader *reader)
+static int reset_ring(struct gt_ring_reader *reader)
 {
 	struct gt_ring_header *header = header_of(reader);
 
@@ -62,11 +62,11 @@ static int start_again(struct gt_ring_reader *reader)
 	__atomic_store_n(&header->head, reader->tail, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->tail, reader->tail, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->credit, (int64_t)reader->bytes, __ATOMIC_RELEASE);
-	reader->damaged++;
+	reader->corruptions++;
 	return -EBADMSG;
 }
 
-static int make_room(struct gt_ring_reader *reader, uint32_t size)
+static int resize_record(struct gt_ring_reader *reader, uint32_t size)
 {
 	uint8_t *record;
 
@@ -80,7 +80,7 @@ static int make_room(struct gt_ring_reader *reader, uint32_t size)
 	return 0;
 }
 
-/* The head of the record at the tail: 1 if it is ready, 0, -EBADMSG. */
+/* Read the header of the record at the tail. 1: it is ready; 0: not yet; -EBADMSG. */
 static int read_head(const struct gt_ring_reader *reader, struct gt_ring_record *ret_head,
 		     uint64_t *ret_total)
 {
@@ -115,18 +115,18 @@ int gt_ring_reader_next(struct gt_ring_reader *reader, const void **ret_record, 
 		int ready = read_head(reader, &head, &total);
 
 		if (ready < 0)
-			return start_again(reader);
+			return reset_ring(reader);
 		if (!ready)
 			return 0;
 		if (head.state == GT_RING_READY)
 			break;
 		reader->discarded++;
-		give_back(reader, total);
+		release_bytes(reader, total);
 	}
-	if (make_room(reader, head.size))
+	if (resize_record(reader, head.size))
 		return -ENOMEM;
 	memcpy(reader->record, bytes_at(reader, reader->tail) + sizeof(head), head.size);
-	give_back(reader, total);
+	release_bytes(reader, total);
 	reader->records++;
 	*ret_record = reader->record;
 	*ret_size = head.size;
@@ -151,6 +151,6 @@ int gt_ring_reader_print(struct gt_ring_reader *reader, struct gt_strbuf *text)
 
 	while ((ready = gt_ring_reader_next(reader, &record, &size)) > 0)
 		if (gt_print_record(text, record, size))
-			reader->damaged++;
+			reader->corruptions++;
 	return ready;
 }

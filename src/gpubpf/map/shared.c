@@ -10,8 +10,8 @@
 
 struct gt_shared {
 	const struct gt_bpf_object *object;
-	GT_VEC(struct gt_region *) regions; /* all */
-	struct gt_region **maps;            /* one a map of the object, or NULL */
+	GT_VEC(struct gt_region *) regions; /* all of them */
+	struct gt_region **maps;            /* per map of the object, or NULL */
 	bool abandoned;
 };
 
@@ -24,8 +24,8 @@ static void free_region(struct gt_region *region, bool abandoned)
 {
 	if (!region)
 		return;
-	if (region->locked_by && !abandoned)
-		gt_device_unlock(region->locked_by, region->memory);
+	if (region->registered_by && !abandoned)
+		gt_device_unregister(region->registered_by, region->memory);
 	if (region->memory && !abandoned)
 		munmap(region->memory, region->size);
 	if (region->fd >= 0)
@@ -33,7 +33,7 @@ static void free_region(struct gt_region *region, bool abandoned)
 	free(region);
 }
 
-/* Takes the descriptor, whatever comes of it. */
+/* Owns the descriptor, also on errors. */
 static int map_region(struct gt_shared *shared, int fd, size_t size, struct gt_region **ret_region,
 		      struct gt_diag *diag)
 {
@@ -48,8 +48,8 @@ static int map_region(struct gt_shared *shared, int fd, size_t size, struct gt_r
 	*region = (struct gt_region){.size = (size + page - 1) & ~(page - 1), .fd = fd};
 	region->memory = mmap(NULL, region->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (region->memory == MAP_FAILED) {
-		error = gt_diag(diag, -errno, "map", NULL, "%zu bytes cannot be mapped: %s",
-				region->size, strerror(errno));
+		error = gt_diag(diag, -errno, "map", NULL, "cannot map %zu bytes: %s", region->size,
+				strerror(errno));
 		region->memory = NULL;
 	}
 	if (!error && gt_vec_push(&shared->regions, region))
@@ -71,8 +71,8 @@ int gt_shared_add(struct gt_shared *shared, size_t size, struct gt_region **ret_
 	if (size > INT64_MAX || ftruncate(fd, (off_t)size)) {
 		error = size > INT64_MAX ? -ENOMEM : -errno;
 		close(fd);
-		return gt_diag(diag, error, "map", NULL, "there are no %zu bytes of memory: %s",
-			       size, strerror(-error));
+		return gt_diag(diag, error, "map", NULL, "cannot allocate %zu bytes: %s", size,
+			       strerror(-error));
 	}
 	return map_region(shared, fd, size, ret_region, diag);
 }
@@ -88,8 +88,9 @@ void gt_shared_remove(struct gt_shared *shared, struct gt_region *region)
 	}
 }
 
-/* Memory of our own, or the kernel's. */
-static int make_map(struct gt_shared *shared, uint32_t number, int array, struct gt_diag *diag)
+/* Allocate a map, or map the kernel's array. */
+static int open_common_map(struct gt_shared *shared, uint32_t number, int array,
+			   struct gt_diag *diag)
 {
 	const struct gt_bpf_map *map = &shared->object->maps[number];
 	size_t size = gt_bpf_map_bytes(map, 1);
@@ -126,7 +127,7 @@ int gt_shared_open(const struct gt_bpf_object *object, const int *arrays,
 		return no_memory(diag);
 	for (uint32_t i = 0; !error && i < count; i++)
 		if (!object->maps[i].host_only && gt_bpf_map_is_common(&object->maps[i]))
-			error = make_map(shared, i, arrays ? arrays[i] : -1, diag);
+			error = open_common_map(shared, i, arrays ? arrays[i] : -1, diag);
 	if (!error)
 		*ret_shared = gt_take(shared);
 	return error;
@@ -157,17 +158,17 @@ struct gt_bpf_map_view gt_shared_view(const struct gt_shared *shared, uint32_t m
 	};
 }
 
-int gt_shared_reach(struct gt_region *region, struct gt_device *device, uint64_t *ret_address,
-		    struct gt_diag *diag)
+int gt_shared_address(struct gt_region *region, struct gt_device *device, uint64_t *ret_address,
+		      struct gt_diag *diag)
 {
 	int error = 0;
 
-	if (!region->locked_by)
-		error = gt_device_lock(device, region->memory, region->size, diag);
+	if (!region->registered_by)
+		error = gt_device_register(device, region->memory, region->size, diag);
 	if (error)
 		return error;
-	if (!region->locked_by)
-		region->locked_by = device;
+	if (!region->registered_by)
+		region->registered_by = device;
 	return gt_device_address(device, region->memory, ret_address, diag);
 }
 

@@ -410,7 +410,7 @@ static void put_change(struct gt_ptxgen *gen, struct hash_search *search,
 	gt_ptxgen_branch(gen, end);
 	gt_ptxgen_put_label(gen, full);
 	gt_ptxgen_count(gen, place,
-			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, refused)), 1,
+			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, rejected)), 1,
 			hold.head);
 	gt_ptxgen_result(gen, -E2BIG);
 	gt_ptxgen_put_label(gen, end);

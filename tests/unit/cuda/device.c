@@ -46,26 +46,28 @@ static void close_device(struct opened *opened)
 	gt_driver_free(opened->driver);
 }
 
-TEST("a driver library that is not there is told")
+TEST("a missing driver library is reported")
 {
 	struct gt_driver *driver = NULL;
 	struct gt_diag diag = {0};
 
 	CHECK_INT(gt_driver_open("/nowhere/libcuda.so.1", &driver, &diag), -ENOENT);
-	CHECK_STR(diag.text, "no driver library: /nowhere/libcuda.so.1: cannot open shared object "
-			     "file: No such file or directory");
+	CHECK_STR(
+		diag.text,
+		"cannot load the driver library: /nowhere/libcuda.so.1: cannot open shared object "
+		"file: No such file or directory");
 	CHECK(!driver);
 }
 
-TEST("a library that is no driver is told by the function it lacks")
+TEST("a library that is not a driver is reported with a function that it lacks")
 {
 	struct gt_driver *driver = NULL;
 	struct gt_diag diag = {0};
 
 	CHECK_INT(gt_driver_open("libc.so.6", &driver, &diag), -ENOTSUP);
 	CHECK_STR(diag.place, "libc.so.6");
-	CHECK_STR(diag.text, "this driver library has no cuInit: a driver for CUDA 11.4 or newer "
-			     "is needed");
+	CHECK_STR(diag.text,
+		  "the driver library has no cuInit: install a driver for CUDA 11.4 or newer");
 }
 
 TEST("a device has a name, an id and a compute capability")
@@ -85,7 +87,7 @@ TEST("a device has a name, an id and a compute capability")
 	close_device(&opened);
 }
 
-TEST("memory of a device is zeros, and keeps what is written")
+TEST("memory of a device is zeros, and keeps the bytes that are written")
 {
 	uint8_t bytes[64], back[64];
 	struct gt_device_memory memory = {0};
@@ -112,7 +114,7 @@ TEST("memory of a device is zeros, and keeps what is written")
 	close_device(&opened);
 }
 
-TEST("more memory than there is is no memory")
+TEST("allocating more memory than there is fails")
 {
 	struct gt_device_memory memory = {0};
 	struct opened opened;
@@ -138,7 +140,7 @@ static int run_twice(struct opened *opened, struct gt_module *module, uint64_t w
 	return error ? error : gt_device_wait(opened->device, 0, &opened->diag);
 }
 
-TEST("a kernel runs and writes memory of the device and memory of the host that is locked")
+TEST("a kernel writes memory of the device and registered memory of the host")
 {
 	struct gt_device_memory memory = {0};
 	struct gt_module *module = NULL;
@@ -150,7 +152,7 @@ TEST("a kernel runs and writes memory of the device and memory of the host that 
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(!gt_module_load(opened.device, doubling, &module, NULL, &opened.diag));
 	CHECK(!gt_device_allocate(opened.device, 8, &memory, &opened.diag));
-	CHECK(!gt_device_lock(opened.device, page, 4096, &opened.diag));
+	CHECK(!gt_device_register(opened.device, page, 4096, &opened.diag));
 	CHECK(!gt_device_address(opened.device, page, &address, &opened.diag));
 	CHECK(!run_twice(&opened, module, memory.address));
 	CHECK(!gt_device_read(opened.device, memory.address, &result, 8, &opened.diag));
@@ -158,14 +160,14 @@ TEST("a kernel runs and writes memory of the device and memory of the host that 
 	CHECK_INT(page[0], 0);
 	CHECK(!run_twice(&opened, module, address));
 	CHECK_INT(page[0], 42);
-	gt_device_unlock(opened.device, page);
+	gt_device_unregister(opened.device, page);
 	munmap(page, 4096);
 	gt_device_free(opened.device, &memory);
 	gt_module_free(module);
 	close_device(&opened);
 }
 
-TEST("memory of the host is locked once, and has no address before and after")
+TEST("memory of the host is registered once, and has no address before and after")
 {
 	struct opened opened;
 	uint64_t address = 0;
@@ -175,19 +177,19 @@ TEST("memory of the host is locked once, and has no address before and after")
 		return;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK_INT(gt_device_address(opened.device, page, &address, NULL), -EIO);
-	CHECK(!gt_device_lock(opened.device, page, 4096, &opened.diag));
-	CHECK_INT(gt_device_lock(opened.device, page, 4096, &opened.diag), -EIO);
+	CHECK(!gt_device_register(opened.device, page, 4096, &opened.diag));
+	CHECK_INT(gt_device_register(opened.device, page, 4096, &opened.diag), -EIO);
 	CHECK_STR(opened.diag.place, "cuMemHostRegister");
 	CHECK(strstr(opened.diag.text, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED") ==
 	      opened.diag.text);
-	gt_device_unlock(opened.device, page);
+	gt_device_unregister(opened.device, page);
 	CHECK_INT(gt_device_address(opened.device, page, &address, NULL), -EIO);
 	CHECK_INT(address, 0);
 	munmap(page, 4096);
 	close_device(&opened);
 }
 
-TEST("a module's variables are found by name, and what it lacks is told")
+TEST("a module's variables are found by name, and a missing one is reported")
 {
 	struct gt_launch launch = {.kernel = "thrice", .grid = {1, 1, 1}, .block = {1, 1, 1}};
 	struct gt_module *module = NULL;
@@ -212,7 +214,7 @@ TEST("a module's variables are found by name, and what it lacks is told")
 	close_device(&opened);
 }
 
-TEST("PTX that is wrong is refused with the compiler's reason")
+TEST("invalid PTX is rejected with the compiler's reason")
 {
 	static const char wrong[] = ".version 7.0\n.target sm_60\n.address_size 64\n"
 				    ".visible .entry bad() { add.u64 %rd1; }\n";
@@ -257,7 +259,7 @@ TEST("waiting for a kernel that does not end has a limit")
 	CHECK(!gt_module_load(opened.device, doubling, &module, NULL, &opened.diag));
 	CHECK(!gt_module_launch(module, &launch, &opened.diag));
 	CHECK_INT(gt_device_wait(opened.device, 50 * 1000 * 1000, &opened.diag), -ETIME);
-	CHECK_STR(opened.diag.text, "what was started on the device did not end within 50 ms");
+	CHECK_STR(opened.diag.text, "the program did not end within 50 ms");
 	gt_device_abandon(opened.device);
 	gt_module_free(module);
 	close_device(&opened);

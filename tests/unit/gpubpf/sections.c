@@ -66,7 +66,7 @@ static bool matches(const char *name, const char *mangled, const char *demangled
 	       gt_section_matches(&section, mangled, demangled);
 }
 
-TEST("a section tells the kind, the level and the kernels of its program")
+TEST("a section specifies the kind, the level and the kernels of its program")
 {
 	CHECK_STR(read_section("gpu/entry/gemm*", "p"), "entry thread gemm*");
 	CHECK_STR(read_section("gpu/exit.warp/*", "p"), "exit warp *");
@@ -80,7 +80,7 @@ TEST("a section tells the kind, the level and the kernels of its program")
 	CHECK_STR(read_section("gpu/run", "p"), "run thread *");
 }
 
-TEST("a section for the GPU that does not exist is refused with what there is")
+TEST("an unknown GPU section is rejected with the known ones")
 {
 	CHECK_STR(read_section("gpu/entri/x", "p"),
 		  "gpu/entri/x: there is no such place in a kernel, did you mean gpu/entry? There "
@@ -112,7 +112,7 @@ TEST("a section for the GPU that does not exist is refused with what there is")
 		  "gpu/run/x: gpu/run belongs to no kernel: nothing follows");
 }
 
-TEST("kprobe and kretprobe are for the GPU by mangled names and by names with cuda__")
+TEST("kprobe and kretprobe are GPU sections with mangled names and with names with cuda__")
 {
 	CHECK_STR(read_section("kprobe/_Z9vectorAddPKfS0_Pf", "p"),
 		  "entry thread list _Z9vectorAddPKfS0_Pf");
@@ -136,7 +136,7 @@ TEST("every name of a list of kprobe counts, and blanks around names do not")
 	CHECK(!matches("kprobe/vfs_read , _Z3addv ", "_Z3addv ", NULL));
 }
 
-TEST("a list of kprobe that can be no program's is refused with the reason")
+TEST("an invalid list of kprobe is rejected with the reason")
 {
 	CHECK_STR(read_section("kprobe/_Z3addv,__memcapture", "p"),
 		  "kprobe/_Z3addv,__memcapture: __memcapture is each access to memory in all "
@@ -158,7 +158,7 @@ TEST("a list of kprobe that can be no program's is refused with the reason")
 	CHECK_STR(read_section("kprobe/", "p"), "for Linux");
 }
 
-TEST("all other sections are for Linux, whatever the program is called")
+TEST("all other sections are of host programs, whatever the program's name")
 {
 	CHECK_STR(read_section("uprobe/app:cudaLaunchKernel", "cuda__probe"), "for Linux");
 	CHECK_STR(read_section("tracepoint/sched/sched_switch", "p"), "for Linux");
@@ -205,7 +205,7 @@ TEST("a load from a context is a part of one field")
 	CHECK(find("gpu/run", 0, 4, &load) == -ENOENT);
 }
 
-TEST("fields that differ between lanes are not in contexts of groups, and masks only there")
+TEST("contexts of groups have no fields that differ between lanes, and only they have masks")
 {
 	struct gt_context_load load;
 

@@ -201,31 +201,31 @@ static bool all_edges(const struct operation *one, bool wide,
 	return true;
 }
 
-TEST("64-bit arithmetic gives what C gives")
+TEST("64-bit arithmetic has the results of C")
 {
 	for (unsigned i = 0; i < gt_countof(operations); i++)
 		all_edges(&operations[i], true, operation_gives);
 }
 
-TEST("32-bit arithmetic gives what C gives, with zeros above")
+TEST("32-bit arithmetic has the results of C, zero-extended")
 {
 	for (unsigned i = 0; i < gt_countof(operations); i++)
 		all_edges(&operations[i], false, operation_gives);
 }
 
-TEST("64-bit jumps are taken where C compares so")
+TEST("64-bit jumps are taken as C compares")
 {
 	for (unsigned i = 0; i < gt_countof(jumps); i++)
 		all_edges(&jumps[i], true, jump_gives);
 }
 
-TEST("32-bit jumps are taken where C compares so")
+TEST("32-bit jumps are taken as C compares")
 {
 	for (unsigned i = 0; i < gt_countof(jumps); i++)
 		all_edges(&jumps[i], false, jump_gives);
 }
 
-TEST("byte swaps keep the bytes they name, in the order they name")
+TEST("byte swaps select and order the bytes of their width")
 {
 	u64 memory[2] = {0x1122334455667788, 0};
 	const struct {

@@ -74,7 +74,7 @@ static const char *run(const char *section_name, uint32_t threads, uint32_t bloc
 	return said;
 }
 
-TEST("a program runs once a thread, a warp or a block, as its section says")
+TEST("a program runs once per thread, warp or block by the level of its section")
 {
 	CHECK_STR(run("gpu/entry/*", 40, 2, "ldxw r0, [r1+0]\nexit", NULL), "");
 	CHECK(results[0] == 0 && results[39] == 39 && results[40] == 0 && results[79] == 39);
@@ -90,7 +90,7 @@ TEST("a program runs once a thread, a warp or a block, as its section says")
 	CHECK(results[0] == 39);
 }
 
-TEST("a context tells where its thread is, and what its place in the kernel is")
+TEST("a context describes its thread and its site in the kernel")
 {
 	static const struct {
 		uint32_t offset;
@@ -130,7 +130,7 @@ TEST("a context tells where its thread is, and what its place in the kernel is")
 	}
 }
 
-TEST("a context is read only, and ends where its last field does")
+TEST("a context is read only, and ends with its last field")
 {
 	CHECK_STR(run("gpu/load", 1, 1, "stw [r1+0], 1\nexit", NULL),
 		  "insn 1: a write of 4 bytes at 0xa0000000000 is outside of what is there");
@@ -138,7 +138,7 @@ TEST("a context is read only, and ends where its last field does")
 		  "insn 1: a read of 4 bytes at 0xa00000001d8 is outside of what is there");
 }
 
-TEST("lanes tell each other what they have, all at one time")
+TEST("lanes exchange values, all at the same time")
 {
 	CHECK_STR(run("gpu/load", 40, 1, "ldxw r1, [r1+12]\ncall 523\nexit", NULL), "");
 	CHECK(results[0] == 31 * 32 / 2 && results[31] == results[0] && results[32] == 28);
@@ -155,7 +155,7 @@ TEST("lanes tell each other what they have, all at one time")
 	CHECK(results[7] == 1024);
 }
 
-TEST("the mask of lanes is of those that are there together")
+TEST("the mask of lanes has the active lanes")
 {
 	CHECK_STR(run("gpu/load", 40, 1, "call 520\nexit", NULL), "");
 	CHECK(results[0] == 0xffffffff && results[39] == 0xff);
@@ -167,7 +167,7 @@ TEST("the mask of lanes is of those that are there together")
 	CHECK(results[0] == 0xffffffff && results[1] == 0xff);
 }
 
-TEST("once a warp, fields of its lanes are asked for")
+TEST("a program that runs once per warp reads the fields of its lanes by a helper")
 {
 	CHECK_STR(run("gpu/load.warp", 40, 1, "mov r1, 0\nmov r2, 6\ncall 524\nexit", NULL), "");
 	CHECK(results[0] == 0x1000 + 24 && results[1] == 0x1000 + 4 * 38);
@@ -181,7 +181,7 @@ TEST("once a warp, fields of its lanes are asked for")
 	CHECK(results[0] == 1);
 }
 
-TEST("maps have a copy for each multiprocessor, warp or thread, as far as there are any")
+TEST("maps have a copy per multiprocessor, warp or thread, up to the last")
 {
 	struct gt_bpf_map map = {.key_size = 4, .value_size = 8, .max_entries = 1};
 	struct gt_bpf_object object = {.maps = &map, .map_count = 1};
@@ -217,7 +217,7 @@ TEST("maps have a copy for each multiprocessor, warp or thread, as far as there 
 	}
 }
 
-TEST("sizes that no grid has are refused")
+TEST("invalid sizes of a grid are rejected")
 {
 	CHECK_STR(run("gpu/load", 0, 1, "mov r0, 0\nexit", NULL),
 		  ": a grid of 1x1x1 blocks of 0x1x1 threads cannot be");
@@ -343,7 +343,7 @@ static uint32_t add_lane(struct bpf_insn *insns, uint32_t count)
 	return count + gt_countof(before);
 }
 
-TEST("lanes of random programs are together and have the same where the verifier says so")
+TEST("lanes of random programs converge and have uniform values where the verifier says so")
 {
 	struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_MAPS};
 	struct gt_verify_options options = {

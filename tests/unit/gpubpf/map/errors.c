@@ -85,7 +85,7 @@ static char *text_of(size_t row)
 	return gt_strbuf_steal(&text);
 }
 
-TEST("map helpers give their errors as PTX and on the interpreter")
+TEST("map helpers return the same errors in PTX and in the interpreter")
 {
 	auto_device device = {0};
 
@@ -129,7 +129,7 @@ static int32_t linux_result(const struct gt_bpf_program *program)
 	return result;
 }
 
-TEST("Linux gives the same errors")
+TEST("Linux returns the same errors")
 {
 	if (!kernel_answers())
 		SKIP("this kernel loads no programs for us");

@@ -134,7 +134,7 @@ static uint64_t first_of(struct gt_bpf_map_view view)
 	return *(const uint64_t *)view.memory;
 }
 
-TEST("modules of a context have one instance of each map, and a shared map is one for all contexts")
+TEST("modules of a context have the same maps, and all contexts have shared maps in common")
 {
 	struct fixture fixture;
 
@@ -156,7 +156,7 @@ TEST("modules of a context have one instance of each map, and a shared map is on
 	tear_down(&fixture);
 }
 
-TEST("arrays alone are in common, and what only Linux uses is nowhere")
+TEST("only arrays are common, and maps of host programs only are not allocated")
 {
 	struct fixture fixture;
 
@@ -170,7 +170,7 @@ TEST("arrays alone are in common, and what only Linux uses is nowhere")
 	tear_down(&fixture);
 }
 
-TEST("a module that uses no map puts none on the device")
+TEST("a module that uses no map allocates none on the device")
 {
 	static const char nothing[] = ".version 7.0\n.target sm_60\n.address_size 64\n"
 				      ".visible .entry count()\n{\nret;\n}\n";
@@ -183,11 +183,11 @@ TEST("a module that uses no map puts none on the device")
 	for (uint32_t map = 0; map < gt_countof(maps); map++)
 		CHECK_INT(fixture.instances[0]->maps[map].on_device.size, 0);
 	CHECK(!fixture.instances[0]->output);
-	CHECK(!gt_shared_map(fixture.shared, 1)->locked_by);
+	CHECK(!gt_shared_map(fixture.shared, 1)->registered_by);
 	tear_down(&fixture);
 }
 
-TEST("a symbol of another size is refused")
+TEST("a symbol of another size is rejected")
 {
 	struct fixture fixture;
 
@@ -195,11 +195,11 @@ TEST("a symbol of another size is refused")
 		return;
 	CHECK_INT(load(&fixture, 0, wrong, 0), -EINVAL);
 	CHECK_STR(fixture.diag.place, "test_map_0");
-	CHECK_STR(fixture.diag.text, "this symbol of the translation has 8 bytes, not 16");
+	CHECK_STR(fixture.diag.text, "the symbol has 8 bytes instead of 16");
 	tear_down(&fixture);
 }
 
-TEST("a context that goes takes its rings along, and no other's")
+TEST("closing a context frees its own rings only")
 {
 	struct fixture fixture;
 	uint64_t address;
@@ -222,7 +222,7 @@ TEST("a context that goes takes its rings along, and no other's")
 	tear_down(&fixture);
 }
 
-TEST("a map of a descriptor is the file's memory, with what is there")
+TEST("a map of a descriptor is the file's memory with its contents")
 {
 	int arrays[] = {-1, memfd_create("array", MFD_CLOEXEC), -1, -1};
 	struct fixture fixture;
@@ -241,7 +241,7 @@ TEST("a map of a descriptor is the file's memory, with what is there")
 	close(arrays[1]);
 }
 
-TEST("a descriptor that cannot be mapped is told with the map's name")
+TEST("a descriptor that cannot be mapped is reported with the map's name")
 {
 	struct gt_shared *shared = NULL;
 	struct gt_diag diag = {0};
@@ -249,12 +249,12 @@ TEST("a descriptor that cannot be mapped is told with the map's name")
 
 	CHECK_INT(gt_shared_open(&object, arrays, &shared, &diag), -ENODEV);
 	CHECK_STR(diag.place, "shared");
-	CHECK_STR(diag.text, "4096 bytes cannot be mapped: No such device");
+	CHECK_STR(diag.text, "cannot map 4096 bytes: No such device");
 	CHECK(!shared);
 	close(arrays[1]);
 }
 
-TEST("memory that may still be written to stays after the end")
+TEST("memory that may still be written to stays mapped after the close")
 {
 	struct fixture fixture;
 	uint64_t *memory;

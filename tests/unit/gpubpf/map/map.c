@@ -34,7 +34,7 @@ static uint32_t below(uint32_t limit)
 
 /* ---- declarations and layout ------------------------------------------------------------ */
 
-TEST("a declaration that makes no sense is refused with the reason")
+TEST("an invalid declaration is rejected with the reason")
 {
 	static const struct {
 		struct gt_bpf_map map;
@@ -52,7 +52,7 @@ TEST("a declaration that makes no sense is refused with the reason")
 		{{.type = 27, .max_entries = 100}, "max_entries of a ring is not a power of two"},
 		{{.type = 27, .max_entries = 32}, "max_entries of a ring is not 64 to 2^30 bytes"},
 		{{.type = 9, .key_size = 4, .value_size = 4, .max_entries = 1},
-		 "maps of type 9 are not for the GPU; these are: 1 2 4 6 27 1501 1502 1503 1504 "
+		 "GPUs have no maps of type 9; they have 1 2 4 6 27 1501 1502 1503 1504 "
 		 "1512 1513 1527 1540 (enum gputap_map_type)"},
 	};
 
@@ -65,7 +65,7 @@ TEST("a declaration that makes no sense is refused with the reason")
 	}
 }
 
-TEST("the number of copies follows the grid, and is none where it is too big")
+TEST("the number of copies follows the grid, and is 0 on overflow")
 {
 	struct gt_bpf_map array = MAP_OF(2, 4, 8, 1), sm = MAP_OF(6, 4, 8, 1);
 	struct gt_bpf_map warp = MAP_OF(1540, 4, 8, 1), thread = MAP_OF(1502, 4, 8, 1);
@@ -89,7 +89,7 @@ TEST("a map whose memory would not be addressable has no size")
 	CHECK(gt_bpf_map_bytes(&thread, 1) > 0);
 }
 
-TEST("only the bytes of one value may be touched")
+TEST("an access must be within one value")
 {
 	struct gt_bpf_map array = MAP_OF(1502, 4, 5, 3), hash = MAP_OF(1, 4, 12, 3);
 	uint64_t values = gt_bpf_map_hash_values(&hash);
@@ -151,7 +151,7 @@ static void compare_once(const struct gt_bpf_map *map, void *memory, struct gt_h
 	}
 }
 
-TEST("a hash map does what the house's hash table does, full and empty")
+TEST("a hash map behaves as the hash table of src/base, full and empty")
 {
 	struct gt_bpf_map map = MAP_OF(1, 8, 8, 100);
 	void *memory = memory_of(&map, 1);
@@ -170,11 +170,11 @@ TEST("a hash map does what the house's hash table does, full and empty")
 		entries++;
 	}
 	CHECK_INT(entries, gt_hash_count(model));
-	CHECK(gt_bpf_map_losses(&view).refused > 0);
+	CHECK(gt_bpf_map_losses(&view).rejected > 0);
 	free(memory);
 }
 
-TEST("keys that differ in their last byte are different, also where it is not part of a word")
+TEST("keys that differ in their last byte are different, also in a partial word")
 {
 	struct gt_bpf_map map = MAP_OF(1, 5, 4, 16);
 	void *memory = memory_of(&map, 1);
@@ -186,7 +186,7 @@ TEST("keys that differ in their last byte are different, also where it is not pa
 	free(memory);
 }
 
-TEST("damaged hash maps are read to an end")
+TEST("reading a corrupt hash map ends")
 {
 	struct gt_bpf_map map = MAP_OF(1, 8, 8, 64);
 	uint64_t *memory = memory_of(&map, 1);
@@ -211,7 +211,7 @@ TEST("damaged hash maps are read to an end")
 
 /* ---- counting --------------------------------------------------------------------------- */
 
-TEST("powers of two are counted where the header says, and of narrow values too")
+TEST("powers of two are counted in their bucket, also in 32-bit values")
 {
 	static const struct {
 		uint64_t number;
@@ -231,7 +231,7 @@ TEST("powers of two are counted where the header says, and of narrow values too"
 	}
 }
 
-TEST("values that are no numbers are not added to")
+TEST("values of other sizes than numbers cannot be added to")
 {
 	struct gt_bpf_map map = MAP_OF(2, 4, 7, 10), hash = MAP_OF(1, 4, 8, 10);
 	void *memory = memory_of(&map, 1), *table = memory_of(&hash, 1);
@@ -283,7 +283,7 @@ TEST("an array is printed without its zeros")
 		    "{\"key\":3,\"value\":18446744073709551615}]}");
 }
 
-TEST("of an array with copies the sum is printed, and who it comes from")
+TEST("an array with copies is printed as sums, with the number of copies that contribute")
 {
 	struct gt_bpf_map map = MAP_OF(1502, 4, 4, 2);
 	struct {
@@ -296,14 +296,14 @@ TEST("of an array with copies the sum is printed, and who it comes from")
 		    "counts (gpu_thread_array, 2 entries, 3 threads)\n"
 		    "  0: 42 (2 of 3 threads)\n"
 		    "  1 of 2 values are zero\n"
-		    "  5 accesses from behind the last of threads\n",
+		    "  5 accesses beyond the last of the threads\n",
 		    "{\"name\":\"counts\",\"type\":\"gpu_thread_array\",\"key_size\":4,"
 		    "\"value_size\":4,\"max_entries\":2,\"copies\":3,\"entries\":[{\"key\":0,"
 		    "\"sum\":42,\"values\":[{\"copy\":0,\"value\":1},{\"copy\":2,\"value\":41}]}],"
 		    "\"outside\":5}");
 }
 
-TEST("values that are no numbers are printed as bytes")
+TEST("values of other sizes than numbers are printed as bytes")
 {
 	struct gt_bpf_map map = MAP_OF(1, 2, 3, 1);
 	void *memory = memory_of(&map, 1);
@@ -314,14 +314,14 @@ TEST("values that are no numbers are printed as bytes")
 	check_print(&view,
 		    "counts (hash, 1 entries at most)\n"
 		    "  01ab: 0010ff\n"
-		    "  1 inserts found it full\n",
+		    "  1 inserts rejected (map full)\n",
 		    "{\"name\":\"counts\",\"type\":\"hash\",\"key_size\":2,\"value_size\":3,"
 		    "\"max_entries\":1,\"copies\":1,\"entries\":[{\"key\":\"01ab\","
-		    "\"value\":\"0010ff\"}],\"refused\":1}");
+		    "\"value\":\"0010ff\"}],\"rejected\":1}");
 	free(memory);
 }
 
-TEST("of a ring its size is printed, what it holds and what it lost")
+TEST("a ring is printed with its size, its records and its losses")
 {
 	struct gt_bpf_map map = MAP_OF(27, 0, 0, 64);
 	void *memory = memory_of(&map, 1);
@@ -334,7 +334,7 @@ TEST("of a ring its size is printed, what it holds and what it lost")
 	gt_ring_reserve(&map, memory, 1);
 	check_print(&view,
 		    "counts (ringbuf, 64 bytes)\n  6162636465\n  66\n"
-		    "  1 records found no room\n",
+		    "  1 records dropped (buffer full)\n",
 		    "{\"name\":\"counts\",\"type\":\"ringbuf\",\"key_size\":0,\"value_size\":0,"
 		    "\"max_entries\":64,\"copies\":1,\"entries\":[\"6162636465\",\"66\"],"
 		    "\"lost\":1}");
@@ -353,7 +353,7 @@ static void check_record(struct gt_ring_reader *reader, const char *expected)
 	CHECK(record && !memcmp(record, expected, size));
 }
 
-TEST("records are read in order, round the end of the ring, and give their room back")
+TEST("records are read in order, across the end of the ring, and release their memory")
 {
 	struct gt_bpf_map map = MAP_OF(27, 0, 0, 64);
 	void *memory = memory_of(&map, 1);
@@ -376,7 +376,7 @@ TEST("records are read in order, round the end of the ring, and give their room 
 	free(memory);
 }
 
-TEST("a record that is not finished holds up those behind it")
+TEST("an unfinished record blocks those after it")
 {
 	struct gt_bpf_map map = MAP_OF(27, 0, 0, 64);
 	void *memory = memory_of(&map, 1);
@@ -395,7 +395,7 @@ TEST("a record that is not finished holds up those behind it")
 	free(memory);
 }
 
-TEST("a ring that makes no sense is emptied once, and goes on")
+TEST("a corrupt ring is emptied once, and reading continues")
 {
 	static const struct {
 		uint64_t head;
@@ -420,7 +420,7 @@ TEST("a ring that makes no sense is emptied once, and goes on")
 		memcpy(memory + sizeof(struct gt_ring_header), &rows[i].record, 8);
 		CHECK_INT(gt_ring_reader_next(&reader, NULL, NULL), -EBADMSG);
 		CHECK_INT(gt_ring_reader_next(&reader, NULL, NULL), 0);
-		CHECK_INT(reader.damaged, 1);
+		CHECK_INT(reader.corruptions, 1);
 		produce(&map, memory, "again", GT_RING_READY);
 		check_record(&reader, "again");
 		gt_ring_reader_close(&reader);
@@ -428,7 +428,7 @@ TEST("a ring that makes no sense is emptied once, and goes on")
 	}
 }
 
-TEST("only rings are read as rings")
+TEST("a ring reader rejects other maps")
 {
 	struct gt_bpf_map map = MAP_OF(2, 4, 8, 64), ring = MAP_OF(27, 0, 0, 64);
 	struct gt_ring_header header = {.tail = 3};
@@ -440,7 +440,7 @@ TEST("only rings are read as rings")
 
 /* ---- what programs print ---------------------------------------------------------------- */
 
-TEST("formats are those of the kernel's trace_printk, without what would follow addresses")
+TEST("formats are those of the kernel's trace_printk, except for those that dereference addresses")
 {
 	static const struct {
 		const char *format, *text;
@@ -471,7 +471,7 @@ TEST("formats are those of the kernel's trace_printk, without what would follow 
 	}
 }
 
-TEST("a width that nobody can want is made small")
+TEST("an excessive width is limited")
 {
 	const uint64_t arguments[GT_PRINT_ARGUMENTS] = {1};
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -480,7 +480,7 @@ TEST("a width that nobody can want is made small")
 	CHECK(text.length < 200);
 }
 
-TEST("a record of the output ring that is none is refused")
+TEST("a malformed record of the output ring is rejected")
 {
 	struct {
 		struct gt_print_record record;
@@ -496,7 +496,7 @@ TEST("a record of the output ring that is none is refused")
 	CHECK_STR(gt_strbuf_string(&text), "12\n");
 }
 
-TEST("what is printed is a line, whether its format ends one or not")
+TEST("each output is a line, whether its format ends with a newline or not")
 {
 	static const char *const formats[] = {"one", "two\n", "three", ""};
 	gt_auto_strbuf text = GT_STRBUF_INIT;

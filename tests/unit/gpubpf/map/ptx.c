@@ -39,7 +39,7 @@ TEST("counts of many threads in an array are exact")
 	}
 }
 
-TEST("a key behind the end of an array is not found, and cannot be updated or added to")
+TEST("a key beyond the end of an array is not found, and cannot be updated or added to")
 {
 	auto_device device = {0};
 	struct setup setup = {
@@ -68,7 +68,7 @@ TEST("a key behind the end of an array is not found, and cannot be updated or ad
 	CHECK_INT(outcome.results[0], -E2BIG * 1010);
 }
 
-TEST("an update of an array takes the kernel's flags and gives the kernel's errors")
+TEST("an update of an array accepts the kernel's flags and returns the kernel's errors")
 {
 	static const struct {
 		const char *flags;
@@ -96,7 +96,7 @@ TEST("an update of an array takes the kernel's flags and gives the kernel's erro
 	}
 }
 
-TEST("a histogram has every number in the bucket of its power of two, the last for all above")
+TEST("a histogram counts every number in the bucket of its power of two, greater ones in the last")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {ARRAY(8, 8), ARRAY(4, 64)},
@@ -170,7 +170,7 @@ TEST("per-SM, per-warp and per-thread arrays have a copy for each, and the sums 
 	}
 }
 
-TEST("who has no copy finds nothing, and that is counted")
+TEST("an access without a copy finds nothing, and is counted")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {COPIES(6), COPIES(1540), COPIES(1502)},
@@ -196,7 +196,7 @@ TEST("who has no copy finds nothing, and that is counted")
 	}
 }
 
-TEST("atomic operations have the scope of the GPU, and of the whole system where the host shares")
+TEST("atomic operations have the scope of the GPU, or of the system for shared maps")
 {
 	static const struct {
 		struct gt_bpf_map map;
@@ -231,7 +231,7 @@ TEST("atomic operations have the scope of the GPU, and of the whole system where
 	}
 }
 
-TEST("global variables are in device memory, though libbpf gives them the flag of shared arrays")
+TEST("global variables are in device memory, although libbpf sets the flag of shared arrays")
 {
 	struct gt_bpf_map map = ARRAY(8, 1);
 
@@ -306,7 +306,7 @@ TEST("a hash map that thousands of threads add to has each key once, with the ex
 	KEY(map) "	mov r3, r10\n	add r3, -24\n	mov r4, " #flags "\n	call 2\n"
 #define VALUE "	stxdw [r10-24], r6\n	stxdw [r10-16], r6\n"
 
-TEST("of many threads that insert the same keys with BPF_NOEXIST one succeeds for each key")
+TEST("one of many threads that insert the same keys with BPF_NOEXIST succeeds for each key")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {HASH(4, 16, 64)},
@@ -330,7 +330,7 @@ TEST("of many threads that insert the same keys with BPF_NOEXIST one succeeds fo
 	}
 }
 
-TEST("updates of one key by all threads come one after the other: no value is a mixture")
+TEST("concurrent updates of one key are atomic")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {HASH(4, 16, 64)},
@@ -357,7 +357,7 @@ TEST("updates of one key by all threads come one after the other: no value is a 
 	}
 }
 
-TEST("a full hash map refuses what is new, says so, counts it, and still updates what is there")
+TEST("a full hash map rejects and counts inserts, and still updates its keys")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {HASH(8, 16, 1000)},
@@ -376,7 +376,7 @@ TEST("a full hash map refuses what is new, says so, counts it, and still updates
 		view = view_of(&setup, &outcome, 0);
 		CHECK_INT(count_results(&outcome, 0), 1000);
 		CHECK_INT(count_results(&outcome, -E2BIG), ALL - 1000);
-		CHECK_INT(gt_bpf_map_losses(&view).refused, ALL - 1000);
+		CHECK_INT(gt_bpf_map_losses(&view).rejected, ALL - 1000);
 		CHECK_INT(check_hash(&setup, &outcome, 0), 1000);
 		for (uint64_t i = 0; i < ALL; i++)
 			if (!outcome.results[i])
@@ -387,7 +387,7 @@ TEST("a full hash map refuses what is new, says so, counts it, and still updates
 	}
 }
 
-TEST("of many threads that delete the same keys one succeeds for each key")
+TEST("one of many threads that delete the same keys succeeds for each key")
 {
 	auto_device device = {0};
 	struct setup insert = {.maps = {HASH(8, 16, 512)},
@@ -447,7 +447,7 @@ TEST("of many threads that delete the same keys one succeeds for each key")
 								   "	mov r0, 1000\n"               \
 								   "	exit\n"
 
-TEST("nodes that come and go all the time leave every thread its own key")
+TEST("every thread keeps its own key while nodes are reused")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {HASH(8, 16, ALL)}, .text = OWN_KEY, MANY};
@@ -463,7 +463,7 @@ TEST("nodes that come and go all the time leave every thread its own key")
 	}
 }
 
-TEST("where there are far fewer nodes than threads, who gets one has it for himself")
+TEST("no two threads share a node when there are far fewer nodes than threads")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {HASH(8, 16, 24)}, .text = OWN_KEY, MANY};
@@ -473,20 +473,20 @@ TEST("where there are far fewer nodes than threads, who gets one has it for hims
 	{
 		struct outcome outcome = {0};
 		struct gt_bpf_map_view view;
-		uint64_t refused = 0;
+		uint64_t rejected = 0;
 
 		run(&device, &setup, &outcome);
 		CHECK_INT(count_results(&outcome, 1000), 0);
 		for (uint32_t i = 0; i < ALL; i++)
-			refused += outcome.results[i];
+			rejected += outcome.results[i];
 		view = view_of(&setup, &outcome, 0);
-		CHECK_INT(gt_bpf_map_losses(&view).refused, refused);
+		CHECK_INT(gt_bpf_map_losses(&view).rejected, rejected);
 		CHECK_INT(check_hash(&setup, &outcome, 0), 0);
 	}
 }
 
 /* Thread t: key t / 2 is updated by one, and by the other added to or deleted, by their numbers. */
-TEST("what threads do to their own keys is what the host's operations make of it")
+TEST("operations of threads on their own keys have the results of the host's operations")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {HASH(20, 16, ALL)},
@@ -558,7 +558,7 @@ static char *size_program(unsigned size, unsigned shift, bool known)
 
 static size_t first_of_sizes; /* of loaded_texts */
 
-TEST("values and records of all sizes and alignments arrive as on the interpreter")
+TEST("values and records of all sizes and alignments are those of the interpreter")
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 8, 12, 15, 16, 100, 250, 256, 257};
 	auto_device device = {0};
@@ -586,7 +586,7 @@ TEST("values and records of all sizes and alignments arrive as on the interprete
 	}
 }
 
-TEST("ptxas takes what was run, for devices old and new")
+TEST("ptxas accepts the translated programs, for old and new devices")
 {
 	static const unsigned devices[] = {75, 90, 120};
 

@@ -102,7 +102,7 @@ static void check_ring(struct device *device, size_t number, unsigned sm)
 	gt_ring_reader_close(&receiver.reader);
 }
 
-TEST("every record that is produced is read whole or counted as lost, while a reader reads")
+TEST("every record is read whole or counted as lost, with a concurrent reader")
 {
 	auto_device device = {0};
 
@@ -112,7 +112,7 @@ TEST("every record that is produced is read whole or counted as lost, while a re
 			check_ring(&device, i, forms[j]);
 }
 
-TEST("a ring that nobody reads keeps what fits and counts the rest")
+TEST("a ring without a reader keeps records until it is full, and counts the rest")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {RING(4, 0)}, .text = NULL, .section = "gpu/entry/*", MANY};
@@ -143,7 +143,7 @@ TEST("a ring that nobody reads keeps what fits and counts the rest")
 	}
 }
 
-TEST("a record that is longer than its ring is refused and counted")
+TEST("a record that is longer than its ring is rejected and counted")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {RING(27, 64)},
@@ -165,7 +165,7 @@ TEST("a record that is longer than its ring is refused and counted")
 
 static uint8_t greeting[32] = "100% of it\n";
 
-TEST("what is printed on the device is what the interpreter prints")
+TEST("output on the device is that of the interpreter")
 {
 	auto_device device = {0};
 	struct setup setup = {
@@ -196,7 +196,7 @@ TEST("what is printed on the device is what the interpreter prints")
 		interpret(&setup, &host, &here);
 		CHECK(!gt_ring_reader_open(&output_map, outcome.output, &reader));
 		CHECK_INT(gt_ring_reader_print(&reader, &there), 0);
-		CHECK_INT(reader.damaged, 0);
+		CHECK_INT(reader.corruptions, 0);
 		gt_ring_reader_close(&reader);
 		CHECK_STR(gt_strbuf_string(&here), gt_strbuf_string(&there));
 		CHECK_INT(outcome.results[0], host.results[0]);
@@ -229,7 +229,7 @@ static void check_prints(struct device *device, const char *text, const char *ex
 	free_maps(&host);
 }
 
-TEST("arguments of trace_printk that are not set are 0, whatever stood in their registers")
+TEST("arguments of trace_printk that are not set are 0, whatever their registers contained")
 {
 	auto_device device = {0};
 
@@ -296,7 +296,7 @@ static const char *const number_programs[] = {
 	THREAD "	lddw r1, 0x123456789abcdef1\n	mul r1, r6\n	call 523\n	exit\n",
 };
 
-TEST("helpers that tell a number give on the device what they give on the interpreter")
+TEST("helpers that return a number have the same results on the device as in the interpreter")
 {
 	auto_device device = {0};
 
@@ -323,7 +323,7 @@ TEST("helpers that tell a number give on the device what they give on the interp
 	}
 }
 
-TEST("clocks run, the process is the one that was set, random numbers differ")
+TEST("clocks advance, the process is the given one, random numbers differ")
 {
 	auto_device device = {0};
 	struct setup setup = {.pid_tgid = 0x1234500006789, MANY};
@@ -346,7 +346,7 @@ TEST("clocks run, the process is the one that was set, random numbers differ")
 	CHECK(outcome.results[0] <= UINT32_MAX);
 }
 
-TEST("exit ends the thread: nothing that follows is done")
+TEST("exit ends the thread: nothing after it is executed")
 {
 	auto_device device = {0};
 	struct setup setup = {.maps = {ARRAY(8, 1)},
@@ -366,7 +366,7 @@ TEST("exit ends the thread: nothing that follows is done")
 	CHECK_INT(count_results(&outcome, 3), ALL / 2);
 }
 
-TEST("what cannot be had in PTX is refused with the reason")
+TEST("a program that PTX cannot express is rejected with the reason")
 {
 	struct setup setup = {.maps = {HASH(264, 8, 4)}};
 	struct gt_strbuf text = GT_STRBUF_INIT;
@@ -386,7 +386,7 @@ TEST("what cannot be had in PTX is refused with the reason")
 	gt_strbuf_free(&text);
 }
 
-TEST("ptxas takes all that was run, for devices old and new")
+TEST("ptxas accepts all translated programs, for old and new devices")
 {
 	static const unsigned devices[] = {75, 90, 120};
 
