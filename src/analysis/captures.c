@@ -6,7 +6,7 @@
 #include "base/hash.h"
 
 /* A stream, or an event that was recorded in one. */
-struct key {
+struct stream_capture_key {
 	uint64_t handle;
 	uint32_t process;
 	uint32_t thread; /* of its own default stream; else 0 */
@@ -14,7 +14,8 @@ struct key {
 };
 
 struct gt_captures {
-	struct gt_hash *members; /* struct key -> number of the capture, as a pointer */
+	struct gt_hash
+		*members; /* struct stream_capture_key -> number of the capture, as a pointer */
 	uint64_t last;
 };
 
@@ -39,32 +40,32 @@ void gt_captures_free(struct gt_captures *captures)
 	free(captures);
 }
 
-static struct key stream_key(const struct gt_operation *operation)
+static struct stream_capture_key stream_key(const struct gt_operation *operation)
 {
 	const struct gt_event *head = &operation->event->head;
 
-	return (struct key){
+	return (struct stream_capture_key){
 		.handle = operation->stream,
 		.process = head->process,
 		.thread = operation->stream == GT_STREAM_PER_THREAD ? head->thread : 0,
 	};
 }
 
-static struct key event_key(const struct gt_operation *operation)
+static struct stream_capture_key event_key(const struct gt_operation *operation)
 {
-	return (struct key){
+	return (struct stream_capture_key){
 		.handle = operation->address,
 		.process = operation->event->head.process,
 		.is_event = true,
 	};
 }
 
-static uint64_t find(const struct gt_captures *captures, struct key key)
+static uint64_t find(const struct gt_captures *captures, struct stream_capture_key key)
 {
 	return (uintptr_t)gt_hash_get(captures->members, &key, sizeof(key));
 }
 
-static int set(struct gt_captures *captures, struct key key, uint64_t number)
+static int set(struct gt_captures *captures, struct stream_capture_key key, uint64_t number)
 {
 	if (number)
 		return gt_hash_set(captures->members, &key, sizeof(key), (void *)(uintptr_t)number);
@@ -129,6 +130,6 @@ void gt_captures_end_process(struct gt_captures *captures, uint32_t process)
 	void *value;
 
 	while (gt_hash_next(captures->members, &cursor, &key, &length, &value))
-		if (((const struct key *)key)->process == process)
+		if (((const struct stream_capture_key *)key)->process == process)
 			gt_hash_remove(captures->members, key, length);
 }

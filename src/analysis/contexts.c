@@ -7,20 +7,20 @@
 
 #define DEEPEST 16 /* contexts pushed in a thread; what is pushed beyond replaces the last */
 
-struct thread {
+struct context_thread {
 	uint32_t process;
 	unsigned depth;
 	uint64_t stack[DEEPEST];
 };
 
 /* A process and a handle. */
-struct primary {
+struct primary_context {
 	uint64_t process, handle;
 };
 
 struct gt_contexts {
-	struct gt_hash *threads;   /* thread id -> struct thread */
-	struct gt_hash *primaries; /* struct primary -> any */
+	struct gt_hash *threads;   /* thread id -> struct context_thread */
+	struct gt_hash *primaries; /* struct primary_context -> any */
 	struct gt_hash *retained;  /* process and device -> how often, as a pointer */
 };
 
@@ -50,9 +50,9 @@ void gt_contexts_free(struct gt_contexts *contexts)
 	free(contexts);
 }
 
-static struct thread *thread_of(struct gt_contexts *contexts, const struct gt_event *event)
+static struct context_thread *thread_of(struct gt_contexts *contexts, const struct gt_event *event)
 {
-	struct thread *thread = gt_hash_get_u64(contexts->threads, event->thread);
+	struct context_thread *thread = gt_hash_get_u64(contexts->threads, event->thread);
 
 	if (thread)
 		return thread;
@@ -65,14 +65,14 @@ static struct thread *thread_of(struct gt_contexts *contexts, const struct gt_ev
 	return thread;
 }
 
-static void push(struct thread *thread, uint64_t handle)
+static void push(struct context_thread *thread, uint64_t handle)
 {
 	if (thread->depth < DEEPEST)
 		thread->depth++;
 	thread->stack[thread->depth - 1] = handle;
 }
 
-static void drop(struct thread *thread)
+static void drop(struct context_thread *thread)
 {
 	if (thread->depth)
 		thread->depth--;
@@ -97,7 +97,7 @@ bool gt_contexts_is_last_release(const struct gt_contexts *contexts,
 
 static int take_primary(struct gt_contexts *contexts, const struct gt_operation *operation)
 {
-	struct primary primary = {operation->event->head.process, operation->address};
+	struct primary_context primary = {operation->event->head.process, operation->address};
 	uintptr_t times = times_retained(contexts, operation);
 
 	if (operation->kind == GT_OPERATION_CONTEXT_PRIMARY)
@@ -115,7 +115,7 @@ static int take_primary(struct gt_contexts *contexts, const struct gt_operation 
 
 int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *operation)
 {
-	struct thread *thread;
+	struct context_thread *thread;
 
 	if (operation->failed || operation->kind < GT_OPERATION_CONTEXT_PRIMARY ||
 	    operation->kind > GT_OPERATION_CONTEXT_POP)
@@ -146,14 +146,14 @@ int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *op
 
 uint64_t gt_contexts_number(const struct gt_contexts *contexts, uint32_t process, uint64_t handle)
 {
-	struct primary primary = {process, handle};
+	struct primary_context primary = {process, handle};
 
 	return gt_hash_get(contexts->primaries, &primary, sizeof(primary)) ? 0 : handle;
 }
 
 uint64_t gt_contexts_current(const struct gt_contexts *contexts, const struct gt_event *event)
 {
-	const struct thread *thread = gt_hash_get_u64(contexts->threads, event->thread);
+	const struct context_thread *thread = gt_hash_get_u64(contexts->threads, event->thread);
 
 	if (!thread || !thread->depth || thread->process != event->process)
 		return 0;
@@ -167,14 +167,14 @@ void gt_contexts_end_process(struct gt_contexts *contexts, uint32_t process)
 	void *value;
 
 	while (gt_hash_next(contexts->threads, &cursor, &key, &length, &value)) {
-		if (((struct thread *)value)->process != process)
+		if (((struct context_thread *)value)->process != process)
 			continue;
 		gt_hash_remove(contexts->threads, key, length);
 		free(value);
 	}
 	cursor = 0;
 	while (gt_hash_next(contexts->primaries, &cursor, &key, &length, &value))
-		if (((const struct primary *)key)->process == process)
+		if (((const struct primary_context *)key)->process == process)
 			gt_hash_remove(contexts->primaries, key, length);
 	cursor = 0;
 	while (gt_hash_next(contexts->retained, &cursor, &key, &length, &value))

@@ -12,13 +12,13 @@
 
 #define POWERS 64
 
-struct key {
+struct copies_key {
 	struct gt_group group;
 	uint64_t direction;
 };
 
 /* Bytes and time of copies that waited, by powers of two of their sizes. */
-struct speed {
+struct copy_speed {
 	uint64_t bytes[POWERS], ns[POWERS];
 };
 
@@ -29,14 +29,14 @@ struct gt_copies {
 	struct gt_graphs *graphs;
 	uint64_t unknown_graphs;
 	struct gt_flight *flight;
-	struct gt_hash *by_key; /* struct key -> struct gt_copies_row */
+	struct gt_hash *by_key; /* struct copies_key -> struct gt_copies_row */
 	struct gt_hash *shown;  /* by device: the same as of now */
 	GT_VEC(const struct gt_copies_row *) rows;
-	struct speed speeds[2][GT_HOST_MEMORIES]; /* to the device, from the device */
+	struct copy_speed speeds[2][GT_HOST_MEMORIES]; /* to the device, from the device */
 };
 
 /* One copy, with what the calls before tell of its ends. */
-struct copy {
+struct copy_traits {
 	enum gt_direction direction;
 	enum gt_host_memory host;
 	bool waits; /* the call returns when it is done */
@@ -98,15 +98,15 @@ void gt_copies_free(struct gt_copies *copies)
 	free(copies);
 }
 
-enum side {
+enum copy_side {
 	SIDE_UNKNOWN,
 	SIDE_HOST,
 	SIDE_DEVICE,
 };
 
 /* What the call says of an end, else what lies at its address. */
-static enum side side_of(const struct gt_copies *copies, const struct gt_operation *operation,
-			 const struct gt_copy_end *end)
+static enum copy_side side_of(const struct gt_copies *copies, const struct gt_operation *operation,
+			      const struct gt_copy_end *end)
 {
 	int device;
 
@@ -121,10 +121,10 @@ static enum side side_of(const struct gt_copies *copies, const struct gt_operati
 	}
 	switch (gt_memory_find(copies->memory, operation->event->head.process, end->address,
 			       &device)) {
-	case GT_PLACE_DEVICE:
-	case GT_PLACE_MANAGED:
+	case GT_ADDRESS_DEVICE:
+	case GT_ADDRESS_MANAGED:
 		return SIDE_DEVICE;
-	case GT_PLACE_PINNED:
+	case GT_ADDRESS_PINNED:
 		return SIDE_HOST;
 	default:
 		return SIDE_UNKNOWN;
@@ -165,9 +165,9 @@ static enum gt_host_memory host_memory(const struct gt_copies *copies,
 	int device;
 
 	switch (gt_memory_find(copies->memory, operation->event->head.process, address, &device)) {
-	case GT_PLACE_PINNED:
+	case GT_ADDRESS_PINNED:
 		return GT_MEMORY_PINNED;
-	case GT_PLACE_MANAGED:
+	case GT_ADDRESS_MANAGED:
 		return GT_MEMORY_MANAGED;
 	default:
 		return GT_MEMORY_PAGEABLE;
@@ -178,10 +178,11 @@ static enum gt_host_memory host_memory(const struct gt_copies *copies,
  * CUDA Runtime API, "API synchronization behavior": without a stream, copies that involve the host
  * wait; those within the device or between devices do not.
  */
-static struct copy look_at(const struct gt_copies *copies, const struct gt_operation *operation)
+static struct copy_traits look_at(const struct gt_copies *copies,
+				  const struct gt_operation *operation)
 {
 	int direction = gt_call_direction(&operation->call);
-	struct copy copy = {GT_DIRECTION_UNKNOWN, GT_MEMORY_PAGEABLE, false};
+	struct copy_traits copy = {GT_DIRECTION_UNKNOWN, GT_MEMORY_PAGEABLE, false};
 	struct gt_copy_ends ends;
 	bool has_ends = gt_call_copy_ends(&operation->call, &ends);
 
@@ -201,7 +202,7 @@ static struct copy look_at(const struct gt_copies *copies, const struct gt_opera
 }
 
 /* The row of a key, whose group was first seen with that ordinal of a device. NULL: no memory. */
-static struct gt_copies_row *row_in(struct gt_hash *rows, const struct key *key, int device)
+static struct gt_copies_row *row_in(struct gt_hash *rows, const struct copies_key *key, int device)
 {
 	struct gt_copies_row *row = gt_hash_get(rows, key, sizeof(*key));
 
@@ -223,7 +224,7 @@ static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_na
 				    const struct gt_operation *operation,
 				    enum gt_direction direction)
 {
-	struct key key = {
+	struct copies_key key = {
 		.group = gt_group_of(copies->by, names, operation->event,
 				     operation->has_stream ? operation->stream : 0),
 		.direction = direction,
@@ -232,10 +233,11 @@ static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_na
 	return row_in(copies->by_key, &key, operation->event->head.device);
 }
 
-static void count_speed(struct gt_copies *copies, const struct copy *copy, uint64_t bytes,
+static void count_speed(struct gt_copies *copies, const struct copy_traits *copy, uint64_t bytes,
 			uint64_t ns)
 {
-	struct speed *speed = &copies->speeds[copy->direction == GT_DEVICE_TO_HOST][copy->host];
+	struct copy_speed *speed =
+		&copies->speeds[copy->direction == GT_DEVICE_TO_HOST][copy->host];
 	unsigned power = 63 - __builtin_clzll(bytes | 1);
 
 	speed->bytes[power] += bytes;
@@ -261,7 +263,7 @@ static int count_sizes(struct gt_copies_row *row, const struct gt_operation *ope
 }
 
 static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
-		      const struct gt_operation *operation, const struct copy *copy)
+		      const struct gt_operation *operation, const struct copy_traits *copy)
 {
 	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
 	struct gt_copies_part *part = copy->waits ? &row->waited : &row->asynchronous;
@@ -295,7 +297,7 @@ static void tell_ended(void *opaque, const struct gt_work *work, uint64_t end)
 /* A copy that becomes a node of a graph. */
 static int take_node(struct gt_copies *copies, const struct gt_operation *operation)
 {
-	struct copy copy = look_at(copies, operation);
+	struct copy_traits copy = look_at(copies, operation);
 
 	return gt_graphs_add(copies->graphs, operation, copy.direction,
 			     operation->has_bytes ? operation->bytes : 0);
@@ -324,7 +326,7 @@ static int take_graph(struct gt_copies *copies, const struct gt_names *names,
 static int take_copy(struct gt_copies *copies, const struct gt_names *names,
 		     const struct gt_operation *operation)
 {
-	struct copy copy = look_at(copies, operation);
+	struct copy_traits copy = look_at(copies, operation);
 	struct gt_copies_row *row = row_of(copies, names, operation, copy.direction);
 	uint64_t tag = (uintptr_t)row;
 	int error;
@@ -375,7 +377,8 @@ int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
 	return gt_memory_end_process(copies->memory, names, event->process, event->time);
 }
 
-static struct gt_pinning compare_speeds(const struct speed *pageable, const struct speed *pinned)
+static struct gt_pinning compare_speeds(const struct copy_speed *pageable,
+					const struct copy_speed *pinned)
 {
 	struct gt_pinning pinning = {0};
 
@@ -417,7 +420,7 @@ static void fill_totals(const struct gt_copies *copies, struct gt_copies_totals 
 	}
 	for (int from = 0; from < 2; from++) {
 		enum gt_direction direction = from ? GT_DEVICE_TO_HOST : GT_HOST_TO_DEVICE;
-		const struct speed *speeds = copies->speeds[from];
+		const struct copy_speed *speeds = copies->speeds[from];
 
 		totals->pinning[direction] =
 			compare_speeds(&speeds[GT_MEMORY_PAGEABLE], &speeds[GT_MEMORY_PINNED]);
@@ -464,7 +467,7 @@ static int gather_devices(struct gt_copies *copies, const struct gt_names *names
 	while (gt_hash_next(copies->by_key, &cursor, &key, NULL, &value)) {
 		const struct gt_copies_row *row = value;
 		struct gt_copies_row *to;
-		struct key now;
+		struct copies_key now;
 
 		memcpy(&now, key, sizeof(now));
 		now.group = gt_group_now(copies->by, names, &now.group);

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 
-struct key {
+struct error_key {
 	struct gt_group group;
 	uint64_t result;
 	uint32_t function;
@@ -18,7 +18,7 @@ struct key {
 struct gt_errors {
 	enum gt_by by;
 	struct gt_operations *operations;
-	struct gt_hash *by_key; /* struct key -> struct gt_error */
+	struct gt_hash *by_key; /* struct error_key -> struct gt_error */
 	struct gt_hash *shown;  /* by device: the rows as of now, whose texts belong to by_key's */
 	GT_VEC(const struct gt_error *) rows;
 };
@@ -70,7 +70,7 @@ void gt_errors_free(struct gt_errors *errors)
 }
 
 static struct gt_error *new_error(const struct gt_names *names,
-				  const struct gt_operation *operation, const struct key *key)
+				  const struct gt_operation *operation, const struct error_key *key)
 {
 	gt_auto_strbuf result = GT_STRBUF_INIT;
 	struct gt_error *error = calloc(1, sizeof(*error));
@@ -97,11 +97,11 @@ static int take_operation(void *opaque, const struct gt_names *names,
 {
 	struct gt_errors *errors = opaque;
 	struct gt_error *error;
-	struct key key;
+	struct error_key key;
 
 	if (!operation->failed)
 		return 0;
-	key = (struct key){
+	key = (struct error_key){
 		.group = gt_group_of(errors->by, names, operation->event,
 				     operation->has_stream ? operation->stream : GT_STREAM_NONE),
 		.result = (uint32_t)operation->event->result,
@@ -138,7 +138,7 @@ static int compare_rows(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static int show(struct gt_errors *errors, const struct key *key, const struct gt_error *row)
+static int show(struct gt_errors *errors, const struct error_key *key, const struct gt_error *row)
 {
 	struct gt_error *shown = gt_hash_get(errors->shown, key, sizeof(*key));
 
@@ -173,7 +173,7 @@ static int gather_devices(struct gt_errors *errors, const struct gt_names *names
 	if (!errors->shown)
 		return -ENOMEM;
 	while (!error && gt_hash_next(errors->by_key, &cursor, &key, NULL, &value)) {
-		struct key now;
+		struct error_key now;
 
 		memcpy(&now, key, sizeof(now));
 		now.group = gt_group_now(errors->by, names, &now.group);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every operation counts at the places of the kinds that it may be part of; in the end those are
+ * Every operation counts at the sites of the kinds that it may be part of; in the end those are
  * told at which enough happened.
  */
 #include "analysis/findings.h"
@@ -8,35 +8,35 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/call_sites.h"
 #include "analysis/errors.h"
 #include "analysis/evidence.h"
 #include "analysis/flight.h"
 #include "analysis/memory.h"
-#include "analysis/places.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
 #define RETRY_WITHIN 8 /* allocations of the thread */
 
-struct process {
+struct finding_process {
 	uint64_t launches;
 	bool lost; /* a sticky error was seen */
 };
 
-struct thread {
+struct finding_thread {
 	uint32_t process;
-	uint64_t launches;          /* since the last synchronisation */
-	struct gt_place_key failed; /* the place of an allocation that failed … */
-	uint64_t allocations_left;  /* … and how many may go by until it is forgotten */
+	uint64_t launches;              /* since the last synchronisation */
+	struct gt_call_site_key failed; /* the site of an allocation that failed … */
+	uint64_t allocations_left;      /* … and how many may go by until it is forgotten */
 };
 
 struct gt_findings {
 	struct gt_operations *operations;
 	struct gt_memory *memory;
 	struct gt_flight *flight;
-	struct gt_hash *places, *processes, *threads;
-	struct gt_hash *launches; /* place of each kernel's launches: struct gt_place_key -> struct
-				    gt_place */
+	struct gt_hash *sites, *processes, *threads;
+	struct gt_hash *launches; /* site of each kernel's launches: struct gt_call_site_key ->
+				    struct gt_call_site */
 	GT_VEC(struct gt_finding) rows;
 };
 
@@ -62,11 +62,11 @@ struct gt_findings *gt_findings_new(void)
 	findings->operations = gt_operations_new();
 	findings->memory = gt_memory_new(false, take_change, findings);
 	findings->flight = gt_flight_new(GT_FLIGHT_DEFAULT);
-	findings->places = gt_hash_new();
+	findings->sites = gt_hash_new();
 	findings->processes = gt_hash_new();
 	findings->threads = gt_hash_new();
 	findings->launches = gt_hash_new();
-	if (!findings->operations || !findings->memory || !findings->flight || !findings->places ||
+	if (!findings->operations || !findings->memory || !findings->flight || !findings->sites ||
 	    !findings->processes || !findings->threads || !findings->launches)
 		return NULL;
 	return gt_take(findings);
@@ -88,10 +88,10 @@ void gt_findings_free(struct gt_findings *findings)
 	gt_operations_free(findings->operations);
 	gt_memory_free(findings->memory);
 	gt_flight_free(findings->flight);
-	if (findings->places)
-		gt_hash_free_with(findings->places, gt_place_free);
+	if (findings->sites)
+		gt_hash_free_with(findings->sites, gt_call_site_free);
 	if (findings->launches)
-		gt_hash_free_with(findings->launches, gt_place_free);
+		gt_hash_free_with(findings->launches, gt_call_site_free);
 	if (findings->processes)
 		gt_hash_free_with(findings->processes, free);
 	if (findings->threads)
@@ -99,14 +99,14 @@ void gt_findings_free(struct gt_findings *findings)
 	free(findings);
 }
 
-/* NULL where no room is: then nothing is counted. */
-static struct gt_place *place_of(struct gt_findings *findings, const struct gt_names *names,
-				 enum gt_finding_kind kind, const struct gt_event_call *call,
-				 uint64_t detail)
+/* NULL: no room; then nothing is counted. */
+static struct gt_call_site *call_site_of(struct gt_findings *findings, const struct gt_names *names,
+					 enum gt_finding_kind kind,
+					 const struct gt_event_call *call, uint64_t detail)
 {
-	struct gt_place_key key = gt_place_key_of(kind, call, detail);
+	struct gt_call_site_key key = gt_call_site_key_of(kind, call, detail);
 
-	return gt_place_in(findings->places, names, &key);
+	return gt_call_site_in(findings->sites, names, &key);
 }
 
 static void *item_of(struct gt_hash *map, uint64_t id, size_t size)
@@ -128,37 +128,37 @@ static void take_allocated(struct gt_findings *findings, const struct gt_names *
 			   const struct gt_memory_change *change)
 {
 	const struct gt_operation *operation = change->operation;
-	struct gt_place *place;
+	struct gt_call_site *site;
 
 	if (operation->names_stream)
 		return; /* from a pool: cheap, and meant so */
-	place = place_of(findings, names, GT_FINDING_allocation_in_loop, operation->event,
-			 change->allocation->bytes);
-	if (!place)
+	site = call_site_of(findings, names, GT_FINDING_allocation_in_loop, operation->event,
+			    change->allocation->bytes);
+	if (!site)
 		return;
-	place->ns += operation->event->duration;
-	if (++place->live > place->most_live)
-		place->most_live = place->live;
+	site->ns += operation->event->duration;
+	if (++site->live > site->max_live)
+		site->max_live = site->live;
 }
 
 static void take_freed(struct gt_findings *findings, const struct gt_memory_change *change)
 {
 	const struct gt_allocation *allocation = change->allocation;
-	struct gt_place_key key = {
+	struct gt_call_site_key key = {
 		.stack = allocation->stack,
 		.detail = allocation->bytes,
 		.process = allocation->process,
 		.function = allocation->function,
 		.kind = GT_FINDING_allocation_in_loop,
 	};
-	struct gt_place *place = gt_hash_get(findings->places, &key, sizeof(key));
+	struct gt_call_site *site = gt_hash_get(findings->sites, &key, sizeof(key));
 
-	if (!place)
+	if (!site)
 		return;
-	if (place->live)
-		place->live--;
+	if (site->live)
+		site->live--;
 	if (change->what == GT_MEMORY_FREED || change->what == GT_MEMORY_RELEASE_SEEN)
-		gt_place_count(place, change->operation, allocation->bytes);
+		gt_call_site_count(site, change->operation, allocation->bytes);
 }
 
 static int take_change(void *opaque, const struct gt_names *names,
@@ -175,14 +175,14 @@ static int take_change(void *opaque, const struct gt_names *names,
 		take_freed(findings, change);
 		break;
 	case GT_MEMORY_FREED_TWICE:
-		gt_place_count(place_of(findings, names, GT_FINDING_freed_twice,
-					change->operation->event, 0),
-			       change->operation, 0);
+		gt_call_site_count(call_site_of(findings, names, GT_FINDING_freed_twice,
+						change->operation->event, 0),
+				   change->operation, 0);
 		break;
 	case GT_MEMORY_FREED_FOREIGN:
-		gt_place_count(place_of(findings, names, GT_FINDING_freed_foreign,
-					change->operation->event, 0),
-			       change->operation, 0);
+		gt_call_site_count(call_site_of(findings, names, GT_FINDING_freed_foreign,
+						change->operation->event, 0),
+				   change->operation, 0);
 		break;
 	default:
 		break;
@@ -208,8 +208,8 @@ static bool line_of(const struct gt_names *names, uint32_t process, uint64_t sta
 }
 
 /* The same stack, or one from the same line: compilers unroll loops. */
-static bool is_place_of(const struct gt_names *names, const struct gt_place_key *key,
-			const struct gt_event_call *call)
+static bool is_call_site_of(const struct gt_names *names, const struct gt_call_site_key *key,
+			    const struct gt_event_call *call)
 {
 	struct gt_source_frame one, other;
 
@@ -220,44 +220,44 @@ static bool is_place_of(const struct gt_names *names, const struct gt_place_key 
 	       !strcmp(one.file, other.file);
 }
 
-static bool is_retry(const struct gt_names *names, const struct thread *thread,
+static bool is_retry(const struct gt_names *names, const struct finding_thread *thread,
 		     const struct gt_event_call *call, uint64_t bytes)
 {
-	const struct gt_place_key *failed = &thread->failed;
+	const struct gt_call_site_key *failed = &thread->failed;
 
 	if (!thread->allocations_left || failed->process != thread->process)
 		return false;
 	return failed->detail == bytes ||
-	       (bytes < failed->detail && is_place_of(names, failed, call));
+	       (bytes < failed->detail && is_call_site_of(names, failed, call));
 }
 
-/* An allocation that failed is tried again: of the same size, or for less at the same place. */
+/* An allocation that failed is tried again: of the same size, or for less at the same site. */
 static int take_alloc(struct gt_findings *findings, const struct gt_names *names,
 		      const struct gt_operation *operation)
 {
 	const struct gt_event_call *call = operation->event;
 	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
-	struct thread *thread =
-		item_of(findings->threads, call->head.thread, sizeof(struct thread));
-	struct gt_place *place;
+	struct finding_thread *thread =
+		item_of(findings->threads, call->head.thread, sizeof(struct finding_thread));
+	struct gt_call_site *site;
 
 	if (!thread)
 		return -ENOMEM;
 	thread->process = call->head.process;
 	if (is_retry(names, thread, call, bytes)) {
-		struct gt_place_key key = thread->failed;
+		struct gt_call_site_key key = thread->failed;
 
 		key.detail = 0;
-		place = gt_place_in(findings->places, names, &key);
-		gt_place_count(place, operation, bytes);
-		if (place)
-			place->all += !operation->failed; /* went well at last */
+		site = gt_call_site_in(findings->sites, names, &key);
+		gt_call_site_count(site, operation, bytes);
+		if (site)
+			site->all += !operation->failed; /* went well at last */
 		thread->allocations_left = 0;
 	}
 	if (thread->allocations_left)
 		thread->allocations_left--;
 	if (operation->failed && !gt_error_is_sticky(call->result)) {
-		thread->failed = gt_place_key_of(GT_FINDING_allocation_retried, call, bytes);
+		thread->failed = gt_call_site_key_of(GT_FINDING_allocation_retried, call, bytes);
 		thread->allocations_left = RETRY_WITHIN;
 	}
 	return 0;
@@ -266,30 +266,31 @@ static int take_alloc(struct gt_findings *findings, const struct gt_names *names
 static void take_copy(struct gt_findings *findings, const struct gt_names *names,
 		      const struct gt_operation *operation)
 {
-	struct gt_place *place;
+	struct gt_call_site *site;
 
 	if (operation->failed || !operation->has_bytes || operation->has_other)
 		return;
-	place = place_of(findings, names, GT_FINDING_tiny_copies, operation->event, 0);
-	if (!place)
+	site = call_site_of(findings, names, GT_FINDING_tiny_copies, operation->event, 0);
+	if (!site)
 		return;
-	place->all++;
+	site->all++;
 	if (operation->bytes <= GT_TINY_COPY)
-		gt_place_count(place, operation, operation->bytes);
+		gt_call_site_count(site, operation, operation->bytes);
 }
 
 static int take_sync(struct gt_findings *findings, const struct gt_names *names,
 		     const struct gt_operation *operation)
 {
 	uint32_t id = operation->event->head.thread;
-	struct thread *thread = item_of(findings->threads, id, sizeof(struct thread));
+	struct finding_thread *thread =
+		item_of(findings->threads, id, sizeof(struct finding_thread));
 
 	if (!thread)
 		return -ENOMEM;
 	if (!operation->failed && thread->launches == 1)
-		gt_place_count(place_of(findings, names, GT_FINDING_sync_after_launch,
-					operation->event, 0),
-			       operation, 0);
+		gt_call_site_count(call_site_of(findings, names, GT_FINDING_sync_after_launch,
+						operation->event, 0),
+				   operation, 0);
 	thread->launches = 0;
 	return 0;
 }
@@ -309,16 +310,16 @@ static char *label_launch(const struct gt_names *names, const struct gt_operatio
 
 /* Places of launches are kept by kernel: whose fault an error is, is told by them. */
 static int take_launch(struct gt_findings *findings, const struct gt_names *names,
-		       const struct gt_operation *operation, struct gt_place **ret_place)
+		       const struct gt_operation *operation, struct gt_call_site **ret_site)
 {
 	const struct gt_event_call *call = operation->event;
-	struct process *process =
-		item_of(findings->processes, call->head.process, sizeof(struct process));
-	struct thread *thread =
-		item_of(findings->threads, call->head.thread, sizeof(struct thread));
+	struct finding_process *process =
+		item_of(findings->processes, call->head.process, sizeof(struct finding_process));
+	struct finding_thread *thread =
+		item_of(findings->threads, call->head.thread, sizeof(struct finding_thread));
 	uint64_t handle = 0;
-	struct gt_place_key key;
-	struct gt_place *place;
+	struct gt_call_site_key key;
+	struct gt_call_site *site;
 
 	if (!process || !thread)
 		return -ENOMEM;
@@ -326,28 +327,29 @@ static int take_launch(struct gt_findings *findings, const struct gt_names *name
 	thread->process = call->head.process;
 	thread->launches++;
 	gt_call_kernel(&operation->call, &handle);
-	key = gt_place_key_of(GT_FINDING_small_launches, call, handle);
-	place = gt_place_in(findings->launches, names, &key);
-	if (place && !place->text)
-		place->text = label_launch(names, operation);
-	*ret_place = place;
+	key = gt_call_site_key_of(GT_FINDING_small_launches, call, handle);
+	site = gt_call_site_in(findings->launches, names, &key);
+	if (site && !site->text)
+		site->text = label_launch(names, operation);
+	*ret_site = site;
 	return 0;
 }
 
 static int take_small_launch(struct gt_findings *findings, const struct gt_names *names,
-			     const struct gt_operation *operation, const struct gt_place *launch)
+			     const struct gt_operation *operation,
+			     const struct gt_call_site *launch)
 {
 	struct gt_call_launch how;
-	struct gt_place *place;
+	struct gt_call_site *site;
 
 	if (!gt_call_launch(&operation->call, &how) ||
 	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= GT_WARP)
 		return 0;
-	place = place_of(findings, names, GT_FINDING_small_launches, operation->event,
-			 launch->key.detail);
-	if (place && !place->text && launch->text)
-		place->text = strdup(launch->text);
-	gt_place_count(place, operation, 0);
+	site = call_site_of(findings, names, GT_FINDING_small_launches, operation->event,
+			    launch->key.detail);
+	if (site && !site->text && launch->text)
+		site->text = strdup(launch->text);
+	gt_call_site_count(site, operation, 0);
 	return 0;
 }
 
@@ -356,11 +358,13 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 		       const struct gt_operation *operation)
 {
 	uint32_t id = operation->event->head.process;
-	struct process *process = item_of(findings->processes, id, sizeof(struct process));
-	struct gt_place_key key = gt_place_key_of(GT_FINDING_sticky_error, operation->event, 0);
+	struct finding_process *process =
+		item_of(findings->processes, id, sizeof(struct finding_process));
+	struct gt_call_site_key key =
+		gt_call_site_key_of(GT_FINDING_sticky_error, operation->event, 0);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	const struct gt_work *work;
-	struct gt_place *place;
+	struct gt_call_site *site;
 	size_t candidates;
 
 	if (!process)
@@ -372,7 +376,8 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 	gt_api_format_result(&text, operation->call.function, operation->event->result, false);
 	gt_strbuf_printf(&text, ", first told by %s", operation->call.function->name);
 	if (work) {
-		const struct gt_place *launch = (const struct gt_place *)(uintptr_t)work->tag;
+		const struct gt_call_site *launch =
+			(const struct gt_call_site *)(uintptr_t)work->tag;
 
 		key.stack = launch->key.stack;
 		gt_strbuf_printf(&text, "; probably by the launch of %s",
@@ -383,12 +388,12 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 	} else {
 		gt_strbuf_puts(&text, "; no launch was seen that may have caused it");
 	}
-	place = gt_place_in(findings->places, names, &key);
-	if (!place)
+	site = gt_call_site_in(findings->sites, names, &key);
+	if (!site)
 		return 0;
-	gt_place_count(place, operation, 0);
-	free(place->text);
-	place->text = gt_strbuf_steal(&text);
+	gt_call_site_count(site, operation, 0);
+	free(site->text);
+	site->text = gt_strbuf_steal(&text);
 	return 0;
 }
 
@@ -397,7 +402,7 @@ static void ignore_ended(void *context, const struct gt_work *work, uint64_t end
 }
 
 static int take_by_kind(struct gt_findings *findings, const struct gt_names *names,
-			const struct gt_operation *operation, struct gt_place **ret_launch)
+			const struct gt_operation *operation, struct gt_call_site **ret_launch)
 {
 	int error;
 
@@ -429,7 +434,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 {
 	struct gt_findings *findings = opaque;
 	int direction = gt_call_direction(&operation->call);
-	struct gt_place *launch = NULL;
+	struct gt_call_site *launch = NULL;
 	uint64_t tag;
 	int error = gt_memory_take(findings->memory, names, operation);
 
@@ -450,7 +455,7 @@ static void forget_threads(struct gt_findings *findings, uint32_t process)
 	void *value;
 
 	while (gt_hash_next(findings->threads, &cursor, &key, &length, &value)) {
-		if (((struct thread *)value)->process != process)
+		if (((struct finding_thread *)value)->process != process)
 			continue;
 		gt_hash_remove(findings->threads, key, length);
 		free(value);
@@ -470,56 +475,57 @@ int gt_findings_take(struct gt_findings *findings, const struct gt_names *names,
 	return gt_memory_end_process(findings->memory, names, event->process, event->time);
 }
 
-static bool is_enough(const struct gt_findings *findings, const struct gt_place *place)
+static bool is_enough(const struct gt_findings *findings, const struct gt_call_site *site)
 {
-	const struct process *process;
+	const struct finding_process *process;
 
-	if (place->count < kinds[place->key.kind].least)
+	if (site->count < kinds[site->key.kind].least)
 		return false;
-	switch (place->key.kind) {
+	switch (site->key.kind) {
 	case GT_FINDING_allocation_in_loop:
-		return place->most_live <= place->count / 4;
+		return site->max_live <= site->count / 4;
 	case GT_FINDING_tiny_copies:
-		return place->count >= place->all / 2;
+		return site->count >= site->all / 2;
 	case GT_FINDING_sync_after_launch:
-		process = gt_hash_get_u64(findings->processes, place->key.process);
-		return process && place->count >= process->launches / 2;
+		process = gt_hash_get_u64(findings->processes, site->key.process);
+		return process && site->count >= process->launches / 2;
 	default:
 		return true;
 	}
 }
 
-static char *evidence_of(const struct gt_findings *findings, const struct gt_place *place)
+static char *evidence_of(const struct gt_findings *findings, const struct gt_call_site *site)
 {
-	const struct process *process = gt_hash_get_u64(findings->processes, place->key.process);
+	const struct finding_process *process =
+		gt_hash_get_u64(findings->processes, site->key.process);
 
 	return gt_evidence_text(&(struct gt_evidence){
-		.kind = place->key.kind,
-		.function = place->function ? place->function : "?",
-		.text = place->text ? place->text : "?",
-		.count = place->count,
-		.all = place->all,
-		.bytes = place->key.kind == GT_FINDING_allocation_in_loop ? place->key.detail
-									  : place->bytes,
-		.ns = place->ns,
+		.kind = site->key.kind,
+		.function = site->function ? site->function : "?",
+		.text = site->text ? site->text : "?",
+		.count = site->count,
+		.all = site->all,
+		.bytes = site->key.kind == GT_FINDING_allocation_in_loop ? site->key.detail
+									 : site->bytes,
+		.ns = site->ns,
 		.launches = process ? process->launches : 0,
 	});
 }
 
-static int add_row(struct gt_findings *findings, const struct gt_place *place)
+static int add_row(struct gt_findings *findings, const struct gt_call_site *site)
 {
 	struct gt_finding row = {
-		.kind = place->key.kind,
-		.name = kinds[place->key.kind].name,
-		.advice = kinds[place->key.kind].advice,
-		.process = place->key.process,
-		.process_name = place->process_name,
-		.function = place->function,
-		.stack = place->key.stack,
-		.count = place->count,
-		.bytes = place->bytes,
-		.ns = place->ns,
-		.evidence = evidence_of(findings, place),
+		.kind = site->key.kind,
+		.name = kinds[site->key.kind].name,
+		.advice = kinds[site->key.kind].advice,
+		.process = site->key.process,
+		.process_name = site->process_name,
+		.function = site->function,
+		.stack = site->key.stack,
+		.count = site->count,
+		.bytes = site->bytes,
+		.ns = site->ns,
+		.evidence = evidence_of(findings, site),
 	};
 
 	if (!row.evidence || gt_vec_push(&findings->rows, row)) {
@@ -547,7 +553,7 @@ int gt_findings_rows(struct gt_findings *findings, const struct gt_finding **ret
 	void *value;
 
 	forget_rows(findings);
-	while (gt_hash_next(findings->places, &cursor, NULL, NULL, &value))
+	while (gt_hash_next(findings->sites, &cursor, NULL, NULL, &value))
 		if (is_enough(findings, value) && add_row(findings, value))
 			return -ENOMEM;
 	if (findings->rows.count)

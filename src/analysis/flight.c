@@ -12,26 +12,26 @@
 
 #define NONE UINT32_MAX
 
-struct slot {
+struct flight_slot {
 	struct gt_work work;
 	uint32_t process, stream;
 	uint32_t older, newer; /* of all; of free slots, newer is the next free one */
 	uint32_t next;         /* of the stream */
 };
 
-struct chain {
+struct flight_chain {
 	uint32_t first, last;
 	size_t count;
 };
 
-struct process {
-	GT_VEC(struct chain) streams;
+struct flight_process {
+	GT_VEC(struct flight_chain) streams;
 	size_t count;
 };
 
 struct gt_flight {
 	size_t most;
-	GT_VEC(struct slot) slots;
+	GT_VEC(struct flight_slot) slots;
 	uint32_t free, oldest, newest;
 	size_t count;
 	uint64_t evicted;
@@ -41,7 +41,7 @@ struct gt_flight {
 
 static void process_free(void *opaque)
 {
-	struct process *process = opaque;
+	struct flight_process *process = opaque;
 
 	gt_vec_free(&process->streams);
 	free(process);
@@ -74,9 +74,9 @@ void gt_flight_free(struct gt_flight *flight)
 	free(flight);
 }
 
-static struct process *process_of(struct gt_flight *flight, uint32_t id)
+static struct flight_process *process_of(struct gt_flight *flight, uint32_t id)
 {
-	struct process *process = gt_hash_get_u64(flight->processes, id);
+	struct flight_process *process = gt_hash_get_u64(flight->processes, id);
 
 	if (process)
 		return process;
@@ -89,10 +89,11 @@ static struct process *process_of(struct gt_flight *flight, uint32_t id)
 }
 
 /* Takes the first of a stream's work out of both chains. */
-static void take_first(struct gt_flight *flight, struct process *process, struct chain *chain)
+static void take_first(struct gt_flight *flight, struct flight_process *process,
+		       struct flight_chain *chain)
 {
 	uint32_t index = chain->first;
-	struct slot *slot = &flight->slots.items[index];
+	struct flight_slot *slot = &flight->slots.items[index];
 
 	chain->first = slot->next;
 	if (chain->first == NONE)
@@ -115,17 +116,17 @@ static void take_first(struct gt_flight *flight, struct process *process, struct
 /* The oldest of all is the first of its stream. */
 static void evict(struct gt_flight *flight)
 {
-	const struct slot *slot = &flight->slots.items[flight->oldest];
-	struct process *process = gt_hash_get_u64(flight->processes, slot->process);
+	const struct flight_slot *slot = &flight->slots.items[flight->oldest];
+	struct flight_process *process = gt_hash_get_u64(flight->processes, slot->process);
 
 	take_first(flight, process, &process->streams.items[slot->stream]);
 	flight->evicted++;
 }
 
-static int make_chains(struct process *process, uint32_t stream)
+static int make_chains(struct flight_process *process, uint32_t stream)
 {
 	while (process->streams.count <= stream)
-		if (gt_vec_push(&process->streams, (struct chain){NONE, NONE, 0}))
+		if (gt_vec_push(&process->streams, (struct flight_chain){NONE, NONE, 0}))
 			return -ENOMEM;
 	return 0;
 }
@@ -133,7 +134,7 @@ static int make_chains(struct process *process, uint32_t stream)
 static int find_slot(struct gt_flight *flight, uint32_t *ret_index)
 {
 	if (flight->free == NONE) {
-		if (gt_vec_push(&flight->slots, (struct slot){.newer = NONE}))
+		if (gt_vec_push(&flight->slots, (struct flight_slot){.newer = NONE}))
 			return -ENOMEM;
 		*ret_index = (uint32_t)(flight->slots.count - 1);
 		return 0;
@@ -146,8 +147,8 @@ static int find_slot(struct gt_flight *flight, uint32_t *ret_index)
 static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
 		const struct gt_work *work)
 {
-	struct process *process = process_of(flight, stream->process);
-	struct chain *chain;
+	struct flight_process *process = process_of(flight, stream->process);
+	struct flight_chain *chain;
 	uint32_t index;
 
 	if (!process || make_chains(process, stream->number))
@@ -161,8 +162,8 @@ static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
 	if (find_slot(flight, &index))
 		return -ENOMEM;
 	chain = &process->streams.items[stream->number];
-	flight->slots.items[index] =
-		(struct slot){*work, stream->process, stream->number, flight->newest, NONE, NONE};
+	flight->slots.items[index] = (struct flight_slot){
+		*work, stream->process, stream->number, flight->newest, NONE, NONE};
 	if (flight->newest != NONE)
 		flight->slots.items[flight->newest].newer = index;
 	else
@@ -182,11 +183,11 @@ static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
 static void tell_ended(struct gt_flight *flight, const struct gt_operation *operation,
 		       gt_flight_sink sink, void *context)
 {
-	struct process *process =
+	struct flight_process *process =
 		gt_hash_get_u64(flight->processes, operation->event->head.process);
 
 	for (uint32_t i = 0; process && process->count && i < process->streams.count; i++) {
-		struct chain *chain = &process->streams.items[i];
+		struct flight_chain *chain = &process->streams.items[i];
 		uint64_t ended = chain->count ? gt_order_ended(flight->order, operation, i) : 0;
 
 		while (chain->count && flight->slots.items[chain->first].work.returned <= ended) {
@@ -217,7 +218,7 @@ int gt_flight_take(struct gt_flight *flight, const struct gt_operation *operatio
 const struct gt_work *gt_flight_last(const struct gt_flight *flight, uint32_t process,
 				     size_t *ret_count)
 {
-	const struct process *of = gt_hash_get_u64(flight->processes, process);
+	const struct flight_process *of = gt_hash_get_u64(flight->processes, process);
 
 	*ret_count = of ? of->count : 0;
 	for (uint32_t i = flight->newest; of && of->count && i != NONE;
@@ -229,7 +230,7 @@ const struct gt_work *gt_flight_last(const struct gt_flight *flight, uint32_t pr
 
 size_t gt_flight_end_process(struct gt_flight *flight, uint32_t id)
 {
-	struct process *process = gt_hash_remove_u64(flight->processes, id);
+	struct flight_process *process = gt_hash_remove_u64(flight->processes, id);
 	size_t left = process ? process->count : 0;
 
 	for (uint32_t i = 0; process && i < process->streams.count; i++)

@@ -9,33 +9,33 @@
 #define MAX_ITEMS 65536 /* of a graph; one with more is unknown */
 
 /* Handles of different kinds may be equal numbers. */
-enum sort {
+enum graph_kind {
 	SORT_GRAPH,
 	SORT_EXEC,
 	SORT_CAPTURE, /* a graph that is being captured, by the capture's number */
 	SORT_NODE,
 };
 
-struct key {
+struct graph_key {
 	uint64_t handle;
 	uint32_t process;
 	uint32_t sort;
 };
 
-struct content {
+struct graph_content {
 	GT_VEC(struct gt_graph_item) items;
 	bool unknown;
 	bool unlisted; /* it has nodes of which no call told the handle */
 };
 
 struct gt_graphs {
-	struct gt_hash *contents; /* struct key -> struct content */
-	struct gt_hash *nodes;    /* struct key -> handle of its graph, as a pointer */
+	struct gt_hash *contents; /* struct graph_key -> struct graph_content */
+	struct gt_hash *nodes;    /* struct graph_key -> handle of its graph, as a pointer */
 };
 
 static void content_free(void *opaque)
 {
-	struct content *content = opaque;
+	struct graph_content *content = opaque;
 
 	gt_vec_free(&content->items);
 	free(content);
@@ -65,28 +65,29 @@ void gt_graphs_free(struct gt_graphs *graphs)
 	free(graphs);
 }
 
-static struct key key_of(const struct gt_operation *operation, enum sort sort, uint64_t handle)
+static struct graph_key key_of(const struct gt_operation *operation, enum graph_kind sort,
+			       uint64_t handle)
 {
-	return (struct key){handle, operation->event->head.process, sort};
+	return (struct graph_key){handle, operation->event->head.process, sort};
 }
 
-static struct content *find(const struct gt_graphs *graphs, struct key key)
+static struct graph_content *find(const struct gt_graphs *graphs, struct graph_key key)
 {
 	return gt_hash_get(graphs->contents, &key, sizeof(key));
 }
 
-static void forget(struct gt_graphs *graphs, struct key key)
+static void forget(struct gt_graphs *graphs, struct graph_key key)
 {
-	struct content *content = gt_hash_remove(graphs->contents, &key, sizeof(key));
+	struct graph_content *content = gt_hash_remove(graphs->contents, &key, sizeof(key));
 
 	if (content)
 		content_free(content);
 }
 
 /* An empty one in place of what was there; NULL: no memory. */
-static struct content *begin(struct gt_graphs *graphs, struct key key)
+static struct graph_content *begin(struct gt_graphs *graphs, struct graph_key key)
 {
-	struct content *content = calloc(1, sizeof(*content));
+	struct graph_content *content = calloc(1, sizeof(*content));
 
 	forget(graphs, key);
 	if (content && gt_hash_set(graphs->contents, &key, sizeof(key), content)) {
@@ -97,9 +98,9 @@ static struct content *begin(struct gt_graphs *graphs, struct key key)
 }
 
 /* One that comes out of nowhere has begun before it was looked at. */
-static struct content *find_or_begin(struct gt_graphs *graphs, struct key key)
+static struct graph_content *find_or_begin(struct gt_graphs *graphs, struct graph_key key)
 {
-	struct content *content = find(graphs, key);
+	struct graph_content *content = find(graphs, key);
 
 	if (content)
 		return content;
@@ -109,7 +110,7 @@ static struct content *find_or_begin(struct gt_graphs *graphs, struct key key)
 	return content;
 }
 
-static int add(struct content *content, const struct gt_graph_item *item)
+static int add(struct graph_content *content, const struct gt_graph_item *item)
 {
 	for (size_t i = content->items.count; i-- > 0;) {
 		struct gt_graph_item *other = &content->items.items[i];
@@ -127,7 +128,7 @@ static int add(struct content *content, const struct gt_graph_item *item)
 }
 
 /* Adds all of a graph to another one; NULL: it is not known. */
-static int merge(struct content *content, const struct content *other)
+static int merge(struct graph_content *content, const struct graph_content *other)
 {
 	int error = 0;
 
@@ -143,22 +144,22 @@ static int merge(struct content *content, const struct content *other)
 }
 
 /* A graph is the same as another one from now on. */
-static int copy(struct gt_graphs *graphs, struct key key, struct key from)
+static int copy(struct gt_graphs *graphs, struct graph_key key, struct graph_key from)
 {
-	struct content *content = begin(graphs, key);
+	struct graph_content *content = begin(graphs, key);
 
 	return content ? merge(content, find(graphs, from)) : -ENOMEM;
 }
 
-static struct key graph_of_node_key(const struct gt_operation *operation)
+static struct graph_key graph_of_node_key(const struct gt_operation *operation)
 {
 	return key_of(operation, SORT_NODE, operation->other);
 }
 
 /* The graph in which something was changed, we do not know how. */
-static int change(struct gt_graphs *graphs, struct key key)
+static int change(struct gt_graphs *graphs, struct graph_key key)
 {
-	struct content *content = find_or_begin(graphs, key);
+	struct graph_content *content = find_or_begin(graphs, key);
 
 	if (!content)
 		return -ENOMEM;
@@ -169,7 +170,7 @@ static int change(struct gt_graphs *graphs, struct key key)
 /* A node that no call told of may be in any graph that has such nodes. */
 static int change_node(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
-	struct key node = key_of(operation, SORT_NODE, operation->address);
+	struct graph_key node = key_of(operation, SORT_NODE, operation->address);
 	void *graph = gt_hash_get(graphs->nodes, &node, sizeof(node));
 	size_t cursor = 0, length;
 	const void *key;
@@ -178,8 +179,8 @@ static int change_node(struct gt_graphs *graphs, const struct gt_operation *oper
 	if (graph)
 		return change(graphs, key_of(operation, SORT_GRAPH, (uintptr_t)graph));
 	while (gt_hash_next(graphs->contents, &cursor, &key, &length, &value)) {
-		const struct key *of = key;
-		struct content *content = value;
+		const struct graph_key *of = key;
+		struct graph_content *content = value;
 
 		if (of->process == node.process && of->sort == SORT_GRAPH && content->unlisted)
 			content->unknown = true;
@@ -189,7 +190,7 @@ static int change_node(struct gt_graphs *graphs, const struct gt_operation *oper
 
 static int begin_capture(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
-	struct content *content =
+	struct graph_content *content =
 		begin(graphs, key_of(operation, SORT_CAPTURE, operation->capture));
 
 	if (!content)
@@ -204,7 +205,7 @@ static int begin_capture(struct gt_graphs *graphs, const struct gt_operation *op
 
 static int end_capture(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
-	struct key capture = key_of(operation, SORT_CAPTURE, operation->capture);
+	struct graph_key capture = key_of(operation, SORT_CAPTURE, operation->capture);
 	int error = 0;
 
 	if (!operation->failed)
@@ -222,7 +223,7 @@ bool gt_graphs_launches(const struct gt_operation *operation)
 /* A graph that is launched into a stream that is captured is a node of the captured one. */
 static int capture_launch(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
-	struct content *content =
+	struct graph_content *content =
 		find_or_begin(graphs, key_of(operation, SORT_CAPTURE, operation->capture));
 
 	return content ? merge(content,
@@ -232,7 +233,7 @@ static int capture_launch(struct gt_graphs *graphs, const struct gt_operation *o
 
 static int add_child(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
-	struct content *content =
+	struct graph_content *content =
 		find_or_begin(graphs, key_of(operation, SORT_GRAPH, operation->address));
 
 	return content ? merge(content,
@@ -242,8 +243,8 @@ static int add_child(struct gt_graphs *graphs, const struct gt_operation *operat
 
 static int take_graph(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
-	struct key graph = key_of(operation, SORT_GRAPH, operation->address);
-	struct key exec = key_of(operation, SORT_EXEC, operation->address);
+	struct graph_key graph = key_of(operation, SORT_GRAPH, operation->address);
+	struct graph_key exec = key_of(operation, SORT_EXEC, operation->address);
 
 	switch (operation->kind) {
 	case GT_OPERATION_GRAPH_CREATE:
@@ -295,10 +296,11 @@ int gt_graphs_take(struct gt_graphs *graphs, const struct gt_operation *operatio
 int gt_graphs_add(struct gt_graphs *graphs, const struct gt_operation *operation, uint64_t tag,
 		  uint64_t bytes)
 {
-	struct key key = operation->capture ? key_of(operation, SORT_CAPTURE, operation->capture)
-					    : key_of(operation, SORT_GRAPH, operation->address);
-	struct key node = graph_of_node_key(operation);
-	struct content *content = find_or_begin(graphs, key);
+	struct graph_key key = operation->capture
+				       ? key_of(operation, SORT_CAPTURE, operation->capture)
+				       : key_of(operation, SORT_GRAPH, operation->address);
+	struct graph_key node = graph_of_node_key(operation);
+	struct graph_content *content = find_or_begin(graphs, key);
 
 	if (!content)
 		return -ENOMEM;
@@ -312,7 +314,7 @@ int gt_graphs_add(struct gt_graphs *graphs, const struct gt_operation *operation
 bool gt_graphs_items(const struct gt_graphs *graphs, const struct gt_operation *operation,
 		     const struct gt_graph_item **ret_items, size_t *ret_count)
 {
-	const struct content *content =
+	const struct graph_content *content =
 		find(graphs, key_of(operation, SORT_EXEC, operation->address));
 
 	*ret_count = 0;
@@ -330,14 +332,14 @@ void gt_graphs_end_process(struct gt_graphs *graphs, uint32_t process)
 	void *value;
 
 	while (gt_hash_next(graphs->contents, &cursor, &key, &length, &value)) {
-		if (((const struct key *)key)->process != process)
+		if (((const struct graph_key *)key)->process != process)
 			continue;
 		gt_hash_remove(graphs->contents, key, length);
 		content_free(value);
 	}
 	cursor = 0;
 	while (gt_hash_next(graphs->nodes, &cursor, &key, &length, &value))
-		if (((const struct key *)key)->process == process)
+		if (((const struct graph_key *)key)->process == process)
 			gt_hash_remove(graphs->nodes, key, length);
 }
 

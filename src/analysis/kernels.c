@@ -10,27 +10,27 @@
 
 #define MAX_CONFIGURATIONS 32 /* kept of one row */
 
-struct row;
+struct kernel_group;
 
 /* How a graph launches the kernel of a row. */
-struct node {
-	struct row *row;
+struct graph_launch {
+	struct kernel_group *row;
 	bool known;
 	struct gt_call_launch launch;
 };
 
-struct row {
+struct kernel_group {
 	struct gt_kernel_row kernel;
 	char *name;
 	GT_VEC(struct gt_configuration) configurations;
-	GT_VEC(struct node *) nodes; /* the last one stands for all that found no room */
+	GT_VEC(struct graph_launch *) nodes; /* the last one stands for all that found no room */
 };
 
 struct gt_kernels {
 	enum gt_by by;
 	struct gt_operations *operations;
 	struct gt_graphs *graphs;
-	struct gt_hash *by_key;  /* bytes of what a row is for -> struct row */
+	struct gt_hash *by_key;  /* bytes of what a row is for -> struct kernel_group */
 	struct gt_hash *shown;   /* by device: the same as of now */
 	struct gt_hash *started; /* thread -> start of its last launch + 1, as a pointer */
 	GT_VEC(const struct gt_kernel_row *) rows;
@@ -55,7 +55,7 @@ struct gt_kernels *gt_kernels_new(enum gt_by by)
 
 static void row_free(void *opaque)
 {
-	struct row *row = opaque;
+	struct kernel_group *row = opaque;
 
 	gt_histogram_free(&row->kernel.duration);
 	gt_histogram_free(&row->kernel.since);
@@ -84,16 +84,16 @@ void gt_kernels_free(struct gt_kernels *kernels)
 }
 
 /* What is launched: a kernel, or all of a graph. */
-struct launched {
+struct launched_kernel {
 	const char *name;
 	uint64_t handle;
 	bool graph;
 };
 
-static struct launched launched_by(const struct gt_names *names,
-				   const struct gt_operation *operation)
+static struct launched_kernel launched_by(const struct gt_names *names,
+					  const struct gt_operation *operation)
 {
-	struct launched launched = {0};
+	struct launched_kernel launched = {0};
 
 	if (operation->kind == GT_OPERATION_GRAPH_KERNEL) {
 		launched.handle = operation->kernel;
@@ -130,10 +130,10 @@ static int make_key(struct gt_kernels *kernels, const struct gt_kernel_row *kern
 }
 
 /* The row that has the name, handle, process and group of this one. NULL: no memory. */
-static struct row *row_in(struct gt_kernels *kernels, struct gt_hash *rows,
-			  const struct gt_kernel_row *like)
+static struct kernel_group *row_in(struct gt_kernels *kernels, struct gt_hash *rows,
+				   const struct gt_kernel_row *like)
 {
-	struct row *row;
+	struct kernel_group *row;
 
 	if (make_key(kernels, like))
 		return NULL;
@@ -159,12 +159,12 @@ static struct row *row_in(struct gt_kernels *kernels, struct gt_hash *rows,
 	return row;
 }
 
-static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *names,
-			  const struct gt_operation *operation)
+static struct kernel_group *row_of(struct gt_kernels *kernels, const struct gt_names *names,
+				   const struct gt_operation *operation)
 {
 	struct gt_group group = gt_group_of(kernels->by, names, operation->event,
 					    operation->has_stream ? operation->stream : 0);
-	struct launched launched = launched_by(names, operation);
+	struct launched_kernel launched = launched_by(names, operation);
 	struct gt_kernel_row like = {
 		.name = launched.name,
 		.handle = launched.handle,
@@ -176,7 +176,7 @@ static struct row *row_of(struct gt_kernels *kernels, const struct gt_names *nam
 	return row_in(kernels, kernels->by_key, &like);
 }
 
-static int count_configuration(struct row *row, const struct gt_call_launch *launch,
+static int count_configuration(struct kernel_group *row, const struct gt_call_launch *launch,
 			       uint64_t launches)
 {
 	gt_vec_each (other, &row->configurations) {
@@ -192,7 +192,7 @@ static int count_configuration(struct row *row, const struct gt_call_launch *lau
 	return 0;
 }
 
-static int count_since(struct gt_kernels *kernels, struct row *row,
+static int count_since(struct gt_kernels *kernels, struct kernel_group *row,
 		       const struct gt_operation *operation)
 {
 	uint32_t thread = operation->event->head.thread;
@@ -206,17 +206,18 @@ static int count_since(struct gt_kernels *kernels, struct row *row,
 				       (void *)(uintptr_t)(operation->start + 1));
 }
 
-static bool is_same(const struct node *node, bool known, const struct gt_call_launch *launch)
+static bool is_same(const struct graph_launch *node, bool known,
+		    const struct gt_call_launch *launch)
 {
 	return node->known == known && !memcmp(&node->launch, launch, sizeof(*launch));
 }
 
 /* Nodes that are launched alike are one. NULL: no memory. */
-static struct node *node_of(struct row *row, const struct gt_operation *operation)
+static struct graph_launch *node_of(struct kernel_group *row, const struct gt_operation *operation)
 {
 	struct gt_call_launch launch = {0};
 	bool known = gt_call_launch(&operation->call, &launch);
-	struct node *node;
+	struct graph_launch *node;
 
 	if (row->nodes.count >= MAX_CONFIGURATIONS) {
 		known = false;
@@ -228,7 +229,7 @@ static struct node *node_of(struct row *row, const struct gt_operation *operatio
 	node = calloc(1, sizeof(*node));
 	if (!node)
 		return NULL;
-	*node = (struct node){row, known, launch};
+	*node = (struct graph_launch){row, known, launch};
 	if (gt_vec_push(&row->nodes, node)) {
 		free(node);
 		return NULL;
@@ -238,9 +239,9 @@ static struct node *node_of(struct row *row, const struct gt_operation *operatio
 
 /* A launch that becomes a node of a graph. */
 static int take_node(struct gt_kernels *kernels, const struct gt_operation *operation,
-		     struct row *row)
+		     struct kernel_group *row)
 {
-	struct node *node;
+	struct graph_launch *node;
 
 	if (operation->failed) {
 		row->kernel.failed++;
@@ -252,7 +253,7 @@ static int take_node(struct gt_kernels *kernels, const struct gt_operation *oper
 }
 
 static int count_graph(struct gt_kernels *kernels, const struct gt_operation *operation,
-		       struct row *graph)
+		       struct kernel_group *graph)
 {
 	const struct gt_graph_item *items;
 	size_t count;
@@ -261,7 +262,8 @@ static int count_graph(struct gt_kernels *kernels, const struct gt_operation *op
 	if (!gt_graphs_items(kernels->graphs, operation, &items, &count))
 		graph->kernel.unknown++;
 	for (size_t i = 0; i < count && !error; i++) {
-		const struct node *node = (const struct node *)(uintptr_t)items[i].tag;
+		const struct graph_launch *node =
+			(const struct graph_launch *)(uintptr_t)items[i].tag;
 
 		node->row->kernel.by_graphs += items[i].count;
 		if (node->known)
@@ -271,7 +273,7 @@ static int count_graph(struct gt_kernels *kernels, const struct gt_operation *op
 }
 
 static int take_launch(struct gt_kernels *kernels, const struct gt_operation *operation,
-		       struct row *row)
+		       struct kernel_group *row)
 {
 	int error = count_since(kernels, row, operation);
 	struct gt_call_launch launch;
@@ -298,7 +300,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	struct gt_kernels *kernels = opaque;
 	int error = gt_graphs_take(kernels->graphs, operation);
 	bool is_node = operation->kind == GT_OPERATION_GRAPH_KERNEL || operation->capture;
-	struct row *row;
+	struct kernel_group *row;
 
 	if (error || (operation->kind != GT_OPERATION_LAUNCH &&
 		      operation->kind != GT_OPERATION_GRAPH_KERNEL))
@@ -345,7 +347,7 @@ static int compare_rows(const void *a, const void *b)
 	return left->handle < right->handle ? -1 : left->handle > right->handle;
 }
 
-static int add_row(struct row *to, const struct row *row)
+static int add_row(struct kernel_group *to, const struct kernel_group *row)
 {
 	const struct gt_kernel_row *kernel = &row->kernel;
 	int error;
@@ -378,9 +380,9 @@ static int gather_devices(struct gt_kernels *kernels, const struct gt_names *nam
 	if (!kernels->shown)
 		return -ENOMEM;
 	while (gt_hash_next(kernels->by_key, &cursor, NULL, NULL, &value)) {
-		const struct row *row = value;
+		const struct kernel_group *row = value;
 		struct gt_kernel_row like = row->kernel;
-		struct row *to;
+		struct kernel_group *to;
 
 		like.group = gt_group_told(gt_group_now(kernels->by, names, &like.group),
 					   (int)row->kernel.group.device);
@@ -403,7 +405,7 @@ int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_names *names,
 		return -ENOMEM;
 	while (gt_hash_next(by_device ? kernels->shown : kernels->by_key, &cursor, NULL, NULL,
 			    &value)) {
-		struct row *row = value;
+		struct kernel_group *row = value;
 
 		if (row->configurations.count)
 			qsort(row->configurations.items, row->configurations.count,

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 
 /* Key of a row; without padding. */
-struct key {
+struct leak_key {
 	struct gt_group group;
 	uint32_t generation; /* of the process: ids come again */
 	uint32_t function;
@@ -16,7 +16,7 @@ struct key {
 	uint32_t space;
 };
 
-struct process {
+struct leak_process {
 	struct gt_memory_process public;
 	uint32_t generation;
 	char *name; /* once it ended */
@@ -27,9 +27,9 @@ struct gt_leaks {
 	struct gt_operations *operations;
 	struct gt_memory *memory;
 	struct gt_hash *processes; /* id -> the one that has it now */
-	GT_VEC(struct process *) all;
+	GT_VEC(struct leak_process *) all;
 	GT_VEC(const struct gt_memory_process *) shown;
-	struct gt_hash *gone; /* struct key -> struct gt_leak: of memory that went */
+	struct gt_hash *gone; /* struct leak_key -> struct gt_leak: of memory that went */
 	GT_VEC(struct gt_leak) rows;
 	GT_VEC(char *) names; /* of processes and functions in `gone` */
 };
@@ -83,9 +83,9 @@ void gt_leaks_free(struct gt_leaks *leaks)
 	free(leaks);
 }
 
-static struct process *process_of(struct gt_leaks *leaks, uint32_t id, uint64_t time)
+static struct leak_process *process_of(struct gt_leaks *leaks, uint32_t id, uint64_t time)
 {
-	struct process *process = gt_hash_get_u64(leaks->processes, id);
+	struct leak_process *process = gt_hash_get_u64(leaks->processes, id);
 
 	if (process)
 		return process;
@@ -102,11 +102,12 @@ static struct process *process_of(struct gt_leaks *leaks, uint32_t id, uint64_t 
 	return gt_hash_set_u64(leaks->processes, id, process) ? NULL : process;
 }
 
-static struct key key_of(const struct gt_leaks *leaks, const struct gt_names *names,
-			 const struct process *process, const struct gt_allocation *allocation,
-			 enum gt_leak_state state, uint64_t now)
+static struct leak_key key_of(const struct gt_leaks *leaks, const struct gt_names *names,
+			      const struct leak_process *process,
+			      const struct gt_allocation *allocation, enum gt_leak_state state,
+			      uint64_t now)
 {
-	struct key key = {
+	struct leak_key key = {
 		.group.process = allocation->process,
 		.generation = process->generation,
 		.state = state,
@@ -167,8 +168,9 @@ static const char *keep_name(struct gt_leaks *leaks, const char *name)
 }
 
 static struct gt_leak *row_in(struct gt_leaks *leaks, struct gt_hash *rows,
-			      const struct gt_names *names, const struct key *key,
-			      const struct process *process, const struct gt_allocation *allocation)
+			      const struct gt_names *names, const struct leak_key *key,
+			      const struct leak_process *process,
+			      const struct gt_allocation *allocation)
 {
 	struct gt_leak *leak = gt_hash_get(rows, key, sizeof(*key));
 
@@ -197,7 +199,7 @@ static bool is_on_device(enum gt_memory_space space)
 	return space != GT_SPACE_HOST;
 }
 
-static uint64_t device_bytes(const struct process *process)
+static uint64_t device_bytes(const struct leak_process *process)
 {
 	uint64_t bytes = 0;
 
@@ -207,7 +209,7 @@ static uint64_t device_bytes(const struct process *process)
 	return bytes;
 }
 
-static void count_allocated(struct process *process, const struct gt_allocation *allocation)
+static void count_allocated(struct leak_process *process, const struct gt_allocation *allocation)
 {
 	struct gt_memory_use *use = &process->public.use[allocation->space];
 	uint64_t bytes;
@@ -223,7 +225,7 @@ static void count_allocated(struct process *process, const struct gt_allocation 
 		process->public.peak = bytes;
 }
 
-static void count_gone(struct process *process, const struct gt_allocation *allocation)
+static void count_gone(struct leak_process *process, const struct gt_allocation *allocation)
 {
 	struct gt_memory_use *use = &process->public.use[allocation->space];
 
@@ -231,10 +233,12 @@ static void count_gone(struct process *process, const struct gt_allocation *allo
 	use->current -= allocation->bytes;
 }
 
-static int count_left(struct gt_leaks *leaks, const struct gt_names *names, struct process *process,
-		      const struct gt_memory_change *change, enum gt_leak_state state)
+static int count_left(struct gt_leaks *leaks, const struct gt_names *names,
+		      struct leak_process *process, const struct gt_memory_change *change,
+		      enum gt_leak_state state)
 {
-	struct key key = key_of(leaks, names, process, change->allocation, state, change->time);
+	struct leak_key key =
+		key_of(leaks, names, process, change->allocation, state, change->time);
 	struct gt_leak *leak = row_in(leaks, leaks->gone, names, &key, process, change->allocation);
 
 	if (!leak)
@@ -250,7 +254,7 @@ static int take_change(void *opaque, const struct gt_names *names,
 		       const struct gt_memory_change *change)
 {
 	struct gt_leaks *leaks = opaque;
-	struct process *process = process_of(leaks, change->process, change->time);
+	struct leak_process *process = process_of(leaks, change->process, change->time);
 	struct gt_memory_process *told;
 
 	if (!process)
@@ -316,7 +320,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 static int end_process(struct gt_leaks *leaks, const struct gt_names *names,
 		       const struct gt_event *event)
 {
-	struct process *process = gt_hash_get_u64(leaks->processes, event->process);
+	struct leak_process *process = gt_hash_get_u64(leaks->processes, event->process);
 	int error;
 
 	if (!process)
@@ -378,10 +382,10 @@ static int gather_standing(struct gt_leaks *leaks, struct gt_hash *rows,
 	const struct gt_allocation *allocation;
 
 	while ((allocation = gt_memory_next(leaks->memory, &cursor))) {
-		const struct process *process =
+		const struct leak_process *process =
 			process_of(leaks, allocation->process, allocation->time);
 		struct gt_leak *leak;
-		struct key key;
+		struct leak_key key;
 
 		if (!process)
 			return -ENOMEM;

@@ -470,7 +470,7 @@ int gt_memory_end_process(struct gt_memory *memory, const struct gt_names *names
 	return error;
 }
 
-enum gt_memory_place gt_memory_find(const struct gt_memory *memory, uint32_t process,
+enum gt_address_kind gt_memory_find(const struct gt_memory *memory, uint32_t process,
 				    uint64_t address, int *ret_device)
 {
 	const struct gt_owner *owner = gt_hash_get_u64(memory->owners, process);
@@ -483,12 +483,12 @@ enum gt_memory_place gt_memory_find(const struct gt_memory *memory, uint32_t pro
 	if (owner && !range)
 		range = gt_ranges_find(owner->mappings, address);
 	if (!range)
-		return GT_PLACE_UNKNOWN;
+		return GT_ADDRESS_UNKNOWN;
 	allocation = range->value;
 	*ret_device = allocation->device;
-	return allocation->space == GT_SPACE_HOST      ? GT_PLACE_PINNED
-	       : allocation->space == GT_SPACE_MANAGED ? GT_PLACE_MANAGED
-						       : GT_PLACE_DEVICE;
+	return allocation->space == GT_SPACE_HOST      ? GT_ADDRESS_PINNED
+	       : allocation->space == GT_SPACE_MANAGED ? GT_ADDRESS_MANAGED
+						       : GT_ADDRESS_DEVICE;
 }
 
 const struct gt_allocation *gt_memory_next(const struct gt_memory *memory,

@@ -78,14 +78,14 @@ int gt_memory_end_process(struct gt_memory *memory, const struct gt_names *names
 			  uint64_t time);
 
 /* What lies at an address. */
-enum gt_memory_place {
-	GT_PLACE_UNKNOWN, /* nothing that was seen: pageable host memory, most likely */
-	GT_PLACE_DEVICE,
-	GT_PLACE_PINNED,
-	GT_PLACE_MANAGED,
+enum gt_address_kind {
+	GT_ADDRESS_UNKNOWN, /* nothing that was seen: pageable host memory, most likely */
+	GT_ADDRESS_DEVICE,
+	GT_ADDRESS_PINNED,
+	GT_ADDRESS_MANAGED,
 };
 /* *ret_device is the ordinal, or GT_DEVICE_UNKNOWN. */
-enum gt_memory_place gt_memory_find(const struct gt_memory *memory, uint32_t process,
+enum gt_address_kind gt_memory_find(const struct gt_memory *memory, uint32_t process,
 				    uint64_t address, int *ret_device);
 
 /* Walks over what is live: start with a cursor of zeros; NULL at the end. */

@@ -9,13 +9,14 @@
 
 #define MAX_HELD 1024 /* calls of one thread: more are passed on as they come */
 
-struct thread {
+struct nesting_thread {
 	uint32_t process;
 	GT_VEC(struct gt_event_call *) held;
 };
 
 struct gt_nesting {
-	struct gt_hash *threads; /* those that have held calls: thread id -> struct thread */
+	struct gt_hash
+		*threads; /* those that have held calls: thread id -> struct nesting_thread */
 };
 
 struct gt_nesting *gt_nesting_new(void)
@@ -33,7 +34,7 @@ struct gt_nesting *gt_nesting_new(void)
 
 static void free_thread(void *opaque)
 {
-	struct thread *thread = opaque;
+	struct nesting_thread *thread = opaque;
 
 	gt_vec_each (call, &thread->held)
 		free(*call);
@@ -49,9 +50,9 @@ void gt_nesting_free(struct gt_nesting *nesting)
 	free(nesting);
 }
 
-static struct thread *thread_of(struct gt_nesting *nesting, const struct gt_event *event)
+static struct nesting_thread *thread_of(struct gt_nesting *nesting, const struct gt_event *event)
 {
-	struct thread *thread = gt_hash_get_u64(nesting->threads, event->thread);
+	struct nesting_thread *thread = gt_hash_get_u64(nesting->threads, event->thread);
 
 	if (thread)
 		return thread;
@@ -64,7 +65,7 @@ static struct thread *thread_of(struct gt_nesting *nesting, const struct gt_even
 	return thread;
 }
 
-static int hold(struct thread *thread, const struct gt_event_call *call)
+static int hold(struct nesting_thread *thread, const struct gt_event_call *call)
 {
 	struct gt_event_call *copy = malloc(call->head.size);
 
@@ -101,7 +102,7 @@ static bool encloses(const struct gt_event_call *outer, const struct gt_event_ca
 }
 
 /* Passes on what is held of a thread. */
-static int let_go(struct thread *thread, const struct gt_names *names, gt_nesting_sink sink,
+static int let_go(struct nesting_thread *thread, const struct gt_names *names, gt_nesting_sink sink,
 		  void *context)
 {
 	int error = 0;
@@ -124,7 +125,7 @@ static int let_all_go(struct gt_nesting *nesting, const struct gt_names *names,
 	int error = 0;
 
 	while (gt_hash_next(nesting->threads, &cursor, &key, &length, &value)) {
-		struct thread *thread = value;
+		struct nesting_thread *thread = value;
 		int result;
 
 		if (process && thread->process != *process)
@@ -138,7 +139,7 @@ static int let_all_go(struct gt_nesting *nesting, const struct gt_names *names,
 }
 
 /* An outer call returned: what is part of it is gone. */
-static void drop_parts(struct thread *thread, const struct gt_names *names,
+static void drop_parts(struct nesting_thread *thread, const struct gt_names *names,
 		       const struct gt_event_call *outer)
 {
 	size_t kept = 0;
@@ -155,7 +156,7 @@ static void drop_parts(struct thread *thread, const struct gt_names *names,
 static int take_call(struct gt_nesting *nesting, const struct gt_names *names,
 		     const struct gt_event_call *call, gt_nesting_sink sink, void *context)
 {
-	struct thread *thread = gt_hash_get_u64(nesting->threads, call->head.thread);
+	struct nesting_thread *thread = gt_hash_get_u64(nesting->threads, call->head.thread);
 	int error = 0;
 
 	if (thread)

@@ -11,7 +11,7 @@
 #define UNION_OFFSET 16
 
 /* A changed copy of a function's row. */
-struct view {
+struct function_view {
 	struct gt_api_function function;
 	struct gt_api_layout layout;
 	struct gt_api_argument arguments[MAX_ARGUMENTS];
@@ -20,8 +20,8 @@ struct view {
 };
 
 struct gt_node_form {
-	struct view kernel, copy; /* of GRAPH_NODE both; else the one that it is */
-	unsigned parameters;      /* of GRAPH_NODE: the argument that points to them */
+	struct function_view kernel, copy; /* of GRAPH_NODE both; else the one that it is */
+	unsigned parameters;               /* of GRAPH_NODE: the argument that points to them */
 };
 
 #define COPY_OFFSET 32 /* after flags and, in the driver's, a context */
@@ -58,7 +58,7 @@ bool gt_node_is_added(enum gt_operation_kind kind)
 }
 
 /* The graph is no end of a copy, and `count` is its bytes. */
-static void make_view(struct view *view, const struct gt_api_function *function,
+static void make_view(struct function_view *view, const struct gt_api_function *function,
 		      enum gt_api_category category, int graph)
 {
 	view->function = *function;
@@ -83,7 +83,8 @@ static const struct gt_api_argument *structure_of(const struct gt_api_function *
 }
 
 /* The structure has the fields of another function's, so many bytes in. */
-static void move_fields(struct view *view, unsigned argument, const char *like, unsigned offset)
+static void move_fields(struct function_view *view, unsigned argument, const char *like,
+			unsigned offset)
 {
 	int number = gt_api_find(like);
 	const struct gt_api_argument *other =
@@ -178,7 +179,7 @@ static void decode_type(const struct gt_node_form *form, struct gt_operation *op
 		memcpy(&operation->other, parameters.data + UNION_OFFSET, sizeof(operation->other));
 }
 
-static void view_as(struct gt_operation *operation, const struct view *view)
+static void view_as(struct gt_operation *operation, const struct function_view *view)
 {
 	operation->call.function = &view->function;
 	operation->call.layout = &view->layout;

@@ -13,7 +13,7 @@
 #define ABSENT (-1)
 
 /* How a function's calls become operations. */
-struct form {
+struct operation_form {
 	enum gt_operation_kind kind;
 	enum gt_memory_space space;
 	int address, bytes, other; /* arguments, or ABSENT */
@@ -24,7 +24,7 @@ struct form {
 struct gt_operations {
 	struct gt_nesting *nesting;
 	struct gt_captures *captures;
-	struct gt_hash *forms; /* function -> struct form */
+	struct gt_hash *forms; /* function -> struct operation_form */
 	gt_operation_sink sink;
 	void *context;
 };
@@ -76,7 +76,7 @@ static int argument_called(const struct gt_api_function *function, const char *n
 }
 
 /* The rows of a function in operations.def. */
-static void look_up(struct form *form, const struct gt_api_function *function)
+static void look_up(struct operation_form *form, const struct gt_api_function *function)
 {
 	for (size_t i = 0; i < gt_countof(named_operations); i++) {
 		if (strcmp(named_operations[i].function, function->name))
@@ -91,9 +91,9 @@ static void look_up(struct form *form, const struct gt_api_function *function)
 			form->space = named_spaces[i].space;
 }
 
-static void form_of(const struct gt_api_function *function, struct form *form)
+static void form_of(const struct gt_api_function *function, struct operation_form *form)
 {
-	*form = (struct form){
+	*form = (struct operation_form){
 		.kind = kinds_of_categories[function->category],
 		.address = ABSENT,
 		.bytes = ABSENT,
@@ -108,7 +108,7 @@ static void form_of(const struct gt_api_function *function, struct form *form)
 
 enum gt_operation_kind gt_operation_kind_of(const struct gt_api_function *function)
 {
-	struct form form;
+	struct operation_form form;
 
 	form_of(function, &form);
 	return form.kind;
@@ -130,7 +130,7 @@ struct gt_operations *gt_operations_new(void)
 
 static void form_free(void *opaque)
 {
-	struct form *form = opaque;
+	struct operation_form *form = opaque;
 
 	gt_node_form_free(form->node);
 	free(form);
@@ -147,10 +147,10 @@ void gt_operations_free(struct gt_operations *operations)
 	free(operations);
 }
 
-static const struct form *known_form(struct gt_operations *operations,
-				     const struct gt_api_function *function)
+static const struct operation_form *known_form(struct gt_operations *operations,
+					       const struct gt_api_function *function)
 {
-	struct form *form = gt_hash_get_u64(operations->forms, (uintptr_t)function);
+	struct operation_form *form = gt_hash_get_u64(operations->forms, (uintptr_t)function);
 
 	if (form)
 		return form;
@@ -185,7 +185,7 @@ static void choose_default_stream(struct gt_operation *operation)
 	operation->stream = GT_STREAM_PER_THREAD;
 }
 
-static void decode(struct gt_operation *operation, const struct form *form)
+static void decode(struct gt_operation *operation, const struct operation_form *form)
 {
 	const struct gt_call *call = &operation->call;
 
@@ -217,7 +217,7 @@ static int take_call(void *opaque, const struct gt_names *names, const struct gt
 		.start = event->head.time - event->duration,
 		.end = event->head.time,
 	};
-	const struct form *form;
+	const struct operation_form *form;
 	int error;
 
 	gt_names_decode(names, event, &operation.call);

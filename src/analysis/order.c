@@ -16,29 +16,29 @@
 
 #define FLAG_NON_BLOCKING 1
 
-struct clock {
+struct vector_clock {
 	uint32_t count;
 	uint64_t times[MAX_RELATED]; /* by stream; as many as count are there */
 };
 
-struct stream {
+struct order_stream {
 	bool legacy, blocking;
 	int device;
-	uint64_t last;       /* return of the last call that put work into it */
-	struct clock *clock; /* NULL: stands alone */
+	uint64_t last;              /* return of the last call that put work into it */
+	struct vector_clock *clock; /* NULL: stands alone */
 };
 
 /* What was in a stream when an event was recorded in it. */
-struct moment {
+struct order_moment {
 	uint64_t time;
 	uint32_t stream;
-	struct clock *clock; /* NULL: of one that stands alone */
+	struct vector_clock *clock; /* NULL: of one that stands alone */
 };
 
-struct process {
-	struct gt_hash *numbers; /* struct key -> number + 1 */
-	struct gt_hash *moments; /* event -> struct moment */
-	GT_VEC(struct stream) streams;
+struct order_process {
+	struct gt_hash *numbers; /* struct stream_key -> number + 1 */
+	struct gt_hash *moments; /* event -> struct order_moment */
+	GT_VEC(struct order_stream) streams;
 };
 
 struct gt_order {
@@ -46,7 +46,7 @@ struct gt_order {
 };
 
 /* Default streams have the same handle on all devices, and a thread's own one in all threads. */
-struct key {
+struct stream_key {
 	uint64_t handle;
 	uint32_t device;
 	uint32_t thread;
@@ -54,7 +54,7 @@ struct key {
 
 static void moment_free(void *opaque)
 {
-	struct moment *moment = opaque;
+	struct order_moment *moment = opaque;
 
 	free(moment->clock);
 	free(moment);
@@ -62,7 +62,7 @@ static void moment_free(void *opaque)
 
 static void process_free(void *opaque)
 {
-	struct process *process = opaque;
+	struct order_process *process = opaque;
 
 	gt_vec_each (stream, &process->streams)
 		free(stream->clock);
@@ -94,9 +94,9 @@ void gt_order_free(struct gt_order *order)
 	free(order);
 }
 
-static struct process *process_of(struct gt_order *order, uint32_t id)
+static struct order_process *process_of(struct gt_order *order, uint32_t id)
 {
-	struct process *process = gt_hash_get_u64(order->processes, id);
+	struct order_process *process = gt_hash_get_u64(order->processes, id);
 
 	if (process)
 		return process;
@@ -116,9 +116,9 @@ static uint64_t handle_of(const struct gt_operation *operation)
 	return operation->has_stream && operation->stream ? operation->stream : GT_STREAM_LEGACY;
 }
 
-static struct key key_of(const struct gt_operation *operation, uint64_t handle)
+static struct stream_key key_of(const struct gt_operation *operation, uint64_t handle)
 {
-	struct key key = {.handle = handle};
+	struct stream_key key = {.handle = handle};
 
 	/* A program that names no device uses the first. */
 	if (handle <= GT_STREAM_PER_THREAD && operation->event->head.device > 0)
@@ -129,9 +129,10 @@ static struct key key_of(const struct gt_operation *operation, uint64_t handle)
 }
 
 /* The number of a new stream, or -ENOMEM. */
-static int add_stream(struct process *process, const struct key *key, bool blocking, int device)
+static int add_stream(struct order_process *process, const struct stream_key *key, bool blocking,
+		      int device)
 {
-	struct stream stream = {
+	struct order_stream stream = {
 		.legacy = key->handle == GT_STREAM_LEGACY,
 		.blocking = blocking,
 		.device = device,
@@ -153,10 +154,11 @@ static int add_stream(struct process *process, const struct key *key, bool block
 }
 
 /* The number of the stream that an operation means, -ENOENT or -ENOMEM. */
-static int find_stream(struct process *process, const struct gt_operation *operation, bool add)
+static int find_stream(struct order_process *process, const struct gt_operation *operation,
+		       bool add)
 {
 	uint64_t handle = handle_of(operation);
-	struct key key = key_of(operation, handle);
+	struct stream_key key = key_of(operation, handle);
 	uintptr_t number = (uintptr_t)gt_hash_get(process->numbers, &key, sizeof(key));
 
 	if (number)
@@ -169,9 +171,9 @@ static int find_stream(struct process *process, const struct gt_operation *opera
 			  operation->event->head.device);
 }
 
-static int create_stream(struct process *process, const struct gt_operation *operation)
+static int create_stream(struct order_process *process, const struct gt_operation *operation)
 {
-	struct key key = {.handle = operation->address};
+	struct stream_key key = {.handle = operation->address};
 	bool blocking = !operation->has_other || !(operation->other & FLAG_NON_BLOCKING);
 
 	if (!operation->has_address || (process->streams.count >= MAX_STREAMS))
@@ -179,7 +181,7 @@ static int create_stream(struct process *process, const struct gt_operation *ope
 	return add_stream(process, &key, blocking, operation->event->head.device) < 0 ? -ENOMEM : 0;
 }
 
-static void set_time(struct clock *clock, uint32_t stream, uint64_t time)
+static void set_time(struct vector_clock *clock, uint32_t stream, uint64_t time)
 {
 	while (clock->count <= stream)
 		clock->times[clock->count++] = 0;
@@ -187,7 +189,7 @@ static void set_time(struct clock *clock, uint32_t stream, uint64_t time)
 		clock->times[stream] = time;
 }
 
-static void join(struct clock *clock, const struct clock *other)
+static void join(struct vector_clock *clock, const struct vector_clock *other)
 {
 	for (uint32_t i = 0; other && i < other->count; i++)
 		set_time(clock, i, other->times[i]);
@@ -199,9 +201,9 @@ static bool same_device(int a, int b)
 }
 
 /* Puts work into a stream. */
-static void act(struct process *process, uint32_t number, uint64_t time)
+static void act(struct order_process *process, uint32_t number, uint64_t time)
 {
-	struct stream *stream = &process->streams.items[number];
+	struct order_stream *stream = &process->streams.items[number];
 
 	if (stream->last < time)
 		stream->last = time;
@@ -215,10 +217,11 @@ static void act(struct process *process, uint32_t number, uint64_t time)
 	}
 }
 
-static struct clock *copy_clock(const struct clock *clock)
+static struct vector_clock *copy_clock(const struct vector_clock *clock)
 {
-	size_t size = clock ? offsetof(struct clock, times) + clock->count * sizeof(uint64_t) : 0;
-	struct clock *copy = clock ? malloc(size) : NULL;
+	size_t size =
+		clock ? offsetof(struct vector_clock, times) + clock->count * sizeof(uint64_t) : 0;
+	struct vector_clock *copy = clock ? malloc(size) : NULL;
 
 	if (copy) {
 		copy->count = clock->count;
@@ -227,15 +230,16 @@ static struct clock *copy_clock(const struct clock *clock)
 	return copy;
 }
 
-static int record_event(struct process *process, uint64_t event, uint32_t number, uint64_t time)
+static int record_event(struct order_process *process, uint64_t event, uint32_t number,
+			uint64_t time)
 {
-	const struct stream *stream = &process->streams.items[number];
-	struct moment *old = gt_hash_get_u64(process->moments, event);
-	struct moment *moment = calloc(1, sizeof(*moment));
+	const struct order_stream *stream = &process->streams.items[number];
+	struct order_moment *old = gt_hash_get_u64(process->moments, event);
+	struct order_moment *moment = calloc(1, sizeof(*moment));
 
 	if (!moment)
 		return -ENOMEM;
-	*moment = (struct moment){time, number, copy_clock(stream->clock)};
+	*moment = (struct order_moment){time, number, copy_clock(stream->clock)};
 	if ((stream->clock && !moment->clock) || gt_hash_set_u64(process->moments, event, moment)) {
 		moment_free(moment);
 		return -ENOMEM;
@@ -245,10 +249,10 @@ static int record_event(struct process *process, uint64_t event, uint32_t number
 	return 0;
 }
 
-static void wait_event(struct process *process, uint64_t event, uint32_t number)
+static void wait_event(struct order_process *process, uint64_t event, uint32_t number)
 {
-	const struct moment *moment = gt_hash_get_u64(process->moments, event);
-	struct stream *stream = &process->streams.items[number];
+	const struct order_moment *moment = gt_hash_get_u64(process->moments, event);
+	struct order_stream *stream = &process->streams.items[number];
 
 	if (moment && stream->clock)
 		join(stream->clock, moment->clock);
@@ -265,7 +269,7 @@ int gt_order_take(struct gt_order *order, const struct gt_operation *operation,
 		  struct gt_order_stream *ret_stream)
 {
 	uint32_t id = operation->event->head.process;
-	struct process *process;
+	struct order_process *process;
 	int number, error = 0;
 
 	if (operation->failed || operation->capture)
@@ -313,10 +317,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* All that precedes what is in a stream now; what was put into it meanwhile does not count. */
-static uint64_t ended_by_stream(const struct process *process, int waited, uint32_t stream,
+static uint64_t ended_by_stream(const struct order_process *process, int waited, uint32_t stream,
 				const struct gt_operation *operation)
 {
-	const struct stream *of = waited >= 0 ? &process->streams.items[waited] : NULL;
+	const struct order_stream *of = waited >= 0 ? &process->streams.items[waited] : NULL;
 	bool by_copy = operation->kind == GT_OPERATION_COPY;
 
 	if (!of)
@@ -330,10 +334,10 @@ static uint64_t ended_by_stream(const struct process *process, int waited, uint3
 	return least(of->clock->times[stream], operation->start);
 }
 
-static uint64_t ended_by_event(const struct process *process, uint32_t stream,
+static uint64_t ended_by_event(const struct order_process *process, uint32_t stream,
 			       const struct gt_operation *operation)
 {
-	const struct moment *moment =
+	const struct order_moment *moment =
 		operation->has_address ? gt_hash_get_u64(process->moments, operation->address)
 				       : NULL;
 
@@ -347,7 +351,8 @@ static uint64_t ended_by_event(const struct process *process, uint32_t stream,
 uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation *operation,
 			uint32_t stream)
 {
-	struct process *process = gt_hash_get_u64(order->processes, operation->event->head.process);
+	struct order_process *process =
+		gt_hash_get_u64(order->processes, operation->event->head.process);
 
 	if (!process || stream >= process->streams.count || !gt_order_proves(operation))
 		return 0;
@@ -370,14 +375,14 @@ uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation 
 
 uint32_t gt_order_streams(const struct gt_order *order, uint32_t id)
 {
-	const struct process *process = gt_hash_get_u64(order->processes, id);
+	const struct order_process *process = gt_hash_get_u64(order->processes, id);
 
 	return process ? (uint32_t)process->streams.count : 0;
 }
 
 void gt_order_end_process(struct gt_order *order, uint32_t id)
 {
-	struct process *process = gt_hash_remove_u64(order->processes, id);
+	struct order_process *process = gt_hash_remove_u64(order->processes, id);
 
 	if (process)
 		process_free(process);

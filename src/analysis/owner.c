@@ -3,7 +3,7 @@
 
 #define MAX_FREED 4096 /* releases that a process is remembered by, to tell a second one */
 
-enum class {
+enum allocation_class {
 	CLASS_ADDRESS,
 	CLASS_ARRAY,
 	CLASS_PHYSICAL,
@@ -49,12 +49,13 @@ struct gt_owner *gt_owner_new(uint32_t process, bool ranges)
 	return NULL;
 }
 
-static uint64_t key_of(enum class class, uint64_t number)
+static uint64_t key_of(enum allocation_class class, uint64_t number)
 {
 	return number ^ (uint64_t) class << 60;
 }
 
-static enum class class_of_space(enum gt_memory_space space) {
+static enum allocation_class class_of_space(enum gt_memory_space space)
+{
 	return space == GT_SPACE_ARRAY      ? CLASS_ARRAY
 	       : space == GT_SPACE_PHYSICAL ? CLASS_PHYSICAL
 					    : CLASS_ADDRESS;

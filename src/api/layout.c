@@ -8,20 +8,20 @@
 /* Structures that a call fills in are copied if they have at most this many words. */
 #define MAX_OUTPUT_WORDS 16
 
-struct convention {
+struct calling_convention {
 	unsigned registers;
 	bool big_by_reference;   /* a structure over 16 bytes is passed as a pointer to it */
 	bool registers_end;      /* once a structure found no room, no later argument gets any */
 	bool result_in_argument; /* a big result takes the first argument register */
 };
 
-static const struct convention conventions[GT_MACHINES] = {
+static const struct calling_convention conventions[GT_MACHINES] = {
 	[GT_MACHINE_X86_64] = {.registers = 6, .result_in_argument = true},
 	[GT_MACHINE_AARCH64] = {.registers = 8, .big_by_reference = true, .registers_end = true},
 };
 
-struct assignment {
-	const struct convention *convention;
+struct slot_assignment {
+	const struct calling_convention *convention;
 	unsigned registers; /* taken so far */
 	unsigned last;      /* one past the highest one taken */
 	unsigned stack;     /* words taken so far */
@@ -33,7 +33,7 @@ static unsigned words_of(unsigned bytes)
 }
 
 /* Stack words get slots from GT_PLAN_MAX_SLOTS up: how many registers there are shows later. */
-static void assign_slots(struct assignment *assignment, const struct gt_api_type *type,
+static void assign_slots(struct slot_assignment *assignment, const struct gt_api_type *type,
 			 struct gt_api_location *location)
 {
 	unsigned words = gt_api_is_struct(type) ? words_of(type->size) : 1;
@@ -65,7 +65,7 @@ static void assign_slots(struct assignment *assignment, const struct gt_api_type
 	assignment->stack += words;
 }
 
-static void settle_stack(const struct assignment *assignment, struct gt_api_layout *layout,
+static void settle_stack(const struct slot_assignment *assignment, struct gt_api_layout *layout,
 			 unsigned count)
 {
 	unsigned stack =
@@ -93,19 +93,19 @@ static void settle_stack(const struct assignment *assignment, struct gt_api_layo
 }
 
 /* Copies as they are chosen, the most useful first, and the argument that each is behind. */
-struct choice {
+struct copy_choice {
 	struct gt_plan_copy copy;
 	unsigned argument;
 };
 
-struct choices {
-	struct choice items[GT_PLAN_MAX_COPIES];
+struct copy_choices {
+	struct copy_choice items[GT_PLAN_MAX_COPIES];
 	unsigned count;
 	unsigned words;
 };
 
-static void choose(struct choices *choices, const struct gt_api_layout *layout, unsigned argument,
-		   enum gt_plan_when when, unsigned bytes)
+static void choose(struct copy_choices *choices, const struct gt_api_layout *layout,
+		   unsigned argument, enum gt_plan_when when, unsigned bytes)
 {
 	const struct gt_api_location *location = &layout->locations[argument];
 	unsigned most = when == GT_COPY_AT_ENTRY ? MAX_INPUT_WORDS : MAX_OUTPUT_WORDS;
@@ -122,14 +122,14 @@ static void choose(struct choices *choices, const struct gt_api_layout *layout, 
 	}
 	if (!bytes)
 		return;
-	choices->items[choices->count++] = (struct choice){
+	choices->items[choices->count++] = (struct copy_choice){
 		{.slot = (__u8)location->slot, .when = (__u8)when, .bytes = (__u16)bytes},
 		argument};
 	choices->words += words_of(bytes);
 }
 
 /* Single results before structures, since handles and addresses are what calls are told by. */
-static void choose_copies(const struct gt_api_function *function, struct choices *choices,
+static void choose_copies(const struct gt_api_function *function, struct copy_choices *choices,
 			  const struct gt_api_layout *layout)
 {
 	const struct gt_api_argument *arguments = function->arguments;
@@ -160,7 +160,7 @@ static void add_copy(struct gt_api_layout *layout, unsigned argument, struct gt_
 	layout->plan.copy[layout->plan.copies++] = copy;
 }
 
-static void plan_copies(const struct choices *choices, enum gt_plan_when when,
+static void plan_copies(const struct copy_choices *choices, enum gt_plan_when when,
 			struct gt_api_layout *layout)
 {
 	for (unsigned i = 0; i < choices->count; i++)
@@ -192,9 +192,9 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
 		    struct gt_api_layout *ret_layout)
 {
-	struct assignment assignment = {.convention = &conventions[machine]};
+	struct slot_assignment assignment = {.convention = &conventions[machine]};
 	struct gt_api_layout layout = {.function = function};
-	struct choices choices = {0};
+	struct copy_choices choices = {0};
 
 	if (assignment.convention->result_in_argument && gt_api_is_struct(function->result) &&
 	    function->result->size > 16)

@@ -2,13 +2,13 @@
 /* The numbers, bytes and direction of any call. */
 #include "api/value.h"
 
-enum side {
+enum transfer_side {
 	SIDE_UNKNOWN,
 	SIDE_HOST,
 	SIDE_DEVICE,
 };
 
-static int direction_between(enum side from, enum side to)
+static int direction_between(enum transfer_side from, enum transfer_side to)
 {
 	if (from == SIDE_UNKNOWN || to == SIDE_UNKNOWN)
 		return 4; /* cudaMemcpyDefault */
@@ -16,14 +16,14 @@ static int direction_between(enum side from, enum side to)
 }
 
 /* enum CUmemorytype; what it calls unified may be anywhere. */
-static enum side side_of_type(uint64_t type)
+static enum transfer_side side_of_type(uint64_t type)
 {
 	return type == 1 ? SIDE_HOST : type == 2 || type == 3 ? SIDE_DEVICE : SIDE_UNKNOWN;
 }
 
 static int direction_in_struct(const struct gt_api_value *structure)
 {
-	enum side from = SIDE_UNKNOWN, to = SIDE_UNKNOWN;
+	enum transfer_side from = SIDE_UNKNOWN, to = SIDE_UNKNOWN;
 	bool found = false;
 
 	for (unsigned i = 0; i < structure->type->count; i++) {
@@ -49,7 +49,7 @@ static int direction_in_struct(const struct gt_api_value *structure)
 /* By what the two ends are: the destination is always the first pointer or array. */
 static int direction_of_roles(const struct gt_api_function *function)
 {
-	enum side sides[2];
+	enum transfer_side sides[2];
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < function->argument_count && count < 2; i++) {
@@ -96,19 +96,19 @@ const char *gt_api_direction_name(int direction)
 }
 
 /* A product of sizes and counts; known once a size or the width of an element was found. */
-struct product {
+struct size_product {
 	uint64_t value;
 	bool known;
 	bool impossible;
 };
 
-static void multiply(struct product *product, uint64_t factor)
+static void multiply(struct size_product *product, uint64_t factor)
 {
 	if (__builtin_mul_overflow(product->value, factor, &product->value))
 		product->impossible = true;
 }
 
-static void measure_value(struct product *product, enum gt_api_role role,
+static void measure_value(struct size_product *product, enum gt_api_role role,
 			  const struct gt_api_value *value)
 {
 	uint64_t number;
@@ -150,7 +150,7 @@ static bool counts_elements(const struct gt_api_value *structure)
 	return has_extent && has_array;
 }
 
-static void measure_struct(struct product *product, const struct gt_api_value *structure)
+static void measure_struct(struct size_product *product, const struct gt_api_value *structure)
 {
 	if (counts_elements(structure)) {
 		product->impossible = true;
@@ -179,7 +179,8 @@ static bool load_sizes(const struct gt_call *call, unsigned argument,
 	return true;
 }
 
-static void measure_sizes(struct product *product, const struct gt_call *call, unsigned argument)
+static void measure_sizes(struct size_product *product, const struct gt_call *call,
+			  unsigned argument)
 {
 	uint64_t sizes[GT_API_MAX_SIZES], sum = 0;
 	unsigned count = 0;
@@ -204,7 +205,7 @@ unsigned gt_call_list_sizes(const struct gt_call *call, uint64_t ret_sizes[GT_AP
 
 bool gt_call_bytes(const struct gt_call *call, uint64_t *ret_bytes)
 {
-	struct product product = {.value = 1};
+	struct size_product product = {.value = 1};
 
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		struct gt_api_value value = gt_call_argument_value(call, i);

@@ -4,19 +4,19 @@
 #include "api/value.h"
 
 /* Whatever stands in a call: its arguments, and the fields of the structure that it reads. */
-struct part {
+struct call_part {
 	const char *name, *label;
 	enum gt_api_role role;
 	struct gt_api_value value;
 };
 
-struct walk {
+struct part_walk {
 	const struct gt_call *call;
 	struct gt_api_value structure; /* being walked through; size 0: none */
 	unsigned argument, field;
 };
 
-static bool next_field(struct walk *walk, struct part *ret_part)
+static bool next_field(struct part_walk *walk, struct call_part *ret_part)
 {
 	const struct gt_api_type *type = walk->structure.type;
 	const struct gt_api_field *field;
@@ -26,12 +26,12 @@ static bool next_field(struct walk *walk, struct part *ret_part)
 		return false;
 	}
 	field = &type->fields[walk->field++];
-	*ret_part = (struct part){field->name, field->label, field->role,
-				  gt_value_field(&walk->structure, field, 0)};
+	*ret_part = (struct call_part){field->name, field->label, field->role,
+				       gt_value_field(&walk->structure, field, 0)};
 	return true;
 }
 
-static bool next_part(struct walk *walk, struct part *ret_part)
+static bool next_part(struct part_walk *walk, struct call_part *ret_part)
 {
 	const struct gt_api_function *function = walk->call->function;
 	const struct gt_api_argument *argument;
@@ -41,8 +41,8 @@ static bool next_part(struct walk *walk, struct part *ret_part)
 	if (walk->argument >= function->argument_count)
 		return false;
 	argument = &function->arguments[walk->argument];
-	*ret_part = (struct part){argument->name, argument->label, argument->role,
-				  gt_call_argument_value(walk->call, walk->argument)};
+	*ret_part = (struct call_part){argument->name, argument->label, argument->role,
+				       gt_call_argument_value(walk->call, walk->argument)};
 	if (argument->role == GT_ROLE_STRUCT) {
 		walk->structure = gt_call_pointed_value(walk->call, walk->argument);
 		walk->field = 0;
@@ -51,7 +51,7 @@ static bool next_part(struct walk *walk, struct part *ret_part)
 	return true;
 }
 
-static bool has_label(const struct part *part, const char *label)
+static bool has_label(const struct call_part *part, const char *label)
 {
 	return part->label && !strcmp(part->label, label);
 }
@@ -79,9 +79,9 @@ static void add_dimensions(const struct gt_api_value *value, uint32_t dimensions
 bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launch)
 {
 	struct gt_call_launch launch = {{1, 1, 1}, {1, 1, 1}, 0};
-	struct walk walk = {.call = call};
+	struct part_walk walk = {.call = call};
 	unsigned grid = 0, block = 0;
-	struct part part;
+	struct call_part part;
 
 	if (call->function->category != GT_CATEGORY_LAUNCH)
 		return false;
@@ -118,8 +118,8 @@ bool gt_api_has_stream(const struct gt_api_function *function)
 
 bool gt_call_stream(const struct gt_call *call, uint64_t *ret_stream)
 {
-	struct walk walk = {.call = call};
-	struct part part;
+	struct part_walk walk = {.call = call};
+	struct call_part part;
 
 	while (next_part(&walk, &part))
 		if (part.role == GT_ROLE_STREAM)
@@ -142,13 +142,13 @@ static enum gt_copy_end_kind kind_of_role(enum gt_api_role role)
 }
 
 /* The names of ends begin alike in all of CUDA: dst, dstDevice, dstHost, srcArray … */
-static bool begins(const struct part *part, const char *beginning)
+static bool begins(const struct call_part *part, const char *beginning)
 {
 	return !strncmp(part->name, beginning, strlen(beginning));
 }
 
 /* The address in a part that may be one: a pointer, a handle, or a structure with a pointer. */
-static bool address_in(const struct part *part, uint64_t *ret_address)
+static bool address_in(const struct call_part *part, uint64_t *ret_address)
 {
 	const struct gt_api_type *type = part->value.type;
 
@@ -163,7 +163,7 @@ static bool address_in(const struct part *part, uint64_t *ret_address)
 	return false;
 }
 
-static bool is_address(const struct part *part)
+static bool is_address(const struct call_part *part)
 {
 	const struct gt_api_type *type = part->value.type;
 
@@ -181,7 +181,7 @@ static bool is_address(const struct part *part)
 	}
 }
 
-static bool is_owner(const struct part *part)
+static bool is_owner(const struct call_part *part)
 {
 	return strstr(part->name, "Context") ||
 	       (part->role == GT_ROLE_IN && strstr(part->name, "Device"));
@@ -191,7 +191,7 @@ static bool is_owner(const struct part *part)
  * A structure has fields for every kind of memory. Where it has a memory type that is known, the
  * type chooses; else the last one that is set, and an array before an address.
  */
-static void set_end(struct gt_copy_end *end, const struct part *part)
+static void set_end(struct gt_copy_end *end, const struct call_part *part)
 {
 	enum gt_copy_end_kind kind = kind_of_role(part->role);
 	uint64_t address;
@@ -211,7 +211,7 @@ static void set_end(struct gt_copy_end *end, const struct part *part)
 	end->has_address = true;
 }
 
-static void set_owner(struct gt_copy_end *end, const struct part *part)
+static void set_owner(struct gt_copy_end *end, const struct call_part *part)
 {
 	end->has_owner = gt_value_load(&part->value, &end->owner);
 }
@@ -220,7 +220,7 @@ static void set_owner(struct gt_copy_end *end, const struct part *part)
  * enum CUmemorytype: host, device, array, unified. The last has its address where the device's
  * stands, and it may be anywhere.
  */
-static bool is_unified(struct gt_copy_end *end, const struct part *part)
+static bool is_unified(struct gt_copy_end *end, const struct call_part *part)
 {
 	static const enum gt_copy_end_kind kinds[] = {GT_END_UNKNOWN, GT_END_HOST, GT_END_DEVICE,
 						      GT_END_ARRAY, GT_END_DEVICE};
@@ -232,7 +232,7 @@ static bool is_unified(struct gt_copy_end *end, const struct part *part)
 	return number == 4;
 }
 
-static void set_part(struct gt_copy_ends *ends, const struct part *part)
+static void set_part(struct gt_copy_ends *ends, const struct call_part *part)
 {
 	bool named = begins(part, "src") || begins(part, "dst");
 	struct gt_copy_end *end = begins(part, "src") ? &ends->source : &ends->target;
@@ -252,18 +252,18 @@ bool gt_call_copy_ends(const struct gt_call *call, struct gt_copy_ends *ret_ends
 {
 	bool unified_source = false, unified_target = false;
 	struct gt_copy_ends ends = {0};
-	struct part part;
+	struct call_part part;
 
 	if (call->function->category != GT_CATEGORY_COPY)
 		return false;
 	/* First the types, which choose among the addresses. */
-	for (struct walk walk = {.call = call}; next_part(&walk, &part);) {
+	for (struct part_walk walk = {.call = call}; next_part(&walk, &part);) {
 		if (part.role == GT_ROLE_SOURCE)
 			unified_source = is_unified(&ends.source, &part);
 		else if (part.role == GT_ROLE_DESTINATION)
 			unified_target = is_unified(&ends.target, &part);
 	}
-	for (struct walk walk = {.call = call}; next_part(&walk, &part);)
+	for (struct part_walk walk = {.call = call}; next_part(&walk, &part);)
 		set_part(&ends, &part);
 	if (unified_source)
 		ends.source.kind = GT_END_UNKNOWN;
@@ -281,7 +281,7 @@ bool gt_call_allocated(const struct gt_call *call, uint64_t *ret_address)
 	if (call->function->category != GT_CATEGORY_ALLOC)
 		return false;
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
-		struct part part = {.role = GT_ROLE_OUT};
+		struct call_part part = {.role = GT_ROLE_OUT};
 
 		if (call->function->arguments[i].role != GT_ROLE_OUT)
 			continue;
@@ -322,29 +322,29 @@ static unsigned format_bytes(uint64_t format)
 }
 
 /* What the description of an array tells, by its names in CUDA's headers. */
-struct shape {
+struct array_shape {
 	uint64_t width, height, depth;
 	uint64_t bits;             /* of an element, in a cudaChannelFormatDesc */
 	uint64_t format, channels; /* in a CUDA_ARRAY_DESCRIPTOR */
 	uint64_t levels;
 };
 
-static void set_number(struct shape *shape, const struct part *part)
+static void set_number(struct array_shape *shape, const struct call_part *part)
 {
 	static const struct {
 		const char *name;
 		size_t offset;
 	} names[] = {
-		{"width", offsetof(struct shape, width)},
-		{"height", offsetof(struct shape, height)},
-		{"depth", offsetof(struct shape, depth)},
-		{"Width", offsetof(struct shape, width)},
-		{"Height", offsetof(struct shape, height)},
-		{"Depth", offsetof(struct shape, depth)},
-		{"Format", offsetof(struct shape, format)},
-		{"NumChannels", offsetof(struct shape, channels)},
-		{"numLevels", offsetof(struct shape, levels)},
-		{"numMipmapLevels", offsetof(struct shape, levels)},
+		{"width", offsetof(struct array_shape, width)},
+		{"height", offsetof(struct array_shape, height)},
+		{"depth", offsetof(struct array_shape, depth)},
+		{"Width", offsetof(struct array_shape, width)},
+		{"Height", offsetof(struct array_shape, height)},
+		{"Depth", offsetof(struct array_shape, depth)},
+		{"Format", offsetof(struct array_shape, format)},
+		{"NumChannels", offsetof(struct array_shape, channels)},
+		{"numLevels", offsetof(struct array_shape, levels)},
+		{"numMipmapLevels", offsetof(struct array_shape, levels)},
 	};
 	uint64_t number;
 
@@ -357,7 +357,7 @@ static void set_number(struct shape *shape, const struct part *part)
 			*(uint64_t *)((char *)shape + names[i].offset) = number;
 }
 
-static void set_shape(struct shape *shape, const struct part *part)
+static void set_shape(struct array_shape *shape, const struct call_part *part)
 {
 	const struct gt_api_type *type = part->value.type;
 
@@ -366,14 +366,14 @@ static void set_shape(struct shape *shape, const struct part *part)
 		return;
 	}
 	for (unsigned i = 0; i < type->count; i++) {
-		struct part field = {type->fields[i].name, NULL, type->fields[i].role,
-				     gt_value_field(&part->value, &type->fields[i], 0)};
+		struct call_part field = {type->fields[i].name, NULL, type->fields[i].role,
+					  gt_value_field(&part->value, &type->fields[i], 0)};
 
 		set_number(shape, &field);
 	}
 }
 
-static bool bytes_of_shape(struct shape *shape, uint64_t *ret_bytes)
+static bool bytes_of_shape(struct array_shape *shape, uint64_t *ret_bytes)
 {
 	uint64_t element =
 		shape->bits ? shape->bits / 8 : format_bytes(shape->format) * shape->channels;
@@ -399,9 +399,9 @@ static bool bytes_of_shape(struct shape *shape, uint64_t *ret_bytes)
 
 bool gt_call_allocated_bytes(const struct gt_call *call, uint64_t *ret_bytes)
 {
-	struct walk walk = {.call = call};
-	struct shape shape = {0};
-	struct part part;
+	struct part_walk walk = {.call = call};
+	struct array_shape shape = {0};
+	struct call_part part;
 
 	if (call->function->category != GT_CATEGORY_ALLOC)
 		return false;

@@ -159,14 +159,14 @@ void gt_call_format_arguments(struct gt_strbuf *buffer, const struct gt_call *ca
 }
 
 /* Items of the live view: "label=value"; neighbours with the same label are joined by x. */
-struct items {
+struct text_items {
 	struct gt_strbuf *buffer;
 	const struct gt_call *call;
 	const char *last;
 	bool any;
 };
 
-static void add_label(struct items *items, const char *label)
+static void add_label(struct text_items *items, const char *label)
 {
 	if (items->last && !strcmp(items->last, label)) {
 		gt_strbuf_putc(items->buffer, 'x');
@@ -180,7 +180,7 @@ static void add_label(struct items *items, const char *label)
 	items->any = true;
 }
 
-static void add_item(struct items *items, const char *label, enum gt_api_role role,
+static void add_item(struct text_items *items, const char *label, enum gt_api_role role,
 		     const struct gt_api_value *value)
 {
 	add_label(items, label);
@@ -192,7 +192,7 @@ static void add_item(struct items *items, const char *label, enum gt_api_role ro
 		gt_strbuf_puts(items->buffer, " bytes");
 }
 
-static void add_argument(struct items *items, unsigned index, const struct gt_api_value *value)
+static void add_argument(struct text_items *items, unsigned index, const struct gt_api_value *value)
 {
 	const struct gt_api_argument *argument = &items->call->function->arguments[index];
 	bool truncated;
@@ -205,7 +205,7 @@ static void add_argument(struct items *items, unsigned index, const struct gt_ap
 	add_text(items->buffer, items->call, index);
 }
 
-static void add_direction(struct items *items)
+static void add_direction(struct text_items *items)
 {
 	const char *name = gt_api_direction_name(gt_call_direction(items->call));
 
@@ -215,7 +215,7 @@ static void add_direction(struct items *items)
 	gt_strbuf_puts(items->buffer, name);
 }
 
-static void add_labelled_fields(struct items *items, const struct gt_api_value *structure,
+static void add_labelled_fields(struct text_items *items, const struct gt_api_value *structure,
 				bool *kind_shown)
 {
 	for (unsigned i = 0; i < structure->type->count; i++) {
@@ -242,7 +242,7 @@ static bool is_omitted(const struct gt_api_argument *argument, const struct gt_a
 
 void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 {
-	struct items items = {.buffer = buffer, .call = call};
+	struct text_items items = {.buffer = buffer, .call = call};
 	bool kind_shown = call->function->category != GT_CATEGORY_COPY;
 
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
@@ -275,7 +275,7 @@ void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 
 void gt_call_format_return(struct gt_strbuf *buffer, const struct gt_call *call)
 {
-	struct items items = {.buffer = buffer, .call = call, .any = true};
+	struct text_items items = {.buffer = buffer, .call = call, .any = true};
 
 	if (!call->returned) {
 		gt_strbuf_puts(buffer, "unfinished");

@@ -14,7 +14,7 @@
 /* Its pages are mapped twice: they are much of the memory that gputap uses. */
 #define RING_SIZE (8u << 20)
 
-struct analyse {
+struct analysis_run {
 	struct gt_analyse_options *given;
 	struct gt_report_options how;
 	const struct gt_report *report;
@@ -27,7 +27,7 @@ struct analyse {
 	int signals;                  /* readable when SIGUSR1 came */
 };
 
-static int put(struct analyse *analyse, uint64_t now, bool final)
+static int put(struct analysis_run *analyse, uint64_t now, bool final)
 {
 	int error = gt_report_put(analyse->report, analyse->state, &analyse->how, analyse->names,
 				  now, final, analyse->given->target.json, &analyse->sink.text);
@@ -37,7 +37,7 @@ static int put(struct analyse *analyse, uint64_t now, bool final)
 }
 
 /* Prints a report if an interval is over, by the time of an event or by the clock. */
-static int check_interval(struct analyse *analyse, uint64_t now)
+static int check_interval(struct analysis_run *analyse, uint64_t now)
 {
 	uint64_t interval = analyse->given->interval;
 	int error;
@@ -57,7 +57,7 @@ static int check_interval(struct analyse *analyse, uint64_t now)
 
 static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
-	struct analyse *analyse = opaque;
+	struct analysis_run *analyse = opaque;
 	int error = 0;
 
 	analyse->names = names;
@@ -70,7 +70,7 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 
 static int flush(void *opaque)
 {
-	struct analyse *analyse = opaque;
+	struct analysis_run *analyse = opaque;
 	struct signalfd_siginfo info;
 	uint64_t now = gt_clock_monotonic();
 
@@ -92,7 +92,7 @@ static void ignore_signal(int number)
 
 static int begin(void *opaque, struct gt_diag *diag)
 {
-	struct analyse *analyse = opaque;
+	struct analysis_run *analyse = opaque;
 	const char *path = analyse->given->target.output;
 	const struct gt_output_options output = {
 		.path = path && strcmp(path, "-") ? path : NULL,
@@ -118,7 +118,7 @@ static int begin(void *opaque, struct gt_diag *diag)
 
 static int end(void *opaque, const struct gt_names *names, struct gt_diag *diag)
 {
-	struct analyse *analyse = opaque;
+	struct analysis_run *analyse = opaque;
 	int error, closed;
 
 	analyse->names = names;
@@ -146,7 +146,7 @@ static int choose_functions(const struct gt_report *report, struct gt_trace_opti
 	return error;
 }
 
-static int analyse_target(const struct gt_cli_command *self, struct analyse *analyse,
+static int analyse_target(const struct gt_cli_command *self, struct analysis_run *analyse,
 			  char *const *command, bool stacks)
 {
 	const struct gt_run run = {
@@ -182,7 +182,7 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 	/* The command is the first member of its row. */
 	const struct gt_analysis_command *row = (const void *)self;
 	struct gt_analyse_options given = {.max_copies = GT_FLIGHT_DEFAULT};
-	struct analyse analyse = {.given = &given, .report = row->report, .signals = -1};
+	struct analysis_run analyse = {.given = &given, .report = row->report, .signals = -1};
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);

@@ -25,7 +25,7 @@ static const struct gt_option options[] = {
 	 offsetof(struct doctor_options, json), NULL},
 };
 
-enum verdict {
+enum doctor_verdict {
 	FINE,
 	WORSE,  /* something is less good without it */
 	BROKEN, /* tracing does not work without it */
@@ -36,10 +36,10 @@ static const char *const verdicts[] = {"ok", "missing", "broken"};
 /* One examination. Returns the verdict and says in `text` what it found. */
 struct examination {
 	const char *name;
-	enum verdict (*examine)(struct gt_strbuf *text);
+	enum doctor_verdict (*examine)(struct gt_strbuf *text);
 };
 
-static enum verdict examine_kernel(struct gt_strbuf *text)
+static enum doctor_verdict examine_kernel(struct gt_strbuf *text)
 {
 	struct utsname name;
 
@@ -49,7 +49,7 @@ static enum verdict examine_kernel(struct gt_strbuf *text)
 	return FINE;
 }
 
-static enum verdict examine_btf(struct gt_strbuf *text)
+static enum doctor_verdict examine_btf(struct gt_strbuf *text)
 {
 	if (!access("/sys/kernel/btf/vmlinux", R_OK)) {
 		gt_strbuf_puts(text, "the kernel describes its types (/sys/kernel/btf/vmlinux)");
@@ -61,7 +61,7 @@ static enum verdict examine_btf(struct gt_strbuf *text)
 	return BROKEN;
 }
 
-static enum verdict examine_bpf(struct gt_strbuf *text)
+static enum doctor_verdict examine_bpf(struct gt_strbuf *text)
 {
 	struct gt_diag diag = {0};
 
@@ -78,7 +78,7 @@ static bool has_capability(uint64_t effective, unsigned number)
 	return effective >> number & 1;
 }
 
-static enum verdict examine_privileges(struct gt_strbuf *text)
+static enum doctor_verdict examine_privileges(struct gt_strbuf *text)
 {
 	gt_auto_file status = {0};
 	const char *line = NULL;
@@ -103,7 +103,7 @@ static enum verdict examine_privileges(struct gt_strbuf *text)
 	return BROKEN;
 }
 
-static enum verdict examine_multi(struct gt_strbuf *text)
+static enum doctor_verdict examine_multi(struct gt_strbuf *text)
 {
 	int error = gt_attach_check_multi();
 
@@ -122,7 +122,7 @@ static enum verdict examine_multi(struct gt_strbuf *text)
 	return WORSE;
 }
 
-static enum verdict examine_watch(struct gt_strbuf *text)
+static enum doctor_verdict examine_watch(struct gt_strbuf *text)
 {
 	gt_auto(watch) struct gt_watch *watch = NULL;
 	struct gt_diag diag = {0};
@@ -135,7 +135,7 @@ static enum verdict examine_watch(struct gt_strbuf *text)
 	return WORSE;
 }
 
-static enum verdict examine_nvidia(struct gt_strbuf *text)
+static enum doctor_verdict examine_nvidia(struct gt_strbuf *text)
 {
 	bool there = gt_gpu_has_nvidia();
 
@@ -144,7 +144,7 @@ static enum verdict examine_nvidia(struct gt_strbuf *text)
 	return there ? FINE : WORSE;
 }
 
-static enum verdict examine_softgpu(struct gt_strbuf *text)
+static enum doctor_verdict examine_softgpu(struct gt_strbuf *text)
 {
 	gt_autofree char *directory = NULL;
 	struct gt_diag diag = {0};
@@ -164,7 +164,8 @@ static const struct examination examinations[] = {
 	{"NVIDIA driver", examine_nvidia},  {"software GPU", examine_softgpu},
 };
 
-static void report(struct gt_json *json, const char *name, enum verdict verdict, const char *text)
+static void report(struct gt_json *json, const char *name, enum doctor_verdict verdict,
+		   const char *text)
 {
 	if (!json) {
 		printf("%-8s %-16s %s\n", verdicts[verdict], name, text);
@@ -183,16 +184,16 @@ static const char *why(const struct gt_diag *source, const struct gt_diag *bpf)
 	return strcmp(source->text, bpf->text) ? source->text : "for the same reason as BPF";
 }
 
-static enum verdict examine_all(struct gt_json *json)
+static enum doctor_verdict examine_all(struct gt_json *json)
 {
 	struct gt_diag bpf = {0};
-	enum verdict worst = FINE;
+	enum doctor_verdict worst = FINE;
 	size_t count;
 	const struct gt_source *const *sources = gt_sources(&count);
 
 	for (size_t i = 0; i < gt_countof(examinations); i++) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;
-		enum verdict verdict = examinations[i].examine(&text);
+		enum doctor_verdict verdict = examinations[i].examine(&text);
 
 		report(json, examinations[i].name, verdict, gt_strbuf_string(&text));
 		worst = verdict > worst ? verdict : worst;
@@ -216,7 +217,7 @@ static int run_doctor(const struct gt_cli_command *self, int count, char **argum
 	struct doctor_options given = {0};
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&text);
-	enum verdict worst;
+	enum doctor_verdict worst;
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);

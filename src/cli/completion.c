@@ -10,7 +10,7 @@
 #include "probe/source.h"
 
 /* What a value is. */
-enum value {
+enum completion_value {
 	VALUE_NONE, /* nothing that could be offered */
 	VALUE_FILE,
 	VALUE_PROCESS,
@@ -26,7 +26,7 @@ enum value {
 /* The words for values in options and usages. */
 static const struct {
 	const char *word;
-	enum value value;
+	enum completion_value value;
 } words[] = {
 	{"PATH", VALUE_FILE},     {"FILE", VALUE_FILE},       {"PID,…", VALUE_PROCESS},
 	{"USER", VALUE_USER},     {"SOURCE,…", VALUE_SOURCE}, {"NAME,…", VALUE_FUNCTION},
@@ -34,7 +34,7 @@ static const struct {
 	{"SHELL", VALUE_SHELL},
 };
 
-static enum value value_of(const char *word)
+static enum completion_value value_of(const char *word)
 {
 	for (size_t i = 0; i < gt_countof(words); i++)
 		if (!strcmp(words[i].word, word))
@@ -43,7 +43,7 @@ static enum value value_of(const char *word)
 }
 
 /* What stands behind a command's options, by the words of its usage. */
-static enum value operand_of(const struct gt_cli_command *command)
+static enum completion_value operand_of(const struct gt_cli_command *command)
 {
 	for (size_t i = 0; i < gt_countof(words); i++)
 		if (strstr(command->usage, words[i].word))
@@ -232,7 +232,7 @@ static void put_zsh_option(struct gt_strbuf *text, const struct gt_option *optio
 
 static void put_zsh_command(struct gt_strbuf *text, const struct gt_cli_command *command)
 {
-	enum value operand = operand_of(command);
+	enum completion_value operand = operand_of(command);
 
 	gt_strbuf_printf(text, "\t%s)\n\t\t_arguments -s -S \\\n", command->name);
 	for (size_t i = 0; i < command->option_count; i++)

@@ -130,7 +130,7 @@ static void wrong_value(const struct gt_cli_command *command, const struct gt_op
 }
 
 /* getopt_long's tables, made from ours. */
-struct parser {
+struct option_parser {
 	char letters[128];
 	struct option *names;
 };
@@ -138,7 +138,7 @@ struct parser {
 #define OPERAND 1     /* what getopt_long finds where there is no option */
 #define LONG_ONLY 256 /* values of options without a letter begin here */
 
-static int make_parser(const struct gt_cli_command *command, struct parser *parser)
+static int make_parser(const struct gt_cli_command *command, struct option_parser *parser)
 {
 	char *letter = parser->letters;
 
@@ -267,7 +267,7 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 {
 	gt_autofree char **operands = calloc((size_t)count, sizeof(*operands));
 	const char *last_value = NULL; /* of an option */
-	struct parser parser;
+	struct option_parser parser;
 	int operand_count = 0;
 	bool ends;
 	int status = GT_GO_ON;

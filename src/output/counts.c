@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "output/sink.h"
 
-struct state {
+struct counts_output {
 	struct gt_sink sink;
 	struct gt_counts_analysis *counts;
 };
@@ -15,7 +15,7 @@ struct state {
 static int counts_open(const struct gt_output_options *options, void **ret_state,
 		       struct gt_diag *diag)
 {
-	struct state *state = calloc(1, sizeof(*state));
+	struct counts_output *state = calloc(1, sizeof(*state));
 	int error;
 
 	if (state)
@@ -36,7 +36,7 @@ static int counts_open(const struct gt_output_options *options, void **ret_state
 
 static int counts_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
-	struct state *state = opaque;
+	struct counts_output *state = opaque;
 
 	return gt_counts_take(state->counts, names, event);
 }
@@ -75,7 +75,7 @@ static void put_row(struct gt_strbuf *text, const struct gt_count *row)
 
 static int counts_close(void *opaque, struct gt_diag *diag)
 {
-	struct state *state = opaque;
+	struct counts_output *state = opaque;
 	size_t count;
 	const struct gt_count *rows = gt_counts_rows(state->counts, &count);
 	int error;

@@ -3,7 +3,7 @@
 
 #include "analysis/analysis.h"
 
-struct frame {
+struct stack_frame {
 	const struct gt_location *location;
 	const struct gt_source_frame *named; /* NULL: nothing is known of it */
 	__u64 address;
@@ -11,7 +11,7 @@ struct frame {
 };
 
 /* Called for each frame of a caller: one, or those that were inlined there, too. */
-typedef void (*frame_taker)(void *context, const struct frame *frame);
+typedef void (*frame_taker)(void *context, const struct stack_frame *frame);
 
 static void each_frame(const struct gt_names *names, __u32 process, __u64 stack, frame_taker take,
 		       void *context)
@@ -22,7 +22,7 @@ static void each_frame(const struct gt_names *names, __u32 process, __u64 stack,
 
 	for (size_t i = 0; addresses && i < count; i++) {
 		struct gt_location location;
-		struct frame frame = {.location = &location, .address = addresses[i]};
+		struct stack_frame frame = {.location = &location, .address = addresses[i]};
 
 		gt_names_location(names, process, addresses[i], true, &location);
 		if (!location.frame_count)
@@ -35,15 +35,15 @@ static void each_frame(const struct gt_names *names, __u32 process, __u64 stack,
 	}
 }
 
-struct lines {
+struct stack_lines {
 	struct gt_strbuf *text;
 	int column;
 	bool wrappers;
 };
 
-static void put_frame(void *context, const struct frame *frame)
+static void put_frame(void *context, const struct stack_frame *frame)
 {
-	struct lines *lines = context;
+	struct stack_lines *lines = context;
 
 	if (frame->wrapper && !lines->wrappers)
 		return;
@@ -55,12 +55,12 @@ static void put_frame(void *context, const struct frame *frame)
 void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 process, __u64 stack,
 		  int column, bool wrappers)
 {
-	each_frame(names, process, stack, put_frame, &(struct lines){text, column, wrappers});
+	each_frame(names, process, stack, put_frame, &(struct stack_lines){text, column, wrappers});
 	if (gt_names_stack_is_truncated(names, process, stack))
 		gt_strbuf_printf(text, "%*s… called from further out\n", column, "");
 }
 
-static void json_frame(void *context, const struct frame *frame)
+static void json_frame(void *context, const struct stack_frame *frame)
 {
 	const struct gt_source_frame *named = frame->named;
 	struct gt_json *json = context;

@@ -10,7 +10,7 @@
 #include "output/stack.h"
 #include "report/report.h"
 
-struct state {
+struct errors_report {
 	struct gt_errors *errors;
 	struct gt_findings *findings;
 	bool any_call;
@@ -18,7 +18,7 @@ struct state {
 
 static void errors_close(void *opaque)
 {
-	struct state *state = opaque;
+	struct errors_report *state = opaque;
 
 	gt_errors_free(state->errors);
 	gt_findings_free(state->findings);
@@ -27,7 +27,7 @@ static void errors_close(void *opaque)
 
 static int errors_open(const struct gt_report_options *options, void **ret_state)
 {
-	struct state *state = calloc(1, sizeof(*state));
+	struct errors_report *state = calloc(1, sizeof(*state));
 
 	if (!state)
 		return -ENOMEM;
@@ -43,7 +43,7 @@ static int errors_open(const struct gt_report_options *options, void **ret_state
 
 static int errors_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
-	struct state *state = opaque;
+	struct errors_report *state = opaque;
 	int error;
 
 	state->any_call |= event->kind == GT_EVENT_call;
@@ -114,7 +114,7 @@ static const struct gt_report_rows form = {
 static int errors_text(void *opaque, const struct gt_report_options *options,
 		       const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
-	struct state *state = opaque;
+	struct errors_report *state = opaque;
 	const struct gt_error *const *rows;
 	const struct gt_finding *findings;
 	size_t count;
@@ -156,7 +156,7 @@ static void json_finding(struct gt_json *json, const struct gt_names *names,
 static int errors_json(void *opaque, const struct gt_report_options *options,
 		       const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
-	struct state *state = opaque;
+	struct errors_report *state = opaque;
 	const struct gt_error *const *rows;
 	const struct gt_finding *findings;
 	size_t count;

@@ -33,15 +33,15 @@ static const char *const state_words[GT_LEAK_STATES] = {
 };
 
 /* Allocations of all processes. */
-struct allocations {
+struct allocation_totals {
 	uint64_t followed; /* from the call on until they are freed */
 	uint64_t untracked, in_graphs, failed;
 };
 
-static struct allocations count_allocations(const struct gt_memory_process *const *processes,
-					    size_t count)
+static struct allocation_totals count_allocations(const struct gt_memory_process *const *processes,
+						  size_t count)
 {
-	struct allocations all = {0};
+	struct allocation_totals all = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		for (int space = 0; space < GT_SPACES; space++)
@@ -54,7 +54,7 @@ static struct allocations count_allocations(const struct gt_memory_process *cons
 }
 
 /* Nothing is known to be left, which is good news only of what was followed. */
-static void put_nothing_left(struct gt_strbuf *text, const struct allocations *all)
+static void put_nothing_left(struct gt_strbuf *text, const struct allocation_totals *all)
 {
 	if (all->followed)
 		gt_strbuf_puts(text, all->untracked
@@ -72,7 +72,7 @@ static void put_nothing_left(struct gt_strbuf *text, const struct allocations *a
 }
 
 static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *totals,
-		       const struct allocations *all)
+		       const struct allocation_totals *all)
 {
 	static const char *const sentences[GT_LEAK_STATES] = {
 		[GT_LEAK_STANDING] = "still there",
@@ -229,8 +229,9 @@ static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process 
 }
 
 static void put_processes(const struct gt_memory_process *const *processes, size_t count,
-			  const struct allocations *all, const struct gt_report_options *options,
-			  const struct gt_names *names, struct gt_strbuf *text)
+			  const struct allocation_totals *all,
+			  const struct gt_report_options *options, const struct gt_names *names,
+			  struct gt_strbuf *text)
 {
 	struct gt_table table;
 
@@ -284,7 +285,7 @@ static int leaks_text(void *leaks, const struct gt_report_options *options,
 		      const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
 	const struct gt_memory_process *const *processes;
-	struct allocations all;
+	struct allocation_totals all;
 	struct gt_leaks_totals totals;
 	const struct gt_leak *rows;
 	size_t count, process_count;

@@ -9,14 +9,14 @@
 
 enum kind { BYTES, BOOLEAN, SIGNED, UNSIGNED, FLOAT, BRAIN_FLOAT, POINTER };
 
-struct type {
+struct parameter_type {
 	const char *name;
 	uint32_t size;
 	enum kind kind;
 };
 
 /* An argument with all that is known of it. */
-struct argument {
+struct kernel_argument {
 	const char *type; /* NULL: unknown */
 	uint32_t size;    /* bytes; 0: unknown */
 	enum kind kind;
@@ -25,14 +25,14 @@ struct argument {
 };
 
 /* What the name and the module tell of a kernel's parameters. */
-struct signature {
+struct kernel_signature {
 	struct gt_type_names names; /* none if they do not fit the module's */
 	const struct gt_kernel *kernel;
 	size_t count;
 	bool known; /* count is */
 };
 
-static const struct type types[] = {
+static const struct parameter_type types[] = {
 #define TYPE(name, bytes, kind) {name, bytes, kind},
 #include "api/kernels/types.def"
 #undef TYPE
@@ -48,7 +48,7 @@ static bool is_pointer(const char *name, size_t length)
 	return last == '*' || last == '&';
 }
 
-static struct type find_type(const char *name)
+static struct parameter_type find_type(const char *name)
 {
 	static const char *const suffixes[] = {" const", " volatile", " restrict", " __restrict"};
 	size_t length = strlen(name);
@@ -62,15 +62,15 @@ static struct type find_type(const char *name)
 		}
 	}
 	if (name[0] != '.' && is_pointer(name, length))
-		return (struct type){name, 8, POINTER};
+		return (struct parameter_type){name, 8, POINTER};
 	for (size_t i = 0; i < gt_countof(types); i++)
 		if (strlen(types[i].name) == length && !memcmp(types[i].name, name, length))
 			return types[i];
-	return (struct type){name, 0, BYTES};
+	return (struct parameter_type){name, 0, BYTES};
 }
 
 static void read_signature(const char *name, const struct gt_kernel *kernel,
-			   struct signature *signature)
+			   struct kernel_signature *signature)
 {
 	bool named = name && !gt_demangle_parameters(name, &signature->names);
 
@@ -82,13 +82,14 @@ static void read_signature(const char *name, const struct gt_kernel *kernel,
 }
 
 /* The module's size is the true one; a type of another size is not believed. */
-static struct argument find_argument(const struct signature *signature,
-				     const struct gt_launch_arguments *arguments, size_t index)
+static struct kernel_argument find_argument(const struct kernel_signature *signature,
+					    const struct gt_launch_arguments *arguments,
+					    size_t index)
 {
 	const struct gt_parameter *parameter =
 		signature->kernel ? &signature->kernel->parameters[index] : NULL;
-	struct argument argument = {.size = parameter ? parameter->size : 0};
-	struct type type = {0};
+	struct kernel_argument argument = {.size = parameter ? parameter->size : 0};
+	struct parameter_type type = {0};
 
 	if (index < signature->names.count) {
 		argument.type = signature->names.items[index];
@@ -113,7 +114,7 @@ static struct argument find_argument(const struct signature *signature,
 	return argument;
 }
 
-static int64_t signed_value(const struct argument *argument)
+static int64_t signed_value(const struct kernel_argument *argument)
 {
 	unsigned int unused = 64 - 8 * argument->size;
 
@@ -142,7 +143,7 @@ static float float_value(uint32_t bits)
 	return value;
 }
 
-static double real_value(const struct argument *argument)
+static double real_value(const struct kernel_argument *argument)
 {
 	double value;
 
@@ -157,7 +158,7 @@ static double real_value(const struct argument *argument)
 }
 
 /* With as few digits as tell the value from all others of its type. */
-static void add_real(struct gt_strbuf *buffer, const struct argument *argument)
+static void add_real(struct gt_strbuf *buffer, const struct kernel_argument *argument)
 {
 	double value = real_value(argument);
 	int most = argument->size == 8 ? 17 : 9;
@@ -174,7 +175,7 @@ static void add_real(struct gt_strbuf *buffer, const struct argument *argument)
 	gt_strbuf_puts(buffer, text);
 }
 
-static void add_bytes(struct gt_strbuf *buffer, const struct argument *argument,
+static void add_bytes(struct gt_strbuf *buffer, const struct kernel_argument *argument,
 		      const char *separator)
 {
 	for (uint32_t i = 0; i < argument->size && i < 8; i++)
@@ -182,7 +183,7 @@ static void add_bytes(struct gt_strbuf *buffer, const struct argument *argument,
 				 (unsigned int)(argument->word >> 8 * i & 0xff));
 }
 
-static void add_text(struct gt_strbuf *buffer, const struct argument *argument)
+static void add_text(struct gt_strbuf *buffer, const struct kernel_argument *argument)
 {
 	if (!argument->valid) {
 		gt_strbuf_putc(buffer, '?');
@@ -217,13 +218,13 @@ void gt_kernel_format_arguments(struct gt_strbuf *buffer, const char *name,
 				const struct gt_kernel *kernel,
 				const struct gt_launch_arguments *arguments)
 {
-	struct signature signature = {0};
+	struct kernel_signature signature = {0};
 
 	read_signature(name, kernel, &signature);
 	if (!signature.known)
 		gt_strbuf_puts(buffer, "...");
 	for (size_t i = 0; i < signature.count; i++) {
-		struct argument argument = find_argument(&signature, arguments, i);
+		struct kernel_argument argument = find_argument(&signature, arguments, i);
 
 		if (i)
 			gt_strbuf_puts(buffer, ", ");
@@ -232,7 +233,7 @@ void gt_kernel_format_arguments(struct gt_strbuf *buffer, const char *name,
 	gt_type_names_free(&signature.names);
 }
 
-static void add_json(struct gt_json *json, const struct argument *argument)
+static void add_json(struct gt_json *json, const struct kernel_argument *argument)
 {
 	gt_auto_strbuf bytes = GT_STRBUF_INIT;
 
@@ -268,12 +269,12 @@ void gt_kernel_json_arguments(struct gt_json *json, const char *key, const char 
 			      const struct gt_kernel *kernel,
 			      const struct gt_launch_arguments *arguments)
 {
-	struct signature signature = {0};
+	struct kernel_signature signature = {0};
 
 	read_signature(name, kernel, &signature);
 	gt_json_array_begin(json, key);
 	for (size_t i = 0; i < signature.count; i++) {
-		struct argument argument = find_argument(&signature, arguments, i);
+		struct kernel_argument argument = find_argument(&signature, arguments, i);
 
 		gt_json_object_begin(json, NULL);
 		if (argument.type)

@@ -19,7 +19,7 @@
 #define MAX_PARAMETERS 4096               /* of one kernel */
 #define MAX_USAGES 64                     /* of one kernel; there are 20 architectures */
 
-struct kernel {
+struct named_kernel {
 	struct gt_kernel known; /* what is given out; points to what follows */
 	char *name;
 	GT_VEC(struct gt_parameter) parameters;
@@ -28,11 +28,11 @@ struct kernel {
 };
 
 struct gt_parameters {
-	struct gt_hash *kernels; /* name -> struct kernel */
+	struct gt_hash *kernels; /* name -> struct named_kernel */
 };
 
 /* One file or image being added. */
-struct addition {
+struct file_addition {
 	struct gt_parameters *parameters;
 	size_t added;    /* kernels that are new */
 	size_t good;     /* cubins and PTX texts that were read */
@@ -43,7 +43,7 @@ struct addition {
 
 static void free_kernel(void *value)
 {
-	struct kernel *kernel = value;
+	struct named_kernel *kernel = value;
 
 	gt_vec_each (parameter, &kernel->parameters)
 		free((char *)parameter->type);
@@ -76,7 +76,7 @@ void gt_parameters_free(struct gt_parameters *parameters)
 }
 
 /* What is given out of a kernel, after a change. */
-static void publish(struct kernel *kernel)
+static void publish(struct named_kernel *kernel)
 {
 	kernel->known = (struct gt_kernel){
 		.name = kernel->name,
@@ -88,13 +88,13 @@ static void publish(struct kernel *kernel)
 	};
 }
 
-static int out_of_memory(struct addition *addition)
+static int out_of_memory(struct file_addition *addition)
 {
 	return gt_diag(addition->diag, -ENOMEM, "kernels", NULL, "out of memory");
 }
 
 /* Puts a kernel into the collection; frees it on failure. */
-static int put(struct addition *addition, struct kernel *kernel)
+static int put(struct file_addition *addition, struct named_kernel *kernel)
 {
 	publish(kernel);
 	if (gt_hash_set_str(addition->parameters->kernels, kernel->name, kernel)) {
@@ -105,9 +105,9 @@ static int put(struct addition *addition, struct kernel *kernel)
 	return 0;
 }
 
-static struct kernel *new_kernel(const char *name)
+static struct named_kernel *new_kernel(const char *name)
 {
-	struct kernel *kernel = calloc(1, sizeof(*kernel));
+	struct named_kernel *kernel = calloc(1, sizeof(*kernel));
 
 	if (!kernel)
 		return NULL;
@@ -121,7 +121,7 @@ static struct kernel *new_kernel(const char *name)
 }
 
 /* By architecture, the first one of each. */
-static int add_usage(struct kernel *kernel, const struct gt_kernel_usage *usage)
+static int add_usage(struct named_kernel *kernel, const struct gt_kernel_usage *usage)
 {
 	size_t place = 0;
 
@@ -141,7 +141,7 @@ static int add_usage(struct kernel *kernel, const struct gt_kernel_usage *usage)
 	return 0;
 }
 
-static int take_cubin_kernel(struct addition *addition, const struct gt_cubin_kernel *found,
+static int take_cubin_kernel(struct file_addition *addition, const struct gt_cubin_kernel *found,
 			     uint32_t architecture)
 {
 	struct gt_kernel_usage usage = {
@@ -150,7 +150,7 @@ static int take_cubin_kernel(struct addition *addition, const struct gt_cubin_ke
 		.shared_bytes = found->shared_bytes,
 		.local_bytes = found->local_bytes,
 	};
-	struct kernel *kernel = gt_hash_get_str(addition->parameters->kernels, found->name);
+	struct named_kernel *kernel = gt_hash_get_str(addition->parameters->kernels, found->name);
 
 	if (!kernel) {
 		kernel = new_kernel(found->name);
@@ -171,7 +171,7 @@ static int take_cubin_kernel(struct addition *addition, const struct gt_cubin_ke
 	return add_usage(kernel, &usage) ? out_of_memory(addition) : 0;
 }
 
-static int take_cubin(struct addition *addition, const struct gt_fatbin_payload *payload,
+static int take_cubin(struct file_addition *addition, const struct gt_fatbin_payload *payload,
 		      uint32_t architecture)
 {
 	gt_auto_cubin cubin = {0};
@@ -196,7 +196,7 @@ static char *type_text(const struct gt_ptx_variable *variable)
 }
 
 /* The parameters of a kernel in PTX, one after the other, each aligned. */
-static int read_ptx_parameters(const struct gt_ptx_function *function, struct kernel *kernel)
+static int read_ptx_parameters(const struct gt_ptx_function *function, struct named_kernel *kernel)
 {
 	uint64_t offset = 0;
 
@@ -223,7 +223,7 @@ static int read_ptx_parameters(const struct gt_ptx_function *function, struct ke
 }
 
 /* Gives the types to a kernel whose layout is known from a cubin, if it is the same. */
-static void take_types(struct kernel *kernel, struct kernel *typed)
+static void take_types(struct named_kernel *kernel, struct named_kernel *typed)
 {
 	if (kernel->parameters.count != typed->parameters.count)
 		return;
@@ -236,7 +236,7 @@ static void take_types(struct kernel *kernel, struct kernel *typed)
 }
 
 static int read_ptx_shared(const struct gt_ptx_module *module,
-			   const struct gt_ptx_function *function, struct kernel *kernel)
+			   const struct gt_ptx_function *function, struct named_kernel *kernel)
 {
 	uint64_t bytes;
 	int error = gt_ptx_shared_bytes(module, function, &bytes);
@@ -246,11 +246,12 @@ static int read_ptx_shared(const struct gt_ptx_module *module,
 	return error == -ENOMEM ? error : 0;
 }
 
-static int take_ptx_kernel(struct addition *addition, const struct gt_ptx_module *module,
+static int take_ptx_kernel(struct file_addition *addition, const struct gt_ptx_module *module,
 			   const struct gt_ptx_function *function)
 {
-	struct kernel *kernel = gt_hash_get_str(addition->parameters->kernels, function->name);
-	struct kernel *read = new_kernel(function->name);
+	struct named_kernel *kernel =
+		gt_hash_get_str(addition->parameters->kernels, function->name);
+	struct named_kernel *read = new_kernel(function->name);
 	int error = read ? read_ptx_parameters(function, read) : -ENOMEM;
 
 	if (!error)
@@ -269,7 +270,7 @@ static int take_ptx_kernel(struct addition *addition, const struct gt_ptx_module
 	return error == -ENOMEM ? out_of_memory(addition) : 0;
 }
 
-static int take_ptx(struct addition *addition, const struct gt_fatbin_payload *payload)
+static int take_ptx(struct file_addition *addition, const struct gt_fatbin_payload *payload)
 {
 	gt_auto(ptx) struct gt_ptx_module *module = NULL;
 	int error;
@@ -288,7 +289,8 @@ static int take_ptx(struct addition *addition, const struct gt_fatbin_payload *p
 }
 
 /* Adds the entries of one kind. Damaged ones are passed over; only -ENOMEM ends it. */
-static int take_entries(struct addition *addition, const struct gt_fatbin *fatbin, uint16_t kind)
+static int take_entries(struct file_addition *addition, const struct gt_fatbin *fatbin,
+			uint16_t kind)
 {
 	for (size_t i = 0; i < fatbin->entry_count; i++) {
 		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
@@ -311,7 +313,7 @@ static int take_entries(struct addition *addition, const struct gt_fatbin *fatbi
 	return 0;
 }
 
-static int take_image(struct addition *addition, const void *data, size_t size)
+static int take_image(struct file_addition *addition, const void *data, size_t size)
 {
 	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
 	int error = gt_fatbin_open(data, size, &fatbin, addition->diag);
@@ -336,7 +338,7 @@ static int error_of(int error)
 	return error;
 }
 
-static int finish(struct addition *addition, int error, size_t *ret_added)
+static int finish(struct file_addition *addition, int error, size_t *ret_added)
 {
 	if (!error && !addition->good)
 		error = addition->error;
@@ -347,9 +349,10 @@ static int finish(struct addition *addition, int error, size_t *ret_added)
 	return 0;
 }
 
-static struct addition begin(struct gt_parameters *parameters, struct gt_diag *diag)
+static struct file_addition begin(struct gt_parameters *parameters, struct gt_diag *diag)
 {
-	return (struct addition){.parameters = parameters, .ptx_left = PTX_LIMIT, .diag = diag};
+	return (struct file_addition){
+		.parameters = parameters, .ptx_left = PTX_LIMIT, .diag = diag};
 }
 
 int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, size_t size,
@@ -357,7 +360,7 @@ int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, 
 {
 	/* What is passed over leaves no message, so they are only kept for a failure. */
 	struct gt_diag first = {0};
-	struct addition addition = begin(parameters, &first);
+	struct file_addition addition = begin(parameters, &first);
 	int error;
 
 	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN)
@@ -371,7 +374,7 @@ int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, 
  * The containers in a section of a program, one at a time: there may be gigabytes of them. A
  * container's head is 16 bytes: u32 magic, u16 version, u16 bytes of the head, u64 that follow.
  */
-static int take_section(struct addition *addition, struct gt_elf *elf, const char *name)
+static int take_section(struct file_addition *addition, struct gt_elf *elf, const char *name)
 {
 	uint64_t at, size, end, body;
 	uint16_t head_size;
@@ -417,7 +420,7 @@ static int take_section(struct addition *addition, struct gt_elf *elf, const cha
 	return 0;
 }
 
-static int take_program(struct addition *addition, struct gt_elf *elf)
+static int take_program(struct file_addition *addition, struct gt_elf *elf)
 {
 	int error = take_section(addition, elf, ".nv_fatbin");
 
@@ -430,7 +433,7 @@ int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, s
 			   struct gt_diag *diag)
 {
 	struct gt_diag first = {0};
-	struct addition addition = begin(parameters, &first);
+	struct file_addition addition = begin(parameters, &first);
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	gt_auto_file file = {0};
 	struct gt_diag why = {0};
@@ -459,7 +462,7 @@ size_t gt_parameters_count(const struct gt_parameters *parameters)
 
 const struct gt_kernel *gt_parameters_find(const struct gt_parameters *parameters, const char *name)
 {
-	const struct kernel *kernel = gt_hash_get_str(parameters->kernels, name);
+	const struct named_kernel *kernel = gt_hash_get_str(parameters->kernels, name);
 
 	return kernel ? &kernel->known : NULL;
 }

@@ -7,7 +7,7 @@
 #include "base/clean.h"
 #include "base/vec.h"
 
-struct search {
+struct shared_search {
 	bool *variables; /* by number: counted */
 	bool *functions; /* by number: looked at, or waiting for it */
 	GT_VEC(const struct gt_ptx_function *) waiting;
@@ -15,7 +15,7 @@ struct search {
 	int error;
 };
 
-static void count_variable(struct search *search, const struct gt_ptx_variable *variable)
+static void count_variable(struct shared_search *search, const struct gt_ptx_variable *variable)
 {
 	uint64_t alignment;
 
@@ -31,7 +31,7 @@ static void count_variable(struct search *search, const struct gt_ptx_variable *
 		search->error = -E2BIG;
 }
 
-static void count_function(struct search *search, const struct gt_ptx_function *function)
+static void count_function(struct shared_search *search, const struct gt_ptx_function *function)
 {
 	if (function->definition)
 		function = function->definition;
@@ -43,7 +43,7 @@ static void count_function(struct search *search, const struct gt_ptx_function *
 }
 
 /* Operands within each other are as deep as the parser lets them be. */
-static void count_operands(struct search *search, const struct gt_ptx_operand *operands,
+static void count_operands(struct shared_search *search, const struct gt_ptx_operand *operands,
 			   uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -65,7 +65,8 @@ static void count_operands(struct search *search, const struct gt_ptx_operand *o
 	}
 }
 
-static void count_instruction(struct search *search, const struct gt_ptx_instruction *instruction)
+static void count_instruction(struct shared_search *search,
+			      const struct gt_ptx_instruction *instruction)
 {
 	const struct gt_ptx_call *call = instruction->call;
 
@@ -79,7 +80,7 @@ static void count_instruction(struct search *search, const struct gt_ptx_instruc
 		count_function(search, call->target->function);
 }
 
-static void count_body(struct search *search, const struct gt_ptx_function *function)
+static void count_body(struct shared_search *search, const struct gt_ptx_function *function)
 {
 	for (const struct gt_ptx_statement *statement = function->body->first; statement;
 	     statement = gt_ptx_statement_next(statement)) {
@@ -97,7 +98,7 @@ int gt_ptx_shared_bytes(const struct gt_ptx_module *module, const struct gt_ptx_
 {
 	gt_autofree bool *variables = calloc(module->variable_count + 1, sizeof(*variables));
 	gt_autofree bool *functions = calloc(module->function_count + 1, sizeof(*functions));
-	struct search search = {.variables = variables, .functions = functions};
+	struct shared_search search = {.variables = variables, .functions = functions};
 
 	if (!variables || !functions)
 		return -ENOMEM;

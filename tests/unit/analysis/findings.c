@@ -54,7 +54,7 @@ TEST("a program without oddities gives no findings")
 	CHECK_INT(found(), 0);
 }
 
-TEST("allocating and freeing the same at one place, again and again, is told")
+TEST("allocating and freeing the same at one site, again and again, is told")
 {
 	start();
 	stream.stack = 0xabc;
@@ -114,7 +114,7 @@ TEST("waits after several launches are none")
 	CHECK_INT(found(), 0);
 }
 
-TEST("many tiny copies at one place are told, with what they cost")
+TEST("many tiny copies at one site are told, with what they cost")
 {
 	start();
 	for (int i = 0; i < 64; i++)
