@@ -8,25 +8,25 @@
 #include "base/hash.h"
 #include "event/kinds.h"
 
-struct device {
+struct device_names {
 	char uuid[GT_UUID_TEXT];
 	char *name;
 };
 
 /* Of devices, and with a context's number in place of the ordinal. */
-struct key {
+struct device_key {
 	uint64_t process;
 	uint64_t number;
 };
 
 struct gt_devices {
-	struct gt_hash *devices;  /* struct key -> struct device */
-	struct gt_hash *contexts; /* struct key -> struct gt_context */
+	struct gt_hash *devices;  /* struct device_key -> struct device_names */
+	struct gt_hash *contexts; /* struct device_key -> struct gt_context */
 };
 
 static void device_free(void *opaque)
 {
-	struct device *device = opaque;
+	struct device_names *device = opaque;
 
 	free(device->name);
 	free(device);
@@ -69,9 +69,9 @@ static void put_uuid(const struct gt_event_device *event, char ret_text[GT_UUID_
 	}
 }
 
-static struct device *device_at(struct gt_devices *devices, const struct key *key)
+static struct device_names *device_at(struct gt_devices *devices, const struct device_key *key)
 {
-	struct device *device = gt_hash_get(devices->devices, key, sizeof(*key));
+	struct device_names *device = gt_hash_get(devices->devices, key, sizeof(*key));
 
 	if (device)
 		return device;
@@ -86,10 +86,10 @@ static struct device *device_at(struct gt_devices *devices, const struct key *ke
 static int learn_device(struct gt_devices *devices, const struct gt_event *event)
 {
 	const struct gt_event_device *told = (const void *)event;
-	struct key key = {event->process, (uint16_t)event->device};
+	struct device_key key = {event->process, (uint16_t)event->device};
 	size_t length;
 	const char *text = gt_event_text(event, &length);
-	struct device *device = device_at(devices, &key);
+	struct device_names *device = device_at(devices, &key);
 	char *name;
 
 	if (!device)
@@ -109,7 +109,7 @@ static int learn_device(struct gt_devices *devices, const struct gt_event *event
 static int learn_context(struct gt_devices *devices, const struct gt_event *event)
 {
 	const struct gt_event_context *told = (const void *)event;
-	struct key key = {event->process, told->number};
+	struct device_key key = {event->process, told->number};
 	struct gt_context *context = gt_hash_get(devices->contexts, &key, sizeof(key));
 
 	if (!context) {
@@ -138,11 +138,11 @@ int gt_devices_take(struct gt_devices *devices, const struct gt_event *event)
 bool gt_devices_find(const struct gt_devices *devices, uint32_t process, int ordinal,
 		     struct gt_known_device *ret_device)
 {
-	struct key key = {process, (uint16_t)ordinal}, of_all = {0, (uint16_t)ordinal};
-	const struct device *own = gt_hash_get(devices->devices, &key, sizeof(key));
-	const struct device *common = gt_hash_get(devices->devices, &of_all, sizeof(of_all));
-	const struct device *uuid = own && own->uuid[0] ? own : common;
-	const struct device *name = own && own->name ? own : common;
+	struct device_key key = {process, (uint16_t)ordinal}, of_all = {0, (uint16_t)ordinal};
+	const struct device_names *own = gt_hash_get(devices->devices, &key, sizeof(key));
+	const struct device_names *common = gt_hash_get(devices->devices, &of_all, sizeof(of_all));
+	const struct device_names *uuid = own && own->uuid[0] ? own : common;
+	const struct device_names *name = own && own->name ? own : common;
 
 	if (ordinal < 0 || (!own && !common))
 		return false;
@@ -155,7 +155,7 @@ bool gt_devices_find(const struct gt_devices *devices, uint32_t process, int ord
 const struct gt_context *gt_devices_context(const struct gt_devices *devices, uint32_t process,
 					    uint32_t number)
 {
-	struct key key = {process, number};
+	struct device_key key = {process, number};
 
 	return number ? gt_hash_get(devices->contexts, &key, sizeof(key)) : NULL;
 }

@@ -11,8 +11,8 @@ const char *gt_names_string(const void *context, const struct gt_event_call *eve
 			    bool *ret_truncated)
 {
 	const struct gt_names *names = context;
-	struct key key = gt_given_key(event->head.thread, event->sequence, slot);
-	const struct given *given = gt_hash_get(names->given, &key, sizeof(key));
+	struct names_key key = gt_given_key(event->head.thread, event->sequence, slot);
+	const struct known_string *given = gt_hash_get(names->given, &key, sizeof(key));
 
 	if (!given || given->function != event->function || given->sequence != event->sequence)
 		return NULL;
@@ -35,7 +35,7 @@ const char *gt_names_given(const struct gt_names *names, const struct gt_call *c
  * "__device_stub_" and that; clang puts the mark into the last part of the name itself, whose
  * length stands before it.
  */
-static struct name *name_of_stub(const char *symbol)
+static struct known_name *name_of_stub(const char *symbol)
 {
 	const char *mark = strstr(symbol, STUB_MARK), *digits = mark;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -56,10 +56,10 @@ static struct name *name_of_stub(const char *symbol)
 /* A process that was attached to late registered its kernels unseen: the symbol may tell. */
 static const char *name_by_symbol(const struct gt_names *names, __u32 process, __u64 handle)
 {
-	struct key key = {process, handle};
+	struct names_key key = {process, handle};
 	struct gt_location location;
 	const struct gt_source_frame *function;
-	struct name *name;
+	struct known_name *name;
 
 	gt_symbolize(names->symbols, process, handle, false, &location);
 	if (!location.frame_count)
@@ -76,8 +76,8 @@ const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 h
 	__u32 ancestor = process;
 
 	for (int i = 0; i < MAX_ANCESTORS && ancestor; i++) {
-		struct key key = {ancestor, handle};
-		const struct name *name = gt_hash_get(names->kernels, &key, sizeof(key));
+		struct names_key key = {ancestor, handle};
+		const struct known_name *name = gt_hash_get(names->kernels, &key, sizeof(key));
 
 		if (name)
 			return name->text;
@@ -105,7 +105,8 @@ const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_c
 bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *event,
 			       struct gt_launch_arguments *ret_arguments)
 {
-	const struct arguments *arguments = gt_hash_get_u64(names->arguments, event->head.thread);
+	const struct launch_values *arguments =
+		gt_hash_get_u64(names->arguments, event->head.thread);
 
 	if (!arguments || arguments->function != event->function ||
 	    arguments->sequence != event->sequence)

@@ -6,9 +6,9 @@
 #include "event/kinds.h"
 #include "names/private.h"
 
-struct name *gt_name_new(const char *text, size_t length)
+struct known_name *gt_name_new(const char *text, size_t length)
 {
-	struct name *name = calloc(1, sizeof(*name) + length + 1);
+	struct known_name *name = calloc(1, sizeof(*name) + length + 1);
 
 	if (name)
 		memcpy(name->text, text, length);
@@ -29,11 +29,11 @@ int gt_names_replace(struct gt_hash *map, const void *key, size_t length, void *
 }
 
 static int learn(struct gt_hash *map, __u64 number, const struct gt_event *event,
-		 struct name **ret_name)
+		 struct known_name **ret_name)
 {
 	size_t length;
 	const char *text = gt_event_text(event, &length);
-	struct name *name = gt_name_new(text, length);
+	struct known_name *name = gt_name_new(text, length);
 	int error = gt_names_replace(map, &number, sizeof(number), name);
 
 	if (!error && ret_name)
@@ -45,7 +45,7 @@ static int learn_process(struct gt_names *names, const struct gt_event *event)
 {
 	__u32 parent = ((const struct gt_event_process *)event)->parent;
 	bool is_new = !gt_hash_get_u64(names->processes, event->process);
-	struct name *name = NULL;
+	struct known_name *name = NULL;
 	int error = learn(names->processes, event->process, event, &name);
 
 	if (!error && is_new && parent)
@@ -57,7 +57,7 @@ static int learn_process(struct gt_names *names, const struct gt_event *event)
 
 static int learn_command(struct gt_names *names, const struct gt_event *event)
 {
-	struct name *name = NULL;
+	struct known_name *name = NULL;
 	size_t length;
 	int error = learn(names->commands, event->process, event, &name);
 
@@ -73,7 +73,7 @@ static int learn_cgroup(struct gt_names *names, const struct gt_event *event)
 	__u64 process = event->process;
 	size_t length;
 	const char *text = gt_event_text(event, &length);
-	struct cgroup *cgroup = calloc(1, sizeof(*cgroup) + length + 1);
+	struct known_cgroup *cgroup = calloc(1, sizeof(*cgroup) + length + 1);
 
 	if (cgroup) {
 		memcpy(cgroup->path, text, length);
@@ -85,10 +85,10 @@ static int learn_cgroup(struct gt_names *names, const struct gt_event *event)
 static int learn_string(struct gt_names *names, const struct gt_event *event)
 {
 	const struct gt_event_string *string = (const void *)event;
-	struct key key = gt_given_key(event->thread, string->sequence, string->slot);
+	struct names_key key = gt_given_key(event->thread, string->sequence, string->slot);
 	size_t length;
 	const char *text = gt_event_text(event, &length);
-	struct given *given = calloc(1, sizeof(*given) + length + 1);
+	struct known_string *given = calloc(1, sizeof(*given) + length + 1);
 
 	if (given) {
 		given->function = string->function;
@@ -104,11 +104,11 @@ static int learn_arguments(struct gt_names *names, const struct gt_event *event)
 	const struct gt_event_arguments *told = (const void *)event;
 	__u64 thread = event->thread;
 	size_t count = gt_event_tail_size(event) / sizeof(__u64);
-	struct arguments *arguments = malloc(sizeof(*arguments) + count * sizeof(__u64));
+	struct launch_values *arguments = malloc(sizeof(*arguments) + count * sizeof(__u64));
 
 	if (arguments) {
-		*arguments =
-			(struct arguments){told->function, told->sequence, told->readable, count};
+		*arguments = (struct launch_values){told->function, told->sequence, told->readable,
+						    count};
 		memcpy(arguments->values, told->values, count * sizeof(__u64));
 	}
 	return gt_names_replace(names->arguments, &thread, sizeof(thread), arguments);
@@ -117,9 +117,9 @@ static int learn_arguments(struct gt_names *names, const struct gt_event *event)
 static int learn_stack(struct gt_names *names, const struct gt_event *event)
 {
 	const struct gt_event_stack *told = (const void *)event;
-	struct key key = {event->process, told->number};
+	struct names_key key = {event->process, told->number};
 	size_t count = gt_event_tail_size(event) / sizeof(__u64);
-	struct stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
+	struct known_stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
 
 	if (stack) {
 		stack->truncated = told->flags & GT_STACK_TRUNCATED;
@@ -151,7 +151,7 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 	struct gt_call_naming naming;
 	struct gt_call call;
 	const char *text;
-	struct key key;
+	struct names_key key;
 
 	gt_names_decode(names, event, &call);
 	if (!call.function || !gt_call_naming(&call, &naming))
@@ -162,14 +162,14 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 		text = gt_names_kernel(names, event->head.process, naming.same_as);
 	if (!text)
 		return 0;
-	key = (struct key){event->head.process, naming.handle};
+	key = (struct names_key){event->head.process, naming.handle};
 	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(text, strlen(text)));
 }
 
 /* A handle that a process had before it was seen. */
 static int learn_handle(struct gt_names *names, const struct gt_event *event)
 {
-	struct key key = {event->process, ((const struct gt_event_kernel *)event)->handle};
+	struct names_key key = {event->process, ((const struct gt_event_kernel *)event)->handle};
 	size_t length;
 	const char *name = gt_event_text(event, &length);
 

@@ -62,7 +62,7 @@ void gt_names_free(struct gt_names *names)
 
 static const char *text_of(const struct gt_hash *map, __u64 number)
 {
-	const struct name *name = gt_hash_get_u64(map, number);
+	const struct known_name *name = gt_hash_get_u64(map, number);
 
 	return name ? name->text : "?";
 }
@@ -97,7 +97,7 @@ void gt_names_decode(const struct gt_names *names, const struct gt_event_call *e
 
 __u32 gt_names_parent(const struct gt_names *names, __u32 process)
 {
-	const struct name *name = gt_hash_get_u64(names->processes, process);
+	const struct known_name *name = gt_hash_get_u64(names->processes, process);
 
 	return name ? name->parent : 0;
 }
@@ -116,21 +116,21 @@ const struct gt_context *gt_names_context(const struct gt_names *names,
 
 const char *gt_names_command(const struct gt_names *names, __u32 process)
 {
-	const struct name *name = gt_hash_get_u64(names->commands, process);
+	const struct known_name *name = gt_hash_get_u64(names->commands, process);
 
 	return name ? name->text : NULL;
 }
 
 const char *gt_names_cgroup(const struct gt_names *names, __u32 process)
 {
-	const struct cgroup *cgroup = gt_hash_get_u64(names->cgroups, process);
+	const struct known_cgroup *cgroup = gt_hash_get_u64(names->cgroups, process);
 
 	return cgroup ? cgroup->path : NULL;
 }
 
 const char *gt_names_container(const struct gt_names *names, __u32 process)
 {
-	const struct cgroup *cgroup = gt_hash_get_u64(names->cgroups, process);
+	const struct known_cgroup *cgroup = gt_hash_get_u64(names->cgroups, process);
 
 	return cgroup && cgroup->container[0] ? cgroup->container : NULL;
 }
@@ -138,8 +138,8 @@ const char *gt_names_container(const struct gt_names *names, __u32 process)
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
 			    size_t *ret_count)
 {
-	struct key key = {process, stack};
-	const struct stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
+	struct names_key key = {process, stack};
+	const struct known_stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
 
 	if (!known)
 		return NULL;
@@ -149,8 +149,8 @@ const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 s
 
 bool gt_names_stack_is_truncated(const struct gt_names *names, __u32 process, __u64 stack)
 {
-	struct key key = {process, stack};
-	const struct stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
+	struct names_key key = {process, stack};
+	const struct known_stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
 
 	return known && known->truncated;
 }

@@ -12,7 +12,7 @@
 #include "names/devices.h"
 #include "names/names.h"
 
-struct name {
+struct known_name {
 	__u32 parent; /* of processes */
 	char text[];
 };
@@ -25,20 +25,20 @@ struct function_name {
 };
 
 /* A string that a call was given. */
-struct given {
+struct known_string {
 	__u32 function;
 	__u16 sequence;
 	bool truncated;
 	char text[];
 };
 
-struct cgroup {
+struct known_cgroup {
 	char container[GT_CONTAINER_ID];
 	char path[];
 };
 
 /* What the kernel of a thread's latest launch was given. */
-struct arguments {
+struct launch_values {
 	__u32 function;
 	__u16 sequence;
 	__u16 readable;
@@ -46,7 +46,7 @@ struct arguments {
 	__u64 values[];
 };
 
-struct stack {
+struct known_stack {
 	bool truncated;
 	size_t count;
 	__u64 addresses[];
@@ -55,21 +55,21 @@ struct stack {
 #define CALLS_WITH_STRINGS 16 /* of a thread, whose strings are kept */
 
 /* Keys of what is known by process and number. */
-struct key {
+struct names_key {
 	__u64 process;
 	__u64 number;
 };
 
 struct gt_names {
-	struct gt_hash *processes, *libraries; /* number -> struct name */
+	struct gt_hash *processes, *libraries; /* number -> struct known_name */
 	struct gt_hash *functions;             /* number -> struct function_name */
-	struct gt_hash *commands;              /* process -> struct name */
-	struct gt_hash *cgroups;               /* process -> struct cgroup */
+	struct gt_hash *commands;              /* process -> struct known_name */
+	struct gt_hash *cgroups;               /* process -> struct known_cgroup */
 	struct gt_devices *devices;
-	struct gt_hash *kernels;   /* struct key -> struct name */
-	struct gt_hash *stacks;    /* struct key -> struct stack */
-	struct gt_hash *given;     /* of the latest calls: gt_given_key -> struct given */
-	struct gt_hash *arguments; /* thread -> struct arguments */
+	struct gt_hash *kernels;   /* struct names_key -> struct known_name */
+	struct gt_hash *stacks;    /* struct names_key -> struct known_stack */
+	struct gt_hash *given;     /* of the latest calls: gt_given_key -> struct known_string */
+	struct gt_hash *arguments; /* thread -> struct launch_values */
 	struct gt_hash *files;     /* path of a mapped file -> it again; "" once it was read */
 	struct gt_parameters *parameters; /* of the kernels in those that were read */
 	struct gt_space *space;
@@ -83,7 +83,7 @@ struct gt_names {
 };
 
 /* A name of this text, which the caller frees; NULL: no memory. */
-struct name *gt_name_new(const char *text, size_t length);
+struct known_name *gt_name_new(const char *text, size_t length);
 
 /*
  * Puts something allocated into a map in place of what is there; takes it over also on failure.
@@ -95,9 +95,9 @@ int gt_names_replace(struct gt_hash *map, const void *key, size_t length, void *
  * Where the string of a slot is kept. Calls stand inside of each other: the strings of some later
  * ones do not take an outer one's place.
  */
-static inline struct key gt_given_key(__u32 thread, __u16 sequence, __u8 slot)
+static inline struct names_key gt_given_key(__u32 thread, __u16 sequence, __u8 slot)
 {
-	return (struct key){thread, (__u64)(sequence % CALLS_WITH_STRINGS) << 8 | slot};
+	return (struct names_key){thread, (__u64)(sequence % CALLS_WITH_STRINGS) << 8 | slot};
 }
 /* The name of a kernel that a call passed as a string; NULL: none, or unknown. */
 const char *gt_names_given(const struct gt_names *names, const struct gt_call *call);

@@ -16,11 +16,11 @@
 #include "probe/load.h"
 #include "probe/target.h"
 #include "session/command.h"
+#include "session/event_ring.h"
 #include "session/filter.h"
 #include "session/opened.h"
 #include "session/pipeline.h"
 #include "session/processes.h"
-#include "session/ring.h"
 #include "session/signals.h"
 
 #define MAX_PROCESSES 65536 /* traced at a time */
@@ -115,7 +115,7 @@ static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t in
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
 {
 	uint32_t size = 0;
-	int error = gt_ring_make(live->options, &live->ring_fd, &size, diag);
+	int error = gt_event_ring_create(live->options, &live->ring_fd, &size, diag);
 
 	if (error)
 		return error;

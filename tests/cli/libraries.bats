@@ -57,10 +57,10 @@ returned() {
 	expect_error_line '       cuMemcpyDtoDAsync_v2 +\[ENTER\]'
 }
 
-@test "a function of a library that is not switched on is refused with what to add" {
+@test "a function of a library that is not enabled is rejected with a hint" {
 	gputap trace -f 'ncclAll*' -- "$programs/layers"
 	expect_status 2
-	expect_error "gputap: 'ncclAll*' is of nccl, which is not switched on: add -e nccl"
+	expect_error "gputap: 'ncclAll*' is of nccl, which is not enabled: add -e nccl"
 }
 
 @test "functions of libraries are in the list, but not among those that are traced by default" {

@@ -18,7 +18,7 @@
 #include "probe/task.bpf.h"
 
 /* A string argument becomes an event of its own, before the call's. Whether it could be read. */
-static __noinline bool put_string(struct thread *thread, struct frame *frame, __u8 slot)
+static __noinline bool put_string(struct thread_calls *thread, struct call_frame *frame, __u8 slot)
 {
 	__u64 pointer = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
 	struct gt_event_string *event = (void *)thread->string;
@@ -45,7 +45,7 @@ static __noinline bool put_string(struct thread *thread, struct frame *frame, __
  * Strings that were not read yet. A page that the program has not touched cannot be read from
  * here: by the time of the return it often was; if not, the reader is told to look at once.
  */
-static __noinline void put_strings(struct thread *thread, struct frame *frame,
+static __noinline void put_strings(struct thread_calls *thread, struct call_frame *frame,
 				   const struct gt_plan *plan)
 {
 	frame->urgent = 0;
@@ -65,7 +65,8 @@ static __noinline void put_strings(struct thread *thread, struct frame *frame,
  * A kernel's arguments: the array has a pointer for each, and nothing tells how many there are or
  * how long each is. What cannot be read is told so; a NULL ends it.
  */
-static __noinline void put_arguments(struct thread *thread, struct frame *frame, __u8 slot)
+static __noinline void put_arguments(struct thread_calls *thread, struct call_frame *frame,
+				     __u8 slot)
 {
 	__u64 array = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
 	struct gt_event_arguments *event = (void *)thread->arguments;
@@ -93,7 +94,7 @@ static __noinline void put_arguments(struct thread *thread, struct frame *frame,
 		COUNT(others_lost);
 }
 
-static __always_inline void put_apart(struct thread *thread, struct frame *frame,
+static __always_inline void put_apart(struct thread_calls *thread, struct call_frame *frame,
 				      const struct gt_plan *plan)
 {
 	put_strings(thread, frame, plan);

@@ -43,8 +43,8 @@ struct gt_attachment {
 
 struct probe {
 	const struct gt_site *site;
-	uint32_t group; /* probes that one link may be to */
-	bool bad;       /* refused */
+	uint32_t group; /* probes of a group can share a link */
+	bool failed;
 };
 
 /* One half of the work: entry or return programs. */
@@ -57,7 +57,7 @@ struct half {
 	struct probe *probes; /* by groups */
 	size_t count;
 	uint64_t *offsets, *cookies; /* of the probes */
-	int error;                   /* of the last refused one */
+	int error;                   /* of the last site that failed */
 };
 
 static int program_of(const struct half *half)
@@ -96,8 +96,8 @@ int gt_attach_check_multi(void)
 
 	if (program < 0)
 		return program;
-	/* A directory cannot be probed: a kernel that knows the link says so, an older one
-	 * does not come that far. */
+	/* A directory cannot be probed: a kernel with this link type reports that, an older one
+	 * rejects the link type first. */
 	error = create_multi_link(program, "/", &offset, NULL, 1, false);
 	return error == -EBADF ? 0 : error < 0 ? error : -EOPNOTSUPP;
 }
@@ -119,7 +119,7 @@ static int create_event_link(struct half *half, size_t from, size_t count)
 	int link;
 
 	if (id < 0)
-		return -EOPNOTSUPP; /* one by one, then */
+		return -EOPNOTSUPP; /* the caller attaches one by one */
 	link = gt_perf_link_event(program_of(half), id, cookie);
 	if (link < 0 || gt_vec_push(&half->made->events, number)) {
 		if (link >= 0)
@@ -141,18 +141,18 @@ static int create_link(struct half *half, size_t from, size_t count)
 				     half->cookies[from], half->is_return);
 }
 
-static bool is_lasting(int error)
+static bool is_permanent(int error)
 {
 	return error == -EPERM || error == -EACCES || error == -ENOENT || error == -ENOMEM ||
 	       error == -EMFILE || error == -ENFILE;
 }
 
-/* One bad offset refuses a whole link: halves the list until the bad ones stand alone. */
+/* One bad offset makes a whole link fail: bisect the list until the bad ones are isolated. */
 static int attach_range(struct half *half, size_t from, size_t count)
 {
 	int fd, error;
 
-	if (!count || (count == 1 && half->probes[from].bad))
+	if (!count || (count == 1 && half->probes[from].failed))
 		return 0;
 	fd = create_link(half, from, count);
 	if (fd >= 0) {
@@ -162,10 +162,10 @@ static int attach_range(struct half *half, size_t from, size_t count)
 			close(fd);
 		return error;
 	}
-	if (is_lasting(fd))
+	if (is_permanent(fd))
 		return fd;
 	if (count == 1) {
-		half->probes[from].bad = true;
+		half->probes[from].failed = true;
 		half->error = fd;
 		return 0;
 	}
@@ -184,20 +184,20 @@ static int compare_groups(const void *a, const void *b)
 }
 
 /*
- * A return is known by the call that returns: only flags tell groups apart. An entry is known by
- * its place within its page, which is all that is the same in every process: of those that are
- * alike there, each is in another group.
+ * A return is identified by the call that returns: groups differ in their flags only. An entry is
+ * identified by its offset in its page, which is the same in every process: functions with equal
+ * offsets are in different groups.
  */
 static int make_groups(struct half *half)
 {
-	gt_autofree uint32_t *alike = calloc(GT_SITE_PAGE, sizeof(*alike));
+	gt_autofree uint32_t *same_offset = calloc(GT_SITE_PAGE, sizeof(*same_offset));
 	uint32_t groups = 0;
 
-	if (!alike)
+	if (!same_offset)
 		return -ENOMEM;
 	for (size_t i = 0; i < half->count; i++) {
 		struct probe *probe = &half->probes[i];
-		uint32_t earlier = alike[probe->site->offset % GT_SITE_PAGE]++;
+		uint32_t earlier = same_offset[probe->site->offset % GT_SITE_PAGE]++;
 		uint32_t group = half->attacher->groups + earlier;
 		uint32_t key = GT_SITE_KEY(group, probe->site->offset);
 
@@ -232,7 +232,7 @@ static int attach_half(struct half *half)
 	return error;
 }
 
-/* Returns first: a call must not begin that could not be seen to end. */
+/* Returns first: no call may begin whose return would be missed. */
 static int attach_both(struct half *half)
 {
 	int error;
@@ -249,7 +249,7 @@ static int attach_both(struct half *half)
 }
 
 int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_site *sites,
-	      size_t count, void (*refused)(void *context, const struct gt_site *site, int error),
+	      size_t count, void (*failed)(void *context, const struct gt_site *site, int error),
 	      void *context, struct gt_attachment **ret_attachment, struct gt_diag *diag)
 {
 	gt_auto(attachment) struct gt_attachment *made = calloc(1, sizeof(*made));
@@ -274,11 +274,11 @@ int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_si
 		probes[i].site = &sites[i];
 	error = attach_both(&half);
 	if (error)
-		return gt_diag(diag, error, "attach", path, "uprobes are refused: %s",
+		return gt_diag(diag, error, "attach", path, "cannot attach uprobes: %s",
 			       strerror(-error));
 	for (size_t i = 0; i < count; i++) {
-		if (probes[i].bad)
-			refused(context, probes[i].site, half.error);
+		if (probes[i].failed)
+			failed(context, probes[i].site, half.error);
 		else
 			made->count++;
 	}

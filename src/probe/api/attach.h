@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Puts an entry and a return program on functions of one file, in one of two ways: uprobe_multi
- * (Linux 6.6: one link for all of them), or perf events. The kernel takes some 40 ms to take one
- * of those off, so that one stands for many functions where tracefs can be used (GT_COOKIE_GROUP
- * in calls.h), and for one elsewhere.
+ * Attaches an entry and a return program to functions of one file, by one of two methods:
+ * uprobe_multi (Linux 6.6: one link for all of them), or perf events. The kernel needs some 40 ms
+ * to detach one of those, so one event has probes on many functions if tracefs can be used
+ * (GT_COOKIE_GROUP in calls.h); otherwise there is one per function.
  */
 #pragma once
 
@@ -22,34 +22,34 @@ struct gt_site {
 	uint64_t cookie;
 };
 
-/* What is attached, and how; the same for all files of a session. */
+/* Programs and method, the same for all files of a session. */
 struct gt_attacher {
 	bool multi;
 	struct bpf_program *entry, *at_return;
 	int sites;       /* the map: GT_SITE_KEY -> cookie */
-	unsigned groups; /* that were made */
-	unsigned events; /* of tracefs that were made */
+	unsigned groups; /* created so far */
+	unsigned events; /* of tracefs, created so far */
 };
 
 struct gt_attachment;
 
-/* Whether this kernel, with these privileges, lets uprobe_multi links be made. 0 or -Exxx. */
+/* Check whether uprobe_multi links can be created with these privileges. 0 or -Exxx. */
 int gt_attach_check_multi(void);
 
-/* What must be done before the programs are loaded if they are for uprobe_multi. */
+/* Prepare a program for uprobe_multi; before it is loaded. */
 void gt_attach_prepare_multi(struct bpf_program *program);
 
 /*
- * Attaches to `count` sites of the file `path`. With some sites impossible the others are
- * attached: `refused` is called for each that is not. 0 if at least one was attached.
+ * Attach to `count` sites of the file `path`. `failed` is called for each site that cannot be
+ * probed; the others are attached nevertheless. 0 if at least one was attached.
  */
 int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_site *sites,
-	      size_t count, void (*refused)(void *context, const struct gt_site *site, int error),
+	      size_t count, void (*failed)(void *context, const struct gt_site *site, int error),
 	      void *context, struct gt_attachment **ret_attachment, struct gt_diag *diag);
 
-/* How many sites are attached. */
+/* Return the number of attached sites. */
 size_t gt_attachment_count(const struct gt_attachment *attachment);
 
-/* Takes the entry programs off first, so that what runs still returns into the others. */
+/* Detach, the entry programs first, so that running calls are still seen to return. */
 void gt_detach(struct gt_attachment *attachment);
 GT_DEFINE_AUTO(attachment, struct gt_attachment, gt_detach)

@@ -23,9 +23,9 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Ends the innermost call without a result. */
-static __noinline void abandon_call(struct thread *thread, __u64 now)
+static __noinline void abandon_call(struct thread_calls *thread, __u64 now)
 {
-	struct frame *frame;
+	struct call_frame *frame;
 
 	if (!thread->depth)
 		return;
@@ -45,7 +45,7 @@ static __noinline void abandon_call(struct thread *thread, __u64 now)
 }
 
 /* Calls whose frames lie below this stack pointer were left: by longjmp, or an exception. */
-static __always_inline void abandon_below(struct thread *thread, __u64 stack, __u64 now)
+static __always_inline void abandon_below(struct thread_calls *thread, __u64 stack, __u64 now)
 {
 	for (int i = 0; i < MAX_CALL; i++) {
 		if (!thread->depth || frame_at(thread, thread->depth - 1)->stack_pointer >= stack)
@@ -54,10 +54,10 @@ static __always_inline void abandon_below(struct thread *thread, __u64 stack, __
 	}
 }
 
-static __always_inline void begin_call(struct thread *thread, const struct gt_plan *plan,
+static __always_inline void begin_call(struct thread_calls *thread, const struct gt_plan *plan,
 				       struct pt_regs *regs, __u64 cookie, __u64 now)
 {
-	struct frame *frame = frame_at(thread, thread->depth);
+	struct call_frame *frame = frame_at(thread, thread->depth);
 	struct gt_event_call *call = &frame->call;
 	__u64 flags = cookie >> 48;
 	__u16 outer = counted_calls(thread), hiding = hiding_calls(thread);
@@ -120,7 +120,7 @@ int call_entry(struct pt_regs *regs)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 cookie = cookie_at_entry(regs), stack = STACK_POINTER(regs), now;
 	__u32 function = cookie;
-	struct thread *thread;
+	struct thread_calls *thread;
 	struct gt_plan *plan;
 
 	if (phase != GT_PHASE_TRACING)
@@ -164,7 +164,7 @@ int call_entry(struct pt_regs *regs)
 	return 0;
 }
 
-static __noinline void apply_effect(struct thread *thread, struct frame *frame,
+static __noinline void apply_effect(struct thread_calls *thread, struct call_frame *frame,
 				    const struct gt_plan *plan)
 {
 	__u64 value = words_of(frame)[(plan->effect_value - 1) & (GT_PLAN_MAX_SLOTS - 1)];
@@ -211,9 +211,9 @@ int call_return(struct pt_regs *regs)
 	__u64 stack = STACK_POINTER(regs) - STACK_ARGUMENTS, now;
 	__u64 cookie = bpf_get_attach_cookie(regs);
 	__u32 function = cookie;
-	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread_calls *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct gt_plan *plan;
-	struct frame *frame;
+	struct call_frame *frame;
 
 	if (!thread || !thread->traced || phase == GT_PHASE_ATTACHING)
 		return 0;
@@ -269,7 +269,7 @@ int call_return(struct pt_regs *regs)
 
 static __always_inline void abandon_all(struct task_struct *task)
 {
-	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread_calls *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	__u64 now = bpf_ktime_get_ns();
 
 	if (!thread)

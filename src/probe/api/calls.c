@@ -27,15 +27,15 @@
 /* Last: it uses the types above. */
 #include "calls.skel.h"
 
-struct state {
+struct call_source {
 	const struct gt_host *host;
 	struct calls_bpf *skeleton;
 	struct bpf_link *thread_exit, *process_exec;
 	struct gt_attacher attacher;
 	struct gt_selection selection;
 	bool *emitted; /* per row: its `function` event was written */
-	struct gt_places places;
-	size_t attached_places; /* of places.found, in its order */
+	struct gt_traced_files files;
+	size_t attached_files; /* of files.found, in its order */
 	GT_VEC(struct gt_attachment *) attachments;
 	size_t wanted, attached;                /* functions */
 	struct gt_late_mappings *late_mappings; /* NULL: they are not seen */
@@ -44,7 +44,7 @@ struct state {
 
 static void calls_close(void *opaque)
 {
-	struct state *state = opaque;
+	struct call_source *state = opaque;
 
 	if (!state)
 		return;
@@ -55,14 +55,14 @@ static void calls_close(void *opaque)
 	bpf_link__destroy(state->thread_exit);
 	bpf_link__destroy(state->process_exec);
 	calls_bpf__destroy(state->skeleton);
-	gt_places_free(&state->places);
+	gt_traced_files_free(&state->files);
 	gt_selection_free(&state->selection);
 	free(state->emitted);
 	free(state);
 }
-GT_DEFINE_AUTO(state, struct state, calls_close)
+GT_DEFINE_AUTO(call_source, struct call_source, calls_close)
 
-static int choose_attach_method(struct state *state, struct gt_diag *diag)
+static int choose_attach_method(struct call_source *state, struct gt_diag *diag)
 {
 	int error = 0;
 
@@ -79,7 +79,7 @@ static int choose_attach_method(struct state *state, struct gt_diag *diag)
 	return 0;
 }
 
-static int fill_plans(struct state *state)
+static int fill_plans(struct call_source *state)
 {
 	int map = bpf_map__fd(state->skeleton->maps.plans);
 
@@ -95,7 +95,7 @@ static int fill_plans(struct state *state)
 	return 0;
 }
 
-static int load_programs(struct state *state, struct gt_diag *diag)
+static int load_programs(struct call_source *state, struct gt_diag *diag)
 {
 	const struct gt_host *host = state->host;
 	const struct gt_trace_options *options = host->options;
@@ -144,11 +144,11 @@ static int load_programs(struct state *state, struct gt_diag *diag)
 	return state->process_exec ? 0 : gt_load_failed(-errno, "cuda", diag);
 }
 
-static void emit_library(const struct state *state, const struct gt_place *place, unsigned number,
-			 size_t probes)
+static void emit_library(const struct call_source *state, const struct gt_traced_file *file,
+			 unsigned number, size_t probes)
 {
 	struct gt_event_library *event =
-		(void *)gt_event_new(GT_EVENT_library, place->path, strlen(place->path));
+		(void *)gt_event_new(GT_EVENT_library, file->path, strlen(file->path));
 
 	if (event) {
 		event->number = number;
@@ -158,7 +158,7 @@ static void emit_library(const struct state *state, const struct gt_place *place
 }
 
 /* The name of a function, once. */
-static void emit_function(struct state *state, unsigned row)
+static void emit_function(struct call_source *state, unsigned row)
 {
 	const char *name = gt_api_function(row)->name;
 	struct gt_event_function *event;
@@ -175,13 +175,13 @@ static void emit_function(struct state *state, unsigned row)
 
 static void note_failed_site(void *context, const struct gt_site *site, int error)
 {
-	struct state *state = context;
+	struct call_source *state = context;
 
 	gt_event_queue_note(state->host->events, "no probe on %s: %s", site->name,
 			    strerror(-error));
 }
 
-static int attach_sites(struct state *state, struct gt_place *place, unsigned number,
+static int attach_sites(struct call_source *state, struct gt_traced_file *file, unsigned number,
 			const gt_site_list *sites, struct gt_diag *diag)
 {
 	struct gt_attachment *attachment;
@@ -190,45 +190,45 @@ static int attach_sites(struct state *state, struct gt_place *place, unsigned nu
 	for (size_t i = 0; i < sites->count; i++)
 		emit_function(state, (uint32_t)sites->items[i].cookie);
 	state->wanted += sites->count;
-	error = gt_attach(&state->attacher, place->path, sites->items, sites->count,
+	error = gt_attach(&state->attacher, file->path, sites->items, sites->count,
 			  note_failed_site, state, &attachment, diag);
 	if (error)
 		return error;
 	state->attached += gt_attachment_count(attachment);
-	emit_library(state, place, number, gt_attachment_count(attachment));
+	emit_library(state, file, number, gt_attachment_count(attachment));
 	error = gt_vec_push(&state->attachments, attachment);
 	if (error) {
 		gt_detach(attachment);
-		return gt_diag(diag, error, "cuda", place->path, "out of memory");
+		return gt_diag(diag, error, "cuda", file->path, "out of memory");
 	}
 	return 0;
 }
 
-static int attach_place(struct state *state, unsigned number, struct gt_diag *diag)
+static int attach_file(struct call_source *state, unsigned number, struct gt_diag *diag)
 {
-	struct gt_place *place = &state->places.found.items[number - 1];
+	struct gt_traced_file *file = &state->files.found.items[number - 1];
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	gt_site_list sites = {0};
-	int error = gt_elf_open(place->path, &elf, diag);
+	int error = gt_elf_open(file->path, &elf, diag);
 
 	if (!error)
-		error = gt_selection_find(&state->selection, place, number, elf, &sites, diag);
+		error = gt_selection_find(&state->selection, file, number, elf, &sites, diag);
 	if (!error && sites.count)
-		error = attach_sites(state, place, number, &sites, diag);
+		error = attach_sites(state, file, number, &sites, diag);
 	gt_vec_free(&sites);
 	return error;
 }
 
 /* Attaches what was found since the last time. One file that refuses does not stop the others. */
-static int attach_found(struct state *state, struct gt_diag *diag)
+static int attach_found(struct call_source *state, struct gt_diag *diag)
 {
 	int error = 0;
 
-	while (state->attached_places < state->places.found.count) {
+	while (state->attached_files < state->files.found.count) {
 		struct gt_diag why = {0};
-		unsigned number = ++state->attached_places;
+		unsigned number = ++state->attached_files;
 
-		error = attach_place(state, number, &why);
+		error = attach_file(state, number, &why);
 		if (error == -EPERM || error == -EACCES || error == -ENOMEM)
 			return gt_diag(diag, error, why.stage, why.place, "%s", why.text);
 		if (error)
@@ -237,14 +237,14 @@ static int attach_found(struct state *state, struct gt_diag *diag)
 	return 0;
 }
 
-static int find_and_attach(struct state *state, struct gt_diag *diag)
+static int find_and_attach(struct call_source *state, struct gt_diag *diag)
 {
 	uint64_t start = gt_clock_monotonic();
-	int error = gt_places_find(&state->places, state->host->target, diag);
+	int error = gt_traced_files_find(&state->files, state->host->target, diag);
 
 	if (error)
 		return error;
-	gt_explain_fallback(state->host, &state->places);
+	gt_explain_fallback(state->host, &state->files);
 	error = attach_found(state, diag);
 	if (error)
 		return error;
@@ -253,19 +253,19 @@ static int find_and_attach(struct state *state, struct gt_diag *diag)
 				    state->attached, state->wanted,
 				    (gt_clock_monotonic() - start) / 1e6,
 				    state->attacher.multi ? "uprobe_multi" : "perf events");
-	return state->attached ? 0 : gt_explain_nothing(state->host, &state->places, diag);
+	return state->attached ? 0 : gt_explain_nothing(state->host, &state->files, diag);
 }
 
 static int calls_open(const struct gt_host *host, void **ret_state, struct gt_diag *diag)
 {
-	gt_auto(state) struct state *state = calloc(1, sizeof(*state));
+	gt_auto(call_source) struct call_source *state = calloc(1, sizeof(*state));
 	struct gt_diag why = {0};
 	int error;
 
 	if (!state)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
 	state->host = host;
-	state->places.groups = host->groups;
+	state->files.groups = host->groups;
 	state->emitted = calloc(gt_api_count(), sizeof(bool));
 	if (!state->emitted)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
@@ -288,13 +288,14 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 }
 
 /* A file was mapped: if it has functions that nobody looked at, probes go there now. */
-static void take_file(void *context, const char *path, const struct gt_new_mapping *mapping)
+static void attach_late_file(void *context, const char *path, const struct gt_new_mapping *mapping)
 {
-	struct state *state = context;
+	struct call_source *state = context;
 	size_t attached = state->attached;
 	struct gt_diag diag = {0};
 
-	if (gt_places_look(&state->places, path, state->host->filter.by_process, &diag) <= 0)
+	if (gt_traced_files_examine(&state->files, path, state->host->filter.by_process, &diag) <=
+	    0)
 		return;
 	if (attach_found(state, &diag))
 		gt_event_queue_note(state->host->events, "%s: %s", diag.place, diag.text);
@@ -308,21 +309,21 @@ static void take_file(void *context, const char *path, const struct gt_new_mappi
 
 static int calls_wait_on(void *opaque)
 {
-	struct state *state = opaque;
+	struct call_source *state = opaque;
 
 	return state->late_mappings ? gt_late_mappings_fd(state->late_mappings) : -1;
 }
 
 static void calls_poll(void *opaque)
 {
-	struct state *state = opaque;
+	struct call_source *state = opaque;
 
 	if (state->late_mappings)
-		gt_late_mappings_poll(state->late_mappings, take_file, state);
+		gt_late_mappings_poll(state->late_mappings, attach_late_file, state);
 }
 
 /* Runs the iterator over all threads: it ends the calls that have not returned. */
-static void end_unfinished_calls(struct state *state)
+static void end_unfinished_calls(struct call_source *state)
 {
 	struct bpf_link *link =
 		bpf_program__attach_iter(state->skeleton->progs.unfinished_calls, NULL);
@@ -339,7 +340,7 @@ static void end_unfinished_calls(struct state *state)
 	bpf_link__destroy(link);
 }
 
-static struct gt_call_counts sum_counts(const struct state *state)
+static struct gt_call_counts sum_counts(const struct call_source *state)
 {
 	struct gt_call_counts sums = {0};
 
@@ -350,7 +351,7 @@ static struct gt_call_counts sum_counts(const struct state *state)
 
 static void calls_detach(void *opaque)
 {
-	struct state *state = opaque;
+	struct call_source *state = opaque;
 	struct gt_call_counts sums;
 
 	state->skeleton->bss->phase = GT_PHASE_ENDING;
@@ -364,12 +365,12 @@ static void calls_detach(void *opaque)
 	end_unfinished_calls(state);
 	sums = sum_counts(state);
 	if (!sums.made && !sums.orphans && state->attached)
-		gt_explain_silence(state->host, &state->places);
+		gt_explain_silence(state->host, &state->files);
 }
 
 static void calls_count(void *opaque, struct gt_counts *counts)
 {
-	struct state *state = opaque;
+	struct call_source *state = opaque;
 	struct gt_call_counts sums = sum_counts(state);
 
 	counts->made += sums.made;

@@ -23,15 +23,15 @@
 #define DEVICE_WORDS (DEVICE_HEAD_WORDS + GT_DEVICE_NAME / sizeof(__u64) + 1)
 
 /* A context that is or was current in a thread. */
-struct current {
+struct current_context {
 	__u64 handle; /* 0: the primary context of `device`, whichever that is */
 	__s16 device; /* or GT_DEVICE_UNKNOWN */
 };
 
-struct whereabouts {
+struct current_state {
 	__s16 device; /* that the runtime uses in the thread, or GT_DEVICE_UNKNOWN */
 	__u16 depth;  /* contexts in use */
-	struct current contexts[MAX_CONTEXT];
+	struct current_context contexts[MAX_CONTEXT];
 };
 
 /* What is known of a context by its handle, and of a device's primary context by its device. */
@@ -125,14 +125,14 @@ static __noinline void forget_context(__u32 process, __u64 handle)
 	bpf_map_delete_elem(&contexts, &key);
 }
 
-static __always_inline struct current *innermost(struct whereabouts *where)
+static __always_inline struct current_context *innermost(struct current_state *where)
 {
 	return &where->contexts[(where->depth - 1) & (MAX_CONTEXT - 1)];
 }
 
-static __always_inline void push_context(struct whereabouts *where, __u64 handle, __s16 device)
+static __always_inline void push_context(struct current_state *where, __u64 handle, __s16 device)
 {
-	struct current *current;
+	struct current_context *current;
 
 	if (where->depth < MAX_CONTEXT)
 		where->depth++;
@@ -141,14 +141,14 @@ static __always_inline void push_context(struct whereabouts *where, __u64 handle
 	current->device = device;
 }
 
-static __always_inline void pop_context(struct whereabouts *where)
+static __always_inline void pop_context(struct current_state *where)
 {
 	if (where->depth)
 		where->depth--;
 }
 
 /* The innermost context is this one, according to a call; 0: none. */
-static __always_inline void set_context(struct whereabouts *where, __u64 handle, __s16 device)
+static __always_inline void set_context(struct current_state *where, __u64 handle, __s16 device)
 {
 	pop_context(where);
 	if (handle || device != GT_DEVICE_UNKNOWN)
@@ -156,7 +156,7 @@ static __always_inline void set_context(struct whereabouts *where, __u64 handle,
 }
 
 /* The primary context of a device is gone: the next one may have another handle. */
-static __noinline void reset_primary(struct whereabouts *where, __u32 process, __s16 device)
+static __noinline void reset_primary(struct current_state *where, __u32 process, __s16 device)
 {
 	struct context_key key = {.process = process, .ordinal = device + 1u};
 	struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
@@ -172,7 +172,7 @@ static __noinline void reset_primary(struct whereabouts *where, __u32 process, _
 }
 
 /* Applies the effect of a successful call; `value` and `device` are those of its plan. */
-static __noinline void learn_current(struct whereabouts *where, const struct gt_event *head,
+static __noinline void learn_current(struct current_state *where, const struct gt_event *head,
 				     __u8 effect, __u64 value, __s16 device)
 {
 	__u64 handle = value;
@@ -218,10 +218,10 @@ static __noinline void learn_current(struct whereabouts *where, const struct gt_
 }
 
 /* Fills in the device and the context that a call of the thread uses. */
-static __always_inline void put_current(struct whereabouts *where, struct gt_event_call *call,
+static __always_inline void put_current(struct current_state *where, struct gt_event_call *call,
 					bool runtime)
 {
-	struct current current = {.device = runtime ? where->device : GT_DEVICE_UNKNOWN};
+	struct current_context current = {.device = runtime ? where->device : GT_DEVICE_UNKNOWN};
 
 	if (where->depth) {
 		current.handle = innermost(where)->handle;

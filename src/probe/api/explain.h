@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the user is told of where probes are, and of why there are none elsewhere. */
+/* Notes for the user: where the probes are, and why there are none elsewhere. */
 #pragma once
 
 #include "base/diag.h"
@@ -7,18 +7,17 @@
 #include "probe/source.h"
 
 /*
- * Nothing was found to attach to. -ENOENT with a diag where one file was named; 0 with a note where
+ * Nothing was found to attach to. -ENOENT with a diag if one file was named; 0 with a note if
  * something may still be loaded.
  */
-int gt_explain_nothing(const struct gt_host *host, const struct gt_places *places,
+int gt_explain_nothing(const struct gt_host *host, const struct gt_traced_files *files,
 		       struct gt_diag *diag);
 
 /*
- * Notes where calls are seen one layer lower: a static program without symbols, say. A program with
- * symbols may still open a runtime that was found for this case.
+ * Note that calls are traced one layer lower, as in a static program without symbols. A program
+ * with symbols may still open a runtime that was found for this case.
  */
-void gt_explain_fallback(const struct gt_host *host, const struct gt_places *places);
+void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files);
 
-/* No call was seen: notes where the probes were, and why there were none in what was looked at
- * first. */
-void gt_explain_silence(const struct gt_host *host, const struct gt_places *places);
+/* No call was recorded: note where the probes were, and why there were none in the first file. */
+void gt_explain_silence(const struct gt_host *host, const struct gt_traced_files *files);

@@ -12,15 +12,15 @@
 #include "base/text.h"
 #include "elf/elf.h"
 
-/* What a program may open by dlopen: looked for where the loader would. */
-static const char *const often_opened[] = {
+/* Libraries that programs often open by dlopen(3), searched like the loader does. */
+static const char *const dlopened_libraries[] = {
 	"libcudart.so.13",   "libcudart.so.12", "libcudart.so.11.0", "libcudart.so",
 	"libcuda.so.1",      "libcublas.so.13", "libcublas.so.12",   "libcublasLt.so.13",
 	"libcublasLt.so.12", "libcudnn.so.9",   "libnccl.so.2",
 };
 
-/* Any of these tells that the runtime is inside of a file. */
-static const char *const tell_tales[] = {"cudaLaunchKernel", "cudaMalloc", "cudaGetDevice"};
+/* A file that defines any of these contains the runtime. */
+static const char *const runtime_functions[] = {"cudaLaunchKernel", "cudaMalloc", "cudaGetDevice"};
 
 static const char *base_name(const char *path)
 {
@@ -29,26 +29,26 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-void gt_places_free(struct gt_places *places)
+void gt_traced_files_free(struct gt_traced_files *files)
 {
-	gt_vec_each (place, &places->found)
-		free(place->path);
-	gt_vec_free(&places->found);
-	gt_strbuf_free(&places->refusals);
+	gt_vec_each (file, &files->found)
+		free(file->path);
+	gt_vec_free(&files->found);
+	gt_strbuf_free(&files->skipped);
 }
 
-bool gt_places_have_runtime(const struct gt_places *places)
+bool gt_traced_files_have_runtime(const struct gt_traced_files *files)
 {
-	gt_vec_each (place, &places->found)
-		if (gt_place_is_runtime(place) && !place->guessed)
+	gt_vec_each (file, &files->found)
+		if (gt_traced_file_is_runtime(file) && !file->guessed)
 			return true;
 	return false;
 }
 
-static bool is_there(const struct gt_places *places, const struct stat *status)
+static bool is_in_list(const struct gt_traced_files *files, const struct stat *status)
 {
-	gt_vec_each (place, &places->found)
-		if (place->device == status->st_dev && place->inode == status->st_ino)
+	gt_vec_each (file, &files->found)
+		if (file->device == status->st_dev && file->inode == status->st_ino)
 			return true;
 	return false;
 }
@@ -66,8 +66,8 @@ static bool has_function(struct gt_elf *elf, const char *name)
 
 static bool has_runtime_inside(struct gt_elf *elf)
 {
-	for (size_t i = 0; i < gt_countof(tell_tales); i++)
-		if (has_function(elf, tell_tales[i]))
+	for (size_t i = 0; i < gt_countof(runtime_functions); i++)
+		if (has_function(elf, runtime_functions[i]))
 			return true;
 	return false;
 }
@@ -83,15 +83,15 @@ static bool has_function_of(struct gt_elf *elf, const char *library)
 	return false;
 }
 
-static void refuse(struct gt_places *places, const char *path, const char *reason)
+static void add_skipped(struct gt_traced_files *files, const char *path, const char *reason)
 {
-	gt_strbuf_printf(&places->refusals, "%s: %s\n", path, reason);
+	gt_strbuf_printf(&files->skipped, "%s: %s\n", path, reason);
 }
 
-static int add(struct gt_places *places, const char *path, const struct stat *status,
-	       const char *library, bool in_program)
+static int add_file(struct gt_traced_files *files, const char *path, const struct stat *status,
+		    const char *library, bool in_program)
 {
-	struct gt_place place = {
+	struct gt_traced_file file = {
 		.path = strdup(path),
 		.device = status->st_dev,
 		.inode = status->st_ino,
@@ -99,14 +99,15 @@ static int add(struct gt_places *places, const char *path, const struct stat *st
 		.in_program = in_program,
 	};
 
-	if (!place.path || gt_vec_push(&places->found, place)) {
-		free(place.path);
+	if (!file.path || gt_vec_push(&files->found, file)) {
+		free(file.path);
 		return -ENOMEM;
 	}
 	return 1;
 }
 
-int gt_places_look(struct gt_places *places, const char *path, bool inside, struct gt_diag *diag)
+int gt_traced_files_examine(struct gt_traced_files *files, const char *path, bool inside,
+			    struct gt_diag *diag)
 {
 	const char *library = gt_api_library_of(base_name(path));
 	gt_auto(elf) struct gt_elf *elf = NULL;
@@ -116,46 +117,47 @@ int gt_places_look(struct gt_places *places, const char *path, bool inside, stru
 
 	if (stat(path, &status) < 0)
 		return gt_diag(diag, -errno, "find", path, "%s", strerror(errno));
-	if (is_there(places, &status) || (!library && !inside))
+	if (is_in_list(files, &status) || (!library && !inside))
 		return 0;
 	above = library && gt_api_group_bit(library) != GT_API_GROUP_CUDA;
-	if (above && !(places->groups & gt_api_group_bit(library)))
+	if (above && !(files->groups & gt_api_group_bit(library)))
 		return 0;
 	error = gt_elf_open(path, &elf, diag);
 	if (error)
 		return error;
 	if (library && !strcmp(library, "cuda") && has_function(elf, "cuInit"))
-		return add(places, path, &status, "cuda", false);
+		return add_file(files, path, &status, "cuda", false);
 	if (above && has_function_of(elf, library))
-		return add(places, path, &status, library, false);
+		return add_file(files, path, &status, library, false);
 	if (has_runtime_inside(elf))
-		return add(places, path, &status, "cudart", !library);
-	places->stripped |= gt_elf_info(elf)->stripped && gt_elf_info(elf)->program;
+		return add_file(files, path, &status, "cudart", !library);
+	files->stripped |= gt_elf_info(elf)->stripped && gt_elf_info(elf)->program;
 	if (library)
-		refuse(places, path, "has the name of a CUDA library, but none of its functions");
+		add_skipped(files, path,
+			    "has the name of a CUDA library, but none of its functions");
 	else if (gt_elf_info(elf)->stripped)
-		refuse(places, path,
-		       "no CUDA functions (it is stripped: a runtime linked in statically "
-		       "would not be seen)");
+		add_skipped(files, path,
+			    "no CUDA functions (it is stripped: a runtime linked in statically "
+			    "would not be seen)");
 	else
-		refuse(places, path, "no CUDA functions");
+		add_skipped(files, path, "no CUDA functions");
 	return 0;
 }
 
-/* Files that cannot be read are told, and the search goes on. */
-static int look_and_tell(struct gt_places *places, const char *path, bool inside)
+/* A file that cannot be read is listed with the reason; the search continues. */
+static int examine_file(struct gt_traced_files *files, const char *path, bool inside)
 {
 	struct gt_diag diag = {0};
-	int result = gt_places_look(places, path, inside, &diag);
+	int result = gt_traced_files_examine(files, path, inside, &diag);
 
 	if (result < 0 && result != -ENOMEM) {
-		refuse(places, path, diag.text);
+		add_skipped(files, path, diag.text);
 		return 0;
 	}
 	return result;
 }
 
-int gt_places_find_in_process(struct gt_places *places, pid_t pid, struct gt_diag *diag)
+int gt_traced_files_find_in_process(struct gt_traced_files *files, pid_t pid, struct gt_diag *diag)
 {
 	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf reach = GT_STRBUF_INIT;
@@ -170,15 +172,15 @@ int gt_places_find_in_process(struct gt_places *places, pid_t pid, struct gt_dia
 			continue;
 		if (gt_proc_mapping_range(&maps, mapping, &reach, NULL))
 			continue;
-		error = look_and_tell(places, gt_strbuf_string(&reach), true);
+		error = examine_file(files, gt_strbuf_string(&reach), true);
 		if (error < 0)
 			return error;
 	}
 	return 0;
 }
 
-/* Only by name: to search every file that any process maps would take too long. */
-static int find_in_all_processes(struct gt_places *places)
+/* By name only: examining every file that any process maps would take too long. */
+static int find_in_all_processes(struct gt_traced_files *files)
 {
 	DIR *directory = opendir("/proc");
 	struct dirent *entry;
@@ -199,39 +201,39 @@ static int find_in_all_processes(struct gt_places *places)
 			if (mapping->executable && gt_proc_mapping_is_file(mapping) &&
 			    gt_api_library_of(base_name(mapping->path)) &&
 			    !gt_proc_mapping_range(&maps, mapping, &reach, NULL))
-				error = look_and_tell(places, gt_strbuf_string(&reach), false);
+				error = examine_file(files, gt_strbuf_string(&reach), false);
 		}
 	}
 	closedir(directory);
 	return error < 0 ? error : 0;
 }
 
-/* What a program could open later, found beforehand so that nothing is missed. */
-static int find_often_opened(struct gt_places *places, const struct gt_loader *loader,
-			     const char *from)
+/* Libraries that a program could open later: attached beforehand, no call is missed. */
+static int find_dlopened_libraries(struct gt_traced_files *files, const struct gt_loader *loader,
+				   const char *from)
 {
-	size_t sure = places->found.count;
+	size_t sure = files->found.count;
 
-	for (size_t i = 0; i < gt_countof(often_opened); i++) {
+	for (size_t i = 0; i < gt_countof(dlopened_libraries); i++) {
 		gt_autofree char *path = NULL;
 		int error;
 
-		if (gt_loader_find(loader, often_opened[i], from, &path, NULL))
+		if (gt_loader_find(loader, dlopened_libraries[i], from, &path, NULL))
 			continue;
-		error = look_and_tell(places, path, false);
+		error = examine_file(files, path, false);
 		if (error < 0)
 			return error;
 	}
-	while (sure < places->found.count)
-		places->found.items[sure++].guessed = true;
+	while (sure < files->found.count)
+		files->found.items[sure++].guessed = true;
 	return 0;
 }
 
-static int find_in_program(struct gt_places *places, const struct gt_loader *loader,
+static int find_in_program(struct gt_traced_files *files, const struct gt_loader *loader,
 			   const char *path, struct gt_diag *diag)
 {
 	gt_auto_dependencies needed = {0};
-	int error = gt_places_look(places, path, true, diag);
+	int error = gt_traced_files_examine(files, path, true, diag);
 
 	if (error < 0)
 		return error;
@@ -241,15 +243,15 @@ static int find_in_program(struct gt_places *places, const struct gt_loader *loa
 	for (size_t i = 0; i < needed.count; i++) {
 		if (!needed.items[i].path)
 			continue;
-		error = look_and_tell(places, needed.items[i].path, true);
+		error = examine_file(files, needed.items[i].path, true);
 		if (error < 0)
 			return error;
 	}
-	return find_often_opened(places, loader, path);
+	return find_dlopened_libraries(files, loader, path);
 }
 
-/* Of a library nothing but itself is meant; of a program what it loads, too. */
-static int find_in_path(struct gt_places *places, const struct gt_target *target,
+/* A library stands for itself only, a program also for the libraries that it loads. */
+static int find_in_path(struct gt_traced_files *files, const struct gt_target *target,
 			struct gt_diag *diag)
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
@@ -258,25 +260,26 @@ static int find_in_path(struct gt_places *places, const struct gt_target *target
 	if (error)
 		return error;
 	if (gt_elf_info(elf)->program)
-		return find_in_program(places, &target->loader, target->options->path, diag);
-	error = gt_places_look(places, target->options->path, true, diag);
+		return find_in_program(files, &target->loader, target->options->path, diag);
+	error = gt_traced_files_examine(files, target->options->path, true, diag);
 	return error < 0 ? error : 0;
 }
 
-int gt_places_find(struct gt_places *places, const struct gt_target *target, struct gt_diag *diag)
+int gt_traced_files_find(struct gt_traced_files *files, const struct gt_target *target,
+			 struct gt_diag *diag)
 {
 	int error = 0;
 
 	if (target->options->path)
-		return find_in_path(places, target, diag);
+		return find_in_path(files, target, diag);
 	if (target->command)
-		error = find_in_program(places, &target->loader,
+		error = find_in_program(files, &target->loader,
 					target->command->paths[target->command->count - 1], diag);
 	for (size_t i = 0; i < target->options->process_count && !error; i++)
-		error = gt_places_find_in_process(places, target->options->processes[i], diag);
+		error = gt_traced_files_find_in_process(files, target->options->processes[i], diag);
 	if (!error && gt_target_is_all(target))
-		error = find_in_all_processes(places);
+		error = find_in_all_processes(files);
 	if (!error && !target->command)
-		error = find_often_opened(places, &target->loader, NULL);
+		error = find_dlopened_libraries(files, &target->loader, NULL);
 	return error < 0 ? error : 0;
 }

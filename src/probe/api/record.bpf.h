@@ -12,12 +12,12 @@
 #include "probe/api/thread.bpf.h"
 #include "probe/task.bpf.h"
 
-static __always_inline __u64 *words_of(struct frame *frame)
+static __always_inline __u64 *words_of(struct call_frame *frame)
 {
 	return frame->record + HEAD_WORDS;
 }
 
-static __always_inline void copy_arguments(struct frame *frame, const struct gt_plan *plan,
+static __always_inline void copy_arguments(struct call_frame *frame, const struct gt_plan *plan,
 					   struct pt_regs *regs, __u64 stack)
 {
 	__u64 registers = plan->registers, on_stack = plan->stack;
@@ -36,7 +36,7 @@ static __always_inline void copy_arguments(struct frame *frame, const struct gt_
 }
 
 /* Copies what slot `copy->slot` points to behind the words that are there. */
-static __always_inline bool copy_memory(struct frame *frame, const struct gt_plan_copy *copy)
+static __always_inline bool copy_memory(struct call_frame *frame, const struct gt_plan_copy *copy)
 {
 	__u64 *words = words_of(frame);
 	__u64 pointer = words[copy->slot & (GT_PLAN_MAX_SLOTS - 1)];
@@ -53,7 +53,8 @@ static __always_inline bool copy_memory(struct frame *frame, const struct gt_pla
 	return true;
 }
 
-static __always_inline void copy_all(struct frame *frame, const struct gt_plan *plan, __u8 when)
+static __always_inline void copy_all(struct call_frame *frame, const struct gt_plan *plan,
+				     __u8 when)
 {
 	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
 		if (i >= plan->copies)
@@ -63,7 +64,7 @@ static __always_inline void copy_all(struct frame *frame, const struct gt_plan *
 	}
 }
 
-static __always_inline long put_call(struct frame *frame)
+static __always_inline long put_call(struct call_frame *frame)
 {
 	__u64 words = frame->words;
 

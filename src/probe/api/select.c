@@ -11,12 +11,12 @@
 #include "elf/elf.h"
 #include "probe/api/calls.h"
 
-static bool is_switched_on(const struct gt_host *host, const struct gt_api_function *function)
+static bool is_enabled(const struct gt_host *host, const struct gt_api_function *function)
 {
 	return host->groups & gt_api_group_bit(function->library);
 }
 
-static int refuse_glob(const struct gt_host *host, const char *glob, struct gt_diag *diag)
+static int reject_glob(const struct gt_host *host, const char *glob, struct gt_diag *diag)
 {
 	unsigned count = gt_api_count();
 	gt_autofree const char **names = calloc(count, sizeof(*names));
@@ -28,9 +28,9 @@ static int refuse_glob(const struct gt_host *host, const char *glob, struct gt_d
 		const struct gt_api_function *function = gt_api_function(row);
 
 		names[row] = function->name;
-		if (gt_glob(glob, function->name) && !is_switched_on(host, function))
+		if (gt_glob(glob, function->name) && !is_enabled(host, function))
 			return gt_diag(diag, -EINVAL, "cuda", NULL,
-				       "'%s' is of %s, which is not switched on: add -e %s", glob,
+				       "'%s' is of %s, which is not enabled: add -e %s", glob,
 				       function->library, gt_api_group_of(function->library));
 	}
 	nearest = gt_nearest(glob, names, count);
@@ -49,11 +49,11 @@ static int match_globs(const struct gt_host *host, bool *rows, struct gt_diag *d
 			const struct gt_api_function *function = gt_api_function(row);
 
 			if (gt_glob(host->options->functions.words.items[i], function->name) &&
-			    is_switched_on(host, function))
+			    is_enabled(host, function))
 				matched = rows[row] = true;
 		}
 		if (!matched)
-			return refuse_glob(host, host->options->functions.words.items[i], diag);
+			return reject_glob(host, host->options->functions.words.items[i], diag);
 	}
 	return 0;
 }
@@ -70,7 +70,7 @@ int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selec
 	     row++) {
 		const struct gt_api_function *function = gt_api_function(row);
 
-		rows[row] = function->category != GT_CATEGORY_NONE && is_switched_on(host, function);
+		rows[row] = function->category != GT_CATEGORY_NONE && is_enabled(host, function);
 	}
 	error = match_globs(host, rows, diag);
 	if (error)
@@ -95,8 +95,8 @@ static int compare_sites(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* Several names of one place in the file are one site. */
-static void drop_twins(gt_site_list *sites)
+/* Several names of one function are one site. */
+static void drop_aliases(gt_site_list *sites)
 {
 	size_t kept = 0;
 
@@ -107,32 +107,33 @@ static void drop_twins(gt_site_list *sites)
 	sites->count = kept;
 }
 
-/* The driver's calls are left out inside the runtime's, unless all layers were asked for. */
-static uint64_t cookie_flags(const struct gt_selection *selection, const struct gt_place *place,
-			     int row, const char *symbol)
+/* Driver calls inside runtime calls are filtered, unless all layers are traced (-v). */
+static uint64_t cookie_flags(const struct gt_selection *selection,
+			     const struct gt_traced_file *file, int row, const char *symbol)
 {
-	bool runtime = gt_place_is_runtime(place);
+	bool runtime = gt_traced_file_is_runtime(file);
 	uint64_t flags = runtime ? GT_COOKIE_RUNTIME : 0;
 
-	if (gt_place_is_above(place))
+	if (gt_traced_file_is_above(file))
 		flags |= GT_COOKIE_LIBRARY;
 	if (!selection->rows[row])
 		flags |= GT_COOKIE_IMPLICIT;
-	else if (gt_place_is_driver(place) && !selection->host->options->verbose)
+	else if (gt_traced_file_is_driver(file) && !selection->host->options->verbose)
 		flags |= GT_COOKIE_ONLY_OUTERMOST;
 	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
 }
 
-/* What was asked for, and what tells of kernels and devices. */
-static bool is_attached(const struct gt_selection *selection, const struct gt_place *place, int row)
+/* Selected, or traced implicitly for the names of kernels, contexts and devices. */
+static bool is_attached(const struct gt_selection *selection, const struct gt_traced_file *file,
+			int row)
 {
 	const struct gt_api_function *function = gt_api_function(row);
 
-	return function && !strcmp(function->library, place->library) &&
+	return function && !strcmp(function->library, file->library) &&
 	       (selection->rows[row] || gt_api_is_implicit(function));
 }
 
-int gt_selection_find(const struct gt_selection *selection, const struct gt_place *place,
+int gt_selection_find(const struct gt_selection *selection, const struct gt_traced_file *file,
 		      unsigned number, struct gt_elf *elf, gt_site_list *sites,
 		      struct gt_diag *diag)
 {
@@ -144,15 +145,15 @@ int gt_selection_find(const struct gt_selection *selection, const struct gt_plac
 		struct gt_site site = {.name = symbols[i].name, .offset = symbols[i].offset};
 		int row = symbols[i].kind == GT_ELF_FUNCTION ? gt_api_find(symbols[i].name) : -1;
 
-		if (row < 0 || !is_attached(selection, place, row))
+		if (row < 0 || !is_attached(selection, file, row))
 			continue;
 		site.cookie = GT_COOKIE((uint64_t)row, number,
-					cookie_flags(selection, place, row, symbols[i].name));
+					cookie_flags(selection, file, row, symbols[i].name));
 		error = gt_vec_push(sites, site);
 	}
 	if (error)
-		return gt_diag(diag, error, "cuda", place->path, "%s", strerror(-error));
+		return gt_diag(diag, error, "cuda", file->path, "%s", strerror(-error));
 	if (sites->count)
-		drop_twins(sites);
+		drop_aliases(sites);
 	return 0;
 }

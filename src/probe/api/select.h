@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which functions are traced, and where a file has them. */
+/* The selection of functions to trace, and their addresses in a file. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,18 +20,18 @@ struct gt_selection {
 };
 
 /*
- * Of what is switched on: without a list, functions with a category; with one, what its globs match.
- * -EINVAL: a glob matches nothing that is switched on. `host` must outlive the selection.
+ * Select functions of the enabled APIs: without -f those with a category, else those that match a
+ * glob. -EINVAL: a glob matches no enabled function. `host` must outlive the selection.
  */
 int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selection,
 		      struct gt_diag *diag);
 void gt_selection_free(struct gt_selection *selection);
 
 /*
- * Adds the sites in a file of what is selected, and of what tells of kernels, contexts and devices,
- * in the order of their offsets, each with its cookie. `number` is the file's. The names belong to
- * `elf`.
+ * Add the sites in a file of the selected functions and of those that are traced implicitly (for
+ * the names of kernels, contexts and devices), sorted by offset, each with its cookie. `number` is
+ * the file's. The names of the sites belong to `elf`.
  */
-int gt_selection_find(const struct gt_selection *selection, const struct gt_place *place,
+int gt_selection_find(const struct gt_selection *selection, const struct gt_traced_file *file,
 		      unsigned number, struct gt_elf *elf, gt_site_list *sites,
 		      struct gt_diag *diag);

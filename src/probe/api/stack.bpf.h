@@ -36,10 +36,11 @@ static __always_inline long gt_read_user(void *to, __u32 size, __u64 from)
  */
 __noinline __u64 gt_probed_return(__u64 frame)
 {
-	struct thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct thread_calls *thread =
+		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 
 	for (__u32 i = 1; thread && i <= MAX_CALL && i <= thread->depth; i++) {
-		struct frame *call = frame_at(thread, thread->depth - i);
+		struct call_frame *call = frame_at(thread, thread->depth - i);
 
 		if (call->stack_pointer > frame)
 			return call->return_address;
@@ -48,7 +49,8 @@ __noinline __u64 gt_probed_return(__u64 frame)
 }
 
 /* Takes the callers; tells them if they are new. The stack's number. */
-static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, struct pt_regs *regs)
+static __noinline __u64 take_stack(struct thread_calls *thread, struct call_frame *frame,
+				   struct pt_regs *regs)
 {
 	struct gt_event_stack *event = (void *)thread->stack;
 	/* Without a call around this one, there is no trampoline of gputap's. */
@@ -79,11 +81,11 @@ static __noinline __u64 take_stack(struct thread *thread, struct frame *frame, s
  * Puts the return addresses of the calls around the innermost one back into a copy of the stack.
  * AArch64 returns by a register, which its functions keep where they like.
  */
-static __always_inline void restore_returns(struct thread *thread, __u8 *copy, __u64 stack,
+static __always_inline void restore_returns(struct thread_calls *thread, __u8 *copy, __u64 stack,
 					    __u64 bytes)
 {
 	for (__u32 i = 0; STACK_ARGUMENTS && i < MAX_CALL && i + 1 < thread->depth; i++) {
-		struct frame *call = frame_at(thread, i);
+		struct call_frame *call = frame_at(thread, i);
 		__u64 at = call->stack_pointer - stack;
 
 		if (at < bytes && !(at & 7))
@@ -92,7 +94,8 @@ static __always_inline void restore_returns(struct thread *thread, __u8 *copy, _
 }
 
 /* For unwinding by .eh_frame: a copy of the stack, up to its end. */
-static __noinline void put_memory(struct thread *thread, struct frame *frame, struct pt_regs *regs)
+static __noinline void put_memory(struct thread_calls *thread, struct call_frame *frame,
+				  struct pt_regs *regs)
 {
 	struct gt_event_memory *event =
 		bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);

@@ -27,7 +27,7 @@
 #define STRING_HEAD_WORDS (sizeof(struct gt_event_string) / sizeof(__u64))
 
 /* A call that has not returned. */
-struct frame {
+struct call_frame {
 	__u64 stack_pointer;  /* at entry */
 	__u64 return_address; /* before the kernel replaces it; only where stacks are taken */
 	__u16 implicit;       /* becomes an `implicit` event */
@@ -42,7 +42,7 @@ struct frame {
 	};
 };
 
-struct thread {
+struct thread_calls {
 	__u32 process;
 	__u32 thread;
 	__u32 depth;    /* frames in use */
@@ -51,8 +51,8 @@ struct thread {
 	__u8 known; /* the fields above and `traced` are filled in */
 	__u8 traced;
 	__u8 named; /* its process event was written */
-	struct whereabouts where;
-	struct frame frames[MAX_CALL];
+	struct current_state where;
+	struct call_frame frames[MAX_CALL];
 	union { /* events that are built at entry */
 		struct {
 			__u64 stack[STACK_HEAD_WORDS + GT_MAX_CALLERS];
@@ -68,16 +68,16 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct thread);
+	__type(value, struct thread_calls);
 } threads SEC(".maps");
 
-static __always_inline struct frame *frame_at(struct thread *thread, __u32 index)
+static __always_inline struct call_frame *frame_at(struct thread_calls *thread, __u32 index)
 {
 	return &thread->frames[index & (MAX_CALL - 1)];
 }
 
 /* Tells the name of the thread's process, once; again if there was no room. */
-static __noinline void name_process(struct thread *thread, struct task_struct *task)
+static __noinline void name_process(struct thread_calls *thread, struct task_struct *task)
 {
 	if (put_process(task, thread->process, thread->thread))
 		COUNT(others_lost);
@@ -86,7 +86,7 @@ static __noinline void name_process(struct thread *thread, struct task_struct *t
 }
 
 /* The first call of a thread, or the first after exec. */
-static __noinline void meet(struct thread *thread, struct task_struct *task)
+static __noinline void meet(struct thread_calls *thread, struct task_struct *task)
 {
 	thread->thread = id_in_our_namespace(task);
 	thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
@@ -98,12 +98,12 @@ static __noinline void meet(struct thread *thread, struct task_struct *task)
 }
 
 /* Calls that a new one of the thread runs inside of, without those that were not asked for. */
-static __always_inline __u16 counted_calls(struct thread *thread)
+static __always_inline __u16 counted_calls(struct thread_calls *thread)
 {
 	return thread->depth ? frame_at(thread, thread->depth - 1)->counted : 0;
 }
 
-static __always_inline __u16 hiding_calls(struct thread *thread)
+static __always_inline __u16 hiding_calls(struct thread_calls *thread)
 {
 	return thread->depth ? frame_at(thread, thread->depth - 1)->hiding : 0;
 }

@@ -13,13 +13,13 @@
 /* Last: it uses the types above. */
 #include "process.skel.h"
 
-struct state {
+struct process_source {
 	struct process_bpf *skeleton;
 };
 
 static void process_close(void *opaque)
 {
-	struct state *state = opaque;
+	struct process_source *state = opaque;
 
 	if (!state)
 		return;
@@ -29,7 +29,7 @@ static void process_close(void *opaque)
 
 static int process_open(const struct gt_host *host, void **ret_state, struct gt_diag *diag)
 {
-	struct state *state = calloc(1, sizeof(*state));
+	struct process_source *state = calloc(1, sizeof(*state));
 	int error = -ENOMEM;
 
 	if (!state)
@@ -59,14 +59,14 @@ static int process_open(const struct gt_host *host, void **ret_state, struct gt_
 
 static void process_detach(void *opaque)
 {
-	struct state *state = opaque;
+	struct process_source *state = opaque;
 
 	process_bpf__detach(state->skeleton);
 }
 
 static void process_count(void *opaque, struct gt_counts *counts)
 {
-	struct state *state = opaque;
+	struct process_source *state = opaque;
 	struct gt_process_counts sums = {0};
 
 	gt_load_sum_counters(bpf_map__fd(state->skeleton->maps.counts), &sums,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "session/ring.h"
+#include "session/event_ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,8 +32,8 @@ static int choose_ring_size(const struct gt_trace_options *options, uint32_t *re
 	return 0;
 }
 
-int gt_ring_make(const struct gt_trace_options *options, int *ret_fd, uint32_t *ret_size,
-		 struct gt_diag *diag)
+int gt_event_ring_create(const struct gt_trace_options *options, int *ret_fd, uint32_t *ret_size,
+			 struct gt_diag *diag)
 {
 	uint32_t size = 0;
 	int fd, error = choose_ring_size(options, &size, diag);
