@@ -18,7 +18,7 @@ setup_file() {
 setup() {
 	need_probes
 	need_file "$mix" "program of CUDA (clang for PTX)"
-	[ -e "$captured" ] || told "nothing was captured"
+	[ -e "$captured" ] || fail "nothing was captured"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
@@ -46,10 +46,10 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 		expect_status 0
 		while read -r path; do
 			printed=$(jq -r "[$path | objects | keys[]] | unique[]" <<<"$output")
-			[ -n "$printed" ] || told "$name has nothing at $path"
+			[ -n "$printed" ] || fail "$name has nothing at $path"
 			[[ "$path" =~ ^\.(findings\[\]|totals)$ ]] || printed=$(grep -vxE "$by_keys" <<<"$printed")
 			[ "$printed" = "$(documented "$name" "$path")" ] ||
-				told "$name $path: $(diff <(echo "$printed") <(documented "$name" "$path"))"
+				fail "$name $path: $(diff <(echo "$printed") <(documented "$name" "$path"))"
 		done < <(section "$name" | sed -n 's/^### `\(.*\)`$/\1/p' | sort -u)
 	done
 }
@@ -58,7 +58,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 	expected=$(sed -n 's/^FINDING(\([a-z_]*\), \([0-9]*\),.*/\1 \2/p' "$root/src/analysis/findings.def" | sort)
 	[ -n "$expected" ]
 	[ "$(sed -n 's/^| `\([a-z_]*\)` | \([0-9]*\) | .*/\1 \2/p' "$root/docs/analyses.md" | sort)" = \
-		"$expected" ] || told "the tables differ"
+		"$expected" ] || fail "the tables differ"
 }
 
 @test "an analysis of a capture is told again word by word" {
@@ -69,7 +69,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 		gputap "$name" --from "$captured" -o again.txt
 		expect_output ''
 		[ "$(cat again.txt)" = "$whole" ]
-		[ "$(grep -c ' $' again.txt)" = 0 ] || told "a line ends in spaces"
+		[ "$(grep -c ' $' again.txt)" = 0 ] || fail "a line ends in spaces"
 	done
 }
 
@@ -103,7 +103,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 @test "a table that is read at once has the totals, and they are not told a second time" {
 	gputap errors --from "$captured"
 	expect_output_line '^Complete: none of [0-9]+ calls was lost\.$'
-	[[ "$stderr" != *' calls: '* ]] || told "$stderr"
+	[[ "$stderr" != *' calls: '* ]] || fail "$stderr"
 	gputap errors --from "$captured" -o errors.txt
 	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, 0 unfinished, 0 lost$'
 	gputap errors --from "$captured" --json
@@ -210,6 +210,6 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 @test "calls of the driver inside of the runtime's are not recorded" {
 	for pair in kernels:1 leaks:6 copies:10; do
 		gputap "${pair%:*}" --gpu soft --json -o out.json -- "$examples/vectoradd"
-		[ "$(jq -c .losses.made out.json)" = "${pair#*:}" ] || told "$pair: $(cat out.json)"
+		[ "$(jq -c .losses.made out.json)" = "${pair#*:}" ] || fail "$pair: $(cat out.json)"
 	done
 }

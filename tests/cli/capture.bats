@@ -10,7 +10,7 @@ setup() {
 
 record() {
 	trace -o calls.gtap -- "$@"
-	[ "$status" = 0 ] || told "recording failed"
+	[ "$status" = 0 ] || fail "recording failed"
 }
 
 show() {
@@ -45,7 +45,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	lines=$(grep -c '\[EXIT\]' <<<"$output")
 	[ "$lines" = "$(grep -c gputap.call.1 first.json)" ]
 	while read -r end; do
-		grep -q "^$end " <<<"$output" || told "no line ends at $end ns"
+		grep -q "^$end " <<<"$output" || fail "no line ends at $end ns"
 	done < <(jq 'select(.name) | .time + .duration' first.json)
 }
 
@@ -115,7 +115,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 		# shellcheck disable=SC2086 # several words
 		trace $options -- "$callback" longjmp 3
 		[ "$later" = "${stderr_lines[-1]}" ] ||
-			told "$options: a capture gives $later"
+			fail "$options: a capture gives $later"
 	done
 	[ "$later" = "gputap: 6 calls: 0 complete, 3 unfinished, 0 lost, 3 filtered" ]
 }

@@ -33,7 +33,7 @@ copies() {
 	expect_json '.[0].pinning | length == 2 and all(.compared_bytes == 0 and .pinned_time == null)'
 	gputap copies -o copies.txt -- "$examples/vectoradd"
 	grep -qxF 'H2D: most bytes are in pageable memory. What pinning would gain cannot be told: no waiting copy of such a size used pinned memory.' copies.txt ||
-		told "$(cat copies.txt)"
+		fail "$(cat copies.txt)"
 }
 
 @test "copies beyond --max-copies are given up and counted" {
@@ -50,13 +50,13 @@ copies() {
 	found=$(jq -cS 'def part: [.count, .bytes]; [.copies[] | select(.direction != "D2D") |
 		{pid, direction, waited: (.waited | part), asynchronous: (.asynchronous | part),
 		pinned: (.pinned | part), pageable: (.pageable | part)}] | sort_by([.pid, .direction])' copies.json)
-	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 	# Within the device no call waits.
 	expected=$(jq -cS --slurp '[.[] | {pid, count: (.waiting.D2D[0] + .asynchronous.D2D[0]),
 		bytes: (.waiting.D2D[1] + .asynchronous.D2D[1])}] | sort_by(.pid)' <<<"$output")
 	found=$(jq -cS '[.copies[] | select(.direction == "D2D") | {pid, count: .asynchronous.count,
 		bytes: .asynchronous.bytes}] | sort_by(.pid)' copies.json)
-	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 	jq -e '.in_flight == 0' copies.json
 }
 

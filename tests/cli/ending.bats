@@ -20,7 +20,7 @@ has_line() {
 }
 
 expect_totals() {
-	grep -qxE "gputap: $1" <<<"$stderr" || told "the totals are not: $1"
+	grep -qxE "gputap: $1" <<<"$stderr" || fail "the totals are not: $1"
 }
 
 # The BPF programs and links that a process holds, as commands that show them.
@@ -35,10 +35,10 @@ is_gone() {
 # The kernel takes them away a moment after the last descriptor was closed.
 expect_gone() {
 	local show
-	[ -n "$1" ] || told "it held no program and no link"
+	[ -n "$1" ] || fail "it held no program and no link"
 	while read -r show; do
 		# shellcheck disable=SC2086 # three words
-		wait_for is_gone $show || told "it is still there: bpftool $show"
+		wait_for is_gone $show || fail "it is still there: bpftool $show"
 	done <<<"$1"
 }
 

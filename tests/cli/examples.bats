@@ -165,7 +165,7 @@ failures: 7 errors are right"
 		observe "$softcc" --build "$build" --ptx -o "$BATS_TEST_TMPDIR/example.ptx" "$source"
 		expect_status 0
 		observe "$ptxas" -arch=sm_75 -o "$BATS_TEST_TMPDIR/cubin" "$BATS_TEST_TMPDIR/example.ptx"
-		[ "$status" = 0 ] || told "ptxas refuses $source"
+		[ "$status" = 0 ] || fail "ptxas refuses $source"
 	done
 }
 

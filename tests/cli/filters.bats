@@ -11,7 +11,7 @@ setup() {
 # expect_account CONDITION: a jq expression over the totals in the JSON in the file out.json.
 expect_account() {
 	tail -n 1 out.json | jq --exit-status "$1" >/dev/null ||
-		told "not true of $(tail -n 1 out.json): $1"
+		fail "not true of $(tail -n 1 out.json): $1"
 }
 
 @test "--failed keeps the calls that returned an error, and the others are counted" {
@@ -182,7 +182,7 @@ expect_tables_with_container() {
 	expect_json ".[0].processes | length == 1 and all(.container == \"$id\" and (.cgroup | endswith(\"$group\")))"
 	output=$(cat copies.json)
 	expect_json ".[0].copies | all(.container == \"$id\")"
-	grep -q "bench in container ${id:0:12} " leaks.txt || told "$(cat leaks.txt)"
+	grep -q "bench in container ${id:0:12} " leaks.txt || fail "$(cat leaks.txt)"
 }
 
 @test "--containers tells the cgroup of each process, and the container in it" {
@@ -204,8 +204,8 @@ expect_tables_with_container() {
 	rmdir "$root_group/$group"
 	jq -c 'select(.schema == "gputap.process.1") | [.process, .container, (.cgroup | endswith("'"$group"'"))]' \
 		out.json >processes
-	grep -qF "[\"calls\",null,false]" processes || told "$(cat processes)"
-	grep -qF "[\"calls\",\"$id\",true]" processes || told "$(cat processes)"
+	grep -qF "[\"calls\",null,false]" processes || fail "$(cat processes)"
+	grep -qF "[\"calls\",\"$id\",true]" processes || fail "$(cat processes)"
 	output=$(grep "\"container\":\"$id\"" out.json)
 	expect_json 'all(.command | endswith("calls --wait 200 2"))'
 	expect_error_line "calls +[0-9]+ +process +container=$id cgroup=/$group$"

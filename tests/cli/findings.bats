@@ -33,7 +33,7 @@ line_of() {
 	expect_json '.[0].errors | all(.sticky == (.error == "cudaErrorIllegalAddress"))'
 	gputap errors -o errors.txt -- "$examples/failures"
 	grep -qE "cudaSetDevice +cudaErrorInvalidDevice +[0-9]+ +failures +main \(failures\.cu:$(line_of 'cudaSetDevice(1000)')\)$" errors.txt ||
-		told "$(cat errors.txt)"
+		fail "$(cat errors.txt)"
 }
 
 @test "the launch that caused an error that stays is named, and where it was made" {
@@ -47,9 +47,9 @@ line_of() {
 @test "a finding's callers are those who wrote its place; -v tells the stubs, too" {
 	gputap errors --stack dwarf -o errors.txt -- "$examples/failures"
 	[ "$(grep -A 1 'first told by' errors.txt | tail -n 1)" = "  at main (failures.cu:$(line_of 'store<<<1, 32>>>'))" ] ||
-		told "$(cat errors.txt)"
+		fail "$(cat errors.txt)"
 	gputap errors -v --stack dwarf -o errors.txt -- "$examples/failures"
-	grep -A 1 'first told by' errors.txt | grep -q '^  at __device_stub__' || told "$(cat errors.txt)"
+	grep -A 1 'first told by' errors.txt | grep -q '^  at __device_stub__' || fail "$(cat errors.txt)"
 }
 
 @test "memory freed twice and a pointer from nowhere are findings" {
@@ -85,11 +85,11 @@ habit_line() {
 	errors -- "$build/tests/programs/habits"
 	expect_status 0
 	[ "$(finding allocation_in_loop)" = "40 cudaMalloc 327680 $(habit_line 'cudaMalloc(&memory, 8192)')" ] ||
-		told "$(finding allocation_in_loop)"
+		fail "$(finding allocation_in_loop)"
 	[ "$(finding sync_after_launch)" = "30 cudaDeviceSynchronize 0 $(habit_line 'CHECK(cudaDeviceSynchronize')" ] ||
-		told "$(finding sync_after_launch)"
-	[ "$(finding tiny_copies)" = "100 cudaMemcpy 1600 $(habit_line 'CHECK(cudaMemcpy(')" ] || told "$(finding tiny_copies)"
-	[ "$(finding small_launches)" = "5 cudaLaunchKernel 0 $(habit_line 'count<<<1, 8>>>')" ] || told "$(finding small_launches)"
+		fail "$(finding sync_after_launch)"
+	[ "$(finding tiny_copies)" = "100 cudaMemcpy 1600 $(habit_line 'CHECK(cudaMemcpy(')" ] || fail "$(finding tiny_copies)"
+	[ "$(finding small_launches)" = "5 cudaLaunchKernel 0 $(habit_line 'count<<<1, 8>>>')" ] || fail "$(finding small_launches)"
 	expect_json '[.[0].findings[] | select(.finding == "allocation_retried")] | map(.count) | add == 2'
 	expect_json '.[0].findings | map(.finding) | unique | length == 5'
 	expect_json '.[0].findings | all((.advice | endswith(".")) and (.evidence | length > 20) and .process == "habits")'
@@ -102,5 +102,5 @@ habit_line() {
 	expected=$(jq -cS --slurp '[.[] | {pid, failed: (.failed_launches + .failed_allocations + .foreign_frees)}] |
 		sort_by(.pid)' <<<"$output")
 	found=$(jq -cS '[.errors | group_by(.pid)[] | {pid: .[0].pid, failed: (map(.count) | add)}] | sort_by(.pid)' errors.json)
-	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 }

@@ -186,7 +186,7 @@ commands=(trace doctor list help)
 			gputap help "$command"
 			while read -r option; do
 				grep -qE -- "(--|-l )${option#--}" <<<"$script" ||
-					told "$shell does not complete $command $option"
+					fail "$shell does not complete $command $option"
 			done < <(grep -oE '^  (-.,|   ) --[a-z-]+' <<<"$output" | grep -oE '[-]-[a-z-]+$')
 		done
 	done
@@ -257,7 +257,7 @@ complete_in_bash() {
 		grep -qF ".SS \"gputap $command\"" "$page"
 		gputap help "$command"
 		while read -r option; do
-			grep -qF -- "\\fB${option//-/\\-}\\fR" "$page" || told "no $option of $command"
+			grep -qF -- "\\fB${option//-/\\-}\\fR" "$page" || fail "no $option of $command"
 		done < <(grep -oE '^  (-.,|   ) --[a-z-]+' <<<"$output" | grep -oE '[-]-[a-z-]+$')
 	done
 	run grep -E '@[A-Z]+@' "$page"
@@ -294,7 +294,7 @@ read_manual() {
 	for name in $(grep -ohE 'gputap\.[a-z]+\.1' "$root"/docs/json.md "$root"/src/{output,cli}/*.c | sort -u) \
 		gputap.{kernels,leaks,copies,errors}.1 SIGINT SIGTERM SIGHUP SIGUSR1 GPUTAP_SOFTGPU \
 		SOFTGPU_{MEMORY,DEVICES,MULTIPROCESSORS,ARCH,WORKERS,TIMEOUT,VERBOSE}; do
-		grep -qwF "$name" <<<"$page" || told "the manual page does not name $name"
+		grep -qwF "$name" <<<"$page" || fail "the manual page does not name $name"
 	done
 }
 

@@ -3,7 +3,7 @@
 #
 # What the tests of the command line share; each file begins with `load helper`.
 #
-#	@test "an unknown command is told with the nearest one" {
+#	@test "an unknown command is an error that suggests the nearest one" {
 #		gputap trac
 #		expect_status 2
 #		expect_error "gputap: unknown command 'trac'; the nearest is 'trace'"
@@ -34,46 +34,46 @@ on_softgpu() {
 	observe env LD_LIBRARY_PATH="$softgpu" "$@"
 }
 
-# The whole of what the last command did, for a test that fails.
-told() {
+# fail MESSAGE: fail the test, with status and output of the last command.
+fail() {
 	printf '%s\n' "$1" "status: ${status:-}" "standard output:" "${output:-}" \
 		"standard error:" "${stderr:-}" >&2
 	return 1
 }
 
 expect_status() {
-	[ "$status" = "$1" ] || told "the status is $status, not $1"
+	[ "$status" = "$1" ] || fail "the status is $status, not $1"
 }
 
 # The whole standard output, or the whole standard error, is this text.
 expect_output() {
-	[ "$output" = "$1" ] || told "the output is not: $1"
+	[ "$output" = "$1" ] || fail "the output is not: $1"
 }
 
 expect_error() {
-	[ "$stderr" = "$1" ] || told "the error is not: $1"
+	[ "$stderr" = "$1" ] || fail "the error is not: $1"
 }
 
 # Some line of it matches this extended regular expression.
 expect_output_line() {
-	grep -qE -- "$1" <<<"$output" || told "no line of the output matches: $1"
+	grep -qE -- "$1" <<<"$output" || fail "no line of the output matches: $1"
 }
 
 expect_error_line() {
-	grep -qE -- "$1" <<<"$stderr" || told "no line of the error matches: $1"
+	grep -qE -- "$1" <<<"$stderr" || fail "no line of the error matches: $1"
 }
 
 expect_no_output_line() {
-	! grep -qE -- "$1" <<<"$output" || told "a line of the output matches: $1"
+	! grep -qE -- "$1" <<<"$output" || fail "a line of the output matches: $1"
 }
 
 expect_no_error_line() {
-	! grep -qE -- "$1" <<<"$stderr" || told "a line of the error matches: $1"
+	! grep -qE -- "$1" <<<"$stderr" || fail "a line of the error matches: $1"
 }
 
 # Asks the standard output, one JSON object a line, a question whose answer is true.
 expect_json() {
-	jq --exit-status --slurp "$1" <<<"$output" >/dev/null || told "not true of the JSON: $1"
+	jq --exit-status --slurp "$1" <<<"$output" >/dev/null || fail "not true of the JSON: $1"
 }
 
 # Whether this process has a capability, by its number in <linux/capability.h>.
@@ -89,7 +89,7 @@ need_root() {
 
 # Uprobes through BPF: what `gputap trace` needs without an agent.
 need_probes() {
-	[ -e /sys/kernel/btf/vmlinux ] || skip "the kernel tells no BTF (/sys/kernel/btf/vmlinux)"
+	[ -e /sys/kernel/btf/vmlinux ] || skip "the kernel has no BTF (/sys/kernel/btf/vmlinux)"
 	[ -e /sys/bus/event_source/devices/uprobe/type ] || skip "the kernel has no uprobes"
 	has_capability 21 || { has_capability 39 && has_capability 38; } ||
 		skip "needs CAP_SYS_ADMIN, or CAP_BPF and CAP_PERFMON"
@@ -108,7 +108,7 @@ need_file() {
 wait_for() {
 	local end=$((SECONDS + 300))
 	until "$@" 2>/dev/null; do
-		((SECONDS < end)) || told "waited in vain for: $*"
+		((SECONDS < end)) || fail "waited in vain for: $*"
 		sleep 0.05
 	done
 }

@@ -42,7 +42,7 @@ kernels() {
 	for program in driver newlaunch finddriver; do
 		kernels -- "$examples/$program"
 		once=$(jq -c '.kernels | map(.launches)' kernels.json)
-		[ "$once" != '[]' ] || told "$program has no launches"
+		[ "$once" != '[]' ] || fail "$program has no launches"
 		kernels -v -- "$examples/$program"
 		[ "$(jq -c '.kernels | map(.launches)' kernels.json)" = "$once" ]
 	done
@@ -53,14 +53,14 @@ kernels() {
 	gputap kernels --by process --json -o kernels.json -- "$mix" 500 8 4
 	expected=$(jq -cS --slurp '[.[] | {pid, launches, failed: .failed_launches}] | sort_by(.pid)' <<<"$output")
 	found=$(jq -cS '[.kernels[] | {pid, launches, failed}] | sort_by(.pid)' kernels.json)
-	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 }
 
 @test "static shared memory is told from PTX, and registers of no cubin are unknown" {
 	kernels -- "$examples/reduce"
 	expect_json '.[0].kernels | length == 1 and (.[0] | .static_shared == 128 and .registers == null and .compiled == [])'
 	gputap kernels -o kernels.txt -- "$examples/reduce"
-	grep -qE '^ +1 +0 .* +32 +256 +- +128 B +0 B  reduce\(' kernels.txt || told "$(cat kernels.txt)"
+	grep -qE '^ +1 +0 .* +32 +256 +- +128 B +0 B  reduce\(' kernels.txt || fail "$(cat kernels.txt)"
 	grep -qxF 'TOTAL to SINCE are times of the launching calls on the host, not of the kernels.' kernels.txt
 }
 
@@ -107,7 +107,7 @@ kernels() {
 expect_callers() {
 	local found
 	found=$(sed -nE 's/^ .* B  ([^ (+]+)[^ ]* \(([^)]*)\)  .*/\1 \2/p' kernels.txt | sort)
-	[ "$found" = "$1" ] || told "found $found in $(cat kernels.txt)"
+	[ "$found" = "$1" ] || fail "found $found in $(cat kernels.txt)"
 }
 
 @test "by stack, launches are those of who wrote them, not of launch stubs" {
@@ -123,10 +123,10 @@ expect_callers() {
 		# shellcheck disable=SC2086
 		nvcc -o linkage $options -cudart shared -arch=compute_75 "$root/tests/programs/linkage.cu"
 		gputap kernels --by stack --stack dwarf -o kernels.txt -- ./linkage 2
-		! grep -q 'Some callers' kernels.txt || told "$(cat kernels.txt)"
+		! grep -q 'Some callers' kernels.txt || fail "$(cat kernels.txt)"
 		expect_callers "$(grep -n '<<<' "$root/tests/programs/linkage.cu" | sed 's/\([0-9]*\).*/launch_all linkage.cu:\1/')"
 	done
 	gputap kernels --by stack --stack fp -o kernels.txt -- ./linkage 2
 	grep -qxF 'Some callers end at stubs, which have no frame pointers: --stack dwarf tells who called them.' kernels.txt ||
-		told "$(cat kernels.txt)"
+		fail "$(cat kernels.txt)"
 }

@@ -106,7 +106,7 @@ expect_forms() {
 		{name, stream} + if .grid then {grid, block, shared,
 			factor: .kernel_args[1].value, count: .kernel_args[2].value} else {} end' "$BATS_TEST_TMPDIR/out")
 	[ "$(wc -l <<<"$expected")" = 10 ]
-	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 	output=$(cat "$BATS_TEST_TMPDIR/out")
 	expect_json 'map(select(.grid)) | length == 8 and all(.kernel == "scale" and .kernel_args[0].type == ".u64")'
 }

@@ -24,7 +24,7 @@ setup() {
 	gputap leaks -o leaks.txt -- "$leak"
 	for line in $(grep -n 'leaked' "$root/examples/leak.cu" | sed -n 's/^\([0-9]*\):.*CHECK.*/\1/p'); do
 		grep -qE "cudaMalloc +[a-z_]+\(.*\) \(leak\.cu:$line\)$" leaks.txt ||
-			told "no row of line $line: $(cat leaks.txt)"
+			fail "no row of line $line: $(cat leaks.txt)"
 	done
 	[ "$(grep -c 'leak\.cu' leaks.txt)" = 3 ]
 }
@@ -58,13 +58,13 @@ setup() {
 	found=$(jq -cS '[.processes[] | {pid, failed, foreign: .freed_foreign, memory:
 		(.memory | map({key: .memory, value: {allocations, frees, allocated_bytes}}) | from_entries)}] |
 		sort_by(.pid)' leaks.json)
-	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 	expected=$(jq -cS --slurp '[.[] | .pid as $pid | .memory | to_entries[] |
 		{pid: $pid, memory: .key, count: .value.live, bytes: .value.live_bytes}] |
 		sort_by([.pid, .memory])' <<<"$output")
 	found=$(jq -cS '[.leaks | group_by([.pid, .memory])[] | {pid: .[0].pid, memory: .[0].memory,
 		count: (map(.count) | add), bytes: (map(.bytes) | add)}] | sort_by([.pid, .memory])' leaks.json)
-	[ "$found" = "$expected" ] || told "found $found, not $expected"
+	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 	output=$(cat leaks.json)
 	expect_json '.[0].losses.lost == 0 and (.[0].leaks | all(.state == "exit"))'
 	expect_json '.[0].processes | all(.replaced == 0 and .freed_unseen == 0 and .free_failed == 0)'
@@ -85,7 +85,7 @@ setup() {
 	output=$(cat leaks.json)
 	expect_json 'length == 2 and .[0].totals.standing == {count: 100000, bytes: 25600000} and
 		.[1].totals.exit == {count: 100000, bytes: 25600000} and .[1].losses.lost == 0'
-	[ "$peak" -lt 64000 ] || told "gputap took up $peak KiB"
+	[ "$peak" -lt 64000 ] || fail "gputap took up $peak KiB"
 }
 
 @test "memory that a graph allocates is the graph's" {
@@ -104,10 +104,10 @@ setup() {
 	expected=$(awk '{ bytes[$2] += $1 } END { for (handle in bytes) print handle, bytes[handle] }' <<<"$output" | sort)
 	[ -n "$expected" ]
 	[ "$(jq -r '.leaks[] | "\(.context.handle) \(.bytes)"' leaks.json | sort)" = "$expected" ] ||
-		told "$(cat leaks.json)"
+		fail "$(cat leaks.json)"
 	jq -e '.leaks | map(.context | select(.primary)) | length == 1' leaks.json
 	gputap leaks --by device --json -o leaks.json -- "$build/tests/programs/contexts" uuid
 	uuid=$(sed -n 's/^uuid \([0-9a-f-]*\) .*/\1/p' <<<"$output")
 	jq -e --arg uuid "$uuid" '.leaks | map(.device == 0 and .uuid == $uuid) | all and length > 0' leaks.json ||
-		told "not of device 0 with UUID $uuid: $(cat leaks.json)"
+		fail "not of device 0 with UUID $uuid: $(cat leaks.json)"
 }

@@ -69,5 +69,5 @@ load helper
 	gputap list --events
 	# shellcheck disable=SC2016 # backquotes of Markdown
 	[ "$output" = "$(sed -n '/^```$/,/^```$/{/^```$/d;p}' "$root/docs/events.md")" ] ||
-		told "docs/events.md shows another list: run tools/update-docs"
+		fail "docs/events.md shows another list: run tools/update-docs"
 }

@@ -16,12 +16,12 @@ setup() {
 # The totals at the end of $capture, as a JSON object in $account.
 read_account() {
 	account=$("$build/gputap" trace --from "$capture" --json -f cudaGetDevice 2>/dev/null | tail -n 1)
-	[ "$(jq -r .schema <<<"$account")" = gputap.account.1 ] || told "no totals: $account"
+	[ "$(jq -r .schema <<<"$account")" = gputap.account.1 ] || fail "no totals: $account"
 }
 
 # expect_account CONDITION: a jq expression over the totals.
 expect_account() {
-	jq --exit-status "$1" <<<"$account" >/dev/null || told "not true of $account: $1"
+	jq --exit-status "$1" <<<"$account" >/dev/null || fail "not true of $account: $1"
 }
 
 # trace_calls_while_stopped CALLS OPTION…: records a program whose calls are all made while gputap

@@ -58,7 +58,7 @@ disassemble() {
 	on_standin "$programs/calls" --rate 2000 1000
 	local took=$((${EPOCHREALTIME/./} - start))
 	expect_status 0
-	((took >= 490000)) || told "1000 calls at 2000 a second took $took us"
+	((took >= 490000)) || fail "1000 calls at 2000 a second took $took us"
 }
 
 @test "calls refuses what it does not understand" {

@@ -31,7 +31,7 @@ softcc() {
 	expect_status 0
 	for option in -o -c --ptx --fatbin --arch --compress --shared-runtime --static-runtime -g \
 		--depfile --build --verbose; do
-		grep -qE -- "(^|[ ,])$option( |,|\$)" <<<"$output" || told "nothing about $option"
+		grep -qE -- "(^|[ ,])$option( |,|\$)" <<<"$output" || fail "nothing about $option"
 	done
 }
 

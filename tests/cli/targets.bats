@@ -383,7 +383,7 @@ build_static() {
 		read -r size options <<<"$case"
 		# shellcheck disable=SC2086 # several options
 		start_trace $options -d $target
-		has_ring "$size" || told "the ring has not $size bytes with: $options"
+		has_ring "$size" || fail "the ring has not $size bytes with: $options"
 		kill -INT "$tracer"
 		end_trace
 	done

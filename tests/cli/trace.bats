@@ -129,7 +129,7 @@ documented() {
 	trace --json -o - -- "$callback" longjmp 1
 	output=$(grep '^{' <<<"$output")
 	while read -r key; do
-		grep -q "^| \`$key\` " "$root/docs/json.md" || told "docs/json.md does not tell of $key"
+		grep -q "^| \`$key\` " "$root/docs/json.md" || fail "docs/json.md does not tell of $key"
 	done < <(jq -r keys_unsorted[] <<<"$output" | sort -u)
 	grep -q '^| `kernel` ' "$root/docs/json.md"
 }

@@ -58,7 +58,7 @@ count_of() {
 expect_count() {
 	local count
 	count=$(count_of "$1" "$2")
-	[ "$count" = "$3" ] || told "$count lines match '$2', not $3"
+	[ "$count" = "$3" ] || fail "$count lines match '$2', not $3"
 }
 
 # Without duration, addresses and process ids, which differ from run to run.

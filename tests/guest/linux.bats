@@ -136,7 +136,7 @@ defined_probes() {
 @test "callers are found by .eh_frame, too" {
 	gputap leaks --stack dwarf -o leaks.txt -- "$examples/leak"
 	for caller in 'grow_cache\(\)' 'load\(bool\)' 'fill_table\(\)'; do
-		grep -qE "cudaMalloc +$caller \(leak\.cu:[0-9]+\)$" leaks.txt || told "$(cat leaks.txt)"
+		grep -qE "cudaMalloc +$caller \(leak\.cu:[0-9]+\)$" leaks.txt || fail "$(cat leaks.txt)"
 	done
 }
 
