@@ -45,7 +45,7 @@ void __cudaGetProcAddress(void);
 /*
  * What libcudart.so.12 and older export and version 13 does not. Sources of the parameters:
  * generated_cuda_runtime_api_meta.h and generated_cudart_removed_meta.h of CUDA 13, which list them
- * for each version. No library of version 12 was looked at.
+ * for each version. No library of version 12 was examined.
  */
 cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device);
 cudaError_t cudaMemPrefetchAsync_v2(const void *devPtr, size_t count,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What the CUDA toolkit's public headers declare, and what its libraries export.
+"""Declarations of the CUDA toolkit's public headers, and exports of its libraries.
 
 The headers are read by clang (its syntax tree as JSON), so that no C is parsed here. Headers of
 other projects that some of them include (OpenGL, EGL, VDPAU) are replaced by the few typedefs
@@ -23,7 +23,7 @@ FOREIGN = {
                      " typedef unsigned int VdpOutputSurface; typedef int VdpStatus;"
                      " typedef VdpStatus VdpGetProcAddress(VdpDevice, unsigned int, void **);",
 }
-# A toolkit may come without the last ones.
+# A toolkit may lack the last ones.
 HEADERS = ["cuda.h", "cuda_runtime_api.h", "cudaProfiler.h", "cuda_profiler_api.h", "cudaGL.h",
            "cuda_gl_interop.h", "cudaEGL.h", "cuda_egl_interop.h", "cudaVDPAU.h",
            "cuda_vdpau_interop.h", "cublas_v2.h", "cublasLt.h", "cudnn.h", "nccl.h"]
@@ -42,7 +42,7 @@ BUILTIN = {  # name: (kind, size); both ABIs are LP64
 
 
 class NoToolkit(Exception):
-    """There is no CUDA toolkit, or what reading it needs is missing."""
+    """There is no CUDA toolkit, or a program that reads it is missing."""
 
 
 def find_toolkit(path=None):
@@ -60,7 +60,7 @@ def find_toolkit(path=None):
 
 
 def missing_headers(toolkit):
-    """Those of HEADERS that a toolkit comes without."""
+    """The HEADERS that a toolkit lacks."""
     return [name for name in HEADERS
             if not os.path.exists(os.path.join(toolkit, "include", name))]
 
@@ -97,13 +97,13 @@ def exported_names(path):
     return names
 
 
-def without_twin(name):
-    """A per-thread-default-stream twin is its function."""
+def without_variant(name):
+    """The name of a function without the suffix of its per-thread-stream variant."""
     return re.sub(r"_(ptsz|ptds)$", "", name)
 
 
 def clang():
-    """The name of a clang that is there."""
+    """The name of an installed clang."""
     for name in ("clang", "clang-14", "clang-15", "clang-16", "clang-19"):
         if shutil.which(name):
             return name

@@ -162,7 +162,7 @@ __global__ void call(double *x)
 END
 	softcc -c bessel.cu
 	expect_status 1
-	expect_error "softcc: bessel.cu: kernels call what is defined nowhere: _Z9elsewherei __nv_j0"
+	expect_error "softcc: bessel.cu: undefined functions called by kernels: _Z9elsewherei __nv_j0"
 }
 
 @test "a managed variable is refused with the way out" {
@@ -175,22 +175,22 @@ END
 @test "wrong usage is refused with status 2" {
 	softcc
 	expect_status 2
-	expect_error "softcc: no FILE.cu was named; see softcc --help"
+	expect_error "softcc: no FILE.cu is given; see softcc --help"
 	softcc --colour kernel.cu
 	expect_status 2
-	expect_error "softcc: there is no option '--colour'; see softcc --help"
+	expect_error "softcc: unknown option '--colour'; see softcc --help"
 	softcc --arch sm_20 kernel.cu
 	expect_status 2
-	expect_error "softcc: clang makes no PTX for 'sm_20': it can be sm_60 to sm_86; see softcc --help"
+	expect_error "softcc: invalid value 'sm_20' for --arch (sm_60 to sm_86); see softcc --help"
 	softcc --compress gzip kernel.cu
 	expect_status 2
-	expect_error "softcc: a fatbin is not compressed by 'gzip': it can be none, lz4 or zstd; see softcc --help"
+	expect_error "softcc: invalid value 'gzip' for --compress (one of: none, lz4, zstd); see softcc --help"
 	softcc -o
 	expect_status 2
 	expect_error "softcc: -o needs a value; see softcc --help"
 	softcc -c kernel.cu kernel.cu
 	expect_status 2
-	expect_error "softcc: one FILE.cu at a time, where no program is linked; see softcc --help"
+	expect_error "softcc: several FILE.cu need a program to link: without -c, --ptx and --fatbin; see softcc --help"
 }
 
 @test "what cannot be read is named" {
@@ -199,7 +199,7 @@ END
 	expect_error "softcc: cannot read missing.cu"
 	CLANG=no-such-clang softcc kernel.cu
 	expect_status 1
-	expect_error "softcc: there is no no-such-clang: install clang, or name it with CLANG"
+	expect_error "softcc: cannot find no-such-clang: install clang, or set CLANG to its path"
 }
 
 @test "installed, softcc finds its parts below its prefix" {
@@ -219,10 +219,10 @@ END
 	cp "$root/tools/softcc" usr/bin
 	observe usr/bin/softcc kernel.cu
 	expect_status 1
-	expect_error "softcc: no headers: neither $PWD/usr/softgpu/include nor $PWD/usr/include/softgpu is there"
+	expect_error "softcc: no headers: neither $PWD/usr/softgpu/include nor $PWD/usr/include/softgpu exists"
 	mkdir -p usr/include
 	cp -r "$root/softgpu/include" usr/include/softgpu
 	observe usr/bin/softcc kernel.cu
 	expect_status 1
-	expect_error "softcc: no mkfatbin at $PWD/usr/libexec/gputap/mkfatbin: build gputap first, or name its build with --build"
+	expect_error "softcc: no mkfatbin at $PWD/usr/libexec/gputap/mkfatbin: build gputap first, or give its build directory with --build"
 }
