@@ -2,11 +2,11 @@
 /* Jumps and comparisons. */
 #include "gpubpf/ptxgen/map.h"
 
-struct comparison {
+struct jump_comparison {
 	const char *name;
 	char type;
 };
-static const struct comparison comparisons[16] = {
+static const struct jump_comparison comparisons[16] = {
 	[BPF_JEQ >> 4] = {"setp.eq", 's'},  [BPF_JNE >> 4] = {"setp.ne", 's'},
 	[BPF_JSET >> 4] = {"setp.ne", 's'}, [BPF_JGT >> 4] = {"setp.gt", 'u'},
 	[BPF_JGE >> 4] = {"setp.ge", 'u'},  [BPF_JLT >> 4] = {"setp.lt", 'u'},
@@ -83,7 +83,7 @@ struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const stru
 	bool is_test = operation == BPF_JSET, wide = BPF_CLASS(insn->code) == BPF_JMP;
 	bool is_short =
 		wide && (is_test ? tests_low(gen, insn) : gt_ptxgen_has_short_sides(gen, insn));
-	struct comparison comparison = comparisons[operation >> 4];
+	struct jump_comparison comparison = comparisons[operation >> 4];
 	struct gt_ptxgen_value left, right, both;
 	struct gt_ptxgen_condition taken = {.holds = true};
 
