@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the verifier hands on. */
+/* Facts of the verifier. */
 #include "gpubpf/facts.h"
 
 void gt_facts_clear(struct gt_facts *facts)

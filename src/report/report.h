@@ -15,11 +15,11 @@
 
 struct gt_report_options {
 	enum gt_by by;
-	uint64_t top;         /* rows of each table; 0: all */
+	uint64_t top;        /* rows of each table; 0: all */
 	uint64_t max_copies; /* kept in flight */
-	bool captured;        /* the session is a capture's, not what happens now */
-	bool verbose;         /* show what is left out else */
-	bool continued;       /* reports were put before: the last one is headed, too */
+	bool captured;       /* the session is a capture's, not what happens now */
+	bool verbose;        /* show what is left out else */
+	bool continued;      /* reports were put before: the last one is headed, too */
 };
 
 struct gt_report {

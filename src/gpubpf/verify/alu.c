@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Arithmetic, on numbers and pointers. */
+/* Arithmetic on scalars and pointers. */
 #include <inttypes.h>
 
 #include "gpubpf/verify/private.h"
@@ -14,14 +14,14 @@ int gt_verify_read(struct gt_verifier *verifier, unsigned regno)
 void gt_verify_assign_id(struct gt_verifier *verifier, struct gt_value *value)
 {
 	if (value->delta_bits)
-		value->id = 0; /* as in Linux: of sums there is one, and no copies */
+		value->id = 0; /* as in Linux: a sum has no copies */
 	value->delta_bits = 0;
 	value->delta = 0;
 	if (!value->id && !gt_scalar_is_constant(&value->scalar))
 		value->id = ++verifier->next_id;
 }
 
-static struct gt_value unknown_from(bool wide)
+static struct gt_value address_as_scalar(bool wide)
 {
 	struct gt_value value =
 		gt_value_scalar(wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false));
@@ -30,7 +30,7 @@ static struct gt_value unknown_from(bool wide)
 	return value;
 }
 
-static int move(struct gt_verifier *verifier, const struct bpf_insn *insn)
+static int verify_move(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	struct gt_value *target = gt_register(verifier, insn->dst_reg);
 	struct gt_value *source = gt_register(verifier, insn->src_reg), result;
@@ -43,13 +43,13 @@ static int move(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		return 0;
 	}
 	if (gt_is_pointer(source)) {
-		*target = wide && !insn->off ? *source : unknown_from(wide);
+		*target = wide && !insn->off ? *source : address_as_scalar(wide);
 		return 0;
 	}
 	result = gt_value_scalar(gt_scalar_alu(insn, &target->scalar, &source->scalar));
 	result.address = source->address;
-	same = gt_scalar_within(&result.scalar, &source->scalar) &&
-	       gt_scalar_within(&source->scalar, &result.scalar) &&
+	same = gt_scalar_contains(&result.scalar, &source->scalar) &&
+	       gt_scalar_contains(&source->scalar, &result.scalar) &&
 	       (wide ? !insn->off || (source->scalar.all.smin >= -(INT64_C(1) << (insn->off - 1)) &&
 				      source->scalar.all.smax < INT64_C(1) << (insn->off - 1))
 		     : !insn->off && source->scalar.all.umax <= UINT32_MAX);
@@ -61,7 +61,7 @@ static int move(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	return 0;
 }
 
-static const char *sign_of(unsigned operation)
+static const char *operator_sign(unsigned operation)
 {
 	static const char *const signs[16] = {
 		"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>="};
@@ -69,9 +69,9 @@ static const char *sign_of(unsigned operation)
 	return signs[operation >> 4];
 }
 
-/* Offsets so great that sums with them might wrap are kept away from pointers, as in Linux. */
-static int check_offset(struct gt_verifier *verifier, const struct gt_value *pointer,
-			const struct gt_scalar *scalar, int64_t fixed)
+/* Reject offsets so large that sums with them might wrap, as Linux does. */
+static int check_pointer_offset(struct gt_verifier *verifier, const struct gt_value *pointer,
+				const struct gt_scalar *scalar, int64_t fixed)
 {
 	const char *name = gt_register_type_name(pointer);
 	int64_t min = scalar->all.smin;
@@ -93,7 +93,7 @@ static int check_offset(struct gt_verifier *verifier, const struct gt_value *poi
 	return 0;
 }
 
-/* A pointer moved by a number. */
+/* Add a scalar to a pointer, or subtract it. */
 static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *insn,
 			const struct gt_value *pointer, const struct gt_scalar *scalar,
 			bool pointer_is_target)
@@ -101,7 +101,7 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	struct gt_value *target = gt_register(verifier, insn->dst_reg);
 	unsigned operation = BPF_OP(insn->code), shown = insn->dst_reg;
 	struct gt_value result = *pointer;
-	struct bpf_insn move = {.code = BPF_ALU64 | BPF_X | operation};
+	struct bpf_insn alu = {.code = BPF_ALU64 | BPF_X | operation};
 	int error;
 
 	if (pointer->maybe_null)
@@ -111,7 +111,7 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	if (pointer->type == GT_REG_MAP &&
 	    !(operation == BPF_ADD && gt_scalar_is_constant(scalar) && !scalar->value))
 		return gt_reject(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
-	error = check_offset(verifier, pointer, scalar, 0);
+	error = check_pointer_offset(verifier, pointer, scalar, 0);
 	if (error)
 		return error;
 	if (operation != BPF_ADD && operation != BPF_SUB)
@@ -119,7 +119,7 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 				 operation == BPF_AND || operation == BPF_OR || operation == BPF_XOR
 					 ? "R%u bitwise operator %s on pointer prohibited"
 					 : "R%u pointer arithmetic with %s operator prohibited",
-				 shown, sign_of(operation));
+				 shown, operator_sign(operation));
 	if (operation == BPF_SUB && !pointer_is_target)
 		return gt_reject(verifier, "R%u tried to subtract pointer from scalar", shown);
 	if (operation == BPF_SUB && pointer->type == GT_REG_STACK)
@@ -127,17 +127,17 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	if (gt_scalar_is_constant(scalar))
 		result.fixed_offset += operation == BPF_ADD ? scalar->all.smin : -scalar->all.smin;
 	else
-		result.scalar = gt_scalar_alu(&move, &pointer->scalar, scalar);
-	error = check_offset(verifier, pointer, &result.scalar, result.fixed_offset);
+		result.scalar = gt_scalar_alu(&alu, &pointer->scalar, scalar);
+	error = check_pointer_offset(verifier, pointer, &result.scalar, result.fixed_offset);
 	if (error)
 		return error;
 	*target = result;
 	return 0;
 }
 
-/* Arithmetic where one side at least is a pointer. */
-static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *insn,
-			const struct gt_value *left, const struct gt_value *right)
+/* Arithmetic with at least one pointer. */
+static int verify_pointer_alu(struct gt_verifier *verifier, const struct bpf_insn *insn,
+			      const struct gt_value *left, const struct gt_value *right)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	unsigned operation = BPF_OP(insn->code);
@@ -145,15 +145,15 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	if (gt_is_pointer(left) && gt_is_pointer(right)) {
 		if (operation != BPF_SUB)
 			return gt_reject(verifier, "R%u pointer %s pointer prohibited",
-					 insn->dst_reg, sign_of(operation));
-		*gt_register(verifier, insn->dst_reg) = unknown_from(wide);
+					 insn->dst_reg, operator_sign(operation));
+		*gt_register(verifier, insn->dst_reg) = address_as_scalar(wide);
 		return 0;
 	}
 	if (!wide) {
 		if (operation != BPF_SUB)
 			return gt_reject(verifier, "R%u 32-bit pointer arithmetic prohibited",
 					 insn->dst_reg);
-		*gt_register(verifier, insn->dst_reg) = unknown_from(false);
+		*gt_register(verifier, insn->dst_reg) = address_as_scalar(false);
 		return 0;
 	}
 	if (gt_is_pointer(left))
@@ -161,9 +161,9 @@ static int with_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	return move_pointer(verifier, insn, right, &left->scalar, false);
 }
 
-/* A number plus or minus a known one: what is learnt of either holds for the other, once. */
-static void keep_link(struct gt_value *sum, const struct bpf_insn *insn,
-		      const struct gt_value *left, const struct gt_scalar *right)
+/* Link a scalar to its sum with a constant: bounds of one hold for the other. */
+static void link_sum(struct gt_value *sum, const struct bpf_insn *insn, const struct gt_value *left,
+		     const struct gt_scalar *right)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	unsigned operation = BPF_OP(insn->code);
@@ -201,24 +201,24 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	if (error)
 		return error;
 	if (BPF_OP(insn->code) == BPF_MOV)
-		return move(verifier, insn);
+		return verify_move(verifier, insn);
 	left = *target;
 	right = BPF_SRC(insn->code) == BPF_X && !is_unary(insn)
 			? *gt_register(verifier, insn->src_reg)
 			: gt_value_scalar(gt_scalar_constant((uint64_t)(int64_t)insn->imm));
 	if (is_unary(insn)) {
 		if (gt_is_pointer(&left)) {
-			*target = unknown_from(true);
+			*target = address_as_scalar(true);
 			return 0;
 		}
 		right = left;
 	} else if (gt_is_pointer(&left) || gt_is_pointer(&right)) {
-		return with_pointer(verifier, insn, &left, &right);
+		return verify_pointer_alu(verifier, insn, &left, &right);
 	}
 	*target = gt_value_scalar(gt_scalar_alu(insn, &left.scalar, &right.scalar));
 	target->address = left.address || right.address;
 	if (!is_unary(insn))
-		keep_link(target, insn, &left, &right.scalar);
+		link_sum(target, insn, &left, &right.scalar);
 	return 0;
 }
 

@@ -6,33 +6,34 @@
 #include "gpubpf/verify/private.h"
 
 enum {
-	LINUX_HELPERS = 211, /* enum bpf_func_id of linux/bpf.h, to which no more are added */
+	LINUX_HELPERS = 211, /* enum bpf_func_id of linux/bpf.h, which is frozen */
 };
 
-/* A call that is looked at. */
-struct call {
+/* A call of a helper. */
+struct helper_call {
 	const struct gt_helper *helper;
-	int32_t map;        /* of the argument that is one; -1 before it */
-	uint32_t size;      /* of the record that is asked for */
+	int32_t map;        /* index of the map argument; -1 before it */
+	uint32_t size;      /* of the reserved record */
 	uint32_t reference; /* released by the call */
-	bool found;         /* the key is one of an array's */
+	bool key_exists;    /* a constant key within an array */
 };
 
-static const struct gt_bpf_map *map_of(struct gt_verifier *verifier, const struct call *call)
+static const struct gt_bpf_map *map_argument(struct gt_verifier *verifier,
+					     const struct helper_call *call)
 {
 	return &verifier->object->maps[call->map];
 }
 
-static int wrong_type(struct gt_verifier *verifier, unsigned regno, const char *expected)
+static int reject_type(struct gt_verifier *verifier, unsigned regno, const char *expected)
 {
 	return gt_reject(verifier, "R%u type=%s expected=%s", regno,
 			 gt_register_type_name(gt_register(verifier, regno)), expected);
 }
 
-/* Helpers that add to values: where that could never be done. */
-static int check_adding(struct gt_verifier *verifier, const struct call *call)
+/* Check the map of a helper that adds to values. */
+static int check_addition(struct gt_verifier *verifier, const struct helper_call *call)
 {
-	const struct gt_bpf_map *map = map_of(verifier, call);
+	const struct gt_bpf_map *map = map_argument(verifier, call);
 
 	if (!(call->helper->traits & GT_TRAIT_ADDS))
 		return 0;
@@ -48,37 +49,38 @@ static int check_adding(struct gt_verifier *verifier, const struct call *call)
 	return 0;
 }
 
-static int check_map(struct gt_verifier *verifier, struct call *call, unsigned regno, bool ring)
+static int check_map_argument(struct gt_verifier *verifier, struct helper_call *call,
+			      unsigned regno, bool ring)
 {
 	const struct gt_value *value = gt_register(verifier, regno);
 	const struct gt_bpf_map_kind *kind;
 
 	if (value->type != GT_REG_MAP)
-		return wrong_type(verifier, regno, "map_ptr");
+		return reject_type(verifier, regno, "map_ptr");
 	call->map = value->map;
-	kind = gt_bpf_map_kind(map_of(verifier, call)->type);
+	kind = gt_bpf_map_kind(map_argument(verifier, call)->type);
 	if (!kind || (kind->shape == GT_BPF_MAP_RING) != ring)
 		return gt_reject(verifier, "cannot pass map_type %u into func bpf_%s#%u",
-				 map_of(verifier, call)->type, call->helper->name,
+				 map_argument(verifier, call)->type, call->helper->name,
 				 call->helper->number);
-	if (map_of(verifier, call)->read_only && (call->helper->traits & GT_TRAIT_WRITES))
+	if (map_argument(verifier, call)->read_only && (call->helper->traits & GT_TRAIT_WRITES))
 		return gt_reject(verifier, "write into map forbidden");
-	return check_adding(verifier, call);
+	return check_addition(verifier, call);
 }
 
-static int check_memory(struct gt_verifier *verifier, unsigned regno, uint64_t size,
-			unsigned access)
+static int check_memory_argument(struct gt_verifier *verifier, unsigned regno, uint64_t size,
+				 unsigned access)
 {
 	const struct gt_value *value = gt_register(verifier, regno);
 
 	if (!gt_is_pointer(value) || value->maybe_null || value->type == GT_REG_MAP ||
 	    value->type == GT_REG_CONTEXT)
-		return wrong_type(verifier, regno, "fp, map_value, mem, ringbuf_mem");
+		return reject_type(verifier, regno, "fp, map_value, mem, ringbuf_mem");
 	return gt_verify_helper_memory(verifier, regno, size, access);
 }
 
-/* r<number> is memory and r<number + 1> its size. */
-static int check_sized(struct gt_verifier *verifier, unsigned regno, bool zero)
+/* r<regno> is memory and r<regno + 1> its size. */
+static int check_sized_memory(struct gt_verifier *verifier, unsigned regno, bool zero)
 {
 	const struct gt_value *size = gt_register(verifier, regno + 1);
 	const struct gt_interval *all = &size->scalar.all;
@@ -86,7 +88,7 @@ static int check_sized(struct gt_verifier *verifier, unsigned regno, bool zero)
 	if (size->type == GT_REG_UNSET)
 		return gt_verify_read(verifier, regno + 1);
 	if (size->type != GT_REG_SCALAR)
-		return wrong_type(verifier, regno + 1, "scalar");
+		return reject_type(verifier, regno + 1, "scalar");
 	if (all->smin < 0)
 		return gt_reject(verifier,
 				 "R%u min value is negative, either use unsigned or 'var &= const'",
@@ -100,15 +102,15 @@ static int check_sized(struct gt_verifier *verifier, unsigned regno, bool zero)
 				 "R%u unbounded memory access, use 'var &= const' or 'if (var < "
 				 "const)'",
 				 regno + 1);
-	return check_memory(verifier, regno, all->umax, GT_ACCESS_READ);
+	return check_memory_argument(verifier, regno, all->umax, GT_ACCESS_READ);
 }
 
-static int check_record_size(struct gt_verifier *verifier, struct call *call, unsigned regno)
+static int check_record_size(struct gt_verifier *verifier, struct helper_call *call, unsigned regno)
 {
 	const struct gt_value *value = gt_register(verifier, regno);
 
 	if (value->type != GT_REG_SCALAR)
-		return wrong_type(verifier, regno, "scalar");
+		return reject_type(verifier, regno, "scalar");
 	if (!gt_scalar_is_constant(&value->scalar))
 		return gt_reject(verifier, "R%u is not a known constant", regno);
 	if (value->scalar.value > GT_MAX_OFFSET)
@@ -117,12 +119,13 @@ static int check_record_size(struct gt_verifier *verifier, struct call *call, un
 	return 0;
 }
 
-static int check_record(struct gt_verifier *verifier, struct call *call, unsigned regno)
+static int check_record_argument(struct gt_verifier *verifier, struct helper_call *call,
+				 unsigned regno)
 {
 	const struct gt_value *value = gt_register(verifier, regno);
 
 	if (value->type != GT_REG_RECORD || value->maybe_null)
-		return wrong_type(verifier, regno, "ringbuf_mem");
+		return reject_type(verifier, regno, "ringbuf_mem");
 	if (value->fixed_offset)
 		return gt_reject(verifier,
 				 "R%u must have zero offset when passed to release func or trusted "
@@ -137,14 +140,14 @@ static int check_record(struct gt_verifier *verifier, struct call *call, unsigne
 	return 0;
 }
 
-static int check_string(struct gt_verifier *verifier, unsigned regno)
+static int check_string_argument(struct gt_verifier *verifier, unsigned regno)
 {
 	const struct gt_value *value = gt_register(verifier, regno);
 	const struct gt_bpf_map *map;
 	int64_t offset = value->fixed_offset;
 
 	if (value->type != GT_REG_MAP_VALUE || value->maybe_null)
-		return wrong_type(verifier, regno, "map_value");
+		return reject_type(verifier, regno, "map_value");
 	map = &verifier->object->maps[value->map];
 	if (!map->constant)
 		return gt_reject(verifier, "R%u does not point to a readonly map", regno);
@@ -163,7 +166,7 @@ static int check_lane_field(struct gt_verifier *verifier, unsigned regno)
 	enum gt_context_source source;
 
 	if (value->type != GT_REG_SCALAR)
-		return wrong_type(verifier, regno, "scalar");
+		return reject_type(verifier, regno, "scalar");
 	if (!gt_scalar_is_constant(&value->scalar))
 		return gt_reject(verifier, "R%u is not a known constant", regno);
 	if (!gt_lane_field_name(value->scalar.value))
@@ -176,8 +179,8 @@ static int check_lane_field(struct gt_verifier *verifier, unsigned regno)
 	return 0;
 }
 
-/* Helpers of groups of lanes: where there is a group, and nobody waits who must not. */
-static int check_group(struct gt_verifier *verifier, const struct gt_helper *helper)
+/* Collective helpers run where lanes form a group and may wait for each other. */
+static int check_collective(struct gt_verifier *verifier, const struct gt_helper *helper)
 {
 	const struct gt_section *section = verifier->options->section;
 	enum gt_level level = section ? section->level : GT_LEVEL_THREAD;
@@ -199,20 +202,21 @@ static int check_group(struct gt_verifier *verifier, const struct gt_helper *hel
 	return 0;
 }
 
-static int check_key(struct gt_verifier *verifier, struct call *call, unsigned regno)
+static int check_key_argument(struct gt_verifier *verifier, struct helper_call *call,
+			      unsigned regno)
 {
-	const struct gt_bpf_map *map = map_of(verifier, call);
+	const struct gt_bpf_map *map = map_argument(verifier, call);
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 	uint64_t key;
 
-	/* As in Linux since 6.14. Copies of arrays may be fewer than whoever asks for them. */
-	call->found = kind->shape == GT_BPF_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
-		      gt_verify_known_bytes(verifier, regno, map->key_size, &key) &&
-		      key < map->max_entries;
-	return check_memory(verifier, regno, map->key_size, GT_ACCESS_READ);
+	/* As in Linux since 6.14. Arrays with copies may have fewer copies than users. */
+	call->key_exists = kind->shape == GT_BPF_MAP_ARRAY && kind->copies == GT_COPY_ONE &&
+			   gt_verify_known_bytes(verifier, regno, map->key_size, &key) &&
+			   key < map->max_entries;
+	return check_memory_argument(verifier, regno, map->key_size, GT_ACCESS_READ);
 }
 
-static int check_argument(struct gt_verifier *verifier, struct call *call, unsigned regno)
+static int check_argument(struct gt_verifier *verifier, struct helper_call *call, unsigned regno)
 {
 	enum gt_helper_argument kind = call->helper->arguments[regno - 1];
 	const struct gt_value *value = gt_register(verifier, regno);
@@ -225,36 +229,36 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 		return error;
 	switch (kind) {
 	case GT_ARG_MAP:
-		return check_map(verifier, call, regno, false);
+		return check_map_argument(verifier, call, regno, false);
 	case GT_ARG_RING:
-		return check_map(verifier, call, regno, true);
+		return check_map_argument(verifier, call, regno, true);
 	case GT_ARG_KEY:
-		return check_key(verifier, call, regno);
+		return check_key_argument(verifier, call, regno);
 	case GT_ARG_VALUE:
-		return check_memory(verifier, regno, map_of(verifier, call)->value_size,
-				    GT_ACCESS_READ);
+		return check_memory_argument(
+			verifier, regno, map_argument(verifier, call)->value_size, GT_ACCESS_READ);
 	case GT_ARG_MEMORY:
-		return check_sized(verifier, regno,
-				   call->helper->arguments[regno] == GT_ARG_SIZE_OR_ZERO);
+		return check_sized_memory(verifier, regno,
+					  call->helper->arguments[regno] == GT_ARG_SIZE_OR_ZERO);
 	case GT_ARG_RECORD_SIZE:
 		return check_record_size(verifier, call, regno);
 	case GT_ARG_RECORD:
-		return check_record(verifier, call, regno);
+		return check_record_argument(verifier, call, regno);
 	case GT_ARG_CONTEXT:
 		return value->type == GT_REG_CONTEXT && gt_scalar_is_constant(&value->scalar) &&
 				       !value->fixed_offset
 			       ? 0
-			       : wrong_type(verifier, regno, "ctx");
+			       : reject_type(verifier, regno, "ctx");
 	case GT_ARG_RESULT_U64:
-		return check_memory(verifier, regno, 8, GT_ACCESS_WRITE);
+		return check_memory_argument(verifier, regno, 8, GT_ACCESS_WRITE);
 	case GT_ARG_LANE_FIELD:
 		return check_lane_field(verifier, regno);
 	case GT_ARG_STRING:
-		return check_string(verifier, regno);
+		return check_string_argument(verifier, regno);
 	case GT_ARG_SCALAR:
 	case GT_ARG_KEY_SCALAR:
 	case GT_ARG_OPTIONAL:
-		/* Written out by the helper: no place for addresses. */
+		/* The helper prints it or passes it on: no addresses. */
 		if (gt_is_pointer(value) || value->address)
 			return gt_reject(verifier, "R%u leaks addr into helper function", regno);
 		return 0;
@@ -263,8 +267,8 @@ static int check_argument(struct gt_verifier *verifier, struct call *call, unsig
 	}
 }
 
-/* Nothing that pointed into a released record can be used any more. */
-static void release(struct gt_state *state, uint32_t reference)
+/* Release a reference; pointers into its record become scalars. */
+static void release_reference(struct gt_state *state, uint32_t reference)
 {
 	struct gt_value no_longer_pointer = gt_value_scalar(gt_scalar_unknown());
 
@@ -292,7 +296,7 @@ static void release(struct gt_state *state, uint32_t reference)
 	}
 }
 
-static int acquire(struct gt_verifier *verifier, struct gt_value *value)
+static int acquire_reference(struct gt_verifier *verifier, struct gt_value *value)
 {
 	struct gt_state *state = verifier->state;
 
@@ -305,7 +309,7 @@ static int acquire(struct gt_verifier *verifier, struct gt_value *value)
 	return 0;
 }
 
-static int give_result(struct gt_verifier *verifier, const struct call *call)
+static int set_result(struct gt_verifier *verifier, const struct helper_call *call)
 {
 	struct gt_value *result = gt_register(verifier, 0);
 	int error = 0;
@@ -324,9 +328,9 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 	if (call->helper->result == GT_RESULT_RECORD_OR_NULL) {
 		result->type = GT_REG_RECORD;
 		result->size = call->size;
-		error = acquire(verifier, result);
+		error = acquire_reference(verifier, result);
 	}
-	if (call->found)
+	if (call->key_exists)
 		result->maybe_null = false;
 	else
 		result->id = ++verifier->next_id;
@@ -335,7 +339,7 @@ static int give_result(struct gt_verifier *verifier, const struct call *call)
 
 int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
-	struct call call = {.helper = gt_helper((uint32_t)insn->imm), .map = -1};
+	struct helper_call call = {.helper = gt_helper((uint32_t)insn->imm), .map = -1};
 	int error;
 
 	if (!call.helper)
@@ -356,12 +360,12 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 				 verifier->state->references[0],
 				 verifier->state->reference_insns[0], call.helper->name,
 				 call.helper->number);
-	error = check_group(verifier, call.helper);
+	error = check_collective(verifier, call.helper);
 	for (unsigned i = 1; !error && i <= GT_HELPER_ARGUMENTS; i++)
 		error = check_argument(verifier, &call, i);
 	if (error)
 		return error;
 	if (call.reference)
-		release(verifier->state, call.reference);
-	return give_result(verifier, &call);
+		release_reference(verifier->state, call.reference);
+	return set_result(verifier, &call);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads of contexts. */
+/* Loads from contexts. */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "gpubpf/verify/private.h"
 
-/* Which context fields an access touches, or why it touches none. */
+/* Print the context fields that an access overlaps, or why there is none. */
 static void put_fields(struct gt_strbuf *text, const struct gt_section *section, int64_t offset,
 		       uint64_t size)
 {
@@ -30,8 +30,8 @@ static void put_fields(struct gt_strbuf *text, const struct gt_section *section,
 				 gt_context_size(section->kind));
 }
 
-/* A field that is not there in programs of this level. */
-static int refuse_level(struct gt_verifier *verifier, const struct gt_section *section,
+/* Reject a field that programs of this level do not have. */
+static int reject_level(struct gt_verifier *verifier, const struct gt_section *section,
 			int64_t offset)
 {
 	const struct gt_context_field *field = gt_context_fields;
@@ -61,7 +61,7 @@ int gt_verify_field(struct gt_verifier *verifier, int64_t offset, uint64_t size)
 	if (!error)
 		return 0;
 	if (error == -EACCES)
-		return refuse_level(verifier, section, offset);
+		return reject_level(verifier, section, offset);
 	put_fields(&reason, section, offset, size);
 	return gt_reject(verifier,
 			 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 ": %s", offset,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What differs between the lanes of a warp: the flow of values, until nothing changes any more. */
+/* Divergence analysis: propagate varying values to a fixed point. */
 #include "gpubpf/verify/divergence.h"
 
 #include <string.h>
 
 enum {
-	MAX_TEXT = 1 << 16, /* above it, all that can differ is said to */
-	MAX_WORK = 1 << 25,
+	MAX_ANALYSED = 1 << 16, /* instructions; larger programs diverge everywhere */
+	MAX_STEPS = 1 << 25,
 };
 
 struct gt_units gt_units_range(int64_t min, int64_t end)
@@ -19,8 +19,8 @@ struct gt_units gt_units_range(int64_t min, int64_t end)
 	return units;
 }
 
-static const struct gt_register_fact *fact(const struct gt_divergence *analysis, uint32_t at,
-					   unsigned regno)
+static const struct gt_register_fact *register_fact(const struct gt_divergence *analysis,
+						    uint32_t at, unsigned regno)
 {
 	return &analysis->facts->insns[at].registers[regno];
 }
@@ -30,15 +30,15 @@ static bool varies(const struct gt_divergence *analysis, uint32_t at, unsigned r
 	return analysis->state[at].varying >> regno & 1;
 }
 
-static const struct gt_bpf_map *map_of(const struct gt_divergence *analysis,
-				       const struct gt_register_fact *pointer)
+static const struct gt_bpf_map *map_of_pointer(const struct gt_divergence *analysis,
+					       const struct gt_register_fact *pointer)
 {
 	return pointer->map < 0 ? NULL : &analysis->verifier->object->maps[pointer->map];
 }
 
-/* Units of the stack behind a register at bytes offset … offset + size - 1. */
-static struct gt_units units_behind(const struct gt_register_fact *pointer, int64_t offset,
-				    uint64_t size)
+/* Return the units at bytes offset to offset + size - 1 from a pointer. */
+static struct gt_units units_at_pointer(const struct gt_register_fact *pointer, int64_t offset,
+					uint64_t size)
 {
 	return gt_units_range(pointer->min + offset, pointer->max + offset + (int64_t)size);
 }
@@ -70,7 +70,7 @@ static bool context_varies(const struct gt_divergence *analysis, int64_t offset,
 bool gt_divergence_memory_varies(const struct gt_divergence *analysis, uint32_t at, unsigned regno,
 				 int64_t offset, uint64_t size)
 {
-	const struct gt_register_fact *pointer = fact(analysis, at, regno);
+	const struct gt_register_fact *pointer = register_fact(analysis, at, regno);
 	const struct gt_bpf_map *map;
 	struct gt_units units;
 
@@ -78,19 +78,19 @@ bool gt_divergence_memory_varies(const struct gt_divergence *analysis, uint32_t 
 		return true;
 	switch (pointer->type) {
 	case GT_REG_STACK:
-		units = units_behind(pointer, offset, size);
+		units = units_at_pointer(pointer, offset, size);
 		return stack_varies(analysis, at, pointer, &units);
 	case GT_REG_CONTEXT:
 		return context_varies(analysis, pointer->min + offset, size);
 	case GT_REG_MAP_VALUE:
-		map = map_of(analysis, pointer);
+		map = map_of_pointer(analysis, pointer);
 		return !map || !map->constant;
 	default:
 		return true;
 	}
 }
 
-/* Which maps a load reads numbers from, as bits. */
+/* Return the maps that a load may read from, as bits. */
 static uint64_t maps_read(const struct gt_divergence *analysis,
 			  const struct gt_register_fact *pointer)
 {
@@ -100,12 +100,12 @@ static uint64_t maps_read(const struct gt_divergence *analysis,
 		return 0;
 	if (pointer->map < 0)
 		return UINT64_MAX;
-	return map_of(analysis, pointer)->read_only
+	return map_of_pointer(analysis, pointer)->read_only
 		       ? 0
 		       : UINT64_C(1) << (pointer->map < 63 ? pointer->map : 63);
 }
 
-static int written_by_helper(const struct bpf_insn *insn)
+static int helper_results(const struct bpf_insn *insn)
 {
 	const struct gt_helper *helper = insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg
 						 ? gt_helper((uint32_t)insn->imm)
@@ -123,7 +123,7 @@ struct gt_units gt_divergence_stack_writes(const struct gt_divergence *analysis,
 {
 	const struct bpf_insn *insn = &analysis->verifier->insns[at];
 	unsigned class = BPF_CLASS(insn->code), size = gt_bpf_access_size(insn);
-	const struct gt_register_fact *pointer = fact(analysis, at, insn->dst_reg);
+	const struct gt_register_fact *pointer = register_fact(analysis, at, insn->dst_reg);
 	struct gt_units units = {0}, more;
 
 	*ret_all = false;
@@ -132,54 +132,62 @@ struct gt_units gt_divergence_stack_writes(const struct gt_divergence *analysis,
 			return units;
 		*ret_all = BPF_MODE(insn->code) == BPF_MEM && size >= 4 &&
 			   pointer->min == pointer->max;
-		return units_behind(pointer, insn->off, size);
+		return units_at_pointer(pointer, insn->off, size);
 	}
-	for (int i = written_by_helper(insn); i > 0; i--) {
-		pointer = fact(analysis, at, (unsigned)i);
+	for (int i = helper_results(insn); i > 0; i--) {
+		pointer = register_fact(analysis, at, (unsigned)i);
 		if (pointer->type != GT_REG_STACK || pointer->frame)
 			continue;
-		more = units_behind(pointer, 0, 8);
+		more = units_at_pointer(pointer, 0, 8);
 		gt_units_add(&units, &more);
 	}
 	return units;
 }
 
-static void poison(struct gt_divergence *analysis, const struct gt_units *units)
+static void poison_units(struct gt_divergence *analysis, const struct gt_units *units)
 {
 	for (uint32_t i = 0; i < analysis->facts->subprogram_count; i++)
 		analysis->changed |= gt_units_add(&analysis->functions[i].poisoned, units);
 }
 
-/* What an instruction that writes to memory leaves on stacks. */
-static void write_memory(struct gt_divergence *analysis, uint32_t at, unsigned regno,
-			 int64_t offset, uint64_t size, bool varying, bool all,
-			 struct gt_lane_state *out)
+/* A store through r<regno>; varying: of a value that varies; whole: it always writes all bytes. */
+struct lane_store {
+	unsigned regno;
+	int64_t offset;
+	uint64_t size;
+	bool varying, whole;
+};
+
+/* Apply a store to the units of stacks. */
+static void write_memory(struct gt_divergence *analysis, uint32_t at,
+			 const struct lane_store *store, struct gt_lane_state *out)
 {
-	const struct gt_register_fact *pointer = fact(analysis, at, regno);
+	const struct gt_register_fact *pointer = register_fact(analysis, at, store->regno);
+	bool varying = store->varying || varies(analysis, at, store->regno);
 	struct gt_units units, everything = {{UINT64_MAX, UINT64_MAX}};
 
-	varying |= varies(analysis, at, regno);
 	if (pointer->type == GT_REG_MIXED) {
-		poison(analysis, &everything);
+		poison_units(analysis, &everything);
 		return;
 	}
 	if (pointer->type != GT_REG_STACK)
 		return;
-	units = pointer->frame == UINT8_MAX ? everything : units_behind(pointer, offset, size);
+	units = pointer->frame == UINT8_MAX ? everything
+					    : units_at_pointer(pointer, store->offset, store->size);
 	if (pointer->frame) {
 		if (varying || analysis->facts->insns[at].divergent)
-			poison(analysis, &units);
+			poison_units(analysis, &units);
 		return;
 	}
 	if (varying) {
 		gt_units_add(&out->units, &units);
-	} else if (all && size >= 4) {
+	} else if (store->whole && store->size >= 4) {
 		out->units.bits[0] &= ~units.bits[0];
 		out->units.bits[1] &= ~units.bits[1];
 	}
 }
 
-static void set(struct gt_lane_state *state, unsigned regno, bool varying, uint64_t from)
+static void set_register(struct gt_lane_state *state, unsigned regno, bool varying, uint64_t from)
 {
 	state->varying = (uint16_t)((state->varying & ~(1u << regno)) | (unsigned)varying << regno);
 	state->from[regno] = from;
@@ -194,50 +202,56 @@ static void flow_alu(const struct gt_divergence *analysis, uint32_t at, struct g
 		BPF_SRC(insn->code) == BPF_X && operation != BPF_END && operation != BPF_NEG;
 
 	if (operation == BPF_MOV) {
-		set(out, target, from_register && varies(analysis, at, source),
-		    from_register ? in->from[source] : 0);
+		set_register(out, target, from_register && varies(analysis, at, source),
+			     from_register ? in->from[source] : 0);
 		return;
 	}
 	if (!from_register)
 		return;
 	if ((operation == BPF_XOR || operation == BPF_SUB) && target == source)
-		set(out, target, false, 0);
+		set_register(out, target, false, 0);
 	else
-		set(out, target, varies(analysis, at, target) || varies(analysis, at, source),
-		    in->from[target] | in->from[source]);
+		set_register(out, target,
+			     varies(analysis, at, target) || varies(analysis, at, source),
+			     in->from[target] | in->from[source]);
 }
 
 static void flow_memory(struct gt_divergence *analysis, uint32_t at, struct gt_lane_state *out)
 {
 	const struct bpf_insn *insn = &analysis->verifier->insns[at];
-	unsigned class = BPF_CLASS(insn->code), size = gt_bpf_access_size(insn);
-	bool all, atomic = class == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC;
+	struct lane_store store = {
+		.regno = insn->dst_reg,
+		.offset = insn->off,
+		.size = gt_bpf_access_size(insn),
+		.varying = BPF_CLASS(insn->code) == BPF_STX && varies(analysis, at, insn->src_reg),
+	};
 
-	if (class == BPF_LDX) {
-		set(out, insn->dst_reg,
-		    gt_divergence_memory_varies(analysis, at, insn->src_reg, insn->off, size),
-		    maps_read(analysis, fact(analysis, at, insn->src_reg)));
+	if (BPF_CLASS(insn->code) == BPF_LDX) {
+		set_register(out, insn->dst_reg,
+			     gt_divergence_memory_varies(analysis, at, insn->src_reg, insn->off,
+							 store.size),
+			     maps_read(analysis, register_fact(analysis, at, insn->src_reg)));
 		return;
 	}
-	gt_divergence_stack_writes(analysis, at, &all);
-	write_memory(analysis, at, insn->dst_reg, insn->off, size,
-		     class == BPF_STX && varies(analysis, at, insn->src_reg), all, out);
-	if (atomic && (insn->imm & BPF_FETCH))
-		set(out, insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg, true, 0);
+	gt_divergence_stack_writes(analysis, at, &store.whole);
+	write_memory(analysis, at, &store, out);
+	if (gt_insn_is_atomic(insn) && (insn->imm & BPF_FETCH))
+		set_register(out, insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg, true, 0);
 }
 
-/* Whether a lookup may find different things in different lanes. */
+/* Whether lanes may get different results of a lookup. */
 static bool lookup_varies(const struct gt_divergence *analysis, uint32_t at)
 {
-	const struct gt_bpf_map *map = map_of(analysis, fact(analysis, at, 1));
+	const struct gt_bpf_map *map = map_of_pointer(analysis, register_fact(analysis, at, 1));
 	const struct gt_bpf_map_kind *kind = map ? gt_bpf_map_kind(map->type) : NULL;
 
-	/* In a hash, others insert and delete meanwhile. */
+	/* Others may insert into a hash and delete from it at the same time. */
 	return !kind || kind->shape != GT_BPF_MAP_ARRAY || kind->copies == GT_COPY_THREAD ||
 	       analysis->facts->insns[at].many_keys;
 }
 
-static void find_keys(struct gt_divergence *analysis, uint32_t at, const struct gt_helper *helper)
+static void find_divergent_keys(struct gt_divergence *analysis, uint32_t at,
+				const struct gt_helper *helper)
 {
 	const struct gt_bpf_map *map;
 
@@ -247,7 +261,7 @@ static void find_keys(struct gt_divergence *analysis, uint32_t at, const struct 
 				!analysis->single && varies(analysis, at, i);
 		if (helper->arguments[i - 1] != GT_ARG_KEY)
 			continue;
-		map = map_of(analysis, fact(analysis, at, i - 1));
+		map = map_of_pointer(analysis, register_fact(analysis, at, i - 1));
 		analysis->facts->insns[at].many_keys =
 			!analysis->single &&
 			(!map || gt_divergence_memory_varies(analysis, at, i, 0, map->key_size));
@@ -260,20 +274,26 @@ static void flow_helper(struct gt_divergence *analysis, uint32_t at, struct gt_l
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
 	bool varying = helper->lanes != GT_LANES_SAME || (helper->traits & GT_TRAIT_WRITES);
 
-	find_keys(analysis, at, helper);
+	find_divergent_keys(analysis, at, helper);
 	if (helper->lanes == GT_LANES_INPUTS)
 		varying = lookup_varies(analysis, at);
-	for (int i = written_by_helper(insn); i > 0; i--)
-		write_memory(analysis, at, (unsigned)i, 0, 8,
-			     helper->traits & GT_TRAIT_LANES_DIFFER,
-			     fact(analysis, at, (unsigned)i)->min ==
-				     fact(analysis, at, (unsigned)i)->max,
-			     out);
+	for (unsigned i = (unsigned)helper_results(insn); i > 0; i--) {
+		const struct gt_register_fact *pointer = register_fact(analysis, at, i);
+		struct lane_store store = {
+			.regno = i,
+			.size = 8,
+			.varying = helper->traits & GT_TRAIT_LANES_DIFFER,
+			.whole = pointer->min == pointer->max,
+		};
+
+		write_memory(analysis, at, &store, out);
+	}
 	for (unsigned i = 0; i <= 5; i++)
-		set(out, i, !i && varying, 0);
+		set_register(out, i, !i && varying, 0);
 }
 
-static void enter(struct gt_divergence *analysis, uint32_t at, const struct gt_lane_state *in);
+static void merge_state(struct gt_divergence *analysis, uint32_t at,
+			const struct gt_lane_state *in);
 
 static void flow_call(struct gt_divergence *analysis, uint32_t at, struct gt_lane_state *out)
 {
@@ -284,14 +304,14 @@ static void flow_call(struct gt_divergence *analysis, uint32_t at, struct gt_lan
 
 	arguments.varying = analysis->state[at].varying & 0x3e;
 	memcpy(&arguments.from[1], &analysis->state[at].from[1], 5 * sizeof(arguments.from[0]));
-	enter(analysis, target, &arguments);
+	merge_state(analysis, target, &arguments);
 	for (unsigned i = 1; i <= 5; i++)
-		set(out, i, false, 0);
-	set(out, 0, function->varying || function->merged, function->from);
+		set_register(out, i, false, 0);
+	set_register(out, 0, function->varying || function->merged, function->from);
 }
 
-/* Lanes go on to an instruction, or to a function's end. */
-static void enter(struct gt_divergence *analysis, uint32_t at, const struct gt_lane_state *in)
+/* Merge a state into that before an instruction, or at a function's end. */
+static void merge_state(struct gt_divergence *analysis, uint32_t at, const struct gt_lane_state *in)
 {
 	struct gt_lane_state *state = &analysis->state[at];
 	struct gt_lane_function *function;
@@ -320,7 +340,7 @@ static void enter(struct gt_divergence *analysis, uint32_t at, const struct gt_l
 	}
 }
 
-static void flow(struct gt_divergence *analysis, uint32_t at)
+static void flow_insn(struct gt_divergence *analysis, uint32_t at)
 {
 	const struct bpf_insn *insn = &analysis->verifier->insns[at];
 	struct gt_lane_state out = analysis->state[at];
@@ -332,7 +352,7 @@ static void flow(struct gt_divergence *analysis, uint32_t at)
 		flow_alu(analysis, at, &out);
 		break;
 	case BPF_LD:
-		set(&out, insn->dst_reg, false, 0);
+		set_register(&out, insn->dst_reg, false, 0);
 		break;
 	case BPF_LDX:
 	case BPF_ST:
@@ -346,10 +366,10 @@ static void flow(struct gt_divergence *analysis, uint32_t at)
 			flow_helper(analysis, at, &out);
 	}
 	for (unsigned i = gt_divergence_successors(analysis, at, next); i-- > 0;)
-		enter(analysis, next[i], &out);
+		merge_state(analysis, next[i], &out);
 }
 
-static void check_call(struct gt_divergence *analysis, uint32_t at)
+static void check_call_divergence(struct gt_divergence *analysis, uint32_t at)
 {
 	if (analysis->single || analysis->state[at].diverged_call ||
 	    !gt_bpf_is_subprogram_call(&analysis->verifier->insns[at]) ||
@@ -360,7 +380,7 @@ static void check_call(struct gt_divergence *analysis, uint32_t at)
 	gt_divergence_at(analysis, at);
 }
 
-static void check_branch(struct gt_divergence *analysis, uint32_t at)
+static void check_branch_divergence(struct gt_divergence *analysis, uint32_t at)
 {
 	const struct bpf_insn *insn = &analysis->verifier->insns[at];
 	struct gt_insn_facts *facts = &analysis->facts->insns[at];
@@ -374,7 +394,7 @@ static void check_branch(struct gt_divergence *analysis, uint32_t at)
 	gt_divergence_at(analysis, at);
 }
 
-/* True, or false where it was given up. */
+/* Whether a fixed point was found within MAX_STEPS. */
 static bool find_fixed_point(struct gt_divergence *analysis)
 {
 	analysis->changed = true;
@@ -383,24 +403,24 @@ static bool find_fixed_point(struct gt_divergence *analysis)
 		for (uint32_t at = 0; at < analysis->count; at++) {
 			if (!analysis->facts->insns[at].reached)
 				continue;
-			/* Lanes that meet here differ whoever comes in. */
+			/* Values merged here vary, whatever the predecessors' states. */
 			analysis->state[at].varying |=
 				analysis->single ? 0 : analysis->state[at].merged;
 			if (!analysis->single)
 				gt_units_add(&analysis->state[at].units,
 					     &analysis->state[at].merged_units);
-			flow(analysis, at);
-			check_branch(analysis, at);
-			check_call(analysis, at);
-			if (++analysis->work > MAX_WORK)
+			flow_insn(analysis, at);
+			check_branch_divergence(analysis, at);
+			check_call_divergence(analysis, at);
+			if (++analysis->work > MAX_STEPS)
 				return false;
 		}
 	}
 	return true;
 }
 
-/* Where nothing can be told apart. */
-static void differ_everywhere(struct gt_divergence *analysis)
+/* Fallback: everything may vary. */
+static void set_all_divergent(struct gt_divergence *analysis)
 {
 	for (uint32_t at = 0; at < analysis->count; at++) {
 		struct gt_insn_facts *facts = &analysis->facts->insns[at];
@@ -412,14 +432,14 @@ static void differ_everywhere(struct gt_divergence *analysis)
 	}
 }
 
-static void hand_on(struct gt_divergence *analysis)
+static void store_facts(struct gt_divergence *analysis)
 {
 	for (uint32_t at = 0; at < analysis->count; at++)
 		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++)
 			analysis->facts->insns[at].registers[i].varying = varies(analysis, at, i);
 }
 
-static int prepare(struct gt_divergence *analysis)
+static int allocate_analysis(struct gt_divergence *analysis)
 {
 	analysis->state = calloc(analysis->nodes, sizeof(*analysis->state));
 	analysis->functions =
@@ -435,7 +455,7 @@ static int prepare(struct gt_divergence *analysis)
 	return gt_divergence_find_reconvergence(analysis);
 }
 
-static void clear(struct gt_divergence *analysis)
+static void free_analysis(struct gt_divergence *analysis)
 {
 	free(analysis->state);
 	free(analysis->functions);
@@ -459,14 +479,14 @@ int gt_verify_divergence(struct gt_verifier *verifier)
 	};
 	int error = 0;
 
-	if (analysis.count <= MAX_TEXT)
-		error = prepare(&analysis);
-	if (!error && analysis.count <= MAX_TEXT && find_fixed_point(&analysis))
-		hand_on(&analysis);
+	if (analysis.count <= MAX_ANALYSED)
+		error = allocate_analysis(&analysis);
+	if (!error && analysis.count <= MAX_ANALYSED && find_fixed_point(&analysis))
+		store_facts(&analysis);
 	else if (!error)
-		differ_everywhere(&analysis);
+		set_all_divergent(&analysis);
 	if (!error)
 		error = gt_divergence_check(&analysis);
-	clear(&analysis);
+	free_analysis(&analysis);
 	return error;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which registers and bytes of the stack may differ between the lanes of a warp, and which
- * instructions may be reached by some lanes without the others.
+ * Divergence analysis: which registers and bytes of the stack may vary between the lanes of a warp,
+ * and which instructions only some of the lanes may execute (Coutinho, Sampaio, Pereira, Meira,
+ * "Divergence Analysis and Optimizations", PACT 2011).
  *
- * A value varies if it is made of one that does, or if lanes that came different ways meet: what
- * was written on these ways varies from there on. Lanes that part at a branch meet at its immediate
- * postdominator at the latest; what lies between is divergent. Numbers in maps and in memory vary,
- * since others write there at the same time, unless nobody may write there.
+ * A value varies if it depends on one that does, or on a divergent branch: what was written on its
+ * paths varies after the lanes reconverge. Lanes that diverge at a branch reconverge at its
+ * immediate postdominator at the latest; the instructions between are divergent. Values in maps and
+ * in memory vary, since others store there at the same time, unless they are read-only.
  */
 #pragma once
 
@@ -25,19 +26,19 @@ struct gt_units {
 /* Before an instruction. */
 struct gt_lane_state {
 	uint16_t varying; /* registers */
-	uint16_t merged;  /* that vary because lanes meet here */
+	uint16_t merged;  /* of these, those that vary because lanes reconverge here */
 	struct gt_units units, merged_units;
-	uint64_t from[GT_BPF_REGISTERS]; /* bit n: made of what stood in map n (63: and above) */
-	int32_t cause;                   /* divergent: where lanes parted, or -1 */
-	bool diverged_call; /* a call that only some lanes come back from: taken into account */
+	uint64_t from[GT_BPF_REGISTERS]; /* bit n: depends on a value of map n (63: or above) */
+	int32_t cause;                   /* where the lanes diverged, or GT_NO_INSN */
+	bool diverged_call; /* a call from which only some lanes return; already considered */
 };
 
 struct gt_lane_function {
-	bool varying, merged; /* what it returns */
-	bool ends;            /* it, or what it calls, may end the thread */
+	bool varying, merged; /* its result */
+	bool ends;            /* it or a callee may end the thread */
 	uint64_t from;
 	struct gt_units ever;     /* units that vary somewhere */
-	struct gt_units poisoned; /* units that vary for ever: written through pointers */
+	struct gt_units poisoned; /* units that always vary: written through pointers */
 };
 
 struct gt_divergence {
@@ -45,15 +46,15 @@ struct gt_divergence {
 	struct gt_facts *facts;
 	uint32_t count;
 	bool single;                 /* one lane runs the program */
-	struct gt_lane_state *state; /* one an instruction */
+	struct gt_lane_state *state; /* one per instruction */
 	struct gt_lane_function *functions;
-	/* Ways from one instruction to the next; count + n is the end of function n. */
+	/* The control flow graph; node count + n is the end of function n. */
 	uint32_t nodes;
-	uint32_t *predecessors, *first_predecessor; /* predecessors: before[first_before[n] …] */
+	uint32_t *predecessors, *first_predecessor; /* of n: predecessors[first_predecessor[n] …] */
 	uint32_t *reconvergence;                    /* immediate postdominators; UINT32_MAX: none */
-	uint32_t *stack, *found;                    /* room for walks: two a node, and one */
-	uint32_t *visited;                          /* the walk that came by last */
-	uint32_t visit;
+	uint32_t *stack, *found; /* for graph traversals: two per node, and one */
+	uint32_t *visited;       /* per node: the last traversal that visited it */
+	uint32_t traversal;
 	uint64_t work; /* steps made so far */
 	bool changed;
 };
@@ -63,7 +64,7 @@ static inline bool gt_units_any(const struct gt_units *one, const struct gt_unit
 {
 	return (one->bits[0] & other->bits[0]) | (one->bits[1] & other->bits[1]);
 }
-/* Adds; whether that changed something. */
+/* Add units. Whether that changed the set. */
 static inline bool gt_units_add(struct gt_units *units, const struct gt_units *more)
 {
 	struct gt_units old = *units;
@@ -73,24 +74,24 @@ static inline bool gt_units_add(struct gt_units *units, const struct gt_units *m
 	return old.bits[0] != units->bits[0] || old.bits[1] != units->bits[1];
 }
 
-/* verify_lanes.c: the units that an instruction writes in its own frame; *ret_all: it surely
- * writes all of them, and whole. */
+/* divergence.c: the units that an instruction writes in its own frame; *ret_all: it always writes
+ * all bytes of them. */
 struct gt_units gt_divergence_stack_writes(const struct gt_divergence *analysis, uint32_t at,
 					   bool *ret_all);
-/* Whether bytes behind a register, before an instruction, may differ between lanes. */
+/* Whether bytes that a register points to, before an instruction, may vary between lanes. */
 bool gt_divergence_memory_varies(const struct gt_divergence *analysis, uint32_t at, unsigned regno,
 				 int64_t offset, uint64_t size);
 
-/* verify_regions.c: where lanes that part meet again. */
+/* reconvergence.c */
 int gt_divergence_find_reconvergence(struct gt_divergence *analysis);
 unsigned gt_divergence_successors(const struct gt_divergence *analysis, uint32_t at,
 				  uint32_t ret_next[2]);
-/* The lanes may part at this branch: marks what is divergent, and where they meet. */
+/* The lanes may diverge at this branch: mark divergent instructions and merged values. */
 void gt_divergence_at(struct gt_divergence *analysis, uint32_t branch);
-/* Whether only some of the lanes that make a call may come back from it. */
+/* Whether only some of the lanes that make a call may return from it. */
 bool gt_divergence_of_call(const struct gt_divergence *analysis, uint32_t call);
-/* A function is called by some lanes only. */
+/* Mark a function that only some lanes call. */
 void gt_divergence_of_function(struct gt_divergence *analysis, uint32_t function, int32_t cause);
 
-/* verify_advice.c: what must not be where lanes differ, and what had better not be. */
+/* divergence_checks.c: reject or warn about operations that depend on divergence. */
 int gt_divergence_check(struct gt_divergence *analysis);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is learnt on all ways through a program, put together. */
+/* Facts: the join of the states on all paths through a program. */
 #include "gpubpf/verify/private.h"
 
 int gt_facts_begin(struct gt_verifier *verifier)
@@ -27,7 +27,8 @@ static uint8_t alignment_of(const struct gt_scalar *scalar)
 	return (uint8_t)(bits & -bits);
 }
 
-static struct gt_register_fact fact_of(const struct gt_state *state, const struct gt_value *value)
+static struct gt_register_fact register_fact(const struct gt_state *state,
+					     const struct gt_value *value)
 {
 	struct gt_scalar scalar = gt_is_pointer(value) ? gt_value_offset(value) : value->scalar;
 
@@ -43,14 +44,14 @@ static struct gt_register_fact fact_of(const struct gt_state *state, const struc
 	};
 }
 
-static void nothing_plain(struct gt_facts *facts)
+static void clear_plain_slots(struct gt_facts *facts)
 {
 	for (uint32_t i = 0; i < facts->subprogram_count; i++)
 		facts->subprograms[i].plain = 0;
 }
 
-static void join(struct gt_facts *facts, struct gt_register_fact *known,
-		 const struct gt_register_fact *fact)
+static void join_facts(struct gt_facts *facts, struct gt_register_fact *known,
+		       const struct gt_register_fact *fact)
 {
 	bool stack = known->type == GT_REG_STACK || fact->type == GT_REG_STACK;
 
@@ -70,7 +71,7 @@ static void join(struct gt_facts *facts, struct gt_register_fact *known,
 	}
 	if (stack && (known->type == GT_REG_MIXED || known->frame != fact->frame)) {
 		known->frame = UINT8_MAX;
-		nothing_plain(facts);
+		clear_plain_slots(facts);
 	}
 	known->maybe_null |= fact->maybe_null;
 	if (known->map != fact->map)
@@ -95,11 +96,11 @@ void gt_facts_record(struct gt_verifier *verifier)
 
 		if (!(live >> i & 1))
 			continue;
-		fact = fact_of(state, &frame->registers[i]);
+		fact = register_fact(state, &frame->registers[i]);
 		if (!facts->reached)
 			facts->registers[i] = fact;
 		else
-			join(&verifier->facts, &facts->registers[i], &fact);
+			join_facts(&verifier->facts, &facts->registers[i], &fact);
 	}
 	facts->reached = true;
 	facts->live = live;
@@ -107,8 +108,8 @@ void gt_facts_record(struct gt_verifier *verifier)
 		facts->frames = (uint8_t)state->depth;
 }
 
-/* Bits of the slots that hold bytes least … end - 1, below the top. */
-static uint64_t slots_of(int64_t min, int64_t end)
+/* Return the slots that hold bytes min to end - 1. */
+static uint64_t slots_of_range(int64_t min, int64_t end)
 {
 	uint64_t bits = 0;
 
@@ -128,7 +129,7 @@ void gt_facts_use_stack(struct gt_verifier *verifier, unsigned frame, int64_t mi
 	if (used > function->stack)
 		function->stack = used;
 	if (!plain)
-		function->plain &= ~slots_of(min, max + (int64_t)size);
+		function->plain &= ~slots_of_range(min, max + (int64_t)size);
 }
 
 void gt_facts_read_early(struct gt_verifier *verifier, unsigned frame, uint32_t slot)
@@ -137,8 +138,8 @@ void gt_facts_read_early(struct gt_verifier *verifier, unsigned frame, uint32_t 
 		UINT64_C(1) << slot;
 }
 
-/* The register an instruction reads or writes memory by, or -1. */
-static int base_of(const struct bpf_insn *insn)
+/* Return the register with the address of a load or store, or -1. */
+static int address_register(const struct bpf_insn *insn)
 {
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_LDX:
@@ -160,7 +161,7 @@ void gt_facts_end(struct gt_verifier *verifier)
 		struct gt_insn_facts *here = &facts->insns[at];
 		struct gt_subprogram_facts *function =
 			&facts->subprograms[verifier->aux[at].subprogram];
-		int base = here->reached ? base_of(insn) : -1;
+		int base = here->reached ? address_register(insn) : -1;
 
 		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
 			struct gt_register_fact *fact = &here->registers[i];
@@ -170,10 +171,11 @@ void gt_facts_end(struct gt_verifier *verifier)
 			fact->min = INT64_MIN;
 			fact->max = INT64_MAX;
 		}
-		/* An access that is at one known place on each way, but not the same on all. */
+		/* The offset is constant on each path, but differs between paths. */
 		if (base >= 0 && here->registers[base].type == GT_REG_STACK &&
 		    here->registers[base].min != here->registers[base].max)
-			function->plain &= ~slots_of(here->registers[base].min + insn->off,
-						     here->registers[base].max + insn->off + 8);
+			function->plain &=
+				~slots_of_range(here->registers[base].min + insn->off,
+						here->registers[base].max + insn->off + 8);
 	}
 }

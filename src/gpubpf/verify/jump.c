@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Conditional jumps: which ways are possible, and what is known on each. */
+/* Conditional jumps: which branches are possible, and the bounds on each. */
 #include <errno.h>
 
 #include "gpubpf/verify/private.h"
 
-/* Calls visit on each value of a state. */
+/* Run a block for each value of a state. */
 #define EACH_VALUE(state, value, ...)                                                              \
 	for (unsigned frame_ = 0; frame_ <= (state)->depth; frame_++) {                            \
 		struct gt_verify_frame *here_ = &(state)->frames[frame_];                          \
@@ -21,11 +21,11 @@
 	}
 
 /*
- * What is known of a number by what is known of one linked with it. False: nothing, since a sum of
- * 32 bits says nothing of the upper half.
+ * Compute the bounds of a scalar from those of one linked with it. False: unknown, since a 32-bit
+ * sum does not bound the upper half.
  */
-static bool follow_link(const struct gt_value *known, const struct gt_value *value,
-			struct gt_scalar *ret_number)
+static bool apply_link(const struct gt_value *known, const struct gt_value *value,
+		       struct gt_scalar *ret_number)
 {
 	struct gt_scalar more =
 		gt_scalar_constant((uint64_t)((int64_t)value->delta - (int64_t)known->delta));
@@ -42,9 +42,9 @@ static bool follow_link(const struct gt_value *known, const struct gt_value *val
 	return true;
 }
 
-/* What is now known of a number is known of all that are linked with it. Whether there are others.
- */
-static bool learn_number(struct gt_state *state, struct gt_value known)
+/* Apply new bounds of a scalar to all linked with it (sync_linked_regs() in Linux). Whether there
+ * are others. */
+static bool sync_linked_scalars(struct gt_state *state, struct gt_value known)
 {
 	struct gt_scalar scalar;
 	unsigned linked = 0;
@@ -54,8 +54,8 @@ static bool learn_number(struct gt_state *state, struct gt_value known)
 	EACH_VALUE(state, value, {
 		linked += value->type == GT_REG_SCALAR && value->id == known.id;
 		if (value->type == GT_REG_SCALAR && value->id == known.id &&
-		    follow_link(&known, value, &scalar)) {
-			/* As in Linux, a sum with 0 becomes the number itself. */
+		    apply_link(&known, value, &scalar)) {
+			/* As in Linux, a sum with 0 becomes the scalar itself. */
 			if (value->delta == known.delta &&
 			    (value->delta_bits + known.delta_bits != 32 ||
 			     known.scalar.all.umax <= UINT32_MAX))
@@ -78,8 +78,8 @@ static void drop_reference(struct gt_state *state, uint32_t reference)
 	}
 }
 
-/* A pointer that may be NULL turns out to be it, or not. */
-static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, bool null)
+/* A NULL check was decided: set the pointer and its copies to NULL or non-NULL. */
+static void mark_null_check(struct gt_state *state, uint32_t id, uint32_t reference, bool null)
 {
 	if (null && reference)
 		drop_reference(state, reference);
@@ -93,28 +93,29 @@ static void learn_null(struct gt_state *state, uint32_t id, uint32_t reference, 
 	})
 }
 
-static bool is_zero(const struct gt_value *value)
+static bool is_zero_scalar(const struct gt_value *value)
 {
 	return value->type == GT_REG_SCALAR && gt_scalar_is_constant(&value->scalar) &&
 	       !value->scalar.value;
 }
 
-/* The pointer that is compared with 0, or NULL. One that may be NULL is only with an immediate. */
-static const struct gt_value *null_check(const struct bpf_insn *insn, const struct gt_value *left,
-					 const struct gt_value *right)
+/* Return the pointer of a NULL check, or NULL. A pointer that may be NULL requires an immediate. */
+static const struct gt_value *find_null_check(const struct bpf_insn *insn,
+					      const struct gt_value *left,
+					      const struct gt_value *right)
 {
 	unsigned operation = BPF_OP(insn->code);
 
 	if (BPF_CLASS(insn->code) != BPF_JMP || (operation != BPF_JEQ && operation != BPF_JNE))
 		return NULL;
-	if (gt_is_pointer(left) && is_zero(right))
+	if (gt_is_pointer(left) && is_zero_scalar(right))
 		return !left->maybe_null || BPF_SRC(insn->code) == BPF_K ? left : NULL;
-	return gt_is_pointer(right) && is_zero(left) && !right->maybe_null ? right : NULL;
+	return gt_is_pointer(right) && is_zero_scalar(left) && !right->maybe_null ? right : NULL;
 }
 
-/* What equals a pointer that is not NULL is not NULL. */
-static void learn_equal(const struct bpf_insn *insn, bool taken, struct gt_value *left,
-			struct gt_value *right)
+/* A pointer that equals one that is not NULL is not NULL. */
+static void mark_equal_pointers(const struct bpf_insn *insn, bool taken, struct gt_value *left,
+				struct gt_value *right)
 {
 	unsigned operation = BPF_OP(insn->code);
 
@@ -125,9 +126,10 @@ static void learn_equal(const struct bpf_insn *insn, bool taken, struct gt_value
 	right->maybe_null = false;
 }
 
-/* Applies what is known on one way. False: that way cannot be. ret_spread: of others, too. */
-static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool taken,
-		   bool *ret_spread)
+/* Apply the condition of one branch. False: impossible. *ret_linked: it bounds other scalars, too.
+ */
+static bool assume_branch(struct gt_state *state, const struct bpf_insn *insn, bool taken,
+			  bool *ret_linked)
 {
 	struct gt_verify_frame *frame = &state->frames[state->depth];
 	struct gt_value *left = &frame->registers[insn->dst_reg], *right;
@@ -138,21 +140,21 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 	bool is_null = (BPF_OP(insn->code) == BPF_JEQ) == taken;
 
 	right = BPF_SRC(insn->code) == BPF_X ? &frame->registers[insn->src_reg] : &constant;
-	pointer = null_check(insn, left, right);
+	pointer = find_null_check(insn, left, right);
 	if (pointer) {
-		/* As in Linux, nothing follows from where a frame or a context is. */
+		/* As in Linux, addresses of frames and contexts decide nothing. */
 		if (!pointer->maybe_null)
 			return !is_null || pointer->type == GT_REG_STACK ||
 			       pointer->type == GT_REG_CONTEXT;
-		learn_null(state, pointer->id, pointer->reference, is_null);
+		mark_null_check(state, pointer->id, pointer->reference, is_null);
 		return true;
 	}
 	if (gt_is_pointer(left) || gt_is_pointer(right)) {
-		learn_equal(insn, taken, left, right);
+		mark_equal_pointers(insn, taken, left, right);
 		return true;
 	}
 	if (left == right && !gt_scalar_is_constant(&left->scalar)) {
-		*ret_spread |= learn_number(state, *left);
+		*ret_linked |= sync_linked_scalars(state, *left);
 		return true;
 	}
 	one = left->scalar;
@@ -160,29 +162,29 @@ static bool assume(struct gt_state *state, const struct bpf_insn *insn, bool tak
 	if (!gt_scalar_assume(insn, taken, &one, &other))
 		return false;
 	left->scalar = one;
-	*ret_spread |= learn_number(state, *left);
+	*ret_linked |= sync_linked_scalars(state, *left);
 	if (right != &constant) {
 		right->scalar = other;
-		*ret_spread |= learn_number(state, *right);
+		*ret_linked |= sync_linked_scalars(state, *right);
 	}
 	return true;
 }
 
-static int keep_way(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn)
+static int push_pending(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn)
 {
-	struct gt_pending_path way = {state, verifier->parent, insn, verifier->steps};
+	struct gt_pending_path path = {state, verifier->parent, insn, verifier->steps};
 
 	if (verifier->pending.count >= GT_MAX_PENDING)
 		return gt_diag(verifier->diag, -E2BIG, "verify", NULL,
 			       "The sequence of %d jumps is too complex.", GT_MAX_PENDING + 1);
-	if (gt_vec_push(&verifier->pending, way))
+	if (gt_vec_push(&verifier->pending, path))
 		return gt_verifier_no_memory(verifier);
 	if (verifier->parent)
 		verifier->parent->branches++;
 	return 0;
 }
 
-static int check_operands(struct gt_verifier *verifier, const struct bpf_insn *insn)
+static int check_jump_operands(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	int error = 0;
 
@@ -197,23 +199,23 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	struct gt_insn_facts *facts = &verifier->facts.insns[verifier->at];
 	struct gt_insn_aux *aux = &verifier->aux[verifier->at];
 	struct gt_state *other;
-	bool jumps, falls, spread = false;
-	int error = check_operands(verifier, insn);
+	bool jumps, falls, linked = false;
+	int error = check_jump_operands(verifier, insn);
 
 	if (error)
 		return error;
 	other = gt_state_copy(verifier->state);
 	if (!other)
 		return gt_verifier_no_memory(verifier);
-	jumps = assume(other, insn, true, &spread);
-	falls = assume(verifier->state, insn, false, &spread);
+	jumps = assume_branch(other, insn, true, &linked);
+	falls = assume_branch(verifier->state, insn, false, &linked);
 	facts->branch |= (uint8_t)(jumps << 1 | falls);
-	if (!aux->precise_jump && (!jumps || !falls || spread)) {
+	if (!aux->precise_jump && (!jumps || !falls || linked)) {
 		aux->precise_jump = true;
 		verifier->more_precise = true;
 	}
 	if (jumps && falls) {
-		error = keep_way(verifier, other, target);
+		error = push_pending(verifier, other, target);
 		if (error)
 			gt_state_free(other);
 		verifier->at++;

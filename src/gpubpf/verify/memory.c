@@ -6,8 +6,8 @@
 
 #include "gpubpf/verify/private.h"
 
-/* A sum that does not wrap: what is that far away is out of bounds anyway. */
-static int64_t add_far(int64_t left, int64_t right)
+/* A saturating sum: such large offsets are out of bounds in any case. */
+static int64_t add_saturated(int64_t left, int64_t right)
 {
 	int64_t sum;
 
@@ -16,8 +16,8 @@ static int64_t add_far(int64_t left, int64_t right)
 	return sum > INT64_MAX / 2 ? INT64_MAX / 2 : sum < INT64_MIN / 2 ? INT64_MIN / 2 : sum;
 }
 
-static struct gt_access_range find_reach(struct gt_verifier *verifier, unsigned regno,
-					 int64_t offset, uint64_t size)
+static struct gt_access_range access_range(struct gt_verifier *verifier, unsigned regno,
+					   int64_t offset, uint64_t size)
 {
 	const struct gt_value *base = gt_register(verifier, regno);
 	int64_t fixed = base->fixed_offset + offset;
@@ -26,26 +26,26 @@ static struct gt_access_range find_reach(struct gt_verifier *verifier, unsigned 
 		.base = base,
 		.regno = regno,
 		.fixed_offset = fixed,
-		.min = add_far(base->scalar.all.smin, fixed),
-		.max = add_far(base->scalar.all.smax, fixed),
+		.min = add_saturated(base->scalar.all.smin, fixed),
+		.max = add_saturated(base->scalar.all.smax, fixed),
 		.size = size,
 		.known = gt_scalar_is_constant(&base->scalar),
 	};
 }
 
-/* The unknown part of a pointer's offset, as Linux shows it. */
-static const char *show_bits(const struct gt_scalar *scalar, char text[48])
+/* Format the variable part of a pointer's offset as Linux does. */
+static const char *format_bits(const struct gt_scalar *scalar, char text[48])
 {
 	snprintf(text, 48, "(0x%" PRIx64 "; 0x%" PRIx64 ")", scalar->value, scalar->mask);
 	return text;
 }
 
-/* What is reached lies within `limit` bytes. The steps and their words are those of Linux. */
+/* Check that an access is within `limit` bytes, in the order and with the messages of Linux. */
 static int check_bounds(struct gt_verifier *verifier, const struct gt_access_range *range,
 			uint64_t limit, const char *what, const char *size_name)
 {
 	const struct gt_interval *part = &range->base->scalar.all;
-	int64_t ends[2] = {range->min, add_far((int64_t)part->umax, range->fixed_offset)};
+	int64_t ends[2] = {range->min, add_saturated((int64_t)part->umax, range->fixed_offset)};
 
 	if (part->smin < 0 && range->min < 0)
 		return gt_reject(verifier,
@@ -69,8 +69,8 @@ static int check_bounds(struct gt_verifier *verifier, const struct gt_access_ran
 	return 0;
 }
 
-static int check_stack_reach(struct gt_verifier *verifier, const struct gt_access_range *range,
-			     const char *verb)
+static int check_stack_bounds(struct gt_verifier *verifier, const struct gt_access_range *range,
+			      const char *verb)
 {
 	const struct gt_scalar *part = &range->base->scalar;
 	char bits[48];
@@ -87,11 +87,11 @@ static int check_stack_reach(struct gt_verifier *verifier, const struct gt_acces
 	return gt_reject(
 		verifier,
 		"invalid variable-offset %s stack R%u var_off=%s off=%" PRId64 " size=%" PRIu64,
-		verb, range->regno, show_bits(part, bits), range->fixed_offset, range->size);
+		verb, range->regno, format_bits(part, bits), range->fixed_offset, range->size);
 }
 
-static int check_map(struct gt_verifier *verifier, const struct gt_access_range *range,
-		     unsigned access)
+static int check_map_access(struct gt_verifier *verifier, const struct gt_access_range *range,
+			    unsigned access)
 {
 	const struct gt_bpf_map *map = &verifier->object->maps[range->base->map];
 
@@ -103,8 +103,8 @@ static int check_map(struct gt_verifier *verifier, const struct gt_access_range 
 	return check_bounds(verifier, range, map->value_size, "map value", "value_size");
 }
 
-static int check_context(struct gt_verifier *verifier, const struct gt_access_range *range,
-			 unsigned access)
+static int check_context_access(struct gt_verifier *verifier, const struct gt_access_range *range,
+				unsigned access)
 {
 	char bits[48];
 
@@ -119,7 +119,7 @@ static int check_context(struct gt_verifier *verifier, const struct gt_access_ra
 				 range->regno, range->base->fixed_offset);
 	if (!range->known || range->base->scalar.value)
 		return gt_reject(verifier, "variable ctx access var_off=%s disallowed",
-				 show_bits(&range->base->scalar, bits));
+				 format_bits(&range->base->scalar, bits));
 	if (access & GT_ACCESS_ATOMIC)
 		return gt_reject(verifier, "BPF_ATOMIC stores into R%u ctx is not allowed",
 				 range->regno);
@@ -136,9 +136,9 @@ static int check_context(struct gt_verifier *verifier, const struct gt_access_ra
 	return 0;
 }
 
-/* Bounds and rights of an access; the stack's contents are the caller's. */
-static int check_reach(struct gt_verifier *verifier, const struct gt_access_range *range,
-		       unsigned access)
+/* Check bounds and permissions of an access; the caller checks the contents of the stack. */
+static int check_access(struct gt_verifier *verifier, const struct gt_access_range *range,
+			unsigned access)
 {
 	const struct gt_value *base = range->base;
 
@@ -147,19 +147,19 @@ static int check_reach(struct gt_verifier *verifier, const struct gt_access_rang
 				 gt_register_type_name(base));
 	switch (base->type) {
 	case GT_REG_MAP_VALUE:
-		return check_map(verifier, range, access);
+		return check_map_access(verifier, range, access);
 	case GT_REG_CONTEXT:
-		return check_context(verifier, range, access);
+		return check_context_access(verifier, range, access);
 	case GT_REG_STACK:
-		return check_stack_reach(verifier, range,
-					 access & GT_ACCESS_WRITE ? "write to" : "read from");
+		return check_stack_bounds(verifier, range,
+					  access & GT_ACCESS_WRITE ? "write to" : "read from");
 	default:
 		return check_bounds(verifier, range, base->size, "memory", "mem_size");
 	}
 }
 
 static int check_alignment(struct gt_verifier *verifier, const struct gt_access_range *range,
-			   bool atomic)
+			   bool is_atomic)
 {
 	const struct gt_scalar *scalar = &range->base->scalar;
 	uint64_t unaligned = (scalar->mask | (scalar->value + (uint64_t)range->fixed_offset)) &
@@ -167,19 +167,19 @@ static int check_alignment(struct gt_verifier *verifier, const struct gt_access_
 	bool stack = range->base->type == GT_REG_STACK;
 	char bits[48];
 
-	if (!unaligned || (!stack && !atomic))
+	if (!unaligned || (!stack && !is_atomic))
 		return 0;
 	return gt_reject(verifier,
 			 "misaligned %saccess off %s+%" PRId64 "+%" PRId64 " size %" PRIu64 "%s",
 			 stack                                   ? "stack "
 			 : range->base->type == GT_REG_MAP_VALUE ? "value "
 								 : "",
-			 range->known ? "0" : show_bits(scalar, bits), range->base->fixed_offset,
+			 range->known ? "0" : format_bits(scalar, bits), range->base->fixed_offset,
 			 range->fixed_offset - range->base->fixed_offset, range->size,
-			 atomic ? ": atomic operations must be aligned" : "");
+			 is_atomic ? ": atomic operations must be aligned" : "");
 }
 
-/* The known bytes of a constant map. */
+/* Read known bytes of a constant map. */
 static bool read_constant(struct gt_verifier *verifier, const struct gt_access_range *range,
 			  bool is_signed, struct gt_value *ret_value)
 {
@@ -200,14 +200,14 @@ static bool read_constant(struct gt_verifier *verifier, const struct gt_access_r
 	return true;
 }
 
-/* Whether it is an atomic load or store, which verifier->insns has as a plain one. */
-static bool is_ordered(const struct gt_verifier *verifier)
+/* Whether it is an atomic load or store: verifier->insns has a plain one. */
+static bool is_ordered_access(const struct gt_verifier *verifier)
 {
 	return gt_bpf_is_ordered(&verifier->program->insns[verifier->at]);
 }
 
-/* A field of a context is no memory: one load cannot be of the one and of the other. */
-static int check_mixture(struct gt_verifier *verifier, const struct gt_access_range *range)
+/* Context fields are not memory: one load cannot access both. */
+static int check_pointer_types(struct gt_verifier *verifier, const struct gt_access_range *range)
 {
 	struct gt_insn_aux *aux = &verifier->aux[verifier->at];
 
@@ -218,7 +218,7 @@ static int check_mixture(struct gt_verifier *verifier, const struct gt_access_ra
 	return 0;
 }
 
-static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
+static int verify_load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	bool is_signed = BPF_MODE(insn->code) == BPF_MEMSX;
 	unsigned size = gt_bpf_access_size(insn);
@@ -232,15 +232,15 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = gt_reject(verifier, "R%u invalid mem access 'scalar'", insn->src_reg);
 	if (error)
 		return error;
-	range = find_reach(verifier, insn->src_reg, insn->off, size);
-	error = check_alignment(verifier, &range, is_ordered(verifier));
+	range = access_range(verifier, insn->src_reg, insn->off, size);
+	error = check_alignment(verifier, &range, is_ordered_access(verifier));
 	if (!error)
-		error = check_reach(verifier, &range, GT_ACCESS_READ);
-	if (!error && is_ordered(verifier) && range.base->type == GT_REG_CONTEXT)
+		error = check_access(verifier, &range, GT_ACCESS_READ);
+	if (!error && is_ordered_access(verifier) && range.base->type == GT_REG_CONTEXT)
 		error = gt_reject(verifier, "BPF_ATOMIC loads from R%u ctx is not allowed",
 				  insn->src_reg);
 	if (!error)
-		error = check_mixture(verifier, &range);
+		error = check_pointer_types(verifier, &range);
 	if (error)
 		return error;
 	if (range.base->type == GT_REG_STACK)
@@ -252,9 +252,9 @@ static int load(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	return error;
 }
 
-/* Addresses stay out of maps and rings, where somebody else would read them. */
-static int check_leak(struct gt_verifier *verifier, const struct gt_access_range *range,
-		      unsigned source)
+/* Reject addresses in maps and rings, where others could read them. */
+static int check_address_leak(struct gt_verifier *verifier, const struct gt_access_range *range,
+			      unsigned source)
 {
 	const struct gt_value *value = gt_register(verifier, source);
 
@@ -267,7 +267,7 @@ static int check_leak(struct gt_verifier *verifier, const struct gt_access_range
 	return 0;
 }
 
-static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
+static int verify_store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	bool from_register = BPF_CLASS(insn->code) == BPF_STX;
 	unsigned size = gt_bpf_access_size(insn);
@@ -282,12 +282,12 @@ static int store(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		error = gt_reject(verifier, "R%u invalid mem access 'scalar'", insn->dst_reg);
 	if (error)
 		return error;
-	range = find_reach(verifier, insn->dst_reg, insn->off, size);
-	error = check_alignment(verifier, &range, is_ordered(verifier));
+	range = access_range(verifier, insn->dst_reg, insn->off, size);
+	error = check_alignment(verifier, &range, is_ordered_access(verifier));
 	if (!error)
-		error = check_reach(verifier, &range, GT_ACCESS_WRITE);
+		error = check_access(verifier, &range, GT_ACCESS_WRITE);
 	if (!error && from_register)
-		error = check_leak(verifier, &range, insn->src_reg);
+		error = check_address_leak(verifier, &range, insn->src_reg);
 	if (error || range.base->type != GT_REG_STACK)
 		return error;
 	return gt_verify_write_stack(
@@ -315,7 +315,7 @@ static int check_atomic_operands(struct gt_verifier *verifier, const struct bpf_
 	return 0;
 }
 
-static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
+static int verify_atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
 	struct gt_value result = gt_value_scalar(gt_scalar_loaded(size, false)), written;
@@ -325,24 +325,24 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 
 	if (error)
 		return error;
-	range = find_reach(verifier, insn->dst_reg, insn->off, size);
+	range = access_range(verifier, insn->dst_reg, insn->off, size);
 	error = range.base->type == GT_REG_CONTEXT ? 0 : check_alignment(verifier, &range, true);
 	if (!error)
-		error = check_reach(verifier, &range,
-				    GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
+		error = check_access(verifier, &range,
+				     GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
 	if (!error)
-		error = check_leak(verifier, &range, insn->src_reg);
+		error = check_address_leak(verifier, &range, insn->src_reg);
 	if (!error && range.base->type == GT_REG_STACK && !range.known)
 		error = gt_reject(verifier,
 				  "variable offset stack pointer cannot be passed into helper "
 				  "function; var_off=%s off=%" PRId64 " size=%u",
-				  show_bits(&range.base->scalar, bits), range.fixed_offset, size);
+				  format_bits(&range.base->scalar, bits), range.fixed_offset, size);
 	if (!error && range.base->type == GT_REG_STACK) {
 		error = gt_verify_read_stack(verifier, &range, false, &result);
 		written = gt_value_scalar(gt_scalar_unknown());
 		written.address = gt_is_pointer(&result) || result.address ||
 				  gt_register(verifier, insn->src_reg)->address;
-		if (gt_is_pointer(&result)) { /* what was exchanged is followed no more */
+		if (gt_is_pointer(&result)) { /* exchanged pointers are not tracked */
 			result = gt_value_scalar(gt_scalar_unknown());
 			result.address = true;
 		}
@@ -362,24 +362,24 @@ static int atomic(struct gt_verifier *verifier, const struct bpf_insn *insn)
 int gt_verify_memory(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	if (BPF_CLASS(insn->code) == BPF_LDX)
-		return load(verifier, insn);
+		return verify_load(verifier, insn);
 	if (BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
-		return atomic(verifier, insn);
-	return store(verifier, insn);
+		return verify_atomic(verifier, insn);
+	return verify_store(verifier, insn);
 }
 
 int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned regno, uint64_t size,
 			    unsigned access)
 {
-	struct gt_access_range range = find_reach(verifier, regno, 0, size);
-	struct gt_stack_contents mixture;
+	struct gt_access_range range = access_range(verifier, regno, 0, size);
+	struct gt_stack_contents contents;
 	int64_t end;
 	int error = 0;
 
 	if (range.base->type == GT_REG_CONTEXT)
 		error = gt_reject(verifier, "R%u type=ctx expected=fp, map_value, mem", regno);
 	if (!error)
-		error = check_reach(verifier, &range, access);
+		error = check_access(verifier, &range, access);
 	if (error || range.base->type != GT_REG_STACK || !size)
 		return error;
 	end = range.max + (int64_t)size;
@@ -387,15 +387,15 @@ int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned regno, uint64
 	if (!(access & GT_ACCESS_READ)) {
 		struct gt_value written = gt_value_scalar(gt_scalar_unknown());
 
-		/* Not a value in a slot: several slots at once. */
+		/* May span several slots: not a value in one. */
 		if (range.known)
 			return gt_verify_fill_stack(verifier,
 						    &verifier->state->frames[range.base->frame],
 						    range.min, end, GT_BYTE_SCALAR);
 		return gt_verify_write_stack(verifier, &range, &written);
 	}
-	mixture = gt_verify_stack_contents(verifier, range.base->frame, range.min, end);
-	if (mixture.address)
+	contents = gt_verify_stack_contents(verifier, range.base->frame, range.min, end);
+	if (contents.address)
 		return gt_reject(verifier, "R%u leaks addr into map", regno);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where lanes that part at a branch meet again: postdominators, and what lies before them. */
+/* Reconvergence of lanes: immediate postdominators, and the divergent region of a branch. */
 #include "gpubpf/verify/divergence.h"
 
-static uint32_t end_of(const struct gt_divergence *analysis, uint32_t at)
+static uint32_t function_end(const struct gt_divergence *analysis, uint32_t at)
 {
 	return analysis->count + analysis->verifier->aux[at].subprogram;
 }
@@ -14,15 +14,15 @@ static bool ends_thread(const struct bpf_insn *insn)
 	       (gt_helper((uint32_t)insn->imm)->traits & GT_TRAIT_ENDS);
 }
 
-static struct gt_lane_function *called(const struct gt_divergence *analysis, uint32_t call)
+static struct gt_lane_function *called_function(const struct gt_divergence *analysis, uint32_t call)
 {
 	int64_t target = gt_bpf_jump_target(analysis->verifier->insns, call);
 
 	return &analysis->functions[analysis->verifier->aux[target].subprogram];
 }
 
-/* Which functions may end the thread: those that have such a helper, and who calls them. */
-static void find_ends(struct gt_divergence *analysis)
+/* Find the functions that may end the thread: by a helper, or by a callee. */
+static void find_ending_functions(struct gt_divergence *analysis)
 {
 	bool changed = true;
 
@@ -35,8 +35,8 @@ static void find_ends(struct gt_divergence *analysis)
 
 			if (!analysis->facts->insns[at].reached || own->ends)
 				continue;
-			own->ends = ends_thread(insn) ||
-				    (gt_bpf_is_subprogram_call(insn) && called(analysis, at)->ends);
+			own->ends = ends_thread(insn) || (gt_bpf_is_subprogram_call(insn) &&
+							  called_function(analysis, at)->ends);
 			changed |= own->ends;
 		}
 	}
@@ -44,7 +44,7 @@ static void find_ends(struct gt_divergence *analysis)
 
 bool gt_divergence_of_call(const struct gt_divergence *analysis, uint32_t call)
 {
-	const struct gt_lane_function *function = called(analysis, call);
+	const struct gt_lane_function *function = called_function(analysis, call);
 	const struct gt_subprogram_facts *facts =
 		&analysis->facts->subprograms[function - analysis->functions];
 
@@ -74,15 +74,15 @@ unsigned gt_divergence_successors(const struct gt_divergence *analysis, uint32_t
 	}
 	switch (operation) {
 	case BPF_EXIT:
-		ret_next[0] = end_of(analysis, at);
+		ret_next[0] = function_end(analysis, at);
 		return 1;
 	case BPF_CALL:
 		if (!ends_thread(insn))
 			ret_next[count++] = at + 1;
-		/* Lanes that end meet nobody. */
+		/* Lanes that end do not reconverge. */
 		if (ends_thread(insn) ||
-		    (gt_bpf_is_subprogram_call(insn) && called(analysis, at)->ends))
-			ret_next[count++] = end_of(analysis, at);
+		    (gt_bpf_is_subprogram_call(insn) && called_function(analysis, at)->ends))
+			ret_next[count++] = function_end(analysis, at);
 		return count;
 	case BPF_JA:
 		ret_next[0] = (uint32_t)gt_bpf_jump_target(analysis->verifier->insns, at);
@@ -97,7 +97,7 @@ unsigned gt_divergence_successors(const struct gt_divergence *analysis, uint32_t
 	return count;
 }
 
-static int find_before(struct gt_divergence *analysis)
+static int find_predecessors(struct gt_divergence *analysis)
 {
 	uint32_t next[2], *fill = analysis->stack;
 
@@ -124,18 +124,19 @@ static int find_before(struct gt_divergence *analysis)
 	return 0;
 }
 
-/* The nodes from the ends of functions backwards, in postorder: order[node] counts from 1. */
-static uint32_t order_backwards(struct gt_divergence *analysis, uint32_t *order, uint32_t *by_order)
+/* Traverse backwards from the ends of functions: order[node] is its number in postorder, from 1. */
+static uint32_t number_postorder(struct gt_divergence *analysis, uint32_t *order,
+				 uint32_t *by_order)
 {
 	gt_autofree uint32_t *next = calloc(analysis->nodes, sizeof(*next));
 	uint32_t height = 0, done = 0;
 
 	if (!next)
 		return 0;
-	analysis->visit++;
+	analysis->traversal++;
 	for (uint32_t end = analysis->count; end < analysis->nodes; end++) {
 		analysis->stack[height++] = end;
-		analysis->visited[end] = analysis->visit;
+		analysis->visited[end] = analysis->traversal;
 		while (height) {
 			uint32_t node = analysis->stack[height - 1];
 			uint32_t edge = analysis->first_predecessor[node] + next[node]++;
@@ -145,8 +146,9 @@ static uint32_t order_backwards(struct gt_divergence *analysis, uint32_t *order,
 				order[node] = done;
 				height--;
 			} else if (analysis->visited[analysis->predecessors[edge]] !=
-				   analysis->visit) {
-				analysis->visited[analysis->predecessors[edge]] = analysis->visit;
+				   analysis->traversal) {
+				analysis->visited[analysis->predecessors[edge]] =
+					analysis->traversal;
 				analysis->stack[height++] = analysis->predecessors[edge];
 			}
 		}
@@ -154,8 +156,8 @@ static uint32_t order_backwards(struct gt_divergence *analysis, uint32_t *order,
 	return done;
 }
 
-static uint32_t intersect(const struct gt_divergence *analysis, const uint32_t *order, uint32_t one,
-			  uint32_t other)
+static uint32_t common_postdominator(const struct gt_divergence *analysis, const uint32_t *order,
+				     uint32_t one, uint32_t other)
 {
 	while (one != other) {
 		while (order[one] < order[other])
@@ -166,7 +168,7 @@ static uint32_t intersect(const struct gt_divergence *analysis, const uint32_t *
 	return one;
 }
 
-/* Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", on the ways turned round. */
+/* Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed graph. */
 int gt_divergence_find_reconvergence(struct gt_divergence *analysis)
 {
 	gt_autofree uint32_t *order = calloc(analysis->nodes, sizeof(*order));
@@ -174,33 +176,35 @@ int gt_divergence_find_reconvergence(struct gt_divergence *analysis)
 	uint32_t count, next[2];
 	bool changed = true;
 
-	find_ends(analysis);
+	find_ending_functions(analysis);
 	analysis->reconvergence = calloc(analysis->nodes, sizeof(uint32_t));
-	if (!order || !by_order || !analysis->reconvergence || find_before(analysis))
+	if (!order || !by_order || !analysis->reconvergence || find_predecessors(analysis))
 		return gt_verifier_no_memory(analysis->verifier);
 	for (uint32_t node = 0; node < analysis->nodes; node++)
 		analysis->reconvergence[node] = node < analysis->count ? UINT32_MAX : node;
-	count = order_backwards(analysis, order, by_order);
+	count = number_postorder(analysis, order, by_order);
 	if (!count)
 		return gt_verifier_no_memory(analysis->verifier);
 	while (changed) {
 		changed = false;
 		for (uint32_t i = count; i-- > 0;) {
-			uint32_t node = by_order[i], meet = UINT32_MAX;
-			unsigned ways = node < analysis->count
-						? gt_divergence_successors(analysis, node, next)
-						: 0;
+			uint32_t node = by_order[i], dominator = UINT32_MAX;
+			unsigned successors =
+				node < analysis->count
+					? gt_divergence_successors(analysis, node, next)
+					: 0;
 
-			for (unsigned way = 0; way < ways; way++) {
-				if (analysis->reconvergence[next[way]] == UINT32_MAX)
+			for (unsigned j = 0; j < successors; j++) {
+				if (analysis->reconvergence[next[j]] == UINT32_MAX)
 					continue;
-				meet = meet == UINT32_MAX
-					       ? next[way]
-					       : intersect(analysis, order, meet, next[way]);
+				dominator = dominator == UINT32_MAX
+						    ? next[j]
+						    : common_postdominator(analysis, order,
+									   dominator, next[j]);
 			}
-			analysis->work += ways + 1;
-			if (ways && meet != analysis->reconvergence[node]) {
-				analysis->reconvergence[node] = meet;
+			analysis->work += successors + 1;
+			if (successors && dominator != analysis->reconvergence[node]) {
+				analysis->reconvergence[node] = dominator;
 				changed = true;
 			}
 		}
@@ -208,7 +212,7 @@ int gt_divergence_find_reconvergence(struct gt_divergence *analysis)
 	return 0;
 }
 
-static void diverge(struct gt_divergence *analysis, uint32_t at, int32_t cause)
+static void mark_divergent(struct gt_divergence *analysis, uint32_t at, int32_t cause)
 {
 	if (analysis->facts->insns[at].divergent)
 		return;
@@ -229,12 +233,12 @@ void gt_divergence_of_function(struct gt_divergence *analysis, uint32_t function
 
 	for (uint32_t at = facts->start; at < facts->end; at++)
 		if (analysis->facts->insns[at].reached)
-			diverge(analysis, at, cause);
+			mark_divergent(analysis, at, cause);
 }
 
-/* What differs where lanes meet that came different ways. */
-static void meet(struct gt_divergence *analysis, uint32_t node, uint16_t registers,
-		 const struct gt_units *units)
+/* Values written on divergent paths vary where the lanes reconverge. */
+static void merge_lanes(struct gt_divergence *analysis, uint32_t node, uint16_t registers,
+			const struct gt_units *units)
 {
 	struct gt_lane_state *state = &analysis->state[node];
 
@@ -256,7 +260,7 @@ void gt_divergence_at(struct gt_divergence *analysis, uint32_t branch)
 	struct gt_units units = {0};
 	uint16_t registers = 0;
 
-	analysis->visit++;
+	analysis->traversal++;
 	for (unsigned i = gt_divergence_successors(analysis, branch, next); i-- > 0;)
 		analysis->stack[height++] = next[i];
 	while (height) {
@@ -264,11 +268,12 @@ void gt_divergence_at(struct gt_divergence *analysis, uint32_t branch)
 		struct gt_units written;
 		bool all;
 
-		if (at == last || at >= analysis->count || analysis->visited[at] == analysis->visit)
+		if (at == last || at >= analysis->count ||
+		    analysis->visited[at] == analysis->traversal)
 			continue;
-		analysis->visited[at] = analysis->visit;
+		analysis->visited[at] = analysis->traversal;
 		analysis->work++;
-		diverge(analysis, at, (int32_t)branch);
+		mark_divergent(analysis, at, (int32_t)branch);
 		registers |= gt_insn_defs(&analysis->verifier->insns[at]);
 		written = gt_divergence_stack_writes(analysis, at, &all);
 		gt_units_add(&units, &written);
@@ -280,8 +285,8 @@ void gt_divergence_at(struct gt_divergence *analysis, uint32_t branch)
 		uint32_t at = analysis->found[i];
 
 		if (analysis->first_predecessor[at + 1] - analysis->first_predecessor[at] > 1)
-			meet(analysis, at, registers, &units);
+			merge_lanes(analysis, at, registers, &units);
 	}
 	if (last != UINT32_MAX)
-		meet(analysis, last, registers, &units);
+		merge_lanes(analysis, last, registers, &units);
 }

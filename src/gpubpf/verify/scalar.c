@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is known of numbers, and what is learnt of them at jumps. */
+/* Range analysis: sets of scalars, and their bounds after conditional jumps. */
 #include "gpubpf/verify/scalar.h"
 
 #include <string.h>
@@ -47,109 +47,112 @@ struct gt_scalar gt_scalar_loaded(unsigned size, bool is_signed)
 	return scalar;
 }
 
-static void raise_u(uint64_t *min, uint64_t value)
+static void raise_umin(uint64_t *min, uint64_t value)
 {
 	if (value > *min)
 		*min = value;
 }
 
-static void lower_u(uint64_t *max, uint64_t value)
+static void lower_umax(uint64_t *max, uint64_t value)
 {
 	if (value < *max)
 		*max = value;
 }
 
-static void raise_s(int64_t *min, int64_t value)
+static void raise_smin(int64_t *min, int64_t value)
 {
 	if (value > *min)
 		*min = value;
 }
 
-static void lower_s(int64_t *max, int64_t value)
+static void lower_smax(int64_t *max, int64_t value)
 {
 	if (value < *max)
 		*max = value;
 }
 
-static void intersect(struct gt_interval *range, const struct gt_interval *other)
+static void intersect_intervals(struct gt_interval *range, const struct gt_interval *other)
 {
-	raise_u(&range->umin, other->umin);
-	lower_u(&range->umax, other->umax);
-	raise_s(&range->smin, other->smin);
-	lower_s(&range->smax, other->smax);
+	raise_umin(&range->umin, other->umin);
+	lower_umax(&range->umax, other->umax);
+	raise_smin(&range->smin, other->smin);
+	lower_smax(&range->smax, other->smax);
 }
 
-static bool is_empty(const struct gt_interval *range)
+static bool is_empty_interval(const struct gt_interval *range)
 {
 	return range->umin > range->umax || range->smin > range->smax;
 }
 
-/* The low 32 bits, as a signed number if so asked. */
-static int64_t signed_low(uint64_t value)
+/* Sign-extend the low 32 bits. */
+static int64_t sign_extend_low(uint64_t value)
 {
 	return (int32_t)value;
 }
 
-/* Ranges from known bits, and signed from unsigned and back, in a width. */
-static void settle_range(struct gt_interval *range, uint64_t value, uint64_t mask, unsigned width)
+/* Derive an interval from known bits, and signed and unsigned bounds from each other. */
+static void sync_interval(struct gt_interval *range, uint64_t value, uint64_t mask, unsigned width)
 {
 	uint64_t sign = UINT64_C(1) << (width - 1);
 	uint64_t min = value | (mask & sign), max = value | (mask & ~sign);
 
-	raise_u(&range->umin, value);
-	lower_u(&range->umax, value | mask);
-	raise_s(&range->smin, width == 64 ? (int64_t)min : signed_low(min));
-	lower_s(&range->smax, width == 64 ? (int64_t)max : signed_low(max));
+	raise_umin(&range->umin, value);
+	lower_umax(&range->umax, value | mask);
+	raise_smin(&range->smin, width == 64 ? (int64_t)min : sign_extend_low(min));
+	lower_smax(&range->smax, width == 64 ? (int64_t)max : sign_extend_low(max));
 	if ((range->umin ^ range->umax) < sign) {
 		bool wide = width == 64;
 
-		raise_s(&range->smin, wide ? (int64_t)range->umin : signed_low(range->umin));
-		lower_s(&range->smax, wide ? (int64_t)range->umax : signed_low(range->umax));
+		raise_smin(&range->smin,
+			   wide ? (int64_t)range->umin : sign_extend_low(range->umin));
+		lower_smax(&range->smax,
+			   wide ? (int64_t)range->umax : sign_extend_low(range->umax));
 	}
 	if ((range->smin ^ range->smax) >= 0) {
 		uint64_t kept = width == 64 ? UINT64_MAX : UINT32_MAX;
 
-		raise_u(&range->umin, (uint64_t)range->smin & kept);
-		lower_u(&range->umax, (uint64_t)range->smax & kept);
+		raise_umin(&range->umin, (uint64_t)range->smin & kept);
+		lower_umax(&range->umax, (uint64_t)range->smax & kept);
 	}
 }
 
-static void low_from_all(struct gt_scalar *scalar)
+static void sync_low_from_all(struct gt_scalar *scalar)
 {
 	struct gt_interval *all = &scalar->all, *low = &scalar->low;
 
 	if (all->umin >> 32 == all->umax >> 32) {
-		raise_u(&low->umin, (uint32_t)all->umin);
-		lower_u(&low->umax, (uint32_t)all->umax);
+		raise_umin(&low->umin, (uint32_t)all->umin);
+		lower_umax(&low->umax, (uint32_t)all->umax);
 	}
 	if (all->smin >> 32 == all->smax >> 32) {
-		raise_u(&low->umin, (uint32_t)all->smin);
-		lower_u(&low->umax, (uint32_t)all->smax);
+		raise_umin(&low->umin, (uint32_t)all->smin);
+		lower_umax(&low->umax, (uint32_t)all->smax);
 	}
 	if (all->smin >= INT32_MIN && all->smax <= INT32_MAX) {
-		raise_s(&low->smin, all->smin);
-		lower_s(&low->smax, all->smax);
+		raise_smin(&low->smin, all->smin);
+		lower_smax(&low->smax, all->smax);
 	}
 }
 
-static void all_from_low(struct gt_scalar *scalar)
+static void sync_all_from_low(struct gt_scalar *scalar)
 {
 	struct gt_interval *all = &scalar->all, *low = &scalar->low;
 	uint64_t high = ~(uint64_t)UINT32_MAX;
 
-	raise_u(&all->umin, (all->umin & high) | low->umin);
-	lower_u(&all->umax, (all->umax & high) | low->umax);
-	raise_s(&all->smin, (int64_t)(((uint64_t)all->smin & high) | low->umin));
-	lower_s(&all->smax, (int64_t)(((uint64_t)all->smax & high) | low->umax));
-	/* A number that is its low half, sign-extended. */
+	raise_umin(&all->umin, (all->umin & high) | low->umin);
+	lower_umax(&all->umax, (all->umax & high) | low->umax);
+	raise_smin(&all->smin, (int64_t)(((uint64_t)all->smin & high) | low->umin));
+	lower_smax(&all->smax, (int64_t)(((uint64_t)all->smax & high) | low->umax));
+	/* The scalar is its sign-extended low half. */
 	if (all->smin >= INT32_MIN && all->smax <= INT32_MAX) {
-		raise_s(&all->smin, low->smin);
-		lower_s(&all->smax, low->smax);
+		raise_smin(&all->smin, low->smin);
+		lower_smax(&all->smax, low->smax);
 	}
 }
 
-/* The bits that all of least … greatest have in common, below `width`; others are unknown. */
-static bool bits_from_range(struct gt_scalar *scalar, uint64_t min, uint64_t max, uint64_t kept)
+/* Derive known bits: those that all of min to max have in common, among the bits of kept. */
+static bool sync_bits_from_range(struct gt_scalar *scalar, uint64_t min, uint64_t max,
+				 uint64_t kept)
 {
 	uint64_t differ = min ^ max, unknown, value;
 
@@ -164,30 +167,30 @@ static bool bits_from_range(struct gt_scalar *scalar, uint64_t min, uint64_t max
 	return true;
 }
 
-static bool settle_constant(struct gt_scalar *scalar)
+static bool sync_constant(struct gt_scalar *scalar)
 {
 	struct gt_scalar known = *scalar;
 
 	*scalar = gt_scalar_constant(known.value);
-	return gt_scalar_within(&known, scalar);
+	return gt_scalar_contains(&known, scalar);
 }
 
-bool gt_scalar_settle(struct gt_scalar *scalar)
+bool gt_scalar_sync_bounds(struct gt_scalar *scalar)
 {
 	struct gt_scalar before;
 
 	if (!scalar->mask)
-		return settle_constant(scalar);
+		return sync_constant(scalar);
 	for (unsigned round = 0; round < 3; round++) {
 		before = *scalar;
-		settle_range(&scalar->all, scalar->value, scalar->mask, 64);
-		settle_range(&scalar->low, (uint32_t)scalar->value, (uint32_t)scalar->mask, 32);
-		low_from_all(scalar);
-		all_from_low(scalar);
-		if (is_empty(&scalar->all) || is_empty(&scalar->low))
+		sync_interval(&scalar->all, scalar->value, scalar->mask, 64);
+		sync_interval(&scalar->low, (uint32_t)scalar->value, (uint32_t)scalar->mask, 32);
+		sync_low_from_all(scalar);
+		sync_all_from_low(scalar);
+		if (is_empty_interval(&scalar->all) || is_empty_interval(&scalar->low))
 			return false;
-		if (!bits_from_range(scalar, scalar->all.umin, scalar->all.umax, UINT64_MAX) ||
-		    !bits_from_range(scalar, scalar->low.umin, scalar->low.umax, UINT32_MAX))
+		if (!sync_bits_from_range(scalar, scalar->all.umin, scalar->all.umax, UINT64_MAX) ||
+		    !sync_bits_from_range(scalar, scalar->low.umin, scalar->low.umax, UINT32_MAX))
 			return false;
 		if (!memcmp(&before, scalar, sizeof(before)))
 			break;
@@ -195,16 +198,17 @@ bool gt_scalar_settle(struct gt_scalar *scalar)
 	return true;
 }
 
-static bool range_within(const struct gt_interval *outer, const struct gt_interval *inner)
+static bool interval_contains(const struct gt_interval *outer, const struct gt_interval *inner)
 {
 	return outer->umin <= inner->umin && outer->umax >= inner->umax &&
 	       outer->smin <= inner->smin && outer->smax >= inner->smax;
 }
 
-bool gt_scalar_within(const struct gt_scalar *outer, const struct gt_scalar *inner)
+bool gt_scalar_contains(const struct gt_scalar *outer, const struct gt_scalar *inner)
 {
-	return range_within(&outer->all, &inner->all) && range_within(&outer->low, &inner->low) &&
-	       !(inner->mask & ~outer->mask) && !((inner->value ^ outer->value) & ~outer->mask);
+	return interval_contains(&outer->all, &inner->all) &&
+	       interval_contains(&outer->low, &inner->low) && !(inner->mask & ~outer->mask) &&
+	       !((inner->value ^ outer->value) & ~outer->mask);
 }
 
 static bool assume_equal(struct gt_scalar *left, struct gt_scalar *right, bool wide)
@@ -215,14 +219,14 @@ static bool assume_equal(struct gt_scalar *left, struct gt_scalar *right, bool w
 	if ((left->value ^ right->value) & known)
 		return false;
 	if (wide)
-		intersect(&left->all, &right->all);
-	intersect(&left->low, &right->low);
+		intersect_intervals(&left->all, &right->all);
+	intersect_intervals(&left->low, &right->low);
 	for (unsigned i = 0; i < 2; i++) {
 		struct gt_scalar *to = i ? right : left, *from = i ? left : right;
-		uint64_t learnt = to->mask & ~from->mask & kept;
+		uint64_t learned = to->mask & ~from->mask & kept;
 
-		to->value |= from->value & learnt;
-		to->mask &= ~learnt;
+		to->value |= from->value & learned;
+		to->mask &= ~learned;
 	}
 	if (wide)
 		right->all = left->all;
@@ -230,8 +234,8 @@ static bool assume_equal(struct gt_scalar *left, struct gt_scalar *right, bool w
 	return true;
 }
 
-/* Takes a constant out of the ends of a range. False: nothing is left. */
-static bool exclude(struct gt_interval *range, const struct gt_interval *constant)
+/* Exclude a constant at either end of an interval. False: it is empty. */
+static bool exclude_constant(struct gt_interval *range, const struct gt_interval *constant)
 {
 	if (constant->umin != constant->umax || constant->smin != constant->smax)
 		return true;
@@ -248,8 +252,9 @@ static bool exclude(struct gt_interval *range, const struct gt_interval *constan
 	return true;
 }
 
-/* left & right is not 0 (taken), or is. */
-static bool assume_common(bool taken, struct gt_scalar *left, struct gt_scalar *right, bool wide)
+/* left & right is not 0 (taken), or is 0. */
+static bool assume_common_bits(bool taken, struct gt_scalar *left, struct gt_scalar *right,
+			       bool wide)
 {
 	uint64_t kept = wide ? UINT64_MAX : UINT32_MAX;
 	uint64_t both = (left->value | left->mask) & (right->value | right->mask) & kept;
@@ -270,13 +275,13 @@ static bool assume_common(bool taken, struct gt_scalar *left, struct gt_scalar *
 	return true;
 }
 
-/* left < right, or <= where `equal`. False: cannot be. */
+/* left < right, or <= if `equal`. False: impossible. */
 static bool assume_below(bool equal, struct gt_interval *left, struct gt_interval *right)
 {
 	if (!equal && (!right->umax || left->umin == UINT64_MAX))
 		return false;
-	lower_u(&left->umax, right->umax - !equal);
-	raise_u(&right->umin, left->umin + !equal);
+	lower_umax(&left->umax, right->umax - !equal);
+	raise_umin(&right->umin, left->umin + !equal);
 	return true;
 }
 
@@ -284,8 +289,8 @@ static bool assume_signed_below(bool equal, struct gt_interval *left, struct gt_
 {
 	if (!equal && (right->smax == INT64_MIN || left->smin == INT64_MAX))
 		return false;
-	lower_s(&left->smax, right->smax - !equal);
-	raise_s(&right->smin, left->smin + !equal);
+	lower_smax(&left->smax, right->smax - !equal);
+	raise_smin(&right->smin, left->smin + !equal);
 	return true;
 }
 
@@ -301,10 +306,10 @@ bool gt_scalar_assume(const struct bpf_insn *insn, bool taken, struct gt_scalar 
 	case BPF_JNE:
 		possible = (BPF_OP(insn->code) == BPF_JEQ) == taken
 				   ? assume_equal(left, right, wide)
-				   : exclude(one, other) && exclude(other, one);
+				   : exclude_constant(one, other) && exclude_constant(other, one);
 		break;
 	case BPF_JSET:
-		possible = assume_common(taken, left, right, wide);
+		possible = assume_common_bits(taken, left, right, wide);
 		break;
 	case BPF_JLT:
 		possible = taken ? assume_below(false, one, other) : assume_below(true, other, one);
@@ -334,5 +339,5 @@ bool gt_scalar_assume(const struct bpf_insn *insn, bool taken, struct gt_scalar 
 		possible = taken ? assume_signed_below(true, other, one)
 				 : assume_signed_below(false, one, other);
 	}
-	return possible && gt_scalar_settle(left) && gt_scalar_settle(right);
+	return possible && gt_scalar_sync_bounds(left) && gt_scalar_sync_bounds(right);
 }

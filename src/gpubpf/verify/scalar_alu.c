@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What arithmetic makes of what is known of numbers. */
+/* Range analysis: arithmetic on sets of scalars. */
 #include "gpubpf/verify/scalar.h"
 
-/* Known bits. */
-struct bits {
+/* Known bits; the operations are those of kernel/bpf/tnum.c. */
+struct tnum {
 	uint64_t value, mask;
 };
 
-static struct bits add_bits(struct bits left, struct bits right)
+static struct tnum tnum_add(struct tnum left, struct tnum right)
 {
 	uint64_t masks = left.mask + right.mask, values = left.value + right.value;
 	uint64_t unknown = ((masks + values) ^ values) | left.mask | right.mask;
 
-	return (struct bits){values & ~unknown, unknown};
+	return (struct tnum){values & ~unknown, unknown};
 }
 
-static struct bits subtract_bits(struct bits left, struct bits right)
+static struct tnum tnum_sub(struct tnum left, struct tnum right)
 {
 	uint64_t difference = left.value - right.value;
 	uint64_t unknown =
 		((difference + left.mask) ^ (difference - right.mask)) | left.mask | right.mask;
 
-	return (struct bits){difference & ~unknown, unknown};
+	return (struct tnum){difference & ~unknown, unknown};
 }
 
-static struct bits multiply_bits(struct bits left, struct bits right)
+static struct tnum tnum_mul(struct tnum left, struct tnum right)
 {
-	struct bits unknown = {0, 0};
+	struct tnum unknown = {0, 0};
 	uint64_t product = left.value * right.value;
 
 	if (!left.mask && !right.mask)
-		return (struct bits){product, 0};
+		return (struct tnum){product, 0};
 	while ((left.value || left.mask) && unknown.mask != UINT64_MAX) {
 		if (left.value & 1)
-			unknown = add_bits(unknown, (struct bits){0, right.mask});
+			unknown = tnum_add(unknown, (struct tnum){0, right.mask});
 		else if (left.mask & 1)
-			unknown = add_bits(unknown, (struct bits){0, right.value | right.mask});
-		left = (struct bits){left.value >> 1, left.mask >> 1};
-		right = (struct bits){right.value << 1, right.mask << 1};
+			unknown = tnum_add(unknown, (struct tnum){0, right.value | right.mask});
+		left = (struct tnum){left.value >> 1, left.mask >> 1};
+		right = (struct tnum){right.value << 1, right.mask << 1};
 	}
-	return add_bits((struct bits){product, 0}, unknown);
+	return tnum_add((struct tnum){product, 0}, unknown);
 }
 
-static struct bits combine_bits(unsigned operation, struct bits left, struct bits right)
+static struct tnum tnum_bitwise(unsigned operation, struct tnum left, struct tnum right)
 {
 	uint64_t value, unknown;
 
@@ -50,40 +50,41 @@ static struct bits combine_bits(unsigned operation, struct bits left, struct bit
 	case BPF_AND:
 		value = left.value & right.value;
 		unknown = (left.value | left.mask) & (right.value | right.mask) & ~value;
-		return (struct bits){value, unknown};
+		return (struct tnum){value, unknown};
 	case BPF_OR:
 		value = left.value | right.value;
-		return (struct bits){value, (left.mask | right.mask) & ~value};
+		return (struct tnum){value, (left.mask | right.mask) & ~value};
 	default:
 		unknown = left.mask | right.mask;
-		return (struct bits){(left.value ^ right.value) & ~unknown, unknown};
+		return (struct tnum){(left.value ^ right.value) & ~unknown, unknown};
 	}
 }
 
-static struct bits shift_bits(unsigned operation, struct bits bits, unsigned shift, unsigned width)
+static struct tnum tnum_shift(unsigned operation, struct tnum tnum, unsigned shift, unsigned width)
 {
 	switch (operation) {
 	case BPF_LSH:
-		return (struct bits){bits.value << shift, bits.mask << shift};
+		return (struct tnum){tnum.value << shift, tnum.mask << shift};
 	case BPF_RSH:
-		return (struct bits){bits.value >> shift, bits.mask >> shift};
+		return (struct tnum){tnum.value >> shift, tnum.mask >> shift};
 	default:
 		if (width == 32)
-			return (struct bits){(uint32_t)((int32_t)bits.value >> shift),
-					     (uint32_t)((int32_t)bits.mask >> shift)};
-		return (struct bits){(uint64_t)((int64_t)bits.value >> shift),
-				     (uint64_t)((int64_t)bits.mask >> shift)};
+			return (struct tnum){(uint32_t)((int32_t)tnum.value >> shift),
+					     (uint32_t)((int32_t)tnum.mask >> shift)};
+		return (struct tnum){(uint64_t)((int64_t)tnum.value >> shift),
+				     (uint64_t)((int64_t)tnum.mask >> shift)};
 	}
 }
 
-/* Sums of the ends of ranges, and which of them did not fit in 64 bits. */
-struct ends {
+/* Ends of an interval after an operation, and which of them overflowed 64 bits. */
+struct interval_ends {
 	struct gt_interval at;
 	bool umin_wraps, umax_wraps, smin_wraps, smax_wraps;
 };
 
-/* The range of results, where both ends wrap in the width, or none; else what is there stays. */
-static void set_range(struct gt_interval *range, const struct ends *ends, unsigned width)
+/* Set an interval to the results if both ends wrap in the width, or none; else leave it. */
+static void set_interval(struct gt_interval *range, const struct interval_ends *ends,
+			 unsigned width)
 {
 	struct gt_interval at = ends->at;
 	bool is_unsigned = ends->umin_wraps == ends->umax_wraps;
@@ -105,32 +106,32 @@ static void set_range(struct gt_interval *range, const struct ends *ends, unsign
 	}
 }
 
-static void add_range(struct gt_interval *result, const struct gt_interval *left,
-		      const struct gt_interval *right, unsigned width)
+static void interval_add(struct gt_interval *result, const struct gt_interval *left,
+			 const struct gt_interval *right, unsigned width)
 {
-	struct ends ends;
+	struct interval_ends ends;
 
 	ends.umin_wraps = __builtin_add_overflow(left->umin, right->umin, &ends.at.umin);
 	ends.umax_wraps = __builtin_add_overflow(left->umax, right->umax, &ends.at.umax);
 	ends.smin_wraps = __builtin_add_overflow(left->smin, right->smin, &ends.at.smin);
 	ends.smax_wraps = __builtin_add_overflow(left->smax, right->smax, &ends.at.smax);
-	set_range(result, &ends, width);
+	set_interval(result, &ends, width);
 }
 
-static void subtract_range(struct gt_interval *result, const struct gt_interval *left,
-			   const struct gt_interval *right, unsigned width)
+static void interval_sub(struct gt_interval *result, const struct gt_interval *left,
+			 const struct gt_interval *right, unsigned width)
 {
-	struct ends ends;
+	struct interval_ends ends;
 
 	ends.umin_wraps = __builtin_sub_overflow(left->umin, right->umax, &ends.at.umin);
 	ends.umax_wraps = __builtin_sub_overflow(left->umax, right->umin, &ends.at.umax);
 	ends.smin_wraps = __builtin_sub_overflow(left->smin, right->smax, &ends.at.smin);
 	ends.smax_wraps = __builtin_sub_overflow(left->smax, right->smin, &ends.at.smax);
-	set_range(result, &ends, width);
+	set_interval(result, &ends, width);
 }
 
-static void multiply_range(struct gt_interval *result, const struct gt_interval *left,
-			   const struct gt_interval *right, unsigned width)
+static void interval_mul(struct gt_interval *result, const struct gt_interval *left,
+			 const struct gt_interval *right, unsigned width)
 {
 	__int128 corners[4] = {
 		(__int128)left->smin * right->smin, (__int128)left->smin * right->smax,
@@ -154,8 +155,8 @@ static void multiply_range(struct gt_interval *result, const struct gt_interval 
 	result->smax = (int64_t)max;
 }
 
-static struct gt_interval operate_on_range(unsigned operation, const struct gt_interval *left,
-					   const struct gt_interval *right, unsigned width)
+static struct gt_interval interval_alu(unsigned operation, const struct gt_interval *left,
+				       const struct gt_interval *right, unsigned width)
 {
 	struct gt_scalar unknown = gt_scalar_unknown();
 	struct gt_interval result = width == 64 ? unknown.all : unknown.low;
@@ -163,13 +164,13 @@ static struct gt_interval operate_on_range(unsigned operation, const struct gt_i
 
 	switch (operation) {
 	case BPF_ADD:
-		add_range(&result, left, right, width);
+		interval_add(&result, left, right, width);
 		break;
 	case BPF_SUB:
-		subtract_range(&result, left, right, width);
+		interval_sub(&result, left, right, width);
 		break;
 	case BPF_MUL:
-		multiply_range(&result, left, right, width);
+		interval_mul(&result, left, right, width);
 		break;
 	case BPF_AND:
 		result.umax = left->umax < right->umax ? left->umax : right->umax;
@@ -196,11 +197,11 @@ static struct gt_interval operate_on_range(unsigned operation, const struct gt_i
 			result.umin = left->umin / right->umin;
 			result.umax = left->umax / right->umin;
 		} else {
-			result.umax = left->umax; /* a quotient is no greater, and 0 for 0 */
+			result.umax = left->umax; /* a quotient is not larger; division by 0 is 0 */
 		}
 		break;
 	case BPF_MOD:
-		result.umax = left->umax; /* the remainder for 0 is the dividend */
+		result.umax = left->umax; /* the remainder by 0 is the dividend */
 		if (right->umin && right->umax - 1 < result.umax)
 			result.umax = right->umax - 1;
 		break;
@@ -213,31 +214,30 @@ static bool is_shift(unsigned operation)
 	return operation == BPF_LSH || operation == BPF_RSH || operation == BPF_ARSH;
 }
 
-static struct bits operate_on_bits(unsigned operation, struct bits left, struct bits right,
-				   unsigned width)
+static struct tnum tnum_alu(unsigned operation, struct tnum left, struct tnum right, unsigned width)
 {
 	switch (operation) {
 	case BPF_ADD:
-		return add_bits(left, right);
+		return tnum_add(left, right);
 	case BPF_SUB:
-		return subtract_bits(left, right);
+		return tnum_sub(left, right);
 	case BPF_MUL:
-		return multiply_bits(left, right);
+		return tnum_mul(left, right);
 	case BPF_AND:
 	case BPF_OR:
 	case BPF_XOR:
-		return combine_bits(operation, left, right);
+		return tnum_bitwise(operation, left, right);
 	case BPF_LSH:
 	case BPF_RSH:
 	case BPF_ARSH:
-		return shift_bits(operation, left, right.value & (width - 1), width);
+		return tnum_shift(operation, left, right.value & (width - 1), width);
 	default:
-		return (struct bits){0, UINT64_MAX};
+		return (struct tnum){0, UINT64_MAX};
 	}
 }
 
-/* The low half alone, zeros above. */
-static struct gt_scalar truncate(const struct gt_scalar *scalar)
+/* Zero-extend the low half. */
+static struct gt_scalar truncate_low(const struct gt_scalar *scalar)
 {
 	struct gt_scalar result;
 
@@ -249,49 +249,49 @@ static struct gt_scalar truncate(const struct gt_scalar *scalar)
 	result.value = (uint32_t)scalar->value;
 	result.mask = (uint32_t)scalar->mask;
 	result.low = scalar->low;
-	gt_scalar_settle(&result);
+	gt_scalar_sync_bounds(&result);
 	return result;
 }
 
-static struct gt_scalar operate(unsigned operation, bool wide, const struct gt_scalar *left,
-				const struct gt_scalar *right)
+static struct gt_scalar scalar_alu(unsigned operation, bool wide, const struct gt_scalar *left,
+				   const struct gt_scalar *right)
 {
 	struct gt_scalar result;
-	struct bits left_bits = {left->value, left->mask}, bits;
-	struct bits right_bits = {right->value, right->mask};
+	struct tnum left_bits = {left->value, left->mask}, tnum;
+	struct tnum right_bits = {right->value, right->mask};
 	unsigned width = wide ? 64 : 32;
 
-	/* As in Linux, of a shift by what is not known, or by more than there are bits. */
+	/* As in Linux, a shift by an unknown scalar, or by the width or more, is unknown. */
 	if (is_shift(operation) && (right->mask || right->value >= width))
 		return wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false);
 	if (!wide) {
-		left_bits = (struct bits){(uint32_t)left->value, (uint32_t)left->mask};
-		right_bits = (struct bits){(uint32_t)right->value, (uint32_t)right->mask};
+		left_bits = (struct tnum){(uint32_t)left->value, (uint32_t)left->mask};
+		right_bits = (struct tnum){(uint32_t)right->value, (uint32_t)right->mask};
 	}
-	bits = operate_on_bits(operation, left_bits, right_bits, width);
+	tnum = tnum_alu(operation, left_bits, right_bits, width);
 	if (!wide)
-		bits = (struct bits){(uint32_t)bits.value, (uint32_t)bits.mask};
-	if (!bits.mask)
-		return gt_scalar_constant(bits.value);
+		tnum = (struct tnum){(uint32_t)tnum.value, (uint32_t)tnum.mask};
+	if (!tnum.mask)
+		return gt_scalar_constant(tnum.value);
 	result = wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false);
-	result.value = bits.value;
-	result.mask = bits.mask;
+	result.value = tnum.value;
+	result.mask = tnum.mask;
 	if (wide) {
-		result.all = operate_on_range(operation, &left->all, &right->all, 64);
-		/* The low half of a sum or product is that of the low halves. */
+		result.all = interval_alu(operation, &left->all, &right->all, 64);
+		/* The low half depends on the low halves only. */
 		if (operation == BPF_ADD || operation == BPF_SUB || operation == BPF_MUL ||
 		    operation == BPF_AND || operation == BPF_OR)
-			result.low = operate_on_range(operation, &left->low, &right->low, 32);
-		gt_scalar_settle(&result);
+			result.low = interval_alu(operation, &left->low, &right->low, 32);
+		gt_scalar_sync_bounds(&result);
 		return result;
 	}
-	result.low = operate_on_range(operation, &left->low, &right->low, 32);
-	gt_scalar_settle(&result);
+	result.low = interval_alu(operation, &left->low, &right->low, 32);
+	gt_scalar_sync_bounds(&result);
 	return result;
 }
 
-/* Sign extension from the low `bits` bits, in 64 or 32 bits. */
-static struct gt_scalar extend(unsigned bits, bool wide, const struct gt_scalar *scalar)
+/* Sign-extend the low `bits` bits to 64 or 32 bits. */
+static struct gt_scalar sign_extend(unsigned bits, bool wide, const struct gt_scalar *scalar)
 {
 	struct gt_scalar shift, up, result;
 	int64_t max = (INT64_C(1) << (bits - 1)) - 1;
@@ -300,13 +300,13 @@ static struct gt_scalar extend(unsigned bits, bool wide, const struct gt_scalar 
 		result = *scalar;
 	} else {
 		shift = gt_scalar_constant(64 - bits);
-		up = operate(BPF_LSH, true, scalar, &shift);
-		result = operate(BPF_ARSH, true, &up, &shift);
+		up = scalar_alu(BPF_LSH, true, scalar, &shift);
+		result = scalar_alu(BPF_ARSH, true, &up, &shift);
 	}
-	return wide ? result : truncate(&result);
+	return wide ? result : truncate_low(&result);
 }
 
-static uint64_t swapped(const struct bpf_insn *insn, uint64_t value)
+static uint64_t swap_bytes(const struct bpf_insn *insn, uint64_t value)
 {
 	bool swap = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_SRC(insn->code) == BPF_TO_BE;
 
@@ -325,16 +325,16 @@ struct gt_scalar gt_scalar_alu(const struct bpf_insn *insn, const struct gt_scal
 	switch (operation) {
 	case BPF_MOV:
 		if (insn->off)
-			return extend((unsigned)insn->off, wide, right);
-		return wide ? *right : truncate(right);
+			return sign_extend((unsigned)insn->off, wide, right);
+		return wide ? *right : truncate_low(right);
 	case BPF_NEG:
 		zero = gt_scalar_constant(0);
-		return operate(BPF_SUB, wide, &zero, left);
+		return scalar_alu(BPF_SUB, wide, &zero, left);
 	case BPF_END:
 		result = gt_scalar_unknown();
-		result.value = swapped(insn, left->value);
-		result.mask = swapped(insn, left->mask);
-		gt_scalar_settle(&result);
+		result.value = swap_bytes(insn, left->value);
+		result.mask = swap_bytes(insn, left->mask);
+		gt_scalar_sync_bounds(&result);
 		return result;
 	case BPF_DIV:
 	case BPF_MOD:
@@ -342,7 +342,7 @@ struct gt_scalar gt_scalar_alu(const struct bpf_insn *insn, const struct gt_scal
 			return wide ? gt_scalar_unknown() : gt_scalar_loaded(4, false);
 		break;
 	}
-	return operate(operation, wide, left, right);
+	return scalar_alu(operation, wide, left, right);
 }
 
 struct gt_scalar gt_scalar_truncate(const struct gt_scalar *scalar, unsigned size, bool is_signed)

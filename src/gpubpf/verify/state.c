@@ -52,7 +52,7 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 
 	if (!copy)
 		return NULL;
-	/* Leave unused frames uninitialised: they are most of a state. */
+	/* Leave unused frames uninitialized: they are most of a state. */
 	for (unsigned i = 0; i < GT_BPF_MAX_FRAMES; i++) {
 		copy->frames[i].slots = NULL;
 		copy->frames[i].slot_count = 0;
@@ -87,14 +87,14 @@ uint64_t gt_state_bytes(const struct gt_state *state)
 	return bytes;
 }
 
-static bool holds_value(const struct gt_slot *slot)
+static bool is_spilled_slot(const struct gt_slot *slot)
 {
 	return gt_slot_width(slot) != 0;
 }
 
 /* Call visit for each value of a state. */
-static void each_value(struct gt_state *state, void (*visit)(struct gt_value *value, void *data),
-		       void *data)
+static void for_each_value(struct gt_state *state,
+			   void (*visit)(struct gt_value *value, void *data), void *data)
 {
 	for (unsigned i = 0; i <= state->depth; i++) {
 		struct gt_verify_frame *frame = &state->frames[i];
@@ -102,7 +102,7 @@ static void each_value(struct gt_state *state, void (*visit)(struct gt_value *va
 		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++)
 			visit(&frame->registers[j], data);
 		for (uint32_t j = 0; j < frame->slot_count; j++)
-			if (holds_value(&frame->slots[j]))
+			if (is_spilled_slot(&frame->slots[j]))
 				visit(&frame->slots[j].value, data);
 	}
 }
@@ -138,9 +138,9 @@ void gt_state_clear_singular_ids(struct gt_state *state)
 	struct id_list ids;
 
 	ids.count = 0;
-	each_value(state, collect_id, &ids);
+	for_each_value(state, collect_id, &ids);
 	if (ids.count)
-		each_value(state, clear_singular_id, &ids);
+		for_each_value(state, clear_singular_id, &ids);
 }
 
 const char *gt_register_type_name(const struct gt_value *value)
@@ -228,7 +228,7 @@ void gt_state_put(struct gt_strbuf *text, const struct gt_state *state)
 		space = " ";
 	}
 	for (uint32_t i = 0; i < frame->slot_count; i++) {
-		if (!holds_value(&frame->slots[i]))
+		if (!is_spilled_slot(&frame->slots[i]))
 			continue;
 		gt_strbuf_printf(text, "%sfp-%u=", space, 8 * (i + 1));
 		put_value(text, &frame->slots[i].value);

@@ -58,9 +58,9 @@ static bool subsumes_value(const struct gt_value *old, const struct gt_value *ne
 		if (!same_id(ids, old->reference, new->reference))
 			return false;
 	}
-	if (exact && !gt_scalar_within(&new->scalar, &old->scalar))
+	if (exact && !gt_scalar_contains(&new->scalar, &old->scalar))
 		return false;
-	return gt_scalar_within(&old->scalar, &new->scalar);
+	return gt_scalar_contains(&old->scalar, &new->scalar);
 }
 
 /* Return the kind of a slot's byte, without the values of scalars. */

@@ -8,7 +8,7 @@
 
 #include "gpubpf/verify/private.h"
 
-static void set_error(struct gt_verifier *verifier)
+static void fill_error(struct gt_verifier *verifier)
 {
 	const struct gt_bpf_line *line = gt_bpf_line_of(verifier->program, verifier->at);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -37,7 +37,7 @@ int gt_reject(struct gt_verifier *verifier, const char *format, ...)
 		snprintf(location, sizeof(location), "%s:%u", line->file, line->line);
 	else
 		snprintf(location, sizeof(location), "insn %u", verifier->at);
-	set_error(verifier);
+	fill_error(verifier);
 	return gt_diag(verifier->diag, -EACCES, "verify", location, "%s", text);
 }
 
@@ -53,7 +53,7 @@ int gt_verifier_too_large(struct gt_verifier *verifier)
 
 	if (line)
 		snprintf(location, sizeof(location), "%s:%u", line->file, line->line);
-	set_error(verifier);
+	fill_error(verifier);
 	/* The line is most likely in the loop that does not end; the instruction is arbitrary. */
 	return gt_diag(verifier->diag, -E2BIG, "verify", location,
 		       "BPF program is too large. Processed %" PRIu64 " insn",
@@ -106,7 +106,7 @@ static void clear_verifier(struct gt_verifier *verifier)
 	gt_facts_clear(&verifier->facts);
 }
 
-static int verify(struct gt_verifier *verifier)
+static int verify_program(struct gt_verifier *verifier)
 {
 	uint32_t limit =
 		verifier->options->max_size ? verifier->options->max_size : GT_BPF_MAX_INSNS;
@@ -166,7 +166,7 @@ int gt_verify(const struct gt_bpf_object *object, const struct gt_bpf_program *p
 		.error = ret_error,
 		.diag = diag,
 	};
-	int error = verify(&verifier);
+	int error = verify_program(&verifier);
 
 	if (!error) {
 		*ret_facts = verifier.facts;

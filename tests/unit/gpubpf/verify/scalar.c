@@ -62,7 +62,7 @@ static struct gt_scalar around(uint64_t member)
 		number.mask = random_number();
 		number.mask &= random_number(); /* fewer bits */
 		number.value = member & ~number.mask;
-		if (!gt_scalar_settle(&number))
+		if (!gt_scalar_sync_bounds(&number))
 			TAP_FAIL("known bits hold nothing");
 	}
 	for (unsigned i = random_number() % 4; i > 0; i--) {
@@ -86,7 +86,7 @@ static bool holds(const struct gt_scalar *number, uint64_t value)
 {
 	struct gt_scalar one = gt_scalar_constant(value);
 
-	return gt_scalar_within(number, &one);
+	return gt_scalar_contains(number, &one);
 }
 
 TEST("what is learnt from jumps holds the number that jumped")
@@ -267,7 +267,7 @@ static struct set small_set(void)
 		set.number.all.smin = (int64_t)base;
 		set.number.all.smax = (int64_t)(base + size);
 	}
-	if (!gt_scalar_settle(&set.number))
+	if (!gt_scalar_sync_bounds(&set.number))
 		TAP_FAIL("a set that was made holds nothing");
 	/* All ways to choose the bits that are not known, or all of the range. */
 	do {
@@ -410,7 +410,7 @@ TEST("what lies within holds no member that lies outside")
 		struct gt_scalar outer =
 			random_number() % 2 ? around(inner.members[0]) : small_set().number;
 
-		if (!gt_scalar_within(&outer, &inner.number))
+		if (!gt_scalar_contains(&outer, &inner.number))
 			continue;
 		within++;
 		for (unsigned j = 0; j < inner.count; j++)
