@@ -136,8 +136,8 @@ static void bench_matmul(struct bench *bench)
 	plain_matmul(a, b, expected);
 	plain = cpu_seconds() - start;
 	run(bench, "matmul",
-	    (struct sg_launch){.grid = {MATRIX / 16, MATRIX / 16, 1},
-			       .block = {16, 16, 1},
+	    (struct sg_launch){.shape.grid = {MATRIX / 16, MATRIX / 16, 1},
+			       .shape.block = {16, 16, 1},
 			       .parameters = &parameters,
 			       .parameter_size = sizeof(parameters)},
 	    plain);
@@ -161,8 +161,8 @@ static void bench_mandelbrot(struct bench *bench)
 	plain_mandelbrot(expected);
 	plain = cpu_seconds() - start;
 	run(bench, "mandelbrot",
-	    (struct sg_launch){.grid = {IMAGE / 32, IMAGE / 8, 1},
-			       .block = {32, 8, 1},
+	    (struct sg_launch){.shape.grid = {IMAGE / 32, IMAGE / 8, 1},
+			       .shape.block = {32, 8, 1},
 			       .parameters = &parameters,
 			       .parameter_size = sizeof(parameters)},
 	    plain);
@@ -185,8 +185,8 @@ static void bench_reduce(struct bench *bench, const float *values)
 
 	*sum = 0;
 	run(bench, "reduce",
-	    (struct sg_launch){.grid = {256, 1, 1},
-			       .block = {256, 1, 1},
+	    (struct sg_launch){.shape.grid = {256, 1, 1},
+			       .shape.block = {256, 1, 1},
 			       .parameters = &parameters,
 			       .parameter_size = sizeof(parameters)},
 	    plain);
@@ -209,8 +209,8 @@ static void bench_copy(struct bench *bench, const float *values)
 	plain = cpu_seconds() - start;
 	memset(to, 0, sizeof(float) * VALUES);
 	run(bench, "copy",
-	    (struct sg_launch){.grid = {VALUES / 256, 1, 1},
-			       .block = {256, 1, 1},
+	    (struct sg_launch){.shape.grid = {VALUES / 256, 1, 1},
+			       .shape.block = {256, 1, 1},
 			       .parameters = &parameters,
 			       .parameter_size = sizeof(parameters)},
 	    plain);

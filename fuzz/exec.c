@@ -67,9 +67,9 @@ static void run(const struct sg_function *function, bool in_clusters)
 	struct sg_function_info info;
 	struct sg_grid_result result;
 	struct sg_launch launch = {.function = function,
-				   .grid = {2, 1, 1},
-				   .block = {THREADS, 1, 1},
-				   .dynamic_shared = 64,
+				   .shape.grid = {2, 1, 1},
+				   .shape.block = {THREADS, 1, 1},
+				   .shape.dynamic_shared = 64,
 				   .parameters = parameters};
 	uint64_t first = (uint64_t)(uintptr_t)arena;
 
@@ -79,11 +79,11 @@ static void run(const struct sg_function *function, bool in_clusters)
 		memcpy(parameters + i, &first, 8);
 	launch.parameter_size = info.parameter_size;
 	if (info.required_block[0])
-		memcpy(launch.block, info.required_block, sizeof(launch.block));
+		memcpy(launch.shape.block, info.required_block, sizeof(launch.shape.block));
 	if (info.required_cluster[0])
-		memcpy(launch.grid, info.required_cluster, sizeof(launch.grid));
+		memcpy(launch.shape.grid, info.required_cluster, sizeof(launch.shape.grid));
 	else if (in_clusters)
-		memcpy(launch.cluster, launch.grid, sizeof(launch.cluster));
+		memcpy(launch.shape.cluster, launch.shape.grid, sizeof(launch.shape.cluster));
 	if (sg_grid_run(machine, &launch, &result) == -EFAULT && !result.fault.kind)
 		abort();
 }

@@ -12,25 +12,11 @@
 
 static atomic_uint_least64_t last_grid;
 
-static const uint64_t max_grid[3] = {2147483647, 65535, 65535};
-static const uint32_t max_block[3] = {1024, 1024, 64};
-
-static bool shape_is_possible(const struct sg_launch_request *request)
-{
-	for (int i = 0; i < 3; i++) {
-		if (!request->grid[i] || request->grid[i] > max_grid[i] || !request->block[i] ||
-		    request->block[i] > max_block[i])
-			return false;
-	}
-	return request->block[0] * request->block[1] * request->block[2] <= SG_MAX_BLOCK_THREADS;
-}
-
-static bool is_required_shape(const struct CUfunc_st *function,
-			      const struct sg_launch_request *request)
+static bool is_required_block(const struct CUfunc_st *function, const uint32_t block[3])
 {
 	const uint32_t *required = function->info.required_block;
 
-	return !required[0] || !memcmp(required, request->block, sizeof(request->block));
+	return !required[0] || !memcmp(required, block, 3 * sizeof(*block));
 }
 
 uint32_t sg_kernel_occupancy(CUfunction function, uint32_t threads, uint64_t shared)
@@ -42,17 +28,17 @@ uint32_t sg_kernel_occupancy(CUfunction function, uint32_t threads, uint64_t sha
 
 /* The blocks of its clusters: as asked for, or as the kernel says by itself. */
 static bool cluster_is_possible(const struct CUfunc_st *function,
-				const struct sg_launch_request *request)
+				const struct sg_launch_shape *shape)
 {
 	const uint32_t *required = function->info.required_cluster;
-	const uint32_t *cluster = request->cluster[0] ? request->cluster : required;
+	const uint32_t *cluster = shape->cluster[0] ? shape->cluster : required;
 	uint32_t most = function->non_portable_cluster ? SG_MAX_CLUSTER : SG_PORTABLE_CLUSTER;
 	uint64_t blocks = 1;
 
 	if (!cluster[0])
 		return true;
 	for (int i = 0; i < 3; i++) {
-		if (!cluster[i] || cluster[i] > most || request->grid[i] % cluster[i] ||
+		if (!cluster[i] || cluster[i] > most || shape->grid[i] % cluster[i] ||
 		    (required[0] && required[i] != cluster[i]))
 			return false;
 		blocks *= cluster[i];
@@ -60,23 +46,23 @@ static bool cluster_is_possible(const struct CUfunc_st *function,
 	return blocks <= most;
 }
 
-static CUresult check(CUcontext context, CUfunction function,
-		      const struct sg_launch_request *request)
+static CUresult check_shape(CUfunction function, const struct sg_launch_shape *shape)
 {
-	uint32_t threads = request->block[0] * request->block[1] * request->block[2];
+	uint32_t threads = shape->block[0] * shape->block[1] * shape->block[2];
 	uint64_t blocks, resident;
 
-	if (!shape_is_possible(request) || request->shared > function->max_dynamic_shared)
+	if (!gt_launch_grid_is_valid(shape->grid) || !gt_launch_block_is_valid(shape->block) ||
+	    shape->dynamic_shared > function->max_dynamic_shared)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!cluster_is_possible(function, request))
+	if (!cluster_is_possible(function, shape))
 		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-	if (threads > function->info.max_threads || !is_required_shape(function, request))
+	if (threads > function->info.max_threads || !is_required_block(function, shape->block))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-	resident = sg_kernel_occupancy(function, threads, request->shared);
+	resident = sg_kernel_occupancy(function, threads, shape->dynamic_shared);
 	if (!resident)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-	blocks = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
-	if (request->cooperative && blocks > resident * sg_state.config.multiprocessors)
+	blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2];
+	if (shape->cooperative && blocks > resident * sg_state.config.multiprocessors)
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	return CUDA_SUCCESS;
 }
@@ -137,13 +123,9 @@ CUresult sg_kernel_prepare(CUcontext context, const struct sg_launch_request *re
 		return result;
 	if (sg_handle_is(request->function, SG_HANDLE_KERNEL))
 		kernel->kernel = (CUkernel)request->function;
-	memcpy(kernel->grid, request->grid, sizeof(kernel->grid));
-	memcpy(kernel->block, request->block, sizeof(kernel->block));
-	memcpy(kernel->cluster, request->cluster, sizeof(kernel->cluster));
-	kernel->shared = request->shared;
-	kernel->cooperative = request->cooperative;
+	kernel->shape = request->shape;
 	kernel->priority = request->priority;
-	result = check(context, kernel->function, request);
+	result = check_shape(kernel->function, &request->shape);
 	if (!result)
 		result = copy_arguments(kernel->function, request, kernel);
 	if (result) {
@@ -188,24 +170,18 @@ CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,
 {
 	struct sg_launch launch = {
 		.function = kernel->function->code,
-		.dynamic_shared = kernel->shared,
+		.shape = kernel->shape,
 		.parameters = kernel->parameters,
 		.parameter_size = kernel->parameter_size,
-		.cooperative = kernel->cooperative,
 		.device = (uint32_t)context->device,
 		.id = atomic_fetch_add(&last_grid, 1) + 1,
 	};
 	static __thread struct sg_grid_result result;
 	int error;
 
-	memcpy(launch.grid, kernel->grid, sizeof(launch.grid));
-	memcpy(launch.block, kernel->block, sizeof(launch.block));
-	memcpy(launch.cluster, kernel->cluster, sizeof(launch.cluster));
 	record->name = kernel->function->info.name;
 	record->has_shape = true;
-	memcpy(record->grid, kernel->grid, sizeof(record->grid));
-	memcpy(record->block, kernel->block, sizeof(record->block));
-	record->shared = kernel->shared;
+	record->shape = kernel->shape;
 	error = sg_grid_run(sg_state.machine, &launch, &result);
 	sg_clock_kernel_took(&result);
 	if (error == -EFAULT) {

@@ -9,18 +9,22 @@
 #include "device/module.h"
 #include "device/work.h"
 
-/* What a program asks for; shape as in CUlaunchConfig. */
+/* A launch that a program requests. */
 struct sg_launch_request {
 	CUfunction function; /* or a CUkernel, as CUDA allows */
-	uint32_t grid[3];
-	uint32_t block[3];
-	uint32_t cluster[3];
-	uint32_t shared;
-	bool cooperative;
+	struct sg_launch_shape shape;
 	int priority;
 	void **parameters; /* a pointer to each argument; or NULL, then: */
 	void **extra;      /* CU_LAUNCH_PARAM_BUFFER_POINTER … */
 };
+
+/* The shape in a structure of CUDA's: CUlaunchConfig, CUDA_KERNEL_NODE_PARAMS and the like. */
+#define SG_SHAPE_OF(cuda)                                                                          \
+	((struct sg_launch_shape){                                                                 \
+		.grid = {(cuda)->gridDimX, (cuda)->gridDimY, (cuda)->gridDimZ},                    \
+		.block = {(cuda)->blockDimX, (cuda)->blockDimY, (cuda)->blockDimZ},                \
+		.dynamic_shared = (cuda)->sharedMemBytes,                                          \
+	})
 
 /*
  * Checks the request for a context and makes it a work, with a copy of the arguments.

@@ -64,9 +64,9 @@ void sg_log_write(const struct sg_record *record)
 	if (record->bytes)
 		gt_json_u64(&json, "bytes", record->bytes);
 	if (record->has_shape) {
-		add_shape(&json, "grid", record->grid);
-		add_shape(&json, "block", record->block);
-		gt_json_u64(&json, "shared", record->shared);
+		add_shape(&json, "grid", record->shape.grid);
+		add_shape(&json, "block", record->shape.block);
+		gt_json_u64(&json, "shared", record->shape.dynamic_shared);
 	}
 	gt_json_i64(&json, "result", record->result);
 	if (record->fault)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "exec/exec.h"
+
 struct sg_record {
 	const char *operation; /* "kernel", "copy", "set", "host", "alloc", "free" … */
 	const char *name;      /* of the kernel; NULL: none */
@@ -21,12 +23,10 @@ struct sg_record {
 	uint64_t address;   /* of memory: what is allocated, freed, set; a copy's target */
 	uint64_t source;    /* of a copy */
 	uint64_t bytes;
-	bool has_shape; /* grid, block and shared are set */
-	uint32_t grid[3];
-	uint32_t block[3];
-	uint32_t shared;   /* bytes of dynamic shared memory */
-	int result;        /* CUresult */
-	const char *fault; /* what a kernel did wrong, as a sentence; NULL: nothing */
+	bool has_shape;
+	struct sg_launch_shape shape; /* of a kernel */
+	int result;                   /* CUresult */
+	const char *fault;            /* what a kernel did wrong, as a sentence; NULL: nothing */
 };
 
 /* Opens the file for appending. 0 or -Exxx. */

@@ -12,6 +12,7 @@
 #include <cuda.h>
 
 #include "device/log.h"
+#include "exec/exec.h"
 
 enum sg_work_kind {
 	SG_WORK_EMPTY,
@@ -43,11 +44,7 @@ struct sg_hints {
 struct sg_kernel_work {
 	CUfunction function; /* of the context that runs it */
 	CUkernel kernel;     /* what the program named, if it was a kernel of a library */
-	uint32_t grid[3];
-	uint32_t block[3];
-	uint32_t cluster[3]; /* 0, 0, 0: none */
-	uint32_t shared;     /* bytes of dynamic shared memory */
-	bool cooperative;
+	struct sg_launch_shape shape;
 	int priority;
 	struct sg_hints hints;
 	/* Owned: the parameter buffer, and for each parameter a pointer into it. */

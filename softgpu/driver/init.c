@@ -130,9 +130,9 @@ SG_API CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 	if (result)
 		return result;
 	*properties = (CUdevprop){
-		.maxThreadsPerBlock = SG_MAX_BLOCK_THREADS,
-		.maxThreadsDim = {1024, 1024, 64},
-		.maxGridSize = {2147483647, 65535, 65535},
+		.maxThreadsPerBlock = GT_MAX_BLOCK_THREADS,
+		.maxThreadsDim = GT_MAX_BLOCK,
+		.maxGridSize = GT_MAX_GRID,
 		.sharedMemPerBlock = 48 << 10,
 		.totalConstantMemory = 64 << 10,
 		.SIMDWidth = SG_WARP_SIZE,

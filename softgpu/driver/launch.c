@@ -37,10 +37,10 @@ static const struct completion no_event;
 #define PLAIN_REQUEST(is_cooperative, more)                                                        \
 	(&(struct sg_launch_request){                                                              \
 		.function = function,                                                              \
-		.grid = {grid_x, grid_y, grid_z},                                                  \
-		.block = {block_x, block_y, block_z},                                              \
-		.shared = shared,                                                                  \
-		.cooperative = is_cooperative,                                                     \
+		.shape = {{grid_x, grid_y, grid_z},                                                \
+			  {block_x, block_y, block_z},                                             \
+			  .dynamic_shared = shared,                                                \
+			  .cooperative = is_cooperative},                                          \
 		.parameters = parameters,                                                          \
 		.extra = more,                                                                     \
 	})
@@ -65,15 +65,15 @@ static CUresult apply_attribute(const CUlaunchAttribute *attribute,
 
 	switch (attribute->id) {
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		request->cooperative = value->cooperative;
+		request->shape.cooperative = value->cooperative;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 		request->priority = value->priority;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		request->cluster[0] = value->clusterDim.x;
-		request->cluster[1] = value->clusterDim.y;
-		request->cluster[2] = value->clusterDim.z;
+		request->shape.cluster[0] = value->clusterDim.x;
+		request->shape.cluster[1] = value->clusterDim.y;
+		request->shape.cluster[2] = value->clusterDim.z;
 		if (!value->clusterDim.x || !value->clusterDim.y || !value->clusterDim.z)
 			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
 		return CUDA_SUCCESS;
@@ -101,13 +101,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, voi
 
 	if (!config || (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	request.grid[0] = config->gridDimX;
-	request.grid[1] = config->gridDimY;
-	request.grid[2] = config->gridDimZ;
-	request.block[0] = config->blockDimX;
-	request.block[1] = config->blockDimY;
-	request.block[2] = config->blockDimZ;
-	request.shared = config->sharedMemBytes;
+	request.shape = SG_SHAPE_OF(config);
 	for (unsigned int i = 0; i < config->numAttrs && !result; i++)
 		result = apply_attribute(&config->attrs[i], &request, &completion);
 	return result ? result : launch(&request, &completion, config->hStream, zero);

@@ -28,7 +28,7 @@ SG_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttr
 	memset(value, 0, sizeof(*value));
 	switch (attribute) {
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		value->cooperative = kernel->cooperative;
+		value->cooperative = kernel->shape.cooperative;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 		value->priority = kernel->priority;
@@ -37,9 +37,9 @@ SG_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttr
 		value->accessPolicyWindow = kernel->hints.window;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		value->clusterDim.x = kernel->cluster[0];
-		value->clusterDim.y = kernel->cluster[1];
-		value->clusterDim.z = kernel->cluster[2];
+		value->clusterDim.x = kernel->shape.cluster[0];
+		value->clusterDim.y = kernel->shape.cluster[1];
+		value->clusterDim.z = kernel->shape.cluster[2];
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
 		value->clusterSchedulingPolicyPreference = kernel->hints.scheduling;
@@ -69,7 +69,7 @@ SG_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttr
 	kernel = &node->work.kernel;
 	switch (attribute) {
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		kernel->cooperative = value->cooperative;
+		kernel->shape.cooperative = value->cooperative;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 		kernel->priority = value->priority;
@@ -102,7 +102,7 @@ SG_API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode target, CUgraphNode 
 		result = check(source, source);
 	if (result)
 		return result;
-	target->work.kernel.cooperative = source->work.kernel.cooperative;
+	target->work.kernel.shape.cooperative = source->work.kernel.shape.cooperative;
 	target->work.kernel.priority = source->work.kernel.priority;
 	target->work.kernel.hints = source->work.kernel.hints;
 	return CUDA_SUCCESS;

@@ -33,13 +33,7 @@ static CUresult make_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters, struct
 	if (result)
 		return result;
 	request.function = parameters->func ? parameters->func : (CUfunction)parameters->kern;
-	request.grid[0] = parameters->gridDimX;
-	request.grid[1] = parameters->gridDimY;
-	request.grid[2] = parameters->gridDimZ;
-	request.block[0] = parameters->blockDimX;
-	request.block[1] = parameters->blockDimY;
-	request.block[2] = parameters->blockDimZ;
-	request.shared = parameters->sharedMemBytes;
+	request.shape = SG_SHAPE_OF(parameters);
 	request.parameters = parameters->kernelParams;
 	request.extra = parameters->extra;
 	return sg_kernel_prepare(context, &request, ret_work);
@@ -266,13 +260,13 @@ SG_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node,
 	kernel = &node->work.kernel;
 	*parameters = (CUDA_KERNEL_NODE_PARAMS_v2){
 		.func = kernel->kernel ? NULL : kernel->function,
-		.gridDimX = kernel->grid[0],
-		.gridDimY = kernel->grid[1],
-		.gridDimZ = kernel->grid[2],
-		.blockDimX = kernel->block[0],
-		.blockDimY = kernel->block[1],
-		.blockDimZ = kernel->block[2],
-		.sharedMemBytes = kernel->shared,
+		.gridDimX = kernel->shape.grid[0],
+		.gridDimY = kernel->shape.grid[1],
+		.gridDimZ = kernel->shape.grid[2],
+		.blockDimX = kernel->shape.block[0],
+		.blockDimY = kernel->shape.block[1],
+		.blockDimZ = kernel->shape.block[2],
+		.sharedMemBytes = kernel->shape.dynamic_shared,
 		.kernelParams = kernel->pointers,
 		.kern = kernel->kernel,
 		.ctx = kernel->function->module->context,

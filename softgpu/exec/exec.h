@@ -19,6 +19,7 @@
 
 #include "base/clean.h"
 #include "base/diag.h"
+#include "base/launch_limits.h"
 
 struct gt_ptx_module;
 struct sg_function;
@@ -28,7 +29,6 @@ struct sg_module;
 enum {
 	SG_WARP_SIZE = 32,
 	SG_GRANULE = 256,                 /* bytes: the unit of access in the arena */
-	SG_MAX_BLOCK_THREADS = 1024,      /* threads of a block */
 	SG_MAX_SHARED_SIZE = 227 << 10,   /* bytes of a block, static and dynamic */
 	SG_MAX_CLUSTER = 16,              /* blocks of a cluster */
 	SG_PORTABLE_CLUSTER = 8,          /* blocks: every GPU with clusters supports that many */
@@ -166,7 +166,7 @@ struct sg_function_info {
 	uint32_t local_size;     /* bytes of a thread, including callees */
 	uint32_t const_size;     /* bytes of the module's .const variables */
 	uint32_t registers;   /* of a thread, 32 bits each: an estimate of what ptxas would use */
-	uint32_t max_threads; /* of a block: .maxntid, .reqntid or SG_MAX_BLOCK_THREADS */
+	uint32_t max_threads; /* of a block: .maxntid, .reqntid or GT_MAX_BLOCK_THREADS */
 	uint32_t required_block[3];   /* .reqntid; 0, 0, 0: any */
 	uint32_t required_cluster[3]; /* .reqnctapercluster; 0, 0, 0: any */
 	uint32_t instructions;        /* of the kernel itself, as written */
@@ -209,17 +209,22 @@ struct sg_fault {
 	char text[512];
 };
 
+/* How many threads run a kernel, in which groups. */
+struct sg_launch_shape {
+	uint32_t grid[3];        /* blocks */
+	uint32_t block[3];       /* threads */
+	uint32_t cluster[3];     /* blocks; 0, 0, 0: none */
+	uint32_t dynamic_shared; /* bytes of a block */
+	bool cooperative;        /* all blocks are resident at once */
+};
+
 struct sg_launch {
 	const struct sg_function *function;
-	uint32_t grid[3];
-	uint32_t block[3];
-	uint32_t cluster[3];     /* 0, 0, 0: none */
-	uint32_t dynamic_shared; /* bytes */
-	const void *parameters;  /* laid out as sg_function_parameter says; copied */
-	size_t parameter_size;   /* bytes, at least what the kernel declares */
-	bool cooperative;        /* all blocks are resident at once */
-	uint32_t device;         /* the result of cudaGetDevice in a kernel */
-	uint64_t id;             /* %gridid */
+	struct sg_launch_shape shape;
+	const void *parameters; /* laid out as sg_function_parameter says; copied */
+	size_t parameter_size;  /* bytes, at least what the kernel declares */
+	uint32_t device;        /* the result of cudaGetDevice in a kernel */
+	uint64_t id;            /* %gridid */
 };
 
 struct sg_grid_result {

@@ -2,6 +2,7 @@
 /* Launches, functions, occupancy. */
 #include <string.h>
 
+#include "base/launch_limits.h"
 #include "runtime/runtime.h"
 
 /* ---- the configuration in <<< >>> ------------------------------------------------------ */
@@ -31,17 +32,12 @@ SG_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *s
 
 /* ---- launches -------------------------------------------------------------------------- */
 
-static bool is_within(dim3 size, unsigned int x, unsigned int y, unsigned int z)
-{
-	return size.x && size.y && size.z && size.x <= x && size.y <= y && size.z <= z;
-}
-
 cudaError_t sg_check_shape(dim3 grid, dim3 block)
 {
-	if (!is_within(grid, 2147483647, 65535, 65535) || !is_within(block, 1024, 1024, 64) ||
-	    block.x * block.y * block.z > 1024)
-		return cudaErrorInvalidConfiguration;
-	return cudaSuccess;
+	if (gt_launch_grid_is_valid((uint32_t[]){grid.x, grid.y, grid.z}) &&
+	    gt_launch_block_is_valid((uint32_t[]){block.x, block.y, block.z}))
+		return cudaSuccess;
+	return cudaErrorInvalidConfiguration;
 }
 
 static cudaError_t begin(const void *stub, dim3 grid, dim3 block, size_t shared,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/launch_limits.h"
 #include "gpubpf/interp/interp.h"
 #include "run/standalone_device.h"
 
@@ -34,13 +35,10 @@ struct size_limit {
 	uint64_t product;
 };
 
-static const struct size_limit grid_limit = {
-	"grid", "blocks", {INT32_MAX, 65535, 65535}, GT_STANDALONE_MAX_THREADS};
-static const struct size_limit block_limit = {
-	"block",
-	"threads",
-	{GT_STANDALONE_MAX_BLOCK, GT_STANDALONE_MAX_BLOCK, 64},
-	GT_STANDALONE_MAX_BLOCK};
+static const struct size_limit grid_limit = {"grid", "blocks", GT_MAX_GRID,
+					     GT_STANDALONE_MAX_THREADS};
+static const struct size_limit block_limit = {"block", "threads", GT_MAX_BLOCK,
+					      GT_MAX_BLOCK_THREADS};
 
 static int reject_size(const struct size_limit *limit, const uint32_t *size, uint64_t max,
 		       const char *where, struct gt_diag *diag)

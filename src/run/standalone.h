@@ -13,7 +13,6 @@
 
 enum {
 	GT_STANDALONE_MAX_THREADS = 1 << 24,
-	GT_STANDALONE_MAX_BLOCK = 1024,
 };
 
 /* A program and its inputs. Nothing is owned. */

@@ -342,7 +342,7 @@ TEST("a kernel of a library runs in every context")
 
 	CHECK_OK(cuLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	CHECK_OK(cuLibraryGetKernelCount(&kernels, library));
-	CHECK_INT(kernels, 8);
+	CHECK_INT(kernels, 9);
 	CHECK_OK(cuLibraryGetKernel(&kernel, library, "count"));
 	CHECK_CUDA(cuLibraryGetKernel(&(CUkernel){0}, library, "nothing"), CUDA_ERROR_NOT_FOUND);
 	CHECK_OK(cuKernelGetName(&name, kernel));

@@ -144,8 +144,8 @@ static inline int device_run_with(struct device *device, struct sg_module *modul
 		return -ENOENT;
 	}
 	for (int i = 0; i < 3; i++) {
-		launch.grid[i] = launch.grid[i] ? launch.grid[i] : 1;
-		launch.block[i] = launch.block[i] ? launch.block[i] : 1;
+		launch.shape.grid[i] = launch.shape.grid[i] ? launch.shape.grid[i] : 1;
+		launch.shape.block[i] = launch.shape.block[i] ? launch.shape.block[i] : 1;
 	}
 	launch.parameters = parameters;
 	launch.parameter_size = count * sizeof(*parameters);
@@ -160,8 +160,9 @@ static inline int device_run_with(struct device *device, struct sg_module *modul
 		struct sg_grid_result run_result;                                                  \
 		int run_error = device_run_with(                                                   \
 			device, module, name,                                                      \
-			(struct sg_launch){.grid = {blocks}, .block = {threads}}, run_parameters,  \
-			sizeof(run_parameters) / sizeof(run_parameters[0]), &run_result);          \
+			(struct sg_launch){.shape.grid = {blocks}, .shape.block = {threads}},      \
+			run_parameters, sizeof(run_parameters) / sizeof(run_parameters[0]),        \
+			&run_result);                                                              \
 		if (run_error)                                                                     \
 			TAP_FAIL("%s: error %d, %s", name, run_error, run_result.fault.text);      \
 		run_error;                                                                         \

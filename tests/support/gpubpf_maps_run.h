@@ -201,8 +201,9 @@ static int run_grid(struct device *device, struct sg_module *module, const struc
 	/* Memory, its size, results; and the context, of which nothing is read here. */
 	uint64_t parameters[3 + CONTEXT] = {0, 0, results};
 	size_t count = 3;
-	struct sg_launch launch = {.grid = {setup->grid[0], setup->grid[1], setup->grid[2]},
-				   .block = {setup->block[0], setup->block[1], setup->block[2]}};
+	struct sg_launch launch = {
+		.shape.grid = {setup->grid[0], setup->grid[1], setup->grid[2]},
+		.shape.block = {setup->block[0], setup->block[1], setup->block[2]}};
 	struct beside beside = {.setup = setup};
 	pthread_t thread;
 	int error;

@@ -108,7 +108,7 @@ void sg_block_free_cache(struct sg_machine *machine)
 void sg_block_start(struct sg_block *block, uint64_t number)
 {
 	struct sg_grid *grid = block->grid;
-	const uint32_t *size = grid->launch.grid;
+	const uint32_t *size = grid->launch.shape.grid;
 	uint32_t threads = grid->threads;
 
 	block->index[0] = (uint32_t)(number % size[0]);

@@ -300,7 +300,7 @@ static const struct sg_instruction *run_assertfail(struct sg_warp *warp,
 						   const struct sg_instruction *at)
 {
 	const struct sg_host *host = &warp->machine->host;
-	const uint32_t *size = warp->grid->launch.block, *block = warp->block->index;
+	const uint32_t *size = warp->grid->launch.shape.block, *block = warp->block->index;
 
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);

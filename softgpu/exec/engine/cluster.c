@@ -60,7 +60,7 @@ int sg_cluster_take(struct sg_grid *grid, struct sg_block *block, uint64_t *ret_
 
 void sg_cluster_block_index(const struct sg_grid *grid, uint64_t number, uint32_t ret_index[3])
 {
-	const uint32_t *shape = grid->launch.cluster, *size = grid->launch.grid;
+	const uint32_t *shape = grid->launch.shape.cluster, *size = grid->launch.shape.grid;
 	uint64_t cluster = number / grid->cluster_size;
 	uint32_t rank = (uint32_t)(number % grid->cluster_size);
 
@@ -109,7 +109,7 @@ void sg_cluster_free_all(struct sg_grid *grid)
 
 uint32_t sg_cluster_rank(const struct sg_block *block)
 {
-	const uint32_t *shape = block->grid->launch.cluster;
+	const uint32_t *shape = block->grid->launch.shape.cluster;
 	uint32_t rank = 0;
 
 	for (int i = 2; i >= 0; i--)

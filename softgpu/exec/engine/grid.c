@@ -96,7 +96,8 @@ static struct sg_block *take_memory(struct sg_grid *grid)
 	grid->resident--;
 	/* It continues with fewer resident blocks, but not without any. */
 	grid->resident_limit = grid->resident;
-	grid->out_of_memory |= grid->resident < grid->cluster_size || grid->launch.cooperative;
+	grid->out_of_memory |=
+		grid->resident < grid->cluster_size || grid->launch.shape.cooperative;
 	pthread_mutex_unlock(&grid->lock);
 	if (grid->out_of_memory)
 		__atomic_store_n(&grid->stop, 1, __ATOMIC_RELEASE);
@@ -241,14 +242,9 @@ static int out_of_resources(const struct sg_launch *launch, struct sg_fault *fau
 	return -EFAULT;
 }
 
-static bool is_shape(const uint32_t size[3])
-{
-	return size[0] && size[1] && size[2];
-}
-
 static bool has_cluster(const struct sg_launch *launch)
 {
-	return launch->cluster[0] || launch->cluster[1] || launch->cluster[2];
+	return launch->shape.cluster[0] || launch->shape.cluster[1] || launch->shape.cluster[2];
 }
 
 static bool cluster_is_possible(const struct sg_launch *launch)
@@ -257,9 +253,9 @@ static bool cluster_is_possible(const struct sg_launch *launch)
 	uint64_t blocks = 1;
 
 	for (int i = 0; i < 3; i++) {
-		uint32_t size = launch->cluster[i];
+		uint32_t size = launch->shape.cluster[i];
 
-		if (!size || size > SG_MAX_CLUSTER || launch->grid[i] % size ||
+		if (!size || size > SG_MAX_CLUSTER || launch->shape.grid[i] % size ||
 		    (required[0] && required[i] != size))
 			return false;
 		blocks *= size;
@@ -271,21 +267,17 @@ static int check_launch(const struct sg_machine *machine, const struct sg_launch
 			struct sg_fault *fault)
 {
 	const struct sg_function *function = launch->function;
-	const uint32_t *block = launch->block, *required = function->required_block;
-	uint64_t threads = (uint64_t)block[0] * block[1];
-	uint64_t shared = (uint64_t)function->shared_static + launch->dynamic_shared;
+	const uint32_t *block = launch->shape.block, *required = function->required_block;
+	uint64_t shared = (uint64_t)function->shared_static + launch->shape.dynamic_shared;
 
 	if (!function->is_kernel || function->module->machine != machine ||
-	    !is_shape(launch->grid) || !is_shape(block) ||
+	    !gt_launch_grid_is_valid(launch->shape.grid) || !gt_launch_block_is_valid(block) ||
 	    launch->parameter_size < function->parameter_size ||
-	    launch->parameter_size > SG_MAX_PARAMETER_SIZE || launch->grid[0] > INT32_MAX ||
-	    launch->grid[1] > UINT16_MAX || launch->grid[2] > UINT16_MAX)
+	    launch->parameter_size > SG_MAX_PARAMETER_SIZE)
 		return -EINVAL;
 	if (has_cluster(launch) && !cluster_is_possible(launch))
 		return -EINVAL;
-	if (threads > SG_MAX_BLOCK_THREADS || threads * block[2] > SG_MAX_BLOCK_THREADS)
-		return -EINVAL;
-	if (threads * block[2] > function->max_threads)
+	if (block[0] * block[1] * block[2] > function->max_threads)
 		return out_of_resources(launch, fault, "more threads than .maxntid");
 	if (required[0] && memcmp(required, block, 3 * sizeof(*block)) != 0)
 		return out_of_resources(launch, fault, "the block differs from .reqntid");
@@ -325,7 +317,7 @@ static void lay_out(struct sg_grid *grid)
  */
 static int open_workspace(struct sg_grid *grid)
 {
-	if (!grid->launch.cooperative)
+	if (!grid->launch.shape.cooperative)
 		return 0;
 	grid->workspace = aligned_alloc(SG_GRANULE, SG_GRANULE);
 	if (!grid->workspace)
@@ -346,29 +338,31 @@ static void close_workspace(struct sg_grid *grid)
 static int open_grid(struct sg_grid *grid)
 {
 	const struct sg_launch *launch = &grid->launch;
-	const uint32_t *size = launch->grid;
+	const uint32_t *size = launch->shape.grid;
 	uint32_t occupancy;
 
 	grid->block_count = (uint64_t)size[0] * size[1] * size[2];
-	grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
+	grid->threads = launch->shape.block[0] * launch->shape.block[1] * launch->shape.block[2];
 	grid->warps = (grid->threads + SG_WARP_SIZE - 1) / SG_WARP_SIZE;
-	grid->shared_size = grid->kernel->shared_static + launch->dynamic_shared;
+	grid->shared_size = grid->kernel->shared_static + launch->shape.dynamic_shared;
 	if (grid->kernel->needs_reserved_shared) {
 		grid->reserved_offset = (uint32_t)round_up(grid->shared_size, 128);
 		grid->shared_size = grid->reserved_offset + SG_RESERVED_SHARED;
 	}
-	occupancy = sg_function_occupancy(grid->kernel, grid->threads, launch->dynamic_shared);
+	occupancy =
+		sg_function_occupancy(grid->kernel, grid->threads, launch->shape.dynamic_shared);
 	grid->resident_limit =
 		(uint64_t)(occupancy ? occupancy : 1) * grid->machine->multiprocessors;
 	if (grid->resident_limit < grid->machine->worker_count + 1)
 		grid->resident_limit = grid->machine->worker_count + 1;
 	grid->cluster_size = has_cluster(launch)
-				     ? launch->cluster[0] * launch->cluster[1] * launch->cluster[2]
+				     ? launch->shape.cluster[0] * launch->shape.cluster[1] *
+					       launch->shape.cluster[2]
 				     : 1;
 	grid->has_clusters = grid->cluster_size > 1 || grid->kernel->needs_cluster;
 	if (grid->resident_limit < grid->cluster_size)
 		grid->resident_limit = grid->cluster_size;
-	if (launch->cooperative)
+	if (launch->shape.cooperative)
 		grid->resident_limit = grid->block_count;
 	grid->suspended_last = &grid->suspended;
 	lay_out(grid);
@@ -468,8 +462,8 @@ static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, 
 
 	/* .reqnctapercluster applies without a launch attribute. */
 	if (!has_cluster(launch))
-		memcpy(grid.launch.cluster, launch->function->required_cluster,
-		       sizeof(grid.launch.cluster));
+		memcpy(grid.launch.shape.cluster, launch->function->required_cluster,
+		       sizeof(grid.launch.shape.cluster));
 	error = check_launch(machine, &grid.launch, &result->fault);
 	if (error)
 		return error;
@@ -498,7 +492,7 @@ static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 {
 	struct sg_launch launch = {
 		.function = nested->function,
-		.dynamic_shared = nested->shared,
+		.shape = nested->shape,
 		.parameters = nested->parameters,
 		.parameter_size = nested->function->parameter_size,
 		.device = first->device,
@@ -506,8 +500,6 @@ static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 	};
 	int error;
 
-	memcpy(launch.grid, nested->grid, sizeof(launch.grid));
-	memcpy(launch.block, nested->block, sizeof(launch.block));
 	error = run_grid(machine, &launch, nested->depth, deadline, ret_nested, result);
 	/* An invalid shape is a fault of the kernel that launched it. */
 	if (error == -EINVAL)

@@ -62,7 +62,7 @@ static bool directive_values(const struct gt_ptx_function *source, enum gt_ptx_d
 
 static void read_directives(struct sg_function *function, const struct gt_ptx_function *source)
 {
-	uint32_t max[3] = {SG_MAX_BLOCK_THREADS, 1, 1};
+	uint32_t max[3] = {GT_MAX_BLOCK_THREADS, 1, 1};
 	uint64_t threads;
 
 	directive_values(source, GT_PTX_DIRECTIVE_REQNCTAPERCLUSTER, function->required_cluster);
@@ -71,9 +71,9 @@ static void read_directives(struct sg_function *function, const struct gt_ptx_fu
 	else
 		directive_values(source, GT_PTX_DIRECTIVE_MAXNTID, max);
 	threads = (uint64_t)max[0] * max[1];
-	threads = threads > SG_MAX_BLOCK_THREADS ? SG_MAX_BLOCK_THREADS : threads * max[2];
+	threads = threads > GT_MAX_BLOCK_THREADS ? GT_MAX_BLOCK_THREADS : threads * max[2];
 	function->max_threads =
-		threads > SG_MAX_BLOCK_THREADS ? SG_MAX_BLOCK_THREADS : (uint32_t)threads;
+		threads > GT_MAX_BLOCK_THREADS ? GT_MAX_BLOCK_THREADS : (uint32_t)threads;
 }
 
 static struct sg_function *new_function(struct sg_module *module,

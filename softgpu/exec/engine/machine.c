@@ -196,7 +196,7 @@ const struct sg_instruction *sg_warp_fault_text(struct sg_warp *warp,
 						uint64_t address, const char *text)
 {
 	struct sg_grid *grid = warp->grid;
-	const uint32_t *block = grid->launch.block;
+	const uint32_t *block = grid->launch.shape.block;
 	uint32_t thread = warp->number * SG_WARP_SIZE + lane;
 	struct sg_fault fault = {
 		.kind = kind,

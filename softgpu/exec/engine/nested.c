@@ -114,14 +114,14 @@ static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 
 	if (!nested.function)
 		return INVALID_FUNCTION;
-	if (!read_shape(warp, at, 1, lane, nested.grid) ||
-	    !read_shape(warp, at, 2, lane, nested.block))
+	if (!read_shape(warp, at, 1, lane, nested.shape.grid) ||
+	    !read_shape(warp, at, 2, lane, nested.shape.block))
 		return INVALID_CONFIGURATION;
 	if (grid->depth >= MAX_DEPTH)
 		return MAX_DEPTH_EXCEEDED;
 	if (__atomic_fetch_add(&grid->nested_count, 1, __ATOMIC_RELAXED) >= MAX_LAUNCHES)
 		return PENDING_COUNT_EXCEEDED;
-	nested.shared = (uint32_t)sg_call_argument(warp, at, 3, lane);
+	nested.shape.dynamic_shared = (uint32_t)sg_call_argument(warp, at, 3, lane);
 	nested.buffer = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
 					 nested.function->parameter_size + 1);
 	kept = nested.buffer ? malloc(sizeof(*kept)) : NULL;

@@ -8,7 +8,7 @@
 struct sg_nested {
 	struct sg_nested *next;
 	const struct sg_function *function;
-	uint32_t grid[3], block[3], shared;
+	struct sg_launch_shape shape;
 	uint32_t depth;      /* of the grid; launches by the host's grid have 1 */
 	uint64_t buffer;     /* in the heap: the arguments, written by the kernel */
 	uint8_t *parameters; /* copied at the launch */

@@ -64,7 +64,7 @@ static uint32_t of_dimension(const uint32_t values[3], uint32_t index, uint32_t 
 
 static uint64_t lane_value(const struct sg_warp *warp, const struct sg_fill *fill, uint32_t lane)
 {
-	const uint32_t *block = warp->grid->launch.block;
+	const uint32_t *block = warp->grid->launch.shape.block;
 	uint32_t thread = warp->number * SG_WARP_SIZE + lane;
 	uint32_t index[3] = {thread % block[0], thread / block[0] % block[1],
 			     thread / block[0] / block[1]};
@@ -92,7 +92,7 @@ static uint64_t lane_value(const struct sg_warp *warp, const struct sg_fill *fil
 static void cluster_shape(const struct sg_grid *grid, uint32_t shape[3])
 {
 	for (int i = 0; i < 3; i++)
-		shape[i] = grid->launch.cluster[i] ? grid->launch.cluster[i] : 1;
+		shape[i] = grid->launch.shape.cluster[i] ? grid->launch.shape.cluster[i] : 1;
 }
 
 static uint64_t block_value(const struct sg_block *block, const struct sg_fill *fill)
@@ -124,12 +124,12 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 
 	cluster_shape(grid, shape);
 	for (int i = 0; i < 3; i++)
-		clusters[i] = grid->launch.grid[i] / shape[i];
+		clusters[i] = grid->launch.shape.grid[i] / shape[i];
 	switch (fill->special) {
 	case GT_PTX_SPECIAL_NTID:
-		return of_dimension(grid->launch.block, index, 1);
+		return of_dimension(grid->launch.shape.block, index, 1);
 	case GT_PTX_SPECIAL_NCTAID:
-		return of_dimension(grid->launch.grid, index, 1);
+		return of_dimension(grid->launch.shape.grid, index, 1);
 	case GT_PTX_SPECIAL_NWARPID:
 		return 2048 / SG_WARP_SIZE;
 	case GT_PTX_SPECIAL_NSMID:
@@ -137,7 +137,7 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 	case GT_PTX_SPECIAL_GRIDID:
 		return grid->launch.id;
 	case GT_PTX_SPECIAL_IS_EXPLICIT_CLUSTER:
-		return grid->launch.cluster[0] ? SG_FULL : 0;
+		return grid->launch.shape.cluster[0] ? SG_FULL : 0;
 	case GT_PTX_SPECIAL_NCLUSTERID:
 		return of_dimension(clusters, index, 1);
 	case GT_PTX_SPECIAL_CLUSTER_NCTAID:
@@ -145,7 +145,7 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 	case GT_PTX_SPECIAL_CLUSTER_NCTARANK:
 		return (uint64_t)shape[0] * shape[1] * shape[2];
 	case GT_PTX_SPECIAL_TOTAL_SMEM_SIZE:
-		return grid->kernel->shared_static + grid->launch.dynamic_shared;
+		return grid->kernel->shared_static + grid->launch.shape.dynamic_shared;
 	case GT_PTX_SPECIAL_AGGR_SMEM_SIZE:
 		return grid->shared_size;
 	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET:
@@ -155,7 +155,7 @@ static uint64_t grid_value(const struct sg_grid *grid, const struct sg_fill *fil
 	case GT_PTX_SPECIAL_RESERVED_SMEM_OFFSET_CAP:
 		return grid->reserved_offset + SG_RESERVED_SHARED;
 	case GT_PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
-		return grid->launch.dynamic_shared;
+		return grid->launch.shape.dynamic_shared;
 	/* CUDA's cooperative groups read the address of the grid's workspace from them. */
 	case GT_PTX_SPECIAL_ENVREG:
 		return fill->selector == 1   ? (uint64_t)(uintptr_t)grid->workspace >> 32

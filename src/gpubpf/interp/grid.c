@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/launch_limits.h"
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp/private.h"
 
 enum {
 	LANES = 32,
-	MAX_BLOCK = 1024,
 };
 
 static enum gt_level level_of(const struct gt_interp_grid *grid)
@@ -293,12 +293,10 @@ uint64_t gt_interp_grid_runs(const struct gt_interp_grid *grid)
 	const uint32_t *block = grid->block_size, *size = grid->grid_size;
 	uint64_t threads, blocks, runs;
 
-	for (unsigned i = 0; i < 3; i++)
-		if (!block[i] || block[i] > MAX_BLOCK || !size[i] || size[i] > INT32_MAX)
-			return 0;
+	if (!gt_launch_grid_is_valid(size) || !gt_launch_block_is_valid(block))
+		return 0;
 	threads = (uint64_t)block[0] * block[1] * block[2];
-	if (threads > MAX_BLOCK ||
-	    __builtin_mul_overflow((uint64_t)size[0] * size[1], size[2], &blocks))
+	if (__builtin_mul_overflow((uint64_t)size[0] * size[1], size[2], &blocks))
 		return 0;
 	if (level_of(grid) == GT_LEVEL_WARP)
 		threads = (threads + LANES - 1) / LANES;

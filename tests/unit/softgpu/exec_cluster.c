@@ -169,8 +169,8 @@ TEST("blocks of a cluster read each other's shared memory, whatever its size")
 		if (480 % size)
 			continue;
 		memset(out, 0, 480 * 96 * sizeof(*out));
-		WELL(&device, module, "ring", out, .grid = {480}, .block = {96},
-		     .cluster = {size, 1, 1});
+		WELL(&device, module, "ring", out, .shape.grid = {480}, .shape.block = {96},
+		     .shape.cluster = {size, 1, 1});
 		for (uint32_t i = 0; i < 480 * 96; i++)
 			wrong += out[i] != next_block(i / 96, size) * 1000 + i % 96;
 		CHECK_INT(wrong, 0);
@@ -183,7 +183,7 @@ TEST("generic addresses of another block tell whose they are; the kernel may say
 	gt_auto(sg_module) struct sg_module *module = load(&device);
 	uint32_t *out = device_memory(&device, 64 * 64 * sizeof(*out)), wrong = 0;
 
-	WELL(&device, module, "generic", out, .grid = {64}, .block = {64});
+	WELL(&device, module, "generic", out, .shape.grid = {64}, .shape.block = {64});
 	for (uint32_t i = 0; i < 64 * 64; i++)
 		wrong += out[i] != next_block(i / 64, 4) * 1000 + i % 64;
 	CHECK_INT(wrong, 0);
@@ -196,7 +196,8 @@ TEST("ranks of clusters of two and three dimensions are counted as the registers
 	uint32_t *out = device_memory(&device, 4096);
 
 	/* Blocks with the same x write the same word: the last of each cluster's column. */
-	WELL(&device, module, "ring", out, .grid = {4, 4, 2}, .block = {32}, .cluster = {2, 2, 2});
+	WELL(&device, module, "ring", out, .shape.grid = {4, 4, 2}, .shape.block = {32},
+	     .shape.cluster = {2, 2, 2});
 	/* The next of rank 2y+4z+x has x+1, but for the last, whose next is the first. */
 	for (uint32_t x = 0; x < 4; x++)
 		CHECK_INT(out[32 * x + 5] / 1000, x ^ 1);
@@ -208,7 +209,8 @@ TEST("atomics and arrivals from all blocks of a cluster are each counted")
 	gt_auto(sg_module) struct sg_module *module = load(&device);
 	uint32_t *out = device_memory(&device, 64 * 128 * sizeof(*out));
 
-	WELL(&device, module, "count", out, .grid = {64}, .block = {128}, .cluster = {8, 1, 1});
+	WELL(&device, module, "count", out, .shape.grid = {64}, .shape.block = {128},
+	     .shape.cluster = {8, 1, 1});
 	for (uint32_t i = 0; i < 64; i += 8)
 		CHECK_INT(out[i * 128], 1024 * 65536 + 1024);
 }
@@ -219,7 +221,8 @@ TEST("a cluster's barrier holds its blocks together, step after step")
 	gt_auto(sg_module) struct sg_module *module = load(&device);
 	uint32_t *out = device_memory(&device, 12 * 64 * sizeof(*out)), wrong = 0;
 
-	WELL(&device, module, "steps", out, .grid = {12}, .block = {64}, .cluster = {6, 1, 1});
+	WELL(&device, module, "steps", out, .shape.grid = {12}, .shape.block = {64},
+	     .shape.cluster = {6, 1, 1});
 	for (uint32_t i = 0; i < 12 * 64; i++) {
 		uint32_t rank = i / 64 % 6, sum = 0;
 
@@ -237,7 +240,8 @@ TEST("threads that have left are not waited for, also if they had arrived")
 	gt_auto(sg_module) struct sg_module *module = load(&device);
 	uint32_t *out = device_memory(&device, 8 * 128 * sizeof(*out)), wrong = 0;
 
-	WELL(&device, module, "leave", out, .grid = {8}, .block = {128}, .cluster = {4, 1, 1});
+	WELL(&device, module, "leave", out, .shape.grid = {8}, .shape.block = {128},
+	     .shape.cluster = {4, 1, 1});
 	for (uint32_t i = 0; i < 8 * 128; i++)
 		wrong += out[i] != (i & 1 ? 0 : 5);
 	CHECK_INT(wrong, 0);
@@ -249,7 +253,7 @@ TEST("a block that is in no cluster is one by itself")
 	gt_auto(sg_module) struct sg_module *module = load(&device);
 	uint32_t *out = device_memory(&device, 3 * 128 * sizeof(*out)), wrong = 0;
 
-	WELL(&device, module, "alone", out, .grid = {3}, .block = {128});
+	WELL(&device, module, "alone", out, .shape.grid = {3}, .shape.block = {128});
 	for (uint32_t i = 0; i < 3 * 128; i++)
 		wrong += out[i] != 1000 + ((i % 128) ^ 96);
 	CHECK_INT(wrong, 0);
@@ -269,8 +273,8 @@ TEST("more clusters than fit run one after the other, with one worker as well")
 								      .multiprocessors = 1});
 		module = device_load(&device, clusters);
 		out = device_memory(&device, 640 * 512 * sizeof(*out));
-		WELL(&device, module, "ring", out, .grid = {640}, .block = {512},
-		     .cluster = {16, 1, 1}, .dynamic_shared = 100000);
+		WELL(&device, module, "ring", out, .shape.grid = {640}, .shape.block = {512},
+		     .shape.cluster = {16, 1, 1}, .shape.dynamic_shared = 100000);
 		for (uint32_t j = 0; j < 640 * 512; j++)
 			wrong += out[j] != next_block(j / 512, 16) * 1000 + j % 512;
 		CHECK_INT(wrong, 0);
@@ -285,7 +289,8 @@ TEST("asynchronous stores, sums and copies reach other blocks and tell their mba
 
 	for (uint32_t i = 0; i < 32; i++)
 		out[i] = 1000000 + i;
-	WELL(&device, module, "async", out, .grid = {3}, .block = {32}, .cluster = {3, 1, 1});
+	WELL(&device, module, "async", out, .shape.grid = {3}, .shape.block = {32},
+	     .shape.cluster = {3, 1, 1});
 	for (uint32_t i = 0; i < 96; i++) {
 		uint32_t rank = i / 32, lane = i % 32, before = (rank + 2) % 3 * 1000 + lane;
 
@@ -299,7 +304,8 @@ static void check_fault(struct device *device, struct sg_module *module, const c
 			const char *text)
 {
 	uint32_t *out = device_memory(device, 4096);
-	struct sg_launch launch = {.grid = {2}, .block = {1}, .cluster = {2, 1, 1}};
+	struct sg_launch launch = {
+		.shape.grid = {2}, .shape.block = {1}, .shape.cluster = {2, 1, 1}};
 	struct sg_grid_result result = run_clusters(device, module, name, launch, out);
 
 	CHECK_INT(sg_fault_code(result.fault.kind), 700);
@@ -333,12 +339,12 @@ TEST("clusters that cannot be are refused")
 		const char *name;
 		struct sg_launch launch;
 	} launches[] = {
-		{"ring", {.grid = {3}, .cluster = {2, 1, 1}}},
-		{"ring", {.grid = {32}, .cluster = {32, 1, 1}}},
-		{"ring", {.grid = {8, 4}, .cluster = {8, 4, 1}}},
-		{"ring", {.grid = {8}, .cluster = {2, 0, 1}}},
-		{"generic", {.grid = {8}, .cluster = {2, 1, 1}}},
-		{"generic", {.grid = {6}}},
+		{"ring", {.shape.grid = {3}, .shape.cluster = {2, 1, 1}}},
+		{"ring", {.shape.grid = {32}, .shape.cluster = {32, 1, 1}}},
+		{"ring", {.shape.grid = {8, 4}, .shape.cluster = {8, 4, 1}}},
+		{"ring", {.shape.grid = {8}, .shape.cluster = {2, 0, 1}}},
+		{"generic", {.shape.grid = {8}, .shape.cluster = {2, 1, 1}}},
+		{"generic", {.shape.grid = {6}}},
 	};
 
 	for (size_t i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)

@@ -22,7 +22,7 @@ static uint64_t run_counting(struct device *device, struct sg_module *module, co
 	struct sg_grid_result result;
 	uint64_t parameters[] = {a, b, c};
 
-	if (device_run_with(device, module, name, (struct sg_launch){.block = {threads}},
+	if (device_run_with(device, module, name, (struct sg_launch){.shape.block = {threads}},
 			    parameters, 3, &result))
 		TAP_FAIL("%s: %s", name, result.fault.text);
 	return result.warp_instructions;
@@ -301,10 +301,11 @@ TEST("blocks of a cooperative grid wait for each other")
 	uint64_t parameters[] = {address_of(cell), address_of(out), 0};
 	struct sg_grid_result result;
 
-	CHECK_INT(device_run_with(
-			  &device, module, "k",
-			  (struct sg_launch){.grid = {40}, .block = {64}, .cooperative = true},
-			  parameters, 3, &result),
+	CHECK_INT(device_run_with(&device, module, "k",
+				  (struct sg_launch){.shape.grid = {40},
+						     .shape.block = {64},
+						     .shape.cooperative = true},
+				  parameters, 3, &result),
 		  0);
 	CHECK_INT(*cell, 400);
 	for (int i = 0; i < 40; i++)
@@ -573,7 +574,9 @@ TEST("a cooperative grid has a workspace of its own, other grids have none")
 	for (int i = 0; i < 2; i++) {
 		*out = 0;
 		device_run_with(&device, module, "k",
-				(struct sg_launch){.grid = {4}, .block = {64}, .cooperative = true},
+				(struct sg_launch){.shape.grid = {4},
+						   .shape.block = {64},
+						   .shape.cooperative = true},
 				parameters, 3, &result);
 		CHECK_INT(*out, 255);
 	}
@@ -733,11 +736,12 @@ TEST("special registers say where a thread is")
 	device_open_with(&device, (struct sg_machine_options){.multiprocessors = 3});
 	module = device_load(&device, text);
 	out = device_memory(&device, 64 * 60 * 12);
-	device_run_with(
-		&device, module, "k",
-		(struct sg_launch){
-			.grid = {3, 2, 2}, .block = {5, 4, 3}, .dynamic_shared = 48, .id = 1234},
-		(uint64_t[]){address_of(out)}, 1, &result);
+	device_run_with(&device, module, "k",
+			(struct sg_launch){.shape.grid = {3, 2, 2},
+					   .shape.block = {5, 4, 3},
+					   .shape.dynamic_shared = 48,
+					   .id = 1234},
+			(uint64_t[]){address_of(out)}, 1, &result);
 	for (uint32_t i = 0; i < 60 * 12; i++) {
 		const uint32_t *row = out + 16 * i;
 		uint32_t lane = i % 60 % 32, bit = 1u << lane;
@@ -789,8 +793,8 @@ TEST("clocks go forward, and the global one is the owner's")
 	static uint32_t out[8];
 	uint64_t parameters[] = {0, address_of(out), 0};
 	struct sg_grid_result result;
-	struct sg_launch launch = {.grid = {1, 1, 1},
-				   .block = {1, 1, 1},
+	struct sg_launch launch = {.shape.grid = {1, 1, 1},
+				   .shape.block = {1, 1, 1},
 				   .parameters = parameters,
 				   .parameter_size = sizeof(parameters)};
 

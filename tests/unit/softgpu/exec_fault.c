@@ -168,7 +168,8 @@ TEST("an illegal address is told with its kernel, block, thread, line and addres
 
 	device_open(&device);
 	module = device_load(&device, faults);
-	fault = run_bad(&device, module, "bad", (struct sg_launch){.block = {38, 2, 2}}, 0x1000);
+	fault = run_bad(&device, module, "bad", (struct sg_launch){.shape.block = {38, 2, 2}},
+			0x1000);
 	CHECK_INT(fault.kind, SG_FAULT_ILLEGAL_ADDRESS);
 	CHECK_STR(fault.function, "bad");
 	CHECK_INT(fault.line, 15);
@@ -176,11 +177,11 @@ TEST("an illegal address is told with its kernel, block, thread, line and addres
 	CHECK_INT(fault.thread[0], 37);
 	CHECK(fault.thread[1] < 2 && fault.thread[2] < 2);
 	CHECK_INT(fault.address, 0x1000 + 37 * 4 + 8);
-	fault = run_bad(&device, module, "bad", (struct sg_launch){.block = {40}}, 0x2000);
+	fault = run_bad(&device, module, "bad", (struct sg_launch){.shape.block = {40}}, 0x2000);
 	CHECK_STR(fault.text, "illegal memory access at 0x209c in kernel bad, block (0,0,0), "
 			      "thread (37,0,0), line 15");
 	CHECK_INT(sg_fault_code(fault.kind), 700);
-	fault = run_bad(&device, module, "called", (struct sg_launch){.block = {1}}, 0x3000);
+	fault = run_bad(&device, module, "called", (struct sg_launch){.shape.block = {1}}, 0x3000);
 	CHECK_STR(fault.function, "deep");
 	CHECK_INT(fault.line, 22);
 	CHECK_STR(fault.text, "illegal memory access at 0x3000 in kernel called, block (0,0,0), "
@@ -216,9 +217,10 @@ TEST("every kind of fault has its kind, and the machine goes on after it")
 	memory = device_memory(&device, 64);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		bool is_wild = !strcmp(rows[i].name, "atomic");
-		struct sg_fault fault = run_bad(&device, module, rows[i].name,
-						(struct sg_launch){.block = {rows[i].threads}},
-						is_wild ? 0x10 : address_of(memory));
+		struct sg_fault fault =
+			run_bad(&device, module, rows[i].name,
+				(struct sg_launch){.shape.block = {rows[i].threads}},
+				is_wild ? 0x10 : address_of(memory));
 
 		CHECK_INT(fault.kind, rows[i].kind);
 		CHECK_INT(sg_fault_code(fault.kind), rows[i].code);
@@ -238,12 +240,13 @@ TEST("a grid that takes too long ends, also one that waits")
 	device_open_with(&device, (struct sg_machine_options){.timeout_ns = 50000000});
 	module = device_load(&device, faults);
 	memory = device_memory(&device, 64);
-	fault = run_bad(&device, module, "forever", (struct sg_launch){.grid = {20}, .block = {64}},
-			0);
+	fault = run_bad(&device, module, "forever",
+			(struct sg_launch){.shape.grid = {20}, .shape.block = {64}}, 0);
 	CHECK_INT(fault.kind, SG_FAULT_TIMEOUT);
 	CHECK_STR(fault.text, "the launch timed out in kernel forever");
 	fault = run_bad(&device, module, "spinning",
-			(struct sg_launch){.grid = {1000}, .block = {64}}, address_of(memory));
+			(struct sg_launch){.shape.grid = {1000}, .shape.block = {64}},
+			address_of(memory));
 	CHECK_INT(fault.kind, SG_FAULT_TIMEOUT);
 }
 
@@ -261,8 +264,8 @@ static void *run_spinning(void *context)
 	uint64_t parameters[] = {address_of(waiter->flag), 0};
 
 	waiter->error = device_run_with(waiter->device, waiter->module, "spinning",
-					(struct sg_launch){.grid = {3}, .block = {64}}, parameters,
-					2, &waiter->result);
+					(struct sg_launch){.shape.grid = {3}, .shape.block = {64}},
+					parameters, 2, &waiter->result);
 	return NULL;
 }
 
@@ -310,32 +313,33 @@ TEST("a launch that no block can satisfy is refused before it runs")
 
 	device_open(&device);
 	module = device_load(&device, text);
-	fault = run_bad(&device, module, "limited", (struct sg_launch){.block = {129}}, 0);
+	fault = run_bad(&device, module, "limited", (struct sg_launch){.shape.block = {129}}, 0);
 	CHECK_INT(fault.kind, SG_FAULT_OUT_OF_RESOURCES);
 	CHECK_STR(fault.text, "too many resources requested for launch in kernel limited: more "
 			      "threads than .maxntid");
-	fault = run_bad(&device, module, "exact", (struct sg_launch){.block = {64}}, 0);
+	fault = run_bad(&device, module, "exact", (struct sg_launch){.shape.block = {64}}, 0);
 	CHECK_STR(fault.text, "too many resources requested for launch in kernel exact: the "
 			      "block differs from .reqntid");
 	fault = run_bad(&device, module, "big",
-			(struct sg_launch){.block = {1}, .dynamic_shared = 200000}, 0);
+			(struct sg_launch){.shape.block = {1}, .shape.dynamic_shared = 200000}, 0);
 	CHECK_STR(fault.text, "too many resources requested for launch in kernel big: too much "
 			      "shared memory");
-	CHECK_INT(device_run_with(&device, module, "exact", (struct sg_launch){.block = {32, 2}},
-				  none, 1, &result),
+	CHECK_INT(device_run_with(&device, module, "exact",
+				  (struct sg_launch){.shape.block = {32, 2}}, none, 1, &result),
 		  0);
-	CHECK_INT(device_run_with(&device, module, "big", (struct sg_launch){.block = {1025}}, none,
-				  1, &result),
+	CHECK_INT(device_run_with(&device, module, "big", (struct sg_launch){.shape.block = {1025}},
+				  none, 1, &result),
 		  -EINVAL);
 	CHECK_INT(device_run_with(&device, module, "big",
-				  (struct sg_launch){.grid = {1, 65536}, .block = {1}}, none, 1,
-				  &result),
+				  (struct sg_launch){.shape.grid = {1, 65536}, .shape.block = {1}},
+				  none, 1, &result),
 		  -EINVAL);
-	CHECK_INT(
-		device_run_with(&device, module, "big",
-				(struct sg_launch){.grid = {3}, .block = {1}, .cluster = {2, 1, 1}},
-				none, 1, &result),
-		-EINVAL);
+	CHECK_INT(device_run_with(&device, module, "big",
+				  (struct sg_launch){.shape.grid = {3},
+						     .shape.block = {1},
+						     .shape.cluster = {2, 1, 1}},
+				  none, 1, &result),
+		  -EINVAL);
 	sg_function_describe(sg_module_function(module, "limited"), &info);
 	CHECK_INT(info.max_threads, 128);
 	sg_function_describe(sg_module_function(module, "exact"), &info);

@@ -486,14 +486,14 @@ TEST("a matrix instruction of a warp that is not whole is a fault, as is a row t
 	module = device_load(&device, through_memory);
 	for (int i = 0; i < 4; i++)
 		parameters[i] = address_of(device_memory(&device, 4096));
-	CHECK_INT(device_run_with(&device, module, "square", (struct sg_launch){.block = {16}},
-				  parameters, 4, &result),
+	CHECK_INT(device_run_with(&device, module, "square",
+				  (struct sg_launch){.shape.block = {16}}, parameters, 4, &result),
 		  -EFAULT);
 	CHECK_INT(result.fault.kind, SG_FAULT_ILLEGAL_INSTRUCTION);
 	CHECK(strstr(result.fault.text, "a matrix instruction needs all 32 lanes of the warp"));
 	parameters[0]++;
-	CHECK_INT(device_run_with(&device, module, "square", (struct sg_launch){.block = {32}},
-				  parameters, 4, &result),
+	CHECK_INT(device_run_with(&device, module, "square",
+				  (struct sg_launch){.shape.block = {32}}, parameters, 4, &result),
 		  -EFAULT);
 	CHECK_INT(result.fault.kind, SG_FAULT_MISALIGNED);
 }

@@ -228,7 +228,7 @@ TEST("shared memory, static and dynamic, is one for the threads of a block")
 	struct sg_function_info info;
 
 	device_run_with(&device, module, "shared",
-			(struct sg_launch){.block = {64}, .dynamic_shared = 256},
+			(struct sg_launch){.shape.block = {64}, .shape.dynamic_shared = 256},
 			(uint64_t[]){0, address_of(out), 0}, 3, &result);
 	for (uint32_t i = 0; i < 64; i++)
 		CHECK_INT(out[i], 4 * (63 - i) + 2);
@@ -333,8 +333,8 @@ TEST("a kernel's parameters of every size are where its layout says, also by add
 	struct sg_grid_result result;
 	struct sg_parameter_info info;
 	struct sg_launch launch = {.function = function,
-				   .grid = {1, 1, 1},
-				   .block = {33, 1, 1},
+				   .shape.grid = {1, 1, 1},
+				   .shape.block = {33, 1, 1},
 				   .parameters = &parameters,
 				   .parameter_size = sizeof(parameters)};
 
@@ -558,14 +558,14 @@ TEST("memory outside of the arena can be used while it is allowed")
 	device_run(&device, module, "k", 1, 64, address_of(host), 0, 0);
 	CHECK_INT(host[0], 65);
 	CHECK_INT(host[63], 1);
-	CHECK_INT(device_run_with(&device, module, "k", (struct sg_launch){.block = {65}},
+	CHECK_INT(device_run_with(&device, module, "k", (struct sg_launch){.shape.block = {65}},
 				  parameters, 3, &result),
 		  -EFAULT);
 	CHECK_INT(result.fault.kind, SG_FAULT_ILLEGAL_ADDRESS);
 	CHECK_INT(result.fault.address - address_of(host), 256);
 	CHECK_INT(sg_memory_deny(device.machine, address_of(host) + 4, 4), -ENOENT);
 	CHECK_INT(sg_memory_deny(device.machine, address_of(host), 4), 0);
-	CHECK_INT(device_run_with(&device, module, "k", (struct sg_launch){.block = {1}},
+	CHECK_INT(device_run_with(&device, module, "k", (struct sg_launch){.shape.block = {1}},
 				  parameters, 3, &result),
 		  -EFAULT);
 	CHECK_INT(result.fault.address - address_of(host), 0);

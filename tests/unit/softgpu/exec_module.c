@@ -193,7 +193,7 @@ TEST("printf in a kernel prints every conversion and returns their number")
 	module = device_load(&device, text);
 	out = device_memory(&device, 64);
 	/* The last argument but one is past the buffer: local memory ends there. */
-	device_run_with(&device, module, "all", (struct sg_launch){.block = {1}},
+	device_run_with(&device, module, "all", (struct sg_launch){.shape.block = {1}},
 			(uint64_t[]){address_of(out), 0}, 2, &result);
 	CHECK_INT(result.fault.kind, SG_FAULT_NONE);
 	CHECK(strstr(gt_strbuf_string(&device.output),
@@ -204,7 +204,7 @@ TEST("printf in a kernel prints every conversion and returns their number")
 	gt_strbuf_clear(&device.output);
 	device_run(&device, module, "each", 1, 3, 0, 0);
 	CHECK_STR(gt_strbuf_string(&device.output), "0,0;1,0;2,0;");
-	CHECK_INT(device_run_with(&device, module, "wild", (struct sg_launch){.block = {1}},
+	CHECK_INT(device_run_with(&device, module, "wild", (struct sg_launch){.shape.block = {1}},
 				  (uint64_t[]){0, 0}, 2, &result),
 		  -EFAULT);
 	CHECK_INT(result.fault.address, 64);
@@ -244,7 +244,7 @@ TEST("kernels allocate memory that lasts, give it back, and get 0 when there is 
 			CHECK(places[i] >= places[j] + 100 || places[j] >= places[i] + 100);
 	}
 	CHECK_INT(sg_machine_set_heap_size(device.machine, 1 << 20), -EBUSY);
-	CHECK_INT(device_run_with(&device, module, "give", (struct sg_launch){.block = {1}},
+	CHECK_INT(device_run_with(&device, module, "give", (struct sg_launch){.shape.block = {1}},
 				  (uint64_t[]){address_of(places), 8}, 2, &result),
 		  -EFAULT);
 	device_run(&device, module, "give", 1, 100, address_of(places), 0);
@@ -278,7 +278,7 @@ TEST("a failed assertion says what, where and who, and ends the grid")
 
 	device_open(&device);
 	module = device_load(&device, text);
-	CHECK_INT(device_run_with(&device, module, "k", (struct sg_launch){.block = {4}},
+	CHECK_INT(device_run_with(&device, module, "k", (struct sg_launch){.shape.block = {4}},
 				  (uint64_t[]){0, 0}, 2, &result),
 		  -EFAULT);
 	CHECK_INT(result.fault.kind, SG_FAULT_ASSERT);
@@ -304,7 +304,7 @@ static void *run_grids(void *context)
 		struct sg_grid_result result;
 
 		if (device_run_with(runner->device, runner->module, "k",
-				    (struct sg_launch){.grid = {40}, .block = {64}},
+				    (struct sg_launch){.shape.grid = {40}, .shape.block = {64}},
 				    (uint64_t[]){address_of(runner->cell), address_of(runner->out)},
 				    2, &result))
 			TAP_FAIL("%s", result.fault.text);

@@ -191,10 +191,11 @@ static void execute(const char *text, struct outcome *outcome)
 	}
 	parameters[2] = address_of(results);
 	make_context((uint8_t *)&parameters[3]);
-	if (device_run_with(
-		    &device, module, "gputap_program",
-		    (struct sg_launch){.grid = {blocks, 1, 1}, .block = {THREADS, 1, 1}, .id = 9},
-		    parameters, gt_countof(parameters), &result))
+	if (device_run_with(&device, module, "gputap_program",
+			    (struct sg_launch){.shape.grid = {blocks, 1, 1},
+					       .shape.block = {THREADS, 1, 1},
+					       .id = 9},
+			    parameters, gt_countof(parameters), &result))
 		TAP_FAIL("%s", result.fault.text);
 	memcpy(outcome->results, results, sizeof(outcome->results));
 	for (size_t i = 0; i < gt_countof(maps); i++)
