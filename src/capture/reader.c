@@ -63,7 +63,7 @@ static int read_head(struct gt_capture_reader *reader, struct gt_diag *diag)
 	if ((size_t)there < sizeof(*head) ||
 	    memcmp(head->magic, GT_CAPTURE_MAGIC, sizeof(head->magic)))
 		return gt_diag(diag, -EBADMSG, "capture", reader->path,
-			       "not a capture of gputap (it does not begin as one)");
+			       "not a capture of gputap (wrong magic number)");
 	if (head->version > GT_CAPTURE_VERSION)
 		return gt_diag(diag, -EPROTONOSUPPORT, "capture", reader->path,
 			       "version %u; this gputap reads up to %d: use a newer one",
@@ -71,7 +71,7 @@ static int read_head(struct gt_capture_reader *reader, struct gt_diag *diag)
 	if (head->size < sizeof(*head) || head->size > 4096 || head->size % 8 ||
 	    head->schema_size > MAX_SCHEMA || head->schema_size % 8 ||
 	    skip(reader, (size_t)head->size + head->schema_size))
-		return gt_diag(diag, -EBADMSG, "capture", reader->path, "its head is damaged");
+		return gt_diag(diag, -EBADMSG, "capture", reader->path, "malformed header");
 	return 0;
 }
 
@@ -116,8 +116,8 @@ int gt_capture_next(struct gt_capture_reader *reader, const struct gt_event **re
 	}
 	if (error)
 		return gt_diag(diag, -EBADMSG, "capture", reader->path,
-			       "%s at byte %" PRIu64 "; the events before that were read",
-			       error == -EAGAIN ? "broken off" : "damaged", reader->position);
+			       "%s at byte %" PRIu64 "; the events before it were read",
+			       error == -EAGAIN ? "truncated" : "malformed", reader->position);
 	reader->start += event->size;
 	reader->position += event->size;
 	*ret_event = event;

@@ -57,8 +57,8 @@ int gt_capture_create(const char *path, struct gt_capture_writer **ret_writer, s
 	if (!strcmp(path, "-")) {
 		if (isatty(STDOUT_FILENO))
 			return gt_diag(diag, -EINVAL, "capture", path,
-				       "a capture is not for a terminal: redirect it or name a "
-				       "file");
+				       "a capture cannot be written to a terminal: redirect "
+				       "standard output or give a file");
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	} else {
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);

@@ -106,7 +106,7 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
 	if (!account) {
-		gt_cli_error("the capture was broken off: it has no totals");
+		gt_cli_error("the capture is truncated: it has no totals");
 		return;
 	}
 	gt_strbuf_printf(&text,
@@ -178,8 +178,8 @@ static int wait_for_command(struct gt_session *session, const struct gt_trace_op
 		return status;
 	if (options->duration || options->max_events)
 		gt_cli_error(
-			"the tracing has ended; the command goes on, and its end is waited for "
-			"(Ctrl-C ends it)");
+			"tracing has ended; waiting for the command, which continues (Ctrl-C ends "
+			"it)");
 	gt_session_wait(session, -1, &status);
 	return status;
 }

@@ -61,10 +61,9 @@ static int use_soft_gpu(enum gt_gpu gpu, struct gt_environment *environment, str
 		return error;
 	environment->remark =
 		strdup(gpu == GT_GPU_SOFT
-			       ? "using the software GPU: a development device, whose times say "
-				 "nothing about GPUs"
-			       : "no NVIDIA driver here: using the software GPU, a development "
-				 "device, whose times say nothing about GPUs");
+			       ? "using the software GPU: its times say nothing about real GPUs"
+			       : "no NVIDIA driver found, using the software GPU: its times say "
+				 "nothing about real GPUs");
 	return prepend_library_path(environment->variables, directory);
 }
 
@@ -77,13 +76,13 @@ static int give_gpu(enum gt_gpu gpu, const struct gt_command *command,
 	case GT_GPU_AS_IT_IS:
 		if (!gt_gpu_has_nvidia())
 			environment->remark = strdup(
-				"no NVIDIA driver here, though --gpu nvidia asks for it: the "
-				"command finds no GPU unless it brings a driver along; load the "
-				"driver ('nvidia-smi' shows whether it works), or use --gpu soft");
+				"no NVIDIA driver found: the command has no GPU unless it brings "
+				"a driver; load the driver ('nvidia-smi' shows whether it works), "
+				"or use --gpu soft");
 		return 0;
 	case GT_GPU_RELINK:
 		environment->remark = strdup(
-			"the program has NVIDIA's CUDA runtime linked in statically, which cannot "
+			"NVIDIA's CUDA runtime is statically linked into the program and cannot "
 			"use the software GPU: relink it with 'nvcc -cudart shared'");
 		return 0;
 	case GT_GPU_USE_SOFT:

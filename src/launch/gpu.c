@@ -70,8 +70,8 @@ int gt_gpu_soft_directory(char **ret_directory, struct gt_diag *diag)
 			return 0;
 	}
 	return gt_diag(diag, -ENOENT, "gpu", chosen,
-		       "the software GPU's libraries are not there; build them with 'make', or "
-		       "name their directory in GPUTAP_SOFTGPU");
+		       "the software GPU's libraries were not found: build them with 'make', or "
+		       "set GPUTAP_SOFTGPU to their directory");
 }
 
 int gt_gpu_driver_library(enum gt_gpu gpu, char **ret_path, struct gt_diag *diag)

@@ -38,7 +38,7 @@ int gt_load_failed(int error, const char *what, struct gt_diag *diag)
 			       "the kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel built "
 			       "with CONFIG_DEBUG_INFO_BTF is needed");
 	return gt_diag(diag, error, what, NULL,
-		       "the kernel refuses the BPF programs: %s ('gputap doctor' shows what works "
+		       "the kernel rejects the BPF programs: %s ('gputap doctor' shows what works "
 		       "here)",
 		       strerror(-error));
 }

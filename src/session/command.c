@@ -19,10 +19,9 @@ int gt_session_command_start(struct gt_session_command *command,
 	if (command->environment.remark)
 		gt_event_queue_note(events, "%s", command->environment.remark);
 	if (command->files.by_shell)
-		gt_event_queue_note(
-			events,
-			"%s is no program, but a text without a '#!' line: %s runs it as a script",
-			command->name, command->files.paths[command->files.count - 1]);
+		gt_event_queue_note(events,
+				    "%s is a text file without a '#!' line: %s runs it as a script",
+				    command->name, command->files.paths[command->files.count - 1]);
 	return gt_child_make(command->files.paths[0], arguments, command->environment.variables,
 			     &command->child, diag);
 }
@@ -37,7 +36,7 @@ void gt_session_command_reap(struct gt_session_command *command, struct gt_event
 	command->ended = true;
 	command->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	if (WIFSIGNALED(status))
-		gt_event_queue_note(events, "%s was ended by signal %d (%s)", command->name,
+		gt_event_queue_note(events, "%s was killed by signal %d (%s)", command->name,
 				    WTERMSIG(status), strsignal(WTERMSIG(status)));
 }
 

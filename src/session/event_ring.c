@@ -22,10 +22,9 @@ static int choose_ring_size(const struct gt_trace_options *options, uint32_t *re
 
 	if (wanted < size || wanted > MAX_RING)
 		return gt_diag(diag, -EINVAL, "session", NULL,
-			       "a ring of %" PRIu64 " byte%s is too %s: --ring-size takes %" PRIu64
-			       " (a page) to %" PRIu64,
-			       wanted, wanted == 1 ? "" : "s", wanted < size ? "small" : "big",
-			       size, (uint64_t)MAX_RING);
+			       "invalid value '%" PRIu64 "' for --ring-size (%" PRIu64
+			       ", a page, to %" PRIu64 " bytes)",
+			       wanted, size, (uint64_t)MAX_RING);
 	while (size < wanted)
 		size *= 2;
 	*ret_size = (uint32_t)size;

@@ -21,8 +21,8 @@ static int set_uid(struct gt_filter *filter, const char *text, struct gt_diag *d
 	} else {
 		user = getpwnam(text);
 		if (!user)
-			return gt_diag(diag, -EINVAL, "filter", NULL, "there is no user '%s'",
-				       text);
+			return gt_diag(diag, -EINVAL, "filter", NULL,
+				       "invalid user '%s' for --uid: no such user", text);
 		filter->uid = user->pw_uid;
 	}
 	filter->by_uid = 1;
@@ -43,7 +43,8 @@ static int set_name(struct gt_filter *filter, const char *name, struct gt_diag *
 		filter->name_is_prefix = 1;
 	}
 	if (!length)
-		return gt_diag(diag, -EINVAL, "filter", NULL, "'%s' is no name of a process", name);
+		return gt_diag(diag, -EINVAL, "filter", NULL,
+			       "invalid process name '%s' for --comm", name);
 	memcpy(filter->name, name, length);
 	filter->name_length = length;
 	return 0;

@@ -32,12 +32,11 @@ static int no_such_source(const char *name, struct gt_diag *diag)
 		names[i] = sources[i]->name;
 	nearest = names ? gt_nearest(name, names, count) : NULL;
 	if (nearest)
-		return gt_diag(
-			diag, -EINVAL, "session", NULL,
-			"there is no source '%s': did you mean '%s'? 'gputap list' shows them",
-			name, nearest);
+		return gt_diag(diag, -EINVAL, "session", NULL,
+			       "unknown source '%s': did you mean '%s'? 'gputap list' shows all",
+			       name, nearest);
 	return gt_diag(diag, -EINVAL, "session", NULL,
-		       "there is no source '%s'; 'gputap list' shows them", name);
+		       "unknown source '%s'; 'gputap list' shows all", name);
 }
 
 int gt_opened_add(gt_opened_list *list, const struct gt_host *host, const char *name,

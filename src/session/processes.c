@@ -27,8 +27,7 @@ int gt_processes_add(int map_fd, pid_t pid)
 static int no_such_process(pid_t pid, struct gt_diag *diag)
 {
 	return gt_diag(diag, -ESRCH, "target", NULL,
-		       "there is no process %d: it is gone, or lives in another pid namespace",
-		       pid);
+		       "no process %d: it has ended, or is in another pid namespace", pid);
 }
 
 static bool process_exists(pid_t pid)
@@ -43,7 +42,7 @@ static int no_target(pid_t pid, int error, struct gt_diag *diag)
 	/* pidfd_open(2) on a thread that is not its process's first: ENOENT since Linux 6.15. */
 	if (process_exists(pid) && (error == -EINVAL || error == -ENOENT))
 		return gt_diag(diag, -EINVAL, "target", NULL,
-			       "%d is a thread: name its process (Tgid in /proc/%d/status)", pid,
+			       "%d is a thread: use its process (Tgid in /proc/%d/status)", pid,
 			       pid);
 	return gt_diag(diag, error, "target", NULL, "process %d: %s", pid, strerror(-error));
 }

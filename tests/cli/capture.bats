@@ -159,34 +159,34 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	gputap trace --from text
 	expect_status 1
 	expect_output ""
-	expect_error "gputap: text: not a capture of gputap (it does not begin as one)"
+	expect_error "gputap: text: not a capture of gputap (wrong magic number)"
 	: >empty
 	gputap trace --from empty
-	expect_error "gputap: empty: not a capture of gputap (it does not begin as one)"
+	expect_error "gputap: empty: not a capture of gputap (wrong magic number)"
 	gputap trace --from nowhere
 	expect_status 1
 	expect_error "gputap: nowhere: No such file or directory"
 }
 
-@test "a capture that was broken off is shown up to there, and has no totals" {
+@test "a truncated capture is shown up to there, and has no totals" {
 	record "$calls" 20
 	size=$(stat -c %s calls.gtap)
 	head -c $((size - 100)) calls.gtap >broken.gtap
 	gputap trace --from broken.gtap
 	expect_status 1
-	expect_error_line '^gputap: broken\.gtap: broken off at byte [0-9]+; the events before that were read$'
-	expect_error_line '^gputap: the capture was broken off: it has no totals$'
+	expect_error_line '^gputap: broken\.gtap: truncated at byte [0-9]+; the events before it were read$'
+	expect_error_line '^gputap: the capture is truncated: it has no totals$'
 	expect_count "$output" '\[EXIT\]' 20
 }
 
-@test "a capture that was damaged is shown up to there" {
+@test "a corrupt capture is shown up to there" {
 	record "$calls" 20
 	size=$(stat -c %s calls.gtap)
 	printf '\1\0' | dd of=calls.gtap bs=1 seek=$((size - 200)) conv=notrunc status=none
 	dd if=/dev/zero of=calls.gtap bs=1 seek=$((size - 400)) count=150 conv=notrunc status=none
 	show
 	expect_status 1
-	expect_error_line '^gputap: calls\.gtap: damaged at byte [0-9]+; the events before that were read$'
+	expect_error_line '^gputap: calls\.gtap: malformed at byte [0-9]+; the events before it were read$'
 	expect_output_line '\[EXIT\]'
 }
 

@@ -54,7 +54,7 @@ load helper
 @test "the libraries of the software GPU are looked for where GPUTAP_SOFTGPU says" {
 	export GPUTAP_SOFTGPU=$BATS_TEST_TMPDIR
 	gputap doctor
-	expect_output_line "^missing  software GPU     the software GPU's libraries are not there; build them with 'make', or name their directory in GPUTAP_SOFTGPU$"
+	expect_output_line "^missing  software GPU     the software GPU's libraries were not found: build them with 'make', or set GPUTAP_SOFTGPU to their directory$"
 	touch "$BATS_TEST_TMPDIR/libcuda.so.1"
 	gputap doctor
 	expect_output_line "^ok       software GPU     its libraries are in $BATS_TEST_TMPDIR$"

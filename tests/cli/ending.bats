@@ -51,7 +51,7 @@ expect_gone() {
 	expect_status 130
 	expect_count "$stderr" '\[EXIT\]   returned=Success' 2
 	expect_error_line '\[EXIT\]   unfinished: it was left without returning \([0-9.]+ (ns|µs|ms|s)\)$'
-	expect_error_line "^gputap: $callback was ended by signal 2 \(Interrupt\)$"
+	expect_error_line "^gputap: $callback was killed by signal 2 \(Interrupt\)$"
 	expect_totals '3 calls: 2 complete, 1 unfinished, 0 lost'
 }
 
@@ -200,7 +200,7 @@ expect_gone() {
 	grep -q '^TIME' first
 	[ "$(cat status)" = 9 ]
 	[ -e done ]
-	! grep -vE '^gputap: ([0-9]+ calls: |no NVIDIA driver here)' err
+	! grep -vE '^gputap: ([0-9]+ calls: |no NVIDIA driver found)' err
 }
 
 @test "when nobody reads the lines of other processes, the trace ends" {

@@ -58,7 +58,7 @@ setup() {
 	strip libzero.so
 	trace -p ./libzero.so
 	expect_status 1
-	expect_error "gputap: ./libzero.so: no CUDA functions (it is stripped: a runtime linked in statically would not be seen); name a library such as libcudart.so.13 or libcuda.so.1, or a program that uses one"
+	expect_error "gputap: ./libzero.so: no CUDA functions (it is stripped: a statically linked runtime cannot be found); name a library such as libcudart.so.13 or libcuda.so.1, or a program that uses one"
 }
 
 @test "a command that is not there, or cannot be executed, has the status that a shell gives" {
@@ -90,7 +90,7 @@ setup() {
 	expect_error_line '^ *2 +0 .*cudaGetDevice$'
 	trace -c -- ./plain
 	expect_error_line '^ *3 +0 .*cudaGetDevice$'
-	expect_error_line "^gputap: ./plain is no program, but a text without a '#!' line: /bin/sh runs it as a script$"
+	expect_error_line "^gputap: ./plain is a text file without a '#!' line: /bin/sh runs it as a script$"
 	printf '#!/no/such/shell\n' >script
 	trace -- ./script
 	expect_status 127
@@ -129,8 +129,8 @@ setup() {
 	need_probes
 	trace -e cuba -- true
 	expect_status 2
-	expect_error "gputap: there is no source 'cuba': did you mean 'cuda'? 'gputap list' shows them"
+	expect_error "gputap: unknown source 'cuba': did you mean 'cuda'? 'gputap list' shows all"
 	trace -e frobnicate -- true
 	expect_status 2
-	expect_error "gputap: there is no source 'frobnicate'; 'gputap list' shows them"
+	expect_error "gputap: unknown source 'frobnicate'; 'gputap list' shows all"
 }

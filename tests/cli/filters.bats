@@ -77,13 +77,13 @@ expect_account() {
 @test "--when with what is no condition is refused, and says what is wrong" {
 	trace --when 'duration' -- true
 	expect_status 2
-	expect_error "gputap: no comparison in 'duration': write one such as 'duration>1ms' (operators: < <= == != >= >)"
+	expect_error "gputap: no comparison in 'duration', use one such as 'duration>1ms' (operators: < <= == != >= >)"
 	trace --when 'size>4' -- true
 	expect_status 2
-	expect_error "gputap: no field 'size': there are duration, result and depth"
+	expect_error "gputap: unknown field 'size' (one of: duration, result, depth)"
 	trace --when 'duration>soon' -- true
 	expect_status 2
-	expect_error "gputap: 'soon' is no value for duration: write one such as '1ms'"
+	expect_error "gputap: invalid value 'soon' for duration, use one such as '1ms'"
 }
 
 @test "--max-events ends the tracing after exactly so many calls, and the command goes on" {
@@ -98,7 +98,7 @@ expect_account() {
 
 @test "--duration ends the tracing after that time, and the command goes on" {
 	start_trace --duration 200ms -- "$calls" --wait-for go 3
-	wait_for grep -q 'the tracing has ended' err
+	wait_for grep -q 'tracing has ended' err
 	touch go
 	end_trace
 	expect_status 0
@@ -141,7 +141,7 @@ expect_account() {
 @test "a user that is none is refused" {
 	trace --uid nobody-at-all -- true
 	expect_status 2
-	expect_error "gputap: there is no user 'nobody-at-all'"
+	expect_error "gputap: invalid user 'nobody-at-all' for --uid: no such user"
 }
 
 @test "--cgroup keeps the processes in that cgroup and below" {
@@ -224,12 +224,12 @@ expect_tables_with_container() {
 @test "a ring smaller than a page, or bigger than there can be, is refused" {
 	trace --ring-size 100 -- touch ran
 	expect_status 2
-	expect_error "gputap: a ring of 100 bytes is too small: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"
+	expect_error "gputap: invalid value '100' for --ring-size ($(getconf PAGESIZE), a page, to 2147483648 bytes)"
 	trace --ring-size 1 -- touch ran
-	expect_error "gputap: a ring of 1 byte is too small: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"
+	expect_error "gputap: invalid value '1' for --ring-size ($(getconf PAGESIZE), a page, to 2147483648 bytes)"
 	trace --ring-size 4G -- touch ran
 	expect_status 2
-	expect_error "gputap: a ring of 4294967296 bytes is too big: --ring-size takes $(getconf PAGESIZE) (a page) to 2147483648"
+	expect_error "gputap: invalid value '4294967296' for --ring-size ($(getconf PAGESIZE), a page, to 2147483648 bytes)"
 	[ ! -e ran ]
 }
 
@@ -261,7 +261,7 @@ expect_tables_with_container() {
 	expect_error "gputap: no function is called 'cudaMaloc': did you mean 'cudaMalloc'?; 'gputap list --functions' shows all"
 	trace -e cudaa -- true
 	expect_status 2
-	expect_error "gputap: there is no source 'cudaa': did you mean 'cuda'? 'gputap list' shows them"
+	expect_error "gputap: unknown source 'cudaa': did you mean 'cuda'? 'gputap list' shows all"
 }
 
 @test "options that exclude each other are refused" {

@@ -121,7 +121,7 @@ build_static() {
 	trace -d $gone
 	expect_status 1
 	expect_output ""
-	expect_error "gputap: there is no process $gone: it is gone, or lives in another pid namespace"
+	expect_error "gputap: no process $gone: it has ended, or is in another pid namespace"
 }
 
 @test "a thread that is no process is told" {
@@ -135,7 +135,7 @@ build_static() {
 	trace -d "$thread"
 	kill $process
 	expect_status 2
-	expect_error "gputap: $thread is a thread: name its process (Tgid in /proc/$thread/status)"
+	expect_error "gputap: $thread is a thread: use its process (Tgid in /proc/$thread/status)"
 }
 
 @test "with -p LIBRARY every process that uses it is traced" {
@@ -201,7 +201,7 @@ build_static() {
 	touch go
 	end_trace
 	expect_status 0
-	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by process [0-9]+ [0-9.]+ ms before its probes were in place: calls in between are not seen$"
+	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by process [0-9]+ [0-9.]+ ms before its probes were attached: calls in between are missing$"
 	expect_count "$stderr" 'late .*\[EXIT\]' 2
 }
 
@@ -215,7 +215,7 @@ build_static() {
 @test "--gpu nvidia without a driver says so, and what to do" {
 	[ ! -e /dev/nvidiactl ] || skip "NVIDIA's driver is here"
 	gputap trace --gpu nvidia -- "$calls" 1
-	expect_error_line "^gputap: no NVIDIA driver here, though --gpu nvidia asks for it: the command finds no GPU unless it brings a driver along; load the driver \('nvidia-smi' shows whether it works\), or use --gpu soft$"
+	expect_error_line "^gputap: no NVIDIA driver found: the command has no GPU unless it brings a driver; load the driver \('nvidia-smi' shows whether it works\), or use --gpu soft$"
 	gputap trace --gpu soft -- "$calls" 1
 	expect_no_error_line 'though --gpu nvidia'
 }
@@ -225,14 +225,14 @@ build_static() {
 	build_static static
 	gputap trace -- ./static nested 1
 	expect_status 0
-	expect_error_line "^gputap: the program has NVIDIA's CUDA runtime linked in statically, which cannot use the software GPU: relink it with 'nvcc -cudart shared'$"
+	expect_error_line "^gputap: NVIDIA's CUDA runtime is statically linked into the program and cannot use the software GPU: relink it with 'nvcc -cudart shared'$"
 	expect_count "$stderr" 'static .*\[EXIT\]' 2
 }
 
 @test "relinking is advised for a static runtime without symbols, too, where it is NVIDIA's" {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/version ] || skip "an NVIDIA driver is here"
 	need_command cc
-	advice="^gputap: the program has NVIDIA's CUDA runtime linked in statically, which cannot use the software GPU: relink it with 'nvcc -cudart shared'$"
+	advice="^gputap: NVIDIA's CUDA runtime is statically linked into the program and cannot use the software GPU: relink it with 'nvcc -cudart shared'$"
 	cat >nameless.c <<-'EOF'
 		#include <dlfcn.h>
 		#ifdef KERNELS
@@ -284,7 +284,7 @@ build_static() {
 	expect_status 0
 	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[ENTER\]  size=64 bytes$'
 	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[EXIT\]   returned=OUT_OF_MEMORY '
-	expect_error_line "^gputap: no CUDA runtime was found in the program or what it loads \(it is stripped: one inside would not be seen\); tracing the driver API in .*libcuda\.so\.1 instead$"
+	expect_error_line "^gputap: no CUDA runtime was found in the program or what it loads \(it is stripped: one inside cannot be found\); tracing the driver API in .*libcuda\.so\.1 instead$"
 }
 
 @test "where nothing is seen, it says where it looked and why" {
@@ -292,7 +292,7 @@ build_static() {
 	strip -o stripped static
 	trace -- ./stripped nested 1
 	expect_status 0
-	expect_error_line '^gputap: no call was seen; the probes were in .*libcudart\.so\.13.*, and none in \./stripped: no CUDA functions \(it is stripped: a runtime linked in statically would not be seen\)$'
+	expect_error_line '^gputap: no calls were traced; probes were in .*libcudart\.so\.13.*, and none in \./stripped: no CUDA functions \(it is stripped: a statically linked runtime cannot be found\)$'
 }
 
 @test "a process in another root directory is traced" {
@@ -361,11 +361,11 @@ build_static() {
 
 @test "that a command goes on when the time is over is told, and its status is waited for" {
 	start_trace --duration 300ms -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
-	wait_for grep -q 'the tracing has ended' err
+	wait_for grep -q 'tracing has ended' err
 	touch go
 	end_trace
 	expect_status 3
-	expect_error_line '^gputap: the tracing has ended; the command goes on, and its end is waited for \(Ctrl-C ends it\)$'
+	expect_error_line '^gputap: tracing has ended; waiting for the command, which continues \(Ctrl-C ends it\)$'
 	trace --max-events 1 -- "$calls" 5
 	expect_status 0
 	expect_no_error_line 'is waited for'

@@ -230,7 +230,7 @@ documented() {
 @test "the status of a command that a signal ended is told as a shell tells it" {
 	trace -- "$calls" --signal 9 1
 	expect_status 137
-	expect_error_line "^gputap: $calls was ended by signal 9 \(Killed\)$"
+	expect_error_line "^gputap: $calls was killed by signal 9 \(Killed\)$"
 	expect_error_line '^gputap: 1 call: 1 complete, 0 unfinished, 0 lost$'
 	trace -- "$calls" --signal 11 1
 	expect_status 139
@@ -261,9 +261,9 @@ documented() {
 	export GPUTAP_SOFTGPU=$PWD/gpu LD_LIBRARY_PATH=$PWD/elsewhere
 	gputap trace -- "$calls" 1
 	expect_status 0
-	expect_error_line '^gputap: no NVIDIA driver here: using the software GPU, a development device, whose times say nothing about GPUs$'
+	expect_error_line '^gputap: no NVIDIA driver found, using the software GPU: its times say nothing about real GPUs$'
 	expect_count "$stderr" '\[EXIT\]' 1
 	gputap trace --gpu soft -- sh -c 'echo $LD_LIBRARY_PATH'
-	expect_error_line '^gputap: using the software GPU: a development device, whose times say nothing about GPUs$'
+	expect_error_line '^gputap: using the software GPU: its times say nothing about real GPUs$'
 	expect_output "$PWD/gpu:$PWD/elsewhere"
 }

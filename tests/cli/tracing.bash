@@ -19,7 +19,7 @@ use_standin() {
 # The stand-in takes the place of NVIDIA's library, so it is asked for as if it were that. That there
 # is no driver beneath it is said, and nothing that these tests are about.
 without_driver_note() {
-	mapfile -t stderr_lines < <(grep -vE '^gputap: (recorded: )?no NVIDIA driver here' <<<"$stderr")
+	mapfile -t stderr_lines < <(grep -vE '^gputap: (recorded: )?no NVIDIA driver found' <<<"$stderr")
 	stderr=$(printf '%s\n' "${stderr_lines[@]}")
 }
 

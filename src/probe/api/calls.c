@@ -73,7 +73,7 @@ static int choose_attach_method(struct call_source *state, struct gt_diag *diag)
 		return gt_load_failed(error, "cuda", diag);
 	if (error && state->host->options->attach == GT_ATTACH_MULTI)
 		return gt_diag(diag, error, "cuda", NULL,
-			       "this kernel has no uprobe_multi links (%s): they came with Linux "
+			       "this kernel has no uprobe_multi links (%s): they require Linux "
 			       "6.6; use --attach perf",
 			       strerror(-error));
 	return 0;
@@ -177,7 +177,7 @@ static void note_failed_site(void *context, const struct gt_site *site, int erro
 {
 	struct call_source *state = context;
 
-	gt_event_queue_note(state->host->events, "no probe on %s: %s", site->name,
+	gt_event_queue_note(state->host->events, "cannot probe %s: %s", site->name,
 			    strerror(-error));
 }
 
@@ -301,8 +301,8 @@ static void attach_late_file(void *context, const char *path, const struct gt_ne
 		gt_event_queue_note(state->host->events, "%s: %s", diag.place, diag.text);
 	else if (state->attached > attached)
 		gt_event_queue_note(state->host->events,
-				    "%s was mapped by process %d %.1f ms before its probes were in "
-				    "place: calls in between are not seen",
+				    "%s was mapped by process %d %.1f ms before its probes were "
+				    "attached: calls in between are missing",
 				    mapping->path, mapping->pid,
 				    (gt_clock_monotonic() - mapping->time) / 1e6);
 }

@@ -74,7 +74,7 @@ static int parse_one(char *text, struct gt_condition *ret, struct gt_diag *diag)
 
 	if (row < 0)
 		return gt_diag(diag, -EINVAL, "when", NULL,
-			       "no comparison in '%s': write one such as 'duration>1ms' "
+			       "no comparison in '%s', use one such as 'duration>1ms' "
 			       "(operators: < <= == != >= >)",
 			       whole ? whole : "");
 	for (size_t i = 0; i < gt_countof(fields); i++) {
@@ -82,7 +82,7 @@ static int parse_one(char *text, struct gt_condition *ret, struct gt_diag *diag)
 			continue;
 		if (fields[i].parse(value, &number))
 			return gt_diag(diag, -EINVAL, "when", NULL,
-				       "'%s' is no value for %s: write one such as '%s'", value,
+				       "invalid value '%s' for %s, use one such as '%s'", value,
 				       name, i == GT_CONDITION_DURATION ? "1ms" : "2");
 		*ret = (struct gt_condition){
 			.value = number,
@@ -92,7 +92,7 @@ static int parse_one(char *text, struct gt_condition *ret, struct gt_diag *diag)
 		return 0;
 	}
 	return gt_diag(diag, -EINVAL, "when", NULL,
-		       "no field '%s': there are duration, result and depth", name);
+		       "unknown field '%s' (one of: duration, result, depth)", name);
 }
 
 int gt_conditions_parse(const char *text, struct gt_condition conditions[GT_MAX_CONDITIONS],

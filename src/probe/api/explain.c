@@ -23,7 +23,7 @@ int gt_explain_nothing(const struct gt_host *host, const struct gt_traced_files 
 		host->events,
 		"nothing to attach to so far: no libcudart, no libcuda, no runtime inside the "
 		"program; waiting for one to be loaded%s%s",
-		host->options->verbose && *skipped ? "; looked at:\n" : "",
+		host->options->verbose && *skipped ? "; examined:\n" : "",
 		host->options->verbose ? skipped : "");
 	return 0;
 }
@@ -56,7 +56,7 @@ void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_file
 		host->events,
 		"no CUDA runtime was found in the program or what it loads (%s); tracing "
 		"the driver API in %s instead",
-		files->stripped ? "it is stripped: one inside would not be seen"
+		files->stripped ? "it is stripped: one inside cannot be found"
 				: "no libcudart, and none inside",
 		driver->path);
 }
@@ -69,10 +69,10 @@ void gt_explain_silence(const struct gt_host *host, const struct gt_traced_files
 	gt_vec_each (file, &files->found)
 		gt_strbuf_printf(&probed, "%s%s", probed.length ? ", " : "", file->path);
 	if (!*skipped || (gt_target_is_all(host->target) && !host->options->path))
-		gt_event_queue_note(host->events, "no call was seen; the probes were in %s",
+		gt_event_queue_note(host->events, "no calls were traced; probes were in %s",
 				    gt_strbuf_string(&probed));
 	else
 		gt_event_queue_note(
-			host->events, "no call was seen; the probes were in %s, and none in %.*s",
+			host->events, "no calls were traced; probes were in %s, and none in %.*s",
 			gt_strbuf_string(&probed), (int)strcspn(skipped, "\n"), skipped);
 }

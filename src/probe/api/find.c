@@ -137,8 +137,8 @@ int gt_traced_files_examine(struct gt_traced_files *files, const char *path, boo
 			    "has the name of a CUDA library, but none of its functions");
 	else if (gt_elf_info(elf)->stripped)
 		add_skipped(files, path,
-			    "no CUDA functions (it is stripped: a runtime linked in statically "
-			    "would not be seen)");
+			    "no CUDA functions (it is stripped: a statically linked runtime "
+			    "cannot be found)");
 	else
 		add_skipped(files, path, "no CUDA functions");
 	return 0;

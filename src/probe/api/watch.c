@@ -93,8 +93,8 @@ int gt_watch_open(struct gt_watch **ret_watch, struct gt_diag *diag)
 		/* A CPU that is switched off has no events. */
 		if (error && error != -ENODEV)
 			return gt_diag(diag, error, "watch", NULL,
-				       "perf events are refused (%s): libraries that are loaded "
-				       "later will not be seen; run as root or with CAP_PERFMON",
+				       "cannot open perf events (%s): libraries that are loaded "
+				       "later are not traced; run as root or with CAP_PERFMON",
 				       strerror(-error));
 	}
 	*ret_watch = gt_take(watch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Captures: written, read, and damaged in every way. */
+/* Captures: written, read, and corrupted in every way. */
 #include <errno.h>
 
 #include "capture/capture.h"
@@ -167,7 +167,7 @@ TEST("a file that is no capture is refused")
 	CHECK_INT(replay(&result, &diag), 0);
 	CHECK_INT(result, -EBADMSG);
 	CHECK_STR(diag.place, FILE_NAME);
-	CHECK_STR(diag.text, "not a capture of gputap (it does not begin as one)");
+	CHECK_STR(diag.text, "not a capture of gputap (wrong magic number)");
 }
 
 TEST("a file that is too short, or missing, is refused")
@@ -179,7 +179,7 @@ TEST("a file that is too short, or missing, is refused")
 	write_text(FILE_NAME, "GPUTAP\r\n");
 	CHECK_INT(replay(&result, &diag), 0);
 	CHECK_INT(result, -EBADMSG);
-	CHECK_STR(diag.text, "not a capture of gputap (it does not begin as one)");
+	CHECK_STR(diag.text, "not a capture of gputap (wrong magic number)");
 	diag = (struct gt_diag){0};
 	CHECK_INT(gt_capture_open("nowhere.gtap", &reader, &diag), -ENOENT);
 	CHECK_STR(diag.text, "No such file or directory");
@@ -234,7 +234,7 @@ TEST("a head whose sizes cannot be is refused")
 		write_file(FILE_NAME, file.data, file.size);
 		CHECK_INT(replay(&result, &diag), 0);
 		CHECK_INT(result, -EBADMSG);
-		CHECK_STR(diag.text, "its head is damaged");
+		CHECK_STR(diag.text, "malformed header");
 	}
 }
 
@@ -257,7 +257,7 @@ TEST("a larger head, as a newer version may have, is skipped")
 	CHECK_INT(result, 0);
 }
 
-TEST("a capture that was broken off at any byte gives what came before, and says where")
+TEST("a capture that is truncated at any byte can be read up to there, and the error says where")
 {
 	gt_auto_file file = {0};
 	size_t start;
@@ -281,7 +281,7 @@ TEST("a capture that was broken off at any byte gives what came before, and says
 	}
 }
 
-TEST("a record that is damaged ends the reading, and its place is told")
+TEST("a malformed record ends the reading, and the error says where it is")
 {
 	gt_auto_file file = {0};
 	gt_auto_strbuf expected = GT_STRBUF_INIT;
@@ -296,7 +296,7 @@ TEST("a record that is damaged ends the reading, and its place is told")
 	write_file(FILE_NAME, file.data, file.size);
 	CHECK_INT(replay(&result, &diag), 1);
 	CHECK_INT(result, -EBADMSG);
-	gt_strbuf_printf(&expected, "damaged at byte %zu; the events before that were read",
+	gt_strbuf_printf(&expected, "malformed at byte %zu; the events before it were read",
 			 start + 24);
 	CHECK_STR(diag.text, gt_strbuf_string(&expected));
 }

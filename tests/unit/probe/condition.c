@@ -84,33 +84,33 @@ TEST("up to four comparisons are joined, and a fifth is refused")
 TEST("what is no comparison is refused")
 {
 	expect_refusal("", -EINVAL,
-		       "no comparison in '': write one such as 'duration>1ms' "
+		       "no comparison in '', use one such as 'duration>1ms' "
 		       "(operators: < <= == != >= >)");
 	expect_refusal("duration", -EINVAL,
-		       "no comparison in 'duration': write one such as 'duration>1ms' "
+		       "no comparison in 'duration', use one such as 'duration>1ms' "
 		       "(operators: < <= == != >= >)");
 	expect_refusal("depth>0 && ", -EINVAL,
-		       "no comparison in ' ': write one such as 'duration>1ms' "
+		       "no comparison in ' ', use one such as 'duration>1ms' "
 		       "(operators: < <= == != >= >)");
 	expect_refusal("depth ! 0", -EINVAL,
-		       "no comparison in 'depth ! 0': write one such as 'duration>1ms' "
+		       "no comparison in 'depth ! 0', use one such as 'duration>1ms' "
 		       "(operators: < <= == != >= >)");
 }
 
 TEST("a field that there is not is refused")
 {
-	expect_refusal("size>4", -EINVAL, "no field 'size': there are duration, result and depth");
-	expect_refusal(">4", -EINVAL, "no field '': there are duration, result and depth");
+	expect_refusal("size>4", -EINVAL, "unknown field 'size' (one of: duration, result, depth)");
+	expect_refusal(">4", -EINVAL, "unknown field '' (one of: duration, result, depth)");
 }
 
 TEST("a value that is none is refused, and says what one looks like")
 {
 	expect_refusal("duration>soon", -EINVAL,
-		       "'soon' is no value for duration: write one such as '1ms'");
-	expect_refusal("result==", -EINVAL, "'' is no value for result: write one such as '2'");
-	expect_refusal("result==-1", -EINVAL, "'-1' is no value for result: write one such as '2'");
-	expect_refusal("depth>1ms", -EINVAL, "'1ms' is no value for depth: write one such as '2'");
-	expect_refusal("result=>1", -EINVAL, "'>1' is no value for result: write one such as '2'");
+		       "invalid value 'soon' for duration, use one such as '1ms'");
+	expect_refusal("result==", -EINVAL, "invalid value '' for result, use one such as '2'");
+	expect_refusal("result==-1", -EINVAL, "invalid value '-1' for result, use one such as '2'");
+	expect_refusal("depth>1ms", -EINVAL, "invalid value '1ms' for depth, use one such as '2'");
+	expect_refusal("result=>1", -EINVAL, "invalid value '>1' for result, use one such as '2'");
 }
 
 TEST("a condition holds on both sides of its border as it says")

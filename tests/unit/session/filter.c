@@ -51,7 +51,7 @@ TEST("a user is a number or a name")
 TEST("a user that is none is refused")
 {
 	CHECK_INT(make((struct gt_trace_options){.uid = "nobody-at-all"}), -EINVAL);
-	CHECK_STR(diag.text, "there is no user 'nobody-at-all'");
+	CHECK_STR(diag.text, "invalid user 'nobody-at-all' for --uid: no such user");
 	CHECK_INT(make((struct gt_trace_options){.uid = "99999999999"}), -EINVAL);
 	CHECK(!filter.by_uid);
 }
@@ -78,7 +78,7 @@ TEST("a name longer than the kernel keeps is cut as the kernel cuts it")
 TEST("a name of nothing is refused")
 {
 	CHECK_INT(make((struct gt_trace_options){.name = "*"}), -EINVAL);
-	CHECK_STR(diag.text, "'*' is no name of a process");
+	CHECK_STR(diag.text, "invalid process name '*' for --comm");
 }
 
 TEST("a program's file is told by inode and device, a library's is not")
