@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The floor of every tracer of calls: a pair of probes that do nothing. */
+/* The lower bound of every tracer of calls: a pair of probes that do nothing. */
 #include "probe/vmlinux_min.h"
 
 #include <bpf/bpf_helpers.h>

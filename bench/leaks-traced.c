@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What `gputap leaks` costs a program that has 100 and one that has 100,000 allocations that live:
- * the time of its calls of the stand-in runtime, which do nothing, and gputap's memory. A program
- * must not become slower by what it has allocated. One round a run: bench/run takes the medians.
+ * The cost of `gputap leaks` for a program with 100 and one with 100,000 live allocations: the time
+ * of its calls of the stand-in runtime, which do nothing, and gputap's memory. A program must not
+ * become slower as it allocates. One round per run: bench/run takes the medians.
  */
 #include <cuda_runtime_api.h>
 #include <signal.h>

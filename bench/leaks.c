@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a call costs the analysis of leaks, with 100 and with 100,000 allocations that live, and
- * the memory that so many take. The calls are made up: nothing is traced.
+ * The cost of a call in the analysis of leaks, with 100 and with 100,000 live allocations, and the
+ * memory that it needs for them. The calls are generated: nothing is traced.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static struct {
 	uint32_t allocates, frees;
 } bench;
 
-static void tell(const struct gt_event *event)
+static void report_event(const struct gt_event *event)
 {
 	if (gt_names_take(bench.names, event) || gt_leaks_take(bench.leaks, bench.names, event)) {
 		fprintf(stderr, "leaks: out of memory\n");
@@ -50,7 +50,7 @@ static uint32_t name_function(const char *name)
 	uint32_t number = (uint32_t)gt_api_find(name);
 
 	event->number = number;
-	tell(&event->head);
+	report_event(&event->head);
 	free(event);
 	return number;
 }
@@ -70,7 +70,7 @@ static void call(uint32_t function, unsigned slots, unsigned copied, const uint6
 	event->slots = (uint8_t)slots;
 	event->copied = (uint8_t)copied;
 	memcpy(record + CALL_WORDS, words, 3 * sizeof(*words));
-	tell(&event->head);
+	report_event(&event->head);
 }
 
 static void allocate(uint64_t number)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the readers of program files cost: PTX by the line, the symbols of an ELF file (gputap) by
+ * The cost of reading program files: PTX by the line, the symbols of an ELF file (gputap) by
  * the symbol, and unwinding 16 callers by .eh_frame once its rules are known.
  */
 #include <stdio.h>

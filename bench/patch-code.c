@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What inserted programs add to kernels: instructions, registers and spills of the patched kernel
- * less those of the same text without programs, over all kernels that nvcc makes of the examples
- * and of tests/data/ptx/kernels.cu. For programs at memory accesses, instructions per site. One GPU
- * of each instruction set. Needs clang, nvcc and ptxas; --quick: the tests' kernels on one GPU.
+ * The code that inserted programs add to kernels: instructions, registers and spills of the patched
+ * kernel less those of the same text without programs, over all kernels that nvcc compiles from the
+ * examples and of tests/data/ptx/kernels.cu. For programs at memory accesses, instructions per
+ * site. One GPU of each instruction set. Needs clang, nvcc and ptxas; --quick: the tests' kernels
+ * on one GPU.
  */
 #include <errno.h>
 #include <stdio.h>

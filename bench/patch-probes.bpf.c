@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Programs of bench/patch-code: what is inserted into kernels to see what it costs. */
+/* The programs that bench/patch-code inserts into kernels to measure their cost. */
 #include <gputap/bpf.h>
 
 GPUTAP_ARRAY(counts, unsigned long long, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What it costs to insert programs into a module of 100,000 lines: to read and print it, to find
+ * The cost of inserting programs into a module of 100,000 lines: to read and print it, to find
  * that nothing matches, to insert one program at a kernel's entry, and one at each memory access.
  */
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many calls of a capture `gputap trace --from` shows in a second of CPU time, as text and as
- * JSON. The capture is written here: the steps of a program that copies, launches and waits.
+ * The calls of a capture that `gputap trace --from` prints per second of CPU time, as text and as
+ * JSON. The capture is generated: the calls of a program that copies, launches and waits.
  *
  *     replay [--quick] [GPUTAP]   measure this build's gputap, or the given one
  */

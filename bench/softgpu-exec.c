@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How fast the software CUDA device executes: thread-instructions per second of one core, and
- * how much longer it takes than plain C on one core, for four kernels (softgpu-exec.cu). The
+ * The speed of the software GPU: thread-instructions per second of one core, and its time relative
+ * to plain C on one core, for four kernels (softgpu-exec.cu). The
  * results are compared with those of C.
  */
 #include <errno.h>

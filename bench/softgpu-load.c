@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CPU time that the software CUDA device takes to load a module of PTX, by its number of lines. */
+/* The CPU time of the software GPU for loading a module of PTX, by its number of lines. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

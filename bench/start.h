@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Has gputap trace the program that measures. */
+/* Starts the program that measures under gputap. */
 #pragma once
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What tracing costs a call of the stand-in runtime, which does nothing: untraced, with an empty
+ * The cost of tracing a call of the stand-in runtime, which does nothing: untraced, with an empty
  * pair of probes, with gputap recording it (every event kept or counted), and with gputap also
  * writing the entry events of live text. The ratios are to the empty pair.
  *
- * cudaSetDevice takes a number; cudaGetDevice gives one back, which has to be read from the
- * process's memory at the return: "with_result". One round a run: bench/run takes the medians.
+ * cudaSetDevice takes a number; cudaGetDevice returns one through a pointer, which is read from
+ * the process's memory at the return: "with_result". One round a run: bench/run takes the medians.
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -90,7 +90,7 @@ static int find_function(char **ret_path, uint64_t *ret_offset)
 	return 0;
 }
 
-static void ignore_refused(void *context, const struct gt_site *site, int error)
+static void ignore_rejected(void *context, const struct gt_site *site, int error)
 {
 }
 
@@ -114,7 +114,7 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 		gt_attach_prepare_multi(attacher.at_return);
 	}
 	if (!empty_bpf__load(skeleton) &&
-	    !gt_attach(&attacher, path, &site, 1, ignore_refused, NULL, &attachment, NULL)) {
+	    !gt_attach(&attacher, path, &site, 1, ignore_rejected, NULL, &attachment, NULL)) {
 		ns_per_call(call_plain, calls / 10);
 		ns = ns_per_call(call_plain, calls);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls that `gputap trace -o FILE` loses of a program that makes 100,000 a second for ten seconds
- * (--quick: one). The goal is none.
+ * The calls that `gputap trace -o FILE` loses of a program that makes 100,000 calls per second for
+ * ten seconds (--quick: one). The goal is none.
  */
 #include <stdbool.h>
 #include <stdio.h>

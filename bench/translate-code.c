@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The probes through our translator and through clang, both through ptxas. */
+/* The code of the probes from our translator and from clang, both assembled by ptxas. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Probes of bench/translate: the same source becomes eBPF, and by clang's nvptx64 target kernels of
- * PTX. What the context has is the one parameter of both's kernels, and both know that maps are in
- * global memory: atomic operations at generic addresses cost clang twice as many instructions. What
- * programs return is dropped by both. Hashes and rings are what helpers make of them: there is
- * nothing to compare them with.
+ * Probes of bench/translate: the same source is compiled to eBPF, and by clang's nvptx64 target to
+ * kernels of PTX. The context is the one parameter of the kernels of both, and both know that maps
+ * are in global memory: atomic operations at generic addresses cost clang twice as many
+ * instructions. Both drop the return values of programs. Hashes and rings are implemented by
+ * helpers, so clang has no counterpart to compare them with.
  */
 typedef unsigned long long u64;
 typedef long long s64;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What it costs to verify and translate programs of 50, 500 and 5,000 instructions; and how good
- * the code is (translate-code.h; tests/unit/gpubpf/ptxgen/probes.c sees that it stays so).
+ * The cost of verifying and translating programs of 50, 500 and 5,000 instructions, and the size of
+ * the code (translate-code.h; tests/unit/gpubpf/ptxgen/probes.c checks that it does not grow).
  */
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes CUDA fail in ways that programs fail in, and checks that each gives its own error. Calls
+ * Makes CUDA calls fail as they fail in programs, and checks the error of each. Calls
  * that return an error, in this order:
  *
  *	the launch		cudaErrorInvalidConfiguration	9
@@ -39,7 +39,8 @@ int main()
 
 	CHECK(cudaMalloc(&memory, 1024));
 
-	/* A block has 1024 threads at most. The launch itself tells no error: it is asked for. */
+	/* A block has 1024 threads at most. The launch itself returns no error: cudaGetLastError
+	 * does. */
 	store<<<1, 2048>>>((int *)memory);
 	expect("2048 threads in a block", cudaGetLastError(), cudaErrorInvalidConfiguration);
 
@@ -50,8 +51,8 @@ int main()
 	expect("device 1000", cudaSetDevice(1000), cudaErrorInvalidDevice);
 
 	/*
-	 * A launch returns before its kernel runs: what a kernel does wrong is told by a later
-	 * call. This error sticks: nothing but the end of the process helps, so it comes last.
+	 * A launch returns before its kernel runs: a later call reports the errors of a kernel.
+	 * This error sticks: nothing but the end of the process helps, so it comes last.
 	 */
 	store<<<1, 32>>>((int *)16);
 	expect("a store to address 16", cudaDeviceSynchronize(), cudaErrorIllegalAddress);

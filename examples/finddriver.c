@@ -2,7 +2,7 @@
 /*
  * Finds the driver as a statically linked CUDA runtime does: libcuda.so.1 is opened while the
  * program runs, one function is looked up in it, and that one finds all others. A tool that only
- * looks at the libraries a program names, or at symbols that it uses, sees nothing here.
+ * examines the libraries a program names, or the symbols that it uses, sees nothing here.
  */
 #include <cuda.h>
 #include <dlfcn.h>

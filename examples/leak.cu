@@ -6,7 +6,7 @@
  *	3 never are:	1000, 20000 and 300000 bytes, each on a line marked "leaked",
  *	1 fails:	too large; there is nothing to free, so it is no leak.
  *
- * What leaks is 321000 bytes. The memory is given back when the process ends, as always.
+ * What leaks is 321000 bytes. The driver releases the memory when the process ends.
  */
 #include "check.h"
 

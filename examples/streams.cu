@@ -41,7 +41,7 @@ int main()
 	cudaStream_t streams[STREAMS];
 	cudaEvent_t starts[STREAMS], ends[STREAMS];
 
-	/* Only pinned memory can be copied while the host goes on. */
+	/* Only pinned memory can be copied while the host continues. */
 	CHECK(cudaMallocHost(&host, PIECES * size));
 	for (int i = 0; i < PIECES * PIECE; i++)
 		host[i] = i;

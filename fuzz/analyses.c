@@ -35,10 +35,10 @@ static struct {
 	struct gt_report_options options[gt_countof(reports)];
 	void *states[gt_countof(reports)];
 	uint64_t time;
-	bool told[4096]; /* functions */
+	bool reported[4096]; /* functions */
 } run;
 
-static void tell(const struct gt_event *event)
+static void report_event(const struct gt_event *event)
 {
 	if (gt_names_take(run.names, event))
 		abort();
@@ -47,40 +47,40 @@ static void tell(const struct gt_event *event)
 			abort();
 }
 
-static void tell_function(unsigned row)
+static void report_function(unsigned row)
 {
 	const char *name = gt_api_function(row)->name;
 	struct gt_event_function *event;
 
-	if (run.told[row])
+	if (run.reported[row])
 		return;
-	run.told[row] = true;
+	run.reported[row] = true;
 	event = (void *)gt_event_new(GT_EVENT_function, name, strlen(name));
 	if (!event)
 		abort();
 	event->number = row;
-	tell(&event->head);
+	report_event(&event->head);
 	free(event);
 }
 
-/* The n-th function that means something. */
+/* The n-th function that has a category. */
 static unsigned choose(unsigned number)
 {
-	unsigned row = number % gt_api_count() % gt_countof(run.told);
+	unsigned row = number % gt_api_count() % gt_countof(run.reported);
 
 	while (gt_api_function(row)->category == GT_CATEGORY_NONE)
-		row = (row + 1) % gt_api_count() % gt_countof(run.told);
+		row = (row + 1) % gt_api_count() % gt_countof(run.reported);
 	return row;
 }
 
-static void tell_call(const struct step *step, unsigned function)
+static void report_call(const struct step *step, unsigned function)
 {
 	static const uint32_t results[] = {0, 0, 0, 0, 0, 1, 2, 17, 400, 600, 700, 719};
 	struct gt_plan plan;
 	union call call = {0};
 	unsigned words;
 
-	tell_function(function);
+	report_function(function);
 	call.event.function = function;
 	gt_api_plan(gt_api_function(function), &plan);
 	words = (unsigned)plan.registers + plan.stack;
@@ -104,10 +104,10 @@ static void tell_call(const struct step *step, unsigned function)
 	call.event.stack = step->how >> 5 & 3;
 	call.event.duration = (uint64_t)step->words[7] * 100;
 	call.event.head.time = run.time += step->who & 0x80 ? 100000 : 100;
-	tell(&call.event.head);
+	report_event(&call.event.head);
 }
 
-static void tell_end(const struct step *step)
+static void report_end(const struct step *step)
 {
 	struct gt_event_exit end = {
 		.head = {.kind = GT_EVENT_exit,
@@ -116,7 +116,7 @@ static void tell_end(const struct step *step)
 			 .time = run.time += 100},
 	};
 
-	tell(&end.head);
+	report_event(&end.head);
 }
 
 static void put_all(bool json)
@@ -142,15 +142,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!run.names || reports[i]->open(&run.options[i], &run.states[i]))
 			abort();
 	}
-	memset(run.told, 0, sizeof(run.told));
+	memset(run.reported, 0, sizeof(run.reported));
 	for (; size >= sizeof(step); data += sizeof(step), size -= sizeof(step)) {
 		memcpy(&step, data, sizeof(step));
 		if (step.function[1] == 0xff)
-			tell_end(&step);
+			report_end(&step);
 		else if (step.function[1] == 0xfe)
 			put_all(step.how & 1);
 		else
-			tell_call(&step, choose(step.function[0] | step.function[1] << 8));
+			report_call(&step, choose(step.function[0] | step.function[1] << 8));
 	}
 	put_all(false);
 	put_all(true);

@@ -169,7 +169,7 @@ static void add_ring(struct writer *writer)
 	writer->numbers |= 1;
 }
 
-/* What the lanes of a warp tell each other, and where a thread is. */
+/* Calls that exchange values between the lanes of a warp, or return the position of a thread. */
 static void add_lanes(struct writer *writer)
 {
 	static const int32_t plain[] = {GT_HELPER_get_lane_id, GT_HELPER_warp_active_mask,

@@ -115,7 +115,7 @@ static void add_stack(struct writer *writer)
 	add_access(writer, 10, -8 * (int)(1 + below(SLOTS / 8)), 8, true, true);
 }
 
-/* Bounds a register to 0 … mask, in one of several ways. */
+/* Bounds a register to 0 … mask, by one of several methods. */
 static void bound(struct writer *writer, unsigned target, unsigned bits)
 {
 	int32_t mask = (1 << bits) - 1;
@@ -205,7 +205,7 @@ static struct bpf_insn some_condition(struct writer *writer)
 	return insn_x(code | BPF_X, target, number_register(writer), 0);
 }
 
-/* Instructions and jumps, so many that the verifier may keep a state where ways meet. */
+/* Instructions and jumps, enough that the verifier may keep a state where paths join. */
 static void add_idle(struct writer *writer)
 {
 	for (unsigned i = below(7); i; i--)
@@ -214,7 +214,7 @@ static void add_idle(struct writer *writer)
 		emit(writer, insn_k(BPF_JMP | BPF_JA, 0, 0));
 }
 
-/* On one of two ways a copy of a number, or what stands on the stack, is something else. */
+/* On one of two paths a copy of a scalar, or the scalar in a stack slot, differs. */
 static void link_otherwise(struct writer *writer, unsigned copy, unsigned number, int slot)
 {
 	unsigned other = jump(writer, some_condition(writer));
@@ -287,7 +287,8 @@ static unsigned choose_number(struct writer *writer, unsigned target, int slot)
 	return (1u << bits[1]) - 1;
 }
 
-/* Where ways met, the number chosen on them is an index: as it is, or from the stack. */
+/* After the join of two paths, the scalar chosen on them is an index: directly, or from the stack.
+ */
 static void add_choice(struct writer *writer)
 {
 	unsigned pointer = pointer_register(writer), other = pointer == 1 ? 2 : 1, max;

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LOOKS = 64 }; /* addresses that are looked at in a segment */
+enum { LOOKS = 64 }; /* addresses examined in a segment */
 
 static void look_at(struct gt_elf *elf, struct gt_lines *lines, const struct gt_cfi *cfi,
 		    uint64_t address)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What another kernel than this machine's could refuse or do otherwise. They run under any, but are
-# made for a guest (tests/guest/run): a few, since it is slow.
+# Behavior that may differ under another kernel. The tests run under any kernel, but are meant for a
+# guest (tests/guest/run): few, since it is slow.
 
 load ../cli/helper
 load ../cli/tracing
@@ -60,7 +60,7 @@ defined_probes() {
 	expect_totals '30 calls: 30 complete, 0 unfinished, 0 lost'
 }
 
-@test "calls within calls, calls that were left and calls that never end are told apart" {
+@test "calls within calls, abandoned calls and calls that never end are distinguished" {
 	stand_in
 	trace -- "$callback" nested 2
 	expect_totals '4 calls: 4 complete, 0 unfinished, 0 lost'
@@ -70,7 +70,7 @@ defined_probes() {
 	expect_totals '4 calls: 3 complete, 1 unfinished, 0 lost'
 }
 
-@test "a function that goes on with another one by a jump is seen to return once" {
+@test "a function that jumps to another one is seen to return once" {
 	stand_in
 	trace -- "$callback" launch 3
 	expect_count "$stderr" 'cudaLaunchKernel .*\[EXIT\]   returned=Success' 6
@@ -114,7 +114,7 @@ defined_probes() {
 		.complete + .unfinished + .lost == 20000'
 }
 
-@test "of one capture, leaks, copies, kernels and errors are told" {
+@test "leaks, copies, kernels and errors report on one capture" {
 	gputap trace --stack fp -o leak.gtap -- "$examples/leak"
 	expect_status 0
 	gputap leaks --json --from leak.gtap
@@ -147,7 +147,7 @@ defined_probes() {
 	expect_error_line '^ +at main\+0x[0-9a-f]+ \(handles\)$'
 }
 
-@test "when gputap is killed the command goes on, and the next one clears up" {
+@test "when gputap is killed the command continues, and the next one cleans up" {
 	stand_in
 	"$build/gputap" trace --gpu nvidia -- sh -c "touch runs; $calls --wait-for go 3 >made" \
 		>/dev/null 2>&1 3>&- &

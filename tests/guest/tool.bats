@@ -45,7 +45,7 @@ need_guest() {
 	[[ ${stderr_lines[1]} == *'Kernel panic - not syncing: sysrq triggered crash' ]]
 }
 
-@test "without QEMU, or without a way to fetch a kernel, there is no guest, and that is told" {
+@test "without QEMU, or without apt to fetch a kernel, the reason is reported" {
 	python=$(python3 -c 'import sys; print(sys.executable)')
 	cd "$BATS_TEST_TMPDIR"
 	mkdir empty

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Uses several CUDA contexts by the driver API, and says which: each allocation's size is that of
- * the line that tells in which context it was made.
+ * Uses several CUDA contexts by the driver API, and prints which: the size of each allocation is
+ * that of the line that prints its context.
  *
  *	contexts uuid	asks for the name and the UUID of the device first, and prints them
  *	contexts wait	makes one context, waits for two seconds, uses it, asks which one is
@@ -22,7 +22,7 @@
 		}                                                                                  \
 	} while (0)
 
-static void tell_device(CUdevice device)
+static void print_device(CUdevice device)
 {
 	CUuuid uuid;
 	char name[256];
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "wait"))
 		return use_after_a_while(device);
 	if (argc > 1)
-		tell_device(device);
+		print_device(device);
 	CHECK(cuCtxCreate(&first, NULL, 0, device));
 	use(1000, first);
 	CHECK(cuCtxCreate(&second, NULL, 0, device));

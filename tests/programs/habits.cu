@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * habits: what is worth telling of a program, so often that it is told: 40 allocations in a loop,
+ * habits: patterns that are worth a finding, often enough to be reported: 40 allocations in a loop,
  * 30 launches that are waited for one by one, 100 copies of 16 bytes, 5 launches of 8 threads, and
  * an allocation that fails twice and is tried again for less.
  */

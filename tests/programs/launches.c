@@ -49,7 +49,7 @@ __attribute__((constructor)) static void register_kernels(void)
 	__cudaRegisterFatBinaryEnd(module);
 }
 
-/* Not in every header any more; the software GPU refuses them. */
+/* Not in every header any more; the software GPU rejects them. */
 CUresult cuLaunch(CUfunction function);
 CUresult cuLaunchGrid(CUfunction function, int width, int height);
 CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream);
