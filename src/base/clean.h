@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Takes the ownership out of a variable: returns its value, leaves NULL there. */
+/* Moves ownership out of a variable: returns its value and sets it to NULL. */
 #define gt_take(pointer)                                                                           \
 	({                                                                                         \
 		__typeof__(pointer) gt_taken = (pointer);                                          \
@@ -14,7 +14,7 @@
 		gt_taken;                                                                          \
 	})
 
-/* The same for a file descriptor: leaves -1. */
+/* The same for a file descriptor, which becomes -1. */
 static inline int gt_take_fd(int *fd)
 {
 	int taken = *fd;
@@ -45,8 +45,8 @@ static inline void gt_cleanup_fclose(FILE **file)
 #define gt_autofclose __attribute__((cleanup(gt_cleanup_fclose)))
 
 /*
- * GT_DEFINE_AUTO(name, type, release): after it, `gt_auto(name) type *x = …` calls
- * release(x) at the end of the scope. release takes NULL.
+ * GT_DEFINE_AUTO(name, type, release): defines gt_auto(name), with which `gt_auto(name) type *x`
+ * calls release(x) at the end of the scope. release accepts NULL.
  */
 #define GT_DEFINE_AUTO(name, type, release)                                                        \
 	static inline void gt_cleanup_##name(type **pointer)                                       \

@@ -42,7 +42,7 @@ int gt_write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
-/* Reads to the end without trusting st_size, which is 0 in /proc. */
+/* Reads to the end of the file; st_size is not used, since it is 0 in /proc. */
 static int read_to_end(int fd, size_t expected, size_t limit, struct gt_file *ret_file)
 {
 	size_t capacity = expected < limit ? expected + 1 : limit + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whole files, with limits: every file is untrusted and may be a pipe or a device. */
+/* Reading and writing whole files. Every file is untrusted, and may be a pipe or a device. */
 #pragma once
 
 #include <stddef.h>
@@ -9,22 +9,22 @@
 #include "base/clean.h"
 #include "base/diag.h"
 
-/* Bytes of a file. */
+/* The contents of a file. */
 struct gt_file {
-	uint8_t *data; /* followed by a NUL that is not counted, so that text can be read as such */
+	uint8_t *data; /* followed by a NUL, which `size` does not include */
 	size_t size;
 };
 
 /*
- * Reads a whole file of at most `limit` bytes. 0; -EFBIG if it is longer; -EISDIR; what
- * open(2) and read(2) say. diag may be NULL. The caller frees with gt_file_free.
+ * Reads a whole file of at most `limit` bytes. 0; -EFBIG: it is longer; -EISDIR; errors of open(2)
+ * and read(2). diag may be NULL. The caller frees *ret_file with gt_file_free.
  */
 int gt_file_read(const char *path, size_t limit, struct gt_file *ret_file, struct gt_diag *diag);
 void gt_file_free(struct gt_file *file);
 
-/* Writes all of it, resuming after signals and short writes. 0 or -Exxx. */
+/* Writes all bytes, continuing after signals and short writes. 0 or -Exxx. */
 int gt_write_all(int fd, const void *data, size_t size);
-/* Reads up to size bytes, fewer only at the end. Bytes read or -Exxx. */
+/* Reads `size` bytes, or fewer at the end of the file. Returns the bytes read or -Exxx. */
 ssize_t gt_read_all(int fd, void *data, size_t size);
 
 static inline void gt_cleanup_file(struct gt_file *file)

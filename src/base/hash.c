@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Entries lie in one array in the order of insertion; a second array of indices is probed
- * linearly. A removed entry leaves a tombstone in both until the next rebuild; a probe passes over
- * those without looking at their entries, which lie anywhere in memory.
+ * Entries are in one array in the order of insertion; a second array of indices is probed linearly.
+ * A removed entry leaves a tombstone in both until the next rebuild; a probe skips tombstones
+ * without a cache miss on their entries.
  */
 #include "base/hash.h"
 
@@ -11,11 +11,11 @@
 
 #define EMPTY UINT32_MAX
 #define REMOVED (UINT32_MAX - 1)
-#define MAX_SMALL 8 /* bytes of a key that lies in its entry */
+#define MAX_SMALL 8 /* bytes of a key that is stored in its entry */
 
 struct hash_entry {
 	void *value;   /* NULL: removed */
-	uint32_t hash; /* its low bits: there are never more slots */
+	uint32_t hash; /* its low bits: there are at most 2^32 slots */
 	uint32_t length;
 	union {
 		void *key;
@@ -26,8 +26,8 @@ struct hash_entry {
 struct gt_hash {
 	struct hash_entry *entries;
 	uint32_t *slots;   /* index of an entry, EMPTY or REMOVED */
-	size_t used;       /* entries in use, removed ones included */
-	size_t live;       /* entries that are there */
+	size_t used;       /* entries in use, including removed ones */
+	size_t live;       /* entries that are not removed */
 	size_t slot_count; /* power of two; entries hold half as many */
 };
 
@@ -65,23 +65,23 @@ struct gt_hash *gt_hash_new(void)
 	return calloc(1, sizeof(struct gt_hash));
 }
 
-void gt_hash_free_with(struct gt_hash *map, void (*release)(void *value))
+void gt_hash_free_with(struct gt_hash *table, void (*release)(void *value))
 {
-	if (!map)
+	if (!table)
 		return;
-	for (size_t i = 0; i < map->used; i++) {
-		free_key(&map->entries[i]);
-		if (map->entries[i].value && release)
-			release(map->entries[i].value);
+	for (size_t i = 0; i < table->used; i++) {
+		free_key(&table->entries[i]);
+		if (table->entries[i].value && release)
+			release(table->entries[i].value);
 	}
-	free(map->entries);
-	free(map->slots);
-	free(map);
+	free(table->entries);
+	free(table->slots);
+	free(table);
 }
 
-size_t gt_hash_count(const struct gt_hash *map)
+size_t gt_hash_count(const struct gt_hash *table)
 {
-	return map->live;
+	return table->live;
 }
 
 static bool is_key(const struct hash_entry *entry, const void *key, size_t length, uint32_t hash)
@@ -90,25 +90,25 @@ static bool is_key(const struct hash_entry *entry, const void *key, size_t lengt
 	       !memcmp(entry_key(entry), key, length);
 }
 
-/* The slot of a key, or NULL. */
-static uint32_t *find(const struct gt_hash *map, const void *key, size_t length, uint32_t hash)
+/* Returns the slot of a key, or NULL. */
+static uint32_t *find(const struct gt_hash *table, const void *key, size_t length, uint32_t hash)
 {
-	size_t mask = map->slot_count - 1;
+	size_t mask = table->slot_count - 1;
 
-	if (!map->slot_count)
+	if (!table->slot_count)
 		return NULL;
-	for (size_t slot = hash & mask; map->slots[slot] != EMPTY; slot = (slot + 1) & mask)
-		if (map->slots[slot] != REMOVED &&
-		    is_key(&map->entries[map->slots[slot]], key, length, hash))
-			return &map->slots[slot];
+	for (size_t slot = hash & mask; table->slots[slot] != EMPTY; slot = (slot + 1) & mask)
+		if (table->slots[slot] != REMOVED &&
+		    is_key(&table->entries[table->slots[slot]], key, length, hash))
+			return &table->slots[slot];
 	return NULL;
 }
 
-static struct hash_entry *find_entry(const struct gt_hash *map, const void *key, size_t length)
+static struct hash_entry *find_entry(const struct gt_hash *table, const void *key, size_t length)
 {
-	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
+	uint32_t *slot = find(table, key, length, (uint32_t)hash_bytes(key, length));
 
-	return slot ? &map->entries[*slot] : NULL;
+	return slot ? &table->entries[*slot] : NULL;
 }
 
 static void place(uint32_t *slots, size_t slot_count, uint32_t hash, uint32_t index)
@@ -120,15 +120,15 @@ static void place(uint32_t *slots, size_t slot_count, uint32_t hash, uint32_t in
 	slots[slot] = index;
 }
 
-/* Makes room for twice what is there, without the tombstones. */
-static int rebuild(struct gt_hash *map)
+/* Rebuilds the table for twice as many entries, without tombstones. */
+static int rebuild(struct gt_hash *table)
 {
 	size_t slot_count = 16;
 	struct hash_entry *entries;
 	uint32_t *slots;
 	size_t used = 0;
 
-	while (slot_count < map->live * 4 + 4)
+	while (slot_count < table->live * 4 + 4)
 		slot_count *= 2;
 	if (slot_count > UINT32_MAX / 2)
 		return -ENOMEM;
@@ -140,25 +140,25 @@ static int rebuild(struct gt_hash *map)
 		return -ENOMEM;
 	}
 	memset(slots, 0xff, slot_count * sizeof(*slots));
-	for (size_t i = 0; i < map->used; i++) {
-		if (!map->entries[i].value)
+	for (size_t i = 0; i < table->used; i++) {
+		if (!table->entries[i].value)
 			continue;
-		entries[used] = map->entries[i];
+		entries[used] = table->entries[i];
 		place(slots, slot_count, entries[used].hash, used);
 		used++;
 	}
-	free(map->entries);
-	free(map->slots);
-	map->entries = entries;
-	map->slots = slots;
-	map->used = used;
-	map->slot_count = slot_count;
+	free(table->entries);
+	free(table->slots);
+	table->entries = entries;
+	table->slots = slots;
+	table->used = used;
+	table->slot_count = slot_count;
 	return 0;
 }
 
-void *gt_hash_get(const struct gt_hash *map, const void *key, size_t length)
+void *gt_hash_get(const struct gt_hash *table, const void *key, size_t length)
 {
-	struct hash_entry *entry = find_entry(map, key, length);
+	struct hash_entry *entry = find_entry(table, key, length);
 
 	return entry ? entry->value : NULL;
 }
@@ -177,9 +177,9 @@ static int set_key(struct hash_entry *entry, const void *key, size_t length)
 	return 0;
 }
 
-int gt_hash_set(struct gt_hash *map, const void *key, size_t length, void *value)
+int gt_hash_set(struct gt_hash *table, const void *key, size_t length, void *value)
 {
-	struct hash_entry *entry = find_entry(map, key, length);
+	struct hash_entry *entry = find_entry(table, key, length);
 	struct hash_entry added = {.value = value, .hash = (uint32_t)hash_bytes(key, length)};
 	int error = 0;
 
@@ -190,41 +190,41 @@ int gt_hash_set(struct gt_hash *map, const void *key, size_t length, void *value
 	if (length > UINT32_MAX)
 		return -ENOMEM;
 	added.length = (uint32_t)length;
-	if (map->used >= map->slot_count / 2)
-		error = rebuild(map);
+	if (table->used >= table->slot_count / 2)
+		error = rebuild(table);
 	if (!error)
 		error = set_key(&added, key, length);
 	if (error)
 		return error;
-	map->entries[map->used] = added;
-	place(map->slots, map->slot_count, added.hash, (uint32_t)map->used);
-	map->used++;
-	map->live++;
+	table->entries[table->used] = added;
+	place(table->slots, table->slot_count, added.hash, (uint32_t)table->used);
+	table->used++;
+	table->live++;
 	return 0;
 }
 
-void *gt_hash_remove(struct gt_hash *map, const void *key, size_t length)
+void *gt_hash_remove(struct gt_hash *table, const void *key, size_t length)
 {
-	uint32_t *slot = find(map, key, length, (uint32_t)hash_bytes(key, length));
+	uint32_t *slot = find(table, key, length, (uint32_t)hash_bytes(key, length));
 	struct hash_entry *entry;
 	void *value;
 
 	if (!slot)
 		return NULL;
-	entry = &map->entries[*slot];
+	entry = &table->entries[*slot];
 	value = entry->value;
 	free_key(entry);
 	entry->value = NULL;
 	*slot = REMOVED;
-	map->live--;
+	table->live--;
 	return value;
 }
 
-bool gt_hash_next(const struct gt_hash *map, size_t *cursor, const void **key, size_t *length,
+bool gt_hash_next(const struct gt_hash *table, size_t *cursor, const void **key, size_t *length,
 		  void **value)
 {
-	while (*cursor < map->used) {
-		const struct hash_entry *entry = &map->entries[(*cursor)++];
+	while (*cursor < table->used) {
+		const struct hash_entry *entry = &table->entries[(*cursor)++];
 
 		if (!entry->value)
 			continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hash table of the house: byte-string keys (copied) to pointers (not owned).
- * Numbers are keys of 8 bytes (gt_map_*_u64), strings are keys without their NUL
- * (gt_map_*_str). Iteration is in the order of insertion of what is still there.
+ * The project's hash table: from byte strings (copied) to pointers (not owned). Integers are keys
+ * of 8 bytes (gt_hash_*_u64), strings are keys without their NUL (gt_hash_*_str). Iteration is in
+ * the order of insertion.
  */
 #pragma once
 
@@ -15,51 +15,52 @@
 
 struct gt_hash;
 
-/* NULL if memory ran out. */
+/* Returns an empty table; NULL: out of memory. */
 struct gt_hash *gt_hash_new(void);
-/* Frees the table and its keys; if release is not NULL, it is called on each value. */
-void gt_hash_free_with(struct gt_hash *map, void (*release)(void *value));
-static inline void gt_hash_free(struct gt_hash *map)
+/* Frees the table and its keys, after calling release (if not NULL) for each value. */
+void gt_hash_free_with(struct gt_hash *table, void (*release)(void *value));
+static inline void gt_hash_free(struct gt_hash *table)
 {
-	gt_hash_free_with(map, NULL);
+	gt_hash_free_with(table, NULL);
 }
 GT_DEFINE_AUTO(hash, struct gt_hash, gt_hash_free)
 
-size_t gt_hash_count(const struct gt_hash *map);
-/* The value, or NULL. */
-void *gt_hash_get(const struct gt_hash *map, const void *key, size_t length);
-/* Sets or replaces. value must not be NULL. 0 or -ENOMEM. */
-int gt_hash_set(struct gt_hash *map, const void *key, size_t length, void *value);
-/* Takes the key out; returns its value, or NULL. */
-void *gt_hash_remove(struct gt_hash *map, const void *key, size_t length);
+/* Returns the number of keys. */
+size_t gt_hash_count(const struct gt_hash *table);
+/* Returns the value of a key, or NULL. */
+void *gt_hash_get(const struct gt_hash *table, const void *key, size_t length);
+/* Sets or replaces the value of a key; it must not be NULL. 0 or -ENOMEM. */
+int gt_hash_set(struct gt_hash *table, const void *key, size_t length, void *value);
+/* Removes a key; returns its value, or NULL. */
+void *gt_hash_remove(struct gt_hash *table, const void *key, size_t length);
 /*
- * Walks: start with *cursor = 0; false at the end. key and length may be NULL.
- * Removing the entry just returned is allowed, adding is not.
+ * Iterates: start with *cursor = 0; returns false at the end. key and length may be NULL.
+ * The entry that was returned last may be removed; adding is not allowed.
  */
-bool gt_hash_next(const struct gt_hash *map, size_t *cursor, const void **key, size_t *length,
+bool gt_hash_next(const struct gt_hash *table, size_t *cursor, const void **key, size_t *length,
 		  void **value);
 
-static inline void *gt_hash_get_u64(const struct gt_hash *map, uint64_t key)
+static inline void *gt_hash_get_u64(const struct gt_hash *table, uint64_t key)
 {
-	return gt_hash_get(map, &key, sizeof(key));
+	return gt_hash_get(table, &key, sizeof(key));
 }
-static inline int gt_hash_set_u64(struct gt_hash *map, uint64_t key, void *value)
+static inline int gt_hash_set_u64(struct gt_hash *table, uint64_t key, void *value)
 {
-	return gt_hash_set(map, &key, sizeof(key), value);
+	return gt_hash_set(table, &key, sizeof(key), value);
 }
-static inline void *gt_hash_remove_u64(struct gt_hash *map, uint64_t key)
+static inline void *gt_hash_remove_u64(struct gt_hash *table, uint64_t key)
 {
-	return gt_hash_remove(map, &key, sizeof(key));
+	return gt_hash_remove(table, &key, sizeof(key));
 }
-static inline void *gt_hash_get_str(const struct gt_hash *map, const char *key)
+static inline void *gt_hash_get_str(const struct gt_hash *table, const char *key)
 {
-	return gt_hash_get(map, key, strlen(key));
+	return gt_hash_get(table, key, strlen(key));
 }
-static inline int gt_hash_set_str(struct gt_hash *map, const char *key, void *value)
+static inline int gt_hash_set_str(struct gt_hash *table, const char *key, void *value)
 {
-	return gt_hash_set(map, key, strlen(key), value);
+	return gt_hash_set(table, key, strlen(key), value);
 }
-static inline void *gt_hash_remove_str(struct gt_hash *map, const char *key)
+static inline void *gt_hash_remove_str(struct gt_hash *table, const char *key)
 {
-	return gt_hash_remove(map, key, strlen(key));
+	return gt_hash_remove(table, key, strlen(key));
 }

@@ -10,8 +10,8 @@
 _Static_assert(GT_HISTOGRAM_STEPS == 1 << STEP_BITS, "a step is a bit pattern");
 
 /*
- * Group 0 holds 0 … 31, one each; group 1 32 … 63; group g > 1 2^(g+4) … 2^(g+5) - 1. So a group
- * is a power of two, but for the first.
+ * Group 0 holds 0 … 31, one each; group 1 32 … 63; group g > 1 2^(g+4) … 2^(g+5) - 1. So each
+ * group except the first is a power of two.
  */
 static unsigned group_of(uint64_t value)
 {
@@ -23,7 +23,7 @@ static unsigned step_of(uint64_t value, unsigned group)
 	return (group > 1 ? value >> (group - 1) : value) & (GT_HISTOGRAM_STEPS - 1);
 }
 
-/* The middle of a bucket. */
+/* Returns the middle of a bucket. */
 static uint64_t value_of(unsigned group, unsigned step)
 {
 	uint64_t width = group > 1 ? 1ull << (group - 1) : 1;
@@ -39,13 +39,13 @@ static int make_group(struct gt_histogram *histogram, unsigned group)
 	return histogram->buckets[group] ? 0 : -ENOMEM;
 }
 
-static void count(struct gt_histogram *histogram, uint64_t least, uint64_t greatest, uint64_t sum,
+static void count(struct gt_histogram *histogram, uint64_t min, uint64_t max, uint64_t sum,
 		  uint64_t number)
 {
-	if (!histogram->count || least < histogram->least)
-		histogram->least = least;
-	if (greatest > histogram->greatest)
-		histogram->greatest = greatest;
+	if (!histogram->count || min < histogram->min)
+		histogram->min = min;
+	if (max > histogram->max)
+		histogram->max = max;
 	if (__builtin_add_overflow(histogram->sum, sum, &histogram->sum))
 		histogram->sum = UINT64_MAX;
 	histogram->count += number;
@@ -72,7 +72,7 @@ int gt_histogram_merge(struct gt_histogram *histogram, const struct gt_histogram
 		for (unsigned step = 0; other->buckets[group] && step < GT_HISTOGRAM_STEPS; step++)
 			histogram->buckets[group][step] += other->buckets[group][step];
 	if (other->count)
-		count(histogram, other->least, other->greatest, other->sum, other->count);
+		count(histogram, other->min, other->max, other->sum, other->count);
 	return 0;
 }
 
@@ -85,9 +85,9 @@ uint64_t gt_histogram_quantile(const struct gt_histogram *histogram, double frac
 	if ((double)wanted < fraction * (double)histogram->count)
 		wanted++;
 	if (wanted <= 1)
-		return histogram->least;
+		return histogram->min;
 	if (wanted >= histogram->count)
-		return histogram->greatest;
+		return histogram->max;
 	for (unsigned group = 0; group < GT_HISTOGRAM_POWERS; group++) {
 		for (unsigned step = 0; histogram->buckets[group] && step < GT_HISTOGRAM_STEPS;
 		     step++) {
@@ -95,12 +95,12 @@ uint64_t gt_histogram_quantile(const struct gt_histogram *histogram, double frac
 			if (seen < wanted)
 				continue;
 			value = value_of(group, step);
-			if (value < histogram->least)
-				return histogram->least;
-			return value > histogram->greatest ? histogram->greatest : value;
+			if (value < histogram->min)
+				return histogram->min;
+			return value > histogram->max ? histogram->max : value;
 		}
 	}
-	return histogram->greatest;
+	return histogram->max;
 }
 
 uint64_t gt_histogram_mean(const struct gt_histogram *histogram)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The length of the UTF-8 sequence at `text` (RFC 3629), or 0 if there is none. */
+/* Returns the length of the UTF-8 sequence at `text` (RFC 3629); 0: invalid. */
 static size_t utf8_length(const unsigned char *text, size_t left)
 {
 	size_t length = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
@@ -22,7 +22,7 @@ static size_t utf8_length(const unsigned char *text, size_t left)
 	return length;
 }
 
-/* One character that is not plain text; returns the bytes that it took. */
+/* Adds one character that is not plain text; returns its length in bytes. */
 static size_t put_special(struct gt_strbuf *buffer, const char *text, size_t length)
 {
 	static const char short_escape[] = "\"\"\\\\\bb\ff\nn\rr\tt";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The project's JSON writer: appends to a string buffer and adds the commas.
- * `key` is NULL inside arrays and at the top. Bytes that are not UTF-8 are
- * written as U+FFFD. Numbers above 2^53 stay exact integers (RFC 8259 allows them).
+ * `key` is NULL in arrays and at the top level. Bytes that are not UTF-8 are
+ * written as U+FFFD. Integers above 2^53 are exact (RFC 8259 allows them).
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct gt_json {
 	struct gt_strbuf *buffer;
-	bool comma; /* this object or array has a value already */
+	bool comma; /* the current object or array has a value already */
 };
 
 #define GT_JSON_INIT(target) ((struct gt_json){.buffer = (target)})
@@ -26,9 +26,9 @@ void gt_json_string(struct gt_json *json, const char *key, const char *value);
 void gt_json_string_bytes(struct gt_json *json, const char *key, const char *value, size_t length);
 void gt_json_u64(struct gt_json *json, const char *key, uint64_t value);
 void gt_json_i64(struct gt_json *json, const char *key, int64_t value);
-/* A number that JSON cannot hold (NaN, infinity) is written as null. */
+/* NaN and infinity are written as null. */
 void gt_json_double(struct gt_json *json, const char *key, double value);
 void gt_json_bool(struct gt_json *json, const char *key, bool value);
 void gt_json_null(struct gt_json *json, const char *key);
-/* A pointer or handle, as a string "0x…", because JSON readers round big numbers. */
+/* A pointer or handle, as a string "0x…", since JSON readers round large integers. */
 void gt_json_hex(struct gt_json *json, const char *key, uint64_t value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A treap: a search tree by start that is a heap by random numbers, and so balanced. */
+/* A treap: a search tree by start, balanced as a heap by random priorities. */
 #include "base/ranges.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct gt_ranges *gt_ranges_new(void)
 	return ranges;
 }
 
-/* Rotates the tree into a list, so that no recursion can get deep. */
+/* Rotates the tree into a list, to free it without recursion. */
 void gt_ranges_free(struct gt_ranges *ranges)
 {
 	struct range_node *node = ranges ? ranges->root : NULL;
@@ -83,7 +83,7 @@ const struct gt_range *gt_ranges_find(const struct gt_ranges *ranges, uint64_t a
 	return range && range->start <= address ? range : NULL;
 }
 
-/* Splits a tree into what begins before `start` and what begins there or behind. */
+/* Splits a tree into the ranges that start before `start`, and the others. */
 static void split(struct range_node *tree, uint64_t start, struct range_node **ret_before,
 		  struct range_node **ret_behind)
 {

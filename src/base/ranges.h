@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ranges of addresses that do not overlap, each with a value (not owned): found by any address
- * inside them, in logarithmic time.
+ * Address ranges that do not overlap, each with a value (not owned), found by any of their
+ * addresses in logarithmic time.
  */
 #pragma once
 
@@ -18,17 +18,17 @@ struct gt_range {
 	void *value;
 };
 
-/* NULL if memory ran out. */
+/* Returns an empty set; NULL: out of memory. */
 struct gt_ranges *gt_ranges_new(void);
 void gt_ranges_free(struct gt_ranges *ranges);
 GT_DEFINE_AUTO(ranges, struct gt_ranges, gt_ranges_free)
 
 size_t gt_ranges_count(const struct gt_ranges *ranges);
-/* 0, -EEXIST if it overlaps one that is there, -EINVAL if it is empty or goes round, -ENOMEM. */
+/* Adds a range. 0; -EEXIST: it overlaps another one; -EINVAL: it is empty or wraps; -ENOMEM. */
 int gt_ranges_add(struct gt_ranges *ranges, uint64_t start, uint64_t length, void *value);
-/* The range that holds an address, or NULL. Valid until the next change. */
+/* Returns the range that contains an address, or NULL. Valid until the next change. */
 const struct gt_range *gt_ranges_find(const struct gt_ranges *ranges, uint64_t address);
-/* The first range that ends behind an address, or NULL: begins a walk over what overlaps. */
+/* Returns the first range that ends after an address, or NULL. */
 const struct gt_range *gt_ranges_from(const struct gt_ranges *ranges, uint64_t address);
-/* Takes out the range that begins there; returns its value, or NULL. */
+/* Removes the range with that start; returns its value, or NULL. */
 void *gt_ranges_remove(struct gt_ranges *ranges, uint64_t start);

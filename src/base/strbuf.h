@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A growing string. Running out of memory marks it failed; ask once, at the end. */
+/* A growing string. When memory runs out it is marked as failed, which is checked once at the end.
+ */
 #pragma once
 
 #include <stdarg.h>
@@ -11,18 +12,18 @@
 #include "base/clean.h"
 
 struct gt_strbuf {
-	char *data;      /* NUL-terminated; NULL while nothing was added */
+	char *data;      /* NUL-terminated; NULL: nothing was added yet */
 	size_t length;   /* bytes without the NUL */
 	size_t capacity; /* bytes allocated */
-	bool failed;     /* memory ran out: what was added since is missing */
+	bool failed;     /* out of memory: later additions are missing */
 };
 
 #define GT_STRBUF_INIT ((struct gt_strbuf){0})
 
-/* The slow part of gt_strbuf_reserve. */
+/* The slow path of gt_strbuf_reserve. */
 bool gt_strbuf_grow(struct gt_strbuf *buffer, size_t more);
 
-/* Makes room for `more` bytes and a NUL. False: memory ran out, now or before. */
+/* Reserves `more` bytes and a NUL. False: out of memory, now or before. */
 static inline bool gt_strbuf_reserve(struct gt_strbuf *buffer, size_t more)
 {
 	return (more < buffer->capacity - buffer->length && !buffer->failed) ||
@@ -56,24 +57,23 @@ void gt_strbuf_printf(struct gt_strbuf *buffer, const char *format, ...) gt_prin
 void gt_strbuf_vprintf(struct gt_strbuf *buffer, const char *format, va_list arguments)
 	gt_printf(2, 0);
 
-/* As printf writes them with %u, %d and 0x%x, several times faster. */
+/* Add an integer as printf's %u, %d and 0x%x do, several times faster. */
 void gt_strbuf_u64(struct gt_strbuf *buffer, uint64_t number);
 void gt_strbuf_i64(struct gt_strbuf *buffer, int64_t number);
 void gt_strbuf_hex(struct gt_strbuf *buffer, uint64_t number);
-/* The number's last `digits` (at most 20) decimal digits, zeros included. */
+/* Adds the last `digits` (at most 20) decimal digits, with leading zeros. */
 void gt_strbuf_digits(struct gt_strbuf *buffer, uint64_t number, unsigned digits);
 
-/* Adds spaces until there are `column` characters after `start`; always at least one. */
+/* Adds spaces up to `column` characters after `start`, at least one. */
 void gt_strbuf_pad(struct gt_strbuf *buffer, size_t start, size_t column);
 
-/* Empties the buffer and keeps its memory. */
+/* Empties the buffer without freeing its memory. */
 void gt_strbuf_clear(struct gt_strbuf *buffer);
 /* Frees its memory; the buffer may be used again. */
 void gt_strbuf_free(struct gt_strbuf *buffer);
-/* The contents, "" when empty; valid until the next change. */
+/* Returns the contents, "" if empty; valid until the next change. */
 const char *gt_strbuf_string(const struct gt_strbuf *buffer);
-/* Hands the string to the caller, who frees it; NULL if memory ran out. The buffer is empty then.
- */
+/* Returns the string, which the caller frees, and empties the buffer; NULL: out of memory. */
 char *gt_strbuf_steal(struct gt_strbuf *buffer);
 
 static inline void gt_cleanup_strbuf(struct gt_strbuf *buffer)

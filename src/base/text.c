@@ -90,7 +90,7 @@ static void put_significant(struct gt_strbuf *buffer, double value, const char *
 	gt_strbuf_printf(buffer, "%.*f %s", decimals, value, unit);
 }
 
-/* The same of ns / scale, where integers give the same digits as put_significant does. */
+/* The same for ns / scale, if integer arithmetic gives the same digits as put_significant. */
 static bool put_significant_integer(struct gt_strbuf *buffer, uint64_t ns, uint64_t scale,
 				    const char *unit)
 {
@@ -98,7 +98,7 @@ static bool put_significant_integer(struct gt_strbuf *buffer, uint64_t ns, uint6
 	uint64_t power = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
 	uint64_t step = scale / power, rounded = (ns + step / 2) / step;
 
-	/* How a tie is rounded, and what a double loses of a large number, printf decides. */
+	/* Ties, and values that a double cannot represent, are left to printf. */
 	if (ns >> 53 || ns % step * 2 == step)
 		return false;
 	gt_strbuf_u64(buffer, rounded / power);
@@ -164,7 +164,7 @@ bool gt_glob(const char *pattern, const char *text)
 
 #define MAX_NAME 64
 
-/* Optimal string alignment distance; names longer than MAX_NAME are far from everything. */
+/* Optimal string alignment distance; names longer than MAX_NAME match nothing. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][MAX_NAME + 1];

@@ -16,7 +16,7 @@
 		size_t capacity;                                                                   \
 	}
 
-/* Grows *items so that one more fits. 0 or -ENOMEM. */
+/* Grows *items for at least one more item. 0 or -ENOMEM. */
 int gt_vec_grow(void **items, size_t *capacity, size_t count, size_t item_size);
 
 #define gt_vec_push(vec, ...)                                                                      \

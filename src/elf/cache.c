@@ -12,7 +12,7 @@
 #define EXTENSION_HWCAPS 1 /* tag of the list of glibc-hwcaps names */
 #define EXTENSION_LIMIT 64 /* sections of the extension; glibc 2.36 writes two */
 
-/* An entry's hwcap with this bit holds the number of a glibc-hwcaps name in its lower half. */
+/* With this bit an entry's hwcap has the index of a glibc-hwcaps name in its lower half. */
 #define HWCAP_IS_NAMED (1ULL << 62)
 
 #define ENTRY_ELF_LIBC6 0x0003
@@ -109,7 +109,7 @@ void gt_ld_cache_free(struct gt_ld_cache *cache)
 	*cache = (struct gt_ld_cache){0};
 }
 
-/* The glibc-hwcaps name of a number, or NULL. */
+/* Returns the glibc-hwcaps name of an index, or NULL. */
 static const char *hwcap_name(const struct gt_ld_cache *cache, uint32_t number)
 {
 	struct cache_header header;
@@ -137,7 +137,7 @@ static const char *hwcap_name(const struct gt_ld_cache *cache, uint32_t number)
 	return NULL;
 }
 
-/* How good an entry is: 0 is the best level, level_count plain; more is not to be used. */
+/* Returns the rank of an entry: 0: the best level; level_count: no level; above: unusable. */
 static size_t grade(const struct gt_ld_cache *cache, const struct cache_entry *entry,
 		    const char *const *levels, size_t level_count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Finding the entry (FDE) that covers an address, and what it says. */
+/* Finding the entry (FDE) that covers an address, and its rules. */
 #include "elf/cfi.h"
 
 #include <dwarf.h>
@@ -17,7 +17,7 @@
 #define MAX_LETTERS 16            /* of an augmentation; there are six */
 #define TABLE_ENCODING 0x3b       /* DW_EH_PE_datarel | DW_EH_PE_sdata4, the one linkers write */
 
-/* Where the code of an FDE begins, and the FDE itself. */
+/* The start of an FDE's code, and the FDE. */
 struct cfi_section {
 	uint64_t start;
 	uint64_t entry; /* offset in frames */
@@ -31,12 +31,12 @@ struct gt_cfi {
 	GT_VEC(struct cfi_section) places; /* by start */
 };
 
-/* A CIE or FDE, as far as both are alike. */
+/* The common part of a CIE and an FDE. */
 struct cfi_entry {
-	struct elf_cursor body; /* behind the length and the id */
+	struct elf_cursor body; /* after the length and the id */
 	const uint8_t *id_at;
-	uint64_t id; /* 0: a CIE; else how far the CIE is before id_at */
-	size_t next; /* offset of the entry behind */
+	uint64_t id; /* 0: a CIE; else the distance of the CIE before id_at */
+	size_t next; /* offset of the next entry */
 };
 
 struct cie {
@@ -47,7 +47,7 @@ struct cie {
 	bool is_signal;
 };
 
-/* False at the end, and where the entry is damaged. */
+/* Reads an entry. False: the end, or a malformed entry. */
 static bool read_entry(const struct gt_cfi *cfi, uint64_t offset, struct cfi_entry *ret_entry)
 {
 	struct elf_cursor cursor = {cfi->frames + cfi->size, cfi->frames + cfi->size, false};
@@ -66,7 +66,7 @@ static bool read_entry(const struct gt_cfi *cfi, uint64_t offset, struct cfi_ent
 	ret_entry->next = (size_t)(cursor.at - cfi->frames);
 	ret_entry->body = (struct elf_cursor){start, cursor.at, false};
 	ret_entry->id_at = start;
-	/* In .eh_frame the id has 4 bytes even where the length has 8. */
+	/* In .eh_frame the id has 4 bytes even if the length has 8. */
 	ret_entry->id = cursor_number(&ret_entry->body, 4);
 	return !ret_entry->body.bad;
 }
@@ -95,7 +95,7 @@ static void read_augmentation(struct elf_cursor *cursor, const char *letters, st
 		case 'G': /* AArch64: with memory tags */
 			break;
 		default:
-			/* Letters that are not known may have bytes of any number. */
+			/* Unknown letters may have any number of bytes. */
 			letters += strlen(letters) - 1;
 			break;
 		}
@@ -133,7 +133,7 @@ static int read_cie(const struct gt_cfi *cfi, uint64_t offset, struct cie *ret_c
 	return cursor->end - cursor->at > MAX_PROGRAM ? -EBADMSG : 0;
 }
 
-/* The CIE of an FDE, and the code that the FDE covers; *entry is at its instructions then. */
+/* Reads the CIE of an FDE and the range of its code; *entry ends at its instructions. */
 static int read_fde(const struct gt_cfi *cfi, struct cfi_entry *entry, struct cie *ret_cie,
 		    uint64_t *ret_start, uint64_t *ret_size)
 {
@@ -162,7 +162,7 @@ static int compare_places(const void *left, const void *right)
 	return a->entry < b->entry ? -1 : a->entry > b->entry;
 }
 
-/* Goes through all entries, where there is no table that could be used. */
+/* Reads all entries, if there is no usable table. */
 static int scan(struct gt_cfi *cfi)
 {
 	uint64_t offset = 0, start, size;
@@ -183,7 +183,7 @@ static int scan(struct gt_cfi *cfi)
 	return 0;
 }
 
-/* Takes over the linker's table. -ENOENT: it cannot be used, so the entries tell. */
+/* Reads the linker's table. -ENOENT: it cannot be used. */
 static int take_table(struct gt_cfi *cfi, struct elf_cursor table, uint64_t count)
 {
 	uint64_t last = 0;
@@ -208,7 +208,7 @@ static int take_table(struct gt_cfi *cfi, struct elf_cursor table, uint64_t coun
 	return 0;
 }
 
-/* .eh_frame, whose end only a section tells; without one it may reach to its segment's. */
+/* Reads .eh_frame; its end is that of its section, or without one that of its segment. */
 static int read_frames(struct gt_elf *elf, struct gt_cfi *cfi, struct gt_diag *diag)
 {
 	const Elf64_Shdr *section = gt_elf_find_section(elf, ".eh_frame");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Call frame information: how to get from a function to its caller, for every instruction.
- * From .eh_frame, through the search table of .eh_frame_hdr where there is one. Untrusted like
- * the whole file: every read is bounded, and what is damaged is told as such.
+ * Call frame information: the rules that restore a caller's registers, for every instruction. Read
+ * from .eh_frame, through the search table of .eh_frame_hdr if there is one. Untrusted like the
+ * whole file: every read is bounded, and malformed tables are reported.
  * Layout: LSB 5.0 Core, chapter 10.6; instructions: DWARF 5, section 6.4.2.
  */
 #pragma once
@@ -21,13 +21,13 @@ enum { GT_CFI_REGISTERS = 33, GT_CFI_FRAME = 29, GT_CFI_STACK = 31, GT_CFI_RETUR
 #endif
 
 enum gt_cfi_rule_kind {
-	GT_CFI_SAME,          /* the caller's is the one there is now; also where nothing is said */
-	GT_CFI_UNDEFINED,     /* the caller's is lost */
-	GT_CFI_AT,            /* in memory at CFA + offset */
-	GT_CFI_IS,            /* CFA + offset */
+	GT_CFI_SAME,          /* the caller's value is the current one; also the default */
+	GT_CFI_UNDEFINED,     /* the caller's value is not available */
+	GT_CFI_AT,            /* in memory, at CFA + offset */
+	GT_CFI_IS,            /* the value CFA + offset */
 	GT_CFI_REGISTER,      /* in a register; the CFA: register + offset */
-	GT_CFI_AT_EXPRESSION, /* in memory where an expression says */
-	GT_CFI_IS_EXPRESSION, /* what an expression says */
+	GT_CFI_AT_EXPRESSION, /* in memory, at the address of an expression */
+	GT_CFI_IS_EXPRESSION, /* the value of an expression */
 };
 
 struct gt_cfi_rule {
@@ -36,7 +36,7 @@ struct gt_cfi_rule {
 	uint16_t size; /* bytes of the expression */
 	union {
 		int64_t offset;
-		const uint8_t *expression; /* belongs to the gt_cfi */
+		const uint8_t *expression; /* owned by the gt_cfi */
 	};
 };
 
@@ -45,19 +45,19 @@ struct gt_cfi_row {
 	struct gt_cfi_rule cfa; /* GT_CFI_REGISTER or GT_CFI_IS_EXPRESSION */
 	struct gt_cfi_rule rules[GT_CFI_REGISTERS];
 	uint8_t return_register;
-	bool is_signal; /* the caller was interrupted: its address is no return address */
-	bool is_signed; /* AArch64: the return address bears a signature */
+	bool is_signal; /* the caller was interrupted: its address is not a return address */
+	bool is_signed; /* AArch64: the return address is signed */
 };
 
 struct gt_cfi;
 
 /*
- * Reads the tables of an ELF; it may be closed then. 0; -ENOENT: it has none; -EBADMSG,
- * -EFBIG: damaged; -ENOMEM.
+ * Reads the tables of an ELF, which may be closed afterwards. 0; -ENOENT: it has none; -EBADMSG,
+ * -EFBIG: malformed; -ENOMEM.
  */
 int gt_cfi_open(struct gt_elf *elf, struct gt_cfi **ret_cfi, struct gt_diag *diag);
 void gt_cfi_free(struct gt_cfi *cfi);
 GT_DEFINE_AUTO(cfi, struct gt_cfi, gt_cfi_free)
 
-/* The rules at an address of the ELF. 0; -ENOENT: there are none; -EBADMSG: damaged. */
+/* Finds the rules at an address of the ELF. 0; -ENOENT: none; -EBADMSG: malformed. */
 int gt_cfi_find(const struct gt_cfi *cfi, uint64_t address, struct gt_cfi_row *ret_row);

@@ -9,7 +9,7 @@
 struct cfi_run {
 	const struct cfi_code *code;
 	struct gt_cfi_row *row;
-	struct gt_cfi_row initial; /* what the CIE says: for DW_CFA_restore */
+	struct gt_cfi_row initial; /* the rules of the CIE, for DW_CFA_restore */
 	struct gt_cfi_row remembered[MAX_REMEMBERED];
 	size_t remembered_count;
 	uint64_t location, address;
@@ -62,13 +62,13 @@ uint64_t cfi_pointer(struct elf_cursor *cursor, const struct cfi_code *code, uin
 static void set_rule(struct cfi_run *run, uint64_t number, enum gt_cfi_rule_kind kind,
 		     int64_t offset)
 {
-	/* Registers that are not followed (of vectors, say) may have rules, too. */
+	/* Registers that are not tracked, such as vector registers, may have rules too. */
 	if (number < GT_CFI_REGISTERS)
 		run->row->rules[number] =
 			(struct gt_cfi_rule){.kind = (uint8_t)kind, .offset = offset};
 }
 
-/* DW_OP operations follow; they are only looked at when they are needed. */
+/* A block of DW_OP operations, which is evaluated only when it is needed. */
 static struct gt_cfi_rule read_expression(struct elf_cursor *cursor, enum gt_cfi_rule_kind kind)
 {
 	uint64_t size = cursor_uleb(cursor);
@@ -127,7 +127,7 @@ static void remember_row(struct cfi_run *run, struct elf_cursor *cursor)
 		cursor->bad = true;
 }
 
-/* Instructions that say where the canonical frame address is; false: it is none of them. */
+/* Executes an instruction that defines the canonical frame address; false: another one. */
 static bool run_cfa(struct cfi_run *run, struct elf_cursor *cursor, uint8_t instruction)
 {
 	struct gt_cfi_rule *cfa = &run->row->cfa;
@@ -159,7 +159,7 @@ static bool run_cfa(struct cfi_run *run, struct elf_cursor *cursor, uint8_t inst
 	return false;
 }
 
-/* Instructions that say where a register is; false: it is none of them. */
+/* Executes an instruction that defines a register's rule; false: another one. */
 static bool run_rule(struct cfi_run *run, struct elf_cursor *cursor, uint8_t instruction)
 {
 	uint64_t number;
@@ -241,7 +241,7 @@ static void run_other(struct cfi_run *run, struct elf_cursor *cursor, uint8_t in
 	cursor->bad = true;
 }
 
-/* Whether it is an instruction that begins a new row; *location is where. */
+/* Executes an instruction that starts a new row at *location; false: another one. */
 static bool read_advance(const struct cfi_run *run, struct elf_cursor *cursor, uint8_t instruction,
 			 uint64_t *location)
 {
@@ -292,7 +292,7 @@ static int run_all(struct cfi_run *run, struct elf_cursor cursor)
 int cfi_run(const struct cfi_code *code, struct elf_cursor cie, struct elf_cursor fde,
 	    uint64_t start, uint64_t address, struct gt_cfi_row *row)
 {
-	/* Not initialised as a whole: what is remembered is written before it is read. */
+	/* The remembered rows are written before they are read. */
 	struct cfi_run run;
 	int error;
 

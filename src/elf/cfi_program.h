@@ -5,7 +5,7 @@
 #include "elf/cfi.h"
 #include "elf/cursor.h"
 
-/* What the instructions of a CIE and its FDEs share. */
+/* The parameters of the instructions of a CIE and its FDEs. */
 struct cfi_code {
 	uint64_t code_align;
 	int64_t data_align;
@@ -16,12 +16,12 @@ struct cfi_code {
 	uint64_t data_base; /* 0: none */
 };
 
-/* An address in one of the encodings of LSB 5.0 Core, 10.5.1; marks the cursor bad if unknown. */
+/* Reads an address in an encoding of LSB 5.0 Core, 10.5.1; an unknown one marks the cursor bad. */
 uint64_t cfi_pointer(struct elf_cursor *cursor, const struct cfi_code *code, uint8_t encoding);
 
 /*
- * Executes the instructions of the CIE, then of the FDE, which begins at address `start`, until
- * the row that holds `address`. 0 or -EBADMSG.
+ * Executes the instructions of the CIE, then those of the FDE, which starts at address `start`, up
+ * to the row that covers `address`. 0 or -EBADMSG.
  */
 int cfi_run(const struct cfi_code *code, struct elf_cursor cie, struct elf_cursor fde,
 	    uint64_t start, uint64_t address, struct gt_cfi_row *row);

@@ -8,14 +8,14 @@
 #include "base/vec.h"
 #include "elf/loader.h"
 
-#define SCRIPT_LINE 256 /* BINPRM_BUF_SIZE: what the kernel reads of a script */
-#define SCRIPT_DEPTH 5  /* interpreters of interpreters that execve(2) follows */
+#define SCRIPT_LINE 256 /* BINPRM_BUF_SIZE: bytes of a script that the kernel reads */
+#define SCRIPT_DEPTH 5  /* nested interpreters that execve(2) allows */
 #define SHELL "/bin/sh" /* of execvp(3), for a script without "#!" */
 #define DEFAULT_PATH "/bin:/usr/bin"
 
 typedef GT_VEC(char *) path_vec;
 
-/* What the first bytes of a file say. */
+/* The type of a file, by its first bytes. */
 struct command_start {
 	char line[SCRIPT_LINE + 1];
 	size_t length;
@@ -31,7 +31,7 @@ void gt_command_free(struct gt_command *command)
 	*command = (struct gt_command){0};
 }
 
-/* 0, or why execve(2) would refuse the file. */
+/* 0, or the error of execve(2) for the file. */
 static int check_executable(const char *path)
 {
 	struct stat status;
@@ -45,7 +45,7 @@ static int check_executable(const char *path)
 	return 0;
 }
 
-/* The file that a name stands for; what is executable later in the path wins over what is not. */
+/* Finds the file of a name; an executable one later in PATH is preferred. */
 static int find_file(const char *name, const char *search, char **ret_path, struct gt_diag *diag)
 {
 	int error = -ENOENT;
@@ -108,7 +108,7 @@ static char *skip_blanks(char *text)
 	return text + strspn(text, " \t");
 }
 
-/* Cuts the next word off a line: returns it, "" at the end. */
+/* Splits the next word off a line; returns "" at the end. */
 static char *next_word(char **line)
 {
 	char *word = skip_blanks(*line), *end = word + strcspn(word, " \t");
@@ -121,7 +121,7 @@ static char *next_word(char **line)
 	return word;
 }
 
-/* The program that `env` goes on with: options and NAME=VALUE stand before it. */
+/* Returns the program that `env` executes, after options and NAME=VALUE. */
 static const char *program_of_env(char *line)
 {
 	for (;;) {
@@ -152,7 +152,7 @@ static int push_path(path_vec *paths, const char *path, struct gt_diag *diag)
 	return gt_diag(diag, -ENOMEM, "command", path, "out of memory");
 }
 
-/* Adds the interpreter that a "#!" line names, and what it goes on with if that is `env`. */
+/* Adds the interpreter of a "#!" line, and if it is `env`, the program that it executes. */
 static int follow_line(struct command_start *start, const char *script, const char *search,
 		       path_vec *paths, struct gt_diag *diag)
 {
@@ -184,7 +184,7 @@ static int follow_line(struct command_start *start, const char *script, const ch
 	return 0;
 }
 
-/* Adds what the last path is run by; *ret_done if it runs itself. */
+/* Adds the interpreter of the last path; *ret_done: it needs none. */
 static int follow(const char *search, path_vec *paths, bool *ret_done, bool *ret_by_shell,
 		  struct gt_diag *diag)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reading little-endian numbers and LEB128 (DWARF 5, section 7.6) out of bounded bytes. */
+/* Bounded reading of little-endian integers and LEB128 (DWARF 5, section 7.6). */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Once a read went past the end, `bad` is set and every read yields 0. */
+/* A read past the end sets `bad`; from then on every read returns 0. */
 struct elf_cursor {
 	const uint8_t *at, *end;
 	bool bad;
@@ -71,7 +71,7 @@ static inline int64_t cursor_sleb(struct elf_cursor *cursor)
 	return (int64_t)cursor_leb(cursor, true);
 }
 
-/* The string at the cursor, or NULL if it has more than `limit` bytes. */
+/* Returns the string at the cursor, or NULL if it has more than `limit` bytes. */
 static inline const char *cursor_string(struct elf_cursor *cursor, size_t limit)
 {
 	const char *start = (const char *)cursor->at;

@@ -7,8 +7,8 @@
 #include <zlib.h>
 
 #define LINK_LIMIT 4096             /* bytes of .gnu_debuglink */
-#define DATA_LIMIT (64u << 20)      /* bytes of .gnu_debugdata, and of what it stands for */
-#define DECODER_MEMORY (128u << 20) /* that xz may ask for; its preset -9 takes 65 MB */
+#define DATA_LIMIT (64u << 20)      /* bytes of .gnu_debugdata, compressed and uncompressed */
+#define DECODER_MEMORY (128u << 20) /* bytes for xz; its preset -9 needs 65 MB */
 #define CHECKED_LIMIT (1u << 30)    /* bytes of a file whose checksum is computed */
 
 /* .gnu_debuglink: a name, NULs up to a multiple of 4, u32 CRC-32 of the file (GDB manual). */

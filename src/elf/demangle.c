@@ -12,8 +12,8 @@
 #include "base/vec.h"
 
 /*
- * libiberty refuses C++ names of more than 1024 bytes unless told that the stack is large. For
- * those a thread has one that is, with room for 8 KB a byte.
+ * libiberty rejects C++ names of more than 1024 bytes unless a flag says that the stack is large.
+ * Those are demangled in a thread with a large stack, of 8 KB per byte of the name.
  */
 #define GUARDED_NAME 1024
 #define LARGE_STACK ((size_t)64 << 20)
@@ -34,7 +34,7 @@ static void take_text(const char *text, size_t length, void *context)
 	struct demangling *demangling = context;
 
 	gt_strbuf_add(&demangling->text, text, length);
-	/* A few bytes can stand for a text without end, so its writer is left at once. */
+	/* A few bytes can expand without limit: longjmp out of the writer at the limit. */
 	if (demangling->text.length > GT_DEMANGLE_MAX_TEXT || demangling->text.failed)
 		longjmp(demangling->too_long, 1);
 }
@@ -165,7 +165,7 @@ const char *gt_demangler_short(struct gt_demangler *demangler, const char *name)
 	return demangle_once(demangler->shortened, name, gt_demangle_short);
 }
 
-/* The list of parameters of a demangled function, without its parentheses; false: none. */
+/* Finds the parameters of a demangled function, without the parentheses; false: none. */
 static bool find_list(const char *text, const char **ret_start, const char **ret_end)
 {
 	const char *end = strrchr(text, ')');
@@ -205,8 +205,8 @@ static int add_type(struct gt_type_names *types, size_t *capacity, const char *s
 }
 
 /*
- * Cuts at the commas that are in no brackets. '<' is a bracket only where it is not within
- * parentheses that opened after it: "(a)>(b)" stands in parentheses of its own.
+ * Splits at commas outside of brackets. '<' is a bracket unless it is within parentheses that were
+ * opened after it: "(a)>(b)" is in parentheses of its own.
  */
 static int split_list(const char *start, const char *end, struct gt_type_names *types)
 {

@@ -12,7 +12,7 @@
 #define NAME_LIMIT 4095         /* bytes of a file's name, as the kernel's PATH_MAX */
 #define NEEDED_LIMIT 4096
 
-/* Strings of the dynamic section, known when DT_STRTAB is. */
+/* Strings of the dynamic section, which are read once DT_STRTAB is known. */
 struct dynamic_strings {
 	uint64_t soname, rpath, runpath;
 	bool has_soname, has_rpath, has_runpath;
@@ -34,7 +34,7 @@ static int read_dynamic_string(const struct gt_elf *elf, uint64_t at, size_t lim
 	}
 	if (error)
 		return gt_diag(diag, error, "elf", elf->info.path,
-			       "damaged ELF: its %s is outside its dynamic strings", what);
+			       "malformed ELF: its %s is outside its dynamic strings", what);
 	*ret_string = string;
 	return 0;
 }
@@ -88,7 +88,7 @@ static int read_needed(struct gt_elf *elf, const struct dynamic_strings *strings
 
 	if (count > NEEDED_LIMIT)
 		return gt_diag(diag, -EFBIG, "elf", elf->info.path,
-			       "damaged ELF: %zu needed libraries are more than any program has",
+			       "malformed ELF: %zu needed libraries are more than any program has",
 			       count);
 	elf->needed = calloc(count + 1, sizeof(*elf->needed));
 	if (!elf->needed)
@@ -152,7 +152,7 @@ static int read_interpreter(struct gt_elf *elf, const Elf64_Phdr *segment, struc
 		return error;
 	if (strlen(name) + 1 != segment->p_filesz)
 		return gt_diag(diag, -EBADMSG, "elf", elf->info.path,
-			       "damaged ELF: its interpreter's name does not end");
+			       "malformed ELF: its interpreter's name does not end");
 	elf->info.interpreter = gt_take(name);
 	return 0;
 }

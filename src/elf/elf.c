@@ -15,7 +15,7 @@
 #error "gputap runs on x86-64 and aarch64"
 #endif
 
-/* More than any linker makes; a file that says more is damaged. */
+/* More than any linker generates: a file with more is malformed. */
 #define SEGMENT_LIMIT 65536
 #define SECTION_LIMIT (1 << 20)
 
@@ -68,14 +68,14 @@ int gt_elf_read_table(const struct gt_elf *elf, uint64_t offset, uint64_t size, 
 		offset = 0;
 	if (__builtin_add_overflow(offset, size, &end))
 		return gt_diag(diag, -EBADMSG, "elf", path,
-			       "damaged ELF: its %s lie beyond what a file can hold", what);
+			       "malformed ELF: its %s end beyond the largest possible file", what);
 	if (end > elf->info.size)
 		return gt_diag(diag, -EBADMSG, "elf", path,
 			       "truncated ELF: its %s end at byte %llu, the file has %llu", what,
 			       (unsigned long long)end, (unsigned long long)elf->info.size);
 	if (size > limit)
 		return gt_diag(diag, -EFBIG, "elf", path,
-			       "damaged ELF: %llu bytes of %s are more than any program has",
+			       "malformed ELF: %llu bytes of %s are more than any program has",
 			       (unsigned long long)size, what);
 	data = malloc(size + 1);
 	if (!data)
@@ -122,8 +122,8 @@ int gt_elf_read_string(const struct gt_elf *elf, uint64_t offset, size_t limit, 
 	return -EBADMSG;
 }
 
-/* "it starts with …": as text where it is text, else as bytes. */
-static int refuse_foreign(const struct gt_elf *elf, const uint8_t *start, size_t length,
+/* "it starts with …": as text, or if it is not text, as bytes. */
+static int reject_foreign(const struct gt_elf *elf, const uint8_t *start, size_t length,
 			  struct gt_diag *diag)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -177,7 +177,7 @@ static int read_header(struct gt_elf *elf, struct gt_diag *diag)
 	if (error)
 		return gt_diag(diag, error, "elf", path, "cannot be read: %s", strerror(-error));
 	if (size < SELFMAG || memcmp(ident, ELFMAG, SELFMAG))
-		return refuse_foreign(elf, ident, size, diag);
+		return reject_foreign(elf, ident, size, diag);
 	if (size >= EI_NIDENT && ident[EI_CLASS] == ELFCLASS32)
 		return gt_diag(diag, -ENOEXEC, "elf", path, "32-bit ELF, only 64-bit is supported");
 	if (size < sizeof(elf->header))
@@ -186,15 +186,16 @@ static int read_header(struct gt_elf *elf, struct gt_diag *diag)
 			       sizeof(elf->header), size);
 	if (ident[EI_CLASS] != ELFCLASS64)
 		return gt_diag(diag, -ENOEXEC, "elf", path,
-			       "damaged ELF: its class is %u, neither 32-bit nor 64-bit",
+			       "malformed ELF: its class is %u, neither 32-bit nor 64-bit",
 			       ident[EI_CLASS]);
 	if (ident[EI_DATA] == ELFDATA2MSB)
 		return gt_diag(diag, -ENOEXEC, "elf", path,
 			       "big-endian ELF, only little-endian is supported");
 	if (ident[EI_DATA] != ELFDATA2LSB)
-		return gt_diag(diag, -ENOEXEC, "elf", path,
-			       "damaged ELF: its byte order is %u, neither little- nor big-endian",
-			       ident[EI_DATA]);
+		return gt_diag(
+			diag, -ENOEXEC, "elf", path,
+			"malformed ELF: its byte order is %u, neither little- nor big-endian",
+			ident[EI_DATA]);
 	return check_kind(elf, diag);
 }
 
@@ -221,15 +222,15 @@ static int read_counts(struct gt_elf *elf, struct gt_diag *diag)
 		sections = 0;
 	if (sections && header->e_shentsize != sizeof(Elf64_Shdr))
 		return gt_diag(diag, -EBADMSG, "elf", path,
-			       "damaged ELF: its section headers are %u bytes each, not %zu",
+			       "malformed ELF: its section headers are %u bytes each, not %zu",
 			       header->e_shentsize, sizeof(Elf64_Shdr));
 	if (segments && header->e_phentsize != sizeof(Elf64_Phdr))
 		return gt_diag(diag, -EBADMSG, "elf", path,
-			       "damaged ELF: its program headers are %u bytes each, not %zu",
+			       "malformed ELF: its program headers are %u bytes each, not %zu",
 			       header->e_phentsize, sizeof(Elf64_Phdr));
 	if (sections > SECTION_LIMIT || segments > SEGMENT_LIMIT)
 		return gt_diag(diag, -EFBIG, "elf", path,
-			       "damaged ELF: %llu %s are more than any program has",
+			       "malformed ELF: %llu %s are more than any program has",
 			       (unsigned long long)(sections > SECTION_LIMIT ? sections : segments),
 			       sections > SECTION_LIMIT ? "sections" : "segments");
 	elf->section_count = sections;
@@ -264,9 +265,9 @@ static int read_headers(struct gt_elf *elf, struct gt_diag *diag)
 			continue;
 		if (__builtin_add_overflow(segment->p_offset, segment->p_filesz, &end) ||
 		    segment->p_vaddr + segment->p_filesz < segment->p_vaddr)
-			return gt_diag(diag, -EBADMSG, "elf", elf->info.path,
-				       "damaged ELF: segment %zu lies beyond what a file can hold",
-				       i);
+			return gt_diag(
+				diag, -EBADMSG, "elf", elf->info.path,
+				"malformed ELF: segment %zu lies beyond what a file can hold", i);
 		if (end > elf->info.size)
 			return gt_diag(diag, -EBADMSG, "elf", elf->info.path,
 				       "truncated ELF: segment %zu ends at byte %llu, the file "
@@ -328,7 +329,7 @@ static int open_file(struct gt_elf *elf, struct gt_diag *diag)
 	struct stat status;
 	int error;
 
-	/* O_NONBLOCK: a pipe of that name must not stop us before fstat tells that it is one. */
+	/* O_NONBLOCK: opening a pipe must not block before fstat shows that it is one. */
 	elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (elf->fd < 0 || fstat(elf->fd, &status) < 0) {
 		error = -errno;
@@ -376,7 +377,7 @@ int gt_elf_open_memory(const void *data, size_t size, struct gt_elf **ret_elf, s
 	return 0;
 }
 
-/* The segments of a debug file speak of bytes that it has not, so the program's count. */
+/* The segments of a debug file refer to missing bytes: use those of the program. */
 static int read_debug(struct gt_elf *elf, const struct gt_elf *program, struct gt_diag *diag)
 {
 	int error = read_header(elf, diag);

@@ -54,7 +54,7 @@ static uint64_t pop(struct evaluation *evaluation)
 	return 0;
 }
 
-/* Pushes again what lies `index` below the top. */
+/* Pushes a copy of the value that is `index` below the top. */
 static void pick(struct evaluation *evaluation, uint64_t index)
 {
 	if (index < evaluation->depth)
@@ -100,7 +100,7 @@ static void jump(struct evaluation *evaluation, bool taken)
 		evaluation->code.at += distance;
 }
 
-/* Numbers that stand in the code; false: it is no such operation. */
+/* Executes an operation with a constant; false: another operation. */
 static bool push_constant(struct evaluation *evaluation, uint8_t operation)
 {
 	struct elf_cursor *code = &evaluation->code;
@@ -142,7 +142,7 @@ static bool push_constant(struct evaluation *evaluation, uint8_t operation)
 	return false;
 }
 
-/* Operations on the two topmost values, `a` below `b`; false: it is none. */
+/* Executes an operation on the two topmost values, `a` below `b`; false: another operation. */
 static bool combine(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_value)
 {
 	int64_t left = (int64_t)a, right = (int64_t)b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How many dynamic symbols there are, for files whose section headers were removed. */
+/* The number of dynamic symbols, for files whose section headers were removed. */
 #include "elf/private.h"
 
 #define COUNT_LIMIT (1u << 24) /* of symbols and of buckets */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The ranges of all units are read at once, since .debug_aranges need not be there; the functions
- * of a unit when the first address in it is asked for; what is inlined, for each address.
+ * The ranges of all units are read at once, since .debug_aranges may be missing; the functions of a
+ * unit at the first lookup in it; inlined functions at each lookup.
  */
 #include "elf/lines.h"
 
@@ -18,13 +18,13 @@
 #include "elf/supplement.h"
 
 #define MAX_RANGES (8u << 20)
-#define MAX_NESTING 128                /* blocks and inlined functions within each other */
-#define MAX_SCOPES 32                  /* namespaces and classes within each other */
+#define MAX_NESTING 128                /* nested blocks and inlined functions */
+#define MAX_SCOPES 32                  /* nested namespaces and classes */
 #define MAX_LINE_PROGRAM (8u << 20)    /* bytes, of one unit */
 #define FULL (16u << 20)               /* bytes of line programs; rows take 25 times that */
-#define MAX_TIME UINT64_C(20000000000) /* ns for one file in all */
-#define TIME_EVERY 256                 /* entries between two looks at the clock */
-#define OVERLAPS 32                    /* ranges that may begin in front of the one that holds */
+#define MAX_TIME UINT64_C(20000000000) /* ns for one file in total */
+#define TIME_EVERY 256                 /* entries between two readings of the clock */
+#define OVERLAPS 32 /* ranges that may start between an address and the start of its range */
 
 struct line_extent {
 	uint64_t start, end;
@@ -49,7 +49,7 @@ struct gt_lines {
 	GT_VEC(struct line_unit) units;
 	struct line_extents ranges; /* of units, by start */
 	uint64_t *spent, begun;     /* ns */
-	size_t entries;             /* since the clock was looked at */
+	size_t entries;             /* since the clock was read */
 	size_t line_bytes;          /* of line programs that were read */
 	bool late;
 };
@@ -65,7 +65,7 @@ static void end_time(struct gt_lines *lines)
 	*lines->spent += gt_clock_monotonic() - lines->begun;
 }
 
-/* Counts an entry that is looked at; whether the time is over. */
+/* Counts a visited entry; true: the time is over. */
 static bool is_late(struct gt_lines *lines)
 {
 	if (++lines->entries % TIME_EVERY == 0 && !lines->late)
@@ -84,7 +84,8 @@ static int compare_ranges(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* The narrowest range that holds an address, of those that begin shortly before it; or NULL. */
+/* Returns the smallest range that contains an address, of those that start shortly before; or NULL.
+ */
 static const struct line_extent *find_range(const struct line_extents *list, uint64_t address)
 {
 	const struct line_extent *ranges = list->items;
@@ -104,7 +105,7 @@ static const struct line_extent *find_range(const struct line_extents *list, uin
 	return NULL;
 }
 
-/* Adds where the code of a unit or function is. */
+/* Adds the ranges of a unit's or function's code. */
 static int add_ranges(struct gt_lines *lines, Dwarf_Die *die, size_t index,
 		      struct line_extents *ranges)
 {
@@ -113,7 +114,7 @@ static int add_ranges(struct gt_lines *lines, Dwarf_Die *die, size_t index,
 
 	while (!is_late(lines) && ranges->count < MAX_RANGES &&
 	       (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
-		/* At 0 is what the linker threw away. */
+		/* Address 0: discarded by the linker. */
 		if (start && start < end &&
 		    gt_vec_push(ranges, (struct line_extent){start, end, index}))
 			return -ENOMEM;
@@ -146,7 +147,7 @@ static int read_units(struct gt_lines *lines)
 	return 0;
 }
 
-/* The next entry after `die` in its parent's list: siblings that lead backwards end it. */
+/* Moves to the next sibling; one that points backwards ends the list. */
 static bool next_sibling(struct gt_lines *lines, Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
@@ -171,7 +172,7 @@ static bool is_scope(Dwarf_Die *die)
 	return false;
 }
 
-/* Adds the functions with code below `parent`; nested as deep as namespaces are. */
+/* Adds the functions with code below `parent`, including those in nested namespaces. */
 static int read_functions(struct gt_lines *lines, struct line_unit *unit, Dwarf_Die *parent,
 			  int depth)
 {
@@ -194,7 +195,7 @@ static int read_functions(struct gt_lines *lines, struct line_unit *unit, Dwarf_
 	return error;
 }
 
-/* The bytes of the unit's line program; 0 if it has none, or one that is damaged. */
+/* Returns the bytes of the unit's line program; 0: none, or malformed. */
 static uint64_t line_program_size(struct gt_lines *lines, Dwarf_Die *unit)
 {
 	Elf *elf = lines->file.elf;
@@ -242,7 +243,8 @@ static void read_unit(struct gt_lines *lines, struct line_unit *unit)
 	sort_ranges(&unit->ranges);
 }
 
-/* What was inlined at an address into a function, outermost first. Returns how many. */
+/* Finds the functions inlined at an address of a function, outermost first; returns their number.
+ */
 static size_t find_inlined(struct gt_lines *lines, Dwarf_Die *function, uint64_t address,
 			   Dwarf_Die chain[GT_LINES_MAX_FRAMES])
 {
@@ -301,7 +303,7 @@ static void name_frame(struct gt_line_frame *frame, Dwarf_Die *die)
 	frame->name = string_of(die, DW_AT_name);
 }
 
-/* Where an inlined function was called. */
+/* Reads the call site of an inlined function. */
 static void place_call(struct line_unit *unit, Dwarf_Die *inlined, struct gt_line_frame *frame)
 {
 	uint32_t number = number_of(inlined, DW_AT_call_file);

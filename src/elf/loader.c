@@ -16,12 +16,12 @@
 
 typedef GT_VEC(struct gt_dependency) dependency_vec;
 
-/* A program as the loader would put it together. */
+/* A program and the objects that the loader would load. */
 struct loading {
 	struct gt_search search;
 	GT_VEC(struct gt_object *) objects; /* [0] is the program */
-	struct gt_hash *names; /* names, paths, sonames and identities to objects; or to itself:
-				 asked for and not found */
+	struct gt_hash *names; /* names, paths, sonames and identities to objects; to itself: not
+				 found */
 	dependency_vec dependencies;
 	const char *path;
 	struct gt_diag *diag;
@@ -84,7 +84,7 @@ static int add_dependency(struct loading *loading, const char *name, const char 
 	return 0;
 }
 
-/* The file, whatever its name; a key that no name equals, for names hold no NUL. */
+/* The identity of a file; as a key it differs from all names, since names contain no NUL. */
 struct file_identity {
 	uint64_t zero, device, inode;
 };
@@ -96,7 +96,7 @@ static struct file_identity identity_of(const struct gt_object *object)
 	return (struct file_identity){0, info->device, info->inode};
 }
 
-/* Takes over the object. */
+/* Adds an object and takes ownership of it. */
 static int add_object(struct loading *loading, struct gt_object *object)
 {
 	const struct gt_elf_info *info = gt_elf_info(object->elf);
@@ -178,7 +178,7 @@ static int load_preloads(struct loading *loading, const struct gt_loader *loader
 	return load_list(loading, (const char *)file.data, " :\t\n", "ld.so.preload");
 }
 
-/* Whether the kernel starts the program with AT_SECURE: it takes another user's rights. */
+/* Whether the kernel starts the program with AT_SECURE: with the rights of another user. */
 static bool is_secure(const char *path)
 {
 	struct stat status;

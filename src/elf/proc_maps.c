@@ -8,14 +8,12 @@
 #include "base/vec.h"
 #include "elf/proc_maps.h"
 
-#define MAPS_LIMIT                                                                                 \
-	((size_t)256 << 20) /* bytes; the kernel's own limit on mappings is far below              \
-			     */
+#define MAPS_LIMIT ((size_t)256 << 20) /* bytes */
 #define DELETED " (deleted)"
 
 typedef GT_VEC(struct gt_proc_mapping) mapping_vec;
 
-/* What is left of a line. */
+/* The rest of a line. */
 struct maps_cursor {
 	char *at, *end;
 };
@@ -49,7 +47,7 @@ static bool take_character(struct maps_cursor *cursor, char character)
 	return true;
 }
 
-/* The kernel writes a newline in a path as \012 and leaves all else as it is. */
+/* The kernel escapes only newlines in paths, as \012. */
 static void decode_newlines(char *path)
 {
 	char *to = path;
@@ -122,15 +120,15 @@ static int parse_lines(char *text, size_t length, mapping_vec *mappings, struct 
 		next = cursor.end + 1;
 		*cursor.end = 0;
 		if (memchr(line, 0, cursor.end - line) || !parse_line(cursor, &mapping))
-			return gt_diag(diag, -EBADMSG, "maps", place,
-				       "line %zu is not as the kernel writes it", number);
+			return gt_diag(diag, -EBADMSG, "maps", place, "line %zu is malformed",
+				       number);
 		if (gt_vec_push(mappings, mapping))
 			return gt_diag(diag, -ENOMEM, "maps", place, "out of memory");
 	}
 	return 0;
 }
 
-/* Takes over text, which has a byte more than length. */
+/* Parses text, which is one byte longer than `length`, and takes ownership of it. */
 static int parse_taken(char *text, size_t length, pid_t pid, struct gt_proc_maps *ret_maps,
 		       struct gt_diag *diag)
 {
@@ -174,11 +172,12 @@ int gt_proc_maps_read(pid_t pid, struct gt_proc_maps *ret_maps, struct gt_diag *
 	if (error == -ENOENT || error == -ESRCH)
 		return gt_diag(diag, -ESRCH, "maps", path, "there is no process %d", pid);
 	if (error == -EACCES || error == -EPERM)
-		return gt_diag(diag, error, "maps", path,
-			       "the mappings of process %d cannot be read: its user and privileges "
-			       "are others; run gputap as root with CAP_SYS_PTRACE (in a "
-			       "container: --cap-add SYS_PTRACE)",
-			       pid);
+		return gt_diag(
+			diag, error, "maps", path,
+			"the mappings of process %d cannot be read: it has another user or more "
+			"privileges; run gputap as root with CAP_SYS_PTRACE (in a "
+			"container: --cap-add SYS_PTRACE)",
+			pid);
 	if (error)
 		return gt_diag(diag, error, "maps", path,
 			       "the mappings of process %d cannot be read: %s", pid,
@@ -223,7 +222,7 @@ static bool same_file(const char *left, const char *right)
 	return !stat(left, &a) && !stat(right, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Whether a path means the same here and there: same mounts, same root. */
+/* Whether both processes have the same mounts and root. */
 static bool same_view(pid_t pid)
 {
 	char namespace[64], root[64];
@@ -234,8 +233,8 @@ static bool same_view(pid_t pid)
 }
 
 /*
- * Whether the file of a mapping is at a path. The inode decides: on btrfs and overlayfs the
- * device in maps is another than stat(2) tells of the same file.
+ * Whether the file of a mapping is at a path, by its inode: on btrfs and overlayfs the device in
+ * maps differs from that of stat(2).
  */
 static bool leads_to(const char *path, const struct gt_proc_mapping *mapping)
 {
@@ -252,8 +251,8 @@ static bool try_path(struct gt_strbuf *buffer, const struct gt_proc_mapping *map
 	return !buffer->failed && leads_to(gt_strbuf_string(buffer), mapping);
 }
 
-int gt_proc_mapping_range(const struct gt_proc_maps *maps, const struct gt_proc_mapping *mapping,
-			  struct gt_strbuf *buffer, struct gt_diag *diag)
+int gt_proc_mapping_path(const struct gt_proc_maps *maps, const struct gt_proc_mapping *mapping,
+			 struct gt_strbuf *buffer, struct gt_diag *diag)
 {
 	bool seen_alike = same_view(maps->pid);
 	struct stat status;
@@ -277,6 +276,6 @@ int gt_proc_mapping_range(const struct gt_proc_maps *maps, const struct gt_proc_
 		return 0;
 	gt_strbuf_clear(buffer);
 	return gt_diag(diag, -ENOENT, "maps", mapping->path,
-		       "the file that process %d has mapped cannot be reached%s", maps->pid,
+		       "the file that process %d has mapped cannot be found%s", maps->pid,
 		       mapping->deleted ? ": it was deleted" : "");
 }

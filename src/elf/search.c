@@ -14,7 +14,7 @@
 
 #define CACHE_PATH "/etc/ld.so.cache"
 
-/* Those of Debian's loader, then those of the others. */
+/* The directories of Debian's loader, then those of other systems. */
 static const char *const default_directories[] = {
 	"/lib/" MULTIARCH, "/usr/lib/" MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 };
@@ -29,7 +29,7 @@ void gt_object_free(struct gt_object *object)
 	free(object);
 }
 
-/* The absolute directory of a path; NULL if memory ran out or the working directory is gone. */
+/* Returns the absolute directory of a path; NULL: out of memory, or no working directory. */
 static char *directory_of(const char *path, bool resolve)
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
@@ -86,7 +86,7 @@ void gt_search_end(struct gt_search *search)
 	gt_ld_cache_free(&search->cache);
 }
 
-/* The length of a token that stands behind '$' ("ORIGIN", "{ORIGIN}"), 0 if it is another. */
+/* Returns the length of a token after '$' ("ORIGIN", "{ORIGIN}"); 0: another token. */
 static size_t match_token(const char *text, size_t length, const char *token)
 {
 	size_t size = strlen(token);
@@ -141,7 +141,7 @@ static int open_candidate(const char *path, const struct gt_object *parent,
 	return gt_object_open(path, parent, false, ret_object, NULL) ? -ENOENT : 0;
 }
 
-/* One directory: first its glibc-hwcaps, the best first, then itself. */
+/* Searches a directory: first its glibc-hwcaps, best first. */
 static int search_directory(const struct gt_search *search, const char *directory, const char *name,
 			    const struct gt_object *parent, struct gt_object **ret_object)
 {
@@ -165,7 +165,7 @@ static int search_directory(const struct gt_search *search, const char *director
 	return open_candidate(gt_strbuf_string(&path), parent, ret_object);
 }
 
-/* A list of directories; an empty one is the working directory. */
+/* Searches a list of directories; an empty one is the working directory. */
 static int search_list(const struct gt_search *search, const char *list, const char *separators,
 		       const char *origin, const char *name, const struct gt_object *parent,
 		       struct gt_object **ret_object)
@@ -186,7 +186,7 @@ static int search_list(const struct gt_search *search, const char *list, const c
 	}
 }
 
-/* DT_RPATH of the one that asks and of those on whose behalf it was loaded. */
+/* Searches DT_RPATH of the requesting object and of the objects that needed it. */
 static int search_rpaths(const struct gt_search *search, const char *name,
 			 const struct gt_object *parent, struct gt_object **ret_object)
 {

@@ -6,7 +6,7 @@
 
 #define NAMES_LIMIT (64u << 20) /* bytes of the names of sections */
 
-/* The names of the sections, once they were asked for. */
+/* Reads the names of the sections on first use. */
 static int load_names(struct gt_elf *elf, struct gt_diag *diag)
 {
 	uint32_t index = elf->header.e_shstrndx;

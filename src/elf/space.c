@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 
-/* By address, none over another. */
+/* Sorted by address, without overlaps. */
 struct space_process {
 	GT_VEC(struct gt_space_mapping) mappings;
 };
@@ -93,7 +93,7 @@ static const struct gt_space_file *find_file(struct gt_space *space, uint64_t in
 	return file;
 }
 
-/* The first mapping that ends above an address, or the count. */
+/* Returns the index of the first mapping that ends above an address, or the count. */
 static size_t first_above(const struct space_process *process, uint64_t address)
 {
 	size_t low = 0, high = process->mappings.count;
@@ -110,8 +110,8 @@ static size_t first_above(const struct space_process *process, uint64_t address)
 }
 
 /*
- * Puts a mapping in place of all that it covers: what sticks out in front and behind stays.
- * There is room for two more.
+ * Replaces everything that a mapping covers; the parts of other mappings before and after it are
+ * kept. Memory for two more mappings is reserved.
  */
 static void replace(struct space_process *process, const struct gt_space_mapping *mapping)
 {

@@ -24,8 +24,8 @@ static uint64_t uncompressed_size(Elf_Scn *section, const GElf_Shdr *header)
 }
 
 /*
- * libdw 0.188 looks for the end of a string that a line table names without a limit: the sections
- * of strings must end in a NUL.
+ * libdw 0.188 searches for the end of a line table's string without a limit: the sections of
+ * strings must end in a NUL.
  */
 static bool ends_in_nul(Elf_Scn *section, const GElf_Shdr *header)
 {
@@ -55,8 +55,7 @@ bool elf_file_is_sane(Elf *elf)
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
-		/* .zdebug_info and the like, which GNU tools wrote before 2016, hide their sizes.
-		 */
+		/* .zdebug_info etc. of GNU tools before 2016: the size is not in the header. */
 		if (name && !strncmp(name, ".zdebug", 7))
 			return false;
 		if (!name || strncmp(name, ".debug_", 7))

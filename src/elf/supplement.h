@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opening files for elfutils: no pipe is waited for, nothing is mapped, and sizes have limits. */
+/* Opening files for elfutils: without blocking on pipes, without mapping, and with size limits. */
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -10,16 +10,16 @@ struct elf_file {
 	int fd;
 };
 
-/* Takes the descriptor. 0; -EBADMSG: no ELF, or its debug sections are larger than any. */
+/* Takes ownership of fd. 0; -EBADMSG: not an ELF, or its debug sections are too large. */
 int elf_file_begin(int fd, struct elf_file *ret_file);
 void elf_file_end(struct elf_file *file);
 
-/* Whether an Elf's debug sections are of a size that can be read. */
+/* Returns whether an Elf's debug sections are small enough to be read. */
 bool elf_file_is_sane(Elf *elf);
 
 /*
- * If a file says that a part of its DWARF is in another one (.gnu_debugaltlink), opens that.
- * path is the file's own. 0, *ret_file closed if it says nothing; -ENOENT: not found.
+ * Opens the supplementary file with a part of a file's DWARF (.gnu_debugaltlink). path: of the file
+ * itself. 0, with *ret_file closed if there is none; -ENOENT: not found.
  */
 int elf_file_supplement(Dwarf *dwarf, const char *path, const char *debug_directory,
 			struct elf_file *ret_file);

@@ -10,12 +10,12 @@
 #include "elf/lines.h"
 
 #define DEFAULT_OPEN 64
-#define MAX_ADDRESSES (1u << 20) /* that are kept; what comes later is told without functions */
+#define MAX_ADDRESSES (1u << 20) /* cached addresses; later ones are returned without functions */
 #define MAX_OFFSET (UINT64_C(1) << 62)
 
-/* What is known of an address of a file. */
+/* The result for an address of a file. */
 struct known_file {
-	uint64_t address; /* in the ELF, of the instruction looked at; 0: unknown */
+	uint64_t address; /* of the instruction in the ELF; 0: unknown */
 	size_t count;
 	struct gt_source_frame frames[];
 };
@@ -29,7 +29,7 @@ struct symbol_module {
 	struct gt_file debug_bytes;
 	struct gt_lines *lines; /* NULL: there are none */
 	uint64_t spent;         /* ns on its DWARF */
-	uint64_t used;          /* when it was used last */
+	uint64_t used;          /* `clock` of the last use */
 };
 
 struct gt_symbolizer {
@@ -99,7 +99,7 @@ void gt_symbolizer_free(struct gt_symbolizer *symbolizer)
 	free(symbolizer);
 }
 
-/* The text as long as the symbolizer lives; NULL for NULL. */
+/* Interns a text; NULL for NULL. */
 static const char *keep(struct gt_symbolizer *symbolizer, const char *text)
 {
 	char *kept = text ? gt_hash_get_str(symbolizer->strings, text) : NULL;
@@ -208,8 +208,8 @@ static const struct gt_elf_symbol *find_symbol(struct symbol_module *module, uin
 }
 
 /*
- * The symbol's name where DWARF has none with its scopes: the plain name of a static function in
- * a namespace would be another's.
+ * Uses the symbol's name if DWARF has none with scopes: the plain name of a static function in a
+ * namespace would be ambiguous.
  */
 static void take_frame(struct gt_symbolizer *symbolizer, const struct gt_line_frame *found,
 		       const struct gt_elf_symbol *symbol, uint64_t address,
@@ -235,7 +235,7 @@ static void take_frame(struct gt_symbolizer *symbolizer, const struct gt_line_fr
 		frame->offset = address - found->start;
 }
 
-/* Looks an address of the ELF up; the caller frees what is returned. NULL: out of memory. */
+/* Looks up an address of the ELF; the caller frees the result. NULL: out of memory. */
 static struct known_file *look_up(struct gt_symbolizer *symbolizer, struct symbol_module *module,
 				  uint64_t address, bool is_return)
 {

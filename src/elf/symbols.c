@@ -10,9 +10,9 @@
 #include "elf/private.h"
 
 #define TABLE_LIMIT (512u << 20) /* bytes of a symbol or string table */
-#define NAME_LIMIT 65535         /* a longer name is no name */
+#define NAME_LIMIT 65535         /* bytes of a name; a longer one is ignored */
 
-/* Where a symbol table and its names stand in the file. */
+/* A symbol table and its names in the file. */
 struct symbol_extent {
 	uint64_t symbols, symbols_size, names, names_size;
 };
@@ -20,7 +20,8 @@ struct symbol_extent {
 struct symbol_builder {
 	GT_VEC(struct gt_elf_symbol) symbols;
 	GT_VEC(uint64_t) keys; /* hash of the name << 32 | index into symbols */
-	uint64_t name_bytes;   /* that may still be hashed: names that overlap take no for ever */
+	uint64_t name_bytes;   /* bytes that may still be hashed: limits the time for overlapping
+				  names */
 };
 
 static uint32_t hash_name(const char *name, size_t length)
@@ -126,7 +127,7 @@ static int read_extent(struct gt_elf *elf, const struct symbol_extent *extent, b
 		return gt_diag(diag, error, "elf", path, "out of memory");
 	if (error)
 		return gt_diag(diag, error, "elf", path,
-			       "damaged ELF: its symbols' names overlap beyond all sense");
+			       "malformed ELF: its symbols' names overlap beyond all sense");
 	return 0;
 }
 
@@ -141,7 +142,8 @@ static int section_extent(const struct gt_elf *elf, uint32_t type, struct symbol
 		if (table->sh_link >= elf->section_count ||
 		    elf->sections[table->sh_link].sh_type != SHT_STRTAB)
 			return gt_diag(diag, -EBADMSG, "elf", elf->info.path,
-				       "damaged ELF: the symbols of section %zu have no names", i);
+				       "malformed ELF: the symbols of section %zu have no names",
+				       i);
 		names = &elf->sections[table->sh_link];
 		*ret_extent = (struct symbol_extent){table->sh_offset, table->sh_size,
 						     names->sh_offset, names->sh_size};
@@ -150,7 +152,7 @@ static int section_extent(const struct gt_elf *elf, uint32_t type, struct symbol
 	return -ENOENT;
 }
 
-/* Without section headers the loader's own pointers are left. */
+/* Without section headers: the loader's pointers in the dynamic section. */
 static int dynamic_extent(const struct gt_elf *elf, struct symbol_extent *ret_extent)
 {
 	uint64_t symbols = gt_elf_offset(elf, elf->dynamic_symbols);
@@ -194,7 +196,7 @@ static int compare_names(const struct gt_elf_symbol *a, const struct gt_elf_symb
 	return a->name == b->name ? 0 : strcmp(a->name, b->name);
 }
 
-/* Of equal hashes: by name, then address, then as they were read. */
+/* Order of symbols with equal hashes: name, address, index. */
 static int compare_same(const void *left, const void *right, void *context)
 {
 	const struct gt_elf_symbol *symbols = context;
@@ -209,7 +211,7 @@ static int compare_same(const void *left, const void *right, void *context)
 	return left_index < right_index ? -1 : left_index > right_index;
 }
 
-/* Of one hash: by name, then the one to prefer. */
+/* Order of symbols with equal hashes: name, preference. */
 static int compare_ranked(const void *left, const void *right)
 {
 	const struct gt_elf_symbol *a = *(const struct gt_elf_symbol *const *)left;
@@ -223,7 +225,7 @@ static int compare_ranked(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The end of the run of equal hashes that starts at `start`. */
+/* Returns the end of the run of equal hashes that starts at `start`. */
 static size_t run_end(const uint64_t *keys, size_t count, size_t start)
 {
 	size_t end = start + 1;
@@ -233,7 +235,7 @@ static size_t run_end(const uint64_t *keys, size_t count, size_t start)
 	return end;
 }
 
-/* Makes one of symbols of the same name and address; the others lose their name. */
+/* Merges symbols of the same name and address; the name of the others becomes NULL. */
 static void merge_run(struct symbol_builder *builder, size_t start, size_t end)
 {
 	uint64_t *keys = builder->keys.items;
@@ -256,7 +258,7 @@ static void merge_run(struct symbol_builder *builder, size_t start, size_t end)
 	}
 }
 
-/* Moves the symbols that are left together and lets by_name and hashes tell where they are. */
+/* Removes merged symbols and builds by_name and hashes. */
 static int index_names(struct gt_elf_symbol_table *table, struct symbol_builder *builder)
 {
 	size_t count = builder->symbols.count, used = 0;
@@ -370,7 +372,7 @@ size_t gt_elf_lookup(struct gt_elf *elf, const char *name,
 	return found;
 }
 
-/* By address; of one address the best name last, since searches go backwards. */
+/* Order by address; the preferred name comes last, since searches go backwards. */
 static int compare_addresses(const void *left, const void *right)
 {
 	const struct gt_elf_symbol *a = *(const struct gt_elf_symbol *const *)left;
@@ -411,11 +413,11 @@ static int index_addresses(struct gt_elf_symbol_table *table)
 		reach[i] = farthest;
 	}
 	table->by_address = gt_take(sorted);
-	table->reach = gt_take(reach);
+	table->max_ends = gt_take(reach);
 	return 0;
 }
 
-/* How many symbols begin at an address or before it. */
+/* Returns the number of symbols that start at an address or before it. */
 static size_t count_before(const struct gt_elf_symbol_table *table, uint64_t address)
 {
 	size_t low = 0, high = table->count;
@@ -439,7 +441,7 @@ const struct gt_elf_symbol *gt_elf_symbol_at(struct gt_elf *elf, uint64_t addres
 	if (load_symbols(elf, NULL) || (!table->by_address && index_addresses(table)))
 		return NULL;
 	low = count_before(table, address);
-	while (low > 0 && table->reach[low - 1] > address) {
+	while (low > 0 && table->max_ends[low - 1] > address) {
 		low--;
 		if (address < symbol_end(table->by_address[low]))
 			return table->by_address[low];
@@ -465,7 +467,7 @@ const struct gt_elf_symbol *gt_elf_symbol_near(struct gt_elf *elf, uint64_t addr
 	struct gt_elf_symbol_table *table = &elf->table;
 	size_t before;
 
-	/* Of a stripped file the function may have no symbol at all. */
+	/* In a stripped file the function may have no symbol. */
 	if (symbol || !table->by_address || elf->info.stripped)
 		return symbol;
 	before = count_before(table, address);
@@ -486,5 +488,5 @@ void gt_elf_symbols_free(struct gt_elf_symbol_table *table)
 	free(table->by_name);
 	free(table->hashes);
 	free(table->by_address);
-	free(table->reach);
+	free(table->max_ends);
 }

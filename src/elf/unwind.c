@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rules are looked up once for each address and kept: a sample of 16 frames then costs a few
- * look-ups in a hash table.
+ * Rules are cached by address: a sample of 16 frames then costs a few lookups in a hash table.
  */
 #include "elf/unwind.h"
 
@@ -12,7 +11,9 @@
 
 #define MAX_ROWS 65536
 #define MAX_MODULES 256
-#define MAX_OFFSET (UINT64_C(1) << 40) /* in a file; a key has 24 more bits for its number */
+#define MAX_OFFSET                                                                                 \
+	(UINT64_C(1) << 40) /* in a file; a key has 24 more bits for the file's number             \
+			     */
 
 struct unwind_module {
 	struct gt_elf *elf; /* NULL: it cannot be read, or has no rules */
@@ -28,16 +29,16 @@ struct gt_unwinder {
 	const struct gt_space *space;
 	struct gt_hash *modules;  /* number of the file -> struct unwind_module */
 	struct gt_hash *rows;     /* number of the file << 40 | offset -> struct unwind_row */
-	struct unwind_row unkept; /* one that could not be kept */
+	struct unwind_row unkept; /* a row that could not be cached */
 };
 
-/* One thread's stack on its way up. */
+/* The state of unwinding one thread. */
 struct unwind_walk {
 	struct gt_unwinder *unwinder;
 	uint32_t process;
 	struct gt_unwind_registers registers;
 	const struct gt_unwind_stack *stack;
-	bool is_return; /* registers.pc is where a call returns to */
+	bool is_return; /* registers.pc is a return address */
 	bool guessed;   /* the last step was by the frame pointer */
 };
 
@@ -79,7 +80,7 @@ void gt_unwinder_free(struct gt_unwinder *unwinder)
 	free(unwinder);
 }
 
-/* Makes room; false if memory ran out, and nothing can be looked up any more. */
+/* Reserves memory for an entry of the cache; false: out of memory. */
 static bool start_anew(struct gt_unwinder *unwinder)
 {
 	drop_all(unwinder);
@@ -175,7 +176,7 @@ static const struct unwind_row *find_row(struct gt_unwinder *unwinder,
 	return row;
 }
 
-/* Why memory could not be read, as an end. */
+/* Converts an error of reading memory to the end of the list. */
 static int end_of(int error)
 {
 	return error == -ENODATA ? GT_UNWIND_STACK_END : GT_UNWIND_BROKEN;
@@ -195,7 +196,8 @@ static int find_cfa(const struct unwind_walk *walk, const struct gt_cfi_row *rul
 	return 0;
 }
 
-/* The caller's value of a register. -ENXIO: it is lost; else as gt_expression_evaluate. */
+/* Returns the caller's value of a register. -ENXIO: not available; errors of
+ * gt_expression_evaluate. */
 static int find_register(const struct unwind_walk *walk, const struct gt_cfi_rule *rule,
 			 size_t number, uint64_t cfa, uint64_t *ret_value)
 {
@@ -230,8 +232,7 @@ static int find_register(const struct unwind_walk *walk, const struct gt_cfi_rul
 }
 
 /*
- * Goes to the caller by rules. -1, or the enum gt_unwind_end with which the walk ends; the
- * registers are as they were then.
+ * Steps to the caller by rules. -1; or the enum gt_unwind_end, with unchanged registers.
  */
 static int step_by_rules(struct unwind_walk *walk, const struct gt_cfi_row *rules)
 {
@@ -242,7 +243,7 @@ static int step_by_rules(struct unwind_walk *walk, const struct gt_cfi_row *rule
 
 	if (error)
 		return end_of(error);
-	/* Only a leaf function of AArch64 has its caller's stack pointer. */
+	/* Only a leaf function of AArch64 has the same stack pointer as its caller. */
 	if (!rules->is_signal && (cfa < stack || (cfa == stack && walk->is_return)))
 		return GT_UNWIND_BROKEN;
 	if (rules->rules[link].kind == GT_CFI_UNDEFINED)
@@ -266,7 +267,7 @@ static int step_by_rules(struct unwind_walk *walk, const struct gt_cfi_row *rule
 	return -1;
 }
 
-/* Both architectures keep the caller's frame pointer and the return address side by side. */
+/* On both architectures the return address follows the caller's frame pointer. */
 static int step_by_frame(struct unwind_walk *walk)
 {
 	struct gt_unwind_registers next = {0};
@@ -279,7 +280,7 @@ static int step_by_frame(struct unwind_walk *walk)
 	error = gt_unwind_stack_read(walk->stack, frame, &caller);
 	if (!error)
 		error = gt_unwind_stack_read(walk->stack, frame + 8, &pc);
-	/* Beyond the copy it may be a frame, or a value that is no frame pointer at all. */
+	/* After the copy: a frame, or a value that is not a frame pointer. */
 	if (error || (pc && !gt_space_at(walk->unwinder->space, walk->process, pc - 1)))
 		return GT_UNWIND_NO_RULES;
 	gt_unwind_registers_set(&next, pc, frame + 16, caller, pc);
@@ -289,7 +290,7 @@ static int step_by_frame(struct unwind_walk *walk)
 	return -1;
 }
 
-/* A function that has not begun: x86-64 has the return address on the stack, AArch64 in x30. */
+/* At a function's start x86-64 has the return address on the stack, AArch64 in x30. */
 static int step_by_entry(struct unwind_walk *walk)
 {
 	struct gt_unwind_registers next = walk->registers;

@@ -89,7 +89,7 @@ void gt_handles_read(const struct gt_proc_maps *maps,
 		size_t count = 0;
 
 		if (!mapping->executable || !gt_proc_mapping_is_file(mapping) ||
-		    gt_proc_mapping_range(maps, mapping, &path, NULL) ||
+		    gt_proc_mapping_path(maps, mapping, &path, NULL) ||
 		    gt_elf_open(gt_strbuf_string(&path), &elf, NULL) ||
 		    gt_elf_section(elf, ".nvFatBinSegment", &offset, &size) ||
 		    gt_elf_symbols(elf, &symbols, &count, NULL))

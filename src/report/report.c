@@ -194,7 +194,7 @@ void gt_report_json_durations(struct gt_json *json, const char *key,
 	gt_json_u64(json, "mean", gt_histogram_mean(histogram));
 	gt_json_u64(json, "p50", gt_histogram_quantile(histogram, 0.5));
 	gt_json_u64(json, "p99", gt_histogram_quantile(histogram, 0.99));
-	gt_json_u64(json, "max", histogram->greatest);
+	gt_json_u64(json, "max", histogram->max);
 	gt_json_object_end(json);
 }
 

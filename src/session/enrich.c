@@ -139,7 +139,7 @@ static void add_mappings(struct gt_enrich *enrich, const struct gt_event *of,
 
 		if (!mapping->executable || !gt_proc_mapping_is_file(mapping))
 			continue;
-		error = gt_proc_mapping_range(maps, mapping, &path, NULL);
+		error = gt_proc_mapping_path(maps, mapping, &path, NULL);
 		if (path.failed) {
 			enrich->lost++;
 			gt_strbuf_free(&path);

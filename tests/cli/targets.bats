@@ -396,5 +396,5 @@ build_static() {
 	! head -c 1 /proc/1/maps >/dev/null 2>&1 || skip "root may look into every process here"
 	trace -d 1
 	expect_status 1
-	expect_error "gputap: /proc/1/maps: the mappings of process 1 cannot be read: its user and privileges are others; run gputap as root with CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
+	expect_error "gputap: /proc/1/maps: the mappings of process 1 cannot be read: it has another user or more privileges; run gputap as root with CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
 }

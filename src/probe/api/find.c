@@ -170,7 +170,7 @@ int gt_traced_files_find_in_process(struct gt_traced_files *files, pid_t pid, st
 
 		if (!mapping->executable || !gt_proc_mapping_is_file(mapping))
 			continue;
-		if (gt_proc_mapping_range(&maps, mapping, &reach, NULL))
+		if (gt_proc_mapping_path(&maps, mapping, &reach, NULL))
 			continue;
 		error = examine_file(files, gt_strbuf_string(&reach), true);
 		if (error < 0)
@@ -200,7 +200,7 @@ static int find_in_all_processes(struct gt_traced_files *files)
 
 			if (mapping->executable && gt_proc_mapping_is_file(mapping) &&
 			    gt_api_library_of(base_name(mapping->path)) &&
-			    !gt_proc_mapping_range(&maps, mapping, &reach, NULL))
+			    !gt_proc_mapping_path(&maps, mapping, &reach, NULL))
 				error = examine_file(files, gt_strbuf_string(&reach), false);
 		}
 	}

@@ -268,7 +268,7 @@ TEST("a wait for a stream ends that stream's copies, and the time from their cal
 	call_with("cudaStreamSynchronize", "stream", 0x11, 0);
 	expect_done(1);
 	/* 1000 of the call itself, a gap, the other copy with a gap, 7000 of the wait. */
-	CHECK_INT(rows[0]->bound.greatest, 1000 + 2000 + 1000 + 7000);
+	CHECK_INT(rows[0]->bound.max, 1000 + 2000 + 1000 + 7000);
 	call_with("cudaStreamSynchronize", "stream", 0x12, 0);
 	expect_done(2);
 }
@@ -585,7 +585,7 @@ TEST("the bytes of a list are the sum of its sizes, of up to 16 copies")
 	CHECK_INT(only(GT_DIRECTION_UNKNOWN)->bytes, 123);
 	CHECK_INT(rows[0]->unknown, 0);
 	CHECK_INT(rows[0]->sizes.count, 3);
-	CHECK_INT(rows[0]->sizes.greatest, 100);
+	CHECK_INT(rows[0]->sizes.max, 100);
 	pass(&driver, "count", 4);
 	pass(&driver, "hStream", 0x11);
 	point(&driver, "sizes", sizes, sizeof(sizes));

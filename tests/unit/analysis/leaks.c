@@ -575,8 +575,8 @@ TEST("a process's current and greatest use are told by kind of memory, and its c
 	CHECK_INT(process->use[GT_SPACE_HOST].current, 4000);
 	CHECK_INT(process->peak, 1500);
 	CHECK_INT(process->latency.count, 4);
-	CHECK_INT(process->latency.least, 1000);
-	CHECK_INT(process->latency.greatest, 9000);
+	CHECK_INT(process->latency.min, 1000);
+	CHECK_INT(process->latency.max, 9000);
 }
 
 TEST("an allocation whose address could not be read is told, and no leak")

@@ -99,8 +99,8 @@ TEST("merged histograms are as if one had counted all")
 	CHECK_INT(gt_histogram_merge(&left, &right), 0);
 	CHECK_INT(left.count, both.count);
 	CHECK(left.sum == both.sum);
-	CHECK(left.least == both.least);
-	CHECK(left.greatest == both.greatest);
+	CHECK(left.min == both.min);
+	CHECK(left.max == both.max);
 	for (int i = 0; i <= 100; i++)
 		CHECK(gt_histogram_quantile(&left, i / 100.0) ==
 		      gt_histogram_quantile(&both, i / 100.0));

@@ -46,7 +46,7 @@ static struct gt_elf *open_elf(const char *path)
 	return elf;
 }
 
-static void check_refused(const char *path, int error, const char *text)
+static void check_rejected(const char *path, int error, const char *text)
 {
 	struct gt_diag diag = {0};
 	struct gt_elf *elf = NULL;
@@ -78,43 +78,44 @@ TEST("what is no ELF is refused with how it starts")
 	write_file("gzip", "\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);
 	mkdir("directory", 0755);
 	mkfifo("pipe", 0644);
-	check_refused("script", -ENOEXEC, "not an ELF file (it starts with \"#!/bin/s\")");
-	check_refused("empty", -ENOEXEC, "not an ELF file (it is empty)");
-	check_refused("gzip", -ENOEXEC,
-		      "not an ELF file (it starts with the bytes 1f 8b 08 00 00 00 00 00)");
-	check_refused("directory", -EISDIR, "not an ELF file (it is a directory)");
-	check_refused("pipe", -ENOEXEC, "not an ELF file (it is no regular file)");
-	check_refused("missing", -ENOENT, "cannot be opened: No such file or directory");
+	check_rejected("script", -ENOEXEC, "not an ELF file (it starts with \"#!/bin/s\")");
+	check_rejected("empty", -ENOEXEC, "not an ELF file (it is empty)");
+	check_rejected("gzip", -ENOEXEC,
+		       "not an ELF file (it starts with the bytes 1f 8b 08 00 00 00 00 00)");
+	check_rejected("directory", -EISDIR, "not an ELF file (it is a directory)");
+	check_rejected("pipe", -ENOEXEC, "not an ELF file (it is no regular file)");
+	check_rejected("missing", -ENOENT, "cannot be opened: No such file or directory");
 }
 
 TEST("an ELF that this machine cannot run is refused by what it is for")
 {
 	change_bytes(4, "\x01", 1);
-	check_refused("changed.so", -ENOEXEC, "32-bit ELF, only 64-bit is supported");
+	check_rejected("changed.so", -ENOEXEC, "32-bit ELF, only 64-bit is supported");
 	change_bytes(4, "\x07", 1);
-	check_refused("changed.so", -ENOEXEC,
-		      "damaged ELF: its class is 7, neither 32-bit nor 64-bit");
+	check_rejected("changed.so", -ENOEXEC,
+		       "malformed ELF: its class is 7, neither 32-bit nor 64-bit");
 	change_bytes(5, "\x02", 1);
-	check_refused("changed.so", -ENOEXEC, "big-endian ELF, only little-endian is supported");
+	check_rejected("changed.so", -ENOEXEC, "big-endian ELF, only little-endian is supported");
 	change_bytes(5, "\0", 1);
-	check_refused("changed.so", -ENOEXEC,
-		      "damaged ELF: its byte order is 0, neither little- nor big-endian");
+	check_rejected("changed.so", -ENOEXEC,
+		       "malformed ELF: its byte order is 0, neither little- nor big-endian");
 	change_bytes(16, "\x01", 1);
-	check_refused("changed.so", -ENOEXEC,
-		      "an object file (.o), not a program or a shared library");
+	check_rejected("changed.so", -ENOEXEC,
+		       "an object file (.o), not a program or a shared library");
 	change_bytes(16, "\x04", 1);
-	check_refused("changed.so", -ENOEXEC, "a core dump, not a program or a shared library");
+	check_rejected("changed.so", -ENOEXEC, "a core dump, not a program or a shared library");
 	change_bytes(16, "\x09", 1);
-	check_refused("changed.so", -ENOEXEC,
-		      "an ELF of type 9, not a program or a shared library");
+	check_rejected("changed.so", -ENOEXEC,
+		       "an ELF of type 9, not a program or a shared library");
 #ifdef __x86_64__
 	change_bytes(18, "\xb7\0", 2);
-	check_refused("changed.so", -ENOEXEC, "an ELF for aarch64, gputap here runs on x86-64");
+	check_rejected("changed.so", -ENOEXEC, "an ELF for aarch64, gputap here runs on x86-64");
 	change_bytes(18, "\xbe\0", 2);
-	check_refused("changed.so", -ENOEXEC, "an ELF for NVIDIA GPUs, gputap here runs on x86-64");
+	check_rejected("changed.so", -ENOEXEC,
+		       "an ELF for NVIDIA GPUs, gputap here runs on x86-64");
 	change_bytes(18, "\x34\x12", 2);
-	check_refused("changed.so", -ENOEXEC,
-		      "an ELF for machine 4660, gputap here runs on x86-64");
+	check_rejected("changed.so", -ENOEXEC,
+		       "an ELF for machine 4660, gputap here runs on x86-64");
 #endif
 }
 
@@ -128,8 +129,8 @@ TEST("a truncated ELF is refused with what is missing")
 	build_library();
 	CHECK_INT(gt_file_read("libfake.so", 1 << 20, &file, NULL), 0);
 	write_file("cut.so", file.data, 20);
-	check_refused("cut.so", -EBADMSG,
-		      "truncated ELF: its header takes 64 bytes, the file has 20");
+	check_rejected("cut.so", -EBADMSG,
+		       "truncated ELF: its header takes 64 bytes, the file has 20");
 	write_file("cut.so", file.data, 100);
 	CHECK_INT(gt_elf_open("cut.so", &elf, &diag), -EBADMSG);
 	CHECK(!strncmp(diag.text, "truncated ELF: its program headers end at byte ", 47));
@@ -137,7 +138,7 @@ TEST("a truncated ELF is refused with what is missing")
 	snprintf(expected, sizeof(expected),
 		 "truncated ELF: its section headers end at byte %zu, the file has %zu", file.size,
 		 file.size - 1);
-	check_refused("cut.so", -EBADMSG, expected);
+	check_rejected("cut.so", -EBADMSG, expected);
 }
 
 TEST("an ELF cut anywhere, or with any byte of its headers changed, does no harm")
@@ -178,17 +179,17 @@ TEST("headers of a wrong size or a senseless number are refused")
 	uint64_t sections;
 
 	change_bytes(54, "\x10", 1);
-	check_refused("changed.so", -EBADMSG,
-		      "damaged ELF: its program headers are 16 bytes each, not 56");
+	check_rejected("changed.so", -EBADMSG,
+		       "malformed ELF: its program headers are 16 bytes each, not 56");
 	change_bytes(58, "\x10", 1);
-	check_refused("changed.so", -EBADMSG,
-		      "damaged ELF: its section headers are 16 bytes each, not 64");
+	check_rejected("changed.so", -EBADMSG,
+		       "malformed ELF: its section headers are 16 bytes each, not 64");
 	CHECK_INT(gt_file_read("libfake.so", 1 << 20, &file, NULL), 0);
 	memcpy(&sections, file.data + 40, sizeof(sections));
 	memcpy(file.data + 60, &none, 2);
 	memcpy(file.data + sections + 32, &huge, sizeof(huge));
 	CHECK_INT(gt_elf_open_memory(file.data, file.size, &elf, &diag), -EFBIG);
-	CHECK_STR(diag.text, "damaged ELF: 1099511627776 sections are more than any program has");
+	CHECK_STR(diag.text, "malformed ELF: 1099511627776 sections are more than any program has");
 }
 
 TEST("a file that shrinks after it was opened is an error and no signal")

@@ -467,7 +467,7 @@ TEST("a file that was replaced is not believed")
 }
 
 /* The library with every n-th byte of a stretch changed. */
-static void write_damaged(size_t offset, size_t size, unsigned int seed)
+static void write_malformed(size_t offset, size_t size, unsigned int seed)
 {
 	gt_auto_file file = {0};
 
@@ -495,7 +495,7 @@ TEST("damaged rules shorten the list and do no harm")
 	for (unsigned int seed = 1; seed <= 200; seed++) {
 		char path[128];
 
-		write_damaged(offset - (seed % 2 ? 64 : 0), size + 64, seed);
+		write_malformed(offset - (seed % 2 ? 64 : 0), size + 64, seed);
 		snprintf(path, sizeof(path), "%s/damaged.so", fixture());
 		gt_auto(space) struct gt_space *space = own_space("libusual.so", path);
 		gt_auto(unwinder) struct gt_unwinder *unwinder = gt_unwinder_new(space);
