@@ -35,23 +35,23 @@ char *gt_evidence_text(const struct gt_evidence *evidence)
 		gt_strbuf_puts(&text, evidence->text);
 		break;
 	case GT_FINDING_freed_twice:
-		gt_strbuf_printf(&text, "%s was given memory that was free already, ",
+		gt_strbuf_printf(&text, "%s was called with memory that was already freed, ",
 				 evidence->function);
 		put_times(&text, evidence->count);
 		break;
 	case GT_FINDING_freed_foreign:
-		gt_strbuf_printf(&text, "%s was given what was never allocated, ",
+		gt_strbuf_printf(&text, "%s was called with a pointer that was never allocated, ",
 				 evidence->function);
 		put_times(&text, evidence->count);
 		break;
 	case GT_FINDING_allocation_retried:
-		gt_strbuf_printf(&text, "%s failed and was tried again ", evidence->function);
+		gt_strbuf_printf(&text, "%s failed and was retried ", evidence->function);
 		put_times(&text, evidence->count);
 		if (evidence->count == evidence->all) {
-			gt_strbuf_puts(&text, ", which then went well");
+			gt_strbuf_puts(&text, ", then succeeded");
 			break;
 		}
-		gt_strbuf_puts(&text, ", in vain ");
+		gt_strbuf_puts(&text, ", without success ");
 		put_times(&text, evidence->count - evidence->all);
 		break;
 	case GT_FINDING_allocation_in_loop:
@@ -63,7 +63,7 @@ char *gt_evidence_text(const struct gt_evidence *evidence)
 	case GT_FINDING_sync_after_launch:
 		gt_strbuf_printf(&text,
 				 "%s waited %" PRIu64 " times for a single launch, of %" PRIu64
-				 " launches in all",
+				 " launches in total",
 				 evidence->function, evidence->count, evidence->launches);
 		put_took(&text, ", and took ", evidence->ns);
 		break;

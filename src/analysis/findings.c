@@ -374,19 +374,19 @@ static int take_sticky(struct gt_findings *findings, const struct gt_names *name
 	process->lost = true;
 	work = gt_flight_last(findings->flight, id, &candidates);
 	gt_api_format_result(&text, operation->call.function, operation->event->result, false);
-	gt_strbuf_printf(&text, ", first told by %s", operation->call.function->name);
+	gt_strbuf_printf(&text, ", first returned by %s", operation->call.function->name);
 	if (work) {
 		const struct gt_call_site *launch =
 			(const struct gt_call_site *)(uintptr_t)work->tag;
 
 		key.stack = launch->key.stack;
-		gt_strbuf_printf(&text, "; probably by the launch of %s",
+		gt_strbuf_printf(&text, "; probably caused by the launch of %s",
 				 launch->text ? launch->text : "?");
 		if (candidates > 1)
-			gt_strbuf_printf(&text, ", the last of %zu that had not been waited for",
+			gt_strbuf_printf(&text, ", the last of %zu that were not yet synchronized",
 					 candidates);
 	} else {
-		gt_strbuf_puts(&text, "; no launch was seen that may have caused it");
+		gt_strbuf_puts(&text, "; no launch was seen that could have caused it");
 	}
 	site = gt_call_site_in(findings->sites, names, &key);
 	if (!site)

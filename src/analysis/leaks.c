@@ -39,7 +39,7 @@ static int take_change(void *opaque, const struct gt_names *names,
 
 const char *gt_leak_state_name(enum gt_leak_state state)
 {
-	static const char *const names[GT_LEAK_STATES] = {"standing", "exit", "reset", "context"};
+	static const char *const names[GT_LEAK_STATES] = {"live", "exit", "reset", "context"};
 
 	return names[state];
 }
@@ -375,8 +375,8 @@ static int gather(struct gt_leaks *leaks, const struct gt_hash *rows,
 	return 0;
 }
 
-static int gather_standing(struct gt_leaks *leaks, struct gt_hash *rows,
-			   const struct gt_names *names, uint64_t now)
+static int gather_live(struct gt_leaks *leaks, struct gt_hash *rows, const struct gt_names *names,
+		       uint64_t now)
 {
 	struct gt_memory_cursor cursor = {0};
 	const struct gt_allocation *allocation;
@@ -389,7 +389,7 @@ static int gather_standing(struct gt_leaks *leaks, struct gt_hash *rows,
 
 		if (!process)
 			return -ENOMEM;
-		key = key_of(leaks, names, process, allocation, GT_LEAK_STANDING, now);
+		key = key_of(leaks, names, process, allocation, GT_LEAK_LIVE, now);
 		leak = row_in(leaks, rows, names, &key, process, allocation);
 		if (!leak)
 			return -ENOMEM;
@@ -402,17 +402,17 @@ int gt_leaks_rows(struct gt_leaks *leaks, const struct gt_names *names, uint64_t
 		  const struct gt_leak **ret_rows, size_t *ret_count,
 		  struct gt_leaks_totals *ret_totals)
 {
-	struct gt_hash *standing = gt_hash_new();
+	struct gt_hash *live = gt_hash_new();
 	struct gt_leaks_totals totals = {0};
-	int error = standing ? gather_standing(leaks, standing, names, now) : -ENOMEM;
+	int error = live ? gather_live(leaks, live, names, now) : -ENOMEM;
 
 	leaks->rows.count = 0;
 	if (!error)
 		error = gather(leaks, leaks->gone, &totals);
 	if (!error)
-		error = gather(leaks, standing, &totals);
-	if (standing)
-		gt_hash_free_with(standing, free);
+		error = gather(leaks, live, &totals);
+	if (live)
+		gt_hash_free_with(live, free);
 	if (error)
 		return error;
 	if (leaks->rows.count)

@@ -13,13 +13,13 @@
 
 /* What became of what was not freed. */
 enum gt_leak_state {
-	GT_LEAK_STANDING, /* it is still there */
+	GT_LEAK_LIVE, /* it is still there */
 	GT_LEAK_EXIT,     /* it was there when its process ended */
 	GT_LEAK_RESET,    /* it was there when the device was reset */
 	GT_LEAK_CONTEXT,  /* it was there when its context was destroyed */
 	GT_LEAK_STATES,
 };
-/* "standing", "exit", "reset", "context" */
+/* "live", "exit", "reset", "context" */
 const char *gt_leak_state_name(enum gt_leak_state state);
 
 /* A row: allocations of one group that were not freed. */
@@ -52,7 +52,7 @@ struct gt_memory_process {
 	uint64_t failed;      /* allocations that failed */
 	uint64_t free_failed; /* releases that failed, and whose memory still stands */
 	uint64_t freed_twice, freed_foreign;
-	uint64_t freed_unseen; /* releases of memory whose allocation was not seen */
+	uint64_t freed_unseen; /* frees of memory whose allocation was not seen */
 	uint64_t replaced;     /* given out anew, and no release was seen */
 	uint64_t in_graphs;    /* allocations that are nodes of graphs: not counted else */
 	uint64_t untracked;    /* allocations whose address is not known */

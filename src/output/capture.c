@@ -32,7 +32,7 @@ static int capture_close(void *state, struct gt_diag *diag)
 
 const struct gt_output gt_output_capture = {
 	.name = "capture",
-	.help = "the events themselves, for --from",
+	.help = "a capture: the events as recorded, for --from",
 	.open = capture_open,
 	.event = capture_event,
 	.flush = capture_flush,

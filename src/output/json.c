@@ -247,7 +247,7 @@ static int json_close(void *opaque, struct gt_diag *diag)
 
 const struct gt_output gt_output_json = {
 	.name = "json",
-	.help = "one JSON object a line for each call, and one for the totals",
+	.help = "one JSON object per line: calls, processes, totals",
 	.open = json_open,
 	.event = json_event,
 	.flush = json_flush,

@@ -151,7 +151,7 @@ static void put_return(struct gt_strbuf *text, const struct gt_call *call)
 {
 	gt_strbuf_putc(text, ' ');
 	if (call->event->state & GT_CALL_UNFINISHED) {
-		gt_strbuf_puts(text, "unfinished: it was left without returning");
+		gt_strbuf_puts(text, "unfinished: abandoned without returning");
 	} else if (call->function) {
 		gt_call_format_return(text, call);
 	} else {

@@ -57,7 +57,7 @@ void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 pr
 {
 	each_frame(names, process, stack, put_frame, &(struct stack_lines){text, column, wrappers});
 	if (gt_names_stack_is_truncated(names, process, stack))
-		gt_strbuf_printf(text, "%*s… called from further out\n", column, "");
+		gt_strbuf_printf(text, "%*s… (truncated)\n", column, "");
 }
 
 static void json_frame(void *context, const struct stack_frame *frame)

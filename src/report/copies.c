@@ -135,8 +135,8 @@ static void put_pinning(struct gt_strbuf *text, enum gt_direction direction,
 			 gt_direction_name(direction));
 	if (!pinning->compared_bytes) {
 		gt_strbuf_puts(text,
-			       "What pinning would gain cannot be told: no waiting copy of such a "
-			       "size used pinned memory.\n");
+			       "The gain of pinning is unknown: no synchronous copy of such a size "
+			       "used pinned memory.\n");
 		return;
 	}
 	put_rate(text, pinning->compared_bytes, pinning->compared_ns);
@@ -144,7 +144,7 @@ static void put_pinning(struct gt_strbuf *text, enum gt_direction direction,
 	put_rate(text, pinning->compared_bytes, pinning->pinned_ns);
 	gt_strbuf_puts(text, " with pinned memory in copies of the same sizes: ");
 	if (pinning->pinned_ns >= pinning->compared_ns) {
-		gt_strbuf_puts(text, "pinning would gain nothing.\n");
+		gt_strbuf_puts(text, "pinning would not help.\n");
 		return;
 	}
 	gt_strbuf_puts(text, "pinning (cudaMallocHost, cudaHostRegister) would save ");
@@ -159,15 +159,13 @@ static void put_totals(struct gt_strbuf *text, const struct gt_copies_totals *to
 	for (int direction = 0; direction < GT_DIRECTIONS; direction++)
 		put_pinning(text, direction, &totals->pinning[direction]);
 	if (totals->in_flight)
-		gt_strbuf_printf(text,
-				 "Asynchronous copies that nothing waited for up to now: %" PRIu64
-				 ".\n",
+		gt_strbuf_printf(text, "Asynchronous copies not yet synchronized: %" PRIu64 ".\n",
 				 totals->in_flight);
 	if (totals->evicted)
-		gt_strbuf_printf(
-			text,
-			"Asynchronous copies given up to make room (--max-copies): %" PRIu64 ".\n",
-			totals->evicted);
+		gt_strbuf_printf(text,
+				 "Asynchronous copies no longer tracked (--max-copies): %" PRIu64
+				 ".\n",
+				 totals->evicted);
 	gt_report_put_unknown_graphs(text, totals->unknown_graphs, "copies");
 }
 

@@ -26,10 +26,10 @@ static int leaks_event(void *leaks, const struct gt_names *names, const struct g
 
 /* What became of memory that was not freed, in a table's words. */
 static const char *const state_words[GT_LEAK_STATES] = {
-	[GT_LEAK_STANDING] = "still there",
+	[GT_LEAK_LIVE] = "live",
 	[GT_LEAK_EXIT] = "at exit",
 	[GT_LEAK_RESET] = "at reset",
-	[GT_LEAK_CONTEXT] = "with its context",
+	[GT_LEAK_CONTEXT] = "at context end",
 };
 
 /* Allocations of all processes. */
@@ -57,11 +57,10 @@ static struct allocation_totals count_allocations(const struct gt_memory_process
 static void put_nothing_left(struct gt_strbuf *text, const struct allocation_totals *all)
 {
 	if (all->followed)
-		gt_strbuf_puts(text, all->untracked
-					     ? "Everything that could be followed was freed.\n"
-					     : "Everything was freed.\n");
+		gt_strbuf_puts(text, all->untracked ? "All tracked allocations were freed.\n"
+						    : "All allocations were freed.\n");
 	else if (all->untracked)
-		gt_strbuf_puts(text, "No allocation could be followed.\n");
+		gt_strbuf_puts(text, "No allocation could be tracked.\n");
 	else if (all->failed)
 		gt_strbuf_printf(text, "%" PRIu64 " allocation%s failed, none succeeded.\n",
 				 all->failed, gt_report_plural(all->failed));
@@ -75,10 +74,10 @@ static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *tot
 		       const struct allocation_totals *all)
 {
 	static const char *const sentences[GT_LEAK_STATES] = {
-		[GT_LEAK_STANDING] = "still there",
+		[GT_LEAK_LIVE] = "still allocated",
 		[GT_LEAK_EXIT] = "not freed before the process ended",
-		[GT_LEAK_RESET] = "not freed before cudaDeviceReset freed all",
-		[GT_LEAK_CONTEXT] = "not freed before the end of the context freed all",
+		[GT_LEAK_RESET] = "not freed before cudaDeviceReset",
+		[GT_LEAK_CONTEXT] = "not freed before the context was destroyed",
 	};
 	bool any = false;
 
@@ -98,7 +97,7 @@ static void put_totals(struct gt_strbuf *text, const struct gt_leaks_totals *tot
 
 static const struct gt_column columns[] = {
 	{"COUNT", false},  {"BYTES", false},         {"MEMORY", true},
-	{"LEFT", true},    {"OLDEST", false},        {"PID", false},
+	{"STATE", true},   {"OLDEST", false},        {"PID", false},
 	{"PROCESS", true}, {"FUNCTION", true, true}, {"BY", true},
 };
 
@@ -212,10 +211,10 @@ static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process 
 	} oddities[] = {
 		{process->freed_twice, "pointers freed twice"},
 		{process->freed_foreign, "pointers freed that were never allocated"},
-		{process->free_failed, "releases that failed: that memory still counts"},
-		{process->freed_unseen, "releases of memory whose allocation was not seen"},
-		{process->replaced, "allocations whose release was not seen"},
-		{process->in_graphs, "allocations that are nodes of graphs, and not counted above"},
+		{process->free_failed, "frees that failed (the memory still counts)"},
+		{process->freed_unseen, "frees of memory whose allocation was not seen"},
+		{process->replaced, "allocations whose free was not seen"},
+		{process->in_graphs, "allocations by graph nodes, not counted above"},
 		{process->untracked, "allocations whose address could not be read"},
 	};
 
@@ -243,7 +242,7 @@ static void put_processes(const struct gt_memory_process *const *processes, size
 		gt_table_put(&table, text);
 		gt_report_put_rest(text, options->top, count);
 		gt_strbuf_puts(text,
-			       "MEAN to FAILED are of all allocating calls of a process: times "
+			       "MEAN to FAILED cover all allocating calls of a process: durations "
 			       "on the host, and failures.\n");
 	}
 	for (size_t i = 0; i < count; i++)

@@ -18,8 +18,9 @@ void gt_report_put_unknown_graphs(struct gt_strbuf *text, uint64_t launches, con
 {
 	if (launches)
 		gt_strbuf_printf(text,
-				 "%" PRIu64 " launch%s of graphs of which it is not known what is "
-				 "in them: their %s are not counted.\n",
+				 "%" PRIu64
+				 " launch%s of graphs with unknown content: their %s are "
+				 "not counted.\n",
 				 launches, launches == 1 ? "" : "es", what);
 }
 
@@ -136,14 +137,15 @@ void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_repor
 	if (count && form->note)
 		gt_strbuf_puts(text, form->note);
 	if (count && by == GT_BY_STACK && !has_stacks(form, rows, count))
-		gt_strbuf_puts(text, options->captured
-					     ? "The callers are not known: no stacks were recorded "
-					       "('gputap trace --stack fp -o FILE.gtap' does).\n"
-					     : "The callers are not known: no stacks were taken "
-					       "(--stack fp takes them).\n");
+		gt_strbuf_puts(
+			text, options->captured
+				      ? "Callers are unknown: no stacks were recorded (record with "
+					"'gputap trace --stack fp -o FILE.gtap').\n"
+				      : "Callers are unknown: no stacks were recorded (use --stack "
+					"fp).\n");
 	else if (count && by == GT_BY_STACK && has_stubs(form, names, rows, count))
-		gt_strbuf_puts(text, "Some callers end at stubs, which have no frame pointers: "
-				     "--stack dwarf tells who called them.\n");
+		gt_strbuf_puts(text, "Some stacks end at stubs without frame pointers: "
+				     "--stack dwarf shows their callers.\n");
 }
 
 void gt_report_json_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
@@ -291,13 +293,13 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 	if (!final)
 		return;
 	if (!account) {
-		gt_strbuf_puts(text, "The capture was broken off: what it lost is not known.\n");
+		gt_strbuf_puts(text, "The capture is truncated: its losses are unknown.\n");
 		return;
 	}
 	if (account->lost || account->others_lost || account->unfinished || account->filtered)
 		gt_strbuf_printf(text,
 				 "Incomplete: %" PRIu64 " of %" PRIu64 " call%s %s lost, %" PRIu64
-				 " left out, %" PRIu64 " unfinished; %" PRIu64
+				 " filtered, %" PRIu64 " unfinished; %" PRIu64
 				 " other event%s lost.\n",
 				 (uint64_t)account->lost, (uint64_t)account->made,
 				 gt_report_plural(account->made),
@@ -305,13 +307,13 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 				 (uint64_t)account->unfinished, (uint64_t)account->others_lost,
 				 account->others_lost == 1 ? " was" : "s were");
 	else if (account->made == 1)
-		gt_strbuf_puts(text, "Complete: the one call was not lost.\n");
+		gt_strbuf_puts(text, "Complete: 1 call, none lost.\n");
 	else
-		gt_strbuf_printf(text, "Complete: none of %" PRIu64 " calls was lost.\n",
+		gt_strbuf_printf(text, "Complete: %" PRIu64 " calls, none lost.\n",
 				 (uint64_t)account->made);
 	if (account->orphans)
 		gt_strbuf_printf(text,
-				 "%" PRIu64 " call%s had begun before the probes were in place.\n",
+				 "%" PRIu64 " call%s began before the probes were attached.\n",
 				 (uint64_t)account->orphans, gt_report_plural(account->orphans));
 }
 

@@ -32,7 +32,7 @@ copies() {
 	expect_json '.[0].copies | map(select(.waited.count > 0)) | length > 0 and all(.waited.bytes_per_second > 0)'
 	expect_json '.[0].pinning | length == 2 and all(.compared_bytes == 0 and .pinned_time == null)'
 	gputap copies -o copies.txt -- "$examples/vectoradd"
-	grep -qxF 'H2D: most bytes are in pageable memory. What pinning would gain cannot be told: no waiting copy of such a size used pinned memory.' copies.txt ||
+	grep -qxF 'H2D: most bytes are in pageable memory. The gain of pinning is unknown: no synchronous copy of such a size used pinned memory.' copies.txt ||
 		fail "$(cat copies.txt)"
 }
 

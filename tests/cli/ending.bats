@@ -50,7 +50,7 @@ expect_gone() {
 	end_trace
 	expect_status 130
 	expect_count "$stderr" '\[EXIT\]   returned=Success' 2
-	expect_error_line '\[EXIT\]   unfinished: it was left without returning \([0-9.]+ (ns|µs|ms|s)\)$'
+	expect_error_line '\[EXIT\]   unfinished: abandoned without returning \([0-9.]+ (ns|µs|ms|s)\)$'
 	expect_error_line "^gputap: $callback was killed by signal 2 \(Interrupt\)$"
 	expect_totals '3 calls: 2 complete, 1 unfinished, 0 lost'
 }
@@ -168,7 +168,7 @@ expect_gone() {
 
 @test "calls that were left by longjmp are unfinished, and those behind them complete" {
 	trace -- "$callback" longjmp 5
-	expect_count "$stderr" 'unfinished: it was left without returning' 5
+	expect_count "$stderr" 'unfinished: abandoned without returning' 5
 	expect_count "$stderr" 'returned=Success' 5
 	expect_error_line '^gputap: 10 calls: 5 complete, 5 unfinished, 0 lost$'
 }
@@ -176,7 +176,7 @@ expect_gone() {
 @test "a call in which the process ends is unfinished" {
 	trace -- "$callback" exit 3
 	expect_status 0
-	expect_count "$stderr" 'unfinished: it was left without returning' 1
+	expect_count "$stderr" 'unfinished: abandoned without returning' 1
 	expect_error_line '^gputap: 4 calls: 3 complete, 1 unfinished, 0 lost$'
 }
 

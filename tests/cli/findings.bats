@@ -39,17 +39,17 @@ line_of() {
 @test "the launch that caused an error that stays is named, and where it was made" {
 	errors -- "$examples/failures"
 	expect_json '.[0].findings[0] | .finding == "sticky_error" and .evidence ==
-		"cudaErrorIllegalAddress, first told by cudaDeviceSynchronize; probably by the launch of store(int*)"'
+		"cudaErrorIllegalAddress, first returned by cudaDeviceSynchronize; probably caused by the launch of store(int*)"'
 	line=$(line_of 'store<<<1, 32>>>')
 	expect_json ".[0].findings[0].stack.frames | any(.function == \"main\" and .line == $line)"
 }
 
 @test "a finding's callers are those who wrote its place; -v tells the stubs, too" {
 	gputap errors --stack dwarf -o errors.txt -- "$examples/failures"
-	[ "$(grep -A 1 'first told by' errors.txt | tail -n 1)" = "  at main (failures.cu:$(line_of 'store<<<1, 32>>>'))" ] ||
+	[ "$(grep -A 1 'first returned by' errors.txt | tail -n 1)" = "  at main (failures.cu:$(line_of 'store<<<1, 32>>>'))" ] ||
 		fail "$(cat errors.txt)"
 	gputap errors -v --stack dwarf -o errors.txt -- "$examples/failures"
-	grep -A 1 'first told by' errors.txt | grep -q '^  at __device_stub__' || fail "$(cat errors.txt)"
+	grep -A 1 'first returned by' errors.txt | grep -q '^  at __device_stub__' || fail "$(cat errors.txt)"
 }
 
 @test "memory freed twice and a pointer from nowhere are findings" {

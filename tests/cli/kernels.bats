@@ -127,6 +127,6 @@ expect_callers() {
 		expect_callers "$(grep -n '<<<' "$root/tests/programs/linkage.cu" | sed 's/\([0-9]*\).*/launch_all linkage.cu:\1/')"
 	done
 	gputap kernels --by stack --stack fp -o kernels.txt -- ./linkage 2
-	grep -qxF 'Some callers end at stubs, which have no frame pointers: --stack dwarf tells who called them.' kernels.txt ||
+	grep -qxF 'Some stacks end at stubs without frame pointers: --stack dwarf shows their callers.' kernels.txt ||
 		fail "$(cat kernels.txt)"
 }

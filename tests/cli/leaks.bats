@@ -16,7 +16,7 @@ setup() {
 	gputap leaks --json -o leaks.json -- "$leak"
 	expect_status 0
 	output=$(cat leaks.json)
-	expect_json '.[0].totals | .exit == {count: 3, bytes: 321000} and .standing.count == 0 and .reset.count == 0'
+	expect_json '.[0].totals | .exit == {count: 3, bytes: 321000} and .live.count == 0 and .reset.count == 0'
 	expect_json '.[0].leaks | map([.bytes, .count, .state, .function]) ==
 		[[300000, 1, "exit", "cudaMalloc"], [20000, 1, "exit", "cudaMalloc"], [1000, 1, "exit", "cudaMalloc"]]'
 	expect_json '.[0].processes | length == 1 and .[0].failed == 1 and .[0].ended and
@@ -39,7 +39,7 @@ setup() {
 @test "a program that frees everything has no leaks" {
 	gputap leaks -o leaks.txt -- "$examples/vectoradd"
 	expect_status 0
-	[ "$(head -n 1 leaks.txt)" = 'Everything was freed.' ]
+	[ "$(head -n 1 leaks.txt)" = 'All allocations were freed.' ]
 }
 
 @test "wrong releases are told apart from those that failed" {
@@ -83,7 +83,7 @@ setup() {
 	exec 4>&-
 	wait $tracer
 	output=$(cat leaks.json)
-	expect_json 'length == 2 and .[0].totals.standing == {count: 100000, bytes: 25600000} and
+	expect_json 'length == 2 and .[0].totals.live == {count: 100000, bytes: 25600000} and
 		.[1].totals.exit == {count: 100000, bytes: 25600000} and .[1].losses.lost == 0'
 	[ "$peak" -lt 64000 ] || fail "gputap took up $peak KiB"
 }
@@ -95,7 +95,7 @@ setup() {
 	expect_json '.[0].totals | map(.count) | add == 0'
 	expect_json '.[0].processes[0] | .in_graphs == 1 and .freed_unseen == 0'
 	gputap leaks -o leaks.txt -- "$build/tests/programs/graphs"
-	grep -qE '^[0-9]+ graphs: allocations that are nodes of graphs, and not counted above: 1$' leaks.txt
+	grep -qE '^[0-9]+ graphs: allocations by graph nodes, not counted above: 1$' leaks.txt
 }
 
 @test "rows by context and by device are those in which memory was allocated" {

@@ -100,7 +100,7 @@ TEST("a wait after every launch is told")
 	}
 	expect_one("sync_after_launch", 30,
 		   "cudaDeviceSynchronize waited 30 times for a single launch, of 30 launches in "
-		   "all, and took 30.0 µs");
+		   "total, and took 30.0 µs");
 }
 
 TEST("waits after several launches are none")
@@ -145,7 +145,7 @@ TEST("an allocation that failed and is tried again is told, and how it went")
 	allocate("cudaMalloc", "size", 0, 1 << 30, 2);
 	allocate("cudaMalloc", "size", 0x7000, 1 << 30, 0);
 	expect_one("allocation_retried", 2,
-		   "cudaMalloc failed and was tried again 2 times, in vain once");
+		   "cudaMalloc failed and was retried 2 times, without success once");
 }
 
 TEST("an allocation that failed and is given up is not")
@@ -162,10 +162,12 @@ TEST("memory freed twice and pointers from nowhere are told")
 	cuda_malloc(0x1000, 64);
 	cuda_free(0x1000);
 	call_with("cudaFree", "devPtr", 0x1000, 1);
-	expect_one("freed_twice", 1, "cudaFree was given memory that was free already, once");
+	expect_one("freed_twice", 1,
+		   "cudaFree was called with memory that was already freed, once");
 	start();
 	call_with("cudaFree", "devPtr", 0x12345678, 1);
-	expect_one("freed_foreign", 1, "cudaFree was given what was never allocated, once");
+	expect_one("freed_foreign", 1,
+		   "cudaFree was called with a pointer that was never allocated, once");
 }
 
 TEST("an error that stays names the last launch that was not waited for")
@@ -181,7 +183,8 @@ TEST("an error that stays names the last launch that was not waited for")
 	call_with("cudaDeviceSynchronize", NULL, 0, 700);
 	call_with("cudaFree", "devPtr", 0x1000, 700);
 	expect_one("sticky_error", 1,
-		   "cudaErrorIllegalAddress, first told by cudaDeviceSynchronize; probably by the "
+		   "cudaErrorIllegalAddress, first returned by cudaDeviceSynchronize; probably "
+		   "caused by the "
 		   "launch of 0xbbb");
 	CHECK_INT(rows[0].stack, 2);
 }
@@ -195,17 +198,19 @@ TEST("of several launches that were not waited for, the last is named and the ot
 	launch(0xccc, 64, 256, 0, 0);
 	call_with("cudaStreamSynchronize", "stream", 0, 719);
 	expect_one("sticky_error", 1,
-		   "cudaErrorLaunchFailure, first told by cudaStreamSynchronize; probably by the "
-		   "launch of 0xccc, the last of 3 that had not been waited for");
+		   "cudaErrorLaunchFailure, first returned by cudaStreamSynchronize; probably "
+		   "caused by the "
+		   "launch of 0xccc, the last of 3 that were not yet synchronized");
 }
 
 TEST("an error that stays without any launch says so")
 {
 	start();
 	call_with("cudaDeviceSynchronize", NULL, 0, 700);
-	expect_one("sticky_error", 1,
-		   "cudaErrorIllegalAddress, first told by cudaDeviceSynchronize; no launch was "
-		   "seen that may have caused it");
+	expect_one(
+		"sticky_error", 1,
+		"cudaErrorIllegalAddress, first returned by cudaDeviceSynchronize; no launch was "
+		"seen that could have caused it");
 }
 
 TEST("failed calls are gathered by function, error, process and stack")

@@ -38,10 +38,10 @@ static const struct gt_memory_process *process_at(size_t index)
 }
 
 /* Live, left to exit, to reset, to the end of a context. */
-static void expect_totals(uint64_t standing, uint64_t at_exit, uint64_t reset, uint64_t context)
+static void expect_totals(uint64_t live, uint64_t at_exit, uint64_t reset, uint64_t context)
 {
 	look();
-	CHECK_INT(totals.count[GT_LEAK_STANDING], standing);
+	CHECK_INT(totals.count[GT_LEAK_LIVE], live);
 	CHECK_INT(totals.count[GT_LEAK_EXIT], at_exit);
 	CHECK_INT(totals.count[GT_LEAK_RESET], reset);
 	CHECK_INT(totals.count[GT_LEAK_CONTEXT], context);
@@ -69,7 +69,7 @@ TEST("what stood when its process ended is a leak, with its stack, bytes and age
 	cuda_malloc(0x8000, 10);
 	look();
 	CHECK_INT(count, 2);
-	CHECK_INT(rows[0].state, GT_LEAK_STANDING);
+	CHECK_INT(rows[0].state, GT_LEAK_LIVE);
 	ends(100);
 	expect_totals(0, 3, 0, 0);
 	CHECK_INT(count, 2);
@@ -295,7 +295,7 @@ TEST("an address given out again before its release was told belongs to both all
 	stream.thread = 101;
 	cuda_malloc(0x1000, 32); /* while thread 100 frees the first */
 	look();
-	CHECK_INT(totals.bytes[GT_LEAK_STANDING], 32);
+	CHECK_INT(totals.bytes[GT_LEAK_LIVE], 32);
 	CHECK_INT(process_at(0)->replaced, 1);
 	stream.thread = 100;
 	stream.duration = 5000;
@@ -381,7 +381,7 @@ TEST("the end of a context frees what was allocated while it was current, and no
 	call_with("cuCtxDestroy_v2", "ctx", 0xc0, 0);
 	expect_totals(3, 0, 0, 2);
 	CHECK_INT(totals.bytes[GT_LEAK_CONTEXT], 2 + 8);
-	CHECK_INT(totals.bytes[GT_LEAK_STANDING], 1 + 4 + 16);
+	CHECK_INT(totals.bytes[GT_LEAK_LIVE], 1 + 4 + 16);
 }
 
 TEST("a primary context by its handle is the runtime's")

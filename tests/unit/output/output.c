@@ -213,7 +213,7 @@ TEST("a failed call has the error's name, a nested one is indented, one that was
 		"0.000008      vectoradd        4711      cudaFree               [EXIT]   "
 		"ptr=0x1234 returned=InvalidValue (250 ns)\n"
 		"0.004999      vectoradd        4711    cudaDeviceSynchronize    [EXIT]   "
-		"unfinished: it was left without returning (4.00 ms)\n");
+		"unfinished: abandoned without returning (4.00 ms)\n");
 }
 
 TEST("a function that the tables do not have is shown with its raw result")

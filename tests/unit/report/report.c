@@ -71,7 +71,7 @@ TEST("kernels: a row a kernel")
 	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  REGS  "
 	       "SHARED  DYNAMIC  KERNEL\n"
 	       "       2       1  2.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
-	       "     -      0 B  0xaaa\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+	       "     -      0 B  0xaaa\n" HOST_TIMES "Complete: 0 calls, none lost.\n");
 }
 
 TEST("kernels: split rows say by what")
@@ -83,7 +83,7 @@ TEST("kernels: split rows say by what")
 	       "SHARED  DYNAMIC  STREAM       KERNEL\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
 	       "     -      0 B  stream 0x11  0xaaa\n" HOST_TIMES
-	       "Complete: none of 0 calls was lost.\n");
+	       "Complete: 0 calls, none lost.\n");
 }
 
 /* A file of kernels that the process has mapped. */
@@ -116,7 +116,7 @@ TEST("kernels: registers and static shared memory come from the program's file")
 	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS    "
 	       "SHARED  DYNAMIC  KERNEL\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256    24  "
-	       "1.00 KiB      0 B  plain\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+	       "1.00 KiB      0 B  plain\n" HOST_TIMES "Complete: 0 calls, none lost.\n");
 }
 
 TEST("kernels: rows by device and by context say which")
@@ -133,7 +133,7 @@ TEST("kernels: rows by device and by context say which")
 	       "     -      0 B  device 0 GPU-30313233-3435-3637-3839-616263646566  0xaaa\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
 	       "     -      0 B  device 1                                           "
-	       "0xaaa\n" HOST_TIMES "Complete: none of 0 calls was lost.\n");
+	       "0xaaa\n" HOST_TIMES "Complete: 0 calls, none lost.\n");
 	start(&gt_report_kernels, GT_BY_CONTEXT);
 	tell_context(1, 0x500, GT_CONTEXT_PRIMARY);
 	stream.context = 1;
@@ -143,7 +143,7 @@ TEST("kernels: rows by device and by context say which")
 	       "SHARED  DYNAMIC  CONTEXT                      KERNEL\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
 	       "     -      0 B  primary context of device 0  0xaaa\n" HOST_TIMES
-	       "Complete: none of 0 calls was lost.\n");
+	       "Complete: 0 calls, none lost.\n");
 }
 
 TEST("kernels: rows that look alike say of which process they are, where there are several")
@@ -159,11 +159,11 @@ TEST("kernels: rows that look alike say of which process they are, where there a
 	       "     -      0 B  stream 0x0  0xaaa   100 train\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
 	       "     -      0 B  stream 0x0  0xaaa   200 serve\n" HOST_TIMES
-	       "Complete: none of 0 calls was lost.\n");
+	       "Complete: 0 calls, none lost.\n");
 }
 
 #define OF_ALL_CALLS                                                                               \
-	"MEAN to FAILED are of all allocating calls of a process: times on the host, and "         \
+	"MEAN to FAILED cover all allocating calls of a process: durations on the host, and "      \
 	"failures.\n"
 
 TEST("leaks: rows by stack of a recording without stacks say how to record them")
@@ -174,15 +174,16 @@ TEST("leaks: rows by stack of a recording without stacks say how to record them"
 	ends(100);
 	expect(true,
 	       "1 allocation of 100 B (100 bytes): not freed before the process ended.\n"
-	       "COUNT  BYTES  MEMORY  LEFT      OLDEST  PID  PROCESS  FUNCTION    CALLED BY\n"
+	       "COUNT  BYTES  MEMORY  STATE     OLDEST  PID  PROCESS  FUNCTION    CALLED BY\n"
 	       "    1    100  device  at exit  1.00 µs  100  train    cudaMalloc  -\n"
-	       "The callers are not known: no stacks were recorded ('gputap trace --stack fp -o "
-	       "FILE.gtap' does).\n"
+	       "Callers are unknown: no stacks were recorded (record with 'gputap trace --stack fp "
+	       "-o "
+	       "FILE.gtap').\n"
 	       "\n"
 	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES   ALLOCS/S     MEAN      P50  "
 	       "    P99  FAILED\n"
 	       "100  train    device      0 B  100 B       1      0  1000000.0  1.00 µs  1.00 µs  "
-	       "1.00 µs       0\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
+	       "1.00 µs       0\n" OF_ALL_CALLS "Complete: 0 calls, none lost.\n");
 }
 
 TEST("leaks: in between it is told how long that was after the start")
@@ -192,9 +193,9 @@ TEST("leaks: in between it is told how long that was after the start")
 	stream.now += 2500000000;
 	expect(false,
 	       "After 2.500 s:\n"
-	       "1 allocation of 1.50 KiB (1536 bytes): still there.\n"
-	       "COUNT  BYTES  MEMORY  LEFT         OLDEST  PID  PROCESS  SIZE\n"
-	       "    1   1536  device  still there  2.50 s  100  train    1.50 KiB\n"
+	       "1 allocation of 1.50 KiB (1536 bytes): still allocated.\n"
+	       "COUNT  BYTES  MEMORY  STATE  OLDEST  PID  PROCESS  SIZE\n"
+	       "    1   1536  device  live   2.50 s  100  train    1.50 KiB\n"
 	       "\n"
 	       "PID  PROCESS  MEMORY   CURRENT      PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
 	       "P50      P99  FAILED\n"
@@ -215,8 +216,8 @@ TEST("leaks: what was left to whom, and what was wrong")
 	ends(100);
 	expect(true,
 	       "2 allocations of 20 B (20 bytes): not freed before the process ended.\n"
-	       "1 allocation of 100 B (100 bytes): not freed before cudaDeviceReset freed all.\n"
-	       "COUNT  BYTES  MEMORY  LEFT       OLDEST  PID  PROCESS\n"
+	       "1 allocation of 100 B (100 bytes): not freed before cudaDeviceReset.\n"
+	       "COUNT  BYTES  MEMORY  STATE      OLDEST  PID  PROCESS\n"
 	       "    1    100  device  at reset  2.00 µs  100  train\n"
 	       "    2     20  device  at exit   9.00 µs  100  train\n"
 	       "\n"
@@ -225,8 +226,8 @@ TEST("leaks: what was left to whom, and what was wrong")
 	       "100  train    device      0 B  100 B       3      0  230769.2  1.00 µs  1.00 µs  "
 	       "1.00 µs       0\n" OF_ALL_CALLS "100 train: pointers freed twice: 1\n"
 	       "100 train: pointers freed that were never allocated: 1\n"
-	       "100 train: releases of memory whose allocation was not seen: 1\n"
-	       "Complete: none of 0 calls was lost.\n");
+	       "100 train: frees of memory whose allocation was not seen: 1\n"
+	       "Complete: 0 calls, none lost.\n");
 }
 
 TEST("leaks: what is of all calls of a process is told once")
@@ -238,20 +239,20 @@ TEST("leaks: what is of all calls of a process is told once")
 	cuda_free(0x2000);
 	allocate("cudaMalloc", "size", 0, 100, 2);
 	expect(true,
-	       "Everything was freed.\n"
+	       "All allocations were freed.\n"
 	       "\n"
 	       "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      P50    "
 	       "  P99  FAILED\n"
 	       "100  train    device      0 B  100 B       1      1  125000.0  1.00 µs  1.00 µs  "
 	       "1.00 µs       1\n"
 	       "100  train    host        0 B   10 B       1      1  125000.0\n" OF_ALL_CALLS
-	       "Complete: none of 0 calls was lost.\n");
+	       "Complete: 0 calls, none lost.\n");
 }
 
 TEST("leaks: that everything was freed is told only where something was allocated")
 {
 	start(&gt_report_leaks, GT_BY_PROCESS);
-	expect(true, "No allocation was seen.\nComplete: none of 0 calls was lost.\n");
+	expect(true, "No allocation was seen.\nComplete: 0 calls, none lost.\n");
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	allocate("cudaMalloc", "size", 0, 100, 35);
 	expect(true,
@@ -260,16 +261,16 @@ TEST("leaks: that everything was freed is told only where something was allocate
 	       "PID  PROCESS  MEMORY  CURRENT  PEAK  ALLOCS  FREES  ALLOCS/S  MEAN  P50  P99  "
 	       "FAILED\n"
 	       "100  train    -           0 B   0 B       0      0         -     -    -    -  "
-	       "     1\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
+	       "     1\n" OF_ALL_CALLS "Complete: 0 calls, none lost.\n");
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	cuda_malloc(0x1000, 100);
 	cuda_free(0x1000);
-	expect(true, "Everything was freed.\n"
+	expect(true, "All allocations were freed.\n"
 		     "\n"
 		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
 		     "P50      P99  FAILED\n"
 		     "100  train    device      0 B  100 B       1      1  500000.0  1.00 µs  1.00 "
-		     "µs  1.00 µs       0\n" OF_ALL_CALLS "Complete: none of 0 calls was lost.\n");
+		     "µs  1.00 µs       0\n" OF_ALL_CALLS "Complete: 0 calls, none lost.\n");
 }
 
 TEST("leaks: what could not be followed is not told as freed")
@@ -277,26 +278,26 @@ TEST("leaks: what could not be followed is not told as freed")
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	call_with("cudaMalloc", "size", 100, 0);
 	call_with("cudaMalloc", "size", 100, 0);
-	expect(true, "No allocation could be followed.\n"
+	expect(true, "No allocation could be tracked.\n"
 		     "100 train: allocations whose address could not be read: 2\n"
-		     "Complete: none of 0 calls was lost.\n");
+		     "Complete: 0 calls, none lost.\n");
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	call_with("cudaMalloc", "size", 100, 0);
 	cuda_malloc(0x1000, 100);
 	cuda_free(0x1000);
-	expect(true, "Everything that could be followed was freed.\n"
+	expect(true, "All tracked allocations were freed.\n"
 		     "\n"
 		     "PID  PROCESS  MEMORY  CURRENT   PEAK  ALLOCS  FREES  ALLOCS/S     MEAN      "
 		     "P50      P99  FAILED\n"
 		     "100  train    device      0 B  100 B       1      1  250000.0  1.00 µs  1.00 "
 		     "µs  1.00 µs       0\n" OF_ALL_CALLS
 		     "100 train: allocations whose address could not be read: 1\n"
-		     "Complete: none of 0 calls was lost.\n");
+		     "Complete: 0 calls, none lost.\n");
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	cuda_free(0x1000);
 	expect(true, "No allocation was seen.\n"
-		     "100 train: releases of memory whose allocation was not seen: 1\n"
-		     "Complete: none of 0 calls was lost.\n");
+		     "100 train: frees of memory whose allocation was not seen: 1\n"
+		     "Complete: 0 calls, none lost.\n");
 }
 
 TEST("copies: rates by calls that wait, bounds of those that do not, and a word on pinning")
@@ -321,8 +322,8 @@ TEST("copies: rates by calls that wait, bounds of those that do not, and a word 
 	       "H2D: most bytes are in pageable memory. 1.0 GB/s were reached, and 4.1 GB/s with "
 	       "pinned memory in copies of the same sizes: pinning (cudaMallocHost, "
 	       "cudaHostRegister) would save 6.00 µs of 8.00 µs.\n"
-	       "Asynchronous copies that nothing waited for up to now: 1.\n"
-	       "Complete: none of 0 calls was lost.\n");
+	       "Asynchronous copies not yet synchronized: 1.\n"
+	       "Complete: 0 calls, none lost.\n");
 }
 
 TEST("copies: sizes are told from a power of two to the next, and no time where none waited")
@@ -338,9 +339,9 @@ TEST("copies: sizes are told from a power of two to the next, and no time where 
 	       "H2D         3  4.88 KiB       0       0     -     -      3     3  5.00 µs  7.00 µs"
 	       "     0 B  4.88 KiB\n"
 	       "H2D sizes:  0-2 B: 1  512 B-1.00 KiB: 1  2.00-4.00 KiB: 1\n"
-	       "H2D: most bytes are in pageable memory. What pinning would gain cannot be told: no "
-	       "waiting copy of such a size used pinned memory.\n"
-	       "Complete: none of 0 calls was lost.\n");
+	       "H2D: most bytes are in pageable memory. The gain of pinning is unknown: no "
+	       "synchronous copy of such a size used pinned memory.\n"
+	       "Complete: 0 calls, none lost.\n");
 }
 
 TEST("errors: rows by stack without stacks say how to take them now")
@@ -349,8 +350,8 @@ TEST("errors: rows by stack without stacks say how to take them now")
 	call_with("cudaSetDevice", "device", 9, 101);
 	expect(true, "COUNT  FUNCTION       ERROR                     PID  PROCESS  CALLED BY\n"
 		     "    1  cudaSetDevice  cudaErrorInvalidDevice    100  train    -\n"
-		     "The callers are not known: no stacks were taken (--stack fp takes them).\n"
-		     "Complete: none of 0 calls was lost.\n");
+		     "Callers are unknown: no stacks were recorded (use --stack fp).\n"
+		     "Complete: 0 calls, none lost.\n");
 }
 
 TEST("errors: failed calls, then findings with their places and an advice")
@@ -363,10 +364,10 @@ TEST("errors: failed calls, then findings with their places and an advice")
 	expect(true, "COUNT  FUNCTION  ERROR                    PID  PROCESS\n"
 		     "    2  cudaFree  cudaErrorInvalidValue    100  train\n"
 		     "\n"
-		     "100 train: cudaFree was given memory that was free already, 2 times.\n"
+		     "100 train: cudaFree was called with memory that was already freed, 2 times.\n"
 		     "  Free memory where it is owned, and set the pointer to null there.\n"
 		     "\n"
-		     "Complete: none of 0 calls was lost.\n");
+		     "Complete: 0 calls, none lost.\n");
 }
 
 TEST("errors: a call without a stream is of none, and not of the default stream")
@@ -387,16 +388,16 @@ TEST("errors: a call without a stream is of none, and not of the default stream"
 	       "    1  cudaSetDevice          cudaErrorInvalidDevice            100  train    -\n"
 	       "    1  cudaStreamSynchronize  cudaErrorInvalidResourceHandle    100  train    "
 	       "stream 0x0\n"
-	       "Complete: none of 0 calls was lost.\n");
+	       "Complete: 0 calls, none lost.\n");
 }
 
 TEST("errors: none is told as none, but where no call was seen")
 {
 	start(&gt_report_errors, GT_BY_STACK);
-	expect(true, "No call was seen.\nComplete: none of 0 calls was lost.\n");
+	expect(true, "No call was seen.\nComplete: 0 calls, none lost.\n");
 	start(&gt_report_errors, GT_BY_STACK);
 	cuda_malloc(0x1000, 10);
-	expect(true, "No call failed.\nComplete: none of 0 calls was lost.\n");
+	expect(true, "No call failed.\nComplete: 0 calls, none lost.\n");
 }
 
 TEST("the last report of several says that it is the last")
@@ -406,7 +407,7 @@ TEST("the last report of several says that it is the last")
 	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
 	shown.options.continued = true;
 	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
-	expect(true, "At the end:\nNo call was seen.\nComplete: none of 0 calls was lost.\n");
+	expect(true, "At the end:\nNo call was seen.\nComplete: 0 calls, none lost.\n");
 }
 
 TEST("every report tells what was lost")
@@ -430,9 +431,9 @@ TEST("every report tells what was lost")
 		  0);
 	CHECK_STR(gt_strbuf_string(&report),
 		  "No call was seen.\n"
-		  "Incomplete: 11 of 100 calls were lost, 7 left out, 2 unfinished; 3 other events "
+		  "Incomplete: 11 of 100 calls were lost, 7 filtered, 2 unfinished; 3 other events "
 		  "were lost.\n"
-		  "4 calls had begun before the probes were in place.\n");
+		  "4 calls began before the probes were attached.\n");
 }
 
 TEST("one call is told as one")
@@ -450,7 +451,7 @@ TEST("one call is told as one")
 				true, false, &whole),
 		  0);
 	CHECK_STR(gt_strbuf_string(&whole), "No call was seen.\n"
-					    "Complete: the one call was not lost.\n");
+					    "Complete: 1 call, none lost.\n");
 	account.complete = 0;
 	account.lost = account.others_lost = account.orphans = 1;
 	start(&gt_report_errors, GT_BY_STACK);
@@ -460,9 +461,9 @@ TEST("one call is told as one")
 		  0);
 	CHECK_STR(gt_strbuf_string(&lossy),
 		  "No call was seen.\n"
-		  "Incomplete: 1 of 1 call was lost, 0 left out, 0 unfinished; 1 other event was "
+		  "Incomplete: 1 of 1 call was lost, 0 filtered, 0 unfinished; 1 other event was "
 		  "lost.\n"
-		  "1 call had begun before the probes were in place.\n");
+		  "1 call began before the probes were attached.\n");
 	shown.report->close(shown.state);
 	gt_names_free(stream.names);
 	shown.report = NULL;
