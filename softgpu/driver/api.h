@@ -33,25 +33,25 @@
 	SG_DEFINE(older, parameters, call)
 
 /*
- * A function that takes a stream, and its twin for which stream 0 is the calling thread's own:
- * in `call`, `zero` is what 0 means.
+ * A function that takes a stream, and its per-thread-stream variant, for which stream 0 is the
+ * calling thread's own. In `call`, `zero` is the stream that 0 stands for.
  */
-#define SG_TWINS(name, twin, parameters, call)                                                     \
+#define SG_STREAM_VARIANTS(name, per_thread, parameters, call)                                     \
 	SG_DEFINE(name, parameters, ({                                                             \
 			  CUstream zero = CU_STREAM_LEGACY;                                        \
 			  call;                                                                    \
 		  }))                                                                              \
-	SG_DEFINE(twin, parameters, ({                                                             \
+	SG_DEFINE(per_thread, parameters, ({                                                       \
 			  CUstream zero = CU_STREAM_PER_THREAD;                                    \
 			  call;                                                                    \
 		  }))
 
 /* The same where all but the stream is checked after it: `stream` is the one that is meant. */
-#define SG_STREAM_TWINS(name, twin, parameters, call)                                              \
-	SG_TWINS(name, twin, parameters, ({                                                        \
-			 CUresult found = sg_use_stream(stream, zero, &stream);                    \
-			 found ? found : call;                                                     \
-		 }))
+#define SG_CHECKED_STREAM_VARIANTS(name, per_thread, parameters, call)                             \
+	SG_STREAM_VARIANTS(name, per_thread, parameters, ({                                        \
+				   CUresult found = sg_use_stream(stream, zero, &stream);          \
+				   found ? found : call;                                           \
+			   }))
 
 /* Gives a result back, at a place that must not be NULL. */
 #define SG_GIVE(place, value)                                                                      \
@@ -65,6 +65,17 @@ static inline CUresult sg_check_handle(const void *handle, enum sg_handle kind, 
 	if (result)
 		return result;
 	return sg_handle_is(handle, kind) ? CUDA_SUCCESS : otherwise;
+}
+
+/* Whether a call may continue that was given this pool and this pointer. */
+static inline CUresult sg_check_pool(CUmemoryPool pool, const void *pointer)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	return pointer && sg_handle_is(pool, SG_HANDLE_POOL) ? CUDA_SUCCESS
+							     : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* The current context and the stream that is meant in it, for calls that take a stream. */

@@ -17,14 +17,15 @@ static CUresult begin(CUstream handle, CUstream zero, CUstreamCaptureMode mode, 
 	return sg_capture_begin(stream, mode, graph, dependencies, count);
 }
 
-SG_TWINS(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz,
-	 (CUstream stream, CUstreamCaptureMode mode), begin(stream, zero, mode, NULL, NULL, 0))
-SG_TWINS(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, (CUstream stream),
-	 begin(stream, zero, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL, NULL, 0))
-SG_TWINS(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
-	 (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
-	  const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode),
-	 begin(stream, zero, mode, graph, dependencies, count))
+SG_STREAM_VARIANTS(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz,
+		   (CUstream stream, CUstreamCaptureMode mode),
+		   begin(stream, zero, mode, NULL, NULL, 0))
+SG_STREAM_VARIANTS(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, (CUstream stream),
+		   begin(stream, zero, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL, NULL, 0))
+SG_STREAM_VARIANTS(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
+		   (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
+		    const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode),
+		   begin(stream, zero, mode, graph, dependencies, count))
 
 static CUresult end(CUstream handle, CUstream zero, CUgraph *graph)
 {
@@ -36,8 +37,8 @@ static CUresult end(CUstream handle, CUstream zero, CUgraph *graph)
 	return sg_capture_end(stream, graph);
 }
 
-SG_TWINS(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph),
-	 end(stream, zero, graph))
+SG_STREAM_VARIANTS(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph),
+		   end(stream, zero, graph))
 
 static CUresult is_capturing(CUstream handle, CUstream zero, CUstreamCaptureStatus *status)
 {
@@ -54,8 +55,9 @@ static CUresult is_capturing(CUstream handle, CUstream zero, CUstreamCaptureStat
 	return CUDA_SUCCESS;
 }
 
-SG_TWINS(cuStreamIsCapturing, cuStreamIsCapturing_ptsz,
-	 (CUstream stream, CUstreamCaptureStatus *status), is_capturing(stream, zero, status))
+SG_STREAM_VARIANTS(cuStreamIsCapturing, cuStreamIsCapturing_ptsz,
+		   (CUstream stream, CUstreamCaptureStatus *status),
+		   is_capturing(stream, zero, status))
 
 /* Where the answers go; all but the status may be NULL. */
 struct answers {
@@ -97,17 +99,17 @@ static CUresult describe(CUstream handle, CUstream zero, const struct answers *a
 
 #define ANSWERS(...) (&(struct answers){__VA_ARGS__})
 
-SG_TWINS(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz,
-	 (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id),
-	 describe(stream, zero, ANSWERS(status, id)))
-SG_TWINS(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
-	 (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-	  const CUgraphNode **dependencies, size_t *count),
-	 describe(stream, zero, ANSWERS(status, id, graph, dependencies, NULL, count)))
-SG_TWINS(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
-	 (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-	  const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count),
-	 describe(stream, zero, ANSWERS(status, id, graph, dependencies, edges, count)))
+SG_STREAM_VARIANTS(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz,
+		   (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id),
+		   describe(stream, zero, ANSWERS(status, id)))
+SG_STREAM_VARIANTS(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
+		   (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+		    const CUgraphNode **dependencies, size_t *count),
+		   describe(stream, zero, ANSWERS(status, id, graph, dependencies, NULL, count)))
+SG_STREAM_VARIANTS(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
+		   (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+		    const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count),
+		   describe(stream, zero, ANSWERS(status, id, graph, dependencies, edges, count)))
 
 static CUresult depend(CUstream handle, CUstream zero, const CUgraphNode *dependencies,
 		       size_t count, unsigned int flags)
@@ -123,13 +125,13 @@ static CUresult depend(CUstream handle, CUstream zero, const CUgraphNode *depend
 				 flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 }
 
-SG_TWINS(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz,
-	 (CUstream stream, CUgraphNode *dependencies, size_t count, unsigned int flags),
-	 depend(stream, zero, dependencies, count, flags))
-SG_TWINS(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz,
-	 (CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
-	  unsigned int flags),
-	 depend(stream, zero, dependencies, count, flags))
+SG_STREAM_VARIANTS(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz,
+		   (CUstream stream, CUgraphNode *dependencies, size_t count, unsigned int flags),
+		   depend(stream, zero, dependencies, count, flags))
+SG_STREAM_VARIANTS(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz,
+		   (CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *edges,
+		    size_t count, unsigned int flags),
+		   depend(stream, zero, dependencies, count, flags))
 
 SG_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {

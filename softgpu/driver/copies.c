@@ -26,28 +26,31 @@ static CUresult copy(uint64_t target, uint64_t source, size_t size, enum sg_dire
 	return result ? result : sg_copy_submit(stream, &work, synchronous);
 }
 
-SG_TWINS(cuMemcpy, cuMemcpy_ptds, (CUdeviceptr target, CUdeviceptr source, size_t size),
-	 copy(target, source, size, SG_COPY_ANY, NULL, zero, true))
-SG_TWINS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds,
-	 (CUdeviceptr target, const void *source, size_t size),
-	 copy(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, NULL, zero, true))
-SG_TWINS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, (void *target, CUdeviceptr source, size_t size),
-	 copy(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, NULL, zero, true))
-SG_TWINS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds,
-	 (CUdeviceptr target, CUdeviceptr source, size_t size),
-	 copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, NULL, zero, true))
-SG_TWINS(cuMemcpyAsync, cuMemcpyAsync_ptsz,
-	 (CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream),
-	 copy(target, source, size, SG_COPY_ANY, stream, zero, false))
-SG_TWINS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz,
-	 (CUdeviceptr target, const void *source, size_t size, CUstream stream),
-	 copy(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, stream, zero, false))
-SG_TWINS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz,
-	 (void *target, CUdeviceptr source, size_t size, CUstream stream),
-	 copy(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, stream, zero, false))
-SG_TWINS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz,
-	 (CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream),
-	 copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpy, cuMemcpy_ptds, (CUdeviceptr target, CUdeviceptr source, size_t size),
+		   copy(target, source, size, SG_COPY_ANY, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds,
+		   (CUdeviceptr target, const void *source, size_t size),
+		   copy(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds,
+		   (void *target, CUdeviceptr source, size_t size),
+		   copy(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds,
+		   (CUdeviceptr target, CUdeviceptr source, size_t size),
+		   copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyAsync, cuMemcpyAsync_ptsz,
+		   (CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream),
+		   copy(target, source, size, SG_COPY_ANY, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz,
+		   (CUdeviceptr target, const void *source, size_t size, CUstream stream),
+		   copy(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, stream, zero,
+			false))
+SG_STREAM_VARIANTS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz,
+		   (void *target, CUdeviceptr source, size_t size, CUstream stream),
+		   copy(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, stream, zero,
+			false))
+SG_STREAM_VARIANTS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz,
+		   (CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream),
+		   copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, stream, zero, false))
 
 static CUresult copy_peer(CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
 			  CUcontext source_context, size_t size, CUstream stream, CUstream zero,
@@ -59,14 +62,16 @@ static CUresult copy_peer(CUdeviceptr target, CUcontext target_context, CUdevice
 	return copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, stream, zero, synchronous);
 }
 
-SG_TWINS(cuMemcpyPeer, cuMemcpyPeer_ptds,
-	 (CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
-	  CUcontext source_context, size_t size),
-	 copy_peer(target, target_context, source, source_context, size, NULL, zero, true))
-SG_TWINS(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,
-	 (CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
-	  CUcontext source_context, size_t size, CUstream stream),
-	 copy_peer(target, target_context, source, source_context, size, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpyPeer, cuMemcpyPeer_ptds,
+		   (CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
+		    CUcontext source_context, size_t size),
+		   copy_peer(target, target_context, source, source_context, size, NULL, zero,
+			     true))
+SG_STREAM_VARIANTS(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,
+		   (CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
+		    CUcontext source_context, size_t size, CUstream stream),
+		   copy_peer(target, target_context, source, source_context, size, stream, zero,
+			     false))
 
 static CUresult copy_batch(const CUdeviceptr *targets, const CUdeviceptr *sources,
 			   const size_t *sizes, size_t count, CUstream stream, CUstream zero)
@@ -80,11 +85,11 @@ static CUresult copy_batch(const CUdeviceptr *targets, const CUdeviceptr *source
 	return result;
 }
 
-SG_TWINS(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz,
-	 (CUdeviceptr * targets, CUdeviceptr *sources, size_t *sizes, size_t count,
-	  CUmemcpyAttributes *attributes, size_t *attribute_indices, size_t attribute_count,
-	  CUstream stream),
-	 copy_batch(targets, sources, sizes, count, stream, zero))
+SG_STREAM_VARIANTS(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz,
+		   (CUdeviceptr * targets, CUdeviceptr *sources, size_t *sizes, size_t count,
+		    CUmemcpyAttributes *attributes, size_t *attribute_indices,
+		    size_t attribute_count, CUstream stream),
+		   copy_batch(targets, sources, sizes, count, stream, zero))
 
 /* ---- copies of several rows ------------------------------------------------------------ */
 
@@ -128,18 +133,18 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *flat, CUstream stream, CUstream zer
 	return copy_3d(&full, stream, zero, synchronous);
 }
 
-SG_TWINS(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, (const CUDA_MEMCPY2D *parameters),
-	 copy_2d(parameters, NULL, zero, true))
-SG_TWINS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, (const CUDA_MEMCPY2D *parameters),
-	 copy_2d(parameters, NULL, zero, true))
-SG_TWINS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz,
-	 (const CUDA_MEMCPY2D *parameters, CUstream stream),
-	 copy_2d(parameters, stream, zero, false))
-SG_TWINS(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, (const CUDA_MEMCPY3D *parameters),
-	 copy_3d(parameters, NULL, zero, true))
-SG_TWINS(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz,
-	 (const CUDA_MEMCPY3D *parameters, CUstream stream),
-	 copy_3d(parameters, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, (const CUDA_MEMCPY2D *parameters),
+		   copy_2d(parameters, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds,
+		   (const CUDA_MEMCPY2D *parameters), copy_2d(parameters, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz,
+		   (const CUDA_MEMCPY2D *parameters, CUstream stream),
+		   copy_2d(parameters, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, (const CUDA_MEMCPY3D *parameters),
+		   copy_3d(parameters, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz,
+		   (const CUDA_MEMCPY3D *parameters, CUstream stream),
+		   copy_3d(parameters, stream, zero, false))
 
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *peer, CUstream stream, CUstream zero,
 			     bool synchronous)
@@ -155,11 +160,11 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *peer, CUstream stream, CU
 	return copy_3d(&full, stream, zero, synchronous);
 }
 
-SG_TWINS(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, (const CUDA_MEMCPY3D_PEER *parameters),
-	 copy_3d_peer(parameters, NULL, zero, true))
-SG_TWINS(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz,
-	 (const CUDA_MEMCPY3D_PEER *parameters, CUstream stream),
-	 copy_3d_peer(parameters, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, (const CUDA_MEMCPY3D_PEER *parameters),
+		   copy_3d_peer(parameters, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz,
+		   (const CUDA_MEMCPY3D_PEER *parameters, CUstream stream),
+		   copy_3d_peer(parameters, stream, zero, false))
 
 static void set_source(CUDA_MEMCPY3D *full, const CUmemcpy3DOperand *operand)
 {
@@ -233,10 +238,10 @@ static CUresult copy_3d_batch(size_t count, const CUDA_MEMCPY3D_BATCH_OP *operat
 	return result;
 }
 
-SG_TWINS(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz,
-	 (size_t count, CUDA_MEMCPY3D_BATCH_OP *operations, unsigned long long flags,
-	  CUstream stream),
-	 copy_3d_batch(count, operations, stream, zero))
+SG_STREAM_VARIANTS(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz,
+		   (size_t count, CUDA_MEMCPY3D_BATCH_OP *operations, unsigned long long flags,
+		    CUstream stream),
+		   copy_3d_batch(count, operations, stream, zero))
 
 /* ---- arrays in one row ----------------------------------------------------------------- */
 
@@ -282,28 +287,30 @@ static CUresult copy_flat(struct flat_side target, struct flat_side source, size
 #define DEVICE(place) ((struct flat_side){.address = (place)})
 #define HOST(pointer) ((struct flat_side){.address = address_of(pointer), .is_host = true})
 
-SG_TWINS(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds,
-	 (CUarray target, size_t offset, CUdeviceptr source, size_t size),
-	 copy_flat(ARRAY(target, offset), DEVICE(source), size, NULL, zero, true))
-SG_TWINS(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds,
-	 (CUdeviceptr target, CUarray source, size_t offset, size_t size),
-	 copy_flat(DEVICE(target), ARRAY(source, offset), size, NULL, zero, true))
-SG_TWINS(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds,
-	 (CUarray target, size_t offset, const void *source, size_t size),
-	 copy_flat(ARRAY(target, offset), HOST(source), size, NULL, zero, true))
-SG_TWINS(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds,
-	 (void *target, CUarray source, size_t offset, size_t size),
-	 copy_flat(HOST(target), ARRAY(source, offset), size, NULL, zero, true))
-SG_TWINS(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds,
-	 (CUarray target, size_t target_offset, CUarray source, size_t source_offset, size_t size),
-	 copy_flat(ARRAY(target, target_offset), ARRAY(source, source_offset), size, NULL, zero,
-		   true))
-SG_TWINS(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz,
-	 (CUarray target, size_t offset, const void *source, size_t size, CUstream stream),
-	 copy_flat(ARRAY(target, offset), HOST(source), size, stream, zero, false))
-SG_TWINS(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz,
-	 (void *target, CUarray source, size_t offset, size_t size, CUstream stream),
-	 copy_flat(HOST(target), ARRAY(source, offset), size, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds,
+		   (CUarray target, size_t offset, CUdeviceptr source, size_t size),
+		   copy_flat(ARRAY(target, offset), DEVICE(source), size, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds,
+		   (CUdeviceptr target, CUarray source, size_t offset, size_t size),
+		   copy_flat(DEVICE(target), ARRAY(source, offset), size, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds,
+		   (CUarray target, size_t offset, const void *source, size_t size),
+		   copy_flat(ARRAY(target, offset), HOST(source), size, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds,
+		   (void *target, CUarray source, size_t offset, size_t size),
+		   copy_flat(HOST(target), ARRAY(source, offset), size, NULL, zero, true))
+SG_STREAM_VARIANTS(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds,
+		   (CUarray target, size_t target_offset, CUarray source, size_t source_offset,
+		    size_t size),
+		   copy_flat(ARRAY(target, target_offset), ARRAY(source, source_offset), size, NULL,
+			     zero, true))
+SG_STREAM_VARIANTS(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz,
+		   (CUarray target, size_t offset, const void *source, size_t size,
+		    CUstream stream),
+		   copy_flat(ARRAY(target, offset), HOST(source), size, stream, zero, false))
+SG_STREAM_VARIANTS(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz,
+		   (void *target, CUarray source, size_t offset, size_t size, CUstream stream),
+		   copy_flat(HOST(target), ARRAY(source, offset), size, stream, zero, false))
 
 /* ---- memsets --------------------------------------------------------------------------- */
 
@@ -324,31 +331,33 @@ static CUresult set(CUdeviceptr address, size_t pitch, uint32_t value, uint32_t 
 	return sg_stream_submit(stream, &work, synchronous && work.set.host_sees);
 }
 
-#define SET_TWINS(name, twin, type, bytes)                                                         \
-	SG_TWINS(name, twin, (CUdeviceptr address, type value, size_t count),                      \
-		 set(address, 0, value, bytes, count, 1, NULL, zero, true))
-#define SET_ASYNC_TWINS(name, twin, type, bytes)                                                   \
-	SG_TWINS(name, twin, (CUdeviceptr address, type value, size_t count, CUstream stream),     \
-		 set(address, 0, value, bytes, count, 1, stream, zero, false))
-#define SET_2D_TWINS(name, twin, type, bytes)                                                      \
-	SG_TWINS(name, twin,                                                                       \
-		 (CUdeviceptr address, size_t pitch, type value, size_t width, size_t height),     \
-		 set(address, pitch, value, bytes, width, height, NULL, zero, true))
-#define SET_2D_ASYNC_TWINS(name, twin, type, bytes)                                                \
-	SG_TWINS(name, twin,                                                                       \
-		 (CUdeviceptr address, size_t pitch, type value, size_t width, size_t height,      \
-		  CUstream stream),                                                                \
-		 set(address, pitch, value, bytes, width, height, stream, zero, false))
+#define SET_VARIANTS(name, per_thread, type, bytes)                                                \
+	SG_STREAM_VARIANTS(name, per_thread, (CUdeviceptr address, type value, size_t count),      \
+			   set(address, 0, value, bytes, count, 1, NULL, zero, true))
+#define SET_ASYNC_VARIANTS(name, per_thread, type, bytes)                                          \
+	SG_STREAM_VARIANTS(name, per_thread,                                                       \
+			   (CUdeviceptr address, type value, size_t count, CUstream stream),       \
+			   set(address, 0, value, bytes, count, 1, stream, zero, false))
+#define SET_2D_VARIANTS(name, per_thread, type, bytes)                                             \
+	SG_STREAM_VARIANTS(                                                                        \
+		name, per_thread,                                                                  \
+		(CUdeviceptr address, size_t pitch, type value, size_t width, size_t height),      \
+		set(address, pitch, value, bytes, width, height, NULL, zero, true))
+#define SET_2D_ASYNC_VARIANTS(name, per_thread, type, bytes)                                       \
+	SG_STREAM_VARIANTS(name, per_thread,                                                       \
+			   (CUdeviceptr address, size_t pitch, type value, size_t width,           \
+			    size_t height, CUstream stream),                                       \
+			   set(address, pitch, value, bytes, width, height, stream, zero, false))
 
-SET_TWINS(cuMemsetD8_v2, cuMemsetD8_v2_ptds, unsigned char, 1)
-SET_TWINS(cuMemsetD16_v2, cuMemsetD16_v2_ptds, unsigned short, 2)
-SET_TWINS(cuMemsetD32_v2, cuMemsetD32_v2_ptds, unsigned int, 4)
-SET_ASYNC_TWINS(cuMemsetD8Async, cuMemsetD8Async_ptsz, unsigned char, 1)
-SET_ASYNC_TWINS(cuMemsetD16Async, cuMemsetD16Async_ptsz, unsigned short, 2)
-SET_ASYNC_TWINS(cuMemsetD32Async, cuMemsetD32Async_ptsz, unsigned int, 4)
-SET_2D_TWINS(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, unsigned char, 1)
-SET_2D_TWINS(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, unsigned short, 2)
-SET_2D_TWINS(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds, unsigned int, 4)
-SET_2D_ASYNC_TWINS(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz, unsigned char, 1)
-SET_2D_ASYNC_TWINS(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz, unsigned short, 2)
-SET_2D_ASYNC_TWINS(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, unsigned int, 4)
+SET_VARIANTS(cuMemsetD8_v2, cuMemsetD8_v2_ptds, unsigned char, 1)
+SET_VARIANTS(cuMemsetD16_v2, cuMemsetD16_v2_ptds, unsigned short, 2)
+SET_VARIANTS(cuMemsetD32_v2, cuMemsetD32_v2_ptds, unsigned int, 4)
+SET_ASYNC_VARIANTS(cuMemsetD8Async, cuMemsetD8Async_ptsz, unsigned char, 1)
+SET_ASYNC_VARIANTS(cuMemsetD16Async, cuMemsetD16Async_ptsz, unsigned short, 2)
+SET_ASYNC_VARIANTS(cuMemsetD32Async, cuMemsetD32Async_ptsz, unsigned int, 4)
+SET_2D_VARIANTS(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, unsigned char, 1)
+SET_2D_VARIANTS(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, unsigned short, 2)
+SET_2D_VARIANTS(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds, unsigned int, 4)
+SET_2D_ASYNC_VARIANTS(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz, unsigned char, 1)
+SET_2D_ASYNC_VARIANTS(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz, unsigned short, 2)
+SET_2D_ASYNC_VARIANTS(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, unsigned int, 4)

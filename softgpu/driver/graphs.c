@@ -101,28 +101,28 @@ SG_API CUresult cuGraphDestroyNode(CUgraphNode node)
  * A list that the program asks for twice: without a place, then *count is how many there are;
  * with one for *count, then what is left of it is NULL and *count how many were written.
  */
-struct list {
+struct node_list {
 	CUgraphNode *items;
 	size_t room;
 	size_t count;
 };
 
-static CUresult list_begin(struct list *list, CUgraphNode *items, const size_t *count)
+static CUresult node_list_begin(struct node_list *list, CUgraphNode *items, const size_t *count)
 {
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
-	*list = (struct list){.items = items, .room = *count};
+	*list = (struct node_list){.items = items, .room = *count};
 	return CUDA_SUCCESS;
 }
 
-static void list_add(struct list *list, CUgraphNode node)
+static void node_list_add(struct node_list *list, CUgraphNode node)
 {
 	if (list->items && list->count < list->room)
 		list->items[list->count] = node;
 	list->count++;
 }
 
-static void list_end(struct list *list, size_t *count)
+static void node_list_end(struct node_list *list, size_t *count)
 {
 	if (list->items) {
 		for (size_t i = list->count; i < list->room; i++)
@@ -135,17 +135,17 @@ static void list_end(struct list *list, size_t *count)
 
 static CUresult get_nodes(CUgraph graph, bool only_roots, CUgraphNode *nodes, size_t *count)
 {
-	struct list list;
+	struct node_list list;
 	CUresult result = check_graph(graph);
 
 	if (!result)
-		result = list_begin(&list, nodes, count);
+		result = node_list_begin(&list, nodes, count);
 	if (result)
 		return result;
 	gt_vec_each (node, &graph->nodes)
 		if (!only_roots || !(*node)->dependencies.count)
-			list_add(&list, *node);
-	list_end(&list, count);
+			node_list_add(&list, *node);
+	node_list_end(&list, count);
 	return CUDA_SUCCESS;
 }
 
@@ -169,25 +169,25 @@ static void clear_edges(CUgraphEdgeData *edges, size_t count)
 static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
 			  size_t *count)
 {
-	struct list starts, ends;
+	struct node_list starts, ends;
 	CUresult result = check_graph(graph);
 
 	if (!result && !from != !to)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
-		result = list_begin(&starts, from, count);
+		result = node_list_begin(&starts, from, count);
 	if (!result)
-		result = list_begin(&ends, to, count);
+		result = node_list_begin(&ends, to, count);
 	if (result)
 		return result;
 	gt_vec_each (node, &graph->nodes) {
 		gt_vec_each (dependency, &(*node)->dependencies) {
-			list_add(&starts, *dependency);
-			list_add(&ends, *node);
+			node_list_add(&starts, *dependency);
+			node_list_add(&ends, *node);
 		}
 	}
-	list_end(&starts, count);
-	list_end(&ends, count);
+	node_list_end(&starts, count);
+	node_list_end(&ends, count);
 	clear_edges(edges, *count);
 	return CUDA_SUCCESS;
 }
@@ -199,55 +199,42 @@ SG_DEFINE(cuGraphGetEdges_v2,
 SG_DEFINE(cuGraphGetEdges, (CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count),
 	  get_edges(graph, from, to, NULL, count))
 
-static CUresult get_dependencies(CUgraphNode node, CUgraphNode *dependencies,
-				 CUgraphEdgeData *edges, size_t *count)
+enum neighbours { DEPENDENCIES, DEPENDENTS };
+
+static CUresult get_neighbours(CUgraphNode node, enum neighbours wanted, CUgraphNode *neighbours,
+			       CUgraphEdgeData *edges, size_t *count)
 {
-	struct list list;
+	struct node_list list;
 	CUresult result = check_node(node);
 
 	if (!result)
-		result = list_begin(&list, dependencies, count);
+		result = node_list_begin(&list, neighbours, count);
 	if (result)
 		return result;
-	gt_vec_each (dependency, &node->dependencies)
-		list_add(&list, *dependency);
-	list_end(&list, count);
+	if (wanted == DEPENDENCIES) {
+		gt_vec_each (dependency, &node->dependencies)
+			node_list_add(&list, *dependency);
+	} else {
+		gt_vec_each (other, &node->graph->nodes)
+			gt_vec_each (dependency, &(*other)->dependencies)
+				if (*dependency == node)
+					node_list_add(&list, *other);
+	}
+	node_list_end(&list, count);
 	clear_edges(edges, *count);
 	return CUDA_SUCCESS;
 }
 
 SG_DEFINE(cuGraphNodeGetDependencies_v2,
 	  (CUgraphNode node, CUgraphNode *dependencies, CUgraphEdgeData *edges, size_t *count),
-	  get_dependencies(node, dependencies, edges, count))
+	  get_neighbours(node, DEPENDENCIES, dependencies, edges, count))
 SG_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *dependencies, size_t *count),
-	  get_dependencies(node, dependencies, NULL, count))
-
-static CUresult get_dependents(CUgraphNode node, CUgraphNode *dependents, CUgraphEdgeData *edges,
-			       size_t *count)
-{
-	struct list list;
-	CUresult result = check_node(node);
-
-	if (!result)
-		result = list_begin(&list, dependents, count);
-	if (result)
-		return result;
-	gt_vec_each (other, &node->graph->nodes) {
-		gt_vec_each (dependency, &(*other)->dependencies) {
-			if (*dependency == node)
-				list_add(&list, *other);
-		}
-	}
-	list_end(&list, count);
-	clear_edges(edges, *count);
-	return CUDA_SUCCESS;
-}
-
+	  get_neighbours(node, DEPENDENCIES, dependencies, NULL, count))
 SG_DEFINE(cuGraphNodeGetDependentNodes_v2,
 	  (CUgraphNode node, CUgraphNode *dependents, CUgraphEdgeData *edges, size_t *count),
-	  get_dependents(node, dependents, edges, count))
+	  get_neighbours(node, DEPENDENTS, dependents, edges, count))
 SG_DEFINE(cuGraphNodeGetDependentNodes, (CUgraphNode node, CUgraphNode *dependents, size_t *count),
-	  get_dependents(node, dependents, NULL, count))
+	  get_neighbours(node, DEPENDENTS, dependents, NULL, count))
 
 /* ---- edges ----------------------------------------------------------------------------- */
 
@@ -349,9 +336,10 @@ static CUresult instantiate_with(CUgraphExec *executable, CUgraph graph,
 	return result;
 }
 
-SG_TWINS(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz,
-	 (CUgraphExec * executable, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters),
-	 instantiate_with(executable, graph, parameters, zero))
+SG_STREAM_VARIANTS(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz,
+		   (CUgraphExec * executable, CUgraph graph,
+		    CUDA_GRAPH_INSTANTIATE_PARAMS *parameters),
+		   instantiate_with(executable, graph, parameters, zero))
 
 SG_API CUresult cuGraphExecGetFlags(CUgraphExec executable, cuuint64_t *flags)
 {
@@ -379,8 +367,8 @@ static CUresult launch(CUgraphExec executable, CUstream handle, CUstream zero)
 	return result ? result : sg_executable_launch(executable, stream);
 }
 
-SG_TWINS(cuGraphLaunch, cuGraphLaunch_ptsz, (CUgraphExec executable, CUstream stream),
-	 launch(executable, stream, zero))
+SG_STREAM_VARIANTS(cuGraphLaunch, cuGraphLaunch_ptsz, (CUgraphExec executable, CUstream stream),
+		   launch(executable, stream, zero))
 
 /* What a graph needs is in place when it is instantiated. */
 static CUresult upload(CUgraphExec executable, CUstream handle, CUstream zero)
@@ -391,8 +379,8 @@ static CUresult upload(CUgraphExec executable, CUstream handle, CUstream zero)
 	return result ? result : sg_use_stream(handle, zero, &stream);
 }
 
-SG_TWINS(cuGraphUpload, cuGraphUpload_ptsz, (CUgraphExec executable, CUstream stream),
-	 upload(executable, stream, zero))
+SG_STREAM_VARIANTS(cuGraphUpload, cuGraphUpload_ptsz, (CUgraphExec executable, CUstream stream),
+		   upload(executable, stream, zero))
 
 SG_API CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph,
 				     CUgraphExecUpdateResultInfo *info)

@@ -105,6 +105,20 @@ SG_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
 	return CUDA_SUCCESS;
 }
 
+/* Opens the file that a handle of 64 bytes from another process names; the caller closes it. */
+static CUresult open_handle(const void *handle, const char magic[8], struct ipc *ret_ipc,
+			    int *ret_fd)
+{
+	memcpy(ret_ipc, handle, sizeof(*ret_ipc));
+	if (memcmp(ret_ipc->magic, magic, sizeof(ret_ipc->magic)) != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* CUDA does not open a handle in the process that made it. */
+	if (ret_ipc->pid == getpid())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*ret_fd = open_file(ret_ipc);
+	return *ret_fd < 0 ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
 static CUresult open_memory(CUdeviceptr *address, const CUipcMemHandle *handle)
 {
 	struct sg_allocation imported = {.kind = SG_MEMORY_IMPORTED};
@@ -114,15 +128,11 @@ static CUresult open_memory(CUdeviceptr *address, const CUipcMemHandle *handle)
 
 	if (result)
 		return result;
-	memcpy(&ipc, handle, sizeof(ipc));
-	if (!address || memcmp(ipc.magic, memory_magic, sizeof(ipc.magic)))
+	if (!address)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* CUDA does not open a handle in the process that made it. */
-	if (ipc.pid == getpid())
-		return CUDA_ERROR_INVALID_CONTEXT;
-	fd = open_file(&ipc);
-	if (fd < 0)
-		return CUDA_ERROR_INVALID_HANDLE;
+	result = open_handle(handle, memory_magic, &ipc, &fd);
+	if (result)
+		return result;
 	imported.device = imported.context->device;
 	result = adopt_place(fd, &ipc, &imported);
 	close(fd);
@@ -183,36 +193,21 @@ SG_API CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 
 	if (result)
 		return result;
-	memcpy(&ipc, &handle, sizeof(ipc));
-	if (!event || memcmp(ipc.magic, event_magic, sizeof(ipc.magic)))
+	if (!event)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (ipc.pid == getpid())
-		return CUDA_ERROR_INVALID_CONTEXT;
-	fd = open_file(&ipc);
-	if (fd < 0)
-		return CUDA_ERROR_INVALID_HANDLE;
-	/* The event takes the file over. */
-	return sg_event_open(context, fd, event);
+	result = open_handle(&handle, event_magic, &ipc, &fd);
+	/* The event takes over the file. */
+	return result ? result : sg_event_open(context, fd, event);
 }
 
 /* ---- pools ----------------------------------------------------------------------------- */
-
-static CUresult check_pool(CUmemoryPool pool, const void *place)
-{
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return place && sg_handle_is(pool, SG_HANDLE_POOL) ? CUDA_SUCCESS
-							   : CUDA_ERROR_INVALID_VALUE;
-}
 
 /* A pool's memory lies in the arena: who has its file reaches all of the devices' memory. */
 SG_API CUresult cuMemPoolExportToShareableHandle(void *shareable, CUmemoryPool pool,
 						 CUmemAllocationHandleType type,
 						 unsigned long long flags)
 {
-	CUresult result = check_pool(pool, shareable);
+	CUresult result = sg_check_pool(pool, shareable);
 	int fd;
 
 	if (result)
@@ -275,7 +270,7 @@ SG_API CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
 {
 	struct sg_allocation imported = {.kind = SG_MEMORY_POOL, .pool = pool};
 	struct ipc ipc;
-	CUresult result = check_pool(pool, address);
+	CUresult result = sg_check_pool(pool, address);
 
 	if (result)
 		return result;

@@ -45,10 +45,10 @@ static const struct completion no_event;
 		.extra = more,                                                                     \
 	})
 
-SG_TWINS(cuLaunchKernel, cuLaunchKernel_ptsz, (PLAIN_PARAMETERS, void **extra),
-	 launch(PLAIN_REQUEST(false, extra), &no_event, stream, zero))
-SG_TWINS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, (PLAIN_PARAMETERS),
-	 launch(PLAIN_REQUEST(true, NULL), &no_event, stream, zero))
+SG_STREAM_VARIANTS(cuLaunchKernel, cuLaunchKernel_ptsz, (PLAIN_PARAMETERS, void **extra),
+		   launch(PLAIN_REQUEST(false, extra), &no_event, stream, zero))
+SG_STREAM_VARIANTS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, (PLAIN_PARAMETERS),
+		   launch(PLAIN_REQUEST(true, NULL), &no_event, stream, zero))
 
 static CUresult take_event(CUevent event, int flags, struct completion *ret_completion)
 {
@@ -107,9 +107,10 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, voi
 	return result ? result : launch(&request, &completion, config->hStream, zero);
 }
 
-SG_TWINS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
-	 (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra),
-	 launch_ex(config, function, parameters, extra, zero))
+SG_STREAM_VARIANTS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
+		   (const CUlaunchConfig *config, CUfunction function, void **parameters,
+		    void **extra),
+		   launch_ex(config, function, parameters, extra, zero))
 
 /* ---- occupancy ------------------------------------------------------------------------- */
 

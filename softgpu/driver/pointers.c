@@ -201,13 +201,13 @@ static CUresult prefetch(CUdeviceptr address, size_t size, CUmemLocation locatio
 	return result ? result : prefetch_range(address, size, location);
 }
 
-SG_TWINS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
-	 (CUdeviceptr address, size_t size, CUmemLocation location, unsigned int flags,
-	  CUstream stream),
-	 prefetch(address, size, location, stream, zero))
-SG_TWINS(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
-	 (CUdeviceptr address, size_t size, CUdevice device, CUstream stream),
-	 prefetch(address, size, location_of(device), stream, zero))
+SG_STREAM_VARIANTS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
+		   (CUdeviceptr address, size_t size, CUmemLocation location, unsigned int flags,
+		    CUstream stream),
+		   prefetch(address, size, location, stream, zero))
+SG_STREAM_VARIANTS(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
+		   (CUdeviceptr address, size_t size, CUdevice device, CUstream stream),
+		   prefetch(address, size, location_of(device), stream, zero))
 
 /* Ranges, and where each of them is to go: location i is for ranges from indices[i] on. */
 struct ranges {
@@ -266,18 +266,20 @@ static CUresult prefetch_ranges(const struct ranges *ranges, CUstream handle, CU
 
 #define RANGES(...) (&(struct ranges){addresses, sizes, count, __VA_ARGS__})
 
-SG_TWINS(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz,
-	 (CUdeviceptr * addresses, size_t *sizes, size_t count, CUmemLocation *locations,
-	  size_t *indices, size_t location_count, unsigned long long flags, CUstream stream),
-	 prefetch_ranges(RANGES(locations, indices, location_count), stream, zero))
-SG_TWINS(cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz,
-	 (CUdeviceptr * addresses, size_t *sizes, size_t count, unsigned long long flags,
-	  CUstream stream),
-	 move_ranges(RANGES(NULL, NULL, 0), stream, zero))
-SG_TWINS(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz,
-	 (CUdeviceptr * addresses, size_t *sizes, size_t count, CUmemLocation *locations,
-	  size_t *indices, size_t location_count, unsigned long long flags, CUstream stream),
-	 prefetch_ranges(RANGES(locations, indices, location_count), stream, zero))
+SG_STREAM_VARIANTS(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz,
+		   (CUdeviceptr * addresses, size_t *sizes, size_t count, CUmemLocation *locations,
+		    size_t *indices, size_t location_count, unsigned long long flags,
+		    CUstream stream),
+		   prefetch_ranges(RANGES(locations, indices, location_count), stream, zero))
+SG_STREAM_VARIANTS(cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz,
+		   (CUdeviceptr * addresses, size_t *sizes, size_t count, unsigned long long flags,
+		    CUstream stream),
+		   move_ranges(RANGES(NULL, NULL, 0), stream, zero))
+SG_STREAM_VARIANTS(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz,
+		   (CUdeviceptr * addresses, size_t *sizes, size_t count, CUmemLocation *locations,
+		    size_t *indices, size_t location_count, unsigned long long flags,
+		    CUstream stream),
+		   prefetch_ranges(RANGES(locations, indices, location_count), stream, zero))
 
 static unsigned int bit_of(CUmemLocation location)
 {

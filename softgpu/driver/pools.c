@@ -83,12 +83,12 @@ static CUresult allocate(CUdeviceptr *ret_address, size_t size, CUmemoryPool poo
 	return result;
 }
 
-SG_TWINS(cuMemAllocAsync, cuMemAllocAsync_ptsz,
-	 (CUdeviceptr * address, size_t size, CUstream stream),
-	 allocate(address, size, NULL, stream, zero))
-SG_TWINS(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
-	 (CUdeviceptr * address, size_t size, CUmemoryPool pool, CUstream stream),
-	 pool ? allocate(address, size, pool, stream, zero) : CUDA_ERROR_INVALID_VALUE)
+SG_STREAM_VARIANTS(cuMemAllocAsync, cuMemAllocAsync_ptsz,
+		   (CUdeviceptr * address, size_t size, CUstream stream),
+		   allocate(address, size, NULL, stream, zero))
+SG_STREAM_VARIANTS(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
+		   (CUdeviceptr * address, size_t size, CUmemoryPool pool, CUstream stream),
+		   pool ? allocate(address, size, pool, stream, zero) : CUDA_ERROR_INVALID_VALUE)
 
 static CUresult release(CUdeviceptr address, CUstream handle, CUstream zero)
 {
@@ -104,8 +104,8 @@ static CUresult release(CUdeviceptr address, CUstream handle, CUstream zero)
 	return result ? result : sg_stream_submit(stream, &work, false);
 }
 
-SG_TWINS(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr address, CUstream stream),
-	 release(address, stream, zero))
+SG_STREAM_VARIANTS(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr address, CUstream stream),
+		   release(address, stream, zero))
 
 /* ---- pools ----------------------------------------------------------------------------- */
 
@@ -118,16 +118,6 @@ static CUresult check_device(CUdevice device, const void *place)
 	if (!place)
 		return CUDA_ERROR_INVALID_VALUE;
 	return sg_device_find(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
-static CUresult check_pool(CUmemoryPool pool, const void *place)
-{
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return place && sg_handle_is(pool, SG_HANDLE_POOL) ? CUDA_SUCCESS
-							   : CUDA_ERROR_INVALID_VALUE;
 }
 
 SG_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
@@ -152,7 +142,7 @@ SG_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *proper
 
 SG_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
-	CUresult result = check_pool(pool, pool);
+	CUresult result = sg_check_pool(pool, pool);
 
 	if (!result && pool->is_default)
 		result = CUDA_ERROR_NOT_PERMITTED;
@@ -180,7 +170,7 @@ static CUresult set_current(CUdevice device, CUmemoryPool pool)
 	CUresult result = check_device(device, pool);
 
 	if (!result)
-		result = check_pool(pool, pool);
+		result = sg_check_pool(pool, pool);
 	if (!result && pool->device != device)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result)
@@ -240,12 +230,12 @@ SG_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType typ
 SG_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 {
 	/* A pool keeps nothing that is not in use. */
-	return check_pool(pool, pool);
+	return sg_check_pool(pool, pool);
 }
 
 SG_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
-	CUresult result = check_pool(pool, value);
+	CUresult result = sg_check_pool(pool, value);
 
 	if (result)
 		return result;
@@ -273,7 +263,7 @@ SG_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 
 SG_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
-	CUresult result = check_pool(pool, value);
+	CUresult result = sg_check_pool(pool, value);
 
 	if (result)
 		return result;
@@ -299,7 +289,7 @@ SG_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 
 SG_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
 {
-	CUresult result = check_pool(pool, access);
+	CUresult result = sg_check_pool(pool, access);
 
 	for (size_t i = 0; i < count && !result; i++) {
 		if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
@@ -317,7 +307,7 @@ SG_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *acc
 SG_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool,
 				   CUmemLocation *location)
 {
-	CUresult result = check_pool(pool, flags);
+	CUresult result = sg_check_pool(pool, flags);
 
 	if (!result && (!location || location->type != CU_MEM_LOCATION_TYPE_DEVICE))
 		result = CUDA_ERROR_INVALID_VALUE;

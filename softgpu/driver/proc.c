@@ -18,17 +18,18 @@ struct function {
 
 /* The types of the functions matter to whoever calls them; here they are addresses. */
 #define SG_FUNCTION(name, since, symbol) extern const char address_of_##symbol __asm__(#symbol);
-#define SG_TWIN(name, since, symbol) SG_FUNCTION(name, since, symbol)
+#define SG_PER_THREAD(name, since, symbol) SG_FUNCTION(name, since, symbol)
 #define SG_UNSUPPORTED(name, since, symbol) SG_FUNCTION(name, since, symbol)
-#define SG_UNSUPPORTED_TWIN(name, since, symbol) SG_FUNCTION(name, since, symbol)
+#define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) SG_FUNCTION(name, since, symbol)
 #include "driver/functions.def"
 
 static const struct function functions[] = {
 #define SG_FUNCTION(name, since, symbol)                                                           \
 	{#name, since, false, #symbol, (void *)&address_of_##symbol},
-#define SG_TWIN(name, since, symbol) {#name, since, true, #symbol, (void *)&address_of_##symbol},
+#define SG_PER_THREAD(name, since, symbol)                                                         \
+	{#name, since, true, #symbol, (void *)&address_of_##symbol},
 #define SG_UNSUPPORTED(name, since, symbol) SG_FUNCTION(name, since, symbol)
-#define SG_UNSUPPORTED_TWIN(name, since, symbol) SG_TWIN(name, since, symbol)
+#define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) SG_PER_THREAD(name, since, symbol)
 #include "driver/functions.def"
 };
 

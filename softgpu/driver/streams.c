@@ -54,16 +54,17 @@ SG_VERSIONS(cuStreamDestroy_v2, cuStreamDestroy, (CUstream stream), destroy(stre
 
 /* ---- what a stream is ------------------------------------------------------------------ */
 
-SG_STREAM_TWINS(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int *priority),
-		SG_GIVE(priority, stream->priority))
-SG_STREAM_TWINS(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned int *flags),
-		SG_GIVE(flags, stream->flags))
-SG_STREAM_TWINS(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long *id),
-		SG_GIVE(id, stream->id))
-SG_STREAM_TWINS(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice *device),
-		SG_GIVE(device, stream->context->device))
-SG_STREAM_TWINS(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *context),
-		SG_GIVE(context, stream->context))
+SG_CHECKED_STREAM_VARIANTS(cuStreamGetPriority, cuStreamGetPriority_ptsz,
+			   (CUstream stream, int *priority), SG_GIVE(priority, stream->priority))
+SG_CHECKED_STREAM_VARIANTS(cuStreamGetFlags, cuStreamGetFlags_ptsz,
+			   (CUstream stream, unsigned int *flags), SG_GIVE(flags, stream->flags))
+SG_CHECKED_STREAM_VARIANTS(cuStreamGetId, cuStreamGetId_ptsz,
+			   (CUstream stream, unsigned long long *id), SG_GIVE(id, stream->id))
+SG_CHECKED_STREAM_VARIANTS(cuStreamGetDevice, cuStreamGetDevice_ptsz,
+			   (CUstream stream, CUdevice *device),
+			   SG_GIVE(device, stream->context->device))
+SG_CHECKED_STREAM_VARIANTS(cuStreamGetCtx, cuStreamGetCtx_ptsz,
+			   (CUstream stream, CUcontext *context), SG_GIVE(context, stream->context))
 
 /* There are no green contexts. */
 static CUresult get_contexts(CUstream stream, CUcontext *context, CUgreenCtx *green)
@@ -73,9 +74,9 @@ static CUresult get_contexts(CUstream stream, CUcontext *context, CUgreenCtx *gr
 	return SG_GIVE(context, stream->context);
 }
 
-SG_STREAM_TWINS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
-		(CUstream stream, CUcontext *context, CUgreenCtx *green),
-		get_contexts(stream, context, green))
+SG_CHECKED_STREAM_VARIANTS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
+			   (CUstream stream, CUcontext *context, CUgreenCtx *green),
+			   get_contexts(stream, context, green))
 
 /* ---- attributes ------------------------------------------------------------------------ */
 
@@ -116,9 +117,9 @@ static CUresult get_attribute(CUstream stream, CUstreamAttrID id, CUstreamAttrVa
 	return CUDA_SUCCESS;
 }
 
-SG_STREAM_TWINS(cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
-		(CUstream stream, CUstreamAttrID attribute, CUstreamAttrValue *value),
-		get_attribute(stream, attribute, value))
+SG_CHECKED_STREAM_VARIANTS(cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
+			   (CUstream stream, CUstreamAttrID attribute, CUstreamAttrValue *value),
+			   get_attribute(stream, attribute, value))
 
 static CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
@@ -130,9 +131,10 @@ static CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstream
 	return CUDA_SUCCESS;
 }
 
-SG_STREAM_TWINS(cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
-		(CUstream stream, CUstreamAttrID attribute, const CUstreamAttrValue *value),
-		set_attribute(stream, attribute, value))
+SG_CHECKED_STREAM_VARIANTS(cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
+			   (CUstream stream, CUstreamAttrID attribute,
+			    const CUstreamAttrValue *value),
+			   set_attribute(stream, attribute, value))
 
 static CUresult copy_attributes(CUstream target, CUstream source, CUstream zero)
 {
@@ -150,8 +152,8 @@ static CUresult copy_attributes(CUstream target, CUstream source, CUstream zero)
 	return CUDA_SUCCESS;
 }
 
-SG_TWINS(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, (CUstream target, CUstream source),
-	 copy_attributes(target, source, zero))
+SG_STREAM_VARIANTS(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz,
+		   (CUstream target, CUstream source), copy_attributes(target, source, zero))
 
 /* ---- waiting --------------------------------------------------------------------------- */
 
@@ -164,8 +166,8 @@ static CUresult synchronize(CUstream stream)
 	return sg_stream_synchronize(stream);
 }
 
-SG_STREAM_TWINS(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
-		synchronize(stream))
+SG_CHECKED_STREAM_VARIANTS(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
+			   synchronize(stream))
 
 static CUresult query(CUstream stream)
 {
@@ -176,7 +178,7 @@ static CUresult query(CUstream stream)
 	return sg_stream_query(stream);
 }
 
-SG_STREAM_TWINS(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), query(stream))
+SG_CHECKED_STREAM_VARIANTS(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), query(stream))
 
 static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
 {
@@ -187,9 +189,9 @@ static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
 	return sg_event_wait(stream, event, flags & CU_EVENT_WAIT_EXTERNAL);
 }
 
-SG_STREAM_TWINS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
-		(CUstream stream, CUevent event, unsigned int flags),
-		wait_event(stream, event, flags))
+SG_CHECKED_STREAM_VARIANTS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
+			   (CUstream stream, CUevent event, unsigned int flags),
+			   wait_event(stream, event, flags))
 
 /* ---- work of the host and of memory ---------------------------------------------------- */
 
@@ -208,9 +210,9 @@ static CUresult add_callback(CUstream handle, CUstream zero, CUstreamCallback ca
 	return sg_stream_submit(stream, &work, false);
 }
 
-SG_TWINS(cuStreamAddCallback, cuStreamAddCallback_ptsz,
-	 (CUstream stream, CUstreamCallback callback, void *data, unsigned int flags),
-	 add_callback(stream, zero, callback, data, flags))
+SG_STREAM_VARIANTS(cuStreamAddCallback, cuStreamAddCallback_ptsz,
+		   (CUstream stream, CUstreamCallback callback, void *data, unsigned int flags),
+		   add_callback(stream, zero, callback, data, flags))
 
 static CUresult launch_host(CUstream stream, CUhostFn function, void *data)
 {
@@ -221,9 +223,9 @@ static CUresult launch_host(CUstream stream, CUhostFn function, void *data)
 	return sg_stream_submit(stream, &work, false);
 }
 
-SG_STREAM_TWINS(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
-		(CUstream stream, CUhostFn function, void *data),
-		launch_host(stream, function, data))
+SG_CHECKED_STREAM_VARIANTS(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
+			   (CUstream stream, CUhostFn function, void *data),
+			   launch_host(stream, function, data))
 
 /* Managed memory is where it is for everyone: there is nothing to attach. */
 static CUresult attach(CUdeviceptr address, unsigned int flags)
@@ -237,9 +239,10 @@ static CUresult attach(CUdeviceptr address, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-SG_STREAM_TWINS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
-		(CUstream stream, CUdeviceptr address, size_t length, unsigned int flags),
-		attach(address, flags))
+SG_CHECKED_STREAM_VARIANTS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
+			   (CUstream stream, CUdeviceptr address, size_t length,
+			    unsigned int flags),
+			   attach(address, flags))
 
 static CUresult submit_value(CUstream handle, CUstream zero, struct sg_value_work value)
 {
@@ -256,20 +259,21 @@ static CUresult submit_value(CUstream handle, CUstream zero, struct sg_value_wor
 	return sg_stream_submit(stream, &work, false);
 }
 
-#define VALUE_TWINS(name, twin, type, bytes, write)                                                \
-	SG_TWINS(name, twin,                                                                       \
-		 (CUstream stream, CUdeviceptr address, type value, unsigned int flags),           \
-		 submit_value(stream, zero,                                                        \
-			      (struct sg_value_work){address, value, bytes, flags, write}))
+#define VALUE_VARIANTS(name, per_thread, type, bytes, write)                                       \
+	SG_STREAM_VARIANTS(                                                                        \
+		name, per_thread,                                                                  \
+		(CUstream stream, CUdeviceptr address, type value, unsigned int flags),            \
+		submit_value(stream, zero,                                                         \
+			     (struct sg_value_work){address, value, bytes, flags, write}))
 
-VALUE_TWINS(cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz, cuuint32_t, 4, false)
-VALUE_TWINS(cuStreamWaitValue64_v2, cuStreamWaitValue64_v2_ptsz, cuuint64_t, 8, false)
-VALUE_TWINS(cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz, cuuint32_t, 4, true)
-VALUE_TWINS(cuStreamWriteValue64_v2, cuStreamWriteValue64_v2_ptsz, cuuint64_t, 8, true)
-VALUE_TWINS(cuStreamWaitValue32, cuStreamWaitValue32_ptsz, cuuint32_t, 4, false)
-VALUE_TWINS(cuStreamWaitValue64, cuStreamWaitValue64_ptsz, cuuint64_t, 8, false)
-VALUE_TWINS(cuStreamWriteValue32, cuStreamWriteValue32_ptsz, cuuint32_t, 4, true)
-VALUE_TWINS(cuStreamWriteValue64, cuStreamWriteValue64_ptsz, cuuint64_t, 8, true)
+VALUE_VARIANTS(cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz, cuuint32_t, 4, false)
+VALUE_VARIANTS(cuStreamWaitValue64_v2, cuStreamWaitValue64_v2_ptsz, cuuint64_t, 8, false)
+VALUE_VARIANTS(cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz, cuuint32_t, 4, true)
+VALUE_VARIANTS(cuStreamWriteValue64_v2, cuStreamWriteValue64_v2_ptsz, cuuint64_t, 8, true)
+VALUE_VARIANTS(cuStreamWaitValue32, cuStreamWaitValue32_ptsz, cuuint32_t, 4, false)
+VALUE_VARIANTS(cuStreamWaitValue64, cuStreamWaitValue64_ptsz, cuuint64_t, 8, false)
+VALUE_VARIANTS(cuStreamWriteValue32, cuStreamWriteValue32_ptsz, cuuint32_t, 4, true)
+VALUE_VARIANTS(cuStreamWriteValue64, cuStreamWriteValue64_ptsz, cuuint64_t, 8, true)
 
 static struct sg_value_work value_of(const CUstreamBatchMemOpParams *operation)
 {
@@ -313,14 +317,14 @@ static CUresult batch(CUstream stream, CUstream zero, unsigned int count,
 	return result;
 }
 
-SG_TWINS(cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz,
-	 (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
-	  unsigned int flags),
-	 batch(stream, zero, count, operations))
-SG_TWINS(cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz,
-	 (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
-	  unsigned int flags),
-	 batch(stream, zero, count, operations))
+SG_STREAM_VARIANTS(cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz,
+		   (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
+		    unsigned int flags),
+		   batch(stream, zero, count, operations))
+SG_STREAM_VARIANTS(cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz,
+		   (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
+		    unsigned int flags),
+		   batch(stream, zero, count, operations))
 
 /* ---- events ---------------------------------------------------------------------------- */
 
@@ -348,10 +352,11 @@ static CUresult record(CUevent event, CUstream stream, unsigned int flags)
 	return sg_event_record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
-SG_STREAM_TWINS(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
-		record(event, stream, 0))
-SG_STREAM_TWINS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
-		(CUevent event, CUstream stream, unsigned int flags), record(event, stream, flags))
+SG_CHECKED_STREAM_VARIANTS(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
+			   record(event, stream, 0))
+SG_CHECKED_STREAM_VARIANTS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
+			   (CUevent event, CUstream stream, unsigned int flags),
+			   record(event, stream, flags))
 
 static CUresult check_event(CUevent event)
 {

@@ -13,5 +13,5 @@ enum { NOT_SUPPORTED = 801 }; /* CUDA_ERROR_NOT_SUPPORTED */
 	{                                                                                          \
 		return NOT_SUPPORTED;                                                              \
 	}
-#define SG_UNSUPPORTED_TWIN(name, since, symbol) SG_UNSUPPORTED(name, since, symbol)
+#define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) SG_UNSUPPORTED(name, since, symbol)
 #include "driver/functions.def"

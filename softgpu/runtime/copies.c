@@ -11,7 +11,10 @@ static CUdeviceptr address_of(const void *pointer)
 
 /* ---- plain copies ---------------------------------------------------------------------- */
 
-/* The driver's plain calls know no stream: the per-thread twin waits for an asynchronous one. */
+/*
+ * The driver's synchronous calls take no stream: the per-thread-stream variant makes an
+ * asynchronous one and waits for it.
+ */
 static cudaError_t copy_in_stream(void *target, const void *source, size_t size,
 				  enum cudaMemcpyKind kind, CUstream stream)
 {
@@ -83,13 +86,13 @@ static cudaError_t copy_async(void *target, const void *source, size_t size,
 	return sg_finish(error);
 }
 
-SG_TWINS(cudaMemcpy, cudaMemcpy_ptds,
-	 (void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
-	 copy(target, source, size, kind, (CUstream)zero))
-SG_TWINS(cudaMemcpyAsync, cudaMemcpyAsync_ptsz,
-	 (void *target, const void *source, size_t size, enum cudaMemcpyKind kind,
-	  cudaStream_t stream),
-	 copy_async(target, source, size, kind, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemcpy, cudaMemcpy_ptds,
+		   (void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
+		   copy(target, source, size, kind, (CUstream)zero))
+SG_STREAM_VARIANTS(cudaMemcpyAsync, cudaMemcpyAsync_ptsz,
+		   (void *target, const void *source, size_t size, enum cudaMemcpyKind kind,
+		    cudaStream_t stream),
+		   copy_async(target, source, size, kind, ZERO(stream)))
 
 /* All devices share their address space: a copy between two is one within it. */
 SG_API cudaError_t cudaMemcpyPeer(void *target, int target_device, const void *source,
@@ -104,14 +107,14 @@ SG_API cudaError_t cudaMemcpyPeerAsync(void *target, int target_device, const vo
 	return copy_async(target, source, size, cudaMemcpyDeviceToDevice, stream);
 }
 
-SG_TWINS(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz,
-	 (void *const *targets, const void *const *sources, const size_t *sizes, size_t count,
-	  struct cudaMemcpyAttributes *attributes, size_t *attribute_indices,
-	  size_t attribute_count, cudaStream_t stream),
-	 SG_CALL(cuMemcpyBatchAsync, (CUdeviceptr *)(uintptr_t)targets,
-		 (CUdeviceptr *)(uintptr_t)sources, (size_t *)(uintptr_t)sizes, count,
-		 (CUmemcpyAttributes *)attributes, attribute_indices, attribute_count,
-		 ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz,
+		   (void *const *targets, const void *const *sources, const size_t *sizes,
+		    size_t count, struct cudaMemcpyAttributes *attributes,
+		    size_t *attribute_indices, size_t attribute_count, cudaStream_t stream),
+		   SG_CALL(cuMemcpyBatchAsync, (CUdeviceptr *)(uintptr_t)targets,
+			   (CUdeviceptr *)(uintptr_t)sources, (size_t *)(uintptr_t)sizes, count,
+			   (CUmemcpyAttributes *)attributes, attribute_indices, attribute_count,
+			   ZERO(stream)))
 
 /* ---- symbols --------------------------------------------------------------------------- */
 
@@ -160,21 +163,22 @@ static cudaError_t from_symbol(void *target, const void *symbol, size_t size, si
 		    : copy_async(target, source, size, kind, stream);
 }
 
-SG_TWINS(cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds,
-	 (const void *symbol, const void *source, size_t size, size_t offset,
-	  enum cudaMemcpyKind kind),
-	 to_symbol(symbol, source, size, offset, kind, (CUstream)zero, true))
-SG_TWINS(cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds,
-	 (void *target, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind),
-	 from_symbol(target, symbol, size, offset, kind, (CUstream)zero, true))
-SG_TWINS(cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz,
-	 (const void *symbol, const void *source, size_t size, size_t offset,
-	  enum cudaMemcpyKind kind, cudaStream_t stream),
-	 to_symbol(symbol, source, size, offset, kind, ZERO(stream), false))
-SG_TWINS(cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz,
-	 (void *target, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind,
-	  cudaStream_t stream),
-	 from_symbol(target, symbol, size, offset, kind, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds,
+		   (const void *symbol, const void *source, size_t size, size_t offset,
+		    enum cudaMemcpyKind kind),
+		   to_symbol(symbol, source, size, offset, kind, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds,
+		   (void *target, const void *symbol, size_t size, size_t offset,
+		    enum cudaMemcpyKind kind),
+		   from_symbol(target, symbol, size, offset, kind, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz,
+		   (const void *symbol, const void *source, size_t size, size_t offset,
+		    enum cudaMemcpyKind kind, cudaStream_t stream),
+		   to_symbol(symbol, source, size, offset, kind, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz,
+		   (void *target, const void *symbol, size_t size, size_t offset,
+		    enum cudaMemcpyKind kind, cudaStream_t stream),
+		   from_symbol(target, symbol, size, offset, kind, ZERO(stream), false))
 
 /* ---- copies of several rows ------------------------------------------------------------ */
 
@@ -223,8 +227,8 @@ static void set_source_array(CUDA_MEMCPY3D *copy_parameters, cudaArray_const_t a
 	copy_parameters->srcArray = (CUarray)(uintptr_t)array;
 }
 
-/* Runs a copy; wait: as the synchronous calls do. */
-static cudaError_t run(const CUDA_MEMCPY3D *copy_parameters, CUstream stream, bool wait)
+/* Runs a copy; `wait`: as the synchronous calls do. */
+static cudaError_t run_copy(const CUDA_MEMCPY3D *copy_parameters, CUstream stream, bool wait)
 {
 	cudaError_t error;
 
@@ -251,19 +255,19 @@ static cudaError_t copy_2d(void *target, size_t target_pitch, const void *source
 		error = cudaErrorInvalidPitchValue;
 	set_target(&parameters, target, target_pitch);
 	set_source(&parameters, source, source_pitch);
-	return sg_finish(error ? error : run(&parameters, stream, wait));
+	return sg_finish(error ? error : run_copy(&parameters, stream, wait));
 }
 
-SG_TWINS(cudaMemcpy2D, cudaMemcpy2D_ptds,
-	 (void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
-	  size_t height, enum cudaMemcpyKind kind),
-	 copy_2d(target, target_pitch, source, source_pitch, width, height, kind, (CUstream)zero,
-		 true))
-SG_TWINS(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz,
-	 (void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
-	  size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
-	 copy_2d(target, target_pitch, source, source_pitch, width, height, kind, ZERO(stream),
-		 false))
+SG_STREAM_VARIANTS(cudaMemcpy2D, cudaMemcpy2D_ptds,
+		   (void *target, size_t target_pitch, const void *source, size_t source_pitch,
+		    size_t width, size_t height, enum cudaMemcpyKind kind),
+		   copy_2d(target, target_pitch, source, source_pitch, width, height, kind,
+			   (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz,
+		   (void *target, size_t target_pitch, const void *source, size_t source_pitch,
+		    size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
+		   copy_2d(target, target_pitch, source, source_pitch, width, height, kind,
+			   ZERO(stream), false))
 
 cudaError_t sg_convert_copy(const struct cudaMemcpy3DParms *parameters, CUDA_MEMCPY3D *ret_copy)
 {
@@ -367,14 +371,14 @@ static cudaError_t copy_3d(const struct cudaMemcpy3DParms *parameters, CUstream 
 
 	if (!error)
 		error = sg_convert_copy(parameters, &all);
-	return sg_finish(error ? error : run(&all, stream, wait));
+	return sg_finish(error ? error : run_copy(&all, stream, wait));
 }
 
-SG_TWINS(cudaMemcpy3D, cudaMemcpy3D_ptds, (const struct cudaMemcpy3DParms *parameters),
-	 copy_3d(parameters, (CUstream)zero, true))
-SG_TWINS(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz,
-	 (const struct cudaMemcpy3DParms *parameters, cudaStream_t stream),
-	 copy_3d(parameters, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpy3D, cudaMemcpy3D_ptds, (const struct cudaMemcpy3DParms *parameters),
+		   copy_3d(parameters, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz,
+		   (const struct cudaMemcpy3DParms *parameters, cudaStream_t stream),
+		   copy_3d(parameters, ZERO(stream), false))
 
 static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *peer, CUstream stream,
 				bool wait)
@@ -393,109 +397,113 @@ static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *peer, CUstre
 	return copy_3d(&parameters, stream, wait);
 }
 
-SG_TWINS(cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds, (const struct cudaMemcpy3DPeerParms *parameters),
-	 copy_3d_peer(parameters, (CUstream)zero, true))
-SG_TWINS(cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz,
-	 (const struct cudaMemcpy3DPeerParms *parameters, cudaStream_t stream),
-	 copy_3d_peer(parameters, ZERO(stream), false))
-SG_TWINS(cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz,
-	 (size_t count, struct cudaMemcpy3DBatchOp *operations, unsigned long long flags,
-	  cudaStream_t stream),
-	 SG_CALL(cuMemcpy3DBatchAsync, count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags,
-		 ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds,
+		   (const struct cudaMemcpy3DPeerParms *parameters),
+		   copy_3d_peer(parameters, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz,
+		   (const struct cudaMemcpy3DPeerParms *parameters, cudaStream_t stream),
+		   copy_3d_peer(parameters, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz,
+		   (size_t count, struct cudaMemcpy3DBatchOp *operations, unsigned long long flags,
+		    cudaStream_t stream),
+		   SG_CALL(cuMemcpy3DBatchAsync, count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags,
+			   ZERO(stream)))
 
 /* ---- arrays ---------------------------------------------------------------------------- */
 
-static cudaError_t to_array(cudaArray_t target, size_t x, size_t y, const void *source,
-			    size_t pitch, size_t width, size_t height, enum cudaMemcpyKind kind,
-			    CUstream stream, bool wait)
+/* One side of a copy of a rectangle: in an array at (x, y), or in memory. */
+struct rectangle_side {
+	cudaArray_const_t array;
+	size_t x, y; /* bytes, rows */
+	const void *memory;
+	size_t pitch;
+};
+
+#define IN_ARRAY(handle, column, row)                                                              \
+	((struct rectangle_side){.array = (handle), .x = (column), .y = (row)})
+#define IN_MEMORY(pointer, bytes) ((struct rectangle_side){.memory = (pointer), .pitch = (bytes)})
+
+static cudaError_t copy_rectangle(struct rectangle_side target, struct rectangle_side source,
+				  size_t width, size_t height, enum cudaMemcpyKind kind,
+				  CUstream stream, bool wait)
 {
-	CUDA_MEMCPY3D parameters = {.WidthInBytes = width, .Height = height, .Depth = 1};
+	CUDA_MEMCPY3D parameters = {
+		.WidthInBytes = width,
+		.Height = height,
+		.Depth = 1,
+		.dstXInBytes = target.x,
+		.dstY = target.y,
+		.srcXInBytes = source.x,
+		.srcY = source.y,
+	};
 	cudaError_t error = sg_enter();
 
 	if (!error)
 		error = set_types(&parameters, kind);
-	set_target_array(&parameters, target);
-	parameters.dstXInBytes = x;
-	parameters.dstY = y;
-	set_source(&parameters, source, pitch);
-	return sg_finish(error ? error : run(&parameters, stream, wait));
+	if (target.array)
+		set_target_array(&parameters, target.array);
+	else
+		set_target(&parameters, target.memory, target.pitch);
+	if (source.array)
+		set_source_array(&parameters, source.array);
+	else
+		set_source(&parameters, source.memory, source.pitch);
+	return sg_finish(error ? error : run_copy(&parameters, stream, wait));
 }
 
-static cudaError_t from_array(void *target, size_t pitch, cudaArray_const_t source, size_t x,
-			      size_t y, size_t width, size_t height, enum cudaMemcpyKind kind,
-			      CUstream stream, bool wait)
-{
-	CUDA_MEMCPY3D parameters = {.WidthInBytes = width, .Height = height, .Depth = 1};
-	cudaError_t error = sg_enter();
-
-	if (!error)
-		error = set_types(&parameters, kind);
-	set_source_array(&parameters, source);
-	parameters.srcXInBytes = x;
-	parameters.srcY = y;
-	set_target(&parameters, target, pitch);
-	return sg_finish(error ? error : run(&parameters, stream, wait));
-}
-
-static cudaError_t between_arrays(cudaArray_t target, size_t target_x, size_t target_y,
-				  cudaArray_const_t source, size_t source_x, size_t source_y,
-				  size_t width, size_t height, CUstream stream)
-{
-	CUDA_MEMCPY3D parameters = {.WidthInBytes = width, .Height = height, .Depth = 1};
-	cudaError_t error = sg_enter();
-
-	set_source_array(&parameters, source);
-	parameters.srcXInBytes = source_x;
-	parameters.srcY = source_y;
-	set_target_array(&parameters, target);
-	parameters.dstXInBytes = target_x;
-	parameters.dstY = target_y;
-	return sg_finish(error ? error : run(&parameters, stream, true));
-}
-
-SG_TWINS(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds,
-	 (cudaArray_t target, size_t x, size_t y, const void *source, size_t pitch, size_t width,
-	  size_t height, enum cudaMemcpyKind kind),
-	 to_array(target, x, y, source, pitch, width, height, kind, (CUstream)zero, true))
-SG_TWINS(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz,
-	 (cudaArray_t target, size_t x, size_t y, const void *source, size_t pitch, size_t width,
-	  size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
-	 to_array(target, x, y, source, pitch, width, height, kind, ZERO(stream), false))
-SG_TWINS(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds,
-	 (void *target, size_t pitch, cudaArray_const_t source, size_t x, size_t y, size_t width,
-	  size_t height, enum cudaMemcpyKind kind),
-	 from_array(target, pitch, source, x, y, width, height, kind, (CUstream)zero, true))
-SG_TWINS(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz,
-	 (void *target, size_t pitch, cudaArray_const_t source, size_t x, size_t y, size_t width,
-	  size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
-	 from_array(target, pitch, source, x, y, width, height, kind, ZERO(stream), false))
-SG_TWINS(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds,
-	 (cudaArray_t target, size_t target_x, size_t target_y, cudaArray_const_t source,
-	  size_t source_x, size_t source_y, size_t width, size_t height, enum cudaMemcpyKind kind),
-	 between_arrays(target, target_x, target_y, source, source_x, source_y, width, height,
-			(CUstream)zero))
-SG_TWINS(cudaMemcpyToArray, cudaMemcpyToArray_ptds,
-	 (cudaArray_t target, size_t x, size_t y, const void *source, size_t size,
-	  enum cudaMemcpyKind kind),
-	 to_array(target, x, y, source, size, size, 1, kind, (CUstream)zero, true))
-SG_TWINS(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz,
-	 (cudaArray_t target, size_t x, size_t y, const void *source, size_t size,
-	  enum cudaMemcpyKind kind, cudaStream_t stream),
-	 to_array(target, x, y, source, size, size, 1, kind, ZERO(stream), false))
-SG_TWINS(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds,
-	 (void *target, cudaArray_const_t source, size_t x, size_t y, size_t size,
-	  enum cudaMemcpyKind kind),
-	 from_array(target, size, source, x, y, size, 1, kind, (CUstream)zero, true))
-SG_TWINS(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz,
-	 (void *target, cudaArray_const_t source, size_t x, size_t y, size_t size,
-	  enum cudaMemcpyKind kind, cudaStream_t stream),
-	 from_array(target, size, source, x, y, size, 1, kind, ZERO(stream), false))
-SG_TWINS(cudaMemcpyArrayToArray, cudaMemcpyArrayToArray_ptds,
-	 (cudaArray_t target, size_t target_x, size_t target_y, cudaArray_const_t source,
-	  size_t source_x, size_t source_y, size_t size, enum cudaMemcpyKind kind),
-	 between_arrays(target, target_x, target_y, source, source_x, source_y, size, 1,
-			(CUstream)zero))
+SG_STREAM_VARIANTS(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds,
+		   (cudaArray_t target, size_t x, size_t y, const void *source, size_t pitch,
+		    size_t width, size_t height, enum cudaMemcpyKind kind),
+		   copy_rectangle(IN_ARRAY(target, x, y), IN_MEMORY(source, pitch), width, height,
+				  kind, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz,
+		   (cudaArray_t target, size_t x, size_t y, const void *source, size_t pitch,
+		    size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
+		   copy_rectangle(IN_ARRAY(target, x, y), IN_MEMORY(source, pitch), width, height,
+				  kind, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds,
+		   (void *target, size_t pitch, cudaArray_const_t source, size_t x, size_t y,
+		    size_t width, size_t height, enum cudaMemcpyKind kind),
+		   copy_rectangle(IN_MEMORY(target, pitch), IN_ARRAY(source, x, y), width, height,
+				  kind, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz,
+		   (void *target, size_t pitch, cudaArray_const_t source, size_t x, size_t y,
+		    size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
+		   copy_rectangle(IN_MEMORY(target, pitch), IN_ARRAY(source, x, y), width, height,
+				  kind, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds,
+		   (cudaArray_t target, size_t target_x, size_t target_y, cudaArray_const_t source,
+		    size_t source_x, size_t source_y, size_t width, size_t height,
+		    enum cudaMemcpyKind kind),
+		   copy_rectangle(IN_ARRAY(target, target_x, target_y),
+				  IN_ARRAY(source, source_x, source_y), width, height,
+				  cudaMemcpyDeviceToDevice, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpyToArray, cudaMemcpyToArray_ptds,
+		   (cudaArray_t target, size_t x, size_t y, const void *source, size_t size,
+		    enum cudaMemcpyKind kind),
+		   copy_rectangle(IN_ARRAY(target, x, y), IN_MEMORY(source, size), size, 1, kind,
+				  (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz,
+		   (cudaArray_t target, size_t x, size_t y, const void *source, size_t size,
+		    enum cudaMemcpyKind kind, cudaStream_t stream),
+		   copy_rectangle(IN_ARRAY(target, x, y), IN_MEMORY(source, size), size, 1, kind,
+				  ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds,
+		   (void *target, cudaArray_const_t source, size_t x, size_t y, size_t size,
+		    enum cudaMemcpyKind kind),
+		   copy_rectangle(IN_MEMORY(target, size), IN_ARRAY(source, x, y), size, 1, kind,
+				  (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz,
+		   (void *target, cudaArray_const_t source, size_t x, size_t y, size_t size,
+		    enum cudaMemcpyKind kind, cudaStream_t stream),
+		   copy_rectangle(IN_MEMORY(target, size), IN_ARRAY(source, x, y), size, 1, kind,
+				  ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemcpyArrayToArray, cudaMemcpyArrayToArray_ptds,
+		   (cudaArray_t target, size_t target_x, size_t target_y, cudaArray_const_t source,
+		    size_t source_x, size_t source_y, size_t size, enum cudaMemcpyKind kind),
+		   copy_rectangle(IN_ARRAY(target, target_x, target_y),
+				  IN_ARRAY(source, source_x, source_y), size, 1,
+				  cudaMemcpyDeviceToDevice, (CUstream)zero, true))
 
 /* ---- memsets --------------------------------------------------------------------------- */
 
@@ -540,11 +548,11 @@ static cudaError_t set_plain(void *pointer, int value, size_t size, CUstream zer
 	return sg_finish(error);
 }
 
-SG_TWINS(cudaMemset, cudaMemset_ptds, (void *pointer, int value, size_t size),
-	 set_plain(pointer, value, size, (CUstream)zero))
-SG_TWINS(cudaMemsetAsync, cudaMemsetAsync_ptsz,
-	 (void *pointer, int value, size_t size, cudaStream_t stream),
-	 set(pointer, value, size, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemset, cudaMemset_ptds, (void *pointer, int value, size_t size),
+		   set_plain(pointer, value, size, (CUstream)zero))
+SG_STREAM_VARIANTS(cudaMemsetAsync, cudaMemsetAsync_ptsz,
+		   (void *pointer, int value, size_t size, cudaStream_t stream),
+		   set(pointer, value, size, ZERO(stream)))
 
 static cudaError_t set_rows(void *pointer, size_t pitch, int value, size_t width, size_t height,
 			    CUstream stream)
@@ -567,12 +575,13 @@ static cudaError_t set_2d(void *pointer, size_t pitch, int value, size_t width, 
 	return sg_finish(error);
 }
 
-SG_TWINS(cudaMemset2D, cudaMemset2D_ptds,
-	 (void *pointer, size_t pitch, int value, size_t width, size_t height),
-	 set_2d(pointer, pitch, value, width, height, (CUstream)zero, true))
-SG_TWINS(cudaMemset2DAsync, cudaMemset2DAsync_ptsz,
-	 (void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
-	 set_2d(pointer, pitch, value, width, height, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemset2D, cudaMemset2D_ptds,
+		   (void *pointer, size_t pitch, int value, size_t width, size_t height),
+		   set_2d(pointer, pitch, value, width, height, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemset2DAsync, cudaMemset2DAsync_ptsz,
+		   (void *pointer, size_t pitch, int value, size_t width, size_t height,
+		    cudaStream_t stream),
+		   set_2d(pointer, pitch, value, width, height, ZERO(stream), false))
 
 static cudaError_t set_3d(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
 			  CUstream stream, bool wait)
@@ -589,9 +598,10 @@ static cudaError_t set_3d(struct cudaPitchedPtr pitched, int value, struct cudaE
 	return sg_finish(error);
 }
 
-SG_TWINS(cudaMemset3D, cudaMemset3D_ptds,
-	 (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent),
-	 set_3d(pitched, value, extent, (CUstream)zero, true))
-SG_TWINS(cudaMemset3DAsync, cudaMemset3DAsync_ptsz,
-	 (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent, cudaStream_t stream),
-	 set_3d(pitched, value, extent, ZERO(stream), false))
+SG_STREAM_VARIANTS(cudaMemset3D, cudaMemset3D_ptds,
+		   (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent),
+		   set_3d(pitched, value, extent, (CUstream)zero, true))
+SG_STREAM_VARIANTS(cudaMemset3DAsync, cudaMemset3DAsync_ptsz,
+		   (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
+		    cudaStream_t stream),
+		   set_3d(pitched, value, extent, ZERO(stream), false))

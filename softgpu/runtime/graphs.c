@@ -4,30 +4,33 @@
 
 /* ---- capture --------------------------------------------------------------------------- */
 
-SG_TWINS(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz,
-	 (cudaStream_t stream, enum cudaStreamCaptureMode mode),
-	 SG_CALL(cuStreamBeginCapture, ZERO(stream), (CUstreamCaptureMode)mode))
-SG_TWINS(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz,
-	 (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-	  const cudaGraphEdgeData *edges, size_t count, enum cudaStreamCaptureMode mode),
-	 SG_CALL(cuStreamBeginCaptureToGraph, ZERO(stream), graph, dependencies,
-		 (const CUgraphEdgeData *)edges, count, (CUstreamCaptureMode)mode))
-SG_TWINS(cudaStreamEndCapture, cudaStreamEndCapture_ptsz, (cudaStream_t stream, cudaGraph_t *graph),
-	 SG_CALL(cuStreamEndCapture, ZERO(stream), graph))
-SG_TWINS(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz,
-	 (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
-	 SG_CALL(cuStreamIsCapturing, ZERO(stream), (CUstreamCaptureStatus *)status))
-SG_TWINS(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz,
-	 (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-	  cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
-	  size_t *count),
-	 SG_CALL(cuStreamGetCaptureInfo, ZERO(stream), (CUstreamCaptureStatus *)status,
-		 (cuuint64_t *)id, graph, dependencies, (const CUgraphEdgeData **)edges, count))
-SG_TWINS(cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz,
-	 (cudaStream_t stream, cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
-	  size_t count, unsigned int flags),
-	 SG_CALL(cuStreamUpdateCaptureDependencies, ZERO(stream), dependencies,
-		 (const CUgraphEdgeData *)edges, count, flags))
+SG_STREAM_VARIANTS(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz,
+		   (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+		   SG_CALL(cuStreamBeginCapture, ZERO(stream), (CUstreamCaptureMode)mode))
+SG_STREAM_VARIANTS(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz,
+		   (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+		    const cudaGraphEdgeData *edges, size_t count, enum cudaStreamCaptureMode mode),
+		   SG_CALL(cuStreamBeginCaptureToGraph, ZERO(stream), graph, dependencies,
+			   (const CUgraphEdgeData *)edges, count, (CUstreamCaptureMode)mode))
+SG_STREAM_VARIANTS(cudaStreamEndCapture, cudaStreamEndCapture_ptsz,
+		   (cudaStream_t stream, cudaGraph_t *graph),
+		   SG_CALL(cuStreamEndCapture, ZERO(stream), graph))
+SG_STREAM_VARIANTS(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz,
+		   (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
+		   SG_CALL(cuStreamIsCapturing, ZERO(stream), (CUstreamCaptureStatus *)status))
+SG_STREAM_VARIANTS(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz,
+		   (cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+		    unsigned long long *id, cudaGraph_t *graph,
+		    const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
+		    size_t *count),
+		   SG_CALL(cuStreamGetCaptureInfo, ZERO(stream), (CUstreamCaptureStatus *)status,
+			   (cuuint64_t *)id, graph, dependencies, (const CUgraphEdgeData **)edges,
+			   count))
+SG_STREAM_VARIANTS(cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz,
+		   (cudaStream_t stream, cudaGraphNode_t *dependencies,
+		    const cudaGraphEdgeData *edges, size_t count, unsigned int flags),
+		   SG_CALL(cuStreamUpdateCaptureDependencies, ZERO(stream), dependencies,
+			   (const CUgraphEdgeData *)edges, count, flags))
 SG_PASS(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
 	cuThreadExchangeStreamCaptureMode, ((CUstreamCaptureMode *)mode))
 
@@ -77,20 +80,23 @@ SG_PASS(cudaGraphInstantiate,
 SG_PASS(cudaGraphInstantiateWithFlags,
 	(cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long flags),
 	cuGraphInstantiateWithFlags, (executable, graph, flags))
-SG_TWINS(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz,
-	 (cudaGraphExec_t * executable, cudaGraph_t graph, cudaGraphInstantiateParams *parameters),
-	 ((void)zero, SG_CALL(cuGraphInstantiateWithParams, executable, graph,
-			      (CUDA_GRAPH_INSTANTIATE_PARAMS *)parameters)))
+SG_STREAM_VARIANTS(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz,
+		   (cudaGraphExec_t * executable, cudaGraph_t graph,
+		    cudaGraphInstantiateParams *parameters),
+		   ((void)zero, SG_CALL(cuGraphInstantiateWithParams, executable, graph,
+					(CUDA_GRAPH_INSTANTIATE_PARAMS *)parameters)))
 SG_PASS(cudaGraphExecGetFlags, (cudaGraphExec_t executable, unsigned long long *flags),
 	cuGraphExecGetFlags, (executable, (cuuint64_t *)flags))
 SG_PASS(cudaGraphExecDestroy, (cudaGraphExec_t executable), cuGraphExecDestroy, (executable))
 SG_PASS(cudaGraphExecUpdate,
 	(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info),
 	cuGraphExecUpdate, (executable, graph, (CUgraphExecUpdateResultInfo *)info))
-SG_TWINS(cudaGraphLaunch, cudaGraphLaunch_ptsz, (cudaGraphExec_t executable, cudaStream_t stream),
-	 SG_CALL(cuGraphLaunch, executable, ZERO(stream)))
-SG_TWINS(cudaGraphUpload, cudaGraphUpload_ptsz, (cudaGraphExec_t executable, cudaStream_t stream),
-	 SG_CALL(cuGraphUpload, executable, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaGraphLaunch, cudaGraphLaunch_ptsz,
+		   (cudaGraphExec_t executable, cudaStream_t stream),
+		   SG_CALL(cuGraphLaunch, executable, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaGraphUpload, cudaGraphUpload_ptsz,
+		   (cudaGraphExec_t executable, cudaStream_t stream),
+		   SG_CALL(cuGraphUpload, executable, ZERO(stream)))
 
 SG_PASS(cudaGraphConditionalHandleCreate,
 	(cudaGraphConditionalHandle * handle, cudaGraph_t graph, unsigned int value,

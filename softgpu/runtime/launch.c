@@ -80,14 +80,14 @@ static cudaError_t launch_cooperative(const void *stub, dim3 grid, dim3 block, v
 	return sg_finish(error);
 }
 
-SG_TWINS(cudaLaunchKernel, cudaLaunchKernel_ptsz,
-	 (const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared,
-	  cudaStream_t stream),
-	 launch(stub, grid, block, arguments, shared, ZERO(stream)))
-SG_TWINS(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz,
-	 (const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared,
-	  cudaStream_t stream),
-	 launch_cooperative(stub, grid, block, arguments, shared, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaLaunchKernel, cudaLaunchKernel_ptsz,
+		   (const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared,
+		    cudaStream_t stream),
+		   launch(stub, grid, block, arguments, shared, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz,
+		   (const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared,
+		    cudaStream_t stream),
+		   launch_cooperative(stub, grid, block, arguments, shared, ZERO(stream)))
 
 static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *stub,
 				 void **arguments, CUstream zero)
@@ -117,9 +117,9 @@ static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *s
 		sg_error(sg_driver.cuLaunchKernelEx(&converted, function, arguments, NULL)));
 }
 
-SG_TWINS(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz,
-	 (const cudaLaunchConfig_t *config, const void *stub, void **arguments),
-	 launch_config(config, stub, arguments, (CUstream)zero))
+SG_STREAM_VARIANTS(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz,
+		   (const cudaLaunchConfig_t *config, const void *stub, void **arguments),
+		   launch_config(config, stub, arguments, (CUstream)zero))
 
 /*
  * In NVIDIA's library these two jump to cudaLaunchKernel: whoever counts calls of both counts a

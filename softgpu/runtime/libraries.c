@@ -59,12 +59,12 @@ static cudaError_t entry_point(const char *name, void **address, unsigned int ve
 #define ENTRY_POINT_PARAMETERS                                                                     \
 	unsigned long long flags, enum cudaDriverEntryPointQueryResult *status
 
-SG_TWINS(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz,
-	 (const char *name, void **address, ENTRY_POINT_PARAMETERS),
-	 entry_point(name, address, DRIVER_API, flags, status, zero))
-SG_TWINS(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz,
-	 (const char *name, void **address, unsigned int version, ENTRY_POINT_PARAMETERS),
-	 entry_point(name, address, version, flags, status, zero))
+SG_STREAM_VARIANTS(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz,
+		   (const char *name, void **address, ENTRY_POINT_PARAMETERS),
+		   entry_point(name, address, DRIVER_API, flags, status, zero))
+SG_STREAM_VARIANTS(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz,
+		   (const char *name, void **address, unsigned int version, ENTRY_POINT_PARAMETERS),
+		   entry_point(name, address, version, flags, status, zero))
 
 SG_API cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id);
 SG_API cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id)

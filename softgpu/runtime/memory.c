@@ -170,28 +170,30 @@ SG_PASS(cudaMemAdvise,
 	(const void *pointer, size_t size, enum cudaMemoryAdvise advice,
 	 struct cudaMemLocation location),
 	cuMemAdvise, (address_of(pointer), size, (CUmem_advise)advice, convert_location(location)))
-SG_TWINS(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz,
-	 (const void *pointer, size_t size, struct cudaMemLocation location, unsigned int flags,
-	  cudaStream_t stream),
-	 SG_CALL(cuMemPrefetchAsync, address_of(pointer), size, convert_location(location), flags,
-		 ZERO(stream)))
-SG_TWINS(cudaMemPrefetchBatchAsync, cudaMemPrefetchBatchAsync_ptsz,
-	 (void **pointers, size_t *sizes, size_t count, struct cudaMemLocation *locations,
-	  size_t *location_indices, size_t location_count, unsigned long long flags,
-	  cudaStream_t stream),
-	 SG_CALL(cuMemPrefetchBatchAsync, (CUdeviceptr *)pointers, sizes, count,
-		 (CUmemLocation *)locations, location_indices, location_count, flags, ZERO(stream)))
-SG_TWINS(cudaMemDiscardBatchAsync, cudaMemDiscardBatchAsync_ptsz,
-	 (void **pointers, size_t *sizes, size_t count, unsigned long long flags,
-	  cudaStream_t stream),
-	 SG_CALL(cuMemDiscardBatchAsync, (CUdeviceptr *)pointers, sizes, count, flags,
-		 ZERO(stream)))
-SG_TWINS(cudaMemDiscardAndPrefetchBatchAsync, cudaMemDiscardAndPrefetchBatchAsync_ptsz,
-	 (void **pointers, size_t *sizes, size_t count, struct cudaMemLocation *locations,
-	  size_t *location_indices, size_t location_count, unsigned long long flags,
-	  cudaStream_t stream),
-	 SG_CALL(cuMemDiscardAndPrefetchBatchAsync, (CUdeviceptr *)pointers, sizes, count,
-		 (CUmemLocation *)locations, location_indices, location_count, flags, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz,
+		   (const void *pointer, size_t size, struct cudaMemLocation location,
+		    unsigned int flags, cudaStream_t stream),
+		   SG_CALL(cuMemPrefetchAsync, address_of(pointer), size,
+			   convert_location(location), flags, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemPrefetchBatchAsync, cudaMemPrefetchBatchAsync_ptsz,
+		   (void **pointers, size_t *sizes, size_t count, struct cudaMemLocation *locations,
+		    size_t *location_indices, size_t location_count, unsigned long long flags,
+		    cudaStream_t stream),
+		   SG_CALL(cuMemPrefetchBatchAsync, (CUdeviceptr *)pointers, sizes, count,
+			   (CUmemLocation *)locations, location_indices, location_count, flags,
+			   ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemDiscardBatchAsync, cudaMemDiscardBatchAsync_ptsz,
+		   (void **pointers, size_t *sizes, size_t count, unsigned long long flags,
+		    cudaStream_t stream),
+		   SG_CALL(cuMemDiscardBatchAsync, (CUdeviceptr *)pointers, sizes, count, flags,
+			   ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMemDiscardAndPrefetchBatchAsync, cudaMemDiscardAndPrefetchBatchAsync_ptsz,
+		   (void **pointers, size_t *sizes, size_t count, struct cudaMemLocation *locations,
+		    size_t *location_indices, size_t location_count, unsigned long long flags,
+		    cudaStream_t stream),
+		   SG_CALL(cuMemDiscardAndPrefetchBatchAsync, (CUdeviceptr *)pointers, sizes, count,
+			   (CUmemLocation *)locations, location_indices, location_count, flags,
+			   ZERO(stream)))
 SG_PASS(cudaMemRangeGetAttribute,
 	(void *data, size_t data_size, enum cudaMemRangeAttribute attribute, const void *pointer,
 	 size_t size),
@@ -205,13 +207,15 @@ SG_PASS(cudaMemRangeGetAttributes,
 
 /* ---- stream-ordered memory and pools --------------------------------------------------- */
 
-SG_TWINS(cudaMallocAsync, cudaMallocAsync_ptsz, (void **pointer, size_t size, cudaStream_t stream),
-	 SG_CALL(cuMemAllocAsync, (CUdeviceptr *)pointer, size, ZERO(stream)))
-SG_TWINS(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz,
-	 (void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),
-	 SG_CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *)pointer, size, pool, ZERO(stream)))
-SG_TWINS(cudaFreeAsync, cudaFreeAsync_ptsz, (void *pointer, cudaStream_t stream),
-	 SG_CALL(cuMemFreeAsync, address_of(pointer), ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMallocAsync, cudaMallocAsync_ptsz,
+		   (void **pointer, size_t size, cudaStream_t stream),
+		   SG_CALL(cuMemAllocAsync, (CUdeviceptr *)pointer, size, ZERO(stream)))
+SG_STREAM_VARIANTS(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz,
+		   (void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),
+		   SG_CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *)pointer, size, pool,
+			   ZERO(stream)))
+SG_STREAM_VARIANTS(cudaFreeAsync, cudaFreeAsync_ptsz, (void *pointer, cudaStream_t stream),
+		   SG_CALL(cuMemFreeAsync, address_of(pointer), ZERO(stream)))
 
 SG_PASS(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetDefaultMemPool,
 	(pool, device))

@@ -78,17 +78,17 @@ cudaError_t sg_error(CUresult result);
 #define SG_LIST(...) __VA_ARGS__
 
 /*
- * A function that takes a stream, and its twin for which stream 0 is the calling thread's own.
- * In `call`, ZERO(stream) is the stream to pass on.
+ * A function that takes a stream, and its per-thread-stream variant, for which stream 0 is the
+ * calling thread's own. In `call`, ZERO(stream) is the stream to pass on.
  */
-#define SG_TWINS(name, twin, parameters, call)                                                     \
+#define SG_STREAM_VARIANTS(name, per_thread, parameters, call)                                     \
 	SG_API cudaError_t name parameters                                                         \
 	{                                                                                          \
 		cudaStream_t zero = NULL;                                                          \
 		return call;                                                                       \
 	}                                                                                          \
-	SG_API cudaError_t twin parameters;                                                        \
-	SG_API cudaError_t twin parameters                                                         \
+	SG_API cudaError_t per_thread parameters;                                                  \
+	SG_API cudaError_t per_thread parameters                                                   \
 	{                                                                                          \
 		cudaStream_t zero = cudaStreamPerThread;                                           \
 		return call;                                                                       \
@@ -102,7 +102,7 @@ cudaError_t sg_error(CUresult result);
 cudaError_t sg_find_kernel(const void *stub, CUfunction *ret_function);
 /* The stub of a kernel, or what was passed if it has none. */
 void *sg_find_stub(CUfunction function);
-/* A variable of the device by the address of its host twin; size may be NULL. */
+/* A variable of the device by the address of its counterpart on the host; size may be NULL. */
 cudaError_t sg_find_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *size);
 /* sg_enter, and where `size` bytes of such a variable from `offset` on lie (copies.c). */
 cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void **ret_place);

@@ -12,9 +12,9 @@
 
 static const char *const driver_names[] = {
 #define SG_FUNCTION(name, since, symbol) #symbol,
-#define SG_TWIN(name, since, symbol) #symbol,
+#define SG_PER_THREAD(name, since, symbol) #symbol,
 #define SG_UNSUPPORTED(name, since, symbol) #symbol,
-#define SG_UNSUPPORTED_TWIN(name, since, symbol) #symbol,
+#define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) #symbol,
 #include "driver/functions.def"
 };
 
@@ -215,7 +215,7 @@ TEST("the driver library exports every function of the table")
 enum {
 	DRIVER_UNSUPPORTED = 0
 #define SG_UNSUPPORTED(name, since, symbol) +1
-#define SG_UNSUPPORTED_TWIN(name, since, symbol) +1
+#define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) +1
 #include "driver/functions.def"
 	,
 	RUNTIME_UNSUPPORTED = 0

@@ -416,15 +416,15 @@ TEST("two pieces of PTX are linked into one image")
 TEST("every function of the driver API can be had by name")
 {
 	CUdriverProcAddressQueryResult status;
-	void *plain = NULL, *twin = NULL, *address = NULL;
+	void *plain = NULL, *per_thread = NULL, *address = NULL;
 	CUresult (*unknown)(void);
 
 	CHECK_OK(cuGetProcAddress("cuMemAlloc", &plain, 13000, 0, &status));
 	CHECK(plain == (void *)cuMemAlloc);
 	CHECK_OK(cuGetProcAddress("cuStreamSynchronize", &plain, 13000, 0, &status));
-	CHECK_OK(cuGetProcAddress("cuStreamSynchronize", &twin, 13000,
+	CHECK_OK(cuGetProcAddress("cuStreamSynchronize", &per_thread, 13000,
 				  CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
-	CHECK(plain && twin && plain != twin);
+	CHECK(plain && per_thread && plain != per_thread);
 	CHECK_CUDA(cuGetProcAddress("cuLibraryLoadData", &address, 11000, 0, &status),
 		   CUDA_ERROR_NOT_FOUND);
 	CHECK_INT(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);

@@ -39,8 +39,8 @@ static struct {
 
 /* Stubs: their addresses stand for kernels. */
 static char count_stub, store_stub, bounded_stub, missing_stub, unregistered_stub;
-/* The host's twins of variables of the device. */
-static char table_twin, unregistered_twin;
+/* The variables on the host that stand for variables of the device. */
+static char table_host, unregistered_host;
 
 static void add_function(void **handle, const char *stub, const char *name)
 {
@@ -66,7 +66,7 @@ __attribute__((constructor)) static void register_code(void)
 	add_function(handle, &store_stub, "store");
 	add_function(handle, &bounded_stub, "bounded");
 	add_function(handle, &missing_stub, "not_there");
-	__cudaRegisterVar(handle, &table_twin, (char *)"table", "table", 0, 16, 0, 0);
+	__cudaRegisterVar(handle, &table_host, (char *)"table", "table", 0, 16, 0, 0);
 	__cudaRegisterFatBinaryEnd(handle);
 }
 
@@ -194,24 +194,24 @@ TEST("copies go where their kind says, or where the pointers say")
 	CHECK_OK(cudaFree(second));
 }
 
-TEST("a variable of the device is reached by its twin")
+TEST("a variable of the device is reached by its address on the host")
 {
 	int seen[4] = {0}, more[2] = {20, 21};
 	size_t size = 0;
 	int *address;
 
-	CHECK_OK(cudaMemcpyFromSymbol(seen, &table_twin, 16, 0, cudaMemcpyDeviceToHost));
+	CHECK_OK(cudaMemcpyFromSymbol(seen, &table_host, 16, 0, cudaMemcpyDeviceToHost));
 	CHECK_INT(seen[3], 13);
-	CHECK_OK(cudaMemcpyToSymbol(&table_twin, more, 8, 4, cudaMemcpyHostToDevice));
-	CHECK_OK(cudaGetSymbolAddress((void **)&address, &table_twin));
+	CHECK_OK(cudaMemcpyToSymbol(&table_host, more, 8, 4, cudaMemcpyHostToDevice));
+	CHECK_OK(cudaGetSymbolAddress((void **)&address, &table_host));
 	CHECK_INT(read_int(address + 2), 21);
-	CHECK_OK(cudaGetSymbolSize(&size, &table_twin));
+	CHECK_OK(cudaGetSymbolSize(&size, &table_host));
 	CHECK_INT(size, 16);
-	CHECK_FAILS(cudaMemcpyToSymbol(&table_twin, more, 8, 12, cudaMemcpyHostToDevice),
+	CHECK_FAILS(cudaMemcpyToSymbol(&table_host, more, 8, 12, cudaMemcpyHostToDevice),
 		    cudaErrorInvalidValue);
-	CHECK_FAILS(cudaMemcpyToSymbol(&table_twin, more, 8, 0, cudaMemcpyDeviceToHost),
+	CHECK_FAILS(cudaMemcpyToSymbol(&table_host, more, 8, 0, cudaMemcpyDeviceToHost),
 		    cudaErrorInvalidMemcpyDirection);
-	CHECK_FAILS(cudaGetSymbolSize(&size, &unregistered_twin), cudaErrorInvalidSymbol);
+	CHECK_FAILS(cudaGetSymbolSize(&size, &unregistered_host), cudaErrorInvalidSymbol);
 }
 
 static void *fail_in_thread(void *unused)

@@ -12,9 +12,9 @@
 
 static const char *const driver_names[] = {
 #define SG_FUNCTION(name, since, symbol) #symbol,
-#define SG_TWIN(name, since, symbol) #symbol,
+#define SG_PER_THREAD(name, since, symbol) #symbol,
 #define SG_UNSUPPORTED(name, since, symbol) #symbol,
-#define SG_UNSUPPORTED_TWIN(name, since, symbol) #symbol,
+#define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) #symbol,
 #include "driver/functions.def"
 };
 
