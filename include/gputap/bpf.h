@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an eBPF program for the GPU needs, for `clang -target bpf -O2 -g`. Nothing else has to be
- * included. Where <bpf/bpf_helpers.h> of libbpf is wanted too (for programs for Linux in the same
- * file), include it, and what it needs, before this header.
+ * Sections, contexts, maps and helpers of GPU programs in eBPF, for `clang -target bpf -O2 -g`. A
+ * program needs no other header. If it also uses <bpf/bpf_helpers.h> of libbpf, for host programs
+ *in the same file, include that first.
  *
  *	#include <gputap/bpf.h>
  *
@@ -17,45 +17,47 @@
  *
  *	char LICENSE[] SEC("license") = "GPL";
  *
- * docs/ebpf.md tells more; `gputap verify FILE.o` tells whether a program is safe, and why not.
+ * See docs/ebpf.md. `gputap verify FILE.o` reports whether a program is safe, and why not.
  */
 #pragma once
 
 /* ---- sections --------------------------------------------------------------------------- */
 
 /*
- * SEC("gpu/<kind>[.warp|.block][/<glob>]"): where a program runs, how often, and in which kernels.
+ * SEC("gpu/<kind>[.warp|.block][/<glob>]"): the sites in a kernel at which a program runs, its
+ * level, and the kernels.
  *
  *	kind         runs                                         r1 is a pointer to a
- *	entry        where a kernel begins                        struct gputap_context
- *	exit         where a thread of a kernel ends              struct gputap_context
- *	block_begin  as entry, once a block                       struct gputap_context
- *	block_end    as exit, once a block                        struct gputap_context
+ *	entry        at the start of a kernel                     struct gputap_context
+ *	exit         at the end of a thread of a kernel           struct gputap_context
+ *	block_begin  as entry, once per block                     struct gputap_context
+ *	block_end    as exit, once per block                      struct gputap_context
  *	load         after ld: global, shared, local, generic     struct gputap_memory
  *	store        before st                                    struct gputap_memory
  *	memory       at both                                      struct gputap_memory
  *	atomic       after atom, red                              struct gputap_memory
  *	copy         before cp.async                              struct gputap_memory
  *	barrier      before bar, barrier                          struct gputap_barrier
- *	branch       before a branch that is conditional          struct gputap_branch
- *	loop         where a loop goes back to its start          struct gputap_context
- *	call         where a device function is called            struct gputap_context
- *	return       where it returns                             struct gputap_context
- *	run          by itself (`gputap exec`); r1 is memory, r2 its size: see below
+ *	branch       before a conditional branch                  struct gputap_branch
+ *	loop         at the back edge of a loop                   struct gputap_context
+ *	call         at a call of a device function               struct gputap_context
+ *	return       at the return from a device function         struct gputap_context
+ *	run          standalone (`gputap exec`); r1 is memory, r2 its size: see below
  *
- * Without a level a program runs once a thread. ".warp": once for each group of lanes of a warp
- * that come by together; ".block" (entry, exit; block_begin and block_end are so anyway): once a
- * block, at entry in its first thread, at exit in its last.
+ * The level is how often a program runs. Default: once per thread. ".warp": once per group of
+ *active lanes of a warp. ".block" (entry and exit; the level of block_begin and block_end): once
+ *per block, at entry in its first thread, at exit in its last.
  *
- * <glob> ("*", "?", "[…]") matches the mangled name of a kernel, its demangled name, or that up to
- * the "(". It is needed at entry, exit, call and return, where the latter two take functions.
+ * <glob> ("*", "?", "[…]") matches the mangled name of a kernel, its demangled name, or the
+ *demangled name up to the "(". It is required for entry, exit, call and return; for call and return
+ *it matches device functions.
  *
- * As bpftime has them: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
- * that have commas between them, and "kprobe/__memcapture", which stands alone, is memory. They
- * are for the GPU if a name begins with "_Z" or the function's name has "cuda__" or "__cuda" in it.
+ * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
+ * separated by commas; "kprobe/__memcapture", without other names, is memory. They are GPU sections
+ * if a name begins with "_Z", or if the function's name contains "cuda__" or "__cuda".
  *
- * All other sections are for Linux and may stand in the same file. Arrays that are shared
- * (GPUTAP_SHARED_ARRAY) and global variables are the same for both: see docs/ebpf.md.
+ * Programs of all other sections are host programs and may be in the same file. They share arrays
+ * (GPUTAP_SHARED_ARRAY) and global variables with GPU programs: see docs/ebpf.md.
  */
 #ifndef SEC
 #define SEC(name) __attribute__((section(name), used))
@@ -64,12 +66,13 @@
 /* ---- contexts --------------------------------------------------------------------------- */
 
 /*
- * Contexts are read only, and no context is ever in memory: a read of a field becomes the register
- * or kernel parameter that it stands for. Read fields one at a time (they are volatile, so that
- * the compiler does not put two reads together).
+ * Contexts are read only, and not in memory: a read of a field becomes a register, a kernel
+ * parameter or a constant. Each read must be within one field (fields are volatile, so that the
+ * compiler does not combine reads).
  *
- * Fields marked [thread] are there in programs that run once a thread only: they differ between
- * lanes. Programs that run once a warp get them by bpf_warp_lane_value. [warp]: once a warp only.
+ * Fields marked [thread] exist only in programs that run once per thread: they differ between
+ * lanes. Programs that run once per warp read them with bpf_warp_lane_value. [warp]: only in
+ * programs that run once per warp.
  */
 typedef const volatile unsigned int gputap_u32;
 typedef const volatile unsigned long long gputap_u64;
@@ -78,7 +81,7 @@ enum {
 	GPUTAP_ARGUMENTS = 32, /* kernel arguments in a context */
 };
 
-/* What all contexts begin with. */
+/* The fields that all contexts begin with. */
 #define GPUTAP_CONTEXT                                                                             \
 	/* [thread] The thread's index in its block (threadIdx). */                                \
 	gputap_u32 thread_x, thread_y, thread_z;                                                   \
@@ -94,19 +97,19 @@ enum {
 	gputap_u32 sm;                                                                             \
 	/* Blocks in the grid (gridDim). */                                                        \
 	gputap_u32 grid_size_x, grid_size_y, grid_size_z;                                          \
-	/* [warp] The lanes that come by together; bit n is lane n. */                             \
+	/* [warp] The active lanes; bit n is lane n. */                                            \
 	gputap_u32 mask;                                                                           \
-	/* The number of the launch (%gridid): grows by every launch of the process. */            \
+	/* The launch id (%gridid), which increases with every launch of the process. */           \
 	gputap_u64 launch;                                                                         \
-	/* gputap's number of the kernel. */                                                       \
+	/* gputap's id of the kernel. */                                                           \
 	gputap_u32 kernel;                                                                         \
-	/* The kernel's arguments. Inside of device functions they are not known: 0. */            \
+	/* The number of kernel arguments; 0 in device functions, where they are not known. */     \
 	gputap_u32 argument_count;                                                                 \
-	/* Bytes of each argument; 0 behind the last. */                                           \
+	/* The size of each argument in bytes; 0 after the last. */                                \
 	gputap_u32 argument_sizes[GPUTAP_ARGUMENTS];                                               \
-	/* The arguments, with zeros above; of structures the first 8 bytes; 0 behind the last. */ \
+	/* The arguments, zero-extended; of structures the first 8 bytes; 0 after the last. */     \
 	gputap_u64 arguments[GPUTAP_ARGUMENTS];                                                    \
-	/* gputap's number of this place in the code. */                                           \
+	/* gputap's id of this site in the code. */                                                \
 	gputap_u32 site;                                                                           \
 	/* The line in the module's PTX text. */                                                   \
 	gputap_u32 line
@@ -117,7 +120,7 @@ struct gputap_context {
 };
 
 enum gputap_space {
-	GPUTAP_SPACE_GENERIC, /* not told by the instruction */
+	GPUTAP_SPACE_GENERIC, /* not specified by the instruction */
 	GPUTAP_SPACE_GLOBAL,
 	GPUTAP_SPACE_SHARED,
 	GPUTAP_SPACE_LOCAL,
@@ -135,17 +138,16 @@ enum gputap_access {
 /* load, store, memory, atomic, copy */
 struct gputap_memory {
 	GPUTAP_CONTEXT;
-	/* [thread] The address; of copies, that which is read. A number, no pointer to be followed.
-	 */
+	/* [thread] The address; for copies, the source. A scalar, which cannot be dereferenced. */
 	gputap_u64 address;
 	/*
-	 * [thread] What was loaded, is stored, or is the atomic operation's operand: the first 8
-	 * bytes and the next 8, with zeros above. 0 where there is no value in a register.
+	 * [thread] The loaded or stored value, or the operand of the atomic operation: the first 8
+	 * bytes and the next 8, zero-extended. 0 if the value is not in a register.
 	 */
 	gputap_u64 value, value_high;
-	/* How many bytes of value and value_high there are: 0 to 16. */
+	/* The valid bytes of value and value_high: 0 to 16. */
 	gputap_u32 value_size;
-	/* Bytes that are accessed. */
+	/* The size of the access in bytes. */
 	gputap_u32 width;
 	/* enum gputap_space */
 	gputap_u32 space;
@@ -165,34 +167,34 @@ struct gputap_branch {
 /* barrier */
 struct gputap_barrier {
 	GPUTAP_CONTEXT;
-	/* The number of the barrier: 0 of __syncthreads. */
+	/* The barrier number; that of __syncthreads is 0. */
 	gputap_u32 barrier;
 };
 
 /*
- * run: a program has two arguments, memory that it may read and write and the number of its bytes,
- * which is fixed when it is verified:
+ * run: a program has two arguments, memory that it can read and write, and its size in bytes, which
+ * is fixed at verification:
  *
  *	SEC("gpu/run") long sum(unsigned char *memory, unsigned long size)
  */
 
 /* ---- maps ------------------------------------------------------------------------------- */
 
-/* Types of maps. Those of Linux by their numbers there, those of bpftime by its, and ours. */
+/* Map types. Types of Linux and bpftime have the same numbers there. */
 enum gputap_map_type {
 	GPUTAP_MAP_HASH = 1,             /* keys of any size */
 	GPUTAP_MAP_ARRAY = 2,            /* keys are unsigned int, 0 to max_entries - 1 */
-	GPUTAP_MAP_PERF_EVENT_ARRAY = 4, /* one ring; max_entries does not matter */
-	GPUTAP_MAP_SM_ARRAY = 6,         /* PERCPU_ARRAY: one a multiprocessor; atomics needed */
+	GPUTAP_MAP_PERF_EVENT_ARRAY = 4, /* one ring; max_entries is ignored */
+	GPUTAP_MAP_SM_ARRAY = 6,         /* PERCPU_ARRAY: one per multiprocessor; needs atomics */
 	GPUTAP_MAP_RING = 27,            /* max_entries: bytes; see GPUTAP_RING */
 	GPUTAP_MAP_GPU_HASH = 1501,      /* as HASH */
-	GPUTAP_MAP_THREAD_ARRAY = 1502,  /* one a thread of the grid: plain stores are safe */
+	GPUTAP_MAP_THREAD_ARRAY = 1502,  /* one per thread of the grid: plain stores are safe */
 	GPUTAP_MAP_GPU_ARRAY = 1503,     /* as ARRAY */
 	GPUTAP_MAP_HOST_ARRAY = 1504,    /* an array in memory shared with the host */
 	GPUTAP_MAP_HOST_THREAD_ARRAY = 1512, /* THREAD_ARRAY in memory shared with the host */
 	GPUTAP_MAP_HOST_GPU_ARRAY = 1513,    /* as HOST_ARRAY */
 	GPUTAP_MAP_GPU_RING = 1527,          /* as RING */
-	GPUTAP_MAP_WARP_ARRAY = 1540,        /* one a warp: plain stores are safe once a warp */
+	GPUTAP_MAP_WARP_ARRAY = 1540,        /* one per warp: plain stores are safe at level warp */
 };
 
 /* Flags of arrays. */
@@ -228,8 +230,8 @@ enum {
 	GPUTAP_MAP(name, GPUTAP_MAP_THREAD_ARRAY, unsigned int, value_type, entries)
 
 /*
- * An array in memory that the host shares while kernels run: one for all GPUs, and for programs for
- * Linux in the same file. Slower than device memory.
+ * An array in memory that is shared with the host while kernels run: common to all GPUs and to host
+ * programs in the same file. Slower than device memory.
  */
 #define GPUTAP_SHARED_ARRAY(name, value_type, entries)                                             \
 	struct {                                                                                   \
@@ -241,8 +243,8 @@ enum {
 	} name SEC(".maps")
 
 /*
- * A ring of records of so many bytes: a power of two, and whole pages. libbpf makes it more where
- * it is not, so 1000 bytes become 4096.
+ * A ring buffer of `bytes`: a power of two, and whole pages. libbpf rounds other sizes up: 1000
+ * bytes become 4096.
  */
 #define GPUTAP_RING(name, bytes)                                                                   \
 	struct {                                                                                   \
@@ -252,56 +254,56 @@ enum {
 
 /* Flags of bpf_map_update_elem. */
 enum {
-	GPUTAP_ANY = 0,     /* whether the key is there or not */
-	GPUTAP_NOEXIST = 1, /* only a new key; else -EEXIST */
-	GPUTAP_EXIST = 2,   /* only a key that is there; else -ENOENT */
+	GPUTAP_ANY = 0,     /* insert or update */
+	GPUTAP_NOEXIST = 1, /* insert a new key; else -EEXIST */
+	GPUTAP_EXIST = 2,   /* update an existing key; else -ENOENT */
 };
 
 /* ---- helpers ---------------------------------------------------------------------------- */
 
 #define GPUTAP_HELPER static __attribute__((unused))
 
-/* Helpers of Linux. <bpf/bpf_helpers.h> has them all. */
+/* Helpers of Linux, which <bpf/bpf_helpers.h> declares, too. */
 #ifndef __BPF_HELPERS__
-/* The value of a key, or NULL. In arrays of copies, in the copy of whoever asks. */
+/* Return the value of a key, or NULL. Arrays with copies: in the copy of the caller. */
 GPUTAP_HELPER void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 /*
- * 0; -EEXIST, -ENOENT (see flags); -E2BIG: the hash is full, or the key is behind the array;
- * -EINVAL: other flags.
+ * Set the value of a key. Returns 0; -EEXIST, -ENOENT: see flags; -E2BIG: the hash is full, or the
+ * key is beyond the end of the array; -EINVAL: invalid flags.
  */
 GPUTAP_HELPER long (*bpf_map_update_elem)(void *map, const void *key, const void *value,
 					  unsigned long long flags) = (void *)2;
-/* 0; -ENOENT: it is not there; -EINVAL: of arrays nothing is deleted. */
+/* Delete a key. Returns 0; -ENOENT: there is no such key; -EINVAL: the map is an array. */
 GPUTAP_HELPER long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
-/* ns, by the GPU's global timer. */
+/* Return the GPU's global timer in ns. */
 GPUTAP_HELPER unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
 /*
- * Prints, with up to three numbers: %d %i %u %x %X %c, with flags, a width, l and ll; %p, which is
- * 16 hex digits; %%. Anything else is left as it stands, %s too. Each is a line, as in Linux,
- * whether its format ends with \n or not. Numbers that are not given are 0. Slow. 0, or -EAGAIN: no
- * room, counted as lost. See bpf_printk.
+ * Print a line with up to three scalars. Conversions: %d %i %u %x %X %c with flags, width, l and
+ * ll; %p, which is 16 hex digits; %%. Others, such as %s, are printed unchanged. As in Linux, each
+ * call prints its own line, whether the format ends with \n or not. Missing arguments are 0. Slow.
+ * Returns 0, or -EAGAIN: dropped (buffer full), and counted as lost. See bpf_printk.
  */
 GPUTAP_HELPER long (*bpf_trace_printk)(const char *format, unsigned int size, ...) = (void *)6;
-/* A number by chance. */
+/* Return a pseudo-random number. */
 GPUTAP_HELPER unsigned int (*bpf_get_prandom_u32)(void) = (void *)7;
-/* The number of the multiprocessor. */
+/* Return the number of the multiprocessor. */
 GPUTAP_HELPER unsigned int (*bpf_get_smp_processor_id)(void) = (void *)8;
-/* Process id << 32 | thread id of who launched the kernel, or 0 where that is not known. */
+/* Return process id << 32 | thread id of the thread that launched the kernel; 0: not known. */
 GPUTAP_HELPER unsigned long long (*bpf_get_current_pid_tgid)(void) = (void *)14;
 /*
- * Writes a record; flags do not matter. 0; -EAGAIN: no room, -E2BIG: longer than all the room there
- * is; both are counted as lost.
- * The context is what the program was given: programs of gpu/run have none and cannot call it.
+ * Write a record of `size` bytes; flags are ignored. Returns 0; -EAGAIN: the ring is full; -E2BIG:
+ * the record is larger than the ring. Both count as lost. `context` is the program's r1: programs
+ * of gpu/run have no context and cannot call it.
  */
 GPUTAP_HELPER long (*bpf_perf_event_output)(void *context, void *map, unsigned long long flags,
 					    void *data, unsigned long long size) = (void *)25;
-/* The same into a ring. */
+/* Write a record to a ring. Results as above. */
 GPUTAP_HELPER long (*bpf_ringbuf_output)(void *ring, void *data, unsigned long long size,
 					 unsigned long long flags) = (void *)130;
-/* Room for a record of a size that is known when it is compiled, or NULL: counted as lost. */
+/* Reserve a record of constant size. Returns NULL if the ring is full, and counts it as lost. */
 GPUTAP_HELPER void *(*bpf_ringbuf_reserve)(void *ring, unsigned long long size,
 					   unsigned long long flags) = (void *)131;
-/* Every record that was reserved must be given to one of these. */
+/* Submit or discard a record. Every reserved record must be passed to one of these. */
 GPUTAP_HELPER void (*bpf_ringbuf_submit)(void *record, unsigned long long flags) = (void *)132;
 GPUTAP_HELPER void (*bpf_ringbuf_discard)(void *record, unsigned long long flags) = (void *)133;
 #endif
@@ -315,11 +317,11 @@ GPUTAP_HELPER void (*bpf_ringbuf_discard)(void *record, unsigned long long flags
 #endif
 
 /* Helpers of bpftime. */
-/* Prints a string that is constant, as a line. 0, or -EAGAIN: no room, counted as lost. */
+/* Print a constant string as a line. Returns 0, or -EAGAIN: dropped (buffer full), and counted. */
 GPUTAP_HELPER long (*bpf_puts)(const char *text) = (void *)501;
-/* ns (%globaltimer); on many GPUs it moves in steps of a microsecond. */
+/* Return %globaltimer in ns; on many GPUs it advances in steps of a microsecond. */
 GPUTAP_HELPER unsigned long long (*bpf_get_globaltimer)(void) = (void *)502;
-/* Each writes three numbers: x, y and z. */
+/* Each writes x, y and z, and returns 0. */
 GPUTAP_HELPER long (*bpf_get_block_idx)(unsigned long long *x, unsigned long long *y,
 					unsigned long long *z) = (void *)503;
 GPUTAP_HELPER long (*bpf_get_block_dim)(unsigned long long *x, unsigned long long *y,
@@ -328,33 +330,33 @@ GPUTAP_HELPER long (*bpf_get_thread_idx)(unsigned long long *x, unsigned long lo
 					 unsigned long long *z) = (void *)505;
 GPUTAP_HELPER long (*bpf_get_grid_dim)(unsigned long long *x, unsigned long long *y,
 				       unsigned long long *z) = (void *)508;
-/* A memory barrier for the whole system. It waits for no other thread. */
+/* A memory barrier for the whole system. It does not wait for other threads. Returns 0. */
 GPUTAP_HELPER long (*bpf_membar)(void) = (void *)506;
-/* Ends the thread. Refused without --allow-control. */
+/* End the thread. Rejected without --allow-control. */
 GPUTAP_HELPER long (*bpf_exit)(void) = (void *)507;
 GPUTAP_HELPER unsigned long long (*bpf_get_sm_id)(void) = (void *)509;
-/* The warp's number in its block, and the lane in it. */
+/* Return the warp's number in its block, and the lane in the warp. */
 GPUTAP_HELPER unsigned long long (*bpf_get_warp_id)(void) = (void *)510;
 GPUTAP_HELPER unsigned long long (*bpf_get_lane_id)(void) = (void *)511;
 
 /* Helpers of gputap. */
-/* The lanes that are here together; bit n is lane n. */
+/* Return the active lanes; bit n is lane n. */
 GPUTAP_HELPER unsigned long long (*bpf_warp_active_mask)(void) = (void *)520;
 /*
- * These three need all lanes of the warp that run the program, so they must not stand where only
- * some of them may come, nor in programs that run as threads leave (exit, block_end, return), nor
- * in programs that run once a warp or block, nor behind a bpf_exit of some.
- * (Helpers of hashes may stand there: who holds the lock of a bucket waits for no lane.)
+ * These three wait for all lanes of the warp that run the program. So they are rejected in
+ * divergent code, after a divergent bpf_exit, in programs that run when threads end (exit,
+ * block_end, return), and in programs that run once per warp or block. Helpers on hashes are
+ * accepted there: a lane that holds the lock of a bucket does not wait for other lanes.
  */
-/* The lanes whose value is not 0. */
+/* Return the lanes whose value is not 0. */
 GPUTAP_HELPER unsigned long long (*bpf_warp_ballot)(unsigned long long value) = (void *)521;
-/* The value of another lane; its own if that lane is not there. */
+/* Return the value of another lane; its own if that lane is not active. */
 GPUTAP_HELPER unsigned long long (*bpf_warp_shuffle)(unsigned long long value,
 						     unsigned long long lane) = (void *)522;
-/* The sum of the values of all lanes. */
+/* Return the sum of the values of all lanes. */
 GPUTAP_HELPER unsigned long long (*bpf_warp_sum)(unsigned long long value) = (void *)523;
 
-/* What bpf_warp_lane_value can be asked for. */
+/* The fields of bpf_warp_lane_value. */
 enum gputap_lane_field {
 	GPUTAP_LANE_ADDRESS,    /* memory kinds: gputap_memory.address */
 	GPUTAP_LANE_VALUE,      /* memory kinds */
@@ -365,33 +367,38 @@ enum gputap_lane_field {
 	GPUTAP_LANE_THREAD_Z,
 };
 /*
- * In programs that run once a warp: a field of one of its lanes; 0 of lanes that are not in
- * ctx->mask. The field must be constant. Not as threads leave (exit, return).
+ * Return a field of a lane, in programs that run once per warp; 0 for lanes that are not in
+ * ctx->mask. The field must be constant. Rejected in programs that run when threads end (exit,
+ * return).
  */
 GPUTAP_HELPER unsigned long long (*bpf_warp_lane_value)(enum gputap_lane_field field,
 							unsigned long long lane) = (void *)524;
-/* for each lane of a mask: gputap_each_lane (lane, ctx->mask) { … } */
+/* Iterate over the lanes of a mask: gputap_each_lane (lane, ctx->mask) { … } */
 #define gputap_each_lane(name, mask)                                                               \
 	for (unsigned int name = 0; name < 32; name++)                                             \
 		if ((mask) >> name & 1)
 
-/* The clock of the multiprocessor (%clock64). */
+/* Return the clock of the multiprocessor (%clock64). */
 GPUTAP_HELPER unsigned long long (*bpf_clock64)(void) = (void *)525;
-/* As the context's launch. */
+/* Return the launch id, as in the context. */
 GPUTAP_HELPER unsigned long long (*bpf_launch_id)(void) = (void *)526;
-/* Numbers in the whole grid: block * threads of a block + thread, with x first, then y, then z. */
+/*
+ * Return numbers in the grid: flat block * threads per block + flat thread, and so on; in flat
+ * numbers x varies fastest, then y, then z.
+ */
 GPUTAP_HELPER unsigned long long (*bpf_flat_thread_id)(void) = (void *)527;
 GPUTAP_HELPER unsigned long long (*bpf_flat_block_id)(void) = (void *)528;
 GPUTAP_HELPER unsigned long long (*bpf_flat_warp_id)(void) = (void *)529;
 /*
- * A histogram of powers of two in an array of unsigned int or unsigned long long: adds 1 to value
- * k for numbers from 2^k to 2^(k+1) - 1; 0 counts in the first, what is above the last in the last.
+ * Count a number in a histogram of powers of two, an array of unsigned int or unsigned long long:
+ * add 1 to value k for 2^k to 2^(k+1) - 1. Value 0 also counts 0, and the last all greater numbers.
+ * Returns as bpf_map_add.
  */
 GPUTAP_HELPER long (*bpf_hist_add)(void *map, unsigned long long number) = (void *)530;
 /*
- * Adds a number to a key's value, which is 4 bytes or begins with 8 that are added to, in one step
- * that no other thread comes between; a hash gets the key if it does not have it. 0, or -E2BIG,
- * -ENOENT as bpf_map_update_elem.
+ * Atomically add a number to a key's value: a u32 if the value has 4 bytes, else the u64 in its
+ * first 8 bytes. A key that is not in a hash is inserted. Returns 0; -E2BIG, -ENOENT as
+ * bpf_map_update_elem.
  */
 GPUTAP_HELPER long (*bpf_map_add)(void *map, const void *key,
 				  unsigned long long number) = (void *)531;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs find behind their r1: fields at offsets (context.def). No context is ever built
- * in memory on a GPU: a load from one becomes the register, parameter or constant that its source
- * names. Contexts are read only, and a load lies within one field.
+ * Contexts, to which r1 of programs points: fields at offsets (context.def). On a GPU a context is
+ * not in memory: a load from it becomes the register, parameter or constant of the field's source.
+ * Contexts are read only, and a load must be within one field.
  */
 #pragma once
 
@@ -17,14 +17,14 @@ enum gt_context_kinds {
 	GT_IN_BARRIER = 1 << GT_KIND_BARRIER,
 };
 
-/* Whether the lanes of a warp may see different values. */
+/* Whether the value may differ between the lanes of a warp. */
 enum gt_field_lanes {
 	GT_FIELD_UNIFORM,
 	GT_FIELD_VARYING,
 };
 
 /*
- * Where a field's value comes from. Constants are known where the program is put into a kernel.
+ * The source of a field's value. Constants are known when the program is inserted into a kernel.
  */
 enum gt_context_source {
 	GT_SOURCE_THREAD_X, /* %tid.x */
@@ -45,22 +45,22 @@ enum gt_context_source {
 	GT_SOURCE_MASK,           /* the lanes of the group */
 	GT_SOURCE_LAUNCH,         /* %gridid */
 	GT_SOURCE_KERNEL,         /* constant: the kernel's number */
-	GT_SOURCE_ARGUMENT_COUNT, /* constant: 0 inside of a device function */
-	GT_SOURCE_ARGUMENT_SIZE,  /* constant, by index: 0 behind the last */
-	GT_SOURCE_ARGUMENT,       /* ld.param, by index: the first 8 bytes; 0 behind the last */
-	GT_SOURCE_SITE,           /* constant: the number of the place in the kernel's module */
+	GT_SOURCE_ARGUMENT_COUNT, /* constant: 0 in device functions */
+	GT_SOURCE_ARGUMENT_SIZE,  /* constant, by index: 0 after the last */
+	GT_SOURCE_ARGUMENT,       /* ld.param, by index: the first 8 bytes; 0 after the last */
+	GT_SOURCE_SITE,           /* constant: the id of the site in the module */
 	GT_SOURCE_LINE,       /* constant: of the PTX text; entry, exit …: of the body's start */
 	GT_SOURCE_ADDRESS,    /* the instruction's address with its offset added */
 	GT_SOURCE_VALUE,      /* loaded, stored or the atomic's operand: the first 8 bytes */
 	GT_SOURCE_VALUE_HIGH, /* and the 8 after these */
-	GT_SOURCE_VALUE_SIZE, /* constant: how many bytes of these there are: 0 to 16 */
+	GT_SOURCE_VALUE_SIZE, /* constant: valid bytes of these: 0 to 16 */
 	GT_SOURCE_WIDTH,      /* constant: bytes accessed */
 	GT_SOURCE_SPACE,      /* constant: gt_bpf_space */
 	GT_SOURCE_ACCESS,     /* constant: gt_memory_access */
-	GT_SOURCE_TAKEN,      /* 1 where the branch is taken, else 0 */
+	GT_SOURCE_TAKEN,      /* 1 if the branch is taken, else 0 */
 	GT_SOURCE_TAKEN_MASK, /* the lanes of the group that take it */
 	GT_SOURCE_BARRIER,    /* the number of the barrier */
-	GT_SOURCE_PREDICATE,  /* of lanes only: see GT_LANE_PREDICATE */
+	GT_SOURCE_PREDICATE,  /* by lane only: see GT_LANE_PREDICATE */
 	GT_SOURCE_NONE,
 };
 
@@ -77,12 +77,12 @@ enum gt_memory_access {
 	GT_MEMORY_LOAD = 1,
 	GT_MEMORY_STORE,
 	GT_MEMORY_ATOMIC, /* atom, red */
-	GT_MEMORY_COPY,   /* cp.async: the address is the one that is read */
+	GT_MEMORY_COPY,   /* cp.async: the address is the source */
 };
 
 enum {
 	GT_CONTEXT_ARGUMENTS = 32,
-	GT_CONTEXT_SIZE = 512, /* no field of any kind lies behind it */
+	GT_CONTEXT_SIZE = 512, /* all fields of all kinds end before it */
 };
 
 struct gt_context_field {
@@ -94,36 +94,35 @@ struct gt_context_field {
 	unsigned levels; /* gt_level_set */
 };
 
-/* What a load from a context reads. */
+/* The element that a load from a context reads. */
 struct gt_context_load {
 	const struct gt_context_field *field;
-	uint32_t index; /* of arrays: which element */
-	uint32_t shift; /* bits: the value is the element >> shift, cut to `size` bytes */
+	uint32_t index; /* in arrays */
+	uint32_t shift; /* bits: the value is the element >> shift, truncated to `size` bytes */
 	uint32_t size;  /* bytes */
 };
 
-/* All fields; ends with one whose name is NULL. */
+/* All fields, ended by one whose name is NULL. */
 extern const struct gt_context_field gt_context_fields[];
 
-/* The bytes of a kind's context: where its last field ends. 0 of kinds without one. */
+/* The size of a kind's context in bytes; 0 for kinds without one. */
 uint32_t gt_context_size(enum gt_section_kind kind);
 
 /*
- * What `size` bytes at `offset` are in the context of a section. 0; -ENOENT: no field that is
- * there, or more than one; -EACCES: a field that is not there at this level.
+ * Find the field of `size` bytes at `offset` in the context of a section. 0; -ENOENT: no field, or
+ * more than one; -EACCES: the field does not exist at this level.
  */
 int gt_context_find(const struct gt_section *section, uint32_t offset, uint32_t size,
 		    struct gt_context_load *ret_load);
 
 /*
- * What helper 524 (warp_lane_value) can be asked for, by its first argument: fields that differ
- * between lanes.
+ * The first argument of helper 524 (warp_lane_value): fields that differ between lanes.
  */
 enum gt_lane_field {
-	GT_LANE_ADDRESS, /* of memory accesses */
+	GT_LANE_ADDRESS, /* memory accesses */
 	GT_LANE_VALUE,
 	GT_LANE_VALUE_HIGH,
-	/* Branches: whether the lane takes it. Elsewhere: whether it is one of the group. */
+	/* Branches: whether the lane takes it. Otherwise: whether it is in the group. */
 	GT_LANE_PREDICATE,
 	GT_LANE_THREAD_X,
 	GT_LANE_THREAD_Y,
@@ -131,9 +130,9 @@ enum gt_lane_field {
 	GT_LANE_COUNT,
 };
 
-/* 0 and where its value comes from in each lane; -ENOENT: not at this kind, or no such field. */
+/* Find the source of a lane field. 0; -ENOENT: no such field in this kind of section. */
 int gt_lane_source(const struct gt_section *section, uint64_t field,
 		   enum gt_context_source *ret_source);
 
-/* "address"; NULL of numbers that are none. */
+/* "address"; NULL if the field does not exist. */
 const char *gt_lane_field_name(uint64_t field);

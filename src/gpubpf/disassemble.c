@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instructions as text, in the form of the kernel's verifier log. */
+/* Print instructions in the form of the kernel's verifier log. */
 #include <inttypes.h>
 
 #include "gpubpf/helpers.h"
@@ -153,7 +153,7 @@ static void put_memory(struct gt_strbuf *text, const struct bpf_insn *insn)
 		gt_strbuf_printf(text, " = r%u", insn->src_reg);
 }
 
-/* Refused, but there is no doubt what it says. */
+/* The verifier rejects it, but its meaning is clear. */
 static bool divides_by_zero(const struct bpf_insn *insn)
 {
 	unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);

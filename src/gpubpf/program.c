@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Programs and their instructions: what is one, where jumps go, reading them. */
+/* Programs: validity of instructions, targets of jumps, reading hex digits. */
 #include "gpubpf/program.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at)
 	return (int64_t)at + 1 + insn->off;
 }
 
-/* Which opcodes there are. */
+/* The defined opcodes. */
 static bool is_opcode(uint8_t code)
 {
 	unsigned operation = BPF_OP(code), mode = BPF_MODE(code);
@@ -92,8 +92,9 @@ static bool is_opcode(uint8_t code)
 	}
 }
 
-/* The words are those of Linux. */
-static int wrong(struct gt_diag *diag, uint32_t at, const char *what, const struct bpf_insn *insn)
+/* The texts are those of Linux. */
+static int reject_insn(struct gt_diag *diag, uint32_t at, const char *what,
+		       const struct bpf_insn *insn)
 {
 	char place[32];
 
@@ -106,7 +107,7 @@ static int wrong(struct gt_diag *diag, uint32_t at, const char *what, const stru
 	return gt_diag(diag, -EINVAL, "program", place, "%s (opcode 0x%02x)", what, insn->code);
 }
 
-/* Behind these stands a number. */
+/* A number is appended to these. */
 static const char invalid_shift[] = "invalid shift";
 static const char invalid_may_goto[] = "invalid may_goto imm";
 static const char no_such_atomic[] = "BPF_ATOMIC uses invalid atomic opcode";
@@ -226,7 +227,7 @@ static const char *check_memory(const struct bpf_insn *insn)
 	}
 }
 
-/* Why an ld_imm64 is not for the GPU, by its kind (src_reg). */
+/* Why GPUs do not support an ld_imm64, by its src_reg. */
 static const char *const immediates[] = {
 	[BPF_PSEUDO_MAP_FD] = "a map by its file descriptor is not for the GPU: by its number "
 			      "(src_reg 5) it is",
@@ -263,12 +264,12 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 	char text[64];
 
 	if (!is_opcode(insn->code))
-		return wrong(diag, at, "unknown opcode", insn);
+		return reject_insn(diag, at, "unknown opcode", insn);
 	if (insn->dst_reg >= GT_BPF_REGISTERS ||
 	    (insn->src_reg >= GT_BPF_REGISTERS && BPF_CLASS(insn->code) != BPF_LD)) {
 		snprintf(text, sizeof(text), "R%u is invalid",
 			 insn->dst_reg >= GT_BPF_REGISTERS ? insn->dst_reg : insn->src_reg);
-		return wrong(diag, at, text, insn);
+		return reject_insn(diag, at, text, insn);
 	}
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
@@ -290,11 +291,11 @@ int gt_bpf_check_insn(const struct bpf_insn *insns, uint32_t count, uint32_t at,
 			 insn->imm);
 		reason = text;
 	}
-	return reason ? wrong(diag, at, reason, insn) : 0;
+	return reason ? reject_insn(diag, at, reason, insn) : 0;
 }
 
-/* Whether nobody means it, though RFC 9669 defines what it gives; Linux refuses it. */
-static bool is_without_sense(const struct bpf_insn *insn)
+/* Whether RFC 9669 defines the instruction and Linux rejects it. */
+static bool is_not_canonical(const struct bpf_insn *insn)
 {
 	unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
 
@@ -313,7 +314,7 @@ void gt_bpf_canonicalize(struct bpf_insn *insns, uint32_t count)
 		struct bpf_insn *insn = &insns[at];
 		unsigned class = BPF_CLASS(insn->code);
 
-		if (is_without_sense(insn)) {
+		if (is_not_canonical(insn)) {
 			if (BPF_OP(insn->code) == BPF_DIV) {
 				*insn = (struct bpf_insn){.code = (uint8_t)(class | BPF_MOV),
 							  .dst_reg = insn->dst_reg};
@@ -339,17 +340,19 @@ int gt_bpf_read_hex(const char *text, struct bpf_insn **ret_insns, uint32_t *ret
 
 	if (error == -EINVAL && text[wrong])
 		return gt_diag(diag, -EINVAL, "program", NULL,
-			       "byte %zu is no hex digit, white space, comma or 0x", wrong);
+			       "invalid character at byte %zu: expected hex digits, white space, "
+			       "commas or 0x",
+			       wrong);
 	if (error == -EINVAL)
 		return gt_diag(diag, -EINVAL, "program", NULL,
-			       "the number of hex digits is odd: two make a byte");
+			       "odd number of hex digits: two are a byte");
 	if (error)
 		return gt_diag(diag, error, "program", NULL, "out of memory");
 	if (!size)
-		return gt_diag(diag, -EINVAL, "program", NULL, "there are no hex digits");
+		return gt_diag(diag, -EINVAL, "program", NULL, "no hex digits");
 	if (size % sizeof(struct bpf_insn))
 		return gt_diag(diag, -EINVAL, "program", NULL,
-			       "%zu hex digits are no instructions: 16 make one", 2 * size);
+			       "%zu hex digits are not whole instructions of 16", 2 * size);
 	if (size / sizeof(struct bpf_insn) > GT_BPF_MAX_INSNS)
 		return gt_diag(diag, -E2BIG, "program", NULL, "more than %d instructions",
 			       GT_BPF_MAX_INSNS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The names of sections. */
+/* Parse and match section names. */
 #include "gpubpf/section.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ const char *gt_level_name(enum gt_level level)
 	return names[level];
 }
 
-static int wrong(struct gt_diag *diag, const char *section, const char *reason)
+static int reject_section(struct gt_diag *diag, const char *section, const char *reason)
 {
 	return gt_diag(diag, -EINVAL, "section", section, "%s", reason);
 }
@@ -38,7 +38,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* The next name of a list with commas, without the blanks around it; false: there is none. */
+/* The next name of a comma-separated list, without blanks around it; false at the end. */
 static bool next_name(const char **list, const char **ret_name, size_t *ret_length)
 {
 	const char *name = *list;
@@ -57,7 +57,7 @@ static bool next_name(const char **list, const char **ret_name, size_t *ret_leng
 	return true;
 }
 
-/* Whether a list with commas has the name; prefix: or one that begins so. */
+/* Whether a comma-separated list has the name or, with `prefix`, a name that begins with it. */
 static bool has_name(const char *list, const char *name, bool prefix)
 {
 	size_t wanted = strlen(name), length;
@@ -79,23 +79,26 @@ static int read_compatible(const char *list, const char *program, enum gt_sectio
 	    !strstr(program, "__cuda"))
 		return 0;
 	if (has_name(list, "", false))
-		return wrong(diag, section->text,
-			     "a name is empty: kernels' names with commas between them must follow "
-			     "the '/'");
+		return reject_section(
+			diag, section->text,
+			"a name is empty: names of kernels, separated by commas, must follow "
+			"the '/'");
 	if (memory && strchr(list, ','))
-		return wrong(diag, section->text,
-			     "__memcapture is each access to memory in all kernels: it stands "
-			     "alone, and programs at kernels' entries have a section of their own");
+		return reject_section(
+			diag, section->text,
+			"__memcapture matches all accesses to memory in all kernels: it must be "
+			"the only name; use another section for programs at kernels' entries");
 	if (memory && kind != GT_KIND_ENTRY)
-		return wrong(diag, section->text,
-			     "accesses to memory do not return: __memcapture follows kprobe/ only");
+		return reject_section(
+			diag, section->text,
+			"accesses to memory do not return: use __memcapture with kprobe/ only");
 	section->kind = memory ? GT_KIND_MEMORY : kind;
 	section->list = !memory;
 	section->pattern = memory ? "*" : list;
 	return 0;
 }
 
-static int no_such_kind(struct gt_diag *diag, const char *section)
+static int reject_kind(struct gt_diag *diag, const char *section)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT, typed = GT_STRBUF_INIT;
 	const char *names[gt_countof(rows)], *nearest;
@@ -105,13 +108,14 @@ static int no_such_kind(struct gt_diag *diag, const char *section)
 		names[i] = rows[i].name;
 	gt_strbuf_printf(&typed, "%.*s", (int)strcspn(kind, "./"), kind);
 	nearest = gt_nearest(gt_strbuf_string(&typed), names, gt_countof(names));
-	gt_strbuf_puts(&text, "there is no such place in a kernel");
+	gt_strbuf_puts(&text, "unknown GPU section");
 	if (nearest)
 		gt_strbuf_printf(&text, ", did you mean gpu/%s?", nearest);
-	gt_strbuf_puts(&text, nearest ? " There are" : "; there are");
+	gt_strbuf_puts(&text, " (one of:");
 	for (size_t i = 0; i < gt_countof(rows); i++)
 		gt_strbuf_printf(&text, "%s gpu/%s", i ? "," : "", rows[i].name);
-	return wrong(diag, section, gt_strbuf_string(&text));
+	gt_strbuf_putc(&text, ')');
+	return reject_section(diag, section, gt_strbuf_string(&text));
 }
 
 /* The level in ".warp" and ".block" of `length` characters; 0 or -EINVAL. */
@@ -145,25 +149,26 @@ static int read_gpu(const char *text, struct gt_section *section, struct gt_diag
 	       (strlen(rows[row].name) != kind || strncmp(rows[row].name, text, kind)))
 		row++;
 	if (row == gt_countof(rows))
-		return no_such_kind(diag, section->text);
+		return reject_kind(diag, section->text);
 	section->kind = (enum gt_section_kind)row;
 	section->level = first_level(rows[row].levels);
 	if (kind < end && read_level(text + kind + 1, end - kind - 1, &section->level))
-		return wrong(diag, section->text,
-			     "after the '.' stands the level: thread, warp or block");
+		return reject_section(diag, section->text,
+				      "invalid level after the '.' (one of: thread, warp, block)");
 	if (!(rows[row].levels >> section->level & 1)) {
-		snprintf(reason, sizeof(reason), "gpu/%s cannot run once a %s", rows[row].name,
+		snprintf(reason, sizeof(reason), "gpu/%s cannot run once per %s", rows[row].name,
 			 gt_level_name(section->level));
-		return wrong(diag, section->text, reason);
+		return reject_section(diag, section->text, reason);
 	}
 	section->pattern = text[end] && text[end + 1] ? text + end + 1 : NULL;
 	if (section->pattern && rows[row].glob == GT_GLOB_NONE)
-		return wrong(diag, section->text, "gpu/run belongs to no kernel: nothing follows");
+		return reject_section(diag, section->text,
+				      "gpu/run belongs to no kernel: nothing may follow");
 	if (!section->pattern && rows[row].glob == GT_GLOB_NEEDED) {
 		snprintf(reason, sizeof(reason), "the names of %s must follow, as in gpu/%s/<glob>",
 			 row == GT_KIND_CALL || row == GT_KIND_RETURN ? "functions" : "kernels",
 			 rows[row].name);
-		return wrong(diag, section->text, reason);
+		return reject_section(diag, section->text, reason);
 	}
 	if (!section->pattern)
 		section->pattern = "*";
@@ -187,7 +192,7 @@ int gt_section_read(const char *section, const char *program, struct gt_section 
 	return error;
 }
 
-/* Whether the demangled name, up to its parameters, is what the pattern says. */
+/* Whether the pattern matches the demangled name without parameters. */
 static bool matches_plain(const char *pattern, const char *demangled)
 {
 	gt_auto_strbuf name = GT_STRBUF_INIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the name of a program's section says: where in a kernel it runs, how often, in which
- * kernels. "gpu/<kind>[.warp|.block][/<glob>]"; and, as bpftime has them, "kprobe/<names>" and
- * "kretprobe/<names>" for the entry and exit of kernels.
+ * Section names: the kind of sites in a kernel at which a program runs, its level, and the kernels.
+ * "gpu/<kind>[.warp|.block][/<glob>]"; and those of bpftime, "kprobe/<names>" and
+ * "kretprobe/<names>", for the entry and exit of kernels.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 
 #include "base/diag.h"
 
-/* Who runs the program once. The numbers are bits of gt_level_set. */
+/* How often a program runs. The values are bit numbers of gt_level_set. */
 enum gt_level {
-	GT_LEVEL_THREAD, /* each thread that comes by */
-	GT_LEVEL_WARP,   /* each group of lanes of a warp that come by together */
-	GT_LEVEL_BLOCK,  /* each block: at entry its first thread, at exit its last */
+	GT_LEVEL_THREAD, /* once per thread */
+	GT_LEVEL_WARP,   /* once per group of active lanes of a warp */
+	GT_LEVEL_BLOCK,  /* once per block: at entry in its first thread, at exit in its last */
 };
 
 enum gt_level_set {
@@ -33,9 +33,9 @@ enum gt_section_glob {
 };
 
 enum gt_section_trait {
-	GT_SECTION_LEAVES = 1, /* threads are about to leave: nothing may wait */
+	GT_SECTION_LEAVES = 1, /* threads are about to end: nothing may wait */
 	GT_SECTION_MEMORY = 2, /* at instructions that access memory */
-	GT_SECTION_ALONE = 4,  /* no kernel is around it: r1 is memory and r2 its size */
+	GT_SECTION_ALONE = 4,  /* standalone: r1 is memory and r2 its size */
 };
 
 enum gt_section_kind {
@@ -43,7 +43,7 @@ enum gt_section_kind {
 #include "gpubpf/section.def"
 #undef SECTION
 	GT_KIND_COUNT,
-	GT_KIND_HOST = GT_KIND_COUNT, /* for Linux: "uprobe/…", "tracepoint/…" and all others */
+	GT_KIND_HOST = GT_KIND_COUNT, /* host programs: "uprobe/…", "tracepoint/…" and all others */
 };
 
 struct gt_section_row {
@@ -62,25 +62,25 @@ const char *gt_level_name(enum gt_level level);
 struct gt_section {
 	enum gt_section_kind kind;
 	enum gt_level level;
-	bool list;        /* pattern is a list of names with commas, as in "kprobe/_Z1av,_Z1bv" */
-	const char *text; /* all of it, as it was given; not owned */
+	bool list;           /* pattern is a list of names, as in "kprobe/_Z1av,_Z1bv" */
+	const char *text;    /* the whole name; not owned */
 	const char *pattern; /* a part of it: a glob, or a list of names. "*": any */
 };
 
 /*
- * Reads a section's name; `program` is the name of the function in it. "kprobe/" and "kretprobe/"
- * are for the GPU if a name in the list begins with "_Z" or is "__memcapture", or `program` has
- * "cuda__" or "__cuda" in it; blanks around names do not matter. 0, or -EINVAL with the reason (a
- * section for the GPU that does not exist; never for others: these are GT_KIND_HOST). The strings
- * given must outlive the result.
+ * Parse a section name; `program` is the name of its function. "kprobe/" and "kretprobe/" are GPU
+ * sections if a name in the list begins with "_Z" or is "__memcapture", or if `program` contains
+ * "cuda__" or "__cuda"; blanks around names are ignored. 0; -EINVAL with the reason: a GPU section
+ * that does not exist. All other sections are valid, as GT_KIND_HOST. Both strings must outlive the
+ * result.
  */
 int gt_section_read(const char *section, const char *program, struct gt_section *ret_section,
 		    struct gt_diag *diag);
 
 /*
- * Whether the program belongs into a kernel (CALL, RETURN: a device function) of these names.
- * Either name may be NULL. Patterns match the mangled or the demangled name, or the demangled one
- * up to its "(".
+ * Whether a section matches a kernel (CALL, RETURN: a device function) of these names, of which one
+ * may be NULL. Patterns match the mangled name, the demangled name, or the demangled name up to its
+ * "(".
  */
 bool gt_section_matches(const struct gt_section *section, const char *mangled,
 			const char *demangled);

@@ -232,8 +232,8 @@ run_hex() {
 		SEC("gpu/load.block") int block(void *ctx) { return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^gpu \(gpu/entri/x\): rejected: there is no such place in a kernel, did you mean gpu/entry\? There are gpu/entry, '
-	expect_output_line '^block \(gpu/load.block\): rejected: gpu/load cannot run once a block$'
+	expect_output_line '^gpu \(gpu/entri/x\): rejected: unknown GPU section, did you mean gpu/entry\? \(one of: gpu/entry, '
+	expect_output_line '^block \(gpu/load.block\): rejected: gpu/load cannot run once per block$'
 }
 
 @test "verify keeps the limits of --max-insns, --max-size and --mem-size" {

@@ -336,22 +336,22 @@ program() {
 @test "exec --raw reports an invalid program or memory" {
 	run_hex ''
 	expect_status 2
-	[ "$stderr" = 'gputap: there are no hex digits' ]
+	[ "$stderr" = 'gputap: no hex digits' ]
 	run_hex $' \n'
 	expect_status 2
-	[ "$stderr" = 'gputap: there are no hex digits' ]
+	[ "$stderr" = 'gputap: no hex digits' ]
 	run_hex 950
 	expect_status 2
-	[ "$stderr" = 'gputap: the number of hex digits is odd: two make a byte' ]
+	[ "$stderr" = 'gputap: odd number of hex digits: two are a byte' ]
 	run_hex 950000
 	expect_status 2
-	[ "$stderr" = 'gputap: 6 hex digits are no instructions: 16 make one' ]
+	[ "$stderr" = 'gputap: 6 hex digits are not whole instructions of 16' ]
 	run_hex '95 0g'
 	expect_status 2
-	[ "$stderr" = 'gputap: byte 4 is no hex digit, white space, comma or 0x' ]
+	[ "$stderr" = 'gputap: invalid character at byte 4: expected hex digits, white space, commas or 0x' ]
 	run_hex '0x9 0x5'
 	expect_status 2
-	[ "$stderr" = 'gputap: byte 5 is no hex digit, white space, comma or 0x' ]
+	[ "$stderr" = 'gputap: invalid character at byte 5: expected hex digits, white space, commas or 0x' ]
 	for memory in a 0x abc 'aa zz'; do
 		[ "$memory" = 0x ] && continue
 		run_hex b70000002a0000009500000000000000 "$memory"

@@ -104,7 +104,7 @@ verify_hex() {
 	expect_error "gputap: --as socket: invalid section (a GPU section such as gpu/run, or linux) (try 'gputap verify --help')"
 	gputap verify --as gpu/entri/x program.o
 	expect_status 2
-	expect_error_line '^gputap: --as gpu/entri/x: there is no such place in a kernel, did you mean gpu/entry\?'
+	expect_error_line '^gputap: --as gpu/entri/x: unknown GPU section, did you mean gpu/entry\?'
 	gputap verify --raw program.o
 	expect_status 2
 }
@@ -133,7 +133,7 @@ verify_hex() {
 		"reason": "not an eBPF object, or malformed"}' <<<"$output"
 	verify_hex '7' --json
 	expect_status 2
-	jq -e '.file == "-" and (.safe | not) and (.reason | startswith("the number of hex digits is odd"))' <<<"$output"
+	jq -e '.file == "-" and (.safe | not) and (.reason | startswith("odd number of hex digits"))' <<<"$output"
 }
 
 @test "verify reports what a file is that is not an eBPF object" {

@@ -30,7 +30,7 @@ static uint64_t extend(unsigned bits, uint64_t value)
 	}
 }
 
-/* Division by zero gives 0, modulo by zero the dividend; the least number by -1 wraps. */
+/* Division by zero is 0, modulo by zero the dividend; the minimum divided by -1 wraps. */
 static uint64_t divide(bool is_signed, bool modulo, uint64_t left, uint64_t right)
 {
 	if (!right)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Grids on the interpreter: contexts, levels, and lanes that run in step. */
+/* Grids on the interpreter: contexts, levels, and lanes that synchronise. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static unsigned lane_of(const struct gt_interp_machine *machine)
 	return (unsigned)(gt_interp_in_block(&machine->thread) % LANES);
 }
 
-static const struct gt_interp_machine *lane_in(const struct gt_interp_machine *const *group,
-					       uint64_t lane)
+static const struct gt_interp_machine *find_lane(const struct gt_interp_machine *const *group,
+						 uint64_t lane)
 {
 	for (unsigned i = 0; group[i]; i++)
 		if (lane_of(group[i]) == lane)
@@ -30,7 +30,7 @@ static const struct gt_interp_machine *lane_in(const struct gt_interp_machine *c
 	return NULL;
 }
 
-/* What a helper of the group gives to one of its lanes. */
+/* The result of a collective helper for one lane. */
 static uint64_t group_result(const struct gt_interp_machine *lane,
 			     const struct gt_interp_machine *const *group)
 {
@@ -38,10 +38,10 @@ static uint64_t group_result(const struct gt_interp_machine *lane,
 	uint64_t result = 0;
 
 	if (lane->waits_for == GT_HELPER_warp_shuffle) {
-		other = lane_in(group, lane->registers[2]);
+		other = find_lane(group, lane->registers[2]);
 		return (other ? other : lane)->registers[1];
 	}
-	/* One lane runs for a group, or is alone. */
+	/* One lane runs for its group, or there is no grid. */
 	if (lane->waits_for == GT_HELPER_warp_active_mask &&
 	    (!lane->grid || level_of(lane->grid) != GT_LEVEL_THREAD))
 		return lane->thread.mask;
@@ -144,7 +144,7 @@ static uint64_t site_source(const struct gt_interp_machine *machine,
 uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_context_source source,
 			  uint32_t index, const struct gt_interp_thread *thread)
 {
-	static const struct gt_interp_site nowhere;
+	static const struct gt_interp_site no_site;
 
 	switch (source) {
 	case GT_SOURCE_THREAD_X:
@@ -174,7 +174,7 @@ uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_conte
 	case GT_SOURCE_LAUNCH:
 		return thread->launch;
 	default:
-		return site_source(machine, machine->grid->site ? machine->grid->site : &nowhere,
+		return site_source(machine, machine->grid->site ? machine->grid->site : &no_site,
 				   source, index, thread);
 	}
 }
@@ -198,7 +198,7 @@ static void build_context(const struct gt_interp_machine *machine, uint8_t conte
 
 /* ---- grids ------------------------------------------------------------------------------ */
 
-/* A grid while it runs. */
+/* A grid that is being run. */
 struct grid_run {
 	const struct gt_bpf_program *program;
 	const struct gt_interp_options *options;
@@ -215,7 +215,7 @@ static bool has_context(const struct gt_interp_grid *grid)
 	return grid->section && !(gt_section_row(grid->section->kind)->traits & GT_SECTION_ALONE);
 }
 
-/* Makes a lane of the warp ready: thread `number` of the block. */
+/* Initialise a lane of the warp as thread `number` of the block. */
 static void start_lane(struct grid_run *run, unsigned lane, uint64_t number, uint32_t mask)
 {
 	struct gt_interp_machine *machine = &run->lanes[lane];
@@ -341,7 +341,7 @@ int gt_interp_run_grid(const struct gt_bpf_program *program,
 
 	if (!gt_interp_grid_runs(grid))
 		return gt_diag(diag, -EINVAL, "run", NULL,
-			       "a grid of %ux%ux%u blocks of %ux%ux%u threads cannot be",
+			       "invalid grid of %ux%ux%u blocks of %ux%ux%u threads",
 			       grid->grid_size[0], grid->grid_size[1], grid->grid_size[2],
 			       grid->block_size[0], grid->block_size[1], grid->block_size[2]);
 	if (!lanes || !contexts)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The helpers in the interpreter: gt_interp_<does> of each row of helpers.def. 0, 1 at the
- * program's end, -Exxx.
+ * The helpers in the interpreter: gt_interp_<implementation> of each row of helpers.def. They
+ * return 0, 1 at the program's end, or -Exxx.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,27 +15,28 @@
 #include "gpubpf/map/map.h"
 #include "gpubpf/map/printk.h"
 
-/* The number of the map that r<argument> is, or -EINVAL. */
+/* The number of the map in r<argument>, or -EINVAL. */
 static int64_t map_of(struct gt_interp_machine *machine, unsigned argument)
 {
 	uint64_t handle = machine->registers[argument] >> GT_INTERP_REGION_SHIFT;
 	uint32_t count = machine->options->object ? machine->options->object->map_count : 0;
 
 	if (handle < GT_REGION_HANDLES || handle - GT_REGION_HANDLES >= count)
-		return gt_interp_fail(machine, -EINVAL, "r%u is no map", argument);
+		return gt_interp_fail(machine, -EINVAL, "r%u is not a map", argument);
 	return (int64_t)(handle - GT_REGION_HANDLES);
 }
 
-/* What a helper on a map needs: the map, its memory, the copy and the key. */
-struct access {
+/* The operands of a helper on a map: the map, its memory, the copy and the key. */
+struct map_access {
 	unsigned number;
 	const struct gt_bpf_map *map;
 	void *memory, *key;
 	uint32_t copy;
-	bool outside; /* there is no such copy */
+	bool outside; /* the copy does not exist */
 };
 
-static int find_access(struct gt_interp_machine *machine, bool with_key, struct access *ret_access)
+static int find_access(struct gt_interp_machine *machine, bool with_key,
+		       struct map_access *ret_access)
 {
 	const struct gt_interp_options *options = machine->options;
 	const struct gt_interp_thread *thread = &machine->thread;
@@ -45,7 +46,7 @@ static int find_access(struct gt_interp_machine *machine, bool with_key, struct 
 
 	if (number < 0)
 		return -EINVAL;
-	*ret_access = (struct access){
+	*ret_access = (struct map_access){
 		.number = (unsigned)number,
 		.map = &options->object->maps[number],
 		.memory = options->map_memory[number],
@@ -81,7 +82,7 @@ static int find_access(struct gt_interp_machine *machine, bool with_key, struct 
 
 static int gt_interp_map_lookup(struct gt_interp_machine *machine)
 {
-	struct access access;
+	struct map_access access;
 	int64_t offset = -ENOENT;
 	int error = find_access(machine, true, &access);
 
@@ -97,7 +98,7 @@ static int gt_interp_map_lookup(struct gt_interp_machine *machine)
 
 static int gt_interp_map_update(struct gt_interp_machine *machine)
 {
-	struct access access;
+	struct map_access access;
 	int error = find_access(machine, true, &access), result = -ENOENT;
 	const void *value;
 
@@ -115,7 +116,7 @@ static int gt_interp_map_update(struct gt_interp_machine *machine)
 
 static int gt_interp_map_delete(struct gt_interp_machine *machine)
 {
-	struct access access;
+	struct map_access access;
 	int error = find_access(machine, true, &access);
 
 	if (!error)
@@ -126,7 +127,7 @@ static int gt_interp_map_delete(struct gt_interp_machine *machine)
 
 static int gt_interp_map_add(struct gt_interp_machine *machine)
 {
-	struct access access;
+	struct map_access access;
 	int error = find_access(machine, true, &access), result = -ENOENT;
 
 	if (error)
@@ -140,7 +141,7 @@ static int gt_interp_map_add(struct gt_interp_machine *machine)
 
 static int gt_interp_hist_add(struct gt_interp_machine *machine)
 {
-	struct access access;
+	struct map_access access;
 	int error = find_access(machine, false, &access), result = -ENOENT;
 
 	if (error)
@@ -218,7 +219,7 @@ static int ring_finish(struct gt_interp_machine *machine, enum gt_ring_state sta
 		machine->registers[0] = 0;
 		return 0;
 	}
-	return gt_interp_fail(machine, -EINVAL, "r1 is no reserved record");
+	return gt_interp_fail(machine, -EINVAL, "r1 is not a reserved record");
 }
 
 static int gt_interp_ring_submit(struct gt_interp_machine *machine)
@@ -247,8 +248,8 @@ static int read_string(struct gt_interp_machine *machine, uint64_t limit, struct
 	return text->failed ? gt_interp_fail(machine, -ENOMEM, "out of memory") : 0;
 }
 
-/* trace_printk (with arguments) and puts. */
-static int print(struct gt_interp_machine *machine, uint64_t limit, const uint64_t *arguments)
+/* trace_printk, which has arguments, and puts. */
+static int print_line(struct gt_interp_machine *machine, uint64_t limit, const uint64_t *arguments)
 {
 	struct gt_strbuf *output = machine->options->output;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -268,12 +269,12 @@ static int print(struct gt_interp_machine *machine, uint64_t limit, const uint64
 
 static int gt_interp_trace_printk(struct gt_interp_machine *machine)
 {
-	return print(machine, machine->registers[2], &machine->registers[3]);
+	return print_line(machine, machine->registers[2], &machine->registers[3]);
 }
 
 static int gt_interp_puts(struct gt_interp_machine *machine)
 {
-	return print(machine, UINT32_MAX, NULL);
+	return print_line(machine, UINT32_MAX, NULL);
 }
 
 static uint64_t next_random(struct gt_interp_machine *machine)
@@ -284,7 +285,7 @@ static uint64_t next_random(struct gt_interp_machine *machine)
 	return (uint32_t)machine->random;
 }
 
-static int give(struct gt_interp_machine *machine, uint64_t value)
+static int set_result(struct gt_interp_machine *machine, uint64_t value)
 {
 	machine->registers[0] = value;
 	return 0;
@@ -292,52 +293,53 @@ static int give(struct gt_interp_machine *machine, uint64_t value)
 
 static int gt_interp_global_timer(struct gt_interp_machine *machine)
 {
-	return give(machine, gt_clock_monotonic());
+	return set_result(machine, gt_clock_monotonic());
 }
 
 static int gt_interp_clock_64(struct gt_interp_machine *machine)
 {
-	return give(machine, gt_clock_monotonic());
+	return set_result(machine, gt_clock_monotonic());
 }
 
 static int gt_interp_prandom_u32(struct gt_interp_machine *machine)
 {
-	return give(machine, next_random(machine));
+	return set_result(machine, next_random(machine));
 }
 
 static int gt_interp_pid_tgid(struct gt_interp_machine *machine)
 {
-	return give(machine, machine->options->pid_tgid);
+	return set_result(machine, machine->options->pid_tgid);
 }
 
 static int gt_interp_membar(struct gt_interp_machine *machine)
 {
 	atomic_thread_fence(memory_order_seq_cst);
-	return give(machine, 0);
+	return set_result(machine, 0);
 }
 
 static int gt_interp_leave(struct gt_interp_machine *machine)
 {
-	give(machine, 0);
+	set_result(machine, 0);
 	return 1;
 }
 
 static int gt_interp_flat_thread_id(struct gt_interp_machine *machine)
 {
-	return give(machine, gt_interp_flat_thread(&machine->thread));
+	return set_result(machine, gt_interp_flat_thread(&machine->thread));
 }
 
 static int gt_interp_flat_block_id(struct gt_interp_machine *machine)
 {
-	return give(machine, gt_interp_flatten(machine->thread.block, machine->thread.grid_size));
+	return set_result(machine,
+			  gt_interp_flatten(machine->thread.block, machine->thread.grid_size));
 }
 
 static int gt_interp_flat_warp_id(struct gt_interp_machine *machine)
 {
-	return give(machine, gt_interp_flat_warp(&machine->thread));
+	return set_result(machine, gt_interp_flat_warp(&machine->thread));
 }
 
-/* A field of a lane of this machine's warp; 0 of lanes that are not of the group. */
+/* A field of a lane of the warp; 0 for lanes that are not in the group. */
 static int gt_interp_warp_lane_value(struct gt_interp_machine *machine)
 {
 	uint64_t field = machine->registers[1], lane = machine->registers[2];
@@ -347,17 +349,17 @@ static int gt_interp_warp_lane_value(struct gt_interp_machine *machine)
 
 	if (lane > 31 || !(other.mask >> lane & 1) || !machine->grid || !machine->grid->section ||
 	    gt_lane_source(machine->grid->section, field, &source))
-		return give(machine, 0);
+		return set_result(machine, 0);
 	gt_interp_set_thread(&other, number);
-	return give(machine, gt_interp_source(machine, source, 0, &other));
+	return set_result(machine, gt_interp_source(machine, source, 0, &other));
 }
 
 static int gt_interp_read_source(struct gt_interp_machine *machine)
 {
-	return give(machine, gt_interp_source(machine, machine->source, 0, &machine->thread));
+	return set_result(machine, gt_interp_source(machine, machine->source, 0, &machine->thread));
 }
 
-/* The source and the two that follow it, stored where r1 to r3 point to. */
+/* Store the source and the next two where r1 to r3 point to. */
 static int gt_interp_store_sources(struct gt_interp_machine *machine)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -369,10 +371,10 @@ static int gt_interp_store_sources(struct gt_interp_machine *machine)
 			return -EFAULT;
 		memcpy(memory, &value, 8);
 	}
-	return give(machine, 0);
+	return set_result(machine, 0);
 }
 
-/* Those of the group: gt_warp_meet does them when all lanes are there. */
+/* Collective helpers: gt_interp_resume_group runs them when all lanes wait. */
 static int wait_for_group(struct gt_interp_machine *machine, uint32_t number)
 {
 	machine->state = GT_INTERP_WAITING;
@@ -405,7 +407,8 @@ static const struct {
 	int (*call)(struct gt_interp_machine *machine);
 	enum gt_context_source source;
 } rows[] = {
-#define HELPER(number, name, does, source, ...) {(number), gt_interp_##does, GT_SOURCE_##source},
+#define HELPER(number, name, implementation, source, ...)                                          \
+	{(number), gt_interp_##implementation, GT_SOURCE_##source},
 #include "gpubpf/helpers.def"
 #undef HELPER
 };

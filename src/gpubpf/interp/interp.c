@@ -19,9 +19,9 @@ int gt_interp_fail(struct gt_interp_machine *machine, int error, const char *for
 	return gt_diag(machine->diag, error, "run", place, "%s", text);
 }
 
-/* Whether bytes of a map's memory may be touched by programs: inside one value or record. */
-static bool inside_map(struct gt_interp_machine *machine, unsigned number, uint64_t offset,
-		       uint64_t size)
+/* Whether an access to a map's memory is within one value or reserved record. */
+static bool is_in_map(struct gt_interp_machine *machine, unsigned number, uint64_t offset,
+		      uint64_t size)
 {
 	const struct gt_bpf_map *map = &machine->options->object->maps[number];
 	uint32_t copies = machine->options->map_copies ? machine->options->map_copies[number] : 1;
@@ -65,7 +65,7 @@ static void *find_memory(struct gt_interp_machine *machine, uint64_t address, ui
 		unsigned number = (unsigned)region - GT_REGION_MAPS;
 
 		if ((write && options->object->maps[number].read_only) ||
-		    !inside_map(machine, number, offset, size))
+		    !is_in_map(machine, number, offset, size))
 			return NULL;
 		return (uint8_t *)options->map_memory[number] + offset;
 	}
@@ -78,9 +78,7 @@ void *gt_interp_memory(struct gt_interp_machine *machine, uint64_t address, uint
 	void *memory = find_memory(machine, address, size, write);
 
 	if (!memory)
-		gt_interp_fail(machine, -EFAULT,
-			       "a %s of %" PRIu64 " bytes at 0x%" PRIx64
-			       " is outside of what is there",
+		gt_interp_fail(machine, -EFAULT, "invalid %s of %" PRIu64 " bytes at 0x%" PRIx64,
 			       write ? "write" : "read", size, address);
 	return memory;
 }
@@ -95,8 +93,8 @@ static uint64_t load(const void *memory, unsigned size, bool is_signed)
 	return value;
 }
 
-/* Stores a number where still the old one is; what is not aligned nobody else has. */
-static bool replace(void *memory, unsigned size, uint64_t old, uint64_t number)
+/* Compare and exchange. Unaligned memory is not shared with anybody. */
+static bool exchange(void *memory, unsigned size, uint64_t old, uint64_t number)
 {
 	uint32_t narrow = (uint32_t)old;
 
@@ -111,7 +109,7 @@ static bool replace(void *memory, unsigned size, uint64_t old, uint64_t number)
 					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-/* What an atomic operation makes of a number. */
+/* The new value of an atomic operation. */
 static uint64_t combine(const struct gt_interp_machine *machine, const struct bpf_insn *insn,
 			uint64_t old)
 {
@@ -136,7 +134,7 @@ static uint64_t combine(const struct gt_interp_machine *machine, const struct bp
 	}
 }
 
-/* In one step, since programs for Linux may be at the same memory. */
+/* Atomically, since host programs may access the same memory. */
 static int run_atomic(struct gt_interp_machine *machine, const struct bpf_insn *insn)
 {
 	unsigned size = gt_bpf_access_size(insn);
@@ -149,7 +147,7 @@ static int run_atomic(struct gt_interp_machine *machine, const struct bpf_insn *
 		return -EFAULT;
 	do
 		old = load(memory, size, false);
-	while (!replace(memory, size, old, combine(machine, insn, old)));
+	while (!exchange(memory, size, old, combine(machine, insn, old)));
 	if (insn->imm == BPF_CMPXCHG)
 		machine->registers[0] = old;
 	else if (insn->imm & BPF_FETCH)
@@ -200,7 +198,7 @@ static int run_wide(struct gt_interp_machine *machine, const struct bpf_insn *in
 	return 0;
 }
 
-static int enter(struct gt_interp_machine *machine, uint32_t target)
+static int enter_function(struct gt_interp_machine *machine, uint32_t target)
 {
 	if (machine->frame + 1 == GT_BPF_MAX_FRAMES)
 		return gt_interp_fail(machine, -ELOOP, "calls are more than %d deep",
@@ -216,7 +214,7 @@ static int enter(struct gt_interp_machine *machine, uint32_t target)
 	return 0;
 }
 
-static void leave(struct gt_interp_machine *machine)
+static void leave_function(struct gt_interp_machine *machine)
 {
 	machine->frame--;
 	machine->at = machine->calls[machine->frame].back;
@@ -237,11 +235,11 @@ static int run_jump(struct gt_interp_machine *machine, const struct bpf_insn *in
 	case BPF_EXIT:
 		if (!machine->frame)
 			return 1;
-		leave(machine);
+		leave_function(machine);
 		return 0;
 	case BPF_CALL:
 		if (gt_bpf_is_subprogram_call(insn))
-			return enter(machine, (uint32_t)target);
+			return enter_function(machine, (uint32_t)target);
 		return gt_interp_call(machine, (uint32_t)insn->imm);
 	case BPF_JA:
 		break;
@@ -257,7 +255,7 @@ static int run_jump(struct gt_interp_machine *machine, const struct bpf_insn *in
 }
 
 /* Runs one instruction: 0, 1 at the program's end, -Exxx. */
-static int step(struct gt_interp_machine *machine)
+static int run_insn(struct gt_interp_machine *machine)
 {
 	const struct bpf_insn *insn = &machine->program->insns[machine->at];
 	int error = gt_bpf_check_insn(machine->program->insns, machine->program->count, machine->at,
@@ -295,7 +293,7 @@ void gt_interp_start(struct gt_interp_machine *machine, const struct gt_bpf_prog
 	machine->registers[10] = gt_region_address(GT_REGION_STACK, GT_BPF_STACK_SIZE);
 }
 
-static void give_context(struct gt_interp_machine *machine, const struct gt_interp_options *options)
+static void set_context(struct gt_interp_machine *machine, const struct gt_interp_options *options)
 {
 	machine->context = options->context;
 	machine->context_size = options->context_size;
@@ -309,8 +307,8 @@ void gt_interp_set_memory(struct gt_interp_machine *machine)
 	machine->registers[2] = machine->options->memory_size;
 }
 
-/* Until it ends or waits. 0 or -Exxx. */
-static int run(struct gt_interp_machine *machine)
+/* Run until the program ends or waits. 0 or -Exxx. */
+static int run_machine(struct gt_interp_machine *machine)
 {
 	const struct gt_interp_options *options = machine->options;
 	uint64_t limit = options->max_executed ? options->max_executed : 100000000;
@@ -318,14 +316,15 @@ static int run(struct gt_interp_machine *machine)
 
 	while (!status && machine->state == GT_INTERP_RUNNING) {
 		if (machine->at >= machine->program->count)
-			return gt_interp_fail(machine, -EINVAL, "behind the program's end");
+			return gt_interp_fail(machine, -EINVAL,
+					      "execution beyond the end of the program");
 		if (machine->executed == limit)
 			return gt_interp_fail(machine, -ELOOP, "more than %" PRIu64 " instructions",
 					      limit);
 		if (options->visit)
 			options->visit(options->visit_data, machine->run, machine->at,
 				       machine->registers);
-		status = step(machine);
+		status = run_insn(machine);
 	}
 	if (status > 0)
 		machine->state = GT_INTERP_ENDED;
@@ -338,7 +337,7 @@ int gt_interp_run_warp(struct gt_interp_warp *warp)
 
 	do {
 		for (unsigned i = 0; i < warp->count; i++) {
-			int error = run(&warp->lanes[i]);
+			int error = run_machine(&warp->lanes[i]);
 
 			if (error)
 				return error;
@@ -370,7 +369,7 @@ int gt_interp_run(const struct gt_bpf_program *program, const struct gt_interp_o
 	if (!machine->thread.mask)
 		machine->thread.mask = 1u << gt_interp_in_block(&machine->thread) % 32;
 	if (options->context)
-		give_context(machine, options);
+		set_context(machine, options);
 	else
 		gt_interp_set_memory(machine);
 	error = gt_interp_run_warp(&warp);

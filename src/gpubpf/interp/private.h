@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parts of the interpreter: a machine, its memory, its helpers. */
+/* Internals of the interpreter: a machine, its memory, its helpers. */
 #pragma once
 
 #include <string.h>
@@ -7,16 +7,16 @@
 #include "gpubpf/interp/interp.h"
 
 enum {
-	GT_INTERP_MAX_RECORDS = 64, /* reserved at one time */
+	GT_INTERP_MAX_RECORDS = 64, /* reserved at the same time */
 	GT_INTERP_REGION_SHIFT = 40,
 };
 
-/* Regions by number, which stands above GT_INTERP_REGION_SHIFT in an address. */
+/* Regions: the bits of an address from GT_INTERP_REGION_SHIFT on. */
 enum gt_interp_region {
-	GT_REGION_STACK = 1, /* one a frame */
+	GT_REGION_STACK = 1, /* one per frame */
 	GT_REGION_MEMORY = GT_REGION_STACK + GT_BPF_MAX_FRAMES,
 	GT_REGION_CONTEXT,
-	GT_REGION_MAPS, /* one a map; the maps themselves are GT_REGION_HANDLES and up */
+	GT_REGION_MAPS, /* one per map; the maps themselves are from GT_REGION_HANDLES on */
 	GT_REGION_HANDLES = 1 << 20,
 };
 
@@ -24,8 +24,8 @@ struct gt_interp_machine {
 	const struct gt_interp_options *options;
 	const struct gt_bpf_program *program;
 	struct gt_interp_thread thread;
-	const struct gt_interp_grid *grid; /* that it is part of, or NULL */
-	uint64_t run;                      /* its number in there */
+	const struct gt_interp_grid *grid; /* the grid that it is part of, or NULL */
+	uint64_t run;                      /* its index in there */
 	const uint8_t *context;            /* r1, or NULL */
 	uint32_t context_size;
 	uint64_t registers[GT_BPF_REGISTERS];
@@ -44,11 +44,11 @@ struct gt_interp_machine {
 	uint64_t random;
 	enum gt_interp_state {
 		GT_INTERP_RUNNING,
-		GT_INTERP_WAITING, /* at a helper of the group, `waits_for`, before `at` */
+		GT_INTERP_WAITING, /* at the collective helper `waits_for`, before `at` */
 		GT_INTERP_ENDED,
 	} state;
 	uint32_t waits_for;
-	enum gt_context_source source; /* of the helper that is called */
+	enum gt_context_source source; /* of the called helper */
 	struct gt_diag *diag;
 };
 
@@ -57,47 +57,47 @@ static inline uint64_t gt_region_address(unsigned region, uint64_t offset)
 	return ((uint64_t)region << GT_INTERP_REGION_SHIFT) + offset;
 }
 
-/* Fails with the place set to the instruction. Returns error. */
+/* Set the diag with the current instruction as place. Returns error. */
 int gt_interp_fail(struct gt_interp_machine *machine, int error, const char *format, ...)
 	gt_printf(3, 4);
-/* The host's memory behind an address for so many bytes, or NULL with the reason set. */
+/* The host memory of an address range, or NULL with the reason set. */
 void *gt_interp_memory(struct gt_interp_machine *machine, uint64_t address, uint64_t size,
 		       bool write);
-/* What an instruction of class ALU or ALU64 leaves in its destination. */
+/* The result of an instruction of class ALU or ALU64. */
 uint64_t gt_interp_alu(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
 /* Whether a conditional jump is taken. */
 bool gt_interp_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t source);
 /*
- * Calls a helper: arguments in r1 to r5, result in r0. 0, 1 at the program's end, -Exxx. One that
- * waits has its arguments until gt_warp_meet.
+ * Call a helper: arguments in r1 to r5, result in r0. 0, 1 at the program's end, -Exxx. A machine
+ * that waits for its group keeps the arguments until gt_interp_resume_group.
  */
 int gt_interp_call(struct gt_interp_machine *machine, uint32_t number);
-/* After a call its arguments are gone: one that a later helper may be called without is 0 then. */
+/* Clear the argument registers after a call: optional arguments of a later helper are 0. */
 static inline void gt_interp_drop_arguments(struct gt_interp_machine *machine)
 {
 	memset(&machine->registers[1], 0, 5 * sizeof(machine->registers[1]));
 }
 
-/* Lanes of one warp that run in step. */
+/* The lanes of a warp. */
 struct gt_interp_warp {
 	struct gt_interp_machine *lanes; /* [count], at lanes 0 to count - 1 */
 	unsigned count;
 };
 
-/* Makes a machine ready; what it is told by must stand. The stacks are zeros then. */
+/* Initialise a machine, with zeroed stacks. The arguments must outlive it. */
 void gt_interp_start(struct gt_interp_machine *machine, const struct gt_bpf_program *program,
 		     const struct gt_interp_options *options, struct gt_diag *diag);
-/* Runs all lanes to their end. 0 or -Exxx. */
+/* Run all lanes to their end. 0 or -Exxx. */
 int gt_interp_run_warp(struct gt_interp_warp *warp);
-/* Gives the lanes that wait where lane number `waiting` does what they wait for. */
+/* Run the collective helper for the lanes that wait at the same call as lane `waiting`. */
 void gt_interp_resume_group(struct gt_interp_warp *warp, unsigned waiting);
-/* r1 becomes the memory of the options, r2 its size. */
+/* Set r1 to the memory of the options and r2 to its size. */
 void gt_interp_set_memory(struct gt_interp_machine *machine);
-/* What a source of the context is for a machine that is part of a grid. */
+/* The value of a context source in a machine of a grid. */
 uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_context_source source,
 			  uint32_t index, const struct gt_interp_thread *thread);
 
-/* Numbers of threads and blocks, x first. */
+/* Flat numbers of threads and blocks: x varies fastest. */
 static inline uint64_t gt_interp_flatten(const uint32_t index[3], const uint32_t size[3])
 {
 	return index[0] + (uint64_t)size[0] * (index[1] + (uint64_t)size[1] * index[2]);
@@ -110,7 +110,7 @@ static inline uint64_t gt_interp_in_block(const struct gt_interp_thread *thread)
 {
 	return gt_interp_flatten(thread->thread, thread->block_size);
 }
-/* Makes it the thread of a flat number in its block. */
+/* Set the thread index from a flat number in the block. */
 static inline void gt_interp_set_thread(struct gt_interp_thread *thread, uint64_t number)
 {
 	thread->thread[0] = (uint32_t)(number % thread->block_size[0]);

@@ -82,34 +82,30 @@ TEST("a section specifies the kind, the level and the kernels of its program")
 
 TEST("an unknown GPU section is rejected with the known ones")
 {
+#define KNOWN                                                                                      \
+	" (one of: gpu/entry, gpu/exit, gpu/block_begin, gpu/block_end, gpu/load, gpu/store, "     \
+	"gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, "          \
+	"gpu/return, gpu/run)"
 	CHECK_STR(read_section("gpu/entri/x", "p"),
-		  "gpu/entri/x: there is no such place in a kernel, did you mean gpu/entry? There "
-		  "are gpu/entry, gpu/exit, gpu/block_begin, gpu/block_end, gpu/load, gpu/store, "
-		  "gpu/memory, gpu/atomic, "
-		  "gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, gpu/return, gpu/run");
+		  "gpu/entri/x: unknown GPU section, did you mean gpu/entry?" KNOWN);
 	CHECK_STR(read_section("gpu/laod", "p"),
-		  "gpu/laod: there is no such place in a kernel, did you mean gpu/load? There "
-		  "are gpu/entry, gpu/exit, gpu/block_begin, gpu/block_end, gpu/load, gpu/store, "
-		  "gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, "
-		  "gpu/return, gpu/run");
-	CHECK_STR(read_section("gpu/nothing", "p"),
-		  "gpu/nothing: there is no such place in a kernel; there are gpu/entry, gpu/exit, "
-		  "gpu/block_begin, gpu/block_end, gpu/load, gpu/store, gpu/memory, gpu/atomic, "
-		  "gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, gpu/return, gpu/run");
+		  "gpu/laod: unknown GPU section, did you mean gpu/load?" KNOWN);
+	CHECK_STR(read_section("gpu/nothing", "p"), "gpu/nothing: unknown GPU section" KNOWN);
+#undef KNOWN
 	CHECK_STR(read_section("gpu/load.grid/x", "p"),
-		  "gpu/load.grid/x: after the '.' stands the level: thread, warp or block");
+		  "gpu/load.grid/x: invalid level after the '.' (one of: thread, warp, block)");
 	CHECK_STR(read_section("gpu/load./x", "p"),
-		  "gpu/load./x: after the '.' stands the level: thread, warp or block");
+		  "gpu/load./x: invalid level after the '.' (one of: thread, warp, block)");
 	CHECK_STR(read_section("gpu/load.block", "p"),
-		  "gpu/load.block: gpu/load cannot run once a block");
+		  "gpu/load.block: gpu/load cannot run once per block");
 	CHECK_STR(read_section("gpu/block_end.warp", "p"),
-		  "gpu/block_end.warp: gpu/block_end cannot run once a warp");
+		  "gpu/block_end.warp: gpu/block_end cannot run once per warp");
 	CHECK_STR(read_section("gpu/entry", "p"),
 		  "gpu/entry: the names of kernels must follow, as in gpu/entry/<glob>");
 	CHECK_STR(read_section("gpu/return/", "p"),
 		  "gpu/return/: the names of functions must follow, as in gpu/return/<glob>");
 	CHECK_STR(read_section("gpu/run/x", "p"),
-		  "gpu/run/x: gpu/run belongs to no kernel: nothing follows");
+		  "gpu/run/x: gpu/run belongs to no kernel: nothing may follow");
 }
 
 TEST("kprobe and kretprobe are GPU sections with mangled names and with names with cuda__")
@@ -139,22 +135,22 @@ TEST("every name of a list of kprobe counts, and blanks around names do not")
 TEST("an invalid list of kprobe is rejected with the reason")
 {
 	CHECK_STR(read_section("kprobe/_Z3addv,__memcapture", "p"),
-		  "kprobe/_Z3addv,__memcapture: __memcapture is each access to memory in all "
-		  "kernels: it stands alone, and programs at kernels' entries have a section of "
-		  "their own");
+		  "kprobe/_Z3addv,__memcapture: __memcapture matches all accesses to memory in all "
+		  "kernels: it must be the only name; use another section for programs at kernels' "
+		  "entries");
 	CHECK_STR(read_section("kprobe/__memcapture, _Z3addv", "p"),
-		  "kprobe/__memcapture, _Z3addv: __memcapture is each access to memory in all "
-		  "kernels: it stands alone, and programs at kernels' entries have a section of "
-		  "their own");
+		  "kprobe/__memcapture, _Z3addv: __memcapture matches all accesses to memory in "
+		  "all kernels: it must be the only name; use another section for programs at "
+		  "kernels' entries");
 	CHECK_STR(read_section("kretprobe/__memcapture", "p"),
-		  "kretprobe/__memcapture: accesses to memory do not return: __memcapture follows "
+		  "kretprobe/__memcapture: accesses to memory do not return: use __memcapture with "
 		  "kprobe/ only");
 	CHECK_STR(read_section("kprobe/", "cuda__probe"),
-		  "kprobe/: a name is empty: kernels' names with commas between them must follow "
+		  "kprobe/: a name is empty: names of kernels, separated by commas, must follow "
 		  "the '/'");
 	CHECK_STR(read_section("kretprobe/_Z3addv, ,_Z3subv", "p"),
-		  "kretprobe/_Z3addv, ,_Z3subv: a name is empty: kernels' names with commas "
-		  "between them must follow the '/'");
+		  "kretprobe/_Z3addv, ,_Z3subv: a name is empty: names of kernels, separated by "
+		  "commas, must follow the '/'");
 	CHECK_STR(read_section("kprobe/", "p"), "for Linux");
 }
 

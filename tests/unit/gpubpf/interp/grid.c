@@ -133,9 +133,9 @@ TEST("a context describes its thread and its site in the kernel")
 TEST("a context is read only, and ends with its last field")
 {
 	CHECK_STR(run("gpu/load", 1, 1, "stw [r1+0], 1\nexit", NULL),
-		  "insn 1: a write of 4 bytes at 0xa0000000000 is outside of what is there");
+		  "insn 1: invalid write of 4 bytes at 0xa0000000000");
 	CHECK_STR(run("gpu/entry/*", 1, 1, "ldxw r0, [r1+472]\nexit", NULL),
-		  "insn 1: a read of 4 bytes at 0xa00000001d8 is outside of what is there");
+		  "insn 1: invalid read of 4 bytes at 0xa00000001d8");
 }
 
 TEST("lanes exchange values, all at the same time")
@@ -220,9 +220,9 @@ TEST("maps have a copy per multiprocessor, warp or thread, up to the last")
 TEST("invalid sizes of a grid are rejected")
 {
 	CHECK_STR(run("gpu/load", 0, 1, "mov r0, 0\nexit", NULL),
-		  ": a grid of 1x1x1 blocks of 0x1x1 threads cannot be");
+		  ": invalid grid of 1x1x1 blocks of 0x1x1 threads");
 	CHECK_STR(run("gpu/load", 1025, 1, "mov r0, 0\nexit", NULL),
-		  ": a grid of 1x1x1 blocks of 1025x1x1 threads cannot be");
+		  ": invalid grid of 1x1x1 blocks of 1025x1x1 threads");
 }
 
 /* ---- random programs -------------------------------------------------------------------- */
