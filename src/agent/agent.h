@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The agent: a shared object inside the traced process, loaded by LD_PRELOAD. It hands the images
+ * that the program loads to the collector and loads what comes back. Whatever goes wrong, the
+ * original is loaded and the program runs as without it. It depends on libc alone, writes to no
+ * file of the program, changes no signal handler, and holds no lock while it calls the driver.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- image.c ---- */
+
+/* The bytes of an image as the program passes it to the driver. */
+struct gt_agent_image {
+	const void *data;
+	size_t size;
+};
+
+/*
+ * Finds where an image lies and how long it is: a wrapper of version 1, a fatbin, a cubin, PTX. As
+ * the driver does, this trusts the sizes that the image states. False: another kind of image.
+ */
+bool gt_agent_measure(const void *image, struct gt_agent_image *ret_image);
+
+/* ---- client.c ---- */
+
+/* An exchange about one image. */
+struct gt_agent_exchange {
+	int socket;
+	const void *patched; /* mapped; NULL: load the original */
+	size_t patched_size;
+};
+
+/*
+ * Asks the collector for an image of a device. Without a collector, after an error or its deadline
+ * there is nothing patched. Ends with gt_agent_finish.
+ */
+void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
+		  struct gt_agent_exchange *ret_exchange);
+/* Report what the driver said of the patched image, and release it. */
+void gt_agent_finish(struct gt_agent_exchange *exchange, int error);
+
+/*
+ * The memory of the maps, mapped once per process at the collector's address. False: there is none,
+ * and nothing can be patched.
+ */
+bool gt_agent_map_memory(void **ret_memory, size_t *ret_size);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the agent, in the traced process, and the collector, in gputap, say to each other: for each
+ * image that the program loads one connection of a SOCK_SEQPACKET socket. Both run on one machine.
+ *
+ *	agent                                   collector
+ *	gt_agent_request, a memfd: the image ►
+ *	                                      ◄ gt_agent_reply, a memfd: what to load in its place
+ *	gt_agent_result                       ►
+ *
+ * Neither trusts the other: sizes are checked against the files, and a file's size against its
+ * limits. The memory of maps is one memfd, which the agent asks for by a request without an image,
+ * and maps at the address that the collector names. So the text of a patched module is the same on
+ * each run, and the driver's cache of compiled modules works.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+/* The environment variable that has the name of the collector's socket, in the abstract namespace.
+ */
+#define GT_AGENT_SOCKET "GPUTAP_AGENT_SOCKET"
+
+enum gt_agent_limits {
+	GT_AGENT_MAGIC = 0x67544147,
+	GT_AGENT_VERSION = 1,
+	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
+};
+
+enum gt_agent_operation {
+	GT_AGENT_MAPS = 1, /* the memory of the maps */
+	GT_AGENT_IMAGE,    /* an image to be patched */
+};
+
+struct gt_agent_request {
+	__u32 magic;
+	__u16 version;
+	__u16 operation;  /* gt_agent_operation */
+	__u64 size;       /* of the image; the file may be longer */
+	__u32 capability; /* of the device: 75 for 7.5 */
+	__u32 thread;
+};
+
+enum gt_agent_verdict {
+	GT_AGENT_ORIGINAL, /* load what the program gave */
+	GT_AGENT_PATCHED,  /* load the file that is attached */
+	GT_AGENT_MEMORY,   /* map the file that is attached at `address` */
+};
+
+struct gt_agent_reply {
+	__u32 magic;
+	__u32 verdict; /* gt_agent_verdict */
+	__u64 size;    /* of the attached file */
+	__u64 address;
+};
+
+/* What became of a patched image. */
+struct gt_agent_result {
+	__u32 magic;
+	__s32 error; /* the driver's CUresult for the patched image; 0: it is loaded */
+};

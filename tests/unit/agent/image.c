@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How long the images are that programs pass to the driver. */
+#include <elf.h>
+
+#include "agent/agent.h"
+#include "agent/protocol.h"
+#include "tap.h"
+
+struct fatbin {
+	uint32_t magic;
+	uint16_t version, header_size;
+	uint64_t size;
+	char content[24];
+};
+
+static const struct fatbin container = {0xba55ed50, 1, 16, 24, "content"};
+
+TEST("a fatbin states its own size, also behind a wrapper")
+{
+	const struct {
+		uint32_t magic, version;
+		const void *data, *more;
+	} wrapper = {0x466243b1, 1, &container, NULL}, newer = {0x466243b1, 2, &container, NULL};
+	struct gt_agent_image image;
+
+	CHECK(gt_agent_measure(&container, &image));
+	CHECK(image.data == &container && image.size == 40);
+	CHECK(gt_agent_measure(&wrapper, &image));
+	CHECK(image.data == &container && image.size == 40);
+	CHECK(!gt_agent_measure(&newer, &image));
+}
+
+TEST("a fatbin that states more than a limit is no image")
+{
+	struct fatbin large = container;
+	struct gt_agent_image image;
+
+	large.size = (uint64_t)GT_AGENT_MAX_IMAGE + 1;
+	CHECK(!gt_agent_measure(&large, &image));
+	large.size = UINT64_MAX;
+	CHECK(!gt_agent_measure(&large, &image));
+}
+
+TEST("PTX is text that ends with a NUL, however short it is")
+{
+	static const char text[] = ".version 8.0\n";
+	struct gt_agent_image image;
+
+	CHECK(gt_agent_measure(text, &image) && image.size == strlen(text));
+	CHECK(gt_agent_measure("\n", &image) && image.size == 1);
+	CHECK(gt_agent_measure("// comment\n.version 8.0", &image));
+}
+
+TEST("a cubin ends where its last section or its section headers end")
+{
+	struct {
+		Elf64_Ehdr header;
+		char text[32];
+		Elf64_Shdr sections[3];
+	} cubin = {0};
+	struct gt_agent_image image;
+
+	memcpy(cubin.header.e_ident, ELFMAG, SELFMAG);
+	cubin.header.e_ident[EI_CLASS] = ELFCLASS64;
+	cubin.header.e_shoff = offsetof(__typeof__(cubin), sections);
+	cubin.header.e_shentsize = sizeof(Elf64_Shdr);
+	cubin.header.e_shnum = 3;
+	cubin.sections[1].sh_type = SHT_PROGBITS;
+	cubin.sections[1].sh_offset = offsetof(__typeof__(cubin), text);
+	cubin.sections[1].sh_size = sizeof(cubin.text);
+	cubin.sections[2].sh_type = SHT_NOBITS;
+	cubin.sections[2].sh_offset = 1 << 20;
+	cubin.sections[2].sh_size = 1 << 20;
+	CHECK(gt_agent_measure(&cubin, &image) && image.size == sizeof(cubin));
+	cubin.sections[1].sh_size = sizeof(cubin);
+	CHECK(gt_agent_measure(&cubin, &image) &&
+	      image.size == offsetof(__typeof__(cubin), text) + sizeof(cubin));
+	cubin.sections[1].sh_size = UINT64_MAX;
+	CHECK(!gt_agent_measure(&cubin, &image));
+}
+
+TEST("what is no image is none")
+{
+	static const uint64_t words[8] = {0x1234567812345678};
+	struct gt_agent_image image;
+
+	CHECK(!gt_agent_measure(NULL, &image));
+	CHECK(!gt_agent_measure(words, &image));
+	CHECK(!gt_agent_measure("!<arch>\n", &image));
+}
+
+TEST_MAIN
