@@ -8,8 +8,6 @@
 
 #include "base/strbuf.h"
 
-#define LIBRARY_PATH "LD_LIBRARY_PATH="
-
 void gt_environment_free(struct gt_environment *environment)
 {
 	for (char **entry = environment->variables; entry && *entry; entry++)
@@ -36,20 +34,63 @@ static int copy_environment(struct gt_environment *environment)
 	return 0;
 }
 
-/* Puts a directory to the front of LD_LIBRARY_PATH. The array has room for one entry more. */
-static int prepend_library_path(char **environment, const char *directory)
+/* The entry of a variable, which is NULL at the end if there is none. */
+static char **find_variable(const struct gt_environment *environment, const char *name)
 {
-	gt_auto_strbuf value = GT_STRBUF_INIT;
-	char **entry = environment;
+	size_t length = strlen(name);
+	char **entry = environment->variables;
 
-	while (*entry && strncmp(*entry, LIBRARY_PATH, strlen(LIBRARY_PATH)))
+	while (*entry && (strncmp(*entry, name, length) || (*entry)[length] != '='))
 		entry++;
-	gt_strbuf_printf(&value, LIBRARY_PATH "%s", directory);
-	if (*entry && (*entry)[strlen(LIBRARY_PATH)])
-		gt_strbuf_printf(&value, ":%s", *entry + strlen(LIBRARY_PATH));
-	free(*entry);
-	*entry = gt_strbuf_steal(&value);
-	return *entry ? 0 : -ENOMEM;
+	return entry;
+}
+
+/* Put "NAME=value" in place of an entry, or at the end. */
+static int put_variable(struct gt_environment *environment, char **entry, char *variable)
+{
+	size_t count = 0;
+	char **larger;
+
+	if (!variable)
+		return -ENOMEM;
+	if (*entry) {
+		free(*entry);
+		*entry = variable;
+		return 0;
+	}
+	while (environment->variables[count])
+		count++;
+	larger = realloc(environment->variables, (count + 2) * sizeof(char *));
+	if (!larger) {
+		free(variable);
+		return -ENOMEM;
+	}
+	environment->variables = larger;
+	larger[count] = variable;
+	larger[count + 1] = NULL;
+	return 0;
+}
+
+int gt_environment_set(struct gt_environment *environment, const char *name, const char *value)
+{
+	gt_auto_strbuf variable = GT_STRBUF_INIT;
+
+	gt_strbuf_printf(&variable, "%s=%s", name, value);
+	return put_variable(environment, find_variable(environment, name),
+			    gt_strbuf_steal(&variable));
+}
+
+int gt_environment_prepend(struct gt_environment *environment, const char *name, char separator,
+			   const char *value)
+{
+	gt_auto_strbuf variable = GT_STRBUF_INIT;
+	char **entry = find_variable(environment, name);
+	const char *old = *entry ? *entry + strlen(name) + 1 : "";
+
+	gt_strbuf_printf(&variable, "%s=%s", name, value);
+	if (*old)
+		gt_strbuf_printf(&variable, "%c%s", separator, old);
+	return put_variable(environment, entry, gt_strbuf_steal(&variable));
 }
 
 static int use_soft_gpu(enum gt_gpu gpu, struct gt_environment *environment, struct gt_diag *diag)
@@ -64,7 +105,7 @@ static int use_soft_gpu(enum gt_gpu gpu, struct gt_environment *environment, str
 			       ? "using the software GPU: its times say nothing about real GPUs"
 			       : "no NVIDIA driver found, using the software GPU: its times say "
 				 "nothing about real GPUs");
-	return prepend_library_path(environment->variables, directory);
+	return gt_environment_prepend(environment, "LD_LIBRARY_PATH", ':', directory);
 }
 
 static int give_gpu(enum gt_gpu gpu, const struct gt_command *command,

@@ -18,3 +18,9 @@ struct gt_environment {
 int gt_environment_make(const char *name, enum gt_gpu gpu, struct gt_environment *ret_environment,
 			struct gt_command *ret_command, struct gt_diag *diag);
 void gt_environment_free(struct gt_environment *environment);
+
+/* Set a variable, in place of one of that name. 0 or -ENOMEM. */
+int gt_environment_set(struct gt_environment *environment, const char *name, const char *value);
+/* The same with `value`, the separator and what the variable had, if it had something. */
+int gt_environment_prepend(struct gt_environment *environment, const char *name, char separator,
+			   const char *value);

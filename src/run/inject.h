@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The collector: patches the images that the agents of traced processes hand over
+ * (agent/protocol.h) and owns the memory of the programs' maps, which these processes share.
+ * Whatever comes from a process is hostile: it is bounded and parsed, and only the bytes that were
+ * parsed are returned.
+ *
+ * All maps are in host memory that the GPUs reach, at one address in every process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "gpubpf/map/ring_reader.h"
+#include "patch/image.h"
+
+/* What became of an image that a process loaded. */
+struct gt_inject_module {
+	pid_t pid;
+	uint32_t number;           /* counts images from 1 */
+	enum gt_patch_scope scope; /* NONE: the original was loaded */
+	uint32_t kernels;          /* matched */
+	uint32_t found, patched, rejected;
+	const char *reason; /* why the original was loaded, or programs were rejected; or NULL */
+};
+
+/* Sums over all images. */
+struct gt_inject_coverage {
+	uint32_t modules;         /* handed over */
+	uint32_t modules_patched; /* loaded with programs */
+	uint32_t modules_sass;    /* without PTX for the device */
+	uint32_t modules_failed;  /* malformed, or rejected by the driver once patched */
+	uint32_t kernels;         /* of the modules that were patched */
+	uint64_t found, patched, rejected;
+};
+
+struct gt_inject_options {
+	const struct gt_bpf_object *object;
+	const struct gt_patch_program *programs; /* verified */
+	uint32_t program_count;
+	uint32_t threads; /* of a launch: copies of maps that have one per thread */
+	/* Called for each image once it is known what became of it; may be NULL. */
+	void (*report)(void *context, const struct gt_inject_module *module);
+	void *context;
+};
+
+struct gt_inject;
+
+/* Allocate the maps and listen. Everything in the options must outlive the result. 0 or -Exxx. */
+int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **ret_inject,
+		   struct gt_diag *diag);
+void gt_inject_close(struct gt_inject *inject);
+GT_DEFINE_AUTO(inject, struct gt_inject, gt_inject_close)
+
+/* The value of the environment variable GT_AGENT_SOCKET. */
+const char *gt_inject_socket(const struct gt_inject *inject);
+/* The agent that belongs to this gputap. -ENOENT. The caller frees *ret_path. */
+int gt_inject_agent(char **ret_path, struct gt_diag *diag);
+
+/* Readable when there is something to do. */
+int gt_inject_fd(const struct gt_inject *inject);
+/* Do it. 0 or -Exxx; errors of single processes are part of the coverage. */
+int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag);
+
+struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
+
+/* Whether programs use a map; it is one of the object. */
+bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map);
+/* The map as it is now. */
+struct gt_bpf_map_view gt_inject_view(const struct gt_inject *inject, uint32_t map);
+/* The next record of a ring: as gt_ring_reader_next. */
+int gt_inject_next_record(struct gt_inject *inject, uint32_t map, const void **ret_record,
+			  uint32_t *ret_size);
+/* Append what programs printed since the last call. *ret_lost: lines that were dropped, in all. */
+int gt_inject_print(struct gt_inject *inject, struct gt_strbuf *text, uint64_t *ret_lost);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "run/inject_command.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+#include "agent/protocol.h"
+#include "launch/environment.h"
+#include "launch/spawn.h"
+
+enum {
+	IDLE_MS = 50, /* how long records may wait */
+	STATUS_NOT_EXECUTED = 126,
+	STATUS_NOT_FOUND = 127,
+	STATUS_SIGNAL = 128,
+};
+
+static int prepare_environment(const struct gt_inject *inject, struct gt_environment *environment,
+			       struct gt_diag *diag)
+{
+	gt_autofree char *agent = NULL;
+	int error = gt_inject_agent(&agent, diag);
+
+	if (!error)
+		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);
+	if (!error)
+		error = gt_environment_set(environment, GT_AGENT_SOCKET, gt_inject_socket(inject));
+	return error;
+}
+
+/* The process of the command, which waits. */
+static int make_command(const struct gt_inject *inject, const struct gt_inject_command *command,
+			void (*remark)(const char *text), struct gt_child *ret_child,
+			int *ret_status, struct gt_diag *diag)
+{
+	struct gt_environment environment = {0};
+	gt_auto_command found = {0};
+	int error =
+		gt_environment_make(command->words[0], command->gpu, &environment, &found, diag);
+
+	if (error) {
+		*ret_status = error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTED;
+		return error;
+	}
+	if (environment.remark)
+		remark(environment.remark);
+	error = prepare_environment(inject, &environment, diag);
+	if (!error)
+		error = gt_child_make(found.paths[0], command->words, environment.variables,
+				      ret_child, diag);
+	gt_environment_free(&environment);
+	return error;
+}
+
+static int start_timer(uint64_t interval_ns)
+{
+	struct timespec interval = {.tv_sec = (time_t)(interval_ns / 1000000000),
+				    .tv_nsec = (long)(interval_ns % 1000000000)};
+	struct itimerspec timer = {.it_interval = interval, .it_value = interval};
+	int fd = interval_ns ? timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK) : -1;
+
+	if (fd >= 0)
+		timerfd_settime(fd, 0, &timer, NULL);
+	return fd;
+}
+
+/* Whether the command has ended; *ret_status is its status then. */
+static bool has_ended(const struct gt_child *child, int *ret_status)
+{
+	int status;
+
+	if (waitpid(child->pid, &status, WNOHANG) != child->pid)
+		return false;
+	*ret_status = WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	return true;
+}
+
+static int serve(struct gt_inject *inject, const struct gt_inject_command *command,
+		 const struct gt_child *child, int *ret_status, struct gt_diag *diag)
+{
+	gt_autoclose int timer = start_timer(command->interval_ns);
+	struct pollfd ready[] = {
+		{.fd = gt_inject_fd(inject), .events = POLLIN},
+		{.fd = child->pidfd, .events = POLLIN},
+		{.fd = timer, .events = POLLIN},
+	};
+	uint64_t expirations;
+	int error = 0;
+	bool ended = false;
+
+	while (!ended && !error) {
+		poll(ready, gt_countof(ready), IDLE_MS);
+		/* What the command sent before it ended is still there afterwards. */
+		ended = has_ended(child, ret_status);
+		error = gt_inject_poll(inject, diag);
+		command->idle(command->context);
+		if (timer >= 0 && read(timer, &expirations, sizeof(expirations)) > 0)
+			command->tick(command->context);
+	}
+	return error;
+}
+
+int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *command,
+		  void (*remark)(const char *text), int *ret_status, struct gt_diag *diag)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before[2];
+	struct gt_child child = GT_CHILD_NONE;
+	int error = make_command(inject, command, remark, &child, ret_status, diag);
+
+	if (error)
+		return error;
+	sigaction(SIGINT, &ignore, &before[0]);
+	sigaction(SIGQUIT, &ignore, &before[1]);
+	error = gt_child_resume(&child, command->words[0], diag);
+	if (error) {
+		waitpid(child.pid, NULL, 0);
+		*ret_status = STATUS_NOT_EXECUTED;
+	} else {
+		error = serve(inject, command, &child, ret_status, diag);
+	}
+	sigaction(SIGINT, &before[0], NULL);
+	sigaction(SIGQUIT, &before[1], NULL);
+	gt_child_release(&child);
+	return error;
+}

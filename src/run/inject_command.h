@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Running a command with the agent, while the collector serves it. */
+#pragma once
+
+#include "launch/gpu.h"
+#include "run/inject.h"
+
+struct gt_inject_command {
+	char *const *words; /* a program and its arguments, ended by NULL */
+	enum gt_gpu gpu;
+	uint64_t interval_ns; /* between two calls of `tick`; 0: none */
+	/* Records and printed lines may have arrived: called often, and at the end. */
+	void (*idle)(void *context);
+	/* An interval is over. */
+	void (*tick)(void *context);
+	void *context;
+};
+
+/*
+ * Run the command to its end. SIGINT and SIGQUIT are ignored meanwhile: they end the command.
+ * *ret_remark, which the caller frees, is what the user must know of the GPU that it got, or NULL;
+ * it is passed to `remark` before the command runs. *ret_status: its exit status as a shell reports
+ * it. 0; -ENOENT: there is no such command (status 127); -Exxx.
+ */
+int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *command,
+		  void (*remark)(const char *text), int *ret_status, struct gt_diag *diag);

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The collector, and agents that do not keep to the protocol. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/protocol.h"
+#include "patch_probes.h"
+#include "run/inject.h"
+
+#define KERNEL ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
+
+struct collector {
+	struct patched_module programs;
+	struct gt_inject *inject;
+	struct gt_inject_module last; /* reported */
+	char reason[256];
+};
+
+static void collector_clear(struct collector *collector)
+{
+	gt_inject_close(collector->inject);
+	patched_clear(&collector->programs);
+}
+#define auto_collector __attribute__((cleanup(collector_clear))) struct collector
+
+static void keep_report(void *context, const struct gt_inject_module *module)
+{
+	struct collector *collector = context;
+
+	collector->last = *module;
+	snprintf(collector->reason, sizeof(collector->reason), "%s",
+		 module->reason ? module->reason : "");
+}
+
+static bool collector_open(struct collector *collector)
+{
+	struct gt_inject_options options = {
+		.object = &object,
+		.programs = collector->programs.programs,
+		.threads = 1024,
+		.report = keep_report,
+		.context = collector,
+	};
+	struct gt_diag diag = {0};
+
+	add_probe(&collector->programs, "gpu/entry/k", NULL);
+	add_probe(&collector->programs, "gpu/exit/k", NULL);
+	options.program_count = collector->programs.count;
+	if (!gt_inject_open(&options, &collector->inject, &diag))
+		return true;
+	TAP_FAIL("%s", diag.text);
+	return false;
+}
+
+static void poll_collector(struct collector *collector)
+{
+	for (int i = 0; i < 4; i++)
+		CHECK(!gt_inject_poll(collector->inject, NULL));
+}
+
+/* An agent's connection. */
+static int connect_to(const struct collector *collector)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *name = gt_inject_socket(collector->inject);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	memcpy(address.sun_path + 1, name, strlen(name));
+	CHECK(!connect(fd, (struct sockaddr *)&address,
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))));
+	return fd;
+}
+
+static void send_request(int socket, struct gt_agent_request request, int file)
+{
+	struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS,
+				.cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (file >= 0) {
+		memcpy(CMSG_DATA(&control.header), &file, sizeof(file));
+		message.msg_control = control.space;
+		message.msg_controllen = sizeof(control.space);
+	}
+	CHECK(sendmsg(socket, &message, 0) == (ssize_t)sizeof(request));
+}
+
+/* The answer's verdict, or -1 where the connection was closed; the file is *ret_file or -1. */
+static int receive_verdict(int socket, struct gt_agent_reply *reply, int *ret_file)
+{
+	struct iovec part = {.iov_base = reply, .iov_len = sizeof(*reply)};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.space,
+				 .msg_controllen = sizeof(control.space)};
+	ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT);
+
+	*ret_file = -1;
+	if (size > 0 && CMSG_FIRSTHDR(&message))
+		memcpy(ret_file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*ret_file));
+	return size == (ssize_t)sizeof(*reply) ? (int)reply->verdict : -1;
+}
+
+static int file_with(const char *text)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	return fd;
+}
+
+static struct gt_agent_request image_request(uint64_t size)
+{
+	return (struct gt_agent_request){.magic = GT_AGENT_MAGIC,
+					 .version = GT_AGENT_VERSION,
+					 .operation = GT_AGENT_IMAGE,
+					 .size = size,
+					 .capability = 90};
+}
+
+/* Ask once. The verdict; the connection is *ret_socket. */
+static int ask(struct collector *collector, struct gt_agent_request request, int file,
+	       struct gt_agent_reply *reply, int *ret_file, int *ret_socket)
+{
+	*ret_socket = connect_to(collector);
+	send_request(*ret_socket, request, file);
+	poll_collector(collector);
+	return receive_verdict(*ret_socket, reply, ret_file);
+}
+
+TEST("an image with a matched kernel is answered with its patched form")
+{
+	auto_collector collector = {0};
+	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC};
+	struct gt_inject_coverage coverage;
+	struct gt_agent_reply reply;
+	int socket, file, image = file_with(KERNEL);
+
+	if (!collector_open(&collector))
+		return;
+	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
+	      GT_AGENT_PATCHED);
+	CHECK(file >= 0 && reply.size > strlen(KERNEL));
+	CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
+	poll_collector(&collector);
+	coverage = gt_inject_coverage(collector.inject);
+	CHECK(coverage.modules == 1 && coverage.modules_patched == 1 && coverage.kernels == 1);
+	CHECK(coverage.found == 2 && coverage.patched == 2 && !coverage.rejected);
+	CHECK(collector.last.pid == getpid() && collector.last.patched == 2);
+	close(socket);
+	close(file);
+	close(image);
+}
+
+TEST("what the driver rejects once patched counts as rejected, with its error")
+{
+	auto_collector collector = {0};
+	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC, .error = 218};
+	struct gt_inject_coverage coverage;
+	struct gt_agent_reply reply;
+	int socket, file, image = file_with(KERNEL);
+
+	if (!collector_open(&collector))
+		return;
+	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
+	      GT_AGENT_PATCHED);
+	CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
+	poll_collector(&collector);
+	coverage = gt_inject_coverage(collector.inject);
+	CHECK(!coverage.modules_patched && coverage.modules_failed == 1);
+	CHECK(coverage.found == 2 && !coverage.patched && coverage.rejected == 2);
+	CHECK_STR(collector.reason, "the driver rejected the patched module (218)");
+	close(socket);
+	close(file);
+	close(image);
+}
+
+TEST("images that are malformed, too short or no files are answered with the original")
+{
+	auto_collector collector = {0};
+	int pipes[2], text = file_with("no image at all, and not PTX"), image = file_with(KERNEL);
+	struct gt_agent_reply reply;
+	int socket, file;
+
+	if (!collector_open(&collector) || pipe(pipes))
+		return;
+	const struct {
+		uint64_t size;
+		int fd;
+	} cases[] = {
+		{strlen(KERNEL), -1},         {strlen(KERNEL) + 1, image}, {0, image},
+		{UINT64_MAX, image},          {strlen(KERNEL), pipes[0]},  {20, text},
+		{strlen(KERNEL) - 10, image},
+	};
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		CHECK(ask(&collector, image_request(cases[i].size), cases[i].fd, &reply, &file,
+			  &socket) == GT_AGENT_ORIGINAL);
+		CHECK(file < 0 && *collector.reason);
+		close(socket);
+	}
+	CHECK(gt_inject_coverage(collector.inject).modules_failed == gt_countof(cases));
+	CHECK(!gt_inject_coverage(collector.inject).found);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(text);
+	close(image);
+}
+
+TEST("requests of another protocol, version or operation are closed without an answer")
+{
+	auto_collector collector = {0};
+	struct gt_agent_request wrong[3];
+	struct gt_agent_reply reply;
+	int socket, file;
+
+	if (!collector_open(&collector))
+		return;
+	for (size_t i = 0; i < gt_countof(wrong); i++)
+		wrong[i] = image_request(1);
+	wrong[0].magic++;
+	wrong[1].version++;
+	wrong[2].operation = 77;
+	for (size_t i = 0; i < gt_countof(wrong); i++) {
+		CHECK(ask(&collector, wrong[i], -1, &reply, &file, &socket) == -1);
+		CHECK(recv(socket, &reply, sizeof(reply), MSG_DONTWAIT) <= 0);
+		close(socket);
+	}
+	socket = connect_to(&collector);
+	CHECK(send(socket, "x", 1, 0) == 1);
+	poll_collector(&collector);
+	CHECK(receive_verdict(socket, &reply, &file) == -1);
+	close(socket);
+	CHECK(!gt_inject_coverage(collector.inject).modules);
+}
+
+TEST("an agent that disconnects before its answer harms nobody")
+{
+	auto_collector collector = {0};
+	struct gt_agent_reply reply;
+	int socket, file, image = file_with(KERNEL);
+
+	if (!collector_open(&collector))
+		return;
+	for (int i = 0; i < 50; i++) {
+		socket = connect_to(&collector);
+		send_request(socket, image_request(strlen(KERNEL)), image);
+		close(socket);
+		poll_collector(&collector);
+	}
+	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
+	      GT_AGENT_PATCHED);
+	close(socket);
+	close(file);
+	close(image);
+}
+
+TEST("the memory of the maps cannot be resized by a process that has it")
+{
+	auto_collector collector = {0};
+	struct gt_agent_request request = image_request(0);
+	struct gt_agent_reply reply;
+	int socket, file;
+	uint64_t *counts;
+
+	if (!collector_open(&collector))
+		return;
+	request.operation = GT_AGENT_MAPS;
+	CHECK(ask(&collector, request, -1, &reply, &file, &socket) == GT_AGENT_MEMORY);
+	CHECK(ftruncate(file, 0) && errno == EPERM);
+	CHECK(reply.address && reply.size);
+	counts = mmap(NULL, reply.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	CHECK(counts != MAP_FAILED);
+	/* The collector sees what the process writes. */
+	if (counts != MAP_FAILED) {
+		counts[3] = 77;
+		CHECK(((const uint64_t *)gt_inject_view(collector.inject, 0).memory)[3] == 77);
+		munmap(counts, reply.size);
+	}
+	close(socket);
+	close(file);
+}
+
+TEST_MAIN
