@@ -103,6 +103,7 @@ extern const struct gt_cli_command gt_command_trace;
 extern const struct gt_cli_command gt_command_verify;
 extern const struct gt_cli_command gt_command_compile;
 extern const struct gt_cli_command gt_command_exec;
+extern const struct gt_cli_command gt_command_run;
 extern const struct gt_cli_command gt_command_doctor;
 extern const struct gt_cli_command gt_command_list;
 extern const struct gt_cli_command gt_command_help;

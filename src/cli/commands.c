@@ -15,6 +15,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_verify,
 	&gt_command_compile,
 	&gt_command_exec,
+	&gt_command_run,
 	&gt_command_doctor,
 	&gt_command_list,
 	&gt_command_help,

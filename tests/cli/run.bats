@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# run: GPU programs inserted into the kernels of unmodified CUDA programs, on the software GPU.
+# Needs no privileges and no GPU.
+
+load helper
+
+# object SOURCE: compiles eBPF programs to program.o.
+object() {
+	printf '#include <gputap/bpf.h>\n%s\nchar LICENSE[] SEC("license") = "GPL";\n' "$1" \
+		>"$BATS_TEST_TMPDIR/program.c"
+	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+}
+
+# count SECTION SLOT: a program that adds 1 to counts[SLOT].
+count() {
+	cat <<-END
+		SEC("$1") int count$2(void *ctx) {
+			unsigned int key = $2; bpf_map_add(&counts, &key, 1); return 0; }
+	END
+}
+
+# counting SECTION…: an object that counts in slot 0 for the first section, and so on.
+counting() {
+	local source='GPUTAP_ARRAY(counts, unsigned long long, 8);' slot=0 section
+	for section; do
+		source+=$'\n'$(count "$section" $slot)
+		slot=$((slot + 1))
+	done
+	object "$source"
+}
+
+# run_on PROGRAM ARGUMENTS…: runs an example with the object.
+run_on() {
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/program.o" -- "$examples/$1" "${@:2}"
+	expect_status 0
+}
+
+# What the example prints without gputap is among what it prints with it.
+results_of() {
+	LD_LIBRARY_PATH=$softgpu "$examples/$1" | grep -v ' ms$'
+}
+
+# slot N: the value of counts[N].
+slot() {
+	jq -r --argjson n "$1" 'select(.maps) | .maps[] | select(.name == "counts") |
+		[.entries[] | select(.key == $n) | .value][0] // 0' <<<"$(grep '^{' <<<"$output")"
+}
+
+expect_slots() {
+	local n=0 value
+	for value; do
+		[ "$(slot $n)" = "$value" ] || fail "counts[$n] is $(slot $n), not $value"
+		n=$((n + 1))
+	done
+}
+
+@test "run counts the threads, blocks and accesses of an unmodified CUDA program" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*' 'gpu/exit/add*' gpu/block_begin gpu/block_end gpu/load gpu/store
+	run_on vectoradd
+	# 1024 blocks of 256 threads, each with two loads and a store.
+	expect_slots 262144 262144 1024 1024 524288 262144
+	expect_output_line '^vectoradd: 262144 sums are right$'
+	expect_error_line '^gputap: 1 modules: 1 patched, 0 SASS only, 0 failed; 1 kernels; 7 sites: 7 patched, 0 rejected$'
+}
+
+@test "run leaves the results of every example as they are" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*' 'gpu/exit/*' gpu/memory gpu/atomic gpu/barrier gpu/branch gpu/loop
+	for example in vectoradd vectoradd-static vectoradd-stripped driver finddriver newlaunch matmul \
+		reduce streams; do
+		run_on "$example"
+		while IFS= read -r line; do
+			grep -qxF -- "$line" <<<"$output" || fail "$example did not print: $line"
+		done < <(results_of "$example")
+		[ "$(slot 0)" -gt 0 ] || fail "$example: no thread was counted"
+		[ "$(slot 0)" = "$(slot 1)" ] || fail "$example: $(slot 0) entries, $(slot 1) exits"
+	done
+}
+
+@test "run finds the runtime by dlopen, by cuGetProcAddress and in the program itself" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*'
+	for example in driver finddriver newlaunch vectoradd-static; do
+		run_on "$example"
+		[ "$(slot 0)" -gt 0 ] || fail "$example: no thread was counted"
+	done
+}
+
+@test "run inserts programs into the kernels that their sections name, and into no other" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/nothing*'
+	run_on vectoradd
+	expect_slots 0
+	jq -se 'map(select(.coverage))[0].coverage | .modules == 1 and .modules_patched == 0 and
+		.found == 0' <<<"$(grep '^{' <<<"$output")"
+}
+
+@test "run prints the records of rings as they come, and what programs print" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'GPUTAP_RING(blocks, 1 << 20);
+		SEC("gpu/block_begin") int begin(struct gputap_context *ctx) {
+			unsigned int *record = bpf_ringbuf_reserve(&blocks, 4, 0);
+			if (!record) return 0;
+			*record = ctx->block_x; bpf_ringbuf_submit(record, 0);
+			if (ctx->block_x == 7) bpf_printk("block %d of %d", ctx->block_x, ctx->grid_size_x);
+			return 0; }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	[ "$(grep -c '^blocks: [0-9a-f]*$' <<<"$output")" = 1024 ]
+	[ "$(grep '^blocks: ' <<<"$output" | sort -u | wc -l)" = 1024 ]
+	expect_error_line '^block 7 of 1024$'
+}
+
+@test "run -v reports what becomes of each module" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*' 'gpu/exit/*'
+	gputap run -v --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_error_line '^gputap: module 1 of process [0-9]+: 1 kernels, 2 of 2 sites patched$'
+}
+
+@test "run ends with the status of its command" {
+	counting 'gpu/entry/*'
+	gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'exit 7'
+	expect_status 7
+	expect_error_line '^gputap: the command loaded no CUDA module that the agent could see$'
+	gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'kill -TERM $$'
+	expect_status 143
+	gputap run "$BATS_TEST_TMPDIR/program.o" -- no-such-command
+	expect_status 127
+}
+
+@test "run rejects a program that the verifier rejects, before the command starts" {
+	object 'SEC("gpu/entry/*") int bad(struct gputap_context *ctx) {
+			return *(volatile int *)((char *)ctx + 600); }'
+	gputap run "$BATS_TEST_TMPDIR/program.o" -- touch "$BATS_TEST_TMPDIR/ran"
+	expect_status 1
+	expect_error_line '^gputap: bad: rejected: '
+	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+}
+
+@test "run reports objects and commands that it cannot use" {
+	counting gpu/run
+	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
+	expect_status 1
+	expect_error "gputap: count0 (gpu/run) runs in no kernel; execute it with 'gputap exec'"
+	object 'SEC("uprobe") int probe(void *ctx) { return 0; }'
+	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
+	expect_status 1
+	expect_error "gputap: $BATS_TEST_TMPDIR/program.o has no GPU program; 'gputap verify' lists its programs"
+	gputap run
+	expect_status 2
+	expect_error "gputap: an object file is needed (try 'gputap run --help')"
+	gputap run "$BATS_TEST_TMPDIR/program.o"
+	expect_status 2
+	expect_error "gputap: a command is needed: -- CMD (try 'gputap run --help')"
+}
+
+@test "a program runs on as without gputap when the collector is killed" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*'
+	# The command waits until gputap is gone; then it loads its modules.
+	"$build/gputap" run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- sh -c \
+		"while kill -0 \$PPID 2>/dev/null && [ \$(ps -o ppid= -p \$\$) != 1 ] && [ ! -e '$BATS_TEST_TMPDIR/killed' ]; do
+			touch '$BATS_TEST_TMPDIR/waits'; sleep 0.1; done
+		'$examples/vectoradd' >'$BATS_TEST_TMPDIR/printed' 2>&1; echo \$? >'$BATS_TEST_TMPDIR/status'" \
+		>/dev/null 2>&1 3>&- &
+	local collector=$!
+	wait_for test -e "$BATS_TEST_TMPDIR/waits"
+	kill -KILL $collector
+	touch "$BATS_TEST_TMPDIR/killed"
+	wait_for test -s "$BATS_TEST_TMPDIR/status"
+	[ "$(cat "$BATS_TEST_TMPDIR/status")" = 0 ]
+	[ "$(cat "$BATS_TEST_TMPDIR/printed")" = 'vectoradd: 262144 sums are right' ]
+}
+
+@test "the agent without a collector changes nothing" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	for socket in '' gputap-nobody-listens "$(printf '%0300d' 0)"; do
+		observe env LD_LIBRARY_PATH="$softgpu" LD_PRELOAD="$build/src/agent/libgputap-agent.so" \
+			GPUTAP_AGENT_SOCKET="$socket" "$examples/vectoradd"
+		expect_status 0
+		expect_output 'vectoradd: 262144 sums are right'
+		expect_error ''
+	done
+}
+
+@test "the agent leaves the RUNPATH of the caller of dlopen in force" {
+	need_command gcc
+	cd "$BATS_TEST_TMPDIR"
+	mkdir -p private
+	echo 'int answer(void) { return 42; }' | gcc -x c -shared -fPIC -o private/libprivate.so -
+	cat >main.c <<-'END'
+		#include <dlfcn.h>
+		int main(void) {
+			void *library = dlopen("libprivate.so", RTLD_NOW);
+			int (*answer)(void) = library ? dlsym(library, "answer") : 0;
+			return answer ? answer() : 1;
+		}
+	END
+	gcc -o main main.c -Wl,-rpath,"$PWD/private" -Wl,--enable-new-dtags -ldl
+	observe env LD_PRELOAD="$build/src/agent/libgputap-agent.so" ./main
+	expect_status 42
+}
+
+@test "a command that preloads a library of its own keeps it" {
+	counting 'gpu/entry/*'
+	LD_PRELOAD=libc.so.6 gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'echo "$LD_PRELOAD"'
+	expect_status 0
+	expect_output_line "^$build/src/agent/libgputap-agent\\.so:libc\\.so\\.6$"
+}
