@@ -11,7 +11,7 @@
 
 #include "base/diag.h"
 #include "base/strbuf.h"
-#include "base/strings.h"
+#include "base/string_list.h"
 #include "base/vec.h"
 
 /* Exit statuses. A command that was traced gives its own. */

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/strings.h"
+#include "base/string_list.h"
 
 /* clang-format off */
 /* What is traced, and for how long. */
