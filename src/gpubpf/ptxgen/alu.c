@@ -41,7 +41,7 @@ static struct gt_ptxgen_value emit_shift_amount(struct gt_ptxgen *gen, const str
 	unsigned max = wide ? 63 : 31;
 	struct gt_ptxgen_value source = read_operand(gen, insn->src_reg, false), amount;
 
-	if (gt_ptxgen_limit(gen, insn->src_reg) <= max)
+	if (gt_ptxgen_max(gen, insn->src_reg) <= max)
 		return source;
 	amount = gt_ptxgen_b32(gen);
 	gt_ptxgen_emit(gen, "and.b32", amount, source, max);
@@ -156,7 +156,8 @@ static void emit_binary(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	unsigned operation = BPF_OP(insn->code);
 	bool divides = operation == BPF_DIV || operation == BPF_MOD;
 	bool is_alu64 = BPF_CLASS(insn->code) == BPF_ALU64;
-	bool narrowed = is_alu64 && gt_ptxgen_is_short_alu(gen, insn), wide = is_alu64 && !narrowed;
+	bool narrowed = is_alu64 && gt_ptxgen_is_narrow_alu(gen, insn),
+	     wide = is_alu64 && !narrowed;
 	struct alu_operands operands = {.bits = wide ? 64 : 32,
 					.left = read_operand(gen, insn->dst_reg, wide)};
 
@@ -256,15 +257,14 @@ static void emit_negate(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	write_register(gen, insn->dst_reg, wide, operands.target);
 }
 
-/* A shift to the left whose result strength reduction has calculated already. */
+/* A shift to the left whose result strength reduction has calculated. */
 static bool emit_reduced_shift(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	const struct gt_ptxgen_scaled *scaled = &gen->scaled[insn->dst_reg];
+	struct gt_ptxgen_value scaled;
 
-	if (insn->code != (BPF_ALU64 | BPF_LSH | BPF_K) || insn->imm != scaled->shift ||
-	    !scaled->shift)
+	if (BPF_OP(insn->code) != BPF_LSH || !gt_ptxgen_used_scaled(gen, &scaled))
 		return false;
-	gt_ptxgen_write_reg64(gen, insn->dst_reg, scaled->value);
+	gt_ptxgen_write_reg64(gen, insn->dst_reg, scaled);
 	return true;
 }
 
@@ -290,8 +290,6 @@ static void emit_operation(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 
 void gt_ptxgen_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptxgen_scaled scaled = gt_ptxgen_scale_alu(gen, insn);
-
+	gt_ptxgen_emit_scaled(gen, insn);
 	emit_operation(gen, insn);
-	gen->scaled[insn->dst_reg] = scaled;
 }

@@ -189,13 +189,11 @@ struct gt_ptxgen_value gt_ptxgen_widen(struct gt_ptxgen *gen, struct gt_ptxgen_v
 void gt_ptxgen_write_reg32(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value low)
 {
 	gt_ptxgen_emit(gen, "cvt.u64.u32", gt_ptxgen_reg64(gen, number), low);
-	gen->scaled[number].shift = 0;
 }
 
 void gt_ptxgen_write_reg64(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value value)
 {
 	gt_ptxgen_emit(gen, "mov.b64", gt_ptxgen_reg64(gen, number), value);
-	gen->scaled[number].shift = 0;
 }
 
 /* ---- the module ---- */

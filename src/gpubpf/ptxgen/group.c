@@ -207,7 +207,7 @@ int gt_ptxgen_lane_value(struct gt_ptxgen *gen)
 	gen->by_leader = true;
 	own = gt_ptxgen_source(gen, source, 0);
 	gen->by_leader = false;
-	if (gt_ptxgen_limit(gen, 2) < 32) {
+	if (gt_ptxgen_max(gen, 2) < 32) {
 		lane = gt_ptxgen_low(gen, asked);
 	} else {
 		gt_ptxgen_emit(gen, "min.u64", number, asked, 32);

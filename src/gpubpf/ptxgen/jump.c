@@ -45,7 +45,7 @@ static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 			  struct gt_ptxgen_condition *ret_taken)
 {
 	bool is_jmp = BPF_CLASS(insn->code) == BPF_JMP;
-	bool wide = is_jmp && !gt_ptxgen_is_short(gen, insn->dst_reg);
+	bool wide = is_jmp && !gt_ptxgen_fits_32(gen, insn->dst_reg);
 	unsigned operation = BPF_OP(insn->code);
 	bool negated = operation == BPF_JGT || operation == BPF_JGE;
 	bool next = operation == BPF_JGT || operation == BPF_JLE;
@@ -70,30 +70,30 @@ static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 }
 
 /* Whether bits of the lower halves alone are tested. */
-static bool tests_low(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static bool tests_low_halves(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	return gt_ptxgen_is_short(gen, insn->dst_reg) ||
+	return gt_ptxgen_fits_32(gen, insn->dst_reg) ||
 	       (BPF_SRC(insn->code) == BPF_K ? insn->imm >= 0
-					     : gt_ptxgen_is_short(gen, insn->src_reg));
+					     : gt_ptxgen_fits_32(gen, insn->src_reg));
 }
 
 struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned operation = BPF_OP(insn->code), bits;
 	bool is_test = operation == BPF_JSET, wide = BPF_CLASS(insn->code) == BPF_JMP;
-	bool is_short =
-		wide && (is_test ? tests_low(gen, insn) : gt_ptxgen_has_short_sides(gen, insn));
+	bool narrowed =
+		wide && (is_test ? tests_low_halves(gen, insn) : gt_ptxgen_sides_fit_32(gen, insn));
 	struct jump_comparison comparison = comparisons[operation >> 4];
 	struct gt_ptxgen_value left, right, both;
 	struct gt_ptxgen_condition taken = {.holds = true};
 
 	if (compare_below(gen, insn, &taken))
 		return taken;
-	wide &= !is_short;
+	wide &= !narrowed;
 	bits = wide ? 64 : 32;
 	/* 64 bits whose upper half is 0 are not negative, whatever the sign of the lower half is.
 	 */
-	if (is_short && !is_test)
+	if (narrowed && !is_test)
 		comparison.type = 'u';
 	left = read_side(gen, insn->dst_reg, wide);
 	right = BPF_SRC(insn->code) == BPF_K ? gt_ptxgen_signed(insn->imm)
@@ -113,107 +113,17 @@ struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const stru
 void gt_ptxgen_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	struct gt_ptxgen_condition taken;
-	uint8_t ways = gen->facts->insns[gen->at].branch;
+	uint8_t paths = gen->facts->insns[gen->at].branch;
 
 	if (BPF_OP(insn->code) == BPF_JA)
-		ways = 2;
-	if (gen->fused == gen->at) {
-		/* Only what is not NULL comes by here. */
-		gen->fused = UINT32_MAX;
-		ways = BPF_OP(insn->code) == BPF_JEQ ? 1 : 2;
-	}
-	if (ways == 2) {
+		paths = 2;
+	/* The call has branched where its result is NULL. */
+	if (gen->null_tests[gen->at].is_test)
+		paths = BPF_OP(insn->code) == BPF_JEQ ? 1 : 2;
+	if (paths == 2) {
 		gt_ptxgen_jump_if(gen, gt_ptxgen_always);
-	} else if (ways != 1) {
+	} else if (paths != 1) {
 		taken = gt_ptxgen_condition(gen, insn);
 		gt_ptxgen_jump_if(gen, taken);
 	}
-}
-
-/*
- * The test of r0, or of a copy of it, for NULL that follows a call, and what stands between them:
- * nothing but copies of r0 and calculations aside, which have nothing to do with it. The arguments
- * the helper has read by then; nobody reads r1 to r5 after it before they are written.
- */
-struct null_test {
-	uint32_t at;
-	unsigned copies; /* bit n: r<n> holds what the helper gives */
-};
-
-static bool is_copy(const struct null_test *test, const struct bpf_insn *insn)
-{
-	return insn->code == (BPF_ALU64 | BPF_MOV | BPF_X) && !insn->off &&
-	       (test->copies >> insn->src_reg & 1);
-}
-
-static bool is_aside(const struct null_test *test, const struct bpf_insn *insn)
-{
-	bool alu = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_CLASS(insn->code) == BPF_ALU;
-	bool has_source = BPF_SRC(insn->code) == BPF_X && BPF_OP(insn->code) != BPF_END;
-
-	return alu && !(test->copies >> insn->dst_reg & 1) &&
-	       !(has_source && (test->copies >> insn->src_reg & 1));
-}
-
-static bool is_null_test(const struct gt_ptxgen *gen, const struct null_test *test)
-{
-	const struct bpf_insn *insn = &gen->job->program->insns[test->at];
-
-	return (insn->code == (BPF_JMP | BPF_JEQ | BPF_K) ||
-		insn->code == (BPF_JMP | BPF_JNE | BPF_K)) &&
-	       (test->copies >> insn->dst_reg & 1) && !insn->imm && !gen->skips[test->at] &&
-	       gen->facts->insns[test->at].branch == 3;
-}
-
-static bool find_null_test(const struct gt_ptxgen *gen, struct null_test *test)
-{
-	const struct bpf_insn *insns = gen->job->program->insns;
-
-	test->copies = 1;
-	for (test->at = gen->at + 1; test->at < gen->facts->insn_count && !gen->targets[test->at];
-	     test->at++) {
-		if (is_copy(test, &insns[test->at]))
-			test->copies |= 1u << insns[test->at].dst_reg;
-		else if (!is_aside(test, &insns[test->at]))
-			return is_null_test(gen, test);
-	}
-	return false;
-}
-
-bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_value *ret_label)
-{
-	const struct bpf_insn *insns = gen->job->program->insns;
-	struct null_test test;
-	uint32_t call = gen->at;
-	int64_t null;
-
-	/* Where the leader alone makes the call, all of them need its result. */
-	if (gen->by_leader || !find_null_test(gen, &test))
-		return false;
-	for (gen->at++; gen->at < test.at; gen->at++) {
-		const struct bpf_insn *insn = gt_ptxgen_insn(gen);
-
-		/* Where it is NULL; where it is not, they come where they stand. */
-		if (test.copies >> insn->dst_reg & 1)
-			gt_ptxgen_write_reg64(gen, insn->dst_reg, gt_ptxgen_signed(0));
-		else
-			gt_ptxgen_alu(gen, insn);
-		gt_ptxgen_follow_limits(gen, insn);
-	}
-	gen->at = call;
-	null = BPF_OP(insns[test.at].code) == BPF_JEQ ? gt_bpf_jump_target(insns, test.at)
-						      : test.at + 1;
-	gen->targets[null]++;
-	gen->fused = test.at;
-	gen->fused_copies = test.copies;
-	*ret_label = gt_ptxgen_insn_label(gen, (uint32_t)null);
-	return true;
-}
-
-bool gt_ptxgen_is_done(const struct gt_ptxgen *gen, uint32_t at)
-{
-	const struct bpf_insn *insn = &gen->job->program->insns[at];
-
-	return gen->fused != UINT32_MAX && at < gen->fused &&
-	       !(gen->fused_copies >> insn->dst_reg & 1);
 }

@@ -119,6 +119,8 @@ int gt_ptxgen_hash_add(struct gt_ptxgen *gen);
 
 int gt_ptxgen_ring_output(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_perf_output(struct gt_ptxgen *gen, uint32_t insn);
+/* Whether the ring of the call at gen->at is known, and its record has a known size that fits. */
+bool gt_ptxgen_fits_ring(const struct gt_ptxgen *gen);
 int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_ring_submit(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_ring_discard(struct gt_ptxgen *gen, uint32_t insn);

@@ -86,7 +86,8 @@ static bool is_single(const struct gt_ptxgen *gen)
 /* An index into an array: a .b32. */
 struct array_index {
 	struct gt_ptxgen_value value;
-	struct gt_ptxgen_scaled scaled;
+	struct gt_ptxgen_value scaled; /* .b64: the value << shift; shift 0: not known */
+	unsigned shift;
 	bool within; /* it is known to be one of the array */
 };
 
@@ -96,10 +97,10 @@ static struct gt_ptxgen_value value_at(struct gt_ptxgen *gen, struct gt_ptxgen_v
 	uint64_t stride = gt_bpf_map_stride(gt_ptxgen_map(gen)->value_size);
 	struct gt_ptxgen_value address;
 
-	if (!index->scaled.shift || stride != UINT64_C(1) << index->scaled.shift)
+	if (!index->shift || stride != UINT64_C(1) << index->shift)
 		return gt_ptxgen_element(gen, start, index->value, stride, 0);
 	address = gt_ptxgen_b64(gen);
-	gt_ptxgen_emit(gen, "add.s64", address, start, index->scaled.value);
+	gt_ptxgen_emit(gen, "add.s64", address, start, index->scaled);
 	return address;
 }
 
@@ -131,8 +132,8 @@ static struct array_index load_index(struct gt_ptxgen *gen)
 	struct array_index index;
 
 	gt_ptxgen_load_words(gen, 2, 4, &index.value);
-	index.scaled = gt_ptxgen_memory_scaled(gen, 2, 0, 4);
-	index.within = gt_ptxgen_memory_limit(gen, 2, 0, 4) < gt_ptxgen_map(gen)->max_entries;
+	index.shift = gt_ptxgen_used_scaled(gen, &index.scaled);
+	index.within = gt_ptxgen_max_key(gen) < gt_ptxgen_map(gen)->max_entries;
 	return index;
 }
 

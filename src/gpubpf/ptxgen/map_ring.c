@@ -244,6 +244,16 @@ int gt_ptxgen_perf_output(struct gt_ptxgen *gen, uint32_t insn)
 	return output(gen, 4);
 }
 
+bool gt_ptxgen_fits_ring(const struct gt_ptxgen *gen)
+{
+	int32_t map = gt_ptxgen_fact(gen, 1)->map;
+	uint64_t size;
+
+	return map >= 0 && is_known(gen, 2, &size) &&
+	       size <= gt_bpf_map_ring_bytes(&gen->object->maps[map]) -
+			       sizeof(struct gt_ring_record);
+}
+
 int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_ring ring = gt_ptxgen_ring_of(gen);

@@ -376,7 +376,6 @@ void gt_ptxgen_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, uns
 	struct gt_ptxgen_opcode opcode;
 
 	if (gt_ptxgen_is_own_stack(fact)) {
-		gt_ptxgen_limit_stack(gen, fact->min + offset, width, UINT64_MAX, NULL);
 		gt_ptxgen_stack_store(gen, fact->min + offset, width, value);
 		return;
 	}

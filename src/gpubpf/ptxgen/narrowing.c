@@ -16,41 +16,40 @@
 
 /* ---- operations of 32 bits ---- */
 
-bool gt_ptxgen_is_short(const struct gt_ptxgen *gen, unsigned number)
+bool gt_ptxgen_fits_32(const struct gt_ptxgen *gen, unsigned number)
 {
-	return gt_ptxgen_limit(gen, number) <= UINT32_MAX;
+	return gt_ptxgen_max(gen, number) <= UINT32_MAX;
 }
 
-/* What the right side of an instruction is at most; a number below 0 is a great one. */
-static uint64_t right_limit(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+/* The largest value of an instruction's right side; a negative constant is a large one. */
+static uint64_t max_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	return BPF_SRC(insn->code) == BPF_K ? (uint64_t)(int64_t)insn->imm
-					    : gt_ptxgen_limit(gen, insn->src_reg);
+					    : gt_ptxgen_max(gen, insn->src_reg);
 }
 
-bool gt_ptxgen_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+bool gt_ptxgen_sides_fit_32(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	return gt_ptxgen_is_short(gen, insn->dst_reg) && right_limit(gen, insn) <= UINT32_MAX;
+	return gt_ptxgen_fits_32(gen, insn->dst_reg) && max_right(gen, insn) <= UINT32_MAX;
 }
 
-bool gt_ptxgen_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+bool gt_ptxgen_is_narrow_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	switch (BPF_OP(insn->code)) {
 	case BPF_AND:
-		return gt_ptxgen_is_short(gen, insn->dst_reg) ||
-		       right_limit(gen, insn) <= UINT32_MAX;
+		return gt_ptxgen_fits_32(gen, insn->dst_reg) || max_right(gen, insn) <= UINT32_MAX;
 	case BPF_RSH:
-		return gt_ptxgen_is_short(gen, insn->dst_reg);
+		return gt_ptxgen_fits_32(gen, insn->dst_reg);
 	case BPF_ADD:
 	case BPF_MUL:
 	case BPF_OR:
 	case BPF_XOR:
 	case BPF_LSH:
-		return gt_ptxgen_has_short_sides(gen, insn) &&
-		       gt_ptxgen_limit_alu(gen, insn) <= UINT32_MAX;
+		return gt_ptxgen_sides_fit_32(gen, insn) &&
+		       gt_ptxgen_max_result(gen, insn) <= UINT32_MAX;
 	case BPF_DIV:
 	case BPF_MOD:
-		return gt_ptxgen_has_short_sides(gen, insn);
+		return gt_ptxgen_sides_fit_32(gen, insn);
 	default:
 		return false;
 	}

@@ -12,6 +12,7 @@
 
 #include "gpubpf/helpers.h"
 #include "gpubpf/ptxgen/ir.h"
+#include "gpubpf/ptxgen/passes.h"
 #include "gpubpf/translate.h"
 
 enum {
@@ -43,20 +44,6 @@ struct gt_ptxgen_frame {
 	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
 };
 
-/* A number << shift, modulo 2^64, is the .b64 `value`, which does not change; shift 0: none. */
-struct gt_ptxgen_scaled {
-	struct gt_ptxgen_value value;
-	uint8_t shift;
-};
-
-/* What bytes of the frame's stack hold as a number: the most, and that scaled; width 0: none. */
-struct gt_ptxgen_stack_limit {
-	int16_t offset;
-	uint8_t width;
-	uint64_t limit;
-	struct gt_ptxgen_scaled scaled;
-};
-
 struct gt_ptxgen {
 	const struct gt_translate_options *options;
 	const struct gt_bpf_object *object; /* may be NULL */
@@ -74,17 +61,15 @@ struct gt_ptxgen {
 	bool by_leader; /* GT_PTXGEN_ALL: what is emitted is run by the leader alone */
 	struct gt_ptxgen_stack *stacks; /* one a function */
 	uint32_t *targets; /* of each instruction: jumps to it; those to it need its label */
-	uint32_t *skips;   /* of a jump that needs none: where what it jumps over ends, else 0 */
-	struct gt_ptxgen_frame *frame;     /* the function that is emitted */
-	uint32_t frames;                   /* begun so far */
-	uint32_t stack_bytes;              /* of memory for all frames */
-	uint32_t inlined;                  /* instructions emitted */
-	uint64_t limits[GT_BPF_REGISTERS]; /* range.c */
-	struct gt_ptxgen_stack_limit stack_limits[8];
-	struct gt_ptxgen_scaled scaled[GT_BPF_REGISTERS]; /* strength.c */
-	uint32_t at;                                      /* the instruction that is emitted */
-	uint32_t fused;        /* a test for NULL that a helper has done; UINT32_MAX: none */
-	unsigned fused_copies; /* bit n: r<n> is what is tested there, too */
+	struct gt_ptxgen_if_conversion if_conversion;
+	struct gt_ptxgen_null_test *null_tests; /* one an instruction */
+	struct gt_ptxgen_ranges ranges;
+	struct gt_ptxgen_strength strength;
+	struct gt_ptxgen_frame *frame; /* the function that is emitted */
+	uint32_t frames;               /* begun so far */
+	uint32_t stack_bytes;          /* of memory for all frames */
+	uint32_t inlined;              /* instructions emitted */
+	uint32_t at;                   /* the instruction that is emitted */
 	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
 	enum gt_context_source source; /* in a helper's emit: that of its row */
 	int error;                     /* the first one */
@@ -282,51 +267,13 @@ struct gt_ptxgen_value gt_ptxgen_reg32(struct gt_ptxgen *gen, unsigned number);
 /* Sets an eBPF register to a .b32 that does not change any more, or to a .b64. */
 void gt_ptxgen_write_reg32(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value low);
 void gt_ptxgen_write_reg64(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value value);
-/* Whether a register's upper half is 0. */
-bool gt_ptxgen_is_short(const struct gt_ptxgen *gen, unsigned number);
-/* Whether the upper halves of both sides of an instruction are. */
-bool gt_ptxgen_has_short_sides(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
-/* Whether an operation of 64 bits gives what the same one of 32 bits does, with zeros above. */
-bool gt_ptxgen_is_short_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
-
+/* Whether the upper half of a register is 0; of both sides of an instruction. */
+bool gt_ptxgen_fits_32(const struct gt_ptxgen *gen, unsigned number);
+bool gt_ptxgen_sides_fit_32(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* Whether an operation of 64 bits has the result of the same one of 32 bits, with zeros above. */
+bool gt_ptxgen_is_narrow_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* A fresh .b32 with the upper half of an eBPF register. */
 struct gt_ptxgen_value gt_ptxgen_high(struct gt_ptxgen *gen, unsigned number);
-
-/* ---- strength.c: numbers that are shifted and shifted back ---- */
-
-/* The result of an operation at gen->at, before that is emitted. */
-struct gt_ptxgen_scaled gt_ptxgen_scale_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-
-/* ---- if_conversion.c: jumps over little ---- */
-
-/* Finds them: gen->skips. */
-void gt_ptxgen_plan_skips(struct gt_ptxgen *gen);
-/* Emits the jump at gen->at and what it jumps over. The first instruction behind that. */
-uint32_t gt_ptxgen_skip(struct gt_ptxgen *gen);
-
-/* ---- range.c: how great numbers can be ---- */
-
-/* At labels: whatever was known of numbers. */
-void gt_ptxgen_forget_numbers(struct gt_ptxgen *gen);
-/* What an operation at gen->at leaves at most. */
-uint64_t gt_ptxgen_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
-/* The number that a jump compares with, where it is known. */
-bool gt_ptxgen_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
-			   uint64_t *ret_number);
-/* A conditional jump is taken, or not. */
-void gt_ptxgen_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken);
-/* After an instruction was emitted. */
-void gt_ptxgen_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-/* The greatest number without a sign that a register, or memory behind one, can hold. */
-uint64_t gt_ptxgen_limit(const struct gt_ptxgen *gen, unsigned number);
-uint64_t gt_ptxgen_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
-				unsigned width);
-/* What memory behind a register holds, scaled, if that is known; else its shift is 0. */
-struct gt_ptxgen_scaled gt_ptxgen_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
-						int64_t offset, unsigned width);
-/* Bytes of the frame's stack were written: with a number that is at most `limit`. */
-void gt_ptxgen_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
-			   const struct gt_ptxgen_scaled *scaled);
 
 /* ---- memory.c: maps and pointers ---- */
 
@@ -375,17 +322,6 @@ struct gt_ptxgen_value gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
 /* A fresh .b64 with a value of the context (context.h), whatever it is at the site. */
 struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
 					uint32_t index);
-
-/* Whether an instruction between a helper's call and its test for NULL was emitted with the call.
- */
-bool gt_ptxgen_is_done(const struct gt_ptxgen *gen, uint32_t at);
-/*
- * Whether what follows the call at gen->at is the test of r0 for NULL. The helper must then set r0
- * to 0 and leave for the label where it is NULL, and fall through where r0 is not NULL: the test
- * itself is not emitted. Ask before the instruction that leaves: what stands between the call and
- * its test is emitted by asking.
- */
-bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_value *ret_label);
 
 /* ---- helpers.c ---- */
 

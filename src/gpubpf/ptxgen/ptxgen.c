@@ -159,23 +159,21 @@ static void emit_insns(struct gt_ptxgen *gen)
 		if (gen->facts->insns[at].reached)
 			last = at;
 	for (uint32_t at = function->start; at <= last && !gen->error; at++) {
-		if (!gen->facts->insns[at].reached || gt_ptxgen_is_done(gen, at))
+		if (!gen->facts->insns[at].reached || gen->null_tests[at].is_early)
 			continue;
 		gen->at = at;
 		gen->inlined++;
 		if (gen->targets[at]) {
 			label = gt_ptxgen_insn_label(gen, at);
 			gt_ptxgen_put_label(gen, label);
-			gt_ptxgen_forget_numbers(gen);
 		}
-		if (gen->skips[at]) {
-			at = gt_ptxgen_skip(gen) - 1;
+		if (gen->if_conversion.ends[at]) {
+			at = gt_ptxgen_emit_converted(gen) - 1;
 		} else if (!is_exit(&insns[at])) {
 			ordered = gt_bpf_without_order(&insns[at]);
 			insn = gt_bpf_is_ordered(&insns[at]) ? &ordered : &insns[at];
 			emit_insn(gen, insn);
 			gen->at = at;
-			gt_ptxgen_follow_limits(gen, insn);
 		} else if (at != last) {
 			gt_ptxgen_branch(gen, gt_ptxgen_end_label(gen));
 			leaves = true;
@@ -205,7 +203,6 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	gen->frame = &frame;
 	if (frame.top > gen->stack_bytes)
 		gen->stack_bytes = frame.top;
-	gt_ptxgen_forget_numbers(gen);
 	gt_ptxgen_begin_frame(gen);
 	if (!frame.caller) {
 		struct gt_ptxgen_value context = gt_ptxgen_reg64(gen, 1);
@@ -222,7 +219,7 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	return gen->error;
 }
 
-static void find_targets(struct gt_ptxgen *gen)
+static void count_targets(struct gt_ptxgen *gen)
 {
 	const struct bpf_insn *insns = gen->job->program->insns;
 
@@ -284,24 +281,48 @@ static int put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
 
 /* ---- the target ---- */
 
+/* The passes before instructions are selected (passes.h). */
+static int run_passes(struct gt_ptxgen *gen)
+{
+	int error = 0;
+
+	gen->targets = calloc(gen->facts->insn_count + 1, sizeof(*gen->targets));
+	if (!gen->targets)
+		return -ENOMEM;
+	count_targets(gen);
+	gt_ptxgen_plan_group(gen);
+	error = gt_ptxgen_plan_if_conversion(gen);
+	if (!error)
+		error = gt_ptxgen_plan_null_tests(gen);
+	if (!error)
+		error = gt_ptxgen_analyse(gen);
+	return error ? error : gt_ptxgen_plan_stack(gen);
+}
+
 static int generate(struct gt_ptxgen *gen)
 {
-	int error;
+	int error = run_passes(gen);
 
 	gen->text_limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
-	gen->targets = calloc(gen->facts->insn_count + 1, sizeof(*gen->targets));
-	gen->skips = calloc(gen->facts->insn_count + 1, sizeof(*gen->skips));
-	if (!gen->targets || !gen->skips)
-		return gt_ptxgen_fail(gen, -ENOMEM, "out of memory");
-	find_targets(gen);
-	gt_ptxgen_plan_skips(gen);
-	gt_ptxgen_plan_group(gen);
-	error = gt_ptxgen_plan_stack(gen);
 	if (!error)
 		error = emit_function(gen, 0);
-	if (!error && (gen->list.failed || gt_ptxgen_narrow(&gen->list)))
-		error = gt_ptxgen_fail(gen, -ENOMEM, "out of memory");
-	return error;
+	if (!error && gen->list.failed)
+		error = -ENOMEM;
+	if (!error)
+		error = gt_ptxgen_narrow(&gen->list);
+	return error == -ENOMEM ? gt_ptxgen_fail(gen, error, "out of memory") : error;
+}
+
+static void free_tables(struct gt_ptxgen *gen)
+{
+	gt_ptxgen_list_free(&gen->list);
+	free(gen->stacks);
+	free(gen->targets);
+	free(gen->if_conversion.ends);
+	free(gen->null_tests);
+	free(gen->ranges.rows);
+	free(gen->strength.rows);
+	free(gen->strength.values);
 }
 
 /* Takes back what a job that failed has declared. */
@@ -330,7 +351,6 @@ static int translate(const struct gt_translate_options *options, const struct gt
 		.job = job,
 		.facts = job->facts,
 		.translation = translation,
-		.fused = UINT32_MAX,
 		.map = -1,
 		.diag = diag,
 	};
@@ -345,10 +365,7 @@ static int translate(const struct gt_translate_options *options, const struct gt
 	}
 	if (error)
 		take_back(translation, text, declarations, declared);
-	gt_ptxgen_list_free(&gen.list);
-	free(gen.stacks);
-	free(gen.targets);
-	free(gen.skips);
+	free_tables(&gen);
 	return error;
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How great numbers can be. The verifier keeps what decides something for it; what it need not know
- * (the index of a lookup) is followed here, between one label and the next.
+ * Range analysis: upper bounds of registers and of bytes of the stack, without a sign. The verifier
+ * keeps the ranges that its checks depend on; the others (the index of a lookup) are found here, by
+ * a forward analysis that starts anew at each label.
  */
 #include <string.h>
 
 #include "gpubpf/ptxgen/private.h"
 
-void gt_ptxgen_forget_numbers(struct gt_ptxgen *gen)
+void gt_ptxgen_forget_ranges(struct gt_ptxgen *gen)
 {
-	memset(gen->scaled, 0, sizeof(gen->scaled));
-	memset(gen->limits, 0xff, sizeof(gen->limits));
-	memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
+	memset(gen->ranges.max, 0xff, sizeof(gen->ranges.max));
+	memset(gen->ranges.slots, 0, sizeof(gen->ranges.slots));
 }
 
 static uint64_t all_ones(unsigned bits)
@@ -19,171 +19,108 @@ static uint64_t all_ones(unsigned bits)
 	return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 }
 
-static uint64_t least_of(uint64_t one, uint64_t other)
+static uint64_t min_of(uint64_t one, uint64_t other)
 {
 	return one < other ? one : other;
 }
 
-/* The greatest number that has no more bits. */
-static uint64_t fill(uint64_t number)
+/* The largest number with as many bits. */
+static uint64_t round_up(uint64_t number)
 {
 	return number ? all_ones(64 - (unsigned)__builtin_clzll(number)) : 0;
 }
 
-uint64_t gt_ptxgen_limit(const struct gt_ptxgen *gen, unsigned number)
+/* ---- queries ---- */
+
+/* A bound that the analysis found, together with the verifier's before the instruction `at`. */
+static uint64_t combine(const struct gt_ptxgen *gen, uint32_t at, unsigned number, uint64_t max)
 {
-	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
-	uint64_t limit = gen->limits[number];
+	const struct gt_register_fact *fact = &gen->facts->insns[at].registers[number];
 
 	if (fact->type != GT_REG_SCALAR)
 		return UINT64_MAX;
-	return fact->min >= 0 ? least_of(limit, (uint64_t)fact->max) : limit;
+	return fact->min >= 0 ? min_of(max, (uint64_t)fact->max) : max;
 }
 
-static const struct gt_ptxgen_stack_limit *find_stack(const struct gt_ptxgen *gen, unsigned number,
-						      int64_t offset, unsigned width)
+static uint64_t max_before(const struct gt_ptxgen *gen, uint32_t at, unsigned number)
 {
-	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
-
-	for (size_t i = 0; gt_ptxgen_is_own_stack(fact) && i < gt_countof(gen->stack_limits); i++)
-		if (gen->stack_limits[i].width == width &&
-		    gen->stack_limits[i].offset == fact->min + offset)
-			return &gen->stack_limits[i];
-	return NULL;
+	return combine(gen, at, number, gen->ranges.rows[at].max[number]);
 }
 
-uint64_t gt_ptxgen_memory_limit(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
-				unsigned width)
+uint64_t gt_ptxgen_max(const struct gt_ptxgen *gen, unsigned number)
 {
-	const struct gt_ptxgen_stack_limit *stack = find_stack(gen, number, offset, width);
-
-	return stack ? stack->limit : all_ones(8 * width);
+	return max_before(gen, gen->at, number);
 }
 
-struct gt_ptxgen_scaled gt_ptxgen_memory_scaled(const struct gt_ptxgen *gen, unsigned number,
-						int64_t offset, unsigned width)
+uint64_t gt_ptxgen_max_key(const struct gt_ptxgen *gen)
 {
-	const struct gt_ptxgen_stack_limit *stack = find_stack(gen, number, offset, width);
-
-	return stack ? stack->scaled : (struct gt_ptxgen_scaled){0};
+	return gen->ranges.rows[gen->at].key_max;
 }
 
-void gt_ptxgen_limit_stack(struct gt_ptxgen *gen, int64_t offset, unsigned width, uint64_t limit,
-			   const struct gt_ptxgen_scaled *scaled)
+/* The largest result of an operation of `bits` bits. */
+static uint64_t max_of_result(const struct bpf_insn *insn, uint64_t left, uint64_t right,
+			      unsigned bits)
 {
-	size_t free_one = 0;
-
-	for (size_t i = 0; i < gt_countof(gen->stack_limits); i++) {
-		struct gt_ptxgen_stack_limit *one = &gen->stack_limits[i];
-
-		if (one->offset < offset + (int64_t)width && offset < one->offset + one->width)
-			one->width = 0;
-		if (!one->width)
-			free_one = i;
-	}
-	gen->stack_limits[free_one] = (struct gt_ptxgen_stack_limit){
-		(int16_t)offset, (uint8_t)width, least_of(limit, all_ones(8 * width)), {{0}, 0}};
-	if (scaled)
-		gen->stack_limits[free_one].scaled = *scaled;
-}
-
-/* What an operation leaves at most, of numbers of `bits` bits. */
-static uint64_t limit_alu(const struct bpf_insn *insn, uint64_t left, uint64_t right, unsigned bits)
-{
-	uint64_t most = all_ones(bits), result = most;
+	uint64_t ones = all_ones(bits), result = ones;
 	bool constant = BPF_SRC(insn->code) == BPF_K;
-	uint64_t number = (uint64_t)(int64_t)insn->imm & most;
+	uint64_t number = (uint64_t)(int64_t)insn->imm & ones;
 
 	switch (BPF_OP(insn->code)) {
 	case BPF_MOV:
-		return insn->off ? most : right;
+		return insn->off ? ones : right;
 	case BPF_AND:
-		return least_of(left, right);
+		return min_of(left, right);
 	case BPF_OR:
 	case BPF_XOR:
-		return fill(left > right ? left : right);
+		return round_up(left > right ? left : right);
 	case BPF_ADD:
-		return __builtin_add_overflow(left, right, &result) || result > most ? most
+		return __builtin_add_overflow(left, right, &result) || result > ones ? ones
 										     : result;
 	case BPF_MUL:
-		return __builtin_mul_overflow(left, right, &result) || result > most ? most
+		return __builtin_mul_overflow(left, right, &result) || result > ones ? ones
 										     : result;
 	case BPF_LSH:
-		return constant && left <= most >> (number & (bits - 1))
+		return constant && left <= ones >> (number & (bits - 1))
 			       ? left << (number & (bits - 1))
-			       : most;
+			       : ones;
 	case BPF_RSH:
 		return constant ? left >> (number & (bits - 1)) : left;
 	case BPF_DIV:
-		return insn->off ? most : left;
+		return insn->off ? ones : left;
 	case BPF_MOD:
-		return insn->off ? most : constant && number ? least_of(left, number - 1) : left;
+		return insn->off ? ones : constant && number ? min_of(left, number - 1) : left;
 	case BPF_END:
 		return all_ones((unsigned)insn->imm);
 	default:
-		return most;
+		return ones;
 	}
 }
 
-uint64_t gt_ptxgen_limit_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static uint64_t max_of_insn(const struct gt_ptxgen *gen, uint32_t at, const struct bpf_insn *insn)
 {
 	unsigned bits = BPF_CLASS(insn->code) == BPF_ALU64 ? 64 : 32;
-	uint64_t most = all_ones(bits), left = least_of(gt_ptxgen_limit(gen, insn->dst_reg), most);
-	uint64_t right = BPF_SRC(insn->code) == BPF_K || BPF_OP(insn->code) == BPF_END
-				 ? (uint64_t)(int64_t)insn->imm & most
-				 : least_of(gt_ptxgen_limit(gen, insn->src_reg), most);
+	uint64_t ones = all_ones(bits), left = max_before(gen, at, insn->dst_reg), right;
 
-	/* Cut to 32 bits, a greater number may be any. */
-	if (bits == 32 && gt_ptxgen_limit(gen, insn->dst_reg) > most)
-		left = most;
-	return limit_alu(insn, left, right, bits);
-}
-
-static void follow_load(struct gt_ptxgen *gen, const struct bpf_insn *insn)
-{
-	unsigned width = gt_bpf_access_size(insn);
-
-	gen->limits[insn->dst_reg] = UINT64_MAX;
-	if (BPF_MODE(insn->code) == BPF_MEMSX)
-		return;
-	gen->limits[insn->dst_reg] = gt_ptxgen_memory_limit(gen, insn->src_reg, insn->off, width);
-	gen->scaled[insn->dst_reg] = gt_ptxgen_memory_scaled(gen, insn->src_reg, insn->off, width);
-}
-
-/* A number that is stored in no fewer bytes than it has. */
-static void follow_number(struct gt_ptxgen *gen, const struct bpf_insn *insn, int64_t offset,
-			  uint64_t limit)
-{
-	unsigned width = gt_bpf_access_size(insn);
-
-	if (limit > all_ones(8 * width))
-		gt_ptxgen_limit_stack(gen, offset, width, UINT64_MAX, NULL);
+	if (BPF_SRC(insn->code) == BPF_K || BPF_OP(insn->code) == BPF_END)
+		right = (uint64_t)(int64_t)insn->imm & ones;
 	else
-		gt_ptxgen_limit_stack(gen, offset, width, limit,
-				      BPF_CLASS(insn->code) == BPF_STX ? &gen->scaled[insn->src_reg]
-								       : NULL);
+		right = min_of(max_before(gen, at, insn->src_reg), ones);
+	/* The lower half of a larger value can be anything. */
+	return max_of_result(insn, min_of(left, ones), right, bits);
 }
 
-static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+uint64_t gt_ptxgen_max_result(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->dst_reg);
-	bool atomic = BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC;
-	uint64_t limit =
-		BPF_CLASS(insn->code) == BPF_ST
-			? (uint64_t)(int64_t)insn->imm & all_ones(8 * gt_bpf_access_size(insn))
-			: gt_ptxgen_limit(gen, insn->src_reg);
+	return max_of_insn(gen, gen->at, insn);
+}
 
-	if (atomic)
-		gen->limits[0] = gen->limits[insn->src_reg] = UINT64_MAX;
-	if (!gt_ptxgen_is_own_stack(fact)) {
-		if (fact->type == GT_REG_STACK || fact->type == GT_REG_MIXED)
-			memset(gen->stack_limits, 0, sizeof(gen->stack_limits));
-	} else if (atomic) {
-		gt_ptxgen_limit_stack(gen, fact->min + insn->off, gt_bpf_access_size(insn),
-				      UINT64_MAX, NULL);
-	} else {
-		follow_number(gen, insn, fact->min + insn->off, limit);
-	}
+uint64_t gt_ptxgen_max_after(const struct gt_ptxgen *gen, uint32_t last, unsigned number)
+{
+	const struct bpf_insn *insn = &gen->job->program->insns[last];
+	bool written = gt_ptxgen_is_alu(insn) && insn->dst_reg == number;
+
+	return combine(gen, gen->at, number,
+		       written ? max_of_insn(gen, last, insn) : gen->ranges.rows[last].max[number]);
 }
 
 bool gt_ptxgen_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
@@ -191,11 +128,11 @@ bool gt_ptxgen_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *i
 {
 	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->src_reg);
 	bool constant = BPF_SRC(insn->code) == BPF_K;
-	uint64_t most = all_ones(BPF_CLASS(insn->code) == BPF_JMP ? 64 : 32);
+	uint64_t ones = all_ones(BPF_CLASS(insn->code) == BPF_JMP ? 64 : 32);
 
 	if (!constant && (fact->type != GT_REG_SCALAR || fact->min != fact->max))
 		return false;
-	*ret_number = (uint64_t)(constant ? insn->imm : fact->min) & most;
+	*ret_number = (uint64_t)(constant ? insn->imm : fact->min) & ones;
 	return true;
 }
 
@@ -212,50 +149,139 @@ static unsigned comparison(const struct bpf_insn *insn, bool taken)
 	case BPF_JGE:
 		return BPF_JLT;
 	default:
-		return BPF_JA; /* says nothing of how great a number is */
+		return BPF_JA; /* no upper bound */
 	}
 }
 
-void gt_ptxgen_assume(struct gt_ptxgen *gen, const struct bpf_insn *insn, bool taken)
+/* The bound of a register where the jump at gen->at is taken, or not. */
+static uint64_t max_at_jump(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
+			    unsigned number, bool taken)
 {
-	uint64_t *limit = &gen->limits[insn->dst_reg], number;
+	uint64_t max = gen->ranges.rows[gen->at].max[number], right;
 	unsigned holds = comparison(insn, taken);
 
-	if (!gt_ptxgen_known_right(gen, insn, &number) ||
-	    (BPF_CLASS(insn->code) == BPF_JMP32 && !gt_ptxgen_is_short(gen, insn->dst_reg)))
-		return;
+	if (number != insn->dst_reg || !gt_ptxgen_known_right(gen, insn, &right) ||
+	    (BPF_CLASS(insn->code) == BPF_JMP32 && !gt_ptxgen_fits_32(gen, insn->dst_reg)))
+		return max;
 	if (holds == BPF_JEQ || holds == BPF_JLE)
-		*limit = least_of(*limit, number);
-	else if (holds == BPF_JLT && number)
-		*limit = least_of(*limit, number - 1);
+		return min_of(max, right);
+	if (holds == BPF_JLT && right)
+		return min_of(max, right - 1);
+	return max;
 }
 
-void gt_ptxgen_follow_limits(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+uint64_t gt_ptxgen_max_taken(const struct gt_ptxgen *gen, unsigned number)
 {
+	return combine(gen, gen->at, number, max_at_jump(gen, gt_ptxgen_insn(gen), number, true));
+}
+
+/* ---- the analysis ---- */
+
+/* The bound of `width` bytes at an offset behind a pointer in a register. */
+static uint64_t max_of_memory(const struct gt_ptxgen *gen, unsigned number, int64_t offset,
+			      unsigned width)
+{
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
+	int slot = gt_ptxgen_is_own_stack(fact)
+			   ? gt_ptxgen_find_slot(gen->ranges.slots, fact->min + offset, width)
+			   : -1;
+
+	return slot >= 0 ? gen->ranges.slot_max[slot] : all_ones(8 * width);
+}
+
+void gt_ptxgen_record_ranges(struct gt_ptxgen *gen)
+{
+	struct gt_ptxgen_range_row *row = &gen->ranges.rows[gen->at];
+
+	memcpy(row->max, gen->ranges.max, sizeof(row->max));
+	if (gt_ptxgen_insn(gen)->code == (BPF_JMP | BPF_CALL))
+		row->key_max = max_of_memory(gen, 2, 0, 4);
+}
+
+/* Bytes behind a pointer are written with a value that is at most `max`. */
+static void write_memory(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsigned width,
+			 uint64_t max)
+{
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, number);
+	int slot;
+
+	if (gt_ptxgen_is_own_stack(fact)) {
+		slot = gt_ptxgen_write_slot(gen->ranges.slots, fact->min + offset, width);
+		gen->ranges.slot_max[slot] = min_of(max, all_ones(8 * width));
+	} else if (fact->type == GT_REG_STACK || fact->type == GT_REG_MIXED) {
+		memset(gen->ranges.slots, 0, sizeof(gen->ranges.slots));
+	}
+}
+
+static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	unsigned width = gt_bpf_access_size(insn);
+	bool atomic = BPF_CLASS(insn->code) == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC;
+	uint64_t max = BPF_CLASS(insn->code) == BPF_ST
+			       ? (uint64_t)(int64_t)insn->imm & all_ones(8 * width)
+			       : gt_ptxgen_max(gen, insn->src_reg);
+
+	if (atomic) {
+		gen->ranges.max[0] = gen->ranges.max[insn->src_reg] = UINT64_MAX;
+		max = UINT64_MAX;
+	}
+	/* The lower bytes of a larger value can be anything. */
+	write_memory(gen, insn->dst_reg, insn->off, width, max);
+}
+
+static void follow_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
+
+	if (gt_bpf_is_subprogram_call(insn)) {
+		gt_ptxgen_forget_ranges(gen);
+		return;
+	}
+	memset(gen->ranges.max, 0xff, 6 * sizeof(gen->ranges.max[0]));
+	for (unsigned i = 0; helper && i < GT_HELPER_ARGUMENTS; i++)
+		if (helper->arguments[i] == GT_ARG_RESULT_U64)
+			write_memory(gen, i + 1, 0, 8, UINT64_MAX);
+}
+
+void gt_ptxgen_follow_ranges(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	uint64_t *max = &gen->ranges.max[insn->dst_reg];
+
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
-		gen->limits[insn->dst_reg] = gt_ptxgen_limit_alu(gen, insn);
+		*max = gt_ptxgen_max_result(gen, insn);
 		return;
 	case BPF_LD:
-		gen->limits[insn->dst_reg] =
-			insn->src_reg ? UINT64_MAX
-				      : (uint64_t)(uint32_t)insn[1].imm << 32 | (uint32_t)insn->imm;
+		*max = insn->src_reg ? UINT64_MAX
+				     : (uint64_t)(uint32_t)insn[1].imm << 32 | (uint32_t)insn->imm;
 		return;
 	case BPF_LDX:
-		follow_load(gen, insn);
+		*max = BPF_MODE(insn->code) == BPF_MEMSX
+			       ? UINT64_MAX
+			       : max_of_memory(gen, insn->src_reg, insn->off,
+					       gt_bpf_access_size(insn));
 		return;
 	case BPF_ST:
 	case BPF_STX:
 		follow_store(gen, insn);
 		return;
 	default:
-		if (insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)) {
-			memset(gen->limits, 0xff, 6 * sizeof(gen->limits[0]));
-			memset(gen->scaled, 0, 6 * sizeof(gen->scaled[0]));
-		} else if (BPF_OP(insn->code) == BPF_CALL)
-			gt_ptxgen_forget_numbers(gen);
+		if (BPF_OP(insn->code) == BPF_CALL)
+			follow_call(gen, insn);
 		else if (BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_EXIT)
-			gt_ptxgen_assume(gen, insn, false);
+			*max = max_at_jump(gen, insn, insn->dst_reg, false);
+	}
+}
+
+void gt_ptxgen_leave_region_ranges(struct gt_ptxgen *gen, unsigned written)
+{
+	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
+		uint64_t *max = &gen->ranges.max[i], taken = gt_ptxgen_max_taken(gen, i);
+
+		if (!(written >> i & 1))
+			*max = gen->ranges.rows[gen->at].max[i];
+		else if (*max < taken)
+			*max = taken;
 	}
 }
