@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Bytes as an object for eBPF, with its BTF: it is read, its programs are verified and translated.
- */
+/* Input: an eBPF object with BTF. Read it, verify and translate its programs. */
 #include <sys/mman.h>
 
 #include "base/file.h"

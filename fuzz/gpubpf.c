@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bytes as an eBPF program, as they are or as what a writer of programs goes by. What the verifier
- * accepts runs on the interpreter without a fault and within its bound, and can be translated.
+ * Input: an eBPF program, or the random bytes of the program generator. Programs that the verifier
+ * accepts run on the interpreter without a fault and within their bound, and can be translated.
  */
 #include <errno.h>
 
@@ -59,7 +59,7 @@ static void translate(const struct gt_bpf_program *program, const struct gt_fact
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bpf_insn insns[LONGEST] = {{0}};
+	struct bpf_insn insns[RANDOM_MAX_INSNS] = {{0}};
 	struct gt_bpf_program program = {.insns = insns};
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
 					    .memory_size = MEMORY,
@@ -76,8 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		program.count = make_program(insns);
 	} else {
 		program.count = (uint32_t)((size - 1) / sizeof(*insns));
-		if (program.count > LONGEST)
-			program.count = LONGEST;
+		if (program.count > RANDOM_MAX_INSNS)
+			program.count = RANDOM_MAX_INSNS;
 		memcpy(insns, data + 1, program.count * sizeof(*insns));
 	}
 	if (gt_verify(&object, &program, &options, &facts, NULL, &diag)) {

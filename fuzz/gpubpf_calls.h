@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Statements of random programs: maps, rings, other lanes, and functions. */
+/* Statements of random programs: maps, rings, warp helpers, and functions. */
 #pragma once
 
 #include "gpubpf_statements.h"
@@ -23,11 +23,11 @@ static void put_key(struct writer *writer, unsigned map)
 	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 2, KEY));
 }
 
-/* What is behind a value's pointer, in r0 or a copy. */
+/* Access a value through its pointer, in r0 or a copy. */
 static void use_value(struct writer *writer, unsigned pointer, unsigned room)
 {
 	for (unsigned i = below(3) + 1; i; i--) {
-		/* No load into the pointer. */
+		/* Do not load into the pointer. */
 		if (below(2) && room == MAP_VALUE)
 			add_atomic(writer, pointer, (int)below(2) * 8);
 		else
@@ -37,7 +37,7 @@ static void use_value(struct writer *writer, unsigned pointer, unsigned room)
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | some_size(), 7, pointer, (int)below(room - 7)));
 }
 
-/* Looks up: the pointer, a copy of it or one that was on the stack is tested, moved and used. */
+/* Look up: test, move and use the pointer, a copy of it or a spilled one. */
 static void add_lookup(struct writer *writer)
 {
 	static const uint8_t maps[] = {MAP_ARRAY, MAP_HASH,  MAP_ARRAY,  MAP_HASH,
@@ -48,16 +48,16 @@ static void add_lookup(struct writer *writer)
 
 	put_key(writer, maps[below(random_for_linux ? 4 : gt_countof(maps))]);
 	call(writer, GT_HELPER_map_lookup_elem);
-	writer->numbers &= 0xfffe;
+	writer->scalars &= 0xfffe;
 	if (copied)
 		move(writer, 1, 0);
 	if (stored)
 		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 0, SPILL));
 	if (stored && !below(4)) {
-		/* Another one is tested: the verifier is to see it. */
+		/* Test another one: the verifier must reject it. */
 		put_key(writer, MAP_HASH);
 		call(writer, GT_HELPER_map_lookup_elem);
-		writer->numbers &= 0xfffe;
+		writer->scalars &= 0xfffe;
 	}
 	skip = jump(writer, insn_k(BPF_JMP | BPF_JEQ | BPF_K, tested, 0));
 	if (stored)
@@ -70,12 +70,12 @@ static void add_lookup(struct writer *writer)
 	}
 	use_value(writer, used, room);
 	land(writer, skip);
-	writer->numbers &= (uint16_t)~0x3f;
+	writer->scalars &= (uint16_t)~0x3f;
 	set(writer, 0, 1);
-	writer->numbers |= 1;
+	writer->scalars |= 1;
 }
 
-/* A number of a constant map is known, and so it bounds an index. */
+/* A value of a constant map is known and bounds an index. */
 static void add_constant_value(struct writer *writer)
 {
 	unsigned pointer = pointer_register(writer);
@@ -86,7 +86,7 @@ static void add_constant_value(struct writer *writer)
 			    below(4) ? 0 : (int)below(8) - 4));
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
 	add_access(writer, pointer, 0, below(2) ? 1 : MEMORY - 7, false, false);
-	end_pointer(writer, pointer);
+	restore_scalar(writer, pointer);
 }
 
 static void add_update(struct writer *writer)
@@ -106,7 +106,7 @@ static void add_update(struct writer *writer)
 	call(writer, GT_HELPER_map_update_elem);
 }
 
-/* Puts bytes of the stack or of the memory into the ring, of a length that is not known. */
+/* Output bytes of the stack or of the memory to the ring, of unknown length. */
 static void add_output(struct writer *writer)
 {
 	load_map(writer, 1, MAP_RING, -1);
@@ -130,7 +130,7 @@ static void add_output(struct writer *writer)
 	call(writer, GT_HELPER_ringbuf_output);
 }
 
-/* Reserves a record, writes into it, and gives it back: by its pointer, or one from the stack. */
+/* Reserve a record, write it, and release it: by its pointer, or a spilled one. */
 static void add_ring(struct writer *writer)
 {
 	unsigned size = 8 + 8 * below(3), skip;
@@ -144,7 +144,7 @@ static void add_ring(struct writer *writer)
 	set(writer, 2, (int32_t)size);
 	set(writer, 3, 0);
 	call(writer, GT_HELPER_ringbuf_reserve);
-	writer->numbers &= 0xfffe;
+	writer->scalars &= 0xfffe;
 	if (stored)
 		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 0, RECORD));
 	skip = jump(writer, insn_k(BPF_JMP | BPF_JEQ | BPF_K, 0, 0));
@@ -164,12 +164,12 @@ static void add_ring(struct writer *writer)
 	set(writer, 2, 0);
 	call(writer, below(2) ? GT_HELPER_ringbuf_submit : GT_HELPER_ringbuf_discard);
 	land(writer, skip);
-	writer->numbers &= (uint16_t)~0x3f;
+	writer->scalars &= (uint16_t)~0x3f;
 	set(writer, 0, 2);
-	writer->numbers |= 1;
+	writer->scalars |= 1;
 }
 
-/* Calls that exchange values between the lanes of a warp, or return the position of a thread. */
+/* Helpers of a warp, and the position of a thread. */
 static void add_lanes(struct writer *writer)
 {
 	static const int32_t plain[] = {GT_HELPER_get_lane_id, GT_HELPER_warp_active_mask,
@@ -195,20 +195,20 @@ static void add_lanes(struct writer *writer)
 		move(writer, 2, 7 + below(2));
 		call(writer, together[below(gt_countof(together))]);
 	}
-	if (writer->numbers & 1)
+	if (writer->scalars & 1)
 		move(writer, 7 + below(2), 0);
 }
 
 /*
- * A pointer to 16 bytes of this stack, or on from the caller of this function. Where they are, or 0
- * if that is not known.
+ * Pass a pointer to 16 bytes of this stack, or the one of this function's caller. Returns their
+ * offset, or 0 if unknown.
  */
 static int pass_stack(struct writer *writer, unsigned target)
 {
 	int area = -SLOTS + 8 * (int)below(7);
 
 	if (writer->passes_choices) {
-		choose_number(writer, 3, area);
+		choose_scalar(writer, 3, area);
 		move(writer, target, 10);
 		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, target, area));
 		return area;
@@ -241,9 +241,9 @@ static void add_call(struct writer *writer)
 	if (writer->passes_stacks)
 		area = pass_stack(writer, 4);
 	else if (!below(3))
-		choose_number(writer, 5, area = -SLOTS + 8 * (int)below(7));
+		choose_scalar(writer, 5, area = -SLOTS + 8 * (int)below(7));
 	move(writer, 1, 6);
-	move(writer, 2, number_register(writer) % 10);
+	move(writer, 2, scalar_register(writer) % 10);
 	if (writer->insns[writer->count - 1].src_reg < 6)
 		writer->insns[writer->count - 1].src_reg = 7;
 	move(writer, 3, 8);
@@ -251,12 +251,12 @@ static void add_call(struct writer *writer)
 	writer->called[writer->call_count++] = (uint8_t)function;
 	writer->used[function] = true;
 	emit(writer, (struct bpf_insn){BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 0});
-	writer->numbers = (uint16_t)((writer->numbers & ~0x3f) | 1);
-	/* What it left there is an index. */
+	writer->scalars = (uint16_t)((writer->scalars & ~0x3f) | 1);
+	/* The value that it stored there is an index. */
 	if (area && below(2)) {
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 3, 10, area));
 		emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, 3, 6, 0));
 		add_access(writer, 3, 0, 1 + below(MEMORY - 8), false, false);
-		end_pointer(writer, 3);
+		restore_scalar(writer, 3);
 	}
 }

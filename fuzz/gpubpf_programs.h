@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Random eBPF programs with 64 bytes of memory and some maps, most of which the verifier accepts:
- * arithmetic, branches, loops, functions that reach into their callers' stacks, spilled numbers and
- * pointers, indices with bounds, atomics, maps, rings, lanes. They call only helpers that give the
- * same on the interpreter and on a device. The same ones in each run, or made from the bytes of a
- * fuzzer; and programs with one thing broken.
+ * arithmetic, branches, loops, functions that access their callers' stacks, spilled scalars and
+ * pointers, bounded indices, atomics, maps, rings, lanes. They only call helpers with the same
+ * results on the interpreter and on a device. The same programs in each run, or generated from the
+ * bytes of a fuzzer; and mutations of programs.
  */
 #pragma once
 
 #include "gpubpf_calls.h"
 
-/* Anything: the verifier is to say whether it may be. */
+/* An arbitrary instruction: the verifier decides whether it is safe. */
 static void add_noise(struct writer *writer)
 {
 	uint64_t number = random_number();
 	struct bpf_insn insn;
 
 	memcpy(&insn, &number, sizeof(insn));
-	insn.imm = some_number();
+	insn.imm = random_immediate();
 	insn.dst_reg = below(11) & 15;
 	insn.src_reg = below(11) & 15;
 	insn.off = (int16_t)(below(2) ? 0 : (int)below(16) - 8);
@@ -26,23 +26,23 @@ static void add_noise(struct writer *writer)
 
 static void add_statements(struct writer *writer, unsigned statements);
 
-/* if, or if and else: with a jump of either form over the second part. */
+/* if, or if and else: with a jump of either form over the second block. */
 static void add_branch(struct writer *writer)
 {
 	unsigned other = jump(writer, some_condition(writer)), end;
-	uint16_t before = writer->numbers, numbers;
+	uint16_t before = writer->scalars, scalars;
 
 	writer->depth++;
 	add_statements(writer, 1 + below(4));
-	numbers = writer->numbers & before;
+	scalars = writer->scalars & before;
 	if (!below(3) && writer->count + RANDOM_ROOM < writer->limit) {
 		bool wide = below(2);
 
 		end = jump(writer, insn_k((wide ? BPF_JMP32 : BPF_JMP) | BPF_JA, 0, 0));
 		land(writer, other);
-		writer->numbers = before;
+		writer->scalars = before;
 		add_statements(writer, 1 + below(3));
-		numbers &= writer->numbers;
+		scalars &= writer->scalars;
 		if (wide && end < writer->limit)
 			writer->insns[end].imm = (int32_t)(writer->count - end - 1);
 		else
@@ -50,11 +50,11 @@ static void add_branch(struct writer *writer)
 	} else {
 		land(writer, other);
 	}
-	writer->numbers = numbers;
+	writer->scalars = scalars;
 	writer->depth--;
 }
 
-/* Counts r9 up or down, so many times as is known or bounded, or up to a bounded register. */
+/* Count r9 up or down, for a known or bounded number of iterations, or to a bounded register. */
 static void add_counted_loop(struct writer *writer)
 {
 	unsigned start, rounds = 1 + below(8);
@@ -68,7 +68,7 @@ static void add_counted_loop(struct writer *writer)
 		if (down)
 			emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 9, 1));
 	}
-	writer->numbers = 1 << 7 | 1 << 8 | 1 << 9;
+	writer->scalars = 1 << 7 | 1 << 8 | 1 << 9;
 	start = writer->count;
 	add_statements(writer, 1 + below(4));
 	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 9, down ? -1 : 1));
@@ -80,16 +80,16 @@ static void add_counted_loop(struct writer *writer)
 				    down ? 0 : (int32_t)rounds));
 	}
 	writer->insns[writer->count - 1].off = (int16_t)((int)start - (int)writer->count);
-	writer->numbers = (uint16_t)(1 << 7 | 1 << 8 | 1 << 9);
+	writer->scalars = (uint16_t)(1 << 7 | 1 << 8 | 1 << 9);
 }
 
-/* Counts in memory of the stack. */
+/* Count in the stack. */
 static void add_stack_loop(struct writer *writer)
 {
 	unsigned start, rounds = 1 + below(4), size = below(2) ? BPF_DW : BPF_W;
 
 	emit(writer, insn_x(BPF_ST | BPF_MEM | size, 10, 0, ROUND));
-	writer->numbers &= 1 << 7 | 1 << 8 | 1 << 9;
+	writer->scalars &= 1 << 7 | 1 << 8 | 1 << 9;
 	start = writer->count;
 	add_statements(writer, 1 + below(2));
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | size, 5, 10, ROUND));
@@ -97,7 +97,7 @@ static void add_stack_loop(struct writer *writer)
 	emit(writer, insn_x(BPF_STX | BPF_MEM | size, 10, 5, ROUND));
 	emit(writer, insn_k(BPF_JMP | BPF_JLT | BPF_K, 5, (int32_t)rounds));
 	writer->insns[writer->count - 1].off = (int16_t)((int)start - (int)writer->count);
-	writer->numbers &= 1 << 7 | 1 << 8 | 1 << 9;
+	writer->scalars &= 1 << 7 | 1 << 8 | 1 << 9;
 }
 
 static void add_loop(struct writer *writer)
@@ -147,9 +147,9 @@ static void add_function(struct writer *writer, unsigned number)
 			writer->insns[writer->calls[i]].imm =
 				(int32_t)(start - writer->calls[i] - 1);
 	writer->function = number;
-	writer->limit = start + (LONGEST - start) / (1 + RANDOM_FUNCTIONS - number);
+	writer->limit = start + (RANDOM_MAX_INSNS - start) / (1 + RANDOM_FUNCTIONS - number);
 	if (number == RANDOM_FUNCTIONS)
-		writer->limit = LONGEST;
+		writer->limit = RANDOM_MAX_INSNS;
 	writer->limit -= 2;
 	move(writer, 6, 1);
 	if (number) {
@@ -161,20 +161,20 @@ static void add_function(struct writer *writer, unsigned number)
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 7, 1, 0));
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_W, 8, 1, 8));
 	}
-	writer->numbers = 1 << 7 | 1 << 8;
+	writer->scalars = 1 << 7 | 1 << 8;
 	if (number && writer->passes_choices)
-		take_choice(writer);
+		use_choice(writer);
 	add_statements(writer, number ? 1 + below(6) : 2 + below(14));
 	if (number && writer->passes_stacks && below(2) &&
 	    writer->count + RANDOM_ROOM < writer->limit)
-		leave_choice(writer);
+		store_choice(writer);
 	writer->limit += 2;
-	if (!(writer->numbers & 1) || !below(3))
+	if (!(writer->scalars & 1) || !below(3))
 		move(writer, 0, 7 + below(2));
 	emit(writer, insn_k(BPF_JMP | BPF_EXIT, 0, 0));
 }
 
-/* Writes a program of at most LONGEST slots; how many they are. */
+/* Write a program of at most RANDOM_MAX_INSNS slots. Returns how many. */
 static gt_unused unsigned make_program(struct bpf_insn *insns)
 {
 	struct writer writer = {.insns = insns, .passes_stacks = below(2)};
@@ -187,7 +187,7 @@ static gt_unused unsigned make_program(struct bpf_insn *insns)
 	return writer.count;
 }
 
-/* Breaks one thing in a program: a bound, a register, an offset, a test, a size. */
+/* Mutate a program: a bound, a register, an offset, a test, or a size. */
 static gt_unused void break_program(struct bpf_insn *insns, unsigned count)
 {
 	struct bpf_insn *insn = &insns[below(count)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Statements of random programs: numbers, memory, and what is on stacks. */
+/* Statements of random programs: scalars, memory, and stacks. */
 #pragma once
 
 #include "gpubpf_writer.h"
@@ -12,8 +12,8 @@ static void add_alu(struct writer *writer)
 	static const uint8_t widths[] = {16, 32, 64};
 	unsigned operation = operations[below(gt_countof(operations))];
 	unsigned width = below(3) ? BPF_ALU64 : BPF_ALU;
-	unsigned source = number_register(writer);
-	unsigned target = operation == BPF_MOV ? target_register(writer) : number_register(writer);
+	unsigned source = scalar_register(writer);
+	unsigned target = operation == BPF_MOV ? target_register(writer) : scalar_register(writer);
 	struct bpf_insn insn = insn_k(width | operation, target == 9 ? 8 : target, 0);
 
 	if (operation == BPF_END) {
@@ -25,7 +25,7 @@ static void add_alu(struct writer *writer)
 		if (operation == BPF_MOV && !below(3))
 			insn.off = (int16_t)(8 << below(width == BPF_ALU64 ? 3 : 2));
 	} else if (operation != BPF_NEG) {
-		insn.imm = some_number();
+		insn.imm = random_immediate();
 		if (operation == BPF_LSH || operation == BPF_RSH || operation == BPF_ARSH)
 			insn.imm &= width == BPF_ALU64 ? 63 : 31;
 		if ((operation == BPF_DIV || operation == BPF_MOD) && !insn.imm)
@@ -41,11 +41,11 @@ static void add_constant(struct writer *writer)
 	unsigned target = target_register(writer);
 
 	if (below(3)) {
-		set(writer, target, some_number());
+		set(writer, target, random_immediate());
 		return;
 	}
-	emit(writer, insn_k(BPF_LD | BPF_IMM | BPF_DW, target, some_number()));
-	emit(writer, insn_k(0, 0, some_number()));
+	emit(writer, insn_k(BPF_LD | BPF_IMM | BPF_DW, target, random_immediate()));
+	emit(writer, insn_k(0, 0, random_immediate()));
 }
 
 static void add_atomic(struct writer *writer, unsigned base, int offset)
@@ -64,12 +64,12 @@ static void add_atomic(struct writer *writer, unsigned base, int offset)
 				      7 + below(2), offset & ~7);
 
 	insn.imm = operations[below(gt_countof(operations))];
-	if (insn.imm == BPF_CMPXCHG && (!(writer->numbers & 1) || !base))
+	if (insn.imm == BPF_CMPXCHG && (!(writer->scalars & 1) || !base))
 		insn.imm = BPF_XCHG;
 	emit(writer, insn);
 }
 
-/* Something at base + offset, where `room` bytes are. */
+/* An access at base + offset, within `room` bytes. */
 static void add_access(struct writer *writer, unsigned base, int offset, unsigned room,
 		       bool aligned, bool atomic)
 {
@@ -81,7 +81,7 @@ static void add_access(struct writer *writer, unsigned base, int offset, unsigne
 	}
 	step = room - bytes + 1;
 	offset += (int)(aligned ? below(step) / bytes * bytes : below(step));
-	/* Some go astray by a little: the verifier is to see it. */
+	/* Some are slightly out of bounds: the verifier must reject them. */
 	if (!below(24))
 		offset += (int)below(9) - 4;
 	switch (kind) {
@@ -91,11 +91,11 @@ static void add_access(struct writer *writer, unsigned base, int offset, unsigne
 			return;
 		}
 		emit(writer,
-		     insn_x(BPF_STX | BPF_MEM | size, base, number_register(writer), offset));
+		     insn_x(BPF_STX | BPF_MEM | size, base, scalar_register(writer), offset));
 		return;
 	case 1:
 		emit(writer, insn_x(BPF_ST | BPF_MEM | size, base, 0, offset));
-		writer->insns[writer->count - 1].imm = some_number();
+		writer->insns[writer->count - 1].imm = random_immediate();
 		return;
 	default: {
 		unsigned mode = size != BPF_DW && !below(3) ? BPF_MEMSX : BPF_MEM;
@@ -115,7 +115,7 @@ static void add_stack(struct writer *writer)
 	add_access(writer, 10, -8 * (int)(1 + below(SLOTS / 8)), 8, true, true);
 }
 
-/* Bounds a register to 0 … mask, by one of several methods. */
+/* Bound a register to 0 … mask by one of several operations. */
 static void bound(struct writer *writer, unsigned target, unsigned bits)
 {
 	int32_t mask = (1 << bits) - 1;
@@ -137,10 +137,10 @@ static void bound(struct writer *writer, unsigned target, unsigned bits)
 	}
 }
 
-/* An access at an offset that is not known. */
+/* An access at an unknown offset. */
 static void add_indexed(struct writer *writer)
 {
-	unsigned index = number_register(writer), pointer = pointer_register(writer);
+	unsigned index = scalar_register(writer), pointer = pointer_register(writer);
 	unsigned bits = 3 + below(3);
 
 	if (index == pointer)
@@ -156,9 +156,9 @@ static void add_indexed(struct writer *writer)
 		emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 10, 0));
 		add_access(writer, pointer, 0, 8, true, false);
 	}
-	writer->numbers &= (uint16_t) ~(1u << pointer);
+	writer->scalars &= (uint16_t) ~(1u << pointer);
 	set(writer, pointer, 0);
-	writer->numbers |= (uint16_t)(1u << pointer);
+	writer->scalars |= (uint16_t)(1u << pointer);
 }
 
 static void add_spill(struct writer *writer)
@@ -168,13 +168,13 @@ static void add_spill(struct writer *writer)
 	emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 6, SPILL));
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, pointer, 10, SPILL));
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_B, pointer, pointer, (int)below(MEMORY)));
-	writer->numbers |= (uint16_t)(1u << pointer);
+	writer->scalars |= (uint16_t)(1u << pointer);
 }
 
-/* A bounded number that was on the stack, in as many bytes or fewer, is an index. */
+/* A bounded scalar that was spilled, filled in as many bytes or fewer, is an index. */
 static void add_spilled_index(struct writer *writer)
 {
-	unsigned pointer = pointer_register(writer), index = number_register(writer);
+	unsigned pointer = pointer_register(writer), index = scalar_register(writer);
 	unsigned bits = 3 + below(3), size = some_size(), again = below(3) ? size : some_size();
 	int slot = -8 * (int)(1 + below(SLOTS / 8));
 
@@ -188,7 +188,7 @@ static void add_spilled_index(struct writer *writer)
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | again, pointer, 10, slot));
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
 	add_access(writer, pointer, 0, MEMORY - (1u << bits) + 1, false, false);
-	end_pointer(writer, pointer);
+	restore_scalar(writer, pointer);
 }
 
 static struct bpf_insn some_condition(struct writer *writer)
@@ -198,15 +198,15 @@ static struct bpf_insn some_condition(struct writer *writer)
 					     BPF_JSLT, BPF_JSLE, BPF_JSET};
 	unsigned code =
 		(below(3) ? BPF_JMP : BPF_JMP32) | operations[below(gt_countof(operations))];
-	unsigned target = number_register(writer);
+	unsigned target = scalar_register(writer);
 
 	if (below(2))
-		return insn_k(code, target, some_number());
-	return insn_x(code | BPF_X, target, number_register(writer), 0);
+		return insn_k(code, target, random_immediate());
+	return insn_x(code | BPF_X, target, scalar_register(writer), 0);
 }
 
-/* Instructions and jumps, enough that the verifier may keep a state where paths join. */
-static void add_idle(struct writer *writer)
+/* Enough instructions and jumps for the verifier to keep a state at a prune point. */
+static void add_filler(struct writer *writer)
 {
 	for (unsigned i = below(7); i; i--)
 		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 7 + below(2), 1));
@@ -214,8 +214,8 @@ static void add_idle(struct writer *writer)
 		emit(writer, insn_k(BPF_JMP | BPF_JA, 0, 0));
 }
 
-/* On one of two paths a copy of a scalar, or the scalar in a stack slot, differs. */
-static void link_otherwise(struct writer *writer, unsigned copy, unsigned number, int slot)
+/* On one of two paths, change a copy of a scalar, or a stack slot. */
+static void change_link(struct writer *writer, unsigned copy, unsigned number, int slot)
 {
 	unsigned other = jump(writer, some_condition(writer));
 
@@ -225,11 +225,11 @@ static void link_otherwise(struct writer *writer, unsigned copy, unsigned number
 		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, copy, (int32_t)below(9)));
 	else
 		move(writer, copy, 15 - number);
-	add_idle(writer);
+	add_filler(writer);
 	land(writer, other);
 }
 
-/* What is learnt of a number is known of its copies, too: in registers, moved, and on the stack. */
+/* Bounds of a scalar hold for its copies: in registers, with an added constant, and spilled. */
 static void add_linked(struct writer *writer)
 {
 	unsigned copy = pointer_register(writer), number = 7 + below(2), bits = 3 + below(3), skip;
@@ -248,23 +248,23 @@ static void add_linked(struct writer *writer)
 	else
 		more = 0;
 	if (!below(4))
-		link_otherwise(writer, stored ? 0 : copy, number, slot);
+		change_link(writer, stored ? 0 : copy, number, slot);
 	code |= below(4) ? BPF_JGT : BPF_JSGT;
 	skip = jump(writer, insn_k(code, below(4) || stored ? number : copy, (1 << bits) - 1));
 	if (stored)
 		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, copy, 10, slot));
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, copy, 6, 0));
 	add_access(writer, copy, -more, MEMORY - (1u << bits) + 1, false, false);
-	writer->numbers &= (uint16_t)~0x3f;
+	writer->scalars &= (uint16_t)~0x3f;
 	land(writer, skip);
-	end_pointer(writer, copy);
+	restore_scalar(writer, copy);
 }
 
 /*
- * A number with one bound on one way and another on the other, stored to a slot unless that is 0.
- * How great it is taken for by those who use it, which is not always true.
+ * A scalar with different bounds on two paths, stored to a slot unless that is 0. Returns the bound
+ * that its users assume, which is not always correct.
  */
-static unsigned choose_number(struct writer *writer, unsigned target, int slot)
+static unsigned choose_scalar(struct writer *writer, unsigned target, int slot)
 {
 	unsigned bits[2] = {below(5), 2 + below(5)}, other, end;
 	struct bpf_insn store = insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, target, slot);
@@ -274,67 +274,66 @@ static unsigned choose_number(struct writer *writer, unsigned target, int slot)
 	emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, target, (1 << bits[0]) - 1));
 	if (slot)
 		emit(writer, store);
-	add_idle(writer);
+	add_filler(writer);
 	end = jump(writer, insn_k(BPF_JMP | BPF_JA, 0, 0));
 	land(writer, other);
 	emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, target, (1 << bits[1]) - 1));
 	if (slot)
 		emit(writer, store);
-	add_idle(writer);
+	add_filler(writer);
 	land(writer, end);
 	if (bits[0] > bits[1] || !below(6))
 		return (1u << bits[0]) - 1;
 	return (1u << bits[1]) - 1;
 }
 
-/* After the join of two paths, the scalar chosen on them is an index: directly, or from the stack.
- */
+/* After the paths join, the scalar chosen on them is an index: as it is, or filled. */
 static void add_choice(struct writer *writer)
 {
 	unsigned pointer = pointer_register(writer), other = pointer == 1 ? 2 : 1, max;
 	int slot = -8 * (int)(1 + below(SLOTS / 8));
-	unsigned size = some_size(), way = below(4);
+	unsigned size = some_size(), form = below(4);
 
-	writer->numbers &= (uint16_t) ~(1u << other);
-	if (way == 1) {
+	writer->scalars &= (uint16_t) ~(1u << other);
+	if (form == 1) {
 		move(writer, other, 10);
 		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, other, slot));
 	}
-	max = choose_number(writer, pointer, way < 2 ? slot : 0);
-	if (way == 2) {
+	max = choose_scalar(writer, pointer, form < 2 ? slot : 0);
+	if (form == 2) {
 		emit(writer, insn_x(BPF_STX | BPF_MEM | size, 10, pointer, slot));
-		add_idle(writer);
+		add_filler(writer);
 	}
-	if (way < 3)
-		emit(writer, insn_x(BPF_LDX | BPF_MEM | (way == 2 ? size : BPF_DW), pointer,
-				    way == 1 ? other : 10, way == 1 ? 0 : slot));
+	if (form < 3)
+		emit(writer, insn_x(BPF_LDX | BPF_MEM | (form == 2 ? size : BPF_DW), pointer,
+				    form == 1 ? other : 10, form == 1 ? 0 : slot));
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
 	add_access(writer, pointer, 0, MEMORY - max, false, false);
-	if (way == 1)
-		end_pointer(writer, other);
-	end_pointer(writer, pointer);
+	if (form == 1)
+		restore_scalar(writer, other);
+	restore_scalar(writer, pointer);
 }
 
-/* A function leaves such a number on the stack of its caller. */
-static void leave_choice(struct writer *writer)
+/* A function stores such a scalar on the stack of its caller. */
+static void store_choice(struct writer *writer)
 {
 	unsigned number = 3, pointer = 4;
 
-	writer->numbers &= (uint16_t) ~(1u << number | 1u << pointer);
-	choose_number(writer, number, 0);
+	writer->scalars &= (uint16_t) ~(1u << number | 1u << pointer);
+	choose_scalar(writer, number, 0);
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, pointer, 10, OUTER));
 	emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, pointer, number, 0));
 }
 
-/* A function uses such a number of its caller's. */
-static void take_choice(struct writer *writer)
+/* A function uses such a scalar of its caller. */
+static void use_choice(struct writer *writer)
 {
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 5, 10, OUTER));
-	add_idle(writer);
+	add_filler(writer);
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 5, 5, 0));
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, 5, 6, 0));
 	add_access(writer, 5, 0, 1 + below(8), false, false);
-	end_pointer(writer, 5);
+	restore_scalar(writer, 5);
 }
 
 /* A function reads and writes the stack of its caller. */
@@ -353,15 +352,15 @@ static void add_outer(struct writer *writer)
 		move(writer, index, 7 + below(2));
 		emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, index, below(2) ? 8 : 7));
 		emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, index, 0));
-		writer->numbers |= (uint16_t)(1u << index);
+		writer->scalars |= (uint16_t)(1u << index);
 		add_access(writer, pointer, 0, 8, true, false);
 	} else {
 		add_access(writer, pointer, 0, OUTER_BYTES, true, true);
 	}
-	end_pointer(writer, pointer);
+	restore_scalar(writer, pointer);
 }
 
-/* What is on the stack, perhaps left there by a function, bounds an index. */
+/* A value on the stack, perhaps stored there by a function, bounds an index. */
 static void add_stack_index(struct writer *writer)
 {
 	unsigned pointer = pointer_register(writer), bits = 3 + below(3);
@@ -372,7 +371,7 @@ static void add_stack_index(struct writer *writer)
 		bound(writer, pointer, bits);
 	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
 	add_access(writer, pointer, 0, MEMORY - (1u << bits) + 1, false, false);
-	end_pointer(writer, pointer);
+	restore_scalar(writer, pointer);
 }
 
 static void add_value(struct writer *writer)
@@ -382,5 +381,5 @@ static void add_value(struct writer *writer)
 	load_map(writer, pointer, MAP_ONE, 0);
 	add_access(writer, pointer, 0, MAP_VALUE, false, true);
 	/* It may have been the target of a load. */
-	end_pointer(writer, pointer);
+	restore_scalar(writer, pointer);
 }

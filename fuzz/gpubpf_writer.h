@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What random programs (gpubpf_programs.h) are written with: where randomness comes from, their
- * maps, and single instructions.
+ * Building blocks of random programs (gpubpf_programs.h): the source of randomness, their maps, and
+ * single instructions.
  */
 #pragma once
 
@@ -13,26 +13,26 @@
 #include "gpubpf/program.h"
 
 enum {
-	LONGEST = 400, /* slots of a program */
-	MEMORY = 64,   /* bytes it has */
+	RANDOM_MAX_INSNS = 400, /* slots of a program */
+	MEMORY = 64,            /* bytes it has */
 	RANDOM_FUNCTIONS = 3,
 	RANDOM_ROOM = 40, /* slots that a statement may take */
-	/* Where things are on the stack, from its top. */
-	SLOTS = 64, /* bytes of numbers */
+	/* Offsets on the stack, from its top. */
+	SLOTS = 64, /* bytes of scalars */
 	SPILL = -72,
 	KEY = -80,
 	VALUE = -96,
 	OUTER = -104, /* in functions: a pointer to their caller's stack */
 	ROUND = -112,
 	RECORD = -120,
-	OUTER_BYTES = 16, /* behind the pointer in OUTER */
+	OUTER_BYTES = 16, /* at the pointer in OUTER */
 	/* The maps. */
 	MAP_ONE = 0, /* an array of one value */
 	MAP_ARRAY = 1,
 	MAP_HASH = 2,
 	MAP_RING = 3,
 	MAP_CONSTANT = 4,
-	RANDOM_LINUX_MAPS = 5, /* those behind are only for GPUs */
+	RANDOM_LINUX_MAPS = 5, /* the others are only for GPUs */
 	MAP_THREADS = 5,
 	MAP_WARPS = 6,
 	MAP_SMS = 7,
@@ -60,16 +60,16 @@ static gt_unused struct gt_bpf_map random_maps[RANDOM_MAPS] = {
 	{.name = "sms", .type = 6, .key_size = 4, .value_size = MAP_VALUE, .max_entries = 4},
 };
 
-/* Programs are to be such as Linux has, too. */
+/* Generate programs that Linux supports, too. */
 static bool random_for_linux;
 
-/* ---- where randomness comes from ------------------------------------------------------- */
+/* ---- randomness ------------------------------------------------------------------------ */
 
 static uint64_t random_state = 0x243f6a8885a308d3u;
 static const uint8_t *random_bytes; /* instead, if not NULL */
 static size_t random_left;
 
-/* Another sequence, if SEED is set: how many programs there are to be is PROGRAMS. */
+/* SEED selects another sequence, PROGRAMS the number of programs. */
 static gt_unused void random_seed(void)
 {
 	const char *seed = getenv("SEED");
@@ -106,7 +106,7 @@ static unsigned below(unsigned limit)
 	return number;
 }
 
-static int32_t some_number(void)
+static int32_t random_immediate(void)
 {
 	static const int32_t edges[] = {0,  1,  -1, 7,   8,         15,       31,
 					63, 64, -8, -16, INT32_MAX, INT32_MIN};
@@ -120,17 +120,17 @@ static gt_unused void make_memory(uint8_t *memory)
 		memory[i] = (uint8_t)(below(2) ? random_number() : below(9));
 }
 
-/* ---- a program that is being written --------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------- */
 
 struct writer {
 	struct bpf_insn *insns;
 	unsigned count, limit;
-	uint16_t numbers;  /* registers that hold numbers; r6 points to memory, always */
+	uint16_t scalars;  /* registers that hold scalars; r6 always points to memory */
 	unsigned function; /* 0: the main program */
 	unsigned loops;
 	unsigned depth;      /* of branches and loops */
-	bool passes_stacks;  /* functions are given pointers to the stacks of their callers … */
-	bool passes_choices; /* … where a number stands that they use */
+	bool passes_stacks;  /* functions get pointers to the stacks of their callers … */
+	bool passes_choices; /* … with a scalar that they use */
 	uint16_t calls[16];  /* calls of functions: the slot … */
 	uint8_t called[16];  /* … and which */
 	unsigned call_count;
@@ -173,7 +173,7 @@ static void load_map(struct writer *writer, unsigned target, unsigned map, int o
 	emit(writer, insn_k(0, 0, value ? offset : 0));
 }
 
-/* Emits a jump whose target is the place where land() is called for it. */
+/* Emit a jump to the instruction at which land() is called for it. */
 static unsigned jump(struct writer *writer, struct bpf_insn insn)
 {
 	emit(writer, insn);
@@ -189,45 +189,45 @@ static void land(struct writer *writer, unsigned at)
 static void call(struct writer *writer, int32_t helper)
 {
 	emit(writer, insn_k(BPF_JMP | BPF_CALL, 0, helper));
-	writer->numbers = (uint16_t)((writer->numbers & ~0x3f) | 1);
+	writer->scalars = (uint16_t)((writer->scalars & ~0x3f) | 1);
 }
 
-/* A register that holds a number: r7 and r8 always do. */
-static unsigned number_register(const struct writer *writer)
+/* Return a register that holds a scalar: r7 and r8 always do. */
+static unsigned scalar_register(const struct writer *writer)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned number = below(10);
 
-		if (number != 6 && (writer->numbers >> number & 1))
+		if (number != 6 && (writer->scalars >> number & 1))
 			return number;
 	}
 	return 7 + below(2);
 }
 
-/* A register that may be set to a number. */
+/* Return a register that may be set to a scalar. */
 static unsigned target_register(struct writer *writer)
 {
 	static const uint8_t targets[] = {0, 1, 2, 3, 4, 5, 7, 8};
 	unsigned number = targets[below(gt_countof(targets))];
 
-	writer->numbers |= (uint16_t)(1u << number);
+	writer->scalars |= (uint16_t)(1u << number);
 	return number;
 }
 
-/* One that nothing keeps a number in afterwards. */
+/* Return a register whose scalar is not used afterwards. */
 static unsigned pointer_register(struct writer *writer)
 {
 	unsigned number = 1 + below(5);
 
-	writer->numbers &= (uint16_t) ~(1u << number);
+	writer->scalars &= (uint16_t) ~(1u << number);
 	return number;
 }
 
-/* It has served as a pointer, and holds a number again. */
-static void end_pointer(struct writer *writer, unsigned pointer)
+/* It held a pointer, and holds a scalar again. */
+static void restore_scalar(struct writer *writer, unsigned pointer)
 {
-	set(writer, pointer, some_number());
-	writer->numbers |= (uint16_t)(1u << pointer);
+	set(writer, pointer, random_immediate());
+	writer->scalars |= (uint16_t)(1u << pointer);
 }
 
 static unsigned some_size(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a run of one thread does what the verifier's facts say: where it comes by, which ways its
- * branches go, what its registers hold, and how its stacks are used. Each of these is what a
- * translator rests on.
+ * Check that a run of one thread agrees with the facts of the verifier: reached instructions, taken
+ * branches, contents of registers, and uses of stacks. Translators depend on each of these.
  */
 #pragma once
 
@@ -22,7 +21,7 @@ struct claims {
 	bool written[GT_BPF_MAX_FRAMES][GT_BPF_STACK_SIZE];
 	int64_t last; /* instruction; -1: none */
 	uint32_t at;
-	char wrong[256]; /* "" as long as all is as it was said */
+	char wrong[256]; /* "" while the run agrees with the facts */
 };
 
 static inline void claims_begin(struct claims *claims, const struct gt_bpf_object *object,
@@ -40,7 +39,7 @@ static inline void claims_fail(struct claims *claims, const char *what, unsigned
 			 claims->at, what, number, (unsigned long long)value);
 }
 
-/* What the last instruction does to where we are. */
+/* Update the call depth after the last instruction. */
 static inline void claims_follow(struct claims *claims)
 {
 	const struct bpf_insn *insn = &claims->program->insns[claims->last];
@@ -59,7 +58,7 @@ static inline void claims_follow(struct claims *claims)
 		target = gt_bpf_jump_target(claims->program->insns, last);
 		if (target != last + 1 &&
 		    !(claims->facts->insns[last].branch >> (claims->at == target) & 1))
-			claims_fail(claims, "a branch goes a way that it cannot", last, 0);
+			claims_fail(claims, "an impossible branch is taken", last, 0);
 	}
 }
 
@@ -72,7 +71,7 @@ static inline bool claims_in_range(const struct gt_register_fact *fact, uint64_t
 static inline bool claims_hold(const struct claims *claims, const struct gt_register_fact *fact,
 			       uint64_t value)
 {
-	/* A pointer may be moved to before its region, until it is moved back. */
+	/* A pointer may be before its region until it is moved back. */
 	uint64_t region = (value + (UINT64_C(1) << 30)) >> GT_INTERP_REGION_SHIFT;
 
 	if (fact->maybe_null && !value)
@@ -103,7 +102,7 @@ static inline bool claims_hold(const struct claims *claims, const struct gt_regi
 	}
 }
 
-/* Bytes behind an address are read or written; those of stacks are looked at. */
+/* Record an access of bytes of stacks. */
 static inline void claims_touch(struct claims *claims, uint64_t address, uint64_t size, bool reads,
 				bool writes)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the running kernel makes of a program: it is loaded as a socket filter behind a few
- * instructions that give it memory and keep all 64 bits of its r0, and run by BPF_PROG_TEST_RUN.
+ * Run a program on the running kernel by BPF_PROG_TEST_RUN: a socket filter that starts with
+ * instructions which pass it memory and store all 64 bits of its r0.
  */
 #pragma once
 
 #include "gpubpf_kernel.h"
 
 enum {
-	KERNEL_AROUND = 9, /* slots put before a program that is run */
+	KERNEL_AROUND = 9, /* slots inserted before the program */
 };
 
-/* A program that is loaded, with its maps, its memory and its result. */
+/* A loaded program with its maps, its memory and its result. */
 struct kernel_program {
 	const struct kernel_question *question;
 	int fds[KERNEL_MAPS + 2]; /* the program's maps, then: */
-	uint32_t memory, result;  /* their numbers in fds */
+	uint32_t memory, result;  /* their indexes in fds */
 	uint32_t opened;
 	int fd;
 };
@@ -38,7 +38,7 @@ static inline int kernel_open_map(struct kernel_program *program, const struct g
 	return fd < 0 ? fd : 0;
 }
 
-/* r1 and r2 set, the program called as a function, r0 kept. */
+/* Set r1 and r2, call the program as a function, and store r0. */
 static inline void kernel_around(const struct kernel_program *program, struct bpf_insn *insns)
 {
 	const struct bpf_insn value = {.code = BPF_LD | BPF_IMM | BPF_DW,
@@ -64,7 +64,7 @@ static inline void kernel_around(const struct kernel_program *program, struct bp
 	insns[8] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
 }
 
-/* 0, or what the kernel says. */
+/* 0, or the error of the kernel. */
 static inline int kernel_program_open(const struct kernel_question *question,
 				      struct kernel_program *ret_program)
 {
@@ -111,7 +111,7 @@ static inline int kernel_value(int command, int fd, const void *key, void *value
 	return kernel_call(command, &request);
 }
 
-/* Runs it on memory, which is changed. 0 or -Exxx. */
+/* Run it on memory, which it changes. 0 or -Exxx. */
 static inline int kernel_program_run(const struct kernel_program *program, void *memory,
 				     uint64_t *ret_r0)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Every arithmetic, swap, conditional jump, load, store and atomic operation, each as a program
- * that does it with many pairs of numbers in its memory, and leaves what comes of it there.
+ * that applies it to many pairs of operands in its memory, and stores the results there.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ enum {
 	OPERATION_INSNS = 8 * OPERATION_PAIRS + 2,
 };
 
-/* Pairs of numbers: the left ones in order, the right ones turning. */
+/* All pairs of operands. */
 static inline void operation_memory(uint64_t *memory)
 {
 	for (unsigned i = 0; i < OPERATION_PAIRS; i++) {
@@ -45,8 +45,8 @@ static inline struct bpf_insn operation_insn(unsigned code, unsigned target, uns
 }
 
 /*
- * Writes the program of an operation on r3 and r4 (or r3 and its imm); a conditional jump leaves 0
- * or 1, an atomic operation works on the left number in its place. How many slots it has.
+ * Write the program of an operation on r3 and r4 (or r3 and its immediate); a conditional jump
+ * stores 0 or 1, an atomic operation changes the left operand in memory. Returns its slots.
  */
 static inline unsigned operation_program(const struct bpf_insn *operation, struct bpf_insn *insns)
 {
@@ -59,7 +59,7 @@ static inline unsigned operation_program(const struct bpf_insn *operation, struc
 
 		insns[count++] = operation_insn(BPF_LDX | BPF_MEM | BPF_DW, 4, 1, at + 8, 0);
 		if (in_place) {
-			/* r0 is what is there in each third, for cmpxchg. */
+			/* For cmpxchg: r0 equals the old value in every third pair. */
 			insns[count++] = operation_insn(BPF_LDX | BPF_MEM | BPF_DW, 0, 1,
 							i % 3 ? at : at + 8, 0);
 			insns[count] = *operation;
@@ -83,13 +83,13 @@ static inline unsigned operation_program(const struct bpf_insn *operation, struc
 	return count;
 }
 
-/* Whether an operation is one, and Linux runs it. */
+/* Whether an operation is defined, and Linux runs it. */
 static inline bool operation_exists(const struct bpf_insn *operation)
 {
 	return !gt_bpf_check_insn(operation, 1, 0, NULL);
 }
 
-/* Calls run for each operation there is, of all that opcodes, offsets and these numbers make. */
+/* Call run for each defined operation. */
 static inline void each_operation(void (*run)(const struct bpf_insn *operation))
 {
 	static const int32_t numbers[] = {0, 1, 3, 16, 31, 32, 63, 64, -1, INT32_MIN, 0x5a5a5a5a};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whether addresses show in what a program leaves, so that it differs from engine to engine. */
+/* Whether results of a program depend on addresses, which differ between engines. */
 #pragma once
 
 #include "gpubpf/facts.h"
@@ -10,8 +10,8 @@ static inline bool is_pointer(uint8_t place)
 }
 
 /*
- * Whether an instruction makes numbers of addresses, which differ between the interpreter and a
- * device: what comes of them is not compared.
+ * Whether an instruction computes scalars from addresses, which differ between the interpreter and
+ * a device: such results are not compared.
  */
 static inline bool shows_address(const struct gt_bpf_program *program, const struct gt_facts *all,
 				 uint32_t at)

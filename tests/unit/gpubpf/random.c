@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random programs: whatever the verifier accepts runs on the interpreter, which checks every
- * access, without a fault, within the verifier's bound, and as its facts say.
+ * Random programs: those that the verifier accepts run on the interpreter, which checks every
+ * access, without a fault, within the verifier's bound, and in agreement with its facts.
  */
 #include <errno.h>
 
@@ -15,16 +15,16 @@
 enum {
 	PROGRAMS = 10000,
 	RUNS = 4,   /* of an accepted program */
-	BROKEN = 2, /* programs made of an accepted one, with one thing broken */
+	BROKEN = 2, /* mutations of an accepted program */
 };
 
 static struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_MAPS};
 
-/* How many programs there were, and how tight the bounds of accepted ones are. */
+/* Statistics of programs, and of the bounds of accepted ones. */
 struct tally {
 	unsigned programs, accepted;
-	uint64_t executed, bound; /* sums of the longest run of each, and of the bounds */
-	unsigned exact;           /* that came to their bound */
+	uint64_t executed, bound; /* sums of the longest runs, and of the bounds */
+	unsigned exact;           /* that reached their bound */
 };
 
 static void print_program(const struct gt_bpf_program *program)
@@ -73,7 +73,7 @@ static bool check_run(const struct gt_bpf_program *program, const struct gt_fact
 	return false;
 }
 
-/* False once a program does what it must not. */
+/* False if a program does not behave as verified. */
 static bool check_program(const struct gt_bpf_program *program, struct tally *tally, bool *accepted)
 {
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
@@ -115,7 +115,7 @@ static void print_tally(const char *what, const struct tally *tally)
 	       tally->exact);
 }
 
-TEST("programs that are accepted never reach outside, end within their bound, and keep to facts")
+TEST("accepted programs stay in bounds, end within their bound, and agree with their facts")
 {
 	const char *wanted = getenv("PROGRAMS");
 	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
@@ -123,7 +123,7 @@ TEST("programs that are accepted never reach outside, end within their bound, an
 
 	random_seed();
 	for (unsigned i = 0; i < programs; i++) {
-		struct bpf_insn insns[LONGEST], others[LONGEST];
+		struct bpf_insn insns[RANDOM_MAX_INSNS], others[RANDOM_MAX_INSNS];
 		struct gt_bpf_program program = {.insns = insns, .count = make_program(insns)};
 		struct gt_bpf_program other = {.insns = others, .count = program.count};
 		bool accepted;
@@ -140,7 +140,7 @@ TEST("programs that are accepted never reach outside, end within their bound, an
 		}
 	}
 	print_tally("programs", &made);
-	print_tally("of these with one thing broken", &broken);
+	print_tally("mutations of these", &broken);
 	CHECK(made.accepted > programs / 5 * 2);
 	CHECK(broken.accepted < broken.programs);
 }

@@ -10,7 +10,7 @@
 #include "gputap/bpf.h"
 #include "tap.h"
 
-/* The structures for programs are those of the table. */
+/* The structures of the header match the table. */
 #define IN_ALL(name, at, size, count)                                                              \
 	_Static_assert(offsetof(struct gputap_context, name) == (at), #name);                      \
 	_Static_assert(sizeof(((struct gputap_context *)0)->name) == (size) * (count), #name);
@@ -41,7 +41,7 @@ _Static_assert((int)GPUTAP_SPACE_PARAM == (int)GT_SPACE_PARAM, "spaces");
 _Static_assert((int)GPUTAP_COPY == (int)GT_MEMORY_COPY, "accesses");
 _Static_assert((int)GPUTAP_LANE_THREAD_Z == (int)GT_LANE_THREAD_Z, "lane fields");
 
-/* What a section says, as text. */
+/* Return a section as text. */
 static const char *read_section(const char *section, const char *program)
 {
 	static char text[1024];
@@ -233,7 +233,7 @@ TEST("fields of one kind do not overlap")
 	}
 }
 
-/* The number that a helper of the header is called by. */
+/* The id of a helper in the header. */
 #define NUMBER(name) ((uint32_t)(uintptr_t)bpf_##name)
 
 TEST("the header has every helper of the table by its number")

@@ -354,7 +354,7 @@ TEST("lanes of random programs converge and have uniform values where the verifi
 
 	random_seed();
 	for (unsigned i = 0; i < programs; i++) {
-		struct bpf_insn insns[LONGEST + 16];
+		struct bpf_insn insns[RANDOM_MAX_INSNS + 16];
 		struct gt_bpf_program program = {.insns = insns};
 		struct gt_facts facts = {0};
 		bool fine, parts = false;

@@ -413,7 +413,7 @@ static struct probe *random_probe(unsigned number)
 	struct probe *probe = calloc(1, sizeof(*probe));
 
 	probe->memory_size = MEMORY;
-	probe->program.insns = calloc(LONGEST, sizeof(*probe->program.insns));
+	probe->program.insns = calloc(RANDOM_MAX_INSNS, sizeof(*probe->program.insns));
 	probe->program.count = make_program(probe->program.insns);
 	probe->object = (struct gt_bpf_object){.maps = random_maps, .map_count = RANDOM_MAPS};
 	snprintf(probe->prefix, sizeof(probe->prefix), "p%u_", number);

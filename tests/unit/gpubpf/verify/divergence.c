@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the verifier says of the lanes of a warp, and of contexts. */
+/* Divergence analysis, warnings about it, and accesses of contexts. */
 #include <errno.h>
 
 #include "assemble.h"
@@ -23,7 +23,7 @@ static struct gt_bpf_map maps[] = {
 };
 static const struct gt_bpf_object object = {.maps = maps, .map_count = gt_countof(maps)};
 
-/* A verdict on a program: the reason why it is refused, or what is known of its lanes. */
+/* Return a verdict as text: why a program is rejected, or the facts about its lanes. */
 static const char *verdict(const char *section_name, const char *text)
 {
 	static char said[1024];
@@ -67,7 +67,7 @@ static const char *verdict(const char *section_name, const char *text)
 #define LOOKUP(map, key)                                                                           \
 	"stw [r10-8], " key "\nldmap r1, " map "\nmov r2, r10\nadd r2, -8\ncall 1\n"
 
-TEST("fields of contexts vary or do not, and so does what is made of them")
+TEST("fields of contexts vary or do not, and so do values computed from them")
 {
 	CHECK_STR(verdict("gpu/load", "ldxw r0, [r1+12]\nexit"), "r0 varies; ");
 	CHECK_STR(verdict("gpu/load", "ldxw r0, [r1+16]\nexit"), "r0 same; ");
@@ -80,7 +80,7 @@ TEST("fields of contexts vary or do not, and so does what is made of them")
 	CHECK_STR(verdict("gpu/load.warp", "ldxw r0, [r1+60]\nexit"), "r0 same; ");
 }
 
-TEST("helpers give what varies or does not")
+TEST("results of helpers vary or do not")
 {
 	CHECK_STR(verdict("gpu/load", "call 511\nexit"), "r0 varies; ");
 	CHECK_STR(verdict("gpu/load", "call 509\nexit"), "r0 same; ");
@@ -95,7 +95,7 @@ TEST("helpers give what varies or does not")
 		  "r0 same; ");
 }
 
-TEST("numbers in maps vary unless nobody may write there")
+TEST("values in maps vary unless the map is constant")
 {
 	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "ldxdw r0, [r0]\nexit"), "r0 varies; ");
 	CHECK_STR(verdict("gpu/load", "ldmapvalue r1, 5, 0\nldxdw r0, [r1]\nexit"), "r0 same; ");
@@ -107,7 +107,7 @@ TEST("numbers in maps vary unless nobody may write there")
 		  "parts 6; r0 same; ");
 }
 
-TEST("lanes that parted meet where their ways do, and what they wrote varies from there on")
+TEST("lanes that diverged reconverge where paths join, and values written on them vary afterwards")
 {
 	CHECK_STR(verdict("gpu/load",
 			  "ldxw r2, [r1+12]\nmov r0, 1\njeq r2, 0, out\nmov r0, 2\nmov r3, 1\n"
@@ -123,14 +123,15 @@ TEST("lanes that parted meet where their ways do, and what they wrote varies fro
 			  "ldxw r2, [r1+12]\nstdw [r10-8], 1\njeq r2, 0, out\nstdw [r10-8], 2\n"
 			  "out:\nldxdw r0, [r10-8]\nexit"),
 		  "parts 2; some 3; r0 varies; ");
-	/* Two ends: what is returned differs, and nobody meets. */
+	/* Two exits: the result varies, and lanes do not reconverge. */
 	CHECK_STR(
 		verdict("gpu/load",
 			"ldxw r2, [r1+12]\nmov r0, 1\njeq r2, 0, out\nexit\nout:\nmov r0, 2\nexit"),
 		"parts 2; some 3; r0 same; some 4; some 5; r0 same; ");
 }
 
-TEST("a loop that lanes leave at different rounds is divergent, and its counter varies behind it")
+TEST("a loop that lanes exit in different iterations is divergent, and its counter varies "
+     "afterwards")
 {
 	CHECK_STR(
 		verdict("gpu/load",
@@ -144,7 +145,7 @@ TEST("a loop that lanes leave at different rounds is divergent, and its counter 
 		"r0 same; ");
 }
 
-TEST("a function that some lanes call is divergent, and what it returns varies as its result does")
+TEST("a function that some lanes call is divergent, and its result varies")
 {
 	CHECK_STR(verdict("gpu/load",
 			  "ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\ncall local f\nout:\n"
@@ -162,7 +163,7 @@ TEST("a function that some lanes call is divergent, and what it returns varies a
 		"r0 varies; r0 same; ");
 }
 
-TEST("helpers of a warp are refused where only some of its lanes may come")
+TEST("helpers of a warp are rejected where its lanes may have diverged")
 {
 	CHECK_STR(verdict("gpu/load",
 			  "ldxw r2, [r1+12]\nmov r0, 0\njeq r2, 0, out\nmov r1, 1\ncall 521\n"
@@ -180,7 +181,7 @@ TEST("helpers of a warp are refused where only some of its lanes may come")
 		  "parts 1; some 2; r0 same; ");
 }
 
-TEST("nothing waits where threads leave")
+TEST("collective helpers are rejected where threads exit")
 {
 	static const char *const sections[] = {"gpu/exit/*", "gpu/return/*", "gpu/exit.warp/*",
 					       "gpu/block_end"};
@@ -200,7 +201,7 @@ TEST("nothing waits where threads leave")
 	CHECK_STR(verdict("gpu/exit/*", "call 520\nexit"), "r0 same; ");
 }
 
-TEST("helpers of groups are for programs of their level")
+TEST("helpers of groups are rejected in programs of other levels")
 {
 	CHECK_STR(verdict("gpu/load.warp", "mov r1, 1\ncall 521\nexit"),
 		  "insn 1: warp_ballot#521 is for programs that run once per thread: this one runs "
@@ -214,7 +215,7 @@ TEST("helpers of groups are for programs of their level")
 	CHECK_STR(verdict("gpu/load.warp", "mov r1, 0\nmov r2, 1\ncall 524\nexit"), "r0 same; ");
 }
 
-TEST("a field of lanes is known and one of the context's")
+TEST("a lane field is a constant and part of the context")
 {
 	CHECK_STR(verdict("gpu/load.warp", "ldxw r1, [r1+60]\nmov r2, 1\ncall 524\nexit"),
 		  "insn 2: R1 is not a known constant");
@@ -228,7 +229,7 @@ TEST("a field of lanes is known and one of the context's")
 
 #define SOME_END "ldxw r2, [r1+12]\njne r2, 3, on\ncall 507\non:\n"
 
-TEST("where some lanes have ended, all of a warp do not come any more")
+TEST("a warp whose lanes may have ended does not reconverge")
 {
 	CHECK_STR(verdict("gpu/load", SOME_END "mov r1, 1\ncall 523\nexit"),
 		  "insn 4: warp_sum#523 requires the lanes of the warp to be converged: they may "
@@ -237,19 +238,19 @@ TEST("where some lanes have ended, all of a warp do not come any more")
 				      "f:\n" SOME_END "mov r0, 0\nexit"),
 		  "insn 2: warp_sum#523 requires the lanes of the warp to be converged: they may "
 		  "diverge at insn 0");
-	/* A function that calls one that does. */
+	/* In a callee of a callee. */
 	CHECK_STR(verdict("gpu/load", "call local g\nmov r1, 1\ncall 523\nexit\n"
 				      "g:\ncall local f\nmov r0, 0\nexit\n"
 				      "f:\n" SOME_END "mov r0, 0\nexit"),
 		  "insn 2: warp_sum#523 requires the lanes of the warp to be converged: they may "
 		  "diverge at insn 0");
-	/* All end, or none. */
+	/* All lanes end, or none. */
 	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+16]\njne r2, 3, on\ncall 507\non:\nmov r1, 1\n"
 				      "call 523\nexit"),
 		  "r0 same; ");
 }
 
-TEST("a histogram of numbers that differ is serialized by lane")
+TEST("a histogram of varying values is serialized by lane")
 {
 	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nldmap r1, 0\ncall 530\nmov r0, 0\nexit"),
 		  "keys 3; r0 same; warning 3: the lanes of a warp do this atomic operation on "
@@ -260,7 +261,7 @@ TEST("a histogram of numbers that differ is serialized by lane")
 		  "keys 3; r0 same; ");
 }
 
-TEST("reads of contexts are within one field that is there, and nothing is written")
+TEST("loads from contexts are within one existing field, and contexts are read-only")
 {
 	CHECK_STR(verdict("gpu/load", "ldxdw r0, [r1+0]\nexit"),
 		  "insn 0: invalid bpf_context access off=0 size=8: it is not within one field: it "
@@ -288,7 +289,7 @@ TEST("reads of contexts are within one field that is there, and nothing is writt
 
 #define ONE_OF_TWO "ldxw r2, [r1+0]\njgt r2, 3, other\n"
 
-TEST("a read is of one field on all ways, and of nothing but the context")
+TEST("one load reads the same field on all paths, and only the context")
 {
 	CHECK_STR(verdict("gpu/load", ONE_OF_TWO "add r1, 4\nother:\nldxw r0, [r1+16]\nexit"),
 		  "insn 3: dereference of modified ctx ptr R1 off=4 disallowed: read fields into "
@@ -305,7 +306,7 @@ TEST("a read is of one field on all ways, and of nothing but the context")
 		  "parts 3; some 4; r0 varies; ");
 }
 
-TEST("an address of the kernel is a number, to be kept and not to be followed")
+TEST("an address of the kernel is a scalar that cannot be dereferenced")
 {
 	CHECK_STR(verdict("gpu/load", "ldxdw r2, [r1+472]\nldxdw r0, [r2]\nexit"),
 		  "insn 1: R2 invalid mem access 'scalar'");
@@ -314,7 +315,7 @@ TEST("an address of the kernel is a number, to be kept and not to be followed")
 		  "r0 same; ");
 }
 
-TEST("keys that differ between lanes are told")
+TEST("keys that vary between lanes are reported")
 {
 	CHECK_STR(verdict("gpu/load", "ldxw r2, [r1+12]\nand r2, 3\nstxw [r10-4], r2\nldmap r1, 0\n"
 				      "mov r2, r10\nadd r2, -4\ncall 1\nmov r0, 0\nexit"),
@@ -325,7 +326,7 @@ TEST("keys that differ between lanes are told")
 #define COUNT(map, operation)                                                                      \
 	LOOKUP(map, "1") "jeq r0, 0, out\nmov r1, 1\n" operation "\nout:\nmov r0, 0\nexit"
 
-TEST("what makes lanes go one after the other is warned of")
+TEST("operations that serialize lanes are warned of")
 {
 	CHECK_STR(verdict("gpu/load", LOOKUP("0", "1") "mov r1, 1\nlock add [r0], r1\nmov r0, 0\n"
 						       "exit"),
@@ -366,7 +367,7 @@ TEST("what makes lanes go one after the other is warned of")
 		  "r0 varies; warning 4: trace_printk#6 is serialized by lane; ");
 }
 
-TEST("updates of what warps share are asked to be atomic")
+TEST("non-atomic updates of values that warps share are rejected")
 {
 	CHECK_STR(verdict("gpu/load", COUNT("1", "ldxdw r1, [r0]\nadd r1, 1\nstxdw [r0], r1")),
 		  "insn 10: R1 comes from map 'per_sm' and is stored back to it, but its copy is "
@@ -389,7 +390,7 @@ TEST("updates of what warps share are asked to be atomic")
 		  "concurrent stores of other threads are lost; use an atomic operation; ");
 }
 
-TEST("a part of a number that stands on the stack keeps its value")
+TEST("a part of a spilled scalar keeps its value")
 {
 	CHECK_STR(verdict("gpu/load",
 			  "ldxw r2, [r1+12]\nand r2, 7\nstxw [r10-8], r2\n"

@@ -145,7 +145,7 @@ TEST("random programs have the verdict of the running kernel")
 	random_seed();
 	random_for_linux = true;
 	for (unsigned i = 0; i < programs; i++) {
-		struct bpf_insn insns[LONGEST];
+		struct bpf_insn insns[RANDOM_MAX_INSNS];
 		struct gt_bpf_program program = {.insns = insns, .count = make_program(insns)};
 		struct kernel_question question = {
 			insns, program.count, random_maps, RANDOM_LINUX_MAPS, true, MEMORY};

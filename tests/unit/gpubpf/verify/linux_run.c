@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs give next to what they give on the running kernel: r0 with all its bits, memory and
- * maps. The cases, every operation with many numbers, and random programs, of which SHOW=1 prints
- * those that do not agree.
+ * Compare results of programs with those on the running kernel: all bits of r0, memory and maps.
+ * The cases, every operation with many operands, and random programs, of which SHOW=1 prints those
+ * that differ.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -20,11 +20,11 @@ enum {
 	CLEARED = -RECORD / 8, /* slots of the stack that random programs use */
 	PROGRAMS = 1500,
 	RUNS = 3,
-	KEYS = 8, /* that random programs put into maps */
+	KEYS = 8, /* that random programs insert into maps */
 };
 
-/* Whether a program reads bytes of its stack that it has not written: the kernel has anything
- * there. */
+/* Whether a program reads uninitialized bytes of its stack: their values on the kernel are
+ * arbitrary. */
 static bool reads_early(const struct gt_facts *facts)
 {
 	for (uint32_t i = 0; i < facts->subprogram_count; i++)
@@ -33,8 +33,8 @@ static bool reads_early(const struct gt_facts *facts)
 	return false;
 }
 
-/* Whether it asks for what is different each time: chance, time, the processor. */
-static bool asks_for_chance(const struct gt_bpf_program *program)
+/* Whether results of helpers differ between runs: random values, time, the processor. */
+static bool is_nondeterministic(const struct gt_bpf_program *program)
 {
 	for (uint32_t at = 0; at < program->count; at++) {
 		const struct bpf_insn *insn = &program->insns[at];
@@ -50,9 +50,9 @@ static bool asks_for_chance(const struct gt_bpf_program *program)
 }
 
 /*
- * Whether a function gets a pointer to its caller's stack. Linux 6.18 takes slots of the stack for
- * unused then that are read behind the call, looks at fewer ways than there are, and takes out
- * branches that are taken: a program was seen to store elsewhere than its text says.
+ * Whether a function gets a pointer to its caller's stack. Linux 6.18 then considers slots of the
+ * stack dead that are read after the call, explores too few paths, and removes branches that are
+ * taken: a program was seen to store to another address than its code says.
  */
 static bool lends_stack(const struct gt_bpf_program *program, const struct gt_facts *facts)
 {
@@ -65,7 +65,7 @@ static bool lends_stack(const struct gt_bpf_program *program, const struct gt_fa
 }
 
 /* A program on both engines. */
-struct pair {
+struct engine_pair {
 	struct gt_bpf_object object;
 	struct gt_bpf_program program;
 	struct gt_facts facts;
@@ -74,7 +74,7 @@ struct pair {
 	void *maps[CASE_MAPS];
 };
 
-static void pair_close(struct pair *pair)
+static void pair_close(struct engine_pair *pair)
 {
 	kernel_program_close(&pair->kernel);
 	gt_facts_clear(&pair->facts);
@@ -82,14 +82,14 @@ static void pair_close(struct pair *pair)
 		free(pair->maps[i]);
 }
 
-/* Whether both accept it, and what it leaves can be compared. */
-static bool pair_open(struct pair *pair, uint32_t memory_size)
+/* Load a program on both. False: one rejects it, or results cannot be compared. */
+static bool pair_open(struct engine_pair *pair, uint32_t memory_size)
 {
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY, .memory_size = memory_size};
 
 	if (gt_verify(&pair->object, &pair->program, &options, &pair->facts, NULL, NULL))
 		return false;
-	if (asks_for_chance(&pair->program) || reads_early(&pair->facts) ||
+	if (is_nondeterministic(&pair->program) || reads_early(&pair->facts) ||
 	    shows_addresses(&pair->program, &pair->facts))
 		return false;
 	pair->question = (struct kernel_question){.insns = pair->program.insns,
@@ -101,7 +101,7 @@ static bool pair_open(struct pair *pair, uint32_t memory_size)
 	return !kernel_program_open(&pair->question, &pair->kernel);
 }
 
-static int interpret(struct pair *pair, uint8_t *memory, uint64_t *ret_r0)
+static int interpret(struct engine_pair *pair, uint8_t *memory, uint64_t *ret_r0)
 {
 	struct gt_interp_options options = {.object = &pair->object,
 					    .map_memory = pair->maps,
@@ -123,8 +123,8 @@ static int interpret(struct pair *pair, uint8_t *memory, uint64_t *ret_r0)
 	return error;
 }
 
-/* Runs it on both with the same memory; what differs is said in `wrong`. */
-static bool pair_run(struct pair *pair, const uint8_t *memory, struct gt_strbuf *wrong)
+/* Run it on both with the same memory; print differences to `wrong`. */
+static bool pair_run(struct engine_pair *pair, const uint8_t *memory, struct gt_strbuf *wrong)
 {
 	uint32_t size = pair->question.memory_size;
 	gt_autofree uint8_t *ours = malloc(size + 1u), *theirs = malloc(size + 1u);
@@ -152,7 +152,7 @@ static unsigned compared;
 
 static void run_case(const char *path, struct bpf_case *one)
 {
-	struct pair pair = {.object = {.maps = one->maps, .map_count = one->map_count}};
+	struct engine_pair pair = {.object = {.maps = one->maps, .map_count = one->map_count}};
 	gt_auto_strbuf wrong = GT_STRBUF_INIT;
 
 	if (one->rejection[0] || one->linux_verdict[0] ||
@@ -168,7 +168,7 @@ static void run_case(const char *path, struct bpf_case *one)
 	gt_bpf_program_clear(&pair.program);
 }
 
-TEST("every case that Linux runs gives there what it gives on the interpreter")
+TEST("every case that Linux runs has the same result there and on the interpreter")
 {
 	const char *data = getenv("TEST_DATA"), *reason = kernel_is_no_measure();
 	gt_auto_strbuf pattern = GT_STRBUF_INIT;
@@ -191,7 +191,7 @@ static void run_operation(const struct bpf_insn *operation)
 {
 	static struct bpf_insn insns[OPERATION_INSNS];
 	static uint64_t memory[OPERATION_MEMORY / 8];
-	struct pair pair = {.program = {.insns = insns}};
+	struct engine_pair pair = {.program = {.insns = insns}};
 	gt_auto_strbuf wrong = GT_STRBUF_INIT;
 
 	pair.program.count = operation_program(operation, insns);
@@ -208,7 +208,7 @@ static void run_operation(const struct bpf_insn *operation)
 	pair_close(&pair);
 }
 
-TEST("every operation gives with numbers at the edges what Linux makes of it")
+TEST("every operation on edge cases has the same result as on Linux")
 {
 	const char *reason = kernel_is_no_measure();
 
@@ -233,10 +233,10 @@ static void print_program(const struct gt_bpf_program *program)
 	}
 }
 
-/* How many functions begin at an instruction or before it. */
+/* Count the functions that start at an instruction or before it. */
 static uint32_t functions_to(const struct gt_bpf_program *program, uint32_t insn)
 {
-	uint8_t begins[LONGEST] = {1};
+	uint8_t begins[RANDOM_MAX_INSNS] = {1};
 	uint32_t count = 0;
 
 	for (uint32_t at = 0; at < program->count; at++)
@@ -247,7 +247,7 @@ static uint32_t functions_to(const struct gt_bpf_program *program, uint32_t insn
 	return count;
 }
 
-/* The program with zeros on the stack at the start of each function. How many slots it has. */
+/* Copy a program, clearing the stack at the start of each function. Returns its slots. */
 static uint32_t clear_stacks(const struct gt_bpf_program *program, struct bpf_insn *insns)
 {
 	uint32_t count = 0, before = 0;
@@ -271,8 +271,8 @@ static uint32_t clear_stacks(const struct gt_bpf_program *program, struct bpf_in
 	return count;
 }
 
-/* The values of arrays and hashes, or their clearing. */
-static void compare_maps(struct pair *pair, struct gt_strbuf *wrong)
+/* Read the values of arrays and hashes, or clear them. */
+static void compare_maps(struct engine_pair *pair, struct gt_strbuf *wrong)
 {
 	for (uint32_t i = 0; i < pair->object.map_count; i++) {
 		const struct gt_bpf_map *map = &pair->object.maps[i];
@@ -301,7 +301,7 @@ static void compare_maps(struct pair *pair, struct gt_strbuf *wrong)
 	}
 }
 
-static bool run_random(struct pair *pair, unsigned number)
+static bool run_random(struct engine_pair *pair, unsigned number)
 {
 	for (unsigned run = 0; run < RUNS; run++) {
 		gt_auto_strbuf wrong = GT_STRBUF_INIT;
@@ -319,7 +319,7 @@ static bool run_random(struct pair *pair, unsigned number)
 	return true;
 }
 
-TEST("random programs leave what Linux leaves: r0, memory and maps")
+TEST("random programs have the same results as on Linux: r0, memory and maps")
 {
 	const char *wanted = getenv("PROGRAMS"), *reason = kernel_is_no_measure();
 	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
@@ -331,10 +331,12 @@ TEST("random programs leave what Linux leaves: r0, memory and maps")
 	random_seed();
 	random_for_linux = true;
 	for (unsigned i = 0; i < programs && fine; i++) {
-		struct bpf_insn made[LONGEST], insns[LONGEST + CLEARED * (RANDOM_FUNCTIONS + 1)];
+		struct bpf_insn made[RANDOM_MAX_INSNS],
+			insns[RANDOM_MAX_INSNS + CLEARED * (RANDOM_FUNCTIONS + 1)];
 		struct gt_bpf_program program = {.insns = made, .count = make_program(made)};
-		struct pair pair = {.object = {.maps = random_maps, .map_count = RANDOM_LINUX_MAPS},
-				    .program = {.insns = insns}};
+		struct engine_pair pair = {
+			.object = {.maps = random_maps, .map_count = RANDOM_LINUX_MAPS},
+			.program = {.insns = insns}};
 
 		pair.program.count = clear_stacks(&program, insns);
 		if (pair_open(&pair, MEMORY) && !lends_stack(&pair.program, &pair.facts)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is known of numbers holds whatever the interpreter makes of numbers that are held. */
+/* Range analysis is sound: results of the interpreter are in the sets of the analysis. */
 #include <string.h>
 
 #include "gpubpf/interp/private.h"
@@ -16,7 +16,7 @@ static uint64_t random_number(void)
 	return random_state;
 }
 
-/* Numbers that lie near the edges of types more often than not. */
+/* Return a random scalar, often near the limits of a type. */
 static uint64_t edge(void)
 {
 	static const uint64_t edges[] = {0,
@@ -48,7 +48,7 @@ static uint64_t edge(void)
 	}
 }
 
-/* Something that holds `member`: built by what the verifier learns from jumps. */
+/* Return a random set that contains `member`, built from conditional jumps. */
 static struct gt_scalar around(uint64_t member)
 {
 	static const uint8_t operations[] = {BPF_JEQ,  BPF_JNE,  BPF_JGT,  BPF_JGE,
@@ -89,7 +89,7 @@ static bool holds(const struct gt_scalar *number, uint64_t value)
 	return gt_scalar_contains(number, &one);
 }
 
-TEST("what is learnt from jumps holds the number that jumped")
+TEST("bounds from a jump contain the scalar that jumped")
 {
 	for (unsigned i = 0; i < 200000; i++) {
 		uint64_t member = edge();
@@ -102,7 +102,7 @@ TEST("what is learnt from jumps holds the number that jumped")
 	}
 }
 
-TEST("what is known of a result holds the result, for every arithmetic instruction")
+TEST("the analysis of a result contains the result, for every arithmetic instruction")
 {
 	static const uint8_t operations[] = {BPF_ADD, BPF_SUB, BPF_MUL,  BPF_DIV, BPF_OR,
 					     BPF_AND, BPF_LSH, BPF_RSH,  BPF_NEG, BPF_MOD,
@@ -135,7 +135,7 @@ TEST("what is known of a result holds the result, for every arithmetic instructi
 	}
 }
 
-TEST("what is learnt from a jump between two unknown numbers holds both")
+TEST("bounds from a jump between two unknown scalars contain both")
 {
 	for (unsigned i = 0; i < 500000; i++) {
 		struct bpf_insn insn = {.code = (random_number() % 2 ? BPF_JMP : BPF_JMP32) |
@@ -160,9 +160,9 @@ TEST("what is learnt from a jump between two unknown numbers holds both")
 /* ---- all members of small sets ----------------------------------------------------------- */
 
 enum {
-	SET = 64,     /* members at most */
-	SETS = 60000, /* pairs of sets; SETS=N in the environment: others */
-	KINDS = 64,   /* rows of what is counted */
+	SET = 64,     /* max members */
+	SETS = 60000, /* pairs of sets; SETS=N in the environment sets another count */
+	KINDS = 64,   /* rows of the statistics */
 };
 
 struct set {
@@ -171,10 +171,10 @@ struct set {
 	unsigned count;
 };
 
-/* What holds all numbers that it is given, and little else. */
+/* The smallest known bits and intervals that contain given values. */
 struct hull {
 	bool used;
-	uint64_t common, first; /* common: bits that are those of the first */
+	uint64_t common, first; /* common: bits equal to those of the first */
 	struct gt_interval all, low;
 };
 
@@ -203,7 +203,7 @@ static void hull_add(struct hull *hull, uint64_t number)
 	hull->used = true;
 }
 
-/* How often what is known is no more than what is true: of bits, unsigned and signed ranges. */
+/* How often the analysis is exact: bits, unsigned and signed intervals. */
 static struct exactness {
 	const char *name;
 	unsigned asked, bits, of_unsigned, of_signed;
@@ -235,7 +235,7 @@ static void print_exactness(const char *title)
 	memset(exactness, 0, sizeof(exactness));
 }
 
-/* A set with few members: a range near an edge, or a few bits that are not known. */
+/* A set with few members: an interval near a limit, or a few unknown bits. */
 static struct set small_set(void)
 {
 	struct set set = {.number = gt_scalar_unknown()};
@@ -269,7 +269,7 @@ static struct set small_set(void)
 	}
 	if (!gt_scalar_sync_bounds(&set.number))
 		TAP_FAIL("a set that was made holds nothing");
-	/* All ways to choose the bits that are not known, or all of the range. */
+	/* All values of the unknown bits, or of the interval. */
 	do {
 		if (set.count == SET)
 			TAP_FAIL("a set has more members than there is room for");
@@ -335,7 +335,7 @@ static bool check_arithmetic(const struct form *form, const struct set *left,
 	return true;
 }
 
-TEST("whatever members operands have, the result is held")
+TEST("results for all members of operands are in the result of the analysis")
 {
 	for (unsigned i = 0; i < wanted_sets(); i++) {
 		struct set left = small_set(), right = small_set();
@@ -386,13 +386,13 @@ static bool check_jump(const struct form *form, bool taken, const struct set *le
 	return true;
 }
 
-TEST("whatever members two numbers have, a jump keeps those with which it goes that way")
+TEST("a jump keeps all members of two scalars for which it takes a branch")
 {
 	for (unsigned i = 0; i < wanted_sets(); i++) {
 		struct set left = small_set(), right = small_set();
 		bool taken = random_number() % 2;
 
-		/* Far from each other there is nothing to learn. */
+		/* Distant sets do not bound each other. */
 		if (random_number() % 2)
 			right = left;
 		if (!check_jump(&jumps[i % gt_countof(jumps)], taken, &left, &right))
@@ -401,7 +401,7 @@ TEST("whatever members two numbers have, a jump keeps those with which it goes t
 	print_exactness("jumps");
 }
 
-TEST("what lies within holds no member that lies outside")
+TEST("a contained set has no member outside")
 {
 	unsigned within = 0;
 
@@ -419,7 +419,7 @@ TEST("what lies within holds no member that lies outside")
 	CHECK(within > wanted_sets() / 20);
 }
 
-TEST("bounds narrow to what they say")
+TEST("bounds narrow to the expected intervals")
 {
 	struct bpf_insn below = {.code = BPF_JMP | BPF_JLT | BPF_K};
 	struct gt_scalar number = gt_scalar_unknown(), limit = gt_scalar_constant(16);
@@ -436,7 +436,7 @@ TEST("bounds narrow to what they say")
 	CHECK(!gt_scalar_assume(&below, false, &number, &limit));
 }
 
-TEST("the low bytes of a number are what is left when the others are cut off")
+TEST("truncation keeps the low bytes of a scalar")
 {
 	struct gt_scalar wide = gt_scalar_constant(0x1234567890abcdef), cut;
 
