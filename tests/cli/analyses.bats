@@ -26,7 +26,7 @@ analyses=(kernels leaks copies errors)
 
 # section NAME: the part of docs/analyses.md about its object, and about all objects.
 section() {
-	sed -n '/^## What every object has/,/^## gputap/p' "$root/docs/analyses.md"
+	sed -n '/^## Common keys/,/^## gputap/p' "$root/docs/analyses.md"
 	sed -n "/^## gputap\.$1\.1/,/^## /p" "$root/docs/analyses.md"
 }
 

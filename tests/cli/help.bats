@@ -281,7 +281,7 @@ read_manual() {
 
 @test "the manual page tells the exit statuses that there are" {
 	read_manual
-	grep -qF 'The command line is wrong, or the object given to verify, compile or exec is damaged or not there.' <<<"$page"
+	grep -qF 'The command line is wrong, or the object given to verify, compile or exec is malformed or missing.' <<<"$page"
 	grep -qF 'When trace, kernels, leaks, copies or errors runs a command, the exit status is that of the command' <<<"$page"
 	gputap verify ./nothing.o
 	expect_status 2

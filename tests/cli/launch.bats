@@ -170,7 +170,7 @@ expect_forms() {
 @test "a stack that is deeper than what is taken says so, by either way" {
 	for way in fp dwarf; do
 		gputap trace --gpu soft -t --stack $way -f cudaMalloc --max-events 1 --stack-depth 1 -- "$examples/leak"
-		expect_error_line '^ +… (truncated)$'
+		expect_error_line '^ +… \(truncated\)$'
 		gputap trace --gpu soft --stack $way -f cudaMalloc --max-events 1 --stack-depth 64 -- "$examples/leak"
 		expect_no_error_line 'called from further out'
 	done

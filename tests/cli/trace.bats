@@ -106,7 +106,7 @@ callback         PID cudaLaunchKernel         [EXIT]   returned=Success (TIME)" 
 
 # documented SCHEMA: the keys that docs/json.md says are always there, as a JSON array.
 documented() {
-	sed -n "/^## gputap\.$1\.1/,/^## /p" "$root/docs/json.md" | grep -v 'only there' |
+	sed -n "/^## gputap\.$1\.1/,/^## /p" "$root/docs/json.md" | grep -v 'present only' |
 		sed -n 's/^| `\([a-z_]*\)` .*/\1/p' | jq -R . | jq -sc .
 }
 
