@@ -71,7 +71,7 @@ static void skip_blanks(struct assembler *assembler)
 		assembler->at++;
 }
 
-/* Takes a character if it stands there. */
+/* Consume a character if it is next. */
 static bool take(struct assembler *assembler, char character)
 {
 	skip_blanks(assembler);

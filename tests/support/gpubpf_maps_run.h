@@ -29,7 +29,7 @@ struct setup {
 	unsigned sm;         /* 0: 90 */
 	uint32_t grid[3], block[3];
 	uint64_t pid_tgid;
-	/* Called in a thread of its own while the grid runs, until it gives false. */
+	/* Called in its own thread while the grid runs, until it returns false. */
 	bool (*beside)(void *data);
 	void *data;
 };

@@ -122,7 +122,7 @@ ALGORITHM(multiply128)
 	return high;
 }
 
-ALGORITHM(greatest_divisor)
+ALGORITHM(common_divisor)
 {
 	u32 a = ((const u32 *)memory)[0], b = ((const u32 *)memory)[1];
 
@@ -509,7 +509,7 @@ const struct algorithm algorithms[] = {
 	ROW(heap_sort),
 	ROW(binary_search),
 	ROW(multiply128),
-	ROW(greatest_divisor),
+	ROW(common_divisor),
 	ROW(square_root),
 	ROW(bits),
 	ROW(signed_division),

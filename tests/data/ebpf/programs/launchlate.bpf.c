@@ -11,7 +11,7 @@ GPUTAP_MAP(called, GPUTAP_MAP_HOST_ARRAY, unsigned int, unsigned long long, 1024
 GPUTAP_ARRAY(delays, unsigned long long, 40);
 GPUTAP_RING(events, 65536);
 
-static __attribute__((noinline)) int tell(struct gputap_context *ctx, unsigned long long now)
+static __attribute__((noinline)) int record_launch(struct gputap_context *ctx, unsigned long long now)
 {
 	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
@@ -45,7 +45,7 @@ int begin(struct gputap_context *ctx)
 	called_at = bpf_map_lookup_elem(&called, &key);
 	if (called_at && now > *called_at)
 		bpf_hist_add(&delays, now - *called_at);
-	return tell(ctx, now);
+	return record_launch(ctx, now);
 }
 
 char LICENSE[] SEC("license") = "GPL";

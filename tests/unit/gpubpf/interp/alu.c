@@ -106,7 +106,7 @@ JUMPS(JUMP_NARROW)
 static const struct operation jumps[] = {JUMPS(JUMP_ROW)};
 
 /* Verifies a program with 16 bytes of memory, runs it, and compares r0. */
-static bool gives(struct bpf_insn *insns, uint32_t count, const u64 memory[2], u64 expected)
+static bool results_in(struct bpf_insn *insns, uint32_t count, const u64 memory[2], u64 expected)
 {
 	u64 bytes[2] = {memory[0], memory[1]};
 	struct gt_bpf_program program = {.insns = insns, .count = count};
@@ -142,7 +142,8 @@ static bool gives(struct bpf_insn *insns, uint32_t count, const u64 memory[2], u
 		BPF_JMP | BPF_EXIT, 0, 0, 0, 0                                                     \
 	}
 
-static bool operation_gives(const struct operation *one, bool wide, bool constant, u64 a, u64 b)
+static bool operation_results_in(const struct operation *one, bool wide, bool constant, u64 a,
+				 u64 b)
 {
 	u64 memory[2] = {a, b}, right = constant ? (u64)(s64)(s32)b : b, expected;
 	struct bpf_insn insns[] = {LOAD(0, 0), LOAD(3, 8), {0}, END};
@@ -164,10 +165,10 @@ static bool operation_gives(const struct operation *one, bool wide, bool constan
 		insns[2].src_reg = 3;
 	}
 	expected = wide ? one->wide(a, right) : one->narrow((u32)a, (u32)right);
-	return gives(insns, 4, memory, expected);
+	return results_in(insns, 4, memory, expected);
 }
 
-static bool jump_gives(const struct operation *one, bool wide, bool constant, u64 a, u64 b)
+static bool jump_results_in(const struct operation *one, bool wide, bool constant, u64 a, u64 b)
 {
 	u64 memory[2] = {a, b}, right = constant ? (u64)(s64)(s32)b : b, expected;
 	struct bpf_insn insns[] = {LOAD(4, 0), LOAD(3, 8),
@@ -185,7 +186,7 @@ static bool jump_gives(const struct operation *one, bool wide, bool constant, u6
 		insns[2].src_reg = 3;
 	}
 	expected = wide ? one->wide(a, right) : one->narrow((u32)a, (u32)right);
-	return gives(insns, 7, memory, expected);
+	return results_in(insns, 7, memory, expected);
 }
 
 /* All edges in both forms. */
@@ -204,25 +205,25 @@ static bool all_edges(const struct operation *one, bool wide,
 TEST("64-bit arithmetic has the results of C")
 {
 	for (unsigned i = 0; i < gt_countof(operations); i++)
-		all_edges(&operations[i], true, operation_gives);
+		all_edges(&operations[i], true, operation_results_in);
 }
 
 TEST("32-bit arithmetic has the results of C, zero-extended")
 {
 	for (unsigned i = 0; i < gt_countof(operations); i++)
-		all_edges(&operations[i], false, operation_gives);
+		all_edges(&operations[i], false, operation_results_in);
 }
 
 TEST("64-bit jumps are taken as C compares")
 {
 	for (unsigned i = 0; i < gt_countof(jumps); i++)
-		all_edges(&jumps[i], true, jump_gives);
+		all_edges(&jumps[i], true, jump_results_in);
 }
 
 TEST("32-bit jumps are taken as C compares")
 {
 	for (unsigned i = 0; i < gt_countof(jumps); i++)
-		all_edges(&jumps[i], false, jump_gives);
+		all_edges(&jumps[i], false, jump_results_in);
 }
 
 TEST("byte swaps select and order the bytes of their width")
@@ -249,7 +250,7 @@ TEST("byte swaps select and order the bytes of their width")
 
 		insns[2].code = swaps[i].code;
 		insns[2].imm = swaps[i].bits;
-		gives(insns, 4, memory, swaps[i].expected);
+		results_in(insns, 4, memory, swaps[i].expected);
 	}
 }
 

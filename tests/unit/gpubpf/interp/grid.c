@@ -125,7 +125,7 @@ TEST("a context describes its thread and its site in the kernel")
 			 fields[i].offset);
 		CHECK_STR(run("gpu/load", 40, 2, text, NULL), "");
 		if (results[73] != fields[i].expected)
-			TAP_FAIL("at %u stands 0x%llx", fields[i].offset,
+			TAP_FAIL("at %u is 0x%llx", fields[i].offset,
 				 (unsigned long long)results[73]);
 	}
 }
@@ -324,7 +324,7 @@ static bool check_lanes(const struct gt_bpf_program *program, const struct gt_fa
 	return false;
 }
 
-/* Puts "call helper" before a program, with r3 = r0 behind; r1 and r2 are kept. */
+/* Prepends "call helper" and r3 = r0 to a program; r1 and r2 are preserved. */
 static uint32_t add_lane(struct bpf_insn *insns, uint32_t count)
 {
 	static const struct bpf_insn before[] = {
@@ -373,7 +373,8 @@ TEST("lanes of random programs converge and have uniform values where the verifi
 		if (!fine)
 			return;
 	}
-	printf("# %u of %u programs were accepted, in %u lanes may part; %u instructions are done "
+	printf("# %u of %u programs were accepted, in %u lanes may diverge; %u instructions are "
+	       "done "
 	       "by all\n",
 	       accepted, programs, parted, same);
 	CHECK(accepted > programs / 5 && parted > accepted / 20);

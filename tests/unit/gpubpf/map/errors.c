@@ -24,11 +24,11 @@
 	"	stdw [r10-8], 1\n	ldmap r1, 2\n	mov r2, r10\n	add r2, -8\n	mov "                         \
 	"r3, " #size "\n"                                                                          \
 	"	mov r4, 0\n	call 130\n"
-/* Nobody reads: what was discarded takes its room, too. */
+/* Nobody reads: discarded records keep their memory. */
 #define FILL                                                                                       \
 	"	ldmap r1, 2\n	mov r2, 4080\n	mov r3, 0\n	call 131\n	jeq r0, 0, over\n"                   \
 	"	mov r1, r0\n	mov r2, 0\n	call 133\nover:\n"
-/* 1 if there was room; the records are given back. */
+/* 1 if the record was reserved; it is discarded. */
 #define RESERVE(size)                                                                              \
 	"	ldmap r1, 2\n	mov r2, " #size "\n	mov r3, 0\n	call 131\n"                        \
 	"	jeq r0, 0, none\n	mov r1, r0\n	mov r2, 0\n	call 133\n	mov r0, "                          \
@@ -57,16 +57,16 @@ static const struct {
 	{"an element of an array", UPDATE(1, 1, 0), 0},
 	{"an element of an array with BPF_EXIST", UPDATE(1, 1, 2), 0},
 	{"an element of an array with BPF_NOEXIST", UPDATE(1, 1, 1), -EEXIST},
-	{"what is behind an array", UPDATE(1, 2, 0), -E2BIG},
-	{"what is behind an array with BPF_EXIST", UPDATE(1, 2, 2), -E2BIG},
-	{"what is behind an array with BPF_NOEXIST", UPDATE(1, 2, 1), -E2BIG},
-	{"what is far behind an array", UPDATE(1, -1, 0), -E2BIG},
+	{"an update beyond an array", UPDATE(1, 2, 0), -E2BIG},
+	{"an update beyond an array with BPF_EXIST", UPDATE(1, 2, 2), -E2BIG},
+	{"an update beyond an array with BPF_NOEXIST", UPDATE(1, 2, 1), -E2BIG},
+	{"an update far beyond an array", UPDATE(1, -1, 0), -E2BIG},
 	{"both flags, for an array", UPDATE(1, 1, 3), -EINVAL},
 	{"flags above 32 bits, for an array", UPDATE(1, 1, 0x100000000), -EINVAL},
-	{"unknown flags behind an array", UPDATE(1, 2, 8), -EINVAL},
+	{"unknown flags beyond an array", UPDATE(1, 2, 8), -EINVAL},
 	{"a delete in an array", DELETE(1, 1), -EINVAL},
-	{"a delete behind an array", DELETE(1, 2), -EINVAL},
-	{"a lookup behind an array", LOOKUP(1, 2), 0},
+	{"a delete beyond an array", DELETE(1, 2), -EINVAL},
+	{"a lookup beyond an array", LOOKUP(1, 2), 0},
 	{"a lookup of an array's last element", LOOKUP(1, 1), 1},
 	{"a record of 8 bytes into a ring", OUTPUT_OF(8), 0},
 	{"a record of no bytes into a ring", OUTPUT_OF(0), 0},
@@ -109,7 +109,7 @@ TEST("map helpers return the same errors in PTX and in the interpreter")
 	}
 }
 
-/* What a program gives on Linux; INT32_MIN: it does not run there. */
+/* The result of a program on Linux; INT32_MIN: it does not run there. */
 static int32_t linux_result(const struct gt_bpf_program *program)
 {
 	const struct gt_bpf_map maps[] = ALL_MAPS;

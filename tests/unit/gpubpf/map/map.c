@@ -107,7 +107,7 @@ TEST("an access must be within one value")
 
 /* ---- hash maps -------------------------------------------------------------------------- */
 
-/* One random operation on a map of the layout and on the house's hash table. */
+/* One random operation on a map of the layout and on the hash table of src/base. */
 static void compare_once(const struct gt_bpf_map *map, void *memory, struct gt_hash *model,
 			 uint64_t *values)
 {
