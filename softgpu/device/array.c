@@ -52,7 +52,10 @@ CUresult sg_array_new(const CUDA_ARRAY3D_DESCRIPTOR *shape, CUarray *ret_array)
 	if (!made.width || !made.element_size || shape->NumChannels > 4 ||
 	    shape->NumChannels == 3 || made.width > sg_state.config.memory / made.element_size)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Rows follow each other without gaps: copies by byte offsets go on from row to row. */
+	/*
+	 * Rows follow each other without gaps, so that copies by byte offset continue in the next
+	 * row.
+	 */
 	made.pitch = made.width * made.element_size;
 	wanted.device = made.context->device;
 	wanted.context = made.context;
@@ -83,7 +86,7 @@ CUresult sg_array_destroy(CUarray array)
 	return CUDA_SUCCESS;
 }
 
-bool sg_array_place(CUarray array, struct sg_place *ret_place, uint64_t *ret_rows)
+bool sg_array_side(CUarray array, struct sg_copy_side *ret_place, uint64_t *ret_rows)
 {
 	if (!sg_handle_is(array, SG_HANDLE_ARRAY))
 		return false;

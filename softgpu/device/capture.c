@@ -15,7 +15,7 @@ struct sg_capture {
 	CUstream origin;
 	struct sg_thread *thread; /* that began it */
 	GT_VEC(CUstream) streams; /* all that take part, the origin first */
-	bool spoiled;
+	bool invalidated;
 };
 
 static struct {
@@ -25,7 +25,7 @@ static struct {
 	uint64_t last_id;
 } captures = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct sg_capture *find_locked(uint64_t id)
+static struct sg_capture *find_capture_locked(uint64_t id)
 {
 	gt_vec_each (capture, &captures.active) {
 		if ((*capture)->id == id)
@@ -46,7 +46,7 @@ static CUresult check_legacy_locked(CUstream stream)
 			if ((*other)->context != stream->context ||
 			    ((*other)->flags & CU_STREAM_NON_BLOCKING))
 				continue;
-			(*capture)->spoiled = true;
+			(*capture)->invalidated = true;
 			result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 		}
 	}
@@ -59,7 +59,7 @@ static CUresult add_locked(CUstream stream, struct sg_work *work)
 	CUresult result;
 
 	if (work->kind == SG_WORK_HOST && work->host.callback) {
-		stream->capture->spoiled = true;
+		stream->capture->invalidated = true;
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
 	result = sg_graph_add(stream->capture->graph, stream->frontier.items,
@@ -79,10 +79,10 @@ CUresult sg_capture_work(CUstream stream, struct sg_work *work, bool wait, bool 
 	pthread_mutex_lock(&captures.lock);
 	if (!stream->capture) {
 		result = check_legacy_locked(stream);
-	} else if (stream->capture->spoiled) {
+	} else if (stream->capture->invalidated) {
 		result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	} else if (wait) {
-		stream->capture->spoiled = true;
+		stream->capture->invalidated = true;
 		result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	} else {
 		result = add_locked(stream, work);
@@ -103,7 +103,7 @@ CUresult sg_capture_record(CUstream stream, CUevent event, bool *ret_captured)
 		result = check_legacy_locked(stream);
 		goto out;
 	}
-	if (stream->capture->spoiled) {
+	if (stream->capture->invalidated) {
 		result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 		goto out;
 	}
@@ -121,7 +121,7 @@ out:
 	return result;
 }
 
-static bool contains(CUstream stream, CUgraphNode node)
+static bool contains_stream(CUstream stream, CUgraphNode node)
 {
 	gt_vec_each (known, &stream->frontier) {
 		if (*known == node)
@@ -133,7 +133,7 @@ static bool contains(CUstream stream, CUgraphNode node)
 static CUresult add_to_frontier(CUstream stream, const CUgraphNode *nodes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!contains(stream, nodes[i]) && gt_vec_push(&stream->frontier, nodes[i]))
+		if (!contains_stream(stream, nodes[i]) && gt_vec_push(&stream->frontier, nodes[i]))
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return CUDA_SUCCESS;
@@ -149,7 +149,7 @@ static CUresult join_locked(CUstream stream, CUevent event, struct sg_capture *c
 		stream->capture = capture;
 		stream->frontier.count = 0;
 	} else if (stream->capture != capture) {
-		stream->capture->spoiled = capture->spoiled = true;
+		stream->capture->invalidated = capture->invalidated = true;
 		return CUDA_ERROR_STREAM_CAPTURE_MERGE;
 	}
 	return add_to_frontier(stream, event->nodes.items, event->nodes.count);
@@ -163,13 +163,13 @@ CUresult sg_capture_wait(CUstream stream, CUevent event, bool *ret_captured)
 	if (!atomic_load(&captures.count))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&captures.lock);
-	capture = event->capture_id ? find_locked(event->capture_id) : NULL;
+	capture = event->capture_id ? find_capture_locked(event->capture_id) : NULL;
 	if (capture) {
-		result = capture->spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-					  : join_locked(stream, event, capture);
+		result = capture->invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+					      : join_locked(stream, event, capture);
 		*ret_captured = !result;
 	} else if (stream->capture) {
-		stream->capture->spoiled = true;
+		stream->capture->invalidated = true;
 		result = CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 	} else {
 		result = check_legacy_locked(stream);
@@ -279,11 +279,11 @@ CUresult sg_capture_end(CUstream stream, CUgraph *ret_graph)
 		result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	if (result) {
 		if (capture)
-			capture->spoiled = true;
+			capture->invalidated = true;
 		pthread_mutex_unlock(&captures.lock);
 		return result;
 	}
-	if (capture->spoiled)
+	if (capture->invalidated)
 		result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	else if (!is_joined(capture))
 		result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
@@ -324,7 +324,7 @@ void sg_capture_forget(CUstream stream)
 	if (capture) {
 		size_t kept = 0;
 
-		capture->spoiled = true;
+		capture->invalidated = true;
 		gt_vec_each (other, &capture->streams) {
 			if (*other != stream)
 				capture->streams.items[kept++] = *other;
@@ -352,8 +352,8 @@ void sg_capture_describe(CUstream stream, struct sg_capture_info *ret_info)
 	pthread_mutex_lock(&captures.lock);
 	capture = stream->capture;
 	if (capture) {
-		info.status = capture->spoiled ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-					       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+		info.status = capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+						   : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 		info.id = capture->id;
 		info.graph = capture->graph;
 		info.dependencies = stream->frontier.items;
@@ -402,7 +402,7 @@ CUresult sg_capture_allows_unsafe(void)
 		if (!own && ((*capture)->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ||
 			     (self && self->capture_mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)))
 			continue;
-		(*capture)->spoiled = true;
+		(*capture)->invalidated = true;
 		result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
 	pthread_mutex_unlock(&captures.lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Capture: what is submitted to a stream becomes a graph. A stream joins a capture by waiting
- * for an event that was recorded in it.
+ * Stream capture: work that is submitted to a stream becomes nodes of a graph. A stream joins a
+ * capture by waiting for an event that was recorded in it.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ CUresult sg_capture_wait(CUstream stream, CUevent event, bool *ret_captured);
 CUresult sg_capture_begin(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
 			  const CUgraphNode *dependencies, size_t count);
 /*
- * The graph is the caller's; ret_graph may be NULL where it was the caller's before. An error
- * where the capture went wrong: then a graph that it made is gone.
+ * End a capture. The caller owns the graph; ret_graph may be NULL if it passed the graph. On an
+ * error of the capture, a graph that the capture made is freed.
  */
 CUresult sg_capture_end(CUstream stream, CUgraph *ret_graph);
 
@@ -33,20 +33,20 @@ struct sg_capture_info {
 	CUstreamCaptureStatus status;
 	uint64_t id;
 	CUgraph graph;
-	const CUgraphNode *dependencies; /* valid until the stream is next used */
+	const CUgraphNode *dependencies; /* valid until the next call with this stream */
 	size_t count;
 };
 
 void sg_capture_describe(CUstream stream, struct sg_capture_info *ret_info);
-/* Replaces what the next node will depend on, or adds to it. */
+/* Replace the dependencies of the next node, or add to them. */
 CUresult sg_capture_depend(CUstream stream, const CUgraphNode *dependencies, size_t count,
 			   bool replace);
 bool sg_stream_is_captured(CUstream stream);
-/* The stream goes: what is captured in it is spoiled. */
+/* Invalidate the capture that a destroyed stream takes part in. */
 void sg_capture_forget(CUstream stream);
 
 /*
  * For calls that are not allowed while a capture is under way (allocation, synchronisation of
- * everything …): CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the captures concerned are spoiled.
+ * everything …): CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the captures concerned are invalidated.
  */
 CUresult sg_capture_allows_unsafe(void);

@@ -7,7 +7,9 @@
 
 #include "device/stream.h"
 
-/* The model: 1 GHz, so that a cycle is a ns; copies of 16 bytes a ns; what every one costs. */
+/*
+ * The model: 1 GHz, so that a cycle takes 1 ns; 16 bytes copied per ns; a fixed cost per operation.
+ */
 enum {
 	KERNEL_COST_NS = 2000,
 	COPY_COST_NS = 1000,
@@ -18,7 +20,7 @@ enum {
 
 static uint64_t began_ns;              /* CLOCK_MONOTONIC at the device's start */
 static atomic_uint_least64_t host_ns;  /* the host's virtual time */
-static atomic_uint_least64_t timer_ns; /* what %globaltimer last was in virtual time */
+static atomic_uint_least64_t timer_ns; /* the last value of %globaltimer in virtual time */
 static __thread uint64_t kernel_ns;    /* of the kernel that the calling thread ran last */
 static __thread uint64_t nested_ns;    /* of the works within the operation under way */
 
@@ -45,7 +47,7 @@ uint64_t sg_clock_timer(void *unused)
 	return sg_clock_device(ns);
 }
 
-static void raise(uint64_t *time, uint64_t other)
+static void raise_to(uint64_t *time, uint64_t other)
 {
 	if (other > *time)
 		*time = other;
@@ -65,8 +67,8 @@ uint64_t sg_clock_submit(struct sg_operation *operation)
 }
 
 /*
- * Operations carry the time that is not moved yet; sg_clock_device is applied where a program sees
- * it (events).
+ * Operations carry unadjusted times; sg_clock_device is applied where a program reads them
+ * (events).
  */
 uint64_t sg_clock_start(struct sg_operation *operation)
 {
@@ -74,9 +76,9 @@ uint64_t sg_clock_start(struct sg_operation *operation)
 
 	if (sg_state.config.virtual_time) {
 		start = operation->submitted_ns;
-		raise(&start, operation->stream->virtual_ns);
+		raise_to(&start, operation->stream->virtual_ns);
 		gt_vec_each (other, &operation->waits)
-			raise(&start, (*other)->end_ns);
+			raise_to(&start, (*other)->end_ns);
 		raise_shared(&timer_ns, start);
 	}
 	operation->start_ns = start;
@@ -115,7 +117,7 @@ uint64_t sg_clock_nested_end(uint64_t start, const struct sg_work *work)
 {
 	if (!sg_state.config.virtual_time)
 		return gt_clock_monotonic();
-	/* A condition within has added its own works already. */
+	/* A nested condition has added its own works already. */
 	if (work->kind != SG_WORK_CONDITION)
 		nested_ns += modelled_duration(work);
 	return start + nested_ns;

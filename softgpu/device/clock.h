@@ -19,13 +19,13 @@ struct sg_operation;
 struct sg_work;
 struct sg_grid_result;
 
-/* Called once, at the start. */
+/* Start the clock; called once. */
 void sg_clock_begin(void);
 
 /*
- * What a kernel reads from %globaltimer, in ns. In virtual time it is at least the start of the
- * operation that began last, and every reading makes it 1 us later, so that loops that wait for
- * it end.
+ * Return what a kernel reads from %globaltimer, in ns. In virtual time it is at least the start of
+ * the operation that began last, and every read advances it by 1 us, so that loops that wait for it
+ * end.
  */
 uint64_t sg_clock_timer(void *unused);
 
@@ -38,7 +38,7 @@ uint64_t sg_clock_start(struct sg_operation *operation);
 uint64_t sg_clock_end(struct sg_operation *operation);
 /* An operation's time as a program sees it: on the device's clock. */
 uint64_t sg_clock_device(uint64_t ns);
-/* The host has waited for it. */
+/* The host has waited for the operation. */
 /*
  * Works that an operation runs one after the other (a conditional node's): when the next begins,
  * and when the one just run ended. `start` is the operation's.

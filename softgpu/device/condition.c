@@ -18,7 +18,10 @@ struct sg_condition {
 
 enum { MAX_BODIES = 1024 };
 
-/* Held from looking a handle up until it was used: a kernel may name one that is going. */
+/*
+ * Held from the lookup of a handle to the end of its use: a kernel may name one that is being
+ * freed.
+ */
 static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint64_t sg_condition_handle(const struct sg_condition *condition)

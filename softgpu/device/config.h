@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the environment says about the device: the SOFTGPU_ variables of README.md. */
+/* The configuration of the device: the SOFTGPU_ environment variables of README.md. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,17 +9,17 @@
 
 struct sg_config {
 	uint64_t memory;          /* bytes of each device */
-	uint32_t devices;         /* how many there are; 0: none */
+	uint32_t devices;         /* number of devices; 0: none */
 	uint32_t multiprocessors; /* of each device */
 	uint32_t workers;         /* threads that run kernels; 0: one for each CPU */
 	uint32_t arch;            /* 90 for compute capability 9.0 */
 	uint64_t timeout_ns;      /* of one kernel; 0: none */
-	bool verbose;             /* tell faults of kernels on stderr */
+	bool verbose;             /* report faults of kernels on stderr */
 	bool virtual_time;        /* operations take modelled times on a virtual clock */
 	int64_t clock_offset_ns;  /* of the virtual clock against CLOCK_MONOTONIC at the start */
-	double clock_drift;       /* parts per million by which the virtual clock is too fast */
+	double clock_drift;       /* parts per million by which the virtual clock runs fast */
 	const char *log;          /* path, or NULL */
 };
 
-/* Reads the environment. 0; -EINVAL with *diag naming the variable that makes no sense. */
+/* Read the environment. 0; -EINVAL with *diag naming the variable with the invalid value. */
 int sg_config_read(struct sg_config *ret_config, struct gt_diag *diag);

@@ -10,7 +10,7 @@
 
 static atomic_uint_least64_t last_id;
 
-/* What cudaDeviceGetLimit answers before anyone sets anything. */
+/* The defaults of cudaDeviceGetLimit. */
 static const size_t default_limits[SG_LIMITS] = {
 	[CU_LIMIT_STACK_SIZE] = 1024,
 	[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
@@ -83,7 +83,7 @@ static void join_streams(CUcontext context)
 	}
 }
 
-/* Frees all that was made in the context; nobody else uses it any more. */
+/* Free everything that was created in the context, which no other thread uses any more. */
 static void empty_context(CUcontext context)
 {
 	CUstream stream;
@@ -99,9 +99,9 @@ static void empty_context(CUcontext context)
 }
 
 /*
- * Contexts that were destroyed. A context is small and made seldom, so the struct stays: the
- * threads of its streams may still be on their way out and look at it, and its address never
- * means another context to a thread in which it was current.
+ * Destroyed contexts. A context is small and seldom created, so the struct is kept: the threads of
+ * its streams may still be ending and read it, and its address never denotes another context to a
+ * thread in which it was current.
  */
 static struct {
 	pthread_mutex_t lock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Contexts: what belongs together on a device and fails together. */
+/* Contexts: the resources on a device that are freed together and fail together. */
 #pragma once
 
 #include <pthread.h>
@@ -29,8 +29,8 @@ struct CUctx_st {
 	unsigned int peers; /* bit n: access to device n is enabled */
 
 	/*
-	 * Held while work is put into any of the streams, and while workers take it out: the
-	 * order of submission is one order for the whole context.
+	 * Held while work is added to or removed from the queue of any stream: the order of
+	 * submission is one order for the whole context.
 	 */
 	pthread_mutex_t lock;
 	GT_VEC(struct CUstream_st *) streams; /* all, the legacy one included; references */
@@ -38,36 +38,39 @@ struct CUctx_st {
 	GT_VEC(struct CUmod_st *) modules;    /* loaded here, those of libraries included */
 };
 
-/* A new context with its legacy stream. 0 or CUDA_ERROR_OUT_OF_MEMORY. */
+/* Create a context with its legacy stream. 0 or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sg_context_new(int device, unsigned int flags, bool primary, CUcontext *ret_context);
-/* Waits for its work, then frees all that was made in it and the context itself. */
+/* Wait for its work, then free everything that was created in it and the context itself. */
 void sg_context_destroy(CUcontext context);
 
-/* The calling thread's current context, or NULL. */
+/* Return the calling thread's current context, or NULL. */
 CUcontext sg_context_current(void);
-/* Puts it on top of the calling thread's stack. False: no memory. */
+/* Push it onto the calling thread's stack. False: no memory. */
 bool sg_context_push(CUcontext context);
-/* Takes the top off; NULL: the stack was empty. */
+/* Pop the top; NULL: the stack was empty. */
 CUcontext sg_context_pop(void);
-/* Replaces the top; NULL pops. False: no memory. */
+/* Replace the top; NULL pops. False: no memory. */
 bool sg_context_set(CUcontext context);
 
-/* Retains a device's primary context. */
+/* Retain a device's primary context. */
 CUresult sg_context_retain_primary(int device, CUcontext *ret_context);
 CUresult sg_context_release_primary(int device);
-/* Destroys what is in a primary context, whoever retains it; it is made anew at the next use. */
+/*
+ * Destroy the contents of a primary context, whoever retains it; they are created again at its next
+ * use.
+ */
 CUresult sg_context_reset_primary(int device);
 
 /*
- * For almost every call: sg_check, then the current context (CUDA_ERROR_INVALID_CONTEXT: none),
- * then the error that the context failed with.
+ * Check what almost every call requires: sg_check, a current context (else
+ * CUDA_ERROR_INVALID_CONTEXT), and that it has not failed (else its error).
  */
 CUresult sg_context_use(CUcontext *ret_context);
 /* The same for calls that also work in a context that failed. */
 CUresult sg_context_use_failed(CUcontext *ret_context);
 
-/* Waits for all work in all of the context's streams; the context's error if it has one. */
+/* Wait for all work in all streams of the context. Returns the context's error if it has one. */
 CUresult sg_context_synchronize(CUcontext context);
 
-/* The device of the calling thread's current context; 0 without one. */
+/* Return the device of the calling thread's current context; 0 without one. */
 int sg_thread_device(void);

@@ -9,38 +9,38 @@
 #include "device/capture.h"
 #include "device/memory.h"
 
-/* Above this a copy from pageable memory waits instead of staging its source. */
+/* Larger copies from pageable memory wait instead of staging their source. */
 enum { MAX_STAGING = 4 << 20 };
 
 /* ---- checks ---------------------------------------------------------------------------- */
 
-/* One side of a copy: the bytes from its first to its last. */
-struct span {
+/* The address range of one side of a copy. */
+struct copy_span {
 	uint64_t address;
 	uint64_t size;
 };
 
-static bool multiply(uint64_t a, uint64_t b, uint64_t *ret_product)
+static bool multiply_checked(uint64_t a, uint64_t b, uint64_t *ret_product)
 {
 	return !__builtin_mul_overflow(a, b, ret_product);
 }
 
-static bool find_span(const struct sg_place *place, const struct sg_copy_work *copy,
-		      struct span *ret_span)
+static bool find_span(const struct sg_copy_side *place, const struct sg_copy_work *copy,
+		      struct copy_span *ret_span)
 {
 	uint64_t rows, slices, size;
 
-	if (!multiply(copy->height - 1, place->pitch, &rows) ||
-	    !multiply(copy->depth - 1, place->slice, &slices) ||
+	if (!multiply_checked(copy->height - 1, place->pitch, &rows) ||
+	    !multiply_checked(copy->depth - 1, place->slice, &slices) ||
 	    __builtin_add_overflow(rows, slices, &size) ||
 	    __builtin_add_overflow(size, copy->width, &size))
 		return false;
-	*ret_span = (struct span){place->address, size};
+	*ret_span = (struct copy_span){place->address, size};
 	return size <= UINT64_MAX - place->address;
 }
 
-/* What a side of a copy turns out to be. */
-enum side {
+/* The memory that a side of a copy is in. */
+enum copy_side_memory {
 	SIDE_PAGEABLE,
 	SIDE_PINNED,
 	SIDE_DEVICE,
@@ -48,8 +48,8 @@ enum side {
 	SIDE_WRONG,
 };
 
-/* `device`: the program says that it is memory of the device. */
-static enum side look_up(struct span span, bool device)
+/* `device`: the program declares it device memory. */
+static enum copy_side_memory find_side_memory(struct copy_span span, bool device)
 {
 	struct sg_allocation allocation;
 
@@ -66,26 +66,26 @@ static enum side look_up(struct span span, bool device)
 	return sg_memory_is_host(&allocation) ? SIDE_PINNED : SIDE_DEVICE;
 }
 
-static bool in_device(enum side side)
+static bool in_device(enum copy_side_memory side)
 {
 	return side == SIDE_DEVICE || side == SIDE_MANAGED;
 }
 
-static const char *direction_name(enum side target, enum side source)
+static const char *direction_name(enum copy_side_memory target, enum copy_side_memory source)
 {
 	if (in_device(source))
 		return in_device(target) ? "D2D" : "D2H";
 	return in_device(target) ? "H2D" : "H2H";
 }
 
-static CUresult check(struct sg_copy_work *copy, enum sg_direction direction)
+static CUresult check_side(struct sg_copy_work *copy, enum sg_direction direction)
 {
 	bool to_device =
 		direction == SG_COPY_HOST_TO_DEVICE || direction == SG_COPY_DEVICE_TO_DEVICE;
 	bool from_device =
 		direction == SG_COPY_DEVICE_TO_HOST || direction == SG_COPY_DEVICE_TO_DEVICE;
-	struct span target_span, source_span;
-	enum side target, source;
+	struct copy_span target_span, source_span;
+	enum copy_side_memory target, source;
 
 	if (!copy->width || !copy->height || !copy->depth)
 		return CUDA_SUCCESS;
@@ -93,8 +93,8 @@ static CUresult check(struct sg_copy_work *copy, enum sg_direction direction)
 	    !find_span(&copy->source, copy, &source_span) || !target_span.address ||
 	    !source_span.address)
 		return CUDA_ERROR_INVALID_VALUE;
-	target = look_up(target_span, to_device);
-	source = look_up(source_span, from_device);
+	target = find_side_memory(target_span, to_device);
+	source = find_side_memory(source_span, from_device);
 	if (target == SIDE_WRONG || source == SIDE_WRONG)
 		return CUDA_ERROR_INVALID_VALUE;
 	copy->direction = direction_name(target, source);
@@ -124,7 +124,7 @@ CUresult sg_copy_prepare(uint64_t target, uint64_t source, uint64_t size,
 			 .direction = "H2H"},
 	};
 	CUDA_MEMCPY3D *parameters = &work.copy.parameters;
-	CUresult result = check(&work.copy, direction);
+	CUresult result = check_side(&work.copy, direction);
 
 	if (result)
 		return result;
@@ -142,18 +142,18 @@ CUresult sg_copy_prepare(uint64_t target, uint64_t source, uint64_t size,
 	return CUDA_SUCCESS;
 }
 
-/* A side of CUDA's general copy, with its members named alike for both sides. */
-struct side_parameters {
+/* One side of CUDA_MEMCPY3D, with the same member names for both sides. */
+struct copy_side_parameters {
 	CUmemorytype type;
 	uint64_t host, device;
 	CUarray array;
 	size_t x, y, z, pitch, height;
 };
 
-static CUresult find_place(const struct side_parameters *side, const CUDA_MEMCPY3D *all,
-			   struct sg_place *ret_place)
+static CUresult find_place(const struct copy_side_parameters *side, const CUDA_MEMCPY3D *all,
+			   struct sg_copy_side *ret_place)
 {
-	struct sg_place place = {.pitch = side->pitch};
+	struct sg_copy_side place = {.pitch = side->pitch};
 	uint64_t rows = side->height;
 
 	switch (side->type) {
@@ -165,7 +165,7 @@ static CUresult find_place(const struct side_parameters *side, const CUDA_MEMCPY
 		place.address = side->device;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
-		if (!sg_array_place(side->array, &place, &rows))
+		if (!sg_array_side(side->array, &place, &rows))
 			return CUDA_ERROR_INVALID_VALUE;
 		break;
 	default:
@@ -177,7 +177,7 @@ static CUresult find_place(const struct side_parameters *side, const CUDA_MEMCPY
 		rows = side->y + all->Height;
 	if (all->Height > 1 && place.pitch < side->x + all->WidthInBytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!multiply(place.pitch, rows, &place.slice))
+	if (!multiply_checked(place.pitch, rows, &place.slice))
 		return CUDA_ERROR_INVALID_VALUE;
 	place.address += side->x + side->y * place.pitch + side->z * place.slice;
 	*ret_place = place;
@@ -201,12 +201,12 @@ static enum sg_direction direction_of(const CUDA_MEMCPY3D *all)
 CUresult sg_copy_prepare_3d(const CUDA_MEMCPY3D *parameters, struct sg_work *ret_work)
 {
 	const CUDA_MEMCPY3D *all = parameters;
-	struct side_parameters target = {
+	struct copy_side_parameters target = {
 		all->dstMemoryType, (uintptr_t)all->dstHost, all->dstDevice,
 		all->dstArray,      all->dstXInBytes,        all->dstY,
 		all->dstZ,          all->dstPitch,           all->dstHeight,
 	};
-	struct side_parameters source = {
+	struct copy_side_parameters source = {
 		all->srcMemoryType, (uintptr_t)all->srcHost, all->srcDevice,
 		all->srcArray,      all->srcXInBytes,        all->srcY,
 		all->srcZ,          all->srcPitch,           all->srcHeight,
@@ -224,7 +224,7 @@ CUresult sg_copy_prepare_3d(const CUDA_MEMCPY3D *parameters, struct sg_work *ret
 	if (!result)
 		result = find_place(&source, all, &work.copy.source);
 	if (!result)
-		result = check(&work.copy, direction_of(all));
+		result = check_side(&work.copy, direction_of(all));
 	if (!result)
 		*ret_work = work;
 	return result;
@@ -234,20 +234,21 @@ CUresult sg_set_prepare(uint64_t address, uint64_t pitch, uint32_t value, uint32
 			uint64_t width, uint64_t height, struct sg_work *ret_work)
 {
 	struct sg_copy_work shape = {.width = width * element_size, .height = height, .depth = 1};
-	struct sg_place place = {.address = address, .pitch = pitch};
+	struct sg_copy_side place = {.address = address, .pitch = pitch};
 	struct sg_work work = {
 		.kind = SG_WORK_SET,
 		.set = {address, pitch, value, element_size, width, height, false},
 	};
-	struct span span;
+	struct copy_span span;
 	uint64_t bytes;
 
-	if (!multiply(width, element_size, &bytes) || address % element_size ||
+	if (!multiply_checked(width, element_size, &bytes) || address % element_size ||
 	    (height > 1 && (pitch < bytes || pitch % element_size)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (width && height) {
-		enum side side =
-			find_span(&place, &shape, &span) ? look_up(span, true) : SIDE_WRONG;
+		enum copy_side_memory side = find_span(&place, &shape, &span)
+						     ? find_side_memory(span, true)
+						     : SIDE_WRONG;
 
 		if (side == SIDE_WRONG)
 			return CUDA_ERROR_INVALID_VALUE;
@@ -261,7 +262,7 @@ CUresult sg_set_prepare(uint64_t address, uint64_t pitch, uint32_t value, uint32
 
 static void copy_rows(const struct sg_copy_work *copy)
 {
-	const struct sg_place *target = &copy->target, *source = &copy->source;
+	const struct sg_copy_side *target = &copy->target, *source = &copy->source;
 
 	for (uint64_t z = 0; z < copy->depth; z++) {
 		for (uint64_t y = 0; y < copy->height; y++) {
@@ -273,16 +274,16 @@ static void copy_rows(const struct sg_copy_work *copy)
 	}
 }
 
-/* Reads a pageable source into memory of our own, in rows without gaps. */
-static bool stage(struct sg_copy_work *copy)
+/* Copy a pageable source into a staging buffer, in rows without gaps. */
+static bool stage_source(struct sg_copy_work *copy)
 {
 	struct sg_copy_work read = *copy;
 
 	copy->staging = malloc(copy->width * copy->height * copy->depth);
 	if (!copy->staging)
 		return false;
-	read.target = (struct sg_place){(uintptr_t)copy->staging, copy->width,
-					copy->width * copy->height};
+	read.target = (struct sg_copy_side){(uintptr_t)copy->staging, copy->width,
+					    copy->width * copy->height};
 	copy_rows(&read);
 	copy->source = read.target;
 	return true;
@@ -299,7 +300,7 @@ CUresult sg_copy_submit(CUstream stream, struct sg_work *work, bool synchronous)
 		return CUDA_SUCCESS;
 	if (!synchronous && !captured) {
 		wait = copy->writes_pageable;
-		if (copy->reads_pageable && (bytes > MAX_STAGING || !stage(copy)))
+		if (copy->reads_pageable && (bytes > MAX_STAGING || !stage_source(copy)))
 			wait = true;
 	}
 	return sg_stream_submit(stream, work, wait);

@@ -19,7 +19,7 @@ struct sg_state sg_state = {.arena_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 static struct {
 	pthread_mutex_t lock;
 	atomic_bool ready;  /* cuInit has been called and worked */
-	atomic_bool forked; /* this is a child of a process in which it had worked */
+	atomic_bool forked; /* this is a forked child of a process that had called it */
 	CUresult result;    /* of the first cuInit */
 	bool tried;
 	pthread_key_t thread_key;
@@ -56,8 +56,8 @@ struct sg_thread *sg_thread_self(void)
 }
 
 /*
- * Blocks the signals that are meant for the program's threads. What a thread does wrong itself
- * (in a host function) stays its own.
+ * Block the signals that are meant for the program's threads, but not the synchronous ones, which a
+ * host function may cause.
  */
 static void block_signals(sigset_t *ret_before)
 {
@@ -95,7 +95,7 @@ static void print_output(void *user, enum sg_output output, const char *text, si
 	fwrite(text, 1, length, output == SG_OUTPUT_PRINT ? stdout : stderr);
 }
 
-/* What a device's share of the arena is larger than its memory: see memory.c. */
+/* A device's share of the arena is larger than its memory: see memory.c. */
 static uint64_t share_size(const struct sg_config *config)
 {
 	uint64_t size = config->memory + config->memory / 8 + (UINT64_C(64) << 20);
@@ -184,7 +184,7 @@ CUresult sg_start(void)
 		start.result = start_once(&diag);
 		start.tried = true;
 		atomic_store(&start.ready, !start.result);
-		/* CUDA has no words for it, and whoever set a variable wrongly must be told. */
+		/* CUDA has no error for it, and an invalid variable must be reported. */
 		if (gt_diag_is_set(&diag))
 			fprintf(stderr, "softgpu: %s: %s\n", diag.place, diag.text);
 	}

@@ -41,31 +41,31 @@ struct sg_state {
 	pthread_mutex_t lock; /* of the devices' members that change */
 };
 
-/* The one device state. Its members are constant after sg_start, devices' apart. */
+/* The state of all devices. Its members are constant after sg_start, except those of `devices`. */
 extern struct sg_state sg_state;
 
-/* cuInit: CUDA_SUCCESS, CUDA_ERROR_NO_DEVICE, or why it cannot work. */
+/* Start the device, for cuInit. CUDA_SUCCESS, CUDA_ERROR_NO_DEVICE, or the reason of a failure. */
 CUresult sg_start(void);
 /*
- * Whether a call may go on: CUDA_SUCCESS; NOT_INITIALIZED before cuInit and in a forked child
- * of a process that used the device; NOT_PERMITTED within a host function of a stream.
+ * Check whether a call is allowed: CUDA_SUCCESS; NOT_INITIALIZED before cuInit and in a forked
+ * child of a process that used the device; NOT_PERMITTED in a host function of a stream.
  */
 CUresult sg_check(void);
 /* The same without the rule for host functions. */
 CUresult sg_check_started(void);
 
-/* The device of that number, or NULL. */
+/* Return a device by its number, or NULL. */
 struct sg_device *sg_device_find(CUdevice ordinal);
-/* What a device answers for an attribute. 0, or CUDA_ERROR_INVALID_VALUE for one unknown. */
+/* Return an attribute of a device. CUDA_ERROR_INVALID_VALUE: no such attribute. */
 CUresult sg_device_attribute(CUdevice ordinal, int attribute, int *ret_value);
 
-/* A stream by its address and its number: another one may come to lie at that address. */
+/* A stream by its address and its number, since the address may be reused. */
 struct sg_own_stream {
 	struct CUstream_st *stream;
 	uint64_t id;
 };
 
-/* What a thread is doing, as far as the API cares. */
+/* The state of a thread of the program. */
 struct sg_thread {
 	GT_VEC(struct CUctx_st *) contexts;   /* the last one is current */
 	GT_VEC(struct sg_own_stream) streams; /* its per-thread default streams */
@@ -73,12 +73,11 @@ struct sg_thread {
 	CUstreamCaptureMode capture_mode;
 };
 
-/* The calling thread's; NULL: no memory. */
+/* Return the calling thread's state; NULL: no memory. */
 struct sg_thread *sg_thread_self(void);
 
 /*
- * A thread of the device's own: it gets none of the program's signals. attributes may be NULL.
- * As pthread_create.
+ * Create a thread of the device, which receives none of the program's signals; as pthread_create.
  */
 int sg_create_thread(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*run)(void *),
 		     void *argument);

@@ -5,7 +5,7 @@
 
 #include "base/clean.h"
 
-/* In ascending order, as the table stands. */
+/* In ascending order, as in the table. */
 static const struct sg_error errors[] = {
 #define SG_ERROR(value, driver, runtime, text) {value, #driver, #runtime, text},
 #define SG_DRIVER_ERROR(value, driver, text) {value, #driver, NULL, text},

@@ -9,5 +9,5 @@ struct sg_error {
 	const char *text;         /* "out of memory" */
 };
 
-/* The error of that value, or NULL. */
+/* Return the error with that value, or NULL. */
 const struct sg_error *sg_error_find(int value);

@@ -7,9 +7,9 @@
 #include "device/clock.h"
 #include "device/handles.h"
 
-/* Takes the reference to what is shared over, also on failure; NULL: nothing is. */
-static CUresult make(CUcontext context, unsigned int flags, struct sg_shared_event *shared,
-		     CUevent *ret_event)
+/* Takes over the reference to `shared` (NULL: none), also on failure. */
+static CUresult make_event(CUcontext context, unsigned int flags, struct sg_shared_event *shared,
+			   CUevent *ret_event)
 {
 	CUevent event = calloc(1, sizeof(*event));
 
@@ -33,7 +33,7 @@ CUresult sg_event_new(CUcontext context, unsigned int flags, CUevent *ret_event)
 
 	if (flags & CU_EVENT_INTERPROCESS)
 		result = sg_shared_event_new(&shared);
-	return result ? result : make(context, flags, shared, ret_event);
+	return result ? result : make_event(context, flags, shared, ret_event);
 }
 
 CUresult sg_event_open(CUcontext context, int fd, CUevent *ret_event)
@@ -42,8 +42,8 @@ CUresult sg_event_open(CUcontext context, int fd, CUevent *ret_event)
 	CUresult result = sg_shared_event_open(fd, &shared);
 
 	return result ? result
-		      : make(context, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, shared,
-			     ret_event);
+		      : make_event(context, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, shared,
+				   ret_event);
 }
 
 void sg_event_destroy(CUevent event)
@@ -78,7 +78,7 @@ void sg_event_set_operation(CUevent event, struct sg_operation *operation)
 	sg_operation_unreference(before);
 }
 
-/* Puts a signal for a record of the event into the stream, or a wait for its last one. */
+/* Submit a signal for a record of the event, or a wait for its last one. */
 static CUresult put_shared(CUstream stream, struct sg_shared_event *event, enum sg_work_kind kind)
 {
 	struct sg_work work = {.kind = kind};
@@ -144,7 +144,7 @@ CUresult sg_event_wait(CUstream stream, CUevent event, bool external)
 	return result;
 }
 
-/* A capture has the event: nothing was recorded that one could ask about. */
+/* The event was recorded in a capture, so that it has no state. */
 static bool is_captured(CUevent event)
 {
 	bool captured;

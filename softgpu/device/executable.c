@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Graphs that can be launched. */
+/* Executable graphs. */
 #include <stdlib.h>
 
 #include "device/capture.h"
@@ -70,17 +70,17 @@ void sg_executable_free(CUgraphExec executable)
 
 /* ---- launches -------------------------------------------------------------------------- */
 
-/* One launch on its way into the streams. */
-struct launch {
+/* A launch while its work is submitted to streams. */
+struct graph_launch {
 	CUgraphExec executable;
 	CUstream stream;
 	size_t lanes_used; /* lane 0 is the launching stream, n is executable->lanes[n - 1] */
 };
 
-static CUresult put_nodes(struct launch *launch, CUgraph graph, struct sg_operation *begin,
+static CUresult put_nodes(struct graph_launch *launch, CUgraph graph, struct sg_operation *begin,
 			  struct sg_operation *end);
 
-static CUresult put_empty(struct launch *launch, struct sg_operation **ret_operation)
+static CUresult put_empty(struct graph_launch *launch, struct sg_operation **ret_operation)
 {
 	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
 
@@ -89,10 +89,10 @@ static CUresult put_empty(struct launch *launch, struct sg_operation **ret_opera
 }
 
 /*
- * The stream for a node: that of its first dependency, if nothing came after that one yet;
- * else one that is not used yet, so that branches run side by side.
+ * Choose the stream of a node: that of its first dependency, if nothing follows that one yet; else
+ * an unused one, so that branches run concurrently.
  */
-static CUstream choose_lane(struct launch *launch, CUgraphNode node)
+static CUstream choose_lane(struct graph_launch *launch, CUgraphNode node)
 {
 	CUgraphExec executable = launch->executable;
 	CUstream lane = NULL;
@@ -134,8 +134,8 @@ static bool wait_for_before(CUgraphNode node, struct sg_operation *operation,
 	return sg_operation_wait_for(operation, begin);
 }
 
-/* A graph within the graph: its nodes, between an operation before and one after them. */
-static CUresult put_child(struct launch *launch, CUgraphNode node, struct sg_operation *begin)
+/* A child graph: its nodes, between an operation before and one after them. */
+static CUresult put_child(struct graph_launch *launch, CUgraphNode node, struct sg_operation *begin)
 {
 	struct sg_operation *first = NULL, *last = NULL;
 	CUstream lane = choose_lane(launch, node);
@@ -156,7 +156,7 @@ static CUresult put_child(struct launch *launch, CUgraphNode node, struct sg_ope
 	return result;
 }
 
-static CUresult put_node(struct launch *launch, CUgraphNode node, struct sg_operation *begin)
+static CUresult put_node(struct graph_launch *launch, CUgraphNode node, struct sg_operation *begin)
 {
 	struct sg_work work = {.kind = SG_WORK_EMPTY};
 	struct sg_operation *operation;
@@ -186,7 +186,7 @@ static CUresult put_node(struct launch *launch, CUgraphNode node, struct sg_oper
 	return result;
 }
 
-static CUresult put_nodes(struct launch *launch, CUgraph graph, struct sg_operation *begin,
+static CUresult put_nodes(struct graph_launch *launch, CUgraph graph, struct sg_operation *begin,
 			  struct sg_operation *end)
 {
 	bool cycle;
@@ -207,7 +207,7 @@ static CUresult put_nodes(struct launch *launch, CUgraph graph, struct sg_operat
 	return result;
 }
 
-static CUresult put_reset(struct launch *launch, struct sg_condition *condition)
+static CUresult put_reset(struct graph_launch *launch, struct sg_condition *condition)
 {
 	struct sg_work work = {.kind = SG_WORK_RESET};
 	struct sg_operation *operation;
@@ -222,7 +222,7 @@ static CUresult put_reset(struct launch *launch, struct sg_condition *condition)
 }
 
 /* Conditions get their first values once the launch before is over. */
-static CUresult put_resets(struct launch *launch, CUgraph graph)
+static CUresult put_resets(struct graph_launch *launch, CUgraph graph)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -244,7 +244,7 @@ static CUresult put_resets(struct launch *launch, CUgraph graph)
 
 static CUresult launch_locked(CUgraphExec executable, CUstream stream)
 {
-	struct launch launch = {.executable = executable, .stream = stream};
+	struct graph_launch launch = {.executable = executable, .stream = stream};
 	struct sg_operation *begin = NULL, *end = NULL;
 	CUresult result = put_resets(&launch, executable->graph);
 

@@ -15,7 +15,7 @@ static atomic_uint_least64_t last_node_id;
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 
-static bool belongs(CUgraph graph, CUgraphNode node)
+static bool belongs_to_graph(CUgraph graph, CUgraphNode node)
 {
 	return sg_handle_is(node, SG_HANDLE_NODE) && node->graph == graph;
 }
@@ -44,7 +44,7 @@ CUresult sg_graph_add(CUgraph graph, const CUgraphNode *dependencies, size_t cou
 	node->work = *work;
 	*work = (struct sg_work){0};
 	for (size_t i = 0; i < count; i++) {
-		if (!belongs(graph, dependencies[i])) {
+		if (!belongs_to_graph(graph, dependencies[i])) {
 			result = CUDA_ERROR_INVALID_VALUE;
 			goto fail;
 		}
@@ -98,7 +98,7 @@ void sg_node_free(CUgraphNode node)
 
 CUresult sg_graph_connect(CUgraph graph, CUgraphNode from, CUgraphNode to)
 {
-	if (!belongs(graph, from) || !belongs(graph, to) || from == to)
+	if (!belongs_to_graph(graph, from) || !belongs_to_graph(graph, to) || from == to)
 		return CUDA_ERROR_INVALID_VALUE;
 	gt_vec_each (dependency, &to->dependencies) {
 		if (*dependency == from)
@@ -109,7 +109,8 @@ CUresult sg_graph_connect(CUgraph graph, CUgraphNode from, CUgraphNode to)
 
 CUresult sg_graph_disconnect(CUgraph graph, CUgraphNode from, CUgraphNode to)
 {
-	if (!belongs(graph, from) || !belongs(graph, to) || !remove_dependency(to, from))
+	if (!belongs_to_graph(graph, from) || !belongs_to_graph(graph, to) ||
+	    !remove_dependency(to, from))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

@@ -15,15 +15,15 @@ struct CUgraphNode_st {
 	CUgraph graph;
 	struct sg_work work;
 	GT_VEC(CUgraphNode) dependencies;
-	CUgraphNode original; /* of which this is a clone; NULL: of none */
-	bool enabled;         /* false: an executable graph leaves its work out */
+	CUgraphNode original; /* the node that this is a clone of, or NULL */
+	bool enabled;         /* false: an executable graph skips its work */
 	uint64_t id;
 	/* For walks over the graph; meaningless between them. */
 	size_t index;
 	struct sg_operation *operation;
 };
 
-/* Something that graphs keep alive: cuUserObjectCreate. */
+/* An object that graphs keep alive: cuUserObjectCreate. */
 struct CUuserObject_st {
 	void *object;
 	CUhostFn destroy;
@@ -36,7 +36,7 @@ struct sg_retained {
 };
 
 struct CUgraph_st {
-	GT_VEC(CUgraphNode) nodes; /* in the order in which they were made */
+	GT_VEC(CUgraphNode) nodes; /* in the order of creation */
 	GT_VEC(struct sg_retained) objects;
 	GT_VEC(struct sg_condition *) conditions; /* references */
 	CUgraph original;
@@ -48,46 +48,47 @@ struct CUgraphExec_st {
 	CUgraph graph;        /* a clone */
 	unsigned long long flags;
 	CUcontext context;
-	GT_VEC(CUstream) lanes;    /* streams for branches that run beside the launching stream */
-	struct sg_operation *last; /* the end of the last launch; a reference, or NULL */
+	GT_VEC(CUstream)
+	lanes; /* streams for branches that run concurrently with the launching stream */
+	struct sg_operation *last; /* the last operation of the last launch; a reference, or NULL */
 };
 
 CUgraph sg_graph_new(void);
-/* A copy; NULL: no memory. */
+/* Copy a graph. NULL: no memory. */
 CUgraph sg_graph_clone(CUgraph graph);
 /* Takes NULL. */
 void sg_graph_free(CUgraph graph);
 /*
- * Adds a node, which takes the work over (it is cleared, also on failure).
- * CUDA_ERROR_INVALID_VALUE: a dependency is not of this graph.
+ * Add a node, which takes over the work (it is cleared, also on failure). CUDA_ERROR_INVALID_VALUE:
+ * a dependency is not of this graph.
  */
 CUresult sg_graph_add(CUgraph graph, const CUgraphNode *dependencies, size_t count,
 		      struct sg_work *work, CUgraphNode *ret_node);
-/* Takes a node and its edges out. */
+/* Remove a node and its edges. */
 void sg_node_free(CUgraphNode node);
-/* Replaces what a node does; the work is taken over. */
+/* Replace the work of a node, which takes it over. */
 void sg_node_set(CUgraphNode node, struct sg_work *work);
 CUresult sg_graph_connect(CUgraph graph, CUgraphNode from, CUgraphNode to);
 CUresult sg_graph_disconnect(CUgraph graph, CUgraphNode from, CUgraphNode to);
-/* The node of a clone that stands for a node of the graph it was made of, or NULL. */
+/* Return the node of a clone that corresponds to a node of the original graph, or NULL. */
 CUgraphNode sg_graph_find(CUgraph clone, CUgraphNode original);
-/* Whether a node's dependencies, followed, come to `other`. */
+/* Return whether a node depends on `other`, directly or not. */
 bool sg_node_depends_on(CUgraphNode node, CUgraphNode other);
 /*
- * The nodes so that each stands after what it depends on; the caller frees. NULL: no memory, or
- * (with *ret_cycle) there is no such order.
+ * Return the nodes in topological order; the caller frees the array. NULL: no memory, or a cycle
+ * (*ret_cycle).
  */
 CUgraphNode *sg_graph_sort(CUgraph graph, bool *ret_cycle);
-/* The CUDA type of a node. */
+/* Return the CUDA type of a node. */
 CUgraphNodeType sg_node_type(const struct CUgraphNode_st *node);
-/* Describes the graph in the DOT language. */
+/* Print the graph in the DOT language. */
 void sg_graph_print(CUgraph graph, struct gt_strbuf *buffer);
 
 CUresult sg_executable_new(CUgraph graph, unsigned long long flags, CUgraphExec *ret_executable);
-/* Waits for its last launch. */
+/* Wait for its last launch, then free it. */
 void sg_executable_free(CUgraphExec executable);
 CUresult sg_executable_launch(CUgraphExec executable, CUstream stream);
-/* Takes over what the graph's nodes do now, if its shape is still the same. */
+/* Take over the work of the graph's nodes, if its topology is the same. */
 CUresult sg_executable_update(CUgraphExec executable, CUgraph graph,
 			      CUgraphExecUpdateResultInfo *ret_info);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which handles are alive. A program may pass anything where a handle is expected; every handle
- * is looked up here before it is followed, so that a wrong one is an error and no crash.
+ * The valid handles. A program may pass any pointer as a handle, so every handle is looked up here
+ * before it is dereferenced: an invalid one is an error and not a crash.
  */
 #pragma once
 
@@ -27,10 +27,10 @@ enum sg_handle {
 	SG_HANDLE_CONDITION,
 };
 
-/* Makes a handle known. False: no memory. */
+/* Register a handle. False: no memory. */
 bool sg_handle_add(const void *handle, enum sg_handle kind);
 void sg_handle_remove(const void *handle);
-/* What it is; SG_HANDLE_NONE if it is not alive. */
+/* Return the kind of a handle; SG_HANDLE_NONE if it is not valid. */
 enum sg_handle sg_handle_kind(const void *handle);
 
 static inline bool sg_handle_is(const void *handle, enum sg_handle kind)

@@ -31,8 +31,8 @@ static CUresult add_text(struct sg_image *image, const struct gt_fatbin_entry *e
 }
 
 /*
- * The PTX of the best architecture; all of that architecture, because the parts of a linked
- * program come in a container each.
+ * The PTX of the best architecture: all of it, since each part of a linked program has a container
+ * of its own.
  */
 static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
 			 struct gt_diag *diag)
@@ -56,7 +56,7 @@ static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
 	return result;
 }
 
-/* Text that is not PTX is given to the PTX parser all the same: it says what is wrong with it. */
+/* Text that is not PTX is passed to the PTX parser nevertheless, which reports what is wrong. */
 static bool looks_like_text(const unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size && i < 16 && bytes[i]; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The options of a just-in-time compilation, as far as they mean something here: the logs. */
+/* The options of a just-in-time compilation that have an effect here: the logs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ CUresult sg_jit_options(unsigned int count, const CUjit_option *options, void **
 	return CUDA_SUCCESS;
 }
 
-void sg_jit_tell(const struct sg_jit *jit, const struct gt_diag *diag)
+void sg_jit_report(const struct sg_jit *jit, const struct gt_diag *diag)
 {
 	size_t length;
 

@@ -26,7 +26,7 @@ uint32_t sg_kernel_occupancy(CUfunction function, uint32_t threads, uint64_t sha
 	return sg_function_occupancy(function->code, threads, (uint32_t)shared);
 }
 
-/* The blocks of its clusters: as asked for, or as the kernel says by itself. */
+/* Check the cluster size of the launch, or else the one that the kernel declares. */
 static bool cluster_is_possible(const struct CUfunc_st *function,
 				const struct sg_launch_shape *shape)
 {
@@ -155,7 +155,7 @@ bool sg_kernel_clone(const struct sg_kernel_work *kernel, struct sg_kernel_work 
 	return true;
 }
 
-/* What a kernel did that leaves the context unusable. */
+/* Record a fault that makes the context unusable. */
 static void fail_context(CUcontext context, const struct sg_fault *fault)
 {
 	int none = 0;

@@ -18,7 +18,7 @@ struct sg_launch_request {
 	void **extra;      /* CU_LAUNCH_PARAM_BUFFER_POINTER … */
 };
 
-/* The shape in a structure of CUDA's: CUlaunchConfig, CUDA_KERNEL_NODE_PARAMS and the like. */
+/* Read the shape from a CUlaunchConfig or a CUDA_KERNEL_NODE_PARAMS. */
 #define SG_SHAPE_OF(cuda)                                                                          \
 	((struct sg_launch_shape){                                                                 \
 		.grid = {(cuda)->gridDimX, (cuda)->gridDimY, (cuda)->gridDimZ},                    \
@@ -27,9 +27,9 @@ struct sg_launch_request {
 	})
 
 /*
- * Checks the request for a context and makes it a work, with a copy of the arguments.
- * CUDA_ERROR_INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE,
- * INVALID_CLUSTER_SIZE, INVALID_HANDLE …: nothing is launched, and the context stays usable.
+ * Check a request and prepare its work, with a copy of the arguments. CUDA_ERROR_INVALID_VALUE,
+ * LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE, INVALID_HANDLE …:
+ * nothing is launched, and the context stays usable.
  */
 CUresult sg_kernel_prepare(CUcontext context, const struct sg_launch_request *request,
 			   struct sg_work *ret_work);
@@ -37,5 +37,5 @@ bool sg_kernel_clone(const struct sg_kernel_work *kernel, struct sg_kernel_work 
 CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,
 		       struct sg_record *record);
 
-/* Blocks of that shape that fit on a multiprocessor at once. */
+/* Return how many blocks of that size a multiprocessor holds at once. */
 uint32_t sg_kernel_occupancy(CUfunction function, uint32_t threads, uint64_t shared);

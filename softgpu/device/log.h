@@ -26,12 +26,12 @@ struct sg_record {
 	bool has_shape;
 	struct sg_launch_shape shape; /* of a kernel */
 	int result;                   /* CUresult */
-	const char *fault;            /* what a kernel did wrong, as a sentence; NULL: nothing */
+	const char *fault;            /* a kernel's fault, as a sentence; NULL: none */
 };
 
-/* Opens the file for appending. 0 or -Exxx. */
+/* Open the file for appending. 0 or -Exxx. */
 int sg_log_open(const char *path);
-/* Whether anything is logged, so that callers can spare themselves the trouble. */
+/* Return whether operations are logged, so that callers can skip the preparation of a record. */
 bool sg_log_is_open(void);
-/* Appends a line, whole, also when several processes write. */
+/* Append a line with one write, since several processes may share the file. */
 void sg_log_write(const struct sg_record *record);

@@ -11,18 +11,18 @@
 #include "device/pool.h"
 
 /*
- * The arena of a device is larger than the memory it claims to have, so that holes between
- * allocations do not make it run out early, and so that every allocation can be followed by a
- * granule that belongs to nobody: an access just past its end is a fault, not a neighbour's data.
+ * The arena of a device is larger than the memory that it reports, so that fragmentation does not
+ * exhaust it early, and so that every allocation can be followed by a granule that is never
+ * allocated: an access just past its end is a fault and does not reach a neighbour's data.
  */
-struct hole {
+struct arena_hole {
 	uint64_t start, end;
 };
 
 static struct {
 	pthread_rwlock_t lock;
-	GT_VEC(struct sg_allocation *) known;      /* by ascending address */
-	GT_VEC(struct hole) holes[SG_MAX_DEVICES]; /* free parts of the arenas, ascending */
+	GT_VEC(struct sg_allocation *) known;            /* by ascending address */
+	GT_VEC(struct arena_hole) holes[SG_MAX_DEVICES]; /* free parts of the arenas, ascending */
 	bool holes_ready[SG_MAX_DEVICES];
 	uint64_t used[SG_MAX_DEVICES]; /* bytes */
 	struct sg_graph_account graphs[SG_MAX_DEVICES];
@@ -59,7 +59,7 @@ static size_t index_after(uint64_t address)
 	return low;
 }
 
-static struct sg_allocation *find_locked(uint64_t address)
+static struct sg_allocation *find_allocation_locked(uint64_t address)
 {
 	size_t index = index_after(address);
 	struct sg_allocation *found = index ? memory.known.items[index - 1] : NULL;
@@ -102,22 +102,22 @@ static bool prepare_holes(int device)
 	struct sg_device *owner = &sg_state.devices[device];
 
 	if (!memory.holes_ready[device]) {
-		struct hole all = {owner->arena, owner->arena + owner->arena_size};
+		struct arena_hole all = {owner->arena, owner->arena + owner->arena_size};
 
 		memory.holes_ready[device] = !gt_vec_push(&memory.holes[device], all);
 	}
 	return memory.holes_ready[device];
 }
 
-/* Takes size bytes out of the first hole that has them; what is before and after stays one. */
+/* Take `size` bytes from the first hole that is large enough. */
 static bool take_hole(int device, uint64_t size, uint64_t alignment, uint64_t *ret_address)
 {
 	__typeof__(memory.holes[0]) *holes = &memory.holes[device];
 
 	for (size_t i = 0; i < holes->count; i++) {
-		struct hole hole = holes->items[i];
+		struct arena_hole hole = holes->items[i];
 		uint64_t start = round_up(hole.start, alignment);
-		struct hole rest = {start + size, hole.end};
+		struct arena_hole rest = {start + size, hole.end};
 
 		if (start < hole.start || start > hole.end || hole.end - start < size)
 			continue;
@@ -140,7 +140,7 @@ static bool take_hole(int device, uint64_t size, uint64_t alignment, uint64_t *r
 static void give_hole(int device, uint64_t start, uint64_t end)
 {
 	__typeof__(memory.holes[0]) *holes = &memory.holes[device];
-	struct hole hole = {start, end};
+	struct arena_hole hole = {start, end};
 	size_t i = 0;
 
 	while (i < holes->count && holes->items[i].start < start)
@@ -162,7 +162,7 @@ static void give_hole(int device, uint64_t start, uint64_t end)
 	}
 }
 
-/* Counts graph memory that came (true) or went; `used`: its life, else its address. */
+/* Count graph memory that begins (true) or ends; `used`: its lifetime, else its address. */
 static void account_locked(const struct sg_allocation *allocation, bool used, bool came)
 {
 	struct sg_graph_account *account = &memory.graphs[allocation->device];
@@ -176,14 +176,14 @@ static void account_locked(const struct sg_allocation *allocation, bool used, bo
 		*high = *now;
 }
 
-/* Memory that kernels may not touch, or not yet. */
+/* Whether kernels must not access it (yet). */
 static bool is_hidden(enum sg_memory_kind kind)
 {
 	return kind == SG_MEMORY_PHYSICAL || kind == SG_MEMORY_GRAPH;
 }
 
-/* Bytes that an allocation takes of what the device claims to have. */
-static uint64_t charge(const struct sg_allocation *allocation)
+/* Return the bytes of the device's reported memory that an allocation takes. */
+static uint64_t charge_device(const struct sg_allocation *allocation)
 {
 	return round_up(allocation->size, SG_GRANULE);
 }
@@ -200,23 +200,23 @@ CUresult sg_memory_allocate(const struct sg_allocation *wanted, uint64_t alignme
 	if (wanted->size > sg_state.config.memory || alignment > sg_state.config.memory)
 		return result;
 	pthread_rwlock_wrlock(&memory.lock);
-	if (charge(wanted) <= sg_state.config.memory - memory.used[device] &&
+	if (charge_device(wanted) <= sg_state.config.memory - memory.used[device] &&
 	    prepare_holes(device) &&
-	    take_hole(device, charge(wanted) + SG_GRANULE, alignment, &allocation.address)) {
+	    take_hole(device, charge_device(wanted) + SG_GRANULE, alignment, &allocation.address)) {
 		if (insert_locked(&allocation)) {
-			memory.used[device] += charge(wanted);
+			memory.used[device] += charge_device(wanted);
 			account_locked(&allocation, false, true);
 			result = CUDA_SUCCESS;
 		} else {
 			give_hole(device, allocation.address,
-				  allocation.address + charge(wanted) + SG_GRANULE);
+				  allocation.address + charge_device(wanted) + SG_GRANULE);
 		}
 	}
 	pthread_rwlock_unlock(&memory.lock);
 	if (result)
 		return result;
 	if (!is_hidden(wanted->kind) &&
-	    sg_memory_allow(sg_state.machine, allocation.address, charge(wanted))) {
+	    sg_memory_allow(sg_state.machine, allocation.address, charge_device(wanted))) {
 		if (allocation.pool)
 			sg_pool_add(allocation.pool, allocation.size);
 		sg_memory_free(allocation.address, 1u << wanted->kind, NULL);
@@ -238,7 +238,7 @@ CUresult sg_memory_adopt(const struct sg_allocation *allocation)
 
 	pthread_rwlock_wrlock(&memory.lock);
 	next = index_after(allocation->address);
-	if (find_locked(allocation->address) ||
+	if (find_allocation_locked(allocation->address) ||
 	    (next < memory.known.count && memory.known.items[next]->address < end))
 		result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	else if (!insert_locked(allocation))
@@ -280,14 +280,15 @@ CUresult sg_memory_allocate_host(const struct sg_allocation *wanted, uint64_t *r
 
 /* ---- the end --------------------------------------------------------------------------- */
 
-/* What freeing means outside of the tables; the allocation is no longer known to anyone. */
-static void release(const struct sg_allocation *gone)
+/* Release the memory of an allocation that is in no table any more. */
+static void release_memory(const struct sg_allocation *gone)
 {
 	if (gone->pool)
 		sg_pool_subtract(gone->pool, gone->size);
 	if (gone->kind == SG_MEMORY_PHYSICAL)
 		return;
-	sg_memory_deny(sg_state.machine, gone->address, in_arena(gone) ? charge(gone) : gone->size);
+	sg_memory_deny(sg_state.machine, gone->address,
+		       in_arena(gone) ? charge_device(gone) : gone->size);
 	if (gone->mapping)
 		munmap((void *)(uintptr_t)gone->mapping, gone->mapping_size);
 }
@@ -301,17 +302,17 @@ static void give_back(const struct sg_allocation *gone)
 	if (gone->size >= give_back_size && end > start)
 		madvise((void *)(uintptr_t)start, end - start, MADV_REMOVE);
 	pthread_rwlock_wrlock(&memory.lock);
-	memory.used[gone->device] -= charge(gone);
+	memory.used[gone->device] -= charge_device(gone);
 	if (gone->is_live)
 		account_locked(gone, true, false);
 	account_locked(gone, false, false);
-	give_hole(gone->device, gone->address, gone->address + charge(gone) + SG_GRANULE);
+	give_hole(gone->device, gone->address, gone->address + charge_device(gone) + SG_GRANULE);
 	pthread_rwlock_unlock(&memory.lock);
 }
 
 static void free_removed(const struct sg_allocation *gone)
 {
-	release(gone);
+	release_memory(gone);
 	if (in_arena(gone))
 		give_back(gone);
 }
@@ -362,14 +363,14 @@ bool sg_memory_find(uint64_t address, struct sg_allocation *ret_allocation)
 	struct sg_allocation *found;
 
 	pthread_rwlock_rdlock(&memory.lock);
-	found = find_locked(address);
+	found = find_allocation_locked(address);
 	if (found)
 		*ret_allocation = *found;
 	pthread_rwlock_unlock(&memory.lock);
 	return found != NULL;
 }
 
-/* The end of mappings that follow each other without a hole, from this one on. */
+/* Return the end of adjacent mappings, from this one on. */
 static uint64_t end_of_mappings_locked(const struct sg_allocation *first)
 {
 	uint64_t end = first->address + first->size;
@@ -391,7 +392,7 @@ bool sg_memory_find_range(uint64_t address, uint64_t size, struct sg_allocation 
 	uint64_t end;
 
 	pthread_rwlock_rdlock(&memory.lock);
-	found = find_locked(address);
+	found = find_allocation_locked(address);
 	if (found) {
 		end = found->kind == SG_MEMORY_MAPPED ? end_of_mappings_locked(found)
 						      : found->address + found->size;
@@ -409,7 +410,7 @@ CUresult sg_memory_begin_free(uint64_t address, unsigned int kinds)
 	struct sg_allocation *found;
 
 	pthread_rwlock_wrlock(&memory.lock);
-	found = find_locked(address);
+	found = find_allocation_locked(address);
 	if (found && found->address == address && (kinds & (1u << found->kind)) && !found->going) {
 		found->going = true;
 		result = CUDA_SUCCESS;
@@ -418,7 +419,7 @@ CUresult sg_memory_begin_free(uint64_t address, unsigned int kinds)
 	return result;
 }
 
-/* Marks it; whether it was otherwise before. */
+/* Set the mark; return whether it changed. */
 static bool mark_live_locked(struct sg_allocation *found, bool live)
 {
 	if (found->is_live == live)
@@ -436,7 +437,7 @@ CUresult sg_memory_set_live(uint64_t address, bool live, struct sg_allocation *r
 	CUresult result = CUDA_ERROR_INVALID_VALUE;
 
 	pthread_rwlock_wrlock(&memory.lock);
-	found = find_locked(address);
+	found = find_allocation_locked(address);
 	if (found && found->address == address && found->kind == SG_MEMORY_GRAPH) {
 		changed = mark_live_locked(found, live);
 		if (changed || live)
@@ -444,11 +445,11 @@ CUresult sg_memory_set_live(uint64_t address, bool live, struct sg_allocation *r
 		if (!result && ret_allocation)
 			*ret_allocation = *found;
 	}
-	if (changed && live && sg_memory_allow(sg_state.machine, address, charge(found))) {
+	if (changed && live && sg_memory_allow(sg_state.machine, address, charge_device(found))) {
 		mark_live_locked(found, false);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	} else if (changed && !live) {
-		sg_memory_deny(sg_state.machine, address, charge(found));
+		sg_memory_deny(sg_state.machine, address, charge_device(found));
 	}
 	pthread_rwlock_unlock(&memory.lock);
 	return result;
@@ -480,7 +481,7 @@ void sg_memory_advise(uint64_t address, const struct sg_advice *advice)
 	struct sg_allocation *found;
 
 	pthread_rwlock_wrlock(&memory.lock);
-	found = find_locked(address);
+	found = find_allocation_locked(address);
 	if (found)
 		found->advice = *advice;
 	pthread_rwlock_unlock(&memory.lock);
@@ -522,7 +523,7 @@ int sg_memory_host_allocate(void *user, uint64_t size, uint64_t alignment, uint6
 	struct sg_allocation wanted = {.kind = SG_MEMORY_MODULE, .size = size ? size : 1};
 	struct sg_thread *self = sg_thread_self();
 
-	/* Modules are loaded by the thread whose context they are for. */
+	/* Modules are loaded by the thread in which their context is current. */
 	if (self && self->contexts.count)
 		wanted.device = sg_thread_device();
 	return sg_memory_allocate(&wanted, alignment, ret_address) ? -ENOMEM : 0;

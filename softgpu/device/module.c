@@ -9,7 +9,7 @@
 #include "device/image.h"
 #include "ptx/ptx.h"
 
-enum { DEFAULT_SHARED = 48 << 10 }; /* bytes that a block may have without asking */
+enum { DEFAULT_SHARED = 48 << 10 }; /* bytes that a block may use without opting in */
 
 /* ---- libraries ------------------------------------------------------------------------- */
 
@@ -190,7 +190,7 @@ static CUresult load_code(CUlibrary library, CUmodule module, struct gt_diag *di
 	return CUDA_SUCCESS;
 }
 
-/* Makes a loaded module known to its context and its library. */
+/* Register a loaded module with its context and its library. */
 static CUresult register_module(CUmodule module)
 {
 	CUcontext context = module->context;
@@ -279,7 +279,7 @@ void sg_module_unload(CUmodule module)
 	CUlibrary library = module->library;
 	bool with_library = module->owns_library;
 
-	/* No kernel of it may be running when its code goes. */
+	/* No kernel of it may run when its code is freed. */
 	sg_context_synchronize(module->context);
 	forget_module(module);
 	free_module(module);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Code on the device. A library is a set of parsed PTX modules that belongs to no context; a
- * module is what is loaded of it into one. cuModuleLoad makes both at once.
+ * Code on the device. A library is a set of parsed PTX modules that belongs to no context; a module
+ * is a library loaded into a context. cuModuleLoad creates both.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct CUfunc_st {
 struct CUmod_st {
 	CUcontext context;
 	CUlibrary library;
-	bool owns_library; /* made by cuModuleLoad: the library goes with it */
+	bool owns_library; /* created by cuModuleLoad: it owns its library */
 	struct sg_module *code;
 	GT_VEC(CUfunction) functions; /* all kernels, in the order of the text */
 };
@@ -52,44 +52,44 @@ struct CUlib_st {
 	GT_VEC(CUmodule) modules; /* one for each context that uses it */
 };
 
-/* What the JIT options of a load ask for. */
+/* The JIT options of a load. */
 struct sg_jit {
 	char *error_log, *info_log; /* or NULL */
 	size_t error_size, info_size;
-	size_t *error_used, *info_used; /* where to tell how much was written; or NULL */
+	size_t *error_used, *info_used; /* receives the number of bytes written; or NULL */
 	float *wall_time;               /* ms; or NULL */
 };
 
-/* Reads cuModuleLoadDataEx's arrays. CUDA_ERROR_INVALID_VALUE: an option that does not exist. */
+/* Read cuModuleLoadDataEx's arrays. CUDA_ERROR_INVALID_VALUE: an unknown option. */
 CUresult sg_jit_options(unsigned int count, const CUjit_option *options, void **values,
 			struct sg_jit *ret_jit);
-/* Writes a failure into the error log. */
-void sg_jit_tell(const struct sg_jit *jit, const struct gt_diag *diag);
+/* Write a failure into the error log. */
+void sg_jit_report(const struct sg_jit *jit, const struct gt_diag *diag);
 
 /*
- * A library from an image: PTX text, a fatbin, a fatbin's wrapper. size 0: unknown, as CUDA's
- * calls pass it. CUDA_ERROR_INVALID_PTX, INVALID_IMAGE, NO_BINARY_FOR_GPU with *diag.
+ * Create a library from an image: PTX text, a fatbin, a fatbin's wrapper. size 0: unknown, as
+ * CUDA's calls pass it. CUDA_ERROR_INVALID_PTX, INVALID_IMAGE, NO_BINARY_FOR_GPU with *diag.
  */
 CUresult sg_library_load(const void *image, size_t size, CUlibrary *ret_library,
 			 struct gt_diag *diag);
-/* A library of what is parsed already; takes the modules over if it succeeds. */
+/* Create a library from parsed modules, which it takes over on success. */
 CUresult sg_library_from_parsed(struct gt_ptx_module **parsed, size_t count,
 				CUlibrary *ret_library);
 void sg_library_unload(CUlibrary library);
-/* The kernel of that name, or NULL. */
+/* Return the kernel with that name, or NULL. */
 CUkernel sg_library_kernel(CUlibrary library, const char *name);
 
-/* What is loaded of the library into the context; loads it at the first use. */
+/* Return the module of a library in a context; load it at the first use. */
 CUresult sg_library_module(CUlibrary library, CUcontext context, CUmodule *ret_module,
 			   struct gt_diag *diag);
-/* Unloads a module; its library too if it owns it. */
+/* Unload a module, and its library if it owns it. */
 void sg_module_unload(CUmodule module);
 CUfunction sg_module_find(CUmodule module, const char *name);
 
-/* The function that a handle means in a context: it may be a kernel of a library. */
+/* Return the function that a handle denotes in a context: it may be a kernel of a library. */
 CUresult sg_function_resolve(CUcontext context, CUfunction handle, CUfunction *ret_function);
 
-/* A function's attribute, and setting one. */
+/* Get and set an attribute of a function. */
 CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attribute attribute,
 			       int *ret_value);
 CUresult sg_function_set(CUfunction function, CUfunction_attribute attribute, int value);

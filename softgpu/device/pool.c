@@ -32,7 +32,7 @@ void sg_pool_destroy(CUmemoryPool pool)
 	if (device->current_pool == pool)
 		device->current_pool = NULL;
 	pthread_mutex_unlock(&sg_state.lock);
-	/* Allocations still refer to it: it is small, and stays. */
+	/* Allocations still refer to it, so it is kept; it is small. */
 	sg_handle_remove(pool);
 	if (pool->imported_fd >= 0)
 		close(pool->imported_fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory pools: here only accounts; the memory comes from the device's share of the arena. */
+/* Memory pools: they only account for memory, which comes from the device's share of the arena. */
 #pragma once
 
 #include <stdatomic.h>
@@ -12,7 +12,7 @@ struct CUmemPoolHandle_st {
 	int device;
 	CUmemLocationType location;
 	bool is_default;
-	bool is_shareable; /* other processes may be shown its memory */
+	bool is_shareable; /* its memory can be exported to other processes */
 	int imported_fd;   /* of another process's pool: the file with its memory; else -1 */
 	uint64_t release_threshold; /* bytes */
 	int reuse[4];               /* CU_MEMPOOL_ATTR_REUSE_…, by number */
@@ -22,9 +22,9 @@ struct CUmemPoolHandle_st {
 
 /* 0 or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sg_pool_new(int device, CUmemLocationType location, CUmemoryPool *ret_pool);
-/* What is allocated from it stays; its handle is gone. */
+/* Invalidate its handle; allocations from it stay valid. */
 void sg_pool_destroy(CUmemoryPool pool);
-/* A device's default pool, made at the first use; the one that is current. */
+/* Return a device's default pool, created at the first use, or its current pool. */
 CUresult sg_pool_default(int device, CUmemoryPool *ret_pool);
 CUresult sg_pool_current(int device, CUmemoryPool *ret_pool);
 void sg_pool_add(CUmemoryPool pool, uint64_t bytes);

@@ -11,8 +11,8 @@
 
 #include "device/context.h"
 
-/* In memory that several processes have. */
-struct page {
+/* In memory that processes share. */
+struct shared_event_page {
 	char magic[8];
 	atomic_uint_least64_t submitted;
 	atomic_uint_least64_t done;
@@ -21,7 +21,7 @@ struct page {
 struct sg_shared_event {
 	atomic_uint references;
 	int fd;
-	struct page *page;
+	struct shared_event_page *page;
 };
 
 static const char magic[8] = "sgevent";
@@ -50,7 +50,7 @@ CUresult sg_shared_event_new(struct sg_shared_event **ret_shared)
 
 	if (fd < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (ftruncate(fd, sizeof(struct page))) {
+	if (ftruncate(fd, sizeof(struct shared_event_page))) {
 		close(fd);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -66,7 +66,7 @@ CUresult sg_shared_event_open(int fd, struct sg_shared_event **ret_shared)
 	struct stat status;
 	CUresult result;
 
-	if (fstat(fd, &status) || status.st_size != sizeof(struct page)) {
+	if (fstat(fd, &status) || status.st_size != sizeof(struct shared_event_page)) {
 		close(fd);
 		return CUDA_ERROR_INVALID_HANDLE;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What events of several processes have in common: a page of a memfd that counts how often the
- * event was recorded, and up to which of these records streams have come.
+ * The shared part of an event that several processes use: a page of a memfd that counts how often
+ * the event was recorded, and which of these records streams have reached.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 
 struct sg_shared_event;
 
-/* A new page. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Create a page. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sg_shared_event_new(struct sg_shared_event **ret_shared);
-/* The page in a file of another process; takes the file over, also on failure. */
+/* Map the page in a file of another process; takes over the file, also on failure. */
 CUresult sg_shared_event_open(int fd, struct sg_shared_event **ret_shared);
 struct sg_shared_event *sg_shared_event_reference(struct sg_shared_event *shared);
 /* Takes NULL. */
 void sg_shared_event_unreference(struct sg_shared_event *shared);
-/* Its file, which stays its own. */
+/* Return its file, which it still owns. */
 int sg_shared_event_file(const struct sg_shared_event *shared);
 
-/* The number of a new record. */
+/* Count a new record and return its number. */
 uint64_t sg_shared_event_submit(struct sg_shared_event *shared);
-/* The number of the last record that anybody has submitted. */
+/* Return the number of the last record that any process has submitted. */
 uint64_t sg_shared_event_last(const struct sg_shared_event *shared);
-/* A stream has come to a record. */
+/* Note that a stream has reached a record. */
 void sg_shared_event_signal(struct sg_shared_event *shared, uint64_t number);
 bool sg_shared_event_is_there(const struct sg_shared_event *shared, uint64_t number);
-/* Until it is there; or the error that the context fails with meanwhile. */
+/* Wait until a stream has reached a record. Returns the context's error if it fails meanwhile. */
 CUresult sg_shared_event_wait(const struct sg_shared_event *shared, uint64_t number,
 			      CUcontext context);

@@ -62,7 +62,7 @@ bool sg_operation_wait_for(struct sg_operation *operation, struct sg_operation *
 	return true;
 }
 
-static void futex(atomic_uint *word, int what, unsigned int value)
+static void call_futex(atomic_uint *word, int what, unsigned int value)
 {
 	syscall(SYS_futex, word, what | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
@@ -70,7 +70,7 @@ static void futex(atomic_uint *word, int what, unsigned int value)
 static void wait_until_done(struct sg_operation *operation)
 {
 	while (!sg_operation_is_done(operation))
-		futex(&operation->done, FUTEX_WAIT, 0);
+		call_futex(&operation->done, FUTEX_WAIT, 0);
 }
 
 CUresult sg_operation_join(struct sg_operation *operation)
@@ -80,7 +80,7 @@ CUresult sg_operation_join(struct sg_operation *operation)
 	return operation->result;
 }
 
-/* What the log says of an operation before it has run. */
+/* The log record of an operation before it has run. */
 static struct sg_record begin_record(const struct sg_operation *operation)
 {
 	const struct CUstream_st *stream = operation->stream;
@@ -94,8 +94,8 @@ static struct sg_record begin_record(const struct sg_operation *operation)
 	};
 }
 
-/* Runs an operation whose turn it is; what it waits for may still be under way. */
-static void perform(struct sg_operation *operation)
+/* Run the next operation of a stream, once its dependencies are done. */
+static void perform_operation(struct sg_operation *operation)
 {
 	CUcontext context = operation->stream->context;
 	struct sg_record record = begin_record(operation);
@@ -113,12 +113,12 @@ static void perform(struct sg_operation *operation)
 	release_waits(operation);
 	sg_work_clear(&operation->work);
 	atomic_store_explicit(&operation->done, 1, memory_order_release);
-	futex(&operation->done, FUTEX_WAKE, INT_MAX);
+	call_futex(&operation->done, FUTEX_WAKE, INT_MAX);
 }
 
 /* ---- the thread of a stream ------------------------------------------------------------ */
 
-static struct sg_operation *take_locked(CUstream stream)
+static struct sg_operation *take_operation_locked(CUstream stream)
 {
 	struct sg_operation *operation = stream->first;
 
@@ -130,7 +130,7 @@ static struct sg_operation *take_locked(CUstream stream)
 	return operation;
 }
 
-/* Takes a stream out of its context, and the context's references with it. */
+/* Remove a stream from its context, with the context's references. */
 static void retire_locked(CUstream stream)
 {
 	CUcontext context = stream->context;
@@ -160,9 +160,9 @@ static void *stream_thread(void *argument)
 			pthread_cond_wait(&stream->wake, &context->lock);
 		if (!stream->first)
 			break;
-		operation = take_locked(stream);
+		operation = take_operation_locked(stream);
 		pthread_mutex_unlock(&context->lock);
-		perform(operation);
+		perform_operation(operation);
 		sg_operation_unreference(operation);
 		pthread_mutex_lock(&context->lock);
 		stream->running = false;
@@ -237,8 +237,8 @@ void sg_stream_unreference(CUstream stream)
 }
 
 /*
- * A stream that still has work stays with its context, whose synchronisation waits for it; it
- * leaves when its queue is empty.
+ * A stream with pending work stays in its context, whose synchronisation waits for it, until its
+ * queue is empty.
  */
 void sg_stream_close(CUstream stream)
 {
@@ -273,7 +273,7 @@ bool sg_own_stream_lives(const struct sg_own_stream *own)
 	return sg_handle_is(own->stream, SG_HANDLE_STREAM) && own->stream->id == own->id;
 }
 
-/* The calling thread's own stream in a context, made at its first use. */
+/* Return the calling thread's own stream in a context, created at its first use. */
 static CUresult per_thread_stream(CUcontext context, CUstream *ret_stream)
 {
 	struct sg_thread *self = sg_thread_self();
@@ -332,8 +332,8 @@ static bool is_blocking(CUstream stream)
 }
 
 /*
- * Work in the legacy default stream begins when all earlier work in the blocking streams is
- * done, and theirs begins when all its earlier work is done.
+ * Work in the legacy default stream begins when all earlier work in the blocking streams is done,
+ * and work in these when all its earlier work is done.
  */
 static bool add_default_stream_rules(CUstream stream, struct sg_operation *operation)
 {
@@ -379,10 +379,11 @@ static void set_tail(CUstream stream, struct sg_operation *operation)
 }
 
 /*
- * Puts an operation into the stream; ret_run says that nothing is before it, and that the
- * caller is to run it (perform, then finish_own), because that is quicker than waking a thread.
+ * Submit an operation. With *ret_run nothing is before it, and the caller has to run it (perform,
+ * then finish_own), which is faster than waking a thread.
  */
-static CUresult put(CUstream stream, struct sg_operation *operation, bool may_run, bool *ret_run)
+static CUresult put_operation(CUstream stream, struct sg_operation *operation, bool may_run,
+			      bool *ret_run)
 {
 	CUcontext context = stream->context;
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -425,12 +426,12 @@ static void finish_own(CUstream stream)
 static CUresult put_and_join(CUstream stream, struct sg_operation *operation, bool wait)
 {
 	bool run = false;
-	CUresult result = put(stream, operation, wait || is_trivial(operation), &run);
+	CUresult result = put_operation(stream, operation, wait || is_trivial(operation), &run);
 
 	if (result)
 		return result;
 	if (run) {
-		perform(operation);
+		perform_operation(operation);
 		finish_own(stream);
 	}
 	return wait ? sg_operation_join(operation) : CUDA_SUCCESS;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Streams: queues of operations, each with a thread that runs them in order.
- *
- * An operation begins when the one before it in its stream is done and when all that it waits
- * for is done. What it waits for was submitted before it, so nothing can wait in a circle.
+ * Streams: queues of operations, each with a thread that runs them in order. An operation begins
+ * when the one before it in its stream and all its dependencies are done. Its dependencies were
+ * submitted before it, so that there are no deadlocks.
  */
 #pragma once
 
@@ -54,43 +53,48 @@ struct CUstream_st {
 	/* Under the context's lock: */
 	struct sg_operation *first, **last; /* the queue */
 	struct sg_operation *tail;          /* the last one submitted; a reference, or NULL */
-	bool running;                       /* one is out of the queue and not done */
+	bool running;                       /* an operation has left the queue and is not done */
 	bool has_thread;
 	bool closing; /* no more work will come */
 	pthread_cond_t wake;
 
 	/* Under the captures' lock (capture.c): */
-	struct sg_capture *capture;               /* what is being captured here, or NULL */
-	GT_VEC(struct CUgraphNode_st *) frontier; /* what the next node will depend on */
+	struct sg_capture *capture;               /* the capture in progress, or NULL */
+	GT_VEC(struct CUgraphNode_st *) frontier; /* the dependencies of the next node */
 
 	uint64_t virtual_ns; /* the end of its last operation on the virtual clock */
 };
 
 CUresult sg_stream_new(CUcontext context, enum sg_stream_kind kind, unsigned int flags,
 		       int priority, CUstream *ret_stream);
-/* No more work comes: its thread ends when the queue is empty. The handle's reference goes. */
+/* Close a stream: its thread ends when the queue is empty. Drops the handle's reference. */
 void sg_stream_close(CUstream stream);
-/* The same, for a stream whose context goes: nothing is in the queue. It may be closed already. */
+/*
+ * The same, for a stream whose context is destroyed: its queue is empty. It may be closed already.
+ */
 void sg_stream_retire(CUstream stream);
 void sg_stream_unreference(CUstream stream);
 /*
- * The stream that a program means: NULL is `zero` (CU_STREAM_LEGACY or CU_STREAM_PER_THREAD),
- * these two are the current context's. CUDA_ERROR_INVALID_HANDLE: no stream,
- * CUDA_ERROR_INVALID_CONTEXT: of a context that is gone.
+ * Find the stream of a handle: NULL is `zero` (CU_STREAM_LEGACY or CU_STREAM_PER_THREAD), these two
+ * are the current context's. CUDA_ERROR_INVALID_HANDLE: no stream, CUDA_ERROR_INVALID_CONTEXT: of a
+ * destroyed context.
  */
 CUresult sg_stream_find(CUcontext context, CUstream handle, CUstream zero, CUstream *ret_stream);
-/* Whether a thread's own stream still is what it was. */
+/* Return whether a thread's own stream is still valid. */
 bool sg_own_stream_lives(const struct sg_own_stream *own);
-/* What the program passes to mean this stream. */
+/* Return the handle that the program passes for this stream. */
 uint64_t sg_stream_handle(CUstream stream);
 
-/* An operation that owns the work, which is cleared. NULL: no memory (the work is cleared too). */
+/*
+ * Create an operation that owns the work, which is cleared. NULL: no memory (the work is cleared,
+ * too).
+ */
 struct sg_operation *sg_operation_new(struct sg_work *work);
 struct sg_operation *sg_operation_reference(struct sg_operation *operation);
 void sg_operation_unreference(struct sg_operation *operation);
-/* Adds something to wait for (NULL and what is done already are nothing). False: no memory. */
+/* Add a dependency, unless it is NULL or done. False: no memory. */
 bool sg_operation_wait_for(struct sg_operation *operation, struct sg_operation *other);
-/* Blocks until it is done; its result. */
+/* Wait until it is done and return its result. */
 CUresult sg_operation_join(struct sg_operation *operation);
 
 static inline bool sg_operation_is_done(const struct sg_operation *operation)
@@ -99,20 +103,20 @@ static inline bool sg_operation_is_done(const struct sg_operation *operation)
 }
 
 /*
- * Puts the operation at the end of the stream, with what the rules of the default stream make it
- * wait for. The caller keeps its reference.
+ * Append the operation to the stream, with the dependencies that the rules of the default stream
+ * add. The caller keeps its reference.
  */
 CUresult sg_stream_put(CUstream stream, struct sg_operation *operation);
 /*
- * Submits work and, if `wait`, blocks until it is done. While the stream is captured, the work
- * becomes a node of the graph instead (and `wait` is CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED).
- * The work is cleared in any case.
+ * Submit work and, if `wait`, block until it is done. While the stream is captured, the work
+ * becomes a node of the graph instead (and `wait` is CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED). The
+ * work is cleared in any case.
  */
 CUresult sg_stream_submit(CUstream stream, struct sg_work *work, bool wait);
 
-/* The last operation submitted, as a reference; NULL: none. */
+/* Return a reference to the last submitted operation; NULL: none. */
 struct sg_operation *sg_stream_tail(CUstream stream);
-/* Blocks until everything submitted so far is done. */
+/* Wait until everything submitted so far is done. */
 CUresult sg_stream_synchronize(CUstream stream);
 /* CUDA_SUCCESS, CUDA_ERROR_NOT_READY, or the context's error. */
 CUresult sg_stream_query(CUstream stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a stream can be asked to do, as data: a stream runs it, a capture puts it into a graph, a
- * graph runs it again. A work owns what it refers to by `owned`, and nothing else.
+ * A unit of work, as data: a stream runs it, a capture adds it to a graph, a graph runs it again. A
+ * work owns the members that are marked "owned", and nothing else.
  */
 #pragma once
 
@@ -21,18 +21,18 @@ enum sg_work_kind {
 	SG_WORK_SET,
 	SG_WORK_HOST,      /* a host function, or a stream's callback */
 	SG_WORK_RECORD,    /* of an event */
-	SG_WORK_WAIT,      /* for an event; outside of graphs only the waiting is left */
+	SG_WORK_WAIT,      /* for an event; outside of graphs a mere dependency */
 	SG_WORK_VALUE,     /* wait for a value in memory, or write one */
 	SG_WORK_ALLOCATE,  /* memory, in a graph */
 	SG_WORK_FREE,      /* memory */
 	SG_WORK_GRAPH,     /* a graph within a graph */
-	SG_WORK_CONDITION, /* graphs that run if or while a value says so */
-	SG_WORK_RESET,     /* gives a condition its first value */
-	SG_WORK_SIGNAL,    /* tells other processes that an event was come to */
+	SG_WORK_CONDITION, /* graphs that run depending on a value */
+	SG_WORK_RESET,     /* sets the initial value of a condition */
+	SG_WORK_SIGNAL,    /* signals an event to other processes */
 	SG_WORK_AWAIT,     /* waits for an event that another process may record */
 };
 
-/* What a program says of a kernel that changes nothing here; as in CUlaunchAttributeValue. */
+/* Attributes of a kernel that have no effect here; as in CUlaunchAttributeValue. */
 struct sg_hints {
 	CUaccessPolicyWindow window;
 	CUclusterSchedulingPolicy scheduling;
@@ -43,7 +43,7 @@ struct sg_hints {
 
 struct sg_kernel_work {
 	CUfunction function; /* of the context that runs it */
-	CUkernel kernel;     /* what the program named, if it was a kernel of a library */
+	CUkernel kernel; /* the handle that the program passed, if it was a kernel of a library */
 	struct sg_launch_shape shape;
 	int priority;
 	struct sg_hints hints;
@@ -54,21 +54,21 @@ struct sg_kernel_work {
 };
 
 /* One side of a copy. Address of byte (x, y, z): address + z * slice + y * pitch + x. */
-struct sg_place {
+struct sg_copy_side {
 	uint64_t address;
 	uint64_t pitch;
 	uint64_t slice;
 };
 
 struct sg_copy_work {
-	struct sg_place target, source;
+	struct sg_copy_side target, source;
 	uint64_t width;        /* bytes */
 	uint64_t height;       /* rows */
 	uint64_t depth;        /* slices */
 	const char *direction; /* "H2D", "D2H", "D2D", "H2H" */
 	bool reads_pageable;   /* the source is host memory that is not pinned */
 	bool writes_pageable;
-	bool host_sees;           /* either side is memory that the host may look at */
+	bool host_sees;           /* either side is memory that the host may read */
 	void *staging;            /* owned: where the source was copied to; NULL: nowhere */
 	CUDA_MEMCPY3D parameters; /* as the program gave them (for graphs) */
 };
@@ -80,13 +80,13 @@ struct sg_set_work {
 	uint32_t element_size; /* 1, 2, 4 */
 	uint64_t width;        /* elements */
 	uint64_t height;       /* rows */
-	bool host_sees;        /* the host may look at it */
+	bool host_sees;        /* the host may read it */
 };
 
 struct sg_host_work {
 	CUhostFn function; /* or NULL, then: */
 	CUstreamCallback callback;
-	CUstream stream; /* what the callback is told */
+	CUstream stream; /* the argument of the callback */
 	void *data;
 };
 
@@ -98,7 +98,7 @@ struct sg_value_work {
 	bool is_write;
 };
 
-/* The value of a conditional node, and the graphs that it chooses from. */
+/* The value of a conditional node, and the graphs that it selects from. */
 struct sg_condition_work {
 	struct sg_condition *condition; /* a reference (condition.h) */
 	CUgraphConditionalNodeType type;
@@ -106,7 +106,7 @@ struct sg_condition_work {
 	CUgraph *bodies;   /* owned, the graphs too */
 };
 
-/* Memory that a graph allocates: it exists as long as any graph or clone that mentions it. */
+/* Memory that a graph allocates: it exists as long as any graph or clone that refers to it. */
 struct sg_graph_memory;
 
 struct sg_allocate_work {
@@ -138,14 +138,14 @@ struct sg_work {
 	};
 };
 
-/* What the log calls it; NULL: it is not told. */
+/* Return the name of a work in the log; NULL: it is not logged. */
 const char *sg_work_name(enum sg_work_kind kind);
-/* A copy that owns its own. False: no memory. */
+/* Copy a work with everything that it owns. False: no memory. */
 bool sg_work_clone(const struct sg_work *work, struct sg_work *ret_work);
-/* Gives up what the work owns. */
+/* Free what the work owns. */
 void sg_work_clear(struct sg_work *work);
 /*
- * Does it, now, in the calling thread, and puts into the record what the log is to say. Not for
- * EMPTY, RECORD, WAIT, GRAPH: their effect is in when they are done.
+ * Run it in the calling thread and fill in the log record. Not for EMPTY, RECORD, WAIT, GRAPH,
+ * which only take part in the order.
  */
 CUresult sg_work_run(struct sg_work *work, CUcontext context, struct sg_record *record);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every file of the driver API needs. These files check handles and arguments and hand on
- * to device/. The functions are documented by NVIDIA; a comment stands only where this device
- * does something that a reader would not expect.
+ * What every file of the driver API needs. These files check handles and arguments and call
+ * device/. NVIDIA documents the functions; comments are only where this device does something
+ * unexpected.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 #define SG_API __attribute__((visibility("default")))
 
-/* A function of the API that is one expression: its whole definition. */
+/* Define a function of the API that is one expression. */
 #define SG_DEFINE(name, parameters, call)                                                          \
 	SG_API CUresult name parameters;                                                           \
 	SG_API CUresult name parameters                                                            \
@@ -25,16 +25,16 @@
 	}
 
 /*
- * A function under two symbols, of versions between which nothing changed but types. They are two
- * functions and no aliases: who traces them should see which one was called.
+ * Define a function under two symbols, of versions between which only types changed. They are two
+ * functions and not aliases, so that tracers see which one was called.
  */
 #define SG_VERSIONS(name, older, parameters, call)                                                 \
 	SG_DEFINE(name, parameters, call)                                                          \
 	SG_DEFINE(older, parameters, call)
 
 /*
- * A function that takes a stream, and its per-thread-stream variant, for which stream 0 is the
- * calling thread's own. In `call`, `zero` is the stream that 0 stands for.
+ * Define a function that takes a stream, and its per-thread-stream variant, for which stream 0 is
+ * the calling thread's own. In `call`, `zero` is the stream that 0 stands for.
  */
 #define SG_STREAM_VARIANTS(name, per_thread, parameters, call)                                     \
 	SG_DEFINE(name, parameters, ({                                                             \
@@ -46,18 +46,18 @@
 			  call;                                                                    \
 		  }))
 
-/* The same where all but the stream is checked after it: `stream` is the one that is meant. */
+/* The same with the stream checked first: in `call`, `stream` is the resolved stream. */
 #define SG_CHECKED_STREAM_VARIANTS(name, per_thread, parameters, call)                             \
 	SG_STREAM_VARIANTS(name, per_thread, parameters, ({                                        \
 				   CUresult found = sg_use_stream(stream, zero, &stream);          \
 				   found ? found : call;                                           \
 			   }))
 
-/* Gives a result back, at a place that must not be NULL. */
-#define SG_GIVE(place, value)                                                                      \
+/* Return a result through a pointer that must not be NULL. */
+#define SG_RETURN(place, value)                                                                    \
 	((place) ? (*(place) = (value), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE)
 
-/* Whether a call may go on that was given this handle; if it is none of its kind, `otherwise`. */
+/* Check that a call is allowed and that the handle is of this kind; else return `otherwise`. */
 static inline CUresult sg_check_handle(const void *handle, enum sg_handle kind, CUresult otherwise)
 {
 	CUresult result = sg_check();
@@ -67,7 +67,7 @@ static inline CUresult sg_check_handle(const void *handle, enum sg_handle kind, 
 	return sg_handle_is(handle, kind) ? CUDA_SUCCESS : otherwise;
 }
 
-/* Whether a call may continue that was given this pool and this pointer. */
+/* Check that a call is allowed, that the pool is valid, and that the pointer is not NULL. */
 static inline CUresult sg_check_pool(CUmemoryPool pool, const void *pointer)
 {
 	CUresult result = sg_check();
@@ -78,7 +78,7 @@ static inline CUresult sg_check_pool(CUmemoryPool pool, const void *pointer)
 							     : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The current context and the stream that is meant in it, for calls that take a stream. */
+/* Resolve a stream in the current context, for calls that take a stream. */
 static inline CUresult sg_use_stream(CUstream handle, CUstream zero, CUstream *ret_stream)
 {
 	CUcontext context;

@@ -3,8 +3,8 @@
 #include "device/graph.h"
 #include "driver/api.h"
 
-static CUresult begin(CUstream handle, CUstream zero, CUstreamCaptureMode mode, CUgraph graph,
-		      const CUgraphNode *dependencies, size_t count)
+static CUresult begin_capture(CUstream handle, CUstream zero, CUstreamCaptureMode mode,
+			      CUgraph graph, const CUgraphNode *dependencies, size_t count)
 {
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);
@@ -19,15 +19,15 @@ static CUresult begin(CUstream handle, CUstream zero, CUstreamCaptureMode mode, 
 
 SG_STREAM_VARIANTS(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz,
 		   (CUstream stream, CUstreamCaptureMode mode),
-		   begin(stream, zero, mode, NULL, NULL, 0))
+		   begin_capture(stream, zero, mode, NULL, NULL, 0))
 SG_STREAM_VARIANTS(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, (CUstream stream),
-		   begin(stream, zero, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL, NULL, 0))
+		   begin_capture(stream, zero, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL, NULL, 0))
 SG_STREAM_VARIANTS(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
 		   (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
 		    const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode),
-		   begin(stream, zero, mode, graph, dependencies, count))
+		   begin_capture(stream, zero, mode, graph, dependencies, count))
 
-static CUresult end(CUstream handle, CUstream zero, CUgraph *graph)
+static CUresult end_capture(CUstream handle, CUstream zero, CUgraph *graph)
 {
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);
@@ -38,7 +38,7 @@ static CUresult end(CUstream handle, CUstream zero, CUgraph *graph)
 }
 
 SG_STREAM_VARIANTS(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph),
-		   end(stream, zero, graph))
+		   end_capture(stream, zero, graph))
 
 static CUresult is_capturing(CUstream handle, CUstream zero, CUstreamCaptureStatus *status)
 {
@@ -60,7 +60,7 @@ SG_STREAM_VARIANTS(cuStreamIsCapturing, cuStreamIsCapturing_ptsz,
 		   is_capturing(stream, zero, status))
 
 /* Where the answers go; all but the status may be NULL. */
-struct answers {
+struct capture_answers {
 	CUstreamCaptureStatus *status;
 	cuuint64_t *id;
 	CUgraph *graph;
@@ -69,7 +69,8 @@ struct answers {
 	size_t *count;
 };
 
-static CUresult describe(CUstream handle, CUstream zero, const struct answers *answers)
+static CUresult describe_capture(CUstream handle, CUstream zero,
+				 const struct capture_answers *answers)
 {
 	struct sg_capture_info info;
 	CUstream stream;
@@ -97,22 +98,24 @@ static CUresult describe(CUstream handle, CUstream zero, const struct answers *a
 	return CUDA_SUCCESS;
 }
 
-#define ANSWERS(...) (&(struct answers){__VA_ARGS__})
+#define ANSWERS(...) (&(struct capture_answers){__VA_ARGS__})
 
 SG_STREAM_VARIANTS(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz,
 		   (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id),
-		   describe(stream, zero, ANSWERS(status, id)))
+		   describe_capture(stream, zero, ANSWERS(status, id)))
 SG_STREAM_VARIANTS(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
 		   (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
 		    const CUgraphNode **dependencies, size_t *count),
-		   describe(stream, zero, ANSWERS(status, id, graph, dependencies, NULL, count)))
+		   describe_capture(stream, zero,
+				    ANSWERS(status, id, graph, dependencies, NULL, count)))
 SG_STREAM_VARIANTS(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
 		   (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
 		    const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count),
-		   describe(stream, zero, ANSWERS(status, id, graph, dependencies, edges, count)))
+		   describe_capture(stream, zero,
+				    ANSWERS(status, id, graph, dependencies, edges, count)))
 
-static CUresult depend(CUstream handle, CUstream zero, const CUgraphNode *dependencies,
-		       size_t count, unsigned int flags)
+static CUresult update_dependencies(CUstream handle, CUstream zero, const CUgraphNode *dependencies,
+				    size_t count, unsigned int flags)
 {
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);
@@ -127,11 +130,11 @@ static CUresult depend(CUstream handle, CUstream zero, const CUgraphNode *depend
 
 SG_STREAM_VARIANTS(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz,
 		   (CUstream stream, CUgraphNode *dependencies, size_t count, unsigned int flags),
-		   depend(stream, zero, dependencies, count, flags))
+		   update_dependencies(stream, zero, dependencies, count, flags))
 SG_STREAM_VARIANTS(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz,
 		   (CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *edges,
 		    size_t count, unsigned int flags),
-		   depend(stream, zero, dependencies, count, flags))
+		   update_dependencies(stream, zero, dependencies, count, flags))
 
 SG_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {

@@ -86,7 +86,7 @@ SG_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags,
 
 /* ---- other contexts -------------------------------------------------------------------- */
 
-static CUresult create(CUcontext *ret_context, unsigned int flags, CUdevice device)
+static CUresult create_context(CUcontext *ret_context, unsigned int flags, CUdevice device)
 {
 	CUcontext context;
 	CUresult result = check_device(device);
@@ -111,7 +111,7 @@ SG_API CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters
 {
 	if (parameters && (parameters->numExecAffinityParams || parameters->cigParams))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return create(context, flags, device);
+	return create_context(context, flags, device);
 }
 
 SG_API CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
@@ -121,18 +121,18 @@ SG_API CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity
 {
 	if (affinity || count)
 		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-	return create(context, flags, device);
+	return create_context(context, flags, device);
 }
 
 SG_VERSIONS(cuCtxCreate_v2, cuCtxCreate, (CUcontext * context, unsigned int flags, CUdevice device),
-	    create(context, flags, device))
+	    create_context(context, flags, device))
 
 static CUresult check_context(CUcontext context)
 {
 	return sg_check_handle(context, SG_HANDLE_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
 }
 
-static CUresult destroy(CUcontext context)
+static CUresult destroy_context(CUcontext context)
 {
 	CUresult result = check_context(context);
 
@@ -146,9 +146,9 @@ static CUresult destroy(CUcontext context)
 	return CUDA_SUCCESS;
 }
 
-SG_VERSIONS(cuCtxDestroy_v2, cuCtxDestroy, (CUcontext context), destroy(context))
+SG_VERSIONS(cuCtxDestroy_v2, cuCtxDestroy, (CUcontext context), destroy_context(context))
 
-static CUresult push(CUcontext context)
+static CUresult push_context(CUcontext context)
 {
 	CUresult result = check_context(context);
 
@@ -157,9 +157,9 @@ static CUresult push(CUcontext context)
 	return sg_context_push(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-SG_VERSIONS(cuCtxPushCurrent_v2, cuCtxPushCurrent, (CUcontext context), push(context))
+SG_VERSIONS(cuCtxPushCurrent_v2, cuCtxPushCurrent, (CUcontext context), push_context(context))
 
-static CUresult pop(CUcontext *ret_context)
+static CUresult pop_context(CUcontext *ret_context)
 {
 	CUcontext context;
 	CUresult result = sg_check();
@@ -174,7 +174,7 @@ static CUresult pop(CUcontext *ret_context)
 	return CUDA_SUCCESS;
 }
 
-SG_VERSIONS(cuCtxPopCurrent_v2, cuCtxPopCurrent, (CUcontext * context), pop(context))
+SG_VERSIONS(cuCtxPopCurrent_v2, cuCtxPopCurrent, (CUcontext * context), pop_context(context))
 
 SG_API CUresult cuCtxSetCurrent(CUcontext context)
 {
@@ -189,12 +189,12 @@ SG_API CUresult cuCtxGetCurrent(CUcontext *context)
 {
 	CUresult result = sg_check_started();
 
-	return result ? result : SG_GIVE(context, sg_context_current());
+	return result ? result : SG_RETURN(context, sg_context_current());
 }
 
 /* ---- questions and settings ------------------------------------------------------------ */
 
-/* The context that is asked about: the one given, else the current one, even if it failed. */
+/* The context of a query: the given one, else the current one, even if it failed. */
 static CUresult find_context(CUcontext given, CUresult otherwise, CUcontext *ret_context)
 {
 	*ret_context = given;
@@ -208,7 +208,7 @@ static CUresult get_device(CUcontext given, CUdevice *device)
 	CUcontext context;
 	CUresult result = find_context(given, CUDA_ERROR_INVALID_CONTEXT, &context);
 
-	return result ? result : SG_GIVE(device, context->device);
+	return result ? result : SG_RETURN(device, context->device);
 }
 
 SG_API CUresult cuCtxGetDevice(CUdevice *device)
@@ -226,7 +226,7 @@ SG_API CUresult cuCtxGetFlags(unsigned int *flags)
 	CUcontext context;
 	CUresult result = sg_context_use_failed(&context);
 
-	return result ? result : SG_GIVE(flags, context->flags);
+	return result ? result : SG_RETURN(flags, context->flags);
 }
 
 SG_API CUresult cuCtxSetFlags(unsigned int flags)
@@ -244,14 +244,14 @@ SG_API CUresult cuCtxGetId(CUcontext given, unsigned long long *id)
 	CUcontext context;
 	CUresult result = find_context(given, CUDA_ERROR_CONTEXT_IS_DESTROYED, &context);
 
-	return result ? result : SG_GIVE(id, context->id);
+	return result ? result : SG_RETURN(id, context->id);
 }
 
 SG_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 {
 	CUresult result = context ? check_context(context) : sg_check();
 
-	return result ? result : SG_GIVE(version, CONTEXT_VERSION);
+	return result ? result : SG_RETURN(version, CONTEXT_VERSION);
 }
 
 SG_API CUresult cuCtxSynchronize(void)
@@ -277,7 +277,7 @@ static CUresult apply_limit(CUlimit limit, size_t value)
 {
 	switch (limit) {
 	case CU_LIMIT_STACK_SIZE:
-		/* On hardware it is for recursion only: what a kernel needs it has anyway. */
+		/* On hardware it is for recursion only: kernels have the stack that they need. */
 		if (value > SG_DEFAULT_STACK_SIZE)
 			sg_machine_set_stack_size(sg_state.machine, value);
 		return CUDA_SUCCESS;
@@ -317,7 +317,7 @@ SG_API CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 		return result;
 	if ((unsigned int)limit >= SG_LIMITS)
 		return CUDA_ERROR_INVALID_VALUE;
-	return SG_GIVE(value, context->limits[limit]);
+	return SG_RETURN(value, context->limits[limit]);
 }
 
 SG_API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
@@ -325,7 +325,7 @@ SG_API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
-	return result ? result : SG_GIVE(config, context->cache_config);
+	return result ? result : SG_RETURN(config, context->cache_config);
 }
 
 SG_API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
@@ -346,7 +346,7 @@ SG_API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
-	return result ? result : SG_GIVE(config, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);
+	return result ? result : SG_RETURN(config, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);
 }
 
 SG_API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)

@@ -14,8 +14,9 @@ static uint64_t address_of(const void *pointer)
 
 /* ---- plain copies ---------------------------------------------------------------------- */
 
-static CUresult copy(uint64_t target, uint64_t source, size_t size, enum sg_direction direction,
-		     CUstream handle, CUstream zero, bool synchronous)
+static CUresult copy_linear(uint64_t target, uint64_t source, size_t size,
+			    enum sg_direction direction, CUstream handle, CUstream zero,
+			    bool synchronous)
 {
 	struct sg_work work;
 	CUstream stream;
@@ -27,30 +28,32 @@ static CUresult copy(uint64_t target, uint64_t source, size_t size, enum sg_dire
 }
 
 SG_STREAM_VARIANTS(cuMemcpy, cuMemcpy_ptds, (CUdeviceptr target, CUdeviceptr source, size_t size),
-		   copy(target, source, size, SG_COPY_ANY, NULL, zero, true))
+		   copy_linear(target, source, size, SG_COPY_ANY, NULL, zero, true))
 SG_STREAM_VARIANTS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds,
 		   (CUdeviceptr target, const void *source, size_t size),
-		   copy(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, NULL, zero, true))
+		   copy_linear(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, NULL, zero,
+			       true))
 SG_STREAM_VARIANTS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds,
 		   (void *target, CUdeviceptr source, size_t size),
-		   copy(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, NULL, zero, true))
+		   copy_linear(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, NULL, zero,
+			       true))
 SG_STREAM_VARIANTS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds,
 		   (CUdeviceptr target, CUdeviceptr source, size_t size),
-		   copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, NULL, zero, true))
+		   copy_linear(target, source, size, SG_COPY_DEVICE_TO_DEVICE, NULL, zero, true))
 SG_STREAM_VARIANTS(cuMemcpyAsync, cuMemcpyAsync_ptsz,
 		   (CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream),
-		   copy(target, source, size, SG_COPY_ANY, stream, zero, false))
+		   copy_linear(target, source, size, SG_COPY_ANY, stream, zero, false))
 SG_STREAM_VARIANTS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz,
 		   (CUdeviceptr target, const void *source, size_t size, CUstream stream),
-		   copy(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, stream, zero,
-			false))
+		   copy_linear(target, address_of(source), size, SG_COPY_HOST_TO_DEVICE, stream,
+			       zero, false))
 SG_STREAM_VARIANTS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz,
 		   (void *target, CUdeviceptr source, size_t size, CUstream stream),
-		   copy(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, stream, zero,
-			false))
+		   copy_linear(address_of(target), source, size, SG_COPY_DEVICE_TO_HOST, stream,
+			       zero, false))
 SG_STREAM_VARIANTS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz,
 		   (CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream),
-		   copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, stream, zero, false))
+		   copy_linear(target, source, size, SG_COPY_DEVICE_TO_DEVICE, stream, zero, false))
 
 static CUresult copy_peer(CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
 			  CUcontext source_context, size_t size, CUstream stream, CUstream zero,
@@ -59,7 +62,8 @@ static CUresult copy_peer(CUdeviceptr target, CUcontext target_context, CUdevice
 	if (!sg_handle_is(target_context, SG_HANDLE_CONTEXT) ||
 	    !sg_handle_is(source_context, SG_HANDLE_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return copy(target, source, size, SG_COPY_DEVICE_TO_DEVICE, stream, zero, synchronous);
+	return copy_linear(target, source, size, SG_COPY_DEVICE_TO_DEVICE, stream, zero,
+			   synchronous);
 }
 
 SG_STREAM_VARIANTS(cuMemcpyPeer, cuMemcpyPeer_ptds,
@@ -81,7 +85,8 @@ static CUresult copy_batch(const CUdeviceptr *targets, const CUdeviceptr *source
 	if (!count || !targets || !sources || !sizes)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && !result; i++)
-		result = copy(targets[i], sources[i], sizes[i], SG_COPY_ANY, stream, zero, false);
+		result = copy_linear(targets[i], sources[i], sizes[i], SG_COPY_ANY, stream, zero,
+				     false);
 	return result;
 }
 
@@ -153,7 +158,7 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *peer, CUstream stream, CU
 
 	if (!peer)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* The two differ only in what their reserved members are: contexts. */
+	/* The two differ only in their reserved members, which are contexts in one. */
 	_Static_assert(sizeof(full) == sizeof(*peer), "the layouts agree");
 	memcpy(&full, peer, sizeof(full));
 	full.reserved0 = full.reserved1 = NULL;
@@ -196,7 +201,7 @@ static void set_target(CUDA_MEMCPY3D *full, const CUmemcpy3DOperand *operand)
 	}
 }
 
-/* Bytes of the elements that extents count: those of an array, else bytes. */
+/* Return the size of the elements in which extents are counted: those of an array, else 1. */
 static size_t element_size(const CUDA_MEMCPY3D_BATCH_OP *operation)
 {
 	const CUmemcpy3DOperand *sides[] = {&operation->src, &operation->dst};
@@ -245,30 +250,30 @@ SG_STREAM_VARIANTS(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz,
 
 /* ---- arrays in one row ----------------------------------------------------------------- */
 
-/* One side of a copy of bytes that go on from row to row. */
-struct flat_side {
+/* One side of a linear copy, which may span rows of an array. */
+struct linear_side {
 	CUarray array;    /* or NULL, then: */
 	uint64_t address; /* of the device or, with is_host, of the host */
 	bool is_host;
 	size_t offset; /* bytes into the array */
 };
 
-static CUresult array_address(const struct flat_side *side, uint64_t *ret_address)
+static CUresult array_address(const struct linear_side *side, uint64_t *ret_address)
 {
-	struct sg_place place;
+	struct sg_copy_side place;
 	uint64_t rows;
 
 	*ret_address = side->address;
 	if (!side->array)
 		return CUDA_SUCCESS;
-	if (!sg_array_place(side->array, &place, &rows))
+	if (!sg_array_side(side->array, &place, &rows))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*ret_address = place.address + side->offset;
 	return CUDA_SUCCESS;
 }
 
-static CUresult copy_flat(struct flat_side target, struct flat_side source, size_t size,
-			  CUstream stream, CUstream zero, bool synchronous)
+static CUresult copy_array(struct linear_side target, struct linear_side source, size_t size,
+			   CUstream stream, CUstream zero, bool synchronous)
 {
 	enum sg_direction direction = SG_COPY_DEVICE_TO_DEVICE;
 	uint64_t to, from;
@@ -280,43 +285,44 @@ static CUresult copy_flat(struct flat_side target, struct flat_side source, size
 		direction = SG_COPY_DEVICE_TO_HOST;
 	if (source.is_host)
 		direction = SG_COPY_HOST_TO_DEVICE;
-	return result ? result : copy(to, from, size, direction, stream, zero, synchronous);
+	return result ? result : copy_linear(to, from, size, direction, stream, zero, synchronous);
 }
 
-#define ARRAY(handle, place) ((struct flat_side){.array = (handle), .offset = (place)})
-#define DEVICE(place) ((struct flat_side){.address = (place)})
-#define HOST(pointer) ((struct flat_side){.address = address_of(pointer), .is_host = true})
+#define ARRAY(handle, place) ((struct linear_side){.array = (handle), .offset = (place)})
+#define DEVICE(place) ((struct linear_side){.address = (place)})
+#define HOST(pointer) ((struct linear_side){.address = address_of(pointer), .is_host = true})
 
 SG_STREAM_VARIANTS(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds,
 		   (CUarray target, size_t offset, CUdeviceptr source, size_t size),
-		   copy_flat(ARRAY(target, offset), DEVICE(source), size, NULL, zero, true))
+		   copy_array(ARRAY(target, offset), DEVICE(source), size, NULL, zero, true))
 SG_STREAM_VARIANTS(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds,
 		   (CUdeviceptr target, CUarray source, size_t offset, size_t size),
-		   copy_flat(DEVICE(target), ARRAY(source, offset), size, NULL, zero, true))
+		   copy_array(DEVICE(target), ARRAY(source, offset), size, NULL, zero, true))
 SG_STREAM_VARIANTS(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds,
 		   (CUarray target, size_t offset, const void *source, size_t size),
-		   copy_flat(ARRAY(target, offset), HOST(source), size, NULL, zero, true))
+		   copy_array(ARRAY(target, offset), HOST(source), size, NULL, zero, true))
 SG_STREAM_VARIANTS(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds,
 		   (void *target, CUarray source, size_t offset, size_t size),
-		   copy_flat(HOST(target), ARRAY(source, offset), size, NULL, zero, true))
+		   copy_array(HOST(target), ARRAY(source, offset), size, NULL, zero, true))
 SG_STREAM_VARIANTS(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds,
 		   (CUarray target, size_t target_offset, CUarray source, size_t source_offset,
 		    size_t size),
-		   copy_flat(ARRAY(target, target_offset), ARRAY(source, source_offset), size, NULL,
-			     zero, true))
+		   copy_array(ARRAY(target, target_offset), ARRAY(source, source_offset), size,
+			      NULL, zero, true))
 SG_STREAM_VARIANTS(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz,
 		   (CUarray target, size_t offset, const void *source, size_t size,
 		    CUstream stream),
-		   copy_flat(ARRAY(target, offset), HOST(source), size, stream, zero, false))
+		   copy_array(ARRAY(target, offset), HOST(source), size, stream, zero, false))
 SG_STREAM_VARIANTS(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz,
 		   (void *target, CUarray source, size_t offset, size_t size, CUstream stream),
-		   copy_flat(HOST(target), ARRAY(source, offset), size, stream, zero, false))
+		   copy_array(HOST(target), ARRAY(source, offset), size, stream, zero, false))
 
 /* ---- memsets --------------------------------------------------------------------------- */
 
-/* Also the synchronous ones return before they are done where only the device sees the memory. */
-static CUresult set(CUdeviceptr address, size_t pitch, uint32_t value, uint32_t element_size,
-		    size_t width, size_t height, CUstream handle, CUstream zero, bool synchronous)
+/* Synchronous ones, too, return before they are done if only the device can read the memory. */
+static CUresult set_memory(CUdeviceptr address, size_t pitch, uint32_t value, uint32_t element_size,
+			   size_t width, size_t height, CUstream handle, CUstream zero,
+			   bool synchronous)
 {
 	struct sg_work work;
 	CUstream stream;
@@ -333,21 +339,22 @@ static CUresult set(CUdeviceptr address, size_t pitch, uint32_t value, uint32_t 
 
 #define SET_VARIANTS(name, per_thread, type, bytes)                                                \
 	SG_STREAM_VARIANTS(name, per_thread, (CUdeviceptr address, type value, size_t count),      \
-			   set(address, 0, value, bytes, count, 1, NULL, zero, true))
+			   set_memory(address, 0, value, bytes, count, 1, NULL, zero, true))
 #define SET_ASYNC_VARIANTS(name, per_thread, type, bytes)                                          \
 	SG_STREAM_VARIANTS(name, per_thread,                                                       \
 			   (CUdeviceptr address, type value, size_t count, CUstream stream),       \
-			   set(address, 0, value, bytes, count, 1, stream, zero, false))
+			   set_memory(address, 0, value, bytes, count, 1, stream, zero, false))
 #define SET_2D_VARIANTS(name, per_thread, type, bytes)                                             \
 	SG_STREAM_VARIANTS(                                                                        \
 		name, per_thread,                                                                  \
 		(CUdeviceptr address, size_t pitch, type value, size_t width, size_t height),      \
-		set(address, pitch, value, bytes, width, height, NULL, zero, true))
+		set_memory(address, pitch, value, bytes, width, height, NULL, zero, true))
 #define SET_2D_ASYNC_VARIANTS(name, per_thread, type, bytes)                                       \
-	SG_STREAM_VARIANTS(name, per_thread,                                                       \
-			   (CUdeviceptr address, size_t pitch, type value, size_t width,           \
-			    size_t height, CUstream stream),                                       \
-			   set(address, pitch, value, bytes, width, height, stream, zero, false))
+	SG_STREAM_VARIANTS(                                                                        \
+		name, per_thread,                                                                  \
+		(CUdeviceptr address, size_t pitch, type value, size_t width, size_t height,       \
+		 CUstream stream),                                                                 \
+		set_memory(address, pitch, value, bytes, width, height, stream, zero, false))
 
 SET_VARIANTS(cuMemsetD8_v2, cuMemsetD8_v2_ptds, unsigned char, 1)
 SET_VARIANTS(cuMemsetD16_v2, cuMemsetD16_v2_ptds, unsigned short, 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Graphs: their shape, and launching them. Their nodes are in nodes.c. */
+/* Graphs: topology and launches. Their nodes are in nodes.c. */
 #include "device/graph.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ SG_API CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
 	CUresult result = check_node(node);
 
-	return result ? result : SG_GIVE(type, sg_node_type(node));
+	return result ? result : SG_RETURN(type, sg_node_type(node));
 }
 
 SG_API CUresult cuGraphDestroyNode(CUgraphNode node)
@@ -98,8 +98,8 @@ SG_API CUresult cuGraphDestroyNode(CUgraphNode node)
 /* ---- lists ----------------------------------------------------------------------------- */
 
 /*
- * A list that the program asks for twice: without a place, then *count is how many there are;
- * with one for *count, then what is left of it is NULL and *count how many were written.
+ * A list that a program queries twice: without an array, *count becomes the number of nodes; with
+ * an array of *count, its unused rest becomes NULL and *count the number written.
  */
 struct node_list {
 	CUgraphNode *items;
@@ -159,7 +159,7 @@ SG_API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *c
 	return get_nodes(graph, true, nodes, count);
 }
 
-/* Edges have no data of their own here. */
+/* Edges have no data here. */
 static void clear_edges(CUgraphEdgeData *edges, size_t count)
 {
 	for (size_t i = 0; edges && i < count; i++)
@@ -199,10 +199,10 @@ SG_DEFINE(cuGraphGetEdges_v2,
 SG_DEFINE(cuGraphGetEdges, (CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count),
 	  get_edges(graph, from, to, NULL, count))
 
-enum neighbours { DEPENDENCIES, DEPENDENTS };
+enum node_neighbours { DEPENDENCIES, DEPENDENTS };
 
-static CUresult get_neighbours(CUgraphNode node, enum neighbours wanted, CUgraphNode *neighbours,
-			       CUgraphEdgeData *edges, size_t *count)
+static CUresult get_neighbours(CUgraphNode node, enum node_neighbours wanted,
+			       CUgraphNode *neighbours, CUgraphEdgeData *edges, size_t *count)
 {
 	struct node_list list;
 	CUresult result = check_node(node);
@@ -238,7 +238,7 @@ SG_DEFINE(cuGraphNodeGetDependentNodes, (CUgraphNode node, CUgraphNode *dependen
 
 /* ---- edges ----------------------------------------------------------------------------- */
 
-/* One edge: sg_graph_connect or sg_graph_disconnect. */
+/* A change of one edge: sg_graph_connect or sg_graph_disconnect. */
 typedef CUresult change_edge(CUgraph graph, CUgraphNode from, CUgraphNode to);
 
 static CUresult change_edges(change_edge *change, CUgraph graph, const CUgraphNode *from,
@@ -287,7 +287,7 @@ SG_API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned i
 
 /* ---- executable graphs ----------------------------------------------------------------- */
 
-static CUresult instantiate(CUgraphExec *executable, CUgraph graph, unsigned long long flags)
+static CUresult instantiate_graph(CUgraphExec *executable, CUgraph graph, unsigned long long flags)
 {
 	CUresult result = check_graph(graph);
 
@@ -303,10 +303,10 @@ static CUresult instantiate(CUgraphExec *executable, CUgraph graph, unsigned lon
 SG_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
 					    unsigned long long flags)
 {
-	return instantiate(executable, graph, flags);
+	return instantiate_graph(executable, graph, flags);
 }
 
-/* The older forms tell what is wrong in a log; there is nothing to tell. */
+/* The older forms report errors in a log, which stays empty here. */
 static CUresult instantiate_logging(CUgraphExec *executable, CUgraph graph, CUgraphNode *error_node,
 				    char *log, size_t log_size)
 {
@@ -314,7 +314,7 @@ static CUresult instantiate_logging(CUgraphExec *executable, CUgraph graph, CUgr
 		*error_node = NULL;
 	if (log && log_size)
 		log[0] = '\0';
-	return instantiate(executable, graph, 0);
+	return instantiate_graph(executable, graph, 0);
 }
 
 SG_VERSIONS(cuGraphInstantiate_v2, cuGraphInstantiate,
@@ -329,7 +329,7 @@ static CUresult instantiate_with(CUgraphExec *executable, CUgraph graph,
 
 	if (!parameters)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = instantiate(executable, graph, parameters->flags);
+	result = instantiate_graph(executable, graph, parameters->flags);
 	parameters->hErrNode_out = NULL;
 	parameters->result_out =
 		result ? CUDA_GRAPH_INSTANTIATE_ERROR : CUDA_GRAPH_INSTANTIATE_SUCCESS;
@@ -345,7 +345,7 @@ SG_API CUresult cuGraphExecGetFlags(CUgraphExec executable, cuuint64_t *flags)
 {
 	CUresult result = check_executable(executable);
 
-	return result ? result : SG_GIVE(flags, executable->flags);
+	return result ? result : SG_RETURN(flags, executable->flags);
 }
 
 SG_API CUresult cuGraphExecDestroy(CUgraphExec executable)
@@ -357,7 +357,7 @@ SG_API CUresult cuGraphExecDestroy(CUgraphExec executable)
 	return result;
 }
 
-static CUresult launch(CUgraphExec executable, CUstream handle, CUstream zero)
+static CUresult launch_graph(CUgraphExec executable, CUstream handle, CUstream zero)
 {
 	CUstream stream;
 	CUresult result = check_executable(executable);
@@ -368,10 +368,10 @@ static CUresult launch(CUgraphExec executable, CUstream handle, CUstream zero)
 }
 
 SG_STREAM_VARIANTS(cuGraphLaunch, cuGraphLaunch_ptsz, (CUgraphExec executable, CUstream stream),
-		   launch(executable, stream, zero))
+		   launch_graph(executable, stream, zero))
 
-/* What a graph needs is in place when it is instantiated. */
-static CUresult upload(CUgraphExec executable, CUstream handle, CUstream zero)
+/* Everything that a graph needs is allocated when it is instantiated. */
+static CUresult upload_graph(CUgraphExec executable, CUstream handle, CUstream zero)
 {
 	CUstream stream;
 	CUresult result = check_executable(executable);
@@ -380,7 +380,7 @@ static CUresult upload(CUgraphExec executable, CUstream handle, CUstream zero)
 }
 
 SG_STREAM_VARIANTS(cuGraphUpload, cuGraphUpload_ptsz, (CUgraphExec executable, CUstream stream),
-		   upload(executable, stream, zero))
+		   upload_graph(executable, stream, zero))
 
 SG_API CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph,
 				     CUgraphExecUpdateResultInfo *info)

@@ -44,7 +44,7 @@ SG_API CUresult cuGetErrorString(CUresult error, const char **text)
 
 /* ---- devices --------------------------------------------------------------------------- */
 
-/* What almost every function of a device begins with. */
+/* The checks at the start of most functions that take a device. */
 static CUresult check_device(CUdevice device, const void *result_place)
 {
 	CUresult result = sg_check();
@@ -69,7 +69,7 @@ SG_API CUresult cuDeviceGetCount(int *count)
 {
 	CUresult result = sg_check();
 
-	return result ? result : SG_GIVE(count, (int)sg_state.config.devices);
+	return result ? result : SG_RETURN(count, (int)sg_state.config.devices);
 }
 
 SG_API CUresult cuDeviceGetName(char *name, int length, CUdevice device)
@@ -84,7 +84,7 @@ SG_API CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* Names the device, not this machine: the same in every process. */
+/* It identifies the device and not this machine: it is the same in every process. */
 static CUresult get_uuid(CUuuid *uuid, CUdevice device)
 {
 	CUresult result = check_device(device, uuid);

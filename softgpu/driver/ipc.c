@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What processes show each other: memory, events, pools. */
+/* Interprocess communication: memory, events, pools. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "device/pool.h"
 #include "driver/api.h"
 
-/* What is in a handle: which file of which process, and the place of the memory in it. */
-struct ipc {
+/* The contents of a handle: a file of a process, and the location of the memory in it. */
+struct ipc_contents {
 	char magic[8];
 	int32_t pid;
 	int32_t fd; /* in that process */
@@ -25,11 +25,12 @@ struct ipc {
 static const char memory_magic[8] = "softgpu", event_magic[8] = "softevt",
 		  pointer_magic[8] = "softptr";
 
-_Static_assert(sizeof(struct ipc) <= sizeof(CUipcMemHandle), "it fits into the handle");
-_Static_assert(sizeof(struct ipc) <= sizeof(CUipcEventHandle), "it fits into the handle");
-_Static_assert(sizeof(struct ipc) <= sizeof(CUmemPoolPtrExportData), "it fits into the data");
+_Static_assert(sizeof(struct ipc_contents) <= sizeof(CUipcMemHandle), "it fits into the handle");
+_Static_assert(sizeof(struct ipc_contents) <= sizeof(CUipcEventHandle), "it fits into the handle");
+_Static_assert(sizeof(struct ipc_contents) <= sizeof(CUmemPoolPtrExportData),
+	       "it fits into the data");
 
-static int open_file(const struct ipc *ipc)
+static int open_file(const struct ipc_contents *ipc)
 {
 	char path[64];
 
@@ -37,8 +38,8 @@ static int open_file(const struct ipc *ipc)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* Maps the pages around the memory. */
-static CUresult map_place(int fd, const struct ipc *ipc, struct sg_allocation *imported)
+/* Map the pages around the memory. */
+static CUresult map_place(int fd, const struct ipc_contents *ipc, struct sg_allocation *imported)
 {
 	const uint64_t page = 4096;
 	uint64_t start = ipc->offset / page * page, end;
@@ -59,8 +60,8 @@ static CUresult map_place(int fd, const struct ipc *ipc, struct sg_allocation *i
 	return CUDA_SUCCESS;
 }
 
-/* The same, known to the device from then on. */
-static CUresult adopt_place(int fd, const struct ipc *ipc, struct sg_allocation *imported)
+/* Map it and register it with the device. */
+static CUresult adopt_place(int fd, const struct ipc_contents *ipc, struct sg_allocation *imported)
 {
 	CUresult result = map_place(fd, ipc, imported);
 
@@ -72,9 +73,9 @@ static CUresult adopt_place(int fd, const struct ipc *ipc, struct sg_allocation 
 	return result;
 }
 
-static struct ipc place_of(const char *magic, const struct sg_allocation *allocation)
+static struct ipc_contents place_of(const char *magic, const struct sg_allocation *allocation)
 {
-	struct ipc ipc = {
+	struct ipc_contents ipc = {
 		.pid = getpid(),
 		.fd = sg_state.arena_fd,
 		.offset = allocation->address - sg_state.arena,
@@ -91,7 +92,7 @@ static struct ipc place_of(const char *magic, const struct sg_allocation *alloca
 SG_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
 {
 	struct sg_allocation allocation;
-	struct ipc ipc;
+	struct ipc_contents ipc;
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
@@ -106,7 +107,7 @@ SG_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
 }
 
 /* Opens the file that a handle of 64 bytes from another process names; the caller closes it. */
-static CUresult open_handle(const void *handle, const char magic[8], struct ipc *ret_ipc,
+static CUresult open_handle(const void *handle, const char magic[8], struct ipc_contents *ret_ipc,
 			    int *ret_fd)
 {
 	memcpy(ret_ipc, handle, sizeof(*ret_ipc));
@@ -122,7 +123,7 @@ static CUresult open_handle(const void *handle, const char magic[8], struct ipc 
 static CUresult open_memory(CUdeviceptr *address, const CUipcMemHandle *handle)
 {
 	struct sg_allocation imported = {.kind = SG_MEMORY_IMPORTED};
-	struct ipc ipc;
+	struct ipc_contents ipc;
 	CUresult result = sg_context_use(&imported.context);
 	int fd;
 
@@ -168,7 +169,7 @@ SG_API CUresult cuIpcCloseMemHandle(CUdeviceptr address)
 
 SG_API CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 {
-	struct ipc ipc = {.pid = getpid()};
+	struct ipc_contents ipc = {.pid = getpid()};
 	CUresult result = sg_check();
 
 	if (result)
@@ -186,7 +187,7 @@ SG_API CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 
 SG_API CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 {
-	struct ipc ipc;
+	struct ipc_contents ipc;
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 	int fd;
@@ -202,7 +203,7 @@ SG_API CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 
 /* ---- pools ----------------------------------------------------------------------------- */
 
-/* A pool's memory lies in the arena: who has its file reaches all of the devices' memory. */
+/* A pool's memory is in the arena: its file gives access to all memory of the devices. */
 SG_API CUresult cuMemPoolExportToShareableHandle(void *shareable, CUmemoryPool pool,
 						 CUmemAllocationHandleType type,
 						 unsigned long long flags)
@@ -251,7 +252,7 @@ SG_API CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *sha
 SG_API CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr address)
 {
 	struct sg_allocation allocation;
-	struct ipc ipc;
+	struct ipc_contents ipc;
 	CUresult result = sg_check();
 
 	if (result)
@@ -269,7 +270,7 @@ SG_API CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
 				       CUmemPoolPtrExportData *data)
 {
 	struct sg_allocation imported = {.kind = SG_MEMORY_POOL, .pool = pool};
-	struct ipc ipc;
+	struct ipc_contents ipc;
 	CUresult result = sg_check_pool(pool, address);
 
 	if (result)

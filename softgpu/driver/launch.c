@@ -6,13 +6,14 @@
 #include "driver/api.h"
 
 /* An event that a launch records: here always when the kernel is done. */
-struct completion {
+struct launch_completion {
 	CUevent event; /* NULL: none */
 	int flags;
 };
 
-static CUresult launch(const struct sg_launch_request *request, const struct completion *completion,
-		       CUstream handle, CUstream zero)
+static CUresult launch_kernel(const struct sg_launch_request *request,
+			      const struct launch_completion *completion, CUstream handle,
+			      CUstream zero)
 {
 	struct sg_work work;
 	CUstream stream;
@@ -28,7 +29,7 @@ static CUresult launch(const struct sg_launch_request *request, const struct com
 	return result;
 }
 
-static const struct completion no_event;
+static const struct launch_completion no_event;
 
 #define PLAIN_PARAMETERS                                                                           \
 	CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,        \
@@ -46,20 +47,21 @@ static const struct completion no_event;
 	})
 
 SG_STREAM_VARIANTS(cuLaunchKernel, cuLaunchKernel_ptsz, (PLAIN_PARAMETERS, void **extra),
-		   launch(PLAIN_REQUEST(false, extra), &no_event, stream, zero))
+		   launch_kernel(PLAIN_REQUEST(false, extra), &no_event, stream, zero))
 SG_STREAM_VARIANTS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, (PLAIN_PARAMETERS),
-		   launch(PLAIN_REQUEST(true, NULL), &no_event, stream, zero))
+		   launch_kernel(PLAIN_REQUEST(true, NULL), &no_event, stream, zero))
 
-static CUresult take_event(CUevent event, int flags, struct completion *ret_completion)
+static CUresult take_event(CUevent event, int flags, struct launch_completion *ret_completion)
 {
 	if (!sg_handle_is(event, SG_HANDLE_EVENT) || !(event->flags & CU_EVENT_DISABLE_TIMING))
 		return CUDA_ERROR_INVALID_VALUE;
-	*ret_completion = (struct completion){event, flags};
+	*ret_completion = (struct launch_completion){event, flags};
 	return CUDA_SUCCESS;
 }
 
 static CUresult apply_attribute(const CUlaunchAttribute *attribute,
-				struct sg_launch_request *request, struct completion *completion)
+				struct sg_launch_request *request,
+				struct launch_completion *completion)
 {
 	const CUlaunchAttributeValue *value = &attribute->value;
 
@@ -91,12 +93,12 @@ static CUresult apply_attribute(const CUlaunchAttribute *attribute,
 	}
 }
 
-static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, void **parameters,
-			  void **extra, CUstream zero)
+static CUresult launch_config(const CUlaunchConfig *config, CUfunction function, void **parameters,
+			      void **extra, CUstream zero)
 {
 	struct sg_launch_request request = {
 		.function = function, .parameters = parameters, .extra = extra};
-	struct completion completion = {0};
+	struct launch_completion completion = {0};
 	CUresult result = CUDA_SUCCESS;
 
 	if (!config || (config->numAttrs && !config->attrs))
@@ -104,17 +106,17 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, voi
 	request.shape = SG_SHAPE_OF(config);
 	for (unsigned int i = 0; i < config->numAttrs && !result; i++)
 		result = apply_attribute(&config->attrs[i], &request, &completion);
-	return result ? result : launch(&request, &completion, config->hStream, zero);
+	return result ? result : launch_kernel(&request, &completion, config->hStream, zero);
 }
 
 SG_STREAM_VARIANTS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
 		   (const CUlaunchConfig *config, CUfunction function, void **parameters,
 		    void **extra),
-		   launch_ex(config, function, parameters, extra, zero))
+		   launch_config(config, function, parameters, extra, zero))
 
 /* ---- occupancy ------------------------------------------------------------------------- */
 
-static CUresult resolve(CUfunction handle, CUfunction *ret_function)
+static CUresult resolve_function(CUfunction handle, CUfunction *ret_function)
 {
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
@@ -125,7 +127,7 @@ static CUresult resolve(CUfunction handle, CUfunction *ret_function)
 static CUresult active_blocks(int *blocks, CUfunction handle, int threads, size_t shared)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
 	if (result)
 		return result;
@@ -159,7 +161,7 @@ static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
 {
 	uint32_t best = 0;
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
 	if (result)
 		return result;
@@ -202,7 +204,7 @@ SG_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, CUfunction
 							int threads)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 	size_t share;
 
 	if (result)
@@ -222,7 +224,7 @@ SG_API CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle,
 						   const CUlaunchConfig *config)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
 	if (result)
 		return result;
@@ -237,7 +239,7 @@ SG_API CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction handle,
 {
 	unsigned int cluster = 1;
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 	uint32_t blocks;
 
 	if (result)

@@ -18,13 +18,13 @@ struct CUlinkState_st {
 	struct gt_strbuf image; /* once complete */
 };
 
-static CUresult check(CUlinkState state)
+static CUresult check_link(CUlinkState state)
 {
 	return sg_check_handle(state, SG_HANDLE_LINKER, CUDA_ERROR_INVALID_HANDLE);
 }
 
-static CUresult create(unsigned int count, CUjit_option *options, void **values,
-		       CUlinkState *ret_state)
+static CUresult create_link(unsigned int count, CUjit_option *options, void **values,
+			    CUlinkState *ret_state)
 {
 	CUcontext context;
 	CUlinkState state;
@@ -50,7 +50,7 @@ static CUresult create(unsigned int count, CUjit_option *options, void **values,
 SG_API CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
 				CUlinkState *state)
 {
-	return create(count, options, values, state);
+	return create_link(count, options, values, state);
 }
 
 SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **values,
@@ -58,12 +58,12 @@ SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **v
 SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **values,
 			     CUlinkState *state)
 {
-	return create(count, options, values, state);
+	return create_link(count, options, values, state);
 }
 
 /* ---- adding ---------------------------------------------------------------------------- */
 
-static CUresult add_image(CUlinkState state, const void *data, size_t size, struct gt_diag *diag)
+static CUresult read_image(CUlinkState state, const void *data, size_t size, struct gt_diag *diag)
 {
 	struct sg_image image = {0};
 	CUresult result = sg_image_read(data, size, &image, diag);
@@ -81,20 +81,20 @@ static CUresult add_image(CUlinkState state, const void *data, size_t size, stru
 	return result;
 }
 
-static CUresult add(CUlinkState state, CUjitInputType type, const void *data, size_t size)
+static CUresult add_image(CUlinkState state, CUjitInputType type, const void *data, size_t size)
 {
 	struct gt_diag diag = {0};
-	CUresult result = check(state);
+	CUresult result = check_link(state);
 
 	if (result)
 		return result;
 	if (!data || !size || (unsigned int)type >= CU_JIT_NUM_INPUT_TYPES || state->image.data)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Machine code does not run here, in whatever wrapping. */
+	/* Machine code cannot run here, whatever its container. */
 	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	result = add_image(state, data, size, &diag);
-	sg_jit_tell(&state->jit, &diag);
+	result = read_image(state, data, size, &diag);
+	sg_jit_report(&state->jit, &diag);
 	return result;
 }
 
@@ -106,14 +106,14 @@ static CUresult add_file(CUlinkState state, CUjitInputType type, const char *pat
 		return CUDA_ERROR_INVALID_VALUE;
 	if (gt_file_read(path, MAX_FILE, &file, NULL))
 		return CUDA_ERROR_FILE_NOT_FOUND;
-	return add(state, type, file.data, file.size);
+	return add_image(state, type, file.data, file.size);
 }
 
 SG_API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
 				 const char *name, unsigned int count, CUjit_option *options,
 				 void **values)
 {
-	return add(state, type, data, size);
+	return add_image(state, type, data, size);
 }
 
 SG_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
@@ -123,7 +123,7 @@ SG_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data
 			      const char *name, unsigned int count, CUjit_option *options,
 			      void **values)
 {
-	return add(state, type, data, size);
+	return add_image(state, type, data, size);
 }
 
 SG_API CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
@@ -142,7 +142,7 @@ SG_API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char
 
 /* ---- completion ------------------------------------------------------------------------ */
 
-/* Loads the pieces as one, to see whether they fit, and gives that up again. */
+/* Load the pieces as one module to check that they link, and free it. */
 static CUresult try_to_load(CUlinkState state, struct gt_ptx_module **parsed, struct gt_diag *diag)
 {
 	gt_auto(sg_module) struct sg_module *module = NULL;
@@ -167,7 +167,7 @@ static CUresult write_image(CUlinkState state, struct gt_ptx_module **parsed, st
 	uint32_t architecture = 0;
 	int error = -1;
 
-	/* All of them for one architecture: then all of them are taken. */
+	/* All of them are for one architecture, so all of them are used. */
 	for (size_t i = 0; i < count; i++)
 		architecture = parsed[i]->sm > architecture ? parsed[i]->sm : architecture;
 	for (size_t i = 0; sources && i < count; i++) {
@@ -183,7 +183,7 @@ static CUresult write_image(CUlinkState state, struct gt_ptx_module **parsed, st
 	return error || state->image.failed ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-static CUresult complete(CUlinkState state, struct gt_diag *diag)
+static CUresult complete_link(CUlinkState state, struct gt_diag *diag)
 {
 	size_t count = state->texts.count;
 	struct gt_ptx_module **parsed = calloc(count + 1, sizeof(*parsed));
@@ -202,15 +202,15 @@ static CUresult complete(CUlinkState state, struct gt_diag *diag)
 SG_API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
 {
 	struct gt_diag diag = {0};
-	CUresult result = check(state);
+	CUresult result = check_link(state);
 
 	if (result)
 		return result;
 	if (!image || !state->texts.count)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!state->image.data)
-		result = complete(state, &diag);
-	sg_jit_tell(&state->jit, &diag);
+		result = complete_link(state, &diag);
+	sg_jit_report(&state->jit, &diag);
 	if (result)
 		return result;
 	*image = state->image.data;
@@ -221,7 +221,7 @@ SG_API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
 
 SG_API CUresult cuLinkDestroy(CUlinkState state)
 {
-	CUresult result = check(state);
+	CUresult result = check_link(state);
 
 	if (result)
 		return result;

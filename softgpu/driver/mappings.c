@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory at addresses of the program's choice. */
+/* Memory at addresses that the program chooses. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 
 enum { GRANULARITY = 2 << 20 }; /* bytes, as on hardware */
 
-/* What cuMemCreate makes: pages of a memfd of their own, so that they can be passed on. */
-struct physical {
+/* An allocation of cuMemCreate: pages in a memfd of their own, so that they can be exported. */
+struct physical_memory {
 	int fd;
 	uint64_t size;
 	CUmemAllocationProp properties;
@@ -20,16 +20,16 @@ struct physical {
 	bool is_charged;         /* to the device's memory; imported memory is another process's */
 };
 
-/* A mapping, by its address, in a list: programs have few. */
-struct mapping {
+/* A mapping, in a list, since programs have few. */
+struct virtual_mapping {
 	uint64_t address, size;
-	struct physical *memory;
-	struct mapping *next;
+	struct physical_memory *memory;
+	struct virtual_mapping *next;
 };
 
 static struct {
 	pthread_mutex_t lock;
-	struct mapping *mappings;
+	struct virtual_mapping *mappings;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *pointer_to(uint64_t address)
@@ -39,7 +39,7 @@ static void *pointer_to(uint64_t address)
 
 /* ---- physical memory ------------------------------------------------------------------- */
 
-static void unreference(struct physical *memory)
+static void unreference_physical(struct physical_memory *memory)
 {
 	if (--memory->references)
 		return;
@@ -49,9 +49,9 @@ static void unreference(struct physical *memory)
 	free(memory);
 }
 
-static struct physical *find_physical(CUmemGenericAllocationHandle handle)
+static struct physical_memory *find_physical(CUmemGenericAllocationHandle handle)
 {
-	struct physical *memory = pointer_to(handle);
+	struct physical_memory *memory = pointer_to(handle);
 
 	return sg_handle_is(memory, SG_HANDLE_MEMORY) ? memory : NULL;
 }
@@ -59,19 +59,19 @@ static struct physical *find_physical(CUmemGenericAllocationHandle handle)
 static CUresult add_physical(int fd, uint64_t size, const CUmemAllocationProp *properties,
 			     bool is_charged, CUmemGenericAllocationHandle *ret_handle)
 {
-	struct physical *memory = calloc(1, sizeof(*memory));
+	struct physical_memory *memory = calloc(1, sizeof(*memory));
 
 	if (!memory || !sg_handle_add(memory, SG_HANDLE_MEMORY)) {
 		free(memory);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*memory = (struct physical){fd, size, *properties, 1, is_charged};
+	*memory = (struct physical_memory){fd, size, *properties, 1, is_charged};
 	*ret_handle = (uintptr_t)memory;
 	return CUDA_SUCCESS;
 }
 
-static CUresult create(uint64_t size, const CUmemAllocationProp *properties,
-		       CUmemGenericAllocationHandle *ret_handle)
+static CUresult create_physical(uint64_t size, const CUmemAllocationProp *properties,
+				CUmemGenericAllocationHandle *ret_handle)
 {
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 	int fd;
@@ -102,12 +102,12 @@ SG_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sg_device_find(properties->location.id))
 		return CUDA_ERROR_INVALID_DEVICE;
-	return create(size, properties, handle);
+	return create_physical(size, properties, handle);
 }
 
 SG_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	struct physical *memory;
+	struct physical_memory *memory;
 	CUresult result = sg_check();
 
 	if (result)
@@ -116,7 +116,7 @@ SG_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	memory = find_physical(handle);
 	if (memory) {
 		sg_handle_remove(memory);
-		unreference(memory);
+		unreference_physical(memory);
 	} else {
 		result = CUDA_ERROR_INVALID_VALUE;
 	}
@@ -141,7 +141,7 @@ SG_API CUresult cuMemGetAllocationGranularity(size_t *granularity,
 SG_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
 						       CUmemGenericAllocationHandle handle)
 {
-	struct physical *memory = find_physical(handle);
+	struct physical_memory *memory = find_physical(handle);
 	CUresult result = sg_check();
 
 	if (result)
@@ -156,7 +156,7 @@ SG_API CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAlloca
 					     CUmemAllocationHandleType type,
 					     unsigned long long flags)
 {
-	struct physical *memory = find_physical(handle);
+	struct physical_memory *memory = find_physical(handle);
 	CUresult result = sg_check();
 	int fd;
 
@@ -242,18 +242,18 @@ SG_API CUresult cuMemAddressFree(CUdeviceptr address, size_t size)
 	return CUDA_SUCCESS;
 }
 
-static struct mapping **find_mapping(uint64_t address)
+static struct virtual_mapping **find_mapping(uint64_t address)
 {
-	struct mapping **place = &state.mappings;
+	struct virtual_mapping **place = &state.mappings;
 
 	while (*place && (*place)->address != address)
 		place = &(*place)->next;
 	return place;
 }
 
-static CUresult map_locked(uint64_t address, uint64_t size, struct physical *memory)
+static CUresult map_locked(uint64_t address, uint64_t size, struct physical_memory *memory)
 {
-	struct mapping *mapping;
+	struct virtual_mapping *mapping;
 
 	if (!memory || size > memory->size || *find_mapping(address))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -265,7 +265,7 @@ static CUresult map_locked(uint64_t address, uint64_t size, struct physical *mem
 		free(mapping);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	*mapping = (struct mapping){address, size, memory, state.mappings};
+	*mapping = (struct virtual_mapping){address, size, memory, state.mappings};
 	state.mappings = mapping;
 	memory->references++;
 	return CUDA_SUCCESS;
@@ -286,35 +286,35 @@ SG_API CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 	return result;
 }
 
-static CUresult unmap_one_locked(struct mapping **place)
+static CUresult unmap_one_locked(struct virtual_mapping **place)
 {
-	struct mapping *mapping = *place;
+	struct virtual_mapping *mapping = *place;
 
 	sg_memory_free(mapping->address, 1u << SG_MEMORY_MAPPED, NULL);
 	if (mmap(pointer_to(mapping->address), mapping->size, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	*place = mapping->next;
-	unreference(mapping->memory);
+	unreference_physical(mapping->memory);
 	free(mapping);
 	return CUDA_SUCCESS;
 }
 
-/* The range must be one mapping, or several that follow each other. */
+/* The range must be one mapping, or several adjacent ones. */
 static CUresult unmap_locked(uint64_t address, uint64_t size)
 {
 	CUresult result = CUDA_SUCCESS;
 	uint64_t done = 0;
 
 	while (done < size) {
-		const struct mapping *mapping = *find_mapping(address + done);
+		const struct virtual_mapping *mapping = *find_mapping(address + done);
 
 		if (!mapping || mapping->size > size - done)
 			return CUDA_ERROR_INVALID_VALUE;
 		done += mapping->size;
 	}
 	for (done = 0; done < size && !result;) {
-		struct mapping **place = find_mapping(address + done);
+		struct virtual_mapping **place = find_mapping(address + done);
 
 		done += (*place)->size;
 		result = unmap_one_locked(place);
@@ -337,8 +337,8 @@ SG_API CUresult cuMemUnmap(CUdeviceptr address, size_t size)
 	return result;
 }
 
-/* Gives the pages of a mapping to kernels and copies, or takes them away. */
-static CUresult set_access(const struct mapping *mapping, CUmemAccess_flags flags)
+/* Allow or deny kernels and copies the pages of a mapping. */
+static CUresult set_access(const struct virtual_mapping *mapping, CUmemAccess_flags flags)
 {
 	struct sg_allocation allocation = {
 		.address = mapping->address,
@@ -366,10 +366,10 @@ SG_API CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAcce
 		return result;
 	if (!size || !access || !count || access[0].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* The range may hold several mappings, one after the other. */
+	/* The range may contain several adjacent mappings. */
 	pthread_mutex_lock(&state.lock);
 	while (!result && done < size) {
-		const struct mapping *mapping = *find_mapping(address + done);
+		const struct virtual_mapping *mapping = *find_mapping(address + done);
 
 		if (!mapping || mapping->size > size - done) {
 			result = CUDA_ERROR_INVALID_VALUE;
@@ -407,10 +407,10 @@ SG_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
 		return CUDA_ERROR_INVALID_VALUE;
 	result = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&state.lock);
-	for (struct mapping *mapping = state.mappings; mapping; mapping = mapping->next) {
+	for (struct virtual_mapping *mapping = state.mappings; mapping; mapping = mapping->next) {
 		if ((uintptr_t)pointer - mapping->address >= mapping->size)
 			continue;
-		/* A handle that was released comes to life again. */
+		/* A released handle becomes valid again. */
 		if (!sg_handle_is(mapping->memory, SG_HANDLE_MEMORY))
 			sg_handle_add(mapping->memory, SG_HANDLE_MEMORY);
 		mapping->memory->references++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of the device and of the host: allocation, and what an address is. */
+/* Memory of the device and of the host: allocation and queries. */
 #include "device/memory.h"
 #include "base/clock.h"
 
@@ -19,7 +19,7 @@ static const char *const kind_names[] = {
 	[SG_MEMORY_HOST] = "host",     [SG_MEMORY_REGISTERED] = "registered",
 };
 
-/* The log's line for a call that is over. */
+/* The log record of a finished call. */
 static void log_call(const char *operation, const struct sg_allocation *allocation, uint64_t start,
 		     CUresult result)
 {
@@ -45,8 +45,8 @@ static CUresult use_for_memory(CUcontext *ret_context)
 	return result ? result : sg_capture_allows_unsafe();
 }
 
-static CUresult allocate(CUdeviceptr *ret_address, size_t size, enum sg_memory_kind kind,
-			 unsigned int flags)
+static CUresult allocate_memory(CUdeviceptr *ret_address, size_t size, enum sg_memory_kind kind,
+				unsigned int flags)
 {
 	struct sg_allocation wanted = {.kind = kind, .size = size, .flags = flags};
 	uint64_t start = gt_clock_monotonic();
@@ -70,7 +70,7 @@ static CUresult allocate(CUdeviceptr *ret_address, size_t size, enum sg_memory_k
 
 SG_API CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size)
 {
-	return allocate(address, size, SG_MEMORY_DEVICE, 0);
+	return allocate_memory(address, size, SG_MEMORY_DEVICE, 0);
 }
 
 SG_API CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned int flags)
@@ -78,7 +78,7 @@ SG_API CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned in
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
 	    flags != CU_MEM_ATTACH_SINGLE)
 		return CUDA_ERROR_INVALID_VALUE;
-	return allocate(address, size, SG_MEMORY_MANAGED, flags);
+	return allocate_memory(address, size, SG_MEMORY_MANAGED, flags);
 }
 
 SG_API CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
@@ -91,14 +91,14 @@ SG_API CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t w
 	if (!pitch || row < width || __builtin_mul_overflow(row, height, &size) ||
 	    (element_size != 4 && element_size != 8 && element_size != 16))
 		return CUDA_ERROR_INVALID_VALUE;
-	result = allocate(address, size, SG_MEMORY_DEVICE, 0);
+	result = allocate_memory(address, size, SG_MEMORY_DEVICE, 0);
 	if (!result)
 		*pitch = row;
 	return result;
 }
 
-/* Nothing of a context may be running on memory that goes. */
-static CUresult release(CUcontext context, uint64_t address, unsigned int kinds)
+/* No work of the context may run on memory that is freed. */
+static CUresult free_memory(CUcontext context, uint64_t address, unsigned int kinds)
 {
 	struct sg_allocation gone = {0};
 	uint64_t start = gt_clock_monotonic();
@@ -122,8 +122,8 @@ SG_API CUresult cuMemFree_v2(CUdeviceptr address)
 		return result;
 	if (!address)
 		return CUDA_SUCCESS;
-	return release(context, address,
-		       1u << SG_MEMORY_DEVICE | 1u << SG_MEMORY_MANAGED | 1u << SG_MEMORY_POOL);
+	return free_memory(context, address,
+			   1u << SG_MEMORY_DEVICE | 1u << SG_MEMORY_MANAGED | 1u << SG_MEMORY_POOL);
 }
 
 SG_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
@@ -166,7 +166,7 @@ static CUresult allocate_host(void **ret_pointer, size_t size, unsigned int flag
 
 	if (!ret_pointer)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = allocate(&address, size, SG_MEMORY_HOST, flags);
+	result = allocate_memory(&address, size, SG_MEMORY_HOST, flags);
 	if (!result)
 		*ret_pointer = (void *)(uintptr_t)address;
 	return result;
@@ -196,7 +196,7 @@ SG_API CUresult cuMemFreeHost(void *pointer)
 		return result;
 	if (!pointer)
 		return CUDA_ERROR_INVALID_VALUE;
-	return release(context, (uintptr_t)pointer, 1u << SG_MEMORY_HOST);
+	return free_memory(context, (uintptr_t)pointer, 1u << SG_MEMORY_HOST);
 }
 
 SG_API CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flags)
@@ -229,7 +229,7 @@ SG_API CUresult cuMemHostUnregister(void *pointer)
 
 	if (result)
 		return result;
-	result = release(context, (uintptr_t)pointer, 1u << SG_MEMORY_REGISTERED);
+	result = free_memory(context, (uintptr_t)pointer, 1u << SG_MEMORY_REGISTERED);
 	return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : result;
 }
 

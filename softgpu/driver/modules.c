@@ -11,10 +11,10 @@
 
 enum { MAX_FILE = 1 << 30 };
 
-/* The error log gets what went wrong; the call's time goes where the program asked for it. */
+/* Write the error to the error log, and the call's duration where the program requests it. */
 static void finish_jit(const struct sg_jit *jit, const struct gt_diag *diag, uint64_t start)
 {
-	sg_jit_tell(jit, diag);
+	sg_jit_report(jit, diag);
 	if (jit->wall_time)
 		*jit->wall_time = (float)((double)(gt_clock_monotonic() - start) / 1e6);
 }
@@ -35,8 +35,8 @@ static CUresult load_module(CUcontext context, const void *image, size_t size, C
 	return result;
 }
 
-static CUresult load(CUmodule *ret_module, const void *image, size_t size, unsigned int count,
-		     CUjit_option *options, void **values)
+static CUresult load_with_options(CUmodule *ret_module, const void *image, size_t size,
+				  unsigned int count, CUjit_option *options, void **values)
 {
 	struct gt_diag diag = {0};
 	uint64_t start = gt_clock_monotonic();
@@ -63,23 +63,23 @@ SG_API CUresult cuModuleLoad(CUmodule *module, const char *path)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (gt_file_read(path, MAX_FILE, &file, NULL))
 		return CUDA_ERROR_FILE_NOT_FOUND;
-	return load(module, file.data, file.size, 0, NULL, NULL);
+	return load_with_options(module, file.data, file.size, 0, NULL, NULL);
 }
 
 SG_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-	return load(module, image, 0, 0, NULL, NULL);
+	return load_with_options(module, image, 0, 0, NULL, NULL);
 }
 
 SG_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
 				   CUjit_option *options, void **values)
 {
-	return load(module, image, 0, count, options, values);
+	return load_with_options(module, image, 0, count, options, values);
 }
 
 SG_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-	return load(module, image, 0, 0, NULL, NULL);
+	return load_with_options(module, image, 0, 0, NULL, NULL);
 }
 
 static CUresult check_module(CUmodule module)
@@ -102,7 +102,7 @@ SG_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	CUresult result = sg_check();
 
-	return result ? result : SG_GIVE(mode, CU_MODULE_LAZY_LOADING);
+	return result ? result : SG_RETURN(mode, CU_MODULE_LAZY_LOADING);
 }
 
 SG_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
@@ -125,7 +125,7 @@ SG_API CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
 {
 	CUresult result = check_module(module);
 
-	return result ? result : SG_GIVE(count, (unsigned int)module->functions.count);
+	return result ? result : SG_RETURN(count, (unsigned int)module->functions.count);
 }
 
 SG_API CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int count,
@@ -241,7 +241,7 @@ SG_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
 {
 	CUresult result = check_library(library);
 
-	return result ? result : SG_GIVE(count, (unsigned int)library->kernels.count);
+	return result ? result : SG_RETURN(count, (unsigned int)library->kernels.count);
 }
 
 SG_API CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int count, CUlibrary library)
@@ -318,17 +318,17 @@ SG_API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
 	CUresult result = check_kernel(kernel);
 
-	return result ? result : SG_GIVE(library, kernel->library);
+	return result ? result : SG_RETURN(library, kernel->library);
 }
 
 SG_API CUresult cuKernelGetName(const char **name, CUkernel kernel)
 {
 	CUresult result = check_kernel(kernel);
 
-	return result ? result : SG_GIVE(name, kernel->name);
+	return result ? result : SG_RETURN(name, kernel->name);
 }
 
-/* The function that a kernel is in a device's current or primary context. */
+/* Return the function of a kernel in a device's current or primary context. */
 static CUresult resolve_for_device(CUkernel kernel, CUdevice device, CUfunction *ret_function)
 {
 	CUcontext context = sg_context_current();
@@ -388,8 +388,8 @@ SG_API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUd
 
 /* ---- functions ------------------------------------------------------------------------- */
 
-/* Functions may also be asked about through the handle of a kernel. */
-static CUresult resolve(CUfunction handle, CUfunction *ret_function)
+/* The handle of a kernel is accepted for a function, too. */
+static CUresult resolve_function(CUfunction handle, CUfunction *ret_function)
 {
 	CUcontext context;
 	CUresult result = sg_check();
@@ -407,7 +407,7 @@ static CUresult resolve(CUfunction handle, CUfunction *ret_function)
 SG_API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
 	if (result)
 		return result;
@@ -419,7 +419,7 @@ SG_API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, C
 SG_API CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
 	return result ? result : sg_function_set(function, attribute, value);
 }
@@ -427,7 +427,7 @@ SG_API CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attri
 SG_API CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
 	if (!result)
 		function->cache_config = config;
@@ -438,29 +438,29 @@ SG_API CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig confi
 {
 	CUfunction function;
 
-	return resolve(handle, &function);
+	return resolve_function(handle, &function);
 }
 
 SG_API CUresult cuFuncGetModule(CUmodule *module, CUfunction handle)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
-	return result ? result : SG_GIVE(module, function->module);
+	return result ? result : SG_RETURN(module, function->module);
 }
 
 SG_API CUresult cuFuncGetName(const char **name, CUfunction handle)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
-	return result ? result : SG_GIVE(name, function->info.name);
+	return result ? result : SG_RETURN(name, function->info.name);
 }
 
-static CUresult parameter(CUfunction handle, size_t index, size_t *offset, size_t *size)
+static CUresult describe_parameter(CUfunction handle, size_t index, size_t *offset, size_t *size)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
 	if (result)
 		return result;
@@ -474,25 +474,25 @@ static CUresult parameter(CUfunction handle, size_t index, size_t *offset, size_
 
 SG_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size)
 {
-	return parameter(function, index, offset, size);
+	return describe_parameter(function, index, offset, size);
 }
 
 SG_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
-	return parameter((CUfunction)kernel, index, offset, size);
+	return describe_parameter((CUfunction)kernel, index, offset, size);
 }
 
 SG_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle)
 {
 	CUfunction function;
-	CUresult result = resolve(handle, &function);
+	CUresult result = resolve_function(handle, &function);
 
-	return result ? result : SG_GIVE(state, CU_FUNCTION_LOADING_STATE_LOADED);
+	return result ? result : SG_RETURN(state, CU_FUNCTION_LOADING_STATE_LOADED);
 }
 
 SG_API CUresult cuFuncLoad(CUfunction handle)
 {
 	CUfunction function;
 
-	return resolve(handle, &function);
+	return resolve_function(handle, &function);
 }

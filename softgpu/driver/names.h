@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cuda.h renames functions to their newest version; here each is meant by its own name. */
+/* cuda.h renames functions to their newest version; the driver defines each under its own name. */
 #pragma once
 
 #undef cuDeviceTotalMem

@@ -5,7 +5,7 @@
 #include "device/graph.h"
 #include "driver/api.h"
 
-static CUresult check(CUgraphNode node, const void *place)
+static CUresult check_kernel_node(CUgraphNode node, const void *place)
 {
 	CUresult result = sg_check();
 
@@ -20,7 +20,7 @@ SG_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttr
 					      CUkernelNodeAttrValue *value)
 {
 	const struct sg_kernel_work *kernel;
-	CUresult result = check(node, value);
+	CUresult result = check_kernel_node(node, value);
 
 	if (result)
 		return result;
@@ -62,7 +62,7 @@ SG_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttr
 					      const CUkernelNodeAttrValue *value)
 {
 	struct sg_kernel_work *kernel;
-	CUresult result = check(node, value);
+	CUresult result = check_kernel_node(node, value);
 
 	if (result)
 		return result;
@@ -96,10 +96,10 @@ SG_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttr
 
 SG_API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode target, CUgraphNode source)
 {
-	CUresult result = check(target, target);
+	CUresult result = check_kernel_node(target, target);
 
 	if (!result)
-		result = check(source, source);
+		result = check_kernel_node(source, source);
 	if (result)
 		return result;
 	target->work.kernel.shape.cooperative = source->work.kernel.shape.cooperative;

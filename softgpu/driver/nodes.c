@@ -10,7 +10,7 @@
 
 /* ---- from parameters to work ----------------------------------------------------------- */
 
-/* The context that a node's work is for: the one given, else the current one. */
+/* The context of a node's work: the given one, else the current one. */
 static CUresult choose_context(CUcontext given, CUcontext *ret_context)
 {
 	if (!given)
@@ -39,8 +39,8 @@ static CUresult make_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters, struct
 	return sg_kernel_prepare(context, &request, ret_work);
 }
 
-/* The form of before CUDA 12 ends where kern and ctx stand now. */
-static CUDA_KERNEL_NODE_PARAMS_v2 widen(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
+/* The form before CUDA 12 ends where kern and ctx are now. */
+static CUDA_KERNEL_NODE_PARAMS_v2 widen_parameters(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 parameters = {0};
 
@@ -130,8 +130,8 @@ static CUresult make_free(CUdeviceptr address, struct sg_work *ret_work)
 
 /* ---- adding ---------------------------------------------------------------------------- */
 
-static CUresult add(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *dependencies,
-		    size_t count, CUresult made, struct sg_work *work)
+static CUresult add_node(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *dependencies,
+			 size_t count, CUresult made, struct sg_work *work)
 {
 	if (made)
 		return made;
@@ -142,7 +142,7 @@ static CUresult add(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *dep
 	return sg_graph_add(graph, dependencies, count, work, ret_node);
 }
 
-/* A function that adds a node, whose work the expression `made` makes. */
+/* Define a function that adds a node with the work that the expression `made` prepares. */
 #define ADD(name, parameters, made)                                                                \
 	SG_API CUresult name(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,    \
 			     size_t count, SG_UNPACK parameters);                                  \
@@ -152,7 +152,7 @@ static CUresult add(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *dep
 		struct sg_work work = {0};                                                         \
 		CUresult result = made;                                                            \
                                                                                                    \
-		return add(node, graph, dependencies, count, result, &work);                       \
+		return add_node(node, graph, dependencies, count, result, &work);                  \
 	}
 #define SG_UNPACK(...) __VA_ARGS__
 
@@ -162,7 +162,7 @@ static CUresult make_kernel_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *old, struct sg_
 
 	if (!old)
 		return CUDA_ERROR_INVALID_VALUE;
-	parameters = widen(old);
+	parameters = widen_parameters(old);
 	return make_kernel(&parameters, ret_work);
 }
 
@@ -187,7 +187,7 @@ SG_API CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph,
 {
 	struct sg_work work = {.kind = SG_WORK_EMPTY};
 
-	return add(node, graph, dependencies, count, sg_check(), &work);
+	return add_node(node, graph, dependencies, count, sg_check(), &work);
 }
 
 static CUresult make_any(CUgraphNodeParams *parameters, struct sg_work *ret_work)
@@ -231,14 +231,14 @@ SG_API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgrap
 	struct sg_work work = {0};
 	CUresult result = make_any(parameters, &work);
 
-	return add(node, graph, dependencies, count, result, &work);
+	return add_node(node, graph, dependencies, count, result, &work);
 }
 
 ADD(cuGraphAddNode, (CUgraphNodeParams * parameters), make_any(parameters, &work))
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static CUresult check(CUgraphNode node, enum sg_work_kind kind, const void *place)
+static CUresult check_node_kind(CUgraphNode node, enum sg_work_kind kind, const void *place)
 {
 	CUresult result = sg_check();
 
@@ -253,7 +253,7 @@ SG_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node,
 					      CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
 	const struct sg_kernel_work *kernel;
-	CUresult result = check(node, SG_WORK_KERNEL, parameters);
+	CUresult result = check_node_kind(node, SG_WORK_KERNEL, parameters);
 
 	if (result)
 		return result;
@@ -291,7 +291,7 @@ SG_API CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PA
 SG_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *parameters)
 {
 	const struct sg_set_work *set;
-	CUresult result = check(node, SG_WORK_SET, parameters);
+	CUresult result = check_node_kind(node, SG_WORK_SET, parameters);
 
 	if (result)
 		return result;
@@ -309,7 +309,7 @@ SG_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PA
 
 SG_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *parameters)
 {
-	CUresult result = check(node, SG_WORK_HOST, parameters);
+	CUresult result = check_node_kind(node, SG_WORK_HOST, parameters);
 
 	if (result)
 		return result;
@@ -318,11 +318,11 @@ SG_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS
 	return CUDA_SUCCESS;
 }
 
-/* A function that reads what a node of this kind has as that member of its work. */
+/* Define a function that reads a member of the work of a node of this kind. */
 #define GET(name, kind, type, member)                                                              \
 	SG_API CUresult name(CUgraphNode node, type *place)                                        \
 	{                                                                                          \
-		CUresult result = check(node, kind, place);                                        \
+		CUresult result = check_node_kind(node, kind, place);                              \
                                                                                                    \
 		if (!result)                                                                       \
 			*place = node->work.member;                                                \
@@ -339,8 +339,8 @@ GET(cuGraphMemFreeNodeGetParams, SG_WORK_FREE, CUdeviceptr, address)
 
 /* ---- changing -------------------------------------------------------------------------- */
 
-static CUresult replace(CUgraphNode node, enum sg_work_kind kind, CUresult made,
-			struct sg_work *work)
+static CUresult replace_work(CUgraphNode node, enum sg_work_kind kind, CUresult made,
+			     struct sg_work *work)
 {
 	if (made)
 		return made;
@@ -352,7 +352,7 @@ static CUresult replace(CUgraphNode node, enum sg_work_kind kind, CUresult made,
 	return CUDA_SUCCESS;
 }
 
-/* The node of an executable graph that stands for the program's node. */
+/* Return the node of an executable graph that corresponds to the program's node. */
 static CUgraphNode find_in(CUgraphExec executable, CUgraphNode node)
 {
 	if (!sg_handle_is(executable, SG_HANDLE_EXECUTABLE))
@@ -372,12 +372,12 @@ static CUresult replace_in(CUgraphExec executable, CUgraphNode node, enum sg_wor
 		return made ? made : CUDA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_lock(&executable->lock);
-	result = replace(found, kind, made, work);
+	result = replace_work(found, kind, made, work);
 	pthread_mutex_unlock(&executable->lock);
 	return result;
 }
 
-/* A function that changes a node, and one that changes it in an executable graph only. */
+/* Define a function that changes a node, and one that changes it in an executable graph only. */
 #define SET(name, kind, parameters, made)                                                          \
 	SG_API CUresult name(CUgraphNode node, SG_UNPACK parameters);                              \
 	SG_API CUresult name(CUgraphNode node, SG_UNPACK parameters)                               \
@@ -385,7 +385,7 @@ static CUresult replace_in(CUgraphExec executable, CUgraphNode node, enum sg_wor
 		struct sg_work work = {0};                                                         \
 		CUresult result = made;                                                            \
                                                                                                    \
-		return replace(node, kind, result, &work);                                         \
+		return replace_work(node, kind, result, &work);                                    \
 	}
 #define SET_IN(name, kind, parameters, made)                                                       \
 	SG_API CUresult name(CUgraphExec executable, CUgraphNode node, SG_UNPACK parameters);      \
@@ -433,7 +433,7 @@ SG_API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *parame
 	struct sg_work work = {0};
 	CUresult result = make_any(parameters, &work);
 
-	return replace(node, work.kind, result, &work);
+	return replace_work(node, work.kind, result, &work);
 }
 
 SG_API CUresult cuGraphExecNodeSetParams(CUgraphExec executable, CUgraphNode node,

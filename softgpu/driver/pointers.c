@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What an address is, and hints about managed memory. */
+/* Pointer attributes, and hints about managed memory. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -7,8 +7,9 @@
 #include "driver/api.h"
 
 /* An attribute's value, written as the type that CUDA documents. */
-static CUresult tell(CUpointer_attribute attribute, const struct sg_allocation *allocation,
-		     CUdeviceptr address, void *data)
+static CUresult write_pointer_attribute(CUpointer_attribute attribute,
+					const struct sg_allocation *allocation, CUdeviceptr address,
+					void *data)
 {
 	bool host = sg_memory_is_host(allocation);
 
@@ -85,11 +86,11 @@ SG_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute,
 		return result;
 	if (!data || !sg_memory_find(address, &allocation))
 		return CUDA_ERROR_INVALID_VALUE;
-	return tell(attribute, &allocation, address, data);
+	return write_pointer_attribute(attribute, &allocation, address, data);
 }
 
-/* What several attributes are for memory that nobody knows: 0, but the call succeeds. */
-static void tell_unknown(CUpointer_attribute attribute, void *data)
+/* Several attributes of unknown memory are 0, and the call succeeds. */
+static void write_unknown_attribute(CUpointer_attribute attribute, void *data)
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -125,8 +126,8 @@ SG_API CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *
 	if (!count || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < count; i++) {
-		if (!known || tell(attributes[i], &allocation, address, data[i]))
-			tell_unknown(attributes[i], data[i]);
+		if (!known || write_pointer_attribute(attributes[i], &allocation, address, data[i]))
+			write_unknown_attribute(attributes[i], data[i]);
 	}
 	return CUDA_SUCCESS;
 }
@@ -192,8 +193,8 @@ static CUresult prefetch_range(CUdeviceptr address, size_t size, CUmemLocation l
 	return CUDA_SUCCESS;
 }
 
-static CUresult prefetch(CUdeviceptr address, size_t size, CUmemLocation location, CUstream handle,
-			 CUstream zero)
+static CUresult prefetch_in_stream(CUdeviceptr address, size_t size, CUmemLocation location,
+				   CUstream handle, CUstream zero)
 {
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);
@@ -204,13 +205,13 @@ static CUresult prefetch(CUdeviceptr address, size_t size, CUmemLocation locatio
 SG_STREAM_VARIANTS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
 		   (CUdeviceptr address, size_t size, CUmemLocation location, unsigned int flags,
 		    CUstream stream),
-		   prefetch(address, size, location, stream, zero))
+		   prefetch_in_stream(address, size, location, stream, zero))
 SG_STREAM_VARIANTS(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
 		   (CUdeviceptr address, size_t size, CUdevice device, CUstream stream),
-		   prefetch(address, size, location_of(device), stream, zero))
+		   prefetch_in_stream(address, size, location_of(device), stream, zero))
 
-/* Ranges, and where each of them is to go: location i is for ranges from indices[i] on. */
-struct ranges {
+/* Ranges and their target locations: location i is for ranges from indices[i] on. */
+struct prefetch_ranges {
 	const CUdeviceptr *addresses;
 	const size_t *sizes;
 	size_t count;
@@ -219,7 +220,7 @@ struct ranges {
 	size_t location_count;
 };
 
-static CUresult check_indices(const struct ranges *ranges)
+static CUresult check_indices(const struct prefetch_ranges *ranges)
 {
 	if (!ranges->locations || !ranges->indices || ranges->indices[0])
 		return CUDA_ERROR_INVALID_VALUE;
@@ -232,7 +233,7 @@ static CUresult check_indices(const struct ranges *ranges)
 }
 
 /* No location_count: they are not moved. */
-static CUresult move_ranges(const struct ranges *ranges, CUstream handle, CUstream zero)
+static CUresult move_ranges(const struct prefetch_ranges *ranges, CUstream handle, CUstream zero)
 {
 	struct sg_allocation unused;
 	CUstream stream;
@@ -256,15 +257,16 @@ static CUresult move_ranges(const struct ranges *ranges, CUstream handle, CUstre
 	return result;
 }
 
-/* With no location to move to, a prefetch of several ranges makes no sense. */
-static CUresult prefetch_ranges(const struct ranges *ranges, CUstream handle, CUstream zero)
+/* A prefetch of several ranges requires a location. */
+static CUresult prefetch_ranges(const struct prefetch_ranges *ranges, CUstream handle,
+				CUstream zero)
 {
 	if (!ranges->location_count)
 		return CUDA_ERROR_INVALID_VALUE;
 	return move_ranges(ranges, handle, zero);
 }
 
-#define RANGES(...) (&(struct ranges){addresses, sizes, count, __VA_ARGS__})
+#define RANGES(...) (&(struct prefetch_ranges){addresses, sizes, count, __VA_ARGS__})
 
 SG_STREAM_VARIANTS(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz,
 		   (CUdeviceptr * addresses, size_t *sizes, size_t count, CUmemLocation *locations,
@@ -313,7 +315,8 @@ static CUresult take_advice(struct sg_advice *advice, CUmem_advise what, CUmemLo
 	}
 }
 
-static CUresult advise(CUdeviceptr address, size_t size, CUmem_advise what, CUmemLocation location)
+static CUresult advise_range(CUdeviceptr address, size_t size, CUmem_advise what,
+			     CUmemLocation location)
 {
 	struct sg_allocation allocation;
 	CUresult result = sg_check();
@@ -330,16 +333,16 @@ static CUresult advise(CUdeviceptr address, size_t size, CUmem_advise what, CUme
 SG_API CUresult cuMemAdvise_v2(CUdeviceptr address, size_t size, CUmem_advise advice,
 			       CUmemLocation location)
 {
-	return advise(address, size, advice, location);
+	return advise_range(address, size, advice, location);
 }
 
 SG_API CUresult cuMemAdvise(CUdeviceptr address, size_t size, CUmem_advise advice, CUdevice device);
 SG_API CUresult cuMemAdvise(CUdeviceptr address, size_t size, CUmem_advise advice, CUdevice device)
 {
-	return advise(address, size, advice, location_of(device));
+	return advise_range(address, size, advice, location_of(device));
 }
 
-/* A location as the number of a device, as before there were types. */
+/* A location as the number of a device, as before CUDA 13. */
 static int number_of(CUmemLocation location)
 {
 	if (location.type == CU_MEM_LOCATION_TYPE_INVALID)
@@ -352,8 +355,8 @@ static int id_of(CUmemLocation location)
 	return location.type == CU_MEM_LOCATION_TYPE_INVALID ? CU_DEVICE_INVALID : location.id;
 }
 
-/* Who is said to reach it: the numbers of devices, then CU_DEVICE_INVALID. */
-static void tell_accessors(unsigned int accessors, int *numbers, size_t count)
+/* Write the devices of SET_ACCESSED_BY: their numbers, then CU_DEVICE_INVALID. */
+static void write_accessing_devices(unsigned int accessors, int *numbers, size_t count)
 {
 	size_t used = 0;
 
@@ -365,8 +368,8 @@ static void tell_accessors(unsigned int accessors, int *numbers, size_t count)
 		numbers[used++] = CU_DEVICE_INVALID;
 }
 
-static CUresult tell_range(const struct sg_advice *advice, void *data, size_t size,
-			   CUmem_range_attribute attribute)
+static CUresult write_range_attribute(const struct sg_advice *advice, void *data, size_t size,
+				      CUmem_range_attribute attribute)
 {
 	int *value = data;
 
@@ -395,7 +398,7 @@ static CUresult tell_range(const struct sg_advice *advice, void *data, size_t si
 		*value = id_of(advice->prefetched);
 		return CUDA_SUCCESS;
 	case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
-		tell_accessors(advice->accessed_by, value, size / sizeof(int));
+		write_accessing_devices(advice->accessed_by, value, size / sizeof(int));
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -411,7 +414,8 @@ SG_API CUresult cuMemRangeGetAttribute(void *data, size_t data_size,
 
 	if (!result)
 		result = find_managed(address, size, &allocation);
-	return result ? result : tell_range(&allocation.advice, data, data_size, attribute);
+	return result ? result
+		      : write_range_attribute(&allocation.advice, data, data_size, attribute);
 }
 
 SG_API CUresult cuMemRangeGetAttributes(void **data, size_t *data_sizes,
@@ -426,6 +430,7 @@ SG_API CUresult cuMemRangeGetAttributes(void **data, size_t *data_sizes,
 	if (!result && (!data || !data_sizes || !attributes || !count))
 		result = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && !result; i++)
-		result = tell_range(&allocation.advice, data[i], data_sizes[i], attributes[i]);
+		result = write_range_attribute(&allocation.advice, data[i], data_sizes[i],
+					       attributes[i]);
 	return result;
 }

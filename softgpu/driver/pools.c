@@ -51,8 +51,8 @@ static void log_allocation(CUstream stream, const struct sg_allocation *wanted, 
 	sg_log_write(&record);
 }
 
-static CUresult allocate(CUdeviceptr *ret_address, size_t size, CUmemoryPool pool, CUstream handle,
-			 CUstream zero)
+static CUresult allocate_from_pool(CUdeviceptr *ret_address, size_t size, CUmemoryPool pool,
+				   CUstream handle, CUstream zero)
 {
 	struct sg_allocation wanted = {.kind = SG_MEMORY_POOL, .size = size};
 	uint64_t start = gt_clock_monotonic();
@@ -70,7 +70,7 @@ static CUresult allocate(CUdeviceptr *ret_address, size_t size, CUmemoryPool poo
 		return result;
 	if (sg_stream_is_captured(stream))
 		return allocate_captured(stream, size, ret_address);
-	/* An imported pool only has what is imported into it. */
+	/* An imported pool contains only imported pointers. */
 	if (pool->imported_fd >= 0)
 		return CUDA_ERROR_NOT_PERMITTED;
 	wanted.pool = pool;
@@ -85,12 +85,13 @@ static CUresult allocate(CUdeviceptr *ret_address, size_t size, CUmemoryPool poo
 
 SG_STREAM_VARIANTS(cuMemAllocAsync, cuMemAllocAsync_ptsz,
 		   (CUdeviceptr * address, size_t size, CUstream stream),
-		   allocate(address, size, NULL, stream, zero))
+		   allocate_from_pool(address, size, NULL, stream, zero))
 SG_STREAM_VARIANTS(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
 		   (CUdeviceptr * address, size_t size, CUmemoryPool pool, CUstream stream),
-		   pool ? allocate(address, size, pool, stream, zero) : CUDA_ERROR_INVALID_VALUE)
+		   pool ? allocate_from_pool(address, size, pool, stream, zero)
+			: CUDA_ERROR_INVALID_VALUE)
 
-static CUresult release(CUdeviceptr address, CUstream handle, CUstream zero)
+static CUresult free_in_stream(CUdeviceptr address, CUstream handle, CUstream zero)
 {
 	struct sg_work work = {.kind = SG_WORK_FREE, .address = address};
 	CUstream stream;
@@ -105,7 +106,7 @@ static CUresult release(CUdeviceptr address, CUstream handle, CUstream zero)
 }
 
 SG_STREAM_VARIANTS(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr address, CUstream stream),
-		   release(address, stream, zero))
+		   free_in_stream(address, stream, zero))
 
 /* ---- pools ----------------------------------------------------------------------------- */
 
@@ -186,7 +187,7 @@ SG_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 	return set_current(device, pool);
 }
 
-/* The same questions by location; only devices have pools. */
+/* The same queries by location; only devices have pools. */
 static CUresult check_location(const CUmemLocation *location, CUmemAllocationType type)
 {
 	CUresult result = sg_check();
@@ -229,7 +230,7 @@ SG_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType typ
 
 SG_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 {
-	/* A pool keeps nothing that is not in use. */
+	/* A pool caches no unused memory. */
 	return sg_check_pool(pool, pool);
 }
 

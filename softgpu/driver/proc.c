@@ -5,10 +5,10 @@
 #include "driver/api.h"
 
 /*
- * What a name stood for when it was first there: `symbol` from version `since` on, and if
- * `per_thread`, where stream 0 is to be the calling thread's own.
+ * A version of a function: `symbol` is `name` from CUDA version `since` on, and if `per_thread`,
+ * the per-thread-stream variant.
  */
-struct function {
+struct function_version {
 	const char *name;
 	int since; /* 12030 for CUDA 12.3 */
 	bool per_thread;
@@ -16,14 +16,14 @@ struct function {
 	void *address;
 };
 
-/* The types of the functions matter to whoever calls them; here they are addresses. */
+/* The types of the functions do not matter here: only their addresses are used. */
 #define SG_FUNCTION(name, since, symbol) extern const char address_of_##symbol __asm__(#symbol);
 #define SG_PER_THREAD(name, since, symbol) SG_FUNCTION(name, since, symbol)
 #define SG_UNSUPPORTED(name, since, symbol) SG_FUNCTION(name, since, symbol)
 #define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) SG_FUNCTION(name, since, symbol)
 #include "driver/functions.def"
 
-static const struct function functions[] = {
+static const struct function_version functions[] = {
 #define SG_FUNCTION(name, since, symbol)                                                           \
 	{#name, since, false, #symbol, (void *)&address_of_##symbol},
 #define SG_PER_THREAD(name, since, symbol)                                                         \
@@ -33,20 +33,22 @@ static const struct function functions[] = {
 #include "driver/functions.def"
 };
 
-/* What any other name of the driver API gets. */
+/* The function returned for any other name of the driver API. */
 static CUresult not_supported(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The newest one of that name up to a version; ret_too_old: there are only newer ones. */
-static const struct function *find(const char *name, int version, bool per_thread,
-				   bool *ret_too_old)
+/*
+ * Find the newest function with that name up to a version; ret_too_old: there are only newer ones.
+ */
+static const struct function_version *find_version(const char *name, int version, bool per_thread,
+						   bool *ret_too_old)
 {
-	const struct function *best = NULL;
+	const struct function_version *best = NULL;
 
 	for (size_t i = 0; i < gt_countof(functions); i++) {
-		const struct function *function = &functions[i];
+		const struct function_version *function = &functions[i];
 
 		if (strcmp(function->name, name) || (function->per_thread && !per_thread))
 			continue;
@@ -61,7 +63,7 @@ static const struct function *find(const char *name, int version, bool per_threa
 	return best;
 }
 
-static const struct function *find_symbol(const char *symbol)
+static const struct function_version *find_symbol(const char *symbol)
 {
 	for (size_t i = 0; i < gt_countof(functions); i++) {
 		if (!strcmp(functions[i].symbol, symbol))
@@ -70,11 +72,11 @@ static const struct function *find_symbol(const char *symbol)
 	return NULL;
 }
 
-static CUresult get(const char *name, void **address, int version, cuuint64_t flags,
-		    CUdriverProcAddressQueryResult *status)
+static CUresult get_address(const char *name, void **address, int version, cuuint64_t flags,
+			    CUdriverProcAddressQueryResult *status)
 {
 	CUdriverProcAddressQueryResult unused;
-	const struct function *found;
+	const struct function_version *found;
 	bool too_old = false;
 
 	if (!status)
@@ -83,8 +85,8 @@ static CUresult get(const char *name, void **address, int version, cuuint64_t fl
 		return CUDA_ERROR_INVALID_VALUE;
 	*address = NULL;
 	*status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-	found = find(name, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
-		     &too_old);
+	found = find_version(name, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+			     &too_old);
 	if (!found && too_old) {
 		*status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
 		return CUDA_ERROR_NOT_FOUND;
@@ -101,19 +103,19 @@ static CUresult get(const char *name, void **address, int version, cuuint64_t fl
 SG_API CUresult cuGetProcAddress_v2(const char *name, void **address, int version, cuuint64_t flags,
 				    CUdriverProcAddressQueryResult *status)
 {
-	return get(name, address, version, flags, status);
+	return get_address(name, address, version, flags, status);
 }
 
 SG_API CUresult cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags);
 SG_API CUresult cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags)
 {
-	return get(name, address, version, flags, NULL);
+	return get_address(name, address, version, flags, NULL);
 }
 
 SG_API CUresult cuGetExportTable(const void **table, const CUuuid *id);
 SG_API CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
-	/* There is nothing here that is not a function of the public API. */
+	/* There are no functions outside of the public API. */
 	return CUDA_ERROR_NOT_FOUND;
 }
 

@@ -10,7 +10,7 @@
 
 enum { MAX_PRIORITY = -5 };
 
-static CUresult create(CUstream *ret_stream, unsigned int flags, int priority)
+static CUresult create_stream(CUstream *ret_stream, unsigned int flags, int priority)
 {
 	CUcontext context;
 	CUstream stream;
@@ -30,15 +30,15 @@ static CUresult create(CUstream *ret_stream, unsigned int flags, int priority)
 
 SG_API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
-	return create(stream, flags, 0);
+	return create_stream(stream, flags, 0);
 }
 
 SG_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
-	return create(stream, flags, priority);
+	return create_stream(stream, flags, priority);
 }
 
-static CUresult destroy(CUstream stream)
+static CUresult destroy_stream(CUstream stream)
 {
 	CUresult result = sg_check_handle(stream, SG_HANDLE_STREAM, CUDA_ERROR_INVALID_HANDLE);
 
@@ -50,28 +50,29 @@ static CUresult destroy(CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-SG_VERSIONS(cuStreamDestroy_v2, cuStreamDestroy, (CUstream stream), destroy(stream))
+SG_VERSIONS(cuStreamDestroy_v2, cuStreamDestroy, (CUstream stream), destroy_stream(stream))
 
 /* ---- what a stream is ------------------------------------------------------------------ */
 
 SG_CHECKED_STREAM_VARIANTS(cuStreamGetPriority, cuStreamGetPriority_ptsz,
-			   (CUstream stream, int *priority), SG_GIVE(priority, stream->priority))
+			   (CUstream stream, int *priority), SG_RETURN(priority, stream->priority))
 SG_CHECKED_STREAM_VARIANTS(cuStreamGetFlags, cuStreamGetFlags_ptsz,
-			   (CUstream stream, unsigned int *flags), SG_GIVE(flags, stream->flags))
+			   (CUstream stream, unsigned int *flags), SG_RETURN(flags, stream->flags))
 SG_CHECKED_STREAM_VARIANTS(cuStreamGetId, cuStreamGetId_ptsz,
-			   (CUstream stream, unsigned long long *id), SG_GIVE(id, stream->id))
+			   (CUstream stream, unsigned long long *id), SG_RETURN(id, stream->id))
 SG_CHECKED_STREAM_VARIANTS(cuStreamGetDevice, cuStreamGetDevice_ptsz,
 			   (CUstream stream, CUdevice *device),
-			   SG_GIVE(device, stream->context->device))
+			   SG_RETURN(device, stream->context->device))
 SG_CHECKED_STREAM_VARIANTS(cuStreamGetCtx, cuStreamGetCtx_ptsz,
-			   (CUstream stream, CUcontext *context), SG_GIVE(context, stream->context))
+			   (CUstream stream, CUcontext *context),
+			   SG_RETURN(context, stream->context))
 
 /* There are no green contexts. */
 static CUresult get_contexts(CUstream stream, CUcontext *context, CUgreenCtx *green)
 {
 	if (context && green)
 		*green = NULL;
-	return SG_GIVE(context, stream->context);
+	return SG_RETURN(context, stream->context);
 }
 
 SG_CHECKED_STREAM_VARIANTS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
@@ -80,8 +81,8 @@ SG_CHECKED_STREAM_VARIANTS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
 
 /* ---- attributes ------------------------------------------------------------------------ */
 
-/* Where a stream keeps an attribute: as the member of the union that CUstreamAttrValue is. */
-struct attribute {
+/* Where a stream stores an attribute, as a member of the union CUstreamAttrValue. */
+struct stream_attribute {
 	CUstreamAttrID id;
 	size_t place, size;
 };
@@ -91,7 +92,7 @@ struct attribute {
 		id, offsetof(struct CUstream_st, member), sizeof(((CUstream)0)->member)            \
 	}
 
-static const struct attribute attributes[] = {
+static const struct stream_attribute attributes[] = {
 	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, window),
 	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, policy),
 	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_PRIORITY, priority),
@@ -99,7 +100,7 @@ static const struct attribute attributes[] = {
 	ATTRIBUTE(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, memory_domains),
 };
 
-static const struct attribute *find_attribute(CUstreamAttrID id)
+static const struct stream_attribute *find_attribute(CUstreamAttrID id)
 {
 	for (size_t i = 0; i < gt_countof(attributes); i++)
 		if (attributes[i].id == id)
@@ -109,7 +110,7 @@ static const struct attribute *find_attribute(CUstreamAttrID id)
 
 static CUresult get_attribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *value)
 {
-	const struct attribute *attribute = find_attribute(id);
+	const struct stream_attribute *attribute = find_attribute(id);
 
 	if (!value || !attribute)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -123,7 +124,7 @@ SG_CHECKED_STREAM_VARIANTS(cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
 
 static CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
-	const struct attribute *attribute = find_attribute(id);
+	const struct stream_attribute *attribute = find_attribute(id);
 
 	if (!value || !attribute)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -157,7 +158,7 @@ SG_STREAM_VARIANTS(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz,
 
 /* ---- waiting --------------------------------------------------------------------------- */
 
-static CUresult synchronize(CUstream stream)
+static CUresult synchronize_stream(CUstream stream)
 {
 	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
 
@@ -167,9 +168,9 @@ static CUresult synchronize(CUstream stream)
 }
 
 SG_CHECKED_STREAM_VARIANTS(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
-			   synchronize(stream))
+			   synchronize_stream(stream))
 
-static CUresult query(CUstream stream)
+static CUresult query_stream(CUstream stream)
 {
 	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
 
@@ -178,7 +179,8 @@ static CUresult query(CUstream stream)
 	return sg_stream_query(stream);
 }
 
-SG_CHECKED_STREAM_VARIANTS(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), query(stream))
+SG_CHECKED_STREAM_VARIANTS(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream),
+			   query_stream(stream))
 
 static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
 {
@@ -227,8 +229,8 @@ SG_CHECKED_STREAM_VARIANTS(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
 			   (CUstream stream, CUhostFn function, void *data),
 			   launch_host(stream, function, data))
 
-/* Managed memory is where it is for everyone: there is nothing to attach. */
-static CUresult attach(CUdeviceptr address, unsigned int flags)
+/* Managed memory is accessible from everywhere: attaching has no effect. */
+static CUresult attach_memory(CUdeviceptr address, unsigned int flags)
 {
 	struct sg_allocation allocation;
 
@@ -242,7 +244,7 @@ static CUresult attach(CUdeviceptr address, unsigned int flags)
 SG_CHECKED_STREAM_VARIANTS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
 			   (CUstream stream, CUdeviceptr address, size_t length,
 			    unsigned int flags),
-			   attach(address, flags))
+			   attach_memory(address, flags))
 
 static CUresult submit_value(CUstream handle, CUstream zero, struct sg_value_work value)
 {
@@ -282,7 +284,7 @@ static struct sg_value_work value_of(const CUstreamBatchMemOpParams *operation)
 	bool wide = operation->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
 		    operation->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 
-	/* Both kinds have their members at the same places. */
+	/* Both kinds have their members at the same offsets. */
 	return (struct sg_value_work){
 		.address = operation->waitValue.address,
 		.value = wide ? operation->waitValue.value64 : operation->waitValue.value,
@@ -292,8 +294,8 @@ static struct sg_value_work value_of(const CUstreamBatchMemOpParams *operation)
 	};
 }
 
-static CUresult batch(CUstream stream, CUstream zero, unsigned int count,
-		      const CUstreamBatchMemOpParams *operations)
+static CUresult batch_values(CUstream stream, CUstream zero, unsigned int count,
+			     const CUstreamBatchMemOpParams *operations)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -320,11 +322,11 @@ static CUresult batch(CUstream stream, CUstream zero, unsigned int count,
 SG_STREAM_VARIANTS(cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz,
 		   (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
 		    unsigned int flags),
-		   batch(stream, zero, count, operations))
+		   batch_values(stream, zero, count, operations))
 SG_STREAM_VARIANTS(cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz,
 		   (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
 		    unsigned int flags),
-		   batch(stream, zero, count, operations))
+		   batch_values(stream, zero, count, operations))
 
 /* ---- events ---------------------------------------------------------------------------- */
 
@@ -343,7 +345,7 @@ SG_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
 	return sg_event_new(context, flags, event);
 }
 
-static CUresult record(CUevent event, CUstream stream, unsigned int flags)
+static CUresult record_event(CUevent event, CUstream stream, unsigned int flags)
 {
 	if (!sg_handle_is(event, SG_HANDLE_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -353,10 +355,10 @@ static CUresult record(CUevent event, CUstream stream, unsigned int flags)
 }
 
 SG_CHECKED_STREAM_VARIANTS(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
-			   record(event, stream, 0))
+			   record_event(event, stream, 0))
 SG_CHECKED_STREAM_VARIANTS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
 			   (CUevent event, CUstream stream, unsigned int flags),
-			   record(event, stream, flags))
+			   record_event(event, stream, flags))
 
 static CUresult check_event(CUevent event)
 {
@@ -388,7 +390,7 @@ static CUresult destroy_event(CUevent event)
 
 SG_VERSIONS(cuEventDestroy_v2, cuEventDestroy, (CUevent event), destroy_event(event))
 
-static CUresult elapsed(float *ms, CUevent start, CUevent end)
+static CUresult get_elapsed(float *ms, CUevent start, CUevent end)
 {
 	CUresult result = check_event(start);
 
@@ -400,4 +402,4 @@ static CUresult elapsed(float *ms, CUevent start, CUevent end)
 }
 
 SG_VERSIONS(cuEventElapsedTime_v2, cuEventElapsedTime, (float *ms, CUevent start, CUevent end),
-	    elapsed(ms, start, end))
+	    get_elapsed(ms, start, end))

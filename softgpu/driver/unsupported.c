@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The functions of the driver API that this device does not have. They exist, because programs
- * link against them and tracers attach to them by name. Their arguments do not matter, so this
- * file does without cuda.h and its prototypes.
+ * The functions of the driver API that this device does not support. They exist because programs
+ * link against them and tracers attach to them by name. Their arguments do not matter, so this file
+ * includes neither cuda.h nor its prototypes.
  */
 
 enum { NOT_SUPPORTED = 801 }; /* CUDA_ERROR_NOT_SUPPORTED */

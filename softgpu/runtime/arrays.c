@@ -2,7 +2,7 @@
 /* CUDA arrays. */
 #include "runtime/runtime.h"
 
-/* The driver's name for a channel; 0: it has none that this device knows. */
+/* Convert a channel format to the driver's; 0: one that this device does not support. */
 static CUarray_format format_of(const struct cudaChannelFormatDesc *channels)
 {
 	static const CUarray_format formats[3][3] = {
@@ -26,8 +26,8 @@ static unsigned int channel_count(const struct cudaChannelFormatDesc *channels)
 	return 1u + (channels->y != 0) + (channels->z != 0) + (channels->w != 0);
 }
 
-static cudaError_t create(cudaArray_t *array, const struct cudaChannelFormatDesc *channels,
-			  struct cudaExtent extent, unsigned int flags)
+static cudaError_t create_array(cudaArray_t *array, const struct cudaChannelFormatDesc *channels,
+				struct cudaExtent extent, unsigned int flags)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {
 		.Width = extent.width,
@@ -51,14 +51,14 @@ static cudaError_t create(cudaArray_t *array, const struct cudaChannelFormatDesc
 SG_API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *channels,
 				   size_t width, size_t height, unsigned int flags)
 {
-	return create(array, channels, (struct cudaExtent){width, height, 0}, flags);
+	return create_array(array, channels, (struct cudaExtent){width, height, 0}, flags);
 }
 
 SG_API cudaError_t cudaMalloc3DArray(cudaArray_t *array,
 				     const struct cudaChannelFormatDesc *channels,
 				     struct cudaExtent extent, unsigned int flags)
 {
-	return create(array, channels, extent, flags);
+	return create_array(array, channels, extent, flags);
 }
 
 SG_API cudaError_t cudaFreeArray(cudaArray_t array)
@@ -70,7 +70,7 @@ SG_API cudaError_t cudaFreeArray(cudaArray_t array)
 	return sg_finish(error);
 }
 
-static cudaError_t describe(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR *ret_shape)
+static cudaError_t describe_array(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR *ret_shape)
 {
 	return sg_error(sg_driver.cuArray3DGetDescriptor(ret_shape, (CUarray)(uintptr_t)array));
 }
@@ -108,7 +108,7 @@ size_t sg_element_size(cudaArray_const_t array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape;
 
-	if (describe(array, &shape))
+	if (describe_array(array, &shape))
 		return 0;
 	return (size_t)channels_of(&shape).x / 8 * shape.NumChannels;
 }
@@ -121,7 +121,7 @@ SG_API cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *channels,
 	cudaError_t error = sg_enter();
 
 	if (!error)
-		error = describe(array, &shape);
+		error = describe_array(array, &shape);
 	if (error)
 		return sg_finish(error);
 	if (channels)
@@ -142,7 +142,7 @@ SG_API cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *channels,
 	if (!error && !channels)
 		error = cudaErrorInvalidValue;
 	if (!error)
-		error = describe(array, &shape);
+		error = describe_array(array, &shape);
 	if (!error)
 		*channels = channels_of(&shape);
 	return sg_finish(error);

@@ -65,8 +65,8 @@ cudaError_t sg_copy_async(void *target, const void *source, size_t size, enum cu
 	}
 }
 
-static cudaError_t copy(void *target, const void *source, size_t size, enum cudaMemcpyKind kind,
-			CUstream zero)
+static cudaError_t copy_linear(void *target, const void *source, size_t size,
+			       enum cudaMemcpyKind kind, CUstream zero)
 {
 	cudaError_t error = sg_enter();
 
@@ -76,8 +76,8 @@ static cudaError_t copy(void *target, const void *source, size_t size, enum cuda
 	return sg_finish(error);
 }
 
-static cudaError_t copy_async(void *target, const void *source, size_t size,
-			      enum cudaMemcpyKind kind, CUstream stream)
+static cudaError_t copy_linear_async(void *target, const void *source, size_t size,
+				     enum cudaMemcpyKind kind, CUstream stream)
 {
 	cudaError_t error = sg_enter();
 
@@ -88,23 +88,23 @@ static cudaError_t copy_async(void *target, const void *source, size_t size,
 
 SG_STREAM_VARIANTS(cudaMemcpy, cudaMemcpy_ptds,
 		   (void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
-		   copy(target, source, size, kind, (CUstream)zero))
+		   copy_linear(target, source, size, kind, (CUstream)zero))
 SG_STREAM_VARIANTS(cudaMemcpyAsync, cudaMemcpyAsync_ptsz,
 		   (void *target, const void *source, size_t size, enum cudaMemcpyKind kind,
 		    cudaStream_t stream),
-		   copy_async(target, source, size, kind, ZERO(stream)))
+		   copy_linear_async(target, source, size, kind, ZERO(stream)))
 
 /* All devices share their address space: a copy between two is one within it. */
 SG_API cudaError_t cudaMemcpyPeer(void *target, int target_device, const void *source,
 				  int source_device, size_t size)
 {
-	return copy(target, source, size, cudaMemcpyDeviceToDevice, NULL);
+	return copy_linear(target, source, size, cudaMemcpyDeviceToDevice, NULL);
 }
 
 SG_API cudaError_t cudaMemcpyPeerAsync(void *target, int target_device, const void *source,
 				       int source_device, size_t size, cudaStream_t stream)
 {
-	return copy_async(target, source, size, cudaMemcpyDeviceToDevice, stream);
+	return copy_linear_async(target, source, size, cudaMemcpyDeviceToDevice, stream);
 }
 
 SG_STREAM_VARIANTS(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz,
@@ -144,8 +144,8 @@ static cudaError_t to_symbol(const void *symbol, const void *source, size_t size
 		error = cudaErrorInvalidMemcpyDirection;
 	if (error)
 		return sg_finish(error);
-	return wait ? copy(target, source, size, kind, stream)
-		    : copy_async(target, source, size, kind, stream);
+	return wait ? copy_linear(target, source, size, kind, stream)
+		    : copy_linear_async(target, source, size, kind, stream);
 }
 
 static cudaError_t from_symbol(void *target, const void *symbol, size_t size, size_t offset,
@@ -159,8 +159,8 @@ static cudaError_t from_symbol(void *target, const void *symbol, size_t size, si
 		error = cudaErrorInvalidMemcpyDirection;
 	if (error)
 		return sg_finish(error);
-	return wait ? copy(target, source, size, kind, stream)
-		    : copy_async(target, source, size, kind, stream);
+	return wait ? copy_linear(target, source, size, kind, stream)
+		    : copy_linear_async(target, source, size, kind, stream);
 }
 
 SG_STREAM_VARIANTS(cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds,
@@ -286,7 +286,7 @@ cudaError_t sg_convert_copy(const struct cudaMemcpy3DParms *parameters, CUDA_MEM
 	all.srcHeight = parameters->srcPtr.ysize;
 	all.dstXInBytes = parameters->dstPos.x;
 	all.srcXInBytes = parameters->srcPos.x;
-	/* With an array the extent counts its elements, and so do places in arrays. */
+	/* With an array, the extent and the positions in arrays are counted in its elements. */
 	if (parameters->srcArray) {
 		element = sg_element_size(parameters->srcArray);
 		set_source_array(&all, parameters->srcArray);
@@ -507,7 +507,7 @@ SG_STREAM_VARIANTS(cudaMemcpyArrayToArray, cudaMemcpyArrayToArray_ptds,
 
 /* ---- memsets --------------------------------------------------------------------------- */
 
-static cudaError_t set(void *pointer, int value, size_t size, CUstream stream)
+static cudaError_t set_memory(void *pointer, int value, size_t size, CUstream stream)
 {
 	cudaError_t error = sg_enter();
 
@@ -517,7 +517,7 @@ static cudaError_t set(void *pointer, int value, size_t size, CUstream stream)
 	return sg_finish(error);
 }
 
-/* The calls that are not asynchronous wait where the host may look at the memory next. */
+/* Synchronous calls wait if the host may read the memory next. */
 static cudaError_t wait_for_set(const void *pointer, CUstream stream)
 {
 	unsigned int type = 0;
@@ -533,12 +533,12 @@ static cudaError_t wait_for_set(const void *pointer, CUstream stream)
 	return sg_error(sg_driver.cuStreamSynchronize(stream));
 }
 
-static cudaError_t set_plain(void *pointer, int value, size_t size, CUstream zero)
+static cudaError_t set_memory_synchronous(void *pointer, int value, size_t size, CUstream zero)
 {
 	cudaError_t error;
 
 	if (zero) {
-		error = set(pointer, value, size, zero);
+		error = set_memory(pointer, value, size, zero);
 		return sg_finish(error ? error : wait_for_set(pointer, zero));
 	}
 	error = sg_enter();
@@ -549,10 +549,10 @@ static cudaError_t set_plain(void *pointer, int value, size_t size, CUstream zer
 }
 
 SG_STREAM_VARIANTS(cudaMemset, cudaMemset_ptds, (void *pointer, int value, size_t size),
-		   set_plain(pointer, value, size, (CUstream)zero))
+		   set_memory_synchronous(pointer, value, size, (CUstream)zero))
 SG_STREAM_VARIANTS(cudaMemsetAsync, cudaMemsetAsync_ptsz,
 		   (void *pointer, int value, size_t size, cudaStream_t stream),
-		   set(pointer, value, size, ZERO(stream)))
+		   set_memory(pointer, value, size, ZERO(stream)))
 
 static cudaError_t set_rows(void *pointer, size_t pitch, int value, size_t width, size_t height,
 			    CUstream stream)

@@ -145,7 +145,7 @@ SG_API cudaError_t cudaDriverGetVersion(int *version)
 
 	if (!version)
 		return sg_finish(cudaErrorInvalidValue);
-	/* Without a driver the version is 0, and that is no error. */
+	/* Without a driver the version is 0, without an error. */
 	*version = 0;
 	if (error == cudaErrorInsufficientDriver)
 		return cudaSuccess;
@@ -162,7 +162,7 @@ SG_API cudaError_t cudaRuntimeGetVersion(int *version)
 
 /* ---- properties ------------------------------------------------------------------------ */
 
-static int attribute(int device, CUdevice_attribute number)
+static int get_attribute(int device, CUdevice_attribute number)
 {
 	int value = 0;
 
@@ -170,7 +170,7 @@ static int attribute(int device, CUdevice_attribute number)
 	return value;
 }
 
-#define ATTRIBUTE(name) attribute(device, CU_DEVICE_ATTRIBUTE_##name)
+#define ATTRIBUTE(name) get_attribute(device, CU_DEVICE_ATTRIBUTE_##name)
 
 static void describe_limits(struct cudaDeviceProp *properties, int device)
 {
@@ -325,8 +325,9 @@ SG_API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, in
 	return sg_finish(error);
 }
 
-/* How far a device is from what is wished for: less is better, INT_MAX is too little. */
-static int distance(const struct cudaDeviceProp *wanted, const struct cudaDeviceProp *found)
+/* Return how far a device is from the requested properties: 0 is best, INT_MAX does not suffice. */
+static int distance_from_wish(const struct cudaDeviceProp *wanted,
+			      const struct cudaDeviceProp *found)
 {
 	if (wanted->totalGlobalMem > found->totalGlobalMem ||
 	    wanted->major * 10 + wanted->minor > found->major * 10 + found->minor)
@@ -347,8 +348,8 @@ SG_API cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wa
 		*device = 0;
 	for (int i = 0; i < count && !error; i++) {
 		error = cudaGetDeviceProperties(&found, i);
-		if (!error && distance(wanted, &found) < best) {
-			best = distance(wanted, &found);
+		if (!error && distance_from_wish(wanted, &found) < best) {
+			best = distance_from_wish(wanted, &found);
 			*device = i;
 		}
 	}

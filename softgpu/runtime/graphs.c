@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Stream capture, and graphs but for the parameters of nodes (nodes.c). */
+/* Stream capture, and graphs except for the parameters of nodes (nodes.c). */
 #include "runtime/runtime.h"
 
 /* ---- capture --------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What processes show each other: memory, events, pools. */
+/* Interprocess communication: memory, events, pools. */
 #include <string.h>
 
 #include "runtime/runtime.h"

@@ -11,7 +11,7 @@ SG_API unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sh
 {
 	struct sg_configuration configuration = {grid, block, shared, stream};
 
-	/* Not 0: the compiled program leaves the launch out. */
+	/* If it is not 0, the compiled program skips the launch. */
 	return gt_vec_push(&sg_self()->configurations, configuration) ? 1 : 0;
 }
 
@@ -40,8 +40,8 @@ cudaError_t sg_check_shape(dim3 grid, dim3 block)
 	return cudaErrorInvalidConfiguration;
 }
 
-static cudaError_t begin(const void *stub, dim3 grid, dim3 block, size_t shared,
-			 CUfunction *ret_function)
+static cudaError_t begin_launch(const void *stub, dim3 grid, dim3 block, size_t shared,
+				CUfunction *ret_function)
 {
 	cudaError_t error = sg_enter();
 
@@ -54,11 +54,11 @@ static cudaError_t begin(const void *stub, dim3 grid, dim3 block, size_t shared,
 	return error;
 }
 
-static cudaError_t launch(const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared,
-			  CUstream stream)
+static cudaError_t launch_kernel(const void *stub, dim3 grid, dim3 block, void **arguments,
+				 size_t shared, CUstream stream)
 {
 	CUfunction function;
-	cudaError_t error = begin(stub, grid, block, shared, &function);
+	cudaError_t error = begin_launch(stub, grid, block, shared, &function);
 
 	if (!error)
 		error = sg_error(sg_driver.cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x,
@@ -71,7 +71,7 @@ static cudaError_t launch_cooperative(const void *stub, dim3 grid, dim3 block, v
 				      size_t shared, CUstream stream)
 {
 	CUfunction function;
-	cudaError_t error = begin(stub, grid, block, shared, &function);
+	cudaError_t error = begin_launch(stub, grid, block, shared, &function);
 
 	if (!error)
 		error = sg_error(sg_driver.cuLaunchCooperativeKernel(
@@ -83,7 +83,7 @@ static cudaError_t launch_cooperative(const void *stub, dim3 grid, dim3 block, v
 SG_STREAM_VARIANTS(cudaLaunchKernel, cudaLaunchKernel_ptsz,
 		   (const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared,
 		    cudaStream_t stream),
-		   launch(stub, grid, block, arguments, shared, ZERO(stream)))
+		   launch_kernel(stub, grid, block, arguments, shared, ZERO(stream)))
 SG_STREAM_VARIANTS(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz,
 		   (const void *stub, dim3 grid, dim3 block, void **arguments, size_t shared,
 		    cudaStream_t stream),
@@ -100,7 +100,8 @@ static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *s
 		       "attributes are the same bytes");
 	if (!config)
 		return sg_finish(cudaErrorInvalidValue);
-	error = begin(stub, config->gridDim, config->blockDim, config->dynamicSmemBytes, &function);
+	error = begin_launch(stub, config->gridDim, config->blockDim, config->dynamicSmemBytes,
+			     &function);
 	if (error)
 		return sg_finish(error);
 	converted.gridDimX = config->gridDim.x;
@@ -122,10 +123,10 @@ SG_STREAM_VARIANTS(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz,
 		   launch_config(config, stub, arguments, (CUstream)zero))
 
 /*
- * In NVIDIA's library these two jump to cudaLaunchKernel: whoever counts calls of both counts a
- * launch twice. So that the same can be seen here, they do as well, with the frame pointer pushed
- * first (every function of this library begins so) and popped again. As in NVIDIA's, .eh_frame says
- * where the caller is at each of these instructions.
+ * In NVIDIA's library these two jump to cudaLaunchKernel, so that tracers of both count a launch
+ * twice. To reproduce that, they jump here as well, after pushing the frame pointer (as every
+ * function of this library does) and popping it again. As in NVIDIA's library, .eh_frame describes
+ * the caller at each of these instructions.
  */
 #if defined(__x86_64__)
 #define JUMP(name, target)                                                                         \
@@ -169,7 +170,7 @@ SG_API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 
 
 /* ---- functions ------------------------------------------------------------------------- */
 
-/* What functions of kernels begin with. */
+/* The checks at the start of functions that take a kernel. */
 static cudaError_t use_kernel(const void *stub, CUfunction *ret_function)
 {
 	cudaError_t error = sg_enter();
@@ -326,7 +327,7 @@ SG_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *size, const
 	return sg_finish(error);
 }
 
-/* A kernel and a launch of it, as the driver wants them. */
+/* A kernel and the configuration of a launch, in the driver's types. */
 static cudaError_t use_launch(const void *stub, const cudaLaunchConfig_t *config,
 			      CUfunction *ret_function, CUlaunchConfig *ret_config)
 {

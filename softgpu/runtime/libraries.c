@@ -50,7 +50,7 @@ static cudaError_t entry_point(const char *name, void **address, unsigned int ve
 	result = sg_driver.get_proc_address(name, address, (int)version, flags, &found);
 	if (status)
 		*status = (enum cudaDriverEntryPointQueryResult)found;
-	/* A name that is not there is told by the status, and is no error. */
+	/* An unknown name is reported in the status and is not an error. */
 	if (result == CUDA_ERROR_NOT_FOUND)
 		result = CUDA_SUCCESS;
 	return sg_finish(sg_error(result));
@@ -69,6 +69,6 @@ SG_STREAM_VARIANTS(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVe
 SG_API cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id);
 SG_API cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id)
 {
-	/* There is nothing here that is not a function of the public API. */
+	/* There are no functions outside of the public API. */
 	return sg_finish(cudaErrorSymbolNotFound);
 }

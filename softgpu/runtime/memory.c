@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory: allocation, pools, what a pointer is. */
+/* Memory: allocation, pools, pointer attributes. */
 #include <string.h>
 
 #include "runtime/runtime.h"
@@ -9,14 +9,14 @@ static CUdeviceptr address_of(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-static cudaError_t allocate(void **pointer, size_t size)
+static cudaError_t allocate_memory(void **pointer, size_t size)
 {
 	cudaError_t error = sg_enter();
 	CUdeviceptr address = 0;
 
 	if (!error && !pointer)
 		error = cudaErrorInvalidValue;
-	/* Nothing of memory is NULL, and no error. */
+	/* An allocation of 0 bytes is NULL and not an error. */
 	if (!error && size)
 		error = sg_error(sg_driver.cuMemAlloc(&address, size));
 	if (!error)
@@ -26,7 +26,7 @@ static cudaError_t allocate(void **pointer, size_t size)
 
 SG_API cudaError_t cudaMalloc(void **pointer, size_t size)
 {
-	return sg_finish(allocate(pointer, size));
+	return sg_finish(allocate_memory(pointer, size));
 }
 
 SG_API cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags)

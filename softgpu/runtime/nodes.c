@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The nodes of graphs: the runtime's parameters as the driver wants them. */
+/* The nodes of graphs: conversion of the runtime's parameters to the driver's. */
 #include <string.h>
 
 #include "runtime/runtime.h"
@@ -9,9 +9,9 @@
 #define ADD_ARGUMENTS node, graph, dependencies, count
 
 /*
- * The three functions of one form of parameters: `add` makes a node, `set` changes one, `set_in`
- * changes one in an executable graph. `convert` fills `work`, of that type, as the driver wants it,
- * and is sg_enter first; add_<kind>, set_<kind> and set_<kind>_in hand it on.
+ * Define the three functions of a parameter type: `add` creates a node, `set` changes one, `set_in`
+ * changes one in an executable graph. `convert` calls sg_enter and fills `work`, of the driver's
+ * type; add_<kind>, set_<kind> and set_<kind>_in call the driver.
  */
 #define NODES(kind, type, add, set, set_in, parameters, convert)                                   \
 	SG_API cudaError_t add(ADD_PARAMETERS, SG_LIST parameters)                                 \
@@ -306,7 +306,7 @@ static struct cudaKernelNodeParams kernel_of(const struct cudaGraphNodeParams *p
 	};
 }
 
-/* The graphs of the node are told at parameters->phGraph_out. */
+/* The graphs of the node are returned in parameters->phGraph_out. */
 static cudaError_t add_condition(ADD_PARAMETERS, struct cudaConditionalNodeParams *parameters)
 {
 	CUgraphNodeParams node_parameters = {
@@ -366,7 +366,7 @@ SG_API cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
 	}
 }
 
-/* Changes a node: in that executable graph only, or (NULL) itself. */
+/* Change a node in an executable graph only, or (NULL) the node itself. */
 static cudaError_t set_any(const cudaGraphExec_t *executable, cudaGraphNode_t node,
 			   const struct cudaGraphNodeParams *parameters)
 {

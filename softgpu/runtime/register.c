@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What compiled programs register before main: their device code, kernels and variables. The
- * code is handed to the driver at the first use of anything in it.
+ * Registration: compiled programs register device code, kernels and variables before main. The code
+ * is passed to the driver at the first use of anything in it.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,39 +11,39 @@
 #include "runtime/runtime.h"
 
 /* Device code of one compilation unit, or of a linked program. */
-struct binary {
+struct registered_binary {
 	void *wrapper;
 	CUlibrary library; /* once loaded */
 	cudaError_t error; /* why it cannot be loaded; set once */
 	bool tried;
-	GT_VEC(struct managed *) managed;
+	GT_VEC(struct managed_variable *) managed;
 };
 
-struct kernel {
-	struct binary *binary;
+struct registered_kernel {
+	struct registered_binary *binary;
 	const void *stub;
 	char *name;
 	CUkernel handle; /* once its binary is loaded */
 };
 
-struct variable {
-	struct binary *binary;
+struct registered_variable {
+	struct registered_binary *binary;
 	char *name;
 	size_t size;
 };
 
 /* A __managed__ variable: the program reads its address from *place. */
-struct managed {
+struct managed_variable {
 	void **place;
 	char *name;
 };
 
 static struct {
 	pthread_mutex_t lock;
-	struct gt_hash *kernels;   /* stub → struct kernel */
-	struct gt_hash *handles;   /* CUkernel → struct kernel */
-	struct gt_hash *variables; /* host address → struct variable */
-	cudaError_t kernel_error;  /* what __cudaGetKernel last failed with */
+	struct gt_hash *kernels;   /* stub → struct registered_kernel */
+	struct gt_hash *handles;   /* CUkernel → struct registered_kernel */
+	struct gt_hash *variables; /* host address → struct registered_variable */
+	cudaError_t kernel_error;  /* the last error of __cudaGetKernel */
 } program = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool make_maps(void)
@@ -61,7 +61,7 @@ static bool make_maps(void)
 
 SG_API void **__cudaRegisterFatBinary(void *wrapper)
 {
-	struct binary *binary = calloc(1, sizeof(*binary));
+	struct registered_binary *binary = calloc(1, sizeof(*binary));
 
 	if (binary)
 		binary->wrapper = wrapper;
@@ -72,13 +72,13 @@ SG_API void __cudaRegisterFatBinaryEnd(void **handle)
 {
 }
 
-static void free_kernels(struct binary *binary)
+static void free_kernels(struct registered_binary *binary)
 {
 	size_t cursor = 0;
 	void *value;
 
 	while (program.kernels && gt_hash_next(program.kernels, &cursor, NULL, NULL, &value)) {
-		struct kernel *kernel = value;
+		struct registered_kernel *kernel = value;
 
 		if (kernel->binary != binary)
 			continue;
@@ -90,14 +90,14 @@ static void free_kernels(struct binary *binary)
 	}
 }
 
-static void free_variables(struct binary *binary)
+static void free_variables(struct registered_binary *binary)
 {
 	const void *key;
 	size_t cursor = 0;
 	void *value;
 
 	while (program.variables && gt_hash_next(program.variables, &cursor, &key, NULL, &value)) {
-		struct variable *variable = value;
+		struct registered_variable *variable = value;
 		uint64_t address;
 
 		if (variable->binary != binary)
@@ -110,12 +110,12 @@ static void free_variables(struct binary *binary)
 }
 
 /*
- * At the process's end or when a library is unloaded. The driver keeps the code: what was
- * launched last may still be running.
+ * Called at the end of the process or when a library is unloaded. The driver keeps the code:
+ * kernels may still run.
  */
 SG_API void __cudaUnregisterFatBinary(void **handle)
 {
-	struct binary *binary = (struct binary *)handle;
+	struct registered_binary *binary = (struct registered_binary *)handle;
 
 	if (!binary)
 		return;
@@ -131,10 +131,10 @@ SG_API void __cudaUnregisterFatBinary(void **handle)
 	pthread_mutex_unlock(&program.lock);
 }
 
-static void add_kernel(struct binary *binary, const void *stub, const char *name)
+static void add_kernel(struct registered_binary *binary, const void *stub, const char *name)
 {
-	struct kernel *kernel = calloc(1, sizeof(*kernel));
-	struct kernel *before;
+	struct registered_kernel *kernel = calloc(1, sizeof(*kernel));
+	struct registered_kernel *before;
 
 	if (!kernel || !make_maps()) {
 		free(kernel);
@@ -157,13 +157,14 @@ SG_API void __cudaRegisterFunction(void **handle, const char *stub, char *device
 	if (!handle || !name)
 		return;
 	pthread_mutex_lock(&program.lock);
-	add_kernel((struct binary *)handle, stub, name);
+	add_kernel((struct registered_binary *)handle, stub, name);
 	pthread_mutex_unlock(&program.lock);
 }
 
-static void add_variable(struct binary *binary, const void *host, const char *name, size_t size)
+static void add_variable(struct registered_binary *binary, const void *host, const char *name,
+			 size_t size)
 {
-	struct variable *variable = calloc(1, sizeof(*variable));
+	struct registered_variable *variable = calloc(1, sizeof(*variable));
 
 	if (!variable || !make_maps()) {
 		free(variable);
@@ -185,13 +186,13 @@ SG_API void __cudaRegisterVar(void **handle, char *host, char *address, const ch
 	if (!handle || !name)
 		return;
 	pthread_mutex_lock(&program.lock);
-	add_variable((struct binary *)handle, host, name, size);
+	add_variable((struct registered_binary *)handle, host, name, size);
 	pthread_mutex_unlock(&program.lock);
 }
 
-static void add_managed(struct binary *binary, void **place, const char *name)
+static void add_managed(struct registered_binary *binary, void **place, const char *name)
 {
-	struct managed *managed = calloc(1, sizeof(*managed));
+	struct managed_variable *managed = calloc(1, sizeof(*managed));
 
 	if (!managed)
 		return;
@@ -209,8 +210,8 @@ SG_API void __cudaRegisterManagedVar(void **handle, void **place, char *address,
 	if (!handle || !name)
 		return;
 	pthread_mutex_lock(&program.lock);
-	add_managed((struct binary *)handle, place, name);
-	add_variable((struct binary *)handle, place, name, size);
+	add_managed((struct registered_binary *)handle, place, name);
+	add_variable((struct registered_binary *)handle, place, name, size);
 	pthread_mutex_unlock(&program.lock);
 }
 
@@ -227,7 +228,7 @@ SG_API void __cudaRegisterUnifiedTable(void **handle, void *table)
 
 /* ---- loading --------------------------------------------------------------------------- */
 
-static cudaError_t place_managed(struct binary *binary)
+static cudaError_t place_managed(struct registered_binary *binary)
 {
 	gt_vec_each (managed, &binary->managed) {
 		CUdeviceptr address;
@@ -238,13 +239,13 @@ static cudaError_t place_managed(struct binary *binary)
 		if (result)
 			return sg_error(result);
 		*(*managed)->place = (void *)(uintptr_t)address;
-		/* Where the program names it as a symbol, this address is what comes. */
+		/* The program passes this address as the symbol. */
 		add_variable(binary, (void *)(uintptr_t)address, (*managed)->name, size);
 	}
 	return cudaSuccess;
 }
 
-static cudaError_t load_locked(struct binary *binary)
+static cudaError_t load_locked(struct registered_binary *binary)
 {
 	if (binary->tried)
 		return binary->error;
@@ -262,14 +263,14 @@ SG_API char __cudaInitModule(void **handle)
 
 	if (!error && handle) {
 		pthread_mutex_lock(&program.lock);
-		error = load_locked((struct binary *)handle);
+		error = load_locked((struct registered_binary *)handle);
 		pthread_mutex_unlock(&program.lock);
 	}
 	sg_finish(error);
 	return error == cudaSuccess;
 }
 
-static cudaError_t load_kernel_locked(struct kernel *kernel)
+static cudaError_t load_kernel_locked(struct registered_kernel *kernel)
 {
 	cudaError_t error = load_locked(kernel->binary);
 
@@ -284,7 +285,7 @@ static cudaError_t load_kernel_locked(struct kernel *kernel)
 
 static cudaError_t find_locked(const void *stub, CUfunction *ret_function)
 {
-	struct kernel *kernel = NULL;
+	struct registered_kernel *kernel = NULL;
 	const char *name;
 	cudaError_t error;
 
@@ -296,7 +297,7 @@ static cudaError_t find_locked(const void *stub, CUfunction *ret_function)
 			*ret_function = (CUfunction)kernel->handle;
 		return error;
 	}
-	/* __cudaGetKernel failed and left no handle: the launch says why. */
+	/* __cudaGetKernel failed and returned no handle: the launch returns its error. */
 	if (!stub && program.kernel_error)
 		return program.kernel_error;
 	if (!stub || sg_driver.cuKernelGetName(&name, (CUkernel)(uintptr_t)stub)) {
@@ -324,7 +325,7 @@ cudaError_t sg_find_kernel(const void *stub, CUfunction *ret_function)
 
 void *sg_find_stub(CUfunction function)
 {
-	struct kernel *kernel = NULL;
+	struct registered_kernel *kernel = NULL;
 
 	pthread_mutex_lock(&program.lock);
 	if (program.handles)
@@ -335,7 +336,7 @@ void *sg_find_stub(CUfunction function)
 
 cudaError_t sg_find_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *size)
 {
-	struct variable *variable = NULL;
+	struct registered_variable *variable = NULL;
 	cudaError_t error = cudaErrorInvalidSymbol;
 
 	pthread_mutex_lock(&program.lock);

@@ -87,7 +87,7 @@ static cudaError_t make_current(unsigned int generation)
 	CUcontext context = NULL;
 	CUresult result;
 
-	/* A context that the program made current by the driver API stays so. */
+	/* A context that the program made current by the driver API stays current. */
 	if (!this_thread.generation) {
 		result = sg_driver.cuCtxGetCurrent(&context);
 		if (result)
@@ -116,7 +116,7 @@ cudaError_t sg_enter(void)
 
 /* ---- errors ---------------------------------------------------------------------------- */
 
-/* What makes a context unusable cannot be taken back by asking for it. */
+/* An error that makes a context unusable is not cleared by reading it. */
 static bool is_sticky(cudaError_t error)
 {
 	switch (error) {

@@ -2,7 +2,7 @@
 /* Streams, events, host functions. */
 #include "runtime/runtime.h"
 
-static cudaError_t create(cudaStream_t *stream, unsigned int flags, int priority)
+static cudaError_t create_stream(cudaStream_t *stream, unsigned int flags, int priority)
 {
 	cudaError_t error = sg_enter();
 
@@ -15,18 +15,18 @@ static cudaError_t create(cudaStream_t *stream, unsigned int flags, int priority
 
 SG_API cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
-	return create(stream, cudaStreamDefault, 0);
+	return create_stream(stream, cudaStreamDefault, 0);
 }
 
 SG_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
 {
-	return create(stream, flags, 0);
+	return create_stream(stream, flags, 0);
 }
 
 SG_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags,
 						int priority)
 {
-	return create(stream, flags, priority);
+	return create_stream(stream, flags, priority);
 }
 
 SG_PASS(cudaStreamDestroy, (cudaStream_t stream), cuStreamDestroy, (stream))

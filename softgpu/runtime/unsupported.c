@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The functions of the runtime API that this device does not have. They exist, because programs
- * link against them and tracers attach to them by name. Their arguments do not matter, so this
- * file does without the API's header and its prototypes.
+ * The functions of the runtime API that this device does not support. They exist because programs
+ * link against them and tracers attach to them by name. Their arguments do not matter, so this file
+ * includes neither the API's header nor its prototypes.
  */
 
 #ifdef SG_STATIC
@@ -13,7 +13,7 @@
 
 enum { NOT_SUPPORTED = 801 }; /* cudaErrorNotSupported */
 
-/* Remembers the error for cudaGetLastError; in state.c, with the API's own types. */
+/* Remember the error for cudaGetLastError; defined in state.c, with the API's types. */
 int sg_finish(int error);
 
 #define SG_UNSUPPORTED(symbol)                                                                     \
