@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which threads are traced. Read by BPF programs as constants; a thread passes if it passes
- * every part that is set. Shared with BPF: __uNN types only.
+ * The filter of threads. BPF programs read it as constants; a thread passes if it passes every
+ * part that is set. Shared with BPF: __uNN types only.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct gt_filter {
 	__u32 reserved;
 	__u8 by_process; /* only processes in the map, and their children */
 	__u8 by_uid;
-	__u8 name_length; /* bytes of `name` that count; 0: any name */
+	__u8 name_length; /* bytes of `name` to compare; 0: any name */
 	__u8 name_is_prefix;
 	char name[GT_NAME_SIZE]; /* of the process: its first thread's */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A source: something that can be switched on and then yields events. All of them stand in one
- * list (src/probe/sources.c); the session opens those that were asked for, and knows no other
- * thing of them than this.
+ * A source: something that can be enabled and then yields events. All sources are in one list
+ * (src/probe/sources.c); the session opens the requested ones, and uses them by this interface
+ * only.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 
 struct gt_target;
 
-/* What a source works with. Owned by the session, valid until the source is closed. */
+/* The environment of a source. Owned by the session, valid until the source is closed. */
 struct gt_host {
 	int ring_fd;      /* BPF_MAP_TYPE_RINGBUF: records go there */
 	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
@@ -38,7 +38,7 @@ struct gt_host {
 /* Whether a process is traced, or was before it ended. */
 bool gt_host_traces(const struct gt_host *host, __u32 process);
 
-/* What a source counted: sums into the session's account. */
+/* The counts of a source: added to the session's account. */
 struct gt_counts {
 	uint64_t made;
 	uint64_t unfinished;
@@ -47,26 +47,27 @@ struct gt_counts {
 	uint64_t orphans;
 	uint64_t entries_lost;
 	uint64_t others_lost;
-	uint64_t untraced; /* processes to be traced that found no room in the map */
+	uint64_t untraced; /* processes that are not traced, since the map was full */
 };
 
 struct gt_source {
 	const char *name;    /* as in -e */
 	const char *summary; /* one line */
 	const char *needs;   /* what it needs of kernel and privileges, one line */
-	/* Of API functions that it traces; NULL: none. All such sources are opened as one. */
+	/* The group of API functions that it traces; NULL: none. All such sources are opened as
+	 * one. */
 	const char *group;
-	/* Whether it can work here: 0, or -Exxx and why not, and what to do. */
+	/* Check whether it can work here: 0, or -Exxx with the reason and advice. */
 	int (*check)(struct gt_diag *diag);
-	/* Loads and attaches. 0 and a state that close takes. */
+	/* Load and attach. 0, and a state for `close`. */
 	int (*open)(const struct gt_host *host, void **ret_state, struct gt_diag *diag);
 	/* A descriptor that epoll can wait on for poll to have work; may be NULL. */
 	int (*wait_on)(void *state);
-	/* Called when that is readable, and before what depends on it is told; may be NULL. */
+	/* Called when that is readable, and before events that depend on it; may be NULL. */
 	void (*poll)(void *state);
-	/* Takes the probes off; after it no record is written, and the counts are final. */
+	/* Detach the probes; then no more records are written, and the counts are final. */
 	void (*detach)(void *state);
-	/* Adds what was counted up to now. May be called at any time. */
+	/* Add the counts so far. May be called at any time. */
 	void (*count)(void *state, struct gt_counts *counts);
 	void (*close)(void *state);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who a thread is and whether it is traced: for every BPF program that yields events. */
+/* Identity of a thread, and whether it is traced: for every BPF program that emits events. */
 #pragma once
 
 #include "probe/vmlinux_min.h"
@@ -14,13 +14,13 @@
 
 #define MAX_PID_NAMESPACE 32 /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
 
-#define MAX_CGROUP 64 /* levels that are looked at */
+#define MAX_CGROUP 64 /* levels that are examined */
 
 const volatile struct gt_filter filter;
-/* Bytes in the ring at which the reader is woken; below, it comes by itself. */
+/* Bytes in the ring at which the reader is woken; it also polls. */
 const volatile __u64 wakeup_bytes;
 
-/* Shared by all sources: the session makes them and gives them in. */
+/* Shared by all sources: the session creates them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -78,8 +78,8 @@ static __always_inline bool executable_passes(struct task_struct *task)
 }
 
 /*
- * Whether the wanted cgroup is that of the current task, or above it. Its level is not asked for:
- * seen from a cgroup namespace, or in a mount of a part, a path does not tell it.
+ * Whether the wanted cgroup is that of the current task, or an ancestor of it. All levels are
+ * tried: from a cgroup namespace, or in a bind mount, the path does not show the level.
  */
 static __noinline bool cgroup_passes(void)
 {
@@ -110,8 +110,8 @@ __attribute__((unused)) static __noinline bool current_passes(struct task_struct
 }
 
 /*
- * Puts a record of `size` bytes into the ring; 0, or negative if there is no room. The reader
- * is woken when the ring fills past wakeup_bytes; it also looks by itself.
+ * Copy a record of `size` bytes to the ring; 0, or negative if it is full. The reader is woken when
+ * the ring fills past wakeup_bytes; it also polls.
  */
 static __always_inline long put_record(void *record, __u64 size)
 {
@@ -122,13 +122,13 @@ static __always_inline long put_record(void *record, __u64 size)
 				  wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-/* The same for what the reader must see at once. */
+/* The same, for records that the reader must see at once. */
 static __always_inline long put_urgent_record(void *record, __u64 size)
 {
 	return bpf_ringbuf_output(&events, record, size, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Tells who the process of `task` is. 0, or negative if there was no room. */
+/* Emit the `process` event of a task. 0, or negative if the ring is full. */
 static __noinline long put_process(struct task_struct *task, __u32 process, __u32 thread)
 {
 	__u64 room[(sizeof(struct gt_event_process) + GT_NAME_SIZE) / sizeof(__u64)] = {};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls of API functions: one program for every entry, one for every return. They know no
- * function: the attach cookie names a row of `plans`, and that says what to copy.
+ * Calls of API functions: one program for all entries, one for all returns. They are generic: the
+ * attach cookie has the number of a row of `plans`, which describes what to copy.
  *
- * The record of a call is built in the thread's own storage from entry to return, and put
- * into the ring once.
+ * The record of a call is built in the thread's task storage from entry to return, and copied to
+ * the ring once.
  */
 #include "probe/vmlinux_min.h"
 
 #include <bpf/bpf_helpers.h>
 
-#include "probe/api/apart.bpf.h"
+#include "probe/api/arguments.bpf.h"
 #include "probe/api/calls.h"
 #include "probe/api/current.bpf.h"
 #include "probe/api/record.bpf.h"
@@ -22,7 +22,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Ends the innermost call without a result. */
+/* End the innermost call without a result. */
 static __noinline void abandon_call(struct thread_calls *thread, __u64 now)
 {
 	struct call_frame *frame;
@@ -38,13 +38,13 @@ static __noinline void abandon_call(struct thread_calls *thread, __u64 now)
 	if (frame->implicit)
 		return;
 	frame->call.state |= GT_CALL_UNFINISHED;
-	/* An unfinished call whose record is lost stays an unfinished call: it is counted once. */
+	/* An unfinished call whose record is lost is counted as unfinished only. */
 	COUNT(unfinished);
 	if (put_call(frame))
 		COUNT(others_lost);
 }
 
-/* Calls whose frames lie below this stack pointer were left: by longjmp, or an exception. */
+/* Calls with frames below this stack pointer were abandoned, by longjmp or an exception. */
 static __always_inline void abandon_below(struct thread_calls *thread, __u64 stack, __u64 now)
 {
 	for (int i = 0; i < MAX_CALL; i++) {
@@ -89,7 +89,7 @@ static __always_inline void begin_call(struct thread_calls *thread, const struct
 	frame->urgent = 0;
 	frame->jumps = 0;
 	if (plan->apart)
-		put_apart(thread, frame, plan);
+		put_argument_events(thread, frame, plan);
 	if (settings.stack_depth)
 		frame->return_address = return_address(regs);
 	if (settings.stack_depth && !frame->implicit && !hiding) {
@@ -102,7 +102,7 @@ static __always_inline void begin_call(struct thread_calls *thread, const struct
 		COUNT(entries_lost);
 }
 
-/* The cookie of the function whose entry this is; that of none if its probe is not known. */
+/* The cookie of the function at whose entry we are; ~0 if its probe is unknown. */
 static __always_inline __u64 cookie_at_entry(struct pt_regs *regs)
 {
 	__u64 cookie = bpf_get_attach_cookie(regs), *known;
@@ -132,7 +132,7 @@ int call_entry(struct pt_regs *regs)
 		return 0;
 	}
 	if (!thread->known)
-		meet(thread, task);
+		initialise_thread(thread, task);
 	plan = bpf_map_lookup_elem(&plans, &function);
 	if (!thread->traced || !plan)
 		return 0;
@@ -230,7 +230,7 @@ int call_return(struct pt_regs *regs)
 			COUNT(orphans);
 		return 0;
 	}
-	/* The second of two functions of which the first jumped to it. */
+	/* The second of two functions: the first one jumped to it. */
 	if (cookie >> 48 & GT_COOKIE_GROUP && frame->jumps) {
 		frame->jumps--;
 		return 0;
@@ -245,7 +245,7 @@ int call_return(struct pt_regs *regs)
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
-	/* The runtime makes its context when it first needs one: inside of a call. */
+	/* The runtime creates its context when it first needs one: inside a call. */
 	if (!frame->call.context)
 		put_current(&thread->where, &frame->call, cookie >> 48 & GT_COOKIE_RUNTIME);
 	if (plan->effect && !(__u32)frame->call.result)
@@ -257,7 +257,7 @@ int call_return(struct pt_regs *regs)
 	if (!plan->error_result || !(__u32)frame->call.result)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
 	if (frame->urgent)
-		put_strings(thread, frame, plan);
+		put_missing_strings(thread, frame, plan);
 	if ((frame->implicit && plan->effect) || !put_call(frame))
 		return 0;
 	if (frame->implicit)
@@ -286,7 +286,7 @@ int thread_exit(__u64 *arguments)
 	return 0;
 }
 
-/* The name may be another now, and with it whether the process is traced. */
+/* The name may have changed, and with it whether the process is traced. */
 SEC("tp_btf/sched_process_exec")
 int process_exec(__u64 *arguments)
 {
@@ -307,7 +307,7 @@ struct bpf_iter__task {
 SEC("iter/task")
 int unfinished_calls(struct bpf_iter__task *iterator)
 {
-	/* The verifier of Linux 6.1 tests each reading for NULL by itself: it is read once. */
+	/* The verifier of Linux 6.1 wants a NULL test for each read: read it once. */
 	struct task_struct *task = *(struct task_struct *volatile *)&iterator->task;
 
 	if (task)

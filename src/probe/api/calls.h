@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the BPF programs on API functions and their user-space half share. */
+/* Definitions shared by the BPF programs on API functions and user space. */
 #pragma once
 
 #ifndef __bpf__
@@ -12,43 +12,43 @@
 #define GT_COOKIE(function, library, flags)                                                        \
 	((__u64)(flags) << 48 | (__u64)(library) << 32 | (function))
 /*
- * Left out inside of another call that is traced: the runtime's own calls of the driver. What it
- * tells of contexts and devices is learnt nevertheless.
+ * Filtered inside another traced call: the runtime's own calls of the driver. Contexts and devices
+ * are learnt from them nevertheless.
  */
 #define GT_COOKIE_ONLY_OUTERMOST 1
 /* An implicit call: becomes an `implicit` event and is not counted. */
 #define GT_COOKIE_IMPLICIT 2
-/* A twin (_ptsz, _ptds): the default stream that it uses is the thread's own. */
+/* A per-thread-stream variant (_ptsz, _ptds): its default stream is the thread's own. */
 #define GT_COOKIE_PER_THREAD 8
 /* The runtime API: it uses the thread's current device. */
 #define GT_COOKIE_RUNTIME 4
-/* Of a library above CUDA: the calls inside of it are no parts of it. */
+/* Of a library above CUDA: it does not hide the calls inside it. */
 #define GT_COOKIE_LIBRARY 16
 /*
- * One probe for the functions of a group. At an entry, the cookie of each is in the map `sites`,
- * by the group, which stands in place of the row, and the address within its page; at a return,
- * the call that returns is the function, and the other flags hold for all.
+ * One probe for all functions of a group. At an entry, the map `sites` has the cookie of the
+ * function, by the group (in place of the row) and the offset of the address in its page. At a
+ * return, the function is that of the returning call, and the other flags hold for all.
  */
 #define GT_COOKIE_GROUP 32
-#define GT_SITE_PAGE 4096u /* the least there is */
+#define GT_SITE_PAGE 4096u /* the smallest page size */
 #define GT_SITE_KEY(group, address)                                                                \
 	((__u32)(group)*GT_SITE_PAGE + (__u32)((address) & (GT_SITE_PAGE - 1)))
 
-#define GT_MAX_CALLERS 127 /* callers that are taken */
+#define GT_MAX_CALLERS 127 /* callers that are recorded */
 /*
- * Probes of entries and returns are put in place, and taken off, one after another: meanwhile a
- * call could be seen to return and not to begin.
+ * Probes of entries and returns are attached and detached one after another: meanwhile a return
+ * could be seen whose entry was missed.
  */
 enum gt_call_phase {
-	GT_PHASE_ATTACHING, /* nothing is looked at */
+	GT_PHASE_ATTACHING, /* events are ignored */
 	GT_PHASE_TRACING,
-	GT_PHASE_ENDING, /* no call begins; those that began may return */
+	GT_PHASE_ENDING, /* no new calls; those that began may return */
 };
 
 #define GT_STACK_COPY 16384 /* bytes of the stack that are copied to be unwound */
-#define GT_STACK_PIECE 256  /* it is copied in such pieces, up to the stack's end */
-#define GT_MAX_ARGUMENTS 16 /* arguments of a kernel that are taken */
-#define GT_MAX_STRING 2048  /* bytes of a string that are kept */
+#define GT_STACK_PIECE 256  /* the unit of copying, up to the end of the stack */
+#define GT_MAX_ARGUMENTS 16 /* recorded arguments of a kernel */
+#define GT_MAX_STRING 2048  /* recorded bytes of a string */
 
 #define GT_MAX_CONDITIONS 4
 
@@ -100,9 +100,9 @@ struct gt_call_settings {
 	__u8 entries;       /* write entry events */
 	__u8 stack_depth;   /* callers to take of an outermost call, at most GT_MAX_CALLERS; 0: none
 			     */
-	__s16 first_device; /* that a thread uses until it says another */
-	__u8 stack_copy;    /* copy stacks, in place of following frame pointers */
-	__u8 kernel_arguments; /* take what kernels are launched with */
+	__s16 first_device; /* the device of a thread before it selects one */
+	__u8 stack_copy;    /* copy stacks instead of following frame pointers */
+	__u8 kernel_arguments; /* record the arguments of kernels */
 };
 
 /* One per CPU; added to atomically, since uprobe programs can be preempted. */

@@ -16,8 +16,9 @@
 #include "probe/api/shared.bpf.h"
 #include "probe/task.bpf.h"
 
-#define MAX_CONTEXT 8    /* a power of two: contexts pushed in a thread; the last one is replaced */
-#define MAX_DEVICES 4096 /* ordinals from here on are none */
+#define MAX_CONTEXT 8 /* a power of two: contexts pushed in a thread; the last one is overwritten  \
+		       */
+#define MAX_DEVICES 4096   /* larger ordinals are invalid */
 #define GT_DEVICE_NAME 256 /* bytes of a device's name, with its NUL */
 #define DEVICE_HEAD_WORDS (sizeof(struct gt_event_device) / sizeof(__u64))
 #define DEVICE_WORDS (DEVICE_HEAD_WORDS + GT_DEVICE_NAME / sizeof(__u64) + 1)
@@ -34,7 +35,7 @@ struct current_state {
 	struct current_context contexts[MAX_CONTEXT];
 };
 
-/* What is known of a context by its handle, and of a device's primary context by its device. */
+/* Key of known contexts: by handle, and of primary contexts by device. */
 struct context_key {
 	__u32 process;
 	__u32 ordinal; /* 1 + the device; 0: by handle */
@@ -63,16 +64,15 @@ struct {
 	__type(value, __u8);
 } reported_devices SEC(".maps");
 
-volatile __u32 primaries_known; /* so that nothing is looked up in vain */
+volatile __u32 primaries_known; /* avoids look-ups that find nothing */
 
-/* Contexts are numbered by their handles, which are addresses: no two of a process are alike. */
+/* The number of a context: a hash of its handle, an address that is unique in the process. */
 static __always_inline __u32 context_number(__u64 handle)
 {
 	return handle ^ handle >> 32;
 }
 
-/* Tells a context once more if anything is new of it. Its device, which may be known from before.
- */
+/* Emit a context unless that was done before. Returns its device, if that is known. */
 static __noinline __s16 learn_context(const struct gt_event *head, __u64 handle, __s16 device,
 				      bool primary)
 {
@@ -97,7 +97,7 @@ static __noinline __s16 learn_context(const struct gt_event *head, __u64 handle,
 	return device;
 }
 
-/* The primary context of a device gets a handle. */
+/* Learn the handle of the primary context of a device. */
 static __noinline void learn_primary(const struct gt_event *head, __u64 handle, __s16 device)
 {
 	struct context_key key = {.process = head->process, .ordinal = device + 1u};
@@ -155,7 +155,7 @@ static __always_inline void set_context(struct current_state *where, __u64 handl
 		push_context(where, handle, device);
 }
 
-/* The primary context of a device is gone: the next one may have another handle. */
+/* Forget the primary context of a device: the next one may have another handle. */
 static __noinline void reset_primary(struct current_state *where, __u32 process, __s16 device)
 {
 	struct context_key key = {.process = process, .ordinal = device + 1u};
@@ -217,7 +217,7 @@ static __noinline void learn_current(struct current_state *where, const struct g
 	}
 }
 
-/* Fills in the device and the context that a call of the thread uses. */
+/* Set the device and the context of a call of the thread. */
 static __always_inline void put_current(struct current_state *where, struct gt_event_call *call,
 					bool runtime)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The record of a call: what its plan says to copy, and its way into the ring. */
+/* The record of a call: the copies that its plan defines, and the output to the ring. */
 #pragma once
 
 #include "probe/vmlinux_min.h"
@@ -35,7 +35,7 @@ static __always_inline void copy_arguments(struct call_frame *frame, const struc
 	frame->words = registers + on_stack;
 }
 
-/* Copies what slot `copy->slot` points to behind the words that are there. */
+/* Append a copy of the memory to which slot `copy->slot` points. */
 static __always_inline bool copy_memory(struct call_frame *frame, const struct gt_plan_copy *copy)
 {
 	__u64 *words = words_of(frame);
@@ -46,7 +46,7 @@ static __always_inline bool copy_memory(struct call_frame *frame, const struct g
 	barrier_var(size);
 	if (!pointer || at >= MAX_WORDS || size > GT_PLAN_MAX_COPIED * sizeof(__u64))
 		return false;
-	words[at + size / sizeof(__u64)] = 0; /* what the last word is not filled up with */
+	words[at + size / sizeof(__u64)] = 0; /* the rest of the last word */
 	if (bpf_probe_read_user(&words[at], size, (void *)pointer))
 		return false;
 	frame->words = at + (size + sizeof(__u64) - 1) / sizeof(__u64);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a probe sees of a thread's registers, and what stands for return addresses meanwhile. */
+/* The registers of a thread in a probe, and the trampoline that replaces return addresses. */
 #pragma once
 
 #include "probe/vmlinux_min.h"
@@ -15,7 +15,7 @@
 #define PROGRAM_COUNTER(regs) ((regs)->ip)
 #define RESULT(regs) ((regs)->ax)
 #define ARGUMENT_REGISTERS 6
-#define STACK_ARGUMENTS 8 /* bytes from the stack pointer at entry: behind the return address */
+#define STACK_ARGUMENTS 8 /* bytes from the stack pointer at entry: after the return address */
 
 static __always_inline void copy_registers(__u64 *words, struct pt_regs *regs)
 {
@@ -56,17 +56,16 @@ static __always_inline __u64 return_address(struct pt_regs *regs)
 
 #endif
 
-/* What the kernel puts in place of return addresses that it probes; 0: none was probed yet. */
+/* The address by which the kernel replaces return addresses; 0: no return was probed yet. */
 static __always_inline __u64 trampoline_of(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
 
 /*
- * Whether this entry goes on with the innermost call: a function that ends by jumping to
- * another one. Both have the same stack pointer, but so has a new call from a place where a
- * call was left. The return address tells: only a call that is still there has its own
- * replaced by the kernel's trampoline.
+ * Whether this entry continues the innermost call: a function that ends by jumping to another one.
+ * Both have the same stack pointer, but so has a new call after an abandoned one. Only a call that
+ * is still active has its return address replaced by the kernel's trampoline.
  */
 static __always_inline bool is_jump(struct task_struct *task, struct pt_regs *regs)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What user space gives the programs on calls, and what it reads from them (calls.h): settings,
- * plans, the phase, counts.
+ * Data shared by the programs on calls and user space (calls.h): settings, plans, phase, counts.
  */
 #pragma once
 
@@ -15,7 +14,7 @@ const volatile struct gt_call_settings settings;
 
 volatile __u32 phase; /* enum gt_call_phase */
 
-/* A row for each function; user space makes it that long. */
+/* One row per function; user space sets the size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who calls: the stack as a list of return addresses, found by frame pointers (walk.h), or a copy
- * of it, which the reader unwinds.
+ * The callers of a call: a list of return addresses, found by frame pointers (walk.h), or a copy of
+ * the stack, which the reader unwinds.
  */
 #pragma once
 
@@ -16,14 +16,14 @@
 #include "probe/api/walk.h"
 #include "probe/task.bpf.h"
 
-/* Stacks that were told already: hashes of stack and process. Once full, stacks are told again. */
+/* Stacks that were recorded: hashes of stack and process. Once full, stacks are repeated. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536);
 	__type(key, __u64);
 	__type(value, __u8);
-} told_stacks SEC(".maps");
+} recorded_stacks SEC(".maps");
 
 static __always_inline long gt_read_user(void *to, __u32 size, __u64 from)
 {
@@ -48,7 +48,7 @@ __noinline __u64 gt_probed_return(__u64 frame)
 	return 0;
 }
 
-/* Takes the callers; tells them if they are new. The stack's number. */
+/* Collect the callers, and emit them if they are new. Returns the number of the stack. */
 static __noinline __u64 take_stack(struct thread_calls *thread, struct call_frame *frame,
 				   struct pt_regs *regs)
 {
@@ -60,9 +60,9 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 			       settings.stack_depth, frame->return_address, STACK_POINTER(regs),
 			       FRAME_POINTER(regs), trampoline);
 	__u64 key = walk.hash ^ ((__u64)thread->process << 32), words = walk.count;
-	__u8 told = 1;
+	__u8 recorded = 1;
 
-	if (bpf_map_lookup_elem(&told_stacks, &key) || words > GT_MAX_CALLERS)
+	if (bpf_map_lookup_elem(&recorded_stacks, &key) || words > GT_MAX_CALLERS)
 		return walk.hash;
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_stack;
@@ -73,7 +73,7 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 	if (put_record(event, (STACK_HEAD_WORDS + words) * sizeof(__u64)))
 		COUNT(others_lost);
 	else
-		bpf_map_update_elem(&told_stacks, &key, &told, BPF_ANY);
+		bpf_map_update_elem(&recorded_stacks, &key, &recorded, BPF_ANY);
 	return walk.hash;
 }
 

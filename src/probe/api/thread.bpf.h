@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is kept of a thread from entries to returns, in its task storage: its calls that have not
- * returned, each with its record, and where it works.
+ * The state of a thread from entries to returns, in its task storage: the calls that have not
+ * returned, each with its record, and the current context.
  */
 #pragma once
 
@@ -29,12 +29,12 @@
 /* A call that has not returned. */
 struct call_frame {
 	__u64 stack_pointer;  /* at entry */
-	__u64 return_address; /* before the kernel replaces it; only where stacks are taken */
+	__u64 return_address; /* before the kernel replaces it; only with stacks */
 	__u16 implicit;       /* becomes an `implicit` event */
-	__u16 urgent;         /* a string is missing, which the reader may still find */
+	__u16 urgent;         /* a string is missing, which the reader may still read */
 	__u16 counted;        /* calls up to this one that are not implicit … */
-	__u16 hiding;         /* … and those of them that driver calls are left out inside of */
-	__u16 jumps;          /* functions that it went on with, and that return before it */
+	__u16 hiding;         /* … and those of them that hide driver calls inside them */
+	__u16 jumps;          /* functions that it jumped to, and that return before it */
 	__u64 words;          /* used of record[], behind the head */
 	union {
 		struct gt_event_call call;
@@ -46,7 +46,7 @@ struct thread_calls {
 	__u32 process;
 	__u32 thread;
 	__u32 depth;    /* frames in use */
-	__u32 too_deep; /* calls inside the deepest frame, counted as lost */
+	__u32 too_deep; /* calls inside the innermost frame, counted as lost */
 	__u16 sequence;
 	__u8 known; /* the fields above and `traced` are filled in */
 	__u8 traced;
@@ -76,7 +76,7 @@ static __always_inline struct call_frame *frame_at(struct thread_calls *thread, 
 	return &thread->frames[index & (MAX_CALL - 1)];
 }
 
-/* Tells the name of the thread's process, once; again if there was no room. */
+/* Emit the name of the thread's process, once; again if the ring was full. */
 static __noinline void name_process(struct thread_calls *thread, struct task_struct *task)
 {
 	if (put_process(task, thread->process, thread->thread))
@@ -86,7 +86,7 @@ static __noinline void name_process(struct thread_calls *thread, struct task_str
 }
 
 /* The first call of a thread, or the first after exec. */
-static __noinline void meet(struct thread_calls *thread, struct task_struct *task)
+static __noinline void initialise_thread(struct thread_calls *thread, struct task_struct *task)
 {
 	thread->thread = id_in_our_namespace(task);
 	thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
@@ -97,7 +97,7 @@ static __noinline void meet(struct thread_calls *thread, struct task_struct *tas
 	thread->known = 1;
 }
 
-/* Calls that a new one of the thread runs inside of, without those that were not asked for. */
+/* Calls that enclose a new one of the thread, without implicit ones. */
 static __always_inline __u16 counted_calls(struct thread_calls *thread)
 {
 	return thread->depth ? frame_at(thread, thread->depth - 1)->counted : 0;

@@ -17,17 +17,17 @@
 /* Copies memory of the traced thread. 0, or negative where it cannot be read. */
 static long gt_read_user(void *to, __u32 size, __u64 from);
 
-/* Where the probed function that has this frame returns to; 0: not known. */
+/* The return address of the probed function with this frame; 0: unknown. */
 __u64 gt_probed_return(__u64 frame);
 
 #define GT_WINDOW_BYTES 2048 /* a power of two */
 #define GT_WINDOW_WORDS (GT_WINDOW_BYTES / 8)
-#define GT_PAGE_BYTES 4096 /* the least there is: what ends a mapping ends on a multiple */
+#define GT_PAGE_BYTES 4096 /* the smallest page size: mappings end at a multiple */
 
 struct gt_window {
 	__u64 base;                       /* address of words[0] */
-	__u64 bytes;                      /* that could be read */
-	__u64 words[2 * GT_WINDOW_WORDS]; /* half is used; the verifier adds up both limits */
+	__u64 bytes;                      /* readable ones */
+	__u64 words[2 * GT_WINDOW_WORDS]; /* half is used: the verifier adds both limits */
 };
 
 struct gt_walk {
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void gt_window_move(struct gt_windo
 		window->bytes = GT_WINDOW_BYTES;
 }
 
-/* Whether the frame at `frame` is in the window now. */
+/* Move the window to `frame` if needed. Whether the frame is in it then. */
 static inline __attribute__((always_inline)) int gt_window_reach(struct gt_window *window,
 								 __u64 frame)
 {
@@ -68,8 +68,8 @@ static inline __attribute__((always_inline)) int gt_window_reach(struct gt_windo
 
 /*
  * Fills addresses[] with up to `depth` (at most `room`) return addresses, the innermost first.
- * Frames go up the stack; the first that does not ends the walk. `trampoline` is the address that
- * stands for the return addresses of functions whose returns are probed; 0: there are none.
+ * Frames ascend; the first one that does not ends the walk. `trampoline` is the address that
+ * replaces the return addresses of functions whose returns are probed; 0: there are none.
  */
 static inline __attribute__((always_inline)) struct gt_walk
 gt_walk_frames(struct gt_window *window, __u64 *addresses, __u32 room, __u32 depth,

@@ -28,12 +28,12 @@ int gt_watch_open(struct gt_watch **ret_watch, struct gt_diag *diag);
 void gt_watch_close(struct gt_watch *watch);
 GT_DEFINE_AUTO(watch, struct gt_watch, gt_watch_close)
 
-/* Calls back for what was mapped since the last time. */
+/* Call `mapped` for each mapping since the last time. */
 void gt_watch_poll(struct gt_watch *watch,
 		   void (*mapped)(void *context, const struct gt_new_mapping *mapping),
 		   void *context);
 
-/* Records that the kernel had to drop, up to now. */
+/* Return the number of records that the kernel dropped so far. */
 uint64_t gt_watch_lost(const struct gt_watch *watch);
 
 /* A file descriptor that epoll can wait on: readable when something was mapped. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The life of the traced processes: children are traced from their first instruction, names
- * follow exec, ends are told.
+ * The life of the traced processes: children are traced from their first instruction; exec changes
+ * names; exits are recorded.
  */
 #include "probe/vmlinux_min.h"
 
@@ -63,7 +63,7 @@ int process_exec(__u64 *arguments)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
 
-	/* Without a list of processes, the ones that make calls tell their names then. */
+	/* Without a list of processes, names are recorded with the first call. */
 	if (filter.by_process && bpf_map_lookup_elem(&processes, &process) &&
 	    put_process(task, process, process))
 		count_lost();

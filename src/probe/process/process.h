@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the BPF programs on the life of processes and their user-space half share. */
+/* Definitions shared by the BPF programs on processes and user space. */
 #pragma once
 
 #ifndef __bpf__
@@ -8,6 +8,6 @@
 
 /* One per CPU. */
 struct gt_process_counts {
-	__u64 lost;     /* process and exit events that found no room */
-	__u64 untraced; /* children that could not be added to the map: it was full */
+	__u64 lost;     /* process and exit events that were dropped (ring full) */
+	__u64 untraced; /* children that could not be added to the map (full) */
 };

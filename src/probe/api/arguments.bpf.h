@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a call is given and what does not fit into its record: strings, and what a kernel is
- * launched with. Each is an event of its own, before the call's.
+ * Arguments that do not fit into the record of a call: strings, and the arguments of a kernel
+ * launch. Each becomes an event of its own, which precedes the call's.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "probe/api/thread.bpf.h"
 #include "probe/task.bpf.h"
 
-/* A string argument becomes an event of its own, before the call's. Whether it could be read. */
+/* Emit a string argument. False: it cannot be read. */
 static __noinline bool put_string(struct thread_calls *thread, struct call_frame *frame, __u8 slot)
 {
 	__u64 pointer = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
@@ -42,11 +42,11 @@ static __noinline bool put_string(struct thread_calls *thread, struct call_frame
 }
 
 /*
- * Strings that were not read yet. A page that the program has not touched cannot be read from
- * here: by the time of the return it often was; if not, the reader is told to look at once.
+ * Emit the strings that were not read yet. A page that is not present cannot be read from here; it
+ * often is by the time of the return. If not, the reader is woken to read it at once.
  */
-static __noinline void put_strings(struct thread_calls *thread, struct call_frame *frame,
-				   const struct gt_plan *plan)
+static __noinline void put_missing_strings(struct thread_calls *thread, struct call_frame *frame,
+					   const struct gt_plan *plan)
 {
 	frame->urgent = 0;
 	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
@@ -62,8 +62,8 @@ static __noinline void put_strings(struct thread_calls *thread, struct call_fram
 }
 
 /*
- * A kernel's arguments: the array has a pointer for each, and nothing tells how many there are or
- * how long each is. What cannot be read is told so; a NULL ends it.
+ * Emit the arguments of a kernel. The array has a pointer to each; their number and sizes are
+ * unknown here. A NULL pointer ends it; unreadable arguments are marked.
  */
 static __noinline void put_arguments(struct thread_calls *thread, struct call_frame *frame,
 				     __u8 slot)
@@ -94,10 +94,11 @@ static __noinline void put_arguments(struct thread_calls *thread, struct call_fr
 		COUNT(others_lost);
 }
 
-static __always_inline void put_apart(struct thread_calls *thread, struct call_frame *frame,
-				      const struct gt_plan *plan)
+static __always_inline void put_argument_events(struct thread_calls *thread,
+						struct call_frame *frame,
+						const struct gt_plan *plan)
 {
-	put_strings(thread, frame, plan);
+	put_missing_strings(thread, frame, plan);
 	for (int i = 0; i < GT_PLAN_MAX_COPIES && settings.kernel_arguments; i++) {
 		if (i >= plan->copies)
 			break;
