@@ -50,7 +50,7 @@ static const char *const examples[] = {
 };
 
 /* A verdict and its reasons. */
-struct verdict {
+struct verify_verdict {
 	const struct gt_bpf_object *object;
 	const struct gt_bpf_program *program;
 	struct gt_section section;
@@ -86,7 +86,7 @@ static void print_position(const struct gt_bpf_program *program, uint32_t insn)
 		printf("insn %u", insn);
 }
 
-static void print_safe(const struct verdict *verdict)
+static void print_safe(const struct verify_verdict *verdict)
 {
 	const struct gt_bpf_program *program = verdict->program;
 	const struct gt_facts *facts = &verdict->facts;
@@ -123,7 +123,7 @@ static void print_safe(const struct verdict *verdict)
 	}
 }
 
-static void print_text(const struct verdict *verdict)
+static void print_text(const struct verify_verdict *verdict)
 {
 	const struct gt_bpf_program *program = verdict->program;
 	gt_auto_strbuf where = GT_STRBUF_INIT;
@@ -151,7 +151,7 @@ static void put_position(struct gt_json *json, const struct gt_bpf_program *prog
 }
 
 /* The instructions where lanes diverge, or where their keys differ. */
-static void put_divergence(struct gt_json *json, const struct verdict *verdict, bool keys)
+static void put_divergence(struct gt_json *json, const struct verify_verdict *verdict, bool keys)
 {
 	const struct gt_facts *facts = &verdict->facts;
 
@@ -166,7 +166,7 @@ static void put_divergence(struct gt_json *json, const struct verdict *verdict, 
 	gt_json_array_end(json);
 }
 
-static void put_safe(struct gt_json *json, const struct verdict *verdict)
+static void put_safe(struct gt_json *json, const struct verify_verdict *verdict)
 {
 	const struct gt_facts *facts = &verdict->facts;
 
@@ -189,7 +189,7 @@ static void put_safe(struct gt_json *json, const struct verdict *verdict)
 	gt_json_array_end(json);
 }
 
-static void put_json(struct gt_json *json, const struct verdict *verdict)
+static void put_json(struct gt_json *json, const struct verify_verdict *verdict)
 {
 	const struct gt_section *section = &verdict->section;
 
@@ -214,7 +214,7 @@ static void put_json(struct gt_json *json, const struct verdict *verdict)
 	gt_json_object_end(json);
 }
 
-static bool verify_program(const struct verify_options *given, struct verdict *verdict)
+static bool verify_program(const struct verify_options *given, struct verify_verdict *verdict)
 {
 	const struct gt_bpf_program *program = verdict->program;
 	struct gt_verify_options check = {
@@ -239,7 +239,7 @@ static bool verify_program(const struct verify_options *given, struct verdict *v
 static bool report_program(const struct verify_options *given, const struct gt_bpf_object *object,
 			   const struct gt_bpf_program *program, struct gt_json *json)
 {
-	struct verdict verdict = {.object = object, .program = program};
+	struct verify_verdict verdict = {.object = object, .program = program};
 
 	verdict.accepted = verify_program(given, &verdict);
 	if (given->json)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Text to instructions. */
+/* The assembler: text to instructions. */
 #include "assemble.h"
 
 #include <ctype.h>
@@ -41,7 +41,7 @@ static const struct named size_names[] = {
 #undef SIZE
 };
 
-/* A jump whose label is looked up at the end. */
+/* A jump whose label is resolved at the end. */
 struct fixup {
 	uint32_t insn, line;
 	bool wide; /* the target goes into imm */
@@ -201,7 +201,7 @@ static const struct named *find(const struct named *names, size_t count, const c
 }
 #define FIND(names, name, length) find(names, gt_countof(names), name, length)
 
-/* The length of a mnemonic without "32" or "64"; *ret_narrow: it was 32. */
+/* The length of a mnemonic without "32" or "64". *ret_narrow: the suffix is 32. */
 static size_t stem_of(const char *word, bool *ret_narrow)
 {
 	size_t length = strlen(word);
@@ -211,7 +211,7 @@ static size_t stem_of(const char *word, bool *ret_narrow)
 									       : length;
 }
 
-/* An instruction of a kind, if the word names one: 1 if not. */
+/* An instruction of one kind; 1: the mnemonic is of another kind. */
 static int assemble_alu(struct assembler *assembler, const char *word, struct bpf_insn *insn)
 {
 	const struct named *named;
@@ -435,7 +435,7 @@ static int assemble_wide(struct assembler *assembler, const char *word, struct b
 	return error;
 }
 
-/* Whatever the five fields are. */
+/* An instruction by its five fields. */
 static int assemble_raw(struct assembler *assembler, const char *word, struct bpf_insn *insn)
 {
 	uint64_t fields[5] = {0};

@@ -20,7 +20,7 @@ enum {
 	CONTEXT = GT_CONTEXT_SIZE / 8,
 };
 
-/* A program and what it runs on. */
+/* A program, its maps and its grid. */
 struct setup {
 	struct gt_bpf_map maps[MAPS];
 	uint32_t copies[MAPS]; /* 0: 1 */
@@ -36,7 +36,7 @@ struct setup {
 
 static const struct gt_bpf_map output_map = {.type = BPF_MAP_TYPE_RINGBUF, .max_entries = OUTPUT};
 
-/* What came of it. */
+/* Its results. */
 struct outcome {
 	void *memory[MAPS];
 	void *output;
@@ -198,7 +198,7 @@ static void *run_beside(void *data)
 static int run_grid(struct device *device, struct sg_module *module, const struct setup *setup,
 		    uint64_t results, struct sg_grid_result *result)
 {
-	/* Memory, its size, results; and the context, of which nothing is read here. */
+	/* Memory, its size, results; and the context, which is not read here. */
 	uint64_t parameters[3 + CONTEXT] = {0, 0, results};
 	size_t count = 3;
 	struct sg_launch launch = {
@@ -223,7 +223,7 @@ static int run_grid(struct device *device, struct sg_module *module, const struc
 	return error;
 }
 
-/* Runs a setup; maps that are in the outcome already are gone on with. */
+/* Run a setup on the device. Maps that the outcome has from an earlier run are kept. */
 static void run(struct device *device, struct setup *setup, struct outcome *outcome)
 {
 	struct sg_grid_result result = {0};
@@ -247,7 +247,7 @@ static void run(struct device *device, struct setup *setup, struct outcome *outc
 	translated_clear(&translated);
 }
 
-/* The same on the interpreter, with maps of the host. */
+/* Run a setup in the interpreter, with maps of the host. */
 static void interpret(struct setup *setup, struct outcome *outcome, struct gt_strbuf *output)
 {
 	uint32_t copies[MAPS];
@@ -284,7 +284,7 @@ static void free_maps(struct outcome *outcome)
 		free(outcome->memory[i]);
 }
 
-/* How many threads ended with a result. */
+/* Count the threads that returned a result. */
 static inline uint32_t count_results(const struct outcome *outcome, int64_t result)
 {
 	uint32_t count = 0;
@@ -299,6 +299,14 @@ static inline struct gt_bpf_map_view view_of(const struct setup *setup,
 {
 	return (struct gt_bpf_map_view){&setup->maps[map], outcome->memory[map],
 					copies_of(setup, map)};
+}
+
+/* Run a setup on the device. Returns the contents of its first map. */
+static inline struct gt_bpf_map_view run_map(struct device *device, struct setup *setup,
+					     struct outcome *outcome)
+{
+	run(device, setup, outcome);
+	return view_of(setup, outcome, 0);
 }
 
 static inline uint64_t value_at(const struct setup *setup, const struct outcome *outcome,
@@ -342,7 +350,7 @@ static const unsigned forms[] = {60, 70, 90};
 
 /* ---- ptxas ------------------------------------------------------------------------------ */
 
-/* The device that ptxas is to assemble a text for: its own, or the oldest that ptxas knows. */
+/* Assemble a text with ptxas, for its own device or `device`, whichever is newer. */
 static inline void check_text_for(const char *text, unsigned device)
 {
 	gt_auto_strbuf command = GT_STRBUF_INIT;
@@ -356,7 +364,7 @@ static inline void check_text_for(const char *text, unsigned device)
 	gt_strbuf_puts(&command, " >/dev/null 2>&1");
 	pipe = popen(gt_strbuf_string(&command), "w");
 	if (!pipe || fputs(text, pipe) < 0 || pclose(pipe)) {
-		TAP_FAIL("ptxas for sm_%u does not take:", device);
+		TAP_FAIL("ptxas for sm_%u rejects:", device);
 		printf("%s\n", text);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* src/cuda, on the software GPU: its driver library is the one that LIBCUDA names. */
+/* src/cuda on the software GPU, whose driver library is LIBCUDA. */
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -128,7 +128,7 @@ TEST("allocating more memory than there is fails")
 	close_device(&opened);
 }
 
-/* Starts twice(where, 21), and waits for it. */
+/* Launch twice(where, 21), and wait for it. */
 static int run_twice(struct opened *opened, struct gt_module *module, uint64_t where)
 {
 	uint64_t number = 21;

@@ -11,7 +11,8 @@ GPUTAP_MAP(called, GPUTAP_MAP_HOST_ARRAY, unsigned int, unsigned long long, 1024
 GPUTAP_ARRAY(delays, unsigned long long, 40);
 GPUTAP_RING(events, 65536);
 
-static __attribute__((noinline)) int record_launch(struct gputap_context *ctx, unsigned long long now)
+static __attribute__((noinline)) int record_launch(struct gputap_context *ctx,
+						   unsigned long long now)
 {
 	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Grids on the interpreter: levels, contexts, lanes in step; and that the lanes of random programs
- * do what the verifier says of lanes.
+ * Grids on the interpreter: levels, contexts, collective helpers; and that the lanes of random
+ * programs behave as the divergence analysis says.
  */
 #include <errno.h>
 
@@ -10,6 +10,7 @@
 #include "gpubpf/map/map.h"
 #include "gpubpf/verify/verify.h"
 #include "gpubpf_programs.h"
+#include "gpubpf_site.h"
 #include "tap.h"
 
 enum {
@@ -34,19 +35,9 @@ static uint64_t lane_value(void *data, enum gt_context_source source,
 	}
 }
 
-static const struct gt_interp_site site = {
-	.kernel = 3,
-	.site = 4,
-	.line = 55,
-	.argument_count = 2,
-	.argument_sizes = {8, 4},
-	.arguments = {0xabcdef0123456789, 77},
-	.width = 16,
-	.space = GT_SPACE_GLOBAL,
-	.lane = lane_value,
-};
+static const struct gt_interp_site site = TEST_SITE(lane_value);
 
-/* Runs a text on blocks of `threads` threads in x; "" or what went wrong. */
+/* Run a text on blocks of `threads` threads in x; "" or the error. */
 static const char *run(const char *section_name, uint32_t threads, uint32_t blocks,
 		       const char *text, const struct gt_interp_options *given)
 {
@@ -233,7 +224,7 @@ enum {
 	MAX_VISITS = 2000,
 };
 
-/* What lanes did: the instructions that all of them do together, in order, with registers. */
+/* The instructions that all lanes execute together, in order, with the registers. */
 struct record {
 	const struct gt_facts *facts;
 	unsigned counts[LANES], filled;
@@ -277,7 +268,7 @@ static void visit(void *data, uint64_t number, uint32_t insn,
 				 (unsigned long long)registers[i]);
 }
 
-/* A random program whose r3 is the lane: made of the context before the program begins. */
+/* A random program after a prologue that loads the lane from the context into r3. */
 static bool check_lanes(const struct gt_bpf_program *program, const struct gt_facts *facts)
 {
 	static struct record record;

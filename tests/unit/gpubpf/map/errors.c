@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What helpers of maps say where they cannot: on the interpreter, as PTX, and on Linux the same. */
+/* The errors of map helpers: the same in the interpreter, as PTX, and on Linux. */
 #include "gpubpf_kernel.h"
 #include "gpubpf_maps_run.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Instances of maps, one a context, and what they share, on two devices of the software GPU, whose
- * driver library LIBCUDA names. The modules are written by hand: only their symbols are as
- * translate.h says.
+ * Instances of maps, one per context, and shared maps, on two devices of the software GPU (LIBCUDA
+ * is its driver library). The modules are hand-written, with the symbols that translate.h
+ * specifies.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -438,7 +438,7 @@ TEST("a ring reader rejects other maps")
 	CHECK_INT(gt_ring_reader_open(&ring, &header, &reader), -EBADMSG);
 }
 
-/* ---- what programs print ---------------------------------------------------------------- */
+/* ---- output of programs ----------------------------------------------------------------- */
 
 TEST("formats are those of the kernel's trace_printk, except for those that dereference addresses")
 {

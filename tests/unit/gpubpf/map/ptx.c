@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arrays and hash maps as PTX on the software device, with thousands of threads at once: what is
- * counted is exact, what the host reads back is what its own operations would have made of it.
+ * Arrays and hash maps as PTX on the software device, with thousands of threads: counts are exact,
+ * and the contents are those that the operations of the host would have produced.
  */
 #include "gpubpf_maps_run.h"
 
@@ -244,7 +244,7 @@ TEST("global variables are in device memory, although libbpf sets the flag of sh
 
 /* ---- hash maps -------------------------------------------------------------------------- */
 
-/* Checks that a hash map hangs together: each key once, found, and counted. */
+/* Check that a hash map is consistent: each key exists once, is found, and is counted. */
 static uint64_t check_hash(const struct setup *setup, const struct outcome *outcome, uint32_t map)
 {
 	struct gt_bpf_map_view view = view_of(setup, outcome, map);
@@ -346,8 +346,7 @@ TEST("concurrent updates of one key are atomic")
 		struct gt_bpf_map_entry entry = {0};
 		uint64_t halves[2];
 
-		run(&device, &setup, &outcome);
-		view = view_of(&setup, &outcome, 0);
+		view = run_map(&device, &setup, &outcome);
 		CHECK_INT(count_results(&outcome, 0), ALL);
 		CHECK_INT(check_hash(&setup, &outcome, 0), 1);
 		CHECK(gt_bpf_map_read(&view, &entry));
@@ -372,8 +371,7 @@ TEST("a full hash map rejects and counts inserts, and still updates its keys")
 		struct gt_bpf_map_view view;
 		uint32_t inserted;
 
-		run(&device, &setup, &outcome);
-		view = view_of(&setup, &outcome, 0);
+		view = run_map(&device, &setup, &outcome);
 		CHECK_INT(count_results(&outcome, 0), 1000);
 		CHECK_INT(count_results(&outcome, -E2BIG), ALL - 1000);
 		CHECK_INT(gt_bpf_map_losses(&view).rejected, ALL - 1000);
@@ -420,8 +418,8 @@ TEST("one of many threads that delete the same keys succeeds for each key")
 }
 
 /*
- * Inserts, looks up, checks and deletes the thread's own key, four times. The result is how often
- * the insert found the map full; 1000 and more: something was not as it must be.
+ * Inserts, looks up, checks and deletes the thread's own key, four times. The result is the number
+ * of inserts into a full map; 1000 and more: an error.
  */
 #define OWN_KEY                                                                                    \
 	THREAD VALUE "	stxdw [r10-8], r6\n	mov r7, 0\n	mov r8, 0\n"                                \
@@ -533,7 +531,7 @@ TEST("operations of threads on their own keys have the results of the host's ope
 
 /* ---- sizes ------------------------------------------------------------------------------ */
 
-/* Fills the stack, then puts `size` bytes of it at -264 + shift everywhere. */
+/* Fills the stack, then copies `size` bytes of it at -264 + shift to each map. */
 static char *size_program(unsigned size, unsigned shift, bool known)
 {
 	struct gt_strbuf text = GT_STRBUF_INIT;

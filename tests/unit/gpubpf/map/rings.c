@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Rings, printing and helpers as PTX on the software device: no record is lost without being
- * counted, and helpers give what they give on the interpreter.
+ * counted, and helpers have the results of the interpreter.
  */
 #include "gpubpf_maps_run.h"
 
@@ -13,7 +13,7 @@ struct receiver {
 	uint64_t bad, good;
 };
 
-/* A record is the thread's number, three times, and bytes that it alone has. */
+/* A record has the thread's number three times. */
 static void take_record(struct receiver *receiver, const uint64_t *record, uint32_t size)
 {
 	bool bad = size < 24 || record[0] >= ALL || record[1] != record[0] ||
@@ -161,7 +161,7 @@ TEST("a record that is longer than its ring is rejected and counted")
 	CHECK_INT(((struct gt_ring_header *)outcome.memory[0])->lost, 1);
 }
 
-/* ---- what is printed -------------------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------------------------- */
 
 static uint8_t greeting[32] = "100% of it\n";
 
@@ -209,7 +209,7 @@ TEST("output on the device is that of the interpreter")
 	"	lddw r1, 0x786c6c2520\n	stxdw [r10-8], r1\n	mov r1, r10\n	add r1, -16\n"                 \
 	"	mov r2, 16\n"
 
-/* What a program prints: the same as PTX and on the interpreter. */
+/* The output of a program: the same as PTX and in the interpreter. */
 static void check_prints(struct device *device, const char *text, const char *expected)
 {
 	struct setup setup = {.maps = {ARRAY(8, 4)}, .text = text};

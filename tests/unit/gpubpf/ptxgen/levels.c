@@ -10,6 +10,7 @@
 #include "exec_fixture.h"
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/translate.h"
+#include "gpubpf_site.h"
 
 enum {
 	RESULTS = 256,
@@ -90,17 +91,7 @@ static uint64_t lane_value(void *data, enum gt_context_source source,
 	return source == GT_SOURCE_TAKEN;
 }
 
-static const struct gt_interp_site site = {
-	.kernel = 3,
-	.site = 4,
-	.line = 55,
-	.argument_count = 2,
-	.argument_sizes = {8, 4},
-	.arguments = {0xabcdef0123456789, 77},
-	.width = 16,
-	.space = GT_SPACE_GLOBAL,
-	.lane = lane_value,
-};
+static const struct gt_interp_site site = TEST_SITE(lane_value);
 
 /* The address differs between lanes, so it is not in the parameter. */
 static const struct gt_site_value values[] = {
