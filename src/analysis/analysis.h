@@ -35,24 +35,24 @@ struct gt_group {
 #define GT_STREAM_NONE UINT64_MAX /* as a group's stream: the call has none */
 
 /*
- * The group of a call; `stream` counts with GT_BY_STREAM alone. Devices are told apart by their
- * UUIDs where these are known, since ordinals may differ from process to process: then all of one
- * UUID are one group, and its `device` is 0 in keys (gt_group_told). A device whose UUID is not
- * known is the process's, until gt_group_now.
+ * The group of a call; `stream` counts with GT_BY_STREAM alone. Devices are distinguished by
+ * UUID where it is known, since ordinals may differ between processes: a group is all calls of one
+ * UUID, and its `device` is 0 in keys (gt_group_with_ordinal). A device whose UUID is unknown is a
+ * group per process, until gt_group_now.
  */
 struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 			    const struct gt_event_call *call, uint64_t stream);
 /* The same for a device, of a process or of all (0): as much as is known now. */
 struct gt_group gt_group_of_device(const struct gt_names *names, uint32_t process, int device);
 /*
- * What a group of gt_group_of is by now: the UUID of its device may have been told since. Devices
- * whose UUIDs nothing told are then one for each ordinal.
+ * The group of gt_group_of with what is known by now: the UUID of its device may have become known.
+ * Devices without a known UUID are then one per ordinal.
  */
 struct gt_group gt_group_now(enum gt_by by, const struct gt_names *names,
 			     const struct gt_group *group);
 
-/* A group as a row tells it: with the ordinal of its first call, too. */
-static inline struct gt_group gt_group_told(struct gt_group key, int device)
+/* A group as shown in a row: with the ordinal of its first call. */
+static inline struct gt_group gt_group_with_ordinal(struct gt_group key, int device)
 {
 	if (key.uuid[0])
 		key.device = device;
@@ -60,19 +60,19 @@ static inline struct gt_group gt_group_told(struct gt_group key, int device)
 }
 
 /*
- * Adds where a call came from: what its stack tells. "-" where none was taken, or none found; the
- * stack's number where nothing tells more.
+ * Adds the caller of a call, by its stack: "-" if no stack was recorded or found, the number of the
+ * stack if nothing else is known.
  */
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
 		    uint64_t stack);
 /*
- * Whether a stack tells no caller but wrappers of the API and stubs of launches. nvcc compiles
+ * Whether a stack has no callers but wrappers of the API and stubs of launches. nvcc compiles
  * these without frame pointers.
  */
 bool gt_stack_ends_in_stub(const struct gt_names *names, uint32_t process, uint64_t stack);
 /*
- * How many frames stand between the call and the program's own code: wrappers of the API and stubs
- * of launches, which nobody wrote. 0 also where a stack tells nothing but these.
+ * Number of frames between the call and the program's own code: wrappers of the API and stubs of
+ * launches. 0 also if the stack has no other frames.
  */
 size_t gt_stack_wrappers(const struct gt_names *names, uint32_t process, uint64_t stack);
 /* Adds the name of a kernel as a person reads it; `name` is mangled, or NULL: the handle. */
@@ -92,7 +92,7 @@ void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum g
 const struct gt_context *gt_group_context(const struct gt_names *names,
 					  const struct gt_group *group);
 
-/* Ages are told by steps, so that few rows hold them all: less than a second, ten, a minute … */
+/* Ages are grouped in steps: less than a second, ten, a minute … */
 #define GT_AGES 7
 unsigned gt_age_of(uint64_t ns);
 const char *gt_age_name(unsigned age);

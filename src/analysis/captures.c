@@ -73,7 +73,8 @@ static int set(struct gt_captures *captures, struct stream_capture_key key, uint
 	return 0;
 }
 
-/* Errors after which the capture goes on: 903 unmatched, 908 wrong thread (cudaError_t). */
+/* Errors after which the stream capture continues: 903 unmatched, 908 wrong thread (cudaError_t).
+ */
 static bool goes_on(const struct gt_operation *operation)
 {
 	uint32_t result = (uint32_t)operation->event->result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which CUDA context is current in a thread, as far as its calls of the driver API tell. */
+/* Which CUDA context is current in a thread, as far as known from its driver API calls. */
 #pragma once
 
 #include "analysis/operation.h"

@@ -35,7 +35,7 @@ struct gt_copies {
 	struct copy_speed speeds[2][GT_HOST_MEMORIES]; /* to the device, from the device */
 };
 
-/* One copy, with what the calls before tell of its ends. */
+/* One copy, with what is known of its ends from earlier calls. */
 struct copy_traits {
 	enum gt_direction direction;
 	enum gt_host_memory host;
@@ -212,7 +212,7 @@ static struct gt_copies_row *row_in(struct gt_hash *rows, const struct copies_ke
 	if (!row)
 		return NULL;
 	row->direction = (enum gt_direction)key->direction;
-	row->group = gt_group_told(key->group, device);
+	row->group = gt_group_with_ordinal(key->group, device);
 	if (gt_hash_set(rows, key, sizeof(*key), row)) {
 		free(row);
 		return NULL;
@@ -286,7 +286,7 @@ static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 	return error;
 }
 
-static void tell_ended(void *opaque, const struct gt_work *work, uint64_t end)
+static void report_completed(void *opaque, const struct gt_work *work, uint64_t end)
 {
 	struct gt_copies_row *row = (struct gt_copies_row *)(uintptr_t)work->tag;
 
@@ -340,7 +340,7 @@ static int take_copy(struct gt_copies *copies, const struct gt_names *names,
 	error = count_copy(copies, row, operation, &copy);
 	return error ? error
 		     : gt_flight_take(copies->flight, operation, copy.waits ? NULL : &tag,
-				      copy.waits, tell_ended, copies);
+				      copy.waits, report_completed, copies);
 }
 
 static int take_operation(void *opaque, const struct gt_names *names,
@@ -362,7 +362,8 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	if (gt_graphs_launches(operation))
 		error = take_graph(copies, names, operation);
 	return error ? error
-		     : gt_flight_take(copies->flight, operation, NULL, false, tell_ended, copies);
+		     : gt_flight_take(copies->flight, operation, NULL, false, report_completed,
+				      copies);
 }
 
 int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
@@ -452,7 +453,7 @@ static int add_row(struct gt_copies_row *to, const struct gt_copies_row *row)
 		       : 0;
 }
 
-/* Rows of a device whose UUID was told only later are that one's. */
+/* Merge rows of a device whose UUID became known later. */
 static int gather_devices(struct gt_copies *copies, const struct gt_names *names)
 {
 	size_t cursor = 0;

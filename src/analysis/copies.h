@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies by direction: bytes, sizes, and how fast they were, as far as calls can tell. A call that
- * waits for its copy gives a bandwidth; one that may return before has none, only the time until a
- * later call proved that the copy had ended: an upper bound.
+ * Copies by direction: bytes, sizes and rates, as far as known from calls. A synchronous copy
+ * has a rate; an asynchronous one has only an upper bound of its duration: the time until a later
+ * call proves its completion.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct gt_copies_row {
 	uint64_t count; /* that succeeded */
 	uint64_t failed;
 	uint64_t bytes;
-	uint64_t unknown;          /* of the count: those whose bytes the call does not tell */
+	uint64_t unknown;          /* of the count: copies of unknown size */
 	struct gt_histogram sizes; /* bytes */
 
 	/* Calls that wait: their copies' bytes and the calls' time. */

@@ -83,7 +83,7 @@ static struct gt_error *new_error(const struct gt_names *names,
 	error->process_name = strdup(gt_names_process(names, error->process));
 	error->result = gt_strbuf_steal(&result);
 	error->stack = operation->event->stack;
-	error->group = gt_group_told(key->group, operation->event->head.device);
+	error->group = gt_group_with_ordinal(key->group, operation->event->head.device);
 	error->first = operation->end;
 	error->sticky = gt_error_is_sticky(operation->event->result);
 	if (error->process_name && error->result)
@@ -152,14 +152,14 @@ static int show(struct gt_errors *errors, const struct error_key *key, const str
 	if (!shown)
 		return -ENOMEM;
 	*shown = *row;
-	shown->group = gt_group_told(key->group, (int)row->group.device);
+	shown->group = gt_group_with_ordinal(key->group, (int)row->group.device);
 	if (!gt_hash_set(errors->shown, key, sizeof(*key), shown))
 		return 0;
 	free(shown);
 	return -ENOMEM;
 }
 
-/* Rows of a device whose UUID was told only later are that one's. */
+/* Merge rows of a device whose UUID became known later. */
 static int gather_devices(struct gt_errors *errors, const struct gt_names *names)
 {
 	size_t cursor = 0;

@@ -10,7 +10,7 @@
 struct gt_evidence {
 	enum gt_finding_kind kind;
 	const char *function;
-	const char *text; /* a kernel, or what is told of an error */
+	const char *text; /* a kernel, or the description of an error */
 	uint64_t count;
 	uint64_t all; /* of what might have been one */
 	uint64_t bytes, ns;

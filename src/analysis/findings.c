@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every operation counts at the sites of the kinds that it may be part of; in the end those are
- * told at which enough happened.
+ * Every operation is counted at the call sites of the kinds that it may belong to. Sites with
+ * enough occurrences become findings.
  */
 #include "analysis/findings.h"
 
@@ -308,7 +308,7 @@ static char *label_launch(const struct gt_names *names, const struct gt_operatio
 	return gt_strbuf_steal(&text);
 }
 
-/* Places of launches are kept by kernel: whose fault an error is, is told by them. */
+/* Launch sites are kept by kernel, to name the launch that caused an error. */
 static int take_launch(struct gt_findings *findings, const struct gt_names *names,
 		       const struct gt_operation *operation, struct gt_call_site **ret_site)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Patterns in a program's calls that are worth telling, each with its evidence and an advice. */
+/* Suspicious patterns in a program's calls, each with evidence and advice. */
 #pragma once
 
 #include "analysis/analysis.h"

@@ -180,8 +180,8 @@ static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
 	return 0;
 }
 
-static void tell_ended(struct gt_flight *flight, const struct gt_operation *operation,
-		       gt_flight_sink sink, void *context)
+static void report_completed(struct gt_flight *flight, const struct gt_operation *operation,
+			     gt_flight_sink sink, void *context)
 {
 	struct flight_process *process =
 		gt_hash_get_u64(flight->processes, operation->event->head.process);
@@ -209,7 +209,7 @@ int gt_flight_take(struct gt_flight *flight, const struct gt_operation *operatio
 	if (taken < 0)
 		return taken;
 	if (waits && gt_order_proves(operation))
-		tell_ended(flight, operation, sink, context);
+		report_completed(flight, operation, sink, context);
 	if (!tag || taken != 1)
 		return 0;
 	return keep(flight, &stream, &(struct gt_work){operation->start, operation->end, *tag});

@@ -26,7 +26,7 @@ void gt_flight_free(struct gt_flight *flight);
 typedef void (*gt_flight_sink)(void *context, const struct gt_work *work, uint64_t end);
 
 /*
- * Takes an operation: tells what it proves to have ended, then, if `tag` is not NULL and the
+ * Takes an operation: reports the work that it proves complete, then, if `tag` is not NULL and the
  * operation puts work into a stream, keeps that. `blocks` says that a copy without a stream waits
  * for itself. 0 or -ENOMEM.
  */

@@ -25,7 +25,7 @@ struct graph_key {
 struct graph_content {
 	GT_VEC(struct gt_graph_item) items;
 	bool unknown;
-	bool unlisted; /* it has nodes of which no call told the handle */
+	bool unlisted; /* it has nodes whose handles are unknown */
 };
 
 struct gt_graphs {
@@ -97,7 +97,7 @@ static struct graph_content *begin(struct gt_graphs *graphs, struct graph_key ke
 	return content;
 }
 
-/* One that comes out of nowhere has begun before it was looked at. */
+/* One without a known beginning began before tracing. */
 static struct graph_content *find_or_begin(struct gt_graphs *graphs, struct graph_key key)
 {
 	struct graph_content *content = find(graphs, key);
@@ -167,7 +167,7 @@ static int change(struct gt_graphs *graphs, struct graph_key key)
 	return 0;
 }
 
-/* A node that no call told of may be in any graph that has such nodes. */
+/* An unknown node may be in any graph that has unknown nodes. */
 static int change_node(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
 	struct graph_key node = key_of(operation, SORT_NODE, operation->address);
@@ -304,7 +304,7 @@ int gt_graphs_add(struct gt_graphs *graphs, const struct gt_operation *operation
 
 	if (!content)
 		return -ENOMEM;
-	/* No graph has the handle 0, except in damaged captures. */
+	/* No graph has the handle 0, except in malformed captures. */
 	if (!operation->capture && operation->has_other && key.handle &&
 	    gt_hash_set(graphs->nodes, &node, sizeof(node), (void *)(uintptr_t)key.handle))
 		return -ENOMEM;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is in graphs, as far as the calls tell that made them: a launch of a graph is one call, and
- * the work in it is that of its nodes. An analysis says what of a node it wants to know again. A
- * graph whose making was not seen from its beginning on, or that was changed in a way of which the
- * call does not tell enough, is unknown, and so is every graph with such a one in it.
+ * The contents of graphs, known from the calls that built them: a launch of a graph is one call,
+ * and its work is that of its nodes. An analysis chooses which properties of nodes are kept. A
+ * graph whose construction was not seen from the start, or that was changed in an unsupported way,
+ * is unknown, and so is every graph that contains it.
  */
 #pragma once
 

@@ -23,7 +23,7 @@ struct kernel_group {
 	struct gt_kernel_row kernel;
 	char *name;
 	GT_VEC(struct gt_configuration) configurations;
-	GT_VEC(struct graph_launch *) nodes; /* the last one stands for all that found no room */
+	GT_VEC(struct graph_launch *) nodes; /* the last one collects those beyond the limit */
 };
 
 struct gt_kernels {
@@ -170,7 +170,7 @@ static struct kernel_group *row_of(struct gt_kernels *kernels, const struct gt_n
 		.handle = launched.handle,
 		.graph = launched.graph,
 		.process = operation->event->head.process,
-		.group = gt_group_told(group, operation->event->head.device),
+		.group = gt_group_with_ordinal(group, operation->event->head.device),
 	};
 
 	return row_in(kernels, kernels->by_key, &like);
@@ -368,7 +368,7 @@ static int add_row(struct kernel_group *to, const struct kernel_group *row)
 	return error;
 }
 
-/* Rows of a device whose UUID was told only later are that one's. */
+/* Merge rows of a device whose UUID became known later. */
 static int gather_devices(struct gt_kernels *kernels, const struct gt_names *names)
 {
 	size_t cursor = 0;
@@ -384,8 +384,8 @@ static int gather_devices(struct gt_kernels *kernels, const struct gt_names *nam
 		struct gt_kernel_row like = row->kernel;
 		struct kernel_group *to;
 
-		like.group = gt_group_told(gt_group_now(kernels->by, names, &like.group),
-					   (int)row->kernel.group.device);
+		like.group = gt_group_with_ordinal(gt_group_now(kernels->by, names, &like.group),
+						   (int)row->kernel.group.device);
 		to = row_in(kernels, kernels->shown, &like);
 		if (!to || add_row(to, row))
 			return -ENOMEM;

@@ -13,7 +13,7 @@ struct gt_configuration {
 };
 
 struct gt_kernel_row {
-	const char *name; /* mangled; NULL: nothing told it */
+	const char *name; /* mangled; NULL: unknown */
 	uint64_t handle;  /* without a name: of the kernel, or of the graph */
 	bool graph;       /* launches of a graph, whatever is in it */
 	uint32_t process; /* of the first launch */

@@ -181,7 +181,7 @@ static struct gt_leak *row_in(struct gt_leaks *leaks, struct gt_hash *rows,
 		return NULL;
 	leak->state = key->state;
 	leak->space = key->space;
-	leak->group = gt_group_told(key->group, allocation->device);
+	leak->group = gt_group_with_ordinal(key->group, allocation->device);
 	if (leaks->by == GT_BY_STACK)
 		leak->function = keep_name(leaks, gt_names_function(names, key->function));
 	leak->process_name =
@@ -255,49 +255,49 @@ static int take_change(void *opaque, const struct gt_names *names,
 {
 	struct gt_leaks *leaks = opaque;
 	struct leak_process *process = process_of(leaks, change->process, change->time);
-	struct gt_memory_process *told;
+	struct gt_memory_process *counts;
 
 	if (!process)
 		return -ENOMEM;
-	told = &process->public;
-	if (change->time > told->last)
-		told->last = change->time;
+	counts = &process->public;
+	if (change->time > counts->last)
+		counts->last = change->time;
 	switch (change->what) {
 	case GT_MEMORY_ALLOCATED:
 		count_allocated(process, change->allocation);
-		return gt_histogram_add(&told->latency, change->operation->event->duration);
+		return gt_histogram_add(&counts->latency, change->operation->event->duration);
 	case GT_MEMORY_UNTRACKED:
-		told->untracked++;
-		return gt_histogram_add(&told->latency, change->operation->event->duration);
+		counts->untracked++;
+		return gt_histogram_add(&counts->latency, change->operation->event->duration);
 	case GT_MEMORY_IN_GRAPH:
-		told->in_graphs++;
+		counts->in_graphs++;
 		return 0;
 	case GT_MEMORY_FREED:
 		count_gone(process, change->allocation);
-		told->use[change->allocation->space].frees++;
+		counts->use[change->allocation->space].frees++;
 		return 0;
 	case GT_MEMORY_REPLACED:
 		count_gone(process, change->allocation);
-		told->replaced++;
+		counts->replaced++;
 		return 0;
 	case GT_MEMORY_RELEASE_SEEN:
-		told->replaced--;
-		told->use[change->allocation->space].frees++;
+		counts->replaced--;
+		counts->use[change->allocation->space].frees++;
 		return 0;
 	case GT_MEMORY_ALLOC_FAILED:
-		told->failed++;
+		counts->failed++;
 		return 0;
 	case GT_MEMORY_FREE_FAILED:
-		told->free_failed++;
+		counts->free_failed++;
 		return 0;
 	case GT_MEMORY_FREED_TWICE:
-		told->freed_twice++;
+		counts->freed_twice++;
 		return 0;
 	case GT_MEMORY_FREED_FOREIGN:
-		told->freed_foreign++;
+		counts->freed_foreign++;
 		return 0;
 	case GT_MEMORY_FREED_UNSEEN:
-		told->freed_unseen++;
+		counts->freed_unseen++;
 		return 0;
 	case GT_MEMORY_LEFT_TO_RESET:
 		return count_left(leaks, names, process, change, GT_LEAK_RESET);

@@ -13,10 +13,10 @@
 
 /* What became of what was not freed. */
 enum gt_leak_state {
-	GT_LEAK_LIVE, /* it is still there */
-	GT_LEAK_EXIT,     /* it was there when its process ended */
-	GT_LEAK_RESET,    /* it was there when the device was reset */
-	GT_LEAK_CONTEXT,  /* it was there when its context was destroyed */
+	GT_LEAK_LIVE,    /* still allocated */
+	GT_LEAK_EXIT,    /* it was there when its process ended */
+	GT_LEAK_RESET,   /* it was there when the device was reset */
+	GT_LEAK_CONTEXT, /* it was there when its context was destroyed */
 	GT_LEAK_STATES,
 };
 /* "live", "exit", "reset", "context" */
@@ -27,7 +27,7 @@ struct gt_leak {
 	enum gt_leak_state state;
 	enum gt_memory_space space;
 	struct gt_group group; /* by the analysis's gt_by */
-	const char *function;  /* that allocated them; NULL: several, where stacks are not told */
+	const char *function;  /* that allocated them; NULL: several, if not by stack */
 	const char *process_name;
 	uint64_t count, bytes;
 	uint64_t unknown;        /* of the count: those whose bytes are not known */

@@ -55,8 +55,9 @@ static struct gt_owner *owner_of(struct gt_memory *memory, uint32_t process)
 	return owner;
 }
 
-static int tell(struct gt_memory *memory, enum gt_memory_event what,
-		const struct gt_allocation *allocation, const struct gt_operation *operation)
+static int report_change(struct gt_memory *memory, enum gt_memory_event what,
+			 const struct gt_allocation *allocation,
+			 const struct gt_operation *operation)
 {
 	struct gt_memory_change change = {
 		.what = what,
@@ -110,7 +111,8 @@ static int replace(struct gt_memory *memory, struct gt_owner *owner, uint64_t ke
 	free(gt_hash_remove_u64(owner->replaced, key));
 	error = gt_hash_set_u64(owner->replaced, key, old);
 	if (!error)
-		error = old->imported ? 0 : tell(memory, GT_MEMORY_REPLACED, old, operation);
+		error = old->imported ? 0
+				      : report_change(memory, GT_MEMORY_REPLACED, old, operation);
 	else
 		free(old);
 	return error;
@@ -124,9 +126,9 @@ static int take_alloc(struct gt_memory *memory, struct gt_owner *owner,
 	int error;
 
 	if (operation->failed)
-		return tell(memory, GT_MEMORY_ALLOC_FAILED, NULL, operation);
+		return report_change(memory, GT_MEMORY_ALLOC_FAILED, NULL, operation);
 	if (!operation->has_address)
-		return tell(memory, GT_MEMORY_UNTRACKED, NULL, operation);
+		return report_change(memory, GT_MEMORY_UNTRACKED, NULL, operation);
 	if (!operation->address)
 		return 0; /* of no bytes */
 	error = replace(memory, owner, key, operation);
@@ -141,7 +143,7 @@ static int take_alloc(struct gt_memory *memory, struct gt_owner *owner,
 		free(allocation);
 		return error;
 	}
-	return tell(memory, GT_MEMORY_ALLOCATED, allocation, operation);
+	return report_change(memory, GT_MEMORY_ALLOCATED, allocation, operation);
 }
 
 /* Errors that speak of what was to be freed, not of the device: both APIs' numbers. */
@@ -178,7 +180,9 @@ static int take_failed_free(struct gt_memory *memory, struct gt_owner *owner, ui
 static int finish(struct gt_memory *memory, struct gt_owner *owner,
 		  struct gt_allocation *allocation, const struct gt_operation *operation)
 {
-	int error = allocation->imported ? 0 : tell(memory, GT_MEMORY_FREED, allocation, operation);
+	int error = allocation->imported
+			    ? 0
+			    : report_change(memory, GT_MEMORY_FREED, allocation, operation);
 
 	gt_owner_take_out(owner, allocation);
 	free(allocation);
@@ -212,16 +216,16 @@ static int take_free(struct gt_memory *memory, struct gt_owner *owner,
 	replaced = gt_hash_get_u64(owner->replaced, key);
 	if (replaced && (!live || operation->start < live->time)) {
 		gt_hash_remove_u64(owner->replaced, key);
-		error = replaced->imported
-				? 0
-				: tell(memory, GT_MEMORY_RELEASE_SEEN, replaced, operation);
+		error = replaced->imported ? 0
+					   : report_change(memory, GT_MEMORY_RELEASE_SEEN, replaced,
+							   operation);
 		free(replaced);
 		return error;
 	}
 	if (live && operation->start >= live->time)
 		return release(memory, owner, live, operation);
 	gt_owner_remember_freed(owner, key, operation->event->stack, operation->end);
-	return tell(memory, GT_MEMORY_FREED_UNSEEN, NULL, operation);
+	return report_change(memory, GT_MEMORY_FREED_UNSEEN, NULL, operation);
 }
 
 static int take_register(struct gt_memory *memory, struct gt_owner *owner,
@@ -361,7 +365,7 @@ static int take_reset(struct gt_memory *memory, struct gt_owner *owner,
 		if (!belongs(memory, allocation, operation))
 			continue;
 		if (!error && !allocation->imported)
-			error = tell(memory, what, allocation, operation);
+			error = report_change(memory, what, allocation, operation);
 		gt_owner_take_out(owner, allocation);
 		free(allocation);
 	}
@@ -370,8 +374,9 @@ static int take_reset(struct gt_memory *memory, struct gt_owner *owner,
 
 static int take_node(struct gt_memory *memory, const struct gt_operation *operation)
 {
-	return tell(memory, operation->failed ? GT_MEMORY_ALLOC_FAILED : GT_MEMORY_IN_GRAPH, NULL,
-		    operation);
+	return report_change(memory,
+			     operation->failed ? GT_MEMORY_ALLOC_FAILED : GT_MEMORY_IN_GRAPH, NULL,
+			     operation);
 }
 
 static int take(struct gt_memory *memory, struct gt_owner *owner,

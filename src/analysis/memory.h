@@ -18,7 +18,7 @@ struct gt_allocation {
 	uint64_t stack;
 	uint64_t context; /* CUcontext that was current; 0: the device's primary one */
 	uint32_t process, thread;
-	uint32_t context_number; /* of a `context` event, as the tracer saw it; 0: not told */
+	uint32_t context_number; /* of a `context` event, as recorded; 0: unknown */
 	uint32_t function;       /* number, for gt_names_function */
 	uint32_t references;     /* of physical memory: to its handle … */
 	uint32_t mappings; /* … and addresses at which it is mapped; it is freed when both are 0 */
@@ -33,13 +33,13 @@ enum gt_memory_event {
 	GT_MEMORY_ALLOC_FAILED,
 	GT_MEMORY_FREED,
 	GT_MEMORY_FREE_FAILED,   /* the allocation still stands */
-	GT_MEMORY_FREED_TWICE,   /* refused: it had been freed before */
-	GT_MEMORY_FREED_FOREIGN, /* refused: nothing was ever allocated there */
+	GT_MEMORY_FREED_TWICE,   /* failed: it was already freed */
+	GT_MEMORY_FREED_FOREIGN, /* failed: it was never allocated */
 	GT_MEMORY_FREED_UNSEEN,  /* it worked: the allocation was not seen, or lost */
 	GT_MEMORY_REPLACED,      /* given out anew though no release was seen; it may still come: */
-	GT_MEMORY_RELEASE_SEEN,  /* the release of one that was replaced */
+	GT_MEMORY_RELEASE_SEEN,  /* the free of an allocation that was replaced */
 	GT_MEMORY_IN_GRAPH,      /* a node of a graph that allocates: the graph's, not tracked */
-	GT_MEMORY_UNTRACKED,     /* allocated, but the record does not tell where */
+	GT_MEMORY_UNTRACKED,     /* allocated, address not in the record */
 	GT_MEMORY_LEFT_TO_RESET, /* freed by a reset of the device … */
 	GT_MEMORY_LEFT_TO_CONTEXT, /* … by the end of its context … */
 	GT_MEMORY_LEFT_TO_EXIT,    /* … by the end of its process */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Functions that add a node to a graph, seen as if they did by themselves what the node does: so
- * bytes, ends, direction, grid and block of a node are found as those of a call.
+ * Functions that add a node to a graph, decoded as if they did what the node does: bytes, ends,
+ * direction, grid and block of a node are found as those of a call.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct gt_node_form *gt_node_form_new(const struct gt_api_function *function,
 				      enum gt_operation_kind kind, int graph);
 void gt_node_form_free(struct gt_node_form *form);
 /*
- * Sets the function (`api`), and the kernel or the bytes. Of GRAPH_NODE first the kind, by the type
- * of the node: GRAPH_CHANGE where that is not known or what the node does is not looked at, OTHER
- * where it neither copies, launches nor allocates.
+ * Sets the decoded call, and the kernel or the bytes. For GRAPH_NODE first sets the kind by the
+ * type of the node: GRAPH_CHANGE if it is unknown or unsupported, OTHER if the node neither copies,
+ * launches nor allocates.
  */
 void gt_node_decode(const struct gt_node_form *form, struct gt_operation *operation);

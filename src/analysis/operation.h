@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations: what calls do to memory, streams and kernels, whichever function does it. The
- * analyses speak of operations and know no function by name.
+ * Operations: effects of calls on memory, streams and kernels, whichever function has them.
+ * Analyses handle operations and know no function by name.
  *
- * One logical operation is told once, though the runtime's functions call the driver's: of nested
- * calls of one category the outermost counts. So a nested call is held back until the outermost one
- * around it has returned.
+ * One logical operation is reported once, although the runtime's functions call the driver's: of
+ * nested calls of one category, the outermost counts. A nested call is held back until the
+ * outermost call around it has returned.
  */
 #pragma once
 
@@ -46,15 +46,15 @@ enum gt_operation_kind {
 	GT_OPERATION_CONTEXT_POP,
 	GT_OPERATION_CAPTURE_BEGIN, /* `other`: a graph to capture into, if there is one */
 	GT_OPERATION_CAPTURE_END,
-	GT_OPERATION_CAPTURE_CHANGE, /* … in a way that is not looked at */
+	GT_OPERATION_CAPTURE_CHANGE, /* … in an unsupported way */
 	GT_OPERATION_GRAPH_CREATE,
 	GT_OPERATION_GRAPH_CLONE, /* `other`: the original */
-	GT_OPERATION_GRAPH_NODE,  /* a node is added: told as one of the next, or as OTHER */
+	GT_OPERATION_GRAPH_NODE,  /* a node is added: becomes one of the next, or OTHER */
 	GT_OPERATION_GRAPH_COPY,  /* a node is added, that copies; `other`: the node … */
 	GT_OPERATION_GRAPH_KERNEL,
 	GT_OPERATION_GRAPH_ALLOC,
 	GT_OPERATION_GRAPH_CHILD,  /* … or `other`: the graph that is a node */
-	GT_OPERATION_GRAPH_CHANGE, /* in a way that is not looked at … */
+	GT_OPERATION_GRAPH_CHANGE, /* in an unsupported way … */
 	GT_OPERATION_GRAPH_CHANGE_NODE,
 	GT_OPERATION_GRAPH_CHANGE_EXEC,
 	GT_OPERATION_GRAPH_INSTANTIATE, /* or updated; `other`: the graph */
@@ -86,7 +86,7 @@ struct gt_operation {
 	enum gt_memory_space space; /* of ALLOC and FREE */
 	bool failed;
 	uint64_t start, end; /* of the call, ns */
-	/* What the record does not tell is absent. */
+	/* False: not in the record. */
 	bool has_address, has_bytes, has_other, has_stream;
 	uint64_t address; /* or handle: allocated, freed, registered, of an event, of a graph that
 			     is launched … */
@@ -106,15 +106,15 @@ struct gt_operations *gt_operations_new(void);
 void gt_operations_free(struct gt_operations *operations);
 GT_DEFINE_AUTO(operations, struct gt_operations, gt_operations_free)
 
-/* Takes what was told; a result other than 0 ends the telling and is returned. */
+/* Takes an operation; a result other than 0 stops and is returned. */
 typedef int (*gt_operation_sink)(void *context, const struct gt_names *names,
 				 const struct gt_operation *operation);
 
 /*
- * Tells the operations that an event completes. Calls that were left without returning, and
- * functions that are in no table, are none. 0, -ENOMEM, or the sink's.
+ * Passes the operations that an event completes to the sink. Abandoned calls and functions that are
+ * in no table are none. 0, -ENOMEM, or the sink's result.
  */
 int gt_operations_take(struct gt_operations *operations, const struct gt_names *names,
 		       const struct gt_event *event, gt_operation_sink sink, void *context);
-/* What calls of a function are. */
+/* The kind of operation of a function's calls. */
 enum gt_operation_kind gt_operation_kind_of(const struct gt_api_function *function);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Vector clocks: a stream knows for each other one up to which call its work precedes all that is
- * put into this one from now on. Calls are told apart by the times of their returns.
+ * Vector clocks: a stream knows, for each other stream, the last call whose work precedes all
+ * further work of this one. Calls are identified by the times of their returns.
  */
 #include "analysis/order.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "analysis/owner.h"
 
-#define MAX_FREED 4096 /* releases that a process is remembered by, to tell a second one */
+#define MAX_FREED 4096 /* frees per process that are remembered, to detect a second one */
 
 enum allocation_class {
 	CLASS_ADDRESS,

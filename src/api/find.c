@@ -39,7 +39,7 @@ const struct gt_api_function *gt_api_function(unsigned number)
 	return NULL;
 }
 
-static size_t length_without_twin(const char *name)
+static size_t length_without_variant(const char *name)
 {
 	size_t length = strlen(name);
 
@@ -51,7 +51,7 @@ static size_t length_without_twin(const char *name)
 
 bool gt_api_is_per_thread(const char *exported_name)
 {
-	return !!exported_name[length_without_twin(exported_name)];
+	return !!exported_name[length_without_variant(exported_name)];
 }
 
 /* As strcmp does, with the first name cut to a length. */
@@ -64,7 +64,7 @@ static int compare(const char *name, size_t length, const char *other)
 
 int gt_api_find(const char *exported_name)
 {
-	size_t length = length_without_twin(exported_name);
+	size_t length = length_without_variant(exported_name);
 	unsigned first = 0;
 
 	for (unsigned i = 0; i < gt_api_table_count; i++) {

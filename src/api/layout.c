@@ -10,8 +10,8 @@
 
 struct calling_convention {
 	unsigned registers;
-	bool big_by_reference;   /* a structure over 16 bytes is passed as a pointer to it */
-	bool registers_end;      /* once a structure found no room, no later argument gets any */
+	bool big_by_reference; /* a structure over 16 bytes is passed as a pointer to it */
+	bool registers_end;    /* once a structure did not fit, no later argument uses registers */
 	bool result_in_argument; /* a big result takes the first argument register */
 };
 
@@ -128,7 +128,7 @@ static void choose(struct copy_choices *choices, const struct gt_api_layout *lay
 	choices->words += words_of(bytes);
 }
 
-/* Single results before structures, since handles and addresses are what calls are told by. */
+/* Scalar outputs before structures: handles and addresses identify what a call created. */
 static void choose_copies(const struct gt_api_function *function, struct copy_choices *choices,
 			  const struct gt_api_layout *layout)
 {

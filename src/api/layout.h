@@ -5,7 +5,7 @@
  *
  * Sources: System V ABI, AMD64 Supplement, 3.2.3; Procedure Call Standard for the Arm 64-bit
  * Architecture, 6.8. The tables have no structure with floats that is passed by value
- * (tools/gen-api refuses one), so a structure of at most 16 bytes goes into integer registers.
+ * (tools/gen-api rejects one), so a structure of at most 16 bytes goes into integer registers.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include "api/value.h"
 
-/* Whatever stands in a call: its arguments, and the fields of the structure that it reads. */
+/* A part of a call: an argument, or a field of the structure that it reads. */
 struct call_part {
 	const char *name, *label;
 	enum gt_api_role role;
@@ -321,7 +321,7 @@ static unsigned format_bytes(uint64_t format)
 	return 0;
 }
 
-/* What the description of an array tells, by its names in CUDA's headers. */
+/* The description of an array, by the field names in CUDA's headers. */
 struct array_shape {
 	uint64_t width, height, depth;
 	uint64_t bits;             /* of an element, in a cudaChannelFormatDesc */

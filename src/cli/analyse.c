@@ -155,7 +155,7 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 		.event = take_event,
 		.flush = flush,
 		.close = end,
-		.tells_totals = !analyse->given->target.json && !analyse->given->target.output,
+		.prints_totals = !analyse->given->target.json && !analyse->given->target.output,
 	};
 	struct gt_trace_options *trace = &analyse->given->target.trace;
 	const struct sigaction nothing = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};

@@ -87,7 +87,7 @@ static enum doctor_verdict examine_privileges(struct gt_strbuf *text)
 	if (!gt_file_read("/proc/self/status", 65536, &status, NULL))
 		line = strstr((const char *)status.data, "\nCapEff:");
 	if (!line || sscanf(line, "\nCapEff: %" SCNx64, &effective) != 1) {
-		gt_strbuf_puts(text, "/proc/self/status tells no capabilities");
+		gt_strbuf_puts(text, "/proc/self/status has no capabilities");
 		return WORSE;
 	}
 	if (has_capability(effective, CAP_SYS_ADMIN)) {
@@ -178,7 +178,7 @@ static void report(struct gt_json *json, const char *name, enum doctor_verdict v
 	gt_json_object_end(json);
 }
 
-/* What a source lacks; where that is told as what BPF lacks, not once more for each. */
+/* What a source lacks; if it is the same as for BPF, a reference to that. */
 static const char *why(const struct gt_diag *source, const struct gt_diag *bpf)
 {
 	return strcmp(source->text, bpf->text) ? source->text : "for the same reason as BPF";

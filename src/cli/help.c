@@ -12,7 +12,7 @@
 
 const struct gt_option gt_option_help = {.letter = 'h', .name = "help", .help = "show this help"};
 
-/* Columns: each byte of UTF-8 that does not go on with a character begins one. */
+/* Columns of UTF-8 text: bytes that begin a character. */
 static size_t width_of(const char *word, size_t length)
 {
 	size_t width = 0;
@@ -128,7 +128,7 @@ static int print(const struct gt_cli_command *self, const struct help_options *g
 			self, "invalid value '%s' for --completion (one of: bash, zsh, fish)",
 			given->shell);
 	if (given->shell)
-		; /* it stands in the text */
+		; /* it is in the text */
 	else if (given->manual)
 		gt_cli_put_manual(&text);
 	else if (command)

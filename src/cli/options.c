@@ -145,7 +145,7 @@ static int make_parser(const struct gt_cli_command *command, struct option_parse
 	parser->names = calloc(command->option_count + 2, sizeof(*parser->names));
 	if (!parser->names)
 		return -ENOMEM;
-	/* getopt_long tells of each argument that is no option as OPERAND, or ends at the first. */
+	/* getopt_long returns each operand as OPERAND, or stops at the first. */
 	*letter++ = command->options_anywhere ? '-' : '+';
 	*letter++ = ':';
 	*letter++ = 'h';
@@ -195,8 +195,8 @@ static const char **option_names(const struct gt_cli_command *command, size_t *r
 	return names;
 }
 
-/* A long option that getopt_long refused: it has a value and takes none, is cut too short, or is
- * none at all. */
+/* A long option that getopt_long rejected: an unexpected value, an ambiguous abbreviation, or an
+ * unknown name. */
 static void wrong_name(const struct gt_cli_command *command, const char *typed)
 {
 	gt_autofree char *name = strndup(typed, strcspn(typed, "="));

@@ -149,7 +149,7 @@ static bool are_told(const struct gt_run *run, const struct gt_names *names)
 {
 	const struct gt_event_account *account = gt_names_account(names);
 
-	return run->tells_totals &&
+	return run->prints_totals &&
 	       (!account || (!account->lost && !account->entries_lost && !account->others_lost));
 }
 

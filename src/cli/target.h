@@ -59,7 +59,7 @@ struct gt_run {
 	int (*flush)(void *context);
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
-	bool tells_totals; /* what it prints does, to where the notes go or to stdout */
+	bool prints_totals; /* its report includes the totals */
 };
 
 /*

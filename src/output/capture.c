@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The output "capture": the events as they are, to be looked at later with --from. */
+/* The output "capture": the events as recorded, for --from. */
 #include "capture/capture.h"
 
 #include "output/output.h"

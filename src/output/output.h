@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An output: a form in which events leave gputap. All of them stand in one list
- * (src/output/outputs.c). An output gets every event in the order of the stream, and writes to one
- * file; it prints nothing else.
+ * An output: a format of events. The list is src/output/outputs.c. An output gets every event in
+ * the order of the stream and writes to one file; it prints nothing else.
  */
 #pragma once
 
@@ -27,7 +26,7 @@ struct gt_output_options {
 	bool returns;   /* show the ends of calls */
 	bool entries;   /* the stream has entry events; else one line shows the whole call */
 	bool processes; /* show what processes do */
-	bool verbose;   /* show what is left out else */
+	bool verbose;   /* show also what is omitted by default */
 };
 
 struct gt_output {

@@ -170,7 +170,7 @@ static void put_calls(struct gt_table *table, const struct gt_memory_process *pr
 	gt_table_number(table, process->failed);
 }
 
-/* They stand in the process's first row. */
+/* They are in the first row of the process. */
 static void put_no_calls(struct gt_table *table)
 {
 	for (int i = 0; i < 4; i++)

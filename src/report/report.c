@@ -103,7 +103,7 @@ static bool needs_process(const struct gt_report_rows *form, enum gt_by by, cons
 	return false;
 }
 
-/* What is left of a split where rows say by themselves whose they are. */
+/* The split, without the process if the rows name it themselves. */
 static enum gt_by split_of(const struct gt_report_rows *form, enum gt_by by)
 {
 	return form->by_process && by == GT_BY_PROCESS ? GT_BY_NOTHING : by;

@@ -18,7 +18,7 @@ struct gt_report_options {
 	uint64_t top;        /* rows of each table; 0: all */
 	uint64_t max_copies; /* kept in flight */
 	bool captured;       /* the session is a capture's, not what happens now */
-	bool verbose;        /* show what is left out else */
+	bool verbose;        /* show also what is omitted by default */
 	bool continued;      /* reports were put before: the last one is headed, too */
 };
 
@@ -60,8 +60,8 @@ struct gt_histogram;
 struct gt_report_rows {
 	const char *key; /* of the array in JSON */
 	/*
-	 * One column "BY" says what the rows are split by: it gets that title, or is left out
-	 * where they are not split.
+	 * The column "BY" shows the group of a row under the group's own title; it is omitted
+	 * if the rows are not split.
 	 */
 	const struct gt_column *columns;
 	size_t column_count;

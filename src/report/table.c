@@ -80,7 +80,7 @@ static void end_line(struct gt_strbuf *text)
 	gt_strbuf_putc(text, '\n');
 }
 
-/* The widths of columns; 0: it is left out. */
+/* The widths of columns; 0: omitted. */
 static void measure(const struct gt_table *table, size_t widths[GT_TABLE_COLUMNS])
 {
 	size_t count = table->column_count;

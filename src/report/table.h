@@ -13,7 +13,7 @@
 struct gt_column {
 	const char *title;
 	bool left;     /* aligned; else to the right, as numbers are */
-	bool optional; /* left out where every cell of it is "0" or empty */
+	bool optional; /* omitted if all its cells are "0" or empty */
 };
 
 struct gt_table {

@@ -24,7 +24,7 @@ struct kernel_argument {
 	uint64_t word;
 };
 
-/* What the name and the module tell of a kernel's parameters. */
+/* The parameters of a kernel, from its name and its module. */
 struct kernel_signature {
 	struct gt_type_names names; /* none if they do not fit the module's */
 	const struct gt_kernel *kernel;
@@ -157,7 +157,7 @@ static double real_value(const struct kernel_argument *argument)
 	return value;
 }
 
-/* With as few digits as tell the value from all others of its type. */
+/* With the fewest digits that identify the value among all of its type. */
 static void add_real(struct gt_strbuf *buffer, const struct kernel_argument *argument)
 {
 	double value = real_value(argument);

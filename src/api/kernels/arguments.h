@@ -21,7 +21,7 @@ struct gt_launch_arguments {
  * Adds "0x7f0c2a000000, 2.5, 1024": all arguments of the kernel. name is as in the module;
  * kernel (or NULL) what is known of its parameters. An argument that is bigger than a word, or
  * of a type that is not known, is shown by its bytes in the order of memory, "{00 00 80 3f …}";
- * one that was not read is "?". Where neither name nor kernel tell how many there are, "..." .
+ * one that was not read is "?". If their number is unknown, "..." .
  */
 void gt_kernel_format_arguments(struct gt_strbuf *buffer, const char *name,
 				const struct gt_kernel *kernel,

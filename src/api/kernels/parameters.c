@@ -266,7 +266,7 @@ static int take_ptx_kernel(struct file_addition *addition, const struct gt_ptx_m
 	}
 	if (read)
 		free_kernel(read);
-	/* One with parameters beyond all limits is left out. */
+	/* One with parameters beyond the limits is omitted. */
 	return error == -ENOMEM ? out_of_memory(addition) : 0;
 }
 
@@ -288,7 +288,7 @@ static int take_ptx(struct file_addition *addition, const struct gt_fatbin_paylo
 	return error;
 }
 
-/* Adds the entries of one kind. Damaged ones are passed over; only -ENOMEM ends it. */
+/* Adds the entries of one kind. Malformed ones are skipped; only -ENOMEM is an error. */
 static int take_entries(struct file_addition *addition, const struct gt_fatbin *fatbin,
 			uint16_t kind)
 {
@@ -325,7 +325,7 @@ static int take_image(struct file_addition *addition, const void *data, size_t s
 	return error;
 }
 
-/* Errors of parsers, as the caller is told: damaged in one way or another. */
+/* Errors of parsers as reported to the caller: malformed. */
 static int error_of(int error)
 {
 	switch (error) {

@@ -50,7 +50,7 @@ GT_DEFINE_AUTO(parameters, struct gt_parameters, gt_parameters_free)
 /*
  * Adds the kernels of a program, a library, or a file with an image (fatbin, cubin, PTX). A
  * kernel that is there already keeps its parameters. *ret_added (or NULL): how many are new.
- * 0 also if there are none; -ENOEXEC: neither; -EBADMSG: all that it has is damaged; -E2BIG;
+ * 0 also if there are none; -ENOEXEC: neither; -EBADMSG: all of its contents are malformed; -E2BIG;
  * -ENOMEM; what open(2) says.
  */
 int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, size_t *ret_added,

@@ -9,7 +9,7 @@
 
 struct shared_search {
 	bool *variables; /* by number: counted */
-	bool *functions; /* by number: looked at, or waiting for it */
+	bool *functions; /* by number: visited or queued */
 	GT_VEC(const struct gt_ptx_function *) waiting;
 	uint64_t bytes;
 	int error;
