@@ -29,12 +29,13 @@ struct gt_hash {
 	size_t used;       /* entries in use, including removed ones */
 	size_t live;       /* entries that are not removed */
 	size_t slot_count; /* power of two; entries hold half as many */
+	uint64_t seed;     /* random, so that no input can be made of keys that collide */
 };
 
-static uint64_t hash_bytes(const void *key, size_t length)
+static uint64_t hash_bytes(const struct gt_hash *table, const void *key, size_t length)
 {
 	const unsigned char *byte = key;
-	uint64_t hash = 0x9e3779b97f4a7c15u ^ length;
+	uint64_t hash = table->seed ^ length;
 
 	for (; length >= 8; length -= 8, byte += 8) {
 		uint64_t word;
@@ -62,7 +63,12 @@ static void free_key(struct hash_entry *entry)
 
 struct gt_hash *gt_hash_new(void)
 {
-	return calloc(1, sizeof(struct gt_hash));
+	struct gt_hash *table = calloc(1, sizeof(*table));
+
+	/* The address is random (ASLR). */
+	if (table)
+		table->seed = (uintptr_t)table * 0x9e3779b97f4a7c15u;
+	return table;
 }
 
 void gt_hash_free_with(struct gt_hash *table, void (*release)(void *value))
@@ -106,7 +112,7 @@ static uint32_t *find(const struct gt_hash *table, const void *key, size_t lengt
 
 static struct hash_entry *find_entry(const struct gt_hash *table, const void *key, size_t length)
 {
-	uint32_t *slot = find(table, key, length, (uint32_t)hash_bytes(key, length));
+	uint32_t *slot = find(table, key, length, (uint32_t)hash_bytes(table, key, length));
 
 	return slot ? &table->entries[*slot] : NULL;
 }
@@ -180,7 +186,7 @@ static int set_key(struct hash_entry *entry, const void *key, size_t length)
 int gt_hash_set(struct gt_hash *table, const void *key, size_t length, void *value)
 {
 	struct hash_entry *entry = find_entry(table, key, length);
-	struct hash_entry added = {.value = value, .hash = (uint32_t)hash_bytes(key, length)};
+	struct hash_entry added = {.value = value, .hash = (uint32_t)hash_bytes(table, key, length)};
 	int error = 0;
 
 	if (entry) {
@@ -205,7 +211,7 @@ int gt_hash_set(struct gt_hash *table, const void *key, size_t length, void *val
 
 void *gt_hash_remove(struct gt_hash *table, const void *key, size_t length)
 {
-	uint32_t *slot = find(table, key, length, (uint32_t)hash_bytes(key, length));
+	uint32_t *slot = find(table, key, length, (uint32_t)hash_bytes(table, key, length));
 	struct hash_entry *entry;
 	void *value;
 

@@ -100,7 +100,7 @@ static int new_form(struct ptx_parser *parser, const struct ptx_token *opcode,
 	form->opcode = base->opcode - 1;
 	form->number = (uint32_t)parser->forms.count;
 	form->text = name->text;
-	error = add_modifiers(parser, form, name->text + base->length);
+	error = add_modifiers(parser, form, name->text + strlen(base->text));
 	if (error)
 		return error;
 	if (gt_vec_push(&parser->forms, form))

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Interned names: what each word of the language is, and what each name is bound to. */
+/* Interned names: the words of the language, and the bindings of identifiers. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "ptx/arena.h"
 #include "ptx/ptx.h"
 
-/* A declaration of a name, hiding the one outside of it. */
+/* A declaration of a name; it hides the one of the outer scope. */
 struct ptx_binding {
-	struct gt_ptx_variable *variable; /* one of the two */
+	struct gt_ptx_variable *variable; /* or function */
 	struct gt_ptx_function *function;
 	uint32_t depth;               /* of the scope; 0 is the module */
 	struct ptx_binding *outer;    /* the one it hides */
-	struct ptx_binding **slot;    /* where it is bound: plain or range of its name */
+	struct ptx_binding **slot;    /* `plain` or `range` of its name */
 	struct ptx_binding *in_scope; /* the next of the same scope */
 };
 
 struct ptx_name {
-	struct ptx_name *next; /* in its bucket */
-	uint64_t hash;
-	uint32_t length;
-	/* Words of the language, as number + 1; 0: none. */
+	/* The word of the language, as enum value + 1; 0: none. */
 	uint16_t opcode;
 	uint16_t modifier;
 	uint16_t special;
@@ -38,21 +36,18 @@ struct ptx_name {
 
 struct ptx_names {
 	struct ptx_arena *arena;
-	struct ptx_name **buckets;
-	size_t bucket_count; /* a power of two */
-	size_t count;
-	uint64_t seed; /* so that nobody can choose names that collide */
+	struct gt_hash *table; /* text -> struct ptx_name */
 };
 
-/* Also puts in the words of the language. 0 or -ENOMEM (the arena's limit too). */
+/* Creates the table with the words of the language. 0 or -ENOMEM (also: the arena's limit). */
 int ptx_names_init(struct ptx_names *names, struct ptx_arena *arena);
 void ptx_names_free(struct ptx_names *names);
-/* The name, or NULL if it was never interned. */
+/* Returns a name, or NULL if it was not interned. */
 struct ptx_name *ptx_names_find(const struct ptx_names *names, const char *text, size_t length);
-/* The name, made if it is new; NULL if memory ran out. */
+/* Returns a name, which is added if it is new; NULL: out of memory. */
 struct ptx_name *ptx_names_intern(struct ptx_names *names, const char *text, size_t length);
 
-/* The name whose text this is. */
+/* Returns the name with that text. */
 static inline struct ptx_name *name_of(const char *text)
 {
 	return (struct ptx_name *)(text - offsetof(struct ptx_name, text));
