@@ -186,7 +186,8 @@ static int set_key(struct hash_entry *entry, const void *key, size_t length)
 int gt_hash_set(struct gt_hash *table, const void *key, size_t length, void *value)
 {
 	struct hash_entry *entry = find_entry(table, key, length);
-	struct hash_entry added = {.value = value, .hash = (uint32_t)hash_bytes(table, key, length)};
+	struct hash_entry added = {.value = value,
+				   .hash = (uint32_t)hash_bytes(table, key, length)};
 	int error = 0;
 
 	if (entry) {

@@ -10,7 +10,7 @@
 
 enum {
 	ENTRY_MARK = 0x10, /* of a symbol's st_other: a kernel, not a device function */
-	/* From sm_90 on, every .nv.shared.KERNEL counts 1024 bytes that the driver keeps. */
+	/* From sm_90 on, .nv.shared.KERNEL includes 1024 bytes of the driver. */
 	RESERVED_SHARED = 1024,
 	PARAMETER_BYTES = 12, /* of attributes 0x17 and 0x45 */
 	MAX_SECTIONS = 4 << 20,
@@ -35,7 +35,7 @@ struct cubin_reader {
 	const uint8_t *sections; /* may be unaligned */
 	size_t section_count;
 	struct cubin_bytes names;
-	/* What may still be read: sections and names of a hostile file overlap. */
+	/* Bytes that may still be read: sections and names of a malicious file may overlap. */
 	size_t name_budget, info_budget;
 	bool has_reserved;
 	GT_VEC(struct gt_cubin_kernel) kernels;
@@ -64,7 +64,7 @@ static Elf64_Shdr section_at(const struct cubin_reader *reader, size_t index)
 	return section;
 }
 
-/* The bytes of a section; none if it is not all in the file. */
+/* Returns the bytes of a section; none if it is not completely in the file. */
 static struct cubin_bytes section_bytes(const struct cubin_reader *reader,
 					const Elf64_Shdr *section)
 {
@@ -76,7 +76,7 @@ static struct cubin_bytes section_bytes(const struct cubin_reader *reader,
 	return (struct cubin_bytes){reader->file.data + section->sh_offset, section->sh_size};
 }
 
-/* The bytes of a section with records; none if such sections have more than the file. */
+/* Returns the bytes of a section with records; none if such sections exceed the file's size. */
 static struct cubin_bytes info_bytes(struct cubin_reader *reader, const Elf64_Shdr *section)
 {
 	struct cubin_bytes bytes = section_bytes(reader, section);
@@ -87,7 +87,7 @@ static struct cubin_bytes info_bytes(struct cubin_reader *reader, const Elf64_Sh
 	return bytes;
 }
 
-/* The string at an offset, NULL if it does not end or too many were read. */
+/* Returns the string at an offset; NULL: it does not end, or too many bytes were read. */
 static const char *string_at(struct cubin_reader *reader, struct cubin_bytes strings,
 			     uint64_t offset)
 {
@@ -129,7 +129,7 @@ static int read_header(struct cubin_reader *reader)
 	count = header.e_shnum;
 	if (!header.e_shoff || header.e_shoff > reader->file.size ||
 	    header.e_shentsize != sizeof(Elf64_Shdr))
-		return fail(reader, -EBADMSG, "damaged cubin: it has no section headers");
+		return fail(reader, -EBADMSG, "malformed cubin: it has no section headers");
 	reader->sections = reader->file.data + header.e_shoff;
 	if (!count && reader->file.size - header.e_shoff >= sizeof(Elf64_Shdr))
 		count = section_at(reader, 0).sh_size;
@@ -139,7 +139,7 @@ static int read_header(struct cubin_reader *reader)
 		return fail(reader, -EBADMSG, "truncated cubin: it ends within section headers");
 	reader->section_count = count;
 	if (header.e_shstrndx >= count && header.e_shstrndx != SHN_XINDEX)
-		return fail(reader, -EBADMSG, "damaged cubin: its sections have no names");
+		return fail(reader, -EBADMSG, "malformed cubin: its sections have no names");
 	names = section_at(reader, 0);
 	if (header.e_shstrndx != SHN_XINDEX)
 		names = section_at(reader, header.e_shstrndx);
@@ -181,7 +181,7 @@ static int read_symbols(struct cubin_reader *reader, const Elf64_Shdr *section)
 	int error = 0;
 
 	if (section->sh_link >= reader->section_count)
-		return fail(reader, -EBADMSG, "damaged cubin: its symbols have no names");
+		return fail(reader, -EBADMSG, "malformed cubin: its symbols have no names");
 	names = section_at(reader, section->sh_link);
 	strings = section_bytes(reader, &names);
 	reader->name_budget += strings.size * 4 + MAX_NAME;
@@ -200,7 +200,7 @@ static int read_symbols(struct cubin_reader *reader, const Elf64_Shdr *section)
 	return error;
 }
 
-/* Takes the next record out of the bytes; false at their end, and where they are damaged. */
+/* Reads the next record; false: the end, or malformed bytes. */
 static bool next_record(struct cubin_bytes *bytes, struct cubin_record *ret_record)
 {
 	size_t size = 4;
@@ -223,7 +223,7 @@ static bool next_record(struct cubin_bytes *bytes, struct cubin_record *ret_reco
 	return true;
 }
 
-/* Registers and local memory of all kernels, by their symbols. */
+/* Reads the registers and local memory of all kernels, by their symbols. */
 static void read_common(struct cubin_reader *reader, struct cubin_bytes bytes)
 {
 	struct cubin_record record;
@@ -244,7 +244,7 @@ static void read_common(struct cubin_reader *reader, struct cubin_bytes bytes)
 	}
 }
 
-/* Places a parameter by its ordinal; false: it is damaged, or there twice. */
+/* Stores a parameter by its ordinal; false: malformed, or a duplicate. */
 static bool take_parameter(struct gt_cubin_parameter parameters[], size_t *count,
 			   const struct cubin_record *record)
 {
@@ -267,7 +267,7 @@ static bool take_parameter(struct gt_cubin_parameter parameters[], size_t *count
 	return true;
 }
 
-/* Whether the kernel's parameters are all there; else it has none that are known. */
+/* Whether all parameters of the kernel are known; otherwise removes them. */
 static bool read_kernel(struct cubin_reader *reader, struct cubin_bytes bytes,
 			struct gt_cubin_kernel *kernel)
 {
@@ -300,7 +300,7 @@ static bool read_kernel(struct cubin_reader *reader, struct cubin_bytes bytes,
 	return true;
 }
 
-/* What a section of that name tells; *known: marks for kernels whose parameters are known. */
+/* Reads a section by its name; known[i]: the parameters of kernel i are known. */
 static void read_section(struct cubin_reader *reader, const Elf64_Shdr *section, const char *name,
 			 bool *known)
 {
@@ -329,7 +329,7 @@ static void free_kernel(struct gt_cubin_kernel *kernel)
 	free(kernel->parameters);
 }
 
-/* Leaves out the kernels whose parameters are not known. */
+/* Removes the kernels whose parameters are not known. */
 static void drop_unknown(struct cubin_reader *reader, const bool *known)
 {
 	size_t kept = 0;

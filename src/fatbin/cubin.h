@@ -9,7 +9,7 @@
  *   0x17 (4, 12 bytes)  a parameter: u32 0, u16 ordinal, u16 offset, u32 whose bits 18 to 31 are
  *                  its size in bytes
  *   0x45 (4, 12 bytes)  the same in kernels with more than 4 KiB of parameters: u32 0,
- *                  u16 ordinal, u16 offset, u16 size, u16 else
+ *                  u16 ordinal, u16 offset, u16 size, u16 unknown
  *   0x19 (3)       bytes of all parameters
  *   0x2f (4, 8 bytes, in .nv.info)  u32 symbol, u32 registers of a thread
  *   0x11 (4, 8 bytes, in .nv.info)  u32 symbol, u32 bytes of local memory (the stack frame)
@@ -23,7 +23,7 @@
 #include "base/clean.h"
 #include "base/diag.h"
 
-/* A parameter's place in the buffer of parameters, bytes. */
+/* A parameter's offset and size in the buffer of parameters, in bytes. */
 struct gt_cubin_parameter {
 	uint16_t offset;
 	uint16_t size;
@@ -35,10 +35,10 @@ struct gt_cubin_kernel {
 	char *name; /* mangled */
 	struct gt_cubin_parameter *parameters;
 	size_t parameter_count;
-	uint32_t parameter_bytes; /* or GT_CUBIN_UNKNOWN, as all that follow */
+	uint32_t parameter_bytes; /* or GT_CUBIN_UNKNOWN, as the following members */
 	uint32_t registers;       /* of a thread */
 	uint32_t shared_bytes;    /* static shared memory of a block */
-	uint32_t local_bytes;     /* of a thread: its stack frame */
+	uint32_t local_bytes;     /* of a thread: the stack frame */
 };
 
 struct gt_cubin {
@@ -52,8 +52,8 @@ enum {
 };
 
 /*
- * Reads the kernels of a cubin. 0, with none if it has none; -ENOEXEC: not a cubin; -EBADMSG:
- * damaged; -E2BIG: a limit; -ENOMEM. A kernel whose parameters are damaged is left out.
+ * Reads the kernels of a cubin, possibly none. 0; -ENOEXEC: not a cubin; -EBADMSG: malformed;
+ * -E2BIG: a limit; -ENOMEM. A kernel with malformed parameters is omitted.
  */
 int gt_cubin_read(const void *data, size_t size, struct gt_cubin *ret_cubin, struct gt_diag *diag);
 void gt_cubin_free(struct gt_cubin *cubin);

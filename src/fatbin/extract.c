@@ -6,7 +6,7 @@
 
 #include "fatbin/layout.h"
 
-/* The best that LZ4 can do: a match of 255 bytes for each byte. */
+/* LZ4's maximum ratio: a match of 255 bytes for each byte. */
 enum { LZ4_MOST = 255 };
 
 static int uncompress_lz4(const struct gt_fatbin_entry *entry, char *data, struct gt_diag *diag)
@@ -16,7 +16,7 @@ static int uncompress_lz4(const struct gt_fatbin_entry *entry, char *data, struc
 
 	if (got < 0 || (uint64_t)got != entry->size)
 		return gt_diag(diag, -EINVAL, "fatbin", NULL,
-			       "an LZ4 payload of %zu bytes is damaged: not %" PRIu64
+			       "an LZ4 payload of %zu bytes is corrupt: not %" PRIu64
 			       " bytes uncompressed",
 			       entry->payload_size, entry->size);
 	return 0;
@@ -28,7 +28,7 @@ static int uncompress_zstd(const struct gt_fatbin_entry *entry, char *data, stru
 
 	if (ZSTD_isError(got))
 		return gt_diag(diag, -EINVAL, "fatbin", NULL,
-			       "a zstd payload of %zu bytes is damaged: %s", entry->payload_size,
+			       "a zstd payload of %zu bytes is corrupt: %s", entry->payload_size,
 			       ZSTD_getErrorName(got));
 	if (got != entry->size)
 		return gt_diag(diag, -EINVAL, "fatbin", NULL,
@@ -37,7 +37,7 @@ static int uncompress_zstd(const struct gt_fatbin_entry *entry, char *data, stru
 	return 0;
 }
 
-/* Before memory is taken for what an entry claims to hold. */
+/* Checks an entry's size before memory is allocated for it. */
 static int check_size(const struct gt_fatbin_entry *entry, struct gt_diag *diag)
 {
 	if (entry->size > GT_FATBIN_MAX_PAYLOAD || entry->payload_size > GT_FATBIN_MAX_PAYLOAD)

@@ -38,7 +38,7 @@ enum gt_fatbin_image gt_fatbin_classify(const void *data, size_t size)
 	return GT_FATBIN_IMAGE_UNKNOWN;
 }
 
-/* Where the payload ends: exactly, or with the padding where only that is known. */
+/* The payload's size: exact, or with padding if only that is known. */
 static int read_payload(struct gt_fatbin_entry *entry, const uint8_t *header, uint64_t offset,
 			struct gt_diag *diag)
 {
@@ -65,7 +65,7 @@ static int read_payload(struct gt_fatbin_entry *entry, const uint8_t *header, ui
 	return 0;
 }
 
-/* A stretch of the entry's header, such as its name. */
+/* A part of the entry's header, such as its name. */
 static int read_text(const uint8_t *header, uint32_t start, uint32_t length, uint64_t offset,
 		     const char *what, const char **ret_text, struct gt_diag *diag)
 {
@@ -90,7 +90,7 @@ static int read_texts(struct gt_fatbin_entry *entry, const uint8_t *header, uint
 		error = read_text(header, fatbin_get32(header + ENTRY_NAME), name_length, offset,
 				  "the name of an entry is", &entry->name, diag);
 	}
-	/* Those of a cubin are a table of attributes, no text. */
+	/* Those of a cubin are a table of attributes, not text. */
 	if (error || !descriptor || entry->kind != GT_FATBIN_KIND_PTX)
 		return error;
 	if (descriptor > size || size - descriptor < DESCRIPTOR)
@@ -104,7 +104,7 @@ static int read_texts(struct gt_fatbin_entry *entry, const uint8_t *header, uint
 			 "the options of an entry are", &entry->options, diag);
 }
 
-/* One entry at data; *ret_used: bytes of its header and payload. */
+/* Reads one entry at data; *ret_used: bytes of its header and payload. */
 static int read_entry(struct fatbin_reader *reader, const uint8_t *data, uint64_t size,
 		      uint64_t offset, uint64_t *ret_used)
 {
@@ -115,7 +115,7 @@ static int read_entry(struct fatbin_reader *reader, const uint8_t *data, uint64_
 
 	if (size < ENTRY_HEADER)
 		return fatbin_fail(reader->diag, -EINVAL, offset,
-				   "an entry is cut off: %" PRIu64 " bytes are left, its header "
+				   "an entry is truncated: %" PRIu64 " bytes remain, its header "
 				   "takes %d",
 				   size, ENTRY_HEADER);
 	header = fatbin_get32(data + ENTRY_HEADER_SIZE);
@@ -151,7 +151,7 @@ int fatbin_read_container(struct fatbin_reader *reader, const uint8_t *data, uin
 
 	if (size < CONTAINER_HEADER)
 		return fatbin_fail(reader->diag, -EINVAL, offset,
-				   "a container is cut off: %" PRIu64 " bytes are left, its "
+				   "a container is truncated: %" PRIu64 " bytes remain, its "
 				   "header takes %d",
 				   size, CONTAINER_HEADER);
 	header = fatbin_get16(data + 6);
@@ -180,7 +180,7 @@ int fatbin_read_container(struct fatbin_reader *reader, const uint8_t *data, uin
 	return 0;
 }
 
-/* All containers; zeros between them fill up to a multiple of 8. */
+/* Reads all containers, which are padded with zeros to a multiple of 8. */
 static int read_containers(struct fatbin_reader *reader, const uint8_t *data, size_t size)
 {
 	uint64_t offset = 0, used = 0;
@@ -201,8 +201,8 @@ static int read_containers(struct fatbin_reader *reader, const uint8_t *data, si
 }
 
 /*
- * The architecture of a cubin: bits 8 to 15 of the flags where its ABI (in the ident) is 8 or
- * later, as nvcc 13 writes it, else bits 0 to 7.
+ * Returns the architecture of a cubin: bits 8 to 15 of the flags if its ABI (in the ident) is 8 or
+ * later, as of nvcc 13, else bits 0 to 7.
  */
 static uint32_t elf_architecture(const Elf64_Ehdr *header)
 {

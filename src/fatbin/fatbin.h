@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The fatbin container: code for several GPU architectures, as PTX text and as cubins (ELF),
- * each compressed or not; and everything else that reaches cuModuleLoadData. NVIDIA documents
- * none of it: the layout is what nvcc 13.0.88 writes, found by comparing its outputs.
+ * each compressed or not; and the other images that cuModuleLoadData accepts. NVIDIA does not
+ * document it: the layout is that of nvcc 13.0.88, found by comparing its outputs.
  *
  * Numbers are little-endian. Offsets within an entry count from the start of its header.
  *
@@ -24,16 +24,16 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 
-/* Limits against hostile input; passing one is an error, -E2BIG. */
+/* Limits of untrusted input; -E2BIG above. */
 enum {
 	GT_FATBIN_MAX_PAYLOAD = 256 << 20, /* bytes of one payload, uncompressed */
-	GT_FATBIN_MAX_ENTRIES = 65536,     /* in all containers together */
-	GT_FATBIN_MAX_CONTAINERS = 4096,   /* behind a wrapper of version 2 */
+	GT_FATBIN_MAX_ENTRIES = 65536,     /* of all containers together */
+	GT_FATBIN_MAX_CONTAINERS = 4096,   /* of a wrapper of version 2 */
 };
 
 #define GT_FATBIN_MAX_SIZE (UINT64_C(4) << 30) /* bytes of one container */
 
-/* What an image is, by its first bytes. */
+/* The type of an image, by its first bytes. */
 enum gt_fatbin_image {
 	GT_FATBIN_IMAGE_UNKNOWN,
 	GT_FATBIN_IMAGE_WRAPPER, /* 24 bytes with pointers, magic 0x466243B1 */
@@ -50,7 +50,7 @@ enum gt_fatbin_kind {
 
 enum gt_fatbin_compression {
 	GT_FATBIN_COMPRESSION_NONE,
-	GT_FATBIN_COMPRESSION_LZ4, /* one block, no frame */
+	GT_FATBIN_COMPRESSION_LZ4, /* one block without a frame */
 	GT_FATBIN_COMPRESSION_ZSTD,
 };
 
@@ -62,76 +62,75 @@ enum gt_fatbin_compression {
 #define GT_FATBIN_FLAG_ARCH_A UINT64_C(0x100000) /* sm_90a: for this architecture alone */
 #define GT_FATBIN_FLAG_ARCH_F UINT64_C(0x200000) /* sm_100f: for this family */
 
-/* Pointers go into the caller's memory; strings are not NUL-terminated. */
+/* Pointers point into the caller's memory; strings are not NUL-terminated. */
 struct gt_fatbin_entry {
-	uint16_t kind;          /* enum gt_fatbin_kind, or one that is not known here */
-	uint16_t version_major; /* PTX 8.3; of ELF: of its ABI. 0.0 where not known */
+	uint16_t kind;          /* enum gt_fatbin_kind, or an unknown kind */
+	uint16_t version_major; /* of the PTX (8.3), or of the ELF's ABI; 0.0: unknown */
 	uint16_t version_minor;
-	uint32_t architecture; /* 75; 0 where not known */
-	uint64_t flags;        /* GT_FATBIN_FLAG_*; of bare images 0 */
+	uint32_t architecture; /* 75; 0: unknown */
+	uint64_t flags;        /* GT_FATBIN_FLAG_*; 0 for bare images */
 	enum gt_fatbin_compression compression;
-	const char *name; /* of the source; NULL where none is given */
+	const char *name; /* of the source; NULL: none */
 	uint32_t name_length;
-	const char *options; /* "-O1 -g", of ptxas; NULL where none are given */
+	const char *options; /* "-O1 -g", of ptxas; NULL: none */
 	uint32_t options_length;
-	const uint8_t *payload; /* as stored, without padding where that is known */
+	const uint8_t *payload; /* as stored, without padding if that is known */
 	size_t payload_size;
-	uint64_t size; /* bytes uncompressed, as the entry says */
+	uint64_t size; /* bytes uncompressed, according to the entry */
 };
 
 struct gt_fatbin {
-	enum gt_fatbin_image image;            /* what it was made of */
+	enum gt_fatbin_image image;            /* its type */
 	const struct gt_fatbin_entry *entries; /* in their order; a bare image has one */
 	size_t entry_count;
 };
 
 /* A payload, uncompressed. */
 struct gt_fatbin_payload {
-	char *data;  /* followed by a NUL that is not counted */
+	char *data;  /* followed by a NUL, which `size` does not include */
 	size_t size; /* of PTX without the NULs at its end */
 };
 
 enum gt_fatbin_image gt_fatbin_classify(const void *data, size_t size);
 
 /*
- * Reads an image: a container or several in a row (8-aligned, zeros between them), PTX text, a
- * cubin. Nothing is read outside of data[0..size), and data must stay while the fatbin lives.
- * 0; -EINVAL: damaged, or none of these; -ENOTSUP: a wrapper or an archive; -E2BIG: a limit;
- * -ENOMEM.
+ * Reads an image: one or more containers (8-aligned, padded with zeros), PTX text, or a cubin.
+ * Nothing outside of data[0..size) is read; data must outlive *ret_fatbin. 0; -EINVAL: malformed,
+ * or another type; -ENOTSUP: a wrapper or an archive; -E2BIG: a limit; -ENOMEM.
  */
 int gt_fatbin_open(const void *data, size_t size, struct gt_fatbin **ret_fatbin,
 		   struct gt_diag *diag);
 
 /*
- * The same for an image in this process's memory whose size only it knows, as it is handed to
- * cuModuleLoadData and __cudaRegisterFatBinary: a wrapper too, of version 1 or 2, whose pointers
- * are followed. Trusts the image's own sizes as the CUDA driver does; never for foreign data.
+ * The same for an image of unknown size in this process's memory, as it is passed to
+ * cuModuleLoadData and __cudaRegisterFatBinary; also a wrapper of version 1 or 2, whose pointers
+ * are followed. Trusts the image's sizes, as the CUDA driver does: not for untrusted data.
  */
 int gt_fatbin_open_image(const void *image, struct gt_fatbin **ret_fatbin, struct gt_diag *diag);
 
 void gt_fatbin_free(struct gt_fatbin *fatbin);
 GT_DEFINE_AUTO(fatbin, struct gt_fatbin, gt_fatbin_free)
 
-/* Uncompresses the payload of an entry. 0, -EINVAL (damaged), -E2BIG, -ENOMEM. */
+/* Uncompresses the payload of an entry. 0, -EINVAL (malformed), -E2BIG, -ENOMEM. */
 int gt_fatbin_extract(const struct gt_fatbin_entry *entry, struct gt_fatbin_payload *ret_payload,
 		      struct gt_diag *diag);
 void gt_fatbin_payload_free(struct gt_fatbin_payload *payload);
 
 /*
- * The PTX that suits a device best, as the CUDA driver picks it: the highest architecture that
- * is not above the device's; one with `a` only for exactly this device, one with `f` only in its
- * family. NULL: none suits. device: compute capability, 75 for 7.5.
+ * Selects the PTX for a device as the CUDA driver does: the highest architecture that is not above
+ * the device's; one with `a` only for exactly this device, one with `f` only in its family. NULL:
+ * none. device: compute capability, 75 for 7.5.
  */
 const struct gt_fatbin_entry *gt_fatbin_best_ptx(const struct gt_fatbin *fatbin, uint32_t device);
 
-/* What the writer makes an entry of. */
+/* The source of an entry. */
 struct gt_fatbin_source {
 	uint16_t kind;
 	/* 0: read from .version and .target, for PTX; the flags of the architecture likewise */
 	uint16_t version_major;
 	uint16_t version_minor;
 	uint32_t architecture;
-	uint64_t flags;   /* kept, but for those of the compression; 0: 64-bit, Linux */
+	uint64_t flags;   /* except those of the compression; 0: 64-bit, Linux */
 	const char *name; /* or NULL */
 	uint32_t name_length;
 	const char *options; /* or NULL */
@@ -141,14 +140,14 @@ struct gt_fatbin_source {
 };
 
 /*
- * Adds a container with these entries to the buffer, each compressed as told. 0; -EINVAL: PTX
- * without .version and .target; -E2BIG; -ENOMEM. On failure the buffer is as it was.
+ * Adds a container with these entries to the buffer, each with its compression. 0; -EINVAL: PTX
+ * without .version and .target; -E2BIG; -ENOMEM. On failure the buffer is not changed.
  */
 int gt_fatbin_write(const struct gt_fatbin_source *sources, size_t count,
 		    enum gt_fatbin_compression compression, struct gt_strbuf *buffer,
 		    struct gt_diag *diag);
 
-/* "none", "lz4", "zstd". 0 or -EINVAL. */
+/* Parses "none", "lz4" or "zstd". 0 or -EINVAL. */
 int gt_fatbin_compression_parse(const char *text, enum gt_fatbin_compression *ret_compression);
 
 static inline void gt_cleanup_fatbin_payload(struct gt_fatbin_payload *payload)

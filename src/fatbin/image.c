@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Images in this process's own memory, whose size nobody tells. */
+/* Images of unknown size in this process's memory. */
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@ struct fatbin_wrapper {
 	uint32_t magic;
 	uint32_t version;
 	const void *data;
-	const void *const *containers; /* of version 2: the linked modules' own, up to NULL */
+	const void *const *containers; /* version 2: of the linked modules, up to NULL */
 };
 
 static uint64_t farther(uint64_t end, uint64_t offset, uint64_t size)
@@ -23,7 +23,7 @@ static uint64_t farther(uint64_t end, uint64_t offset, uint64_t size)
 	return sum > end ? sum : end;
 }
 
-/* Up to where the headers and sections of an ELF file reach. */
+/* Returns the size of an ELF file, by its headers and sections. */
 static uint64_t elf_size(const uint8_t *data)
 {
 	uint64_t end = sizeof(Elf64_Ehdr);
@@ -94,7 +94,7 @@ static int read_wrapper(struct fatbin_reader *reader, const void *image)
 	return 0;
 }
 
-/* None of the magic numbers has a zero byte: no more is read than what ends in a NUL. */
+/* No magic number contains a zero byte, so nothing after a NUL is read. */
 static enum gt_fatbin_image classify(const char *image)
 {
 	size_t known = strnlen(image, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The bytes of a container, and what its reader, its writer and the in-process reader share. */
+/* The layout of a container; internals of its readers and its writer. */
 #pragma once
 
 #include <string.h>
@@ -67,26 +67,26 @@ static inline void fatbin_put64(uint8_t *bytes, uint64_t value)
 	fatbin_put32(bytes + 4, (uint32_t)(value >> 32));
 }
 
-/* While a fatbin is being read. */
+/* The state of reading a fatbin. */
 struct fatbin_reader {
 	GT_VEC(struct gt_fatbin_entry) entries;
 	struct gt_diag *diag;
 };
 
-/* "offset 0x…" and a message; returns the error. */
+/* Sets a message with "offset 0x…"; returns the error. */
 int fatbin_fail(struct gt_diag *diag, int error, uint64_t offset, const char *format, ...)
 	gt_printf(4, 5);
-/* One container at data, which has `size` bytes; *ret_used: bytes of it. */
+/* Reads one container at data, of at most `size` bytes; *ret_used: its size. */
 int fatbin_read_container(struct fatbin_reader *reader, const uint8_t *data, uint64_t size,
 			  uint64_t offset, uint64_t *ret_used);
-/* A bare cubin or PTX text as the only entry. */
+/* Adds a bare cubin or PTX text as the only entry. */
 int fatbin_read_elf(struct fatbin_reader *reader, const uint8_t *data, size_t size);
 int fatbin_read_ptx(struct fatbin_reader *reader, const uint8_t *data, size_t size);
-/* Makes the result of a reader, whatever it has read; takes its entries. */
+/* Creates the result and takes ownership of the reader's entries. */
 int fatbin_finish(struct fatbin_reader *reader, enum gt_fatbin_image image, int error,
 		  struct gt_fatbin **ret_fatbin);
 
-/* What the first directives of a PTX text say. */
+/* The first directives of a PTX text. */
 struct fatbin_ptx {
 	uint16_t version_major;
 	uint16_t version_minor;
@@ -94,7 +94,7 @@ struct fatbin_ptx {
 	uint64_t flags; /* GT_FATBIN_FLAG_ARCH_*, GT_FATBIN_FLAG_DEBUG */
 };
 
-/* False if the text does not begin with .version and .target. */
+/* Reads them; false: the text does not begin with .version and .target. */
 bool fatbin_scan_ptx(const char *text, size_t length, struct fatbin_ptx *ret_ptx);
-/* Whether the text begins with .version after white space and comments. */
+/* Returns whether the text begins with .version after white space and comments. */
 bool fatbin_is_ptx(const char *text, size_t length);

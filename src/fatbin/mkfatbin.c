@@ -18,7 +18,7 @@ static const char usage[] =
 
 struct mkfatbin_options {
 	enum gt_fatbin_compression compression;
-	uint64_t architecture; /* 0: what each text's .target says */
+	uint64_t architecture; /* 0: that of each text's .target */
 	const char *output;
 };
 

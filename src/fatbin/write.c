@@ -35,7 +35,7 @@ static int out_of_memory(struct gt_diag *diag)
 	return gt_diag(diag, -ENOMEM, "fatbin", NULL, "out of memory");
 }
 
-/* The payload as it will be stored; what is stored is *ret_data, to be freed. */
+/* Compresses the payload; the caller frees *ret_data. */
 static int compress(const char *data, size_t size, enum gt_fatbin_compression compression,
 		    char **ret_data, size_t *ret_size, struct gt_diag *diag)
 {
@@ -59,7 +59,7 @@ static int compress(const char *data, size_t size, enum gt_fatbin_compression co
 	return 0;
 }
 
-/* Fills in what the source leaves to its text. */
+/* Sets the members that the source leaves to its text. */
 static int complete(struct gt_fatbin_source *source, struct gt_diag *diag)
 {
 	struct fatbin_ptx ptx = {0};
@@ -89,7 +89,7 @@ static int complete(struct gt_fatbin_source *source, struct gt_diag *diag)
 	return 0;
 }
 
-/* Name and options behind the fixed header, each with a NUL and padded, as nvcc has them. */
+/* Adds name and options after the fixed header, each with a NUL and padded, as nvcc does. */
 static void add_texts(const struct gt_fatbin_source *source, struct gt_strbuf *buffer, size_t start,
 		      uint8_t *header)
 {

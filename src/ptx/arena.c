@@ -16,7 +16,7 @@ struct ptx_arena_chunk {
 	_Alignas(ALIGNMENT) char memory[];
 };
 
-/* Room for `size` bytes: chunks grow with what is in use, so that small texts stay cheap. */
+/* Adds a chunk for `size` bytes; chunks grow with the memory in use, so small texts need little. */
 static int add_chunk(struct ptx_arena *arena, size_t size)
 {
 	size_t room = arena->used;

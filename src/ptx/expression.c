@@ -270,7 +270,7 @@ static void apply_unary(int symbol, struct ptx_constant *constant)
 
 static int parse_unary(struct ptx_parser *parser, struct ptx_constant *ret);
 
-/* After `(`: an expression in parentheses, or a cast and what it casts. */
+/* After `(`: an expression in parentheses, or a cast and its operand. */
 static int parse_parenthesis(struct ptx_parser *parser, struct ptx_constant *ret)
 {
 	bool to_signed = ptx_at_word(parser, ".s64"), to_unsigned = ptx_at_word(parser, ".u64");
@@ -328,13 +328,13 @@ static int parse_unary(struct ptx_parser *parser, struct ptx_constant *ret)
 	return error;
 }
 
-/* Operators that bind at least as tightly as `least`. Each level of the table recurses once. */
-static int parse_binary(struct ptx_parser *parser, int least, struct ptx_constant *ret)
+/* Precedence climbing: operators of at least precedence `min`. */
+static int parse_binary(struct ptx_parser *parser, int min, struct ptx_constant *ret)
 {
 	struct ptx_constant left = {0}, right = {0};
 	int precedence, error = parse_unary(parser, &left);
 
-	while (!error && (precedence = precedence_of(&parser->token)) >= least) {
+	while (!error && (precedence = precedence_of(&parser->token)) >= min) {
 		struct ptx_token operator= parser->token;
 
 		ptx_advance(parser);
@@ -382,7 +382,7 @@ int ptx_parse_constant(struct ptx_parser *parser, struct ptx_constant *ret_const
 
 	if (error)
 		return error;
-	/* -2^63 has no literal of its own: it is read, and so kept, as unsigned. */
+	/* -2^63 has no literal: it is read, and stored, as unsigned. */
 	if (constant.kind == CONSTANT_INTEGER && constant.bits == UINT64_C(1) << 63)
 		constant.is_unsigned = true;
 	*ret_constant = constant;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Kernels, functions and prototypes: what stands around the body (PTX ISA 9.0, chapters 7, 11). */
+/* Kernels, functions and prototypes without their bodies (PTX ISA 9.0, chapters 7, 11). */
 #include <errno.h>
 #include <string.h>
 
 #include "ptx/parser.h"
 
-/* ( .param .b32 a, .param .b64 b ), if it is there. */
+/* ( .param .b32 a, .param .b64 b ), optional. */
 static int parse_parameters(struct ptx_parser *parser, struct gt_ptx_variable **ret_first,
 			    uint32_t *ret_count)
 {
@@ -58,7 +58,7 @@ static int parse_directive_values(struct ptx_parser *parser, struct gt_ptx_direc
 	const struct gt_ptx_directive_info *info = gt_ptx_directive_info(directive->id);
 	int error = 0;
 
-	while (!error && directive->value_count < info->most) {
+	while (!error && directive->value_count < info->max) {
 		if (directive->value_count && !ptx_take_symbol(parser, ','))
 			break;
 		error = ptx_expect_u32(parser, "a number",
@@ -70,7 +70,7 @@ static int parse_directive_values(struct ptx_parser *parser, struct gt_ptx_direc
 	return error;
 }
 
-/* .maxntid 256, 1, 1 .minnctapersm 2 … as long as there are any. */
+/* .maxntid 256, 1, 1 .minnctapersm 2 …: all directives. */
 static int parse_directives(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
 	struct gt_ptx_directive **last = &function->directives;
@@ -99,7 +99,7 @@ static int parse_directives(struct ptx_parser *parser, struct gt_ptx_function *f
 	return 0;
 }
 
-/* .func (results) name (parameters), without what follows. */
+/* .func (results) name (parameters) */
 static int parse_header(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
 	struct ptx_name *name = NULL;
@@ -132,7 +132,7 @@ static int define(struct ptx_parser *parser, struct gt_ptx_function *function)
 	return ptx_parse_body(parser, function);
 }
 
-/* In the scope of its parameters. */
+/* Parses the rest of a function, in the scope of its parameters. */
 static int parse_rest(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
 	int error = parse_header(parser, function);

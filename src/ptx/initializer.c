@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Initial values of variables (PTX ISA 9.0, 5.4.4), and whether they fit their variable. */
+/* Initial values of variables (PTX ISA 9.0, 5.4.4), and checks of their number and type. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static int parse_scalar(struct ptx_parser *parser, enum gt_ptx_class class,
 static int parse_value(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
 		       uint32_t level, struct gt_ptx_initializer *ret);
 
-/* How many values a { } at this level may hold; 0: any number. */
+/* Returns the maximum number of values in { } at this level; 0: unlimited. */
 static uint64_t room_at(const struct gt_ptx_variable *variable, uint32_t level)
 {
 	if (level < variable->dimension_count)
@@ -143,7 +143,7 @@ static uint64_t room_at(const struct gt_ptx_variable *variable, uint32_t level)
 	return variable->vector;
 }
 
-/* One more value of a { } that has `count` of them. */
+/* Checks another value of { } with `count` values. */
 static int parse_item(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
 		      uint32_t level, size_t count)
 {
@@ -189,7 +189,7 @@ static int parse_list(struct ptx_parser *parser, const struct gt_ptx_variable *v
 			sizeof(*parser->initializers.items), &ret->items);
 }
 
-/* level: how many { are open; the dimensions come first, then the elements of a vector. */
+/* level: the number of open {: the dimensions, then the elements of a vector. */
 static int parse_value(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
 		       uint32_t level, struct gt_ptx_initializer *ret)
 {

@@ -31,7 +31,7 @@ int ptx_parse_guard(struct ptx_parser *parser, const struct gt_ptx_operand **ret
 	return ptx_keep_operands(parser, mark, ret_guard, &count);
 }
 
-/* One modifier of a form's text, beginning at *text; *text moves behind it. */
+/* Reads one modifier of a form's text at *text, which moves to its end. */
 static int add_modifier(struct ptx_parser *parser, const char **text, struct gt_ptx_modifier *ret)
 {
 	size_t length = 1 + strcspn(*text + 1, ".");
@@ -109,7 +109,7 @@ static int new_form(struct ptx_parser *parser, const struct ptx_token *opcode,
 	return 0;
 }
 
-/* Takes the modifiers; the text of the form goes to the buffer if it is not in one piece. */
+/* Consumes the modifiers; the buffer gets the form's text if it is not contiguous. */
 static const char *form_text(struct ptx_parser *parser, const struct ptx_token *opcode,
 			     size_t *ret_length, struct gt_strbuf *buffer)
 {
@@ -157,7 +157,7 @@ static int parse_form(struct ptx_parser *parser, const struct ptx_token *opcode,
 	return 0;
 }
 
-/* The callee or the prototype, at a place of its own. */
+/* The callee or the prototype, copied to the module. */
 static int parse_one(struct ptx_parser *parser, enum ptx_operand_context context,
 		     const struct gt_ptx_operand **ret_operand)
 {
@@ -209,7 +209,7 @@ static int parse_call(struct ptx_parser *parser, struct gt_ptx_call *call)
 	return parse_one(parser, OPERAND_PROTOTYPE, &call->prototype);
 }
 
-/* What a bare name means, by opcode and place. */
+/* Returns how a name is interpreted, by opcode and operand. */
 static enum ptx_operand_context context_of(enum gt_ptx_opcode opcode, size_t place)
 {
 	if (opcode == GT_PTX_OP_BRA || (opcode == GT_PTX_OP_BRX && place == 1))

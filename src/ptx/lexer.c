@@ -10,7 +10,7 @@
 enum { MAX_NUMBER = 400 }; /* characters of a decimal floating-point number */
 
 enum {
-	CLASS_FOLLOW = 1, /* may stand within an identifier */
+	CLASS_FOLLOW = 1, /* may follow in an identifier */
 	CLASS_DIGIT = 2,
 	CLASS_SPACE = 4,
 };
@@ -92,7 +92,7 @@ static bool skip_comment(struct ptx_lexer *lexer, struct ptx_token *token)
 	}
 }
 
-/* White space, comments, and lines that begin with # (line marks of a preprocessor). */
+/* Skips white space, comments, and lines that begin with # (a preprocessor's line markers). */
 static bool skip_space(struct ptx_lexer *lexer, struct ptx_token *token)
 {
 	const char *text = lexer->text;
@@ -141,7 +141,7 @@ static void read_digits(struct ptx_lexer *lexer, struct ptx_token *token, unsign
 	token->is_unsigned |= token->bits > INT64_MAX;
 }
 
-/* 0f or 0d and exactly 8 or 16 hexadecimal digits: the bits of a number. */
+/* 0f or 0d and exactly 8 or 16 hexadecimal digits: the bits of a floating-point number. */
 static void read_float_bits(struct ptx_lexer *lexer, struct ptx_token *token, int digits)
 {
 	lexer->offset += 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* PTX text as tokens (PTX ISA 9.0, chapter 4). */
+/* The lexer (PTX ISA 9.0, chapter 4). */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ enum ptx_token_kind {
 	TOKEN_END,
 	TOKEN_BAD,         /* the message is in the lexer's diag, the error in the lexer */
 	TOKEN_IDENTIFIER,  /* foo %r1 $L__BB0_1 _ */
-	TOKEN_WORD,        /* with its dot: .global .L2::128B; in an operand ".5" may be meant */
+	TOKEN_WORD,        /* with its dot: .global .L2::128B; in an operand also ".5" */
 	TOKEN_INTEGER,     /* bits, is_unsigned */
 	TOKEN_FLOAT32,     /* bits */
 	TOKEN_FLOAT64,     /* bits */
@@ -21,7 +21,7 @@ enum ptx_token_kind {
 	TOKEN_PUNCTUATION, /* symbol */
 };
 
-/* Punctuation of two characters, beside the characters themselves. */
+/* Punctuation of two characters; a single character is its own symbol. */
 enum {
 	SYMBOL_SHIFT_LEFT = 256,
 	SYMBOL_SHIFT_RIGHT,
@@ -37,8 +37,8 @@ struct ptx_token {
 	enum ptx_token_kind kind;
 	int symbol;
 	bool is_unsigned;
-	struct gt_ptx_position position; /* as written, quotes included */
-	const char *text;                /* in the text */
+	struct gt_ptx_position position; /* as written, including quotes */
+	const char *text;                /* points into the text */
 	uint32_t length;
 	uint64_t bits;
 };
@@ -50,11 +50,11 @@ struct ptx_lexer {
 	uint32_t line;
 	uint32_t line_start; /* offset */
 	struct gt_diag *diag;
-	int error; /* of the first TOKEN_BAD; stays */
+	int error; /* of the first TOKEN_BAD */
 };
 
-/* Reads the next token. After a TOKEN_BAD come only such. */
+/* Reads the next token. After a TOKEN_BAD all tokens are bad. */
 void ptx_lexer_next(struct ptx_lexer *lexer, struct ptx_token *ret_token);
 
-/* Reads a TOKEN_WORD again as the number that it is (".5"); false if it is none. */
+/* Reads a TOKEN_WORD again as a number (".5"); false if it is not one. */
 bool ptx_lexer_reread_number(struct ptx_lexer *lexer, struct ptx_token *token);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What stands at module scope, and the life of a module. */
+/* Module scope; creation and freeing of a module. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ptx/parser.h"
 
-/* .version 8.3: two numbers, though it looks like a fraction (8.10 is after 8.9). */
+/* .version 8.3: two integers, not a fraction (8.10 is after 8.9). */
 static int parse_version(struct ptx_parser *parser)
 {
 	struct gt_ptx_module *module = parser->module;
@@ -158,7 +158,7 @@ static int parse_file(struct ptx_parser *parser, struct gt_ptx_item *item)
 	return 0;
 }
 
-/* Functions and variables, with the linkage before them. */
+/* A function or variables, with their linkage. */
 static int parse_declaration(struct ptx_parser *parser, struct gt_ptx_item *item)
 {
 	enum gt_ptx_linkage linkage = take_linkage(parser);
@@ -218,7 +218,7 @@ static int parse_items(struct ptx_parser *parser)
 	return 0;
 }
 
-/* Which declaration of each name has the body or the memory. */
+/* Links declarations to the definition with the body or the memory. */
 static void find_definitions(struct gt_ptx_module *module)
 {
 	for (const struct gt_ptx_item *item = module->items; item; item = item->next)

@@ -23,7 +23,7 @@ int ptx_keep_operands(struct ptx_parser *parser, size_t mark,
 	parser->operands.count = mark;
 	if (error)
 		return error;
-	/* Labels not found yet are filled in later, at the operand's final place. */
+	/* Labels that are declared later are set in the copied operands. */
 	for (size_t i = 0; i < count; i++)
 		if (items[i].kind == GT_PTX_OPERAND_LABEL && !items[i].label) {
 			parser->pending.items[items[i].index].operand = &items[i];
@@ -71,14 +71,14 @@ static enum gt_ptx_selector find_selector(const char *text, size_t length)
 	for (size_t i = 0; i < gt_countof(selectors); i++)
 		if (length == strlen(selectors[i].text) && !memcmp(text, selectors[i].text, length))
 			return selectors[i].selector;
-	/* .b3210, .h10: as many bytes and halves as the instruction likes */
+	/* .b3210, .h10: any number of bytes and halves */
 	if (length > 1 && (text[0] == 'b' || text[0] == 'h') &&
 	    strspn(text + 1, "01234567") >= length - 1)
 		return GT_PTX_SELECT_OTHER;
 	return GT_PTX_SELECT_NONE;
 }
 
-/* Elements that a register or special register has; a selector must name one of them. */
+/* Checks a selector against the elements of a register or special register. */
 static uint32_t operand_vector(const struct gt_ptx_operand *operand)
 {
 	if (operand->kind == GT_PTX_OPERAND_SPECIAL)
@@ -125,7 +125,7 @@ static int parse_label_use(struct ptx_parser *parser, struct gt_ptx_operand *ope
 	return 0;
 }
 
-/* %tid or, of a numbered one, %envreg7 */
+/* %tid, or a numbered one: %envreg7 */
 static bool find_special(const struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
 	const struct ptx_token *token = &parser->token;
@@ -154,7 +154,8 @@ static bool find_special(const struct ptx_parser *parser, struct gt_ptx_operand 
 	return true;
 }
 
-/* After symbol[: the address of an element, as bytes; or what is there, as [symbol + bytes]. */
+/* After symbol[: the address of an element; or with OPERAND_MEMORY the element, [symbol + bytes].
+ */
 static int parse_index(struct ptx_parser *parser, enum ptx_operand_context context,
 		       struct gt_ptx_operand *operand)
 {
@@ -246,7 +247,7 @@ static int parse_number(struct ptx_parser *parser, struct gt_ptx_operand *operan
 	return 0;
 }
 
-/* The first item of [ … ]: what an offset may be added to. */
+/* The first item of [ … ]: the base of an offset. */
 static int parse_base(struct ptx_parser *parser)
 {
 	struct gt_ptx_operand operand = {.position = parser->token.position};
@@ -287,7 +288,7 @@ static int parse_address(struct ptx_parser *parser, struct gt_ptx_operand *opera
 	return error ? error : ptx_keep_operands(parser, mark, &operand->items, &operand->count);
 }
 
-/* ! or - before a register, rather than before a constant */
+/* ! or - before a register, not before a constant */
 static bool is_negated_register(const struct ptx_parser *parser)
 {
 	struct ptx_lexer ahead = parser->lexer;
@@ -301,7 +302,7 @@ static bool is_negated_register(const struct ptx_parser *parser)
 	       (token.length != 7 || memcmp(token.text, "WARP_SZ", 7) != 0);
 }
 
-/* ! negates predicates, - numbers (in the video instructions). */
+/* ! negates predicates, - integers (of video instructions). */
 static int parse_negated(struct ptx_parser *parser, struct gt_ptx_operand *operand)
 {
 	struct gt_ptx_position position = parser->token.position;
@@ -325,7 +326,7 @@ static int parse_negated(struct ptx_parser *parser, struct gt_ptx_operand *opera
 	return 0;
 }
 
-/* An operand that is no pair. */
+/* An operand that is not a pair. */
 static int parse_bare(struct ptx_parser *parser, enum ptx_operand_context context,
 		      struct gt_ptx_operand *operand)
 {

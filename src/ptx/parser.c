@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUOTED = 60 }; /* bytes of a token that a message shows */
+enum { QUOTED = 60 }; /* bytes of a token in a message */
 
 void ptx_advance(struct ptx_parser *parser)
 {

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Where text goes, and what is added to it. */
+/* The output buffer, and the additions to the text. */
 struct ptx_printer {
 	struct gt_strbuf *buffer;
 	const struct gt_ptx_additions *additions;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parts of the printer. */
+/* Internals of the printer. */
 #pragma once
 
 #include "ptx/ptx.h"

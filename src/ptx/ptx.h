@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * PTX, NVIDIA's virtual assembly (PTX ISA 9.0): a text becomes a module, its functions, their
- * statements, with every name resolved to what it names and every node's place in the text.
+ * The parser and printer of PTX, NVIDIA's virtual assembly (PTX ISA 9.0). A text becomes a module
+ * with functions and statements; names are resolved, and every node has its position in the text.
  *
- * Everything hangs off the module and lives in its arena: nothing is freed by itself, nothing
- * moves, and all of it is constant after gt_ptx_parse. Strings are NUL-terminated and interned:
- * within one module equal names are equal pointers. The text is copied; the caller's may go.
+ * Everything is in the module's arena: it is freed as a whole, never moves, and is constant after
+ * gt_ptx_parse. Strings are NUL-terminated and interned: within one module equal names are equal
+ * pointers. The text is copied.
  *
- * What is checked: syntax, names, scopes, limits. What is not: whether a form exists, operand
- * types and counts, version and target rules. Whoever executes or assembles a form knows those.
+ * Checked: syntax, names, scopes, limits. Not checked: whether a form exists, operand types and
+ * counts, version and target rules; these are up to the code that executes or assembles a form.
  */
 #pragma once
 
@@ -21,11 +21,11 @@
 #include "base/strbuf.h"
 #include "ptx/tables.h"
 
-/* Limits against hostile text; passing one is an error, -E2BIG. */
+/* Limits of untrusted text; -E2BIG above. */
 enum {
 	GT_PTX_MAX_TEXT = 64 << 20,       /* bytes of text */
-	GT_PTX_MAX_NESTING = 256,         /* { } blocks, initialisers and ( ) within each other */
-	GT_PTX_MAX_REGISTERS = 1 << 20,   /* registers of one function, vector elements counted */
+	GT_PTX_MAX_NESTING = 256,         /* nested { } blocks, initialisers and ( ) */
+	GT_PTX_MAX_REGISTERS = 1 << 20,   /* registers of one function, including vector elements */
 	GT_PTX_MAX_IDENTIFIER = 64 << 10, /* bytes of one name (mangled templates are long) */
 	GT_PTX_MAX_OPERANDS = 256,        /* operands of one instruction, elements of one vector */
 	GT_PTX_MAX_DIMENSIONS = 16,       /* of one array */
@@ -33,7 +33,7 @@ enum {
 	GT_PTX_MAX_MEMORY = 1 << 30,      /* bytes of the arena */
 };
 
-/* A stretch of the text. line and column count from 1; column counts bytes. */
+/* A range of the text. line and column start at 1; column counts bytes. */
 struct gt_ptx_position {
 	uint32_t line;
 	uint32_t column;
@@ -83,11 +83,11 @@ enum gt_ptx_initializer_kind {
 
 /* The address of a symbol plus an offset, as an initial value. */
 struct gt_ptx_address {
-	struct gt_ptx_variable *variable; /* one of the two */
+	struct gt_ptx_variable *variable; /* or function */
 	struct gt_ptx_function *function;
 	int64_t offset; /* bytes */
 	bool generic;   /* generic(symbol): its address in generic space */
-	uint64_t mask;  /* 0xff00(symbol): these bits, shifted down to bit 0; 0 where not given */
+	uint64_t mask;  /* 0xff00(symbol): these bits, shifted down to bit 0; 0: none */
 };
 
 /* addr_mode_0 = clamp_to_border, width = 8 */
@@ -112,61 +112,61 @@ struct gt_ptx_initializer {
 };
 
 /*
- * A variable, parameter or register, in any state space. `%r<10>` is one variable with
- * is_range and count 10, whose members are told apart by an index; what is not a range has
- * count 1.
+ * A variable, parameter or register, in any state space. `%r<10>` is one variable with is_range and
+ * count 10, whose members have an index; others have count 1.
  */
 struct gt_ptx_variable {
-	const char *name; /* "%r" for %r<10>; "_" where a prototype's parameter has none */
+	const char *name; /* "%r" for %r<10>; "_" for a prototype's parameter without a name */
 	struct gt_ptx_position position; /* the name, with <10>, [..] and initialiser */
 	enum gt_ptx_space space;
 	enum gt_ptx_linkage linkage;
 	enum gt_ptx_type type;
 	uint32_t vector;    /* 1, 2, 4, 8: elements of .v2, .v4, .v8 */
-	uint32_t alignment; /* bytes, as given by .align; 0 where not given */
+	uint32_t alignment; /* bytes, of .align; 0: none */
 	bool is_range;
 	uint32_t count;
 	/*
 	 * Only for registers: the number of the first one among all registers of the function
-	 * (blocks beside each other do not share). Member i, element e is
-	 * first_register + i * vector + e, and less than the function's register_count.
+	 * (sibling blocks do not share numbers). Member i, element e has the number
+	 * first_register + i * vector + e, which is less than the function's register_count.
 	 */
 	uint32_t first_register;
-	uint32_t dimension_count;                     /* 0: no array */
-	const uint64_t *dimensions;                   /* 0: not given ([]); only the first may be */
+	uint32_t dimension_count;   /* 0: not an array */
+	const uint64_t *dimensions; /* 0: not given ([]), which is allowed for the first */
 	const struct gt_ptx_initializer *initializer; /* or NULL */
 
 	bool is_pointer;                 /* .ptr of a kernel parameter */
 	enum gt_ptx_space pointer_space; /* NONE: generic */
-	uint32_t pointer_alignment;      /* bytes; 0 where not given */
+	uint32_t pointer_alignment;      /* bytes; 0: not given */
 
 	bool is_managed; /* .attribute(.managed) */
 	bool is_unified; /* .attribute(.unified(a, b)) */
 	uint64_t unified[2];
-	uint32_t constant_bank; /* .const[n]; 0 where not given */
+	uint32_t constant_bank; /* .const[n]; 0: not given */
 
 	struct gt_ptx_function *function; /* NULL at module scope */
 	struct gt_ptx_block *block;       /* NULL at module scope and for parameters */
-	/* The declaration of this name that is not .extern, itself if it is; NULL: elsewhere. */
+	/* The declaration of this name that is not .extern, possibly itself; NULL: in another
+	 * module. */
 	struct gt_ptx_variable *definition;
-	uint32_t number; /* counts all variables of the module from 0: an index for side tables */
+	uint32_t number; /* among all variables of the module, from 0: an index for side tables */
 	struct gt_ptx_variable *next; /* in its list */
 };
 
-/* Bytes of one element, vector counted ( .v4 .f32 is 16); predicates count 1. */
+/* Returns the bytes of one element, a vector counting as one (.v4 .f32: 16); 1 for predicates. */
 uint64_t gt_ptx_variable_element_size(const struct gt_ptx_variable *variable);
 /*
- * Bytes of the variable, 0 for an array of no given size whose initialiser gives none
- * either (extern .shared). Never overflows: that was refused by the parser.
+ * Returns the bytes of the variable; 0 for an array without a size and initialiser (extern
+ * .shared). Never overflows, which the parser checks.
  */
 uint64_t gt_ptx_variable_size(const struct gt_ptx_variable *variable);
-/* Bytes: .align, else the natural alignment of an element. */
+/* Returns the bytes of .align, or else the natural alignment of an element. */
 uint32_t gt_ptx_variable_alignment(const struct gt_ptx_variable *variable);
 
 /*
- * Calls visit for each initial value in the order of memory, with its place in bytes from the
- * variable's start; never for a LIST or FIELD. Bytes in between are 0. A visit that returns
- * non-zero ends the walk, and its value is returned; else 0.
+ * Calls visit for each initial value in the order of memory, with its offset in bytes; not for a
+ * LIST or FIELD. Bytes in between are 0. If visit returns non-zero, the walk ends and returns it;
+ * else 0.
  */
 int gt_ptx_variable_walk(const struct gt_ptx_variable *variable,
 			 int (*visit)(void *context, uint64_t place, enum gt_ptx_type type,
@@ -211,14 +211,15 @@ enum gt_ptx_selector {
 };
 
 /*
- * An operand. In an address only the items say what it is: `[%rd1+8]` has one item, REGISTER
- * with offset 8; `[tex, samp, {%f1, %f2}]` has three.
+ * An operand. An address consists of items: `[%rd1+8]` has one, a REGISTER with offset 8; `[tex,
+ * samp,
+ * {%f1, %f2}]` has three.
  */
 struct gt_ptx_operand {
 	uint8_t kind;     /* enum gt_ptx_operand_kind */
 	uint8_t selector; /* enum gt_ptx_selector */
-	bool negated;     /* !p of a predicate, -a of a number (video instructions) */
-	bool is_unsigned; /* INTEGER: U suffix, or too big for 63 bits */
+	bool negated;     /* !p of a predicate, -a of an integer (video instructions) */
+	bool is_unsigned; /* INTEGER: U suffix, or more than 63 bits */
 	uint32_t index;   /* of the member of a range; of %envreg, %pm */
 	struct gt_ptx_position position;
 	union {
@@ -238,20 +239,20 @@ struct gt_ptx_operand {
 	};
 };
 
-/* The number of a REGISTER operand among its function's registers, selector counted. */
+/* Returns the number of a REGISTER operand among its function's registers, with its selector. */
 uint32_t gt_ptx_operand_register(const struct gt_ptx_operand *operand);
 
 /* ---- instructions ---------------------------------------------------------------------- */
 
 struct gt_ptx_modifier {
-	enum gt_ptx_modifier_id id; /* GT_PTX_MOD_UNKNOWN: only the text is known */
+	enum gt_ptx_modifier_id id; /* GT_PTX_MOD_UNKNOWN: only a text */
 	const char *text;           /* with its dot: ".global" */
 };
 
 /*
- * An opcode with its modifiers, once per module however often it is used: a program has
- * thousands of instructions and a few dozen forms. number counts from 0 to the module's
- * form_count, so that a consumer decodes each form once, into a table of its own.
+ * An opcode with its modifiers, stored once per module: a program has thousands of instructions and
+ * a few dozen forms. number is an index below the module's form_count, so that a consumer can
+ * decode each form once into a table.
  */
 struct gt_ptx_form {
 	uint32_t number;
@@ -265,10 +266,10 @@ struct gt_ptx_form {
 	uint32_t vector; /* 1, or 2, 4, 8 for .v2, .v4, .v8 */
 };
 
-/* Whether a form has a modifier. */
+/* Returns whether a form has a modifier. */
 bool gt_ptx_form_has(const struct gt_ptx_form *form, enum gt_ptx_modifier_id id);
 
-/* call: `call (ret), target, (arguments), prototype;` all but the target may be missing. */
+/* call: `call (ret), target, (arguments), prototype;` everything except the target is optional. */
 struct gt_ptx_call {
 	const struct gt_ptx_operand *returns; /* SYMBOL (.param), REGISTER or SINK */
 	uint32_t return_count;
@@ -284,7 +285,7 @@ struct gt_ptx_instruction {
 	const struct gt_ptx_operand *guard;    /* @p or @!p: REGISTER; or NULL */
 	const struct gt_ptx_operand *operands; /* none for call */
 	uint32_t operand_count;
-	const struct gt_ptx_call *call; /* NULL for all but call */
+	const struct gt_ptx_call *call; /* NULL for other instructions */
 };
 
 /* ---- statements ------------------------------------------------------------------------ */
@@ -305,11 +306,11 @@ struct gt_ptx_label {
 	const char *name;
 	struct gt_ptx_position position; /* the name without its colon */
 	struct gt_ptx_block *block;
-	struct gt_ptx_statement *statement; /* its LABEL statement: go on from there */
-	/* One of them, where the label declares no place in the code: */
+	struct gt_ptx_statement *statement; /* its LABEL statement: continue from there */
+	/* One of them, if the label is not a location in the code: */
 	const struct gt_ptx_targets *targets;
 	const struct gt_ptx_function *prototype;
-	uint32_t number;           /* counts the labels of the function from 0 */
+	uint32_t number;           /* among the labels of the function, from 0 */
 	struct gt_ptx_label *next; /* in the function */
 };
 
@@ -320,7 +321,7 @@ struct gt_ptx_targets {
 	uint32_t count;
 };
 
-/* .loc: from here on the code comes from this line. */
+/* .loc: the source line of the code that follows. */
 struct gt_ptx_loc {
 	uint32_t file; /* number of a .file */
 	uint32_t line;
@@ -340,9 +341,9 @@ struct gt_ptx_pragma {
 
 struct gt_ptx_statement {
 	enum gt_ptx_statement_kind kind;
-	/* From the guard or opcode up to and including the `;` (`}` of a block, `:` of a label). */
+	/* From the guard or opcode to the `;`, inclusive (`}` of a block, `:` of a label). */
 	struct gt_ptx_position position;
-	struct gt_ptx_block *block; /* in which it stands */
+	struct gt_ptx_block *block; /* that contains it */
 	union {
 		struct gt_ptx_instruction instruction;
 		struct gt_ptx_label *label;
@@ -353,12 +354,13 @@ struct gt_ptx_statement {
 		const struct gt_ptx_targets *targets;
 		const struct gt_ptx_function *prototype; /* its name is the label's */
 	};
-	uint32_t number; /* counts the statements of the function in text order from 0 */
+	uint32_t
+		number; /* among the statements of the function, in the order of the text, from 0 */
 	struct gt_ptx_statement *next; /* in its block */
 };
 
 struct gt_ptx_block {
-	struct gt_ptx_position position; /* from `{` to `}`, both included */
+	struct gt_ptx_position position; /* from `{` to `}`, inclusive */
 	struct gt_ptx_function *function;
 	struct gt_ptx_block *parent;    /* NULL for the body of a function */
 	struct gt_ptx_statement *owner; /* the BLOCK statement; NULL for the body */
@@ -366,8 +368,8 @@ struct gt_ptx_block {
 };
 
 /*
- * The statement that is executed next in the text: into blocks, and out of them at their end;
- * NULL at the end of the function. Visits every statement once when begun with body->first.
+ * Returns the next statement of the text, into blocks and out of them at their end; NULL at the end
+ * of the function. Visits every statement once when started with body->first.
  */
 struct gt_ptx_statement *gt_ptx_statement_next(const struct gt_ptx_statement *statement);
 
@@ -385,10 +387,10 @@ struct gt_ptx_directive {
 
 struct gt_ptx_function {
 	const char *name;
-	struct gt_ptx_position position; /* all of it, linkage to `}` or `;` */
+	struct gt_ptx_position position; /* from the linkage to `}` or `;` */
 	struct gt_ptx_position name_position;
 	bool is_entry;     /* .entry: a kernel */
-	bool is_prototype; /* .callprototype: a type, no function */
+	bool is_prototype; /* .callprototype: a type, not a function */
 	bool is_unified;   /* .attribute(.unified(a, b)) */
 	uint64_t unified[2];
 	enum gt_ptx_linkage linkage;
@@ -402,14 +404,14 @@ struct gt_ptx_function {
 	uint32_t label_count;
 	uint32_t register_count; /* see first_register of struct gt_ptx_variable */
 	uint32_t statement_count;
-	/* The function of this name that has a body, itself if it has, what .alias says; or NULL.
+	/* The function of this name with a body, possibly itself or the target of .alias; or NULL.
 	 */
 	struct gt_ptx_function *definition;
-	uint32_t number; /* counts the functions of the module from 0: an index for side tables */
+	uint32_t number; /* among the functions of the module, from 0: an index for side tables */
 	struct gt_ptx_function *next; /* in the module */
 };
 
-/* The first directive of that kind, or NULL. */
+/* Returns the first directive of a kind, or NULL. */
 const struct gt_ptx_directive *gt_ptx_function_directive(const struct gt_ptx_function *function,
 							 enum gt_ptx_directive_id id);
 
@@ -418,18 +420,18 @@ const struct gt_ptx_directive *gt_ptx_function_directive(const struct gt_ptx_fun
 /* .file 1 "vector.cu", 1700000000, 1234 */
 struct gt_ptx_file {
 	uint32_t number;
-	const char *name; /* without its quotes, escapes as written */
+	const char *name; /* without quotes, escapes as written */
 	bool has_stamp;
 	uint64_t time; /* seconds since 1970 */
 	uint64_t size; /* bytes */
 	struct gt_ptx_file *next;
 };
 
-/* A value in a debug section: a number, or label or section name + offset, or a - b. */
+/* A value in a debug section: an integer, a label or section name + offset, or a - b. */
 struct gt_ptx_section_value {
-	const char *name;  /* NULL: a number; a section's name has its dot */
+	const char *name;  /* NULL: an integer; a section's name has its dot */
 	const char *minus; /* or NULL */
-	int64_t number;    /* the number, or the offset */
+	int64_t number;    /* the integer, or the offset */
 };
 
 struct gt_ptx_section_line {
@@ -460,7 +462,7 @@ enum gt_ptx_item_kind {
 	GT_PTX_ITEM_ALIAS,
 };
 
-/* What stands at module scope, in the order of the text. */
+/* An item at module scope, in the order of the text. */
 struct gt_ptx_item {
 	enum gt_ptx_item_kind kind;
 	struct gt_ptx_position position;
@@ -487,7 +489,7 @@ struct gt_ptx_module {
 		*targets; /* all words of .target: "sm_75", "debug", "texmode_independent" */
 	uint32_t target_count;
 	struct gt_ptx_position target_position;
-	uint32_t address_size; /* 32 or 64; 0 where not given */
+	uint32_t address_size; /* 32 or 64; 0: not given */
 	struct gt_ptx_item *items;
 	struct gt_ptx_function *functions; /* list by next: declarations and definitions */
 	uint32_t function_count;
@@ -498,8 +500,8 @@ struct gt_ptx_module {
 };
 
 /*
- * Reads a module. text need not end in NUL; a NUL within `length` ends it. 0; -EINVAL: not a
- * module, with *diag saying where ("line:column") and why; -E2BIG: a limit; -ENOMEM.
+ * Parses a module. text need not end in NUL; a NUL within `length` ends it. 0; -EINVAL: not a
+ * module, with position ("line:column") and reason in *diag; -E2BIG: a limit; -ENOMEM.
  */
 int gt_ptx_parse(const char *text, size_t length, struct gt_ptx_module **ret_module,
 		 struct gt_diag *diag);
@@ -507,8 +509,8 @@ void gt_ptx_free(struct gt_ptx_module *module);
 GT_DEFINE_AUTO(ptx, struct gt_ptx_module, gt_ptx_free)
 
 /*
- * Adds the module as text that ptxas accepts if it accepted the original, without comments.
- * Parsing it gives the same module, positions aside. Errors are the buffer's (failed).
+ * Adds the module as text without comments, which ptxas accepts if it accepts the original. Parsing
+ * it gives the same module, except for positions. On failure the buffer is marked as failed.
  */
 void gt_ptx_print(const struct gt_ptx_module *module, struct gt_strbuf *buffer);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Questions to a module that has been read. */
+/* Queries of a parsed module. */
 #include <string.h>
 
 #include "ptx/ptx.h"
@@ -43,7 +43,7 @@ struct statement_walk {
 	void *context;
 };
 
-/* size: bytes of what the initialiser at this level describes. */
+/* size: bytes that the initialiser at this level describes. */
 static int walk_value(const struct statement_walk *walk, uint32_t level, uint64_t place,
 		      uint64_t size, const struct gt_ptx_initializer *initializer)
 {

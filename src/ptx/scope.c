@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which declaration a name means: blocks hide what is outside of them. */
+/* Scopes: declarations in a block hide those outside of it. */
 #include <errno.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ int ptx_bind_variable(struct ptx_parser *parser, struct gt_ptx_variable *variabl
 	bool is_extern = variable->linkage == GT_PTX_LINKAGE_EXTERN;
 
 	if (first && first->depth == parser->depth) {
-		/* At module scope .extern may come before and after the declaration it means. */
+		/* At module scope .extern may precede and follow its definition. */
 		if (parser->depth || !first->variable ||
 		    (!is_extern && first->variable->linkage != GT_PTX_LINKAGE_EXTERN))
 			return declared_twice(parser, &variable->position, variable->name, first);
@@ -78,8 +78,8 @@ int ptx_bind_function(struct ptx_parser *parser, struct gt_ptx_function *functio
 }
 
 /*
- * The binding of prefix<N> that has a member `index`. A range with fewer members does not have
- * that name, so that it hides nothing.
+ * Returns the binding of prefix<N> with a member `index`. A range with fewer members does not hide
+ * outer ones.
  */
 static const struct ptx_binding *find_member(const struct ptx_parser *parser, const char *text,
 					     size_t length, uint32_t index)
@@ -116,7 +116,7 @@ const struct ptx_binding *ptx_lookup(const struct ptx_parser *parser, const char
 	return best;
 }
 
-/* The range that a name would belong to if it were bigger. */
+/* Returns the range that is too small for a name, or NULL. */
 static const struct gt_ptx_variable *range_of(const struct ptx_parser *parser,
 					      const struct ptx_token *token)
 {

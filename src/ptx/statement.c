@@ -79,7 +79,7 @@ static int parse_prototype(struct ptx_parser *parser, struct gt_ptx_statement *s
 	return 0;
 }
 
-/* label: the one that stands directly before, or NULL. */
+/* label: directly before the statement, or NULL. */
 static int parse_directive(struct ptx_parser *parser, struct gt_ptx_statement *statement,
 			   struct gt_ptx_label *label)
 {

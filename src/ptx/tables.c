@@ -38,7 +38,7 @@ static const struct gt_ptx_special_info specials[GT_PTX_SPECIAL_COUNT] = {
 };
 
 static const struct gt_ptx_directive_info directives[GT_PTX_DIRECTIVE_COUNT] = {
-#define GT_PTX_DIRECTIVE(id, name, least, most) [GT_PTX_DIRECTIVE_##id] = {name, least, most},
+#define GT_PTX_DIRECTIVE(id, name, min, max) [GT_PTX_DIRECTIVE_##id] = {name, min, max},
 #include "ptx/directives.def"
 #undef GT_PTX_DIRECTIVE
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The words of PTX, from the .def files: types, opcodes, modifiers, special registers. */
+/* The vocabulary of PTX, from the .def files: types, opcodes, modifiers, special registers. */
 #pragma once
 
 #include <stddef.h>
@@ -91,7 +91,7 @@ const struct gt_ptx_special_info *gt_ptx_special_info(enum gt_ptx_special specia
 
 /* Performance and other directives between a function's header and body. */
 enum gt_ptx_directive_id {
-#define GT_PTX_DIRECTIVE(id, name, least, most) GT_PTX_DIRECTIVE_##id,
+#define GT_PTX_DIRECTIVE(id, name, min, max) GT_PTX_DIRECTIVE_##id,
 #include "ptx/directives.def"
 #undef GT_PTX_DIRECTIVE
 	GT_PTX_DIRECTIVE_COUNT,
@@ -99,8 +99,8 @@ enum gt_ptx_directive_id {
 
 struct gt_ptx_directive_info {
 	const char *name; /* ".maxntid" */
-	uint32_t least;   /* values it takes */
-	uint32_t most;
+	uint32_t min;     /* values it takes */
+	uint32_t max;
 };
 
 const struct gt_ptx_directive_info *gt_ptx_directive_info(enum gt_ptx_directive_id id);

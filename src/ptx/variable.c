@@ -5,7 +5,7 @@
 
 #include "ptx/parser.h"
 
-/* No variable is bigger: addresses have fewer bits. */
+/* Maximum size of a variable: addresses have fewer bits. */
 static const uint64_t biggest_variable = UINT64_C(1) << 48;
 
 static const struct {
@@ -133,7 +133,7 @@ static int parse_type(struct ptx_parser *parser, struct gt_ptx_variable *variabl
 	return 0;
 }
 
-/* All that stands before the names. */
+/* The qualifiers before the names. */
 static int parse_qualifiers(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	int error = 0;
@@ -177,7 +177,7 @@ static int parse_range(struct ptx_parser *parser, struct gt_ptx_variable *variab
 	return ptx_expect_symbol(parser, '>', "'>' after the number of registers");
 }
 
-/* After the name: [4][2], each `[` taken here. */
+/* After the name: [4][2] */
 static int parse_dimensions(struct ptx_parser *parser, struct gt_ptx_variable *variable)
 {
 	uint64_t dimensions[GT_PTX_MAX_DIMENSIONS];
@@ -210,7 +210,7 @@ static int parse_dimensions(struct ptx_parser *parser, struct gt_ptx_variable *v
 	return ptx_keep(parser, dimensions, 0, count, sizeof(*dimensions), &variable->dimensions);
 }
 
-/* So that gt_ptx_variable_size never overflows, whatever the initialiser says. */
+/* Ensures that gt_ptx_variable_size never overflows, for any initialiser. */
 static int check_size(struct ptx_parser *parser, const struct gt_ptx_variable *variable)
 {
 	uint64_t size = gt_ptx_variable_element_size(variable);
@@ -248,7 +248,7 @@ static int count_registers(struct ptx_parser *parser, struct gt_ptx_variable *va
 	return 0;
 }
 
-/* A name with what stands behind it. form: the qualifiers before it. */
+/* A name with its range, dimensions and initialiser. form: the qualifiers before it. */
 static int parse_declarator(struct ptx_parser *parser, const struct gt_ptx_variable *form,
 			    struct gt_ptx_variable **ret_variable)
 {

@@ -159,7 +159,7 @@ TEST("what is no cubin is refused")
 	bytes[18] = (char)190;
 	check_refused(bytes, size - 1, -EBADMSG, "truncated cubin: it ends within section headers");
 	memset(bytes + 40, 0, 8);
-	check_refused(bytes, size, -EBADMSG, "damaged cubin: it has no section headers");
+	check_refused(bytes, size, -EBADMSG, "malformed cubin: it has no section headers");
 }
 
 TEST("a kernel whose parameters are damaged is left out")
@@ -179,7 +179,7 @@ TEST("a kernel whose parameters are damaged is left out")
 	CHECK_STR(cubin.kernels[1].name, "_Z4nonev");
 }
 
-TEST("damaged cubins do no harm")
+TEST("malformed cubins do no harm")
 {
 	size_t size;
 	gt_autofree char *bytes = usual_cubin(&size);

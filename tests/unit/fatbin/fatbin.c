@@ -357,7 +357,7 @@ TEST("a damaged header is refused with its place")
 	check_damaged(8, UINT64_MAX, 8, "offset 0x0",
 		      "a container takes 16 + 18446744073709551615 bytes, 168 are left");
 	check_damaged(8, 20, 8, "offset 0x10",
-		      "an entry is cut off: 20 bytes are left, its header takes 64");
+		      "an entry is truncated: 20 bytes remain, its header takes 64");
 	check_damaged(16 + 4, 63, 4, "offset 0x10", "an entry takes 63 + 72 bytes, 152 are left");
 	check_damaged(16 + 8, UINT64_MAX, 8, "offset 0x10",
 		      "an entry takes 80 + 18446744073709551615 bytes, 152 are left");
@@ -418,13 +418,13 @@ TEST("a payload that is not what its entry says is refused")
 
 	packed_size = ZSTD_compress(packed, bound, zeros, zeros_size, 3);
 	check_not_extracted("\xff\xff\xff", 3, 100, GT_FATBIN_COMPRESSION_LZ4, -EINVAL,
-			    "an LZ4 payload of 3 bytes is damaged: not 100 bytes uncompressed");
+			    "an LZ4 payload of 3 bytes is corrupt: not 100 bytes uncompressed");
 	check_not_extracted("\x10"
 			    "a",
 			    2, 2, GT_FATBIN_COMPRESSION_LZ4, -EINVAL,
-			    "an LZ4 payload of 2 bytes is damaged: not 2 bytes uncompressed");
+			    "an LZ4 payload of 2 bytes is corrupt: not 2 bytes uncompressed");
 	check_not_extracted("aaaaaaaaaaaaaaaa", 16, 100, GT_FATBIN_COMPRESSION_ZSTD, -EINVAL,
-			    "a zstd payload of 16 bytes is damaged: Unknown frame descriptor");
+			    "a zstd payload of 16 bytes is corrupt: Unknown frame descriptor");
 	check_not_extracted(packed, packed_size, zeros_size + 1, GT_FATBIN_COMPRESSION_ZSTD,
 			    -EINVAL, "a zstd payload holds 1048576 bytes, its entry says 1048577");
 }
