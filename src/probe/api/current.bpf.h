@@ -16,8 +16,9 @@
 #include "probe/api/shared.bpf.h"
 #include "probe/task.bpf.h"
 
-#define MAX_CONTEXT 8 /* a power of two: contexts pushed in a thread; the last one is overwritten  \
-		       */
+#define MAX_CONTEXT                                                                                \
+	8 /* a power of two: contexts pushed in a thread; the last one is overwritten              \
+	   */
 #define MAX_DEVICES 4096   /* larger ordinals are invalid */
 #define GT_DEVICE_NAME 256 /* bytes of a device's name, with its NUL */
 #define DEVICE_HEAD_WORDS (sizeof(struct gt_event_device) / sizeof(__u64))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ordinary C that is compiled for BPF and for the machine at hand: each gives the same number and
- * leaves the same memory. What it reads may hold anything.
+ * Ordinary C, compiled for BPF and for the host: both return the same value and leave the same
+ * memory. The input is arbitrary.
  */
 #include "algorithms_bytes.h"
 
@@ -83,7 +83,7 @@ ALGORITHM(heap_sort)
 	return numbers[6];
 }
 
-/* The place of a number among 64 that grow. */
+/* The position of a number in 64 ascending ones. */
 ALGORITHM(binary_search)
 {
 	u32 *sums = (u32 *)(memory + OUTPUT), sum = 0, wanted = ((const u16 *)memory)[127] & 0x1fff;
@@ -139,7 +139,7 @@ ALGORITHM(square_root)
 {
 	u64 number = *(const u64 *)memory >> (memory[8] & 31), root = (u64)1 << 32;
 
-	/* Newton's way, from above. */
+	/* Newton's method, from above. */
 	for (unsigned i = 0; i < 48; i++) {
 		u64 next = (root + number / root) / 2;
 
@@ -191,8 +191,7 @@ ALGORITHM(bits)
 	return rotate_left32((u32)word, (memory[10] & 15) + 1);
 }
 
-/* Instructions of BPF before version 4 have no signed division: there it is made of unsigned ones.
- */
+/* BPF before version 4 has no signed division: use unsigned ones. */
 static inline s64 divide_signed(s64 a, s64 b)
 {
 #if defined(__bpf__) && (!defined(__BPF_CPU_VERSION__) || __BPF_CPU_VERSION__ < 4)
@@ -237,7 +236,7 @@ ALGORITHM(unsigned_division)
 	return sum;
 }
 
-/* Numbers of all widths that wrap around and change their sign. */
+/* Integers of all widths that overflow and change sign. */
 ALGORITHM(narrow_numbers)
 {
 	u32 word = 0, sum = 0;
@@ -434,7 +433,7 @@ ALGORITHM(boxes)
 	return box_area(&box) + (u32)box.last->x;
 }
 
-/* A machine with eight registers: one byte an instruction. */
+/* A virtual machine with eight registers and one-byte instructions. */
 ALGORITHM(machine)
 {
 	u64 *registers = (u64 *)(memory + OUTPUT), sum = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What algorithms.c has: as programs of gpu/run for BPF, else as functions in a table. */
+/* The algorithms of algorithms.c: programs of gpu/run for BPF, else functions in a table. */
 #pragma once
 
 enum {
-	ALGORITHM_MEMORY = 512, /* bytes that each is given: aligned to 8 */
-	OUTPUT = 256,           /* where what it writes begins; before that it reads */
+	ALGORITHM_MEMORY = 512, /* bytes, aligned to 8 */
+	OUTPUT = 256,           /* offset of the output; the input is before it */
 };
 
 typedef unsigned char u8;
@@ -25,7 +25,7 @@ struct algorithm {
 #define ALGORITHM(name) __attribute__((section("gpu/run"), used)) u64 name(u8 *memory)
 #else
 #define ALGORITHM(name) static u64 name(u8 *memory)
-/* Ends with a name of NULL. */
+/* Terminated by a NULL name. */
 extern const struct algorithm algorithms[];
 #endif
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Those of algorithms.c that go over bytes: checksums, hashes and texts. */
+/* Algorithms on bytes: checksums, hashes and strings. */
 #pragma once
 
 #include "algorithms.h"
@@ -182,7 +182,7 @@ ALGORITHM(base64)
 	return out;
 }
 
-/* How many bytes follow the first one of a character, or -1. */
+/* Return how many bytes follow the first byte of a character, or -1. */
 static inline int utf8_length(u8 first)
 {
 	if (first < 0x80)
@@ -194,7 +194,7 @@ static inline int utf8_length(u8 first)
 	return first >= 0xf0 && first < 0xf5 ? 3 : -1;
 }
 
-/* The number of characters, or how far it is right, with the upper bit set. */
+/* The number of characters, or the length of the valid prefix with the upper bit set. */
 ALGORITHM(utf8)
 {
 	int left = 0, length = 0;
@@ -255,7 +255,7 @@ ALGORITHM(decimal)
 	return length;
 }
 
-/* Numbers between what are no digits: their sum. */
+/* The sum of the numbers in a string. */
 ALGORITHM(sum_of_numbers)
 {
 	u64 sum = 0, number = 0;
@@ -273,7 +273,7 @@ ALGORITHM(sum_of_numbers)
 	return sum + number;
 }
 
-/* Runs of one byte as pairs of length and byte. */
+/* Run-length encoding: pairs of length and byte. */
 ALGORITHM(run_lengths)
 {
 	unsigned out = 0, length = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Programs as they are written for bpftime. */
+/* A program written for bpftime. */
 #include <gputap/bpf.h>
 
 GPUTAP_MAP(calls, GPUTAP_MAP_GPU_ARRAY, unsigned int, unsigned long long, 64);

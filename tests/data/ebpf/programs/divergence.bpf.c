@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which branches part the lanes of warps, by the line in the PTX text. */
+/* Divergent branches of warps, by line of the PTX text. */
 #include <gputap/bpf.h>
 
 struct line {
@@ -7,7 +7,7 @@ struct line {
 };
 
 GPUTAP_MAP(lines, GPUTAP_MAP_HASH, unsigned int, struct line, 4096);
-const volatile unsigned int only_kernel; /* 0: all of them */
+const volatile unsigned int only_kernel; /* 0: all kernels */
 
 SEC("gpu/branch.warp/*")
 int branch(struct gputap_branch *ctx)

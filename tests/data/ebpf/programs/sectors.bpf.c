@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How many sectors of 32 bytes the requests of warps touch: what is not coalesced. */
+/* Sectors of 32 bytes per memory request of a warp: requests that are not coalesced. */
 #include <gputap/bpf.h>
 
 GPUTAP_MAP(requests, GPUTAP_MAP_HASH, unsigned int, unsigned long long, 1024);

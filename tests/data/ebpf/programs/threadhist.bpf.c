@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How often each thread of a grid came to the end of a kernel, and how long it was in there. */
+/* Per thread of a grid: how often it completed a kernel, and its time in it. */
 #include <gputap/bpf.h>
 
 GPUTAP_THREAD_ARRAY(began, unsigned long long, 1);
