@@ -56,10 +56,10 @@ ptxas() {
 	[ "$(head -2 "$BATS_TEST_TMPDIR/program.ptx")" = $'.version 8.3\n.target sm_90a' ]
 	gputap compile --sm 90 --ptx-version 7.0 "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 1
-	[[ $stderr == *'sm_90 needs PTX 7.8, and 7.0 is older' ]]
+	[[ $stderr == *'sm_90 needs PTX 7.8 or later, not 7.0' ]]
 	gputap compile --sm 50 "$BATS_TEST_TMPDIR/program.o" -o -
 	expect_status 1
-	[[ $stderr == *'there is no GPU with the number sm_50, or it is older than sm_60; there are 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121' ]]
+	[[ $stderr == *'invalid GPU sm_50 (one of: 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)' ]]
 }
 
 @test "compile prints the same text each time" {

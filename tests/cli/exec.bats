@@ -375,7 +375,7 @@ program() {
 	expect_output 1
 	gputap exec --raw --on gpu --gpu soft <"$BATS_TEST_TMPDIR/hex"
 	expect_status 1
-	[[ $stderr == *'more than 65536 instructions, with those of functions at each of their calls' ]]
+	[[ $stderr == *'more than 65536 instructions, those of functions counted at each of their calls' ]]
 	# An argument of the kernel's is at most 128 KiB.
 	local memory=00
 	for ((i = 0; i < 15; i++)); do memory+=$memory; done

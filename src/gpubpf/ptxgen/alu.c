@@ -133,7 +133,7 @@ static bool takes_upper_half(const struct bpf_insn *insn)
 
 static void emit_upper_half(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
-	struct gt_ptxgen_value high = gt_ptxgen_high(gen, insn->dst_reg), shifted = high;
+	struct gt_ptxgen_value high = gt_ptxgen_high_half(gen, insn->dst_reg), shifted = high;
 
 	if (insn->imm > 32) {
 		shifted = gt_ptxgen_b32(gen);
@@ -236,7 +236,7 @@ static void emit_byte_swap(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 			emit_swap_of_64(gen, insn->dst_reg);
 		return;
 	}
-	low = gt_ptxgen_low(gen, gt_ptxgen_reg64(gen, insn->dst_reg));
+	low = gt_ptxgen_low_half(gen, gt_ptxgen_reg64(gen, insn->dst_reg));
 	if (!swaps && insn->imm == 16)
 		gt_ptxgen_emit(gen, "and.b32", low, low, gt_ptxgen_hex(0xffff));
 	else if (swaps && insn->imm == 16)

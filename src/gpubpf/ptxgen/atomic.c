@@ -113,9 +113,9 @@ static void emit_atomic_or_plain(struct gt_ptxgen *gen, const struct atomic_oper
 	gt_ptxgen_branch_if(gen, is_local, local);
 	emit_atomic(gen, atomic);
 	gt_ptxgen_branch(gen, done);
-	gt_ptxgen_put_label(gen, local);
+	gt_ptxgen_emit_label(gen, local);
 	emit_plain(gen, atomic);
-	gt_ptxgen_put_label(gen, done);
+	gt_ptxgen_emit_label(gen, done);
 }
 
 void gt_ptxgen_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn)
@@ -128,11 +128,11 @@ void gt_ptxgen_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 					  .source = gt_ptxgen_reg64(gen, insn->src_reg)};
 
 	if (!wide)
-		atomic.source = gt_ptxgen_low(gen, atomic.source);
+		atomic.source = gt_ptxgen_low_half(gen, atomic.source);
 	if (insn->imm == BPF_CMPXCHG) {
 		atomic.expected = gt_ptxgen_reg64(gen, 0);
 		if (!wide)
-			atomic.expected = gt_ptxgen_low(gen, atomic.expected);
+			atomic.expected = gt_ptxgen_low_half(gen, atomic.expected);
 	}
 	atomic.old = wide ? gt_ptxgen_b64(gen) : gt_ptxgen_b32(gen);
 	if (fact->type == GT_REG_STACK)

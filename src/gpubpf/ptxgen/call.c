@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls of helpers: which map it is, and on to the helper's own emitter. */
+/* Calls of helpers: finds the map and calls the helper's emit function. */
 #include <errno.h>
 
 #include "gpubpf/ptxgen/private.h"
@@ -13,7 +13,7 @@ static unsigned map_argument(const struct gt_helper *helper)
 	return 0;
 }
 
-/* Whether the program names the map anywhere. */
+/* Whether the program loads the map into a register anywhere. */
 static bool is_named(const struct gt_ptxgen *gen, uint32_t map)
 {
 	const struct bpf_insn *insns = gen->job->program->insns;
@@ -25,15 +25,15 @@ static bool is_named(const struct gt_ptxgen *gen, uint32_t map)
 	return false;
 }
 
-/* Whether a helper that takes maps, or one that takes rings, may have been given the map. */
-static bool fits(const struct gt_ptxgen *gen, uint32_t map, bool ring)
+/* Whether the map can be the argument of a helper that takes maps, or of one that takes rings. */
+static bool is_possible_map(const struct gt_ptxgen *gen, uint32_t map, bool ring)
 {
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(gen->object->maps[map].type);
 
 	return kind && (kind->shape == GT_BPF_MAP_RING) == ring && is_named(gen, map);
 }
 
-static void emit(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row)
+static void emit_helper(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row)
 {
 	int error;
 
@@ -42,30 +42,30 @@ static void emit(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row)
 	gen->error = gen->error ? gen->error : error;
 }
 
-/* The call with each map that it may be. */
-static void emit_each(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row, unsigned argument,
-		      bool ring)
+/* The call with each map that the argument can be. */
+static void emit_for_each_map(struct gt_ptxgen *gen, const struct gt_ptxgen_helper *row,
+			      unsigned argument, bool ring)
 {
 	struct gt_ptxgen_value done = gt_ptxgen_label(gen), next, is;
 	struct gt_ptxgen_value map = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 
 	gt_ptxgen_emit(gen, "mov.b64", map, gt_ptxgen_reg64(gen, argument));
 	for (uint32_t i = 0; i < gen->object->map_count && !gen->error; i++) {
-		if (!fits(gen, i, ring))
+		if (!is_possible_map(gen, i, ring))
 			continue;
 		next = gt_ptxgen_label(gen);
 		is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
 		gt_ptxgen_emit(gen, "setp.ne.s64", is, map, i);
 		gt_ptxgen_branch_if(gen, is, next);
 		gen->map = (int32_t)i;
-		emit(gen, row);
+		emit_helper(gen, row);
 		gt_ptxgen_branch(gen, done);
-		gt_ptxgen_put_label(gen, next);
+		gt_ptxgen_emit_label(gen, next);
 	}
-	gt_ptxgen_put_label(gen, done);
+	gt_ptxgen_emit_label(gen, done);
 }
 
-/* Registers that are optional arguments of some helper: others are never read while not set. */
+/* Registers that are optional arguments of a helper. The verifier rejects other unset reads. */
 static unsigned optional_registers(void)
 {
 	static const enum gt_helper_argument arguments[][GT_HELPER_ARGUMENTS] = {
@@ -109,18 +109,19 @@ void gt_ptxgen_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	unsigned argument;
 
 	if (!helper || !row) {
-		gt_ptxgen_fail(gen, -EOPNOTSUPP, "helper %s#%d is not there on this target",
+		gt_ptxgen_fail(gen, -EOPNOTSUPP, "helper %s#%d is not supported by this target",
 			       helper ? helper->name : "unknown", insn->imm);
 		return;
 	}
-	/* Those that it does not take at once: a lookup that finds nothing may go elsewhere. */
+	/* Those that are no arguments now: a lookup's code may branch away. */
 	gt_ptxgen_clear_unset(gen, at + 1, ~argument_registers(helper));
 	argument = map_argument(helper);
 	gen->map = argument ? gt_ptxgen_fact(gen, argument)->map : -1;
 	if (argument && gen->map < 0) {
-		emit_each(gen, row, argument, helper->arguments[argument - 1] == GT_ARG_RING);
+		emit_for_each_map(gen, row, argument,
+				  helper->arguments[argument - 1] == GT_ARG_RING);
 	} else {
-		emit(gen, row);
+		emit_helper(gen, row);
 	}
 	gen->map = -1;
 	gt_ptxgen_clear_unset(gen, at + 1, argument_registers(helper));

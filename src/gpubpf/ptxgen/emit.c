@@ -71,7 +71,7 @@ void gt_ptxgen_branch_unless(struct gt_ptxgen *gen, struct gt_ptxgen_value predi
 	gt_ptxgen_emit_if(gen, gt_ptxgen_unless(predicate), "bra", label);
 }
 
-void gt_ptxgen_put_label(struct gt_ptxgen *gen, struct gt_ptxgen_value label)
+void gt_ptxgen_emit_label(struct gt_ptxgen *gen, struct gt_ptxgen_value label)
 {
 	gt_ptxgen_append(gen, &(struct gt_ptxgen_row){.kind = GT_PTXGEN_LABEL_ROW,
 						      .operand_count = 1,
@@ -154,7 +154,7 @@ static void append_half(struct gt_ptxgen *gen, enum gt_ptxgen_row_kind kind,
 			      });
 }
 
-struct gt_ptxgen_value gt_ptxgen_low(struct gt_ptxgen *gen, struct gt_ptxgen_value wide)
+struct gt_ptxgen_value gt_ptxgen_low_half(struct gt_ptxgen *gen, struct gt_ptxgen_value wide)
 {
 	struct gt_ptxgen_value low = gt_ptxgen_b32(gen);
 
@@ -170,7 +170,7 @@ struct gt_ptxgen_value gt_ptxgen_reg32(struct gt_ptxgen *gen, unsigned number)
 	return low;
 }
 
-struct gt_ptxgen_value gt_ptxgen_high(struct gt_ptxgen *gen, unsigned number)
+struct gt_ptxgen_value gt_ptxgen_high_half(struct gt_ptxgen *gen, unsigned number)
 {
 	struct gt_ptxgen_value low = gt_ptxgen_b32(gen), high = gt_ptxgen_b32(gen);
 

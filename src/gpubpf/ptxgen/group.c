@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs that run once a warp, that is once for each group of its lanes that come by together,
- * or once a block. The lowest lane of the group leads it and runs the program; the others go round
- * it. But where the program asks for values of other lanes, these have to give them: then all run
- * it in step, with the same numbers in their registers, and the leader alone does what must be done
- * once or could give different lanes different numbers, and tells the others what came of it.
+ * Programs that run once per warp, that is once for each group of lanes that are active together,
+ * or once per block. The lowest lane of the group is its leader and runs the program; the others
+ * branch over it. Where the program reads values of other lanes, these must take part: then all run
+ * it in lockstep, with the same values in their registers. The leader alone executes instructions
+ * that have effects or whose results could differ between lanes, and broadcasts the results.
  */
 #include <errno.h>
 
 #include "gpubpf/ptxgen/map.h"
 
-static const struct gt_helper *called(const struct bpf_insn *insn)
+static const struct gt_helper *called_helper(const struct bpf_insn *insn)
 {
 	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn))
 		return NULL;
 	return gt_helper((uint32_t)insn->imm);
 }
 
-static bool asks_lanes(const struct gt_ptxgen *gen)
+static bool reads_other_lanes(const struct gt_ptxgen *gen)
 {
 	for (uint32_t at = 0; at < gen->facts->insn_count; at++) {
 		const struct bpf_insn *insn = &gen->job->program->insns[at];
 		const struct gt_helper *helper =
-			gen->facts->insns[at].reached ? called(insn) : NULL;
+			gen->facts->insns[at].reached ? called_helper(insn) : NULL;
 
 		if (helper && (helper->traits & GT_TRAIT_GROUP))
 			return true;
@@ -37,15 +37,15 @@ void gt_ptxgen_plan_group(struct gt_ptxgen *gen)
 	gen->lanes = GT_PTXGEN_EACH;
 	if (!section || section->level == GT_LEVEL_THREAD)
 		return;
-	/* Which thread runs it for a block is for the kernel around it to say. */
+	/* The kernel around a body chooses the thread that runs it for a block. */
 	if (section->level == GT_LEVEL_BLOCK && gen->options->form != GT_FORM_KERNEL)
 		return;
-	gen->lanes = section->level == GT_LEVEL_WARP && asks_lanes(gen) ? GT_PTXGEN_ALL
-									: GT_PTXGEN_LEADER;
+	gen->lanes = section->level == GT_LEVEL_WARP && reads_other_lanes(gen) ? GT_PTXGEN_ALL
+									       : GT_PTXGEN_LEADER;
 }
 
-/* The first thread of the block, or where they leave the last. */
-static void lead_block(struct gt_ptxgen *gen)
+/* The first thread of the block; the last one in programs at the end of a kernel. */
+static void emit_block_leader(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value index = gt_ptxgen_thread_in_block(gen), threads;
 	unsigned traits = gt_section_row(gen->job->section->kind)->traits;
@@ -63,7 +63,7 @@ static void lead_block(struct gt_ptxgen *gen)
 	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_GROUP), 1);
 }
 
-/* The lanes that are here, or those that the site says. */
+/* The active lanes, or those of the mask that the site provides. */
 static struct gt_ptxgen_value find_group(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value mask;
@@ -71,12 +71,12 @@ static struct gt_ptxgen_value find_group(struct gt_ptxgen *gen)
 	for (uint32_t i = 0; i < gen->job->value_count; i++)
 		if (gen->job->values[i].source == GT_SOURCE_MASK) {
 			mask = gt_ptxgen_source(gen, GT_SOURCE_MASK, 0);
-			return gt_ptxgen_low(gen, mask);
+			return gt_ptxgen_low_half(gen, mask);
 		}
 	return gt_ptxgen_active_mask(gen);
 }
 
-static void lead_warp(struct gt_ptxgen *gen)
+static void emit_warp_leader(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value mask = find_group(gen), low = gt_ptxgen_b32(gen),
 			       lane = gt_ptxgen_b32(gen);
@@ -95,15 +95,15 @@ void gt_ptxgen_begin_group(struct gt_ptxgen *gen)
 	if (gen->lanes == GT_PTXGEN_EACH)
 		return;
 	if (gen->job->section->level == GT_LEVEL_BLOCK)
-		lead_block(gen);
+		emit_block_leader(gen);
 	else
-		lead_warp(gen);
+		emit_warp_leader(gen);
 	if (gen->lanes == GT_PTXGEN_LEADER)
 		gt_ptxgen_branch_unless(gen, gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER),
 					gt_ptxgen_end_label(gen));
 }
 
-/* ---- all lanes in step ---- */
+/* ---- all lanes in lockstep ---- */
 
 static bool writes_arguments(const struct gt_helper *helper)
 {
@@ -113,7 +113,7 @@ static bool writes_arguments(const struct gt_helper *helper)
 	return false;
 }
 
-/* Whether a call looks up a place that is the same for all, and changes nothing. */
+/* Whether a call is a lookup whose result is the same in all lanes. */
 static bool is_common_lookup(const struct gt_ptxgen *gen, const struct gt_helper *helper)
 {
 	int32_t map = gt_ptxgen_fact(gen, 1)->map;
@@ -132,32 +132,31 @@ static bool call_needs_leader(const struct gt_ptxgen *gen, const struct gt_helpe
 	       helper->number != GT_HELPER_warp_active_mask && !writes_arguments(helper);
 }
 
-/* Whether others may change the memory behind a pointer, or see that it is changed. */
-static bool is_common(struct gt_ptxgen *gen, const struct gt_register_fact *fact)
+/* Whether other threads can read or write the memory that a pointer points to. */
+static bool is_shared_memory(struct gt_ptxgen *gen, const struct gt_register_fact *fact)
 {
 	if (fact->type == GT_REG_MIXED && gen->generic)
-		gt_ptxgen_fail(
-			gen, -EOPNOTSUPP,
-			"a pointer to the stack or elsewhere, in a program that asks for values "
-			"of other lanes");
+		gt_ptxgen_fail(gen, -EOPNOTSUPP,
+			       "a pointer to the stack or to other memory, in a program that reads "
+			       "values of other lanes");
 	return fact->type != GT_REG_STACK && fact->type != GT_REG_CONTEXT;
 }
 
 bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result)
 {
-	const struct gt_helper *helper = called(insn);
+	const struct gt_helper *helper = called_helper(insn);
 
 	*ret_result = -1;
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_LDX:
 		*ret_result = insn->dst_reg;
-		return is_common(gen, gt_ptxgen_fact(gen, insn->src_reg));
+		return is_shared_memory(gen, gt_ptxgen_fact(gen, insn->src_reg));
 	case BPF_ST:
-		return is_common(gen, gt_ptxgen_fact(gen, insn->dst_reg));
+		return is_shared_memory(gen, gt_ptxgen_fact(gen, insn->dst_reg));
 	case BPF_STX:
 		if (BPF_MODE(insn->code) == BPF_ATOMIC && (insn->imm & BPF_FETCH))
 			*ret_result = insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg;
-		return is_common(gen, gt_ptxgen_fact(gen, insn->dst_reg));
+		return is_shared_memory(gen, gt_ptxgen_fact(gen, insn->dst_reg));
 	default:
 		*ret_result = 0;
 		return helper && call_needs_leader(gen, helper);
@@ -177,7 +176,7 @@ void gt_ptxgen_end_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value over, in
 {
 	struct gt_ptxgen_value target, value;
 
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, over);
 	gen->by_leader = false;
 	if (result < 0)
 		return;
@@ -202,16 +201,16 @@ int gt_ptxgen_lane_value(struct gt_ptxgen *gen)
 	enum gt_context_source source;
 
 	if (gt_lane_source(gen->job->section, (uint64_t)gt_ptxgen_fact(gen, 1)->min, &source))
-		return gt_ptxgen_fail(gen, -EINVAL, "there is no such value of lanes here");
-	/* Each lane's own, not the leader's. */
+		return gt_ptxgen_fail(gen, -EINVAL, "this program has no such value of lanes");
+	/* The value of each lane, not the leader's. */
 	gen->by_leader = true;
 	own = gt_ptxgen_source(gen, source, 0);
 	gen->by_leader = false;
 	if (gt_ptxgen_max(gen, 2) < 32) {
-		lane = gt_ptxgen_low(gen, asked);
+		lane = gt_ptxgen_low_half(gen, asked);
 	} else {
 		gt_ptxgen_emit(gen, "min.u64", number, asked, 32);
-		lane = gt_ptxgen_low(gen, number);
+		lane = gt_ptxgen_low_half(gen, number);
 	}
 	gt_ptxgen_emit(gen, "shr.u32", bit, group, lane);
 	gt_ptxgen_emit(gen, "and.b32", bit, bit, 1);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The helpers in PTX: gt_ptxgen_<does> of each row of helpers.def; here are those that are short.
- */
+/* Helpers in PTX: gt_ptxgen_<does> of each row of helpers.def. Here are the short ones. */
 #include <errno.h>
 
 #include "gpubpf/ptxgen/map.h"
 
-/* ---- what a thread knows of itself ----------------------------------------------------- */
+/* ---- context and thread ---------------------------------------------------------------- */
 
 /* r0 = a .b64. */
 static int emit_result(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
@@ -57,7 +56,7 @@ static int gt_ptxgen_store_sources(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-/* ---- time, chance, the process ---------------------------------------------------------- */
+/* ---- time, random numbers, the process --------------------------------------------------- */
 
 static int gt_ptxgen_global_timer(struct gt_ptxgen *gen, uint32_t insn)
 {
@@ -75,12 +74,12 @@ static int gt_ptxgen_clock_64(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-/* The clock and the thread, well mixed. */
+/* A hash of the clock and the thread. */
 static int gt_ptxgen_prandom_u32(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_value thread = gt_ptxgen_flat_thread(gen), mixed = gt_ptxgen_b32(gen);
 	struct gt_ptxgen_value high = gt_ptxgen_b32(gen), result = gt_ptxgen_reg64(gen, 0);
-	struct gt_ptxgen_value number = gt_ptxgen_low(gen, thread);
+	struct gt_ptxgen_value number = gt_ptxgen_low_half(gen, thread);
 
 	gt_ptxgen_emit(gen, "mov.u32", mixed, gt_ptxgen_text("%clock"));
 	gt_ptxgen_emit(gen, "mad.lo.u32", mixed, number, gt_ptxgen_hex(0x9e3779b1), mixed);

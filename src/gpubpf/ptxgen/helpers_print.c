@@ -8,7 +8,7 @@
 #include "gpubpf/ptxgen/map.h"
 
 enum {
-	BYTES = sizeof(struct gt_ring_record), /* where a record's bytes begin */
+	BYTES = sizeof(struct gt_ring_record), /* offset of the bytes of a record */
 	FORMAT = BYTES + sizeof(struct gt_print_record),
 };
 
@@ -39,21 +39,21 @@ static void emit_record_start(struct gt_ptxgen *gen, struct gt_ptxgen_value reco
 static void emit_record_end(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
 			    struct gt_ptxgen_value size)
 {
-	struct gt_ptxgen_value bytes = gt_ptxgen_low(gen, size);
+	struct gt_ptxgen_value bytes = gt_ptxgen_low_half(gen, size);
 
 	gt_ptxgen_emit(gen, "add.u32", bytes, bytes, sizeof(struct gt_print_record));
-	gt_ptxgen_ring_give(gen, record, bytes, GT_RING_READY);
+	gt_ptxgen_emit_record_head(gen, record, bytes, GT_RING_READY);
 	gt_ptxgen_result(gen, 0);
 }
 
-static int too_long(struct gt_ptxgen *gen, uint32_t most)
+static int fail_too_long(struct gt_ptxgen *gen, uint32_t max)
 {
-	return gt_ptxgen_fail(gen, -EOPNOTSUPP,
-			      "a format that may be longer than %" PRIu32 " bytes", most);
+	return gt_ptxgen_fail(gen, -EOPNOTSUPP, "the format may be longer than %" PRIu32 " bytes",
+			      max);
 }
 
-/* The longest format: records of the output ring leave room for each other. */
-static uint32_t most_of(const struct gt_ptxgen_ring *ring)
+/* The longest format. Two records must fit the output ring. */
+static uint32_t max_format(const struct gt_ptxgen_ring *ring)
 {
 	return ring->bytes / 2 - FORMAT;
 }
@@ -66,19 +66,19 @@ int gt_ptxgen_trace_printk(struct gt_ptxgen *gen, uint32_t insn)
 		format = gt_ptxgen_b64(gen);
 	struct gt_ptxgen_ring ring = output_ring(gen);
 
-	if (fact->max < 0 || (uint64_t)fact->max > most_of(&ring))
-		return too_long(gen, most_of(&ring));
+	if (fact->max < 0 || (uint64_t)fact->max > max_format(&ring))
+		return fail_too_long(gen, max_format(&ring));
 	for (unsigned i = 0; i < GT_PRINT_ARGUMENTS; i++)
 		arguments[i] = gt_ptxgen_reg64(gen, 3 + i);
 	if (fact->min == fact->max) {
-		gt_ptxgen_ring_take(gen, &ring,
+		gt_ptxgen_emit_reservation(gen, &ring,
 				    (uint32_t)fact->min + sizeof(struct gt_print_record), &record,
 				    &failed);
 	} else {
 		struct gt_ptxgen_value bytes = gt_ptxgen_b64(gen);
 
 		gt_ptxgen_emit(gen, "add.s64", bytes, size, sizeof(struct gt_print_record));
-		gt_ptxgen_ring_take_sized(gen, &ring, bytes, &record, &failed);
+		gt_ptxgen_emit_sized_reservation(gen, &ring, bytes, &record, &failed);
 	}
 	gt_ptxgen_result(gen, -EAGAIN);
 	gt_ptxgen_branch_if(gen, failed, over);
@@ -89,7 +89,7 @@ int gt_ptxgen_trace_printk(struct gt_ptxgen *gen, uint32_t insn)
 	else
 		gt_ptxgen_copy_in_sized(gen, 1, size, format);
 	emit_record_end(gen, record, size);
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, over);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static const char *find_string(const struct gt_ptxgen *gen, uint32_t *ret_size)
 	return (const char *)map->initial + fact->min;
 }
 
-/* A '%' is printed as it is: so it is doubled. */
+/* Double each '%', so that it is printed as it is. */
 static uint32_t double_percent(const char *text, uint32_t size, uint8_t *doubled)
 {
 	uint32_t length = 0;
@@ -124,14 +124,14 @@ static uint32_t double_percent(const char *text, uint32_t size, uint8_t *doubled
 	return length;
 }
 
-/* The string is known, so it stands in the code. */
+/* A record with a constant string, whose bytes are immediate operands. */
 static void emit_string(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
 			const uint8_t *bytes, uint32_t size)
 {
 	struct gt_ptxgen_value length = gt_ptxgen_b64(gen), over = gt_ptxgen_label(gen), record,
 			       failed;
 
-	gt_ptxgen_ring_take(gen, ring, size + sizeof(struct gt_print_record), &record, &failed);
+	gt_ptxgen_emit_reservation(gen, ring, size + sizeof(struct gt_print_record), &record, &failed);
 	gt_ptxgen_result(gen, -EAGAIN);
 	gt_ptxgen_branch_if(gen, failed, over);
 	gt_ptxgen_emit(gen, "mov.u64", length, size);
@@ -143,7 +143,7 @@ static void emit_string(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring
 		emit_store(gen, record, FORMAT + at, gt_ptxgen_hex(word));
 	}
 	emit_record_end(gen, record, length);
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, over);
 }
 
 int gt_ptxgen_puts(struct gt_ptxgen *gen, uint32_t insn)
@@ -156,9 +156,9 @@ int gt_ptxgen_puts(struct gt_ptxgen *gen, uint32_t insn)
 	text = find_string(gen, &size);
 	if (!text)
 		return gt_ptxgen_fail(gen, -EOPNOTSUPP,
-				      "puts of a string that differs between ways to here");
-	if (size > (most_of(&ring) - 8) / 2)
-		return too_long(gen, (most_of(&ring) - 8) / 2);
+				      "puts of a string that differs between paths");
+	if (size > (max_format(&ring) - 8) / 2)
+		return fail_too_long(gen, (max_format(&ring) - 8) / 2);
 	doubled = malloc(2 * (size_t)size);
 	if (!doubled)
 		return gt_ptxgen_fail(gen, -ENOMEM, "out of memory");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lanes and threads in PTX: who runs here, and what they tell each other. */
+/* Lanes and threads in PTX: numbers, masks, and the exchange of values. */
 #include <errno.h>
 
 #include "gpubpf/ptxgen/map.h"
@@ -18,8 +18,8 @@ struct gt_ptxgen_value gt_ptxgen_active_mask(struct gt_ptxgen *gen)
 	return mask;
 }
 
-static void shuffle_half(struct gt_ptxgen *gen, struct gt_ptxgen_value half,
-			 struct gt_ptxgen_value lane, struct gt_ptxgen_value mask)
+static void emit_shuffle_half(struct gt_ptxgen *gen, struct gt_ptxgen_value half,
+			      struct gt_ptxgen_value lane, struct gt_ptxgen_value mask)
 {
 	if (gt_ptxgen_has_sync(gen))
 		gt_ptxgen_emit(gen, "shfl.sync.idx.b32", half, half, lane, 31, mask);
@@ -34,15 +34,15 @@ struct gt_ptxgen_value gt_ptxgen_shuffle(struct gt_ptxgen *gen, struct gt_ptxgen
 			       whole = gt_ptxgen_b64(gen);
 
 	gt_ptxgen_split(gen, low, high, value);
-	shuffle_half(gen, low, lane, mask);
-	shuffle_half(gen, high, lane, mask);
+	emit_shuffle_half(gen, low, lane, mask);
+	emit_shuffle_half(gen, high, lane, mask);
 	gt_ptxgen_join(gen, whole, low, high);
 	return whole;
 }
 
 /* ---- numbers of threads ----------------------------------------------------------------- */
 
-/* Grids have 65,535 blocks at most in y and z: 32 bits do for these two. */
+/* Grids have at most 65,535 blocks in y and z: 32 bits suffice for the product. */
 struct gt_ptxgen_value gt_ptxgen_flat_block(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value row = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen),
@@ -60,7 +60,7 @@ struct gt_ptxgen_value gt_ptxgen_flat_block(struct gt_ptxgen *gen)
 	return number;
 }
 
-/* Blocks have 1024 threads at most: 32 bits do. */
+/* Blocks have at most 1024 threads: 32 bits suffice. */
 struct gt_ptxgen_value gt_ptxgen_thread_in_block(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value index = gt_ptxgen_b32(gen), size = gt_ptxgen_b32(gen),
@@ -90,8 +90,9 @@ struct gt_ptxgen_value gt_ptxgen_block_threads(struct gt_ptxgen *gen)
 }
 
 /* block * each + index */
-static struct gt_ptxgen_value in_grid(struct gt_ptxgen *gen, struct gt_ptxgen_value each,
-				      struct gt_ptxgen_value index)
+static struct gt_ptxgen_value emit_number_in_grid(struct gt_ptxgen *gen,
+						  struct gt_ptxgen_value each,
+						  struct gt_ptxgen_value index)
 {
 	struct gt_ptxgen_value block = gt_ptxgen_flat_block(gen), wide = gt_ptxgen_b64(gen);
 	struct gt_ptxgen_value number = gt_ptxgen_b64(gen), part = gt_ptxgen_b64(gen);
@@ -107,7 +108,7 @@ struct gt_ptxgen_value gt_ptxgen_flat_thread(struct gt_ptxgen *gen)
 	struct gt_ptxgen_value threads = gt_ptxgen_block_threads(gen),
 			       index = gt_ptxgen_thread_in_block(gen);
 
-	return in_grid(gen, threads, index);
+	return emit_number_in_grid(gen, threads, index);
 }
 
 struct gt_ptxgen_value gt_ptxgen_flat_warp(struct gt_ptxgen *gen)
@@ -118,19 +119,19 @@ struct gt_ptxgen_value gt_ptxgen_flat_warp(struct gt_ptxgen *gen)
 	gt_ptxgen_emit(gen, "add.u32", threads, threads, 31);
 	gt_ptxgen_emit(gen, "shr.u32", threads, threads, 5);
 	gt_ptxgen_emit(gen, "shr.u32", index, index, 5);
-	return in_grid(gen, threads, index);
+	return emit_number_in_grid(gen, threads, index);
 }
 
 /* ---- helpers ---------------------------------------------------------------------------- */
 
-static void give_narrow(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
+static void emit_result_of_32(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
 {
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
 	gt_ptxgen_emit(gen, "cvt.u64.u32", result, value);
 }
 
-/* Where one lane runs for a group, the mask is the group's. */
+/* In a program that runs once for a group, the mask of the group. */
 int gt_ptxgen_warp_active_mask(struct gt_ptxgen *gen, uint32_t insn)
 {
 	const struct gt_section *section = gen->job->section;
@@ -142,7 +143,7 @@ int gt_ptxgen_warp_active_mask(struct gt_ptxgen *gen, uint32_t insn)
 		return 0;
 	}
 	mask = gt_ptxgen_active_mask(gen);
-	give_narrow(gen, mask);
+	emit_result_of_32(gen, mask);
 	return 0;
 }
 
@@ -158,11 +159,11 @@ int gt_ptxgen_warp_ballot(struct gt_ptxgen *gen, uint32_t insn)
 	} else {
 		gt_ptxgen_emit(gen, "vote.ballot.b32", votes, test);
 	}
-	give_narrow(gen, votes);
+	emit_result_of_32(gen, votes);
 	return 0;
 }
 
-/* A lane that is not here gives the lane that asks its own value. */
+/* The result is the own value where the lane asked for is not active. */
 int gt_ptxgen_warp_shuffle(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_value value = gt_ptxgen_reg64(gen, 1), from = gt_ptxgen_reg64(gen, 2);
@@ -172,7 +173,7 @@ int gt_ptxgen_warp_shuffle(struct gt_ptxgen *gen, uint32_t insn)
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
 	gt_ptxgen_emit(gen, "min.u64", number, from, 32);
-	lane = gt_ptxgen_low(gen, number);
+	lane = gt_ptxgen_low_half(gen, number);
 	gt_ptxgen_emit(gen, "shr.u32", bit, mask, lane);
 	gt_ptxgen_emit(gen, "and.b32", bit, bit, 1);
 	gt_ptxgen_emit(gen, "setp.ne.u32", is_here, bit, 0);
@@ -181,9 +182,9 @@ int gt_ptxgen_warp_shuffle(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-/* From sm_80 on: three sums of parts so small that 32 of them do not overflow. */
-static void sum_parts(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
-		      struct gt_ptxgen_value mask)
+/* From sm_80 on: three sums of parts of 22 bits, of which 32 do not overflow. */
+static void emit_sum_of_parts(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
+			      struct gt_ptxgen_value mask)
 {
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), part = gt_ptxgen_b64(gen);
 	struct gt_ptxgen_value sum = gt_ptxgen_b64(gen);
@@ -193,7 +194,7 @@ static void sum_parts(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
 		struct gt_ptxgen_value narrow;
 
 		gt_ptxgen_emit(gen, "shr.u64", part, value, shift);
-		narrow = gt_ptxgen_low(gen, part);
+		narrow = gt_ptxgen_low_half(gen, part);
 		gt_ptxgen_emit(gen, "and.b32", narrow, narrow, gt_ptxgen_hex(0x3fffff));
 		gt_ptxgen_emit(gen, "redux.sync.add.u32", narrow, narrow, mask);
 		gt_ptxgen_emit(gen, "cvt.u64.u32", part, narrow);
@@ -203,9 +204,9 @@ static void sum_parts(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
 	gt_ptxgen_emit(gen, "mov.u64", result, sum);
 }
 
-/* One lane of the mask after the other. */
-static void sum_lanes(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
-		      struct gt_ptxgen_value mask)
+/* A loop over the lanes of the mask. */
+static void emit_sum_of_lanes(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
+			      struct gt_ptxgen_value mask)
 {
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), sum = gt_ptxgen_b64(gen), part;
 	struct gt_ptxgen_value rest = gt_ptxgen_b32(gen), lane = gt_ptxgen_b32(gen),
@@ -214,7 +215,7 @@ static void sum_lanes(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
 
 	gt_ptxgen_emit(gen, "mov.u64", sum, 0);
 	gt_ptxgen_emit(gen, "mov.u32", rest, mask);
-	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit_label(gen, again);
 	gt_ptxgen_emit(gen, "bfind.u32", lane, rest);
 	part = gt_ptxgen_shuffle(gen, value, lane, mask);
 	gt_ptxgen_emit(gen, "add.u64", sum, sum, part);
@@ -230,9 +231,9 @@ int gt_ptxgen_warp_sum(struct gt_ptxgen *gen, uint32_t insn)
 	struct gt_ptxgen_value value = gt_ptxgen_reg64(gen, 1), mask = gt_ptxgen_active_mask(gen);
 
 	if (gen->sm >= 80 && gen->version >= 70)
-		sum_parts(gen, value, mask);
+		emit_sum_of_parts(gen, value, mask);
 	else
-		sum_lanes(gen, value, mask);
+		emit_sum_of_lanes(gen, value, mask);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  * appends rows, passes rewrite them (narrowing.c), print.c turns the list into text at the end.
  *
  * An operand is a value {class, id}, or an address or half of a pair made of one. Values are
- * compared by class and id; no part of the translator looks at the text of a name.
+ * compared by class and id, never by name.
  */
 #pragma once
 

@@ -28,21 +28,21 @@ static struct gt_ptxgen_value read_side(struct gt_ptxgen *gen, unsigned number, 
 	return wide ? gt_ptxgen_reg64(gen, number) : gt_ptxgen_reg32(gen, number);
 }
 
-/* x < n << 32 is a matter of the upper half alone. */
-static void compare_high(struct gt_ptxgen *gen, const struct bpf_insn *insn,
-			 struct gt_ptxgen_value is, uint64_t number)
+/* x < n << 32 depends on the upper half of x alone. */
+static void emit_upper_comparison(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+				  struct gt_ptxgen_value is, uint64_t number)
 {
-	struct gt_ptxgen_value high = gt_ptxgen_high(gen, insn->dst_reg);
+	struct gt_ptxgen_value high = gt_ptxgen_high_half(gen, insn->dst_reg);
 
 	gt_ptxgen_emit(gen, "setp.lt.u32", is, high, number >> 32);
 }
 
 /*
- * Unsigned comparisons with known numbers are all made of one form: of x > 7 and x < 8, and of
- * x >= 8 and x < 8, ptxas does not see that one is the other's opposite.
+ * Unsigned comparisons with known constants all get one form, x < n: ptxas does not see that x > 7
+ * and x >= 8 are the opposite of x < 8.
  */
-static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
-			  struct gt_ptxgen_condition *ret_taken)
+static bool emit_below_comparison(struct gt_ptxgen *gen, const struct bpf_insn *insn,
+				  struct gt_ptxgen_condition *ret_taken)
 {
 	bool is_jmp = BPF_CLASS(insn->code) == BPF_JMP;
 	bool wide = is_jmp && !gt_ptxgen_fits_32(gen, insn->dst_reg);
@@ -59,7 +59,7 @@ static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 	number += next;
 	is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
 	if (wide && number > UINT32_MAX && (uint32_t)number == 0)
-		compare_high(gen, insn, is, number);
+		emit_upper_comparison(gen, insn, is, number);
 	else if (wide || number > UINT32_MAX)
 		gt_ptxgen_emit(gen, "setp.lt.u64", is, read_side(gen, insn->dst_reg, true), number);
 	else
@@ -69,7 +69,7 @@ static bool compare_below(struct gt_ptxgen *gen, const struct bpf_insn *insn,
 	return true;
 }
 
-/* Whether bits of the lower halves alone are tested. */
+/* Whether a test of bits depends on the lower halves alone. */
 static bool tests_low_halves(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	return gt_ptxgen_fits_32(gen, insn->dst_reg) ||
@@ -87,7 +87,7 @@ struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const stru
 	struct gt_ptxgen_value left, right, both;
 	struct gt_ptxgen_condition taken = {.holds = true};
 
-	if (compare_below(gen, insn, &taken))
+	if (emit_below_comparison(gen, insn, &taken))
 		return taken;
 	wide &= !narrowed;
 	bits = wide ? 64 : 32;

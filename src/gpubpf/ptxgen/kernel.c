@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What stands around a body in the form "kernel" (translate.h). */
+/* The code around a body in the form "kernel" (translate.h). */
 #include <ctype.h>
 
 #include "gpubpf/ptxgen/private.h"
 
-/* Adds lines in which a # stands for the prefix. */
-static void put_lines(const struct gt_ptxgen *gen, struct gt_strbuf *text, const char *lines)
+/* Add lines in which each # is replaced by the prefix. */
+static void print_lines(const struct gt_ptxgen *gen, struct gt_strbuf *text, const char *lines)
 {
 	for (const char *at = lines; *at; at++)
 		if (*at == '#')
@@ -19,7 +19,7 @@ static bool has_context(const struct gt_ptxgen *gen)
 	return gen->job->section && gen->job->section->kind != GT_KIND_RUN;
 }
 
-void gt_ptxgen_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
+void gt_ptxgen_print_kernel_begin(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	const char *name = gen->job->name ? gen->job->name : gen->job->program->name;
 
@@ -38,7 +38,7 @@ void gt_ptxgen_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 	gt_strbuf_puts(text, ")\n{\n");
 }
 
-void gt_ptxgen_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text)
+void gt_ptxgen_print_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	const char *prefix = gen->prefix;
 
@@ -56,7 +56,7 @@ void gt_ptxgen_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text
 }
 
 /* Numbers of the block (q5) and of the thread in it (w15), and the threads of a block (q6). */
-static const char place_lines[] = "\t.reg .b32 #w<16>;\n"
+static const char index_lines[] = "\t.reg .b32 #w<16>;\n"
 				  "\t.reg .b64 #q<11>;\n"
 				  "\tld.param.u64 #q1, [#results];\n"
 				  "\tcvta.to.global.u64 #q2, #q1;\n"
@@ -93,15 +93,15 @@ static const char address_lines[] = "\tmul.lo.u64 #q7, #q6, #q5;\n"
 				    "\tshl.b64 #q10, #q9, 3;\n"
 				    "\tadd.u64 #q1, #q2, #q10;\n";
 
-void gt_ptxgen_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text)
+void gt_ptxgen_print_kernel_end(const struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	enum gt_level level = gen->job->section ? gen->job->section->level : GT_LEVEL_THREAD;
 
 	gt_strbuf_puts(text, "\t{\n");
-	put_lines(gen, text, place_lines);
+	print_lines(gen, text, index_lines);
 	if (level != GT_LEVEL_THREAD)
-		put_lines(gen, text, level == GT_LEVEL_WARP ? warp_lines : block_lines);
-	put_lines(gen, text, address_lines);
-	put_lines(gen, text, level == GT_LEVEL_THREAD ? "\t" : "\t@#leader ");
-	put_lines(gen, text, "st.global.u64 [#q1], #r0;\n\t}\n\tret;\n}\n\n");
+		print_lines(gen, text, level == GT_LEVEL_WARP ? warp_lines : block_lines);
+	print_lines(gen, text, address_lines);
+	print_lines(gen, text, level == GT_LEVEL_THREAD ? "\t" : "\t@#leader ");
+	print_lines(gen, text, "st.global.u64 [#q1], #r0;\n\t}\n\tret;\n}\n\n");
 }

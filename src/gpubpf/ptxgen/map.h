@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps and rings in PTX: what the helpers' emit functions share. */
+/* Maps and rings in PTX: shared by the emit functions of helpers. */
 #pragma once
 
 #include "gpubpf/ptxgen/private.h"
@@ -10,10 +10,10 @@ static inline const struct gt_bpf_map *gt_ptxgen_map(const struct gt_ptxgen *gen
 	return &gen->object->maps[gen->map];
 }
 
-/* r0 = a number. */
+/* r0 = a constant. */
 void gt_ptxgen_result(struct gt_ptxgen *gen, int64_t number);
 
-/* ---- map_order.c: accesses that other threads or the host see in order ---- */
+/* ---- map_order.c: ordered accesses ---- */
 
 /*
  * Memory of GT_BPF_MAP_DEVICE is seen by the device's threads, of GT_BPF_MAP_SHARED by the host
@@ -42,9 +42,9 @@ void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
 		      struct gt_ptxgen_condition condition, const char *operation,
 		      struct gt_ptxgen_operand address, struct gt_ptxgen_value operand);
 /*
- * Counts something rare: adds a number to a u64. `varying` is a .b32 whose top bit is never set,
- * which ptxas does not know: so it does not add the number up over the warp first, which costs 14
- * instructions and is worth it only where a warp's lanes come together.
+ * Add a number to a counter (u64) of rare events. `varying` is a .b32 whose top bit is never set,
+ * which ptxas does not know: so it does not add up the numbers of the warp first, which costs 14
+ * instructions and is worth it only where the lanes of a warp are active together.
  */
 void gt_ptxgen_count(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
 		     struct gt_ptxgen_operand address, int number, struct gt_ptxgen_value varying);
@@ -58,22 +58,24 @@ struct gt_ptxgen_value gt_ptxgen_element(struct gt_ptxgen *gen, struct gt_ptxgen
 
 /* ---- map_copy.c: memory behind arguments ---- */
 
-/* `size` bytes at r<number> as words of 32 bits, the last filled up with zeros; at most
- * GT_PTXGEN_MAX_UNROLLED bytes. */
+/*
+ * Load `size` bytes at r<number> as words of 32 bits, the last padded with zeros. At most
+ * GT_PTXGEN_MAX_UNROLLED bytes.
+ */
 void gt_ptxgen_load_words(struct gt_ptxgen *gen, unsigned number, uint32_t size,
 			  struct gt_ptxgen_value *words);
-/* Copies `size` bytes at r<number> to an address in .global that is aligned to 8. */
+/* Copy `size` bytes at r<number> to an address in .global that is aligned to 8. */
 void gt_ptxgen_copy_in(struct gt_ptxgen *gen, unsigned number, uint32_t size,
 		       struct gt_ptxgen_value address);
-/* The same of as many bytes as a .b64 says. */
+/* The same; `size` is a .b64. */
 void gt_ptxgen_copy_in_sized(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value size,
 			     struct gt_ptxgen_value address);
 
 /* ---- lanes ---- */
 
-/* The lanes that are here together: a fresh .b32. */
+/* The active lanes: a fresh .b32. */
 struct gt_ptxgen_value gt_ptxgen_active_mask(struct gt_ptxgen *gen);
-/* A .b64 of the lane whose number is the .b32 `lane`, where all lanes of `mask` are. */
+/* The .b64 `value` of the lane with the number `lane` (.b32). All lanes of `mask` are active. */
 struct gt_ptxgen_value gt_ptxgen_shuffle(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
 					 struct gt_ptxgen_value lane, struct gt_ptxgen_value mask);
 struct gt_ptxgen_value gt_ptxgen_flat_thread(struct gt_ptxgen *gen);
@@ -84,24 +86,24 @@ struct gt_ptxgen_value gt_ptxgen_block_threads(struct gt_ptxgen *gen);   /* .b32
 
 /* ---- map_ring.c ---- */
 
-/* A ring that is written to. */
+/* A ring that a program writes to. */
 struct gt_ptxgen_ring {
 	struct gt_ptxgen_value address;
 	uint32_t bytes; /* gt_bpf_map_ring_bytes */
 };
 struct gt_ptxgen_ring gt_ptxgen_ring_of(struct gt_ptxgen *gen);
 /*
- * Reserves a record of `size` bytes, which must fit the ring: *ret_record is the address of its
- * head, *ret_failed a predicate: there was no room.
+ * Reserve a record of `size` bytes, which must fit the ring. *ret_record is the address of its
+ * head, *ret_failed a predicate: the ring is full.
  */
-void gt_ptxgen_ring_take(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
+void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
 			 struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed);
 /* The same for a size in a .b64, at most the ring's bytes - 8. */
-void gt_ptxgen_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+void gt_ptxgen_emit_sized_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
 			       struct gt_ptxgen_value size, struct gt_ptxgen_value *ret_record,
 			       struct gt_ptxgen_value *ret_failed);
-/* Writes a record's head, after its bytes. `size` is a .b32 or number. */
-void gt_ptxgen_ring_give(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
+/* Write a record's head, after its bytes. `size` is a .b32 or a constant. */
+void gt_ptxgen_emit_record_head(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
 			 struct gt_ptxgen_value size, enum gt_ring_state state);
 
 /* ---- the helpers, by the shape of their map ---- */

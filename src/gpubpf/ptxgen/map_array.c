@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps in PTX: arrays, and the choice by shape. */
+/* Maps in PTX: the choice by shape, and arrays. */
 #include <errno.h>
 
 #include "gpubpf/ptxgen/map.h"
@@ -21,8 +21,8 @@ static enum gt_bpf_map_place place_of(const struct gt_ptxgen *gen)
 	return gt_bpf_map_place(gt_ptxgen_map(gen));
 }
 
-/* The number of the copy of the thread that runs: a .b64. */
-static struct gt_ptxgen_value copy_of(struct gt_ptxgen *gen)
+/* The number of the copy that belongs to the current thread: a .b64. */
+static struct gt_ptxgen_value emit_copy_number(struct gt_ptxgen *gen)
 {
 	switch (gt_bpf_map_kind(gt_ptxgen_map(gen)->type)->copies) {
 	case GT_COPY_SM:
@@ -34,45 +34,45 @@ static struct gt_ptxgen_value copy_of(struct gt_ptxgen *gen)
 	}
 }
 
-/* A value that is looked for. Of maps with one copy, `there` always holds. */
+/* An element. `there` always holds in maps with one copy. */
 struct array_element {
 	struct gt_ptxgen_value address;
-	struct gt_ptxgen_value there;  /* .pred: there is such a copy */
-	struct gt_ptxgen_value inside; /* .pred: and such a key */
+	struct gt_ptxgen_value there;  /* .pred: the copy exists */
+	struct gt_ptxgen_value inside; /* .pred: so does the key */
 };
 
 /* The thread's copy of a map. */
 struct map_copy {
 	struct gt_ptxgen_value base, number, copies; /* .b64 */
-	struct gt_ptxgen_value there;                /* .pred: there is one */
+	struct gt_ptxgen_value there;                /* .pred: it exists */
 };
 
-static struct map_copy find_copy(struct gt_ptxgen *gen)
+static struct map_copy emit_copy_lookup(struct gt_ptxgen *gen)
 {
 	struct map_copy copy = {.base = gt_ptxgen_map_address(gen, gen->map)};
 
-	copy.number = copy_of(gen);
+	copy.number = emit_copy_number(gen);
 	copy.copies = gt_ptxgen_map_copies(gen, gen->map);
 	copy.there = gt_ptxgen_predicate(gen);
 	gt_ptxgen_emit(gen, "setp.lt.u64", copy.there, copy.number, copy.copies);
 	return copy;
 }
 
-/* Counts that there is none. */
-static void count_outside(struct gt_ptxgen *gen, const struct map_copy *copy,
-			  struct gt_ptxgen_condition condition)
+/* Count an access to a copy that does not exist. */
+static void emit_missing_copy_count(struct gt_ptxgen *gen, const struct map_copy *copy,
+				    struct gt_ptxgen_condition condition)
 {
 	struct gt_ptxgen_value one = gt_ptxgen_b64(gen), end;
 
 	end = gt_ptxgen_element_wide(gen, copy->base, copy->copies,
 				     gt_bpf_map_copy_bytes(gt_ptxgen_map(gen)));
-	/* 1, though ptxas does not know it of flat numbers: see gt_ptxgen_count. */
+	/* 1, which ptxas cannot derive: see gt_ptxgen_count. */
 	gt_ptxgen_emit(gen, "shr.u64", one, copy->number, 63);
 	gt_ptxgen_emit(gen, "or.b64", one, one, 1);
 	gt_ptxgen_reduce(gen, place_of(gen), condition, "add.u64", gt_ptxgen_at(end, 0), one);
 }
 
-static struct gt_ptxgen_value start_of(struct gt_ptxgen *gen, const struct map_copy *copy)
+static struct gt_ptxgen_value emit_copy_start(struct gt_ptxgen *gen, const struct map_copy *copy)
 {
 	return gt_ptxgen_element_wide(gen, copy->base, copy->number,
 				      gt_bpf_map_copy_bytes(gt_ptxgen_map(gen)));
@@ -88,11 +88,12 @@ struct array_index {
 	struct gt_ptxgen_value value;
 	struct gt_ptxgen_value scaled; /* .b64: the value << shift; shift 0: not known */
 	unsigned shift;
-	bool within; /* it is known to be one of the array */
+	bool within; /* it is known to be below max_entries */
 };
 
-static struct gt_ptxgen_value value_at(struct gt_ptxgen *gen, struct gt_ptxgen_value start,
-				       const struct array_index *index)
+static struct gt_ptxgen_value emit_element_address(struct gt_ptxgen *gen,
+						   struct gt_ptxgen_value start,
+						   const struct array_index *index)
 {
 	uint64_t stride = gt_bpf_map_stride(gt_ptxgen_map(gen)->value_size);
 	struct gt_ptxgen_value address;
@@ -104,7 +105,8 @@ static struct gt_ptxgen_value value_at(struct gt_ptxgen *gen, struct gt_ptxgen_v
 	return address;
 }
 
-static struct array_element find_value(struct gt_ptxgen *gen, const struct array_index *index)
+static struct array_element emit_element_lookup(struct gt_ptxgen *gen,
+						const struct array_index *index)
 {
 	struct array_element found = {.inside = gt_ptxgen_predicate(gen)};
 	struct gt_ptxgen_value start;
@@ -116,18 +118,18 @@ static struct array_element find_value(struct gt_ptxgen *gen, const struct array
 	if (is_single(gen)) {
 		start = gt_ptxgen_map_address(gen, gen->map);
 	} else {
-		copy = find_copy(gen);
-		count_outside(gen, &copy, gt_ptxgen_unless(copy.there));
-		start = start_of(gen, &copy);
+		copy = emit_copy_lookup(gen);
+		emit_missing_copy_count(gen, &copy, gt_ptxgen_unless(copy.there));
+		start = emit_copy_start(gen, &copy);
 		found.there = copy.there;
 		gt_ptxgen_emit(gen, "and.pred", found.inside, found.inside, found.there);
 	}
-	found.address = value_at(gen, start, index);
+	found.address = emit_element_address(gen, start, index);
 	return found;
 }
 
 /* The key. */
-static struct array_index load_index(struct gt_ptxgen *gen)
+static struct array_index emit_index_load(struct gt_ptxgen *gen)
 {
 	struct array_index index;
 
@@ -137,15 +139,15 @@ static struct array_index load_index(struct gt_ptxgen *gen)
 	return index;
 }
 
-static struct array_element find_key(struct gt_ptxgen *gen)
+static struct array_element emit_key_lookup(struct gt_ptxgen *gen)
 {
-	struct array_index index = load_index(gen);
+	struct array_index index = emit_index_load(gen);
 
-	return find_value(gen, &index);
+	return emit_element_lookup(gen, &index);
 }
 
-/* r0 = -ENOENT if there is no such copy. */
-static void give_outside(struct gt_ptxgen *gen, const struct array_element *found)
+/* r0 = -ENOENT if the copy does not exist. */
+static void emit_missing_copy_result(struct gt_ptxgen *gen, const struct array_element *found)
 {
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0);
 
@@ -153,43 +155,44 @@ static void give_outside(struct gt_ptxgen *gen, const struct array_element *foun
 		gt_ptxgen_emit(gen, "selp.b64", result, result, -ENOENT, found->there);
 }
 
-/* Leaves for `null` where the thread has no copy: what is rare is not in the others' way. */
-static struct gt_ptxgen_value start_or_leave(struct gt_ptxgen *gen, struct gt_ptxgen_value null)
+/* The start of the copy; branches to `null` where the thread has none. */
+static struct gt_ptxgen_value emit_copy_or_branch(struct gt_ptxgen *gen,
+						  struct gt_ptxgen_value null)
 {
 	struct gt_ptxgen_value there;
 	struct map_copy copy;
 
 	if (is_single(gen))
 		return gt_ptxgen_map_address(gen, gen->map);
-	copy = find_copy(gen);
+	copy = emit_copy_lookup(gen);
 	there = gt_ptxgen_label(gen);
 	gt_ptxgen_branch_if(gen, copy.there, there);
-	count_outside(gen, &copy, gt_ptxgen_always);
+	emit_missing_copy_count(gen, &copy, gt_ptxgen_always);
 	gt_ptxgen_branch(gen, null);
-	gt_ptxgen_put_label(gen, there);
-	return start_of(gen, &copy);
+	gt_ptxgen_emit_label(gen, there);
+	return emit_copy_start(gen, &copy);
 }
 
-static void array_lookup(struct gt_ptxgen *gen)
+static void emit_array_lookup(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), label, inside, start;
-	struct array_index index = load_index(gen);
+	struct array_index index = emit_index_load(gen);
 	struct array_element found;
 
 	if (!gt_ptxgen_null_target(gen, &label)) {
-		found = find_value(gen, &index);
+		found = emit_element_lookup(gen, &index);
 		gt_ptxgen_emit(gen, "selp.b64", result, found.address, 0, found.inside);
 		return;
 	}
 	gt_ptxgen_result(gen, 0);
-	start = start_or_leave(gen, label);
+	start = emit_copy_or_branch(gen, label);
 	if (!index.within) {
 		inside = gt_ptxgen_predicate(gen);
 		gt_ptxgen_emit(gen, "setp.lt.u32", inside, index.value,
 			       gt_ptxgen_map(gen)->max_entries);
 		gt_ptxgen_branch_unless(gen, inside, label);
 	}
-	found.address = value_at(gen, start, &index);
+	found.address = emit_element_address(gen, start, &index);
 	gt_ptxgen_emit(gen, "mov.u64", result, found.address);
 }
 
@@ -197,35 +200,35 @@ int gt_ptxgen_map_lookup(struct gt_ptxgen *gen, uint32_t insn)
 {
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_lookup(gen);
-	array_lookup(gen);
+	emit_array_lookup(gen);
 	return 0;
 }
 
-/* The errors of an update, the later ones winning. */
-static void array_update(struct gt_ptxgen *gen)
+/* An update. Later errors take precedence. */
+static void emit_array_update(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), flags = gt_ptxgen_reg64(gen, 4);
 	struct gt_ptxgen_value is_new = gt_ptxgen_predicate(gen), odd = gt_ptxgen_predicate(gen);
 	struct gt_ptxgen_value good = gt_ptxgen_predicate(gen), over = gt_ptxgen_label(gen);
-	struct array_element found = find_key(gen);
+	struct array_element found = emit_key_lookup(gen);
 
 	gt_ptxgen_emit(gen, "setp.gt.u64", odd, flags, BPF_EXIST);
 	gt_ptxgen_emit(gen, "setp.eq.u64", is_new, flags, BPF_NOEXIST);
 	gt_ptxgen_emit(gen, "selp.b64", result, -EEXIST, 0, is_new);
 	gt_ptxgen_emit(gen, "selp.b64", result, result, -E2BIG, found.inside);
 	gt_ptxgen_emit(gen, "selp.b64", result, -EINVAL, result, odd);
-	give_outside(gen, &found);
+	emit_missing_copy_result(gen, &found);
 	gt_ptxgen_emit(gen, "setp.eq.s64", good, result, 0);
 	gt_ptxgen_branch_unless(gen, good, over);
 	gt_ptxgen_copy_in(gen, 3, gt_ptxgen_map(gen)->value_size, found.address);
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, over);
 }
 
 int gt_ptxgen_map_update(struct gt_ptxgen *gen, uint32_t insn)
 {
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_update(gen);
-	array_update(gen);
+	emit_array_update(gen);
 	return 0;
 }
 
@@ -237,19 +240,19 @@ int gt_ptxgen_map_delete(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-/* Adds a .b64 to a value, if it is there: r0. */
-static void add_number(struct gt_ptxgen *gen, const struct array_element *found,
-		       struct gt_ptxgen_value number)
+/* Add a .b64 to an element if it exists: r0. */
+static void emit_addition(struct gt_ptxgen *gen, const struct array_element *found,
+			  struct gt_ptxgen_value number)
 {
 	bool is_wide = gt_ptxgen_map(gen)->value_size != 4;
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), operand = number;
 
 	if (!is_wide)
-		operand = gt_ptxgen_low(gen, number);
+		operand = gt_ptxgen_low_half(gen, number);
 	gt_ptxgen_reduce(gen, place_of(gen), gt_ptxgen_if(found->inside),
 			 is_wide ? "add.u64" : "add.u32", gt_ptxgen_at(found->address, 0), operand);
 	gt_ptxgen_emit(gen, "selp.b64", result, 0, -E2BIG, found->inside);
-	give_outside(gen, found);
+	emit_missing_copy_result(gen, found);
 }
 
 int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn)
@@ -263,8 +266,8 @@ int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn)
 	}
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_add(gen);
-	found = find_key(gen);
-	add_number(gen, &found, number);
+	found = emit_key_lookup(gen);
+	emit_addition(gen, &found, number);
 	return 0;
 }
 
@@ -282,7 +285,7 @@ int gt_ptxgen_hist_add(struct gt_ptxgen *gen, uint32_t insn)
 	gt_ptxgen_emit(gen, "bfind.u64", power, odd);
 	gt_ptxgen_emit(gen, "min.u32", power, power, gt_ptxgen_map(gen)->max_entries - 1);
 	gt_ptxgen_emit(gen, "mov.u64", one, 1);
-	found = find_value(gen, &(struct array_index){.value = power, .within = true});
-	add_number(gen, &found, one);
+	found = emit_element_lookup(gen, &(struct array_index){.value = power, .within = true});
+	emit_addition(gen, &found, one);
 	return 0;
 }

@@ -8,11 +8,11 @@ static struct gt_ptxgen_value emit_word_load(struct gt_ptxgen *gen, unsigned num
 {
 	struct gt_ptxgen_value word, part = gt_ptxgen_load(gen, number, offset, width);
 
-	word = gt_ptxgen_low(gen, part);
+	word = gt_ptxgen_low_half(gen, part);
 	for (unsigned at = width; at < bytes; at += width) {
 		struct gt_ptxgen_value wide = gt_ptxgen_load(gen, number, offset + at, width);
 
-		part = gt_ptxgen_low(gen, wide);
+		part = gt_ptxgen_low_half(gen, wide);
 		gt_ptxgen_emit(gen, "shl.b32", part, part, 8 * at);
 		gt_ptxgen_emit(gen, "or.b32", word, word, part);
 	}
@@ -46,7 +46,7 @@ static void emit_store(struct gt_ptxgen *gen, unsigned width, struct gt_ptxgen_o
 	gt_ptxgen_emit(
 		gen,
 		gt_ptxgen_memory("st", gt_ptxgen_global(gen), width < 4 ? 'u' : 'b', 8 * width),
-		address, width < 8 ? gt_ptxgen_low(gen, value) : value);
+		address, width < 8 ? gt_ptxgen_low_half(gen, value) : value);
 }
 
 void gt_ptxgen_copy_in(struct gt_ptxgen *gen, unsigned number, uint32_t size,
@@ -81,7 +81,7 @@ static void emit_copy_loop(struct gt_ptxgen *gen, unsigned width, enum gt_ptxgen
 	struct gt_ptxgen_value value = width == 8 ? gt_ptxgen_b64(gen) : gt_ptxgen_b32(gen);
 	char letter = width == 8 ? 'b' : 'u';
 
-	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit_label(gen, again);
 	gt_ptxgen_emit(gen, "add.s64", next, to, width);
 	gt_ptxgen_emit(gen, "setp.gt.u64", over, next, end);
 	gt_ptxgen_branch_if(gen, over, done);
@@ -92,7 +92,7 @@ static void emit_copy_loop(struct gt_ptxgen *gen, unsigned width, enum gt_ptxgen
 	gt_ptxgen_emit(gen, "add.s64", from, from, width);
 	gt_ptxgen_emit(gen, "mov.u64", to, next);
 	gt_ptxgen_branch(gen, again);
-	gt_ptxgen_put_label(gen, done);
+	gt_ptxgen_emit_label(gen, done);
 }
 
 void gt_ptxgen_copy_in_sized(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value size,

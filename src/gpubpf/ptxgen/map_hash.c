@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hash maps in PTX, as maps.h lays them out: many threads look up, insert, update and delete at the
- * same time.
+ * Hash maps in PTX (layout: map/map.h). Many threads look up, insert, update and delete at the same
+ * time.
  *
- * Who changes a chain holds its lock. The wait for it is a loop whose body is left at one place, by
- * the lanes that got the lock when they have given it back, by the others at once: so the lanes of
- * a warp never wait for one of them, also where they run in step.
+ * A thread locks a chain to change it. The wait for the lock is a loop whose body has one exit: the
+ * lanes that get the lock come to it when they have released the lock, the others at once. So the
+ * lanes of a warp never wait for each other, also where they run in lockstep.
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@ enum {
 	MAX_WORDS = GT_PTXGEN_MAX_UNROLLED / 4, /* of a key */
 };
 
-/* A key that is looked for. */
+/* A search for a key. */
 struct hash_search {
 	const struct gt_bpf_map *map;
 	struct gt_ptxgen_value base;
@@ -70,10 +70,10 @@ static struct gt_ptxgen_value counters_address(struct gt_ptxgen *gen,
 	return address;
 }
 
-/* ---- looking ---------------------------------------------------------------------------- */
+/* ---- search ----------------------------------------------------------------------------- */
 
 /* gt_bpf_map_hash of the words. */
-static struct gt_ptxgen_value put_hash(struct gt_ptxgen *gen, const struct hash_search *search)
+static struct gt_ptxgen_value emit_hash(struct gt_ptxgen *gen, const struct hash_search *search)
 {
 	struct gt_ptxgen_value hash = gt_ptxgen_b32(gen), high = gt_ptxgen_b32(gen);
 
@@ -87,19 +87,19 @@ static struct gt_ptxgen_value put_hash(struct gt_ptxgen *gen, const struct hash_
 	return hash;
 }
 
-static int begin_search(struct gt_ptxgen *gen, struct hash_search *search)
+static int emit_search_start(struct gt_ptxgen *gen, struct hash_search *search)
 {
 	struct gt_ptxgen_value hash;
 
 	search->map = gt_ptxgen_map(gen);
 	if (search->map->key_size > GT_PTXGEN_MAX_UNROLLED)
 		return gt_ptxgen_fail(gen, -EOPNOTSUPP,
-				      "map '%s': keys of hash maps have %d bytes at most on a GPU",
+				      "map '%s': keys of hash maps have at most %d bytes on a GPU",
 				      search->map->name, GT_PTXGEN_MAX_UNROLLED);
 	search->base = gt_ptxgen_map_address(gen, gen->map);
 	search->word_count = (search->map->key_size + 3) / 4;
 	gt_ptxgen_load_words(gen, 2, search->map->key_size, search->words);
-	hash = put_hash(gen, search);
+	hash = emit_hash(gen, search);
 	search->tag = gt_ptxgen_b32(gen);
 	search->bucket = gt_ptxgen_b32(gen);
 	gt_ptxgen_emit(gen, "or.b32", search->tag, hash, GT_BPF_HASH_USED);
@@ -115,9 +115,9 @@ static int begin_search(struct gt_ptxgen *gen, struct hash_search *search)
 	return 0;
 }
 
-/* Goes to `other` unless the node at search->link has the key. */
-static void put_comparison(struct gt_ptxgen *gen, const struct hash_search *search,
-			   struct gt_ptxgen_value other)
+/* Branch to `other` unless the node at search->link has the key. */
+static void emit_key_comparison(struct gt_ptxgen *gen, const struct hash_search *search,
+				struct gt_ptxgen_value other)
 {
 	struct gt_ptxgen_value differs = gt_ptxgen_predicate(gen), all = gt_ptxgen_b32(gen), key;
 	struct gt_ptxgen_value word = gt_ptxgen_b32(gen);
@@ -139,12 +139,12 @@ static void put_comparison(struct gt_ptxgen *gen, const struct hash_search *sear
 }
 
 /*
- * Walks along the chain from search->link. Falls through at the key's node; goes to `missing` at
- * the chain's end, to `again` where a node that moved led away from it.
+ * Walk along the chain from search->link. Falls through at the node of the key; branches to
+ * `missing` at the end of the chain, and to `again` where a node that was moved led to another one.
  */
-static void put_walk(struct gt_ptxgen *gen, const struct hash_search *search,
-		     enum gt_ptxgen_order order, struct gt_ptxgen_value missing,
-		     struct gt_ptxgen_value again)
+static void emit_walk(struct gt_ptxgen *gen, const struct hash_search *search,
+		      enum gt_ptxgen_order order, struct gt_ptxgen_value missing,
+		      struct gt_ptxgen_value again)
 {
 	struct gt_ptxgen_value walk = gt_ptxgen_label(gen), found = gt_ptxgen_label(gen);
 	struct gt_ptxgen_value other = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen);
@@ -153,13 +153,13 @@ static void put_walk(struct gt_ptxgen *gen, const struct hash_search *search,
 	gt_ptxgen_emit(gen, "mov.u32", search->previous, 0);
 	gt_ptxgen_emit(gen, "setp.eq.u32", test, search->link, 0);
 	gt_ptxgen_branch_if(gen, test, missing);
-	gt_ptxgen_put_label(gen, walk);
+	gt_ptxgen_emit_label(gen, walk);
 	address = node_address(gen, search, search->link);
 	gt_ptxgen_load_ordered(gen, place, order, 64, search->node, gt_ptxgen_at(address, 0));
 	gt_ptxgen_split(gen, search->next, search->node_word_tag, search->node);
-	put_comparison(gen, search, other);
+	emit_key_comparison(gen, search, other);
 	gt_ptxgen_branch(gen, found);
-	gt_ptxgen_put_label(gen, other);
+	gt_ptxgen_emit_label(gen, other);
 	gt_ptxgen_emit(gen, "mov.u32", search->previous, search->link);
 	gt_ptxgen_emit(gen, "mov.u32", search->link, search->next);
 	gt_ptxgen_emit(gen, "setp.gt.s32", test, search->link, 0);
@@ -168,27 +168,27 @@ static void put_walk(struct gt_ptxgen *gen, const struct hash_search *search,
 	gt_ptxgen_emit(gen, "setp.ne.u32", test, search->link, bucket);
 	gt_ptxgen_branch_if(gen, test, again);
 	gt_ptxgen_branch(gen, missing);
-	gt_ptxgen_put_label(gen, found);
+	gt_ptxgen_emit_label(gen, found);
 }
 
-/* Falls through with search->link where the key is there, else goes to `missing`. No lock. */
-static void put_find(struct gt_ptxgen *gen, const struct hash_search *search,
-		     struct gt_ptxgen_value missing)
+/* Find the key without a lock: falls through with search->link, or branches to `missing`. */
+static void emit_find(struct gt_ptxgen *gen, const struct hash_search *search,
+		      struct gt_ptxgen_value missing)
 {
 	struct gt_ptxgen_value again = gt_ptxgen_label(gen);
 
-	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit_label(gen, again);
 	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 32, search->link,
 			       gt_ptxgen_at(search->head_address, 0));
 	gt_ptxgen_emit(gen, "and.b32", search->link, search->link, gt_ptxgen_hex(0x7fffffff));
-	put_walk(gen, search, GT_PTXGEN_ACQUIRE, missing, again);
+	emit_walk(gen, search, GT_PTXGEN_ACQUIRE, missing, again);
 }
 
 int gt_ptxgen_hash_lookup(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value result = gt_ptxgen_reg64(gen, 0), missing, over, target, value;
 	struct hash_search search;
-	int error = begin_search(gen, &search);
+	int error = emit_search_start(gen, &search);
 	bool is_tested;
 
 	if (error)
@@ -197,51 +197,51 @@ int gt_ptxgen_hash_lookup(struct gt_ptxgen *gen)
 	over = gt_ptxgen_label(gen);
 	missing = is_tested ? target : over;
 	gt_ptxgen_emit(gen, "mov.u64", result, 0);
-	put_find(gen, &search, missing);
+	emit_find(gen, &search, missing);
 	value = value_address(gen, &search, search.link);
 	gt_ptxgen_emit(gen, "mov.u64", result, value);
 	if (!is_tested)
-		gt_ptxgen_put_label(gen, over);
+		gt_ptxgen_emit_label(gen, over);
 	return 0;
 }
 
-/* ---- changing --------------------------------------------------------------------------- */
+/* ---- changes ---------------------------------------------------------------------------- */
 
-/* A chain that is held. */
+/* A chain that is locked. */
 struct hash_chain_lock {
 	struct gt_ptxgen_value again, next; /* labels: the loop's start; the end of its body */
-	struct gt_ptxgen_value busy;        /* .pred: the loop goes on */
-	struct gt_ptxgen_value head; /* .b32: as it is to be stored when the chain is let go */
+	struct gt_ptxgen_value busy;        /* .pred: the loop continues */
+	struct gt_ptxgen_value head;        /* .b32: stored when the lock is released */
 };
 
-/* Begins the loop: what follows is run by one thread at a time for each chain. */
-static void put_hold(struct gt_ptxgen *gen, struct hash_search *search,
-		     struct hash_chain_lock *hold)
+/* Begin the loop. One thread at a time executes the code after it for each chain. */
+static void emit_lock(struct gt_ptxgen *gen, struct hash_search *search,
+		      struct hash_chain_lock *lock)
 {
-	hold->again = gt_ptxgen_label(gen);
-	hold->next = gt_ptxgen_label(gen);
-	hold->busy = gt_ptxgen_predicate(gen);
-	hold->head = gt_ptxgen_b32(gen);
-	gt_ptxgen_put_label(gen, hold->again);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "or.b32", hold->head,
+	lock->again = gt_ptxgen_label(gen);
+	lock->next = gt_ptxgen_label(gen);
+	lock->busy = gt_ptxgen_predicate(gen);
+	lock->head = gt_ptxgen_b32(gen);
+	gt_ptxgen_emit_label(gen, lock->again);
+	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "or.b32", lock->head,
 			       gt_ptxgen_at(search->head_address, 0), gt_ptxgen_hex(0x80000000));
-	gt_ptxgen_emit(gen, "setp.lt.s32", hold->busy, hold->head, 0);
-	gt_ptxgen_branch_if(gen, hold->busy, hold->next);
-	gt_ptxgen_emit(gen, "mov.u32", search->link, hold->head);
+	gt_ptxgen_emit(gen, "setp.lt.s32", lock->busy, lock->head, 0);
+	gt_ptxgen_branch_if(gen, lock->busy, lock->next);
+	gt_ptxgen_emit(gen, "mov.u32", search->link, lock->head);
 }
 
-static void put_let_go(struct gt_ptxgen *gen, const struct hash_search *search,
-		       const struct hash_chain_lock *hold)
+static void emit_unlock(struct gt_ptxgen *gen, const struct hash_search *search,
+			const struct hash_chain_lock *lock)
 {
 	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32,
-				gt_ptxgen_at(search->head_address, 0), hold->head);
-	gt_ptxgen_put_label(gen, hold->next);
-	gt_ptxgen_branch_if(gen, hold->busy, hold->again);
+				gt_ptxgen_at(search->head_address, 0), lock->head);
+	gt_ptxgen_emit_label(gen, lock->next);
+	gt_ptxgen_branch_if(gen, lock->busy, lock->again);
 }
 
-/* The first node given back: search->link; goes to `full` if there is none. */
-static void put_take_free(struct gt_ptxgen *gen, const struct hash_search *search,
-			  struct gt_ptxgen_value counters, struct gt_ptxgen_value full)
+/* Take the first node of the free list: search->link. Branches to `full` if it is empty. */
+static void emit_take_released(struct gt_ptxgen *gen, const struct hash_search *search,
+			       struct gt_ptxgen_value counters, struct gt_ptxgen_value full)
 {
 	const int64_t at = offsetof(struct gt_bpf_hash_counters, free);
 	struct gt_ptxgen_value again = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen),
@@ -250,7 +250,7 @@ static void put_take_free(struct gt_ptxgen *gen, const struct hash_search *searc
 			       was = gt_ptxgen_b64(gen);
 	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), unused = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit_label(gen, again);
 	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 64, old, gt_ptxgen_at(counters, at));
 	gt_ptxgen_split(gen, search->link, count, old);
 	gt_ptxgen_emit(gen, "setp.eq.u32", test, search->link, 0);
@@ -266,10 +266,12 @@ static void put_take_free(struct gt_ptxgen *gen, const struct hash_search *searc
 	gt_ptxgen_branch_if(gen, test, again);
 }
 
-/* A node for the key: search->link. Goes to `full`. Never used ones first, so that no free node is
- * overlooked that was given back meanwhile. */
-static void put_take(struct gt_ptxgen *gen, const struct hash_search *search,
-		     struct gt_ptxgen_value counters, struct gt_ptxgen_value full)
+/*
+ * Take a node for the key: search->link, or branch to `full`. Nodes that were never used come
+ * first, so that no node is missed that is released meanwhile.
+ */
+static void emit_take_node(struct gt_ptxgen *gen, const struct hash_search *search,
+			   struct gt_ptxgen_value counters, struct gt_ptxgen_value full)
 {
 	const int64_t at = offsetof(struct gt_bpf_hash_counters, fresh);
 	struct gt_ptxgen_value given_back = gt_ptxgen_label(gen), taken = gt_ptxgen_label(gen);
@@ -284,12 +286,12 @@ static void put_take(struct gt_ptxgen *gen, const struct hash_search *search,
 	gt_ptxgen_emit(gen, "setp.lt.u32", test, search->link, search->map->max_entries);
 	gt_ptxgen_emit(gen, "add.u32", search->link, search->link, 1);
 	gt_ptxgen_branch_if(gen, test, taken);
-	gt_ptxgen_put_label(gen, given_back);
-	put_take_free(gen, search, counters, full);
-	gt_ptxgen_put_label(gen, taken);
+	gt_ptxgen_emit_label(gen, given_back);
+	emit_take_released(gen, search, counters, full);
+	gt_ptxgen_emit_label(gen, taken);
 }
 
-static void put_key(struct gt_ptxgen *gen, const struct hash_search *search)
+static void emit_key_store(struct gt_ptxgen *gen, const struct hash_search *search)
 {
 	struct gt_ptxgen_value key = key_address(gen, search, search->link);
 
@@ -305,23 +307,23 @@ static void put_key(struct gt_ptxgen *gen, const struct hash_search *search)
 	}
 }
 
-/* Makes the node at search->link the first of the chain, its value being written. */
-static void put_link(struct gt_ptxgen *gen, const struct hash_search *search,
-		     const struct hash_chain_lock *hold, struct gt_ptxgen_value counters)
+/* Make the node at search->link, whose value is written, the first of the chain. */
+static void emit_link(struct gt_ptxgen *gen, const struct hash_search *search,
+		      const struct hash_chain_lock *lock, struct gt_ptxgen_value counters)
 {
 	struct gt_ptxgen_value is_empty = gt_ptxgen_predicate(gen), next = gt_ptxgen_b32(gen);
 	struct gt_ptxgen_value node = gt_ptxgen_b64(gen), address;
 
 	gt_ptxgen_emit(gen, "or.b32", next, search->bucket, gt_ptxgen_hex(0x80000000));
-	gt_ptxgen_emit(gen, "setp.eq.u32", is_empty, hold->head, 0);
-	gt_ptxgen_emit(gen, "selp.b32", next, next, hold->head, is_empty);
+	gt_ptxgen_emit(gen, "setp.eq.u32", is_empty, lock->head, 0);
+	gt_ptxgen_emit(gen, "selp.b32", next, next, lock->head, is_empty);
 	gt_ptxgen_join(gen, node, next, search->tag);
 	address = node_address(gen, search, search->link);
 	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), node);
 	gt_ptxgen_count(gen, place,
 			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, entries)), 1,
-			hold->head);
-	gt_ptxgen_emit(gen, "mov.u32", hold->head, search->link);
+			lock->head);
+	gt_ptxgen_emit(gen, "mov.u32", lock->head, search->link);
 }
 
 /* How an element is changed. */
@@ -331,7 +333,7 @@ struct element_change {
 	struct gt_ptxgen_value number; /* .b64, of an addition */
 };
 
-/* Clears the bytes from `start` to `size` of a value, eight at a time. */
+/* Clear the bytes from `start` to `size` of a value, eight at a time. */
 static void emit_clear(struct gt_ptxgen *gen, struct gt_ptxgen_value value, uint64_t start,
 		       uint64_t size)
 {
@@ -340,7 +342,7 @@ static void emit_clear(struct gt_ptxgen *gen, struct gt_ptxgen_value value, uint
 
 	gt_ptxgen_emit(gen, "add.s64", at, value, start);
 	gt_ptxgen_emit(gen, "add.s64", end, value, size);
-	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit_label(gen, again);
 	gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'u', 64),
 		       gt_ptxgen_at(at, 0), 0);
 	gt_ptxgen_emit(gen, "add.s64", at, at, 8);
@@ -348,8 +350,8 @@ static void emit_clear(struct gt_ptxgen *gen, struct gt_ptxgen_value value, uint
 	gt_ptxgen_branch_if(gen, more, again);
 }
 
-static void put_value(struct gt_ptxgen *gen, const struct hash_search *search,
-		      const struct element_change *change, bool is_new)
+static void emit_value_store(struct gt_ptxgen *gen, const struct hash_search *search,
+			     const struct element_change *change, bool is_new)
 {
 	uint32_t size = search->map->value_size;
 	struct gt_ptxgen_value value = value_address(gen, search, search->link), operand;
@@ -358,7 +360,7 @@ static void put_value(struct gt_ptxgen *gen, const struct hash_search *search,
 		gt_ptxgen_copy_in(gen, 3, size, value);
 		return;
 	}
-	operand = size == 4 ? gt_ptxgen_low(gen, change->number) : change->number;
+	operand = size == 4 ? gt_ptxgen_low_half(gen, change->number) : change->number;
 	if (!is_new) {
 		gt_ptxgen_reduce(gen, place, gt_ptxgen_always, size == 4 ? "add.u32" : "add.u64",
 				 gt_ptxgen_at(value, 0), operand);
@@ -370,9 +372,9 @@ static void put_value(struct gt_ptxgen *gen, const struct hash_search *search,
 		emit_clear(gen, value, 8, gt_bpf_map_stride(size));
 }
 
-/* r0 = error and on to the end, if the flags are these. */
-static void put_refusal(struct gt_ptxgen *gen, const struct element_change *change, int flags,
-			int error, struct gt_ptxgen_value end)
+/* r0 = error and a branch to the end if the flags are these. */
+static void emit_flag_error(struct gt_ptxgen *gen, const struct element_change *change, int flags,
+			    int error, struct gt_ptxgen_value end)
 {
 	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen);
 
@@ -383,38 +385,38 @@ static void put_refusal(struct gt_ptxgen *gen, const struct element_change *chan
 	gt_ptxgen_branch_if(gen, test, end);
 }
 
-/* Updates or inserts: r0. */
-static void put_change(struct gt_ptxgen *gen, struct hash_search *search,
-		       const struct element_change *change)
+/* Update or insert: r0. */
+static void emit_change(struct gt_ptxgen *gen, struct hash_search *search,
+			const struct element_change *change)
 {
 	struct gt_ptxgen_value missing = gt_ptxgen_label(gen), end = gt_ptxgen_label(gen);
 	struct gt_ptxgen_value full = gt_ptxgen_label(gen), never = gt_ptxgen_label(gen), counters;
-	struct hash_chain_lock hold;
+	struct hash_chain_lock lock;
 
 	counters = counters_address(gen, search);
-	put_hold(gen, search, &hold);
-	put_walk(gen, search, GT_PTXGEN_RELAXED, missing, never);
-	put_refusal(gen, change, BPF_NOEXIST, -EEXIST, end);
-	put_value(gen, search, change, false);
+	emit_lock(gen, search, &lock);
+	emit_walk(gen, search, GT_PTXGEN_RELAXED, missing, never);
+	emit_flag_error(gen, change, BPF_NOEXIST, -EEXIST, end);
+	emit_value_store(gen, search, change, false);
 	gt_ptxgen_result(gen, 0);
 	gt_ptxgen_branch(gen, end);
-	/* No chain that is held leads away from it. */
-	gt_ptxgen_put_label(gen, never);
-	gt_ptxgen_put_label(gen, missing);
-	put_refusal(gen, change, BPF_EXIST, -ENOENT, end);
-	put_take(gen, search, counters, full);
-	put_key(gen, search);
-	put_value(gen, search, change, true);
-	put_link(gen, search, &hold, counters);
+	/* A locked chain leads to no other one. */
+	gt_ptxgen_emit_label(gen, never);
+	gt_ptxgen_emit_label(gen, missing);
+	emit_flag_error(gen, change, BPF_EXIST, -ENOENT, end);
+	emit_take_node(gen, search, counters, full);
+	emit_key_store(gen, search);
+	emit_value_store(gen, search, change, true);
+	emit_link(gen, search, &lock, counters);
 	gt_ptxgen_result(gen, 0);
 	gt_ptxgen_branch(gen, end);
-	gt_ptxgen_put_label(gen, full);
+	gt_ptxgen_emit_label(gen, full);
 	gt_ptxgen_count(gen, place,
 			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, rejected)), 1,
-			hold.head);
+			lock.head);
 	gt_ptxgen_result(gen, -E2BIG);
-	gt_ptxgen_put_label(gen, end);
-	put_let_go(gen, search, &hold);
+	gt_ptxgen_emit_label(gen, end);
+	emit_unlock(gen, search, &lock);
 }
 
 int gt_ptxgen_hash_update(struct gt_ptxgen *gen)
@@ -423,15 +425,15 @@ int gt_ptxgen_hash_update(struct gt_ptxgen *gen)
 	struct gt_ptxgen_value over = gt_ptxgen_label(gen);
 	struct element_change change = {.flags = flags};
 	struct hash_search search;
-	int error = begin_search(gen, &search);
+	int error = emit_search_start(gen, &search);
 
 	if (error)
 		return error;
 	gt_ptxgen_emit(gen, "setp.gt.u64", odd, flags, BPF_EXIST);
 	gt_ptxgen_result(gen, -EINVAL);
 	gt_ptxgen_branch_if(gen, odd, over);
-	put_change(gen, &search, &change);
-	gt_ptxgen_put_label(gen, over);
+	emit_change(gen, &search, &change);
+	gt_ptxgen_emit_label(gen, over);
 	return 0;
 }
 
@@ -441,23 +443,23 @@ int gt_ptxgen_hash_add(struct gt_ptxgen *gen)
 	struct gt_ptxgen_value over = gt_ptxgen_label(gen);
 	struct element_change change = {.adds = true, .number = number};
 	struct hash_search search;
-	int error = begin_search(gen, &search);
+	int error = emit_search_start(gen, &search);
 
 	if (error)
 		return error;
-	put_find(gen, &search, missing);
-	put_value(gen, &search, &change, false);
+	emit_find(gen, &search, missing);
+	emit_value_store(gen, &search, &change, false);
 	gt_ptxgen_result(gen, 0);
 	gt_ptxgen_branch(gen, over);
-	gt_ptxgen_put_label(gen, missing);
-	put_change(gen, &search, &change);
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, missing);
+	emit_change(gen, &search, &change);
+	gt_ptxgen_emit_label(gen, over);
 	return 0;
 }
 
-/* Takes the node out of the chain that is held. */
-static void put_unlink(struct gt_ptxgen *gen, const struct hash_search *search,
-		       const struct hash_chain_lock *hold)
+/* Take the node out of the locked chain. */
+static void emit_unlink(struct gt_ptxgen *gen, const struct hash_search *search,
+			const struct hash_chain_lock *lock)
 {
 	struct gt_ptxgen_value first = gt_ptxgen_label(gen), done = gt_ptxgen_label(gen), address;
 	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen), word = gt_ptxgen_b64(gen);
@@ -471,13 +473,13 @@ static void put_unlink(struct gt_ptxgen *gen, const struct hash_search *search,
 	gt_ptxgen_join(gen, word, search->next, tag);
 	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), word);
 	gt_ptxgen_branch(gen, done);
-	gt_ptxgen_put_label(gen, first);
-	gt_ptxgen_emit(gen, "max.s32", hold->head, search->next, 0);
-	gt_ptxgen_put_label(gen, done);
+	gt_ptxgen_emit_label(gen, first);
+	gt_ptxgen_emit(gen, "max.s32", lock->head, search->next, 0);
+	gt_ptxgen_emit_label(gen, done);
 }
 
-/* Gives the node at search->link back. */
-static void put_give_back(struct gt_ptxgen *gen, const struct hash_search *search)
+/* Put the node at search->link into the free list. */
+static void emit_node_release(struct gt_ptxgen *gen, const struct hash_search *search)
 {
 	const int64_t at = offsetof(struct gt_bpf_hash_counters, free);
 	struct gt_ptxgen_value again = gt_ptxgen_label(gen), test = gt_ptxgen_predicate(gen),
@@ -488,7 +490,7 @@ static void put_give_back(struct gt_ptxgen *gen, const struct hash_search *searc
 	struct gt_ptxgen_value counters = counters_address(gen, search), word = gt_ptxgen_b64(gen);
 
 	address = node_address(gen, search, search->link);
-	gt_ptxgen_put_label(gen, again);
+	gt_ptxgen_emit_label(gen, again);
 	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, old, gt_ptxgen_at(counters, at));
 	gt_ptxgen_split(gen, next, count, old);
 	gt_ptxgen_emit(gen, "cvt.u64.u32", word, next);
@@ -508,20 +510,20 @@ int gt_ptxgen_hash_delete(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value missing = gt_ptxgen_label(gen), end = gt_ptxgen_label(gen);
 	struct hash_search search;
-	struct hash_chain_lock hold;
-	int error = begin_search(gen, &search);
+	struct hash_chain_lock lock;
+	int error = emit_search_start(gen, &search);
 
 	if (error)
 		return error;
-	put_hold(gen, &search, &hold);
-	put_walk(gen, &search, GT_PTXGEN_RELAXED, missing, missing);
-	put_unlink(gen, &search, &hold);
-	put_give_back(gen, &search);
+	emit_lock(gen, &search, &lock);
+	emit_walk(gen, &search, GT_PTXGEN_RELAXED, missing, missing);
+	emit_unlink(gen, &search, &lock);
+	emit_node_release(gen, &search);
 	gt_ptxgen_result(gen, 0);
 	gt_ptxgen_branch(gen, end);
-	gt_ptxgen_put_label(gen, missing);
+	gt_ptxgen_emit_label(gen, missing);
 	gt_ptxgen_result(gen, -ENOENT);
-	gt_ptxgen_put_label(gen, end);
-	put_let_go(gen, &search, &hold);
+	gt_ptxgen_emit_label(gen, end);
+	emit_unlock(gen, &search, &lock);
 	return 0;
 }

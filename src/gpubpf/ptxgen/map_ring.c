@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rings in PTX, by the protocol of maps.h: credit first, then a place, then the bytes, then the
- * head's state. Lanes that are here together reserve as one where their records have one size.
+ * Rings in PTX, by the protocol of map/map.h: credit first, then a position, then the bytes, then
+ * the state in the head. Active lanes reserve together where their records have one size.
  */
 #include <errno.h>
 
@@ -29,12 +29,12 @@ static uint32_t total_of(uint32_t size)
 }
 
 /*
- * Takes a .b64 of bytes for `records` records: the position, or -1 if there is no credit, which is
- * then given back and counted.
+ * Reserve a .b64 of bytes for `records` records: the position, or -1 if there is not enough credit.
+ * Then the credit is returned and the records are counted as lost.
  */
-static void take_position(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-			  struct gt_ptxgen_value bytes, struct gt_ptxgen_value records,
-			  struct gt_ptxgen_value position)
+static void emit_reserve_position(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				  struct gt_ptxgen_value bytes, struct gt_ptxgen_value records,
+				  struct gt_ptxgen_value position)
 {
 	struct gt_ptxgen_value less = gt_ptxgen_b64(gen), old = gt_ptxgen_b64(gen);
 	struct gt_ptxgen_value enough = gt_ptxgen_predicate(gen);
@@ -51,15 +51,16 @@ static void take_position(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ri
 			 records);
 	gt_ptxgen_emit(gen, "mov.s64", position, -1);
 	gt_ptxgen_branch(gen, over);
-	gt_ptxgen_put_label(gen, taken);
+	gt_ptxgen_emit_label(gen, taken);
 	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "add.u64", position,
 			       gt_ptxgen_at(ring->address, HEAD), bytes);
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, over);
 }
 
 /* The address of the record at a position. */
-static struct gt_ptxgen_value address_of(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-					 struct gt_ptxgen_value position)
+static struct gt_ptxgen_value emit_record_address(struct gt_ptxgen *gen,
+						  const struct gt_ptxgen_ring *ring,
+						  struct gt_ptxgen_value position)
 {
 	struct gt_ptxgen_value record = gt_ptxgen_b64(gen);
 
@@ -72,20 +73,21 @@ static struct gt_ptxgen_value address_of(struct gt_ptxgen *gen, const struct gt_
 	return record;
 }
 
-static void test_failed(struct gt_ptxgen *gen, struct gt_ptxgen_value position,
-			struct gt_ptxgen_value *ret_failed)
+static void emit_failure_test(struct gt_ptxgen *gen, struct gt_ptxgen_value position,
+			      struct gt_ptxgen_value *ret_failed)
 {
 	*ret_failed = gt_ptxgen_predicate(gen);
 	gt_ptxgen_emit(gen, "setp.lt.s64", *ret_failed, position, 0);
 }
 
 /*
- * All lanes that are here: the lowest takes for all. The lanes below it, which are none, are added
- * to the number of records: so ptxas does not see that it is the same in all lanes, and does not
- * add up over the warp once more what one lane does, which would cost 40 instructions.
+ * The lowest active lane reserves for all. The mask of the lanes below it, which is 0, is added to
+ * the number of records: so ptxas does not see that the number is the same in all lanes, and does
+ * not add it up over the warp again, which would cost 40 instructions.
  */
-static void take_together(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t total,
-			  struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed)
+static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				  uint32_t total, struct gt_ptxgen_value *ret_record,
+				  struct gt_ptxgen_value *ret_failed)
 {
 	struct gt_ptxgen_value mask = gt_ptxgen_active_mask(gen), below = gt_ptxgen_b32(gen);
 	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), rank = gt_ptxgen_b32(gen), position;
@@ -103,44 +105,44 @@ static void take_together(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ri
 	gt_ptxgen_emit(gen, "add.u32", count, count, below);
 	gt_ptxgen_emit(gen, "mul.wide.u32", bytes, count, total);
 	gt_ptxgen_emit(gen, "cvt.u64.u32", records, count);
-	take_position(gen, ring, bytes, records, first);
-	gt_ptxgen_put_label(gen, together);
+	emit_reserve_position(gen, ring, bytes, records, first);
+	gt_ptxgen_emit_label(gen, together);
 	gt_ptxgen_emit(gen, "brev.b32", lowest, mask);
 	gt_ptxgen_emit(gen, "bfind.shiftamt.u32", lowest, lowest);
 	first = gt_ptxgen_shuffle(gen, first, lowest, mask);
-	test_failed(gen, first, ret_failed);
+	emit_failure_test(gen, first, ret_failed);
 	position = gt_ptxgen_element(gen, first, rank, total, 0);
-	*ret_record = address_of(gen, ring, position);
+	*ret_record = emit_record_address(gen, ring, position);
 }
 
-static void take_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-		       struct gt_ptxgen_value total, struct gt_ptxgen_value *ret_record,
-		       struct gt_ptxgen_value *ret_failed)
+static void emit_reserve_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+			       struct gt_ptxgen_value total, struct gt_ptxgen_value *ret_record,
+			       struct gt_ptxgen_value *ret_failed)
 {
 	struct gt_ptxgen_value position = gt_ptxgen_b64(gen);
 
-	take_position(gen, ring, total, gt_ptxgen_signed(1), position);
-	test_failed(gen, position, ret_failed);
-	*ret_record = address_of(gen, ring, position);
+	emit_reserve_position(gen, ring, total, gt_ptxgen_signed(1), position);
+	emit_failure_test(gen, position, ret_failed);
+	*ret_record = emit_record_address(gen, ring, position);
 }
 
-void gt_ptxgen_ring_take(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
+void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
 			 struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed)
 {
 	uint32_t total = total_of(size);
 	struct gt_ptxgen_value bytes;
 
-	/* A ring that a few warps fill would refuse whole warps where a few records fit. */
+	/* A ring that a few warps fill would reject a whole warp where a few records fit. */
 	if ((uint64_t)total * WARP * 4 <= ring->bytes) {
-		take_together(gen, ring, total, ret_record, ret_failed);
+		emit_reserve_together(gen, ring, total, ret_record, ret_failed);
 		return;
 	}
 	bytes = gt_ptxgen_b64(gen);
 	gt_ptxgen_emit(gen, "mov.u64", bytes, total);
-	take_alone(gen, ring, bytes, ret_record, ret_failed);
+	emit_reserve_alone(gen, ring, bytes, ret_record, ret_failed);
 }
 
-void gt_ptxgen_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+void gt_ptxgen_emit_sized_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
 			       struct gt_ptxgen_value size, struct gt_ptxgen_value *ret_record,
 			       struct gt_ptxgen_value *ret_failed)
 {
@@ -148,10 +150,10 @@ void gt_ptxgen_ring_take_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_rin
 
 	gt_ptxgen_emit(gen, "add.s64", total, size, sizeof(struct gt_ring_record) + 7);
 	gt_ptxgen_emit(gen, "and.b64", total, total, -8);
-	take_alone(gen, ring, total, ret_record, ret_failed);
+	emit_reserve_alone(gen, ring, total, ret_record, ret_failed);
 }
 
-void gt_ptxgen_ring_give(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
+void gt_ptxgen_emit_record_head(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
 			 struct gt_ptxgen_value size, enum gt_ring_state state)
 {
 	struct gt_ptxgen_value word = gt_ptxgen_b64(gen), high = gt_ptxgen_b32(gen);
@@ -161,8 +163,9 @@ void gt_ptxgen_ring_give(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
 	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(record, 0), word);
 }
 
-/* A record that never fits is lost: r0 = the error. */
-static void lose(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, int64_t result)
+/* Count a record that never fits as lost: r0 = the error. */
+static void emit_lost_record(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+			     int64_t result)
 {
 	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(ring->address, LOST),
 			 gt_ptxgen_signed(1));
@@ -178,25 +181,26 @@ static bool is_known(const struct gt_ptxgen *gen, unsigned number, uint64_t *ret
 	return fact->type == GT_REG_SCALAR && fact->min == fact->max;
 }
 
-static void output_known(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, unsigned data,
-			 uint32_t size)
+static void emit_output_of_known_size(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				      unsigned data, uint32_t size)
 {
 	struct gt_ptxgen_value record, failed, bytes = gt_ptxgen_b64(gen),
 					       over = gt_ptxgen_label(gen);
 	struct gt_ptxgen_value length = gt_ptxgen_b32(gen);
 
-	gt_ptxgen_ring_take(gen, ring, size, &record, &failed);
+	gt_ptxgen_emit_reservation(gen, ring, size, &record, &failed);
 	gt_ptxgen_result(gen, -EAGAIN);
 	gt_ptxgen_branch_if(gen, failed, over);
 	gt_ptxgen_emit(gen, "add.s64", bytes, record, sizeof(struct gt_ring_record));
 	gt_ptxgen_copy_in(gen, data, size, bytes);
 	gt_ptxgen_emit(gen, "mov.u32", length, size);
-	gt_ptxgen_ring_give(gen, record, length, GT_RING_READY);
+	gt_ptxgen_emit_record_head(gen, record, length, GT_RING_READY);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, over);
 }
 
-static void output_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, unsigned data)
+static void emit_output_of_any_size(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				    unsigned data)
 {
 	struct gt_ptxgen_value size = gt_ptxgen_reg64(gen, data + 1), record, failed, length;
 	struct gt_ptxgen_value too_big = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
@@ -208,40 +212,40 @@ static void output_sized(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *rin
 			 gt_ptxgen_at(ring->address, LOST), gt_ptxgen_signed(1));
 	gt_ptxgen_result(gen, -E2BIG);
 	gt_ptxgen_branch_if(gen, too_big, over);
-	gt_ptxgen_ring_take_sized(gen, ring, size, &record, &failed);
+	gt_ptxgen_emit_sized_reservation(gen, ring, size, &record, &failed);
 	gt_ptxgen_result(gen, -EAGAIN);
 	gt_ptxgen_branch_if(gen, failed, over);
 	gt_ptxgen_emit(gen, "add.s64", bytes, record, sizeof(struct gt_ring_record));
 	gt_ptxgen_copy_in_sized(gen, data, size, bytes);
-	length = gt_ptxgen_low(gen, size);
-	gt_ptxgen_ring_give(gen, record, length, GT_RING_READY);
+	length = gt_ptxgen_low_half(gen, size);
+	gt_ptxgen_emit_record_head(gen, record, length, GT_RING_READY);
 	gt_ptxgen_result(gen, 0);
-	gt_ptxgen_put_label(gen, over);
+	gt_ptxgen_emit_label(gen, over);
 }
 
-/* r<data> and r<data + 1> are the bytes and their number. */
-static int output(struct gt_ptxgen *gen, unsigned data)
+/* The bytes are at r<data>, their number is in r<data + 1>. */
+static int emit_output(struct gt_ptxgen *gen, unsigned data)
 {
 	struct gt_ptxgen_ring ring = gt_ptxgen_ring_of(gen);
 	uint64_t size;
 
 	if (!is_known(gen, data + 1, &size))
-		output_sized(gen, &ring, data);
+		emit_output_of_any_size(gen, &ring, data);
 	else if (size > ring.bytes - sizeof(struct gt_ring_record))
-		lose(gen, &ring, -E2BIG);
+		emit_lost_record(gen, &ring, -E2BIG);
 	else
-		output_known(gen, &ring, data, (uint32_t)size);
+		emit_output_of_known_size(gen, &ring, data, (uint32_t)size);
 	return 0;
 }
 
 int gt_ptxgen_ring_output(struct gt_ptxgen *gen, uint32_t insn)
 {
-	return output(gen, 2);
+	return emit_output(gen, 2);
 }
 
 int gt_ptxgen_perf_output(struct gt_ptxgen *gen, uint32_t insn)
 {
-	return output(gen, 4);
+	return emit_output(gen, 4);
 }
 
 bool gt_ptxgen_fits_ring(const struct gt_ptxgen *gen)
@@ -264,24 +268,24 @@ int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
 
 	if (!is_known(gen, 2, &size))
 		return gt_ptxgen_fail(gen, -EOPNOTSUPP,
-				      "a record whose size differs between ways to here");
+				      "a record whose size differs between paths");
 	if (size > ring.bytes - sizeof(struct gt_ring_record)) {
-		lose(gen, &ring, 0);
+		emit_lost_record(gen, &ring, 0);
 		return 0;
 	}
 	is_tested = gt_ptxgen_null_target(gen, &label);
-	gt_ptxgen_ring_take(gen, &ring, (uint32_t)size, &record, &failed);
+	gt_ptxgen_emit_reservation(gen, &ring, (uint32_t)size, &record, &failed);
 	gt_ptxgen_result(gen, 0);
 	gt_ptxgen_branch_if(gen, failed, is_tested ? label : done);
 	gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'u', 32),
 		       gt_ptxgen_at(record, 0), size);
 	gt_ptxgen_emit(gen, "add.s64", result, record, sizeof(struct gt_ring_record));
 	if (!is_tested)
-		gt_ptxgen_put_label(gen, done);
+		gt_ptxgen_emit_label(gen, done);
 	return 0;
 }
 
-static int finish(struct gt_ptxgen *gen, enum gt_ring_state state)
+static int emit_record_state(struct gt_ptxgen *gen, enum gt_ring_state state)
 {
 	const int64_t at = (int64_t)offsetof(struct gt_ring_record, state) -
 			   (int64_t)sizeof(struct gt_ring_record);
@@ -295,10 +299,10 @@ static int finish(struct gt_ptxgen *gen, enum gt_ring_state state)
 
 int gt_ptxgen_ring_submit(struct gt_ptxgen *gen, uint32_t insn)
 {
-	return finish(gen, GT_RING_READY);
+	return emit_record_state(gen, GT_RING_READY);
 }
 
 int gt_ptxgen_ring_discard(struct gt_ptxgen *gen, uint32_t insn)
 {
-	return finish(gen, GT_RING_DISCARDED);
+	return emit_record_state(gen, GT_RING_DISCARDED);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps, and memory behind pointers of every kind. */
+/* Maps, the context, and memory behind pointers of all types. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const uint64_t *initial_words(const struct gt_ptxgen *gen, struct gt_ptxg
 								     : &values->pid_tgid;
 }
 
-static void put_initial_words(struct gt_strbuf *declarations, const uint64_t *words, unsigned count)
+static void print_initial_words(struct gt_strbuf *declarations, const uint64_t *words, unsigned count)
 {
 	for (unsigned i = 0; words && i < count; i++)
 		gt_strbuf_printf(declarations, "%s0x%" PRIx64, i ? ", " : " = {", words[i]);
@@ -49,15 +49,15 @@ struct gt_ptxgen_operand gt_ptxgen_declared(struct gt_ptxgen *gen, struct gt_ptx
 		gt_strbuf_printf(declarations, ".weak .%s .align 8 .b64 %s%s[%u]",
 				 gen->options->symbols_global ? "global" : "const", gen->prefix,
 				 name, words);
-		put_initial_words(declarations, initial_words(gen, symbol), words);
+		print_initial_words(declarations, initial_words(gen, symbol), words);
 		gt_strbuf_puts(declarations, ";\n");
 	}
 	return gt_ptxgen_at(symbol, 0);
 }
 
 /* A word of a symbol of two words. */
-static struct gt_ptxgen_value load_symbol(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol,
-					  unsigned word)
+static struct gt_ptxgen_value emit_symbol_load(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol,
+					       unsigned word)
 {
 	struct gt_ptxgen_operand address = gt_ptxgen_declared(gen, symbol, 2);
 	struct gt_ptxgen_value value = gt_ptxgen_b64(gen);
@@ -68,9 +68,10 @@ static struct gt_ptxgen_value load_symbol(struct gt_ptxgen *gen, struct gt_ptxge
 	return value;
 }
 
-static struct gt_ptxgen_value load_address(struct gt_ptxgen *gen, struct gt_ptxgen_value symbol)
+static struct gt_ptxgen_value emit_symbol_address(struct gt_ptxgen *gen,
+						  struct gt_ptxgen_value symbol)
 {
-	struct gt_ptxgen_value address = load_symbol(gen, symbol, 0);
+	struct gt_ptxgen_value address = emit_symbol_load(gen, symbol, 0);
 
 	if (!gen->generic)
 		gt_ptxgen_emit(gen, "cvta.to.global.u64", address, address);
@@ -79,17 +80,17 @@ static struct gt_ptxgen_value load_address(struct gt_ptxgen *gen, struct gt_ptxg
 
 struct gt_ptxgen_value gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map)
 {
-	return load_address(gen, gt_ptxgen_map_symbol(map));
+	return emit_symbol_address(gen, gt_ptxgen_map_symbol(map));
 }
 
 struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map)
 {
-	return load_symbol(gen, gt_ptxgen_map_symbol(map), 1);
+	return emit_symbol_load(gen, gt_ptxgen_map_symbol(map), 1);
 }
 
 struct gt_ptxgen_value gt_ptxgen_output_address(struct gt_ptxgen *gen)
 {
-	return load_address(gen, gt_ptxgen_symbol("output"));
+	return emit_symbol_address(gen, gt_ptxgen_symbol("output"));
 }
 
 uint32_t gt_ptxgen_output_bytes(const struct gt_ptxgen *gen)
@@ -102,7 +103,7 @@ enum gt_ptxgen_space gt_ptxgen_global(const struct gt_ptxgen *gen)
 	return gen->generic ? GT_PTXGEN_GENERIC : GT_PTXGEN_GLOBAL;
 }
 
-/* Whether a map, or one of several that it may be, is in memory shared with the host. */
+/* Whether a map (-1: one of several) is in memory shared with the host. */
 static bool is_shared(const struct gt_ptxgen *gen, int32_t map)
 {
 	for (uint32_t i = 0; gen->object && i < gen->object->map_count; i++) {
@@ -124,7 +125,7 @@ enum gt_ptxgen_scope gt_ptxgen_scope(const struct gt_ptxgen *gen, int32_t map)
 
 /* ---- the context ---- */
 
-/* What a thread knows by itself: special registers of 32 bits, but %gridid. */
+/* Values that are special registers of 32 bits. */
 static const char *const special[] = {
 	[GT_SOURCE_THREAD_X] = "%tid.x",
 	[GT_SOURCE_THREAD_Y] = "%tid.y",
@@ -172,8 +173,8 @@ static struct gt_ptxgen_value emit_load(struct gt_ptxgen *gen, struct gt_ptxgen_
 
 static const struct gt_ptxgen_opcode parameter = {.space = GT_PTXGEN_PARAM};
 
-/* The number of the thread in its block, divided by the lanes of a warp. */
-static struct gt_ptxgen_value warp_number(struct gt_ptxgen *gen)
+/* The number of the warp in its block. */
+static struct gt_ptxgen_value emit_warp_number(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value x = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
 	struct gt_ptxgen_value y = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
@@ -190,7 +191,7 @@ static struct gt_ptxgen_value warp_number(struct gt_ptxgen *gen)
 	return emit_widened(gen, x, 32);
 }
 
-static struct gt_ptxgen_value own_mask(struct gt_ptxgen *gen)
+static struct gt_ptxgen_value emit_own_mask(struct gt_ptxgen *gen)
 {
 	return emit_widened(gen,
 			    gen->lanes == GT_PTXGEN_EACH ? gt_ptxgen_active_mask(gen)
@@ -198,9 +199,9 @@ static struct gt_ptxgen_value own_mask(struct gt_ptxgen *gen)
 			    32);
 }
 
-/* The field of the parameter `context` with a value, in the form "kernel". */
-static struct gt_ptxgen_value load_context(struct gt_ptxgen *gen, enum gt_context_source source,
-					   uint32_t index)
+/* Load a value from the parameter `context`, in the form "kernel". */
+static struct gt_ptxgen_value emit_context_load(struct gt_ptxgen *gen,
+						enum gt_context_source source, uint32_t index)
 {
 	for (const struct gt_context_field *field = gt_context_fields; field->name; field++) {
 		if (field->source != source || index >= field->count ||
@@ -213,8 +214,8 @@ static struct gt_ptxgen_value load_context(struct gt_ptxgen *gen, enum gt_contex
 	return emit_widened(gen, gt_ptxgen_signed(0), 64);
 }
 
-static struct gt_ptxgen_value own_source(struct gt_ptxgen *gen, enum gt_context_source source,
-					 uint32_t index)
+static struct gt_ptxgen_value emit_own_source(struct gt_ptxgen *gen, enum gt_context_source source,
+					      uint32_t index)
 {
 	for (uint32_t i = 0; i < gen->job->value_count; i++) {
 		const struct gt_site_value *site = &gen->job->values[i];
@@ -229,22 +230,22 @@ static struct gt_ptxgen_value own_source(struct gt_ptxgen *gen, enum gt_context_
 	if (source < gt_countof(special) && special[source])
 		return emit_widened(gen, gt_ptxgen_text(special[source]), 32);
 	if (source == GT_SOURCE_WARP)
-		return warp_number(gen);
+		return emit_warp_number(gen);
 	if (source == GT_SOURCE_LAUNCH)
 		return emit_widened(gen, gt_ptxgen_text("%gridid"), 64);
 	if (source == GT_SOURCE_MASK)
-		return own_mask(gen);
+		return emit_own_mask(gen);
 	if (source == GT_SOURCE_PREDICATE && gen->job->section->kind != GT_KIND_BRANCH)
 		return emit_widened(gen, gt_ptxgen_signed(1), 64);
 	if (source == GT_SOURCE_PREDICATE)
-		return own_source(gen, GT_SOURCE_TAKEN, 0);
+		return emit_own_source(gen, GT_SOURCE_TAKEN, 0);
 	if (gen->options->form == GT_FORM_KERNEL)
-		return load_context(gen, source, index);
+		return emit_context_load(gen, source, index);
 	return emit_widened(gen, gt_ptxgen_signed(0), 64);
 }
 
-/* Whether lanes of a warp have values of their own of what a thread knows itself. */
-static bool is_lanes_own(enum gt_context_source source)
+/* Whether a value of the thread differs between the lanes of a warp. */
+static bool differs_between_lanes(enum gt_context_source source)
 {
 	return source <= GT_SOURCE_LANE;
 }
@@ -252,22 +253,21 @@ static bool is_lanes_own(enum gt_context_source source)
 struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
 					uint32_t index)
 {
-	struct gt_ptxgen_value value = own_source(gen, source, index);
+	struct gt_ptxgen_value value = emit_own_source(gen, source, index);
 
-	if (gen->lanes == GT_PTXGEN_ALL && !gen->by_leader && is_lanes_own(source))
+	if (gen->lanes == GT_PTXGEN_ALL && !gen->by_leader && differs_between_lanes(source))
 		return gt_ptxgen_of_leader(gen, value);
 	return value;
 }
 
-static struct gt_ptxgen_value load_field(struct gt_ptxgen *gen, int64_t offset, unsigned width)
+static struct gt_ptxgen_value emit_field_load(struct gt_ptxgen *gen, int64_t offset, unsigned width)
 {
 	struct gt_context_load load;
 	struct gt_ptxgen_value value = gt_ptxgen_signed(0), moved, part;
 
 	if (!gen->job->section ||
 	    gt_context_find(gen->job->section, (uint32_t)offset, width, &load)) {
-		gt_ptxgen_fail(gen, -EINVAL, "there is no field at %" PRId64 " of the context",
-			       offset);
+		gt_ptxgen_fail(gen, -EINVAL, "the context has no field at %" PRId64, offset);
 		return value;
 	}
 	value = gt_ptxgen_source(gen, load.field->source, load.index);
@@ -275,7 +275,7 @@ static struct gt_ptxgen_value load_field(struct gt_ptxgen *gen, int64_t offset, 
 		return value;
 	moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 	gt_ptxgen_emit(gen, "shr.u64", moved, value, load.shift);
-	part = gt_ptxgen_low(gen, moved);
+	part = gt_ptxgen_low_half(gen, moved);
 	if (width < 4)
 		gt_ptxgen_emit(gen, "and.b32", part, part, gt_ptxgen_hex((1u << 8 * width) - 1));
 	return gt_ptxgen_widen(gen, part);
@@ -317,7 +317,7 @@ static struct gt_ptxgen_opcode access_opcode(const struct gt_ptxgen *gen,
 	return opcode;
 }
 
-/* The value of a constant map's bytes, where it is known which. */
+/* The value of bytes at a constant offset of a constant map. */
 static bool known_bytes(const struct gt_ptxgen *gen, const struct gt_register_fact *fact,
 			int64_t offset, unsigned width, uint64_t *ret_value)
 {
@@ -335,7 +335,7 @@ static bool known_bytes(const struct gt_ptxgen *gen, const struct gt_register_fa
 	return true;
 }
 
-/* How wide the accesses may be for an access of `width` bytes. */
+/* The width of the aligned accesses that make an access of `width` bytes. */
 static unsigned aligned_width(const struct gt_register_fact *fact, int64_t offset, unsigned width)
 {
 	unsigned alignment = gt_ptxgen_alignment((int64_t)fact->alignment | offset);
@@ -352,7 +352,7 @@ struct gt_ptxgen_value gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, in
 	uint64_t known;
 
 	if (fact->type == GT_REG_CONTEXT)
-		return load_field(gen, fact->min + offset, width);
+		return emit_field_load(gen, fact->min + offset, width);
 	if (gt_ptxgen_is_own_stack(fact))
 		return gt_ptxgen_stack_load(gen, fact->min + offset, width);
 	if (known_bytes(gen, fact, offset, width, &known)) {
@@ -438,7 +438,7 @@ void gt_ptxgen_access(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	}
 }
 
-void gt_ptxgen_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+void gt_ptxgen_lddw(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	uint64_t low = (uint32_t)insn->imm, high = (uint32_t)insn[1].imm;
 	struct gt_ptxgen_value value, base;

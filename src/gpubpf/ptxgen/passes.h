@@ -5,7 +5,7 @@
  * this order:
  *
  *	if-conversion       which jumps become selections (if_conversion.c)
- *	null tests          which calls branch to the NULL side themselves (null_test.c)
+ *	null tests          which calls branch to the NULL side of their test (null_test.c)
  *	range analysis      the largest unsigned value of each register (range.c)
  *	strength reduction  which shifts need not be calculated (strength.c)
  *
@@ -90,7 +90,7 @@ struct gt_ptxgen_strength_row {
 	/* The scaled value that this instruction makes. */
 	const char *operation; /* "add.s64"; NULL: none */
 	uint8_t shift;
-	bool low_half;        /* the result is cut to 32 bits */
+	bool low_half;        /* the upper half of the result is 0 */
 	bool needed;          /* some instruction uses it */
 	uint32_t left, right; /* made there. NONE: the register itself, the constant */
 	uint64_t constant;    /* not shifted */

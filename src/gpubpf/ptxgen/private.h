@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The parts of the translator to PTX. Everything is emitted into gen->body, an instruction a line.
- * eBPF registers are PTX registers of 64 bits; ptxas allocates the real ones. Names of temporaries
- * and labels are fresh and never used again, so their number costs nothing.
+ * The generator of PTX. It translates a program in three steps:
  *
- * Addresses: pointers to map values, records and memory are addresses of .global, pointers to the
- * stack of .local. In a program where one register may hold both (gen->generic) all are generic
- * addresses. A NULL is 0. A register that holds a map (GT_REG_MAP) holds the map's number.
+ *	passes over the eBPF instructions (passes.h) decide what can be done better,
+ *	instruction selection appends PTX instructions to a list (ir.h), a row each,
+ *	passes over that list rewrite it, and print.c prints it.
+ *
+ * eBPF registers are PTX registers of 64 bits; ptxas allocates the real ones. Temporaries and
+ *labels are used for one purpose each, so any number of them costs nothing.
+ *
+ * Addresses: pointers to map values, records and memory are addresses in .global, pointers to the
+ * stack in .local. In a program where one register may hold both (gen->generic) all are generic
+ * addresses. NULL is 0. A register that holds a map (GT_REG_MAP) holds the map's number.
  */
 #pragma once
 
@@ -20,27 +25,29 @@ enum {
 	GT_PTXGEN_MAX_INLINED = 65536,
 };
 
-/* Which of the lanes that come by together run a program. */
+/* Which of the active lanes run a program. */
 enum gt_ptxgen_lanes {
-	GT_PTXGEN_EACH,   /* each for itself */
+	GT_PTXGEN_EACH,   /* each on its own */
 	GT_PTXGEN_LEADER, /* the lowest one */
-	/* All, in step and with the same numbers, but what is to happen once is the leader's: a
-	 * program that asks for values of other lanes, which these must give. */
+	/*
+	 * All, in lockstep and with the same values in their registers; the leader alone executes
+	 * what has effects. For programs that read values of other lanes: these must take part.
+	 */
 	GT_PTXGEN_ALL,
 };
 
-/* How the stack of a function is kept. Slot n is the 8 bytes at -8 * (n + 1). */
+/* Where the stack of a function is. Slot n is the 8 bytes at -8 * (n + 1). */
 struct gt_ptxgen_stack {
 	uint8_t pieces[GT_BPF_STACK_SLOTS]; /* bytes a register of the slot holds; 0: unused */
 	uint64_t memory;                    /* bit n: slot n is in memory instead */
 	uint32_t bytes;                     /* of memory, below the frame's top */
 };
 
-/* A function that is emitted; it stands where it is called. */
+/* A function that is emitted, inlined at a call. */
 struct gt_ptxgen_frame {
 	struct gt_ptxgen_frame *caller;
 	uint32_t number;     /* of the frame: 0 is the main program's */
-	uint32_t subprogram; /* its facts' number */
+	uint32_t subprogram; /* its number in the facts */
 	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
 };
 
@@ -58,11 +65,11 @@ struct gt_ptxgen {
 	struct gt_translation *translation;
 	bool generic;
 	enum gt_ptxgen_lanes lanes;
-	bool by_leader; /* GT_PTXGEN_ALL: what is emitted is run by the leader alone */
-	struct gt_ptxgen_stack *stacks; /* one a function */
-	uint32_t *targets; /* of each instruction: jumps to it; those to it need its label */
+	bool by_leader; /* GT_PTXGEN_ALL: the leader alone executes the code being emitted */
+	struct gt_ptxgen_stack *stacks; /* by function */
+	uint32_t *targets;              /* by instruction: the jumps that need its label */
 	struct gt_ptxgen_if_conversion if_conversion;
-	struct gt_ptxgen_null_test *null_tests; /* one an instruction */
+	struct gt_ptxgen_null_test *null_tests; /* by instruction */
 	struct gt_ptxgen_ranges ranges;
 	struct gt_ptxgen_strength strength;
 	struct gt_ptxgen_frame *frame; /* the function that is emitted */
@@ -70,7 +77,7 @@ struct gt_ptxgen {
 	uint32_t stack_bytes;          /* of memory for all frames */
 	uint32_t inlined;              /* instructions emitted */
 	uint32_t at;                   /* the instruction that is emitted */
-	int32_t map; /* in a helper's emit: the map of its map argument; -1: it has none */
+	int32_t map; /* in a helper's emit: the map of its map argument; -1: none */
 	enum gt_context_source source; /* in a helper's emit: that of its row */
 	int error;                     /* the first one */
 	struct gt_diag *diag;
@@ -136,7 +143,7 @@ void gt_ptxgen_branch_if(struct gt_ptxgen *gen, struct gt_ptxgen_value predicate
 			 struct gt_ptxgen_value label);
 void gt_ptxgen_branch_unless(struct gt_ptxgen *gen, struct gt_ptxgen_value predicate,
 			     struct gt_ptxgen_value label);
-void gt_ptxgen_put_label(struct gt_ptxgen *gen, struct gt_ptxgen_value label);
+void gt_ptxgen_emit_label(struct gt_ptxgen *gen, struct gt_ptxgen_value label);
 /* The halves of a .b64 into two .b32, and back. */
 void gt_ptxgen_split(struct gt_ptxgen *gen, struct gt_ptxgen_value low, struct gt_ptxgen_value high,
 		     struct gt_ptxgen_value wide);
@@ -168,12 +175,12 @@ struct gt_ptxgen_value gt_ptxgen_reg64(const struct gt_ptxgen *gen, unsigned num
 struct gt_ptxgen_value gt_ptxgen_of_group(enum gt_ptxgen_bank bank);
 
 /*
- * Declarations of the module, once for each name (".func"s, tables): the buffer to add to if
- * <prefix><name> was not declared yet, else NULL. The text must end with a newline, and must not
- * depend on anything but the name and the options.
+ * Declare <prefix><name> in the module, once for all programs. Returns the buffer to add the
+ * declaration to, or NULL if the name is declared already. The text must end with a newline and
+ * depend on nothing but the name and the options.
  */
 struct gt_strbuf *gt_ptxgen_declare(struct gt_ptxgen *gen, const char *name);
-/* Gives up with the place "insn N". Returns error. */
+/* Report an error at "insn N", the instruction at gen->at, and stop. Returns error. */
 int gt_ptxgen_fail(struct gt_ptxgen *gen, int error, const char *format, ...) gt_printf(3, 4);
 
 /* Whether instructions with scopes (.gpu, .sys) and orders (.acquire) may be used. */
@@ -181,90 +188,90 @@ static inline bool gt_ptxgen_is_modern(const struct gt_ptxgen *gen)
 {
 	return gen->sm >= 70 && gen->version >= 62;
 }
-/* Whether activemask and what ends in .sync may be used, on any GPU. */
+/* Whether activemask and instructions that end in .sync may be used, on any GPU. */
 static inline bool gt_ptxgen_has_sync(const struct gt_ptxgen *gen)
 {
 	return gen->version >= 62;
 }
 
-/* ---- the instructions, each at gen->at ---- */
+/* ---- instruction selection, each for the instruction at gen->at ---- */
 
 void gt_ptxgen_alu(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptxgen_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-/* To the target of the jump at gen->at, where a condition holds. */
+/* Branch to the target of the jump at gen->at where a condition holds. */
 void gt_ptxgen_jump_if(struct gt_ptxgen *gen, struct gt_ptxgen_condition taken);
-/* Where a conditional jump is taken. */
+/* The condition in which a jump is taken. */
 struct gt_ptxgen_condition gt_ptxgen_condition(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptxgen_access(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 void gt_ptxgen_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-/* An atomic load or store, given as the plain one that it is but for its order. */
+/* An atomic load or store, passed as the same one without an order. */
 void gt_ptxgen_ordered(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-void gt_ptxgen_wide(struct gt_ptxgen *gen, const struct bpf_insn *insn);
-/* A helper's call. */
+void gt_ptxgen_lddw(struct gt_ptxgen *gen, const struct bpf_insn *insn);
+/* The call of a helper. */
 void gt_ptxgen_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /*
- * Registers that are not set before an instruction, as bits, are 0 from here on, if a helper may be
- * called with them as they are.
+ * Clear those of some registers (bits) that may be unset before an instruction and that a helper
+ * may read as optional arguments.
  */
 void gt_ptxgen_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers);
 
 /* ---- kernel.c: the form "kernel" ---- */
 
-void gt_ptxgen_begin_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
-void gt_ptxgen_put_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text);
-void gt_ptxgen_end_kernel(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptxgen_print_kernel_begin(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptxgen_print_arguments(const struct gt_ptxgen *gen, struct gt_strbuf *text);
+void gt_ptxgen_print_kernel_end(const struct gt_ptxgen *gen, struct gt_strbuf *text);
 
 /* ---- group.c: programs that run once for a group of lanes ---- */
 
-/* Decides gen->lanes. */
+/* Decide gen->lanes. */
 void gt_ptxgen_plan_group(struct gt_ptxgen *gen);
-/* At the program's start: who is in the group (<prefix>group), and who leads it. */
+/* At the start of the program: find the lanes of the group and their leader. */
 void gt_ptxgen_begin_group(struct gt_ptxgen *gen);
 /*
- * GT_PTXGEN_ALL: whether an instruction is for the leader alone; *ret_result is the register that
- * the others get from it then, or -1.
+ * GT_PTXGEN_ALL: whether the leader alone executes an instruction. *ret_result is the register that
+ * the others then get from it, or -1.
  */
 bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result);
 struct gt_ptxgen_value gt_ptxgen_begin_leader(struct gt_ptxgen *gen);
 void gt_ptxgen_end_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value over, int result);
-/* GT_PTXGEN_ALL: the leader's value, for all. */
+/* GT_PTXGEN_ALL: a fresh register with the leader's value. */
 struct gt_ptxgen_value gt_ptxgen_of_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value value);
 /* The helper warp_lane_value. */
 int gt_ptxgen_lane_value(struct gt_ptxgen *gen);
 
 /* ---- stack.c: the stack in registers and memory ---- */
 
-/* Decides how each function's stack is kept: gen->stacks and gen->generic. 0 or -ENOMEM. */
+/* Decide where the stack of each function is: gen->stacks, gen->generic. 0 or -ENOMEM. */
 int gt_ptxgen_plan_stack(struct gt_ptxgen *gen);
-/* Declares the registers of the frame's stack, sets r10, clears what may be read early. */
+/* Declare the registers of a frame, set r10, clear bytes that may be read before written. */
 void gt_ptxgen_begin_frame(struct gt_ptxgen *gen);
-/* Bytes of the frame's own stack, at a known offset (negative, from its top). */
+/* Load and store bytes of the frame's own stack, at a known offset (negative, from its top). */
 struct gt_ptxgen_value gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offset, unsigned width);
 void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width,
 			   struct gt_ptxgen_value value);
-/* Whether a pointer points to one known place of the frame's own stack. */
+/* Whether a pointer points to one known offset of the frame's own stack. */
 static inline bool gt_ptxgen_is_own_stack(const struct gt_register_fact *fact)
 {
 	return fact->type == GT_REG_STACK && !fact->frame && fact->min == fact->max;
 }
-/* A number's lowest bit, at most 8: how far bytes at it are aligned. */
+/* The alignment of an offset, at most 8. */
 static inline unsigned gt_ptxgen_alignment(int64_t offset)
 {
 	return (unsigned)((uint64_t)(offset | 8) & -(uint64_t)(offset | 8));
 }
-/* `count` numbers of `width` bytes, the first lowest, put together. */
+/* One value of `count` parts of `width` bytes, the lowest first. */
 struct gt_ptxgen_value gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_ptxgen_value *parts,
 					 unsigned count, unsigned width);
 
-/* ---- narrowing.c: numbers of 32 bits ---- */
+/* ---- halves of registers: emit.c, narrowing.c ---- */
 
 /* A fresh .b32 with the lower half of a .b64. */
-struct gt_ptxgen_value gt_ptxgen_low(struct gt_ptxgen *gen, struct gt_ptxgen_value wide);
-/* A fresh .b64 with a .b32 that does not change any more. */
+struct gt_ptxgen_value gt_ptxgen_low_half(struct gt_ptxgen *gen, struct gt_ptxgen_value wide);
+/* A fresh .b64 with a .b32 that does not change from here on. */
 struct gt_ptxgen_value gt_ptxgen_widen(struct gt_ptxgen *gen, struct gt_ptxgen_value low);
-/* The lower half of an eBPF register, not to be written to. Not where some lanes only come. */
+/* The lower half of an eBPF register (.b32), not to be written to. */
 struct gt_ptxgen_value gt_ptxgen_reg32(struct gt_ptxgen *gen, unsigned number);
-/* Sets an eBPF register to a .b32 that does not change any more, or to a .b64. */
+/* Set an eBPF register to a .b32 that does not change from here on, or to a .b64. */
 void gt_ptxgen_write_reg32(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value low);
 void gt_ptxgen_write_reg64(struct gt_ptxgen *gen, unsigned number, struct gt_ptxgen_value value);
 /* Whether the upper half of a register is 0; of both sides of an instruction. */
@@ -273,13 +280,13 @@ bool gt_ptxgen_sides_fit_32(const struct gt_ptxgen *gen, const struct bpf_insn *
 /* Whether an operation of 64 bits has the result of the same one of 32 bits, with zeros above. */
 bool gt_ptxgen_is_narrow_alu(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* A fresh .b32 with the upper half of an eBPF register. */
-struct gt_ptxgen_value gt_ptxgen_high(struct gt_ptxgen *gen, unsigned number);
+struct gt_ptxgen_value gt_ptxgen_high_half(struct gt_ptxgen *gen, unsigned number);
 
 /* ---- memory.c: maps and pointers ---- */
 
-/* A temporary with the address of a map's memory, in .global (or generic: gt_ptxgen_space). */
+/* A fresh .b64 with the address of a map's memory, in .global or generic (gt_ptxgen_global). */
 struct gt_ptxgen_value gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map);
-/* A temporary (.b64) with the number of copies of a map. */
+/* A fresh .b64 with the number of copies of a map. */
 struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map);
 /* The address of the output ring, and its max_entries. */
 struct gt_ptxgen_value gt_ptxgen_output_address(struct gt_ptxgen *gen);
@@ -294,24 +301,23 @@ struct gt_ptxgen_operand gt_ptxgen_declared(struct gt_ptxgen *gen, struct gt_ptx
 /* The scope of atomic operations on a map (-1: one of several). None where sm_60 has none. */
 enum gt_ptxgen_scope gt_ptxgen_scope(const struct gt_ptxgen *gen, int32_t map);
 
-/* What is known of a register before the instruction that is emitted. */
+/* The facts about a register before gen->at. */
 const struct gt_register_fact *gt_ptxgen_fact(const struct gt_ptxgen *gen, unsigned number);
 /*
- * Memory behind a pointer argument, whatever it is: bytes offset … offset + width - 1 behind
- * r<number>. The offset is constant. The value is a fresh .b64, extended with zeros; width is 1, 2,
- * 4 or 8, and best at most what gt_ptxgen_access_width says for the whole range. Parts of the stack
- * may be in registers, so this is the only way to get at arguments whose size is known.
+ * Load and store `width` bytes (1, 2, 4, 8) at r<number> + offset, for pointers of any type. A
+ * loaded value is a fresh .b64, extended with zeros. Slots of the stack may be in registers, so
+ * there is no other method to access arguments whose size is known. Best not wider than
+ * gt_ptxgen_access_width of the whole range.
  */
 struct gt_ptxgen_value gt_ptxgen_load(struct gt_ptxgen *gen, unsigned number, int64_t offset,
 				      unsigned width);
 void gt_ptxgen_store(struct gt_ptxgen *gen, unsigned number, int64_t offset, unsigned width,
 		     struct gt_ptxgen_value value);
-/* The widest accesses (1, 2, 4, 8) into which `size` bytes at r<number> can be cut. */
+/* The widest accesses (1, 2, 4, 8) that cover `size` bytes at r<number> exactly. */
 unsigned gt_ptxgen_access_width(const struct gt_ptxgen *gen, unsigned number, uint32_t size);
 /*
- * The address in r<number> and its state space, for loops over memory
- * whose size is not known when it is translated, or is more than GT_PTXGEN_MAX_UNROLLED bytes; such
- * memory never is in registers.
+ * The address in r<number> and its state space, for loops over memory whose size is not constant or
+ * is larger than GT_PTXGEN_MAX_UNROLLED bytes. Such memory is never in registers.
  */
 enum {
 	GT_PTXGEN_MAX_UNROLLED = 256,
@@ -319,7 +325,7 @@ enum {
 struct gt_ptxgen_value gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
 					 enum gt_ptxgen_space *ret_space);
 
-/* A fresh .b64 with a value of the context (context.h), whatever it is at the site. */
+/* A fresh .b64 with a value of the context (context.h), wherever the site has it. */
 struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
 					uint32_t index);
 
@@ -327,14 +333,14 @@ struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_s
 
 /*
  * A helper: emits the call at gen->at. Arguments are in the registers r1 to r5, which it may
- * overwrite; a number is left in r0 (.b64). A map argument is gen->map: where the map differs
- * between ways, emit is called for each of them.
+ * overwrite; its result goes to r0 (.b64). A map argument is gen->map: where the map differs
+ * between paths, emit is called for each map.
  * 0, -EOPNOTSUPP with the reason (gt_ptxgen_fail), -ENOMEM.
  */
 struct gt_ptxgen_helper {
 	uint32_t number; /* GT_HELPER_… */
 	int (*emit)(struct gt_ptxgen *gen, uint32_t insn);
-	enum gt_context_source source; /* of those that give one, or three that follow each other */
+	enum gt_context_source source; /* of helpers that read one, or three in a row */
 };
 /* The row of a helper, or NULL. */
 const struct gt_ptxgen_helper *gt_ptxgen_helper(uint32_t number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The translator to PTX: programs become bodies, bodies kernels, kernels a module. */
+/* The target "ptx": options, bodies, kernels, the module. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,7 +9,7 @@
 
 /* ---- options ---- */
 
-/* What PTX a target needs at least: PTX ISA, release history. */
+/* The oldest version of PTX for each target: PTX ISA, release history. */
 static const struct {
 	unsigned sm, version;
 } needed[] = {
@@ -27,25 +27,23 @@ static int check_prefix(const char *prefix, struct gt_diag *diag)
 		fine &= isalnum((unsigned char)*at) || *at == '_' || *at == '$';
 	if (fine)
 		return 0;
-	return gt_diag(
-		diag, -EINVAL, "translate", NULL,
-		"'%.32s' is no beginning of names in PTX: letters, digits, _ and $, %d at most",
-		prefix, GT_MAX_PREFIX);
+	return gt_diag(diag, -EINVAL, "translate", NULL,
+		       "invalid prefix '%.32s' (a letter, _ or $, then letters, digits, _ and $; "
+		       "at most %d)",
+		       prefix, GT_MAX_PREFIX);
 }
 
-static int no_such_gpu(const struct gt_ptxgen *gen)
+static int fail_unknown_gpu(const struct gt_ptxgen *gen)
 {
 	gt_auto_strbuf known = GT_STRBUF_INIT;
 
 	for (size_t i = 0; i < gt_countof(needed); i++)
 		gt_strbuf_printf(&known, "%s %u", i ? "," : "", needed[i].sm);
-	return gt_diag(gen->diag, -EINVAL, "translate", NULL,
-		       "there is no GPU with the number sm_%u, or it is older than sm_60; there "
-		       "are%s",
+	return gt_diag(gen->diag, -EINVAL, "translate", NULL, "invalid GPU sm_%u (one of:%s)",
 		       gen->sm, gt_strbuf_string(&known));
 }
 
-/* Makes gen->sm and gen->version what the options mean. */
+/* Set gen->prefix, gen->sm and gen->version. */
 static int read_options(struct gt_ptxgen *gen)
 {
 	const struct gt_translate_options *options = gen->options;
@@ -58,14 +56,14 @@ static int read_options(struct gt_ptxgen *gen)
 		if (needed[i].sm == gen->sm)
 			min = needed[i].version;
 	if (!min)
-		return no_such_gpu(gen);
+		return fail_unknown_gpu(gen);
 	if (options->sm_suffix && min < 78)
-		return gt_diag(gen->diag, -EINVAL, "translate", NULL, "there is no sm_%u%c",
+		return gt_diag(gen->diag, -EINVAL, "translate", NULL, "sm_%u has no variant '%c'",
 			       gen->sm, options->sm_suffix);
 	gen->version = options->version ? options->version : min < 62 ? 62 : min;
 	if (gen->version < min)
 		return gt_diag(gen->diag, -EINVAL, "translate", NULL,
-			       "sm_%u needs PTX %u.%u, and %u.%u is older", gen->sm, min / 10,
+			       "sm_%u needs PTX %u.%u or later, not %u.%u", gen->sm, min / 10,
 			       min % 10, gen->version / 10, gen->version % 10);
 	return check_prefix(gen->prefix, gen->diag);
 }
@@ -74,12 +72,11 @@ static int read_options(struct gt_ptxgen *gen)
 
 static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram);
 
-static void emit_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_subprogram_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	uint32_t target = (uint32_t)gt_bpf_jump_target(gen->job->program->insns, gen->at);
 	uint32_t at = gen->at;
 
-	(void)insn;
 	for (uint32_t i = 0; i < gen->facts->subprogram_count; i++)
 		if (gen->facts->subprograms[i].start == target) {
 			emit_function(gen, i);
@@ -90,7 +87,7 @@ static void emit_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	gt_ptxgen_fail(gen, -EINVAL, "there is no function at %u", target);
 }
 
-static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+static void emit_for_all_lanes(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
@@ -98,14 +95,14 @@ static void emit_plainly(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		gt_ptxgen_alu(gen, insn);
 		return;
 	case BPF_LD:
-		gt_ptxgen_wide(gen, insn);
+		gt_ptxgen_lddw(gen, insn);
 		return;
 	case BPF_JMP:
 	case BPF_JMP32:
 		if (BPF_OP(insn->code) != BPF_CALL)
 			gt_ptxgen_jump(gen, insn);
 		else if (gt_bpf_is_subprogram_call(insn))
-			emit_call(gen, insn);
+			emit_subprogram_call(gen, insn);
 		else
 			gt_ptxgen_call(gen, insn);
 		return;
@@ -125,11 +122,11 @@ static void emit_insn(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	int result;
 
 	if (gen->lanes != GT_PTXGEN_ALL || !gt_ptxgen_needs_leader(gen, insn, &result)) {
-		emit_plainly(gen, insn);
+		emit_for_all_lanes(gen, insn);
 		return;
 	}
 	over = gt_ptxgen_begin_leader(gen);
-	emit_plainly(gen, insn);
+	emit_for_all_lanes(gen, insn);
 	gt_ptxgen_end_leader(gen, over, result);
 }
 
@@ -144,7 +141,7 @@ static int fail_too_long(struct gt_ptxgen *gen)
 			      gen->text_limit);
 }
 
-/* The instructions of the function of gen->frame; leaves at its end label. */
+/* Emit the instructions of the function of gen->frame. An exit branches to its end label. */
 static void emit_insns(struct gt_ptxgen *gen)
 {
 	const struct gt_subprogram_facts *function =
@@ -165,7 +162,7 @@ static void emit_insns(struct gt_ptxgen *gen)
 		gen->inlined++;
 		if (gen->targets[at]) {
 			label = gt_ptxgen_insn_label(gen, at);
-			gt_ptxgen_put_label(gen, label);
+			gt_ptxgen_emit_label(gen, label);
 		}
 		if (gen->if_conversion.ends[at]) {
 			at = gt_ptxgen_emit_converted(gen) - 1;
@@ -183,12 +180,12 @@ static void emit_insns(struct gt_ptxgen *gen)
 		if (gen->inlined > GT_PTXGEN_MAX_INLINED)
 			gt_ptxgen_fail(
 				gen, -E2BIG,
-				"more than %d instructions, with those of functions at each of "
+				"more than %d instructions, those of functions counted at each of "
 				"their calls",
 				GT_PTXGEN_MAX_INLINED);
 	}
 	if (leaves)
-		gt_ptxgen_put_label(gen, gt_ptxgen_end_label(gen));
+		gt_ptxgen_emit_label(gen, gt_ptxgen_end_label(gen));
 }
 
 static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
@@ -207,7 +204,7 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	if (!frame.caller) {
 		struct gt_ptxgen_value context = gt_ptxgen_reg64(gen, 1);
 
-		/* The context is never in memory; its address is just not NULL. */
+		/* The context is never in memory. Its address only has to differ from NULL. */
 		if (gen->job->section && gen->job->section->kind != GT_KIND_RUN)
 			gt_ptxgen_emit(gen, "mov.b64", context, gt_ptxgen_hex(0x1000));
 		gt_ptxgen_begin_group(gen);
@@ -235,7 +232,7 @@ static void count_targets(struct gt_ptxgen *gen)
 	}
 }
 
-static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
+static void print_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	static const struct {
 		const char *type, *kind;
@@ -255,25 +252,25 @@ static void put_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 				 gen->stack_bytes);
 }
 
-/* ---- the whole ---- */
+/* ---- text ---- */
 
-static int put_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
+static int print_body(struct gt_ptxgen *gen, struct gt_strbuf *text)
 {
 	bool kernel = gen->options->form == GT_FORM_KERNEL;
 	int error;
 
 	if (kernel)
-		gt_ptxgen_begin_kernel(gen, text);
+		gt_ptxgen_print_kernel_begin(gen, text);
 	else
 		gt_strbuf_puts(text, "\t{\n");
-	put_registers(gen, text);
+	print_registers(gen, text);
 	if (kernel)
-		gt_ptxgen_put_arguments(gen, text);
+		gt_ptxgen_print_arguments(gen, text);
 	error = gt_ptxgen_print(&gen->list, gen->prefix, gen->text_limit, text, &gen->at);
 	if (error)
 		return fail_too_long(gen);
 	if (kernel)
-		gt_ptxgen_end_kernel(gen, text);
+		gt_ptxgen_print_kernel_end(gen, text);
 	else
 		gt_strbuf_puts(text, "\t}\n");
 	return 0;
@@ -325,9 +322,9 @@ static void free_tables(struct gt_ptxgen *gen)
 	free(gen->strength.values);
 }
 
-/* Takes back what a job that failed has declared. */
-static void take_back(struct gt_translation *translation, size_t text, size_t declarations,
-		      size_t declared)
+/* Remove the text and declarations of a job that failed. */
+static void undo_job(struct gt_translation *translation, size_t text, size_t declarations,
+		     size_t declared)
 {
 	while (translation->declared.count > declared)
 		free(translation->declared.items[--translation->declared.count]);
@@ -339,9 +336,9 @@ static void take_back(struct gt_translation *translation, size_t text, size_t de
 		translation->declarations.data[declarations] = 0;
 }
 
-static int translate(const struct gt_translate_options *options, const struct gt_bpf_object *object,
-		     const struct gt_translate_job *job, struct gt_translation *translation,
-		     struct gt_diag *diag)
+static int translate_job(const struct gt_translate_options *options,
+			 const struct gt_bpf_object *object, const struct gt_translate_job *job,
+			 struct gt_translation *translation, struct gt_diag *diag)
 {
 	size_t text = translation->text.length, declarations = translation->declarations.length;
 	size_t declared = translation->declared.count;
@@ -359,12 +356,12 @@ static int translate(const struct gt_translate_options *options, const struct gt
 	if (!error)
 		error = generate(&gen);
 	if (!error) {
-		error = put_body(&gen, &translation->text);
+		error = print_body(&gen, &translation->text);
 		if (translation->text.failed || translation->declarations.failed)
 			error = gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory");
 	}
 	if (error)
-		take_back(translation, text, declarations, declared);
+		undo_job(translation, text, declarations, declared);
 	free_tables(&gen);
 	return error;
 }
@@ -391,6 +388,6 @@ static int finish(const struct gt_translate_options *options,
 
 const struct gt_code_target gt_target_ptx = {
 	.name = "ptx",
-	.translate = translate,
+	.translate = translate_job,
 	.finish = finish,
 };

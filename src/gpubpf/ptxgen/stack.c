@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The stack. A slot whose bytes are only ever used at known offsets is kept in registers, of as
- * many bytes as the narrowest access has; everything else is in one array in local memory.
+ * The stack. A slot whose bytes are accessed at known offsets only is in registers, of as many
+ * bytes as the narrowest access has ("pieces"). All other slots are in one array in local memory.
  */
 #include <errno.h>
 
 #include "gpubpf/ptxgen/private.h"
 
-/* ---- deciding ---- */
+/* ---- placement ---- */
 
-/* The bytes from `least` up to `end` of a function's stack, both negative or zero. */
+/* The bytes from `min` up to `end` of a function's stack, both negative or zero. */
 static void mark_memory(struct gt_ptxgen_stack *stack, int64_t min, int64_t end)
 {
 	if (min < -GT_BPF_STACK_SIZE)
@@ -34,9 +34,9 @@ static void mark_pieces(struct gt_ptxgen_stack *stack, int64_t min, int64_t end,
 	}
 }
 
-/* `size` bytes (0: not known how many) behind a pointer are used. */
-static void use(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
-		const struct gt_register_fact *fact, int64_t offset, uint64_t size)
+/* Note an access to `size` bytes (0: unknown) behind a pointer. */
+static void note_access(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
+			const struct gt_register_fact *fact, int64_t offset, uint64_t size)
 {
 	int64_t min = fact->min + offset, end;
 	unsigned width;
@@ -62,7 +62,7 @@ static void use(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
 		mark_pieces(stack, min, end, width);
 }
 
-/* The greatest size of a key or value of the maps that an argument can be. */
+/* The largest key or value of the maps that an argument can be. */
 static uint64_t map_size(const struct gt_ptxgen *gen, int32_t map, bool key)
 {
 	uint64_t size = 0;
@@ -77,8 +77,8 @@ static uint64_t map_size(const struct gt_ptxgen *gen, int32_t map, bool key)
 	return size;
 }
 
-static void use_arguments(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
-			  const struct gt_insn_facts *facts, const struct gt_helper *helper)
+static void note_arguments(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
+			   const struct gt_insn_facts *facts, const struct gt_helper *helper)
 {
 	const struct gt_register_fact *size;
 	int32_t map = -1;
@@ -96,23 +96,24 @@ static void use_arguments(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
 			break;
 		case GT_ARG_KEY:
 		case GT_ARG_VALUE:
-			use(gen, stack, fact, 0,
-			    map_size(gen, map, helper->arguments[i - 1] == GT_ARG_KEY));
+			note_access(gen, stack, fact, 0,
+				    map_size(gen, map, helper->arguments[i - 1] == GT_ARG_KEY));
 			break;
 		case GT_ARG_MEMORY:
 			size = fact + 1;
-			use(gen, stack, fact, 0, size->min == size->max ? (uint64_t)size->min : 0);
+			note_access(gen, stack, fact, 0,
+				    size->min == size->max ? (uint64_t)size->min : 0);
 			break;
 		case GT_ARG_RESULT_U64:
-			use(gen, stack, fact, 0, 8);
+			note_access(gen, stack, fact, 0, 8);
 			break;
 		default:
-			use(gen, stack, fact, 0, 0);
+			note_access(gen, stack, fact, 0, 0);
 		}
 	}
 }
 
-static void look_at(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack, uint32_t at)
+static void note_insn(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack, uint32_t at)
 {
 	struct bpf_insn plain = gt_bpf_without_order(&gen->job->program->insns[at]);
 	const struct bpf_insn *insn = &plain;
@@ -121,20 +122,20 @@ static void look_at(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack, uint32
 
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_LDX:
-		use(gen, stack, &facts->registers[insn->src_reg], insn->off,
-		    gt_bpf_access_size(insn));
+		note_access(gen, stack, &facts->registers[insn->src_reg], insn->off,
+			    gt_bpf_access_size(insn));
 		break;
 	case BPF_ST:
 	case BPF_STX:
-		use(gen, stack, &facts->registers[insn->dst_reg], insn->off,
-		    gt_bpf_access_size(insn));
+		note_access(gen, stack, &facts->registers[insn->dst_reg], insn->off,
+			    gt_bpf_access_size(insn));
 		break;
 	case BPF_JMP:
 		if (BPF_OP(insn->code) != BPF_CALL || gt_bpf_is_subprogram_call(insn))
 			break;
 		helper = gt_helper((uint32_t)insn->imm);
 		if (helper)
-			use_arguments(gen, stack, facts, helper);
+			note_arguments(gen, stack, facts, helper);
 		break;
 	default:
 		break;
@@ -152,11 +153,12 @@ int gt_ptxgen_plan_stack(struct gt_ptxgen *gen)
 		for (uint32_t at = facts->subprograms[i].start; at < facts->subprograms[i].end;
 		     at++)
 			if (facts->insns[at].reached)
-				look_at(gen, &gen->stacks[i], at);
+				note_insn(gen, &gen->stacks[i], at);
 	for (uint32_t i = 0; i < facts->subprogram_count; i++) {
 		struct gt_ptxgen_stack *stack = &gen->stacks[i];
 
-		/* What no function uses has no place: a caller's slots are marked everywhere. */
+		/* Slots of callers are marked in all functions: drop those that this one does not
+		 * have. */
 		for (unsigned slot = 0; slot < GT_BPF_STACK_SLOTS; slot++)
 			if (slot * 8 >= facts->subprograms[i].stack)
 				stack->memory &= ~(UINT64_C(1) << slot);
@@ -166,7 +168,7 @@ int gt_ptxgen_plan_stack(struct gt_ptxgen *gen)
 	return 0;
 }
 
-/* ---- using ---- */
+/* ---- emission ---- */
 
 static struct gt_ptxgen_stack *stack_of(const struct gt_ptxgen *gen)
 {
@@ -202,11 +204,11 @@ static struct gt_ptxgen_operand memory_at(const struct gt_ptxgen *gen, int64_t o
 	return gt_ptxgen_at(gt_ptxgen_symbol("stack"), gen->frame->top + offset);
 }
 
-static void set_top(struct gt_ptxgen *gen)
+static void emit_top(struct gt_ptxgen *gen)
 {
 	struct gt_ptxgen_value top = gt_ptxgen_reg64(gen, 10), base;
 
-	/* A frame without memory has an address, too: no program may find it to be NULL. */
+	/* A frame without memory has an address, too, which is not NULL. */
 	if (!stack_of(gen)->bytes) {
 		gt_ptxgen_emit(gen, "mov.b64", top,
 			       gt_ptxgen_hex((gen->frame->number + 1) * GT_BPF_STACK_SIZE * 2));
@@ -230,7 +232,7 @@ void gt_ptxgen_begin_frame(struct gt_ptxgen *gen)
 			     .operand_count = 1,
 			     .operands = {gt_ptxgen_plain(gt_ptxgen_reg64(gen, GT_BPF_REGISTERS))},
 		     });
-	set_top(gen);
+	emit_top(gen);
 	for (unsigned slot = 0; slot < GT_BPF_STACK_SLOTS; slot++) {
 		int64_t offset = -8 * (int64_t)(slot + 1);
 		unsigned piece = piece_at(gen, offset);
@@ -264,9 +266,9 @@ struct gt_ptxgen_value gt_ptxgen_combine(struct gt_ptxgen *gen, const struct gt_
 	return whole;
 }
 
-/* A part of a piece that is wider. */
-static struct gt_ptxgen_value load_part(struct gt_ptxgen *gen, int64_t offset, unsigned width,
-					unsigned piece)
+/* Load a part of a wider piece. */
+static struct gt_ptxgen_value emit_part_load(struct gt_ptxgen *gen, int64_t offset, unsigned width,
+					     unsigned piece)
 {
 	int64_t start = offset & -(int64_t)piece;
 	unsigned shift = (unsigned)(offset - start) * 8;
@@ -277,7 +279,7 @@ static struct gt_ptxgen_value load_part(struct gt_ptxgen *gen, int64_t offset, u
 		gt_ptxgen_emit(gen, "shr.u64", moved, whole, shift);
 		if (width == 8)
 			return moved;
-		part = gt_ptxgen_low(gen, moved);
+		part = gt_ptxgen_low_half(gen, moved);
 	} else {
 		part = gt_ptxgen_temporary(gen, GT_PTXGEN_B32);
 		gt_ptxgen_emit(gen, "shr.u32", part, whole, shift);
@@ -296,7 +298,7 @@ struct gt_ptxgen_value gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offse
 	if (piece && piece < part)
 		part = piece;
 	if (part == width && piece)
-		return load_part(gen, offset, width, piece);
+		return emit_part_load(gen, offset, width, piece);
 	if (part == width) {
 		value = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 		gt_ptxgen_emit(gen, gt_ptxgen_memory("ld", stack_space(gen), 'u', width * 8), value,
@@ -314,9 +316,9 @@ struct gt_ptxgen_value gt_ptxgen_stack_load(struct gt_ptxgen *gen, int64_t offse
 	return gt_ptxgen_combine(gen, parts, width / part, part);
 }
 
-/* A value's lowest bytes become a part of a piece, or all of it. */
-static void store_part(struct gt_ptxgen *gen, int64_t offset, unsigned width, unsigned piece,
-		       struct gt_ptxgen_value value)
+/* Store the lowest bytes of a value into a piece, or into a part of it. */
+static void emit_part_store(struct gt_ptxgen *gen, int64_t offset, unsigned width, unsigned piece,
+			    struct gt_ptxgen_value value)
 {
 	int64_t start = offset & -(int64_t)piece;
 	struct gt_ptxgen_value whole = piece_register(gen, start, piece), old, new, kept, both;
@@ -328,11 +330,11 @@ static void store_part(struct gt_ptxgen *gen, int64_t offset, unsigned width, un
 		return;
 	}
 	if (width == piece) {
-		new = gt_ptxgen_low(gen, value);
+		new = gt_ptxgen_low_half(gen, value);
 		gt_ptxgen_emit(gen, "and.b32", whole, new, gt_ptxgen_hex((uint32_t)mask));
 		return;
 	}
-	old = load_part(gen, start, piece, piece);
+	old = emit_part_load(gen, start, piece, piece);
 	new = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 	kept = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
 	both = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);
@@ -340,7 +342,7 @@ static void store_part(struct gt_ptxgen *gen, int64_t offset, unsigned width, un
 	gt_ptxgen_emit(gen, "shl.b64", new, new, shift);
 	gt_ptxgen_emit(gen, "and.b64", kept, old, gt_ptxgen_hex(~(mask << shift)));
 	gt_ptxgen_emit(gen, "or.b64", both, kept, new);
-	store_part(gen, start, piece, piece, both);
+	emit_part_store(gen, start, piece, piece, both);
 }
 
 void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width,
@@ -353,7 +355,7 @@ void gt_ptxgen_stack_store(struct gt_ptxgen *gen, int64_t offset, unsigned width
 	if (piece && piece < part)
 		part = piece;
 	if (part == width && piece) {
-		store_part(gen, offset, width, piece, value);
+		emit_part_store(gen, offset, width, piece, value);
 		return;
 	}
 	if (part == width) {

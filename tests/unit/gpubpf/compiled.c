@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ordinary C that clang compiles for BPF (tests/data/ebpf/programs/algorithms.c) gives on the
- * interpreter, and as PTX on the software device, what it gives when this machine runs it.
+ * Ordinary C that clang compiles for BPF (tests/data/ebpf/programs/algorithms.c) has the same
+ * results on the interpreter, and as PTX on the software device, as on this machine.
  */
 #include "algorithms.h"
 #include "exec_fixture.h"
@@ -19,7 +19,7 @@ static bool has_clang(void)
 	return !system("clang --print-targets 2>/dev/null | grep -q '^ *bpf '");
 }
 
-/* Whether this clang knows a version of BPF's instructions. */
+/* Whether this clang supports a version of the BPF instruction set. */
 static bool knows_version(const char *version)
 {
 	char command[256];
@@ -54,7 +54,7 @@ static struct gt_bpf_object *compile(const char *version, const char *level)
 
 /* ---- one program ------------------------------------------------------------------------ */
 
-/* What a run left behind. */
+/* The results of a run. */
 struct outcome {
 	u64 r0;
 	_Alignas(8) u8 memory[ALGORITHM_MEMORY];
@@ -76,7 +76,7 @@ static u64 next_word(u64 *state)
 	return *state;
 }
 
-/* Zeros, ones, text with and without characters of several bytes, and numbers by chance. */
+/* Zeros, ones, text with and without characters of several bytes, and random numbers. */
 static void make_input(unsigned number, u8 *memory)
 {
 	static const char text[] = "12 345;67é€𐍈 8901;aaaaabbbbbc ";
@@ -269,22 +269,22 @@ static void check_version(const char *version)
 		check_version(version);                                                            \
 	} while (0)
 
-TEST("algorithms in C give what they give natively, with the first instructions of BPF")
+TEST("algorithms in C have their native results with the first instruction set of BPF")
 {
 	CHECK_VERSION("v1");
 }
 
-TEST("so they do with the jumps of version 2")
+TEST("algorithms in C have their native results with the jumps of version 2")
 {
 	CHECK_VERSION("v2");
 }
 
-TEST("so they do with the 32-bit instructions of version 3")
+TEST("algorithms in C have their native results with the 32-bit instructions of version 3")
 {
 	CHECK_VERSION("v3");
 }
 
-TEST("so they do with the signed instructions of version 4")
+TEST("algorithms in C have their native results with the signed instructions of version 4")
 {
 	CHECK_VERSION("v4");
 }

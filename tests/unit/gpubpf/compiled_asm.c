@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What our assembler makes of its text, next to what clang's assembler makes of its own. */
+/* The output of our assembler, compared with that of clang for the same instructions. */
 #include <unistd.h>
 
 #include "assemble.h"
@@ -11,7 +11,7 @@ enum {
 	WIDTHS = 2,
 };
 
-/* Mnemonics and clang's operators; each with a number and a register, of 64 and of 32 bits. */
+/* Mnemonics and clang's operators; each with a constant and a register, of 64 and of 32 bits. */
 static const struct {
 	const char *ours, *clang;
 } calculations[] = {{"add", "+="}, {"sub", "-="},    {"mul", "*="},  {"div", "/="},
@@ -72,7 +72,7 @@ static void put_widths(struct gt_strbuf *ours, struct gt_strbuf *clang)
 		}
 }
 
-/* What clang makes of it; NULL if it does not take it. */
+/* The output of clang; NULL if it rejects the input. */
 static struct gt_bpf_object *assemble_with_clang(const char *text)
 {
 	char source[] = "/tmp/gputap-asm-XXXXXX", object[] = "/tmp/gputap-asm-XXXXXX";
@@ -87,7 +87,7 @@ static struct gt_bpf_object *assemble_with_clang(const char *text)
 	gt_strbuf_printf(&command, "clang -target bpf -mcpu=v3 -x assembler -c %s -o %s", source,
 			 object);
 	if (system(gt_strbuf_string(&command)))
-		TAP_FAIL("clang does not take it");
+		TAP_FAIL("clang rejects the input");
 	else if (gt_bpf_object_open(object, true, &result, &diag))
 		TAP_FAIL("%s: %s", diag.place, diag.text);
 	unlink(source);
@@ -111,7 +111,7 @@ static void compare(const struct gt_bpf_program *program, const struct bpf_insn 
 	}
 }
 
-TEST("what our assembler makes of its words is what clang's makes of the same instructions")
+TEST("our assembler has the output of clang's for the same instructions")
 {
 	gt_auto_strbuf ours = GT_STRBUF_INIT, clang = GT_STRBUF_INIT;
 	struct bpf_insn *insns = NULL;

@@ -381,7 +381,7 @@ TEST("a program that PTX cannot express is rejected with the reason")
 	setup.text = gt_strbuf_string(&text);
 	CHECK(verify_setup(&setup, &translated));
 	CHECK_INT(translate(&setup, &translated, &diag), -EOPNOTSUPP);
-	CHECK_STR(diag.text, "map 'map0': keys of hash maps have 256 bytes at most on a GPU");
+	CHECK_STR(diag.text, "map 'map0': keys of hash maps have at most 256 bytes on a GPU");
 	translated_clear(&translated);
 	gt_strbuf_free(&text);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs with contexts as PTX, once a thread, a warp or a block: what they give on the software
- * device is what they give on the interpreter, in the forms for new GPUs and for old ones; and how
- * bodies stand in kernels of somebody else.
+ * Programs with contexts as PTX, once per thread, warp or block: their results on the software
+ * device are those of the interpreter, with the instructions of new GPUs and of old ones; and
+ * bodies that are inserted into a kernel.
  */
 #include <ctype.h>
 
@@ -27,7 +27,7 @@ static struct gt_bpf_map maps[] = {
 };
 static const struct gt_bpf_object object = {.maps = maps, .map_count = gt_countof(maps)};
 
-/* What a launch left behind. */
+/* The results of a launch. */
 struct outcome {
 	uint64_t results[RESULTS];
 	void *maps[gt_countof(maps)];
@@ -78,7 +78,7 @@ static void outcome_clear(struct outcome *outcome)
 }
 #define auto_outcome __attribute__((cleanup(outcome_clear))) struct outcome
 
-/* ---- the place in a kernel, the same on both ------------------------------------------- */
+/* ---- the site in a kernel, the same for both ------------------------------------------- */
 
 static uint64_t lane_value(void *data, enum gt_context_source source,
 			   const struct gt_interp_thread *thread)
@@ -111,7 +111,7 @@ static void make_context(uint8_t *context)
 	memcpy(context + 208, site.arguments, sizeof(site.arguments));
 	put(context, 464, site.site, 4);
 	put(context, 468, site.line, 4);
-	put(context, 472, 1, 4); /* taken; of other kinds the address, which is not read there */
+	put(context, 472, 1, 4); /* taken; for other kinds the address, which they do not read */
 	put(context, 480, 0x700000000, 8);
 	put(context, 500, site.width, 4);
 	put(context, 504, site.space, 4);
@@ -200,7 +200,7 @@ static int compare_records(const void *one, const void *other, void *size)
 	return memcmp(one, other, *(size_t *)size);
 }
 
-/* Sorts the records of map 1, which are all of one size: blocks write theirs in any order. */
+/* Sort the records of map 1, which all have one size: blocks write theirs in any order. */
 static void sort_records(struct outcome *outcome)
 {
 	struct gt_ring_header *header = outcome->maps[1];
@@ -215,16 +215,16 @@ static void check_same(const char *title, const struct outcome *one, const struc
 {
 	for (unsigned i = 0; i < RESULTS; i++)
 		if (one->results[i] != other->results[i]) {
-			TAP_FAIL("%s: result %u is 0x%" PRIx64 ", and 0x%" PRIx64 " as PTX", title,
+			TAP_FAIL("%s: result %u is 0x%" PRIx64 ", but 0x%" PRIx64 " as PTX", title,
 				 i, one->results[i], other->results[i]);
 			break;
 		}
 	for (size_t i = 0; i < gt_countof(maps); i++)
 		if (memcmp(one->maps[i], other->maps[i], gt_bpf_map_bytes(&maps[i], 1)))
-			TAP_FAIL("%s: map %zu is not the same", title, i);
+			TAP_FAIL("%s: map %zu differs", title, i);
 }
 
-/* Whether a program gives the same on the interpreter and as PTX for both kinds of GPUs. */
+/* Check that a program has the same results on the interpreter and as PTX, for both GPUs. */
 static void compare(const char *section, const char *text)
 {
 	static const struct gt_translate_options targets[] = {
@@ -259,7 +259,7 @@ static void check(const char *section, const char *text)
 	compare(section, text);
 }
 
-/* Of a program that tells what others did before: warps of one block take turns in one order. */
+/* The same for programs whose results depend on the order of threads: one block has one order. */
 static void check_in_order(const char *section, const char *text)
 {
 	blocks = 1;
@@ -268,7 +268,7 @@ static void check_in_order(const char *section, const char *text)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-TEST("each field of a context is what the thread, the kernel or the site says")
+TEST("each field of a context has the value of the thread, the kernel or the site")
 {
 	static const struct {
 		const char *section, *load;
@@ -309,7 +309,7 @@ static const char count[] = "stw [r10-4], 5\n"
 			    "mov r0, 7\n"
 			    "exit";
 
-TEST("a program runs once a thread, a warp or a block, as its section says")
+TEST("a program runs once per thread, warp or block, as its section says")
 {
 	check("gpu/entry/*", count);
 	check("gpu/entry.warp/*", count);
@@ -320,9 +320,9 @@ TEST("a program runs once a thread, a warp or a block, as its section says")
 	check("gpu/entry.warp/*", "call 520\nexit");
 }
 
-TEST("a program that runs once a warp sees the values of all lanes of its group")
+TEST("a program that runs once per warp reads the values of all lanes of its group")
 {
-	/* The sum of the addresses of the lanes that are there, each once more in the array. */
+	/* The sum of the addresses of the active lanes; each is added to the array, too. */
 	check_in_order("gpu/load.warp", "mov r6, 0\n"
 					"mov r7, 0\n"
 					"again:\n"
@@ -356,7 +356,7 @@ TEST("a program that runs once a warp sees the values of all lanes of its group"
 	check("gpu/entry.warp/*", "mov r1, 3\nmov r2, 31\ncall 524\nexit");
 }
 
-TEST("where a program asks for other lanes, records are still one a warp")
+TEST("a program that reads values of other lanes writes one record per warp")
 {
 	check_in_order("gpu/load.warp", "mov r1, 0\n"
 					"mov r2, 3\n"
@@ -388,7 +388,7 @@ TEST("where a program asks for other lanes, records are still one a warp")
 			       "exit");
 }
 
-TEST("the thread index is the leader's where all lanes of a group run a program")
+TEST("the thread index is that of the leader where all lanes of a group run a program")
 {
 	check("gpu/load.warp", "mov r1, 0\n"
 			       "mov r2, 3\n"
@@ -407,7 +407,7 @@ TEST("the thread index is the leader's where all lanes of a group run a program"
 			       "exit");
 }
 
-TEST("a map that the host shares is added to by all threads")
+TEST("all threads can add to a map that the host shares")
 {
 	check_in_order("gpu/entry/*", "stw [r10-4], 3\n"
 				      "ldmap r1, 2\n"
@@ -425,9 +425,9 @@ TEST("a map that the host shares is added to by all threads")
 				      "exit");
 }
 
-TEST("one pointer may be to the stack, a map or NULL, on different ways")
+TEST("one pointer can point to the stack or a map, or be NULL, on different paths")
 {
-	/* Even threads use the stack, odd ones the map's value for their number. */
+	/* Even threads use the stack, odd ones the element of their number. */
 	check_in_order("gpu/entry/*", "mov r6, r1\n"
 				      "ldxw r7, [r6+0]\n"
 				      "stxw [r10-4], r7\n"
@@ -458,7 +458,7 @@ TEST("one pointer may be to the stack, a map or NULL, on different ways")
 				      "exit");
 }
 
-TEST("one call may be of several maps")
+TEST("one call can access several maps")
 {
 	check_in_order("gpu/entry/*", "ldxw r7, [r1+0]\n"
 				      "mov r8, r7\n"
@@ -478,10 +478,10 @@ TEST("one call may be of several maps")
 				      "exit");
 }
 
-TEST("an index that may be too great is tested, however it was made")
+TEST("an index that can be too large is tested, however it was calculated")
 {
 	/* r7 is a multiple of 6, up to 234; the array has 64 values. */
-	static const char *const ways[] = {
+	static const char *const methods[] = {
 		"and r7, 255\nrsh r7, 1",
 		"and r7, 15\nadd r7, 55",
 		"and r7, 15\nor r7, 70",
@@ -506,7 +506,7 @@ TEST("an index that may be too great is tested, however it was made")
 		"and r7, 63\njgt r7, 30, go\nadd r7, 30\nadd r7, 30\ngo:",
 	};
 
-	for (size_t i = 0; i < gt_countof(ways); i++) {
+	for (size_t i = 0; i < gt_countof(methods); i++) {
 		char text[512];
 
 		snprintf(text, sizeof(text),
@@ -514,7 +514,7 @@ TEST("an index that may be too great is tested, however it was made")
 			 "stxw [r10-4], r7\nldmap r1, 0\nmov r2, r10\nadd r2, -4\ncall 1\n"
 			 "jeq r0, 0, out\nmov r1, 1\nlock add [r0+8], r1\nmov r0, 2\nexit\n"
 			 "out:\nmov r0, 1\nexit",
-			 ways[i]);
+			 methods[i]);
 		check("gpu/entry/*", text);
 	}
 }
@@ -543,7 +543,7 @@ TEST("keys of hashes are whole numbers of 8 bytes")
 					    "exit");
 }
 
-TEST("functions that call others too often are refused")
+TEST("functions that call others too often are rejected")
 {
 	auto_probe probe = {0};
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -564,8 +564,9 @@ TEST("functions that call others too often are refused")
 	if (!probe.facts.insns)
 		return;
 	CHECK(gt_target_ptx.translate(&options, &object, &job, &translation, &diag) == -E2BIG);
-	CHECK_STR(diag.text,
-		  "more than 65536 instructions, with those of functions at each of their calls");
+	CHECK_STR(
+		diag.text,
+		"more than 65536 instructions, those of functions counted at each of their calls");
 	gt_translation_clear(&translation);
 }
 
@@ -594,7 +595,7 @@ static bool splice(const struct probe *probe, const char *prefix,
 	return false;
 }
 
-/* A kernel that stores its thread's number at param_0, with bodies before and after it. */
+/* A kernel that stores its thread number at param_0, with bodies before and after that. */
 static char *make_kernel(const struct gt_translation *translation)
 {
 	struct gt_strbuf text = GT_STRBUF_INIT;
@@ -615,7 +616,7 @@ static char *make_kernel(const struct gt_translation *translation)
 	return gt_strbuf_steal(&text);
 }
 
-TEST("bodies stand in a kernel and leave it as it was")
+TEST("bodies in a kernel leave its results as they were")
 {
 	auto_probe sum = {0}, early = {0};
 	auto_device device = {0};
@@ -664,7 +665,7 @@ TEST("bodies stand in a kernel and leave it as it was")
 	sg_module_free(module);
 }
 
-TEST("a prefix that cannot begin a name is refused, and nothing is added")
+TEST("a prefix that cannot begin a name is rejected, and nothing is added")
 {
 	auto_probe probe = {0};
 	struct gt_translate_options options = {.prefix = "9_"};
@@ -674,12 +675,13 @@ TEST("a prefix that cannot begin a name is refused, and nothing is added")
 
 	CHECK(probe_read("gpu/entry/*", "mov r0, 0\nexit", &probe));
 	CHECK(gt_target_ptx.translate(&options, &object, &job, &translation, &diag) == -EINVAL);
-	CHECK_STR(diag.text, "'9_' is no beginning of names in PTX: letters, digits, _ and $, 24 "
-			     "at most");
+	CHECK_STR(diag.text,
+		  "invalid prefix '9_' (a letter, _ or $, then letters, digits, _ and $; "
+		  "at most 24)");
 	CHECK(!translation.text.length && !translation.declarations.length);
 }
 
-TEST("a text that is longer than it may be is refused, and nothing is added")
+TEST("a text that is longer than the limit is rejected, and nothing is added")
 {
 	auto_probe probe = {0};
 	struct gt_translate_options options = {.max_text = 100};
@@ -696,7 +698,7 @@ TEST("a text that is longer than it may be is refused, and nothing is added")
 	gt_translation_clear(&translation);
 }
 
-TEST("ptxas takes the texts that were loaded")
+TEST("ptxas accepts the texts that were loaded")
 {
 	check_with_ptxas();
 }

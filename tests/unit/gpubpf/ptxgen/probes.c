@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How good translated programs are: never worse than what clang makes of their source. */
+/* The code of the probes is not worse than that of clang for the same source. */
 #include <stdlib.h>
 
 #include "tap.h"
 #include "translate-code.h"
 
 enum {
-	UNIT = 8, /* GPUs give registers out to threads by eights */
+	UNIT = 8, /* GPUs allocate registers to threads in units of 8 */
 	MAX_CODES = 128,
 };
 
@@ -55,7 +55,7 @@ static unsigned units(unsigned registers)
 			SKIP(missing);                                                             \
 	} while (0)
 
-TEST("no probe has more instructions than clang makes of its source for sm_75, sm_90, sm_120")
+TEST("no probe has more instructions than clang's code for sm_75, sm_90 and sm_120")
 {
 	MEASURE();
 	CHECK(compared > 50);
@@ -66,7 +66,7 @@ TEST("no probe has more instructions than clang makes of its source for sm_75, s
 				 codes[i].clang.instructions);
 }
 
-TEST("no probe's threads are given more registers than those of clang's")
+TEST("no probe has a larger allocation of registers than clang's code")
 {
 	MEASURE();
 	for (unsigned i = 0; i < count; i++)

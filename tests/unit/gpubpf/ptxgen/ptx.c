@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The translator to PTX: what programs give on the software device is what they give on the
- * interpreter, memory and maps too; and ptxas takes every text, for GPUs old and new.
+ * The translator to PTX: the results of programs on the software device are those of the
+ * interpreter, memory and maps included; and ptxas accepts every text, for old and new GPUs.
  */
 #include <glob.h>
 
@@ -17,12 +17,12 @@ enum {
 	PROGRAMS = 10000,
 	A_MODULE = 64,     /* programs in one module */
 	OF_OPERATIONS = 4, /* in one, if they do one operation many times */
-	FOR_PTXAS = 1000, /* random programs that ptxas sees; 100 of them if no others are wanted */
-	RUNS = 3,         /* of a random program */
+	FOR_PTXAS = 1000,  /* random programs for ptxas; 100 unless PROGRAMS is set */
+	RUNS = 3,          /* of a random program */
 	OUTCOME_MEMORY = CASE_MEMORY > (int)OPERATION_MEMORY ? CASE_MEMORY : (int)OPERATION_MEMORY,
 };
 
-/* A program that was accepted, with what it is to run on. */
+/* A program that was accepted, with its object and its memory. */
 struct probe {
 	struct gt_bpf_object object;
 	struct gt_bpf_program program;
@@ -49,7 +49,7 @@ static void probe_free(struct probe *probe)
 
 /* ---- modules --------------------------------------------------------------------------- */
 
-/* Adds a program as the kernel <prefix>program. */
+/* Add a program as the kernel <prefix>program. */
 static bool add_probe(const struct probe *probe, unsigned sm, struct gt_translation *translation)
 {
 	struct gt_translate_options options = {.sm = sm, .prefix = probe->prefix};
@@ -98,7 +98,7 @@ static void print_probe(const struct probe *probe)
 
 /* ---- running --------------------------------------------------------------------------- */
 
-/* What a run left behind. */
+/* The results of a run. */
 struct outcome {
 	uint64_t r0;
 	uint8_t memory[OUTCOME_MEMORY];
@@ -145,7 +145,7 @@ static bool interpret(const struct probe *probe, const uint8_t *memory, struct o
 static const struct gt_bpf_map output_map = {
 	.name = "output", .type = BPF_MAP_TYPE_RINGBUF, .max_entries = GT_OUTPUT_BYTES};
 
-/* Memory for a map, and its address into the map's symbol; NULL if the program does not use it. */
+/* Allocate a map and write its address into the symbol. NULL if the program does not use it. */
 static void *place_map(struct device *device, struct sg_module *module, const char *symbol,
 		       const void *bytes, size_t size)
 {
@@ -160,7 +160,7 @@ static void *place_map(struct device *device, struct sg_module *module, const ch
 	return place;
 }
 
-/* Places all that a run needs. */
+/* Place the memory of a run on the device. */
 static void place_maps(struct device *device, struct sg_module *module, const struct probe *probe,
 		       struct outcome *outcome, void **ret_places)
 {
@@ -223,12 +223,12 @@ static bool is_same(const struct probe *probe, const struct outcome *one,
 		same = false;
 	}
 	if (memcmp(one->memory, other->memory, probe->memory_size)) {
-		TAP_FAIL("%s: the memory is not the same", title);
+		TAP_FAIL("%s: the memory differs", title);
 		same = false;
 	}
 	for (uint32_t i = 0; i < probe->object.map_count; i++)
 		if (memcmp(one->maps[i], other->maps[i], one->map_sizes[i])) {
-			TAP_FAIL("%s: map %u is not the same", title, i);
+			TAP_FAIL("%s: map %u differs", title, i);
 			same = false;
 		}
 	return same;
@@ -254,7 +254,7 @@ static uint8_t *copy_of(const uint8_t *bytes, size_t size)
 	return bytes ? memcpy(malloc(size), bytes, size) : NULL;
 }
 
-/* Keeps the cases that are to run; other tests look at those that are refused. */
+/* Keep the cases that are accepted; other tests check the rejected ones. */
 static void keep_case(const char *path, struct bpf_case *given)
 {
 	struct probe *probe = calloc(1, sizeof(*probe));
@@ -304,7 +304,7 @@ static void read_cases(void)
 	CHECK(all_cases.count > 50);
 }
 
-/* All cases in the forms for a GPU. */
+/* All cases with the instructions of a GPU. */
 static void run_cases(unsigned sm)
 {
 	auto_device device = {0};
@@ -323,17 +323,17 @@ static void run_cases(unsigned sm)
 	}
 }
 
-TEST("every case that is accepted gives on the software device what it gives on the interpreter")
+TEST("every accepted case has the results of the interpreter on the software device")
 {
 	run_cases(90);
 }
 
-TEST("so it does in the forms for the oldest GPUs")
+TEST("every accepted case has them with the instructions of the oldest GPUs, too")
 {
 	run_cases(60);
 }
 
-TEST("the order of atomic loads and stores is in the text, for the oldest GPUs as fences")
+TEST("atomic loads and stores have their order in the text, or fences for the oldest GPUs")
 {
 	const char *title = "a map's value is loaded with acquire and stored with release";
 	unsigned found = 0;
@@ -371,11 +371,11 @@ static void keep_operation(const struct bpf_insn *operation)
 	snprintf(probe->prefix, sizeof(probe->prefix), "o%zu_", all_operations.count);
 	all_operations.items[all_operations.count++] = probe;
 	if (gt_verify(&probe->object, &probe->program, &options, &probe->facts, NULL, NULL))
-		TAP_FAIL("opcode 0x%02x offset %d imm 0x%x is refused", operation->code,
+		TAP_FAIL("opcode 0x%02x offset %d imm 0x%x is rejected", operation->code,
 			 operation->off, (unsigned)operation->imm);
 }
 
-TEST("every operation gives with numbers at the edges what the interpreter makes of it")
+TEST("every operation on edge values has the result of the interpreter")
 {
 	static uint64_t memory[OPERATION_MEMORY / 8];
 	auto_device device = {0};
@@ -403,7 +403,7 @@ TEST("every operation gives with numbers at the edges what the interpreter makes
 
 /* ---- random programs ------------------------------------------------------------------- */
 
-/* A random program, or NULL if the verifier refuses it. */
+/* A random program, or NULL if the verifier rejects it. */
 static struct probe *random_probe(unsigned number)
 {
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
@@ -423,7 +423,7 @@ static struct probe *random_probe(unsigned number)
 	return NULL;
 }
 
-/* Runs a module of programs; false once one is wrong. */
+/* Run a module of programs. False once a result differs. */
 static bool run_module(struct device *device, struct probe *const *probes, size_t count,
 		       unsigned *compared)
 {
@@ -446,7 +446,7 @@ static bool run_module(struct device *device, struct probe *const *probes, size_
 	return fine;
 }
 
-TEST("random programs give on the software device what they give on the interpreter")
+TEST("random programs have the results of the interpreter on the software device")
 {
 	const char *wanted = getenv("PROGRAMS");
 	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS, accepted = 0, compared = 0;
@@ -493,7 +493,7 @@ static bool has_ptxas(void)
 	return !system(TOOLS "command -v ptxas >/dev/null");
 }
 
-TEST("ptxas takes every case for sm_75, sm_90 and sm_120")
+TEST("ptxas accepts every case for sm_75, sm_90 and sm_120")
 {
 	if (!has_ptxas())
 		SKIP("ptxas is not installed");
@@ -501,7 +501,7 @@ TEST("ptxas takes every case for sm_75, sm_90 and sm_120")
 	check_all(all_cases.items, all_cases.count);
 }
 
-TEST("ptxas takes random programs for sm_75, sm_90 and sm_120")
+TEST("ptxas accepts random programs for sm_75, sm_90 and sm_120")
 {
 	struct probe *probes[FOR_PTXAS];
 	size_t count = 0;
