@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What every example does with the result of a CUDA call that must not fail. */
+/* Checks the result of a CUDA call that must not fail. */
 #pragma once
 
 #include <stdio.h>

@@ -1244,7 +1244,7 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit);
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config);
 CUresult cuCtxSetCacheConfig(CUfunc_cache config);
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version);
-CUresult cuCtxGetStreamPriorityRange(int *least_priority, int *greatest_priority);
+CUresult cuCtxGetStreamPriorityRange(int *lowest_priority, int *highest_priority);
 CUresult cuCtxResetPersistingL2Cache(void);
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config);
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig config);

@@ -102,7 +102,7 @@ cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit);
 cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *cache_config);
-cudaError_t cudaDeviceGetStreamPriorityRange(int *least_priority, int *greatest_priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest_priority, int *highest_priority);
 cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache cache_config);
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pci_bus_id);
 cudaError_t cudaDeviceGetPCIBusId(char *pci_bus_id, int len, int device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* threadIdx and its kin: all of it comes with cuda_runtime.h. */
+/* threadIdx and the other indices, all of which cuda_runtime.h declares. */
 #pragma once
 
 #include "cuda_runtime.h"

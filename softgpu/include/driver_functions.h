@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shapes of copies: make_cudaExtent and its kin. */
+/* The dimensions of copies: make_cudaExtent and the like. */
 #pragma once
 
 #include "driver_types.h"

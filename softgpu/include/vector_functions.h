@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* make_int2(x, y) and its kin, for host and device. */
+/* make_int2(x, y) and the like, for host and device. */
 #pragma once
 
 #include "vector_types.h"

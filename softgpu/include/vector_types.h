@@ -57,7 +57,7 @@ SOFTGPU_VECTORS(double, double, 16, 16)
 #undef SOFTGPU_VECTOR4
 #undef SOFTGPU_VECTORS
 
-/* The shape of a grid or a block; in C++ what is left out is 1. */
+/* The dimensions of a grid or a block; 1 by default in C++. */
 struct dim3 {
 	unsigned int x, y, z;
 #ifdef __cplusplus

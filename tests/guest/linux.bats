@@ -90,7 +90,7 @@ defined_probes() {
 	expect_totals '2 calls: 1 complete, 1 unfinished, 0 lost'
 }
 
-@test "a process that runs already is traced from the middle on" {
+@test "a running process is traced from the moment of attaching" {
 	stand_in
 	"$calls" --wait-for go 4 >/dev/null 3>&- &
 	target=$!

@@ -30,7 +30,7 @@ need_guest() {
 	[ ! -e other ]
 }
 
-@test "a guest is given up after its time, and nothing of it stays" {
+@test "a guest is killed after its time limit, and nothing of it stays" {
 	need_guest
 	observe "$root/tools/guest" --timeout 1 -- sleep 60
 	expect_status 124

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * CUDA calls that end otherwise than by returning. It needs the stand-in runtime, whose cudaMalloc
- * calls back; what it then does:
- *
- *	callback longjmp N	leaves each of N calls by longjmp, then makes N ordinary ones
- *	callback nested N	calls cudaGetDevice from within each of N cudaMalloc calls
- *	callback exit N		after N ordinary calls, ends the process from within one more
- *	callback block N	after N ordinary calls, stays in one more until a signal comes
- *	callback launch N	launches N times by __cudaLaunchKernel, N times by cudaLaunchKernel
+ * CUDA calls that do not return normally. It needs the stand-in runtime, whose cudaMalloc calls
+ * back; the callback then does: callback longjmp N leaves each of N calls by longjmp, then makes N
+ * ordinary ones callback nested N calls cudaGetDevice from within each of N cudaMalloc calls
+ * callback exit N after N ordinary calls, ends the process from within one more callback block N
+ * after N ordinary calls, stays in one more until a signal comes callback launch N launches N times
+ * by __cudaLaunchKernel, N times by cudaLaunchKernel
  */
 #include <cuda_runtime_api.h>
 #include <setjmp.h>

@@ -27,11 +27,11 @@
 struct options {
 	long calls;
 	long threads;
-	long rate; /* calls a second of all threads together; 0: as fast as it goes */
+	long rate; /* calls per second of all threads together; 0: no limit */
 	long forks;
 	long wait_ms; /* before the first call, and in calls-late before the library is opened */
 	const char *wait_for; /* a file that must exist before that */
-	long signal;          /* what it sends itself after the last call */
+	long signal;          /* the signal that it sends itself after the last call */
 };
 
 struct worker {
@@ -102,7 +102,7 @@ static void *work(void *argument)
 		worker->ns = now_ns() - start;
 		return NULL;
 	}
-	/* In bursts, a millisecond apart: sleeping between two calls takes too long. */
+	/* In bursts, a millisecond apart: to sleep between two calls takes too long. */
 	for (long tick = 1; made < worker->calls; tick++) {
 		long due = (long)((double)tick * 1e-3 * rate);
 		double burst = now_ns();
@@ -118,7 +118,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* Makes the calls and returns the nanoseconds that one took; negative where one failed. */
+/* Make the calls and return the nanoseconds per call; negative if one failed. */
 static double run(const struct options *options)
 {
 	struct worker *workers = calloc((size_t)options->threads, sizeof(*workers));

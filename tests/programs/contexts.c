@@ -36,7 +36,7 @@ static void print_device(CUdevice device)
 	printf(" %s\n", name);
 }
 
-/* Allocates in what is current. */
+/* Allocate in the current context. */
 static void use(size_t size, CUcontext expected)
 {
 	CUdeviceptr memory;
@@ -45,7 +45,7 @@ static void use(size_t size, CUcontext expected)
 	printf("%zu 0x%llx\n", size, (unsigned long long)expected);
 }
 
-/* What a tracer sees that comes too late for the context's beginning. */
+/* The calls for a tracer that attaches after the context was created. */
 static int use_after_a_while(CUdevice device)
 {
 	CUcontext context, current;

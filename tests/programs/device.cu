@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls CUDA's device functions in kernels and compares what they give with the same computed by
- * the host: integers, mathematics, warps, atomics, variables, printf, the heap.
+ * Calls CUDA's device functions in kernels and compares their results with those of the host:
+ * integers, mathematics, warps, atomics, variables, printf, the heap.
  */
 #include "../../examples/check.h"
 

@@ -57,7 +57,7 @@ static void launch_small(int *number)
 	CHECK(cudaDeviceSynchronize());
 }
 
-/* Each half as much as the one before. */
+/* Each half the size of the previous one. */
 static void try_again(void)
 {
 	size_t bytes = (size_t)1 << 50;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * hold [ALLOCATIONS]: allocates so many pieces of 256 bytes of device memory (100,000), says
- * "holding", and holds them until its input ends. It frees none.
+ * hold [ALLOCATIONS]: makes so many allocations of 256 bytes of device memory (default: 100,000),
+ * prints "holding", and keeps them until its input ends. It frees none.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

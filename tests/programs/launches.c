@@ -54,7 +54,7 @@ CUresult cuLaunch(CUfunction function);
 CUresult cuLaunchGrid(CUfunction function, int width, int height);
 CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream);
 
-/* What the next launch has; all differ from launch to launch. */
+/* The configuration of the next launch; each launch has another one. */
 static struct {
 	dim3 grid, block;
 	unsigned int shared;
@@ -133,7 +133,7 @@ static void launch_by_driver(void)
 	cuLaunchGridAsync(function, 7, 9, next.stream);
 }
 
-/* A launch that is captured, one that is added as a node, and those of their graph. */
+/* A captured launch, one that is added as a node, and the launches of their graph. */
 static void launch_graphs(void)
 {
 	struct cudaGraphNodeParams parameters = {.type = cudaGraphNodeTypeKernel};

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BUFFER 65536 /* bytes of what is copied from and to */
-#define SHARED 64    /* allocations that threads hand to each other */
+#define BUFFER 65536 /* bytes of the buffers of copies */
+#define SHARED 64    /* allocations that threads pass to each other */
 
 enum memory { DEVICE, HOST, MANAGED, POOL, MEMORIES };
 enum direction { H2H, H2D, D2H, D2D, DIRECTIONS };
@@ -120,7 +120,7 @@ static void release(struct worker *worker, struct allocation allocation)
 	count(&worker->log.memory[allocation.memory].frees, allocation.bytes);
 }
 
-/* Puts an allocation where any thread may take it, and frees what was there. */
+/* Publish an allocation for any thread to take, and free the one that was there. */
 static void exchange(struct worker *worker)
 {
 	enum memory memory = (enum memory)random_below(worker, MEMORIES);
@@ -257,7 +257,7 @@ static void add_part(struct part *sum, const struct part *part)
 static void add_log(struct log *sum, const struct log *log)
 {
 	for (int i = 0; i < MEMORIES; i++) {
-		/* What comes from a pool is memory of the device like other. */
+		/* Memory of a pool is ordinary device memory. */
 		struct memory_log *to = &sum->memory[i == POOL ? DEVICE : i];
 
 		add_part(&to->allocations, &log->memory[i].allocations);
@@ -314,7 +314,7 @@ static void print_log(const struct log *log)
 		"\"foreign_frees\":%lu}\n",
 		log->launches, log->failed_launches, log->failed_allocations, log->foreign_frees);
 	fclose(stream);
-	/* At once, so that the lines of processes do not mix. */
+	/* With one write, so that the lines of processes do not mix. */
 	if (write(STDOUT_FILENO, line, strlen(line)) < 0)
 		exit(1);
 }

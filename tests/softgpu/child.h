@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tests that need a process of their own, in which nothing of CUDA was used yet. */
+/* Tests that need a process of their own that has not used CUDA yet. */
 #pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-	HANG_SECONDS = 300, /* after which a child hangs, on the slowest machine */
+	HANG_SECONDS = 300, /* time limit of a child, for hangs on the slowest machine */
 };
 
-/* Runs in a child that is new to CUDA; its exit status, or -1 for a signal or a hang. */
+/* Run a function in a new child. Returns its exit status, or -1 for a signal or a hang. */
 static inline int in_child(int (*run)(void))
 {
 	int status = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The virtual clock: what events and %globaltimer say of modelled times. */
+/* The virtual clock: modelled times in events and %globaltimer. */
 #include "child.h"
 #include "driver.h"
 #include "ptxas.h"
@@ -15,7 +15,7 @@ static const char timer_ptx[] = PTX_HEADER ".visible .entry read_timer(.param .u
 					   "	ret;\n"
 					   "}\n";
 
-/* What one run of the program below sees. */
+/* The times that one run of the program below reads. */
 struct times {
 	float set, copy, kernel; /* ms between the events round each */
 	uint64_t timers[2];      /* of two kernels with a memset between them */
@@ -62,10 +62,10 @@ static void run_program(struct times *ret_times)
 	end(&driver);
 }
 
-/* In a child; the times come back through a pipe. */
+/* In a child, which returns the times through a pipe. */
 static int pipe_end;
 
-static int run_and_tell(void)
+static int run_and_report(void)
 {
 	struct times times = {0};
 
@@ -83,7 +83,7 @@ static struct times run_virtually(const char *drift, const char *offset)
 	setenv("SOFTGPU_TIME", "virtual", 1);
 	setenv("SOFTGPU_CLOCK_DRIFT", drift, 1);
 	setenv("SOFTGPU_CLOCK_OFFSET", offset, 1);
-	CHECK_INT(in_child(run_and_tell), 0);
+	CHECK_INT(in_child(run_and_report), 0);
 	CHECK(read(pipes[0], &times, sizeof(times)) == sizeof(times));
 	close(pipes[0]);
 	close(pipes[1]);
@@ -95,7 +95,7 @@ static bool near(double value, double expected)
 	return value > expected * 0.99999 && value < expected * 1.00001;
 }
 
-TEST("in virtual time memsets and copies take what the model says, in every run")
+TEST("in virtual time memsets and copies take the modelled times, in every run")
 {
 	struct times first = run_virtually("0", "0"), second = run_virtually("0", "0");
 
@@ -107,17 +107,17 @@ TEST("in virtual time memsets and copies take what the model says, in every run"
 	      first.kernel == second.kernel);
 }
 
-TEST("in virtual time %globaltimer goes by what was done between two kernels")
+TEST("in virtual time %globaltimer advances by the work between two kernels")
 {
 	struct times times = run_virtually("0", "0");
 	uint64_t between = times.timers[1] - times.timers[0];
 	uint64_t work = (uint64_t)((double)(times.set + times.copy + times.kernel) * 1e6);
 
-	/* From the start of the one kernel to that of the other; a reading adds up to 1 µs. */
+	/* From the start of one kernel to that of the other; a read adds up to 1 µs. */
 	CHECK(between + 1 >= work && between <= work + 1000);
 }
 
-TEST("in virtual time, too, a clock that is too fast makes everything take longer")
+TEST("in virtual time, too, everything takes longer by a fast clock")
 {
 	struct times right = run_virtually("0", "0"), fast = run_virtually("10000", "0");
 
@@ -127,7 +127,7 @@ TEST("in virtual time, too, a clock that is too fast makes everything take longe
 		   (double)(right.timers[1] - right.timers[0]) * 1.01));
 }
 
-TEST("in virtual time, too, the clock is ahead by what it was set to")
+TEST("in virtual time, too, the clock has the configured offset")
 {
 	struct times right = run_virtually("0", "0"), ahead = run_virtually("0", "1000s");
 	uint64_t moved = ahead.timers[0] - right.timers[0];

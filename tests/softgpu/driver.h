@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tests of the driver API share: a context with the kernels loaded. */
+/* The fixture of the tests of the driver API: a context with the kernels loaded. */
 #pragma once
 
 #include <cuda.h>
@@ -7,7 +7,7 @@
 #include "kernels.h"
 #include "tap.h"
 
-/* The name of an error, for messages. */
+/* Return the name of an error, for messages. */
 static inline const char *error_name(CUresult result)
 {
 	const char *name = NULL;
@@ -62,7 +62,7 @@ static inline CUresult launch(CUfunction function, unsigned int blocks, unsigned
 	return cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, NULL);
 }
 
-/* count(memory + 4 * index) by one thread. */
+/* Launch count(memory + 4 * index) with one thread. */
 static inline CUresult count(const struct driver *driver, unsigned int index, CUstream stream)
 {
 	CUdeviceptr place = driver->memory + 4 * index;
@@ -80,7 +80,7 @@ static inline CUresult spin(const struct driver *driver, unsigned int index, uns
 	return launch(find(driver, "spin"), 1, 1, stream, arguments);
 }
 
-/* await(memory + 4 * index, flag) by one thread. */
+/* Launch await(memory + 4 * index, flag) with one thread. */
 static inline CUresult await(const struct driver *driver, unsigned int index, const int *flag,
 			     CUstream stream)
 {
@@ -90,7 +90,7 @@ static inline CUresult await(const struct driver *driver, unsigned int index, co
 	return launch(find(driver, "await"), 1, 1, stream, arguments);
 }
 
-/* The int at memory + 4 * index, as it is when nothing runs any more. */
+/* Return the int at memory + 4 * index after all work is done. */
 static inline int value(const struct driver *driver, unsigned int index)
 {
 	int found = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the libraries export: every name of CUDA's, each a function of its own that begins with
+ * The exports of the libraries: every name of CUDA's, each a function of its own that begins with
  * the instruction that uprobes emulate. The paths are in LIBCUDA, LIBCUDART and LIBCUDART_STATIC.
  */
 #include <fcntl.h>
@@ -224,7 +224,7 @@ enum {
 #undef SG_UNSUPPORTED
 };
 
-TEST("the README tells how many functions are not there")
+TEST("the README has the numbers of unsupported functions")
 {
 	static char text[64 << 10];
 	char driver[32], runtime[32];
@@ -239,7 +239,7 @@ TEST("the README tells how many functions are not there")
 		fclose(file);
 }
 
-/* The names that NVIDIA's library exports, where it is installed. */
+/* Compare the exports with those of NVIDIA's library, where it is installed. */
 static void compare_with(const char *path, const char *variable)
 {
 	struct object theirs, ours;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A host function that holds its stream up until it is told to go on. */
+/* A host function that blocks its stream until the gate is opened. */
 #pragma once
 
 #include <stdatomic.h>

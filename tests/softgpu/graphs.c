@@ -67,7 +67,7 @@ TEST("a graph of nodes and edges runs in its order, again and again")
 	end(&driver);
 }
 
-TEST("a graph with a circle cannot be instantiated")
+TEST("a graph with a cycle cannot be instantiated")
 {
 	struct driver driver = begin();
 	CUgraphNode a, b;
@@ -87,7 +87,7 @@ TEST("a graph with a circle cannot be instantiated")
 	end(&driver);
 }
 
-TEST("a stream that is captured does nothing until its graph is launched")
+TEST("work in a captured stream runs only when its graph is launched")
 {
 	struct driver driver = begin();
 	CUstreamCaptureStatus status;
@@ -133,7 +133,7 @@ TEST("a stream that is captured does nothing until its graph is launched")
 	end(&driver);
 }
 
-TEST("a capture that is waited for is spoiled")
+TEST("waiting for a captured stream invalidates the capture")
 {
 	struct driver driver = begin();
 	CUstream stream;
@@ -150,7 +150,7 @@ TEST("a capture that is waited for is spoiled")
 	end(&driver);
 }
 
-TEST("memory cannot be allocated during a capture, unless it is a relaxed one")
+TEST("memory cannot be allocated during a capture, unless it is relaxed")
 {
 	struct driver driver = begin();
 	CUdeviceptr memory;
@@ -168,7 +168,7 @@ TEST("memory cannot be allocated during a capture, unless it is a relaxed one")
 	end(&driver);
 }
 
-TEST("a capture with work that does not come back to its stream is unjoined")
+TEST("a capture whose forked work does not join its stream is unjoined")
 {
 	struct driver driver = begin();
 	CUstream first, second;
@@ -207,7 +207,7 @@ TEST("the default stream cannot be used while a blocking stream is captured")
 	end(&driver);
 }
 
-TEST("a node of an executable graph can be changed, left out, and updated")
+TEST("a node of an executable graph can be changed, disabled, and updated")
 {
 	struct driver driver = begin();
 	CUgraphExecUpdateResultInfo info;
@@ -242,7 +242,7 @@ TEST("a node of an executable graph can be changed, left out, and updated")
 	end(&driver);
 }
 
-TEST("a graph within a graph, events and memory of graphs do what they say")
+TEST("child graphs, event nodes and memory nodes run")
 {
 	struct driver driver = begin();
 	CUDA_MEM_ALLOC_NODE_PARAMS allocation = {
@@ -321,10 +321,10 @@ TEST("memory that a graph allocates lives from its node until it is freed, in ev
 	end(&driver);
 }
 
-TEST("a kernel node keeps the attributes that it is given, and gives them to another one")
+TEST("a kernel node keeps its attributes, which can be copied to another one")
 {
 	struct driver driver = begin();
-	CUkernelNodeAttrValue value = {0}, told = {0};
+	CUkernelNodeAttrValue value = {0}, read = {0};
 	CUgraphNode first, second;
 	struct counting counting;
 	CUgraph graph;
@@ -341,12 +341,12 @@ TEST("a kernel node keeps the attributes that it is given, and gives them to ano
 	CHECK_OK(cuGraphKernelNodeSetAttribute(first, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
 	CHECK_OK(cuGraphKernelNodeCopyAttributes(second, first));
 	CHECK_OK(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
-					       &told));
-	CHECK_INT(told.accessPolicyWindow.num_bytes, 4096);
-	CHECK_OK(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_PRIORITY, &told));
-	CHECK_INT(told.priority, -3);
+					       &read));
+	CHECK_INT(read.accessPolicyWindow.num_bytes, 4096);
+	CHECK_OK(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_PRIORITY, &read));
+	CHECK_INT(read.priority, -3);
 	CHECK_CUDA(cuGraphKernelNodeGetAttribute(second, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
-						 &told),
+						 &read),
 		   CUDA_ERROR_INVALID_VALUE);
 	CHECK_OK(cuGraphDestroy(graph));
 	end(&driver);
@@ -357,7 +357,7 @@ static void note_destroyed(void *data)
 	++*(int *)data;
 }
 
-TEST("what a graph retains lives as long as the graph and what is made of it")
+TEST("a user object lives as long as the graphs that retain it")
 {
 	struct driver driver = begin();
 	CUgraphExec executable;

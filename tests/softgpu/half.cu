@@ -51,7 +51,7 @@ int main()
 {
 	float *values, *floats;
 	unsigned short *halves;
-	int wrong_halves = 0, wrong_floats = 0, wrong_ways_back = 0;
+	int wrong_halves = 0, wrong_floats = 0, wrong_conversions = 0;
 	const float expected[] = {3, 1.25f, 5, 1, 3.5f, -6, 7};
 
 	cudaMallocManaged(&values, COUNT * sizeof(*values));
@@ -70,11 +70,11 @@ int main()
 		if (is_nan)
 			continue;
 		wrong_floats += memcmp(&floats[i], &(const float &)__half2float(there), 4) != 0;
-		wrong_ways_back += __half_as_ushort(__float2half(__half2float(there))) != i;
+		wrong_conversions += __half_as_ushort(__float2half(__half2float(there))) != i;
 	}
 	report(wrong_halves == 0, "the host rounds to half as the device does");
 	report(wrong_floats == 0, "the host reads halves as the device does");
-	report(wrong_ways_back == 0, "a half survives the way to float and back");
+	report(wrong_conversions == 0, "a half survives the conversion to float and back");
 	calculate<<<1, 32>>>(values);
 	cudaDeviceSynchronize();
 	report(!memcmp(values, expected, sizeof(expected)),

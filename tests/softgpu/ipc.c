@@ -6,20 +6,20 @@
 #include "driver.h"
 #include "gate.h"
 
-/* Two ends of a connection, over which files can be passed. */
+/* The two ends of a connection, over which files can be passed. */
 static int ends[2];
 
-static void tell(int end, const void *data, size_t size)
+static void send_data(int end, const void *data, size_t size)
 {
 	CHECK(write(ends[end], data, size) == (ssize_t)size);
 }
 
-static void hear(int end, void *data, size_t size)
+static void receive_data(int end, void *data, size_t size)
 {
 	CHECK(read(ends[end], data, size) == (ssize_t)size);
 }
 
-static void pass_file(int end, int file)
+static void send_file(int end, int file)
 {
 	char byte = 0, control[CMSG_SPACE(sizeof(file))] = {0};
 	struct iovec part = {&byte, 1};
@@ -36,7 +36,7 @@ static void pass_file(int end, int file)
 	CHECK(sendmsg(ends[end], &message, 0) == 1);
 }
 
-static int take_file(int end)
+static int receive_file(int end)
 {
 	char byte, control[CMSG_SPACE(sizeof(int))] = {0};
 	struct iovec part = {&byte, 1};
@@ -52,7 +52,7 @@ static int take_file(int end)
 	return file;
 }
 
-/* Runs both at once, each in a process of its own. */
+/* Run both concurrently, each in a process of its own. */
 static void run_two(int (*first)(void), int (*second)(void))
 {
 	int status = -1;
@@ -90,17 +90,17 @@ static int own_event(void)
 	CHECK_OK(cuLaunchHostFunc(NULL, pass_gate, &gate));
 	CHECK_OK(count(&driver, 0, NULL));
 	CHECK_OK(cuEventRecord(event, NULL));
-	tell(0, &handle, sizeof(handle));
-	tell(0, &memory, sizeof(memory));
+	send_data(0, &handle, sizeof(handle));
+	send_data(0, &memory, sizeof(memory));
 	/* By now the other process has recorded it after a kernel of its own, which waits for it.
 	 */
-	hear(0, &byte, 1);
+	receive_data(0, &byte, 1);
 	CHECK_CUDA(cuEventQuery(event), CUDA_ERROR_NOT_READY);
 	atomic_store(&gate.open, true);
 	CHECK_OK(cuEventSynchronize(event));
 	CHECK_INT(value(&driver, 1), 1);
 	CHECK_OK(cuEventQuery(event));
-	tell(0, &byte, 1);
+	send_data(0, &byte, 1);
 	CHECK_OK(cuEventDestroy(event));
 	end(&driver);
 	return tap_failed;
@@ -116,8 +116,8 @@ static int others_event(void)
 	char byte = 0;
 	int *seen;
 
-	hear(1, &handle, sizeof(handle));
-	hear(1, &memory, sizeof(memory));
+	receive_data(1, &handle, sizeof(handle));
+	receive_data(1, &memory, sizeof(memory));
 	wrong = handle;
 	wrong.reserved[0] ^= 1;
 	CHECK_CUDA(cuIpcOpenEventHandle(&event, wrong), CUDA_ERROR_INVALID_VALUE);
@@ -131,10 +131,10 @@ static int others_event(void)
 	CHECK_OK(cuMemcpyDtoHAsync(seen, shared.memory, 4, stream));
 	CHECK_OK(spin(&shared, 1, SPIN_SHORT, stream));
 	CHECK_OK(cuEventRecord(event, stream));
-	tell(1, &byte, 1);
+	send_data(1, &byte, 1);
 	CHECK_OK(cuStreamSynchronize(stream));
 	CHECK_INT(*seen, 1);
-	hear(1, &byte, 1);
+	receive_data(1, &byte, 1);
 	CHECK_OK(cuIpcCloseMemHandle(shared.memory));
 	end(&driver);
 	return tap_failed;
@@ -172,9 +172,9 @@ static int own_pool(void)
 	CHECK_OK(cuStreamSynchronize(NULL));
 	CHECK_CUDA(cuMemPoolExportPointer(&data, driver.memory), CUDA_ERROR_INVALID_VALUE);
 	CHECK_OK(cuMemPoolExportPointer(&data, memory));
-	pass_file(0, file);
-	tell(0, &data, sizeof(data));
-	hear(0, &byte, 1);
+	send_file(0, file);
+	send_data(0, &data, sizeof(data));
+	receive_data(0, &byte, 1);
 	CHECK_OK(cuMemcpyDtoH(&seen, memory, 4));
 	CHECK_INT(seen, 42);
 	CHECK_OK(cuMemFreeAsync(memory, NULL));
@@ -189,10 +189,10 @@ static int others_pool(void)
 	CUmemPoolPtrExportData data;
 	CUmemoryPool pool;
 	CUdeviceptr memory, mine;
-	int file = take_file(1);
+	int file = receive_file(1);
 	char byte = 0;
 
-	hear(1, &data, sizeof(data));
+	receive_data(1, &data, sizeof(data));
 	CHECK_CUDA(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)ends[1],
 						      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
 		   CUDA_ERROR_INVALID_VALUE);
@@ -204,11 +204,11 @@ static int others_pool(void)
 	CHECK_OK(cuMemFreeAsync(memory, NULL));
 	CHECK_OK(cuStreamSynchronize(NULL));
 	CHECK_CUDA(cuMemsetD32(memory, 1, 1), CUDA_ERROR_INVALID_VALUE);
-	/* A place that is not within the file. */
+	/* An offset outside of the file. */
 	memset((char *)&data + 16, 0x7f, 8);
 	CHECK_CUDA(cuMemPoolImportPointer(&memory, pool, &data), CUDA_ERROR_INVALID_VALUE);
 	CHECK_OK(cuMemPoolDestroy(pool));
-	tell(1, &byte, 1);
+	send_data(1, &byte, 1);
 	end(&driver);
 	return tap_failed;
 }

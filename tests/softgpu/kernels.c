@@ -32,7 +32,7 @@ TEST("a kernel gets its arguments, one by one or as a buffer")
 	end(&driver);
 }
 
-TEST("a launch of an impossible shape fails, and the context stays usable")
+TEST("a launch of an invalid shape fails, and the context stays usable")
 {
 	struct driver driver = begin();
 	CUfunction function = find(&driver, "count"), bounded = find(&driver, "bounded");
@@ -51,7 +51,7 @@ TEST("a launch of an impossible shape fails, and the context stays usable")
 	end(&driver);
 }
 
-TEST("more than 48 KiB of shared memory must be asked for")
+TEST("more than 48 KiB of shared memory require opting in")
 {
 	struct driver driver = begin();
 	CUfunction function = find(&driver, "shared");
@@ -95,7 +95,7 @@ TEST("a cooperative launch that does not fit on the device is too large")
 	end(&driver);
 }
 
-/* What a kernel does wrong stays with its context and no other. */
+/* A fault of a kernel affects its context and no other. */
 static void check_sticky(const char *kernel, CUdeviceptr argument, CUresult expected)
 {
 	struct driver other = begin();
@@ -129,7 +129,7 @@ TEST("an illegal access makes its context unusable, and only that")
 	check_sticky("store", 16, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-TEST("a misaligned access, a trap and a failed assertion do as well")
+TEST("a misaligned access, a trap and a failed assertion make their context unusable, too")
 {
 	struct driver driver = begin();
 	CUdeviceptr odd = driver.memory + 2;
@@ -150,7 +150,7 @@ TEST("an access past the end of an allocation is illegal")
 	end(&driver);
 }
 
-TEST("work that waits when a kernel fails is not done")
+TEST("work that is queued when a kernel fails is not run")
 {
 	struct driver driver = begin();
 	struct gate gate = {false, false};
@@ -191,7 +191,7 @@ TEST("a module's variables can be found, read and written")
 	end(&driver);
 }
 
-TEST("a function that is not there is not found; of an unloaded module none is")
+TEST("a missing function is not found, nor any of an unloaded module")
 {
 	struct driver driver = begin();
 	CUfunction function, counting = find(&driver, "count");
@@ -206,7 +206,7 @@ TEST("a function that is not there is not found; of an unloaded module none is")
 	end(&driver);
 }
 
-TEST("a function tells its name, its parameters and its limits")
+TEST("a function has a name, parameters and limits")
 {
 	struct driver driver = begin();
 	CUfunction fill = find(&driver, "fill"), bounded = find(&driver, "bounded");
@@ -234,7 +234,7 @@ static CUresult load_with_log(const char *image, char *log, size_t size)
 	return cuModuleLoadDataEx(&module, image, 2, options, values);
 }
 
-TEST("PTX that is not understood is an error with a log")
+TEST("invalid PTX is an error with a log")
 {
 	struct driver driver = begin();
 	char log[300] = "before", small[8];
@@ -258,7 +258,7 @@ TEST("PTX that is not understood is an error with a log")
 	end(&driver);
 }
 
-TEST("PTX for a newer device has no code for this one")
+TEST("PTX for a newer device cannot be loaded")
 {
 	struct driver driver = begin();
 	CUmodule module;
@@ -306,11 +306,11 @@ TEST("modules are loaded from fatbins, compressed or not, wrapped or not")
 	end(&driver);
 }
 
-TEST("a damaged fatbin is an invalid image, and no crash")
+TEST("a corrupt fatbin is an invalid image and does not crash")
 {
 	struct driver driver = begin();
 	struct gt_strbuf image = make_fatbin(GT_FATBIN_COMPRESSION_ZSTD);
-	int refused = 0;
+	int rejected = 0;
 	CUmodule module;
 
 	for (size_t at = 16; at < image.length; at += 7) {
@@ -318,12 +318,12 @@ TEST("a damaged fatbin is an invalid image, and no crash")
 
 		image.data[at] ^= 0x55;
 		result = cuModuleLoadData(&module, image.data);
-		refused += result != CUDA_SUCCESS;
+		rejected += result != CUDA_SUCCESS;
 		CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_IMAGE ||
 		      result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_NO_BINARY_FOR_GPU);
 		image.data[at] ^= 0x55;
 	}
-	CHECK(refused > 10);
+	CHECK(rejected > 10);
 	CHECK_CUDA(cuModuleLoadData(&module, "\1\2\3\4 something else, with no meaning at all"),
 		   CUDA_ERROR_INVALID_IMAGE);
 	CHECK_CUDA(cuModuleLoad(&module, "/nothing/there"), CUDA_ERROR_FILE_NOT_FOUND);
@@ -385,7 +385,7 @@ static const char callee_ptx[] = PTX_HEADER ".visible .func (.param .b32 r) twic
 					    "	ret;\n"
 					    "}\n";
 
-TEST("two pieces of PTX are linked into one image")
+TEST("two PTX modules are linked into one image")
 {
 	struct driver driver = begin();
 	char log[300];
@@ -413,7 +413,7 @@ TEST("two pieces of PTX are linked into one image")
 	end(&driver);
 }
 
-TEST("every function of the driver API can be had by name")
+TEST("every function of the driver API is found by name")
 {
 	CUdriverProcAddressQueryResult status;
 	void *plain = NULL, *per_thread = NULL, *address = NULL;
@@ -438,7 +438,7 @@ TEST("every function of the driver API can be had by name")
 	CHECK_CUDA(unknown(), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-TEST("every error has a name and a text, and nothing else has")
+TEST("every error has a name and a text, and no other value has")
 {
 	const char *text = NULL;
 

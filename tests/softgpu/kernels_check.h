@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* For programs that compare what a kernel computed with what the host did. */
+/* For programs that compare results of kernels with those of the host. */
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Clusters of blocks: their barrier, their shared memory, how they are asked for. */
+/* Clusters of blocks: their barrier, their shared memory, how they are requested. */
 #include <cooperative_groups.h>
 #include <cuda/atomic>
 
@@ -34,7 +34,7 @@ __global__ void histogram(const int *in, int *bins)
 		atomicAdd(&bins[cluster.block_rank() * share + i], own[i]);
 }
 
-/* A shape that the kernel has by itself. */
+/* A cluster size that the kernel declares. */
 __global__ void __cluster_dims__(2, 2, 1) where(int *out)
 {
 	__shared__ int rank;

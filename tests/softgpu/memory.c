@@ -29,7 +29,7 @@ TEST("memory is aligned to 256 bytes and counted")
 	end(&driver);
 }
 
-TEST("all of the memory can be had, and not a byte more")
+TEST("all of the memory can be allocated, and not a byte more")
 {
 	struct driver driver = begin();
 	uint64_t available = free_memory();
@@ -43,7 +43,7 @@ TEST("all of the memory can be had, and not a byte more")
 	end(&driver);
 }
 
-TEST("memory can be had again after allocations in any order were freed")
+TEST("memory can be allocated again after it was freed in any order")
 {
 	struct driver driver = begin();
 	uint64_t part = free_memory() / 64 & ~UINT64_C(255);
@@ -83,7 +83,7 @@ TEST("an allocation of no bytes is an invalid value")
 	end(&driver);
 }
 
-TEST("a copy past the end of an allocation is refused, and changes nothing")
+TEST("a copy past the end of an allocation is rejected and changes nothing")
 {
 	struct driver driver = begin();
 	char bytes[4097] = {1};
@@ -116,7 +116,7 @@ TEST("memsets write elements of one, two and four bytes, in rows too")
 	end(&driver);
 }
 
-TEST("copies of boxes move just their bytes")
+TEST("3D copies copy only the bytes of their box")
 {
 	struct driver driver = begin();
 	unsigned char from[4][8][16], to[2][3][5] = {{{0}}};
@@ -186,7 +186,7 @@ TEST("arrays keep what is copied into them")
 	end(&driver);
 }
 
-TEST("pinned memory is the kernels' and the host's at once")
+TEST("kernels and the host share pinned memory")
 {
 	struct driver driver = begin();
 	CUdeviceptr address;
@@ -203,7 +203,7 @@ TEST("pinned memory is the kernels' and the host's at once")
 	end(&driver);
 }
 
-TEST("registered memory is the kernels' until it is unregistered")
+TEST("kernels can access registered memory until it is unregistered")
 {
 	struct driver driver = begin();
 	static int registered[1024];
@@ -223,7 +223,7 @@ TEST("registered memory is the kernels' until it is unregistered")
 	end(&driver);
 }
 
-TEST("an address tells what kind of memory it is")
+TEST("the attributes of a pointer describe its memory")
 {
 	struct driver driver = begin();
 	unsigned int type = 0;
@@ -282,7 +282,7 @@ TEST("physical memory can be mapped, used, unmapped and mapped elsewhere")
 	end(&driver);
 }
 
-TEST("mappings that follow each other are one piece of memory")
+TEST("adjacent mappings are one range of memory")
 {
 	struct driver driver = begin();
 	CUmemAllocationProp properties = {
@@ -322,7 +322,7 @@ static int range_attribute(CUdeviceptr memory, CUmem_range_attribute attribute)
 	return value;
 }
 
-TEST("managed memory remembers what was said of it")
+TEST("hints about managed memory can be queried")
 {
 	struct driver driver = begin();
 	CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
@@ -355,7 +355,7 @@ TEST("managed memory remembers what was said of it")
 	end(&driver);
 }
 
-TEST("the host may look at managed memory when a memset or a copy returns")
+TEST("the host may read managed memory when a memset or a copy returns")
 {
 	struct driver driver = begin();
 	const size_t size = 8 << 20;
@@ -371,7 +371,7 @@ TEST("the host may look at managed memory when a memset or a copy returns")
 	end(&driver);
 }
 
-TEST("memory of a stream is freed in its turn, once")
+TEST("stream-ordered memory is freed in stream order, once")
 {
 	struct driver driver = begin();
 	uint64_t before = free_memory();
@@ -397,7 +397,7 @@ TEST("memory of a stream is freed in its turn, once")
 	end(&driver);
 }
 
-TEST("the end of a context frees its memory")
+TEST("destroying a context frees its memory")
 {
 	struct driver driver = begin();
 	struct driver other = begin();

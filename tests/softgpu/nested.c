@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What kernels ask of CUDA's device runtime: values of conditional nodes, further launches. */
+/* CUDA's device runtime: values of conditional nodes, nested launches. */
 #include "child.h"
 #include "driver.h"
 #include "ptxas.h"
@@ -167,7 +167,7 @@ static int launch_without_end(void)
 	return tap_failed;
 }
 
-TEST("the time limit is one for a kernel and all that it launches")
+TEST("a kernel and all its nested launches share one time limit")
 {
 	CHECK_INT(in_child(launch_without_end), 0);
 }
@@ -201,12 +201,12 @@ static CUgraph *add_condition(CUgraph graph, const CUgraphNode *before,
 		.type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
 		.conditional = {.handle = handle, .type = type, .size = size},
 	};
-	CUgraphNodeType told;
+	CUgraphNodeType found_type;
 	CUgraphNode node;
 
 	CHECK_OK(cuGraphAddNode(&node, graph, before, NULL, before != NULL, &parameters));
-	CHECK_OK(cuGraphNodeGetType(node, &told));
-	CHECK_INT(told, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+	CHECK_OK(cuGraphNodeGetType(node, &found_type));
+	CHECK_INT(found_type, CU_GRAPH_NODE_TYPE_CONDITIONAL);
 	return parameters.conditional.phGraph_out;
 }
 
@@ -220,7 +220,7 @@ static void run(CUgraph graph)
 	CHECK_OK(cuGraphExecDestroy(executable));
 }
 
-/* What a node with two graphs, which add 1 and 10, makes of a value that a kernel sets. */
+/* The result of a node with two graphs, which add 1 and 10, for a value that a kernel sets. */
 static int choose_between(CUgraphConditionalNodeType type, unsigned int chosen)
 {
 	struct driver driver = begin();
@@ -242,21 +242,21 @@ static int choose_between(CUgraphConditionalNodeType type, unsigned int chosen)
 	return result;
 }
 
-TEST("a condition that is met runs the first graph, one that is not the second")
+TEST("a true condition runs the first graph, a false one the second")
 {
 	CHECK_INT(choose_between(CU_GRAPH_COND_TYPE_IF, 1), 1);
 	CHECK_INT(choose_between(CU_GRAPH_COND_TYPE_IF, 77), 1);
 	CHECK_INT(choose_between(CU_GRAPH_COND_TYPE_IF, 0), 10);
 }
 
-TEST("a switch runs the graph of that number, or none")
+TEST("a switch runs the graph with that index, or none")
 {
 	CHECK_INT(choose_between(CU_GRAPH_COND_TYPE_SWITCH, 0), 1);
 	CHECK_INT(choose_between(CU_GRAPH_COND_TYPE_SWITCH, 1), 10);
 	CHECK_INT(choose_between(CU_GRAPH_COND_TYPE_SWITCH, 2), 0);
 }
 
-TEST("a loop runs until a kernel in it ends it, in every launch anew")
+TEST("a loop runs until a kernel in it ends it, in every launch")
 {
 	struct driver driver = begin();
 	CUdeviceptr sum = driver.memory + 4;
@@ -283,7 +283,7 @@ TEST("a loop runs until a kernel in it ends it, in every launch anew")
 	end(&driver);
 }
 
-TEST("a stream that is captured fills the graph of a condition")
+TEST("a stream can be captured into the graph of a condition")
 {
 	struct driver driver = begin();
 	CUgraphConditionalHandle handle;
@@ -309,7 +309,7 @@ static void do_nothing(void *data)
 {
 }
 
-TEST("what a condition cannot be is refused")
+TEST("invalid parameters of a condition are rejected")
 {
 	struct driver driver = begin();
 	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
@@ -339,7 +339,7 @@ TEST("what a condition cannot be is refused")
 	end(&driver);
 }
 
-TEST("a kernel that sets a condition that is none fails")
+TEST("a kernel that sets an invalid condition fails")
 {
 	struct driver driver = begin();
 	uint64_t handle = 4096;
@@ -352,7 +352,7 @@ TEST("a kernel that sets a condition that is none fails")
 
 /* ---- launches from kernels ------------------------------------------------------------- */
 
-TEST("what a kernel launches, and what that launches, is done with the kernel")
+TEST("a kernel ends after its nested launches, and theirs")
 {
 	struct driver driver = begin();
 	int depth = 5;
@@ -364,7 +364,7 @@ TEST("what a kernel launches, and what that launches, is done with the kernel")
 	end(&driver);
 }
 
-TEST("the tail stream's launches come last")
+TEST("launches in the tail stream run last")
 {
 	struct driver driver = begin();
 
@@ -374,7 +374,7 @@ TEST("the tail stream's launches come last")
 	end(&driver);
 }
 
-TEST("a launch more than 24 deep is refused, and the kernel is told")
+TEST("a launch nested more than 24 deep fails with an error in the kernel")
 {
 	static const char line_ptx[] = "call.uni (r), prepare, (k, n);";
 	struct driver driver = begin();
@@ -396,7 +396,7 @@ TEST("a launch more than 24 deep is refused, and the kernel is told")
 	end(&driver);
 }
 
-TEST("a fault in a kernel that a kernel launched is the launch's")
+TEST("a fault in a nested launch is a fault of the host's launch")
 {
 	struct driver driver = begin();
 	CUdeviceptr wrong = 64;

@@ -117,7 +117,7 @@ static int three_devices(void)
 	return tap_failed;
 }
 
-TEST("there are as many devices as SOFTGPU_DEVICES says")
+TEST("SOFTGPU_DEVICES sets the number of devices")
 {
 	CHECK_INT(in_child(no_devices), 0);
 	CHECK_INT(in_child(three_devices), 0);
@@ -214,7 +214,7 @@ static float virtual_time(void)
 	return ms;
 }
 
-/* %globaltimer is twice read; how far the second reading is past the first. */
+/* Reads %globaltimer twice. */
 static const char timer_ptx[] = PTX_HEADER ".visible .entry read_timer(.param .u64 p)\n"
 					   "{\n"
 					   "	.reg .b64 %rd<3>;\n"
@@ -252,7 +252,7 @@ static int read_moved_timer(void)
 	return tap_failed;
 }
 
-TEST("the device's clock is as far from CLOCK_MONOTONIC as it was set")
+TEST("SOFTGPU_CLOCK_OFFSET and SOFTGPU_CLOCK_DRIFT set the device's clock")
 {
 	CHECK_INT(in_child(read_moved_timer), 0);
 }
@@ -274,15 +274,15 @@ TEST("a kernel that runs for longer than SOFTGPU_TIMEOUT fails, and stays failed
 	CHECK_INT(in_child(run_too_long), 0);
 }
 
-/* A kernel that goes wrong, and what is said of it; line: its instruction's text. */
-struct wrong {
+/* A faulty kernel, and the report of its fault; `instruction`: the text at the reported line. */
+struct expected_fault {
 	const char *kernel, *instruction;
 	CUdeviceptr argument;
 	CUresult result;
 	const char *text;
 };
 
-static const struct wrong wrongs[] = {
+static const struct expected_fault faults[] = {
 	{"store", "st.global.u32 [%rd0], 1;", 16, CUDA_ERROR_ILLEGAL_ADDRESS,
 	 "softgpu: illegal memory access at 0x10 in kernel store, block (0,0,0), thread (0,0,0)"},
 	{"store", "st.global.u32 [%rd0], 1;", 18, CUDA_ERROR_MISALIGNED_ADDRESS,
@@ -306,9 +306,9 @@ static unsigned int line_of(const char *instruction)
 	return line;
 }
 
-static const struct wrong *told;
+static const struct expected_fault *current_fault;
 
-static int tell_fault(void)
+static int report_fault(void)
 {
 	unsigned int rounds = SPIN_FOREVER;
 	char text[600] = "", expected[600];
@@ -318,29 +318,29 @@ static int tell_fault(void)
 	CHECK(!pipe(pipes));
 	dup2(pipes[1], STDERR_FILENO);
 	setenv("SOFTGPU_VERBOSE", "1", 1);
-	if (told->result == CUDA_ERROR_LAUNCH_TIMEOUT)
+	if (current_fault->result == CUDA_ERROR_LAUNCH_TIMEOUT)
 		setenv("SOFTGPU_TIMEOUT", "200ms", 1);
 	driver = begin();
-	CHECK_OK(launch(find(&driver, told->kernel), 1, 4, NULL,
-			(void *[]){(void *)&told->argument, &rounds}));
-	CHECK_CUDA(cuCtxSynchronize(), told->result);
+	CHECK_OK(launch(find(&driver, current_fault->kernel), 1, 4, NULL,
+			(void *[]){(void *)&current_fault->argument, &rounds}));
+	CHECK_CUDA(cuCtxSynchronize(), current_fault->result);
 	CHECK(read(pipes[0], text, sizeof(text) - 1) > 0);
-	if (told->instruction)
-		snprintf(expected, sizeof(expected), "%s, line %u\n", told->text,
-			 line_of(told->instruction));
+	if (current_fault->instruction)
+		snprintf(expected, sizeof(expected), "%s, line %u\n", current_fault->text,
+			 line_of(current_fault->instruction));
 	else
-		snprintf(expected, sizeof(expected), "%s", told->text);
-	text[told->instruction ? strlen(text) : strlen(expected)] = 0;
+		snprintf(expected, sizeof(expected), "%s", current_fault->text);
+	text[current_fault->instruction ? strlen(text) : strlen(expected)] = 0;
 	CHECK_STR(text, expected);
-	CHECK_CUDA(cuMemFree(driver.memory), told->result);
+	CHECK_CUDA(cuMemFree(driver.memory), current_fault->result);
 	return tap_failed;
 }
 
-TEST("what a kernel did wrong is told on stderr when asked for")
+TEST("with SOFTGPU_VERBOSE, faults of kernels are reported on stderr")
 {
-	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
-		told = &wrongs[i];
-		CHECK_INT(in_child(tell_fault), 0);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		current_fault = &faults[i];
+		CHECK_INT(in_child(report_fault), 0);
 	}
 }
 

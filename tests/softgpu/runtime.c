@@ -133,7 +133,7 @@ TEST("a kernel is launched by its handle, as of CUDA 13")
 	CHECK_OK(cudaFree(memory));
 }
 
-TEST("a launch that cannot be is an error that cudaGetLastError takes away")
+TEST("an invalid launch is an error that cudaGetLastError clears")
 {
 	int *memory = zeros();
 	void *arguments[] = {&memory};
@@ -158,7 +158,7 @@ TEST("a launch that cannot be is an error that cudaGetLastError takes away")
 	CHECK_OK(cudaFree(memory));
 }
 
-TEST("nothing of memory is NULL, and freeing it is no error")
+TEST("an allocation of 0 bytes is NULL, and freeing it is not an error")
 {
 	void *memory = &memory;
 
@@ -171,7 +171,7 @@ TEST("nothing of memory is NULL, and freeing it is no error")
 	CHECK_FAILS(cudaMalloc(NULL, 4), cudaErrorInvalidValue);
 }
 
-TEST("copies go where their kind says, or where the pointers say")
+TEST("copies follow their kind or the kinds of their pointers")
 {
 	int *memory = zeros(), *second = zeros();
 	int value = 5, back = 0;
@@ -222,7 +222,7 @@ static void *fail_in_thread(void *unused)
 	return NULL;
 }
 
-TEST("the last error is each thread's own")
+TEST("each thread has its own last error")
 {
 	pthread_t thread;
 
@@ -233,7 +233,7 @@ TEST("the last error is each thread's own")
 	CHECK_OK(cudaGetLastError());
 }
 
-TEST("an event that has not happened is no error for cudaGetLastError")
+TEST("an event that is not ready is not an error for cudaGetLastError")
 {
 	struct gate gate = {false, false};
 	int *memory = zeros();
@@ -275,7 +275,7 @@ TEST("the device describes itself, in properties and attributes alike")
 	CHECK_INT(value, 13000);
 }
 
-TEST("errors have CUDA's names and texts, and numbers that are none say so")
+TEST("errors have CUDA's names and texts, and other values are unrecognized")
 {
 	CHECK_STR(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation");
 	CHECK_STR(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
@@ -283,7 +283,7 @@ TEST("errors have CUDA's names and texts, and numbers that are none say so")
 	CHECK_STR(cudaGetErrorString((cudaError_t)12345), "unrecognized error code");
 }
 
-TEST("a kernel that fails spoils everything until the device is reset")
+TEST("after a fault of a kernel every call fails until the device is reset")
 {
 	int *memory = zeros(), *wrong = (int *)16;
 	void *arguments[] = {&wrong};
@@ -303,7 +303,7 @@ TEST("a kernel that fails spoils everything until the device is reset")
 	CHECK_INT(read_int(memory), 1);
 }
 
-TEST("the driver's functions can be had through the runtime")
+TEST("the runtime returns the driver's functions by name")
 {
 	enum cudaDriverEntryPointQueryResult status;
 	void *address = NULL;
@@ -338,7 +338,7 @@ static int run_without_driver(const char *program, const char *folder)
  * This program again, where the loader finds no driver: under a path at which its RUNPATH does not
  * lead to the one of the build, since dlopen as AddressSanitizer replaces it searches there, too.
  */
-TEST("without a driver every call says so, and the version is 0")
+TEST("without a driver every call fails, and the version is 0")
 {
 	const char *folder = getenv("NO_DRIVER_PATH");
 	char directory[4096], program[4200];

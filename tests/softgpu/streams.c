@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Streams and events of the software device: what may overlap, and what must not. */
+/* Streams and events of the software device: concurrency and order. */
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,7 +231,7 @@ static void note_callback(CUstream stream, CUresult status, void *data)
 	((int *)data)[2] = status;
 }
 
-TEST("a callback is told its stream and its status")
+TEST("a callback receives its stream and its status")
 {
 	struct driver driver = begin();
 	struct {

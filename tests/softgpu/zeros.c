@@ -39,7 +39,7 @@ static void note_crash(int signal_number)
 	siglongjmp(crash, signal_number);
 }
 
-/* A place that holds zeros, for functions that return something through their first argument. */
+/* A buffer of zeros, for functions that return something through their first argument. */
 static uint64_t place[512];
 
 /* The signal that a call ends with; 0: none. */
@@ -65,7 +65,7 @@ static void call_all(void *library, const char *const *names, size_t count, CUco
 			TAP_FAIL("%s is missing", names[i]);
 			continue;
 		}
-		/* Its first argument counts what the second points at: it believes both. */
+		/* Its first argument is the number of items at the second, which it trusts. */
 		if (first && second && strstr(names[i], "3DBatchAsync"))
 			continue;
 		memset(place, 0, sizeof(place));
@@ -100,12 +100,12 @@ TEST("no function of the driver API crashes on zeros")
 	call_driver(0, 0);
 }
 
-TEST("no function of the driver API crashes where only its first argument is good")
+TEST("no function of the driver API crashes if only its first argument is valid")
 {
 	call_driver((uintptr_t)place, 0);
 }
 
-TEST("no function of the driver API crashes on handles that are none")
+TEST("no function of the driver API crashes on invalid handles")
 {
 	call_driver((uintptr_t)place, (uintptr_t)place);
 }

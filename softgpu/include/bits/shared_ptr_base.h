@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * libstdc++ 12 and later write __attribute__((__noinline__)) in this header, where CUDA's word
- * __noinline__ is a macro: it steps aside while the real header is read.
+ * __noinline__ is a macro: the macro is undefined while the real header is read.
  */
 #pragma GCC system_header
 #pragma push_macro("__noinline__")

@@ -192,7 +192,7 @@ SOFTGPU_REDUCE(xor, unsigned int, "xor.b32")
 #undef SOFTGPU_REDUCE
 #endif
 
-/* threadIdx and its kin as whole values. */
+/* threadIdx and the other indices as whole values. */
 #define SOFTGPU_INDEX(name)                                                                        \
 	__device__ inline __cuda_builtin_##name##_t::operator dim3() const                         \
 	{                                                                                          \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The __nv_* functions that clang's own CUDA headers build CUDA's device functions from
- * (__clang_cuda_math.h, __clang_cuda_device_functions.h), as instructions where PTX has one and
- * from math_core.h where it has none. The Bessel functions are not here: softcc says so by name
- * where a kernel calls one.
+ * The __nv_* functions that clang's CUDA headers implement CUDA's device functions with
+ * (__clang_cuda_math.h, __clang_cuda_device_functions.h): as instructions where PTX has one, else
+ * by math_core.h. The Bessel functions are missing: softcc names the function if a kernel calls
+ * one.
  *
- * Single precision goes through double precision: right to the last bit nearly always, slow on
- * GPUs with few double units; __expf, __sinf and their kin are the fast ones.
+ * Single precision is computed in double precision: correct to the last bit nearly always, slow on
+ * GPUs with few double units; __expf, __sinf and the like are fast.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What C++ programs write in place of the C functions of cuda_runtime_api.h: typed pointers, the
- * variable or the kernel itself where C takes its address, arguments that may be left out.
+ * C++ forms of the functions of cuda_runtime_api.h: typed pointers, the variable or the kernel
+ * itself where C takes its address, default arguments.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include <utility>
 
-/* clang turns k<<<grid, block>>> into a call of this with what stands in the brackets. */
+/* clang translates k<<<grid, block>>> into a call of this with the values in the brackets. */
 extern "C" unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0,
 						    void *stream = nullptr);
 
@@ -164,7 +164,7 @@ SOFTGPU_CHANNELS(float, 32, Float)
 #undef SOFTGPU_CHANNELS
 #undef SOFTGPU_CHANNEL
 
-/* As of before CUDA 12; errors are told by the result alone. */
+/* The form before CUDA 12; only the result reports errors. */
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
 					       cudaGraphNode_t *error_node, char *log,
 					       size_t log_size)
@@ -278,8 +278,8 @@ static inline cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, T *kerne
 
 /*
  * The block size that keeps the most threads on a multiprocessor, the largest where several do,
- * and the number of blocks that fill the device with it. shared_of(block size) tells the dynamic
- * shared memory that a block of that size needs.
+ * and the number of blocks that fill the device with it. shared_of(block size) returns the
+ * dynamic shared memory that a block of that size needs.
  */
 template <typename Shared, typename T>
 static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(

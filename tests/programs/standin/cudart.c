@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A stand-in for libcudart.so.13 whose functions do nothing: for tests that count calls, and for
- * those of calls that never return the usual way. Where a caller has asked for it, cudaMalloc and
- * cudaLaunchKernel call back.
- *
- * Every function begins with `push %rbp`, as in NVIDIA's library, and __cudaLaunchKernel jumps to
- * cudaLaunchKernel, as it does there: both are what a tracer must cope with.
+ * tests of calls that do not return normally. On request, cudaMalloc and cudaLaunchKernel call
+ * back. Every function begins with `push %rbp`, as in NVIDIA's library, and __cudaLaunchKernel
+ * jumps to cudaLaunchKernel, as it does there: both are what a tracer must cope with.
  */
 #include <cuda_runtime_api.h>
 
@@ -18,7 +16,7 @@ static struct {
 	void *data;
 } wanted;
 
-/* From now on cudaMalloc and cudaLaunchKernel call this; NULL ends it. */
+/* Let cudaMalloc and cudaLaunchKernel call this; NULL ends it. */
 void standin_call_back(void (*callback)(void *data), void *data)
 {
 	wanted.callback = callback;
@@ -85,7 +83,7 @@ EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *stub)
 	return cudaSuccess;
 }
 
-/* No compiler is sure to write this: it may well call, or leave the frame out. */
+/* In assembly, since a compiler may emit a call or omit the frame. */
 #if defined(__x86_64__)
 #define THUNK                                                                                      \
 	"	pushq	%rbp\n"                                                                            \

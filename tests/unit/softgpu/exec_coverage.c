@@ -80,11 +80,11 @@ TEST("the opcodes that the device does not have are those that its README names"
 
 	gt_strbuf_printf(&path, "%s/softgpu/README.md", root ? root : ".");
 	add_file(&text, gt_strbuf_string(&path));
-	section = strstr(gt_strbuf_string(&text), "## PTX that it does not have");
+	section = strstr(gt_strbuf_string(&text), "## Unsupported PTX");
 	CHECK(section != NULL);
 	if (!section)
 		return;
-	end = strstr(section, "Forms of opcodes");
+	end = strstr(section, "Unsupported forms");
 	CHECK(end != NULL);
 	for (int op = 0; op < GT_PTX_OP_COUNT; op++) {
 		const char *name = gt_ptx_opcode_name((enum gt_ptx_opcode)op);
