@@ -121,11 +121,13 @@ static void report_end(const struct step *step)
 
 static void put_all(bool json)
 {
+	const struct gt_report_format format = {run.time, json, json};
+
 	for (size_t i = 0; i < gt_countof(reports); i++) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 
-		if (gt_report_put(reports[i], run.states[i], &run.options[i], run.names, run.time,
-				  json, json, &text))
+		if (gt_report_put(reports[i], run.states[i], &run.options[i], run.names, &format,
+				  &text))
 			abort();
 	}
 }

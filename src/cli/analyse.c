@@ -27,10 +27,11 @@ struct analysis_run {
 	int signals;                  /* readable when SIGUSR1 came */
 };
 
-static int put(struct analysis_run *analyse, uint64_t now, bool final)
+static int print_report(struct analysis_run *analyse, uint64_t now, bool final)
 {
+	const struct gt_report_format format = {now, final, analyse->given->target.json};
 	int error = gt_report_put(analyse->report, analyse->state, &analyse->how, analyse->names,
-				  now, final, analyse->given->target.json, &analyse->sink.text);
+				  &format, &analyse->sink.text);
 
 	analyse->how.continued = true;
 	return error ? error : gt_sink_flush(&analyse->sink);
@@ -48,7 +49,7 @@ static int check_interval(struct analysis_run *analyse, uint64_t now)
 		analyse->next = gt_names_start_time(analyse->names) + interval;
 	if (now < analyse->next)
 		return 0;
-	error = put(analyse, analyse->next, false);
+	error = print_report(analyse, analyse->next, false);
 	/* Intervals without events are reported once. */
 	while (analyse->next <= now)
 		analyse->next += interval;
@@ -77,7 +78,7 @@ static int flush(void *opaque)
 	if (!analyse->names)
 		return 0;
 	if (read(analyse->signals, &info, sizeof(info)) == sizeof(info)) {
-		int error = put(analyse, now, false);
+		int error = print_report(analyse, now, false);
 
 		if (error)
 			return error;
@@ -122,7 +123,7 @@ static int end(void *opaque, const struct gt_names *names, struct gt_diag *diag)
 	int error, closed;
 
 	analyse->names = names;
-	error = put(analyse, analyse->now, true);
+	error = print_report(analyse, analyse->now, true);
 	closed = gt_sink_close(&analyse->sink, diag);
 	analyse->report->close(analyse->state);
 	if (analyse->signals >= 0)

@@ -337,7 +337,7 @@ static void json_losses(struct gt_json *json, const struct gt_names *names, bool
 
 static int put_json(const struct gt_report *report, void *state,
 		    const struct gt_report_options *options, const struct gt_names *names,
-		    uint64_t now, bool final, struct gt_strbuf *text)
+		    const struct gt_report_format *format, struct gt_strbuf *text)
 {
 	gt_auto_strbuf schema = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(text);
@@ -346,35 +346,41 @@ static int put_json(const struct gt_report *report, void *state,
 	gt_strbuf_printf(&schema, "gputap.%s.1", report->name);
 	gt_json_object_begin(&json, NULL);
 	gt_json_string(&json, "schema", gt_strbuf_string(&schema));
-	gt_json_u64(&json, "time", now);
-	gt_json_bool(&json, "final", final);
+	gt_json_u64(&json, "time", format->now);
+	gt_json_bool(&json, "final", format->final);
 	gt_json_string(&json, "by", gt_by_name(options->by));
-	error = report->put_json(state, options, names, now, &json);
-	json_losses(&json, names, final);
+	error = report->put_json(state, options, names, format->now, &json);
+	json_losses(&json, names, format->final);
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
 	return error;
 }
 
-int gt_report_put(const struct gt_report *report, void *state,
-		  const struct gt_report_options *options, const struct gt_names *names,
-		  uint64_t now, bool final, bool json, struct gt_strbuf *text)
+static int put_text(const struct gt_report *report, void *state,
+		    const struct gt_report_options *options, const struct gt_names *names,
+		    const struct gt_report_format *format, struct gt_strbuf *text)
 {
-	uint64_t since = now - gt_names_start_time(names);
+	uint64_t since = format->now - gt_names_start_time(names);
 	int error;
 
-	if (json) {
-		error = put_json(report, state, options, names, now, final, text);
-	} else {
-		if (!final)
-			gt_strbuf_printf(text, "After %" PRIu64 ".%03u s:\n", since / 1000000000,
-					 (unsigned)(since % 1000000000 / 1000000));
-		else if (options->continued)
-			gt_strbuf_puts(text, "At the end:\n");
-		error = report->put_text(state, options, names, now, text);
-		put_losses(text, names, final);
-		if (!final)
-			gt_strbuf_putc(text, '\n');
-	}
+	if (!format->final)
+		gt_strbuf_printf(text, "After %" PRIu64 ".%03u s:\n", since / 1000000000,
+				 (unsigned)(since % 1000000000 / 1000000));
+	else if (options->continued)
+		gt_strbuf_puts(text, "At the end:\n");
+	error = report->put_text(state, options, names, format->now, text);
+	put_losses(text, names, format->final);
+	if (!format->final)
+		gt_strbuf_putc(text, '\n');
+	return error;
+}
+
+int gt_report_put(const struct gt_report *report, void *state,
+		  const struct gt_report_options *options, const struct gt_names *names,
+		  const struct gt_report_format *format, struct gt_strbuf *text)
+{
+	int error = format->json ? put_json(report, state, options, names, format, text)
+				 : put_text(report, state, options, names, format, text);
+
 	return error ? error : text->failed ? -ENOMEM : 0;
 }

@@ -43,16 +43,22 @@ extern const struct gt_report gt_report_leaks;
 extern const struct gt_report gt_report_copies;
 extern const struct gt_report gt_report_errors;
 
+/* When and how a report is printed. */
+struct gt_report_format {
+	uint64_t now; /* time of the session, ns */
+	bool final;   /* at the end of the session */
+	bool json;
+};
+
 /*
- * Writes a whole report as of `now`; `final` at the end of a session. `options` are those that it
- * was opened with. Whatever the form, it says what was lost, as far as that is known by then. 0 or
- * -ENOMEM.
+ * Adds a whole report to a text. `options` are those that it was opened with. Both forms state what
+ * was lost, as far as it is known. 0 or -ENOMEM.
  */
 int gt_report_put(const struct gt_report *report, void *state,
 		  const struct gt_report_options *options, const struct gt_names *names,
-		  uint64_t now, bool final, bool json, struct gt_strbuf *text);
+		  const struct gt_report_format *format, struct gt_strbuf *text);
 
-/* What reports share: */
+/* Shared by reports: */
 
 struct gt_histogram;
 

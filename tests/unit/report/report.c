@@ -27,15 +27,19 @@ static void start(const struct gt_report *report, enum gt_by by)
 	STREAM_INTO(NULL, take);
 }
 
+static int put(bool final, bool json, struct gt_strbuf *buffer)
+{
+	return gt_report_put(shown.report, shown.state, &shown.options, stream.names,
+			     &(struct gt_report_format){stream.now, final, json}, buffer);
+}
+
 static void expect(bool final, const char *expected)
 {
 	gt_auto_strbuf report = GT_STRBUF_INIT;
 
 	if (final)
 		session_ends();
-	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
-				final, false, &report),
-		  0);
+	CHECK_INT(put(final, false, &report), 0);
 	CHECK_STR(gt_strbuf_string(&report), expected);
 }
 
@@ -377,9 +381,7 @@ TEST("errors: a call without a stream is of none, and not of the default stream"
 	start(&gt_report_errors, GT_BY_STREAM);
 	call_with("cudaSetDevice", "device", 9, 101);
 	call_with("cudaStreamSynchronize", "stream", 0, 400);
-	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
-				false, true, &json),
-		  0);
+	CHECK_INT(put(false, true, &json), 0);
 	CHECK(strstr(gt_strbuf_string(&json), "\"stream\":null"));
 	CHECK(strstr(gt_strbuf_string(&json), "\"stream\":\"0x0\""));
 	expect(true,
@@ -426,9 +428,7 @@ TEST("every report tells what was lost")
 
 	start(&gt_report_errors, GT_BY_STACK);
 	tell(&account.head);
-	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
-				true, false, &report),
-		  0);
+	CHECK_INT(put(true, false, &report), 0);
 	CHECK_STR(gt_strbuf_string(&report),
 		  "No call was seen.\n"
 		  "Incomplete: 11 of 100 calls were lost, 7 filtered, 2 unfinished; 3 other events "
@@ -447,18 +447,14 @@ TEST("one call is told as one")
 
 	start(&gt_report_errors, GT_BY_STACK);
 	tell(&account.head);
-	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
-				true, false, &whole),
-		  0);
+	CHECK_INT(put(true, false, &whole), 0);
 	CHECK_STR(gt_strbuf_string(&whole), "No call was seen.\n"
 					    "Complete: 1 call, none lost.\n");
 	account.complete = 0;
 	account.lost = account.others_lost = account.orphans = 1;
 	start(&gt_report_errors, GT_BY_STACK);
 	tell(&account.head);
-	CHECK_INT(gt_report_put(shown.report, shown.state, &shown.options, stream.names, stream.now,
-				true, false, &lossy),
-		  0);
+	CHECK_INT(put(true, false, &lossy), 0);
 	CHECK_STR(gt_strbuf_string(&lossy),
 		  "No call was seen.\n"
 		  "Incomplete: 1 of 1 call was lost, 0 filtered, 0 unfinished; 1 other event was "
