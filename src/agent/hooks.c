@@ -406,7 +406,7 @@ static void *open_shim(int mode)
 
 /*
  * The driver's shim in place of the driver. All other calls leave by a jump (-O2), not by a call:
- * the loader looks at the return address to find out whose RUNPATH counts.
+ * the loader uses the return address to find out whose RUNPATH counts.
  */
 EXPORT void *dlopen(const char *path, int mode)
 {

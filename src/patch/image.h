@@ -2,7 +2,7 @@
 /*
  * Patch what reaches the driver: a fatbin, PTX text or a cubin. The PTX that the driver would
  * compile for the device is patched and put into a fatbin of its own, with the options of its entry
- * (a limit of registers is found nowhere else). Machine code is left out of it: the driver would
+ * (a limit of registers is found nowhere else). Machine code is omitted: the driver would
  * prefer it.
  */
 #pragma once
@@ -26,7 +26,7 @@ int gt_patch_image(const void *data, size_t size, uint32_t device,
 void gt_patch_image_clear(struct gt_patch_image *image);
 
 /*
- * Whether a program may match a function that the text declares. Looks at the names behind .entry
+ * Whether a program may match a function that the text declares. Examines the names after .entry
  * and .func alone, so that a module that nothing matches is not parsed. True where in doubt.
  */
 bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_options *options);

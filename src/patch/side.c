@@ -153,7 +153,7 @@ bool gt_patch_keeps(const struct gt_patcher *patcher, const struct gt_ptx_item *
 	case GT_PTX_ITEM_ALIAS:
 		return keeps_function(patcher, item->alias->alias);
 	case GT_PTX_ITEM_SECTION:
-		/* .loc refers to names in this one; others describe functions that are left out. */
+		/* .loc refers to names in this one; others describe functions that are omitted. */
 		return !strcmp(item->section->name, ".debug_str");
 	default:
 		return true;
