@@ -16,6 +16,8 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_compile,
 	&gt_command_exec,
 	&gt_command_run,
+	&gt_command_cudacounter,
+	&gt_command_threadhist,
 	&gt_command_doctor,
 	&gt_command_list,
 	&gt_command_help,
@@ -26,6 +28,14 @@ const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count)
 	*ret_count = gt_countof(commands);
 	return commands;
 }
+
+/* Other names of commands. */
+static const struct {
+	const char *name;
+	const struct gt_cli_command *command;
+} aliases[] = {
+	{"cuda-counter", &gt_command_cudacounter},
+};
 
 /* Names that look like commands and are not. */
 static const struct {
@@ -41,6 +51,9 @@ const struct gt_cli_command *gt_cli_find(const char *name)
 	const char *names[gt_countof(commands)];
 	const char *nearest;
 
+	for (size_t i = 0; i < gt_countof(aliases); i++)
+		if (!strcmp(aliases[i].name, name))
+			return aliases[i].command;
 	for (size_t i = 0; i < gt_countof(commands); i++) {
 		if (!strcmp(commands[i]->name, name))
 			return commands[i];

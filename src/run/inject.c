@@ -37,7 +37,7 @@ struct gt_inject_connection {
 	struct gt_inject_connection *next;
 };
 
-/* The maps, one behind the other in one file. */
+/* The maps, one after the other in one file. */
 struct gt_inject_memory {
 	int fd;
 	uint8_t *data; /* mapped */
@@ -56,7 +56,8 @@ struct gt_inject {
 	char socket[64];
 	struct gt_inject_connection *connections;
 	size_t connection_count;
-	uint32_t next_site, next_kernel;
+	uint32_t next_site;
+	GT_VEC(char *) kernels; /* names by number */
 	struct gt_inject_coverage coverage;
 };
 
@@ -237,7 +238,7 @@ static bool send_reply(int socket, const struct gt_agent_reply *reply, int fd)
 
 /* ---- images ---------------------------------------------------------------------------- */
 
-/* The bytes of an image, copied: the process may go on writing to its file. The caller frees. */
+/* The bytes of an image, copied: the process may still write to its file. The caller frees. */
 static void *copy_image(int fd, uint64_t size)
 {
 	struct stat status;
@@ -281,12 +282,21 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.programs = inject->options.programs,
 		.program_count = inject->options.program_count,
 		.first_site = inject->next_site,
-		.first_kernel = inject->next_kernel,
+		.first_kernel = (uint32_t)inject->kernels.count,
 		.symbols = &symbols,
 		.whole = true,
 	};
 
 	return gt_patch_image(data, request->size, request->capability, &options, image, diag);
+}
+
+/* A name that finds no memory is "?": numbers stay as they are. */
+static void keep_kernel(struct gt_inject *inject, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (gt_vec_push(&inject->kernels, copy))
+		free(copy);
 }
 
 static void count_image(struct gt_inject *inject, struct gt_inject_connection *connection,
@@ -309,7 +319,8 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	inject->coverage.found += result->found;
 	inject->coverage.rejected += result->rejected;
 	inject->next_site += (uint32_t)result->sites.count;
-	inject->next_kernel += (uint32_t)result->kernels.count;
+	gt_vec_each (kernel, &result->kernels)
+		keep_kernel(inject, kernel->name);
 	if (result->rejections.count)
 		set_reason(connection, result->rejections.items[0].reason);
 }
@@ -514,6 +525,9 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_cleanup_close(&inject->memory.fd);
 	gt_cleanup_close(&inject->listener);
 	gt_cleanup_close(&inject->epoll);
+	gt_vec_each (name, &inject->kernels)
+		free(*name);
+	gt_vec_free(&inject->kernels);
 	free(inject->memory.offsets);
 	free(inject->memory.copies);
 	free(inject->memory.words);
@@ -534,6 +548,13 @@ int gt_inject_fd(const struct gt_inject *inject)
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject)
 {
 	return inject->coverage;
+}
+
+const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number)
+{
+	if (number >= inject->kernels.count)
+		return NULL;
+	return inject->kernels.items[number] ? inject->kernels.items[number] : "?";
 }
 
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)
@@ -565,29 +586,36 @@ int gt_inject_print(struct gt_inject *inject, struct gt_strbuf *text, uint64_t *
 	return error;
 }
 
-/* ---- the agent ------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------- */
 
-int gt_inject_agent(char **ret_path, struct gt_diag *diag)
+static int try_file(const char *self, size_t length, const char *between, const char *directory,
+		    const char *name, char **ret_path)
 {
-	/* Beside the program in a build, below its prefix when installed. */
-	static const char *const places[] = {"src/agent", "../lib/gputap",
-					     "../" GT_LIBDIR "/gputap"};
-	char self[PATH_MAX], resolved[PATH_MAX];
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	char resolved[PATH_MAX];
+
+	gt_strbuf_printf(&path, "%.*s/%s%s/%s", (int)length, self, between, directory, name);
+	if (!realpath(gt_strbuf_string(&path), resolved))
+		return -ENOENT;
+	*ret_path = strdup(resolved);
+	return *ret_path ? 0 : -ENOMEM;
+}
+
+int gt_inject_find_file(const char *build_directory, const char *directory, const char *name,
+			char **ret_path, struct gt_diag *diag)
+{
+	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	const char *slash;
+	size_t folder;
 
 	self[length > 0 ? length : 0] = '\0';
 	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < gt_countof(places); i++) {
-		gt_auto_strbuf path = GT_STRBUF_INIT;
-
-		gt_strbuf_printf(&path, "%.*s/%s/libgputap-agent.so", (int)(slash - self), self,
-				 places[i]);
-		if (!realpath(gt_strbuf_string(&path), resolved))
-			continue;
-		*ret_path = strdup(resolved);
-		return *ret_path ? 0 : -ENOMEM;
-	}
+	folder = slash ? (size_t)(slash - self) : 0;
+	if (!try_file(self, folder, "", build_directory, name, ret_path) ||
+	    !try_file(self, folder, "../lib/gputap", directory, name, ret_path) ||
+	    !try_file(self, folder, "../" GT_LIBDIR "/gputap", directory, name, ret_path))
+		return 0;
 	return gt_diag(diag, -ENOENT, "run", NULL,
-		       "libgputap-agent.so is not there; build it with 'make', or install gputap");
+		       "%s is not there; build it with 'make', or install gputap", name);
 }

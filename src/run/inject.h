@@ -55,8 +55,13 @@ GT_DEFINE_AUTO(inject, struct gt_inject, gt_inject_close)
 
 /* The value of the environment variable GT_AGENT_SOCKET. */
 const char *gt_inject_socket(const struct gt_inject *inject);
-/* The agent that belongs to this gputap. -ENOENT. The caller frees *ret_path. */
-int gt_inject_agent(char **ret_path, struct gt_diag *diag);
+/*
+ * A file that belongs to this gputap: beside the program in a build, in `build_directory`, and
+ * below its prefix when installed, in `directory` of the library directory. -ENOENT. The caller
+ * frees *ret_path.
+ */
+int gt_inject_find_file(const char *build_directory, const char *directory, const char *name,
+			char **ret_path, struct gt_diag *diag);
 
 /* Readable when there is something to do. */
 int gt_inject_fd(const struct gt_inject *inject);
@@ -64,6 +69,9 @@ int gt_inject_fd(const struct gt_inject *inject);
 int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag);
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
+
+/* The mangled name of a kernel by the context's `kernel`; NULL: there is none of that number. */
+const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number);
 
 /* Whether programs use a map; it is one of the object. */
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map);

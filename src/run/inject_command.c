@@ -23,7 +23,7 @@ static int prepare_environment(const struct gt_inject *inject, struct gt_environ
 			       struct gt_diag *diag)
 {
 	gt_autofree char *agent = NULL;
-	int error = gt_inject_agent(&agent, diag);
+	int error = gt_inject_find_file("src/agent", "", "libgputap-agent.so", &agent, diag);
 
 	if (!error)
 		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);

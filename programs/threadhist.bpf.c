@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Counts, for each thread of a grid, how often it ran a kernel and went round its loops. */
+#include <gputap/bpf.h>
+
+#include "programs.h"
+
+GPUTAP_THREAD_ARRAY(threads, struct threadhist_thread, 1);
+
+SEC("gpu/entry/*")
+int count_entry(struct gputap_context *ctx)
+{
+	unsigned int key = 0;
+	struct threadhist_thread *thread = bpf_map_lookup_elem(&threads, &key);
+
+	if (thread)
+		thread->entries++;
+	return 0;
+}
+
+SEC("gpu/loop")
+int count_loop(struct gputap_context *ctx)
+{
+	unsigned int key = 0;
+	struct threadhist_thread *thread = bpf_map_lookup_elem(&threads, &key);
+
+	if (thread)
+		thread->loops++;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

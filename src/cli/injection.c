@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cli/injection.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/programs.h"
+#include "cli/rejection.h"
+
+/* ---- programs -------------------------------------------------------------------------- */
+
+static int print_rejection(const struct gt_bpf_program *program, const struct gt_diag *diag,
+			   const struct gt_verify_error *rejection)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_cli_put_rejection(&text, program, rejection);
+	gt_cli_error("%s: rejected: %s", program->name, diag->text);
+	fputs(gt_strbuf_string(&text), stderr);
+	return GT_EXIT_FAILED;
+}
+
+static int verify_program(struct gt_cli_injection *self, const struct gt_bpf_program *program)
+{
+	struct gt_patch_program *inserted = &self->programs[self->count];
+	struct gt_verify_options options = {
+		.max_executed = self->given->max_insns,
+		.allow_control = self->given->allow_control,
+	};
+	struct gt_verify_error rejection = {0};
+	struct gt_diag diag = {0};
+
+	if (gt_cli_section_of(program, NULL, &inserted->section, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_FAILED;
+	}
+	if (inserted->section.kind == GT_KIND_RUN) {
+		gt_cli_error("%s (%s) runs in no kernel; execute it with 'gputap exec'",
+			     program->name, program->section);
+		return GT_EXIT_FAILED;
+	}
+	gt_cli_set_input(&options, &inserted->section, 0);
+	if (gt_verify(self->object, program, &options, &self->facts[self->count], &rejection,
+		      &diag))
+		return print_rejection(program, &diag, &rejection);
+	inserted->program = program;
+	inserted->facts = &self->facts[self->count++];
+	return GT_GO_ON;
+}
+
+int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
+{
+	struct gt_diag diag = {0};
+	int status = GT_GO_ON;
+
+	if (gt_bpf_object_open(path, false, &self->object, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_USAGE;
+	}
+	if (!self->object->program_count) {
+		gt_cli_error("%s has no GPU program; 'gputap verify' lists its programs", path);
+		return GT_EXIT_FAILED;
+	}
+	if (self->object->program_count > GT_PATCH_MAX_PROGRAMS) {
+		gt_cli_error("%s has %u GPU programs; at most %d can be inserted", path,
+			     self->object->program_count, GT_PATCH_MAX_PROGRAMS);
+		return GT_EXIT_FAILED;
+	}
+	for (uint32_t i = 0; i < self->object->program_count && status == GT_GO_ON; i++)
+		status = verify_program(self, &self->object->programs[i]);
+	if (self->object->host_program_count && status == GT_GO_ON)
+		gt_cli_error("the object's %u host programs are not attached",
+			     self->object->host_program_count);
+	return status;
+}
+
+void gt_cli_injection_free(struct gt_cli_injection *self)
+{
+	for (uint32_t i = 0; i < self->count; i++)
+		gt_facts_clear(&self->facts[i]);
+	gt_bpf_object_free(self->object);
+}
+
+/* ---- coverage --------------------------------------------------------------------------- */
+
+static void report_module(void *context, const struct gt_inject_module *module)
+{
+	const struct gt_cli_injection *self = context;
+
+	if (!self->given->verbose)
+		return;
+	if (module->scope == GT_PATCH_NONE && !module->reason)
+		gt_cli_error("module %u of process %d: no kernel matches", module->number,
+			     (int)module->pid);
+	else
+		gt_cli_error("module %u of process %d: %u kernels, %u of %u sites patched%s%s",
+			     module->number, (int)module->pid, module->kernels, module->patched,
+			     module->found, module->reason ? "; " : "",
+			     module->reason ? module->reason : "");
+}
+
+/* The coverage, on standard error, as the account of "trace" is. */
+static void print_coverage(const struct gt_cli_injection *self)
+{
+	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
+
+	gt_cli_error("%u modules: %u patched, %u SASS only, %u failed; %u kernels; %" PRIu64
+		     " sites: %" PRIu64 " patched, %" PRIu64 " rejected",
+		     coverage.modules, coverage.modules_patched, coverage.modules_sass,
+		     coverage.modules_failed, coverage.kernels, coverage.found, coverage.patched,
+		     coverage.rejected);
+	if (!coverage.modules)
+		gt_cli_error("the command loaded no CUDA module that the agent could see");
+	if (self->lines_lost)
+		gt_cli_error("%" PRIu64 " lines that programs printed were dropped (buffer full)",
+			     self->lines_lost);
+}
+
+/* ---- running --------------------------------------------------------------------------- */
+
+static void print_remark(const char *text)
+{
+	gt_cli_error("%s", text);
+}
+
+/* A view, and whom it is for. */
+struct viewed_injection {
+	struct gt_cli_injection *self;
+	const struct gt_cli_injection_view *view;
+};
+
+static void call_idle(void *context)
+{
+	const struct viewed_injection *viewed = context;
+
+	if (viewed->view->idle)
+		viewed->view->idle(viewed->self);
+}
+
+static void call_tick(void *context)
+{
+	const struct viewed_injection *viewed = context;
+
+	if (viewed->view->tick)
+		viewed->view->tick(viewed->self);
+}
+
+int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
+			 const struct gt_cli_injection_view *view)
+{
+	const struct gt_inject_options options = {
+		.object = self->object,
+		.programs = self->programs,
+		.program_count = self->count,
+		.threads = (uint32_t)self->given->threads,
+		.report = report_module,
+		.context = self,
+	};
+	struct viewed_injection viewed = {.self = self, .view = view};
+	const struct gt_inject_command command = {
+		.words = words,
+		.gpu = (enum gt_gpu)self->given->gpu,
+		.interval_ns = self->given->interval,
+		.idle = call_idle,
+		.tick = call_tick,
+		.context = &viewed,
+	};
+	gt_auto(inject) struct gt_inject *inject = NULL;
+	struct gt_diag diag = {0};
+	int status = GT_EXIT_FAILED;
+	int error = gt_inject_open(&options, &inject, &diag);
+
+	self->inject = inject;
+	if (!error)
+		error = gt_inject_run(inject, &command, print_remark, &status, &diag);
+	if (error) {
+		gt_cli_diag(&diag);
+		return status;
+	}
+	call_idle(&viewed);
+	if (view->end)
+		view->end(self, status);
+	print_coverage(self);
+	return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Common to the commands that insert GPU programs into the kernels of a command. */
+#pragma once
+
+#include "gpubpf/object/object.h"
+#include "run/inject_command.h"
+
+/* As given on the command line. */
+struct gt_cli_injection_options {
+	bool json, verbose, allow_control;
+	int gpu;
+	uint64_t interval, threads, max_insns;
+};
+
+enum {
+	GT_CLI_INJECTION_THREADS = 1 << 20, /* that maps with a value per thread have room for */
+};
+
+/* The programs of an object, verified, and the collector. */
+struct gt_cli_injection {
+	const struct gt_cli_injection_options *given;
+	struct gt_bpf_object *object;
+	struct gt_patch_program programs[GT_PATCH_MAX_PROGRAMS];
+	struct gt_facts facts[GT_PATCH_MAX_PROGRAMS];
+	uint32_t count;
+	struct gt_inject *inject; /* while the command runs, and for `end` */
+	uint64_t lines_lost;
+};
+
+/* What a command does with what the programs collect; each may be NULL. */
+struct gt_cli_injection_view {
+	void (*idle)(struct gt_cli_injection *self);            /* records may have arrived */
+	void (*tick)(struct gt_cli_injection *self);            /* an interval is over */
+	void (*end)(struct gt_cli_injection *self, int status); /* the command has ended */
+};
+
+/* Open an object and verify its GPU programs. GT_GO_ON, or the exit status. */
+int gt_cli_injection_read(struct gt_cli_injection *self, const char *path);
+/* Run the command with the programs, then print the coverage. Its exit status. */
+int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
+			 const struct gt_cli_injection_view *view);
+void gt_cli_injection_free(struct gt_cli_injection *self);

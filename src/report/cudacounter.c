@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Threads, blocks and cycles by kernel: the program programs/cudacounter.bpf.c. */
+#include "base/clean.h"
+#include "elf/demangle.h"
+#include "programs.h"
+#include "report/gpu.h"
+#include "report/table.h"
+
+/* Calls `use` for each kernel that ran. */
+static void each_kernel(const struct gt_inject *inject, const struct gt_bpf_object *object,
+			void (*use)(void *context, const char *name,
+				    const struct cudacounter_kernel *kernel),
+			void *context)
+{
+	uint32_t count;
+	const struct cudacounter_kernel *kernels = gt_gpu_report_values(
+		inject, object, "kernels", sizeof(struct cudacounter_kernel), &count);
+
+	for (uint32_t i = 0; kernels && i < count; i++) {
+		const char *name = gt_inject_kernel(inject, i);
+
+		if (name && kernels[i].entries)
+			use(context, name, &kernels[i]);
+	}
+}
+
+static void put_row(void *context, const char *name, const struct cudacounter_kernel *kernel)
+{
+	struct gt_table *table = context;
+
+	gt_table_number(table, kernel->entries);
+	gt_table_number(table, kernel->exits);
+	gt_table_number(table, kernel->blocks);
+	gt_table_number(table, kernel->warps ? kernel->cycles / kernel->warps : 0);
+	gt_demangle(name, gt_table_cell(table));
+	gt_table_end_cell(table);
+}
+
+static void put_kernels(const struct gt_inject *inject, const struct gt_bpf_object *object,
+			struct gt_strbuf *text)
+{
+	static const struct gt_column columns[] = {
+		{"ENTRIES", false, false},     {"EXITS", false, false}, {"BLOCKS", false, false},
+		{"CYCLES/WARP", false, false}, {"KERNEL", true, false},
+	};
+	struct gt_table table;
+
+	gt_table_begin(&table, columns, gt_countof(columns));
+	each_kernel(inject, object, put_row, &table);
+	gt_table_put(&table, text);
+}
+
+static void json_kernel(void *context, const char *name, const struct cudacounter_kernel *kernel)
+{
+	struct gt_json *json = context;
+
+	gt_json_object_begin(json, NULL);
+	gt_json_string(json, "kernel", name);
+	gt_json_u64(json, "entries", kernel->entries);
+	gt_json_u64(json, "exits", kernel->exits);
+	gt_json_u64(json, "blocks", kernel->blocks);
+	gt_json_u64(json, "warps", kernel->warps);
+	gt_json_u64(json, "cycles", kernel->cycles);
+	gt_json_object_end(json);
+}
+
+static void json_kernels(const struct gt_inject *inject, const struct gt_bpf_object *object,
+			 struct gt_json *json)
+{
+	gt_json_array_begin(json, "kernels");
+	each_kernel(inject, object, json_kernel, json);
+	gt_json_array_end(json);
+}
+
+const struct gt_gpu_report gt_gpu_report_cudacounter = {
+	.name = "cudacounter",
+	.put = put_kernels,
+	.put_json = json_kernels,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How evenly threads share the work: the program programs/threadhist.bpf.c. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clean.h"
+#include "base/histogram.h"
+#include "programs.h"
+#include "report/gpu.h"
+#include "report/table.h"
+
+/* Loop iterations of the threads that ran a kernel. */
+struct threadhist_summary {
+	uint32_t threads;
+	uint64_t entries, loops; /* of all threads */
+	uint64_t min, median, max;
+	uint32_t min_thread, max_thread;
+	struct gt_histogram histogram;
+};
+
+static void add_thread(struct threadhist_summary *summary, uint32_t number,
+		       const struct threadhist_thread *thread)
+{
+	if (!summary->threads || thread->loops < summary->min) {
+		summary->min = thread->loops;
+		summary->min_thread = number;
+	}
+	if (!summary->threads || thread->loops > summary->max) {
+		summary->max = thread->loops;
+		summary->max_thread = number;
+	}
+	summary->threads++;
+	summary->entries += thread->entries;
+	summary->loops += thread->loops;
+	gt_histogram_add(&summary->histogram, thread->loops);
+}
+
+static void summarize(const struct gt_inject *inject, const struct gt_bpf_object *object,
+		      struct threadhist_summary *ret_summary)
+{
+	uint32_t count;
+	const struct threadhist_thread *threads = gt_gpu_report_values(
+		inject, object, "threads", sizeof(struct threadhist_thread), &count);
+
+	*ret_summary = (struct threadhist_summary){0};
+	for (uint32_t i = 0; threads && i < count; i++)
+		if (threads[i].entries)
+			add_thread(ret_summary, i, &threads[i]);
+	ret_summary->median = gt_histogram_quantile(&ret_summary->histogram, 0.5);
+}
+
+/* One bar per power of two, the longest 40 characters. */
+static void put_histogram(const struct gt_histogram *histogram, struct gt_strbuf *text)
+{
+	enum { BAR = 40 };
+	uint64_t most = 1;
+
+	for (unsigned power = 0; power < 64; power++)
+		if (gt_histogram_power(histogram, power) > most)
+			most = gt_histogram_power(histogram, power);
+	for (unsigned power = 0; power < 64; power++) {
+		uint64_t count = gt_histogram_power(histogram, power);
+
+		if (!count)
+			continue;
+		gt_strbuf_printf(text, "%12" PRIu64 " .. %-12" PRIu64 " %8" PRIu64 "  ",
+				 power ? UINT64_C(1) << power : 0, (UINT64_C(2) << power) - 1,
+				 count);
+		for (uint64_t i = 0; i * most < count * BAR; i++)
+			gt_strbuf_putc(text, '#');
+		gt_strbuf_putc(text, '\n');
+	}
+}
+
+static void put_balance(const struct threadhist_summary *summary, struct gt_strbuf *text)
+{
+	if (!summary->loops)
+		gt_strbuf_puts(text, "no thread went back to the start of a loop\n");
+	else if (summary->min == summary->max)
+		gt_strbuf_printf(text, "balanced: each thread has %" PRIu64 " loop iterations\n",
+				 summary->max);
+	else
+		gt_strbuf_printf(text,
+				 "imbalance: thread %u has %" PRIu64 " loop iterations, %.0f %% of "
+				 "the %" PRIu64 " of thread %u; the median is %" PRIu64 "\n",
+				 summary->min_thread, summary->min,
+				 100.0 * (double)summary->min / (double)summary->max, summary->max,
+				 summary->max_thread, summary->median);
+}
+
+static void put_threads(const struct gt_inject *inject, const struct gt_bpf_object *object,
+			struct gt_strbuf *text)
+{
+	struct threadhist_summary summary;
+
+	summarize(inject, object, &summary);
+	gt_strbuf_printf(text, "%u threads, %" PRIu64 " entries, %" PRIu64 " loop iterations\n",
+			 summary.threads, summary.entries, summary.loops);
+	if (summary.threads) {
+		put_balance(&summary, text);
+		gt_strbuf_puts(text, "     ITERATIONS                THREADS\n");
+		put_histogram(&summary.histogram, text);
+	}
+	gt_histogram_free(&summary.histogram);
+}
+
+static void json_threads(const struct gt_inject *inject, const struct gt_bpf_object *object,
+			 struct gt_json *json)
+{
+	uint32_t count;
+	const struct threadhist_thread *threads = gt_gpu_report_values(
+		inject, object, "threads", sizeof(struct threadhist_thread), &count);
+
+	gt_json_array_begin(json, "threads");
+	for (uint32_t i = 0; threads && i < count; i++) {
+		if (!threads[i].entries)
+			continue;
+		gt_json_object_begin(json, NULL);
+		gt_json_u64(json, "thread", i);
+		gt_json_u64(json, "entries", threads[i].entries);
+		gt_json_u64(json, "loops", threads[i].loops);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+const struct gt_gpu_report gt_gpu_report_threadhist = {
+	.name = "threadhist",
+	.put = put_threads,
+	.put_json = json_threads,
+};
