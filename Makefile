@@ -11,10 +11,11 @@ all: ## build everything (default)
 deps: ## install the packages that the build and the tests need
 	@tools/deps test
 
-demo: ## install what the build needs, build, trace a program
+demo: ## install what the build needs, build, trace a program, look into a kernel
 	@tools/deps build
 	@tools/build $(BUILD)
 	$(ROOT) $(BUILD)/gputap trace -- $(BUILD)/examples/vectoradd
+	$(BUILD)/gputap threadhist -- $(BUILD)/examples/uneven
 
 check: ## install what tests need, build, run every check and test
 	@tools/deps test
