@@ -8,9 +8,7 @@
 #include "base/text.h"
 #include "event/kinds.h"
 
-#define SOON_MS                                                                                    \
-	200 /* an end of the command so late is not waited for long enough to speak of it          \
-	     */
+#define SOON_MS 200 /* the command may end without a message this long after the tracing */
 
 static int parse_pids(const struct gt_cli_command *self, struct gt_trace_options *options)
 {
@@ -71,7 +69,7 @@ struct running {
 	bool is_narrowed; /* and not all of its calls were asked for */
 };
 
-/* A note of a capture is about the machine and the time of the recording. */
+/* A note of a capture is about the recording. */
 static void print_note(const struct gt_event *event, bool is_recorded)
 {
 	size_t length;
@@ -99,7 +97,7 @@ static int flush(void *opaque)
 	return running->run->flush(running->run->context);
 }
 
-/* `narrowed`: of a capture, and not of all calls in it; what was lost is nevertheless of all. */
+/* `narrowed`: only some calls of a capture; the losses are nevertheless those of all. */
 static void print_totals(const struct gt_names *names, bool narrowed)
 {
 	const struct gt_event_account *account = gt_names_account(names);
@@ -134,7 +132,7 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
 
-/* Of a run whose command gave none. A command that cannot be run gives what a shell gives. */
+/* The exit status without that of a command. As in a shell for a command that cannot be run. */
 static int exit_status(int error, const struct gt_diag *diag)
 {
 	if (error == -EINVAL)
@@ -144,8 +142,8 @@ static int exit_status(int error, const struct gt_diag *diag)
 	return error ? GT_EXIT_FAILED : GT_EXIT_OK;
 }
 
-/* Nothing but what the output has just told. */
-static bool are_told(const struct gt_run *run, const struct gt_names *names)
+/* Whether the output has printed the totals, and they have no losses. */
+static bool totals_were_printed(const struct gt_run *run, const struct gt_names *names)
 {
 	const struct gt_event_account *account = gt_names_account(names);
 
@@ -164,12 +162,13 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	if (error == -EPIPE)
 		error = 0;
 	closed = run->close(run->context, names, diag);
-	if (!are_told(run, names))
+	if (!totals_were_printed(run, names))
 		print_totals(names, running->is_narrowed);
 	return error || closed == -EPIPE ? error : closed;
 }
 
-/* The command's exit status. That it goes on behind a limit is told, unless it ends soon. */
+/* Return the command's exit status. Print a message if it continues after a limit, unless it ends
+ * soon. */
 static int wait_for_command(struct gt_session *session, const struct gt_trace_options *options)
 {
 	int status;
@@ -210,7 +209,7 @@ int gt_target_run(const struct gt_trace_options *options, const struct gt_run *r
 			gt_diag(&diag, error, "session", NULL, "%s", strerror(-error));
 		gt_cli_diag(&diag);
 	}
-	/* A command that was never let go would be waited for in vain. */
+	/* A command that was not resumed would never end. */
 	if (opened)
 		status = wait_for_command(session, options);
 	return status ? status : exit_status(error, &diag);

@@ -49,12 +49,12 @@ void gt_target_free(struct gt_target_options *options);
 /* Whether -o names a file for a capture: its name ends in ".gtap". */
 bool gt_target_makes_capture(const struct gt_target_options *options);
 
-/* What a command makes of a session's events. */
+/* The handlers of a command for the events of a session. */
 struct gt_run {
 	void *context;
-	/* Called once the session is open, and so its target sound. */
+	/* Called once the session is open, and so its target valid. */
 	int (*open)(void *context, struct gt_diag *diag);
-	/* `names` has learnt from the event. */
+	/* `names` already knows the event. */
 	int (*event)(void *context, const struct gt_names *names, const struct gt_event *event);
 	int (*flush)(void *context);
 	/* Called at the end of every run that was opened. */
@@ -63,8 +63,8 @@ struct gt_run {
 };
 
 /*
- * Runs a session to its end. Notes, errors and the totals go to stderr, so that no form of output
- * hides a loss; totals without one are not told a second time. Returns the exit status: the traced
- * command's, if there is one.
+ * Run a session to its end. Notes, errors and the totals go to stderr, so that no output format
+ * hides a loss; totals without a loss are not printed if the command prints them. Returns the exit
+ * status: the traced command's, if there is one.
  */
 int gt_target_run(const struct gt_trace_options *options, const struct gt_run *run);

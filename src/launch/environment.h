@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a command is started with: its files, its environment, and the GPU that it gets by that. */
+/* The files and the environment of a command, and thereby its GPU. */
 #pragma once
 
 #include "base/diag.h"
@@ -8,7 +8,7 @@
 
 struct gt_environment {
 	char **variables; /*   "NAME=value" …, ended by NULL; owned */
-	char *remark;     /* what the user must know of the GPU that was chosen; NULL: nothing */
+	char *remark;     /* a message to the user about the chosen GPU; NULL: none */
 };
 
 /*

@@ -105,9 +105,10 @@ static bool has_text(const struct gt_file *bytes, const char *text)
 }
 
 /*
- * Without symbols a runtime inside is told by what it looks for in the driver: NVIDIA's asks for
- * its private tables by cuGetExportTable (in libcudart_static.a of CUDA 13.0), which the software
- * GPU's own does not. A program without kernels (`nvcc` keeps them in .nv_fatbin) is left alone.
+ * Without symbols a runtime inside is recognised by what it looks up in the driver: NVIDIA's asks
+ * for its private tables by cuGetExportTable (in libcudart_static.a of CUDA 13.0), which the
+ * software GPU's own does not. A program without kernels (`nvcc` keeps them in .nv_fatbin) is left
+ * alone.
  */
 static bool has_nameless_runtime(struct gt_elf *elf)
 {
@@ -121,7 +122,7 @@ static bool has_nameless_runtime(struct gt_elf *elf)
 
 static bool has_static_runtime(struct gt_elf *elf)
 {
-	/* The software GPU's own, told by its table of the driver, may use it. */
+	/* The software GPU's own, recognised by its table of the driver, may use it. */
 	if (has(elf, "cudaLaunchKernel") && has(elf, "cudaMalloc"))
 		return !has(elf, "sg_driver");
 	return has_nameless_runtime(elf);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The id of a container, cut out of the path of a cgroup. */
+/* The id of a container, extracted from the path of a cgroup. */
 #pragma once
 
 #include <stdbool.h>

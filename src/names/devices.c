@@ -82,10 +82,10 @@ static struct device_names *device_at(struct gt_devices *devices, const struct d
 	return NULL;
 }
 
-/* Name and UUID may come one by one: what an event does not tell stays as it was. */
+/* Name and UUID may come in different events: a part that is missing is unchanged. */
 static int learn_device(struct gt_devices *devices, const struct gt_event *event)
 {
-	const struct gt_event_device *told = (const void *)event;
+	const struct gt_event_device *record = (const void *)event;
 	struct device_key key = {event->process, (uint16_t)event->device};
 	size_t length;
 	const char *text = gt_event_text(event, &length);
@@ -94,8 +94,8 @@ static int learn_device(struct gt_devices *devices, const struct gt_event *event
 
 	if (!device)
 		return -ENOMEM;
-	if (told->flags & GT_DEVICE_HAS_UUID)
-		put_uuid(told, device->uuid);
+	if (record->flags & GT_DEVICE_HAS_UUID)
+		put_uuid(record, device->uuid);
 	if (!length)
 		return 0;
 	name = strndup(text, length);
@@ -108,8 +108,8 @@ static int learn_device(struct gt_devices *devices, const struct gt_event *event
 
 static int learn_context(struct gt_devices *devices, const struct gt_event *event)
 {
-	const struct gt_event_context *told = (const void *)event;
-	struct device_key key = {event->process, told->number};
+	const struct gt_event_context *record = (const void *)event;
+	struct device_key key = {event->process, record->number};
 	struct gt_context *context = gt_hash_get(devices->contexts, &key, sizeof(key));
 
 	if (!context) {
@@ -119,8 +119,8 @@ static int learn_context(struct gt_devices *devices, const struct gt_event *even
 			return -ENOMEM;
 		}
 	}
-	*context =
-		(struct gt_context){told->handle, event->device, told->flags & GT_CONTEXT_PRIMARY};
+	*context = (struct gt_context){record->handle, event->device,
+				       record->flags & GT_CONTEXT_PRIMARY};
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which device an ordinal is in a process, and which context a number of `call` events stands for,
- * as `device` and `context` events told it. Ordinals differ from process to process
- * (CUDA_VISIBLE_DEVICES); what is known of all processes counts where a process told nothing.
+ * Devices by their ordinals, and contexts by their numbers in `call` events, learnt from `device`
+ * and `context` events. Ordinals differ from process to process (CUDA_VISIBLE_DEVICES); a device of
+ * process 0 is the default of all processes.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 struct gt_known_device {
 	char uuid[GT_UUID_TEXT]; /* without "GPU-"; "": unknown */
-	const char *name;        /* NULL: unknown; it lives as long as nothing else is told */
+	const char *name;        /* NULL: unknown; valid until the next event */
 };
 
 struct gt_context {
@@ -32,12 +32,12 @@ struct gt_devices *gt_devices_new(void);
 void gt_devices_free(struct gt_devices *devices);
 GT_DEFINE_AUTO(devices, struct gt_devices, gt_devices_free)
 
-/* Learns from `device` and `context` events. 0 or -ENOMEM. */
+/* Learn from `device` and `context` events. 0 or -ENOMEM. */
 int gt_devices_take(struct gt_devices *devices, const struct gt_event *event);
-/* False if nothing was told of that device. */
+/* False: nothing is known of that device. */
 bool gt_devices_find(const struct gt_devices *devices, uint32_t process, int ordinal,
 		     struct gt_known_device *ret_device);
-/* NULL: 0, or a number that was not told. */
+/* NULL: the number is 0 or unknown. */
 const struct gt_context *gt_devices_context(const struct gt_devices *devices, uint32_t process,
 					    uint32_t number);
 

@@ -72,7 +72,7 @@ bool gt_handle_kernel(struct gt_elf *elf, const char *variable, struct gt_strbuf
 }
 
 void gt_handles_read(const struct gt_proc_maps *maps,
-		     void (*tell)(void *context, uint64_t handle, const char *kernel),
+		     void (*found)(void *context, uint64_t handle, const char *kernel),
 		     void *context)
 {
 	gt_auto_strbuf path = GT_STRBUF_INIT, kernel = GT_STRBUF_INIT;
@@ -103,7 +103,7 @@ void gt_handles_read(const struct gt_proc_maps *maps,
 			    gt_handle_kernel(elf, symbols[k].name, &kernel) &&
 			    pread(memory, &handle, sizeof(handle), (off_t)at) == sizeof(handle) &&
 			    handle)
-				tell(context, handle, gt_strbuf_string(&kernel));
+				found(context, handle, gt_strbuf_string(&kernel));
 		}
 	}
 }

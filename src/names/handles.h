@@ -7,7 +7,8 @@
  *	{
  *		static cudaKernel_t __handle;
  *
- * So where that was before gputap looked, and the program has symbols, they tell the kernels.
+ * So if that happened before the process was traced, and the program has symbols, these name the
+ * kernels.
  */
 #pragma once
 
@@ -19,15 +20,15 @@
 #include "elf/proc_maps.h"
 
 /*
- * Adds the name of the kernel whose handle a variable holds, as it is registered: mangled, or plain
- * if it is extern "C", which the functions of the program tell. False: it is no such variable.
+ * Append the name of the kernel whose handle a variable holds, as it is registered: mangled, or
+ * plain for extern "C", which is found by the functions of the program. False: no such variable.
  */
 bool gt_handle_kernel(struct gt_elf *elf, const char *variable, struct gt_strbuf *name);
 
 /*
- * Tells the handles that a process has fetched by now, of all the files that it has mapped and that
- * have device code. What cannot be read is left out.
+ * Call `found` for each handle that a process has fetched so far, in all mapped files with device
+ * code. Unreadable ones are omitted.
  */
 void gt_handles_read(const struct gt_proc_maps *maps,
-		     void (*tell)(void *context, uint64_t handle, const char *kernel),
+		     void (*found)(void *context, uint64_t handle, const char *kernel),
 		     void *context);

@@ -5,7 +5,7 @@
 #include "base/strbuf.h"
 #include "names/private.h"
 
-#define MAX_ANCESTORS 16 /* that are asked for what a process was born with */
+#define MAX_ANCESTORS 16 /* searched for kernels that a process inherited */
 
 const char *gt_names_string(const void *context, const struct gt_event_call *event, uint8_t slot,
 			    bool *ret_truncated)
@@ -53,7 +53,7 @@ static struct known_name *name_of_stub(const char *symbol)
 	return gt_name_new(gt_strbuf_string(&text), text.length);
 }
 
-/* A process that was attached to late registered its kernels unseen: the symbol may tell. */
+/* A process that was attached to late registered its kernels before: try the symbol. */
 static const char *name_by_symbol(const struct gt_names *names, __u32 process, __u64 handle)
 {
 	struct names_key key = {process, handle};

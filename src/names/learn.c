@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Names are learnt from the events that pass. */
+/* Learning names from events. */
 #include <errno.h>
 #include <string.h>
 
@@ -101,30 +101,30 @@ static int learn_string(struct gt_names *names, const struct gt_event *event)
 
 static int learn_arguments(struct gt_names *names, const struct gt_event *event)
 {
-	const struct gt_event_arguments *told = (const void *)event;
+	const struct gt_event_arguments *record = (const void *)event;
 	__u64 thread = event->thread;
 	size_t count = gt_event_tail_size(event) / sizeof(__u64);
 	struct launch_values *arguments = malloc(sizeof(*arguments) + count * sizeof(__u64));
 
 	if (arguments) {
-		*arguments = (struct launch_values){told->function, told->sequence, told->readable,
-						    count};
-		memcpy(arguments->values, told->values, count * sizeof(__u64));
+		*arguments = (struct launch_values){record->function, record->sequence,
+						    record->readable, count};
+		memcpy(arguments->values, record->values, count * sizeof(__u64));
 	}
 	return gt_names_replace(names->arguments, &thread, sizeof(thread), arguments);
 }
 
 static int learn_stack(struct gt_names *names, const struct gt_event *event)
 {
-	const struct gt_event_stack *told = (const void *)event;
-	struct names_key key = {event->process, told->number};
+	const struct gt_event_stack *record = (const void *)event;
+	struct names_key key = {event->process, record->number};
 	size_t count = gt_event_tail_size(event) / sizeof(__u64);
 	struct known_stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
 
 	if (stack) {
-		stack->truncated = told->flags & GT_STACK_TRUNCATED;
+		stack->truncated = record->flags & GT_STACK_TRUNCATED;
 		stack->count = count;
-		memcpy(stack->addresses, told->addresses, count * sizeof(__u64));
+		memcpy(stack->addresses, record->addresses, count * sizeof(__u64));
 	}
 	return gt_names_replace(names->stacks, &key, sizeof(key), stack);
 }
@@ -137,7 +137,7 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 	int error = gt_space_map(names->space, event->process, mapping->start, mapping->end,
 				 mapping->offset, mapping->inode, path, length);
 
-	/* A mapping that is none, in a damaged capture, costs names and nothing else. */
+	/* An invalid mapping, in a corrupt capture, costs names and nothing else. */
 	if (error == -ENOMEM)
 		return error;
 	return length && path[0] == '/' && !gt_hash_get(names->files, path, length)
@@ -145,7 +145,7 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 		       : 0;
 }
 
-/* What a call tells of kernels: registrations, look-ups by name, handles of handles. */
+/* Learn kernels from a call: registrations, look-ups by name, handles of handles. */
 static int learn_kernel(struct gt_names *names, const struct gt_event_call *event)
 {
 	struct gt_call_naming naming;
@@ -166,7 +166,7 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(text, strlen(text)));
 }
 
-/* A handle that a process had before it was seen. */
+/* A handle that a process had before it was traced. */
 static int learn_handle(struct gt_names *names, const struct gt_event *event)
 {
 	struct names_key key = {event->process, ((const struct gt_event_kernel *)event)->handle};

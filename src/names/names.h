@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the numbers in events stand for: names of processes, functions and libraries, learnt from
- * the events themselves as they pass. Views and exports look them up here.
+ * Names of the numbers in events: processes, functions, libraries, kernels, stacks …, learnt from
+ * the events of the stream. Outputs look them up here.
  */
 #pragma once
 
@@ -23,20 +23,20 @@ struct gt_names *gt_names_new(void);
 void gt_names_free(struct gt_names *names);
 GT_DEFINE_AUTO(names, struct gt_names, gt_names_free)
 
-/* Learns from an event; call it with each, before looking anything up. 0 or -ENOMEM. */
+/* Learn from an event; call it with each, before any look-up. 0 or -ENOMEM. */
 int gt_names_take(struct gt_names *names, const struct gt_event *event);
 
-/* The name of a process at this point of the stream; "?" if none was told. */
+/* The name of a process at this point of the stream; "?" if it is unknown. */
 const char *gt_names_process(const struct gt_names *names, __u32 process);
-/* The name of a function; "?" if it is none. */
+/* The name of a function; "?" if it is unknown. */
 const char *gt_names_function(const struct gt_names *names, __u32 function);
 /* Its row in this gputap's tables: found by its name, since the numbers may be another
  * version's; NULL if there is none. */
 const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 function);
 /*
- * The mangled name of the kernel that a handle (or host function) stands for in a process, as told
- * by registrations and look-ups that were seen, in the process itself or in one that it was forked
- * from; else as the symbol of the host function tells it. NULL: unknown.
+ * The mangled name of the kernel of a handle (or host function) in a process, from registrations
+ * and look-ups in the process itself or in an ancestor, else from the symbol of the host function.
+ * NULL: unknown.
  */
 const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle);
 /* Decodes a call of a traced function, with the strings that are known of it. */
@@ -63,11 +63,11 @@ bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_eve
 const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel);
 /*
  * The callers of a call by the number of its stack: addresses in the process, the innermost
- * first. NULL if it was not told. They belong to the names.
+ * first. NULL: unknown. They belong to the names.
  */
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
 			    size_t *ret_count);
-/* Whether there were more callers than that stack tells. */
+/* Whether there were more callers than the stack has. */
 bool gt_names_stack_is_truncated(const struct gt_names *names, __u32 process, __u64 stack);
 /*
  * What stands at an address of a process, at a caller's (is_return) the call before it: file,
@@ -81,18 +81,17 @@ void gt_names_location(const struct gt_names *names, __u32 process, __u64 addres
  */
 void gt_put_frame(struct gt_strbuf *text, const struct gt_location *location,
 		  const struct gt_source_frame *frame, __u64 address);
-/* The parent of a process; 0: not told. */
+/* The parent of a process; 0: unknown. */
 __u32 gt_names_parent(const struct gt_names *names, __u32 process);
 /*
- * What was told of a device, by its ordinal in a process (the `device` of an event's head). False:
- * nothing.
+ * Find a device by its ordinal in a process (`device` in the header of an event). False: unknown.
  */
 bool gt_names_device(const struct gt_names *names, __u32 process, int ordinal,
 		     struct gt_known_device *ret_device);
 /* The CUDA context that was current in the thread of a call. NULL: it is not known. */
 const struct gt_context *gt_names_context(const struct gt_names *names,
 					  const struct gt_event_call *call);
-/* The command line of a process, its arguments separated by blanks; NULL: not told. */
+/* The command line of a process, its arguments separated by blanks; NULL: unknown. */
 const char *gt_names_command(const struct gt_names *names, __u32 process);
 /*
  * The cgroup of a process, and the id of the container in it (gt_container_id). NULL: not asked
@@ -100,7 +99,7 @@ const char *gt_names_command(const struct gt_names *names, __u32 process);
  */
 const char *gt_names_cgroup(const struct gt_names *names, __u32 process);
 const char *gt_names_container(const struct gt_names *names, __u32 process);
-/* The path of a library; "?" if none was told. */
+/* The path of a library; "?" if it is unknown. */
 const char *gt_names_library(const struct gt_names *names, __u32 library);
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC time, ns; 0 if no clock event came yet. */
 __u64 gt_names_wall_time(const struct gt_names *names, __u64 time);

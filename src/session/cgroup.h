@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Cgroups of version 2: where they are mounted, which one a path or a process means. */
+/* Cgroups of version 2: the mount, and the cgroup of a path or of a process. */
 #pragma once
 
 #include <linux/types.h>
@@ -16,9 +16,9 @@
 int gt_cgroup_find(const char *path, __u64 *ret_id, struct gt_diag *diag);
 
 /*
- * The path of a process's cgroup, as /proc tells it: of version 2, or where it has none there, of
- * the controller of version 1 that lies deepest. -ENOENT: the process is gone.
+ * Read the path of a process's cgroup from /proc: of version 2, or if it has none there, the
+ * deepest one of version 1. -ENOENT: the process does not exist; -ENOMEM.
  */
 int gt_cgroup_of_process(pid_t pid, struct gt_strbuf *ret_path);
-/* The same out of the text of /proc/PID/cgroup (cgroups(7)). -ENOENT: it names none. */
+/* The same from the text of /proc/PID/cgroup (cgroups(7)). -ENOENT: there is no path. */
 int gt_cgroup_parse(const char *text, struct gt_strbuf *ret_path);

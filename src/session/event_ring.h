@@ -4,6 +4,6 @@
 
 #include "session/session.h"
 
-/* Makes it, as big as is wanted, of which ret_size tells the bytes. 0 or -Exxx. */
+/* Create it; *ret_size is its size in bytes. 0 or -Exxx. */
 int gt_event_ring_create(const struct gt_trace_options *options, int *ret_fd, uint32_t *ret_size,
 			 struct gt_diag *diag);

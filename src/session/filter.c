@@ -37,7 +37,7 @@ static int set_name(struct gt_filter *filter, const char *name, struct gt_diag *
 		filter->name_is_prefix = 1;
 		length--;
 	}
-	/* The kernel cuts names; so does a user who copies one from /proc/PID/comm. */
+	/* The kernel truncates names, and so are names copied from /proc/PID/comm. */
 	if (length >= GT_NAME_SIZE) {
 		length = GT_NAME_SIZE - 1;
 		filter->name_is_prefix = 1;
@@ -50,7 +50,7 @@ static int set_name(struct gt_filter *filter, const char *name, struct gt_diag *
 	return 0;
 }
 
-/* With -p PROGRAM only processes that execute that file are meant. */
+/* -p PROGRAM selects the processes that execute that file. */
 static int set_executable(struct gt_filter *filter, const char *path, struct gt_diag *diag)
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The live half of a session: maps, sources, the command, and the loop that reads the ring. */
+/* The live half of a session: maps, sources, the command, and the event loop. */
 #pragma once
 
 #include "session/session.h"

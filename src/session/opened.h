@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The sources that a session has opened: what is done with all of them. */
+/* The open sources of a session, and the operations on all of them. */
 #pragma once
 
 #include <stddef.h>
@@ -22,23 +22,23 @@ typedef GT_VEC(struct gt_opened) gt_opened_list;
 unsigned gt_opened_groups(const struct gt_strings *names);
 
 /*
- * Opens the source of this name and appends it, unless it is open, or one of API functions is and
- * this is another. -EINVAL: there is none of this name.
+ * Open the source of this name and append it, unless it is open, or it is one of API functions and
+ * another such source is open. -EINVAL: unknown name.
  */
 int gt_opened_add(gt_opened_list *list, const struct gt_host *host, const char *name,
 		  struct gt_diag *diag);
 
-/* A descriptor that epoll can wait on until a poll has work, or -1. */
+/* Return a descriptor for epoll: readable if a poll has work; or -1. */
 int gt_opened_fd(const struct gt_opened *opened);
 
-/* Takes what came by other ways than the ring, as far as it is there. */
+/* Process the events that do not come through the ring. */
 void gt_opened_poll(const gt_opened_list *list);
 
-/* Takes the probes off; after it no record is written, and the counts are final. */
+/* Detach the probes; then no more records are written, and the counts are final. */
 void gt_opened_detach(const gt_opened_list *list);
 
-/* What was counted up to now. */
+/* Return the counts so far. */
 struct gt_counts gt_opened_count(const gt_opened_list *list);
 
-/* Closes them all and empties the list. */
+/* Close them all and empty the list. */
 void gt_opened_close(gt_opened_list *list);

@@ -16,9 +16,9 @@ struct gt_replay {
 	struct gt_condition conditions[GT_MAX_CONDITIONS];
 	__u32 condition_count;
 	uint64_t start;
-	uint64_t complete;                    /* calls that were passed on */
-	uint64_t unasked, unasked_unfinished; /* that a live session would not have traced */
-	uint64_t left_out;                    /* that a condition or a limit would have left out */
+	uint64_t complete;                    /* calls that were delivered */
+	uint64_t unasked, unasked_unfinished; /* calls that a live session would not have traced */
+	uint64_t filtered;                    /* calls that a condition or a limit filters */
 };
 
 static int reject_live_options(const struct gt_trace_options *options, struct gt_diag *diag)
@@ -71,7 +71,7 @@ static bool matches_one_of(const char *name, const struct gt_strings *globs)
 	return !globs->words.count;
 }
 
-/* Whether a live session with these options would have looked at a call at all. */
+/* Whether a live session with these options would have traced a call. */
 static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_call *call)
 {
 	const struct gt_trace_options *options = replay->options;
@@ -85,7 +85,7 @@ static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_c
 	return !options->duration || call->head.time - replay->start <= options->duration;
 }
 
-/* As in the kernel, a call that was left is told whatever the conditions say. */
+/* As in the kernel, abandoned calls are kept whatever the conditions are. */
 static bool passes(const struct gt_replay *replay, const struct gt_event_call *call)
 {
 	const struct gt_trace_options *options = replay->options;
@@ -117,7 +117,7 @@ static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 	}
 	if (!passes(replay, call) ||
 	    (options->max_events && replay->complete >= options->max_events)) {
-		replay->left_out += finished;
+		replay->filtered += finished;
 		return false;
 	}
 	replay->complete += finished;
@@ -139,9 +139,9 @@ static struct gt_event_account adjust(const struct gt_replay *replay,
 	struct gt_event_account account = *recorded;
 
 	account.made = less(account.made, replay->unasked + replay->unasked_unfinished);
-	account.complete = less(account.complete, replay->unasked + replay->left_out);
+	account.complete = less(account.complete, replay->unasked + replay->filtered);
 	account.unfinished = less(account.unfinished, replay->unasked_unfinished);
-	account.filtered += replay->left_out;
+	account.filtered += replay->filtered;
 	return account;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The other half of a session: events of a capture, selected as the kernel would have. */
+/* The replaying half of a session: events of a capture, filtered as in a live session. */
 #pragma once
 
 #include "session/session.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A session: the running collection, live from the sources or replayed from a capture. Either
- * way it yields one stream of events, and at its end an account of what was lost.
+ * A session: the running collection of events, live from the sources or replayed from a capture.
+ * Both yield one stream of events, which ends with an account of the losses.
  */
 #pragma once
 
@@ -37,10 +37,10 @@ typedef int (*gt_event_sink)(void *context, const struct gt_names *names,
 			     const struct gt_event *event);
 
 /*
- * Runs until the target ends, the time or the number of events is over, a signal (SIGINT,
- * SIGTERM, SIGHUP) comes, the sink refuses, or the capture ends. Then takes the probes off, reads
- * the ring out, and hands the account to the sink as its last event. `idle`, which may be NULL, is
- * called when nothing waits to be read, at least 20 times a second: the time to flush.
+ * Run until the target ends, a limit of time or events is reached, a signal (SIGINT, SIGTERM,
+ * SIGHUP) arrives, the sink fails, or the capture ends. Then detach the probes, read the rest of
+ * the ring, and pass the account to the sink as the last event. `idle`, which may be NULL, is
+ * called when the ring is empty, at least 20 times a second: the time to flush.
  */
 int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(void *context),
 		   void *context, struct gt_diag *diag);
@@ -49,13 +49,13 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
 const struct gt_names *gt_session_names(const struct gt_session *session);
 
 /*
- * After the run: waits for the command if it still runs (untraced by now; signals are passed on to
- * it) for about `limit_ms`, or without a limit if that is negative. Returns whether there is
- * nothing to wait for any more, which a second signal makes so, too. *ret_status is the exit
- * status, as far as it is known, as a shell tells it (128 + n for signal n); 0 without a command.
+ * After the run: wait for the command, which is no longer traced, for about `limit_ms`, or without
+ * a limit if that is negative. Signals are passed on to it. True: there is nothing to wait for any
+ * more (also after a second signal). *ret_status is the exit status as a shell has it (128 + n for
+ * signal n), as far as it is known; 0 without a command.
  */
 bool gt_session_wait(struct gt_session *session, int limit_ms, int *ret_status);
 
-/* A command that was never let go ends; one that runs goes on. */
+/* Close the session. A command that was not resumed ends; one that runs continues. */
 void gt_session_close(struct gt_session *session);
 GT_DEFINE_AUTO(session, struct gt_session, gt_session_close)

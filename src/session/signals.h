@@ -8,16 +8,16 @@
 #include "base/diag.h"
 
 struct gt_signals {
-	int fd; /* readable when one came; -1: they are not taken */
+	int fd; /* readable when one is pending; -1: signals are not blocked */
 	sigset_t before;
 };
 
 #define GT_SIGNALS_NONE ((struct gt_signals){.fd = -1})
 
-/* From now on they end nothing by themselves. 0 or -Exxx. */
+/* Block the signals, so that they can be read. 0 or -Exxx. */
 int gt_signals_take(struct gt_signals *signals, struct gt_diag *diag);
-/* The next one that came, or 0; `*ret_alone` is whether gputap alone got it: none from a terminal.
- */
+/* Return the next pending signal, or 0. *ret_alone: it was not sent by a terminal, so gputap alone
+ * got it. */
 int gt_signals_next(const struct gt_signals *signals, bool *ret_alone);
-/* They do again what they did. */
+/* Restore their effect. */
 void gt_signals_release(struct gt_signals *signals);

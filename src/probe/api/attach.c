@@ -114,8 +114,8 @@ static int create_event_link(struct half *half, size_t from, size_t count)
 	uint64_t cookie = half->is_return ? GT_COOKIE(0, 0, group | GT_COOKIE_GROUP)
 					  : GT_COOKIE((uint64_t)group, 0, GT_COOKIE_GROUP);
 	unsigned number = half->attacher->events++;
-	int id = gt_trace_event_make(number, half->file, half->offsets + from, count,
-				     half->is_return);
+	int id = gt_trace_event_create(number, half->file, half->offsets + from, count,
+				       half->is_return);
 	int link;
 
 	if (id < 0)

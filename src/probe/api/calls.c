@@ -219,7 +219,7 @@ static int attach_file(struct call_source *state, unsigned number, struct gt_dia
 	return error;
 }
 
-/* Attaches what was found since the last time. One file that refuses does not stop the others. */
+/* Attach to the files found since the last time. A file that fails does not stop the others. */
 static int attach_found(struct call_source *state, struct gt_diag *diag)
 {
 	int error = 0;
@@ -287,7 +287,7 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 	return 0;
 }
 
-/* A file was mapped: if it has functions that nobody looked at, probes go there now. */
+/* A file was mapped: if it has functions of an API, attach to them now. */
 static void attach_late_file(void *context, const char *path, const struct gt_new_mapping *mapping)
 {
 	struct call_source *state = context;
@@ -382,7 +382,7 @@ static void calls_count(void *opaque, struct gt_counts *counts)
 	counts->others_lost += sums.others_lost + state->late_mappings_lost;
 }
 
-/* A kernel may take simple programs and refuse these. */
+/* A kernel may accept simple programs and reject these. */
 static int calls_check(struct gt_diag *diag)
 {
 	int error = gt_load_check(diag);

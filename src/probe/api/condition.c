@@ -20,7 +20,7 @@ static const struct {
 
 static int parse_duration(const char *text, uint64_t *ret_value)
 {
-	/* A bare number is ns here: the field is one of ns in every output. */
+	/* A bare number is in ns, as the field is in every output. */
 	return gt_parse_u64(text, ret_value) ? gt_parse_duration(text, ret_value) : 0;
 }
 
@@ -34,7 +34,7 @@ static const struct {
 	{"depth", GT_CONDITION_DEPTH, gt_parse_u64},
 };
 
-/* Cuts the spaces off both ends, in place. */
+/* Remove the spaces at both ends, in place. */
 static char *trim(char *text)
 {
 	size_t length;

@@ -14,7 +14,7 @@
 #define UPROBE_EVENTS "/sys/bus/event_source/devices/uprobe/"
 #define MAX_FILES (1 << 20) /* that Linux lets a process open (/proc/sys/fs/nr_open) */
 
-/* A number that stands in a file of sysfs, in this form. */
+/* Read a number from a file of sysfs, in this format. */
 static int read_number(const char *path, const char *form, unsigned *ret_number)
 {
 	gt_autofclose FILE *file = fopen(path, "re");
@@ -27,7 +27,7 @@ static int read_number(const char *path, const char *form, unsigned *ret_number)
 static int link_event(int program, struct perf_event_attr *event, uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
-	/* On one CPU by name, on all by nature: programs run wherever the breakpoint is hit. */
+	/* Opened on one CPU; programs run on any CPU that hits the breakpoint. */
 	gt_autoclose int fd = syscall(SYS_perf_event_open, event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : bpf_link_create(program, fd, BPF_PERF_EVENT, &options);

@@ -21,7 +21,7 @@
 #define LIST "uprobe_events"
 #define MAX_TEXT (64u << 20)
 
-/* Not every machine and container has it mounted, so it is mounted where only this process is. */
+/* Not every machine and container has it mounted: use a mount private to this process. */
 static int open_tracefs(void)
 {
 	gt_autoclose int context = fsopen("tracefs", FSOPEN_CLOEXEC);
@@ -51,8 +51,8 @@ static int read_id(int tracefs, unsigned number)
 	return gt_read_all(file, text, sizeof(text) - 1) > 0 ? atoi(text) : -EINVAL;
 }
 
-int gt_trace_event_make(unsigned number, int file, const uint64_t *offsets, size_t count,
-			bool is_return)
+int gt_trace_event_create(unsigned number, int file, const uint64_t *offsets, size_t count,
+			  bool is_return)
 {
 	gt_autoclose int tracefs = open_tracefs();
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -60,7 +60,7 @@ int gt_trace_event_make(unsigned number, int file, const uint64_t *offsets, size
 
 	if (tracefs < 0)
 		return -EOPNOTSUPP;
-	/* A line takes no path with blanks, so it names the open file. */
+	/* A line cannot have a path with blanks: use the open file. */
 	for (size_t i = 0; i < count; i++)
 		gt_strbuf_printf(&text, "%c:gputap_%d/probes%u /proc/self/fd/%d:0x%" PRIx64 "\n",
 				 is_return ? 'r' : 'p', getpid(), number, file, offsets[i]);
@@ -97,7 +97,7 @@ static bool is_gone(int process)
 	return kill(process, 0) < 0 && errno == ESRCH;
 }
 
-/* One that is in use is not removed: that of a process in another pid namespace, say. */
+/* An event in use, such as that of a process in another pid namespace, is not removed. */
 void gt_trace_events_sweep(void)
 {
 	gt_autoclose int tracefs = open_tracefs();
@@ -106,7 +106,7 @@ void gt_trace_events_sweep(void)
 	char path[32], name[32];
 	int process;
 
-	/* All of it first: while it changes, a reader misses lines. */
+	/* Read all of it first: a reader misses lines while it changes. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd < 0 || gt_file_read(path, MAX_TEXT, &list, NULL))
 		return;
