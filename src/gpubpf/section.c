@@ -139,7 +139,7 @@ static enum gt_level first_level(unsigned levels)
 				     : GT_LEVEL_BLOCK;
 }
 
-/* What follows "gpu/". */
+/* Parse the part after "gpu/". */
 static int read_gpu(const char *text, struct gt_section *section, struct gt_diag *diag)
 {
 	size_t end = strcspn(text, "/"), kind = strcspn(text, "./"), row = 0;

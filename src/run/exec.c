@@ -5,17 +5,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "gpubpf/object/object.h"
 #include "launch/environment.h"
-
-/* Exit statuses of a shell (POSIX, "Exit Status for Commands"). */
-enum {
-	STATUS_NOT_EXECUTED = 126,
-	STATUS_NOT_FOUND = 127,
-	STATUS_SIGNAL = 128,
-};
+#include "run/shell_status.h"
 
 const char *const gt_exec_engines[] = {"interp", "gpu", NULL};
 
@@ -135,7 +128,8 @@ static int prepare_command(struct gt_exec *exec, struct gt_diag *diag)
 		gt_environment_free(&environment);
 	}
 	if (error)
-		exec->command_status = error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTED;
+		exec->command_status =
+			error == -ENOENT ? GT_SHELL_NOT_FOUND : GT_SHELL_NOT_EXECUTED;
 	return error;
 }
 
@@ -146,8 +140,7 @@ static void wait_for_command(struct gt_exec *exec)
 	while (waitpid(exec->child.pid, &status, 0) < 0 && errno == EINTR)
 		;
 	exec->command_ran = true;
-	exec->command_status =
-		WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	exec->command_status = gt_shell_status(status);
 }
 
 static int run_started_command(struct gt_exec *exec, struct gt_diag *diag)
@@ -173,7 +166,7 @@ static int run_with_command(struct gt_exec *exec, struct gt_diag *diag)
 	error = gt_child_resume(&exec->child, exec->options.command[0], diag);
 	if (error) {
 		waitpid(exec->child.pid, NULL, 0);
-		exec->command_status = STATUS_NOT_EXECUTED;
+		exec->command_status = GT_SHELL_NOT_EXECUTED;
 	} else {
 		error = run_started_command(exec, diag);
 	}

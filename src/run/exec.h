@@ -51,7 +51,7 @@ struct gt_exec {
 	struct gt_exec_device *devices;
 	size_t device_count;
 	struct gt_shared *shared;
-	bool chose_soft_gpu; /* GT_GPU_AUTO was the software GPU, for want of a driver */
+	bool chose_soft_gpu; /* GT_GPU_AUTO selected it: there is no driver */
 	char *gpu_remark;    /* about the GPU of the command; NULL: none */
 	bool command_ran;    /* else it could not be executed, or there is none */
 	int command_status;  /* as a shell reports it; 0: there is no command */

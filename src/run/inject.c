@@ -25,7 +25,7 @@ enum {
 	PAGE = 4096,
 };
 
-/* Where processes map the maps: far from what programs, loaders and drivers use. */
+/* The address at which processes map the maps: far from programs, loaders and drivers. */
 #define MAP_ADDRESS UINT64_C(0x2f0000000000)
 
 /* One image of one process. */
@@ -343,7 +343,7 @@ static int make_reply_file(const struct gt_strbuf *fatbin)
 	return fd;
 }
 
-/* Answer with the patched image or, where there is none, with the verdict to load the original. */
+/* Answer with the patched image or, if there is none, with the verdict to load the original. */
 static bool answer_image(struct gt_inject *inject, struct gt_inject_connection *connection,
 			 const struct gt_agent_request *request, int file)
 {
@@ -428,7 +428,7 @@ static void accept_agent(struct gt_inject *inject)
 	inject->connection_count++;
 }
 
-/* What the driver said of the patched image; a process that ended without a word loaded it. */
+/* The driver's verdict on the patched image. A process that ends without one has loaded it. */
 static void take_result(struct gt_inject *inject, struct gt_inject_connection *connection)
 {
 	struct gt_agent_result result = {0};

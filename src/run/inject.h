@@ -15,7 +15,7 @@
 #include "gpubpf/map/ring_reader.h"
 #include "patch/image.h"
 
-/* What became of an image that a process loaded. */
+/* The outcome for an image that a process loads. */
 struct gt_inject_module {
 	pid_t pid;
 	uint32_t number;           /* counts images from 1 */
@@ -40,7 +40,7 @@ struct gt_inject_options {
 	const struct gt_patch_program *programs; /* verified */
 	uint32_t program_count;
 	uint32_t threads; /* of a launch: copies of maps that have one per thread */
-	/* Called for each image once it is known what became of it; may be NULL. */
+	/* Called for each image with its outcome; may be NULL. */
 	void (*report)(void *context, const struct gt_inject_module *module);
 	void *context;
 };
@@ -80,5 +80,5 @@ struct gt_bpf_map_view gt_inject_view(const struct gt_inject *inject, uint32_t m
 /* The next record of a ring: as gt_ring_reader_next. */
 int gt_inject_next_record(struct gt_inject *inject, uint32_t map, const void **ret_record,
 			  uint32_t *ret_size);
-/* Append what programs printed since the last call. *ret_lost: lines that were dropped, in all. */
+/* Append the output since the last call. *ret_lost: lines that were dropped since the start. */
 int gt_inject_print(struct gt_inject *inject, struct gt_strbuf *text, uint64_t *ret_lost);

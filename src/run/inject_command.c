@@ -6,17 +6,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 
 #include "agent/protocol.h"
 #include "launch/environment.h"
 #include "launch/spawn.h"
+#include "run/shell_status.h"
 
 enum {
-	IDLE_MS = 50, /* how long records may wait */
-	STATUS_NOT_EXECUTED = 126,
-	STATUS_NOT_FOUND = 127,
-	STATUS_SIGNAL = 128,
+	IDLE_MS = 50, /* the maximum delay of records */
 };
 
 static int prepare_environment(const struct gt_inject *inject, struct gt_environment *environment,
@@ -32,7 +29,7 @@ static int prepare_environment(const struct gt_inject *inject, struct gt_environ
 	return error;
 }
 
-/* The process of the command, which waits. */
+/* Create the process of the command, which waits. */
 static int make_command(const struct gt_inject *inject, const struct gt_inject_command *command,
 			void (*remark)(const char *text), struct gt_child *ret_child,
 			int *ret_status, struct gt_diag *diag)
@@ -43,7 +40,7 @@ static int make_command(const struct gt_inject *inject, const struct gt_inject_c
 		gt_environment_make(command->words[0], command->gpu, &environment, &found, diag);
 
 	if (error) {
-		*ret_status = error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTED;
+		*ret_status = error == -ENOENT ? GT_SHELL_NOT_FOUND : GT_SHELL_NOT_EXECUTED;
 		return error;
 	}
 	if (environment.remark)
@@ -75,7 +72,7 @@ static bool has_ended(const struct gt_child *child, int *ret_status)
 
 	if (waitpid(child->pid, &status, WNOHANG) != child->pid)
 		return false;
-	*ret_status = WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	*ret_status = gt_shell_status(status);
 	return true;
 }
 
@@ -94,7 +91,7 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 
 	while (!ended && !error) {
 		poll(ready, gt_countof(ready), IDLE_MS);
-		/* What the command sent before it ended is still there afterwards. */
+		/* The socket keeps the command's last messages after its end. */
 		ended = has_ended(child, ret_status);
 		error = gt_inject_poll(inject, diag);
 		command->idle(command->context);
@@ -118,7 +115,7 @@ int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *comm
 	error = gt_child_resume(&child, command->words[0], diag);
 	if (error) {
 		waitpid(child.pid, NULL, 0);
-		*ret_status = STATUS_NOT_EXECUTED;
+		*ret_status = GT_SHELL_NOT_EXECUTED;
 	} else {
 		error = serve(inject, command, &child, ret_status, diag);
 	}

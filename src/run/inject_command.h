@@ -17,10 +17,9 @@ struct gt_inject_command {
 };
 
 /*
- * Run the command to its end. SIGINT and SIGQUIT are ignored meanwhile: they end the command.
- * *ret_remark, which the caller frees, is what the user must know of the GPU that it got, or NULL;
- * it is passed to `remark` before the command runs. *ret_status: its exit status as a shell reports
- * it. 0; -ENOENT: there is no such command (status 127); -Exxx.
+ * Run the command to its end. SIGINT and SIGQUIT are ignored meanwhile: they end the command. A
+ * remark on the GPU of the command, if any, is passed to `remark` before it runs. *ret_status: its
+ * exit status as a shell reports it. 0; -ENOENT: there is no such command (status 127); -Exxx.
  */
 int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *command,
 		  void (*remark)(const char *text), int *ret_status, struct gt_diag *diag);

@@ -426,5 +426,5 @@ int gt_interp_call(struct gt_interp_machine *machine, uint32_t number)
 			gt_interp_drop_arguments(machine);
 		return status;
 	}
-	return gt_interp_fail(machine, -EINVAL, "there is no helper %u here", number);
+	return gt_interp_fail(machine, -EINVAL, "no helper %u", number);
 }

@@ -187,7 +187,7 @@ static int run_wide(struct gt_interp_machine *machine, const struct bpf_insn *in
 	uint32_t maps = machine->options->object ? machine->options->object->map_count : 0;
 
 	if (insn->src_reg != GT_BPF_IMM_SCALAR && number >= maps)
-		return gt_interp_fail(machine, -EINVAL, "there is no map %" PRIu64, number);
+		return gt_interp_fail(machine, -EINVAL, "no map %" PRIu64, number);
 	if (insn->src_reg == GT_BPF_IMM_SCALAR)
 		*target = offset << 32 | number;
 	else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)

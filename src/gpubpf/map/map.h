@@ -33,7 +33,7 @@ enum gt_bpf_map_shape {
 	GT_BPF_MAP_SHAPES,
 };
 
-/* What an array has a copy for. */
+/* The number of copies of an array: one, or one per SM, warp or thread. */
 enum gt_bpf_map_copies {
 	GT_COPY_ONE,
 	GT_COPY_SM,     /* %smid. An SM runs many warps at once: updates must be atomic */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How long a kernel waits between the call that launches it and its first thread. */
+/* Measure the time from the call that launches a kernel to its first thread. */
 #include <gputap/bpf.h>
 
 struct event {
