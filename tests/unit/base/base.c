@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "tap.h"
 
-TEST("a map keeps what was put into it through growth and removals, in order")
+TEST("a hash table keeps its entries in order through growth and removals")
 {
 	static int values[1000];
 	gt_auto(hash) struct gt_hash *map = gt_hash_new();
@@ -28,7 +28,7 @@ TEST("a map keeps what was put into it through growth and removals, in order")
 	CHECK_INT(seen, 500);
 }
 
-TEST("a map tells keys apart that are longer than a word")
+TEST("a hash table distinguishes keys that are longer than a word")
 {
 	int a, b;
 	gt_auto(hash) struct gt_hash *map = gt_hash_new();
@@ -40,7 +40,7 @@ TEST("a map tells keys apart that are longer than a word")
 	CHECK(gt_hash_get_str(map, "cudaMemcpy") == NULL);
 }
 
-TEST("a map whose entries come and go does not grow")
+TEST("a hash table whose entries are replaced does not grow")
 {
 	int value;
 	gt_auto(hash) struct gt_hash *map = gt_hash_new();
@@ -72,7 +72,7 @@ TEST("JSON strings are escaped and made UTF-8")
 		  "\"l\":[18446744073709551615,-5,null],\"t\":true,\"h\":\"0xabc\"}");
 }
 
-TEST("sizes and durations are read with their units, and nothing else is")
+TEST("sizes and durations are parsed with their units, and other text is rejected")
 {
 	uint64_t value = 0;
 
@@ -172,7 +172,7 @@ TEST("numbers are added as printf writes them")
 	}
 }
 
-TEST("the nearest name is found for a slip of the finger, and none for a stranger")
+TEST("a similar name is found for a typing error, and none for an unrelated word")
 {
 	static const char *const names[] = {"trace", "doctor", "list", "help"};
 

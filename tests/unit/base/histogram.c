@@ -25,7 +25,7 @@ TEST("an empty histogram has neither mean nor quantiles")
 	gt_histogram_free(&histogram);
 }
 
-TEST("a histogram keeps small numbers exactly")
+TEST("a histogram stores small values exactly")
 {
 	struct gt_histogram histogram = {0};
 
@@ -69,7 +69,7 @@ TEST("a histogram's extremes are exact")
 	gt_histogram_free(&histogram);
 }
 
-TEST("powers of two tell where numbers lie")
+TEST("values are counted by powers of two")
 {
 	struct gt_histogram histogram = {0};
 
@@ -86,7 +86,7 @@ TEST("powers of two tell where numbers lie")
 	gt_histogram_free(&histogram);
 }
 
-TEST("merged histograms are as if one had counted all")
+TEST("merged histograms equal one histogram of all values")
 {
 	struct gt_histogram both = {0}, left = {0}, right = {0};
 
@@ -126,7 +126,7 @@ TEST("a range is found by its first and last address, and by none outside")
 	CHECK(!gt_ranges_from(ranges, 1150));
 }
 
-TEST("ranges that overlap, are empty or go round are refused")
+TEST("ranges that overlap, are empty or wrap are rejected")
 {
 	gt_auto(ranges) struct gt_ranges *ranges = gt_ranges_new();
 
@@ -141,7 +141,7 @@ TEST("ranges that overlap, are empty or go round are refused")
 	CHECK_INT(gt_ranges_count(ranges), 2);
 }
 
-TEST("ten thousand ranges, put in and taken out at random, are found as an array finds them")
+TEST("ten thousand ranges, added and removed at random, are found as in an array")
 {
 	enum { SLOTS = 4096 };
 	static bool there[SLOTS];

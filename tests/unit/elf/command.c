@@ -40,7 +40,7 @@ static void copy_program(const char *path)
 	CHECK_INT(run(NULL, "mkdir -p $(dirname %s) && cp /bin/true %s", path, path), 0);
 }
 
-TEST("a name is looked for in PATH, one with a slash is a path")
+TEST("a name is searched for in PATH, one with a slash is a path")
 {
 	copy_program("bin/tool");
 	copy_program("later/tool");
@@ -53,7 +53,7 @@ TEST("a name is looked for in PATH, one with a slash is a path")
 	check_chain("true", NULL, "/bin/true");
 }
 
-TEST("what cannot be executed is passed over in PATH, and told if there is nothing else")
+TEST("a file that cannot be executed is skipped in PATH, and reported if there is no other")
 {
 	copy_program("later/tool2");
 	mkdir("bin", 0755);
@@ -90,7 +90,7 @@ TEST("a script is followed to its interpreter, through env to what env runs")
 		    "directory");
 }
 
-TEST("a directory is no command, also where it stands in for an interpreter")
+TEST("a directory is not a command, also as an interpreter")
 {
 	fixture();
 	mkdir("directory", 0755);
@@ -101,7 +101,7 @@ TEST("a directory is no command, also where it stands in for an interpreter")
 		    "./script: its interpreter ./directory cannot be executed: Is a directory");
 }
 
-TEST("a command that is not in PATH but in this directory is told with its path")
+TEST("for a command that is in this directory and not in PATH, its path is suggested")
 {
 	fixture();
 	write_script("here", "#!/bin/sh\n", 0755);
@@ -111,7 +111,7 @@ TEST("a command that is not in PATH but in this directory is told with its path"
 	check_chain("here", "/usr/bin", "here: no such command in PATH (/usr/bin)");
 }
 
-TEST("a script without #! is run by the shell, and what is no text is refused")
+TEST("a script without #! is run by the shell, and a file that is not text is rejected")
 {
 	fixture();
 	write_script("script", "echo\n", 0755);

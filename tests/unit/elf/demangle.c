@@ -78,7 +78,7 @@ TEST("a C++ variable is named")
 	check_name("_ZTV3Foo", "vtable for Foo", "vtable for Foo");
 }
 
-TEST("a clone of a function keeps its mark")
+TEST("a clone of a function keeps its suffix")
 {
 	check_name("_Z3addi.cold", "add(int) [clone .cold]", "add");
 }
@@ -101,7 +101,7 @@ TEST("a name that is not mangled stays as it is")
 	check_plain("cudaMalloc");
 }
 
-TEST("what stands in the buffer before stays there")
+TEST("a demangled name is appended to the buffer")
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
@@ -110,7 +110,7 @@ TEST("what stands in the buffer before stays there")
 	CHECK_STR(gt_strbuf_string(&text), "kernel none()");
 }
 
-TEST("the types of parameters are told one by one")
+TEST("the types of parameters are returned one by one")
 {
 	check_types("_Z3addIfEvPT_PKS0_S0_m", "float* | float const* | float | unsigned long");
 	check_types("_Z5large3BigiPi", "Big | int | int*");
@@ -119,7 +119,7 @@ TEST("the types of parameters are told one by one")
 	check_types("_ZNK3Foo3barEic.cold", "int | char");
 }
 
-TEST("a comma within brackets divides no types")
+TEST("a comma within brackets does not separate types")
 {
 	check_types("_Z1fSt4pairIiPFvicEES_IcdE",
 		    "std::pair<int, void (*)(int, char)> | std::pair<char, double>");
@@ -127,12 +127,12 @@ TEST("a comma within brackets divides no types")
 	check_types("_ZN7cutlass6KernelI1A1BEEvNT_6ParamsET0_", "A::Params | B");
 }
 
-TEST("a comparison in a template argument is no bracket")
+TEST("a comparison in a template argument is not a bracket")
 {
 	check_types("_Z1kIXgtLi3ELi2EEEv3FooIXgtT_Li1EEEi", "Foo<((((3)>(2)))>(1))> | int");
 }
 
-TEST("a name that is no C++ function has no types of parameters")
+TEST("a name that is not a C++ function has no types of parameters")
 {
 	gt_auto_type_names types = {0};
 
@@ -178,7 +178,7 @@ TEST("a name that would become too long stays as it is")
 	gt_strbuf_free(&name);
 }
 
-TEST("a name that is nested without end stays as it is")
+TEST("a name with unlimited nesting stays as it is")
 {
 	static const char *const units[] = {"P", "F", "N", "Z", "XL_Z", "DT", "1AI", "M1A"};
 

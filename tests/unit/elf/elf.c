@@ -70,7 +70,7 @@ static void change_bytes(size_t offset, const void *bytes, size_t size)
 	write_file("changed.so", file.data, file.size);
 }
 
-TEST("what is no ELF is refused with how it starts")
+TEST("a file that is not an ELF is rejected with its first bytes")
 {
 	fixture();
 	write_text("script", "#!/bin/sh\necho\n");
@@ -87,7 +87,7 @@ TEST("what is no ELF is refused with how it starts")
 	check_rejected("missing", -ENOENT, "cannot be opened: No such file or directory");
 }
 
-TEST("an ELF that this machine cannot run is refused by what it is for")
+TEST("an ELF for another machine is rejected with the machine's name")
 {
 	change_bytes(4, "\x01", 1);
 	check_rejected("changed.so", -ENOEXEC, "32-bit ELF, only 64-bit is supported");
@@ -119,7 +119,7 @@ TEST("an ELF that this machine cannot run is refused by what it is for")
 #endif
 }
 
-TEST("a truncated ELF is refused with what is missing")
+TEST("a truncated ELF is rejected with the missing part")
 {
 	gt_auto_file file = {0};
 	struct gt_diag diag = {0};
@@ -141,7 +141,7 @@ TEST("a truncated ELF is refused with what is missing")
 	check_rejected("cut.so", -EBADMSG, expected);
 }
 
-TEST("an ELF cut anywhere, or with any byte of its headers changed, does no harm")
+TEST("an ELF truncated anywhere, or with any byte of its headers changed, does no harm")
 {
 	gt_auto_file file = {0};
 
@@ -170,7 +170,7 @@ TEST("an ELF cut anywhere, or with any byte of its headers changed, does no harm
 	}
 }
 
-TEST("headers of a wrong size or a senseless number are refused")
+TEST("headers of a wrong size or number are rejected")
 {
 	uint64_t none = 0, huge = 1ULL << 40;
 	gt_auto_file file = {0};
@@ -192,7 +192,7 @@ TEST("headers of a wrong size or a senseless number are refused")
 	CHECK_STR(diag.text, "malformed ELF: 1099511627776 sections are more than any program has");
 }
 
-TEST("a file that shrinks after it was opened is an error and no signal")
+TEST("a file that shrinks after it was opened is an error and not a signal")
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	const struct gt_elf_symbol *symbols;
@@ -208,7 +208,7 @@ TEST("a file that shrinks after it was opened is an error and no signal")
 		  0);
 }
 
-TEST("the headers and the dynamic section tell what a library is")
+TEST("a library is described by its headers and dynamic section")
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	gt_auto_strbuf build_id = GT_STRBUF_INIT;
@@ -270,7 +270,7 @@ TEST("a program's kind, its search paths, and whether it is static or stripped a
 	}
 }
 
-TEST("a library that can be executed, such as libc, is no program")
+TEST("a library that can be executed, such as libc, is not a program")
 {
 	gt_autofree char *path = NULL;
 	gt_auto(elf) struct gt_elf *elf = NULL;

@@ -209,7 +209,7 @@ TEST("libraries that need each other are each loaded once")
 	check_same("ring", "libalias.so", "libalias.so ring/libalias.so\n");
 }
 
-TEST("a library for another machine, or a damaged one, is passed over")
+TEST("a library for another machine, or a malformed one, is skipped")
 {
 	gt_auto_file file = {0};
 	struct gt_loader loader = {.library_path = "bad:one"};
@@ -264,7 +264,7 @@ TEST("a program linked with -z nodefaultlib gets nothing from the system's direc
 	CHECK(strstr(they, "libc.so.6 not found\n") != NULL);
 }
 
-TEST("preloaded libraries come first, and one that is not there is told")
+TEST("preloaded libraries come first, and a missing one is reported")
 {
 	gt_auto_dependencies dependencies = {0};
 	struct gt_loader loader = {.preload = "./one/libchoice.so libnone.so",
@@ -287,7 +287,7 @@ TEST("preloaded libraries come first, and one that is not there is told")
 	CHECK_STR(dependencies.items[4].asked_by, "program");
 }
 
-TEST("LD_LIBRARY_PATH and LD_PRELOAD are void for a set-user-ID program")
+TEST("LD_LIBRARY_PATH and LD_PRELOAD are ignored for a set-user-ID program")
 {
 	struct gt_loader loader = {.library_path = "one", .preload = "one/libchoice.so"};
 	gt_autofree char *we = NULL;
@@ -304,7 +304,7 @@ TEST("LD_LIBRARY_PATH and LD_PRELOAD are void for a set-user-ID program")
 	unlink("program");
 }
 
-TEST("a static program loads nothing, and what is no program is an error")
+TEST("a static program loads nothing, and a file that is not a program is an error")
 {
 	struct gt_loader loader = {.preload = "one/libchoice.so"};
 	gt_auto_dependencies dependencies = {0};
@@ -319,7 +319,7 @@ TEST("a static program loads nothing, and what is no program is an error")
 	CHECK_STR(diag.text, "not an ELF file (it starts with \"hello\")");
 }
 
-TEST("the loader's variables are taken out of an environment")
+TEST("the loader's variables are read from an environment")
 {
 	char variables[][32] = {"A=b", "LD_LIBRARY_PATHX=no", "LD_LIBRARY_PATH=/a:/b",
 				"LD_PRELOAD=", "LD_LIBRARY_PATH=/later"};
@@ -413,7 +413,7 @@ TEST("a cache leads to libraries of its own directories, and to the best for thi
 	CHECK(found && strstr(found, "/cached/") && strstr(found, "/libchoice.so"));
 }
 
-TEST("a cache that is damaged or none does no harm")
+TEST("a malformed or missing cache does no harm")
 {
 	struct gt_ld_cache cache = {0};
 	struct gt_diag diag = {0};

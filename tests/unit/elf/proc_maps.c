@@ -20,7 +20,7 @@ static void parse(const char *text, struct gt_proc_maps *maps)
 		TAP_FAIL("%s: %s", diag.place, diag.text);
 }
 
-TEST("a mapping's line is read whole: addresses, rights, offset, identity, path")
+TEST("all fields of a mapping's line are read: addresses, rights, offset, identity, path")
 {
 	gt_auto_proc_maps maps = {0};
 	const struct gt_proc_mapping *mapping;
@@ -74,7 +74,7 @@ TEST("paths with blanks, newlines and the mark of a deleted file are understood"
 	}
 }
 
-TEST("a line that the kernel does not write is refused with its number")
+TEST("a malformed line is rejected with its number")
 {
 	static const char *const lines[] = {
 		"",
@@ -102,7 +102,7 @@ TEST("a line that the kernel does not write is refused with its number")
 	}
 }
 
-TEST("maps cut anywhere, also without a newline at the end, do no harm")
+TEST("maps truncated anywhere, also without a newline at the end, do no harm")
 {
 	gt_auto_proc_maps whole = {0};
 	static const char text[] = "1000-2000 r-xp 00000000 fe:01 9     /a b (deleted)\n"
@@ -183,7 +183,7 @@ static bool holds(const struct gt_strbuf *path, const char *content)
 	       !strcmp((const char *)file.data, content);
 }
 
-TEST("a mapped file is reached by its path, whatever the path holds")
+TEST("a mapped file is opened by its path, with any characters")
 {
 	static const char *const names[] = {"plain", "with blanks ", "new\nline", "not (deleted)"};
 
@@ -204,7 +204,7 @@ TEST("a mapped file is reached by its path, whatever the path holds")
 	}
 }
 
-TEST("a file that was deleted or replaced is reached as it was, or not at all")
+TEST("a deleted or replaced file is opened as it was, or not at all")
 {
 	for (int replaced = 0; replaced < 2; replaced++) {
 		gt_auto_proc_maps maps = {0};
@@ -233,7 +233,7 @@ TEST("a file that was deleted or replaced is reached as it was, or not at all")
 	}
 }
 
-TEST("what is no file cannot be reached")
+TEST("a mapping without a file has no path")
 {
 	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
@@ -269,7 +269,7 @@ static void hide_and_wait(int report)
 	_exit(0);
 }
 
-TEST("a file of another mount namespace is reached through the process's root")
+TEST("a file of another mount namespace is opened through the process's root")
 {
 	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
@@ -281,7 +281,7 @@ TEST("a file of another mount namespace is reached through the process's root")
 
 	fixture();
 	mkdir("hidden", 0755);
-	/* The first file of each tmpfs has the same inode: it alone would not tell them apart. */
+	/* The first file of each tmpfs has the same inode: it alone does not distinguish them. */
 	if (!hide("ours"))
 		SKIP("no right to make a mount namespace");
 	CHECK_INT(pipe(ends), 0);

@@ -2,7 +2,7 @@
 /*
  * A library is built with debug information and loaded; it calls back from a place whose lines
  * are known, and the addresses that it would return to are looked up in the library and in
- * what was made of it: stripped, with a debug file, damaged.
+ * variants of it: stripped, with a debug file, malformed.
  */
 #include "elf/symbolize.h"
 
@@ -165,7 +165,7 @@ static void check_inlined(const char *file, const char *debug_directory)
 	check_frame(&location, 2, "outer", "/source/outer.c", 308);
 }
 
-/* Only functions are told, no lines. */
+/* Only functions are known, no lines. */
 static void check_symbol(const char *file, const char *debug_directory, const char *through,
 			 const char *expected)
 {
@@ -182,12 +182,12 @@ static void check_symbol(const char *file, const char *debug_directory, const ch
 	CHECK(location.address != 0);
 }
 
-TEST("a call is told with the functions that were inlined there, and their lines")
+TEST("a call is symbolized with the functions that were inlined there, and their lines")
 {
 	check_inlined("libusual.so", "");
 }
 
-TEST("a function's offset and the file's are told")
+TEST("a function's offset and the file's are returned")
 {
 	uint64_t address = return_address(usual_library(), "outer");
 	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
@@ -207,7 +207,7 @@ TEST("a function's offset and the file's are told")
 	CHECK(again.frames == location.frames);
 }
 
-TEST("an address that is executed is told itself, not what is before it")
+TEST("an executed address is symbolized itself, a return address by its call")
 {
 	uint64_t start = (uintptr_t)dlsym(usual_library(), "outer");
 	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
@@ -223,7 +223,7 @@ TEST("an address that is executed is told itself, not what is before it")
 	      strcmp(location.frames[0].function, "outer") != 0);
 }
 
-TEST("a static function is told by name and line")
+TEST("a static function is found by name and line")
 {
 	uint64_t address = return_address(usual_library(), "through_hidden");
 	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
@@ -248,7 +248,7 @@ TEST("a mangled name is demangled, and kept as it was, too")
 	CHECK_STR(location.frames[0].symbol, "_ZN5space5classIiE3runEPFvvE");
 }
 
-TEST("assembly that does not tell its size is told by the symbol before")
+TEST("assembly without a size is found by the symbol before")
 {
 	uint64_t address = (uintptr_t)dlsym(usual_library(), "by_hand") + 1;
 	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
@@ -301,14 +301,14 @@ static void strip_library(void)
 	done = true;
 }
 
-TEST("without debug information functions are told by the symbols")
+TEST("without debug information functions are found by the symbols")
 {
 	strip_library();
 	check_symbol("libsymbols.so", "", "through_hidden", "hidden");
 	check_symbol("libsymbols.so", "", "outer", "outer");
 }
 
-TEST("a stripped library tells its exported functions and no others")
+TEST("in a stripped library only exported functions are found")
 {
 	strip_library();
 	check_symbol("libstripped.so", "", "outer", "outer");
@@ -341,7 +341,7 @@ TEST("a debug file is found by its link, next to the file, in .debug and in the 
 	check_inlined("third/liblinked.so", directory);
 }
 
-TEST("a debug file of another build is passed over")
+TEST("a debug file of another build is skipped")
 {
 	strip_library();
 	compile("int x;\n", "-g -shared -o libforeign.so -Wl,--build-id=0xfedcba9876543210");
@@ -360,7 +360,7 @@ TEST("without a build id the checksum decides")
 			    "../libwithout.so && objcopy --add-gnu-debuglink=libwithout.debug "
 			    "libwithout.so"),
 		  0);
-	for (int damaged = 0; damaged < 2; damaged++) {
+	for (int malformed = 0; malformed < 2; malformed++) {
 		uint64_t address;
 		void *library = dlopen("./libwithout.so", RTLD_NOW);
 		gt_auto(space) struct gt_space *space =
@@ -371,7 +371,7 @@ TEST("without a build id the checksum decides")
 
 		address = return_address(library, "through_hidden");
 		gt_symbolize(symbolizer, 7, address, true, &location);
-		CHECK_INT(location.frame_count, damaged ? 0 : 1);
+		CHECK_INT(location.frame_count, malformed ? 0 : 1);
 		CHECK_INT(run(NULL, "echo >>without/libwithout.debug"), 0);
 	}
 }
@@ -391,7 +391,7 @@ TEST("the symbols in .gnu_debugdata are read")
 	check_symbol("libshort.so", "", "through_hidden", NULL);
 }
 
-TEST("a file that is gone is told by path and offset")
+TEST("a file that was removed is reported by path and offset")
 {
 	uint64_t address = return_address(usual_library(), "outer");
 	gt_auto(space) struct gt_space *space = own_space("libusual.so", "/nowhere/lib.so");
@@ -405,7 +405,7 @@ TEST("a file that is gone is told by path and offset")
 	CHECK_INT(location.frame_count, 0);
 }
 
-TEST("a file of another inode is not looked into")
+TEST("a file of another inode is not read")
 {
 	uint64_t address = (uintptr_t)dlsym(usual_library(), "outer");
 	gt_auto(space) struct gt_space *space = gt_space_new();
@@ -429,7 +429,7 @@ TEST("a file of another inode is not looked into")
 	CHECK_STR(location.path, path);
 }
 
-TEST("what is no file is told by its name, and what is not mapped by nothing")
+TEST("a special mapping is reported by its name, an unmapped address by nothing")
 {
 	gt_auto(space) struct gt_space *space = gt_space_new();
 	gt_auto(symbolizer) struct gt_symbolizer *symbolizer = gt_symbolizer_new(space, NULL);
@@ -451,7 +451,7 @@ TEST("what is no file is told by its name, and what is not mapped by nothing")
 	CHECK(location.path == NULL);
 }
 
-TEST("a pipe in place of a library or its debug file is not waited for")
+TEST("a pipe in place of a library or its debug file does not block")
 {
 	strip_library();
 	CHECK_INT(run(NULL, "mkfifo pipe.so && mkdir -p piped && cp liblinked.so piped/ && "
@@ -488,7 +488,7 @@ TEST("more files than may be open are closed and opened again")
 	CHECK_STR(kept.frames[0].function, "outer");
 }
 
-TEST("only symbols are told where no lines are asked for")
+TEST("without the option for lines only symbols are used")
 {
 	struct gt_symbolizer_options options = {.no_lines = true};
 	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
@@ -517,7 +517,7 @@ static size_t look_at_all(const char *file)
 	return known;
 }
 
-TEST("damaged debug information means less detail")
+TEST("malformed debug information means less detail")
 {
 	gt_auto_file file = {0};
 	unsigned int seed = 1;
@@ -538,13 +538,13 @@ TEST("damaged debug information means less detail")
 			copy[from + (seed >> 8) % (file.size - from)] ^=
 				(uint8_t)(1u << (seed >> 4 & 7));
 		}
-		write_file("damaged.so", copy, file.size);
-		less += look_at_all("damaged.so") < whole;
+		write_file("malformed.so", copy, file.size);
+		less += look_at_all("malformed.so") < whole;
 	}
 	CHECK(less > 20);
 }
 
-TEST("a file that was cut off means less detail")
+TEST("a truncated file means less detail")
 {
 	gt_auto_file file = {0};
 
@@ -556,7 +556,7 @@ TEST("a file that was cut off means less detail")
 	}
 }
 
-TEST("a later mapping takes the place of what it covers")
+TEST("a later mapping replaces the parts that it covers")
 {
 	gt_auto(space) struct gt_space *space = gt_space_new();
 	const struct gt_space_mapping *mapping;
@@ -592,7 +592,7 @@ TEST("a child has its parent's mappings until it gets its own")
 	CHECK_STR(gt_space_at(space, 2, 0x1000)->file->path, "/a");
 }
 
-TEST("a mapping of no bytes is refused, and so are more than a process can have")
+TEST("an empty mapping is rejected, and so are more than a process can have")
 {
 	gt_auto(space) struct gt_space *space = gt_space_new();
 	int error = 0;

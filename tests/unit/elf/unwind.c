@@ -206,7 +206,7 @@ static void *usual_library(void)
 	return library;
 }
 
-/* One that does not go on after the callback. */
+/* A call that does not continue after the callback. */
 static void call_and_leave(void *library, const char *name)
 {
 	void (*function)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(library, name);
@@ -249,7 +249,7 @@ static void check_same(const uint64_t *addresses, const struct gt_unwound *unwou
 }
 
 /* What was seen last is unwound as glibc does it. */
-static void check_seen(size_t at_least)
+static void check_seen(size_t min_frames)
 {
 	uint64_t addresses[DEPTH];
 	struct gt_unwound unwound;
@@ -257,16 +257,16 @@ static void check_seen(size_t at_least)
 	gt_auto(unwinder) struct gt_unwinder *unwinder = gt_unwinder_new(space);
 
 	unwound = unwind_size(unwinder, seen.size, addresses);
-	CHECK(unwound.count >= at_least);
+	CHECK(unwound.count >= min_frames);
 	CHECK_INT(unwound.end, GT_UNWIND_OUTERMOST);
 	CHECK_INT(unwound.guessed, 0);
 	check_same(addresses, &unwound);
 }
 
-static void check_all(const char *name, int number, size_t at_least)
+static void check_all(const char *name, int number, size_t min_frames)
 {
 	call(usual_library(), name, number);
-	check_seen(at_least);
+	check_seen(min_frames);
 }
 
 TEST("functions without frame pointers are unwound to the first one")
@@ -333,7 +333,7 @@ TEST("rules are found without the linker's table")
 	gt_auto(space) struct gt_space *space = own_space(NULL, NULL);
 	gt_auto(unwinder) struct gt_unwinder *unwinder = gt_unwinder_new(space);
 
-	/* glibc cannot unwind it, so the functions' names tell. */
+	/* glibc cannot unwind it, so the functions' names are compared. */
 	unwound = unwind_size(unwinder, seen.size, addresses);
 	for (; count < unwound.count; count++) {
 		Dl_info info = {0};
@@ -349,7 +349,7 @@ TEST("rules are found without the linker's table")
 	CHECK_INT(unwound.guessed, 0);
 }
 
-TEST("where there are no rules, frame pointers are followed and counted")
+TEST("without rules frame pointers are followed and counted")
 {
 	void *library =
 		load("libruleless.so", "-O2 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer "
@@ -389,7 +389,7 @@ TEST("a function without rules that has not begun is left to its caller, whateve
 	CHECK_INT(address, caller);
 }
 
-TEST("a stack whose copy ends early yields the callers up to there, and says so")
+TEST("a short copy of the stack yields its callers, and the reason of the end")
 {
 	uint64_t all[DEPTH], some[DEPTH];
 	struct gt_unwound whole, part;
@@ -411,7 +411,7 @@ TEST("a stack whose copy ends early yields the callers up to there, and says so"
 	CHECK(before > 5);
 }
 
-TEST("an array that is too short is filled, and that is said")
+TEST("an array that is too short is filled, and the end is reported")
 {
 	struct gt_unwind_stack stack = {0};
 	struct gt_unwound unwound;
@@ -443,7 +443,7 @@ TEST("an address that is not mapped has no callers")
 	CHECK_INT(unwound.end, GT_UNWIND_NO_CODE);
 }
 
-TEST("a file that was replaced is not believed")
+TEST("a replaced file is not used")
 {
 	uint64_t addresses[DEPTH];
 	struct gt_unwound unwound;
@@ -480,7 +480,7 @@ static void write_malformed(size_t offset, size_t size, unsigned int seed)
 	write_file("damaged.so", file.data, file.size);
 }
 
-TEST("damaged rules shorten the list and do no harm")
+TEST("malformed rules shorten the list and do no harm")
 {
 	gt_autofree char *text = NULL;
 	uint64_t addresses[DEPTH];
@@ -544,7 +544,7 @@ TEST("an expression computes")
 	CHECK_INT(value, 102);
 }
 
-TEST("an expression that is damaged is refused")
+TEST("a malformed expression is rejected")
 {
 	uint64_t value = 7;
 

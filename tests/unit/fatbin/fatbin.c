@@ -65,8 +65,8 @@ static void check_payload(const struct gt_fatbin_entry *entry, const char *expec
 	CHECK_INT(payload.size, strlen(expected));
 }
 
-static void check_refused(const void *data, size_t size, int error, const char *place,
-			  const char *message)
+static void check_rejected(const void *data, size_t size, int error, const char *place,
+			   const char *message)
 {
 	struct gt_fatbin *fatbin = NULL;
 	struct gt_diag diag = {0};
@@ -79,7 +79,7 @@ static void check_refused(const void *data, size_t size, int error, const char *
 	gt_fatbin_free(fatbin);
 }
 
-TEST("an image is told by its first bytes")
+TEST("the type of an image is known by its first bytes")
 {
 	static const struct {
 		const char *bytes;
@@ -218,9 +218,9 @@ TEST("PTX text and a cubin are images of one entry")
 	CHECK_INT(cubin->entries[0].kind, GT_FATBIN_KIND_ELF);
 	CHECK_INT(cubin->entries[0].architecture, 90);
 	header.e_machine = EM_X86_64;
-	check_refused(&header, sizeof(header), -EINVAL, "offset 0x0",
-		      "an ELF file for machine 62, CUDA's is 190");
-	check_refused(&header, 20, -EINVAL, "offset 0x0", "an ELF file of only 20 bytes");
+	check_rejected(&header, sizeof(header), -EINVAL, "offset 0x0",
+		       "an ELF file for machine 62, CUDA's is 190");
+	check_rejected(&header, 20, -EINVAL, "offset 0x0", "an ELF file of only 20 bytes");
 }
 
 struct wrapper {
@@ -252,8 +252,8 @@ TEST("the wrappers that programs register lead to their containers")
 	gt_fatbin_free(fatbin);
 	CHECK_INT(gt_fatbin_open_image(&future, &fatbin, &diag), -EINVAL);
 	CHECK_STR(diag.text, "a fatbin wrapper of version 3, only 1 and 2 are known");
-	check_refused(&old, sizeof(old), -ENOTSUP, "",
-		      "a fatbin wrapper: its pointers mean nothing outside of its process");
+	check_rejected(&old, sizeof(old), -ENOTSUP, "",
+		       "a fatbin wrapper: its pointers mean nothing outside of its process");
 }
 
 TEST("an image in memory needs no size: container, text or cubin")
@@ -320,7 +320,7 @@ TEST("the best PTX is the highest that the device can run")
 	}
 }
 
-TEST("a container that is cut off is refused, wherever the cut is")
+TEST("a container truncated at any byte is rejected")
 {
 	size_t size;
 	gt_autofree char *data = make(text, GT_FATBIN_COMPRESSION_ZSTD, &size);
@@ -335,40 +335,40 @@ TEST("a container that is cut off is refused, wherever the cut is")
 	}
 }
 
-/* Changes one number of a container and says how it is then refused. */
-static void check_damaged(size_t offset, uint64_t value, size_t bytes, const char *place,
-			  const char *message)
+/* Changes one integer of a container, which is then rejected. */
+static void check_malformed(size_t offset, uint64_t value, size_t bytes, const char *place,
+			    const char *message)
 {
 	size_t size;
 	gt_autofree char *data = make(text, GT_FATBIN_COMPRESSION_NONE, &size);
 
 	memcpy(data + offset, &value, bytes);
-	check_refused(data, size, -EINVAL, place, message);
+	check_rejected(data, size, -EINVAL, place, message);
 }
 
-TEST("a damaged header is refused with its place")
+TEST("a malformed header is rejected with its offset")
 {
 	size_t size;
 	gt_autofree char *data = make(text, GT_FATBIN_COMPRESSION_NONE, &size);
 	char message[128];
 
-	check_damaged(4, 2, 2, "offset 0x0", "a container of version 2, only 1 is known");
-	check_damaged(6, 8, 2, "offset 0x0", "a container takes 8 + 152 bytes, 168 are left");
-	check_damaged(8, UINT64_MAX, 8, "offset 0x0",
-		      "a container takes 16 + 18446744073709551615 bytes, 168 are left");
-	check_damaged(8, 20, 8, "offset 0x10",
-		      "an entry is truncated: 20 bytes remain, its header takes 64");
-	check_damaged(16 + 4, 63, 4, "offset 0x10", "an entry takes 63 + 72 bytes, 152 are left");
-	check_damaged(16 + 8, UINT64_MAX, 8, "offset 0x10",
-		      "an entry takes 80 + 18446744073709551615 bytes, 152 are left");
-	check_damaged(16 + 20, 73, 4, "offset 0x10",
-		      "the options of an entry are outside of its header");
-	check_damaged(16 + 64, UINT64_C(9) << 32 | 72, 8, "offset 0x10",
-		      "the options of an entry are outside of its header");
-	check_damaged(16 + 32, UINT64_C(1) << 32 | 80, 8, "offset 0x10",
-		      "the name of an entry is outside of its header");
-	check_damaged(16 + 40, 0xa011, 8, "offset 0x10",
-		      "an entry says that it is both LZ4 and zstd");
+	check_malformed(4, 2, 2, "offset 0x0", "a container of version 2, only 1 is known");
+	check_malformed(6, 8, 2, "offset 0x0", "a container takes 8 + 152 bytes, 168 are left");
+	check_malformed(8, UINT64_MAX, 8, "offset 0x0",
+			"a container takes 16 + 18446744073709551615 bytes, 168 are left");
+	check_malformed(8, 20, 8, "offset 0x10",
+			"an entry is truncated: 20 bytes remain, its header takes 64");
+	check_malformed(16 + 4, 63, 4, "offset 0x10", "an entry takes 63 + 72 bytes, 152 are left");
+	check_malformed(16 + 8, UINT64_MAX, 8, "offset 0x10",
+			"an entry takes 80 + 18446744073709551615 bytes, 152 are left");
+	check_malformed(16 + 20, 73, 4, "offset 0x10",
+			"the options of an entry are outside of its header");
+	check_malformed(16 + 64, UINT64_C(9) << 32 | 72, 8, "offset 0x10",
+			"the options of an entry are outside of its header");
+	check_malformed(16 + 32, UINT64_C(1) << 32 | 80, 8, "offset 0x10",
+			"the name of an entry is outside of its header");
+	check_malformed(16 + 40, 0xa011, 8, "offset 0x10",
+			"an entry says that it is both LZ4 and zstd");
 	snprintf(message, sizeof(message),
 		 "no container begins here: 0x%08x in place of 0xba55ed50", 0xba55ed01);
 	data[0] = 1;
@@ -376,12 +376,12 @@ TEST("a damaged header is refused with its place")
 	memcpy(both + size, data, size);
 	data[0] = 0x50;
 	memcpy(both, data, size);
-	check_refused(both, 2 * size, -EINVAL, "offset 0xa8", message);
-	check_refused("hello", 5, -EINVAL, "", "neither a fatbin nor a cubin nor PTX text");
-	check_refused("!<arch>\n", 8, -ENOTSUP, "", "an archive of object files: link it first");
+	check_rejected(both, 2 * size, -EINVAL, "offset 0xa8", message);
+	check_rejected("hello", 5, -EINVAL, "", "neither a fatbin nor a cubin nor PTX text");
+	check_rejected("!<arch>\n", 8, -ENOTSUP, "", "an archive of object files: link it first");
 }
 
-/* An entry made by hand, and how its payload is refused. */
+/* An entry whose payload is rejected. */
 static void check_not_extracted(const char *payload, size_t payload_size, uint64_t size,
 				enum gt_fatbin_compression compression, int error,
 				const char *message)
@@ -399,7 +399,7 @@ static void check_not_extracted(const char *payload, size_t payload_size, uint64
 	CHECK_STR(diag.text, message);
 }
 
-TEST("compressed bytes beyond the payload are refused")
+TEST("compressed bytes beyond the payload are rejected")
 {
 	size_t size;
 	gt_autofree char *data = make(text, GT_FATBIN_COMPRESSION_NONE, &size);
@@ -407,11 +407,11 @@ TEST("compressed bytes beyond the payload are refused")
 
 	memcpy(data + 16 + 40, &flags, 4);
 	memcpy(data + 16 + 16, &compressed, 4);
-	check_refused(data, size, -EINVAL, "offset 0x10",
-		      "an entry has 73 compressed bytes in a payload of 72");
+	check_rejected(data, size, -EINVAL, "offset 0x10",
+		       "an entry has 73 compressed bytes in a payload of 72");
 }
 
-TEST("a payload that is not what its entry says is refused")
+TEST("a payload that does not match its entry is rejected")
 {
 	size_t zeros_size = 1 << 20, bound = ZSTD_compressBound(zeros_size), packed_size;
 	gt_autofree char *zeros = calloc(1, zeros_size), *packed = malloc(bound);
@@ -429,7 +429,7 @@ TEST("a payload that is not what its entry says is refused")
 			    -EINVAL, "a zstd payload holds 1048576 bytes, its entry says 1048577");
 }
 
-TEST("a payload that would fill the memory is refused before it does")
+TEST("a payload that is too large is rejected before memory is allocated")
 {
 	check_not_extracted("x", 1, UINT64_C(1) << 40, GT_FATBIN_COMPRESSION_ZSTD, -E2BIG,
 			    "a payload of 1099511627776 bytes, at most 256 MiB are read");
@@ -532,7 +532,7 @@ TEST("nvlink reads what is written, with each compression")
 	}
 }
 
-TEST("mkfatbin makes a container of PTX files")
+TEST("mkfatbin writes a container of PTX files")
 {
 	const char *tool = getenv("MKFATBIN");
 	gt_autofree char *log = NULL, *found = NULL;
@@ -556,7 +556,7 @@ static void check_mkfatbin(const char *arguments, int status, const char *messag
 	CHECK_STR(log, message);
 }
 
-TEST("mkfatbin says what it cannot do")
+TEST("mkfatbin reports errors")
 {
 	if (!getenv("MKFATBIN"))
 		SKIP("MKFATBIN names no program");

@@ -113,7 +113,7 @@ TEST("an unknown modifier keeps its text")
 	CHECK_STR(form->modifiers[1].text, ".u32");
 }
 
-TEST("every node knows its place in the text")
+TEST("every node has its position in the text")
 {
 	const char *text = KERNEL("\n  @%p1 add.u32 %r1,\n\t%r2, 0x10;");
 	gt_auto(ptx) struct gt_ptx_module *module = parse(text);
@@ -136,7 +136,7 @@ TEST("every node knows its place in the text")
 	CHECK_INT(module->functions->name_position.offset, strstr(text, "k(") - text);
 }
 
-TEST("registers are numbered through a function, vector elements counted")
+TEST("registers are numbered through a function, including vector elements")
 {
 	gt_auto(ptx) struct gt_ptx_module *module =
 		parse(KERNEL("{ .reg .u32 x; mov.u32 x, 1; } { .reg .u32 y; add.u32 y, y, 1; }\n"
@@ -150,7 +150,7 @@ TEST("registers are numbered through a function, vector elements counted")
 	CHECK_INT(gt_ptx_operand_register(&find(module, GT_PTX_OP_ABS)->operands[1]), 18);
 }
 
-TEST("a name means its innermost declaration, a range or not")
+TEST("a name refers to its innermost declaration, a range or not")
 {
 	gt_auto(ptx) struct gt_ptx_module *module =
 		parse(KERNEL("{ .reg .b32 %r<5>; add.u32 %r4, %r6, 1; }\n"
@@ -295,7 +295,7 @@ static int fill(void *context, uint64_t place, enum gt_ptx_type type,
 	return 0;
 }
 
-TEST("initial values are walked to their places in memory")
+TEST("initial values are visited with their offsets in memory")
 {
 	gt_auto(ptx) struct gt_ptx_module *module =
 		parse(HEAD ".global .u32 a[2][3] = {{1}, {4, 5}};\n"
@@ -388,7 +388,7 @@ TEST("numbers are read in every notation")
 	CHECK_INT(items[5].bits, 0x4000000000000000);
 }
 
-TEST("an error names its place, what was found and what was expected")
+TEST("an error has its position, the token that was found and what was expected")
 {
 	static const struct {
 		const char *text;
@@ -518,7 +518,7 @@ static char *repeat(const char *before, const char *middle, size_t count, const 
 	return gt_strbuf_steal(&buffer);
 }
 
-TEST("nesting without end is refused, not followed")
+TEST("unlimited nesting is rejected without recursion")
 {
 	static const struct {
 		const char *before;
@@ -555,7 +555,7 @@ TEST("nesting without end is refused, not followed")
 	}
 }
 
-TEST("a text of more than 64 MiB is refused")
+TEST("a text of more than 64 MiB is rejected")
 {
 	size_t length = GT_PTX_MAX_TEXT + 1;
 	gt_autofree char *text = malloc(length);
@@ -567,7 +567,7 @@ TEST("a text of more than 64 MiB is refused")
 	CHECK_STR(diag.text, "the text is longer than 64 MiB");
 }
 
-TEST("printed operands are what was written, their numbers computed")
+TEST("operands are printed as written, with computed constants")
 {
 	static const char *const cases[][2] = {
 		{"mov.u32 %r1, 0x10 + 2;", "mov.u32 %r1, 18;"},
@@ -692,7 +692,7 @@ TEST("types, special registers and opcodes are what the tables say")
 	CHECK_INT(gt_ptx_special_info(GT_PTX_SPECIAL_NTID)->vector, 4);
 }
 
-TEST("no word stands twice in its table")
+TEST("no word is twice in its table")
 {
 	for (int i = 0; i < GT_PTX_MOD_COUNT; i++)
 		for (int j = 0; j < i; j++)

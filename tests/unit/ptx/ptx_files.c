@@ -53,7 +53,7 @@ static struct gt_ptx_module *check_fixpoint(const char *path)
 	if (again)
 		gt_ptx_print(again, &second);
 	if (strcmp(gt_strbuf_string(&first), gt_strbuf_string(&second)) != 0)
-		TAP_FAIL("%s is printed in two ways", path);
+		TAP_FAIL("%s is printed in two forms", path);
 	if (again && (again->function_count != module->function_count ||
 		      again->variable_count != module->variable_count ||
 		      again->form_count != module->form_count))
@@ -130,7 +130,7 @@ static void check_compiled(const char *command, const char *options)
 		check_assembles("compiled.ptx", module);
 }
 
-TEST("what nvcc makes of C++ is read, and its printed form assembles")
+TEST("nvcc's output of C++ is parsed, and its printed form assembles")
 {
 	static const char *const options[] = {"-arch=sm_75", "-arch=sm_90 -lineinfo -src-in-ptx",
 					      "-arch=sm_80 -G -rdc=true"};
@@ -143,7 +143,7 @@ TEST("what nvcc makes of C++ is read, and its printed form assembles")
 		check_compiled(command, options[i]);
 }
 
-TEST("what clang makes of CUDA is read, and its printed form assembles")
+TEST("clang's output of CUDA is parsed, and its printed form assembles")
 {
 	static const char *const options[] = {"-O2", "-O0 -g", "-O2 -gline-tables-only"};
 	char command[8192];

@@ -33,7 +33,7 @@ static const char vectoradd[] = PTX_HEADER
 	"	ret;\n"
 	"}\n";
 
-TEST("a kernel adds two vectors whose length is no multiple of a block")
+TEST("a kernel adds two vectors whose length is not a multiple of the block size")
 {
 	enum { COUNT = 10007 };
 	auto_device device;

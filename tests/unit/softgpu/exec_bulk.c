@@ -74,7 +74,7 @@ static const char bulk[] = HEADER_100
 					      "cp.async.bulk.global.shared::cta.bulk_group "
 					      "[%rd1], [%r19], %r1;\n");
 
-TEST("bulk copies go between any two places, at offsets, and report to their mbarrier")
+TEST("bulk copies work between any two spaces, at offsets, and complete at their mbarrier")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, bulk);
@@ -85,7 +85,7 @@ TEST("bulk copies go between any two places, at offsets, and report to their mba
 		CHECK_INT(out[i], i < 4 || i >= 12 ? 0 : 16 + i);
 }
 
-TEST("bulk reductions add to each element what shared memory has")
+TEST("bulk reductions combine each element with that in shared memory")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, bulk);
@@ -108,7 +108,7 @@ TEST("bulk reductions add to each element what shared memory has")
 	CHECK_INT(wrong, 0);
 }
 
-TEST("st.bulk clears what it names and no more, and odd sizes are faults")
+TEST("st.bulk clears exactly its range, and odd sizes are faults")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, bulk);
@@ -155,7 +155,7 @@ static const char atomics[] = HEADER_100 KERNEL(
 	       "%q2;\n"
 	       "	setp.ne.u64 %p1, %rd8, %rd9;\n	@%p1 trap;\n");
 
-TEST("atomics on vectors change every element and bring back what was there")
+TEST("atomics on vectors change every element and return the old ones")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, atomics);
@@ -192,7 +192,7 @@ TEST("128 bits are compared and exchanged as one, also by many blocks at once")
 	"	@%p0 ld.relaxed.gpu.global." form " " low ", [%rd0+" place "];\n"                  \
 	"	@!%p0 st.relaxed.gpu.global." form " [%rd0+" place "], " high ";\n"
 
-TEST("vectors of 8 and 16 bytes that are relaxed are never seen in pieces")
+TEST("relaxed accesses to vectors of 8 and 16 bytes are not torn")
 {
 	static const char text[] = HEADER_100 KERNEL(
 		"k", "	mov.u32 %r1, %ctaid.x;\n	setp.ne.u32 %p0, %r1, 0;\n	mov.u32 "
@@ -230,7 +230,7 @@ TEST("vectors of 8 and 16 bytes that are relaxed are never seen in pieces")
 
 /* ---- caches ---------------------------------------------------------------------------- */
 
-TEST("policies and hints for caches change nothing, and a copy is left out where it says so")
+TEST("cache policies and hints have no effect, and a predicated copy is omitted")
 {
 	static const char text[] = HEADER_100 KERNEL(
 		"k", "	createpolicy.fractional.L2::evict_last.b64 %rd3, 0f3F800000;\n"
@@ -275,7 +275,7 @@ TEST("policies and hints for caches change nothing, and a copy is left out where
 
 /* ---- shared memory of the system ------------------------------------------------------- */
 
-TEST("a kernel that asks for the system's shared memory has some behind its own")
+TEST("a kernel that reads the offset of the system's shared memory has it after its own")
 {
 	static const char text[] = HEADER_100 KERNEL(
 		"k", "	mov.u32 %r1, %reserved_smem_offset_begin;\n	mov.u32 %r2, "
@@ -307,7 +307,7 @@ TEST("a kernel that asks for the system's shared memory has some behind its own"
 
 /* ---- lanes ----------------------------------------------------------------------------- */
 
-TEST("redux finds the least and largest .f32 of its members, one lane is elected")
+TEST("redux finds the minimum and maximum .f32 of its members, and one lane is elected")
 {
 	static const char text[] = HEADER_100 KERNEL(
 		"k", "	mad.wide.u32 %rd3, %r0, 4, %rd0;\n	ld.global.f32 %f0, [%rd3];\n"

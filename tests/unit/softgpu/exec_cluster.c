@@ -71,7 +71,7 @@ static const char clusters[] = ".version 8.6\n.target sm_100\n.address_size 64\n
 		    "	add.u32 %r10, %r10, 1;\n	setp.lt.u32 %p0, %r10, 40;\n	@%p0 bra "
 		    "TOP;\n"
 		    "	ld.shared.u32 %r8, [%r6];\n" STORE("%r8"))
-	/* Odd threads leave, some after they arrived; lanes wait by two different ways. */
+	/* Odd threads leave, some after they arrived; lanes wait on two different paths. */
 	KERNEL("leave", "",
 	       "	and.b32 %r4, %r0, 3;\n	setp.eq.u32 %p0, %r4, 1;\n	@%p0 ret;\n"
 	       "	setp.eq.u32 %p1, %r4, 3;\n	barrier.cluster.arrive.relaxed;\n	"
@@ -81,7 +81,7 @@ static const char clusters[] = ".version 8.6\n.target sm_100\n.address_size 64\n
 	       "	bra MEET;\nOTHER:	barrier.cluster.wait;\nMEET:\n"
 	       "	barrier.cluster.arrive;\n	setp.ne.u32 %p3, %r4, 5;\n"
 	       "	@%p3 barrier.cluster.wait;\n" STORE("5"))
-	/* Where there is no cluster, a block is one by itself. */
+	/* Without a cluster a block is a cluster of its own. */
 	KERNEL("alone", "",
 	       "	mov.u32 %r6, tile;\n	mad.lo.u32 %r6, %r0, 4, %r6;\n	st.shared.u32 "
 	       "[%r6], %r0;\n" SYNC "	xor.b32 %r7, %r0, 96;\n	mov.u32 %r9, tile;\n	mad.lo.u32 "
@@ -177,7 +177,7 @@ TEST("blocks of a cluster read each other's shared memory, whatever its size")
 	}
 }
 
-TEST("generic addresses of another block tell whose they are; the kernel may say the cluster")
+TEST("getctarank returns the rank of a generic address; the kernel may define the cluster")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -189,7 +189,7 @@ TEST("generic addresses of another block tell whose they are; the kernel may say
 	CHECK_INT(wrong, 0);
 }
 
-TEST("ranks of clusters of two and three dimensions are counted as the registers say")
+TEST("ranks in clusters of two and three dimensions agree with the special registers")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -203,7 +203,7 @@ TEST("ranks of clusters of two and three dimensions are counted as the registers
 		CHECK_INT(out[32 * x + 5] / 1000, x ^ 1);
 }
 
-TEST("atomics and arrivals from all blocks of a cluster are each counted")
+TEST("atomics and arrivals of all blocks of a cluster are counted")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -215,7 +215,7 @@ TEST("atomics and arrivals from all blocks of a cluster are each counted")
 		CHECK_INT(out[i * 128], 1024 * 65536 + 1024);
 }
 
-TEST("a cluster's barrier holds its blocks together, step after step")
+TEST("a cluster's barrier synchronizes its blocks repeatedly")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -234,7 +234,7 @@ TEST("a cluster's barrier holds its blocks together, step after step")
 	CHECK_INT(wrong, 0);
 }
 
-TEST("threads that have left are not waited for, also if they had arrived")
+TEST("a cluster's barrier does not wait for exited threads, even if they had arrived")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -247,7 +247,7 @@ TEST("threads that have left are not waited for, also if they had arrived")
 	CHECK_INT(wrong, 0);
 }
 
-TEST("a block that is in no cluster is one by itself")
+TEST("a block without a cluster is a cluster of one block")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -259,7 +259,7 @@ TEST("a block that is in no cluster is one by itself")
 	CHECK_INT(wrong, 0);
 }
 
-TEST("more clusters than fit run one after the other, with one worker as well")
+TEST("more clusters than fit run one after the other, also with one worker")
 {
 	static const uint32_t workers[] = {1, 2, 8};
 
@@ -281,7 +281,7 @@ TEST("more clusters than fit run one after the other, with one worker as well")
 	}
 }
 
-TEST("asynchronous stores, sums and copies reach other blocks and tell their mbarriers")
+TEST("asynchronous stores, reductions and copies reach other blocks and their mbarriers")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -312,7 +312,7 @@ static void check_fault(struct device *device, struct sg_module *module, const c
 	CHECK(!strncmp(result.fault.text, text, strlen(text)));
 }
 
-TEST("memory of another block ends where its own does, and goes with it")
+TEST("accesses to another block's memory are limited by its size and its lifetime")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);
@@ -328,7 +328,7 @@ TEST("memory of another block ends where its own does, and goes with it")
 		    "(0,0,0), line");
 }
 
-TEST("clusters that cannot be are refused")
+TEST("invalid clusters are rejected")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device);

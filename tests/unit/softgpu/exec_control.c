@@ -38,7 +38,7 @@ static const char branches[] = PTX_HEADER KERNEL(
 					  "	setp.lt.u32 %p1, %r0, 9;\n	@%p1 ret;\n"
 					  "	st.global.u32 [%rd19], 1;\n");
 
-TEST("lanes part at branches and meet again behind them")
+TEST("lanes diverge at branches and reconverge after them")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, branches);
@@ -53,7 +53,7 @@ TEST("lanes part at branches and meet again behind them")
 	CHECK_INT(masks[3], 0xfffff);
 }
 
-TEST("a loop whose lanes leave one after the other goes on with all of them")
+TEST("a loop whose lanes leave one by one continues with all lanes")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, branches);
@@ -69,7 +69,7 @@ TEST("a loop whose lanes leave one after the other goes on with all of them")
 	CHECK(count < 200);
 }
 
-TEST("a path that stands behind the end of a loop does not take the loop apart")
+TEST("code after the end of a loop in the text does not split the loop")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, branches);
@@ -97,7 +97,7 @@ TEST("an indexed branch takes each lane to its own target")
 		CHECK_INT(out[i], i < 9 ? expected[i % 4] : 1);
 }
 
-TEST("a lock that lanes of a warp fight for is had by each of them")
+TEST("each lane of a warp acquires a contended lock")
 {
 	static const char text[] = PTX_HEADER
 		/* The critical section stands behind the loop that waits. */
@@ -204,7 +204,7 @@ static const char calls[] = PTX_HEADER
 				       "	setp.lt.u32 %p0, %r0, 10;\n	@%p0 call leave;\n"
 				       "	st.global.u32 [%rd19], 9;\n");
 
-TEST("functions call themselves, each lane as deep as it needs")
+TEST("functions are recursive, with a depth per lane")
 {
 	static const uint32_t fib[] = {0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610};
 	auto_device device;
@@ -218,7 +218,7 @@ TEST("functions call themselves, each lane as deep as it needs")
 	}
 }
 
-TEST("calls pass registers and structures, go where a pointer says, and may not come back")
+TEST("calls pass registers and structures, follow pointers, and may not return")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, calls);
@@ -236,7 +236,7 @@ TEST("calls pass registers and structures, go where a pointer says, and may not 
 		CHECK_INT(out[i], i < 10 ? 0 : 9);
 }
 
-TEST("the stack pointer can be moved and put back")
+TEST("the stack pointer can be moved and restored")
 {
 	static const char text[] = PTX_HEADER KERNEL(
 		"k", "	stacksave.u64 %rd3;\n	alloca.u64 %rd4, 64, 16;\n"

@@ -239,7 +239,7 @@ static void add_pair(const struct type *from, const struct type *to)
 	}
 }
 
-TEST("every conversion rounds, saturates and extends as PTX says")
+TEST("every conversion rounds, saturates and extends as PTX specifies")
 {
 	for (int from = 0; from < TYPE_COUNT; from++)
 		for (int to = 0; to < TYPE_COUNT; to++)
@@ -349,7 +349,7 @@ TEST("pairs, bfloat16 and registers wider than the type convert")
 	run_operations(PTX_HEADER_90, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-TEST("numbers of 8 bits are made of others and become others")
+TEST("8-bit formats are converted from and to other types")
 {
 #define SMALL(words, shape, kind, how)                                                             \
 	{                                                                                          \

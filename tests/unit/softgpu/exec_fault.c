@@ -160,7 +160,7 @@ static struct sg_fault run_bad(struct device *device, struct sg_module *module, 
 	return result.fault;
 }
 
-TEST("an illegal address is told with its kernel, block, thread, line and address")
+TEST("an illegal address is reported with its kernel, block, thread, line and address")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = NULL;
@@ -188,7 +188,7 @@ TEST("an illegal address is told with its kernel, block, thread, line and addres
 			      "thread (0,0,0), line 22 in function deep");
 }
 
-TEST("every kind of fault has its kind, and the machine goes on after it")
+TEST("every fault has its kind, and the machine works after it")
 {
 	static const struct {
 		const char *name;
@@ -230,7 +230,7 @@ TEST("every kind of fault has its kind, and the machine goes on after it")
 	CHECK_INT(memory[0], 5);
 }
 
-TEST("a grid that takes too long ends, also one that waits")
+TEST("a grid that takes too long ends, also if it waits")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = NULL;
@@ -297,7 +297,7 @@ TEST("a kernel sees what the host writes while it runs, and an interruption ends
 
 /* ---- launches that cannot be ----------------------------------------------------------- */
 
-TEST("a launch that no block can satisfy is refused before it runs")
+TEST("a launch that no block can satisfy is rejected before it runs")
 {
 	static const char text[] = PTX_HEADER
 		".visible .entry limited(.param .u64 p0)\n.maxntid 64, 2, 1\n{ ret; }\n"
@@ -351,7 +351,7 @@ TEST("a launch that no block can satisfy is refused before it runs")
 
 /* ---- modules that cannot be loaded ----------------------------------------------------- */
 
-static void check_refused(struct device *device, const char *text, int error, const char *words)
+static void check_rejected(struct device *device, const char *text, int error, const char *words)
 {
 	struct sg_module *module = NULL;
 	struct gt_diag diag = {0};
@@ -368,48 +368,50 @@ static void check_refused(struct device *device, const char *text, int error, co
 		   "	.reg .pred %p<4>;\n	.reg .b32 %r<8>;\n	.reg .b64 %rd<8>;\n"                   \
 		   "	.reg .f32 %f<4>;\n" body "\n	ret;\n}\n"
 
-TEST("what cannot be executed is refused when the module is loaded, by line and function")
+TEST("unsupported code is rejected when the module is loaded, with line and function")
 {
 	auto_device device;
 
 	device_open(&device);
-	check_refused(&device, BODY("	wgmma.fence.sync.aligned;"), -EINVAL,
-		      "line 10: opcode 'wgmma' in function 'k' is not supported by the software "
-		      "device");
-	check_refused(&device, BODY("	add.u8 %r1, %r2, %r3;"), -EINVAL,
-		      "line 10: 'add.u8' in function 'k' is not supported by the software device");
-	check_refused(&device, BODY("	add.sat.u32 %r1, %r2, %r3;"), -EINVAL,
-		      "line 10: 'add.sat.u32' in function 'k' is not supported by the software "
-		      "device");
-	check_refused(&device, BODY("	add.u32 %r1, %rd2, %r3;"), -EINVAL,
-		      "line 10: operand 2 of 'add.u32' in function 'k' is missing or has the wrong "
-		      "kind or size");
-	check_refused(&device, BODY("	add.u32 %r1, %r2;"), -EINVAL,
-		      "line 10: 'add.u32' takes 3 operands, not 2 in function 'k'");
-	check_refused(&device, BODY("	ld.global.v4.u32 {%r1, %r2}, [%rd1];"), -EINVAL,
-		      "line 10: operand 1 of 'ld.global.v4.u32' in function 'k' is missing or has "
-		      "the wrong kind or size");
-	check_refused(&device, BODY("	ld.param.u64 %rd1, [p0+4];"), -EINVAL,
-		      "line 10: a load is outside of the parameters in function 'k'");
-	check_refused(&device, BODY("	atom.global.inc.u64 %rd1, [%rd2], %rd3;"), -EINVAL,
-		      "line 10: 'atom.global.inc.u64' in function 'k' is not supported by the "
-		      "software device");
-	check_refused(&device, BODY("	mov.u32 %r1, %p1;"), -EINVAL,
-		      "line 10: operand 2 of 'mov.u32' in function 'k' is missing or has the wrong "
-		      "kind or size");
-	check_refused(&device,
-		      PTX_HEADER ".extern .func (.param .u32 r) elsewhere(.param .u32 a);\n"
-				 ".visible .entry k()\n{ .param .u32 a; .param .u32 r;\n"
-				 "	call (r), elsewhere, (a);\n	ret;\n}\n",
-		      -ENOENT,
-		      "line 7: function 'elsewhere', used in function 'k', is not defined");
-	check_refused(&device,
-		      PTX_HEADER ".extern .global .u32 far;\n.visible .entry k()\n"
-				 "{ .reg .b32 %r<2>;\n	ld.global.u32 %r1, [far];\n	ret;\n}\n",
-		      -ENOENT, "line 7: variable 'far', used in function 'k', is not defined");
-	check_refused(&device, ".version 7.0\n.target sm_75\n.address_size 32\n", -EINVAL,
-		      "addresses of 32 bits are not supported by the software device "
-		      "(.address_size 32)");
+	check_rejected(&device, BODY("	wgmma.fence.sync.aligned;"), -EINVAL,
+		       "line 10: opcode 'wgmma' in function 'k' is not supported by the software "
+		       "device");
+	check_rejected(&device, BODY("	add.u8 %r1, %r2, %r3;"), -EINVAL,
+		       "line 10: 'add.u8' in function 'k' is not supported by the software device");
+	check_rejected(&device, BODY("	add.sat.u32 %r1, %r2, %r3;"), -EINVAL,
+		       "line 10: 'add.sat.u32' in function 'k' is not supported by the software "
+		       "device");
+	check_rejected(
+		&device, BODY("	add.u32 %r1, %rd2, %r3;"), -EINVAL,
+		"line 10: operand 2 of 'add.u32' in function 'k' is missing or has the wrong "
+		"kind or size");
+	check_rejected(&device, BODY("	add.u32 %r1, %r2;"), -EINVAL,
+		       "line 10: 'add.u32' takes 3 operands, not 2 in function 'k'");
+	check_rejected(&device, BODY("	ld.global.v4.u32 {%r1, %r2}, [%rd1];"), -EINVAL,
+		       "line 10: operand 1 of 'ld.global.v4.u32' in function 'k' is missing or has "
+		       "the wrong kind or size");
+	check_rejected(&device, BODY("	ld.param.u64 %rd1, [p0+4];"), -EINVAL,
+		       "line 10: a load is outside of the parameters in function 'k'");
+	check_rejected(&device, BODY("	atom.global.inc.u64 %rd1, [%rd2], %rd3;"), -EINVAL,
+		       "line 10: 'atom.global.inc.u64' in function 'k' is not supported by the "
+		       "software device");
+	check_rejected(
+		&device, BODY("	mov.u32 %r1, %p1;"), -EINVAL,
+		"line 10: operand 2 of 'mov.u32' in function 'k' is missing or has the wrong "
+		"kind or size");
+	check_rejected(&device,
+		       PTX_HEADER ".extern .func (.param .u32 r) elsewhere(.param .u32 a);\n"
+				  ".visible .entry k()\n{ .param .u32 a; .param .u32 r;\n"
+				  "	call (r), elsewhere, (a);\n	ret;\n}\n",
+		       -ENOENT,
+		       "line 7: function 'elsewhere', used in function 'k', is not defined");
+	check_rejected(&device,
+		       PTX_HEADER ".extern .global .u32 far;\n.visible .entry k()\n"
+				  "{ .reg .b32 %r<2>;\n	ld.global.u32 %r1, [far];\n	ret;\n}\n",
+		       -ENOENT, "line 7: variable 'far', used in function 'k', is not defined");
+	check_rejected(&device, ".version 7.0\n.target sm_75\n.address_size 32\n", -EINVAL,
+		       "addresses of 32 bits are not supported by the software device "
+		       "(.address_size 32)");
 }
 
 TEST("ptxas accepts every module of these tests")

@@ -37,7 +37,7 @@ static const struct operation operations[] = {
 #undef OPERATION
 };
 
-TEST("floating-point instructions round, flush, saturate and treat NaN as PTX says")
+TEST("floating-point instructions round, flush, saturate and treat NaN as PTX specifies")
 {
 	run_operations(PTX_HEADER_90, operations, sizeof(operations) / sizeof(operations[0]));
 }

@@ -254,7 +254,7 @@ static const struct operation operations[] = {
 #undef OPERATION
 };
 
-TEST("integer and bit instructions compute what C does, also where lanes are switched off")
+TEST("integer and bit instructions compute what C does, also with inactive lanes")
 {
 	run_operations(PTX_HEADER_90, operations, sizeof(operations) / sizeof(operations[0]));
 }

@@ -295,7 +295,7 @@ static void multiply(double *d, const double *a, const double *b, int m, int n, 
 				d[i * n + j] += a[i * k + l] * b[l * n + j];
 }
 
-TEST("mma multiplies matrices whose elements lie in the lanes as PTX draws them")
+TEST("mma multiplies matrices with PTX's layout of elements in lanes")
 {
 	enum { COUNT = sizeof(products) / sizeof(products[0]) };
 	auto_device device;
@@ -475,7 +475,7 @@ TEST("ldmatrix, stmatrix and movmatrix move tiles between rows and lanes, also t
 	CHECK_INT(wrong, 0);
 }
 
-TEST("a matrix instruction of a warp that is not whole is a fault, as is a row that is misaligned")
+TEST("a matrix instruction with inactive lanes or a misaligned row is a fault")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = NULL;

@@ -21,7 +21,7 @@ static struct sg_module *load(struct device *device, const char *text)
 
 /* ---- loads and stores ------------------------------------------------------------------ */
 
-TEST("loads extend by their type, stores cut to theirs")
+TEST("loads extend by their type, stores truncate to theirs")
 {
 	static const char text[] = PTX_HEADER KERNEL(
 		"k", "	mad.wide.u32 %rd3, %r0, 16, %rd0;\n"
@@ -128,7 +128,7 @@ TEST("128 bits move through registers, memory and parts")
 		CHECK(out[2 * i] == in[2 * i + 1] && out[2 * i + 1] == in[2 * i]);
 }
 
-TEST("lanes that read one address, neighbours, or anywhere get what is there")
+TEST("lanes that load one address, neighbours, or any addresses get their values")
 {
 	static const char text[] = PTX_HEADER KERNEL(
 		"k", "	mad.lo.u32 %r1, %r0, 7919, 13;\n	and.b32 %r1, %r1, 1023;\n"
@@ -219,7 +219,7 @@ static const char spaces[] = PTX_HEADER
 						  "	or.b32 %r1, %r1, %r5;\n"
 						  "	st.global.u32 [%rd1], %r1;\n");
 
-TEST("shared memory, static and dynamic, is one for the threads of a block")
+TEST("the threads of a block share static and dynamic shared memory")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, spaces);
@@ -239,7 +239,7 @@ TEST("shared memory, static and dynamic, is one for the threads of a block")
 	CHECK_INT(info.local_size, 64);
 }
 
-TEST("local memory is each thread's own, by every kind of address")
+TEST("local memory is private to each thread, with every kind of address")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, spaces);
@@ -439,7 +439,7 @@ static void add_atomic(struct gt_strbuf *text, int number, bool is_shared)
 	gt_strbuf_puts(text, "	ret;\n}\n");
 }
 
-TEST("atomics change memory as they say and return what was there, in every space")
+TEST("atomics change memory and return the old value, in every space")
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	auto_device device;
@@ -514,7 +514,7 @@ TEST("a value released by one block is seen by another that acquires its flag")
 	CHECK_INT(cells[2 * 299], 299 * 300 / 2);
 }
 
-TEST("cp.async copies and clears what is beyond the source, hints do nothing")
+TEST("cp.async copies and clears bytes beyond the source size, and hints have no effect")
 {
 	static const char text[] = PTX_HEADER KERNEL(
 		"k", "	.shared .align 16 .b8 tile[512];\n	mov.u32 %r1, tile;\n"

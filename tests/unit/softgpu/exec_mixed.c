@@ -65,7 +65,7 @@ static const struct operation operations[] = {
 #undef OPERATION
 };
 
-TEST("pairs of .f32, mixed and triple sources, .tf32 and packed integers are as PTX says")
+TEST("pairs of .f32, mixed and triple sources, .tf32 and packed integers are as PTX specifies")
 {
 	run_operations(HEADER_100, operations, sizeof(operations) / sizeof(operations[0]));
 }
@@ -126,7 +126,7 @@ static uint64_t expected_from_tiny(const void *data, uint64_t a, uint64_t b)
 	       half_bits(F16, tiny_value(tiny, (int)(a >> place) & mask)) << 16;
 }
 
-TEST("numbers of 4 and 6 bits are made of others and become others")
+TEST("4-bit and 6-bit formats are converted from and to other types")
 {
 #define TINY(words, shape, kind, function, how)                                                    \
 	{                                                                                          \

@@ -88,7 +88,7 @@ TEST("modules find each other's functions and variables, and weak ones merge")
 	CHECK(sg_function_module(sg_module_function(module, "first")) == module);
 }
 
-TEST("a name that two modules define is refused")
+TEST("a name that two modules define is rejected")
 {
 	static const char *const texts[] = {
 		PTX_HEADER ".visible .global .u32 x;\n" KERNEL("one", ""),
@@ -112,7 +112,7 @@ TEST("a name that two modules define is refused")
 	CHECK(module == NULL);
 }
 
-TEST("a module's memory is given back with it, and it needs a machine that has some")
+TEST("a module's memory is released with it, and is an error if the machine has none")
 {
 	static const char text[] =
 		PTX_HEADER ".visible .global .u32 x = 3;\n.const .u32 y[9];\n"
@@ -210,7 +210,7 @@ TEST("printf in a kernel prints every conversion and returns their number")
 	CHECK_INT(result.fault.address, 64);
 }
 
-TEST("kernels allocate memory that lasts, give it back, and get 0 when there is no more")
+TEST("kernels allocate memory that outlives them, free it, and get 0 when there is no more")
 {
 	static const char text[] = PTX_HEADER
 		".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
@@ -254,7 +254,7 @@ TEST("kernels allocate memory that lasts, give it back, and get 0 when there is 
 	CHECK_INT(places[0], 0);
 }
 
-TEST("a failed assertion says what, where and who, and ends the grid")
+TEST("a failed assertion reports its condition, location and thread, and ends the grid")
 {
 	static const char text[] = PTX_HEADER
 		".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l,"
@@ -312,7 +312,7 @@ static void *run_grids(void *context)
 	return NULL;
 }
 
-TEST("grids of several threads run at once, while memory comes and goes")
+TEST("grids of several host threads run at once, while memory is allowed and denied")
 {
 	enum { THREADS = 4 };
 	static const char text[] = PTX_HEADER KERNEL(

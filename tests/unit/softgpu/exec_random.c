@@ -40,7 +40,7 @@ static int run_module(struct device *device, int first)
 	return wrong;
 }
 
-TEST("a thousand random programs compute what C does, whatever way their threads take")
+TEST("a thousand random programs compute what C does, on all paths of their threads")
 {
 	auto_device device;
 	int wrong = 0;

@@ -2,7 +2,7 @@
 /* Special registers and clocks. */
 #include "exec_kernel.h"
 
-TEST("special registers say where a thread is")
+TEST("special registers have the position of a thread")
 {
 	static const char text[] = PTX_HEADER
 		".visible .entry k(.param .u64 out)\n"
@@ -78,7 +78,7 @@ static uint64_t seven(void *user)
 	return 0x700000007;
 }
 
-TEST("clocks go forward, and the global one is the owner's")
+TEST("clocks are monotonic, and the global one is the owner's")
 {
 	static const char text[] = PTX_HEADER KERNEL(
 		"k", "	mov.u64 %rd3, %clock64;\n	mov.u32 %r1, %clock;\n	mov.u64 %rd4, "

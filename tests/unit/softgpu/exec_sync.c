@@ -71,7 +71,7 @@ TEST("in code for targets before sm_70 lanes run in step, until they wait for ea
 	CHECK_INT(lock[1], 32);
 }
 
-TEST("a barrier holds the threads of a block together, through 1,024 of them")
+TEST("a barrier synchronizes up to 1,024 threads of a block")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, barriers);
@@ -85,7 +85,7 @@ TEST("a barrier holds the threads of a block together, through 1,024 of them")
 		CHECK_INT(out[i], i ^ 1);
 }
 
-TEST("barriers with counts let two warps hand work over")
+TEST("barriers with thread counts synchronize two warps")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, barriers);
@@ -96,7 +96,7 @@ TEST("barriers with counts let two warps hand work over")
 		CHECK_INT(out[i], 109);
 }
 
-TEST("barriers count votes, and threads that have left are not waited for")
+TEST("barriers count votes, and do not wait for exited threads")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, barriers);
@@ -117,7 +117,7 @@ TEST("blocks of a cooperative grid wait for each other")
 {
 	static const char text[] = PTX_HEADER KERNEL(
 		"k",
-		/* Ten rounds; in each the first threads count the blocks, then all go on. */
+		/* Ten rounds; in each the first threads count the blocks, then all continue. */
 		"	mov.u32 %r1, %nctaid.x;\n	mov.u32 %r2, 0;\n	mov.u32 %r9, "
 		"%ctaid.x;\n"
 		"	mad.wide.u32 %rd3, %r9, 4, %rd1;\n"
@@ -174,7 +174,7 @@ static bool shuffled(const char *mode, int lane, int b, int c, int *ret_from)
 		     "	selp.u32 %r5, 1000, 0, %p0;\n	add.u32 %r4, %r4, %r5;\n"                     \
 		     "	st.global.u32 [%rd19], %r4;\n")
 
-TEST("shuffles of every kind, distance and width bring what PTX says")
+TEST("shuffles of every kind, distance and width return what PTX specifies")
 {
 	static const char text[] =
 		PTX_HEADER SHUFFLE("up") SHUFFLE("down") SHUFFLE("bfly") SHUFFLE("idx");
@@ -202,7 +202,7 @@ TEST("shuffles of every kind, distance and width bring what PTX says")
 }
 
 static const char exchanges[] = PTX_HEADER
-	/* The two halves of a warp come by different ways. */
+	/* The two halves of a warp are on different paths. */
 	KERNEL("halves", "	setp.lt.u32 %p0, %r0, 16;\n	mul.lo.u32 %r1, %r0, 2;\n	"
 			 "@%p0 bra LOW;\n"
 			 "	shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1;\n	bra END;\n"
@@ -262,7 +262,7 @@ static const char exchanges[] = PTX_HEADER
 	       "WAIT:	bar.warp.sync -1;\n"
 	       "END:	ld.volatile.shared.u32 %r1, [cell];\n	st.global.u32 [%rd19], %r1;\n");
 
-TEST("lanes that come by different ways exchange values")
+TEST("lanes on different paths exchange values")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, exchanges);
@@ -280,7 +280,7 @@ TEST("lanes that come by different ways exchange values")
 		CHECK_INT(out[i], 77);
 }
 
-TEST("tiles of a warp reduce by themselves, votes and matches see all lanes")
+TEST("tiles of a warp are reduced separately, votes and matches include all lanes")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, exchanges);
@@ -368,7 +368,7 @@ static const char phases[] =
 		       "	xor.b32 %r3, %r0, 31;\n	mad.lo.u32 %r3, %r3, 4, %r1;\n"
 		       "	ld.shared.u32 %r4, [%r3];\n	st.global.u32 [%rd19], %r4;\n");
 
-TEST("threads wait for the phases of an mbarrier, and for the copies that report to it")
+TEST("threads wait for the phases of an mbarrier, and for copies that complete at it")
 {
 	auto_device device;
 	gt_auto(sg_module) struct sg_module *module = load(&device, phases);
