@@ -478,6 +478,28 @@ TEST("one call can access several maps")
 				      "exit");
 }
 
+TEST("arithmetic between a lookup in several maps and the test of its result is done once")
+{
+	check_in_order("gpu/entry/*", "ldxw r7, [r1+0]\n"
+				      "mov r8, r7\n"
+				      "and r8, 3\n"
+				      "stxw [r10-4], r8\n"
+				      "ldmap r1, 0\n"
+				      "jset r7, 1, look\n"
+				      "ldmap r1, 2\n"
+				      "look:\n"
+				      "mov r2, r10\n"
+				      "add r2, -4\n"
+				      "call 1\n"
+				      "add32 r7, 5\n"
+				      "mul32 r7, 3\n"
+				      "jeq r0, 0, out\n"
+				      "lock add [r0+8], r7\n"
+				      "mov r0, r7\n"
+				      "out:\n"
+				      "exit");
+}
+
 TEST("an index that can be too large is tested, however it was calculated")
 {
 	/* r7 is a multiple of 6, up to 234; the array has 64 values. */
