@@ -86,12 +86,12 @@ CUresult sg_array_destroy(CUarray array)
 	return CUDA_SUCCESS;
 }
 
-bool sg_array_side(CUarray array, struct sg_copy_side *ret_place, uint64_t *ret_rows)
+bool sg_array_side(CUarray array, struct sg_copy_side *ret_side, uint64_t *ret_rows)
 {
 	if (!sg_handle_is(array, SG_HANDLE_ARRAY))
 		return false;
-	ret_place->address = array->address;
-	ret_place->pitch = array->pitch;
+	ret_side->address = array->address;
+	ret_side->pitch = array->pitch;
 	*ret_rows = at_least_one(array->height);
 	return true;
 }

@@ -26,4 +26,4 @@ struct CUarray_st {
 CUresult sg_array_new(const CUDA_ARRAY3D_DESCRIPTOR *shape, CUarray *ret_array);
 CUresult sg_array_destroy(CUarray array);
 /* Return the address, the pitch and the number of rows of an array. False: not an array. */
-bool sg_array_side(CUarray array, struct sg_copy_side *ret_place, uint64_t *ret_rows);
+bool sg_array_side(CUarray array, struct sg_copy_side *ret_side, uint64_t *ret_rows);

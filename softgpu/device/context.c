@@ -207,34 +207,34 @@ CUresult sg_context_retain_primary(int device, CUcontext *ret_context)
 CUresult sg_context_release_primary(int device)
 {
 	struct sg_device *owner = &sg_state.devices[device];
-	CUcontext gone = NULL;
+	CUcontext old = NULL;
 	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&sg_state.lock);
 	if (!owner->primary_references) {
 		result = CUDA_ERROR_INVALID_CONTEXT;
 	} else if (!--owner->primary_references) {
-		gone = owner->primary;
+		old = owner->primary;
 		owner->primary = NULL;
 	}
 	pthread_mutex_unlock(&sg_state.lock);
-	if (gone)
-		sg_context_destroy(gone);
+	if (old)
+		sg_context_destroy(old);
 	return result;
 }
 
 CUresult sg_context_reset_primary(int device)
 {
 	struct sg_device *owner = &sg_state.devices[device];
-	CUcontext gone;
+	CUcontext old;
 
 	pthread_mutex_lock(&sg_state.lock);
-	gone = owner->primary;
+	old = owner->primary;
 	owner->primary = NULL;
 	owner->primary_references = 0;
 	owner->primary_flags = 0;
 	pthread_mutex_unlock(&sg_state.lock);
-	if (gone)
-		sg_context_destroy(gone);
+	if (old)
+		sg_context_destroy(old);
 	return CUDA_SUCCESS;
 }

@@ -25,18 +25,18 @@ static bool multiply_checked(uint64_t a, uint64_t b, uint64_t *ret_product)
 	return !__builtin_mul_overflow(a, b, ret_product);
 }
 
-static bool find_span(const struct sg_copy_side *place, const struct sg_copy_work *copy,
+static bool find_span(const struct sg_copy_side *strided, const struct sg_copy_work *copy,
 		      struct copy_span *ret_span)
 {
 	uint64_t rows, slices, size;
 
-	if (!multiply_checked(copy->height - 1, place->pitch, &rows) ||
-	    !multiply_checked(copy->depth - 1, place->slice, &slices) ||
+	if (!multiply_checked(copy->height - 1, strided->pitch, &rows) ||
+	    !multiply_checked(copy->depth - 1, strided->slice, &slices) ||
 	    __builtin_add_overflow(rows, slices, &size) ||
 	    __builtin_add_overflow(size, copy->width, &size))
 		return false;
-	*ret_span = (struct copy_span){place->address, size};
-	return size <= UINT64_MAX - place->address;
+	*ret_span = (struct copy_span){strided->address, size};
+	return size <= UINT64_MAX - strided->address;
 }
 
 /* The memory that a side of a copy is in. */
@@ -150,37 +150,37 @@ struct copy_side_parameters {
 	size_t x, y, z, pitch, height;
 };
 
-static CUresult find_place(const struct copy_side_parameters *side, const CUDA_MEMCPY3D *all,
-			   struct sg_copy_side *ret_place)
+static CUresult find_side(const struct copy_side_parameters *side, const CUDA_MEMCPY3D *all,
+			  struct sg_copy_side *ret_side)
 {
-	struct sg_copy_side place = {.pitch = side->pitch};
+	struct sg_copy_side strided = {.pitch = side->pitch};
 	uint64_t rows = side->height;
 
 	switch (side->type) {
 	case CU_MEMORYTYPE_HOST:
-		place.address = side->host;
+		strided.address = side->host;
 		break;
 	case CU_MEMORYTYPE_DEVICE:
 	case CU_MEMORYTYPE_UNIFIED:
-		place.address = side->device;
+		strided.address = side->device;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
-		if (!sg_array_side(side->array, &place, &rows))
+		if (!sg_array_side(side->array, &strided, &rows))
 			return CUDA_ERROR_INVALID_VALUE;
 		break;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (!place.pitch)
-		place.pitch = side->x + all->WidthInBytes;
+	if (!strided.pitch)
+		strided.pitch = side->x + all->WidthInBytes;
 	if (!rows)
 		rows = side->y + all->Height;
-	if (all->Height > 1 && place.pitch < side->x + all->WidthInBytes)
+	if (all->Height > 1 && strided.pitch < side->x + all->WidthInBytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!multiply_checked(place.pitch, rows, &place.slice))
+	if (!multiply_checked(strided.pitch, rows, &strided.slice))
 		return CUDA_ERROR_INVALID_VALUE;
-	place.address += side->x + side->y * place.pitch + side->z * place.slice;
-	*ret_place = place;
+	strided.address += side->x + side->y * strided.pitch + side->z * strided.slice;
+	*ret_side = strided;
 	return CUDA_SUCCESS;
 }
 
@@ -219,10 +219,10 @@ CUresult sg_copy_prepare_3d(const CUDA_MEMCPY3D *parameters, struct sg_work *ret
 			 .direction = "H2H",
 			 .parameters = *all},
 	};
-	CUresult result = find_place(&target, all, &work.copy.target);
+	CUresult result = find_side(&target, all, &work.copy.target);
 
 	if (!result)
-		result = find_place(&source, all, &work.copy.source);
+		result = find_side(&source, all, &work.copy.source);
 	if (!result)
 		result = check_side(&work.copy, direction_of(all));
 	if (!result)
@@ -234,7 +234,7 @@ CUresult sg_set_prepare(uint64_t address, uint64_t pitch, uint32_t value, uint32
 			uint64_t width, uint64_t height, struct sg_work *ret_work)
 {
 	struct sg_copy_work shape = {.width = width * element_size, .height = height, .depth = 1};
-	struct sg_copy_side place = {.address = address, .pitch = pitch};
+	struct sg_copy_side strided = {.address = address, .pitch = pitch};
 	struct sg_work work = {
 		.kind = SG_WORK_SET,
 		.set = {address, pitch, value, element_size, width, height, false},
@@ -246,7 +246,7 @@ CUresult sg_set_prepare(uint64_t address, uint64_t pitch, uint32_t value, uint32
 	    (height > 1 && (pitch < bytes || pitch % element_size)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (width && height) {
-		enum copy_side_memory side = find_span(&place, &shape, &span)
+		enum copy_side_memory side = find_span(&strided, &shape, &span)
 						     ? find_side_memory(span, true)
 						     : SIDE_WRONG;
 

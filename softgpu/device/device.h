@@ -24,7 +24,7 @@ struct sg_device {
 	int ordinal;
 	uint64_t arena;           /* address of its memory */
 	uint64_t arena_size;      /* bytes; more than config.memory: see memory.c */
-	struct CUctx_st *primary; /* or NULL while nobody retains it */
+	struct CUctx_st *primary; /* NULL while it is not retained */
 	unsigned int primary_references;
 	unsigned int primary_flags;
 	struct CUmemPoolHandle_st *default_pool;

@@ -71,16 +71,16 @@ void sg_executable_free(CUgraphExec executable)
 /* ---- launches -------------------------------------------------------------------------- */
 
 /* A launch while its work is submitted to streams. */
-struct graph_launch {
+struct executable_launch {
 	CUgraphExec executable;
 	CUstream stream;
 	size_t lanes_used; /* lane 0 is the launching stream, n is executable->lanes[n - 1] */
 };
 
-static CUresult put_nodes(struct graph_launch *launch, CUgraph graph, struct sg_operation *begin,
-			  struct sg_operation *end);
+static CUresult put_nodes(struct executable_launch *launch, CUgraph graph,
+			  struct sg_operation *begin, struct sg_operation *end);
 
-static CUresult put_empty(struct graph_launch *launch, struct sg_operation **ret_operation)
+static CUresult put_empty(struct executable_launch *launch, struct sg_operation **ret_operation)
 {
 	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
 
@@ -92,7 +92,7 @@ static CUresult put_empty(struct graph_launch *launch, struct sg_operation **ret
  * Choose the stream of a node: that of its first dependency, if nothing follows that one yet; else
  * an unused one, so that branches run concurrently.
  */
-static CUstream choose_lane(struct graph_launch *launch, CUgraphNode node)
+static CUstream choose_lane(struct executable_launch *launch, CUgraphNode node)
 {
 	CUgraphExec executable = launch->executable;
 	CUstream lane = NULL;
@@ -135,7 +135,8 @@ static bool wait_for_before(CUgraphNode node, struct sg_operation *operation,
 }
 
 /* A child graph: its nodes, between an operation before and one after them. */
-static CUresult put_child(struct graph_launch *launch, CUgraphNode node, struct sg_operation *begin)
+static CUresult put_child(struct executable_launch *launch, CUgraphNode node,
+			  struct sg_operation *begin)
 {
 	struct sg_operation *first = NULL, *last = NULL;
 	CUstream lane = choose_lane(launch, node);
@@ -156,7 +157,8 @@ static CUresult put_child(struct graph_launch *launch, CUgraphNode node, struct 
 	return result;
 }
 
-static CUresult put_node(struct graph_launch *launch, CUgraphNode node, struct sg_operation *begin)
+static CUresult put_node(struct executable_launch *launch, CUgraphNode node,
+			 struct sg_operation *begin)
 {
 	struct sg_work work = {.kind = SG_WORK_EMPTY};
 	struct sg_operation *operation;
@@ -186,8 +188,8 @@ static CUresult put_node(struct graph_launch *launch, CUgraphNode node, struct s
 	return result;
 }
 
-static CUresult put_nodes(struct graph_launch *launch, CUgraph graph, struct sg_operation *begin,
-			  struct sg_operation *end)
+static CUresult put_nodes(struct executable_launch *launch, CUgraph graph,
+			  struct sg_operation *begin, struct sg_operation *end)
 {
 	bool cycle;
 	CUgraphNode *order = sg_graph_sort(graph, &cycle);
@@ -207,7 +209,7 @@ static CUresult put_nodes(struct graph_launch *launch, CUgraph graph, struct sg_
 	return result;
 }
 
-static CUresult put_reset(struct graph_launch *launch, struct sg_condition *condition)
+static CUresult put_reset(struct executable_launch *launch, struct sg_condition *condition)
 {
 	struct sg_work work = {.kind = SG_WORK_RESET};
 	struct sg_operation *operation;
@@ -222,7 +224,7 @@ static CUresult put_reset(struct graph_launch *launch, struct sg_condition *cond
 }
 
 /* Conditions get their first values once the launch before is over. */
-static CUresult put_resets(struct graph_launch *launch, CUgraph graph)
+static CUresult put_resets(struct executable_launch *launch, CUgraph graph)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -244,7 +246,7 @@ static CUresult put_resets(struct graph_launch *launch, CUgraph graph)
 
 static CUresult launch_locked(CUgraphExec executable, CUstream stream)
 {
-	struct graph_launch launch = {.executable = executable, .stream = stream};
+	struct executable_launch launch = {.executable = executable, .stream = stream};
 	struct sg_operation *begin = NULL, *end = NULL;
 	CUresult result = put_resets(&launch, executable->graph);
 

@@ -57,7 +57,7 @@ static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
 }
 
 /* Text that is not PTX is passed to the PTX parser nevertheless, which reports what is wrong. */
-static bool looks_like_text(const unsigned char *bytes, size_t size)
+static bool is_text(const unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size && i < 16 && bytes[i]; i++) {
 		if (!isprint(bytes[i]) && !isspace(bytes[i]))
@@ -88,7 +88,7 @@ CUresult sg_image_read(const void *image, size_t size, struct sg_image *ret_imag
 	CUresult result;
 	int error;
 
-	if (looks_like_text(image, size ? size : 16))
+	if (is_text(image, size ? size : 16))
 		return read_text(image, size ? size : GT_PTX_MAX_TEXT, ret_image);
 	error = size ? gt_fatbin_open(image, size, &fatbin, diag)
 		     : gt_fatbin_open_image(image, &fatbin, diag);

@@ -32,18 +32,18 @@ static bool cluster_is_possible(const struct CUfunc_st *function,
 {
 	const uint32_t *required = function->info.required_cluster;
 	const uint32_t *cluster = shape->cluster[0] ? shape->cluster : required;
-	uint32_t most = function->non_portable_cluster ? SG_MAX_CLUSTER : SG_PORTABLE_CLUSTER;
+	uint32_t max = function->non_portable_cluster ? SG_MAX_CLUSTER : SG_PORTABLE_CLUSTER;
 	uint64_t blocks = 1;
 
 	if (!cluster[0])
 		return true;
 	for (int i = 0; i < 3; i++) {
-		if (!cluster[i] || cluster[i] > most || shape->grid[i] % cluster[i] ||
+		if (!cluster[i] || cluster[i] > max || shape->grid[i] % cluster[i] ||
 		    (required[0] && required[i] != cluster[i]))
 			return false;
 		blocks *= cluster[i];
 	}
-	return blocks <= most;
+	return blocks <= max;
 }
 
 static CUresult check_shape(CUfunction function, const struct sg_launch_shape *shape)

@@ -29,8 +29,8 @@ static struct {
 	uint64_t last_id;
 } memory = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
-/* Freed memory of at least this size goes back to the system. */
-static const uint64_t give_back_size = UINT64_C(16) << 20;
+/* Freed memory of at least this size is returned to the system. */
+static const uint64_t min_trimmed_size = UINT64_C(16) << 20;
 
 static uint64_t round_up(uint64_t value, uint64_t alignment)
 {
@@ -137,7 +137,7 @@ static bool take_hole(int device, uint64_t size, uint64_t alignment, uint64_t *r
 	return false;
 }
 
-static void give_hole(int device, uint64_t start, uint64_t end)
+static void add_hole(int device, uint64_t start, uint64_t end)
 {
 	__typeof__(memory.holes[0]) *holes = &memory.holes[device];
 	struct arena_hole hole = {start, end};
@@ -208,8 +208,8 @@ CUresult sg_memory_allocate(const struct sg_allocation *wanted, uint64_t alignme
 			account_locked(&allocation, false, true);
 			result = CUDA_SUCCESS;
 		} else {
-			give_hole(device, allocation.address,
-				  allocation.address + charge_device(wanted) + SG_GRANULE);
+			add_hole(device, allocation.address,
+				 allocation.address + charge_device(wanted) + SG_GRANULE);
 		}
 	}
 	pthread_rwlock_unlock(&memory.lock);
@@ -281,62 +281,62 @@ CUresult sg_memory_allocate_host(const struct sg_allocation *wanted, uint64_t *r
 /* ---- the end --------------------------------------------------------------------------- */
 
 /* Release the memory of an allocation that is in no table any more. */
-static void release_memory(const struct sg_allocation *gone)
+static void release_memory(const struct sg_allocation *freed)
 {
-	if (gone->pool)
-		sg_pool_subtract(gone->pool, gone->size);
-	if (gone->kind == SG_MEMORY_PHYSICAL)
+	if (freed->pool)
+		sg_pool_subtract(freed->pool, freed->size);
+	if (freed->kind == SG_MEMORY_PHYSICAL)
 		return;
-	sg_memory_deny(sg_state.machine, gone->address,
-		       in_arena(gone) ? charge_device(gone) : gone->size);
-	if (gone->mapping)
-		munmap((void *)(uintptr_t)gone->mapping, gone->mapping_size);
+	sg_memory_deny(sg_state.machine, freed->address,
+		       in_arena(freed) ? charge_device(freed) : freed->size);
+	if (freed->mapping)
+		munmap((void *)(uintptr_t)freed->mapping, freed->mapping_size);
 }
 
-static void give_back(const struct sg_allocation *gone)
+static void free_in_arena(const struct sg_allocation *freed)
 {
 	uint64_t page = 4096;
-	uint64_t start = round_up(gone->address, page);
-	uint64_t end = (gone->address + gone->size) / page * page;
+	uint64_t start = round_up(freed->address, page);
+	uint64_t end = (freed->address + freed->size) / page * page;
 
-	if (gone->size >= give_back_size && end > start)
+	if (freed->size >= min_trimmed_size && end > start)
 		madvise((void *)(uintptr_t)start, end - start, MADV_REMOVE);
 	pthread_rwlock_wrlock(&memory.lock);
-	memory.used[gone->device] -= charge_device(gone);
-	if (gone->is_live)
-		account_locked(gone, true, false);
-	account_locked(gone, false, false);
-	give_hole(gone->device, gone->address, gone->address + charge_device(gone) + SG_GRANULE);
+	memory.used[freed->device] -= charge_device(freed);
+	if (freed->is_live)
+		account_locked(freed, true, false);
+	account_locked(freed, false, false);
+	add_hole(freed->device, freed->address, freed->address + charge_device(freed) + SG_GRANULE);
 	pthread_rwlock_unlock(&memory.lock);
 }
 
-static void free_removed(const struct sg_allocation *gone)
+static void free_removed(const struct sg_allocation *freed)
 {
-	release_memory(gone);
-	if (in_arena(gone))
-		give_back(gone);
+	release_memory(freed);
+	if (in_arena(freed))
+		free_in_arena(freed);
 }
 
-CUresult sg_memory_free(uint64_t address, unsigned int kinds, struct sg_allocation *ret_gone)
+CUresult sg_memory_free(uint64_t address, unsigned int kinds, struct sg_allocation *ret_freed)
 {
-	struct sg_allocation gone = {0};
+	struct sg_allocation freed = {0};
 	bool found = false;
 	size_t index;
 
 	pthread_rwlock_wrlock(&memory.lock);
 	index = index_after(address);
 	if (index) {
-		gone = *memory.known.items[index - 1];
-		found = gone.address == address && (kinds & (1u << gone.kind));
+		freed = *memory.known.items[index - 1];
+		found = freed.address == address && (kinds & (1u << freed.kind));
 		if (found)
 			remove_locked(index - 1);
 	}
 	pthread_rwlock_unlock(&memory.lock);
 	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
-	free_removed(&gone);
-	if (ret_gone)
-		*ret_gone = gone;
+	free_removed(&freed);
+	if (ret_freed)
+		*ret_freed = freed;
 	return CUDA_SUCCESS;
 }
 

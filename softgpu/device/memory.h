@@ -74,9 +74,9 @@ CUresult sg_memory_allocate_host(const struct sg_allocation *wanted, uint64_t *r
 CUresult sg_memory_adopt(const struct sg_allocation *allocation);
 /*
  * Free the allocation that begins at `address`, if its kind is one of the bits (1 << kind);
- * ret_gone may be NULL. CUDA_ERROR_INVALID_VALUE if there is none.
+ * ret_freed may be NULL. CUDA_ERROR_INVALID_VALUE if there is none.
  */
-CUresult sg_memory_free(uint64_t address, unsigned int kinds, struct sg_allocation *ret_gone);
+CUresult sg_memory_free(uint64_t address, unsigned int kinds, struct sg_allocation *ret_freed);
 /*
  * Mark an allocation that is freed in a stream. CUDA_ERROR_INVALID_VALUE if there is none of these
  * kinds, or if it is marked already.

@@ -112,17 +112,17 @@ static CUresult run_host(const struct sg_host_work *host, CUcontext context)
 
 static CUresult run_free(CUdeviceptr address, struct sg_record *record)
 {
-	struct sg_allocation gone = {0};
-	CUresult result = sg_memory_set_live(address, false, &gone);
+	struct sg_allocation freed = {0};
+	CUresult result = sg_memory_set_live(address, false, &freed);
 
 	if (result)
 		result = sg_memory_free(address,
 					1u << SG_MEMORY_POOL | 1u << SG_MEMORY_DEVICE |
 						1u << SG_MEMORY_MANAGED,
-					&gone);
+					&freed);
 
 	record->address = address;
-	record->bytes = gone.size;
+	record->bytes = freed.size;
 	return result;
 }
 

@@ -54,8 +54,8 @@
 			   }))
 
 /* Return a result through a pointer that must not be NULL. */
-#define SG_RETURN(place, value)                                                                    \
-	((place) ? (*(place) = (value), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE)
+#define SG_RETURN(pointer, value)                                                                  \
+	((pointer) ? (*(pointer) = (value), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE)
 
 /* Check that a call is allowed and that the handle is of this kind; else return `otherwise`. */
 static inline CUresult sg_check_handle(const void *handle, enum sg_handle kind, CUresult otherwise)
@@ -65,6 +65,18 @@ static inline CUresult sg_check_handle(const void *handle, enum sg_handle kind, 
 	if (result)
 		return result;
 	return sg_handle_is(handle, kind) ? CUDA_SUCCESS : otherwise;
+}
+
+/* Check that a call is allowed, that the device exists, and that the pointer is not NULL. */
+static inline CUresult sg_check_device(CUdevice device, const void *pointer)
+{
+	CUresult result = sg_check();
+
+	if (result)
+		return result;
+	if (!pointer)
+		return CUDA_ERROR_INVALID_VALUE;
+	return sg_device_find(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 /* Check that a call is allowed, that the pool is valid, and that the pointer is not NULL. */

@@ -4,20 +4,11 @@
 
 enum { CONTEXT_VERSION = 3020 }; /* as of CUDA 3.2, for all contexts made since */
 
-static CUresult check_device(CUdevice device)
-{
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	return sg_device_find(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 /* ---- primary contexts ------------------------------------------------------------------ */
 
 SG_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-	CUresult result = check_device(device);
+	CUresult result = sg_check_device(device, &device);
 
 	if (result)
 		return result;
@@ -28,7 +19,7 @@ SG_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 
 static CUresult release_primary(CUdevice device)
 {
-	CUresult result = check_device(device);
+	CUresult result = sg_check_device(device, &device);
 
 	return result ? result : sg_context_release_primary(device);
 }
@@ -38,7 +29,7 @@ SG_VERSIONS(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, (CUdevice d
 
 static CUresult reset_primary(CUdevice device)
 {
-	CUresult result = check_device(device);
+	CUresult result = sg_check_device(device, &device);
 
 	return result ? result : sg_context_reset_primary(device);
 }
@@ -49,7 +40,7 @@ SG_VERSIONS(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, (CUdevice devic
 static CUresult set_primary_flags(CUdevice device, unsigned int flags)
 {
 	struct sg_device *owner;
-	CUresult result = check_device(device);
+	CUresult result = sg_check_device(device, &device);
 
 	if (result)
 		return result;
@@ -70,7 +61,7 @@ SG_VERSIONS(cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxSetFlags,
 SG_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
 	struct sg_device *owner;
-	CUresult result = check_device(device);
+	CUresult result = sg_check_device(device, &device);
 
 	if (result)
 		return result;
@@ -89,7 +80,7 @@ SG_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags,
 static CUresult create_context(CUcontext *ret_context, unsigned int flags, CUdevice device)
 {
 	CUcontext context;
-	CUresult result = check_device(device);
+	CUresult result = sg_check_device(device, &device);
 
 	if (result)
 		return result;
@@ -356,17 +347,17 @@ SG_API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 	return sg_context_use(&context);
 }
 
-SG_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+SG_API CUresult cuCtxGetStreamPriorityRange(int *lowest, int *highest)
 {
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
 	if (result)
 		return result;
-	if (least)
-		*least = 0;
-	if (greatest)
-		*greatest = -5;
+	if (lowest)
+		*lowest = 0;
+	if (highest)
+		*highest = -5;
 	return CUDA_SUCCESS;
 }
 

@@ -260,15 +260,15 @@ struct linear_side {
 
 static CUresult array_address(const struct linear_side *side, uint64_t *ret_address)
 {
-	struct sg_copy_side place;
+	struct sg_copy_side rows_of_array;
 	uint64_t rows;
 
 	*ret_address = side->address;
 	if (!side->array)
 		return CUDA_SUCCESS;
-	if (!sg_array_side(side->array, &place, &rows))
+	if (!sg_array_side(side->array, &rows_of_array, &rows))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*ret_address = place.address + side->offset;
+	*ret_address = rows_of_array.address + side->offset;
 	return CUDA_SUCCESS;
 }
 
@@ -288,8 +288,8 @@ static CUresult copy_array(struct linear_side target, struct linear_side source,
 	return result ? result : copy_linear(to, from, size, direction, stream, zero, synchronous);
 }
 
-#define ARRAY(handle, place) ((struct linear_side){.array = (handle), .offset = (place)})
-#define DEVICE(place) ((struct linear_side){.address = (place)})
+#define ARRAY(handle, bytes) ((struct linear_side){.array = (handle), .offset = (bytes)})
+#define DEVICE(pointer) ((struct linear_side){.address = (pointer)})
 #define HOST(pointer) ((struct linear_side){.address = address_of(pointer), .is_host = true})
 
 SG_STREAM_VARIANTS(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds,

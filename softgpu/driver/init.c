@@ -44,21 +44,9 @@ SG_API CUresult cuGetErrorString(CUresult error, const char **text)
 
 /* ---- devices --------------------------------------------------------------------------- */
 
-/* The checks at the start of most functions that take a device. */
-static CUresult check_device(CUdevice device, const void *result_place)
-{
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	if (!result_place)
-		return CUDA_ERROR_INVALID_VALUE;
-	return sg_device_find(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 SG_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-	CUresult result = check_device(ordinal, device);
+	CUresult result = sg_check_device(ordinal, device);
 
 	if (!result)
 		*device = ordinal;
@@ -74,7 +62,7 @@ SG_API CUresult cuDeviceGetCount(int *count)
 
 SG_API CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 {
-	CUresult result = check_device(device, name);
+	CUresult result = sg_check_device(device, name);
 
 	if (result)
 		return result;
@@ -87,7 +75,7 @@ SG_API CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 /* It identifies the device and not this machine: it is the same in every process. */
 static CUresult get_uuid(CUuuid *uuid, CUdevice device)
 {
-	CUresult result = check_device(device, uuid);
+	CUresult result = sg_check_device(device, uuid);
 
 	if (result)
 		return result;
@@ -101,7 +89,7 @@ SG_VERSIONS(cuDeviceGetUuid_v2, cuDeviceGetUuid, (CUuuid * uuid, CUdevice device
 
 SG_API CUresult cuDeviceGetLuid(char *luid, unsigned int *node_mask, CUdevice device)
 {
-	CUresult result = check_device(device, luid);
+	CUresult result = sg_check_device(device, luid);
 
 	/* Only Windows has them. */
 	return result ? result : CUDA_ERROR_NOT_SUPPORTED;
@@ -109,7 +97,7 @@ SG_API CUresult cuDeviceGetLuid(char *luid, unsigned int *node_mask, CUdevice de
 
 SG_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-	CUresult result = check_device(device, bytes);
+	CUresult result = sg_check_device(device, bytes);
 
 	if (!result)
 		*bytes = sg_state.config.memory;
@@ -118,14 +106,14 @@ SG_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 
 SG_API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-	CUresult result = check_device(device, value);
+	CUresult result = sg_check_device(device, value);
 
 	return result ? result : sg_device_attribute(device, (int)attribute, value);
 }
 
 SG_API CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 {
-	CUresult result = check_device(device, properties);
+	CUresult result = sg_check_device(device, properties);
 
 	if (result)
 		return result;
@@ -146,7 +134,7 @@ SG_API CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 
 SG_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
-	CUresult result = check_device(device, major);
+	CUresult result = sg_check_device(device, major);
 
 	if (result)
 		return result;
@@ -159,7 +147,7 @@ SG_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice devic
 
 SG_API CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
-	CUresult result = check_device(device, id);
+	CUresult result = sg_check_device(device, id);
 
 	if (result)
 		return result;
@@ -190,7 +178,7 @@ SG_API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 
 SG_API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-	CUresult result = check_device(device, can);
+	CUresult result = sg_check_device(device, can);
 
 	if (result)
 		return result;
@@ -203,7 +191,7 @@ SG_API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 SG_API CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute,
 					CUdevice source, CUdevice target)
 {
-	CUresult result = check_device(source, value);
+	CUresult result = sg_check_device(source, value);
 
 	if (result)
 		return result;

@@ -39,7 +39,7 @@ static int open_file(const struct ipc_contents *ipc)
 }
 
 /* Map the pages around the memory. */
-static CUresult map_place(int fd, const struct ipc_contents *ipc, struct sg_allocation *imported)
+static CUresult map_pages(int fd, const struct ipc_contents *ipc, struct sg_allocation *imported)
 {
 	const uint64_t page = 4096;
 	uint64_t start = ipc->offset / page * page, end;
@@ -61,9 +61,10 @@ static CUresult map_place(int fd, const struct ipc_contents *ipc, struct sg_allo
 }
 
 /* Map it and register it with the device. */
-static CUresult adopt_place(int fd, const struct ipc_contents *ipc, struct sg_allocation *imported)
+static CUresult import_memory(int fd, const struct ipc_contents *ipc,
+			      struct sg_allocation *imported)
 {
-	CUresult result = map_place(fd, ipc, imported);
+	CUresult result = map_pages(fd, ipc, imported);
 
 	if (result)
 		return result;
@@ -73,7 +74,8 @@ static CUresult adopt_place(int fd, const struct ipc_contents *ipc, struct sg_al
 	return result;
 }
 
-static struct ipc_contents place_of(const char *magic, const struct sg_allocation *allocation)
+static struct ipc_contents describe_memory(const char *magic,
+					   const struct sg_allocation *allocation)
 {
 	struct ipc_contents ipc = {
 		.pid = getpid(),
@@ -100,7 +102,7 @@ SG_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
 		return result;
 	if (!handle || !sg_memory_find(address, &allocation) || allocation.kind != SG_MEMORY_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	ipc = place_of(memory_magic, &allocation);
+	ipc = describe_memory(memory_magic, &allocation);
 	memset(handle, 0, sizeof(*handle));
 	memcpy(handle, &ipc, sizeof(ipc));
 	return CUDA_SUCCESS;
@@ -135,7 +137,7 @@ static CUresult open_memory(CUdeviceptr *address, const CUipcMemHandle *handle)
 	if (result)
 		return result;
 	imported.device = imported.context->device;
-	result = adopt_place(fd, &ipc, &imported);
+	result = import_memory(fd, &ipc, &imported);
 	close(fd);
 	if (!result)
 		*address = imported.address;
@@ -260,7 +262,7 @@ SG_API CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr
 	if (!data || !sg_memory_find(address, &allocation) || !allocation.pool ||
 	    !allocation.pool->is_shareable)
 		return CUDA_ERROR_INVALID_VALUE;
-	ipc = place_of(pointer_magic, &allocation);
+	ipc = describe_memory(pointer_magic, &allocation);
 	memset(data, 0, sizeof(*data));
 	memcpy(data, &ipc, sizeof(ipc));
 	return CUDA_SUCCESS;
@@ -282,7 +284,7 @@ SG_API CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
 		return CUDA_ERROR_INVALID_VALUE;
 	imported.device = pool->device;
 	imported.context = sg_context_current();
-	result = adopt_place(pool->imported_fd, &ipc, &imported);
+	result = import_memory(pool->imported_fd, &ipc, &imported);
 	if (result)
 		return result;
 	sg_pool_add(pool, imported.size);

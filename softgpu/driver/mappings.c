@@ -244,11 +244,11 @@ SG_API CUresult cuMemAddressFree(CUdeviceptr address, size_t size)
 
 static struct virtual_mapping **find_mapping(uint64_t address)
 {
-	struct virtual_mapping **place = &state.mappings;
+	struct virtual_mapping **link = &state.mappings;
 
-	while (*place && (*place)->address != address)
-		place = &(*place)->next;
-	return place;
+	while (*link && (*link)->address != address)
+		link = &(*link)->next;
+	return link;
 }
 
 static CUresult map_locked(uint64_t address, uint64_t size, struct physical_memory *memory)
@@ -286,15 +286,15 @@ SG_API CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 	return result;
 }
 
-static CUresult unmap_one_locked(struct virtual_mapping **place)
+static CUresult unmap_one_locked(struct virtual_mapping **link)
 {
-	struct virtual_mapping *mapping = *place;
+	struct virtual_mapping *mapping = *link;
 
 	sg_memory_free(mapping->address, 1u << SG_MEMORY_MAPPED, NULL);
 	if (mmap(pointer_to(mapping->address), mapping->size, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	*place = mapping->next;
+	*link = mapping->next;
 	unreference_physical(mapping->memory);
 	free(mapping);
 	return CUDA_SUCCESS;
@@ -314,10 +314,10 @@ static CUresult unmap_locked(uint64_t address, uint64_t size)
 		done += mapping->size;
 	}
 	for (done = 0; done < size && !result;) {
-		struct virtual_mapping **place = find_mapping(address + done);
+		struct virtual_mapping **link = find_mapping(address + done);
 
-		done += (*place)->size;
-		result = unmap_one_locked(place);
+		done += (*link)->size;
+		result = unmap_one_locked(link);
 	}
 	return result;
 }

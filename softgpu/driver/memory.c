@@ -298,13 +298,13 @@ SG_API CUresult cuArrayDestroy(CUarray array)
 	return sg_array_destroy(array);
 }
 
-static CUresult check_array(CUarray array, const void *place)
+static CUresult check_array(CUarray array, const void *pointer)
 {
 	CUresult result = sg_check();
 
 	if (result)
 		return result;
-	if (!place)
+	if (!pointer)
 		return CUDA_ERROR_INVALID_VALUE;
 	return sg_handle_is(array, SG_HANDLE_ARRAY) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }

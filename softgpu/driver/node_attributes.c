@@ -5,13 +5,13 @@
 #include "device/graph.h"
 #include "driver/api.h"
 
-static CUresult check_kernel_node(CUgraphNode node, const void *place)
+static CUresult check_kernel_node(CUgraphNode node, const void *pointer)
 {
 	CUresult result = sg_check();
 
 	if (result)
 		return result;
-	if (!sg_handle_is(node, SG_HANDLE_NODE) || node->work.kind != SG_WORK_KERNEL || !place)
+	if (!sg_handle_is(node, SG_HANDLE_NODE) || node->work.kind != SG_WORK_KERNEL || !pointer)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

@@ -238,13 +238,13 @@ ADD(cuGraphAddNode, (CUgraphNodeParams * parameters), make_any(parameters, &work
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static CUresult check_node_kind(CUgraphNode node, enum sg_work_kind kind, const void *place)
+static CUresult check_node_kind(CUgraphNode node, enum sg_work_kind kind, const void *pointer)
 {
 	CUresult result = sg_check();
 
 	if (result)
 		return result;
-	if (!sg_handle_is(node, SG_HANDLE_NODE) || node->work.kind != kind || !place)
+	if (!sg_handle_is(node, SG_HANDLE_NODE) || node->work.kind != kind || !pointer)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -320,12 +320,12 @@ SG_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS
 
 /* Define a function that reads a member of the work of a node of this kind. */
 #define GET(name, kind, type, member)                                                              \
-	SG_API CUresult name(CUgraphNode node, type *place)                                        \
+	SG_API CUresult name(CUgraphNode node, type *pointer)                                      \
 	{                                                                                          \
-		CUresult result = check_node_kind(node, kind, place);                              \
+		CUresult result = check_node_kind(node, kind, pointer);                            \
                                                                                                    \
 		if (!result)                                                                       \
-			*place = node->work.member;                                                \
+			*pointer = node->work.member;                                              \
 		return result;                                                                     \
 	}
 

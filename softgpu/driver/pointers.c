@@ -288,7 +288,7 @@ static unsigned int bit_of(CUmemLocation location)
 	return 1u << (location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : SG_ADVICE_HOST);
 }
 
-static CUresult take_advice(struct sg_advice *advice, CUmem_advise what, CUmemLocation location)
+static CUresult set_advice(struct sg_advice *advice, CUmem_advise what, CUmemLocation location)
 {
 	switch (what) {
 	case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -324,7 +324,7 @@ static CUresult advise_range(CUdeviceptr address, size_t size, CUmem_advise what
 	if (!result)
 		result = find_managed(address, size, &allocation);
 	if (!result)
-		result = take_advice(&allocation.advice, what, location);
+		result = set_advice(&allocation.advice, what, location);
 	if (!result)
 		sg_memory_advise(address, &allocation.advice);
 	return result;

@@ -110,17 +110,6 @@ SG_STREAM_VARIANTS(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr address, CU
 
 /* ---- pools ----------------------------------------------------------------------------- */
 
-static CUresult check_device(CUdevice device, const void *place)
-{
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	if (!place)
-		return CUDA_ERROR_INVALID_VALUE;
-	return sg_device_find(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 SG_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
 	CUresult result = sg_check();
@@ -154,21 +143,21 @@ SG_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 
 SG_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
 {
-	CUresult result = check_device(device, pool);
+	CUresult result = sg_check_device(device, pool);
 
 	return result ? result : sg_pool_default(device, pool);
 }
 
 SG_API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
 {
-	CUresult result = check_device(device, pool);
+	CUresult result = sg_check_device(device, pool);
 
 	return result ? result : sg_pool_current(device, pool);
 }
 
 static CUresult set_current(CUdevice device, CUmemoryPool pool)
 {
-	CUresult result = check_device(device, pool);
+	CUresult result = sg_check_device(device, pool);
 
 	if (!result)
 		result = sg_check_pool(pool, pool);
@@ -206,7 +195,7 @@ SG_API CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *locati
 	CUresult result = check_location(location, type);
 
 	if (!result)
-		result = check_device(location->id, pool);
+		result = sg_check_device(location->id, pool);
 	return result ? result : sg_pool_default(location->id, pool);
 }
 
@@ -216,7 +205,7 @@ SG_API CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
 	CUresult result = check_location(location, type);
 
 	if (!result)
-		result = check_device(location->id, pool);
+		result = sg_check_device(location->id, pool);
 	return result ? result : sg_pool_current(location->id, pool);
 }
 
@@ -321,14 +310,14 @@ SG_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool,
 
 SG_API CUresult cuDeviceGraphMemTrim(CUdevice device)
 {
-	return check_device(device, &device);
+	return sg_check_device(device, &device);
 }
 
 SG_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
 					     void *value)
 {
 	struct sg_graph_account account;
-	CUresult result = check_device(device, value);
+	CUresult result = sg_check_device(device, value);
 
 	if (result)
 		return result;
@@ -354,7 +343,7 @@ SG_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribu
 SG_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
 					     void *value)
 {
-	CUresult result = check_device(device, value);
+	CUresult result = sg_check_device(device, value);
 
 	if (!result && *(cuuint64_t *)value)
 		result = CUDA_ERROR_INVALID_VALUE;

@@ -84,7 +84,7 @@ SG_CHECKED_STREAM_VARIANTS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
 /* Where a stream stores an attribute, as a member of the union CUstreamAttrValue. */
 struct stream_attribute {
 	CUstreamAttrID id;
-	size_t place, size;
+	size_t offset, size;
 };
 
 #define ATTRIBUTE(id, member)                                                                      \
@@ -114,7 +114,7 @@ static CUresult get_attribute(CUstream stream, CUstreamAttrID id, CUstreamAttrVa
 
 	if (!value || !attribute)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(value, (const char *)stream + attribute->place, attribute->size);
+	memcpy(value, (const char *)stream + attribute->offset, attribute->size);
 	return CUDA_SUCCESS;
 }
 
@@ -128,7 +128,7 @@ static CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstream
 
 	if (!value || !attribute)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy((char *)stream + attribute->place, value, attribute->size);
+	memcpy((char *)stream + attribute->offset, value, attribute->size);
 	return CUDA_SUCCESS;
 }
 

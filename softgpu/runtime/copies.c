@@ -118,7 +118,7 @@ SG_STREAM_VARIANTS(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz,
 
 /* ---- symbols --------------------------------------------------------------------------- */
 
-cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void **ret_place)
+cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void **ret_address)
 {
 	CUdeviceptr address;
 	size_t whole;
@@ -129,7 +129,7 @@ cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void *
 	if (!error && (offset > whole || size > whole - offset))
 		error = cudaErrorInvalidValue;
 	if (!error)
-		*ret_place = (void *)(uintptr_t)(address + offset);
+		*ret_address = (void *)(uintptr_t)(address + offset);
 	return error;
 }
 

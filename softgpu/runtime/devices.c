@@ -326,8 +326,8 @@ SG_API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, in
 }
 
 /* Return how far a device is from the requested properties: 0 is best, INT_MAX does not suffice. */
-static int distance_from_wish(const struct cudaDeviceProp *wanted,
-			      const struct cudaDeviceProp *found)
+static int distance_from_request(const struct cudaDeviceProp *wanted,
+				 const struct cudaDeviceProp *found)
 {
 	if (wanted->totalGlobalMem > found->totalGlobalMem ||
 	    wanted->major * 10 + wanted->minor > found->major * 10 + found->minor)
@@ -348,8 +348,8 @@ SG_API cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wa
 		*device = 0;
 	for (int i = 0; i < count && !error; i++) {
 		error = cudaGetDeviceProperties(&found, i);
-		if (!error && distance_from_wish(wanted, &found) < best) {
-			best = distance_from_wish(wanted, &found);
+		if (!error && distance_from_request(wanted, &found) < best) {
+			best = distance_from_request(wanted, &found);
 			*device = i;
 		}
 	}
@@ -385,8 +385,8 @@ SG_PASS(cudaDeviceGetSharedMemConfig, (enum cudaSharedMemConfig * config), cuCtx
 	((CUsharedconfig *)config))
 SG_PASS(cudaDeviceSetSharedMemConfig, (enum cudaSharedMemConfig config), cuCtxSetSharedMemConfig,
 	((CUsharedconfig)config))
-SG_PASS(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), cuCtxGetStreamPriorityRange,
-	(least, greatest))
+SG_PASS(cudaDeviceGetStreamPriorityRange, (int *lowest, int *highest), cuCtxGetStreamPriorityRange,
+	(lowest, highest))
 SG_PASS(cudaCtxResetPersistingL2Cache, (void), cuCtxResetPersistingL2Cache, ())
 
 SG_API cudaError_t cudaProfilerStart(void)

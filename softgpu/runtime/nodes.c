@@ -148,19 +148,19 @@ static cudaError_t convert_to_symbol(const void *symbol, const void *source, siz
 				     size_t offset, enum cudaMemcpyKind kind,
 				     CUDA_MEMCPY3D *ret_copy)
 {
-	void *place;
-	cudaError_t error = sg_find_piece(symbol, offset, size, &place);
+	void *variable;
+	cudaError_t error = sg_find_piece(symbol, offset, size, &variable);
 
-	return error ? error : convert_plain(place, source, size, kind, ret_copy);
+	return error ? error : convert_plain(variable, source, size, kind, ret_copy);
 }
 
 static cudaError_t convert_from_symbol(void *target, const void *symbol, size_t size, size_t offset,
 				       enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_copy)
 {
-	void *place;
-	cudaError_t error = sg_find_piece(symbol, offset, size, &place);
+	void *variable;
+	cudaError_t error = sg_find_piece(symbol, offset, size, &variable);
 
-	return error ? error : convert_plain(target, place, size, kind, ret_copy);
+	return error ? error : convert_plain(target, variable, size, kind, ret_copy);
 }
 
 static cudaError_t add_copy(ADD_PARAMETERS, const CUDA_MEMCPY3D *copy)

@@ -32,9 +32,9 @@ struct registered_variable {
 	size_t size;
 };
 
-/* A __managed__ variable: the program reads its address from *place. */
+/* A __managed__ variable: the program reads its address from *pointer. */
 struct managed_variable {
-	void **place;
+	void **pointer;
 	char *name;
 };
 
@@ -190,13 +190,13 @@ SG_API void __cudaRegisterVar(void **handle, char *host, char *address, const ch
 	pthread_mutex_unlock(&program.lock);
 }
 
-static void add_managed(struct registered_binary *binary, void **place, const char *name)
+static void add_managed(struct registered_binary *binary, void **pointer, const char *name)
 {
 	struct managed_variable *managed = calloc(1, sizeof(*managed));
 
 	if (!managed)
 		return;
-	managed->place = place;
+	managed->pointer = pointer;
 	managed->name = strdup(name);
 	if (!managed->name || gt_vec_push(&binary->managed, managed)) {
 		free(managed->name);
@@ -204,14 +204,14 @@ static void add_managed(struct registered_binary *binary, void **place, const ch
 	}
 }
 
-SG_API void __cudaRegisterManagedVar(void **handle, void **place, char *address, const char *name,
+SG_API void __cudaRegisterManagedVar(void **handle, void **pointer, char *address, const char *name,
 				     int is_extern, size_t size, int constant, int global)
 {
 	if (!handle || !name)
 		return;
 	pthread_mutex_lock(&program.lock);
-	add_managed((struct registered_binary *)handle, place, name);
-	add_variable((struct registered_binary *)handle, place, name, size);
+	add_managed((struct registered_binary *)handle, pointer, name);
+	add_variable((struct registered_binary *)handle, pointer, name, size);
 	pthread_mutex_unlock(&program.lock);
 }
 
@@ -228,7 +228,7 @@ SG_API void __cudaRegisterUnifiedTable(void **handle, void *table)
 
 /* ---- loading --------------------------------------------------------------------------- */
 
-static cudaError_t place_managed(struct registered_binary *binary)
+static cudaError_t set_managed_pointers(struct registered_binary *binary)
 {
 	gt_vec_each (managed, &binary->managed) {
 		CUdeviceptr address;
@@ -238,14 +238,14 @@ static cudaError_t place_managed(struct registered_binary *binary)
 
 		if (result)
 			return sg_error(result);
-		*(*managed)->place = (void *)(uintptr_t)address;
+		*(*managed)->pointer = (void *)(uintptr_t)address;
 		/* The program passes this address as the symbol. */
 		add_variable(binary, (void *)(uintptr_t)address, (*managed)->name, size);
 	}
 	return cudaSuccess;
 }
 
-static cudaError_t load_locked(struct registered_binary *binary)
+static cudaError_t load_binary_locked(struct registered_binary *binary)
 {
 	if (binary->tried)
 		return binary->error;
@@ -253,7 +253,7 @@ static cudaError_t load_locked(struct registered_binary *binary)
 	binary->error = sg_error(sg_driver.cuLibraryLoadData(&binary->library, binary->wrapper,
 							     NULL, NULL, 0, NULL, NULL, 0));
 	if (!binary->error)
-		binary->error = place_managed(binary);
+		binary->error = set_managed_pointers(binary);
 	return binary->error;
 }
 
@@ -263,7 +263,7 @@ SG_API char __cudaInitModule(void **handle)
 
 	if (!error && handle) {
 		pthread_mutex_lock(&program.lock);
-		error = load_locked((struct registered_binary *)handle);
+		error = load_binary_locked((struct registered_binary *)handle);
 		pthread_mutex_unlock(&program.lock);
 	}
 	sg_finish(error);
@@ -272,7 +272,7 @@ SG_API char __cudaInitModule(void **handle)
 
 static cudaError_t load_kernel_locked(struct registered_kernel *kernel)
 {
-	cudaError_t error = load_locked(kernel->binary);
+	cudaError_t error = load_binary_locked(kernel->binary);
 
 	if (error || kernel->handle)
 		return error;
@@ -283,7 +283,7 @@ static cudaError_t load_kernel_locked(struct registered_kernel *kernel)
 	return error == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : error;
 }
 
-static cudaError_t find_locked(const void *stub, CUfunction *ret_function)
+static cudaError_t find_kernel_locked(const void *stub, CUfunction *ret_function)
 {
 	struct registered_kernel *kernel = NULL;
 	const char *name;
@@ -317,7 +317,7 @@ cudaError_t sg_find_kernel(const void *stub, CUfunction *ret_function)
 		*ret_function = (CUfunction)(uintptr_t)stub;
 		error = cudaSuccess;
 	} else {
-		error = find_locked(stub, ret_function);
+		error = find_kernel_locked(stub, ret_function);
 	}
 	pthread_mutex_unlock(&program.lock);
 	return error;
@@ -343,7 +343,7 @@ cudaError_t sg_find_symbol(const void *symbol, CUdeviceptr *ret_address, size_t 
 	if (program.variables)
 		variable = gt_hash_get_u64(program.variables, (uintptr_t)symbol);
 	if (variable)
-		error = load_locked(variable->binary);
+		error = load_binary_locked(variable->binary);
 	if (variable && !error)
 		error = sg_error(sg_driver.cuLibraryGetGlobal(
 			ret_address, size, variable->binary->library, variable->name));

@@ -105,7 +105,7 @@ void *sg_find_stub(CUfunction function);
 /* Find a variable of the device by the address of its counterpart on the host; size may be NULL. */
 cudaError_t sg_find_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *size);
 /* Call sg_enter, then return the address of `size` bytes of such a variable from `offset` on. */
-cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void **ret_place);
+cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void **ret_address);
 /* Check the limits of a launch: cudaSuccess or cudaErrorInvalidConfiguration. */
 cudaError_t sg_check_shape(dim3 grid, dim3 block);
 

@@ -27,7 +27,7 @@ struct sg_runtime_thread *sg_self(void)
 
 /* ---- the driver ------------------------------------------------------------------------ */
 
-static bool find_function(const char *name, void *place)
+static bool find_function(const char *name, void *ret_function)
 {
 	CUdriverProcAddressQueryResult status;
 	void *address = NULL;
@@ -36,7 +36,7 @@ static bool find_function(const char *name, void *place)
 				       &status) ||
 	    !address)
 		return false;
-	memcpy(place, &address, sizeof(address));
+	memcpy(ret_function, &address, sizeof(address));
 	return true;
 }
 
