@@ -65,7 +65,7 @@ static uint64_t find(const struct gt_captures *captures, struct stream_capture_k
 	return (uintptr_t)gt_hash_get(captures->members, &key, sizeof(key));
 }
 
-static int set(struct gt_captures *captures, struct stream_capture_key key, uint64_t number)
+static int set_capture(struct gt_captures *captures, struct stream_capture_key key, uint64_t number)
 {
 	if (number)
 		return gt_hash_set(captures->members, &key, sizeof(key), (void *)(uintptr_t)number);
@@ -82,7 +82,7 @@ static bool goes_on(const struct gt_operation *operation)
 	return operation->failed && (result == 903 || result == 908);
 }
 
-static void end(struct gt_captures *captures, uint64_t number)
+static void end_capture(struct gt_captures *captures, uint64_t number)
 {
 	size_t cursor = 0, length;
 	const void *key;
@@ -100,7 +100,7 @@ static int take_wait(struct gt_captures *captures, struct gt_operation *operatio
 	if (!number)
 		return 0;
 	operation->capture = number;
-	return set(captures, stream_key(operation), number);
+	return set_capture(captures, stream_key(operation), number);
 }
 
 int gt_captures_take(struct gt_captures *captures, struct gt_operation *operation)
@@ -108,7 +108,7 @@ int gt_captures_take(struct gt_captures *captures, struct gt_operation *operatio
 	if (operation->kind == GT_OPERATION_CAPTURE_BEGIN && !operation->failed &&
 	    operation->has_stream) {
 		operation->capture = ++captures->last;
-		return set(captures, stream_key(operation), operation->capture);
+		return set_capture(captures, stream_key(operation), operation->capture);
 	}
 	if (!gt_hash_count(captures->members))
 		return 0;
@@ -116,11 +116,11 @@ int gt_captures_take(struct gt_captures *captures, struct gt_operation *operatio
 		operation->capture = find(captures, stream_key(operation));
 	if (operation->kind == GT_OPERATION_CAPTURE_END && operation->capture &&
 	    !goes_on(operation))
-		end(captures, operation->capture);
+		end_capture(captures, operation->capture);
 	if (operation->failed || !operation->has_address)
 		return 0;
 	if (operation->kind == GT_OPERATION_EVENT_RECORD)
-		return set(captures, event_key(operation), operation->capture);
+		return set_capture(captures, event_key(operation), operation->capture);
 	return operation->kind == GT_OPERATION_EVENT_WAIT ? take_wait(captures, operation) : 0;
 }
 

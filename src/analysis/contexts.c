@@ -65,14 +65,14 @@ static struct context_thread *thread_of(struct gt_contexts *contexts, const stru
 	return thread;
 }
 
-static void push(struct context_thread *thread, uint64_t handle)
+static void push_context(struct context_thread *thread, uint64_t handle)
 {
 	if (thread->depth < DEEPEST)
 		thread->depth++;
 	thread->stack[thread->depth - 1] = handle;
 }
 
-static void drop(struct context_thread *thread)
+static void drop_context(struct context_thread *thread)
 {
 	if (thread->depth)
 		thread->depth--;
@@ -127,19 +127,19 @@ int gt_contexts_take(struct gt_contexts *contexts, const struct gt_operation *op
 		return -ENOMEM;
 	switch (operation->kind) {
 	case GT_OPERATION_CONTEXT_SET:
-		drop(thread);
-		push(thread, operation->address);
+		drop_context(thread);
+		push_context(thread, operation->address);
 		break;
 	case GT_OPERATION_CONTEXT_CREATE:
 	case GT_OPERATION_CONTEXT_PUSH:
-		push(thread, operation->address);
+		push_context(thread, operation->address);
 		break;
 	case GT_OPERATION_CONTEXT_DESTROY: /* one that is current is popped, too */
 		if (thread->depth && thread->stack[thread->depth - 1] == operation->address)
-			drop(thread);
+			drop_context(thread);
 		break;
 	default:
-		drop(thread);
+		drop_context(thread);
 	}
 	return 0;
 }

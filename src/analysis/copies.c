@@ -132,9 +132,9 @@ static enum copy_side side_of(const struct gt_copies *copies, const struct gt_op
 }
 
 /* Where one end is known, what is unknown at the other was never allocated: it is the host's. */
-static enum gt_direction resolve(const struct gt_copies *copies,
-				 const struct gt_operation *operation,
-				 const struct gt_copy_ends *ends)
+static enum gt_direction resolve_direction(const struct gt_copies *copies,
+					   const struct gt_operation *operation,
+					   const struct gt_copy_ends *ends)
 {
 	static const enum gt_direction directions[3][3] = {
 		{GT_DIRECTION_UNKNOWN, GT_HOST_TO_HOST, GT_HOST_TO_DEVICE},
@@ -189,7 +189,7 @@ static struct copy_traits look_at(const struct gt_copies *copies,
 	if (direction >= 0 && direction <= 3)
 		copy.direction = (enum gt_direction)direction;
 	else if (has_ends)
-		copy.direction = resolve(copies, operation, &ends);
+		copy.direction = resolve_direction(copies, operation, &ends);
 	if (has_ends && copy.direction == GT_DEVICE_TO_DEVICE &&
 	    between_devices(copies, operation, &ends))
 		copy.direction = GT_PEER_TO_PEER;
@@ -244,7 +244,7 @@ static void count_speed(struct gt_copies *copies, const struct copy_traits *copy
 	speed->ns[power] += ns;
 }
 
-static bool crosses(enum gt_direction direction)
+static bool crosses_bus(enum gt_direction direction)
 {
 	return direction == GT_HOST_TO_DEVICE || direction == GT_DEVICE_TO_HOST;
 }
@@ -277,7 +277,7 @@ static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 	part->bytes += bytes;
 	if (copy->waits)
 		row->waited_ns += operation->event->duration;
-	if (!crosses(copy->direction))
+	if (!crosses_bus(copy->direction))
 		return error;
 	row->host[copy->host].count += count;
 	row->host[copy->host].bytes += bytes;

@@ -138,7 +138,8 @@ static int compare_rows(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static int show(struct gt_errors *errors, const struct error_key *key, const struct gt_error *row)
+static int show_row(struct gt_errors *errors, const struct error_key *key,
+		    const struct gt_error *row)
 {
 	struct gt_error *shown = gt_hash_get(errors->shown, key, sizeof(*key));
 
@@ -177,7 +178,7 @@ static int gather_devices(struct gt_errors *errors, const struct gt_names *names
 
 		memcpy(&now, key, sizeof(now));
 		now.group = gt_group_now(errors->by, names, &now.group);
-		error = show(errors, &now, value);
+		error = show_row(errors, &now, value);
 	}
 	return error;
 }

@@ -114,7 +114,7 @@ static void take_first(struct gt_flight *flight, struct flight_process *process,
 }
 
 /* The oldest of all is the first of its stream. */
-static void evict(struct gt_flight *flight)
+static void evict_work(struct gt_flight *flight)
 {
 	const struct flight_slot *slot = &flight->slots.items[flight->oldest];
 	struct flight_process *process = gt_hash_get_u64(flight->processes, slot->process);
@@ -144,8 +144,8 @@ static int find_slot(struct gt_flight *flight, uint32_t *ret_index)
 	return 0;
 }
 
-static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
-		const struct gt_work *work)
+static int keep_work(struct gt_flight *flight, const struct gt_order_stream *stream,
+		     const struct gt_work *work)
 {
 	struct flight_process *process = process_of(flight, stream->process);
 	struct flight_chain *chain;
@@ -158,7 +158,7 @@ static int keep(struct gt_flight *flight, const struct gt_order_stream *stream,
 		return 0;
 	}
 	if (flight->count >= flight->most)
-		evict(flight);
+		evict_work(flight);
 	if (find_slot(flight, &index))
 		return -ENOMEM;
 	chain = &process->streams.items[stream->number];
@@ -212,7 +212,8 @@ int gt_flight_take(struct gt_flight *flight, const struct gt_operation *operatio
 		report_completed(flight, operation, sink, context);
 	if (!tag || taken != 1)
 		return 0;
-	return keep(flight, &stream, &(struct gt_work){operation->start, operation->end, *tag});
+	return keep_work(flight, &stream,
+			 &(struct gt_work){operation->start, operation->end, *tag});
 }
 
 const struct gt_work *gt_flight_last(const struct gt_flight *flight, uint32_t process,

@@ -71,12 +71,12 @@ static struct graph_key key_of(const struct gt_operation *operation, enum graph_
 	return (struct graph_key){handle, operation->event->head.process, sort};
 }
 
-static struct graph_content *find(const struct gt_graphs *graphs, struct graph_key key)
+static struct graph_content *find_graph(const struct gt_graphs *graphs, struct graph_key key)
 {
 	return gt_hash_get(graphs->contents, &key, sizeof(key));
 }
 
-static void forget(struct gt_graphs *graphs, struct graph_key key)
+static void forget_graph(struct gt_graphs *graphs, struct graph_key key)
 {
 	struct graph_content *content = gt_hash_remove(graphs->contents, &key, sizeof(key));
 
@@ -85,11 +85,11 @@ static void forget(struct gt_graphs *graphs, struct graph_key key)
 }
 
 /* An empty one in place of what was there; NULL: no memory. */
-static struct graph_content *begin(struct gt_graphs *graphs, struct graph_key key)
+static struct graph_content *begin_graph(struct gt_graphs *graphs, struct graph_key key)
 {
 	struct graph_content *content = calloc(1, sizeof(*content));
 
-	forget(graphs, key);
+	forget_graph(graphs, key);
 	if (content && gt_hash_set(graphs->contents, &key, sizeof(key), content)) {
 		free(content);
 		return NULL;
@@ -100,17 +100,17 @@ static struct graph_content *begin(struct gt_graphs *graphs, struct graph_key ke
 /* One without a known beginning began before tracing. */
 static struct graph_content *find_or_begin(struct gt_graphs *graphs, struct graph_key key)
 {
-	struct graph_content *content = find(graphs, key);
+	struct graph_content *content = find_graph(graphs, key);
 
 	if (content)
 		return content;
-	content = begin(graphs, key);
+	content = begin_graph(graphs, key);
 	if (content)
 		content->unknown = true;
 	return content;
 }
 
-static int add(struct graph_content *content, const struct gt_graph_item *item)
+static int add_node(struct graph_content *content, const struct gt_graph_item *item)
 {
 	for (size_t i = content->items.count; i-- > 0;) {
 		struct gt_graph_item *other = &content->items.items[i];
@@ -128,7 +128,7 @@ static int add(struct graph_content *content, const struct gt_graph_item *item)
 }
 
 /* Adds all of a graph to another one; NULL: it is not known. */
-static int merge(struct graph_content *content, const struct graph_content *other)
+static int merge_child(struct graph_content *content, const struct graph_content *other)
 {
 	int error = 0;
 
@@ -139,16 +139,16 @@ static int merge(struct graph_content *content, const struct graph_content *othe
 	content->unknown |= other->unknown;
 	content->unlisted = true;
 	for (size_t i = 0; i < other->items.count && !error; i++)
-		error = add(content, &other->items.items[i]);
+		error = add_node(content, &other->items.items[i]);
 	return error;
 }
 
 /* A graph is the same as another one from now on. */
-static int copy(struct gt_graphs *graphs, struct graph_key key, struct graph_key from)
+static int copy_graph(struct gt_graphs *graphs, struct graph_key key, struct graph_key from)
 {
-	struct graph_content *content = begin(graphs, key);
+	struct graph_content *content = begin_graph(graphs, key);
 
-	return content ? merge(content, find(graphs, from)) : -ENOMEM;
+	return content ? merge_child(content, find_graph(graphs, from)) : -ENOMEM;
 }
 
 static struct graph_key graph_of_node_key(const struct gt_operation *operation)
@@ -157,7 +157,7 @@ static struct graph_key graph_of_node_key(const struct gt_operation *operation)
 }
 
 /* The graph in which something was changed, we do not know how. */
-static int change(struct gt_graphs *graphs, struct graph_key key)
+static int change_graph(struct gt_graphs *graphs, struct graph_key key)
 {
 	struct graph_content *content = find_or_begin(graphs, key);
 
@@ -177,7 +177,7 @@ static int change_node(struct gt_graphs *graphs, const struct gt_operation *oper
 	void *value;
 
 	if (graph)
-		return change(graphs, key_of(operation, SORT_GRAPH, (uintptr_t)graph));
+		return change_graph(graphs, key_of(operation, SORT_GRAPH, (uintptr_t)graph));
 	while (gt_hash_next(graphs->contents, &cursor, &key, &length, &value)) {
 		const struct graph_key *of = key;
 		struct graph_content *content = value;
@@ -191,15 +191,15 @@ static int change_node(struct gt_graphs *graphs, const struct gt_operation *oper
 static int begin_capture(struct gt_graphs *graphs, const struct gt_operation *operation)
 {
 	struct graph_content *content =
-		begin(graphs, key_of(operation, SORT_CAPTURE, operation->capture));
+		begin_graph(graphs, key_of(operation, SORT_CAPTURE, operation->capture));
 
 	if (!content)
 		return -ENOMEM;
 	content->unlisted = true;
 	/* Into a graph that is there. */
 	return operation->has_other
-		       ? merge(content,
-			       find(graphs, key_of(operation, SORT_GRAPH, operation->other)))
+		       ? merge_child(content, find_graph(graphs, key_of(operation, SORT_GRAPH,
+									operation->other)))
 		       : 0;
 }
 
@@ -209,8 +209,9 @@ static int end_capture(struct gt_graphs *graphs, const struct gt_operation *oper
 	int error = 0;
 
 	if (!operation->failed)
-		error = copy(graphs, key_of(operation, SORT_GRAPH, operation->address), capture);
-	forget(graphs, capture);
+		error = copy_graph(graphs, key_of(operation, SORT_GRAPH, operation->address),
+				   capture);
+	forget_graph(graphs, capture);
 	return error;
 }
 
@@ -226,8 +227,8 @@ static int capture_launch(struct gt_graphs *graphs, const struct gt_operation *o
 	struct graph_content *content =
 		find_or_begin(graphs, key_of(operation, SORT_CAPTURE, operation->capture));
 
-	return content ? merge(content,
-			       find(graphs, key_of(operation, SORT_EXEC, operation->address)))
+	return content ? merge_child(content, find_graph(graphs, key_of(operation, SORT_EXEC,
+									operation->address)))
 		       : -ENOMEM;
 }
 
@@ -236,8 +237,8 @@ static int add_child(struct gt_graphs *graphs, const struct gt_operation *operat
 	struct graph_content *content =
 		find_or_begin(graphs, key_of(operation, SORT_GRAPH, operation->address));
 
-	return content ? merge(content,
-			       find(graphs, key_of(operation, SORT_GRAPH, operation->other)))
+	return content ? merge_child(content, find_graph(graphs, key_of(operation, SORT_GRAPH,
+									operation->other)))
 		       : -ENOMEM;
 }
 
@@ -248,24 +249,24 @@ static int take_graph(struct gt_graphs *graphs, const struct gt_operation *opera
 
 	switch (operation->kind) {
 	case GT_OPERATION_GRAPH_CREATE:
-		return begin(graphs, graph) ? 0 : -ENOMEM;
+		return begin_graph(graphs, graph) ? 0 : -ENOMEM;
 	case GT_OPERATION_GRAPH_CLONE:
-		return copy(graphs, graph, key_of(operation, SORT_GRAPH, operation->other));
+		return copy_graph(graphs, graph, key_of(operation, SORT_GRAPH, operation->other));
 	case GT_OPERATION_GRAPH_INSTANTIATE:
-		return copy(graphs, exec, key_of(operation, SORT_GRAPH, operation->other));
+		return copy_graph(graphs, exec, key_of(operation, SORT_GRAPH, operation->other));
 	case GT_OPERATION_GRAPH_CHILD:
 		return add_child(graphs, operation);
 	case GT_OPERATION_GRAPH_CHANGE:
-		return change(graphs, graph);
+		return change_graph(graphs, graph);
 	case GT_OPERATION_GRAPH_CHANGE_EXEC:
-		return change(graphs, exec);
+		return change_graph(graphs, exec);
 	case GT_OPERATION_GRAPH_CHANGE_NODE:
 		return change_node(graphs, operation);
 	case GT_OPERATION_GRAPH_DESTROY:
-		forget(graphs, graph);
+		forget_graph(graphs, graph);
 		return 0;
 	case GT_OPERATION_GRAPH_DESTROY_EXEC:
-		forget(graphs, exec);
+		forget_graph(graphs, exec);
 		return 0;
 	default:
 		return 0;
@@ -280,9 +281,9 @@ int gt_graphs_take(struct gt_graphs *graphs, const struct gt_operation *operatio
 	case GT_OPERATION_CAPTURE_END:
 		return operation->capture ? end_capture(graphs, operation) : 0;
 	case GT_OPERATION_CAPTURE_CHANGE:
-		return operation->capture
-			       ? change(graphs, key_of(operation, SORT_CAPTURE, operation->capture))
-			       : 0;
+		return operation->capture ? change_graph(graphs, key_of(operation, SORT_CAPTURE,
+									operation->capture))
+					  : 0;
 	case GT_OPERATION_LAUNCH:
 		return operation->capture && operation->has_address && !operation->failed
 			       ? capture_launch(graphs, operation)
@@ -308,14 +309,14 @@ int gt_graphs_add(struct gt_graphs *graphs, const struct gt_operation *operation
 	if (!operation->capture && operation->has_other && key.handle &&
 	    gt_hash_set(graphs->nodes, &node, sizeof(node), (void *)(uintptr_t)key.handle))
 		return -ENOMEM;
-	return add(content, &(struct gt_graph_item){tag, bytes, 1});
+	return add_node(content, &(struct gt_graph_item){tag, bytes, 1});
 }
 
 bool gt_graphs_items(const struct gt_graphs *graphs, const struct gt_operation *operation,
 		     const struct gt_graph_item **ret_items, size_t *ret_count)
 {
 	const struct graph_content *content =
-		find(graphs, key_of(operation, SORT_EXEC, operation->address));
+		find_graph(graphs, key_of(operation, SORT_EXEC, operation->address));
 
 	*ret_count = 0;
 	if (!content || content->unknown)

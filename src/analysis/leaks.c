@@ -358,8 +358,8 @@ static int compare_rows(const void *a, const void *b)
 							: left->group.number > right->group.number;
 }
 
-static int gather(struct gt_leaks *leaks, const struct gt_hash *rows,
-		  struct gt_leaks_totals *totals)
+static int gather_rows(struct gt_leaks *leaks, const struct gt_hash *rows,
+		       struct gt_leaks_totals *totals)
 {
 	size_t cursor = 0;
 	void *value;
@@ -408,9 +408,9 @@ int gt_leaks_rows(struct gt_leaks *leaks, const struct gt_names *names, uint64_t
 
 	leaks->rows.count = 0;
 	if (!error)
-		error = gather(leaks, leaks->gone, &totals);
+		error = gather_rows(leaks, leaks->gone, &totals);
 	if (!error)
-		error = gather(leaks, live, &totals);
+		error = gather_rows(leaks, live, &totals);
 	if (live)
 		gt_hash_free_with(live, free);
 	if (error)

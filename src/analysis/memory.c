@@ -97,8 +97,8 @@ static struct gt_allocation *make_allocation(struct gt_memory *memory,
 }
 
 /* What is live at the key of a new allocation was released: the record of that comes late. */
-static int replace(struct gt_memory *memory, struct gt_owner *owner, uint64_t key,
-		   const struct gt_operation *operation)
+static int replace_allocation(struct gt_memory *memory, struct gt_owner *owner, uint64_t key,
+			      const struct gt_operation *operation)
 {
 	struct gt_allocation *old = gt_hash_get_u64(owner->live, key);
 	int error;
@@ -131,7 +131,7 @@ static int take_alloc(struct gt_memory *memory, struct gt_owner *owner,
 		return report_change(memory, GT_MEMORY_UNTRACKED, NULL, operation);
 	if (!operation->address)
 		return 0; /* of no bytes */
-	error = replace(memory, owner, key, operation);
+	error = replace_allocation(memory, owner, key, operation);
 	if (error)
 		return error;
 	allocation = make_allocation(memory, operation);
@@ -177,8 +177,8 @@ static int take_failed_free(struct gt_memory *memory, struct gt_owner *owner, ui
 	return memory->sink(memory->context, memory->names, &change);
 }
 
-static int finish(struct gt_memory *memory, struct gt_owner *owner,
-		  struct gt_allocation *allocation, const struct gt_operation *operation)
+static int finish_allocation(struct gt_memory *memory, struct gt_owner *owner,
+			     struct gt_allocation *allocation, const struct gt_operation *operation)
 {
 	int error = allocation->imported
 			    ? 0
@@ -189,8 +189,9 @@ static int finish(struct gt_memory *memory, struct gt_owner *owner,
 	return error;
 }
 
-static int release(struct gt_memory *memory, struct gt_owner *owner,
-		   struct gt_allocation *allocation, const struct gt_operation *operation)
+static int release_allocation(struct gt_memory *memory, struct gt_owner *owner,
+			      struct gt_allocation *allocation,
+			      const struct gt_operation *operation)
 {
 	if (allocation->references > 1) {
 		allocation->references--;
@@ -199,7 +200,7 @@ static int release(struct gt_memory *memory, struct gt_owner *owner,
 	gt_owner_remember_freed(owner, gt_owner_key_of(allocation), operation->event->stack,
 				operation->end);
 	return allocation->mappings ? gt_owner_keep_mapped(owner, allocation)
-				    : finish(memory, owner, allocation, operation);
+				    : finish_allocation(memory, owner, allocation, operation);
 }
 
 static int take_free(struct gt_memory *memory, struct gt_owner *owner,
@@ -223,7 +224,7 @@ static int take_free(struct gt_memory *memory, struct gt_owner *owner,
 		return error;
 	}
 	if (live && operation->start >= live->time)
-		return release(memory, owner, live, operation);
+		return release_allocation(memory, owner, live, operation);
 	gt_owner_remember_freed(owner, key, operation->event->stack, operation->end);
 	return report_change(memory, GT_MEMORY_FREED_UNSEEN, NULL, operation);
 }
@@ -311,13 +312,14 @@ static int take_unmap(struct gt_memory *memory, struct gt_owner *owner,
 
 		gt_ranges_remove(owner->mappings, range->start);
 		if (!--allocation->mappings && !allocation->references)
-			error = finish(memory, owner, allocation, operation);
+			error = finish_allocation(memory, owner, allocation, operation);
 	}
 	return error;
 }
 
-static bool belongs(const struct gt_memory *memory, const struct gt_allocation *allocation,
-		    const struct gt_operation *operation)
+static bool belongs_to_device(const struct gt_memory *memory,
+			      const struct gt_allocation *allocation,
+			      const struct gt_operation *operation)
 {
 	int device = operation->has_other ? (int)operation->other : operation->event->head.device;
 
@@ -340,7 +342,7 @@ static void drop_mappings(struct gt_memory *memory, struct gt_owner *owner,
 	while ((range = gt_ranges_from(owner->mappings, at))) {
 		struct gt_range found = *range;
 
-		if (belongs(memory, found.value, operation))
+		if (belongs_to_device(memory, found.value, operation))
 			gt_ranges_remove(owner->mappings, found.start);
 		if (__builtin_add_overflow(found.start, found.length, &at))
 			return;
@@ -362,7 +364,7 @@ static int take_reset(struct gt_memory *memory, struct gt_owner *owner,
 	while (gt_hash_next(owner->live, &cursor, NULL, NULL, &value)) {
 		struct gt_allocation *allocation = value;
 
-		if (!belongs(memory, allocation, operation))
+		if (!belongs_to_device(memory, allocation, operation))
 			continue;
 		if (!error && !allocation->imported)
 			error = report_change(memory, what, allocation, operation);
@@ -379,8 +381,8 @@ static int take_node(struct gt_memory *memory, const struct gt_operation *operat
 			     operation);
 }
 
-static int take(struct gt_memory *memory, struct gt_owner *owner,
-		const struct gt_operation *operation)
+static int take_by_kind(struct gt_memory *memory, struct gt_owner *owner,
+			const struct gt_operation *operation)
 {
 	switch (operation->kind) {
 	case GT_OPERATION_ALLOC:
@@ -450,7 +452,7 @@ int gt_memory_take(struct gt_memory *memory, const struct gt_names *names,
 		if (!owner)
 			return -ENOMEM;
 		owner->runtime |= !strcmp(operation->call.function->library, "cudart");
-		error = take(memory, owner, operation);
+		error = take_by_kind(memory, owner, operation);
 	}
 	return error ? error : gt_contexts_take(memory->contexts, operation);
 }

@@ -65,7 +65,7 @@ static struct nesting_thread *thread_of(struct gt_nesting *nesting, const struct
 	return thread;
 }
 
-static int hold(struct nesting_thread *thread, const struct gt_event_call *call)
+static int hold_call(struct nesting_thread *thread, const struct gt_event_call *call)
 {
 	struct gt_event_call *copy = malloc(call->head.size);
 
@@ -79,7 +79,7 @@ static int hold(struct nesting_thread *thread, const struct gt_event_call *call)
 	return 0;
 }
 
-static bool failed(const struct gt_api_function *api, const struct gt_event_call *call)
+static bool call_failed(const struct gt_api_function *api, const struct gt_event_call *call)
 {
 	return api && gt_api_failed(api, call->result);
 }
@@ -92,18 +92,19 @@ static bool is_part(const struct gt_names *names, const struct gt_event_call *in
 
 	if (outer->state & GT_CALL_UNFINISHED)
 		return false;
-	return (a && b && a->category == b->category) || (failed(a, inner) && failed(b, outer));
+	return (a && b && a->category == b->category) ||
+	       (call_failed(a, inner) && call_failed(b, outer));
 }
 
-static bool encloses(const struct gt_event_call *outer, const struct gt_event_call *inner)
+static bool encloses_call(const struct gt_event_call *outer, const struct gt_event_call *inner)
 {
 	return outer->depth < inner->depth &&
 	       outer->head.time - outer->duration <= inner->head.time - inner->duration;
 }
 
 /* Passes on what is held of a thread. */
-static int let_go(struct nesting_thread *thread, const struct gt_names *names, gt_nesting_sink sink,
-		  void *context)
+static int release_held(struct nesting_thread *thread, const struct gt_names *names,
+			gt_nesting_sink sink, void *context)
 {
 	int error = 0;
 
@@ -116,8 +117,8 @@ static int let_go(struct nesting_thread *thread, const struct gt_names *names, g
 	return error;
 }
 
-static int let_all_go(struct gt_nesting *nesting, const struct gt_names *names,
-		      const uint32_t *process, gt_nesting_sink sink, void *context)
+static int release_all_held(struct gt_nesting *nesting, const struct gt_names *names,
+			    const uint32_t *process, gt_nesting_sink sink, void *context)
 {
 	size_t cursor = 0, length;
 	const void *key;
@@ -130,7 +131,7 @@ static int let_all_go(struct gt_nesting *nesting, const struct gt_names *names,
 
 		if (process && thread->process != *process)
 			continue;
-		result = let_go(thread, names, sink, context);
+		result = release_held(thread, names, sink, context);
 		error = error ? error : result;
 		gt_hash_remove(nesting->threads, key, length);
 		free_thread(thread);
@@ -145,7 +146,7 @@ static void drop_parts(struct nesting_thread *thread, const struct gt_names *nam
 	size_t kept = 0;
 
 	gt_vec_each (call, &thread->held) {
-		if (encloses(outer, *call) && is_part(names, *call, outer))
+		if (encloses_call(outer, *call) && is_part(names, *call, outer))
 			free(*call);
 		else
 			thread->held.items[kept++] = *call;
@@ -166,10 +167,10 @@ static int take_call(struct gt_nesting *nesting, const struct gt_names *names,
 		if (!thread)
 			return -ENOMEM;
 		if (thread->held.count < MAX_HELD)
-			return hold(thread, call);
+			return hold_call(thread, call);
 	}
 	if (thread)
-		error = let_go(thread, names, sink, context);
+		error = release_held(thread, names, sink, context);
 	return error ? error : sink(context, names, call);
 }
 
@@ -180,9 +181,9 @@ int gt_nesting_take(struct gt_nesting *nesting, const struct gt_names *names,
 	case GT_EVENT_call:
 		return take_call(nesting, names, (const void *)event, sink, context);
 	case GT_EVENT_exit:
-		return let_all_go(nesting, names, &event->process, sink, context);
+		return release_all_held(nesting, names, &event->process, sink, context);
 	case GT_EVENT_account:
-		return let_all_go(nesting, names, NULL, sink, context);
+		return release_all_held(nesting, names, NULL, sink, context);
 	default:
 		return 0;
 	}

@@ -185,7 +185,7 @@ static void choose_default_stream(struct gt_operation *operation)
 	operation->stream = GT_STREAM_PER_THREAD;
 }
 
-static void decode(struct gt_operation *operation, const struct operation_form *form)
+static void decode_operation(struct gt_operation *operation, const struct operation_form *form)
 {
 	const struct gt_call *call = &operation->call;
 
@@ -230,7 +230,7 @@ static int take_call(void *opaque, const struct gt_names *names, const struct gt
 	operation.space = form->space;
 	operation.failed = operation.call.failed;
 	if (form->kind != GT_OPERATION_OTHER)
-		decode(&operation, form);
+		decode_operation(&operation, form);
 	if (form->node)
 		gt_node_decode(form->node, &operation);
 	error = gt_captures_take(operations->captures, &operation);

@@ -189,7 +189,7 @@ static void set_time(struct vector_clock *clock, uint32_t stream, uint64_t time)
 		clock->times[stream] = time;
 }
 
-static void join(struct vector_clock *clock, const struct vector_clock *other)
+static void join_clocks(struct vector_clock *clock, const struct vector_clock *other)
 {
 	for (uint32_t i = 0; other && i < other->count; i++)
 		set_time(clock, i, other->times[i]);
@@ -201,7 +201,7 @@ static bool same_device(int a, int b)
 }
 
 /* Puts work into a stream. */
-static void act(struct order_process *process, uint32_t number, uint64_t time)
+static void apply_operation(struct order_process *process, uint32_t number, uint64_t time)
 {
 	struct order_stream *stream = &process->streams.items[number];
 
@@ -213,7 +213,7 @@ static void act(struct order_process *process, uint32_t number, uint64_t time)
 	gt_vec_each (other, &process->streams) {
 		if (same_device(stream->device, other->device) &&
 		    ((stream->legacy && other->blocking) || (stream->blocking && other->legacy)))
-			join(stream->clock, other->clock);
+			join_clocks(stream->clock, other->clock);
 	}
 }
 
@@ -255,7 +255,7 @@ static void wait_event(struct order_process *process, uint64_t event, uint32_t n
 	struct order_stream *stream = &process->streams.items[number];
 
 	if (moment && stream->clock)
-		join(stream->clock, moment->clock);
+		join_clocks(stream->clock, moment->clock);
 }
 
 static bool is_work(enum gt_operation_kind kind)
@@ -286,7 +286,7 @@ int gt_order_take(struct gt_order *order, const struct gt_operation *operation,
 		return number == -ENOENT ? 0 : number;
 	if (operation->kind == GT_OPERATION_EVENT_WAIT && operation->has_address)
 		wait_event(process, operation->address, (uint32_t)number);
-	act(process, (uint32_t)number, operation->end);
+	apply_operation(process, (uint32_t)number, operation->end);
 	if (operation->kind == GT_OPERATION_EVENT_RECORD && operation->has_address)
 		error = record_event(process, operation->address, (uint32_t)number, operation->end);
 	if (error)

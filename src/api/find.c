@@ -55,7 +55,7 @@ bool gt_api_is_per_thread(const char *exported_name)
 }
 
 /* As strcmp does, with the first name cut to a length. */
-static int compare(const char *name, size_t length, const char *other)
+static int compare_names(const char *name, size_t length, const char *other)
 {
 	int order = strncmp(name, other, length);
 
@@ -72,8 +72,8 @@ int gt_api_find(const char *exported_name)
 
 		while (low < high) {
 			unsigned middle = low + (high - low) / 2;
-			int order = compare(exported_name, length,
-					    gt_api_tables[i].functions[middle].name);
+			int order = compare_names(exported_name, length,
+						  gt_api_tables[i].functions[middle].name);
 
 			if (!order)
 				return (int)(first + middle);

@@ -104,8 +104,8 @@ struct copy_choices {
 	unsigned words;
 };
 
-static void choose(struct copy_choices *choices, const struct gt_api_layout *layout,
-		   unsigned argument, enum gt_plan_when when, unsigned bytes)
+static void choose_copy(struct copy_choices *choices, const struct gt_api_layout *layout,
+			unsigned argument, enum gt_plan_when when, unsigned bytes)
 {
 	const struct gt_api_location *location = &layout->locations[argument];
 	unsigned most = when == GT_COPY_AT_ENTRY ? MAX_INPUT_WORDS : MAX_OUTPUT_WORDS;
@@ -136,22 +136,22 @@ static void choose_copies(const struct gt_api_function *function, struct copy_ch
 
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (layout->locations[i].reference)
-			choose(choices, layout, i, GT_COPY_AT_ENTRY, arguments[i].type->size);
+			choose_copy(choices, layout, i, GT_COPY_AT_ENTRY, arguments[i].type->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size <= 8)
-			choose(choices, layout, i, GT_COPY_AT_SUCCESS,
-			       arguments[i].type->target->size);
+			choose_copy(choices, layout, i, GT_COPY_AT_SUCCESS,
+				    arguments[i].type->target->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_STRUCT)
-			choose(choices, layout, i, GT_COPY_AT_ENTRY,
-			       arguments[i].type->target->size);
+			choose_copy(choices, layout, i, GT_COPY_AT_ENTRY,
+				    arguments[i].type->target->size);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_SIZES)
-			choose(choices, layout, i, GT_COPY_AT_ENTRY, GT_API_MAX_SIZES * 8);
+			choose_copy(choices, layout, i, GT_COPY_AT_ENTRY, GT_API_MAX_SIZES * 8);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_OUT && arguments[i].type->target->size > 8)
-			choose(choices, layout, i, GT_COPY_AT_SUCCESS,
-			       arguments[i].type->target->size);
+			choose_copy(choices, layout, i, GT_COPY_AT_SUCCESS,
+				    arguments[i].type->target->size);
 }
 
 static void add_copy(struct gt_api_layout *layout, unsigned argument, struct gt_plan_copy copy)

@@ -102,7 +102,7 @@ struct size_product {
 	bool impossible;
 };
 
-static void multiply(struct size_product *product, uint64_t factor)
+static void multiply_product(struct size_product *product, uint64_t factor)
 {
 	if (__builtin_mul_overflow(product->value, factor, &product->value))
 		product->impossible = true;
@@ -125,9 +125,9 @@ static void measure_value(struct size_product *product, enum gt_api_role role,
 		return;
 	}
 	if (role == GT_ROLE_PATTERN)
-		multiply(product, value->type->size);
+		multiply_product(product, value->type->size);
 	else if (gt_value_load(value, &number))
-		multiply(product, number);
+		multiply_product(product, number);
 	else
 		product->impossible = true;
 	product->known |= role != GT_ROLE_COUNT;
@@ -189,7 +189,7 @@ static void measure_sizes(struct size_product *product, const struct gt_call *ca
 	product->impossible |= !load_sizes(call, argument, sizes, &count);
 	for (unsigned i = 0; i < count; i++)
 		product->impossible |= __builtin_add_overflow(sum, sizes[i], &sum);
-	multiply(product, sum);
+	multiply_product(product, sum);
 }
 
 unsigned gt_call_list_sizes(const struct gt_call *call, uint64_t ret_sizes[GT_API_MAX_SIZES])

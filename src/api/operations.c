@@ -142,7 +142,7 @@ static enum gt_copy_end_kind kind_of_role(enum gt_api_role role)
 }
 
 /* The names of ends begin alike in all of CUDA: dst, dstDevice, dstHost, srcArray … */
-static bool begins(const struct call_part *part, const char *beginning)
+static bool name_begins(const struct call_part *part, const char *beginning)
 {
 	return !strncmp(part->name, beginning, strlen(beginning));
 }
@@ -234,8 +234,8 @@ static bool is_unified(struct gt_copy_end *end, const struct call_part *part)
 
 static void set_part(struct gt_copy_ends *ends, const struct call_part *part)
 {
-	bool named = begins(part, "src") || begins(part, "dst");
-	struct gt_copy_end *end = begins(part, "src") ? &ends->source : &ends->target;
+	bool named = name_begins(part, "src") || name_begins(part, "dst");
+	struct gt_copy_end *end = name_begins(part, "src") ? &ends->source : &ends->target;
 
 	/* A symbol is the other end than the one that has a name. */
 	if (!named && part->role == GT_ROLE_HANDLE)

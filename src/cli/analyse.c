@@ -69,7 +69,7 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 	return error ? error : analyse->report->event(analyse->state, names, event);
 }
 
-static int flush(void *opaque)
+static int check_requests(void *opaque)
 {
 	struct analysis_run *analyse = opaque;
 	struct signalfd_siginfo info;
@@ -91,7 +91,7 @@ static void ignore_signal(int number)
 {
 }
 
-static int begin(void *opaque, struct gt_diag *diag)
+static int open_report(void *opaque, struct gt_diag *diag)
 {
 	struct analysis_run *analyse = opaque;
 	const char *path = analyse->given->target.output;
@@ -117,7 +117,7 @@ static int begin(void *opaque, struct gt_diag *diag)
 	return 0;
 }
 
-static int end(void *opaque, const struct gt_names *names, struct gt_diag *diag)
+static int close_report(void *opaque, const struct gt_names *names, struct gt_diag *diag)
 {
 	struct analysis_run *analyse = opaque;
 	int error, closed;
@@ -152,10 +152,10 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 {
 	const struct gt_run run = {
 		.context = analyse,
-		.open = begin,
+		.open = open_report,
 		.event = take_event,
-		.flush = flush,
-		.close = end,
+		.flush = check_requests,
+		.close = close_report,
 		.prints_totals = !analyse->given->target.json && !analyse->given->target.output,
 	};
 	struct gt_trace_options *trace = &analyse->given->target.trace;

@@ -164,8 +164,8 @@ static const struct examination examinations[] = {
 	{"NVIDIA driver", examine_nvidia},  {"software GPU", examine_softgpu},
 };
 
-static void report(struct gt_json *json, const char *name, enum doctor_verdict verdict,
-		   const char *text)
+static void print_examination(struct gt_json *json, const char *name, enum doctor_verdict verdict,
+			      const char *text)
 {
 	if (!json) {
 		printf("%-8s %-16s %s\n", verdicts[verdict], name, text);
@@ -179,7 +179,7 @@ static void report(struct gt_json *json, const char *name, enum doctor_verdict v
 }
 
 /* What a source lacks; if it is the same as for BPF, a reference to that. */
-static const char *why(const struct gt_diag *source, const struct gt_diag *bpf)
+static const char *explain_source(const struct gt_diag *source, const struct gt_diag *bpf)
 {
 	return strcmp(source->text, bpf->text) ? source->text : "for the same reason as BPF";
 }
@@ -195,7 +195,7 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 		enum doctor_verdict verdict = examinations[i].examine(&text);
 
-		report(json, examinations[i].name, verdict, gt_strbuf_string(&text));
+		print_examination(json, examinations[i].name, verdict, gt_strbuf_string(&text));
 		worst = verdict > worst ? verdict : worst;
 	}
 	gt_load_check(&bpf);
@@ -205,8 +205,8 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 		int error = sources[i]->check(&diag);
 
 		snprintf(name, sizeof(name), "source %s", sources[i]->name);
-		report(json, name, error ? BROKEN : FINE,
-		       error ? why(&diag, &bpf) : sources[i]->summary);
+		print_examination(json, name, error ? BROKEN : FINE,
+				  error ? explain_source(&diag, &bpf) : sources[i]->summary);
 		worst = error ? BROKEN : worst;
 	}
 	return worst;

@@ -115,8 +115,8 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static int print(const struct gt_cli_command *self, const struct help_options *given,
-		 const char *about)
+static int print_text(const struct gt_cli_command *self, const struct help_options *given,
+		      const char *about)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	const struct gt_cli_command *command = about ? gt_cli_find(about) : NULL;
@@ -149,7 +149,7 @@ static int run_help(const struct gt_cli_command *self, int count, char **argumen
 		return status;
 	if (rest + 1 < count)
 		return gt_cli_usage_error(self, "unexpected argument '%s'", arguments[rest + 1]);
-	return print(self, &given, rest < count ? arguments[rest] : NULL);
+	return print_text(self, &given, rest < count ? arguments[rest] : NULL);
 }
 
 const struct gt_cli_command gt_command_help = {

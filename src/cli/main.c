@@ -16,7 +16,7 @@ static const struct {
 	{"-h", "help"},
 };
 
-static int run(int count, char **arguments)
+static int run_command(int count, char **arguments)
 {
 	const char *name = count > 1 ? arguments[1] : "help";
 	const struct gt_cli_command *command;
@@ -61,5 +61,5 @@ static int finish_output(int status)
 int main(int count, char **arguments)
 {
 	signal(SIGPIPE, SIG_IGN); /* a pipe that closes is an error like others: EPIPE */
-	return finish_output(run(count, arguments));
+	return finish_output(run_command(count, arguments));
 }

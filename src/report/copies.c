@@ -297,14 +297,14 @@ static int copies_json(void *copies, const struct gt_report_options *options,
 	return 0;
 }
 
-static bool needs(enum gt_operation_kind kind)
+static bool copies_needs(enum gt_operation_kind kind)
 {
 	return kind != GT_OPERATION_OTHER;
 }
 
 const struct gt_report gt_report_copies = {
 	.name = "copies",
-	.needs = needs,
+	.needs = copies_needs,
 	.open = copies_open,
 	.event = copies_event,
 	.put_text = copies_text,

@@ -234,14 +234,14 @@ static int kernels_json(void *kernels, const struct gt_report_options *options,
 	return error;
 }
 
-static bool needs(enum gt_operation_kind kind)
+static bool kernels_needs(enum gt_operation_kind kind)
 {
 	return kind == GT_OPERATION_LAUNCH || gt_graphs_needs(kind);
 }
 
 const struct gt_report gt_report_kernels = {
 	.name = "kernels",
-	.needs = needs,
+	.needs = kernels_needs,
 	.open = kernels_open,
 	.event = kernels_event,
 	.put_text = kernels_text,

@@ -387,7 +387,7 @@ static int leaks_json(void *leaks, const struct gt_report_options *options,
 	return 0;
 }
 
-static bool needs(enum gt_operation_kind kind)
+static bool leaks_needs(enum gt_operation_kind kind)
 {
 	switch (kind) {
 	case GT_OPERATION_ALLOC:
@@ -410,7 +410,7 @@ static bool needs(enum gt_operation_kind kind)
 
 const struct gt_report gt_report_leaks = {
 	.name = "leaks",
-	.needs = needs,
+	.needs = leaks_needs,
 	.open = leaks_open,
 	.event = leaks_event,
 	.put_text = leaks_text,

@@ -81,7 +81,7 @@ static void end_line(struct gt_strbuf *text)
 }
 
 /* The widths of columns; 0: omitted. */
-static void measure(const struct gt_table *table, size_t widths[GT_TABLE_COLUMNS])
+static void measure_columns(const struct gt_table *table, size_t widths[GT_TABLE_COLUMNS])
 {
 	size_t count = table->column_count;
 	const char *cell = gt_strbuf_string(&table->cells);
@@ -102,7 +102,7 @@ static void put_cells(const struct gt_table *table, struct gt_strbuf *text)
 	size_t widths[GT_TABLE_COLUMNS] = {0}, count = table->column_count;
 	const char *cell = gt_strbuf_string(&table->cells);
 
-	measure(table, widths);
+	measure_columns(table, widths);
 	for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
 		const struct gt_column *column = &table->columns[i % count];
 		bool is_last = i % count == count - 1;

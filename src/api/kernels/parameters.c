@@ -76,7 +76,7 @@ void gt_parameters_free(struct gt_parameters *parameters)
 }
 
 /* What is given out of a kernel, after a change. */
-static void publish(struct named_kernel *kernel)
+static void publish_kernel(struct named_kernel *kernel)
 {
 	kernel->known = (struct gt_kernel){
 		.name = kernel->name,
@@ -94,9 +94,9 @@ static int out_of_memory(struct file_addition *addition)
 }
 
 /* Puts a kernel into the collection; frees it on failure. */
-static int put(struct file_addition *addition, struct named_kernel *kernel)
+static int put_kernel(struct file_addition *addition, struct named_kernel *kernel)
 {
-	publish(kernel);
+	publish_kernel(kernel);
 	if (gt_hash_set_str(addition->parameters->kernels, kernel->name, kernel)) {
 		free_kernel(kernel);
 		return out_of_memory(addition);
@@ -137,7 +137,7 @@ static int add_usage(struct named_kernel *kernel, const struct gt_kernel_usage *
 	memmove(&kernel->usages.items[place + 1], &kernel->usages.items[place],
 		(kernel->usages.count - 1 - place) * sizeof(*usage));
 	kernel->usages.items[place] = *usage;
-	publish(kernel);
+	publish_kernel(kernel);
 	return 0;
 }
 
@@ -165,7 +165,7 @@ static int take_cubin_kernel(struct file_addition *addition, const struct gt_cub
 		}
 		if (!kernel)
 			return out_of_memory(addition);
-		if (put(addition, kernel))
+		if (put_kernel(addition, kernel))
 			return -ENOMEM;
 	}
 	return add_usage(kernel, &usage) ? out_of_memory(addition) : 0;
@@ -257,12 +257,12 @@ static int take_ptx_kernel(struct file_addition *addition, const struct gt_ptx_m
 	if (!error)
 		error = read_ptx_shared(module, function, read);
 	if (!error && !kernel)
-		return put(addition, read);
+		return put_kernel(addition, read);
 	if (!error) {
 		take_types(kernel, read);
 		if (kernel->ptx_shared_bytes == GT_KERNEL_UNKNOWN)
 			kernel->ptx_shared_bytes = read->ptx_shared_bytes;
-		publish(kernel);
+		publish_kernel(kernel);
 	}
 	if (read)
 		free_kernel(read);
@@ -338,7 +338,7 @@ static int error_of(int error)
 	return error;
 }
 
-static int finish(struct file_addition *addition, int error, size_t *ret_added)
+static int finish_addition(struct file_addition *addition, int error, size_t *ret_added)
 {
 	if (!error && !addition->good)
 		error = addition->error;
@@ -349,7 +349,7 @@ static int finish(struct file_addition *addition, int error, size_t *ret_added)
 	return 0;
 }
 
-static struct file_addition begin(struct gt_parameters *parameters, struct gt_diag *diag)
+static struct file_addition begin_addition(struct gt_parameters *parameters, struct gt_diag *diag)
 {
 	return (struct file_addition){
 		.parameters = parameters, .ptx_left = PTX_LIMIT, .diag = diag};
@@ -360,13 +360,13 @@ int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, 
 {
 	/* What is passed over leaves no message, so they are only kept for a failure. */
 	struct gt_diag first = {0};
-	struct file_addition addition = begin(parameters, &first);
+	struct file_addition addition = begin_addition(parameters, &first);
 	int error;
 
 	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN)
 		return gt_diag(diag, -ENOEXEC, "kernels", NULL,
 			       "neither a fatbin nor a cubin nor PTX text");
-	error = finish(&addition, take_image(&addition, data, size), ret_added);
+	error = finish_addition(&addition, take_image(&addition, data, size), ret_added);
 	return error ? gt_diag(diag, error, first.stage, first.place, "%s", first.text) : 0;
 }
 
@@ -433,7 +433,7 @@ int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, s
 			   struct gt_diag *diag)
 {
 	struct gt_diag first = {0};
-	struct file_addition addition = begin(parameters, &first);
+	struct file_addition addition = begin_addition(parameters, &first);
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	gt_auto_file file = {0};
 	struct gt_diag why = {0};
@@ -446,7 +446,7 @@ int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, s
 		error = gt_parameters_add_image(parameters, file.data, file.size, ret_added,
 						&first);
 	} else if (!error) {
-		error = finish(&addition, take_program(&addition, elf), ret_added);
+		error = finish_addition(&addition, take_program(&addition, elf), ret_added);
 	} else {
 		first = why;
 	}
