@@ -24,7 +24,7 @@ int ptx_parse_guard(struct ptx_parser *parser, const struct gt_ptx_operand **ret
 	guard = &parser->operands.items[mark];
 	if (guard->kind != GT_PTX_OPERAND_REGISTER)
 		return ptx_fail_at(parser, &position, -EINVAL,
-				   "the guard of an instruction is no register");
+				   "the guard of an instruction is not a register");
 	guard->negated = negated;
 	guard->position = position;
 	ptx_end_position(parser, &guard->position);
@@ -181,7 +181,7 @@ static int parse_callee(struct ptx_parser *parser, struct gt_ptx_call *call)
 	if (call->target->kind != GT_PTX_OPERAND_FUNCTION &&
 	    call->target->kind != GT_PTX_OPERAND_REGISTER)
 		return ptx_fail_at(parser, &position, -EINVAL,
-				   "what is called is neither a function nor a register");
+				   "the target of a call is neither a function nor a register");
 	return 0;
 }
 

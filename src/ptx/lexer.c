@@ -80,7 +80,7 @@ static bool skip_comment(struct ptx_lexer *lexer, struct ptx_token *token)
 	begin_token(lexer, token);
 	for (lexer->offset += 2;; lexer->offset++) {
 		if (!text[lexer->offset]) {
-			bad(lexer, token, -EINVAL, "a comment is not ended by */");
+			bad(lexer, token, -EINVAL, "a comment is not terminated by */");
 			return false;
 		}
 		if (text[lexer->offset] == '\n')
@@ -269,7 +269,7 @@ static void read_string(struct ptx_lexer *lexer, struct ptx_token *token)
 		if (text[lexer->offset] == '\\' && text[lexer->offset + 1] == '"')
 			lexer->offset++;
 		if (!text[lexer->offset] || text[lexer->offset] == '\n') {
-			bad(lexer, token, -EINVAL, "a string is not ended by \" on its line");
+			bad(lexer, token, -EINVAL, "a string is not terminated by \" on its line");
 			return;
 		}
 	}
@@ -297,8 +297,7 @@ static void read_punctuation(struct ptx_lexer *lexer, struct ptx_token *token)
 			return;
 		}
 	if (!strchr("@!|&^~?:;,.()[]{}<>=+-*/%", text[0])) {
-		bad(lexer, token, -EINVAL, "the character 0x%02x has no meaning here",
-		    (unsigned char)text[0]);
+		bad(lexer, token, -EINVAL, "unexpected character 0x%02x", (unsigned char)text[0]);
 		return;
 	}
 	token->symbol = (unsigned char)text[0];

@@ -320,7 +320,7 @@ static int parse_negated(struct ptx_parser *parser, struct gt_ptx_operand *opera
 				: gt_ptx_special_info(operand->special)->type) == GT_PTX_TYPE_PRED;
 	if (is_not != is_predicate)
 		return ptx_fail_at(parser, &position, -EINVAL,
-				   is_not ? "'!' stands before a register that is no predicate"
+				   is_not ? "'!' before a register that is not a predicate"
 					  : "'-' stands before a predicate");
 	operand->negated = true;
 	return 0;

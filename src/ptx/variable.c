@@ -43,7 +43,7 @@ static int parse_alignment(struct ptx_parser *parser, uint32_t *ret_alignment)
 		return error;
 	if (!alignment || alignment & (alignment - 1))
 		return ptx_fail_at(parser, &position, -EINVAL,
-				   "the alignment %u is no power of two", alignment);
+				   "the alignment %u is not a power of two", alignment);
 	*ret_alignment = alignment;
 	return 0;
 }
@@ -172,7 +172,7 @@ static int parse_range(struct ptx_parser *parser, struct gt_ptx_variable *variab
 				   "only registers are declared with a count in < >");
 	if (!variable->count || variable->count > GT_PTX_MAX_REGISTERS)
 		return ptx_fail_at(parser, &position, variable->count ? -E2BIG : -EINVAL,
-				   "%u registers are declared, 1 to %d may be", variable->count,
+				   "%u registers are declared (allowed: 1 to %d)", variable->count,
 				   GT_PTX_MAX_REGISTERS);
 	return ptx_expect_symbol(parser, '>', "'>' after the number of registers");
 }
@@ -203,7 +203,7 @@ static int parse_dimensions(struct ptx_parser *parser, struct gt_ptx_variable *v
 			return error;
 		if (constant.kind != CONSTANT_INTEGER || constant.bits > biggest_variable)
 			return ptx_fail_at(parser, &position, -EINVAL,
-					   "the size of an array is no number below 2^48");
+					   "the size of an array is not an integer below 2^48");
 		dimensions[count] = constant.bits;
 	}
 	variable->dimension_count = count;
@@ -226,7 +226,7 @@ static int check_size(struct ptx_parser *parser, const struct gt_ptx_variable *v
 	}
 	if (is_too_big || size > biggest_variable)
 		return ptx_fail_at(parser, &variable->position, -E2BIG,
-				   "\"%.200s\" is bigger than 2^48 bytes", variable->name);
+				   "\"%.200s\" is larger than 2^48 bytes", variable->name);
 	return 0;
 }
 

@@ -23,6 +23,12 @@ struct block_layout {
 	uint32_t placed;
 };
 
+/* Blocks that are laid out together; edges to the header (or NONE) are back edges. */
+struct layout_region {
+	uint32_t number, header;
+	uint32_t *blocks, count;
+};
+
 /* A strongly connected component of a region: a part of the region's list of blocks. */
 struct loop_component {
 	uint32_t start, count;
@@ -30,16 +36,16 @@ struct loop_component {
 	uint32_t waits; /* edges from components that are not laid out yet */
 };
 
-static bool is_inside(const struct block_layout *layout, uint32_t block, uint32_t region,
-		      uint32_t header)
+static bool is_inside(const struct block_layout *layout, uint32_t block,
+		      const struct layout_region *region)
 {
-	return layout->region[block] == region && block != header;
+	return layout->region[block] == region->number && block != region->header;
 }
 
 /* Tarjan's algorithm from one root; numbers the components from *count upwards. */
-static void find_components(struct block_layout *layout, uint32_t root, uint32_t region,
-			    uint32_t header, uint32_t *next_number, uint32_t *count,
-			    uint32_t *stack_depth)
+static void find_components(struct block_layout *layout, uint32_t root,
+			    const struct layout_region *region, uint32_t *next_number,
+			    uint32_t *count, uint32_t *stack_depth)
 {
 	const struct sg_graph *graph = layout->graph;
 	uint32_t depth = 0;
@@ -53,7 +59,7 @@ static void find_components(struct block_layout *layout, uint32_t root, uint32_t
 
 		if (layout->edge[block] < graph->starts[block + 1]) {
 			to = graph->edges[layout->edge[block]++];
-			if (!is_inside(layout, to, region, header))
+			if (!is_inside(layout, to, region))
 				continue;
 			if (layout->number[to] == NONE) {
 				layout->path[depth++] = to;
@@ -146,21 +152,21 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *count, const struct loop_comp
 }
 
 /* Sorts the components topologically, the lowest first among those that are ready. */
-static int sort_components(struct block_layout *layout, const uint32_t *blocks, uint32_t count,
-			   struct loop_component *list, uint32_t components, uint32_t region,
-			   uint32_t header, uint32_t *ret_sorted)
+static int sort_components(struct block_layout *layout, const struct layout_region *region,
+			   struct loop_component *list, uint32_t components, uint32_t *ret_sorted)
 {
+	const uint32_t *blocks = region->blocks;
 	const struct sg_graph *graph = layout->graph;
 	gt_autofree uint32_t *heap = malloc(components * sizeof(*heap));
 	uint32_t ready = 0, done = 0;
 
 	if (!heap)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < region->count; i++)
 		for (uint32_t e = graph->starts[blocks[i]]; e < graph->starts[blocks[i] + 1]; e++) {
 			uint32_t to = graph->edges[e];
 
-			if (is_inside(layout, to, region, header) &&
+			if (is_inside(layout, to, region) &&
 			    layout->component[to] != layout->component[blocks[i]])
 				list[layout->component[to]].waits++;
 		}
@@ -176,8 +182,7 @@ static int sort_components(struct block_layout *layout, const uint32_t *blocks, 
 			     e < graph->starts[blocks[i] + 1]; e++) {
 				uint32_t to = graph->edges[e];
 
-				if (!is_inside(layout, to, region, header) ||
-				    layout->component[to] == next)
+				if (!is_inside(layout, to, region) || layout->component[to] == next)
 					continue;
 				if (--list[layout->component[to]].waits == 0)
 					heap_push(heap, &ready, list, layout->component[to]);
@@ -221,7 +226,11 @@ static void place_block(struct block_layout *layout, bool *is_entered, uint32_t 
 static int order_region(struct block_layout *layout, bool *is_entered, uint32_t *blocks,
 			uint32_t count, uint32_t header, uint32_t depth)
 {
-	uint32_t region = ++layout->next_region, next_number = 0, components = 0, stack = 0;
+	struct layout_region region = {.number = ++layout->next_region,
+				       .header = header,
+				       .blocks = blocks,
+				       .count = count};
+	uint32_t next_number = 0, components = 0, stack = 0;
 	gt_autofree struct loop_component *list = NULL;
 	gt_autofree uint32_t *sorted = NULL;
 	int error;
@@ -233,18 +242,18 @@ static int order_region(struct block_layout *layout, bool *is_entered, uint32_t 
 		return 0;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		layout->region[blocks[i]] = region;
+		layout->region[blocks[i]] = region.number;
 		layout->component[blocks[i]] = layout->number[blocks[i]] = NONE;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		if (layout->number[blocks[i]] == NONE)
-			find_components(layout, blocks[i], region, header, &next_number,
-					&components, &stack);
+			find_components(layout, blocks[i], &region, &next_number, &components,
+					&stack);
 	list = group_components(layout, blocks, count, components);
 	sorted = malloc(components * sizeof(*sorted));
 	if (!list || !sorted)
 		return -ENOMEM;
-	error = sort_components(layout, blocks, count, list, components, region, header, sorted);
+	error = sort_components(layout, &region, list, components, sorted);
 	for (uint32_t i = 0; i < components && !error; i++) {
 		uint32_t *inner = blocks + list[sorted[i]].start, size = list[sorted[i]].count;
 

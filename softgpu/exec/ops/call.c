@@ -160,28 +160,32 @@ static bool signature_fits(const struct sg_call *call, const struct sg_function 
 	return true;
 }
 
-/* Returns a lane's part of a register; half: the upper 8 bytes of a 16-byte register. */
-static char *register_part(char *frame, uint32_t offset, uint32_t size, uint32_t lane, bool half)
+/* A value of one lane: in a register of a frame, or in local memory. */
+struct value_location {
+	char *base; /* of the frame, or of the lane's local memory */
+	uint32_t offset;
+	bool is_register;
+};
+
+/* Returns 8 bytes of a value from byte `part` on; the halves of a 16-byte register are apart. */
+static char *value_part(const struct value_location *value, uint32_t size, uint32_t lane,
+			uint32_t part)
 {
-	return frame + offset + (half ? 256 : 0) + lane * (size < 8 ? size : 8);
+	if (!value->is_register)
+		return value->base + value->offset + part;
+	return value->base + value->offset + (part ? 256 : 0) + lane * (size < 8 ? size : 8);
 }
 
-static void copy_value(char *to, bool to_register, uint32_t to_offset, const char *from,
-		       bool from_register, uint32_t from_offset, uint32_t size, uint32_t lane)
+static void copy_value(struct value_location to, struct value_location from, uint32_t size,
+		       uint32_t lane)
 {
-	if (!to_register && !from_register) {
-		memcpy(to + to_offset, from + from_offset, size);
+	if (!to.is_register && !from.is_register) {
+		memcpy(to.base + to.offset, from.base + from.offset, size);
 		return;
 	}
-	for (uint32_t part = 0; part < size; part += 8) {
-		const char *source = from_register ? register_part((char *)from, from_offset, size,
-								   lane, part != 0)
-						   : from + from_offset + part;
-		char *target = to_register ? register_part(to, to_offset, size, lane, part != 0)
-					   : to + to_offset + part;
-
-		memcpy(target, source, size - part < 8 ? size - part : 8);
-	}
+	for (uint32_t part = 0; part < size; part += 8)
+		memcpy(value_part(&to, size, lane, part), value_part(&from, size, lane, part),
+		       size - part < 8 ? size - part : 8);
 }
 
 /* Passes the arguments of one lane. */
@@ -191,13 +195,18 @@ static void pass_arguments(struct sg_warp *warp, const struct sg_call *call,
 	for (uint32_t i = 0; i < call->argument_count; i++) {
 		const struct sg_pass *pass = &call->arguments[i];
 		const struct sg_formal *formal = &callee->parameters[i];
-		const char *from =
-			pass->is_register ? warp->frame : local_of(warp, lane, warp->stack[lane]);
-		char *to =
-			formal->is_register ? callee_frame : local_of(warp, lane, warp->top[lane]);
+		struct value_location from = {
+			.base = pass->is_register ? warp->frame
+						  : local_of(warp, lane, warp->stack[lane]),
+			.offset = pass->offset,
+			.is_register = pass->is_register};
+		struct value_location to = {.base = formal->is_register
+							    ? callee_frame
+							    : local_of(warp, lane, warp->top[lane]),
+					    .offset = formal->offset,
+					    .is_register = formal->is_register};
 
-		copy_value(to, formal->is_register, formal->offset, from, pass->is_register,
-			   pass->offset, pass->size, lane);
+		copy_value(to, from, pass->size, lane);
 	}
 }
 
@@ -291,18 +300,23 @@ static const struct sg_instruction *run_call_indirect(struct sg_warp *warp,
 /* Passes the results of one lane to its caller. */
 static void pass_returns(struct sg_warp *warp, const struct sg_call_level *level,
 			 const struct sg_call *call, const struct sg_function *callee,
-			 const char *callee_frame, char *caller_frame, uint32_t lane)
+			 char *callee_frame, char *caller_frame, uint32_t lane)
 {
 	for (uint32_t i = 0; i < call->return_count; i++) {
 		const struct sg_pass *pass = &call->returns[i];
 		const struct sg_formal *formal = &callee->returns[i];
-		const char *from = formal->is_register ? callee_frame
-						       : local_of(warp, lane, warp->stack[lane]);
-		char *to =
-			pass->is_register ? caller_frame : local_of(warp, lane, level->stack[lane]);
+		struct value_location from = {
+			.base = formal->is_register ? callee_frame
+						    : local_of(warp, lane, warp->stack[lane]),
+			.offset = formal->offset,
+			.is_register = formal->is_register};
+		struct value_location to = {
+			.base = pass->is_register ? caller_frame
+						  : local_of(warp, lane, level->stack[lane]),
+			.offset = pass->offset,
+			.is_register = pass->is_register};
 
-		copy_value(to, pass->is_register, pass->offset, from, formal->is_register,
-			   formal->offset, pass->size, lane);
+		copy_value(to, from, pass->size, lane);
 	}
 }
 
@@ -315,7 +329,7 @@ static const struct sg_instruction *leave(struct sg_warp *warp, struct sg_call_l
 	const struct sg_function *caller = level->function[first];
 	char *caller_frame = sg_warp_frame(warp, caller);
 	gt_autofree char *copy = NULL;
-	const char *frame = warp->frame;
+	char *frame = warp->frame;
 	bool in_registers = false;
 
 	for (uint32_t i = 0; i < callee->return_count; i++)
