@@ -120,7 +120,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	[ "$later" = "gputap: 6 calls: 0 complete, 3 unfinished, 0 lost, 3 filtered" ]
 }
 
-@test "calls that were left are shown with --failed, live and of a capture" {
+@test "abandoned calls are shown with --failed, live and from a capture" {
 	record "$callback" longjmp 2
 	show --failed
 	expect_count "$output" 'cudaMalloc .*unfinished: it was left' 2
@@ -130,7 +130,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_count "$stderr" 'cudaMalloc' 2
 }
 
-@test "what a capture lost is told of all of it, also where not all is shown" {
+@test "the losses of a capture are printed even if only some of its calls are shown" {
 	trace --ring-size 4K -o lossy.gtap -- "$calls" --threads 4 100000
 	[[ ${stderr_lines[-1]} =~ " lost (use a larger --ring-size)"$ ]]
 	gputap trace --from lossy.gtap -f cudaMalloc
@@ -154,7 +154,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	grep -q ' 3 .*cudaGetDevice$' table
 }
 
-@test "a file that is no capture is refused" {
+@test "a file that is not a capture is rejected" {
 	echo "this is text and no capture at all, though it is long enough" >text
 	gputap trace --from text
 	expect_status 1
@@ -190,7 +190,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_output_line '\[EXIT\]'
 }
 
-@test "a capture of a newer version is refused" {
+@test "a capture of a newer version is rejected" {
 	record "$calls" 1
 	printf '\x63' | dd of=calls.gtap bs=1 seek=8 conv=notrunc status=none
 	show
@@ -198,7 +198,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_error "gputap: calls.gtap: version 99; this gputap reads up to 1: use a newer one"
 }
 
-@test "a capture takes no command and no path, and nothing that only the kernel can tell" {
+@test "a capture takes no command, no path and no option of the kernel's filter" {
 	gputap trace --from x.gtap -- true
 	expect_status 2
 	expect_error "gputap: --from shows a capture: it takes no command and no path (try 'gputap trace --help')"

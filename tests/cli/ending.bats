@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# How a trace ends: with its target, by signals, when nobody reads it. Every time the totals are
-# told, the status is the command's, and no probe stays behind.
+# The end of a trace: with its target, by signals, when nobody reads it. Each time the totals are
+# printed, the status is the command's, and no probe remains.
 
 load helper
 load tracing
@@ -42,7 +42,7 @@ expect_gone() {
 	done <<<"$1"
 }
 
-@test "Ctrl-C ends the command and the trace, and tells the totals" {
+@test "Ctrl-C ends the command and the trace, and the totals are printed" {
 	start_in_group -- "$callback" block 2
 	wait_for has_line 'callback: in a call that blocks'
 	wait_for has_line 'EXIT'
@@ -73,7 +73,7 @@ expect_gone() {
 	expect_totals '2 calls: 1 complete, 1 unfinished, 0 lost'
 }
 
-@test "a command that catches Ctrl-C ends by itself, and its status counts" {
+@test "a command that catches Ctrl-C ends on its own, with its own status" {
 	# shellcheck disable=SC2016 # expanded by the other shell
 	start_in_group -- sh -c 'trap "exit 5" INT; echo ready; while :; do sleep 0.1; done'
 	wait_for has_line ready
@@ -123,7 +123,7 @@ expect_gone() {
 	expect_gone "$held"
 }
 
-@test "when gputap is killed the command goes on, and no probe stays behind" {
+@test "when gputap is killed the command continues, and no probe remains" {
 	need_root
 	[ -x /usr/sbin/bpftool ] || need_command bpftool
 	start_trace -- sh -c "$calls --wait-for go 3 >made"
@@ -151,7 +151,7 @@ expect_gone() {
 	end_trace
 }
 
-@test "calls that are running when the tracing ends are unfinished, and their number is told" {
+@test "calls that are running when the tracing ends are counted as unfinished" {
 	sh -c "while [ ! -e go ]; do sleep 0.05; done; exec $callback block 1" >made 3>&- &
 	target=$!
 	start_trace --json -o out.json -d $target
@@ -166,7 +166,7 @@ expect_gone() {
 [null,true]' ]
 }
 
-@test "calls that were left by longjmp are unfinished, and those behind them complete" {
+@test "calls abandoned by longjmp are unfinished, and later ones complete" {
 	trace -- "$callback" longjmp 5
 	expect_count "$stderr" 'unfinished: abandoned without returning' 5
 	expect_count "$stderr" 'returned=Success' 5
@@ -180,7 +180,7 @@ expect_gone() {
 	expect_error_line '^gputap: 4 calls: 3 complete, 1 unfinished, 0 lost$'
 }
 
-@test "calls that began before the tracing are told apart" {
+@test "calls that began before the tracing are counted separately" {
 	"$callback" block 1 >ready 3>&- &
 	target=$!
 	wait_for grep -q 'in a call that blocks' ready
@@ -191,7 +191,7 @@ expect_gone() {
 	expect_totals '0 calls: 0 complete, 0 unfinished, 0 lost'
 }
 
-@test "when nobody reads the lines, the tracing ends and the command goes on to its end" {
+@test "when nobody reads the lines, the tracing ends and the command continues to its end" {
 	{
 		"$build/gputap" trace --gpu nvidia -o - -- \
 			sh -c "$calls 2000 >/dev/null; sleep 0.3; $calls 2000 >/dev/null; touch done; exit 9" 2>err ||

@@ -74,7 +74,7 @@ expect_account() {
 	expect_account '.made == 10 and .complete == 10 and .filtered == 0'
 }
 
-@test "--when with what is no condition is refused, and says what is wrong" {
+@test "--when with an invalid condition is rejected with the reason" {
 	trace --when 'duration' -- true
 	expect_status 2
 	expect_error "gputap: no comparison in 'duration', use one such as 'duration>1ms' (operators: < <= == != >= >)"
@@ -86,7 +86,7 @@ expect_account() {
 	expect_error "gputap: invalid value 'soon' for duration, use one such as '1ms'"
 }
 
-@test "--max-events ends the tracing after exactly so many calls, and the command goes on" {
+@test "--max-events ends the tracing after exactly so many calls, and the command continues" {
 	trace --max-events 5 -- "$calls" 1000
 	expect_status 0
 	expect_output_line '^calls: 1000 calls'
@@ -96,7 +96,7 @@ expect_account() {
 	expect_account '.complete == 5 and .made == .complete + .unfinished + .lost + .filtered'
 }
 
-@test "--duration ends the tracing after that time, and the command goes on" {
+@test "--duration ends the tracing after that time, and the command continues" {
 	start_trace --duration 200ms -- "$calls" --wait-for go 3
 	wait_for grep -q 'tracing has ended' err
 	touch go
@@ -138,7 +138,7 @@ expect_account() {
 	expect_count "$stderr" '\[EXIT\]' 2
 }
 
-@test "a user that is none is refused" {
+@test "an unknown user is rejected" {
 	trace --uid nobody-at-all -- true
 	expect_status 2
 	expect_error "gputap: invalid user 'nobody-at-all' for --uid: no such user"
@@ -185,7 +185,7 @@ expect_tables_with_container() {
 	grep -q "bench in container ${id:0:12} " leaks.txt || fail "$(cat leaks.txt)"
 }
 
-@test "--containers tells the cgroup of each process, and the container in it" {
+@test "--containers records the cgroup of each process, and its container" {
 	root_group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 	[ -n "$root_group" ] || skip "no cgroup v2 is mounted"
 	id=$(printf '%064x' $$)
@@ -221,7 +221,7 @@ expect_tables_with_container() {
 	expect_error_line '^gputap: 100000 calls: .* lost.*\(use a larger --ring-size\)$'
 }
 
-@test "a ring smaller than a page, or bigger than there can be, is refused" {
+@test "a ring smaller than a page, or larger than the maximum, is rejected" {
 	trace --ring-size 100 -- touch ran
 	expect_status 2
 	expect_error "gputap: invalid value '100' for --ring-size ($(getconf PAGESIZE), a page, to 2147483648 bytes)"
@@ -233,7 +233,7 @@ expect_tables_with_container() {
 	[ ! -e ran ]
 }
 
-@test "values of options that are none are refused, and say what is right" {
+@test "invalid values of options are rejected with the valid ones" {
 	hint="(try 'gputap trace --help')"
 	trace --max-events many -- true
 	expect_status 2
@@ -255,7 +255,7 @@ expect_tables_with_container() {
 	expect_status 2
 }
 
-@test "a function or a source that is none is told with what is near" {
+@test "an unknown function or source is rejected with the nearest name" {
 	trace -f cudaMaloc -- true
 	expect_status 2
 	expect_error "gputap: no function is called 'cudaMaloc': did you mean 'cudaMalloc'?; 'gputap list --functions' shows all"
@@ -264,7 +264,7 @@ expect_tables_with_container() {
 	expect_error "gputap: unknown source 'cudaa': did you mean 'cuda'? 'gputap list' shows all"
 }
 
-@test "options that exclude each other are refused" {
+@test "options that exclude each other are rejected" {
 	trace -d 1 -- true
 	expect_status 2
 	expect_error "gputap: -d and a command exclude each other (try 'gputap trace --help')"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What is told of launches beyond the call: the kernel's name, the callers, the device. On the
+# What is recorded of launches beyond the call: the kernel's name, the callers, the device. On the
 # examples and the software GPU.
 
 load helper
@@ -15,28 +15,28 @@ launches() {
 	output=$(grep 'Launch' "$BATS_TEST_TMPDIR/out")
 }
 
-@test "a launch tells the kernel's name, as it was registered" {
+@test "a launch has the kernel's name, as it was registered" {
 	launches "$examples/vectoradd"
 	expect_json 'length == 1 and all(.name == "cudaLaunchKernel" and
 		.kernel == "add(float const*, float const*, float*, int)")'
 }
 
-@test "a launch by a handle, as nvcc 13's code makes it, tells the kernel's name" {
+@test "a launch by a handle, as in nvcc 13's code, has the kernel's name" {
 	launches "$examples/newlaunch"
 	expect_json 'length == 3 and all(.name == "__cudaLaunchKernel" and .kernel == "scale")'
 }
 
-@test "a launch of the driver API tells the name that the kernel was looked up by" {
+@test "a launch of the driver API has the name by which the kernel was looked up" {
 	launches "$examples/driver"
 	expect_json 'length >= 1 and all(.name == "cuLaunchKernel" and .kernel == "scale")'
 }
 
-@test "a stripped static program's launches tell the kernel's name" {
+@test "a stripped static program's launches have the kernel's name" {
 	launches "$examples/vectoradd-stripped"
 	expect_json 'length == 1 and all(.kernel == "add(float const*, float const*, float*, int)")'
 }
 
-@test "a process that was attached to late tells its kernels' names, too" {
+@test "a process that was attached to late has its kernels' names, too" {
 	LD_LIBRARY_PATH=$softgpu "$examples/bench" 400000 >/dev/null 3>&- &
 	process=$!
 	sleep 0.3
@@ -59,7 +59,7 @@ expect_late_names() {
 	expect_json "map(select(.name)) | map(.kernel) | unique == $kernels"
 }
 
-@test "strings that calls are given are told, in text, JSON and replay" {
+@test "string arguments are printed, in text, JSON and replay" {
 	gputap trace --gpu soft -t -f 'cuGetProcAddress*' -- "$examples/finddriver"
 	expect_error_line 'cuGetProcAddress_v2 +\[ENTER\] +symbol="cuInit" cudaVersion='
 	gputap trace --gpu soft -f 'cuGetProcAddress*' -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/finddriver"
@@ -87,7 +87,7 @@ needs_nvcc() {
 	done
 }
 
-@test "--kernel-args tells what a kernel is launched with, by its parameters' types" {
+@test "--kernel-args prints the arguments of a kernel by its parameters' types" {
 	gputap trace --gpu soft -t --kernel-args -- "$examples/vectoradd"
 	expect_error_line 'kernel=add\(0x[0-9a-f]+, 0x[0-9a-f]+, 0x[0-9a-f]+, 262144\)$'
 	gputap trace --gpu soft --kernel-args --json -o "$BATS_TEST_TMPDIR/out" -- "$examples/newlaunch"
@@ -111,7 +111,7 @@ expect_forms() {
 	expect_json 'map(select(.grid)) | length == 8 and all(.kernel == "scale" and .kernel_args[0].type == ".u64")'
 }
 
-@test "each form of launch tells kernel, grid, block, shared memory, stream and arguments" {
+@test "each form of launch has kernel, grid, block, shared memory, stream and arguments" {
 	need_file "$build/tests/programs/launches" "program launches"
 	expect_forms "$build/tests/programs/launches"
 	expect_json 'any(.per_thread) | not'
@@ -123,7 +123,7 @@ expect_forms() {
 	expect_json 'map(select(.operation == "launch" and (.name | test("^cuLaunch(Grid|$)") | not))) | all(.per_thread)'
 }
 
-@test "launches of the first driver API tell the kernel and what else the call has" {
+@test "launches of the first driver API have the kernel and their other arguments" {
 	need_file "$build/tests/programs/launches" "program launches"
 	gputap trace --gpu soft --json -f 'cuLaunch,cuLaunchGrid*,cuModuleGetFunction' -o - -- "$build/tests/programs/launches"
 	output=$(grep '^{"schema":"gputap.call' <<<"$output")
@@ -131,7 +131,7 @@ expect_forms() {
 		[["cuLaunch", "scale", null, null], ["cuLaunchGrid", "scale", 3, 5], ["cuLaunchGridAsync", "scale", 7, 9]]'
 }
 
-@test "the name that a kernel is looked up by is told, and not where it lies" {
+@test "the name by which a kernel is looked up is printed, and not its address" {
 	need_file "$build/tests/programs/launches" "program launches"
 	gputap trace --gpu soft --json -f cuModuleGetFunction -o - -- "$build/tests/programs/launches"
 	output=$(grep '^{"schema":"gputap.call' <<<"$output")
@@ -151,14 +151,14 @@ expect_forms() {
 	expect_json 'map(select(.operation == "launch")) | all(.stack.frames | length > 0)'
 }
 
-@test "--stack fp tells the callers, with source lines where they are known" {
+@test "--stack fp prints the callers, with source lines if they are known" {
 	gputap trace --gpu soft -t --stack fp -f cudaMalloc -- "$examples/leak"
 	line=$(grep -n 'cudaMalloc(' "$root/examples/leak.cu" | head -n 1 | cut -d: -f1)
 	expect_error_line "^ +at [a-z_]+\(unsigned long\) \(leak\.cu:$line\)$"
 	expect_error_line '^ +at main \(leak\.cu:[0-9]+\)$'
 }
 
-@test "--stack dwarf tells the callers beyond code without frame pointers" {
+@test "--stack dwarf prints the callers beyond code without frame pointers" {
 	gputap trace --gpu soft -t --stack dwarf -f cudaMalloc -- "$examples/leak"
 	line=$(grep -n 'cudaMalloc(' "$root/examples/leak.cu" | head -n 1 | cut -d: -f1)
 	expect_error_line "^ +at [a-z_]+\(unsigned long\) \(leak\.cu:$line\)$"
@@ -182,7 +182,7 @@ expect_forms() {
 @test "a call inside of another one that is probed has the callers of that one, too" {
 	need_file "$build/tests/programs/handles" "program handles"
 	for way in fp dwarf; do
-		# Of __cudaGetKernel, which is probed for the names that it tells.
+		# Of __cudaGetKernel, which is traced implicitly, for names.
 		gputap trace --gpu soft -t --stack $way -v -f cuLibraryLoadData -- "$build/tests/programs/handles"
 		expect_error_line '^ +at __cudaGetKernel'
 		expect_error_line '^ +at __device_stub__Z5scalePffi\(float\*, float, int\)\+0x[0-9a-f]+ \(handles\)$'
@@ -206,14 +206,14 @@ expect_forms() {
 	expect_json 'map(select(.kernel) | .stack.frames | map(select(.wrapper | not))[0].function) | unique == ["main"]'
 }
 
-@test "the callers stand in the JSON of a capture as in that of the live trace" {
+@test "the callers are the same in the JSON of a capture as in that of the live trace" {
 	frames='map(select(.schema == "gputap.call.1") | .stack.frames | map([.function, .file, .line]))'
 	gputap trace --gpu soft --stack fp -f cudaMalloc -o "$BATS_TEST_TMPDIR/a.gtap" -- "$examples/leak"
 	gputap trace --from "$BATS_TEST_TMPDIR/a.gtap" --json
 	expect_json "$frames"' | length == 10 and all(any(.[]; .[0] == "main"))'
 }
 
-@test "calls tell the device that their thread uses" {
+@test "calls have the device that their thread uses" {
 	SOFTGPU_DEVICES=2 gputap trace --gpu soft --json -o - -- "$examples/vectoradd"
 	output=$(grep '^{' <<<"$output")
 	expect_json 'map(select(.schema == "gputap.call.1")) | length == 10 and all(.device == 0)'

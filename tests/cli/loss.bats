@@ -78,7 +78,7 @@ count_calls() {
 	expect_account '.complete == 50000 and .lost == 0'
 }
 
-@test "the table, the lines and the JSON of one capture tell the same number of calls" {
+@test "the table, the lines and the JSON of one capture have the same number of calls" {
 	gputap trace --gpu nvidia -o "$capture" -- "$calls" 500
 	gputap trace --from "$capture"
 	[ "$(grep -c 'cudaGetDevice .*returned=Success' <<<"$output")" = 500 ]

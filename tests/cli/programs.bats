@@ -53,7 +53,7 @@ disassemble() {
 	expect_status 137
 }
 
-@test "calls keeps the rate it is told" {
+@test "calls keeps the given rate" {
 	local start=${EPOCHREALTIME/./}
 	on_standin "$programs/calls" --rate 2000 1000
 	local took=$((${EPOCHREALTIME/./} - start))
@@ -61,7 +61,7 @@ disassemble() {
 	((took >= 490000)) || fail "1000 calls at 2000 a second took $took us"
 }
 
-@test "calls refuses what it does not understand" {
+@test "calls rejects invalid arguments" {
 	on_standin "$programs/calls" --speed 3
 	expect_status 2
 	expect_error_line '^usage: calls \[options\] \[CALLS\]$'

@@ -47,7 +47,7 @@ build_static() {
 	expect_error_line '^ *12 +0 .*cudaGetDevice$'
 }
 
-@test "a process is told once, however many threads it has" {
+@test "a process is printed once, however many threads it has" {
 	trace -v -- "$calls" --threads 4 100
 	expect_count "$stderr" '^[0-9:.]+ calls +[0-9]+ +process +parent=' 1
 }
@@ -114,7 +114,7 @@ build_static() {
 	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 5
 }
 
-@test "a process that is gone is told" {
+@test "a process that has ended is an error" {
 	sh -c : 3>&- &
 	gone=$!
 	wait $gone
@@ -124,7 +124,7 @@ build_static() {
 	expect_error "gputap: no process $gone: it has ended, or is in another pid namespace"
 }
 
-@test "a thread that is no process is told" {
+@test "a thread that is not a process is an error" {
 	"$calls" --threads 2 --rate 20 100000000 >/dev/null 3>&- &
 	process=$!
 	has_thread() {
@@ -179,7 +179,7 @@ build_static() {
 	expect_count "$stderr" 'calls-late .*\[EXIT\]' 5
 }
 
-@test "a library that is opened later from an unforeseen place is traced, and the gap is told" {
+@test "a library that is opened later from an unexpected path is traced, and the gap is noted" {
 	mkdir elsewhere
 	cp "$standin/libcudart.so.13" elsewhere/
 	cat >late.c <<-'EOF'
@@ -359,7 +359,7 @@ build_static() {
 	expect_count "$stderr" '\[EXIT\]' 2
 }
 
-@test "that a command goes on when the time is over is told, and its status is waited for" {
+@test "a message says that the command continues after the time limit, and its status is awaited" {
 	start_trace --duration 300ms -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 3'
 	wait_for grep -q 'tracing has ended' err
 	touch go
@@ -390,7 +390,7 @@ build_static() {
 	kill $target
 }
 
-@test "a process that gputap may not look into is told with what is missing" {
+@test "a process without the privilege to read it is an error that says what is missing" {
 	need_probes
 	[ "$(id -u)" = 0 ] && [ -d /proc/1 ] || skip "no process 1 that root might not look into"
 	! head -c 1 /proc/1/maps >/dev/null 2>&1 || skip "root may look into every process here"

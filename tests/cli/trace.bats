@@ -20,7 +20,7 @@ setup() {
 	expect_error_line "$start"'cudaMalloc               \[EXIT\]   returned=Success devPtr=0x7f0000000000 \([0-9.]+ (ns|µs|ms)\)$'
 }
 
-@test "lines stand in the order of what happened, and the totals come last" {
+@test "lines are in the order of events, and the totals come last" {
 	trace -- "$callback" nested 1
 	[ "$(calls_of "$stderr" | cut -d ' ' -f 1-3)" = "callback cudaMalloc [ENTER]
 callback cudaGetDevice [ENTER]
@@ -39,7 +39,7 @@ callback cudaMalloc [EXIT]" ]
 	expect_output "callback: 1 calls, 1 within them"
 }
 
-@test "a launch tells function, grid, block, shared memory and stream, and is counted once" {
+@test "a launch has function, grid, block, shared memory and stream, and is counted once" {
 	trace -t -- "$callback" launch 1
 	details='func=0x… grid=2x3x4 block=32x1x1 shared=0 stream=0x… kernel=launch'
 	[ "$(without_numbers "$(grep -F '[' <<<"$stderr")")" = \
@@ -63,7 +63,7 @@ callback         PID cudaLaunchKernel         [EXIT]   returned=Success (TIME)" 
 	expect_error_line '^gputap: 3 calls: 3 complete, 0 unfinished, 0 lost$'
 }
 
-@test "-v tells the processes, and how many functions were attached" {
+@test "-v prints the processes, and how many functions were attached" {
 	trace -v -- "$calls" 1
 	expect_error_line '^gputap: attached ([0-9]+) of \1 in [0-9.]+ ms by (uprobe_multi|perf events)$'
 	expect_error_line '^[0-9:.]+ calls            [0-9]+ +process                           parent=[0-9]+ uid=[0-9]+$'
@@ -129,12 +129,12 @@ documented() {
 	trace --json -o - -- "$callback" longjmp 1
 	output=$(grep '^{' <<<"$output")
 	while read -r key; do
-		grep -q "^| \`$key\` " "$root/docs/json.md" || fail "docs/json.md does not tell of $key"
+		grep -q "^| \`$key\` " "$root/docs/json.md" || fail "docs/json.md does not document $key"
 	done < <(jq -r keys_unsorted[] <<<"$output" | sort -u)
 	grep -q '^| `kernel` ' "$root/docs/json.md"
 }
 
-@test "JSON tells names, arguments, results and nesting" {
+@test "JSON has names, arguments, results and nesting" {
 	trace --json -o out -- "$callback" nested 1
 	expect_output "callback: 1 calls, 1 within them"
 	output=$(grep -v gputap.note.1 out)
@@ -148,7 +148,7 @@ documented() {
 	expect_json '.[-1] | .schema == "gputap.account.1" and .made == 2 and .complete == 2'
 }
 
-@test "JSON of a call that was left has no result and says so" {
+@test "JSON of an abandoned call has no result and says so" {
 	trace --json -o out -- "$callback" longjmp 1
 	output=$(grep -v gputap.note.1 out)
 	expect_json '.[0] | .unfinished == true and .result == null and .args.devPtr == null'
@@ -166,7 +166,7 @@ documented() {
 	expect_no_error_line '\['
 }
 
-@test "the table has the longest total first, and tells what was unfinished" {
+@test "the table has the longest total first, and shows unfinished calls" {
 	trace -c -- "$callback" nested 3
 	# cudaMalloc contains cudaGetDevice here.
 	[[ ${stderr_lines[1]} == *cudaMalloc && ${stderr_lines[2]} == *cudaGetDevice ]]
@@ -203,14 +203,14 @@ documented() {
 	expect_no_error_line '\[EXIT\]'
 }
 
-@test "-o into a directory that is not there is refused before the command runs" {
+@test "-o into a missing directory is rejected before the command runs" {
 	trace -o nowhere/lines -- touch ran
 	expect_status 1
 	expect_error "gputap: nowhere/lines: No such file or directory"
 	[ ! -e ran ]
 }
 
-@test "a full disk is told, and the command goes on to its end" {
+@test "a full disk is an error, and the command continues to its end" {
 	[ -w /dev/full ] || skip "there is no /dev/full"
 	trace -o /dev/full -- "$calls" 2
 	expect_status 1
@@ -227,7 +227,7 @@ documented() {
 	expect_status 0
 }
 
-@test "the status of a command that a signal ended is told as a shell tells it" {
+@test "the status of a command that a signal killed is that of a shell" {
 	trace -- "$calls" --signal 9 1
 	expect_status 137
 	expect_error_line "^gputap: $calls was killed by signal 9 \(Killed\)$"
@@ -253,7 +253,7 @@ documented() {
 	[ "$((0x${lines[1]#*:?} & 1 << 12))" = 0 ]
 }
 
-@test "without a driver the command gets the software GPU, and that is told in one line" {
+@test "without a driver the command gets the software GPU, and one line says so" {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/version ] || skip "an NVIDIA driver is here"
 	mkdir gpu
 	touch gpu/libcuda.so.1

@@ -79,7 +79,7 @@ TEST("what was written is read, in the same order")
 	CHECK(!gt_diag_is_set(&diag));
 }
 
-TEST("a capture without events is one, and tells its machine")
+TEST("a capture may have no events, and has its machine")
 {
 	gt_auto(capture_reader) struct gt_capture_reader *reader = NULL;
 	const struct gt_event *event;
@@ -157,7 +157,7 @@ TEST("what was flushed can be read while the writer still writes")
 	gt_capture_close(writer, NULL);
 }
 
-TEST("a file that is no capture is refused")
+TEST("a file that is not a capture is rejected")
 {
 	struct gt_diag diag = {0};
 	int result;
@@ -170,7 +170,7 @@ TEST("a file that is no capture is refused")
 	CHECK_STR(diag.text, "not a capture of gputap (wrong magic number)");
 }
 
-TEST("a file that is too short, or missing, is refused")
+TEST("a file that is too short, or missing, is rejected")
 {
 	struct gt_capture_reader *reader;
 	struct gt_diag diag = {0};
@@ -185,7 +185,7 @@ TEST("a file that is too short, or missing, is refused")
 	CHECK_STR(diag.text, "No such file or directory");
 }
 
-TEST("a capture whose line ends were changed is refused")
+TEST("a capture whose line ends were changed is rejected")
 {
 	gt_auto_file file = {0};
 	struct gt_diag diag = {0};
@@ -199,7 +199,7 @@ TEST("a capture whose line ends were changed is refused")
 	CHECK_INT(result, -EBADMSG);
 }
 
-TEST("a capture of a newer version is refused, and says which")
+TEST("a capture of a newer version is rejected with that version")
 {
 	gt_auto_file file = {0};
 	struct gt_diag diag = {0};
@@ -214,7 +214,7 @@ TEST("a capture of a newer version is refused, and says which")
 	CHECK_STR(diag.text, "version 2; this gputap reads up to 1: use a newer one");
 }
 
-TEST("a head whose sizes cannot be is refused")
+TEST("a header with invalid sizes is rejected")
 {
 	static const struct {
 		uint32_t size, schema_size;
@@ -301,7 +301,7 @@ TEST("a malformed record ends the reading, and the error says where it is")
 	CHECK_STR(diag.text, gt_strbuf_string(&expected));
 }
 
-TEST("a directory that is not there, and a full disk, are told")
+TEST("a missing directory and a full disk are errors")
 {
 	struct gt_capture_writer *writer;
 	gt_autofree struct gt_event *note = make_note(0, 900);

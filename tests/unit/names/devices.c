@@ -11,7 +11,7 @@ static const uint8_t uuid[16] = {0x3f, 0x2a, 0x11, 0x04, 0xaa, 0xbb, 0xcc, 0xdd,
 				 0xee, 0xff, 0x00, 0x01, 0x02, 0x03, 0x04, 0x05};
 #define UUID "3f2a1104-aabb-ccdd-eeff-000102030405"
 
-static void tell(struct gt_devices *devices, struct gt_event *event)
+static void take_event(struct gt_devices *devices, struct gt_event *event)
 {
 	CHECK(event != NULL);
 	CHECK_INT(gt_event_check(event, event->size), 0);
@@ -19,7 +19,7 @@ static void tell(struct gt_devices *devices, struct gt_event *event)
 	free(event);
 }
 
-static void tell_context(struct gt_devices *devices, uint32_t process, uint64_t handle,
+static void take_context(struct gt_devices *devices, uint32_t process, uint64_t handle,
 			 uint32_t number, int device)
 {
 	struct gt_event_context event = {
@@ -34,17 +34,17 @@ static void tell_context(struct gt_devices *devices, uint32_t process, uint64_t 
 	CHECK_INT(gt_devices_take(devices, &event.head), 0);
 }
 
-TEST("a device has the UUID and the name that were told, one by one or together")
+TEST("a device has the UUID and the name of its events, one by one or together")
 {
 	gt_auto(devices) struct gt_devices *devices = gt_devices_new();
 	struct gt_known_device device;
 
 	CHECK(!gt_devices_find(devices, 7, 0, &device));
-	tell(devices, gt_device_event(7, 0, NULL, "NVIDIA H200"));
+	take_event(devices, gt_device_event(7, 0, NULL, "NVIDIA H200"));
 	CHECK(gt_devices_find(devices, 7, 0, &device));
 	CHECK_STR(device.uuid, "");
 	CHECK_STR(device.name, "NVIDIA H200");
-	tell(devices, gt_device_event(7, 0, uuid, NULL));
+	take_event(devices, gt_device_event(7, 0, uuid, NULL));
 	CHECK(gt_devices_find(devices, 7, 0, &device));
 	CHECK_STR(device.uuid, UUID);
 	CHECK_STR(device.name, "NVIDIA H200");
@@ -58,9 +58,9 @@ TEST("an ordinal is another device in another process, unless it is one of all p
 	uint8_t other[16] = {0xff};
 	struct gt_known_device device;
 
-	tell(devices, gt_device_event(7, 0, uuid, NULL));
+	take_event(devices, gt_device_event(7, 0, uuid, NULL));
 	CHECK(!gt_devices_find(devices, 8, 0, &device));
-	tell(devices, gt_device_event(0, 0, other, "the only one"));
+	take_event(devices, gt_device_event(0, 0, other, "the only one"));
 	CHECK(gt_devices_find(devices, 8, 0, &device));
 	CHECK_STR(device.uuid, "ff000000-0000-0000-0000-000000000000");
 	CHECK(gt_devices_find(devices, 7, 0, &device));
@@ -68,15 +68,15 @@ TEST("an ordinal is another device in another process, unless it is one of all p
 	CHECK_STR(device.name, "the only one");
 }
 
-TEST("a context is found by its process and number, as it was told last")
+TEST("a context is found by its process and number, as in its latest event")
 {
 	gt_auto(devices) struct gt_devices *devices = gt_devices_new();
 
 	CHECK(gt_devices_context(devices, 7, 5) == NULL);
-	tell_context(devices, 7, 0x55aa00, 5, GT_DEVICE_UNKNOWN);
+	take_context(devices, 7, 0x55aa00, 5, GT_DEVICE_UNKNOWN);
 	CHECK_INT(gt_devices_context(devices, 7, 5)->handle, 0x55aa00);
 	CHECK_INT(gt_devices_context(devices, 7, 5)->device, GT_DEVICE_UNKNOWN);
-	tell_context(devices, 7, 0x55aa00, 5, 1);
+	take_context(devices, 7, 0x55aa00, 5, 1);
 	CHECK_INT(gt_devices_context(devices, 7, 5)->device, 1);
 	CHECK(gt_devices_context(devices, 8, 5) == NULL);
 	CHECK(gt_devices_context(devices, 7, 0) == NULL);
@@ -99,13 +99,13 @@ static void make_machine(const char *const *addresses, const char *minor, const 
 	}
 }
 
-TEST("the only GPU of a machine is told by what its driver shows")
+TEST("the only GPU of a machine is known from its driver")
 {
 	gt_auto(devices) struct gt_devices *devices = gt_devices_new();
 	struct gt_known_device device;
 
 	make_machine((const char *[]){"0000:3b:00.0", NULL}, "0", "GPU-" UUID);
-	tell(devices, gt_nvidia_only_device("."));
+	take_event(devices, gt_nvidia_only_device("."));
 	CHECK(gt_devices_find(devices, 4711, 0, &device));
 	CHECK_STR(device.uuid, UUID);
 	CHECK_STR(device.name, "NVIDIA H200");
@@ -117,7 +117,7 @@ TEST("where there are two GPUs, which one an ordinal is nobody says")
 	CHECK(gt_nvidia_only_device(".") == NULL);
 }
 
-TEST("of a GPU that is divided, or of which the driver knows no UUID, nothing is told")
+TEST("a GPU that is divided, or of which the driver knows no UUID, has no event")
 {
 	make_machine((const char *[]){"0000:3b:00.0", NULL}, "0",
 		     "GPU-\?\?\?\?\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?\?\?\?\?\?\?\?\?");
@@ -130,7 +130,7 @@ TEST("of a GPU that is divided, or of which the driver knows no UUID, nothing is
 	CHECK(gt_nvidia_only_device(".") == NULL);
 }
 
-TEST("a machine without NVIDIA's driver tells nothing")
+TEST("a machine without NVIDIA's driver has no device event")
 {
 	make_machine((const char *[]){NULL}, "", "");
 	CHECK(gt_nvidia_only_device(".") == NULL);

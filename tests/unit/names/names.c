@@ -13,7 +13,7 @@ static void take(struct gt_names *names, struct gt_event *event)
 	free(event);
 }
 
-static void tell_process(struct gt_names *names, __u32 process, const char *name)
+static void take_process(struct gt_names *names, __u32 process, const char *name)
 {
 	struct gt_event *event = gt_event_new(GT_EVENT_process, name, strlen(name));
 
@@ -21,7 +21,7 @@ static void tell_process(struct gt_names *names, __u32 process, const char *name
 	take(names, event);
 }
 
-static void tell_function(struct gt_names *names, __u32 number, const char *name)
+static void take_function(struct gt_names *names, __u32 number, const char *name)
 {
 	struct gt_event_function *event =
 		(void *)gt_event_new(GT_EVENT_function, name, strlen(name));
@@ -30,7 +30,7 @@ static void tell_function(struct gt_names *names, __u32 number, const char *name
 	take(names, &event->head);
 }
 
-TEST("what was not told is a question mark, or nothing")
+TEST("an unknown name is a question mark, or nothing")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
@@ -43,20 +43,20 @@ TEST("what was not told is a question mark, or nothing")
 	CHECK_INT(gt_names_start_time(names), 0);
 }
 
-TEST("a process has the name that was told last")
+TEST("a process has the name of its latest event")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
-	tell_process(names, 7, "sh");
-	tell_process(names, 8, "other");
+	take_process(names, 7, "sh");
+	take_process(names, 8, "other");
 	CHECK_STR(gt_names_process(names, 7), "sh");
-	tell_process(names, 7, "vectoradd");
+	take_process(names, 7, "vectoradd");
 	CHECK_STR(gt_names_process(names, 7), "vectoradd");
 	CHECK_STR(gt_names_process(names, 8), "other");
 }
 
-static void tell_of_process(struct gt_names *names, enum gt_event_kind kind, __u32 process,
-			    const char *text, size_t length)
+static void take_process_event(struct gt_names *names, enum gt_event_kind kind, __u32 process,
+			       const char *text, size_t length)
 {
 	struct gt_event *event = gt_event_new(kind, text, length);
 
@@ -66,25 +66,25 @@ static void tell_of_process(struct gt_names *names, enum gt_event_kind kind, __u
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-TEST("a process has the command line, the cgroup and the container that were told of it")
+TEST("a process has the command line, the cgroup and the container of its events")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
 	CHECK(gt_names_command(names, 7) == NULL);
 	CHECK(gt_names_cgroup(names, 7) == NULL);
 	CHECK(gt_names_container(names, 7) == NULL);
-	tell_of_process(names, GT_EVENT_command, 7, "./train\0--fast\0", 15);
+	take_process_event(names, GT_EVENT_command, 7, "./train\0--fast\0", 15);
 	CHECK_STR(gt_names_command(names, 7), "./train --fast");
-	tell_of_process(names, GT_EVENT_cgroup, 7, "/user.slice", 11);
+	take_process_event(names, GT_EVENT_cgroup, 7, "/user.slice", 11);
 	CHECK_STR(gt_names_cgroup(names, 7), "/user.slice");
 	CHECK(gt_names_container(names, 7) == NULL);
-	tell_of_process(names, GT_EVENT_cgroup, 7, "/docker/" ID, 72);
+	take_process_event(names, GT_EVENT_cgroup, 7, "/docker/" ID, 72);
 	CHECK_STR(gt_names_cgroup(names, 7), "/docker/" ID);
 	CHECK_STR(gt_names_container(names, 7), ID);
 	CHECK(gt_names_container(names, 8) == NULL);
 }
 
-TEST("a call has the context and the device that were told by their numbers")
+TEST("a call has the context and the device of the events with their numbers")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct gt_event_context context = {
@@ -109,7 +109,7 @@ TEST("a call has the context and the device that were told by their numbers")
 	CHECK_STR(device.uuid, "");
 }
 
-TEST("a handle that a process had before stands for the kernel that was told with it")
+TEST("a handle that a process had before names the kernel of its event")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct gt_event_kernel *event =
@@ -123,7 +123,7 @@ TEST("a handle that a process had before stands for the kernel that was told wit
 	CHECK(gt_names_kernel(names, 7, 0x5608) == NULL);
 }
 
-TEST("the variable of a handle tells its kernel, and other variables tell none")
+TEST("the variable of a handle names its kernel, and other variables name none")
 {
 	static const struct {
 		const char *variable, *kernel;
@@ -175,7 +175,7 @@ TEST("a function is found by its name, whatever its number was when it was recor
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
-	tell_function(names, 4000000, "cudaMalloc");
+	take_function(names, 4000000, "cudaMalloc");
 	CHECK_STR(gt_names_function(names, 4000000), "cudaMalloc");
 	CHECK(gt_names_api(names, 4000000) == gt_api_function((unsigned)gt_api_find("cudaMalloc")));
 }
@@ -184,7 +184,7 @@ TEST("a function that the tables do not have keeps its name, without arguments")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
-	tell_function(names, 3, "cudaOfTheFuture");
+	take_function(names, 3, "cudaOfTheFuture");
 	CHECK_STR(gt_names_function(names, 3), "cudaOfTheFuture");
 	CHECK(gt_names_api(names, 3) == NULL);
 }

@@ -26,7 +26,7 @@ static void expect_one(const char *text, enum gt_condition_field field,
 	CHECK_INT(conditions[0].value, value);
 }
 
-static void expect_refusal(const char *text, int error, const char *message)
+static void expect_error(const char *text, int error, const char *message)
 {
 	CHECK_INT(parse(text), error);
 	CHECK_INT(count, 99);
@@ -72,45 +72,45 @@ TEST("a result may be hexadecimal")
 	expect_one("result==0x2bc", GT_CONDITION_RESULT, GT_EQUAL, 700);
 }
 
-TEST("up to four comparisons are joined, and a fifth is refused")
+TEST("up to four comparisons are joined, and a fifth is rejected")
 {
 	CHECK_INT(parse("duration>1 && duration<9&&result!=0 &&depth==1"), 0);
 	CHECK_INT(count, 4);
 	CHECK_INT(conditions[3].field, GT_CONDITION_DEPTH);
-	expect_refusal("depth>0&&depth>0&&depth>0&&depth>0&&depth>0", -E2BIG,
-		       "more than 4 comparisons");
+	expect_error("depth>0&&depth>0&&depth>0&&depth>0&&depth>0", -E2BIG,
+		     "more than 4 comparisons");
 }
 
-TEST("what is no comparison is refused")
+TEST("text without a comparison is rejected")
 {
-	expect_refusal("", -EINVAL,
-		       "no comparison in '', use one such as 'duration>1ms' "
-		       "(operators: < <= == != >= >)");
-	expect_refusal("duration", -EINVAL,
-		       "no comparison in 'duration', use one such as 'duration>1ms' "
-		       "(operators: < <= == != >= >)");
-	expect_refusal("depth>0 && ", -EINVAL,
-		       "no comparison in ' ', use one such as 'duration>1ms' "
-		       "(operators: < <= == != >= >)");
-	expect_refusal("depth ! 0", -EINVAL,
-		       "no comparison in 'depth ! 0', use one such as 'duration>1ms' "
-		       "(operators: < <= == != >= >)");
+	expect_error("", -EINVAL,
+		     "no comparison in '', use one such as 'duration>1ms' "
+		     "(operators: < <= == != >= >)");
+	expect_error("duration", -EINVAL,
+		     "no comparison in 'duration', use one such as 'duration>1ms' "
+		     "(operators: < <= == != >= >)");
+	expect_error("depth>0 && ", -EINVAL,
+		     "no comparison in ' ', use one such as 'duration>1ms' "
+		     "(operators: < <= == != >= >)");
+	expect_error("depth ! 0", -EINVAL,
+		     "no comparison in 'depth ! 0', use one such as 'duration>1ms' "
+		     "(operators: < <= == != >= >)");
 }
 
-TEST("a field that there is not is refused")
+TEST("an unknown field is rejected")
 {
-	expect_refusal("size>4", -EINVAL, "unknown field 'size' (one of: duration, result, depth)");
-	expect_refusal(">4", -EINVAL, "unknown field '' (one of: duration, result, depth)");
+	expect_error("size>4", -EINVAL, "unknown field 'size' (one of: duration, result, depth)");
+	expect_error(">4", -EINVAL, "unknown field '' (one of: duration, result, depth)");
 }
 
-TEST("a value that is none is refused, and says what one looks like")
+TEST("an invalid value is rejected with an example")
 {
-	expect_refusal("duration>soon", -EINVAL,
-		       "invalid value 'soon' for duration, use one such as '1ms'");
-	expect_refusal("result==", -EINVAL, "invalid value '' for result, use one such as '2'");
-	expect_refusal("result==-1", -EINVAL, "invalid value '-1' for result, use one such as '2'");
-	expect_refusal("depth>1ms", -EINVAL, "invalid value '1ms' for depth, use one such as '2'");
-	expect_refusal("result=>1", -EINVAL, "invalid value '>1' for result, use one such as '2'");
+	expect_error("duration>soon", -EINVAL,
+		     "invalid value 'soon' for duration, use one such as '1ms'");
+	expect_error("result==", -EINVAL, "invalid value '' for result, use one such as '2'");
+	expect_error("result==-1", -EINVAL, "invalid value '-1' for result, use one such as '2'");
+	expect_error("depth>1ms", -EINVAL, "invalid value '1ms' for depth, use one such as '2'");
+	expect_error("result=>1", -EINVAL, "invalid value '>1' for result, use one such as '2'");
 }
 
 TEST("a condition holds on both sides of its border as it says")

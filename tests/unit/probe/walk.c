@@ -98,7 +98,7 @@ TEST("a shallow stack, whose end is nearer than a window, is walked to its end")
 	check_addresses(&walked, 3);
 }
 
-TEST("a stack deeper than asked for is cut, and says so")
+TEST("a stack deeper than the limit is truncated, and marked as such")
 {
 	struct gt_walk walked = walk(512, 64, 100, 16);
 
@@ -133,7 +133,8 @@ TEST("a frame pointer used for other things gives the caller alone")
 	CHECK_INT(walked.count, 1);
 }
 
-TEST("a probe's trampoline is no caller: the one behind it is, and without it the walk is cut")
+TEST("a probe's trampoline is replaced by the true caller; if that is unknown, the walk is "
+     "truncated")
 {
 	struct gt_walk walked;
 

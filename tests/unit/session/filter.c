@@ -48,7 +48,7 @@ TEST("a user is a number or a name")
 	CHECK_INT(filter.uid, 0);
 }
 
-TEST("a user that is none is refused")
+TEST("an unknown user is rejected")
 {
 	CHECK_INT(make((struct gt_trace_options){.uid = "nobody-at-all"}), -EINVAL);
 	CHECK_STR(diag.text, "invalid user 'nobody-at-all' for --uid: no such user");
@@ -68,20 +68,20 @@ TEST("a name is whole, or the beginning of one where it ends in a star")
 	CHECK(filter.name_is_prefix);
 }
 
-TEST("a name longer than the kernel keeps is cut as the kernel cuts it")
+TEST("a name longer than the kernel's limit is truncated like the kernel's")
 {
 	CHECK_INT(make((struct gt_trace_options){.name = "a-program-with-a-long-name"}), 0);
 	CHECK_STR(filter.name, "a-program-with-");
 	CHECK_INT(filter.name_length, 15);
 }
 
-TEST("a name of nothing is refused")
+TEST("an empty name is rejected")
 {
 	CHECK_INT(make((struct gt_trace_options){.name = "*"}), -EINVAL);
 	CHECK_STR(diag.text, "invalid process name '*' for --comm");
 }
 
-TEST("a program's file is told by inode and device, a library's is not")
+TEST("a program is identified by inode and device, a library is not")
 {
 	struct stat status;
 
@@ -95,14 +95,14 @@ TEST("a program's file is told by inode and device, a library's is not")
 	CHECK_INT(filter.executable_inode, 0);
 }
 
-TEST("a path that is no ELF file is refused")
+TEST("a path that is not an ELF file is rejected")
 {
 	write_text("text", "hello");
 	CHECK_INT(make((struct gt_trace_options){.path = "text"}), -ENOEXEC);
 	CHECK_STR(diag.text, "not an ELF file (it starts with \"hello\")");
 }
 
-TEST("a cgroup that is none is refused, also where the path leaves the mount")
+TEST("an unknown cgroup is rejected, also if the path leaves the mount")
 {
 	CHECK_INT(make((struct gt_trace_options){.cgroup = "no/such/group"}), -ENOENT);
 	CHECK_STR(diag.place, "no/such/group");
@@ -113,7 +113,7 @@ TEST("a cgroup that is none is refused, also where the path leaves the mount")
 	CHECK_INT(filter.cgroup, 0);
 }
 
-TEST("a cgroup is told by the inode number of its directory, wherever its path begins")
+TEST("a cgroup is identified by the inode number of its directory, wherever its path begins")
 {
 	struct stat status;
 	char *mount = NULL;
@@ -135,7 +135,7 @@ TEST("a cgroup is told by the inode number of its directory, wherever its path b
 #define OTHER "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 #define POD "pod2b1c7d6e-0d3a-4a51-9d0e-0d6d7a9c1f11"
 
-TEST("a container's id is cut out of its cgroup, however its engine names that")
+TEST("a container's id is extracted from its cgroup, whatever its engine")
 {
 	static const char *const paths[] = {
 		"/system.slice/docker-" ID ".scope",
