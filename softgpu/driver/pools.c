@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Stream-ordered memory and its pools. */
-#include "base/clock.h"
-#include "device/pool.h"
+#include <string.h>
 
+#include "base/clock.h"
 #include "device/clock.h"
 #include "device/graph.h"
 #include "device/memory.h"
+#include "device/pool.h"
 #include "driver/api.h"
 
 /* ---- allocation ------------------------------------------------------------------------ */
@@ -223,21 +224,37 @@ SG_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 	return sg_check_pool(pool, pool);
 }
 
-SG_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+/* Return where a pool stores a setting, and its size; NULL: the attribute is none. */
+static void *find_setting(CUmemoryPool pool, CUmemPool_attribute attribute, size_t *ret_size)
 {
-	CUresult result = sg_check_pool(pool, value);
-
-	if (result)
-		return result;
 	switch (attribute) {
 	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-		*(int *)value = pool->reuse[attribute];
-		return CUDA_SUCCESS;
+		*ret_size = sizeof(pool->reuse[attribute]);
+		return &pool->reuse[attribute];
 	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-		*(cuuint64_t *)value = pool->release_threshold;
+		*ret_size = sizeof(pool->release_threshold);
+		return &pool->release_threshold;
+	default:
+		return NULL;
+	}
+}
+
+SG_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	CUresult result = sg_check_pool(pool, value);
+	const void *setting;
+	size_t size;
+
+	if (result)
+		return result;
+	setting = find_setting(pool, attribute, &size);
+	if (setting) {
+		memcpy(value, setting, size);
 		return CUDA_SUCCESS;
+	}
+	switch (attribute) {
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
 	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
 		*(cuuint64_t *)value = atomic_load(&pool->used);
@@ -254,27 +271,23 @@ SG_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 SG_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
 	CUresult result = sg_check_pool(pool, value);
+	void *setting;
+	size_t size;
 
 	if (result)
 		return result;
-	switch (attribute) {
-	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-		pool->reuse[attribute] = *(int *)value;
+	setting = find_setting(pool, attribute, &size);
+	if (setting) {
+		memcpy(setting, value, size);
 		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-		pool->release_threshold = *(cuuint64_t *)value;
-		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-		if (*(cuuint64_t *)value)
-			return CUDA_ERROR_INVALID_VALUE;
-		atomic_store(&pool->used_high, atomic_load(&pool->used));
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
 	}
+	/* The high-water marks can only be reset. */
+	if ((attribute != CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH &&
+	     attribute != CU_MEMPOOL_ATTR_USED_MEM_HIGH) ||
+	    *(cuuint64_t *)value)
+		return CUDA_ERROR_INVALID_VALUE;
+	atomic_store(&pool->used_high, atomic_load(&pool->used));
+	return CUDA_SUCCESS;
 }
 
 SG_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)

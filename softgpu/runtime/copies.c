@@ -133,15 +133,26 @@ cudaError_t sg_find_piece(const void *symbol, size_t offset, size_t size, void *
 	return error;
 }
 
+/* Find a variable that is the device side of a copy; `host`: the kind of copies from or to the
+ * host. */
+static cudaError_t find_symbol_side(const void *symbol, size_t offset, size_t size,
+				    enum cudaMemcpyKind kind, enum cudaMemcpyKind host,
+				    void **ret_address)
+{
+	cudaError_t error = sg_find_piece(symbol, offset, size, ret_address);
+
+	if (!error && kind != host && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+		error = cudaErrorInvalidMemcpyDirection;
+	return error;
+}
+
 static cudaError_t to_symbol(const void *symbol, const void *source, size_t size, size_t offset,
 			     enum cudaMemcpyKind kind, CUstream stream, bool wait)
 {
 	void *target;
-	cudaError_t error = sg_find_piece(symbol, offset, size, &target);
+	cudaError_t error =
+		find_symbol_side(symbol, offset, size, kind, cudaMemcpyHostToDevice, &target);
 
-	if (!error && kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
-	    kind != cudaMemcpyDefault)
-		error = cudaErrorInvalidMemcpyDirection;
 	if (error)
 		return sg_finish(error);
 	return wait ? copy_linear(target, source, size, kind, stream)
@@ -152,11 +163,9 @@ static cudaError_t from_symbol(void *target, const void *symbol, size_t size, si
 			       enum cudaMemcpyKind kind, CUstream stream, bool wait)
 {
 	void *source;
-	cudaError_t error = sg_find_piece(symbol, offset, size, &source);
+	cudaError_t error =
+		find_symbol_side(symbol, offset, size, kind, cudaMemcpyDeviceToHost, &source);
 
-	if (!error && kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
-	    kind != cudaMemcpyDefault)
-		error = cudaErrorInvalidMemcpyDirection;
 	if (error)
 		return sg_finish(error);
 	return wait ? copy_linear(target, source, size, kind, stream)
