@@ -75,8 +75,13 @@ static struct gt_space *own_space(void)
 		const struct gt_proc_mapping *mapping = &maps.items[i];
 
 		if (mapping->executable)
-			gt_space_map(space, 1, mapping->start, mapping->end, mapping->offset,
-				     mapping->inode, mapping->path, strlen(mapping->path));
+			gt_space_map(space, 1,
+				     &(struct gt_space_request){.start = mapping->start,
+								.end = mapping->end,
+								.offset = mapping->offset,
+								.inode = mapping->inode,
+								.path = mapping->path,
+								.length = strlen(mapping->path)});
 	}
 	return space;
 }

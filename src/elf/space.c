@@ -136,20 +136,21 @@ static void replace(struct space_process *process, const struct gt_space_mapping
 	process->mappings.count += count - (last - first);
 }
 
-int gt_space_map(struct gt_space *space, uint32_t id, uint64_t start, uint64_t end, uint64_t offset,
-		 uint64_t inode, const char *path, size_t length)
+int gt_space_map(struct gt_space *space, uint32_t id, const struct gt_space_request *request)
 {
-	struct gt_space_mapping mapping = {start, end, offset, NULL};
+	struct gt_space_mapping mapping = {
+		.start = request->start, .end = request->end, .offset = request->offset};
 	struct space_process *process;
 
-	if (start >= end)
+	if (request->start >= request->end)
 		return -EINVAL;
 	process = find_process(space, id, true);
 	if (!process)
 		return -ENOMEM;
 	if (process->mappings.count + 2 > GT_SPACE_MAX_MAPPINGS)
 		return -E2BIG;
-	mapping.file = find_file(space, inode, path, strnlen(path, length));
+	mapping.file = find_file(space, request->inode, request->path,
+				 strnlen(request->path, request->length));
 	if (!mapping.file)
 		return -ENOMEM;
 	while (process->mappings.capacity < process->mappings.count + 2)

@@ -36,12 +36,20 @@ struct gt_space *gt_space_new(void);
 void gt_space_free(struct gt_space *space);
 GT_DEFINE_AUTO(space, struct gt_space, gt_space_free)
 
+/* A mapping to be added. */
+struct gt_space_request {
+	uint64_t start, end; /* addresses; end is exclusive */
+	uint64_t offset;     /* of `start` in the file, bytes */
+	uint64_t inode;      /* 0: unknown */
+	const char *path;    /* need not end in NUL */
+	size_t length;       /* bytes of the path */
+};
+
 /*
- * Adds a mapping of a process. path has `length` bytes and need not end in NUL. 0; -EINVAL: invalid
- * addresses; -E2BIG: more than GT_SPACE_MAX_MAPPINGS; -ENOMEM.
+ * Adds a mapping of a process. 0; -EINVAL: invalid addresses; -E2BIG: more than
+ * GT_SPACE_MAX_MAPPINGS; -ENOMEM.
  */
-int gt_space_map(struct gt_space *space, uint32_t process, uint64_t start, uint64_t end,
-		 uint64_t offset, uint64_t inode, const char *path, size_t length);
+int gt_space_map(struct gt_space *space, uint32_t process, const struct gt_space_request *request);
 /* Copies the mappings of a process to its child. 0 or -ENOMEM. */
 int gt_space_fork(struct gt_space *space, uint32_t parent, uint32_t child);
 /* Removes the mappings of a process that has ended or executes another program. */

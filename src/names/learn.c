@@ -134,8 +134,13 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 	const struct gt_event_mapping *mapping = (const void *)event;
 	size_t length;
 	const char *path = gt_event_text(event, &length);
-	int error = gt_space_map(names->space, event->process, mapping->start, mapping->end,
-				 mapping->offset, mapping->inode, path, length);
+	int error = gt_space_map(names->space, event->process,
+				 &(struct gt_space_request){.start = mapping->start,
+							    .end = mapping->end,
+							    .offset = mapping->offset,
+							    .inode = mapping->inode,
+							    .path = path,
+							    .length = length});
 
 	/* An invalid mapping, in a corrupt capture, costs names and nothing else. */
 	if (error == -ENOMEM)

@@ -61,8 +61,13 @@ int gt_callers_learn(struct gt_callers *callers, const struct gt_event *event)
 	if (event->kind != GT_EVENT_mapping)
 		return 0;
 	path = gt_event_text(event, &length);
-	error = gt_space_map(callers->space, event->process, mapping->start, mapping->end,
-			     mapping->offset, mapping->inode, path, length);
+	error = gt_space_map(callers->space, event->process,
+			     &(struct gt_space_request){.start = mapping->start,
+							.end = mapping->end,
+							.offset = mapping->offset,
+							.inode = mapping->inode,
+							.path = path,
+							.length = length});
 	return error == -ENOMEM ? error : 0;
 }
 

@@ -122,9 +122,14 @@ static struct gt_space *own_space(const char *name, const char *instead)
 		const char *path = is_it ? other : mapping->path;
 
 		if (mapping->executable)
-			CHECK_INT(gt_space_map(space, 7, mapping->start, mapping->end,
-					       mapping->offset, is_it ? 0 : mapping->inode, path,
-					       strlen(path)),
+			CHECK_INT(gt_space_map(space, 7,
+					       &(struct gt_space_request){
+						       .start = mapping->start,
+						       .end = mapping->end,
+						       .offset = mapping->offset,
+						       .inode = is_it ? 0 : mapping->inode,
+						       .path = path,
+						       .length = strlen(path)}),
 				  0);
 	}
 	return space;
@@ -417,9 +422,14 @@ TEST("a file of another inode is not read")
 	snprintf(path, sizeof(path), "%s/libusual.so", fixture());
 	CHECK_INT(stat(path, &status), 0);
 	for (unsigned int process = 0; process < 2; process++)
-		CHECK_INT(gt_space_map(space, process, address & ~UINT64_C(4095),
-				       (address & ~UINT64_C(4095)) + 4096, 4096,
-				       status.st_ino + process, path, strlen(path)),
+		CHECK_INT(gt_space_map(space, process,
+				       &(struct gt_space_request){
+					       .start = address & ~UINT64_C(4095),
+					       .end = (address & ~UINT64_C(4095)) + 4096,
+					       .offset = 4096,
+					       .inode = status.st_ino + process,
+					       .path = path,
+					       .length = strlen(path)}),
 			  0);
 	symbolizer = gt_symbolizer_new(space, NULL);
 	gt_symbolize(symbolizer, 0, address, false, &location);
@@ -435,7 +445,14 @@ TEST("a special mapping is reported by its name, an unmapped address by nothing"
 	gt_auto(symbolizer) struct gt_symbolizer *symbolizer = gt_symbolizer_new(space, NULL);
 	struct gt_location location;
 
-	CHECK_INT(gt_space_map(space, 7, 0x1000, 0x2000, 0, 0, "[vdso]", 6), 0);
+	CHECK_INT(gt_space_map(space, 7,
+			       &(struct gt_space_request){.start = 0x1000,
+							  .end = 0x2000,
+							  .offset = 0,
+							  .inode = 0,
+							  .path = "[vdso]",
+							  .length = 6}),
+		  0);
 	gt_symbolize(symbolizer, 7, 0x1234, false, &location);
 	CHECK_STR(location.path, "[vdso]");
 	CHECK_INT(location.offset, 0x234);
@@ -561,15 +578,36 @@ TEST("a later mapping replaces the parts that it covers")
 	gt_auto(space) struct gt_space *space = gt_space_new();
 	const struct gt_space_mapping *mapping;
 
-	CHECK_INT(gt_space_map(space, 1, 0x1000, 0x9000, 0x100000, 5, "/a", 2), 0);
-	CHECK_INT(gt_space_map(space, 1, 0x3000, 0x5000, 0, 6, "/b", 2), 0);
+	CHECK_INT(gt_space_map(space, 1,
+			       &(struct gt_space_request){.start = 0x1000,
+							  .end = 0x9000,
+							  .offset = 0x100000,
+							  .inode = 5,
+							  .path = "/a",
+							  .length = 2}),
+		  0);
+	CHECK_INT(gt_space_map(space, 1,
+			       &(struct gt_space_request){.start = 0x3000,
+							  .end = 0x5000,
+							  .offset = 0,
+							  .inode = 6,
+							  .path = "/b",
+							  .length = 2}),
+		  0);
 	CHECK_STR(gt_space_at(space, 1, 0x2fff)->file->path, "/a");
 	CHECK_STR(gt_space_at(space, 1, 0x3000)->file->path, "/b");
 	mapping = gt_space_at(space, 1, 0x5000);
 	CHECK_STR(mapping->file->path, "/a");
 	CHECK_INT(mapping->start, 0x5000);
 	CHECK_INT(mapping->offset, 0x104000);
-	CHECK_INT(gt_space_map(space, 1, 0x2000, 0x9000, 0, 6, "/b\0rest", 7), 0);
+	CHECK_INT(gt_space_map(space, 1,
+			       &(struct gt_space_request){.start = 0x2000,
+							  .end = 0x9000,
+							  .offset = 0,
+							  .inode = 6,
+							  .path = "/b\0rest",
+							  .length = 7}),
+		  0);
 	CHECK_INT(gt_space_at(space, 1, 0x1fff)->end, 0x2000);
 	CHECK_INT(gt_space_at(space, 1, 0x8fff)->start, 0x2000);
 	CHECK(gt_space_at(space, 1, 0x9000) == NULL);
@@ -581,9 +619,23 @@ TEST("a child has its parent's mappings until it gets its own")
 {
 	gt_auto(space) struct gt_space *space = gt_space_new();
 
-	CHECK_INT(gt_space_map(space, 1, 0x1000, 0x2000, 0, 5, "/a", 2), 0);
+	CHECK_INT(gt_space_map(space, 1,
+			       &(struct gt_space_request){.start = 0x1000,
+							  .end = 0x2000,
+							  .offset = 0,
+							  .inode = 5,
+							  .path = "/a",
+							  .length = 2}),
+		  0);
 	CHECK_INT(gt_space_fork(space, 1, 2), 0);
-	CHECK_INT(gt_space_map(space, 1, 0x1000, 0x2000, 0, 6, "/b", 2), 0);
+	CHECK_INT(gt_space_map(space, 1,
+			       &(struct gt_space_request){.start = 0x1000,
+							  .end = 0x2000,
+							  .offset = 0,
+							  .inode = 6,
+							  .path = "/b",
+							  .length = 2}),
+		  0);
 	CHECK_STR(gt_space_at(space, 2, 0x1000)->file->path, "/a");
 	gt_space_forget(space, 1);
 	CHECK(gt_space_at(space, 1, 0x1000) == NULL);
@@ -598,10 +650,30 @@ TEST("an empty mapping is rejected, and so are more than a process can have")
 	int error = 0;
 	uint64_t i = 1;
 
-	CHECK_INT(gt_space_map(space, 1, 0x1000, 0x1000, 0, 5, "/a", 2), -EINVAL);
-	CHECK_INT(gt_space_map(space, 1, 0x2000, 0x1000, 0, 5, "/a", 2), -EINVAL);
+	CHECK_INT(gt_space_map(space, 1,
+			       &(struct gt_space_request){.start = 0x1000,
+							  .end = 0x1000,
+							  .offset = 0,
+							  .inode = 5,
+							  .path = "/a",
+							  .length = 2}),
+		  -EINVAL);
+	CHECK_INT(gt_space_map(space, 1,
+			       &(struct gt_space_request){.start = 0x2000,
+							  .end = 0x1000,
+							  .offset = 0,
+							  .inode = 5,
+							  .path = "/a",
+							  .length = 2}),
+		  -EINVAL);
 	for (; i < 100000 && !error; i++)
-		error = gt_space_map(space, 1, i * 8192, i * 8192 + 4096, 0, 5, "/a", 2);
+		error = gt_space_map(space, 1,
+				     &(struct gt_space_request){.start = i * 8192,
+								.end = i * 8192 + 4096,
+								.offset = 0,
+								.inode = 5,
+								.path = "/a",
+								.length = 2});
 	CHECK_INT(error, -E2BIG);
 	CHECK_INT(i, GT_SPACE_MAX_MAPPINGS + 1);
 }

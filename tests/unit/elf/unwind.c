@@ -171,9 +171,14 @@ static struct gt_space *own_space(const char *path, const char *instead)
 		const char *name = other ? instead : mapping->path;
 
 		if (mapping->executable)
-			CHECK_INT(gt_space_map(space, 1, mapping->start, mapping->end,
-					       mapping->offset, other ? 0 : mapping->inode, name,
-					       strlen(name)),
+			CHECK_INT(gt_space_map(space, 1,
+					       &(struct gt_space_request){
+						       .start = mapping->start,
+						       .end = mapping->end,
+						       .offset = mapping->offset,
+						       .inode = other ? 0 : mapping->inode,
+						       .path = name,
+						       .length = strlen(name)}),
 				  0);
 	}
 	return space;
@@ -461,7 +466,14 @@ TEST("a replaced file is not used")
 	gt_auto(space) struct gt_space *other = gt_space_new();
 	gt_auto(unwinder) struct gt_unwinder *second = gt_unwinder_new(other);
 
-	CHECK_INT(gt_space_map(other, 1, 0, UINT64_MAX, 0, status.st_ino, "/proc/self/exe", 14), 0);
+	CHECK_INT(gt_space_map(other, 1,
+			       &(struct gt_space_request){.start = 0,
+							  .end = UINT64_MAX,
+							  .offset = 0,
+							  .inode = status.st_ino,
+							  .path = "/proc/self/exe",
+							  .length = 14}),
+		  0);
 	unwound = unwind_size(second, seen.size, addresses);
 	CHECK(unwound.end == GT_UNWIND_NO_RULES || unwound.guessed == unwound.count);
 }
