@@ -72,8 +72,8 @@ int gt_ptxgen_trace_printk(struct gt_ptxgen *gen, uint32_t insn)
 		arguments[i] = gt_ptxgen_reg64(gen, 3 + i);
 	if (fact->min == fact->max) {
 		gt_ptxgen_emit_reservation(gen, &ring,
-				    (uint32_t)fact->min + sizeof(struct gt_print_record), &record,
-				    &failed);
+					   (uint32_t)fact->min + sizeof(struct gt_print_record),
+					   &record, &failed);
 	} else {
 		struct gt_ptxgen_value bytes = gt_ptxgen_b64(gen);
 
@@ -131,7 +131,8 @@ static void emit_string(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring
 	struct gt_ptxgen_value length = gt_ptxgen_b64(gen), over = gt_ptxgen_label(gen), record,
 			       failed;
 
-	gt_ptxgen_emit_reservation(gen, ring, size + sizeof(struct gt_print_record), &record, &failed);
+	gt_ptxgen_emit_reservation(gen, ring, size + sizeof(struct gt_print_record), &record,
+				   &failed);
 	gt_ptxgen_result(gen, -EAGAIN);
 	gt_ptxgen_branch_if(gen, failed, over);
 	gt_ptxgen_emit(gen, "mov.u64", length, size);

@@ -15,28 +15,38 @@ void gt_ptxgen_result(struct gt_ptxgen *gen, int64_t number);
 
 /* ---- map_order.c: ordered accesses ---- */
 
-/*
- * Memory of GT_BPF_MAP_DEVICE is seen by the device's threads, of GT_BPF_MAP_SHARED by the host
- * too. The order is relaxed, acquire or release.
- */
-void gt_ptxgen_load_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, unsigned bits, struct gt_ptxgen_value value,
+/* The order of an access, and who sees it: the device's threads, or the host, too (_SHARED). */
+struct gt_ptxgen_ordering {
+	enum gt_bpf_map_place place;
+	enum gt_ptxgen_order order;
+};
+static inline struct gt_ptxgen_ordering gt_ptxgen_relaxed(enum gt_bpf_map_place place)
+{
+	return (struct gt_ptxgen_ordering){place, GT_PTXGEN_RELAXED};
+}
+static inline struct gt_ptxgen_ordering gt_ptxgen_acquire(enum gt_bpf_map_place place)
+{
+	return (struct gt_ptxgen_ordering){place, GT_PTXGEN_ACQUIRE};
+}
+static inline struct gt_ptxgen_ordering gt_ptxgen_release(enum gt_bpf_map_place place)
+{
+	return (struct gt_ptxgen_ordering){place, GT_PTXGEN_RELEASE};
+}
+
+void gt_ptxgen_load_ordered(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+			    unsigned bits, struct gt_ptxgen_value value,
 			    struct gt_ptxgen_operand address);
-void gt_ptxgen_store_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			     enum gt_ptxgen_order order, unsigned bits,
-			     struct gt_ptxgen_operand address, struct gt_ptxgen_value value);
-/*
- * "<operation>.<type>" ("add.u64") at address + offset: the old value in `old`, or compare and
- * swap.
- */
-void gt_ptxgen_atom_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, const char *operation,
-			    struct gt_ptxgen_value old, struct gt_ptxgen_operand address,
-			    struct gt_ptxgen_value operand);
-void gt_ptxgen_compare_and_swap(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-				enum gt_ptxgen_order order, struct gt_ptxgen_value old,
-				struct gt_ptxgen_operand address, struct gt_ptxgen_value expected,
-				struct gt_ptxgen_value wanted);
+void gt_ptxgen_store_ordered(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+			     unsigned bits, struct gt_ptxgen_operand address,
+			     struct gt_ptxgen_value value);
+/* The atomic operation "<operation>.<type>" ("add.u64"): the old value in `old`. */
+void gt_ptxgen_atom_ordered(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+			    const char *operation, struct gt_ptxgen_value old,
+			    struct gt_ptxgen_operand address, struct gt_ptxgen_value operand);
+/* Compare and swap of 64 bits, relaxed or with release. */
+void gt_ptxgen_compare_and_swap(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+				struct gt_ptxgen_value old, struct gt_ptxgen_operand address,
+				struct gt_ptxgen_value expected, struct gt_ptxgen_value wanted);
 /* An atomic operation without the old value, relaxed, where a condition holds. */
 void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
 		      struct gt_ptxgen_condition condition, const char *operation,
@@ -96,15 +106,17 @@ struct gt_ptxgen_ring gt_ptxgen_ring_of(struct gt_ptxgen *gen);
  * Reserve a record of `size` bytes, which must fit the ring. *ret_record is the address of its
  * head, *ret_failed a predicate: the ring is full.
  */
-void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
-			 struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed);
+void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				uint32_t size, struct gt_ptxgen_value *ret_record,
+				struct gt_ptxgen_value *ret_failed);
 /* The same for a size in a .b64, at most the ring's bytes - 8. */
 void gt_ptxgen_emit_sized_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-			       struct gt_ptxgen_value size, struct gt_ptxgen_value *ret_record,
-			       struct gt_ptxgen_value *ret_failed);
+				      struct gt_ptxgen_value size,
+				      struct gt_ptxgen_value *ret_record,
+				      struct gt_ptxgen_value *ret_failed);
 /* Write a record's head, after its bytes. `size` is a .b32 or a constant. */
 void gt_ptxgen_emit_record_head(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
-			 struct gt_ptxgen_value size, enum gt_ring_state state);
+				struct gt_ptxgen_value size, enum gt_ring_state state);
 
 /* ---- the helpers, by the shape of their map ---- */
 

@@ -126,7 +126,7 @@ static void emit_key_comparison(struct gt_ptxgen *gen, const struct hash_search 
 	gt_ptxgen_branch_if(gen, differs, other);
 	key = key_address(gen, search, search->link);
 	for (uint32_t i = 0; i < search->word_count; i++) {
-		gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 32, word,
+		gt_ptxgen_load_ordered(gen, gt_ptxgen_relaxed(place), 32, word,
 				       gt_ptxgen_at(key, 4 * i));
 		gt_ptxgen_emit(gen, "xor.b32", word, word, search->words[i]);
 		if (i)
@@ -143,7 +143,7 @@ static void emit_key_comparison(struct gt_ptxgen *gen, const struct hash_search 
  * `missing` at the end of the chain, and to `again` where a node that was moved led to another one.
  */
 static void emit_walk(struct gt_ptxgen *gen, const struct hash_search *search,
-		      enum gt_ptxgen_order order, struct gt_ptxgen_value missing,
+		      struct gt_ptxgen_ordering ordering, struct gt_ptxgen_value missing,
 		      struct gt_ptxgen_value again)
 {
 	struct gt_ptxgen_value walk = gt_ptxgen_label(gen), found = gt_ptxgen_label(gen);
@@ -155,7 +155,7 @@ static void emit_walk(struct gt_ptxgen *gen, const struct hash_search *search,
 	gt_ptxgen_branch_if(gen, test, missing);
 	gt_ptxgen_emit_label(gen, walk);
 	address = node_address(gen, search, search->link);
-	gt_ptxgen_load_ordered(gen, place, order, 64, search->node, gt_ptxgen_at(address, 0));
+	gt_ptxgen_load_ordered(gen, ordering, 64, search->node, gt_ptxgen_at(address, 0));
 	gt_ptxgen_split(gen, search->next, search->node_word_tag, search->node);
 	emit_key_comparison(gen, search, other);
 	gt_ptxgen_branch(gen, found);
@@ -178,10 +178,10 @@ static void emit_find(struct gt_ptxgen *gen, const struct hash_search *search,
 	struct gt_ptxgen_value again = gt_ptxgen_label(gen);
 
 	gt_ptxgen_emit_label(gen, again);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 32, search->link,
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_acquire(place), 32, search->link,
 			       gt_ptxgen_at(search->head_address, 0));
 	gt_ptxgen_emit(gen, "and.b32", search->link, search->link, gt_ptxgen_hex(0x7fffffff));
-	emit_walk(gen, search, GT_PTXGEN_ACQUIRE, missing, again);
+	emit_walk(gen, search, gt_ptxgen_acquire(place), missing, again);
 }
 
 int gt_ptxgen_hash_lookup(struct gt_ptxgen *gen)
@@ -223,7 +223,7 @@ static void emit_lock(struct gt_ptxgen *gen, struct hash_search *search,
 	lock->busy = gt_ptxgen_predicate(gen);
 	lock->head = gt_ptxgen_b32(gen);
 	gt_ptxgen_emit_label(gen, lock->again);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "or.b32", lock->head,
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_acquire(place), "or.b32", lock->head,
 			       gt_ptxgen_at(search->head_address, 0), gt_ptxgen_hex(0x80000000));
 	gt_ptxgen_emit(gen, "setp.lt.s32", lock->busy, lock->head, 0);
 	gt_ptxgen_branch_if(gen, lock->busy, lock->next);
@@ -233,7 +233,7 @@ static void emit_lock(struct gt_ptxgen *gen, struct hash_search *search,
 static void emit_unlock(struct gt_ptxgen *gen, const struct hash_search *search,
 			const struct hash_chain_lock *lock)
 {
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32,
+	gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 32,
 				gt_ptxgen_at(search->head_address, 0), lock->head);
 	gt_ptxgen_emit_label(gen, lock->next);
 	gt_ptxgen_branch_if(gen, lock->busy, lock->again);
@@ -251,16 +251,16 @@ static void emit_take_released(struct gt_ptxgen *gen, const struct hash_search *
 	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), unused = gt_ptxgen_b32(gen);
 
 	gt_ptxgen_emit_label(gen, again);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_ACQUIRE, 64, old, gt_ptxgen_at(counters, at));
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_acquire(place), 64, old, gt_ptxgen_at(counters, at));
 	gt_ptxgen_split(gen, search->link, count, old);
 	gt_ptxgen_emit(gen, "setp.eq.u32", test, search->link, 0);
 	gt_ptxgen_branch_if(gen, test, full);
 	address = node_address(gen, search, search->link);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, new, gt_ptxgen_at(address, 0));
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_relaxed(place), 64, new, gt_ptxgen_at(address, 0));
 	gt_ptxgen_split(gen, search->next, unused, new);
 	gt_ptxgen_emit(gen, "add.u32", count, count, 1);
 	gt_ptxgen_join(gen, new, search->next, count);
-	gt_ptxgen_compare_and_swap(gen, place, GT_PTXGEN_RELAXED, was, gt_ptxgen_at(counters, at),
+	gt_ptxgen_compare_and_swap(gen, gt_ptxgen_relaxed(place), was, gt_ptxgen_at(counters, at),
 				   old, new);
 	gt_ptxgen_emit(gen, "setp.ne.u64", test, was, old);
 	gt_ptxgen_branch_if(gen, test, again);
@@ -277,11 +277,11 @@ static void emit_take_node(struct gt_ptxgen *gen, const struct hash_search *sear
 	struct gt_ptxgen_value given_back = gt_ptxgen_label(gen), taken = gt_ptxgen_label(gen);
 	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen);
 
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 32, search->link,
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_relaxed(place), 32, search->link,
 			       gt_ptxgen_at(counters, at));
 	gt_ptxgen_emit(gen, "setp.ge.u32", test, search->link, search->map->max_entries);
 	gt_ptxgen_branch_if(gen, test, given_back);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "add.u32", search->link,
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "add.u32", search->link,
 			       gt_ptxgen_at(counters, at), gt_ptxgen_signed(1));
 	gt_ptxgen_emit(gen, "setp.lt.u32", test, search->link, search->map->max_entries);
 	gt_ptxgen_emit(gen, "add.u32", search->link, search->link, 1);
@@ -296,13 +296,13 @@ static void emit_key_store(struct gt_ptxgen *gen, const struct hash_search *sear
 	struct gt_ptxgen_value key = key_address(gen, search, search->link);
 
 	for (uint32_t i = 0; i < search->word_count; i++)
-		gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELAXED, 32, gt_ptxgen_at(key, 4 * i),
+		gt_ptxgen_store_ordered(gen, gt_ptxgen_relaxed(place), 32, gt_ptxgen_at(key, 4 * i),
 					search->words[i]);
 	if (search->word_count % 2) {
 		struct gt_ptxgen_value zero = gt_ptxgen_b32(gen);
 
 		gt_ptxgen_emit(gen, "mov.u32", zero, 0);
-		gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELAXED, 32,
+		gt_ptxgen_store_ordered(gen, gt_ptxgen_relaxed(place), 32,
 					gt_ptxgen_at(key, 4 * search->word_count), zero);
 	}
 }
@@ -319,7 +319,7 @@ static void emit_link(struct gt_ptxgen *gen, const struct hash_search *search,
 	gt_ptxgen_emit(gen, "selp.b32", next, next, lock->head, is_empty);
 	gt_ptxgen_join(gen, node, next, search->tag);
 	address = node_address(gen, search, search->link);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), node);
+	gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 64, gt_ptxgen_at(address, 0), node);
 	gt_ptxgen_count(gen, place,
 			gt_ptxgen_at(counters, offsetof(struct gt_bpf_hash_counters, entries)), 1,
 			lock->head);
@@ -395,7 +395,7 @@ static void emit_change(struct gt_ptxgen *gen, struct hash_search *search,
 
 	counters = counters_address(gen, search);
 	emit_lock(gen, search, &lock);
-	emit_walk(gen, search, GT_PTXGEN_RELAXED, missing, never);
+	emit_walk(gen, search, gt_ptxgen_relaxed(place), missing, never);
 	emit_flag_error(gen, change, BPF_NOEXIST, -EEXIST, end);
 	emit_value_store(gen, search, change, false);
 	gt_ptxgen_result(gen, 0);
@@ -468,10 +468,10 @@ static void emit_unlink(struct gt_ptxgen *gen, const struct hash_search *search,
 	gt_ptxgen_emit(gen, "setp.eq.u32", test, search->previous, 0);
 	gt_ptxgen_branch_if(gen, test, first);
 	address = node_address(gen, search, search->previous);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, word, gt_ptxgen_at(address, 0));
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_relaxed(place), 64, word, gt_ptxgen_at(address, 0));
 	gt_ptxgen_split(gen, unused, tag, word);
 	gt_ptxgen_join(gen, word, search->next, tag);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), word);
+	gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 64, gt_ptxgen_at(address, 0), word);
 	gt_ptxgen_branch(gen, done);
 	gt_ptxgen_emit_label(gen, first);
 	gt_ptxgen_emit(gen, "max.s32", lock->head, search->next, 0);
@@ -491,13 +491,13 @@ static void emit_node_release(struct gt_ptxgen *gen, const struct hash_search *s
 
 	address = node_address(gen, search, search->link);
 	gt_ptxgen_emit_label(gen, again);
-	gt_ptxgen_load_ordered(gen, place, GT_PTXGEN_RELAXED, 64, old, gt_ptxgen_at(counters, at));
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_relaxed(place), 64, old, gt_ptxgen_at(counters, at));
 	gt_ptxgen_split(gen, next, count, old);
 	gt_ptxgen_emit(gen, "cvt.u64.u32", word, next);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(address, 0), word);
+	gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 64, gt_ptxgen_at(address, 0), word);
 	gt_ptxgen_emit(gen, "add.u32", count, count, 1);
 	gt_ptxgen_join(gen, new, search->link, count);
-	gt_ptxgen_compare_and_swap(gen, place, GT_PTXGEN_RELEASE, was, gt_ptxgen_at(counters, at),
+	gt_ptxgen_compare_and_swap(gen, gt_ptxgen_release(place), was, gt_ptxgen_at(counters, at),
 				   old, new);
 	gt_ptxgen_emit(gen, "setp.ne.u64", test, was, old);
 	gt_ptxgen_branch_if(gen, test, again);
@@ -516,7 +516,7 @@ int gt_ptxgen_hash_delete(struct gt_ptxgen *gen)
 	if (error)
 		return error;
 	emit_lock(gen, &search, &lock);
-	emit_walk(gen, &search, GT_PTXGEN_RELAXED, missing, missing);
+	emit_walk(gen, &search, gt_ptxgen_relaxed(place), missing, missing);
 	emit_unlink(gen, &search, &lock);
 	emit_node_release(gen, &search);
 	gt_ptxgen_result(gen, 0);

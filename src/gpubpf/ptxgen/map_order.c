@@ -15,75 +15,73 @@ static void emit_fence(struct gt_ptxgen *gen, enum gt_bpf_map_place place)
 	gt_ptxgen_emit(gen, place == GT_BPF_MAP_SHARED ? "membar.sys" : "membar.gl");
 }
 
+/* The fence in place of an order that the instructions of old devices do not have. */
+static void emit_fence_for(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+			   enum gt_ptxgen_order order)
+{
+	if (!gt_ptxgen_is_modern(gen) && ordering.order == order)
+		emit_fence(gen, ordering.place);
+}
+
 /* A load or store of `bits` bits. */
 static struct gt_ptxgen_opcode access_opcode(const struct gt_ptxgen *gen, const char *name,
-					     enum gt_bpf_map_place place,
-					     enum gt_ptxgen_order order, unsigned bits)
+					     struct gt_ptxgen_ordering ordering, unsigned bits)
 {
-	struct gt_ptxgen_opcode opcode = gt_ptxgen_typed(name, 'b', bits);
+	struct gt_ptxgen_opcode opcode = gt_ptxgen_memory(name, gt_ptxgen_global(gen), 'b', bits);
 
-	opcode.space = gt_ptxgen_global(gen);
 	opcode.order = GT_PTXGEN_VOLATILE;
 	if (gt_ptxgen_is_modern(gen)) {
-		opcode.order = order;
-		opcode.scope = scope_of(place);
+		opcode.order = ordering.order;
+		opcode.scope = scope_of(ordering.place);
 	}
 	return opcode;
 }
 
-void gt_ptxgen_load_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, unsigned bits, struct gt_ptxgen_value value,
+void gt_ptxgen_load_ordered(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+			    unsigned bits, struct gt_ptxgen_value value,
 			    struct gt_ptxgen_operand address)
 {
-	gt_ptxgen_emit(gen, access_opcode(gen, "ld", place, order, bits), value, address);
-	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_ACQUIRE)
-		emit_fence(gen, place);
+	gt_ptxgen_emit(gen, access_opcode(gen, "ld", ordering, bits), value, address);
+	emit_fence_for(gen, ordering, GT_PTXGEN_ACQUIRE);
 }
 
-void gt_ptxgen_store_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			     enum gt_ptxgen_order order, unsigned bits,
-			     struct gt_ptxgen_operand address, struct gt_ptxgen_value value)
+void gt_ptxgen_store_ordered(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+			     unsigned bits, struct gt_ptxgen_operand address,
+			     struct gt_ptxgen_value value)
 {
-	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_RELEASE)
-		emit_fence(gen, place);
-	gt_ptxgen_emit(gen, access_opcode(gen, "st", place, order, bits), address, value);
+	emit_fence_for(gen, ordering, GT_PTXGEN_RELEASE);
+	gt_ptxgen_emit(gen, access_opcode(gen, "st", ordering, bits), address, value);
 }
 
 static struct gt_ptxgen_opcode atomic_opcode(const struct gt_ptxgen *gen, const char *name,
-					     enum gt_bpf_map_place place,
-					     enum gt_ptxgen_order order, const char *operation)
+					     struct gt_ptxgen_ordering ordering,
+					     const char *operation)
 {
 	return (struct gt_ptxgen_opcode){
 		.name = name,
 		.suffix = operation,
-		.order = gt_ptxgen_is_modern(gen) ? order : GT_PTXGEN_WEAK,
-		.scope = scope_of(place),
+		.order = gt_ptxgen_is_modern(gen) ? ordering.order : GT_PTXGEN_WEAK,
+		.scope = scope_of(ordering.place),
 		.space = gt_ptxgen_global(gen),
 	};
 }
 
-void gt_ptxgen_atom_ordered(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-			    enum gt_ptxgen_order order, const char *operation,
-			    struct gt_ptxgen_value old, struct gt_ptxgen_operand address,
-			    struct gt_ptxgen_value operand)
+void gt_ptxgen_atom_ordered(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+			    const char *operation, struct gt_ptxgen_value old,
+			    struct gt_ptxgen_operand address, struct gt_ptxgen_value operand)
 {
-	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_RELEASE)
-		emit_fence(gen, place);
-	gt_ptxgen_emit(gen, atomic_opcode(gen, "atom", place, order, operation), old, address,
-		       operand);
-	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_ACQUIRE)
-		emit_fence(gen, place);
+	emit_fence_for(gen, ordering, GT_PTXGEN_RELEASE);
+	gt_ptxgen_emit(gen, atomic_opcode(gen, "atom", ordering, operation), old, address, operand);
+	emit_fence_for(gen, ordering, GT_PTXGEN_ACQUIRE);
 }
 
-void gt_ptxgen_compare_and_swap(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
-				enum gt_ptxgen_order order, struct gt_ptxgen_value old,
-				struct gt_ptxgen_operand address, struct gt_ptxgen_value expected,
-				struct gt_ptxgen_value wanted)
+void gt_ptxgen_compare_and_swap(struct gt_ptxgen *gen, struct gt_ptxgen_ordering ordering,
+				struct gt_ptxgen_value old, struct gt_ptxgen_operand address,
+				struct gt_ptxgen_value expected, struct gt_ptxgen_value wanted)
 {
-	if (!gt_ptxgen_is_modern(gen) && order == GT_PTXGEN_RELEASE)
-		emit_fence(gen, place);
-	gt_ptxgen_emit(gen, atomic_opcode(gen, "atom", place, order, "cas.b64"), old, address,
-		       expected, wanted);
+	emit_fence_for(gen, ordering, GT_PTXGEN_RELEASE);
+	gt_ptxgen_emit(gen, atomic_opcode(gen, "atom", ordering, "cas.b64"), old, address, expected,
+		       wanted);
 }
 
 void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
@@ -91,7 +89,7 @@ void gt_ptxgen_reduce(struct gt_ptxgen *gen, enum gt_bpf_map_place place,
 		      struct gt_ptxgen_operand address, struct gt_ptxgen_value operand)
 {
 	gt_ptxgen_emit_if(gen, condition,
-			  atomic_opcode(gen, "red", place, GT_PTXGEN_RELAXED, operation), address,
+			  atomic_opcode(gen, "red", gt_ptxgen_relaxed(place), operation), address,
 			  operand);
 }
 

@@ -41,7 +41,7 @@ static void emit_reserve_position(struct gt_ptxgen *gen, const struct gt_ptxgen_
 	struct gt_ptxgen_value taken = gt_ptxgen_label(gen), over = gt_ptxgen_label(gen);
 
 	gt_ptxgen_emit(gen, "neg.s64", less, bytes);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_ACQUIRE, "add.u64", old,
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_acquire(place), "add.u64", old,
 			       gt_ptxgen_at(ring->address, CREDIT), less);
 	gt_ptxgen_emit(gen, "setp.ge.s64", enough, old, bytes);
 	gt_ptxgen_branch_if(gen, enough, taken);
@@ -52,7 +52,7 @@ static void emit_reserve_position(struct gt_ptxgen *gen, const struct gt_ptxgen_
 	gt_ptxgen_emit(gen, "mov.s64", position, -1);
 	gt_ptxgen_branch(gen, over);
 	gt_ptxgen_emit_label(gen, taken);
-	gt_ptxgen_atom_ordered(gen, place, GT_PTXGEN_RELAXED, "add.u64", position,
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "add.u64", position,
 			       gt_ptxgen_at(ring->address, HEAD), bytes);
 	gt_ptxgen_emit_label(gen, over);
 }
@@ -126,8 +126,9 @@ static void emit_reserve_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_rin
 	*ret_record = emit_record_address(gen, ring, position);
 }
 
-void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring, uint32_t size,
-			 struct gt_ptxgen_value *ret_record, struct gt_ptxgen_value *ret_failed)
+void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				uint32_t size, struct gt_ptxgen_value *ret_record,
+				struct gt_ptxgen_value *ret_failed)
 {
 	uint32_t total = total_of(size);
 	struct gt_ptxgen_value bytes;
@@ -143,8 +144,9 @@ void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ri
 }
 
 void gt_ptxgen_emit_sized_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-			       struct gt_ptxgen_value size, struct gt_ptxgen_value *ret_record,
-			       struct gt_ptxgen_value *ret_failed)
+				      struct gt_ptxgen_value size,
+				      struct gt_ptxgen_value *ret_record,
+				      struct gt_ptxgen_value *ret_failed)
 {
 	struct gt_ptxgen_value total = gt_ptxgen_b64(gen);
 
@@ -154,13 +156,13 @@ void gt_ptxgen_emit_sized_reservation(struct gt_ptxgen *gen, const struct gt_ptx
 }
 
 void gt_ptxgen_emit_record_head(struct gt_ptxgen *gen, struct gt_ptxgen_value record,
-			 struct gt_ptxgen_value size, enum gt_ring_state state)
+				struct gt_ptxgen_value size, enum gt_ring_state state)
 {
 	struct gt_ptxgen_value word = gt_ptxgen_b64(gen), high = gt_ptxgen_b32(gen);
 
 	gt_ptxgen_emit(gen, "mov.u32", high, state);
 	gt_ptxgen_join(gen, word, size, high);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 64, gt_ptxgen_at(record, 0), word);
+	gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 64, gt_ptxgen_at(record, 0), word);
 }
 
 /* Count a record that never fits as lost: r0 = the error. */
@@ -292,7 +294,7 @@ static int emit_record_state(struct gt_ptxgen *gen, enum gt_ring_state state)
 	struct gt_ptxgen_value record = gt_ptxgen_reg64(gen, 1), word = gt_ptxgen_b32(gen);
 
 	gt_ptxgen_emit(gen, "mov.u32", word, state);
-	gt_ptxgen_store_ordered(gen, place, GT_PTXGEN_RELEASE, 32, gt_ptxgen_at(record, at), word);
+	gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 32, gt_ptxgen_at(record, at), word);
 	gt_ptxgen_result(gen, 0);
 	return 0;
 }

@@ -26,7 +26,8 @@ static const uint64_t *initial_words(const struct gt_ptxgen *gen, struct gt_ptxg
 								     : &values->pid_tgid;
 }
 
-static void print_initial_words(struct gt_strbuf *declarations, const uint64_t *words, unsigned count)
+static void print_initial_words(struct gt_strbuf *declarations, const uint64_t *words,
+				unsigned count)
 {
 	for (unsigned i = 0; words && i < count; i++)
 		gt_strbuf_printf(declarations, "%s0x%" PRIx64, i ? ", " : " = {", words[i]);
