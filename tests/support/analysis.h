@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A stream of events written by hand, for the tests of src/analysis: what a program calls, one
- * function a call. Time goes on by `duration` in each call and by `gap` between two.
+ * function a call. Time advances by `duration` in each call and by `gap` between two.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ static struct {
 	bool per_thread; /* functions are those with default streams of the threads */
 } stream;
 
-static inline void tell(const struct gt_event *event)
+static inline void feed_event(const struct gt_event *event)
 {
 	if (gt_names_take(stream.names, event) || stream.take(stream.analysis, stream.names, event))
-		TAP_FAIL("an event was refused");
+		TAP_FAIL("an event was rejected");
 }
 
-static inline void tell_text(enum gt_event_kind kind, uint32_t number, const char *name)
+static inline void feed_text(enum gt_event_kind kind, uint32_t number, const char *name)
 {
 	struct gt_event *event = gt_event_new(kind, name, strlen(name));
 
@@ -37,29 +37,29 @@ static inline void tell_text(enum gt_event_kind kind, uint32_t number, const cha
 	event->thread = stream.thread;
 	if (kind == GT_EVENT_function)
 		((struct gt_event_function *)event)->number = number;
-	tell(event);
+	feed_event(event);
 	free(event);
 }
 
-/* Goes on as another process, of one thread. */
-static inline void become(uint32_t process, const char *name)
+/* The following calls are of another process, with one thread. */
+static inline void switch_process(uint32_t process, const char *name)
 {
 	stream.process = stream.thread = process;
-	tell_text(GT_EVENT_process, 0, name);
+	feed_text(GT_EVENT_process, 0, name);
 }
 
-/* What a process is told of a device; a UUID of 16 bytes. */
-static inline void tell_device(int ordinal, const char *uuid)
+/* Describes a device to the process; a UUID of 16 bytes. */
+static inline void feed_device(int ordinal, const char *uuid)
 {
 	struct gt_event *event =
 		gt_device_event(stream.process, ordinal, (const uint8_t *)uuid, NULL);
 
 	event->time = stream.now;
-	tell(event);
+	feed_event(event);
 	free(event);
 }
 
-static inline void tell_context(uint32_t number, uint64_t handle, uint32_t flags)
+static inline void feed_context(uint32_t number, uint64_t handle, uint32_t flags)
 {
 	struct gt_event_context event = {
 		.head = {.kind = GT_EVENT_context,
@@ -72,7 +72,7 @@ static inline void tell_context(uint32_t number, uint64_t handle, uint32_t flags
 		.flags = flags,
 	};
 
-	tell(&event.head);
+	feed_event(&event.head);
 }
 
 /* A new stream into an analysis, of process 100, "train". */
@@ -86,7 +86,7 @@ static inline void tell_context(uint32_t number, uint64_t handle, uint32_t flags
 		stream.now = 1000000;                                                              \
 		stream.duration = 1000;                                                            \
 		stream.gap = 1000;                                                                 \
-		become(100, "train");                                                              \
+		switch_process(100, "train");                                                      \
 	} while (0)
 
 /* The call as it returns: it began `duration` ago. */
@@ -94,7 +94,7 @@ static inline void returns(struct built *built, uint64_t result)
 {
 	uint32_t number = (uint32_t)gt_api_find(built->function->name);
 
-	tell_text(GT_EVENT_function, number, built->function->name);
+	feed_text(GT_EVENT_function, number, built->function->name);
 	stream.now += stream.gap + stream.duration;
 	back(built, result);
 	built->call.function = number;
@@ -108,7 +108,7 @@ static inline void returns(struct built *built, uint64_t result)
 	built->call.head.process = stream.process;
 	built->call.head.thread = stream.thread;
 	built->call.head.device = stream.device;
-	tell(&finish(built)->head);
+	feed_event(&finish(built)->head);
 }
 
 /* The next call began before the last one, and encloses it. */
@@ -120,8 +120,8 @@ static inline void enclose(void)
 	stream.duration *= 4;
 }
 
-/* Calls are again as before. */
-static inline void go_on(void)
+/* Back to the default durations. */
+static inline void reset_times(void)
 {
 	stream.gap = stream.duration = 1000;
 }
@@ -170,7 +170,7 @@ static inline void ends(uint32_t process)
 			 .time = stream.now += stream.gap},
 	};
 
-	tell(&event.head);
+	feed_event(&event.head);
 }
 
 static inline void session_ends(void)
@@ -181,7 +181,7 @@ static inline void session_ends(void)
 			 .time = stream.now += stream.gap},
 	};
 
-	tell(&event.head);
+	feed_event(&event.head);
 }
 
 /* cudaMemcpy, or with a stream cudaMemcpyAsync; kinds as enum cudaMemcpyKind. */
@@ -232,8 +232,8 @@ static inline void register_kernel(uint64_t stub, const char *name)
 	string->head.process = string->head.thread = stream.process;
 	string->function = (uint32_t)gt_api_find("__cudaRegisterFunction");
 	string->slot = (uint8_t)gt_api_kernel_name_slot(built.function);
-	tell_text(GT_EVENT_function, string->function, "__cudaRegisterFunction");
-	tell(&string->head);
+	feed_text(GT_EVENT_function, string->function, "__cudaRegisterFunction");
+	feed_event(&string->head);
 	free(string);
 	pass(&built, "hostFun", stub);
 	built.call.head.kind = GT_EVENT_implicit;

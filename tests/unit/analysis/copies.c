@@ -2,7 +2,7 @@
 /* Directions, memory, sizes and rates of copies. */
 #include "copies.h"
 
-TEST("a direction that the call tells is taken as it is")
+TEST("a direction that the call has is taken as it is")
 {
 	static const enum gt_direction directions[] = {GT_HOST_TO_HOST, GT_HOST_TO_DEVICE,
 						       GT_DEVICE_TO_HOST, GT_DEVICE_TO_DEVICE};
@@ -45,7 +45,7 @@ TEST("device memory that was freed is none any more")
 	only(GT_HOST_TO_HOST);
 }
 
-TEST("the driver's copies tell their direction by their arguments")
+TEST("the driver's copies imply their direction by their arguments")
 {
 	struct built to = begin("cuMemcpyHtoD_v2"), from = begin("cuMemcpyDtoH_v2");
 
@@ -190,7 +190,7 @@ TEST("a copy that fails counts as failed and moves nothing")
 	CHECK_INT(rows[0]->bytes, 0);
 }
 
-TEST("sizes are told by powers of two")
+TEST("sizes are reported by powers of two")
 {
 	start();
 	copy(DEVICE, HOST, 1023, H2D);
@@ -201,7 +201,7 @@ TEST("sizes are told by powers of two")
 	CHECK_INT(gt_histogram_power(&rows[0]->sizes, 10), 2);
 }
 
-TEST("what pinning would gain is told from pinned copies of the same size in this run")
+TEST("what pinning would gain is reported from pinned copies of the same size in this run")
 {
 	start();
 	stream.duration = 4000;
@@ -335,12 +335,12 @@ TEST("filling memory is no copy")
 	CHECK_INT(totals.in_flight, 0);
 }
 
-TEST("copies from before the UUID of their device was told are that device's")
+TEST("copies from before the UUID of their device was known are that device's")
 {
 	start_with(GT_BY_DEVICE, 10);
 	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
 	look();
-	tell_device(0, "0123456789abcdef");
+	feed_device(0, "0123456789abcdef");
 	copy_async(DEVICE, PINNED, 32, H2D, 0x11);
 	call_with("cudaDeviceSynchronize", NULL, 0, 0);
 	CHECK_INT(only(GT_HOST_TO_DEVICE)->count, 2);
@@ -352,7 +352,7 @@ TEST("copies from before the UUID of their device was told are that device's")
 	CHECK(rows[0]->group.uuid[0]);
 }
 
-TEST("copies are told apart by stream, thread, stack, process and device")
+TEST("copies are distinguished by stream, thread, stack, process and device")
 {
 	static const enum gt_by by[] = {GT_BY_STREAM, GT_BY_THREAD, GT_BY_STACK, GT_BY_PROCESS,
 					GT_BY_DEVICE};
@@ -365,7 +365,7 @@ TEST("copies are told apart by stream, thread, stack, process and device")
 		stream.device = 1;
 		copy_async(DEVICE, PINNED, 32, H2D, 0x12);
 		if (by[i] == GT_BY_PROCESS)
-			become(200, "serve");
+			switch_process(200, "serve");
 		copy_async(DEVICE, PINNED, 16, H2D, 0x12);
 		look();
 		CHECK_INT(count, 2);

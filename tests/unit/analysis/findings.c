@@ -54,7 +54,7 @@ TEST("a program without oddities gives no findings")
 	CHECK_INT(found(), 0);
 }
 
-TEST("allocating and freeing the same at one site, again and again, is told")
+TEST("allocating and freeing the same at one site, again and again, is reported")
 {
 	start();
 	stream.stack = 0xabc;
@@ -69,7 +69,7 @@ TEST("allocating and freeing the same at one site, again and again, is told")
 	CHECK_STR(rows[0].process_name, "train");
 }
 
-TEST("fewer than sixteen times, or many that stand at once, or memory of a pool, is no loop")
+TEST("fewer than sixteen times, or many that are live at once, or memory of a pool, is no loop")
 {
 	start();
 	for (int i = 0; i < 15; i++) {
@@ -91,7 +91,7 @@ TEST("fewer than sixteen times, or many that stand at once, or memory of a pool,
 	CHECK_INT(found(), 0);
 }
 
-TEST("a wait after every launch is told")
+TEST("a wait after every launch is reported")
 {
 	start();
 	for (int i = 0; i < 30; i++) {
@@ -114,7 +114,7 @@ TEST("waits after several launches are none")
 	CHECK_INT(found(), 0);
 }
 
-TEST("many tiny copies at one site are told, with what they cost")
+TEST("many tiny copies at one site are reported, with what they cost")
 {
 	start();
 	for (int i = 0; i < 64; i++)
@@ -126,7 +126,7 @@ TEST("many tiny copies at one site are told, with what they cost")
 	CHECK_INT(rows[0].bytes, 1024);
 }
 
-TEST("launches of less than a warp are told by kernel")
+TEST("launches of less than a warp are reported by kernel")
 {
 	start();
 	launch(0xaaa, 64, 31, 0, 0);
@@ -137,7 +137,7 @@ TEST("launches of less than a warp are told by kernel")
 		   "0xaaa was launched with fewer than 32 threads in a block, 2 times");
 }
 
-TEST("an allocation that failed and is tried again is told, and how it went")
+TEST("an allocation that failed and is retried is reported, and how it went")
 {
 	start();
 	allocate("cudaMalloc", "size", 0, 1 << 30, 2);
@@ -156,7 +156,7 @@ TEST("an allocation that failed and is given up is not")
 	CHECK_INT(found(), 0);
 }
 
-TEST("memory freed twice and pointers from nowhere are told")
+TEST("memory freed twice and pointers from nowhere are reported")
 {
 	start();
 	cuda_malloc(0x1000, 64);
@@ -225,7 +225,7 @@ TEST("failed calls are gathered by function, error, process and stack")
 	allocate("cudaMalloc", "size", 0, 100, 700);
 	stream.stack = 2;
 	allocate("cudaMalloc", "size", 0, 100, 2);
-	become(200, "serve");
+	switch_process(200, "serve");
 	allocate("cudaMalloc", "size", 0, 100, 2);
 	call_with("cudaStreamQuery", "stream", 0, 600); /* not ready: no error */
 	cuda_malloc(0x1000, 10);
@@ -242,7 +242,7 @@ TEST("failed calls are gathered by function, error, process and stack")
 	CHECK_INT(failed[3]->process, 200);
 }
 
-TEST("errors from before the UUID of their device was told are that device's")
+TEST("errors from before the UUID of their device was known are that device's")
 {
 	const struct gt_error *const *failed;
 	size_t number;
@@ -251,7 +251,7 @@ TEST("errors from before the UUID of their device was told are that device's")
 	gt_errors_free(errors);
 	errors = gt_errors_new(GT_BY_DEVICE);
 	allocate("cudaMalloc", "size", 0, 100, 2);
-	tell_device(0, "0123456789abcdef");
+	feed_device(0, "0123456789abcdef");
 	allocate("cudaMalloc", "size", 0, 100, 2);
 	stream.device = 1;
 	allocate("cudaMalloc", "size", 0, 100, 2);

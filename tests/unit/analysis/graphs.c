@@ -197,7 +197,7 @@ TEST("what is captured proves nothing of what happened before")
 	CHECK_INT(totals.in_flight, 0);
 }
 
-TEST("a capture that fails at its end leaves nothing, one ended in the wrong thread goes on")
+TEST("a capture that fails at its end leaves nothing, one ended in the wrong thread continues")
 {
 	start();
 	begin_capture(STREAM);
@@ -311,7 +311,7 @@ TEST("a node that is added with its type counts as one of that type")
 	expect_copies(GT_HOST_TO_DEVICE, 4, 2 * (768 + 7), 1);
 }
 
-TEST("grid and block of captured launches are told, and counted at the graph's launches")
+TEST("grid and block of captured launches are reported, and counted at the graph's launches")
 {
 	start();
 	begin_capture(STREAM);
@@ -358,7 +358,7 @@ TEST("a graph whose making was not seen, or that was changed unseen, is unknown"
 	expect_copies(GT_HOST_TO_DEVICE, 2, 200, 4);
 }
 
-TEST("a node that no call told of may be of any captured graph")
+TEST("a node with an unknown handle may be of any captured graph")
 {
 	start();
 	begin_capture(STREAM);
@@ -390,7 +390,7 @@ TEST("a graph that is launched while its stream is captured becomes part of that
 	expect_copies(GT_HOST_TO_DEVICE, 1, 100, 0);
 }
 
-TEST("memory that graphs allocate is theirs: it is told and no leak")
+TEST("memory that graphs allocate is theirs: it is reported and no leak")
 {
 	const struct gt_memory_process *const *processes;
 	const uint64_t node[15] = {[13] = 4096};

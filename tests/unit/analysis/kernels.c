@@ -94,7 +94,7 @@ TEST("the most frequent grid and block come first")
 	CHECK_INT(rows[0]->configuration_count + rows[0]->others, 102);
 }
 
-TEST("every launching call tells its grid, block and shared memory")
+TEST("every launching call has a known grid, block and shared memory")
 {
 	struct launch_config config = {{3, 2, 1}, {64, 2, 1}, 512, 0x11, 0, 0, 0};
 	struct built driver = begin("cuLaunchKernel"), extended = begin("cudaLaunchKernelExC");
@@ -172,7 +172,7 @@ TEST("kernels of the same handle in two processes are two, unless their name is 
 {
 	start(GT_BY_NOTHING);
 	launch(0xaaa, 1, 32, 0, 0);
-	become(200, "serve");
+	switch_process(200, "serve");
 	launch(0xaaa, 1, 32, 0, 0);
 	look();
 	CHECK_INT(count, 2);
@@ -184,12 +184,12 @@ TEST("one device is one row by its UUID, whatever ordinals processes have for it
 
 	start(GT_BY_DEVICE);
 	stream.device = 1;
-	tell_device(0, other);
-	tell_device(1, one);
+	feed_device(0, other);
+	feed_device(1, one);
 	register_kernel(0xaaa, "plain");
 	launch(0xaaa, 1, 32, 0, 0);
-	become(200, "serve");
-	tell_device(0, one);
+	switch_process(200, "serve");
+	feed_device(0, one);
 	register_kernel(0xaaa, "plain");
 	stream.device = 0;
 	launch(0xaaa, 1, 32, 0, 0);
@@ -200,21 +200,21 @@ TEST("one device is one row by its UUID, whatever ordinals processes have for it
 	CHECK_STR(rows[0]->group.uuid, "30313233-3435-3637-3839-616263646566");
 }
 
-TEST("launches from before the UUID of their device was told are that device's")
+TEST("launches from before the UUID of their device was known are that device's")
 {
 	static const char one[] = "0123456789abcdef";
 
 	start(GT_BY_DEVICE);
 	register_kernel(0xaaa, "plain");
 	launch(0xaaa, 1, 32, 0, 0);
-	become(200, "serve");
+	switch_process(200, "serve");
 	register_kernel(0xaaa, "plain");
 	stream.device = 0;
 	launch(0xaaa, 2, 32, 0, 0);
 	look();
 	CHECK_INT(count, 1); /* one ordinal, of which nobody knows more */
 	CHECK_INT(rows[0]->launches, 2);
-	tell_device(0, one);
+	feed_device(0, one);
 	launch(0xaaa, 2, 32, 0, 0);
 	look();
 	CHECK_INT(count, 2);
@@ -225,15 +225,15 @@ TEST("launches from before the UUID of their device was told are that device's")
 	CHECK_INT(rows[0]->configurations[0].launches, 2);
 	CHECK_STR(rows[0]->group.uuid, "30313233-3435-3637-3839-616263646566");
 	CHECK_STR(rows[1]->group.uuid, "");
-	become(100, "train");
-	tell_device(0, one);
+	switch_process(100, "train");
+	feed_device(0, one);
 	look();
 	CHECK_INT(count, 1);
 	CHECK_INT(rows[0]->launches, 3);
 	CHECK_INT(rows[0]->configuration_count, 2);
 }
 
-TEST("launches are told apart by stack, thread, stream, process, device and context")
+TEST("launches are distinguished by stack, thread, stream, process, device and context")
 {
 	static const enum gt_by by[] = {GT_BY_STACK, GT_BY_THREAD, GT_BY_STREAM, GT_BY_DEVICE,
 					GT_BY_CONTEXT};
@@ -269,7 +269,7 @@ TEST("a call that was left is no launch")
 	stream.names = NULL;
 }
 
-TEST("a stack that has no callers is none, and one that was not told is its number")
+TEST("a stack that has no callers is none, and one that is unknown is its number")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct gt_event_stack *event = (void *)gt_event_new(GT_EVENT_stack, "", 0);

@@ -212,7 +212,7 @@ TEST("an array counts its elements, all levels of a mipmapped one")
 	expect_totals(0, 0, 0, 0);
 }
 
-TEST("a release of memory freed before is told, and one of a pointer from nowhere")
+TEST("a release of memory freed before is reported, and one of a pointer from nowhere")
 {
 	start(GT_BY_STACK);
 	cuda_malloc(0x1000, 64);
@@ -253,7 +253,7 @@ TEST("the driver's call inside of the runtime's is not counted again")
 	enclose();
 	stream.stack = 0xabc;
 	cuda_malloc(0x1000, 500);
-	go_on();
+	reset_times();
 	expect_totals(1, 0, 0, 0);
 	CHECK_INT(rows[0].bytes, 500);
 	CHECK_INT(rows[0].group.number, 0xabc);
@@ -267,7 +267,7 @@ TEST("the driver's call inside of the runtime's is not counted again")
 	CHECK_INT(process_at(0)->freed_unseen, 0);
 }
 
-TEST("an allocation inside of a call that means something else counts by itself")
+TEST("an allocation inside of a call that means something else counts on its own")
 {
 	start(GT_BY_STACK);
 	stream.depth = 1;
@@ -277,7 +277,7 @@ TEST("an allocation inside of a call that means something else counts by itself"
 	expect_totals(1, 0, 0, 0);
 }
 
-TEST("an allocation inside of a call whose record was lost counts by itself")
+TEST("an allocation inside of a call whose record was lost counts on its own")
 {
 	start(GT_BY_STACK);
 	stream.depth = 1;
@@ -288,7 +288,7 @@ TEST("an allocation inside of a call whose record was lost counts by itself")
 	expect_totals(2, 0, 0, 0);
 }
 
-TEST("an address given out again before its release was told belongs to both allocations in turn")
+TEST("an address given out again before its free was seen belongs to both allocations in turn")
 {
 	start(GT_BY_STACK);
 	cuda_malloc(0x1000, 64);
@@ -313,7 +313,8 @@ TEST("an address given out again before its release was told belongs to both all
 	CHECK_INT(process_at(0)->freed_unseen, 0);
 }
 
-TEST("an address that comes again, without any release, is told as one whose release was not seen")
+TEST("an address that comes again, without any release, is counted as one whose release was not "
+     "seen")
 {
 	start(GT_BY_STACK);
 	cuda_malloc(0x1000, 64);
@@ -490,7 +491,7 @@ TEST("the end of a process leaves what others have")
 {
 	start(GT_BY_PROCESS);
 	cuda_malloc(0x1000, 64);
-	become(200, "serve");
+	switch_process(200, "serve");
 	cuda_malloc(0x1000, 32);
 	ends(100);
 	expect_totals(1, 1, 0, 0);
@@ -498,7 +499,7 @@ TEST("the end of a process leaves what others have")
 	CHECK_STR(rows[0].process_name, "train");
 	CHECK_INT(rows[1].group.process, 200);
 	/* Another process may get the number. */
-	become(100, "again");
+	switch_process(100, "again");
 	cuda_malloc(0x1000, 8);
 	ends(100);
 	look();
@@ -506,7 +507,7 @@ TEST("the end of a process leaves what others have")
 	CHECK_STR(rows[2].process_name, "again");
 }
 
-TEST("rows by size gather what has as many bytes, and rows by age what stands as long")
+TEST("rows by size gather what has as many bytes, and rows by age what is live as long")
 {
 	start(GT_BY_SIZE);
 	for (uint64_t i = 1; i <= 10; i++)
@@ -527,7 +528,7 @@ TEST("rows by size gather what has as many bytes, and rows by age what stands as
 	CHECK_STR(gt_age_name((unsigned)rows[1].group.number), "10 s - 1 min");
 }
 
-TEST("rows by device tell whose memory stands, of each process")
+TEST("rows by device show whose memory is live, of each process")
 {
 	start(GT_BY_DEVICE);
 	cuda_malloc(0x1000, 10);
@@ -542,7 +543,7 @@ TEST("rows by device tell whose memory stands, of each process")
 	CHECK_INT(rows[1].group.process, 100);
 }
 
-TEST("rows by context tell which context was current")
+TEST("rows by context show which context was current")
 {
 	start(GT_BY_CONTEXT);
 	stream.context = 1;
@@ -557,7 +558,7 @@ TEST("rows by context tell which context was current")
 	CHECK_INT(rows[1].group.number, 1);
 }
 
-TEST("a process's current and greatest use are told by kind of memory, and its calls' times")
+TEST("a process's current and greatest use are reported by kind of memory, and its calls' times")
 {
 	const struct gt_memory_process *process;
 
@@ -579,7 +580,7 @@ TEST("a process's current and greatest use are told by kind of memory, and its c
 	CHECK_INT(process->latency.max, 9000);
 }
 
-TEST("an allocation whose address could not be read is told, and no leak")
+TEST("an allocation whose address could not be read is reported, and no leak")
 {
 	struct built built = begin("cudaMalloc");
 
@@ -590,7 +591,7 @@ TEST("an allocation whose address could not be read is told, and no leak")
 	CHECK_INT(process_at(0)->untracked, 1);
 }
 
-TEST("a hundred thousand live allocations are told one by one")
+TEST("a hundred thousand live allocations are reported one by one")
 {
 	start(GT_BY_SIZE);
 	for (uint64_t i = 1; i <= 100000; i++)

@@ -38,7 +38,7 @@ TEST("a per-thread-default-stream twin is its function")
 	CHECK(gt_api_find("cuMemcpyHtoD_v2") != gt_api_find("cuMemcpyHtoD"));
 }
 
-TEST("a name that is none of ours is refused")
+TEST("a name that is none of ours is rejected")
 {
 	static const char *const names[] = {"",      "cuda",   "cudaMallo", "cudaMallocX",
 					    "_ptsz", "malloc", "zzz",       "cudaMalloc_ptsz_ptsz",
@@ -214,7 +214,7 @@ TEST("results have the names of the headers, and short ones")
 	CHECK_STR(result("cuMemAlloc_v2", 700, true), "ILLEGAL_ADDRESS");
 }
 
-TEST("a result is 32 bits wide: what stands above it does not count")
+TEST("a result is 32 bits wide: what is above it does not count")
 {
 	CHECK_STR(result("cudaMalloc", 0xffffffff00000000, true), "Success");
 	CHECK(!gt_api_failed(row("cudaMalloc"), 0xffffffff00000000));

@@ -19,7 +19,7 @@ TEST("cuMemAlloc_v2 shows its size and the address that it gave back")
 	CHECK_STR(details(&release), "ptr=0x7f1234568000");
 }
 
-TEST("the driver's copies tell their direction by their ends")
+TEST("the driver's copies imply their direction by their ends")
 {
 	static const struct {
 		const char *name, *target, *source, *text;
@@ -232,7 +232,7 @@ TEST("an identifier is shown as its bytes")
 		  "{\"uuid\":{\"bytes\":\"0x012300000000000000000000000000ff\"},\"dev\":0}");
 }
 
-TEST("a float that is passed is told as not captured")
+TEST("a float that is passed is shown as not captured")
 {
 	struct built call = begin("cuParamSetf");
 

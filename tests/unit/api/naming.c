@@ -56,7 +56,7 @@ static void tell_function(struct gt_names *names, const char *name)
 	free(event);
 }
 
-static void tell_process(struct gt_names *names, __u32 process, __u32 parent)
+static void take_process(struct gt_names *names, __u32 process, __u32 parent)
 {
 	struct gt_event_process *event = (void *)gt_event_new(GT_EVENT_process, "a", 1);
 
@@ -67,7 +67,7 @@ static void tell_process(struct gt_names *names, __u32 process, __u32 parent)
 }
 
 /* The string argument of the call that comes next. */
-static void tell_string(struct gt_names *names, const struct built *call, const char *name)
+static void take_string(struct gt_names *names, const struct built *call, const char *name)
 {
 	struct gt_event_string *event = (void *)gt_event_new(GT_EVENT_string, name, strlen(name));
 
@@ -96,7 +96,7 @@ static void register_kernel(struct gt_names *names, uint64_t stub, const char *n
 	pass(&call, "hostFun", stub);
 	call.call.sequence = 7;
 	back(&call, 0);
-	tell_string(names, &call, name);
+	take_string(names, &call, name);
 	take_call(names, &call, GT_EVENT_implicit);
 }
 
@@ -181,7 +181,7 @@ TEST("a launch by a driver handle has the name that it was looked up by")
 	pass(&call, "hmod", 0x1000);
 	back(&call, 0);
 	point(&call, "hfunc", &handle, sizeof(handle));
-	tell_string(names, &call, "scale");
+	take_string(names, &call, "scale");
 	take_call(names, &call, GT_EVENT_call);
 	CHECK_STR(gt_names_call_kernel(names, with_names(names, &call)), "scale");
 	call.call.sequence = 4;
@@ -212,36 +212,36 @@ static void look_up(struct gt_names *names, struct built *call, const char *stri
 	snprintf(ret_text, size, "%s", gt_strbuf_string(&shown));
 }
 
-TEST("the variable that a call looks up is told by its name, which is no kernel's")
+TEST("the variable that a call looks up is reported by its name, which is no kernel's")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct built call = begin("cuModuleGetGlobal_v2");
-	char told[256];
+	char shown_text[256];
 
 	call.call.sequence = 3;
 	pass(&call, "hmod", 0x1000);
 	pass(&call, "name", 0x2000);
-	look_up(names, &call, "coun\x1bter", false, told, sizeof(told));
-	CHECK_STR(told, "hmod=0x1000 name=\"coun?ter\" {\"dptr\":null,\"bytes\":null,"
-			"\"hmod\":\"0x1000\",\"name\":\"coun\\u001bter\"}");
+	look_up(names, &call, "coun\x1bter", false, shown_text, sizeof(shown_text));
+	CHECK_STR(shown_text, "hmod=0x1000 name=\"coun?ter\" {\"dptr\":null,\"bytes\":null,"
+			      "\"hmod\":\"0x1000\",\"name\":\"coun\\u001bter\"}");
 	CHECK(gt_names_call_kernel(names, with_names(names, &call)) == NULL);
-	look_up(names, &call, "long", true, told, sizeof(told));
-	CHECK(strstr(told, " name=\"long…\" ") != NULL);
+	look_up(names, &call, "long", true, shown_text, sizeof(shown_text));
+	CHECK(strstr(shown_text, " name=\"long…\" ") != NULL);
 }
 
-TEST("a string that was not told is its address, and that of an outer call outlives an inner one's")
+TEST("a string that is unknown is its address, and that of an outer call outlives an inner one's")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	struct built outer = begin("cuModuleGetGlobal_v2"), inner = begin("cuModuleGetGlobal_v2");
 	gt_auto_strbuf shown = GT_STRBUF_INIT, unknown = GT_STRBUF_INIT;
-	char told[256];
+	char shown_text[256];
 
 	outer.call.sequence = 3;
 	inner.call.sequence = 4;
 	pass(&outer, "name", 0x2000);
 	pass(&inner, "name", 0x3000);
-	look_up(names, &outer, "one", false, told, sizeof(told));
-	look_up(names, &inner, "two", false, told, sizeof(told));
+	look_up(names, &outer, "one", false, shown_text, sizeof(shown_text));
+	look_up(names, &inner, "two", false, shown_text, sizeof(shown_text));
 	gt_call_format_entry(&shown, with_names(names, &outer));
 	CHECK(strstr(gt_strbuf_string(&shown), "name=\"one\"") != NULL);
 	outer.call.sequence = 5;
@@ -256,7 +256,7 @@ TEST("the string of another call is not taken for a kernel's name")
 
 	pass(&call, "hostFun", 0x401000);
 	call.call.sequence = 7;
-	tell_string(names, &call, "_Z3addPf");
+	take_string(names, &call, "_Z3addPf");
 	call.call.sequence = 8;
 	back(&call, 0);
 	take_call(names, &call, GT_EVENT_implicit);
@@ -267,7 +267,7 @@ TEST("a forked process knows the kernels of its parent, and another one does not
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
-	tell_process(names, CHILD, PROCESS);
+	take_process(names, CHILD, PROCESS);
 	register_kernel(names, 0x401000, "_Z3addPf");
 	CHECK_STR(gt_names_kernel(names, CHILD, 0x401000), "_Z3addPf");
 	CHECK(gt_names_kernel(names, 999, 0x401000) == NULL);
@@ -277,12 +277,12 @@ TEST("processes that are each other's parents do not hang the search")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
-	tell_process(names, CHILD, PROCESS);
-	tell_process(names, PROCESS, CHILD);
+	take_process(names, CHILD, PROCESS);
+	take_process(names, PROCESS, CHILD);
 	CHECK(gt_names_kernel(names, CHILD, 1) == NULL);
 }
 
-TEST("a stack that was told is found by its number, in its process only")
+TEST("a stack that was recorded is found by its number, in its process only")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	__u64 record[8] = {0};

@@ -104,7 +104,7 @@ static struct gt_parameters *of_image(const void *data, size_t size)
 	return parameters;
 }
 
-TEST("a cubin tells its kernels' parameters, and not those of device functions")
+TEST("a cubin has its kernels' parameters, and not those of device functions")
 {
 	size_t size;
 	gt_autofree char *bytes = usual_cubin(&size);
@@ -122,7 +122,7 @@ TEST("a cubin tells its kernels' parameters, and not those of device functions")
 	CHECK_INT(cubin.kernels[3].parameters[2].offset, 4408);
 }
 
-TEST("a cubin tells registers, local and shared memory")
+TEST("a cubin has registers, local and shared memory")
 {
 	for (int reserved = 0; reserved < 2; reserved++) {
 		size_t size;
@@ -148,7 +148,7 @@ static void check_refused(const void *bytes, size_t size, int error, const char 
 	CHECK(cubin.kernels == NULL);
 }
 
-TEST("what is no cubin is refused")
+TEST("what is no cubin is rejected")
 {
 	size_t size;
 	gt_autofree char *bytes = usual_cubin(&size);
@@ -162,7 +162,7 @@ TEST("what is no cubin is refused")
 	check_refused(bytes, size, -EBADMSG, "malformed cubin: it has no section headers");
 }
 
-TEST("a kernel whose parameters are damaged is left out")
+TEST("a kernel whose parameters are malformed is omitted")
 {
 	size_t size;
 	gt_autofree char *bytes = usual_cubin(&size);
@@ -260,7 +260,7 @@ TEST("the shared memory of PTX is what a kernel and all that it calls name, each
 		    GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN);
 }
 
-TEST("what a kernel uses is told for the architecture that the driver takes")
+TEST("what a kernel uses is reported for the architecture that the driver takes")
 {
 	static const uint32_t architectures[] = {86, 75, 80};
 	gt_auto_strbuf container = GT_STRBUF_INIT;
@@ -340,7 +340,7 @@ static void check_file_refused(const char *path, int error, const char *text)
 	CHECK_STR(diag.text, text);
 }
 
-TEST("a file without modules is refused, and one that is damaged")
+TEST("a file without modules is rejected, and one that is malformed")
 {
 	gt_auto_strbuf container = GT_STRBUF_INIT;
 
@@ -409,7 +409,7 @@ TEST("arguments of a kernel without C++ name are shown by the types of its PTX")
 		   "200, -2.5, {00 01 02 03 10 20 30 40 ...}, {07 00 00 00 00 00 00 00 ...}, 1");
 }
 
-TEST("where only the name is known its types tell the sizes")
+TEST("where only the name is known its types give the sizes")
 {
 	const uint64_t words[GT_ARGUMENT_WORDS] = {0xffffffff00000100, 0xaaaaaaaafffffffe, 0x1ff,
 						   0x8000000000000000, 42};
@@ -459,7 +459,7 @@ TEST("more arguments than a launch copies are not known")
 		   "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, ?, ?");
 }
 
-TEST("arguments are told in JSON by type, size and value")
+TEST("arguments are reported in JSON by type, size and value")
 {
 	struct gt_launch_arguments arguments = {
 		.words = {0x7f00, 0x3f800000, (uint64_t)-1, 1, 0x0102},

@@ -158,7 +158,7 @@ TEST("registers and stack words together keep to the limit of slots")
 	CHECK_INT(layout.locations[7].slot, GT_LAYOUT_NONE);
 }
 
-TEST("a structure given back takes the first argument register on x86-64 only")
+TEST("a structure returned takes the first argument register on x86-64 only")
 {
 	check_slots("cudaCreateChannelDesc", GT_MACHINE_X86_64, 6, 0, (int[]){1, 2, 3, 4, 5});
 	check_slots("cudaCreateChannelDesc", GT_MACHINE_AARCH64, 5, 0, (int[]){0, 1, 2, 3, 4});
@@ -220,7 +220,7 @@ TEST("calls that change the context are traced implicitly, those that only ask f
 	CHECK(!gt_api_is_implicit(row("cudaMalloc")));
 }
 
-TEST("a handle given back is kept when big structures are read, too")
+TEST("a handle returned is kept when big structures are read, too")
 {
 	struct gt_api_layout layout = laid_out("cudaCreateTextureObject", GT_MACHINE_X86_64);
 

@@ -108,7 +108,7 @@ TEST("cudaFree shows the address")
 	CHECK_STR(details(&later), "ptr=0x7f1234568000 stream=0x55aa00");
 }
 
-TEST("the default streams are told apart: the legacy one, the thread's own, and what 0 means")
+TEST("the default streams are distinguished: the legacy one, the thread's own, and what 0 means")
 {
 	struct built call = begin("cudaFreeAsync"), config = begin("cudaLaunchKernelExC");
 	uint64_t launch[8] = {[4] = 0};

@@ -139,7 +139,7 @@ TEST("a list is separated by commas, and may be given again")
 	gt_strings_free(&values.list);
 }
 
-TEST("a list with nothing between its commas is refused")
+TEST("a list with nothing between its commas is rejected")
 {
 	EXPECT_WRONG("invalid value 'a,,b' for --list (expected WORD,…)", "-l", "a,,b");
 	EXPECT_WRONG("invalid value '' for --list (expected WORD,…)", "-l", "");
@@ -162,7 +162,7 @@ TEST("an option may be cut short where it stays the only one")
 	EXPECT_WRONG("ambiguous option '--n': --no-off, --number", "--n");
 }
 
-TEST("--help prints usage, description and options, wherever it stands")
+TEST("--help prints usage, description and options, wherever it is")
 {
 	const char *help = "Usage: gputap paint [options] [WALL]\n"
 			   "\n"
@@ -197,7 +197,7 @@ TEST("an invalid value is rejected with the valid ones")
 	EXPECT_WRONG("invalid value '' for --string (expected TEXT)", "-s", "");
 }
 
-TEST("options that are wrong are told as what they are")
+TEST("options that are wrong are reported as what they are")
 {
 	EXPECT_WRONG("unknown option '--colur': did you mean '--colour'?", "--colur");
 	EXPECT_WRONG("unknown option '--colur': did you mean '--colour'?", "--colur=red");

@@ -332,7 +332,7 @@ TEST("JSON has an object for a call, with arguments and result")
 		   "\"nested\":false}\n");
 }
 
-TEST("JSON tells nested, failed and unfinished calls")
+TEST("JSON shows nested, failed and unfinished calls")
 {
 	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
 
@@ -352,7 +352,7 @@ TEST("JSON tells nested, failed and unfinished calls")
 		"\"result\":null,\"nested\":false,\"unfinished\":true}\n");
 }
 
-TEST("JSON tells the context, the device's UUID, the direction and the thread's own stream")
+TEST("JSON shows the context, the device's UUID, the direction and the thread's own stream")
 {
 	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
 	static const uint8_t uuid[16] = {0xab, [15] = 0xcd};
@@ -405,7 +405,7 @@ TEST("JSON tells the context, the device's UUID, the direction and the thread's 
 
 #define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-TEST("JSON and lines tell a process's cgroup and container once they are told")
+TEST("JSON and lines show a process's cgroup and container once they are known")
 {
 	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
 
@@ -469,7 +469,7 @@ TEST("a table of nothing has its head")
 	end_stream(&stream, "     CALLS   ERRORS     TOTAL      MEAN       MAX  FUNCTION\n");
 }
 
-TEST("a pipe that nobody reads is told as such, and stays so")
+TEST("a pipe that nobody reads is reported as such, and stays so")
 {
 	struct stream stream = begin_stream(&gt_output_json, (struct gt_output_options){0});
 	int ends[2];
@@ -487,7 +487,7 @@ TEST("a pipe that nobody reads is told as such, and stays so")
 	gt_names_free(stream.names);
 }
 
-TEST("a file in a directory that is not there is refused, with its name")
+TEST("a file in a directory that is not there is rejected, with its name")
 {
 	const struct gt_output *outputs[] = {&gt_output_lines, &gt_output_json, &gt_output_counts,
 					     &gt_output_capture};

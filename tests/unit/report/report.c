@@ -99,7 +99,7 @@ static void map_file(const char *path)
 	event->start = 0x400000;
 	event->end = 0x500000;
 	event->inode = 7;
-	tell(&event->head);
+	feed_event(&event->head);
 	free(event);
 }
 
@@ -126,7 +126,7 @@ TEST("kernels: registers and static shared memory come from the program's file")
 TEST("kernels: rows by device and by context say which")
 {
 	start(&gt_report_kernels, GT_BY_DEVICE);
-	tell_device(0, "0123456789abcdef");
+	feed_device(0, "0123456789abcdef");
 	launch(0xaaa, 4, 256, 0, 0);
 	stream.device = 1;
 	launch(0xaaa, 4, 256, 0, 0);
@@ -139,7 +139,7 @@ TEST("kernels: rows by device and by context say which")
 	       "     -      0 B  device 1                                           "
 	       "0xaaa\n" HOST_TIMES "Complete: 0 calls, none lost.\n");
 	start(&gt_report_kernels, GT_BY_CONTEXT);
-	tell_context(1, 0x500, GT_CONTEXT_PRIMARY);
+	feed_context(1, 0x500, GT_CONTEXT_PRIMARY);
 	stream.context = 1;
 	launch(0xaaa, 4, 256, 0, 0);
 	expect(true,
@@ -154,7 +154,7 @@ TEST("kernels: rows that look alike say of which process they are, where there a
 {
 	start(&gt_report_kernels, GT_BY_STREAM);
 	launch(0xaaa, 4, 256, 0, 0);
-	become(200, "serve");
+	switch_process(200, "serve");
 	launch(0xaaa, 4, 256, 0, 0);
 	expect(true,
 	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
@@ -190,7 +190,7 @@ TEST("leaks: rows by stack of a recording without stacks say how to record them"
 	       "1.00 µs       0\n" OF_ALL_CALLS "Complete: 0 calls, none lost.\n");
 }
 
-TEST("leaks: in between it is told how long that was after the start")
+TEST("leaks: in between it is reported how long that was after the start")
 {
 	start(&gt_report_leaks, GT_BY_SIZE);
 	cuda_malloc(0x1000, 1536);
@@ -234,7 +234,7 @@ TEST("leaks: what was left to whom, and what was wrong")
 	       "Complete: 0 calls, none lost.\n");
 }
 
-TEST("leaks: what is of all calls of a process is told once")
+TEST("leaks: what is of all calls of a process is reported once")
 {
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	cuda_malloc(0x1000, 100);
@@ -253,7 +253,7 @@ TEST("leaks: what is of all calls of a process is told once")
 	       "Complete: 0 calls, none lost.\n");
 }
 
-TEST("leaks: that everything was freed is told only where something was allocated")
+TEST("leaks: that everything was freed is reported only where something was allocated")
 {
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	expect(true, "No allocation was seen.\nComplete: 0 calls, none lost.\n");
@@ -277,7 +277,7 @@ TEST("leaks: that everything was freed is told only where something was allocate
 		     "µs  1.00 µs       0\n" OF_ALL_CALLS "Complete: 0 calls, none lost.\n");
 }
 
-TEST("leaks: what could not be followed is not told as freed")
+TEST("leaks: what could not be followed is not reported as freed")
 {
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	call_with("cudaMalloc", "size", 100, 0);
@@ -330,7 +330,7 @@ TEST("copies: rates by calls that wait, bounds of those that do not, and a word 
 	       "Complete: 0 calls, none lost.\n");
 }
 
-TEST("copies: sizes are told from a power of two to the next, and no time where none waited")
+TEST("copies: sizes are reported from a power of two to the next, and no time where none waited")
 {
 	start(&gt_report_copies, GT_BY_NOTHING);
 	copy_async(0x1000, 0x5555, 0, 1, 0x11);
@@ -393,7 +393,7 @@ TEST("errors: a call without a stream is of none, and not of the default stream"
 	       "Complete: 0 calls, none lost.\n");
 }
 
-TEST("errors: none is told as none, but where no call was seen")
+TEST("errors: none is reported as none, but where no call was seen")
 {
 	start(&gt_report_errors, GT_BY_STACK);
 	expect(true, "No call was seen.\nComplete: 0 calls, none lost.\n");
@@ -412,7 +412,7 @@ TEST("the last report of several says that it is the last")
 	expect(true, "At the end:\nNo call was seen.\nComplete: 0 calls, none lost.\n");
 }
 
-TEST("every report tells what was lost")
+TEST("every report states what was lost")
 {
 	struct gt_event_account account = {
 		.head = {.kind = GT_EVENT_account, .size = sizeof(account)},
@@ -427,7 +427,7 @@ TEST("every report tells what was lost")
 	gt_auto_strbuf report = GT_STRBUF_INIT;
 
 	start(&gt_report_errors, GT_BY_STACK);
-	tell(&account.head);
+	feed_event(&account.head);
 	CHECK_INT(put(true, false, &report), 0);
 	CHECK_STR(gt_strbuf_string(&report),
 		  "No call was seen.\n"
@@ -436,7 +436,7 @@ TEST("every report tells what was lost")
 		  "4 calls began before the probes were attached.\n");
 }
 
-TEST("one call is told as one")
+TEST("one call is counted as one")
 {
 	struct gt_event_account account = {
 		.head = {.kind = GT_EVENT_account, .size = sizeof(account)},
@@ -446,14 +446,14 @@ TEST("one call is told as one")
 	gt_auto_strbuf whole = GT_STRBUF_INIT, lossy = GT_STRBUF_INIT;
 
 	start(&gt_report_errors, GT_BY_STACK);
-	tell(&account.head);
+	feed_event(&account.head);
 	CHECK_INT(put(true, false, &whole), 0);
 	CHECK_STR(gt_strbuf_string(&whole), "No call was seen.\n"
 					    "Complete: 1 call, none lost.\n");
 	account.complete = 0;
 	account.lost = account.others_lost = account.orphans = 1;
 	start(&gt_report_errors, GT_BY_STACK);
-	tell(&account.head);
+	feed_event(&account.head);
 	CHECK_INT(put(true, false, &lossy), 0);
 	CHECK_STR(gt_strbuf_string(&lossy),
 		  "No call was seen.\n"
