@@ -97,6 +97,12 @@ static void ignore_rejected(void *context, const struct gt_site *site, int error
 static double with_empty_pair(const char *path, uint64_t offset, long calls)
 {
 	struct gt_site site = {.name = "cudaSetDevice", .offset = offset};
+	const struct gt_attach_request request = {
+		.path = path,
+		.sites = &site,
+		.count = 1,
+		.failed = ignore_rejected,
+	};
 	struct gt_attachment *attachment = NULL;
 	struct empty_bpf *skeleton = empty_bpf__open();
 	struct gt_attacher attacher = {.multi = !gt_attach_check_multi()};
@@ -113,8 +119,7 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 		gt_attach_prepare_multi(attacher.entry);
 		gt_attach_prepare_multi(attacher.at_return);
 	}
-	if (!empty_bpf__load(skeleton) &&
-	    !gt_attach(&attacher, path, &site, 1, ignore_rejected, NULL, &attachment, NULL)) {
+	if (!empty_bpf__load(skeleton) && !gt_attach(&attacher, &request, &attachment, NULL)) {
 		ns_per_call(call_plain, calls / 10);
 		ns = ns_per_call(call_plain, calls);
 	}

@@ -248,13 +248,14 @@ static int attach_both(struct half *half)
 	return error ? error : attach_half(half);
 }
 
-int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_site *sites,
-	      size_t count, void (*failed)(void *context, const struct gt_site *site, int error),
-	      void *context, struct gt_attachment **ret_attachment, struct gt_diag *diag)
+int gt_attach(struct gt_attacher *attacher, const struct gt_attach_request *request,
+	      struct gt_attachment **ret_attachment, struct gt_diag *diag)
 {
+	const char *path = request->path;
+	size_t count = request->count, room = count ? count : 1;
 	gt_auto(attachment) struct gt_attachment *made = calloc(1, sizeof(*made));
-	gt_autofree uint64_t *numbers = calloc(count ? count : 1, 2 * sizeof(*numbers));
-	gt_autofree struct probe *probes = calloc(count ? count : 1, sizeof(*probes));
+	gt_autofree uint64_t *numbers = calloc(room, 2 * sizeof(*numbers));
+	gt_autofree struct probe *probes = calloc(room, sizeof(*probes));
 	gt_autoclose int file = open(path, O_RDONLY | O_CLOEXEC);
 	struct half half = {
 		.attacher = attacher,
@@ -271,14 +272,14 @@ int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_si
 	if (!made || !numbers || !probes)
 		return gt_diag(diag, -ENOMEM, "attach", path, "out of memory");
 	for (size_t i = 0; i < count; i++)
-		probes[i].site = &sites[i];
+		probes[i].site = &request->sites[i];
 	error = attach_both(&half);
 	if (error)
 		return gt_diag(diag, error, "attach", path, "cannot attach uprobes: %s",
 			       strerror(-error));
 	for (size_t i = 0; i < count; i++) {
 		if (probes[i].failed)
-			failed(context, probes[i].site, half.error);
+			request->failed(request->context, probes[i].site, half.error);
 		else
 			made->count++;
 	}

@@ -39,13 +39,19 @@ int gt_attach_check_multi(void);
 /* Prepare a program for uprobe_multi; before it is loaded. */
 void gt_attach_prepare_multi(struct bpf_program *program);
 
-/*
- * Attach to `count` sites of the file `path`. `failed` is called for each site that cannot be
- * probed; the others are attached nevertheless. 0 if at least one was attached.
- */
-int gt_attach(struct gt_attacher *attacher, const char *path, const struct gt_site *sites,
-	      size_t count, void (*failed)(void *context, const struct gt_site *site, int error),
-	      void *context, struct gt_attachment **ret_attachment, struct gt_diag *diag);
+/* The sites of one file. */
+struct gt_attach_request {
+	const char *path;
+	const struct gt_site *sites;
+	size_t count;
+	/* Called for each site that cannot be probed; the others are attached nevertheless. */
+	void (*failed)(void *context, const struct gt_site *site, int error);
+	void *context;
+};
+
+/* Attach to the sites of a file. 0 if at least one was attached. */
+int gt_attach(struct gt_attacher *attacher, const struct gt_attach_request *request,
+	      struct gt_attachment **ret_attachment, struct gt_diag *diag);
 
 /* Return the number of attached sites. */
 size_t gt_attachment_count(const struct gt_attachment *attachment);

@@ -184,14 +184,20 @@ static void note_failed_site(void *context, const struct gt_site *site, int erro
 static int attach_sites(struct call_source *state, struct gt_traced_file *file, unsigned number,
 			const gt_site_list *sites, struct gt_diag *diag)
 {
+	const struct gt_attach_request request = {
+		.path = file->path,
+		.sites = sites->items,
+		.count = sites->count,
+		.failed = note_failed_site,
+		.context = state,
+	};
 	struct gt_attachment *attachment;
 	int error;
 
 	for (size_t i = 0; i < sites->count; i++)
 		emit_function(state, (uint32_t)sites->items[i].cookie);
 	state->wanted += sites->count;
-	error = gt_attach(&state->attacher, file->path, sites->items, sites->count,
-			  note_failed_site, state, &attachment, diag);
+	error = gt_attach(&state->attacher, &request, &attachment, diag);
 	if (error)
 		return error;
 	state->attached += gt_attachment_count(attachment);
