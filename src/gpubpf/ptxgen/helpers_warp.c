@@ -163,7 +163,7 @@ int gt_ptxgen_warp_ballot(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-/* The result is the own value where the lane asked for is not active. */
+/* The result is the own value where the other lane is not active. */
 int gt_ptxgen_warp_shuffle(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_value value = gt_ptxgen_reg64(gen, 1), from = gt_ptxgen_reg64(gen, 2);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Narrowing: 32 bits in place of 64. eBPF has registers of 64 bits only, and a GPU makes two
- * instructions of most of what is 64 bits wide.
+ * Narrowing: 32 bits in place of 64. eBPF has registers of 64 bits only, and most operations of 64
+ * bits are two instructions on a GPU.
  *
- * Instruction selection asks here which operations give the same result with 32 bits. A pass over
+ * Instruction selection uses operations of 32 bits where they have the same result. A pass over
  * the list then finds .b32 registers that hold the lower half of a .b64, so that it is not
  * converted from there: ptxas does not see through a value that is widened and narrowed again, and
  * drops the .b64 if nothing else reads it. This is local copy propagation (Muchnick, Advanced

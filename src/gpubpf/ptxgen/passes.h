@@ -20,7 +20,7 @@ struct gt_ptxgen;
 
 enum {
 	GT_PTXGEN_NONE = UINT32_MAX, /* no instruction */
-	GT_PTXGEN_STACK_SLOTS = 8,   /* places of the stack that an analysis follows */
+	GT_PTXGEN_STACK_SLOTS = 8,   /* of the stack, that an analysis follows */
 };
 
 /* Bytes of the frame's stack that hold one known value; width 0: none. */
@@ -28,9 +28,9 @@ struct gt_ptxgen_slot {
 	int16_t offset;
 	uint8_t width;
 };
-/* The place with exactly these bytes, or -1. */
+/* The index of the slot with exactly these bytes, or -1. */
 int gt_ptxgen_find_slot(const struct gt_ptxgen_slot *slots, int64_t offset, unsigned width);
-/* The bytes are written: forgets the places that overlap them. Returns the place for them. */
+/* The bytes are written: forget the slots that overlap them. Returns the index of their slot. */
 int gt_ptxgen_write_slot(struct gt_ptxgen_slot *slots, int64_t offset, unsigned width);
 
 /* ---- range analysis ---- */
@@ -152,7 +152,7 @@ int gt_ptxgen_plan_null_tests(struct gt_ptxgen *gen);
 /*
  * Whether the call at gen->at does the test of its result for NULL. Its helper must then set r0 to
  * 0 and branch to the label where it is NULL, and fall through where r0 is not NULL; the test
- * itself is not emitted. Emits the instructions between the call and its test that must come before
- * the branch: ask just before it.
+ * itself is not emitted. Also emits the instructions between the call and its test that must
+ * precede the branch: call this just before it.
  */
 bool gt_ptxgen_null_target(struct gt_ptxgen *gen, struct gt_ptxgen_value *ret_label);
