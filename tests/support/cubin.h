@@ -13,7 +13,7 @@ struct made_kernel {
 	unsigned int count;
 	unsigned short offsets[8], sizes[8]; /* of parameters */
 	unsigned int registers, local, shared;
-	int is_big;    /* parameters are told as in kernels with more than 4 KiB of them */
+	int is_big;    /* parameters are described as in kernels with more than 4 KiB of them */
 	int is_device; /* a device function */
 };
 

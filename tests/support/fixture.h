@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A directory of its own for a test program, in which it builds what it looks at with the
+ * A directory of its own for a test program, in which it builds the files that it examines with the
  * compiler that built it (variable CC, set by meson). It is gone when the program ends.
  */
 #pragma once
@@ -99,7 +99,7 @@ static inline void compile(const char *source, const char *options)
 
 	write_text("source.c", source);
 	if (run(NULL, "%s -O1 source.c %s 2>compile.log", compiler ? compiler : "cc", options)) {
-		TAP_FAIL("the compiler refused: %s", options);
+		TAP_FAIL("the compiler failed: %s", options);
 		run(NULL, "sed 's/^/# /' compile.log >&2");
 	}
 }

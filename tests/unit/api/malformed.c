@@ -40,7 +40,7 @@ TEST("a slot that a record lacks is not taken from the copies behind the slots")
 	CHECK_STR(details(&call), "grid=4x2x1 block=256x1x1 shared=128 stream=0x55aa00 func=?");
 }
 
-TEST("a record that claims more slots than it has words is cut where it ends")
+TEST("a record that claims more slots than it has words is truncated at its end")
 {
 	struct built call = begin("cudaMalloc");
 	uint64_t pointer = 0x7f1234568000;
@@ -87,7 +87,7 @@ TEST("copies that a record claims and does not have are unknown")
 	}
 }
 
-TEST("a structure by value that is cut shows what is there")
+TEST("a truncated structure by value shows its captured part")
 {
 	struct built call = begin("cudaLaunchKernel");
 
@@ -99,7 +99,7 @@ TEST("a structure by value that is cut shows what is there")
 			       "\"args\":null,\"sharedMem\":null,\"stream\":null}");
 }
 
-TEST("the live view leaves out inputs that there are not, and where a kernel's name lies")
+TEST("the live view omits absent inputs, and the address of a kernel's name")
 {
 	struct built load = begin("cuLibraryLoadData");
 	struct built look = begin("cuLibraryGetKernel");

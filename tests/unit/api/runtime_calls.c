@@ -2,7 +2,7 @@
 /* Decoded calls of the runtime API. */
 #include "api_record.h"
 
-TEST("cudaMalloc shows its size, then its result and what it gave back")
+TEST("cudaMalloc shows its size, then its result and the address that it returned")
 {
 	struct built call = begin("cudaMalloc");
 	uint64_t pointer = 0x7f1234568000;
@@ -32,7 +32,7 @@ TEST("a failed cudaMalloc gives nothing back, whatever the record holds")
 	CHECK_STR(json(&call), "{\"devPtr\":null,\"size\":4000}");
 }
 
-TEST("a call that was left is unfinished and has no result")
+TEST("an abandoned call is unfinished and has no result")
 {
 	struct built call = begin("cudaMalloc");
 	uint64_t pointer = 0x7f1234568000;
@@ -138,7 +138,7 @@ TEST("the default streams are distinguished: the legacy one, the thread's own, a
 	CHECK(strstr(details(&call), "size=64 bytes stream=per-thread"));
 }
 
-TEST("a function's twins are known by their names")
+TEST("a function's variants are known by their names")
 {
 	CHECK(gt_api_is_per_thread("cudaMemcpyAsync_ptsz"));
 	CHECK(gt_api_is_per_thread("cuMemcpyHtoD_v2_ptds"));
@@ -408,7 +408,7 @@ TEST("functions without arguments show nothing, and return")
 	CHECK_STR(details(&internal), "returned");
 }
 
-TEST("the launch configuration that is popped is what the call gave back")
+TEST("the launch configuration that is popped is the one that the call returned")
 {
 	struct built call = begin("__cudaPopCallConfiguration");
 	uint64_t shared = 64, stream = 0;
