@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Translators generate code for a GPU from a verified program. They rely on the facts of the
- * verifier and check nothing again, so program and facts must belong together. The same input
- *always has the same text as its result.
+ * verifier and check nothing again, so program and facts must belong together. The same input has
+ * the same result, always.
  *
  * FORM "kernel": each program becomes a kernel that runs it once per thread, warp or block.
  *
