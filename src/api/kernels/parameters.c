@@ -401,7 +401,8 @@ static int take_section(struct file_addition *addition, struct gt_elf *elf, cons
 		memcpy(&body, head + 8, sizeof(body));
 		if (body > CONTAINER_LIMIT || head_size + body > end - at)
 			return gt_diag(addition->diag, -EBADMSG, "kernels", NULL,
-				       "damaged %s: a container is longer than the section", name);
+				       "malformed %s: a container is longer than the section",
+				       name);
 		size = head_size + body;
 		container = malloc(size);
 		if (!container)

@@ -355,7 +355,7 @@ TEST("a file without modules is rejected, and one that is malformed")
 	compile("int main(void) { return 0; }\n", "-o damaged");
 	CHECK_INT(run(NULL, "objcopy --add-section .nv_fatbin=cut damaged"), 0);
 	check_file_refused("damaged", -EBADMSG,
-			   "damaged .nv_fatbin: a container is longer than the section");
+			   "malformed .nv_fatbin: a container is longer than the section");
 }
 
 static void check_text(const char *name, const struct gt_kernel *kernel, const uint64_t *words,
