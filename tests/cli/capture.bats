@@ -123,10 +123,10 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 @test "abandoned calls are shown with --failed, live and from a capture" {
 	record "$callback" longjmp 2
 	show --failed
-	expect_count "$output" 'cudaMalloc .*unfinished: it was left' 2
+	expect_count "$output" 'cudaMalloc .*unfinished: abandoned without returning' 2
 	expect_count "$output" 'cudaMalloc' 2
 	trace --failed -- "$callback" longjmp 2
-	expect_count "$stderr" 'cudaMalloc .*unfinished: it was left' 2
+	expect_count "$stderr" 'cudaMalloc .*unfinished: abandoned without returning' 2
 	expect_count "$stderr" 'cudaMalloc' 2
 }
 
