@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "base/clock.h"
 #include "device/clock.h"
 
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "device/stream.h"
 
 /*

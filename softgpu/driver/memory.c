@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory of the device and of the host: allocation and queries. */
 #include "device/memory.h"
-#include "base/clock.h"
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "device/array.h"
 #include "device/clock.h"
 #include "driver/api.h"
