@@ -40,12 +40,13 @@
  *	.weak .const .align 8 .b64 <prefix>pid_tgid[1];
  *
  *   <n> is the map's number in the object; only maps that are used have a symbol. Word 0 is the
- *device address of the map's memory, laid out as in map/map.h, aligned to 8; word 1 is the number
- *of copies there (GT_COPY_ONE: 1; consecutive copies: gt_bpf_map_copies_for). The host writes both
- *words after loading the module and before the first launch. With symbols_global the symbols are
- *.global instead of .const. `output` is what trace_printk and puts write to: a map of type 27
- *(ringbuf) with max_entries = output_bytes, in memory shared with the host. Word 1 is 1. `pid_tgid`
- *is one word, for helper 14: process id << 32 | thread id.
+ *   device address of the map's memory (layout: map/map.h), aligned to 8; word 1 is the number of
+ *   its copies there (GT_COPY_ONE: 1; others are consecutive: gt_bpf_map_copies_for).
+ *   The host writes both words after loading the module and before the first launch, unless
+ *   `symbols` has their values. With symbols_global the symbols are .global instead of .const.
+ *   `output` is the map of trace_printk and puts: type 27 (ringbuf), max_entries = output_bytes, in
+ *   memory shared with the host. Word 1 is 1.
+ *   `pid_tgid` is one word, for helper 14: process id << 32 | thread id.
  *
  * All words are little-endian.
  */

@@ -6,8 +6,8 @@
  *	instruction selection appends PTX instructions to a list (ir.h), a row each,
  *	passes over that list rewrite it, and print.c prints it.
  *
- * eBPF registers are PTX registers of 64 bits; ptxas allocates the real ones. Temporaries and
- *labels are used for one purpose each, so any number of them costs nothing.
+ * eBPF registers are PTX registers of 64 bits; ptxas allocates the real ones. Each temporary and
+ * label has one purpose, and any number of them costs nothing.
  *
  * Addresses: pointers to map values, records and memory are addresses in .global, pointers to the
  * stack in .local. In a program where one register may hold both (gen->generic) all are generic
