@@ -30,7 +30,7 @@ section() {
 	sed -n "/^## gputap\.$1\.1/,/^## /p" "$root/docs/analyses.md"
 }
 
-# documented NAME PATH: the keys that the docs tell of it.
+# documented NAME PATH: its keys in the docs.
 documented() {
 	section "$1" | awk -v path="### \`$2\`" '
 		/^##/ { here = ($0 == path) }
@@ -40,7 +40,7 @@ documented() {
 # The keys that every row may have because of --by.
 by_keys='device|uuid|context|age|size|stream|stack|tid'
 
-@test "docs/analyses.md tells exactly the keys that the objects have" {
+@test "docs/analyses.md lists exactly the keys that the objects have" {
 	for name in "${analyses[@]}"; do
 		gputap "$name" --from "$captured" --json
 		expect_status 0
@@ -54,14 +54,14 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 	done
 }
 
-@test "docs/analyses.md tells all findings, and from how many on" {
+@test "docs/analyses.md lists all findings with their thresholds" {
 	expected=$(sed -n 's/^FINDING(\([a-z_]*\), \([0-9]*\),.*/\1 \2/p' "$root/src/analysis/findings.def" | sort)
 	[ -n "$expected" ]
 	[ "$(sed -n 's/^| `\([a-z_]*\)` | \([0-9]*\) | .*/\1 \2/p' "$root/docs/analyses.md" | sort)" = \
 		"$expected" ] || fail "the tables differ"
 }
 
-@test "an analysis of a capture is told again word by word" {
+@test "an analysis of a capture is repeated word by word" {
 	for name in "${analyses[@]}"; do
 		gputap "$name" --from "$captured"
 		expect_status 0
@@ -100,7 +100,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 	done
 }
 
-@test "a table that is read at once has the totals, and they are not told a second time" {
+@test "a table that is read at once has the totals, and does not repeat them" {
 	gputap errors --from "$captured"
 	expect_output_line '^Complete: [0-9]+ calls, none lost\.$'
 	[[ "$stderr" != *' calls: '* ]] || fail "$stderr"
@@ -137,7 +137,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 	expect_json '.[0].leaks | length == 1'
 }
 
-@test "--by splits the rows, and a wrong one is told with those there are" {
+@test "--by splits the rows, and an invalid one is reported with the valid ones" {
 	for by in stack thread stream process device context; do
 		gputap kernels --from "$captured" --by $by --json
 		expect_status 0

@@ -40,7 +40,7 @@ commands() {
 	done
 }
 
-@test "a command that does not exist is told with the nearest one" {
+@test "an unknown command is reported with the nearest one" {
 	gputap trac
 	expect_status 2
 	expect_output ''
@@ -50,19 +50,19 @@ commands() {
 	expect_error "gputap: unknown command 'trac': did you mean 'trace'? (try 'gputap help')"
 }
 
-@test "a command that resembles none is told without a guess" {
+@test "a command that resembles none is reported without a guess" {
 	gputap nonsense
 	expect_status 2
 	expect_error "gputap: unknown command 'nonsense' (try 'gputap help')"
 }
 
-@test "an option that does not exist is told with the nearest one" {
+@test "an unknown option is reported with the nearest one" {
 	gputap trace --jsn
 	expect_status 2
 	expect_error "gputap: unknown option '--jsn': did you mean '--json'? (try 'gputap trace --help')"
 }
 
-@test "an unknown letter is told, whatever the command" {
+@test "an unknown letter is reported for every command" {
 	for command in $(commands); do
 		gputap "$command" -Z
 		expect_status 2
@@ -70,13 +70,13 @@ commands() {
 	done
 }
 
-@test "an option without its value is told" {
+@test "an option without its value is reported" {
 	gputap trace --ring-size
 	expect_status 2
 	expect_error "gputap: option --ring-size requires a value: SIZE (try 'gputap trace --help')"
 }
 
-@test "-- without a command behind it is refused: not all processes were meant" {
+@test "-- without a command is rejected: it does not mean all processes" {
 	for command in trace kernels leaks copies errors; do
 		gputap "$command" --json --
 		expect_status 2
@@ -88,19 +88,19 @@ commands() {
 	expect_error "gputap: --: No such file or directory"
 }
 
-@test "a size that is none is told" {
+@test "an invalid size is reported" {
 	gputap trace --ring-size x -- true
 	expect_status 2
 	expect_error "gputap: invalid value 'x' for --ring-size (a size such as 64K or 16M) (try 'gputap trace --help')"
 }
 
-@test "a time that is none is told" {
+@test "an invalid time is reported" {
 	gputap trace --duration 5q -- true
 	expect_status 2
 	expect_error "gputap: invalid value '5q' for --duration (a duration such as 10s or 500ms) (try 'gputap trace --help')"
 }
 
-@test "a choice that is none is told with those there are" {
+@test "an invalid choice is reported with the valid ones" {
 	gputap trace --time wal -- true
 	expect_status 2
 	expect_error "gputap: invalid value 'wal' for --time (one of: wall, relative, ns) (try 'gputap trace --help')"
@@ -164,7 +164,7 @@ commands() {
 	expect_no_output_line '\bcudaFree\b'
 }
 
-@test "0 is refused where it would mean the same as no option" {
+@test "0 is rejected where it would mean the same as no option" {
 	for option in --top --stack-depth; do
 		gputap copies $option 0 -- true
 		expect_status 2
@@ -193,7 +193,7 @@ commands() {
 	expect_error "gputap: -t and --time cannot be used together (try 'gputap trace --help')"
 }
 
-@test "what says how calls are recorded is refused for a capture" {
+@test "options of recording are rejected for a capture" {
 	for option in --gpu=soft --stack=none --stack-depth=3 --kernel-args --attach=perf; do
 		gputap errors --from x.gtap $option
 		expect_status 2
@@ -201,7 +201,7 @@ commands() {
 	done
 }
 
-@test "what is asked for as if it were a command is told with what it is" {
+@test "an option given as a command is reported with its option" {
 	gputap version
 	expect_status 0
 	expect_output_line '^gputap [0-9]'

@@ -32,10 +32,10 @@ load helper
 
 @test "doctor says the same in JSON as in lines" {
 	gputap doctor
-	told_lines=$output
+	printed_lines=$output
 	gputap doctor --json
 	[ "$(jq -r '.examinations[] | "\(.verdict) \(.name) \(.text)"' <<<"$output")" = \
-		"$(sed -E 's/ {2,}/ /g' <<<"$told_lines")" ]
+		"$(sed -E 's/ {2,}/ /g' <<<"$printed_lines")" ]
 }
 
 @test "without privileges doctor fails and says what to do" {
@@ -60,7 +60,7 @@ load helper
 	expect_output_line "^ok       software GPU     its libraries are in $BATS_TEST_TMPDIR$"
 }
 
-@test "doctor refuses arguments" {
+@test "doctor rejects arguments" {
 	gputap doctor now
 	expect_status 2
 	expect_error "gputap: unexpected argument 'now' (try 'gputap doctor --help')"

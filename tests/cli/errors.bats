@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What cannot be traced is told: what was tried, what went wrong, what to do next.
+# Errors of tracing: what was attempted, what went wrong, what to do next.
 
 load helper
 load tracing
@@ -8,14 +8,14 @@ setup() {
 	use_standin
 }
 
-@test "a path that is not there is told" {
+@test "a missing path is reported" {
 	trace -p nowhere
 	expect_status 1
 	expect_output ""
 	expect_error "gputap: nowhere: cannot be opened: No such file or directory"
 }
 
-@test "a file that is no ELF file is told" {
+@test "a file that is not an ELF file is reported" {
 	echo hello >text
 	trace -p text
 	expect_status 1
@@ -28,7 +28,7 @@ setup() {
 	expect_error "gputap: empty: not an ELF file (it is empty)"
 }
 
-@test "a truncated ELF file is told" {
+@test "a truncated ELF file is reported" {
 	head -c 100 "$calls" >short
 	trace -p short
 	expect_status 1
@@ -38,7 +38,7 @@ setup() {
 	expect_error "gputap: almost: truncated ELF: its section headers end at byte $(stat -c %s "$calls"), the file has $(stat -c %s almost)"
 }
 
-@test "a truncated program is told before it is run" {
+@test "a truncated program is reported before it is run" {
 	head -c 9000 "$calls" >short
 	chmod +x short
 	trace -- ./short
@@ -46,7 +46,7 @@ setup() {
 	expect_error "gputap: ./short: truncated ELF: its section headers end at byte $(stat -c %s "$calls"), the file has 9000"
 }
 
-@test "a library without CUDA functions is told" {
+@test "a library without CUDA functions is reported" {
 	need_command cc
 	echo 'int zero(void) { return 0; }' | cc -shared -fPIC -x c - -o libzero.so
 	trace -p ./libzero.so
@@ -125,7 +125,7 @@ setup() {
 	[ ! -e "$BATS_TEST_TMPDIR/a.gtap" ]
 }
 
-@test "a source that is not there is told with the nearest one" {
+@test "an unknown source is reported with the nearest one" {
 	need_probes
 	trace -e cuba -- true
 	expect_status 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The examples, run by themselves: on the software device, and assembled by ptxas where there is
+# The examples without gputap: on the software GPU, and assembled by ptxas where there is
 # one.
 load helper
 
@@ -57,7 +57,7 @@ example() {
 	expect_output "matmul: the product of two 128 x 128 matrices is right"
 }
 
-@test "matmul refuses a size that is none" {
+@test "matmul rejects an invalid size" {
 	example matmul -3
 	expect_status 2
 	expect_error "usage: matmul [N], N from 1 to 4096"
@@ -108,7 +108,7 @@ failures: 7 errors are right"
 	done
 }
 
-@test "bench refuses a number of iterations that is none" {
+@test "bench rejects an invalid number of iterations" {
 	example bench nothing
 	expect_status 2
 	expect_error "usage: bench [ITERATIONS]"
@@ -165,7 +165,7 @@ failures: 7 errors are right"
 		observe "$softcc" --build "$build" --ptx -o "$BATS_TEST_TMPDIR/example.ptx" "$source"
 		expect_status 0
 		observe "$ptxas" -arch=sm_75 -o "$BATS_TEST_TMPDIR/cubin" "$BATS_TEST_TMPDIR/example.ptx"
-		[ "$status" = 0 ] || fail "ptxas refuses $source"
+		[ "$status" = 0 ] || fail "ptxas rejects $source"
 	done
 }
 

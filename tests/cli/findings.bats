@@ -19,7 +19,7 @@ line_of() {
 	grep -nF "$1" "$root/examples/failures.cu" | head -n 1 | cut -d: -f1
 }
 
-@test "the failed calls of examples/failures are told by name, error and place" {
+@test "the failed calls of examples/failures are reported by name, error and site" {
 	errors -- "$examples/failures"
 	expect_status 0
 	expect_json '.[0].errors | map([.function, .error, .count]) | sort == [
@@ -44,7 +44,7 @@ line_of() {
 	expect_json ".[0].findings[0].stack.frames | any(.function == \"main\" and .line == $line)"
 }
 
-@test "a finding's callers are those who wrote its place; -v tells the stubs, too" {
+@test "a finding's callers are those who wrote its place; -v shows the stubs, too" {
 	gputap errors --stack dwarf -o errors.txt -- "$examples/failures"
 	[ "$(grep -A 1 'first returned by' errors.txt | tail -n 1)" = "  at main (failures.cu:$(line_of 'store<<<1, 32>>>'))" ] ||
 		fail "$(cat errors.txt)"
@@ -80,7 +80,7 @@ habit_line() {
 	grep -nF "$1" "$root/tests/programs/habits.cu" | head -n 1 | cut -d: -f1
 }
 
-@test "habits are told with how often, where, and one sentence of advice each" {
+@test "habits are reported with count, site and one sentence of advice each" {
 	need_file "$build/tests/programs/habits" "program of CUDA (clang for PTX)"
 	errors -- "$build/tests/programs/habits"
 	expect_status 0

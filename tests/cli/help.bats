@@ -22,7 +22,7 @@ commands=(trace doctor list help)
 	done
 }
 
-@test "gputap --version tells the version of meson.build" {
+@test "gputap --version prints the version of meson.build" {
 	gputap --version
 	expect_status 0
 	expect_output "gputap $(sed -n "s/^  version: '\(.*\)',$/\1/p" "$root/meson.build")"
@@ -30,7 +30,7 @@ commands=(trace doctor list help)
 	expect_output_line '^gputap [0-9]'
 }
 
-@test "every command tells its usage and its options with --help, and so does gputap help" {
+@test "every command prints its usage and its options with --help, and so does gputap help" {
 	for command in "${commands[@]}"; do
 		gputap "$command" --help
 		expect_status 0
@@ -57,7 +57,7 @@ commands=(trace doctor list help)
 	done
 }
 
-@test "the help tells where the output goes, and how to have JSON alone" {
+@test "the help explains the output file, and how to write JSON alone" {
 	gputap help trace
 	expect_output_line '^      --json +print one JSON object per line; with CMD add -o FILE$'
 	for command in kernels leaks copies errors; do
@@ -67,7 +67,7 @@ commands=(trace doctor list help)
 	done
 }
 
-@test "the help of options stands in one column, though some letters take several bytes" {
+@test "the help of options is in one column, though some letters take several bytes" {
 	for command in "${commands[@]}"; do
 		gputap help "$command"
 		columns=$(grep -E '^  (-.,|   ) --' <<<"$output" | sed -E 's/^(.{25}).*/\1/' | grep -c ' $')
@@ -75,7 +75,7 @@ commands=(trace doctor list help)
 	done
 }
 
-@test "no line of a command's help is wider than 92 columns, examples and usage aside" {
+@test "no line of a command's help is wider than 92 columns, except examples and usage" {
 	for command in "${commands[@]}" kernels leaks copies errors verify compile exec; do
 		gputap help "$command"
 		output=$(sed '/^Usage:/d; /^Examples:/,$d' <<<"$output")
@@ -84,7 +84,7 @@ commands=(trace doctor list help)
 	done
 }
 
-@test "a description and an option's help go on in the next line where a word has no room" {
+@test "a description and an option's help continue in the next line where a word does not fit" {
 	gputap help doctor
 	expect_output_line "^Each line has a verdict: ok; missing, where something is less good without it; or broken,$"
 	expect_output_line "^where nothing can be traced without it\. Exits with 1 if something is broken\.$"
@@ -94,13 +94,13 @@ commands=(trace doctor list help)
 	expect_output_line '^ {26}\(default: auto\)$'
 }
 
-@test "the help of trace tells the same sum of calls as the manual page" {
+@test "the help of trace has the same sum of calls as the manual page" {
 	gputap help trace
 	[[ ${output//$'\n'/ } == *"made = complete + unfinished + lost + filtered by a condition."* ]]
 	[[ $(tr '\n' ' ' <"$root/man/gputap.1.in") == *"made = complete + unfinished + lost + filtered by a condition."* ]]
 }
 
-@test "an unknown command is told with the nearest one" {
+@test "an unknown command is reported with the nearest one" {
 	gputap trac
 	expect_status 2
 	expect_output ""
@@ -109,31 +109,31 @@ commands=(trace doctor list help)
 	expect_error "gputap: unknown command 'hlep': did you mean 'help'? (try 'gputap help')"
 }
 
-@test "an unknown command that is near to none is told without a guess" {
+@test "an unknown command that resembles none is reported without a guess" {
 	gputap frobnicate
 	expect_status 2
 	expect_error "gputap: unknown command 'frobnicate' (try 'gputap help')"
 }
 
-@test "help of an unknown command is told like the command" {
+@test "help of an unknown command is reported like the command" {
 	gputap help docter
 	expect_status 2
 	expect_error "gputap: unknown command 'docter': did you mean 'doctor'? (try 'gputap help')"
 }
 
-@test "help of two commands is refused" {
+@test "help of two commands is rejected" {
 	gputap help trace list
 	expect_status 2
 	expect_error "gputap: unexpected argument 'list' (try 'gputap help --help')"
 }
 
-@test "an option before the command is told to come later" {
+@test "an option before the command is reported" {
 	gputap --json trace
 	expect_status 2
 	expect_error "gputap: unknown option '--json' before the command (try 'gputap help')"
 }
 
-@test "an unknown option is told with the nearest one" {
+@test "an unknown option is reported with the nearest one" {
 	gputap trace --jsno
 	expect_status 2
 	expect_output ""
@@ -142,7 +142,7 @@ commands=(trace doctor list help)
 	expect_error "gputap: unknown option '--functoins': did you mean '--functions'? (try 'gputap list --help')"
 }
 
-@test "an unknown letter is told, also among others" {
+@test "an unknown letter is reported, also among others" {
 	gputap trace -Z
 	expect_status 2
 	expect_error "gputap: unknown option '-Z' (try 'gputap trace --help')"
@@ -152,7 +152,7 @@ commands=(trace doctor list help)
 	expect_error "gputap: unknown option '-Z' (try 'gputap trace --help')"
 }
 
-@test "an option that lacks its value is told with what it takes" {
+@test "an option that lacks its value is reported with the kind of value" {
 	gputap trace --max-events
 	expect_status 2
 	expect_error "gputap: option --max-events requires a value: N (try 'gputap trace --help')"
@@ -160,7 +160,7 @@ commands=(trace doctor list help)
 	expect_error "gputap: option -o requires a value: FILE (try 'gputap trace --help')"
 }
 
-@test "a value for an option that takes none is refused" {
+@test "a value for an option that takes none is rejected" {
 	gputap trace --json=yes
 	expect_status 2
 	expect_error "gputap: option --json takes no value (try 'gputap trace --help')"
@@ -168,7 +168,7 @@ commands=(trace doctor list help)
 	expect_error "gputap: option --help takes no value (try 'gputap trace --help')"
 }
 
-@test "an option that is cut short is taken only where one option begins so" {
+@test "an abbreviated option is accepted only where it is unique" {
 	gputap list --out
 	expect_status 0
 	expect_output_line '^Outputs:$'
@@ -192,7 +192,7 @@ commands=(trace doctor list help)
 	done
 }
 
-@test "completion for a shell that is not known is refused" {
+@test "completion for an unknown shell is rejected" {
 	gputap help --completion tcsh
 	expect_status 2
 	expect_error "gputap: invalid value 'tcsh' for --completion (one of: bash, zsh, fish) (try 'gputap help --help')"
@@ -226,7 +226,7 @@ complete_in_bash() {
 	[ "$output" = doctor ]
 }
 
-@test "bash completes a command line to be traced by itself" {
+@test "bash completes the command line of a traced command" {
 	cd "$BATS_TEST_TMPDIR"
 	touch vectoradd
 	complete_in_bash trace -v -- vec
@@ -279,7 +279,7 @@ read_manual() {
 	page=$(groff -man -Kutf8 -Tascii -P-cbou -rLL=2000n "$build/man/gputap.1")
 }
 
-@test "the manual page tells the exit statuses that there are" {
+@test "the manual page lists the exit statuses" {
 	read_manual
 	grep -qF 'The command line is wrong, or the object given to verify, compile or exec is malformed or missing.' <<<"$page"
 	grep -qF 'When trace, kernels, leaks, copies or errors runs a command, the exit status is that of the command' <<<"$page"
@@ -312,7 +312,7 @@ read_manual() {
 	expect_error ""
 }
 
-@test "a build that nobody watches tells every tenth of the way, and what compilers say" {
+@test "a build without a terminal prints every tenth of its progress, and messages of compilers" {
 	cd "$BATS_TEST_TMPDIR"
 	mkdir -p tools bin new
 	touch new/build.ninja

@@ -56,7 +56,7 @@ kernels() {
 	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 }
 
-@test "static shared memory is told from PTX, and registers of no cubin are unknown" {
+@test "static shared memory is known from PTX, and registers without a cubin are unknown" {
 	kernels -- "$examples/reduce"
 	expect_json '.[0].kernels | length == 1 and (.[0] | .static_shared == 128 and .registers == null and .compiled == [])'
 	gputap kernels -o kernels.txt -- "$examples/reduce"
@@ -102,7 +102,7 @@ kernels() {
 	done
 }
 
-# expect_callers CALLERS: what stands in the column CALLED BY of kernels.txt, sorted and by function
+# expect_callers CALLERS: the column CALLED BY of kernels.txt, sorted and by function
 # and line alone.
 expect_callers() {
 	local found

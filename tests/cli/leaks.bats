@@ -42,7 +42,7 @@ setup() {
 	[ "$(head -n 1 leaks.txt)" = 'All allocations were freed.' ]
 }
 
-@test "wrong releases are told apart from those that failed" {
+@test "invalid releases are distinguished from failed ones" {
 	gputap leaks --json -o leaks.json -- "$examples/failures"
 	output=$(cat leaks.json)
 	expect_json '.[0].processes[0] | .freed_twice == 1 and .freed_foreign == 1 and .failed == 2'
@@ -70,7 +70,7 @@ setup() {
 	expect_json '.[0].processes | all(.replaced == 0 and .freed_unseen == 0 and .free_failed == 0)'
 }
 
-@test "a hundred thousand live allocations are told, in less than 64 MB" {
+@test "a hundred thousand live allocations are listed, in less than 64 MB" {
 	mkfifo input
 	LD_LIBRARY_PATH=$build/tests/programs/standin "$build/gputap" leaks --gpu nvidia --json \
 		-o leaks.json -- "$build/tests/programs/hold" 100000 <input >held.txt 2>err.txt 3>&- &

@@ -33,14 +33,14 @@ load helper
 	expect_output "  cudart   -           cudaGetErrorName"
 }
 
-@test "a glob that matches no function is told" {
+@test "a glob that matches no function is reported" {
 	gputap list 'nvml*'
 	expect_status 1
 	expect_output ""
 	expect_error "gputap: no function matches 'nvml*'"
 }
 
-@test "two globs are refused" {
+@test "two globs are rejected" {
 	gputap list 'cuda*' 'cu*'
 	expect_status 2
 	expect_error "gputap: unexpected argument 'cu*' (try 'gputap list --help')"

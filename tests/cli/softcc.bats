@@ -26,7 +26,7 @@ softcc() {
 	observe "$root/tools/softcc" --build "$build" "$@"
 }
 
-@test "softcc --help tells every option" {
+@test "softcc --help lists every option" {
 	softcc --help
 	expect_status 0
 	for option in -o -c --ptx --fatbin --arch --compress --shared-runtime --static-runtime -g \
@@ -152,7 +152,7 @@ END
 	[ ! -e broken ]
 }
 
-@test "a kernel that calls what is defined nowhere is refused by name" {
+@test "a kernel that calls an undefined function is rejected by name" {
 	cat >bessel.cu <<'END'
 __device__ int elsewhere(int);
 __global__ void call(double *x)
@@ -165,14 +165,14 @@ END
 	expect_error "softcc: bessel.cu: undefined functions called by kernels: _Z9elsewherei __nv_j0"
 }
 
-@test "a managed variable is refused with the way out" {
+@test "a managed variable is rejected with an alternative" {
 	echo '__managed__ int shared; int main() { return shared; }' >managed.cu
 	softcc managed.cu
 	expect_status 1
 	expect_error_line 'error: clang builds no __managed__ variable: use cudaMallocManaged'
 }
 
-@test "wrong usage is refused with status 2" {
+@test "wrong usage is rejected with status 2" {
 	softcc
 	expect_status 2
 	expect_error "softcc: no FILE.cu is given; see softcc --help"

@@ -178,7 +178,7 @@ TEST("an error that stays names the last launch that was not waited for")
 	call_with("cudaDeviceSynchronize", NULL, 0, 0);
 	stream.stack = 2;
 	launch(0xbbb, 64, 256, 0, 0);
-	launch(0xccc, 64, 2048, 0, 9); /* refused: it did not run */
+	launch(0xccc, 64, 2048, 0, 9); /* rejected: it did not run */
 	stream.stack = 3;
 	call_with("cudaDeviceSynchronize", NULL, 0, 700);
 	call_with("cudaFree", "devPtr", 0x1000, 700);

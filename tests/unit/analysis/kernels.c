@@ -254,7 +254,7 @@ TEST("launches are distinguished by stack, thread, stream, process, device and c
 	}
 }
 
-TEST("a call that was left is no launch")
+TEST("an abandoned call is not a launch")
 {
 	struct built built = begin("cudaLaunchKernel");
 

@@ -339,7 +339,7 @@ TEST("a release that began before an allocation returned is not of that allocati
 	CHECK_INT(process_at(0)->freed_unseen, 1);
 }
 
-TEST("a reset of the device frees what is left on it, and says that it did")
+TEST("a reset of the device frees its allocations, and is shown with them")
 {
 	start(GT_BY_STACK);
 	stream.device = 0;
@@ -408,7 +408,7 @@ static void retain_primary(void)
 	returns(&retain, 0);
 }
 
-TEST("the last release of a primary context frees what is left in it")
+TEST("the last release of a primary context frees its allocations")
 {
 	start(GT_BY_STACK);
 	retain_primary();

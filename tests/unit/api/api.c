@@ -29,7 +29,7 @@ TEST("a number that is no row is nothing")
 	CHECK(gt_api_function(UINT32_MAX) == NULL);
 }
 
-TEST("a per-thread-default-stream twin is its function")
+TEST("a per-thread-stream variant is its function")
 {
 	CHECK_INT(gt_api_find("cudaMemcpyAsync_ptsz"), gt_api_find("cudaMemcpyAsync"));
 	CHECK_INT(gt_api_find("cudaMemcpy_ptds"), gt_api_find("cudaMemcpy"));
@@ -162,7 +162,7 @@ TEST("the main functions mean what they do")
 				 gt_api_category_name(rows[i].category));
 }
 
-TEST("every allocation gives back an address or a handle, every free takes one")
+TEST("every allocation returns an address or a handle, every free takes one")
 {
 	for (unsigned i = 0; i < gt_api_count(); i++) {
 		const struct gt_api_function *function = gt_api_function(i);

@@ -2,7 +2,7 @@
 /* Decoded calls of the driver API. */
 #include "api_record.h"
 
-TEST("cuMemAlloc_v2 shows its size and the address that it gave back")
+TEST("cuMemAlloc_v2 shows its size and the address that it returned")
 {
 	struct built call = begin("cuMemAlloc_v2"), release = begin("cuMemFree_v2");
 	uint64_t pointer = 0x7f1234568000;

@@ -21,8 +21,8 @@ void _Z20__device_stub__lateBPf(void)
 {
 }
 
-/* Tells where this program is mapped, as if the process were one that was attached to late. */
-static void tell_own_mappings(struct gt_names *names)
+/* Emits the mappings of this program, as for a process that was attached to late. */
+static void emit_own_mappings(struct gt_names *names)
 {
 	gt_auto_proc_maps maps = {0};
 
@@ -45,8 +45,8 @@ static void tell_own_mappings(struct gt_names *names)
 	}
 }
 
-/* Tells the function of a call, so that its number means something. */
-static void tell_function(struct gt_names *names, const char *name)
+/* Emits the function of a call, so that its number has a name. */
+static void emit_function(struct gt_names *names, const char *name)
 {
 	struct gt_event_function *event =
 		(void *)gt_event_new(GT_EVENT_function, name, strlen(name));
@@ -81,7 +81,7 @@ static void take_string(struct gt_names *names, const struct built *call, const 
 
 static void take_call(struct gt_names *names, struct built *call, enum gt_event_kind kind)
 {
-	tell_function(names, call->function->name);
+	emit_function(names, call->function->name);
 	call->call.head.kind = (__u16)kind;
 	call->call.head.process = call->call.head.thread = PROCESS;
 	call->call.function = (__u32)gt_api_find(call->function->name);
@@ -154,7 +154,7 @@ TEST("where no registration was seen, the symbol of the host function names the 
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
-	tell_own_mappings(names);
+	emit_own_mappings(names);
 	CHECK_STR(launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z5lateAPf), "_Z5lateAPf");
 	CHECK_STR(
 		launched(names, "cudaLaunchKernel", "func", (uintptr_t)_Z20__device_stub__lateBPf),

@@ -138,7 +138,7 @@ TEST("a cubin has registers, local and shared memory")
 	}
 }
 
-static void check_refused(const void *bytes, size_t size, int error, const char *text)
+static void check_rejected(const void *bytes, size_t size, int error, const char *text)
 {
 	gt_auto_cubin cubin = {0};
 	struct gt_diag diag = {0};
@@ -153,13 +153,14 @@ TEST("what is no cubin is rejected")
 	size_t size;
 	gt_autofree char *bytes = usual_cubin(&size);
 
-	check_refused("hello", 5, -ENOEXEC, "no cubin: too short for an ELF header");
+	check_rejected("hello", 5, -ENOEXEC, "no cubin: too short for an ELF header");
 	bytes[18] = 62;
-	check_refused(bytes, size, -ENOEXEC, "no cubin: not a 64-bit ELF for CUDA");
+	check_rejected(bytes, size, -ENOEXEC, "no cubin: not a 64-bit ELF for CUDA");
 	bytes[18] = (char)190;
-	check_refused(bytes, size - 1, -EBADMSG, "truncated cubin: it ends within section headers");
+	check_rejected(bytes, size - 1, -EBADMSG,
+		       "truncated cubin: it ends within section headers");
 	memset(bytes + 40, 0, 8);
-	check_refused(bytes, size, -EBADMSG, "malformed cubin: it has no section headers");
+	check_rejected(bytes, size, -EBADMSG, "malformed cubin: it has no section headers");
 }
 
 TEST("a kernel whose parameters are malformed is omitted")
@@ -330,7 +331,7 @@ TEST("a program without kernels has none, and that is no error")
 	CHECK_INT(added, 0);
 }
 
-static void check_file_refused(const char *path, int error, const char *text)
+static void check_file_rejected(const char *path, int error, const char *text)
 {
 	gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
 	struct gt_diag diag = {0};
@@ -346,16 +347,16 @@ TEST("a file without modules is rejected, and one that is malformed")
 
 	fixture();
 	write_text("text", "hello\n");
-	check_file_refused("text", -ENOEXEC, "neither a fatbin nor a cubin nor PTX text");
-	check_file_refused("missing", -ENOENT, "cannot be opened: No such file or directory");
+	check_file_rejected("text", -ENOEXEC, "neither a fatbin nor a cubin nor PTX text");
+	check_file_rejected("missing", -ENOENT, "cannot be opened: No such file or directory");
 	write_text("broken.ptx", ".version 8.0\n.target sm_75\n.entry k( { }\n");
-	check_file_refused("broken.ptx", -EBADMSG, "expected a state space, found \"{\"");
+	check_file_rejected("broken.ptx", -EBADMSG, "expected a state space, found \"{\"");
 	make_container(&container);
 	write_file("cut", container.data, container.length - 8);
-	compile("int main(void) { return 0; }\n", "-o damaged");
-	CHECK_INT(run(NULL, "objcopy --add-section .nv_fatbin=cut damaged"), 0);
-	check_file_refused("damaged", -EBADMSG,
-			   "malformed .nv_fatbin: a container is longer than the section");
+	compile("int main(void) { return 0; }\n", "-o malformed");
+	CHECK_INT(run(NULL, "objcopy --add-section .nv_fatbin=cut malformed"), 0);
+	check_file_rejected("malformed", -EBADMSG,
+			    "malformed .nv_fatbin: a container is longer than the section");
 }
 
 static void check_text(const char *name, const struct gt_kernel *kernel, const uint64_t *words,
@@ -377,7 +378,7 @@ static uint64_t real(double value)
 	return bits;
 }
 
-TEST("arguments are cut to their sizes and shown by the types of the mangled name")
+TEST("arguments are truncated to their sizes and shown by the types of the mangled name")
 {
 	/* Above the 4 bytes of 0.1f lies what happened to be on the stack. */
 	const uint64_t words[GT_ARGUMENT_WORDS] = {0x7f0c2a000000, 0x7f0c2b000000,
@@ -435,7 +436,7 @@ TEST("a type whose size is not the module's is not believed")
 	const struct gt_kernel kernel = {.parameters = layout, .parameter_count = 2};
 	const uint64_t words[GT_ARGUMENT_WORDS] = {0x11223344, 5};
 
-	/* A long of 4 bytes; an enumeration, which PTX tells to be a number. */
+	/* A long of 4 bytes; an enumeration, which PTX declares as a number. */
 	check_text("_Z1fl4Mode", &kernel, words, 3, "{44 33 22 11}, 5");
 	/* A name with another count of parameters is not of this kernel. */
 	check_text("_Z1ff", &kernel, words, 3, "{44 33 22 11}, 5");
@@ -500,7 +501,7 @@ static void build_with_nvcc(const char *options)
 	fixture();
 	write_text("source.cu", source);
 	if (run(NULL, TOOLS "nvcc %s source.cu 2>nvcc.log", options)) {
-		TAP_FAIL("nvcc refused: %s", options);
+		TAP_FAIL("nvcc failed: %s", options);
 		run(NULL, "sed 's/^/# /' nvcc.log >&2");
 	}
 }

@@ -164,7 +164,7 @@ TEST("a structure returned takes the first argument register on x86-64 only")
 	check_slots("cudaCreateChannelDesc", GT_MACHINE_AARCH64, 5, 0, (int[]){0, 1, 2, 3, 4});
 }
 
-TEST("what a call gives back is copied at success, in its own size")
+TEST("a call's output is copied at success, in its own size")
 {
 	struct gt_plan plan;
 

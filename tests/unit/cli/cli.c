@@ -155,7 +155,7 @@ TEST("the first argument that is no option ends them, and so does --")
 	CHECK_INT(rest, 3);
 }
 
-TEST("an option may be cut short where it stays the only one")
+TEST("an option may be abbreviated where it stays unique")
 {
 	CHECK_INT(PARSE("--str", "text"), GT_GO_ON);
 	CHECK_STR(values.string, "text");

@@ -489,7 +489,7 @@ static void write_malformed(size_t offset, size_t size, unsigned int seed)
 		if (seed >> 16 & 1)
 			file.data[offset + i] ^= (uint8_t)(1u << (seed >> 20 & 7));
 	}
-	write_file("damaged.so", file.data, file.size);
+	write_file("malformed.so", file.data, file.size);
 }
 
 TEST("malformed rules shorten the list and do no harm")
@@ -503,12 +503,12 @@ TEST("malformed rules shorten the list and do no harm")
 	run(&text, "readelf -SW libusual.so | sed -n 's/.* \\.eh_frame  *[A-Z_0-9]*//p' | "
 		   "awk '{print $2, $3}'");
 	if (sscanf(text, "%lx %lx", &offset, &size) != 2)
-		SKIP("readelf does not tell where .eh_frame is");
+		SKIP("readelf does not show the address of .eh_frame");
 	for (unsigned int seed = 1; seed <= 200; seed++) {
 		char path[128];
 
 		write_malformed(offset - (seed % 2 ? 64 : 0), size + 64, seed);
-		snprintf(path, sizeof(path), "%s/damaged.so", fixture());
+		snprintf(path, sizeof(path), "%s/malformed.so", fixture());
 		gt_auto(space) struct gt_space *space = own_space("libusual.so", path);
 		gt_auto(unwinder) struct gt_unwinder *unwinder = gt_unwinder_new(space);
 
@@ -562,7 +562,7 @@ TEST("a malformed expression is rejected")
 
 	CHECK_INT(EVALUATE("\x13"), 0 - EBADMSG);          /* drop: nothing is left */
 	CHECK_INT(EVALUATE("\x22"), -EBADMSG);             /* plus with one value */
-	CHECK_INT(EVALUATE("\x0e\1\2"), -EBADMSG);         /* const8u cut off */
+	CHECK_INT(EVALUATE("\x0e\1\2"), -EBADMSG);         /* truncated const8u */
 	CHECK_INT(EVALUATE("\x2f\xfd\xff"), -EBADMSG);     /* skip to itself for ever */
 	CHECK_INT(EVALUATE("\x2f\x80\x00"), -EBADMSG);     /* skip beyond the end */
 	CHECK_INT(EVALUATE("\xff"), -EBADMSG);             /* no operation */

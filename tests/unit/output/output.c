@@ -445,7 +445,7 @@ TEST("JSON has notes and the account, and of other events nothing")
 		   "\"orphans\":5,\"entries_lost\":6,\"others_lost\":7}\n");
 }
 
-TEST("the table counts calls, errors and what was left, the longest total first")
+TEST("the table counts calls, errors and abandoned calls, the longest total first")
 {
 	struct stream stream = begin_stream(&gt_output_counts, (struct gt_output_options){0});
 

@@ -207,7 +207,7 @@ TEST("leaks: in between it is reported how long that was after the start")
 	       "µs  1.00 µs       0\n" OF_ALL_CALLS "\n");
 }
 
-TEST("leaks: what was left to whom, and what was wrong")
+TEST("leaks: unfreed allocations by process, and errors")
 {
 	start(&gt_report_leaks, GT_BY_PROCESS);
 	cuda_malloc(0x1000, 100);
