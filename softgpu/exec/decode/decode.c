@@ -491,7 +491,7 @@ static void sort_fills(struct sg_function *function)
 	}
 }
 
-/* An estimate of what a compiler would need: what is live at once, and some for addresses. */
+/* Estimates the registers that a compiler would need: live values, and some for addresses. */
 static uint32_t estimate_registers(const struct sg_function *function)
 {
 	uint32_t words = function->register_words + 6;

@@ -162,6 +162,9 @@ struct sg_address {
 
 /* Operand `index`, an address in brackets. */
 int sg_decode_address(struct sg_decoder *decoder, uint32_t index, struct sg_address *ret_address);
+/* The same; it must have a base in a slot, so .param and .local variables are bad operands. */
+int sg_decode_slot_address(struct sg_decoder *decoder, uint32_t index,
+			   struct sg_address *ret_address);
 int sg_decode_address_operand(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
 			      uint32_t index, struct sg_address *ret_address);
 

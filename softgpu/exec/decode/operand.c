@@ -394,3 +394,13 @@ int sg_decode_address_operand(struct sg_decoder *decoder, const struct gt_ptx_op
 		return sg_decode_bad_operand(decoder, index);
 	}
 }
+
+int sg_decode_slot_address(struct sg_decoder *decoder, uint32_t index,
+			   struct sg_address *ret_address)
+{
+	int error = sg_decode_address(decoder, index, ret_address);
+
+	if (!error && ret_address->slot == SG_NO_SLOT)
+		error = sg_decode_bad_operand(decoder, index);
+	return error;
+}

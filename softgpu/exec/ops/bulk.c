@@ -184,12 +184,10 @@ static int read_address(struct sg_decoder *decoder, uint32_t index, bool is_shar
 			struct bulk_address *ret_address)
 {
 	struct sg_address address;
-	int error = sg_decode_address(decoder, index, &address);
+	int error = sg_decode_slot_address(decoder, index, &address);
 
 	if (error)
 		return error;
-	if (address.slot == SG_NO_SLOT)
-		return sg_decode_bad_operand(decoder, index);
 	*ret_address = (struct bulk_address){.slot = address.slot,
 					     .is_narrow = address.is_narrow,
 					     .is_shared = is_shared,

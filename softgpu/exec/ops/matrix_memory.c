@@ -134,12 +134,10 @@ static int read_address(struct sg_decoder *decoder, uint32_t index, struct sg_ma
 			struct sg_instruction *step)
 {
 	struct sg_address address;
-	int error = sg_decode_address(decoder, index, &address);
+	int error = sg_decode_slot_address(decoder, index, &address);
 
 	if (error)
 		return error;
-	if (address.slot == SG_NO_SLOT)
-		return sg_decode_bad_operand(decoder, index);
 	step->a = address.slot;
 	step->immediate = address.offset;
 	step->list = (const uint32_t *)(void *)plan;
