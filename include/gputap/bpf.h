@@ -2,7 +2,7 @@
 /*
  * Sections, contexts, maps and helpers of GPU programs in eBPF, for `clang -target bpf -O2 -g`. A
  * program needs no other header. If it also uses <bpf/bpf_helpers.h> of libbpf, for host programs
- *in the same file, include that first.
+ * in the same file, include that first.
  *
  *	#include <gputap/bpf.h>
  *
@@ -45,12 +45,12 @@
  *	run          standalone (`gputap exec`); r1 is memory, r2 its size: see below
  *
  * The level is how often a program runs. Default: once per thread. ".warp": once per group of
- *active lanes of a warp. ".block" (entry and exit; the level of block_begin and block_end): once
- *per block, at entry in its first thread, at exit in its last.
+ * active lanes of a warp. ".block" (entry and exit; the level of block_begin and block_end): once
+ * per block, at entry in its first thread, at exit in its last.
  *
  * <glob> ("*", "?", "[…]") matches the mangled name of a kernel, its demangled name, or the
- *demangled name up to the "(". It is required for entry, exit, call and return; for call and return
- *it matches device functions.
+ * demangled name up to the "(". It is required for entry, exit, call and return; for call and return
+ * it matches device functions.
  *
  * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
  * separated by commas; "kprobe/__memcapture", without other names, is memory. They are GPU sections
