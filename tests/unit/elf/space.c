@@ -10,16 +10,15 @@
 /* Maps a file in process 1: "/a" has inode 5, "/b" 6. The path is followed by other bytes. */
 static int map(struct gt_space *space, uint64_t start, uint64_t end, const char *path)
 {
-	char bytes[8] = {0};
+	char bytes[] = "/?\0rest";
 
-	memcpy(bytes, path, 2);
-	memcpy(bytes + 3, "rest", 4);
+	bytes[1] = path[1];
 	return gt_space_map(space, 1,
 			    &(struct gt_space_request){.start = start,
 						       .end = end,
 						       .inode = path[1] == 'a' ? 5 : 6,
 						       .path = bytes,
-						       .length = 7});
+						       .length = sizeof(bytes) - 1});
 }
 
 TEST("a later mapping replaces the parts that it covers")
