@@ -49,8 +49,8 @@
  * per block, at entry in its first thread, at exit in its last.
  *
  * <glob> ("*", "?", "[…]") matches the mangled name of a kernel, its demangled name, or the
- * demangled name up to the "(". It is required for entry, exit, call and return; for call and
- *return it matches device functions.
+ * demangled name up to the "(". It is required for entry, exit, call and return, where the latter
+ * two take device functions.
  *
  * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
  * separated by commas; "kprobe/__memcapture", without other names, is memory. They are GPU sections
