@@ -3,18 +3,21 @@
  * Insert verified eBPF programs into the kernels of a PTX module.
  *
  * The patcher works on the syntax tree of src/ptx. A program's body (translate.h, the form
- * "splice") is printed in a scope of its own at each of its sites; the kernel's statements, its
- * parameters, its control flow and its barriers stay as they are. The printed module keeps its
- * version, target and directives.
+ * "splice") is printed in a scope of its own at each of its sites. The kernel's statements,
+ * parameters, control flow and barriers stay as they are. The printed module keeps its version,
+ * target and directives.
  *
- *	entry, block_begin     after the `{` of a kernel
- *	exit, block_end        before each ret and exit, and at the end of a body that has none
- *there load                   after ld from global, shared, local and generic addresses store
- *before st to these memory                 at both atomic                 after atom and red copy
- *before cp.async, not before its bulk forms barrier                before bar and barrier, not
- *before those of warps and clusters branch                 before a conditional bra loop before a
- *bra to an earlier label, where it is taken call, return           after the `{` of a device
- *function; before its rets and at its end
+ *	entry, block_begin   after the `{` of a kernel
+ *	exit, block_end      before each ret and exit, and at the end of a body
+ *	load                 after ld: global, shared, local, generic
+ *	store                before st to these
+ *	memory               at both
+ *	atomic               after atom and red
+ *	copy                 before cp.async, not before its bulk forms
+ *	barrier              before bar and barrier of a block
+ *	branch               before a conditional bra
+ *	loop                 before a bra to an earlier label, where it is taken
+ *	call, return         after the `{` of a device function; before its rets, at its end
  *
  * Sites of kernels are also those of the device functions that they call. What is not patched is
  * counted and has a reason: found = patched + rejected.

@@ -5,7 +5,7 @@
  *
  *	contexts uuid	asks for the name and the UUID of the device first, and prints them
  *	contexts wait	makes one context, waits for two seconds, uses it, asks which one is
- *current, and uses it again
+ * current, and uses it again
  */
 #include <cuda.h>
 #include <stdio.h>
