@@ -247,11 +247,13 @@ static void put_bits(const struct gt_patch_value_site *at, const char *to,
 	size = gt_ptx_type_info(operand->variable->type)->bits;
 	if (size == 64)
 		gt_strbuf_printf(buffer, "\tmov.b64 %s, ", to);
+	else if (size == 8) /* mov has no such form */
+		gt_strbuf_printf(buffer, "\tcvt.u64.u8 %s, ", to);
 	else
 		gt_strbuf_printf(buffer, "\tmov.b%u %sat_t%u, ", size, p, size);
 	put_operand(operand, buffer);
 	gt_strbuf_puts(buffer, ";\n");
-	if (size != 64)
+	if (size != 64 && size != 8)
 		gt_strbuf_printf(buffer, "\tcvt.u64.u%u %s, %sat_t%u;\n", size, to, p, size);
 	if (bits < size)
 		gt_strbuf_printf(buffer, "\tand.b64 %s, %s, 0x%" PRIx64 ";\n", to, to,
@@ -272,6 +274,19 @@ static bool put_wide_register(const struct gt_patch_value_site *at,
 	return true;
 }
 
+/* An element of a value: of { … }, of a register that is declared as a vector, or the value. */
+static struct gt_ptx_operand element_of(const struct gt_ptx_operand *value, uint32_t number)
+{
+	struct gt_ptx_operand element = *value;
+
+	if (value->kind == GT_PTX_OPERAND_VECTOR)
+		return value->items[number];
+	if (value->kind == GT_PTX_OPERAND_REGISTER && value->variable->vector > 1 &&
+	    value->selector == GT_PTX_SELECT_NONE && number < 4)
+		element.selector = (uint8_t)(GT_PTX_SELECT_X + number);
+	return element;
+}
+
 /* The elements of a value, packed as in memory into two registers of 64 bits. */
 static void put_value(const struct gt_patch_value_site *at, const struct gt_patch_access *access,
 		      struct gt_strbuf *buffer)
@@ -286,13 +301,13 @@ static void put_value(const struct gt_patch_value_site *at, const struct gt_patc
 		return;
 	snprintf(part, sizeof(part), "%sat_t64", at->prefix);
 	for (uint32_t i = 0; i < access->elements; i++) {
-		const struct gt_ptx_operand *element =
-			value->kind == GT_PTX_OPERAND_VECTOR ? &value->items[i] : value;
+		struct gt_ptx_operand element;
 		uint32_t bit = i * access->element_bits;
 
 		if (bit >= 128 || (value->kind == GT_PTX_OPERAND_VECTOR && i >= value->count))
 			break;
-		put_bits(at, part, element, access->element_bits, buffer);
+		element = element_of(value, i);
+		put_bits(at, part, &element, access->element_bits, buffer);
 		if (bit % 64)
 			gt_strbuf_printf(buffer, "\tshl.b64 %s, %s, %u;\n", part, part, bit % 64);
 		gt_strbuf_printf(buffer, "\tor.b64 %sat_%s, %sat_%s, %s;\n", at->prefix,

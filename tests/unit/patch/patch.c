@@ -176,6 +176,23 @@ TEST("vectors and floats are shown as they lie in memory")
 	CHECK(patched.counts[3] == 16);
 }
 
+TEST("registers that are declared as vectors or as bytes are shown like others")
+{
+	static const char text[] = KERNEL("\t.reg .v2 .f32 %v;\n\t.reg .u8 %c;\n"
+					  "\tmov.f32 %f1, 0f3F800000;\n"
+					  "\tmov.f32 %f2, 0f40000000;\n"
+					  "\tst.global.v2.f32 [%rd1], {%f1, %f2};\n"
+					  "\tld.global.v2.f32 %v, [%rd1];\n"
+					  "\tld.global.u8 %c, [%rd1+7];\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/load", "ldxdw r6, [r1+480]");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 1},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == UINT64_C(0x400000003f800000) + 0x40);
+}
+
 TEST("a predicated access counts the threads that execute it")
 {
 	static const char text[] = KERNEL("\tsetp.lt.u32 %p1, %r1, 5;\n"
