@@ -85,7 +85,9 @@ static void put_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_m
 	if (is_number(view->map->value_size)) {
 		gt_strbuf_printf(text, "%" PRIu64, gt_bpf_map_sum(view, entry));
 	} else {
-		while (is_zero(gt_bpf_map_read_copy(view, entry, copy), view->map->value_size))
+		/* `set` may be of another time: who shares the map may be writing to it. */
+		while (copy + 1 < copies_of(view) &&
+		       is_zero(gt_bpf_map_read_copy(view, entry, copy), view->map->value_size))
 			copy++;
 		put_bytes(text, gt_bpf_map_read_copy(view, entry, copy), view->map->value_size);
 		gt_strbuf_printf(text, " in the first");
