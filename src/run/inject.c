@@ -17,7 +17,7 @@
 #include "base/file.h"
 
 enum {
-	MAX_CONNECTIONS = 1024,
+	MAX_CONNECTIONS = 512, /* fewer than files that a process may open */
 	BACKLOG = 128,
 	EVENTS = 16,
 	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
@@ -203,10 +203,11 @@ static bool receive_request(int socket, struct gt_agent_request *request, int *r
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
+		/* CMSG_SPACE has room for two descriptors; the second one would stay open. */
+		.msg_controllen = CMSG_LEN(sizeof(int)),
 	};
 	ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *header = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	struct cmsghdr *header = size >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
 
 	*ret_fd = -1;
 	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
@@ -238,6 +239,12 @@ static bool send_reply(int socket, const struct gt_agent_reply *reply, int fd)
 
 /* ---- images ---------------------------------------------------------------------------- */
 
+/* Files of other kinds may have a process behind them, which need not answer (FUSE). */
+static bool is_memfd(int fd)
+{
+	return fd >= 0 && fcntl(fd, F_GET_SEALS) >= 0;
+}
+
 /* The bytes of an image, copied: the process may still write to its file. The caller frees. */
 static void *copy_image(int fd, uint64_t size)
 {
@@ -245,7 +252,7 @@ static void *copy_image(int fd, uint64_t size)
 	uint8_t *data;
 	size_t copied = 0;
 
-	if (fd < 0 || !size || size > GT_AGENT_MAX_IMAGE || fstat(fd, &status) ||
+	if (!is_memfd(fd) || !size || size > GT_AGENT_MAX_IMAGE || fstat(fd, &status) ||
 	    !S_ISREG(status.st_mode) || (uint64_t)status.st_size < size)
 		return NULL;
 	data = malloc(size);
@@ -316,8 +323,6 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	module->found = result->found;
 	module->patched = result->patched;
 	module->rejected = result->rejected;
-	inject->coverage.found += result->found;
-	inject->coverage.rejected += result->rejected;
 	inject->next_site += (uint32_t)result->sites.count;
 	gt_vec_each (kernel, &result->kernels)
 		keep_kernel(inject, kernel->name);
@@ -343,6 +348,21 @@ static int make_reply_file(const struct gt_strbuf *fatbin)
 	return fd;
 }
 
+/* The process loads the original although there is a patched image. */
+static void reject_image(struct gt_inject *inject, struct gt_inject_connection *connection,
+			 const char *reason)
+{
+	struct gt_inject_module *module = &connection->module;
+
+	if (!module->patched)
+		return;
+	inject->coverage.modules_failed++;
+	module->rejected += module->patched;
+	module->patched = 0;
+	module->scope = GT_PATCH_NONE;
+	set_reason(connection, reason);
+}
+
 /* Answer with the patched image or, if there is none, with the verdict to load the original. */
 static bool answer_image(struct gt_inject *inject, struct gt_inject_connection *connection,
 			 const struct gt_agent_request *request, int file)
@@ -363,8 +383,10 @@ static bool answer_image(struct gt_inject *inject, struct gt_inject_connection *
 		reply.verdict = GT_AGENT_PATCHED;
 		reply.size = image.fatbin.length;
 	}
+	if (!send_reply(connection->fd, &reply, fd) || (fd < 0 && image.fatbin.length))
+		reject_image(inject, connection, "the patched module could not be handed over");
 	gt_patch_image_clear(&image);
-	return send_reply(connection->fd, &reply, fd) && fd >= 0;
+	return connection->module.patched;
 }
 
 static void answer_maps(struct gt_inject *inject, struct gt_inject_connection *connection)
@@ -385,6 +407,22 @@ static void report_module(struct gt_inject *inject, const struct gt_inject_conne
 {
 	if (connection->module.number && inject->options.report)
 		inject->options.report(inject->options.context, &connection->module);
+}
+
+/* The outcome for a connection's image is known: it counts, so found = patched + rejected. */
+static void count_outcome(struct gt_inject *inject, const struct gt_inject_connection *connection)
+{
+	const struct gt_inject_module *module = &connection->module;
+	struct gt_inject_coverage *coverage = &inject->coverage;
+
+	coverage->found += module->found;
+	coverage->patched += module->patched;
+	coverage->rejected += module->rejected;
+	if (module->patched) {
+		coverage->modules_patched++;
+		coverage->kernels += module->kernels;
+	}
+	report_module(inject, connection);
 }
 
 static void close_connection(struct gt_inject *inject, struct gt_inject_connection *connection)
@@ -428,7 +466,10 @@ static void accept_agent(struct gt_inject *inject)
 	inject->connection_count++;
 }
 
-/* The driver's verdict on the patched image. A process that ends without one has loaded it. */
+/*
+ * The driver's verdict on the patched image. A process that ends without one has loaded it, unless
+ * it has not read the answer.
+ */
 static void take_result(struct gt_inject *inject, struct gt_inject_connection *connection)
 {
 	struct gt_agent_result result = {0};
@@ -436,20 +477,13 @@ static void take_result(struct gt_inject *inject, struct gt_inject_connection *c
 	char reason[64];
 
 	if (size == (ssize_t)sizeof(result) && result.magic == GT_AGENT_MAGIC && result.error) {
-		inject->coverage.modules_failed++;
-		inject->coverage.rejected += connection->module.patched;
-		connection->module.rejected += connection->module.patched;
-		connection->module.patched = 0;
-		connection->module.scope = GT_PATCH_NONE;
 		snprintf(reason, sizeof(reason), "the driver rejected the patched module (%d)",
 			 result.error);
-		set_reason(connection, reason);
-	} else {
-		inject->coverage.modules_patched++;
-		inject->coverage.kernels += connection->module.kernels;
-		inject->coverage.patched += connection->module.patched;
+		reject_image(inject, connection, reason);
+	} else if (size < 0 && errno == ECONNRESET) {
+		reject_image(inject, connection, "the process did not wait for the patched module");
 	}
-	report_module(inject, connection);
+	count_outcome(inject, connection);
 	close_connection(inject, connection);
 }
 
@@ -466,15 +500,17 @@ static void take_request(struct gt_inject *inject, struct gt_inject_connection *
 	}
 	if (connection->answered)
 		return;
-	report_module(inject, connection);
+	count_outcome(inject, connection);
 	close_connection(inject, connection);
 }
 
-int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag)
+/* Some of what there is to do. *ret_count: how much it was. */
+static int poll_agents(struct gt_inject *inject, int *ret_count, struct gt_diag *diag)
 {
 	struct epoll_event events[EVENTS];
 	int count = epoll_wait(inject->epoll, events, EVENTS, 0);
 
+	*ret_count = count;
 	if (count < 0 && errno != EINTR)
 		return gt_diag(diag, -errno, "run", NULL, "cannot wait for agents: %s",
 			       strerror(errno));
@@ -489,6 +525,16 @@ int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag)
 			take_request(inject, connection);
 	}
 	return 0;
+}
+
+int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag)
+{
+	int error = 0, count = 1;
+
+	/* A bound: agents that connect all the time must not keep the caller here. */
+	for (int i = 0; i < MAX_CONNECTIONS && count > 0 && !error; i++)
+		error = poll_agents(inject, &count, diag);
+	return error;
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */

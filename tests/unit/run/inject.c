@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The collector, and agents that do not keep to the protocol. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -74,23 +75,32 @@ static int connect_to(const struct collector *collector)
 	return fd;
 }
 
-static void send_request(int socket, struct gt_agent_request request, int file)
+enum {
+	MAX_FILES = 2,
+};
+
+static void send_bytes(int socket, const void *data, size_t size, const int *files, size_t count)
 {
-	struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
+	struct iovec part = {.iov_base = (void *)data, .iov_len = size};
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(MAX_FILES * sizeof(int))];
 	} control = {.header = {.cmsg_level = SOL_SOCKET,
 				.cmsg_type = SCM_RIGHTS,
-				.cmsg_len = CMSG_LEN(sizeof(int))}};
+				.cmsg_len = CMSG_LEN(count * sizeof(int))}};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
-	if (file >= 0) {
-		memcpy(CMSG_DATA(&control.header), &file, sizeof(file));
+	if (count) {
+		memcpy(CMSG_DATA(&control.header), files, count * sizeof(int));
 		message.msg_control = control.space;
-		message.msg_controllen = sizeof(control.space);
+		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
 	}
-	CHECK(sendmsg(socket, &message, 0) == (ssize_t)sizeof(request));
+	CHECK(sendmsg(socket, &message, 0) == (ssize_t)size);
+}
+
+static void send_request(int socket, struct gt_agent_request request, int file)
+{
+	send_bytes(socket, &request, sizeof(request), &file, file >= 0);
 }
 
 /* The answer's verdict, or -1 where the connection was closed; the file is *ret_file or -1. */
@@ -263,6 +273,96 @@ TEST("an agent that disconnects before its answer harms nobody")
 	      GT_AGENT_PATCHED);
 	close(socket);
 	close(file);
+	close(image);
+}
+
+TEST("sites of a patched image that the agent does not load count as rejected")
+{
+	auto_collector collector = {0};
+	struct gt_inject_coverage coverage;
+	int socket, image = file_with(KERNEL);
+
+	if (!collector_open(&collector))
+		return;
+	/* One agent is gone before the answer, one leaves it unread. */
+	socket = connect_to(&collector);
+	send_request(socket, image_request(strlen(KERNEL)), image);
+	close(socket);
+	poll_collector(&collector);
+	socket = connect_to(&collector);
+	send_request(socket, image_request(strlen(KERNEL)), image);
+	poll_collector(&collector);
+	close(socket);
+	poll_collector(&collector);
+	coverage = gt_inject_coverage(collector.inject);
+	CHECK(coverage.modules == 2 && !coverage.modules_patched && coverage.modules_failed == 2);
+	CHECK(coverage.found == 4 && !coverage.patched && coverage.rejected == 4);
+	CHECK(!collector.last.patched && collector.last.rejected == 2);
+	CHECK_STR(collector.reason, "the process did not wait for the patched module");
+	close(image);
+}
+
+TEST("all that agents have sent is read at once, however many they are")
+{
+	auto_collector collector = {0};
+	int sockets[100];
+
+	if (!collector_open(&collector))
+		return;
+	for (size_t i = 0; i < gt_countof(sockets); i++) {
+		sockets[i] = connect_to(&collector);
+		send_request(sockets[i], image_request(1), -1);
+	}
+	CHECK(!gt_inject_poll(collector.inject, NULL));
+	CHECK(gt_inject_coverage(collector.inject).modules == gt_countof(sockets));
+	for (size_t i = 0; i < gt_countof(sockets); i++)
+		close(sockets[i]);
+}
+
+static int count_open_files(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+TEST("descriptors that the protocol does not have are not kept")
+{
+	auto_collector collector = {0};
+	struct gt_agent_request request = image_request(strlen(KERNEL));
+	int socket, before, image = file_with(KERNEL);
+	const int files[MAX_FILES] = {image, image};
+
+	if (!collector_open(&collector))
+		return;
+	before = count_open_files();
+	socket = connect_to(&collector);
+	send_bytes(socket, &request, sizeof(request), files, 2);
+	poll_collector(&collector);
+	close(socket);
+	socket = connect_to(&collector);
+	send_bytes(socket, NULL, 0, files, 1);
+	poll_collector(&collector);
+	close(socket);
+	poll_collector(&collector);
+	CHECK(count_open_files() == before);
+	close(image);
+}
+
+TEST("an image is read from a memfd and from no other file")
+{
+	auto_collector collector = {0};
+	struct gt_agent_reply reply;
+	int socket, file, image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	if (!collector_open(&collector))
+		return;
+	CHECK(ask(&collector, image_request(64), image, &reply, &file, &socket) ==
+	      GT_AGENT_ORIGINAL);
+	CHECK_STR(collector.reason, "the image could not be read");
+	close(socket);
 	close(image);
 }
 
