@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The command "run": run a command with GPU programs inserted into its kernels. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,23 +70,43 @@ static void json_record(const struct gt_cli_injection *self, uint32_t map, const
 	gt_strbuf_putc(text, '\n');
 }
 
-/* Records of rings go to standard output, what programs print to standard error. */
-static void print_new(struct gt_cli_injection *self)
+/* A ring may be filled as fast as it is read, so its records are printed in pieces. */
+static void print_ring(const struct gt_cli_injection *self, uint32_t map)
 {
-	gt_auto_strbuf text = GT_STRBUF_INIT, lines = GT_STRBUF_INIT;
+	enum { PIECE = 1 << 20 };
+	gt_auto_strbuf text = GT_STRBUF_INIT;
 	const void *record;
 	uint32_t size;
 
-	for (uint32_t i = 0; i < self->object->map_count; i++) {
-		if (!is_shown(self, i) || !is_ring(self, i))
+	while (gt_inject_next_record(self->inject, map, &record, &size) == 1) {
+		(self->given->json ? json_record : put_record)(self, map, record, size, &text);
+		if (text.length < PIECE)
 			continue;
-		while (gt_inject_next_record(self->inject, i, &record, &size) == 1)
-			(self->given->json ? json_record : put_record)(self, i, record, size,
-								       &text);
+		fputs(gt_strbuf_string(&text), stdout);
+		gt_strbuf_clear(&text);
 	}
-	gt_inject_print(self->inject, &lines, &self->lines_lost);
 	fputs(gt_strbuf_string(&text), stdout);
+}
+
+/* What programs print. The command's process can write to this memory, too. */
+static void print_lines(struct gt_cli_injection *self)
+{
+	gt_auto_strbuf lines = GT_STRBUF_INIT;
+
+	gt_inject_print(self->inject, &lines, &self->lines_lost);
+	for (size_t i = 0; i < lines.length; i++)
+		if (iscntrl((unsigned char)lines.data[i]) && !memchr("\n\t", lines.data[i], 2))
+			lines.data[i] = '?';
 	fputs(gt_strbuf_string(&lines), stderr);
+}
+
+/* Records of rings go to standard output, what programs print to standard error. */
+static void print_new(struct gt_cli_injection *self)
+{
+	for (uint32_t i = 0; i < self->object->map_count; i++)
+		if (is_shown(self, i) && is_ring(self, i))
+			print_ring(self, i);
+	print_lines(self);
 	fflush(stdout);
 }
 
