@@ -3,7 +3,8 @@
  * The agent: a shared object inside the traced process, loaded by LD_PRELOAD. It hands the images
  * that the program loads to the collector and loads what comes back. Whatever goes wrong, the
  * original is loaded and the program runs as without it. It depends on libc alone, writes to no
- * file of the program, changes no signal handler, and holds no lock while it calls the driver.
+ * file of the program, changes neither signal handlers nor errno, and holds no lock while it calls
+ * the driver.
  */
 #pragma once
 
@@ -40,8 +41,11 @@ struct gt_agent_exchange {
  */
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		  struct gt_agent_exchange *ret_exchange);
-/* Report what the driver said of the patched image, and release it. */
-void gt_agent_finish(struct gt_agent_exchange *exchange, int error);
+/*
+ * Report what the driver said of the patched image, and release it. keep: the driver reads it as
+ * long as the process lives, unless there is an error.
+ */
+void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep);
 
 /*
  * The memory of the maps, mapped once per process at the collector's address. False: there is none,

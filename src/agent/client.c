@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -17,10 +19,16 @@
 
 /* After this time without an answer the original is loaded. A module of 100,000 lines takes less
  * than a second. */
-#define DEADLINE_MS 30000
+#define DEADLINE_S 30
+
+enum {
+	CUDA_ERROR_OUT_OF_MEMORY = 2,
+};
 
 static int connect_collector(void)
 {
+	/* connect() waits for room in the collector's backlog. */
+	const struct timeval deadline = {.tv_sec = DEADLINE_S};
 	const char *name = secure_getenv(GT_AGENT_SOCKET);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = name ? strlen(name) : 0;
@@ -32,6 +40,7 @@ static int connect_collector(void)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof(deadline));
 	if (connect(fd, (struct sockaddr *)&address,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length))) {
 		close(fd);
@@ -61,6 +70,29 @@ static bool send_message(int socket, const void *data, size_t size, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Wait for an answer. Signals of the program do not make the deadline later. */
+static bool wait_for_reply(int socket)
+{
+	struct pollfd ready = {.fd = socket, .events = POLLIN};
+	int64_t end = now_ms() + DEADLINE_S * 1000, left;
+	int polled = -1;
+
+	while ((left = end - now_ms()) > 0) {
+		polled = poll(&ready, 1, (int)left);
+		if (polled >= 0 || errno != EINTR)
+			break;
+	}
+	return polled > 0;
+}
+
 /* The collector's answer, and its file or -1. */
 static bool receive_reply(int socket, struct gt_agent_reply *reply, int *ret_fd)
 {
@@ -73,17 +105,14 @@ static bool receive_reply(int socket, struct gt_agent_reply *reply, int *ret_fd)
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
+		/* CMSG_SPACE has room for two descriptors. */
+		.msg_controllen = CMSG_LEN(sizeof(int)),
 	};
-	struct pollfd ready = {.fd = socket, .events = POLLIN};
 	struct cmsghdr *header;
-	int polled;
 
 	*ret_fd = -1;
-	do
-		polled = poll(&ready, 1, DEADLINE_MS);
-	while (polled < 0 && errno == EINTR);
-	if (polled <= 0 || recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*reply))
+	if (!wait_for_reply(socket) ||
+	    recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*reply))
 		return false;
 	header = CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
@@ -91,9 +120,20 @@ static bool receive_reply(int socket, struct gt_agent_reply *reply, int *ret_fd)
 	return reply->magic == GT_AGENT_MAGIC;
 }
 
+/* A write beyond the process's limit of file sizes, which counts for memfds, too, is a SIGXFSZ. */
+static bool may_write(size_t size)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       (limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur);
+}
+
 static int make_file(const struct gt_agent_image *image)
 {
-	int fd = (int)syscall(SYS_memfd_create, "gputap-image", MFD_CLOEXEC);
+	int fd = may_write(image->size)
+			 ? (int)syscall(SYS_memfd_create, "gputap-image", MFD_CLOEXEC)
+			 : -1;
 	const char *data = image->data;
 	size_t left = image->size;
 
@@ -145,6 +185,13 @@ static void *map_file(int fd, void *address, size_t size, int protection, int fl
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static void send_result(int socket, int error)
+{
+	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC, .error = error};
+
+	send_message(socket, &result, sizeof(result), -1);
+}
+
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		  struct gt_agent_exchange *ret_exchange)
 {
@@ -172,17 +219,18 @@ void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 	ret_exchange->patched =
 		map_file(fd, NULL, reply.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
 	ret_exchange->patched_size = reply.size;
+	if (!ret_exchange->patched)
+		send_result(ret_exchange->socket, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-void gt_agent_finish(struct gt_agent_exchange *exchange, int error)
+void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep)
 {
-	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC, .error = error};
-
 	if (exchange->socket < 0)
 		return;
 	if (exchange->patched) {
-		send_message(exchange->socket, &result, sizeof(result), -1);
-		munmap((void *)exchange->patched, exchange->patched_size);
+		send_result(exchange->socket, error);
+		if (error || !keep)
+			munmap((void *)exchange->patched, exchange->patched_size);
 	}
 	close(exchange->socket);
 }

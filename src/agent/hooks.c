@@ -8,6 +8,7 @@
  * cuGetProcAddress returns is replaced by name.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,7 +31,8 @@ enum {
 	CU_ATTRIBUTE_MINOR = 76,
 	CU_REGISTER_PORTABLE = 1,
 	CU_REGISTER_DEVICEMAP = 2,
-	CUDA_ERROR_ALREADY_REGISTERED = 712,
+	CU_LIBRARY_BINARY_IS_PRESERVED = 1,
+	MAX_JIT_OPTIONS = 64,
 };
 
 /* ---- the driver's own functions -------------------------------------------------------- */
@@ -49,6 +51,10 @@ enum {
 		 (void **library, const char *path, int *jit_options, void **jit_values,           \
 		  unsigned jit_count, int *options, void **values, unsigned count))                \
 	FUNCTION(cuCtxDestroy_v2, (void *context))                                                 \
+	FUNCTION(cuCtxSetCurrent, (void *context))                                                 \
+	FUNCTION(cuCtxPushCurrent_v2, (void *context))                                             \
+	FUNCTION(cuDevicePrimaryCtxRetain, (void **context, int device))                           \
+	FUNCTION(cuDevicePrimaryCtxRelease_v2, (int device))                                       \
 	FUNCTION(cuDevicePrimaryCtxReset_v2, (int device))                                         \
 	FUNCTION(cuGetProcAddress,                                                                 \
 		 (const char *symbol, void **function, int version, uint64_t flags))               \
@@ -58,9 +64,7 @@ enum {
 /* Those that are called. */
 #define CALLED_FUNCTIONS(FUNCTION)                                                                 \
 	FUNCTION(cuCtxGetCurrent, (void **context))                                                \
-	FUNCTION(cuCtxPushCurrent_v2, (void *context))                                             \
 	FUNCTION(cuCtxPopCurrent_v2, (void **context))                                             \
-	FUNCTION(cuDevicePrimaryCtxRetain, (void **context, int device))                           \
 	FUNCTION(cuCtxGetDevice, (int *device))                                                    \
 	FUNCTION(cuDeviceGetAttribute, (int *value, int attribute, int device))                    \
 	FUNCTION(cuMemHostRegister_v2, (void *memory, size_t size, unsigned flags))                \
@@ -113,80 +117,164 @@ static void find_driver(void)
 
 /* ---- the memory of the maps ------------------------------------------------------------ */
 
-enum registration {
-	NOT_REGISTERED,
-	REGISTERED,
-	CANNOT_REGISTER,
-};
-static _Atomic(enum registration) registration;
+/* Patched code was loaded, so the maps must be reachable from every context from now on. */
+static atomic_bool maps_are_used;
+/* A context has ended since the maps were last seen to be reachable. */
+static atomic_bool maps_may_be_lost;
 
-/* Let the GPUs reach the maps, in all contexts, at the address where the process has them. */
-static enum registration register_memory(void *memory, size_t size)
+/* Whether the GPUs reach the maps, at the address where the process has them. */
+static bool is_registered(void *memory)
 {
 	uint64_t address = 0;
-	result error = driver.cuMemHostRegister_v2(memory, size,
-						   CU_REGISTER_PORTABLE | CU_REGISTER_DEVICEMAP);
 
-	if (error && error != CUDA_ERROR_ALREADY_REGISTERED)
-		return NOT_REGISTERED;
-	if (driver.cuMemHostGetDevicePointer_v2(&address, memory, 0) ||
-	    address != (uint64_t)(uintptr_t)memory)
-		return CANNOT_REGISTER;
-	return REGISTERED;
+	return !driver.cuMemHostGetDevicePointer_v2(&address, memory, 0) &&
+	       address == (uint64_t)(uintptr_t)memory;
+}
+
+/* Let the GPUs reach the maps, in all contexts. */
+static bool register_memory(void *memory, size_t size)
+{
+	/* Another thread may be first: only the outcome counts. */
+	if (!is_registered(memory))
+		driver.cuMemHostRegister_v2(memory, size,
+					    CU_REGISTER_PORTABLE | CU_REGISTER_DEVICEMAP);
+	return is_registered(memory);
 }
 
 /*
  * The same in the primary context of the first device, which stays retained: a library may be
  * loaded before there is a context, and the runtime will use this one.
  */
-static enum registration register_in_primary_context(void *memory, size_t size)
+static bool register_in_primary_context(void *memory, size_t size)
 {
-	enum registration state;
+	bool before = false, after = false;
 	void *context;
 
-	if (!driver.cuDevicePrimaryCtxRetain || !driver.cuCtxPushCurrent_v2 ||
-	    !driver.cuCtxPopCurrent_v2 || driver.cuDevicePrimaryCtxRetain(&context, 0))
-		return NOT_REGISTERED;
-	if (driver.cuCtxPushCurrent_v2(context))
-		return NOT_REGISTERED;
-	state = register_memory(memory, size);
-	driver.cuCtxPopCurrent_v2(&context);
-	return state;
+	if (!driver.cuDevicePrimaryCtxRetain || !driver.cuDevicePrimaryCtxRelease_v2 ||
+	    !driver.cuCtxPushCurrent_v2 || !driver.cuCtxPopCurrent_v2 ||
+	    driver.cuDevicePrimaryCtxRetain(&context, 0))
+		return false;
+	if (!driver.cuCtxPushCurrent_v2(context)) {
+		before = is_registered(memory);
+		after = before || register_memory(memory, size);
+		driver.cuCtxPopCurrent_v2(&context);
+	}
+	if (before || !after)
+		driver.cuDevicePrimaryCtxRelease_v2(0);
+	return after;
+}
+
+static bool has_context(void)
+{
+	void *context = NULL;
+
+	return !driver.cuCtxGetCurrent(&context) && context;
 }
 
 /* Whether patched code may be loaded: what it writes to is there. */
 static bool maps_are_ready(void)
 {
-	enum registration state = atomic_load_explicit(&registration, memory_order_acquire);
-	void *memory, *context = NULL;
+	void *memory;
 	size_t size;
 
-	if (state != NOT_REGISTERED)
-		return state == REGISTERED;
 	if (!driver.cuMemHostRegister_v2 || !driver.cuMemHostGetDevicePointer_v2 ||
 	    !driver.cuCtxGetCurrent || !gt_agent_map_memory(&memory, &size))
 		return false;
-	if (!driver.cuCtxGetCurrent(&context) && context)
-		state = register_memory(memory, size);
-	else
-		state = register_in_primary_context(memory, size);
-	atomic_store_explicit(&registration, state, memory_order_release);
-	return state == REGISTERED;
+	return has_context() ? register_memory(memory, size)
+			     : register_in_primary_context(memory, size);
 }
 
-/* A context that ends takes its registrations with it: they are made again at the next load. */
+/*
+ * A context that ends takes its registrations with it, while libraries and the modules of other
+ * contexts live on. The maps are registered again in the next context that becomes current.
+ */
+static void restore_maps(void)
+{
+	void *memory;
+	size_t size;
+
+	if (!atomic_load(&maps_may_be_lost) || !has_context() ||
+	    !gt_agent_map_memory(&memory, &size))
+		return;
+	if (register_memory(memory, size))
+		atomic_store(&maps_may_be_lost, false);
+}
+
+static void lose_maps(void)
+{
+	if (!atomic_load(&maps_are_used))
+		return;
+	atomic_store(&maps_may_be_lost, true);
+	restore_maps();
+}
+
 result cuCtxDestroy_v2(void *context)
 {
+	result error;
+
 	NEED(cuCtxDestroy_v2);
-	atomic_store_explicit(&registration, NOT_REGISTERED, memory_order_release);
-	return driver.cuCtxDestroy_v2(context);
+	error = driver.cuCtxDestroy_v2(context);
+	if (!error)
+		lose_maps();
+	return error;
 }
 
 result cuDevicePrimaryCtxReset_v2(int device)
 {
+	result error;
+
 	NEED(cuDevicePrimaryCtxReset_v2);
-	atomic_store_explicit(&registration, NOT_REGISTERED, memory_order_release);
-	return driver.cuDevicePrimaryCtxReset_v2(device);
+	error = driver.cuDevicePrimaryCtxReset_v2(device);
+	if (!error)
+		lose_maps();
+	return error;
+}
+
+result cuDevicePrimaryCtxRelease_v2(int device)
+{
+	result error;
+
+	NEED(cuDevicePrimaryCtxRelease_v2);
+	error = driver.cuDevicePrimaryCtxRelease_v2(device);
+	if (!error)
+		lose_maps();
+	return error;
+}
+
+result cuCtxSetCurrent(void *context)
+{
+	result error;
+
+	NEED(cuCtxSetCurrent);
+	error = driver.cuCtxSetCurrent(context);
+	restore_maps();
+	return error;
+}
+
+result cuCtxPushCurrent_v2(void *context)
+{
+	result error;
+
+	NEED(cuCtxPushCurrent_v2);
+	error = driver.cuCtxPushCurrent_v2(context);
+	restore_maps();
+	return error;
+}
+
+/* The runtime does so after a reset, and may not make the context current by name. */
+result cuDevicePrimaryCtxRetain(void **context, int device)
+{
+	result error;
+	void *popped;
+
+	NEED(cuDevicePrimaryCtxRetain);
+	error = driver.cuDevicePrimaryCtxRetain(context, device);
+	if (!error && atomic_load(&maps_may_be_lost) && driver.cuCtxPushCurrent_v2 &&
+	    driver.cuCtxPopCurrent_v2 && !driver.cuCtxPushCurrent_v2(*context)) {
+		restore_maps();
+		driver.cuCtxPopCurrent_v2(&popped);
+	}
+	return error;
 }
 
 /* ---- loading --------------------------------------------------------------------------- */
@@ -206,35 +294,93 @@ static uint32_t current_capability(void)
 	return (uint32_t)(major * 10 + minor);
 }
 
+/* What the program would notice of the agent's system calls. */
+struct caller_state {
+	int error, cancel;
+};
+
+static struct caller_state save_caller(void)
+{
+	struct caller_state state = {.error = errno};
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state.cancel);
+	return state;
+}
+
+static void restore_caller(const struct caller_state *state)
+{
+	pthread_setcancelstate(state->cancel, NULL);
+	errno = state->error;
+}
+
 /* The image to load in place of the program's, or NULL. */
 static const void *begin_patched(const void *image, struct gt_agent_exchange *exchange)
 {
+	const struct caller_state caller = save_caller();
 	struct gt_agent_image measured;
 	uint32_t capability;
 
 	*exchange = (struct gt_agent_exchange){.socket = -1};
-	if (!gt_agent_measure(image, &measured) || !maps_are_ready())
-		return NULL;
-	capability = current_capability();
-	if (capability)
-		gt_agent_ask(&measured, capability, exchange);
+	if (gt_agent_measure(image, &measured) && maps_are_ready()) {
+		capability = current_capability();
+		if (capability)
+			gt_agent_ask(&measured, capability, exchange);
+	}
+	if (exchange->patched)
+		atomic_store(&maps_are_used, true);
+	else
+		gt_agent_finish(exchange, 0, false);
+	restore_caller(&caller);
 	return exchange->patched;
 }
 
-/* Load the patched image; where there is none, or the driver rejects it, the original. */
-#define LOAD(image, load)                                                                          \
+static void end_patched(struct gt_agent_exchange *exchange, result error, bool keep)
+{
+	const struct caller_state caller = save_caller();
+
+	gt_agent_finish(exchange, error, keep);
+	restore_caller(&caller);
+}
+
+/*
+ * The values of JIT options as the program gives them. The driver writes to them, and what it wrote
+ * while it rejected an image, such as the length of a log, is not for its next attempt.
+ */
+struct jit_values {
+	void *items[MAX_JIT_OPTIONS];
+};
+
+static void copy_values(void *const *from, unsigned count, void **to)
+{
+	if (from && to)
+		memcpy(to, from, count * sizeof(*to));
+}
+
+/*
+ * Load the patched image; where there is none, or the driver rejects it, the original. keep: the
+ * driver continues to read the image.
+ */
+#define LOAD(image, keep, values, count, load)                                                     \
 	struct gt_agent_exchange exchange;                                                         \
-	const void *patched = begin_patched(image, &exchange);                                     \
-	result error = patched ? load(patched) : 0;                                                \
+	struct jit_values given;                                                                   \
+	const void *patched = (count) <= MAX_JIT_OPTIONS ? begin_patched(image, &exchange) : NULL; \
+	result error;                                                                              \
                                                                                                    \
-	gt_agent_finish(&exchange, error);                                                         \
-	return patched && !error ? 0 : load(image)
+	if (!patched)                                                                              \
+		return load(image);                                                                \
+	copy_values(values, count, given.items);                                                   \
+	error = load(patched);                                                                     \
+	end_patched(&exchange, error, keep);                                                       \
+	if (!error)                                                                                \
+		return 0;                                                                          \
+	copy_values(given.items, count, values);                                                   \
+	return load(image)
 
 result cuModuleLoadData(void **module, const void *image)
 {
 	NEED(cuModuleLoadData);
 #define load(data) driver.cuModuleLoadData(module, data)
-	LOAD(image, load);
+	LOAD(image, false, (void **)NULL, 0, load);
 #undef load
 }
 
@@ -243,7 +389,7 @@ result cuModuleLoadDataEx(void **module, const void *image, unsigned count, int 
 {
 	NEED(cuModuleLoadDataEx);
 #define load(data) driver.cuModuleLoadDataEx(module, data, count, options, values)
-	LOAD(image, load);
+	LOAD(image, false, values, count, load);
 #undef load
 }
 
@@ -251,8 +397,17 @@ result cuModuleLoadFatBinary(void **module, const void *image)
 {
 	NEED(cuModuleLoadFatBinary);
 #define load(data) driver.cuModuleLoadFatBinary(module, data)
-	LOAD(image, load);
+	LOAD(image, false, (void **)NULL, 0, load);
 #undef load
+}
+
+/* Whether the program promises that the image stays, and the driver need not copy it. */
+static bool is_preserved(const int *options, void *const *values, unsigned count)
+{
+	for (unsigned i = 0; options && values && i < count; i++)
+		if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED && values[i])
+			return true;
+	return false;
 }
 
 result cuLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values,
@@ -262,7 +417,7 @@ result cuLibraryLoadData(void **library, const void *code, int *jit_options, voi
 #define load(data)                                                                                 \
 	driver.cuLibraryLoadData(library, data, jit_options, jit_values, jit_count, options,       \
 				 values, count)
-	LOAD(code, load);
+	LOAD(code, is_preserved(options, values, count), jit_values, jit_count, load);
 #undef load
 }
 
@@ -309,15 +464,15 @@ result cuLibraryLoadFromFile(void **library, const char *path, int *jit_options,
 	result error;
 
 	NEED(cuLibraryLoadFromFile);
-	image = driver.cuLibraryLoadData ? read_file(path) : NULL;
+	/* The driver rejects this option for a file. */
+	image = driver.cuLibraryLoadData && !is_preserved(options, values, count) ? read_file(path)
+										  : NULL;
 	if (!image)
 		return driver.cuLibraryLoadFromFile(library, path, jit_options, jit_values,
 						    jit_count, options, values, count);
 	error = cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options,
 				  values, count);
-	/* The driver may refer to it for as long as the library lives
-	 * (CU_LIBRARY_BINARY_IS_PRESERVED).
-	 */
+	free(image);
 	return error;
 }
 
@@ -387,13 +542,18 @@ static bool is_driver(const char *path)
 	return name && (!strcmp(name, DRIVER) || !strcmp(name, "libcuda.so"));
 }
 
-/* The shim lies beside the agent. */
-static void *open_shim(int mode)
+/*
+ * The shim lies beside the agent. It gets the driver by its name, which is the one at `driver_path`
+ * once this is loaded.
+ */
+static void *open_shim(const char *driver_path, int mode)
 {
 	Dl_info self;
 	char path[PATH_MAX];
 	const char *slash;
 
+	if (strchr(driver_path, '/') && !real_dlopen()(driver_path, mode))
+		return NULL;
 	if (!dladdr((void *)open_shim, &self) || !self.dli_fname)
 		return NULL;
 	slash = strrchr(self.dli_fname, '/');
@@ -411,7 +571,7 @@ static void *open_shim(int mode)
 EXPORT void *dlopen(const char *path, int mode)
 {
 	if (is_driver(path)) {
-		void *shim = open_shim(mode);
+		void *shim = open_shim(path, mode);
 
 		if (shim)
 			return shim;

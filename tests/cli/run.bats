@@ -211,3 +211,140 @@ expect_slots() {
 	expect_status 0
 	expect_output_line "^$build/src/agent/libgputap-agent\\.so:libc\\.so\\.6$"
 }
+
+# build_driver_program NAME: compiles standard input, which uses the driver API.
+build_driver_program() {
+	need_command gcc
+	gcc -x c -I "$root/softgpu/include" -I "$root/examples" -o "$BATS_TEST_TMPDIR/$1" - \
+		-L "$softgpu" -l:libcuda.so.1 -ldl
+}
+
+@test "a limit of file sizes in the command's process does not end it" {
+	build_driver_program limited <<-'END'
+		#include <cuda.h>
+		#include <stdio.h>
+		#include <sys/resource.h>
+		static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+			".visible .entry k()\n{\n\tret;\n}\n";
+		int main(void) {
+			const struct rlimit limit = {16, 16};
+			CUcontext context;
+			CUmodule module;
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			setrlimit(RLIMIT_FSIZE, &limit);
+			printf("%d\n", cuModuleLoadData(&module, text));
+			return 0;
+		}
+	END
+	counting 'gpu/entry/*'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/limited"
+	expect_status 0
+	expect_output_line '^0$'
+}
+
+@test "the maps are registered again after their context has ended" {
+	build_driver_program contexts <<-'END'
+		#include <cuda.h>
+		#include <stdio.h>
+		static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+			".visible .entry k()\n{\n\tret;\n}\n";
+		static int maps_are_there(void) {
+			CUdeviceptr address;
+			return !cuMemHostGetDevicePointer(&address, (void *)0x2f0000000000, 0);
+		}
+		int main(void) {
+			CUcontext context;
+			CUmodule module;
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			printf("%d", maps_are_there());
+			printf(" %d", cuModuleLoadData(&module, text));
+			printf(" %d", maps_are_there());
+			cuDevicePrimaryCtxReset(0);
+			cuCtxSetCurrent(NULL);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			printf(" %d", maps_are_there());
+			cuCtxSetCurrent(NULL);
+			cuDevicePrimaryCtxRelease(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			printf(" %d\n", maps_are_there());
+			return 0;
+		}
+	END
+	counting 'gpu/entry/*'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/contexts"
+	expect_status 0
+	expect_output_line '^0 0 1 1 1$'
+}
+
+@test "a patched image stays as long as the program's own where the driver relies on that" {
+	build_driver_program preserved <<-'END'
+		#define _GNU_SOURCE
+		#include <cuda.h>
+		#include <stdio.h>
+		#include <string.h>
+		static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+			".visible .entry k()\n{\n\tret;\n}\n";
+		static int count_images(void) {
+			FILE *maps = fopen("/proc/self/maps", "r");
+			char line[4096];
+			int count = 0;
+			while (fgets(line, sizeof(line), maps))
+				count += !!strstr(line, "gputap-patched");
+			fclose(maps);
+			return count;
+		}
+		int main(void) {
+			CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
+			void *yes = (void *)1;
+			CUlibrary library;
+			cuInit(0);
+			printf("%d", cuLibraryLoadData(&library, text, 0, 0, 0, 0, 0, 0));
+			printf(" %d", count_images());
+			printf(" %d", cuLibraryLoadData(&library, text, 0, 0, 0, &option, &yes, 1));
+			printf(" %d\n", count_images());
+			return 0;
+		}
+	END
+	counting 'gpu/entry/*'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/preserved"
+	expect_status 0
+	expect_output_line '^0 0 0 1$'
+}
+
+@test "what programs print loses its control characters" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'SEC("gpu/block_begin") int begin(struct gputap_context *ctx) {
+			if (ctx->block_x == 7) bpf_printk("\033[31mred\tbox");
+			return 0; }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_error_line "^\?\[31mred"$'\t'"box$"
+}
+
+@test "a driver that is opened by its path is the one at this path" {
+	build_driver_program paths <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <stdio.h>
+		int main(int count, char **words) {
+			void *driver = dlopen(words[1], RTLD_NOW), *init = driver ? dlsym(driver, "cuInit") : 0;
+			Dl_info info;
+			puts(init && dladdr(init, &info) ? info.dli_fname : "none");
+			return 0;
+		}
+	END
+	mkdir "$BATS_TEST_TMPDIR/other"
+	cp -L "$softgpu/libcuda.so.1" "$BATS_TEST_TMPDIR/other/libcuda.so.1"
+	observe env LD_LIBRARY_PATH="$softgpu" LD_PRELOAD="$build/src/agent/libgputap-agent.so" \
+		"$BATS_TEST_TMPDIR/paths" "$BATS_TEST_TMPDIR/other/libcuda.so.1"
+	expect_output "$BATS_TEST_TMPDIR/other/libcuda.so.1"
+	observe env LD_LIBRARY_PATH="$softgpu" LD_PRELOAD="$build/src/agent/libgputap-agent.so" \
+		"$BATS_TEST_TMPDIR/paths" /nonexistent/libcuda.so.1
+	expect_output none
+}
