@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "device/array.h"
-#include "device/capture.h"
 #include "device/memory.h"
+#include "device/stream_capture.h"
 
 /* Larger copies from pageable memory wait instead of staging their source. */
 enum { MAX_STAGING = 4 << 20 };

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "device/capture.h"
 #include "device/clock.h"
 #include "device/handles.h"
+#include "device/stream_capture.h"
 
 /* Takes over the reference to `shared` (NULL: none), also on failure. */
 static CUresult make_event(CUcontext context, unsigned int flags, struct sg_shared_event *shared,
@@ -103,8 +103,8 @@ CUresult sg_event_record(CUevent event, CUstream stream, bool external)
 
 	if (event->context != stream->context)
 		return CUDA_ERROR_INVALID_HANDLE;
-	result = external ? sg_capture_work(stream, &work, false, &captured)
-			  : sg_capture_record(stream, event, &captured);
+	result = external ? sg_stream_capture_work(stream, &work, false, &captured)
+			  : sg_stream_capture_record(stream, event, &captured);
 	if (result || captured)
 		return result;
 	operation = sg_operation_new(&work);
@@ -126,8 +126,8 @@ CUresult sg_event_wait(CUstream stream, CUevent event, bool external)
 	bool captured = false;
 	CUresult result;
 
-	result = external ? sg_capture_work(stream, &work, false, &captured)
-			  : sg_capture_wait(stream, event, &captured);
+	result = external ? sg_stream_capture_work(stream, &work, false, &captured)
+			  : sg_stream_capture_wait(stream, event, &captured);
 	if (result || captured)
 		return result;
 	if (event->shared)

@@ -2,12 +2,12 @@
 /* Executable graphs. */
 #include <stdlib.h>
 
-#include "device/capture.h"
 #include "device/condition.h"
 #include "device/event.h"
 #include "device/graph.h"
 #include "device/handles.h"
 #include "device/stream.h"
+#include "device/stream_capture.h"
 
 enum { MAX_LANES = 8 };
 
@@ -285,7 +285,7 @@ CUresult sg_executable_launch(CUgraphExec executable, CUstream stream)
 		if (!work.graph)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		work.graph->is_child = true;
-		result = sg_capture_work(stream, &work, false, &captured);
+		result = sg_stream_capture_work(stream, &work, false, &captured);
 		sg_work_clear(&work);
 		return result;
 	}

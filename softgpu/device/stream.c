@@ -6,9 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "device/capture.h"
 #include "device/clock.h"
 #include "device/handles.h"
+#include "device/stream_capture.h"
 
 static atomic_uint_least64_t last_stream_id;
 
@@ -244,7 +244,7 @@ void sg_stream_close(CUstream stream)
 {
 	CUcontext context = stream->context;
 
-	sg_capture_forget(stream);
+	sg_stream_capture_forget(stream);
 	sg_handle_remove(stream);
 	pthread_mutex_lock(&context->lock);
 	stream->closing = true;
@@ -446,7 +446,7 @@ CUresult sg_stream_submit(CUstream stream, struct sg_work *work, bool wait)
 {
 	struct sg_operation *operation;
 	bool captured = false;
-	CUresult result = sg_capture_work(stream, work, wait, &captured);
+	CUresult result = sg_stream_capture_work(stream, work, wait, &captured);
 
 	if (result || captured) {
 		sg_work_clear(work);

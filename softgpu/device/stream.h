@@ -36,7 +36,7 @@ struct sg_operation {
 	uint64_t end_ns;
 };
 
-struct sg_capture;
+struct sg_stream_capture;
 
 struct CUstream_st {
 	atomic_uint references;
@@ -59,7 +59,7 @@ struct CUstream_st {
 	pthread_cond_t wake;
 
 	/* Under the captures' lock (capture.c): */
-	struct sg_capture *capture;               /* the capture in progress, or NULL */
+	struct sg_stream_capture *capture;        /* the capture in progress, or NULL */
 	GT_VEC(struct CUgraphNode_st *) frontier; /* the dependencies of the next node */
 
 	uint64_t virtual_ns; /* the end of its last operation on the virtual clock */

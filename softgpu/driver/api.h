@@ -8,10 +8,10 @@
 
 #include <cuda.h>
 
-#include "device/capture.h"
 #include "device/context.h"
 #include "device/handles.h"
 #include "device/stream.h"
+#include "device/stream_capture.h"
 #include "driver/names.h"
 
 #define SG_API __attribute__((visibility("default")))

@@ -251,7 +251,7 @@ SG_API CUresult cuCtxSynchronize(void)
 	CUresult result = sg_context_use(&context);
 
 	if (!result)
-		result = sg_capture_allows_unsafe();
+		result = sg_stream_capture_allows_unsafe();
 	return result ? result : sg_context_synchronize(context);
 }
 
@@ -260,7 +260,7 @@ SG_API CUresult cuCtxSynchronize_v2(CUcontext context)
 	CUresult result = check_context(context);
 
 	if (!result)
-		result = sg_capture_allows_unsafe();
+		result = sg_stream_capture_allows_unsafe();
 	return result ? result : sg_context_synchronize(context);
 }
 

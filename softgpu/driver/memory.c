@@ -42,7 +42,7 @@ static CUresult use_for_memory(CUcontext *ret_context)
 {
 	CUresult result = sg_context_use(ret_context);
 
-	return result ? result : sg_capture_allows_unsafe();
+	return result ? result : sg_stream_capture_allows_unsafe();
 }
 
 static CUresult allocate_memory(CUdeviceptr *ret_address, size_t size, enum sg_memory_kind kind,

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analysis/captures.h"
 #include "analysis/nesting.h"
 #include "analysis/nodes.h"
+#include "analysis/stream_captures.h"
 #include "api/value.h"
 #include "base/hash.h"
 
@@ -23,7 +23,7 @@ struct operation_form {
 
 struct gt_operations {
 	struct gt_nesting *nesting;
-	struct gt_captures *captures;
+	struct gt_stream_captures *captures;
 	struct gt_hash *forms; /* function -> struct operation_form */
 	gt_operation_sink sink;
 	void *context;
@@ -121,7 +121,7 @@ struct gt_operations *gt_operations_new(void)
 	if (!operations)
 		return NULL;
 	operations->nesting = gt_nesting_new();
-	operations->captures = gt_captures_new();
+	operations->captures = gt_stream_captures_new();
 	operations->forms = gt_hash_new();
 	if (!operations->nesting || !operations->captures || !operations->forms)
 		return NULL;
@@ -141,7 +141,7 @@ void gt_operations_free(struct gt_operations *operations)
 	if (!operations)
 		return;
 	gt_nesting_free(operations->nesting);
-	gt_captures_free(operations->captures);
+	gt_stream_captures_free(operations->captures);
 	if (operations->forms)
 		gt_hash_free_with(operations->forms, form_free);
 	free(operations);
@@ -233,7 +233,7 @@ static int take_call(void *opaque, const struct gt_names *names, const struct gt
 		decode_operation(&operation, form);
 	if (form->node)
 		gt_node_decode(form->node, &operation);
-	error = gt_captures_take(operations->captures, &operation);
+	error = gt_stream_captures_take(operations->captures, &operation);
 	if (error)
 		return error;
 	return operations->sink(operations->context, names, &operation);
@@ -248,6 +248,6 @@ int gt_operations_take(struct gt_operations *operations, const struct gt_names *
 	operations->context = context;
 	error = gt_nesting_take(operations->nesting, names, event, take_call, operations);
 	if (event->kind == GT_EVENT_exit)
-		gt_captures_end_process(operations->captures, event->process);
+		gt_stream_captures_end_process(operations->captures, event->process);
 	return error;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "analysis/captures.h"
+#include "analysis/stream_captures.h"
 
 #include <errno.h>
 
@@ -13,15 +13,15 @@ struct stream_capture_key {
 	uint64_t is_event;
 };
 
-struct gt_captures {
+struct gt_stream_captures {
 	struct gt_hash
 		*members; /* struct stream_capture_key -> number of the capture, as a pointer */
 	uint64_t last;
 };
 
-struct gt_captures *gt_captures_new(void)
+struct gt_stream_captures *gt_stream_captures_new(void)
 {
-	struct gt_captures *captures = calloc(1, sizeof(*captures));
+	struct gt_stream_captures *captures = calloc(1, sizeof(*captures));
 
 	if (captures)
 		captures->members = gt_hash_new();
@@ -32,7 +32,7 @@ struct gt_captures *gt_captures_new(void)
 	return captures;
 }
 
-void gt_captures_free(struct gt_captures *captures)
+void gt_stream_captures_free(struct gt_stream_captures *captures)
 {
 	if (!captures)
 		return;
@@ -60,12 +60,13 @@ static struct stream_capture_key event_key(const struct gt_operation *operation)
 	};
 }
 
-static uint64_t find(const struct gt_captures *captures, struct stream_capture_key key)
+static uint64_t find(const struct gt_stream_captures *captures, struct stream_capture_key key)
 {
 	return (uintptr_t)gt_hash_get(captures->members, &key, sizeof(key));
 }
 
-static int set_capture(struct gt_captures *captures, struct stream_capture_key key, uint64_t number)
+static int set_capture(struct gt_stream_captures *captures, struct stream_capture_key key,
+		       uint64_t number)
 {
 	if (number)
 		return gt_hash_set(captures->members, &key, sizeof(key), (void *)(uintptr_t)number);
@@ -82,7 +83,7 @@ static bool goes_on(const struct gt_operation *operation)
 	return operation->failed && (result == 903 || result == 908);
 }
 
-static void end_capture(struct gt_captures *captures, uint64_t number)
+static void end_capture(struct gt_stream_captures *captures, uint64_t number)
 {
 	size_t cursor = 0, length;
 	const void *key;
@@ -93,7 +94,7 @@ static void end_capture(struct gt_captures *captures, uint64_t number)
 			gt_hash_remove(captures->members, key, length);
 }
 
-static int take_wait(struct gt_captures *captures, struct gt_operation *operation)
+static int take_wait(struct gt_stream_captures *captures, struct gt_operation *operation)
 {
 	uint64_t number = find(captures, event_key(operation));
 
@@ -103,7 +104,7 @@ static int take_wait(struct gt_captures *captures, struct gt_operation *operatio
 	return set_capture(captures, stream_key(operation), number);
 }
 
-int gt_captures_take(struct gt_captures *captures, struct gt_operation *operation)
+int gt_stream_captures_take(struct gt_stream_captures *captures, struct gt_operation *operation)
 {
 	if (operation->kind == GT_OPERATION_CAPTURE_BEGIN && !operation->failed &&
 	    operation->has_stream) {
@@ -124,7 +125,7 @@ int gt_captures_take(struct gt_captures *captures, struct gt_operation *operatio
 	return operation->kind == GT_OPERATION_EVENT_WAIT ? take_wait(captures, operation) : 0;
 }
 
-void gt_captures_end_process(struct gt_captures *captures, uint32_t process)
+void gt_stream_captures_end_process(struct gt_stream_captures *captures, uint32_t process)
 {
 	size_t cursor = 0, length;
 	const void *key;

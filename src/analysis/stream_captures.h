@@ -8,12 +8,12 @@
 
 #include "analysis/operation.h"
 
-struct gt_captures;
+struct gt_stream_captures;
 
 /* NULL: no memory. */
-struct gt_captures *gt_captures_new(void);
-void gt_captures_free(struct gt_captures *captures);
+struct gt_stream_captures *gt_stream_captures_new(void);
+void gt_stream_captures_free(struct gt_stream_captures *captures);
 
 /* Sets operation->capture. 0 or -ENOMEM. */
-int gt_captures_take(struct gt_captures *captures, struct gt_operation *operation);
-void gt_captures_end_process(struct gt_captures *captures, uint32_t process);
+int gt_stream_captures_take(struct gt_stream_captures *captures, struct gt_operation *operation);
+void gt_stream_captures_end_process(struct gt_stream_captures *captures, uint32_t process);

@@ -14,7 +14,7 @@ static CUresult begin_capture(CUstream handle, CUstream zero, CUstreamCaptureMod
 	if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED ||
 	    (graph && !sg_handle_is(graph, SG_HANDLE_GRAPH)))
 		return CUDA_ERROR_INVALID_VALUE;
-	return sg_capture_begin(stream, mode, graph, dependencies, count);
+	return sg_stream_capture_begin(stream, mode, graph, dependencies, count);
 }
 
 SG_STREAM_VARIANTS(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz,
@@ -34,7 +34,7 @@ static CUresult end_capture(CUstream handle, CUstream zero, CUgraph *graph)
 
 	if (result)
 		return result;
-	return sg_capture_end(stream, graph);
+	return sg_stream_capture_end(stream, graph);
 }
 
 SG_STREAM_VARIANTS(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph),
@@ -42,7 +42,7 @@ SG_STREAM_VARIANTS(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream stream
 
 static CUresult is_capturing(CUstream handle, CUstream zero, CUstreamCaptureStatus *status)
 {
-	struct sg_capture_info info;
+	struct sg_stream_capture_info info;
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);
 
@@ -50,7 +50,7 @@ static CUresult is_capturing(CUstream handle, CUstream zero, CUstreamCaptureStat
 		return result;
 	if (!status)
 		return CUDA_ERROR_INVALID_VALUE;
-	sg_capture_describe(stream, &info);
+	sg_stream_capture_describe(stream, &info);
 	*status = info.status;
 	return CUDA_SUCCESS;
 }
@@ -72,7 +72,7 @@ struct capture_answers {
 static CUresult describe_capture(CUstream handle, CUstream zero,
 				 const struct capture_answers *answers)
 {
-	struct sg_capture_info info;
+	struct sg_stream_capture_info info;
 	CUstream stream;
 	CUresult result = sg_use_stream(handle, zero, &stream);
 
@@ -80,7 +80,7 @@ static CUresult describe_capture(CUstream handle, CUstream zero,
 		return result;
 	if (!answers->status)
 		return CUDA_ERROR_INVALID_VALUE;
-	sg_capture_describe(stream, &info);
+	sg_stream_capture_describe(stream, &info);
 	*answers->status = info.status;
 	if (info.status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
 		return CUDA_SUCCESS;
@@ -124,8 +124,8 @@ static CUresult update_dependencies(CUstream handle, CUstream zero, const CUgrap
 		return result;
 	if ((count && !dependencies) || flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
 		return CUDA_ERROR_INVALID_VALUE;
-	return sg_capture_depend(stream, dependencies, count,
-				 flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+	return sg_stream_capture_depend(stream, dependencies, count,
+					flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 }
 
 SG_STREAM_VARIANTS(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "device/capture.h"
+#include "device/stream_capture.h"
 
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "device/graph.h"
 #include "device/handles.h"
 
-struct sg_capture {
+struct sg_stream_capture {
 	uint64_t id;
 	CUgraph graph;
 	bool graph_is_given; /* cuStreamBeginCaptureToGraph */
@@ -20,12 +20,12 @@ struct sg_capture {
 
 static struct {
 	pthread_mutex_t lock;
-	GT_VEC(struct sg_capture *) active;
+	GT_VEC(struct sg_stream_capture *) active;
 	atomic_size_t count; /* of active, to be asked without the lock */
 	uint64_t last_id;
 } captures = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct sg_capture *find_capture_locked(uint64_t id)
+static struct sg_stream_capture *find_capture_locked(uint64_t id)
 {
 	gt_vec_each (capture, &captures.active) {
 		if ((*capture)->id == id)
@@ -70,7 +70,8 @@ static CUresult add_locked(CUstream stream, struct sg_work *work)
 	return gt_vec_push(&stream->frontier, node) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-CUresult sg_capture_work(CUstream stream, struct sg_work *work, bool wait, bool *ret_captured)
+CUresult sg_stream_capture_work(CUstream stream, struct sg_work *work, bool wait,
+				bool *ret_captured)
 {
 	CUresult result;
 
@@ -92,7 +93,7 @@ CUresult sg_capture_work(CUstream stream, struct sg_work *work, bool wait, bool 
 	return result;
 }
 
-CUresult sg_capture_record(CUstream stream, CUevent event, bool *ret_captured)
+CUresult sg_stream_capture_record(CUstream stream, CUevent event, bool *ret_captured)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -139,7 +140,7 @@ static CUresult add_to_frontier(CUstream stream, const CUgraphNode *nodes, size_
 	return CUDA_SUCCESS;
 }
 
-static CUresult join_locked(CUstream stream, CUevent event, struct sg_capture *capture)
+static CUresult join_locked(CUstream stream, CUevent event, struct sg_stream_capture *capture)
 {
 	if (!stream->capture) {
 		if (stream->kind == SG_STREAM_LEGACY)
@@ -155,9 +156,9 @@ static CUresult join_locked(CUstream stream, CUevent event, struct sg_capture *c
 	return add_to_frontier(stream, event->nodes.items, event->nodes.count);
 }
 
-CUresult sg_capture_wait(CUstream stream, CUevent event, bool *ret_captured)
+CUresult sg_stream_capture_wait(CUstream stream, CUevent event, bool *ret_captured)
 {
-	struct sg_capture *capture;
+	struct sg_stream_capture *capture;
 	CUresult result;
 
 	if (!atomic_load(&captures.count))
@@ -180,7 +181,7 @@ CUresult sg_capture_wait(CUstream stream, CUevent event, bool *ret_captured)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-static CUresult begin_locked(CUstream stream, struct sg_capture *capture)
+static CUresult begin_locked(CUstream stream, struct sg_stream_capture *capture)
 {
 	if (stream->capture)
 		return CUDA_ERROR_ILLEGAL_STATE;
@@ -193,16 +194,16 @@ static CUresult begin_locked(CUstream stream, struct sg_capture *capture)
 	return CUDA_SUCCESS;
 }
 
-static void free_capture(struct sg_capture *capture)
+static void free_capture(struct sg_stream_capture *capture)
 {
 	gt_vec_free(&capture->streams);
 	free(capture);
 }
 
-CUresult sg_capture_begin(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
-			  const CUgraphNode *dependencies, size_t count)
+CUresult sg_stream_capture_begin(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+				 const CUgraphNode *dependencies, size_t count)
 {
-	struct sg_capture *capture;
+	struct sg_stream_capture *capture;
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (stream->kind == SG_STREAM_LEGACY)
@@ -231,7 +232,7 @@ CUresult sg_capture_begin(CUstream stream, CUstreamCaptureMode mode, CUgraph gra
 }
 
 /* Whether all that was captured in other streams comes before the end of the origin. */
-static bool is_joined(const struct sg_capture *capture)
+static bool is_joined(const struct sg_stream_capture *capture)
 {
 	const struct CUstream_st *origin = capture->origin;
 
@@ -248,7 +249,7 @@ static bool is_joined(const struct sg_capture *capture)
 	return true;
 }
 
-static void leave_locked(struct sg_capture *capture)
+static void leave_locked(struct sg_stream_capture *capture)
 {
 	gt_vec_each (stream, &capture->streams) {
 		(*stream)->capture = NULL;
@@ -261,9 +262,9 @@ static void leave_locked(struct sg_capture *capture)
 	atomic_store(&captures.count, captures.active.count);
 }
 
-CUresult sg_capture_end(CUstream stream, CUgraph *ret_graph)
+CUresult sg_stream_capture_end(CUstream stream, CUgraph *ret_graph)
 {
-	struct sg_capture *capture;
+	struct sg_stream_capture *capture;
 	CUresult result = CUDA_SUCCESS;
 
 	if (ret_graph)
@@ -313,9 +314,9 @@ bool sg_stream_is_captured(CUstream stream)
 	return captured;
 }
 
-void sg_capture_forget(CUstream stream)
+void sg_stream_capture_forget(CUstream stream)
 {
-	struct sg_capture *capture;
+	struct sg_stream_capture *capture;
 
 	if (!atomic_load(&captures.count))
 		return;
@@ -344,10 +345,10 @@ void sg_capture_forget(CUstream stream)
 	pthread_mutex_unlock(&captures.lock);
 }
 
-void sg_capture_describe(CUstream stream, struct sg_capture_info *ret_info)
+void sg_stream_capture_describe(CUstream stream, struct sg_stream_capture_info *ret_info)
 {
-	struct sg_capture_info info = {.status = CU_STREAM_CAPTURE_STATUS_NONE};
-	struct sg_capture *capture;
+	struct sg_stream_capture_info info = {.status = CU_STREAM_CAPTURE_STATUS_NONE};
+	struct sg_stream_capture *capture;
 
 	pthread_mutex_lock(&captures.lock);
 	capture = stream->capture;
@@ -363,8 +364,8 @@ void sg_capture_describe(CUstream stream, struct sg_capture_info *ret_info)
 	*ret_info = info;
 }
 
-CUresult sg_capture_depend(CUstream stream, const CUgraphNode *dependencies, size_t count,
-			   bool replace)
+CUresult sg_stream_capture_depend(CUstream stream, const CUgraphNode *dependencies, size_t count,
+				  bool replace)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -385,7 +386,7 @@ CUresult sg_capture_depend(CUstream stream, const CUgraphNode *dependencies, siz
 	return result;
 }
 
-CUresult sg_capture_allows_unsafe(void)
+CUresult sg_stream_capture_allows_unsafe(void)
 {
 	struct sg_thread *self = sg_thread_self();
 	CUresult result = CUDA_SUCCESS;
