@@ -23,6 +23,7 @@ enum {
 	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
 	BLOCK = 1024,
 	PAGE = 4096,
+	MAX_KERNELS = 1 << 20, /* whose names are kept */
 };
 
 /* The address at which processes map the maps: far from programs, loaders and drivers. */
@@ -56,8 +57,8 @@ struct gt_inject {
 	char socket[64];
 	struct gt_inject_connection *connections;
 	size_t connection_count;
-	uint32_t next_site;
-	GT_VEC(char *) kernels; /* names by number */
+	uint32_t next_site, next_kernel;
+	GT_VEC(char *) kernels; /* names by number, of the first MAX_KERNELS */
 	struct gt_inject_coverage coverage;
 };
 
@@ -289,7 +290,7 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.programs = inject->options.programs,
 		.program_count = inject->options.program_count,
 		.first_site = inject->next_site,
-		.first_kernel = (uint32_t)inject->kernels.count,
+		.first_kernel = inject->next_kernel,
 		.symbols = &symbols,
 		.whole = true,
 	};
@@ -300,8 +301,11 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 /* A name that finds no memory is "?": numbers stay as they are. */
 static void keep_kernel(struct gt_inject *inject, const char *name)
 {
-	char *copy = strdup(name);
+	char *copy;
 
+	if (inject->kernels.count == MAX_KERNELS)
+		return;
+	copy = strdup(name);
 	if (gt_vec_push(&inject->kernels, copy))
 		free(copy);
 }
@@ -324,6 +328,7 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	module->patched = result->patched;
 	module->rejected = result->rejected;
 	inject->next_site += (uint32_t)result->sites.count;
+	inject->next_kernel += (uint32_t)result->kernels.count;
 	gt_vec_each (kernel, &result->kernels)
 		keep_kernel(inject, kernel->name);
 	if (result->rejections.count)
