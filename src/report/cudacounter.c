@@ -24,6 +24,17 @@ static void each_kernel(const struct gt_inject *inject, const struct gt_bpf_obje
 	}
 }
 
+/* Kernels that were loaded when all counters had been given away. */
+static uint32_t count_uncounted(const struct gt_inject *inject, const struct gt_bpf_object *object)
+{
+	uint32_t count = 0, number;
+
+	gt_gpu_report_values(inject, object, "kernels", sizeof(struct cudacounter_kernel), &count);
+	for (number = count; gt_inject_kernel(inject, number); number++)
+		continue;
+	return number - count;
+}
+
 static void put_row(void *context, const char *name, const struct cudacounter_kernel *kernel)
 {
 	struct gt_table *table = context;
@@ -43,11 +54,16 @@ static void put_kernels(const struct gt_inject *inject, const struct gt_bpf_obje
 		{"ENTRIES", false, false},     {"EXITS", false, false}, {"BLOCKS", false, false},
 		{"CYCLES/WARP", false, false}, {"KERNEL", true, false},
 	};
+	uint32_t uncounted = count_uncounted(inject, object);
 	struct gt_table table;
 
 	gt_table_begin(&table, columns, gt_countof(columns));
 	each_kernel(inject, object, put_row, &table);
 	gt_table_put(&table, text);
+	if (uncounted)
+		gt_strbuf_printf(text,
+				 "not counted: %u kernels that were loaded after the first %d\n",
+				 uncounted, CUDACOUNTER_KERNELS);
 }
 
 static void json_kernel(void *context, const char *name, const struct cudacounter_kernel *kernel)
@@ -70,6 +86,7 @@ static void json_kernels(const struct gt_inject *inject, const struct gt_bpf_obj
 	gt_json_array_begin(json, "kernels");
 	each_kernel(inject, object, json_kernel, json);
 	gt_json_array_end(json);
+	gt_json_u64(json, "kernels_not_counted", count_uncounted(inject, object));
 }
 
 const struct gt_gpu_report gt_gpu_report_cudacounter = {

@@ -27,3 +27,7 @@ extern const struct gt_gpu_report gt_gpu_report_threadhist;
  */
 const void *gt_gpu_report_values(const struct gt_inject *inject, const struct gt_bpf_object *object,
 				 const char *map, size_t value_size, uint32_t *ret_count);
+
+/* Accesses to this map that found no copy of their own: of threads beyond --threads. */
+uint64_t gt_gpu_report_outside(const struct gt_inject *inject, const struct gt_bpf_object *object,
+			       const char *map, size_t value_size);

@@ -13,6 +13,7 @@
 struct threadhist_summary {
 	uint32_t threads;
 	uint64_t entries, loops; /* of all threads */
+	uint64_t outside;        /* entries and iterations of threads that there is no room for */
 	uint64_t min, median, max;
 	uint32_t min_thread, max_thread;
 	struct gt_histogram histogram;
@@ -42,7 +43,10 @@ static void summarize(const struct gt_inject *inject, const struct gt_bpf_object
 	const struct threadhist_thread *threads = gt_gpu_report_values(
 		inject, object, "threads", sizeof(struct threadhist_thread), &count);
 
-	*ret_summary = (struct threadhist_summary){0};
+	*ret_summary = (struct threadhist_summary){
+		.outside = gt_gpu_report_outside(inject, object, "threads",
+						 sizeof(struct threadhist_thread)),
+	};
 	for (uint32_t i = 0; threads && i < count; i++)
 		if (threads[i].entries)
 			add_thread(ret_summary, i, &threads[i]);
@@ -96,6 +100,11 @@ static void put_threads(const struct gt_inject *inject, const struct gt_bpf_obje
 	summarize(inject, object, &summary);
 	gt_strbuf_printf(text, "%u threads, %" PRIu64 " entries, %" PRIu64 " loop iterations\n",
 			 summary.threads, summary.entries, summary.loops);
+	if (summary.outside)
+		gt_strbuf_printf(text,
+				 "not counted: %" PRIu64 " entries and loop iterations of threads "
+				 "beyond --threads\n",
+				 summary.outside);
 	if (summary.threads) {
 		put_balance(&summary, text);
 		gt_strbuf_puts(text, "     ITERATIONS                THREADS\n");
@@ -122,6 +131,9 @@ static void json_threads(const struct gt_inject *inject, const struct gt_bpf_obj
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
+	gt_json_u64(
+		json, "not_counted",
+		gt_gpu_report_outside(inject, object, "threads", sizeof(struct threadhist_thread)));
 }
 
 const struct gt_gpu_report gt_gpu_report_threadhist = {

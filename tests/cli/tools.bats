@@ -56,6 +56,47 @@ tool() {
 	expect_json '.[0].kernels | map(.entries) == [3072]'
 }
 
+@test "threadhist reports what it has no room for" {
+	tool threadhist --threads 262000 -- "$examples/vectoradd"
+	expect_output_line '^262144 threads, 262144 entries, 0 loop iterations$'
+	expect_no_output_line '^not counted'
+	tool threadhist --threads 1024 -- "$examples/vectoradd"
+	expect_output_line '^1024 threads, 1024 entries, 0 loop iterations$'
+	expect_output_line '^not counted: 261120 entries and loop iterations of threads beyond --threads$'
+	tool threadhist --json --threads 1024 -- "$examples/vectoradd"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].not_counted == 261120'
+}
+
+@test "cudacounter reports kernels that it has no counters for" {
+	need_command gcc
+	gcc -x c -I "$root/softgpu/include" -o "$BATS_TEST_TMPDIR/many" - -L "$softgpu" \
+		-l:libcuda.so.1 <<-'END'
+		#include <cuda.h>
+		int main(void) {
+			static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+				".visible .entry k()\n{\n\tret;\n}\n";
+			CUcontext context;
+			CUmodule module;
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			for (int i = 0; i < 4100; i++) {
+				if (cuModuleLoadData(&module, text))
+					return 1;
+				cuModuleUnload(module);
+			}
+			return 0;
+		}
+	END
+	gputap cudacounter --gpu soft -- "$BATS_TEST_TMPDIR/many"
+	expect_status 0
+	expect_output_line '^not counted: 4 kernels that were loaded after the first 4096$'
+	gputap cudacounter --gpu soft --json -- "$BATS_TEST_TMPDIR/many"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].kernels_not_counted == 4'
+}
+
 @test "a tool needs a command, and gives its exit status" {
 	gputap threadhist
 	expect_status 2
