@@ -95,7 +95,8 @@ static void print_lines(struct gt_cli_injection *self)
 
 	gt_inject_print(self->inject, &lines, &self->lines_lost);
 	for (size_t i = 0; i < lines.length; i++)
-		if (iscntrl((unsigned char)lines.data[i]) && !memchr("\n\t", lines.data[i], 2))
+		if (iscntrl((unsigned char)lines.data[i]) && lines.data[i] != '\n' &&
+		    lines.data[i] != '\t')
 			lines.data[i] = '?';
 	fputs(gt_strbuf_string(&lines), stderr);
 }
