@@ -127,14 +127,18 @@ expect_account() {
 @test "--uid keeps the processes of that user, by number or name" {
 	need_root
 	need_command setpriv
-	cp "$calls" "$standin/libcudart.so.13" .
-	chmod a+rx . calls libcudart.so.13
-	setpriv --reuid 65534 --clear-groups true || skip "no other user can be taken on"
-	both="LD_LIBRARY_PATH=$LD_LIBRARY_PATH $calls 2; exec 8<calls 9<libcudart.so.13; \
-		LD_PRELOAD=/proc/self/fd/9 setpriv --reuid 65534 --regid 65534 --clear-groups /proc/self/fd/8 3"
+	# The other user can read what is here, and gputap finds the library before the command starts.
+	shared=$(mktemp -d)
+	cp "$calls" "$standin/libcudart.so.13" "$shared"
+	chmod -R a+rX "$shared"
+	export LD_LIBRARY_PATH=$shared
+	as_other="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	$as_other test -r "$shared/calls" || skip "no other user can be taken on, or it cannot read $shared"
+	both="$shared/calls 2; $as_other $shared/calls 3"
 	trace --uid 65534 -v -- sh -c "$both"
 	expect_count "$stderr" '\[EXIT\]' 3
 	trace --uid root -- sh -c "$both"
+	rm -r "$shared"
 	expect_count "$stderr" '\[EXIT\]' 2
 }
 
