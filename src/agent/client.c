@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/message.h"
 #include "agent/protocol.h"
+#include "base/clock.h"
 
 /* After this time without an answer the original is loaded. A module of 100,000 lines takes less
  * than a second. */
@@ -49,33 +51,9 @@ static int connect_collector(void)
 	return fd;
 }
 
-/* A message, with a file where fd is not negative. */
-static bool send_message(int socket, const void *data, size_t size, int fd)
-{
-	struct iovec part = {.iov_base = (void *)data, .iov_len = size};
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		message.msg_control = control.space;
-		message.msg_controllen = sizeof(control.space);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)size;
-}
-
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(gt_clock_monotonic() / 1000000);
 }
 
 /* Wait for an answer. Signals of the program do not make the deadline later. */
@@ -161,7 +139,7 @@ static int exchange_messages(struct gt_agent_request *request, int file,
 	request->thread = (uint32_t)syscall(SYS_gettid);
 	if (socket < 0)
 		return -1;
-	if (send_message(socket, request, sizeof(*request), file) &&
+	if (gt_agent_send(socket, request, sizeof(*request), file, 0) &&
 	    receive_reply(socket, reply, ret_fd))
 		return socket;
 	if (*ret_fd >= 0)
@@ -189,7 +167,7 @@ static void send_result(int socket, int error)
 {
 	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC, .error = error};
 
-	send_message(socket, &result, sizeof(result), -1);
+	gt_agent_send(socket, &result, sizeof(result), -1, 0);
 }
 
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/message.h"
 #include "agent/protocol.h"
 #include "base/file.h"
 
@@ -220,22 +221,7 @@ static bool receive_request(int socket, struct gt_agent_request *request, int *r
 
 static bool send_reply(int socket, const struct gt_agent_reply *reply, int fd)
 {
-	struct iovec part = {.iov_base = (void *)reply, .iov_len = sizeof(*reply)};
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		message.msg_control = control.space;
-		message.msg_controllen = sizeof(control.space);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*reply);
+	return gt_agent_send(socket, reply, sizeof(*reply), fd, MSG_DONTWAIT);
 }
 
 /* ---- images ---------------------------------------------------------------------------- */
