@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/installed.h"
 #include "cli/cli.h"
 #include "cli/injection.h"
 #include "report/gpu.h"
@@ -76,7 +77,7 @@ static int run_tool(const struct gt_cli_command *command, int count, char **argu
 	if (given.threads > UINT32_MAX)
 		return gt_cli_usage_error(command, "--threads is at most %u", UINT32_MAX);
 	snprintf(name, sizeof(name), "%s.bpf.o", command->name);
-	if (gt_inject_find_file("programs", "/programs", name, &path, &diag)) {
+	if (gt_installed_file("programs", "programs", name, &path, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}

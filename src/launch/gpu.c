@@ -2,10 +2,10 @@
 #include "launch/gpu.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/installed.h"
 #include "base/strbuf.h"
 #include "elf/elf.h"
 
@@ -17,10 +17,6 @@ const char *const gt_gpu_names[] = {
 	[GT_GPU_SOFT] = "soft",
 	NULL,
 };
-
-/* Where the libraries are, seen from the directory of the program. */
-static const char *const places[] = {"softgpu", "../lib/gputap/softgpu",
-				     "../" GT_LIBDIR "/gputap/softgpu"};
 
 int gt_gpu_parse(const char *text, enum gt_gpu *ret_gpu)
 {
@@ -39,36 +35,15 @@ bool gt_gpu_has_nvidia(void)
 	       !access("/dev/dxg", F_OK); /* the Windows driver, seen from WSL 2 */
 }
 
-static int try_directory(const char *directory, char **ret_directory)
-{
-	gt_auto_strbuf library = GT_STRBUF_INIT;
-	char resolved[PATH_MAX];
-
-	gt_strbuf_printf(&library, "%s/libcuda.so.1", directory);
-	if (access(gt_strbuf_string(&library), R_OK) || !realpath(directory, resolved))
-		return -ENOENT;
-	*ret_directory = strdup(resolved);
-	return *ret_directory ? 0 : -ENOMEM;
-}
-
 int gt_gpu_soft_directory(char **ret_directory, struct gt_diag *diag)
 {
 	const char *chosen = secure_getenv("GPUTAP_SOFTGPU");
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	int error = chosen ? gt_installed_try(chosen, "libcuda.so.1", ret_directory)
+			   : gt_installed_directory("softgpu", "softgpu", "libcuda.so.1",
+						    ret_directory);
 
-	if (chosen && !try_directory(chosen, ret_directory))
+	if (!error)
 		return 0;
-	self[length > 0 ? length : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (size_t i = 0; i < gt_countof(places) && slash && !chosen; i++) {
-		gt_auto_strbuf directory = GT_STRBUF_INIT;
-
-		gt_strbuf_printf(&directory, "%.*s/%s", (int)(slash - self), self, places[i]);
-		if (!try_directory(gt_strbuf_string(&directory), ret_directory))
-			return 0;
-	}
 	return gt_diag(diag, -ENOENT, "gpu", chosen,
 		       "the software GPU's libraries were not found: build them with 'make', or "
 		       "set GPUTAP_SOFTGPU to their directory");

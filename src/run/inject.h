@@ -55,13 +55,6 @@ GT_DEFINE_AUTO(inject, struct gt_inject, gt_inject_close)
 
 /* The value of the environment variable GT_AGENT_SOCKET. */
 const char *gt_inject_socket(const struct gt_inject *inject);
-/*
- * A file that belongs to this gputap: beside the program in a build, in `build_directory`, and
- * below its prefix when installed, in `directory` of the library directory. -ENOENT. The caller
- * frees *ret_path.
- */
-int gt_inject_find_file(const char *build_directory, const char *directory, const char *name,
-			char **ret_path, struct gt_diag *diag);
 
 /* Readable when there is something to do. */
 int gt_inject_fd(const struct gt_inject *inject);

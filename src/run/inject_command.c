@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 
 #include "agent/protocol.h"
+#include "base/installed.h"
 #include "launch/environment.h"
 #include "launch/spawn.h"
 #include "run/shell_status.h"
@@ -20,7 +21,7 @@ static int prepare_environment(const struct gt_inject *inject, struct gt_environ
 			       struct gt_diag *diag)
 {
 	gt_autofree char *agent = NULL;
-	int error = gt_inject_find_file("src/agent", "", "libgputap-agent.so", &agent, diag);
+	int error = gt_installed_file("src/agent", "", "libgputap-agent.so", &agent, diag);
 
 	if (!error)
 		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* An image of a process: from the file in its request to the reply. */
+#include "run/inject_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/message.h"
+
+/* Files of other kinds may have a process behind them, which need not answer (FUSE). */
+static bool is_memfd(int fd)
+{
+	return fd >= 0 && fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+/* The bytes of an image, copied: the process may still write to its file. The caller frees. */
+static void *copy_image(int fd, uint64_t size)
+{
+	struct stat status;
+	uint8_t *data;
+	size_t copied = 0;
+
+	if (!is_memfd(fd) || !size || size > GT_AGENT_MAX_IMAGE || fstat(fd, &status) ||
+	    !S_ISREG(status.st_mode) || (uint64_t)status.st_size < size)
+		return NULL;
+	data = malloc(size);
+	while (data && copied < size) {
+		ssize_t got = pread(fd, data + copied, size - copied, (off_t)copied);
+
+		if (got <= 0) {
+			free(data);
+			return NULL;
+		}
+		copied += (size_t)got;
+	}
+	return data;
+}
+
+static void set_reason(struct gt_inject_connection *connection, const char *reason)
+{
+	snprintf(connection->reason, sizeof(connection->reason), "%s", reason);
+	connection->module.reason = connection->reason;
+}
+
+static int patch_image(struct gt_inject *inject, struct gt_inject_connection *connection,
+		       const struct gt_agent_request *request, const void *data,
+		       struct gt_patch_image *image, struct gt_diag *diag)
+{
+	const struct gt_symbol_values symbols = {
+		.maps = inject->memory.words,
+		.output = {inject->memory.words[inject->map_count][0],
+			   inject->memory.words[inject->map_count][1]},
+		.pid_tgid = (uint64_t)connection->module.pid << 32 | request->thread,
+	};
+	const struct gt_patch_options options = {
+		.object = inject->options.object,
+		.programs = inject->options.programs,
+		.program_count = inject->options.program_count,
+		.first_site = inject->next_site,
+		.first_kernel = inject->next_kernel,
+		.symbols = &symbols,
+		.whole = true,
+	};
+
+	return gt_patch_image(data, request->size, request->capability, &options, image, diag);
+}
+
+/* A name that finds no memory is "?": numbers stay as they are. */
+static void keep_kernel(struct gt_inject *inject, const char *name)
+{
+	char *copy;
+
+	if (inject->kernels.count == GT_INJECT_MAX_KERNELS)
+		return;
+	copy = strdup(name);
+	if (gt_vec_push(&inject->kernels, copy))
+		free(copy);
+}
+
+static void count_image(struct gt_inject *inject, struct gt_inject_connection *connection,
+			const struct gt_patch_image *image, int error, const struct gt_diag *diag)
+{
+	const struct gt_patch_result *result = &image->result;
+	struct gt_inject_module *module = &connection->module;
+
+	inject->coverage.modules_sass += error == -ENODATA;
+	inject->coverage.modules_failed += error && error != -ENODATA;
+	if (error) {
+		set_reason(connection, diag->text);
+		return;
+	}
+	module->scope = result->scope;
+	module->kernels = (uint32_t)result->kernels.count;
+	module->found = result->found;
+	module->patched = result->patched;
+	module->rejected = result->rejected;
+	inject->next_site += (uint32_t)result->sites.count;
+	inject->next_kernel += (uint32_t)result->kernels.count;
+	gt_vec_each (kernel, &result->kernels)
+		keep_kernel(inject, kernel->name);
+	if (result->rejections.count)
+		set_reason(connection, result->rejections.items[0].reason);
+}
+
+/* A file with the patched fatbin, or -1. */
+static int make_reply_file(const struct gt_strbuf *fatbin)
+{
+	int fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t written = 0;
+
+	while (fd >= 0 && written < fatbin->length) {
+		ssize_t count = write(fd, fatbin->data + written, fatbin->length - written);
+
+		if (count <= 0) {
+			close(fd);
+			return -1;
+		}
+		written += (size_t)count;
+	}
+	return fd;
+}
+
+/* The process loads the original although there is a patched image. */
+void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connection *connection,
+			    const char *reason)
+{
+	struct gt_inject_module *module = &connection->module;
+
+	if (!module->patched)
+		return;
+	inject->coverage.modules_failed++;
+	module->rejected += module->patched;
+	module->patched = 0;
+	module->scope = GT_PATCH_NONE;
+	set_reason(connection, reason);
+}
+
+/* Answer with the patched image or, if there is none, with the verdict to load the original. */
+bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connection *connection,
+			    const struct gt_agent_request *request, int file)
+{
+	struct gt_agent_reply reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_ORIGINAL};
+	struct gt_patch_image image = {0};
+	gt_autofree void *data = copy_image(file, request->size);
+	struct gt_diag diag = {0};
+	gt_autoclose int fd = -1;
+	int error = data ? patch_image(inject, connection, request, data, &image, &diag)
+			 : gt_diag(&diag, -EINVAL, "run", NULL, "the image could not be read");
+
+	connection->module.number = ++inject->coverage.modules;
+	count_image(inject, connection, &image, error, &diag);
+	if (!error && image.fatbin.length)
+		fd = make_reply_file(&image.fatbin);
+	if (fd >= 0) {
+		reply.verdict = GT_AGENT_PATCHED;
+		reply.size = image.fatbin.length;
+	}
+	if (!gt_agent_send(connection->fd, &reply, sizeof(reply), fd, MSG_DONTWAIT) ||
+	    (fd < 0 && image.fatbin.length))
+		gt_inject_image_reject(inject, connection,
+				       "the patched module could not be handed over");
+	gt_patch_image_clear(&image);
+	return connection->module.patched;
+}

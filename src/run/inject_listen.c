@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The socket of the agents: connections, requests, results. */
+#include "run/inject_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/message.h"
+
+enum {
+	MAX_CONNECTIONS = 512, /* fewer than files that a process may open */
+	BACKLOG = 128,
+	EVENTS = 16,
+};
+
+static int watch(struct gt_inject *inject, int fd, void *data)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
+
+	return epoll_ctl(inject->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	uint64_t number[2];
+	size_t length;
+
+	if (getrandom(number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return gt_diag(diag, -EIO, "run", NULL, "no random numbers");
+	snprintf(inject->socket, sizeof(inject->socket), "gputap-%016llx%016llx",
+		 (unsigned long long)number[0], (unsigned long long)number[1]);
+	length = strlen(inject->socket);
+	memcpy(address.sun_path + 1, inject->socket, length);
+	inject->epoll = epoll_create1(EPOLL_CLOEXEC);
+	inject->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (inject->epoll < 0 || inject->listener < 0 ||
+	    bind(inject->listener, (struct sockaddr *)&address,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) ||
+	    listen(inject->listener, BACKLOG) || watch(inject, inject->listener, NULL))
+		return gt_diag(diag, -errno, "run", NULL, "cannot listen for agents: %s",
+			       strerror(errno));
+	return 0;
+}
+
+/* A request and its file, or -1. False: nothing that the protocol has. */
+static bool receive_request(int socket, struct gt_agent_request *request, int *ret_fd)
+{
+	struct iovec part = {.iov_base = request, .iov_len = sizeof(*request)};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		/* CMSG_SPACE has room for two descriptors; the second one would stay open. */
+		.msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct cmsghdr *header = size >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*ret_fd = -1;
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
+	return size == (ssize_t)sizeof(*request) && request->magic == GT_AGENT_MAGIC &&
+	       request->version == GT_AGENT_VERSION;
+}
+
+static void report_module(struct gt_inject *inject, const struct gt_inject_connection *connection)
+{
+	if (connection->module.number && inject->options.report)
+		inject->options.report(inject->options.context, &connection->module);
+}
+
+/* The outcome for a connection's image is known: it counts, so found = patched + rejected. */
+static void count_outcome(struct gt_inject *inject, const struct gt_inject_connection *connection)
+{
+	const struct gt_inject_module *module = &connection->module;
+	struct gt_inject_coverage *coverage = &inject->coverage;
+
+	coverage->found += module->found;
+	coverage->patched += module->patched;
+	coverage->rejected += module->rejected;
+	if (module->patched) {
+		coverage->modules_patched++;
+		coverage->kernels += module->kernels;
+	}
+	report_module(inject, connection);
+}
+
+void gt_inject_disconnect(struct gt_inject *inject, struct gt_inject_connection *connection)
+{
+	struct gt_inject_connection **link = &inject->connections;
+
+	while (*link != connection)
+		link = &(*link)->next;
+	*link = connection->next;
+	inject->connection_count--;
+	close(connection->fd);
+	free(connection);
+}
+
+static pid_t peer_of(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : peer.pid;
+}
+
+static void accept_agent(struct gt_inject *inject)
+{
+	int fd = accept4(inject->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct gt_inject_connection *connection;
+
+	if (fd < 0)
+		return;
+	connection =
+		inject->connection_count < MAX_CONNECTIONS ? calloc(1, sizeof(*connection)) : NULL;
+	if (!connection || watch(inject, fd, connection)) {
+		free(connection);
+		close(fd);
+		return;
+	}
+	connection->fd = fd;
+	connection->module.pid = peer_of(fd);
+	connection->next = inject->connections;
+	inject->connections = connection;
+	inject->connection_count++;
+}
+
+static void answer_maps(struct gt_inject *inject, struct gt_inject_connection *connection)
+{
+	const struct gt_agent_reply reply = {
+		.magic = GT_AGENT_MAGIC,
+		.verdict = GT_AGENT_MEMORY,
+		.size = inject->memory.size,
+		.address = GT_INJECT_MAP_ADDRESS,
+	};
+
+	gt_agent_send(connection->fd, &reply, sizeof(reply), inject->memory.fd, MSG_DONTWAIT);
+}
+
+/*
+ * The driver's verdict on the patched image. A process that ends without one has loaded it, unless
+ * it has not read the answer.
+ */
+static void take_result(struct gt_inject *inject, struct gt_inject_connection *connection)
+{
+	struct gt_agent_result result = {0};
+	ssize_t size = recv(connection->fd, &result, sizeof(result), MSG_DONTWAIT);
+	char reason[64];
+
+	if (size == (ssize_t)sizeof(result) && result.magic == GT_AGENT_MAGIC && result.error) {
+		snprintf(reason, sizeof(reason), "the driver rejected the patched module (%d)",
+			 result.error);
+		gt_inject_image_reject(inject, connection, reason);
+	} else if (size < 0 && errno == ECONNRESET) {
+		gt_inject_image_reject(inject, connection,
+				       "the process did not wait for the patched module");
+	}
+	count_outcome(inject, connection);
+	gt_inject_disconnect(inject, connection);
+}
+
+static void take_request(struct gt_inject *inject, struct gt_inject_connection *connection)
+{
+	struct gt_agent_request request = {0};
+	gt_autoclose int file = -1;
+
+	if (receive_request(connection->fd, &request, &file)) {
+		if (request.operation == GT_AGENT_IMAGE)
+			connection->answered =
+				gt_inject_image_answer(inject, connection, &request, file);
+		else if (request.operation == GT_AGENT_MAPS)
+			answer_maps(inject, connection);
+	}
+	if (connection->answered)
+		return;
+	count_outcome(inject, connection);
+	gt_inject_disconnect(inject, connection);
+}
+
+/* Some of what there is to do. *ret_count: how much it was. */
+static int poll_agents(struct gt_inject *inject, int *ret_count, struct gt_diag *diag)
+{
+	struct epoll_event events[EVENTS];
+	int count = epoll_wait(inject->epoll, events, EVENTS, 0);
+
+	*ret_count = count;
+	if (count < 0 && errno != EINTR)
+		return gt_diag(diag, -errno, "run", NULL, "cannot wait for agents: %s",
+			       strerror(errno));
+	for (int i = 0; i < count; i++) {
+		struct gt_inject_connection *connection = events[i].data.ptr;
+
+		if (!connection)
+			accept_agent(inject);
+		else if (connection->answered)
+			take_result(inject, connection);
+		else
+			take_request(inject, connection);
+	}
+	return 0;
+}
+
+int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag)
+{
+	int error = 0, count = 1;
+
+	/* A bound: agents that connect all the time must not keep the caller here. */
+	for (int i = 0; i < MAX_CONNECTIONS && count > 0 && !error; i++)
+		error = poll_agents(inject, &count, diag);
+	return error;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The memory of the maps, which the traced processes map, too: layout, views, rings. */
+#include "run/inject_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/protocol.h"
+
+enum {
+	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
+	BLOCK = 1024,
+	PAGE = 4096,
+};
+
+static const struct gt_bpf_map output_map = {
+	.name = "output",
+	.type = BPF_MAP_TYPE_RINGBUF,
+	.max_entries = GT_OUTPUT_BYTES,
+};
+
+static const struct gt_bpf_map *map_of(const struct gt_inject *inject, uint32_t number)
+{
+	return number < inject->map_count ? &inject->options.object->maps[number] : &output_map;
+}
+
+static int plan_map(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
+{
+	const struct gt_bpf_map *map = map_of(inject, number);
+	struct gt_inject_memory *memory = &inject->memory;
+	const struct gt_bpf_map_grid grid = {
+		.multiprocessors = MULTIPROCESSORS,
+		.grid = {(inject->options.threads + BLOCK - 1) / BLOCK, 1, 1},
+		.block = {BLOCK, 1, 1},
+	};
+	size_t bytes;
+	int error;
+
+	memory->offsets[number] = SIZE_MAX;
+	if (map->host_only)
+		return 0;
+	error = gt_bpf_map_check(map, diag);
+	if (error)
+		return error;
+	memory->copies[number] = gt_bpf_map_copies_for(map, &grid);
+	bytes = memory->copies[number] ? gt_bpf_map_bytes(map, memory->copies[number]) : 0;
+	if (!bytes || bytes > GT_AGENT_MAX_IMAGE - memory->size)
+		return gt_diag(diag, -ENOMEM, "run", map->name,
+			       "the map has %u copies, which need more than 1 GiB with the other "
+			       "maps: lower --threads",
+			       memory->copies[number]);
+	memory->offsets[number] = memory->size;
+	memory->words[number][0] = GT_INJECT_MAP_ADDRESS + memory->size;
+	memory->words[number][1] = memory->copies[number];
+	memory->size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	return 0;
+}
+
+static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
+{
+	struct gt_inject_memory *memory = &inject->memory;
+	void *data = MAP_FAILED;
+
+	memory->fd = memfd_create("gputap-maps", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (memory->fd >= 0 && !ftruncate(memory->fd, (off_t)memory->size) &&
+	    !fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		data = mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
+	if (data == MAP_FAILED)
+		return gt_diag(diag, -errno, "run", NULL, "cannot allocate the maps: %s",
+			       strerror(errno));
+	memory->data = data;
+	return 0;
+}
+
+static int open_map(struct gt_inject *inject, uint32_t number)
+{
+	const struct gt_bpf_map *map = map_of(inject, number);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
+	uint8_t *data = inject->memory.data + inject->memory.offsets[number];
+
+	if (inject->memory.offsets[number] == SIZE_MAX)
+		return 0;
+	gt_bpf_map_initialise(map, inject->memory.copies[number], data);
+	return kind->shape == GT_BPF_MAP_RING
+		       ? gt_ring_reader_open(map, data, &inject->readers[number])
+		       : 0;
+}
+
+int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
+{
+	struct gt_inject_memory *memory = &inject->memory;
+	uint32_t count = inject->map_count + 1;
+	int error = 0;
+
+	memory->offsets = calloc(count, sizeof(*memory->offsets));
+	memory->copies = calloc(count, sizeof(*memory->copies));
+	memory->words = calloc(count, sizeof(*memory->words));
+	inject->readers = calloc(count, sizeof(*inject->readers));
+	if (!memory->offsets || !memory->copies || !memory->words || !inject->readers)
+		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = plan_map(inject, i, diag);
+	if (!error)
+		error = map_memory(inject, diag);
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = open_map(inject, i);
+	return error;
+}
+
+void gt_inject_memory_close(struct gt_inject *inject)
+{
+	for (uint32_t i = 0; inject->readers && i <= inject->map_count; i++)
+		gt_ring_reader_close(&inject->readers[i]);
+	if (inject->memory.data)
+		munmap(inject->memory.data, inject->memory.size);
+	gt_cleanup_close(&inject->memory.fd);
+	free(inject->memory.offsets);
+	free(inject->memory.copies);
+	free(inject->memory.words);
+	free(inject->readers);
+}
+
+bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)
+{
+	return inject->memory.offsets[map] != SIZE_MAX;
+}
+
+struct gt_bpf_map_view gt_inject_view(const struct gt_inject *inject, uint32_t map)
+{
+	return (struct gt_bpf_map_view){
+		.map = map_of(inject, map),
+		.memory = inject->memory.data + inject->memory.offsets[map],
+		.copies = inject->memory.copies[map],
+	};
+}
+
+int gt_inject_next_record(struct gt_inject *inject, uint32_t map, const void **ret_record,
+			  uint32_t *ret_size)
+{
+	return gt_ring_reader_next(&inject->readers[map], ret_record, ret_size);
+}
+
+int gt_inject_print(struct gt_inject *inject, struct gt_strbuf *text, uint64_t *ret_lost)
+{
+	struct gt_ring_reader *reader = &inject->readers[inject->map_count];
+	int error = gt_ring_reader_print(reader, text);
+
+	*ret_lost = gt_ring_reader_lost(reader);
+	return error;
+}

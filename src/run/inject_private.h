@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The state of the collector, for the files that implement it. */
+#pragma once
+
+#include "agent/protocol.h"
+#include "base/vec.h"
+#include "run/inject.h"
+
+enum {
+	GT_INJECT_MAX_KERNELS = 1 << 20, /* whose names are kept */
+};
+
+/* The address at which processes map the maps: far from programs, loaders and drivers. */
+#define GT_INJECT_MAP_ADDRESS UINT64_C(0x2f0000000000)
+
+/* One image of one process. */
+struct gt_inject_connection {
+	int fd;
+	bool answered; /* the result is awaited */
+	struct gt_inject_module module;
+	char reason[512]; /* as long as a diag's text */
+	struct gt_inject_connection *next;
+};
+
+/* The maps, one after the other in one file. */
+struct gt_inject_memory {
+	int fd;
+	uint8_t *data; /* mapped */
+	size_t size;
+	size_t *offsets; /* by map; SIZE_MAX: not used; then that of the output ring */
+	uint32_t *copies;
+	uint64_t (*words)[2];
+};
+
+struct gt_inject {
+	struct gt_inject_options options;
+	struct gt_inject_memory memory;
+	struct gt_ring_reader *readers; /* by map, then the output ring; of rings alone */
+	uint32_t map_count;
+	int listener, epoll;
+	char socket[64];
+	struct gt_inject_connection *connections;
+	size_t connection_count;
+	uint32_t next_site, next_kernel;
+	GT_VEC(char *) kernels; /* names by number, of the first MAX_KERNELS */
+	struct gt_inject_coverage coverage;
+};
+
+/* inject_memory.c: allocate and initialise the maps. 0 or -Exxx; close after errors, too. */
+int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag);
+void gt_inject_memory_close(struct gt_inject *inject);
+
+/* inject_listen.c: create the socket. 0 or -Exxx. */
+int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag);
+void gt_inject_disconnect(struct gt_inject *inject, struct gt_inject_connection *connection);
+
+/*
+ * inject_image.c: patch the image in `file` and reply. True: a patched image was sent, and its
+ * result is awaited.
+ */
+bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connection *connection,
+			    const struct gt_agent_request *request, int file);
+/* The process loads the original although there is a patched image. */
+void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connection *connection,
+			    const char *reason);
