@@ -2,6 +2,8 @@
 /* The commands that run one of the GPU programs that ship, each with a report of its own. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/installed.h"
 #include "cli/cli.h"
@@ -37,31 +39,95 @@ static const struct gt_gpu_report *find_report(const char *name)
 struct tool {
 	struct gt_cli_injection injection; /* first: a view gets this one */
 	const struct gt_gpu_report *report;
+	struct gt_gpu_run run;
 };
+
+/* Columns of the terminal; 80 where standard output is none. */
+static unsigned terminal_columns(void)
+{
+	enum { DEFAULT = 80, MIN = 40, MAX = 400 };
+	struct winsize size = {0};
+	unsigned columns = DEFAULT;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		columns = size.ws_col;
+	return columns < MIN ? MIN : columns > MAX ? MAX : columns;
+}
+
+static void print_text(const struct gt_strbuf *text)
+{
+	if (text->failed)
+		gt_cli_error("out of memory");
+	fputs(gt_strbuf_string(text), stdout);
+}
+
+/*
+ * Read what the programs recorded, in pieces. It may arrive as fast as it is read, so the number of
+ * pieces is bounded: together they are larger than any ring.
+ */
+static void poll_records(struct gt_cli_injection *self)
+{
+	enum { MAX_PIECES = 256 };
+	struct tool *tool = (struct tool *)self;
+	bool more = tool->report->poll;
+
+	tool->run.inject = self->inject;
+	for (int i = 0; more && i < MAX_PIECES; i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+
+		more = tool->report->poll(&tool->run, &text);
+		print_text(&text);
+	}
+	fflush(stdout);
+}
 
 static void print_report(struct gt_cli_injection *self, int status)
 {
-	const struct tool *tool = (const struct tool *)self;
+	struct tool *tool = (struct tool *)self;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&text);
 
+	tool->run.inject = self->inject;
 	if (self->given->json) {
 		gt_json_object_begin(&json, NULL);
-		tool->report->put_json(self->inject, self->object, &json);
+		tool->report->put_json(&tool->run, &json);
 		gt_json_u64(&json, "status", (uint64_t)status);
 		gt_json_object_end(&json);
 		gt_strbuf_putc(&text, '\n');
 	} else {
-		tool->report->put(self->inject, self->object, &text);
+		tool->report->put(&tool->run, &text);
 	}
-	if (text.failed)
+	print_text(&text);
+}
+
+/* Run the command with the programs of the file, and print the report. */
+static int run_with_report(struct tool *tool, const char *path, char **words)
+{
+	static const struct gt_cli_injection_view view = {.idle = poll_records,
+							  .end = print_report};
+	const struct gt_cli_injection_options *given = tool->injection.given;
+	int status = gt_cli_injection_read(&tool->injection, path);
+
+	tool->run = (struct gt_gpu_run){
+		.object = tool->injection.object,
+		.columns = terminal_columns(),
+		.json = given->json,
+		.each = given->each,
+	};
+	if (status == GT_GO_ON && tool->report->open && tool->report->open(&tool->run)) {
 		gt_cli_error("out of memory");
-	fputs(gt_strbuf_string(&text), stdout);
+		status = GT_EXIT_FAILED;
+	}
+	if (status == GT_GO_ON)
+		status = gt_cli_injection_run(&tool->injection, words, &view);
+	if (tool->report->close)
+		tool->report->close(&tool->run);
+	gt_cli_injection_free(&tool->injection);
+	return status;
 }
 
 static int run_tool(const struct gt_cli_command *command, int count, char **arguments)
 {
-	static const struct gt_cli_injection_view view = {.end = print_report};
 	struct gt_cli_injection_options given = {.gpu = GT_GPU_AUTO,
 						 .threads = GT_CLI_INJECTION_THREADS};
 	struct tool self = {.injection = {.given = &given}, .report = find_report(command->name)};
@@ -81,11 +147,7 @@ static int run_tool(const struct gt_cli_command *command, int count, char **argu
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
-	status = gt_cli_injection_read(&self.injection, path);
-	if (status == GT_GO_ON)
-		status = gt_cli_injection_run(&self.injection, arguments + rest, &view);
-	gt_cli_injection_free(&self.injection);
-	return status;
+	return run_with_report(&self, path, arguments + rest);
 }
 
 static const char *const cudacounter_examples[] = {

@@ -8,6 +8,7 @@
 /* As given on the command line. */
 struct gt_cli_injection_options {
 	bool json, verbose, allow_control;
+	bool each; /* print each record of a report */
 	int gpu;
 	uint64_t interval, threads, max_insns;
 };

@@ -7,17 +7,17 @@
 #include "report/table.h"
 
 /* Calls `use` for each kernel that ran. */
-static void each_kernel(const struct gt_inject *inject, const struct gt_bpf_object *object,
+static void each_kernel(const struct gt_gpu_run *run,
 			void (*use)(void *context, const char *name,
 				    const struct cudacounter_kernel *kernel),
 			void *context)
 {
 	uint32_t count;
-	const struct cudacounter_kernel *kernels = gt_gpu_report_values(
-		inject, object, "kernels", sizeof(struct cudacounter_kernel), &count);
+	const struct cudacounter_kernel *kernels =
+		gt_gpu_report_values(run, "kernels", sizeof(struct cudacounter_kernel), &count);
 
 	for (uint32_t i = 0; kernels && i < count; i++) {
-		const char *name = gt_inject_kernel(inject, i);
+		const char *name = gt_inject_kernel(run->inject, i);
 
 		if (name && kernels[i].entries)
 			use(context, name, &kernels[i]);
@@ -25,12 +25,12 @@ static void each_kernel(const struct gt_inject *inject, const struct gt_bpf_obje
 }
 
 /* Kernels that were loaded when all counters had been given away. */
-static uint32_t count_uncounted(const struct gt_inject *inject, const struct gt_bpf_object *object)
+static uint32_t count_uncounted(const struct gt_gpu_run *run)
 {
 	uint32_t count = 0, number;
 
-	gt_gpu_report_values(inject, object, "kernels", sizeof(struct cudacounter_kernel), &count);
-	for (number = count; gt_inject_kernel(inject, number); number++)
+	gt_gpu_report_values(run, "kernels", sizeof(struct cudacounter_kernel), &count);
+	for (number = count; gt_inject_kernel(run->inject, number); number++)
 		continue;
 	return number - count;
 }
@@ -47,18 +47,17 @@ static void put_row(void *context, const char *name, const struct cudacounter_ke
 	gt_table_end_cell(table);
 }
 
-static void put_kernels(const struct gt_inject *inject, const struct gt_bpf_object *object,
-			struct gt_strbuf *text)
+static void put_kernels(const struct gt_gpu_run *run, struct gt_strbuf *text)
 {
 	static const struct gt_column columns[] = {
 		{"ENTRIES", false, false},     {"EXITS", false, false}, {"BLOCKS", false, false},
 		{"CYCLES/WARP", false, false}, {"KERNEL", true, false},
 	};
-	uint32_t uncounted = count_uncounted(inject, object);
+	uint32_t uncounted = count_uncounted(run);
 	struct gt_table table;
 
 	gt_table_begin(&table, columns, gt_countof(columns));
-	each_kernel(inject, object, put_row, &table);
+	each_kernel(run, put_row, &table);
 	gt_table_put(&table, text);
 	if (uncounted)
 		gt_strbuf_printf(text,
@@ -80,13 +79,12 @@ static void json_kernel(void *context, const char *name, const struct cudacounte
 	gt_json_object_end(json);
 }
 
-static void json_kernels(const struct gt_inject *inject, const struct gt_bpf_object *object,
-			 struct gt_json *json)
+static void json_kernels(const struct gt_gpu_run *run, struct gt_json *json)
 {
 	gt_json_array_begin(json, "kernels");
-	each_kernel(inject, object, json_kernel, json);
+	each_kernel(run, json_kernel, json);
 	gt_json_array_end(json);
-	gt_json_u64(json, "kernels_not_counted", count_uncounted(inject, object));
+	gt_json_u64(json, "kernels_not_counted", count_uncounted(run));
 }
 
 const struct gt_gpu_report gt_gpu_report_cudacounter = {

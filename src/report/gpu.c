@@ -3,37 +3,60 @@
 
 #include <string.h>
 
-static bool find_view(const struct gt_inject *inject, const struct gt_bpf_object *object,
-		      const char *name, size_t value_size, struct gt_bpf_map_view *ret_view)
+static bool find_map(const struct gt_gpu_run *run, const char *name, uint32_t *ret_number)
 {
-	for (uint32_t i = 0; i < object->map_count; i++) {
-		const struct gt_bpf_map *map = &object->maps[i];
-
-		if (strcmp(map->name, name) != 0 || map->value_size != value_size ||
-		    !gt_inject_has_map(inject, i))
+	for (uint32_t i = 0; i < run->object->map_count; i++) {
+		if (strcmp(run->object->maps[i].name, name) != 0 ||
+		    !gt_inject_has_map(run->inject, i))
 			continue;
-		*ret_view = gt_inject_view(inject, i);
+		*ret_number = i;
 		return true;
 	}
 	return false;
 }
 
-const void *gt_gpu_report_values(const struct gt_inject *inject, const struct gt_bpf_object *object,
-				 const char *name, size_t value_size, uint32_t *ret_count)
+static bool find_view(const struct gt_gpu_run *run, const char *name, size_t value_size,
+		      struct gt_bpf_map_view *ret_view)
+{
+	uint32_t number;
+
+	if (!find_map(run, name, &number) || run->object->maps[number].value_size != value_size)
+		return false;
+	*ret_view = gt_inject_view(run->inject, number);
+	return true;
+}
+
+const void *gt_gpu_report_values(const struct gt_gpu_run *run, const char *name, size_t value_size,
+				 uint32_t *ret_count)
 {
 	struct gt_bpf_map_view view;
 
-	if (!find_view(inject, object, name, value_size, &view))
+	if (!find_view(run, name, value_size, &view))
 		return NULL;
 	*ret_count = view.map->max_entries * view.copies;
 	return view.memory;
 }
 
-uint64_t gt_gpu_report_outside(const struct gt_inject *inject, const struct gt_bpf_object *object,
-			       const char *name, size_t value_size)
+uint64_t gt_gpu_report_outside(const struct gt_gpu_run *run, const char *name, size_t value_size)
 {
 	struct gt_bpf_map_view view;
 
-	return find_view(inject, object, name, value_size, &view) ? gt_bpf_map_losses(&view).outside
-								  : 0;
+	return find_view(run, name, value_size, &view) ? gt_bpf_map_losses(&view).outside : 0;
+}
+
+int gt_gpu_report_next_record(const struct gt_gpu_run *run, const char *ring,
+			      const void **ret_record, uint32_t *ret_size)
+{
+	uint32_t number;
+
+	return find_map(run, ring, &number)
+		       ? gt_inject_next_record(run->inject, number, ret_record, ret_size)
+		       : 0;
+}
+
+uint64_t gt_gpu_report_lost(const struct gt_gpu_run *run, const char *ring)
+{
+	struct gt_bpf_map_view view;
+
+	return find_view(run, ring, 0, &view) ? gt_bpf_map_losses(&view).lost : 0;
 }

@@ -9,13 +9,29 @@
 #include "base/strbuf.h"
 #include "run/inject.h"
 
+/* A run of a program, as its report sees it. */
+struct gt_gpu_run {
+	struct gt_inject *inject;
+	const struct gt_bpf_object *object;
+	void *state;      /* of the report's `open`, or NULL */
+	unsigned columns; /* of the terminal that a picture must fit */
+	bool json;
+	bool each; /* `poll` adds each record to its text */
+};
+
 struct gt_gpu_report {
 	const char *name; /* of the command and of the object */
-	void (*put)(const struct gt_inject *inject, const struct gt_bpf_object *object,
-		    struct gt_strbuf *text);
+	/*
+	 * For a report that keeps state; all three may be NULL. open: 0 or -ENOMEM. poll: read some
+	 * of the records that have arrived; true: there may be more. With `each` it adds them to
+	 * `text`, a line or a JSON object on a line for each.
+	 */
+	int (*open)(struct gt_gpu_run *run);
+	bool (*poll)(struct gt_gpu_run *run, struct gt_strbuf *text);
+	void (*close)(struct gt_gpu_run *run);
+	void (*put)(const struct gt_gpu_run *run, struct gt_strbuf *text);
 	/* Adds members to the open object. */
-	void (*put_json)(const struct gt_inject *inject, const struct gt_bpf_object *object,
-			 struct gt_json *json);
+	void (*put_json)(const struct gt_gpu_run *run, struct gt_json *json);
 };
 
 extern const struct gt_gpu_report gt_gpu_report_cudacounter;
@@ -25,9 +41,14 @@ extern const struct gt_gpu_report gt_gpu_report_threadhist;
  * The memory of a map by its name, as an array of `count` values of value_size bytes, copies
  * included. NULL if the object has no such map of that value size.
  */
-const void *gt_gpu_report_values(const struct gt_inject *inject, const struct gt_bpf_object *object,
-				 const char *map, size_t value_size, uint32_t *ret_count);
+const void *gt_gpu_report_values(const struct gt_gpu_run *run, const char *map, size_t value_size,
+				 uint32_t *ret_count);
 
 /* Accesses to this map that found no copy of their own: of threads beyond --threads. */
-uint64_t gt_gpu_report_outside(const struct gt_inject *inject, const struct gt_bpf_object *object,
-			       const char *map, size_t value_size);
+uint64_t gt_gpu_report_outside(const struct gt_gpu_run *run, const char *map, size_t value_size);
+
+/* The next record of a ring by its name: as gt_inject_next_record; 0: there is no such ring. */
+int gt_gpu_report_next_record(const struct gt_gpu_run *run, const char *ring,
+			      const void **ret_record, uint32_t *ret_size);
+/* Records that the ring dropped (buffer full). */
+uint64_t gt_gpu_report_lost(const struct gt_gpu_run *run, const char *ring);

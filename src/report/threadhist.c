@@ -36,16 +36,14 @@ static void add_thread(struct threadhist_summary *summary, uint32_t number,
 	gt_histogram_add(&summary->histogram, thread->loops);
 }
 
-static void summarize(const struct gt_inject *inject, const struct gt_bpf_object *object,
-		      struct threadhist_summary *ret_summary)
+static void summarize(const struct gt_gpu_run *run, struct threadhist_summary *ret_summary)
 {
 	uint32_t count;
-	const struct threadhist_thread *threads = gt_gpu_report_values(
-		inject, object, "threads", sizeof(struct threadhist_thread), &count);
+	const struct threadhist_thread *threads =
+		gt_gpu_report_values(run, "threads", sizeof(struct threadhist_thread), &count);
 
 	*ret_summary = (struct threadhist_summary){
-		.outside = gt_gpu_report_outside(inject, object, "threads",
-						 sizeof(struct threadhist_thread)),
+		.outside = gt_gpu_report_outside(run, "threads", sizeof(struct threadhist_thread)),
 	};
 	for (uint32_t i = 0; threads && i < count; i++)
 		if (threads[i].entries)
@@ -92,12 +90,11 @@ static void put_balance(const struct threadhist_summary *summary, struct gt_strb
 				 summary->max_thread, summary->median);
 }
 
-static void put_threads(const struct gt_inject *inject, const struct gt_bpf_object *object,
-			struct gt_strbuf *text)
+static void put_threads(const struct gt_gpu_run *run, struct gt_strbuf *text)
 {
 	struct threadhist_summary summary;
 
-	summarize(inject, object, &summary);
+	summarize(run, &summary);
 	gt_strbuf_printf(text, "%u threads, %" PRIu64 " entries, %" PRIu64 " loop iterations\n",
 			 summary.threads, summary.entries, summary.loops);
 	if (summary.outside)
@@ -113,12 +110,11 @@ static void put_threads(const struct gt_inject *inject, const struct gt_bpf_obje
 	gt_histogram_free(&summary.histogram);
 }
 
-static void json_threads(const struct gt_inject *inject, const struct gt_bpf_object *object,
-			 struct gt_json *json)
+static void json_threads(const struct gt_gpu_run *run, struct gt_json *json)
 {
 	uint32_t count;
-	const struct threadhist_thread *threads = gt_gpu_report_values(
-		inject, object, "threads", sizeof(struct threadhist_thread), &count);
+	const struct threadhist_thread *threads =
+		gt_gpu_report_values(run, "threads", sizeof(struct threadhist_thread), &count);
 
 	gt_json_array_begin(json, "threads");
 	for (uint32_t i = 0; threads && i < count; i++) {
@@ -131,9 +127,8 @@ static void json_threads(const struct gt_inject *inject, const struct gt_bpf_obj
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
-	gt_json_u64(
-		json, "not_counted",
-		gt_gpu_report_outside(inject, object, "threads", sizeof(struct threadhist_thread)));
+	gt_json_u64(json, "not_counted",
+		    gt_gpu_report_outside(run, "threads", sizeof(struct threadhist_thread)));
 }
 
 const struct gt_gpu_report gt_gpu_report_threadhist = {
