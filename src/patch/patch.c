@@ -81,7 +81,8 @@ static uint64_t programs_at(const struct gt_patcher *patcher,
 }
 
 static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *function,
-		    const struct gt_ptx_statement *statement, uint32_t kinds)
+		    const struct gt_ptx_statement *statement, const struct gt_ptx_loc *loc,
+		    uint32_t kinds)
 {
 	struct gt_patch_result *result = patcher->result;
 	uint64_t programs = programs_at(patcher, function, kinds);
@@ -90,6 +91,7 @@ static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *fu
 	struct gt_patch_site site = {
 		.function = function->name,
 		.statement = statement,
+		.loc = loc,
 		.number = patcher->options->first_site + (uint32_t)result->sites.count,
 		.line = position->line,
 		.kinds = kinds,
@@ -108,19 +110,33 @@ static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *fu
 	return gt_vec_push(&result->sites, site);
 }
 
+/* The .loc before the first instruction, or NULL. */
+static const struct gt_ptx_loc *first_loc(const struct gt_ptx_function *function)
+{
+	for (const struct gt_ptx_statement *statement = function->body->first;
+	     statement && statement->kind != GT_PTX_STATEMENT_INSTRUCTION;
+	     statement = gt_ptx_statement_next(statement))
+		if (statement->kind == GT_PTX_STATEMENT_LOC)
+			return statement->loc;
+	return NULL;
+}
+
 static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
 {
-	int error = add_site(patcher, function, NULL, gt_patch_begin_kinds(function));
+	const struct gt_ptx_loc *loc = first_loc(function);
+	int error = add_site(patcher, function, NULL, loc, gt_patch_begin_kinds(function));
 
 	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
 	     statement = gt_ptx_statement_next(statement)) {
 		uint32_t kinds = gt_patch_statement_kinds(statement);
 
+		if (statement->kind == GT_PTX_STATEMENT_LOC)
+			loc = statement->loc;
 		if (kinds)
-			error = add_site(patcher, function, statement, kinds);
+			error = add_site(patcher, function, statement, loc, kinds);
 	}
 	if (!error)
-		error = add_site(patcher, function, NULL, gt_patch_end_kinds(function));
+		error = add_site(patcher, function, NULL, loc, gt_patch_end_kinds(function));
 	return error;
 }
 

@@ -16,6 +16,8 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	inject->options = *options;
 	inject->map_count = options->object ? options->object->map_count : 0;
 	inject->listener = inject->epoll = inject->memory.fd = -1;
+	if (gt_inject_sites_new(&inject->sites))
+		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	error = gt_inject_memory_open(inject, diag);
 	if (!error)
 		error = gt_inject_listen(inject, diag);
@@ -36,6 +38,7 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_vec_each (name, &inject->kernels)
 		free(*name);
 	gt_vec_free(&inject->kernels);
+	gt_inject_sites_free(inject->sites);
 	free(inject);
 }
 
@@ -59,4 +62,16 @@ const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number)
 	if (number >= inject->kernels.count)
 		return NULL;
 	return inject->kernels.items[number] ? inject->kernels.items[number] : "?";
+}
+
+bool gt_inject_site(const struct gt_inject *inject, uint32_t number,
+		    struct gt_inject_site *ret_site)
+{
+	return gt_inject_sites_get(inject->sites, number, ret_site);
+}
+
+uint32_t gt_inject_site_count(const struct gt_inject *inject, uint32_t *ret_kept)
+{
+	*ret_kept = gt_inject_sites_kept(inject->sites);
+	return inject->next_site;
 }

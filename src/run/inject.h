@@ -66,6 +66,35 @@ struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
 /* The mangled name of a kernel by the context's `kernel`; NULL: there is none of that number. */
 const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number);
 
+/* A position in a source file. */
+struct gt_inject_location {
+	const char *file;     /* as the compiler wrote it; "?": unknown */
+	const char *function; /* mangled, of an inlined function; NULL: not inlined, or unknown */
+	uint32_t line, column;
+};
+
+/* A site of a module that was patched. */
+struct gt_inject_site {
+	const char *function; /* mangled: a kernel, or a device function */
+	bool is_kernel;
+	uint32_t kinds;   /* bit n: of gt_section_kind n */
+	uint32_t line;    /* of the PTX text */
+	const char *text; /* the PTX instruction, shortened; "": the start or end of the function */
+	/* The source line, then those of the calls that were inlined; none without line
+	 * information. */
+	const struct gt_inject_location *locations;
+	uint32_t location_count;
+};
+
+/*
+ * The site of the context's `site`. The texts come from the traced process; they are valid until
+ * the next gt_inject_poll. False: there is none of that number, or no memory was left for it.
+ */
+bool gt_inject_site(const struct gt_inject *inject, uint32_t number,
+		    struct gt_inject_site *ret_site);
+/* Sites up to now; those from *ret_kept on are not kept. */
+uint32_t gt_inject_site_count(const struct gt_inject *inject, uint32_t *ret_kept);
+
 /* Whether programs use a map; it is one of the object. */
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map);
 /* The map as it is now. */

@@ -100,6 +100,8 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	module->patched = result->patched;
 	module->rejected = result->rejected;
 	inject->next_site += (uint32_t)result->sites.count;
+	if (image->module)
+		gt_inject_sites_add(inject->sites, image->module, result);
 	inject->next_kernel += (uint32_t)result->kernels.count;
 	gt_vec_each (kernel, &result->kernels)
 		keep_kernel(inject, kernel->name);

@@ -5,6 +5,7 @@
 #include "agent/protocol.h"
 #include "base/vec.h"
 #include "run/inject.h"
+#include "run/inject_sites.h"
 
 enum {
 	GT_INJECT_MAX_KERNELS = 1 << 20, /* whose names are kept */
@@ -43,6 +44,7 @@ struct gt_inject {
 	size_t connection_count;
 	uint32_t next_site, next_kernel;
 	GT_VEC(char *) kernels; /* names by number, of the first MAX_KERNELS */
+	struct gt_inject_sites *sites;
 	struct gt_inject_coverage coverage;
 };
 

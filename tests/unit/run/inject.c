@@ -174,6 +174,48 @@ TEST("an image with a matched kernel is answered with its patched form")
 	close(image);
 }
 
+/* A copy of f, inlined into k; exits in two places. */
+#define KERNEL_WITH_LINES                                                                          \
+	".version 7.8\n.target sm_75\n.address_size 64\n.file 1 \"k.cu\"\n"                        \
+	".func f();\n.visible .entry k()\n{\n\t.reg .pred %p<2>;\n\t.loc 1 7 1\n"                  \
+	"\t.loc 1 3 9, function_name $name, inlined_at 1 7 1\n\t@%p1 exit;\n\t.loc 1 8 1\n"        \
+	"\tret;\n}\n.func f()\n{\n\tret;\n}\n"                                                     \
+	".section .debug_str\n{\n$name:\n.b8 102,0\n}\n"
+
+TEST("each site has its function, its instruction and its source lines")
+{
+	auto_collector collector = {0};
+	struct gt_agent_reply reply;
+	struct gt_inject_site site = {.location_count = 0};
+	int socket, file, image = file_with(KERNEL_WITH_LINES);
+	uint32_t kept;
+
+	if (!collector_open(&collector))
+		return;
+	CHECK(!gt_inject_site(collector.inject, 0, &site));
+	CHECK(ask(&collector, image_request(strlen(KERNEL_WITH_LINES)), image, &reply, &file,
+		  &socket) == GT_AGENT_PATCHED);
+	CHECK_INT(gt_inject_site_count(collector.inject, &kept), 3);
+	CHECK_INT(kept, 3);
+	CHECK(gt_inject_site(collector.inject, 0, &site));
+	CHECK_STR(site.function, "k");
+	CHECK(site.is_kernel && site.kinds & 1u << GT_KIND_ENTRY && !*site.text);
+	CHECK(site.location_count == 1 && site.locations[0].line == 7);
+	CHECK(gt_inject_site(collector.inject, 1, &site));
+	CHECK_STR(site.text, "@%p1 exit;");
+	CHECK(site.line == 11 && site.kinds & 1u << GT_KIND_EXIT);
+	CHECK_INT(site.location_count, 2);
+	CHECK_STR(site.locations[0].file, "k.cu");
+	CHECK_STR(site.locations[0].function, "f");
+	CHECK(site.locations[0].line == 3 && site.locations[0].column == 9);
+	CHECK(site.locations[1].line == 7 && !site.locations[1].function);
+	CHECK(gt_inject_site(collector.inject, 2, &site) && site.locations[0].line == 8);
+	CHECK(!gt_inject_site(collector.inject, 3, &site));
+	close(socket);
+	close(file);
+	close(image);
+}
+
 TEST("what the driver rejects once patched counts as rejected, with its error")
 {
 	auto_collector collector = {0};
