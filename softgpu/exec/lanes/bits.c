@@ -187,15 +187,17 @@ static inline u32 sg_dp4a_ss(u32 a, u32 b, u32 c)
 #include "exec/lanes/bits.def"
 
 /*
- * Arithmetic with carry in and out, by flags. WIDE holds the exact sum or difference of two T and
- * the carry; the bit above those of T is the carry or the borrow.
+ * Arithmetic with carry in and out, by flags. WIDE holds the exact sum of T and the carry, and the
+ * bit above those of T is CC.CF. A subtraction adds the complement, so CC.CF is 1 where there is no
+ * borrow; `initial` is the carry of an instruction that reads none. ptxas 13.0 compiles mixtures of
+ * addc and subc so.
  */
-#define SG_DEFINE_CARRY(id, T, WIDE, expression, bit)                                              \
+#define SG_DEFINE_CARRY(id, T, WIDE, initial, expression)                                          \
 	SG_DEFINE(id)                                                                              \
 	{                                                                                          \
 		const T *a_ = SG_SLOT(T, at->a), *b_ = SG_SLOT(T, at->b), *c_ = SG_SLOT(T, at->c); \
 		T *d_ = SG_SLOT(T, at->d);                                                         \
-		u32 carries = at->flags & SG_FLAG_CARRY_IN ? warp->carry : 0, out = 0;             \
+		u32 carries = at->flags & SG_FLAG_CARRY_IN ? warp->carry : -(u32)initial, out = 0; \
 		for (u32 lane = 0; lane < SG_WARP_SIZE; lane++) {                                  \
 			T a = a_[lane], b = b_[lane], c = c_[lane];                                \
 			WIDE carry = carries >> lane & 1, sum;                                     \
@@ -204,7 +206,7 @@ static inline u32 sg_dp4a_ss(u32 a, u32 b, u32 c)
 				continue;                                                          \
 			sum = expression;                                                          \
 			d_[lane] = (T)sum;                                                         \
-			out |= (u32)(sum >> bit & 1) << lane;                                      \
+			out |= (u32)(sum >> (8 * sizeof(T)) & 1) << lane;                          \
 		}                                                                                  \
 		if (at->flags & SG_FLAG_CARRY_OUT)                                                 \
 			warp->carry = (warp->carry & ~warp->exec) | out;                           \
@@ -214,18 +216,17 @@ static inline u32 sg_dp4a_ss(u32 a, u32 b, u32 c)
 typedef unsigned __int128 u128;
 typedef __int128 s128;
 
-SG_DEFINE_CARRY(add_carry_u32, u32, u64, (u64)a + b + carry, 32)
-SG_DEFINE_CARRY(add_carry_u64, u64, u128, (u128)a + b + carry, 64)
-SG_DEFINE_CARRY(sub_carry_u32, u32, u64, (u64)a - b - carry, 32)
-SG_DEFINE_CARRY(sub_carry_u64, u64, u128, (u128)a - b - carry, 64)
-SG_DEFINE_CARRY(mad_lo_carry_u32, u32, u64, (u64)(a *b) + c + carry, 32)
-SG_DEFINE_CARRY(mad_hi_carry_u32, u32, u64, (((u64)a * b) >> 32) + c + carry, 32)
-SG_DEFINE_CARRY(mad_hi_carry_s32, u32, u64, (u64)(u32)(((s64)(s32)a * (s32)b) >> 32) + c + carry,
-		32)
-SG_DEFINE_CARRY(mad_lo_carry_u64, u64, u128, (u128)(a *b) + c + carry, 64)
-SG_DEFINE_CARRY(mad_hi_carry_u64, u64, u128, (((u128)a * b) >> 64) + c + carry, 64)
-SG_DEFINE_CARRY(mad_hi_carry_s64, u64, u128, (u128)(u64)(((s128)(s64)a * (s64)b) >> 64) + c + carry,
-		64)
+SG_DEFINE_CARRY(add_carry_u32, u32, u64, 0, (u64)a + b + carry)
+SG_DEFINE_CARRY(add_carry_u64, u64, u128, 0, (u128)a + b + carry)
+SG_DEFINE_CARRY(sub_carry_u32, u32, u64, 1, (u64)a + (u32)~b + carry)
+SG_DEFINE_CARRY(sub_carry_u64, u64, u128, 1, (u128)a + (u64)~b + carry)
+SG_DEFINE_CARRY(mad_lo_carry_u32, u32, u64, 0, (u64)(a *b) + c + carry)
+SG_DEFINE_CARRY(mad_hi_carry_u32, u32, u64, 0, (((u64)a * b) >> 32) + c + carry)
+SG_DEFINE_CARRY(mad_hi_carry_s32, u32, u64, 0, (u64)(u32)(((s64)(s32)a * (s32)b) >> 32) + c + carry)
+SG_DEFINE_CARRY(mad_lo_carry_u64, u64, u128, 0, (u128)(a *b) + c + carry)
+SG_DEFINE_CARRY(mad_hi_carry_u64, u64, u128, 0, (((u128)a * b) >> 64) + c + carry)
+SG_DEFINE_CARRY(mad_hi_carry_s64, u64, u128, 0,
+		(u128)(u64)(((s128)(s64)a * (s64)b) >> 64) + c + carry)
 
 SG_DEFINE(video)
 {
