@@ -50,16 +50,9 @@ uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, 
 static uint64_t lane_address(const struct sg_warp *warp, const struct sg_instruction *at,
 			     uint32_t lane)
 {
-	const char *slot = warp->frame + at->a;
-	uint64_t address;
-
 	if (at->a == SG_NO_SLOT)
 		return warp->stack[lane] + at->immediate;
-	if (at->flags & SG_FLAG_NARROW)
-		address = ((const uint32_t *)(const void *)slot)[lane];
-	else
-		address = ((const uint64_t *)(const void *)slot)[lane];
-	return address + at->immediate;
+	return sg_read_address(warp, at->a, at->flags & SG_FLAG_NARROW, at->immediate, lane);
 }
 
 static uint64_t pointer_in(struct sg_warp *warp, enum gt_ptx_space space, uint32_t lane,

@@ -379,6 +379,15 @@ static inline uint64_t sg_read_lane(const struct sg_warp *warp, uint32_t slot, u
 	return value;
 }
 
+/* Reads a lane's address: a register of 32 bits, with the offset added in 32 bits, or of 64. */
+static inline uint64_t sg_read_address(const struct sg_warp *warp, uint32_t slot, bool is_narrow,
+				       uint64_t offset, uint32_t lane)
+{
+	uint64_t address = sg_read_lane(warp, slot, is_narrow ? 4 : 8, lane) + offset;
+
+	return is_narrow ? (uint32_t)address : address;
+}
+
 /* Writes a predicate for the active lanes. */
 static inline void sg_write_predicate(struct sg_warp *warp, uint32_t slot, uint32_t value)
 {

@@ -11,7 +11,7 @@ static inline void load_addresses(struct sg_warp *warp, const struct sg_instruct
 	if (at->flags & SG_FLAG_NARROW) {
 		const u32 *from = SG_SLOT(u32, at->a);
 
-		SG_LANES address[lane] = from[lane] + offset;
+		SG_LANES address[lane] = from[lane] + (u32)offset;
 	} else {
 		const u64 *from = SG_SLOT(u64, at->a);
 

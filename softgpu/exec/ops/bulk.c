@@ -50,8 +50,8 @@ static char *find_memory_in(struct sg_warp *warp, const struct sg_instruction *a
 			    const struct bulk_address *operand, uint32_t rank, uint32_t lane,
 			    uint64_t size, uint64_t alignment)
 {
-	uint64_t address = sg_read_lane(warp, operand->slot, operand->is_narrow ? 4 : 8, lane) +
-			   operand->offset;
+	uint64_t address =
+		sg_read_address(warp, operand->slot, operand->is_narrow, operand->offset, lane);
 	uint64_t address_in_space = rank == ANY_BLOCK ? address : in_block(warp, address, rank);
 	uint64_t generic =
 		address_in_space + (operand->is_shared ? warp->machine->windows.shared : 0);

@@ -13,9 +13,8 @@
 static uint64_t lane_address(const struct sg_warp *warp, const struct sg_instruction *at,
 			     const struct sg_matrix_plan *plan, uint32_t lane)
 {
-	uint64_t address = sg_read_lane(warp, at->a, plan->is_narrow ? 4 : 8, lane);
-
-	return address + at->immediate + (plan->is_shared ? warp->machine->windows.shared : 0);
+	return sg_read_address(warp, at->a, plan->is_narrow, at->immediate, lane) +
+	       (plan->is_shared ? warp->machine->windows.shared : 0);
 }
 
 /* Resolves a generic address; NULL after a fault. */

@@ -572,6 +572,35 @@ TEST("memory outside of the arena can be used while it is allowed")
 	free(host);
 }
 
+TEST("an address in a 32-bit register wraps at 32 bits")
+{
+	/* A loop that starts before the array, as compilers write stencils. */
+	static const char text[] = PTX_HEADER ".shared .align 16 .b8 tile[256];\n" KERNEL(
+		"uniform", "	mad.wide.u32 %rd19, %r0, 4, %rd1;\n"
+			   "	mov.u32 %r1, 0xfffffff8;\n	mov.u32 %r2, tile;\n"
+			   "	add.u32 %r1, %r1, %r2;\n	st.shared.u32 [%r1+12], 5;\n"
+			   "	ld.shared.u32 %r3, [%r1+12];\n"
+			   "	st.global.u32 [%rd19], %r3;\n")
+		KERNEL("lanes",
+		       "	mad.wide.u32 %rd19, %r0, 4, %rd1;\n	mov.u32 %r4, tile;\n"
+		       "	shl.b32 %r1, %r0, 3;\n	sub.u32 %r1, %r1, 8;\n	add.u32 %r1, %r1, "
+		       "%r4;\n"
+		       "	st.shared.u32 [%r1+8], %r0;\n	bar.warp.sync -1;\n"
+		       "	and.b32 %r3, %r0, 1;\n	setp.eq.u32 %p0, %r3, 0;\n"
+		       "	@%p0 ld.shared.u32 %r2, [%r1+8];\n"
+		       "	@!%p0 atom.shared.add.u32 %r2, [%r1+8], 3;\n"
+		       "	st.global.u32 [%rd19], %r2;\n");
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, text);
+	uint32_t *out = device_memory(&device, 4096);
+
+	device_run(&device, module, "uniform", 1, 32, 0, address_of(out), 0);
+	CHECK_INT(out[0], 5);
+	device_run(&device, module, "lanes", 1, 32, 0, address_of(out), 0);
+	for (uint32_t i = 0; i < 32; i++)
+		CHECK_INT(out[i], i);
+}
+
 TEST("ptxas accepts every module of these tests")
 {
 	check_with_ptxas();
