@@ -36,6 +36,8 @@ static inline void check_text_with_ptxas(const char *text)
 	const char *sm = strstr(text, "sm_");
 	/* CUDA 13 has no older ones, and makes of their texts what sm_75 runs. */
 	bool known = sm && atoi(sm + 3) >= 75;
+	/* Relocatable code needs PTX 3.1. */
+	bool relocatable = !strstr(text, ".version 2.");
 	int fd = mkstemp(path);
 	FILE *pipe;
 
@@ -44,8 +46,9 @@ static inline void check_text_with_ptxas(const char *text)
 		return;
 	}
 	close(fd);
-	snprintf(command, sizeof(command), TOOLS "ptxas -arch=%.*s -c -o /dev/null %s 2>&1",
-		 known ? (int)strcspn(sm, ", \n") : 5, known ? sm : "sm_75", path);
+	snprintf(command, sizeof(command), TOOLS "ptxas -arch=%.*s%s -o /dev/null %s 2>&1",
+		 known ? (int)strcspn(sm, ", \n") : 5, known ? sm : "sm_75",
+		 relocatable ? " -c" : "", path);
 	pipe = popen(command, "r");
 	line[0] = 0;
 	if (pipe && !fgets(line, sizeof(line), pipe))

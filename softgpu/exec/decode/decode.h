@@ -49,8 +49,9 @@ struct sg_decoder {
 	uint32_t predicates_left; /* in the last slot of predicates */
 	uint32_t next_predicate;
 	uint32_t temporary[5]; /* slots by width: 2, 4, 8, 16 bytes, predicate; SG_NO_SLOT */
-	struct gt_ptx_operand elements[4]; /* elements of a vector register */
-	struct gt_hash *constants;         /* to slot + 1, by struct sg_fill */
+	struct gt_ptx_operand
+		elements[SG_MAX_REGISTER_ELEMENTS]; /* elements of a vector register */
+	struct gt_hash *constants;                  /* to slot + 1, by struct sg_fill */
 	GT_VEC(const struct gt_ptx_statement *) statements;
 	GT_VEC(struct sg_basic_block) blocks;
 	uint32_t *label_blocks; /* by label number */
@@ -137,10 +138,19 @@ int sg_decode_predicate(struct sg_decoder *decoder, const struct gt_ptx_operand 
 /*
  * Fills items[SG_MAX_ELEMENTS] with the elements of a vector operand, or with the operand itself.
  */
+int sg_decode_elements_of(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
+			  uint32_t index, const struct gt_ptx_operand **items, uint32_t *ret_count);
+/* The same for operand `index`. */
 int sg_decode_elements(struct sg_decoder *decoder, uint32_t index,
 		       const struct gt_ptx_operand **items, uint32_t *ret_count);
 /* Lay out parameters and results, and variables of the body (variables.c). */
 int sg_decode_signature(struct sg_decoder *decoder);
+/*
+ * The values that a parameter or result of a device function consists of: the elements of a vector
+ * register, else 1; and the bytes of each, 0 for a predicate.
+ */
+uint32_t sg_decode_formal_elements(const struct gt_ptx_variable *formal);
+uint32_t sg_decode_formal_size(const struct gt_ptx_variable *formal);
 int sg_decode_variables(struct sg_decoder *decoder);
 /* Assigns slots to the registers of the function's body (allocate.c); order: of the blocks. */
 int sg_decode_allocate(struct sg_decoder *decoder, const uint32_t *order);

@@ -271,13 +271,9 @@ int sg_decode_predicate(struct sg_decoder *decoder, const struct gt_ptx_operand 
 	return error;
 }
 
-int sg_decode_elements(struct sg_decoder *decoder, uint32_t index,
-		       const struct gt_ptx_operand **items, uint32_t *ret_count)
+int sg_decode_elements_of(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
+			  uint32_t index, const struct gt_ptx_operand **items, uint32_t *ret_count)
 {
-	const struct gt_ptx_operand *operand = sg_decode_operand(decoder, index);
-
-	if (!operand)
-		return sg_decode_bad_operand(decoder, index);
 	if (operand->kind == GT_PTX_OPERAND_VECTOR) {
 		if (operand->count > SG_MAX_ELEMENTS)
 			return sg_decode_bad_operand(decoder, index);
@@ -301,6 +297,15 @@ int sg_decode_elements(struct sg_decoder *decoder, uint32_t index,
 	items[0] = operand;
 	*ret_count = 1;
 	return 0;
+}
+
+int sg_decode_elements(struct sg_decoder *decoder, uint32_t index,
+		       const struct gt_ptx_operand **items, uint32_t *ret_count)
+{
+	const struct gt_ptx_operand *operand = sg_decode_operand(decoder, index);
+
+	return operand ? sg_decode_elements_of(decoder, operand, index, items, ret_count)
+		       : sg_decode_bad_operand(decoder, index);
 }
 
 uint32_t *sg_decode_list(struct sg_decoder *decoder, uint32_t count)

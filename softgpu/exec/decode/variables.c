@@ -44,37 +44,68 @@ int sg_decode_variables(struct sg_decoder *decoder)
 	return 0;
 }
 
+/* A formal in registers: each element of a vector is a formal of its own. */
+static int decode_register_formals(struct sg_decoder *decoder, struct gt_ptx_variable *variable,
+				   struct sg_formal *formals)
+{
+	struct gt_ptx_operand operand = {.kind = GT_PTX_OPERAND_REGISTER, .variable = variable};
+	enum gt_ptx_type type;
+	int error = 0;
+
+	if (variable->vector > SG_MAX_REGISTER_ELEMENTS)
+		return sg_decode_error(decoder, "invalid vector register '%s'", variable->name);
+	for (uint32_t i = 0; i < variable->vector && !error; i++) {
+		operand.selector =
+			(uint8_t)(variable->vector > 1 ? GT_PTX_SELECT_X + i : GT_PTX_SELECT_NONE);
+		formals[i].is_register = true;
+		error = sg_decode_register(decoder, &operand, &formals[i].offset, &type);
+		if (!error)
+			formals[i].size = sg_type_width(type);
+	}
+	return error;
+}
+
+uint32_t sg_decode_formal_elements(const struct gt_ptx_variable *formal)
+{
+	return formal->space == GT_PTX_SPACE_REG ? formal->vector : 1;
+}
+
+uint32_t sg_decode_formal_size(const struct gt_ptx_variable *formal)
+{
+	return formal->space == GT_PTX_SPACE_REG ? sg_type_width(formal->type)
+						 : (uint32_t)gt_ptx_variable_size(formal);
+}
+
 /* The formal parameters or results of a function other than a kernel. */
 static int decode_formals(struct sg_decoder *decoder, const struct gt_ptx_variable *list,
-			  uint32_t count, struct sg_formal **ret_formals)
+			  struct sg_formal **ret_formals, uint32_t *ret_count)
 {
-	struct sg_formal *formals = calloc(count + 1, sizeof(*formals));
-	uint32_t i = 0;
+	uint32_t count = 0;
+	struct sg_formal *formals;
 
+	for (const struct gt_ptx_variable *formal = list; formal; formal = formal->next)
+		count += sg_decode_formal_elements(formal);
+	formals = calloc(count + 1, sizeof(*formals));
 	if (!formals)
 		return -ENOMEM;
 	*ret_formals = formals;
-	for (; list && i < count; list = list->next, i++) {
-		struct gt_ptx_operand operand = {.kind = GT_PTX_OPERAND_REGISTER,
-						 .variable = (struct gt_ptx_variable *)list};
-		struct sg_formal *formal = &formals[i];
-		enum gt_ptx_type type;
-
-		formal->alignment = gt_ptx_variable_alignment(list);
-		formal->is_pointer = list->is_pointer;
-		formal->size = (uint32_t)gt_ptx_variable_size(list);
+	*ret_count = count;
+	for (; list; formals += sg_decode_formal_elements(list), list = list->next) {
 		if (list->space == GT_PTX_SPACE_REG) {
-			int error = sg_decode_register(decoder, &operand, &formal->offset, &type);
+			int error = decode_register_formals(decoder, (struct gt_ptx_variable *)list,
+							    formals);
 
 			if (error)
 				return error;
-			formal->is_register = true;
-			formal->size = sg_type_width(type);
 			continue;
 		}
-		formal->offset =
-			add_local(decoder->function, gt_ptx_variable_size(list), formal->alignment);
-		decoder->unit->locations[list->number] = formal->offset;
+		*formals = (struct sg_formal){
+			.alignment = gt_ptx_variable_alignment(list),
+			.is_pointer = list->is_pointer,
+			.size = sg_decode_formal_size(list),
+		};
+		formals->offset = add_local(decoder->function, formals->size, formals->alignment);
+		decoder->unit->locations[list->number] = formals->offset;
 	}
 	return 0;
 }
@@ -115,14 +146,14 @@ int sg_decode_signature(struct sg_decoder *decoder)
 	struct sg_function *function = decoder->function;
 	int error;
 
-	function->parameter_count = decoder->source->parameter_count;
-	if (function->is_kernel)
+	if (function->is_kernel) {
+		function->parameter_count = decoder->source->parameter_count;
 		return decode_parameters(decoder);
-	function->return_count = decoder->source->return_count;
-	error = decode_formals(decoder, decoder->source->returns, function->return_count,
-			       &function->returns);
+	}
+	error = decode_formals(decoder, decoder->source->returns, &function->returns,
+			       &function->return_count);
 	if (!error)
-		error = decode_formals(decoder, decoder->source->parameters,
-				       function->parameter_count, &function->parameters);
+		error = decode_formals(decoder, decoder->source->parameters, &function->parameters,
+				       &function->parameter_count);
 	return error;
 }

@@ -220,6 +220,22 @@ static int find_kernels(const struct call_graph *graph)
 	return error;
 }
 
+/* A module may declare a function otherwise than the module that defines it. */
+static int check_calls(const struct sg_module *module, struct gt_diag *diag)
+{
+	for (size_t i = 0; i < module->functions.count; i++) {
+		const struct sg_function *function = module->functions.items[i];
+
+		for (const struct sg_call *call = function->calls; call; call = call->next)
+			if (call->callee && !sg_call_fits(call, call->callee))
+				return gt_diag(diag, -EINVAL, "load", NULL,
+					       "'%s' calls '%s' with other parameters or results "
+					       "than it has",
+					       function->name, call->callee->name);
+	}
+	return 0;
+}
+
 int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag)
 {
 	size_t count = module->functions.count;
@@ -228,8 +244,10 @@ int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag)
 	gt_autofree bool *done = calloc(count + 1, sizeof(*done));
 	struct call_graph graph = {
 		.module = module, .number = memory, .need = need, .is_done = done};
-	int error = 0;
+	int error = check_calls(module, diag);
 
+	if (error)
+		return error;
 	if (!memory || !need || !done)
 		return -ENOMEM;
 	graph.low = memory + count;

@@ -25,8 +25,9 @@
 #define SG_SINK_SIZE 512u
 
 enum {
-	SG_CODE_STRIDE = 16, /* bytes between the addresses of functions */
-	SG_MAX_ELEMENTS = 8, /* of a vector operand */
+	SG_CODE_STRIDE = 16,          /* bytes between the addresses of functions */
+	SG_MAX_ELEMENTS = 8,          /* of a vector operand */
+	SG_MAX_REGISTER_ELEMENTS = 4, /* of a vector register */
 };
 
 struct sg_access;
@@ -259,5 +260,10 @@ int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *
 		   size_t count, struct gt_diag *diag);
 bool sg_module_is_const(const struct sg_module *module, uint64_t address);
 void sg_function_free(struct sg_function *function);
-/* Finds recursion, stack sizes and the needs of each kernel. 0, -ENOMEM, -E2BIG. */
+/* Whether a call passes the values that a function takes and returns (ops/call.c). */
+bool sg_call_fits(const struct sg_call *call, const struct sg_function *callee);
+/*
+ * Checks direct calls, and finds recursion, stack sizes and the needs of each kernel. 0, -EINVAL,
+ * -ENOMEM, -E2BIG.
+ */
 int sg_module_find_calls(struct sg_module *module, struct gt_diag *diag);

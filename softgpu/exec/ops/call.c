@@ -30,11 +30,13 @@ static size_t size_of_number(const struct sg_pass *pass)
 uint64_t sg_call_argument(const struct sg_warp *warp, const struct sg_instruction *at,
 			  uint32_t index, uint32_t lane)
 {
-	const struct sg_pass *pass = &at->call->arguments[index];
+	const struct sg_pass *pass;
 	uint64_t value = 0;
 
-	if (index < at->call->argument_count)
-		memcpy(&value, passed(warp, pass, lane), size_of_number(pass));
+	if (index >= at->call->argument_count)
+		return 0;
+	pass = &at->call->arguments[index];
+	memcpy(&value, passed(warp, pass, lane), size_of_number(pass));
 	return value;
 }
 
@@ -146,7 +148,7 @@ static bool fits(const struct sg_pass *pass, const struct sg_formal *formal)
 	return pass->size == formal->size;
 }
 
-static bool signature_fits(const struct sg_call *call, const struct sg_function *callee)
+bool sg_call_fits(const struct sg_call *call, const struct sg_function *callee)
 {
 	if (call->argument_count != callee->parameter_count ||
 	    call->return_count > callee->return_count)
@@ -176,9 +178,20 @@ static char *value_part(const struct value_location *value, uint32_t size, uint3
 	return value->base + value->offset + (part ? 256 : 0) + lane * (size < 8 ? size : 8);
 }
 
+static void copy_predicate(const struct value_location *to, const struct value_location *from,
+			   uint32_t lane)
+{
+	uint32_t *p = (uint32_t *)(void *)(to->base + to->offset);
+	uint32_t value = *(const uint32_t *)(const void *)(from->base + from->offset);
+
+	*p = (*p & ~(1u << lane)) | (value & 1u << lane);
+}
+
 static void copy_value(struct value_location to, struct value_location from, uint32_t size,
 		       uint32_t lane)
 {
+	if (!size && to.is_register && from.is_register)
+		copy_predicate(&to, &from, lane);
 	if (!to.is_register && !from.is_register) {
 		memcpy(to.base + to.offset, from.base + from.offset, size);
 		return;
@@ -282,7 +295,7 @@ static const struct sg_instruction *run_call_indirect(struct sg_warp *warp,
 	const struct sg_function *callee = function_at(warp, target[first]);
 
 	if (!callee || warp->grid->kernel->frame_offsets[callee->number] == UINT32_MAX ||
-	    !signature_fits(at->call, callee))
+	    !sg_call_fits(at->call, callee))
 		return sg_warp_fault(warp, at, SG_FAULT_INVALID_PC, first, target[first]);
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
 		same |= (uint32_t)(target[lane] == target[first]) << lane;
@@ -448,13 +461,11 @@ static int read_pass(struct sg_decoder *decoder, const struct gt_ptx_operand *op
 	if (operand->kind == GT_PTX_OPERAND_REGISTER) {
 		error = sg_decode_register(decoder, operand, &pass->offset, &type);
 		pass->size = sg_type_width(type);
-		if (!error && !pass->size)
-			return sg_decode_error(decoder, "an argument is a predicate");
 		return error;
 	}
 	if (operand->kind == GT_PTX_OPERAND_SINK) {
 		pass->offset = SG_SINK;
-		pass->size = formal ? (uint32_t)gt_ptx_variable_size(formal) : 4;
+		pass->size = formal ? sg_decode_formal_size(formal) : 4;
 		return 0;
 	}
 	type = formal && gt_ptx_variable_size(formal) <= 8 ? formal->type : GT_PTX_TYPE_B32;
@@ -463,24 +474,57 @@ static int read_pass(struct sg_decoder *decoder, const struct gt_ptx_operand *op
 	return error;
 }
 
+/* The arguments or the results of a call. */
+struct call_passes {
+	GT_VEC(struct sg_pass) list;
+};
+
+/* Appends an operand; each element of a vector is passed separately. */
+static int add_passes(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
+		      const struct gt_ptx_variable *formal, struct call_passes *passes)
+{
+	const struct gt_ptx_operand *items[SG_MAX_ELEMENTS];
+	uint32_t count, wanted = formal ? sg_decode_formal_elements(formal) : 0;
+	int error = sg_decode_elements_of(decoder, operand, 0, items, &count);
+
+	/* One sink takes all elements of a vector. */
+	for (; !error && operand->kind == GT_PTX_OPERAND_SINK && count < wanted &&
+	       count < SG_MAX_ELEMENTS;
+	     count++)
+		items[count] = operand;
+	if (!error && formal && count != wanted)
+		error = sg_decode_error(decoder, "a call passes a vector of the wrong length");
+	for (uint32_t i = 0; i < count && !error; i++) {
+		struct sg_pass pass = {0};
+
+		error = read_pass(decoder, items[i], formal, &pass);
+		if (!error && formal && pass.size != sg_decode_formal_size(formal))
+			error = sg_decode_error(decoder, "a call passes a value of %u bytes as %u",
+						pass.size, sg_decode_formal_size(formal));
+		if (!error && gt_vec_push(&passes->list, pass))
+			error = -ENOMEM;
+	}
+	return error;
+}
+
 static int read_passes(struct sg_decoder *decoder, const struct gt_ptx_operand *operands,
 		       uint32_t count, const struct gt_ptx_variable *formals,
-		       struct sg_pass **ret_passes)
+		       struct sg_pass **ret_passes, uint32_t *ret_count)
 {
-	struct sg_pass *passes = calloc(count + 1, sizeof(*passes));
+	struct call_passes passes = {0};
 	int error = 0;
 
-	if (!passes)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < count && !error; i++) {
-		error = read_pass(decoder, &operands[i], formals, &passes[i]);
+		error = add_passes(decoder, &operands[i], formals, &passes);
 		formals = formals ? formals->next : NULL;
 	}
-	if (error)
-		free(passes);
-	else
-		*ret_passes = passes;
-	return error;
+	if (error) {
+		gt_vec_free(&passes.list);
+		return error;
+	}
+	*ret_count = (uint32_t)passes.list.count;
+	*ret_passes = passes.list.items;
+	return 0;
 }
 
 /* Returns the declaration or prototype of the callee, or NULL. */
@@ -536,14 +580,14 @@ int sg_decode_call(struct sg_decoder *decoder)
 		error = sg_decode_error(decoder, "a call has the wrong number of arguments");
 	if (!error)
 		error = read_passes(decoder, source->arguments, source->argument_count,
-				    signature ? signature->parameters : NULL, &call->arguments);
+				    signature ? signature->parameters : NULL, &call->arguments,
+				    &call->argument_count);
 	if (!error)
 		error = read_passes(decoder, source->returns, source->return_count,
-				    signature ? signature->returns : NULL, &call->returns);
+				    signature ? signature->returns : NULL, &call->returns,
+				    &call->return_count);
 	if (error)
 		return error;
-	call->argument_count = source->argument_count;
-	call->return_count = source->return_count;
 	return sg_decode_emit_step(decoder, run, &(struct sg_instruction){.call = call});
 }
 

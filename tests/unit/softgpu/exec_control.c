@@ -236,6 +236,67 @@ TEST("calls pass registers and structures, follow pointers, and may not return")
 		CHECK_INT(out[i], i < 10 ? 0 : 9);
 }
 
+/* ptxas takes predicates and 16 bits without its ABI only, which a .local of a module disables. */
+static const char vector_calls[] =
+	".version 2.3\n.target sm_20\n.address_size 64\n.local .u32 unused;\n"
+	".func (.reg .v4 .u16 r) spread(.reg .v2 .u32 x, .reg .pred q)\n"
+	"{	.reg .u32 t;\n"
+	"	cvt.u16.u32 r.x, x.x;\n	cvt.u16.u32 r.y, x.y;\n"
+	"	add.u32 t, x.x, x.y;\n	cvt.u16.u32 r.z, t;\n"
+	"	mov.u16 r.w, 9;\n	@q mov.u16 r.w, 7;\n	ret;\n}\n"
+	".func (.reg .pred p) above(.reg .u32 x, .reg .u32 y)\n"
+	"{	setp.gt.u32 p, x, y;\n	ret;\n}\n"
+	".entry k(.param .u64 a, .param .u64 b, .param .u64 c)\n"
+	"{	.reg .v4 .u16 v;	.reg .v2 .u32 x;	.reg .u32 %r<3>;\n"
+	"	.reg .u64 %rd<3>;	.reg .pred p;\n"
+	"	mov.u32 %r0, %tid.x;\n	ld.param.u64 %rd1, [b];\n"
+	"	mad.wide.u32 %rd2, %r0, 8, %rd1;\n"
+	"	mov.u32 x.x, %r0;\n	mov.u32 x.y, 100;\n"
+	"	call (p), above, (%r0, 5);\n"
+	"	call (v), spread, (x, p);\n"
+	"	st.global.v4.u16 [%rd2], v;\n	ret;\n}\n";
+
+TEST("calls pass every element of vector registers, and predicates")
+{
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, vector_calls);
+	uint16_t *out = device_memory(&device, 4096);
+
+	device_run(&device, module, "k", 1, 40, 0, address_of(out), 0);
+	for (uint16_t i = 0; i < 40; i++) {
+		CHECK_INT(out[4 * i], i);
+		CHECK_INT(out[4 * i + 1], 100);
+		CHECK_INT(out[4 * i + 2], i + 100);
+		CHECK_INT(out[4 * i + 3], i > 5 ? 7 : 9);
+	}
+}
+
+static void check_not_loaded(const char *text, const char *expected)
+{
+	auto_device device;
+	struct sg_module *module = NULL;
+	struct gt_diag diag = {0};
+
+	device_open(&device);
+	CHECK_INT(sg_module_load_text(device.machine, text, strlen(text), &module, &diag), -EINVAL);
+	CHECK(strstr(diag.text, expected));
+	sg_module_free(module);
+}
+
+TEST("a call that passes values of other sizes than the function has is rejected")
+{
+	check_not_loaded(PTX_HEADER ".func f(.param .u32 n)\n{	ret;\n}\n" KERNEL(
+				 "k", "	{\n	.param .align 8 .b8 a[4096];\n"
+				      "	call f, (a);\n	}\n"),
+			 "a call passes a value of 4096 bytes as 4");
+	check_not_loaded(PTX_HEADER ".func f(.reg .u32 n)\n{	ret;\n}\n" KERNEL(
+				 "k", "	call f, (%rd0);\n"),
+			 "a call passes a value of 8 bytes as 4");
+	check_not_loaded(PTX_HEADER ".func f(.reg .v2 .u32 n)\n{	ret;\n}\n" KERNEL(
+				 "k", "	call f, (%r0);\n"),
+			 "a call passes a vector of the wrong length");
+}
+
 TEST("the stack pointer can be moved and restored")
 {
 	static const char text[] = PTX_HEADER KERNEL(

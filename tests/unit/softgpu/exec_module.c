@@ -112,6 +112,23 @@ TEST("a name that two modules define is rejected")
 	CHECK(module == NULL);
 }
 
+TEST("a function that is declared with other parameters than it has is rejected")
+{
+	static const char *const texts[] = {
+		PTX_HEADER ".extern .func far(.param .align 8 .b8 a[4096]);\n" KERNEL(
+			"first", "	{ .param .align 8 .b8 a[4096]; call far, (a); }\n"),
+		PTX_HEADER ".visible .func far(.param .u32 a)\n{ ret; }\n",
+	};
+	auto_device device;
+	struct sg_module *module = NULL;
+	struct gt_diag diag = {0};
+
+	device_open(&device);
+	CHECK_INT(load_all(&device, texts, 2, &module, &diag), -EINVAL);
+	CHECK_STR(diag.text, "'first' calls 'far' with other parameters or results than it has");
+	sg_module_free(module);
+}
+
 TEST("a module's memory is released with it, and is an error if the machine has none")
 {
 	static const char text[] =
