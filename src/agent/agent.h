@@ -26,6 +26,13 @@ struct gt_agent_image {
  */
 bool gt_agent_measure(const void *image, struct gt_agent_image *ret_image);
 
+/* ---- contexts.c ---- */
+
+/* Whether patched code may be loaded: the GPUs reach the memory of the maps. */
+bool gt_agent_maps_ready(void);
+/* Patched code is loaded: from now on the maps must be reachable from every context. */
+void gt_agent_use_maps(void);
+
 /* ---- client.c ---- */
 
 /* An exchange about one image. */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The functions of the driver that the agent takes the place of, and how programs get to them.
+ *
+ * A program that is linked with libcuda.so.1 finds them here first, since the agent is preloaded.
+ * One that opens it by dlopen, as NVIDIA's runtime does, gets libgputap-driver.so: it is empty and
+ * needs the agent and libcuda.so.1, in this order, and dlsym on its handle looks into both. What
+ * cuGetProcAddress returns is replaced.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/functions.h"
+
+#define DRIVER "libcuda.so.1"
+#define DRIVER_SHIM "libgputap-driver.so"
+
+struct gt_driver_functions gt_driver;
+
+static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
+
+typedef void *dlopen_function(const char *path, int mode);
+
+static dlopen_function *real_dlopen(void)
+{
+	static _Atomic(dlopen_function *) found;
+	dlopen_function *function = atomic_load_explicit(&found, memory_order_relaxed);
+
+	if (!function) {
+		function = (dlopen_function *)dlsym(RTLD_NEXT, "dlopen");
+		atomic_store_explicit(&found, function, memory_order_relaxed);
+	}
+	return function;
+}
+
+static void find_driver(void)
+{
+	void *library = real_dlopen()(DRIVER, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return;
+#define HOOKED(base, since, name, parameters) CALLED(name, parameters)
+#define CALLED(name, parameters) gt_driver.name = (CUresult(*) parameters)dlsym(library, #name);
+#include "agent/functions.def"
+#undef HOOKED
+#undef CALLED
+}
+
+void gt_agent_find_driver(void)
+{
+	pthread_once(&driver_once, find_driver);
+}
+
+static const struct {
+	const char *base; /* as cuGetProcAddress takes it */
+	int since;        /* CUDA version */
+	void *function;
+	size_t offset; /* of the driver's own in gt_driver */
+} hooks[] = {
+#define HOOKED(base, since, name, parameters)                                                      \
+	{#base, since, (void *)name, offsetof(struct gt_driver_functions, name)},
+#define CALLED(name, parameters)
+#include "agent/functions.def"
+#undef HOOKED
+#undef CALLED
+};
+
+static void *own_function(size_t hook)
+{
+	return *(void **)((char *)&gt_driver + hooks[hook].offset);
+}
+
+/*
+ * Replace a function that cuGetProcAddress returned by its hook. Versions of one function have
+ * different parameters: where the driver returned none that it exports, the version decides, of
+ * which newer ones come later in the table.
+ */
+static void replace_function(const char *symbol, void **function, int version)
+{
+	void *hook = NULL;
+
+	if (!symbol || !function || !*function)
+		return;
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+		if (strcmp(hooks[i].base, symbol) != 0)
+			continue;
+		if (own_function(i) == *function) {
+			*function = hooks[i].function;
+			return;
+		}
+		if (hooks[i].since <= version)
+			hook = hooks[i].function;
+	}
+	if (hook)
+		*function = hook;
+}
+
+CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+	CUresult error;
+
+	NEED(cuGetProcAddress);
+	error = gt_driver.cuGetProcAddress(symbol, function, version, flags);
+	if (!error)
+		replace_function(symbol, function, version);
+	return error;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+			     int *status)
+{
+	CUresult error;
+
+	NEED(cuGetProcAddress_v2);
+	error = gt_driver.cuGetProcAddress_v2(symbol, function, version, flags, status);
+	if (!error)
+		replace_function(symbol, function, version);
+	return error;
+}
+
+/* "libcuda.so.1" and "libcuda.so", with any directory. */
+static bool is_driver(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	return name && (!strcmp(name, DRIVER) || !strcmp(name, "libcuda.so"));
+}
+
+/*
+ * The shim lies beside the agent. It gets the driver by its name, which is the one at `driver_path`
+ * once this is loaded.
+ */
+static void *open_shim(const char *driver_path, int mode)
+{
+	Dl_info self;
+	char path[PATH_MAX];
+	const char *slash;
+
+	if (strchr(driver_path, '/') && !real_dlopen()(driver_path, mode))
+		return NULL;
+	if (!dladdr((void *)open_shim, &self) || !self.dli_fname)
+		return NULL;
+	slash = strrchr(self.dli_fname, '/');
+	if (!slash || (size_t)(slash - self.dli_fname) > sizeof(path) - sizeof("/" DRIVER_SHIM))
+		return NULL;
+	snprintf(path, sizeof(path), "%.*s/" DRIVER_SHIM, (int)(slash - self.dli_fname),
+		 self.dli_fname);
+	return real_dlopen()(path, mode);
+}
+
+/*
+ * The driver's shim in place of the driver. All other calls leave by a jump (-O2), not by a call:
+ * the loader uses the return address to find out whose RUNPATH counts.
+ */
+EXPORT void *dlopen(const char *path, int mode)
+{
+	if (is_driver(path)) {
+		void *shim = open_shim(path, mode);
+
+		if (shim)
+			return shim;
+	}
+	return real_dlopen()(path, mode);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The functions of the driver that the agent hooks or calls. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef int CUresult;
+
+enum {
+	CUDA_SUCCESS = 0,
+	CUDA_ERROR_NOT_FOUND = 500,
+};
+
+/* The driver's own; NULL: it does not have the function. */
+struct gt_driver_functions {
+#define HOOKED(base, since, name, parameters) CUresult(*name) parameters;
+#define CALLED(name, parameters) CUresult(*name) parameters;
+#include "agent/functions.def"
+#undef HOOKED
+#undef CALLED
+};
+extern struct gt_driver_functions gt_driver;
+
+#define HOOKED(base, since, name, parameters) EXPORT CUresult name parameters;
+#define CALLED(name, parameters)
+#include "agent/functions.def"
+#undef HOOKED
+#undef CALLED
+
+/* Fill in gt_driver, once. */
+void gt_agent_find_driver(void);
+
+/* Each hook begins with it: a function that the driver does not have is not found. */
+#define NEED(name)                                                                                 \
+	gt_agent_find_driver();                                                                    \
+	if (!gt_driver.name)                                                                       \
+	return CUDA_ERROR_NOT_FOUND

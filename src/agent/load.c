@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The hooks of the functions that load modules and libraries. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/functions.h"
+#include "agent/protocol.h"
+
+enum {
+	CU_ATTRIBUTE_MAJOR = 75,
+	CU_ATTRIBUTE_MINOR = 76,
+	CU_LIBRARY_BINARY_IS_PRESERVED = 1,
+	MAX_JIT_OPTIONS = 64,
+};
+
+/* The compute capability of the current device, or of the first one. */
+static uint32_t current_capability(void)
+{
+	int device = 0, major = 0, minor = 0;
+
+	if (!gt_driver.cuDeviceGetAttribute)
+		return 0;
+	if (!gt_driver.cuCtxGetDevice || gt_driver.cuCtxGetDevice(&device))
+		device = 0;
+	if (gt_driver.cuDeviceGetAttribute(&major, CU_ATTRIBUTE_MAJOR, device) ||
+	    gt_driver.cuDeviceGetAttribute(&minor, CU_ATTRIBUTE_MINOR, device))
+		return 0;
+	return (uint32_t)(major * 10 + minor);
+}
+
+/* What the program would notice of the agent's system calls. */
+struct caller_state {
+	int error, cancel;
+};
+
+static struct caller_state save_caller(void)
+{
+	struct caller_state state = {.error = errno};
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state.cancel);
+	return state;
+}
+
+static void restore_caller(const struct caller_state *state)
+{
+	pthread_setcancelstate(state->cancel, NULL);
+	errno = state->error;
+}
+
+/* The image to load in place of the program's, or NULL. */
+static const void *begin_patched(const void *image, struct gt_agent_exchange *exchange)
+{
+	const struct caller_state caller = save_caller();
+	struct gt_agent_image measured;
+	uint32_t capability;
+
+	*exchange = (struct gt_agent_exchange){.socket = -1};
+	if (gt_agent_measure(image, &measured) && gt_agent_maps_ready()) {
+		capability = current_capability();
+		if (capability)
+			gt_agent_ask(&measured, capability, exchange);
+	}
+	if (exchange->patched)
+		gt_agent_use_maps();
+	else
+		gt_agent_finish(exchange, 0, false);
+	restore_caller(&caller);
+	return exchange->patched;
+}
+
+static void end_patched(struct gt_agent_exchange *exchange, CUresult error, bool keep)
+{
+	const struct caller_state caller = save_caller();
+
+	gt_agent_finish(exchange, error, keep);
+	restore_caller(&caller);
+}
+
+/*
+ * The values of JIT options as the program gives them. The driver writes to them, and what it wrote
+ * while it rejected an image, such as the length of a log, is not for its next attempt.
+ */
+struct jit_values {
+	void *items[MAX_JIT_OPTIONS];
+};
+
+static void copy_values(void *const *from, unsigned count, void **to)
+{
+	if (from && to)
+		memcpy(to, from, count * sizeof(*to));
+}
+
+/*
+ * Load the patched image; where there is none, or the driver rejects it, the original. keep: the
+ * driver continues to read the image.
+ */
+#define LOAD(image, keep, values, count, load)                                                     \
+	struct gt_agent_exchange exchange;                                                         \
+	struct jit_values given;                                                                   \
+	const void *patched = (count) <= MAX_JIT_OPTIONS ? begin_patched(image, &exchange) : NULL; \
+	CUresult error;                                                                            \
+                                                                                                   \
+	if (!patched)                                                                              \
+		return load(image);                                                                \
+	copy_values(values, count, given.items);                                                   \
+	error = load(patched);                                                                     \
+	end_patched(&exchange, error, keep);                                                       \
+	if (!error)                                                                                \
+		return 0;                                                                          \
+	copy_values(given.items, count, values);                                                   \
+	return load(image)
+
+CUresult cuModuleLoadData(void **module, const void *image)
+{
+	NEED(cuModuleLoadData);
+#define load(data) gt_driver.cuModuleLoadData(module, data)
+	LOAD(image, false, (void **)NULL, 0, load);
+#undef load
+}
+
+CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
+			    void **values)
+{
+	NEED(cuModuleLoadDataEx);
+#define load(data) gt_driver.cuModuleLoadDataEx(module, data, count, options, values)
+	LOAD(image, false, values, count, load);
+#undef load
+}
+
+CUresult cuModuleLoadFatBinary(void **module, const void *image)
+{
+	NEED(cuModuleLoadFatBinary);
+#define load(data) gt_driver.cuModuleLoadFatBinary(module, data)
+	LOAD(image, false, (void **)NULL, 0, load);
+#undef load
+}
+
+/* Whether the program promises that the image stays, and the driver need not copy it. */
+static bool is_preserved(const int *options, void *const *values, unsigned count)
+{
+	for (unsigned i = 0; options && values && i < count; i++)
+		if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED && values[i])
+			return true;
+	return false;
+}
+
+CUresult cuLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values,
+			   unsigned jit_count, int *options, void **values, unsigned count)
+{
+	NEED(cuLibraryLoadData);
+#define load(data)                                                                                 \
+	gt_driver.cuLibraryLoadData(library, data, jit_options, jit_values, jit_count, options,    \
+				    values, count)
+	LOAD(code, is_preserved(options, values, count), jit_values, jit_count, load);
+#undef load
+}
+
+/* A file's bytes and a NUL, or NULL. */
+static void *read_file(const char *path)
+{
+	FILE *file = path ? fopen(path, "re") : NULL;
+	char *data = NULL;
+	long size = -1;
+
+	if (file && !fseek(file, 0, SEEK_END))
+		size = ftell(file);
+	if (size > 0 && size < GT_AGENT_MAX_IMAGE && !fseek(file, 0, SEEK_SET))
+		data = malloc((size_t)size + 1);
+	if (data && fread(data, 1, (size_t)size, file) != (size_t)size) {
+		free(data);
+		data = NULL;
+	}
+	if (data)
+		data[size] = 0;
+	if (file)
+		fclose(file);
+	return data;
+}
+
+CUresult cuModuleLoad(void **module, const char *path)
+{
+	void *image;
+	CUresult error;
+
+	NEED(cuModuleLoad);
+	image = gt_driver.cuModuleLoadData ? read_file(path) : NULL;
+	if (!image)
+		return gt_driver.cuModuleLoad(module, path);
+	error = cuModuleLoadData(module, image);
+	free(image);
+	return error;
+}
+
+CUresult cuLibraryLoadFromFile(void **library, const char *path, int *jit_options,
+			       void **jit_values, unsigned jit_count, int *options, void **values,
+			       unsigned count)
+{
+	void *image;
+	CUresult error;
+
+	NEED(cuLibraryLoadFromFile);
+	/* The driver rejects this option for a file. */
+	image = gt_driver.cuLibraryLoadData && !is_preserved(options, values, count)
+			? read_file(path)
+			: NULL;
+	if (!image)
+		return gt_driver.cuLibraryLoadFromFile(library, path, jit_options, jit_values,
+						       jit_count, options, values, count);
+	error = cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options,
+				  values, count);
+	free(image);
+	return error;
+}
