@@ -30,6 +30,7 @@
  *	kind         runs                                         r1 is a pointer to a
  *	entry        at the start of a kernel                     struct gputap_context
  *	exit         at the end of a thread of a kernel           struct gputap_context
+ *	finish       as exit, and before branches to the end      struct gputap_context
  *	block_begin  as entry, once per block                     struct gputap_context
  *	block_end    as exit, once per block                      struct gputap_context
  *	load         after ld: global, shared, local, generic     struct gputap_memory
@@ -44,13 +45,16 @@
  *	return       at the return from a device function         struct gputap_context
  *	run          standalone (`gputap exec`); r1 is memory, r2 its size: see below
  *
+ * Lanes of a warp that branch to the end of a kernel may wait there for the others. A finish program
+ * runs before they wait. (In kernels with one, programs of exit and block_end do, too.)
+ *
  * The level is how often a program runs. Default: once per thread. ".warp": once per group of
  * active lanes of a warp. ".block" (entry and exit; the level of block_begin and block_end): once
  * per block, at entry in its first thread, at exit in its last.
  *
  * <glob> ("*", "?", "[…]") matches the mangled name of a kernel, its demangled name, or the
- * demangled name up to the "(". It is required for entry, exit, call and return, where the latter
- * two take device functions.
+ * demangled name up to the "(". It is required for entry, exit, finish, call and return, where the
+ * latter two take device functions.
  *
  * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
  * separated by commas; "kprobe/__memcapture", without other names, is memory. They are GPU sections
@@ -114,7 +118,7 @@ enum {
 	/* The line in the module's PTX text. */                                                   \
 	gputap_u32 line
 
-/* entry, exit, block_begin, block_end, loop, call, return */
+/* entry, exit, finish, block_begin, block_end, loop, call, return */
 struct gputap_context {
 	GPUTAP_CONTEXT;
 };
@@ -345,8 +349,8 @@ GPUTAP_HELPER unsigned long long (*bpf_warp_active_mask)(void) = (void *)520;
 /*
  * These three wait for all lanes of the warp that run the program. So they are rejected in
  * divergent code, after a divergent bpf_exit, in programs that run when threads end (exit,
- * block_end, return), and in programs that run once per warp or block. Helpers on hashes are
- * accepted there: a lane that holds the lock of a bucket does not wait for other lanes.
+ * finish, block_end, return), and in programs that run once per warp or block. Helpers on hashes
+ * are accepted there: a lane that holds the lock of a bucket does not wait for other lanes.
  */
 /* Return the lanes whose value is not 0. */
 GPUTAP_HELPER unsigned long long (*bpf_warp_ballot)(unsigned long long value) = (void *)521;

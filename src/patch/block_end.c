@@ -74,9 +74,11 @@ static const char *find_counter_obstacle(const struct gt_patcher *patcher,
 				     : NULL;
 }
 
-static uint32_t count_exits(const struct gt_ptx_function *kernel, uint32_t kinds)
+static uint32_t count_exits(const struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
+			    uint32_t kinds)
 {
-	return gt_patch_count_sites(kernel, kinds) + !!(gt_patch_end_kinds(kernel) & kinds);
+	return gt_patch_count_sites(kernel, kinds, gt_patch_finishes(patcher, kernel)) +
+	       !!(gt_patch_end_kinds(kernel) & kinds);
 }
 
 static int check_kernel_block_end(struct gt_patcher *patcher, const struct gt_ptx_function *kernel)
@@ -99,8 +101,8 @@ static int check_kernel_block_end(struct gt_patcher *patcher, const struct gt_pt
 			continue;
 		known->programs &= ~PROGRAM(i);
 		gt_patch_reject(patcher, i, kernel->name,
-				count_exits(kernel, gt_patch_site_kinds(section->kind)), "%s",
-				obstacle);
+				count_exits(patcher, kernel, gt_patch_site_kinds(section->kind)),
+				"%s", obstacle);
 	}
 	gt_patch_reach_clear(&reach);
 	return error;

@@ -157,7 +157,8 @@ void gt_patch_put_guard(const struct gt_ptx_instruction *instruction, const char
 	gt_strbuf_printf(buffer, " bra %s;\n", label);
 }
 
-/* A branch's program runs on both paths; all others only where the instruction is executed. */
+/* A branch's program runs on both paths; those of an early exit and all others only where the
+ * instruction is executed. */
 static bool has_guard(const struct gt_patch_site *site, enum gt_section_kind kind)
 {
 	return site->statement && site->statement->instruction.guard && kind != GT_KIND_BRANCH;
@@ -263,6 +264,23 @@ static void open_site(struct gt_patcher *patcher, const struct gt_patch_site *si
 		gt_patch_put_last_thread(patcher, site, buffer);
 }
 
+/*
+ * The end of an early exit: threads that take the branch exit here, since the programs of the exit
+ * have run. The branch itself is never taken then.
+ */
+static void put_early_exit(const struct gt_patch_site *site, struct gt_strbuf *buffer)
+{
+	if (!site->statement || !(site->kinds & KIND(EXIT)) ||
+	    site->statement->instruction.form->opcode != GT_PTX_OP_BRA)
+		return;
+	if (site->statement->instruction.guard) {
+		gt_strbuf_putc(buffer, '@');
+		gt_ptx_print_operand(site->statement->instruction.guard, buffer);
+		gt_strbuf_putc(buffer, ' ');
+	}
+	gt_strbuf_puts(buffer, "ret;\n");
+}
+
 static void put_site(struct gt_patcher *patcher, const struct gt_patch_site *site,
 		     const struct gt_ptx_function *function, struct gt_strbuf *buffer)
 {
@@ -273,6 +291,7 @@ static void put_site(struct gt_patcher *patcher, const struct gt_patch_site *sit
 	} else {
 		put_programs(patcher, site, buffer);
 	}
+	put_early_exit(site, buffer);
 }
 
 /* ---- printing -------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ static int match_callees(struct gt_patcher *patcher, uint32_t program)
 
 		if (function->is_entry || !function->body || !own.functions[function->number])
 			continue;
-		sites = gt_patch_count_sites(function, kinds);
+		sites = gt_patch_count_sites(function, kinds, false);
 		if (sites && gt_patch_is_block_end(section)) {
 			gt_patch_reject(patcher, program, function->name, sites,
 					"threads that exit in a device function are not counted");

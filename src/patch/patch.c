@@ -67,6 +67,17 @@ static int choose_prefix(struct gt_patcher *patcher)
 
 /* ---- sites ----------------------------------------------------------------------------- */
 
+bool gt_patch_finishes(const struct gt_patcher *patcher, const struct gt_ptx_function *function)
+{
+	uint64_t programs = patcher->functions[function->number].programs;
+
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (programs & PROGRAM(i) &&
+		    patcher->options->programs[i].section.kind == GT_KIND_FINISH)
+			return true;
+	return false;
+}
+
 /* The programs of a function that run at a site of these kinds. */
 static uint64_t programs_at(const struct gt_patcher *patcher,
 			    const struct gt_ptx_function *function, uint32_t kinds)
@@ -124,6 +135,7 @@ static const struct gt_ptx_loc *first_loc(const struct gt_ptx_function *function
 static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
 {
 	const struct gt_ptx_loc *loc = first_loc(function);
+	bool finishes = gt_patch_finishes(patcher, function);
 	int error = add_site(patcher, function, NULL, loc, gt_patch_begin_kinds(function));
 
 	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
@@ -132,6 +144,8 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 
 		if (statement->kind == GT_PTX_STATEMENT_LOC)
 			loc = statement->loc;
+		if (finishes)
+			kinds |= gt_patch_early_exit_kinds(statement);
 		if (kinds)
 			error = add_site(patcher, function, statement, loc, kinds);
 	}

@@ -9,6 +9,8 @@
  *
  *	entry, block_begin   after the `{` of a kernel
  *	exit, block_end      before each ret and exit, and at the end of a body
+ *	finish               as exit, and before branches to the end of a kernel, which then end
+ *	                     there for the lanes that take them: so do exit and block_end
  *	load                 after ld: global, shared, local, generic
  *	store                before st to these
  *	memory               at both

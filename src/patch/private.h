@@ -36,6 +36,9 @@ struct gt_patcher {
 void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *function,
 		     uint32_t sites, const char *format, ...) gt_printf(5, 6);
 
+/* Whether programs of the kind FINISH run in a function: early exits are sites then. */
+bool gt_patch_finishes(const struct gt_patcher *patcher, const struct gt_ptx_function *function);
+
 /* match.c: fill in `matched`, `programs` and the scope. 0 or -ENOMEM. */
 int gt_patch_match(struct gt_patcher *patcher);
 

@@ -199,8 +199,37 @@ uint32_t gt_patch_end_kinds(const struct gt_ptx_function *function)
 	return function->is_entry ? KIND(EXIT) | KIND(BLOCK_END) : KIND(RETURN);
 }
 
+/* Whether the kernel does nothing more from a statement on but end. */
+static bool only_ends(const struct gt_ptx_statement *statement)
+{
+	while (statement && statement->kind != GT_PTX_STATEMENT_INSTRUCTION)
+		statement = gt_ptx_statement_next(statement);
+	if (!statement)
+		return true;
+	return !statement->instruction.guard &&
+	       (statement->instruction.form->opcode == GT_PTX_OP_RET ||
+		statement->instruction.form->opcode == GT_PTX_OP_EXIT);
+}
+
+uint32_t gt_patch_early_exit_kinds(const struct gt_ptx_statement *statement)
+{
+	const struct gt_ptx_instruction *instruction = &statement->instruction;
+	const struct gt_ptx_operand *target;
+
+	if (statement->kind != GT_PTX_STATEMENT_INSTRUCTION ||
+	    instruction->form->opcode != GT_PTX_OP_BRA || !instruction->operand_count ||
+	    !statement->block->function->is_entry)
+		return 0;
+	target = &instruction->operands[0];
+	if (target->kind != GT_PTX_OPERAND_LABEL || !target->label->statement)
+		return 0;
+	return only_ends(target->label->statement) ? KIND(EXIT) | KIND(BLOCK_END) : 0;
+}
+
 uint32_t gt_patch_site_kinds(enum gt_section_kind kind)
 {
+	if (kind == GT_KIND_FINISH)
+		return KIND(EXIT);
 	return kind == GT_KIND_MEMORY ? KIND(LOAD) | KIND(STORE) : 1u << kind;
 }
 
@@ -209,12 +238,14 @@ bool gt_patch_runs_after(uint32_t kinds)
 	return kinds & (KIND(LOAD) | KIND(ATOMIC));
 }
 
-uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds)
+uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds, bool finishes)
 {
 	uint32_t count = 0;
 
 	for (const struct gt_ptx_statement *statement = function->body->first; statement;
 	     statement = gt_ptx_statement_next(statement))
-		count += !!(gt_patch_statement_kinds(statement) & kinds);
+		count += !!((gt_patch_statement_kinds(statement) |
+			     (finishes ? gt_patch_early_exit_kinds(statement) : 0)) &
+			    kinds);
 	return count;
 }

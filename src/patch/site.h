@@ -29,11 +29,17 @@ uint32_t gt_patch_statement_kinds(const struct gt_ptx_statement *statement);
 /* Those of the start and of the end of a function's body; 0 where execution never gets there. */
 uint32_t gt_patch_begin_kinds(const struct gt_ptx_function *function);
 uint32_t gt_patch_end_kinds(const struct gt_ptx_function *function);
+/*
+ * The kinds that a branch to the end of its kernel has besides, where programs of the kind FINISH
+ * run: those of an exit. 0: the statement is no such branch.
+ */
+uint32_t gt_patch_early_exit_kinds(const struct gt_ptx_statement *statement);
 /* The kinds of sites where programs of a section's kind run. */
 uint32_t gt_patch_site_kinds(enum gt_section_kind kind);
 
-/* Statements of a function that are sites of one of these kinds. */
-uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds);
+/* Statements of a function that are sites of one of these kinds; finishes: early exits, too. */
+uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds,
+			      bool finishes);
 
 /* Whether programs run after the instruction rather than before it. */
 bool gt_patch_runs_after(uint32_t kinds);

@@ -83,7 +83,8 @@ TEST("a section specifies the kind, the level and the kernels of its program")
 TEST("an unknown GPU section is rejected with the known ones")
 {
 #define KNOWN                                                                                      \
-	" (one of: gpu/entry, gpu/exit, gpu/block_begin, gpu/block_end, gpu/load, gpu/store, "     \
+	" (one of: gpu/entry, gpu/exit, gpu/finish, gpu/block_begin, gpu/block_end, gpu/load, "    \
+	"gpu/store, "                                                                              \
 	"gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, "          \
 	"gpu/return, gpu/run)"
 	CHECK_STR(read_section("gpu/entri/x", "p"),

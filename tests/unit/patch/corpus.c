@@ -18,10 +18,11 @@ static bool have_tool(const char *name)
 /* One set of programs for each level, with one program for each kind of sites. */
 static const char *const sections[][16] = {
 	{"gpu/entry/*", "gpu/exit/*", "gpu/load", "gpu/store", "gpu/memory", "gpu/atomic",
-	 "gpu/copy", "gpu/barrier", "gpu/branch", "gpu/loop", "gpu/call/*", "gpu/return/*"},
+	 "gpu/copy", "gpu/barrier", "gpu/branch", "gpu/loop", "gpu/call/*", "gpu/return/*", "gpu/finish/*"},
 	{"gpu/entry.warp/*", "gpu/exit.warp/*", "gpu/load.warp", "gpu/store.warp",
 	 "gpu/memory.warp", "gpu/atomic.warp", "gpu/copy.warp", "gpu/barrier.warp",
-	 "gpu/branch.warp", "gpu/loop.warp", "gpu/call.warp/*", "gpu/return.warp/*"},
+	 "gpu/branch.warp", "gpu/loop.warp", "gpu/call.warp/*", "gpu/return.warp/*",
+	 "gpu/finish.warp/*"},
 	{"gpu/entry.block/*", "gpu/exit.block/*", "gpu/block_begin", "gpu/block_end"},
 };
 

@@ -397,6 +397,49 @@ TEST("once a block is its first thread at the start, and its last one at the end
 	CHECK(patched.counts[4] == 200);
 }
 
+/* The odd lanes of a warp branch to the end; the others wait a while, and store something. */
+#define EARLY_EXIT                                                                                 \
+	KERNEL("\tand.b32 %r2, %r1, 1;\n"                                                          \
+	       "\tsetp.eq.u32 %p1, %r2, 1;\n"                                                      \
+	       "\t@%p1 bra $end;\n"                                                                \
+	       "$loop:\n"                                                                          \
+	       "\tadd.s32 %r2, %r2, 1;\n"                                                          \
+	       "\tsetp.le.u32 %p2, %r2, 9;\n"                                                      \
+	       "\t@%p2 bra $loop;\n"                                                               \
+	       "\tst.global.u32 [%rd3], %r2;\n"                                                    \
+	       "$end:\n"                                                                           \
+	       "\tret;\n")
+
+TEST("lanes that branch to the end of a kernel wait there for the others before an exit program")
+{
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/exit.warp/k", NULL);
+	CHECK(run_patched(&patched, EARLY_EXIT, (struct launch_shape){5, 64},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.result.found == 1);
+	CHECK(patched.counts[0] == 10);
+}
+
+TEST("a finish program runs before lanes wait at the end of a kernel, and each thread ends once")
+{
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/finish.warp/k", NULL);
+	add_probe(&patched, "gpu/finish/k", NULL);
+	add_probe(&patched, "gpu/exit/k", NULL);
+	add_probe(&patched, "gpu/block_end", NULL);
+	add_probe(&patched, "gpu/branch/k", NULL);
+	CHECK(run_patched(&patched, EARLY_EXIT, (struct launch_shape){5, 64},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.result.found == patched.result.patched && patched.result.patched == 10);
+	CHECK(patched.counts[0] == 20);
+	CHECK(patched.counts[1] == 320);
+	CHECK(patched.counts[2] == 320);
+	CHECK(patched.counts[3] == 5);
+	CHECK(patched.counts[4] == 320 + 160 * 10);
+}
+
 TEST("a block's last thread cannot be counted in a kernel with dynamic shared memory")
 {
 	static const char text[] = HEADER ".extern .shared .align 4 .b8 dynamic[];\n"

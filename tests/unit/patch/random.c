@@ -66,6 +66,7 @@ static uint64_t expect_block(void)
 static const struct counted_kind kinds[] = {
 	{"gpu/entry/*", NULL, expect_threads},
 	{"gpu/exit/*", NULL, expect_threads},
+	{"gpu/finish/*", NULL, expect_threads},
 	{"gpu/load", NULL, expect_variables},
 	{"gpu/store", NULL, expect_variables},
 	{"gpu/memory", NULL, expect_accesses},

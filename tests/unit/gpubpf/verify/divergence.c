@@ -183,8 +183,8 @@ TEST("helpers of a warp are rejected where its lanes may have diverged")
 
 TEST("collective helpers are rejected where threads exit")
 {
-	static const char *const sections[] = {"gpu/exit/*", "gpu/return/*", "gpu/exit.warp/*",
-					       "gpu/block_end"};
+	static const char *const sections[] = {"gpu/exit/*", "gpu/finish/*", "gpu/return/*",
+					       "gpu/exit.warp/*", "gpu/block_end"};
 	char expected[256];
 
 	for (unsigned i = 0; i < gt_countof(sections); i++) {
