@@ -21,7 +21,7 @@
 #define DRIVER "libcuda.so.1"
 #define DRIVER_SHIM "libgputap-driver.so"
 
-struct gt_driver_functions gt_driver;
+struct gt_agent_functions gt_driver;
 
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 
@@ -64,7 +64,7 @@ static const struct {
 	size_t offset; /* of the driver's own in gt_driver */
 } hooks[] = {
 #define HOOKED(base, since, name, parameters)                                                      \
-	{#base, since, (void *)name, offsetof(struct gt_driver_functions, name)},
+	{#base, since, (void *)name, offsetof(struct gt_agent_functions, name)},
 #define CALLED(name, parameters)
 #include "agent/functions.def"
 #undef HOOKED

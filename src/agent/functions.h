@@ -15,14 +15,14 @@ enum {
 };
 
 /* The driver's own; NULL: it does not have the function. */
-struct gt_driver_functions {
+struct gt_agent_functions {
 #define HOOKED(base, since, name, parameters) CUresult(*name) parameters;
 #define CALLED(name, parameters) CUresult(*name) parameters;
 #include "agent/functions.def"
 #undef HOOKED
 #undef CALLED
 };
-extern struct gt_driver_functions gt_driver;
+extern struct gt_agent_functions gt_driver;
 
 #define HOOKED(base, since, name, parameters) EXPORT CUresult name parameters;
 #define CALLED(name, parameters)
