@@ -268,3 +268,24 @@ int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_f
 	gt_vec_free(&work.references);
 	return work.error;
 }
+
+static bool refers_to_kernel(const struct patch_references *references,
+			     const struct gt_patch_reach *reach)
+{
+	gt_vec_each (function, &references->functions)
+		if ((*function)->is_entry && reach->functions[(*function)->number])
+			return true;
+	return false;
+}
+
+bool gt_patch_reach_is_shared(const struct gt_patch_graph *graph,
+			      const struct gt_patch_reach *reach)
+{
+	for (uint32_t i = 0; i < graph->module->function_count; i++)
+		if (!reach->functions[i] && refers_to_kernel(&graph->functions[i], reach))
+			return true;
+	for (uint32_t i = 0; i < graph->module->variable_count; i++)
+		if (!reach->variables[i] && refers_to_kernel(&graph->variables[i], reach))
+			return true;
+	return false;
+}

@@ -31,3 +31,9 @@ void gt_patch_reach_clear(struct gt_patch_reach *reach);
 /* Add a function and all that it can reach. 0 or -ENOMEM. */
 int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_function *function,
 		       struct gt_patch_reach *reach);
+/*
+ * Whether something that was not reached refers to a kernel that was: it would launch the kernel of
+ * its own module.
+ */
+bool gt_patch_reach_is_shared(const struct gt_patch_graph *graph,
+			      const struct gt_patch_reach *reach);

@@ -151,6 +151,13 @@ static void keep_functions(struct gt_patcher *patcher)
 	     function = function->next)
 		patcher->functions[function->number].kept =
 			whole || patcher->kept.functions[function->number];
+	for (const struct gt_ptx_function *function = patcher->module->functions; function;
+	     function = function->next) {
+		if (!function->is_entry || !function->body)
+			continue;
+		patcher->result->module_kernels++;
+		patcher->result->compiled += patcher->functions[function->number].kept;
+	}
 }
 
 /* Inside the text, each function has the programs that run in it. */

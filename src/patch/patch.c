@@ -216,6 +216,7 @@ static int patch(struct gt_patcher *patcher)
 		return error ? error : patcher->error;
 	if (patcher->result->found == patcher->result->rejected) {
 		patcher->result->scope = GT_PATCH_NONE;
+		patcher->result->compiled = 0;
 		return 0;
 	}
 	return gt_patch_print(patcher);

@@ -99,6 +99,8 @@ struct gt_patch_result {
 	struct gt_strbuf text;    /* PTX */
 	char prefix[GT_MAX_PREFIX + 1]; /* of all names that were added */
 	uint32_t found, patched, rejected;
+	uint32_t module_kernels; /* of the module, matched or not */
+	uint32_t compiled;       /* kernels in the text */
 	GT_VEC(struct gt_patch_kernel) kernels;
 	GT_VEC(struct gt_patch_site) sites; /* by number, from first_site without gaps */
 	GT_VEC(struct gt_patch_rejection) rejections;

@@ -112,6 +112,8 @@ int gt_patch_plan_side(struct gt_patcher *patcher, const char **ret_reason)
 	if (error)
 		return error;
 	*ret_reason = find_module_reason(patcher);
+	if (!*ret_reason && gt_patch_reach_is_shared(patcher->graph, &patcher->kept))
+		*ret_reason = "another function of the module launches it";
 	if (!*ret_reason)
 		*ret_reason = find_shared_state(patcher);
 	if (!*ret_reason)

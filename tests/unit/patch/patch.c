@@ -488,6 +488,7 @@ TEST("matched kernels that share nothing become a side module of their own")
 	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
 	CHECK(patched.result.scope == GT_PATCH_SIDE && !patched.result.whole_reason);
 	CHECK(patched.result.kernels.count == 1);
+	CHECK(patched.result.module_kernels == 2 && patched.result.compiled == 1);
 	CHECK(!gt_ptx_parse(patched.result.text.data, patched.result.text.length, &side, NULL));
 	if (!side)
 		return;
@@ -511,6 +512,27 @@ TEST("a kernel that uses a variable of its module takes the whole module with it
 	CHECK(patched.result.scope == GT_PATCH_WHOLE);
 	CHECK_STR(patched.result.whole_reason, "it uses a variable of the module");
 	CHECK(strstr(gt_strbuf_string(&patched.result.text), "other"));
+}
+
+TEST("a kernel that another one launches takes the whole module with it")
+{
+	static const char text[] = HEADER PLAIN_KERNEL(
+		"k") ".visible .entry other()\n{\n\t.reg .b64 %rd<2>;\n"
+		     "\tmov.u64 %rd1, k;\n\tst.global.u64 [%rd1], %rd1;\n\tret;\n}\n";
+	static const char table[] =
+		HEADER PLAIN_KERNEL("k") PLAIN_KERNEL("other") ".global .u64 table[1] = {k};\n";
+	const char *const texts[] = {text, table};
+
+	for (size_t i = 0; i < gt_countof(texts); i++) {
+		auto_patched patched = {0};
+
+		add_probe(&patched, "gpu/entry/k", NULL);
+		CHECK(patch_text(&patched, texts[i], (struct gt_patch_options){0}));
+		CHECK(patched.result.scope == GT_PATCH_WHOLE);
+		CHECK_STR(patched.result.whole_reason,
+			  "another function of the module launches it");
+		CHECK(patched.result.module_kernels == 2 && patched.result.compiled == 2);
+	}
 }
 
 TEST("a module that uses our prefix gets another one")
