@@ -57,8 +57,10 @@
  * latter two take device functions.
  *
  * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
- * separated by commas; "kprobe/__memcapture", without other names, is memory. They are GPU sections
- * if a name begins with "_Z", or if the function's name contains "cuda__" or "__cuda".
+ * separated by commas, which may begin with "cuda_"; "kprobe/__memcapture", without other names, is
+ * memory, and "kprobe/__directly_run" is run. They are GPU sections if a name begins with "_Z", if
+ * the function's name contains "cuda__" or "__cuda", or if it calls a helper that Linux does not
+ * have.
  *
  * Programs of all other sections are host programs and may be in the same file. They share arrays
  * (GPUTAP_SHARED_ARRAY) and global variables with GPU programs: see docs/ebpf.md.
@@ -197,7 +199,7 @@ enum gputap_map_type {
 	GPUTAP_MAP_HOST_ARRAY = 1504,    /* an array in memory shared with the host */
 	GPUTAP_MAP_HOST_THREAD_ARRAY = 1512, /* THREAD_ARRAY in memory shared with the host */
 	GPUTAP_MAP_HOST_GPU_ARRAY = 1513,    /* as HOST_ARRAY */
-	GPUTAP_MAP_GPU_RING = 1527,          /* as RING */
+	GPUTAP_MAP_GPU_RING = 1527, /* max_entries: records of value_size bytes per thread */
 	GPUTAP_MAP_WARP_ARRAY = 1540,        /* one per warp: plain stores are safe at level warp */
 };
 
@@ -296,8 +298,7 @@ GPUTAP_HELPER unsigned int (*bpf_get_smp_processor_id)(void) = (void *)8;
 GPUTAP_HELPER unsigned long long (*bpf_get_current_pid_tgid)(void) = (void *)14;
 /*
  * Write a record of `size` bytes; flags are ignored. Returns 0; -EAGAIN: the ring is full; -E2BIG:
- * the record is larger than the ring. Both count as lost. `context` is the program's r1: programs
- * of gpu/run have no context and cannot call it.
+ * the record is larger than the ring. Both count as lost. `context` is not used and may be NULL.
  */
 GPUTAP_HELPER long (*bpf_perf_event_output)(void *context, void *map, unsigned long long flags,
 					    void *data, unsigned long long size) = (void *)25;

@@ -14,7 +14,7 @@ int gt_cli_section_of(const struct gt_bpf_program *program, const char *as,
 	int error = 0;
 
 	if (!as)
-		return gt_section_read(program->section, program->name, ret_section, diag);
+		return gt_section_read(program->section, NULL, ret_section, diag);
 	if (!strncmp(as, "gpu/", 4))
 		error = gt_section_read(as, "", &section, diag);
 	else if (strcmp(as, "linux"))

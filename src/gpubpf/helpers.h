@@ -23,7 +23,7 @@ enum gt_helper_argument {
 	GT_ARG_SIZE_OR_ZERO, /* that size: 0 allowed */
 	GT_ARG_RECORD_SIZE,  /* a known size of a record */
 	GT_ARG_RECORD,       /* the start of a reserved record, which the call releases */
-	GT_ARG_CONTEXT,      /* the unmodified context pointer */
+	GT_ARG_CONTEXT,      /* on GPUs anything; else the unmodified context */
 	GT_ARG_RESULT_U64,   /* memory of 8 bytes that is written */
 	GT_ARG_LANE_FIELD,   /* a known gt_lane_field (context.h) that the section has */
 	GT_ARG_STRING,       /* a NUL-terminated string in a constant map */
@@ -53,6 +53,10 @@ enum gt_helper_trait {
 	GT_TRAIT_WRITES = 8,        /* changes the map: rejected for read-only maps */
 	GT_TRAIT_ENDS = 64,         /* ends the thread, which must have released its records */
 	GT_TRAIT_ADDS = 128,        /* adds atomically to a value of a map */
+};
+
+enum {
+	GT_FIRST_GPU_HELPER = 501, /* helpers below are those of Linux */
 };
 
 /* Helper numbers by name: GT_HELPER_map_lookup_elem == 1. */

@@ -38,6 +38,9 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
+/* bpftime's sections that are for the kernel's loader, too, have "cuda_" before mangled names. */
+static const char kernel_prefix[] = "cuda__Z";
+
 /* The next name of a comma-separated list, without blanks around it; false at the end. */
 static bool next_name(const char **list, const char **ret_name, size_t *ret_length)
 {
@@ -52,6 +55,11 @@ static bool next_name(const char **list, const char **ret_name, size_t *ret_leng
 		length--;
 	while (length && is_blank(name[length - 1]))
 		length--;
+	if (length > strlen(kernel_prefix) &&
+	    !strncmp(name, kernel_prefix, strlen(kernel_prefix))) {
+		name += strlen("cuda_");
+		length -= strlen("cuda_");
+	}
 	*ret_name = name;
 	*ret_length = length;
 	return true;
@@ -74,9 +82,10 @@ static int read_compatible(const char *list, const char *program, enum gt_sectio
 			   struct gt_section *section, struct gt_diag *diag)
 {
 	bool memory = has_name(list, "__memcapture", false);
+	bool alone = has_name(list, "__directly_run", false);
 
-	if (!memory && !has_name(list, "_Z", true) && !strstr(program, "cuda__") &&
-	    !strstr(program, "__cuda"))
+	if (program && !memory && !alone && !has_name(list, "_Z", true) &&
+	    !strstr(program, "cuda__") && !strstr(program, "__cuda"))
 		return 0;
 	if (has_name(list, "", false))
 		return reject_section(
@@ -92,9 +101,14 @@ static int read_compatible(const char *list, const char *program, enum gt_sectio
 		return reject_section(
 			diag, section->text,
 			"accesses to memory do not return: use __memcapture with kprobe/ only");
-	section->kind = memory ? GT_KIND_MEMORY : kind;
-	section->list = !memory;
-	section->pattern = memory ? "*" : list;
+	if (alone && (strchr(list, ',') || kind != GT_KIND_ENTRY))
+		return reject_section(
+			diag, section->text,
+			"__directly_run is a program without a kernel: use it with kprobe/, and as "
+			"the only name");
+	section->kind = memory ? GT_KIND_MEMORY : alone ? GT_KIND_RUN : kind;
+	section->list = !memory && !alone;
+	section->pattern = section->list ? list : "*";
 	return 0;
 }
 

@@ -68,11 +68,12 @@ struct gt_section {
 };
 
 /*
- * Parse a section name; `program` is the name of its function. "kprobe/" and "kretprobe/" are GPU
- * sections if a name in the list begins with "_Z" or is "__memcapture", or if `program` contains
- * "cuda__" or "__cuda"; blanks around names are ignored. 0; -EINVAL with the reason: a GPU section
- * that does not exist. All other sections are valid, as GT_KIND_HOST. Both strings must outlive the
- * result.
+ * Parse a section name; `program` is the name of its function, or NULL if it is known to be a GPU
+ * program. "kprobe/" and "kretprobe/" are GPU sections if a name in the list begins with "_Z", or
+ * is "__memcapture" or "__directly_run", or if `program` contains "cuda__" or "__cuda", or is NULL;
+ * blanks around names and "cuda_" before "_Z" are ignored. 0; -EINVAL with the reason: a GPU
+ * section that does not exist. All other sections are valid, as GT_KIND_HOST. Both strings must
+ * outlive the result.
  */
 int gt_section_read(const char *section, const char *program, struct gt_section *ret_section,
 		    struct gt_diag *diag);

@@ -149,8 +149,7 @@ static int configure_programs(struct gt_host_programs *programs, struct gt_diag 
 	unsigned count = 0;
 
 	bpf_object__for_each_program (program, programs->source) {
-		if (gt_bpf_is_for_gpu(bpf_program__section_name(program),
-				      bpf_program__name(program)))
+		if (gt_bpf_is_for_gpu(program))
 			bpf_program__set_autoload(program, false);
 		count += is_wanted(program);
 		if (is_wanted(program))

@@ -58,6 +58,10 @@ static const char *check_declaration(const struct gt_bpf_map *map,
 		return NULL;
 	if (!map->max_entries)
 		return "max_entries is 0";
+	if (gt_bpf_map_is_thread_ring(map))
+		return map->value_size > 1u << 24 || gt_bpf_map_thread_ring_bytes(map) > 1u << 30
+			       ? "the records of one thread need more than 2^30 bytes"
+			       : NULL;
 	if (kind->shape == GT_BPF_MAP_RING)
 		return map->max_entries & (map->max_entries - 1)
 			       ? "max_entries of a ring is not a power of two"

@@ -26,6 +26,10 @@
 #include "base/json.h"
 #include "gpubpf/program.h"
 
+enum {
+	GT_BPF_MAP_TYPE_GPU_RING = 1527, /* as in types.def */
+};
+
 enum gt_bpf_map_shape {
 	GT_BPF_MAP_ARRAY,
 	GT_BPF_MAP_HASH,
@@ -144,6 +148,17 @@ size_t gt_bpf_map_bytes(const struct gt_bpf_map *map, uint32_t copies);
 size_t gt_bpf_map_copy_bytes(const struct gt_bpf_map *map);
 /* The capacity of a ring in bytes, for records and their headers. */
 uint32_t gt_bpf_map_ring_bytes(const struct gt_bpf_map *map);
+/*
+ * bpftime's ring, of type 1527 with values: each thread has a ring of max_entries records. Here
+ * they are one ring with room for those of 1024 threads, 64 KiB to 32 MiB, or of one thread if that
+ * is more. Without values max_entries are the bytes, as of type 27.
+ */
+static inline bool gt_bpf_map_is_thread_ring(const struct gt_bpf_map *map)
+{
+	return map->type == GT_BPF_MAP_TYPE_GPU_RING && map->value_size;
+}
+/* The size of the ring of one thread, with headers of records. */
+uint64_t gt_bpf_map_thread_ring_bytes(const struct gt_bpf_map *map);
 
 uint32_t gt_bpf_map_hash_buckets(const struct gt_bpf_map *map);
 /* Offsets in the memory of a hash map; the heads are at 0. */

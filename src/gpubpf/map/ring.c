@@ -8,11 +8,32 @@
 enum {
 	PERF_RING_BYTES =
 		1 << 20, /* of a PERF_EVENT_ARRAY, whose max_entries is a number of CPUs */
+	THREAD_RINGS = 1024,
+	MIN_THREAD_RINGS_BYTES = 1 << 16,
+	MAX_THREAD_RINGS_BYTES = 1 << 25,
 };
+
+uint64_t gt_bpf_map_thread_ring_bytes(const struct gt_bpf_map *map)
+{
+	return (gt_bpf_map_stride(map->value_size) + sizeof(struct gt_ring_record)) *
+	       map->max_entries;
+}
+
+/* The smallest power of two that has room for the rings of THREAD_RINGS threads, within limits. */
+static uint32_t sum_of_thread_rings(const struct gt_bpf_map *map)
+{
+	uint64_t one = gt_bpf_map_thread_ring_bytes(map), bytes = MIN_THREAD_RINGS_BYTES;
+
+	while (bytes < one || (bytes < one * THREAD_RINGS && bytes < MAX_THREAD_RINGS_BYTES))
+		bytes *= 2;
+	return (uint32_t)bytes;
+}
 
 uint32_t gt_bpf_map_ring_bytes(const struct gt_bpf_map *map)
 {
-	return map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY ? PERF_RING_BYTES : map->max_entries;
+	if (map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
+		return PERF_RING_BYTES;
+	return gt_bpf_map_is_thread_ring(map) ? sum_of_thread_rings(map) : map->max_entries;
 }
 
 static size_t ring_bytes(const struct gt_bpf_map *map, uint32_t copies)

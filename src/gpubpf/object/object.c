@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpubpf/helpers.h"
 #include "gpubpf/map/map.h"
 #include "gpubpf/object/private.h"
 #include "gpubpf/section.h"
@@ -17,11 +18,32 @@ enum {
 
 #define NOT_AN_OBJECT "not an eBPF object, or malformed"
 
-bool gt_bpf_is_for_gpu(const char *section, const char *name)
+static bool is_gpu_section(const char *section, const char *name)
 {
 	struct gt_section read;
 
 	return gt_section_read(section, name, &read, NULL) || read.kind != GT_KIND_HOST;
+}
+
+/* Whether a program calls a helper that only GPUs have. */
+static bool calls_gpu_helper(const struct bpf_program *program)
+{
+	const struct bpf_insn *insns = bpf_program__insns(program);
+	size_t count = bpf_program__insn_cnt(program);
+
+	for (size_t i = 0; i < count; i++)
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg &&
+		    insns[i].imm >= GT_FIRST_GPU_HELPER)
+			return true;
+	return false;
+}
+
+bool gt_bpf_is_for_gpu(const struct bpf_program *program)
+{
+	const char *section = bpf_program__section_name(program);
+
+	return is_gpu_section(section, bpf_program__name(program)) ||
+	       (calls_gpu_helper(program) && is_gpu_section(section, NULL));
 }
 
 int gt_object_malformed(struct gt_object_reader *reader, const char *problem)
@@ -167,10 +189,7 @@ static int relocate(struct gt_object_reader *reader)
 
 	bpf_object__for_each_program (program, reader->source) {
 		bpf_program__set_type(program, BPF_PROG_TYPE_SOCKET_FILTER);
-		bpf_program__set_autoload(
-			program,
-			reader->all || gt_bpf_is_for_gpu(bpf_program__section_name(program),
-							 bpf_program__name(program)));
+		bpf_program__set_autoload(program, reader->all || gt_bpf_is_for_gpu(program));
 	}
 	if (bpf_object__gen_loader(reader->source, &options) || bpf_object__load(reader->source))
 		return gt_object_malformed(reader, "libbpf cannot relocate its programs");

@@ -5,9 +5,13 @@
 #include "gpubpf/program.h"
 
 struct bpf_object; /* of libbpf */
+struct bpf_program;
 
-/* Whether a program is a GPU program by its section (section.h), even if that does not exist. */
-bool gt_bpf_is_for_gpu(const char *section, const char *name);
+/*
+ * Whether a program is a GPU program: by its section (section.h), even if that does not exist, or
+ * because it is one of kprobe/ or kretprobe/ and calls a helper that Linux does not have.
+ */
+bool gt_bpf_is_for_gpu(const struct bpf_program *program);
 
 /*
  * Reads an object file, once: it may be a pipe. Its bytes are checked, and everything that is read

@@ -216,6 +216,19 @@ static int check_key_argument(struct gt_verifier *verifier, struct helper_call *
 	return check_memory_argument(verifier, regno, map->key_size, GT_ACCESS_READ);
 }
 
+/* No helper reads the context on GPUs: only programs for Linux must pass theirs. */
+static int check_context_argument(struct gt_verifier *verifier, unsigned regno)
+{
+	const struct gt_verify_options *options = verifier->options;
+	const struct gt_value *value = gt_register(verifier, regno);
+	bool for_gpu = options->section || options->input == GT_INPUT_MEMORY;
+
+	if (for_gpu || (value->type == GT_REG_CONTEXT && gt_scalar_is_constant(&value->scalar) &&
+			!value->fixed_offset))
+		return 0;
+	return reject_type(verifier, regno, "ctx");
+}
+
 static int check_argument(struct gt_verifier *verifier, struct helper_call *call, unsigned regno)
 {
 	enum gt_helper_argument kind = call->helper->arguments[regno - 1];
@@ -245,10 +258,7 @@ static int check_argument(struct gt_verifier *verifier, struct helper_call *call
 	case GT_ARG_RECORD:
 		return check_record_argument(verifier, call, regno);
 	case GT_ARG_CONTEXT:
-		return value->type == GT_REG_CONTEXT && gt_scalar_is_constant(&value->scalar) &&
-				       !value->fixed_offset
-			       ? 0
-			       : reject_type(verifier, regno, "ctx");
+		return check_context_argument(verifier, regno);
 	case GT_ARG_RESULT_U64:
 		return check_memory_argument(verifier, regno, 8, GT_ACCESS_WRITE);
 	case GT_ARG_LANE_FIELD:

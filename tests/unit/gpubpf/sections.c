@@ -119,6 +119,12 @@ TEST("kprobe and kretprobe are GPU sections with mangled names and with names wi
 	CHECK_STR(read_section("kprobe/add", "cuda__probe"), "entry thread list add");
 	CHECK_STR(read_section("kretprobe/add", "ret__cuda"), "exit thread list add");
 	CHECK_STR(read_section("kprobe/do_unlinkat", "p"), "for Linux");
+	CHECK_STR(read_section("kretprobe/cuda__Z1av", "p"), "exit thread list cuda__Z1av");
+	CHECK(matches("kretprobe/cuda__Z1av", "_Z1av", "a()"));
+	CHECK(!matches("kretprobe/cuda__Z1av", "cuda__Z1av", NULL));
+	CHECK_STR(read_section("kprobe/add", NULL), "entry thread list add");
+	CHECK_STR(read_section("kprobe/__directly_run", "p"), "run thread *");
+	CHECK_STR(read_section("kprobe/cuda_add", "p"), "for Linux");
 	CHECK_STR(read_section("kprobe/not_Z1av", "p"), "for Linux");
 	CHECK_STR(read_section("kretprobe/__memcaptured", "p"), "for Linux");
 }
@@ -152,6 +158,14 @@ TEST("an invalid list of kprobe is rejected with the reason")
 	CHECK_STR(read_section("kretprobe/_Z3addv, ,_Z3subv", "p"),
 		  "kretprobe/_Z3addv, ,_Z3subv: a name is empty: names of kernels, separated by "
 		  "commas, must follow the '/'");
+	CHECK_STR(read_section("kprobe/__directly_run,_Z3addv", "p"),
+		  "kprobe/__directly_run,_Z3addv: __directly_run is a program without a kernel: "
+		  "use it "
+		  "with kprobe/, and as the only name");
+	CHECK_STR(read_section("kretprobe/__directly_run", "p"),
+		  "kretprobe/__directly_run: __directly_run is a program without a kernel: use it "
+		  "with "
+		  "kprobe/, and as the only name");
 	CHECK_STR(read_section("kprobe/", "p"), "for Linux");
 }
 

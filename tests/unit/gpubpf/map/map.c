@@ -51,6 +51,11 @@ TEST("an invalid declaration is rejected with the reason")
 		 "max_entries of a hash is above 2^26"},
 		{{.type = 27, .max_entries = 100}, "max_entries of a ring is not a power of two"},
 		{{.type = 27, .max_entries = 32}, "max_entries of a ring is not 64 to 2^30 bytes"},
+		{{.type = 1527, .max_entries = 100}, "max_entries of a ring is not a power of two"},
+		{{.type = 1527, .value_size = 1 << 24, .max_entries = 1 << 6},
+		 "the records of one thread need more than 2^30 bytes"},
+		{{.type = 1527, .value_size = UINT32_MAX, .max_entries = UINT32_MAX},
+		 "the records of one thread need more than 2^30 bytes"},
 		{{.type = 9, .key_size = 4, .value_size = 4, .max_entries = 1},
 		 "GPUs have no maps of type 9; they have 1 2 4 6 27 1501 1502 1503 1504 "
 		 "1512 1513 1527 1540 (enum gputap_map_type)"},
@@ -63,6 +68,19 @@ TEST("an invalid declaration is rejected with the reason")
 			  rows[i].map.type == 9 ? -EOPNOTSUPP : -EINVAL);
 		CHECK_STR(diag.text, rows[i].reason);
 	}
+}
+
+TEST("a ring of type 1527 with values has room for max_entries records of many threads")
+{
+	struct gt_bpf_map bytes = MAP_OF(1527, 0, 0, 4096), few = MAP_OF(1527, 4, 8, 1);
+	struct gt_bpf_map some = MAP_OF(1527, 4, 56, 16), many = MAP_OF(1527, 4, 56, 4096);
+	struct gt_bpf_map large = MAP_OF(1527, 4, 1 << 20, 100);
+
+	CHECK_INT(gt_bpf_map_ring_bytes(&bytes), 4096);
+	CHECK_INT(gt_bpf_map_ring_bytes(&few), 1 << 16);
+	CHECK_INT(gt_bpf_map_ring_bytes(&some), 16 * 64 * 1024);
+	CHECK_INT(gt_bpf_map_ring_bytes(&many), 1 << 25);
+	CHECK_INT(gt_bpf_map_ring_bytes(&large), 1 << 27);
 }
 
 TEST("the number of copies follows the grid, and is 0 on overflow")
