@@ -56,11 +56,11 @@
  * demangled name up to the "(". It is required for entry, exit, finish, call and return, where the
  * latter two take device functions.
  *
- * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with mangled names
- * separated by commas, which may begin with "cuda_"; "kprobe/__memcapture", without other names, is
- * memory, and "kprobe/__directly_run" is run. They are GPU sections if a name begins with "_Z", if
- * the function's name contains "cuda__" or "__cuda", or if it calls a helper that Linux does not
- * have.
+ * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with names of
+ * kernels separated by commas, which may begin with "cuda_"; "kprobe/__memcapture", without other
+ * names, is memory, and "kprobe/__directly_run" is run. They are GPU sections if a name begins with
+ * "_Z", if the function's name contains "cuda__" or "__cuda", or if it calls a helper that Linux
+ * does not have.
  *
  * Programs of all other sections are host programs and may be in the same file. They share arrays
  * (GPUTAP_SHARED_ARRAY) and global variables with GPU programs: see docs/ebpf.md.
@@ -199,8 +199,8 @@ enum gputap_map_type {
 	GPUTAP_MAP_HOST_ARRAY = 1504,    /* an array in memory shared with the host */
 	GPUTAP_MAP_HOST_THREAD_ARRAY = 1512, /* THREAD_ARRAY in memory shared with the host */
 	GPUTAP_MAP_HOST_GPU_ARRAY = 1513,    /* as HOST_ARRAY */
-	GPUTAP_MAP_GPU_RING = 1527, /* max_entries: records of value_size bytes per thread */
-	GPUTAP_MAP_WARP_ARRAY = 1540,        /* one per warp: plain stores are safe at level warp */
+	GPUTAP_MAP_GPU_RING = 1527,   /* max_entries: records of value_size bytes per thread */
+	GPUTAP_MAP_WARP_ARRAY = 1540, /* one per warp: plain stores are safe at level warp */
 };
 
 /* Flags of arrays. */

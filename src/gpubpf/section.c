@@ -2,6 +2,7 @@
 /* Parse and match section names. */
 #include "gpubpf/section.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static bool has_name(const char *list, const char *name, bool prefix)
 static int read_compatible(const char *list, const char *program, enum gt_section_kind kind,
 			   struct gt_section *section, struct gt_diag *diag)
 {
+	const char *block = strstr(list, "__BB"); /* bpftime: <kernel>__BB<n>__<registers> */
 	bool memory = has_name(list, "__memcapture", false);
 	bool alone = has_name(list, "__directly_run", false);
 
@@ -101,6 +103,11 @@ static int read_compatible(const char *list, const char *program, enum gt_sectio
 		return reject_section(
 			diag, section->text,
 			"accesses to memory do not return: use __memcapture with kprobe/ only");
+	if (block && isdigit((unsigned char)block[4]))
+		return reject_section(
+			diag, section->text,
+			"basic blocks (__BB<n>) and the registers of PTX cannot be selected; use "
+			"gpu/branch or gpu/loop, whose context has the line");
 	if (alone && (strchr(list, ',') || kind != GT_KIND_ENTRY))
 		return reject_section(
 			diag, section->text,
@@ -206,23 +213,26 @@ int gt_section_read(const char *section, const char *program, struct gt_section 
 	return error;
 }
 
-/* Whether the pattern matches the demangled name without parameters. */
-static bool matches_plain(const char *pattern, const char *demangled)
+/* Whether one of the names, or the glob, matches. */
+static bool matches_name(const struct gt_section *section, const char *name)
+{
+	return section->list ? has_name(section->pattern, name, false)
+			     : !fnmatch(section->pattern, name, 0);
+}
+
+static bool matches_without_parameters(const struct gt_section *section, const char *demangled)
 {
 	gt_auto_strbuf name = GT_STRBUF_INIT;
 
 	gt_strbuf_printf(&name, "%.*s", (int)strcspn(demangled, "("), demangled);
-	return !fnmatch(pattern, gt_strbuf_string(&name), 0);
+	return matches_name(section, gt_strbuf_string(&name));
 }
 
 bool gt_section_matches(const struct gt_section *section, const char *mangled,
 			const char *demangled)
 {
-	if (section->list)
-		return (mangled && has_name(section->pattern, mangled, false)) ||
-		       (demangled && has_name(section->pattern, demangled, false));
-	if (mangled && !fnmatch(section->pattern, mangled, 0))
+	if (mangled && matches_name(section, mangled))
 		return true;
-	return demangled && (!fnmatch(section->pattern, demangled, 0) ||
-			     matches_plain(section->pattern, demangled));
+	return demangled &&
+	       (matches_name(section, demangled) || matches_without_parameters(section, demangled));
 }

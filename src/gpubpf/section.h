@@ -80,8 +80,8 @@ int gt_section_read(const char *section, const char *program, struct gt_section 
 
 /*
  * Whether a section matches a kernel (CALL, RETURN: a device function) of these names, of which one
- * may be NULL. Patterns match the mangled name, the demangled name, or the demangled name up to its
- * "(".
+ * may be NULL. Globs and the names of a list match the mangled name, the demangled name, or the
+ * demangled name up to its "(".
  */
 bool gt_section_matches(const struct gt_section *section, const char *mangled,
 			const char *demangled);

@@ -216,7 +216,7 @@ static int check_key_argument(struct gt_verifier *verifier, struct helper_call *
 	return check_memory_argument(verifier, regno, map->key_size, GT_ACCESS_READ);
 }
 
-/* No helper reads the context on GPUs: only programs for Linux must pass theirs. */
+/* No helper reads the context on GPUs: only host programs must pass theirs. */
 static int check_context_argument(struct gt_verifier *verifier, unsigned regno)
 {
 	const struct gt_verify_options *options = verifier->options;

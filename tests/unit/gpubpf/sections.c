@@ -158,6 +158,10 @@ TEST("an invalid list of kprobe is rejected with the reason")
 	CHECK_STR(read_section("kretprobe/_Z3addv, ,_Z3subv", "p"),
 		  "kretprobe/_Z3addv, ,_Z3subv: a name is empty: names of kernels, separated by "
 		  "commas, must follow the '/'");
+	CHECK_STR(read_section("kprobe/add__BB4__r2__rd8", "cuda__add"),
+		  "kprobe/add__BB4__r2__rd8: basic blocks (__BB<n>) and the registers of PTX "
+		  "cannot be "
+		  "selected; use gpu/branch or gpu/loop, whose context has the line");
 	CHECK_STR(read_section("kprobe/__directly_run,_Z3addv", "p"),
 		  "kprobe/__directly_run,_Z3addv: __directly_run is a program without a kernel: "
 		  "use it "
@@ -187,6 +191,8 @@ TEST("a pattern matches mangled names, demangled names, and these without parame
 	CHECK(!matches("gpu/entry/ad", "_Z3addPf", "add(float*)"));
 	CHECK(!matches("gpu/entry/add", NULL, NULL));
 	CHECK(matches("kprobe/_Z1av,_Z1bv", "_Z1bv", "b()"));
+	CHECK(matches("kprobe/_Z3addv,sub", "_Z3subPf", "sub(float*)"));
+	CHECK(!matches("kprobe/_Z3addv,su", "_Z3subPf", "sub(float*)"));
 	CHECK(!matches("kprobe/_Z1av,_Z1bv", "_Z1b", NULL));
 	CHECK(!matches("kprobe/_Z1av,_Z1bv", "_Z1av,_Z1bv", NULL));
 }
