@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fatbin/cubin_ptx.h"
 #include "fatbin/fatbin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,6 +40,20 @@ static void write_again(const struct gt_fatbin_entry *entry,
 		abort();
 }
 
+/* The PTX in a cubin is text, and its options are plain words. */
+static void read_ptx(const struct gt_fatbin_payload *payload)
+{
+	gt_auto_cubin_ptx ptx = {0};
+
+	if (gt_cubin_ptx_read(payload->data, payload->size, &ptx, NULL))
+		return;
+	gt_vec_each (text, &ptx.texts)
+		if (strlen(text->text) != text->length)
+			abort();
+	if (strpbrk(gt_strbuf_string(&ptx.options), "'\"$\n/"))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
@@ -50,12 +65,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	gt_fatbin_best_ptx(fatbin, 75);
+	gt_fatbin_best_cubin(fatbin, 75);
 	for (size_t i = 0; i < fatbin->entry_count && i < 8; i++) {
 		gt_auto_fatbin_payload payload = {0};
 
 		if (fatbin->entries[i].size > BIGGEST ||
 		    gt_fatbin_extract(&fatbin->entries[i], &payload, NULL))
 			continue;
+		if (fatbin->entries[i].kind == GT_FATBIN_KIND_ELF)
+			read_ptx(&payload);
 		write_again(&fatbin->entries[i], &payload, i % 3);
 	}
 	return 0;

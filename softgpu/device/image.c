@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "fatbin/cubin_ptx.h"
 #include "fatbin/fatbin.h"
 #include "ptx/ptx.h"
 
@@ -30,6 +31,51 @@ static CUresult add_text(struct sg_image *image, const struct gt_fatbin_entry *e
 	return CUDA_SUCCESS;
 }
 
+/* The PTX that a cubin with line information carries: of each module that it was linked from. */
+static CUresult add_cubin(struct sg_image *image, const struct gt_fatbin_entry *entry,
+			  struct gt_diag *diag)
+{
+	gt_auto_fatbin_payload payload = {0};
+	gt_auto_cubin_ptx ptx = {0};
+	int error = gt_fatbin_extract(entry, &payload, diag);
+
+	if (error)
+		return result_of(error);
+	error = gt_cubin_ptx_read(payload.data, payload.size, &ptx, NULL);
+	if (error == -ENOMEM)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* Without PTX, or malformed: machine code alone. */
+	if (error)
+		return CUDA_SUCCESS;
+	gt_vec_each (text, &ptx.texts) {
+		if (gt_vec_push(&image->texts, (struct sg_image_text){text->text, text->length}))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		text->text = NULL;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* The PTX in the cubins of the highest architecture that has some. */
+static CUresult add_cubins(struct sg_image *image, const struct gt_fatbin *fatbin,
+			   struct gt_diag *diag)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint32_t architecture = sg_state.config.arch; architecture && !result;
+	     architecture--) {
+		for (size_t i = 0; i < fatbin->entry_count && !result; i++) {
+			const struct gt_fatbin_entry *entry = &fatbin->entries[i];
+
+			if (entry->kind == GT_FATBIN_KIND_ELF &&
+			    entry->architecture == architecture)
+				result = add_cubin(image, entry, diag);
+		}
+		if (image->texts.count)
+			break;
+	}
+	return result;
+}
+
 /*
  * The PTX of the best architecture: all of it, since each part of a linked program has a container
  * of its own.
@@ -40,20 +86,21 @@ static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
 	const struct gt_fatbin_entry *best = gt_fatbin_best_ptx(fatbin, sg_state.config.arch);
 	CUresult result = CUDA_SUCCESS;
 
-	if (!best) {
-		gt_diag(diag, -ENOENT, "fatbin", NULL,
-			"no PTX for compute capability %u.%u or less: build with "
-			"-gencode arch=compute_75,code=compute_75",
-			sg_state.config.arch / 10, sg_state.config.arch % 10);
-		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	}
-	for (size_t i = 0; i < fatbin->entry_count && !result; i++) {
+	if (!best)
+		result = add_cubins(image, fatbin, diag);
+	for (size_t i = 0; best && i < fatbin->entry_count && !result; i++) {
 		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
 
 		if (entry->kind == GT_FATBIN_KIND_PTX && entry->architecture == best->architecture)
 			result = add_text(image, entry, diag);
 	}
-	return result;
+	if (result || image->texts.count)
+		return result;
+	gt_diag(diag, -ENOENT, "fatbin", NULL,
+		"no PTX for compute capability %u.%u or less: build with "
+		"-gencode arch=compute_75,code=compute_75, or with -lineinfo",
+		sg_state.config.arch / 10, sg_state.config.arch % 10);
+	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
 /* Text that is not PTX is passed to the PTX parser nevertheless, which reports what is wrong. */

@@ -21,8 +21,9 @@ struct sg_image {
 /*
  * Finds the PTX in an image: PTX text, a fatbin, a fatbin's wrapper (version 2: the fatbins that it
  * lists). size 0: unknown. Of each fatbin the PTX for the highest architecture that this device
- * runs is taken. CUDA_ERROR_NO_BINARY_FOR_GPU: there is none; CUDA_ERROR_INVALID_IMAGE: it is
- * malformed, or no device code.
+ * runs is taken; where there is none, the PTX that cubins with line information carry.
+ * CUDA_ERROR_NO_BINARY_FOR_GPU: there is none; CUDA_ERROR_INVALID_IMAGE: it is malformed, or no
+ * device code.
  */
 CUresult sg_image_read(const void *image, size_t size, struct sg_image *ret_image,
 		       struct gt_diag *diag);

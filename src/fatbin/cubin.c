@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "fatbin/cubin.h"
-
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "fatbin/layout.h"
+#include "fatbin/cubin_private.h"
 
 enum {
 	ENTRY_MARK = 0x10, /* of a symbol's st_other: a kernel, not a device function */
@@ -25,25 +21,6 @@ enum {
 	ATTRIBUTE_BIG_PARAMETER = 0x45,
 };
 
-struct cubin_bytes {
-	const uint8_t *data;
-	size_t size;
-};
-
-struct cubin_reader {
-	struct cubin_bytes file;
-	const uint8_t *sections; /* may be unaligned */
-	size_t section_count;
-	struct cubin_bytes names;
-	/* Bytes that may still be read: sections and names of a malicious file may overlap. */
-	size_t name_budget, info_budget;
-	bool has_reserved;
-	GT_VEC(struct gt_cubin_kernel) kernels;
-	struct gt_hash *by_name;   /* name -> index + 1 */
-	struct gt_hash *by_symbol; /* index of the symbol -> index + 1 */
-	struct gt_diag *diag;
-};
-
 /* One record of .nv.info. */
 struct cubin_record {
 	uint8_t format, attribute;
@@ -51,12 +28,12 @@ struct cubin_record {
 	struct cubin_bytes payload; /* format 4 */
 };
 
-static int fail(struct cubin_reader *reader, int error, const char *text)
+int cubin_fail(struct cubin_reader *reader, int error, const char *text)
 {
 	return gt_diag(reader->diag, error, "cubin", NULL, "%s", text);
 }
 
-static Elf64_Shdr section_at(const struct cubin_reader *reader, size_t index)
+Elf64_Shdr cubin_section_at(const struct cubin_reader *reader, size_t index)
 {
 	Elf64_Shdr section;
 
@@ -76,8 +53,7 @@ static struct cubin_bytes section_bytes(const struct cubin_reader *reader,
 	return (struct cubin_bytes){reader->file.data + section->sh_offset, section->sh_size};
 }
 
-/* Returns the bytes of a section with records; none if such sections exceed the file's size. */
-static struct cubin_bytes info_bytes(struct cubin_reader *reader, const Elf64_Shdr *section)
+struct cubin_bytes cubin_info_bytes(struct cubin_reader *reader, const Elf64_Shdr *section)
 {
 	struct cubin_bytes bytes = section_bytes(reader, section);
 
@@ -114,39 +90,47 @@ static struct gt_cubin_kernel *find_kernel(const struct cubin_reader *reader,
 	return index ? &reader->kernels.items[index - 1] : NULL;
 }
 
-static int read_header(struct cubin_reader *reader)
+int cubin_read_header(struct cubin_reader *reader)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr names;
 	uint64_t count;
 
 	if (reader->file.size < sizeof(header))
-		return fail(reader, -ENOEXEC, "no cubin: too short for an ELF header");
+		return cubin_fail(reader, -ENOEXEC, "no cubin: too short for an ELF header");
 	memcpy(&header, reader->file.data, sizeof(header));
 	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != ELF_MACHINE_CUDA)
-		return fail(reader, -ENOEXEC, "no cubin: not a 64-bit ELF for CUDA");
+		return cubin_fail(reader, -ENOEXEC, "no cubin: not a 64-bit ELF for CUDA");
 	count = header.e_shnum;
 	if (!header.e_shoff || header.e_shoff > reader->file.size ||
 	    header.e_shentsize != sizeof(Elf64_Shdr))
-		return fail(reader, -EBADMSG, "malformed cubin: it has no section headers");
+		return cubin_fail(reader, -EBADMSG, "malformed cubin: it has no section headers");
 	reader->sections = reader->file.data + header.e_shoff;
 	if (!count && reader->file.size - header.e_shoff >= sizeof(Elf64_Shdr))
-		count = section_at(reader, 0).sh_size;
+		count = cubin_section_at(reader, 0).sh_size;
 	if (count > MAX_SECTIONS)
-		return fail(reader, -E2BIG, "more sections than any cubin has");
+		return cubin_fail(reader, -E2BIG, "more sections than any cubin has");
 	if (count > (reader->file.size - header.e_shoff) / sizeof(Elf64_Shdr))
-		return fail(reader, -EBADMSG, "truncated cubin: it ends within section headers");
+		return cubin_fail(reader, -EBADMSG,
+				  "truncated cubin: it ends within section headers");
 	reader->section_count = count;
 	if (header.e_shstrndx >= count && header.e_shstrndx != SHN_XINDEX)
-		return fail(reader, -EBADMSG, "malformed cubin: its sections have no names");
-	names = section_at(reader, 0);
+		return cubin_fail(reader, -EBADMSG, "malformed cubin: its sections have no names");
+	names = cubin_section_at(reader, 0);
 	if (header.e_shstrndx != SHN_XINDEX)
-		names = section_at(reader, header.e_shstrndx);
+		names = cubin_section_at(reader, header.e_shstrndx);
 	else if (names.sh_link < count)
-		names = section_at(reader, names.sh_link);
+		names = cubin_section_at(reader, names.sh_link);
 	reader->names = section_bytes(reader, &names);
+	reader->info_budget = reader->file.size;
+	reader->name_budget = reader->names.size * 4 + MAX_NAME;
 	return 0;
+}
+
+const char *cubin_section_name(struct cubin_reader *reader, const Elf64_Shdr *section)
+{
+	return string_at(reader, reader->names, section->sh_name);
 }
 
 static int add_kernel(struct cubin_reader *reader, const char *name, uint32_t symbol)
@@ -161,16 +145,16 @@ static int add_kernel(struct cubin_reader *reader, const char *name, uint32_t sy
 	if (gt_hash_get_str(reader->by_name, name))
 		return 0;
 	if (reader->kernels.count == GT_CUBIN_MAX_KERNELS)
-		return fail(reader, -E2BIG, "more kernels than any cubin has");
+		return cubin_fail(reader, -E2BIG, "more kernels than any cubin has");
 	kernel.name = strdup(name);
 	if (!kernel.name || gt_vec_push(&reader->kernels, kernel)) {
 		free(kernel.name);
-		return fail(reader, -ENOMEM, "out of memory");
+		return cubin_fail(reader, -ENOMEM, "out of memory");
 	}
 	number = (void *)reader->kernels.count;
 	if (gt_hash_set_str(reader->by_name, name, number) ||
 	    gt_hash_set(reader->by_symbol, &symbol, sizeof(symbol), number))
-		return fail(reader, -ENOMEM, "out of memory");
+		return cubin_fail(reader, -ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -181,8 +165,8 @@ static int read_symbols(struct cubin_reader *reader, const Elf64_Shdr *section)
 	int error = 0;
 
 	if (section->sh_link >= reader->section_count)
-		return fail(reader, -EBADMSG, "malformed cubin: its symbols have no names");
-	names = section_at(reader, section->sh_link);
+		return cubin_fail(reader, -EBADMSG, "malformed cubin: its symbols have no names");
+	names = cubin_section_at(reader, section->sh_link);
 	strings = section_bytes(reader, &names);
 	reader->name_budget += strings.size * 4 + MAX_NAME;
 	for (size_t i = 0; i < symbols.size / sizeof(Elf64_Sym) && !error; i++) {
@@ -313,13 +297,13 @@ static void read_section(struct cubin_reader *reader, const Elf64_Shdr *section,
 		if (kernel && section->sh_size < UINT32_MAX)
 			kernel->shared_bytes = (uint32_t)section->sh_size;
 	} else if (!strcmp(name, info)) {
-		read_common(reader, info_bytes(reader, section));
+		read_common(reader, cubin_info_bytes(reader, section));
 	} else if (!strncmp(name, info, sizeof(info) - 1) && name[sizeof(info) - 1] == '.') {
 		name += sizeof(info);
 		kernel = find_kernel(reader, reader->by_name, name, strlen(name));
 		if (kernel)
 			known[kernel - reader->kernels.items] |=
-				read_kernel(reader, info_bytes(reader, section), kernel);
+				read_kernel(reader, cubin_info_bytes(reader, section), kernel);
 	}
 }
 
@@ -354,7 +338,7 @@ static int read_sections(struct cubin_reader *reader)
 	int error = 0;
 
 	for (size_t i = 0; i < reader->section_count; i++) {
-		Elf64_Shdr section = section_at(reader, i);
+		Elf64_Shdr section = cubin_section_at(reader, i);
 
 		if (section.sh_type != SHT_SYMTAB)
 			continue;
@@ -365,11 +349,11 @@ static int read_sections(struct cubin_reader *reader)
 		return error;
 	known = calloc(reader->kernels.count + 1, sizeof(*known));
 	if (!known)
-		return fail(reader, -ENOMEM, "out of memory");
+		return cubin_fail(reader, -ENOMEM, "out of memory");
 	reader->name_budget = reader->names.size * 4 + MAX_NAME;
 	for (size_t i = 0; i < reader->section_count; i++) {
-		Elf64_Shdr section = section_at(reader, i);
-		const char *name = string_at(reader, reader->names, section.sh_name);
+		Elf64_Shdr section = cubin_section_at(reader, i);
+		const char *name = cubin_section_name(reader, &section);
 
 		if (name && !strcmp(name, ".nv.shared.reserved.0"))
 			reader->has_reserved = true;
@@ -382,16 +366,16 @@ static int read_sections(struct cubin_reader *reader)
 
 int gt_cubin_read(const void *data, size_t size, struct gt_cubin *ret_cubin, struct gt_diag *diag)
 {
-	struct cubin_reader reader = {.file = {data, size}, .info_budget = size, .diag = diag};
+	struct cubin_reader reader = {.file = {data, size}, .diag = diag};
 	struct gt_cubin cubin;
 	int error;
 
 	reader.by_name = gt_hash_new();
 	reader.by_symbol = gt_hash_new();
 	if (!reader.by_name || !reader.by_symbol)
-		error = fail(&reader, -ENOMEM, "out of memory");
+		error = cubin_fail(&reader, -ENOMEM, "out of memory");
 	else
-		error = read_header(&reader);
+		error = cubin_read_header(&reader);
 	if (!error)
 		error = read_sections(&reader);
 	gt_hash_free(reader.by_name);

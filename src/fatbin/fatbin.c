@@ -338,3 +338,18 @@ const struct gt_fatbin_entry *gt_fatbin_best_ptx(const struct gt_fatbin *fatbin,
 	}
 	return best;
 }
+
+const struct gt_fatbin_entry *gt_fatbin_best_cubin(const struct gt_fatbin *fatbin, uint32_t device)
+{
+	const struct gt_fatbin_entry *best = NULL;
+
+	for (size_t i = 0; i < fatbin->entry_count; i++) {
+		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
+
+		if (entry->kind == GT_FATBIN_KIND_ELF && entry->architecture <= device &&
+		    entry->architecture / 10 == device / 10 &&
+		    (!best || entry->architecture > best->architecture))
+			best = entry;
+	}
+	return best;
+}

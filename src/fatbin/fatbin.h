@@ -123,6 +123,12 @@ void gt_fatbin_payload_free(struct gt_fatbin_payload *payload);
  */
 const struct gt_fatbin_entry *gt_fatbin_best_ptx(const struct gt_fatbin *fatbin, uint32_t device);
 
+/*
+ * Selects the cubin that a device executes: the highest architecture of its major version that is
+ * not above the device's. NULL: none.
+ */
+const struct gt_fatbin_entry *gt_fatbin_best_cubin(const struct gt_fatbin *fatbin, uint32_t device);
+
 /* The source of an entry. */
 struct gt_fatbin_source {
 	uint16_t kind;

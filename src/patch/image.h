@@ -3,7 +3,8 @@
  * Patch what reaches the driver: a fatbin, PTX text or a cubin. The PTX that the driver would
  * compile for the device is patched and put into a fatbin of its own, with the options of its entry
  * (a limit of registers is found nowhere else). Machine code is omitted: the driver would
- * prefer it.
+ * prefer it. Where the image has no PTX, the PTX that its cubin carries is patched
+ * (fatbin/cubin_ptx.h), with the options that the cubin was compiled with.
  */
 #pragma once
 

@@ -47,7 +47,8 @@ static inline void add_section(struct cubin_maker *maker, const char *prefix, co
 	gt_strbuf_putc(&maker->names, 0);
 }
 
-static inline void add_parameters(struct gt_strbuf *info, const struct made_kernel *kernel)
+static inline void add_parameters(struct gt_strbuf *info, const struct made_kernel *kernel,
+				  unsigned int max_registers)
 {
 	unsigned int total = 0;
 
@@ -65,7 +66,7 @@ static inline void add_parameters(struct gt_strbuf *info, const struct made_kern
 			total = kernel->offsets[i] + kernel->sizes[i];
 	}
 	put_number(info, 0x1903 | total << 16, 4);
-	put_number(info, 0x00ff1b03, 4);
+	put_number(info, 0x1b03 | (max_registers ? max_registers : 255) << 16, 4);
 }
 
 static inline void add_symbols(struct cubin_maker *maker, const struct made_kernel *kernels,
@@ -91,9 +92,55 @@ static inline void add_symbols(struct cubin_maker *maker, const struct made_kern
 	add_section(maker, "", ".symtab", SHT_SYMTAB, &symbols, 0, 1);
 }
 
+/* What a cubin with line information has, beside its kernels. */
+struct made_source {
+	struct {
+		const char *section, *text; /* its lines end in newlines */
+	} texts[4];
+	const char *tool, *options; /* of the note; NULL: there is none */
+	unsigned int max_registers; /* in the records of each kernel; 0: 255 */
+};
+
+static inline void add_source(struct cubin_maker *maker, const struct made_source *source)
+{
+	for (size_t i = 0; i < 4 && source->texts[i].section; i++) {
+		gt_auto_strbuf bytes = GT_STRBUF_INIT;
+
+		gt_strbuf_puts(&bytes, source->texts[i].text);
+		for (size_t at = 0; at < bytes.length; at++)
+			if (bytes.data[at] == '\n')
+				bytes.data[at] = 0;
+		add_section(maker, source->texts[i].section, "", SHT_PROGBITS, &bytes, 0, 0);
+	}
+}
+
+static inline void add_note(struct cubin_maker *maker, const char *tool, const char *options)
+{
+	gt_auto_strbuf note = GT_STRBUF_INIT;
+	size_t size = 24 + 1 + strlen(tool) + 1 + strlen(options) + 1;
+
+	put_number(&note, 12, 4);
+	put_number(&note, size, 4);
+	put_number(&note, 2000, 4);
+	gt_strbuf_add(&note, "NVIDIA Corp", 12);
+	put_number(&note, 2, 4);
+	put_number(&note, 0, 4);
+	put_number(&note, 1, 4);
+	put_number(&note, 0, 4);
+	put_number(&note, 0, 4);
+	put_number(&note, 2 + strlen(tool), 4);
+	gt_strbuf_putc(&note, 0);
+	gt_strbuf_add(&note, tool, strlen(tool) + 1);
+	gt_strbuf_add(&note, options, strlen(options) + 1);
+	while (note.length % 4)
+		gt_strbuf_putc(&note, 0);
+	add_section(maker, "", ".note.nv.tkinfo", SHT_NOTE, &note, 0, 0);
+}
+
 /* The cubin's bytes, which the caller frees. has_reserved: as for sm_90 and later. */
-static inline char *make_cubin(const struct made_kernel *kernels, size_t count, int has_reserved,
-			       size_t *ret_size)
+static inline char *make_cubin_with(const struct made_kernel *kernels, size_t count,
+				    int has_reserved, const struct made_source *source,
+				    size_t *ret_size)
 {
 	struct cubin_maker maker = {0};
 	gt_auto_strbuf common = GT_STRBUF_INIT;
@@ -105,6 +152,9 @@ static inline char *make_cubin(const struct made_kernel *kernels, size_t count, 
 	gt_strbuf_add(&maker.bytes, (const char *)&header, sizeof(header));
 	add_section(&maker, "", "", SHT_NULL, NULL, 0, 0);
 	add_symbols(&maker, kernels, count);
+	add_source(&maker, source);
+	if (source->tool)
+		add_note(&maker, source->tool, source->options);
 	for (size_t i = 0; i < count; i++) {
 		put_number(&common, 0x00082f04, 4);
 		put_number(&common, i + 1, 4);
@@ -119,7 +169,7 @@ static inline char *make_cubin(const struct made_kernel *kernels, size_t count, 
 	for (size_t i = 0; i < count; i++) {
 		gt_auto_strbuf info = GT_STRBUF_INIT;
 
-		add_parameters(&info, &kernels[i]);
+		add_parameters(&info, &kernels[i], source->max_registers);
 		add_section(&maker, ".nv.info.", kernels[i].name, 0x70000000, &info, 0, 2);
 		if (kernels[i].shared)
 			add_section(&maker, ".nv.shared.", kernels[i].name, SHT_NOBITS, NULL,
@@ -137,4 +187,13 @@ static inline char *make_cubin(const struct made_kernel *kernels, size_t count, 
 	gt_strbuf_free(&maker.names);
 	*ret_size = maker.bytes.length;
 	return gt_strbuf_steal(&maker.bytes);
+}
+
+/* The same without line information. */
+static inline char *make_cubin(const struct made_kernel *kernels, size_t count, int has_reserved,
+			       size_t *ret_size)
+{
+	static const struct made_source none;
+
+	return make_cubin_with(kernels, count, has_reserved, &none, ret_size);
 }

@@ -2,6 +2,7 @@
 /* Images as they reach the driver: which PTX is patched, and what is loaded in its place. */
 #include <errno.h>
 
+#include "cubin.h"
 #include "fatbin/fatbin.h"
 #include "patch/image.h"
 #include "patch_probes.h"
@@ -121,6 +122,76 @@ TEST("an image without PTX for the device is reported as SASS only")
 	patch_data(&patched, "gpu/entry/*", data.data, data.length, 75);
 	CHECK(patched.error == -ENODATA);
 	CHECK_STR(patched.diag.text, "SASS only: the module has no PTX for sm_75");
+}
+
+/* The cubin of two kernels whose PTX is `text`. */
+static void patch_cubin_of(struct patched_image *patched, const char *section, const char *text)
+{
+	static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};
+	const struct made_source source = {.texts = {{".nv_debug_ptx_txt", text}},
+					   .tool = "ptxas",
+					   .options = "-maxrregcount 40 -arch sm_90 "};
+	size_t size;
+	gt_autofree char *cubin = make_cubin_with(kernels, 2, 0, &source, &size);
+
+	/* The architecture, in the flags. */
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
+	patch_data(patched, section, cubin, size, 90);
+}
+
+TEST("the PTX that a cubin carries is patched, with the options of the cubin")
+{
+	auto_patched_image patched = {0};
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+
+	patch_cubin_of(&patched, "gpu/entry/k",
+		       KERNEL("sm_90", "k") ".visible .entry l()\n{\n\tret;\n}\n");
+	CHECK_INT(patched.error, 0);
+	CHECK_INT(patched.image.result.patched, 1);
+	CHECK(!gt_fatbin_open(patched.image.fatbin.data, patched.image.fatbin.length, &fatbin,
+			      NULL));
+	if (!fatbin)
+		return;
+	CHECK_INT(fatbin->entry_count, 1);
+	CHECK_INT(fatbin->entries[0].kind, GT_FATBIN_KIND_PTX);
+	CHECK_INT(fatbin->entries[0].options_length, strlen("-maxrregcount 40"));
+	if (fatbin->entries[0].options_length == strlen("-maxrregcount 40"))
+		CHECK(!memcmp(fatbin->entries[0].options, "-maxrregcount 40", 16));
+}
+
+TEST("a cubin whose PTX has not all of its kernels stays as it is")
+{
+	auto_patched_image patched = {0};
+
+	patch_cubin_of(&patched, "gpu/entry/k", KERNEL("sm_90", "k"));
+	CHECK_INT(patched.error, -ENODATA);
+	CHECK_STR(patched.diag.text, "SASS only: the PTX of kernel l is missing");
+	CHECK(!patched.image.fatbin.length);
+}
+
+TEST("a cubin that no program matches stays as it is")
+{
+	auto_patched_image patched = {0};
+
+	patch_cubin_of(&patched, "gpu/entry/other", KERNEL("sm_90", "k"));
+	CHECK_INT(patched.error, 0);
+	CHECK(!patched.image.module && !patched.image.fatbin.length);
+}
+
+TEST("a cubin for another architecture than the device's stays as it is")
+{
+	static const struct made_kernel kernel = {.name = "k"};
+	const struct made_source source = {.texts = {{".nv_debug_ptx_txt", KERNEL("sm_75", "k")}}};
+	size_t size;
+	gt_autofree char *cubin = make_cubin_with(&kernel, 1, 0, &source, &size);
+	auto_patched_image other = {0}, newer = {0};
+
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 75;
+	patch_data(&other, "gpu/entry/k", cubin, size, 86);
+	CHECK_INT(other.error, -ENODATA);
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 80;
+	patch_data(&newer, "gpu/entry/k", cubin, size, 86);
+	CHECK_INT(newer.error, 0);
 }
 
 TEST("malformed PTX is rejected with its line")

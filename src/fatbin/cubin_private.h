@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sections of a hostile cubin; internals of its readers. */
+#pragma once
+
+#include <elf.h>
+
+#include "base/hash.h"
+#include "fatbin/cubin.h"
+#include "fatbin/layout.h"
+
+struct cubin_bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+struct cubin_reader {
+	struct cubin_bytes file;
+	const uint8_t *sections; /* may be unaligned */
+	size_t section_count;
+	struct cubin_bytes names;
+	/* Bytes that may still be read: sections and names of a malicious file may overlap. */
+	size_t name_budget, info_budget;
+	bool has_reserved;
+	GT_VEC(struct gt_cubin_kernel) kernels;
+	struct gt_hash *by_name;   /* name -> index + 1 */
+	struct gt_hash *by_symbol; /* index of the symbol -> index + 1 */
+	struct gt_diag *diag;
+};
+
+/* Set a message; return the error. */
+int cubin_fail(struct cubin_reader *reader, int error, const char *text);
+/* Find the section headers and their names, and set the budgets. As gt_cubin_read. */
+int cubin_read_header(struct cubin_reader *reader);
+Elf64_Shdr cubin_section_at(const struct cubin_reader *reader, size_t index);
+/* Return the name of a section; NULL: malformed, or too many bytes were read. */
+const char *cubin_section_name(struct cubin_reader *reader, const Elf64_Shdr *section);
+/* Return the bytes of a section; none if such sections exceed the file's size. */
+struct cubin_bytes cubin_info_bytes(struct cubin_reader *reader, const Elf64_Shdr *section);
