@@ -45,7 +45,7 @@ static bool const_bank_is_full(const struct gt_patcher *patcher)
 {
 	enum { CONST_BANK = 65536, PER_SYMBOL = 16 };
 	const struct gt_bpf_object *object = patcher->options->object;
-	uint64_t bytes = (uint64_t)PER_SYMBOL * ((object ? object->map_count : 0) + 2);
+	uint64_t bytes = (uint64_t)PER_SYMBOL * ((object ? object->map_count : 0) + 3);
 
 	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
 		if (item->kind != GT_PTX_ITEM_VARIABLES)
@@ -56,6 +56,11 @@ static bool const_bank_is_full(const struct gt_patcher *patcher)
 				bytes += gt_ptx_variable_size(variable);
 	}
 	return bytes > CONST_BANK;
+}
+
+static bool symbols_are_global(const struct gt_patcher *patcher)
+{
+	return patcher->options->symbols_global || const_bank_is_full(patcher);
 }
 
 static int translate_program(struct gt_patcher *patcher, uint32_t number)
@@ -70,7 +75,7 @@ static int translate_program(struct gt_patcher *patcher, uint32_t number)
 		.version = module->version_major * 10 + module->version_minor,
 		.prefix = prefix_of(patcher),
 		.output_bytes = options->output_bytes,
-		.symbols_global = options->symbols_global || const_bank_is_full(patcher),
+		.symbols_global = symbols_are_global(patcher),
 		.symbols = options->symbols,
 	};
 	struct gt_translate_job job = {
@@ -164,17 +169,32 @@ static bool has_guard(const struct gt_patch_site *site, enum gt_section_kind kin
 	return site->statement && site->statement->instruction.guard && kind != GT_KIND_BRANCH;
 }
 
+/*
+ * Skip where the program is switched off. A program that runs once per warp needs all lanes of its
+ * group, so they decide together: the word may change between the loads of two lanes.
+ */
 static void put_switch_test(const struct gt_patcher *patcher, uint32_t program, const char *label,
 			    struct gt_strbuf *buffer)
 {
+	bool votes = program_at(patcher, program)->section.level == GT_LEVEL_WARP;
 	const char *p = prefix_of(patcher);
 
 	gt_strbuf_printf(buffer,
-			 "{\n\t.reg .b32 %sat_on;\n\t.reg .pred %sat_off;\n"
-			 "\tld.volatile.global.u32 %sat_on, [%sswitch_%u];\n"
-			 "\tsetp.eq.u32 %sat_off, %sat_on, 0;\n"
-			 "@%sat_off bra %s;\n}\n",
-			 p, p, p, p, program, p, p, p, label);
+			 "{\n\t.reg .b64 %sat_switches;\n\t.reg .b32 %sat_on;\n"
+			 "\t.reg .pred %sat_off;\n"
+			 "\tld.%s.u64 %sat_switches, [%sswitches];\n"
+			 "\tld.volatile.global.u32 %sat_on, [%sat_switches+%u];\n"
+			 "\tsetp.eq.u32 %sat_off, %sat_on, 0;\n",
+			 p, p, p, symbols_are_global(patcher) ? "global" : "const", p, p, p, p,
+			 program * 4, p, p);
+	if (votes && gt_patch_has_sync(patcher->module))
+		gt_strbuf_printf(buffer,
+				 "\tactivemask.b32 %sat_on;\n"
+				 "\tvote.sync.any.pred %sat_off, %sat_off, %sat_on;\n",
+				 p, p, p, p);
+	else if (votes)
+		gt_strbuf_printf(buffer, "\tvote.any.pred %sat_off, %sat_off;\n", p, p);
+	gt_strbuf_printf(buffer, "@%sat_off bra %s;\n}\n", p, label);
 }
 
 void gt_patch_put_first_thread_test(const struct gt_patcher *patcher, const char *label,
@@ -228,7 +248,7 @@ static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
 		.site = site->number,
 		.line = site->line,
 		.kernel = patcher->functions[function->number].kernel,
-		.has_sync = module->version_major * 10 + module->version_minor >= 62,
+		.has_sync = gt_patch_has_sync(module),
 	};
 
 	for (uint32_t i = 0; i < patcher->options->program_count; i++)
@@ -318,14 +338,13 @@ static bool keep_item(void *context, const struct gt_ptx_item *item)
 static void declare_symbols(void *context, struct gt_strbuf *buffer)
 {
 	struct gt_patcher *patcher = context;
-	uint64_t programs = programs_with_sites(patcher);
 
 	gt_strbuf_puts(buffer, gt_strbuf_string(&patcher->translation.declarations));
-	for (uint32_t i = 0; patcher->options->switchable && i < patcher->options->program_count;
-	     i++)
-		if (programs >> i & 1)
-			gt_strbuf_printf(buffer, ".weak .global .align 4 .u32 %sswitch_%u = 1;\n",
-					 prefix_of(patcher), i);
+	if (patcher->options->switchable)
+		gt_strbuf_printf(buffer,
+				 ".weak .%s .align 8 .b64 %sswitches[1] = {0x%" PRIx64 "};\n",
+				 symbols_are_global(patcher) ? "global" : "const",
+				 prefix_of(patcher), patcher->options->switches);
 }
 
 static void begin_function(void *context, const struct gt_ptx_function *function,

@@ -57,7 +57,8 @@ struct gt_patch_options {
 	bool symbols_global;    /* as in gt_translate_options */
 	const struct gt_symbol_values *symbols; /* as in gt_translate_options */
 	bool switchable;                        /* each site tests its program's switch */
-	bool whole;                             /* never a side module */
+	uint64_t switches; /* the initial value of the symbol <prefix>switches */
+	bool whole;        /* never a side module */
 };
 
 /* What the text of a patched module holds. */
@@ -113,9 +114,11 @@ struct gt_patch_result {
  *
  * SYMBOLS of the patched module, beside those of translate.h, where `switchable` is set:
  *
- *	.weak .global .align 4 .u32 <prefix>switch_<n> = 1;
+ *	.weak .const .align 8 .b64 <prefix>switches[1];
  *
- * The program n runs while this word is not 0. It may be written while kernels run.
+ * It is the device address of an array of u32 in memory shared with the host. Program n runs while
+ * word n is not 0. Each site loads its word, so that a change is seen by running kernels, too. The
+ * symbol is .global where those of translate.h are.
  */
 int gt_patch_module(const struct gt_ptx_module *module, const struct gt_patch_options *options,
 		    struct gt_patch_result *ret_result, struct gt_diag *diag);

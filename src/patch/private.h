@@ -32,6 +32,12 @@ struct gt_patcher {
 	struct gt_diag *diag;
 };
 
+/* Whether a module may use activemask and vote.sync. */
+static inline bool gt_patch_has_sync(const struct gt_ptx_module *module)
+{
+	return module->version_major * 10 + module->version_minor >= 62;
+}
+
 /* Count `sites` of a program as found and rejected, with a reason. */
 void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *function,
 		     uint32_t sites, const char *format, ...) gt_printf(5, 6);

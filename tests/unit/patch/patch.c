@@ -561,27 +561,48 @@ TEST("without a program the module is printed as it was, and its sites are count
 	gt_strbuf_free(&plain);
 }
 
-TEST("a program whose switch is off does not run")
+/* Launch 6 threads of the switchable programs of `sections`, with these switches. */
+static void run_switched(const char *const sections[2], const uint32_t switches[2],
+			 uint64_t counts[2])
 {
 	auto_patched patched = {0};
-	gt_autofree char *off = NULL;
-	char *value;
-	uint32_t memory[WORDS] = {0};
-	uint64_t counts[SLOTS];
+	auto_device device = {0};
+	uint64_t words[1][2] = {{0, 1}};
+	const struct gt_symbol_values symbols = {.maps = words};
+	struct sg_module *module;
+	uint64_t *array;
+	uint32_t *memory, *words_on;
 
-	add_probe(&patched, "gpu/entry/k", NULL);
-	add_probe(&patched, "gpu/store", NULL);
-	CHECK(run_patched(&patched, HEADER PLAIN_KERNEL("k"), (struct launch_shape){1, 6},
-			  (struct gt_patch_options){.switchable = true}));
-	CHECK(patched.counts[0] == 6 && patched.counts[1] == 6);
-	off = strdup(gt_strbuf_string(&patched.result.text));
-	value = off ? strstr(off, "switch_1 = 1") : NULL;
-	CHECK(value);
-	if (!value)
-		return;
-	value[strlen("switch_1 = ")] = '0';
-	run_kernel(off, patched.result.prefix, (struct launch_shape){1, 6}, memory, counts);
+	device_open(&device);
+	array = device_memory(&device, gt_bpf_map_bytes(&maps[0], 1));
+	memory = device_memory(&device, WORDS * sizeof(*memory));
+	words_on = device_memory(&device, 2 * sizeof(*words_on));
+	memcpy(words_on, switches, 2 * sizeof(*words_on));
+	words[0][0] = address_of(array);
+	add_probe(&patched, sections[0], NULL);
+	add_probe(&patched, sections[1], NULL);
+	CHECK(patch_text(&patched, HEADER PLAIN_KERNEL("k"),
+			 (struct gt_patch_options){.symbols = &symbols,
+						   .switchable = true,
+						   .switches = address_of(words_on)}));
+	module = device_load(&device, gt_strbuf_string(&patched.result.text));
+	device_run(&device, module, "k", 1, 6, address_of(memory));
+	memcpy(counts, array, 2 * sizeof(*counts));
+	sg_module_free(module);
+}
+
+TEST("a program whose switch is off does not run")
+{
+	static const char *const sections[] = {"gpu/entry/k", "gpu/store"};
+	static const char *const warps[] = {"gpu/entry.warp/k", "gpu/store.warp"};
+	uint64_t counts[2];
+
+	run_switched(sections, (const uint32_t[]){1, 1}, counts);
+	CHECK(counts[0] == 6 && counts[1] == 6);
+	run_switched(sections, (const uint32_t[]){1, 0}, counts);
 	CHECK(counts[0] == 6 && counts[1] == 0);
+	run_switched(warps, (const uint32_t[]){0, 1}, counts);
+	CHECK(counts[0] == 0 && counts[1] == 1);
 }
 
 TEST("symbols have the initial values that were given, and nobody has to set them")
