@@ -104,6 +104,7 @@ extern const struct gt_cli_command gt_command_verify;
 extern const struct gt_cli_command gt_command_compile;
 extern const struct gt_cli_command gt_command_exec;
 extern const struct gt_cli_command gt_command_run;
+extern const struct gt_cli_command gt_command_probe;
 extern const struct gt_cli_command gt_command_cudacounter;
 extern const struct gt_cli_command gt_command_threadhist;
 extern const struct gt_cli_command gt_command_doctor;

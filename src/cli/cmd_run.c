@@ -25,6 +25,7 @@ static const struct gt_option option_table[] = {
 	 GT_OPTION_COUNT, AT(max_insns), NULL},
 	{0, "allow-control", NULL, "accept helpers that change what the kernel does",
 	 GT_OPTION_FLAG, AT(allow_control), NULL},
+	GT_CLI_INJECTION_CHANGES,
 };
 
 static const char *const examples[] = {

@@ -20,6 +20,7 @@ static const struct gt_option option_table[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	GT_CLI_INJECTION_CHANGES,
 };
 
 static const struct gt_gpu_report *const reports[] = {

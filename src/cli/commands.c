@@ -16,6 +16,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_compile,
 	&gt_command_exec,
 	&gt_command_run,
+	&gt_command_probe,
 	&gt_command_cudacounter,
 	&gt_command_threadhist,
 	&gt_command_doctor,

@@ -20,6 +20,7 @@ enum completion_value {
 	VALUE_COMMAND, /* of gputap */
 	VALUE_PROGRAM, /* any command line */
 	VALUE_SHELL,
+	VALUE_ACTION,
 	VALUE_COUNT,
 };
 
@@ -28,10 +29,10 @@ static const struct {
 	const char *word;
 	enum completion_value value;
 } words[] = {
-	{"PATH", VALUE_FILE},     {"FILE", VALUE_FILE},       {"PID,…", VALUE_PROCESS},
-	{"USER", VALUE_USER},     {"SOURCE,…", VALUE_SOURCE}, {"NAME,…", VALUE_FUNCTION},
-	{"GLOB", VALUE_FUNCTION}, {"COMMAND", VALUE_COMMAND}, {"CMD", VALUE_PROGRAM},
-	{"SHELL", VALUE_SHELL},
+	{"PATH", VALUE_FILE},       {"FILE", VALUE_FILE},       {"PID,…", VALUE_PROCESS},
+	{"PID", VALUE_PROCESS},     {"ACTION", VALUE_ACTION},   {"USER", VALUE_USER},
+	{"SOURCE,…", VALUE_SOURCE}, {"NAME,…", VALUE_FUNCTION}, {"GLOB", VALUE_FUNCTION},
+	{"COMMAND", VALUE_COMMAND}, {"CMD", VALUE_PROGRAM},     {"SHELL", VALUE_SHELL},
 };
 
 static enum completion_value value_of(const char *word)
@@ -102,6 +103,7 @@ static const char *const bash_values[VALUE_COUNT] = {
 	[VALUE_COMMAND] = "_gputap_words \"$commands\"",
 	[VALUE_PROGRAM] = "_gputap_files",
 	[VALUE_SHELL] = "_gputap_words 'bash zsh fish'",
+	[VALUE_ACTION] = "_gputap_words 'list on off'",
 };
 
 static const char bash_begin[] =
@@ -203,6 +205,7 @@ static const char *const zsh_values[VALUE_COUNT] = {
 	[VALUE_COMMAND] = "_gputap_commands",
 	[VALUE_PROGRAM] = "_normal",
 	[VALUE_SHELL] = "(bash zsh fish)",
+	[VALUE_ACTION] = "(list on off)",
 };
 
 static void put_zsh_option(struct gt_strbuf *text, const struct gt_option *option)
@@ -286,6 +289,7 @@ static const char *const fish_values[VALUE_COUNT] = {
 	[VALUE_COMMAND] = "-x -a \"$gputap_commands\"",
 	[VALUE_PROGRAM] = "-x -a '(__fish_complete_subcommand)'",
 	[VALUE_SHELL] = "-x -a 'bash zsh fish'",
+	[VALUE_ACTION] = "-x -a 'list on off'",
 };
 
 static void put_fish_option(struct gt_strbuf *text, const struct gt_cli_command *command,

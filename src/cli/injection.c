@@ -154,6 +154,8 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.programs = self->programs,
 		.program_count = self->count,
 		.threads = (uint32_t)self->given->threads,
+		.switchable = self->given->switchable || self->given->start_off,
+		.switched_off = self->given->start_off,
 		.report = report_module,
 		.context = self,
 	};

@@ -7,7 +7,7 @@
 
 /* As given on the command line. */
 struct gt_cli_injection_options {
-	bool json, verbose, allow_control;
+	bool json, verbose, allow_control, switchable, start_off;
 	bool each; /* print each record of a report */
 	int gpu;
 	uint64_t interval, threads, max_insns;
@@ -16,6 +16,20 @@ struct gt_cli_injection_options {
 enum {
 	GT_CLI_INJECTION_THREADS = 1 << 20, /* that maps with a value per thread have room for */
 };
+
+/* The options that change programs while they run, at offsets of gt_cli_injection_options. */
+#define GT_CLI_INJECTION_CHANGES                                                                   \
+	{0,                                                                                        \
+	 "switchable",                                                                             \
+	 NULL,                                                                                     \
+	 "let 'gputap probe' switch the programs on and off",                                      \
+	 GT_OPTION_FLAG,                                                                           \
+	 offsetof(struct gt_cli_injection_options, switchable),                                    \
+	 NULL},                                                                                    \
+	{                                                                                          \
+		0, "start-off", NULL, "the same, and start with the programs switched off",        \
+			GT_OPTION_FLAG, offsetof(struct gt_cli_injection_options, start_off), NULL \
+	}
 
 /* The programs of an object, verified, and the collector. */
 struct gt_cli_injection {

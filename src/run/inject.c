@@ -16,9 +16,14 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	inject->options = *options;
 	inject->map_count = options->object ? options->object->map_count : 0;
 	inject->listener = inject->epoll = inject->memory.fd = -1;
+	inject->control.listener = inject->control.epoll = -1;
+	for (uint32_t i = 0; i < GT_INJECT_MAX_CONTROLS; i++)
+		inject->control.fds[i] = -1;
 	if (gt_inject_sites_new(&inject->sites))
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	error = gt_inject_memory_open(inject, diag);
+	if (!error)
+		error = gt_inject_control_open(inject, diag);
 	if (!error)
 		error = gt_inject_listen(inject, diag);
 	if (!error)
@@ -32,6 +37,7 @@ void gt_inject_close(struct gt_inject *inject)
 		return;
 	while (inject->connections)
 		gt_inject_disconnect(inject, inject->connections);
+	gt_inject_control_close(inject);
 	gt_inject_memory_close(inject);
 	gt_cleanup_close(&inject->listener);
 	gt_cleanup_close(&inject->epoll);

@@ -39,7 +39,9 @@ struct gt_inject_options {
 	const struct gt_bpf_object *object;
 	const struct gt_patch_program *programs; /* verified */
 	uint32_t program_count;
-	uint32_t threads; /* of a launch: copies of maps that have one per thread */
+	uint32_t threads;  /* of a launch: copies of maps that have one per thread */
+	bool switchable;   /* gt_inject_switch, 'gputap probe on' and 'off' */
+	bool switched_off; /* initially */
 	/* Called for each image with its outcome; may be NULL. */
 	void (*report)(void *context, const struct gt_inject_module *module);
 	void *context;
@@ -60,6 +62,9 @@ const char *gt_inject_socket(const struct gt_inject *inject);
 int gt_inject_fd(const struct gt_inject *inject);
 /* Do it. 0 or -Exxx; errors of single processes are part of the coverage. */
 int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag);
+
+/* Switch a program on or off, also in kernels that run. The options have `switchable`. */
+void gt_inject_switch(struct gt_inject *inject, uint32_t program, bool on);
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
 

@@ -64,6 +64,8 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.first_site = inject->next_site,
 		.first_kernel = inject->next_kernel,
 		.symbols = &symbols,
+		.switchable = inject->options.switchable,
+		.switches = GT_INJECT_MAP_ADDRESS,
 		.whole = true,
 	};
 
@@ -80,6 +82,18 @@ static void keep_kernel(struct gt_inject *inject, const char *name)
 	copy = strdup(name);
 	if (gt_vec_push(&inject->kernels, copy))
 		free(copy);
+}
+
+/* The sites and kernels of each program. */
+static void count_programs(struct gt_inject_connection *connection,
+			   const struct gt_patch_result *result, uint32_t programs)
+{
+	for (uint32_t i = 0; i < programs; i++) {
+		gt_vec_each (site, &result->sites)
+			connection->sites[i] += site->programs >> i & 1;
+		gt_vec_each (kernel, &result->kernels)
+			connection->kernels[i] += kernel->programs >> i & 1;
+	}
 }
 
 static void count_image(struct gt_inject *inject, struct gt_inject_connection *connection,
@@ -99,6 +113,7 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	module->found = result->found;
 	module->patched = result->patched;
 	module->rejected = result->rejected;
+	count_programs(connection, result, inject->options.program_count);
 	inject->next_site += (uint32_t)result->sites.count;
 	if (image->module)
 		gt_inject_sites_add(inject->sites, image->module, result);

@@ -42,7 +42,8 @@ int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag)
 	if (inject->epoll < 0 || inject->listener < 0 ||
 	    bind(inject->listener, (struct sockaddr *)&address,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) ||
-	    listen(inject->listener, BACKLOG) || watch(inject, inject->listener, NULL))
+	    listen(inject->listener, BACKLOG) || watch(inject, inject->listener, NULL) ||
+	    watch(inject, inject->control.epoll, &inject->control))
 		return gt_diag(diag, -errno, "run", NULL, "cannot listen for agents: %s",
 			       strerror(errno));
 	return 0;
@@ -92,6 +93,10 @@ static void count_outcome(struct gt_inject *inject, const struct gt_inject_conne
 	if (module->patched) {
 		coverage->modules_patched++;
 		coverage->kernels += module->kernels;
+		for (uint32_t i = 0; i < inject->options.program_count; i++) {
+			inject->programs[i].sites += connection->sites[i];
+			inject->programs[i].kernels += connection->kernels[i];
+		}
 	}
 	report_module(inject, connection);
 }
@@ -202,7 +207,9 @@ static int poll_agents(struct gt_inject *inject, int *ret_count, struct gt_diag 
 	for (int i = 0; i < count; i++) {
 		struct gt_inject_connection *connection = events[i].data.ptr;
 
-		if (!connection)
+		if (events[i].data.ptr == &inject->control)
+			gt_inject_control_poll(inject);
+		else if (!connection)
 			accept_agent(inject);
 		else if (connection->answered)
 			take_result(inject, connection);

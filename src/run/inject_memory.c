@@ -95,6 +95,8 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 	uint32_t count = inject->map_count + 1;
 	int error = 0;
 
+	_Static_assert(GT_PATCH_MAX_PROGRAMS * sizeof(uint32_t) <= PAGE, "switches in one page");
+	memory->size = PAGE;
 	memory->offsets = calloc(count, sizeof(*memory->offsets));
 	memory->copies = calloc(count, sizeof(*memory->copies));
 	memory->words = calloc(count, sizeof(*memory->words));
@@ -105,6 +107,8 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 		error = plan_map(inject, i, diag);
 	if (!error)
 		error = map_memory(inject, diag);
+	for (uint32_t i = 0; i < inject->options.program_count && !error; i++)
+		gt_inject_switch(inject, i, !inject->options.switched_off);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = open_map(inject, i);
 	return error;
@@ -121,6 +125,14 @@ void gt_inject_memory_close(struct gt_inject *inject)
 	free(inject->memory.copies);
 	free(inject->memory.words);
 	free(inject->readers);
+}
+
+void gt_inject_switch(struct gt_inject *inject, uint32_t program, bool on)
+{
+	uint32_t *switches = (uint32_t *)inject->memory.data;
+
+	inject->programs[program].off = !on;
+	__atomic_store_n(&switches[program], on, __ATOMIC_RELEASE);
 }
 
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)

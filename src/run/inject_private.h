@@ -9,6 +9,7 @@
 
 enum {
 	GT_INJECT_MAX_KERNELS = 1 << 20, /* whose names are kept */
+	GT_INJECT_MAX_CONTROLS = 16,     /* connections of 'gputap probe' */
 };
 
 /* The address at which processes map the maps: far from programs, loaders and drivers. */
@@ -20,10 +21,28 @@ struct gt_inject_connection {
 	bool answered; /* the result is awaited */
 	struct gt_inject_module module;
 	char reason[512]; /* as long as a diag's text */
+	uint32_t sites[GT_PATCH_MAX_PROGRAMS], kernels[GT_PATCH_MAX_PROGRAMS]; /* by program */
 	struct gt_inject_connection *next;
 };
 
-/* The maps, one after the other in one file. */
+/* A program of the session. */
+struct gt_inject_program {
+	bool off;
+	uint32_t kernels;
+	uint64_t sites; /* patched */
+};
+
+/* The socket of 'gputap probe'. */
+struct gt_inject_control {
+	int listener, epoll;
+	int fds[GT_INJECT_MAX_CONTROLS];
+	uint32_t next; /* the one to be replaced */
+};
+
+/*
+ * The memory that the traced processes share: a page with the switches, a u32 per program, then the
+ * maps, one after the other.
+ */
 struct gt_inject_memory {
 	int fd;
 	uint8_t *data; /* mapped */
@@ -38,6 +57,8 @@ struct gt_inject {
 	struct gt_inject_memory memory;
 	struct gt_ring_reader *readers; /* by map, then the output ring; of rings alone */
 	uint32_t map_count;
+	struct gt_inject_program programs[GT_PATCH_MAX_PROGRAMS];
+	struct gt_inject_control control;
 	int listener, epoll;
 	char socket[64];
 	struct gt_inject_connection *connections;
@@ -51,6 +72,12 @@ struct gt_inject {
 /* inject_memory.c: allocate and initialise the maps. 0 or -Exxx; close after errors, too. */
 int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_memory_close(struct gt_inject *inject);
+
+/* inject_control.c: create the socket of 'gputap probe'. 0 or -Exxx; close after errors, too. */
+int gt_inject_control_open(struct gt_inject *inject, struct gt_diag *diag);
+void gt_inject_control_close(struct gt_inject *inject);
+/* Answer requests that have arrived. */
+void gt_inject_control_poll(struct gt_inject *inject);
 
 /* inject_listen.c: create the socket. 0 or -Exxx. */
 int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag);

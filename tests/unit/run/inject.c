@@ -2,13 +2,16 @@
 /* The collector, and agents that do not keep to the protocol. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "agent/protocol.h"
+#include "base/file.h"
 #include "patch_probes.h"
+#include "run/control.h"
 #include "run/inject.h"
 
 #define KERNEL ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
@@ -18,6 +21,7 @@ struct collector {
 	struct gt_inject *inject;
 	struct gt_inject_module last; /* reported */
 	char reason[256];
+	bool switchable, stopped;
 };
 
 static void collector_clear(struct collector *collector)
@@ -42,6 +46,7 @@ static bool collector_open(struct collector *collector)
 		.object = &object,
 		.programs = collector->programs.programs,
 		.threads = 1024,
+		.switchable = collector->switchable,
 		.report = keep_report,
 		.context = collector,
 	};
@@ -424,14 +429,91 @@ TEST("the memory of the maps cannot be resized by a process that has it")
 	CHECK(reply.address && reply.size);
 	counts = mmap(NULL, reply.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	CHECK(counts != MAP_FAILED);
-	/* The collector sees what the process writes. */
+	/* The collector sees what the process writes. The first page has the switches. */
 	if (counts != MAP_FAILED) {
-		counts[3] = 77;
+		counts[4096 / sizeof(*counts) + 3] = 77;
 		CHECK(((const uint64_t *)gt_inject_view(collector.inject, 0).memory)[3] == 77);
 		munmap(counts, reply.size);
 	}
 	close(socket);
 	close(file);
+}
+
+/* ---- 'gputap probe' ---------------------------------------------------------------------- */
+
+enum {
+	MANY = 40, /* more than the session keeps */
+};
+
+/* A connection of the control socket, found as gt_control_ask finds it. */
+static int connect_control(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	gt_auto_file sockets = {0};
+	char prefix[64], name[80] = "";
+	const char *at;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(prefix, sizeof(prefix), "@" GT_CONTROL_PREFIX "%d-", (int)getpid());
+	CHECK(!gt_file_read("/proc/net/unix", 64 << 20, &sockets, NULL));
+	at = sockets.data ? strstr((const char *)sockets.data, prefix) : NULL;
+	CHECK(at && sscanf(at, "@%79s", name) == 1);
+	memcpy(address.sun_path + 1, name, strlen(name));
+	CHECK(!connect(fd, (struct sockaddr *)&address,
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))));
+	return fd;
+}
+
+static void *poll_until_stopped(void *context)
+{
+	struct collector *collector = context;
+
+	while (!__atomic_load_n(&collector->stopped, __ATOMIC_RELAXED)) {
+		gt_inject_poll(collector->inject, NULL);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static void count_program(void *context, pid_t pid, const struct gt_control_reply *reply)
+{
+	*(unsigned *)context += pid == getpid() && reply->flags & GT_CONTROL_ON;
+}
+
+TEST("silent and malformed peers do not keep 'gputap probe' from a session")
+{
+	auto_collector collector = {.switchable = true};
+	struct gt_control_request request = {.operation = GT_CONTROL_LIST, .name = "*"};
+	int peers[MANY];
+	uint32_t sessions = 0;
+	unsigned programs = 0;
+	struct gt_diag diag = {0};
+	int before;
+	pthread_t thread;
+
+	if (!collector_open(&collector))
+		return;
+	before = count_open_files();
+	for (unsigned i = 0; i < MANY; i++) {
+		peers[i] = connect_control();
+		if (i % 2)
+			send_bytes(peers[i], "no request", 10, NULL, 0);
+		poll_collector(&collector);
+	}
+	CHECK(!pthread_create(&thread, NULL, poll_until_stopped, &collector));
+	CHECK(!gt_control_ask(&request, getpid(), count_program, &programs, &sessions, &diag));
+	CHECK_STR(diag.text, "");
+	CHECK(sessions == 1);
+	CHECK(programs == 2);
+	request = (struct gt_control_request){.operation = 77, .name = "*"};
+	CHECK(gt_control_ask(&request, getpid(), count_program, &programs, &sessions, NULL) ==
+	      -EINVAL);
+	__atomic_store_n(&collector.stopped, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	for (unsigned i = 0; i < MANY; i++)
+		close(peers[i]);
+	poll_collector(&collector);
+	CHECK(count_open_files() == before);
 }
 
 TEST_MAIN

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command "probe": list and change the GPU programs of running sessions. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "report/table.h"
+#include "run/control.h"
+
+struct probe_options {
+	uint64_t pid;
+	bool all, json;
+};
+
+#define AT(field) offsetof(struct probe_options, field)
+
+static const struct gt_option option_table[] = {
+	{'d', "pid", "PID", "the session of this gputap process only", GT_OPTION_COUNT, AT(pid),
+	 NULL},
+	{0, "all", NULL, "all programs", GT_OPTION_FLAG, AT(all), NULL},
+	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+};
+
+static const char *const examples[] = {
+	"gputap probe list                # the programs of running sessions",
+	"gputap probe off count_loads     # from now on, also in kernels that run",
+	"gputap probe on --all --pid 4711 # all programs of one session",
+	NULL,
+};
+
+/* ---- printing -------------------------------------------------------------------------- */
+
+static const struct gt_column columns[] = {
+	{.title = "PID"},
+	{.title = "STATE", .left = true},
+	{.title = "SITES"},
+	{.title = "KERNELS"},
+	{.title = "PROGRAM", .left = true},
+	{.title = "SECTION", .left = true},
+};
+
+/* Programs as they are listed, in one of two forms. */
+struct probe_list {
+	struct gt_table table;
+	struct gt_json json;
+	struct gt_strbuf text;
+	bool as_json;
+	uint32_t count;
+};
+
+static const char *state_of(const struct gt_control_reply *reply)
+{
+	if (!(reply->flags & GT_CONTROL_SWITCHABLE))
+		return "always";
+	return reply->flags & GT_CONTROL_ON ? "on" : "off";
+}
+
+static void put_cell(struct gt_table *table, const char *text)
+{
+	gt_put_printable(gt_table_cell(table), text);
+	gt_table_end_cell(table);
+}
+
+static void put_row(struct gt_table *table, pid_t pid, const struct gt_control_reply *reply)
+{
+	gt_table_number(table, (unsigned long long)pid);
+	gt_table_text(table, state_of(reply));
+	gt_table_number(table, reply->sites);
+	gt_table_number(table, reply->kernels);
+	put_cell(table, reply->name);
+	put_cell(table, reply->section);
+}
+
+static void json_row(struct gt_json *json, pid_t pid, const struct gt_control_reply *reply)
+{
+	gt_json_object_begin(json, NULL);
+	gt_json_u64(json, "pid", (uint64_t)pid);
+	gt_json_string(json, "program", reply->name);
+	gt_json_string(json, "section", reply->section);
+	gt_json_string(json, "state", state_of(reply));
+	gt_json_u64(json, "sites", reply->sites);
+	gt_json_u64(json, "kernels", reply->kernels);
+	gt_json_object_end(json);
+}
+
+static void add_program(void *context, pid_t pid, const struct gt_control_reply *reply)
+{
+	struct probe_list *list = context;
+
+	list->count++;
+	if (list->as_json)
+		json_row(&list->json, pid, reply);
+	else
+		put_row(&list->table, pid, reply);
+}
+
+static void begin_list(struct probe_list *list)
+{
+	list->json = GT_JSON_INIT(&list->text);
+	if (list->as_json)
+		gt_json_array_begin(&list->json, NULL);
+	else
+		gt_table_begin(&list->table, columns, gt_countof(columns));
+}
+
+static void print_list(struct probe_list *list)
+{
+	if (list->as_json) {
+		gt_json_array_end(&list->json);
+		gt_strbuf_putc(&list->text, '\n');
+	} else {
+		gt_table_put(&list->table, &list->text);
+	}
+	if (list->as_json || list->count)
+		fputs(gt_strbuf_string(&list->text), stdout);
+	gt_strbuf_free(&list->text);
+}
+
+/* ---- actions --------------------------------------------------------------------------- */
+
+static const struct probe_action {
+	const char *name;
+	enum gt_control_operation operation;
+	uint32_t on;
+	bool changes; /* programs must be selected */
+} actions[] = {
+	{"list", GT_CONTROL_LIST, 0, false},
+	{"on", GT_CONTROL_SWITCH, 1, true},
+	{"off", GT_CONTROL_SWITCH, 0, true},
+};
+
+static const struct probe_action *find_action(const char *name)
+{
+	for (size_t i = 0; i < gt_countof(actions); i++)
+		if (!strcmp(actions[i].name, name))
+			return &actions[i];
+	return NULL;
+}
+
+static int report_nothing(const struct probe_options *given, const char *name, uint32_t sessions)
+{
+	if (!sessions)
+		gt_cli_error("no session runs that you may control; start one with 'gputap run'");
+	else
+		gt_cli_error("no program matches '%s'; 'gputap probe list' lists them", name);
+	return GT_EXIT_FAILED;
+}
+
+static int ask_sessions(const struct probe_options *given, const struct probe_action *action,
+			const char *name)
+{
+	struct gt_control_request request = {.operation = (uint16_t)action->operation,
+					     .on = action->on};
+	struct probe_list list = {.as_json = given->json};
+	struct gt_diag diag = {0};
+	uint32_t sessions = 0;
+	int error;
+
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	begin_list(&list);
+	error = gt_control_ask(&request, (pid_t)given->pid, add_program, &list, &sessions, &diag);
+	print_list(&list);
+	if (error) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_FAILED;
+	}
+	if (!list.count && (action->changes || strcmp(name, "*") != 0))
+		return report_nothing(given, name, sessions);
+	if (!sessions && !given->json)
+		gt_cli_error("no session runs that you may control");
+	return GT_EXIT_OK;
+}
+
+static int run_probe(const struct gt_cli_command *command, int count, char **arguments)
+{
+	struct probe_options given = {0};
+	const struct probe_action *action;
+	const char *name = "*";
+	int rest, status = gt_cli_parse(command, count, arguments, &given, &rest);
+
+	if (status != GT_GO_ON)
+		return status;
+	if (rest == count)
+		return gt_cli_usage_error(command, "an action is needed: list, on or off");
+	action = find_action(arguments[rest]);
+	if (!action)
+		return gt_cli_usage_error(command, "invalid action '%s' (one of: list, on, off)",
+					  arguments[rest]);
+	if (given.pid > INT_MAX)
+		return gt_cli_usage_error(command, "--pid is at most %d", INT_MAX);
+	if (++rest < count)
+		name = arguments[rest++];
+	else if (action->changes && !given.all)
+		return gt_cli_usage_error(command, "the name of a program is needed, or --all");
+	if (rest < count)
+		return gt_cli_usage_error(command, "unexpected argument '%s'", arguments[rest]);
+	if (strlen(name) >= GT_CONTROL_MAX_NAME)
+		return gt_cli_usage_error(command, "a name has at most %d characters",
+					  GT_CONTROL_MAX_NAME - 1);
+	return ask_sessions(&given, action, given.all ? "*" : name);
+}
+
+const struct gt_cli_command gt_command_probe = {
+	.name = "probe",
+	.summary = "List and switch the GPU programs of running sessions",
+	.usage = "[options] ACTION [GLOB]",
+	.description =
+		"Lists the programs that 'gputap run' and the tools like it have inserted into the "
+		"kernels of running commands (list), or switches those whose names match on or off "
+		"(on, off). Switching takes effect at once, also in kernels that run; the session "
+		"must have been started with --switchable. Only your own sessions can be "
+		"controlled; root controls all.",
+	.examples = examples,
+	.options = option_table,
+	.option_count = gt_countof(option_table),
+	.options_anywhere = true,
+	.run = run_probe,
+};
