@@ -77,16 +77,8 @@ int ring_exit(struct gputap_context *ctx)
 SEC("gpu/memory.warp")
 int sectors_memory(struct gputap_memory *ctx)
 {
-	unsigned long long last = 0;
-	unsigned int touched = 0, mask = ctx->mask;
+	unsigned int touched = bpf_warp_distinct(GPUTAP_LANE_ADDRESS, 5);
 
-	gputap_each_lane(lane, mask)
-	{
-		unsigned long long sector = bpf_warp_lane_value(GPUTAP_LANE_ADDRESS, lane) >> 5;
-
-		touched += sector != last;
-		last = sector;
-	}
 	bpf_map_add(&sectors, &touched, 1);
 	return 0;
 }

@@ -407,3 +407,25 @@ GPUTAP_HELPER long (*bpf_hist_add)(void *map, unsigned long long number) = (void
  */
 GPUTAP_HELPER long (*bpf_map_add)(void *map, const void *key,
 				  unsigned long long number) = (void *)531;
+
+/*
+ * Compare a field of the lanes in ctx->mask, in programs that run once per warp. The field must be
+ * constant. Rejected as bpf_warp_lane_value.
+ */
+/* Return how many different numbers field >> shift are: of addresses, 5 counts sectors. */
+GPUTAP_HELPER unsigned long long (*bpf_warp_distinct)(enum gputap_lane_field field,
+						      unsigned long long shift) = (void *)540;
+/*
+ * Return the difference between the field of an active lane and that of the active lane before it,
+ * if all are the same; else GPUTAP_NO_STRIDE. 0 if one lane is active.
+ */
+GPUTAP_HELPER unsigned long long (*bpf_warp_stride)(enum gputap_lane_field field) = (void *)541;
+#define GPUTAP_NO_STRIDE (1ull << 63)
+/*
+ * Return how many passes shared memory takes for accesses of `width` bytes at the addresses in a
+ * field: 32 banks of 4 bytes, of which a pass accesses each once. Without conflicts, 1; for widths
+ * of 8 and 16, which are accessed for half and a quarter of a warp at a time, 2 and 4, or less if
+ * parts of the warp are not active.
+ */
+GPUTAP_HELPER unsigned long long (*bpf_warp_bank_passes)(enum gputap_lane_field field,
+							 unsigned long long width) = (void *)542;

@@ -116,7 +116,7 @@ int gt_context_find(const struct gt_section *section, uint32_t offset, uint32_t 
 		    struct gt_context_load *ret_load);
 
 /*
- * The first argument of helper 524 (warp_lane_value): fields that differ between lanes.
+ * The first argument of helpers 524 and 540 to 542: fields that differ between lanes.
  */
 enum gt_lane_field {
 	GT_LANE_ADDRESS, /* memory accesses */
@@ -129,6 +129,24 @@ enum gt_lane_field {
 	GT_LANE_THREAD_Z,
 	GT_LANE_COUNT,
 };
+
+/* The result of helper 541 (warp_stride) where the lanes have no common stride. */
+#define GT_LANE_NO_STRIDE (UINT64_C(1) << 63)
+
+/*
+ * Helper 542 (warp_bank_passes): shared memory has 32 banks of 4 bytes. A pass accesses each bank
+ * once: units of `width` bytes, at least 4, for 128 / width lanes of the warp.
+ */
+enum {
+	GT_BANK_BYTES = 128,
+};
+/* log2 of the unit's bytes: 2 to 7. */
+static inline unsigned gt_bank_unit_shift(uint32_t width)
+{
+	unsigned shift = width > 4 ? 31 - (unsigned)__builtin_clz(width) : 2;
+
+	return shift < 7 ? shift : 7;
+}
 
 /* Find the source of a lane field. 0; -ENOENT: no such field in this kind of section. */
 int gt_lane_source(const struct gt_section *section, uint64_t field,

@@ -43,10 +43,17 @@ static void add_use(struct gt_patch_uses *uses, enum gt_context_source source, u
 		uses->sources |= UINT64_C(1) << source;
 }
 
-static bool reads_lanes(const struct bpf_insn *insn)
+/* The source of the lane field that a helper reads. False: it reads none. */
+static bool find_lane_source(const struct bpf_insn *insn, const struct gt_insn_facts *facts,
+			     const struct gt_section *section, enum gt_context_source *ret_source)
 {
-	return insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn) &&
-	       insn->imm == GT_HELPER_warp_lane_value;
+	const struct gt_helper *helper;
+
+	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn))
+		return false;
+	helper = gt_helper((uint32_t)insn->imm);
+	return helper && helper->arguments[0] == GT_ARG_LANE_FIELD &&
+	       !gt_lane_source(section, (uint64_t)facts->registers[1].min, ret_source);
 }
 
 struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
@@ -59,12 +66,12 @@ struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
 		const struct bpf_insn *insn = &program->insns[at];
 		const struct gt_register_fact *base = &facts->insns[at].registers[insn->src_reg];
 		struct gt_context_load load;
+		enum gt_context_source source;
 
 		if (!facts->insns[at].reached)
 			continue;
-		if (reads_lanes(insn))
-			uses.sources |= SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH) |
-					SOURCE(TAKEN);
+		if (find_lane_source(insn, &facts->insns[at], section, &source))
+			add_use(&uses, source == GT_SOURCE_PREDICATE ? GT_SOURCE_TAKEN : source, 0);
 		if (BPF_CLASS(insn->code) != BPF_LDX || base->type != GT_REG_CONTEXT)
 			continue;
 		if (!gt_context_find(section, (uint32_t)(base->min + insn->off),

@@ -97,6 +97,11 @@ void gt_interp_set_memory(struct gt_interp_machine *machine);
 uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_context_source source,
 			  uint32_t index, const struct gt_interp_thread *thread);
 
+/* Helpers on the values of all lanes of a group (lanes.c). */
+int gt_interp_warp_distinct(struct gt_interp_machine *machine);
+int gt_interp_warp_stride(struct gt_interp_machine *machine);
+int gt_interp_warp_bank_passes(struct gt_interp_machine *machine);
+
 /* Flat numbers of threads and blocks: x varies fastest. */
 static inline uint64_t gt_interp_flatten(const uint32_t index[3], const uint32_t size[3])
 {

@@ -139,12 +139,15 @@ int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_ring_submit(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_ring_discard(struct gt_ptxgen *gen, uint32_t insn);
 
-/* ---- helpers_warp.c, helpers_print.c ---- */
+/* ---- helpers_warp.c, lanes.c, helpers_print.c ---- */
 
 int gt_ptxgen_warp_active_mask(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_warp_ballot(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_warp_shuffle(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_warp_sum(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_warp_lane_value(struct gt_ptxgen *gen, uint32_t insn);
+int gt_ptxgen_warp_distinct(struct gt_ptxgen *gen, uint32_t insn);
+int gt_ptxgen_warp_stride(struct gt_ptxgen *gen, uint32_t insn);
+int gt_ptxgen_warp_bank_passes(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_trace_printk(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_puts(struct gt_ptxgen *gen, uint32_t insn);
