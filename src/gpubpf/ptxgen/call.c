@@ -55,7 +55,7 @@ static void emit_for_each_map(struct gt_ptxgen *gen, const struct gt_ptxgen_help
 			continue;
 		next = gt_ptxgen_label(gen);
 		is = gt_ptxgen_temporary(gen, GT_PTXGEN_PREDICATE);
-		gt_ptxgen_emit(gen, "setp.ne.s64", is, map, i);
+		gt_ptxgen_emit(gen, "setp.ne.s64", is, map, gt_ptxgen_map_handle(i));
 		gt_ptxgen_branch_if(gen, is, next);
 		gen->map = (int32_t)i;
 		emit_helper(gen, row);

@@ -81,6 +81,12 @@ static inline struct gt_ptxgen_value gt_ptxgen_unsigned(uint64_t number)
 {
 	return (struct gt_ptxgen_value){GT_PTXGEN_UNSIGNED, number};
 }
+
+/* A register that holds a map, by the map's index in the object: never 0. */
+static inline struct gt_ptxgen_value gt_ptxgen_map_handle(uint32_t map)
+{
+	return gt_ptxgen_unsigned(map + UINT64_C(1));
+}
 static inline struct gt_ptxgen_value gt_ptxgen_hex(uint64_t number)
 {
 	return (struct gt_ptxgen_value){GT_PTXGEN_HEX, number};

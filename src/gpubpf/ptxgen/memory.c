@@ -447,7 +447,7 @@ void gt_ptxgen_lddw(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	if (insn->src_reg == GT_BPF_IMM_SCALAR) {
 		value = gt_ptxgen_hex(high << 32 | low);
 	} else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX) {
-		value = gt_ptxgen_unsigned(low);
+		value = gt_ptxgen_map_handle((uint32_t)low);
 	} else {
 		base = gt_ptxgen_map_address(gen, insn->imm);
 		value = gt_ptxgen_b64(gen);

@@ -79,6 +79,16 @@ static int check_memory_argument(struct gt_verifier *verifier, unsigned regno, u
 	return gt_verify_helper_memory(verifier, regno, size, access);
 }
 
+/* A helper prints or publishes its scalars, sizes included: no addresses. */
+static int check_scalar_leak(struct gt_verifier *verifier, unsigned regno)
+{
+	const struct gt_value *value = gt_register(verifier, regno);
+
+	if (gt_is_pointer(value) || value->address)
+		return gt_reject(verifier, "R%u leaks addr into helper function", regno);
+	return 0;
+}
+
 /* r<regno> is memory and r<regno + 1> its size. */
 static int check_sized_memory(struct gt_verifier *verifier, unsigned regno, bool zero)
 {
@@ -102,6 +112,8 @@ static int check_sized_memory(struct gt_verifier *verifier, unsigned regno, bool
 				 "R%u unbounded memory access, use 'var &= const' or 'if (var < "
 				 "const)'",
 				 regno + 1);
+	if (check_scalar_leak(verifier, regno + 1))
+		return -EINVAL;
 	return check_memory_argument(verifier, regno, all->umax, GT_ACCESS_READ);
 }
 
@@ -116,7 +128,7 @@ static int check_record_size(struct gt_verifier *verifier, struct helper_call *c
 	if (value->scalar.value > GT_MAX_OFFSET)
 		return gt_reject(verifier, "R%u is not a valid record size", regno);
 	call->size = (uint32_t)value->scalar.value;
-	return 0;
+	return check_scalar_leak(verifier, regno);
 }
 
 static int check_record_argument(struct gt_verifier *verifier, struct helper_call *call,
@@ -268,10 +280,7 @@ static int check_argument(struct gt_verifier *verifier, struct helper_call *call
 	case GT_ARG_SCALAR:
 	case GT_ARG_KEY_SCALAR:
 	case GT_ARG_OPTIONAL:
-		/* The helper prints it or passes it on: no addresses. */
-		if (gt_is_pointer(value) || value->address)
-			return gt_reject(verifier, "R%u leaks addr into helper function", regno);
-		return 0;
+		return check_scalar_leak(verifier, regno);
 	default:
 		return 0;
 	}

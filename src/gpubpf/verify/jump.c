@@ -113,14 +113,26 @@ static const struct gt_value *find_null_check(const struct bpf_insn *insn,
 	return gt_is_pointer(right) && is_zero_scalar(left) && !right->maybe_null ? right : NULL;
 }
 
-/* A pointer that equals one that is not NULL is not NULL. */
+/*
+ * Whether a pointer is not 0 on any device. Contexts have no address there, stacks may start at 0
+ * of local memory, and a pointer may be moved before its object. Linux assumes that none is 0.
+ */
+static bool is_never_zero(const struct gt_value *value)
+{
+	return !value->maybe_null && value->fixed_offset >= 0 && value->scalar.all.smin >= 0 &&
+	       (value->type == GT_REG_MAP || value->type == GT_REG_MAP_VALUE ||
+		value->type == GT_REG_RECORD);
+}
+
+/* A pointer that equals one that is not 0 is not NULL. */
 static void mark_equal_pointers(const struct bpf_insn *insn, bool taken, struct gt_value *left,
 				struct gt_value *right)
 {
 	unsigned operation = BPF_OP(insn->code);
 
 	if (BPF_CLASS(insn->code) != BPF_JMP || operation != (taken ? BPF_JEQ : BPF_JNE) ||
-	    !gt_is_pointer(left) || !gt_is_pointer(right) || left->maybe_null == right->maybe_null)
+	    !gt_is_pointer(left) || !gt_is_pointer(right) ||
+	    (!is_never_zero(left) && !is_never_zero(right)))
 		return;
 	left->maybe_null = false;
 	right->maybe_null = false;

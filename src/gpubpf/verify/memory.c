@@ -252,7 +252,7 @@ static int verify_load(struct gt_verifier *verifier, const struct bpf_insn *insn
 	return error;
 }
 
-/* Reject addresses in maps and rings, where others could read them. */
+/* Reject addresses in maps, rings and a program's memory, where others could read them. */
 static int check_address_leak(struct gt_verifier *verifier, const struct gt_access_range *range,
 			      unsigned source)
 {
@@ -262,7 +262,7 @@ static int check_address_leak(struct gt_verifier *verifier, const struct gt_acce
 		return 0;
 	if (range->base->type == GT_REG_MAP_VALUE)
 		return gt_reject(verifier, "R%u leaks addr into map", source);
-	if (range->base->type == GT_REG_RECORD)
+	if (range->base->type == GT_REG_RECORD || range->base->type == GT_REG_MEMORY)
 		return gt_reject(verifier, "R%u leaks addr into mem", source);
 	return 0;
 }
