@@ -4,6 +4,8 @@
 
 enum {
 	CUDACOUNTER_KERNELS = 4096,
+	/* Bytes: a grid of a million threads of which each exits alone. */
+	KERNELRETSNOOP_RING = 1 << 26,
 };
 
 struct cudacounter_kernel {
@@ -15,4 +17,16 @@ struct cudacounter_kernel {
 struct threadhist_thread {
 	unsigned long long entries; /* of kernels */
 	unsigned long long loops;   /* branches back to the start of a loop */
+};
+
+/* Lanes of a warp that exit together. */
+struct kernelretsnoop_exit {
+	unsigned long long launch;      /* %gridid */
+	unsigned long long time, clock; /* %globaltimer in ns; %clock64 */
+	unsigned int pid, kernel;
+	unsigned int lanes; /* bit n: lane n */
+	unsigned int block_x;
+	unsigned short block_y, block_z, warp;
+	unsigned short size_x, size_y, size_z; /* of a block */
+	unsigned int reserved;
 };

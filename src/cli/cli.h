@@ -106,6 +106,7 @@ extern const struct gt_cli_command gt_command_exec;
 extern const struct gt_cli_command gt_command_run;
 extern const struct gt_cli_command gt_command_probe;
 extern const struct gt_cli_command gt_command_cudacounter;
+extern const struct gt_cli_command gt_command_kernelretsnoop;
 extern const struct gt_cli_command gt_command_threadhist;
 extern const struct gt_cli_command gt_command_doctor;
 extern const struct gt_cli_command gt_command_list;

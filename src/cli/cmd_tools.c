@@ -25,6 +25,7 @@ static const struct gt_option option_table[] = {
 
 static const struct gt_gpu_report *const reports[] = {
 	&gt_gpu_report_cudacounter,
+	&gt_gpu_report_kernelretsnoop,
 	&gt_gpu_report_threadhist,
 };
 
@@ -170,6 +171,39 @@ const struct gt_cli_command gt_command_cudacounter = {
 	.examples = cudacounter_examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),
+	.run = run_tool,
+};
+
+/* Options of the tools that can print each record. */
+static const struct gt_option record_options[] = {
+	{0, "gpu", "GPU", "the GPU of CMD: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
+	 gt_gpu_names},
+	{0, "each", NULL, "print each record as it arrives, too", GT_OPTION_FLAG, AT(each), NULL},
+	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
+	 AT(verbose), NULL},
+	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+};
+
+static const char *const kernelretsnoop_examples[] = {
+	"gputap kernelretsnoop -- ./lateexit",
+	"gputap kernelretsnoop --each --json -- ./lateexit   # the exit of each thread",
+	NULL,
+};
+
+const struct gt_cli_command gt_command_kernelretsnoop = {
+	.name = "kernelretsnoop",
+	.summary = "Show when the threads of a kernel exit, on the GPU",
+	.usage = "[options] -- CMD ARGS",
+	.description =
+		"Runs CMD with a program in its kernels that records when each thread exits, with "
+		"the GPU's timer (%globaltimer) and the clock of its multiprocessor (%clock64). "
+		"Prints, for each launch, how far apart the lanes of warps and the threads of "
+		"blocks exit; for each kernel which lanes are slow, and a picture of the warp that "
+		"diverges most. With --each it prints each thread's exit, too. Records that were "
+		"dropped are counted. Needs no privilege; see 'gputap run'.",
+	.examples = kernelretsnoop_examples,
+	.options = record_options,
+	.option_count = gt_countof(record_options),
 	.run = run_tool,
 };
 

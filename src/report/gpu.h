@@ -35,6 +35,7 @@ struct gt_gpu_report {
 };
 
 extern const struct gt_gpu_report gt_gpu_report_cudacounter;
+extern const struct gt_gpu_report gt_gpu_report_kernelretsnoop;
 extern const struct gt_gpu_report gt_gpu_report_threadhist;
 
 /*

@@ -104,3 +104,73 @@ tool() {
 	gputap cudacounter -- sh -c 'exit 9'
 	expect_status 9
 }
+
+@test "kernelretsnoop finds the lane that exits later than the others of its warp" {
+	tool kernelretsnoop -- "$examples/lateexit"
+	expect_output_line '^lateexit: 16 sums are right$'
+	expect_output_line '^ +1 +512 +16 +16 +[1-9][0-9]* +[1-9][0-9]* +[1-9][0-9]* .* sum_rows$'
+	expect_output_line '^ +2 +384 +12 +12 +[1-9][0-9]* +[1-9][0-9]* +[1-9][0-9]* .* sum_rows$'
+	expect_output_line '^sum_rows\(float const\*, float\*, float\*\): 28 of 28 warps exit in parts$'
+	expect_output_line '^  lane 0 \|\.{31}@\| 31   the slowest is lane 31: [1-9][0-9]* cycles after the first on average, the last in 28 of 28 warps$'
+	expect_output_line '^         \|#{31}\.\| \+0 cycles$'
+	# 32 iterations of some instructions.
+	expect_output_line '^         \|\.{31}#\| \+[1-9][0-9]{2,} cycles$'
+}
+
+@test "kernelretsnoop --json keeps the launches of a kernel apart" {
+	tool kernelretsnoop --json -- "$examples/lateexit"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].launches | map(.threads) == [512, 384] and map(.warps) == [16, 12] and
+		map(.split_warps) == [16, 12] and map(.blocks) == [8, 3] and
+		map(.block_size) == [[64, 1, 1], [128, 1, 1]]'
+	expect_json '.[0].launches | all(.lanes[31].last == .split_warps and .lanes[30].last == 0 and
+		.lanes[31].delay_cycles > 100 * .split_warps and .lanes[30].delay_cycles == 0 and
+		(.slowest_warp.groups | map(.lanes)) == ["0x7fffffff", "0x80000000"])'
+	expect_json '.[0].launches[0].last <= .[0].launches[1].first'
+	expect_json '.[0] | .records_lost == 0 and .records_malformed == 0 and .blocks_open == 0 and
+		.not_counted == 0'
+}
+
+@test "kernelretsnoop --each has the exit of every thread once" {
+	tool kernelretsnoop --each --json -- "$examples/lateexit"
+	output=$(grep '^{"exit"' <<<"$output")
+	expect_json 'length == 896 and (map([.launch, .block, .thread]) | unique | length) == 896'
+	expect_json 'group_by([.launch, .block, (.thread[0] / 32 | floor)]) | length == 28 and
+		all(max_by(.clock).thread[0] % 32 == 31)'
+}
+
+@test "kernelretsnoop loses nothing of a million threads of which each exits alone" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	cat >"$BATS_TEST_TMPDIR/fan.cu" <<-'END'
+		#include <cuda_runtime.h>
+		__global__ void fan_out(volatile int *sink) {
+			for (int k = 0; k < 32; k++) {
+				if (threadIdx.x % 32 == k) return;
+				sink[k] = 1;
+			}
+		}
+		int main() {
+			int *sink;
+			cudaMalloc(&sink, 32 * sizeof(*sink));
+			fan_out<<<4096, 256>>>(sink);
+			return cudaDeviceSynchronize();
+		}
+	END
+	"$root/tools/softcc" --build "$build" -o "$BATS_TEST_TMPDIR/fan" "$BATS_TEST_TMPDIR/fan.cu"
+	tool kernelretsnoop --json -- "$BATS_TEST_TMPDIR/fan"
+	expect_json '.[0] | .records_lost == 0 and .blocks_open == 0 and (.launches | length) == 1'
+	expect_json '.[0].launches[0] | .threads == 1048576 and .blocks == 4096 and .split_warps == 32768'
+}
+
+@test "kernelretsnoop reports a kernel whose lanes exit together, and blocks that do not end" {
+	tool kernelretsnoop -- "$examples/vectoradd"
+	expect_output_line '^add\(float const\*, float const\*, float\*, int\): the lanes of each warp exit together \(8192 warps\)$'
+	cat >"$BATS_TEST_TMPDIR/trap.cu" <<-'END'
+		#include <cuda_runtime.h>
+		__global__ void stop(int *) { if (threadIdx.x >= 32) __builtin_trap(); }
+		int main() { stop<<<1, 64>>>(nullptr); cudaDeviceSynchronize(); return 0; }
+	END
+	"$root/tools/softcc" --build "$build" -o "$BATS_TEST_TMPDIR/trap" "$BATS_TEST_TMPDIR/trap.cu"
+	tool kernelretsnoop -- "$BATS_TEST_TMPDIR/trap"
+	expect_output_line '^1 blocks are not counted: threads of theirs did not exit, or their records were dropped$'
+}
