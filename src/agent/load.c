@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The hooks of the functions that load modules and libraries. */
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/caller.h"
 #include "agent/functions.h"
 #include "agent/protocol.h"
 
@@ -32,29 +31,10 @@ static uint32_t current_capability(void)
 	return (uint32_t)(major * 10 + minor);
 }
 
-/* What the program would notice of the agent's system calls. */
-struct caller_state {
-	int error, cancel;
-};
-
-static struct caller_state save_caller(void)
-{
-	struct caller_state state = {.error = errno};
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state.cancel);
-	return state;
-}
-
-static void restore_caller(const struct caller_state *state)
-{
-	pthread_setcancelstate(state->cancel, NULL);
-	errno = state->error;
-}
-
 /* The image to load in place of the program's, or NULL. */
 static const void *begin_patched(const void *image, struct gt_agent_exchange *exchange)
 {
-	const struct caller_state caller = save_caller();
+	const struct gt_agent_caller caller = gt_agent_save_caller();
 	struct gt_agent_image measured;
 	uint32_t capability;
 
@@ -68,16 +48,16 @@ static const void *begin_patched(const void *image, struct gt_agent_exchange *ex
 		gt_agent_use_maps();
 	else
 		gt_agent_finish(exchange, 0, false);
-	restore_caller(&caller);
+	gt_agent_restore_caller(&caller);
 	return exchange->patched;
 }
 
 static void end_patched(struct gt_agent_exchange *exchange, CUresult error, bool keep)
 {
-	const struct caller_state caller = save_caller();
+	const struct gt_agent_caller caller = gt_agent_save_caller();
 
 	gt_agent_finish(exchange, error, keep);
-	restore_caller(&caller);
+	gt_agent_restore_caller(&caller);
 }
 
 /*
