@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -222,6 +223,45 @@ static struct {
 	size_t size;
 } agent_maps = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Whether a file is an array of the kernel. The kernel checks its size, which fstat has not. */
+static bool is_array(int fd)
+{
+	static const char expected[] = "anon_inode:bpf-map";
+	char path[32], target[sizeof(expected)] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target)) == sizeof(expected) - 1 &&
+	       !memcmp(target, expected, sizeof(expected) - 1);
+}
+
+/* Whether an array replaces pages of the memory of the maps, and no others. */
+static bool is_within(const struct gt_agent_reply *array, const struct gt_agent_reply *memory)
+{
+	uint64_t offset = array->address - memory->address;
+
+	return array->verdict == GT_AGENT_ARRAY && array->address >= memory->address &&
+	       array->size && offset <= memory->size && array->size <= memory->size - offset;
+}
+
+/* Map the arrays of the kernel that follow a reply. */
+static bool map_arrays(int socket, const struct gt_agent_reply *memory)
+{
+	bool mapped = memory->arrays <= GT_AGENT_MAX_ARRAYS;
+
+	for (uint32_t i = 0; mapped && i < memory->arrays; i++) {
+		struct gt_agent_reply array = {0};
+		int fd = -1;
+
+		mapped = receive_reply(socket, &array, &fd) && fd >= 0 &&
+			 is_within(&array, memory) && is_array(fd) &&
+			 mmap((void *)(uintptr_t)array.address, array.size, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+		if (fd >= 0)
+			close(fd);
+	}
+	return mapped;
+}
+
 static void ask_for_maps(void)
 {
 	struct gt_agent_request request = {.operation = GT_AGENT_MAPS};
@@ -231,21 +271,22 @@ static void ask_for_maps(void)
 
 	if (socket < 0)
 		return;
-	close(socket);
 	if (reply.verdict != GT_AGENT_MEMORY) {
 		if (fd >= 0)
 			close(fd);
+		close(socket);
 		return;
 	}
 	memory = map_file(fd, (void *)(uintptr_t)reply.address, reply.size, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_FIXED_NOREPLACE);
+	/* Before Linux 4.17 the address is a hint. */
+	if (memory && (memory != (void *)(uintptr_t)reply.address || !map_arrays(socket, &reply))) {
+		munmap(memory, reply.size);
+		memory = NULL;
+	}
+	close(socket);
 	if (!memory)
 		return;
-	/* Before Linux 4.17 the address is a hint. */
-	if (memory != (void *)(uintptr_t)reply.address) {
-		munmap(memory, reply.size);
-		return;
-	}
 	agent_maps.memory = memory;
 	agent_maps.size = reply.size;
 }

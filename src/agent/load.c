@@ -31,6 +31,23 @@ static uint32_t current_capability(void)
 	return (uint32_t)(major * 10 + minor);
 }
 
+/*
+ * A process that initializes the driver will load modules. The collector hears of it here, before
+ * the first launch: its uprobes are attached in time.
+ */
+CUresult cuInit(unsigned flags)
+{
+	struct gt_agent_caller caller;
+	void *memory;
+	size_t size;
+
+	NEED(cuInit);
+	caller = gt_agent_save_caller();
+	gt_agent_map_memory(&memory, &size);
+	gt_agent_restore_caller(&caller);
+	return gt_driver.cuInit(flags);
+}
+
 /* The image to load in place of the program's, or NULL. */
 static const void *begin_patched(const void *image, struct gt_agent_exchange *exchange)
 {

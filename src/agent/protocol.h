@@ -10,8 +10,9 @@
  *
  * Neither trusts the other: sizes are checked against the files, and a file's size against its
  * limits. The memory of maps is one memfd, which the agent asks for by a request without an image,
- * and maps at the address that the collector names. So the text of a patched module is the same on
- * each run, and the driver's cache of compiled modules works.
+ * and maps at the address that the collector names. Maps that host programs use, too, are arrays of
+ *the kernel: they follow, each in a reply of its own, and replace pages of the memfd. So the text
+ *of a patched module is the same on each run, and the driver's cache of compiled modules works.
  */
 #pragma once
 
@@ -25,6 +26,7 @@ enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
 	GT_AGENT_VERSION = 1,
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
+	GT_AGENT_MAX_ARRAYS = 64,     /* of the kernel */
 };
 
 enum gt_agent_operation {
@@ -45,13 +47,16 @@ enum gt_agent_verdict {
 	GT_AGENT_ORIGINAL, /* load what the program gave */
 	GT_AGENT_PATCHED,  /* load the file that is attached */
 	GT_AGENT_MEMORY,   /* map the file that is attached at `address` */
+	GT_AGENT_ARRAY,    /* map the array of the kernel that is attached over that memory */
 };
 
 struct gt_agent_reply {
 	__u32 magic;
 	__u32 verdict; /* gt_agent_verdict */
 	__u64 size;    /* of the attached file */
-	__u64 address;
+	__u64 address; /* MEMORY, ARRAY */
+	__u32 arrays;  /* MEMORY: replies that follow */
+	__u32 reserved;
 };
 
 /* What became of a patched image. */

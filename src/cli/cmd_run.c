@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/host_map.h"
 #include "cli/injection.h"
 
 #define AT(field) offsetof(struct gt_cli_injection_options, field)
@@ -20,6 +21,8 @@ static const struct gt_option option_table[] = {
 	 GT_OPTION_COUNT, AT(threads), NULL},
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
+	{0, "no-linux", NULL, "do not attach the object's host programs (uprobe/… and others)",
+	 GT_OPTION_FLAG, AT(no_host_programs), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
 	{0, "max-insns", "N", "reject programs that may execute more than N instructions",
 	 GT_OPTION_COUNT, AT(max_insns), NULL},
@@ -39,6 +42,13 @@ static const char *const examples[] = {
 static bool is_shown(const struct gt_cli_injection *self, uint32_t map)
 {
 	return gt_inject_has_map(self->inject, map) && !self->object->maps[map].constant;
+}
+
+/* Maps that only host programs use. */
+static bool is_of_host(const struct gt_cli_injection *self, uint32_t map)
+{
+	return self->host_programs && gt_host_programs_own(self->host_programs, map) &&
+	       !self->object->maps[map].constant;
 }
 
 static bool is_ring(const struct gt_cli_injection *self, uint32_t map)
@@ -122,6 +132,9 @@ static void put_maps(const struct gt_cli_injection *self, struct gt_strbuf *text
 		view = gt_inject_view(self->inject, i);
 		gt_bpf_map_print(&view, text);
 	}
+	for (uint32_t i = 0; i < self->object->map_count; i++)
+		if (is_of_host(self, i))
+			gt_cli_put_host_map(self->host_programs, self->object, i, text, NULL);
 }
 
 static void json_maps(const struct gt_cli_injection *self, struct gt_json *json)
@@ -135,6 +148,13 @@ static void json_maps(const struct gt_cli_injection *self, struct gt_json *json)
 		view = gt_inject_view(self->inject, i);
 		gt_bpf_map_print_json(&view, json, NULL);
 	}
+	gt_json_array_end(json);
+	if (!self->host_programs)
+		return;
+	gt_json_array_begin(json, "linux");
+	for (uint32_t i = 0; i < self->object->map_count; i++)
+		if (is_of_host(self, i))
+			gt_cli_put_host_map(self->host_programs, self->object, i, NULL, json);
 	gt_json_array_end(json);
 }
 
@@ -195,7 +215,7 @@ static int run_run(const struct gt_cli_command *command, int count, char **argum
 		.idle = print_new, .tick = print_maps, .end = print_end};
 	struct gt_cli_injection_options given = {.gpu = GT_GPU_AUTO,
 						 .threads = GT_CLI_INJECTION_THREADS};
-	struct gt_cli_injection self = {.given = &given};
+	struct gt_cli_injection self = {.given = &given, .host_programs_are_optional = true};
 	int rest, status = gt_cli_parse(command, count, arguments, &given, &rest);
 
 	if (status != GT_GO_ON)
@@ -220,9 +240,12 @@ const struct gt_cli_command gt_command_run = {
 	.description =
 		"Verifies the GPU programs of an object made by 'clang -target bpf', runs CMD, and "
 		"inserts them into its kernels while CMD loads its modules: from PTX, without "
-		"changing CMD. Records of rings are printed as they come, the maps and the "
+		"changing CMD. Host programs of the object are attached to CMD meanwhile, as root. "
+		"Records of rings are printed as they come, the maps and the "
 		"coverage at the end: sites found = patched + rejected. Modules without PTX are "
-		"loaded as they are and counted as SASS only. Needs no privilege.",
+		"loaded as they are and counted as SASS only. Without host programs, no privilege "
+		"is "
+		"needed.",
 	.examples = examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),

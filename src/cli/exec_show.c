@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/exec.h"
+#include "cli/host_map.h"
 
 enum map_owner {
 	OWNER_DEVICE,
@@ -37,29 +38,15 @@ static void put_map(const struct gt_cli_exec *self, uint32_t number, enum map_ow
 		    const struct gt_exec_device *device, struct gt_strbuf *text,
 		    struct gt_json *json)
 {
-	const struct gt_bpf_map *map = &self->exec.program.object->maps[number];
-	gt_autofree void *copied = NULL;
 	struct gt_bpf_map_view view;
-	struct gt_diag diag = {0};
 
-	if (owner == OWNER_DEVICE) {
-		view = gt_instance_view(device->run.instance, number);
-	} else if (owner == OWNER_SHARED) {
-		view = gt_shared_view(self->exec.shared, number);
-	} else if (gt_host_programs_read(self->exec.host_programs, number, &view, &diag)) {
-		if (json) {
-			gt_json_object_begin(json, NULL);
-			gt_json_string(json, "name", map->name);
-			gt_json_string(json, "problem", diag.text);
-			gt_json_object_end(json);
-		} else {
-			gt_put_printable(text, map->name);
-			gt_strbuf_printf(text, ": %s\n", diag.text);
-		}
+	if (owner == OWNER_HOST) {
+		gt_cli_put_host_map(self->exec.host_programs, self->exec.program.object, number,
+				    text, json);
 		return;
-	} else {
-		copied = (void *)view.memory;
 	}
+	view = owner == OWNER_DEVICE ? gt_instance_view(device->run.instance, number)
+				     : gt_shared_view(self->exec.shared, number);
 	if (json)
 		gt_bpf_map_print_json(&view, json, NULL);
 	else

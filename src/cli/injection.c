@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cli/injection.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/programs.h"
@@ -49,6 +51,26 @@ static int verify_program(struct gt_cli_injection *self, const struct gt_bpf_pro
 	return GT_GO_ON;
 }
 
+/* Before the GPU programs are verified: it decides where the maps are. */
+static int open_host_programs(struct gt_cli_injection *self, struct gt_diag *diag)
+{
+	int error = 0;
+
+	if (self->object->host_program_count && !self->given->no_host_programs)
+		error = gt_host_programs_open(self->object, &self->host_programs, diag);
+	/* Those that there are need not be loaded: SEC("?…"). */
+	return error == -ENOENT ? 0 : error;
+}
+
+/* Print an error, and for one of host programs how to do without them. */
+static void print_failure(const struct gt_cli_injection *self, const struct gt_diag *diag)
+{
+	gt_cli_diag(diag);
+	if (self->host_programs_are_optional && !strcmp(diag->stage, "linux"))
+		gt_cli_error("the command was not run; --no-linux runs it without the object's "
+			     "host programs");
+}
+
 int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
 {
 	struct gt_diag diag = {0};
@@ -67,11 +89,17 @@ int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
 			     self->object->program_count, GT_PATCH_MAX_PROGRAMS);
 		return GT_EXIT_FAILED;
 	}
+	if (open_host_programs(self, &diag)) {
+		print_failure(self, &diag);
+		return GT_EXIT_FAILED;
+	}
 	for (uint32_t i = 0; i < self->object->program_count && status == GT_GO_ON; i++)
 		status = verify_program(self, &self->object->programs[i]);
-	if (self->object->host_program_count && status == GT_GO_ON)
-		gt_cli_error("the object's %u host programs are not attached",
-			     self->object->host_program_count);
+	if (status == GT_GO_ON && self->host_programs &&
+	    gt_host_programs_load(self->host_programs, &diag)) {
+		print_failure(self, &diag);
+		status = GT_EXIT_FAILED;
+	}
 	return status;
 }
 
@@ -79,6 +107,7 @@ void gt_cli_injection_free(struct gt_cli_injection *self)
 {
 	for (uint32_t i = 0; i < self->count; i++)
 		gt_facts_clear(&self->facts[i]);
+	gt_host_programs_close(self->host_programs);
 	gt_bpf_object_free(self->object);
 }
 
@@ -115,6 +144,20 @@ static void print_coverage(const struct gt_cli_injection *self)
 	if (self->lines_lost)
 		gt_cli_error("%" PRIu64 " lines that programs printed were dropped (buffer full)",
 			     self->lines_lost);
+}
+
+/* What host programs may have missed. */
+static void print_account(const struct gt_cli_injection *self)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	char *rest = NULL;
+
+	if (!self->host_programs)
+		return;
+	gt_host_programs_account(self->host_programs, &text);
+	for (char *line = text.length ? strtok_r(text.data, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		gt_cli_error("%s", line);
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -156,6 +199,7 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.threads = (uint32_t)self->given->threads,
 		.switchable = self->given->switchable || self->given->start_off,
 		.switched_off = self->given->start_off,
+		.host_programs = self->host_programs,
 		.report = report_module,
 		.context = self,
 	};
@@ -164,6 +208,7 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.words = words,
 		.gpu = (enum gt_gpu)self->given->gpu,
 		.interval_ns = self->given->interval,
+		.host_programs = self->host_programs,
 		.idle = call_idle,
 		.tick = call_tick,
 		.context = &viewed,
@@ -177,12 +222,13 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 	if (!error)
 		error = gt_inject_run(inject, &command, print_remark, &status, &diag);
 	if (error) {
-		gt_cli_diag(&diag);
+		print_failure(self, &diag);
 		return status;
 	}
 	call_idle(&viewed);
 	if (view->end)
 		view->end(self, status);
 	print_coverage(self);
+	print_account(self);
 	return status;
 }

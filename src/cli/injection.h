@@ -3,12 +3,14 @@
 #pragma once
 
 #include "gpubpf/object/object.h"
+#include "run/host_programs.h"
 #include "run/inject_command.h"
 
 /* As given on the command line. */
 struct gt_cli_injection_options {
 	bool json, verbose, allow_control, switchable, start_off;
-	bool each; /* print each record of a report */
+	bool each;             /* print each record of a report */
+	bool no_host_programs; /* omit those of the object */
 	int gpu;
 	uint64_t interval, threads, max_insns;
 };
@@ -38,7 +40,9 @@ struct gt_cli_injection {
 	struct gt_patch_program programs[GT_PATCH_MAX_PROGRAMS];
 	struct gt_facts facts[GT_PATCH_MAX_PROGRAMS];
 	uint32_t count;
-	struct gt_inject *inject; /* while the command runs, and for `end` */
+	bool host_programs_are_optional;        /* the command has an option --no-linux */
+	struct gt_host_programs *host_programs; /* loaded; NULL: none */
+	struct gt_inject *inject;               /* while the command runs, and for `end` */
 	uint64_t lines_lost;
 };
 
@@ -49,7 +53,8 @@ struct gt_cli_injection_view {
 	void (*end)(struct gt_cli_injection *self, int status); /* the command has ended */
 };
 
-/* Open an object and verify its GPU programs. GT_GO_ON, or the exit status. */
+/* Open an object, verify its GPU programs and load its host programs. GT_GO_ON, or the exit status.
+ */
 int gt_cli_injection_read(struct gt_cli_injection *self, const char *path);
 /* Run the command with the programs, then print the coverage. Its exit status. */
 int gt_cli_injection_run(struct gt_cli_injection *self, char **words,

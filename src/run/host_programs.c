@@ -25,6 +25,8 @@ struct gt_host_programs {
 	int *arrays;               /* per map: descriptor, or -1 */
 	char *log;                 /* of the kernel's verifier */
 	GT_VEC(struct bpf_link *) links;
+	struct gt_host_uprobes *uprobes; /* beside a command */
+	struct gt_diag late;             /* the first error of a late attachment */
 };
 
 static int no_memory(struct gt_diag *diag)
@@ -205,6 +207,7 @@ void gt_host_programs_close(struct gt_host_programs *programs)
 	if (!programs)
 		return;
 	gt_host_programs_detach(programs);
+	gt_host_uprobes_close(programs->uprobes);
 	bpf_object__close(programs->source);
 	libbpf_set_print(programs->printer);
 	free(programs->arrays);
@@ -301,8 +304,81 @@ int gt_host_programs_attach(struct gt_host_programs *programs, struct gt_diag *d
 	return error;
 }
 
+static bool is_uprobe(const struct bpf_program *program)
+{
+	struct gt_uprobe_section section;
+
+	return gt_uprobe_section_read(bpf_program__section_name(program), &section);
+}
+
+static int open_uprobes(struct gt_host_programs *programs, struct gt_diag *diag)
+{
+	GT_VEC(struct bpf_program *) uprobes = {0};
+	struct bpf_program *program;
+	int error = 0;
+
+	bpf_object__for_each_program (program, programs->source)
+		if (!error && is_wanted(program) && is_uprobe(program))
+			error = gt_vec_push(&uprobes, program);
+	if (error)
+		error = no_memory(diag);
+	else if (uprobes.count)
+		error = gt_host_uprobes_open(uprobes.items, uprobes.count, &programs->uprobes,
+					     diag);
+	gt_vec_free(&uprobes);
+	return error;
+}
+
+int gt_host_programs_attach_command(struct gt_host_programs *programs,
+				    const struct gt_host_command *command, struct gt_diag *diag)
+{
+	struct bpf_program *program;
+	int error = open_uprobes(programs, diag);
+
+	if (!error && programs->uprobes)
+		error = gt_host_uprobes_attach(programs->uprobes, command, diag);
+	bpf_object__for_each_program (program, programs->source)
+		if (!error && is_wanted(program) && !is_uprobe(program))
+			error = attach_program(programs, program, diag);
+	if (error)
+		gt_host_programs_detach(programs);
+	return error;
+}
+
+void gt_host_programs_attach_process(struct gt_host_programs *programs, pid_t pid)
+{
+	struct gt_diag diag = {0};
+
+	if (programs->uprobes && gt_host_uprobes_attach_process(programs->uprobes, pid, &diag) &&
+	    !programs->late.text[0])
+		programs->late = diag;
+}
+
+void gt_host_programs_account(const struct gt_host_programs *programs, struct gt_strbuf *text)
+{
+	const char *name;
+	uint64_t lost;
+
+	if (programs->late.text[0])
+		gt_strbuf_printf(text, "%s: %s\n", programs->late.place, programs->late.text);
+	if (!programs->uprobes)
+		return;
+	for (size_t i = 0; (name = gt_host_uprobes_unattached(programs->uprobes, i)); i++)
+		gt_strbuf_printf(text,
+				 "the host program %s was not attached: no process of the command "
+				 "loaded a file of this name with this function\n",
+				 name);
+	lost = gt_host_uprobes_lost(programs->uprobes);
+	if (lost)
+		gt_strbuf_printf(text,
+				 "%llu threads were not followed by uprobes (out of memory)\n",
+				 (unsigned long long)lost);
+}
+
 void gt_host_programs_detach(struct gt_host_programs *programs)
 {
+	if (programs->uprobes)
+		gt_host_uprobes_detach(programs->uprobes);
 	gt_vec_each (link, &programs->links)
 		bpf_link__destroy(*link);
 	gt_vec_free(&programs->links);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "gpubpf/map/map.h"
+#include "run/host_uprobes.h"
 
 struct gt_host_programs;
 
@@ -33,6 +34,19 @@ const int *gt_host_programs_arrays(const struct gt_host_programs *programs);
 
 /* Attaches all of them, or none. */
 int gt_host_programs_attach(struct gt_host_programs *programs, struct gt_diag *diag);
+/*
+ * The same beside a command, which is not executed yet: programs of uprobes see the calls of the
+ * command and its children alone (host_uprobes.h), other programs the whole system.
+ */
+int gt_host_programs_attach_command(struct gt_host_programs *programs,
+				    const struct gt_host_command *command, struct gt_diag *diag);
+/* Attach uprobes to the libraries that a process of the command has loaded since. */
+void gt_host_programs_attach_process(struct gt_host_programs *programs, pid_t pid);
+/*
+ * Append what host programs may have missed, a line each: uprobes that found no library,
+ * attachments that failed, processes that were not followed. Nothing if there is nothing to report.
+ */
+void gt_host_programs_account(const struct gt_host_programs *programs, struct gt_strbuf *text);
 void gt_host_programs_detach(struct gt_host_programs *programs);
 
 /* Whether host programs use a map, and GPU programs do not. */

@@ -35,6 +35,8 @@ struct gt_inject_coverage {
 	uint64_t found, patched, rejected;
 };
 
+struct gt_host_programs;
+
 struct gt_inject_options {
 	const struct gt_bpf_object *object;
 	const struct gt_patch_program *programs; /* verified */
@@ -42,6 +44,8 @@ struct gt_inject_options {
 	uint32_t threads;  /* of a launch: copies of maps that have one per thread */
 	bool switchable;   /* gt_inject_switch, 'gputap probe on' and 'off' */
 	bool switched_off; /* initially */
+	/* Those of the object, loaded; NULL: none. Maps that they share are the kernel's. */
+	struct gt_host_programs *host_programs;
 	/* Called for each image with its outcome; may be NULL. */
 	void (*report)(void *context, const struct gt_inject_module *module);
 	void *context;

@@ -11,6 +11,7 @@
 #include "base/installed.h"
 #include "launch/environment.h"
 #include "launch/spawn.h"
+#include "run/host_programs.h"
 #include "run/shell_status.h"
 
 enum {
@@ -30,7 +31,23 @@ static int prepare_environment(const struct gt_inject *inject, struct gt_environ
 	return error;
 }
 
-/* Create the process of the command, which waits. */
+static int attach_host_programs(const struct gt_inject_command *command,
+				const struct gt_command *found,
+				const struct gt_environment *environment,
+				const struct gt_child *child, struct gt_diag *diag)
+{
+	const struct gt_host_command attached = {
+		.files = found,
+		.environment = environment->variables,
+		.pidfd = child->pidfd,
+	};
+
+	return command->host_programs
+		       ? gt_host_programs_attach_command(command->host_programs, &attached, diag)
+		       : 0;
+}
+
+/* Create the process of the command, which waits, and attach the host programs. */
 static int make_command(const struct gt_inject *inject, const struct gt_inject_command *command,
 			void (*remark)(const char *text), struct gt_child *ret_child,
 			int *ret_status, struct gt_diag *diag)
@@ -50,6 +67,8 @@ static int make_command(const struct gt_inject *inject, const struct gt_inject_c
 	if (!error)
 		error = gt_child_make(found.paths[0], command->words, environment.variables,
 				      ret_child, diag);
+	if (!error)
+		error = attach_host_programs(command, &found, &environment, ret_child, diag);
 	gt_environment_free(&environment);
 	return error;
 }
@@ -109,8 +128,10 @@ int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *comm
 	struct gt_child child = GT_CHILD_NONE;
 	int error = make_command(inject, command, remark, &child, ret_status, diag);
 
-	if (error)
+	if (error) {
+		gt_child_release(&child);
 		return error;
+	}
 	sigaction(SIGINT, &ignore, &before[0]);
 	sigaction(SIGQUIT, &ignore, &before[1]);
 	error = gt_child_resume(&child, command->words[0], diag);
@@ -122,6 +143,8 @@ int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *comm
 	}
 	sigaction(SIGINT, &before[0], NULL);
 	sigaction(SIGQUIT, &before[1], NULL);
+	if (command->host_programs)
+		gt_host_programs_detach(command->host_programs);
 	gt_child_release(&child);
 	return error;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The socket of the agents: connections, requests, results. */
+#include "run/host_programs.h"
 #include "run/inject_private.h"
 
 #include <errno.h>
@@ -142,18 +143,6 @@ static void accept_agent(struct gt_inject *inject)
 	inject->connection_count++;
 }
 
-static void answer_maps(struct gt_inject *inject, struct gt_inject_connection *connection)
-{
-	const struct gt_agent_reply reply = {
-		.magic = GT_AGENT_MAGIC,
-		.verdict = GT_AGENT_MEMORY,
-		.size = inject->memory.size,
-		.address = GT_INJECT_MAP_ADDRESS,
-	};
-
-	gt_agent_send(connection->fd, &reply, sizeof(reply), inject->memory.fd, MSG_DONTWAIT);
-}
-
 /*
  * The driver's verdict on the patched image. A process that ends without one has loaded it, unless
  * it has not read the answer.
@@ -182,11 +171,15 @@ static void take_request(struct gt_inject *inject, struct gt_inject_connection *
 	gt_autoclose int file = -1;
 
 	if (receive_request(connection->fd, &request, &file)) {
+		/* The process waits, so that no call of its modules' kernels is missed. */
+		if (inject->options.host_programs)
+			gt_host_programs_attach_process(inject->options.host_programs,
+							connection->module.pid);
 		if (request.operation == GT_AGENT_IMAGE)
 			connection->answered =
 				gt_inject_image_answer(inject, connection, &request, file);
 		else if (request.operation == GT_AGENT_MAPS)
-			answer_maps(inject, connection);
+			gt_inject_memory_send(inject, connection->fd);
 	}
 	if (connection->answered)
 		return;

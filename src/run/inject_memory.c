@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/message.h"
 #include "agent/protocol.h"
+#include "run/host_programs.h"
 
 enum {
 	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
@@ -75,7 +77,68 @@ static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
 	return 0;
 }
 
-static int open_map(struct gt_inject *inject, uint32_t number)
+/* The kernel's array of a map, or -1. */
+static int array_of(const struct gt_inject *inject, uint32_t number)
+{
+	return inject->options.host_programs && number < inject->map_count
+		       ? gt_host_programs_arrays(inject->options.host_programs)[number]
+		       : -1;
+}
+
+static size_t page_bytes(const struct gt_inject *inject, uint32_t number)
+{
+	size_t bytes = gt_bpf_map_bytes(map_of(inject, number), inject->memory.copies[number]);
+
+	return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+/* Map the kernel's array over the pages of a map. */
+static int map_array(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
+{
+	void *data = inject->memory.data + inject->memory.offsets[number];
+
+	if (mmap(data, page_bytes(inject, number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 array_of(inject, number), 0) == MAP_FAILED)
+		return gt_diag(diag, -errno, "run", map_of(inject, number)->name,
+			       "cannot map the kernel's array: %s", strerror(errno));
+	return 0;
+}
+
+static uint32_t count_arrays(const struct gt_inject *inject)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < inject->map_count; i++)
+		count += gt_inject_has_map(inject, i) && array_of(inject, i) >= 0;
+	return count;
+}
+
+bool gt_inject_memory_send(const struct gt_inject *inject, int socket)
+{
+	const struct gt_inject_memory *memory = &inject->memory;
+	struct gt_agent_reply reply = {
+		.magic = GT_AGENT_MAGIC,
+		.verdict = GT_AGENT_MEMORY,
+		.size = memory->size,
+		.address = GT_INJECT_MAP_ADDRESS,
+		.arrays = count_arrays(inject),
+	};
+	bool sent = gt_agent_send(socket, &reply, sizeof(reply), memory->fd, MSG_DONTWAIT);
+
+	reply.verdict = GT_AGENT_ARRAY;
+	reply.arrays = 0;
+	for (uint32_t i = 0; sent && i < inject->map_count; i++) {
+		if (!gt_inject_has_map(inject, i) || array_of(inject, i) < 0)
+			continue;
+		reply.size = page_bytes(inject, i);
+		reply.address = memory->words[i][0];
+		sent = gt_agent_send(socket, &reply, sizeof(reply), array_of(inject, i),
+				     MSG_DONTWAIT);
+	}
+	return sent;
+}
+
+static int open_map(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
 {
 	const struct gt_bpf_map *map = map_of(inject, number);
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
@@ -83,6 +146,8 @@ static int open_map(struct gt_inject *inject, uint32_t number)
 
 	if (inject->memory.offsets[number] == SIZE_MAX)
 		return 0;
+	if (array_of(inject, number) >= 0)
+		return map_array(inject, number, diag);
 	gt_bpf_map_initialise(map, inject->memory.copies[number], data);
 	return kind->shape == GT_BPF_MAP_RING
 		       ? gt_ring_reader_open(map, data, &inject->readers[number])
@@ -105,12 +170,16 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = plan_map(inject, i, diag);
+	if (!error && count_arrays(inject) > GT_AGENT_MAX_ARRAYS)
+		error = gt_diag(diag, -E2BIG, "run", NULL,
+				"more than %d maps are shared with host programs",
+				GT_AGENT_MAX_ARRAYS);
 	if (!error)
 		error = map_memory(inject, diag);
 	for (uint32_t i = 0; i < inject->options.program_count && !error; i++)
 		gt_inject_switch(inject, i, !inject->options.switched_off);
 	for (uint32_t i = 0; i < count && !error; i++)
-		error = open_map(inject, i);
+		error = open_map(inject, i, diag);
 	return error;
 }
 

@@ -72,6 +72,8 @@ struct gt_inject {
 /* inject_memory.c: allocate and initialise the maps. 0 or -Exxx; close after errors, too. */
 int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_memory_close(struct gt_inject *inject);
+/* Send the files of the maps to an agent that asks for them. */
+bool gt_inject_memory_send(const struct gt_inject *inject, int socket);
 
 /* inject_control.c: create the socket of 'gputap probe'. 0 or -Exxx; close after errors, too. */
 int gt_inject_control_open(struct gt_inject *inject, struct gt_diag *diag);

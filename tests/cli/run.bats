@@ -333,9 +333,9 @@ build_driver_program() {
 		#include <dlfcn.h>
 		#include <stdio.h>
 		int main(int count, char **words) {
-			void *driver = dlopen(words[1], RTLD_NOW), *init = driver ? dlsym(driver, "cuInit") : 0;
+			void *driver = dlopen(words[1], RTLD_NOW), *version = driver ? dlsym(driver, "cuDriverGetVersion") : 0;
 			Dl_info info;
-			puts(init && dladdr(init, &info) ? info.dli_fname : "none");
+			puts(version && dladdr(version, &info) ? info.dli_fname : "none");
 			return 0;
 		}
 	END

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Printing maps that only host programs use. */
+#pragma once
+
+#include "base/json.h"
+#include "run/host_programs.h"
+
+/*
+ * Append map `number` of the object as text, or as JSON if `json` is not NULL. A map that cannot be
+ * read is shown with the problem.
+ */
+void gt_cli_put_host_map(const struct gt_host_programs *programs,
+			 const struct gt_bpf_object *object, uint32_t number,
+			 struct gt_strbuf *text, struct gt_json *json);

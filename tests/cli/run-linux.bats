@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# run: host programs beside the GPU programs in the kernels of a command. Needs BPF, and no GPU.
+
+load helper
+
+setup() {
+	object=$BATS_TEST_TMPDIR/program.o
+	export object
+}
+
+# program SOURCE: compiles eBPF for both sides; ADD(map, key, number) adds to a map's value.
+program() {
+	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
+		#include <linux/bpf.h>
+		#include <bpf/bpf_helpers.h>
+		#include <gputap/bpf.h>
+		#define ADD(map, k, n) do { unsigned int key_ = k; \\
+			unsigned long long *value_ = bpf_map_lookup_elem(&map, &key_); \\
+			if (value_) __sync_fetch_and_add(value_, n); } while (0)
+		$1
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I"$root/include" -I"/usr/include/$(uname -m)-linux-gnu" \
+		-c "$BATS_TEST_TMPDIR/program.c" -o "$object"
+}
+
+# counting SECTION…: an object whose GPU program counts threads in counts[0], and blocks in total[0];
+# host programs of the sections count in counts[1], counts[2] …, and each adds 1000 to total[0].
+counting() {
+	local slot=1 section source='GPUTAP_SHARED_ARRAY(counts, unsigned long long, 8);
+		GPUTAP_SHARED_ARRAY(total, unsigned long long, 1);
+		SEC("gpu/entry/*") int thread(void *ctx) { ADD(counts, 0, 1); return 0; }
+		SEC("gpu/block_begin") int block(void *ctx) { ADD(total, 0, 1); return 0; }'
+	for section; do
+		source+="
+		SEC(\"$section\") int host$slot(void *ctx) {
+			ADD(counts, $slot, 1); ADD(total, 0, 1000); return 0; }"
+		slot=$((slot + 1))
+	done
+	program "$source"
+}
+
+on_soft() {
+	gputap run --gpu soft --json "$@"
+}
+
+# expect_values MAP VALUE…: the values of a map, from key 0 on.
+expect_values() {
+	local map=$1 n=0 value found
+	shift
+	for value; do
+		found=$(grep '^{' <<<"$output" | jq -r --arg map "$map" --argjson n $n 'select(.maps) |
+			.maps[] | select(.name == $map) | [.entries[] | select(.key == $n) | .value][0] // 0')
+		[ "$found" = "$value" ] || fail "$map[$n] is $found, not $value"
+		n=$((n + 1))
+	done
+}
+
+@test "a host program and a GPU program add to one array" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting uprobe/libcudart.so:cudaLaunchKernel uretprobe/libcudart.so.13:cudaLaunchKernel \
+		uprobe/libcuda.so.1:cuLaunchKernel
+	on_soft "$object" -- "$examples/vectoradd"
+	expect_status 0
+	# 1024 blocks of 256 threads in one launch.
+	expect_values counts 262144 1 1
+	expect_output_line '^vectoradd: 262144 sums are right$'
+}
+
+@test "a uprobe of the runtime library is also attached where the runtime is linked statically" {
+	need_probes
+	need_file "$examples/vectoradd-static" "example (no clang that makes PTX)"
+	counting uprobe/libcudart.so:cudaLaunchKernel uprobe/cudart:cudaLaunchKernel
+	on_soft "$object" -- "$examples/vectoradd-static"
+	expect_status 0
+	expect_values counts 262144 1 1
+}
+
+@test "a uprobe of the command's program is attached by its name, in the program or what it loads" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting uprobe/vectoradd:main uprobe/vectoradd:cudaLaunchKernel \
+		uprobe/example/gpu/vectoradd:main "uprobe/$examples/vectoradd:main"
+	on_soft "$object" -- "$examples/vectoradd"
+	expect_status 0
+	expect_values counts 262144 1 1 1 1
+}
+
+@test "uprobes see the command's children, and the libraries that these load" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting uprobe/libcudart.so:cudaLaunchKernel uprobe/vectoradd:cudaLaunchKernel
+	on_soft "$object" -- sh -c '"$1"; (exec "$1")' sh "$examples/vectoradd"
+	expect_status 0
+	expect_values counts 524288 2 2
+}
+
+@test "uprobes do not see other processes" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting uprobe/libcudart.so.13:cudaLaunchKernel
+	LD_LIBRARY_PATH=$softgpu "$build/gputap" run --gpu soft --json "$object" -- sh -c \
+		'touch "$1.waits"; while [ ! -e "$1.go" ]; do sleep 0.05; done; exec "$2"' \
+		sh "$BATS_TEST_TMPDIR/command" "$examples/vectoradd" >"$BATS_TEST_TMPDIR/printed" 3>&- &
+	local tracer=$!
+	wait_for test -e "$BATS_TEST_TMPDIR/command.waits"
+	LD_LIBRARY_PATH=$softgpu "$examples/vectoradd"
+	touch "$BATS_TEST_TMPDIR/command.go"
+	wait $tracer
+	output=$(cat "$BATS_TEST_TMPDIR/printed")
+	expect_values counts 262144 1
+}
+
+@test "maps that only host programs use are shown, too" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	program 'GPUTAP_HASH(of_linux, unsigned int, unsigned long long, 8);
+		SEC("gpu/entry/*") int thread(void *ctx) { return 0; }
+		SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) {
+			unsigned int key = 3; unsigned long long seven = 7;
+			bpf_map_update_elem(&of_linux, &key, &seven, 0); return 0; }'
+	on_soft "$object" -- "$examples/vectoradd"
+	expect_status 0
+	jq -se 'map(select(.linux))[0].linux[0] | .name == "of_linux" and
+		.entries == [{key: 3, value: 7}]' <<<"$(grep '^{' <<<"$output")"
+	gputap run --gpu soft "$object" -- "$examples/vectoradd"
+	expect_output_line '^  3: 7$'
+}
+
+@test "a host program that cannot be attached is an error, before the command starts" {
+	need_probes
+	counting uprobe//nonexistent/app:work
+	gputap run "$object" -- touch "$BATS_TEST_TMPDIR/ran"
+	expect_status 1
+	expect_error_line "^gputap: host1: cannot attach this host program: there is no /nonexistent/app, and the command is not 'app'; change its section, or run the command where this path leads to the file$"
+	expect_error_line "^gputap: the command was not run; --no-linux runs it without the object's host programs$"
+	counting uprobe//bin/sh:no_such_function
+	gputap run "$object" -- touch "$BATS_TEST_TMPDIR/ran"
+	expect_status 1
+	expect_error_line "^gputap: host1: cannot attach this host program: /bin/sh has no function 'no_such_function' \('nm -D' and 'nm' list them\)$"
+	program 'GPUTAP_HASH(both, unsigned int, unsigned long long, 8);
+		SEC("gpu/entry/*") int thread(void *ctx) { ADD(both, 0, 1); return 0; }
+		SEC("uprobe/sh:main") int host(void *ctx) { ADD(both, 0, 1); return 0; }'
+	gputap run "$object" -- touch "$BATS_TEST_TMPDIR/ran"
+	expect_status 1
+	expect_error_line '^gputap: both: GPU programs and host programs use this map, and GPUs cannot reach'
+	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+}
+
+@test "a uprobe whose library was never loaded is reported" {
+	need_probes
+	counting uprobe/libnosuch.so:work uprobe/libc.so.6:no_such_function
+	gputap run "$object" -- true
+	expect_status 0
+	expect_error_line '^gputap: the host program host1 was not attached: no process of the command loaded a file of this name with this function$'
+	expect_error_line '^gputap: the host program host2 was not attached: '
+}
+
+@test "without privileges the host programs are an error, and --no-linux runs without them" {
+	need_probes
+	need_command setpriv
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting uprobe/libcudart.so:cudaLaunchKernel
+	observe setpriv --inh-caps=-all --bounding-set=-all "$build/gputap" run --gpu soft "$object" -- \
+		touch "$BATS_TEST_TMPDIR/ran"
+	expect_status 1
+	expect_error $'gputap: no privilege to load BPF programs: run as root (sudo), or give gputap CAP_BPF and CAP_PERFMON\ngputap: the command was not run; --no-linux runs it without the object\'s host programs'
+	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+	observe setpriv --inh-caps=-all --bounding-set=-all "$build/gputap" run --gpu soft --json --no-linux \
+		"$object" -- "$examples/vectoradd"
+	expect_status 0
+	expect_values counts 262144 0
+	expect_values total 1024
+}
