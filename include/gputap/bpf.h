@@ -45,8 +45,8 @@
  *	return       at the return from a device function         struct gputap_context
  *	run          standalone (`gputap exec`); r1 is memory, r2 its size: see below
  *
- * Lanes of a warp that branch to the end of a kernel may wait there for the others. A finish program
- * runs before they wait. (In kernels with one, programs of exit and block_end do, too.)
+ * Lanes of a warp that branch to the end of a kernel may wait there for the others. A finish
+ *program runs before they wait. (In kernels with one, programs of exit and block_end do, too.)
  *
  * The level is how often a program runs. Default: once per thread. ".warp": once per group of
  * active lanes of a warp. ".block" (entry and exit; the level of block_begin and block_end): once
@@ -407,6 +407,8 @@ GPUTAP_HELPER long (*bpf_hist_add)(void *map, unsigned long long number) = (void
  */
 GPUTAP_HELPER long (*bpf_map_add)(void *map, const void *key,
 				  unsigned long long number) = (void *)531;
+/* Return the bytes of shared memory of the block, static and dynamic (%total_smem_size). */
+GPUTAP_HELPER unsigned long long (*bpf_shared_size)(void) = (void *)532;
 
 /*
  * Compare a field of the lanes in ctx->mask, in programs that run once per warp. The field must be

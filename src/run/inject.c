@@ -41,8 +41,8 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_inject_memory_close(inject);
 	gt_cleanup_close(&inject->listener);
 	gt_cleanup_close(&inject->epoll);
-	gt_vec_each (name, &inject->kernels)
-		free(*name);
+	gt_vec_each (kernel, &inject->kernels)
+		free(kernel->name);
 	gt_vec_free(&inject->kernels);
 	gt_inject_sites_free(inject->sites);
 	free(inject);
@@ -67,7 +67,12 @@ const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number)
 {
 	if (number >= inject->kernels.count)
 		return NULL;
-	return inject->kernels.items[number] ? inject->kernels.items[number] : "?";
+	return inject->kernels.items[number].name ? inject->kernels.items[number].name : "?";
+}
+
+uint32_t gt_inject_capability(const struct gt_inject *inject, uint32_t number)
+{
+	return number < inject->kernels.count ? inject->kernels.items[number].capability : 0;
 }
 
 bool gt_inject_site(const struct gt_inject *inject, uint32_t number,

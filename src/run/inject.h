@@ -74,6 +74,8 @@ struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
 
 /* The mangled name of a kernel by the context's `kernel`; NULL: there is none of that number. */
 const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number);
+/* The compute capability of the device that it was loaded for, 75 for 7.5; 0: unknown. */
+uint32_t gt_inject_capability(const struct gt_inject *inject, uint32_t number);
 
 /* A position in a source file. */
 struct gt_inject_location {

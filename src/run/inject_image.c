@@ -73,15 +73,15 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 }
 
 /* A name that finds no memory is "?": numbers stay as they are. */
-static void keep_kernel(struct gt_inject *inject, const char *name)
+static void keep_kernel(struct gt_inject *inject, const char *name, uint32_t capability)
 {
-	char *copy;
+	struct gt_inject_kernel kernel = {.capability = capability};
 
 	if (inject->kernels.count == GT_INJECT_MAX_KERNELS)
 		return;
-	copy = strdup(name);
-	if (gt_vec_push(&inject->kernels, copy))
-		free(copy);
+	kernel.name = strdup(name);
+	if (gt_vec_push(&inject->kernels, kernel))
+		free(kernel.name);
 }
 
 /* The sites and kernels of each program. */
@@ -119,7 +119,7 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 		gt_inject_sites_add(inject->sites, image->module, result);
 	inject->next_kernel += (uint32_t)result->kernels.count;
 	gt_vec_each (kernel, &result->kernels)
-		keep_kernel(inject, kernel->name);
+		keep_kernel(inject, kernel->name, connection->capability);
 	if (result->rejections.count)
 		set_reason(connection, result->rejections.items[0].reason);
 }
@@ -169,6 +169,7 @@ bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connectio
 	int error = data ? patch_image(inject, connection, request, data, &image, &diag)
 			 : gt_diag(&diag, -EINVAL, "run", NULL, "the image could not be read");
 
+	connection->capability = request->capability;
 	connection->module.number = ++inject->coverage.modules;
 	count_image(inject, connection, &image, error, &diag);
 	if (!error && image.fatbin.length)

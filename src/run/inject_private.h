@@ -20,7 +20,8 @@ struct gt_inject_connection {
 	int fd;
 	bool answered; /* the result is awaited */
 	struct gt_inject_module module;
-	char reason[512]; /* as long as a diag's text */
+	uint32_t capability; /* of the image's device */
+	char reason[512];    /* as long as a diag's text */
 	uint32_t sites[GT_PATCH_MAX_PROGRAMS], kernels[GT_PATCH_MAX_PROGRAMS]; /* by program */
 	struct gt_inject_connection *next;
 };
@@ -52,6 +53,12 @@ struct gt_inject_memory {
 	uint64_t (*words)[2];
 };
 
+/* A kernel that has programs. */
+struct gt_inject_kernel {
+	char *name; /* mangled; NULL: out of memory */
+	uint32_t capability;
+};
+
 struct gt_inject {
 	struct gt_inject_options options;
 	struct gt_inject_memory memory;
@@ -64,7 +71,7 @@ struct gt_inject {
 	struct gt_inject_connection *connections;
 	size_t connection_count;
 	uint32_t next_site, next_kernel;
-	GT_VEC(char *) kernels; /* names by number, of the first MAX_KERNELS */
+	GT_VEC(struct gt_inject_kernel) kernels; /* by number, of the first MAX_KERNELS */
 	struct gt_inject_sites *sites;
 	struct gt_inject_coverage coverage;
 };
