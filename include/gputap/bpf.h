@@ -43,7 +43,7 @@
  *	loop         at the back edge of a loop                   struct gputap_context
  *	call         at a call of a device function               struct gputap_context
  *	return       at the return from a device function         struct gputap_context
- *	run          standalone (`gputap exec`); r1 is memory, r2 its size: see below
+ *	run          standalone (`gputap gpurun`); r1 is memory, r2 its size: see below
  *
  * Lanes of a warp that branch to the end of a kernel may wait there for the others. A finish
  *program runs before they wait. (In kernels with one, programs of exit and block_end do, too.)

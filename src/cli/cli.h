@@ -103,6 +103,7 @@ extern const struct gt_cli_command gt_command_trace;
 extern const struct gt_cli_command gt_command_verify;
 extern const struct gt_cli_command gt_command_compile;
 extern const struct gt_cli_command gt_command_exec;
+extern const struct gt_cli_command gt_command_gpurun;
 extern const struct gt_cli_command gt_command_run;
 extern const struct gt_cli_command gt_command_probe;
 extern const struct gt_cli_command gt_command_cudacounter;

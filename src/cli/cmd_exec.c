@@ -12,9 +12,9 @@
 #include "gpubpf/object/object.h"
 #include "gpubpf/verify/verify.h"
 
-/* Values of options that are not given. */
-#define NO_TIME_LIMIT UINT64_MAX
-#define NO_GPU (-1)
+enum {
+	MAX_MEMORY = 256 << 20, /* bytes of a file or of --mem-size */
+};
 
 #define AT(field) offsetof(struct gt_cli_exec_options, field)
 
@@ -36,6 +36,13 @@ static const struct gt_option option_table[] = {
 	GT_CLI_OPTION_AS(AT(as)),
 	{0, "mem", "HEX", "contents of the memory of a program of gpu/run", GT_OPTION_STRING,
 	 AT(memory), NULL},
+	{0, "mem-file", "FILE", "the same from a file, as bytes", GT_OPTION_STRING, AT(memory_file),
+	 NULL},
+	{0, "mem-size", "SIZE", "the same: SIZE bytes that are zero", GT_OPTION_SIZE,
+	 AT(memory_size), NULL},
+	{0, "mem-out", "FILE", "write the memory after the run to FILE", GT_OPTION_STRING,
+	 AT(memory_output), NULL},
+	GT_CLI_OPTION_SET(AT(values)),
 	{0, "grid", "XxYxZ", "blocks of the grid (1); at most 16777216 threads in all",
 	 GT_OPTION_STRING, AT(grid), NULL},
 	{0, "block", "XxYxZ", "threads of each block (1)", GT_OPTION_STRING, AT(block), NULL},
@@ -83,17 +90,60 @@ static int read_memory(const struct gt_cli_command *self, const char *hex, uint8
 	return GT_GO_ON;
 }
 
-/* The memory of --mem, or of all arguments after --raw together. */
+static int read_memory_file(const char *path, uint8_t **ret_memory, uint32_t *ret_size)
+{
+	struct gt_diag diag = {0};
+	struct gt_file file;
+
+	if (gt_file_read(path, MAX_MEMORY, &file, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_USAGE;
+	}
+	*ret_memory = file.data;
+	*ret_size = (uint32_t)file.size;
+	return GT_GO_ON;
+}
+
+/* The memory of --mem, --mem-file or --mem-size. */
+static int make_memory(const struct gt_cli_command *self, const struct gt_cli_exec_options *given,
+		       uint8_t **ret_memory, uint32_t *ret_size)
+{
+	uint8_t *memory;
+
+	if (!!given->memory + !!given->memory_file + !!given->memory_size > 1)
+		return gt_cli_usage_error(self, "--mem, --mem-file and --mem-size exclude each "
+						"other");
+	if (given->memory)
+		return read_memory(self, given->memory, ret_memory, ret_size);
+	if (given->memory_file)
+		return read_memory_file(given->memory_file, ret_memory, ret_size);
+	if (!given->memory_size)
+		return GT_GO_ON;
+	if (given->memory_size > MAX_MEMORY)
+		return gt_cli_usage_error(self, "--mem-size is at most 256M");
+	memory = calloc(1, given->memory_size);
+	if (!memory) {
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
+	}
+	*ret_memory = memory;
+	*ret_size = (uint32_t)given->memory_size;
+	return GT_GO_ON;
+}
+
+/* The memory of the options, or of all arguments after --raw together. */
 static int take_memory(const struct gt_cli_command *self, const struct gt_cli_exec_options *given,
 		       int count, char **words, uint8_t **ret_memory, uint32_t *ret_size)
 {
 	gt_auto_strbuf hex = GT_STRBUF_INIT;
 
 	if (!given->raw || !count)
-		return given->memory ? read_memory(self, given->memory, ret_memory, ret_size)
-				     : GT_GO_ON;
-	if (given->memory)
-		return gt_cli_usage_error(self, "the memory is given twice: --mem and '%s'",
+		return make_memory(self, given, ret_memory, ret_size);
+	if (given->memory || given->memory_file || given->memory_size)
+		return gt_cli_usage_error(self, "the memory is given twice: --mem%s and '%s'",
+					  given->memory        ? ""
+					  : given->memory_file ? "-file"
+							       : "-size",
 					  words[0]);
 	for (int i = 0; i < count; i++)
 		gt_strbuf_printf(&hex, "%s%s", i ? " " : "", words[i]);
@@ -301,6 +351,10 @@ static int run_object(struct gt_cli_exec *self)
 
 	if (gt_bpf_object_open(self->path, given->as, &object, &diag))
 		return reject_file(self, &diag);
+	if (gt_cli_set_maps(object, &given->values, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_USAGE;
+	}
 	program->program = choose_program(given, self->path, object);
 	if (!program->program)
 		return GT_EXIT_FAILED;
@@ -320,17 +374,17 @@ static int check_engine(const struct gt_cli_command *self, struct gt_cli_exec_op
 			bool has_command)
 {
 	bool on_gpu = given->engine == GT_EXEC_GPU;
-	const char *idle = given->devices.words.count           ? "device"
-			   : given->time_limit != NO_TIME_LIMIT ? "time-limit"
-								: NULL;
+	const char *idle = given->devices.words.count                       ? "device"
+			   : given->time_limit != GT_CLI_EXEC_NO_TIME_LIMIT ? "time-limit"
+									    : NULL;
 
 	if (!on_gpu && idle)
 		return gt_cli_usage_error(self, "--%s needs --on gpu", idle);
-	if (!on_gpu && !has_command && given->gpu != NO_GPU)
+	if (!on_gpu && !has_command && given->gpu != GT_CLI_EXEC_NO_GPU)
 		return gt_cli_usage_error(self, "--gpu needs --on gpu or a command");
-	if (given->gpu == NO_GPU)
+	if (given->gpu == GT_CLI_EXEC_NO_GPU)
 		given->gpu = GT_GPU_AUTO;
-	if (given->time_limit == NO_TIME_LIMIT)
+	if (given->time_limit == GT_CLI_EXEC_NO_TIME_LIMIT)
 		given->time_limit = UINT64_C(60) * 1000000000;
 	return GT_GO_ON;
 }
@@ -345,6 +399,12 @@ static int read_operands(const struct gt_cli_command *command, int count, char *
 		return gt_cli_usage_error(command, "--raw reads one program: --linux needs FILE");
 	if (given->raw && given->program)
 		return gt_cli_usage_error(command, "--raw reads one program: --prog needs FILE");
+	if (given->raw && given->values.words.count)
+		return gt_cli_usage_error(command, "--raw reads one program: --set needs FILE");
+	if (given->memory_output &&
+	    (given->devices.words.count > 1 ||
+	     (given->devices.words.count && !strcmp(given->devices.words.items[0], "all"))))
+		return gt_cli_usage_error(command, "--mem-out needs a single device");
 	if (!given->raw && !count)
 		return gt_cli_usage_error(command, "one FILE is needed, or --raw");
 	if (count > 1 && !has_command && !given->raw)
@@ -401,15 +461,24 @@ static int run_given(const struct gt_cli_command *command, int count, char **arg
 	return given->raw ? run_raw(&self) : run_object(&self);
 }
 
-static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
+int gt_cli_exec_run(const struct gt_cli_command *command, int count, char **arguments,
+		    struct gt_cli_exec_options *given)
 {
-	struct gt_cli_exec_options given = {.time_limit = NO_TIME_LIMIT, .gpu = NO_GPU};
-	int rest, status = gt_cli_parse(self, count, arguments, &given, &rest);
+	int rest, status = gt_cli_parse(command, count, arguments, given, &rest);
 
 	if (status == GT_GO_ON)
-		status = run_given(self, count - rest, arguments + rest, &given);
-	gt_strings_free(&given.devices);
+		status = run_given(command, count - rest, arguments + rest, given);
+	gt_strings_free(&given->devices);
+	gt_strings_free(&given->values);
 	return status;
+}
+
+static int run_exec(const struct gt_cli_command *self, int count, char **arguments)
+{
+	struct gt_cli_exec_options given = {.time_limit = GT_CLI_EXEC_NO_TIME_LIMIT,
+					    .gpu = GT_CLI_EXEC_NO_GPU};
+
+	return gt_cli_exec_run(self, count, arguments, &given);
 }
 
 const struct gt_cli_command gt_command_exec = {

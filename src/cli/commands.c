@@ -15,6 +15,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_verify,
 	&gt_command_compile,
 	&gt_command_exec,
+	&gt_command_gpurun,
 	&gt_command_run,
 	&gt_command_probe,
 	&gt_command_cudacounter,
@@ -37,6 +38,7 @@ static const struct {
 	const struct gt_cli_command *command;
 } aliases[] = {
 	{"cuda-counter", &gt_command_cudacounter},
+	{"directly_run_on_gpu", &gt_command_gpurun},
 };
 
 /* Names that look like commands and are not. */

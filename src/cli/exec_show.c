@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Print the results of the command "exec": of each device, of shared maps and of host programs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +87,7 @@ static void put_device(const struct gt_cli_exec *self, const struct gt_exec_devi
 		gt_put_printable(text, gt_device_info(device->device)->name);
 		gt_strbuf_puts(text, "):\n");
 	}
-	if (!self->given->all)
+	if (!self->given->all && !self->given->no_result)
 		gt_strbuf_printf(text, "%" PRIx64 "\n", run->results[0]);
 	for (uint32_t i = 0; self->given->all && i < run->result_count; i++)
 		gt_strbuf_printf(text, "%u: %" PRIx64 "\n", i, run->results[i]);
@@ -193,6 +194,25 @@ static void print_output(const struct gt_cli_exec *self, const struct gt_exec_de
 			     name, device->run.output_lost);
 }
 
+/* Write the memory of the only device to the file of --mem-out. The exit status. */
+static int write_memory(const struct gt_cli_exec *self)
+{
+	const char *path = self->given->memory_output;
+	FILE *file = path ? fopen(path, "we") : NULL;
+	size_t size = self->exec.program.memory_size;
+	bool written;
+
+	if (!path)
+		return GT_EXIT_OK;
+	written = file && fwrite(self->exec.devices[0].run.memory, 1, size, file) == size;
+	if (file)
+		written &= !fclose(file);
+	if (written)
+		return GT_EXIT_OK;
+	gt_cli_error("cannot write the memory to %s: %s", path, strerror(errno));
+	return GT_EXIT_FAILED;
+}
+
 /* Results go to standard output; the program's output goes to standard error, or into the JSON. */
 int gt_cli_exec_show(const struct gt_cli_exec *self)
 {
@@ -209,5 +229,7 @@ int gt_cli_exec_show(const struct gt_cli_exec *self)
 		return GT_EXIT_FAILED;
 	}
 	fputs(gt_strbuf_string(&text), stdout);
+	if (write_memory(self))
+		return GT_EXIT_FAILED;
 	return self->exec.command_status;
 }

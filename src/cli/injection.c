@@ -38,7 +38,7 @@ static int verify_program(struct gt_cli_injection *self, const struct gt_bpf_pro
 		return GT_EXIT_FAILED;
 	}
 	if (inserted->section.kind == GT_KIND_RUN) {
-		gt_cli_error("%s (%s) runs in no kernel; execute it with 'gputap exec'",
+		gt_cli_error("%s (%s) runs in no kernel; run it with 'gputap gpurun'",
 			     program->name, program->section);
 		return GT_EXIT_FAILED;
 	}

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "gpubpf/map/preset.h"
 
 int gt_cli_section_of(const struct gt_bpf_program *program, const char *as,
 		      struct gt_section *ret_section, struct gt_diag *diag)
@@ -22,6 +23,16 @@ int gt_cli_section_of(const struct gt_bpf_program *program, const char *as,
 				"invalid section (a GPU section such as gpu/run, or linux)");
 	if (!error)
 		*ret_section = section;
+	return error;
+}
+
+int gt_cli_set_maps(struct gt_bpf_object *object, const struct gt_strings *values,
+		    struct gt_diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < values->words.count; i++)
+		error = gt_bpf_object_preset(object, values->words.items[i], diag);
 	return error;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Common to verify, compile and exec: the section as which a program is verified, and its input. */
+/* Common to the commands that take GPU programs: their sections, their input, values of maps. */
 #pragma once
 
 #include "cli/cli.h"
@@ -14,6 +14,18 @@
 			"take every program as one of SECTION, such as gpu/run, or linux",         \
 			GT_OPTION_STRING, at, NULL                                                 \
 	}
+
+/* The option --set; `at` is the offset of its list. */
+#define GT_CLI_OPTION_SET(at)                                                                      \
+	{                                                                                          \
+		0, "set", "MAP[K]=V",                                                        \
+			"set a value of a map before the run, or an array from a file: MAP=@FILE", \
+			GT_OPTION_LIST, at, NULL                                                   \
+	}
+
+/* Set the values of the option --set (map/preset.h). 0 or an error with the reason. */
+int gt_cli_set_maps(struct gt_bpf_object *object, const struct gt_strings *values,
+		    struct gt_diag *diag);
 
 /*
  * The section as which a program is verified: its own or, if it is not NULL, `as`. "linux" is

@@ -26,6 +26,7 @@ void gt_bpf_object_free(struct gt_bpf_object *object)
 		gt_bpf_program_clear(&object->programs[i]);
 	for (uint32_t i = 0; i < object->map_count; i++) {
 		free(object->maps[i].initial);
+		free(object->maps[i].presets);
 		free(object->maps[i].problem);
 	}
 	for (uint32_t i = 0; i < object->string_count; i++)

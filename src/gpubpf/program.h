@@ -54,6 +54,8 @@ struct gt_bpf_map {
 	bool with_host;   /* host programs use it, too: its memory is the kernel's */
 	char *problem;    /* why GPU programs cannot use it, or NULL. Owned. */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
+	uint8_t *presets; /* keys, each followed by its value (map/preset.h). Owned. */
+	uint64_t preset_count;
 };
 
 /* The source line of an instruction and of those up to the next entry. Sorted by insn. */

@@ -145,7 +145,7 @@ expect_slots() {
 	counting gpu/run
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
 	expect_status 1
-	expect_error "gputap: count0 (gpu/run) runs in no kernel; execute it with 'gputap exec'"
+	expect_error "gputap: count0 (gpu/run) runs in no kernel; run it with 'gputap gpurun'"
 	object 'SEC("uprobe") int probe(void *ctx) { return 0; }'
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
 	expect_status 1

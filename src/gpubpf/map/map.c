@@ -141,6 +141,19 @@ size_t gt_bpf_map_bytes(const struct gt_bpf_map *map, uint32_t copies)
 void gt_bpf_map_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
 {
 	gt_bpf_map_operations(map)->initialise(map, copies, memory);
+	gt_bpf_map_set_presets(map, copies, memory);
+}
+
+void gt_bpf_map_set_presets(const struct gt_bpf_map *map, uint32_t copies, void *memory)
+{
+	size_t each = (size_t)map->key_size + map->value_size;
+
+	if (gt_bpf_map_kind(map->type)->copies == GT_COPY_ONE)
+		copies = 1;
+	for (uint64_t i = 0; i < map->preset_count; i++)
+		for (uint32_t copy = 0; copy < copies; copy++)
+			gt_bpf_map_update(map, memory, copy, map->presets + i * each,
+					  map->presets + i * each + map->key_size, BPF_ANY);
 }
 
 int64_t gt_bpf_map_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,

@@ -180,6 +180,8 @@ uint32_t gt_bpf_map_hash(const void *key, uint32_t size);
 
 /* Initialise the memory of a new map: gt_bpf_map_bytes, which are all zeros. */
 void gt_bpf_map_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory);
+/* A part of that, for memory that has contents: set the map's presets, in all copies. */
+void gt_bpf_map_set_presets(const struct gt_bpf_map *map, uint32_t copies, void *memory);
 
 /* ---- operations ------------------------------------------------------------------------ */
 

@@ -104,6 +104,8 @@ static int open_common_map(struct gt_shared *shared, uint32_t number, int array,
 
 		error = fd < 0 ? gt_diag(&reason, -errno, "map", NULL, "%s", strerror(errno))
 			       : map_region(shared, fd, size, &shared->maps[number], &reason);
+		if (!error)
+			gt_bpf_map_set_presets(map, 1, shared->maps[number]->memory);
 	} else {
 		error = gt_shared_add(shared, size, &shared->maps[number], &reason);
 		if (!error)
