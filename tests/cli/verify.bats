@@ -125,6 +125,70 @@ verify_hex() {
 	expect_output_line '1: \(37\) r0 /= 0$'
 }
 
+@test "verify accepts GPU programs beside what only the kernel can set up" {
+	local gpu='SEC("gpu/entry/*") int mine(void *context) { return 0; }'
+	# A struct_ops map, whose types are those of the kernel.
+	object "struct operations { int (*call)(void); };
+		SEC(\"struct_ops/call\") int call(void *context) { return 0; }
+		SEC(\".struct_ops\") struct operations one = { .call = (void *)call };
+		SEC(\".struct_ops.link\") struct operations two = { .call = (void *)call };
+		SEC(\"?.struct_ops\") struct operations three = { .call = (void *)call }; $gpu"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^mine \(gpu/entry/\*\): safe; '
+	expect_output_line '^call \(struct_ops/call\): host program, verified by the kernel$'
+	gputap exec --program mine "$BATS_TEST_TMPDIR/program.o"
+	[[ $status -lt 128 ]]
+	# Initial values of a map of programs; variables and functions of the kernel.
+	object "SEC(\"socket\") int callee(void *context) { return 0; }
+		struct { int (*type)[3]; int (*max_entries)[2]; int *key; int (*values[])(void *); }
+		programs SEC(\".maps\") = { .values = { [1] = callee } };
+		SEC(\"socket\") int caller(void *context)
+		{ return ((int (*)(void *, void *, int))12)(context, &programs, 1); }
+		extern const int variable SEC(\".ksyms\"); extern void function(void) SEC(\".ksyms\");
+		SEC(\"raw_tp/sys_enter\") int reads(void *context) { function(); return variable; } $gpu"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^mine \(gpu/entry/\*\): safe; '
+	gputap verify --as gpu/run "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line '^mine \(gpu/entry/\*\): safe; '
+	expect_output_line '^callee \(socket\): safe; '
+	expect_output_line "^caller \\(socket\\): rejected: .*map 'programs': GPUs have no maps of type 3"
+	expect_output_line '^reads .*: rejected: .*functions of the kernel cannot be called'
+}
+
+@test "verify accepts a GPU program beside programs and data of every section of libbpf" {
+	local names='socket sk_reuseport sk_reuseport/migrate kprobe/f uprobe uprobe.s/a:f kretprobe/f
+		uretprobe/a:f kprobe.multi/f kretprobe.multi/f uprobe.multi/f ksyscall/f kretsyscall/f
+		usdt/a:b:c tc/ingress tcx/egress classifier action netkit/peer tracepoint/a/b tp/a/b
+		raw_tracepoint/f raw_tp.w/f tp_btf/f fentry/f fmod_ret/f fexit.s/f freplace/f lsm/f
+		lsm_cgroup/f iter/task iter.s/bpf_map syscall xdp xdp.frags/devmap xdp/cpumap perf_event
+		lwt_in lwt_seg6local sockops sk_skb/stream_parser sk_msg lirc_mode2 flow_dissector
+		cgroup_skb/ingress cgroup/dev cgroup/sysctl cgroup/getsockopt cgroup/connect4 sk_lookup
+		netfilter struct_ops/f struct_ops.s/f ?tc ?kprobe/f'
+	local data='.data .data.own .bss .bss.own .rodata .rodata.own .kconfig .ksyms version
+		.struct_ops .struct_ops.link ?.struct_ops ?.struct_ops.link .arena.1 .addr_space.1 maps
+		.maps .BTF.own .rel.own license.own' text='' name count=0
+
+	for name in $names; do
+		text+="SEC(\"$name\") int program$((++count))(void *context) { return 0; }"$'\n'
+	done
+	text+='SEC("gpu/entry/*") int mine(void *context) { return 0; }'
+	object "$text"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^mine \(gpu/entry/\*\): safe; '
+	# Data in sections for other uses makes an object malformed.
+	for name in $data; do
+		[[ $name == .bss* ]] || object "int value SEC(\"$name\") = 1;
+			int *pointer SEC(\"$name\") = &value; $text"
+		[[ $name != .bss* ]] || object "int value SEC(\"$name\"); $text"
+		gputap verify "$BATS_TEST_TMPDIR/program.o"
+		expect_status "$([[ $name == version || $name =~ ^\.?maps$ ]] && echo 2 || echo 0)"
+	done
+}
+
 @test "verify --json of an unreadable file is one object with the reason" {
 	printf 'no ELF' >"$BATS_TEST_TMPDIR/program.o"
 	gputap verify --json "$BATS_TEST_TMPDIR/program.o"

@@ -352,7 +352,7 @@ static bool open_elf(const struct gt_file *file, struct object_elf *ret_object)
 	return true;
 }
 
-bool gt_object_copy_section(const struct gt_file *file, const char *name, struct gt_file *ret_data)
+bool gt_object_find_section(const struct gt_file *file, const char *name, struct gt_file *ret_bytes)
 {
 	struct object_elf object;
 	GElf_Shdr header;
@@ -363,49 +363,22 @@ bool gt_object_copy_section(const struct gt_file *file, const char *name, struct
 		return false;
 	for (size_t i = 1; !found && i < object.sections; i++)
 		found = read_section(&object, i, &header, &data) && data->d_buf &&
+			header.sh_type != SHT_NOBITS &&
 			!strcmp(elf_strptr(object.elf, object.names, header.sh_name), name);
-	if (found) {
-		*ret_data = (struct gt_file){malloc(data->d_size + 1), data->d_size};
-		if (ret_data->data)
-			memcpy(ret_data->data, data->d_buf, data->d_size);
-	}
 	elf_end(object.elf);
+	if (found)
+		*ret_bytes = (struct gt_file){file->data + header.sh_offset, header.sh_size};
 	return found;
 }
 
-/* Find .text if it is the only section with code; else 0. */
-static size_t find_text(struct object_elf *file)
+bool gt_object_copy_section(const struct gt_file *file, const char *name, struct gt_file *ret_data)
 {
-	size_t found = 0;
-	GElf_Shdr header;
-	Elf_Data *data;
+	struct gt_file bytes;
 
-	for (size_t i = 1; i < file->sections; i++) {
-		if (!read_section(file, i, &header, &data) || !(header.sh_flags & SHF_EXECINSTR) ||
-		    !header.sh_size)
-			continue;
-		if (found || strcmp(elf_strptr(file->elf, file->names, header.sh_name), ".text"))
-			return 0;
-		found = i;
-	}
-	return found;
-}
-
-uint8_t *gt_object_hide_text(const struct gt_file *file)
-{
-	struct object_elf object;
-	GElf_Shdr header, names;
-	uint8_t *name = NULL;
-	size_t number;
-
-	if (!open_elf(file, &object))
-		return NULL;
-	number = find_text(&object);
-	if (number && gelf_getshdr(elf_getscn(object.elf, number), &header) &&
-	    gelf_getshdr(elf_getscn(object.elf, object.names), &names))
-		name = file->data + names.sh_offset + header.sh_name;
-	elf_end(object.elf);
-	if (name)
-		*name = '_';
-	return name;
+	if (!gt_object_find_section(file, name, &bytes))
+		return false;
+	*ret_data = (struct gt_file){malloc(bytes.size + 1), bytes.size};
+	if (ret_data->data)
+		memcpy(ret_data->data, bytes.data, bytes.size);
+	return true;
 }

@@ -262,19 +262,21 @@ static struct bpf_object *open_bytes(const char *path, const struct gt_file *fil
 
 static int open_source(struct gt_object_reader *reader)
 {
+	struct gt_object_hidden hidden = {0};
 	bool lacks_types = false;
-	uint8_t *hidden = NULL;
+	int error;
 
 	if (!gt_object_is_valid(reader->file, &lacks_types))
 		return reject_file(reader);
 	if (lacks_types)
 		return gt_object_malformed(reader, "its maps have no BTF: compile it with -g");
-	if (reader->all)
-		hidden = gt_object_hide_text(reader->file);
-	reader->in_text = hidden;
-	reader->source = open_bytes(reader->path, reader->file);
-	if (hidden)
-		*hidden = '.';
+	error = gt_object_hide(reader->file, reader->all, &hidden);
+	reader->in_text = hidden.text;
+	if (!error)
+		reader->source = open_bytes(reader->path, reader->file);
+	gt_object_restore(&hidden);
+	if (error)
+		return gt_object_no_memory(reader);
 	if (!reader->source)
 		return gt_object_malformed(reader, NOT_AN_OBJECT);
 	return read_ext(reader);

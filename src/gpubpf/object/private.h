@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/file.h"
+#include "base/vec.h"
 #include "gpubpf/object/object.h"
 
 /* The start of .BTF.ext (Documentation/bpf/btf.rst). */
@@ -53,16 +54,36 @@ int gt_object_no_memory(struct gt_object_reader *reader);
  */
 bool gt_object_is_valid(const struct gt_file *file, bool *ret_lacks_types);
 
+/* Find a section of a valid object by name. *ret_bytes lies in the file's bytes; else false. */
+bool gt_object_find_section(const struct gt_file *file, const char *name,
+			    struct gt_file *ret_bytes);
 /* Find a section of a valid object by name. *ret_data is a copy that the caller frees; else false.
  */
 bool gt_object_copy_section(const struct gt_file *file, const char *name, struct gt_file *ret_data);
 
+/* A byte of an object that was changed. */
+struct gt_object_byte {
+	uint8_t *at, before;
+};
+
+/* Names that were changed in the bytes of an object. */
+struct gt_object_hidden {
+	GT_VEC(struct gt_object_byte) bytes;
+	bool text; /* .text is one of them */
+};
+
 /*
- * If .text is the only section with code in a valid object, rename it to _text, since libbpf takes
- * functions in .text for subprograms. Returns the address of the '_', which the caller changes back
- * to '.', or NULL.
+ * Rename sections of a valid object that libbpf would misread, by changing a character to '_':
+ *
+ *	.struct_ops…   libbpf 1.1 looks their types up in the kernel, which is not involved here
+ *	.rel.maps      initial values of maps of programs and of maps, which it cannot set up then
+ *	.text          with `all`, if it is the only section with code: libbpf takes functions in
+ *	               it for subprograms
+ *
+ * 0 or -ENOMEM. The caller changes the bytes back by gt_object_restore, also after an error.
  */
-uint8_t *gt_object_hide_text(const struct gt_file *file);
+int gt_object_hide(const struct gt_file *file, bool all, struct gt_object_hidden *ret_hidden);
+void gt_object_restore(struct gt_object_hidden *hidden);
 
 /* Find the records at an offset of .BTF.ext. False if they exceed the section. */
 bool gt_object_records(const struct gt_file *ext, uint32_t offset, uint32_t size,
