@@ -12,6 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- file.c ---- */
+
+/* A file's bytes and a NUL, mapped. */
+struct gt_agent_file {
+	void *data; /* NULL: it cannot be read */
+	size_t size;
+};
+struct gt_agent_file gt_agent_read_file(const char *path);
+void gt_agent_unmap_file(struct gt_agent_file *file);
+
 /* ---- image.c ---- */
 
 /* The bytes of an image as the program passes it to the driver. */

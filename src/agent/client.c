@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The agent's side of the protocol. Nothing here is kept open from one image to the next. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,52 +18,117 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/filters.h"
 #include "agent/message.h"
 #include "agent/protocol.h"
 #include "base/clock.h"
 
-/* After this time without an answer the original is loaded. A module of 100,000 lines takes less
- * than a second. */
-#define DEADLINE_S 30
-
 enum {
 	CUDA_ERROR_OUT_OF_MEMORY = 2,
+	DEADLINE_MS = 30000, /* A module of 100,000 lines takes less than a second. */
+	MAX_DEADLINE_MS = 3600 * 1000,
+	LATE_DEADLINE_MS = 500,
+	/* Programs close descriptors that they know, up to a few hundred. */
+	FIRST_DESCRIPTOR = 512,
+	STANDARD_DESCRIPTORS = 3,
 };
 
-static int connect_collector(void)
-{
-	/* connect() waits for room in the collector's backlog. */
-	const struct timeval deadline = {.tv_sec = DEADLINE_S};
-	const char *name = secure_getenv(GT_AGENT_SOCKET);
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = name ? strlen(name) : 0;
-	int fd;
+/* ---- deadlines ------------------------------------------------------------------------- */
 
-	if (!length || length > sizeof(address.sun_path) - 1)
-		return -1;
-	memcpy(address.sun_path + 1, name, length);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof(deadline));
-	if (connect(fd, (struct sockaddr *)&address,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
+/*
+ * The collector has missed a deadline, and not met one since: a program that loads a thousand
+ * modules does not wait for each.
+ */
+static atomic_bool collector_is_late;
 
 static int64_t now_ms(void)
 {
 	return (int64_t)(gt_clock_monotonic() / 1000000);
 }
 
+/* When the agent stops waiting for an answer to a request of now. */
+static int64_t deadline_of_request(void)
+{
+	const char *given = secure_getenv(GT_AGENT_DEADLINE);
+	int64_t wait = given ? strtol(given, NULL, 10) : DEADLINE_MS;
+
+	if (wait <= 0 || wait > MAX_DEADLINE_MS)
+		wait = DEADLINE_MS;
+	if (wait > LATE_DEADLINE_MS && atomic_load(&collector_is_late))
+		wait = LATE_DEADLINE_MS;
+	return now_ms() + wait;
+}
+
+/* ---- connections ----------------------------------------------------------------------- */
+
+/*
+ * Move a new descriptor away from those that the program may use or close without knowledge of
+ * them: one that takes the number of a closed standard stream would receive what the program
+ * prints.
+ */
+static int move_descriptor(int fd)
+{
+	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+
+	if (fd < 0 || (moved < 0 && fd >= STANDARD_DESCRIPTORS))
+		return fd;
+	if (moved < 0)
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, STANDARD_DESCRIPTORS);
+	close(fd);
+	return moved;
+}
+
+/* connect() waits for room in the collector's backlog, and a signal interrupts it. */
+static bool connect_until(int fd, const struct sockaddr_un *address, socklen_t size, int64_t end)
+{
+	int64_t left;
+
+	while ((left = end - now_ms()) > 0) {
+		const struct timeval wait = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+		if (!connect(fd, (const struct sockaddr *)address, size))
+			return true;
+		if (errno != EINTR)
+			return false;
+	}
+	return false;
+}
+
+/* Whether system calls have the effects that they have for gputap. */
+static bool may_call(void)
+{
+	const char *known = secure_getenv(GT_AGENT_FILTERS);
+
+	return gt_agent_count_filters() == (known ? strtol(known, NULL, 10) : 0);
+}
+
+/* A connection to the collector, or -1. */
+static int connect_collector(int64_t end)
+{
+	const char *name = secure_getenv(GT_AGENT_SOCKET);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = name ? strlen(name) : 0;
+	int fd;
+
+	if (!length || length > sizeof(address.sun_path) - 1 || !may_call())
+		return -1;
+	memcpy(address.sun_path + 1, name, length);
+	fd = move_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+	if (fd >= 0 &&
+	    connect_until(fd, &address,
+			  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length), end))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 /* Wait for an answer. Signals of the program do not make the deadline later. */
-static bool wait_for_reply(int socket)
+static bool wait_for_reply(int socket, int64_t end)
 {
 	struct pollfd ready = {.fd = socket, .events = POLLIN};
-	int64_t end = now_ms() + DEADLINE_S * 1000, left;
+	int64_t left;
 	int polled = -1;
 
 	while ((left = end - now_ms()) > 0) {
@@ -87,16 +154,16 @@ static bool receive_reply(int socket, struct gt_agent_reply *reply, int *ret_fd)
 		/* CMSG_SPACE has room for two descriptors. */
 		.msg_controllen = CMSG_LEN(sizeof(int)),
 	};
-	struct cmsghdr *header;
-
+	ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct cmsghdr *header = size >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	*ret_fd = -1;
-	if (!wait_for_reply(socket) ||
-	    recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*reply))
-		return false;
-	header = CMSG_FIRSTHDR(&message);
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int))) {
 		memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
-	return reply->magic == GT_AGENT_MAGIC;
+		*ret_fd = move_descriptor(*ret_fd);
+	}
+	return size == (ssize_t)sizeof(*reply) && !(message.msg_flags & MSG_TRUNC) &&
+	       reply->magic == GT_AGENT_MAGIC;
 }
 
 /* A write beyond the process's limit of file sizes, which counts for memfds, too, is a SIGXFSZ. */
@@ -108,59 +175,80 @@ static bool may_write(size_t size)
 	       (limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur);
 }
 
-static int make_file(const struct gt_agent_image *image)
+/* write() reports memory that is not there; an image may state more bytes than it has. */
+static bool write_image(int fd, const struct gt_agent_image *image)
 {
-	int fd = may_write(image->size)
-			 ? (int)syscall(SYS_memfd_create, "gputap-image", MFD_CLOEXEC)
-			 : -1;
 	const char *data = image->data;
 	size_t left = image->size;
 
-	while (fd >= 0 && left) {
+	while (left) {
 		ssize_t written = write(fd, data, left);
 
-		if (written <= 0) {
-			close(fd);
-			return -1;
-		}
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return false;
 		data += written;
 		left -= (size_t)written;
 	}
-	return fd;
+	return true;
 }
 
-/* A request and its answer over a new connection; -1: none. */
-static int exchange_messages(struct gt_agent_request *request, int file,
-			     struct gt_agent_reply *reply, int *ret_fd)
+/* A file with the image, or -1. */
+static int make_file(const struct gt_agent_image *image)
 {
-	int socket = connect_collector();
+	int fd;
 
-	request->magic = GT_AGENT_MAGIC;
-	request->version = GT_AGENT_VERSION;
-	request->thread = (uint32_t)syscall(SYS_gettid);
-	if (socket < 0)
+	if (!may_write(image->size))
 		return -1;
-	if (gt_agent_send(socket, request, sizeof(*request), file, 0) &&
-	    receive_reply(socket, reply, ret_fd))
-		return socket;
-	if (*ret_fd >= 0)
-		close(*ret_fd);
-	close(socket);
+	fd = move_descriptor(
+		(int)syscall(SYS_memfd_create, "gputap-image", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	/* The collector need not copy a file that nobody can change. */
+	if (fd >= 0 && write_image(fd, image) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	if (fd >= 0)
+		close(fd);
 	return -1;
 }
 
-/* Map a file that was received; it is closed in any case. */
+/* Send a request and receive its answer, which is *reply and *ret_fd, or -1 as *ret_fd. */
+static bool exchange_messages(int socket, struct gt_agent_request *request, int file, int64_t end,
+			      struct gt_agent_reply *reply, int *ret_fd)
+{
+	bool is_answered;
+
+	*ret_fd = -1;
+	request->magic = GT_AGENT_MAGIC;
+	request->version = GT_AGENT_VERSION;
+	request->thread = (uint32_t)syscall(SYS_gettid);
+	is_answered = gt_agent_send(socket, request, sizeof(*request), file, 0) &&
+		      wait_for_reply(socket, end);
+	atomic_store(&collector_is_late, now_ms() >= end);
+	if (is_answered && receive_reply(socket, reply, ret_fd))
+		return true;
+	if (*ret_fd >= 0)
+		close(*ret_fd);
+	*ret_fd = -1;
+	return false;
+}
+
+/* Map a file that was received; it is closed in any case. NULL: errno says why. */
 static void *map_file(int fd, void *address, size_t size, int protection, int flags)
 {
 	struct stat status;
 	void *memory = MAP_FAILED;
+	int error = EINVAL;
 
 	if (fd < 0)
 		return NULL;
 	if (size && size <= GT_AGENT_MAX_IMAGE && !fstat(fd, &status) &&
-	    (size_t)status.st_size >= size)
+	    (size_t)status.st_size >= size) {
 		memory = mmap(address, size, protection, flags, fd, 0);
+		error = errno;
+	}
 	close(fd);
+	errno = error;
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -171,35 +259,45 @@ static void send_result(int socket, int error)
 	gt_agent_send(socket, &result, sizeof(result), -1, 0);
 }
 
-void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
-		  struct gt_agent_exchange *ret_exchange)
+/* Ask for an image over a connection. True: the reply is that there is a patched one, in *ret_fd.
+ */
+static bool ask_for_image(int socket, const struct gt_agent_image *image, uint32_t capability,
+			  int64_t end, struct gt_agent_reply *reply, int *ret_fd)
 {
 	struct gt_agent_request request = {
 		.operation = GT_AGENT_IMAGE,
 		.size = image->size,
 		.capability = capability,
 	};
-	struct gt_agent_reply reply = {0};
-	int file = make_file(image), fd = -1;
+	int file = make_file(image);
+	bool is_answered =
+		file >= 0 && exchange_messages(socket, &request, file, end, reply, ret_fd);
 
-	*ret_exchange = (struct gt_agent_exchange){.socket = -1};
-	if (file < 0)
+	if (file >= 0)
+		close(file);
+	if (is_answered && reply->verdict == GT_AGENT_PATCHED)
+		return true;
+	if (is_answered && *ret_fd >= 0)
+		close(*ret_fd);
+	return false;
+}
+
+void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
+		  struct gt_agent_exchange *ret_exchange)
+{
+	int64_t end = deadline_of_request();
+	int fd, socket = connect_collector(end);
+	struct gt_agent_reply reply;
+
+	*ret_exchange = (struct gt_agent_exchange){.socket = socket};
+	if (socket < 0 || !ask_for_image(socket, image, capability, end, &reply, &fd))
 		return;
-	ret_exchange->socket = exchange_messages(&request, file, &reply, &fd);
-	close(file);
-	if (ret_exchange->socket < 0)
-		return;
-	if (reply.verdict != GT_AGENT_PATCHED) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
 	/* Private and writable: what the collector writes later does not count. */
 	ret_exchange->patched =
 		map_file(fd, NULL, reply.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
 	ret_exchange->patched_size = reply.size;
 	if (!ret_exchange->patched)
-		send_result(ret_exchange->socket, CUDA_ERROR_OUT_OF_MEMORY);
+		send_result(socket, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep)
@@ -216,12 +314,15 @@ void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep)
 
 /* ---- the memory of the maps ------------------------------------------------------------ */
 
+/*
+ * There is no lock: a child that another thread forks while it is held would wait for ever. Threads
+ * that ask at the same time map at the same address, so one of them succeeds.
+ */
 static struct {
-	pthread_mutex_t lock;
-	bool asked;
-	void *memory;
-	size_t size;
-} agent_maps = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	_Atomic(void *) memory; /* NULL: not mapped yet */
+	_Atomic size_t size;    /* valid with `memory` */
+	atomic_bool failed;     /* do not ask again */
+} agent_maps;
 
 /* Whether a file is an array of the kernel. The kernel checks its size, which fstat has not. */
 static bool is_array(int fd)
@@ -244,7 +345,7 @@ static bool is_within(const struct gt_agent_reply *array, const struct gt_agent_
 }
 
 /* Map the arrays of the kernel that follow a reply. */
-static bool map_arrays(int socket, const struct gt_agent_reply *memory)
+static bool map_arrays(int socket, const struct gt_agent_reply *memory, int64_t end)
 {
 	bool mapped = memory->arrays <= GT_AGENT_MAX_ARRAYS;
 
@@ -252,8 +353,8 @@ static bool map_arrays(int socket, const struct gt_agent_reply *memory)
 		struct gt_agent_reply array = {0};
 		int fd = -1;
 
-		mapped = receive_reply(socket, &array, &fd) && fd >= 0 &&
-			 is_within(&array, memory) && is_array(fd) &&
+		mapped = wait_for_reply(socket, end) && receive_reply(socket, &array, &fd) &&
+			 fd >= 0 && is_within(&array, memory) && is_array(fd) &&
 			 mmap((void *)(uintptr_t)array.address, array.size, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
 		if (fd >= 0)
@@ -262,44 +363,67 @@ static bool map_arrays(int socket, const struct gt_agent_reply *memory)
 	return mapped;
 }
 
-static void ask_for_maps(void)
+/* Wait until the thread that has mapped the memory has published it: a few system calls later. */
+static bool wait_for_maps(void)
+{
+	int64_t end = now_ms() + LATE_DEADLINE_MS;
+
+	while (!atomic_load(&agent_maps.memory) && now_ms() < end)
+		sched_yield();
+	return atomic_load(&agent_maps.memory);
+}
+
+/* Map the file of a reply, which is closed in any case, and the arrays that follow. */
+static bool map_maps(int socket, int fd, const struct gt_agent_reply *reply, int64_t end)
+{
+	void *address = (void *)(uintptr_t)reply->address;
+	void *memory = map_file(fd, address, reply->size, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_FIXED_NOREPLACE);
+
+	if (!memory)
+		return errno == EEXIST && wait_for_maps();
+	/* Before Linux 4.17 the address is a hint. */
+	if (memory != address || !map_arrays(socket, reply, end)) {
+		munmap(memory, reply->size);
+		return false;
+	}
+	atomic_store(&agent_maps.size, reply->size);
+	atomic_store(&agent_maps.memory, memory);
+	return true;
+}
+
+static bool ask_for_maps_on(int socket, int64_t end)
 {
 	struct gt_agent_request request = {.operation = GT_AGENT_MAPS};
-	struct gt_agent_reply reply = {0};
-	int fd = -1, socket = exchange_messages(&request, -1, &reply, &fd);
-	void *memory;
+	struct gt_agent_reply reply;
+	int fd;
 
-	if (socket < 0)
-		return;
-	if (reply.verdict != GT_AGENT_MEMORY) {
-		if (fd >= 0)
-			close(fd);
+	if (!exchange_messages(socket, &request, -1, end, &reply, &fd))
+		return false;
+	/* A privileged process may map the address 0, which is that of no object. */
+	if (reply.verdict == GT_AGENT_MEMORY && reply.address)
+		return map_maps(socket, fd, &reply, end);
+	if (fd >= 0)
+		close(fd);
+	return false;
+}
+
+static bool ask_for_maps(void)
+{
+	int64_t end = deadline_of_request();
+	int socket = connect_collector(end);
+	bool is_mapped = socket >= 0 && ask_for_maps_on(socket, end);
+
+	if (socket >= 0)
 		close(socket);
-		return;
-	}
-	memory = map_file(fd, (void *)(uintptr_t)reply.address, reply.size, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_FIXED_NOREPLACE);
-	/* Before Linux 4.17 the address is a hint. */
-	if (memory && (memory != (void *)(uintptr_t)reply.address || !map_arrays(socket, &reply))) {
-		munmap(memory, reply.size);
-		memory = NULL;
-	}
-	close(socket);
-	if (!memory)
-		return;
-	agent_maps.memory = memory;
-	agent_maps.size = reply.size;
+	return is_mapped;
 }
 
 bool gt_agent_map_memory(void **ret_memory, size_t *ret_size)
 {
-	pthread_mutex_lock(&agent_maps.lock);
-	if (!agent_maps.asked) {
-		agent_maps.asked = true;
-		ask_for_maps();
-	}
-	*ret_memory = agent_maps.memory;
-	*ret_size = agent_maps.size;
-	pthread_mutex_unlock(&agent_maps.lock);
+	if (!atomic_load(&agent_maps.memory) && !atomic_load(&agent_maps.failed) && !ask_for_maps())
+		atomic_store(&agent_maps.failed, true);
+	*ret_memory = atomic_load(&agent_maps.memory);
+	*ret_size = atomic_load(&agent_maps.size);
 	return *ret_memory;
 }

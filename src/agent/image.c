@@ -9,6 +9,9 @@
 enum {
 	WRAPPER_MAGIC = 0x466243b1,
 	FATBIN_HEADER = 16,
+#ifndef EM_CUDA
+	EM_CUDA = 190,
+#endif
 };
 #define FATBIN_MAGIC 0xba55ed50u
 
@@ -46,7 +49,8 @@ static bool measure_elf(const void *data, struct gt_agent_image *image)
 	if (memcmp(data, ELFMAG, SELFMAG) != 0 || bytes[EI_CLASS] != ELFCLASS64)
 		return false;
 	memcpy(&header, data, sizeof(header));
-	if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > GT_AGENT_MAX_IMAGE)
+	if (header.e_machine != EM_CUDA || header.e_shentsize != sizeof(Elf64_Shdr) ||
+	    header.e_shoff > GT_AGENT_MAX_IMAGE)
 		return false;
 	end = header.e_shoff + (uint64_t)header.e_shnum * sizeof(Elf64_Shdr);
 	for (unsigned i = 0; i < header.e_shnum; i++) {

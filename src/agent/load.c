@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The hooks of the functions that load modules and libraries. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -156,39 +154,18 @@ CUresult cuLibraryLoadData(void **library, const void *code, int *jit_options, v
 #undef load
 }
 
-/* A file's bytes and a NUL, or NULL. */
-static void *read_file(const char *path)
-{
-	FILE *file = path ? fopen(path, "re") : NULL;
-	char *data = NULL;
-	long size = -1;
-
-	if (file && !fseek(file, 0, SEEK_END))
-		size = ftell(file);
-	if (size > 0 && size < GT_AGENT_MAX_IMAGE && !fseek(file, 0, SEEK_SET))
-		data = malloc((size_t)size + 1);
-	if (data && fread(data, 1, (size_t)size, file) != (size_t)size) {
-		free(data);
-		data = NULL;
-	}
-	if (data)
-		data[size] = 0;
-	if (file)
-		fclose(file);
-	return data;
-}
-
 CUresult cuModuleLoad(void **module, const char *path)
 {
-	void *image;
+	struct gt_agent_file file = {0};
 	CUresult error;
 
 	NEED(cuModuleLoad);
-	image = gt_driver.cuModuleLoadData ? read_file(path) : NULL;
-	if (!image)
+	if (gt_driver.cuModuleLoadData)
+		file = gt_agent_read_file(path);
+	if (!file.data)
 		return gt_driver.cuModuleLoad(module, path);
-	error = cuModuleLoadData(module, image);
-	free(image);
+	error = cuModuleLoadData(module, file.data);
+	gt_agent_unmap_file(&file);
 	return error;
 }
 
@@ -196,19 +173,18 @@ CUresult cuLibraryLoadFromFile(void **library, const char *path, int *jit_option
 			       void **jit_values, unsigned jit_count, int *options, void **values,
 			       unsigned count)
 {
-	void *image;
+	struct gt_agent_file file = {0};
 	CUresult error;
 
 	NEED(cuLibraryLoadFromFile);
 	/* The driver rejects this option for a file. */
-	image = gt_driver.cuLibraryLoadData && !is_preserved(options, values, count)
-			? read_file(path)
-			: NULL;
-	if (!image)
+	if (gt_driver.cuLibraryLoadData && !is_preserved(options, values, count))
+		file = gt_agent_read_file(path);
+	if (!file.data)
 		return gt_driver.cuLibraryLoadFromFile(library, path, jit_options, jit_values,
 						       jit_count, options, values, count);
-	error = cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options,
+	error = cuLibraryLoadData(library, file.data, jit_options, jit_values, jit_count, options,
 				  values, count);
-	free(image);
+	gt_agent_unmap_file(&file);
 	return error;
 }

@@ -21,6 +21,10 @@
 /* The environment variable that has the name of the collector's socket, in the abstract namespace.
  */
 #define GT_AGENT_SOCKET "GPUTAP_AGENT_SOCKET"
+/* How many system call filters gputap runs under (filters.h); 0 by default. */
+#define GT_AGENT_FILTERS "GPUTAP_AGENT_FILTERS"
+/* Optional: how many milliseconds a process waits for an answer, 30,000 by default. */
+#define GT_AGENT_DEADLINE "GPUTAP_AGENT_DEADLINE"
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,

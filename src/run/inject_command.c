@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/timerfd.h>
 
+#include "agent/filters.h"
 #include "agent/protocol.h"
 #include "base/installed.h"
 #include "launch/environment.h"
@@ -22,12 +23,16 @@ static int prepare_environment(const struct gt_inject *inject, struct gt_environ
 			       struct gt_diag *diag)
 {
 	gt_autofree char *agent = NULL;
+	char filters[24];
 	int error = gt_installed_file("src/agent", "", "libgputap-agent.so", &agent, diag);
 
 	if (!error)
 		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);
 	if (!error)
 		error = gt_environment_set(environment, GT_AGENT_SOCKET, gt_inject_socket(inject));
+	snprintf(filters, sizeof(filters), "%ld", gt_agent_count_filters());
+	if (!error)
+		error = gt_environment_set(environment, GT_AGENT_FILTERS, filters);
 	return error;
 }
 

@@ -62,6 +62,7 @@ TEST("a cubin ends where its last section or its section headers end")
 
 	memcpy(cubin.header.e_ident, ELFMAG, SELFMAG);
 	cubin.header.e_ident[EI_CLASS] = ELFCLASS64;
+	cubin.header.e_machine = 190;
 	cubin.header.e_shoff = offsetof(__typeof__(cubin), sections);
 	cubin.header.e_shentsize = sizeof(Elf64_Shdr);
 	cubin.header.e_shnum = 3;
@@ -76,6 +77,10 @@ TEST("a cubin ends where its last section or its section headers end")
 	CHECK(gt_agent_measure(&cubin, &image) &&
 	      image.size == offsetof(__typeof__(cubin), text) + sizeof(cubin));
 	cubin.sections[1].sh_size = UINT64_MAX;
+	CHECK(!gt_agent_measure(&cubin, &image));
+	/* The program itself, say: the driver rejects it without a look at its sections. */
+	cubin.header.e_machine = EM_X86_64;
+	cubin.header.e_shoff = 1 << 29;
 	CHECK(!gt_agent_measure(&cubin, &image));
 }
 
