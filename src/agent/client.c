@@ -24,7 +24,6 @@
 #include "base/clock.h"
 
 enum {
-	CUDA_ERROR_OUT_OF_MEMORY = 2,
 	DEADLINE_MS = 30000, /* A module of 100,000 lines takes less than a second. */
 	MAX_DEADLINE_MS = 3600 * 1000,
 	LATE_DEADLINE_MS = 500,
@@ -297,7 +296,7 @@ void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		map_file(fd, NULL, reply.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
 	ret_exchange->patched_size = reply.size;
 	if (!ret_exchange->patched)
-		send_result(socket, CUDA_ERROR_OUT_OF_MEMORY);
+		send_result(socket, GT_AGENT_NO_MEMORY);
 }
 
 void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep)

@@ -46,19 +46,34 @@ CUresult cuInit(unsigned flags)
 	return gt_driver.cuInit(flags);
 }
 
+/* Ask for the image in place of the program's. */
+static void ask_for_patched(const void *image, struct gt_agent_exchange *exchange)
+{
+	struct gt_agent_image measured;
+	uint32_t capability;
+	void *memory;
+	size_t size;
+
+	if (!gt_agent_measure(image, &measured) || !gt_agent_map_memory(&memory, &size))
+		return;
+	capability = current_capability();
+	if (!capability)
+		return;
+	gt_agent_ask(&measured, capability, exchange);
+	/* Only now: it takes the driver a while, and may create a context. */
+	if (!exchange->patched || gt_agent_maps_ready())
+		return;
+	gt_agent_finish(exchange, GT_AGENT_NO_MAPS, false);
+	*exchange = (struct gt_agent_exchange){.socket = -1};
+}
+
 /* The image to load in place of the program's, or NULL. */
 static const void *begin_patched(const void *image, struct gt_agent_exchange *exchange)
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
-	struct gt_agent_image measured;
-	uint32_t capability;
 
 	*exchange = (struct gt_agent_exchange){.socket = -1};
-	if (gt_agent_measure(image, &measured) && gt_agent_maps_ready()) {
-		capability = current_capability();
-		if (capability)
-			gt_agent_ask(&measured, capability, exchange);
-	}
+	ask_for_patched(image, exchange);
 	if (exchange->patched)
 		gt_agent_use_maps();
 	else

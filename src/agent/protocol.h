@@ -63,8 +63,15 @@ struct gt_agent_reply {
 	__u32 reserved;
 };
 
+/* Errors of the agent, beside those of the driver. */
+enum gt_agent_error {
+	GT_AGENT_NO_MEMORY = -1, /* the patched image could not be mapped */
+	GT_AGENT_NO_MAPS = -2,   /* the GPU does not reach the memory of the maps */
+};
+
 /* What became of a patched image. */
 struct gt_agent_result {
 	__u32 magic;
-	__s32 error; /* the driver's CUresult for the patched image; 0: it is loaded */
+	__s32 error; /* the driver's CUresult for the patched image or gt_agent_error; 0: it is
+			loaded */
 };

@@ -12,33 +12,61 @@
 
 #include "agent/message.h"
 
-/* Files of other kinds may have a process behind them, which need not answer (FUSE). */
-static bool is_memfd(int fd)
+/* The bytes of an image: mapped from a file that nobody can change, or copied. */
+struct image_bytes {
+	void *data;
+	size_t size;
+	bool is_mapped;
+};
+
+static void image_bytes_clear(struct image_bytes *bytes)
 {
-	return fd >= 0 && fcntl(fd, F_GET_SEALS) >= 0;
+	if (bytes->is_mapped)
+		munmap(bytes->data, bytes->size);
+	else
+		free(bytes->data);
+}
+#define auto_image_bytes __attribute__((cleanup(image_bytes_clear))) struct image_bytes
+
+static bool map_image(int fd, struct image_bytes *bytes)
+{
+	void *data = mmap(NULL, bytes->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+
+	if (data == MAP_FAILED)
+		return false;
+	bytes->data = data;
+	bytes->is_mapped = true;
+	return true;
 }
 
-/* The bytes of an image, copied: the process may still write to its file. The caller frees. */
-static void *copy_image(int fd, uint64_t size)
+static bool copy_image(int fd, struct image_bytes *bytes)
 {
-	struct stat status;
-	uint8_t *data;
+	uint8_t *data = malloc(bytes->size);
 	size_t copied = 0;
 
-	if (!is_memfd(fd) || !size || size > GT_AGENT_MAX_IMAGE || fstat(fd, &status) ||
-	    !S_ISREG(status.st_mode) || (uint64_t)status.st_size < size)
-		return NULL;
-	data = malloc(size);
-	while (data && copied < size) {
-		ssize_t got = pread(fd, data + copied, size - copied, (off_t)copied);
+	bytes->data = data;
+	while (data && copied < bytes->size) {
+		ssize_t got = pread(fd, data + copied, bytes->size - copied, (off_t)copied);
 
-		if (got <= 0) {
-			free(data);
-			return NULL;
-		}
+		if (got <= 0)
+			return false;
 		copied += (size_t)got;
 	}
 	return data;
+}
+
+static bool read_image(int fd, uint64_t size, struct image_bytes *bytes)
+{
+	const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK;
+	/* Files of other kinds may have a process behind them, which need not answer (FUSE). */
+	int seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : -1;
+	struct stat status;
+
+	if (seals < 0 || !size || size > GT_AGENT_MAX_IMAGE || fstat(fd, &status) ||
+	    !S_ISREG(status.st_mode) || (uint64_t)status.st_size < size)
+		return false;
+	bytes->size = size;
+	return (seals & fixed) == fixed ? map_image(fd, bytes) : copy_image(fd, bytes);
 }
 
 static void set_reason(struct gt_inject_connection *connection, const char *reason)
@@ -124,22 +152,31 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 		set_reason(connection, result->rejections.items[0].reason);
 }
 
-/* A file with the patched fatbin, or -1. */
+static bool write_file(int fd, const struct gt_strbuf *fatbin)
+{
+	size_t written = 0;
+
+	while (written < fatbin->length) {
+		ssize_t count = write(fd, fatbin->data + written, fatbin->length - written);
+
+		if (count <= 0)
+			return false;
+		written += (size_t)count;
+	}
+	return true;
+}
+
+/* A file with the patched fatbin that nobody can change, or -1. */
 static int make_reply_file(const struct gt_strbuf *fatbin)
 {
 	int fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	size_t written = 0;
 
-	while (fd >= 0 && written < fatbin->length) {
-		ssize_t count = write(fd, fatbin->data + written, fatbin->length - written);
-
-		if (count <= 0) {
-			close(fd);
-			return -1;
-		}
-		written += (size_t)count;
-	}
-	return fd;
+	if (fd >= 0 && write_file(fd, fatbin) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 /* The process loads the original although there is a patched image. */
@@ -163,11 +200,12 @@ bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connectio
 {
 	struct gt_agent_reply reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_ORIGINAL};
 	struct gt_patch_image image = {0};
-	gt_autofree void *data = copy_image(file, request->size);
+	auto_image_bytes bytes = {0};
 	struct gt_diag diag = {0};
 	gt_autoclose int fd = -1;
-	int error = data ? patch_image(inject, connection, request, data, &image, &diag)
-			 : gt_diag(&diag, -EINVAL, "run", NULL, "the image could not be read");
+	int error = read_image(file, request->size, &bytes)
+			    ? patch_image(inject, connection, request, bytes.data, &image, &diag)
+			    : gt_diag(&diag, -EINVAL, "run", NULL, "the image could not be read");
 
 	connection->capability = request->capability;
 	connection->module.number = ++inject->coverage.modules;

@@ -143,6 +143,17 @@ static void accept_agent(struct gt_inject *inject)
 	inject->connection_count++;
 }
 
+/* Why a process loaded the original although it received a patched image. */
+static void describe_error(int error, char *reason, size_t size)
+{
+	if (error == GT_AGENT_NO_MEMORY)
+		snprintf(reason, size, "the process has no memory for the patched module");
+	else if (error == GT_AGENT_NO_MAPS)
+		snprintf(reason, size, "the GPU cannot access the memory of the maps");
+	else
+		snprintf(reason, size, "the driver rejected the patched module (%d)", error);
+}
+
 /*
  * The driver's verdict on the patched image. A process that ends without one has loaded it, unless
  * it has not read the answer.
@@ -151,11 +162,10 @@ static void take_result(struct gt_inject *inject, struct gt_inject_connection *c
 {
 	struct gt_agent_result result = {0};
 	ssize_t size = recv(connection->fd, &result, sizeof(result), MSG_DONTWAIT);
-	char reason[64];
+	char reason[80];
 
 	if (size == (ssize_t)sizeof(result) && result.magic == GT_AGENT_MAGIC && result.error) {
-		snprintf(reason, sizeof(reason), "the driver rejected the patched module (%d)",
-			 result.error);
+		describe_error(result.error, reason, sizeof(reason));
 		gt_inject_image_reject(inject, connection, reason);
 	} else if (size < 0 && errno == ECONNRESET) {
 		gt_inject_image_reject(inject, connection,

@@ -10,6 +10,7 @@
 
 #include "agent/protocol.h"
 #include "base/file.h"
+#include "failing_alloc.h"
 #include "patch_probes.h"
 #include "run/control.h"
 #include "run/inject.h"
@@ -136,6 +137,14 @@ static int file_with(const char *text)
 	return fd;
 }
 
+static int sealable_file_with(const char *text)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	return fd;
+}
+
 static struct gt_agent_request image_request(uint64_t size)
 {
 	return (struct gt_agent_request){.magic = GT_AGENT_MAGIC,
@@ -224,23 +233,99 @@ TEST("each site has its function, its instruction and its source lines")
 TEST("what the driver rejects once patched counts as rejected, with its error")
 {
 	auto_collector collector = {0};
-	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC, .error = 218};
+	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC};
+	static const struct {
+		int error;
+		const char *reason;
+	} cases[] = {
+		{218, "the driver rejected the patched module (218)"},
+		{GT_AGENT_NO_MEMORY, "the process has no memory for the patched module"},
+		{GT_AGENT_NO_MAPS, "the GPU cannot access the memory of the maps"},
+	};
 	struct gt_inject_coverage coverage;
 	struct gt_agent_reply reply;
 	int socket, file, image = file_with(KERNEL);
 
 	if (!collector_open(&collector))
 		return;
+	for (unsigned i = 0; i < gt_countof(cases); i++) {
+		CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file,
+			  &socket) == GT_AGENT_PATCHED);
+		result.error = cases[i].error;
+		CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
+		poll_collector(&collector);
+		coverage = gt_inject_coverage(collector.inject);
+		CHECK(!coverage.modules_patched && coverage.modules_failed == i + 1);
+		CHECK(coverage.found == 2 * i + 2 && !coverage.patched);
+		CHECK(coverage.rejected == coverage.found);
+		CHECK_STR(collector.reason, cases[i].reason);
+		close(socket);
+		close(file);
+	}
+	close(image);
+}
+
+/* The request's image, sealed against changes, as the agent's is. */
+static void seal(int file)
+{
+	CHECK(!fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+}
+
+TEST("a sealed image is answered like any other, and so is the answer")
+{
+	auto_collector collector = {0};
+	struct gt_agent_reply reply;
+	int socket, file, image = sealable_file_with(KERNEL);
+
+	if (!collector_open(&collector))
+		return;
+	seal(image);
 	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
 	      GT_AGENT_PATCHED);
-	CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
-	poll_collector(&collector);
-	coverage = gt_inject_coverage(collector.inject);
-	CHECK(!coverage.modules_patched && coverage.modules_failed == 1);
-	CHECK(coverage.found == 2 && !coverage.patched && coverage.rejected == 2);
-	CHECK_STR(collector.reason, "the driver rejected the patched module (218)");
+	CHECK(write(file, "x", 1) < 0 && errno == EPERM);
+	CHECK(ftruncate(file, 0) && errno == EPERM);
 	close(socket);
 	close(file);
+	CHECK(ask(&collector, image_request(strlen(KERNEL) + 1), image, &reply, &file, &socket) ==
+	      GT_AGENT_ORIGINAL);
+	close(socket);
+	close(image);
+}
+
+TEST("whichever allocation of the collector fails, the agent is answered and the collector works "
+     "on")
+{
+	auto_collector collector = {0};
+	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC};
+	struct gt_inject_coverage coverage;
+	struct gt_agent_reply reply;
+	int socket, file, image = file_with(KERNEL), verdict;
+	unsigned which = 0, modules = 0;
+	uint64_t failed;
+
+	if (!collector_open(&collector))
+		return;
+	do {
+		socket = connect_to(&collector);
+		send_request(socket, image_request(strlen(KERNEL)), image);
+		fail_allocation(which++);
+		poll_collector(&collector);
+		failed = stop_failing();
+		verdict = receive_verdict(socket, &reply, &file);
+		if (verdict == GT_AGENT_PATCHED)
+			send(socket, &result, sizeof(result), 0);
+		CHECK(verdict == GT_AGENT_PATCHED || verdict == GT_AGENT_ORIGINAL ||
+		      (verdict == -1 && !recv(socket, &reply, sizeof(reply), MSG_DONTWAIT)));
+		poll_collector(&collector);
+		modules += verdict != -1;
+		if (file >= 0)
+			close(file);
+		close(socket);
+		coverage = gt_inject_coverage(collector.inject);
+		CHECK(coverage.found == coverage.patched + coverage.rejected);
+		CHECK(coverage.modules == modules);
+	} while (failed && which < 100000);
+	CHECK(verdict == GT_AGENT_PATCHED && which > 20);
 	close(image);
 }
 
