@@ -7,6 +7,7 @@
 #endif
 
 #include "api/plan.h"
+#include "base/operators.h"
 
 /* The attach cookie: the row of the function in the API tables, the number of its file, flags. */
 #define GT_COOKIE(function, library, flags)                                                        \
@@ -58,19 +59,10 @@ enum gt_condition_field {
 	GT_CONDITION_DEPTH,
 };
 
-enum gt_condition_operator {
-	GT_LESS,
-	GT_LESS_OR_EQUAL,
-	GT_EQUAL,
-	GT_NOT_EQUAL,
-	GT_GREATER_OR_EQUAL,
-	GT_GREATER,
-};
-
 struct gt_condition {
 	__u64 value;
 	__u8 field;   /* enum gt_condition_field */
-	__u8 compare; /* enum gt_condition_operator */
+	__u8 compare; /* enum gt_comparison_operator */
 	__u8 reserved[6];
 };
 

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "probe/api/condition.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/comparison.h"
 #include "base/text.h"
-
-static const struct {
-	const char *text;
-	enum gt_condition_operator compare;
-} operators[] = {
-	/* Longer ones first: "<=" begins as "<" does. */
-	{"<=", GT_LESS_OR_EQUAL}, {">=", GT_GREATER_OR_EQUAL},
-	{"==", GT_EQUAL},         {"!=", GT_NOT_EQUAL},
-	{"<", GT_LESS},           {">", GT_GREATER},
-	{"=", GT_EQUAL},
-};
 
 static int parse_duration(const char *text, uint64_t *ret_value)
 {
@@ -34,94 +23,44 @@ static const struct {
 	{"depth", GT_CONDITION_DEPTH, gt_parse_u64},
 };
 
-/* Remove the spaces at both ends, in place. */
-static char *trim(char *text)
+static int read_comparison(const struct gt_comparison *comparison, struct gt_condition *ret,
+			   struct gt_diag *diag)
 {
-	size_t length;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	length = strlen(text);
-	while (length && isspace((unsigned char)text[length - 1]))
-		text[--length] = '\0';
-	return text;
-}
-
-/* Splits "field op value" in place: returns the operator's row, or -EINVAL. */
-static int split(char *text, char **ret_field, char **ret_value)
-{
-	size_t at = strcspn(text, "<>=!");
-
-	for (size_t i = 0; i < gt_countof(operators); i++) {
-		size_t length = strlen(operators[i].text);
-
-		if (strncmp(text + at, operators[i].text, length))
-			continue;
-		*ret_value = trim(text + at + length);
-		text[at] = '\0';
-		*ret_field = trim(text);
-		return i;
-	}
-	return -EINVAL;
-}
-
-static int parse_one(char *text, struct gt_condition *ret, struct gt_diag *diag)
-{
-	gt_autofree char *whole = strdup(text);
-	char *name, *value;
 	uint64_t number;
-	int row = split(text, &name, &value);
 
-	if (row < 0)
-		return gt_diag(diag, -EINVAL, "when", NULL,
-			       "no comparison in '%s', use one such as 'duration>1ms' "
-			       "(operators: < <= == != >= >)",
-			       whole ? whole : "");
 	for (size_t i = 0; i < gt_countof(fields); i++) {
-		if (strcmp(name, fields[i].name))
+		if (strcmp(comparison->field, fields[i].name) != 0)
 			continue;
-		if (fields[i].parse(value, &number))
+		if (fields[i].parse(comparison->value, &number))
 			return gt_diag(diag, -EINVAL, "when", NULL,
-				       "invalid value '%s' for %s, use one such as '%s'", value,
-				       name, i == GT_CONDITION_DURATION ? "1ms" : "2");
+				       "invalid value '%s' for %s, use one such as '%s'",
+				       comparison->value, comparison->field,
+				       i == GT_CONDITION_DURATION ? "1ms" : "2");
 		*ret = (struct gt_condition){
 			.value = number,
 			.field = fields[i].field,
-			.compare = operators[row].compare,
+			.compare = comparison->compare,
 		};
 		return 0;
 	}
 	return gt_diag(diag, -EINVAL, "when", NULL,
-		       "unknown field '%s' (one of: duration, result, depth)", name);
+		       "unknown field '%s' (one of: duration, result, depth)", comparison->field);
 }
 
 int gt_conditions_parse(const char *text, struct gt_condition conditions[GT_MAX_CONDITIONS],
 			__u32 *ret_count, struct gt_diag *diag)
 {
-	gt_autofree char *copy = strdup(text);
+	gt_auto_comparisons comparisons = {0};
 	struct gt_condition found[GT_MAX_CONDITIONS] = {0};
-	__u32 count = 0;
+	int error =
+		gt_comparisons_parse(text, GT_MAX_CONDITIONS, "duration>1ms", &comparisons, diag);
 
-	if (!copy)
-		return gt_diag(diag, -ENOMEM, "when", NULL, "out of memory");
-	for (char *part = copy, *next; part; part = next) {
-		int error;
-
-		next = strstr(part, "&&");
-		if (next) {
-			*next = '\0';
-			next += 2;
-		}
-		if (count == GT_MAX_CONDITIONS)
-			return gt_diag(diag, -E2BIG, "when", NULL, "more than %d comparisons",
-				       GT_MAX_CONDITIONS);
-		error = parse_one(part, &found[count], diag);
-		if (error)
-			return error;
-		count++;
-	}
+	for (__u32 i = 0; i < comparisons.count && !error; i++)
+		error = read_comparison(&comparisons.items[i], &found[i], diag);
+	if (error)
+		return error;
 	memcpy(conditions, found, sizeof(found));
-	*ret_count = count;
+	*ret_count = comparisons.count;
 	return 0;
 }
 

@@ -17,7 +17,7 @@ static int parse(const char *text)
 }
 
 static void expect_one(const char *text, enum gt_condition_field field,
-		       enum gt_condition_operator compare, uint64_t value)
+		       enum gt_comparison_operator compare, uint64_t value)
 {
 	CHECK_INT(parse(text), 0);
 	CHECK_INT(count, 1);
