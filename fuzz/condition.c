@@ -1,13 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Any text as a condition of --when. */
+/* Any text as a condition of --when: on calls, and on the context of a GPU program. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
+#include "gpubpf/filter.h"
 #include "probe/api/condition.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is parsed can be printed and parsed again, with the same result. */
+static void parse_filter(const char *text)
+{
+	const struct gt_section section = {.kind = GT_KIND_LOAD, .text = "gpu/load"};
+	struct gt_bpf_filter filter = {0}, again = {0};
+	gt_auto_strbuf printed = GT_STRBUF_INIT;
+	struct gt_diag diag = {0};
+
+	if (gt_bpf_filter_parse(text, &section, &filter, &diag)) {
+		if (!gt_diag_is_set(&diag) || filter.term_count)
+			abort();
+		return;
+	}
+	gt_bpf_filter_print(&filter, &printed);
+	if (gt_bpf_filter_parse(gt_strbuf_string(&printed), &section, &again, &diag) ||
+	    again.term_count != filter.term_count)
+		abort();
+	for (uint32_t i = 0; i < filter.term_count; i++)
+		if (again.terms[i].base != filter.terms[i].base ||
+		    again.terms[i].span != filter.terms[i].span)
+			abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -24,5 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (error ? !gt_diag_is_set(&diag) || count : !count || count > GT_MAX_CONDITIONS)
 		abort();
 	gt_conditions_hold(conditions, count, &call);
+	parse_filter(text);
 	return 0;
 }

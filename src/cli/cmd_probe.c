@@ -7,12 +7,14 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "gpubpf/filter.h"
 #include "report/table.h"
 #include "run/control.h"
 
 struct probe_options {
 	uint64_t pid;
 	bool all, json;
+	const char *when, *sample;
 };
 
 #define AT(field) offsetof(struct probe_options, field)
@@ -21,6 +23,10 @@ static const struct gt_option option_table[] = {
 	{'d', "pid", "PID", "the session of this gputap process only", GT_OPTION_COUNT, AT(pid),
 	 NULL},
 	{0, "all", NULL, "all programs", GT_OPTION_FLAG, AT(all), NULL},
+	{0, "when", "CONDITION", "with 'set': the condition, such as 'blockIdx.x==0 && lane<4'",
+	 GT_OPTION_STRING, AT(when), NULL},
+	{0, "sample", "1/N", "with 'set': run every Nth time only; 1: always", GT_OPTION_STRING,
+	 AT(sample), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
 };
 
@@ -28,6 +34,7 @@ static const char *const examples[] = {
 	"gputap probe list                # the programs of running sessions",
 	"gputap probe off count_loads     # from now on, also in kernels that run",
 	"gputap probe on --all --pid 4711 # all programs of one session",
+	"gputap probe set count_loads --when 'blockIdx.x==7' --sample 1/100",
 	NULL,
 };
 
@@ -38,8 +45,11 @@ static const struct gt_column columns[] = {
 	{.title = "STATE", .left = true},
 	{.title = "SITES"},
 	{.title = "KERNELS"},
+	{.title = "SAMPLE", .left = true, .optional = true},
+	{.title = "SKIPPED", .optional = true},
 	{.title = "PROGRAM", .left = true},
 	{.title = "SECTION", .left = true},
+	{.title = "CONDITION", .left = true, .optional = true},
 };
 
 /* Programs as they are listed, in one of two forms. */
@@ -70,8 +80,15 @@ static void put_row(struct gt_table *table, pid_t pid, const struct gt_control_r
 	gt_table_text(table, state_of(reply));
 	gt_table_number(table, reply->sites);
 	gt_table_number(table, reply->kernels);
+	if (reply->period)
+		gt_strbuf_printf(gt_table_cell(table), "1/%u", reply->period);
+	else
+		gt_table_cell(table);
+	gt_table_end_cell(table);
+	gt_table_number(table, reply->skipped);
 	put_cell(table, reply->name);
 	put_cell(table, reply->section);
+	put_cell(table, reply->text);
 }
 
 static void json_row(struct gt_json *json, pid_t pid, const struct gt_control_reply *reply)
@@ -83,6 +100,12 @@ static void json_row(struct gt_json *json, pid_t pid, const struct gt_control_re
 	gt_json_string(json, "state", state_of(reply));
 	gt_json_u64(json, "sites", reply->sites);
 	gt_json_u64(json, "kernels", reply->kernels);
+	if (*reply->text)
+		gt_json_string(json, "when", reply->text);
+	if (reply->period) {
+		gt_json_u64(json, "sample", reply->period);
+		gt_json_u64(json, "skipped", reply->skipped);
+	}
 	gt_json_object_end(json);
 }
 
@@ -130,6 +153,7 @@ static const struct probe_action {
 	{"list", GT_CONTROL_LIST, 0, false},
 	{"on", GT_CONTROL_SWITCH, 1, true},
 	{"off", GT_CONTROL_SWITCH, 0, true},
+	{"set", GT_CONTROL_SET, 0, true},
 };
 
 static const struct probe_action *find_action(const char *name)
@@ -140,7 +164,7 @@ static const struct probe_action *find_action(const char *name)
 	return NULL;
 }
 
-static int report_nothing(const struct probe_options *given, const char *name, uint32_t sessions)
+static int report_nothing(const char *name, uint32_t sessions)
 {
 	if (!sessions)
 		gt_cli_error("no session runs that you may control; start one with 'gputap run'");
@@ -160,6 +184,12 @@ static int ask_sessions(const struct probe_options *given, const struct probe_ac
 	int error;
 
 	snprintf(request.name, sizeof(request.name), "%s", name);
+	if (given->when) {
+		request.has_condition = 1;
+		snprintf(request.condition, sizeof(request.condition), "%s", given->when);
+	}
+	if (given->sample)
+		gt_bpf_filter_parse_period(given->sample, &request.period);
 	begin_list(&list);
 	error = gt_control_ask(&request, (pid_t)given->pid, add_program, &list, &sessions, &diag);
 	print_list(&list);
@@ -168,10 +198,31 @@ static int ask_sessions(const struct probe_options *given, const struct probe_ac
 		return GT_EXIT_FAILED;
 	}
 	if (!list.count && (action->changes || strcmp(name, "*") != 0))
-		return report_nothing(given, name, sessions);
+		return report_nothing(name, sessions);
 	if (!sessions && !given->json)
 		gt_cli_error("no session runs that you may control");
 	return GT_EXIT_OK;
+}
+
+static int check_parameters(const struct gt_cli_command *command, const struct probe_action *action,
+			    const struct probe_options *given)
+{
+	bool sets = action->operation == GT_CONTROL_SET;
+	uint32_t period;
+
+	if (given->pid > INT_MAX)
+		return gt_cli_usage_error(command, "--pid is at most %d", INT_MAX);
+	if (sets != (given->when || given->sample))
+		return gt_cli_usage_error(command, sets ? "'set' needs --when or --sample"
+							: "--when and --sample are for 'set'");
+	if (given->when && strlen(given->when) >= GT_CONTROL_MAX_TEXT)
+		return gt_cli_usage_error(command, "--when has at most %d characters",
+					  GT_CONTROL_MAX_TEXT - 1);
+	if (given->sample && gt_bpf_filter_parse_period(given->sample, &period))
+		return gt_cli_usage_error(command,
+					  "invalid value '%s' for --sample (1/N, such as 1/100)",
+					  given->sample);
+	return GT_GO_ON;
 }
 
 static int run_probe(const struct gt_cli_command *command, int count, char **arguments)
@@ -184,13 +235,15 @@ static int run_probe(const struct gt_cli_command *command, int count, char **arg
 	if (status != GT_GO_ON)
 		return status;
 	if (rest == count)
-		return gt_cli_usage_error(command, "an action is needed: list, on or off");
+		return gt_cli_usage_error(command, "an action is needed: list, on, off or set");
 	action = find_action(arguments[rest]);
 	if (!action)
-		return gt_cli_usage_error(command, "invalid action '%s' (one of: list, on, off)",
+		return gt_cli_usage_error(command,
+					  "invalid action '%s' (one of: list, on, off, set)",
 					  arguments[rest]);
-	if (given.pid > INT_MAX)
-		return gt_cli_usage_error(command, "--pid is at most %d", INT_MAX);
+	status = check_parameters(command, action, &given);
+	if (status != GT_GO_ON)
+		return status;
 	if (++rest < count)
 		name = arguments[rest++];
 	else if (action->changes && !given.all)
@@ -205,14 +258,16 @@ static int run_probe(const struct gt_cli_command *command, int count, char **arg
 
 const struct gt_cli_command gt_command_probe = {
 	.name = "probe",
-	.summary = "List and switch the GPU programs of running sessions",
+	.summary = "List and change the GPU programs of running sessions",
 	.usage = "[options] ACTION [GLOB]",
 	.description =
 		"Lists the programs that 'gputap run' and the tools like it have inserted into the "
 		"kernels of running commands (list), or switches those whose names match on or off "
-		"(on, off). Switching takes effect at once, also in kernels that run; the session "
-		"must have been started with --switchable. Only your own sessions can be "
-		"controlled; root controls all.",
+		"(on, off), or sets their condition and sampling (set). Changes take effect at "
+		"once, also in kernels that run. To be switched, the session must have been "
+		"started with --switchable; a condition can be set on the fields that it was "
+		"started with by --when, sampling if it was started with --sample. Only your own "
+		"sessions can be controlled; root controls all.",
 	.examples = examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),

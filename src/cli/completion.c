@@ -103,7 +103,7 @@ static const char *const bash_values[VALUE_COUNT] = {
 	[VALUE_COMMAND] = "_gputap_words \"$commands\"",
 	[VALUE_PROGRAM] = "_gputap_files",
 	[VALUE_SHELL] = "_gputap_words 'bash zsh fish'",
-	[VALUE_ACTION] = "_gputap_words 'list on off'",
+	[VALUE_ACTION] = "_gputap_words 'list on off set'",
 };
 
 static const char bash_begin[] =
@@ -205,7 +205,7 @@ static const char *const zsh_values[VALUE_COUNT] = {
 	[VALUE_COMMAND] = "_gputap_commands",
 	[VALUE_PROGRAM] = "_normal",
 	[VALUE_SHELL] = "(bash zsh fish)",
-	[VALUE_ACTION] = "(list on off)",
+	[VALUE_ACTION] = "(list on off set)",
 };
 
 static void put_zsh_option(struct gt_strbuf *text, const struct gt_option *option)
@@ -289,7 +289,7 @@ static const char *const fish_values[VALUE_COUNT] = {
 	[VALUE_COMMAND] = "-x -a \"$gputap_commands\"",
 	[VALUE_PROGRAM] = "-x -a '(__fish_complete_subcommand)'",
 	[VALUE_SHELL] = "-x -a 'bash zsh fish'",
-	[VALUE_ACTION] = "-x -a 'list on off'",
+	[VALUE_ACTION] = "-x -a 'list on off set'",
 };
 
 static void put_fish_option(struct gt_strbuf *text, const struct gt_cli_command *command,

@@ -23,8 +23,49 @@ static int print_rejection(const struct gt_bpf_program *program, const struct gt
 	return GT_EXIT_FAILED;
 }
 
-static int verify_program(struct gt_cli_injection *self, const struct gt_bpf_program *program)
+/* What --when and --sample give for a program. */
+static int read_filter(const struct gt_cli_injection *self, const struct gt_section *section,
+		       struct gt_bpf_filter *filter, struct gt_diag *diag)
 {
+	if (self->given->sample && gt_bpf_filter_parse_period(self->given->sample, &filter->period))
+		return gt_diag(diag, -EINVAL, "sample", NULL,
+			       "invalid value '%s' for --sample (1/N, such as 1/100)",
+			       self->given->sample);
+	return self->given->when ? gt_bpf_filter_parse(self->given->when, section, filter, diag)
+				 : 0;
+}
+
+/* Insert the filter before a verified program, and verify both. */
+static int add_filter(struct gt_cli_injection *self, struct gt_bpf_program *program,
+		      const struct gt_verify_options *options)
+{
+	struct gt_bpf_filter *filter = &self->filters[self->count];
+	struct gt_facts *facts = &self->facts[self->count];
+	struct gt_verify_error rejection = {0};
+	struct gt_diag diag = {0};
+
+	if (read_filter(self, options->section, filter, &diag)) {
+		gt_cli_error("%s: %s", program->name, diag.text);
+		return GT_EXIT_USAGE;
+	}
+	if (!filter->term_count && !filter->period)
+		return GT_GO_ON;
+	gt_facts_clear(facts);
+	if (gt_bpf_filter_insert(self->object, program, options->section,
+				 (uint32_t)self->given->threads, filter, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_FAILED;
+	}
+	if (!gt_verify(self->object, program, options, facts, &rejection, &diag))
+		return GT_GO_ON;
+	gt_cli_error("%s cannot run with --when or --sample: %s", program->name, diag.text);
+	return GT_EXIT_FAILED;
+}
+
+static int verify_program(struct gt_cli_injection *self, struct gt_bpf_program *program)
+{
+	int status;
+
 	struct gt_patch_program *inserted = &self->programs[self->count];
 	struct gt_verify_options options = {
 		.max_executed = self->given->max_insns,
@@ -46,6 +87,11 @@ static int verify_program(struct gt_cli_injection *self, const struct gt_bpf_pro
 	if (gt_verify(self->object, program, &options, &self->facts[self->count], &rejection,
 		      &diag))
 		return print_rejection(program, &diag, &rejection);
+	status = add_filter(self, program, &options);
+	if (status != GT_GO_ON) {
+		gt_facts_clear(&self->facts[self->count]);
+		return status;
+	}
 	inserted->program = program;
 	inserted->facts = &self->facts[self->count++];
 	return GT_GO_ON;
@@ -199,6 +245,7 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.threads = (uint32_t)self->given->threads,
 		.switchable = self->given->switchable || self->given->start_off,
 		.switched_off = self->given->start_off,
+		.filters = self->filters,
 		.host_programs = self->host_programs,
 		.report = report_module,
 		.context = self,

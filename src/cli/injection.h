@@ -13,6 +13,7 @@ struct gt_cli_injection_options {
 	bool no_host_programs; /* omit those of the object */
 	int gpu;
 	uint64_t interval, threads, max_insns;
+	const char *when, *sample;
 };
 
 enum {
@@ -28,9 +29,23 @@ enum {
 	 GT_OPTION_FLAG,                                                                           \
 	 offsetof(struct gt_cli_injection_options, switchable),                                    \
 	 NULL},                                                                                    \
+		{0,                                                                                \
+		 "start-off",                                                                      \
+		 NULL,                                                                             \
+		 "the same, and start with the programs switched off",                             \
+		 GT_OPTION_FLAG,                                                                   \
+		 offsetof(struct gt_cli_injection_options, start_off),                             \
+		 NULL},                                                                            \
+		{0,                                                                                \
+		 "when",                                                                           \
+		 "CONDITION",                                                                      \
+		 "run the programs only where CONDITION holds: 'blockIdx.x==0 && lane<4'",         \
+		 GT_OPTION_STRING,                                                                 \
+		 offsetof(struct gt_cli_injection_options, when),                                  \
+		 NULL},                                                                            \
 	{                                                                                          \
-		0, "start-off", NULL, "the same, and start with the programs switched off",        \
-			GT_OPTION_FLAG, offsetof(struct gt_cli_injection_options, start_off), NULL \
+		0, "sample", "1/N", "let each thread run the programs every Nth time only",        \
+			GT_OPTION_STRING, offsetof(struct gt_cli_injection_options, sample), NULL  \
 	}
 
 /* The programs of an object, verified, and the collector. */
@@ -39,6 +54,7 @@ struct gt_cli_injection {
 	struct gt_bpf_object *object;
 	struct gt_patch_program programs[GT_PATCH_MAX_PROGRAMS];
 	struct gt_facts facts[GT_PATCH_MAX_PROGRAMS];
+	struct gt_bpf_filter filters[GT_PATCH_MAX_PROGRAMS];
 	uint32_t count;
 	bool host_programs_are_optional;        /* the command has an option --no-linux */
 	struct gt_host_programs *host_programs; /* loaded; NULL: none */

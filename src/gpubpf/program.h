@@ -51,6 +51,7 @@ struct gt_bpf_map {
 	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
 	bool constant;    /* read only and frozen: loads of it give known values */
 	bool host_only;   /* no GPU program uses it, or can use it: see `problem` */
+	bool internal;    /* made by gputap: not shown */
 	bool with_host;   /* host programs use it, too: its memory is the kernel's */
 	char *problem;    /* why GPU programs cannot use it, or NULL. Owned. */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */

@@ -32,6 +32,7 @@ enum {
 enum gt_control_operation {
 	GT_CONTROL_LIST = 1,
 	GT_CONTROL_SWITCH, /* on or off */
+	GT_CONTROL_SET,    /* the condition, the sampling period */
 };
 
 struct gt_control_request {
@@ -39,7 +40,9 @@ struct gt_control_request {
 	uint16_t version;
 	uint16_t operation; /* gt_control_operation */
 	uint32_t on;        /* SWITCH: 0 or 1 */
-	uint32_t reserved;
+	uint32_t period;    /* SET: 0: as it is */
+	uint32_t has_condition, reserved;
+	char condition[GT_CONTROL_MAX_TEXT];
 	char name[GT_CONTROL_MAX_NAME]; /* a glob of names of programs */
 };
 
@@ -60,9 +63,12 @@ struct gt_control_reply {
 	int32_t error;    /* END: 0 or -Exxx, `text` has the reason */
 	uint32_t kernels; /* PROGRAM: patched ones that its section matches */
 	uint64_t sites;   /* PROGRAM: that were patched */
+	uint32_t period;  /* PROGRAM: of sampling; 0: none */
+	uint32_t reserved;
+	uint64_t skipped; /* PROGRAM: runs that sampling skipped */
 	char name[GT_CONTROL_MAX_NAME];
 	char section[GT_CONTROL_MAX_NAME];
-	char text[GT_CONTROL_MAX_TEXT];
+	char text[GT_CONTROL_MAX_TEXT]; /* PROGRAM: its condition */
 };
 
 /* Called with each reply of kind PROGRAM; its strings are terminated. */

@@ -389,7 +389,9 @@ void gt_host_programs_detach(struct gt_host_programs *programs)
 
 bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map)
 {
-	return programs->uses[map] && programs->object->maps[map].host_only;
+	/* Maps that were added to the object later are internal ones. */
+	return !programs->object->maps[map].internal && programs->uses[map] &&
+	       programs->object->maps[map].host_only;
 }
 
 static int map_descriptor(const struct gt_host_programs *programs, uint32_t map)

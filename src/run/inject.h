@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "gpubpf/filter.h"
 #include "gpubpf/map/ring_reader.h"
 #include "patch/image.h"
 
@@ -44,6 +45,9 @@ struct gt_inject_options {
 	uint32_t threads;  /* of a launch: copies of maps that have one per thread */
 	bool switchable;   /* gt_inject_switch, 'gputap probe on' and 'off' */
 	bool switched_off; /* initially */
+	/* By program, as inserted before it (gpubpf/filter.h); NULL: none. Changed by 'gputap
+	 * probe'. */
+	struct gt_bpf_filter *filters;
 	/* Those of the object, loaded; NULL: none. Maps that they share are the kernel's. */
 	struct gt_host_programs *host_programs;
 	/* Called for each image with its outcome; may be NULL. */
@@ -69,6 +73,17 @@ int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag);
 
 /* Switch a program on or off, also in kernels that run. The options have `switchable`. */
 void gt_inject_switch(struct gt_inject *inject, uint32_t program, bool on);
+/*
+ * Change a program's filter, also in kernels that run. when: a condition (gt_bpf_filter_parse), or
+ * NULL: as it is; period: 0: as it is. 0; -EPERM: the program has no filter; errors of
+ * gt_bpf_filter_change.
+ */
+int gt_inject_change_filter(struct gt_inject *inject, uint32_t program, const char *when,
+			    uint32_t period, struct gt_diag *diag);
+/* A program's filter, or NULL. */
+struct gt_bpf_filter *gt_inject_filter(const struct gt_inject *inject, uint32_t program);
+/* The runs of a program that sampling skipped. */
+uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program);
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
 

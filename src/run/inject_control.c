@@ -110,6 +110,20 @@ static bool send_reply(int fd, struct gt_control_reply *reply)
 	       (ssize_t)sizeof(*reply);
 }
 
+static void put_filter(const struct gt_inject *inject, uint32_t program,
+		       struct gt_control_reply *reply)
+{
+	const struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	if (!filter)
+		return;
+	gt_bpf_filter_print(filter, &text);
+	snprintf(reply->text, sizeof(reply->text), "%s", gt_strbuf_string(&text));
+	reply->period = filter->period;
+	reply->skipped = gt_inject_skipped(inject, program);
+}
+
 static bool send_program(const struct gt_inject *inject, int fd, uint32_t program)
 {
 	const struct gt_inject_program *known = &inject->programs[program];
@@ -125,6 +139,7 @@ static bool send_program(const struct gt_inject *inject, int fd, uint32_t progra
 	if (!known->off)
 		reply.flags |= GT_CONTROL_ON;
 	snprintf(reply.name, sizeof(reply.name), "%s", name_of(inject, program));
+	put_filter(inject, program, &reply);
 	snprintf(reply.section, sizeof(reply.section), "%s", section ? section : "");
 	return send_reply(fd, &reply);
 }
@@ -141,6 +156,10 @@ static int execute_request(struct gt_inject *inject, const struct gt_control_req
 				       "it was started without --switchable");
 		gt_inject_switch(inject, program, request->on);
 		return 0;
+	case GT_CONTROL_SET:
+		return gt_inject_change_filter(inject, program,
+					       request->has_condition ? request->condition : NULL,
+					       request->period, diag);
 	default:
 		return gt_diag(diag, -EINVAL, "probe", NULL,
 			       "it does not know this request; it may be of another version");
@@ -176,6 +195,7 @@ static void take_request(struct gt_inject *inject, uint32_t number)
 	if (size < 0 && errno == EAGAIN)
 		return;
 	request.name[sizeof(request.name) - 1] = '\0';
+	request.condition[sizeof(request.condition) - 1] = '\0';
 	if (size == (ssize_t)sizeof(request) && request.magic == GT_CONTROL_MAGIC &&
 	    request.version == GT_CONTROL_VERSION)
 		answer_request(inject, &request, control->fds[number]);

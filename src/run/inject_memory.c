@@ -80,7 +80,8 @@ static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
 /* The kernel's array of a map, or -1. */
 static int array_of(const struct gt_inject *inject, uint32_t number)
 {
-	return inject->options.host_programs && number < inject->map_count
+	return inject->options.host_programs && number < inject->map_count &&
+			       !map_of(inject, number)->internal
 		       ? gt_host_programs_arrays(inject->options.host_programs)[number]
 		       : -1;
 }
@@ -204,9 +205,47 @@ void gt_inject_switch(struct gt_inject *inject, uint32_t program, bool on)
 	__atomic_store_n(&switches[program], on, __ATOMIC_RELEASE);
 }
 
+static void *filter_memory(const struct gt_inject *inject, const struct gt_bpf_filter *filter)
+{
+	return inject->memory.data + inject->memory.offsets[filter->map];
+}
+
+struct gt_bpf_filter *gt_inject_filter(const struct gt_inject *inject, uint32_t program)
+{
+	struct gt_bpf_filter *filter =
+		inject->options.filters ? &inject->options.filters[program] : NULL;
+
+	return filter && (filter->term_count || filter->period) ? filter : NULL;
+}
+
+int gt_inject_change_filter(struct gt_inject *inject, uint32_t program, const char *when,
+			    uint32_t period, struct gt_diag *diag)
+{
+	const struct gt_section *section = &inject->options.programs[program].section;
+	struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
+	struct gt_bpf_filter wanted = {.period = period};
+	int error = 0;
+
+	if (!filter)
+		return gt_diag(diag, -EPERM, "probe", NULL,
+			       "it was started without --when and --sample");
+	if (when)
+		error = gt_bpf_filter_parse(when, section, &wanted, diag);
+	return error ? error
+		     : gt_bpf_filter_change(filter, &wanted, when, filter_memory(inject, filter),
+					    diag);
+}
+
+uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program)
+{
+	const struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
+
+	return filter ? gt_bpf_filter_skipped(filter, filter_memory(inject, filter)) : 0;
+}
+
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)
 {
-	return inject->memory.offsets[map] != SIZE_MAX;
+	return inject->memory.offsets[map] != SIZE_MAX && !map_of(inject, map)->internal;
 }
 
 struct gt_bpf_map_view gt_inject_view(const struct gt_inject *inject, uint32_t map)

@@ -96,6 +96,28 @@ has_lines() {
 	stop
 }
 
+@test "probe changes the condition and the sampling of a program while its kernel runs" {
+	start --when 'blockIdx.x>=0' --sample 1
+	grows 0
+	gputap probe set loads --pid "$session" --when 'blockIdx.x==7'
+	expect_status 0
+	expect_output_line 'loads .* block_x == 7$'
+	intervals 3
+	before=$(counts 0)
+	grows 1
+	intervals 3
+	[ "$(counts 0)" = "$before" ]
+	gputap probe set loads --pid "$session" --when 'blockIdx.x==1' --sample 1/3
+	expect_status 0
+	grows 0
+	gputap probe list loads --json --pid "$session"
+	expect_json '.[0][0] | .when == "block_x == 1" and .sample == 3 and .skipped > 0'
+	gputap probe set loads --pid "$session" --when 'lane==1'
+	expect_status 1
+	expect_error "gputap: the session of process $session: it was started with fewer comparisons of 'lane' in --when"
+	stop
+}
+
 @test "a session can start with its programs switched off" {
 	start --start-off
 	intervals 3
@@ -150,11 +172,15 @@ has_lines() {
 @test "probe names what is missing or wrong" {
 	gputap probe
 	expect_status 2
-	expect_error "gputap: an action is needed: list, on or off (try 'gputap probe --help')"
+	expect_error "gputap: an action is needed: list, on, off or set (try 'gputap probe --help')"
 	gputap probe toggle x
-	expect_error "gputap: invalid action 'toggle' (one of: list, on, off) (try 'gputap probe --help')"
+	expect_error "gputap: invalid action 'toggle' (one of: list, on, off, set) (try 'gputap probe --help')"
 	gputap probe on
 	expect_error "gputap: the name of a program is needed, or --all (try 'gputap probe --help')"
+	gputap probe set a
+	expect_error "gputap: 'set' needs --when or --sample (try 'gputap probe --help')"
+	gputap probe on a --sample 1/2
+	expect_error "gputap: --when and --sample are for 'set' (try 'gputap probe --help')"
 	gputap probe on a b
 	expect_error "gputap: unexpected argument 'b' (try 'gputap probe --help')"
 	gputap probe list --pid $$

@@ -348,3 +348,22 @@ build_driver_program() {
 		"$BATS_TEST_TMPDIR/paths" /nonexistent/libcuda.so.1
 	expect_output none
 }
+
+@test "a condition and sampling select the threads that run a program" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*' 'gpu/load'
+	gputap run --gpu soft --json --when 'blockIdx.x==3 && threadIdx.x<16' \
+		"$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_slots 16 32
+	# Each of the 262144 threads has two loads.
+	gputap run --gpu soft --json --sample 1/2 "$BATS_TEST_TMPDIR/program.o" -- \
+		"$examples/vectoradd"
+	expect_slots 262144 262144
+	gputap run --gpu soft --when 'width==4' "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 2
+	expect_error "gputap: count0: programs of gpu/entry have no field 'width'"
+	gputap run --gpu soft --sample x "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 2
+	expect_error "gputap: count0: invalid value 'x' for --sample (1/N, such as 1/100)"
+}
