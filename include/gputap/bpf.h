@@ -45,8 +45,8 @@
  *	return       at the return from a device function         struct gputap_context
  *	run          standalone (`gputap gpurun`); r1 is memory, r2 its size: see below
  *
- * Lanes of a warp that branch to the end of a kernel may wait there for the others. A finish
- *program runs before they wait. (In kernels with one, programs of exit and block_end do, too.)
+ * Lanes that branch to the end of a kernel may wait there for the other lanes of their warp. A
+ * finish program runs before they wait. In kernels with one, so do programs of exit and block_end.
  *
  * The level is how often a program runs. Default: once per thread. ".warp": once per group of
  * active lanes of a warp. ".block" (entry and exit; the level of block_begin and block_end): once
