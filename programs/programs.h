@@ -4,6 +4,8 @@
 
 enum {
 	CUDACOUNTER_KERNELS = 4096,
+	/* Bytes: a million warps of blocks of eight. */
+	BLOCKTIME_RING = 1 << 26,
 	/* Bytes: a grid of a million threads of which each exits alone. */
 	KERNELRETSNOOP_RING = 1 << 26,
 };
@@ -29,4 +31,16 @@ struct kernelretsnoop_exit {
 	unsigned short block_y, block_z, warp;
 	unsigned short size_x, size_y, size_z; /* of a block */
 	unsigned int reserved;
+};
+
+/* The start of a block, or lanes of a warp that exit together. */
+struct blocktime_record {
+	unsigned long long launch, time; /* %gridid; %globaltimer in ns */
+	unsigned int pid, kernel;
+	unsigned int block_x;
+	unsigned short block_y, block_z;
+	unsigned int sm;
+	unsigned int lanes; /* that exit; 0: the start */
+	unsigned int threads; /* of a block */
+	unsigned int shared;  /* bytes of shared memory of a block */
 };

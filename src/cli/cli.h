@@ -106,6 +106,7 @@ extern const struct gt_cli_command gt_command_exec;
 extern const struct gt_cli_command gt_command_gpurun;
 extern const struct gt_cli_command gt_command_run;
 extern const struct gt_cli_command gt_command_probe;
+extern const struct gt_cli_command gt_command_blocktime;
 extern const struct gt_cli_command gt_command_cudacounter;
 extern const struct gt_cli_command gt_command_kernelretsnoop;
 extern const struct gt_cli_command gt_command_threadhist;

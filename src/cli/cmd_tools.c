@@ -24,6 +24,7 @@ static const struct gt_option option_table[] = {
 };
 
 static const struct gt_gpu_report *const reports[] = {
+	&gt_gpu_report_blocktime,
 	&gt_gpu_report_cudacounter,
 	&gt_gpu_report_kernelretsnoop,
 	&gt_gpu_report_threadhist,
@@ -182,6 +183,29 @@ static const struct gt_option record_options[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+};
+
+static const char *const blocktime_examples[] = {
+	"gputap blocktime -- ./matmul",
+	"gputap blocktime --each --json -- ./matmul   # the times of each block",
+	NULL,
+};
+
+const struct gt_cli_command gt_command_blocktime = {
+	.name = "blocktime",
+	.summary = "Show when and on which multiprocessor each block runs, on the GPU",
+	.usage = "[options] -- CMD ARGS",
+	.description =
+		"Runs CMD with a program in its kernels that records the start, the end and the "
+		"multiprocessor (SM) of each block. Prints, for each launch, how long blocks run, "
+		"how busy the SMs are, how evenly they share the blocks, and the theoretical and "
+		"achieved occupancy; a picture of the schedule of the longest launch, and its "
+		"slowest blocks. With --each it prints each block, too. Records that were dropped "
+		"are counted. Needs no privilege; see 'gputap run'.",
+	.examples = blocktime_examples,
+	.options = record_options,
+	.option_count = gt_countof(record_options),
+	.run = run_tool,
 };
 
 static const char *const kernelretsnoop_examples[] = {

@@ -18,6 +18,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_gpurun,
 	&gt_command_run,
 	&gt_command_probe,
+	&gt_command_blocktime,
 	&gt_command_cudacounter,
 	&gt_command_kernelretsnoop,
 	&gt_command_threadhist,

@@ -60,3 +60,18 @@ uint64_t gt_gpu_report_lost(const struct gt_gpu_run *run, const char *ring)
 
 	return find_view(run, ring, 0, &view) ? gt_bpf_map_losses(&view).lost : 0;
 }
+
+const char *gt_gpu_report_kernel(const struct gt_gpu_run *run, uint32_t kernel)
+{
+	const char *name = gt_inject_kernel(run->inject, kernel);
+
+	return name ? name : "?";
+}
+
+void gt_gpu_report_json_index(struct gt_json *json, const char *key, const uint32_t index[3])
+{
+	gt_json_array_begin(json, key);
+	for (int i = 0; i < 3; i++)
+		gt_json_u64(json, NULL, index[i]);
+	gt_json_array_end(json);
+}

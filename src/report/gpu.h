@@ -34,6 +34,7 @@ struct gt_gpu_report {
 	void (*put_json)(const struct gt_gpu_run *run, struct gt_json *json);
 };
 
+extern const struct gt_gpu_report gt_gpu_report_blocktime;
 extern const struct gt_gpu_report gt_gpu_report_cudacounter;
 extern const struct gt_gpu_report gt_gpu_report_kernelretsnoop;
 extern const struct gt_gpu_report gt_gpu_report_threadhist;
@@ -47,6 +48,11 @@ const void *gt_gpu_report_values(const struct gt_gpu_run *run, const char *map, 
 
 /* Accesses to this map that found no copy of their own: of threads beyond --threads. */
 uint64_t gt_gpu_report_outside(const struct gt_gpu_run *run, const char *map, size_t value_size);
+
+/* The mangled name of a kernel by the context's `kernel`; "?": unknown. */
+const char *gt_gpu_report_kernel(const struct gt_gpu_run *run, uint32_t kernel);
+/* An array of x, y and z. */
+void gt_gpu_report_json_index(struct gt_json *json, const char *key, const uint32_t index[3]);
 
 /* The next record of a ring by its name: as gt_inject_next_record; 0: there is no such ring. */
 int gt_gpu_report_next_record(const struct gt_gpu_run *run, const char *ring,

@@ -322,21 +322,6 @@ static void count_exit(struct exit_state *state, struct exit_launch *launch,
 
 /* ---- each thread ----------------------------------------------------------------------- */
 
-static const char *kernel_name(const struct gt_gpu_run *run, uint32_t kernel)
-{
-	const char *name = gt_inject_kernel(run->inject, kernel);
-
-	return name ? name : "?";
-}
-
-static void json_triple(struct gt_json *json, const char *key, const uint32_t values[3])
-{
-	gt_json_array_begin(json, key);
-	for (int i = 0; i < 3; i++)
-		gt_json_u64(json, NULL, values[i]);
-	gt_json_array_end(json);
-}
-
 static void json_thread(const struct gt_gpu_run *run, const struct kernelretsnoop_exit *record,
 			const uint32_t thread[3], struct gt_strbuf *text)
 {
@@ -344,11 +329,11 @@ static void json_thread(const struct gt_gpu_run *run, const struct kernelretsnoo
 	struct gt_json json = GT_JSON_INIT(text);
 
 	gt_json_object_begin(&json, NULL);
-	gt_json_string(&json, "exit", kernel_name(run, record->kernel));
+	gt_json_string(&json, "exit", gt_gpu_report_kernel(run, record->kernel));
 	gt_json_u64(&json, "pid", record->pid);
 	gt_json_u64(&json, "launch", record->launch);
-	json_triple(&json, "block", block);
-	json_triple(&json, "thread", thread);
+	gt_gpu_report_json_index(&json, "block", block);
+	gt_gpu_report_json_index(&json, "thread", thread);
 	gt_json_u64(&json, "time", record->time);
 	gt_json_u64(&json, "clock", record->clock);
 	gt_json_object_end(&json);
@@ -364,7 +349,7 @@ static void put_thread(const struct gt_gpu_run *run, const struct kernelretsnoop
 			 (uint64_t)record->time, (uint64_t)record->clock, (uint64_t)record->launch,
 			 record->block_x, record->block_y, record->block_z, thread[0], thread[1],
 			 thread[2]);
-	gt_demangle_short(kernel_name(run, record->kernel), text);
+	gt_demangle_short(gt_gpu_report_kernel(run, record->kernel), text);
 	gt_strbuf_putc(text, '\n');
 }
 
@@ -445,7 +430,7 @@ static void put_launch(const struct gt_gpu_run *run, const struct exit_launch *l
 	gt_table_number(table, launch->warp_spread.max);
 	gt_table_number(table, launch->block_spread.max);
 	gt_table_duration(table, launch->last - launch->first);
-	gt_demangle_short(kernel_name(run, launch->key.kernel), gt_table_cell(table));
+	gt_demangle_short(gt_gpu_report_kernel(run, launch->key.kernel), gt_table_cell(table));
 	gt_table_end_cell(table);
 }
 
@@ -551,7 +536,7 @@ static void put_kernel(const struct gt_gpu_run *run, uint32_t number, struct gt_
 	const struct exit_kernel kernel = sum_kernel(run->state, number);
 
 	gt_strbuf_putc(text, '\n');
-	gt_demangle(kernel_name(run, number), text);
+	gt_demangle(gt_gpu_report_kernel(run, number), text);
 	if (!kernel.split) {
 		gt_strbuf_printf(text,
 				 ": the lanes of each warp exit together (%" PRIu64 " warps)\n",
@@ -627,7 +612,7 @@ static void json_worst(struct gt_json *json, const struct exit_worst *worst)
 		return;
 	}
 	gt_json_object_begin(json, "slowest_warp");
-	json_triple(json, "block", worst->block);
+	gt_gpu_report_json_index(json, "block", worst->block);
 	gt_json_u64(json, "warp", worst->warp);
 	gt_json_array_begin(json, "groups");
 	for (uint32_t i = 0; i < worst->group_count; i++) {
@@ -647,8 +632,8 @@ static void json_launch(const struct gt_gpu_run *run, const struct exit_launch *
 	gt_json_object_begin(json, NULL);
 	gt_json_u64(json, "launch", launch->key.launch);
 	gt_json_u64(json, "pid", launch->key.pid);
-	gt_json_string(json, "kernel", kernel_name(run, launch->key.kernel));
-	json_triple(json, "block_size", launch->size);
+	gt_json_string(json, "kernel", gt_gpu_report_kernel(run, launch->key.kernel));
+	gt_gpu_report_json_index(json, "block_size", launch->size);
 	gt_json_u64(json, "threads", launch->threads);
 	gt_json_u64(json, "blocks", launch->blocks);
 	gt_json_u64(json, "blocks_open", gt_hash_count(launch->open));

@@ -174,3 +174,41 @@ tool() {
 	tool kernelretsnoop -- "$BATS_TEST_TMPDIR/trap"
 	expect_output_line '^1 blocks are not counted: threads of theirs did not exit, or their records were dropped$'
 }
+
+@test "blocktime has the SM and the times of each block, and a picture of the schedule" {
+	tool blocktime -- "$examples/longblock"
+	expect_output_line '^longblock: 64 sums are right$'
+	expect_output_line '^LAUNCH +BLOCKS +THREADS +SHARED +TIME +BLOCK MED +MAX +SMS +BUSY +BALANCE +OCCUPANCY +ACHIEVED +KERNEL$'
+	expect_output_line '^ +1 +64 +64 +0 B .* 4 +[0-9]+ % +[0-9]+ % +≤ 100 % +[0-9]+ %  sum_triangle$'
+	expect_output_line '^the blocks of launch 1, sum_triangle, that run at once on each SM; a column is .*$'
+	# A row for each SM, of which one begins at the start and one ends at the end.
+	[ "$(grep -cE '^    [0-3] \|[ .0-9+]{64}\|$' <<<"$output")" = 4 ]
+	expect_output_line '^    [0-3] \|[^ ]'
+	expect_output_line '^    [0-3] \|.*[^ ]\|$'
+	expect_output_line '^slowest blocks: \([0-9]+,0,0\) on SM [0-3] '
+}
+
+@test "blocktime --each --json has every block once, on the SM that ran it" {
+	tool blocktime --each --json -- "$examples/longblock"
+	each=$(grep '^{"block_time"' <<<"$output") output=$(grep '^{"launches"' <<<"$output")
+	# The software GPU runs block n on multiprocessor n % 4.
+	jq -se 'length == 64 and (map(.block[0]) | sort) == [range(64)] and
+		all(.sm == .block[0] % 4 and .start <= .end and .launch == 1)' <<<"$each"
+	expect_json '.[0].launches | length == 1 and (.[0] | .blocks == 64 and .block_threads == 64 and
+		.blocks_open == 0 and (.sms | map(.blocks)) == [16, 16, 16, 16] and .busy > 0 and .busy <= 1 and
+		.balance > 0 and .balance <= 1)'
+	expect_json '.[0] | .records_lost == 0 and .records_malformed == 0 and .not_counted == 0'
+	[ "$(jq -s 'map(.end - .start) | add' <<<"$each")" = \
+		"$(jq '[.launches[0].sms[].block_ns] | add' <<<"$output")" ]
+}
+
+@test "blocktime has the theoretical occupancy by threads and shared memory" {
+	tool blocktime --json -- "$examples/matmul"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].launches[0] | .block_threads == 256 and .block_shared == 2048 and
+		(.occupancy | .capability == 90 and .max_blocks == 8 and .limit == "warps" and
+		.theoretical == 1 and .registers == null and .achieved > 0 and .achieved <= 1)'
+	SOFTGPU_ARCH=75 tool blocktime --json -- "$examples/matmul"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].launches[0].occupancy | .capability == 75 and .max_blocks == 4'
+}

@@ -63,8 +63,8 @@ TEST("the occupancy of an unknown device, and of a block that cannot be, is unkn
 static const struct reference_device {
 	int major, minor, threads, shared;
 } reference_devices[] = {
-	{6, 0, 2048, 65536},  {6, 1, 2048, 98304},  {7, 0, 2048, 98304},  {7, 5, 1024, 65536},
-	{8, 0, 2048, 167936}, {8, 6, 1536, 102400}, {8, 7, 1536, 167936}, {8, 9, 1536, 102400},
+	{6, 0, 2048, 65536},  {6, 1, 2048, 98304},   {7, 0, 2048, 98304},   {7, 5, 1024, 65536},
+	{8, 0, 2048, 167936}, {8, 6, 1536, 102400},  {8, 7, 1536, 167936},  {8, 9, 1536, 102400},
 	{9, 0, 2048, 233472}, {10, 0, 2048, 233472}, {12, 0, 1536, 102400},
 };
 
@@ -118,10 +118,11 @@ TEST("the occupancy is that of NVIDIA's calculator")
 				for (size_t r = 0; r < gt_countof(registers); r++) {
 					int expected = reference_blocks(device, threads, shared[s],
 									registers[r]);
-					uint32_t blocks = occupancy_of(capability, (uint32_t)threads,
-								       (uint32_t)shared[s],
-								       (uint32_t)registers[r])
-								  .blocks;
+					uint32_t blocks =
+						occupancy_of(capability, (uint32_t)threads,
+							     (uint32_t)shared[s],
+							     (uint32_t)registers[r])
+							.blocks;
 
 					if ((int)blocks != expected)
 						TAP_FAIL("%u: %d threads, %d bytes, %d registers: "
