@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/host_map.h"
 #include "cli/injection.h"
+#include "cli/programs.h"
 
 #define AT(field) offsetof(struct gt_cli_injection_options, field)
 
@@ -21,6 +22,7 @@ static const struct gt_option option_table[] = {
 	 GT_OPTION_COUNT, AT(threads), NULL},
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
+	GT_CLI_OPTION_SET(AT(values)),
 	{0, "no-linux", NULL, "do not attach the object's host programs (uprobe/… and others)",
 	 GT_OPTION_FLAG, AT(no_host_programs), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
@@ -209,27 +211,37 @@ static void print_end(struct gt_cli_injection *self, int status)
 
 /* ---- the command ----------------------------------------------------------------------- */
 
-static int run_run(const struct gt_cli_command *command, int count, char **arguments)
+/* Run with the arguments after the options. The exit status. */
+static int run_given(const struct gt_cli_command *command, int count, char **arguments,
+		     const struct gt_cli_injection_options *given)
 {
 	static const struct gt_cli_injection_view view = {
 		.idle = print_new, .tick = print_maps, .end = print_end};
+	struct gt_cli_injection self = {.given = given, .host_programs_are_optional = true};
+	int status;
+
+	if (!count)
+		return gt_cli_usage_error(command, "an object file is needed");
+	if (count < 3 || strcmp(arguments[1], "--") != 0)
+		return gt_cli_usage_error(command, "a command is needed: -- CMD");
+	if (given->threads > UINT32_MAX)
+		return gt_cli_usage_error(command, "--threads is at most %u", UINT32_MAX);
+	status = gt_cli_injection_read(&self, arguments[0]);
+	if (status == GT_GO_ON)
+		status = gt_cli_injection_run(&self, arguments + 2, &view);
+	gt_cli_injection_free(&self);
+	return status;
+}
+
+static int run_run(const struct gt_cli_command *command, int count, char **arguments)
+{
 	struct gt_cli_injection_options given = {.gpu = GT_GPU_AUTO,
 						 .threads = GT_CLI_INJECTION_THREADS};
-	struct gt_cli_injection self = {.given = &given, .host_programs_are_optional = true};
 	int rest, status = gt_cli_parse(command, count, arguments, &given, &rest);
 
-	if (status != GT_GO_ON)
-		return status;
-	if (rest == count)
-		return gt_cli_usage_error(command, "an object file is needed");
-	if (rest + 2 >= count || strcmp(arguments[rest + 1], "--") != 0)
-		return gt_cli_usage_error(command, "a command is needed: -- CMD");
-	if (given.threads > UINT32_MAX)
-		return gt_cli_usage_error(command, "--threads is at most %u", UINT32_MAX);
-	status = gt_cli_injection_read(&self, arguments[rest]);
 	if (status == GT_GO_ON)
-		status = gt_cli_injection_run(&self, arguments + rest + 2, &view);
-	gt_cli_injection_free(&self);
+		status = run_given(command, count - rest, arguments + rest, &given);
+	gt_strings_free(&given.values);
 	return status;
 }
 

@@ -126,6 +126,10 @@ int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
 		gt_cli_diag(&diag);
 		return GT_EXIT_USAGE;
 	}
+	if (gt_cli_set_maps(self->object, &self->given->values, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_USAGE;
+	}
 	if (!self->object->program_count) {
 		gt_cli_error("%s has no GPU program; 'gputap verify' lists its programs", path);
 		return GT_EXIT_FAILED;

@@ -2,6 +2,7 @@
 /* Common to the commands that insert GPU programs into the kernels of a command. */
 #pragma once
 
+#include "base/string_list.h"
 #include "gpubpf/object/object.h"
 #include "run/host_programs.h"
 #include "run/inject_command.h"
@@ -14,6 +15,7 @@ struct gt_cli_injection_options {
 	int gpu;
 	uint64_t interval, threads, max_insns;
 	const char *when, *sample;
+	struct gt_strings values; /* of maps, before the run */
 };
 
 enum {

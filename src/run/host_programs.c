@@ -329,6 +329,33 @@ static int open_uprobes(struct gt_host_programs *programs, struct gt_diag *diag)
 	return error;
 }
 
+/* Whether the section names a target; a loader that knows it attaches programs that have none. */
+static bool has_target(const struct bpf_program *program)
+{
+	static const char *const bare[] = {"uprobe",      "uretprobe",  "uprobe.s",
+					   "uretprobe.s", "kprobe",     "kretprobe",
+					   "usdt",        "tracepoint", "tp"};
+
+	for (size_t i = 0; i < gt_countof(bare); i++)
+		if (!strcmp(bpf_program__section_name(program), bare[i]))
+			return false;
+	return true;
+}
+
+static void put_programs_without_target(const struct gt_host_programs *programs,
+					struct gt_strbuf *text)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program (program, programs->source)
+		if (is_wanted(program) && !has_target(program))
+			gt_strbuf_printf(text,
+					 "the host program %s was not attached: its section (%s) "
+					 "names no target, as in uprobe/PATH:FUNCTION\n",
+					 bpf_program__name(program),
+					 bpf_program__section_name(program));
+}
+
 int gt_host_programs_attach_command(struct gt_host_programs *programs,
 				    const struct gt_host_command *command, struct gt_diag *diag)
 {
@@ -338,7 +365,7 @@ int gt_host_programs_attach_command(struct gt_host_programs *programs,
 	if (!error && programs->uprobes)
 		error = gt_host_uprobes_attach(programs->uprobes, command, diag);
 	bpf_object__for_each_program (program, programs->source)
-		if (!error && is_wanted(program) && !is_uprobe(program))
+		if (!error && is_wanted(program) && !is_uprobe(program) && has_target(program))
 			error = attach_program(programs, program, diag);
 	if (error)
 		gt_host_programs_detach(programs);
@@ -361,6 +388,7 @@ void gt_host_programs_account(const struct gt_host_programs *programs, struct gt
 
 	if (programs->late.text[0])
 		gt_strbuf_printf(text, "%s: %s\n", programs->late.place, programs->late.text);
+	put_programs_without_target(programs, text);
 	if (!programs->uprobes)
 		return;
 	for (size_t i = 0; (name = gt_host_uprobes_unattached(programs->uprobes, i)); i++)

@@ -147,8 +147,13 @@ static int open_map(struct gt_inject *inject, uint32_t number, struct gt_diag *d
 
 	if (inject->memory.offsets[number] == SIZE_MAX)
 		return 0;
-	if (array_of(inject, number) >= 0)
-		return map_array(inject, number, diag);
+	if (array_of(inject, number) >= 0) {
+		int error = map_array(inject, number, diag);
+
+		if (!error)
+			gt_bpf_map_set_presets(map, 1, data);
+		return error;
+	}
 	gt_bpf_map_initialise(map, inject->memory.copies[number], data);
 	return kind->shape == GT_BPF_MAP_RING
 		       ? gt_ring_reader_open(map, data, &inject->readers[number])

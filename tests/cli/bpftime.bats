@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Programs in the form of those written for bpftime, with its sections, map types and helper
+# numbers, in the kernels of a CUDA program on the software GPU. Needs no GPU; privileges only where
+# host programs take part.
+
+load helper
+
+programs=$build/tests/programs
+
+setup() {
+	need_file "$programs/vectors" "program of the tests (no clang that makes PTX)"
+}
+
+# compile NAME: compiles a program of tests/programs/bpftime to $object, as its Makefiles do.
+compile() {
+	object=$BATS_TEST_TMPDIR/$1.o
+	clang -g -O2 -target bpf -I"/usr/include/$(uname -m)-linux-gnu" \
+		-c "$root/tests/programs/bpftime/$1.bpf.c" -o "$object"
+}
+
+# run_with NAME OPTIONS…: runs the CUDA program with a program of tests/programs/bpftime.
+run_with() {
+	compile "$1"
+	gputap run --gpu soft --json "${@:2}" "$object" -- "$programs/vectors"
+	expect_status 0
+	json=$(grep '^{' <<<"$output")
+	[ "$(jq 'select(.coverage).coverage | .found == .patched + .rejected' <<<"$json")" = true ]
+	[ "$(jq 'select(.coverage).coverage.rejected' <<<"$json")" = 0 ]
+}
+
+# expect QUERY VALUE: the value of a query on the last JSON object.
+expect() {
+	local found
+	found=$(jq -c "select(.coverage) | (.maps | map({key: .name, value: .entries}) |
+		from_entries) as \$maps | $1" <<<"$json")
+	[ "$found" = "$2" ] || fail "$1 is $found, not $2"
+}
+
+@test "every program written for bpftime is verified unchanged, and only control needs an option" {
+	local name
+	for name in counter kernelretsnoop launchlate memory schedule threadhist; do
+		compile $name
+		gputap verify "$object"
+		expect_status 0
+	done
+	compile partition
+	gputap verify "$object"
+	expect_status 1
+	expect_output_line ': exit#507 changes the execution of the kernel: it requires --allow-control$'
+	gputap verify --allow-control "$object"
+	expect_status 0
+}
+
+@test "hashes count the entries and exits of kernels in a list, per process, and lines are printed" {
+	run_with counter
+	expect_output_line '^vectors: 100 of 100 sums are right$'
+	# 2 launches of 3 blocks of 40 threads; `plain` has 10 more.
+	expect '$maps.entries | map(.value)' '[250]'
+	expect '$maps.exits | map(.value)' '[240]'
+	expect '$maps.entries[0].key == $maps.exits[0].key' true
+	expect '$maps.started | map(.key) | sort' '[0,1,2]'
+	for block in 0 1 2; do
+		[ "$(grep -cx "block $block ended, started: 1" <<<"$stderr")" = 2 ]
+	done
+}
+
+@test "the seed's kernelretsnoop gets a record of every thread that exits" {
+	compile kernelretsnoop
+	gputap run --gpu soft --json "$object" -- "$programs/vectors"
+	expect_status 0
+	json=$(grep '^{' <<<"$output")
+	[ "$(jq -s 'map(select(.ring)) | length' <<<"$json")" = 240 ]
+	# Block and thread along x are the first bytes of the first and the fourth word.
+	jq -r 'select(.ring).record | .[0:2] + " " + .[48:50]' <<<"$json" | sort | uniq -c |
+		awk '{print $1}' | sort | uniq -c >"$BATS_TEST_TMPDIR/counts"
+	[ "$(awk '{$1 = $1; print}' "$BATS_TEST_TMPDIR/counts")" = '120 2' ]
+	expect '$maps.exits' '[]'
+	expect '.maps[0].lost' 0
+}
+
+@test "the seed's threadhist counts the executions of each thread, on the device and the host" {
+	run_with threadhist
+	expect '$maps.per_thread[0].sum' 240
+	expect '$maps.per_thread[0].values | length' 120
+	expect '[$maps.per_thread[0].values[].value] | unique' '[2]'
+	expect '$maps.per_thread_on_host | map(select(.key == 0))[0].sum' 240
+	# Key 2 has threadIdx.x: 0 to 39 in each of 3 blocks.
+	expect '$maps.per_thread_on_host | map(select(.key == 2))[0].sum' 2340
+	expect '$maps.all | map(.value)' '[60,60,60,60]'
+	expect '$maps.all_on_host == $maps.all' true
+}
+
+@test "the seed's launchlate shares arrays between a uprobe and a GPU program" {
+	need_probes
+	run_with launchlate
+	# 3 launches; 240 threads came after one, and none before it.
+	expect '$maps.counts | map([.key, .value])' '[[0,3],[2,240]]'
+	expect '[$maps.histogram[].value] | add' 240
+	expect_error_line '^gputap: the host program attached_by_its_loader was not attached: its section \(uprobe\) names no target, as in uprobe/PATH:FUNCTION$'
+}
+
+@test "without its host program the GPU program of launchlate runs on" {
+	run_with launchlate --no-linux
+	expect '$maps.counts | map([.key, .value])' '[[1,240]]'
+}
+
+@test "__memcapture counts loads and stores of all kernels" {
+	run_with memory
+	# 100 threads of 240 add: two loads and a store, twice; 10 threads of `plain` load and store.
+	expect '$maps.accesses | map(.value)' '[620]'
+}
+
+@test "a kprobe that calls a helper of GPUs is a GPU program, whatever its names" {
+	run_with schedule --no-linux
+	expect '$maps.places | length' 10
+	expect '$maps.places | map(.key) | sort' '[0,1,2,3,4,5,6,7,8,9]'
+}
+
+@test "a program that ends threads runs with --allow-control, configured by --set" {
+	compile partition
+	gputap run --gpu soft "$object" -- "$programs/vectors"
+	expect_status 1
+	expect_error_line '^gputap: cuda__probe: rejected: exit#507 changes the execution of the kernel: it requires --allow-control$'
+	gputap run --gpu soft --json --allow-control --set 'partitions[0]=3' "$object" -- \
+		"$programs/vectors"
+	expect_status 0
+	# The first of three blocks ran: 40 sums, and the one whose sum is 0.
+	expect_output_line '^vectors: 40 of 100 sums are right$'
+	json=$(grep '^{' <<<"$output")
+	expect '$maps.ended | map(.value)' '[160]'
+}
