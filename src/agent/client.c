@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,6 +21,7 @@
 #include "agent/message.h"
 #include "agent/protocol.h"
 #include "base/clock.h"
+#include "base/file_limit.h"
 
 enum {
 	DEADLINE_MS = 30000, /* A module of 100,000 lines takes less than a second. */
@@ -165,15 +165,6 @@ static bool receive_reply(int socket, struct gt_agent_reply *reply, int *ret_fd)
 	       reply->magic == GT_AGENT_MAGIC;
 }
 
-/* A write beyond the process's limit of file sizes, which counts for memfds, too, is a SIGXFSZ. */
-static bool may_write(size_t size)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_FSIZE, &limit) &&
-	       (limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur);
-}
-
 /* write() reports memory that is not there; an image may state more bytes than it has. */
 static bool write_image(int fd, const struct gt_agent_image *image)
 {
@@ -198,7 +189,7 @@ static int make_file(const struct gt_agent_image *image)
 {
 	int fd;
 
-	if (!may_write(image->size))
+	if (!gt_may_write(image->size))
 		return -1;
 	fd = move_descriptor(
 		(int)syscall(SYS_memfd_create, "gputap-image", MFD_CLOEXEC | MFD_ALLOW_SEALING));

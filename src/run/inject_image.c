@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/message.h"
+#include "base/file_limit.h"
 
 /* The bytes of an image: mapped from a file that nobody can change, or copied. */
 struct image_bytes {
@@ -169,7 +170,9 @@ static bool write_file(int fd, const struct gt_strbuf *fatbin)
 /* A file with the patched fatbin that nobody can change, or -1. */
 static int make_reply_file(const struct gt_strbuf *fatbin)
 {
-	int fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = gt_may_write(fatbin->length)
+			 ? memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING)
+			 : -1;
 
 	if (fd >= 0 && write_file(fd, fatbin) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))

@@ -10,6 +10,7 @@
 
 #include "agent/message.h"
 #include "agent/protocol.h"
+#include "base/file_limit.h"
 #include "run/host_programs.h"
 
 enum {
@@ -66,6 +67,11 @@ static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
 	struct gt_inject_memory *memory = &inject->memory;
 	void *data = MAP_FAILED;
 
+	if (!gt_may_write(memory->size))
+		return gt_diag(diag, -EFBIG, "run", NULL,
+			       "the maps need a file of %zu bytes, more than the limit of file "
+			       "sizes; raise it with 'ulimit -f'",
+			       memory->size);
 	memory->fd = memfd_create("gputap-maps", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (memory->fd >= 0 && !ftruncate(memory->fd, (off_t)memory->size) &&
 	    !fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -326,6 +327,26 @@ TEST("whichever allocation of the collector fails, the agent is answered and the
 		CHECK(coverage.modules == modules);
 	} while (failed && which < 100000);
 	CHECK(verdict == GT_AGENT_PATCHED && which > 20);
+	close(image);
+}
+
+TEST("a patched image that exceeds the limit of file sizes is not handed over")
+{
+	auto_collector collector = {0};
+	struct gt_agent_reply reply;
+	struct rlimit before, limit;
+	int socket, file, image = file_with(KERNEL);
+
+	if (!collector_open(&collector) || getrlimit(RLIMIT_FSIZE, &before))
+		return;
+	limit = (struct rlimit){.rlim_cur = 16, .rlim_max = before.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &limit);
+	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
+	      GT_AGENT_ORIGINAL);
+	setrlimit(RLIMIT_FSIZE, &before);
+	CHECK_STR(collector.reason, "the patched module could not be handed over");
+	CHECK(gt_inject_coverage(collector.inject).rejected == 2);
+	close(socket);
 	close(image);
 }
 
