@@ -81,6 +81,8 @@ static int parse_directives(struct ptx_parser *parser, struct gt_ptx_function *f
 		struct gt_ptx_directive *directive;
 		int error;
 
+		if (ptx_at_item(parser))
+			return 0;
 		if (!name || !name->directive)
 			return ptx_expected(parser, "a directive of a function, '{' or ';'");
 		directive = ptx_take(parser, sizeof(*directive));
@@ -149,6 +151,9 @@ static int parse_rest(struct ptx_parser *parser, struct gt_ptx_function *functio
 		return error;
 	if (ptx_at_symbol(parser, '{'))
 		return define(parser, function);
+	/* ptxas takes a declaration without ';', too. */
+	if (!function->is_entry && ptx_at_item(parser))
+		return 0;
 	return ptx_expect_symbol(parser, ';', "'{' or ';' after the header of a function");
 }
 

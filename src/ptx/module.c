@@ -158,6 +158,18 @@ static int parse_file(struct ptx_parser *parser, struct gt_ptx_item *item)
 	return 0;
 }
 
+bool ptx_at_item(const struct ptx_parser *parser)
+{
+	static const char *const words[] = {".extern", ".visible",     ".weak", ".common",
+					    ".entry",  ".func",        ".file", ".section",
+					    ".alias",  ".address_size"};
+
+	for (size_t i = 0; i < gt_countof(words); i++)
+		if (ptx_at_word(parser, words[i]))
+			return true;
+	return parser->token.kind == TOKEN_END || ptx_at_variables(parser);
+}
+
 /* A function or variables, with their linkage. */
 static int parse_declaration(struct ptx_parser *parser, struct gt_ptx_item *item)
 {

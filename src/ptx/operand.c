@@ -367,11 +367,23 @@ static int parse_second(struct ptx_parser *parser)
 	return push(parser, &pair);
 }
 
+/* The sum of a register and a constant may be an operand: add.u32 %r1, %r2+4, %r3. */
+static int parse_sum(struct ptx_parser *parser, struct gt_ptx_operand *operand)
+{
+	if (operand->kind != GT_PTX_OPERAND_REGISTER || operand->negated ||
+	    operand->selector != GT_PTX_SELECT_NONE ||
+	    operand->variable->type == GT_PTX_TYPE_PRED || !ptx_at_symbol(parser, '+'))
+		return 0;
+	return ptx_parse_offset(parser, &operand->offset);
+}
+
 int ptx_parse_operand(struct ptx_parser *parser, enum ptx_operand_context context)
 {
 	struct gt_ptx_operand operand = {.position = parser->token.position};
 	int error = parse_bare(parser, context, &operand);
 
+	if (!error)
+		error = parse_sum(parser, &operand);
 	if (error)
 		return error;
 	ptx_end_position(parser, &operand.position);

@@ -151,6 +151,8 @@ int ptx_parse_offset(struct ptx_parser *parser, int64_t *ret_offset);
 
 /* Returns whether the next token begins a declaration of variables, after the linkage. */
 bool ptx_at_variables(const struct ptx_parser *parser);
+/* At the start of an item of the module other than .pragma, or at the end of the text. */
+bool ptx_at_item(const struct ptx_parser *parser);
 /* .reg .b32 %r<10>, x; up to the `;`. The list goes to *ret_variables. */
 int ptx_parse_variables(struct ptx_parser *parser, enum gt_ptx_linkage linkage,
 			struct gt_ptx_variable **ret_variables);

@@ -234,11 +234,13 @@ struct gt_ptx_operand {
 		};
 	};
 	union {
-		int64_t offset; /* REGISTER and SYMBOL within an address, SYMBOL: bytes */
+		int64_t offset; /* added to a REGISTER, an INTEGER or the address of a SYMBOL */
 		const char *selector_text; /* GT_PTX_SELECT_OTHER: "b0123", without the dot */
 	};
 };
 
+/* Returns what is added to a REGISTER operand: %r1+4 has 4. */
+int64_t gt_ptx_operand_offset(const struct gt_ptx_operand *operand);
 /* Returns the number of a REGISTER operand among its function's registers, with its selector. */
 uint32_t gt_ptx_operand_register(const struct gt_ptx_operand *operand);
 

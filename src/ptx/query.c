@@ -76,6 +76,11 @@ int gt_ptx_variable_walk(const struct gt_ptx_variable *variable,
 	return walk_value(&walk, 0, 0, gt_ptx_variable_size(variable), variable->initializer);
 }
 
+int64_t gt_ptx_operand_offset(const struct gt_ptx_operand *operand)
+{
+	return operand->selector == GT_PTX_SELECT_OTHER ? 0 : operand->offset;
+}
+
 uint32_t gt_ptx_operand_register(const struct gt_ptx_operand *operand)
 {
 	const struct gt_ptx_variable *variable = operand->variable;

@@ -69,12 +69,14 @@ int ptx_bind_variable(struct ptx_parser *parser, struct gt_ptx_variable *variabl
 
 int ptx_bind_function(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
-	struct ptx_name *name = name_of(function->name);
-	const struct ptx_binding *first = name->plain;
+	struct ptx_binding **slot = &name_of(function->name)->plain;
 
-	if (first && !first->function)
-		return declared_twice(parser, &function->name_position, function->name, first);
-	return first ? 0 : bind(parser, &name->plain, NULL, function);
+	/* A parameter of the function may have its name, and hides it in the body. */
+	while (*slot && (*slot)->depth > parser->depth)
+		slot = &(*slot)->outer;
+	if (*slot && !(*slot)->function)
+		return declared_twice(parser, &function->name_position, function->name, *slot);
+	return *slot ? 0 : bind(parser, slot, NULL, function);
 }
 
 /*

@@ -248,6 +248,19 @@ static int count_registers(struct ptx_parser *parser, struct gt_ptx_variable *va
 	return 0;
 }
 
+/* The first size of an array may be missing where another module or a caller has it. */
+static int check_complete(struct ptx_parser *parser, const struct gt_ptx_variable *variable)
+{
+	bool is_parameter = parser->function && !parser->block;
+
+	if (!variable->dimension_count || variable->dimensions[0] || variable->initializer ||
+	    variable->linkage == GT_PTX_LINKAGE_EXTERN ||
+	    (is_parameter && !parser->function->is_entry))
+		return 0;
+	return ptx_fail_at(parser, &variable->position, -EINVAL, "the array \"%.200s\" has no size",
+			   variable->name);
+}
+
 /* A name with its range, dimensions and initialiser. form: the qualifiers before it. */
 static int parse_declarator(struct ptx_parser *parser, const struct gt_ptx_variable *form,
 			    struct gt_ptx_variable **ret_variable)
@@ -273,6 +286,8 @@ static int parse_declarator(struct ptx_parser *parser, const struct gt_ptx_varia
 	ptx_end_position(parser, &variable->position);
 	if (!error)
 		error = check_size(parser, variable);
+	if (!error)
+		error = check_complete(parser, variable);
 	if (!error && variable->space == GT_PTX_SPACE_REG)
 		error = count_registers(parser, variable);
 	if (error)

@@ -173,6 +173,32 @@ int sg_decode_changing(struct sg_decoder *decoder, enum gt_ptx_special special, 
 	return 0;
 }
 
+/* The sum of a register and a constant: %r1+4. */
+static int sum_operand(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
+		       uint32_t index, uint32_t width, uint32_t *ret_slot)
+{
+	struct gt_ptx_operand base = *operand;
+	enum gt_ptx_type type;
+	struct sg_instruction add = {0};
+	int error;
+
+	base.offset = 0;
+	error = sg_decode_register(decoder, &base, &add.a, &type);
+	if (error)
+		return error;
+	if (sg_type_width(type) != width || width < 2 || width > 8)
+		return sg_decode_bad_operand(decoder, index);
+	error = sg_decode_constant(decoder, width, (uint64_t)operand->offset, &add.b);
+	if (error)
+		return error;
+	add.d = *ret_slot = sg_decode_new_slot(decoder, width);
+	return sg_decode_emit_lanes(decoder,
+				    width == 2   ? SG_LANE_add_u16
+				    : width == 4 ? SG_LANE_add_u32
+						 : SG_LANE_add_u64,
+				    &add);
+}
+
 int sg_decode_source_operand(struct sg_decoder *decoder, const struct gt_ptx_operand *operand,
 			     uint32_t index, enum gt_ptx_type type, bool wider, uint32_t *ret_slot,
 			     uint32_t *ret_width)
@@ -183,6 +209,8 @@ int sg_decode_source_operand(struct sg_decoder *decoder, const struct gt_ptx_ope
 	int error;
 
 	*ret_width = width;
+	if (operand->kind == GT_PTX_OPERAND_REGISTER && gt_ptx_operand_offset(operand))
+		return sum_operand(decoder, operand, index, width, ret_slot);
 	if (operand->kind == GT_PTX_OPERAND_REGISTER && !operand->negated) {
 		error = sg_decode_register(decoder, operand, ret_slot, &actual);
 		if (error)
@@ -224,7 +252,8 @@ int sg_decode_destination_operand(struct sg_decoder *decoder, const struct gt_pt
 		*ret_slot = SG_SINK;
 		return 0;
 	}
-	if (operand->kind != GT_PTX_OPERAND_REGISTER || operand->negated)
+	if (operand->kind != GT_PTX_OPERAND_REGISTER || operand->negated ||
+	    gt_ptx_operand_offset(operand))
 		return sg_decode_bad_operand(decoder, index);
 	error = sg_decode_register(decoder, operand, ret_slot, &actual);
 	if (error)

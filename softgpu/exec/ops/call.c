@@ -458,7 +458,7 @@ static int read_pass(struct sg_decoder *decoder, const struct gt_ptx_operand *op
 		return 0;
 	}
 	pass->is_register = true;
-	if (operand->kind == GT_PTX_OPERAND_REGISTER) {
+	if (operand->kind == GT_PTX_OPERAND_REGISTER && !gt_ptx_operand_offset(operand)) {
 		error = sg_decode_register(decoder, operand, &pass->offset, &type);
 		pass->size = sg_type_width(type);
 		return error;

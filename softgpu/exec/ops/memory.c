@@ -172,9 +172,9 @@ int sg_decode_access(struct sg_decoder *decoder, struct sg_instruction *step,
 		step->resolve = decoder->source->is_entry ? sg_resolve_parameter : sg_resolve_local;
 		return 0;
 	default:
-		if (address->space == GT_PTX_SPACE_SHARED)
-			return sg_decode_bad_operand(decoder, 1);
-		step->resolve = lanes->global;
+		/* Generic, but the symbol has a space. */
+		step->resolve =
+			address->space == GT_PTX_SPACE_SHARED ? lanes->shared : lanes->global;
 		return 0;
 	}
 }

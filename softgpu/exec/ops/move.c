@@ -256,6 +256,14 @@ static int decode_element_moves(struct sg_decoder *decoder, enum gt_ptx_type typ
 	return error;
 }
 
+/* Whether an operand is a list of elements, or a vector register as a whole. */
+static bool has_elements(const struct gt_ptx_operand *operand)
+{
+	return operand->kind == GT_PTX_OPERAND_VECTOR ||
+	       (operand->kind == GT_PTX_OPERAND_REGISTER && operand->variable->vector > 1 &&
+		operand->selector == GT_PTX_SELECT_NONE);
+}
+
 int sg_decode_mov(struct sg_decoder *decoder)
 {
 	const struct gt_ptx_instruction *instruction = decoder->instruction;
@@ -275,9 +283,9 @@ int sg_decode_mov(struct sg_decoder *decoder)
 		return decode_element_moves(decoder, type);
 	source = &instruction->operands[1];
 	width = sg_type_width(type);
-	if (instruction->operands[0].kind == GT_PTX_OPERAND_VECTOR)
+	if (has_elements(&instruction->operands[0]))
 		return decode_vector_mov(decoder, type, false);
-	if (source->kind == GT_PTX_OPERAND_VECTOR)
+	if (has_elements(source))
 		return decode_vector_mov(decoder, type, true);
 	if (source->kind == GT_PTX_OPERAND_SPECIAL && width &&
 	    !sg_special_fill_kind(source->special, &kind)) {

@@ -255,6 +255,31 @@ TEST("a call has results, a target, arguments and a prototype")
 	CHECK_INT(kernel->register_count, 2);
 }
 
+TEST("a parameter may have the name of its function, which it hides in the body")
+{
+	gt_auto(ptx) struct gt_ptx_module *module =
+		parse(HEAD ".func (.param .b32 r) f(.param .b32 f)\n"
+			   "{ .reg .b32 %r1; ld.param.b32 %r1, [f]; ret; }\n"
+			   ".entry k(.param .b32 k) { call (_), f, (1); ret; }");
+	const struct gt_ptx_instruction *load = find(module, GT_PTX_OP_LD);
+
+	CHECK(load->operands[1].items[0].variable == module->functions->parameters);
+	CHECK(module->functions->next->body->first->instruction.call->target->function ==
+	      module->functions);
+}
+
+TEST("a declaration of a function may lack its semicolon")
+{
+	gt_auto(ptx) struct gt_ptx_module *module =
+		parse(HEAD ".extern .func (.param .b32 r) f(.param .b32 a)\n"
+			   ".func g() .noreturn\n"
+			   ".visible .func g() { ret; }\n.func h()");
+
+	CHECK_INT(module->function_count, 4);
+	CHECK(!module->functions->body && !module->functions->next->body);
+	CHECK(module->functions->next->definition == module->functions->next->next);
+}
+
 TEST("an alias has the body of its target, a declaration that of its definition")
 {
 	gt_auto(ptx) struct gt_ptx_module *module =
@@ -394,6 +419,7 @@ TEST("operands are printed as written, with computed constants")
 		{"mov.u64 %rd1,data[3];", "mov.u64 %rd1, data+12;"},
 		{"ld.u32 %r1, [%rd1 + 4 * 2];", "ld.u32 %r1, [%rd1+8];"},
 		{"ld.u32 %r1, [%rd1+-4];", "ld.u32 %r1, [%rd1+-4];"},
+		{"add.u32 %r1, %r1 + 4 * 2, 1;", "add.u32 %r1, %r1+8, 1;"},
 		{"setp.eq.and.u32 %p1|_, %r1, WARP_SZ, !%p2;",
 		 "setp.eq.and.u32 %p1|_, %r1, WARP_SZ, !%p2;"},
 		{"vmad.s32.s32.s32 %r1.b0, %r2.h1, -%r3, %r4;",
