@@ -19,6 +19,7 @@ struct sg_config {
 	int64_t clock_offset_ns;  /* of the virtual clock against CLOCK_MONOTONIC at the start */
 	double clock_drift;       /* parts per million by which the virtual clock runs fast */
 	const char *log;          /* path, or NULL */
+	const char *reject;       /* PTX with this text does not compile; or NULL */
 };
 
 /* Read the environment. 0; -EINVAL with *diag naming the variable with the invalid value. */

@@ -172,13 +172,30 @@ static bool add_function(CUmodule module, const struct sg_function *code)
 	return sg_handle_add(function, SG_HANDLE_FUNCTION);
 }
 
+/* SOFTGPU_REJECT: like a JIT compiler that cannot compile a library, which appears at first use. */
+static bool is_rejected(const struct CUlib_st *library, struct gt_diag *diag)
+{
+	const char *text = sg_state.config.reject;
+
+	gt_vec_each (parsed, &library->parsed) {
+		if (!text || !strstr((*parsed)->text, text))
+			continue;
+		gt_diag(diag, -EINVAL, "ptx", NULL, "the PTX contains '%s' (SOFTGPU_REJECT)", text);
+		return true;
+	}
+	return false;
+}
+
 static CUresult load_code(CUlibrary library, CUmodule module, struct gt_diag *diag)
 {
-	int error = sg_module_load(sg_state.machine,
-				   (const struct gt_ptx_module *const *)library->parsed.items,
-				   library->parsed.count, &module->code, diag);
 	const struct sg_function *code;
+	int error;
 
+	if (is_rejected(library, diag))
+		return CUDA_ERROR_INVALID_PTX;
+	error = sg_module_load(sg_state.machine,
+			       (const struct gt_ptx_module *const *)library->parsed.items,
+			       library->parsed.count, &module->code, diag);
 	if (error == -ENOMEM)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (error)

@@ -36,20 +36,51 @@ struct gt_agent_image {
  */
 bool gt_agent_measure(const void *image, struct gt_agent_image *ret_image);
 
+/* The mangled names of kernels, each with a NUL. */
+struct gt_agent_names {
+	const char *data;
+	size_t size;
+	uint32_t count;
+};
+
 /* ---- contexts.c ---- */
 
-/* Whether patched code may be loaded: the GPUs reach the memory of the maps. */
+/*
+ * Whether patched code may be loaded: the GPUs reach the memory of the maps. From then on they
+ * reach it from every context.
+ */
 bool gt_agent_maps_ready(void);
-/* Patched code is loaded: from now on the maps must be reachable from every context. */
-void gt_agent_use_maps(void);
+
+/* ---- side.c ---- */
+
+enum gt_agent_container {
+	GT_AGENT_MODULE,
+	GT_AGENT_LIBRARY,
+};
+
+/*
+ * Make look-ups of some kernels in a module or library find those of another one, which is unloaded
+ * with it. False: no memory.
+ */
+bool gt_agent_add_side(enum gt_agent_container kind, void *original, void *side,
+		       const struct gt_agent_names *kernels);
+/* The driver returned this handle: whatever was known of an earlier one is over. */
+void gt_agent_forget_side(enum gt_agent_container kind, void *original);
+
+/* Now, for gt_agent_end_sides. */
+uint64_t gt_agent_side_time(void);
+/* A context has ended, and with it its modules, those that are older than `time`. */
+void gt_agent_end_sides(void *context, uint64_t time);
 
 /* ---- client.c ---- */
 
 /* An exchange about one image. */
 struct gt_agent_exchange {
 	int socket;
-	const void *patched; /* mapped; NULL: load the original */
-	size_t patched_size;
+	const void *patched;           /* mapped; NULL: load the original */
+	size_t size;                   /* of the mapping */
+	bool is_side;                  /* load the original, too */
+	struct gt_agent_names kernels; /* that programs match; in the mapping */
 };
 
 /*
@@ -59,8 +90,8 @@ struct gt_agent_exchange {
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		  struct gt_agent_exchange *ret_exchange);
 /*
- * Report what the driver said of the patched image, and release it. keep: the driver reads it as
- * long as the process lives, unless there is an error.
+ * Report whether the patched image is loaded (0, the driver's CUresult or gt_agent_error), and
+ * release it. keep: the driver reads it as long as the process lives, unless there is an error.
  */
 void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep);
 
@@ -69,3 +100,7 @@ void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep);
  * and nothing can be patched.
  */
 bool gt_agent_map_memory(void **ret_memory, size_t *ret_size);
+
+/* In the child after fork: no other thread runs, and locks may be held by threads that are gone. */
+void gt_agent_contexts_forked(void);
+void gt_agent_sides_forked(void);

@@ -232,7 +232,7 @@ static void *map_file(int fd, void *address, size_t size, int protection, int fl
 
 	if (fd < 0)
 		return NULL;
-	if (size && size <= GT_AGENT_MAX_IMAGE && !fstat(fd, &status) &&
+	if (size && size <= GT_AGENT_MAX_IMAGE + GT_AGENT_MAX_NAMES && !fstat(fd, &status) &&
 	    (size_t)status.st_size >= size) {
 		memory = mmap(address, size, protection, flags, fd, 0);
 		error = errno;
@@ -265,11 +265,59 @@ static bool ask_for_image(int socket, const struct gt_agent_image *image, uint32
 
 	if (file >= 0)
 		close(file);
-	if (is_answered && reply->verdict == GT_AGENT_PATCHED)
+	if (is_answered && (reply->verdict == GT_AGENT_WHOLE || reply->verdict == GT_AGENT_SIDE))
 		return true;
 	if (is_answered && *ret_fd >= 0)
 		close(*ret_fd);
 	return false;
+}
+
+/* Whether the bytes after the image are as many names as the reply states. */
+static bool read_names(const struct gt_agent_reply *reply, const void *mapped,
+		       struct gt_agent_names *ret_names)
+{
+	const char *data = (const char *)mapped + reply->size, *end = data + reply->names_size;
+	uint32_t count = 0;
+
+	for (const char *name = data; name < end; count++) {
+		size_t length = strnlen(name, (size_t)(end - name));
+
+		if (!length || length == (size_t)(end - name))
+			return false;
+		name += length + 1;
+	}
+	*ret_names = (struct gt_agent_names){
+		.data = data,
+		.size = reply->names_size,
+		.count = count,
+	};
+	return count && count == reply->kernels;
+}
+
+/* Map what was attached to a reply; the file is closed in any case. */
+static bool map_reply(const struct gt_agent_reply *reply, int fd,
+		      struct gt_agent_exchange *exchange)
+{
+	size_t size = reply->size + reply->names_size;
+	void *mapped;
+
+	if (reply->size > GT_AGENT_MAX_IMAGE || reply->names_size > GT_AGENT_MAX_NAMES) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	/* Private and writable: what the collector writes later does not count. */
+	mapped = map_file(fd, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
+	if (!mapped)
+		return false;
+	if (!reply->size || !read_names(reply, mapped, &exchange->kernels)) {
+		munmap(mapped, size);
+		return false;
+	}
+	exchange->patched = mapped;
+	exchange->size = size;
+	exchange->is_side = reply->verdict == GT_AGENT_SIDE;
+	return true;
 }
 
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
@@ -282,11 +330,7 @@ void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 	*ret_exchange = (struct gt_agent_exchange){.socket = socket};
 	if (socket < 0 || !ask_for_image(socket, image, capability, end, &reply, &fd))
 		return;
-	/* Private and writable: what the collector writes later does not count. */
-	ret_exchange->patched =
-		map_file(fd, NULL, reply.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
-	ret_exchange->patched_size = reply.size;
-	if (!ret_exchange->patched)
+	if (!map_reply(&reply, fd, ret_exchange))
 		send_result(socket, GT_AGENT_NO_MEMORY);
 }
 
@@ -297,7 +341,7 @@ void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep)
 	if (exchange->patched) {
 		send_result(exchange->socket, error);
 		if (error || !keep)
-			munmap((void *)exchange->patched, exchange->patched_size);
+			munmap((void *)exchange->patched, exchange->size);
 	}
 	close(exchange->socket);
 }

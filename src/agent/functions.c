@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/functions.h"
+#include "agent/protocol.h"
 
 #define DRIVER "libcuda.so.1"
 #define DRIVER_SHIM "libgputap-driver.so"
@@ -39,10 +41,27 @@ static dlopen_function *real_dlopen(void)
 	return function;
 }
 
+static bool is_active;
+
+bool gt_agent_is_active(void)
+{
+	return is_active;
+}
+
+static void reset_after_fork(void)
+{
+	gt_agent_contexts_forked();
+	gt_agent_sides_forked();
+}
+
 static void find_driver(void)
 {
+	const char *socket = secure_getenv(GT_AGENT_SOCKET);
 	void *library = real_dlopen()(DRIVER, RTLD_NOW | RTLD_LOCAL);
 
+	is_active = socket && *socket;
+	if (is_active)
+		pthread_atfork(NULL, NULL, reset_after_fork);
 	if (!library)
 		return;
 #define HOOKED(base, since, name, parameters) CALLED(name, parameters)

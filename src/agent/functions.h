@@ -2,6 +2,7 @@
 /* The functions of the driver that the agent hooks or calls. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,7 +11,6 @@
 typedef int CUresult;
 
 enum {
-	CUDA_SUCCESS = 0,
 	CUDA_ERROR_NOT_FOUND = 500,
 };
 
@@ -29,6 +29,9 @@ extern struct gt_agent_functions gt_driver;
 #include "agent/functions.def"
 #undef HOOKED
 #undef CALLED
+
+/* Whether gputap started the process: else the hooks only call the driver. */
+bool gt_agent_is_active(void);
 
 /* Fill in gt_driver, once. */
 void gt_agent_find_driver(void);

@@ -11,6 +11,14 @@ enum {
 	CU_ATTRIBUTE_MAJOR = 75,
 	CU_ATTRIBUTE_MINOR = 76,
 	CU_LIBRARY_BINARY_IS_PRESERVED = 1,
+	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+	CU_JIT_MAX_REGISTERS = 0,
+	CU_JIT_THREADS_PER_BLOCK = 1,
+	CU_JIT_OPTIMIZATION_LEVEL = 7,
+	CU_JIT_GLOBAL_SYMBOL_NAMES = 17,
+	CU_JIT_LTO = 20,
+	CU_JIT_REFERENCED_KERNEL_NAMES = 25,
+	CU_JIT_POSITION_INDEPENDENT_CODE = 30,
 	MAX_JIT_OPTIONS = 64,
 };
 
@@ -29,24 +37,115 @@ static uint32_t current_capability(void)
 	return (uint32_t)(major * 10 + minor);
 }
 
-/*
- * A process that initializes the driver will load modules. The collector hears of it here, before
- * the first launch: its uprobes are attached in time.
- */
-CUresult cuInit(unsigned flags)
-{
-	struct gt_agent_caller caller;
-	void *memory;
-	size_t size;
+/* ---- calls that load ------------------------------------------------------------------- */
 
-	NEED(cuInit);
-	caller = gt_agent_save_caller();
-	gt_agent_map_memory(&memory, &size);
-	gt_agent_restore_caller(&caller);
-	return gt_driver.cuInit(flags);
+/* The arguments of a call. Those that a function does not have are 0. */
+struct load_call {
+	enum gt_agent_container kind;
+	CUresult (*load)(const struct load_call *call, const void *image);
+	void **handle;
+	int *jit_options;
+	void **jit_values;
+	unsigned jit_count;
+	int *options;
+	void **values;
+	unsigned count;
+};
+
+static CUresult load_module(const struct load_call *call, const void *image)
+{
+	return gt_driver.cuModuleLoadData(call->handle, image);
 }
 
-/* Ask for the image in place of the program's. */
+static CUresult load_module_with_options(const struct load_call *call, const void *image)
+{
+	return gt_driver.cuModuleLoadDataEx(call->handle, image, call->jit_count, call->jit_options,
+					    call->jit_values);
+}
+
+static CUresult load_fat_binary(const struct load_call *call, const void *image)
+{
+	return gt_driver.cuModuleLoadFatBinary(call->handle, image);
+}
+
+static CUresult load_library(const struct load_call *call, const void *image)
+{
+	return gt_driver.cuLibraryLoadData(call->handle, image, call->jit_options, call->jit_values,
+					   call->jit_count, call->options, call->values,
+					   call->count);
+}
+
+static void unload(enum gt_agent_container kind, void *handle)
+{
+	if (kind == GT_AGENT_LIBRARY && gt_driver.cuLibraryUnload)
+		gt_driver.cuLibraryUnload(handle);
+	if (kind == GT_AGENT_MODULE && gt_driver.cuModuleUnload)
+		gt_driver.cuModuleUnload(handle);
+}
+
+/* ---- compilation ----------------------------------------------------------------------- */
+
+/*
+ * Compile the kernels that programs match. Under lazy loading (CUDA_MODULE_LOADING, on by default)
+ * the driver does so at their first use, where it is too late for the original.
+ */
+static CUresult compile_module(void *module, const struct gt_agent_names *kernels)
+{
+	const char *name = kernels->data;
+	CUresult error = 0;
+
+	if (!gt_driver.cuModuleGetFunction || !gt_driver.cuFuncGetAttribute)
+		return CUDA_ERROR_NOT_FOUND;
+	for (uint32_t i = 0; i < kernels->count && !error; i++, name += strlen(name) + 1) {
+		void *function;
+		int registers;
+
+		error = gt_driver.cuModuleGetFunction(&function, module, name);
+		if (!error)
+			error = gt_driver.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS,
+							     function);
+	}
+	return error;
+}
+
+/* Compile a library in the current context. */
+static CUresult compile_library(void *library, const struct gt_agent_names *kernels)
+{
+	CUresult error;
+	void *module;
+
+	if (!gt_driver.cuLibraryGetModule)
+		return CUDA_ERROR_NOT_FOUND;
+	error = gt_driver.cuLibraryGetModule(&module, library);
+	return error ? error : compile_module(module, kernels);
+}
+
+static CUresult compile(enum gt_agent_container kind, void *handle,
+			const struct gt_agent_names *kernels)
+{
+	void *context = NULL, *popped;
+	CUresult error;
+
+	if (kind == GT_AGENT_MODULE)
+		return compile_module(handle, kernels);
+	if (!gt_driver.cuCtxGetCurrent(&context) && context)
+		return compile_library(handle, kernels);
+	/* The memory of the maps was registered there. */
+	error = gt_driver.cuDevicePrimaryCtxRetain(&context, 0);
+	if (error)
+		return error;
+	error = gt_driver.cuCtxPushCurrent_v2(context);
+	if (!error) {
+		error = compile_library(handle, kernels);
+		gt_driver.cuCtxPopCurrent_v2(&popped);
+	}
+	gt_driver.cuDevicePrimaryCtxRelease_v2(0);
+	return error;
+}
+
+/* ---- patched images -------------------------------------------------------------------- */
+
+/* Ask for the image beside or in place of the program's. */
 static void ask_for_patched(const void *image, struct gt_agent_exchange *exchange)
 {
 	struct gt_agent_image measured;
@@ -67,22 +166,20 @@ static void ask_for_patched(const void *image, struct gt_agent_exchange *exchang
 	*exchange = (struct gt_agent_exchange){.socket = -1};
 }
 
-/* The image to load in place of the program's, or NULL. */
-static const void *begin_patched(const void *image, struct gt_agent_exchange *exchange)
+/* Whether there is a patched image that can be loaded. */
+static bool begin_patched(const void *image, struct gt_agent_exchange *exchange)
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
 
 	*exchange = (struct gt_agent_exchange){.socket = -1};
 	ask_for_patched(image, exchange);
-	if (exchange->patched)
-		gt_agent_use_maps();
-	else
+	if (!exchange->patched)
 		gt_agent_finish(exchange, 0, false);
 	gt_agent_restore_caller(&caller);
 	return exchange->patched;
 }
 
-static void end_patched(struct gt_agent_exchange *exchange, CUresult error, bool keep)
+static void finish_patched(struct gt_agent_exchange *exchange, int error, bool keep)
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
 
@@ -90,63 +187,27 @@ static void end_patched(struct gt_agent_exchange *exchange, CUresult error, bool
 	gt_agent_restore_caller(&caller);
 }
 
-/*
- * The values of JIT options as the program gives them. The driver writes to them, and what it wrote
- * while it rejected an image, such as the length of a log, is not for its next attempt.
- */
-struct jit_values {
-	void *items[MAX_JIT_OPTIONS];
-};
-
-static void copy_values(void *const *from, unsigned count, void **to)
+/* Compile what the program did not ask to be compiled now. On failure it is unloaded. */
+static CUresult compile_loaded(enum gt_agent_container kind, void *handle,
+			       const struct gt_agent_names *kernels)
 {
-	if (from && to)
-		memcpy(to, from, count * sizeof(*to));
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	CUresult error = compile(kind, handle, kernels);
+
+	if (error)
+		unload(kind, handle);
+	gt_agent_restore_caller(&caller);
+	return error;
 }
 
-/*
- * Load the patched image; where there is none, or the driver rejects it, the original. keep: the
- * driver continues to read the image.
- */
-#define LOAD(image, keep, values, count, load)                                                     \
-	struct gt_agent_exchange exchange;                                                         \
-	struct jit_values given;                                                                   \
-	const void *patched = (count) <= MAX_JIT_OPTIONS ? begin_patched(image, &exchange) : NULL; \
-	CUresult error;                                                                            \
-                                                                                                   \
-	if (!patched)                                                                              \
-		return load(image);                                                                \
-	copy_values(values, count, given.items);                                                   \
-	error = load(patched);                                                                     \
-	end_patched(&exchange, error, keep);                                                       \
-	if (!error)                                                                                \
-		return 0;                                                                          \
-	copy_values(given.items, count, values);                                                   \
-	return load(image)
-
-CUresult cuModuleLoadData(void **module, const void *image)
+/* The original, without anything beside it. */
+static CUresult load_original(const struct load_call *call, const void *image)
 {
-	NEED(cuModuleLoadData);
-#define load(data) gt_driver.cuModuleLoadData(module, data)
-	LOAD(image, false, (void **)NULL, 0, load);
-#undef load
-}
+	CUresult error = call->load(call, image);
 
-CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
-			    void **values)
-{
-	NEED(cuModuleLoadDataEx);
-#define load(data) gt_driver.cuModuleLoadDataEx(module, data, count, options, values)
-	LOAD(image, false, values, count, load);
-#undef load
-}
-
-CUresult cuModuleLoadFatBinary(void **module, const void *image)
-{
-	NEED(cuModuleLoadFatBinary);
-#define load(data) gt_driver.cuModuleLoadFatBinary(module, data)
-	LOAD(image, false, (void **)NULL, 0, load);
-#undef load
+	if (!error && call->handle)
+		gt_agent_forget_side(call->kind, *call->handle);
+	return error;
 }
 
 /* Whether the program promises that the image stays, and the driver need not copy it. */
@@ -158,15 +219,185 @@ static bool is_preserved(const int *options, void *const *values, unsigned count
 	return false;
 }
 
+static void copy_values(void *const *from, unsigned count, void **to)
+{
+	if (from && to)
+		memcpy(to, from, count * sizeof(*to));
+}
+
+/* The patched module in the place of the original, which the driver gets where it rejects it. */
+static CUresult load_whole(const struct load_call *call, const void *image,
+			   struct gt_agent_exchange *exchange)
+{
+	/*
+	 * The driver writes to the values, and what it wrote while it rejected an image, such as
+	 * the length of a log, is not for its next attempt.
+	 */
+	void *given[MAX_JIT_OPTIONS], *handle = *call->handle;
+	CUresult error;
+
+	copy_values(call->jit_values, call->jit_count, given);
+	error = call->load(call, exchange->patched);
+	if (!error)
+		error = compile_loaded(call->kind, *call->handle, &exchange->kernels);
+	finish_patched(exchange, error, is_preserved(call->options, call->values, call->count));
+	if (!error) {
+		gt_agent_forget_side(call->kind, *call->handle);
+		return 0;
+	}
+	*call->handle = handle;
+	copy_values(given, call->jit_count, call->jit_values);
+	return load_original(call, image);
+}
+
+/* Whether a JIT option is about the code; others receive logs, or name symbols of the original. */
+static bool is_code_option(int option)
+{
+	return option == CU_JIT_MAX_REGISTERS || option == CU_JIT_THREADS_PER_BLOCK ||
+	       (option >= CU_JIT_OPTIMIZATION_LEVEL && option < CU_JIT_GLOBAL_SYMBOL_NAMES) ||
+	       (option >= CU_JIT_LTO && option < CU_JIT_REFERENCED_KERNEL_NAMES) ||
+	       option >= CU_JIT_POSITION_INDEPENDENT_CODE;
+}
+
+/* The kernels that programs match, with the options of the original that concern their code. */
+static CUresult load_side(const struct load_call *call, const struct gt_agent_exchange *exchange,
+			  void **ret_side)
+{
+	int options[MAX_JIT_OPTIONS];
+	void *values[MAX_JIT_OPTIONS];
+	struct gt_agent_caller caller;
+	unsigned count = 0;
+	CUresult error;
+
+	for (unsigned i = 0; i < call->jit_count; i++) {
+		if (!is_code_option(call->jit_options[i]))
+			continue;
+		options[count] = call->jit_options[i];
+		values[count++] = call->jit_values[i];
+	}
+	caller = gt_agent_save_caller();
+	if (call->kind == GT_AGENT_LIBRARY)
+		error = gt_driver.cuLibraryLoadData(ret_side, exchange->patched, options, values,
+						    count, NULL, NULL, 0);
+	else if (gt_driver.cuModuleLoadDataEx)
+		error = gt_driver.cuModuleLoadDataEx(ret_side, exchange->patched, count, options,
+						     values);
+	else
+		error = CUDA_ERROR_NOT_FOUND;
+	gt_agent_restore_caller(&caller);
+	return error ? error : compile_loaded(call->kind, *ret_side, &exchange->kernels);
+}
+
+/* The original, and beside it the kernels that programs match. */
+static CUresult load_both(const struct load_call *call, const void *image,
+			  struct gt_agent_exchange *exchange)
+{
+	CUresult error = load_original(call, image);
+	int side_error;
+	void *side;
+
+	if (error) {
+		finish_patched(exchange, GT_AGENT_NO_ORIGINAL, false);
+		return error;
+	}
+	side_error = load_side(call, exchange, &side);
+	if (!side_error &&
+	    !gt_agent_add_side(call->kind, *call->handle, side, &exchange->kernels)) {
+		unload(call->kind, side);
+		side_error = GT_AGENT_NO_MEMORY;
+	}
+	finish_patched(exchange, side_error, false);
+	return 0;
+}
+
+static CUresult load(const struct load_call *call, const void *image)
+{
+	struct gt_agent_exchange exchange;
+
+	if (!call->handle || call->jit_count > MAX_JIT_OPTIONS ||
+	    (call->jit_count && (!call->jit_options || !call->jit_values)) ||
+	    !begin_patched(image, &exchange))
+		return load_original(call, image);
+	return exchange.is_side ? load_both(call, image, &exchange)
+				: load_whole(call, image, &exchange);
+}
+
+/* ---- the hooks ------------------------------------------------------------------------- */
+
+/*
+ * A process that initializes the driver will load modules. The collector hears of it here, before
+ * the first launch: its uprobes are attached in time.
+ */
+CUresult cuInit(unsigned flags)
+{
+	struct gt_agent_caller caller;
+	void *memory;
+	size_t size;
+
+	NEED(cuInit);
+	caller = gt_agent_save_caller();
+	gt_agent_map_memory(&memory, &size);
+	gt_agent_restore_caller(&caller);
+	return gt_driver.cuInit(flags);
+}
+
+CUresult cuModuleLoadData(void **module, const void *image)
+{
+	const struct load_call call = {
+		.kind = GT_AGENT_MODULE,
+		.load = load_module,
+		.handle = module,
+	};
+
+	NEED(cuModuleLoadData);
+	return load(&call, image);
+}
+
+CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
+			    void **values)
+{
+	const struct load_call call = {
+		.kind = GT_AGENT_MODULE,
+		.load = load_module_with_options,
+		.handle = module,
+		.jit_options = options,
+		.jit_values = values,
+		.jit_count = count,
+	};
+
+	NEED(cuModuleLoadDataEx);
+	return load(&call, image);
+}
+
+CUresult cuModuleLoadFatBinary(void **module, const void *image)
+{
+	const struct load_call call = {
+		.kind = GT_AGENT_MODULE,
+		.load = load_fat_binary,
+		.handle = module,
+	};
+
+	NEED(cuModuleLoadFatBinary);
+	return load(&call, image);
+}
+
 CUresult cuLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values,
 			   unsigned jit_count, int *options, void **values, unsigned count)
 {
+	const struct load_call call = {
+		.kind = GT_AGENT_LIBRARY,
+		.load = load_library,
+		.handle = library,
+		.jit_options = jit_options,
+		.jit_values = jit_values,
+		.jit_count = jit_count,
+		.options = options,
+		.values = values,
+		.count = count,
+	};
+
 	NEED(cuLibraryLoadData);
-#define load(data)                                                                                 \
-	gt_driver.cuLibraryLoadData(library, data, jit_options, jit_values, jit_count, options,    \
-				    values, count)
-	LOAD(code, is_preserved(options, values, count), jit_values, jit_count, load);
-#undef load
+	return load(&call, code);
 }
 
 CUresult cuModuleLoad(void **module, const char *path)

@@ -5,14 +5,15 @@
  *
  *	agent                                   collector
  *	gt_agent_request, a memfd: the image ►
- *	                                      ◄ gt_agent_reply, a memfd: what to load in its place
+ *	                                      ◄ gt_agent_reply, a memfd: the patched image and the
+ *	                                        names of the kernels that programs match
  *	gt_agent_result                       ►
  *
  * Neither trusts the other: sizes are checked against the files, and a file's size against its
  * limits. The memory of maps is one memfd, which the agent asks for by a request without an image,
  * and maps at the address that the collector names. Maps that host programs use, too, are arrays of
- *the kernel: they follow, each in a reply of its own, and replace pages of the memfd. So the text
- *of a patched module is the same on each run, and the driver's cache of compiled modules works.
+ * the kernel: they follow, each in a reply of its own, and replace pages of the memfd. So the text
+ * of a patched module is the same on each run, and the driver's cache of compiled modules works.
  */
 #pragma once
 
@@ -28,8 +29,9 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 1,
+	GT_AGENT_VERSION = 2,
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
+	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
 	GT_AGENT_MAX_ARRAYS = 64,     /* of the kernel */
 };
 
@@ -48,8 +50,9 @@ struct gt_agent_request {
 };
 
 enum gt_agent_verdict {
-	GT_AGENT_ORIGINAL, /* load what the program gave */
-	GT_AGENT_PATCHED,  /* load the file that is attached */
+	GT_AGENT_ORIGINAL, /* load the original */
+	GT_AGENT_WHOLE,    /* load the attached image in place of the original */
+	GT_AGENT_SIDE,     /* load both; look-ups of the kernels find those of the attached image */
 	GT_AGENT_MEMORY,   /* map the file that is attached at `address` */
 	GT_AGENT_ARRAY,    /* map the array of the kernel that is attached over that memory */
 };
@@ -57,19 +60,23 @@ enum gt_agent_verdict {
 struct gt_agent_reply {
 	__u32 magic;
 	__u32 verdict; /* gt_agent_verdict */
-	__u64 size;    /* of the attached file */
+	__u64 size;    /* of the attached image or memory, at the start of the file */
 	__u64 address; /* MEMORY, ARRAY */
 	__u32 arrays;  /* MEMORY: replies that follow */
+	/* WHOLE, SIDE: after the image this many mangled names with a NUL each. */
+	__u32 kernels;
+	__u32 names_size; /* bytes */
 	__u32 reserved;
 };
 
 /* Errors of the agent, beside those of the driver. */
 enum gt_agent_error {
-	GT_AGENT_NO_MEMORY = -1, /* the patched image could not be mapped */
-	GT_AGENT_NO_MAPS = -2,   /* the GPU does not reach the memory of the maps */
+	GT_AGENT_NO_MEMORY = -1,   /* the patched image could not be mapped */
+	GT_AGENT_NO_MAPS = -2,     /* the GPU does not reach the memory of the maps */
+	GT_AGENT_NO_ORIGINAL = -3, /* the driver rejected the original of a side module */
 };
 
-/* What became of a patched image. */
+/* The outcome for a patched image. */
 struct gt_agent_result {
 	__u32 magic;
 	__s32 error; /* the driver's CUresult for the patched image or gt_agent_error; 0: it is

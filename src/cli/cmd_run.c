@@ -188,9 +188,11 @@ static void json_result(const struct gt_cli_injection *self, int status)
 	gt_json_object_begin(&json, "coverage");
 	gt_json_u64(&json, "modules", coverage.modules);
 	gt_json_u64(&json, "modules_patched", coverage.modules_patched);
+	gt_json_u64(&json, "modules_side", coverage.modules_side);
 	gt_json_u64(&json, "modules_sass_only", coverage.modules_sass);
 	gt_json_u64(&json, "modules_failed", coverage.modules_failed);
 	gt_json_u64(&json, "kernels", coverage.kernels);
+	gt_json_u64(&json, "kernels_compiled", coverage.compiled);
 	gt_json_u64(&json, "found", coverage.found);
 	gt_json_u64(&json, "patched", coverage.patched);
 	gt_json_u64(&json, "rejected", coverage.rejected);

@@ -163,20 +163,35 @@ void gt_cli_injection_free(struct gt_cli_injection *self)
 
 /* ---- coverage --------------------------------------------------------------------------- */
 
+/* What was compiled of a module. */
+static void put_scope(const struct gt_inject_module *module, struct gt_strbuf *text)
+{
+	if (module->scope == GT_PATCH_SIDE)
+		gt_strbuf_printf(text, "side module with %u of %u kernels", module->compiled,
+				 module->module_kernels);
+	else if (module->scope == GT_PATCH_WHOLE)
+		gt_strbuf_printf(text, "whole module with %u kernels, %u matched (%s)",
+				 module->compiled, module->kernels, module->whole_reason);
+	else
+		gt_strbuf_puts(text, "original");
+}
+
 static void report_module(void *context, const struct gt_inject_module *module)
 {
 	const struct gt_cli_injection *self = context;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
 
 	if (!self->given->verbose)
 		return;
-	if (module->scope == GT_PATCH_NONE && !module->reason)
+	if (module->scope == GT_PATCH_NONE && !module->reason) {
 		gt_cli_error("module %u of process %d: no kernel matches", module->number,
 			     (int)module->pid);
-	else
-		gt_cli_error("module %u of process %d: %u kernels, %u of %u sites patched%s%s",
-			     module->number, (int)module->pid, module->kernels, module->patched,
-			     module->found, module->reason ? "; " : "",
-			     module->reason ? module->reason : "");
+		return;
+	}
+	put_scope(module, &text);
+	gt_cli_error("module %u of process %d: %s; %u of %u sites patched%s%s", module->number,
+		     (int)module->pid, gt_strbuf_string(&text), module->patched, module->found,
+		     module->reason ? "; " : "", module->reason ? module->reason : "");
 }
 
 /* The coverage, on standard error, as the account of "trace" is. */
@@ -184,11 +199,13 @@ static void print_coverage(const struct gt_cli_injection *self)
 {
 	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
 
-	gt_cli_error("%u modules: %u patched, %u SASS only, %u failed; %u kernels; %" PRIu64
-		     " sites: %" PRIu64 " patched, %" PRIu64 " rejected",
-		     coverage.modules, coverage.modules_patched, coverage.modules_sass,
-		     coverage.modules_failed, coverage.kernels, coverage.found, coverage.patched,
-		     coverage.rejected);
+	gt_cli_error("%u modules: %u patched (%u side, %u whole), %u SASS only, %u failed; "
+		     "%u kernels, %u compiled; %" PRIu64 " sites: %" PRIu64 " patched, %" PRIu64
+		     " rejected",
+		     coverage.modules, coverage.modules_patched, coverage.modules_side,
+		     coverage.modules_patched - coverage.modules_side, coverage.modules_sass,
+		     coverage.modules_failed, coverage.kernels, coverage.compiled, coverage.found,
+		     coverage.patched, coverage.rejected);
 	if (!coverage.modules)
 		gt_cli_error("the command loaded no CUDA module that the agent could see");
 	if (self->lines_lost)

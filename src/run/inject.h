@@ -21,7 +21,10 @@ struct gt_inject_module {
 	pid_t pid;
 	uint32_t number;           /* counts images from 1 */
 	enum gt_patch_scope scope; /* NONE: the original was loaded */
+	const char *whole_reason;  /* WHOLE: why the matched kernels alone would not do */
 	uint32_t kernels;          /* matched */
+	uint32_t module_kernels;   /* of the module, matched or not */
+	uint32_t compiled;         /* of those, in the patched module */
 	uint32_t found, patched, rejected;
 	const char *reason; /* why the original was loaded, or programs were rejected; or NULL */
 };
@@ -29,10 +32,12 @@ struct gt_inject_module {
 /* Sums over all images. */
 struct gt_inject_coverage {
 	uint32_t modules;         /* handed over */
-	uint32_t modules_patched; /* loaded with programs */
+	uint32_t modules_patched; /* loaded with programs: side and whole modules */
+	uint32_t modules_side;    /* of those, the matched kernels alone beside the original */
 	uint32_t modules_sass;    /* without PTX for the device */
 	uint32_t modules_failed;  /* malformed, or rejected by the driver once patched */
-	uint32_t kernels;         /* of the modules that were patched */
+	uint32_t kernels;         /* matched, in the modules that were patched */
+	uint32_t compiled;        /* kernels of these modules that were compiled again */
 	uint64_t found, patched, rejected;
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/message.h"
+#include "base/file.h"
 #include "base/file_limit.h"
 
 /* The bytes of an image: mapped from a file that nobody can change, or copied. */
@@ -95,7 +96,6 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.symbols = &symbols,
 		.switchable = inject->options.switchable,
 		.switches = GT_INJECT_MAP_ADDRESS,
-		.whole = true,
 	};
 
 	return gt_patch_image(data, request->size, request->capability, &options, image, diag);
@@ -138,7 +138,12 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 		return;
 	}
 	module->scope = result->scope;
+	module->whole_reason = connection->whole_reason;
+	snprintf(connection->whole_reason, sizeof(connection->whole_reason), "%s",
+		 result->whole_reason ? result->whole_reason : "");
 	module->kernels = (uint32_t)result->kernels.count;
+	module->module_kernels = result->module_kernels;
+	module->compiled = result->compiled;
 	module->found = result->found;
 	module->patched = result->patched;
 	module->rejected = result->rejected;
@@ -153,33 +158,31 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 		set_reason(connection, result->rejections.items[0].reason);
 }
 
-static bool write_file(int fd, const struct gt_strbuf *fatbin)
+/*
+ * A file with the patched fatbin and the names of its kernels that programs match, which nobody can
+ * change, or -1.
+ */
+static int make_reply_file(const struct gt_patch_image *image, struct gt_agent_reply *reply)
 {
-	size_t written = 0;
+	gt_auto_strbuf names = GT_STRBUF_INIT;
+	int fd = -1;
 
-	while (written < fatbin->length) {
-		ssize_t count = write(fd, fatbin->data + written, fatbin->length - written);
-
-		if (count <= 0)
-			return false;
-		written += (size_t)count;
+	gt_vec_each (kernel, &image->result.kernels)
+		gt_strbuf_add(&names, kernel->name, strlen(kernel->name) + 1);
+	if (gt_may_write(image->fatbin.length + names.length))
+		fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || names.failed || names.length > GT_AGENT_MAX_NAMES ||
+	    gt_write_all(fd, image->fatbin.data, image->fatbin.length) ||
+	    gt_write_all(fd, names.data, names.length) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		gt_cleanup_close(&fd);
+		return -1;
 	}
-	return true;
-}
-
-/* A file with the patched fatbin that nobody can change, or -1. */
-static int make_reply_file(const struct gt_strbuf *fatbin)
-{
-	int fd = gt_may_write(fatbin->length)
-			 ? memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING)
-			 : -1;
-
-	if (fd >= 0 && write_file(fd, fatbin) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	reply->verdict = image->result.scope == GT_PATCH_SIDE ? GT_AGENT_SIDE : GT_AGENT_WHOLE;
+	reply->size = image->fatbin.length;
+	reply->kernels = (uint32_t)image->result.kernels.count;
+	reply->names_size = (uint32_t)names.length;
+	return fd;
 }
 
 /* The process loads the original although there is a patched image. */
@@ -214,11 +217,7 @@ bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connectio
 	connection->module.number = ++inject->coverage.modules;
 	count_image(inject, connection, &image, error, &diag);
 	if (!error && image.fatbin.length)
-		fd = make_reply_file(&image.fatbin);
-	if (fd >= 0) {
-		reply.verdict = GT_AGENT_PATCHED;
-		reply.size = image.fatbin.length;
-	}
+		fd = make_reply_file(&image, &reply);
 	if (!gt_agent_send(connection->fd, &reply, sizeof(reply), fd, MSG_DONTWAIT) ||
 	    (fd < 0 && image.fatbin.length))
 		gt_inject_image_reject(inject, connection,

@@ -93,7 +93,9 @@ static void count_outcome(struct gt_inject *inject, const struct gt_inject_conne
 	coverage->rejected += module->rejected;
 	if (module->patched) {
 		coverage->modules_patched++;
+		coverage->modules_side += module->scope == GT_PATCH_SIDE;
 		coverage->kernels += module->kernels;
+		coverage->compiled += module->compiled;
 		for (uint32_t i = 0; i < inject->options.program_count; i++) {
 			inject->programs[i].sites += connection->sites[i];
 			inject->programs[i].kernels += connection->kernels[i];
@@ -150,6 +152,8 @@ static void describe_error(int error, char *reason, size_t size)
 		snprintf(reason, size, "the process has no memory for the patched module");
 	else if (error == GT_AGENT_NO_MAPS)
 		snprintf(reason, size, "the GPU cannot access the memory of the maps");
+	else if (error == GT_AGENT_NO_ORIGINAL)
+		snprintf(reason, size, "the driver rejected the original module");
 	else
 		snprintf(reason, size, "the driver rejected the patched module (%d)", error);
 }

@@ -22,6 +22,7 @@ struct gt_inject_connection {
 	struct gt_inject_module module;
 	uint32_t capability; /* of the image's device */
 	char reason[512];    /* as long as a diag's text */
+	char whole_reason[160];
 	uint32_t sites[GT_PATCH_MAX_PROGRAMS], kernels[GT_PATCH_MAX_PROGRAMS]; /* by program */
 	struct gt_inject_connection *next;
 };

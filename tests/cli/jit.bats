@@ -81,6 +81,6 @@ untouched() {
 	expect_error_line 'cuModuleLoadData\(&module, image\): 209$'
 	gputap run -v --gpu soft program.o -- ./load data without.cubin
 	expect_status 1
-	expect_error_line '^gputap: module 1 of process [0-9]+: 0 kernels, 0 of 0 sites patched; SASS only: the module has no PTX for sm_75$'
-	expect_error_line '^gputap: 1 modules: 0 patched, 1 SASS only, 0 failed'
+	expect_error_line '^gputap: module 1 of process [0-9]+: original; 0 of 0 sites patched; SASS only: the module has no PTX for sm_75$'
+	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 1 SASS only, 0 failed'
 }

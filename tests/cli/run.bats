@@ -62,7 +62,7 @@ expect_slots() {
 	# 1024 blocks of 256 threads, each with two loads and a store.
 	expect_slots 262144 262144 1024 1024 524288 262144
 	expect_output_line '^vectoradd: 262144 sums are right$'
-	expect_error_line '^gputap: 1 modules: 1 patched, 0 SASS only, 0 failed; 1 kernels; 7 sites: 7 patched, 0 rejected$'
+	expect_error_line '^gputap: 1 modules: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed; 1 kernels, 1 compiled; 7 sites: 7 patched, 0 rejected$'
 }
 
 @test "run leaves the results of every example as they are" {
@@ -118,7 +118,7 @@ expect_slots() {
 	counting 'gpu/entry/*' 'gpu/exit/*'
 	gputap run -v --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
 	expect_status 0
-	expect_error_line '^gputap: module 1 of process [0-9]+: 1 kernels, 2 of 2 sites patched$'
+	expect_error_line '^gputap: module 1 of process [0-9]+: whole module with 1 kernels, 1 matched \(every kernel matches\); 2 of 2 sites patched$'
 }
 
 @test "run ends with the status of its command" {
@@ -212,10 +212,10 @@ expect_slots() {
 	expect_output_line "^$build/src/agent/libgputap-agent\\.so:libc\\.so\\.6$"
 }
 
-# build_driver_program NAME: compiles standard input, which uses the driver API.
+# build_driver_program NAME [OPTIONS…]: compiles standard input, which uses the driver API.
 build_driver_program() {
 	need_command gcc
-	gcc -x c -I "$root/softgpu/include" -I "$root/examples" -o "$BATS_TEST_TMPDIR/$1" - \
+	gcc -x c -I "$root/softgpu/include" -I "$root/examples" -o "$BATS_TEST_TMPDIR/$1" "${@:2}" - \
 		-L "$softgpu" -l:libcuda.so.1 -ldl
 }
 
@@ -280,6 +280,63 @@ build_driver_program() {
 	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/contexts"
 	expect_status 0
 	expect_output_line '^0 0 1 1 1$'
+}
+
+@test "a context that another thread keeps current reaches the maps after theirs has ended" {
+	build_driver_program threads -pthread <<-'END'
+		#define _GNU_SOURCE
+		#include <cuda.h>
+		#include <dlfcn.h>
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <string.h>
+		static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+			".visible .entry k()\n{\n\tret;\n}\n";
+		static pthread_barrier_t barrier;
+		static void *keep_current(void *context) {
+			CUdeviceptr address;
+			cuCtxSetCurrent(context);
+			pthread_barrier_wait(&barrier);
+			pthread_barrier_wait(&barrier);
+			printf("%d\n", !cuMemHostGetDevicePointer(&address, (void *)0x2f0000000000, 0));
+			return NULL;
+		}
+		/* The context of the maps is the first one; it ends by the function of this name. */
+		int main(int count, char **names) {
+			void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+			CUcontext first, second;
+			CUmodule module;
+			pthread_t thread;
+			cuInit(0);
+			pthread_barrier_init(&barrier, NULL, 2);
+			if (strstr(names[1], "Primary")) {
+				cuDevicePrimaryCtxRetain(&first, 0);
+				cuCtxSetCurrent(first);
+			} else {
+				cuCtxCreate(&first, NULL, 0, 0);
+			}
+			printf("%d ", cuModuleLoadData(&module, text));
+			cuCtxPopCurrent(NULL);
+			cuCtxCreate(&second, NULL, 0, 0);
+			cuCtxPopCurrent(NULL);
+			pthread_create(&thread, NULL, keep_current, second);
+			pthread_barrier_wait(&barrier);
+			if (strstr(names[1], "Primary"))
+				printf("%d ", ((CUresult (*)(CUdevice))dlsym(driver, names[1]))(0));
+			else
+				printf("%d ", ((CUresult (*)(CUcontext))dlsym(driver, names[1]))(first));
+			pthread_barrier_wait(&barrier);
+			pthread_join(thread, NULL);
+			return 0;
+		}
+	END
+	counting 'gpu/entry/*'
+	for function in cuCtxDestroy_v2 cuCtxDestroy cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2 \
+		cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2; do
+		gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/threads" $function
+		expect_status 0
+		expect_output_line '^0 0 1$'
+	done
 }
 
 @test "a patched image stays as long as the program's own where the driver relies on that" {

@@ -31,6 +31,9 @@
 
 #define IMAGE "the image"
 #define PATCHED "the patched image"
+/* The file of a reply: the image, and the names of its kernels. */
+#define PATCHED_FILE "the patched image\0k\0other"
+#define NAMES 2, (sizeof(PATCHED_FILE) - sizeof(PATCHED))
 #define MAPS_ADDRESS UINT64_C(0x2e0000000000)
 
 enum {
@@ -70,6 +73,14 @@ static int file_with(const char *text, size_t size)
 
 	CHECK(!ftruncate(fd, (off_t)size));
 	CHECK(pwrite(fd, text, strlen(text), 0) == (ssize_t)strlen(text));
+	return fd;
+}
+
+static int patched_file(void)
+{
+	int fd = memfd_create("reply", MFD_CLOEXEC);
+
+	CHECK(pwrite(fd, PATCHED_FILE, sizeof(PATCHED_FILE), 0) == (ssize_t)sizeof(PATCHED_FILE));
 	return fd;
 }
 
@@ -186,9 +197,9 @@ static struct scripted_reply good_image, good_maps;
 static void prepare_good_replies(void)
 {
 	good_image = (struct scripted_reply){
-		.reply = {GT_AGENT_MAGIC, GT_AGENT_PATCHED, sizeof(PATCHED), 0},
+		.reply = {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES},
 		.bytes = sizeof(struct gt_agent_reply),
-		.files = {file_with(PATCHED, sizeof(PATCHED))},
+		.files = {patched_file()},
 		.file_count = 1,
 	};
 	good_maps = (struct scripted_reply){
@@ -297,7 +308,8 @@ TEST("a patched image is mapped, and the driver's verdict is sent")
 
 	collector_start(&collector, NULL, NULL);
 	gt_agent_ask(&the_image, 75, &exchange);
-	CHECK(exchange.patched && exchange.patched_size == sizeof(PATCHED));
+	CHECK(exchange.patched && exchange.size == sizeof(PATCHED_FILE) && !exchange.is_side);
+	CHECK(exchange.kernels.count == 2 && !strcmp(exchange.kernels.data, "k"));
 	CHECK(exchange.patched && !memcmp(exchange.patched, PATCHED, sizeof(PATCHED)));
 	CHECK_STR(collector.last_image, IMAGE);
 	CHECK(collector.last_size == sizeof(IMAGE));
@@ -309,23 +321,57 @@ TEST("a patched image is mapped, and the driver's verdict is sent")
 
 TEST("replies that break the protocol make the agent load the original")
 {
-	int file = file_with(PATCHED, sizeof(PATCHED)), sparse = memfd_create("sparse", 0),
-	    pipes[2];
+	int file = patched_file(), sparse = memfd_create("sparse", 0), pipes[2];
 	const size_t whole = sizeof(struct gt_agent_reply);
 	const struct scripted_reply replies[] = {
 		{"closed without a reply"},
 		{"a reply that is too short",
-		 {GT_AGENT_MAGIC, GT_AGENT_PATCHED, sizeof(PATCHED), 0},
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES},
 		 whole - 1,
 		 {file},
 		 1},
 		{"a reply that is too long",
-		 {GT_AGENT_MAGIC, GT_AGENT_PATCHED, sizeof(PATCHED), 0},
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES},
 		 whole + 8,
 		 {file},
 		 1},
 		{"another magic number",
-		 {1, GT_AGENT_PATCHED, sizeof(PATCHED), 0},
+		 {1, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES},
+		 whole,
+		 {file},
+		 1},
+		{"names that are longer than the file",
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, 2, 9},
+		 whole,
+		 {file},
+		 1},
+		{"names that are longer than the address space",
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, 2, UINT32_MAX},
+		 whole,
+		 {file},
+		 1},
+		{"more names than stated",
+		 {GT_AGENT_MAGIC, GT_AGENT_SIDE, sizeof(PATCHED), 0, 0, 1, 8},
+		 whole,
+		 {file},
+		 1},
+		{"fewer names than stated",
+		 {GT_AGENT_MAGIC, GT_AGENT_SIDE, sizeof(PATCHED), 0, 0, 3, 8},
+		 whole,
+		 {file},
+		 1},
+		{"a name without an end",
+		 {GT_AGENT_MAGIC, GT_AGENT_SIDE, sizeof(PATCHED), 0, 0, 2, 7},
+		 whole,
+		 {file},
+		 1},
+		{"an empty name",
+		 {GT_AGENT_MAGIC, GT_AGENT_SIDE, sizeof(PATCHED) - 1, 0, 0, 3, 9},
+		 whole,
+		 {file},
+		 1},
+		{"no names",
+		 {GT_AGENT_MAGIC, GT_AGENT_SIDE, sizeof(PATCHED), 0, 0, 0, 0},
 		 whole,
 		 {file},
 		 1},
@@ -335,29 +381,33 @@ TEST("replies that break the protocol make the agent load the original")
 		 whole,
 		 {file},
 		 1},
-		{"no file", {GT_AGENT_MAGIC, GT_AGENT_PATCHED, sizeof(PATCHED), 0}, whole},
+		{"no file", {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES}, whole},
 		{"two files",
-		 {GT_AGENT_MAGIC, GT_AGENT_PATCHED, sizeof(PATCHED), 0},
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES},
 		 whole - 1,
 		 {file, file},
 		 2},
 		{"a file that is shorter than stated",
-		 {GT_AGENT_MAGIC, GT_AGENT_PATCHED, sizeof(PATCHED) + 1, 0},
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED) + 1, 0, 0, NAMES},
 		 whole,
 		 {file},
 		 1},
-		{"an empty file", {GT_AGENT_MAGIC, GT_AGENT_PATCHED, 0, 0}, whole, {file}, 1},
+		{"an empty file",
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, 0, 0, 0, NAMES},
+		 whole,
+		 {file},
+		 1},
 		{"a size of 2^64 - 1",
-		 {GT_AGENT_MAGIC, GT_AGENT_PATCHED, UINT64_MAX, 0},
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, UINT64_MAX, 0, 0, NAMES},
 		 whole,
 		 {file},
 		 1},
 		{"a file of 4 GiB",
-		 {GT_AGENT_MAGIC, GT_AGENT_PATCHED, UINT64_C(1) << 32, 0},
+		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, UINT64_C(1) << 32, 0, 0, NAMES},
 		 whole,
 		 {sparse},
 		 1},
-		{"a pipe", {GT_AGENT_MAGIC, GT_AGENT_PATCHED, 1, 0}, whole, {0}, 1},
+		{"a pipe", {GT_AGENT_MAGIC, GT_AGENT_WHOLE, 1, 0, 0, NAMES}, whole, {0}, 1},
 		{"a verdict to load the original, with a file",
 		 {GT_AGENT_MAGIC, GT_AGENT_ORIGINAL, sizeof(PATCHED), 0},
 		 whole,
@@ -730,9 +780,7 @@ TEST("memory for the maps that breaks the protocol is none")
 		 .file_count = 1},
 		{"empty", {GT_AGENT_MAGIC, GT_AGENT_MEMORY, 0, MAPS_ADDRESS}, .file_count = 1},
 		{"no file", {GT_AGENT_MAGIC, GT_AGENT_MEMORY, PAGE, MAPS_ADDRESS}},
-		{"an image",
-		 {GT_AGENT_MAGIC, GT_AGENT_PATCHED, PAGE, MAPS_ADDRESS},
-		 .file_count = 1},
+		{"an image", {GT_AGENT_MAGIC, GT_AGENT_WHOLE, PAGE, MAPS_ADDRESS}, .file_count = 1},
 	};
 
 	memset(used, 'x', sizeof(used));

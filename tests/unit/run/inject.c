@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "failing_alloc.h"
 #include "patch_probes.h"
+#include "ptxas.h"
 #include "run/control.h"
 #include "run/inject.h"
 
@@ -176,7 +177,7 @@ TEST("an image with a matched kernel is answered with its patched form")
 	if (!collector_open(&collector))
 		return;
 	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
-	      GT_AGENT_PATCHED);
+	      GT_AGENT_WHOLE);
 	CHECK(file >= 0 && reply.size > strlen(KERNEL));
 	CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
 	poll_collector(&collector);
@@ -209,7 +210,7 @@ TEST("each site has its function, its instruction and its source lines")
 		return;
 	CHECK(!gt_inject_site(collector.inject, 0, &site));
 	CHECK(ask(&collector, image_request(strlen(KERNEL_WITH_LINES)), image, &reply, &file,
-		  &socket) == GT_AGENT_PATCHED);
+		  &socket) == GT_AGENT_WHOLE);
 	CHECK_INT(gt_inject_site_count(collector.inject, &kept), 3);
 	CHECK_INT(kept, 3);
 	CHECK(gt_inject_site(collector.inject, 0, &site));
@@ -242,6 +243,7 @@ TEST("what the driver rejects once patched counts as rejected, with its error")
 		{218, "the driver rejected the patched module (218)"},
 		{GT_AGENT_NO_MEMORY, "the process has no memory for the patched module"},
 		{GT_AGENT_NO_MAPS, "the GPU cannot access the memory of the maps"},
+		{GT_AGENT_NO_ORIGINAL, "the driver rejected the original module"},
 	};
 	struct gt_inject_coverage coverage;
 	struct gt_agent_reply reply;
@@ -251,7 +253,7 @@ TEST("what the driver rejects once patched counts as rejected, with its error")
 		return;
 	for (unsigned i = 0; i < gt_countof(cases); i++) {
 		CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file,
-			  &socket) == GT_AGENT_PATCHED);
+			  &socket) == GT_AGENT_WHOLE);
 		result.error = cases[i].error;
 		CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
 		poll_collector(&collector);
@@ -282,7 +284,7 @@ TEST("a sealed image is answered like any other, and so is the answer")
 		return;
 	seal(image);
 	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
-	      GT_AGENT_PATCHED);
+	      GT_AGENT_WHOLE);
 	CHECK(write(file, "x", 1) < 0 && errno == EPERM);
 	CHECK(ftruncate(file, 0) && errno == EPERM);
 	close(socket);
@@ -313,9 +315,9 @@ TEST("whichever allocation of the collector fails, the agent is answered and the
 		poll_collector(&collector);
 		failed = stop_failing();
 		verdict = receive_verdict(socket, &reply, &file);
-		if (verdict == GT_AGENT_PATCHED)
+		if (verdict == GT_AGENT_WHOLE)
 			send(socket, &result, sizeof(result), 0);
-		CHECK(verdict == GT_AGENT_PATCHED || verdict == GT_AGENT_ORIGINAL ||
+		CHECK(verdict == GT_AGENT_WHOLE || verdict == GT_AGENT_ORIGINAL ||
 		      (verdict == -1 && !recv(socket, &reply, sizeof(reply), MSG_DONTWAIT)));
 		poll_collector(&collector);
 		modules += verdict != -1;
@@ -326,7 +328,7 @@ TEST("whichever allocation of the collector fails, the agent is answered and the
 		CHECK(coverage.found == coverage.patched + coverage.rejected);
 		CHECK(coverage.modules == modules);
 	} while (failed && which < 100000);
-	CHECK(verdict == GT_AGENT_PATCHED && which > 20);
+	CHECK(verdict == GT_AGENT_WHOLE && which > 20);
 	close(image);
 }
 
@@ -348,6 +350,102 @@ TEST("a patched image that exceeds the limit of file sizes is not handed over")
 	CHECK(gt_inject_coverage(collector.inject).rejected == 2);
 	close(socket);
 	close(image);
+}
+
+enum {
+	KERNELS = 100,
+};
+
+/* Of which the last one matches. */
+static char *make_many_kernels(void)
+{
+	struct gt_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&text, ".version 7.8\n.target sm_75\n.address_size 64\n");
+	for (unsigned i = 0; i + 1 < KERNELS; i++)
+		gt_strbuf_printf(&text, ".visible .entry other%u()\n{\n\tret;\n}\n", i);
+	gt_strbuf_puts(&text, ".visible .entry k()\n{\n\tret;\n}\n");
+	return gt_strbuf_steal(&text);
+}
+
+/* The PTX in a reply's file: an uncompressed fatbin, then names. */
+static char *read_ptx(int file, const struct gt_agent_reply *reply)
+{
+	size_t size = reply->size + reply->names_size;
+	char *bytes = malloc(size), *start, *text = NULL;
+
+	if (pread(file, bytes, size, 0) == (ssize_t)size) {
+		start = memmem(bytes, reply->size, ".version", strlen(".version"));
+		text = start ? strndup(start, reply->size - (size_t)(start - bytes)) : NULL;
+	}
+	free(bytes);
+	return text;
+}
+
+static unsigned count_texts(const char *bytes, size_t size, const char *text)
+{
+	const char *at = bytes;
+	unsigned count = 0;
+
+	while ((at = memmem(at, size - (size_t)(at - bytes), text, strlen(text)))) {
+		count++;
+		at += strlen(text);
+	}
+	return count;
+}
+
+/* The side module of the kernel "k" of many, or NULL. */
+static char *make_side_module(struct collector *collector, struct gt_agent_reply *reply)
+{
+	gt_autofree char *text = make_many_kernels();
+	gt_autoclose int image = file_with(text), file = -1, socket = -1;
+	char *ptx = NULL;
+
+	if (ask(collector, image_request(strlen(text)), image, reply, &file, &socket) ==
+		    GT_AGENT_SIDE &&
+	    file >= 0)
+		ptx = read_ptx(file, reply);
+	return ptx;
+}
+
+TEST("of a module with 100 kernels the matched one is returned, with its name")
+{
+	auto_collector collector = {0};
+	struct gt_agent_reply reply = {0};
+	gt_autofree char *ptx = NULL;
+
+	if (!collector_open(&collector))
+		return;
+	ptx = make_side_module(&collector, &reply);
+	CHECK(ptx && count_texts(ptx, strlen(ptx), ".entry") == 1 && strstr(ptx, ".entry k("));
+	CHECK(reply.kernels == 1 && reply.names_size == sizeof("k"));
+}
+
+TEST("ptxas compiles one kernel of the side module of 100 kernels")
+{
+	char path[] = "/tmp/side-XXXXXX", command[256];
+	auto_collector collector = {0};
+	struct gt_agent_reply reply = {0};
+	gt_autofree char *ptx = NULL;
+	gt_auto_file cubin = {0};
+	int fd;
+
+	if (system(TOOLS "command -v ptxas >/dev/null"))
+		SKIP("ptxas is not installed");
+	if (!collector_open(&collector))
+		return;
+	ptx = make_side_module(&collector, &reply);
+	fd = mkstemp(path);
+	CHECK(ptx && fd >= 0 && write(fd, ptx, strlen(ptx)) == (ssize_t)strlen(ptx));
+	close(fd);
+	snprintf(command, sizeof(command), TOOLS "ptxas -arch=sm_75 -o %s.cubin %s", path, path);
+	CHECK(!system(command));
+	snprintf(command, sizeof(command), "%s.cubin", path);
+	CHECK(!gt_file_read(command, 1 << 20, &cubin, NULL));
+	CHECK(count_texts((const char *)cubin.data, cubin.size, ".text.k") >= 1);
+	CHECK_INT(count_texts((const char *)cubin.data, cubin.size, "other"), 0);
+	unlink(command);
+	unlink(path);
 }
 
 TEST("images that are malformed, too short or no files are answered with the original")
@@ -423,7 +521,7 @@ TEST("an agent that disconnects before its answer harms nobody")
 		poll_collector(&collector);
 	}
 	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
-	      GT_AGENT_PATCHED);
+	      GT_AGENT_WHOLE);
 	close(socket);
 	close(file);
 	close(image);

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Side modules: of a module, the kernels that programs match are compiled again, and no others. On
+# the software GPU; needs no privileges.
+
+load helper
+
+scenario=$build/tests/programs/side
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# counting SECTION: an object that counts the threads at a section's sites.
+counting() {
+	printf '%s\n' '#include <gputap/bpf.h>' 'GPUTAP_ARRAY(counts, unsigned long long, 1);' \
+		"SEC(\"$1\") int count(void *ctx) {" \
+		'	unsigned int key = 0; bpf_map_add(&counts, &key, 1); return 0; }' \
+		'char LICENSE[] SEC("license") = "GPL";' >program.c
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+}
+
+# run_scenario NAME: with the object. Its checks hold.
+run_scenario() {
+	gputap run --gpu soft --json program.o -- "$scenario" "$1"
+	expect_status 0
+	expect_output_line "^$1: right\$"
+}
+
+# expect_json FILTER: it holds for the result.
+expect_json() {
+	jq -e "$1" <<<"$(grep '^{' <<<"$output")" >/dev/null || fail "not true: $1"
+}
+
+expect_count() {
+	expect_json ".maps[0].entries == (if $1 == 0 then [] else [{key: 0, value: $1}] end)"
+}
+
+@test "of a module with 100 kernels the one that matches is compiled" {
+	counting gpu/entry/k7
+	run_scenario module
+	expect_count 64
+	expect_json '.coverage | .modules == 1 and .modules_patched == 1 and .modules_side == 1 and
+		.kernels == 1 and .kernels_compiled == 1 and .found == 1 and .patched == 1'
+	expect_error_line '^gputap: 1 modules: 1 patched \(1 side, 0 whole\), 0 SASS only, 0 failed; 1 kernels, 1 compiled; 1 sites: 1 patched, 0 rejected$'
+	gputap run -v --gpu soft program.o -- "$scenario" module
+	expect_error_line '^gputap: module 1 of process [0-9]+: side module with 1 of 100 kernels; 1 of 1 sites patched$'
+}
+
+@test "where every kernel matches, the whole module is compiled" {
+	counting 'gpu/entry/*'
+	run_scenario module
+	expect_count 6400
+	expect_json '.coverage | .modules_patched == 1 and .modules_side == 0 and
+		.kernels == 100 and .kernels_compiled == 100'
+	gputap run -v --gpu soft program.o -- "$scenario" module
+	expect_error_line '^gputap: module 1 of process [0-9]+: whole module with 100 kernels, 100 matched \(every kernel matches\); 100 of 100 sites patched$'
+}
+
+@test "kernels of a library are found by every look-up, and have its handle" {
+	for section in 'gpu/entry/k7' 'gpu/entry/k[0-9]' 'gpu/entry/*'; do
+		counting "$section"
+		run_scenario library
+		case $section in
+		*k7) expect_count 128 ;;
+		*\]) expect_count 1280 ;;
+		*) expect_count 12800 ;;
+		esac
+	done
+}
+
+@test "options of the JIT compiler are those of the original, logs excepted" {
+	counting gpu/entry/k7
+	run_scenario options
+	expect_count 64
+}
+
+@test "a handle that the driver uses again belongs to the new module" {
+	counting 'gpu/atomic/k1'
+	run_scenario reused
+	expect_json '.coverage | .modules == 300 and .modules_side == 150 and .patched == 150'
+}
+
+@test "side modules are safe with threads that load and unload, and with fork" {
+	counting gpu/entry/k7
+	run_scenario threads
+	expect_count 12800
+}
+
+@test "a side module that the driver rejects leaves the original alone" {
+	counting gpu/entry/k7
+	export SOFTGPU_REJECT=gputap_
+	for kind in module library; do
+		run_scenario $kind
+		expect_count 0
+		expect_json '.coverage | .modules_patched == 0 and .modules_failed == 1 and
+			.found == 1 and .rejected == 1 and .kernels_compiled == 0'
+		gputap run -v --gpu soft program.o -- "$scenario" $kind
+		expect_error_line '^gputap: module 1 of process [0-9]+: original; 0 of 1 sites patched; the driver rejected the patched module \(218\)$'
+	done
+}
+
+@test "a patched library that is rejected at its first use is replaced by the original" {
+	counting 'gpu/entry/*'
+	export SOFTGPU_REJECT=gputap_
+	for kind in module library; do
+		run_scenario $kind
+		expect_count 0
+		expect_json '.coverage | .modules_failed == 1 and .found == 100 and .rejected == 100'
+	done
+}
+
+@test "what the driver rejects of the program itself is its own error" {
+	counting gpu/entry/k7
+	export SOFTGPU_REJECT=k99
+	gputap run -v --gpu soft --json program.o -- "$scenario" module
+	expect_status 1
+	expect_output_line '^line [0-9]+: cuModuleLoadData.*: 218$'
+	expect_error_line 'the driver rejected the original module$'
+}

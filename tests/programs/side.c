@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Looks kernels up in modules and libraries, in every manner, and checks handles and results. The
+ * argument is the name of a scenario.
+ */
+#include <cuda.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { KERNELS = 100, THREADS = 32, ROUNDS = 50, WORKERS = 4 };
+
+#define CHECK(call)                                                                                \
+	do {                                                                                       \
+		int result_ = (int)(call);                                                         \
+		if (result_) {                                                                     \
+			printf("line %d: %s: %d\n", __LINE__, #call, result_);                     \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+#define EXPECT(condition) CHECK(!(condition))
+
+/* k0, k1 …: each thread of kN adds 1 to word N; kN with an even N by an atomic operation. */
+static char *make_module(unsigned kernels, int is_atomic)
+{
+	static const char head[] = ".version 7.0\n.target sm_75\n.address_size 64\n";
+	char *text = malloc(sizeof(head) + kernels * 400), *end = text;
+
+	end += sprintf(end, head);
+	for (unsigned i = 0; i < kernels; i++) {
+		end += sprintf(end,
+			       ".visible .entry k%u(.param .u64 words)\n{\n\t.reg .u64 %%a;\n"
+			       "\t.reg .u32 %%v;\n\tld.param.u64 %%a, [words];\n"
+			       "\tcvta.to.global.u64 %%a, %%a;\n",
+			       i);
+		end += sprintf(end,
+			       is_atomic ? "\tred.global.add.u32 [%%a+%u], 1;\n\tret;\n}\n"
+					 : "\tmov.u32 %%v, 5;\n\tst.global.u32 [%%a+%u], %%v;\n"
+					   "\tret;\n}\n",
+			       4 * i);
+	}
+	return text;
+}
+
+static CUdeviceptr words;
+
+static CUcontext begin(void)
+{
+	CUcontext context;
+
+	CHECK(cuCtxCreate(&context, NULL, 0, 0));
+	CHECK(cuMemAlloc(&words, 4 * KERNELS));
+	CHECK(cuMemsetD32(words, 0, KERNELS));
+	return context;
+}
+
+static void launch(CUfunction function)
+{
+	void *arguments[] = {&words};
+
+	CHECK(cuLaunchKernel(function, 1, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL));
+}
+
+static unsigned word(unsigned number)
+{
+	unsigned values[KERNELS];
+
+	CHECK(cuMemcpyDtoH(values, words, sizeof(values)));
+	return values[number];
+}
+
+static unsigned number_of(const char *name)
+{
+	return (unsigned)atoi(name + 1);
+}
+
+static CUfunction find_function(CUmodule module, unsigned number)
+{
+	CUfunction function;
+	char name[16];
+
+	snprintf(name, sizeof(name), "k%u", number);
+	CHECK(cuModuleGetFunction(&function, module, name));
+	return function;
+}
+
+static CUkernel find_kernel(CUlibrary library, unsigned number)
+{
+	CUkernel kernel;
+	char name[16];
+
+	snprintf(name, sizeof(name), "k%u", number);
+	CHECK(cuLibraryGetKernel(&kernel, library, name));
+	return kernel;
+}
+
+/* The kernels of a module, by name and by enumeration: 2 launches of each. */
+static void use_module(CUmodule module)
+{
+	CUfunction functions[KERNELS + 1], missing;
+	const char *name;
+	CUmodule owner;
+	unsigned count;
+
+	CHECK(cuModuleGetFunctionCount(&count, module));
+	EXPECT(count == KERNELS);
+	functions[KERNELS] = NULL;
+	CHECK(cuModuleEnumerateFunctions(functions, KERNELS + 1, module));
+	EXPECT(!functions[KERNELS]);
+	for (unsigned i = 0; i < KERNELS; i++) {
+		CHECK(cuFuncGetName(&name, functions[i]));
+		EXPECT(functions[i] == find_function(module, number_of(name)));
+		CHECK(cuFuncGetModule(&owner, functions[i]));
+		EXPECT(owner == module);
+		launch(functions[i]);
+		launch(find_function(module, i));
+	}
+	EXPECT(cuModuleGetFunction(&missing, module, "none") == CUDA_ERROR_NOT_FOUND);
+}
+
+static void check_words(unsigned launches)
+{
+	for (unsigned i = 0; i < KERNELS; i++)
+		EXPECT(word(i) == launches * THREADS);
+}
+
+static void test_module(void)
+{
+	char *text = make_module(KERNELS, 1);
+	CUfunction function;
+	CUmodule module;
+
+	begin();
+	CHECK(cuModuleLoadData(&module, text));
+	use_module(module);
+	check_words(2);
+	CHECK(cuModuleUnload(module));
+	EXPECT(cuModuleGetFunction(&function, module, "k0"));
+	EXPECT(cuModuleUnload(module));
+}
+
+static void test_library(void)
+{
+	char *text = make_module(KERNELS, 1);
+	CUkernel kernels[KERNELS], kernel;
+	CUfunction function;
+	CUlibrary library, owner;
+	CUmodule module;
+	const char *name;
+
+	begin();
+	CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	/* Before anything asks for the module of the library. */
+	CHECK(cuKernelGetFunction(&function, find_kernel(library, 7)));
+	CHECK(cuFuncGetModule(&module, function));
+	EXPECT(find_function(module, 7) == function);
+	CHECK(cuLibraryEnumerateKernels(kernels, KERNELS, library));
+	for (unsigned i = 0; i < KERNELS; i++) {
+		CHECK(cuKernelGetName(&name, kernels[i]));
+		EXPECT(kernels[i] == find_kernel(library, number_of(name)));
+		CHECK(cuKernelGetLibrary(&owner, kernels[i]));
+		EXPECT(owner == library);
+		CHECK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024,
+					   kernels[i], 0));
+		launch((CUfunction)kernels[i]);
+		CHECK(cuKernelGetFunction(&function, kernels[i]));
+		launch(function);
+	}
+	check_words(2);
+	CHECK(cuLibraryGetModule(&module, library));
+	use_module(module);
+	check_words(4);
+	EXPECT(cuModuleUnload(module));
+	CHECK(cuLibraryUnload(library));
+	EXPECT(cuLibraryGetKernel(&kernel, library, "k7"));
+	EXPECT(cuModuleGetFunction(&function, module, "k7"));
+}
+
+/* Handles that the driver uses again belong to modules that no program matches (gpu/atomic). */
+static void test_reused(void)
+{
+	char *counted = make_module(2, 1), *other = make_module(2, 0);
+	unsigned same = 0;
+
+	begin();
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		CUlibrary first_library, library;
+		CUmodule first, second;
+		CUcontext context;
+
+		CHECK(cuModuleLoadData(&first, counted));
+		CHECK(cuModuleUnload(first));
+		CHECK(cuModuleLoadData(&second, other));
+		same += first == second;
+		launch(find_function(second, 1));
+		EXPECT(word(1) == 5);
+		CHECK(cuModuleUnload(second));
+
+		CHECK(cuLibraryLoadData(&first_library, counted, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(cuLibraryGetModule(&first, first_library));
+		CHECK(cuLibraryUnload(first_library));
+		CHECK(cuLibraryLoadData(&library, other, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(cuLibraryGetModule(&second, library));
+		same += first_library == library || first == second;
+		launch((CUfunction)find_kernel(library, 1));
+		launch(find_function(second, 1));
+		EXPECT(word(1) == 5);
+		CHECK(cuLibraryUnload(library));
+
+		CHECK(cuCtxCreate(&context, NULL, 0, 0));
+		CHECK(cuModuleLoadData(&first, counted));
+		CHECK(cuCtxDestroy(context));
+		CHECK(cuCtxCreate(&context, NULL, 0, 0));
+		CHECK(cuLibraryLoadData(&library, other, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(cuKernelGetFunction((CUfunction *)&second, find_kernel(library, 1)));
+		CHECK(cuFuncGetModule(&second, (CUfunction)second));
+		same += first == second;
+		launch(find_function(second, 1));
+		EXPECT(word(1) == 5);
+		CHECK(cuCtxDestroy(context));
+		CHECK(cuLibraryUnload(library));
+	}
+	EXPECT(same);
+}
+
+static void *load_and_unload(void *context)
+{
+	char *text = make_module(KERNELS, 1);
+	CUlibrary library;
+	CUmodule module;
+
+	CHECK(cuCtxSetCurrent(context));
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		CHECK(cuModuleLoadData(&module, text));
+		CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+		launch(find_function(module, 7));
+		launch((CUfunction)find_kernel(library, 7));
+		CHECK(cuCtxSynchronize());
+		CHECK(cuModuleUnload(module));
+		CHECK(cuLibraryUnload(library));
+	}
+	return NULL;
+}
+
+static void fork_child(CUmodule module)
+{
+	CUfunction function;
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		cuModuleGetFunction(&function, module, "k7");
+		cuModuleLoadData(&module, "no module");
+		_exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && !status);
+}
+
+/* Threads that load and unload, and children of the process meanwhile. */
+static void test_threads(void)
+{
+	CUcontext context = begin();
+	pthread_t threads[WORKERS];
+	CUmodule module;
+
+	CHECK(cuModuleLoadData(&module, make_module(KERNELS, 1)));
+	for (int i = 0; i < WORKERS; i++)
+		CHECK(pthread_create(&threads[i], NULL, load_and_unload, context));
+	for (int i = 0; i < ROUNDS; i++)
+		fork_child(module);
+	for (int i = 0; i < WORKERS; i++)
+		CHECK(pthread_join(threads[i], NULL));
+	EXPECT(word(7) == 2 * WORKERS * ROUNDS * THREADS);
+}
+
+/* One launch of each kernel: with a library, and with JIT options. */
+static void test_options(void)
+{
+	char *text = make_module(KERNELS, 1), log[256] = "";
+	CUjit_option options[] = {CU_JIT_MAX_REGISTERS, CU_JIT_ERROR_LOG_BUFFER,
+				  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+	void *values[] = {(void *)32, log, (void *)sizeof(log)};
+	CUlibrary library;
+	CUmodule module;
+
+	begin();
+	CHECK(cuModuleLoadDataEx(&module, text, 3, options, values));
+	launch(find_function(module, 7));
+	values[2] = (void *)sizeof(log);
+	CHECK(cuLibraryLoadData(&library, text, options, values, 3, NULL, NULL, 0));
+	launch((CUfunction)find_kernel(library, 7));
+	EXPECT(word(7) == 2 * THREADS && !*log);
+}
+
+int main(int count, char **words_given)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} tests[] = {
+		{"module", test_module},   {"library", test_library}, {"reused", test_reused},
+		{"threads", test_threads}, {"options", test_options},
+	};
+
+	CHECK(cuInit(0));
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (count != 2 || strcmp(words_given[1], tests[i].name) != 0)
+			continue;
+		tests[i].run();
+		printf("%s: right\n", tests[i].name);
+		return 0;
+	}
+	return 2;
+}
