@@ -337,7 +337,12 @@ GPUTAP_HELPER long (*bpf_get_grid_dim)(unsigned long long *x, unsigned long long
 				       unsigned long long *z) = (void *)508;
 /* A memory barrier for the whole system. It does not wait for other threads. Returns 0. */
 GPUTAP_HELPER long (*bpf_membar)(void) = (void *)506;
-/* End the thread. Rejected without --allow-control. */
+/*
+ * End the thread; in a program that runs once per warp, the lanes of the group. Rejected without
+ * --allow-control, and in programs that run once per block. A block whose threads all call it in
+ * a gpu/entry program is skipped. Exit programs do not run for these threads, and block_end
+ * programs are not inserted into such kernels.
+ */
 GPUTAP_HELPER long (*bpf_exit)(void) = (void *)507;
 GPUTAP_HELPER unsigned long long (*bpf_get_sm_id)(void) = (void *)509;
 /* Return the warp's number in its block, and the lane in the warp. */
@@ -431,3 +436,18 @@ GPUTAP_HELPER unsigned long long (*bpf_warp_stride)(enum gputap_lane_field field
  */
 GPUTAP_HELPER unsigned long long (*bpf_warp_bank_passes)(enum gputap_lane_field field,
 							 unsigned long long width) = (void *)542;
+
+/*
+ * Prefetch the line of memory at an address of the kernel, generic or of global memory, such as
+ * ctx->address of a load or an argument plus an offset. `where` must be constant. Hints on eviction
+ * need sm_80 and PTX 7.4, and are GPUTAP_PREFETCH_L2 elsewhere. Returns 0. Rejected without
+ * --allow-control.
+ */
+enum gputap_prefetch {
+	GPUTAP_PREFETCH_L1,
+	GPUTAP_PREFETCH_L2,
+	GPUTAP_PREFETCH_KEEP,    /* L2; the line is evicted last */
+	GPUTAP_PREFETCH_RELEASE, /* L2; the line is evicted as others are */
+};
+GPUTAP_HELPER long (*bpf_prefetch)(unsigned long long address,
+				   enum gputap_prefetch where) = (void *)550;

@@ -25,8 +25,18 @@ enum gt_helper_argument {
 	GT_ARG_RECORD,       /* the start of a reserved record, which the call releases */
 	GT_ARG_CONTEXT,      /* on GPUs anything; else the unmodified context */
 	GT_ARG_RESULT_U64,   /* memory of 8 bytes that is written */
+	GT_ARG_PREFETCH,     /* a known gt_prefetch */
 	GT_ARG_LANE_FIELD,   /* a known gt_lane_field (context.h) that the section has */
 	GT_ARG_STRING,       /* a NUL-terminated string in a constant map */
+};
+
+/* Where helper 550 (prefetch) brings a line of memory, and how long it is to stay there. */
+enum gt_prefetch {
+	GT_PREFETCH_L1,
+	GT_PREFETCH_L2,
+	GT_PREFETCH_KEEP,    /* L2, to be evicted last */
+	GT_PREFETCH_RELEASE, /* L2, to be evicted as others are */
+	GT_PREFETCH_COUNT,
 };
 
 enum gt_helper_result {
@@ -46,7 +56,7 @@ enum gt_helper_lanes {
 enum gt_helper_trait {
 	GT_TRAIT_NONE = 0,
 	GT_TRAIT_COLLECTIVE = 1, /* waits for all lanes of the group */
-	GT_TRAIT_CONTROL = 2,    /* changes the behaviour of the kernel: --allow-control */
+	GT_TRAIT_CONTROL = 2,    /* changes the execution of the kernel: --allow-control */
 	GT_TRAIT_SERIALISES = 4, /* lanes execute it one after the other if their values differ */
 	GT_TRAIT_GROUP = 16,     /* only in programs that run once per group of lanes */
 	GT_TRAIT_LANES_DIFFER = 32, /* the values that it writes differ between lanes */

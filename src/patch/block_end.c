@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "gpubpf/helpers.h"
 #include "patch/private.h"
 
 #define PROGRAM(n) (UINT64_C(1) << (n))
@@ -43,6 +44,36 @@ static bool exits_in(const struct gt_ptx_function *function)
 	return false;
 }
 
+static bool ends_threads(const struct gt_patch_program *program)
+{
+	for (uint32_t at = 0; program->facts && at < program->facts->insn_count; at++) {
+		const struct bpf_insn *insn = &program->program->insns[at];
+		const struct gt_helper *helper =
+			insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)
+				? gt_helper((uint32_t)insn->imm)
+				: NULL;
+
+		if (program->facts->insns[at].reached && helper && helper->traits & GT_TRAIT_ENDS)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a program that runs in one of these functions ends threads, which are not counted then.
+ */
+static bool any_ends_threads(const struct gt_patcher *patcher, const struct gt_patch_reach *reach)
+{
+	uint64_t programs = 0;
+
+	for (uint32_t i = 0; i < patcher->module->function_count; i++)
+		if (reach->functions[i])
+			programs |= patcher->functions[i].programs;
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (programs & PROGRAM(i) && ends_threads(&patcher->options->programs[i]))
+			return true;
+	return false;
+}
+
 /* Why threads that leave a kernel cannot be counted in shared memory, or NULL. */
 static const char *find_counter_obstacle(const struct gt_patcher *patcher,
 					 const struct gt_ptx_function *kernel,
@@ -51,6 +82,8 @@ static const char *find_counter_obstacle(const struct gt_patcher *patcher,
 	uint64_t bytes = EXIT_COUNTER;
 	bool dynamic = false;
 
+	if (any_ends_threads(patcher, reach))
+		return "a program that runs in it ends threads (bpf_exit), which are not counted";
 	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next)
 		if (item->kind == GT_PTX_ITEM_VARIABLES &&
 		    reach->variables[item->variables->number])

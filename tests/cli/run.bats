@@ -424,3 +424,37 @@ build_driver_program() {
 	expect_status 2
 	expect_error "gputap: count0: invalid value 'x' for --sample (1/N, such as 1/100)"
 }
+
+@test "run rejects a program that ends threads without --allow-control, and skips blocks with it" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'SEC("gpu/entry/*") int skip(struct gputap_context *ctx) {
+		if (ctx->block_x == 3) bpf_exit(); return 0; }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 1
+	expect_error_line 'rejected: exit#507 changes the execution of the kernel: it requires --allow-control$'
+	gputap run --gpu soft --allow-control "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 1
+	# 768 is the first element of block 3.
+	expect_output_line '^vectoradd: wrong: sum\[768\] is 0, not '
+}
+
+@test "a prefetch at loads leaves the results as they are and needs --allow-control" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'SEC("gpu/load") int fetch(struct gputap_memory *ctx) {
+		return bpf_prefetch(ctx->address + 128, GPUTAP_PREFETCH_KEEP); }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 1
+	expect_error_line 'rejected: prefetch#550 changes the execution of the kernel: it requires --allow-control$'
+	gputap run --gpu soft --allow-control "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_output_line '^vectoradd: 262144 sums are right$'
+}
+
+@test "a program that runs once per block cannot end one of its threads" {
+	object 'SEC("gpu/entry.block/*") int skip(void *ctx) { return bpf_exit(); }
+		SEC("gpu/exit.warp/*") int leave(void *ctx) { return bpf_exit(); }'
+	gputap verify --allow-control "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line 'exit#507 would end one thread of the block: to skip blocks, call it in a program that runs once per thread \(gpu/entry\)$'
+	expect_output_line 'exit#507 is not for programs that run once per warp at gpu/exit, where some lanes have exited$'
+}

@@ -34,7 +34,8 @@ static inline void probe_clear(struct counting_probe *probe)
 
 static inline bool probe_read(const char *section, const char *text, struct counting_probe *probe)
 {
-	struct gt_verify_options options = {.input = GT_INPUT_CONTEXT, .section = &probe->section};
+	struct gt_verify_options options = {
+		.input = GT_INPUT_CONTEXT, .section = &probe->section, .allow_control = true};
 	struct gt_diag diag = {0};
 
 	if (gt_section_read(section, "p", &probe->section, &diag) ||

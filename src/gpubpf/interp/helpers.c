@@ -329,6 +329,12 @@ static int gt_interp_leave(struct gt_interp_machine *machine)
 	return 1;
 }
 
+/* There is no cache. */
+static int gt_interp_prefetch(struct gt_interp_machine *machine)
+{
+	return set_result(machine, 0);
+}
+
 static int gt_interp_flat_thread_id(struct gt_interp_machine *machine)
 {
 	return set_result(machine, gt_interp_flat_thread(&machine->thread));

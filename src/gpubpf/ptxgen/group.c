@@ -2,9 +2,10 @@
 /*
  * Programs that run once per warp, that is once for each group of lanes that are active together,
  * or once per block. The lowest lane of the group is its leader and runs the program; the others
- * branch over it. Where the program reads values of other lanes, these must take part: then all run
- * it in lockstep, with the same values in their registers. The leader alone executes instructions
- * that have effects or whose results could differ between lanes, and broadcasts the results.
+ * branch over it. Where the program reads values of other lanes, or ends them, these must take
+ * part: then all run it in lockstep, with the same values in their registers. The leader alone
+ * executes instructions that have effects or whose results could differ between lanes, and
+ * broadcasts the results.
  */
 #include <errno.h>
 
@@ -17,14 +18,15 @@ static const struct gt_helper *called_helper(const struct bpf_insn *insn)
 	return gt_helper((uint32_t)insn->imm);
 }
 
-static bool reads_other_lanes(const struct gt_ptxgen *gen)
+/* Whether all lanes must run the program: they read values of each other, or end together. */
+static bool needs_all_lanes(const struct gt_ptxgen *gen)
 {
 	for (uint32_t at = 0; at < gen->facts->insn_count; at++) {
 		const struct bpf_insn *insn = &gen->job->program->insns[at];
 		const struct gt_helper *helper =
 			gen->facts->insns[at].reached ? called_helper(insn) : NULL;
 
-		if (helper && (helper->traits & GT_TRAIT_GROUP))
+		if (helper && (helper->traits & (GT_TRAIT_GROUP | GT_TRAIT_ENDS)))
 			return true;
 	}
 	return false;
@@ -40,8 +42,8 @@ void gt_ptxgen_plan_group(struct gt_ptxgen *gen)
 	/* The kernel around a body chooses the thread that runs it for a block. */
 	if (section->level == GT_LEVEL_BLOCK && gen->options->form != GT_FORM_KERNEL)
 		return;
-	gen->lanes = section->level == GT_LEVEL_WARP && reads_other_lanes(gen) ? GT_PTXGEN_ALL
-									       : GT_PTXGEN_LEADER;
+	gen->lanes = section->level == GT_LEVEL_WARP && needs_all_lanes(gen) ? GT_PTXGEN_ALL
+									     : GT_PTXGEN_LEADER;
 }
 
 /* The first thread of the block; the last one in programs at the end of a kernel. */
@@ -128,7 +130,7 @@ static bool is_common_lookup(const struct gt_ptxgen *gen, const struct gt_helper
 static bool call_needs_leader(const struct gt_ptxgen *gen, const struct gt_helper *helper)
 {
 	return !is_common_lookup(gen, helper) &&
-	       !(helper->traits & (GT_TRAIT_GROUP | GT_TRAIT_CONTROL)) &&
+	       !(helper->traits & (GT_TRAIT_GROUP | GT_TRAIT_ENDS)) &&
 	       helper->number != GT_HELPER_warp_active_mask && !writes_arguments(helper);
 }
 

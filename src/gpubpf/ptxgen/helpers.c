@@ -129,6 +129,42 @@ static int gt_ptxgen_leave(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
+/* Hints on eviction are for .global, and need sm_80 and PTX 7.4; without them this is L2's
+ * prefetch. */
+static void emit_eviction_hint(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
+			       const char *opcode)
+{
+	struct gt_ptxgen_value is_global = gt_ptxgen_predicate(gen);
+
+	if (gen->sm < 80 || gen->version < 74) {
+		gt_ptxgen_emit(gen, "prefetch.L2", gt_ptxgen_at(address, 0));
+		return;
+	}
+	gt_ptxgen_emit(gen, "isspacep.global", is_global, address);
+	gt_ptxgen_emit_if(gen, gt_ptxgen_if(is_global), opcode, gt_ptxgen_at(address, 0));
+}
+
+static int gt_ptxgen_prefetch(struct gt_ptxgen *gen, uint32_t insn)
+{
+	struct gt_ptxgen_value address = gt_ptxgen_reg64(gen, 1);
+
+	switch ((enum gt_prefetch)gt_ptxgen_fact(gen, 2)->min) {
+	case GT_PREFETCH_L1:
+		gt_ptxgen_emit(gen, "prefetch.L1", gt_ptxgen_at(address, 0));
+		break;
+	case GT_PREFETCH_KEEP:
+		emit_eviction_hint(gen, address, "prefetch.global.L2::evict_last");
+		break;
+	case GT_PREFETCH_RELEASE:
+		emit_eviction_hint(gen, address, "prefetch.global.L2::evict_normal");
+		break;
+	default:
+		gt_ptxgen_emit(gen, "prefetch.L2", gt_ptxgen_at(address, 0));
+	}
+	gt_ptxgen_result(gen, 0);
+	return 0;
+}
+
 static const struct gt_ptxgen_helper rows[] = {
 #define HELPER(number, name, does, source, ...) {(number), gt_ptxgen_##does, GT_SOURCE_##source},
 #include "gpubpf/helpers.def"

@@ -191,6 +191,48 @@ static int check_lane_field(struct gt_verifier *verifier, unsigned regno)
 	return 0;
 }
 
+static int check_prefetch(struct gt_verifier *verifier, unsigned regno)
+{
+	const struct gt_value *value = gt_register(verifier, regno);
+
+	if (value->type != GT_REG_SCALAR)
+		return reject_type(verifier, regno, "scalar");
+	if (!gt_scalar_is_constant(&value->scalar))
+		return gt_reject(verifier, "R%u is not a known constant", regno);
+	return value->scalar.value < GT_PREFETCH_COUNT
+		       ? 0
+		       : gt_reject(verifier, "R%u is not a known prefetch: %" PRIu64, regno,
+				   value->scalar.value);
+}
+
+/* Helpers that end threads: those of a block do not run a program that runs once per block. */
+static int check_end(struct gt_verifier *verifier, const struct gt_helper *helper)
+{
+	const struct gt_section *section = verifier->options->section;
+
+	if (!(helper->traits & GT_TRAIT_ENDS))
+		return 0;
+	if (section && section->level == GT_LEVEL_BLOCK)
+		return gt_reject(verifier,
+				 "%s#%u would end one thread of the block: to skip blocks, call it "
+				 "in a program that runs once per thread (gpu/entry)",
+				 helper->name, helper->number);
+	if (section && section->level == GT_LEVEL_WARP &&
+	    gt_section_row(section->kind)->traits & GT_SECTION_LEAVES)
+		return gt_reject(
+			verifier,
+			"%s#%u is not for programs that run once per warp at gpu/%s, where "
+			"some lanes have exited",
+			helper->name, helper->number, gt_section_row(section->kind)->name);
+	if (verifier->state->reference_count)
+		return gt_reject(verifier,
+				 "Unreleased reference id=%u alloc_insn=%u; %s#%u would lead to "
+				 "reference leak",
+				 verifier->state->references[0],
+				 verifier->state->reference_insns[0], helper->name, helper->number);
+	return 0;
+}
+
 /* Collective helpers run where lanes form a group and may wait for each other. */
 static int check_collective(struct gt_verifier *verifier, const struct gt_helper *helper)
 {
@@ -273,6 +315,8 @@ static int check_argument(struct gt_verifier *verifier, struct helper_call *call
 		return check_context_argument(verifier, regno);
 	case GT_ARG_RESULT_U64:
 		return check_memory_argument(verifier, regno, 8, GT_ACCESS_WRITE);
+	case GT_ARG_PREFETCH:
+		return check_prefetch(verifier, regno);
 	case GT_ARG_LANE_FIELD:
 		return check_lane_field(verifier, regno);
 	case GT_ARG_STRING:
@@ -372,14 +416,9 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 			verifier,
 			"%s#%u changes the execution of the kernel: it requires --allow-control",
 			call.helper->name, call.helper->number);
-	if ((call.helper->traits & GT_TRAIT_ENDS) && verifier->state->reference_count)
-		return gt_reject(verifier,
-				 "Unreleased reference id=%u alloc_insn=%u; %s#%u would lead to "
-				 "reference leak",
-				 verifier->state->references[0],
-				 verifier->state->reference_insns[0], call.helper->name,
-				 call.helper->number);
-	error = check_collective(verifier, call.helper);
+	error = check_end(verifier, call.helper);
+	if (!error)
+		error = check_collective(verifier, call.helper);
 	for (unsigned i = 1; !error && i <= GT_HELPER_ARGUMENTS; i++)
 		error = check_argument(verifier, &call, i);
 	if (error)

@@ -65,7 +65,8 @@ static void check_text(const char *path, const char *text, size_t level)
 
 	for (size_t i = 0; sections[level][i]; i++)
 		add_probe(&patched, sections[level][i], reads_of(sections[level][i]));
-	if (!patch_text(&patched, text, (struct gt_patch_options){0}))
+	/* Switches need a vote where programs run once per warp. */
+	if (!patch_text(&patched, text, (struct gt_patch_options){.switchable = level == 1}))
 		return;
 	gt_vec_each (rejection, &patched.result.rejections)
 		reasons += rejection->sites;

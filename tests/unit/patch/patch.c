@@ -458,6 +458,112 @@ TEST("a block's last thread cannot be counted in a kernel with dynamic shared me
 			  "left needs static shared memory");
 }
 
+/* ---- programs that change the kernel --------------------------------------------------- */
+
+/* Each thread of a block of 32 stores 7 at its index in the grid. */
+#define FILL                                                                                       \
+	KERNEL("\tmov.u32 %r2, %ctaid.x;\n\tmad.lo.u32 %r3, %r2, 32, %r1;\n"                       \
+	       "\tmul.wide.u32 %rd2, %r3, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"                       \
+	       "\tst.global.u32 [%rd3], 7;\n\tret;\n")
+
+/* Run FILL on 4 blocks with the programs; bit n of the result: some thread of block n stored. */
+static unsigned filled_blocks(struct patched_module *patched, unsigned *ret_stored)
+{
+	uint32_t memory[WORDS] = {0};
+	unsigned blocks = 0;
+
+	if (!patch_text(patched, FILL, (struct gt_patch_options){0}))
+		return 0;
+	run_kernel(gt_strbuf_string(&patched->result.text), patched->result.prefix,
+		   (struct launch_shape){4, 32}, memory, patched->counts);
+	*ret_stored = 0;
+	for (unsigned i = 0; i < 4 * 32; i++)
+		if (memory[i] == 7) {
+			blocks |= 1u << i / 32;
+			++*ret_stored;
+		}
+	return blocks;
+}
+
+TEST("a program that ends the threads of a block at entry skips the block")
+{
+	static const char *const sections[] = {"gpu/entry/k", "gpu/entry.warp/k"};
+
+	for (size_t i = 0; i < gt_countof(sections); i++) {
+		auto_patched patched = {0};
+		unsigned stored;
+
+		/* Block 2 */
+		add_probe(&patched, sections[i],
+			  "ldxw r6, [r1+16]\njne r6, 2, on\ncall 507\non:\nmov r6, 1");
+		add_probe(&patched, "gpu/exit/k", NULL);
+		CHECK(filled_blocks(&patched, &stored) == 0xb);
+		CHECK(stored == 96);
+		CHECK(patched.counts[0] == (i ? 3 : 96));
+		CHECK(patched.counts[1] == 96);
+	}
+}
+
+TEST("a program that ends some threads leaves the others alone")
+{
+	auto_patched patched = {0};
+	unsigned stored;
+
+	add_probe(&patched, "gpu/store/k",
+		  "ldxw r6, [r1+12]\njlt r6, 5, on\ncall 507\non:\nmov r6, 1");
+	CHECK(filled_blocks(&patched, &stored) == 0xf);
+	CHECK(stored == 4 * 5);
+	CHECK(patched.counts[0] == 4 * 5);
+}
+
+TEST("a block's last thread is not looked for where a program ends threads")
+{
+	auto_patched patched = {0};
+	unsigned stored;
+
+	add_probe(&patched, "gpu/entry/k",
+		  "ldxw r6, [r1+12]\njne r6, 5, on\ncall 507\non:\nmov r6, 1");
+	add_probe(&patched, "gpu/block_end", NULL);
+	CHECK(filled_blocks(&patched, &stored) == 0xf);
+	CHECK(stored == 4 * 31);
+	CHECK(patched.counts[1] == 0);
+	CHECK(patched.result.rejected == 1);
+	if (patched.result.rejections.count == 1)
+		CHECK_STR(
+			patched.result.rejections.items[0].reason,
+			"a program that runs in it ends threads (bpf_exit), which are not counted");
+}
+
+TEST("prefetches and hints on eviction change no result")
+{
+	static const char *const texts[] = {
+		KERNEL("\tld.global.u32 %r2, [%rd3+4];\n\tst.global.u32 [%rd3], %r2;\n\tret;\n"),
+		".version 8.0\n.target sm_90\n.address_size 64\n"
+		".visible .entry k(.param .u64 p)\n{\n\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+		"\tld.param.u64 %rd1, [p];\n\tld.global.u32 %r2, [%rd1+4];\n"
+		"\tst.global.u32 [%rd1], %r2;\n\tret;\n}\n",
+	};
+	static const char *const sections[] = {"gpu/load", "gpu/load.warp"};
+
+	for (size_t i = 0; i < gt_countof(texts) * gt_countof(sections); i++) {
+		auto_patched patched = {0};
+
+		for (unsigned where = 0; where < 4; where++) {
+			gt_auto_strbuf read = GT_STRBUF_INIT;
+
+			gt_strbuf_printf(&read, "%s\nmov r2, %u\ncall 550\nmov r6, r0\nadd r6, 1",
+					 i % 2 ? "ldxdw r1, [r1+208]" : "ldxdw r1, [r1+472]",
+					 where);
+			add_probe(&patched, sections[i % 2], gt_strbuf_string(&read));
+		}
+		CHECK(run_patched(&patched, texts[i / 2], (struct launch_shape){1, 32},
+				  (struct gt_patch_options){0}));
+		CHECK(patched.counts[3] == (i % 2 ? 1 : 32));
+		CHECK(!!strstr(gt_strbuf_string(&patched.result.text),
+			       "prefetch.global.L2::evict_last") == (i / 2 == 1));
+	}
+}
+
 /* ---- modules --------------------------------------------------------------------------- */
 
 #define PLAIN_KERNEL(name)                                                                         \
