@@ -8,6 +8,9 @@ enum {
 	BLOCKTIME_RING = 1 << 26,
 	/* Bytes: a grid of a million threads of which each exits alone. */
 	KERNELRETSNOOP_RING = 1 << 26,
+	MEMTRACE_SITES = 1 << 16,
+	DIVERGENCE_SITES = 1 << 16,
+	HOTLOOP_SITES = 1 << 16,
 };
 
 struct cudacounter_kernel {
@@ -40,7 +43,31 @@ struct blocktime_record {
 	unsigned int block_x;
 	unsigned short block_y, block_z;
 	unsigned int sm;
-	unsigned int lanes; /* that exit; 0: the start */
+	unsigned int lanes;   /* that exit; 0: the start */
 	unsigned int threads; /* of a block */
 	unsigned int shared;  /* bytes of shared memory of a block */
+};
+
+/* An instruction that accesses memory. A request is one execution by a warp. */
+struct memtrace_site {
+	unsigned long long requests;
+	unsigned long long lanes, bytes;
+	unsigned long long sectors, min_sectors; /* of global memory; without gaps */
+	unsigned long long passes, min_passes;   /* of shared memory; without bank conflicts */
+	/* Requests of more than one lane by pattern; strided ones have another constant stride. */
+	unsigned long long unit, broadcast, strided, irregular;
+	unsigned long long stride;      /* in bytes, of the first strided request */
+	unsigned long long same_stride; /* strided requests with this stride */
+};
+
+/* A conditional branch. */
+struct divergence_site {
+	unsigned long long executions; /* by warps */
+	unsigned long long lanes, taken;
+	unsigned long long divergent; /* executions in which some lanes took it and others not */
+};
+
+struct hotloop_site {
+	unsigned long long warps, threads; /* that branched back to the start of a loop */
+	unsigned long long executions;     /* of a conditional branch, by threads */
 };

@@ -24,9 +24,8 @@ static const struct gt_option option_table[] = {
 };
 
 static const struct gt_gpu_report *const reports[] = {
-	&gt_gpu_report_blocktime,
-	&gt_gpu_report_cudacounter,
-	&gt_gpu_report_kernelretsnoop,
+	&gt_gpu_report_blocktime,  &gt_gpu_report_cudacounter,    &gt_gpu_report_divergence,
+	&gt_gpu_report_hotloop,    &gt_gpu_report_kernelretsnoop, &gt_gpu_report_memtrace,
 	&gt_gpu_report_threadhist,
 };
 
@@ -116,6 +115,7 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 		.columns = terminal_columns(),
 		.json = given->json,
 		.each = given->each,
+		.top = given->top,
 	};
 	if (status == GT_GO_ON && tool->report->open && tool->report->open(&tool->run)) {
 		gt_cli_error("out of memory");
@@ -248,5 +248,89 @@ const struct gt_cli_command gt_command_threadhist = {
 	.examples = threadhist_examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),
+	.run = run_tool,
+};
+
+/* Options of the tools whose reports have a row per instruction or line. */
+static const struct gt_option site_options[] = {
+	{0, "gpu", "GPU", "the GPU of CMD: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
+	 gt_gpu_names},
+	{0, "top", "N", "print the first N rows only", GT_OPTION_COUNT, AT(top), NULL},
+	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
+	 AT(verbose), NULL},
+	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	GT_CLI_INJECTION_CHANGES,
+};
+
+static const char *const memtrace_examples[] = {
+	"gputap memtrace -- ./transpose",
+	"gputap memtrace --top 10 --json -- ./train",
+	NULL,
+};
+
+const struct gt_cli_command gt_command_memtrace = {
+	.name = "memtrace",
+	.summary = "Show how the instructions of a kernel access memory, on the GPU",
+	.usage = "[options] -- CMD ARGS",
+	.description =
+		"Runs CMD with counters at the loads, stores, atomic operations and asynchronous "
+		"copies of its kernels. A row is an instruction: requests (executions by a warp), "
+		"active lanes and bytes; for global memory the sectors of 32 bytes per request and "
+		"the minimum for the same addresses; for shared memory the passes over the banks, "
+		"relative to those without conflicts (32.0: a 32-way conflict); the pattern of the "
+		"lanes' addresses: unit (neighbors), stride N (bytes), broadcast, irregular, "
+		"single (one lane), with its share if there are others. AT is the source line and "
+		"the calls that were inlined, or the line of the PTX text. Rows with the most "
+		"sectors and passes come first. Needs no privilege; see 'gputap run'.",
+	.examples = memtrace_examples,
+	.options = site_options,
+	.option_count = gt_countof(site_options),
+	.run = run_tool,
+};
+
+static const char *const divergence_examples[] = {
+	"gputap divergence -- ./reduce",
+	"gputap divergence --top 10 -- ./train",
+	NULL,
+};
+
+const struct gt_cli_command gt_command_divergence = {
+	.name = "divergence",
+	.summary = "Show the branches where the lanes of warps diverge, on the GPU",
+	.usage = "[options] -- CMD ARGS",
+	.description =
+		"Runs CMD with counters at the conditional branches of its kernels. A row is a "
+		"source line, or a branch without line information: executions by warps, the mean "
+		"number of active lanes, the share of lanes that took the branch, and how often "
+		"the lanes diverged: some took it and others not. Rows that diverged most often "
+		"come first. Instructions with a predicate are no branches. Needs no privilege; "
+		"see 'gputap run'.",
+	.examples = divergence_examples,
+	.options = site_options,
+	.option_count = gt_countof(site_options),
+	.run = run_tool,
+};
+
+static const char *const hotloop_examples[] = {
+	"gputap hotloop -- ./matmul",
+	"gputap hotloop --top 10 -- ./train",
+	NULL,
+};
+
+const struct gt_cli_command gt_command_hotloop = {
+	.name = "hotloop",
+	.summary = "Show which loops of kernels run how often, on the GPU",
+	.usage = "[options] -- CMD ARGS",
+	.description =
+		"Runs CMD with counters at the branches back to the start of loops, and at "
+		"conditional branches. A row is a loop of the PTX code: iterations and entries, "
+		"summed over threads, and their ratio (TRIPS); how often warps branched back, and "
+		"with how many active lanes on average. Entries are not known if a loop has a "
+		"label before its first branch, or no conditional one. The loops to which warps "
+		"return most often come first. Unrolled loops have fewer iterations. Needs no "
+		"privilege; see 'gputap run'.",
+	.examples = hotloop_examples,
+	.options = site_options,
+	.option_count = gt_countof(site_options),
 	.run = run_tool,
 };

@@ -20,6 +20,9 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_probe,
 	&gt_command_blocktime,
 	&gt_command_cudacounter,
+	&gt_command_divergence,
+	&gt_command_hotloop,
+	&gt_command_memtrace,
 	&gt_command_kernelretsnoop,
 	&gt_command_threadhist,
 	&gt_command_doctor,
@@ -40,6 +43,7 @@ static const struct {
 } aliases[] = {
 	{"cuda-counter", &gt_command_cudacounter},
 	{"directly_run_on_gpu", &gt_command_gpurun},
+	{"mem_trace", &gt_command_memtrace},
 };
 
 /* Names that look like commands and are not. */

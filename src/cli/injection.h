@@ -16,6 +16,7 @@ struct gt_cli_injection_options {
 	uint64_t interval, threads, max_insns;
 	const char *when, *sample;
 	struct gt_strings values; /* of maps, before the run */
+	uint64_t top; /* rows of a report; 0: all */
 };
 
 enum {

@@ -15,6 +15,7 @@ struct gt_gpu_run {
 	const struct gt_bpf_object *object;
 	void *state;      /* of the report's `open`, or NULL */
 	unsigned columns; /* of the terminal that a picture must fit */
+	uint64_t top;     /* rows at most, of reports that sort them; 0: all */
 	bool json;
 	bool each; /* `poll` adds each record to its text */
 };
@@ -36,7 +37,10 @@ struct gt_gpu_report {
 
 extern const struct gt_gpu_report gt_gpu_report_blocktime;
 extern const struct gt_gpu_report gt_gpu_report_cudacounter;
+extern const struct gt_gpu_report gt_gpu_report_divergence;
+extern const struct gt_gpu_report gt_gpu_report_hotloop;
 extern const struct gt_gpu_report gt_gpu_report_kernelretsnoop;
+extern const struct gt_gpu_report gt_gpu_report_memtrace;
 extern const struct gt_gpu_report gt_gpu_report_threadhist;
 
 /*

@@ -212,3 +212,143 @@ tool() {
 	output=$(grep '^{' <<<"$output")
 	expect_json '.[0].launches[0].occupancy | .capability == 75 and .max_blocks == 4'
 }
+
+# The first row of an array of a report whose kernel and instruction match, in JSON.
+site() {
+	jq -c --arg kernel "$2" --arg ptx "$3" \
+		".$1[] | select((.function | test(\$kernel)) and (.ptx | test(\$ptx)))" \
+		<<<"$(grep '^{' <<<"$output")" | head -n 1
+}
+
+# expect_site ARRAY KERNEL INSTRUCTION CONDITION: on that row.
+expect_site() {
+	local row
+	row=$(site "$1" "$2" "$3")
+	[ -n "$row" ] || fail "there is no $3 in $2"
+	jq -e "$4" >/dev/null <<<"$row" || fail "not true of $row: $4"
+}
+
+@test "memtrace counts sectors, strides and bank conflicts of each instruction" {
+	tool memtrace --json -- "$examples/transpose"
+	expect_output_line '^transpose: 3 x 256 x 256 numbers are right$'
+	# 65,536 numbers: 2048 requests of 32 lanes each, of 4 bytes.
+	local all='.requests == 2048 and .lanes == 65536 and .bytes == 262144'
+	local whole='.sectors == 8192 and .min_sectors == 8192 and .unit == 2048 and .passes == 0'
+	expect_site accesses transpose_plain '^ld\.global' "$all and $whole"
+	expect_site accesses transpose_plain '^st\.global' "$all and .sectors == 65536 and
+		.min_sectors == 8192 and .strided == 2048 and .stride == 1024 and .same_stride == 2048"
+	for kernel in transpose_shared transpose_padded; do
+		expect_site accesses $kernel '^ld\.global' "$all and $whole"
+		expect_site accesses $kernel '^st\.global' "$all and $whole"
+		expect_site accesses $kernel '^st\.shared' "$all and .unit == 2048 and .passes == 2048 and
+			.min_passes == 2048 and .sectors == 0"
+	done
+	expect_site accesses transpose_shared '^ld\.shared' "$all and .stride == 128 and
+		.passes == 65536 and .min_passes == 2048"
+	expect_site accesses transpose_padded '^ld\.shared' "$all and .stride == 132 and
+		.passes == 2048 and .min_passes == 2048"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0] | (.accesses | length) == 10 and .sites_not_counted == 0 and .status == 0'
+}
+
+@test "memtrace shows the costly accesses first, with their source lines" {
+	local store load
+	store=$(grep -n 'to\[x \* n + row\]' "$root/examples/transpose.cu" | cut -d: -f1)
+	load=$(grep -n 'tile\[threadIdx.x\]' "$root/examples/transpose.cu" | cut -d: -f1)
+	tool memtrace --top 2 -- "$examples/transpose"
+	expect_output "$(
+		cat <<-END
+			transpose: 3 x 256 x 256 numbers are right
+			REQUESTS  LANES    BYTES  SECTORS  MIN  BANKS  PATTERN      AT               KERNEL            INSTRUCTION
+			    2048   32.0  256 KiB     32.0  4.0         stride 1024  transpose.cu:$store  transpose_plain   st.global.f32 [%rd11], %f1;
+			    2048   32.0  256 KiB                 32.0  stride 128   transpose.cu:$load  transpose_shared  ld.shared.f32 %f2, [%rd17];
+		END
+	)"
+}
+
+@test "mem_trace is another name of memtrace, and atomic operations are accesses" {
+	tool mem_trace --json -- "$examples/reduce"
+	# One lane of each of 256 warps, and of each of 32 blocks.
+	expect_site accesses reduce 'atom.*max' '.requests == 256 and .lanes == 256 and
+		.sectors == 256 and .unit + .broadcast + .strided + .irregular == 0'
+	expect_site accesses reduce 'atom.*add' '.requests == 32 and .bytes == 128'
+}
+
+@test "divergence counts the lanes that take each branch, and where they diverge" {
+	tool divergence --json -- "$examples/reduce"
+	local line
+	# "if (lane == 0)" in each of 256 warps: one lane, or 31, take the branch.
+	line=$(grep -n 'if (lane == 0) {' "$root/examples/reduce.cu" | cut -d: -f1)
+	output=$(grep '^{' <<<"$output")
+	expect_json ".[0].branches[] | select(.source[0].line == $line) |
+		.executions == 256 and .lanes == 8192 and .divergent == 256 and
+		(.taken == 256 or .taken == 31 * 256)"
+	# "if (warp == 0)": no warp diverges.
+	line=$(grep -n 'if (warp == 0) {' "$root/examples/reduce.cu" | cut -d: -f1)
+	expect_json ".[0].branches[] | select(.source[0].line == $line) |
+		.executions == 256 and .taken == 7 * 1024 and .divergent == 0"
+	expect_json '.[0].branches | map(.divergent) | . == (sort | reverse)'
+}
+
+@test "hotloop counts iterations and trips of each loop" {
+	tool hotloop --json -- "$examples/uneven"
+	expect_site loops scale_chunks 'bra' '.iterations == 1000000 and .entries == 5 and
+		.back_edges == 999995 and .warp_back_edges == 210526'
+	tool hotloop -- "$examples/uneven"
+	expect_output_line '^ITERATIONS +ENTRIES +TRIPS +WARPS +LANES +AT +KERNEL +INSTRUCTION$'
+	expect_output_line '^ +1000000 +5 +200000\.0 +210526 +4\.7 +uneven\.cu:[0-9]+ +scale_chunks +'
+	tool hotloop -- "$examples/vectoradd"
+	expect_output_line '^ITERATIONS +WARPS +LANES +AT +KERNEL +INSTRUCTION$'
+}
+
+@test "a loop without a conditional branch, and one with another label in it, have iterations" {
+	need_command gcc
+	gcc -x c -I "$root/softgpu/include" -o "$BATS_TEST_TMPDIR/loops" - -L "$softgpu" \
+		-l:libcuda.so.1 <<-'END'
+		#include <cuda.h>
+		int main(void) {
+			static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+				".visible .entry k()\n{\n\t.reg .pred %p<3>;\n\t.reg .b32 %r<3>;\n"
+				"\tmov.u32 %r1, 0;\nouter:\n\tadd.u32 %r1, %r1, 1;\n"
+				"\tmov.u32 %r2, 0;\ninner:\n\tadd.u32 %r2, %r2, 1;\n"
+				"\tsetp.eq.u32 %p1, %r2, 3;\n\t@%p1 bra next;\n\tbra inner;\n"
+				"next:\n\tsetp.lt.u32 %p2, %r1, 5;\n\t@%p2 bra outer;\n\tret;\n}\n";
+			CUcontext context;
+			CUmodule module;
+			CUfunction kernel;
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			if (cuModuleLoadData(&module, text) || cuModuleGetFunction(&kernel, module, "k"))
+				return 1;
+			cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, 0, 0, 0);
+			return cuCtxSynchronize();
+		}
+	END
+	tool hotloop --json -- "$BATS_TEST_TMPDIR/loops"
+	# 64 threads: 5 times round the outer loop, and each time 3 times round the inner one.
+	expect_site loops k '^bra inner' '.iterations == 960 and .entries == 320 and
+		.back_edges == 640 and .warp_back_edges == 20'
+	expect_site loops k 'bra outer' '.iterations == 256 and .back_edges == 256 and .entries == null'
+}
+
+@test "rows of a module that is loaded twice are one" {
+	tool memtrace --json -- sh -c "'$examples/vectoradd' && '$examples/vectoradd'"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].accesses | length == 3 and all(.requests == 16384 and .bytes == 2097152)'
+}
+
+@test "tools show the source lines of programs that nvcc built, and inlined calls" {
+	[ -x "$examples/nvcc-transpose" ] ||
+		ninja -C "$build" --quiet examples/nvcc-transpose 2>/dev/null || skip "there is no nvcc"
+	tool memtrace --json -- "$examples/nvcc-transpose"
+	expect_output_line '^transpose: 3 x 256 x 256 numbers are right$'
+	local tile call
+	tile=$(grep -n 'tile\[threadIdx.x\]' "$root/examples/transpose.cu" | cut -d: -f1)
+	call=$(grep -n 'transpose_tile<0>' "$root/examples/transpose.cu" | cut -d: -f1)
+	expect_site accesses transpose_shared '^ld\.shared' ".passes == 65536 and .stride == 128 and
+		(.source | map(.line)) == [$tile, $call] and (.source[0].function | test(\"transpose_tile\")) and
+		(.source[0].file | test(\"/transpose.cu\"))"
+	tool memtrace -- "$examples/nvcc-transpose"
+	expect_output_line "32\\.0 +stride 128 +transpose\\.cu:$tile < transpose\\.cu:$call +transpose_shared +ld\\.shared"
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How often loops run: the program programs/hotloop.bpf.c. */
+#include <inttypes.h>
+
+#include "base/clean.h"
+#include "programs.h"
+#include "report/sites.h"
+
+static const struct hotloop_site *hotloop_counters(const struct gt_site_row *row)
+{
+	return (const struct hotloop_site *)row->counters;
+}
+
+static uint64_t count_warps(const struct gt_site_row *row)
+{
+	return hotloop_counters(row)->warps;
+}
+
+/* How often threads entered the loop; 0: not known. */
+static uint64_t count_entries(const struct hotloop_site *site)
+{
+	return site->executions > site->threads ? site->executions - site->threads : 0;
+}
+
+/* Without the number of entries, the iterations of which another one followed. */
+static uint64_t count_iterations(const struct hotloop_site *site)
+{
+	return count_entries(site) ? site->executions : site->threads;
+}
+
+static void put_loop(const struct gt_site_row *row, struct gt_table *table)
+{
+	const struct hotloop_site *site = hotloop_counters(row);
+	uint64_t entries = count_entries(site);
+
+	gt_table_number(table, count_iterations(site));
+	if (entries)
+		gt_strbuf_printf(gt_table_cell(table), "%" PRIu64, entries);
+	gt_table_end_cell(table);
+	gt_site_put_ratio(table, entries ? site->executions : 0, entries);
+	gt_table_number(table, site->warps);
+	gt_site_put_ratio(table, site->threads, site->warps);
+}
+
+static void put_loop_json(const struct gt_site_row *row, struct gt_json *json)
+{
+	const struct hotloop_site *site = hotloop_counters(row);
+
+	gt_json_u64(json, "iterations", count_iterations(site));
+	if (count_entries(site))
+		gt_json_u64(json, "entries", count_entries(site));
+	gt_json_u64(json, "back_edges", site->threads);
+	gt_json_u64(json, "warp_back_edges", site->warps);
+}
+
+static const struct gt_column hotloop_columns[] = {
+	{"ITERATIONS", false, false}, {"ENTRIES", false, true}, {"TRIPS", false, true},
+	{"WARPS", false, false},      {"LANES", false, false},  GT_SITE_COLUMNS,
+};
+
+static const struct gt_site_report hotloop_report = {
+	.map = "sites",
+	.counters = sizeof(struct hotloop_site) / sizeof(uint64_t),
+	.grouping = GT_SITES_BY_LOOP,
+	.loop_counter = offsetof(struct hotloop_site, executions) / sizeof(uint64_t),
+	.weight = count_warps,
+	.columns = hotloop_columns,
+	.column_count = gt_countof(hotloop_columns),
+	.put_cells = put_loop,
+	.key = "loops",
+	.put_members = put_loop_json,
+};
+
+static void put_loops(const struct gt_gpu_run *run, struct gt_strbuf *text)
+{
+	gt_site_report_put(run, &hotloop_report, text);
+}
+
+static void json_loops(const struct gt_gpu_run *run, struct gt_json *json)
+{
+	gt_site_report_put_json(run, &hotloop_report, json);
+}
+
+const struct gt_gpu_report gt_gpu_report_hotloop = {
+	.name = "hotloop",
+	.put = put_loops,
+	.put_json = json_loops,
+};

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "report/sites.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "elf/demangle.h"
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+struct site_rows {
+	struct gt_site_row *items;
+	size_t count;
+	uint64_t *counters;   /* of all rows */
+	uint32_t not_counted; /* sites that the map has no room for */
+};
+
+static void site_rows_clear(struct site_rows *rows)
+{
+	free(rows->items);
+	free(rows->counters);
+	*rows = (struct site_rows){0};
+}
+#define auto_site_rows __attribute__((cleanup(site_rows_clear))) struct site_rows
+
+/* Equal sites have equal keys. */
+static void put_key(const struct gt_inject_site *site, enum gt_site_grouping grouping,
+		    struct gt_strbuf *key)
+{
+	gt_strbuf_printf(key, "%s\n", site->function);
+	if (grouping == GT_SITES_BY_LINE && site->location_count) {
+		for (uint32_t i = 0; i < site->location_count; i++)
+			gt_strbuf_printf(key, "%s:%u\n", site->locations[i].file,
+					 site->locations[i].line);
+		return;
+	}
+	if (grouping == GT_SITES_BY_LOOP && site->loop_line)
+		gt_strbuf_printf(key, "loop %u", site->loop_line);
+	else
+		gt_strbuf_printf(key, "%u\n%s", site->line, site->text);
+}
+
+static struct gt_inject_site unknown_site(void)
+{
+	return (struct gt_inject_site){.function = "?", .text = "", .loop_test = UINT32_MAX};
+}
+
+/* What is known while the counters of all sites are added. */
+struct site_reading {
+	const struct gt_site_report *report;
+	const uint64_t *values; /* of the map */
+	uint32_t count;
+	struct gt_hash *keys;  /* the row of each key */
+	struct gt_hash *tests; /* the first branches of loops that were counted */
+	struct site_rows *rows;
+};
+
+/* The row of a site, new if it is the first one of its key. NULL: out of memory. */
+static struct gt_site_row *find_row(struct site_reading *reading, const struct gt_inject_site *site)
+{
+	gt_auto_strbuf key = GT_STRBUF_INIT;
+	struct site_rows *rows = reading->rows;
+	struct gt_site_row *row;
+
+	put_key(site, reading->report->grouping, &key);
+	if (key.failed)
+		return NULL;
+	row = gt_hash_get_str(reading->keys, gt_strbuf_string(&key));
+	if (row)
+		return row;
+	row = &rows->items[rows->count];
+	row->site = *site;
+	row->counters = rows->counters + rows->count * reading->report->counters;
+	if (gt_hash_set_str(reading->keys, gt_strbuf_string(&key), row))
+		return NULL;
+	rows->count++;
+	return row;
+}
+
+/* Add the counter of a loop's first branch, once for all branches back to it. */
+static int add_loop_counter(struct site_reading *reading, struct gt_site_row *row, uint32_t test)
+{
+	const struct gt_site_report *report = reading->report;
+
+	if (test >= reading->count || gt_hash_get_u64(reading->tests, test))
+		return 0;
+	row->counters[report->loop_counter] +=
+		reading->values[(size_t)test * report->counters + report->loop_counter];
+	return gt_hash_set_u64(reading->tests, test, row);
+}
+
+static int add_site(struct site_reading *reading, const struct gt_inject_site *site,
+		    const uint64_t *values)
+{
+	const struct gt_site_report *report = reading->report;
+	bool by_loop = report->grouping == GT_SITES_BY_LOOP;
+	struct gt_site_row *row = find_row(reading, site);
+
+	if (!row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < report->counters; i++) {
+		if (by_loop && i == report->loop_counter)
+			continue;
+		if (!(report->not_summed >> i & 1))
+			row->counters[i] += values[i];
+		else if (!row->counters[i])
+			row->counters[i] = values[i];
+	}
+	return by_loop ? add_loop_counter(reading, row, site->loop_test) : 0;
+}
+
+static int add_sites(const struct gt_gpu_run *run, struct site_reading *reading)
+{
+	uint32_t counters = reading->report->counters;
+	int error = 0;
+
+	for (uint32_t i = 0; i < reading->count && !error; i++) {
+		const uint64_t *values = reading->values + (size_t)i * counters;
+		struct gt_inject_site site;
+
+		if (!values[0])
+			continue;
+		if (!gt_inject_site(run->inject, i, &site))
+			site = unknown_site();
+		error = add_site(reading, &site, values);
+	}
+	return error;
+}
+
+static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *report,
+		     struct site_rows *rows)
+{
+	gt_auto(hash) struct gt_hash *keys = gt_hash_new(), *tests = gt_hash_new();
+	uint32_t count = 0, kept, sites = gt_inject_site_count(run->inject, &kept);
+	struct site_reading reading = {
+		.report = report, .keys = keys, .tests = tests, .rows = rows};
+
+	reading.values =
+		gt_gpu_report_values(run, report->map, report->counters * sizeof(uint64_t), &count);
+	reading.count = count < sites ? count : sites;
+	rows->not_counted = sites - reading.count;
+	rows->items = calloc((size_t)reading.count + 1, sizeof(*rows->items));
+	rows->counters =
+		calloc((size_t)reading.count * report->counters + 1, sizeof(*rows->counters));
+	if (!keys || !tests || !rows->items || !rows->counters)
+		return -ENOMEM;
+	return reading.values ? add_sites(run, &reading) : 0;
+}
+
+/* ---- order ----------------------------------------------------------------------------- */
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	uint64_t (*const *weight)(const struct gt_site_row *row) = context;
+	const struct gt_site_row *one = a, *other = b;
+	uint64_t first = (*weight)(one), second = (*weight)(other);
+	int order = strcmp(one->site.function, other->site.function);
+
+	if (first != second)
+		return first < second ? 1 : -1;
+	return order ? order
+		     : (one->site.line > other->site.line) - (one->site.line < other->site.line);
+}
+
+/* The rows of a report, the first of them with run->top. */
+static int find_rows(const struct gt_gpu_run *run, const struct gt_site_report *report,
+		     struct site_rows *rows)
+{
+	uint64_t (*weight)(const struct gt_site_row *row) = report->weight;
+	int error = read_rows(run, report, rows);
+
+	if (error)
+		return error;
+	if (rows->count)
+		qsort_r(rows->items, rows->count, sizeof(*rows->items), compare_rows, &weight);
+	if (run->top && rows->count > run->top)
+		rows->count = run->top;
+	return 0;
+}
+
+/* ---- text ------------------------------------------------------------------------------ */
+
+static void put_location(const struct gt_inject_location *location, struct gt_strbuf *text)
+{
+	const char *slash = strrchr(location->file, '/');
+
+	gt_put_printable(text, slash ? slash + 1 : location->file);
+	gt_strbuf_printf(text, ":%u", location->line);
+}
+
+/* "matmul.cu:31"; "sum.h:7 < main.cu:31": inlined; "PTX 45": without line information. */
+static void put_place(const struct gt_inject_site *site, struct gt_strbuf *text)
+{
+	for (uint32_t i = 0; i < site->location_count; i++) {
+		if (i)
+			gt_strbuf_puts(text, " < ");
+		put_location(&site->locations[i], text);
+	}
+	if (!site->location_count)
+		gt_strbuf_printf(text, "PTX %u", site->line);
+}
+
+static void put_site(const struct gt_inject_site *site, struct gt_table *table)
+{
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+
+	put_place(site, gt_table_cell(table));
+	gt_table_end_cell(table);
+	gt_demangle_short(site->function, &name);
+	gt_put_printable(gt_table_cell(table), gt_strbuf_string(&name));
+	gt_table_end_cell(table);
+	gt_put_printable(gt_table_cell(table), site->text);
+	gt_table_end_cell(table);
+}
+
+void gt_site_report_put(const struct gt_gpu_run *run, const struct gt_site_report *report,
+			struct gt_strbuf *text)
+{
+	auto_site_rows rows = {0};
+	struct gt_table table;
+
+	if (find_rows(run, report, &rows)) {
+		text->failed = true;
+		return;
+	}
+	gt_table_begin(&table, report->columns, report->column_count);
+	for (size_t i = 0; i < rows.count; i++) {
+		report->put_cells(&rows.items[i], &table);
+		put_site(&rows.items[i].site, &table);
+	}
+	gt_table_put(&table, text);
+	if (rows.not_counted)
+		gt_strbuf_printf(text,
+				 "not counted: %u sites of modules that were loaded when the map "
+				 "was full\n",
+				 rows.not_counted);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------ */
+
+static void json_site(const struct gt_inject_site *site, struct gt_json *json)
+{
+	gt_json_string(json, "function", site->function);
+	gt_json_u64(json, "ptx_line", site->line);
+	gt_json_string(json, "ptx", site->text);
+	gt_json_array_begin(json, "source");
+	for (uint32_t i = 0; i < site->location_count; i++) {
+		gt_json_object_begin(json, NULL);
+		gt_json_string(json, "file", site->locations[i].file);
+		gt_json_u64(json, "line", site->locations[i].line);
+		gt_json_u64(json, "column", site->locations[i].column);
+		if (site->locations[i].function)
+			gt_json_string(json, "function", site->locations[i].function);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+void gt_site_report_put_json(const struct gt_gpu_run *run, const struct gt_site_report *report,
+			     struct gt_json *json)
+{
+	auto_site_rows rows = {0};
+
+	if (find_rows(run, report, &rows)) {
+		json->buffer->failed = true;
+		return;
+	}
+	gt_json_array_begin(json, report->key);
+	for (size_t i = 0; i < rows.count; i++) {
+		gt_json_object_begin(json, NULL);
+		json_site(&rows.items[i].site, json);
+		report->put_members(&rows.items[i], json);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+	gt_json_u64(json, "sites_not_counted", rows.not_counted);
+}
+
+/* ---- cells ----------------------------------------------------------------------------- */
+
+static double ratio(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : 0;
+}
+
+void gt_site_put_ratio(struct gt_table *table, uint64_t a, uint64_t b)
+{
+	if (a)
+		gt_strbuf_printf(gt_table_cell(table), "%.1f", ratio(a, b));
+	gt_table_end_cell(table);
+}
+
+void gt_site_put_percent(struct gt_table *table, uint64_t a, uint64_t b)
+{
+	gt_strbuf_printf(gt_table_cell(table), "%.1f %%", 100 * ratio(a, b));
+	gt_table_end_cell(table);
+}
