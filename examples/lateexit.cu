@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Smooths a vector whose rows have 32 elements: most threads copy one element and exit, while the
- * last lane of each warp goes on to sum the row, a case of the boundary that makes the warp wait
+ * last lane of each warp sums the row, a case of the boundary that makes the warp wait
  * for one lane. `gputap kernelretsnoop` shows it. Two launches: 8 blocks of 64 threads, and 3 of
  * 128.
  */
