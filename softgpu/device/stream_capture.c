@@ -15,6 +15,7 @@ struct sg_stream_capture {
 	CUstream origin;
 	struct sg_thread *thread; /* that began it */
 	GT_VEC(CUstream) streams; /* all that take part, the origin first */
+	GT_VEC(CUgraphNode) ends; /* the last nodes of streams that were destroyed */
 	bool invalidated;
 };
 
@@ -197,6 +198,7 @@ static CUresult begin_locked(CUstream stream, struct sg_stream_capture *capture)
 static void free_capture(struct sg_stream_capture *capture)
 {
 	gt_vec_free(&capture->streams);
+	gt_vec_free(&capture->ends);
 	free(capture);
 }
 
@@ -231,21 +233,25 @@ CUresult sg_stream_capture_begin(CUstream stream, CUstreamCaptureMode mode, CUgr
 	return result;
 }
 
+/* Whether a node comes before the end of the origin. */
+static bool is_node_joined(const struct sg_stream_capture *capture, CUgraphNode node)
+{
+	gt_vec_each (last, &capture->origin->frontier)
+		if (*last == node || sg_node_depends_on(*last, node))
+			return true;
+	return false;
+}
+
 /* Whether all that was captured in other streams comes before the end of the origin. */
 static bool is_joined(const struct sg_stream_capture *capture)
 {
-	const struct CUstream_st *origin = capture->origin;
-
-	gt_vec_each (stream, &capture->streams) {
-		gt_vec_each (node, &(*stream)->frontier) {
-			bool joined = false;
-
-			gt_vec_each (last, &origin->frontier)
-				joined |= *last == *node || sg_node_depends_on(*last, *node);
-			if (!joined)
+	gt_vec_each (stream, &capture->streams)
+		gt_vec_each (node, &(*stream)->frontier)
+			if (!is_node_joined(capture, *node))
 				return false;
-		}
-	}
+	gt_vec_each (node, &capture->ends)
+		if (!is_node_joined(capture, *node))
+			return false;
 	return true;
 }
 
@@ -314,6 +320,23 @@ bool sg_stream_is_captured(CUstream stream)
 	return captured;
 }
 
+/* What the stream captured must be joined until the capture ends, by an event, as before. */
+static void keep_ends(struct sg_stream_capture *capture, CUstream stream)
+{
+	gt_vec_each (node, &stream->frontier)
+		capture->invalidated |= gt_vec_push(&capture->ends, *node) != 0;
+}
+
+static void remove_stream(struct sg_stream_capture *capture, CUstream stream)
+{
+	size_t kept = 0;
+
+	gt_vec_each (other, &capture->streams)
+		if (*other != stream)
+			capture->streams.items[kept++] = *other;
+	capture->streams.count = kept;
+}
+
 void sg_stream_capture_forget(CUstream stream)
 {
 	struct sg_stream_capture *capture;
@@ -323,17 +346,13 @@ void sg_stream_capture_forget(CUstream stream)
 	pthread_mutex_lock(&captures.lock);
 	capture = stream->capture;
 	if (capture) {
-		size_t kept = 0;
-
-		capture->invalidated = true;
-		gt_vec_each (other, &capture->streams) {
-			if (*other != stream)
-				capture->streams.items[kept++] = *other;
-		}
-		capture->streams.count = kept;
-		if (capture->origin == stream)
+		keep_ends(capture, stream);
+		remove_stream(capture, stream);
+		if (capture->origin == stream) {
 			capture->origin = NULL;
-		if (!kept) {
+			capture->invalidated = true;
+		}
+		if (!capture->streams.count) {
 			leave_locked(capture);
 			if (!capture->graph_is_given)
 				sg_graph_free(capture->graph);

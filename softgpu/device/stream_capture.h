@@ -43,7 +43,10 @@ void sg_stream_capture_describe(CUstream stream, struct sg_stream_capture_info *
 CUresult sg_stream_capture_depend(CUstream stream, const CUgraphNode *dependencies, size_t count,
 				  bool replace);
 bool sg_stream_is_captured(CUstream stream);
-/* Invalidate the capture that a destroyed stream takes part in. */
+/*
+ * A destroyed stream leaves its capture, which is invalidated if the stream began it. Its work must
+ * be joined when the capture ends.
+ */
 void sg_stream_capture_forget(CUstream stream);
 
 /*

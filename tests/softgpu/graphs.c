@@ -192,6 +192,41 @@ TEST("a capture whose forked work does not join its stream is unjoined")
 	end(&driver);
 }
 
+TEST("a forked stream may be destroyed during a capture, and its work must be joined")
+{
+	struct driver driver = begin();
+	CUstream first, second;
+	CUevent event;
+	CUgraph graph;
+	CUgraphExec executable;
+
+	CHECK_OK(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuEventCreate(&event, 0));
+	for (int joined = 0; joined < 2; joined++) {
+		CHECK_OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+		CHECK_OK(cuStreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_GLOBAL));
+		CHECK_OK(count(&driver, 0, first));
+		CHECK_OK(cuEventRecord(event, first));
+		CHECK_OK(cuStreamWaitEvent(second, event, 0));
+		CHECK_OK(count(&driver, 1, second));
+		CHECK_OK(cuEventRecord(event, second));
+		if (joined)
+			CHECK_OK(cuStreamWaitEvent(first, event, 0));
+		CHECK_OK(cuStreamDestroy(second));
+		CHECK_OK(count(&driver, 2, first));
+		CHECK_CUDA(cuStreamEndCapture(first, &graph),
+			   joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+	}
+	CHECK_OK(cuGraphInstantiate(&executable, graph, 0));
+	CHECK_OK(cuGraphLaunch(executable, first));
+	CHECK_OK(cuStreamSynchronize(first));
+	for (unsigned int i = 0; i < 3; i++)
+		CHECK_INT(value(&driver, i), 1);
+	CHECK_OK(cuGraphExecDestroy(executable));
+	CHECK_OK(cuGraphDestroy(graph));
+	end(&driver);
+}
+
 TEST("the default stream cannot be used while a blocking stream is captured")
 {
 	struct driver driver = begin();
