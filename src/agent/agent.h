@@ -36,7 +36,7 @@ struct gt_agent_image {
  */
 bool gt_agent_measure(const void *image, struct gt_agent_image *ret_image);
 
-/* The mangled names of kernels, each with a NUL. */
+/* The mangled names of kernels, sorted, each with a NUL. */
 struct gt_agent_names {
 	const char *data;
 	size_t size;

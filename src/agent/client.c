@@ -272,18 +272,20 @@ static bool ask_for_image(int socket, const struct gt_agent_image *image, uint32
 	return false;
 }
 
-/* Whether the bytes after the image are as many names as the reply states. */
+/* Whether the bytes after the image are as many names as the reply states, sorted. */
 static bool read_names(const struct gt_agent_reply *reply, const void *mapped,
 		       struct gt_agent_names *ret_names)
 {
 	const char *data = (const char *)mapped + reply->size, *end = data + reply->names_size;
+	const char *last = "";
 	uint32_t count = 0;
 
 	for (const char *name = data; name < end; count++) {
 		size_t length = strnlen(name, (size_t)(end - name));
 
-		if (!length || length == (size_t)(end - name))
+		if (length == (size_t)(end - name) || strcmp(last, name) >= 0)
 			return false;
+		last = name;
 		name += length + 1;
 	}
 	*ret_names = (struct gt_agent_names){

@@ -63,7 +63,7 @@ struct gt_agent_reply {
 	__u64 size;    /* of the attached image or memory, at the start of the file */
 	__u64 address; /* MEMORY, ARRAY */
 	__u32 arrays;  /* MEMORY: replies that follow */
-	/* WHOLE, SIDE: after the image this many mangled names with a NUL each. */
+	/* WHOLE, SIDE: after the image this many mangled names with a NUL each, sorted. */
 	__u32 kernels;
 	__u32 names_size; /* bytes */
 	__u32 reserved;

@@ -13,18 +13,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/caller.h"
 #include "agent/functions.h"
 
-/* The kernels that are in a side module. */
+/* The kernels that are in a side module, in memory of its own: see side_pair. */
 struct side_kernels {
 	unsigned users; /* pairs */
 	uint32_t count;
+	size_t size;         /* of the mapping */
 	const char *names[]; /* sorted; after them the characters */
 };
 
+/* The program's allocator is not used: a hook may be called where it cannot be. */
 struct side_pair {
 	uint64_t number;
 	enum gt_agent_container kind;
@@ -35,10 +38,15 @@ struct side_pair {
 	struct side_pair *next;
 };
 
+enum {
+	MANY_PAIRS = 512, /* allocated together */
+};
+
 static struct {
 	pthread_mutex_t lock;
 	struct side_pair *pairs; /* newest first */
-	uint64_t last;           /* number */
+	struct side_pair *unused;
+	uint64_t last; /* number */
 	atomic_uint count;
 } sides = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -47,10 +55,31 @@ void gt_agent_sides_forked(void)
 {
 	pthread_mutex_init(&sides.lock, NULL);
 	sides.pairs = NULL;
+	sides.unused = NULL;
 	atomic_store(&sides.count, 0);
 }
 
 /* ---- the table ------------------------------------------------------------------------- */
+
+static void *map_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct side_pair *take_pair_locked(void)
+{
+	struct side_pair *pair = sides.unused;
+
+	if (!pair) {
+		pair = map_memory(MANY_PAIRS * sizeof(*pair));
+		for (unsigned i = 0; pair && i + 1 < MANY_PAIRS; i++)
+			pair[i].next = &pair[i + 1];
+	}
+	sides.unused = pair ? pair->next : NULL;
+	return pair;
+}
 
 static int compare_names(const void *one, const void *other)
 {
@@ -65,25 +94,26 @@ static bool has_kernel(const struct side_kernels *kernels, const char *name)
 static struct side_kernels *copy_kernels(const struct gt_agent_names *names)
 {
 	size_t pointers = names->count * sizeof(const char *);
-	struct side_kernels *kernels = malloc(sizeof(*kernels) + pointers + names->size);
+	size_t size = sizeof(struct side_kernels) + pointers + names->size;
+	struct side_kernels *kernels = map_memory(size);
 	char *at;
 
 	if (!kernels)
 		return NULL;
 	kernels->users = 1;
 	kernels->count = names->count;
+	kernels->size = size;
 	at = (char *)kernels->names + pointers;
 	memcpy(at, names->data, names->size);
 	for (uint32_t i = 0; i < names->count; i++, at += strlen(at) + 1)
 		kernels->names[i] = at;
-	qsort(kernels->names, names->count, sizeof(*kernels->names), compare_names);
 	return kernels;
 }
 
 static void release_kernels_locked(struct side_kernels *kernels)
 {
 	if (!--kernels->users)
-		free(kernels);
+		munmap(kernels, kernels->size);
 }
 
 static void remove_pair_locked(struct side_pair **link)
@@ -92,7 +122,8 @@ static void remove_pair_locked(struct side_pair **link)
 
 	*link = pair->next;
 	release_kernels_locked(pair->kernels);
-	free(pair);
+	pair->next = sides.unused;
+	sides.unused = pair;
 	atomic_fetch_sub(&sides.count, 1);
 }
 
@@ -126,10 +157,11 @@ static void *current_context(void)
  */
 static bool add_pair(struct side_pair pair)
 {
-	struct side_pair *added = malloc(sizeof(*added));
+	struct side_pair *added;
 
 	pthread_mutex_lock(&sides.lock);
 	forget_locked(pair.kind, pair.original);
+	added = take_pair_locked();
 	if (added) {
 		*added = pair;
 		added->number = ++sides.last;

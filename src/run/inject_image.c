@@ -158,6 +158,29 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 		set_reason(connection, result->rejections.items[0].reason);
 }
 
+static int compare_names(const void *one, const void *other)
+{
+	return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+/* The names of the kernels that programs match, sorted. */
+static int put_names(const struct gt_patch_result *result, struct gt_strbuf *names)
+{
+	size_t count = result->kernels.count;
+	gt_autofree const char **sorted = calloc(count + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = result->kernels.items[i].name;
+	qsort(sorted, count, sizeof(*sorted), compare_names);
+	for (size_t i = 0; i < count; i++)
+		gt_strbuf_add(names, sorted[i], strlen(sorted[i]) + 1);
+	if (names->failed)
+		return -ENOMEM;
+	return names->length > GT_AGENT_MAX_NAMES ? -E2BIG : 0;
+}
+
 /*
  * A file with the patched fatbin and the names of its kernels that programs match, which nobody can
  * change, or -1.
@@ -167,12 +190,11 @@ static int make_reply_file(const struct gt_patch_image *image, struct gt_agent_r
 	gt_auto_strbuf names = GT_STRBUF_INIT;
 	int fd = -1;
 
-	gt_vec_each (kernel, &image->result.kernels)
-		gt_strbuf_add(&names, kernel->name, strlen(kernel->name) + 1);
+	if (put_names(&image->result, &names))
+		return -1;
 	if (gt_may_write(image->fatbin.length + names.length))
 		fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || names.failed || names.length > GT_AGENT_MAX_NAMES ||
-	    gt_write_all(fd, image->fatbin.data, image->fatbin.length) ||
+	if (fd < 0 || gt_write_all(fd, image->fatbin.data, image->fatbin.length) ||
 	    gt_write_all(fd, names.data, names.length) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		gt_cleanup_close(&fd);
