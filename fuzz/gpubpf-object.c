@@ -34,6 +34,22 @@ static void look_at(const struct gt_bpf_object *object, const struct gt_bpf_prog
 	gt_facts_clear(&facts);
 }
 
+/* Any bytes are a value of any type. */
+static void print_value(const struct gt_bpf_type *type, uint32_t size, const uint8_t *data,
+			size_t available)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&object);
+	gt_autofree uint8_t *value = size && size <= 4096 ? malloc(size) : NULL;
+
+	for (uint32_t i = 0; value && i < size; i++)
+		value[i] = data[i % available];
+	if (!value)
+		return;
+	gt_bpf_value_print(type, value, size, &text);
+	gt_bpf_value_print_json(type, value, size, &json, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gt_autoclose int fd = memfd_create("object", MFD_CLOEXEC);
@@ -47,5 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (uint32_t i = 0; i < object->program_count; i++)
 		look_at(object, &object->programs[i]);
+	for (uint32_t i = 0; i < object->map_count; i++) {
+		print_value(&object->maps[i].key, object->maps[i].key_size, data, size);
+		print_value(&object->maps[i].value, object->maps[i].value_size, data, size);
+	}
 	return 0;
 }

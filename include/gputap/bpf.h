@@ -258,6 +258,24 @@ enum {
 		__uint(max_entries, bytes);                                                        \
 	} name SEC(".maps")
 
+/*
+ * The same with the type of its records, by which 'gputap run' and 'gputap exec' print them:
+ * GPUTAP_RING_OF(events, struct event, 1 << 20); A structure may end with an array of no fixed size.
+ */
+#define GPUTAP_RING_OF(name, record_type, bytes)                                                   \
+	struct {                                                                                   \
+		__uint(type, GPUTAP_MAP_RING);                                                     \
+		__uint(max_entries, bytes);                                                        \
+		__type(value, record_type);                                                        \
+	} name SEC(".maps")
+
+/*
+ * A histogram of powers of two for bpf_hist_add, printed as bars. Every array that a program passes
+ * to bpf_hist_add is printed in this way; the type marks those that host programs count in.
+ */
+typedef unsigned long long gputap_histogram;
+#define GPUTAP_HISTOGRAM(name, entries) GPUTAP_ARRAY(name, gputap_histogram, entries)
+
 /* Flags of bpf_map_update_elem. */
 enum {
 	GPUTAP_ANY = 0,     /* insert or update */

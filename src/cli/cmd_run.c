@@ -63,22 +63,18 @@ static void put_record(const struct gt_cli_injection *self, uint32_t map, const 
 {
 	gt_put_printable(text, self->object->maps[map].name);
 	gt_strbuf_puts(text, ": ");
-	for (uint32_t i = 0; i < size; i++)
-		gt_strbuf_printf(text, "%02x", record[i]);
+	gt_bpf_value_print(&self->object->maps[map].value, record, size, text);
 	gt_strbuf_putc(text, '\n');
 }
 
 static void json_record(const struct gt_cli_injection *self, uint32_t map, const uint8_t *record,
 			uint32_t size, struct gt_strbuf *text)
 {
-	gt_auto_strbuf bytes = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(text);
 
-	for (uint32_t i = 0; i < size; i++)
-		gt_strbuf_printf(&bytes, "%02x", record[i]);
 	gt_json_object_begin(&json, NULL);
 	gt_json_string(&json, "ring", self->object->maps[map].name);
-	gt_json_string(&json, "record", gt_strbuf_string(&bytes));
+	gt_bpf_value_print_json(&self->object->maps[map].value, record, size, &json, "record");
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
 }

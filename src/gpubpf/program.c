@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <bpf/btf.h>
+
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -39,6 +41,7 @@ void gt_bpf_object_free(struct gt_bpf_object *object)
 	free(object->host_programs);
 	free(object->maps);
 	free(object->strings);
+	btf__free(object->types);
 	gt_file_free(&object->file);
 	free(object->path);
 	free(object);

@@ -15,6 +15,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "gpubpf/object/value.h"
 
 /* Newer than the kernel headers this must build with. */
 #ifndef BPF_MEMSX
@@ -54,6 +55,8 @@ struct gt_bpf_map {
 	bool internal;    /* made by gputap: not shown */
 	bool with_host;   /* host programs use it, too: its memory is the kernel's */
 	char *problem;    /* why GPU programs cannot use it, or NULL. Owned. */
+	struct gt_bpf_type key, value; /* of rings: value is the type of records */
+	bool histogram;   /* of powers of two: programs pass it to bpf_hist_add */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 	uint8_t *presets; /* keys, each followed by its value (map/preset.h). Owned. */
 	uint64_t preset_count;
@@ -92,6 +95,7 @@ struct gt_bpf_object {
 	uint32_t host_program_count;
 	struct gt_bpf_map *maps;
 	uint32_t map_count;
+	struct btf *types; /* that maps refer to; NULL: none */
 	char **strings; /* referenced by the lines of programs */
 	uint32_t string_count;
 };

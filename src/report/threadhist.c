@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/bars.h"
 #include "base/clean.h"
 #include "base/histogram.h"
 #include "programs.h"
@@ -51,27 +52,13 @@ static void summarize(const struct gt_gpu_run *run, struct threadhist_summary *r
 	ret_summary->median = gt_histogram_quantile(&ret_summary->histogram, 0.5);
 }
 
-/* One bar per power of two, the longest 40 characters. */
 static void put_histogram(const struct gt_histogram *histogram, struct gt_strbuf *text)
 {
-	enum { BAR = 40 };
-	uint64_t most = 1;
+	uint64_t counts[64];
 
 	for (unsigned power = 0; power < 64; power++)
-		if (gt_histogram_power(histogram, power) > most)
-			most = gt_histogram_power(histogram, power);
-	for (unsigned power = 0; power < 64; power++) {
-		uint64_t count = gt_histogram_power(histogram, power);
-
-		if (!count)
-			continue;
-		gt_strbuf_printf(text, "%12" PRIu64 " .. %-12" PRIu64 " %8" PRIu64 "  ",
-				 power ? UINT64_C(1) << power : 0, (UINT64_C(2) << power) - 1,
-				 count);
-		for (uint64_t i = 0; i * most < count * BAR; i++)
-			gt_strbuf_putc(text, '#');
-		gt_strbuf_putc(text, '\n');
-	}
+		counts[power] = gt_histogram_power(histogram, power);
+	gt_put_bars(text, counts, 64, false);
 }
 
 static void put_balance(const struct threadhist_summary *summary, struct gt_strbuf *text)

@@ -133,6 +133,9 @@ static int configure_maps(struct gt_host_programs *programs, struct gt_diag *dia
 		} else if (kind && kind->host_type != map->type) {
 			error = bpf_map__set_type(source, kind->host_type);
 		}
+		/* Linux has no sizes of records. */
+		if (!error && kind && kind->shape == GT_BPF_MAP_RING && programs->uses[number - 1])
+			error = bpf_map__set_value_size(source, 0);
 		if (!error && map->with_host)
 			error = bpf_map__set_map_flags(source, map->flags);
 		if (error)

@@ -64,7 +64,7 @@ on_soft() {
 			.sm.entries[0].sum == 64 and
 			.copies.entries[0].sum == 64 and (.copies.entries[0].values | length) == 64 and
 			(.ring.entries | length) == 1 and
-			.\"program.data\".entries == [{key: 0, value: 164}]"
+			.\"program.data\".entries == [{key: 0, value: {variable: 164}}]"
 	done
 	expect_json '.[0].shared | [.[] | [.name, .entries]] == [["both", [{key: 1, value: 128}]]]'
 }

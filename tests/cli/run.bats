@@ -113,6 +113,47 @@ expect_slots() {
 	expect_error_line '^block 7 of 1024$'
 }
 
+@test "run prints records, keys and values by their types, and histograms as bars" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'enum action { ENTER = 1, LEAVE };
+		struct event { unsigned int block; enum action action; char name[8]; void *at;
+			struct { int low : 4, high : 4; } nested; unsigned short pair[2]; };
+		struct place { unsigned int x, y; };
+		struct totals { unsigned long long threads; int last; };
+		GPUTAP_RING_OF(events, struct event, 1 << 20);
+		GPUTAP_HASH(places, struct place, struct totals, 16);
+		GPUTAP_ARRAY(widths, unsigned long long, 16);
+		unsigned long long blocks;
+		SEC("gpu/block_begin") int begin(struct gputap_context *ctx) {
+			struct event *event;
+			struct place place = {7, 9};
+			struct totals totals = {ctx->block_size_x, -1};
+			__sync_fetch_and_add(&blocks, 1);
+			bpf_map_update_elem(&places, &place, &totals, 0);
+			event = ctx->block_x == 5 ? bpf_ringbuf_reserve(&events, sizeof(*event), 0) : 0;
+			if (!event) return 0;
+			__builtin_memset(event, 0, sizeof(*event));
+			event->block = 5; event->action = LEAVE; event->at = (void *)0xabc;
+			event->name[0] = 65; event->name[1] = 66; event->nested.low = -1;
+			event->nested.high = 3; event->pair[1] = 2;
+			bpf_ringbuf_submit(event, 0); return 0; }
+		SEC("gpu/load") int load(struct gputap_memory *ctx) {
+			bpf_hist_add(&widths, ctx->width); return 0; }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_output_line '^events: \{ \.block = 5, \.action = LEAVE, \.name = "AB", \.at = 0xabc, \.nested = \{ \.low = -1, \.high = 3 \}, \.pair = \[0, 2\] \}$'
+	expect_output_line '^  \{ \.x = 7, \.y = 9 \}: \{ \.threads = 256, \.last = -1 \}$'
+	expect_output_line '^           4 \.\. 7              524288  #{40}$'
+	expect_output_line '^  0: \{ \.blocks = 1024 \}$'
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	jq -se 'map(select(.ring)) == [{ring: "events", record: {block: 5, action: "LEAVE", name: "AB",
+		at: "0xabc", nested: {low: -1, high: 3}, pair: [0, 2]}}]' <<<"$(grep '^{' <<<"$output")"
+	jq -se 'map(select(.maps))[0].maps | map({(.name): .}) | add |
+		.places.entries == [{key: {x: 7, y: 9}, value: {threads: 256, last: -1}}] and
+		.widths.histogram == [{min: 4, max: 7, count: 524288}] and
+		."program.bss".entries[0].value == {blocks: 1024}' <<<"$(grep '^{' <<<"$output")"
+}
+
 @test "run -v reports what becomes of each module" {
 	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
 	counting 'gpu/entry/*' 'gpu/exit/*'

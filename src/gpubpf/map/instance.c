@@ -79,7 +79,8 @@ int gt_instance_open(const struct gt_bpf_object *object, struct gt_shared *share
 
 	if (!instance)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
-	*instance = (struct gt_instance){.object = object, .shared = shared, .device = device};
+	*instance = (struct gt_instance){
+		.object = object, .shared = shared, .device = device, .grid = *grid};
 	instance->memory = calloc(map_count(instance) + 1u, sizeof(void *));
 	instance->copies = calloc(map_count(instance) + 1u, sizeof(uint32_t));
 	instance->maps = calloc(map_count(instance) + 1u, sizeof(struct gt_instance_map));
@@ -256,6 +257,7 @@ struct gt_bpf_map_view gt_instance_view(const struct gt_instance *instance, uint
 		.map = &instance->object->maps[map],
 		.memory = instance->memory[map],
 		.copies = instance->copies[map],
+		.grid = &instance->grid,
 	};
 }
 

@@ -18,6 +18,7 @@ struct gt_instance {
 	const struct gt_bpf_object *object; /* NULL: no maps */
 	struct gt_shared *shared;
 	struct gt_device *device; /* NULL: the interpreter */
+	struct gt_bpf_map_grid grid;
 	/*
 	 * Per map of the object. memory: on the host (layout: map.h); for maps in device memory, a
 	 * copy from the last fetch. NULL: no GPU program uses the map.

@@ -236,6 +236,8 @@ struct gt_bpf_map_view {
 	const void *memory;           /* gt_bpf_map_bytes(map, copies) bytes, aligned to 8 */
 	uint32_t copies;
 	const char *copies_are; /* "CPUs"; NULL: depends on the type */
+	/* The launch, for the coordinates of threads and warps; NULL: several, or not known. */
+	const struct gt_bpf_map_grid *grid;
 };
 
 /* An iterator and the current entry. Zero-initialise it. */
@@ -267,16 +269,18 @@ struct gt_bpf_map_losses {
 struct gt_bpf_map_losses gt_bpf_map_losses(const struct gt_bpf_map_view *view);
 
 /*
- * Print a map as text: a line with its name, type and size, a line per entry ("key: value", or the
- * bytes of a record), and the losses. Arrays omit values that are all zeros, and print their
- * number. Keys and values of 4 and 8 bytes are decimal numbers, others hex bytes. An entry with
- * copies is its sum and the number of copies that are not zero.
+ * Print a map as text: a line with its name, type and size, a line per entry ("key: value", or a
+ * record), and the losses. Keys and values are printed by their types (object/value.h). Arrays omit
+ * values that are all zeros, and print their number; histograms are bars. An entry with copies is
+ * their sum, if they are numbers, and the number of copies that are not zero; the first of these
+ * follow if there is one for each thread or warp, or no sum.
  */
 void gt_bpf_map_print(const struct gt_bpf_map_view *view, struct gt_strbuf *text);
 /*
  * Print a map as a JSON object: name, type, key_size, value_size, max_entries, copies, entries (an
- * array of {key, value} or {key, sum, values: [{copy, value}]}; for rings, of records), and the
- * losses. Arrays omit values that are all zeros. Hex bytes are strings.
+ * array of {key, value} or {key, sum, values: [{copy, block, thread or warp, value}]}; for rings,
+ * of records), of histograms [{min, max, count}], and the losses. Arrays omit values that are all
+ * zeros.
  */
 void gt_bpf_map_print_json(const struct gt_bpf_map_view *view, struct gt_json *json,
 			   const char *key);

@@ -3,41 +3,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bars.h"
 #include "base/text.h"
 #include "gpubpf/map/private.h"
+#include "gpubpf/object/value.h"
 
 enum {
-	MAX_HEX = 64, /* bytes of a key or value that are printed in text */
+	MAX_COPIES = 16, /* of one entry that are printed in text */
+	MAX_POWERS = 64,
 };
 
 static bool is_number(uint32_t size)
 {
 	return size == 4 || size == 8;
-}
-
-static uint64_t number_of(const void *bytes, uint32_t size)
-{
-	uint64_t number = 0;
-
-	memcpy(&number, bytes, size);
-	return number;
-}
-
-static void put_hex(struct gt_strbuf *text, const uint8_t *bytes, uint32_t size)
-{
-	for (uint32_t i = 0; i < size; i++)
-		gt_strbuf_printf(text, "%02x", bytes[i]);
-}
-
-static void put_bytes(struct gt_strbuf *text, const void *bytes, uint32_t size)
-{
-	if (is_number(size)) {
-		gt_strbuf_printf(text, "%" PRIu64, number_of(bytes, size));
-		return;
-	}
-	put_hex(text, bytes, size > MAX_HEX ? MAX_HEX : size);
-	if (size > MAX_HEX)
-		gt_strbuf_puts(text, "…");
 }
 
 static bool is_zero(const void *bytes, uint32_t size)
@@ -76,24 +54,94 @@ static const char *copy_name(const struct gt_bpf_map_view *view)
 				: names[gt_bpf_map_kind(view->map->type)->copies];
 }
 
-/* Values that cannot be summed: print the first copy that is not zero. */
+/* The thread or warp of a copy: its coordinates where the grid is known, else its number. */
+struct copy_place {
+	bool has_grid;
+	uint32_t block[3], thread[3]; /* of a warp: thread[0] is its number in the block */
+};
+
+static void split_number(uint64_t number, const uint32_t size[3], uint32_t ret_index[3])
+{
+	ret_index[0] = (uint32_t)(number % size[0]);
+	ret_index[1] = (uint32_t)(number / size[0] % size[1]);
+	ret_index[2] = (uint32_t)(number / size[0] / size[1]);
+}
+
+static struct copy_place place_of_copy(const struct gt_bpf_map_view *view, uint32_t copy)
+{
+	enum gt_bpf_map_copies kind = gt_bpf_map_kind(view->map->type)->copies;
+	const struct gt_bpf_map_grid *grid = view->grid;
+	struct copy_place place = {.has_grid = grid &&
+					       (kind == GT_COPY_THREAD || kind == GT_COPY_WARP)};
+	uint64_t threads;
+
+	if (!place.has_grid)
+		return place;
+	threads = (uint64_t)grid->block[0] * grid->block[1] * grid->block[2];
+	if (kind == GT_COPY_WARP)
+		threads = (threads + 31) / 32;
+	split_number(copy / threads, grid->grid, place.block);
+	if (kind == GT_COPY_WARP)
+		place.thread[0] = (uint32_t)(copy % threads);
+	else
+		split_number(copy % threads, grid->block, place.thread);
+	return place;
+}
+
+static void put_copy_name(const struct gt_bpf_map_view *view, uint32_t copy, struct gt_strbuf *text)
+{
+	const struct copy_place place = place_of_copy(view, copy);
+	const char *plural = copy_name(view);
+
+	if (!place.has_grid) {
+		gt_strbuf_printf(text, "%.*s %" PRIu32, (int)strlen(plural) - 1, plural, copy);
+		return;
+	}
+	gt_strbuf_printf(text, "block(%" PRIu32 ",%" PRIu32 ",%" PRIu32 ") ", place.block[0],
+			 place.block[1], place.block[2]);
+	if (gt_bpf_map_kind(view->map->type)->copies == GT_COPY_WARP)
+		gt_strbuf_printf(text, "warp %" PRIu32, place.thread[0]);
+	else
+		gt_strbuf_printf(text, "thread(%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")",
+				 place.thread[0], place.thread[1], place.thread[2]);
+}
+
+/* The values of the first copies that are not zero, a line each. */
+static void put_each_copy(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
+			  uint32_t set, struct gt_strbuf *text)
+{
+	uint32_t shown = 0;
+
+	for (uint32_t copy = 0; copy < copies_of(view) && shown < MAX_COPIES; copy++) {
+		const void *value = gt_bpf_map_read_copy(view, entry, copy);
+
+		if (is_zero(value, view->map->value_size))
+			continue;
+		gt_strbuf_puts(text, "\n    ");
+		put_copy_name(view, copy, text);
+		gt_strbuf_puts(text, ": ");
+		gt_bpf_value_print(&view->map->value, value, view->map->value_size, text);
+		shown++;
+	}
+	/* `set` may be of another time: who shares the map may be writing to it. */
+	if (shown == MAX_COPIES && set > shown)
+		gt_strbuf_printf(text, "\n    and %" PRIu32 " more (all of them: --json)",
+				 set - shown);
+}
+
+/* An entry of several copies: their sum, if they are numbers, and each of them. */
 static void put_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
 		       uint32_t set, struct gt_strbuf *text)
 {
-	uint32_t copy = 0;
+	enum gt_bpf_map_copies kind = gt_bpf_map_kind(view->map->type)->copies;
+	bool has_sum = is_number(view->map->value_size);
 
-	if (is_number(view->map->value_size)) {
-		gt_strbuf_printf(text, "%" PRIu64, gt_bpf_map_sum(view, entry));
-	} else {
-		/* `set` may be of another time: who shares the map may be writing to it. */
-		while (copy + 1 < copies_of(view) &&
-		       is_zero(gt_bpf_map_read_copy(view, entry, copy), view->map->value_size))
-			copy++;
-		put_bytes(text, gt_bpf_map_read_copy(view, entry, copy), view->map->value_size);
-		gt_strbuf_printf(text, " in the first");
-	}
-	gt_strbuf_printf(text, " (%" PRIu32 " of %" PRIu32 " %s)", set, view->copies,
-			 copy_name(view));
+	if (has_sum)
+		gt_strbuf_printf(text, "%" PRIu64 " (", gt_bpf_map_sum(view, entry));
+	gt_strbuf_printf(text, "%" PRIu32 " of %" PRIu32 " %s%s", set, view->copies,
+			 copy_name(view), has_sum ? ")" : "");
+	if (!has_sum || kind == GT_COPY_THREAD || kind == GT_COPY_WARP)
+		put_each_copy(view, entry, set, text);
 }
 
 static void put_losses(const struct gt_bpf_map_view *view, struct gt_strbuf *text)
@@ -126,11 +174,11 @@ static void put_entries(const struct gt_bpf_map_view *view, struct gt_strbuf *te
 		}
 		gt_strbuf_puts(text, "  ");
 		if (entry.key) {
-			put_bytes(text, entry.key, view->map->key_size);
+			gt_bpf_value_print(&view->map->key, entry.key, view->map->key_size, text);
 			gt_strbuf_puts(text, ": ");
 		}
 		if (gt_bpf_map_kind(view->map->type)->copies == GT_COPY_ONE)
-			put_bytes(text, entry.value, entry.size);
+			gt_bpf_value_print(&view->map->value, entry.value, entry.size, text);
 		else
 			put_copies(view, &entry, set, text);
 		gt_strbuf_putc(text, '\n');
@@ -140,10 +188,33 @@ static void put_entries(const struct gt_bpf_map_view *view, struct gt_strbuf *te
 				 view->map->max_entries);
 }
 
+/* ---- histograms ------------------------------------------------------------------------ */
+
+/* Whether the map counts powers of two. *ret_counts: how often each occurred. */
+static bool read_histogram(const struct gt_bpf_map_view *view, uint64_t ret_counts[MAX_POWERS])
+{
+	const struct gt_bpf_map *map = view->map;
+	struct gt_bpf_map_entry entry = {0};
+
+	if (!map->histogram || gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_ARRAY ||
+	    !is_number(map->value_size) || map->max_entries > MAX_POWERS)
+		return false;
+	while (gt_bpf_map_read(view, &entry))
+		ret_counts[entry.index] = gt_bpf_map_sum(view, &entry);
+	return true;
+}
+
+static void put_histogram(const struct gt_bpf_map_view *view, const uint64_t counts[MAX_POWERS],
+			  struct gt_strbuf *text)
+{
+	gt_put_bars(text, counts, view->map->max_entries, view->map->max_entries < MAX_POWERS);
+}
+
 void gt_bpf_map_print(const struct gt_bpf_map_view *view, struct gt_strbuf *text)
 {
 	const struct gt_bpf_map *map = view->map;
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
+	uint64_t counts[MAX_POWERS] = {0};
 
 	gt_put_printable(text, map->name);
 	gt_strbuf_printf(text, " (%s", kind->name);
@@ -154,27 +225,34 @@ void gt_bpf_map_print(const struct gt_bpf_map_view *view, struct gt_strbuf *text
 	else
 		gt_strbuf_printf(text, ", %" PRIu32 " entries, %" PRIu32 " %s)\n", map->max_entries,
 				 view->copies, copy_name(view));
-	put_entries(view, text);
+	if (read_histogram(view, counts))
+		put_histogram(view, counts, text);
+	else
+		put_entries(view, text);
 	put_losses(view, text);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static void json_hex(struct gt_json *json, const char *key, const void *bytes, uint32_t size)
+static void json_index(struct gt_json *json, const char *key, const uint32_t index[3])
 {
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-
-	put_hex(&text, bytes, size);
-	gt_json_string(json, key, gt_strbuf_string(&text));
-	json->buffer->failed |= text.failed;
+	gt_json_array_begin(json, key);
+	for (int i = 0; i < 3; i++)
+		gt_json_u64(json, NULL, index[i]);
+	gt_json_array_end(json);
 }
 
-static void json_bytes(struct gt_json *json, const char *key, const void *bytes, uint32_t size)
+static void json_place(const struct gt_bpf_map_view *view, uint32_t copy, struct gt_json *json)
 {
-	if (is_number(size))
-		gt_json_u64(json, key, number_of(bytes, size));
+	const struct copy_place place = place_of_copy(view, copy);
+
+	if (!place.has_grid)
+		return;
+	json_index(json, "block", place.block);
+	if (gt_bpf_map_kind(view->map->type)->copies == GT_COPY_WARP)
+		gt_json_u64(json, "warp", place.thread[0]);
 	else
-		json_hex(json, key, bytes, size);
+		json_index(json, "thread", place.thread);
 }
 
 static void json_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
@@ -192,7 +270,8 @@ static void json_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_
 			continue;
 		gt_json_object_begin(json, NULL);
 		gt_json_u64(json, "copy", copy);
-		json_bytes(json, "value", value, size);
+		json_place(view, copy, json);
+		gt_bpf_value_print_json(&view->map->value, value, size, json, "value");
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
@@ -208,15 +287,40 @@ static void json_entries(const struct gt_bpf_map_view *view, struct gt_json *jso
 		if (kind->shape == GT_BPF_MAP_ARRAY && !count_set(view, &entry))
 			continue;
 		if (!entry.key) {
-			json_bytes(json, NULL, entry.value, entry.size);
+			gt_bpf_value_print_json(&view->map->value, entry.value, entry.size, json,
+						NULL);
 			continue;
 		}
 		gt_json_object_begin(json, NULL);
-		json_bytes(json, "key", entry.key, view->map->key_size);
+		gt_bpf_value_print_json(&view->map->key, entry.key, view->map->key_size, json,
+					"key");
 		if (kind->copies == GT_COPY_ONE)
-			json_bytes(json, "value", entry.value, view->map->value_size);
+			gt_bpf_value_print_json(&view->map->value, entry.value,
+						view->map->value_size, json, "value");
 		else
 			json_copies(view, &entry, json);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+/* The ranges that occurred. */
+static void json_histogram(const struct gt_bpf_map_view *view, struct gt_json *json)
+{
+	uint64_t counts[MAX_POWERS] = {0};
+	uint32_t size = view->map->max_entries;
+
+	if (!read_histogram(view, counts))
+		return;
+	gt_json_array_begin(json, "histogram");
+	for (uint32_t power = 0; power < size; power++) {
+		if (!counts[power])
+			continue;
+		gt_json_object_begin(json, NULL);
+		gt_json_u64(json, "min", power ? UINT64_C(1) << power : 0);
+		gt_json_u64(json, "max",
+			    power + 1 < size ? (UINT64_C(2) << power) - 1 : UINT64_MAX);
+		gt_json_u64(json, "count", counts[power]);
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
@@ -236,6 +340,7 @@ void gt_bpf_map_print_json(const struct gt_bpf_map_view *view, struct gt_json *j
 	gt_json_u64(json, "max_entries", view->map->max_entries);
 	gt_json_u64(json, "copies", copies_of(view));
 	json_entries(view, json);
+	json_histogram(view, json);
 	if (kind->shape == GT_BPF_MAP_HASH)
 		gt_json_u64(json, "rejected", losses.rejected);
 	if (kind->shape == GT_BPF_MAP_RING)

@@ -110,6 +110,7 @@ static int read_map(struct gt_object_reader *reader, const struct bpf_map *sourc
 	const void *initial;
 	size_t size = 0;
 
+	gt_object_take_types(reader, reader->object->map_count - 1);
 	snprintf(map->name, sizeof(map->name), "%s", bpf_map__name(source));
 	map->type = bpf_map__type(source);
 	map->key_size = bpf_map__key_size(source);
@@ -168,8 +169,10 @@ static int check_maps(struct gt_object_reader *reader)
 
 	for (uint32_t i = 0; i < object->map_count; i++)
 		object->maps[i].host_only = true;
-	for (uint32_t i = 0; i < object->program_count; i++)
+	for (uint32_t i = 0; i < object->program_count; i++) {
 		claim_maps(object, &object->programs[i]);
+		gt_object_find_histograms(object, &object->programs[i]);
+	}
 	for (uint32_t i = 0; !error && i < object->map_count; i++)
 		error = check_map(reader, &object->maps[i]);
 	return error;
@@ -297,11 +300,14 @@ static int read_object(const char *path, const struct gt_file *file, bool all,
 	printer = libbpf_set_print(NULL);
 	error = open_source(&reader);
 	if (!error)
+		error = gt_object_read_types(&reader);
+	if (!error)
 		error = relocate(&reader);
 	if (!error)
 		error = read_all(&reader);
 	bpf_object__close(reader.source);
 	gt_file_free(&reader.ext);
+	free(reader.types);
 	libbpf_set_print(printer);
 	if (!error)
 		*ret_object = gt_take(object);

@@ -31,6 +31,10 @@ struct gt_object_section_records {
 	const uint8_t *first;
 };
 
+struct gt_object_map_types {
+	struct gt_bpf_type key, value;
+};
+
 /* An object being read. */
 struct gt_object_reader {
 	const char *path;
@@ -39,8 +43,9 @@ struct gt_object_reader {
 	const struct gt_file *file; /* the bytes of the object, checked */
 	struct gt_file ext;         /* its .BTF.ext */
 	struct gt_object_ext_header header;
-	bool all;     /* every program counts as a GPU program */
-	bool in_text; /* and all of them are functions of .text */
+	struct gt_object_map_types *types; /* by map; libbpf forgets those of rings */
+	bool all;                          /* every program counts as a GPU program */
+	bool in_text;                      /* and all of them are functions of .text */
 	struct gt_diag *diag;
 };
 
@@ -96,3 +101,10 @@ bool gt_object_next_section(struct gt_object_records *records,
  * relocations, which become the program's `problem`. 0; -EINVAL: malformed; -ENOMEM.
  */
 int gt_object_read_records(struct gt_object_reader *reader, struct gt_bpf_program *program);
+
+/* Read the types that maps are declared with, before libbpf relocates. 0 or -ENOMEM. */
+int gt_object_read_types(struct gt_object_reader *reader);
+/* Set the types of a map of the object. */
+void gt_object_take_types(const struct gt_object_reader *reader, uint32_t number);
+/* Find the maps that a program passes to bpf_hist_add. */
+void gt_object_find_histograms(struct gt_bpf_object *object, const struct gt_bpf_program *program);

@@ -274,6 +274,14 @@ static void produce(const struct gt_bpf_map *map, void *memory, const char *text
 
 /* ---- printing --------------------------------------------------------------------------- */
 
+static void check_text(const struct gt_bpf_map_view *view, const char *text)
+{
+	gt_auto_strbuf printed = GT_STRBUF_INIT;
+
+	gt_bpf_map_print(view, &printed);
+	CHECK_STR(gt_strbuf_string(&printed), text);
+}
+
 static void check_print(const struct gt_bpf_map_view *view, const char *text, const char *json)
 {
 	gt_auto_strbuf printed = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
@@ -313,12 +321,92 @@ TEST("an array with copies is printed as sums, with the number of copies that co
 	check_print(&view,
 		    "counts (gpu_thread_array, 2 entries, 3 threads)\n"
 		    "  0: 42 (2 of 3 threads)\n"
+		    "    thread 0: 1\n"
+		    "    thread 2: 41\n"
 		    "  1 of 2 values are zero\n"
 		    "  5 accesses beyond the last of the threads\n",
 		    "{\"name\":\"counts\",\"type\":\"gpu_thread_array\",\"key_size\":4,"
 		    "\"value_size\":4,\"max_entries\":2,\"copies\":3,\"entries\":[{\"key\":0,"
 		    "\"sum\":42,\"values\":[{\"copy\":0,\"value\":1},{\"copy\":2,\"value\":41}]}],"
 		    "\"outside\":5}");
+}
+
+TEST("copies of threads have coordinates where the grid is known, and long lists end")
+{
+	struct gt_bpf_map map = MAP_OF(1502, 4, 4, 1);
+	const struct gt_bpf_map_grid grid = {.grid = {2, 2, 1}, .block = {4, 2, 1}};
+	struct {
+		uint64_t values[32];
+		uint64_t outside;
+	} memory = {{0}, 0};
+	struct gt_bpf_map_view view = {&map, &memory, 32, .grid = &grid};
+
+	memory.values[8 * 3 + 4 * 1 + 2] = 9;
+	check_print(&view,
+		    "counts (gpu_thread_array, 1 entries, 32 threads)\n"
+		    "  0: 9 (1 of 32 threads)\n"
+		    "    block(1,1,0) thread(2,1,0): 9\n",
+		    "{\"name\":\"counts\",\"type\":\"gpu_thread_array\",\"key_size\":4,"
+		    "\"value_size\":4,\"max_entries\":1,\"copies\":32,\"entries\":[{\"key\":0,"
+		    "\"sum\":9,\"values\":[{\"copy\":30,\"block\":[1,1,0],\"thread\":[2,1,0],"
+		    "\"value\":9}]}],\"outside\":0}");
+	for (int i = 0; i < 32; i++)
+		memory.values[i] = 1;
+	check_text(&view, "counts (gpu_thread_array, 1 entries, 32 threads)\n"
+			  "  0: 32 (32 of 32 threads)\n"
+			  "    block(0,0,0) thread(0,0,0): 1\n"
+			  "    block(0,0,0) thread(1,0,0): 1\n"
+			  "    block(0,0,0) thread(2,0,0): 1\n"
+			  "    block(0,0,0) thread(3,0,0): 1\n"
+			  "    block(0,0,0) thread(0,1,0): 1\n"
+			  "    block(0,0,0) thread(1,1,0): 1\n"
+			  "    block(0,0,0) thread(2,1,0): 1\n"
+			  "    block(0,0,0) thread(3,1,0): 1\n"
+			  "    block(1,0,0) thread(0,0,0): 1\n"
+			  "    block(1,0,0) thread(1,0,0): 1\n"
+			  "    block(1,0,0) thread(2,0,0): 1\n"
+			  "    block(1,0,0) thread(3,0,0): 1\n"
+			  "    block(1,0,0) thread(0,1,0): 1\n"
+			  "    block(1,0,0) thread(1,1,0): 1\n"
+			  "    block(1,0,0) thread(2,1,0): 1\n"
+			  "    block(1,0,0) thread(3,1,0): 1\n"
+			  "    and 16 more (all of them: --json)\n");
+}
+
+TEST("copies of warps have their block and their number in it")
+{
+	struct gt_bpf_map map = MAP_OF(1540, 4, 4, 1);
+	const struct gt_bpf_map_grid grid = {.grid = {2, 1, 1}, .block = {40, 1, 1}};
+	struct {
+		uint64_t values[4];
+		uint64_t outside;
+	} memory = {{0, 0, 0, 5}, 0};
+	struct gt_bpf_map_view view = {&map, &memory, 4, .grid = &grid};
+
+	check_text(&view, "counts (gpu_warp_array, 1 entries, 4 warps)\n"
+			  "  0: 5 (1 of 4 warps)\n"
+			  "    block(1,0,0) warp 1: 5\n");
+}
+
+TEST("histograms of powers of two are bars")
+{
+	struct gt_bpf_map map = MAP_OF(2, 4, 8, 5);
+	uint64_t values[5] = {0, 10, 0, 40, 1};
+	struct gt_bpf_map_view view = {&map, values, 1};
+
+	map.histogram = true;
+	check_print(
+		&view,
+		"counts (array, 5 entries at most)\n"
+		"           2 .. 3                  10  ##########\n"
+		"           4 .. 7                   0\n"
+		"           8 .. 15                 40  ########################################\n"
+		"          16 ..                     1  #\n",
+		"{\"name\":\"counts\",\"type\":\"array\",\"key_size\":4,\"value_size\":8,"
+		"\"max_entries\":5,\"copies\":1,\"entries\":[{\"key\":1,\"value\":10},"
+		"{\"key\":3,\"value\":40},{\"key\":4,\"value\":1}],\"histogram\":[{\"min\":2,"
+		"\"max\":3,\"count\":10},{\"min\":8,\"max\":15,\"count\":40},{\"min\":16,"
+		"\"max\":18446744073709551615,\"count\":1}]}");
 }
 
 TEST("values of other sizes than numbers are printed as bytes")

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Values of BTF types as text and JSON. Types come from an object that was checked, values from
+ * anywhere: nothing outside of a value is read, and the depth and the length of the output are
+ * bounded.
+ *
+ *	text: { .count = 3, .kind = STORE, .name = "add", .place = [1, 2], .next = 0x7f00 }
+ *	JSON: {"count": 3, "kind": "STORE", "name": "add", "place": [1, 2], "next": "0x7f00"}
+ *
+ * Members of unnamed structures and unions are those of the structure around them. An enumerator
+ * without a name is a number, an array of char a string that ends at the first NUL.
+ */
+#pragma once
+
+#include "base/json.h"
+
+struct btf;
+
+/* A type of an object; without `types`, or with number 0, it is not known. */
+struct gt_bpf_type {
+	const struct btf *types;
+	uint32_t number;
+};
+
+/*
+ * Whether `size` bytes are a value of the type: its size, or longer if it is a structure that ends
+ * with an array of no fixed size.
+ */
+bool gt_bpf_type_fits(const struct gt_bpf_type *type, size_t size);
+/* Whether the type is a typedef of this name. */
+bool gt_bpf_type_is_named(const struct gt_bpf_type *type, const char *name);
+
+/* Append a value. A type that does not fit: 4 and 8 bytes are a number, others hex digits. */
+void gt_bpf_value_print(const struct gt_bpf_type *type, const void *data, size_t size,
+			struct gt_strbuf *text);
+void gt_bpf_value_print_json(const struct gt_bpf_type *type, const void *data, size_t size,
+			     struct gt_json *json, const char *key);
