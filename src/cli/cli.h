@@ -72,6 +72,9 @@ struct gt_cli_command {
 const struct gt_cli_command *const *gt_cli_commands(size_t *ret_count);
 const struct gt_cli_command *gt_cli_find(const char *name);
 
+/* Whether a command runs a GPU program that ships in the kernels of a command. */
+bool gt_cli_is_tool(const struct gt_cli_command *command);
+
 #define GT_GO_ON (-1)
 
 /*

@@ -10,7 +10,7 @@
 #include "probe/source.h"
 
 struct list_options {
-	bool sources, functions, outputs, events;
+	bool sources, functions, outputs, events, tools;
 };
 
 #define AT(field) offsetof(struct list_options, field)
@@ -20,6 +20,8 @@ static const struct gt_option options[] = {
 	{0, "functions", NULL, "list all functions, including those not traced by default",
 	 GT_OPTION_FLAG, AT(functions), NULL},
 	{0, "outputs", NULL, "list the outputs only", GT_OPTION_FLAG, AT(outputs), NULL},
+	{0, "tools", NULL, "list the commands that run a GPU program of gputap in kernels",
+	 GT_OPTION_FLAG, AT(tools), NULL},
 	{0, "events", NULL, "list the kinds of events in captures, with their fields",
 	 GT_OPTION_FLAG, AT(events), NULL},
 };
@@ -49,6 +51,17 @@ static void list_outputs(void)
 	printf("Outputs:\n");
 	for (size_t i = 0; i < count; i++)
 		printf("  %-10s %s\n", outputs[i]->name, outputs[i]->help);
+}
+
+static void list_tools(void)
+{
+	size_t count;
+	const struct gt_cli_command *const *commands = gt_cli_commands(&count);
+
+	printf("Tools (GPU programs in the kernels of a command):\n");
+	for (size_t i = 0; i < count; i++)
+		if (gt_cli_is_tool(commands[i]))
+			printf("  %-14s %s\n", commands[i]->name, commands[i]->summary);
 }
 
 static void list_events(void)
@@ -110,11 +123,14 @@ static int run_list(const struct gt_cli_command *self, int count, char **argumen
 	}
 	if (rest + 1 < count)
 		return gt_cli_usage_error(self, "unexpected argument '%s'", arguments[rest + 1]);
-	everything = !given.sources && !given.functions && !given.outputs && !given.events;
+	everything = !given.sources && !given.functions && !given.outputs && !given.events &&
+		     !given.tools;
 	if (given.sources || everything)
 		list_sources();
 	if (given.outputs || everything)
 		list_outputs();
+	if (given.tools || everything)
+		list_tools();
 	if (given.events)
 		list_events();
 	if (everything)
@@ -128,9 +144,9 @@ static int run_list(const struct gt_cli_command *self, int count, char **argumen
 
 const struct gt_cli_command gt_command_list = {
 	.name = "list",
-	.summary = "List sources, outputs, event kinds and functions",
+	.summary = "List sources, outputs, tools, event kinds and functions",
 	.usage = "[options] [GLOB]",
-	.description = "Without options, lists sources, outputs and the functions traced by "
+	.description = "Without options, lists sources, outputs, tools and the functions traced by "
 		       "default; with GLOB, the functions that match.",
 	.examples = examples,
 	.options = options,

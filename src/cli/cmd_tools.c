@@ -153,6 +153,11 @@ static int run_tool(const struct gt_cli_command *command, int count, char **argu
 	return run_with_report(&self, path, arguments + rest);
 }
 
+bool gt_cli_is_tool(const struct gt_cli_command *command)
+{
+	return command->run == run_tool;
+}
+
 static const char *const cudacounter_examples[] = {
 	"gputap cudacounter -- ./vectoradd",
 	NULL,

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 #define OPTION_COLUMN 26
-#define COMMAND_COLUMN 11
+#define COMMAND_COLUMN 14
 #define WIDTH 92
 
 const struct gt_option gt_option_help = {.letter = 'h', .name = "help", .help = "show this help"};

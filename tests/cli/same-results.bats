@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Programs have the same results with every tool as without, and every site is accounted for, on the
+# software GPU. Needs no privileges and no GPU.
+
+load helper
+
+programs=$build/tests/programs
+cuda=${CUDA_HOME:-/usr/local/cuda}
+
+setup() {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	cd "$BATS_TEST_TMPDIR"
+	PATH=$PATH:$cuda/bin
+}
+
+# Lines with times differ from run to run.
+without_times() {
+	grep -vE ' (ns|µs|ms)$|^CPU time' || true
+}
+
+# plainly COMMAND…: runs it without gputap; remembers its status and results.
+plainly() {
+	on_softgpu "$@"
+	plain_status=$status
+	plain_output=$(without_times <<<"$output")
+	plain_error=$stderr
+}
+
+# compare TOOL COMMAND: the last run printed what the plain run printed, and ended like it; all of
+# the sites that it found are patched or rejected, and no module failed.
+compare() {
+	local results summary found patched rejected
+	results=$(without_times <<<"$output" | head -n "$(wc -l <<<"$plain_output")")
+	[ -z "$plain_output" ] || [ "$results" = "$plain_output" ] ||
+		fail "$2 prints with $1 not what it prints without: $plain_output"
+	[ "$status" = "$plain_status" ] || fail "$2 ends with $status with $1, without with $plain_status"
+	while IFS= read -r line; do
+		grep -qxF -- "$line" <<<"$stderr" || fail "$2 with $1 does not print the error: $line"
+	done < <(grep . <<<"$plain_error")
+	summary=$(grep -oE '[0-9]+ sites: [0-9]+ patched, [0-9]+ rejected$' <<<"$stderr") ||
+		fail "$1 printed no coverage of $2"
+	read -r found patched rejected <<<"$(tr -cs '0-9\n' ' ' <<<"$summary")"
+	[ "$found" = $((patched + rejected)) ] || fail "$1 on $2: $summary"
+	[ "$rejected" = 0 ] || fail "$1 on $2: $summary"
+	grep -qE ' 0 failed; ' <<<"$stderr" || fail "$1 on $2: a module failed"
+}
+
+# same_with_every_tool COMMAND…
+same_with_every_tool() {
+	plainly "$@"
+	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
+		gputap "$tool" --gpu soft -- "$@"
+		compare "$tool" "${*##*/}"
+	done
+	gputap run --gpu soft "$BATS_FILE_TMPDIR/all.o" -- "$@"
+	compare run "${*##*/}"
+}
+
+setup_file() {
+	local root build targets
+	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	build=${BUILD:-$root/build}
+	targets=$(ninja -C "$build" -t targets all | sed -n 's/^\(examples\/nvcc-[a-z]*\):.*/\1/p')
+	# shellcheck disable=SC2086 # one word a target
+	[ -z "$targets" ] || ninja -C "$build" --quiet $targets
+	printf '%s\n' '#include <gputap/bpf.h>' 'GPUTAP_ARRAY(counts, unsigned long long, 16);' \
+		'#define COUNT(name, key) int name(void *ctx) { unsigned int k = key; \' \
+		'	bpf_map_add(&counts, &k, 1); return 0; }' \
+		'SEC("gpu/entry/*") COUNT(entry, 0)' 'SEC("gpu/exit/*") COUNT(end, 1)' \
+		'SEC("gpu/block_begin") COUNT(first, 2)' 'SEC("gpu/memory") COUNT(memory, 3)' \
+		'SEC("gpu/atomic") COUNT(atomic, 4)' 'SEC("gpu/barrier") COUNT(barrier, 5)' \
+		'SEC("gpu/branch") COUNT(branch, 6)' 'SEC("gpu/loop") COUNT(loop, 7)' \
+		'SEC("gpu/call/*") COUNT(call, 8)' 'SEC("gpu/return/*") COUNT(back, 9)' \
+		'SEC("gpu/load.warp") COUNT(loads, 10)' \
+		'char LICENSE[] SEC("license") = "GPL";' >"$BATS_FILE_TMPDIR/all.c"
+	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_FILE_TMPDIR/all.c" \
+		-o "$BATS_FILE_TMPDIR/all.o"
+}
+
+# Sizes for which the programs need little time.
+arguments_of() {
+	case $1 in
+	*matmul) echo 20 ;;
+	*bench) echo 2 ;;
+	*graphs) echo 2 ;;
+	esac
+}
+
+# same_for PROGRAM…: each with the arguments above.
+same_for() {
+	local program
+	for program; do
+		# shellcheck disable=SC2046
+		same_with_every_tool "$program" $(arguments_of "$program")
+	done
+}
+
+@test "every example has the same results with every tool as without" {
+	local program found=()
+	for program in "$examples"/*; do
+		[ -f "$program" ] && [ -x "$program" ] && [[ $program != */nvcc-* ]] && found+=("$program")
+	done
+	[ ${#found[@]} -ge 12 ]
+	same_for "${found[@]}"
+}
+
+@test "programs with graphs, stream capture and many kernels have the same results" {
+	same_for "$programs/graphs" "$programs/vectors" "$programs/device"
+}
+
+@test "every example built by nvcc has the same results with every tool as without" {
+	[ -x "$examples/nvcc-vectoradd" ] || skip "there is no nvcc"
+	same_for "$examples"/nvcc-*
+}
+
+@test "a program of relocatable device code has the same results" {
+	need_command nvcc
+	for unit in 1 2; do
+		nvcc -arch=sm_75 -rdc=true -DUNIT=$unit -c -o unit$unit.o "$root/tests/programs/rdc.cu"
+	done
+	nvcc -arch=sm_75 -rdc=true -cudart shared -o rdc unit1.o unit2.o
+	same_for ./rdc
+}
+
+@test "a program that compiles its kernels by NVRTC has the same results" {
+	need_command gcc
+	local library
+	library=$(ls "$cuda"/lib64/libnvrtc.so 2>/dev/null) || skip "there is no NVRTC"
+	gcc -I "$root/softgpu/include" -o nvrtc "$root/tests/programs/nvrtc.c" -L "$softgpu" \
+		-l:libcuda.so.1 "$library" -Wl,-rpath,"${library%/*}"
+	same_for ./nvrtc
+	expect_output_line '^nvrtc: 100 of 100 quotients are right$'
+}
