@@ -10,6 +10,37 @@
 
 static atomic_uint_least64_t last_id;
 
+/*
+ * All contexts, also those that were destroyed. A context is small and seldom created, so the struct
+ * is kept: the threads of its streams may still be ending and read it, and its address never denotes
+ * another context to a thread in which it was current.
+ */
+static struct {
+	pthread_mutex_t lock;
+	GT_VEC(CUcontext) list;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool keep_context(CUcontext context)
+{
+	int error;
+
+	pthread_mutex_lock(&all.lock);
+	error = gt_vec_push(&all.list, context);
+	pthread_mutex_unlock(&all.lock);
+	return !error;
+}
+
+/* NULL when `index` is past the last. */
+static CUcontext context_at(size_t index)
+{
+	CUcontext context;
+
+	pthread_mutex_lock(&all.lock);
+	context = index < all.list.count ? all.list.items[index] : NULL;
+	pthread_mutex_unlock(&all.lock);
+	return context;
+}
+
 /* The defaults of cudaDeviceGetLimit. */
 static const size_t default_limits[SG_LIMITS] = {
 	[CU_LIMIT_STACK_SIZE] = 1024,
@@ -45,7 +76,8 @@ CUresult sg_context_new(int device, unsigned int flags, bool primary, CUcontext 
 		free_context(context);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (!sg_handle_add(context, SG_HANDLE_CONTEXT)) {
+	if (!sg_handle_add(context, SG_HANDLE_CONTEXT) || !keep_context(context)) {
+		sg_handle_remove(context);
 		sg_stream_close(context->legacy);
 		free_context(context);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -98,23 +130,10 @@ static void empty_context(CUcontext context)
 	sg_memory_free_context(context);
 }
 
-/*
- * Destroyed contexts. A context is small and seldom created, so the struct is kept: the threads of
- * its streams may still be ending and read it, and its address never denotes another context to a
- * thread in which it was current.
- */
-static struct {
-	pthread_mutex_t lock;
-	GT_VEC(CUcontext) contexts;
-} destroyed = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
 void sg_context_destroy(CUcontext context)
 {
 	sg_handle_remove(context);
 	empty_context(context);
-	pthread_mutex_lock(&destroyed.lock);
-	(void)gt_vec_push(&destroyed.contexts, context);
-	pthread_mutex_unlock(&destroyed.lock);
 }
 
 /* ---- the calling thread ---------------------------------------------------------------- */
@@ -184,6 +203,14 @@ CUresult sg_context_synchronize(CUcontext context)
 {
 	join_streams(context);
 	return (CUresult)atomic_load(&context->error);
+}
+
+void sg_contexts_join(void)
+{
+	CUcontext context;
+
+	for (size_t i = 0; (context = context_at(i)); i++)
+		join_streams(context);
 }
 
 /* ---- primary contexts ------------------------------------------------------------------ */

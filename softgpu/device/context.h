@@ -72,5 +72,8 @@ CUresult sg_context_use_failed(CUcontext *ret_context);
 /* Wait for all work in all streams of the context. Returns the context's error if it has one. */
 CUresult sg_context_synchronize(CUcontext context);
 
+/* Wait for all work in all contexts, each of which may use any memory. */
+void sg_contexts_join(void);
+
 /* Return the device of the calling thread's current context; 0 without one. */
 int sg_thread_device(void);

@@ -163,7 +163,7 @@ SG_API CUresult cuIpcCloseMemHandle(CUdeviceptr address)
 
 	if (result)
 		return result;
-	sg_context_synchronize(context);
+	sg_contexts_join();
 	return sg_memory_free(address, 1u << SG_MEMORY_IMPORTED, NULL);
 }
 

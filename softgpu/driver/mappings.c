@@ -324,13 +324,11 @@ static CUresult unmap_locked(uint64_t address, uint64_t size)
 
 SG_API CUresult cuMemUnmap(CUdeviceptr address, size_t size)
 {
-	CUcontext context = sg_context_current();
 	CUresult result = sg_check();
 
 	if (result)
 		return result;
-	if (context)
-		sg_context_synchronize(context);
+	sg_contexts_join();
 	pthread_mutex_lock(&state.lock);
 	result = unmap_locked(address, size);
 	pthread_mutex_unlock(&state.lock);

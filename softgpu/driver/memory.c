@@ -97,14 +97,30 @@ SG_API CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t w
 	return result;
 }
 
-/* No work of the context may run on memory that is freed. */
-static CUresult free_memory(CUcontext context, uint64_t address, unsigned int kinds)
+/* The context of a call that frees memory: the current one, else that of the allocation. */
+static CUresult use_for_free(uint64_t address, CUcontext *ret_context)
+{
+	struct sg_allocation allocation;
+	CUresult result = use_for_memory(ret_context);
+
+	if (result != CUDA_ERROR_INVALID_CONTEXT || !sg_memory_find(address, &allocation) ||
+	    !allocation.context)
+		return result;
+	*ret_context = allocation.context;
+	return sg_stream_capture_allows_unsafe();
+}
+
+/* No work may run on memory that is freed. */
+static CUresult free_memory(uint64_t address, unsigned int kinds)
 {
 	struct sg_allocation gone = {0};
 	uint64_t start = gt_clock_monotonic();
-	CUresult result;
+	CUcontext context;
+	CUresult result = use_for_free(address, &context);
 
-	sg_context_synchronize(context);
+	if (result)
+		return result;
+	sg_contexts_join();
 	result = sg_memory_free(address, kinds, &gone);
 	if (result && kinds & 1u << SG_MEMORY_POOL)
 		result = sg_memory_set_live(address, false, &gone);
@@ -116,13 +132,10 @@ static CUresult free_memory(CUcontext context, uint64_t address, unsigned int ki
 SG_API CUresult cuMemFree_v2(CUdeviceptr address)
 {
 	CUcontext context;
-	CUresult result = use_for_memory(&context);
 
-	if (result)
-		return result;
 	if (!address)
-		return CUDA_SUCCESS;
-	return free_memory(context, address,
+		return use_for_memory(&context);
+	return free_memory(address,
 			   1u << SG_MEMORY_DEVICE | 1u << SG_MEMORY_MANAGED | 1u << SG_MEMORY_POOL);
 }
 
@@ -189,14 +202,7 @@ SG_API CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned int flags)
 
 SG_API CUresult cuMemFreeHost(void *pointer)
 {
-	CUcontext context;
-	CUresult result = use_for_memory(&context);
-
-	if (result)
-		return result;
-	if (!pointer)
-		return CUDA_ERROR_INVALID_VALUE;
-	return free_memory(context, (uintptr_t)pointer, 1u << SG_MEMORY_HOST);
+	return free_memory((uintptr_t)pointer, 1u << SG_MEMORY_HOST);
 }
 
 SG_API CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flags)
@@ -224,12 +230,8 @@ SG_API CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int fl
 
 SG_API CUresult cuMemHostUnregister(void *pointer)
 {
-	CUcontext context;
-	CUresult result = use_for_memory(&context);
+	CUresult result = free_memory((uintptr_t)pointer, 1u << SG_MEMORY_REGISTERED);
 
-	if (result)
-		return result;
-	result = free_memory(context, (uintptr_t)pointer, 1u << SG_MEMORY_REGISTERED);
 	return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : result;
 }
 
@@ -294,7 +296,7 @@ SG_API CUresult cuArrayDestroy(CUarray array)
 
 	if (result)
 		return result;
-	sg_context_synchronize(context);
+	sg_contexts_join();
 	return sg_array_destroy(array);
 }
 

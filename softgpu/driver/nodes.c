@@ -10,9 +10,11 @@
 
 /* ---- from parameters to work ----------------------------------------------------------- */
 
-/* The context of a node's work: the given one, else the current one. */
-static CUresult choose_context(CUcontext given, CUcontext *ret_context)
+/* The context of a node's kernel: the given one, that of the function, else the current one. */
+static CUresult choose_context(CUcontext given, CUfunction function, CUcontext *ret_context)
 {
+	if (!given && sg_handle_is(function, SG_HANDLE_FUNCTION))
+		given = function->module->context;
 	if (!given)
 		return sg_context_use(ret_context);
 	if (!sg_handle_is(given, SG_HANDLE_CONTEXT))
@@ -29,10 +31,10 @@ static CUresult make_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters, struct
 
 	if (!parameters)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = choose_context(parameters->ctx, &context);
+	request.function = parameters->func ? parameters->func : (CUfunction)parameters->kern;
+	result = choose_context(parameters->ctx, request.function, &context);
 	if (result)
 		return result;
-	request.function = parameters->func ? parameters->func : (CUfunction)parameters->kern;
 	request.shape = SG_SHAPE_OF(parameters);
 	request.parameters = parameters->kernelParams;
 	request.extra = parameters->extra;

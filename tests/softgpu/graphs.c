@@ -227,6 +227,34 @@ TEST("a forked stream may be destroyed during a capture, and its work must be jo
 	end(&driver);
 }
 
+TEST("a kernel's node belongs to the context of its function")
+{
+	struct driver driver = begin();
+	struct counting counting;
+	CUcontext other;
+	CUgraph graph;
+	CUgraphNode node;
+	CUgraphExec executable;
+
+	prepare(&counting, &driver, 3, 1);
+	CHECK_OK(cuGraphCreate(&graph, 0));
+	CHECK_OK(cuCtxCreate(&other, NULL, 0, 0));
+	CHECK_OK(cuGraphAddKernelNode(&node, graph, NULL, 0, &counting.parameters));
+	CHECK_OK(cuCtxSetCurrent(NULL));
+	CHECK_OK(cuGraphKernelNodeSetParams(node, &counting.parameters));
+	CHECK_OK(cuCtxSetCurrent(other));
+	CHECK_OK(cuGraphInstantiate(&executable, graph, 0));
+	CHECK_OK(cuGraphExecKernelNodeSetParams(executable, node, &counting.parameters));
+	CHECK_OK(cuCtxSetCurrent(driver.context));
+	CHECK_OK(cuGraphLaunch(executable, NULL));
+	CHECK_OK(cuCtxSynchronize());
+	CHECK_INT(value(&driver, 3), 1);
+	CHECK_OK(cuGraphExecDestroy(executable));
+	CHECK_OK(cuGraphDestroy(graph));
+	CHECK_OK(cuCtxDestroy(other));
+	end(&driver);
+}
+
 TEST("the default stream cannot be used while a blocking stream is captured")
 {
 	struct driver driver = begin();

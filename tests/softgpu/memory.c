@@ -2,7 +2,10 @@
 /* Memory of the software device. SOFTGPU_MEMORY is 64M here. */
 #include <stdint.h>
 
+#include <pthread.h>
+
 #include "driver.h"
+#include "gate.h"
 
 static uint64_t free_memory(void)
 {
@@ -394,6 +397,67 @@ TEST("stream-ordered memory is freed in stream order, once")
 	CHECK_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
 	CHECK_INT(used, 0);
 	CHECK_INT(free_memory(), before);
+	end(&driver);
+}
+
+static void *open_gate_later(void *data)
+{
+	const struct timespec pause = {0, 50000000};
+
+	nanosleep(&pause, NULL);
+	atomic_store(&((struct gate *)data)->open, true);
+	return NULL;
+}
+
+TEST("freeing memory waits for the work of every context")
+{
+	struct driver driver = begin();
+	CUdeviceptr memory;
+	CUcontext other;
+	CUstream stream;
+	void *host;
+
+	CHECK_OK(cuMemAllocHost(&host, 4096));
+	CHECK_OK(cuMemAlloc(&memory, 4096));
+	CHECK_OK(cuCtxCreate(&other, NULL, 0, 0));
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int of_host = 0; of_host < 2; of_host++) {
+		struct gate gate = {0};
+		pthread_t thread;
+
+		CHECK_OK(cuCtxSetCurrent(other));
+		CHECK_OK(cuLaunchHostFunc(stream, pass_gate, &gate));
+		CHECK_OK(cuMemsetD8Async(of_host ? (CUdeviceptr)host : memory, 7, 4096, stream));
+		CHECK_OK(cuCtxSetCurrent(driver.context));
+		CHECK(!pthread_create(&thread, NULL, open_gate_later, &gate));
+		CHECK_OK(of_host ? cuMemFreeHost(host) : cuMemFree(memory));
+		CHECK(atomic_load(&gate.open));
+		pthread_join(thread, NULL);
+	}
+	CHECK_OK(cuCtxSynchronize());
+	CHECK_OK(cuCtxDestroy(other));
+	end(&driver);
+}
+
+TEST("memory can be freed without a current context")
+{
+	struct driver driver = begin();
+	static char bytes[4096] __attribute__((aligned(4096)));
+	CUdeviceptr memory;
+	CUcontext popped;
+	void *host;
+
+	CHECK_OK(cuMemAlloc(&memory, 4096));
+	CHECK_OK(cuMemAllocHost(&host, 4096));
+	CHECK_OK(cuMemHostRegister(bytes, sizeof(bytes), 0));
+	while (!cuCtxPopCurrent(&popped))
+		continue;
+	CHECK_OK(cuMemFree(memory));
+	CHECK_CUDA(cuMemFree(memory), CUDA_ERROR_INVALID_CONTEXT);
+	CHECK_OK(cuMemFreeHost(host));
+	CHECK_OK(cuMemHostUnregister(bytes));
+	CHECK_CUDA(cuIpcCloseMemHandle(driver.memory), CUDA_ERROR_INVALID_CONTEXT);
+	CHECK_OK(cuCtxSetCurrent(driver.context));
 	end(&driver);
 }
 
