@@ -96,6 +96,12 @@ void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep);
 
 /*
+ * Send the bytes of a report (report.h), and wait until the collector has read them. True: it wants
+ * PTX that the report does not have.
+ */
+bool gt_agent_send_compiled(const struct gt_agent_image *report);
+
+/*
  * The memory of the maps, mapped once per process at the collector's address. False: there is none,
  * and nothing can be patched.
  */

@@ -293,7 +293,7 @@ static bool read_names(const struct gt_agent_reply *reply, const void *mapped,
 		.size = reply->names_size,
 		.count = count,
 	};
-	return count && count == reply->kernels;
+	return (count || reply->flags & GT_AGENT_UNPATCHED) && count == reply->kernels;
 }
 
 /* Map what was attached to a reply; the file is closed in any case. */
@@ -346,6 +346,27 @@ void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep)
 			munmap((void *)exchange->patched, exchange->size);
 	}
 	close(exchange->socket);
+}
+
+bool gt_agent_send_compiled(const struct gt_agent_image *report)
+{
+	struct gt_agent_request request = {.operation = GT_AGENT_COMPILED, .size = report->size};
+	int64_t end = deadline_of_request();
+	int fd = -1, file, socket = connect_collector(end);
+	struct gt_agent_reply reply;
+	bool is_wanted;
+
+	if (socket < 0)
+		return false;
+	file = make_file(report);
+	is_wanted = file >= 0 && exchange_messages(socket, &request, file, end, &reply, &fd) &&
+		    reply.verdict == GT_AGENT_WANTED;
+	if (fd >= 0)
+		close(fd);
+	if (file >= 0)
+		close(file);
+	close(socket);
+	return is_wanted;
 }
 
 /* ---- the memory of the maps ------------------------------------------------------------ */

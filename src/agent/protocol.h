@@ -38,6 +38,7 @@ enum gt_agent_limits {
 enum gt_agent_operation {
 	GT_AGENT_MAPS = 1, /* the memory of the maps */
 	GT_AGENT_IMAGE,    /* an image to be patched */
+	GT_AGENT_COMPILED, /* a cubin, and what the program compiled it from */
 };
 
 struct gt_agent_request {
@@ -54,7 +55,12 @@ enum gt_agent_verdict {
 	GT_AGENT_WHOLE,    /* load the attached image in place of the original */
 	GT_AGENT_SIDE,     /* load both; look-ups of the kernels find those of the attached image */
 	GT_AGENT_MEMORY,   /* map the file that is attached at `address` */
+	GT_AGENT_WANTED,   /* of GT_AGENT_COMPILED: the PTX of this cubin is not known yet */
 	GT_AGENT_ARRAY,    /* map the array of the kernel that is attached over that memory */
+};
+
+enum gt_agent_reply_flags {
+	GT_AGENT_UNPATCHED = 1, /* WHOLE: no program is in the image, and there are no names */
 };
 
 struct gt_agent_reply {
@@ -66,7 +72,7 @@ struct gt_agent_reply {
 	/* WHOLE, SIDE: after the image this many mangled names with a NUL each, sorted. */
 	__u32 kernels;
 	__u32 names_size; /* bytes */
-	__u32 reserved;
+	__u32 flags;      /* gt_agent_reply_flags */
 };
 
 /* Errors of the agent, beside those of the driver. */
@@ -81,4 +87,35 @@ struct gt_agent_result {
 	__u32 magic;
 	__s32 error; /* the driver's CUresult for the patched image or gt_agent_error; 0: it is
 			loaded */
+};
+
+/* ---- compiled ------------------------------------------------------------------------- */
+
+enum {
+	GT_AGENT_MAX_INPUTS = 64,
+	GT_AGENT_MAX_COMPILED = 256 << 20, /* bytes of the cubin and its inputs */
+};
+
+enum gt_agent_input_kind {
+	GT_AGENT_INPUT_PTX = 1,
+	GT_AGENT_INPUT_LTOIR,
+	GT_AGENT_INPUT_LIBRARY, /* an archive */
+	GT_AGENT_INPUT_CODE,    /* a cubin, a fatbin, or another type that its bytes show */
+};
+
+/* A part of the file of GT_AGENT_COMPILED. */
+struct gt_agent_part {
+	__u64 offset, size;
+};
+
+/*
+ * The last bytes of that file. The request is answered without a file, so the cubin cannot be
+ * loaded before it is known.
+ */
+struct gt_agent_compiled {
+	__u32 magic;
+	__u32 input_count;
+	struct gt_agent_part cubin;
+	struct gt_agent_part inputs[GT_AGENT_MAX_INPUTS];
+	__u32 kinds[GT_AGENT_MAX_INPUTS]; /* gt_agent_input_kind */
 };

@@ -255,10 +255,49 @@ int gt_cubin_ptx_read(const void *data, size_t size, struct gt_cubin_ptx *ret_pt
 	return error;
 }
 
+int gt_cubin_texts_add(struct gt_cubin_texts *texts, const char *text, size_t length)
+{
+	struct gt_cubin_text copy = {.text = malloc(length + 1), .length = length};
+
+	if (!copy.text || gt_vec_push(texts, copy)) {
+		free(copy.text);
+		return -ENOMEM;
+	}
+	memcpy(copy.text, text, length);
+	copy.text[length] = 0;
+	return 0;
+}
+
+void gt_cubin_texts_clear(struct gt_cubin_texts *texts)
+{
+	gt_vec_each (text, texts)
+		free(text->text);
+	gt_vec_free(texts);
+}
+
 void gt_cubin_ptx_clear(struct gt_cubin_ptx *ptx)
 {
-	gt_vec_each (text, &ptx->texts)
-		free(text->text);
-	gt_vec_free(&ptx->texts);
+	gt_cubin_texts_clear(&ptx->texts);
 	gt_strbuf_free(&ptx->options);
+}
+
+size_t gt_cubin_size(const void *data, size_t size)
+{
+	struct cubin_reader reader = {.file = {data, size}};
+	size_t end;
+
+	if (cubin_read_header(&reader))
+		return 0;
+	end = (size_t)(reader.sections - reader.file.data) +
+	      reader.section_count * sizeof(Elf64_Shdr);
+	for (size_t i = 0; i < reader.section_count; i++) {
+		Elf64_Shdr section = cubin_section_at(&reader, i);
+
+		if (section.sh_type == SHT_NOBITS || section.sh_offset > size ||
+		    section.sh_size > size - section.sh_offset)
+			continue;
+		if (section.sh_offset + section.sh_size > end)
+			end = section.sh_offset + section.sh_size;
+	}
+	return end;
 }

@@ -34,11 +34,25 @@ struct gt_cubin_text {
 	size_t length;
 };
 
+struct gt_cubin_texts {
+	struct gt_cubin_text *items;
+	size_t count, capacity;
+};
+
 struct gt_cubin_ptx {
-	GT_VEC(struct gt_cubin_text) texts; /* in the order of their sections */
+	struct gt_cubin_texts texts; /* in the order of their sections */
 	/* Options of ptxas that change the code: "-maxrregcount 40 -O 1"; possibly empty */
 	struct gt_strbuf options;
 };
+
+/* Append a copy of text[0..length). 0 or -ENOMEM. */
+int gt_cubin_texts_add(struct gt_cubin_texts *texts, const char *text, size_t length);
+
+/*
+ * The bytes of a cubin, by its section headers and sections; 0: malformed. Files and buffers may
+ * have more.
+ */
+size_t gt_cubin_size(const void *data, size_t size);
 
 /*
  * Read the PTX and the options of a cubin. 0; -ENODATA: it carries no PTX; as gt_cubin_read. The
@@ -46,5 +60,6 @@ struct gt_cubin_ptx {
  */
 int gt_cubin_ptx_read(const void *data, size_t size, struct gt_cubin_ptx *ret_ptx,
 		      struct gt_diag *diag);
+void gt_cubin_texts_clear(struct gt_cubin_texts *texts);
 void gt_cubin_ptx_clear(struct gt_cubin_ptx *ptx);
 #define gt_auto_cubin_ptx __attribute__((cleanup(gt_cubin_ptx_clear))) struct gt_cubin_ptx

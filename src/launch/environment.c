@@ -100,6 +100,7 @@ static int use_soft_gpu(enum gt_gpu gpu, struct gt_environment *environment, str
 
 	if (error)
 		return error;
+	environment->soft_gpu = true;
 	environment->remark =
 		strdup(gpu == GT_GPU_SOFT
 			       ? "using the software GPU: its times say nothing about real GPUs"

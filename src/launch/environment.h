@@ -8,6 +8,7 @@
 
 struct gt_environment {
 	char **variables; /*   "NAME=value" …, ended by NULL; owned */
+	bool soft_gpu;    /* the command gets the software GPU */
 	char *remark;     /* a message to the user about the chosen GPU; NULL: none */
 };
 

@@ -14,9 +14,15 @@
 void gt_patch_image_clear(struct gt_patch_image *image)
 {
 	gt_strbuf_free(&image->fatbin);
+	gt_strbuf_free(&image->texts);
 	gt_patch_result_clear(&image->result);
 	gt_ptx_free(image->module);
 	image->module = NULL;
+	gt_vec_each (part, &image->parts) {
+		gt_patch_result_clear(&part->result);
+		gt_ptx_free(part->module);
+	}
+	gt_vec_free(&image->parts);
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -104,19 +110,45 @@ static int wrap_text(const struct gt_fatbin_entry *entry, const struct gt_strbuf
 	return gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, fatbin, diag);
 }
 
-/* Whether the text has all kernels of a cubin. 0 or -ENODATA. */
-static int check_kernels(const struct gt_ptx_module *module, const struct gt_cubin *cubin,
+/* ---- PTX of the image ------------------------------------------------------------------- */
+
+static int patch_text(const struct gt_fatbin_entry *entry, const struct gt_fatbin_payload *payload,
+		      const struct gt_patch_options *options, struct gt_patch_image *image,
+		      struct gt_diag *diag)
+{
+	int error;
+
+	if (!gt_patch_may_match(payload->data, payload->size, options))
+		return 0;
+	error = gt_ptx_parse(payload->data, payload->size, &image->module, diag);
+	if (!error)
+		error = gt_patch_module(image->module, options, &image->result, diag);
+	if (error || image->result.scope == GT_PATCH_NONE)
+		return error;
+	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
+}
+
+/* ---- PTX of a cubin --------------------------------------------------------------------- */
+
+static int fail_memory(struct gt_diag *diag)
+{
+	return gt_diag(diag, -ENOMEM, "patch", NULL, "out of memory");
+}
+
+/* Whether the modules have all kernels of a cubin. 0 or -ENODATA. */
+static int check_kernels(const struct gt_patch_image *image, const struct gt_cubin *cubin,
 			 struct gt_diag *diag)
 {
 	gt_auto(hash) struct gt_hash *names = gt_hash_new();
 	int error = names ? 0 : -ENOMEM;
 
-	for (const struct gt_ptx_function *function = module->functions; function && !error;
-	     function = function->next)
-		if (function->is_entry && function->body)
-			error = gt_hash_set_str(names, function->name, names);
+	gt_vec_each (part, &image->parts)
+		for (const struct gt_ptx_function *function = part->module->functions;
+		     function && !error; function = function->next)
+			if (function->is_entry && function->body)
+				error = gt_hash_set_str(names, function->name, names);
 	if (error)
-		return gt_diag(diag, error, "patch", NULL, "out of memory");
+		return fail_memory(diag);
 	for (size_t i = 0; i < cubin->count; i++)
 		if (!gt_hash_get_str(names, cubin->kernels[i].name))
 			return gt_diag(diag, -ENODATA, "patch", NULL,
@@ -125,29 +157,128 @@ static int check_kernels(const struct gt_ptx_module *module, const struct gt_cub
 	return 0;
 }
 
-/*
- * Patch a text. cubin: the machine code that it was compiled to, or NULL: all of its kernels must
- * be in the text.
- */
-static int patch_text(const struct gt_fatbin_entry *entry, const char *text, size_t length,
-		      const struct gt_cubin *cubin, const struct gt_patch_options *options,
-		      struct gt_patch_image *image, struct gt_diag *diag)
+static int parse_texts(const struct gt_cubin_ptx *ptx, struct gt_patch_image *image,
+		       struct gt_diag *diag)
+{
+	gt_vec_each (text, &ptx->texts) {
+		struct gt_patch_part part = {0};
+		int error = gt_ptx_parse(text->text, text->length, &part.module, diag);
+
+		if (error)
+			return error;
+		if (gt_vec_push(&image->parts, part)) {
+			gt_ptx_free(part.module);
+			return fail_memory(diag);
+		}
+	}
+	return 0;
+}
+
+/* Add what was done in one of several modules to the result of all. */
+static int add_result(struct gt_patch_result *all, const struct gt_patch_result *result,
+		      struct gt_diag *diag)
+{
+	int error = 0;
+
+	if (result->scope != GT_PATCH_NONE)
+		all->scope = GT_PATCH_WHOLE;
+	all->whole_reason = "the module was linked from several";
+	memcpy(all->prefix, result->prefix, sizeof(all->prefix));
+	all->found += result->found;
+	all->patched += result->patched;
+	all->rejected += result->rejected;
+	gt_vec_each (kernel, &result->kernels)
+		error |= gt_vec_push(&all->kernels, *kernel);
+	gt_vec_each (site, &result->sites)
+		error |= gt_vec_push(&all->sites, *site);
+	gt_vec_each (rejection, &result->rejections)
+		error |= gt_vec_push(&all->rejections, *rejection);
+	return error ? fail_memory(diag) : 0;
+}
+
+/* Patch the modules that a cubin was linked from. They are linked again before they are loaded. */
+static int patch_linked(const struct gt_cubin_ptx *ptx, const struct gt_patch_options *options,
+			struct gt_patch_image *image, struct gt_diag *diag)
+{
+	struct gt_patch_options part_options = *options;
+	int error = 0;
+
+	part_options.whole = true;
+	for (size_t i = 0; i < ptx->texts.count && !error; i++) {
+		const struct gt_cubin_text *text = &ptx->texts.items[i];
+		struct gt_patch_part *part = &image->parts.items[i];
+		bool is_patched;
+
+		part_options.first_site = options->first_site + (uint32_t)image->result.sites.count;
+		part_options.first_kernel =
+			options->first_kernel + (uint32_t)image->result.kernels.count;
+		error = gt_patch_module(part->module, &part_options, &part->result, diag);
+		if (!error)
+			error = add_result(&image->result, &part->result, diag);
+		is_patched = part->result.scope != GT_PATCH_NONE;
+		gt_strbuf_add(&image->texts, is_patched ? part->result.text.data : text->text,
+			      is_patched ? part->result.text.length : text->length);
+		gt_strbuf_putc(&image->texts, 0);
+	}
+	if (image->texts.failed && !error)
+		error = fail_memory(diag);
+	return error;
+}
+
+static int patch_single(const struct gt_fatbin_entry *entry, const struct gt_patch_options *options,
+			struct gt_patch_image *image, struct gt_diag *diag)
 {
 	int error;
 
-	if (!gt_patch_may_match(text, length, options))
-		return 0;
-	error = gt_ptx_parse(text, length, &image->module, diag);
-	if (!error && cubin)
-		error = check_kernels(image->module, cubin, diag);
-	if (!error)
-		error = gt_patch_module(image->module, options, &image->result, diag);
+	image->module = image->parts.items[0].module;
+	gt_vec_free(&image->parts);
+	error = gt_patch_module(image->module, options, &image->result, diag);
 	if (error || image->result.scope == GT_PATCH_NONE)
 		return error;
 	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
 }
 
-/* Patch the PTX that a cubin carries. -ENODATA without a diag: it carries none. */
+/* The texts as they are, to be loaded in place of the cubin. */
+static int keep_texts(const struct gt_cubin_ptx *ptx, const struct gt_fatbin_entry *entry,
+		      struct gt_patch_image *image, struct gt_diag *diag)
+{
+	if (ptx->texts.count == 1) {
+		const struct gt_strbuf text = {.data = ptx->texts.items[0].text,
+					       .length = ptx->texts.items[0].length};
+
+		return wrap_text(entry, &text, &image->fatbin, diag);
+	}
+	gt_vec_each (text, &ptx->texts) {
+		gt_strbuf_add(&image->texts, text->text, text->length);
+		gt_strbuf_putc(&image->texts, 0);
+	}
+	return image->texts.failed ? fail_memory(diag) : 0;
+}
+
+static bool may_match(const struct gt_cubin_ptx *ptx, const struct gt_patch_options *options)
+{
+	gt_vec_each (text, &ptx->texts)
+		if (gt_patch_may_match(text->text, text->length, options))
+			return true;
+	return false;
+}
+
+/* The PTX of a cubin: its own, or what is known of it. -ENODATA without a diag: none. */
+static int find_ptx(const struct gt_fatbin_payload *payload, const struct gt_patch_options *options,
+		    struct gt_cubin_ptx *ret_ptx, bool *ret_recovered, struct gt_diag *diag)
+{
+	const struct gt_patch_recovery *recovery = options->recovery;
+	int error = gt_cubin_ptx_read(payload->data, payload->size, ret_ptx, NULL);
+
+	*ret_recovered = error == -ENODATA && recovery;
+	if (*ret_recovered)
+		error = recovery->find(recovery->context, payload->data, payload->size,
+				       &ret_ptx->texts);
+	if (error == -ENOMEM)
+		return fail_memory(diag);
+	return error ? -ENODATA : 0;
+}
+
 static int patch_cubin(const struct gt_fatbin_payload *payload,
 		       const struct gt_patch_options *options, struct gt_patch_image *image,
 		       struct gt_diag *diag)
@@ -155,20 +286,32 @@ static int patch_cubin(const struct gt_fatbin_payload *payload,
 	gt_auto_cubin_ptx ptx = {0};
 	gt_auto_cubin cubin = {0};
 	struct gt_fatbin_entry entry = {0};
-	int error = gt_cubin_ptx_read(payload->data, payload->size, &ptx, NULL);
+	bool recovered;
+	struct gt_patch_options changed = *options;
+	int error = find_ptx(payload, options, &ptx, &recovered, diag);
 
-	if (!error)
-		error = gt_cubin_read(payload->data, payload->size, &cubin, NULL);
+	if (!error && gt_cubin_read(payload->data, payload->size, &cubin, NULL))
+		error = -ENODATA;
 	if (error)
-		return error == -ENOMEM ? gt_diag(diag, error, "patch", NULL, "out of memory")
-					: -ENODATA;
-	if (ptx.texts.count > 1)
-		return gt_diag(diag, -ENODATA, "patch", NULL,
-			       "SASS only: the cubin was linked from %zu modules", ptx.texts.count);
+		return error;
 	entry.options = gt_strbuf_string(&ptx.options);
 	entry.options_length = (uint32_t)ptx.options.length;
-	return patch_text(&entry, ptx.texts.items[0].text, ptx.texts.items[0].length, &cubin,
-			  options, image, diag);
+	/* The original of a side module is loaded, too, which it cannot be there. */
+	changed.whole |= recovered && options->recovery->always;
+	if (may_match(&ptx, options)) {
+		error = parse_texts(&ptx, image, diag);
+		if (!error)
+			error = check_kernels(image, &cubin, diag);
+		if (!error)
+			error = ptx.texts.count == 1 ? patch_single(&entry, &changed, image, diag)
+						     : patch_linked(&ptx, options, image, diag);
+	}
+	if (!error && image->result.scope == GT_PATCH_NONE) {
+		gt_strbuf_clear(&image->texts);
+		if (recovered && options->recovery->always)
+			error = keep_texts(&ptx, &entry, image, diag);
+	}
+	return error;
 }
 
 int gt_patch_image(const void *data, size_t size, uint32_t device,
@@ -188,11 +331,9 @@ int gt_patch_image(const void *data, size_t size, uint32_t device,
 	cubin = entry ? NULL : gt_fatbin_best_cubin(fatbin, device);
 	error = entry || cubin ? gt_fatbin_extract(entry ? entry : cubin, &payload, diag)
 			       : -ENODATA;
-	if (!error && entry)
-		error = patch_text(entry, payload.data, payload.size, NULL, options, ret_image,
-				   diag);
-	else if (!error)
-		error = patch_cubin(&payload, options, ret_image, diag);
+	if (!error)
+		error = entry ? patch_text(entry, &payload, options, ret_image, diag)
+			      : patch_cubin(&payload, options, ret_image, diag);
 	if (error == -ENODATA)
 		gt_diag(diag, error, "patch", NULL, "SASS only: the module has no PTX for sm_%u",
 			device);

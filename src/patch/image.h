@@ -8,12 +8,30 @@
  */
 #pragma once
 
+#include "fatbin/cubin_ptx.h"
 #include "patch/patch.h"
 
+/* Finds the PTX of cubins that carry none. */
+struct gt_patch_recovery {
+	/* Adds it, possibly of several modules that were linked. 0, -ENODATA, -ENOMEM. */
+	int (*find)(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts);
+	void *context;
+	bool always; /* load the PTX that was found even where nothing is inserted */
+};
+
+/* One of several modules that are linked. */
+struct gt_patch_part {
+	struct gt_ptx_module *module;
+	struct gt_patch_result result;
+};
+
+/* Load the original if neither `fatbin` nor `texts` has contents. */
 struct gt_patch_image {
-	struct gt_strbuf fatbin;       /* empty: load the original */
-	struct gt_patch_result result; /* refers to the module */
-	struct gt_ptx_module *module;  /* NULL: nothing matched by its name */
+	struct gt_strbuf fatbin;
+	struct gt_strbuf texts;        /* PTX modules to be linked, each with a NUL */
+	struct gt_patch_result result; /* refers to the modules; of all parts */
+	struct gt_ptx_module *module;  /* NULL: nothing matched by its name, or there are parts */
+	GT_VEC(struct gt_patch_part) parts; /* of a cubin that was linked from several modules */
 };
 
 /*

@@ -47,6 +47,8 @@ struct gt_patch_program {
 	struct gt_section section;            /* not GT_KIND_RUN, not GT_KIND_HOST */
 };
 
+struct gt_patch_recovery;
+
 struct gt_patch_options {
 	const struct gt_bpf_object *object; /* of all programs; their maps; may be NULL */
 	const struct gt_patch_program *programs;
@@ -55,8 +57,9 @@ struct gt_patch_options {
 	uint32_t first_kernel;  /* the context's `kernel` of the module's first kernel */
 	uint32_t output_bytes;  /* as in gt_translate_options */
 	bool symbols_global;    /* as in gt_translate_options */
-	const struct gt_symbol_values *symbols; /* as in gt_translate_options */
-	bool switchable;                        /* each site tests its program's switch */
+	const struct gt_symbol_values *symbols;   /* as in gt_translate_options */
+	const struct gt_patch_recovery *recovery; /* for gt_patch_image; may be NULL */
+	bool switchable;                          /* each site tests its program's switch */
 	uint64_t switches; /* the initial value of the symbol <prefix>switches */
 	bool whole;        /* never a side module */
 };

@@ -19,7 +19,8 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	inject->control.listener = inject->control.epoll = -1;
 	for (uint32_t i = 0; i < GT_INJECT_MAX_CONTROLS; i++)
 		inject->control.fds[i] = -1;
-	if (gt_inject_sites_new(&inject->sites))
+	inject->recovered = gt_recovered_new();
+	if (!inject->recovered || gt_inject_sites_new(&inject->sites))
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	error = gt_inject_memory_open(inject, diag);
 	if (!error)
@@ -45,7 +46,13 @@ void gt_inject_close(struct gt_inject *inject)
 		free(kernel->name);
 	gt_vec_free(&inject->kernels);
 	gt_inject_sites_free(inject->sites);
+	gt_recovered_free(inject->recovered);
 	free(inject);
+}
+
+void gt_inject_recover_always(struct gt_inject *inject, bool always)
+{
+	inject->recover_always = always;
 }
 
 const char *gt_inject_socket(const struct gt_inject *inject)

@@ -71,6 +71,12 @@ GT_DEFINE_AUTO(inject, struct gt_inject, gt_inject_close)
 /* The value of the environment variable GT_AGENT_SOCKET. */
 const char *gt_inject_socket(const struct gt_inject *inject);
 
+/*
+ * Whether cubins whose PTX is known are replaced by it even where nothing is inserted: for devices
+ * that execute PTX alone.
+ */
+void gt_inject_recover_always(struct gt_inject *inject, bool always);
+
 /* Readable when there is something to do. */
 int gt_inject_fd(const struct gt_inject *inject);
 /* Do it. 0 or -Exxx; errors of single processes are part of the coverage. */

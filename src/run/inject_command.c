@@ -53,7 +53,7 @@ static int attach_host_programs(const struct gt_inject_command *command,
 }
 
 /* Create the process of the command, which waits, and attach the host programs. */
-static int make_command(const struct gt_inject *inject, const struct gt_inject_command *command,
+static int make_command(struct gt_inject *inject, const struct gt_inject_command *command,
 			void (*remark)(const char *text), struct gt_child *ret_child,
 			int *ret_status, struct gt_diag *diag)
 {
@@ -68,6 +68,8 @@ static int make_command(const struct gt_inject *inject, const struct gt_inject_c
 	}
 	if (environment.remark)
 		remark(environment.remark);
+	/* The software GPU executes PTX alone. */
+	gt_inject_recover_always(inject, environment.soft_gpu);
 	error = prepare_environment(inject, &environment, diag);
 	if (!error)
 		error = gt_child_make(found.paths[0], command->words, environment.variables,

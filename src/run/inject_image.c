@@ -87,6 +87,11 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 			   inject->memory.words[inject->map_count][1]},
 		.pid_tgid = (uint64_t)connection->module.pid << 32 | request->thread,
 	};
+	const struct gt_patch_recovery recovery = {
+		.find = gt_recovered_find,
+		.context = inject->recovered,
+		.always = inject->recover_always,
+	};
 	const struct gt_patch_options options = {
 		.object = inject->options.object,
 		.programs = inject->options.programs,
@@ -96,6 +101,7 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.symbols = &symbols,
 		.switchable = inject->options.switchable,
 		.switches = GT_INJECT_MAP_ADDRESS,
+		.recovery = &recovery,
 	};
 
 	return gt_patch_image(data, request->size, request->capability, &options, image, diag);
@@ -151,6 +157,8 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	inject->next_site += (uint32_t)result->sites.count;
 	if (image->module)
 		gt_inject_sites_add(inject->sites, image->module, result);
+	gt_vec_each (part, &image->parts)
+		gt_inject_sites_add(inject->sites, part->module, &part->result);
 	inject->next_kernel += (uint32_t)result->kernels.count;
 	gt_vec_each (kernel, &result->kernels)
 		keep_kernel(inject, kernel->name, connection->capability);
@@ -204,6 +212,7 @@ static int make_reply_file(const struct gt_patch_image *image, struct gt_agent_r
 	reply->size = image->fatbin.length;
 	reply->kernels = (uint32_t)image->result.kernels.count;
 	reply->names_size = (uint32_t)names.length;
+	reply->flags = image->result.scope == GT_PATCH_NONE ? GT_AGENT_UNPATCHED : 0;
 	return fd;
 }
 
@@ -241,9 +250,22 @@ bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connectio
 	if (!error && image.fatbin.length)
 		fd = make_reply_file(&image, &reply);
 	if (!gt_agent_send(connection->fd, &reply, sizeof(reply), fd, MSG_DONTWAIT) ||
-	    (fd < 0 && image.fatbin.length))
+	    (fd < 0 && (image.fatbin.length || image.texts.length)))
 		gt_inject_image_reject(inject, connection,
 				       "the patched module could not be handed over");
 	gt_patch_image_clear(&image);
 	return connection->module.patched;
+}
+
+void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connection *connection,
+			      const struct gt_agent_request *request, int file)
+{
+	struct gt_agent_reply reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_ORIGINAL};
+	auto_image_bytes bytes = {0};
+
+	if (request->size <= GT_AGENT_MAX_COMPILED + sizeof(struct gt_agent_compiled) &&
+	    read_image(file, request->size, &bytes) &&
+	    gt_recovered_take(inject->recovered, bytes.data, bytes.size) == -EAGAIN)
+		reply.verdict = GT_AGENT_WANTED;
+	gt_agent_send(connection->fd, &reply, sizeof(reply), -1, MSG_DONTWAIT);
 }

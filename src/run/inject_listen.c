@@ -192,6 +192,8 @@ static void take_request(struct gt_inject *inject, struct gt_inject_connection *
 		if (request.operation == GT_AGENT_IMAGE)
 			connection->answered =
 				gt_inject_image_answer(inject, connection, &request, file);
+		else if (request.operation == GT_AGENT_COMPILED)
+			gt_inject_image_compiled(inject, connection, &request, file);
 		else if (request.operation == GT_AGENT_MAPS)
 			gt_inject_memory_send(inject, connection->fd);
 	}

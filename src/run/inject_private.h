@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "run/inject.h"
 #include "run/inject_sites.h"
+#include "run/recovered.h"
 
 enum {
 	GT_INJECT_MAX_KERNELS = 1 << 20, /* whose names are kept */
@@ -74,6 +75,8 @@ struct gt_inject {
 	uint32_t next_site, next_kernel;
 	GT_VEC(struct gt_inject_kernel) kernels; /* by number, of the first MAX_KERNELS */
 	struct gt_inject_sites *sites;
+	struct gt_recovered *recovered; /* the PTX of cubins */
+	bool recover_always;
 	struct gt_inject_coverage coverage;
 };
 
@@ -99,6 +102,9 @@ void gt_inject_disconnect(struct gt_inject *inject, struct gt_inject_connection 
  */
 bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connection *connection,
 			    const struct gt_agent_request *request, int file);
+/* Take the report about a cubin in `file`, and reply. */
+void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connection *connection,
+			      const struct gt_agent_request *request, int file);
 /* The process loads the original although there is a patched image. */
 void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connection *connection,
 			    const char *reason);

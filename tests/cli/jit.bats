@@ -37,6 +37,14 @@ cubin() {
 	nvcc -arch=$arch -cubin "${@:2}" -o "$1" "$programs/kernels.cu"
 }
 
+# compile_nvrtc NAME [ARGUMENTS…]: the same for nvrtc.c.
+compile_nvrtc() {
+	need_file "$cuda/include/nvrtc.h" "NVRTC (nvrtc.h)"
+	gcc -g -O1 -I "$root/softgpu/include" -I "$programs" -I "$cuda/include" -o "$1" \
+		"$programs/nvrtc.c" "${@:2}" -L "$softgpu" -l:libcuda.so.1 -L "$cuda/lib64" \
+		-Wl,-rpath,"$cuda/lib64" -ldl
+}
+
 # inserted COMMAND…: runs it with the GPU programs; all of its 1024 threads are counted.
 inserted() {
 	gputap run --gpu soft --json program.o -- "$@"
@@ -83,4 +91,92 @@ untouched() {
 	expect_status 1
 	expect_error_line '^gputap: module 1 of process [0-9]+: original; 0 of 0 sites patched; SASS only: the module has no PTX for sm_75$'
 	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 1 SASS only, 0 failed'
+}
+
+@test "NVRTC's cubins are patched without line information: the PTX comes from NVRTC" {
+	compile_nvrtc linked -lnvrtc
+	for method in data data-ex fatbinary library; do
+		inserted ./linked "$programs/kernels.cu" $method
+	done
+}
+
+@test "NVRTC's cubins are patched with line information, and with a register limit" {
+	compile_nvrtc linked -lnvrtc
+	inserted ./linked "$programs/kernels.cu" data -lineinfo
+	inserted ./linked "$programs/kernels.cu" data -maxrregcount=40 --ptxas-options=-O1
+	untouched ./linked "$programs/kernels.cu" data -lineinfo
+}
+
+@test "NVRTC is found where the program opens it by dlopen" {
+	compile_nvrtc opened -DDLOPEN
+	inserted ./opened "$programs/kernels.cu" data
+}
+
+@test "a cubin that NVRTC made runs on the software GPU, whether or not a program matches" {
+	compile_nvrtc linked -lnvrtc
+	sed 's|gpu/entry/add|gpu/entry/nothing|; s|gpu/exit/add|gpu/exit/nothing|' program.c >other.c
+	clang -g -O2 -target bpf -I "$root/include" -c other.c -o other.o
+	gputap run --gpu soft other.o -- ./linked "$programs/kernels.cu" data
+	expect_status 0
+	expect_output_line '^add: 1000 sums are right$'
+	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 0 SASS only, 0 failed'
+}
+
+@test "the PTX of cubins that a ptxas process made is its input" {
+	need_command nvcc
+	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	compile ptxas
+	for how in spawn spawnp execv execve pipe; do
+		inserted ./ptxas $how "$(command -v ptxas)" kernels.ptx
+	done
+}
+
+@test "a cubin that nvcc made in a child process is patched when it is loaded" {
+	need_command nvcc
+	compile load
+	inserted sh -c "nvcc -arch=$arch -cubin -o made.cubin '$programs/kernels.cu' && ./load file made.cubin"
+	inserted sh -c "nvcc -gencode arch=compute_75,code=sm_75 -fatbin -o made.fatbin '$programs/kernels.cu' &&
+		./load data made.fatbin"
+}
+
+@test "a Python program that compiles and loads by ctypes is patched" {
+	need_command python3
+	need_file "$cuda/lib64/libnvrtc.so.13" "NVRTC (libnvrtc.so.13)"
+	export LD_LIBRARY_PATH=$cuda/lib64
+	inserted python3 "$programs/ctypes_client.py" "$programs/kernels.cu"
+	inserted python3 "$programs/ctypes_client.py" "$programs/kernels.cu" -lineinfo
+}
+
+@test "the agent leaves to dlsym what RTLD_NEXT and RTLD_DEFAULT mean to its caller" {
+	mkdir -p one
+	cat >first.c <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		int answer(void) { int (*next)(void) = dlsym(RTLD_NEXT, "answer"); return next ? 10 + next() : 1; }
+		int own(void) { return 3; }
+		int ask(void) { int (*found)(void) = dlsym(RTLD_DEFAULT, "own"); return found ? found() : 1; }
+		void *nvrtc(void) { return dlsym(RTLD_DEFAULT, "nvrtcGetCUBIN"); }
+	END
+	echo 'int answer(void) { return 2; }' >second.c
+	gcc -shared -fPIC -o libsecond.so second.c
+	gcc -shared -fPIC -o libfirst.so first.c -L . -Wl,--no-as-needed -lsecond -Wl,-rpath,"$PWD"
+	cat >main.c <<-'END'
+		#include <dlfcn.h>
+		#include <stdio.h>
+		int main(void) {
+			void *first = dlopen("./libfirst.so", RTLD_NOW | RTLD_LOCAL);
+			int (*answer)(void) = dlsym(first, "answer"), (*ask)(void) = dlsym(first, "ask");
+			void *(*nvrtc)(void) = dlsym(first, "nvrtc");
+			const char *error;
+			printf("%d %d", answer(), ask());
+			dlerror();
+			printf(" %d", nvrtc() != 0);
+			error = dlerror();
+			printf(" %d\n", error != 0);
+			return 0;
+		}
+	END
+	gcc -o main main.c -ldl
+	observe env LD_PRELOAD="$build/src/agent/libgputap-agent.so" ./main
+	expect_output '12 3 0 1'
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How programs get to the functions of compilers.def.
+ *
+ * A program that is linked with such a library finds the agent's functions first, since the agent
+ * is preloaded. The library's own are those that the caller's dependencies have. dlsym on a
+ * library's handle finds the library's own: so dlsym is hooked, too, and returns one of several
+ * copies of a hook. Each copy belongs to one library.
+ */
+#include "agent/compilers.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/caller.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Of nvrtcResult and nvJitLinkResult: internal errors. */
+enum {
+	NVRTC_ERROR = 11,
+	JITLINK_ERROR = 6,
+};
+
+enum { LIBRARIES = 8 }; /* whose hooks dlsym returns */
+
+#define FOR_LIBRARIES(X, ...)                                                                      \
+	X(0, __VA_ARGS__)                                                                          \
+	X(1, __VA_ARGS__)                                                                          \
+	X(2, __VA_ARGS__)                                                                          \
+	X(3, __VA_ARGS__)                                                                          \
+	X(4, __VA_ARGS__)                                                                          \
+	X(5, __VA_ARGS__)                                                                          \
+	X(6, __VA_ARGS__)                                                                          \
+	X(7, __VA_ARGS__)
+
+/* ---- the loader ------------------------------------------------------------------------ */
+
+typedef void *dlsym_function(void *handle, const char *name);
+
+EXPORT void *dlsym(void *handle, const char *name);
+
+static dlsym_function *real_dlsym(void)
+{
+	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+	static _Atomic(dlsym_function *) found;
+	dlsym_function *function = atomic_load_explicit(&found, memory_order_relaxed);
+
+	for (size_t i = 0; !function && i < sizeof(versions) / sizeof(versions[0]); i++)
+		function = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	atomic_store_explicit(&found, function, memory_order_relaxed);
+	return function;
+}
+
+/* A function of the library at an address, or of what this library needs; NULL: none. */
+static void *find_beside(const void *address, const char *name)
+{
+	Dl_info info;
+	void *handle, *function;
+
+	if (!dladdr(address, &info) || !info.dli_fname || !info.dli_fname[0])
+		return NULL;
+	handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle)
+		return NULL;
+	function = real_dlsym()(handle, name);
+	dlclose(handle);
+	return function;
+}
+
+static bool is_own(const void *function)
+{
+	Dl_info info, self;
+
+	return dladdr(function, &info) && dladdr((void *)is_own, &self) &&
+	       info.dli_fbase == self.dli_fbase;
+}
+
+/* The library's own function that a caller means by a name; NULL: none. */
+static void *find_for_caller(const void *caller, const char *name)
+{
+	void *function = find_beside(caller, name);
+
+	return function && !is_own(function) ? function : real_dlsym()(RTLD_NEXT, name);
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	size_t offset; /* in struct gt_compiler */
+} functions[] = {
+#define HOOKED(name, failure, parameters, arguments) CALLED(name, parameters)
+#define CALLED(name, parameters) {#name, offsetof(struct gt_compiler, name)},
+#include "agent/compilers.def"
+#undef HOOKED
+#undef CALLED
+};
+
+enum { FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
+
+/* "_13_0" */
+static bool is_suffix(const char *text)
+{
+	const char *minor;
+
+	if (text[0] != '_' || strlen(text) >= sizeof(((struct gt_compiler *)0)->suffix))
+		return false;
+	minor = text + 1 + strspn(text + 1, "0123456789");
+	return minor > text + 1 && *minor == '_' && minor[1] &&
+	       !minor[1 + strspn(minor + 1, "0123456789")];
+}
+
+/* The function of a name, with or without a version; -1: another function. */
+static int find_function(const char *name, const char **ret_suffix)
+{
+	const char *base = strncmp(name, "__nvJitLink", 11) ? name : name + 2;
+
+	if (strncmp(base, "nvrtc", 5) && strncmp(base, "nvJitLink", 9))
+		return -1;
+	for (int i = 0; i < FUNCTIONS; i++) {
+		size_t length = strlen(functions[i].name);
+
+		if (strncmp(base, functions[i].name, length) != 0)
+			continue;
+		*ret_suffix = base + length;
+		if (base == name ? !base[length] : is_suffix(base + length))
+			return i;
+	}
+	return -1;
+}
+
+/* ---- libraries ------------------------------------------------------------------------- */
+
+static void **function_of(struct gt_compiler *compiler, size_t number)
+{
+	return (void **)((char *)compiler + functions[number].offset);
+}
+
+/* Find all functions of the library that has `function`. */
+static bool read_library(const void *function, const char *suffix, struct gt_compiler *compiler)
+{
+	Dl_info info;
+
+	*compiler = (struct gt_compiler){0};
+	if (!dladdr(function, &info))
+		return false;
+	compiler->base = info.dli_fbase;
+	snprintf(compiler->suffix, sizeof(compiler->suffix), "%s", suffix);
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s%s", *suffix ? "__" : "", functions[i].name,
+			 suffix);
+		*function_of(compiler, i) = find_beside(function, name);
+	}
+	return true;
+}
+
+static _Atomic(const struct gt_compiler *) libraries[LIBRARIES];
+
+/* The number of a library's copies of the hooks; -1: all are taken. */
+static int find_library(const void *function, const char *suffix)
+{
+	struct gt_compiler *compiler = malloc(sizeof(*compiler));
+
+	if (!compiler || !read_library(function, suffix, compiler)) {
+		free(compiler);
+		return -1;
+	}
+	for (int i = 0; i < LIBRARIES; i++) {
+		const struct gt_compiler *known = NULL;
+
+		/* One that was closed and opened again may have the same functions. */
+		if (atomic_compare_exchange_strong(&libraries[i], &known, compiler))
+			return i;
+		if (!memcmp(known, compiler, sizeof(*known))) {
+			free(compiler);
+			return i;
+		}
+	}
+	free(compiler);
+	return -1;
+}
+
+/* ---- hooks ----------------------------------------------------------------------------- */
+
+/* The copies of the hooks, which dlsym returns. */
+#define COPY(number, name, parameters, arguments)                                                  \
+	static int name##_##number parameters                                                      \
+	{                                                                                          \
+		return gt_hook_##name(atomic_load(&libraries[number]), UNPACK arguments);          \
+	}
+#define HOOKED(name, failure, parameters, arguments)                                               \
+	FOR_LIBRARIES(COPY, name, parameters, arguments)
+#define CALLED(name, parameters)
+#include "agent/compilers.def"
+#undef HOOKED
+#undef CALLED
+
+#define COPY_ADDRESS(number, name) (void *)name##_##number,
+static void *const hooks[FUNCTIONS][LIBRARIES] = {
+#define HOOKED(name, failure, parameters, arguments) {FOR_LIBRARIES(COPY_ADDRESS, name)},
+#define CALLED(name, parameters) {NULL},
+#include "agent/compilers.def"
+#undef HOOKED
+#undef CALLED
+};
+
+/* The functions that programs are linked with. */
+#define DEFINE(symbol, suffix, name, failure, parameters, arguments)                               \
+	EXPORT int symbol parameters;                                                              \
+	int symbol parameters                                                                      \
+	{                                                                                          \
+		struct gt_compiler compiler;                                                       \
+		const struct gt_agent_caller caller = gt_agent_save_caller();                      \
+		void *function = find_for_caller(__builtin_return_address(0), #symbol);            \
+		bool found =                                                                       \
+			function && read_library(function, suffix, &compiler) && compiler.name;    \
+                                                                                                   \
+		gt_agent_restore_caller(&caller);                                                  \
+		return found ? gt_hook_##name(&compiler, UNPACK arguments) : (failure);            \
+	}
+#define HOOKED(name, failure, parameters, arguments)                                               \
+	DEFINE(name, "", name, failure, parameters, arguments)
+#define CALLED(name, parameters)
+#include "agent/compilers.def"
+#undef HOOKED
+#undef CALLED
+
+/* The hook in place of a library's own function, or NULL. */
+static void *find_hook(void *function, int number, const char *suffix)
+{
+	int library;
+
+	if (!hooks[number][0])
+		return NULL;
+	library = find_library(function, suffix);
+	return library < 0 ? NULL : hooks[number][library];
+}
+
+/* dlsym for a function of compilers.def. */
+static void *find_compiler_function(void *handle, const char *name, int number, const char *suffix,
+				    const void *address)
+{
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
+	void *function = is_global ? find_for_caller(address, name) : real_dlsym()(handle, name);
+	/* The handle of the program finds the agent's own. */
+	void *own = function && is_own(function) ? real_dlsym()(RTLD_NEXT, name) : function;
+	void *hook = own ? find_hook(own, number, suffix) : NULL;
+
+	/* What was not found on the way is no error of the program's call. */
+	if (own)
+		dlerror();
+	gt_agent_restore_caller(&caller);
+	return hook ? hook : own;
+}
+
+/*
+ * All other calls leave by a jump (-O2), not by a call: the loader uses the return address to find
+ * out what RTLD_NEXT and RTLD_DEFAULT mean.
+ */
+void *dlsym(void *handle, const char *name)
+{
+	const char *suffix;
+	int number = name[0] == 'n' || name[0] == '_' ? find_function(name, &suffix) : -1;
+
+	if (number < 0)
+		return real_dlsym()(handle, name);
+	return find_compiler_function(handle, name, number, suffix, __builtin_return_address(0));
+}
