@@ -6,6 +6,7 @@
  * site. One GPU of each instruction set. Needs clang, nvcc and ptxas; --quick: the tests' kernels
  * on one GPU.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,7 @@ struct bench {
 	char directory[32];
 	struct gt_bpf_object *object;
 	additions added[gt_countof(sets)];
+	unsigned kernels, skipped; /* of the current GPU; sources that are not for it */
 	struct gt_diag diag;
 };
 
@@ -159,22 +161,38 @@ static int measure_set(struct bench *bench, const struct gt_ptx_module *module, 
 	return error;
 }
 
-/* One source, compiled for one GPU. */
-static int measure_source(struct bench *bench, const char *source, unsigned sm)
+/* The PTX of a source for a GPU. -ENODATA: its compiler rejects it, or is not installed. */
+static int compile_source(struct bench *bench, const char *source, unsigned sm)
 {
-	gt_auto_strbuf command = GT_STRBUF_INIT, text = GT_STRBUF_INIT;
+	gt_auto_strbuf command = GT_STRBUF_INIT;
+
+	if (strstr(source, ".ptx"))
+		gt_strbuf_printf(&command, "cp '%s' %s/source.ptx", source, bench->directory);
+	else if (strstr(source, "clang.cu"))
+		gt_strbuf_printf(&command,
+				 "clang -x cuda --cuda-device-only -nocudainc -nocudalib -O2 "
+				 "--cuda-gpu-arch=sm_75 -Xclang -target-sdk-version=11.5 -S '%s' "
+				 "-o %s/source.ptx",
+				 source, bench->directory);
+	else
+		gt_strbuf_printf(&command,
+				 SASS_TOOLS
+				 "nvcc -std=c++17 -arch=sm_%u -ptx '%s' -o %s/source.ptx",
+				 sm, source, bench->directory);
+	gt_strbuf_printf(&command, " >/dev/null 2>&1");
+	return system(gt_strbuf_string(&command)) ? -ENODATA : 0;
+}
+
+/* The module in source.ptx and its code. -ENODATA: it is not for this GPU. */
+static int read_source(struct bench *bench, unsigned sm, struct gt_ptx_module **ret_module,
+		       sass_codes *plain)
+{
 	gt_auto(ptx) struct gt_ptx_module *module = NULL;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
 	gt_auto_file file = {0};
-	sass_codes plain = {0};
 	char path[128];
 	int error;
 
-	gt_strbuf_printf(&command,
-			 SASS_TOOLS "nvcc -std=c++17 -arch=sm_%u -ptx '%s' -o %s/source.ptx "
-				    ">/dev/null 2>&1",
-			 sm, source, bench->directory);
-	if (system(gt_strbuf_string(&command)))
-		return gt_diag(&bench->diag, -EINVAL, "nvcc", source, "nvcc rejects it");
 	snprintf(path, sizeof(path), "%s/source.ptx", bench->directory);
 	error = gt_file_read(path, GT_PTX_MAX_TEXT, &file, &bench->diag);
 	if (!error)
@@ -183,12 +201,28 @@ static int measure_source(struct bench *bench, const char *source, unsigned sm)
 		return error;
 	gt_ptx_print(module, &text);
 	error = write_ptx(bench, "plain", &text);
+	if (!error && sass_assemble(bench->directory, "plain", sm, plain))
+		error = -ENODATA;
 	if (!error)
-		error = sass_assemble(bench->directory, "plain", sm, &plain);
+		*ret_module = gt_take(module);
+	return error;
+}
+
+/* One source, compiled for one GPU. */
+static int measure_source(struct bench *bench, const char *source, unsigned sm)
+{
+	gt_auto(ptx) struct gt_ptx_module *module = NULL;
+	sass_codes plain = {0};
+	int error = compile_source(bench, source, sm);
+
+	if (!error)
+		error = read_source(bench, sm, &module, &plain);
 	for (size_t i = 0; !error && i < gt_countof(sets); i++)
 		error = measure_set(bench, module, i, sm, &plain);
+	bench->kernels += (unsigned)plain.count;
+	bench->skipped += error == -ENODATA;
 	gt_vec_free(&plain);
-	return error;
+	return error == -ENODATA ? 0 : error;
 }
 
 /* ---- figures --------------------------------------------------------------------------- */
@@ -220,21 +254,49 @@ static void print_set(const struct patch_set *set, additions *added, unsigned sm
 	printf("patch-%s-sm_%u-new-spills %u kernels\n", set->name, sm, spilled);
 }
 
-static const char *const sources[] = {
-	"tests/data/ptx/kernels.cu", "examples/vectoradd.cu",    "examples/matmul.cu",
-	"examples/reduce.cu",        "examples/streams.cu",      "examples/bench.cu",
-	"tests/programs/mix.cu",     "tests/programs/habits.cu",
+/* Folders whose .cu and .ptx files are measured. */
+static const char *const folders[] = {
+	"tests/data/ptx", "examples", "tests/programs", "tests/softgpu", "bench",
 };
 
-static int measure_gpu(struct bench *bench, unsigned sm, size_t source_count)
+static int is_source(const struct dirent *entry)
 {
-	char path[4096];
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot && (!strcmp(dot, ".cu") || !strcmp(dot, ".ptx"));
+}
+
+static int measure_folder(struct bench *bench, const char *folder, unsigned sm)
+{
+	gt_autofree char *path = NULL;
+	struct dirent **entries = NULL;
+	int count, error = 0;
+
+	if (asprintf(&path, "%s/%s", SOURCE_ROOT, folder) < 0)
+		return -ENOMEM;
+	count = scandir(path, &entries, is_source, alphasort);
+	for (int i = 0; i < count; i++) {
+		gt_autofree char *source = NULL;
+
+		if (!error && asprintf(&source, "%s/%s", path, entries[i]->d_name) >= 0)
+			error = measure_source(bench, source, sm);
+		free(entries[i]);
+	}
+	free(entries);
+	return error;
+}
+
+static int measure_gpu(struct bench *bench, unsigned sm, bool quick)
+{
 	int error = 0;
 
-	for (size_t i = 0; i < source_count && !error; i++) {
-		snprintf(path, sizeof(path), "%s/%s", SOURCE_ROOT, sources[i]);
-		error = measure_source(bench, path, sm);
-	}
+	bench->kernels = bench->skipped = 0;
+	if (quick)
+		error = measure_source(bench, SOURCE_ROOT "/tests/data/ptx/kernels.cu", sm);
+	for (size_t i = 0; i < gt_countof(folders) && !error && !quick; i++)
+		error = measure_folder(bench, folders[i], sm);
+	printf("patch-sm_%u-kernels %u kernels\n", sm, bench->kernels);
+	printf("patch-sm_%u-sources-skipped %u files\n", sm, bench->skipped);
 	for (size_t i = 0; i < gt_countof(sets); i++) {
 		if (!error)
 			print_set(&sets[i], &bench->added[i], sm);
@@ -258,7 +320,7 @@ int main(int argc, char *argv[])
 		return 1;
 	error = gt_bpf_object_open(PROBES, false, &bench.object, &bench.diag);
 	for (size_t i = 0; i < (quick ? 1 : gt_countof(gpus)) && !error; i++)
-		error = measure_gpu(&bench, gpus[i], quick ? 1 : gt_countof(sources));
+		error = measure_gpu(&bench, gpus[i], quick);
 	if (error)
 		fprintf(stderr, "patch-code: %s: %s\n", bench.diag.place, bench.diag.text);
 	gt_bpf_object_free(bench.object);
