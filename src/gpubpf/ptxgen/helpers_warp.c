@@ -18,13 +18,13 @@ struct gt_ptxgen_value gt_ptxgen_active_mask(struct gt_ptxgen *gen)
 	return mask;
 }
 
-static void emit_shuffle_half(struct gt_ptxgen *gen, struct gt_ptxgen_value half,
-			      struct gt_ptxgen_value lane, struct gt_ptxgen_value mask)
+void gt_ptxgen_shuffle_word(struct gt_ptxgen *gen, struct gt_ptxgen_value word,
+			    struct gt_ptxgen_value lane, struct gt_ptxgen_value mask)
 {
 	if (gt_ptxgen_has_sync(gen))
-		gt_ptxgen_emit(gen, "shfl.sync.idx.b32", half, half, lane, 31, mask);
+		gt_ptxgen_emit(gen, "shfl.sync.idx.b32", word, word, lane, 31, mask);
 	else
-		gt_ptxgen_emit(gen, "shfl.idx.b32", half, half, lane, 31);
+		gt_ptxgen_emit(gen, "shfl.idx.b32", word, word, lane, 31);
 }
 
 struct gt_ptxgen_value gt_ptxgen_shuffle(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
@@ -34,8 +34,8 @@ struct gt_ptxgen_value gt_ptxgen_shuffle(struct gt_ptxgen *gen, struct gt_ptxgen
 			       whole = gt_ptxgen_b64(gen);
 
 	gt_ptxgen_split(gen, low, high, value);
-	emit_shuffle_half(gen, low, lane, mask);
-	emit_shuffle_half(gen, high, lane, mask);
+	gt_ptxgen_shuffle_word(gen, low, lane, mask);
+	gt_ptxgen_shuffle_word(gen, high, lane, mask);
 	gt_ptxgen_join(gen, whole, low, high);
 	return whole;
 }

@@ -85,6 +85,9 @@ void gt_ptxgen_copy_in_sized(struct gt_ptxgen *gen, unsigned number, struct gt_p
 
 /* The active lanes: a fresh .b32. */
 struct gt_ptxgen_value gt_ptxgen_active_mask(struct gt_ptxgen *gen);
+/* Replace the .b32 `word` by that of the lane with the number `lane`; all lanes of `mask` do so. */
+void gt_ptxgen_shuffle_word(struct gt_ptxgen *gen, struct gt_ptxgen_value word,
+			    struct gt_ptxgen_value lane, struct gt_ptxgen_value mask);
 /* The .b64 `value` of the lane with the number `lane` (.b32). All lanes of `mask` are active. */
 struct gt_ptxgen_value gt_ptxgen_shuffle(struct gt_ptxgen *gen, struct gt_ptxgen_value value,
 					 struct gt_ptxgen_value lane, struct gt_ptxgen_value mask);

@@ -9,6 +9,7 @@
 
 enum {
 	WARP = 32,
+	NO_POSITION = 1, /* in place of one, which is a multiple of 8 */
 };
 
 #define CREDIT offsetof(struct gt_ring_header, credit)
@@ -28,34 +29,133 @@ static uint32_t total_of(uint32_t size)
 	return (uint32_t)((size + sizeof(struct gt_ring_record) + 7) & ~(uint64_t)7);
 }
 
-/*
- * Reserve a .b64 of bytes for `records` records: the position, or -1 if there is not enough credit.
- * Then the credit is returned and the records are counted as lost.
- */
-static void emit_reserve_position(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-				  struct gt_ptxgen_value bytes, struct gt_ptxgen_value records,
-				  struct gt_ptxgen_value position)
-{
-	struct gt_ptxgen_value less = gt_ptxgen_b64(gen), old = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_value enough = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_value taken = gt_ptxgen_label(gen), over = gt_ptxgen_label(gen);
+/* What is reserved: bytes, also negated, and records; each a .b64 or a constant. */
+struct ring_amount {
+	struct gt_ptxgen_value bytes, less, records;
+};
 
-	gt_ptxgen_emit(gen, "neg.s64", less, bytes);
+/*
+ * Take credit from the ring at `address`. If there is not enough, the credit is returned, the
+ * records are counted as lost, and the code continues at the label `over`.
+ */
+static void emit_take_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
+			     const struct ring_amount *amount, struct gt_ptxgen_value over)
+{
+	struct gt_ptxgen_value old = gt_ptxgen_b64(gen), enough = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value taken = gt_ptxgen_label(gen);
+
 	gt_ptxgen_atom_ordered(gen, gt_ptxgen_acquire(place), "add.u64", old,
-			       gt_ptxgen_at(ring->address, CREDIT), less);
-	gt_ptxgen_emit(gen, "setp.ge.s64", enough, old, bytes);
+			       gt_ptxgen_at(address, CREDIT), amount->less);
+	gt_ptxgen_emit(gen, "setp.ge.s64", enough, old, amount->bytes);
 	gt_ptxgen_branch_if(gen, enough, taken);
-	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64",
-			 gt_ptxgen_at(ring->address, CREDIT), bytes);
-	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(ring->address, LOST),
-			 records);
-	gt_ptxgen_emit(gen, "mov.s64", position, -1);
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, CREDIT),
+			 amount->bytes);
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, LOST),
+			 amount->records);
 	gt_ptxgen_branch(gen, over);
 	gt_ptxgen_emit_label(gen, taken);
-	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "add.u64", position,
-			       gt_ptxgen_at(ring->address, HEAD), bytes);
-	gt_ptxgen_emit_label(gen, over);
 }
+
+static void emit_take_position(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
+			       const struct ring_amount *amount, struct gt_ptxgen_value position)
+{
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "add.u64", position,
+			       gt_ptxgen_at(address, HEAD), amount->bytes);
+}
+
+static bool is_power_of_two(uint32_t number)
+{
+	return !(number & (number - 1));
+}
+
+/* The address of the record at an offset within the ring, a .b32. */
+static struct gt_ptxgen_value emit_record_at(struct gt_ptxgen *gen,
+					     const struct gt_ptxgen_ring *ring,
+					     struct gt_ptxgen_value offset)
+{
+	struct gt_ptxgen_value record = gt_ptxgen_b64(gen);
+
+	gt_ptxgen_emit(gen, "mad.wide.u32", record, offset, 1, ring->address);
+	gt_ptxgen_emit(gen, "add.s64", record, record, sizeof(struct gt_ring_header));
+	return record;
+}
+
+/* ---- lanes together -------------------------------------------------------------------- */
+
+/*
+ * The lowest active lane reserves for `count` lanes; *first becomes the offset of the first record,
+ * before it is reduced to the ring's size. It stays as it is if there is not enough credit.
+ *
+ * `below`, which is 0 in this lane, is added to the address: so ptxas does not see that the address
+ * is the same in all lanes. It would add up over the warp again, for 40 instructions, and compute
+ * each address in uniform registers.
+ */
+static void emit_reserve_as_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				   struct gt_ptxgen_value count, struct gt_ptxgen_value below,
+				   uint32_t total, struct gt_ptxgen_value first,
+				   struct gt_ptxgen_value over)
+{
+	struct gt_ptxgen_value address = gt_ptxgen_b64(gen), position = gt_ptxgen_b64(gen);
+	const struct ring_amount amount = {gt_ptxgen_b64(gen), gt_ptxgen_b64(gen),
+					   gt_ptxgen_b64(gen)};
+
+	gt_ptxgen_emit(gen, "mad.wide.u32", address, below, 1, ring->address);
+	gt_ptxgen_emit(gen, "mul.wide.s32", amount.less, count, -(int64_t)total);
+	gt_ptxgen_emit(gen, "mul.wide.u32", amount.bytes, count, total);
+	gt_ptxgen_emit(gen, "cvt.u64.u32", amount.records, count);
+	emit_take_credit(gen, address, &amount, over);
+	emit_take_position(gen, address, &amount, position);
+	if (!is_power_of_two(ring->bytes))
+		gt_ptxgen_emit(gen, "rem.u64", position, position, ring->bytes);
+	gt_ptxgen_emit(gen, "cvt.u32.u64", first, position);
+}
+
+/* Reduce the offset of a lane's record, less than twice the ring's size beyond that of the first.
+ */
+static void emit_wrap_offset(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+			     struct gt_ptxgen_value offset)
+{
+	struct gt_ptxgen_value wrapped;
+
+	if (is_power_of_two(ring->bytes)) {
+		gt_ptxgen_emit(gen, "and.b32", offset, offset, ring->bytes - 1);
+		return;
+	}
+	/* Below the ring's size the difference is a large number. */
+	wrapped = gt_ptxgen_b32(gen);
+	gt_ptxgen_emit(gen, "sub.u32", wrapped, offset, ring->bytes);
+	gt_ptxgen_emit(gen, "min.u32", offset, offset, wrapped);
+}
+
+static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
+				  uint32_t total, struct gt_ptxgen_value *ret_record,
+				  struct gt_ptxgen_value *ret_failed)
+{
+	struct gt_ptxgen_value mask = gt_ptxgen_active_mask(gen), below = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), rank = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value follows = gt_ptxgen_predicate(gen), first = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value lowest = gt_ptxgen_b32(gen), together = gt_ptxgen_label(gen);
+
+	gt_ptxgen_emit(gen, "mov.u32", below, gt_ptxgen_text("%lanemask_lt"));
+	gt_ptxgen_emit(gen, "and.b32", below, below, mask);
+	gt_ptxgen_emit(gen, "popc.b32", rank, below);
+	gt_ptxgen_emit(gen, "setp.ne.u32", follows, below, 0);
+	gt_ptxgen_emit(gen, "mov.u32", first, NO_POSITION);
+	gt_ptxgen_branch_if(gen, follows, together);
+	gt_ptxgen_emit(gen, "popc.b32", count, mask);
+	emit_reserve_as_leader(gen, ring, count, below, total, first, together);
+	gt_ptxgen_emit_label(gen, together);
+	gt_ptxgen_emit(gen, "brev.b32", lowest, mask);
+	gt_ptxgen_emit(gen, "bfind.shiftamt.u32", lowest, lowest);
+	gt_ptxgen_shuffle_word(gen, first, lowest, mask);
+	*ret_failed = gt_ptxgen_predicate(gen);
+	gt_ptxgen_emit(gen, "setp.eq.u32", *ret_failed, first, NO_POSITION);
+	gt_ptxgen_emit(gen, "mad.lo.u32", first, rank, total, first);
+	emit_wrap_offset(gen, ring, first);
+	*ret_record = emit_record_at(gen, ring, first);
+}
+
+/* ---- each lane alone ------------------------------------------------------------------- */
 
 /* The address of the record at a position. */
 static struct gt_ptxgen_value emit_record_address(struct gt_ptxgen *gen,
@@ -64,65 +164,29 @@ static struct gt_ptxgen_value emit_record_address(struct gt_ptxgen *gen,
 {
 	struct gt_ptxgen_value record = gt_ptxgen_b64(gen);
 
-	if (ring->bytes & (ring->bytes - 1))
-		gt_ptxgen_emit(gen, "rem.u64", record, position, ring->bytes);
-	else
+	if (is_power_of_two(ring->bytes))
 		gt_ptxgen_emit(gen, "and.b64", record, position, ring->bytes - 1);
+	else
+		gt_ptxgen_emit(gen, "rem.u64", record, position, ring->bytes);
 	gt_ptxgen_emit(gen, "add.s64", record, record, ring->address);
 	gt_ptxgen_emit(gen, "add.s64", record, record, sizeof(struct gt_ring_header));
 	return record;
-}
-
-static void emit_failure_test(struct gt_ptxgen *gen, struct gt_ptxgen_value position,
-			      struct gt_ptxgen_value *ret_failed)
-{
-	*ret_failed = gt_ptxgen_predicate(gen);
-	gt_ptxgen_emit(gen, "setp.lt.s64", *ret_failed, position, 0);
-}
-
-/*
- * The lowest active lane reserves for all. The mask of the lanes below it, which is 0, is added to
- * the number of records: so ptxas does not see that the number is the same in all lanes, and does
- * not add it up over the warp again, which would cost 40 instructions.
- */
-static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-				  uint32_t total, struct gt_ptxgen_value *ret_record,
-				  struct gt_ptxgen_value *ret_failed)
-{
-	struct gt_ptxgen_value mask = gt_ptxgen_active_mask(gen), below = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), rank = gt_ptxgen_b32(gen), position;
-	struct gt_ptxgen_value follows = gt_ptxgen_predicate(gen), bytes = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_value lowest = gt_ptxgen_b32(gen), records = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_value together = gt_ptxgen_label(gen), first = gt_ptxgen_b64(gen);
-
-	gt_ptxgen_emit(gen, "mov.u32", below, gt_ptxgen_text("%lanemask_lt"));
-	gt_ptxgen_emit(gen, "and.b32", below, below, mask);
-	gt_ptxgen_emit(gen, "popc.b32", rank, below);
-	gt_ptxgen_emit(gen, "setp.ne.u32", follows, below, 0);
-	gt_ptxgen_emit(gen, "mov.s64", first, -1);
-	gt_ptxgen_branch_if(gen, follows, together);
-	gt_ptxgen_emit(gen, "popc.b32", count, mask);
-	gt_ptxgen_emit(gen, "add.u32", count, count, below);
-	gt_ptxgen_emit(gen, "mul.wide.u32", bytes, count, total);
-	gt_ptxgen_emit(gen, "cvt.u64.u32", records, count);
-	emit_reserve_position(gen, ring, bytes, records, first);
-	gt_ptxgen_emit_label(gen, together);
-	gt_ptxgen_emit(gen, "brev.b32", lowest, mask);
-	gt_ptxgen_emit(gen, "bfind.shiftamt.u32", lowest, lowest);
-	first = gt_ptxgen_shuffle(gen, first, lowest, mask);
-	emit_failure_test(gen, first, ret_failed);
-	position = gt_ptxgen_element(gen, first, rank, total, 0);
-	*ret_record = emit_record_address(gen, ring, position);
 }
 
 static void emit_reserve_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
 			       struct gt_ptxgen_value total, struct gt_ptxgen_value *ret_record,
 			       struct gt_ptxgen_value *ret_failed)
 {
-	struct gt_ptxgen_value position = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value position = gt_ptxgen_b64(gen), over = gt_ptxgen_label(gen);
+	const struct ring_amount amount = {total, gt_ptxgen_b64(gen), gt_ptxgen_signed(1)};
 
-	emit_reserve_position(gen, ring, total, gt_ptxgen_signed(1), position);
-	emit_failure_test(gen, position, ret_failed);
+	gt_ptxgen_emit(gen, "neg.s64", amount.less, total);
+	gt_ptxgen_emit(gen, "mov.s64", position, -1);
+	emit_take_credit(gen, ring->address, &amount, over);
+	emit_take_position(gen, ring->address, &amount, position);
+	gt_ptxgen_emit_label(gen, over);
+	*ret_failed = gt_ptxgen_predicate(gen);
+	gt_ptxgen_emit(gen, "setp.lt.s64", *ret_failed, position, 0);
 	*ret_record = emit_record_address(gen, ring, position);
 }
 
@@ -260,6 +324,35 @@ bool gt_ptxgen_fits_ring(const struct gt_ptxgen *gen)
 			       sizeof(struct gt_ring_record);
 }
 
+static bool reserves_record(const struct gt_ptxgen *gen, uint32_t at)
+{
+	const struct bpf_insn *insn = &gen->job->program->insns[at];
+
+	return gen->facts->insns[at].reached && insn->code == (BPF_JMP | BPF_CALL) &&
+	       !gt_bpf_is_subprogram_call(insn) && insn->imm == BPF_FUNC_ringbuf_reserve;
+}
+
+/*
+ * The size of all records that the program reserves in a ring: it is then written with the state,
+ * in one word. 0: they differ.
+ */
+static uint32_t size_of_records(const struct gt_ptxgen *gen, int32_t map)
+{
+	int64_t size = 0;
+
+	for (uint32_t at = 0; map >= 0 && at < gen->facts->insn_count; at++) {
+		const struct gt_register_fact *fact = gen->facts->insns[at].registers;
+
+		if (!reserves_record(gen, at) || (fact[1].map >= 0 && fact[1].map != map))
+			continue;
+		if (fact[1].map < 0 || fact[2].type != GT_REG_SCALAR ||
+		    fact[2].min != fact[2].max || (size && size != fact[2].min))
+			return 0;
+		size = fact[2].min;
+	}
+	return (uint32_t)size;
+}
+
 int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_ring ring = gt_ptxgen_ring_of(gen);
@@ -279,22 +372,34 @@ int gt_ptxgen_ring_reserve(struct gt_ptxgen *gen, uint32_t insn)
 	gt_ptxgen_emit_reservation(gen, &ring, (uint32_t)size, &record, &failed);
 	gt_ptxgen_result(gen, 0);
 	gt_ptxgen_branch_if(gen, failed, is_tested ? label : done);
-	gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'u', 32),
-		       gt_ptxgen_at(record, 0), size);
+	if (size_of_records(gen, gen->map) != size)
+		gt_ptxgen_emit(gen, gt_ptxgen_memory("st", gt_ptxgen_global(gen), 'u', 32),
+			       gt_ptxgen_at(record, 0), size);
 	gt_ptxgen_emit(gen, "add.s64", result, record, sizeof(struct gt_ring_record));
 	if (!is_tested)
 		gt_ptxgen_emit_label(gen, done);
 	return 0;
 }
 
+/* Set the state of the record at r1, and its size where this is known here. */
 static int emit_record_state(struct gt_ptxgen *gen, enum gt_ring_state state)
 {
-	const int64_t at = (int64_t)offsetof(struct gt_ring_record, state) -
-			   (int64_t)sizeof(struct gt_ring_record);
-	struct gt_ptxgen_value record = gt_ptxgen_reg64(gen, 1), word = gt_ptxgen_b32(gen);
+	const int64_t head = -(int64_t)sizeof(struct gt_ring_record);
+	const int64_t at = head + (int64_t)offsetof(struct gt_ring_record, state);
+	struct gt_ptxgen_value record = gt_ptxgen_reg64(gen, 1), word;
+	uint32_t size = size_of_records(gen, gt_ptxgen_fact(gen, 1)->map);
 
-	gt_ptxgen_emit(gen, "mov.u32", word, state);
-	gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 32, gt_ptxgen_at(record, at), word);
+	if (size) {
+		word = gt_ptxgen_b64(gen);
+		gt_ptxgen_emit(gen, "mov.u64", word, (uint64_t)state << 32 | size);
+		gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 64,
+					gt_ptxgen_at(record, head), word);
+	} else {
+		word = gt_ptxgen_b32(gen);
+		gt_ptxgen_emit(gen, "mov.u32", word, state);
+		gt_ptxgen_store_ordered(gen, gt_ptxgen_release(place), 32, gt_ptxgen_at(record, at),
+					word);
+	}
 	gt_ptxgen_result(gen, 0);
 	return 0;
 }

@@ -68,6 +68,24 @@ static const struct {
 		"	call 132\n	mov r0, 0\n	exit\n"
 		"away:\n	call 133\n	mov r0, 0\n	exit\n",
 	 1, 1},
+	{"reserved with two sizes", RING(27, 1 << 14),
+	 RECORD "	mov r1, r6\n	jset r6, 1, odd\n"
+		"	ldmap r1, 0\n	mov r2, 40\n	mov r3, 0\n	call 131\n"
+		"	jeq r0, 0, full\n	mov r7, r0\n	call 5\n"
+		"	stxdw [r7+0], r6\n	stxdw [r7+8], r6\n"
+		"	mov r1, r6\n	add r1, 7\n	stxdw [r7+16], r1\n	mov r1, r7\n"
+		"	mov r2, 0\n	call 132\n	mov r0, 0\n	exit\n"
+		"odd:\n	ldmap r1, 0\n	mov r2, 24\n	mov r3, 0\n	call 131\n"
+		"	jeq r0, 0, full\n"
+		"	stxdw [r0+0], r6\n	stxdw [r0+8], r6\n"
+		"	mov r1, r6\n	add r1, 7\n	stxdw [r0+16], r1\n	mov r1, r0\n"
+		"	mov r2, 0\n	call 132\n	mov r0, 0\n	exit\n"
+		"full:\n	mov r0, -11\n	exit\n",
+	 1, 0},
+	{"a ring whose size is no power of two", RING(27, (3 << 12) + 512),
+	 RECORD "	ldmap r1, 0\n	mov r2, r10\n	add r2, -24\n	mov r3, 24\n	mov r4, 0\n"
+		"	call 130\n	exit\n",
+	 1, 0},
 };
 
 static void check_ring(struct device *device, size_t number, unsigned sm)
