@@ -29,6 +29,7 @@ enum gt_option_kind {
 	GT_OPTION_FLAG_OFF, /* bool: set to false */
 	GT_OPTION_STRING,   /* const char * */
 	GT_OPTION_LIST,     /* struct gt_strings: separated by commas, may be repeated */
+	GT_OPTION_WORDS,    /* struct gt_strings: a word, may be repeated */
 	GT_OPTION_NUMBER,   /* uint64_t */
 	GT_OPTION_COUNT,    /* the same, from 1 on: 0 stands for what is not given */
 	GT_OPTION_SIZE,     /* uint64_t, bytes */

@@ -22,6 +22,7 @@ static const struct gt_option option_table[] = {
 	 GT_OPTION_COUNT, AT(threads), NULL},
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
+	GT_CLI_OPTION_KERNEL,
 	GT_CLI_OPTION_SET(AT(values)),
 	{0, "no-linux", NULL, "do not attach the object's host programs (uprobe/… and others)",
 	 GT_OPTION_FLAG, AT(no_host_programs), NULL},
@@ -240,6 +241,7 @@ static int run_run(const struct gt_cli_command *command, int count, char **argum
 	if (status == GT_GO_ON)
 		status = run_given(command, count - rest, arguments + rest, &given);
 	gt_strings_free(&given.values);
+	gt_strings_free(&given.kernels);
 	return status;
 }
 

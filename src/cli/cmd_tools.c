@@ -15,6 +15,7 @@
 static const struct gt_option option_table[] = {
 	{0, "gpu", "GPU", "the GPU of CMD: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
 	 gt_gpu_names},
+	GT_CLI_OPTION_KERNEL,
 	{0, "threads", "N", "threads of a grid that there is room for (1048576)", GT_OPTION_COUNT,
 	 AT(threads), NULL},
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
@@ -129,28 +130,36 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 	return status;
 }
 
-static int run_tool(const struct gt_cli_command *command, int count, char **arguments)
+static int run_given_tool(const struct gt_cli_command *command,
+			  const struct gt_cli_injection_options *given, int count, char **words)
 {
-	struct gt_cli_injection_options given = {.gpu = GT_GPU_AUTO,
-						 .threads = GT_CLI_INJECTION_THREADS};
-	struct tool self = {.injection = {.given = &given}, .report = find_report(command->name)};
+	struct tool self = {.injection = {.given = given}, .report = find_report(command->name)};
 	gt_autofree char *path = NULL;
 	struct gt_diag diag = {0};
 	char name[64];
-	int rest, status = gt_cli_parse(command, count, arguments, &given, &rest);
 
-	if (status != GT_GO_ON)
-		return status;
-	if (rest == count)
+	if (!count)
 		return gt_cli_usage_error(command, "a command is needed: -- CMD");
-	if (given.threads > UINT32_MAX)
+	if (given->threads > UINT32_MAX)
 		return gt_cli_usage_error(command, "--threads is at most %u", UINT32_MAX);
 	snprintf(name, sizeof(name), "%s.bpf.o", command->name);
 	if (gt_installed_file("programs", "programs", name, &path, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
-	return run_with_report(&self, path, arguments + rest);
+	return run_with_report(&self, path, words);
+}
+
+static int run_tool(const struct gt_cli_command *command, int count, char **arguments)
+{
+	struct gt_cli_injection_options given = {.gpu = GT_GPU_AUTO,
+						 .threads = GT_CLI_INJECTION_THREADS};
+	int rest, status = gt_cli_parse(command, count, arguments, &given, &rest);
+
+	if (status == GT_GO_ON)
+		status = run_given_tool(command, &given, count - rest, arguments + rest);
+	gt_strings_free(&given.kernels);
+	return status;
 }
 
 bool gt_cli_is_tool(const struct gt_cli_command *command)
@@ -184,6 +193,7 @@ const struct gt_cli_command gt_command_cudacounter = {
 static const struct gt_option record_options[] = {
 	{0, "gpu", "GPU", "the GPU of CMD: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
 	 gt_gpu_names},
+	GT_CLI_OPTION_KERNEL,
 	{0, "each", NULL, "print each record as it arrives, too", GT_OPTION_FLAG, AT(each), NULL},
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
@@ -260,6 +270,7 @@ const struct gt_cli_command gt_command_threadhist = {
 static const struct gt_option site_options[] = {
 	{0, "gpu", "GPU", "the GPU of CMD: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
 	 gt_gpu_names},
+	GT_CLI_OPTION_KERNEL,
 	{0, "top", "N", "print the first N rows only", GT_OPTION_COUNT, AT(top), NULL},
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},

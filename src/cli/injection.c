@@ -208,6 +208,10 @@ static void print_coverage(const struct gt_cli_injection *self)
 		     coverage.patched, coverage.rejected);
 	if (!coverage.modules)
 		gt_cli_error("the command loaded no CUDA module that the agent could see");
+	else if (!coverage.kernels && self->given->kernels.words.count)
+		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
+			     self->given->kernels.words.items[0],
+			     self->given->kernels.words.count > 1 ? ", …" : "");
 	if (self->lines_lost)
 		gt_cli_error("%" PRIu64 " lines that programs printed were dropped (buffer full)",
 			     self->lines_lost);
@@ -267,6 +271,8 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.switchable = self->given->switchable || self->given->start_off,
 		.switched_off = self->given->start_off,
 		.filters = self->filters,
+		.kernels = self->given->kernels.words.items,
+		.kernel_count = (uint32_t)self->given->kernels.words.count,
 		.host_programs = self->host_programs,
 		.report = report_module,
 		.context = self,

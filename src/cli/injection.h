@@ -15,13 +15,23 @@ struct gt_cli_injection_options {
 	int gpu;
 	uint64_t interval, threads, max_insns;
 	const char *when, *sample;
-	struct gt_strings values; /* of maps, before the run */
-	uint64_t top; /* rows of a report; 0: all */
+	struct gt_strings values;  /* of maps, before the run */
+	struct gt_strings kernels; /* globs */
+	uint64_t top;              /* rows of a report; 0: all */
 };
 
 enum {
 	GT_CLI_INJECTION_THREADS = 1 << 20, /* that maps with a value per thread have room for */
 };
+
+/* Which kernels programs are inserted into. */
+#define GT_CLI_OPTION_KERNEL                                                                       \
+	{                                                                                          \
+		0, "kernel", "KERNEL",                                                             \
+			"insert the programs only into kernels whose name, mangled or demangled, " \
+			"matches the glob KERNEL; may be repeated",                                \
+			GT_OPTION_WORDS, offsetof(struct gt_cli_injection_options, kernels), NULL  \
+	}
 
 /* The options that change programs while they run, at offsets of gt_cli_injection_options. */
 #define GT_CLI_INJECTION_CHANGES                                                                   \

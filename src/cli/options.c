@@ -80,6 +80,8 @@ static int set_value(const struct gt_option *option, const char *value, void *va
 		return *value ? 0 : -EINVAL;
 	case GT_OPTION_LIST:
 		return add_words(target, value);
+	case GT_OPTION_WORDS:
+		return *value ? gt_strings_add(target, value, strlen(value)) : -EINVAL;
 	case GT_OPTION_NUMBER:
 		return gt_parse_u64(value, target);
 	case GT_OPTION_SIZE:

@@ -10,6 +10,7 @@
 #include "fatbin/cubin.h"
 #include "fatbin/cubin_ptx.h"
 #include "fatbin/fatbin.h"
+#include "patch/private.h"
 
 void gt_patch_image_clear(struct gt_patch_image *image)
 {
@@ -27,13 +28,15 @@ void gt_patch_image_clear(struct gt_patch_image *image)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-static bool matches_any(const char *name, const struct gt_patch_options *options)
+static bool matches_any(const char *name, bool is_entry, const struct gt_patch_options *options)
 {
 	gt_auto_strbuf demangled = GT_STRBUF_INIT;
 
 	gt_demangle(name, &demangled);
 	if (demangled.failed)
 		return true;
+	if (is_entry && !gt_patch_wants(options, name, gt_strbuf_string(&demangled)))
+		return false;
 	for (uint32_t i = 0; i < options->program_count; i++)
 		if (gt_section_matches(&options->programs[i].section, name,
 				       gt_strbuf_string(&demangled)))
@@ -83,7 +86,7 @@ bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_o
 				last++;
 			/* An attribute, a comment: only the parser knows. */
 			name = last > start ? strndup(start, (size_t)(last - start)) : NULL;
-			if (!name || matches_any(name, options))
+			if (!name || matches_any(name, i == 0, options))
 				return true;
 		}
 	}

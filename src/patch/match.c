@@ -25,7 +25,7 @@ static int match_names(struct gt_patcher *patcher)
 
 	for (const struct gt_ptx_function *function = patcher->module->functions; function;
 	     function = function->next) {
-		uint64_t *matched = &patcher->functions[function->number].matched;
+		struct gt_patch_function *known = &patcher->functions[function->number];
 
 		if (!function->body || function->is_prototype)
 			continue;
@@ -33,12 +33,15 @@ static int match_names(struct gt_patcher *patcher)
 		gt_demangle(function->name, &demangled);
 		if (demangled.failed)
 			return -ENOMEM;
-		for (uint32_t i = 0; i < options->program_count; i++)
+		known->unwanted =
+			function->is_entry &&
+			!gt_patch_wants(options, function->name, gt_strbuf_string(&demangled));
+		for (uint32_t i = 0; i < options->program_count && !known->unwanted; i++)
 			if (names_functions(&options->programs[i].section) != function->is_entry &&
 			    gt_section_matches(&options->programs[i].section, function->name,
 					       gt_strbuf_string(&demangled)))
-				*matched |= PROGRAM(i);
-		patcher->matches_callees |= *matched && !function->is_entry;
+				known->matched |= PROGRAM(i);
+		patcher->matches_callees |= known->matched && !function->is_entry;
 	}
 	return 0;
 }
@@ -51,7 +54,7 @@ static int match_kernel(struct gt_patcher *patcher, const struct gt_ptx_function
 	int error;
 
 	known->programs = known->matched;
-	if (!patcher->matches_callees)
+	if (!patcher->matches_callees || known->unwanted)
 		return 0;
 	error = gt_patch_reach_new(patcher->graph, &reach);
 	if (!error)
@@ -143,6 +146,43 @@ static int match_callees(struct gt_patcher *patcher, uint32_t program)
 	return error;
 }
 
+/* Reject programs of a device function that kernels which are not wanted can call, too. */
+static void reject_shared_function(struct gt_patcher *patcher,
+				   const struct gt_ptx_function *function)
+{
+	struct gt_patch_function *known = &patcher->functions[function->number];
+
+	for (uint32_t i = 0; i < patcher->options->program_count; i++) {
+		uint32_t kinds = gt_patch_site_kinds(patcher->options->programs[i].section.kind);
+		uint32_t sites = gt_patch_count_sites(function, kinds, false);
+
+		/* The start and the end of a body are no statements. */
+		if (known->matched & PROGRAM(i))
+			gt_patch_reject(patcher, i, function->name, sites ? sites : 1,
+					"kernels that were not selected call the function, too");
+	}
+	known->matched = 0;
+}
+
+/* Programs of device functions run in the selected kernels only. */
+static int reject_shared_functions(struct gt_patcher *patcher)
+{
+	struct gt_patch_reach reach = {0};
+	int error = gt_patch_reach_new(patcher->graph, &reach);
+
+	for (const struct gt_ptx_function *function = patcher->module->functions;
+	     function && !error; function = function->next)
+		if (patcher->functions[function->number].unwanted &&
+		    patcher->functions[function->number].kept)
+			error = gt_patch_reach_add(patcher->graph, function, &reach);
+	for (const struct gt_ptx_function *function = patcher->module->functions;
+	     function && !error; function = function->next)
+		if (!function->is_entry && reach.functions[function->number])
+			reject_shared_function(patcher, function);
+	gt_patch_reach_clear(&reach);
+	return error;
+}
+
 static void keep_functions(struct gt_patcher *patcher)
 {
 	bool whole = patcher->result->scope == GT_PATCH_WHOLE;
@@ -163,7 +203,7 @@ static void keep_functions(struct gt_patcher *patcher)
 /* Inside the text, each function has the programs that run in it. */
 static int match_sites(struct gt_patcher *patcher)
 {
-	int error = 0;
+	int error = patcher->matches_callees ? reject_shared_functions(patcher) : 0;
 
 	for (uint32_t i = 0; i < patcher->module->function_count; i++)
 		patcher->functions[i].programs = patcher->functions[i].matched;

@@ -53,10 +53,13 @@ struct gt_patch_options {
 	const struct gt_bpf_object *object; /* of all programs; their maps; may be NULL */
 	const struct gt_patch_program *programs;
 	uint32_t program_count; /* at most GT_PATCH_MAX_PROGRAMS */
-	uint32_t first_site;    /* the context's `site` of the module's first site */
-	uint32_t first_kernel;  /* the context's `kernel` of the module's first kernel */
-	uint32_t output_bytes;  /* as in gt_translate_options */
-	bool symbols_global;    /* as in gt_translate_options */
+	/* Globs of names as in sections: other kernels stay as they are; NULL: all kernels. */
+	const char *const *kernels;
+	uint32_t kernel_count;
+	uint32_t first_site;   /* the context's `site` of the module's first site */
+	uint32_t first_kernel; /* the context's `kernel` of the module's first kernel */
+	uint32_t output_bytes; /* as in gt_translate_options */
+	bool symbols_global;   /* as in gt_translate_options */
 	const struct gt_symbol_values *symbols;   /* as in gt_translate_options */
 	const struct gt_patch_recovery *recovery; /* for gt_patch_image; may be NULL */
 	bool switchable;                          /* each site tests its program's switch */

@@ -13,6 +13,7 @@ struct gt_patch_function {
 	uint32_t first_site; /* index into the result's sites; UINT32_MAX: it has none */
 	uint32_t kernel;     /* a kernel's number */
 	bool kept;           /* it is printed */
+	bool unwanted;       /* a kernel that the options exclude */
 };
 
 struct gt_patcher {
@@ -31,6 +32,19 @@ struct gt_patcher {
 	int error;
 	struct gt_diag *diag;
 };
+
+/* Whether the options include a kernel of these names. */
+static inline bool gt_patch_wants(const struct gt_patch_options *options, const char *mangled,
+				  const char *demangled)
+{
+	for (uint32_t i = 0; i < options->kernel_count; i++) {
+		const struct gt_section glob = {.pattern = options->kernels[i]};
+
+		if (gt_section_matches(&glob, mangled, demangled))
+			return true;
+	}
+	return !options->kernel_count;
+}
 
 /* Whether a module may use activemask and vote.sync. */
 static inline bool gt_patch_has_sync(const struct gt_ptx_module *module)

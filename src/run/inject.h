@@ -47,7 +47,9 @@ struct gt_inject_options {
 	const struct gt_bpf_object *object;
 	const struct gt_patch_program *programs; /* verified */
 	uint32_t program_count;
-	uint32_t threads;  /* of a launch: copies of maps that have one per thread */
+	uint32_t threads;           /* of a launch: copies of maps that have one per thread */
+	const char *const *kernels; /* as in gt_patch_options */
+	uint32_t kernel_count;
 	bool switchable;   /* gt_inject_switch, 'gputap probe on' and 'off' */
 	bool switched_off; /* initially */
 	/* By program, as inserted before it (gpubpf/filter.h); NULL: none. Changed by 'gputap

@@ -96,6 +96,8 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.object = inject->options.object,
 		.programs = inject->options.programs,
 		.program_count = inject->options.program_count,
+		.kernels = inject->options.kernels,
+		.kernel_count = inject->options.kernel_count,
 		.first_site = inject->next_site,
 		.first_kernel = inject->next_kernel,
 		.symbols = &symbols,

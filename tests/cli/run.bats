@@ -97,6 +97,34 @@ expect_slots() {
 		.found == 0' <<<"$(grep '^{' <<<"$output")"
 }
 
+@test "--kernel restricts programs to kernels, by mangled and demangled names" {
+	need_file "$examples/transpose" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*'
+	local kernel all one two
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/program.o" -- "$examples/transpose"
+	expect_error_line ' 3 kernels, 3 compiled; 3 sites: 3 patched, 0 rejected$'
+	all=$(slot 0)
+	for kernel in transpose_plain '*plain(float*' '_Z15transpose_plain*'; do
+		gputap run --gpu soft --json --kernel "$kernel" "$BATS_TEST_TMPDIR/program.o" -- \
+			"$examples/transpose"
+		expect_status 0
+		expect_error_line ' 1 kernels, 1 compiled; 1 sites: 1 patched, 0 rejected$'
+		one=$(slot 0)
+	done
+	gputap run --gpu soft --json --kernel '*_shared' --kernel nothing \
+		--kernel transpose_padded "$BATS_TEST_TMPDIR/program.o" -- "$examples/transpose"
+	expect_error_line ' 2 kernels, 2 compiled; 2 sites: '
+	two=$(slot 0)
+	[ "$one" -gt 0 ] && [ $((one + two)) = "$all" ] || fail "$one and $two threads of $all"
+	gputap run --gpu soft --kernel nothing --kernel nobody "$BATS_TEST_TMPDIR/program.o" -- \
+		"$examples/transpose"
+	expect_error_line '^gputap: no kernel matched --kernel nothing, … and a program'"'"'s section$'
+	gputap cudacounter --gpu soft --kernel '*plain' -- "$examples/transpose"
+	expect_status 0
+	expect_output_line 'transpose_plain'
+	expect_no_output_line 'transpose_shared'
+}
+
 @test "run prints the records of rings as they come, and what programs print" {
 	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
 	object 'GPUTAP_RING(blocks, 1 << 20);

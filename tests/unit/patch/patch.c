@@ -323,6 +323,35 @@ TEST("a device function's programs run where it is called and where it returns")
 	CHECK(patched.counts[3] == 8);
 }
 
+TEST("programs are inserted only into the kernels that the options select")
+{
+	gt_autofree char *text = function_module(".visible .entry _Z5otheri()\n{\n"
+						 "\t.reg .b32 %r<2>;\n"
+						 "\tcall (%r1), twice, (3);\n\tret;\n}\n");
+	const char *const other[] = {"nothing", "other"}, *const mangled[] = {"_Z5other?"};
+	auto_patched patched = {0}, again = {0}, called = {0};
+
+	add_probe(&patched, "gpu/entry/*", NULL);
+	CHECK(patch_text(&patched, text,
+			 (struct gt_patch_options){.kernels = other, .kernel_count = 2}));
+	CHECK(patched.result.found == 1 && patched.result.kernels.count == 1);
+	if (patched.result.kernels.count == 1)
+		CHECK_STR(patched.result.kernels.items[0].name, "_Z5otheri");
+	add_probe(&again, "gpu/entry/k", NULL);
+	CHECK(patch_text(&again, text,
+			 (struct gt_patch_options){.kernels = mangled, .kernel_count = 1}));
+	CHECK(!again.result.found && !again.result.text.length);
+	/* The function is called by both: a whole module cannot have it for one of them. */
+	add_probe(&called, "gpu/call/twice", NULL);
+	CHECK(patch_text(
+		&called, text,
+		(struct gt_patch_options){.kernels = mangled, .kernel_count = 1, .whole = true}));
+	CHECK(called.result.found == 1 && called.result.rejected == 1);
+	if (called.result.rejections.count == 1)
+		CHECK_STR(called.result.rejections.items[0].reason,
+			  "kernels that were not selected call the function, too");
+}
+
 TEST("sites of a function that other kernels call, too, are rejected with the reason")
 {
 	gt_autofree char *text = function_module(".visible .entry other()\n{\n"
