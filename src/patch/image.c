@@ -7,9 +7,6 @@
 
 #include "base/hash.h"
 #include "elf/demangle.h"
-#include "fatbin/cubin.h"
-#include "fatbin/cubin_ptx.h"
-#include "fatbin/fatbin.h"
 #include "patch/private.h"
 
 void gt_patch_image_clear(struct gt_patch_image *image)
@@ -113,19 +110,39 @@ static int wrap_text(const struct gt_fatbin_entry *entry, const struct gt_strbuf
 	return gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, fatbin, diag);
 }
 
+/* Whether the caller has the result for a source; else the numbers for it are in the options. */
+static bool is_reused(const struct gt_patch_source *source, struct gt_patch_options *options,
+		      struct gt_patch_image *image)
+{
+	const struct gt_patch_reuse *reuse = options->reuse;
+
+	image->is_reused = reuse && reuse->find(reuse->context, source, &options->first_site,
+						&options->first_kernel);
+	return image->is_reused;
+}
+
 /* ---- PTX of the image ------------------------------------------------------------------- */
 
 static int patch_text(const struct gt_fatbin_entry *entry, const struct gt_fatbin_payload *payload,
 		      const struct gt_patch_options *options, struct gt_patch_image *image,
 		      struct gt_diag *diag)
 {
+	const struct gt_cubin_text text = {.text = payload->data, .length = payload->size};
+	const struct gt_patch_source source = {
+		.entry = entry,
+		.texts = &text,
+		.text_count = 1,
+		.whole = options->whole,
+	};
+	struct gt_patch_options numbered = *options;
 	int error;
 
-	if (!gt_patch_may_match(payload->data, payload->size, options))
+	if (!gt_patch_may_match(payload->data, payload->size, options) ||
+	    is_reused(&source, &numbered, image))
 		return 0;
 	error = gt_ptx_parse(payload->data, payload->size, &image->module, diag);
 	if (!error)
-		error = gt_patch_module(image->module, options, &image->result, diag);
+		error = gt_patch_module(image->module, &numbered, &image->result, diag);
 	if (error || image->result.scope == GT_PATCH_NONE)
 		return error;
 	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
@@ -187,6 +204,8 @@ static int add_result(struct gt_patch_result *all, const struct gt_patch_result 
 		all->scope = GT_PATCH_WHOLE;
 	all->whole_reason = "the module was linked from several";
 	memcpy(all->prefix, result->prefix, sizeof(all->prefix));
+	all->module_kernels += result->module_kernels;
+	all->compiled += result->scope == GT_PATCH_NONE ? result->module_kernels : result->compiled;
 	all->found += result->found;
 	all->patched += result->patched;
 	all->rejected += result->rejected;
@@ -239,6 +258,20 @@ static int patch_single(const struct gt_fatbin_entry *entry, const struct gt_pat
 	if (error || image->result.scope == GT_PATCH_NONE)
 		return error;
 	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
+}
+
+static int patch_texts(const struct gt_patch_source *source, const struct gt_cubin_ptx *ptx,
+		       const struct gt_patch_options *options, struct gt_patch_image *image,
+		       struct gt_diag *diag)
+{
+	int error = parse_texts(ptx, image, diag);
+
+	if (!error)
+		error = check_kernels(image, source->cubin, diag);
+	if (error)
+		return error;
+	return ptx->texts.count == 1 ? patch_single(source->entry, options, image, diag)
+				     : patch_linked(ptx, options, image, diag);
 }
 
 /* The texts as they are, to be loaded in place of the cubin. */
@@ -302,12 +335,17 @@ static int patch_cubin(const struct gt_fatbin_payload *payload,
 	/* The original of a side module is loaded, too, which it cannot be there. */
 	changed.whole |= recovered && options->recovery->always;
 	if (may_match(&ptx, options)) {
-		error = parse_texts(&ptx, image, diag);
-		if (!error)
-			error = check_kernels(image, &cubin, diag);
-		if (!error)
-			error = ptx.texts.count == 1 ? patch_single(&entry, &changed, image, diag)
-						     : patch_linked(&ptx, options, image, diag);
+		const struct gt_patch_source source = {
+			.entry = &entry,
+			.texts = ptx.texts.items,
+			.text_count = ptx.texts.count,
+			.cubin = &cubin,
+			.whole = changed.whole,
+		};
+
+		if (is_reused(&source, &changed, image))
+			return 0;
+		error = patch_texts(&source, &ptx, &changed, image, diag);
 	}
 	if (!error && image->result.scope == GT_PATCH_NONE) {
 		gt_strbuf_clear(&image->texts);

@@ -8,7 +8,9 @@
  */
 #pragma once
 
+#include "fatbin/cubin.h"
 #include "fatbin/cubin_ptx.h"
+#include "fatbin/fatbin.h"
 #include "patch/patch.h"
 
 /* Finds the PTX of cubins that carry none. */
@@ -17,6 +19,26 @@ struct gt_patch_recovery {
 	int (*find)(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts);
 	void *context;
 	bool always; /* load the PTX that was found even where nothing is inserted */
+};
+
+/* What a patched image is made from. */
+struct gt_patch_source {
+	const struct gt_fatbin_entry *entry; /* its flags, name and options are kept */
+	const struct gt_cubin_text *texts;   /* several: they are linked */
+	size_t text_count;
+	const struct gt_cubin *cubin; /* that was made from the texts; NULL: none */
+	bool whole;                   /* as in gt_patch_options */
+};
+
+/* Results of earlier calls. */
+struct gt_patch_reuse {
+	/*
+	 * Called before a source is parsed. True: the caller has its result, and it is not patched.
+	 * Else sites and kernels are numbered from *first_site and *first_kernel, which may change.
+	 */
+	bool (*find)(void *context, const struct gt_patch_source *source, uint32_t *first_site,
+		     uint32_t *first_kernel);
+	void *context;
 };
 
 /* One of several modules that are linked. */
@@ -32,6 +54,7 @@ struct gt_patch_image {
 	struct gt_patch_result result; /* refers to the modules; of all parts */
 	struct gt_ptx_module *module;  /* NULL: nothing matched by its name, or there are parts */
 	GT_VEC(struct gt_patch_part) parts; /* of a cubin that was linked from several modules */
+	bool is_reused;                     /* the caller has the result: see gt_patch_reuse */
 };
 
 /*

@@ -193,10 +193,8 @@ static void keep_functions(struct gt_patcher *patcher)
 			whole || patcher->kept.functions[function->number];
 	for (const struct gt_ptx_function *function = patcher->module->functions; function;
 	     function = function->next) {
-		if (!function->is_entry || !function->body)
-			continue;
-		patcher->result->module_kernels++;
-		patcher->result->compiled += patcher->functions[function->number].kept;
+		if (function->is_entry && function->body)
+			patcher->result->compiled += patcher->functions[function->number].kept;
 	}
 }
 
@@ -229,6 +227,9 @@ int gt_patch_match(struct gt_patcher *patcher)
 	const char *reason;
 	int error = match_names(patcher);
 
+	for (const struct gt_ptx_function *function = patcher->module->functions; function;
+	     function = function->next)
+		patcher->result->module_kernels += function->is_entry && function->body;
 	if (error || !any_function_matches(patcher))
 		return error;
 	error = gt_patch_graph_new(patcher->module, &patcher->graph);

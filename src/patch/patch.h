@@ -48,6 +48,7 @@ struct gt_patch_program {
 };
 
 struct gt_patch_recovery;
+struct gt_patch_reuse;
 
 struct gt_patch_options {
 	const struct gt_bpf_object *object; /* of all programs; their maps; may be NULL */
@@ -62,6 +63,7 @@ struct gt_patch_options {
 	bool symbols_global;   /* as in gt_translate_options */
 	const struct gt_symbol_values *symbols;   /* as in gt_translate_options */
 	const struct gt_patch_recovery *recovery; /* for gt_patch_image; may be NULL */
+	const struct gt_patch_reuse *reuse;       /* for gt_patch_image; may be NULL */
 	bool switchable;                          /* each site tests its program's switch */
 	uint64_t switches; /* the initial value of the symbol <prefix>switches */
 	bool whole;        /* never a side module */
