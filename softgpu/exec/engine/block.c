@@ -229,9 +229,29 @@ static void start_turn(struct sg_block *block)
 }
 
 enum {
+	MAX_PARKED_TURNS = 256,
 	SPINNING_TURNS = 2, /* per warp, until other blocks run, if all warps only wait */
 	WORKING_TURNS = 64,
 };
+
+/*
+ * Whether a parked warp stays so. It does not for ever, since the warp that it waits for may wait
+ * for it: `idle` turns in a row of this block had nothing to run.
+ */
+static bool is_parked(struct sg_warp *warp, uint32_t idle)
+{
+	struct sg_park *park = &warp->park;
+
+	if (!park->word)
+		return false;
+	if ((__atomic_load_n(park->word, __ATOMIC_ACQUIRE) & park->mask) == park->value) {
+		if (idle < warp->block->warp_count && ++park->turns < MAX_PARKED_TURNS)
+			return true;
+		park->is_over = true;
+	}
+	park->word = NULL;
+	return false;
+}
 
 enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins)
 {
@@ -239,14 +259,18 @@ enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins)
 
 	while (block->done < block->warp_count) {
 		struct sg_warp *warp = &block->warps[block->turn];
+		bool was_woken;
 
 		start_turn(block);
-		if (warp->stop == SG_STOP_DONE || warp->stop == SG_STOP_BLOCKED) {
-			if (++idle > block->warp_count)
+		if (warp->stop == SG_STOP_DONE || warp->stop == SG_STOP_BLOCKED ||
+		    is_parked(warp, idle)) {
+			/* After a round without work, a second one wakes those that are parked. */
+			if (++idle > 2 * block->warp_count)
 				return stuck(block);
 			continue;
 		}
 		idle = 0;
+		was_woken = warp->park.is_over;
 		sg_warp_run(warp);
 		count_turn(block, warp);
 		if (warp->stop == SG_STOP_FAULT)
@@ -254,6 +278,9 @@ enum sg_block_end sg_block_run(struct sg_block *block, bool *ret_spins)
 		if (warp->stop == SG_STOP_DONE)
 			block->done++;
 		if (warp->stop != SG_STOP_YIELD && warp->stop != SG_STOP_SPIN)
+			continue;
+		/* A parked warp is blocked, unless it waited in vain before. */
+		if (warp->park.word && !was_woken)
 			continue;
 		if (sg_grid_must_stop(block->grid))
 			return SG_BLOCK_FAULT;

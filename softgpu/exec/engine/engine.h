@@ -101,6 +101,17 @@ enum sg_stop {
 	SG_STOP_FAULT,
 };
 
+/*
+ * What a warp waits for: that (*word & mask) is no longer `value`. It is no more than a hint: the
+ * warp runs again after some turns of the others, or if no other can run.
+ */
+struct sg_park {
+	const uint64_t *word; /* in the block's shared memory; NULL: the warp is not parked */
+	uint64_t mask, value;
+	uint32_t turns; /* that it was skipped */
+	bool is_over;   /* the instruction that parked the warp completes now */
+};
+
 struct sg_warp {
 	char *frame;   /* of the running group */
 	uint32_t exec; /* active lanes of the current instruction */
@@ -130,6 +141,7 @@ struct sg_warp {
 	uint32_t turns_in_step; /* without promotions, in code for old targets */
 	uint8_t stop;
 	bool spinning;
+	struct sg_park park;
 	uint64_t counted; /* `issued` when lanes were last counted */
 	uint64_t lane_instructions;
 	const struct sg_function *function;
@@ -254,6 +266,14 @@ const struct sg_instruction *sg_warp_diverge(struct sg_warp *warp, uint32_t take
 					     const struct sg_instruction *otherwise);
 /* Ends the turn, when ticks ran out; the group continues at `to`. */
 const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_instruction *to);
+/*
+ * Whether a warp may be parked at an instruction, on a word of memory: it has no other work, and
+ * the word lives as long as the block.
+ */
+bool sg_warp_can_park(const struct sg_warp *warp, const void *word);
+/* End the turn; the warp executes `at` again when the word has changed. Returns NULL. */
+const struct sg_instruction *sg_warp_park(struct sg_warp *warp, const struct sg_instruction *at,
+					  const uint64_t *word, uint64_t mask);
 /* Removes lanes that have exited. */
 const struct sg_instruction *sg_warp_exit(struct sg_warp *warp, const struct sg_instruction *at,
 					  uint32_t lanes);

@@ -235,6 +235,26 @@ const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_
 	return NULL;
 }
 
+bool sg_warp_can_park(const struct sg_warp *warp, const void *word)
+{
+	uint64_t offset = (uint64_t)((const char *)word - warp->block->shared);
+
+	return !warp->park.is_over && warp->ready <= 1 && warp->exec == warp->mask &&
+	       offset < warp->grid->shared_size && !(offset % sizeof(uint64_t));
+}
+
+const struct sg_instruction *sg_warp_park(struct sg_warp *warp, const struct sg_instruction *at,
+					  const uint64_t *word, uint64_t mask)
+{
+	warp->park = (struct sg_park){
+		.word = word,
+		.mask = mask,
+		.value = __atomic_load_n(word, __ATOMIC_RELAXED) & mask,
+	};
+	warp->spinning = true;
+	return sg_warp_tick(warp, at);
+}
+
 const struct sg_instruction *sg_warp_exit(struct sg_warp *warp, const struct sg_instruction *at,
 					  uint32_t lanes)
 {
@@ -315,6 +335,7 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 	warp->turns_in_step = 0;
 	warp->stop = SG_STOP_NONE;
 	warp->spinning = false;
+	warp->park = (struct sg_park){0};
 	warp->cluster_arrived = 0;
 	memset(warp->arrived, 0, sizeof(warp->arrived));
 	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++) {

@@ -106,29 +106,135 @@ static uint64_t operate(union mbarrier *object, enum mbarrier_operation operatio
 	return before.bits;
 }
 
+static bool is_test(enum mbarrier_operation operation)
+{
+	return operation == MBARRIER_TEST || operation == MBARRIER_TEST_PARITY;
+}
+
+/* A lane's count, bytes, parity or state; of a state only the phase matters. */
+static uint64_t operand_of(const struct sg_warp *warp, const struct sg_instruction *at,
+			   uint32_t lane)
+{
+	union mbarrier value = {.bits = at->space == 8 ? sg_read_lane(warp, at->b, 8, lane)
+						       : sg_read_lane(warp, at->b, 4, lane)};
+
+	return at->selector == MBARRIER_TEST ? ((union mbarrier){.phase = value.phase}).bits
+					     : value.bits;
+}
+
+/* Whether the operands of all active lanes are the same. */
+static bool is_common_operand(const struct sg_warp *warp, const struct sg_instruction *at)
+{
+	uint64_t operand = operand_of(warp, at, (uint32_t)__builtin_ctz(warp->exec));
+	const uint32_t *narrow = (const uint32_t *)(const void *)(warp->frame + at->b);
+	const uint64_t *wide = (const uint64_t *)(const void *)narrow;
+	uint64_t differs = 0;
+
+	if (warp->exec == SG_FULL) {
+		for (uint32_t lane = 0; at->space == 4 && lane < SG_WARP_SIZE; lane++)
+			differs |= narrow[lane] ^ narrow[0];
+		for (uint32_t lane = 0; at->space == 8 && lane < SG_WARP_SIZE; lane++)
+			differs |= wide[lane] ^ wide[0];
+		return !(at->selector == MBARRIER_TEST ? differs >> 63 : differs);
+	}
+	for (uint32_t lanes = warp->exec & (warp->exec - 1); lanes; lanes &= lanes - 1)
+		if (operand_of(warp, at, (uint32_t)__builtin_ctz(lanes)) != operand)
+			return false;
+	return true;
+}
+
+/* The object of all active lanes, if it is one and their operands are the same; else NULL. */
+static union mbarrier *find_common_object(const struct sg_warp *warp,
+					  const struct sg_instruction *at,
+					  const struct sg_access *access)
+{
+	uint64_t first = access->address[__builtin_ctz(warp->exec)], differs = 0;
+
+	/* Inactive lanes have the address of an active one. */
+	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+		differs |= access->address[lane] ^ first;
+	return differs || !is_common_operand(warp, at) ? NULL : (union mbarrier *)(uintptr_t)first;
+}
+
+/* Replace `before`, unless another block of the cluster was faster; then it is read again. */
+static bool replace(const struct sg_warp *warp, union mbarrier *object, union mbarrier *before,
+		    union mbarrier after)
+{
+	if (warp->block->cluster)
+		return __atomic_compare_exchange_n(&object->bits, &before->bits, after.bits, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&object->bits, after.bits, __ATOMIC_RELEASE);
+	return true;
+}
+
+/*
+ * The arrivals of all active lanes at once, each with the state before its own. False: they do not
+ * all belong to this phase.
+ */
+static bool arrive_together(const struct sg_warp *warp, union mbarrier *object, uint64_t count,
+			    uint64_t *states)
+{
+	union mbarrier before = {.bits = __atomic_load_n(&object->bits, __ATOMIC_ACQUIRE)}, after;
+	uint64_t total = count * (uint32_t)__builtin_popcount(warp->exec);
+
+	do {
+		if (count > UINT32_MAX || before.pending < total)
+			return false;
+		after = before;
+		arrive(&after, (uint32_t)total);
+	} while (!replace(warp, object, &before, after));
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		states[__builtin_ctz(lanes)] = before.bits;
+		before.pending -= (uint32_t)count & 0xfffff;
+	}
+	return true;
+}
+
+static const struct sg_instruction *complete_test(struct sg_warp *warp,
+						  const struct sg_instruction *at, uint32_t answers)
+{
+	uint32_t *p = (uint32_t *)(void *)(warp->frame + at->e);
+
+	*p = (*p & ~warp->exec) | answers;
+	warp->park.is_over = false;
+	return at + 1;
+}
+
 /* selector: enum mbarrier_operation; b: a slot of `space` bytes; d: state, or e: a predicate. */
 static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
 						 const struct sg_instruction *at)
 {
+	enum mbarrier_operation operation = (enum mbarrier_operation)at->selector;
 	uint64_t *states = (uint64_t *)(void *)(warp->frame + at->d);
-	uint32_t *p = (uint32_t *)(void *)(warp->frame + at->e), answers = 0;
+	uint32_t answers = 0, first = (uint32_t)__builtin_ctz(warp->exec);
+	union mbarrier *object;
 	struct sg_access access;
 
 	if (!at->resolve(warp, at, &access))
 		return NULL;
+	object = find_common_object(warp, at, &access);
+	if (object && is_test(operation)) {
+		if (operate(object, operation, operand_of(warp, at, first)))
+			return complete_test(warp, at, warp->exec);
+		return sg_warp_can_park(warp, object)
+			       ? sg_warp_park(warp, at, &object->bits,
+					      ((union mbarrier){.phase = 1}).bits)
+			       : complete_test(warp, at, 0);
+	}
+	if (object && operation == MBARRIER_ARRIVE &&
+	    arrive_together(warp, object, operand_of(warp, at, first), states))
+		return at + 1;
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-		union mbarrier *object = (union mbarrier *)(uintptr_t)access.address[lane];
-		uint64_t result = operate(object, (enum mbarrier_operation)at->selector,
-					  sg_read_lane(warp, at->b, at->space, lane));
+		uint64_t result = operate((union mbarrier *)(uintptr_t)access.address[lane],
+					  operation, operand_of(warp, at, lane));
 
-		if (at->selector == MBARRIER_TEST || at->selector == MBARRIER_TEST_PARITY)
+		if (is_test(operation))
 			answers |= (uint32_t)result << lane;
 		else
 			states[lane] = result;
 	}
-	*p = (*p & ~warp->exec) | answers;
-	return at + 1;
+	return is_test(operation) ? complete_test(warp, at, answers) : at + 1;
 }
 
 /* mbarrier.pending_count d, state */
@@ -153,8 +259,7 @@ void sg_mbarrier_complete_bytes(void *object, uint64_t bytes)
 
 bool sg_is_mbarrier_wait(const struct sg_instruction *at)
 {
-	return at->run == run_mbarrier &&
-	       (at->selector == MBARRIER_TEST || at->selector == MBARRIER_TEST_PARITY);
+	return at->run == run_mbarrier && is_test((enum mbarrier_operation)at->selector);
 }
 
 /* ---- decoding -------------------------------------------------------------------------- */
@@ -232,19 +337,19 @@ int sg_decode_mbarrier(struct sg_decoder *decoder)
 	struct sg_instruction step = {.d = SG_SINK};
 	enum mbarrier_operation operation;
 	struct sg_address address;
-	bool is_test;
+	bool tests;
 	int error = 0;
 
 	if (!sg_decode_has(decoder, GT_PTX_MOD_B64) || !find_operation(decoder, &operation))
 		return sg_decode_bad_form(decoder);
 	if (operation == MBARRIER_PENDING)
 		return decode_pending(decoder);
-	is_test = operation == MBARRIER_TEST || operation == MBARRIER_TEST_PARITY;
-	if (!first || !is_test)
+	tests = is_test(operation);
+	if (!first || !tests)
 		step.e = sg_decode_temporary(decoder, 0);
 	if (first)
-		error = is_test ? sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &step.e)
-				: sg_decode_destination(decoder, 0, GT_PTX_TYPE_B64, &step.d);
+		error = tests ? sg_decode_destination(decoder, 0, GT_PTX_TYPE_PRED, &step.e)
+			      : sg_decode_destination(decoder, 0, GT_PTX_TYPE_B64, &step.d);
 	if (!error)
 		error = sg_decode_address(decoder, first, &address);
 	if (error)

@@ -390,6 +390,49 @@ TEST("threads wait for the phases of an mbarrier, and for copies that complete a
 		CHECK_INT(out[i], (i ^ 31) * 7);
 }
 
+TEST("a warp that waits at an mbarrier lets the others run, and is not left waiting")
+{
+	/* The second warp arrives once the first one has seen its wait fail. */
+	static const char text[] =
+		PTX_HEADER_90 ".shared .align 8 .b64 object;\n.shared .align 4 .b32 flag;\n" KERNEL(
+			"polls",
+			"	setp.eq.u32 %p0, %r0, 0;\n"
+			"	@%p0 mbarrier.init.shared.b64 [object], 32;\n"
+			"	@%p0 st.shared.u32 [flag], 0;\n	bar.sync 0;\n"
+			"	setp.ge.u32 %p2, %r0, 32;\n	@%p2 bra SECOND;\n	mov.u32 "
+			"%r4, 0;\n"
+			"WAIT:	mbarrier.try_wait.parity.shared.b64 %p1, [object], 0;\n"
+			"	@%p1 bra END;\n	st.volatile.shared.u32 [flag], 1;\n"
+			"	add.u32 %r4, %r4, 1;\n	bra WAIT;\n"
+			"SECOND:	ld.volatile.shared.u32 %r3, [flag];\n"
+			"	setp.eq.u32 %p3, %r3, 0;\n	@%p3 bra SECOND;\n"
+			"	mbarrier.arrive.shared.b64 %rd3, [object];\n	mov.u32 %r4, 1;\n"
+			"END:	st.global.u32 [%rd19], %r4;\n")
+		/* Arrivals of one warp that belong to two phases. */
+		KERNEL("rounds", "	setp.eq.u32 %p0, %r0, 0;\n"
+				 "	@%p0 mbarrier.init.shared.b64 [object], 48;\n"
+				 "	mov.u32 %r4, 0;\n	bar.sync 0;\n"
+				 "AGAIN:	mbarrier.arrive.shared.b64 %rd3, [object];\n"
+				 "	add.u32 %r4, %r4, 1;\n	setp.lt.u32 %p1, %r4, 29;\n"
+				 "	@%p1 bra AGAIN;\n"
+				 "	mbarrier.pending_count.b64 %r5, %rd3;\n"
+				 "	st.global.u32 [%rd19], %r5;\n");
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, text);
+	uint32_t *out = device_memory(&device, 1024);
+
+	device_run(&device, module, "polls", 1, 64, 0, address_of(out), 0);
+	for (uint32_t i = 0; i < 64; i++)
+		CHECK(out[i] >= 1);
+	/* The last of 29 arrivals of a warp begin with 16 of a phase, and end with 16 of the next.
+	 */
+	device_run(&device, module, "rounds", 1, 64, 0, address_of(out), 0);
+	for (uint32_t i = 0; i < 64; i++)
+		if (i % 32 < 31)
+			CHECK_INT(out[i + 1], out[i] == 1 ? 48 : out[i] - 1);
+	CHECK(out[0] == 16 || out[32] == 16);
+}
+
 TEST("a cooperative grid has a workspace of its own, other grids have none")
 {
 	static const char text[] = PTX_HEADER KERNEL(
