@@ -2,12 +2,12 @@
 /* The commands that run one of the GPU programs that ship, each with a report of its own. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/installed.h"
 #include "cli/cli.h"
 #include "cli/injection.h"
+#include "cli/terminal.h"
 #include "report/gpu.h"
 
 #define AT(field) offsetof(struct gt_cli_injection_options, field)
@@ -44,18 +44,6 @@ struct tool {
 	const struct gt_gpu_report *report;
 	struct gt_gpu_run run;
 };
-
-/* Columns of the terminal; 80 where standard output is none. */
-static unsigned terminal_columns(void)
-{
-	enum { DEFAULT = 80, MIN = 40, MAX = 400 };
-	struct winsize size = {0};
-	unsigned columns = DEFAULT;
-
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		columns = size.ws_col;
-	return columns < MIN ? MIN : columns > MAX ? MAX : columns;
-}
 
 static void print_text(const struct gt_strbuf *text)
 {
@@ -113,7 +101,7 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 
 	tool->run = (struct gt_gpu_run){
 		.object = tool->injection.object,
-		.columns = terminal_columns(),
+		.columns = gt_cli_terminal_columns(STDOUT_FILENO),
 		.json = given->json,
 		.each = given->each,
 		.top = given->top,

@@ -176,13 +176,22 @@ static void put_scope(const struct gt_inject_module *module, struct gt_strbuf *t
 		gt_strbuf_puts(text, "original");
 }
 
+static void show_progress(void *context)
+{
+	struct gt_cli_injection *self = context;
+	const struct gt_inject_progress state = gt_inject_progress(self->inject);
+
+	gt_cli_progress_update(&self->progress, &state);
+}
+
 static void report_module(void *context, const struct gt_inject_module *module)
 {
-	const struct gt_cli_injection *self = context;
+	struct gt_cli_injection *self = context;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
 	if (!self->given->verbose)
 		return;
+	gt_cli_progress_clear(&self->progress);
 	if (module->scope == GT_PATCH_NONE && !module->reason) {
 		gt_cli_error("module %u of process %d: no kernel matches", module->number,
 			     (int)module->pid);
@@ -248,14 +257,19 @@ static void call_idle(void *context)
 {
 	const struct viewed_injection *viewed = context;
 
-	if (viewed->view->idle)
+	/* Records may be printed to the same terminal. */
+	if (viewed->view->idle) {
+		gt_cli_progress_clear(&viewed->self->progress);
 		viewed->view->idle(viewed->self);
+	}
+	show_progress(viewed->self);
 }
 
 static void call_tick(void *context)
 {
 	const struct viewed_injection *viewed = context;
 
+	gt_cli_progress_clear(&viewed->self->progress);
 	if (viewed->view->tick)
 		viewed->view->tick(viewed->self);
 }
@@ -275,6 +289,7 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.kernel_count = (uint32_t)self->given->kernels.words.count,
 		.host_programs = self->host_programs,
 		.report = report_module,
+		.progress = show_progress,
 		.context = self,
 	};
 	struct viewed_injection viewed = {.self = self, .view = view};
@@ -293,13 +308,16 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 	int error = gt_inject_open(&options, &inject, &diag);
 
 	self->inject = inject;
+	self->progress = gt_cli_progress_new();
 	if (!error)
 		error = gt_inject_run(inject, &command, print_remark, &status, &diag);
+	gt_cli_progress_clear(&self->progress);
 	if (error) {
 		print_failure(self, &diag);
 		return status;
 	}
 	call_idle(&viewed);
+	gt_cli_progress_clear(&self->progress);
 	if (view->end)
 		view->end(self, status);
 	print_coverage(self);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/string_list.h"
+#include "cli/terminal.h"
 #include "gpubpf/object/object.h"
 #include "run/host_programs.h"
 #include "run/inject_command.h"
@@ -72,6 +73,7 @@ struct gt_cli_injection {
 	bool host_programs_are_optional;        /* the command has an option --no-linux */
 	struct gt_host_programs *host_programs; /* loaded; NULL: none */
 	struct gt_inject *inject;               /* while the command runs, and for `end` */
+	struct gt_cli_progress progress;
 	uint64_t lines_lost;
 };
 

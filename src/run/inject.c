@@ -65,6 +65,25 @@ int gt_inject_fd(const struct gt_inject *inject)
 	return inject->epoll;
 }
 
+struct gt_inject_progress gt_inject_progress(const struct gt_inject *inject)
+{
+	struct gt_inject_progress progress = {
+		.modules = inject->coverage.modules,
+		.kernels = inject->coverage.kernels,
+		.patching = inject->patching,
+	};
+
+	for (const struct gt_inject_connection *connection = inject->connections; connection;
+	     connection = connection->next) {
+		if (!connection->answered)
+			continue;
+		progress.modules--;
+		progress.compiling++;
+		progress.kernel = gt_inject_kernel(inject, connection->first_kernel);
+	}
+	return progress;
+}
+
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject)
 {
 	return inject->coverage;

@@ -59,6 +59,8 @@ struct gt_inject_options {
 	struct gt_host_programs *host_programs;
 	/* Called for each image with its outcome; may be NULL. */
 	void (*report)(void *context, const struct gt_inject_module *module);
+	/* Called before an image is patched; may be NULL. */
+	void (*progress)(void *context);
 	void *context;
 };
 
@@ -99,6 +101,16 @@ struct gt_bpf_filter *gt_inject_filter(const struct gt_inject *inject, uint32_t 
 uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program);
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
+
+/* The work on modules. */
+struct gt_inject_progress {
+	uint32_t modules;   /* done */
+	uint32_t kernels;   /* matched, in these */
+	uint32_t compiling; /* patched modules that processes compile and load */
+	const char *kernel; /* mangled, in one of these; NULL: none is known */
+	uint64_t patching;  /* size of the image that is being patched; 0: none */
+};
+struct gt_inject_progress gt_inject_progress(const struct gt_inject *inject);
 
 /* The mangled name of a kernel by the context's `kernel`; NULL: there is none of that number. */
 const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number);

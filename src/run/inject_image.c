@@ -106,7 +106,14 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.recovery = &recovery,
 	};
 
-	return gt_patch_image(data, request->size, request->capability, &options, image, diag);
+	int error;
+
+	inject->patching = request->size;
+	if (inject->options.progress)
+		inject->options.progress(inject->options.context);
+	error = gt_patch_image(data, request->size, request->capability, &options, image, diag);
+	inject->patching = 0;
+	return error;
 }
 
 /* A name that finds no memory is "?": numbers stay as they are. */
@@ -161,6 +168,7 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 		gt_inject_sites_add(inject->sites, image->module, result);
 	gt_vec_each (part, &image->parts)
 		gt_inject_sites_add(inject->sites, part->module, &part->result);
+	connection->first_kernel = inject->next_kernel;
 	inject->next_kernel += (uint32_t)result->kernels.count;
 	gt_vec_each (kernel, &result->kernels)
 		keep_kernel(inject, kernel->name, connection->capability);

@@ -22,7 +22,8 @@ struct gt_inject_connection {
 	bool answered; /* the result is awaited */
 	struct gt_inject_module module;
 	uint32_t capability; /* of the image's device */
-	char reason[512];    /* as long as a diag's text */
+	uint32_t first_kernel;
+	char reason[512]; /* as long as a diag's text */
 	char whole_reason[160];
 	uint32_t sites[GT_PATCH_MAX_PROGRAMS], kernels[GT_PATCH_MAX_PROGRAMS]; /* by program */
 	struct gt_inject_connection *next;
@@ -78,6 +79,7 @@ struct gt_inject {
 	struct gt_recovered *recovered; /* the PTX of cubins */
 	bool recover_always;
 	struct gt_inject_coverage coverage;
+	uint64_t patching; /* as in gt_inject_progress */
 };
 
 /* inject_memory.c: allocate and initialise the maps. 0 or -Exxx; close after errors, too. */

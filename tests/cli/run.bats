@@ -527,3 +527,40 @@ build_driver_program() {
 	expect_output_line 'exit#507 would end one thread of the block: to skip blocks, call it in a program that runs once per thread \(gpu/entry\)$'
 	expect_output_line 'exit#507 is not for programs that run once per warp at gpu/exit, where some lanes have exited$'
 }
+
+@test "run shows the work on large modules on a terminal, and removes the line afterwards" {
+	need_command script
+	build_driver_program large <<-'END'
+		#include <cuda.h>
+		#include <stdio.h>
+		#include <string.h>
+		static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+			".visible .entry k()\n{\n\tret;\n}\n";
+		static char large[(2 << 20) + 1];
+		int main(void) {
+			CUcontext context;
+			CUmodule module;
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			memset(large, '\n', sizeof(large) - 1);
+			memcpy(large + sizeof(large) - sizeof(text), text, sizeof(text));
+			return cuModuleLoadData(&module, large);
+		}
+	END
+	counting 'gpu/entry/*'
+	local command="$build/gputap run --gpu soft $BATS_TEST_TMPDIR/program.o -- $BATS_TEST_TMPDIR/large"
+	local line=$'\rgputap: 0 modules done, 0 kernels; patching module 1 (2.00 MiB)\e[K'
+	observe env TERM=xterm script -qec "$command" /dev/null
+	expect_status 0
+	[[ $output == *"$line"* ]] || fail "there is no progress line"
+	# It is erased before what follows.
+	[[ $output == *"$line"$'\r\e[K'*'gputap: 1 modules: 1 patched'* ]] ||
+		fail "the progress line stays"
+	observe env TERM=dumb script -qec "$command" /dev/null
+	expect_status 0
+	[[ $output != *'modules done'* ]] || fail "a dumb terminal has a progress line"
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/large"
+	expect_status 0
+	expect_no_error_line "modules done"
+}
