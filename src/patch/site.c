@@ -161,7 +161,7 @@ uint32_t gt_patch_begin_kinds(const struct gt_ptx_function *function)
 	return function->is_entry ? KIND(ENTRY) | KIND(BLOCK_BEGIN) : KIND(CALL);
 }
 
-/* The last instruction or label in the text. */
+/* The last instruction in the text, or a label there that branches lead to. */
 static const struct gt_ptx_statement *last_executed(const struct gt_ptx_function *function)
 {
 	const struct gt_ptx_statement *last = NULL;
@@ -169,7 +169,7 @@ static const struct gt_ptx_statement *last_executed(const struct gt_ptx_function
 	for (const struct gt_ptx_statement *statement = function->body->first; statement;
 	     statement = gt_ptx_statement_next(statement))
 		if (statement->kind == GT_PTX_STATEMENT_INSTRUCTION ||
-		    statement->kind == GT_PTX_STATEMENT_LABEL)
+		    (statement->kind == GT_PTX_STATEMENT_LABEL && statement->label->is_used))
 			last = statement;
 	return last;
 }

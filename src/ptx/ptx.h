@@ -312,6 +312,7 @@ struct gt_ptx_label {
 	/* One of them, if the label is not a location in the code: */
 	const struct gt_ptx_targets *targets;
 	const struct gt_ptx_function *prototype;
+	bool is_used;              /* an instruction or a list of targets refers to it */
 	uint32_t number;           /* among the labels of the function, from 0 */
 	struct gt_ptx_label *next; /* in the function */
 };

@@ -187,14 +187,16 @@ int ptx_labels_leave_block(struct ptx_parser *parser, struct gt_ptx_block *block
 		struct ptx_pending_label *use = &parser->pending.items[i];
 		struct gt_ptx_label *label = use->name->label;
 
-		if (label && label->block == block)
+		if (label && label->block == block) {
 			use->operand->label = label;
-		else if (block->parent)
+			label->is_used = true;
+		} else if (block->parent) {
 			parser->pending.items[kept++] = *use;
-		else
+		} else {
 			return ptx_fail_at(parser, &use->position, -EINVAL,
 					   "unknown label \"%.200s\" in function \"%.200s\"",
 					   use->name->text, parser->function->name);
+		}
 	}
 	parser->pending.count = kept;
 	for (struct ptx_scoped_label *label = parser->block_labels; label; label = label->in_block)
