@@ -30,6 +30,7 @@ static const struct patch_set {
 /* What one kernel has more with a set. */
 struct addition {
 	int instructions, registers, spills;
+	int sites, all; /* instructions at all sites */
 };
 typedef GT_VEC(struct addition) additions;
 
@@ -126,6 +127,8 @@ static int compare_kernels(sass_codes *plain, sass_codes *patched,
 		addition = (struct addition){
 			.instructions =
 				((int)after->instructions - (int)before->instructions) / sites,
+			.sites = sites,
+			.all = (int)after->instructions - (int)before->instructions,
 			.registers = (int)after->registers - (int)before->registers,
 			.spills = (int)after->spills - (int)before->spills,
 		};
@@ -237,6 +240,7 @@ static void print_set(const struct patch_set *set, additions *added, unsigned sm
 {
 	const char *unit = set->per_site ? "SASS/site" : "SASS";
 	unsigned few = 0, spilled = 0;
+	int sites = 0, all = 0;
 
 	if (!added->count)
 		return;
@@ -244,9 +248,13 @@ static void print_set(const struct patch_set *set, additions *added, unsigned sm
 	gt_vec_each (addition, added) {
 		few += addition->registers <= 4;
 		spilled += addition->spills > 0;
+		sites += addition->sites;
+		all += addition->all;
 	}
 	printf("patch-%s-sm_%u-median %d %s\n", set->name, sm,
 	       added->items[added->count / 2].instructions, unit);
+	if (set->per_site)
+		printf("patch-%s-sm_%u-mean %.1f %s\n", set->name, sm, (double)all / sites, unit);
 	printf("patch-%s-sm_%u-p90 %d %s\n", set->name, sm,
 	       added->items[added->count * 9 / 10].instructions, unit);
 	printf("patch-%s-sm_%u-at-most-4-registers %.0f %%\n", set->name, sm,

@@ -101,7 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	choice = data[0];
 	options.switchable = choice & 0x80;
 	options.whole = choice & 0x40;
-	options.program_count = choice % (gt_countof(kinds) + 1);
+	options.call_sites = options.call_instructions = choice >> 5 & 1;
+	options.program_count = (choice & 0x1f) % (gt_countof(kinds) + 1);
 	error = gt_patch_image(data + 1, size - 1, 90, &options, &image, &diag);
 	if (error && !gt_diag_is_set(&diag))
 		abort();

@@ -215,7 +215,8 @@ void gt_patch_put_first_thread_test(const struct gt_patcher *patcher, const char
 /* ---- a site ---------------------------------------------------------------------------- */
 
 static void put_program(struct gt_patcher *patcher, const struct gt_patch_site *site,
-			uint32_t number, struct gt_strbuf *buffer)
+			const struct gt_patch_value_site *at, uint32_t number,
+			struct gt_strbuf *buffer)
 {
 	const struct gt_section *section = &program_at(patcher, number)->section;
 	struct patch_label skip = skip_label(patcher, number, site->number);
@@ -231,8 +232,9 @@ static void put_program(struct gt_patcher *patcher, const struct gt_patch_site *
 		gt_patch_put_first_thread_test(patcher, skip.text, buffer);
 	if (patcher->options->switchable)
 		put_switch_test(patcher, number, skip.text, buffer);
-	gt_strbuf_add(buffer, gt_strbuf_string(&patcher->bodies[number]),
-		      patcher->bodies[number].length);
+	if (!gt_patch_put_call(patcher, number, at, buffer))
+		gt_strbuf_add(buffer, gt_strbuf_string(&patcher->bodies[number]),
+			      patcher->bodies[number].length);
 	gt_strbuf_printf(buffer, "%s:\n", skip.text);
 }
 
@@ -258,11 +260,13 @@ static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
 }
 
 static void put_programs(struct gt_patcher *patcher, const struct gt_patch_site *site,
-			 struct gt_strbuf *buffer)
+			 const struct gt_ptx_function *function, struct gt_strbuf *buffer)
 {
+	struct gt_patch_value_site at = value_site(patcher, site, function);
+
 	for (uint32_t i = 0; i < patcher->options->program_count; i++)
 		if (site->programs >> i & 1)
-			put_program(patcher, site, i, buffer);
+			put_program(patcher, site, &at, i, buffer);
 }
 
 static bool inserts_something(const struct gt_patcher *patcher, const struct gt_patch_site *site)
@@ -306,10 +310,10 @@ static void put_site(struct gt_patcher *patcher, const struct gt_patch_site *sit
 {
 	if (inserts_something(patcher, site)) {
 		open_site(patcher, site, function, buffer);
-		put_programs(patcher, site, buffer);
+		put_programs(patcher, site, function, buffer);
 		gt_strbuf_puts(buffer, "}\n");
 	} else {
-		put_programs(patcher, site, buffer);
+		put_programs(patcher, site, function, buffer);
 	}
 	put_early_exit(site, buffer);
 }
@@ -345,6 +349,7 @@ static void declare_symbols(void *context, struct gt_strbuf *buffer)
 				 ".weak .%s .align 8 .b64 %sswitches[1] = {0x%" PRIx64 "};\n",
 				 symbols_are_global(patcher) ? "global" : "const",
 				 prefix_of(patcher), patcher->options->switches);
+	gt_patch_put_functions(patcher, buffer);
 }
 
 static void begin_function(void *context, const struct gt_ptx_function *function,
@@ -405,13 +410,33 @@ static void after_statement(void *context, const struct gt_ptx_statement *statem
 		return;
 	patcher->cursor++;
 	if (!inserts_something(patcher, site)) {
-		put_programs(patcher, site, buffer);
+		put_programs(patcher, site, function, buffer);
 		return;
 	}
 	at = value_site(patcher, site, function);
 	gt_patch_put_loaded(&at, buffer);
-	put_programs(patcher, site, buffer);
+	put_programs(patcher, site, function, buffer);
 	gt_strbuf_puts(buffer, "}\n");
+}
+
+/* The functions of programs that are called. Sites are in the order of the module's functions. */
+static int plan_functions(struct gt_patcher *patcher)
+{
+	const struct gt_ptx_function *function = patcher->module->functions;
+	int error = 0;
+
+	gt_patch_plan_calls(patcher);
+	gt_vec_each (site, &patcher->result->sites) {
+		struct gt_patch_value_site at;
+
+		while (function->name != site->function || !function->body)
+			function = function->next;
+		if (!(site->programs & patcher->functions[function->number].called))
+			continue;
+		at = value_site(patcher, site, function);
+		error = error ? error : gt_patch_add_variants(patcher, site, &at);
+	}
+	return error;
 }
 
 int gt_patch_print(struct gt_patcher *patcher)
@@ -426,6 +451,10 @@ int gt_patch_print(struct gt_patcher *patcher)
 		.after = after_statement,
 	};
 
+	int error = plan_functions(patcher);
+
+	if (error)
+		return error;
 	gt_ptx_print_with(patcher->module, &additions, &patcher->result->text);
 	return patcher->result->text.failed ? -ENOMEM : 0;
 }

@@ -23,6 +23,7 @@ static void close_patcher(struct gt_patcher *patcher)
 	for (uint32_t i = 0; patcher->bodies && i < patcher->options->program_count; i++)
 		gt_strbuf_free(&patcher->bodies[i]);
 	free(patcher->bodies);
+	gt_vec_free(&patcher->variants);
 	free(patcher->uses);
 	free(patcher->functions);
 	gt_patch_graph_free(patcher->graph);

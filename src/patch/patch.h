@@ -24,8 +24,9 @@
  * Sites of kernels are also those of the device functions that they call. What is not patched is
  * counted and has a reason: found = patched + rejected.
  *
- * Costs of the forms were measured with ptxas 13.0: a nested scope costs no instruction, a call of
- * a function 38 and more.
+ * Costs of the forms were measured with ptxas 13.0: a nested scope costs no instruction. Programs
+ *of some size at accesses and branches are functions that their sites call, with 10 to 12
+ *instructions on average (call.c).
  */
 #pragma once
 
@@ -38,6 +39,10 @@
 enum {
 	GT_PATCH_MAX_PROGRAMS = 64, /* in one module */
 	GT_PATCH_MAX_SITES = 1 << 20,
+	/* Programs of as many PTX instructions are functions that are called: src/patch/call.c. */
+	GT_PATCH_CALL_INSTRUCTIONS = 32,
+	/* At the start and end of kernels, from so many sites in a function on. */
+	GT_PATCH_CALL_SITES = 4,
 };
 
 /* A program to insert. Everything is borrowed. */
@@ -60,7 +65,9 @@ struct gt_patch_options {
 	uint32_t first_site;   /* the context's `site` of the module's first site */
 	uint32_t first_kernel; /* the context's `kernel` of the module's first kernel */
 	uint32_t output_bytes; /* as in gt_translate_options */
-	bool symbols_global;   /* as in gt_translate_options */
+	/* 0: GT_PATCH_CALL_SITES, GT_PATCH_CALL_INSTRUCTIONS */
+	uint32_t call_sites, call_instructions;
+	bool symbols_global;                      /* as in gt_translate_options */
 	const struct gt_symbol_values *symbols;   /* as in gt_translate_options */
 	const struct gt_patch_recovery *recovery; /* for gt_patch_image; may be NULL */
 	const struct gt_patch_reuse *reuse;       /* for gt_patch_image; may be NULL */

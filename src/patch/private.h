@@ -10,10 +10,17 @@
 struct gt_patch_function {
 	uint64_t matched;    /* programs whose section matches its name */
 	uint64_t programs;   /* programs with sites in it */
+	uint64_t called;     /* those that its sites call */
 	uint32_t first_site; /* index into the result's sites; UINT32_MAX: it has none */
 	uint32_t kernel;     /* a kernel's number */
 	bool kept;           /* it is printed */
 	bool unwanted;       /* a kernel that the options exclude */
+};
+
+/* A body as a function: a program with the constants of some of its sites. */
+struct gt_patch_variant {
+	uint64_t program;
+	uint64_t constants[4]; /* call.c */
 };
 
 struct gt_patcher {
@@ -28,7 +35,8 @@ struct gt_patcher {
 	struct gt_patch_uses *uses;          /* one per program */
 	bool matches_callees;                /* a program matches a device function */
 	uint64_t rejected;                   /* programs that cannot be translated */
-	uint32_t cursor;                     /* the next site to print */
+	GT_VEC(struct gt_patch_variant) variants;
+	uint32_t cursor; /* the next site to print */
 	int error;
 	struct gt_diag *diag;
 };
@@ -78,6 +86,15 @@ void gt_patch_put_exit_counter(const struct gt_patcher *patcher, struct gt_strbu
 /* At a site: <prefix>at_last, whether this thread is the last one of its block to leave. */
 void gt_patch_put_last_thread(const struct gt_patcher *patcher, const struct gt_patch_site *site,
 			      struct gt_strbuf *buffer);
+
+/* call.c: decide which programs are called (`called`), and which functions there are for them. */
+void gt_patch_plan_calls(struct gt_patcher *patcher);
+int gt_patch_add_variants(struct gt_patcher *patcher, const struct gt_patch_site *site,
+			  const struct gt_patch_value_site *at);
+/* Print the functions; a call at a site. False: the program is inserted there. */
+void gt_patch_put_functions(const struct gt_patcher *patcher, struct gt_strbuf *buffer);
+bool gt_patch_put_call(const struct gt_patcher *patcher, uint32_t program,
+		       const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
 
 /* insert.c: translate the programs that have sites; print the module. 0 or -Exxx. */
 int gt_patch_translate(struct gt_patcher *patcher);

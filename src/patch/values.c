@@ -166,8 +166,8 @@ static uint32_t value_size(const struct gt_patch_access *access)
 	return access->width < 16 ? access->width : 16;
 }
 
-/* The value of a source that is a constant at the site. */
-static uint64_t constant_value(const struct gt_patch_value_site *at, enum gt_context_source source)
+uint64_t gt_patch_constant_value(const struct gt_patch_value_site *at,
+				 enum gt_context_source source)
 {
 	struct gt_patch_access access = {0};
 
@@ -450,7 +450,7 @@ static void put_constants(const struct gt_patch_value_site *at, struct gt_strbuf
 		if (is_used(at, value_rows[i].source) && !(computed >> value_rows[i].source & 1))
 			gt_strbuf_printf(buffer, "\tmov.u32 %sat_%s, %" PRIu64 ";\n", at->prefix,
 					 value_rows[i].name,
-					 constant_value(at, value_rows[i].source));
+					 gt_patch_constant_value(at, value_rows[i].source));
 	for (uint32_t i = 0; i < GT_CONTEXT_ARGUMENTS; i++)
 		if (at->uses.argument_sizes >> i & 1)
 			gt_strbuf_printf(buffer, "\tmov.u32 %sat_argument_size%u, %u;\n",

@@ -49,6 +49,9 @@ struct gt_patch_value_site {
 	bool has_sync; /* activemask and vote.sync exist: PTX 6.2 */
 };
 
+/* The value of a source that is a constant at the site; 0: it is none. */
+uint64_t gt_patch_constant_value(const struct gt_patch_value_site *at,
+				 enum gt_context_source source);
 /* Declare the registers and set what is known before the instruction. */
 void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
 /* Set what the instruction has loaded, after it. */

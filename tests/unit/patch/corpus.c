@@ -18,7 +18,8 @@ static bool have_tool(const char *name)
 /* One set of programs for each level, with one program for each kind of sites. */
 static const char *const sections[][16] = {
 	{"gpu/entry/*", "gpu/exit/*", "gpu/load", "gpu/store", "gpu/memory", "gpu/atomic",
-	 "gpu/copy", "gpu/barrier", "gpu/branch", "gpu/loop", "gpu/call/*", "gpu/return/*", "gpu/finish/*"},
+	 "gpu/copy", "gpu/barrier", "gpu/branch", "gpu/loop", "gpu/call/*", "gpu/return/*",
+	 "gpu/finish/*"},
 	{"gpu/entry.warp/*", "gpu/exit.warp/*", "gpu/load.warp", "gpu/store.warp",
 	 "gpu/memory.warp", "gpu/atomic.warp", "gpu/copy.warp", "gpu/barrier.warp",
 	 "gpu/branch.warp", "gpu/loop.warp", "gpu/call.warp/*", "gpu/return.warp/*",
@@ -56,7 +57,8 @@ static void check_assembles(const char *path, const struct patched_module *patch
 		TAP_FAIL("%s: %.2000s", path, output);
 }
 
-static void check_text(const char *path, const char *text, size_t level)
+static void check_text(const char *path, const char *text, size_t level,
+		       struct gt_patch_options options)
 {
 	auto_patched patched = {0};
 	gt_auto(ptx) struct gt_ptx_module *again = NULL;
@@ -65,8 +67,7 @@ static void check_text(const char *path, const char *text, size_t level)
 
 	for (size_t i = 0; sections[level][i]; i++)
 		add_probe(&patched, sections[level][i], reads_of(sections[level][i]));
-	/* Switches need a vote where programs run once per warp. */
-	if (!patch_text(&patched, text, (struct gt_patch_options){.switchable = level == 1}))
+	if (!patch_text(&patched, text, options))
 		return;
 	gt_vec_each (rejection, &patched.result.rejections)
 		reasons += rejection->sites;
@@ -90,8 +91,12 @@ static void check_file(const char *path)
 		return;
 	}
 	text = strndup((const char *)file.data, file.size);
+	/* Switches need a vote where programs run once per warp. */
 	for (size_t level = 0; text && level < gt_countof(sections); level++)
-		check_text(path, text, level);
+		check_text(path, text, level, (struct gt_patch_options){.switchable = level == 1});
+	if (text)
+		check_text(path, text, 0,
+			   (struct gt_patch_options){.call_sites = 1, .call_instructions = 1});
 }
 
 /* A program at the entry of one kernel alone. Returns the scope that this took. */

@@ -44,7 +44,32 @@ static void run_kernel(const char *text, const char *prefix, struct launch_shape
 	sg_module_free(module);
 }
 
-/* Patch, run, and see that the kernel's memory is what the unpatched one leaves. */
+/* The same programs as functions count the same, and leave the same memory. */
+static void check_called(const struct patched_module *patched, const char *text,
+			 struct launch_shape shape, struct gt_patch_options options,
+			 const uint32_t plain[WORDS])
+{
+	struct patched_module called = {.count = patched->count};
+	uint32_t memory[WORDS];
+
+	memcpy(called.programs, patched->programs, sizeof(called.programs));
+	options.call_sites = options.call_instructions = 1;
+	if (!patch_text(&called, text, options))
+		return;
+	for (unsigned i = 0; i < WORDS; i++)
+		memory[i] = i;
+	run_kernel(gt_strbuf_string(&called.result.text), called.result.prefix, shape, memory,
+		   called.counts);
+	CHECK(!memcmp(plain, memory, sizeof(memory)));
+	CHECK(!memcmp(patched->counts, called.counts, sizeof(called.counts)));
+	called.count = 0; /* the probes are not its own */
+	patched_clear(&called);
+}
+
+/*
+ * Patch, run, and see that the kernel's memory is what the unpatched one leaves, with bodies at
+ * their sites and in functions.
+ */
 static bool run_patched(struct patched_module *patched, const char *text, struct launch_shape shape,
 			struct gt_patch_options options)
 {
@@ -59,6 +84,7 @@ static bool run_patched(struct patched_module *patched, const char *text, struct
 	run_kernel(gt_strbuf_string(&patched->result.text), patched->result.prefix, shape, memory,
 		   patched->counts);
 	CHECK(!memcmp(plain, memory, sizeof(plain)));
+	check_called(patched, text, shape, options, plain);
 	return true;
 }
 
@@ -106,6 +132,20 @@ TEST("a ret that is predicated by a negated predicate counts the threads that le
 			  (struct gt_patch_options){.first_site = 100}));
 	/* Site 100 for 22 threads, site 101 for 10. */
 	CHECK(patched.counts[0] == 22 * 100 + 10 * 101);
+}
+
+TEST("a label that debug information alone refers to is no end of a kernel")
+{
+	static const char text[] = KERNEL("\tst.global.u32 [%rd3], 7;\n"
+					  "\tret;\n"
+					  "$L__func_end0:\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/exit/k", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 32},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(patched.result.found, 1);
+	CHECK(patched.counts[0] == 32);
 }
 
 TEST("programs at loads and stores see addresses, widths, spaces and values")
@@ -783,6 +823,42 @@ TEST("options that make no sense are rejected")
 TEST("ptxas accepts the patched modules")
 {
 	check_with_ptxas();
+}
+
+static unsigned count_texts(const struct patched_module *patched, const char *text)
+{
+	unsigned count = 0;
+
+	for (const char *at = gt_strbuf_string(&patched->result.text); (at = strstr(at, text));
+	     at++)
+		count++;
+	return count;
+}
+
+TEST("a program with many sites is a function for each set of constants, which they call")
+{
+	static const char text[] = KERNEL("\tst.global.u32 [%rd3], %r1;\n"
+					  "\tst.global.u32 [%rd3], %r1;\n"
+					  "\tst.global.u8 [%rd3+256], 1;\n"
+					  "\tst.global.u16 [%rd3+256], 0;\n"
+					  "\tst.global.u32 [%rd3+256], 0;\n"
+					  "\tret;\n");
+	struct gt_patch_options options = {.call_sites = 5, .call_instructions = 1};
+	auto_patched widths = {0}, lines = {0}, few = {0};
+
+	add_probe(&widths, "gpu/store", "ldxw r6, [r1+500]");
+	CHECK(run_patched(&widths, text, (struct launch_shape){1, 8}, options));
+	CHECK_INT(count_texts(&widths, ".func gputap_call_"), 3);
+	CHECK_INT(count_texts(&widths, "\tcall gputap_call_"), 5);
+	CHECK_INT(widths.counts[0], 8 * 15);
+	add_probe(&lines, "gpu/store", "ldxw r6, [r1+464]");
+	CHECK(run_patched(&lines, text, (struct launch_shape){1, 8}, options));
+	CHECK_INT(count_texts(&lines, ".func gputap_call_"), 1);
+	CHECK_INT(lines.counts[0], 8 * (0 + 1 + 2 + 3 + 4));
+	options.call_sites = 6;
+	add_probe(&few, "gpu/store", "ldxw r6, [r1+500]");
+	CHECK(run_patched(&few, text, (struct launch_shape){1, 8}, options));
+	CHECK_INT(count_texts(&few, "gputap_call_"), 0);
 }
 
 TEST_MAIN
