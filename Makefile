@@ -31,6 +31,10 @@ fuzz: ## fuzz every parser for 60 seconds (SECONDS_EACH=N for another time)
 	@tools/deps test
 	@tools/fuzz $(or $(SECONDS_EACH),60)
 
+gpu-bundle: all ## pack build/gpu-bundle.tar.gz: tests for a machine with an NVIDIA GPU
+	@rm -f $(BUILD)/gpu-bundle.tar.gz
+	@tools/gpu-bundle $(BUILD)
+
 install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
@@ -39,6 +43,6 @@ clean: ## remove every build directory
 	rm -rf $(BUILD) build-*
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: all deps demo check quick bench fuzz install clean help
+.PHONY: all deps demo check quick bench fuzz gpu-bundle install clean help

@@ -92,7 +92,7 @@ static int verify_program(struct gt_cli_injection *self, struct gt_bpf_program *
 		gt_facts_clear(&self->facts[self->count]);
 		return status;
 	}
-	inserted->program = program;
+	inserted->program = self->given->null ? NULL : program;
 	inserted->facts = &self->facts[self->count++];
 	return GT_GO_ON;
 }

@@ -13,6 +13,7 @@ struct gt_cli_injection_options {
 	bool json, verbose, allow_control, switchable, start_off;
 	bool each;             /* print each record of a report */
 	bool no_host_programs; /* omit those of the object */
+	bool null;             /* load matched modules in the same way, and insert nothing */
 	int gpu;
 	uint64_t interval, threads, max_insns;
 	const char *when, *sample;

@@ -564,3 +564,13 @@ build_driver_program() {
 	expect_status 0
 	expect_no_error_line "modules done"
 }
+
+@test "run --null loads the matched modules in the same way, and inserts nothing" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting 'gpu/entry/*' gpu/load
+	gputap run --gpu soft --json --null "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_output_line '^vectoradd: 262144 sums are right$'
+	expect_slots 0 0
+	expect_error_line '^gputap: 1 modules: 1 patched'
+}

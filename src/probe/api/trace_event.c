@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/mount.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,11 +25,12 @@
 /* Not every machine and container has it mounted: use a mount private to this process. */
 static int open_tracefs(void)
 {
-	gt_autoclose int context = fsopen("tracefs", FSOPEN_CLOEXEC);
+	/* glibc has functions for these since 2.36. */
+	gt_autoclose int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
 
-	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 		return -errno;
-	return fsmount(context, FSMOUNT_CLOEXEC, 0);
+	return (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
 }
 
 /* Appends to the kernel's list of uprobe events. */

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The tests for a machine with a GPU (tests/gpu): the bundle, and its script on the software GPU. Needs
+# no privileges and no GPU.
+
+load helper
+
+bundle=$BATS_FILE_TMPDIR/bundle
+
+setup_file() {
+	local root
+	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	[ -e "${BUILD:-$root/build}/examples/vectoradd" ] || return 0
+	"$root/tools/gpu-bundle" --directory "${BUILD:-$root/build}" "$BATS_FILE_TMPDIR/bundle"
+}
+
+setup() {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+}
+
+# in_bundle ARGUMENTS…: runs the script where nothing but the system's commands is found.
+in_bundle() {
+	observe env -i PATH=/usr/bin:/bin "$bundle/run" "$@"
+}
+
+@test "the bundle's program needs no library but libc, and none of this year's" {
+	observe ldd "$bundle/bin/gputap"
+	expect_no_output_line 'libbpf|libelf|libdw|liblz|libz|libzstd|libbz2'
+	for file in bin/gputap lib/gputap/libgputap-agent.so prebuilt/vectoradd; do
+		newest=$(objdump -T "$bundle/$file" | grep -o 'GLIBC_2\.[0-9]*' | sort -Vu | tail -n 1)
+		[ "$(printf '%s\n' "$newest" GLIBC_2.34 | sort -V | tail -n 1)" = GLIBC_2.34 ] ||
+			fail "$file needs $newest"
+	done
+}
+
+@test "all checks of the bundle pass on the software GPU, and it prints its tables" {
+	in_bundle --gpu soft --rounds 1
+	expect_status 0
+	expect_output_line '^[0-9]+ passed, 0 failed, 2 skipped$'
+	expect_no_output_line '^FAIL'
+	expect_output_line '^ok +counts of threads are exact'
+	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
+		expect_output_line "^ok +$tool: same results"
+	done
+	for kernel in vectorAdd matmul reduction; do
+		expect_output_line "^$kernel +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+\$"
+		expect_output_line "^\| $kernel \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \|\$"
+	done
+}
+
+@test "the bundle's script reports wrong results, with status 1" {
+	cp "$bundle/objects/counter.bpf.o" "$BATS_TEST_TMPDIR/counter.bpf.o"
+	cp "$bundle/prebuilt/matmul" "$BATS_TEST_TMPDIR/matmul"
+	cp "$bundle/objects/empty.bpf.o" "$bundle/objects/counter.bpf.o"
+	printf '#!/bin/sh\necho $$\n' >"$bundle/prebuilt/matmul"
+	in_bundle --gpu soft --no-speed
+	cp "$BATS_TEST_TMPDIR/counter.bpf.o" "$bundle/objects/counter.bpf.o"
+	cp "$BATS_TEST_TMPDIR/matmul" "$bundle/prebuilt/matmul"
+	expect_status 1
+	expect_output_line '^FAIL +counts of threads are exact +counts: , not 250 250$'
+	expect_output_line '^FAIL +matmul: same results, every kind of site +it prints something else$'
+	expect_output_line '^ok +vectoradd: same results'
+	expect_output_line '^\| FAIL \| counts of threads are exact \| counts: , not 250 250 \|$'
+	expect_no_output_line '^vectorAdd'
+}
+
+@test "the bundle's script fails without an NVIDIA driver, and rejects unknown options" {
+	[ ! -e /dev/nvidiactl ] || skip "there is an NVIDIA GPU"
+	in_bundle
+	expect_status 1
+	expect_output_line '^FAIL +there is a GPU'
+	in_bundle --gpu amd
+	expect_status 2
+	expect_error 'usage: run [--gpu nvidia|soft] [--rounds N] [--no-speed] [--keep DIRECTORY]'
+}
