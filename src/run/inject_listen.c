@@ -112,6 +112,8 @@ void gt_inject_disconnect(struct gt_inject *inject, struct gt_inject_connection 
 		link = &(*link)->next;
 	*link = connection->next;
 	inject->connection_count--;
+	/* close() does not do it where a child of this process has the descriptor, too. */
+	epoll_ctl(inject->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
 	close(connection->fd);
 	free(connection);
 }

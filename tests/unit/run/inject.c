@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/protocol.h"
@@ -568,6 +569,39 @@ TEST("all that agents have sent is read at once, however many they are")
 	CHECK(gt_inject_coverage(collector.inject).modules == gt_countof(sockets));
 	for (size_t i = 0; i < gt_countof(sockets); i++)
 		close(sockets[i]);
+}
+
+TEST("a connection has ended although a child of the collector's process keeps it open")
+{
+	auto_collector collector = {0};
+	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC};
+	struct gt_agent_reply reply;
+	int socket, file, image = file_with(KERNEL), gate[2];
+	pid_t child;
+	char byte;
+
+	if (!collector_open(&collector) || pipe(gate))
+		return;
+	socket = connect_to(&collector);
+	send_request(socket, image_request(strlen(KERNEL)), image);
+	poll_collector(&collector);
+	child = fork();
+	if (!child) {
+		close(gate[1]);
+		_exit(read(gate[0], &byte, 1) != 0);
+	}
+	CHECK(receive_verdict(socket, &reply, &file) == GT_AGENT_WHOLE);
+	close(file);
+	for (int i = 0; i < 3; i++) {
+		CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
+		poll_collector(&collector);
+	}
+	CHECK(gt_inject_coverage(collector.inject).modules_patched == 1);
+	close(socket);
+	close(gate[1]);
+	waitpid(child, NULL, 0);
+	close(gate[0]);
+	close(image);
 }
 
 static int count_open_files(void)
