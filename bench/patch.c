@@ -7,23 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "gpubpf/verify/verify.h"
-#include "patch/patch.h"
-
-/* counts[0] += 1 */
-static const struct bpf_insn count[] = {
-	{BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 0},
-	{BPF_LD | BPF_IMM | BPF_DW, 1, GT_BPF_IMM_MAP_INDEX, 0, 0},
-	{0, 0, 0, 0, 0},
-	{BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0},
-	{BPF_ALU64 | BPF_ADD, 2, 0, 0, -4},
-	{BPF_JMP | BPF_CALL, 0, 0, 0, 1},
-	{BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2, 0},
-	{BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 1},
-	{BPF_STX | BPF_ATOMIC | BPF_DW, 0, 1, 0, BPF_ADD},
-	{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
-	{BPF_JMP | BPF_EXIT, 0, 0, 0, 0},
-};
+#include "patch_counter.h"
 
 /* A hundred kernels of a thousand lines as nvcc writes them: loads, arithmetic, branches. */
 static void make_module(struct gt_strbuf *text)
@@ -58,27 +42,16 @@ static double processor_ms(void)
 /* One case: read the text, insert the program of a section, drop the result. */
 static int measure(const char *name, const char *section, const struct gt_strbuf *text)
 {
-	static struct gt_bpf_map map = {
-		.name = "counts", .type = 2, .key_size = 4, .value_size = 8, .max_entries = 1};
-	static const struct gt_bpf_object object = {.maps = &map, .map_count = 1};
-	struct gt_bpf_program program = {.insns = (struct bpf_insn *)count,
-					 .count = gt_countof(count)};
-	struct gt_verify_options verify = {.input = GT_INPUT_CONTEXT};
-	struct gt_patch_program inserted = {.program = &program};
-	struct gt_patch_options options = {
-		.object = &object, .programs = &inserted, .program_count = 1};
+	auto_patch_counter counter = {0};
+	struct gt_patch_options options = {.program_count = 1};
 	struct gt_patch_result result = {0};
-	struct gt_facts facts = {0};
 	struct gt_diag diag = {0};
 	gt_auto(ptx) struct gt_ptx_module *module = NULL;
 	double start;
-	int error;
+	int error = patch_counter_make(&counter, section, &diag);
 
-	verify.section = &inserted.section;
-	inserted.facts = &facts;
-	error = gt_section_read(section, "count", &inserted.section, &diag);
-	if (!error)
-		error = gt_verify(&object, &program, &verify, &facts, NULL, &diag);
+	options.object = counter.object;
+	options.programs = &counter.inserted;
 	start = processor_ms();
 	if (!error)
 		error = gt_ptx_parse(text->data, text->length, &module, &diag);
@@ -89,7 +62,6 @@ static int measure(const char *name, const char *section, const struct gt_strbuf
 	else
 		fprintf(stderr, "patch: %s: %s\n", diag.place, diag.text);
 	gt_patch_result_clear(&result);
-	gt_facts_clear(&facts);
 	return error;
 }
 

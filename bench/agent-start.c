@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the agent costs a program in whose modules nothing matches: the time of its start and of
+ * loading a module, with the agent and a collector, less that without. The driver does nothing.
+ * Medians of pairs.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/protocol.h"
+#include "base/clock.h"
+#include "large_ptx.h"
+#include "patch_counter.h"
+#include "run/inject.h"
+
+enum {
+	STARTS = 101,
+	LOADS = 101,
+	KERNELS = 101, /* of about 1,000 lines each */
+};
+
+/* ---- the program that is measured ------------------------------------------------------- */
+
+typedef int init_function(unsigned flags);
+typedef int load_function(void **module, const void *image);
+
+static int compare_times(const void *a, const void *b)
+{
+	const double *first = a, *second = b;
+
+	return (*first > *second) - (*first < *second);
+}
+
+static double median_of(double *times, size_t count)
+{
+	qsort(times, count, sizeof(*times), compare_times);
+	return times[count / 2];
+}
+
+static double now_ms(void)
+{
+	return (double)gt_clock_monotonic() * 1e-6;
+}
+
+/* Prints the median time of loading a module of so many kernels, in ms. */
+static int measure_loads(int kernels)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *module;
+	init_function *init = driver ? (init_function *)dlsym(driver, "cuInit") : NULL;
+	load_function *load = driver ? (load_function *)dlsym(driver, "cuModuleLoadData") : NULL;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	double times[LOADS], start;
+
+	if (!init || !load || init(0))
+		return 1;
+	write_kernels(&text, kernels);
+	for (size_t i = 0; i < LOADS; i++) {
+		start = now_ms();
+		if (load(&module, gt_strbuf_string(&text)))
+			return 1;
+		times[i] = now_ms() - start;
+	}
+	printf("%.6f\n", median_of(times, LOADS));
+	return 0;
+}
+
+static int start_driver(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	init_function *init = driver ? (init_function *)dlsym(driver, "cuInit") : NULL;
+
+	return !init || init(0);
+}
+
+/* ---- the collector ---------------------------------------------------------------------- */
+
+struct collector {
+	struct gt_inject *inject;
+	pthread_t thread;
+	atomic_bool stop;
+};
+
+static void *serve_agents(void *context)
+{
+	struct collector *collector = context;
+	struct pollfd ready = {.fd = gt_inject_fd(collector->inject), .events = POLLIN};
+
+	while (!collector->stop)
+		if (poll(&ready, 1, 50) > 0)
+			gt_inject_poll(collector->inject, NULL);
+	return NULL;
+}
+
+static int start_collector(struct collector *collector, const struct patch_counter *counter,
+			   struct gt_diag *diag)
+{
+	const struct gt_inject_options options = {
+		.object = counter->object,
+		.programs = &counter->inserted,
+		.program_count = 1,
+		.threads = 1 << 20,
+	};
+	int error = gt_inject_open(&options, &collector->inject, diag);
+
+	if (!error)
+		error = -pthread_create(&collector->thread, NULL, serve_agents, collector);
+	return error;
+}
+
+static void stop_collector(struct collector *collector)
+{
+	collector->stop = true;
+	pthread_join(collector->thread, NULL);
+	gt_inject_close(collector->inject);
+}
+
+/* ---- starts ----------------------------------------------------------------------------- */
+
+static void set_environment(const struct collector *collector, bool with_agent)
+{
+	setenv("LD_LIBRARY_PATH", DRIVER_DIRECTORY, 1);
+	if (with_agent) {
+		setenv("LD_PRELOAD", AGENT, 1);
+		setenv(GT_AGENT_SOCKET, gt_inject_socket(collector->inject), 1);
+	} else {
+		unsetenv("LD_PRELOAD");
+	}
+}
+
+/* Execute this program with arguments; its output goes to `output`. The time until its end, or < 0.
+ */
+static double run_self(const struct collector *collector, bool with_agent, const char *what,
+		       const char *kernels, int output)
+{
+	double start = now_ms();
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		set_environment(collector, with_agent);
+		if (output >= 0)
+			dup2(output, STDOUT_FILENO);
+		execl("/proc/self/exe", "agent-start", what, kernels, (char *)NULL);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	return status ? -1 : now_ms() - start;
+}
+
+/* Print by how much the agent delays the start and the end of a program, of pairs of runs. */
+static int measure_starts(const struct collector *collector, const char *name, const char *what)
+{
+	double differences[STARTS];
+
+	for (size_t i = 0; i < STARTS; i++) {
+		double without = run_self(collector, false, what, NULL, -1);
+		double with = run_self(collector, true, what, NULL, -1);
+
+		if (with < 0 || without < 0)
+			return -EIO;
+		differences[i] = with - without;
+	}
+	printf("%s %.3f ms\n", name, median_of(differences, STARTS));
+	return 0;
+}
+
+static int read_time(const struct collector *collector, bool with_agent, const char *kernels,
+		     double *ret_time)
+{
+	char line[64] = "";
+	int ends[2], error = -EIO;
+
+	if (pipe(ends) < 0)
+		return -errno;
+	if (run_self(collector, with_agent, "load", kernels, ends[1]) >= 0 &&
+	    read(ends[0], line, sizeof(line) - 1) > 0 && sscanf(line, "%lf", ret_time) == 1)
+		error = 0;
+	close(ends[0]);
+	close(ends[1]);
+	return error;
+}
+
+static int measure_loading(const struct collector *collector, const char *name, const char *kernels)
+{
+	double without, with;
+	int error = read_time(collector, false, kernels, &without);
+
+	if (!error)
+		error = read_time(collector, true, kernels, &with);
+	if (!error)
+		printf("%s %.3f ms\n", name, with - without);
+	return error;
+}
+
+static int measure_all(const struct collector *collector)
+{
+	int error = measure_starts(collector, "agent-start", "nothing");
+
+	if (!error)
+		error = measure_starts(collector, "agent-start-driver", "driver");
+	if (!error)
+		error = measure_loading(collector, "agent-module-1000-lines", "1");
+	if (!error)
+		error = measure_loading(collector, "agent-module-10000-lines", "10");
+	if (!error)
+		error = measure_loading(collector, "agent-module-100000-lines", "101");
+	return error;
+}
+
+int main(int argc, char *argv[])
+{
+	struct collector collector = {0};
+	auto_patch_counter counter = {0};
+	struct gt_diag diag = {0};
+	int error;
+
+	if (argc > 1 && !strcmp(argv[1], "nothing"))
+		return 0;
+	if (argc > 1 && !strcmp(argv[1], "driver"))
+		return start_driver();
+	if (argc > 2 && !strcmp(argv[1], "load"))
+		return measure_loads(atoi(argv[2]));
+	error = patch_counter_make(&counter, "gpu/entry/none", &diag);
+	if (!error)
+		error = start_collector(&collector, &counter, &diag);
+	if (!error) {
+		error = measure_all(&collector);
+		stop_collector(&collector);
+	}
+	if (error)
+		fprintf(stderr, "agent-start: %s: %s\n", diag.text, strerror(-error));
+	return !!error;
+}
