@@ -13,10 +13,10 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/caller.h"
+#include "agent/report.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -166,10 +166,10 @@ static _Atomic(const struct gt_compiler *) libraries[LIBRARIES];
 /* The number of a library's copies of the hooks; -1: all are taken. */
 static int find_library(const void *function, const char *suffix)
 {
-	struct gt_compiler *compiler = malloc(sizeof(*compiler));
+	struct gt_compiler *compiler = gt_agent_allocate(sizeof(*compiler));
 
 	if (!compiler || !read_library(function, suffix, compiler)) {
-		free(compiler);
+		gt_agent_release(compiler, sizeof(*compiler));
 		return -1;
 	}
 	for (int i = 0; i < LIBRARIES; i++) {
@@ -179,11 +179,11 @@ static int find_library(const void *function, const char *suffix)
 		if (atomic_compare_exchange_strong(&libraries[i], &known, compiler))
 			return i;
 		if (!memcmp(known, compiler, sizeof(*known))) {
-			free(compiler);
+			gt_agent_release(compiler, sizeof(*compiler));
 			return i;
 		}
 	}
-	free(compiler);
+	gt_agent_release(compiler, sizeof(*compiler));
 	return -1;
 }
 
@@ -211,22 +211,62 @@ static void *const hooks[FUNCTIONS][LIBRARIES] = {
 #undef CALLED
 };
 
+/* Find the library that a caller is linked with. */
+__attribute__((noinline)) static bool find_linked(const void *caller_address, const char *name,
+						  const char *suffix, struct gt_compiler *compiler)
+{
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	void *function = find_for_caller(caller_address, name);
+	bool found = function && read_library(function, suffix, compiler);
+
+	gt_agent_restore_caller(&caller);
+	return found;
+}
+
 /* The functions that programs are linked with. */
 #define DEFINE(symbol, suffix, name, failure, parameters, arguments)                               \
 	EXPORT int symbol parameters;                                                              \
 	int symbol parameters                                                                      \
 	{                                                                                          \
 		struct gt_compiler compiler;                                                       \
-		const struct gt_agent_caller caller = gt_agent_save_caller();                      \
-		void *function = find_for_caller(__builtin_return_address(0), #symbol);            \
-		bool found =                                                                       \
-			function && read_library(function, suffix, &compiler) && compiler.name;    \
                                                                                                    \
-		gt_agent_restore_caller(&caller);                                                  \
-		return found ? gt_hook_##name(&compiler, UNPACK arguments) : (failure);            \
+		if (!find_linked(__builtin_return_address(0), #symbol, suffix, &compiler) ||       \
+		    !compiler.name)                                                                \
+			return failure;                                                            \
+		return gt_hook_##name(&compiler, UNPACK arguments);                                \
 	}
 #define HOOKED(name, failure, parameters, arguments)                                               \
 	DEFINE(name, "", name, failure, parameters, arguments)
+#define CALLED(name, parameters)
+#include "agent/compilers.def"
+#undef HOOKED
+#undef CALLED
+
+/* The header of nvJitLink makes calls of versioned functions. */
+#define DEFINE_VERSION(version, name, failure, parameters, arguments)                              \
+	DEFINE(__##name##_##version, "_" #version, name, failure, parameters, arguments)
+#define FOR_VERSIONS(X, ...)                                                                       \
+	FOR_MINORS(X, 12, __VA_ARGS__)                                                             \
+	FOR_MINORS(X, 13, __VA_ARGS__)                                                             \
+	FOR_MINORS(X, 14, __VA_ARGS__)
+#define FOR_MINORS(X, major, ...)                                                                  \
+	X(major##_0, __VA_ARGS__)                                                                  \
+	X(major##_1, __VA_ARGS__)                                                                  \
+	X(major##_2, __VA_ARGS__)                                                                  \
+	X(major##_3, __VA_ARGS__)                                                                  \
+	X(major##_4, __VA_ARGS__)                                                                  \
+	X(major##_5, __VA_ARGS__)                                                                  \
+	X(major##_6, __VA_ARGS__)                                                                  \
+	X(major##_7, __VA_ARGS__)                                                                  \
+	X(major##_8, __VA_ARGS__)                                                                  \
+	X(major##_9, __VA_ARGS__)
+#define VERSIONED(name, failure, parameters, arguments)                                            \
+	FOR_VERSIONS(DEFINE_VERSION, name, failure, parameters, arguments)
+#define HOOKED(name, failure, parameters, arguments)                                               \
+	HOOKED_##failure(name, failure, parameters, arguments)
+#define HOOKED_NVRTC_ERROR(...)
+#define HOOKED_JITLINK_ERROR(name, failure, parameters, arguments)                                 \
+	VERSIONED(name, failure, parameters, arguments)
 #define CALLED(name, parameters)
 #include "agent/compilers.def"
 #undef HOOKED

@@ -24,7 +24,8 @@ struct gt_compiler {
 
 /* The hooks, with the library whose function the program calls. */
 #define HOOKED(name, failure, parameters, arguments)                                               \
-	int gt_hook_##name(const struct gt_compiler *compiler, UNPACK parameters);
+	int gt_hook_##name(const struct gt_compiler *compiler, UNPACK parameters)                  \
+		__attribute__((noinline));
 #define CALLED(name, parameters)
 #include "agent/compilers.def"
 #undef HOOKED

@@ -225,6 +225,17 @@ static void copy_values(void *const *from, unsigned count, void **to)
 		memcpy(to, from, count * sizeof(*to));
 }
 
+static CUresult link_patched(const struct gt_agent_exchange *exchange,
+			     struct gt_agent_linked *linked)
+{
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	CUresult error = gt_agent_link(exchange->patched, exchange->image_size,
+				       exchange->max_registers, linked);
+
+	gt_agent_restore_caller(&caller);
+	return error;
+}
+
 /* The patched module in the place of the original, which the driver gets where it rejects it. */
 static CUresult load_whole(const struct load_call *call, const void *image,
 			   struct gt_agent_exchange *exchange)
@@ -234,13 +245,20 @@ static CUresult load_whole(const struct load_call *call, const void *image,
 	 * the length of a log, is not for its next attempt.
 	 */
 	void *given[MAX_JIT_OPTIONS], *handle = *call->handle;
-	CUresult error;
+	bool keep = is_preserved(call->options, call->values, call->count);
+	struct gt_agent_linked linked = {0};
+	CUresult error = 0;
 
 	copy_values(call->jit_values, call->jit_count, given);
-	error = call->load(call, exchange->patched);
+	if (exchange->is_linked)
+		error = link_patched(exchange, &linked);
+	if (!error)
+		error = call->load(call, exchange->is_linked ? linked.cubin : exchange->patched);
 	if (!error)
 		error = compile_loaded(call->kind, *call->handle, &exchange->kernels);
-	finish_patched(exchange, error, is_preserved(call->options, call->values, call->count));
+	if (error || !keep)
+		gt_agent_end_link(&linked);
+	finish_patched(exchange, error, keep);
 	if (!error) {
 		gt_agent_forget_side(call->kind, *call->handle);
 		return 0;

@@ -61,6 +61,7 @@ enum gt_agent_verdict {
 
 enum gt_agent_reply_flags {
 	GT_AGENT_UNPATCHED = 1, /* WHOLE: no program is in the image, and there are no names */
+	GT_AGENT_LINKED = 2,    /* WHOLE: PTX modules, each with a NUL, that are linked first */
 };
 
 struct gt_agent_reply {
@@ -71,8 +72,10 @@ struct gt_agent_reply {
 	__u32 arrays;  /* MEMORY: replies that follow */
 	/* WHOLE, SIDE: after the image this many mangled names with a NUL each, sorted. */
 	__u32 kernels;
-	__u32 names_size; /* bytes */
-	__u32 flags;      /* gt_agent_reply_flags */
+	__u32 names_size;    /* bytes */
+	__u32 flags;         /* gt_agent_reply_flags */
+	__u32 max_registers; /* of a link; 0: no limit */
+	__u32 reserved;
 };
 
 /* Errors of the agent, beside those of the driver. */

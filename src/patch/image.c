@@ -260,30 +260,31 @@ static int patch_single(const struct gt_fatbin_entry *entry, const struct gt_pat
 	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
 }
 
-static int patch_texts(const struct gt_patch_source *source, const struct gt_cubin_ptx *ptx,
-		       const struct gt_patch_options *options, struct gt_patch_image *image,
-		       struct gt_diag *diag)
+/* The register limit among options, or 0. */
+static uint32_t find_register_limit(const char *options)
 {
-	int error = parse_texts(ptx, image, diag);
+	static const char name[] = "-maxrregcount ";
+	const char *found = strstr(options, name);
 
-	if (!error)
-		error = check_kernels(image, source->cubin, diag);
-	if (error)
-		return error;
-	return ptx->texts.count == 1 ? patch_single(source->entry, options, image, diag)
-				     : patch_linked(ptx, options, image, diag);
+	return found ? (uint32_t)strtoul(found + sizeof(name) - 1, NULL, 10) : 0;
 }
 
 /* The texts as they are, to be loaded in place of the cubin. */
-static int keep_texts(const struct gt_cubin_ptx *ptx, const struct gt_fatbin_entry *entry,
-		      struct gt_patch_image *image, struct gt_diag *diag)
+static int keep_texts(const struct gt_cubin_ptx *ptx, struct gt_patch_image *image,
+		      struct gt_diag *diag)
 {
+	const struct gt_fatbin_entry entry = {
+		.options = gt_strbuf_string(&ptx->options),
+		.options_length = (uint32_t)ptx->options.length,
+	};
+
 	if (ptx->texts.count == 1) {
 		const struct gt_strbuf text = {.data = ptx->texts.items[0].text,
 					       .length = ptx->texts.items[0].length};
 
-		return wrap_text(entry, &text, &image->fatbin, diag);
+		return wrap_text(&entry, &text, &image->fatbin, diag);
 	}
+	image->max_registers = find_register_limit(entry.options);
 	gt_vec_each (text, &ptx->texts) {
 		gt_strbuf_add(&image->texts, text->text, text->length);
 		gt_strbuf_putc(&image->texts, 0);
@@ -315,45 +316,109 @@ static int find_ptx(const struct gt_fatbin_payload *payload, const struct gt_pat
 	return error ? -ENODATA : 0;
 }
 
+/* cubin: what was compiled from the texts, or NULL. */
+static int patch_texts(const struct gt_cubin_ptx *ptx, const struct gt_cubin *cubin,
+		       const struct gt_patch_options *options, struct gt_patch_image *image,
+		       struct gt_diag *diag)
+{
+	const struct gt_fatbin_entry entry = {
+		.options = gt_strbuf_string(&ptx->options),
+		.options_length = (uint32_t)ptx->options.length,
+	};
+	const struct gt_patch_source source = {
+		.entry = &entry,
+		.texts = ptx->texts.items,
+		.text_count = ptx->texts.count,
+		.cubin = cubin,
+		.whole = options->whole,
+	};
+	struct gt_patch_options numbered = *options;
+	int error;
+
+	if (!may_match(ptx, options) || is_reused(&source, &numbered, image))
+		return 0;
+	error = parse_texts(ptx, image, diag);
+	if (!error && cubin)
+		error = check_kernels(image, cubin, diag);
+	if (error)
+		return error;
+	if (ptx->texts.count == 1)
+		return patch_single(&entry, &numbered, image, diag);
+	image->max_registers = find_register_limit(entry.options);
+	error = patch_linked(ptx, &numbered, image, diag);
+	if (image->result.scope == GT_PATCH_NONE)
+		gt_strbuf_clear(&image->texts);
+	return error;
+}
+
 static int patch_cubin(const struct gt_fatbin_payload *payload,
 		       const struct gt_patch_options *options, struct gt_patch_image *image,
 		       struct gt_diag *diag)
 {
 	gt_auto_cubin_ptx ptx = {0};
 	gt_auto_cubin cubin = {0};
-	struct gt_fatbin_entry entry = {0};
-	bool recovered;
 	struct gt_patch_options changed = *options;
+	bool recovered;
 	int error = find_ptx(payload, options, &ptx, &recovered, diag);
 
 	if (!error && gt_cubin_read(payload->data, payload->size, &cubin, NULL))
 		error = -ENODATA;
 	if (error)
 		return error;
-	entry.options = gt_strbuf_string(&ptx.options);
-	entry.options_length = (uint32_t)ptx.options.length;
 	/* The original of a side module is loaded, too, which it cannot be there. */
 	changed.whole |= recovered && options->recovery->always;
-	if (may_match(&ptx, options)) {
-		const struct gt_patch_source source = {
-			.entry = &entry,
-			.texts = ptx.texts.items,
-			.text_count = ptx.texts.count,
-			.cubin = &cubin,
-			.whole = changed.whole,
-		};
-
-		if (is_reused(&source, &changed, image))
-			return 0;
-		error = patch_texts(&source, &ptx, &changed, image, diag);
-	}
-	if (!error && image->result.scope == GT_PATCH_NONE) {
-		gt_strbuf_clear(&image->texts);
-		if (recovered && options->recovery->always)
-			error = keep_texts(&ptx, &entry, image, diag);
-	}
+	error = patch_texts(&ptx, &cubin, &changed, image, diag);
+	if (!error && !image->is_reused && image->result.scope == GT_PATCH_NONE && recovered &&
+	    options->recovery->always)
+		error = keep_texts(&ptx, image, diag);
 	return error;
 }
+
+/* ---- several PTX entries ---------------------------------------------------------------- */
+
+static bool is_alternative(const struct gt_fatbin_entry *entry, const struct gt_fatbin_entry *best)
+{
+	return entry->kind == GT_FATBIN_KIND_PTX && entry->architecture == best->architecture &&
+	       entry->flags == best->flags;
+}
+
+/* Whether there are several texts for one architecture: of a program that was linked. */
+static bool has_parts(const struct gt_fatbin *fatbin, const struct gt_fatbin_entry *best)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < fatbin->entry_count; i++)
+		count += is_alternative(&fatbin->entries[i], best);
+	return count > 1;
+}
+
+static int patch_parts(const struct gt_fatbin *fatbin, const struct gt_fatbin_entry *best,
+		       const struct gt_patch_options *options, struct gt_patch_image *image,
+		       struct gt_diag *diag)
+{
+	gt_auto_cubin_ptx ptx = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < fatbin->entry_count && !error; i++) {
+		gt_auto_fatbin_payload payload = {0};
+
+		if (!is_alternative(&fatbin->entries[i], best))
+			continue;
+		if (ptx.texts.count == GT_CUBIN_MAX_TEXTS)
+			return gt_diag(diag, -E2BIG, "patch", NULL,
+				       "the module is linked from more than %d others",
+				       GT_CUBIN_MAX_TEXTS);
+		error = gt_fatbin_extract(&fatbin->entries[i], &payload, diag);
+		if (!error && gt_cubin_texts_add(&ptx.texts, payload.data, payload.size))
+			error = fail_memory(diag);
+	}
+	gt_strbuf_add(&ptx.options, best->options, best->options_length);
+	if (!error && ptx.options.failed)
+		error = fail_memory(diag);
+	return error ? error : patch_texts(&ptx, NULL, options, image, diag);
+}
+
+/* ---- images ----------------------------------------------------------------------------- */
 
 int gt_patch_image(const void *data, size_t size, uint32_t device,
 		   const struct gt_patch_options *options, struct gt_patch_image *ret_image,
@@ -370,6 +435,8 @@ int gt_patch_image(const void *data, size_t size, uint32_t device,
 		return error;
 	entry = gt_fatbin_best_ptx(fatbin, device);
 	cubin = entry ? NULL : gt_fatbin_best_cubin(fatbin, device);
+	if (entry && has_parts(fatbin, entry))
+		return patch_parts(fatbin, entry, options, ret_image, diag);
 	error = entry || cubin ? gt_fatbin_extract(entry ? entry : cubin, &payload, diag)
 			       : -ENODATA;
 	if (!error)

@@ -51,9 +51,10 @@ struct gt_patch_part {
 struct gt_patch_image {
 	struct gt_strbuf fatbin;
 	struct gt_strbuf texts;        /* PTX modules to be linked, each with a NUL */
+	uint32_t max_registers;        /* for the link; 0: no limit */
 	struct gt_patch_result result; /* refers to the modules; of all parts */
 	struct gt_ptx_module *module;  /* NULL: nothing matched by its name, or there are parts */
-	GT_VEC(struct gt_patch_part) parts; /* of a cubin that was linked from several modules */
+	GT_VEC(struct gt_patch_part) parts; /* of an image that is linked from several modules */
 	bool is_reused;                     /* the caller has the result: see gt_patch_reuse */
 };
 

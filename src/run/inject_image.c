@@ -205,24 +205,27 @@ static int put_names(const struct gt_patch_result *result, struct gt_strbuf *nam
  */
 static int make_reply_file(const struct gt_patch_image *image, struct gt_agent_reply *reply)
 {
+	const struct gt_strbuf *content = image->fatbin.length ? &image->fatbin : &image->texts;
 	gt_auto_strbuf names = GT_STRBUF_INIT;
 	int fd = -1;
 
 	if (put_names(&image->result, &names))
 		return -1;
-	if (gt_may_write(image->fatbin.length + names.length))
+	if (gt_may_write(content->length + names.length))
 		fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || gt_write_all(fd, image->fatbin.data, image->fatbin.length) ||
+	if (fd < 0 || gt_write_all(fd, content->data, content->length) ||
 	    gt_write_all(fd, names.data, names.length) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		gt_cleanup_close(&fd);
 		return -1;
 	}
 	reply->verdict = image->result.scope == GT_PATCH_SIDE ? GT_AGENT_SIDE : GT_AGENT_WHOLE;
-	reply->size = image->fatbin.length;
+	reply->size = content->length;
 	reply->kernels = (uint32_t)image->result.kernels.count;
 	reply->names_size = (uint32_t)names.length;
-	reply->flags = image->result.scope == GT_PATCH_NONE ? GT_AGENT_UNPATCHED : 0;
+	reply->flags = (image->result.scope == GT_PATCH_NONE ? GT_AGENT_UNPATCHED : 0) |
+		       (content == &image->texts ? GT_AGENT_LINKED : 0);
+	reply->max_registers = image->max_registers;
 	return fd;
 }
 
@@ -257,7 +260,7 @@ bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connectio
 	connection->capability = request->capability;
 	connection->module.number = ++inject->coverage.modules;
 	count_image(inject, connection, &image, error, &diag);
-	if (!error && image.fatbin.length)
+	if (!error && (image.fatbin.length || image.texts.length))
 		fd = make_reply_file(&image, &reply);
 	if (!gt_agent_send(connection->fd, &reply, sizeof(reply), fd, MSG_DONTWAIT) ||
 	    (fd < 0 && (image.fatbin.length || image.texts.length)))

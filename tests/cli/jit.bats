@@ -180,3 +180,53 @@ untouched() {
 	observe env LD_PRELOAD="$build/src/agent/libgputap-agent.so" ./main
 	expect_output '12 3 0 1'
 }
+
+# compile_nvjitlink NAME [ARGUMENTS…]: compiles nvjitlink.c.
+compile_nvjitlink() {
+	need_file "$cuda/include/nvJitLink.h" "nvJitLink (nvJitLink.h)"
+	gcc -g -O1 -I "$root/softgpu/include" -I "$programs" -I "$cuda/include" -o "$1" \
+		"$programs/nvjitlink.c" "${@:2}" -L "$softgpu" -l:libcuda.so.1 -L "$cuda/lib64" \
+		-Wl,-rpath,"$cuda/lib64" -ldl
+}
+
+@test "PTX that nvJitLink compiles is patched when its cubin is loaded" {
+	compile_nvjitlink linked -lnvJitLink
+	compile_nvjitlink opened -DDLOPEN
+	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	for program in linked opened; do
+		inserted ./$program data kernels.ptx
+		inserted ./$program library kernels.ptx -- -lineinfo -maxrregcount=40
+	done
+	untouched ./linked data kernels.ptx -- -lineinfo
+}
+
+@test "cubins that nvJitLink links from several PTX modules are patched and linked again" {
+	compile_nvjitlink linked -lnvJitLink
+	nvcc -arch=$arch -rdc=true -ptx -o caller.ptx "$programs/caller.cu"
+	nvcc -arch=$arch -rdc=true -ptx -o callee.ptx "$programs/callee.cu"
+	for method in data library; do
+		inserted ./linked $method caller.ptx callee.ptx
+		inserted ./linked $method callee.ptx caller.ptx -- -lineinfo
+	done
+	untouched ./linked data callee.ptx caller.ptx -- -lineinfo
+}
+
+@test "LTO-IR that nvJitLink compiles is patched when its cubin is loaded" {
+	compile_nvjitlink linked -lnvJitLink
+	compile_nvrtc nvrtc -lnvrtc
+	on_softgpu ./nvrtc "$programs/caller.cu" ltoir:caller.ltoir -dlto -rdc=true
+	on_softgpu ./nvrtc "$programs/callee.cu" ltoir:callee.ltoir -dlto -rdc=true -lineinfo
+	inserted ./linked data caller.ltoir callee.ltoir -- -lto
+	inserted ./linked data callee.ltoir caller.ltoir -- -lto -lineinfo
+}
+
+@test "modules that the driver links are patched when the result is loaded" {
+	need_command nvcc
+	compile culink
+	nvcc -arch=$arch -rdc=true -ptx -o caller.ptx "$programs/caller.cu"
+	nvcc -arch=$arch -rdc=true -ptx -o callee.ptx "$programs/callee.cu"
+	for method in data library; do
+		untouched ./culink $method caller.ptx callee.ptx
+		inserted ./culink $method caller.ptx callee.ptx
+	done
+}

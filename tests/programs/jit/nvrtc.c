@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * nvrtc SOURCE METHOD [OPTIONS…]: compiles a source by NVRTC for this device, loads the cubin by
- * METHOD and runs its kernel `add`. METHOD save:FILE writes the cubin to a file instead. With
- * -DDLOPEN, the program opens NVRTC itself.
+ * METHOD and runs its kernel `add`. METHOD save:FILE writes the cubin to a file instead, ltoir:FILE
+ * the LTO-IR. With -DDLOPEN, the program opens NVRTC itself.
  */
 #ifdef DLOPEN
 #define _GNU_SOURCE
@@ -53,6 +53,13 @@ int main(int count, char **words)
 	CHECK(CALL(nvrtcCreateProgram)(&program, read_whole(words[1], &size), "kernels.cu", 0, NULL,
 				       NULL));
 	CHECK(CALL(nvrtcCompileProgram)(program, used, options));
+	if (!strncmp(words[2], "ltoir:", 6)) {
+		CHECK(CALL(nvrtcGetLTOIRSize)(program, &size));
+		cubin = malloc(size);
+		CHECK(CALL(nvrtcGetLTOIR)(program, cubin));
+		write_whole(words[2] + 6, cubin, size);
+		return 0;
+	}
 	CHECK(CALL(nvrtcGetCUBINSize)(program, &size));
 	cubin = malloc(size);
 	CHECK(CALL(nvrtcGetCUBIN)(program, cubin));

@@ -194,6 +194,110 @@ TEST("a cubin for another architecture than the device's stays as it is")
 	CHECK_INT(newer.error, 0);
 }
 
+/* A cubin that was linked from two modules; what is loaded in its place. */
+static void patch_linked(struct patched_image *patched, const char *section)
+{
+	static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};
+	const struct made_source source = {.texts = {{".nv_debug_ptx_txt.1", KERNEL("sm_90", "k")},
+						     {".nv_debug_ptx_txt.2", KERNEL("sm_90", "l")}},
+					   .tool = "ptxas",
+					   .options = "-maxrregcount 40 "};
+	size_t size;
+	gt_autofree char *cubin = make_cubin_with(kernels, 2, 0, &source, &size);
+
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
+	patch_data(patched, section, cubin, size, 90);
+}
+
+TEST("the modules that a cubin was linked from are patched, and the others are kept")
+{
+	auto_patched_image both = {0}, second = {0}, none = {0};
+	const char *text;
+
+	patch_linked(&both, "gpu/entry/*");
+	CHECK_INT(both.error, 0);
+	CHECK_INT(both.image.result.scope, GT_PATCH_WHOLE);
+	CHECK_INT(both.image.result.patched, 2);
+	CHECK_INT(both.image.result.kernels.count, 2);
+	CHECK_INT(both.image.result.kernels.items[1].number, 1);
+	CHECK_INT(both.image.result.sites.items[1].number, 1);
+	CHECK_INT(both.image.max_registers, 40);
+	CHECK(!both.image.fatbin.length);
+
+	patch_linked(&second, "gpu/entry/l");
+	CHECK_INT(second.image.result.patched, 1);
+	text = second.image.texts.data;
+	CHECK_STR(text, KERNEL("sm_90", "k"));
+	CHECK(strstr(text + strlen(text) + 1, ".entry l"));
+	CHECK_INT(second.image.texts.length, strlen(text) + strlen(text + strlen(text) + 1) + 2);
+
+	patch_linked(&none, "gpu/entry/other");
+	CHECK_INT(none.error, 0);
+	CHECK(!none.image.texts.length && !none.image.fatbin.length);
+}
+
+TEST("several PTX entries for one architecture are linked")
+{
+	static const struct gt_fatbin_source parts[] = {
+		{.kind = GT_FATBIN_KIND_PTX,
+		 .data = KERNEL("sm_75", "k"),
+		 .size = sizeof(KERNEL("sm_75", "k")) - 1},
+		{.kind = GT_FATBIN_KIND_PTX,
+		 .data = KERNEL("sm_75", "l"),
+		 .size = sizeof(KERNEL("sm_75", "l")) - 1},
+	};
+	auto_patched_image patched = {0};
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+
+	CHECK(!gt_fatbin_write(parts, 2, GT_FATBIN_COMPRESSION_LZ4, &data, NULL));
+	patch_data(&patched, "gpu/entry/l", data.data, data.length, 80);
+	CHECK_INT(patched.error, 0);
+	CHECK_INT(patched.image.parts.count, 2);
+	CHECK_INT(patched.image.result.patched, 1);
+	CHECK(patched.image.texts.length);
+}
+
+/* The texts of any cubin, as if they had been recorded. */
+static int find_text(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts)
+{
+	const char *text = context;
+
+	return text ? gt_cubin_texts_add(texts, text, strlen(text)) : -ENODATA;
+}
+
+static void patch_recovered(struct patched_image *patched, const char *section, const char *text,
+			    bool always)
+{
+	static const struct made_kernel kernel = {.name = "k"};
+	const struct gt_patch_recovery recovery = {
+		.find = find_text, .context = (void *)text, .always = always};
+	struct gt_patch_options options = {.object = &object, .recovery = &recovery};
+	size_t size;
+	gt_autofree char *cubin = make_cubin(&kernel, 1, 0, &size);
+
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
+	add_probe(&patched->programs, section, NULL);
+	options.programs = patched->programs.programs;
+	options.program_count = patched->programs.count;
+	patched->error = gt_patch_image(cubin, size, 90, &options, &patched->image, &patched->diag);
+}
+
+TEST("the PTX that is known of a cubin is patched; without a match it is loaded on demand")
+{
+	auto_patched_image patched = {0}, unknown = {0}, other = {0}, always = {0};
+
+	patch_recovered(&patched, "gpu/entry/k", KERNEL("sm_90", "k"), false);
+	CHECK_INT(patched.error, 0);
+	CHECK_INT(patched.image.result.patched, 1);
+	patch_recovered(&unknown, "gpu/entry/k", NULL, true);
+	CHECK_INT(unknown.error, -ENODATA);
+	patch_recovered(&other, "gpu/entry/other", KERNEL("sm_90", "k"), false);
+	CHECK(!other.error && !other.image.fatbin.length);
+	patch_recovered(&always, "gpu/entry/other", KERNEL("sm_90", "k"), true);
+	CHECK(!always.error && always.image.fatbin.length);
+	CHECK_INT(always.image.result.scope, GT_PATCH_NONE);
+}
+
 TEST("malformed PTX is rejected with its line")
 {
 	static const char text[] =

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Links by the driver: those of the program are reported, and patched modules are linked again. The
+ * inputs of nvJitLink's links are kept in the same table.
+ */
+#include "agent/link.h"
+
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/caller.h"
+#include "agent/functions.h"
+
+enum {
+	CU_INPUT_PTX = 1,
+	CU_INPUT_LIBRARY = 4,
+	CU_INPUT_NVVM = 5,
+	CU_MAX_REGISTERS = 0,
+};
+
+/* ---- the links of the program ----------------------------------------------------------- */
+
+enum { LINKS = 64 };
+
+/*
+ * A handle belongs to one thread at a time, as the interfaces require it; the table is for all.
+ * Links for which there is no room are not reported.
+ */
+static struct gt_agent_program_link links[LINKS];
+
+struct gt_agent_program_link *gt_agent_find_link(void *handle)
+{
+	for (int i = 0; handle && i < LINKS; i++)
+		if (atomic_load(&links[i].handle) == handle)
+			return &links[i];
+	return NULL;
+}
+
+struct gt_agent_program_link *gt_agent_open_link(void *handle)
+{
+	struct gt_agent_program_link *link;
+
+	/* It may have been destroyed by a function that is not hooked. */
+	gt_agent_close_link(handle);
+	for (link = links; link < links + LINKS; link++) {
+		void *none = NULL;
+
+		if (!atomic_compare_exchange_strong(&link->handle, &none, handle))
+			continue;
+		gt_agent_report_begin(&link->report);
+		link->options_size = link->option_count = 0;
+		if (link->report.data)
+			return link;
+		gt_agent_close_link(handle);
+		break;
+	}
+	return NULL;
+}
+
+void gt_agent_close_link(void *handle)
+{
+	struct gt_agent_program_link *link = gt_agent_find_link(handle);
+
+	if (!link)
+		return;
+	gt_agent_report_end(&link->report);
+	atomic_store(&link->handle, NULL);
+}
+
+/* ---- the hooks of the driver's linker --------------------------------------------------- */
+
+static enum gt_agent_input_kind kind_of(int type)
+{
+	switch (type) {
+	case CU_INPUT_PTX:
+		return GT_AGENT_INPUT_PTX;
+	case CU_INPUT_LIBRARY:
+		return GT_AGENT_INPUT_LIBRARY;
+	case CU_INPUT_NVVM:
+		return GT_AGENT_INPUT_LTOIR;
+	default:
+		return GT_AGENT_INPUT_CODE;
+	}
+}
+
+CUresult cuLinkCreate_v2(unsigned count, int *options, void **values, void **state)
+{
+	CUresult error;
+
+	NEED(cuLinkCreate_v2);
+	error = gt_driver.cuLinkCreate_v2(count, options, values, state);
+	if (!error && state) {
+		const struct gt_agent_caller caller = gt_agent_save_caller();
+
+		gt_agent_open_link(*state);
+		gt_agent_restore_caller(&caller);
+	}
+	return error;
+}
+
+CUresult cuLinkAddData_v2(void *state, int type, void *data, size_t size, const char *name,
+			  unsigned count, int *options, void **values)
+{
+	struct gt_agent_program_link *link;
+	CUresult error;
+
+	NEED(cuLinkAddData_v2);
+	error = gt_driver.cuLinkAddData_v2(state, type, data, size, name, count, options, values);
+	link = error ? NULL : gt_agent_find_link(state);
+	if (link) {
+		const struct gt_agent_caller caller = gt_agent_save_caller();
+
+		gt_agent_report_add(&link->report, kind_of(type), data, size);
+		gt_agent_restore_caller(&caller);
+	}
+	return error;
+}
+
+CUresult cuLinkAddFile_v2(void *state, int type, const char *path, unsigned count, int *options,
+			  void **values)
+{
+	struct gt_agent_program_link *link;
+	CUresult error;
+
+	NEED(cuLinkAddFile_v2);
+	error = gt_driver.cuLinkAddFile_v2(state, type, path, count, options, values);
+	link = error ? NULL : gt_agent_find_link(state);
+	if (link) {
+		const struct gt_agent_caller caller = gt_agent_save_caller();
+
+		gt_agent_report_add_file(&link->report, kind_of(type), path);
+		gt_agent_restore_caller(&caller);
+	}
+	return error;
+}
+
+CUresult cuLinkComplete(void *state, void **cubin, size_t *size)
+{
+	struct gt_agent_program_link *link;
+	struct gt_agent_image image;
+	CUresult error;
+
+	NEED(cuLinkComplete);
+	error = gt_driver.cuLinkComplete(state, cubin, size);
+	link = error ? NULL : gt_agent_find_link(state);
+	if (link) {
+		const struct gt_agent_caller caller = gt_agent_save_caller();
+
+		if (gt_agent_measure(*cubin, &image))
+			gt_agent_report_send(&link->report, image.data, image.size);
+		gt_agent_restore_caller(&caller);
+	}
+	return error;
+}
+
+CUresult cuLinkDestroy(void *state)
+{
+	NEED(cuLinkDestroy);
+	gt_agent_close_link(state);
+	return gt_driver.cuLinkDestroy(state);
+}
+
+/* ---- patched modules -------------------------------------------------------------------- */
+
+static CUresult add_texts(void *state, const char *texts, size_t size)
+{
+	const char *end = texts + size;
+	CUresult error = 0;
+
+	while (texts < end && !error) {
+		size_t length = strnlen(texts, (size_t)(end - texts));
+
+		if (length == (size_t)(end - texts))
+			return CUDA_ERROR_NOT_FOUND;
+		error = gt_driver.cuLinkAddData_v2(state, CU_INPUT_PTX, (void *)texts, length + 1,
+						   NULL, 0, NULL, NULL);
+		texts += length + 1;
+	}
+	return error;
+}
+
+static CUresult link_texts(const char *texts, size_t size, unsigned max_registers,
+			   struct gt_agent_linked *linked)
+{
+	int option = CU_MAX_REGISTERS;
+	void *value = (void *)(uintptr_t)max_registers, *cubin;
+	CUresult error =
+		gt_driver.cuLinkCreate_v2(max_registers != 0, &option, &value, &linked->state);
+
+	if (error) {
+		linked->state = NULL;
+		return error;
+	}
+	error = add_texts(linked->state, texts, size);
+	if (!error)
+		error = gt_driver.cuLinkComplete(linked->state, &cubin, &size);
+	if (error)
+		gt_agent_end_link(linked);
+	else
+		linked->cubin = cubin;
+	return error;
+}
+
+int gt_agent_link(const char *texts, size_t size, unsigned max_registers,
+		  struct gt_agent_linked *ret_linked)
+{
+	void *context = NULL, *popped;
+	CUresult error;
+
+	*ret_linked = (struct gt_agent_linked){0};
+	if (!gt_driver.cuLinkCreate_v2 || !gt_driver.cuLinkAddData_v2 ||
+	    !gt_driver.cuLinkComplete || !gt_driver.cuLinkDestroy)
+		return CUDA_ERROR_NOT_FOUND;
+	if (!gt_driver.cuCtxGetCurrent(&context) && context)
+		return link_texts(texts, size, max_registers, ret_linked);
+	/* A library may be loaded before there is a context. */
+	error = gt_driver.cuDevicePrimaryCtxRetain(&context, 0);
+	if (error)
+		return error;
+	error = gt_driver.cuCtxPushCurrent_v2(context);
+	if (!error) {
+		error = link_texts(texts, size, max_registers, ret_linked);
+		gt_driver.cuCtxPopCurrent_v2(&popped);
+	}
+	gt_driver.cuDevicePrimaryCtxRelease_v2(0);
+	return error;
+}
+
+void gt_agent_end_link(struct gt_agent_linked *linked)
+{
+	if (linked->state)
+		gt_driver.cuLinkDestroy(linked->state);
+	*linked = (struct gt_agent_linked){0};
+}
