@@ -11,9 +11,9 @@
 static atomic_uint_least64_t last_id;
 
 /*
- * All contexts, also those that were destroyed. A context is small and seldom created, so the struct
- * is kept: the threads of its streams may still be ending and read it, and its address never denotes
- * another context to a thread in which it was current.
+ * All contexts, also those that were destroyed. A context is small and seldom created, so the
+ * struct is kept: the threads of its streams may still be ending and read it, and its address never
+ * denotes another context to a thread in which it was current.
  */
 static struct {
 	pthread_mutex_t lock;

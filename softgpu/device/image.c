@@ -76,6 +76,26 @@ static CUresult add_cubins(struct sg_image *image, const struct gt_fatbin *fatbi
 	return result;
 }
 
+static CUresult report_no_ptx(const struct gt_fatbin *fatbin, struct gt_diag *diag)
+{
+	uint32_t sass = 0, arch = sg_state.config.arch;
+
+	for (size_t i = 0; i < fatbin->entry_count; i++)
+		if (fatbin->entries[i].kind == GT_FATBIN_KIND_ELF)
+			sass = fatbin->entries[i].architecture;
+	if (sass)
+		gt_diag(diag, -ENOENT, "fatbin", NULL,
+			"only SASS for sm_%u, no PTX: build with -gencode "
+			"arch=compute_%u,code=compute_%u, or with -lineinfo",
+			sass, sass < arch ? sass : arch, sass < arch ? sass : arch);
+	else
+		gt_diag(diag, -ENOENT, "fatbin", NULL,
+			"no PTX for compute capability %u.%u or less: build with -gencode "
+			"arch=compute_%u,code=compute_%u",
+			arch / 10, arch % 10, arch, arch);
+	return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
 /*
  * The PTX of the best architecture: all of it, since each part of a linked program has a container
  * of its own.
@@ -94,13 +114,9 @@ static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
 		if (entry->kind == GT_FATBIN_KIND_PTX && entry->architecture == best->architecture)
 			result = add_text(image, entry, diag);
 	}
-	if (result || image->texts.count)
-		return result;
-	gt_diag(diag, -ENOENT, "fatbin", NULL,
-		"no PTX for compute capability %u.%u or less: build with "
-		"-gencode arch=compute_75,code=compute_75, or with -lineinfo",
-		sg_state.config.arch / 10, sg_state.config.arch % 10);
-	return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	if (!result && !image->texts.count)
+		return report_no_ptx(fatbin, diag);
+	return result;
 }
 
 /* Text that is not PTX is passed to the PTX parser nevertheless, which reports what is wrong. */

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/clock.h"
 #include "device/handles.h"
+#include "device/report.h"
 
 static atomic_uint_least64_t last_grid;
 
@@ -161,8 +161,7 @@ static void fail_context(CUcontext context, const struct sg_fault *fault)
 	int none = 0;
 
 	atomic_compare_exchange_strong(&context->error, &none, sg_fault_code(fault->kind));
-	if (sg_state.config.verbose)
-		fprintf(stderr, "softgpu: %s\n", fault->text);
+	sg_report_fault(fault->text);
 }
 
 CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,

@@ -7,6 +7,7 @@
 
 #include "device/handles.h"
 #include "device/image.h"
+#include "device/report.h"
 #include "ptx/ptx.h"
 
 enum { DEFAULT_SHARED = 48 << 10 }; /* bytes that a block may use without opting in */
@@ -104,12 +105,16 @@ CUresult sg_library_load(const void *image, size_t size, CUlibrary *ret_library,
 	struct gt_ptx_module **parsed;
 	CUresult result = sg_image_read(image, size, &texts, diag);
 
-	if (result)
+	if (result) {
+		sg_report_error((int)result, diag);
 		return result;
+	}
 	parsed = calloc(texts.texts.count, sizeof(*parsed));
 	result = parsed ? parse_all(&texts, parsed, diag) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result)
 		result = sg_library_from_parsed(parsed, texts.texts.count, ret_library);
+	if (result)
+		sg_report_error((int)result, diag);
 	for (size_t i = 0; result && parsed && i < texts.texts.count; i++)
 		gt_ptx_free(parsed[i]);
 	free(parsed);
@@ -243,6 +248,7 @@ static CUresult load_locked(CUlibrary library, CUcontext context, CUmodule *ret_
 	if (!result)
 		result = register_module(module);
 	if (result) {
+		sg_report_error((int)result, diag);
 		free_module(module);
 		return result;
 	}

@@ -5,13 +5,14 @@
  * includes neither cuda.h nor its prototypes.
  */
 
-enum { NOT_SUPPORTED = 801 }; /* CUDA_ERROR_NOT_SUPPORTED */
+/* Report a call, where the configuration requests it; CUDA_ERROR_NOT_SUPPORTED. */
+int sg_unsupported(const char *function);
 
 #define SG_UNSUPPORTED(name, since, symbol)                                                        \
 	__attribute__((visibility("default"))) int symbol(void);                                   \
 	__attribute__((visibility("default"))) int symbol(void)                                    \
 	{                                                                                          \
-		return NOT_SUPPORTED;                                                              \
+		return sg_unsupported(#symbol);                                                    \
 	}
 #define SG_UNSUPPORTED_PER_THREAD(name, since, symbol) SG_UNSUPPORTED(name, since, symbol)
 #include "driver/functions.def"

@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/errors.h"
@@ -140,6 +142,19 @@ cudaError_t sg_finish(cudaError_t error)
 	if (error && error != cudaErrorNotReady)
 		this_thread.last_error = error;
 	return error;
+}
+
+/* For unsupported.c, which has no types of the API. */
+int sg_finish_unsupported(const char *function);
+
+int sg_finish_unsupported(const char *function)
+{
+	const char *verbose = getenv("SOFTGPU_VERBOSE");
+
+	if (verbose && strcmp(verbose, "0") != 0)
+		fprintf(stderr, "softgpu: cudaErrorNotSupported (801): %s is not supported\n",
+			function);
+	return (int)sg_finish(cudaErrorNotSupported);
 }
 
 SG_API cudaError_t cudaGetLastError(void)

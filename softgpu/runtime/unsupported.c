@@ -11,15 +11,16 @@
 #define SG_API __attribute__((visibility("default")))
 #endif
 
-enum { NOT_SUPPORTED = 801 }; /* cudaErrorNotSupported */
-
-/* Remember the error for cudaGetLastError; defined in state.c, with the API's types. */
-int sg_finish(int error);
+/*
+ * Report a call, where the environment requests it, and remember the error for cudaGetLastError;
+ * defined in state.c, with the API's types. cudaErrorNotSupported.
+ */
+int sg_finish_unsupported(const char *function);
 
 #define SG_UNSUPPORTED(symbol)                                                                     \
 	SG_API int symbol(void);                                                                   \
 	SG_API int symbol(void)                                                                    \
 	{                                                                                          \
-		return sg_finish(NOT_SUPPORTED);                                                   \
+		return sg_finish_unsupported(#symbol);                                                   \
 	}
 #include "runtime/unsupported.def"

@@ -344,6 +344,39 @@ TEST("with SOFTGPU_VERBOSE, faults of kernels are reported on stderr")
 	}
 }
 
+/* Not in the software GPU's cuda.h. */
+CUresult cuSurfObjectCreate(void);
+
+/* What is printed while a child fails to load an image, or calls what is not supported. */
+static int report_failure(void)
+{
+	char text[600] = "";
+	CUmodule module;
+	struct driver driver;
+	int pipes[2];
+
+	CHECK(!pipe(pipes));
+	dup2(pipes[1], STDERR_FILENO);
+	setenv("SOFTGPU_VERBOSE", "1", 1);
+	driver = begin();
+	CHECK_CUDA(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n.address_size 64\n"
+					     ".entry k()\n{\n	wgmma.fence.sync.aligned;\n}\n"),
+		   CUDA_ERROR_INVALID_PTX);
+	CHECK_CUDA(cuSurfObjectCreate(), CUDA_ERROR_NOT_SUPPORTED);
+	CHECK(read(pipes[0], text, sizeof(text) - 1) > 0);
+	CHECK(strstr(text, "softgpu: CUDA_ERROR_INVALID_PTX (218): "));
+	CHECK(strstr(text, "line 6: opcode 'wgmma.fence.sync.aligned' in function 'k'"));
+	CHECK(strstr(text, "softgpu: CUDA_ERROR_NOT_SUPPORTED (801): cuSurfObjectCreate is not "
+			   "supported\n"));
+	end(&driver);
+	return tap_failed;
+}
+
+TEST("with SOFTGPU_VERBOSE, the reasons of rejected modules and calls are reported on stderr")
+{
+	CHECK_INT(in_child(report_failure), 0);
+}
+
 static int print_virtual_time(void)
 {
 	int pipe_end = atoi(getenv("RESULT"));
