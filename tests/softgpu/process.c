@@ -365,7 +365,7 @@ static int report_failure(void)
 	CHECK_CUDA(cuSurfObjectCreate(), CUDA_ERROR_NOT_SUPPORTED);
 	CHECK(read(pipes[0], text, sizeof(text) - 1) > 0);
 	CHECK(strstr(text, "softgpu: CUDA_ERROR_INVALID_PTX (218): "));
-	CHECK(strstr(text, "line 6: opcode 'wgmma.fence.sync.aligned' in function 'k'"));
+	CHECK(strstr(text, "line 6: opcode 'wgmma' in function 'k' is not supported"));
 	CHECK(strstr(text, "softgpu: CUDA_ERROR_NOT_SUPPORTED (801): cuSurfObjectCreate is not "
 			   "supported\n"));
 	end(&driver);
