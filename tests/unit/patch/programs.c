@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The programs that ship ($PROGRAMS), inserted into the kernels that nvcc makes of
+ * tests/data/ptx/kernels.cu ($TEST_DATA): ptxas accepts them for each generation of GPUs.
+ */
+#include <dirent.h>
+
+#include "fixture.h"
+#include "gpubpf/object/object.h"
+#include "patch/patch.h"
+#include "tap.h"
+
+#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
+
+/* An object with its programs, verified. */
+struct shipped_object {
+	struct gt_bpf_object *object;
+	struct gt_patch_program programs[GT_PATCH_MAX_PROGRAMS];
+	struct gt_facts facts[GT_PATCH_MAX_PROGRAMS];
+	uint32_t count;
+};
+
+static void shipped_clear(struct shipped_object *shipped)
+{
+	for (uint32_t i = 0; i < shipped->count; i++)
+		gt_facts_clear(&shipped->facts[i]);
+	gt_bpf_object_free(shipped->object);
+}
+#define auto_shipped __attribute__((cleanup(shipped_clear))) struct shipped_object
+
+static bool shipped_open(struct shipped_object *shipped, const char *path)
+{
+	struct gt_diag diag = {0};
+	int error = gt_bpf_object_open(path, false, &shipped->object, &diag);
+
+	for (uint32_t i = 0; !error && i < shipped->object->program_count; i++) {
+		const struct gt_bpf_program *program = &shipped->object->programs[i];
+		struct gt_patch_program *inserted = &shipped->programs[shipped->count];
+		struct gt_verify_options options = {.input = GT_INPUT_CONTEXT,
+						    .section = &inserted->section};
+
+		error = gt_section_read(program->section, program->name, &inserted->section, &diag);
+		/* Programs for "gputap gpurun" run in no kernel. */
+		if (error || inserted->section.kind >= GT_KIND_RUN)
+			continue;
+		error = gt_verify(shipped->object, program, &options,
+				  &shipped->facts[shipped->count], NULL, &diag);
+		inserted->program = program;
+		inserted->facts = &shipped->facts[shipped->count];
+		shipped->count += !error;
+	}
+	if (error)
+		TAP_FAIL("%s: %s", path, diag.text);
+	return !error;
+}
+
+static void check_assembles(const char *path, const struct gt_patch_result *result, unsigned sm)
+{
+	gt_autofree char *output = NULL;
+
+	write_text("patched.ptx", gt_strbuf_string(&result->text));
+	if (run(&output, TOOLS "ptxas -arch=sm_%u patched.ptx -o patched.cubin 2>&1", sm))
+		TAP_FAIL("%s, sm_%u: %.2000s", path, sm, output);
+}
+
+static void check_program(const char *path, const struct gt_ptx_module *module, unsigned sm)
+{
+	auto_shipped shipped = {0};
+	struct gt_patch_options options = {.whole = true};
+	struct gt_patch_result result = {0};
+	struct gt_diag diag = {0};
+
+	if (!shipped_open(&shipped, path) || !shipped.count)
+		return;
+	options.object = shipped.object;
+	options.programs = shipped.programs;
+	options.program_count = shipped.count;
+	if (gt_patch_module(module, &options, &result, &diag))
+		TAP_FAIL("%s: %s", path, diag.text);
+	else
+		check_assembles(path, &result, sm);
+	CHECK(result.patched > 0 && result.found == result.patched + result.rejected);
+	gt_patch_result_clear(&result);
+}
+
+static unsigned check_programs(const struct gt_ptx_module *module, unsigned sm)
+{
+	const char *folder = getenv("PROGRAMS");
+	DIR *directory = opendir(folder ? folder : "");
+	unsigned count = 0;
+	struct dirent *entry;
+	char path[4096];
+
+	while (directory && (entry = readdir(directory))) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		if (!dot || strcmp(dot, ".o") != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		check_program(path, module, sm);
+		count++;
+	}
+	if (directory)
+		closedir(directory);
+	return count;
+}
+
+TEST("ptxas accepts the kernels of nvcc with each program that ships")
+{
+	static const unsigned gpus[] = {75, 90, 120};
+
+	if (run(NULL, TOOLS "command -v nvcc >/dev/null && command -v ptxas >/dev/null"))
+		SKIP("nvcc and ptxas are not both installed");
+	for (size_t i = 0; i < gt_countof(gpus); i++) {
+		gt_auto(ptx) struct gt_ptx_module *module = NULL;
+		gt_autofree char *output = NULL;
+		gt_auto_file file = {0};
+
+		if (run(&output,
+			TOOLS "nvcc -std=c++17 -arch=sm_%u -lineinfo -ptx '%s/ptx/kernels.cu' "
+			      "-o compiled.ptx 2>&1",
+			gpus[i], getenv("TEST_DATA")))
+			TAP_FAIL("%s", output);
+		if (gt_file_read("compiled.ptx", GT_PTX_MAX_TEXT, &file, NULL) ||
+		    gt_ptx_parse((const char *)file.data, file.size, &module, NULL)) {
+			TAP_FAIL("the text of nvcc cannot be parsed");
+			return;
+		}
+		CHECK(check_programs(module, gpus[i]) >= 5);
+	}
+}
+
+TEST_MAIN
