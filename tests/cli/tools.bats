@@ -352,3 +352,19 @@ expect_site() {
 	tool memtrace -- "$examples/nvcc-transpose"
 	expect_output_line "32\\.0 +stride 128 +transpose\\.cu:$tile < transpose\\.cu:$call +transpose_shared +ld\\.shared"
 }
+
+@test "tools about instructions leave the results of every example as they are" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	local name tool expected
+	for name in vectoradd vectoradd-static driver newlaunch matmul reduce streams uneven transpose; do
+		on_softgpu "$examples/$name"
+		expected=$(grep -v ' ms$' <<<"$output")
+		for tool in memtrace divergence hotloop; do
+			gputap "$tool" --gpu soft --json -- "$examples/$name"
+			expect_status 0
+			[ "$(grep -v -e ' ms$' -e '^{' <<<"$output")" = "$expected" ] ||
+				fail "$tool changes what $name prints"
+			expect_error_line ' 0 failed; .* 0 rejected$'
+		done
+	done
+}
