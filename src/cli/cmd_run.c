@@ -24,6 +24,9 @@ static const struct gt_option option_table[] = {
 	 AT(verbose), NULL},
 	GT_CLI_OPTION_KERNEL,
 	GT_CLI_OPTION_SET(AT(values)),
+	{0, "attach", "NAME=FILE:FUNCTION",
+	 "attach the host program NAME to a function, in place of that in its section",
+	 GT_OPTION_WORDS, AT(targets), NULL},
 	{0, "no-linux", NULL, "do not attach the object's host programs (uprobe/… and others)",
 	 GT_OPTION_FLAG, AT(no_host_programs), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
@@ -244,6 +247,7 @@ static int run_run(const struct gt_cli_command *command, int count, char **argum
 		status = run_given(command, count - rest, arguments + rest, &given);
 	gt_strings_free(&given.values);
 	gt_strings_free(&given.kernels);
+	gt_strings_free(&given.targets);
 	return status;
 }
 

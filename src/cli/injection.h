@@ -19,6 +19,7 @@ struct gt_cli_injection_options {
 	const char *when, *sample;
 	struct gt_strings values;  /* of maps, before the run */
 	struct gt_strings kernels; /* globs */
+	struct gt_strings targets; /* of host programs: "NAME=FILE:FUNCTION" */
 	uint64_t top;              /* rows of a report; 0: all */
 };
 

@@ -307,22 +307,75 @@ int gt_host_programs_attach(struct gt_host_programs *programs, struct gt_diag *d
 	return error;
 }
 
-static bool is_uprobe(const struct bpf_program *program)
+/* The target that the command line gives a program, or NULL. */
+static const char *given_target(const struct gt_host_command *command,
+				const struct bpf_program *program)
 {
-	struct gt_uprobe_section section;
+	const char *name = bpf_program__name(program);
+	size_t length = strlen(name);
 
-	return gt_uprobe_section_read(bpf_program__section_name(program), &section);
+	for (size_t i = 0; i < command->target_count; i++)
+		if (!strncmp(command->targets[i], name, length) &&
+		    command->targets[i][length] == '=')
+			return command->targets[i] + length + 1;
+	return NULL;
 }
 
-static int open_uprobes(struct gt_host_programs *programs, struct gt_diag *diag)
+/* Whether a program is attached to a function of a file. */
+static bool read_uprobe(const struct gt_host_command *command, const struct bpf_program *program,
+			struct gt_uprobe_section *ret_section)
 {
-	GT_VEC(struct bpf_program *) uprobes = {0};
+	const char *section = bpf_program__section_name(program);
+	const char *target = given_target(command, program);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	if (!target)
+		return gt_uprobe_section_read(section, ret_section);
+	gt_strbuf_printf(&text, "%.*s/%s", (int)strcspn(section, "/"), section, target);
+	return gt_uprobe_section_read(gt_strbuf_string(&text), ret_section);
+}
+
+/* Check what the command line says of programs. */
+static int check_targets(const struct gt_host_programs *programs,
+			 const struct gt_host_command *command, struct gt_diag *diag)
+{
+	for (size_t i = 0; i < command->target_count; i++) {
+		const char *target = command->targets[i];
+		gt_autofree char *name = strndup(target, strcspn(target, "="));
+		struct gt_uprobe_section section;
+		struct bpf_program *program;
+
+		if (!name)
+			return no_memory(diag);
+		program = bpf_object__find_program_by_name(programs->source, name);
+		if (!program || !is_wanted(program))
+			return gt_diag(diag, -ENOENT, "linux", programs->object->path,
+				       "no host program '%s' to attach ('gputap verify' lists the "
+				       "programs)",
+				       name);
+		if (!read_uprobe(command, program, &section))
+			return gt_diag(diag, -EINVAL, "linux", name,
+				       "cannot attach a program of section %s to '%s' (only uprobe "
+				       "and uretprobe, to FILE:FUNCTION)",
+				       bpf_program__section_name(program),
+				       target + strlen(name) + (target[strlen(name)] == '='));
+	}
+	return 0;
+}
+
+static int open_uprobes(struct gt_host_programs *programs, const struct gt_host_command *command,
+			struct gt_diag *diag)
+{
+	GT_VEC(struct gt_uprobe_program) uprobes = {0};
+	struct gt_uprobe_program uprobe;
 	struct bpf_program *program;
 	int error = 0;
 
-	bpf_object__for_each_program (program, programs->source)
-		if (!error && is_wanted(program) && is_uprobe(program))
-			error = gt_vec_push(&uprobes, program);
+	bpf_object__for_each_program (program, programs->source) {
+		uprobe.program = program;
+		if (!error && is_wanted(program) && read_uprobe(command, program, &uprobe.section))
+			error = gt_vec_push(&uprobes, uprobe);
+	}
 	if (error)
 		error = no_memory(diag);
 	else if (uprobes.count)
@@ -351,24 +404,30 @@ static void put_programs_without_target(const struct gt_host_programs *programs,
 	struct bpf_program *program;
 
 	bpf_object__for_each_program (program, programs->source)
-		if (is_wanted(program) && !has_target(program))
+		if (is_wanted(program) && !has_target(program) &&
+		    !(programs->uprobes && gt_host_uprobes_have(programs->uprobes, program)))
 			gt_strbuf_printf(text,
 					 "the host program %s was not attached: its section (%s) "
-					 "names no target, as in uprobe/PATH:FUNCTION\n",
+					 "names no target; use --attach %s=FILE:FUNCTION\n",
 					 bpf_program__name(program),
-					 bpf_program__section_name(program));
+					 bpf_program__section_name(program),
+					 bpf_program__name(program));
 }
 
 int gt_host_programs_attach_command(struct gt_host_programs *programs,
 				    const struct gt_host_command *command, struct gt_diag *diag)
 {
 	struct bpf_program *program;
-	int error = open_uprobes(programs, diag);
+	struct gt_uprobe_section section;
+	int error = check_targets(programs, command, diag);
 
+	if (!error)
+		error = open_uprobes(programs, command, diag);
 	if (!error && programs->uprobes)
 		error = gt_host_uprobes_attach(programs->uprobes, command, diag);
 	bpf_object__for_each_program (program, programs->source)
-		if (!error && is_wanted(program) && !is_uprobe(program) && has_target(program))
+		if (!error && is_wanted(program) && has_target(program) &&
+		    !read_uprobe(command, program, &section))
 			error = attach_program(programs, program, diag);
 	if (error)
 		gt_host_programs_detach(programs);

@@ -360,15 +360,16 @@ int gt_host_uprobes_attach_process(struct gt_host_uprobes *uprobes, pid_t pid, s
 
 /* ---- all of it -------------------------------------------------------------------------- */
 
-static int add_program(struct gt_host_uprobes *uprobes, const struct bpf_program *program,
+static int add_program(struct gt_host_uprobes *uprobes, const struct gt_uprobe_program *program,
 		       struct gt_diag *diag)
 {
-	int map = bpf_map__fd(uprobes->skeleton->maps.programs), fd = bpf_program__fd(program);
+	int map = bpf_map__fd(uprobes->skeleton->maps.programs),
+	    fd = bpf_program__fd(program->program);
 	struct host_uprobe *uprobe = &uprobes->items[uprobes->count];
 	uint32_t number = (uint32_t)uprobes->count;
 
-	gt_uprobe_section_read(bpf_program__section_name(program), &uprobe->section);
-	uprobe->program = bpf_program__name(program);
+	uprobe->section = program->section;
+	uprobe->program = bpf_program__name(program->program);
 	uprobe->in_runtime = !strncmp(base_name(uprobe->section.file), "libcudart", 9) ||
 			     !strcmp(base_name(uprobe->section.file), "cudart");
 	if (bpf_map_update_elem(map, &number, &fd, BPF_ANY))
@@ -391,7 +392,7 @@ static int load_skeleton(struct gt_host_uprobes *uprobes, size_t count, struct g
 	return error ? gt_load_failed(error, "linux", diag) : 0;
 }
 
-int gt_host_uprobes_open(struct bpf_program *const *programs, size_t count,
+int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count,
 			 struct gt_host_uprobes **ret_uprobes, struct gt_diag *diag)
 {
 	gt_auto(host_uprobes) struct gt_host_uprobes *uprobes = calloc(1, sizeof(*uprobes));
@@ -404,7 +405,7 @@ int gt_host_uprobes_open(struct bpf_program *const *programs, size_t count,
 		return report_no_memory(diag);
 	error = load_skeleton(uprobes, count, diag);
 	for (size_t i = 0; i < count && !error; i++)
-		error = add_program(uprobes, programs[i], diag);
+		error = add_program(uprobes, &programs[i], diag);
 	if (!error)
 		*ret_uprobes = gt_take(uprobes);
 	return error;
@@ -430,6 +431,14 @@ void gt_host_uprobes_close(struct gt_host_uprobes *uprobes)
 		gt_vec_free(&uprobes->items[i].files);
 	free(uprobes->items);
 	free(uprobes);
+}
+
+bool gt_host_uprobes_have(const struct gt_host_uprobes *uprobes, const struct bpf_program *program)
+{
+	for (size_t i = 0; i < uprobes->count; i++)
+		if (!strcmp(uprobes->items[i].program, bpf_program__name(program)))
+			return true;
+	return false;
 }
 
 const char *gt_host_uprobes_unattached(const struct gt_host_uprobes *uprobes, size_t number)

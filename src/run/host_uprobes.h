@@ -24,6 +24,9 @@ struct gt_host_command {
 	const struct gt_command *files;
 	char *const *environment; /* its own; ended by NULL */
 	int pidfd;                /* of its process, which does not execute it yet */
+	/* "NAME=FILE:FUNCTION": targets of programs in place of those in their sections. */
+	const char *const *targets;
+	size_t target_count;
 };
 
 /* A section of a uprobe: "uprobe/FILE:FUNCTION+OFFSET". */
@@ -38,8 +41,14 @@ bool gt_uprobe_section_read(const char *text, struct gt_uprobe_section *ret_sect
 
 struct gt_host_uprobes;
 
-/* Load them. `programs`: loaded, of sections that gt_uprobe_section_read accepts. */
-int gt_host_uprobes_open(struct bpf_program *const *programs, size_t count,
+/* A loaded program and its target. */
+struct gt_uprobe_program {
+	const struct bpf_program *program;
+	struct gt_uprobe_section section;
+};
+
+/* Prepare for attaching `count` programs. */
+int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count,
 			 struct gt_host_uprobes **ret_uprobes, struct gt_diag *diag);
 void gt_host_uprobes_detach(struct gt_host_uprobes *uprobes);
 /* Detaches and unloads them. */
@@ -55,6 +64,7 @@ int gt_host_uprobes_attach(struct gt_host_uprobes *uprobes, const struct gt_host
 /* Attach to what a process of the command has mapped since. */
 int gt_host_uprobes_attach_process(struct gt_host_uprobes *uprobes, pid_t pid,
 				   struct gt_diag *diag);
+bool gt_host_uprobes_have(const struct gt_host_uprobes *uprobes, const struct bpf_program *program);
 /* The name of a program that is not attached, or NULL: call with 0, 1, … for more. */
 const char *gt_host_uprobes_unattached(const struct gt_host_uprobes *uprobes, size_t number);
 /* Threads and processes of the command whose calls were not seen. */

@@ -45,6 +45,8 @@ static int attach_host_programs(const struct gt_inject_command *command,
 		.files = found,
 		.environment = environment->variables,
 		.pidfd = child->pidfd,
+		.targets = command->targets,
+		.target_count = command->target_count,
 	};
 
 	return command->host_programs

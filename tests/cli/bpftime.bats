@@ -70,8 +70,7 @@ expect() {
 	expect_status 0
 	json=$(grep '^{' <<<"$output")
 	[ "$(jq -s 'map(select(.ring)) | length' <<<"$json")" = 240 ]
-	# Block and thread along x are the first bytes of the first and the fourth word.
-	jq -r 'select(.ring).record | .[0:2] + " " + .[48:50]' <<<"$json" | sort | uniq -c |
+	jq -r 'select(.ring).record | "\(.block[0]) \(.thread[0])"' <<<"$json" | sort | uniq -c |
 		awk '{print $1}' | sort | uniq -c >"$BATS_TEST_TMPDIR/counts"
 	[ "$(awk '{$1 = $1; print}' "$BATS_TEST_TMPDIR/counts")" = '120 2' ]
 	expect '$maps.exits' '[]'
@@ -96,7 +95,7 @@ expect() {
 	# 3 launches; 240 threads came after one, and none before it.
 	expect '$maps.counts | map([.key, .value])' '[[0,3],[2,240]]'
 	expect '[$maps.histogram[].value] | add' 240
-	expect_error_line '^gputap: the host program attached_by_its_loader was not attached: its section \(uprobe\) names no target, as in uprobe/PATH:FUNCTION$'
+	expect_error_line '^gputap: the host program attached_by_its_loader was not attached: its section \(uprobe\) names no target; use --attach attached_by_its_loader=FILE:FUNCTION$'
 }
 
 @test "without its host program the GPU program of launchlate runs on" {

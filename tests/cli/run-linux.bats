@@ -173,3 +173,24 @@ expect_values() {
 	expect_values counts 262144 0
 	expect_values total 1024
 }
+
+@test "--attach gives a host program its target" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting uprobe uretprobe uprobe//nonexistent/app:work
+	on_soft --attach host1=libcudart.so:cudaLaunchKernel --attach host2=vectoradd:main \
+		--attach host3=cudart:cudaLaunchKernel "$object" -- "$examples/vectoradd"
+	expect_status 0
+	expect_values counts 262144 1 1 1
+	expect_no_error_line 'not attached'
+	counting uprobe
+	on_soft "$object" -- "$examples/vectoradd"
+	expect_status 0
+	expect_error_line '^gputap: the host program host1 was not attached: its section \(uprobe\) names no target; use --attach host1=FILE:FUNCTION$'
+	gputap run --attach 'nobody=cudart:f' "$object" -- true
+	expect_status 1
+	expect_error_line "no host program 'nobody' to attach \('gputap verify' lists the programs\)$"
+	gputap run --attach 'host1=cudart' "$object" -- true
+	expect_status 1
+	expect_error_line "^gputap: host1: cannot attach a program of section uprobe to 'cudart' \(only uprobe and uretprobe, to FILE:FUNCTION\)$"
+}
