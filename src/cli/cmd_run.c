@@ -23,6 +23,8 @@ static const struct gt_option option_table[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	GT_CLI_OPTION_KERNEL,
+	{0, "prog", "NAME,…", "insert only these programs of the object (all)", GT_OPTION_LIST,
+	 AT(names), NULL},
 	GT_CLI_OPTION_SET(AT(values)),
 	{0, "attach", "NAME=FILE:FUNCTION",
 	 "attach the host program NAME to a function, in place of that in its section",
@@ -246,6 +248,7 @@ static int run_run(const struct gt_cli_command *command, int count, char **argum
 	if (status == GT_GO_ON)
 		status = run_given(command, count - rest, arguments + rest, &given);
 	gt_strings_free(&given.values);
+	gt_strings_free(&given.names);
 	gt_strings_free(&given.kernels);
 	gt_strings_free(&given.targets);
 	return status;

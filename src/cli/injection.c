@@ -117,10 +117,44 @@ static void print_failure(const struct gt_cli_injection *self, const struct gt_d
 			     "host programs");
 }
 
+static bool is_chosen(const struct gt_cli_injection *self, const struct gt_bpf_program *program)
+{
+	const struct gt_strings *names = &self->given->names;
+
+	for (size_t i = 0; i < names->words.count; i++)
+		if (!strcmp(names->words.items[i], program->name))
+			return true;
+	return !names->words.count;
+}
+
+/* Verify the programs of --prog, or all. GT_GO_ON, or the exit status. */
+static int verify_chosen_programs(struct gt_cli_injection *self)
+{
+	const struct gt_bpf_object *object = self->object;
+	const struct gt_strings *names = &self->given->names;
+	int status = GT_GO_ON;
+
+	for (size_t i = 0; i < names->words.count; i++) {
+		uint32_t program = 0;
+
+		while (program < object->program_count &&
+		       strcmp(object->programs[program].name, names->words.items[i]) != 0)
+			program++;
+		if (program < object->program_count)
+			continue;
+		gt_cli_error("%s: no GPU program '%s'", object->path, names->words.items[i]);
+		return GT_EXIT_FAILED;
+	}
+	for (uint32_t i = 0; i < object->program_count && status == GT_GO_ON; i++)
+		if (is_chosen(self, &object->programs[i]))
+			status = verify_program(self, &self->object->programs[i]);
+	return status;
+}
+
 int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
 {
 	struct gt_diag diag = {0};
-	int status = GT_GO_ON;
+	int status;
 
 	if (gt_bpf_object_open(path, false, &self->object, &diag)) {
 		gt_cli_diag(&diag);
@@ -143,8 +177,7 @@ int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
 		print_failure(self, &diag);
 		return GT_EXIT_FAILED;
 	}
-	for (uint32_t i = 0; i < self->object->program_count && status == GT_GO_ON; i++)
-		status = verify_program(self, &self->object->programs[i]);
+	status = verify_chosen_programs(self);
 	if (status == GT_GO_ON && self->host_programs &&
 	    gt_host_programs_load(self->host_programs, &diag)) {
 		print_failure(self, &diag);

@@ -20,6 +20,7 @@ struct gt_cli_injection_options {
 	struct gt_strings values;  /* of maps, before the run */
 	struct gt_strings kernels; /* globs */
 	struct gt_strings targets; /* of host programs: "NAME=FILE:FUNCTION" */
+	struct gt_strings names;   /* of the programs to insert; none: all */
 	uint64_t top;              /* rows of a report; 0: all */
 };
 

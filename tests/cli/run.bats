@@ -574,3 +574,22 @@ build_driver_program() {
 	expect_slots 0 0
 	expect_error_line '^gputap: 1 modules: 1 patched'
 }
+
+@test "run --prog inserts only these programs, and the others need not be safe" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'GPUTAP_ARRAY(counts, unsigned long long, 8);
+		#define COUNT(n) unsigned int key = n; bpf_map_add(&counts, &key, 1); return 0;
+		SEC("gpu/entry/*") int first(void *ctx) { COUNT(0) }
+		SEC("gpu/entry/*") int second(void *ctx) { COUNT(1) }
+		SEC("gpu/exit/*") int third(void *ctx) { COUNT(2) }
+		SEC("gpu/entry/*") int unsafe(struct gputap_context *ctx) {
+			return *(volatile int *)((char *)ctx + 600); }'
+	gputap run --gpu soft --json --prog first,third "$BATS_TEST_TMPDIR/program.o" -- \
+		"$examples/vectoradd"
+	expect_status 0
+	expect_slots 262144 0 262144
+	gputap run --gpu soft --prog second,fourth "$BATS_TEST_TMPDIR/program.o" -- \
+		"$examples/vectoradd"
+	expect_status 1
+	expect_error "gputap: $BATS_TEST_TMPDIR/program.o: no GPU program 'fourth'"
+}
