@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The options of a just-in-time compilation that have an effect here: the logs. */
+/* The options of a just-in-time compilation that have an effect here: logs and registers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +27,9 @@ CUresult sg_jit_options(unsigned int count, const CUjit_option *options, void **
 		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
 			jit.info_size = (uintptr_t)values[i];
 			jit.info_used = (size_t *)&values[i];
+			break;
+		case CU_JIT_MAX_REGISTERS:
+			jit.max_registers = (uint32_t)(uintptr_t)values[i];
 			break;
 		case CU_JIT_WALL_TIME:
 			jit.wall_time = (float *)&values[i];

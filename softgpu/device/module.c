@@ -360,6 +360,13 @@ CUresult sg_function_resolve(CUcontext context, CUfunction handle, CUfunction *r
 	}
 }
 
+static uint32_t limited_registers(const struct CUfunc_st *function)
+{
+	uint32_t limit = function->module->library->max_registers;
+
+	return limit && function->info.registers > limit ? limit : function->info.registers;
+}
+
 CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attribute attribute,
 			       int *ret_value)
 {
@@ -379,7 +386,7 @@ CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attr
 		*ret_value = (int)info->local_size;
 		break;
 	case CU_FUNC_ATTRIBUTE_NUM_REGS:
-		*ret_value = (int)info->registers;
+		*ret_value = (int)limited_registers(function);
 		break;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
 		*ret_value = (int)info->target;

@@ -50,6 +50,7 @@ struct CUlib_st {
 	GT_VEC(struct gt_ptx_module *) parsed;
 	GT_VEC(CUkernel) kernels;
 	GT_VEC(CUmodule) modules; /* one for each context that uses it */
+	uint32_t max_registers;   /* that its kernels report; 0: no limit */
 };
 
 /* The JIT options of a load. */
@@ -58,6 +59,7 @@ struct sg_jit {
 	size_t error_size, info_size;
 	size_t *error_used, *info_used; /* receives the number of bytes written; or NULL */
 	float *wall_time;               /* ms; or NULL */
+	uint32_t max_registers;         /* CU_JIT_MAX_REGISTERS; 0: no limit */
 };
 
 /* Read cuModuleLoadDataEx's arrays. CUDA_ERROR_INVALID_VALUE: an unknown option. */

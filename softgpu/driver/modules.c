@@ -51,6 +51,8 @@ static CUresult load_with_options(CUmodule *ret_module, const void *image, size_
 	if (!ret_module || !image)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = load_module(context, image, size, ret_module, &diag);
+	if (!result)
+		(*ret_module)->library->max_registers = jit.max_registers;
 	finish_jit(&jit, &diag, start);
 	return result;
 }
@@ -187,6 +189,8 @@ static CUresult load_library(CUlibrary *ret_library, const void *image, size_t s
 	if (!ret_library || !image)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = sg_library_load(image, size, ret_library, &diag);
+	if (!result)
+		(*ret_library)->max_registers = jit.max_registers;
 	finish_jit(&jit, &diag, start);
 	return result;
 }

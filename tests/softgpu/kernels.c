@@ -234,6 +234,34 @@ static CUresult load_with_log(const char *image, char *log, size_t size)
 	return cuModuleLoadDataEx(&module, image, 2, options, values);
 }
 
+static int registers_of(CUmodule module)
+{
+	CUfunction function;
+	int registers = 0;
+
+	CHECK_OK(cuModuleGetFunction(&function, module, "k"));
+	CHECK_OK(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+	return registers;
+}
+
+TEST("a limit of registers limits those that a kernel reports")
+{
+	static const char text[] = PTX_HEADER ".visible .entry k()\n{\n\tret;\n}\n",
+			  limited[] = PTX_HEADER ".visible .entry k() .maxnreg 8\n{\n\tret;\n}\n";
+	struct driver driver = begin();
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *value = (void *)10;
+	CUmodule module;
+
+	CHECK_OK(cuModuleLoadData(&module, text));
+	CHECK(registers_of(module) > 10);
+	CHECK_OK(cuModuleLoadDataEx(&module, text, 1, &option, &value));
+	CHECK_INT(registers_of(module), 10);
+	CHECK_OK(cuModuleLoadData(&module, limited));
+	CHECK_INT(registers_of(module), 8);
+	end(&driver);
+}
+
 TEST("invalid PTX is an error with a log")
 {
 	struct driver driver = begin();

@@ -498,7 +498,10 @@ static uint32_t estimate_registers(const struct sg_function *function)
 	uint32_t max = SG_MAX_REGISTERS / (function->max_threads ? function->max_threads : 1);
 
 	max = max > 255 ? 255 : max;
-	return words > max ? max : words < 16 ? 16 : words;
+	words = words > max ? max : words < 16 ? 16 : words;
+	return function->register_limit && words > function->register_limit
+		       ? function->register_limit
+		       : words;
 }
 
 static void release(struct sg_decoder *decoder)

@@ -217,6 +217,7 @@ struct sg_function {
 
 	uint32_t max_threads, required_block[3], required_cluster[3];
 	uint32_t instructions, register_words; /* of a thread, 32 bits each */
+	uint32_t register_limit;               /* .maxnreg; 0: none */
 	uint32_t address_number; /* address = code window + number × SG_CODE_STRIDE */
 
 	/* Kernels only: the needs of a launch, of all functions that the kernel can reach. */

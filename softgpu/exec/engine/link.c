@@ -63,8 +63,11 @@ static bool directive_values(const struct gt_ptx_function *source, enum gt_ptx_d
 static void read_directives(struct sg_function *function, const struct gt_ptx_function *source)
 {
 	uint32_t max[3] = {GT_MAX_BLOCK_THREADS, 1, 1};
+	uint32_t registers[3] = {0};
 	uint64_t threads;
 
+	directive_values(source, GT_PTX_DIRECTIVE_MAXNREG, registers);
+	function->register_limit = registers[0];
 	directive_values(source, GT_PTX_DIRECTIVE_REQNCTAPERCLUSTER, function->required_cluster);
 	if (directive_values(source, GT_PTX_DIRECTIVE_REQNTID, function->required_block))
 		memcpy(max, function->required_block, sizeof(max));
