@@ -126,7 +126,8 @@ struct gputap_context {
 };
 
 enum gputap_space {
-	GPUTAP_SPACE_GENERIC, /* not specified by the instruction */
+	/* Not specified by the instruction, nor are all lanes' addresses in shared or local memory. */
+	GPUTAP_SPACE_GENERIC,
 	GPUTAP_SPACE_GLOBAL,
 	GPUTAP_SPACE_SHARED,
 	GPUTAP_SPACE_LOCAL,

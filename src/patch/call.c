@@ -35,11 +35,13 @@ static const enum gt_context_source fixed_sources[] = {
 	GT_SOURCE_VALUE_SIZE,
 };
 
-static bool is_fixed(enum gt_context_source source)
+/* The space of a generic address is a value, not a constant. */
+static bool is_fixed(const struct gt_patch_variant *variant, enum gt_context_source source)
 {
 	for (size_t i = 0; i < gt_countof(fixed_sources); i++)
 		if (fixed_sources[i] == source)
-			return true;
+			return source != GT_SOURCE_SPACE ||
+			       variant->constants[i] != GT_SPACE_GENERIC;
 	return false;
 }
 
@@ -208,7 +210,7 @@ static void put_function(const struct gt_patcher *patcher, int number, struct gt
 	put_name(patcher, number, buffer);
 	gt_strbuf_putc(buffer, '(');
 	for (uint32_t i = 0, count = 0; i < values.count; i++)
-		if (!is_fixed(values.items[i].source))
+		if (!is_fixed(variant, values.items[i].source))
 			gt_strbuf_printf(buffer, "%s.param .b%u %sin_%u", count++ ? ", " : "",
 					 values.items[i].bits, p, i);
 	gt_strbuf_puts(buffer, ")\n{\n");
@@ -216,7 +218,7 @@ static void put_function(const struct gt_patcher *patcher, int number, struct gt
 		const struct gt_site_value *value = &values.items[i];
 
 		gt_strbuf_printf(buffer, "\t.reg .b%u %s;\n", value->bits, value->operand);
-		if (is_fixed(value->source))
+		if (is_fixed(variant, value->source))
 			gt_strbuf_printf(buffer, "\tmov.b%u %s, %" PRIu64 ";\n", value->bits,
 					 value->operand, variant_constant(variant, value->source));
 		else
@@ -250,7 +252,7 @@ bool gt_patch_put_call(const struct gt_patcher *patcher, uint32_t program,
 	gt_patch_list_values(p, patcher->uses[program], &values);
 	gt_strbuf_puts(buffer, "{\n");
 	for (uint32_t i = 0; i < values.count; i++)
-		if (!is_fixed(values.items[i].source))
+		if (!is_fixed(&variant, values.items[i].source))
 			gt_strbuf_printf(
 				buffer, "\t.param .b%u %sout_%u;\n\tst.param.b%u [%sout_%u], %s;\n",
 				values.items[i].bits, p, i, values.items[i].bits, p, i,
@@ -259,7 +261,7 @@ bool gt_patch_put_call(const struct gt_patcher *patcher, uint32_t program,
 	put_name(patcher, number, buffer);
 	gt_strbuf_puts(buffer, ", (");
 	for (uint32_t i = 0, count = 0; i < values.count; i++)
-		if (!is_fixed(values.items[i].source))
+		if (!is_fixed(&variant, values.items[i].source))
 			gt_strbuf_printf(buffer, "%s%sout_%u", count++ ? ", " : "", p, i);
 	gt_strbuf_puts(buffer, ");\n}\n");
 	return true;

@@ -344,6 +344,54 @@ static void put_address(const struct gt_patch_value_site *at, const struct gt_pt
 		gt_strbuf_printf(buffer, "\tadd.s64 %s, %s, %" PRId64 ";\n", name, name, offset);
 }
 
+/* Whether the space of an access is known when it is executed, by a generic address of 64 bits. */
+static bool has_generic_address(const struct gt_patch_access *access)
+{
+	const struct gt_ptx_operand *address = access->address;
+
+	return access->space == GT_SPACE_GENERIC && address->kind == GT_PTX_OPERAND_REGISTER &&
+	       gt_ptx_type_info(address->variable->type)->bits == 64;
+}
+
+/* The space is `space` if that of all lanes that execute the access is `name`. */
+static void put_space_test(const struct gt_patch_value_site *at, const char *name,
+			   enum gt_bpf_space space, struct gt_strbuf *buffer)
+{
+	const struct gt_ptx_operand *guard = at->instruction->guard;
+	const char *p = at->prefix;
+
+	gt_strbuf_printf(buffer,
+			 "\tisspacep.%s %sat_other, %sat_address;\n"
+			 "\tselp.u32 %sat_t32, 0, 1, %sat_other;\n",
+			 name, p, p, p, p);
+	if (guard) {
+		struct gt_ptx_operand inverse = *guard;
+
+		inverse.negated = !inverse.negated;
+		gt_strbuf_putc(buffer, '@');
+		gt_ptx_print_operand(&inverse, buffer);
+		gt_strbuf_printf(buffer, " mov.u32 %sat_t32, 0;\n", p);
+	}
+	gt_strbuf_printf(buffer, "\tsetp.ne.u32 %sat_other, %sat_t32, 0;\n", p, p);
+	if (at->has_sync)
+		gt_strbuf_printf(buffer,
+				 "\tactivemask.b32 %sat_t32;\n"
+				 "\tvote.sync.any.pred %sat_other, %sat_other, %sat_t32;\n",
+				 p, p, p, p);
+	else
+		gt_strbuf_printf(buffer, "\tvote.any.pred %sat_other, %sat_other;\n", p, p);
+	gt_strbuf_printf(buffer, "@!%sat_other mov.u32 %sat_space, %d;\n", p, p, space);
+}
+
+/* The space of a generic address: the same in all lanes, as programs expect. */
+static void put_space(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	gt_strbuf_printf(buffer, "{\n\t.reg .pred %sat_other;\n", at->prefix);
+	put_space_test(at, "shared", GT_SPACE_SHARED, buffer);
+	put_space_test(at, "local", GT_SPACE_LOCAL, buffer);
+	gt_strbuf_puts(buffer, "}\n");
+}
+
 /* The guard's predicate as it is tested: "%p1" or "!%p1". */
 static void put_taken(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
 {
@@ -422,13 +470,23 @@ static bool uses_value(const struct gt_patch_value_site *at)
 	return at->uses.sources & (SOURCE(VALUE) | SOURCE(VALUE_HIGH));
 }
 
+static bool computes_space(const struct gt_patch_value_site *at,
+			   const struct gt_patch_access *access)
+{
+	return is_used(at, GT_SOURCE_SPACE) && has_generic_address(access);
+}
+
 static void put_declarations(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
 {
 	struct gt_patch_uses uses = at->uses;
+	struct gt_patch_access access;
 	struct gt_patch_values values;
 
 	if (uses_value(at))
 		uses.sources |= SOURCE(VALUE) | SOURCE(VALUE_HIGH);
+	if (at->instruction && !gt_patch_read_access(at->instruction, &access) &&
+	    computes_space(at, &access))
+		uses.sources |= SOURCE(ADDRESS);
 	gt_patch_list_values(at->prefix, uses, &values);
 	if (!values.count)
 		return;
@@ -479,8 +537,10 @@ void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf 
 			put_argument(at, i, buffer);
 	if (at->instruction && !gt_patch_read_access(at->instruction, &access)) {
 		absent &= ~(SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH));
-		if (is_used(at, GT_SOURCE_ADDRESS))
+		if (is_used(at, GT_SOURCE_ADDRESS) || computes_space(at, &access))
 			put_address(at, access.address, buffer);
+		if (computes_space(at, &access))
+			put_space(at, buffer);
 		/* An atomic may overwrite its operand; what is loaded is not there yet. */
 		if (uses_value(at) && access.kind != GT_MEMORY_LOAD)
 			put_value(at, &access, buffer);

@@ -35,8 +35,10 @@ static const char *reads_of(const char *section)
 	if (strstr(section, "load") || strstr(section, "store") || strstr(section, "memory") ||
 	    strstr(section, "atomic") || strstr(section, "copy"))
 		return is_thread ? "ldxdw r6, [r1+472]\nldxdw r7, [r1+480]\nxor r6, r7\n"
-				   "ldxdw r7, [r1+488]\nxor r6, r7\nldxw r7, [r1+464]\nadd r6, r7"
-				 : "ldxw r6, [r1+500]\nldxw r7, [r1+496]\nadd r6, r7";
+				   "ldxdw r7, [r1+488]\nxor r6, r7\nldxw r7, [r1+464]\nadd r6, r7\n"
+				   "ldxw r7, [r1+504]\nadd r6, r7"
+				 : "ldxw r6, [r1+500]\nldxw r7, [r1+496]\nadd r6, r7\n"
+				   "ldxw r7, [r1+504]\nadd r6, r7";
 	if (strstr(section, "branch"))
 		return is_thread ? "ldxw r6, [r1+472]" : "ldxw r6, [r1+476]";
 	if (strstr(section, "barrier"))

@@ -174,6 +174,29 @@ TEST("programs at loads and stores see addresses, widths, spaces and values")
 	CHECK(patched.counts[5] == 8 * (GT_MEMORY_LOAD + 2 * GT_MEMORY_STORE));
 }
 
+TEST("the space of a generic address is that of the lanes that execute the access")
+{
+	/* Threads 0 to 3 store to shared memory, 4 to 7 do not store; then half of them to each. */
+	static const char text[] = KERNEL("\t.shared .align 4 .b8 tile[64];\n\t.reg .b64 %s;\n"
+					  "\tmov.u64 %s, tile;\n\tcvta.shared.u64 %s, %s;\n"
+					  "\tadd.s64 %rd4, %s, %rd2;\n"
+					  "\tst.u32 [%rd4], 1;\n"
+					  "\tsetp.lt.u32 %p1, %r1, 4;\n"
+					  "\tselp.b64 %rd5, %rd4, %rd3, %p1;\n"
+					  "\t@%p1 st.u32 [%rd5], 2;\n"
+					  "\tst.u32 [%rd5], 3;\n"
+					  "\tst.u32 [%rd3], 4;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	/* The space, shifted by 8 bits for each site. */
+	add_probe(&patched, "gpu/store",
+		  "ldxw r6, [r1+504]\nldxw r7, [r1+464]\nlsh r7, 3\nlsh r6, r7");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 8},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(patched.counts[0], 8 * GT_SPACE_SHARED + (4 * GT_SPACE_SHARED << 8));
+}
+
 TEST("a load that overwrites its own address register shows the address before it")
 {
 	static const char text[] = KERNEL("\tst.global.u64 [%rd1+512], %rd1;\n"
