@@ -54,10 +54,11 @@ static bool is_shown(const struct gt_cli_injection *self, uint32_t map)
 	return gt_inject_has_map(self->inject, map) && !self->object->maps[map].constant;
 }
 
-/* Maps that only host programs use. */
+/* Maps that only host programs use; records of rings are printed as they come. */
 static bool is_of_host(const struct gt_cli_injection *self, uint32_t map)
 {
 	return self->host_programs && gt_host_programs_own(self->host_programs, map) &&
+	       !gt_host_programs_is_ring(self->host_programs, map) &&
 	       !self->object->maps[map].constant;
 }
 
@@ -105,6 +106,15 @@ static void print_ring(const struct gt_cli_injection *self, uint32_t map)
 	fputs(gt_strbuf_string(&text), stdout);
 }
 
+static void print_host_record(void *context, uint32_t map, const void *record, uint32_t size)
+{
+	const struct gt_cli_injection *self = context;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	(self->given->json ? json_record : put_record)(self, map, record, size, &text);
+	fputs(gt_strbuf_string(&text), stdout);
+}
+
 /* What programs print. The command's process can write to this memory, too. */
 static void print_lines(struct gt_cli_injection *self)
 {
@@ -124,6 +134,8 @@ static void print_new(struct gt_cli_injection *self)
 	for (uint32_t i = 0; i < self->object->map_count; i++)
 		if (is_shown(self, i) && is_ring(self, i))
 			print_ring(self, i);
+	if (self->host_programs)
+		gt_host_programs_read_rings(self->host_programs, print_host_record, self);
 	print_lines(self);
 	fflush(stdout);
 }

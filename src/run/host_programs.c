@@ -15,6 +15,21 @@
 enum {
 	LOG_SIZE = 1 << 20,   /* bytes of the kernel verifier's log */
 	FIRST_FOREIGN = 1500, /* map types from here on do not exist in Linux */
+	MAX_ROUND = 1 << 16,  /* records of a ring that are read at once */
+};
+
+struct host_ring {
+	uint32_t map;
+	struct ring_buffer *buffer;
+	struct host_ring_reader *reader;
+};
+
+/* Whom the records of a ring are for. */
+struct host_ring_reader {
+	uint32_t map;
+	unsigned count; /* of records in this round */
+	void (*record)(void *context, uint32_t map, const void *data, uint32_t size);
+	void *context;
 };
 
 struct gt_host_programs {
@@ -27,6 +42,8 @@ struct gt_host_programs {
 	GT_VEC(struct bpf_link *) links;
 	struct gt_host_uprobes *uprobes; /* beside a command */
 	struct gt_diag late;             /* the first error of a late attachment */
+	GT_VEC(struct host_ring) rings; /* that only host programs use; open after the first read */
+	bool rings_are_open;
 };
 
 static int no_memory(struct gt_diag *diag)
@@ -211,6 +228,11 @@ void gt_host_programs_close(struct gt_host_programs *programs)
 		return;
 	gt_host_programs_detach(programs);
 	gt_host_uprobes_close(programs->uprobes);
+	gt_vec_each (ring, &programs->rings) {
+		ring_buffer__free(ring->buffer);
+		free(ring->reader);
+	}
+	gt_vec_free(&programs->rings);
 	bpf_object__close(programs->source);
 	libbpf_set_print(programs->printer);
 	free(programs->arrays);
@@ -554,4 +576,71 @@ int gt_host_programs_read(const struct gt_host_programs *programs, uint32_t map,
 	view.memory = gt_take(memory);
 	*ret_view = view;
 	return 0;
+}
+
+/* ---- rings of host programs only ------------------------------------------------------- */
+
+/* A ring may be filled as fast as it is read: a round ends. */
+static int take_record(void *context, void *data, size_t size)
+{
+	struct host_ring_reader *reader = context;
+
+	reader->record(reader->context, reader->map, data, (uint32_t)size);
+	return ++reader->count == MAX_ROUND ? -EAGAIN : 0;
+}
+
+static int open_ring(struct gt_host_programs *programs, uint32_t map)
+{
+	struct host_ring ring = {.map = map, .reader = calloc(1, sizeof(*ring.reader))};
+	int error = ring.reader ? 0 : -ENOMEM;
+
+	if (!error) {
+		ring.reader->map = map;
+		ring.buffer = ring_buffer__new(map_descriptor(programs, map), take_record,
+					       ring.reader, NULL);
+		error = ring.buffer ? 0 : -errno;
+	}
+	if (!error)
+		error = gt_vec_push(&programs->rings, ring);
+	if (error) {
+		ring_buffer__free(ring.buffer);
+		free(ring.reader);
+	}
+	return error;
+}
+
+static int open_rings(struct gt_host_programs *programs)
+{
+	int error = 0;
+
+	programs->rings_are_open = true;
+	for (uint32_t i = 0; i < programs->object->map_count && !error; i++)
+		if (gt_host_programs_own(programs, i) && gt_host_programs_is_ring(programs, i))
+			error = open_ring(programs, i);
+	return error;
+}
+
+bool gt_host_programs_is_ring(const struct gt_host_programs *programs, uint32_t map)
+{
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(programs->object->maps[map].type);
+
+	return kind && kind->host_type == BPF_MAP_TYPE_RINGBUF;
+}
+
+int gt_host_programs_read_rings(struct gt_host_programs *programs,
+				void (*record)(void *context, uint32_t map, const void *data,
+					       uint32_t size),
+				void *context)
+{
+	int error = programs->rings_are_open ? 0 : open_rings(programs), count;
+
+	gt_vec_each (ring, &programs->rings) {
+		ring->reader->record = record;
+		ring->reader->context = context;
+		ring->reader->count = 0;
+		count = ring_buffer__consume(ring->buffer);
+		if (count < 0 && count != -EAGAIN && !error)
+			error = count;
+	}
+	return error;
 }

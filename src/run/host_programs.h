@@ -49,8 +49,20 @@ void gt_host_programs_attach_process(struct gt_host_programs *programs, pid_t pi
 void gt_host_programs_account(const struct gt_host_programs *programs, struct gt_strbuf *text);
 void gt_host_programs_detach(struct gt_host_programs *programs);
 
+/*
+ * Call `record` for each new record of the rings that only host programs use. 0; -ENOMEM; an error
+ * of libbpf. The kernel counts no records that a full ring drops: the program that writes them gets
+ * -EAGAIN.
+ */
+int gt_host_programs_read_rings(struct gt_host_programs *programs,
+				void (*record)(void *context, uint32_t map, const void *data,
+					       uint32_t size),
+				void *context);
+
 /* Whether host programs use a map, and GPU programs do not. */
 bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map);
+/* Whether a map is a ring, whose records gt_host_programs_read_rings reads. */
+bool gt_host_programs_is_ring(const struct gt_host_programs *programs, uint32_t map);
 /*
  * Copies the contents of such a map from the kernel; the caller frees view.memory. -EOPNOTSUPP:
  * maps of its type cannot be shown.

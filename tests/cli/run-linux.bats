@@ -194,3 +194,27 @@ expect_values() {
 	expect_status 1
 	expect_error_line "^gputap: host1: cannot attach a program of section uprobe to 'cudart' \(only uprobe and uretprobe, to FILE:FUNCTION\)$"
 }
+
+@test "records of rings of host programs are printed as those of GPU programs" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	program 'struct event { unsigned int number; char name[8]; };
+		GPUTAP_RING_OF(calls, struct event, 4096);
+		GPUTAP_RING_OF(blocks, struct event, 4096);
+		SEC("gpu/block_begin") int block(struct gputap_context *ctx) {
+			struct event event = {ctx->block_x, "gpu"};
+			if (ctx->block_x == 9)
+				bpf_ringbuf_output(&blocks, &event, sizeof(event), 0);
+			return 0; }
+		SEC("uprobe/cudart:cudaLaunchKernel") int on_launch(void *ctx) {
+			struct event event = {7, "host"};
+			bpf_ringbuf_output(&calls, &event, sizeof(event), 0);
+			return 0; }'
+	on_soft "$object" -- "$examples/vectoradd"
+	expect_status 0
+	jq -se 'map(select(.ring)) | sort_by(.ring) == [
+		{ring: "blocks", record: {number: 9, name: "gpu"}},
+		{ring: "calls", record: {number: 7, name: "host"}}]' <<<"$(grep '^{' <<<"$output")"
+	gputap run --gpu soft "$object" -- "$examples/vectoradd"
+	expect_output_line '^calls: \{ \.number = 7, \.name = "host" \}$'
+}
