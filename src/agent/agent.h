@@ -28,13 +28,17 @@ void gt_agent_unmap_file(struct gt_agent_file *file);
 struct gt_agent_image {
 	const void *data;
 	size_t size;
+	bool is_copy; /* the agent's, of parts that do not lie together */
 };
 
 /*
- * Finds where an image lies and how long it is: a wrapper of version 1, a fatbin, a cubin, PTX. As
- * the driver does, this trusts the sizes that the image states. False: another kind of image.
+ * Find where an image lies and how long it is: a fatbin's wrapper, a fatbin, a cubin, PTX. As the
+ * driver does, this trusts the sizes that the image states. A wrapper of version 2 lists the
+ * fatbins of a linked program: they are copied, one after the other. False: another kind of image.
+ * Ends with gt_agent_release_image.
  */
 bool gt_agent_measure(const void *image, struct gt_agent_image *ret_image);
+void gt_agent_release_image(struct gt_agent_image *image);
 
 /* The mangled names of kernels, sorted, each with a NUL. */
 struct gt_agent_names {

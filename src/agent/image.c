@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <elf.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/protocol.h"
@@ -8,6 +9,8 @@
 /* As src/fatbin/fatbin.h describes them. */
 enum {
 	WRAPPER_MAGIC = 0x466243b1,
+	LINKED_WRAPPER = 2, /* a version */
+	MAX_FATBINS = 4096,
 	FATBIN_HEADER = 16,
 #ifndef EM_CUDA
 	EM_CUDA = 190,
@@ -18,6 +21,12 @@ enum {
 struct agent_wrapper {
 	uint32_t magic, version;
 	const void *data;
+};
+
+/* Version 2. */
+struct agent_linked_wrapper {
+	struct agent_wrapper wrapper;
+	const void *const *fatbins; /* up to NULL */
 };
 
 struct agent_fatbin {
@@ -87,11 +96,78 @@ static bool measure_text(const char *text, struct gt_agent_image *image)
 	return true;
 }
 
+/* ---- linked programs -------------------------------------------------------------------- */
+
+static size_t padded(size_t size)
+{
+	return (size + 7) & ~(size_t)7;
+}
+
+/* A fatbin of a wrapper: its own, the result of the link, or one of those that it lists. */
+static const void *fatbin_at(const struct agent_linked_wrapper *linked, size_t index)
+{
+	if (!index)
+		return linked->wrapper.data;
+	return linked->fatbins ? linked->fatbins[index - 1] : NULL;
+}
+
+/* The bytes of all fatbins, each padded; 0: one of them is none, or they are too many. */
+static size_t measure_fatbins(const struct agent_linked_wrapper *linked)
+{
+	struct gt_agent_image image;
+	size_t size = 0;
+
+	for (size_t i = 0; !i || fatbin_at(linked, i); i++) {
+		if (i > MAX_FATBINS || size > GT_AGENT_MAX_IMAGE)
+			return 0;
+		if (!fatbin_at(linked, i))
+			continue;
+		if (!measure_fatbin(fatbin_at(linked, i), &image))
+			return 0;
+		size += padded(image.size);
+	}
+	return size <= GT_AGENT_MAX_IMAGE ? size : 0;
+}
+
+/* Copy the fatbins of a wrapper of version 2. */
+static bool copy_fatbins(const void *data, struct gt_agent_image *ret_image)
+{
+	struct agent_linked_wrapper linked;
+	struct gt_agent_image image;
+	size_t size, left;
+	char *copy;
+
+	memcpy(&linked, data, sizeof(linked));
+	left = size = measure_fatbins(&linked);
+	copy = size ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+		    : MAP_FAILED;
+	if (copy == MAP_FAILED)
+		return false;
+	*ret_image = (struct gt_agent_image){.data = copy, .size = size, .is_copy = true};
+	for (size_t i = 0; !i || fatbin_at(&linked, i); i++) {
+		if (!fatbin_at(&linked, i) || !measure_fatbin(fatbin_at(&linked, i), &image) ||
+		    padded(image.size) > left)
+			continue;
+		memcpy(copy, image.data, image.size);
+		copy += padded(image.size);
+		left -= padded(image.size);
+	}
+	return true;
+}
+
+void gt_agent_release_image(struct gt_agent_image *image)
+{
+	if (image->is_copy)
+		munmap((void *)image->data, image->size);
+	image->is_copy = false;
+}
+
 bool gt_agent_measure(const void *data, struct gt_agent_image *ret_image)
 {
 	struct agent_wrapper wrapper;
 	uint32_t magic;
 
+	ret_image->is_copy = false;
 	if (!data)
 		return false;
 	/* A text may be shorter than a word. */
@@ -100,6 +176,8 @@ bool gt_agent_measure(const void *data, struct gt_agent_image *ret_image)
 	memcpy(&magic, data, sizeof(magic));
 	if (magic == WRAPPER_MAGIC) {
 		memcpy(&wrapper, data, sizeof(wrapper));
+		if (wrapper.version == LINKED_WRAPPER)
+			return copy_fatbins(data, ret_image);
 		return wrapper.version == 1 && wrapper.data &&
 		       measure_fatbin(wrapper.data, ret_image);
 	}

@@ -153,12 +153,12 @@ static void ask_for_patched(const void *image, struct gt_agent_exchange *exchang
 	void *memory;
 	size_t size;
 
-	if (!gt_agent_measure(image, &measured) || !gt_agent_map_memory(&memory, &size))
+	if (!gt_agent_map_memory(&memory, &size) || !gt_agent_measure(image, &measured))
 		return;
 	capability = current_capability();
-	if (!capability)
-		return;
-	gt_agent_ask(&measured, capability, exchange);
+	if (capability)
+		gt_agent_ask(&measured, capability, exchange);
+	gt_agent_release_image(&measured);
 	/* Only now: it takes the driver a while, and may create a context. */
 	if (!exchange->patched || gt_agent_maps_ready())
 		return;

@@ -378,8 +378,10 @@ static int patch_cubin(const struct gt_fatbin_payload *payload,
 
 static bool is_alternative(const struct gt_fatbin_entry *entry, const struct gt_fatbin_entry *best)
 {
+	const uint64_t flags = GT_FATBIN_FLAG_ARCH_A | GT_FATBIN_FLAG_ARCH_F;
+
 	return entry->kind == GT_FATBIN_KIND_PTX && entry->architecture == best->architecture &&
-	       entry->flags == best->flags;
+	       (entry->flags & flags) == (best->flags & flags);
 }
 
 /* Whether there are several texts for one architecture: of a program that was linked. */

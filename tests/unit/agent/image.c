@@ -20,14 +20,45 @@ TEST("a fatbin states its own size, also behind a wrapper")
 	const struct {
 		uint32_t magic, version;
 		const void *data, *more;
-	} wrapper = {0x466243b1, 1, &container, NULL}, newer = {0x466243b1, 2, &container, NULL};
+	} wrapper = {0x466243b1, 1, &container, NULL};
 	struct gt_agent_image image;
 
 	CHECK(gt_agent_measure(&container, &image));
 	CHECK(image.data == &container && image.size == 40);
 	CHECK(gt_agent_measure(&wrapper, &image));
 	CHECK(image.data == &container && image.size == 40);
-	CHECK(!gt_agent_measure(&newer, &image));
+}
+
+TEST("the fatbins that a wrapper lists are copied one after the other")
+{
+	static const struct fatbin second = {0xba55ed50, 1, 16, 3, "end"};
+	static const void *const fatbins[] = {&container, &second, NULL}, *const none[] = {NULL};
+	struct {
+		uint32_t magic, version;
+		const void *data, *more;
+	} wrapper = {0x466243b1, 2, NULL, fatbins};
+	struct gt_agent_image image;
+
+	CHECK(gt_agent_measure(&wrapper, &image));
+	CHECK_INT(image.size, 40 + 24);
+	CHECK(!memcmp(image.data, &container, 40));
+	CHECK(!memcmp((const char *)image.data + 40, &second, 19));
+	gt_agent_release_image(&image);
+
+	wrapper.data = &second;
+	CHECK(gt_agent_measure(&wrapper, &image));
+	CHECK_INT(image.size, 24 + 40 + 24);
+	gt_agent_release_image(&image);
+
+	wrapper.more = none;
+	CHECK(gt_agent_measure(&wrapper, &image));
+	CHECK_INT(image.size, 24);
+	gt_agent_release_image(&image);
+
+	wrapper.data = NULL;
+	CHECK(!gt_agent_measure(&wrapper, &image));
+	wrapper.more = (const void *[]){"no fatbin, but long enough", NULL};
+	CHECK(!gt_agent_measure(&wrapper, &image));
 }
 
 TEST("a fatbin that states more than a limit is no image")
