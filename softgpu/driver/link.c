@@ -90,8 +90,9 @@ static CUresult add_image(CUlinkState state, CUjitInputType type, const void *da
 		return result;
 	if (!data || !size || (unsigned int)type >= CU_JIT_NUM_INPUT_TYPES || state->image.data)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Machine code cannot run here, whatever its container. */
-	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
+	/* Machine code cannot run here; the PTX that a cubin carries can. */
+	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY &&
+	    type != CU_JIT_INPUT_CUBIN)
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
 	result = read_image(state, data, size, &diag);
 	sg_jit_report(&state->jit, &diag);

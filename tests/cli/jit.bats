@@ -230,3 +230,71 @@ compile_nvjitlink() {
 		inserted ./culink $method caller.ptx callee.ptx
 	done
 }
+
+@test "relocatable cubins of NVRTC are known where they are linked" {
+	compile_nvrtc nvrtc -lnvrtc
+	compile_nvjitlink linked -lnvJitLink
+	compile culink
+	inserted sh -c "./nvrtc '$programs/caller.cu' save:caller.cubin -rdc=true &&
+		./nvrtc '$programs/callee.cu' save:callee.cubin -rdc=true &&
+		./linked data caller.cubin callee.cubin"
+	on_softgpu ./nvrtc "$programs/caller.cu" save:caller.cubin -rdc=true -lineinfo
+	on_softgpu ./nvrtc "$programs/callee.cu" save:callee.cubin -rdc=true -lineinfo
+	inserted ./linked library caller.cubin callee.cubin
+	inserted ./culink data caller.cubin callee.cubin
+	untouched ./culink data caller.cubin callee.cubin
+}
+
+@test "a program that nvcc -rdc=true links is patched and linked again" {
+	need_command nvcc
+	nvcc -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] -o linked \
+		"$programs/linked.cu" "$programs/callee.cu" 2>/dev/null || skip "nvcc cannot link here"
+	untouched ./linked
+	inserted ./linked
+}
+
+@test "of two libraries that imitate NVRTC, each call reaches its own" {
+	for which in a b; do
+		cat >$which.c <<-END
+			#include <stddef.h>
+			int nvrtcGetCUBIN(void *program, char *cubin) { *cubin = '$which'; return 0; }
+			int nvrtcGetCUBINSize(void *program, size_t *size) { *size = 1; return 0; }
+			int nvrtcGetPTXSize(void *program, size_t *size) { *size = 4; return 0; }
+			int nvrtcGetPTX(void *program, char *text) { text[0] = '$which'; return 0; }
+		END
+		cat >user-$which.c <<-END
+			int nvrtcGetCUBIN(void *program, char *cubin);
+			int call_nvrtc(void *program, char *cubin) { return nvrtcGetCUBIN(program, cubin); }
+		END
+		gcc -shared -fPIC -o libnvrtc-$which.so $which.c
+		gcc -shared -fPIC -o libuser-$which.so user-$which.c -L . -lnvrtc-$which -Wl,-rpath,"$PWD"
+	done
+	gcc -o two "$programs/two.c" -ldl
+	for agent in '' "$build/src/agent/libgputap-agent.so"; do
+		observe env LD_PRELOAD="$agent" ./two ./libnvrtc-a.so ./libnvrtc-b.so ./libuser-b.so \
+			./libuser-a.so ./libnvrtc-a.so
+		expect_output ' a b b a a'
+	done
+	gputap run --gpu soft program.o -- ./two ./libnvrtc-a.so ./libnvrtc-b.so ./libuser-b.so ./libuser-a.so
+	expect_output_line '^ a b b a$'
+}
+
+@test "programs that compile run as without gputap when nobody listens to the agent" {
+	need_command nvcc
+	compile_nvrtc nvrtc -lnvrtc
+	compile_nvjitlink linked -lnvJitLink
+	compile ptxas
+	nvcc -arch=$arch -ptx -lineinfo -o kernels.ptx "$programs/kernels.cu"
+	for socket in '' gputap-nobody-listens; do
+		for command in "./nvrtc $programs/kernels.cu data -lineinfo" \
+			"./linked data kernels.ptx -- -lineinfo" \
+			"./ptxas pipe $(command -v ptxas) kernels.ptx"; do
+			# shellcheck disable=SC2086 # words
+			observe env LD_LIBRARY_PATH="$softgpu" GPUTAP_AGENT_SOCKET="$socket" \
+				LD_PRELOAD="$build/src/agent/libgputap-agent.so" $command
+			expect_status 0
+			expect_output 'add: 1000 sums are right'
+			expect_error ''
+		done
+	done
+}

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * culink METHOD FILE…: links PTX by the driver, loads the result by METHOD and runs its kernel
- * `add`. Every second file is added by its path.
+ * culink METHOD FILE…: links PTX (.ptx) and cubins by the driver, loads the result by METHOD and
+ * runs its kernel `add`. Every second file is added by its path.
  */
 #include "run.h"
+
+static CUjitInputType type_of(const char *path)
+{
+	const char *end = strrchr(path, '.');
+
+	return end && !strcmp(end, ".ptx") ? CU_JIT_INPUT_PTX : CU_JIT_INPUT_CUBIN;
+}
 
 int main(int count, char **words)
 {
@@ -19,9 +26,9 @@ int main(int count, char **words)
 		void *data = read_whole(words[i], &size);
 
 		if (i % 2)
-			CHECK(cuLinkAddFile(link, CU_JIT_INPUT_PTX, words[i], 0, NULL, NULL));
+			CHECK(cuLinkAddFile(link, type_of(words[i]), words[i], 0, NULL, NULL));
 		else
-			CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, data, size + 1, words[i], 0,
+			CHECK(cuLinkAddData(link, type_of(words[i]), data, size + 1, words[i], 0,
 					    NULL, NULL));
 		free(data);
 	}
