@@ -10,6 +10,8 @@
 #include "cli/host_map.h"
 #include "cli/injection.h"
 #include "cli/programs.h"
+#include "patch/values.h"
+#include "report/sites.h"
 
 #define AT(field) offsetof(struct gt_cli_injection_options, field)
 
@@ -193,6 +195,48 @@ static void print_maps(struct gt_cli_injection *self)
 	fflush(stdout);
 }
 
+/* Whether a program reads a value of its site. */
+static bool reads_source(const struct gt_cli_injection *self, enum gt_context_source source)
+{
+	for (uint32_t i = 0; i < self->count; i++) {
+		const struct gt_patch_program *program = &self->programs[i];
+		struct gt_patch_uses uses =
+			gt_patch_find_uses(program->program, program->facts, &program->section);
+
+		if (uses.sources >> source & 1)
+			return true;
+	}
+	return false;
+}
+
+/* What the numbers of sites and kernels stand for, if programs read these. */
+static void json_numbers(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	struct gt_inject_site site;
+	const char *name;
+
+	if (reads_source(self, GT_SOURCE_SITE)) {
+		gt_json_array_begin(json, "sites");
+		for (uint32_t i = 0; gt_inject_site(self->inject, i, &site); i++) {
+			gt_json_object_begin(json, NULL);
+			gt_json_u64(json, "site", i);
+			gt_site_put_json(&site, json);
+			gt_json_object_end(json);
+		}
+		gt_json_array_end(json);
+	}
+	if (!reads_source(self, GT_SOURCE_KERNEL))
+		return;
+	gt_json_array_begin(json, "kernels");
+	for (uint32_t i = 0; (name = gt_inject_kernel(self->inject, i)); i++) {
+		gt_json_object_begin(json, NULL);
+		gt_json_u64(json, "kernel", i);
+		gt_json_string(json, "function", name);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
 static void json_result(const struct gt_cli_injection *self, int status)
 {
 	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
@@ -201,6 +245,7 @@ static void json_result(const struct gt_cli_injection *self, int status)
 
 	gt_json_object_begin(&json, NULL);
 	json_maps(self, &json);
+	json_numbers(self, &json);
 	gt_json_object_begin(&json, "coverage");
 	gt_json_u64(&json, "modules", coverage.modules);
 	gt_json_u64(&json, "modules_patched", coverage.modules_patched);

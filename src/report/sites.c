@@ -241,7 +241,7 @@ void gt_site_report_put(const struct gt_gpu_run *run, const struct gt_site_repor
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static void json_site(const struct gt_inject_site *site, struct gt_json *json)
+void gt_site_put_json(const struct gt_inject_site *site, struct gt_json *json)
 {
 	gt_json_string(json, "function", site->function);
 	gt_json_u64(json, "ptx_line", site->line);
@@ -271,7 +271,7 @@ void gt_site_report_put_json(const struct gt_gpu_run *run, const struct gt_site_
 	gt_json_array_begin(json, report->key);
 	for (size_t i = 0; i < rows.count; i++) {
 		gt_json_object_begin(json, NULL);
-		json_site(&rows.items[i].site, json);
+		gt_site_put_json(&rows.items[i].site, json);
 		report->put_members(&rows.items[i], json);
 		gt_json_object_end(json);
 	}

@@ -51,6 +51,9 @@ void gt_site_report_put(const struct gt_gpu_run *run, const struct gt_site_repor
 void gt_site_report_put_json(const struct gt_gpu_run *run, const struct gt_site_report *report,
 			     struct gt_json *json);
 
+/* Members "function", "ptx_line", "ptx", "source" of the open object. */
+void gt_site_put_json(const struct gt_inject_site *site, struct gt_json *json);
+
 /* A cell with a / b; empty if a is 0. */
 void gt_site_put_ratio(struct gt_table *table, uint64_t a, uint64_t b);
 /* A cell with a / b in percent. */

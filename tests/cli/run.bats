@@ -182,6 +182,27 @@ expect_slots() {
 		."program.bss".entries[0].value == {blocks: 1024}' <<<"$(grep '^{' <<<"$output")"
 }
 
+@test "run --json names the sites and kernels that programs count by" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'GPUTAP_ARRAY(by_site, unsigned long long, 64);
+		GPUTAP_ARRAY(by_kernel, unsigned long long, 64);
+		SEC("gpu/store") int store(struct gputap_memory *ctx) {
+			unsigned int site = ctx->site, kernel = ctx->kernel;
+			bpf_map_add(&by_site, &site, 1); bpf_map_add(&by_kernel, &kernel, 1); return 0; }'
+	run_on matmul
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[-1] as $run | [$run.maps[] | select(.name == "by_site") | .entries[] |
+		select(.value == 16384) | .key] | length == 1 and
+		($run.sites[.[0]] | .site >= 0 and (.ptx | test("^st.global.f32")) and
+		(.function | test("multiply")) and (.source[0].file | endswith("matmul.cu")))'
+	expect_json '.[-1].kernels | length == 1 and .[0].kernel == 0 and
+		(.[0].function | test("multiply"))'
+	counting gpu/store
+	run_on vectoradd
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[-1] | has("sites") == false and has("kernels") == false'
+}
+
 @test "run -v reports what becomes of each module" {
 	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
 	counting 'gpu/entry/*' 'gpu/exit/*'
