@@ -368,3 +368,13 @@ expect_site() {
 		done
 	done
 }
+
+@test "README shows what threadhist prints" {
+	local shown
+	shown=$(sed -n '/^    \$ gputap threadhist/,/^    …/p' "$root/README.md" | sed '1d;$d; s/^    //')
+	[ "$(wc -l <<<"$shown")" -ge 2 ]
+	tool threadhist -- "$examples/uneven"
+	while IFS= read -r line; do
+		grep -qxF -- "$line" <<<"$output" || fail "threadhist does not print: $line"
+	done <<<"$shown"
+}
