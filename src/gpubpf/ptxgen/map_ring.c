@@ -88,7 +88,7 @@ static struct gt_ptxgen_value emit_record_at(struct gt_ptxgen *gen,
  *
  * `below`, which is 0 in this lane, is added to the address: so ptxas does not see that the address
  * is the same in all lanes. It would add up over the warp again, for 40 instructions, and compute
- * each address in uniform registers.
+ * each address in uniform registers. The factor makes it one multiplication and addition.
  */
 static void emit_reserve_as_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
 				   struct gt_ptxgen_value count, struct gt_ptxgen_value below,
@@ -99,7 +99,7 @@ static void emit_reserve_as_leader(struct gt_ptxgen *gen, const struct gt_ptxgen
 	const struct ring_amount amount = {gt_ptxgen_b64(gen), gt_ptxgen_b64(gen),
 					   gt_ptxgen_b64(gen)};
 
-	gt_ptxgen_emit(gen, "mad.wide.u32", address, below, 1, ring->address);
+	gt_ptxgen_emit(gen, "mad.wide.u32", address, below, 8, ring->address);
 	gt_ptxgen_emit(gen, "mul.wide.s32", amount.less, count, -(int64_t)total);
 	gt_ptxgen_emit(gen, "mul.wide.u32", amount.bytes, count, total);
 	gt_ptxgen_emit(gen, "cvt.u64.u32", amount.records, count);
@@ -138,7 +138,6 @@ static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_
 
 	gt_ptxgen_emit(gen, "mov.u32", below, gt_ptxgen_text("%lanemask_lt"));
 	gt_ptxgen_emit(gen, "and.b32", below, below, mask);
-	gt_ptxgen_emit(gen, "popc.b32", rank, below);
 	gt_ptxgen_emit(gen, "setp.ne.u32", follows, below, 0);
 	gt_ptxgen_emit(gen, "mov.u32", first, NO_POSITION);
 	gt_ptxgen_branch_if(gen, follows, together);
@@ -150,6 +149,8 @@ static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_
 	gt_ptxgen_shuffle_word(gen, first, lowest, mask);
 	*ret_failed = gt_ptxgen_predicate(gen);
 	gt_ptxgen_emit(gen, "setp.eq.u32", *ret_failed, first, NO_POSITION);
+	/* Here, not above: a register less while the leader reserves. */
+	gt_ptxgen_emit(gen, "popc.b32", rank, below);
 	gt_ptxgen_emit(gen, "mad.lo.u32", first, rank, total, first);
 	emit_wrap_offset(gen, ring, first);
 	*ret_record = emit_record_at(gen, ring, first);
