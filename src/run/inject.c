@@ -19,7 +19,7 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	inject->control.listener = inject->control.epoll = -1;
 	for (uint32_t i = 0; i < GT_INJECT_MAX_CONTROLS; i++)
 		inject->control.fds[i] = -1;
-	inject->recovered = gt_recovered_new();
+	inject->recovered = gt_recovered_new(NULL);
 	if (!inject->recovered || gt_inject_sites_new(&inject->sites))
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	error = gt_inject_memory_open(inject, diag);

@@ -87,9 +87,13 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 			   inject->memory.words[inject->map_count][1]},
 		.pid_tgid = (uint64_t)connection->module.pid << 32 | request->thread,
 	};
+	struct gt_recovered_search search = {
+		.recovered = inject->recovered,
+		.user = connection->user,
+	};
 	const struct gt_patch_recovery recovery = {
 		.find = gt_recovered_find,
-		.context = inject->recovered,
+		.context = &search,
 		.always = inject->recover_always,
 	};
 	const struct gt_patch_options options = {
@@ -278,7 +282,8 @@ void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connect
 
 	if (request->size <= GT_AGENT_MAX_COMPILED + sizeof(struct gt_agent_compiled) &&
 	    read_image(file, request->size, &bytes) &&
-	    gt_recovered_take(inject->recovered, bytes.data, bytes.size) == -EAGAIN)
+	    gt_recovered_take(inject->recovered, connection->user, bytes.data, bytes.size) ==
+		    -EAGAIN)
 		reply.verdict = GT_AGENT_WANTED;
 	gt_agent_send(connection->fd, &reply, sizeof(reply), -1, MSG_DONTWAIT);
 }

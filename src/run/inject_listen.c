@@ -118,18 +118,20 @@ void gt_inject_disconnect(struct gt_inject *inject, struct gt_inject_connection 
 	free(connection);
 }
 
-static pid_t peer_of(int fd)
+static struct ucred peer_of(int fd)
 {
-	struct ucred peer = {0};
+	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : peer.pid;
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	return peer;
 }
 
 static void accept_agent(struct gt_inject *inject)
 {
 	int fd = accept4(inject->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct gt_inject_connection *connection;
+	struct ucred peer;
 
 	if (fd < 0)
 		return;
@@ -141,7 +143,9 @@ static void accept_agent(struct gt_inject *inject)
 		return;
 	}
 	connection->fd = fd;
-	connection->module.pid = peer_of(fd);
+	peer = peer_of(fd);
+	connection->module.pid = peer.pid;
+	connection->user = peer.uid;
 	connection->next = inject->connections;
 	inject->connections = connection;
 	inject->connection_count++;

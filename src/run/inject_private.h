@@ -19,6 +19,7 @@ enum {
 /* One image of one process. */
 struct gt_inject_connection {
 	int fd;
+	uid_t user;    /* of the process */
 	bool answered; /* the result is awaited */
 	struct gt_inject_module module;
 	uint32_t capability; /* of the image's device */

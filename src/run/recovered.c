@@ -5,21 +5,25 @@
 #include <string.h>
 
 #include "agent/protocol.h"
+#include "base/file_cache.h"
 #include "base/hash.h"
 #include "base/sha256.h"
 #include "fatbin/fatbin.h"
 
 struct gt_recovered {
-	struct gt_hash *records; /* digest of a cubin -> struct gt_cubin_texts */
+	struct gt_hash *records; /* key of a cubin -> struct gt_cubin_texts */
 	size_t bytes, dropped;
+	struct gt_file_cache *files; /* NULL: none */
 };
 
-struct gt_recovered *gt_recovered_new(void)
+struct gt_recovered *gt_recovered_new(const char *directory)
 {
 	gt_auto(recovered) struct gt_recovered *recovered = calloc(1, sizeof(*recovered));
 
 	if (recovered)
 		recovered->records = gt_hash_new();
+	if (recovered && directory)
+		gt_file_cache_open(directory, GT_RECOVERED_MAX_STORED, &recovered->files);
 	return recovered && recovered->records ? gt_take(recovered) : NULL;
 }
 
@@ -35,6 +39,7 @@ void gt_recovered_free(struct gt_recovered *recovered)
 		return;
 	if (recovered->records)
 		gt_hash_free_with(recovered->records, free_record);
+	gt_file_cache_close(recovered->files);
 	free(recovered);
 }
 
@@ -71,15 +76,108 @@ static int copy_texts(const struct gt_cubin_texts *from, struct gt_cubin_texts *
 	return error;
 }
 
-/* The digest of a cubin, whatever follows it. False: it is none, or too large. */
-static bool digest_cubin(const void *data, size_t size, struct gt_sha256 *ret_digest)
-{
-	size_t cubin = size <= GT_RECOVERED_MAX_CUBIN ? gt_cubin_size(data, size) : 0;
+/* What the key of a record is the digest of. */
+struct recovered_name {
+	char domain[16];
+	uint64_t user;
+	struct gt_sha256 cubin;
+};
 
-	if (cubin)
-		*ret_digest = gt_sha256(data, cubin);
-	return cubin;
+/* The key of a user's cubin, whatever follows it. False: it is none, or too large. */
+static bool find_key(uid_t user, const void *data, size_t size, struct gt_sha256 *ret_key)
+{
+	size_t cubin = gt_cubin_size(data, size);
+	struct recovered_name name = {.domain = "gputap PTX 1", .user = user};
+
+	if (!cubin || cubin > GT_RECOVERED_MAX_CUBIN)
+		return false;
+	name.cubin = gt_sha256(data, cubin);
+	*ret_key = gt_sha256(&name, sizeof(name));
+	return true;
 }
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+/* A file: this, the length of each text, the texts. */
+struct recovered_file {
+	char magic[8];
+	uint64_t count;
+};
+
+static const char file_magic[8] = {'g', 'p', 'u', 't', 'a', 'p', 'P', '1'};
+
+/* A file that cannot be written is of no importance: the PTX is in memory. */
+static void write_record(struct gt_recovered *recovered, const struct gt_sha256 *key,
+			 const struct gt_cubin_texts *texts)
+{
+	struct recovered_file header = {.count = texts->count};
+	gt_auto_strbuf bytes = GT_STRBUF_INIT;
+
+	if (!recovered->files)
+		return;
+	memcpy(header.magic, file_magic, sizeof(header.magic));
+	gt_strbuf_add(&bytes, (const char *)&header, sizeof(header));
+	gt_vec_each (text, texts) {
+		uint64_t length = text->length;
+
+		gt_strbuf_add(&bytes, (const char *)&length, sizeof(length));
+	}
+	gt_vec_each (text, texts)
+		gt_strbuf_add(&bytes, text->text, text->length);
+	if (!bytes.failed)
+		gt_file_cache_write(recovered->files, key, bytes.data, bytes.length);
+}
+
+/* Read the texts of a file. 0, -EINVAL, -ENOMEM. */
+static int parse_record(const char *data, size_t size, struct gt_cubin_texts *texts)
+{
+	struct recovered_file header;
+	const char *text;
+	int error = 0;
+
+	if (size < sizeof(header))
+		return -EINVAL;
+	memcpy(&header, data, sizeof(header));
+	data += sizeof(header);
+	size -= sizeof(header);
+	if (memcmp(header.magic, file_magic, sizeof(header.magic)) != 0 ||
+	    header.count > GT_CUBIN_MAX_TEXTS || header.count * sizeof(uint64_t) > size)
+		return -EINVAL;
+	text = data + header.count * sizeof(uint64_t);
+	size -= header.count * sizeof(uint64_t);
+	for (uint64_t i = 0; i < header.count && !error; i++) {
+		uint64_t length;
+
+		memcpy(&length, data + i * sizeof(length), sizeof(length));
+		if (length > size || memchr(text, 0, length))
+			return -EINVAL;
+		error = gt_cubin_texts_add(texts, text, length);
+		text += length;
+		size -= length;
+	}
+	return error;
+}
+
+/* Find the record of an earlier run. 0, -ENODATA, -ENOMEM. */
+static int read_record(struct gt_recovered *recovered, const struct gt_sha256 *key,
+		       struct gt_cubin_texts *texts)
+{
+	struct gt_cubin_texts found = {0};
+	gt_auto_file file = {0};
+	int error = recovered->files ? gt_file_cache_read(recovered->files, key, &file) : -ENOENT;
+
+	if (!error) {
+		error = parse_record((const char *)file.data, file.size, &found);
+		if (error == -EINVAL)
+			gt_file_cache_remove(recovered->files, key);
+	}
+	if (!error)
+		error = copy_texts(&found, texts);
+	gt_cubin_texts_clear(&found);
+	return error && error != -ENOMEM ? -ENODATA : error;
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
 
 static void drop_oldest(struct gt_recovered *recovered)
 {
@@ -96,10 +194,10 @@ static void drop_oldest(struct gt_recovered *recovered)
 }
 
 /* Keep the texts of a cubin; they are taken over. */
-static int keep_record(struct gt_recovered *recovered, const struct gt_sha256 *digest,
+static int keep_record(struct gt_recovered *recovered, const struct gt_sha256 *key,
 		       struct gt_cubin_texts *texts)
 {
-	struct gt_cubin_texts *record = gt_hash_remove(recovered->records, digest, sizeof(*digest));
+	struct gt_cubin_texts *record = gt_hash_remove(recovered->records, key, sizeof(*key));
 	size_t bytes = count_bytes(texts);
 
 	if (record) {
@@ -110,10 +208,11 @@ static int keep_record(struct gt_recovered *recovered, const struct gt_sha256 *d
 	       gt_hash_count(recovered->records))
 		drop_oldest(recovered);
 	record = malloc(sizeof(*record));
-	if (!record || gt_hash_set(recovered->records, digest, sizeof(*digest), record)) {
+	if (!record || gt_hash_set(recovered->records, key, sizeof(*key), record)) {
 		free(record);
 		return -ENOMEM;
 	}
+	write_record(recovered, key, texts);
 	*record = *texts;
 	*texts = (struct gt_cubin_texts){0};
 	recovered->bytes += bytes;
@@ -122,19 +221,22 @@ static int keep_record(struct gt_recovered *recovered, const struct gt_sha256 *d
 
 int gt_recovered_find(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts)
 {
-	const struct gt_recovered *recovered = context;
-	const struct gt_cubin_texts *record = NULL;
-	struct gt_sha256 digest;
+	const struct gt_recovered_search *search = context;
+	struct gt_recovered *recovered = search->recovered;
+	const struct gt_cubin_texts *record;
+	struct gt_sha256 key;
 
-	if (gt_recovered_count(recovered) && digest_cubin(cubin, size, &digest))
-		record = gt_hash_get(recovered->records, &digest, sizeof(digest));
-	return record ? copy_texts(record, texts) : -ENODATA;
+	if ((!recovered->files && !gt_recovered_count(recovered)) ||
+	    !find_key(search->user, cubin, size, &key))
+		return -ENODATA;
+	record = gt_hash_get(recovered->records, &key, sizeof(key));
+	return record ? copy_texts(record, texts) : read_record(recovered, &key, texts);
 }
 
 /* ---- reports --------------------------------------------------------------------------- */
 
 struct recovered_report {
-	struct gt_recovered *recovered;
+	struct gt_recovered_search search;
 	const uint8_t *data;
 	size_t size; /* of the parts */
 	struct gt_agent_compiled compiled;
@@ -180,7 +282,7 @@ static int add_cubin(struct recovered_report *report, const void *data, size_t s
 	int error = gt_cubin_ptx_read(data, size, &ptx, NULL);
 
 	if (error == -ENODATA)
-		return gt_recovered_find(report->recovered, data, size, &report->texts);
+		return gt_recovered_find(&report->search, data, size, &report->texts);
 	if (error)
 		return error == -ENOMEM ? error : -ENODATA;
 	return copy_texts(&ptx.texts, &report->texts);
@@ -252,10 +354,10 @@ static int take_report(struct recovered_report *report)
 {
 	const struct gt_agent_part *part = &report->compiled.cubin;
 	const uint8_t *cubin = report->data + part->offset;
-	struct gt_sha256 digest;
+	struct gt_sha256 key;
 	int error = 0;
 
-	if (!digest_cubin(cubin, part->size, &digest))
+	if (!find_key(report->search.user, cubin, part->size, &key))
 		return -EINVAL;
 	report->architecture = architecture_of(cubin, part->size);
 	for (uint32_t i = 0; i < report->compiled.input_count && !error; i++)
@@ -266,12 +368,12 @@ static int take_report(struct recovered_report *report)
 		return carries_ptx(cubin, part->size) ? 0 : -EAGAIN;
 	if (count_bytes(&report->texts) > GT_RECOVERED_MAX_BYTES)
 		return -ENODATA;
-	return keep_record(report->recovered, &digest, &report->texts);
+	return keep_record(report->search.recovered, &key, &report->texts);
 }
 
-int gt_recovered_take(struct gt_recovered *recovered, const void *data, size_t size)
+int gt_recovered_take(struct gt_recovered *recovered, uid_t user, const void *data, size_t size)
 {
-	struct recovered_report report = {.recovered = recovered};
+	struct recovered_report report = {.search = {.recovered = recovered, .user = user}};
 	int error = read_report(data, size, &report) ? take_report(&report) : -EINVAL;
 
 	gt_cubin_texts_clear(&report.texts);

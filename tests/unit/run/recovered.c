@@ -7,9 +7,11 @@
 #include "agent/protocol.h"
 #include "base/strbuf.h"
 #include "cubin.h"
-#include "tap.h"
+#include "fixture.h"
 
 #define TEXT "// PTX of k\n"
+
+enum { USER = 1000 };
 
 static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};
 
@@ -48,7 +50,7 @@ static void put_cubin(struct made_report *report, const void *data, size_t size)
 static int take(struct gt_recovered *recovered, struct made_report *report)
 {
 	put_part(report, &report->compiled, sizeof(report->compiled));
-	return gt_recovered_take(recovered, report->bytes.data, report->bytes.length);
+	return gt_recovered_take(recovered, USER, report->bytes.data, report->bytes.length);
 }
 
 /* Take a report about a cubin that was made from one text. */
@@ -65,8 +67,9 @@ static int take_text(struct gt_recovered *recovered, const void *cubin, size_t s
 static void check_texts(struct gt_recovered *recovered, const void *cubin, size_t size,
 			const char *first, const char *second)
 {
+	struct gt_recovered_search search = {.recovered = recovered, .user = USER};
 	struct gt_cubin_texts texts = {0};
-	int error = gt_recovered_find(recovered, cubin, size, &texts);
+	int error = gt_recovered_find(&search, cubin, size, &texts);
 
 	CHECK_INT(error, first ? 0 : -ENODATA);
 	CHECK_INT(texts.count, (first != NULL) + (second != NULL));
@@ -79,7 +82,7 @@ static void check_texts(struct gt_recovered *recovered, const void *cubin, size_
 
 TEST("the PTX of a report is that of the cubin with the same bytes")
 {
-	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new();
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	size_t size, other_size;
 	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
 	gt_autofree char *other = make_cubin(kernels, 2, 0, &other_size);
@@ -93,7 +96,7 @@ TEST("the PTX of a report is that of the cubin with the same bytes")
 
 TEST("what follows a cubin in its buffer makes no difference")
 {
-	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new();
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	gt_auto_strbuf longer = GT_STRBUF_INIT;
 	size_t size;
 	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
@@ -106,7 +109,7 @@ TEST("what follows a cubin in its buffer makes no difference")
 
 TEST("a cubin that is compiled again has its latest PTX")
 {
-	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new();
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	size_t size;
 	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
 
@@ -119,7 +122,7 @@ TEST("a cubin that is compiled again has its latest PTX")
 TEST("inputs that are cubins have the PTX that is known of them")
 {
 	static const struct made_source source = {.texts = {{".nv_debug_ptx_txt", "// l\n"}}};
-	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new();
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	auto_report report = {0};
 	size_t linked_size, reported_size, carrying_size;
 	gt_autofree char *linked = make_cubin(kernels, 2, 0, &linked_size);
@@ -140,7 +143,7 @@ TEST("inputs that are cubins have the PTX that is known of them")
 
 TEST("a cubin that was linked with unknown machine code has no PTX")
 {
-	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new();
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	auto_report report = {0};
 	size_t size, input_size;
 	gt_autofree char *linked = make_cubin(kernels, 2, 0, &size);
@@ -156,7 +159,7 @@ TEST("a cubin that was linked with unknown machine code has no PTX")
 TEST("the PTX of LTO-IR is wanted, unless the cubin carries it")
 {
 	static const struct made_source source = {.texts = {{".nv_debug_ptx_txt.7", TEXT}}};
-	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new();
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	auto_report without = {0}, with = {0};
 	size_t size;
 	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
@@ -171,9 +174,47 @@ TEST("the PTX of LTO-IR is wanted, unless the cubin carries it")
 	CHECK_INT(take(recovered, &with), 0);
 }
 
+TEST("the PTX of one user's cubin is not that of another user's")
+{
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
+	struct gt_recovered_search search = {.recovered = recovered, .user = USER + 1};
+	struct gt_cubin_texts texts = {0};
+	size_t size;
+	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
+
+	CHECK_INT(take_text(recovered, cubin, size, TEXT), 0);
+	CHECK_INT(gt_recovered_find(&search, cubin, size, &texts), -ENODATA);
+	gt_cubin_texts_clear(&texts);
+}
+
+TEST("PTX of an earlier run is found in the directory, unless its file is malformed")
+{
+	size_t size;
+	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
+	gt_auto_strbuf directory = GT_STRBUF_INIT;
+
+	gt_strbuf_printf(&directory, "%s/files", fixture());
+	for (int i = 0; i < 2; i++) {
+		gt_auto(recovered) struct gt_recovered *recovered =
+			gt_recovered_new(gt_strbuf_string(&directory));
+
+		if (!i)
+			CHECK_INT(take_text(recovered, cubin, size, TEXT), 0);
+		CHECK_INT(gt_recovered_count(recovered), !i);
+		check_texts(recovered, cubin, size, TEXT, NULL);
+	}
+	CHECK(!run(NULL, "for file in files/*; do truncate -s -3 $file; done"));
+	for (int i = 0; i < 2; i++) {
+		gt_auto(recovered) struct gt_recovered *recovered =
+			gt_recovered_new(gt_strbuf_string(&directory));
+
+		check_texts(recovered, cubin, size, NULL, NULL);
+	}
+}
+
 TEST("malformed reports are rejected")
 {
-	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new();
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	size_t size;
 	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
 
@@ -192,7 +233,7 @@ TEST("malformed reports are rejected")
 			report.compiled.cubin.offset = UINT64_MAX;
 		CHECK_INT(take(recovered, &report), -EINVAL);
 	}
-	CHECK_INT(gt_recovered_take(recovered, cubin, 8), -EINVAL);
+	CHECK_INT(gt_recovered_take(recovered, USER, cubin, 8), -EINVAL);
 	CHECK_INT(gt_recovered_count(recovered), 0);
 }
 
