@@ -103,8 +103,6 @@ static const char *why_not_shared(const struct gt_bpf_map *map)
 		return "in Linux it has a value for each CPU";
 	if (kind->copies != GT_COPY_ONE)
 		return "Linux has no threads of a grid";
-	if (kind->place != GT_BPF_MAP_SHARED && !(map->flags & BPF_F_MMAPABLE))
-		return "without BPF_F_MMAPABLE each side would have its own memory";
 	return NULL;
 }
 
@@ -120,8 +118,7 @@ static int share_map(struct gt_bpf_map *map, struct gt_diag *diag)
 		if (reason)
 			return gt_diag(diag, -EOPNOTSUPP, "linux", map->name,
 				       "GPU programs and host programs use this map, and %s: "
-				       "make it a GPUTAP_SHARED_ARRAY (an array with "
-				       "BPF_F_MMAPABLE), or use one map for each side",
+				       "make it an array, or use one map for each side",
 				       reason);
 		map->with_host = true;
 		map->flags |= BPF_F_MMAPABLE;

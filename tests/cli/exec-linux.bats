@@ -73,6 +73,20 @@ on_soft() {
 	expect_output $'7b\nshared:\ncounts (array, 4 entries at most)\n  0: 1123\n  1: 1\n  2 of 4 values are zero'
 }
 
+@test "an array that both sides use is shared, with and without BPF_F_MMAPABLE" {
+	need_probes
+	for map in 'GPUTAP_ARRAY(both, unsigned long long, 4)' \
+		'GPUTAP_MAP(both, GPUTAP_MAP_GPU_ARRAY, unsigned int, unsigned long long, 4)'; do
+		program "$map;
+			SEC(\"raw_tp/sched_process_exec\") int on_exec(void *ctx) { ADD(both, 0, 1); return 0; }
+			SEC(\"gpu/run\") long run(void *memory) { ADD(both, 1, 1); return 0; }"
+		on_soft --json --grid 3 --block 5 "$object" -- env true
+		expect_status 0
+		expect_json '.[0].shared[0].entries | map(select(.key == 1))[0].value == 15'
+		expect_json '.[0].shared[0].entries | map(select(.key == 0))[0].value >= 2'
+	done
+}
+
 # What was checked is what is loaded: a pipe can be read only once.
 @test "an object is read once for the GPU programs, the host programs and their maps" {
 	need_probes
@@ -295,7 +309,6 @@ on_soft() {
 		"GPUTAP_HASH(map, unsigned int, unsigned long long, 4)|GPUs cannot reach the kernel's hashes"
 		"GPUTAP_SM_ARRAY(map, unsigned long long, 4)|in Linux it has a value for each CPU"
 		"GPUTAP_THREAD_ARRAY(map, unsigned long long, 4)|Linux has no threads of a grid"
-		"GPUTAP_ARRAY(map, unsigned long long, 4)|without BPF_F_MMAPABLE each side would have its own memory"
 	)
 	for row in "${rows[@]}"; do
 		program "${row%%|*};
@@ -304,7 +317,7 @@ on_soft() {
 		on_soft "$object"
 		expect_status 1
 		expect_output ''
-		expect_error "gputap: map: GPU programs and host programs use this map, and ${row#*|}: make it a GPUTAP_SHARED_ARRAY (an array with BPF_F_MMAPABLE), or use one map for each side"
+		expect_error "gputap: map: GPU programs and host programs use this map, and ${row#*|}: make it an array, or use one map for each side"
 		gputap exec "$object"
 		expect_status 0
 	done

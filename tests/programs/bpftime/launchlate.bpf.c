@@ -14,9 +14,9 @@
 		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
 	} name SEC(".maps")
 
-SHARED(launch_time, 1, u64);
+MAP(launch_time, BPF_MAP_TYPE_ARRAY, 1, u64);
 SHARED(counts, 4, u64);
-SHARED(histogram, 64, u64);
+MAP(histogram, GPU_ARRAY, 64, u64);
 
 static __always_inline void count(u32 key)
 {
