@@ -132,6 +132,7 @@ CUresult sg_kernel_prepare(CUcontext context, const struct sg_launch_request *re
 		sg_work_clear(&work);
 		return result;
 	}
+	kernel->id = atomic_fetch_add(&last_grid, 1) + 1;
 	*ret_work = work;
 	return CUDA_SUCCESS;
 }
@@ -151,6 +152,7 @@ bool sg_kernel_clone(const struct sg_kernel_work *kernel, struct sg_kernel_work 
 	memcpy(copy.parameters, kernel->parameters, kernel->parameter_size);
 	for (uint32_t i = 0; i < count; i++)
 		copy.pointers[i] = copy.parameters + kernel->function->parameters[i].offset;
+	copy.id = 0;
 	*ret_kernel = copy;
 	return true;
 }
@@ -173,7 +175,7 @@ CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,
 		.parameters = kernel->parameters,
 		.parameter_size = kernel->parameter_size,
 		.device = (uint32_t)context->device,
-		.id = atomic_fetch_add(&last_grid, 1) + 1,
+		.id = kernel->id ? kernel->id : atomic_fetch_add(&last_grid, 1) + 1,
 	};
 	static __thread struct sg_grid_result result;
 	int error;

@@ -46,6 +46,7 @@ struct sg_kernel_work {
 	CUkernel kernel; /* the handle that the program passed, if it was a kernel of a library */
 	struct sg_launch_shape shape;
 	int priority;
+	uint64_t id; /* %gridid, in the order of the calls; 0: given when it runs, as in graphs */
 	struct sg_hints hints;
 	/* Owned: the parameter buffer, and for each parameter a pointer into it. */
 	unsigned char *parameters;
