@@ -25,9 +25,9 @@ static const struct gt_option option_table[] = {
 };
 
 static const struct gt_gpu_report *const reports[] = {
-	&gt_gpu_report_blocktime,  &gt_gpu_report_cudacounter,    &gt_gpu_report_divergence,
-	&gt_gpu_report_hotloop,    &gt_gpu_report_kernelretsnoop, &gt_gpu_report_memtrace,
-	&gt_gpu_report_threadhist,
+	&gt_gpu_report_blocktime, &gt_gpu_report_cudacounter,    &gt_gpu_report_divergence,
+	&gt_gpu_report_hotloop,   &gt_gpu_report_kernelretsnoop, &gt_gpu_report_launchlate,
+	&gt_gpu_report_memtrace,  &gt_gpu_report_threadhist,
 };
 
 static const struct gt_gpu_report *find_report(const char *name)
@@ -97,7 +97,10 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 	static const struct gt_cli_injection_view view = {.idle = poll_records,
 							  .end = print_report};
 	const struct gt_cli_injection_options *given = tool->injection.given;
-	int status = gt_cli_injection_read(&tool->injection, path);
+	int status;
+
+	tool->injection.host_targets_are_optional = true;
+	status = gt_cli_injection_read(&tool->injection, path);
 
 	tool->run = (struct gt_gpu_run){
 		.object = tool->injection.object,
@@ -231,6 +234,38 @@ const struct gt_cli_command gt_command_kernelretsnoop = {
 	.examples = kernelretsnoop_examples,
 	.options = record_options,
 	.option_count = gt_countof(record_options),
+	.run = run_tool,
+};
+
+static const struct gt_option launchlate_options[] = {
+	{0, "gpu", "GPU", "the GPU of CMD: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
+	 gt_gpu_names},
+	GT_CLI_OPTION_KERNEL,
+	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
+	 AT(verbose), NULL},
+	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+};
+
+static const char *const launchlate_examples[] = {
+	"gputap launchlate -- ./pipeline",
+	NULL,
+};
+
+const struct gt_cli_command gt_command_launchlate = {
+	.name = "launchlate",
+	.summary = "Show how long kernels wait from their launch call to their first instruction",
+	.usage = "[options] -- CMD ARGS",
+	.description =
+		"Runs CMD with a program in its kernels that records the first instruction of each "
+		"grid, and uprobes of the calls that launch kernels, of the CUDA runtime and of "
+		"the driver. Prints, for each kernel, the time between the two, launch by launch "
+		"(--json), and a histogram. The GPU's clock is related to the host's by cause and "
+		"effect: the error bound is printed, and so are launches that contradict it, and "
+		"calls and grids that could not be matched. Requires root, or CAP_BPF and "
+		"CAP_PERFMON.",
+	.examples = launchlate_examples,
+	.options = launchlate_options,
+	.option_count = gt_countof(launchlate_options),
 	.run = run_tool,
 };
 

@@ -462,7 +462,8 @@ void gt_host_programs_attach_process(struct gt_host_programs *programs, pid_t pi
 		programs->late = diag;
 }
 
-void gt_host_programs_account(const struct gt_host_programs *programs, struct gt_strbuf *text)
+void gt_host_programs_account(const struct gt_host_programs *programs, bool targets_are_optional,
+			      struct gt_strbuf *text)
 {
 	const char *name;
 	uint64_t lost;
@@ -472,7 +473,9 @@ void gt_host_programs_account(const struct gt_host_programs *programs, struct gt
 	put_programs_without_target(programs, text);
 	if (!programs->uprobes)
 		return;
-	for (size_t i = 0; (name = gt_host_uprobes_unattached(programs->uprobes, i)); i++)
+	for (size_t i = 0;
+	     !targets_are_optional && (name = gt_host_uprobes_unattached(programs->uprobes, i));
+	     i++)
 		gt_strbuf_printf(text,
 				 "the host program %s was not attached: no process of the command "
 				 "loaded a file of this name with this function\n",

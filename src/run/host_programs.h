@@ -43,10 +43,12 @@ int gt_host_programs_attach_command(struct gt_host_programs *programs,
 /* Attach uprobes to the libraries that a process of the command has loaded since. */
 void gt_host_programs_attach_process(struct gt_host_programs *programs, pid_t pid);
 /*
- * Append what host programs may have missed, a line each: uprobes that found no library,
- * attachments that failed, processes that were not followed. Nothing if there is nothing to report.
+ * Append what host programs may have missed, a line each: uprobes that found no library (unless
+ * these are optional), attachments that failed, processes that were not followed. Nothing if there
+ * is nothing to report.
  */
-void gt_host_programs_account(const struct gt_host_programs *programs, struct gt_strbuf *text);
+void gt_host_programs_account(const struct gt_host_programs *programs, bool targets_are_optional,
+			      struct gt_strbuf *text);
 void gt_host_programs_detach(struct gt_host_programs *programs);
 
 /*
