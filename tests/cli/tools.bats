@@ -378,3 +378,108 @@ expect_site() {
 		grep -qxF -- "$line" <<<"$output" || fail "threadhist does not print: $line"
 	done <<<"$shown"
 }
+
+# ptx_program TEXT LAUNCHES: a program that loads PTX text and launches kernels k0, k1 … of it, each
+# with a warp and a pointer to 64 KiB.
+ptx_program() {
+	need_command gcc
+	printf '%s\n' "$1" >"$BATS_TEST_TMPDIR/kernels.ptx"
+	"$root/tools/bytes" "$BATS_TEST_TMPDIR/kernels.ptx" >"$BATS_TEST_TMPDIR/kernels.inc"
+	gcc -x c -I "$root/softgpu/include" -I "$BATS_TEST_TMPDIR" -DLAUNCHES="$2" \
+		-o "$BATS_TEST_TMPDIR/kernels" - -L "$softgpu" -l:libcuda.so.1 <<-'END'
+		#include <cuda.h>
+		#include <stdio.h>
+		static const unsigned char text[] = {
+		#include "kernels.inc"
+		0};
+		int main(void) {
+			CUcontext context;
+			CUmodule module;
+			CUfunction kernel;
+			CUdeviceptr memory;
+			void *arguments[] = {&memory};
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			if (cuMemAlloc(&memory, 1 << 16) || cuModuleLoadData(&module, text))
+				return 1;
+			for (int i = 0; i < LAUNCHES; i++) {
+				char name[8];
+				snprintf(name, sizeof(name), "k%d", i);
+				if (cuModuleGetFunction(&kernel, module, name) ||
+				    cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, arguments, 0))
+					return 1;
+			}
+			return cuCtxSynchronize();
+		}
+	END
+}
+
+@test "memtrace counts wide accesses, local memory, copies, broadcasts and lanes that are off" {
+	ptx_program '
+		.version 7.8
+		.target sm_80
+		.address_size 64
+		.visible .entry k0(.param .u64 p)
+		{
+			.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>;
+			.local .align 4 .b8 own[4];
+			.shared .align 16 .b8 tile[2048];
+			ld.param.u64 %rd1, [p];
+			mov.u32 %r1, %tid.x;
+			mul.wide.u32 %rd2, %r1, 16;
+			add.s64 %rd3, %rd1, %rd2;
+			mov.u32 %r2, tile;
+			mad.lo.u32 %r3, %r1, 16, %r2;
+			ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd3];
+			st.shared.v4.u32 [%r3], {%r4, %r5, %r6, %r7};
+			ld.shared.v2.u32 {%r4, %r5}, [%r3];
+			cp.async.ca.shared.global [%r3], [%rd3], 8;
+			st.local.u32 [own], %r4;
+			ld.global.u32 %r4, [%rd1];
+			setp.lt.u32 %p1, %r1, 5;
+			@%p1 st.global.u16 [%rd3], %r5;
+			mul.wide.u32 %rd4, %r1, 4;
+			sub.s64 %rd5, %rd1, %rd4;
+			st.global.u32 [%rd5+256], %r4;
+			and.b32 %r5, %r1, 3;
+			mul.lo.u32 %r5, %r5, %r1;
+			mul.wide.u32 %rd6, %r5, 32;
+			add.s64 %rd6, %rd6, %rd1;
+			red.global.add.u32 [%rd6], 1;
+			ret;
+		}' 1
+	tool memtrace --json -- "$BATS_TEST_TMPDIR/kernels"
+	expect_site accesses k0 '^ld\.global\.v4' '.requests == 1 and .bytes == 512 and .unit == 1 and
+		.sectors == 16 and .min_sectors == 16'
+	# Quarters of a warp access 128 bytes each.
+	expect_site accesses k0 '^st\.shared\.v4' '.bytes == 512 and .passes == 4 and .min_passes == 4'
+	# The 16 lanes of a half access 8 of every 16 bytes: two in each bank.
+	expect_site accesses k0 '^ld\.shared\.v2' '.bytes == 256 and .stride == 16 and .passes == 4 and
+		.min_passes == 2'
+	expect_site accesses k0 '^cp\.async' '.bytes == 256 and .sectors == 16 and .min_sectors == 8 and
+		.stride == 16'
+	expect_site accesses k0 '^st\.local' '.bytes == 128 and .sectors == 0 and .passes == 0'
+	expect_site accesses k0 '^ld\.global\.u32' '.broadcast == 1 and .sectors == 1 and .min_sectors == 1'
+	# Lanes 0 to 4, 16 bytes apart, in three sectors.
+	expect_site accesses k0 '^@%p1 st\.global' '.lanes == 5 and .bytes == 10 and .sectors == 3 and
+		.min_sectors == 1'
+	expect_site accesses k0 '^st\.global\.u32' '.stride == -4 and .sectors == 5 and .min_sectors == 4'
+	# Lane n accesses sector n % 4 * n: 23 different ones.
+	expect_site accesses k0 '^red' '.irregular == 1 and .sectors == 23 and .min_sectors == 3'
+}
+
+@test "tools report sites that they have no counters for" {
+	local text=$'.version 7.8\n.target sm_75\n.address_size 64' branches
+	branches=$(for ((i = 0; i < 1000; i++)); do printf '@%%p1 bra l%d;\nl%d:\n' $i $i; done)
+	for ((i = 0; i < 66; i++)); do
+		text+=$'\n'".visible .entry k$i(.param .u64 p)"$'\n{\n.reg .pred %p<2>;\n.reg .b32 %r<2>;\n'
+		text+=$'mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 8;\n'$branches$'\nret;\n}'
+	done
+	ptx_program "$text" 66
+	tool divergence --top 2 -- "$BATS_TEST_TMPDIR/kernels"
+	expect_output_line '^ +1 +32\.0 +25\.0 % +1 +100\.0 % +PTX [0-9]+ +k0 +@%p1 bra l0;$'
+	expect_output_line '^not counted: 464 sites of modules that were loaded when the map was full$'
+	tool divergence --json --top 3 -- "$BATS_TEST_TMPDIR/kernels"
+	expect_json '.[0] | (.branches | length) == 3 and .sites_not_counted == 464'
+}
