@@ -213,6 +213,11 @@ tool() {
 	expect_json '.[0].launches[0].occupancy | .capability == 75 and .max_blocks == 4'
 }
 
+# Where names of registers are compared.
+need_clang_14() {
+	[[ $(clang --version) == *"version 14."* ]] || skip "another clang has other names of registers"
+}
+
 # The first row of an array of a report whose kernel and instruction match, in JSON.
 site() {
 	jq -c --arg kernel "$2" --arg ptx "$3" \
@@ -253,6 +258,7 @@ expect_site() {
 
 @test "memtrace shows the costly accesses first, with their source lines" {
 	local store load
+	need_clang_14
 	store=$(grep -n 'to\[x \* n + row\]' "$root/examples/transpose.cu" | cut -d: -f1)
 	load=$(grep -n 'tile\[threadIdx.x\]' "$root/examples/transpose.cu" | cut -d: -f1)
 	tool memtrace --top 2 -- "$examples/transpose"
@@ -377,6 +383,21 @@ expect_site() {
 	while IFS= read -r line; do
 		grep -qxF -- "$line" <<<"$output" || fail "threadhist does not print: $line"
 	done <<<"$shown"
+}
+
+@test "docs/gpu-tools.md shows what memtrace, divergence and hotloop print" {
+	local name shown
+	need_clang_14
+	for name in memtrace divergence hotloop; do
+		shown=$(sed -n "/^    \$ gputap $name/,/^\$/p" "$root/docs/gpu-tools.md" |
+			sed -n '2,$s/^    \([^…]\)/\1/p')
+		[ "$(wc -l <<<"$shown")" -ge 3 ] || fail "the documentation shows nothing of $name"
+		tool "$name" -- "$examples/$(sed -n "s,^    \$ gputap $name -- build/examples/,,p" \
+			"$root/docs/gpu-tools.md")"
+		while IFS= read -r line; do
+			grep -qxF -- "$line" <<<"$output" || fail "$name does not print: $line"
+		done <<<"$shown"
+	done
 }
 
 # ptx_program TEXT LAUNCHES: a program that loads PTX text and launches kernels k0, k1 … of it, each
