@@ -237,6 +237,31 @@ static void json_numbers(const struct gt_cli_injection *self, struct gt_json *js
 	gt_json_array_end(json);
 }
 
+/* Why sites were rejected, and modules loaded as they are. */
+static void json_reasons(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	const struct gt_inject_reason *reasons;
+	uint64_t dropped;
+	size_t count = gt_inject_reasons(self->inject, &reasons, &dropped);
+
+	gt_json_array_begin(json, "reasons");
+	for (size_t i = 0; i < count; i++) {
+		gt_json_object_begin(json, NULL);
+		gt_json_string(json, "reason", reasons[i].text);
+		if (reasons[i].program == GT_INJECT_MODULE)
+			gt_json_u64(json, "modules", reasons[i].modules);
+		else
+			gt_json_string(json, "program",
+				       self->programs[reasons[i].program].program->name);
+		if (reasons[i].function)
+			gt_json_string(json, "function", reasons[i].function);
+		gt_json_u64(json, "sites", reasons[i].sites);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+	gt_json_u64(json, "reasons_dropped", dropped);
+}
+
 static void json_result(const struct gt_cli_injection *self, int status)
 {
 	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
@@ -257,6 +282,7 @@ static void json_result(const struct gt_cli_injection *self, int status)
 	gt_json_u64(&json, "found", coverage.found);
 	gt_json_u64(&json, "patched", coverage.patched);
 	gt_json_u64(&json, "rejected", coverage.rejected);
+	json_reasons(self, &json);
 	gt_json_object_end(&json);
 	gt_json_u64(&json, "lines_lost", self->lines_lost);
 	gt_json_u64(&json, "status", (uint64_t)status);

@@ -6,9 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/programs.h"
 #include "cli/rejection.h"
+
+enum {
+	MAX_REASONS = 16, /* that are printed */
+};
 
 /* ---- programs -------------------------------------------------------------------------- */
 
@@ -236,6 +241,38 @@ static void report_module(void *context, const struct gt_inject_module *module)
 		     module->reason ? "; " : "", module->reason ? module->reason : "");
 }
 
+static void put_reason(const struct gt_cli_injection *self, const struct gt_inject_reason *reason,
+		       struct gt_strbuf *text)
+{
+	if (reason->program == GT_INJECT_MODULE)
+		gt_strbuf_printf(text, "%u modules loaded as they are: ", reason->modules);
+	else
+		gt_strbuf_printf(text, "%" PRIu64 " sites of %s rejected", reason->sites,
+				 self->programs[reason->program].program->name);
+	if (reason->program != GT_INJECT_MODULE && reason->function) {
+		gt_strbuf_puts(text, ", the first in ");
+		gt_put_printable(text, reason->function);
+	}
+	gt_strbuf_puts(text, reason->program == GT_INJECT_MODULE ? "" : ": ");
+	gt_put_printable(text, reason->text);
+}
+
+static void print_reasons(const struct gt_cli_injection *self)
+{
+	const struct gt_inject_reason *reasons;
+	uint64_t dropped;
+	size_t count = gt_inject_reasons(self->inject, &reasons, &dropped);
+
+	for (size_t i = 0; i < count && i < MAX_REASONS; i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+
+		put_reason(self, &reasons[i], &text);
+		gt_cli_error("%s", gt_strbuf_string(&text));
+	}
+	if (count > MAX_REASONS || dropped)
+		gt_cli_error("there are more reasons; --verbose prints them for each module");
+}
+
 /* The coverage, on standard error, as the account of "trace" is. */
 static void print_coverage(const struct gt_cli_injection *self)
 {
@@ -248,6 +285,7 @@ static void print_coverage(const struct gt_cli_injection *self)
 		     coverage.modules_patched - coverage.modules_side, coverage.modules_sass,
 		     coverage.modules_failed, coverage.kernels, coverage.compiled, coverage.found,
 		     coverage.patched, coverage.rejected);
+	print_reasons(self);
 	if (!coverage.modules)
 		gt_cli_error("the command loaded no CUDA module that the agent could see");
 	else if (!coverage.kernels && self->given->kernels.words.count)

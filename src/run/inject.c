@@ -45,6 +45,7 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_vec_each (kernel, &inject->kernels)
 		free(kernel->name);
 	gt_vec_free(&inject->kernels);
+	gt_inject_reasons_clear(inject);
 	gt_inject_sites_free(inject->sites);
 	gt_recovered_free(inject->recovered);
 	free(inject);

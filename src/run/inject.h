@@ -102,6 +102,22 @@ uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program);
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
 
+/* Why sites were rejected, or modules were loaded as they are. */
+struct gt_inject_reason {
+	uint32_t program;     /* in the options; GT_INJECT_MODULE: it concerns modules as a whole */
+	const char *text;     /* from the patcher, the driver or a module: hostile */
+	const char *function; /* mangled, the first one with such sites; NULL: none */
+	uint64_t sites;
+	uint32_t modules; /* GT_INJECT_MODULE: how many */
+};
+#define GT_INJECT_MODULE UINT32_MAX
+/*
+ * The reasons so far, in the order in which they occurred, owned by `inject`. *ret_dropped: how
+ * often there was no room for another reason.
+ */
+size_t gt_inject_reasons(const struct gt_inject *inject,
+			 const struct gt_inject_reason **ret_reasons, uint64_t *ret_dropped);
+
 /* The work on modules. */
 struct gt_inject_progress {
 	uint32_t modules;   /* done */

@@ -154,6 +154,7 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	inject->coverage.modules_failed += error && error != -ENODATA;
 	if (error) {
 		set_reason(connection, diag->text);
+		gt_inject_reason_add(inject, GT_INJECT_MODULE, diag->text, NULL, 0, 1);
 		return;
 	}
 	module->scope = result->scope;
@@ -176,6 +177,9 @@ static void count_image(struct gt_inject *inject, struct gt_inject_connection *c
 	inject->next_kernel += (uint32_t)result->kernels.count;
 	gt_vec_each (kernel, &result->kernels)
 		keep_kernel(inject, kernel->name, connection->capability);
+	gt_vec_each (rejection, &result->rejections)
+		gt_inject_reason_add(inject, rejection->program, rejection->reason,
+				     rejection->function, rejection->sites, 0);
 	if (result->rejections.count)
 		set_reason(connection, result->rejections.items[0].reason);
 }
@@ -242,6 +246,7 @@ void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connectio
 	if (!module->patched)
 		return;
 	inject->coverage.modules_failed++;
+	gt_inject_reason_add(inject, GT_INJECT_MODULE, reason, NULL, module->patched, 1);
 	module->rejected += module->patched;
 	module->patched = 0;
 	module->scope = GT_PATCH_NONE;

@@ -81,6 +81,8 @@ struct gt_inject {
 	bool recover_always;
 	struct gt_inject_coverage coverage;
 	uint64_t patching; /* as in gt_inject_progress */
+	GT_VEC(struct gt_inject_reason) reasons;
+	uint64_t reasons_dropped;
 };
 
 /* inject_memory.c: allocate and initialise the maps. 0 or -Exxx; close after errors, too. */
@@ -94,6 +96,11 @@ int gt_inject_control_open(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_control_close(struct gt_inject *inject);
 /* Answer requests that have arrived. */
 void gt_inject_control_poll(struct gt_inject *inject);
+
+/* inject_reasons.c: count a reason as in gt_inject_reason. */
+void gt_inject_reason_add(struct gt_inject *inject, uint32_t program, const char *text,
+			  const char *function, uint32_t sites, uint32_t modules);
+void gt_inject_reasons_clear(struct gt_inject *inject);
 
 /* inject_listen.c: create the socket. 0 or -Exxx. */
 int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag);

@@ -614,3 +614,37 @@ build_driver_program() {
 	expect_status 1
 	expect_error "gputap: $BATS_TEST_TMPDIR/program.o: no GPU program 'fourth'"
 }
+
+@test "the coverage has the reasons why sites were rejected and modules are as they were" {
+	build_driver_program reasons <<-'END'
+		#include <cuda.h>
+		#define HEADER ".version 7.8\n.target sm_75\n.address_size 64\n"
+		static const char shared[] = HEADER ".global .align 4 .u32 words;\n"
+			".func twice(.reg .u32 a)\n{\n\tst.global.u32 [words], a;\n\tret;\n}\n"
+			".visible .entry k()\n{\n\tst.global.u32 [words], 1;\n\tcall twice, (2);\n\tret;\n}\n"
+			".visible .entry other()\n{\n\tcall twice, (3);\n\tret;\n}\n";
+		static const char broken[] = HEADER ".visible .entry k()\n{\n\tst.global.u32 [words];;\n}\n";
+		int main(void) {
+			CUcontext context;
+			CUmodule module;
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			cuModuleLoadData(&module, broken);
+			cuModuleLoadData(&module, broken);
+			return cuModuleLoadData(&module, shared) || cuModuleLoadData(&module, shared);
+		}
+	END
+	counting gpu/store/k
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/reasons"
+	expect_status 0
+	expect_error_line ' 4 sites: 2 patched, 2 rejected$'
+	expect_error_line '^gputap: 2 sites of count0 rejected, the first in twice: kernels that the program does not match call the function, too$'
+	expect_error_line '^gputap: 2 modules loaded as they are: '
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/reasons"
+	jq -se 'map(select(.coverage))[0].coverage | .rejected == 2 and
+		(.reasons | map(select(.program)) == [{program: "count0", function: "twice", sites: 2,
+			reason: "kernels that the program does not match call the function, too"}]) and
+		(.reasons | map(select(.modules)) | length == 1 and .[0].modules == 2)' \
+		<<<"$(grep '^{' <<<"$output")"
+}
