@@ -151,7 +151,7 @@ struct gt_inject_site {
 	uint32_t loop_line;
 	/*
 	 * The site of the first branch after that label, which each iteration of the loop executes;
-	 * UINT32_MAX: none, it is unconditional, or there is another label before it.
+	 * UINT32_MAX: none, it is unconditional, or other branches lead to a label before it.
 	 */
 	uint32_t loop_test;
 	/* The source line, then those of the calls that were inlined; none without line

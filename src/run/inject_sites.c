@@ -125,7 +125,7 @@ static const struct gt_ptx_statement *find_first_branch(struct added_module *add
 	const struct gt_ptx_statement *statement = gt_ptx_statement_next(label);
 
 	for (; statement && added->steps < MAX_LOOP_STEPS; added->steps++) {
-		if (statement->kind == GT_PTX_STATEMENT_LABEL)
+		if (statement->kind == GT_PTX_STATEMENT_LABEL && statement->label->is_used)
 			return NULL;
 		if (statement->kind == GT_PTX_STATEMENT_INSTRUCTION &&
 		    statement->instruction.form->opcode == GT_PTX_OP_BRA)

@@ -316,7 +316,7 @@ expect_site() {
 			static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
 				".visible .entry k()\n{\n\t.reg .pred %p<3>;\n\t.reg .b32 %r<3>;\n"
 				"\tmov.u32 %r1, 0;\nouter:\n\tadd.u32 %r1, %r1, 1;\n"
-				"\tmov.u32 %r2, 0;\ninner:\n\tadd.u32 %r2, %r2, 1;\n"
+				"\tmov.u32 %r2, 0;\ninner:\n\tadd.u32 %r2, %r2, 1;\n$L__tmp0:\n"
 				"\tsetp.eq.u32 %p1, %r2, 3;\n\t@%p1 bra next;\n\tbra inner;\n"
 				"next:\n\tsetp.lt.u32 %p2, %r1, 5;\n\t@%p2 bra outer;\n\tret;\n}\n";
 			CUcontext context;
