@@ -35,7 +35,7 @@ in_bundle() {
 @test "all checks of the bundle pass on the software GPU, and it prints its tables" {
 	in_bundle --gpu soft --rounds 1
 	expect_status 0
-	expect_output_line '^[0-9]+ passed, 0 failed, 2 skipped$'
+	expect_output_line '^[0-9]+ passed, 0 failed, 3 skipped$'
 	expect_no_output_line '^FAIL'
 	expect_output_line '^ok +counts of threads are exact'
 	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
