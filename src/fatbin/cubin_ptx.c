@@ -24,6 +24,7 @@ enum {
 static const struct {
 	const char *name;
 	bool has_value;
+	bool is_joined; /* to its value, for ptxas to read it */
 } kept_options[] = {
 	{"-maxrregcount", true},
 	{"-func-maxrregcount", true},
@@ -31,7 +32,7 @@ static const struct {
 	{"-maxntid", true},
 	{"-minnctapersm", true},
 	{"-override-directive-values", false},
-	{"-O", true},
+	{"-O", true, true},
 	{"-Ofc", true},
 	{"-g", false},
 	{"-fmad", true},
@@ -67,9 +68,9 @@ static bool is_plain(const char *word, size_t length)
 	return length > 0;
 }
 
-static void add_word(struct gt_strbuf *options, const char *word, size_t length)
+static void add_word(struct gt_strbuf *options, const char *word, size_t length, bool is_joined)
 {
-	if (options->length)
+	if (options->length && !is_joined)
 		gt_strbuf_putc(options, ' ');
 	gt_strbuf_add(options, word, length);
 }
@@ -90,10 +91,10 @@ static void keep_options(const char *text, struct gt_strbuf *options)
 			value = next_word(&rest, &value_length);
 			if (kept_options[i].has_value && !is_plain(value, value_length))
 				break;
-			add_word(options, word, length);
+			add_word(options, word, length, false);
 			if (!kept_options[i].has_value)
 				break;
-			add_word(options, value, value_length);
+			add_word(options, value, value_length, kept_options[i].is_joined);
 			text = rest;
 			break;
 		}

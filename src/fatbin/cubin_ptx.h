@@ -41,7 +41,7 @@ struct gt_cubin_texts {
 
 struct gt_cubin_ptx {
 	struct gt_cubin_texts texts; /* in the order of their sections */
-	/* Options of ptxas that change the code: "-maxrregcount 40 -O 1"; possibly empty */
+	/* Options of ptxas that change the code: "-maxrregcount 40 -O1"; possibly empty */
 	struct gt_strbuf options;
 };
 

@@ -68,6 +68,8 @@ untouched() {
 		untouched ./load $method with.cubin
 		inserted ./load $method with.cubin
 	done
+	cubin debug.cubin -G
+	inserted ./load data debug.cubin
 }
 
 @test "fatbins whose cubins have line information are patched" {

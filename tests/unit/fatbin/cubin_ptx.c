@@ -82,7 +82,7 @@ TEST("sections with similar names are not PTX")
 
 TEST("of the compiler's options, those that change the code are kept")
 {
-	check_options("-maxrregcount 40 -lineinfo  -O 1 -arch sm_90 -c  ", "-maxrregcount 40 -O 1");
+	check_options("-maxrregcount 40 -lineinfo  -O 1 -arch sm_90 -c  ", "-maxrregcount 40 -O1");
 	check_options("k.ptx -g  -o o.cubin -arch sm_90 -dlcm cg -fmad false",
 		      "-g -dlcm cg -fmad false");
 	check_options("-v -warn-spills -arch sm_90 ", "");
@@ -91,7 +91,7 @@ TEST("of the compiler's options, those that change the code are kept")
 
 TEST("an option with a value that is not a plain word is dropped")
 {
-	check_options("-maxrregcount $(x) -O 2", "-O 2");
+	check_options("-maxrregcount $(x) -O 2", "-O2");
 	check_options("-O", "");
 	check_options("-dlcm 'c -fscm \"", "");
 }
@@ -185,7 +185,7 @@ TEST("the PTX that ptxas puts into a cubin is the one that it read")
 		return;
 	CHECK(strstr(ptx.texts.items[0].text, ".target sm_90\n"));
 	CHECK(strstr(ptx.texts.items[0].text, ".visible .entry k()\n{\n"));
-	CHECK_STR(gt_strbuf_string(&ptx.options), "-maxrregcount 40 -O 1");
+	CHECK_STR(gt_strbuf_string(&ptx.options), "-maxrregcount 40 -O1");
 }
 
 TEST_MAIN

@@ -4,8 +4,11 @@
 
 #include "cubin.h"
 #include "fatbin/fatbin.h"
+#include "fixture.h"
 #include "patch/image.h"
 #include "patch_probes.h"
+
+#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 
 #define KERNEL(sm, name)                                                                           \
 	".version 7.8\n.target " sm "\n.address_size 64\n.visible .entry " name "()\n{\n\tret;\n}" \
@@ -296,6 +299,54 @@ TEST("the PTX that is known of a cubin is patched; without a match it is loaded 
 	patch_recovered(&always, "gpu/entry/other", KERNEL("sm_90", "k"), true);
 	CHECK(!always.error && always.image.fatbin.length);
 	CHECK_INT(always.image.result.scope, GT_PATCH_NONE);
+}
+
+/* Patch the PTX in a cubin that nvcc made, and assemble what is loaded in its place. */
+static void check_compiled(const char *options)
+{
+	auto_patched_image patched = {0};
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	gt_auto_fatbin_payload payload = {0};
+	gt_auto_file file = {0};
+
+	if (run(NULL, TOOLS "nvcc -arch=sm_90 %s -cubin -o k.cubin k.cu", options) ||
+	    gt_file_read("k.cubin", 1 << 20, &file, NULL)) {
+		TAP_FAIL("nvcc %s", options);
+		return;
+	}
+	patch_data(&patched, "gpu/memory/*", file.data, file.size, 90);
+	CHECK_INT(patched.error, 0);
+	CHECK(patched.image.result.patched >= 4);
+	if (gt_fatbin_open(patched.image.fatbin.data, patched.image.fatbin.length, &fatbin, NULL) ||
+	    gt_fatbin_extract(&fatbin->entries[0], &payload, NULL)) {
+		TAP_FAIL("%s: nothing was patched", options);
+		return;
+	}
+	write_file("k.ptx", payload.data, payload.size);
+	CHECK(!run(NULL, TOOLS "ptxas -arch=sm_90 %.*s -o out.cubin k.ptx",
+		   (int)fatbin->entries[0].options_length, fatbin->entries[0].options));
+}
+
+TEST("ptxas accepts the patched PTX of cubins that nvcc made, and their options")
+{
+	static const char source[] =
+		"__constant__ float table[16];\n"
+		"__device__ __forceinline__ float f(float x) { return x * x + 1; }\n"
+		"__device__ __noinline__ float g(float x) { return f(x) * 3; }\n"
+		"__global__ void k(float *a, int n) {\n"
+		"	__shared__ float s[64];\n"
+		"	int i = threadIdx.x;\n"
+		"	s[i % 64] = f(a[i]);\n"
+		"	__syncthreads();\n"
+		"	if (i < n) a[i] = g(s[i % 7]) + table[i % 16];\n"
+		"}\n";
+
+	if (run(NULL, TOOLS "command -v nvcc >/dev/null"))
+		SKIP("nvcc is not installed");
+	write_file("k.cu", source, strlen(source));
+	check_compiled("-lineinfo");
+	check_compiled("-lineinfo -maxrregcount 40 -Xptxas -O1,-dlcm=cg");
+	check_compiled("-G");
 }
 
 TEST("malformed PTX is rejected with its line")
