@@ -200,10 +200,12 @@ static bool reads_source(const struct gt_cli_injection *self, enum gt_context_so
 {
 	for (uint32_t i = 0; i < self->count; i++) {
 		const struct gt_patch_program *program = &self->programs[i];
-		struct gt_patch_uses uses =
-			gt_patch_find_uses(program->program, program->facts, &program->section);
 
-		if (uses.sources >> source & 1)
+		if (program->program &&
+		    gt_patch_find_uses(program->program, program->facts, &program->section)
+					    .sources >>
+				    source &
+			    1)
 			return true;
 	}
 	return false;
@@ -252,7 +254,7 @@ static void json_reasons(const struct gt_cli_injection *self, struct gt_json *js
 			gt_json_u64(json, "modules", reasons[i].modules);
 		else
 			gt_json_string(json, "program",
-				       self->programs[reasons[i].program].program->name);
+				       gt_cli_injection_program(self, reasons[i].program));
 		if (reasons[i].function)
 			gt_json_string(json, "function", reasons[i].function);
 		gt_json_u64(json, "sites", reasons[i].sites);

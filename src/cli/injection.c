@@ -241,6 +241,13 @@ static void report_module(void *context, const struct gt_inject_module *module)
 		     module->reason ? "; " : "", module->reason ? module->reason : "");
 }
 
+const char *gt_cli_injection_program(const struct gt_cli_injection *self, uint32_t number)
+{
+	const struct gt_bpf_program *program = self->programs[number].program;
+
+	return program ? program->name : self->programs[number].section.text;
+}
+
 static void put_reason(const struct gt_cli_injection *self, const struct gt_inject_reason *reason,
 		       struct gt_strbuf *text)
 {
@@ -248,7 +255,7 @@ static void put_reason(const struct gt_cli_injection *self, const struct gt_inje
 		gt_strbuf_printf(text, "%u modules loaded as they are: ", reason->modules);
 	else
 		gt_strbuf_printf(text, "%" PRIu64 " sites of %s rejected", reason->sites,
-				 self->programs[reason->program].program->name);
+				 gt_cli_injection_program(self, reason->program));
 	if (reason->program != GT_INJECT_MODULE && reason->function) {
 		gt_strbuf_puts(text, ", the first in ");
 		gt_put_printable(text, reason->function);
