@@ -31,7 +31,7 @@ struct gt_file_cache {
 };
 
 /* A file begins with the digest of what follows. */
-struct cache_header {
+struct file_cache_header {
 	struct gt_sha256 digest;
 };
 
@@ -201,7 +201,7 @@ int gt_file_cache_read(struct gt_file_cache *cache, const struct gt_sha256 *key,
 		       struct gt_file *ret_file)
 {
 	gt_auto_file file = {0};
-	struct cache_header header;
+	struct file_cache_header header;
 	struct gt_sha256 digest;
 	char name[NAME_SIZE];
 	int error;
@@ -227,7 +227,7 @@ int gt_file_cache_read(struct gt_file_cache *cache, const struct gt_sha256 *key,
 
 static int write_contents(int fd, const void *data, size_t size)
 {
-	const struct cache_header header = {.digest = gt_sha256(data, size)};
+	const struct file_cache_header header = {.digest = gt_sha256(data, size)};
 	int error = gt_write_all(fd, &header, sizeof(header));
 
 	return error ? error : gt_write_all(fd, data, size);
@@ -249,7 +249,7 @@ static int create_temporary(struct gt_file_cache *cache, const char *key, char *
 int gt_file_cache_write(struct gt_file_cache *cache, const struct gt_sha256 *key, const void *data,
 			size_t size)
 {
-	uint64_t bytes = size + sizeof(struct cache_header);
+	uint64_t bytes = size + sizeof(struct file_cache_header);
 	char name[NAME_SIZE], new_name[128];
 	int fd, error;
 

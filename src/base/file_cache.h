@@ -4,7 +4,7 @@
  * compute. The total size is bounded; those that were used least recently are removed. Several
  * processes may use one directory at the same time.
  *
- * What is read has the digest that it was written with: damaged files are removed. That is no proof
+ * What is read has the digest that it was written with: corrupt files are removed. That is no proof
  * of who wrote it, so contents are to be validated like any input.
  */
 #pragma once

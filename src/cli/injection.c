@@ -236,9 +236,10 @@ static void report_module(void *context, const struct gt_inject_module *module)
 		return;
 	}
 	put_scope(module, &text);
-	gt_cli_error("module %u of process %d: %s; %u of %u sites patched%s%s", module->number,
-		     (int)module->pid, gt_strbuf_string(&text), module->patched, module->found,
-		     module->reason ? "; " : "", module->reason ? module->reason : "");
+	gt_cli_error("module %u of process %d: %s%s; %u of %u sites patched%s%s", module->number,
+		     (int)module->pid, gt_strbuf_string(&text), module->cached ? " (cached)" : "",
+		     module->patched, module->found, module->reason ? "; " : "",
+		     module->reason ? module->reason : "");
 }
 
 const char *gt_cli_injection_program(const struct gt_cli_injection *self, uint32_t number)
@@ -352,9 +353,27 @@ static void call_tick(void *context)
 		viewed->view->tick(viewed->self);
 }
 
+/* Where patched modules are kept for later runs, or NULL. The caller frees it. */
+static char *find_cache(void)
+{
+	const char *given = secure_getenv("GPUTAP_CACHE"), *home = secure_getenv("HOME");
+	const char *caches = secure_getenv("XDG_CACHE_HOME");
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+
+	if (given)
+		return *given ? strdup(given) : NULL;
+	/* Relative paths are invalid there (XDG Base Directory Specification). */
+	if (caches && *caches == '/')
+		gt_strbuf_printf(&path, "%s/gputap", caches);
+	else if (home && *home == '/')
+		gt_strbuf_printf(&path, "%s/.cache/gputap", home);
+	return path.length ? gt_strbuf_steal(&path) : NULL;
+}
+
 int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 			 const struct gt_cli_injection_view *view)
 {
+	gt_autofree char *cache = find_cache();
 	const struct gt_inject_options options = {
 		.object = self->object,
 		.programs = self->programs,
@@ -366,6 +385,7 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.kernels = self->given->kernels.words.items,
 		.kernel_count = (uint32_t)self->given->kernels.words.count,
 		.host_programs = self->host_programs,
+		.cache = cache,
 		.report = report_module,
 		.progress = show_progress,
 		.context = self,

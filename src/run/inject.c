@@ -4,6 +4,16 @@
 #include <errno.h>
 
 #include "run/inject_private.h"
+#include "run/inject_reuse.h"
+
+static struct gt_recovered *open_recovered(const char *cache)
+{
+	gt_auto_strbuf directory = GT_STRBUF_INIT;
+
+	if (cache)
+		gt_strbuf_printf(&directory, "%s/ptx", cache);
+	return gt_recovered_new(directory.failed ? NULL : directory.data);
+}
 
 int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **ret_inject,
 		   struct gt_diag *diag)
@@ -19,10 +29,12 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	inject->control.listener = inject->control.epoll = -1;
 	for (uint32_t i = 0; i < GT_INJECT_MAX_CONTROLS; i++)
 		inject->control.fds[i] = -1;
-	inject->recovered = gt_recovered_new(NULL);
+	inject->recovered = open_recovered(options->cache);
 	if (!inject->recovered || gt_inject_sites_new(&inject->sites))
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	error = gt_inject_memory_open(inject, diag);
+	if (!error && gt_inject_reuse_new(inject, &inject->reuse))
+		error = gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	if (!error)
 		error = gt_inject_control_open(inject, diag);
 	if (!error)
@@ -48,6 +60,7 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_inject_reasons_clear(inject);
 	gt_inject_sites_free(inject->sites);
 	gt_recovered_free(inject->recovered);
+	gt_inject_reuse_free(inject->reuse);
 	free(inject);
 }
 

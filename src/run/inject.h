@@ -21,6 +21,7 @@ struct gt_inject_module {
 	pid_t pid;
 	uint32_t number;           /* counts images from 1 */
 	enum gt_patch_scope scope; /* NONE: the original was loaded */
+	bool cached;               /* the patched text was made before, possibly by another run */
 	const char *whole_reason;  /* WHOLE: why the matched kernels alone would not do */
 	uint32_t kernels;          /* matched */
 	uint32_t module_kernels;   /* of the module, matched or not */
@@ -57,6 +58,9 @@ struct gt_inject_options {
 	struct gt_bpf_filter *filters;
 	/* Those of the object, loaded; NULL: none. Maps that they share are the kernel's. */
 	struct gt_host_programs *host_programs;
+	/* Where files for later runs are kept, in directories of their own (base/file_cache.h);
+	 * NULL: nowhere. */
+	const char *cache;
 	/* Called for each image with its outcome; may be NULL. */
 	void (*report)(void *context, const struct gt_inject_module *module);
 	/* Called before an image is patched; may be NULL. */

@@ -13,6 +13,7 @@
 #include "agent/message.h"
 #include "base/file.h"
 #include "base/file_limit.h"
+#include "run/inject_reuse.h"
 
 /* The bytes of an image: mapped from a file that nobody can change, or copied. */
 struct image_bytes {
@@ -27,6 +28,12 @@ static void image_bytes_clear(struct image_bytes *bytes)
 		munmap(bytes->data, bytes->size);
 	else
 		free(bytes->data);
+}
+
+static void image_bytes_drop(struct image_bytes *bytes)
+{
+	image_bytes_clear(bytes);
+	*bytes = (struct image_bytes){0};
 }
 #define auto_image_bytes __attribute__((cleanup(image_bytes_clear))) struct image_bytes
 
@@ -77,19 +84,20 @@ static void set_reason(struct gt_inject_connection *connection, const char *reas
 	connection->module.reason = connection->reason;
 }
 
-static int patch_image(struct gt_inject *inject, struct gt_inject_connection *connection,
-		       const struct gt_agent_request *request, const void *data,
+static int patch_image(struct gt_inject_query *query, const void *data, size_t size,
 		       struct gt_patch_image *image, struct gt_diag *diag)
 {
+	struct gt_inject *inject = query->inject;
+	const struct gt_patch_reuse reuse = {.find = gt_inject_reuse_find, .context = query};
 	const struct gt_symbol_values symbols = {
 		.maps = inject->memory.words,
 		.output = {inject->memory.words[inject->map_count][0],
 			   inject->memory.words[inject->map_count][1]},
-		.pid_tgid = (uint64_t)connection->module.pid << 32 | request->thread,
+		.pid_tgid = query->pid_tgid,
 	};
 	struct gt_recovered_search search = {
 		.recovered = inject->recovered,
-		.user = connection->user,
+		.user = query->user,
 	};
 	const struct gt_patch_recovery recovery = {
 		.find = gt_recovered_find,
@@ -102,23 +110,25 @@ static int patch_image(struct gt_inject *inject, struct gt_inject_connection *co
 		.program_count = inject->options.program_count,
 		.kernels = inject->options.kernels,
 		.kernel_count = inject->options.kernel_count,
-		.first_site = inject->next_site,
-		.first_kernel = inject->next_kernel,
+		.first_site = query->first_site,
+		.first_kernel = query->first_kernel,
 		.symbols = &symbols,
 		.switchable = inject->options.switchable,
 		.switches = GT_INJECT_MAP_ADDRESS,
 		.recovery = &recovery,
+		.reuse = &reuse,
 	};
-
 	int error;
 
-	inject->patching = request->size;
+	inject->patching = size;
 	if (inject->options.progress)
 		inject->options.progress(inject->options.context);
-	error = gt_patch_image(data, request->size, request->capability, &options, image, diag);
+	error = gt_patch_image(data, size, query->capability, &options, image, diag);
 	inject->patching = 0;
 	return error;
 }
+
+/* ---- the numbers of kernels and sites -------------------------------------------------- */
 
 /* A name that finds no memory is "?": numbers stay as they are. */
 static void keep_kernel(struct gt_inject *inject, const char *name, uint32_t capability)
@@ -132,109 +142,208 @@ static void keep_kernel(struct gt_inject *inject, const char *name, uint32_t cap
 		free(kernel.name);
 }
 
-/* The sites and kernels of each program. */
-static void count_programs(struct gt_inject_connection *connection,
-			   const struct gt_patch_result *result, uint32_t programs)
-{
-	for (uint32_t i = 0; i < programs; i++) {
-		gt_vec_each (site, &result->sites)
-			connection->sites[i] += site->programs >> i & 1;
-		gt_vec_each (kernel, &result->kernels)
-			connection->kernels[i] += kernel->programs >> i & 1;
-	}
-}
-
-static void count_image(struct gt_inject *inject, struct gt_inject_connection *connection,
-			const struct gt_patch_image *image, int error, const struct gt_diag *diag)
+static void number_patched(const struct gt_inject_query *query, const struct gt_patch_image *image)
 {
 	const struct gt_patch_result *result = &image->result;
-	struct gt_inject_module *module = &connection->module;
+	struct gt_inject *inject = query->inject;
 
-	inject->coverage.modules_sass += error == -ENODATA;
-	inject->coverage.modules_failed += error && error != -ENODATA;
-	if (error) {
-		set_reason(connection, diag->text);
-		gt_inject_reason_add(inject, GT_INJECT_MODULE, diag->text, NULL, 0, 1);
+	if (query->known)
 		return;
-	}
-	module->scope = result->scope;
-	module->whole_reason = connection->whole_reason;
-	snprintf(connection->whole_reason, sizeof(connection->whole_reason), "%s",
-		 result->whole_reason ? result->whole_reason : "");
-	module->kernels = (uint32_t)result->kernels.count;
-	module->module_kernels = result->module_kernels;
-	module->compiled = result->compiled;
-	module->found = result->found;
-	module->patched = result->patched;
-	module->rejected = result->rejected;
-	count_programs(connection, result, inject->options.program_count);
 	inject->next_site += (uint32_t)result->sites.count;
+	inject->next_kernel += (uint32_t)result->kernels.count;
 	if (image->module)
 		gt_inject_sites_add(inject->sites, image->module, result);
 	gt_vec_each (part, &image->parts)
 		gt_inject_sites_add(inject->sites, part->module, &part->result);
-	connection->first_kernel = inject->next_kernel;
-	inject->next_kernel += (uint32_t)result->kernels.count;
 	gt_vec_each (kernel, &result->kernels)
-		keep_kernel(inject, kernel->name, connection->capability);
-	gt_vec_each (rejection, &result->rejections)
-		gt_inject_reason_add(inject, rejection->program, rejection->reason,
-				     rejection->function, rejection->sites, 0);
-	if (result->rejections.count)
-		set_reason(connection, result->rejections.items[0].reason);
+		keep_kernel(inject, kernel->name, query->capability);
 }
+
+static void number_stored(const struct gt_inject_query *query)
+{
+	const struct gt_inject_stored *stored = &query->stored;
+	struct gt_inject *inject = query->inject;
+
+	if (query->known)
+		return;
+	inject->next_site += stored->record.site_count;
+	inject->next_kernel += stored->record.kernel_count;
+	gt_vec_each (site, &stored->sites)
+		gt_inject_sites_put(inject->sites, site);
+	gt_vec_each (name, &stored->kernels)
+		keep_kernel(inject, *name, query->capability);
+}
+
+/* ---- records --------------------------------------------------------------------------- */
+
+/* The sites and kernels of each program. */
+static void count_programs(const struct gt_patch_result *result, uint32_t programs,
+			   struct gt_inject_record *record)
+{
+	for (uint32_t i = 0; i < programs; i++) {
+		gt_vec_each (site, &result->sites)
+			record->sites[i] += site->programs >> i & 1;
+		gt_vec_each (kernel, &result->kernels)
+			record->kernels[i] += kernel->programs >> i & 1;
+	}
+}
+
+static void make_record(const struct gt_inject_query *query, const struct gt_patch_result *result,
+			struct gt_inject_record *record)
+{
+	*record = (struct gt_inject_record){
+		.scope = result->scope,
+		.first_site = query->first_site,
+		.site_count = (uint32_t)result->sites.count,
+		.first_kernel = query->first_kernel,
+		.kernel_count = (uint32_t)result->kernels.count,
+		.module_kernels = result->module_kernels,
+		.compiled = result->compiled,
+		.found = result->found,
+		.patched = result->patched,
+		.rejected = result->rejected,
+		.rejection_count = (uint32_t)result->rejections.count,
+	};
+	count_programs(result, query->inject->options.program_count, record);
+	if (result->whole_reason)
+		snprintf(record->whole_reason, sizeof(record->whole_reason), "%s",
+			 result->whole_reason);
+}
+
+static void count_failure(struct gt_inject *inject, struct gt_inject_connection *connection,
+			  int error, const struct gt_diag *diag)
+{
+	inject->coverage.modules_sass += error == -ENODATA;
+	inject->coverage.modules_failed += error != -ENODATA;
+	set_reason(connection, diag->text);
+	gt_inject_reason_add(inject, GT_INJECT_MODULE, diag->text, NULL, 0, 1);
+}
+
+static void count_rejections(struct gt_inject *inject, struct gt_inject_connection *connection,
+			     const struct gt_patch_rejection *rejections, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		gt_inject_reason_add(inject, rejections[i].program, rejections[i].reason,
+				     rejections[i].function, rejections[i].sites, 0);
+	if (count)
+		set_reason(connection, rejections[0].reason);
+}
+
+static void count_record(struct gt_inject *inject, struct gt_inject_connection *connection,
+			 const struct gt_inject_record *record,
+			 const struct gt_patch_rejection *rejections)
+{
+	struct gt_inject_module *module = &connection->module;
+
+	module->scope = record->scope;
+	module->whole_reason = connection->whole_reason;
+	memcpy(connection->whole_reason, record->whole_reason, sizeof(record->whole_reason));
+	connection->first_kernel = record->first_kernel;
+	module->kernels = record->kernel_count;
+	module->module_kernels = record->module_kernels;
+	module->compiled = record->compiled;
+	module->found = record->found;
+	module->patched = record->patched;
+	module->rejected = record->rejected;
+	memcpy(connection->sites, record->sites, sizeof(connection->sites));
+	memcpy(connection->kernels, record->kernels, sizeof(connection->kernels));
+	count_rejections(inject, connection, rejections, record->rejection_count);
+}
+
+/* Keep what was patched for later runs. */
+static void store_patched(const struct gt_inject_query *query, const struct gt_patch_image *image,
+			  const struct gt_inject_record *record)
+{
+	struct gt_inject_stored stored = {
+		.record = *record,
+		.fatbin = image->fatbin.data,
+		.fatbin_size = image->fatbin.length,
+	};
+	struct gt_inject_site site;
+	int error = 0;
+
+	gt_vec_each (kernel, &image->result.kernels)
+		error |= gt_vec_push(&stored.kernels, kernel->name);
+	gt_vec_each (rejection, &image->result.rejections)
+		error |= gt_vec_push(&stored.rejections, *rejection);
+	for (uint32_t i = 0; i < record->site_count && !error; i++) {
+		if (!gt_inject_site(query->inject, record->first_site + i, &site))
+			break;
+		error = gt_vec_push(&stored.sites, site);
+	}
+	if (!error)
+		gt_inject_reuse_store(query, &stored);
+	gt_inject_stored_clear(&stored);
+}
+
+/* ---- replies --------------------------------------------------------------------------- */
 
 static int compare_names(const void *one, const void *other)
 {
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-/* The names of the kernels that programs match, sorted. */
-static int put_names(const struct gt_patch_result *result, struct gt_strbuf *names)
+/* Sort the names of the kernels that programs match, and print them. */
+static int put_names(const char **names, size_t count, struct gt_strbuf *text)
 {
-	size_t count = result->kernels.count;
-	gt_autofree const char **sorted = calloc(count + 1, sizeof(*sorted));
-
-	if (!sorted)
-		return -ENOMEM;
+	if (count)
+		qsort(names, count, sizeof(*names), compare_names);
 	for (size_t i = 0; i < count; i++)
-		sorted[i] = result->kernels.items[i].name;
-	qsort(sorted, count, sizeof(*sorted), compare_names);
-	for (size_t i = 0; i < count; i++)
-		gt_strbuf_add(names, sorted[i], strlen(sorted[i]) + 1);
-	if (names->failed)
+		gt_strbuf_add(text, names[i], strlen(names[i]) + 1);
+	if (text->failed)
 		return -ENOMEM;
-	return names->length > GT_AGENT_MAX_NAMES ? -E2BIG : 0;
+	return text->length > GT_AGENT_MAX_NAMES ? -E2BIG : 0;
 }
 
 /*
- * A file with the patched fatbin and the names of its kernels that programs match, which nobody can
- * change, or -1.
+ * A file with a patched fatbin, or texts to be linked, and the names of its kernels that programs
+ * match, which nobody can change, or -1. The names are sorted.
  */
-static int make_reply_file(const struct gt_patch_image *image, struct gt_agent_reply *reply)
+static int make_reply_file(const void *content, size_t size, enum gt_patch_scope scope,
+			   const char **names, size_t count, struct gt_agent_reply *reply)
 {
-	const struct gt_strbuf *content = image->fatbin.length ? &image->fatbin : &image->texts;
-	gt_auto_strbuf names = GT_STRBUF_INIT;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
 	int fd = -1;
 
-	if (put_names(&image->result, &names))
+	if (put_names(names, count, &text))
 		return -1;
-	if (gt_may_write(content->length + names.length))
+	if (gt_may_write(size + text.length))
 		fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || gt_write_all(fd, content->data, content->length) ||
-	    gt_write_all(fd, names.data, names.length) ||
+	if (fd < 0 || gt_write_all(fd, content, size) || gt_write_all(fd, text.data, text.length) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		gt_cleanup_close(&fd);
 		return -1;
 	}
-	reply->verdict = image->result.scope == GT_PATCH_SIDE ? GT_AGENT_SIDE : GT_AGENT_WHOLE;
-	reply->size = content->length;
-	reply->kernels = (uint32_t)image->result.kernels.count;
-	reply->names_size = (uint32_t)names.length;
-	reply->flags = (image->result.scope == GT_PATCH_NONE ? GT_AGENT_UNPATCHED : 0) |
-		       (content == &image->texts ? GT_AGENT_LINKED : 0);
-	reply->max_registers = image->max_registers;
+	reply->verdict = scope == GT_PATCH_SIDE ? GT_AGENT_SIDE : GT_AGENT_WHOLE;
+	reply->size = size;
+	reply->kernels = (uint32_t)count;
+	reply->names_size = (uint32_t)text.length;
+	reply->flags |= scope == GT_PATCH_NONE ? GT_AGENT_UNPATCHED : 0;
 	return fd;
+}
+
+static int make_patched_file(const struct gt_patch_image *image, struct gt_agent_reply *reply)
+{
+	const struct gt_patch_result *result = &image->result;
+	const struct gt_strbuf *content = image->fatbin.length ? &image->fatbin : &image->texts;
+	size_t count = result->kernels.count;
+	gt_autofree const char **names = calloc(count + 1, sizeof(*names));
+
+	for (size_t i = 0; names && i < count; i++)
+		names[i] = result->kernels.items[i].name;
+	if (content == &image->texts)
+		reply->flags |= GT_AGENT_LINKED;
+	reply->max_registers = image->max_registers;
+	return names ? make_reply_file(content->data, content->length, result->scope, names, count,
+				       reply)
+		     : -1;
+}
+
+/* The file of a stored image; its names are no longer in the order of their numbers. */
+static int make_stored_file(struct gt_inject_stored *stored, struct gt_agent_reply *reply)
+{
+	return make_reply_file(stored->fatbin, stored->fatbin_size, stored->record.scope,
+			       stored->kernels.items, stored->kernels.count, reply);
 }
 
 /* The process loads the original although there is a patched image. */
@@ -253,29 +362,107 @@ void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connectio
 	set_reason(connection, reason);
 }
 
+/* The answer to a request. */
+struct image_answer {
+	struct gt_agent_reply reply;
+	int file; /* owned; -1: none */
+	bool has_image;
+};
+
+static void answer_patched(struct gt_inject_query *query, const struct gt_patch_image *image,
+			   struct gt_inject_connection *connection, struct image_answer *answer)
+{
+	struct gt_inject_record record;
+
+	make_record(query, &image->result, &record);
+	number_patched(query, image);
+	count_record(query->inject, connection, &record, image->result.rejections.items);
+	answer->has_image = image->fatbin.length || image->texts.length;
+	if (answer->has_image)
+		answer->file = make_patched_file(image, &answer->reply);
+	if (!record.kernel_count || (answer->has_image && answer->file < 0))
+		return;
+	gt_inject_reuse_keep(query, &record, image->result.rejections.items, &answer->reply,
+			     answer->file);
+	if (image->fatbin.length && record.scope != GT_PATCH_NONE)
+		store_patched(query, image, &record);
+}
+
+static void answer_stored(struct gt_inject_query *query, struct gt_inject_connection *connection,
+			  struct image_answer *answer)
+{
+	const struct gt_inject_record *record = &query->stored.record;
+
+	number_stored(query);
+	count_record(query->inject, connection, record, query->stored.rejections.items);
+	answer->has_image = true;
+	answer->file = make_stored_file(&query->stored, &answer->reply);
+	if (answer->file >= 0)
+		gt_inject_reuse_keep(query, record, query->stored.rejections.items, &answer->reply,
+				     answer->file);
+}
+
+static void answer_known(const struct gt_inject_query *query,
+			 struct gt_inject_connection *connection, struct image_answer *answer)
+{
+	const struct gt_inject_known *known = query->known;
+
+	count_record(query->inject, connection, &known->record, known->rejections.items);
+	answer->reply = known->reply;
+	answer->has_image = known->file >= 0;
+	answer->file = known->file >= 0 ? fcntl(known->file, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
+static void make_answer(struct gt_inject_query *query, const struct image_bytes *bytes,
+			struct gt_inject_connection *connection, struct image_answer *answer)
+{
+	struct gt_patch_image image = {0};
+	struct gt_diag diag = {0};
+	int error = bytes->data
+			    ? patch_image(query, bytes->data, bytes->size, &image, &diag)
+			    : gt_diag(&diag, -EINVAL, "run", NULL, "the image could not be read");
+
+	connection->module.cached = image.is_reused;
+	if (error)
+		count_failure(query->inject, connection, error, &diag);
+	else if (!image.is_reused)
+		answer_patched(query, &image, connection, answer);
+	else if (query->stored.fatbin)
+		answer_stored(query, connection, answer);
+	else
+		answer_known(query, connection, answer);
+	gt_patch_image_clear(&image);
+}
+
 /* Answer with the patched image or, if there is none, with the verdict to load the original. */
 bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connection *connection,
 			    const struct gt_agent_request *request, int file)
 {
-	struct gt_agent_reply reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_ORIGINAL};
-	struct gt_patch_image image = {0};
+	struct image_answer answer = {
+		.reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_ORIGINAL},
+		.file = -1,
+	};
+	struct gt_inject_query query = {
+		.inject = inject,
+		.capability = request->capability,
+		.user = connection->user,
+		.pid_tgid = (uint64_t)connection->module.pid << 32 | request->thread,
+		.first_site = inject->next_site,
+		.first_kernel = inject->next_kernel,
+	};
 	auto_image_bytes bytes = {0};
-	struct gt_diag diag = {0};
-	gt_autoclose int fd = -1;
-	int error = read_image(file, request->size, &bytes)
-			    ? patch_image(inject, connection, request, bytes.data, &image, &diag)
-			    : gt_diag(&diag, -EINVAL, "run", NULL, "the image could not be read");
 
-	connection->capability = request->capability;
+	if (!read_image(file, request->size, &bytes))
+		image_bytes_drop(&bytes);
+	make_answer(&query, &bytes, connection, &answer);
 	connection->module.number = ++inject->coverage.modules;
-	count_image(inject, connection, &image, error, &diag);
-	if (!error && (image.fatbin.length || image.texts.length))
-		fd = make_reply_file(&image, &reply);
-	if (!gt_agent_send(connection->fd, &reply, sizeof(reply), fd, MSG_DONTWAIT) ||
-	    (fd < 0 && (image.fatbin.length || image.texts.length)))
+	if (!gt_agent_send(connection->fd, &answer.reply, sizeof(answer.reply), answer.file,
+			   MSG_DONTWAIT) ||
+	    (answer.file < 0 && answer.has_image))
 		gt_inject_image_reject(inject, connection,
 				       "the patched module could not be handed over");
-	gt_patch_image_clear(&image);
+	gt_cleanup_close(&answer.file);
+	gt_inject_query_clear(&query);
 	return connection->module.patched;
 }
 

@@ -22,7 +22,6 @@ struct gt_inject_connection {
 	uid_t user;    /* of the process */
 	bool answered; /* the result is awaited */
 	struct gt_inject_module module;
-	uint32_t capability; /* of the image's device */
 	uint32_t first_kernel;
 	char reason[512]; /* as long as a diag's text */
 	char whole_reason[160];
@@ -77,6 +76,7 @@ struct gt_inject {
 	uint32_t next_site, next_kernel;
 	GT_VEC(struct gt_inject_kernel) kernels; /* by number, of the first MAX_KERNELS */
 	struct gt_inject_sites *sites;
+	struct gt_inject_reuse *reuse;
 	struct gt_recovered *recovered; /* the PTX of cubins */
 	bool recover_always;
 	struct gt_inject_coverage coverage;

@@ -224,6 +224,48 @@ void gt_inject_sites_add(struct gt_inject_sites *sites, const struct gt_ptx_modu
 	}
 }
 
+static int put_location(struct gt_inject_sites *sites, const struct gt_inject_location *from)
+{
+	struct gt_inject_location location = {
+		.file = keep_text(sites, from->file),
+		.function = from->function ? keep_text(sites, from->function) : NULL,
+		.line = from->line,
+		.column = from->column,
+	};
+
+	sites->bytes += sizeof(location);
+	return !location.file || (from->function && !location.function)
+		       ? -ENOMEM
+		       : gt_vec_push(&sites->locations, location);
+}
+
+static int put_site(struct gt_inject_sites *sites, const struct gt_inject_site *site)
+{
+	struct kept_site kept = {
+		.function = keep_text(sites, site->function),
+		.text = keep_text(sites, site->text),
+		.kinds = site->kinds,
+		.line = site->line,
+		.loop_line = site->loop_line,
+		.loop_test = site->loop_test,
+		.first_location = (uint32_t)sites->locations.count,
+		.location_count = site->location_count,
+		.is_kernel = site->is_kernel,
+	};
+	int error = kept.function && kept.text ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < site->location_count && !error; i++)
+		error = put_location(sites, &site->locations[i]);
+	sites->bytes += sizeof(kept);
+	return error ? error : gt_vec_push(&sites->sites, kept);
+}
+
+void gt_inject_sites_put(struct gt_inject_sites *sites, const struct gt_inject_site *site)
+{
+	sites->is_full = sites->is_full || sites->sites.count == GT_INJECT_MAX_SITES ||
+			 sites->bytes > GT_INJECT_MAX_SITE_BYTES || put_site(sites, site);
+}
+
 bool gt_inject_sites_get(const struct gt_inject_sites *sites, uint32_t number,
 			 struct gt_inject_site *ret_site)
 {

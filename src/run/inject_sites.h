@@ -21,6 +21,8 @@ void gt_inject_sites_free(struct gt_inject_sites *sites);
  */
 void gt_inject_sites_add(struct gt_inject_sites *sites, const struct gt_ptx_module *module,
 			 const struct gt_patch_result *result);
+/* Copy a site that was taken from such a table; its number is the next one. */
+void gt_inject_sites_put(struct gt_inject_sites *sites, const struct gt_inject_site *site);
 /* As gt_inject_site. */
 bool gt_inject_sites_get(const struct gt_inject_sites *sites, uint32_t number,
 			 struct gt_inject_site *ret_site);

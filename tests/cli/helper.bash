@@ -18,6 +18,8 @@ softgpu=$build/softgpu
 # Kept away from what the caller has set: only the tests decide what gputap sees.
 unset GPUTAP_GPU SOFTGPU_LOG LD_LIBRARY_PATH LD_PRELOAD
 export LC_ALL=C.UTF-8 TZ=UTC NO_COLOR=1
+# No test has what another one has left.
+export GPUTAP_CACHE=
 
 # Runs a command; its status, standard output and standard error are $status, $output, $stderr
 # (and by lines "${lines[@]}", "${stderr_lines[@]}").

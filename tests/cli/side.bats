@@ -117,3 +117,69 @@ expect_count() {
 	expect_output_line '^line [0-9]+: cuModuleLoadData.*: 218$'
 	expect_error_line 'the driver rejected the original module$'
 }
+
+# patched_module: what run -v printed of the first module.
+patched_module() {
+	sed -n 's/^gputap: module 1 of process [0-9]*: //p' <<<"$stderr"
+}
+
+@test "a module that is loaded again has the same kernel and the same sites" {
+	counting gpu/entry/k7
+	gputap run -v --gpu soft program.o -- "$scenario" options
+	expect_status 0
+	[ "$(patched_module)" = 'side module with 1 of 100 kernels; 1 of 1 sites patched' ]
+	expect_error_line '^gputap: module 2 of process [0-9]+: side module with 1 of 100 kernels \(cached\); 1 of 1 sites patched$'
+	gputap cudacounter --gpu soft --json -- "$scenario" threads
+	expect_status 0
+	expect_json '.kernels | length == 1 and .[0].entries == 12800'
+}
+
+@test "a later run takes patched modules from the cache" {
+	counting gpu/entry/k7
+	for place in cache xdg/gputap home/.cache/gputap; do
+		unset GPUTAP_CACHE XDG_CACHE_HOME
+		case $place in
+		cache) export GPUTAP_CACHE=$PWD/cache ;;
+		xdg*) export XDG_CACHE_HOME=$PWD/xdg ;;
+		home*) export XDG_CACHE_HOME='' HOME=$PWD/home ;;
+		esac
+		for module in 'side module with 1 of 100 kernels; 1 of 1 sites patched' \
+			'side module with 1 of 100 kernels (cached); 1 of 1 sites patched'; do
+			gputap run -v --gpu soft --json program.o -- "$scenario" module
+			expect_status 0
+			expect_count 64
+			[ "$(patched_module)" = "$module" ] || fail "the module is: $(patched_module)"
+		done
+		[ "$(ls $place/patched | wc -l)" = 1 ]
+		[ "$(stat -c %a $place/patched)" = 700 ]
+	done
+}
+
+@test "without a cache that can be used, modules are patched each time" {
+	counting gpu/entry/k7
+	mkdir -p open/patched
+	chmod 777 open/patched
+	for cache in '' /proc/none "$PWD/open" "$PWD/program.o"; do
+		for _ in 1 2; do
+			GPUTAP_CACHE=$cache gputap run -v --gpu soft --json program.o -- "$scenario" module
+			expect_status 0
+			expect_count 64
+			[ "$(patched_module)" = 'side module with 1 of 100 kernels; 1 of 1 sites patched' ]
+		done
+	done
+	[ -z "$(ls open/patched)" ]
+}
+
+@test "another program, option or build has other modules in the cache" {
+	export GPUTAP_CACHE=$PWD/cache
+	counting gpu/entry/k7
+	run_scenario module
+	counting gpu/exit/k7
+	gputap run -v --gpu soft program.o -- "$scenario" module
+	expect_no_error_line cached
+	gputap run -v --gpu soft --switchable program.o -- "$scenario" module
+	expect_no_error_line cached
+	gputap run -v --gpu soft --threads 2048 program.o -- "$scenario" module
+	expect_error_line cached
+	[ "$(find cache/patched -type f | wc -l)" = 3 ]
+}

@@ -73,15 +73,18 @@ tool() {
 	gcc -x c -I "$root/softgpu/include" -o "$BATS_TEST_TMPDIR/many" - -L "$softgpu" \
 		-l:libcuda.so.1 <<-'END'
 		#include <cuda.h>
+		#include <stdio.h>
 		int main(void) {
-			static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
-				".visible .entry k()\n{\n\tret;\n}\n";
+			char text[200];
 			CUcontext context;
 			CUmodule module;
 			cuInit(0);
 			cuDevicePrimaryCtxRetain(&context, 0);
 			cuCtxSetCurrent(context);
 			for (int i = 0; i < 4100; i++) {
+				/* The same text would be the same kernel. */
+				sprintf(text, ".version 7.8\n.target sm_75\n.address_size 64\n"
+					".visible .entry k()\n{\n\tret;\n}\n// %d\n", i);
 				if (cuModuleLoadData(&module, text))
 					return 1;
 				cuModuleUnload(module);

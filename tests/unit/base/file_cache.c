@@ -105,7 +105,7 @@ TEST("what was written is read, also by another process, until it is replaced or
 	CHECK_INT(count_files(&fixture), 1);
 }
 
-TEST("damaged files are not read, and are removed")
+TEST("corrupt files are not read, and are removed")
 {
 	static const struct {
 		off_t offset, size;

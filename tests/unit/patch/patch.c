@@ -672,6 +672,29 @@ TEST("a module that nothing matches has no text")
 	CHECK(!patched.result.found && !patched.result.kernels.count);
 }
 
+TEST("the end of a body is a site where a branch goes there, not after labels of its lines")
+{
+	static const struct {
+		const char *text;
+		uint32_t sites;
+	} cases[] = {
+		{HEADER ".visible .entry k()\n{\n\tret;\nLtmp0:\nLfunc_end0:\n}\n", 1},
+		{HEADER ".visible .entry k()\n{\n\t.reg .pred %p;\n\t@%p bra DONE;\n\tret;\n"
+			"Ltmp0:\nDONE:\n}\n",
+		 2},
+		{HEADER ".visible .entry k()\n{\nLtmp0:\n}\n", 1},
+	};
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		auto_patched patched = {0};
+
+		add_probe(&patched, "gpu/exit/k", NULL);
+		CHECK(patch_text(&patched, cases[i].text, (struct gt_patch_options){0}));
+		CHECK_INT(patched.result.found, cases[i].sites);
+		remember_text(patched.result.text.data);
+	}
+}
+
 TEST("matched kernels that share nothing become a side module of their own")
 {
 	static const char text[] =

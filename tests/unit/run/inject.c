@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The collector, and agents that do not keep to the protocol. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -45,13 +46,14 @@ static void keep_report(void *context, const struct gt_inject_module *module)
 		 module->reason ? module->reason : "");
 }
 
-static bool collector_open(struct collector *collector)
+static bool collector_open_with(struct collector *collector, const char *cache)
 {
 	struct gt_inject_options options = {
 		.object = &object,
 		.programs = collector->programs.programs,
 		.threads = 1024,
 		.switchable = collector->switchable,
+		.cache = cache,
 		.report = keep_report,
 		.context = collector,
 	};
@@ -64,6 +66,11 @@ static bool collector_open(struct collector *collector)
 		return true;
 	TAP_FAIL("%s", diag.text);
 	return false;
+}
+
+static bool collector_open(struct collector *collector)
+{
+	return collector_open_with(collector, NULL);
 }
 
 static void poll_collector(struct collector *collector)
@@ -304,15 +311,21 @@ TEST("whichever allocation of the collector fails, the agent is answered and the
 	struct gt_agent_result result = {.magic = GT_AGENT_MAGIC};
 	struct gt_inject_coverage coverage;
 	struct gt_agent_reply reply;
-	int socket, file, image = file_with(KERNEL), verdict;
+	int socket, file, verdict;
 	unsigned which = 0, modules = 0;
 	uint64_t failed;
 
 	if (!collector_open(&collector))
 		return;
 	do {
+		/* Another text each time: one that is known needs few allocations. */
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+		gt_autoclose int image = -1;
+
+		gt_strbuf_printf(&text, KERNEL "// %u", which);
+		image = file_with(text.data);
 		socket = connect_to(&collector);
-		send_request(socket, image_request(strlen(KERNEL)), image);
+		send_request(socket, image_request(text.length), image);
 		fail_allocation(which++);
 		poll_collector(&collector);
 		failed = stop_failing();
@@ -331,7 +344,6 @@ TEST("whichever allocation of the collector fails, the agent is answered and the
 		CHECK(coverage.modules == modules);
 	} while (failed && which < 100000);
 	CHECK(verdict == GT_AGENT_WHOLE && which > 20);
-	close(image);
 }
 
 TEST("a patched image that exceeds the limit of file sizes is not handed over")
@@ -448,6 +460,184 @@ TEST("ptxas compiles one kernel of the side module of 100 kernels")
 	CHECK_INT(count_texts((const char *)cubin.data, cubin.size, "other"), 0);
 	unlink(command);
 	unlink(path);
+}
+
+/* The answer to a text: its file's bytes. */
+static struct gt_file patch_text_once(struct collector *collector, const char *text,
+				      uint32_t capability)
+{
+	const struct gt_agent_result result = {.magic = GT_AGENT_MAGIC};
+	struct gt_agent_request request = image_request(strlen(text));
+	gt_autoclose int image = file_with(text), file = -1, socket = -1;
+	struct gt_agent_reply reply = {0};
+	struct gt_file bytes = {0};
+
+	request.capability = capability;
+	ask(collector, request, image, &reply, &file, &socket);
+	bytes.size = reply.size + reply.names_size;
+	bytes.data = malloc(bytes.size + 1);
+	CHECK(file >= 0 && pread(file, bytes.data, bytes.size, 0) == (ssize_t)bytes.size);
+	CHECK(send(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result));
+	poll_collector(collector);
+	return bytes;
+}
+
+static bool are_equal(const struct gt_file *one, const struct gt_file *other)
+{
+	return one->size == other->size && !memcmp(one->data, other->data, one->size);
+}
+
+TEST("an image that is loaded again has the same text and the same numbers")
+{
+	auto_collector collector = {0};
+	gt_autofree char *many = make_many_kernels();
+	gt_auto_file first = {0}, other = {0}, again = {0}, newer = {0};
+	uint32_t kept;
+
+	if (!collector_open(&collector))
+		return;
+	first = patch_text_once(&collector, KERNEL, 90);
+	CHECK(!collector.last.cached);
+	other = patch_text_once(&collector, many, 90);
+	CHECK_INT(gt_inject_site_count(collector.inject, &kept), 4);
+	again = patch_text_once(&collector, KERNEL, 90);
+	CHECK(are_equal(&first, &again) && collector.last.cached);
+	CHECK(collector.last.found == 2 && collector.last.patched == 2);
+	CHECK_INT(gt_inject_site_count(collector.inject, &kept), 4);
+	CHECK(!gt_inject_kernel(collector.inject, 2));
+	CHECK_INT(gt_inject_coverage(collector.inject).patched, 6);
+	/* For another device it is another module. */
+	newer = patch_text_once(&collector, KERNEL, 100);
+	CHECK(!collector.last.cached);
+	CHECK_INT(gt_inject_site_count(collector.inject, &kept), 6);
+	CHECK_INT(gt_inject_capability(collector.inject, 2), 100);
+}
+
+TEST("an image that is not kept in memory any more has the same text and the same numbers")
+{
+	auto_collector collector = {0};
+	gt_auto_file first = {0}, again = {0};
+	uint32_t kept;
+
+	if (!collector_open(&collector))
+		return;
+	first = patch_text_once(&collector, KERNEL "// first", 90);
+	for (unsigned i = 0; i < 300; i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+		gt_auto_file file = {0};
+
+		gt_strbuf_printf(&text, KERNEL "// %u", i);
+		file = patch_text_once(&collector, text.data, 90);
+	}
+	again = patch_text_once(&collector, KERNEL "// first", 90);
+	CHECK(are_equal(&first, &again) && !collector.last.cached);
+	CHECK_INT(gt_inject_site_count(collector.inject, &kept), 602);
+	gt_file_free(&again);
+	again = patch_text_once(&collector, KERNEL "// first", 90);
+	CHECK(are_equal(&first, &again) && collector.last.cached);
+}
+
+/* ---- files of earlier runs ------------------------------------------------------------- */
+
+struct cache_directory {
+	char path[32];
+};
+
+static struct cache_directory make_directory(void)
+{
+	struct cache_directory directory = {"/tmp/cache-XXXXXX"};
+
+	CHECK(mkdtemp(directory.path));
+	return directory;
+}
+
+static void remove_directory(struct cache_directory *directory)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", directory->path);
+	CHECK(!system(command));
+}
+#define auto_directory __attribute__((cleanup(remove_directory))) struct cache_directory
+
+/* The only file in a directory. */
+static bool find_only_file(const char *directory, char *path, size_t size)
+{
+	char patched[64];
+	struct dirent *entry;
+	unsigned count = 0;
+	DIR *opened;
+
+	snprintf(patched, sizeof(patched), "%s/patched", directory);
+	opened = opendir(patched);
+	while (opened && (entry = readdir(opened)))
+		if (entry->d_name[0] != '.') {
+			snprintf(path, size, "%s/%.80s", patched, entry->d_name);
+			count++;
+		}
+	if (opened)
+		closedir(opened);
+	return count == 1;
+}
+
+TEST("a later run has the text, the kernels and the sites from a file")
+{
+	auto_directory directory = make_directory();
+	gt_auto_file first = {0}, again = {0};
+	char path[256];
+
+	for (unsigned run = 0; run < 2; run++) {
+		auto_collector collector = {0};
+		struct gt_inject_site site;
+		uint32_t kept;
+
+		if (!collector_open_with(&collector, directory.path))
+			return;
+		*(run ? &again : &first) = patch_text_once(&collector, KERNEL_WITH_LINES, 90);
+		CHECK_INT(collector.last.cached, run);
+		CHECK(collector.last.scope == GT_PATCH_WHOLE && collector.last.compiled == 1);
+		CHECK_STR(collector.last.whole_reason, "every kernel matches");
+		CHECK_STR(gt_inject_kernel(collector.inject, 0), "k");
+		CHECK_INT(gt_inject_capability(collector.inject, 0), 90);
+		CHECK_INT(gt_inject_site_count(collector.inject, &kept), 3);
+		CHECK_INT(kept, 3);
+		CHECK(gt_inject_site(collector.inject, 1, &site));
+		CHECK_STR(site.text, "@%p1 exit;");
+		CHECK_INT(site.location_count, 2);
+		CHECK_STR(site.locations[0].file, "k.cu");
+		CHECK_STR(site.locations[0].function, "f");
+		CHECK(site.locations[1].line == 7 && !site.locations[1].function);
+	}
+	CHECK(are_equal(&first, &again));
+	CHECK(find_only_file(directory.path, path, sizeof(path)));
+}
+
+TEST("a file that is corrupt is made again")
+{
+	auto_directory directory = make_directory();
+	gt_auto_file first = {0};
+	char path[256] = "";
+
+	for (unsigned run = 0; run < 8; run++) {
+		auto_collector collector = {0};
+		gt_auto_file again = {0};
+		int fd;
+
+		if (!collector_open_with(&collector, directory.path))
+			return;
+		again = patch_text_once(&collector, KERNEL, 90);
+		CHECK(!collector.last.cached);
+		if (!first.data) {
+			first = again;
+			again = (struct gt_file){0};
+		} else {
+			CHECK(are_equal(&first, &again));
+		}
+		CHECK(find_only_file(directory.path, path, sizeof(path)));
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		CHECK(run % 2 ? pwrite(fd, "damage", 6, 50 * run) == 6 : !ftruncate(fd, 40 * run));
+		close(fd);
+	}
 }
 
 TEST("images that are malformed, too short or no files are answered with the original")
@@ -734,11 +924,17 @@ TEST("descriptors that the protocol does not have are not kept")
 {
 	auto_collector collector = {0};
 	struct gt_agent_request request = image_request(strlen(KERNEL));
-	int socket, before, image = file_with(KERNEL);
+	int socket, before, file, image = file_with(KERNEL);
 	const int files[MAX_FILES] = {image, image};
+	struct gt_agent_reply reply;
 
 	if (!collector_open(&collector))
 		return;
+	/* The collector keeps the answer. */
+	ask(&collector, request, image, &reply, &file, &socket);
+	close(socket);
+	close(file);
+	poll_collector(&collector);
 	before = count_open_files();
 	socket = connect_to(&collector);
 	send_bytes(socket, &request, sizeof(request), files, 2);
