@@ -167,20 +167,25 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	return error || closed == -EPIPE ? error : closed;
 }
 
-/* Return the command's exit status. Print a message if it continues after a limit, unless it ends
- * soon. */
-static int wait_for_command(struct gt_session *session, const struct gt_trace_options *options)
+/* Return the command's exit status. Print messages while it continues, unless it ends soon. */
+static int wait_for_command(struct gt_session *session)
 {
-	int status;
+	struct gt_session_command_state command;
+	enum gt_session_wait wait = gt_session_wait(session, SOON_MS, &command);
 
-	if (gt_session_wait(session, SOON_MS, &status))
-		return status;
-	if (options->duration || options->max_events)
+	if (wait == GT_SESSION_WAIT_LATE)
 		gt_cli_error(
-			"tracing has ended; waiting for the command, which continues (Ctrl-C ends "
-			"it)");
-	gt_session_wait(session, -1, &status);
-	return status;
+			"tracing has ended; waiting for PID %d (%s), which continues (Ctrl-C is "
+			"passed on to it)",
+			(int)command.pid, command.name);
+	while (wait != GT_SESSION_WAIT_ENDED) {
+		if (wait == GT_SESSION_WAIT_SIGNAL)
+			gt_cli_error("passed signal %d (%s) on; waiting for PID %d (%s)",
+				     command.signal, strsignal(command.signal), (int)command.pid,
+				     command.name);
+		wait = gt_session_wait(session, -1, &command);
+	}
+	return command.status;
 }
 
 int gt_target_run(const struct gt_trace_options *options, const struct gt_run *run)
@@ -211,6 +216,6 @@ int gt_target_run(const struct gt_trace_options *options, const struct gt_run *r
 	}
 	/* A command that was not resumed would never end. */
 	if (opened)
-		status = wait_for_command(session, options);
+		status = wait_for_command(session);
 	return status ? status : exit_status(error, &diag);
 }

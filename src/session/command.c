@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 int gt_session_command_start(struct gt_session_command *command,
 			     const struct gt_trace_options *options, struct gt_event_queue *events,
@@ -42,12 +43,11 @@ void gt_session_command_reap(struct gt_session_command *command, struct gt_event
 
 bool gt_session_command_signal(struct gt_session_command *command, int number, bool alone)
 {
-	if (!command->child.pid || command->ended || command->exit_status)
+	if (!command->child.pid || command->ended)
 		return true;
-	command->exit_status = 128 + number;
-	if (alone)
+	if (alone || getpgid(command->child.pid) != getpgrp())
 		kill(command->child.pid, number);
-	return false;
+	return command->signals++ > 0;
 }
 
 void gt_session_command_free(struct gt_session_command *command)

@@ -13,7 +13,8 @@ struct gt_session_command {
 	struct gt_command files; /* of the command */
 	struct gt_environment environment;
 	struct gt_child child;
-	int exit_status; /* as a shell has it: 128 + n for signal n */
+	int exit_status;  /* as a shell has it: 128 + n for signal n */
+	unsigned signals; /* that asked gputap to end */
 	bool ended;
 };
 
@@ -29,9 +30,10 @@ int gt_session_command_start(struct gt_session_command *command,
 /* Collect the exit status if the command has ended; notes a signal that ended it. */
 void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events);
 /*
- * A signal asks gputap to end. True: end the session now, since there is no command to wait for,
- * or since this is the second signal. False: the command got the signal too (it is passed on if
- * `alone`), and the session ends with it.
+ * A signal asks gputap to end. The command gets it, too: it is passed on if `alone`, or if the
+ * command has left the process group of gputap. True: end the session now, since there is no
+ * command to wait for, or since this is not the first signal. False: the session ends with the
+ * command.
  */
 bool gt_session_command_signal(struct gt_session_command *command, int number, bool alone);
 void gt_session_command_free(struct gt_session_command *command);

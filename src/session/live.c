@@ -241,7 +241,7 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	if (!error)
 		error = open_sources(live, diag);
 	if (!error)
-		error = gt_signals_take(&live->signals, diag);
+		error = gt_signals_take(&live->signals, options->command, diag);
 	if (!error)
 		error = wait_for(live, live->signals.fd, WAIT_SIGNAL, 0, diag);
 	if (error)
@@ -256,13 +256,17 @@ static void take_exit(struct gt_live *live)
 	live->stop |= live->command.ended;
 }
 
-static void take_signal(struct gt_live *live)
+/* The last of the pending signals, or 0. */
+static int take_signals(struct gt_live *live)
 {
 	bool alone;
-	int number;
+	int number, last = 0;
 
-	while ((number = gt_signals_next(&live->signals, &alone)) > 0)
+	while ((number = gt_signals_next(&live->signals, &alone)) > 0) {
 		live->stop |= gt_session_command_signal(&live->command, number, alone);
+		last = number;
+	}
+	return last;
 }
 
 static void take_target_end(struct gt_live *live, size_t index)
@@ -280,7 +284,7 @@ static void take_wait(struct gt_live *live, const struct epoll_event *event)
 	case WAIT_RING:
 		break; /* read in every round */
 	case WAIT_SIGNAL:
-		take_signal(live);
+		take_signals(live);
 		break;
 	case WAIT_CHILD:
 		take_exit(live);
@@ -349,24 +353,36 @@ const struct gt_names *gt_live_names(const struct gt_live *live)
 	return gt_pipeline_names(live->pipeline);
 }
 
-bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status)
+static enum gt_session_wait wait_for_command(struct gt_live *live, int limit_ms, int *ret_signal)
 {
 	struct pollfd waits[] = {{.fd = live->command.child.pidfd, .events = POLLIN},
 				 {.fd = live->signals.fd, .events = POLLIN}};
-	uint64_t start = gt_clock_monotonic();
-	bool late = false;
+	uint64_t start = gt_clock_monotonic(), limit_ns = (uint64_t)limit_ms * 1000000;
 
-	live->stop = !live->command.child.pid || live->command.ended;
-	while (!live->stop && !late) {
-		int result = poll(waits, gt_countof(waits), limit_ms < 0 ? 1000 : limit_ms);
-
-		take_signal(live);
+	while (live->command.child.pid && !live->command.ended) {
+		poll(waits, gt_countof(waits), limit_ms < 0 ? 1000 : limit_ms);
+		*ret_signal = take_signals(live);
 		take_exit(live);
-		late = result < 0 || (limit_ms >= 0 &&
-				      gt_clock_monotonic() - start >= (uint64_t)limit_ms * 1000000);
+		if (live->command.ended)
+			break;
+		if (*ret_signal)
+			return GT_SESSION_WAIT_SIGNAL;
+		if (limit_ms >= 0 && gt_clock_monotonic() - start >= limit_ns)
+			return GT_SESSION_WAIT_LATE;
 	}
-	*ret_status = live->command.exit_status;
-	return live->stop;
+	return GT_SESSION_WAIT_ENDED;
+}
+
+enum gt_session_wait gt_live_wait(struct gt_live *live, int limit_ms,
+				  struct gt_session_command_state *ret_state)
+{
+	struct gt_session_command_state state = {.pid = live->command.child.pid,
+						 .name = live->command.name};
+	enum gt_session_wait result = wait_for_command(live, limit_ms, &state.signal);
+
+	state.status = live->command.exit_status;
+	*ret_state = state;
+	return result;
 }
 
 void gt_live_close(struct gt_live *live)

@@ -11,6 +11,7 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *context), void *context,
 		struct gt_diag *diag);
 const struct gt_names *gt_live_names(const struct gt_live *live);
-bool gt_live_wait(struct gt_live *live, int limit_ms, int *ret_status);
+enum gt_session_wait gt_live_wait(struct gt_live *live, int limit_ms,
+				  struct gt_session_command_state *ret_state);
 void gt_live_close(struct gt_live *live);
 GT_DEFINE_AUTO(live, struct gt_live, gt_live_close)

@@ -41,12 +41,13 @@ const struct gt_names *gt_session_names(const struct gt_session *session)
 	return session->live ? gt_live_names(session->live) : gt_replay_names(session->replay);
 }
 
-bool gt_session_wait(struct gt_session *session, int limit_ms, int *ret_status)
+enum gt_session_wait gt_session_wait(struct gt_session *session, int limit_ms,
+				     struct gt_session_command_state *ret_state)
 {
 	if (session->live)
-		return gt_live_wait(session->live, limit_ms, ret_status);
-	*ret_status = 0;
-	return true;
+		return gt_live_wait(session->live, limit_ms, ret_state);
+	*ret_state = (struct gt_session_command_state){0};
+	return GT_SESSION_WAIT_ENDED;
 }
 
 void gt_session_close(struct gt_session *session)

@@ -38,9 +38,10 @@ typedef int (*gt_event_sink)(void *context, const struct gt_names *names,
 
 /*
  * Run until the target ends, a limit of time or events is reached, a signal (SIGINT, SIGTERM,
- * SIGHUP) arrives, the sink fails, or the capture ends. Then detach the probes, read the rest of
- * the ring, and pass the account to the sink as the last event. `idle`, which may be NULL, is
- * called when the ring is empty, at least 20 times a second: the time to flush.
+ * SIGHUP, SIGQUIT) arrives (with a command: the second one, all are passed on to it), the sink
+ * fails, or the capture ends. Then detach the probes, read the rest of the ring, and pass the
+ * account to the sink as the last event. `idle`, which may be NULL, is called when the ring is
+ * empty, at least 20 times a second: the time to flush.
  */
 int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(void *context),
 		   void *context, struct gt_diag *diag);
@@ -48,13 +49,26 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
 /* The names of the events so far; they live as long as the session. */
 const struct gt_names *gt_session_names(const struct gt_session *session);
 
+enum gt_session_wait {
+	GT_SESSION_WAIT_ENDED,  /* the command has ended, or there was none */
+	GT_SESSION_WAIT_LATE,   /* the limit is over */
+	GT_SESSION_WAIT_SIGNAL, /* a signal was passed on to the command, which continues */
+};
+
+/* The command that a session waits for. */
+struct gt_session_command_state {
+	pid_t pid;
+	const char *name;
+	int status; /* once it has ended: as a shell has it (128 + n for signal n); else 0 */
+	int signal; /* GT_SESSION_WAIT_SIGNAL: its number */
+};
+
 /*
  * After the run: wait for the command, which is no longer traced, for about `limit_ms`, or without
- * a limit if that is negative. Signals are passed on to it. True: there is nothing to wait for any
- * more (also after a second signal). *ret_status is the exit status as a shell has it (128 + n for
- * signal n), as far as it is known; 0 without a command.
+ * a limit if that is negative.
  */
-bool gt_session_wait(struct gt_session *session, int limit_ms, int *ret_status);
+enum gt_session_wait gt_session_wait(struct gt_session *session, int limit_ms,
+				     struct gt_session_command_state *ret_state);
 
 /* Close the session. A command that was not resumed ends; one that runs continues. */
 void gt_session_close(struct gt_session *session);

@@ -6,18 +6,34 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-int gt_signals_take(struct gt_signals *signals, struct gt_diag *diag)
-{
-	sigset_t ends;
+static const int ends[GT_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	signals->fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+/* A blocked signal that is ignored is not even pending. */
+static void stop_ignoring(struct gt_signals *signals)
+{
+	struct sigaction action;
+
+	for (unsigned i = 0; i < GT_SIGNALS; i++) {
+		signals->was_ignored[i] =
+			!sigaction(ends[i], NULL, &action) && action.sa_handler == SIG_IGN;
+		if (signals->was_ignored[i])
+			signal(ends[i], SIG_DFL);
+	}
+}
+
+int gt_signals_take(struct gt_signals *signals, bool has_command, struct gt_diag *diag)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (unsigned i = 0; i < GT_SIGNALS; i++)
+		sigaddset(&set, ends[i]);
+	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0)
 		return gt_diag(diag, -errno, "session", NULL, "signalfd: %s", strerror(errno));
-	sigprocmask(SIG_BLOCK, &ends, &signals->before);
+	sigprocmask(SIG_BLOCK, &set, &signals->before);
+	if (has_command)
+		stop_ignoring(signals);
 	return 0;
 }
 
@@ -36,6 +52,9 @@ void gt_signals_release(struct gt_signals *signals)
 	if (signals->fd < 0)
 		return;
 	close(signals->fd);
+	for (unsigned i = 0; i < GT_SIGNALS; i++)
+		if (signals->was_ignored[i])
+			signal(ends[i], SIG_IGN);
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
 	signals->fd = -1;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The signals that ask a session to end (SIGINT, SIGTERM, SIGHUP), read from a descriptor. */
+/*
+ * The signals that ask gputap to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT), read from a descriptor. A
+ * command that gputap started gets each of them, too.
+ */
 #pragma once
 
 #include <signal.h>
@@ -7,17 +10,27 @@
 
 #include "base/diag.h"
 
+enum {
+	GT_SIGNALS = 4,
+};
+
 struct gt_signals {
 	int fd; /* readable when one is pending; -1: signals are not blocked */
 	sigset_t before;
+	bool was_ignored[GT_SIGNALS];
 };
 
 #define GT_SIGNALS_NONE ((struct gt_signals){.fd = -1})
 
-/* Block the signals, so that they can be read. 0 or -Exxx. */
-int gt_signals_take(struct gt_signals *signals, struct gt_diag *diag);
-/* Return the next pending signal, or 0. *ret_alone: it was not sent by a terminal, so gputap alone
- * got it. */
+/*
+ * Block the signals, so that they can be read. Those that are ignored stay so, except with
+ * `has_command`: a command that was started with an ignored signal decides about it. 0 or -Exxx.
+ */
+int gt_signals_take(struct gt_signals *signals, bool has_command, struct gt_diag *diag);
+/*
+ * Return the next pending signal, or 0. *ret_alone: it was not sent by a terminal, so gputap alone
+ * got it.
+ */
 int gt_signals_next(const struct gt_signals *signals, bool *ret_alone);
 /* Restore their effect. */
 void gt_signals_release(struct gt_signals *signals);

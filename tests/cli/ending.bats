@@ -9,9 +9,9 @@ setup() {
 	use_standin
 }
 
-# Shells start what is in the background with SIGINT ignored, and the command would inherit that.
+# Shells start what is in the background with SIGINT and SIGQUIT ignored, and the command would inherit that.
 start_in_group() {
-	setsid env --default-signal=INT "$build/gputap" trace --gpu nvidia "$@" >out 2>err 3>&- &
+	setsid env --default-signal=INT,QUIT "$build/gputap" trace --gpu nvidia "$@" >out 2>err 3>&- &
 	tracer=$!
 }
 
@@ -93,6 +93,46 @@ expect_gone() {
 	touch go
 	end_trace
 	expect_status 6
+}
+
+has_lines() {
+	[ "$(cat err out | grep -cE -- "$2")" -ge "$1" ]
+}
+
+@test "every signal is passed on to a command that catches them, until it ends" {
+	# shellcheck disable=SC2016 # expanded by the other shell
+	start_in_group -- sh -c 'trap "echo interrupted" INT; trap "echo terminated" TERM
+		trap "echo left" QUIT; echo ready; while [ ! -e go ]; do sleep 0.1; done; exit 7'
+	wait_for has_line ready
+	kill -INT "$tracer"
+	wait_for has_lines 1 interrupted
+	kill -TERM "$tracer"
+	wait_for has_lines 1 terminated
+	wait_for has_line '^gputap: tracing has ended; waiting for PID [0-9]+ \(sh\), which continues'
+	for i in 2 3 4; do
+		kill -INT "$tracer"
+		wait_for has_lines "$i" interrupted
+		wait_for has_lines "$((i - 1))" '^gputap: passed signal 2 \(Interrupt\) on; waiting for PID [0-9]+ \(sh\)$'
+	done
+	kill -QUIT "$tracer"
+	wait_for has_lines 1 left
+	touch go
+	end_trace
+	expect_status 7
+}
+
+@test "a command that was started with an ignored signal keeps ignoring it, and gets others" {
+	setsid env --ignore-signal=INT --default-signal=QUIT "$build/gputap" trace --gpu nvidia -- \
+		sh -c 'echo ready; while :; do sleep 0.1; done' >out 2>err 3>&- &
+	tracer=$!
+	wait_for has_line ready
+	kill -INT "$tracer"
+	wait_for has_taken_interrupt "$tracer"
+	kill -INT "$tracer"
+	wait_for has_line '^gputap: tracing has ended; waiting for PID'
+	kill -QUIT "$tracer"
+	end_trace
+	expect_status 131
 }
 
 @test "Ctrl-C ends a trace without a command, with status 0" {

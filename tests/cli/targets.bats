@@ -365,7 +365,7 @@ build_static() {
 	touch go
 	end_trace
 	expect_status 3
-	expect_error_line '^gputap: tracing has ended; waiting for the command, which continues \(Ctrl-C ends it\)$'
+	expect_error_line '^gputap: tracing has ended; waiting for PID [0-9]+ \(.*\), which continues \(Ctrl-C is passed on to it\)$'
 	trace --max-events 1 -- "$calls" 5
 	expect_status 0
 	expect_no_error_line 'is waited for'
