@@ -17,15 +17,16 @@ static const struct {
 	int16_t offset;
 	uint8_t size;
 } kinds[] = {
-	{"gpu/entry/*", 208, BPF_DW},   {"gpu/exit/*", 464, BPF_W},
-	{"gpu/exit.warp/*", 60, BPF_W}, {"gpu/finish.warp/*", 60, BPF_W},
-	{"gpu/block_end", 80, BPF_W},   {"gpu/load", 480, BPF_DW},
-	{"gpu/load", 472, BPF_DW},      {"gpu/store", 488, BPF_DW},
-	{"gpu/memory", 500, BPF_W},     {"gpu/atomic", 480, BPF_DW},
-	{"gpu/copy", 472, BPF_DW},      {"gpu/barrier", 472, BPF_W},
-	{"gpu/branch", 472, BPF_W},     {"gpu/branch.warp", 476, BPF_W},
-	{"gpu/loop", 468, BPF_W},       {"gpu/call/*", 216, BPF_DW},
-	{"gpu/return/*", 72, BPF_W},
+	{"gpu/entry/*", 208, BPF_DW},    {"gpu/exit/*", 464, BPF_W},
+	{"gpu/exit.warp/*", 60, BPF_W},  {"gpu/finish.warp/*", 60, BPF_W},
+	{"gpu/block_end", 80, BPF_W},    {"gpu/load", 480, BPF_DW},
+	{"gpu/load", 472, BPF_DW},       {"gpu/store", 488, BPF_DW},
+	{"gpu/memory", 500, BPF_W},      {"gpu/atomic", 480, BPF_DW},
+	{"gpu/copy", 472, BPF_DW},       {"gpu/barrier", 472, BPF_W},
+	{"gpu/branch", 472, BPF_W},      {"gpu/branch.warp", 476, BPF_W},
+	{"gpu/loop", 468, BPF_W},        {"gpu/call/*", 216, BPF_DW},
+	{"gpu/return/*", 72, BPF_W},     {"gpu/load_begin", 472, BPF_DW},
+	{"gpu/barrier_end", 472, BPF_W},
 };
 
 static struct gt_bpf_map map = {

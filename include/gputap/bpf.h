@@ -33,12 +33,14 @@
  *	finish       as exit, and before branches to the end      struct gputap_context
  *	block_begin  as entry, once per block                     struct gputap_context
  *	block_end    as exit, once per block                      struct gputap_context
+ *	load_begin   before ld; value is not available            struct gputap_memory
  *	load         after ld: global, shared, local, generic     struct gputap_memory
  *	store        before st                                    struct gputap_memory
  *	memory       at both                                      struct gputap_memory
  *	atomic       after atom, red                              struct gputap_memory
  *	copy         before cp.async                              struct gputap_memory
  *	barrier      before bar, barrier                          struct gputap_barrier
+ *	barrier_end  after bar, barrier                           struct gputap_barrier
  *	branch       before a conditional branch                  struct gputap_branch
  *	loop         at the back edge of a loop                   struct gputap_context
  *	call         at a call of a device function               struct gputap_context

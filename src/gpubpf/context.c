@@ -54,7 +54,7 @@ static const struct {
 	enum gt_context_source source;
 	unsigned kinds;
 } lane_fields[GT_LANE_COUNT] = {
-	[GT_LANE_ADDRESS] = {"address", GT_SOURCE_ADDRESS, GT_IN_MEMORY},
+	[GT_LANE_ADDRESS] = {"address", GT_SOURCE_ADDRESS, GT_IN_ACCESS},
 	[GT_LANE_VALUE] = {"value", GT_SOURCE_VALUE, GT_IN_MEMORY},
 	[GT_LANE_VALUE_HIGH] = {"value_high", GT_SOURCE_VALUE_HIGH, GT_IN_MEMORY},
 	[GT_LANE_PREDICATE] = {"predicate", GT_SOURCE_PREDICATE, GT_IN_ALL},

@@ -13,8 +13,9 @@ enum gt_context_kinds {
 	GT_IN_ALL = (1 << GT_KIND_COUNT) - 1 - (1 << GT_KIND_RUN),
 	GT_IN_MEMORY = 1 << GT_KIND_LOAD | 1 << GT_KIND_STORE | 1 << GT_KIND_MEMORY |
 		       1 << GT_KIND_ATOMIC | 1 << GT_KIND_COPY,
+	GT_IN_ACCESS = GT_IN_MEMORY | 1 << GT_KIND_LOAD_BEGIN, /* the value may not be there yet */
 	GT_IN_BRANCH = 1 << GT_KIND_BRANCH,
-	GT_IN_BARRIER = 1 << GT_KIND_BARRIER,
+	GT_IN_BARRIER = 1 << GT_KIND_BARRIER | 1 << GT_KIND_BARRIER_END,
 };
 
 /* Whether the value may differ between the lanes of a warp. */

@@ -97,6 +97,7 @@ static uint32_t min_sites(const struct gt_patcher *patcher, uint32_t program)
 	if (patcher->options->call_sites)
 		return patcher->options->call_sites;
 	switch (section->kind) {
+	case GT_KIND_LOAD_BEGIN:
 	case GT_KIND_LOAD:
 	case GT_KIND_STORE:
 	case GT_KIND_MEMORY:

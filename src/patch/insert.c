@@ -11,7 +11,7 @@
  *	@%p1 st.global.u32 …
  *
  * The scope of programs that run after the instruction holds it, too: it has no label, so nothing
- * jumps into the scope.
+ * jumps into the scope. A statement with programs before and after it is two sites.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -387,15 +387,13 @@ static void before_statement(void *context, const struct gt_ptx_statement *state
 	const struct gt_ptx_function *function = statement->block->function;
 	const struct gt_patch_site *site = next_site(patcher, function, statement);
 
-	if (!site)
-		return;
-	if (gt_patch_runs_after(site->kinds)) {
-		if (inserts_something(patcher, site))
-			open_site(patcher, site, function, buffer);
-		return;
+	if (site && !site->after) {
+		put_site(patcher, site, function, buffer);
+		patcher->cursor++;
+		site = next_site(patcher, function, statement);
 	}
-	put_site(patcher, site, function, buffer);
-	patcher->cursor++;
+	if (site && inserts_something(patcher, site))
+		open_site(patcher, site, function, buffer);
 }
 
 static void after_statement(void *context, const struct gt_ptx_statement *statement,

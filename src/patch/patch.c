@@ -107,6 +107,7 @@ static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *fu
 		.number = patcher->options->first_site + (uint32_t)result->sites.count,
 		.line = position->line,
 		.kinds = kinds,
+		.after = statement && gt_patch_kinds_after(kinds),
 		.programs = programs,
 	};
 
@@ -141,14 +142,17 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 
 	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
 	     statement = gt_ptx_statement_next(statement)) {
-		uint32_t kinds = gt_patch_statement_kinds(statement);
+		uint32_t kinds = gt_patch_statement_kinds(statement), after;
 
 		if (statement->kind == GT_PTX_STATEMENT_LOC)
 			loc = statement->loc;
 		if (finishes)
 			kinds |= gt_patch_early_exit_kinds(statement);
-		if (kinds)
-			error = add_site(patcher, function, statement, loc, kinds);
+		after = gt_patch_kinds_after(kinds);
+		if (kinds & ~after)
+			error = add_site(patcher, function, statement, loc, kinds & ~after);
+		if (after && !error)
+			error = add_site(patcher, function, statement, loc, after);
 	}
 	if (!error)
 		error = add_site(patcher, function, NULL, loc, gt_patch_end_kinds(function));

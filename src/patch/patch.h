@@ -91,6 +91,7 @@ struct gt_patch_site {
 	uint32_t number;                          /* the context's `site` */
 	uint32_t line;                            /* the context's `line`: of the PTX text */
 	uint32_t kinds;                           /* bit n: of gt_section_kind n */
+	bool after;                               /* the programs run after the statement */
 	uint64_t programs;                        /* bit n: program n runs here */
 };
 

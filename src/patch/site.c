@@ -105,7 +105,7 @@ int gt_patch_read_access(const struct gt_ptx_instruction *instruction,
 static uint32_t access_kinds(const struct gt_ptx_instruction *instruction)
 {
 	static const uint32_t kinds[] = {
-		[GT_MEMORY_LOAD] = KIND(LOAD),
+		[GT_MEMORY_LOAD] = KIND(LOAD) | KIND(LOAD_BEGIN),
 		[GT_MEMORY_STORE] = KIND(STORE),
 		[GT_MEMORY_ATOMIC] = KIND(ATOMIC),
 		[GT_MEMORY_COPY] = KIND(COPY),
@@ -135,6 +135,21 @@ static uint32_t branch_kinds(const struct gt_ptx_statement *statement)
 	return kinds;
 }
 
+/* Whether an instruction overwrites its own guard, so that it cannot be tested after it. */
+static bool writes_guard(const struct gt_ptx_instruction *instruction)
+{
+	return instruction->guard && instruction->operand_count &&
+	       instruction->operands[0].kind == GT_PTX_OPERAND_REGISTER &&
+	       instruction->operands[0].variable == instruction->guard->variable;
+}
+
+static uint32_t barrier_kinds(const struct gt_ptx_instruction *instruction)
+{
+	if (!is_block_barrier(instruction->form))
+		return 0;
+	return KIND(BARRIER) | (writes_guard(instruction) ? 0 : KIND(BARRIER_END));
+}
+
 uint32_t gt_patch_statement_kinds(const struct gt_ptx_statement *statement)
 {
 	bool in_kernel = statement->block->function->is_entry;
@@ -148,7 +163,7 @@ uint32_t gt_patch_statement_kinds(const struct gt_ptx_statement *statement)
 		return KIND(EXIT) | KIND(BLOCK_END);
 	case GT_PTX_OP_BAR:
 	case GT_PTX_OP_BARRIER:
-		return is_block_barrier(statement->instruction.form) ? KIND(BARRIER) : 0;
+		return barrier_kinds(&statement->instruction);
 	case GT_PTX_OP_BRA:
 		return branch_kinds(statement);
 	default:
@@ -233,9 +248,9 @@ uint32_t gt_patch_site_kinds(enum gt_section_kind kind)
 	return kind == GT_KIND_MEMORY ? KIND(LOAD) | KIND(STORE) : 1u << kind;
 }
 
-bool gt_patch_runs_after(uint32_t kinds)
+uint32_t gt_patch_kinds_after(uint32_t kinds)
 {
-	return kinds & (KIND(LOAD) | KIND(ATOMIC));
+	return kinds & (KIND(LOAD) | KIND(ATOMIC) | KIND(BARRIER_END));
 }
 
 uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds, bool finishes)

@@ -41,5 +41,5 @@ uint32_t gt_patch_site_kinds(enum gt_section_kind kind);
 uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds,
 			      bool finishes);
 
-/* Whether programs run after the instruction rather than before it. */
-bool gt_patch_runs_after(uint32_t kinds);
+/* Those of the kinds whose programs run after the instruction rather than before it. */
+uint32_t gt_patch_kinds_after(uint32_t kinds);

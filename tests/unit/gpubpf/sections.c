@@ -25,6 +25,7 @@
 	_Static_assert(sizeof(((struct gputap_barrier *)0)->name) == (size) * (count), #name);
 #define GT_IN_ALL IN_ALL
 #define GT_IN_MEMORY IN_MEMORY
+#define GT_IN_ACCESS IN_MEMORY
 #define GT_IN_BRANCH IN_BRANCH
 #define GT_IN_BARRIER IN_BARRIER
 #define FIELD(name, at, size, count, source, lanes, kinds, levels) kinds(name, at, size, count)
@@ -32,6 +33,7 @@
 #undef FIELD
 #undef GT_IN_ALL
 #undef GT_IN_MEMORY
+#undef GT_IN_ACCESS
 #undef GT_IN_BRANCH
 #undef GT_IN_BARRIER
 
@@ -83,9 +85,11 @@ TEST("a section specifies the kind, the level and the kernels of its program")
 TEST("an unknown GPU section is rejected with the known ones")
 {
 #define KNOWN                                                                                      \
-	" (one of: gpu/entry, gpu/exit, gpu/finish, gpu/block_begin, gpu/block_end, gpu/load, "    \
-	"gpu/store, "                                                                              \
-	"gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/branch, gpu/loop, gpu/call, "          \
+	" (one of: gpu/entry, gpu/exit, gpu/finish, gpu/block_begin, gpu/block_end, "              \
+	"gpu/load_begin, "                                                                         \
+	"gpu/load, gpu/store, "                                                                    \
+	"gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/barrier_end, gpu/branch, gpu/loop, "   \
+	"gpu/call, "                                                                               \
 	"gpu/return, gpu/run)"
 	CHECK_STR(read_section("gpu/entri/x", "p"),
 		  "gpu/entri/x: unknown GPU section, did you mean gpu/entry?" KNOWN);

@@ -342,6 +342,33 @@ TEST("barriers show their number")
 	CHECK(patched.counts[1] == 3 * 128);
 }
 
+TEST("programs run before and after a load, and before and after a barrier")
+{
+	static const char text[] = KERNEL("\tst.global.u32 [%rd3], 7;\n"
+					  "\tld.global.u32 %r1, [%rd3];\n"
+					  "\tsetp.eq.u32 %p1, %r1, 7;\n"
+					  "\t@%p1 bar.sync 2;\n"
+					  "\tbar.red.and.pred %p1, 0, %p1;\n"
+					  "\t@%p1 bar.red.and.pred %p1, 3, %p1;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/load_begin", NULL);
+	add_probe(&patched, "gpu/load", "ldxdw r6, [r1+480]");
+	add_probe(&patched, "gpu/barrier", "ldxw r6, [r1+472]");
+	add_probe(&patched, "gpu/barrier_end", "ldxw r6, [r1+472]");
+	add_probe(&patched, "gpu/barrier_end.warp", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){2, 64},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 128);
+	CHECK(patched.counts[1] == 7 * 128);
+	CHECK(patched.counts[2] == 5 * 128);
+	/* The last one overwrites its own guard. */
+	CHECK(patched.counts[3] == 2 * 128);
+	CHECK(patched.counts[4] == 2 * 4);
+	CHECK(patched.result.found == 1 + 1 + 3 + 2 + 2);
+}
+
 static const char with_function[] =
 	HEADER ".func (.reg .u32 r) twice(.reg .u32 a)\n{\n"
 	       "\t.reg .pred %q;\n"
