@@ -300,3 +300,21 @@ compile_nvjitlink() {
 		done
 	done
 }
+
+@test "the original of a linked program is loaded where the driver rejects the patched modules" {
+	need_command nvcc
+	nvcc -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] -o linked \
+		"$programs/linked.cu" "$programs/callee.cu" 2>/dev/null || skip "nvcc cannot link here"
+	export SOFTGPU_REJECT=gputap_
+	gputap run --gpu soft program.o -- ./linked
+	expect_status 0
+	expect_output_line '^add: 1000 sums are right$'
+	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed'
+}
+
+@test "cudacounter counts kernels that are compiled at run time" {
+	compile_nvrtc nvrtc -lnvrtc
+	gputap cudacounter --gpu soft -- ./nvrtc "$programs/kernels.cu" data
+	expect_status 0
+	expect_output_line '^ +1024 +1024 +4 +[0-9]+ +add$'
+}
