@@ -168,12 +168,13 @@ static int run_session(struct gt_session *session, struct running *running, stru
 }
 
 /* Return the command's exit status. Print messages while it continues, unless it ends soon. */
-static int wait_for_command(struct gt_session *session)
+static int wait_for_command(struct gt_session *session, const struct gt_trace_options *options)
 {
 	struct gt_session_command_state command;
 	enum gt_session_wait wait = gt_session_wait(session, SOON_MS, &command);
 
-	if (wait == GT_SESSION_WAIT_LATE)
+	if (wait == GT_SESSION_WAIT_LATE &&
+	    (options->duration || options->max_events || command.signals))
 		gt_cli_error(
 			"tracing has ended; waiting for PID %d (%s), which continues (Ctrl-C is "
 			"passed on to it)",
@@ -216,6 +217,6 @@ int gt_target_run(const struct gt_trace_options *options, const struct gt_run *r
 	}
 	/* A command that was not resumed would never end. */
 	if (opened)
-		status = wait_for_command(session);
+		status = wait_for_command(session, options);
 	return status ? status : exit_status(error, &diag);
 }

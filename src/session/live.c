@@ -381,6 +381,7 @@ enum gt_session_wait gt_live_wait(struct gt_live *live, int limit_ms,
 	enum gt_session_wait result = wait_for_command(live, limit_ms, &state.signal);
 
 	state.status = live->command.exit_status;
+	state.signals = live->command.signals;
 	*ret_state = state;
 	return result;
 }

@@ -59,8 +59,9 @@ enum gt_session_wait {
 struct gt_session_command_state {
 	pid_t pid;
 	const char *name;
-	int status; /* once it has ended: as a shell has it (128 + n for signal n); else 0 */
-	int signal; /* GT_SESSION_WAIT_SIGNAL: its number */
+	int status;       /* once it has ended: as a shell has it (128 + n for signal n); else 0 */
+	int signal;       /* GT_SESSION_WAIT_SIGNAL: its number */
+	unsigned signals; /* that were passed on to it, during the run, too */
 };
 
 /*
