@@ -108,6 +108,8 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 		.json = given->json,
 		.each = given->each,
 		.top = given->top,
+		.by_instruction = given->by == GT_CLI_ROWS_BY_INSTRUCTION,
+		.by_line = given->by == GT_CLI_ROWS_BY_LINE,
 	};
 	if (status == GT_GO_ON && tool->report->open && tool->report->open(&tool->run)) {
 		gt_cli_error("out of memory");
@@ -143,8 +145,8 @@ static int run_given_tool(const struct gt_cli_command *command,
 
 static int run_tool(const struct gt_cli_command *command, int count, char **arguments)
 {
-	struct gt_cli_injection_options given = {.gpu = GT_GPU_AUTO,
-						 .threads = GT_CLI_INJECTION_THREADS};
+	struct gt_cli_injection_options given = {
+		.gpu = GT_GPU_AUTO, .threads = GT_CLI_INJECTION_THREADS, .by = GT_CLI_ROWS_DEFAULT};
 	int rest, status = gt_cli_parse(command, count, arguments, &given, &rest);
 
 	if (status == GT_GO_ON)
@@ -289,21 +291,27 @@ const struct gt_cli_command gt_command_threadhist = {
 	.run = run_tool,
 };
 
-/* Options of the tools whose reports have a row per instruction or line. */
+static const char *const row_names[] = {
+	[GT_CLI_ROWS_BY_INSTRUCTION] = "instruction", [GT_CLI_ROWS_BY_LINE] = "line", NULL};
+
+/* Options of the tools whose reports have a row per instruction, line or loop. */
 static const struct gt_option site_options[] = {
 	{0, "gpu", "GPU", "the GPU of CMD: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
 	 gt_gpu_names},
 	GT_CLI_OPTION_KERNEL,
-	{0, "top", "N", "print the first N rows only", GT_OPTION_COUNT, AT(top), NULL},
+	{0, "top", "N", "print at most N rows of the table", GT_OPTION_COUNT, AT(top), NULL},
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
 	GT_CLI_INJECTION_CHANGES,
+	/* The last one, which hotloop does not have. */
+	{0, "by", "ROWS", "a row for each instruction, or for each source line and opcode",
+	 GT_OPTION_CHOICE, AT(by), row_names},
 };
 
 static const char *const memtrace_examples[] = {
 	"gputap memtrace -- ./transpose",
-	"gputap memtrace --top 10 --json -- ./train",
+	"gputap memtrace --by line --top 10 -- ./train",
 	NULL,
 };
 
@@ -339,7 +347,9 @@ const struct gt_cli_command gt_command_divergence = {
 	.usage = "[options] -- CMD ARGS",
 	.description =
 		"Runs CMD with counters at the conditional branches of its kernels. A row is a "
-		"source line, or a branch without line information: executions by warps, the mean "
+		"source line with branches, or a branch if there is no line information or with "
+		"--by "
+		"instruction: executions by warps, the mean "
 		"number of active lanes, the share of lanes that took the branch, and how often "
 		"the lanes diverged: some took it and others not. Rows that diverged most often "
 		"come first. Instructions with a predicate are no branches. Needs no privilege; "
@@ -370,6 +380,6 @@ const struct gt_cli_command gt_command_hotloop = {
 		"privilege; see 'gputap run'.",
 	.examples = hotloop_examples,
 	.options = site_options,
-	.option_count = gt_countof(site_options),
+	.option_count = gt_countof(site_options) - 1, /* without --by */
 	.run = run_tool,
 };

@@ -8,6 +8,13 @@
 #include "run/host_programs.h"
 #include "run/inject_command.h"
 
+/* The rows of reports on sites. */
+enum gt_cli_injection_rows {
+	GT_CLI_ROWS_BY_INSTRUCTION,
+	GT_CLI_ROWS_BY_LINE,
+	GT_CLI_ROWS_DEFAULT, /* of the tool */
+};
+
 /* As given on the command line. */
 struct gt_cli_injection_options {
 	bool json, verbose, allow_control, switchable, start_off;
@@ -22,6 +29,7 @@ struct gt_cli_injection_options {
 	struct gt_strings targets; /* of host programs: "NAME=FILE:FUNCTION" */
 	struct gt_strings names;   /* of the programs to insert; none: all */
 	uint64_t top;              /* rows of a report; 0: all */
+	int by;                    /* of rows: enum gt_cli_injection_rows */
 };
 
 enum {

@@ -15,7 +15,9 @@ struct gt_gpu_run {
 	const struct gt_bpf_object *object;
 	void *state;      /* of the report's `open`, or NULL */
 	unsigned columns; /* of the terminal that a picture must fit */
-	uint64_t top;     /* rows at most, of reports that sort them; 0: all */
+	/* Rows of reports on sites: by these instead of what is usual for the report. */
+	bool by_instruction, by_line;
+	uint64_t top; /* rows at most, of reports that sort them; 0: all */
 	bool json;
 	bool each; /* `poll` adds each record to its text */
 };

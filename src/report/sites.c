@@ -26,14 +26,29 @@ static void site_rows_clear(struct site_rows *rows)
 }
 #define auto_site_rows __attribute__((cleanup(site_rows_clear))) struct site_rows
 
+/* "ld.global.f32" of "@%p1 ld.global.f32 %f1, [%rd1];" */
+static void find_opcode(const char *text, const char **ret_opcode, size_t *ret_length)
+{
+	const char *space = *text == '@' ? strchr(text, ' ') : NULL;
+
+	text = space ? space + 1 : text;
+	*ret_opcode = text;
+	*ret_length = strcspn(text, " ;");
+}
+
 /* Equal sites have equal keys. */
 static void put_key(const struct gt_inject_site *site, enum gt_site_grouping grouping,
 		    struct gt_strbuf *key)
 {
+	const char *opcode;
+	size_t length;
+
 	gt_strbuf_printf(key, "%s\n", site->function);
 	if (grouping == GT_SITES_BY_LINE && site->location_count) {
+		find_opcode(site->text, &opcode, &length);
+		gt_strbuf_add(key, opcode, length);
 		for (uint32_t i = 0; i < site->location_count; i++)
-			gt_strbuf_printf(key, "%s:%u\n", site->locations[i].file,
+			gt_strbuf_printf(key, "\n%s:%u", site->locations[i].file,
 					 site->locations[i].line);
 		return;
 	}
@@ -51,10 +66,12 @@ static struct gt_inject_site unknown_site(void)
 /* What is known while the counters of all sites are added. */
 struct site_reading {
 	const struct gt_site_report *report;
+	enum gt_site_grouping grouping;
 	const uint64_t *values; /* of the map */
 	uint32_t count;
-	struct gt_hash *keys;  /* the row of each key */
-	struct gt_hash *tests; /* the first branches of loops that were counted */
+	struct gt_hash *keys;         /* the row of each key */
+	struct gt_hash *instructions; /* the row of each instruction */
+	struct gt_hash *tests;        /* the first branches of loops that were counted */
 	struct site_rows *rows;
 };
 
@@ -65,7 +82,7 @@ static struct gt_site_row *find_row(struct site_reading *reading, const struct g
 	struct site_rows *rows = reading->rows;
 	struct gt_site_row *row;
 
-	put_key(site, reading->report->grouping, &key);
+	put_key(site, reading->grouping, &key);
 	if (key.failed)
 		return NULL;
 	row = gt_hash_get_str(reading->keys, gt_strbuf_string(&key));
@@ -78,6 +95,20 @@ static struct gt_site_row *find_row(struct site_reading *reading, const struct g
 		return NULL;
 	rows->count++;
 	return row;
+}
+
+static int count_instruction(struct site_reading *reading, struct gt_site_row *row,
+			     const struct gt_inject_site *site)
+{
+	gt_auto_strbuf key = GT_STRBUF_INIT;
+
+	put_key(site, GT_SITES_BY_INSTRUCTION, &key);
+	if (key.failed)
+		return -ENOMEM;
+	if (gt_hash_get_str(reading->instructions, gt_strbuf_string(&key)))
+		return 0;
+	row->instructions++;
+	return gt_hash_set_str(reading->instructions, gt_strbuf_string(&key), row);
 }
 
 /* Add the counter of a loop's first branch, once for all branches back to it. */
@@ -96,10 +127,10 @@ static int add_site(struct site_reading *reading, const struct gt_inject_site *s
 		    const uint64_t *values)
 {
 	const struct gt_site_report *report = reading->report;
-	bool by_loop = report->grouping == GT_SITES_BY_LOOP;
+	bool by_loop = reading->grouping == GT_SITES_BY_LOOP;
 	struct gt_site_row *row = find_row(reading, site);
 
-	if (!row)
+	if (!row || count_instruction(reading, row, site))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < report->counters; i++) {
 		if (by_loop && i == report->loop_counter)
@@ -134,9 +165,18 @@ static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *
 		     struct site_rows *rows)
 {
 	gt_auto(hash) struct gt_hash *keys = gt_hash_new(), *tests = gt_hash_new();
+	gt_auto(hash) struct gt_hash *instructions = gt_hash_new();
 	uint32_t count = 0, kept, sites = gt_inject_site_count(run->inject, &kept);
 	struct site_reading reading = {
-		.report = report, .keys = keys, .tests = tests, .rows = rows};
+		.report = report,
+		.grouping = run->by_line          ? GT_SITES_BY_LINE
+			    : run->by_instruction ? GT_SITES_BY_INSTRUCTION
+						  : report->grouping,
+		.keys = keys,
+		.instructions = instructions,
+		.tests = tests,
+		.rows = rows,
+	};
 
 	reading.values =
 		gt_gpu_report_values(run, report->map, report->counters * sizeof(uint64_t), &count);
@@ -145,7 +185,7 @@ static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *
 	rows->items = calloc((size_t)reading.count + 1, sizeof(*rows->items));
 	rows->counters =
 		calloc((size_t)reading.count * report->counters + 1, sizeof(*rows->counters));
-	if (!keys || !tests || !rows->items || !rows->counters)
+	if (!keys || !tests || !instructions || !rows->items || !rows->counters)
 		return -ENOMEM;
 	return reading.values ? add_sites(run, &reading) : 0;
 }
@@ -203,8 +243,26 @@ static void put_place(const struct gt_inject_site *site, struct gt_strbuf *text)
 		gt_strbuf_printf(text, "PTX %u", site->line);
 }
 
-static void put_site(const struct gt_inject_site *site, struct gt_table *table)
+/* "ld.global.f32 %f1, [%rd1];", or "ld.global.f32, 12 instructions" */
+static void put_instructions(const struct gt_site_row *row, struct gt_strbuf *text)
 {
+	gt_auto_strbuf opcode = GT_STRBUF_INIT;
+	const char *start;
+	size_t length;
+
+	if (row->instructions <= 1) {
+		gt_put_printable(text, row->site.text);
+		return;
+	}
+	find_opcode(row->site.text, &start, &length);
+	gt_strbuf_add(&opcode, start, length);
+	gt_put_printable(text, gt_strbuf_string(&opcode));
+	gt_strbuf_printf(text, ", %u instructions", row->instructions);
+}
+
+static void put_site(const struct gt_site_row *row, struct gt_table *table)
+{
+	const struct gt_inject_site *site = &row->site;
 	gt_auto_strbuf name = GT_STRBUF_INIT;
 
 	put_place(site, gt_table_cell(table));
@@ -212,7 +270,7 @@ static void put_site(const struct gt_inject_site *site, struct gt_table *table)
 	gt_demangle_short(site->function, &name);
 	gt_put_printable(gt_table_cell(table), gt_strbuf_string(&name));
 	gt_table_end_cell(table);
-	gt_put_printable(gt_table_cell(table), site->text);
+	put_instructions(row, gt_table_cell(table));
 	gt_table_end_cell(table);
 }
 
@@ -229,7 +287,7 @@ void gt_site_report_put(const struct gt_gpu_run *run, const struct gt_site_repor
 	gt_table_begin(&table, report->columns, report->column_count);
 	for (size_t i = 0; i < rows.count; i++) {
 		report->put_cells(&rows.items[i], &table);
-		put_site(&rows.items[i].site, &table);
+		put_site(&rows.items[i], &table);
 	}
 	gt_table_put(&table, text);
 	if (rows.not_counted)
@@ -272,6 +330,7 @@ void gt_site_report_put_json(const struct gt_gpu_run *run, const struct gt_site_
 	for (size_t i = 0; i < rows.count; i++) {
 		gt_json_object_begin(json, NULL);
 		gt_site_put_json(&rows.items[i].site, json);
+		gt_json_u64(json, "instructions", rows.items[i].instructions);
 		report->put_members(&rows.items[i], json);
 		gt_json_object_end(json);
 	}

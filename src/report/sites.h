@@ -10,21 +10,22 @@
 
 enum gt_site_grouping {
 	GT_SITES_BY_INSTRUCTION,
-	GT_SITES_BY_LINE, /* of the source, where it is known */
+	GT_SITES_BY_LINE, /* and opcode; of the source, where it is known */
 	GT_SITES_BY_LOOP, /* branches back to the same label */
 };
 
 struct gt_site_row {
-	struct gt_inject_site site;
+	struct gt_inject_site site; /* the first one */
+	uint32_t instructions;      /* different ones, of all its sites */
 	uint64_t *counters;
 };
 
 /* A report on an array whose key is a site and whose value is `counters` numbers of 64 bits. */
 struct gt_site_report {
 	const char *map;
-	uint32_t counters;   /* at most 64; a row whose first one is 0 did not run */
-	uint64_t not_summed; /* bit n: of equal sites, counter n is that of the first */
-	enum gt_site_grouping grouping;
+	uint32_t counters;              /* at most 64; a row whose first one is 0 did not run */
+	uint64_t not_summed;            /* bit n: of equal sites, counter n is that of the first */
+	enum gt_site_grouping grouping; /* unless run->by_line or run->by_instruction is set */
 	/* BY_LOOP: this counter is that of the loop's first branch, run/inject.h. */
 	uint32_t loop_counter;
 	/* Rows are sorted by this, the highest first. */

@@ -275,6 +275,31 @@ expect_site() {
 	)"
 }
 
+@test "memtrace --by line and divergence --by instruction have other rows" {
+	local line
+	line=$(grep -n 'sum += tile_a' "$root/examples/matmul.cu" | cut -d: -f1)
+	# 128 x 128 threads, each with 128 loads from either tile, however the loop is unrolled.
+	tool memtrace --json --by line -- "$examples/matmul"
+	expect_site accesses multiply '^ld\.shared' ".source[0].line == $line and
+		.requests == 131072 and .passes == 131072 and .instructions >= 2"
+	tool memtrace --by line -- "$examples/matmul"
+	expect_output_line "matmul\\.cu:$line +multiply +ld\\.shared\\.f32, [0-9]+ instructions\$"
+	# The condition of the outer loop is tested before it and in it.
+	line=$(grep -n 'for (int first = 0' "$root/examples/matmul.cu" | cut -d: -f1)
+	tool divergence --json -- "$examples/matmul"
+	local rows=".[0].branches | map(select(.source[0].line == $line))"
+	output=$(grep '^{' <<<"$output")
+	expect_json "$rows | length == 1 and .[0].instructions == 2 and .[0].executions == 4608"
+	tool divergence --json --by instruction -- "$examples/matmul"
+	output=$(grep '^{' <<<"$output")
+	expect_json "$rows | map(.executions) | sort == [512, 4096]"
+	gputap memtrace --by file -- true
+	expect_status 2
+	expect_error "gputap: invalid value 'file' for --by (one of: instruction, line) (try 'gputap memtrace --help')"
+	gputap hotloop --by line -- true
+	expect_status 2
+}
+
 @test "mem_trace is another name of memtrace, and atomic operations are accesses" {
 	tool mem_trace --json -- "$examples/reduce"
 	# One lane of each of 256 warps, and of each of 32 blocks.
