@@ -161,3 +161,28 @@ defined_probes() {
 	expect_totals '2 calls: 2 complete, 0 unfinished, 0 lost'
 	[ -z "$(defined_probes)" ]
 }
+
+@test "run attaches uprobes to the command and its children, and both sides add to one array" {
+	cat >program.c <<-END
+		#include <linux/bpf.h>
+		#include <bpf/bpf_helpers.h>
+		#include <gputap/bpf.h>
+		GPUTAP_SHARED_ARRAY(counts, unsigned long long, 1);
+		SEC("gpu/block_begin") int block(void *ctx) {
+			unsigned int key = 0; bpf_map_add(&counts, &key, 1); return 0; }
+		SEC("uprobe/libcudart.so:cudaLaunchKernel") int launch(void *ctx) {
+			unsigned int key = 0;
+			unsigned long long *value = bpf_map_lookup_elem(&counts, &key);
+			if (value)
+				__sync_fetch_and_add(value, 1000000);
+			return 0; }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I"$root/include" -I"/usr/include/$(uname -m)-linux-gnu" -c program.c \
+		-o program.o
+	gputap run --gpu soft program.o -- sh -c '"$1"; "$1"' sh "$examples/vectoradd"
+	expect_status 0
+	# Two launches of 1024 blocks.
+	expect_output_line '^  0: 2002048$'
+	[ -z "$(defined_probes)" ]
+}

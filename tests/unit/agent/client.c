@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -52,7 +53,8 @@ struct scripted_reply {
 	int files[MAX_FILES];
 	unsigned file_count;
 	unsigned delay_ms;
-	bool is_silent; /* keep the connection open without a reply */
+	bool is_silent;                    /* keep the connection open without a reply */
+	const struct scripted_reply *next; /* sent after it */
 };
 
 struct scripted_collector {
@@ -173,8 +175,9 @@ static void serve_connection(struct scripted_collector *collector, int socket)
 		return;
 	}
 	usleep(scripted->delay_ms * 1000);
-	if (scripted->bytes || scripted->file_count)
-		send_reply(socket, scripted);
+	for (const struct scripted_reply *reply = scripted; reply; reply = reply->next)
+		if (reply->bytes || reply->file_count)
+			send_reply(socket, reply);
 	/* A child of the agent's process may keep the connection open. */
 	if (scripted->bytes && request.operation == GT_AGENT_IMAGE &&
 	    recv(socket, &result, sizeof(result), 0) == (ssize_t)sizeof(result))
@@ -803,6 +806,103 @@ TEST("memory for the maps that breaks the protocol is none")
 	}
 	CHECK(used[0] == 'x' && used[sizeof(used) - 1] == 'x');
 	close(file);
+}
+
+/* The reply with the memory of the maps and one with an array; what a process has then. */
+static int map_with_array(struct gt_agent_reply memory, struct gt_agent_reply array, int array_file)
+{
+	int memory_file = file_with("none", memory.size);
+	struct scripted_reply second = {.reply = array,
+					.bytes = array.magic ? sizeof(array) : 0,
+					.files = {array_file},
+					.file_count = array.magic && array_file >= 0};
+	struct scripted_reply first = {.reply = memory,
+				       .bytes = sizeof(memory),
+				       .files = {memory_file},
+				       .file_count = 1,
+				       .next = &second};
+	auto_collector collector = {0};
+	int status;
+
+	collector_start(&collector, NULL, &first);
+	status = map_in_child(map_maps, NULL);
+	close(memory_file);
+	return status;
+}
+
+/* An array of the kernel of one page, which begins with "maps"; or -1. */
+static int new_array(void)
+{
+	union bpf_attr attributes = {.map_type = BPF_MAP_TYPE_ARRAY,
+				     .key_size = 4,
+				     .value_size = PAGE,
+				     .max_entries = 1,
+				     .map_flags = BPF_F_MMAPABLE};
+	int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+	char *memory =
+		fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED)
+		return -1;
+	memcpy(memory, "maps", sizeof("maps"));
+	munmap(memory, PAGE);
+	return fd;
+}
+
+#define MEMORY_WITH(count)                                                                         \
+	{                                                                                          \
+		GT_AGENT_MAGIC, GT_AGENT_MEMORY, PAGE, MAPS_ADDRESS, count                         \
+	}
+#define ARRAY_AT(address, size)                                                                    \
+	{                                                                                          \
+		GT_AGENT_MAGIC, GT_AGENT_ARRAY, size, address                                      \
+	}
+
+TEST("files that are no arrays of the kernel are not mapped as such")
+{
+	int file = file_with("maps", PAGE), empty = file_with("", 0);
+	const struct gt_agent_reply memory = MEMORY_WITH(1), none = {0};
+	const struct gt_agent_reply array = ARRAY_AT(MAPS_ADDRESS, PAGE);
+
+	CHECK_INT(map_with_array(memory, array, file), 1);
+	CHECK_INT(map_with_array(memory, array, empty), 1);
+	CHECK_INT(map_with_array(memory, array, -1), 1);
+	/* The collector ends before it. */
+	CHECK_INT(map_with_array(memory, none, -1), 1);
+	close(file);
+	close(empty);
+}
+
+TEST("an array of the kernel replaces pages of the memory of the maps, and no others")
+{
+	const struct gt_agent_reply memory = MEMORY_WITH(1), many = MEMORY_WITH(65);
+	int array = new_array();
+
+	if (array < 0)
+		SKIP("the kernel lets this user create no BPF arrays");
+	CHECK_INT(
+		map_with_array(memory, (struct gt_agent_reply)ARRAY_AT(MAPS_ADDRESS, PAGE), array),
+		0);
+	CHECK_INT(map_with_array(many, (struct gt_agent_reply)ARRAY_AT(MAPS_ADDRESS, PAGE), array),
+		  1);
+	CHECK_INT(map_with_array(memory, (struct gt_agent_reply)ARRAY_AT(MAPS_ADDRESS + PAGE, PAGE),
+				 array),
+		  1);
+	CHECK_INT(map_with_array(memory, (struct gt_agent_reply)ARRAY_AT(MAPS_ADDRESS - PAGE, PAGE),
+				 array),
+		  1);
+	CHECK_INT(map_with_array(memory, (struct gt_agent_reply)ARRAY_AT(MAPS_ADDRESS, 2 * PAGE),
+				 array),
+		  1);
+	CHECK_INT(map_with_array(memory, (struct gt_agent_reply)ARRAY_AT(MAPS_ADDRESS, 0), array),
+		  1);
+	CHECK_INT(map_with_array(memory, memory, array), 1);
+	/* Larger than the array, where the memory is large enough. */
+	CHECK_INT(map_with_array((struct gt_agent_reply){GT_AGENT_MAGIC, GT_AGENT_MEMORY, 2 * PAGE,
+							 MAPS_ADDRESS, 1},
+				 (struct gt_agent_reply)ARRAY_AT(MAPS_ADDRESS, 2 * PAGE), array),
+		  1);
+	close(array);
 }
 
 /* A child that is forked while another thread waits for the collector. */
