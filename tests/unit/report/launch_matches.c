@@ -152,7 +152,7 @@ TEST("nothing is matched of a kernel that has more calls than grids")
 	stop();
 }
 
-TEST("failed calls, captured ones and those of other kernels are told apart")
+TEST("failed calls, captured ones and those of other kernels are counted separately")
 {
 	start();
 	name(0x10, "step");
