@@ -189,12 +189,26 @@ struct gputap_barrier {
 
 /* ---- maps ------------------------------------------------------------------------------- */
 
-/* Map types. Types of Linux and bpftime have the same numbers there. */
+/*
+ * Map types. Types of Linux and bpftime have the same numbers there.
+ *
+ * Maps on the host are in memory that GPUs do not access: each helper on them is a call of the
+ * host, of several microseconds. A lookup returns a copy of the value, one for each lookup in the
+ * program, until it is executed again. The copy is read only; change the map with
+ * bpf_map_update_elem, bpf_map_delete_elem and bpf_map_add, which are atomic. Where the host does
+ * not answer, a lookup returns NULL and other helpers -EAGAIN; this is counted. Values have at most
+ * 4096 bytes. So are hashes, LRU hashes and LPM tries that host programs of the object use, too:
+ * these are maps of the kernel, without bpf_map_add.
+ */
 enum gputap_map_type {
 	GPUTAP_MAP_HASH = 1,             /* keys of any size */
 	GPUTAP_MAP_ARRAY = 2,            /* keys are unsigned int, 0 to max_entries - 1 */
 	GPUTAP_MAP_PERF_EVENT_ARRAY = 4, /* one ring; max_entries is ignored */
+	GPUTAP_MAP_HOST_HASH = 5,        /* PERCPU_HASH: a hash on the host, see below */
 	GPUTAP_MAP_SM_ARRAY = 6,         /* PERCPU_ARRAY: one per multiprocessor; needs atomics */
+	GPUTAP_MAP_LRU_HASH = 9,         /* on the host; a full one evicts entries */
+	GPUTAP_MAP_LRU_HOST_HASH = 10,   /* LRU_PERCPU_HASH: as LRU_HASH */
+	GPUTAP_MAP_LPM_TRIE = 11,        /* on the host; longest prefix match, keys as in Linux */
 	GPUTAP_MAP_RING = 27,            /* max_entries: bytes; see GPUTAP_RING */
 	GPUTAP_MAP_GPU_HASH = 1501,      /* as HASH */
 	GPUTAP_MAP_THREAD_ARRAY = 1502,  /* one per thread of the grid: plain stores are safe */

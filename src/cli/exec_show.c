@@ -31,6 +31,8 @@ static bool is_shown(const struct gt_cli_exec *self, uint32_t number, enum map_o
 	if (owner == OWNER_HOST)
 		return self->exec.host_programs &&
 		       gt_host_programs_own(self->exec.host_programs, number);
+	if (map->with_host && gt_bpf_map_is_on_host(map))
+		return false;
 	return !map->host_only && gt_bpf_map_is_common(map) == (owner == OWNER_SHARED);
 }
 
@@ -145,6 +147,7 @@ static void json_device(const struct gt_cli_exec *self, const struct gt_exec_dev
 	}
 	gt_json_string(json, "output", gt_strbuf_string(&run->output));
 	gt_json_u64(json, "output_lost", run->output_lost);
+	gt_json_u64(json, "calls_lost", run->calls_lost);
 	if (self->given->maps)
 		json_maps(self, OWNER_DEVICE, device, "maps", json);
 	gt_json_object_end(json);
@@ -188,6 +191,9 @@ static void print_output(const struct gt_cli_exec *self, const struct gt_exec_de
 		fprintf(stderr, "%s%.*s\n", name, (int)length, line);
 		line += length + (line[length] == '\n');
 	}
+	if (device->run.calls_lost)
+		gt_cli_error("%s%" PRIu64 " accesses to maps on the host were not answered", name,
+			     device->run.calls_lost);
 	if (device->run.output_lost)
 		gt_cli_error("%s%" PRIu64
 			     " lines of the program's output were dropped (buffer full)",

@@ -300,6 +300,9 @@ static void print_coverage(const struct gt_cli_injection *self)
 		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
 			     self->given->kernels.words.items[0],
 			     self->given->kernels.words.count > 1 ? ", …" : "");
+	if (gt_inject_calls_lost(self->inject))
+		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",
+			     gt_inject_calls_lost(self->inject));
 	if (self->lines_lost)
 		gt_cli_error("%" PRIu64 " lines that programs printed were dropped (buffer full)",
 			     self->lines_lost);

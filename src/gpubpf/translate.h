@@ -37,6 +37,7 @@
  *
  *	.weak .const .align 8 .b64 <prefix>map_<n>[2];
  *	.weak .const .align 8 .b64 <prefix>output[2];
+ *	.weak .const .align 8 .b64 <prefix>calls[2];
  *	.weak .const .align 8 .b64 <prefix>pid_tgid[1];
  *
  *   <n> is the map's number in the object; only maps that are used have a symbol. Word 0 is the
@@ -46,7 +47,9 @@
  *   `symbols` has their values. With symbols_global the symbols are .global instead of .const.
  *   `output` is the map of trace_printk and puts: type 27 (ringbuf), max_entries = output_bytes, in
  *   memory shared with the host. Word 1 is 1.
- *   `pid_tgid` is one word, for helper 14: process id << 32 | thread id.
+ *   `calls` is the memory of host calls (map/host_calls.h), shared with the host, aligned to 64,
+ *where the program uses maps of the host. Word 1 is 1. `pid_tgid` is one word, for helper 14:
+ *process id << 32 | thread id.
  *
  * All words are little-endian.
  */
@@ -74,6 +77,7 @@ enum gt_translation_form {
 struct gt_symbol_values {
 	const uint64_t (*maps)[2]; /* by map number */
 	uint64_t output[2];
+	uint64_t calls[2];
 	uint64_t pid_tgid;
 };
 

@@ -46,7 +46,7 @@ static bool exits_in(const struct gt_ptx_function *function)
 
 static bool ends_threads(const struct gt_patch_program *program)
 {
-	for (uint32_t at = 0; program->facts && at < program->facts->insn_count; at++) {
+	for (uint32_t at = 0; program->program && at < program->facts->insn_count; at++) {
 		const struct bpf_insn *insn = &program->program->insns[at];
 		const struct gt_helper *helper =
 			insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)

@@ -90,17 +90,24 @@ static int find_used_maps(struct gt_host_programs *programs, struct gt_diag *dia
 	return 0;
 }
 
+static bool is_per_cpu(const struct gt_bpf_map_kind *kind)
+{
+	return kind->host_type == BPF_MAP_TYPE_PERCPU_ARRAY ||
+	       kind->host_type == BPF_MAP_TYPE_PERCPU_HASH ||
+	       kind->host_type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+}
+
 /* Why host and GPU programs cannot share a map, or NULL. */
 static const char *why_not_shared(const struct gt_bpf_map *map)
 {
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
-	if (kind->shape == GT_BPF_MAP_HASH)
-		return "GPUs cannot reach the kernel's hashes";
+	if (is_per_cpu(kind))
+		return "in Linux it has a value for each CPU";
+	if (gt_bpf_map_is_hashed(kind->shape))
+		return NULL;
 	if (kind->shape == GT_BPF_MAP_RING)
 		return "a ring takes records from one side only";
-	if (kind->copies == GT_COPY_SM)
-		return "in Linux it has a value for each CPU";
 	if (kind->copies != GT_COPY_ONE)
 		return "Linux has no threads of a grid";
 	return NULL;
@@ -121,7 +128,8 @@ static int share_map(struct gt_bpf_map *map, struct gt_diag *diag)
 				       "make it an array, or use one map for each side",
 				       reason);
 		map->with_host = true;
-		map->flags |= BPF_F_MMAPABLE;
+		if (!gt_bpf_map_is_on_host(map))
+			map->flags |= BPF_F_MMAPABLE;
 	}
 	if (map->type >= FIRST_FOREIGN && (!kind || !kind->host_type))
 		return gt_diag(diag, -EOPNOTSUPP, "linux", map->name,
@@ -503,7 +511,9 @@ bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map)
 {
 	/* Maps that were added to the object later are internal ones. */
 	return !programs->object->maps[map].internal && programs->uses[map] &&
-	       programs->object->maps[map].host_only;
+	       (programs->object->maps[map].host_only ||
+		(programs->object->maps[map].with_host &&
+		 gt_bpf_map_is_on_host(&programs->object->maps[map])));
 }
 
 static int map_descriptor(const struct gt_host_programs *programs, uint32_t map)
@@ -558,7 +568,9 @@ int gt_host_programs_read(const struct gt_host_programs *programs, uint32_t map,
 	size_t bytes;
 	int error;
 
-	if (!kind || kind->shape == GT_BPF_MAP_RING || gt_bpf_map_check(declared, NULL))
+	if (!kind || kind->shape == GT_BPF_MAP_RING ||
+	    (is_per_cpu(kind) && gt_bpf_map_is_hashed(kind->shape)) ||
+	    gt_bpf_map_check(declared, NULL))
 		return gt_diag(diag, -EOPNOTSUPP, "linux", declared->name,
 			       "maps of type %u cannot be shown", declared->type);
 	if (kind->copies == GT_COPY_SM) {

@@ -2,7 +2,7 @@
 /*
  * The host programs of an object: loaded into the kernel, and attached to the targets that their
  * sections name. An array that both host and GPU programs use is in the kernel's memory, and the
- * GPU accesses it there.
+ * GPU accesses it there. A hash that both use is the kernel's, and the GPU accesses it by calls.
  */
 #pragma once
 
@@ -61,7 +61,7 @@ int gt_host_programs_read_rings(struct gt_host_programs *programs,
 					       uint32_t size),
 				void *context);
 
-/* Whether host programs use a map, and GPU programs do not. */
+/* Whether a map is the kernel's alone: GPU programs do not use it, or use it by calls. */
 bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map);
 /* Whether a map is a ring, whose records gt_host_programs_read_rings reads. */
 bool gt_host_programs_is_ring(const struct gt_host_programs *programs, uint32_t map);

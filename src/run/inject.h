@@ -132,6 +132,9 @@ struct gt_inject_progress {
 };
 struct gt_inject_progress gt_inject_progress(const struct gt_inject *inject);
 
+/* Calls of GPU programs to the host, for maps on the host, that were not answered. */
+uint64_t gt_inject_calls_lost(const struct gt_inject *inject);
+
 /* The mangled name of a kernel by the context's `kernel`; NULL: there is none of that number. */
 const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number);
 /* The compute capability of the device that it was loaded for, 75 for 7.5; 0: unknown. */

@@ -93,6 +93,7 @@ static int patch_image(struct gt_inject_query *query, const void *data, size_t s
 		.maps = inject->memory.words,
 		.output = {inject->memory.words[inject->map_count][0],
 			   inject->memory.words[inject->map_count][1]},
+		.calls = {GT_INJECT_MAP_ADDRESS + inject->host_calls.offset, 1},
 		.pid_tgid = query->pid_tgid,
 	};
 	struct gt_recovered_search search = {

@@ -48,6 +48,10 @@ static int plan_map(struct gt_inject *inject, uint32_t number, struct gt_diag *d
 	error = gt_bpf_map_check(map, diag);
 	if (error)
 		return error;
+	if (gt_bpf_map_is_on_host(map)) {
+		memory->copies[number] = 1;
+		return gt_inject_calls_plan(inject, number, diag);
+	}
 	memory->copies[number] = gt_bpf_map_copies_for(map, &grid);
 	bytes = memory->copies[number] ? gt_bpf_map_bytes(map, memory->copies[number]) : 0;
 	if (!bytes || bytes > GT_AGENT_MAX_IMAGE - memory->size)
@@ -59,6 +63,19 @@ static int plan_map(struct gt_inject *inject, uint32_t number, struct gt_diag *d
 	memory->words[number][0] = GT_INJECT_MAP_ADDRESS + memory->size;
 	memory->words[number][1] = memory->copies[number];
 	memory->size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	return 0;
+}
+
+/* After the maps. */
+static int plan_calls(struct gt_inject *inject, struct gt_diag *diag)
+{
+	size_t bytes = gt_host_call_layout_of(inject->options.object).bytes;
+
+	if (bytes > GT_AGENT_MAX_IMAGE - inject->memory.size)
+		return gt_diag(diag, -ENOMEM, "run", NULL,
+			       "the maps need more than 1 GiB: lower --threads");
+	inject->host_calls.offset = inject->memory.size;
+	inject->memory.size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	return 0;
 }
 
@@ -87,7 +104,8 @@ static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
 static int array_of(const struct gt_inject *inject, uint32_t number)
 {
 	return inject->options.host_programs && number < inject->map_count &&
-			       !map_of(inject, number)->internal
+			       !map_of(inject, number)->internal &&
+			       !gt_bpf_map_is_on_host(map_of(inject, number))
 		       ? gt_host_programs_arrays(inject->options.host_programs)[number]
 		       : -1;
 }
@@ -187,16 +205,19 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 				"more than %d maps are shared with host programs",
 				GT_AGENT_MAX_ARRAYS);
 	if (!error)
+		error = plan_calls(inject, diag);
+	if (!error)
 		error = map_memory(inject, diag);
 	for (uint32_t i = 0; i < inject->options.program_count && !error; i++)
 		gt_inject_switch(inject, i, !inject->options.switched_off);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = open_map(inject, i, diag);
-	return error;
+	return error ? error : gt_inject_calls_start(inject, diag);
 }
 
 void gt_inject_memory_close(struct gt_inject *inject)
 {
+	gt_inject_calls_stop(inject);
 	for (uint32_t i = 0; inject->readers && i <= inject->map_count; i++)
 		gt_ring_reader_close(&inject->readers[i]);
 	if (inject->memory.data)
@@ -256,14 +277,18 @@ uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program)
 
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)
 {
-	return inject->memory.offsets[map] != SIZE_MAX && !map_of(inject, map)->internal;
+	return (inject->memory.offsets[map] != SIZE_MAX && !map_of(inject, map)->internal) ||
+	       (inject->host_calls.maps && inject->host_calls.maps[map]);
 }
 
 struct gt_bpf_map_view gt_inject_view(const struct gt_inject *inject, uint32_t map)
 {
+	bool on_host = gt_bpf_map_is_on_host(map_of(inject, map));
+
 	return (struct gt_bpf_map_view){
 		.map = map_of(inject, map),
-		.memory = inject->memory.data + inject->memory.offsets[map],
+		.memory = on_host ? inject->host_calls.maps[map]
+				  : inject->memory.data + inject->memory.offsets[map],
 		.copies = inject->memory.copies[map],
 	};
 }

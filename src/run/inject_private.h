@@ -4,6 +4,7 @@
 
 #include "agent/protocol.h"
 #include "base/vec.h"
+#include "run/host_call_service.h"
 #include "run/inject.h"
 #include "run/inject_sites.h"
 #include "run/recovered.h"
@@ -36,6 +37,14 @@ struct gt_inject_program {
 	uint64_t sites; /* patched */
 };
 
+/* Maps on the host, by map, or NULL: none. The area of calls is at `offset` in the memory. */
+struct gt_inject_calls {
+	void **maps;
+	size_t offset;
+	struct gt_host_calls calls;
+	struct gt_host_call_service *service;
+};
+
 /* The socket of 'gputap probe'. */
 struct gt_inject_control {
 	int listener, epoll;
@@ -65,6 +74,7 @@ struct gt_inject_kernel {
 struct gt_inject {
 	struct gt_inject_options options;
 	struct gt_inject_memory memory;
+	struct gt_inject_calls host_calls;
 	struct gt_ring_reader *readers; /* by map, then the output ring; of rings alone */
 	uint32_t map_count;
 	struct gt_inject_program programs[GT_PATCH_MAX_PROGRAMS];
@@ -90,6 +100,11 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_memory_close(struct gt_inject *inject);
 /* Send the files of the maps to an agent that asks for them. */
 bool gt_inject_memory_send(const struct gt_inject *inject, int socket);
+
+/* inject_calls.c: allocate a map on the host; serve its calls, once the memory is there; end. */
+int gt_inject_calls_plan(struct gt_inject *inject, uint32_t number, struct gt_diag *diag);
+int gt_inject_calls_start(struct gt_inject *inject, struct gt_diag *diag);
+void gt_inject_calls_stop(struct gt_inject *inject);
 
 /* inject_control.c: create the socket of 'gputap probe'. 0 or -Exxx; close after errors, too. */
 int gt_inject_control_open(struct gt_inject *inject, struct gt_diag *diag);

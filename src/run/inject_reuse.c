@@ -100,6 +100,7 @@ static void put_session(const struct gt_inject *inject, struct gt_strbuf *text)
 		put_map(text, &options->object->maps[i]);
 	put_bytes(text, inject->memory.words,
 		  (inject->map_count + 1) * sizeof(*inject->memory.words));
+	put_number(text, inject->host_calls.offset);
 	put_number(text, options->switchable);
 	for (uint32_t i = 0; i < options->kernel_count; i++)
 		put_string(text, options->kernels[i]);

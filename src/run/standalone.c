@@ -151,6 +151,7 @@ static int run_interpreter(struct gt_standalone_run *run, struct gt_diag *diag)
 		.object = program->object,
 		.map_memory = run->instance->memory,
 		.map_copies = run->instance->copies,
+		.kernel_maps = gt_shared_arrays(run->instance->shared),
 		.memory = run->memory,
 		.memory_size = program->memory_size,
 		.max_executed = program->facts->bound,

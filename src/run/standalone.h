@@ -34,6 +34,7 @@ struct gt_standalone_run {
 	struct gt_instance *instance;
 	struct gt_module *module;
 	struct gt_device_memory device_memory, device_results;
+	struct gt_host_call_service *service; /* of host calls, while the program runs; or NULL */
 
 	/* Results, owned. */
 	uint8_t *memory;   /* after the run */
@@ -41,6 +42,7 @@ struct gt_standalone_run {
 	uint32_t result_count;
 	struct gt_strbuf output; /* of trace_printk and puts */
 	uint64_t output_lost;    /* calls of these that were dropped (buffer full) */
+	uint64_t calls_lost;     /* on devices: host calls that were not answered */
 	struct gt_strbuf text;   /* on devices: the translated program */
 	struct gt_strbuf log;    /* on devices: errors of the driver's compiler */
 };

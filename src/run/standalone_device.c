@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpubpf/translate.h"
+#include "run/host_call_service.h"
 #include "run/standalone_device.h"
 
 #define PREFIX "gputap_"
@@ -77,7 +78,16 @@ int gt_standalone_device_start(struct gt_standalone_run *run, struct gt_diag *di
 
 	memcpy(kernel.grid, run->program->grid, sizeof(kernel.grid));
 	memcpy(kernel.block, run->program->block, sizeof(kernel.block));
+	if (!error && run->instance->call_area)
+		error = gt_host_call_service_start(&run->instance->calls, &run->service, diag);
 	return error ? error : gt_module_launch(run->module, &kernel, diag);
+}
+
+static void stop_service(struct gt_standalone_run *run)
+{
+	gt_host_call_service_stop(run->service);
+	run->service = NULL;
+	run->calls_lost = gt_host_calls_lost(&run->instance->calls);
 }
 
 int gt_standalone_device_finish(struct gt_standalone_run *run, struct gt_diag *diag)
@@ -86,6 +96,7 @@ int gt_standalone_device_finish(struct gt_standalone_run *run, struct gt_diag *d
 
 	if (!error)
 		error = gt_device_wait(run->device, run->program->time_limit, diag);
+	stop_service(run);
 	if (!error)
 		error = gt_device_read(run->device, run->device_results.address, run->results,
 				       run->device_results.size, diag);
@@ -101,6 +112,8 @@ int gt_standalone_device_finish(struct gt_standalone_run *run, struct gt_diag *d
 
 void gt_standalone_device_clear(struct gt_standalone_run *run)
 {
+	gt_host_call_service_stop(run->service);
+	run->service = NULL;
 	gt_device_use(run->device, NULL);
 	gt_device_free(run->device, &run->device_memory);
 	gt_device_free(run->device, &run->device_results);

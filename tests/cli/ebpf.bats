@@ -224,7 +224,7 @@ run_hex() {
 			unsigned int key = 0; return (long)bpf_map_lookup_elem(&stacks, &key); }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line "program.c:4: map 'stacks': GPUs have no maps of type 7; they have 1 2 4 6 27 1501 1502 1503 1504 1512 1513 1527 1540 \(enum gputap_map_type\)$"
+	expect_output_line "program.c:4: map 'stacks': GPUs have no maps of type 7; they have 1 2 4 5 6 9 10 11 27 1501 1502 1503 1504 1512 1513 1527 1540 \(enum gputap_map_type\)$"
 }
 
 @test "verify rejects GPU sections that do not exist" {

@@ -109,12 +109,15 @@ on_soft() {
 			__type(key, unsigned int); __type(value, unsigned long long); } percpu SEC(\".maps\");
 		struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8);
 			__type(key, unsigned int); __type(value, unsigned long long); } recent SEC(\".maps\");
+		struct { __uint(type, BPF_MAP_TYPE_LRU_PERCPU_HASH); __uint(max_entries, 8);
+			__type(key, unsigned int); __type(value, unsigned long long); } each SEC(\".maps\");
 		GPUTAP_SHARED_ARRAY(counts, unsigned long long, 1);
 		SEC(\"uprobe/\" APP \":work\") int on_work(void *ctx) {
 			unsigned int key = 3;
 			unsigned long long seven = 7;
 			bpf_map_update_elem(&of_linux, &key, &seven, 0);
 			bpf_map_update_elem(&recent, &key, &seven, 0);
+			bpf_map_update_elem(&each, &key, &seven, 0);
 			ADD(percpu, 0, 1);
 			ADD(counts, 0, 1);
 			return 0; }
@@ -126,11 +129,12 @@ on_soft() {
 	expect_json '[.[0].shared[] | [.name, .entries[].value]] == [["counts", 261]]'
 	expect_json '.[0].linux | map({(.name): .}) | add |
 		.of_linux.entries == [{key: 3, value: 7}] and .percpu.entries[0].sum == 5 and
-		.recent.problem == "maps of type 9 cannot be shown"'
+		.recent.entries == [{key: 3, value: 7}] and
+		.each.problem == "maps of type 10 cannot be shown"'
 	on_soft "$object" -- "$app" 5
 	expect_output_line '^Linux:$'
 	expect_output_line '^  0: 5 \([0-9]+ of [0-9]+ CPUs\)$'
-	expect_output_line '^recent: maps of type 9 cannot be shown$'
+	expect_output_line '^each: maps of type 10 cannot be shown$'
 }
 
 @test "bpftool reads from the kernel the values that the GPU wrote" {
@@ -306,7 +310,6 @@ on_soft() {
 
 @test "maps that Linux and GPUs cannot share are rejected, with an alternative" {
 	local rows=(
-		"GPUTAP_HASH(map, unsigned int, unsigned long long, 4)|GPUs cannot reach the kernel's hashes"
 		"GPUTAP_SM_ARRAY(map, unsigned long long, 4)|in Linux it has a value for each CPU"
 		"GPUTAP_THREAD_ARRAY(map, unsigned long long, 4)|Linux has no threads of a grid"
 	)
@@ -328,6 +331,33 @@ on_soft() {
 	on_soft "$object"
 	expect_status 1
 	expect_error_line 'use this map, and a ring takes records from one side only: make it'
+	program 'GPUTAP_MAP(map, GPUTAP_MAP_HOST_HASH, unsigned int, unsigned long long, 4);
+		static void find(void) { unsigned int key = 0; bpf_map_lookup_elem(&map, &key); }
+		SEC("raw_tp/sched_process_exec") int on_exec(void *ctx) { find(); return 0; }
+		SEC("gpu/run") long run(void *memory) { find(); return 0; }'
+	on_soft "$object"
+	expect_status 1
+	expect_error_line 'use this map, and in Linux it has a value for each CPU: make it'
+}
+
+@test "a hash that Linux and a GPU program use is the kernel's, on the interpreter and on GPUs" {
+	need_probes
+	application
+	program 'GPUTAP_HASH(both, unsigned int, unsigned long long, 64);
+		SEC("uprobe/" APP ":work") int on_work(void *ctx) {
+			unsigned int key = 5; unsigned long long value = 70;
+			bpf_map_update_elem(&both, &key, &value, 0); return 0; }
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = 5; unsigned long long *value = bpf_map_lookup_elem(&both, &key);
+			unsigned long long next = value ? *value + 1 : 0;
+			key = 6; bpf_map_update_elem(&both, &key, &next, 0);
+			key = 7; return bpf_map_delete_elem(&both, &key); }'
+	for on in interp gpu; do
+		gputap exec --on "$on" --gpu soft --linux --maps --json "$object" -- "$app" 1
+		expect_status 0
+		expect_json '.[0] | .devices[0].r0 == "0xfffffffffffffffe" and .devices[0].maps == [] and (.linux[0] |
+			.name == "both" and (.entries | map([.key, .value]) | sort) == [[5, 70], [6, 71]])'
+	done
 }
 
 @test "a map type that Linux does not have is rejected in host programs" {

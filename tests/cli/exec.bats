@@ -460,3 +460,74 @@ program() {
 	expect_status 2
 	expect_json '.[0] | .safe == false and (.file | endswith("none.o"))'
 }
+
+@test "maps on the host have the same values on the interpreter and on a GPU" {
+	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
+		#include <gputap/bpf.h>
+		GPUTAP_MAP(seen, GPUTAP_MAP_LRU_HASH, unsigned int, unsigned long long, 64);
+		GPUTAP_MAP(per, GPUTAP_MAP_HOST_HASH, unsigned int, unsigned long long, 256);
+		struct route { unsigned int length; unsigned char bits[4]; };
+		struct hops { unsigned long long first, second, many[20]; };
+		GPUTAP_MAP(routes, GPUTAP_MAP_LPM_TRIE, struct route, struct hops, 8);
+		GPUTAP_ARRAY(sums, unsigned long long, 4);
+		static void add(unsigned int key, unsigned long long value) { bpf_map_add(&sums, &key, value); }
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = bpf_get_lane_id();
+			unsigned long long value = 7 + key, *first, *second;
+			struct route net = {8, {10, 1}}, host = {32, {10, 9, 9, 9}};
+			static const struct hops hops = {.first = 1, .second = 2, .many = {[19] = 5}};
+			struct hops *found;
+
+			bpf_map_update_elem(&seen, &key, &value, 0);
+			first = bpf_map_lookup_elem(&seen, &key);
+			second = bpf_map_lookup_elem(&seen, &key);
+			if (first && second && first != second)
+				add(0, *first + *second);
+			bpf_map_add(&per, &key, 2);
+			bpf_map_update_elem(&routes, &net, &hops, 0);
+			found = bpf_map_lookup_elem(&routes, &host);
+			if (found)
+				add(1, found->second + found->many[19]);
+			key += 1000;
+			if (!bpf_map_lookup_elem(&seen, &key))
+				add(2, 1);
+			return bpf_map_delete_elem(&per, &key);
+		}
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+	# Entries are listed in the order in which they were added.
+	gputap exec --grid 2 --block 40 --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	local first
+	first=$(sort <<<"$output")
+	gputap exec --on gpu --gpu soft --grid 2 --block 40 --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	[ "$(sort <<<"$output")" = "$first" ] || fail "the interpreter has other values: $first"
+	gputap exec --on gpu --gpu soft --grid 2 --block 40 --maps --json "$BATS_TEST_TMPDIR/program.o"
+	expect_json '.[0].devices[0] | .r0 == "0xfffffffffffffffe" and .calls_lost == 0 and
+		(.maps | map({(.name): .}) | add | (.sums.entries | map(.value)) == [3216, 560, 80] and
+		.seen.type == "lru_hash" and (.seen.entries | length) == 32)'
+	gputap exec --on gpu --gpu soft --grid 2 --block 40 --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^seen \(lru_hash, 64 entries at most\)$'
+}
+
+@test "the value of a map on the host is a copy, which a program cannot change" {
+	cat >"$BATS_TEST_TMPDIR/program.c" <<-END
+		#include <gputap/bpf.h>
+		GPUTAP_MAP(seen, GPUTAP_MAP_LRU_HASH, unsigned int, unsigned long long, 64);
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = 0;
+			unsigned long long *value = bpf_map_lookup_elem(&seen, &key);
+			if (value) __sync_fetch_and_add(value, 1);
+			return 0;
+		}
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line "write into map forbidden: map 'seen' is on the host, and a lookup returns a copy; use bpf_map_update_elem or bpf_map_add$"
+}

@@ -139,13 +139,43 @@ expect_values() {
 	gputap run "$object" -- touch "$BATS_TEST_TMPDIR/ran"
 	expect_status 1
 	expect_error_line "^gputap: host1: cannot attach this host program: /bin/sh has no function 'no_such_function' \('nm -D' and 'nm' list them\)$"
-	program 'GPUTAP_HASH(both, unsigned int, unsigned long long, 8);
+	program 'GPUTAP_SM_ARRAY(both, unsigned long long, 8);
 		SEC("gpu/entry/*") int thread(void *ctx) { ADD(both, 0, 1); return 0; }
 		SEC("uprobe/sh:main") int host(void *ctx) { ADD(both, 0, 1); return 0; }'
 	gputap run "$object" -- touch "$BATS_TEST_TMPDIR/ran"
 	expect_status 1
-	expect_error_line '^gputap: both: GPU programs and host programs use this map, and GPUs cannot reach'
+	expect_error_line '^gputap: both: GPU programs and host programs use this map, and in Linux it has a value for each CPU: '
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+}
+
+@test "a host program and a GPU program share a hash, which the GPU program accesses by calls" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	for type in GPUTAP_MAP_HASH GPUTAP_MAP_LRU_HASH; do
+		program "GPUTAP_MAP(both, $type, unsigned int, unsigned long long, 64);
+			SEC(\"uprobe/libcudart.so.13:cudaLaunchKernel\") int launch(void *ctx) {
+				unsigned int key = 5; unsigned long long value = 70;
+				bpf_map_update_elem(&both, &key, &value, 0); return 0; }
+			SEC(\"gpu/entry.block/*\") int block(struct gputap_context *ctx) {
+				unsigned int key = 5; unsigned long long *value, next;
+				if (ctx->block_x > 1) return 0;
+				value = bpf_map_lookup_elem(&both, &key);
+				if (!value) return 0;
+				next = *value + ctx->block_x; key = 6 + ctx->block_x;
+				bpf_map_update_elem(&both, &key, &next, 0); return 0; }"
+		on_soft "$object" -- "$examples/vectoradd"
+		expect_status 0
+		jq -se '[.[] | select(.linux)][0] | .calls_lost == 0 and (.linux[0] | .name == "both" and
+			(.entries | map([.key, .value]) | sort) == [[5, 70], [6, 70], [7, 71]])' \
+			<<<"$(grep '^{' <<<"$output")" || fail "the hash has other values"
+	done
+	program 'GPUTAP_HASH(both, unsigned int, unsigned long long, 64);
+		SEC("raw_tp/sched_process_exec") int host(void *ctx) { ADD(both, 0, 1); return 0; }
+		SEC("gpu/entry.block/*") int block(void *ctx) {
+			unsigned int key = 0; return bpf_map_add(&both, &key, 1); }'
+	on_soft "$object" -- "$examples/vectoradd"
+	expect_status 1
+	expect_error_line "rejected: map_add#531 on map 'both' would not be atomic: it is the kernel's; use bpf_map_update_elem$"
 }
 
 @test "a uprobe whose library was never loaded is reported" {

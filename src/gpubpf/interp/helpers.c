@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp/private.h"
+#include "gpubpf/map/host_calls.h"
 #include "gpubpf/map/map.h"
 #include "gpubpf/map/printk.h"
 
@@ -80,6 +81,69 @@ static int find_access(struct gt_interp_machine *machine, bool with_key,
 	return 0;
 }
 
+/* The copy of the lookup that is executed. As on a GPU there is one for each in the program. */
+static struct gt_interp_copy *find_copy(struct gt_interp_machine *machine, uint32_t size)
+{
+	struct gt_interp_copy *copy = machine->copies;
+	uint8_t *data;
+
+	while (copy && copy->insn != machine->at)
+		copy = copy->next;
+	if (!copy) {
+		copy = calloc(1, sizeof(*copy));
+		if (!copy)
+			return NULL;
+		copy->insn = machine->at;
+		copy->next = machine->copies;
+		machine->copies = copy;
+	}
+	/* The call may be one with several maps. */
+	data = realloc(copy->data, size);
+	if (!data)
+		return NULL;
+	copy->data = data;
+	copy->size = size;
+	return copy;
+}
+
+/* r0: a copy of a value of a map on the host. */
+static int return_copy(struct gt_interp_machine *machine, const struct map_access *access,
+		       int64_t offset)
+{
+	struct gt_interp_copy *copy = find_copy(machine, access->map->value_size);
+
+	if (!copy)
+		return gt_interp_fail(machine, -ENOMEM, "out of memory");
+	memcpy(copy->data, (const uint8_t *)access->memory + offset, copy->size);
+	machine->registers[0] = gt_region_address(GT_REGION_COPIES + copy->insn, 0);
+	return 0;
+}
+
+/* The descriptor of the kernel's map, or -1: gputap has the memory. */
+static int kernel_map(const struct gt_interp_machine *machine, const struct map_access *access)
+{
+	bool is_kernels = access->map->with_host && gt_bpf_map_is_on_host(access->map);
+
+	return is_kernels && machine->options->kernel_maps
+		       ? machine->options->kernel_maps[access->number]
+		       : -1;
+}
+
+static int lookup_in_kernel(struct gt_interp_machine *machine, int descriptor,
+			    struct map_access *access)
+{
+	gt_autofree void *value = calloc(1, access->map->value_size);
+	struct map_access here = *access;
+
+	machine->registers[0] = 0;
+	if (!value)
+		return gt_interp_fail(machine, -ENOMEM, "out of memory");
+	if (gt_host_call_kernel(descriptor, GT_HOST_CALL_LOOKUP, access->key, value, 0))
+		return 0;
+	here.memory = value;
+	return return_copy(machine, &here, 0);
+}
+
 static int gt_interp_map_lookup(struct gt_interp_machine *machine)
 {
 	struct map_access access;
@@ -88,8 +152,12 @@ static int gt_interp_map_lookup(struct gt_interp_machine *machine)
 
 	if (error)
 		return error;
+	if (kernel_map(machine, &access) >= 0)
+		return lookup_in_kernel(machine, kernel_map(machine, &access), &access);
 	if (!access.outside)
 		offset = gt_bpf_map_lookup(access.map, access.memory, access.copy, access.key);
+	if (offset >= 0 && gt_bpf_map_is_on_host(access.map))
+		return return_copy(machine, &access, offset);
 	machine->registers[0] =
 		offset < 0 ? 0
 			   : gt_region_address(GT_REGION_MAPS + access.number, (uint64_t)offset);
@@ -107,7 +175,10 @@ static int gt_interp_map_update(struct gt_interp_machine *machine)
 	value = gt_interp_memory(machine, machine->registers[3], access.map->value_size, false);
 	if (!value)
 		return -EFAULT;
-	if (!access.outside)
+	if (kernel_map(machine, &access) >= 0)
+		result = (int)gt_host_call_kernel(kernel_map(machine, &access), GT_HOST_CALL_UPDATE,
+						  access.key, (void *)value, machine->registers[4]);
+	else if (!access.outside)
 		result = gt_bpf_map_update(access.map, access.memory, access.copy, access.key,
 					   value, machine->registers[4]);
 	machine->registers[0] = (uint64_t)(int64_t)result;
@@ -119,10 +190,14 @@ static int gt_interp_map_delete(struct gt_interp_machine *machine)
 	struct map_access access;
 	int error = find_access(machine, true, &access);
 
-	if (!error)
-		machine->registers[0] =
-			(uint64_t)(int64_t)gt_bpf_map_delete(access.map, access.memory, access.key);
-	return error;
+	if (error)
+		return error;
+	machine->registers[0] =
+		(uint64_t)(kernel_map(machine, &access) >= 0
+				   ? gt_host_call_kernel(kernel_map(machine, &access),
+							 GT_HOST_CALL_DELETE, access.key, NULL, 0)
+				   : gt_bpf_map_delete(access.map, access.memory, access.key));
+	return 0;
 }
 
 static int gt_interp_map_add(struct gt_interp_machine *machine)

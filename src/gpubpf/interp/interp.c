@@ -60,6 +60,11 @@ static void *find_memory(struct gt_interp_machine *machine, uint64_t address, ui
 			return NULL;
 		return (uint8_t *)machine->context + offset;
 	}
+	for (struct gt_interp_copy *copy = machine->copies; copy && !write; copy = copy->next)
+		if (region == (uint64_t)GT_REGION_COPIES + copy->insn)
+			return offset > copy->size || size > copy->size - offset
+				       ? NULL
+				       : copy->data + offset;
 	if (options->object && region >= GT_REGION_MAPS &&
 	    region - GT_REGION_MAPS < options->object->map_count) {
 		unsigned number = (unsigned)region - GT_REGION_MAPS;
@@ -293,6 +298,18 @@ void gt_interp_start(struct gt_interp_machine *machine, const struct gt_bpf_prog
 	machine->registers[10] = gt_region_address(GT_REGION_STACK, GT_BPF_STACK_SIZE);
 }
 
+/* Free what a run has allocated. */
+static void end_machine(struct gt_interp_machine *machine)
+{
+	while (machine->copies) {
+		struct gt_interp_copy *copy = machine->copies;
+
+		machine->copies = copy->next;
+		free(copy->data);
+		free(copy);
+	}
+}
+
 static void set_context(struct gt_interp_machine *machine, const struct gt_interp_options *options)
 {
 	machine->context = options->context;
@@ -331,7 +348,7 @@ static int run_machine(struct gt_interp_machine *machine)
 	return status < 0 ? status : 0;
 }
 
-int gt_interp_run_warp(struct gt_interp_warp *warp)
+static int run_lanes_to_end(struct gt_interp_warp *warp)
 {
 	unsigned waiting;
 
@@ -349,6 +366,15 @@ int gt_interp_run_warp(struct gt_interp_warp *warp)
 			gt_interp_resume_group(warp, waiting);
 	} while (waiting < warp->count);
 	return 0;
+}
+
+int gt_interp_run_warp(struct gt_interp_warp *warp)
+{
+	int error = run_lanes_to_end(warp);
+
+	for (unsigned i = 0; i < warp->count; i++)
+		end_machine(&warp->lanes[i]);
+	return error;
 }
 
 int gt_interp_run(const struct gt_bpf_program *program, const struct gt_interp_options *options,

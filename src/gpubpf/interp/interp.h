@@ -19,8 +19,9 @@ struct gt_interp_thread {
 struct gt_interp_options {
 	const struct gt_bpf_object *object; /* its maps; may be NULL */
 	void **map_memory;                  /* per map (layout: map.h); written by the program */
-	const uint32_t *map_copies;         /* of arrays, per map; NULL: 1 each */
-	const uint8_t *context;             /* r1, read-only; NULL: r1 is memory */
+	const int *kernel_maps;     /* descriptors of hashes of the kernel, per map; or NULL */
+	const uint32_t *map_copies; /* of arrays, per map; NULL: 1 each */
+	const uint8_t *context;     /* r1, read-only; NULL: r1 is memory */
 	uint32_t context_size;
 	uint8_t *memory; /* r1, with r2 its size; NULL: r1 is 0 */
 	uint32_t memory_size;

@@ -18,6 +18,14 @@ enum gt_interp_region {
 	GT_REGION_CONTEXT,
 	GT_REGION_MAPS, /* one per map; the maps themselves are from GT_REGION_HANDLES on */
 	GT_REGION_HANDLES = 1 << 20,
+	GT_REGION_COPIES = 1 << 21, /* values of maps on the host: by instruction of the lookup */
+};
+
+/* The copy of a value that a lookup in a map on the host has returned. */
+struct gt_interp_copy {
+	uint32_t insn, size;
+	uint8_t *data;
+	struct gt_interp_copy *next;
 };
 
 struct gt_interp_machine {
@@ -41,6 +49,7 @@ struct gt_interp_machine {
 		uint64_t address, size;
 	} records[GT_INTERP_MAX_RECORDS];
 	unsigned record_count;
+	struct gt_interp_copy *copies;
 	uint64_t random;
 	enum gt_interp_state {
 		GT_INTERP_RUNNING,

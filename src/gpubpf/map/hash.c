@@ -128,20 +128,20 @@ static bool take_node(const struct bpf_hash *table, uint32_t *ret_node)
 	return true;
 }
 
-static size_t hash_bytes(const struct gt_bpf_map *map, uint32_t copies)
+size_t gt_bpf_hash_bytes(const struct gt_bpf_map *map, uint32_t copies)
 {
 	(void)copies;
 	return gt_bpf_map_hash_counters(map) + sizeof(struct gt_bpf_hash_counters);
 }
 
-static void hash_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
+void gt_bpf_hash_initialise(const struct gt_bpf_map *map, uint32_t copies, void *memory)
 {
 	(void)map;
 	(void)copies;
 	(void)memory;
 }
 
-static int64_t hash_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
+int64_t gt_bpf_hash_lookup(const struct gt_bpf_map *map, const void *memory, uint32_t copy,
 			   const void *key)
 {
 	struct bpf_hash table = table_of(map, memory);
@@ -173,7 +173,7 @@ static int hash_insert(const struct bpf_hash *table, const struct chain_position
 	return 0;
 }
 
-static int hash_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
+int gt_bpf_hash_update(const struct gt_bpf_map *map, void *memory, uint32_t copy, const void *key,
 		       const void *value, uint64_t flags)
 {
 	struct bpf_hash table = table_of(map, memory);
@@ -188,7 +188,7 @@ static int hash_update(const struct gt_bpf_map *map, void *memory, uint32_t copy
 	return 0;
 }
 
-static int hash_delete(const struct gt_bpf_map *map, void *memory, const void *key)
+int gt_bpf_hash_delete(const struct gt_bpf_map *map, void *memory, const void *key)
 {
 	struct bpf_hash table = table_of(map, memory);
 	struct chain_position position;
@@ -208,7 +208,7 @@ static int hash_delete(const struct gt_bpf_map *map, void *memory, const void *k
 	return 0;
 }
 
-static bool hash_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry)
+bool gt_bpf_hash_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entry *entry)
 {
 	struct bpf_hash table = table_of(view->map, view->memory);
 
@@ -226,18 +226,18 @@ static bool hash_read(const struct gt_bpf_map_view *view, struct gt_bpf_map_entr
 	return false;
 }
 
-static struct gt_bpf_map_losses hash_losses(const struct gt_bpf_map_view *view)
+struct gt_bpf_map_losses gt_bpf_hash_losses(const struct gt_bpf_map_view *view)
 {
 	return (struct gt_bpf_map_losses){
 		.rejected = table_of(view->map, view->memory).counters->rejected};
 }
 
 const struct gt_bpf_map_operations gt_bpf_hash_operations = {
-	.bytes = hash_bytes,
-	.initialise = hash_initialise,
-	.lookup = hash_lookup,
-	.update = hash_update,
-	.delete = hash_delete,
-	.read = hash_read,
-	.losses = hash_losses,
+	.bytes = gt_bpf_hash_bytes,
+	.initialise = gt_bpf_hash_initialise,
+	.lookup = gt_bpf_hash_lookup,
+	.update = gt_bpf_hash_update,
+	.delete = gt_bpf_hash_delete,
+	.read = gt_bpf_hash_read,
+	.losses = gt_bpf_hash_losses,
 };

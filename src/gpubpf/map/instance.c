@@ -30,13 +30,14 @@ static int report_no_memory(const struct gt_bpf_map *map, uint32_t copies, struc
 		       copies == 1 ? "copy" : "copies");
 }
 
-/* Allocate a map of this context: shared with the host, or the host's copy of device memory. */
+/* Allocate a map of this context: shared with the host, the host's own, or its copy of device
+ * memory. */
 static int allocate_map(struct gt_instance *instance, uint32_t number, size_t bytes)
 {
 	const struct gt_bpf_map *map = &instance->object->maps[number];
 	struct gt_instance_map *part = &instance->maps[number];
 
-	if (gt_bpf_map_place(map) == GT_BPF_MAP_DEVICE) {
+	if (gt_bpf_map_place(map) != GT_BPF_MAP_SHARED) {
 		instance->memory[number] = calloc(bytes, 1);
 		return instance->memory[number] ? 0 : -ENOMEM;
 	}
@@ -114,6 +115,8 @@ void gt_instance_close(struct gt_instance *instance)
 		for (uint32_t i = 0; i < map_count(instance); i++)
 			close_map(instance, i);
 	gt_shared_remove(instance->shared, instance->output);
+	gt_host_calls_close(&instance->calls);
+	gt_shared_remove(instance->shared, instance->call_area);
 	free(instance->maps);
 	free(instance->copies);
 	free(instance->memory);
@@ -205,6 +208,34 @@ static int bind_output(struct gt_instance *instance, struct gt_module *module, c
 	return error ? error : write_address(instance, symbol, address, 1, diag);
 }
 
+static int open_calls(struct gt_instance *instance, struct gt_diag *diag)
+{
+	size_t bytes = gt_host_call_layout_of(instance->object).bytes;
+	int error = gt_shared_add(instance->shared, bytes, &instance->call_area, diag);
+
+	if (error)
+		return error;
+	error = gt_host_calls_open(instance->object, instance->memory,
+				   gt_shared_arrays(instance->shared), instance->call_area->memory,
+				   &instance->calls);
+	return error ? gt_diag(diag, error, "run", NULL, "out of memory") : 0;
+}
+
+static int bind_calls(struct gt_instance *instance, struct gt_module *module, const char *prefix,
+		      struct gt_diag *diag)
+{
+	uint64_t symbol, address;
+	int error = find_symbol(module, prefix, "calls", 2 * sizeof(uint64_t), &symbol, diag);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	if (!instance->call_area)
+		error = open_calls(instance, diag);
+	if (!error)
+		error = gt_shared_address(instance->call_area, instance->device, &address, diag);
+	return error ? error : write_address(instance, symbol, address, 1, diag);
+}
+
 static int bind_thread(struct gt_instance *instance, struct gt_module *module, const char *prefix,
 		       uint64_t pid_tgid, struct gt_diag *diag)
 {
@@ -222,10 +253,12 @@ int gt_instance_bind(struct gt_instance *instance, struct gt_module *module, con
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < map_count(instance); i++)
-		if (instance->memory[i])
+		if (instance->memory[i] && !gt_bpf_map_is_on_host(&instance->object->maps[i]))
 			error = bind_map(instance, module, prefix, i, diag);
 	if (!error)
 		error = bind_output(instance, module, prefix, diag);
+	if (!error)
+		error = bind_calls(instance, module, prefix, diag);
 	if (!error)
 		error = bind_thread(instance, module, prefix, pid_tgid, diag);
 	return error;

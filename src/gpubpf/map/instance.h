@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "gpubpf/map/host_calls.h"
 #include "gpubpf/map/ring_reader.h"
 #include "gpubpf/map/shared.h"
 
@@ -27,6 +28,11 @@ struct gt_instance {
 	uint32_t *copies;
 	struct gt_instance_map *maps;
 	struct gt_region *output; /* the output ring; NULL: no module prints */
+	/* Host calls; NULL: no module makes any. They are served by a gt_host_call_service or the
+	 * like.
+	 */
+	struct gt_region *call_area;
+	struct gt_host_calls calls;
 };
 
 /*

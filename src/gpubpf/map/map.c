@@ -14,9 +14,9 @@ static const struct gt_bpf_map_kind kinds[] = {
 };
 
 static const struct gt_bpf_map_operations *const operations[GT_BPF_MAP_SHAPES] = {
-	[GT_BPF_MAP_ARRAY] = &gt_bpf_array_operations,
-	[GT_BPF_MAP_HASH] = &gt_bpf_hash_operations,
-	[GT_BPF_MAP_RING] = &gt_bpf_ring_operations,
+	[GT_BPF_MAP_ARRAY] = &gt_bpf_array_operations, [GT_BPF_MAP_HASH] = &gt_bpf_hash_operations,
+	[GT_BPF_MAP_RING] = &gt_bpf_ring_operations,   [GT_BPF_MAP_LRU] = &gt_bpf_lru_operations,
+	[GT_BPF_MAP_TRIE] = &gt_bpf_trie_operations,
 };
 
 const struct gt_bpf_map_kind *gt_bpf_map_kind(uint32_t type)
@@ -39,7 +39,15 @@ enum gt_bpf_map_place gt_bpf_map_place(const struct gt_bpf_map *map)
 	if (kind->shape == GT_BPF_MAP_ARRAY && (map->flags & BPF_F_MMAPABLE) &&
 	    (map->with_host || !strchr(map->name, '.')))
 		return GT_BPF_MAP_SHARED;
+	/* Hashes of the kernel. */
+	if (map->with_host && gt_bpf_map_is_hashed(kind->shape))
+		return GT_BPF_MAP_HOST;
 	return kind->place;
+}
+
+bool gt_bpf_map_is_on_host(const struct gt_bpf_map *map)
+{
+	return gt_bpf_map_kind(map->type) && gt_bpf_map_place(map) == GT_BPF_MAP_HOST;
 }
 
 bool gt_bpf_map_is_common(const struct gt_bpf_map *map)
@@ -70,10 +78,14 @@ static const char *check_declaration(const struct gt_bpf_map *map,
 			       : NULL;
 	if (!map->value_size || map->value_size > 1u << 24)
 		return "value_size is not 1 to 2^24 bytes";
+	if (gt_bpf_map_is_on_host(map) && map->value_size > GT_BPF_MAX_HOST_VALUE)
+		return "value_size is above 4096 bytes, and the map is on the host";
 	if (kind->shape == GT_BPF_MAP_ARRAY)
 		return map->key_size != 4 ? "key_size of an array is not 4" : NULL;
 	if (map->max_entries > 1u << 26)
 		return "max_entries of a hash is above 2^26";
+	if (kind->shape == GT_BPF_MAP_TRIE && (map->key_size < 5 || map->key_size > 260))
+		return "key_size is not 5 to 260 bytes: a u32 and the bits";
 	return !map->key_size || map->key_size > 512 ? "key_size is not 1 to 512 bytes" : NULL;
 }
 
@@ -193,7 +205,7 @@ int gt_bpf_map_add(const struct gt_bpf_map *map, void *memory, uint32_t copy, co
 	if (!gt_bpf_map_has_numbers(map) || shape == GT_BPF_MAP_RING)
 		return -EINVAL;
 	offset = gt_bpf_map_lookup(map, memory, copy, key);
-	if (offset < 0 && shape == GT_BPF_MAP_HASH) {
+	if (offset < 0 && gt_bpf_map_is_hashed(shape)) {
 		gt_autofree void *zeros = calloc(1, map->value_size);
 		int error = zeros ? gt_bpf_map_update(map, memory, copy, key, zeros, BPF_NOEXIST)
 				  : -ENOMEM;
@@ -227,7 +239,7 @@ bool gt_bpf_map_holds(const struct gt_bpf_map *map, uint32_t copies, uint64_t of
 
 	if (kind->shape == GT_BPF_MAP_RING)
 		return false;
-	if (kind->shape == GT_BPF_MAP_HASH) {
+	if (gt_bpf_map_is_hashed(kind->shape)) {
 		uint64_t values = gt_bpf_map_hash_values(map);
 
 		if (offset < values)

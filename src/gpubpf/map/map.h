@@ -16,6 +16,9 @@
  *   padded with zeros; max_entries values of stride round_up(value_size, 8); struct
  *   gt_bpf_hash_counters. Node n has key n and value n. A link is a node's number + 1.
  *
+ * LRU hash, longest prefix match (GT_BPF_MAP_LRU, GT_BPF_MAP_TRIE)
+ *   A hash, with what lru.c adds. The host's own memory: devices do not see it.
+ *
  * Ring (GT_BPF_MAP_RING)
  *   struct gt_ring_header, then 2 * gt_bpf_map_ring_bytes bytes: a record starts at position %
  *   gt_bpf_map_ring_bytes and may extend into the second half. It is a struct gt_ring_record and
@@ -34,8 +37,15 @@ enum gt_bpf_map_shape {
 	GT_BPF_MAP_ARRAY,
 	GT_BPF_MAP_HASH,
 	GT_BPF_MAP_RING,
+	GT_BPF_MAP_LRU,  /* a hash that evicts entries (lru.c) */
+	GT_BPF_MAP_TRIE, /* longest prefix match (trie.c) */
 	GT_BPF_MAP_SHAPES,
 };
+/* Shapes whose memory begins with that of a hash. */
+static inline bool gt_bpf_map_is_hashed(enum gt_bpf_map_shape shape)
+{
+	return shape == GT_BPF_MAP_HASH || shape == GT_BPF_MAP_LRU || shape == GT_BPF_MAP_TRIE;
+}
 
 /* The number of copies of an array: one, or one per SM, warp or thread. */
 enum gt_bpf_map_copies {
@@ -45,9 +55,14 @@ enum gt_bpf_map_copies {
 	GT_COPY_THREAD, /* helper 527, flat_thread_id */
 };
 
+enum {
+	GT_BPF_MAX_HOST_VALUE = 4096, /* bytes, of maps on the host */
+};
+
 enum gt_bpf_map_place {
 	GT_BPF_MAP_DEVICE, /* device memory: atomics of scope .gpu */
 	GT_BPF_MAP_SHARED, /* memory shared with the host: atomics of scope .sys */
+	GT_BPF_MAP_HOST,   /* the host's own memory: GPUs access it by calls (host_calls.h) */
 };
 
 struct gt_bpf_map_kind {
@@ -118,6 +133,8 @@ const struct gt_bpf_map_kind *gt_bpf_map_kind(uint32_t type);
  * programs use them, too (with_host).
  */
 enum gt_bpf_map_place gt_bpf_map_place(const struct gt_bpf_map *map);
+/* Whether GPU programs access a map by calls of the host; false for unknown types, too. */
+bool gt_bpf_map_is_on_host(const struct gt_bpf_map *map);
 /*
  * Whether all contexts have the map in common: a shared array of one copy. Each context has its own
  * memory for other maps: rings, so that the writer of a record is known, and copies for threads and

@@ -93,7 +93,7 @@ static int preset_value(struct gt_bpf_map *map, char *text, struct gt_diag *diag
 	if (!end)
 		return gt_diag(diag, -EINVAL, "map", map->name, FORM);
 	*end = '\0';
-	if (map->preset_count >= map->max_entries && shape == GT_BPF_MAP_HASH)
+	if (map->preset_count >= map->max_entries && gt_bpf_map_is_hashed(shape))
 		return gt_diag(diag, -EINVAL, "map", map->name,
 			       "more values than the %u entries of the map", map->max_entries);
 	preset = add_presets(map, 1);

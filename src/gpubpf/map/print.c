@@ -341,7 +341,7 @@ void gt_bpf_map_print_json(const struct gt_bpf_map_view *view, struct gt_json *j
 	gt_json_u64(json, "copies", copies_of(view));
 	json_entries(view, json);
 	json_histogram(view, json);
-	if (kind->shape == GT_BPF_MAP_HASH)
+	if (gt_bpf_map_is_hashed(kind->shape))
 		gt_json_u64(json, "rejected", losses.rejected);
 	if (kind->shape == GT_BPF_MAP_RING)
 		gt_json_u64(json, "lost", losses.lost);

@@ -12,6 +12,7 @@ struct gt_shared {
 	const struct gt_bpf_object *object;
 	GT_VEC(struct gt_region *) regions; /* all of them */
 	struct gt_region **maps;            /* per map of the object, or NULL */
+	const int *arrays;
 	bool abandoned;
 };
 
@@ -124,6 +125,7 @@ int gt_shared_open(const struct gt_bpf_object *object, const int *arrays,
 	if (!shared)
 		return no_memory(diag);
 	shared->object = object;
+	shared->arrays = arrays;
 	shared->maps = calloc(count + 1u, sizeof(struct gt_region *));
 	if (!shared->maps)
 		return no_memory(diag);
@@ -144,6 +146,11 @@ void gt_shared_close(struct gt_shared *shared)
 	gt_vec_free(&shared->regions);
 	free(shared->maps);
 	free(shared);
+}
+
+const int *gt_shared_arrays(const struct gt_shared *shared)
+{
+	return shared->arrays;
 }
 
 struct gt_region *gt_shared_map(const struct gt_shared *shared, uint32_t map)

@@ -31,6 +31,8 @@ int gt_shared_open(const struct gt_bpf_object *object, const int *arrays,
 void gt_shared_close(struct gt_shared *shared);
 GT_DEFINE_AUTO(shared, struct gt_shared, gt_shared_close)
 
+/* The descriptors that it was opened with, or NULL. */
+const int *gt_shared_arrays(const struct gt_shared *shared);
 /* The region of a common map. NULL: it is not common, or no GPU program uses it. */
 struct gt_region *gt_shared_map(const struct gt_shared *shared, uint32_t map);
 /* The contents of a common map, as one copy. */

@@ -2,6 +2,7 @@
 /* Maps and rings in PTX: shared by the emit functions of helpers. */
 #pragma once
 
+#include "gpubpf/map/host_calls.h"
 #include "gpubpf/ptxgen/private.h"
 
 /* The map of the helper that is emitted. */
@@ -128,6 +129,9 @@ int gt_ptxgen_map_update(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_map_delete(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn);
 int gt_ptxgen_hist_add(struct gt_ptxgen *gen, uint32_t insn);
+
+/* map_call.c: an operation on a map of the host (map/host_calls.h). */
+int gt_ptxgen_host_call(struct gt_ptxgen *gen, enum gt_host_call_operation operation);
 
 int gt_ptxgen_hash_lookup(struct gt_ptxgen *gen);
 int gt_ptxgen_hash_update(struct gt_ptxgen *gen);

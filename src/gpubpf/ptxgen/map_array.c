@@ -198,6 +198,8 @@ static void emit_array_lookup(struct gt_ptxgen *gen)
 
 int gt_ptxgen_map_lookup(struct gt_ptxgen *gen, uint32_t insn)
 {
+	if (place_of(gen) == GT_BPF_MAP_HOST)
+		return gt_ptxgen_host_call(gen, GT_HOST_CALL_LOOKUP);
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_lookup(gen);
 	emit_array_lookup(gen);
@@ -226,6 +228,8 @@ static void emit_array_update(struct gt_ptxgen *gen)
 
 int gt_ptxgen_map_update(struct gt_ptxgen *gen, uint32_t insn)
 {
+	if (place_of(gen) == GT_BPF_MAP_HOST)
+		return gt_ptxgen_host_call(gen, GT_HOST_CALL_UPDATE);
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_update(gen);
 	emit_array_update(gen);
@@ -234,6 +238,8 @@ int gt_ptxgen_map_update(struct gt_ptxgen *gen, uint32_t insn)
 
 int gt_ptxgen_map_delete(struct gt_ptxgen *gen, uint32_t insn)
 {
+	if (place_of(gen) == GT_BPF_MAP_HOST)
+		return gt_ptxgen_host_call(gen, GT_HOST_CALL_DELETE);
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_delete(gen);
 	gt_ptxgen_result(gen, -EINVAL);
@@ -264,6 +270,8 @@ int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn)
 		gt_ptxgen_result(gen, -EINVAL);
 		return 0;
 	}
+	if (place_of(gen) == GT_BPF_MAP_HOST)
+		return gt_ptxgen_host_call(gen, GT_HOST_CALL_ADD);
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_add(gen);
 	found = emit_key_lookup(gen);

@@ -22,6 +22,8 @@ static const uint64_t *initial_words(const struct gt_ptxgen *gen, struct gt_ptxg
 		return NULL;
 	if (symbol.class == GT_PTXGEN_MAP_SYMBOL)
 		return values->maps ? values->maps[symbol.id] : NULL;
+	if (!strcmp((const char *)(uintptr_t)symbol.id, "calls"))
+		return values->calls;
 	return !strcmp((const char *)(uintptr_t)symbol.id, "output") ? values->output
 								     : &values->pid_tgid;
 }
@@ -92,6 +94,11 @@ struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map)
 struct gt_ptxgen_value gt_ptxgen_output_address(struct gt_ptxgen *gen)
 {
 	return emit_symbol_address(gen, gt_ptxgen_symbol("output"));
+}
+
+struct gt_ptxgen_value gt_ptxgen_calls_address(struct gt_ptxgen *gen)
+{
+	return emit_symbol_address(gen, gt_ptxgen_symbol("calls"));
 }
 
 uint32_t gt_ptxgen_output_bytes(const struct gt_ptxgen *gen)
@@ -289,10 +296,19 @@ const struct gt_register_fact *gt_ptxgen_fact(const struct gt_ptxgen *gen, unsig
 	return &gen->facts->insns[gen->at].registers[number];
 }
 
+/* Whether a pointer refers, or may refer, to the copy of a value of the host, in local memory. */
+static bool may_be_copy(const struct gt_ptxgen *gen, const struct gt_register_fact *fact)
+{
+	if (!gen->has_calls || (fact->type != GT_REG_MAP_VALUE && fact->type != GT_REG_MIXED))
+		return false;
+	return fact->type == GT_REG_MIXED || fact->map < 0 ||
+	       gt_bpf_map_is_on_host(&gen->object->maps[fact->map]);
+}
+
 static enum gt_ptxgen_space space_of(const struct gt_ptxgen *gen,
 				     const struct gt_register_fact *fact)
 {
-	if (gen->generic)
+	if (gen->generic || may_be_copy(gen, fact))
 		return GT_PTXGEN_GENERIC;
 	return fact->type == GT_REG_STACK ? GT_PTXGEN_LOCAL : GT_PTXGEN_GLOBAL;
 }
@@ -307,7 +323,7 @@ static struct gt_ptxgen_opcode access_opcode(const struct gt_ptxgen *gen,
 {
 	struct gt_ptxgen_opcode opcode = {.space = space_of(gen, fact)};
 
-	if (fact->type != GT_REG_MAP_VALUE ||
+	if (fact->type != GT_REG_MAP_VALUE || may_be_copy(gen, fact) ||
 	    (fact->map >= 0 && gen->object->maps[fact->map].read_only))
 		return opcode;
 	opcode.order = GT_PTXGEN_VOLATILE;

@@ -74,10 +74,14 @@ struct gt_ptxgen {
 	struct gt_ptxgen_strength strength;
 	struct gt_ptxgen_frame *frame; /* the function that is emitted */
 	uint32_t frames;               /* begun so far */
-	uint32_t stack_bytes;          /* of memory for all frames */
-	uint32_t inlined;              /* instructions emitted */
-	uint32_t at;                   /* the instruction that is emitted */
-	int32_t map; /* in a helper's emit: the map of its map argument; -1: none */
+	uint32_t
+		*call_copies; /* by instruction: 1 + the offset of its lookup's copy; 0: none yet */
+	uint32_t copy_bytes;  /* of all copies (map_call.c) */
+	bool has_calls;       /* lookups in maps of the host */
+	uint32_t stack_bytes; /* of memory for all frames */
+	uint32_t inlined;     /* instructions emitted */
+	uint32_t at;          /* the instruction that is emitted */
+	int32_t map;          /* in a helper's emit: the map of its map argument; -1: none */
 	enum gt_context_source source; /* in a helper's emit: that of its row */
 	int error;                     /* the first one */
 	struct gt_diag *diag;
@@ -288,6 +292,8 @@ struct gt_ptxgen_value gt_ptxgen_high_half(struct gt_ptxgen *gen, unsigned numbe
 struct gt_ptxgen_value gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map);
 /* A fresh .b64 with the number of copies of a map. */
 struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map);
+/* The address of the memory of host calls. */
+struct gt_ptxgen_value gt_ptxgen_calls_address(struct gt_ptxgen *gen);
 /* The address of the output ring, and its max_entries. */
 struct gt_ptxgen_value gt_ptxgen_output_address(struct gt_ptxgen *gen);
 uint32_t gt_ptxgen_output_bytes(const struct gt_ptxgen *gen);

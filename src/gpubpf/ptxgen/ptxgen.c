@@ -250,6 +250,9 @@ static void print_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 	if (gen->stack_bytes)
 		gt_strbuf_printf(text, "\t.local .align 8 .b8 %sstack[%u];\n", gen->prefix,
 				 gen->stack_bytes);
+	if (gen->copy_bytes)
+		gt_strbuf_printf(text, "\t.local .align 8 .b8 %scopies[%u];\n", gen->prefix,
+				 gen->copy_bytes);
 }
 
 /* ---- text ---- */
@@ -314,6 +317,7 @@ static void free_tables(struct gt_ptxgen *gen)
 {
 	gt_ptxgen_list_free(&gen->list);
 	free(gen->stacks);
+	free(gen->call_copies);
 	free(gen->targets);
 	free(gen->if_conversion.ends);
 	free(gen->null_tests);

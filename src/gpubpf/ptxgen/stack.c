@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "gpubpf/ptxgen/private.h"
+#include "gpubpf/ptxgen/map.h"
 
 /* ---- placement ---- */
 
@@ -45,6 +45,10 @@ static void note_access(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack,
 		gen->generic = true;
 		mark_memory_everywhere(gen, -GT_BPF_STACK_SIZE, 0);
 	}
+	/* Copies of values of the host are in local memory, others are not. */
+	if (gen->has_calls &&
+	    (fact->type == GT_REG_MIXED || (fact->type == GT_REG_MAP_VALUE && fact->map < 0)))
+		gen->generic = true;
 	if (fact->type != GT_REG_STACK)
 		return;
 	end = size ? fact->max + offset + (int64_t)size : 0;
@@ -142,12 +146,32 @@ static void note_insn(struct gt_ptxgen *gen, struct gt_ptxgen_stack *stack, uint
 	}
 }
 
+/* Whether the program looks up values in maps of the host. */
+static bool has_calls(const struct gt_ptxgen *gen)
+{
+	for (uint32_t at = 0; at < gen->facts->insn_count; at++) {
+		const struct bpf_insn *insn = &gen->job->program->insns[at];
+		int32_t map = gen->facts->insns[at].registers[1].map;
+
+		if (!gen->facts->insns[at].reached || insn->code != (BPF_JMP | BPF_CALL) ||
+		    gt_bpf_is_subprogram_call(insn) || insn->imm != GT_HELPER_map_lookup_elem)
+			continue;
+		for (uint32_t i = 0; i < gen->object->map_count; i++)
+			if ((map < 0 || (uint32_t)map == i) &&
+			    gt_bpf_map_is_on_host(&gen->object->maps[i]))
+				return true;
+	}
+	return false;
+}
+
 int gt_ptxgen_plan_stack(struct gt_ptxgen *gen)
 {
 	const struct gt_facts *facts = gen->facts;
 
+	gen->has_calls = has_calls(gen);
 	gen->stacks = calloc(facts->subprogram_count, sizeof(*gen->stacks));
-	if (!gen->stacks)
+	gen->call_copies = calloc(facts->insn_count + 1, sizeof(*gen->call_copies));
+	if (!gen->stacks || !gen->call_copies)
 		return gt_ptxgen_fail(gen, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < facts->subprogram_count; i++)
 		for (uint32_t at = facts->subprograms[i].start; at < facts->subprograms[i].end;

@@ -41,6 +41,11 @@ static int check_addition(struct gt_verifier *verifier, const struct helper_call
 	    gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_ARRAY)
 		return gt_reject(verifier, "%s#%u requires an array: map '%s' is not one",
 				 call->helper->name, call->helper->number, map->name);
+	if (map->with_host && gt_bpf_map_is_on_host(map))
+		return gt_reject(verifier,
+				 "%s#%u on map '%s' would not be atomic: it is the kernel's; use "
+				 "bpf_map_update_elem",
+				 call->helper->name, call->helper->number, map->name);
 	if (!gt_bpf_map_has_numbers(map))
 		return gt_reject(verifier,
 				 "%s#%u requires values of 4 or 8 bytes: those of map '%s' have %u",

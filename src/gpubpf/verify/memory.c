@@ -95,6 +95,11 @@ static int check_map_access(struct gt_verifier *verifier, const struct gt_access
 {
 	const struct gt_bpf_map *map = &verifier->object->maps[range->base->map];
 
+	if ((access & GT_ACCESS_WRITE) && gt_bpf_map_is_on_host(map))
+		return gt_reject(verifier,
+				 "write into map forbidden: map '%s' is on the host, and a lookup "
+				 "returns a copy; use bpf_map_update_elem or bpf_map_add",
+				 map->name);
 	if ((access & GT_ACCESS_WRITE) && map->read_only)
 		return gt_reject(verifier,
 				 "write into map forbidden, value_size=%u off=%" PRId64

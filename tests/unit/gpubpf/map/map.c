@@ -56,8 +56,12 @@ TEST("an invalid declaration is rejected with the reason")
 		 "the records of one thread need more than 2^30 bytes"},
 		{{.type = 1527, .value_size = UINT32_MAX, .max_entries = UINT32_MAX},
 		 "the records of one thread need more than 2^30 bytes"},
-		{{.type = 9, .key_size = 4, .value_size = 4, .max_entries = 1},
-		 "GPUs have no maps of type 9; they have 1 2 4 6 27 1501 1502 1503 1504 "
+		{{.type = 9, .key_size = 4, .value_size = 4097, .max_entries = 1},
+		 "value_size is above 4096 bytes, and the map is on the host"},
+		{{.type = 11, .key_size = 4, .value_size = 4, .max_entries = 1},
+		 "key_size is not 5 to 260 bytes: a u32 and the bits"},
+		{{.type = 7, .key_size = 4, .value_size = 4, .max_entries = 1},
+		 "GPUs have no maps of type 7; they have 1 2 4 5 6 9 10 11 27 1501 1502 1503 1504 "
 		 "1512 1513 1527 1540 (enum gputap_map_type)"},
 	};
 
@@ -65,7 +69,7 @@ TEST("an invalid declaration is rejected with the reason")
 		struct gt_diag diag = {0};
 
 		CHECK_INT(gt_bpf_map_check(&rows[i].map, &diag),
-			  rows[i].map.type == 9 ? -EOPNOTSUPP : -EINVAL);
+			  rows[i].map.type == 7 ? -EOPNOTSUPP : -EINVAL);
 		CHECK_STR(diag.text, rows[i].reason);
 	}
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The latency of host calls (src/gpubpf/map/host_calls.h): one thread of the software GPU after the
+ * other looks up or updates a key in a map on the host, on one worker.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "gpubpf/object/object.h"
+#include "gpubpf/verify/verify.h"
+#include "run/exec.h"
+
+static int compare_times(const void *one, const void *other)
+{
+	uint64_t left = *(const uint64_t *)one, right = *(const uint64_t *)other;
+
+	return (left > right) - (left < right);
+}
+
+static void print_times(const char *name, struct gt_standalone_run *run)
+{
+	qsort(run->results, run->result_count, sizeof(*run->results), compare_times);
+	printf("host-call-%s-median %.3f us\n", name,
+	       (double)run->results[run->result_count / 2] / 1e3);
+	printf("host-call-%s-p99 %.3f us\n", name,
+	       (double)run->results[run->result_count / 100 * 99] / 1e3);
+	printf("host-call-%s-lost %llu calls\n", name, (unsigned long long)run->calls_lost);
+}
+
+/* Run one program of the object. */
+static int measure(struct gt_bpf_object *object, const char *name, uint32_t calls)
+{
+	struct gt_exec exec = {
+		.options = {.engine = GT_EXEC_GPU, .gpu = GT_GPU_SOFT},
+		.object = object,
+		.program = {.object = object, .grid = {calls, 1, 1}, .block = {1, 1, 1}},
+	};
+	struct gt_verify_options options = {.input = GT_INPUT_MEMORY};
+	struct gt_facts facts = {0};
+	struct gt_diag diag = {0};
+	int error;
+
+	for (uint32_t i = 0; i < object->program_count; i++)
+		if (!strcmp(object->programs[i].name, name))
+			exec.program.program = &object->programs[i];
+	error = gt_exec_open(&exec, &diag);
+	if (!error)
+		error = gt_verify(object, exec.program.program, &options, &facts, NULL, &diag);
+	exec.program.facts = &facts;
+	if (!error)
+		error = gt_exec_prepare(&exec, &diag);
+	if (!error)
+		error = gt_exec_run(&exec, &diag);
+	if (error)
+		printf("host-call-%s-median skip %s\n", name, diag.text);
+	else
+		print_times(name, &exec.devices[0].run);
+	gt_exec_close(&exec);
+	gt_facts_clear(&facts);
+	return error;
+}
+
+int main(int count, char **arguments)
+{
+	uint32_t calls = count > 1 && !strcmp(arguments[1], "--quick") ? 2000 : 20000;
+	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
+	struct gt_diag diag = {0};
+
+	setenv("GPUTAP_SOFTGPU", SOFTGPU, 0);
+	setenv("SOFTGPU_WORKERS", "1", 1);
+	if (gt_bpf_object_open(PROBES, false, &object, &diag)) {
+		fprintf(stderr, "host-calls: %s\n", diag.text);
+		return 1;
+	}
+	return measure(object, "lookup", calls) || measure(object, "update", calls);
+}

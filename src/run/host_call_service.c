@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "run/host_call_service.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+enum {
+	AWAKE_NS = 1000000, /* after the last call */
+	SLEEP_NS = 50000,
+	NS_PER_MS = 1000000,
+};
+
+struct gt_host_call_service {
+	struct gt_host_calls *calls;
+	pthread_t thread;
+	bool stopped;
+};
+
+/* Let the other thread of the processor's core run. */
+static void relax(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+}
+
+static void *serve_until_stopped(void *context)
+{
+	struct gt_host_call_service *service = context;
+	const struct timespec pause = {.tv_nsec = SLEEP_NS};
+	uint64_t now = gt_clock_monotonic(), last = now, reclaimed = now;
+
+	prctl(PR_SET_NAME, "gputap-calls");
+	prctl(PR_SET_TIMERSLACK, 1000);
+	while (!__atomic_load_n(&service->stopped, __ATOMIC_ACQUIRE)) {
+		now = gt_clock_monotonic();
+		if (gt_host_calls_serve(service->calls))
+			last = now;
+		else if (now - last < AWAKE_NS)
+			relax();
+		else
+			nanosleep(&pause, NULL);
+		if (now - reclaimed < (uint64_t)GT_HOST_CALL_RECLAIM_MS * NS_PER_MS)
+			continue;
+		gt_host_calls_reclaim(service->calls);
+		reclaimed = now;
+	}
+	gt_host_calls_serve(service->calls);
+	return NULL;
+}
+
+int gt_host_call_service_start(struct gt_host_calls *calls,
+			       struct gt_host_call_service **ret_service, struct gt_diag *diag)
+{
+	struct gt_host_call_service *service = calloc(1, sizeof(*service));
+	int error;
+
+	if (!service)
+		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	service->calls = calls;
+	/* Before the first kernel runs. */
+	gt_host_calls_serve(calls);
+	error = pthread_create(&service->thread, NULL, serve_until_stopped, service);
+	if (error) {
+		free(service);
+		return gt_diag(diag, -error, "run", NULL,
+			       "cannot start the thread that serves calls of the GPU: %s",
+			       strerror(error));
+	}
+	*ret_service = service;
+	return 0;
+}
+
+void gt_host_call_service_stop(struct gt_host_call_service *service)
+{
+	if (!service)
+		return;
+	__atomic_store_n(&service->stopped, true, __ATOMIC_RELEASE);
+	pthread_join(service->thread, NULL);
+	gt_host_calls_end(service->calls);
+	free(service);
+}
