@@ -173,7 +173,7 @@ struct gputap_branch {
 	gputap_u32 taken_mask;
 };
 
-/* barrier */
+/* barrier, barrier_end */
 struct gputap_barrier {
 	GPUTAP_CONTEXT;
 	/* The barrier number; that of __syncthreads is 0. */
@@ -449,6 +449,12 @@ GPUTAP_HELPER long (*bpf_map_add)(void *map, const void *key,
 				  unsigned long long number) = (void *)531;
 /* Return the bytes of shared memory of the block, static and dynamic (%total_smem_size). */
 GPUTAP_HELPER unsigned long long (*bpf_shared_size)(void) = (void *)532;
+/*
+ * Return how many clock cycles (%clock64) the instruction took, in programs of load, atomic and
+ * barrier_end: until its result has arrived, or all threads at the barrier. 0 elsewhere. The two
+ * reads of the clock are included. red has no result to wait for.
+ */
+GPUTAP_HELPER unsigned long long (*bpf_instruction_cycles)(void) = (void *)533;
 
 /*
  * Compare a field of the lanes in ctx->mask, in programs that run once per warp. The field must be

@@ -61,6 +61,7 @@ enum gt_context_source {
 	GT_SOURCE_TAKEN,      /* 1 if the branch is taken, else 0 */
 	GT_SOURCE_TAKEN_MASK, /* the lanes of the group that take it */
 	GT_SOURCE_BARRIER,    /* the number of the barrier */
+	GT_SOURCE_CYCLES,     /* clock cycles that the instruction took; by helper 533 only */
 	GT_SOURCE_PREDICATE,  /* by lane only: see GT_LANE_PREDICATE */
 	GT_SOURCE_NONE,
 };

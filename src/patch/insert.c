@@ -251,6 +251,7 @@ static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
 		.line = site->line,
 		.kernel = patcher->functions[function->number].kernel,
 		.has_sync = gt_patch_has_sync(module),
+		.after = site->after,
 	};
 
 	for (uint32_t i = 0; i < patcher->options->program_count; i++)
@@ -392,8 +393,12 @@ static void before_statement(void *context, const struct gt_ptx_statement *state
 		patcher->cursor++;
 		site = next_site(patcher, function, statement);
 	}
-	if (site && inserts_something(patcher, site))
+	if (site && inserts_something(patcher, site)) {
+		struct gt_patch_value_site at = value_site(patcher, site, function);
+
 		open_site(patcher, site, function, buffer);
+		gt_patch_put_start(&at, buffer);
+	}
 }
 
 static void after_statement(void *context, const struct gt_ptx_statement *statement,
@@ -412,6 +417,7 @@ static void after_statement(void *context, const struct gt_ptx_statement *statem
 		return;
 	}
 	at = value_site(patcher, site, function);
+	gt_patch_put_end(&at, buffer);
 	gt_patch_put_loaded(&at, buffer);
 	put_programs(patcher, site, function, buffer);
 	gt_strbuf_puts(buffer, "}\n");

@@ -17,6 +17,7 @@
  *	atomic               after atom and red
  *	copy                 before cp.async, not before its bulk forms
  *	barrier              before bar and barrier of a block
+ *	barrier_end          after them
  *	branch               before a conditional bra
  *	loop                 before a bra to an earlier label, where it is taken
  *	call, return         after the `{` of a device function; before its rets, at its end

@@ -29,6 +29,7 @@ static const struct patch_value_row {
 	{GT_SOURCE_TAKEN, "taken", 32},
 	{GT_SOURCE_TAKEN_MASK, "taken_mask", 32},
 	{GT_SOURCE_BARRIER, "barrier", 32},
+	{GT_SOURCE_CYCLES, "cycles", 64},
 };
 
 /* ---- what programs read ---------------------------------------------------------------- */
@@ -43,14 +44,18 @@ static void add_use(struct gt_patch_uses *uses, enum gt_context_source source, u
 		uses->sources |= UINT64_C(1) << source;
 }
 
-/* The source of the lane field that a helper reads. False: it reads none. */
-static bool find_lane_source(const struct bpf_insn *insn, const struct gt_insn_facts *facts,
-			     const struct gt_section *section, enum gt_context_source *ret_source)
+/* The source that a helper reads: a lane field, or what only a helper returns. False: none. */
+static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn_facts *facts,
+			       const struct gt_section *section, enum gt_context_source *ret_source)
 {
 	const struct gt_helper *helper;
 
 	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn))
 		return false;
+	if (insn->imm == GT_HELPER_instruction_cycles) {
+		*ret_source = GT_SOURCE_CYCLES;
+		return true;
+	}
 	helper = gt_helper((uint32_t)insn->imm);
 	return helper && helper->arguments[0] == GT_ARG_LANE_FIELD &&
 	       !gt_lane_source(section, (uint64_t)facts->registers[1].min, ret_source);
@@ -70,7 +75,7 @@ struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
 
 		if (!facts->insns[at].reached)
 			continue;
-		if (find_lane_source(insn, &facts->insns[at], section, &source))
+		if (find_helper_source(insn, &facts->insns[at], section, &source))
 			add_use(&uses, source == GT_SOURCE_PREDICATE ? GT_SOURCE_TAKEN : source, 0);
 		if (BPF_CLASS(insn->code) != BPF_LDX || base->type != GT_REG_CONTEXT)
 			continue;
@@ -496,11 +501,14 @@ static void put_declarations(const struct gt_patch_value_site *at, struct gt_str
 	for (uint32_t i = 0; i < values.count; i++)
 		gt_strbuf_printf(buffer, "\t.reg .b%u %s;\n", values.items[i].bits,
 				 values.items[i].operand);
+	if (is_used(at, GT_SOURCE_CYCLES))
+		gt_strbuf_printf(buffer, "\t.reg .pred %sat_arrived;\n", at->prefix);
 }
 
 /* Sources whose value is computed; all others are constants at the site. */
 static const uint64_t computed = SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH) |
-				 SOURCE(TAKEN) | SOURCE(TAKEN_MASK) | SOURCE(BARRIER);
+				 SOURCE(TAKEN) | SOURCE(TAKEN_MASK) | SOURCE(BARRIER) |
+				 SOURCE(CYCLES);
 
 static void put_constants(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
 {
@@ -524,6 +532,73 @@ static void put_absent(const struct gt_patch_value_site *at, uint64_t absent,
 			gt_strbuf_printf(buffer, "\tmov.b%u %sat_%s, 0;\n", value_rows[i].bits,
 					 at->prefix, value_rows[i].name);
 }
+
+/* ---- time ------------------------------------------------------------------------------ */
+
+static bool is_barrier(const struct gt_ptx_instruction *instruction)
+{
+	return instruction->form->opcode == GT_PTX_OP_BAR ||
+	       instruction->form->opcode == GT_PTX_OP_BARRIER;
+}
+
+/* Whether programs ask for the time that the instruction took, and it is known. */
+static bool is_timed(const struct gt_patch_value_site *at)
+{
+	return at->after && is_used(at, GT_SOURCE_CYCLES);
+}
+
+void gt_patch_put_start(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	if (is_timed(at))
+		gt_strbuf_printf(buffer, "\tmov.u64 %sat_cycles, %%clock64;\n", at->prefix);
+}
+
+/* The register that the instruction writes, or the first of several; NULL: none. */
+static const struct gt_ptx_operand *find_result(const struct gt_ptx_instruction *instruction,
+						struct gt_ptx_operand *element)
+{
+	const struct gt_ptx_operand *result = instruction->operands;
+
+	if (is_barrier(instruction) || instruction->form->opcode == GT_PTX_OP_RED)
+		return NULL;
+	if (result->kind == GT_PTX_OPERAND_VECTOR && !result->count)
+		return NULL;
+	*element = element_of(result, 0);
+	if (element->kind != GT_PTX_OPERAND_REGISTER ||
+	    gt_ptx_type_info(element->variable->type)->bits > 64)
+		return NULL;
+	return element;
+}
+
+/*
+ * The clock is read when the result has arrived: under a predicate that depends on it, one way or
+ * the other. The constant is of no importance; ptxas cannot know which way it is.
+ */
+void gt_patch_put_end(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
+{
+	struct gt_ptx_operand element;
+	const struct gt_ptx_operand *result;
+	char wide[GT_PATCH_MAX_NAME];
+	const char *p = at->prefix;
+
+	if (!is_timed(at))
+		return;
+	result = find_result(at->instruction, &element);
+	snprintf(wide, sizeof(wide), "%sat_t64", p);
+	if (result) {
+		put_bits(at, wide, result, 64, buffer);
+		gt_strbuf_printf(buffer,
+				 "\tsetp.eq.u64 %sat_arrived, %s, 0x5bd1e995;\n"
+				 "@%sat_arrived mov.u64 %s, %%clock64;\n"
+				 "@!%sat_arrived mov.u64 %s, %%clock64;\n",
+				 p, wide, p, wide, p, wide);
+	} else {
+		gt_strbuf_printf(buffer, "\tmov.u64 %s, %%clock64;\n", wide);
+	}
+	gt_strbuf_printf(buffer, "\tsub.u64 %sat_cycles, %s, %sat_cycles;\n", p, wide, p);
+}
+
+/* ---- sites ----------------------------------------------------------------------------- */
 
 void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
 {
@@ -553,8 +628,9 @@ void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf 
 		if (is_used(at, GT_SOURCE_TAKEN_MASK))
 			put_taken_mask(at, buffer);
 	}
-	if (at->instruction && (at->instruction->form->opcode == GT_PTX_OP_BAR ||
-				at->instruction->form->opcode == GT_PTX_OP_BARRIER)) {
+	if (is_timed(at))
+		absent &= ~SOURCE(CYCLES);
+	if (at->instruction && is_barrier(at->instruction)) {
 		absent &= ~SOURCE(BARRIER);
 		if (is_used(at, GT_SOURCE_BARRIER))
 			put_barrier(at, buffer);

@@ -47,6 +47,7 @@ struct gt_patch_value_site {
 	const struct gt_ptx_instruction *instruction; /* NULL: the start or end of the body */
 	uint32_t site, line, kernel;
 	bool has_sync; /* activemask and vote.sync exist: PTX 6.2 */
+	bool after;    /* programs run after the instruction */
 };
 
 /* The value of a source that is a constant at the site; 0: it is none. */
@@ -54,5 +55,8 @@ uint64_t gt_patch_constant_value(const struct gt_patch_value_site *at,
 				 enum gt_context_source source);
 /* Declare the registers and set what is known before the instruction. */
 void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
+/* Immediately before and after the instruction: measure how long it takes, if programs ask. */
+void gt_patch_put_start(const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
+void gt_patch_put_end(const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
 /* Set what the instruction has loaded, after it. */
 void gt_patch_put_loaded(const struct gt_patch_value_site *at, struct gt_strbuf *buffer);

@@ -369,6 +369,65 @@ TEST("programs run before and after a load, and before and after a barrier")
 	CHECK(patched.result.found == 1 + 1 + 3 + 2 + 2);
 }
 
+TEST("a program after a barrier has the cycles that a warp waited for the others")
+{
+	/* Warp 1 arrives a while after warp 0, which waits for it. */
+	static const char text[] = KERNEL("\tmov.u32 %r2, 0;\n"
+					  "\tsetp.lt.u32 %p1, %r1, 32;\n"
+					  "\t@%p1 bra $wait;\n"
+					  "$loop:\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tsetp.lt.u32 %p2, %r2, 1000;\n"
+					  "\t@%p2 bra $loop;\n"
+					  "$wait:\n"
+					  "\tbar.sync 0;\n"
+					  "\tst.global.u32 [%rd3], %r1;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/barrier.warp", NULL);
+	add_probe(&patched, "gpu/barrier_end.warp", NULL);
+	add_probe(&patched, "gpu/barrier_end.warp", "ldxw r6, [r1+472]");
+	add_probe(&patched, "gpu/barrier_end.warp",
+		  "call 533\nmov r6, 1\njgt r0, 3000, +1\nmov r6, 0");
+	add_probe(&patched, "gpu/barrier.warp", "call 533\nmov r6, r0");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 64},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.result.found == 5 && patched.result.patched == 5);
+	CHECK(patched.counts[0] == 2 && patched.counts[1] == 2 && patched.counts[2] == 0);
+	/* Warp 0 waits for the 3000 instructions of warp 1, which does not wait. */
+	CHECK(patched.counts[3] == 1);
+	/* Before the barrier nothing is known of it. */
+	CHECK(patched.counts[4] == 0);
+}
+
+/* 1 for 1 to 20 cycles: the software GPU has one per instruction. */
+#define FEW_CYCLES "call 533\nmov r6, 0\njeq r0, 0, +2\njgt r0, 20, +1\nmov r6, 1"
+
+TEST("loads and atomics have the cycles that they took, and other accesses none")
+{
+	static const char text[] = KERNEL("\tld.global.u32 %r2, [%rd3];\n"
+					  "\tsetp.lt.u32 %p1, %r1, 16;\n"
+					  "\t@%p1 ld.global.u8 %r2, [%rd3];\n"
+					  "\tatom.global.add.u32 %r2, [%rd3], 1;\n"
+					  "\tst.global.u32 [%rd3], %r2;\n"
+					  "\tred.global.add.u32 [%rd3], 1;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/load", NULL);
+	add_probe(&patched, "gpu/load", FEW_CYCLES);
+	add_probe(&patched, "gpu/atomic", NULL);
+	add_probe(&patched, "gpu/atomic", FEW_CYCLES);
+	add_probe(&patched, "gpu/store", "call 533\nmov r6, r0");
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 32},
+			  (struct gt_patch_options){0}));
+	CHECK(patched.counts[0] == 48 && patched.counts[2] == 64);
+	CHECK(patched.counts[1] == 48);
+	CHECK(patched.counts[3] == 64);
+	CHECK(patched.counts[4] == 0);
+}
+
 static const char with_function[] =
 	HEADER ".func (.reg .u32 r) twice(.reg .u32 a)\n{\n"
 	       "\t.reg .pred %q;\n"
