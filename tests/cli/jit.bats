@@ -318,3 +318,26 @@ compile_nvjitlink() {
 	expect_status 0
 	expect_output_line '^ +1024 +1024 +4 +[0-9]+ +add$'
 }
+
+@test "a cubin that an earlier run compiled is patched, as programs with caches load it" {
+	compile_nvrtc nvrtc -lnvrtc
+	compile load
+	export GPUTAP_CACHE=$PWD/cache
+	gputap run --gpu soft program.o -- ./nvrtc "$programs/kernels.cu" save:kept.cubin
+	expect_status 0
+	inserted ./load file kept.cubin
+	inserted ./load library kept.cubin
+	rm -r cache
+	gputap run --gpu soft program.o -- ./load file kept.cubin
+	expect_status 1
+	expect_error_line '1 SASS only'
+}
+
+@test "a linked program is patched again in a later run" {
+	need_command nvcc
+	nvcc -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] -o linked \
+		"$programs/linked.cu" "$programs/callee.cu" 2>/dev/null || skip "nvcc cannot link here"
+	export GPUTAP_CACHE=$PWD/cache
+	inserted ./linked
+	inserted ./linked
+}
