@@ -298,6 +298,23 @@ CUresult cuCtxDetach(void *context)
 	END_CONTEXT(cuCtxDetach, context);
 }
 
+/* The context of a green context ends with it. */
+CUresult cuGreenCtxDestroy(void *green)
+{
+	struct context_end end;
+	void *context = NULL;
+	CUresult error;
+
+	NEED(cuGreenCtxDestroy);
+	if (gt_agent_is_active() && gt_driver.cuCtxFromGreenCtx &&
+	    gt_driver.cuCtxFromGreenCtx(&context, green))
+		context = NULL;
+	end = begin_end(context);
+	error = gt_driver.cuGreenCtxDestroy(green);
+	finish_end(&end, !error);
+	return error;
+}
+
 #define END_PRIMARY_CONTEXT(function, device, has_ended)                                           \
 	struct context_end end;                                                                    \
 	CUresult error;                                                                            \

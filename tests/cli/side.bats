@@ -68,6 +68,13 @@ expect_count() {
 	done
 }
 
+@test "side modules are used wherever a program has the driver's functions from" {
+	counting gpu/entry/k7
+	run_scenario origins
+	expect_count 256
+	expect_json '.coverage | .modules_side == 8'
+}
+
 @test "options of the JIT compiler are those of the original, logs excepted" {
 	counting gpu/entry/k7
 	run_scenario options

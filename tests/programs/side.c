@@ -4,6 +4,7 @@
  * argument is the name of a scenario.
  */
 #include <cuda.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,6 +296,77 @@ static void test_options(void)
 	EXPECT(word(7) == 2 * THREADS && !*log);
 }
 
+/* What programs get the driver's functions from. */
+static void *find_by_name(const char *name)
+{
+	static void *driver;
+
+	if (!driver)
+		driver = dlopen("libcuda.so.1", RTLD_NOW);
+	return driver ? dlsym(driver, name) : NULL;
+}
+
+static void *find_by_version(const char *name)
+{
+	CUdriverProcAddressQueryResult status;
+	void *function = NULL;
+
+	CHECK(cuGetProcAddress_v2(name, &function, 13000, 0, &status));
+	return function;
+}
+
+static void *find_by_first_version(const char *name)
+{
+	CUresult (*get)(const char *, void **, int, cuuint64_t) = find_by_name("cuGetProcAddress");
+	void *function = NULL;
+
+	CHECK(get(name, &function, 13000, 0));
+	return function;
+}
+
+static void *find_by_found(const char *name)
+{
+	CUresult (*get)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
+		find_by_version("cuGetProcAddress");
+	CUdriverProcAddressQueryResult status;
+	void *function = NULL;
+
+	CHECK(get(name, &function, 13000, 0, &status));
+	return function;
+}
+
+/* Two launches with functions of each origin. */
+static void test_origins(void)
+{
+	static void *(*const origins[])(const char *) = {find_by_name, find_by_version,
+							 find_by_first_version, find_by_found};
+	char *text = make_module(KERNELS, 1);
+
+	begin();
+	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++) {
+		CUresult (*load_module)(CUmodule *, const void *) = origins[i]("cuModuleLoadData");
+		CUresult (*get_function)(CUfunction *, CUmodule, const char *) =
+			origins[i]("cuModuleGetFunction");
+		CUresult (*load_library)(CUlibrary *, const void *, void *, void *, unsigned,
+					 void *, void *, unsigned) =
+			origins[i]("cuLibraryLoadData");
+		CUresult (*get_kernel)(CUkernel *, CUlibrary, const char *) =
+			origins[i]("cuLibraryGetKernel");
+		CUfunction function;
+		CUlibrary library;
+		CUmodule module;
+		CUkernel kernel;
+
+		CHECK(load_module(&module, text));
+		CHECK(get_function(&function, module, "k7"));
+		launch(function);
+		CHECK(load_library(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(get_kernel(&kernel, library, "k7"));
+		launch((CUfunction)kernel);
+	}
+	EXPECT(word(7) == 8 * THREADS);
+}
+
 int main(int count, char **words_given)
 {
 	static const struct {
@@ -302,7 +374,7 @@ int main(int count, char **words_given)
 		void (*run)(void);
 	} tests[] = {
 		{"module", test_module},   {"library", test_library}, {"reused", test_reused},
-		{"threads", test_threads}, {"options", test_options},
+		{"threads", test_threads}, {"options", test_options}, {"origins", test_origins},
 	};
 
 	CHECK(cuInit(0));
