@@ -35,11 +35,11 @@ in_bundle() {
 @test "all checks of the bundle pass on the software GPU, and it prints its tables" {
 	in_bundle --gpu soft --rounds 1
 	expect_status 0
-	expect_output_line '^[0-9]+ passed, 0 failed, 3 skipped$'
+	expect_output_line '^[0-9]+ passed, 0 failed, [34] skipped$'
 	expect_no_output_line '^FAIL'
 	expect_output_line '^ok +counts of threads are exact'
 	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
-		expect_output_line "^ok +$tool: same results"
+		expect_output_line "^(ok|skip) +$tool: same results"
 	done
 	for kernel in vectorAdd matmul reduction; do
 		expect_output_line "^$kernel +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+\$"

@@ -45,15 +45,29 @@ compare() {
 	grep -qE ' 0 failed; ' <<<"$stderr" || fail "$1 on $2: a module failed"
 }
 
-# same_with_every_tool COMMAND…
+# Whether a tool has host programs: it needs privileges, and seconds to detach its uprobes.
+has_host_programs() {
+	"$build/gputap" verify --json "$build/programs/$1.bpf.o" | jq -e 'any(.kind == "linux")' >/dev/null
+}
+
+can_load_bpf() {
+	[ -e /sys/kernel/btf/vmlinux ] && { has_capability 21 || { has_capability 39 && has_capability 38; }; }
+}
+
+# same_with_every_tool COMMAND…: tools with host programs are tried with the first command
+# of this file.
 same_with_every_tool() {
 	plainly "$@"
 	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
+		if has_host_programs "$tool"; then
+			[ ! -e "$BATS_FILE_TMPDIR/host-programs" ] && can_load_bpf || continue
+		fi
 		gputap "$tool" --gpu soft -- "$@"
 		compare "$tool" "${*##*/}"
 	done
 	gputap run --gpu soft "$BATS_FILE_TMPDIR/all.o" -- "$@"
 	compare run "${*##*/}"
+	touch "$BATS_FILE_TMPDIR/host-programs"
 }
 
 setup_file() {
