@@ -26,8 +26,7 @@
  * counted and has a reason: found = patched + rejected.
  *
  * Costs of the forms were measured with ptxas 13.0: a nested scope costs no instruction. Programs
- *of some size at accesses and branches are functions that their sites call, with 10 to 12
- *instructions on average (call.c).
+ * of some size at accesses and branches are functions that their sites call (call.c).
  */
 #pragma once
 
