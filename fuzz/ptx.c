@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx/ptx.h"
+#include "ptx/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,6 +45,28 @@ static void walk(const struct gt_ptx_module *module)
 	}
 }
 
+/* The source position of each .loc has an end. */
+static void find_sources(const struct gt_ptx_module *module)
+{
+	gt_auto(ptx_sources) struct gt_ptx_sources *sources = NULL;
+	struct gt_ptx_source positions[GT_PTX_MAX_INLINED];
+	uint32_t count;
+
+	if (gt_ptx_sources_new(module, &sources))
+		abort();
+	for (const struct gt_ptx_function *function = module->functions; function;
+	     function = function->next) {
+		struct gt_ptx_statement *statement = function->body ? function->body->first : NULL;
+
+		for (; statement; statement = gt_ptx_statement_next(statement))
+			if (statement->kind == GT_PTX_STATEMENT_LOC &&
+			    (gt_ptx_sources_find(sources, function, statement->loc, positions,
+						 &count) ||
+			     !count || count > GT_PTX_MAX_INLINED))
+				abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gt_auto(ptx) struct gt_ptx_module *module = NULL, *again = NULL;
@@ -58,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	walk(module);
+	find_sources(module);
 	gt_ptx_print(module, &first);
 	if (first.failed || gt_ptx_parse(first.data, first.length, &again, NULL))
 		abort();

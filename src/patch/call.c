@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bodies as functions. ptxas 13 keeps one copy of a function in each kernel that calls it. The
- *calls are shorter than a body of some size and need fewer registers (bench/patch-code), so that
- *bodies at accesses and branches are called. At the one or two sites of a kernel's start or end, a
- *call costs more than the body.
+ * Bodies as functions. ptxas 13 keeps one copy of a function in each kernel that calls it. Calls
+ * are shorter than a body of some size and need fewer registers (bench/patch-code), so that bodies
+ * at accesses and branches are called. At the one or two sites of a kernel's start or end, a call
+ * costs more than the body.
  *
  * The constants of a site that take few values, such as the width of an access, are constants of
  * the function, too: there is a function for each combination. Other values are its parameters.
