@@ -30,7 +30,9 @@
  *   context are operands at the site of the insertion (gt_site_value).
  *   All lanes of the group must execute the body of a program of the level warp, which runs the
  *   program once. One thread must execute that of the level block.
- *   GT_SOURCE_TAKEN_MASK is a value of the site; GT_SOURCE_MASK is one if the active lanes are not
+ *   With stack_outside the scopes around the body declare its stack, if it has one:
+ *   .local .align 8 .b8 <prefix>stack[stack_bytes]. Bodies that run one after the other may share
+ *it. GT_SOURCE_TAKEN_MASK is a value of the site; GT_SOURCE_MASK is one if the active lanes are not
  *   the group.
  *
  * SYMBOLS of both forms, declared for the module, before everything else:
@@ -90,6 +92,7 @@ struct gt_translate_options {
 	uint32_t output_bytes; /* 0: GT_OUTPUT_BYTES; a power of two */
 	size_t max_text;       /* bytes of a job's text; 0: GT_MAX_TRANSLATED */
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
+	bool stack_outside;    /* "splice": the stack is declared around the body */
 	const struct gt_symbol_values *symbols; /* NULL: zeros */
 };
 
@@ -128,6 +131,7 @@ struct gt_translation {
 	struct gt_strbuf declarations; /* symbols and functions that bodies use */
 	struct gt_strbuf text;         /* kernels or bodies */
 	GT_VEC(char *) declared;       /* names that are in declarations */
+	uint32_t stack_bytes;          /* of the last job, in memory */
 };
 void gt_translation_clear(struct gt_translation *translation);
 

@@ -215,6 +215,7 @@ static void put_function(const struct gt_patcher *patcher, int number, struct gt
 			gt_strbuf_printf(buffer, "%s.param .b%u %sin_%u", count++ ? ", " : "",
 					 values.items[i].bits, p, i);
 	gt_strbuf_puts(buffer, ")\n{\n");
+	gt_patch_put_stack(patcher, UINT64_C(1) << variant->program, buffer);
 	for (uint32_t i = 0; i < values.count; i++) {
 		const struct gt_site_value *value = &values.items[i];
 

@@ -76,6 +76,7 @@ static int translate_program(struct gt_patcher *patcher, uint32_t number)
 		.prefix = prefix_of(patcher),
 		.output_bytes = options->output_bytes,
 		.symbols_global = symbols_are_global(patcher),
+		.stack_outside = true,
 		.symbols = options->symbols,
 	};
 	struct gt_translate_job job = {
@@ -102,6 +103,7 @@ static int translate_program(struct gt_patcher *patcher, uint32_t number)
 		gt_patch_reject(patcher, number, NULL, 0, "%s", diag.text);
 		return 0;
 	}
+	patcher->stacks[number] = patcher->translation.stack_bytes;
 	gt_strbuf_add(&patcher->bodies[number], gt_strbuf_string(&patcher->translation.text),
 		      patcher->translation.text.length);
 	return patcher->bodies[number].failed ? -ENOMEM : 0;
@@ -132,6 +134,19 @@ int gt_patch_translate(struct gt_patcher *patcher)
 			error = translate_program(patcher, i);
 	count_rejected(patcher);
 	return error;
+}
+
+void gt_patch_put_stack(const struct gt_patcher *patcher, uint64_t programs,
+			struct gt_strbuf *buffer)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (programs >> i & 1 && patcher->stacks[i] > bytes)
+			bytes = patcher->stacks[i];
+	if (bytes)
+		gt_strbuf_printf(buffer, "\t.local .align 8 .b8 %sstack[%u];\n", prefix_of(patcher),
+				 bytes);
 }
 
 /* ---- conditions ------------------------------------------------------------------------ */
@@ -361,6 +376,9 @@ static void begin_function(void *context, const struct gt_ptx_function *function
 	const struct gt_patch_site *site;
 
 	patcher->cursor = known->first_site;
+	if (known->first_site != UINT32_MAX)
+		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected,
+				   buffer);
 	if (function->is_entry &&
 	    gt_patch_has_block_end(patcher, known->programs & ~patcher->rejected))
 		gt_patch_put_exit_counter(patcher, buffer);

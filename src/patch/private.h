@@ -28,13 +28,14 @@ struct gt_patcher {
 	const struct gt_patch_options *options;
 	struct gt_patch_result *result;
 	struct gt_patch_graph *graph;
-	struct gt_patch_function *functions; /* by number */
-	struct gt_patch_reach kept;          /* of a side module */
-	struct gt_translation translation;   /* of all programs */
-	struct gt_strbuf *bodies;            /* one per program */
-	struct gt_patch_uses *uses;          /* one per program */
-	bool matches_callees;                /* a program matches a device function */
-	uint64_t rejected;                   /* programs that cannot be translated */
+	struct gt_patch_function *functions;    /* by number */
+	struct gt_patch_reach kept;             /* of a side module */
+	struct gt_translation translation;      /* of all programs */
+	struct gt_strbuf *bodies;               /* one per program */
+	struct gt_patch_uses *uses;             /* one per program */
+	uint32_t stacks[GT_PATCH_MAX_PROGRAMS]; /* bytes of memory, one per program */
+	bool matches_callees;                   /* a program matches a device function */
+	uint64_t rejected;                      /* programs that cannot be translated */
 	GT_VEC(struct gt_patch_variant) variants;
 	uint32_t cursor; /* the next site to print */
 	int error;
@@ -59,6 +60,13 @@ static inline bool gt_patch_has_sync(const struct gt_ptx_module *module)
 {
 	return module->version_major * 10 + module->version_minor >= 62;
 }
+
+/*
+ * Declare the stack that the bodies of programs share: ptxas does not overlay variables of scopes
+ * that follow each other.
+ */
+void gt_patch_put_stack(const struct gt_patcher *patcher, uint64_t programs,
+			struct gt_strbuf *buffer);
 
 /* Count `sites` of a program as found and rejected, with a reason. */
 void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *function,

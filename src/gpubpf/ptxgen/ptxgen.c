@@ -247,7 +247,8 @@ static void print_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 	if (gen->lanes != GT_PTXGEN_EACH)
 		gt_strbuf_printf(text, "\t.reg .b32 %sgroup, %sfirst;\n\t.reg .pred %sleader;\n",
 				 gen->prefix, gen->prefix, gen->prefix);
-	if (gen->stack_bytes)
+	gen->translation->stack_bytes = gen->stack_bytes;
+	if (gen->stack_bytes && !gen->options->stack_outside)
 		gt_strbuf_printf(text, "\t.local .align 8 .b8 %sstack[%u];\n", gen->prefix,
 				 gen->stack_bytes);
 	if (gen->copy_bytes)

@@ -342,6 +342,41 @@ TEST("barriers show their number")
 	CHECK(patched.counts[1] == 3 * 128);
 }
 
+static unsigned count_text(const char *text, const char *wanted)
+{
+	unsigned count = 0;
+
+	for (text = strstr(text, wanted); text; text = strstr(text + 1, wanted))
+		count++;
+	return count;
+}
+
+TEST("the sites of a kernel share one stack in memory")
+{
+	static const char text[] = KERNEL("\tst.global.u32 [%rd3], 7;\n"
+					  "\tst.global.u32 [%rd3], 8;\n"
+					  "\tst.global.u32 [%rd3], 9;\n"
+					  "\tret;\n");
+	/* 2 or 3: the address of the slot depends on the thread. */
+	static const char read[] =
+		"stdw [r10-72], 3\nstdw [r10-80], 2\nldxw r7, [r1+0]\nand r7, 1\n"
+		"lsh r7, 3\nmov r6, r10\nadd r6, -80\nadd r6, r7\n"
+		"ldxdw r6, [r6+0]";
+	const struct gt_patch_options options[] = {{.call_sites = 1000}, {.call_sites = 1}};
+
+	for (size_t i = 0; i < gt_countof(options); i++) {
+		auto_patched patched = {0};
+
+		add_probe(&patched, "gpu/store", read);
+		add_probe(&patched, "gpu/exit/*", read);
+		CHECK(run_patched(&patched, text, (struct launch_shape){2, 64}, options[i]));
+		CHECK(patched.counts[0] == 3 * (64 * 2 + 64 * 3));
+		CHECK(patched.counts[1] == 64 * 2 + 64 * 3);
+		CHECK(count_text(gt_strbuf_string(&patched.result.text), "stack[80];") ==
+		      1 + 2 * i);
+	}
+}
+
 TEST("programs run before and after a load, and before and after a barrier")
 {
 	static const char text[] = KERNEL("\tst.global.u32 [%rd3], 7;\n"
