@@ -55,6 +55,7 @@ struct gt_patch_program {
 struct gt_patch_recovery;
 struct gt_patch_reuse;
 
+/* The text depends on all of it; src/run/inject_reuse.c has the key of texts that are kept. */
 struct gt_patch_options {
 	const struct gt_bpf_object *object; /* of all programs; their maps; may be NULL */
 	const struct gt_patch_program *programs;

@@ -75,6 +75,15 @@ expect_count() {
 	expect_json '.coverage | .modules_side == 8'
 }
 
+@test "a library that is loaded without a context is patched for every device" {
+	export SOFTGPU_DEVICES=2
+	for section in 'gpu/entry/k7' 'gpu/entry/*'; do
+		counting "$section"
+		run_scenario devices
+		expect_count 160
+	done
+}
+
 @test "options of the JIT compiler are those of the original, logs excepted" {
 	counting gpu/entry/k7
 	run_scenario options

@@ -296,6 +296,35 @@ static void test_options(void)
 	EXPECT(word(7) == 2 * THREADS && !*log);
 }
 
+/* A library that is loaded before there is a context, used on each of two devices. */
+static void test_devices(void)
+{
+	char *text = make_module(KERNELS, 1);
+	CUlibrary library;
+	CUcontext context;
+	CUmodule module;
+
+	CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	for (int device = 1; device >= 0; device--) {
+		CHECK(cuDevicePrimaryCtxRetain(&context, device));
+		CHECK(cuCtxSetCurrent(context));
+		CHECK(cuMemAlloc(&words, 4 * KERNELS));
+		CHECK(cuMemsetD32(words, 0, KERNELS));
+		launch((CUfunction)find_kernel(library, 7));
+		EXPECT(word(7) == THREADS);
+		CHECK(cuLibraryGetModule(&module, library));
+		launch(find_function(module, 7));
+		EXPECT(word(7) == 2 * THREADS);
+	}
+	/* The context of the second device is the one that is left. */
+	CHECK(cuDevicePrimaryCtxReset(0));
+	CHECK(cuDevicePrimaryCtxRetain(&context, 1));
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuMemAlloc(&words, 4 * KERNELS));
+	launch((CUfunction)find_kernel(library, 7));
+	CHECK(cuCtxSynchronize());
+}
+
 /* What programs get the driver's functions from. */
 static void *find_by_name(const char *name)
 {
@@ -375,6 +404,7 @@ int main(int count, char **words_given)
 	} tests[] = {
 		{"module", test_module},   {"library", test_library}, {"reused", test_reused},
 		{"threads", test_threads}, {"options", test_options}, {"origins", test_origins},
+		{"devices", test_devices},
 	};
 
 	CHECK(cuInit(0));
