@@ -11,6 +11,7 @@ enum {
 	MEMTRACE_SITES = 1 << 16,
 	DIVERGENCE_SITES = 1 << 16,
 	HOTLOOP_SITES = 1 << 16,
+	STALL_SITES = 1 << 16,
 };
 
 struct cudacounter_kernel {
@@ -70,4 +71,10 @@ struct divergence_site {
 struct hotloop_site {
 	unsigned long long warps, threads; /* that branched back to the start of a loop */
 	unsigned long long executions;     /* of a conditional branch, by threads */
+};
+
+/* A load, an atomic or a barrier: by warps. The first counter is 0 if it did not run. */
+struct stall_site {
+	unsigned long long executions;
+	unsigned long long cycles, max; /* waited: the sum, and the longest time */
 };

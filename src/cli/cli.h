@@ -117,6 +117,7 @@ extern const struct gt_cli_command gt_command_hotloop;
 extern const struct gt_cli_command gt_command_memtrace;
 extern const struct gt_cli_command gt_command_kernelretsnoop;
 extern const struct gt_cli_command gt_command_launchlate;
+extern const struct gt_cli_command gt_command_stall;
 extern const struct gt_cli_command gt_command_threadhist;
 extern const struct gt_cli_command gt_command_doctor;
 extern const struct gt_cli_command gt_command_list;

@@ -27,7 +27,7 @@ static const struct gt_option option_table[] = {
 static const struct gt_gpu_report *const reports[] = {
 	&gt_gpu_report_blocktime, &gt_gpu_report_cudacounter,    &gt_gpu_report_divergence,
 	&gt_gpu_report_hotloop,   &gt_gpu_report_kernelretsnoop, &gt_gpu_report_launchlate,
-	&gt_gpu_report_memtrace,  &gt_gpu_report_threadhist,
+	&gt_gpu_report_memtrace,  &gt_gpu_report_stall,          &gt_gpu_report_threadhist,
 };
 
 static const struct gt_gpu_report *find_report(const char *name)
@@ -381,5 +381,29 @@ const struct gt_cli_command gt_command_hotloop = {
 	.examples = hotloop_examples,
 	.options = site_options,
 	.option_count = gt_countof(site_options) - 1, /* without --by */
+	.run = run_tool,
+};
+
+static const char *const stall_examples[] = {
+	"gputap stall -- ./matmul",
+	"gputap stall --top 10 -- ./train",
+	NULL,
+};
+
+const struct gt_cli_command gt_command_stall = {
+	.name = "stall",
+	.summary = "Show how many cycles warps wait for loads and barriers, on the GPU",
+	.usage = "[options] -- CMD ARGS",
+	.description =
+		"Runs CMD with its loads, atomics and barriers timed, and prints for each line of "
+		"the source (without line information, for each instruction of the PTX code) the "
+		"clock cycles from before the instruction until its result has arrived, or until "
+		"all threads are at the barrier: their sum over all warps, the mean and the "
+		"longest. A load whose value the kernel needs later is waited for at once: kernels "
+		"are slower, and waits that they would hide are counted, too. Rows with the most "
+		"cycles come first. Needs no privilege; see 'gputap run'.",
+	.examples = stall_examples,
+	.options = site_options,
+	.option_count = gt_countof(site_options),
 	.run = run_tool,
 };

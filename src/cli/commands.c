@@ -25,6 +25,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_memtrace,
 	&gt_command_kernelretsnoop,
 	&gt_command_launchlate,
+	&gt_command_stall,
 	&gt_command_threadhist,
 	&gt_command_doctor,
 	&gt_command_list,

@@ -44,6 +44,7 @@ extern const struct gt_gpu_report gt_gpu_report_hotloop;
 extern const struct gt_gpu_report gt_gpu_report_kernelretsnoop;
 extern const struct gt_gpu_report gt_gpu_report_launchlate;
 extern const struct gt_gpu_report gt_gpu_report_memtrace;
+extern const struct gt_gpu_report gt_gpu_report_stall;
 extern const struct gt_gpu_report gt_gpu_report_threadhist;
 
 /*

@@ -135,7 +135,10 @@ static int add_site(struct site_reading *reading, const struct gt_inject_site *s
 	for (uint32_t i = 0; i < report->counters; i++) {
 		if (by_loop && i == report->loop_counter)
 			continue;
-		if (!(report->not_summed >> i & 1))
+		if (report->maxima >> i & 1)
+			row->counters[i] =
+				values[i] > row->counters[i] ? values[i] : row->counters[i];
+		else if (!(report->not_summed >> i & 1))
 			row->counters[i] += values[i];
 		else if (!row->counters[i])
 			row->counters[i] = values[i];

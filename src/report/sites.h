@@ -25,6 +25,7 @@ struct gt_site_report {
 	const char *map;
 	uint32_t counters;              /* at most 64; a row whose first one is 0 did not run */
 	uint64_t not_summed;            /* bit n: of equal sites, counter n is that of the first */
+	uint64_t maxima;                /* bit n: of equal sites, counter n is the highest */
 	enum gt_site_grouping grouping; /* unless run->by_line or run->by_instruction is set */
 	/* BY_LOOP: this counter is that of the loop's first branch, run/inject.h. */
 	uint32_t loop_counter;

@@ -532,3 +532,44 @@ ptx_program() {
 	tool divergence --json --top 3 -- "$BATS_TEST_TMPDIR/kernels"
 	expect_json '.[0] | (.branches | length) == 3 and .sites_not_counted == 464'
 }
+
+@test "stall has the executions and the cycles of each line with a load or a barrier" {
+	tool stall --json -- "$examples/matmul"
+	output=$(grep '^{' <<<"$output")
+	# 64 blocks of 8 warps go through 8 tiles: 2 loads, 2 barriers, and 16 times 2 shared loads.
+	expect_json '.[0].waits | map({key: (.source[0].line | tostring), value: .executions}) |
+		from_entries == {"30": 4096, "31": 4096, "33": 4096, "35": 131072, "37": 4096}'
+	expect_json '.[0].waits | map(.cycles) == (map(.cycles) | sort | reverse) and
+		all(.cycles >= .executions and .max >= .cycles / .executions)'
+	# A load takes some instructions on the software GPU, which has no latency.
+	expect_json '.[0].waits | map(select(.ptx | startswith("ld.global"))) | length == 2 and all(.max < 50)'
+	tool stall -- "$examples/matmul"
+	expect_output_line '^ *CYCLES +EXECUTIONS +MEAN +MAX +AT +KERNEL +INSTRUCTION$'
+	expect_output_line '^ *[0-9]+ +4096 +[0-9.]+ +[0-9]+  matmul\.cu:33 +multiply +bar\.sync 0;$'
+}
+
+@test "stall finds the barrier at which a warp waits for another one" {
+	cat >"$BATS_TEST_TMPDIR/late.cu" <<-'END'
+		#include <cuda_runtime.h>
+		__global__ void late(volatile int *p) {
+			if (threadIdx.x >= 32)
+				for (int i = 0; i < 1000; i++)
+					*p = i;
+			__syncthreads();
+			*p = 1;
+			__syncthreads();
+		}
+		int main() {
+			int *p;
+			cudaMalloc(&p, 4);
+			late<<<1, 64>>>(p);
+			return cudaDeviceSynchronize();
+		}
+	END
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	"$root/tools/softcc" --build "$build" --line-info -o "$BATS_TEST_TMPDIR/late" \
+		"$BATS_TEST_TMPDIR/late.cu"
+	tool stall --json -- "$BATS_TEST_TMPDIR/late"
+	expect_json '.[0].waits | length == 2 and map(.executions) == [2, 2] and
+		map(.source[0].line) == [6, 8] and .[0].max > 1000 and .[1].max < 1000'
+}
