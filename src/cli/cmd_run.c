@@ -7,11 +7,10 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/coverage.h"
 #include "cli/host_map.h"
 #include "cli/injection.h"
 #include "cli/programs.h"
-#include "patch/values.h"
-#include "report/sites.h"
 
 #define AT(field) offsetof(struct gt_cli_injection_options, field)
 
@@ -195,97 +194,14 @@ static void print_maps(struct gt_cli_injection *self)
 	fflush(stdout);
 }
 
-/* Whether a program reads a value of its site. */
-static bool reads_source(const struct gt_cli_injection *self, enum gt_context_source source)
-{
-	for (uint32_t i = 0; i < self->count; i++) {
-		const struct gt_patch_program *program = &self->programs[i];
-
-		if (program->program &&
-		    gt_patch_find_uses(program->program, program->facts, &program->section)
-					    .sources >>
-				    source &
-			    1)
-			return true;
-	}
-	return false;
-}
-
-/* What the numbers of sites and kernels stand for, if programs read these. */
-static void json_numbers(const struct gt_cli_injection *self, struct gt_json *json)
-{
-	struct gt_inject_site site;
-	const char *name;
-
-	if (reads_source(self, GT_SOURCE_SITE)) {
-		gt_json_array_begin(json, "sites");
-		for (uint32_t i = 0; gt_inject_site(self->inject, i, &site); i++) {
-			gt_json_object_begin(json, NULL);
-			gt_json_u64(json, "site", i);
-			gt_site_put_json(&site, json);
-			gt_json_object_end(json);
-		}
-		gt_json_array_end(json);
-	}
-	if (!reads_source(self, GT_SOURCE_KERNEL))
-		return;
-	gt_json_array_begin(json, "kernels");
-	for (uint32_t i = 0; (name = gt_inject_kernel(self->inject, i)); i++) {
-		gt_json_object_begin(json, NULL);
-		gt_json_u64(json, "kernel", i);
-		gt_json_string(json, "function", name);
-		gt_json_object_end(json);
-	}
-	gt_json_array_end(json);
-}
-
-/* Why sites were rejected, and modules loaded as they are. */
-static void json_reasons(const struct gt_cli_injection *self, struct gt_json *json)
-{
-	const struct gt_inject_reason *reasons;
-	uint64_t dropped;
-	size_t count = gt_inject_reasons(self->inject, &reasons, &dropped);
-
-	gt_json_array_begin(json, "reasons");
-	for (size_t i = 0; i < count; i++) {
-		gt_json_object_begin(json, NULL);
-		gt_json_string(json, "reason", reasons[i].text);
-		if (reasons[i].program == GT_INJECT_MODULE)
-			gt_json_u64(json, "modules", reasons[i].modules);
-		else
-			gt_json_string(json, "program",
-				       gt_cli_injection_program(self, reasons[i].program));
-		if (reasons[i].function)
-			gt_json_string(json, "function", reasons[i].function);
-		gt_json_u64(json, "sites", reasons[i].sites);
-		gt_json_object_end(json);
-	}
-	gt_json_array_end(json);
-	gt_json_u64(json, "reasons_dropped", dropped);
-}
-
 static void json_result(const struct gt_cli_injection *self, int status)
 {
-	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&text);
 
 	gt_json_object_begin(&json, NULL);
 	json_maps(self, &json);
-	json_numbers(self, &json);
-	gt_json_object_begin(&json, "coverage");
-	gt_json_u64(&json, "modules", coverage.modules);
-	gt_json_u64(&json, "modules_patched", coverage.modules_patched);
-	gt_json_u64(&json, "modules_side", coverage.modules_side);
-	gt_json_u64(&json, "modules_sass_only", coverage.modules_sass);
-	gt_json_u64(&json, "modules_failed", coverage.modules_failed);
-	gt_json_u64(&json, "kernels", coverage.kernels);
-	gt_json_u64(&json, "kernels_compiled", coverage.compiled);
-	gt_json_u64(&json, "found", coverage.found);
-	gt_json_u64(&json, "patched", coverage.patched);
-	gt_json_u64(&json, "rejected", coverage.rejected);
-	json_reasons(self, &json);
-	gt_json_object_end(&json);
+	gt_cli_coverage_put_json(self, &json);
 	gt_json_u64(&json, "calls_lost", gt_inject_calls_lost(self->inject));
 	gt_json_u64(&json, "lines_lost", self->lines_lost);
 	gt_json_u64(&json, "status", (uint64_t)status);

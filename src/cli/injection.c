@@ -2,18 +2,13 @@
 #include "cli/injection.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/cli.h"
+#include "cli/coverage.h"
 #include "cli/programs.h"
 #include "cli/rejection.h"
-
-enum {
-	MAX_REASONS = 16, /* that are printed */
-};
 
 /* ---- programs -------------------------------------------------------------------------- */
 
@@ -199,20 +194,7 @@ void gt_cli_injection_free(struct gt_cli_injection *self)
 	gt_bpf_object_free(self->object);
 }
 
-/* ---- coverage --------------------------------------------------------------------------- */
-
-/* What was compiled of a module. */
-static void put_scope(const struct gt_inject_module *module, struct gt_strbuf *text)
-{
-	if (module->scope == GT_PATCH_SIDE)
-		gt_strbuf_printf(text, "side module with %u of %u kernels", module->compiled,
-				 module->module_kernels);
-	else if (module->scope == GT_PATCH_WHOLE)
-		gt_strbuf_printf(text, "whole module with %u kernels, %u matched (%s)",
-				 module->compiled, module->kernels, module->whole_reason);
-	else
-		gt_strbuf_puts(text, "original");
-}
+/* ---- running --------------------------------------------------------------------------- */
 
 static void show_progress(void *context)
 {
@@ -225,104 +207,12 @@ static void show_progress(void *context)
 static void report_module(void *context, const struct gt_inject_module *module)
 {
 	struct gt_cli_injection *self = context;
-	gt_auto_strbuf text = GT_STRBUF_INIT;
 
 	if (!self->given->verbose)
 		return;
 	gt_cli_progress_clear(&self->progress);
-	if (module->scope == GT_PATCH_NONE && !module->reason) {
-		gt_cli_error("module %u of process %d: no kernel matches", module->number,
-			     (int)module->pid);
-		return;
-	}
-	put_scope(module, &text);
-	gt_cli_error("module %u of process %d: %s%s; %u of %u sites patched%s%s", module->number,
-		     (int)module->pid, gt_strbuf_string(&text), module->cached ? " (cached)" : "",
-		     module->patched, module->found, module->reason ? "; " : "",
-		     module->reason ? module->reason : "");
+	gt_cli_coverage_print_module(module);
 }
-
-const char *gt_cli_injection_program(const struct gt_cli_injection *self, uint32_t number)
-{
-	const struct gt_bpf_program *program = self->programs[number].program;
-
-	return program ? program->name : self->programs[number].section.text;
-}
-
-static void put_reason(const struct gt_cli_injection *self, const struct gt_inject_reason *reason,
-		       struct gt_strbuf *text)
-{
-	if (reason->program == GT_INJECT_MODULE)
-		gt_strbuf_printf(text, "%u modules loaded as they are: ", reason->modules);
-	else
-		gt_strbuf_printf(text, "%" PRIu64 " sites of %s rejected", reason->sites,
-				 gt_cli_injection_program(self, reason->program));
-	if (reason->program != GT_INJECT_MODULE && reason->function) {
-		gt_strbuf_puts(text, ", the first in ");
-		gt_put_printable(text, reason->function);
-	}
-	gt_strbuf_puts(text, reason->program == GT_INJECT_MODULE ? "" : ": ");
-	gt_put_printable(text, reason->text);
-}
-
-static void print_reasons(const struct gt_cli_injection *self)
-{
-	const struct gt_inject_reason *reasons;
-	uint64_t dropped;
-	size_t count = gt_inject_reasons(self->inject, &reasons, &dropped);
-
-	for (size_t i = 0; i < count && i < MAX_REASONS; i++) {
-		gt_auto_strbuf text = GT_STRBUF_INIT;
-
-		put_reason(self, &reasons[i], &text);
-		gt_cli_error("%s", gt_strbuf_string(&text));
-	}
-	if (count > MAX_REASONS || dropped)
-		gt_cli_error("there are more reasons; --verbose prints them for each module");
-}
-
-/* The coverage, on standard error, as the account of "trace" is. */
-static void print_coverage(const struct gt_cli_injection *self)
-{
-	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
-
-	gt_cli_error("%u modules: %u patched (%u side, %u whole), %u SASS only, %u failed; "
-		     "%u kernels, %u compiled; %" PRIu64 " sites: %" PRIu64 " patched, %" PRIu64
-		     " rejected",
-		     coverage.modules, coverage.modules_patched, coverage.modules_side,
-		     coverage.modules_patched - coverage.modules_side, coverage.modules_sass,
-		     coverage.modules_failed, coverage.kernels, coverage.compiled, coverage.found,
-		     coverage.patched, coverage.rejected);
-	print_reasons(self);
-	if (!coverage.modules)
-		gt_cli_error("the command loaded no CUDA module that the agent could see");
-	else if (!coverage.kernels && self->given->kernels.words.count)
-		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
-			     self->given->kernels.words.items[0],
-			     self->given->kernels.words.count > 1 ? ", …" : "");
-	if (gt_inject_calls_lost(self->inject))
-		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",
-			     gt_inject_calls_lost(self->inject));
-	if (self->lines_lost)
-		gt_cli_error("%" PRIu64 " lines that programs printed were dropped (buffer full)",
-			     self->lines_lost);
-}
-
-/* What host programs may have missed. */
-static void print_account(const struct gt_cli_injection *self)
-{
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-	char *rest = NULL;
-
-	if (!self->host_programs)
-		return;
-	gt_host_programs_account(self->host_programs, self->host_targets_are_optional, &text);
-	for (char *line = text.length ? strtok_r(text.data, "\n", &rest) : NULL; line;
-	     line = strtok_r(NULL, "\n", &rest))
-		gt_cli_error("%s", line);
-}
-
-/* ---- running --------------------------------------------------------------------------- */
 
 static void print_remark(const char *text)
 {
@@ -423,7 +313,6 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 	gt_cli_progress_clear(&self->progress);
 	if (view->end)
 		view->end(self, status);
-	print_coverage(self);
-	print_account(self);
+	gt_cli_coverage_print(self);
 	return status;
 }

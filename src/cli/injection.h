@@ -102,6 +102,4 @@ int gt_cli_injection_read(struct gt_cli_injection *self, const char *path);
 /* Run the command with the programs, then print the coverage. Its exit status. */
 int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 			 const struct gt_cli_injection_view *view);
-/* The name of an inserted program; with --null, which inserts none, its section. */
-const char *gt_cli_injection_program(const struct gt_cli_injection *self, uint32_t number);
 void gt_cli_injection_free(struct gt_cli_injection *self);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cli/coverage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "patch/values.h"
+#include "report/sites.h"
+
+enum {
+	MAX_REASONS = 16, /* that are printed */
+};
+
+/* ---- text ------------------------------------------------------------------------------ */
+
+/* What was compiled of a module. Names and reasons may have text of the module: it is hostile. */
+static void put_scope(const struct gt_inject_module *module, struct gt_strbuf *text)
+{
+	if (module->scope == GT_PATCH_SIDE) {
+		gt_strbuf_printf(text, "side module with %u of %u kernels", module->compiled,
+				 module->module_kernels);
+	} else if (module->scope == GT_PATCH_WHOLE) {
+		gt_strbuf_printf(text, "whole module with %u kernels, %u matched (",
+				 module->compiled, module->kernels);
+		gt_put_printable(text, module->whole_reason);
+		gt_strbuf_putc(text, ')');
+	} else {
+		gt_strbuf_puts(text, "original");
+	}
+}
+
+static void put_module(const struct gt_inject_module *module, struct gt_strbuf *text)
+{
+	if (module->scope == GT_PATCH_NONE && !module->reason) {
+		gt_strbuf_puts(text, "no kernel matches");
+		return;
+	}
+	put_scope(module, text);
+	gt_strbuf_printf(text, "%s; %u of %u sites patched", module->cached ? " (cached)" : "",
+			 module->patched, module->found);
+	if (!module->reason)
+		return;
+	gt_strbuf_puts(text, "; ");
+	gt_put_printable(text, module->reason);
+}
+
+void gt_cli_coverage_print_module(const struct gt_inject_module *module)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	put_module(module, &text);
+	gt_cli_error("module %u of process %d: %s", module->number, (int)module->pid,
+		     gt_strbuf_string(&text));
+}
+
+/* The name of an inserted program; with --null, which inserts none, its section. */
+static const char *name_of_program(const struct gt_cli_injection *self, uint32_t number)
+{
+	const struct gt_bpf_program *program = self->programs[number].program;
+
+	return program ? program->name : self->programs[number].section.text;
+}
+
+static void put_reason(const struct gt_cli_injection *self, const struct gt_inject_reason *reason,
+		       struct gt_strbuf *text)
+{
+	if (reason->program == GT_INJECT_MODULE)
+		gt_strbuf_printf(text, "%u modules loaded as they are: ", reason->modules);
+	else
+		gt_strbuf_printf(text, "%" PRIu64 " sites of %s rejected", reason->sites,
+				 name_of_program(self, reason->program));
+	if (reason->program != GT_INJECT_MODULE && reason->function) {
+		gt_strbuf_puts(text, ", the first in ");
+		gt_put_printable(text, reason->function);
+	}
+	gt_strbuf_puts(text, reason->program == GT_INJECT_MODULE ? "" : ": ");
+	gt_put_printable(text, reason->text);
+}
+
+static void print_reasons(const struct gt_cli_injection *self)
+{
+	const struct gt_inject_reason *reasons;
+	uint64_t dropped;
+	size_t count = gt_inject_reasons(self->inject, &reasons, &dropped);
+
+	for (size_t i = 0; i < count && i < MAX_REASONS; i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+
+		put_reason(self, &reasons[i], &text);
+		gt_cli_error("%s", gt_strbuf_string(&text));
+	}
+	if (count > MAX_REASONS || dropped)
+		gt_cli_error("there are more reasons; --verbose prints them for each module");
+}
+
+/* What host programs may have missed. */
+static void print_account(const struct gt_cli_injection *self)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	char *rest = NULL;
+
+	if (!self->host_programs)
+		return;
+	gt_host_programs_account(self->host_programs, self->host_targets_are_optional, &text);
+	for (char *line = text.length ? strtok_r(text.data, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		gt_cli_error("%s", line);
+}
+
+/* The coverage, on standard error, as the account of "trace" is. */
+static void print_sums(const struct gt_cli_injection *self)
+{
+	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
+
+	gt_cli_error("%u modules: %u patched (%u side, %u whole), %u SASS only, %u failed; "
+		     "%u kernels, %u compiled; %" PRIu64 " sites: %" PRIu64 " patched, %" PRIu64
+		     " rejected",
+		     coverage.modules, coverage.modules_patched, coverage.modules_side,
+		     coverage.modules_patched - coverage.modules_side, coverage.modules_sass,
+		     coverage.modules_failed, coverage.kernels, coverage.compiled, coverage.found,
+		     coverage.patched, coverage.rejected);
+	print_reasons(self);
+	if (!coverage.modules)
+		gt_cli_error("the command loaded no CUDA module that the agent could see");
+	else if (!coverage.kernels && self->given->kernels.words.count)
+		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
+			     self->given->kernels.words.items[0],
+			     self->given->kernels.words.count > 1 ? ", …" : "");
+	if (gt_inject_calls_lost(self->inject))
+		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",
+			     gt_inject_calls_lost(self->inject));
+	if (self->lines_lost)
+		gt_cli_error("%" PRIu64 " lines that programs printed were dropped (buffer full)",
+			     self->lines_lost);
+}
+
+void gt_cli_coverage_print(const struct gt_cli_injection *self)
+{
+	print_sums(self);
+	print_account(self);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------ */
+
+/* Whether a program reads a value of its site. */
+static bool reads_source(const struct gt_cli_injection *self, enum gt_context_source source)
+{
+	for (uint32_t i = 0; i < self->count; i++) {
+		const struct gt_patch_program *program = &self->programs[i];
+
+		if (program->program &&
+		    gt_patch_find_uses(program->program, program->facts, &program->section)
+					    .sources >>
+				    source &
+			    1)
+			return true;
+	}
+	return false;
+}
+
+/* What the numbers of sites and kernels stand for, if programs read these. */
+static void json_numbers(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	struct gt_inject_site site;
+	const char *name;
+
+	if (reads_source(self, GT_SOURCE_SITE)) {
+		gt_json_array_begin(json, "sites");
+		for (uint32_t i = 0; gt_inject_site(self->inject, i, &site); i++) {
+			gt_json_object_begin(json, NULL);
+			gt_json_u64(json, "site", i);
+			gt_site_put_json(&site, json);
+			gt_json_object_end(json);
+		}
+		gt_json_array_end(json);
+	}
+	if (!reads_source(self, GT_SOURCE_KERNEL))
+		return;
+	gt_json_array_begin(json, "kernels");
+	for (uint32_t i = 0; (name = gt_inject_kernel(self->inject, i)); i++) {
+		gt_json_object_begin(json, NULL);
+		gt_json_u64(json, "kernel", i);
+		gt_json_string(json, "function", name);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
+/* Why sites were rejected, and modules loaded as they are. */
+static void json_reasons(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	const struct gt_inject_reason *reasons;
+	uint64_t dropped;
+	size_t count = gt_inject_reasons(self->inject, &reasons, &dropped);
+
+	gt_json_array_begin(json, "reasons");
+	for (size_t i = 0; i < count; i++) {
+		gt_json_object_begin(json, NULL);
+		gt_json_string(json, "reason", reasons[i].text);
+		if (reasons[i].program == GT_INJECT_MODULE)
+			gt_json_u64(json, "modules", reasons[i].modules);
+		else
+			gt_json_string(json, "program", name_of_program(self, reasons[i].program));
+		if (reasons[i].function)
+			gt_json_string(json, "function", reasons[i].function);
+		gt_json_u64(json, "sites", reasons[i].sites);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+	gt_json_u64(json, "reasons_dropped", dropped);
+}
+
+void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
+
+	json_numbers(self, json);
+	gt_json_object_begin(json, "coverage");
+	gt_json_u64(json, "modules", coverage.modules);
+	gt_json_u64(json, "modules_patched", coverage.modules_patched);
+	gt_json_u64(json, "modules_side", coverage.modules_side);
+	gt_json_u64(json, "modules_sass_only", coverage.modules_sass);
+	gt_json_u64(json, "modules_failed", coverage.modules_failed);
+	gt_json_u64(json, "kernels", coverage.kernels);
+	gt_json_u64(json, "kernels_compiled", coverage.compiled);
+	gt_json_u64(json, "found", coverage.found);
+	gt_json_u64(json, "patched", coverage.patched);
+	gt_json_u64(json, "rejected", coverage.rejected);
+	json_reasons(self, json);
+	gt_json_object_end(json);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which modules and sites were patched, and why others were not. */
+#pragma once
+
+#include "base/json.h"
+#include "cli/injection.h"
+
+/* Print the outcome for a module to standard error. */
+void gt_cli_coverage_print_module(const struct gt_inject_module *module);
+/* Print the sums, the reasons and what was missed or lost to standard error. */
+void gt_cli_coverage_print(const struct gt_cli_injection *self);
+/* Add the object `coverage`, and before it what the numbers that programs read stand for. */
+void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_json *json);
