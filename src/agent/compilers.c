@@ -141,8 +141,12 @@ static void **function_of(struct gt_compiler *compiler, size_t number)
 	return (void **)((char *)compiler + functions[number].offset);
 }
 
-/* Find all functions of the library that has `function`. */
-static bool read_library(const void *function, const char *suffix, struct gt_compiler *compiler)
+/*
+ * Find all functions of the library that has `function`, which has a number. Of a library in
+ * another namespace (dlmopen) only this one is known.
+ */
+static bool read_library(void *function, int number, const char *suffix,
+			 struct gt_compiler *compiler)
 {
 	Dl_info info;
 
@@ -158,17 +162,18 @@ static bool read_library(const void *function, const char *suffix, struct gt_com
 			 suffix);
 		*function_of(compiler, i) = find_beside(function, name);
 	}
+	*function_of(compiler, (size_t)number) = function;
 	return true;
 }
 
 static _Atomic(const struct gt_compiler *) libraries[LIBRARIES];
 
 /* The number of a library's copies of the hooks; -1: all are taken. */
-static int find_library(const void *function, const char *suffix)
+static int find_library(void *function, int number, const char *suffix)
 {
 	struct gt_compiler *compiler = gt_agent_allocate(sizeof(*compiler));
 
-	if (!compiler || !read_library(function, suffix, compiler)) {
+	if (!compiler || !read_library(function, number, suffix, compiler)) {
 		gt_agent_release(compiler, sizeof(*compiler));
 		return -1;
 	}
@@ -217,7 +222,9 @@ __attribute__((noinline)) static bool find_linked(const void *caller_address, co
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
 	void *function = find_for_caller(caller_address, name);
-	bool found = function && read_library(function, suffix, compiler);
+	const char *end;
+	int number = find_function(name, &end);
+	bool found = function && number >= 0 && read_library(function, number, suffix, compiler);
 
 	gt_agent_restore_caller(&caller);
 	return found;
@@ -230,8 +237,7 @@ __attribute__((noinline)) static bool find_linked(const void *caller_address, co
 	{                                                                                          \
 		struct gt_compiler compiler;                                                       \
                                                                                                    \
-		if (!find_linked(__builtin_return_address(0), #symbol, suffix, &compiler) ||       \
-		    !compiler.name)                                                                \
+		if (!find_linked(__builtin_return_address(0), #symbol, suffix, &compiler))         \
 			return failure;                                                            \
 		return gt_hook_##name(&compiler, UNPACK arguments);                                \
 	}
@@ -279,7 +285,7 @@ static void *find_hook(void *function, int number, const char *suffix)
 
 	if (!hooks[number][0])
 		return NULL;
-	library = find_library(function, suffix);
+	library = find_library(function, number, suffix);
 	return library < 0 ? NULL : hooks[number][library];
 }
 

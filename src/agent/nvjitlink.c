@@ -176,8 +176,9 @@ static void report_cubin(const struct gt_compiler *compiler, void *link,
 	    compiler->nvJitLinkGetLinkedCubinSize(link, &size) || !size ||
 	    size > GT_AGENT_MAX_COMPILED || !gt_agent_report_send(&known->report, cubin, size))
 		return;
-	if (!compiler->nvJitLinkComplete || !compiler->nvJitLinkGetLinkedPtxSize ||
-	    !compiler->nvJitLinkGetLinkedPtx)
+	if (!compiler->nvJitLinkCreate || !compiler->nvJitLinkAddData ||
+	    !compiler->nvJitLinkComplete || !compiler->nvJitLinkDestroy ||
+	    !compiler->nvJitLinkGetLinkedPtxSize || !compiler->nvJitLinkGetLinkedPtx)
 		return;
 	again = link_again(compiler, known);
 	if (!again)

@@ -341,3 +341,21 @@ compile_nvjitlink() {
 	inserted ./linked
 	inserted ./linked
 }
+
+@test "functions of a compiler in another namespace are called" {
+	echo 'int nvrtcGetCUBIN(void *program, char *cubin) { *cubin = 42; return 0; }' |
+		gcc -shared -fPIC -x c -o libalone.so -
+	cat >main.c <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		int main(void) {
+			void *library = dlmopen(LM_ID_NEWLM, "./libalone.so", RTLD_NOW);
+			int (*get)(void *, char *) = library ? dlsym(library, "nvrtcGetCUBIN") : 0;
+			char cubin = 0;
+			return !get || get(0, &cubin) ? 1 : cubin;
+		}
+	END
+	gcc -o main main.c -ldl
+	gputap run --gpu soft program.o -- ./main
+	expect_status 42
+}
