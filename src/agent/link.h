@@ -14,6 +14,7 @@ enum {
 struct gt_agent_program_link {
 	_Atomic(void *) handle; /* NULL: free */
 	struct gt_agent_report report;
+	int types[GT_AGENT_MAX_INPUTS]; /* of nvJitLink, by input */
 	/* Of nvJitLink: each with a NUL. */
 	char options[GT_AGENT_MAX_OPTION_BYTES];
 	unsigned option_count;

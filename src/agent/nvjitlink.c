@@ -84,6 +84,15 @@ int gt_hook_nvJitLinkDestroy(const struct gt_compiler *compiler, void **link)
 	return compiler->nvJitLinkDestroy(link);
 }
 
+/* Keep the type of the next input, for a second link. */
+static void note_type(struct gt_agent_program_link *link, int type)
+{
+	uint32_t number = link->report.compiled.input_count;
+
+	if (number < GT_AGENT_MAX_INPUTS)
+		link->types[number] = type;
+}
+
 int gt_hook_nvJitLinkAddData(const struct gt_compiler *compiler, void *link, int type,
 			     const void *data, size_t size, const char *name)
 {
@@ -93,6 +102,7 @@ int gt_hook_nvJitLinkAddData(const struct gt_compiler *compiler, void *link, int
 	if (known) {
 		const struct gt_agent_caller caller = gt_agent_save_caller();
 
+		note_type(known, type);
 		/* The size of PTX is ignored. */
 		gt_agent_report_add(&known->report, kind_of(type, data, size), data,
 				    type == INPUT_PTX ? strlen(data) : size);
@@ -110,6 +120,7 @@ int gt_hook_nvJitLinkAddFile(const struct gt_compiler *compiler, void *link, int
 	if (known) {
 		const struct gt_agent_caller caller = gt_agent_save_caller();
 
+		note_type(known, type);
 		gt_agent_report_add_file(&known->report, kind_of(type, NULL, 0), path);
 		gt_agent_restore_caller(&caller);
 	}
@@ -118,7 +129,21 @@ int gt_hook_nvJitLinkAddFile(const struct gt_compiler *compiler, void *link, int
 
 /* ---- the PTX of LTO-IR ------------------------------------------------------------------ */
 
-/* Create a link of the same inputs, which yields PTX. NULL: it failed. */
+/* Whether the link has the option -lto. */
+static bool has_lto(const struct gt_agent_program_link *known)
+{
+	const char *option = known->options;
+
+	for (unsigned i = 0; i < known->option_count; i++, option += strlen(option) + 1)
+		if (!strcmp(option, "-lto") || !strcmp(option, "--link-time-opt"))
+			return true;
+	return false;
+}
+
+/*
+ * Create a link of the same inputs, which yields PTX. NULL: it failed, as it does where an input is
+ * PTX or machine code.
+ */
 static void *link_again(const struct gt_compiler *compiler,
 			const struct gt_agent_program_link *known)
 {
@@ -135,8 +160,8 @@ static void *link_again(const struct gt_compiler *compiler,
 		return NULL;
 	error = 0;
 	for (uint32_t i = 0; i < compiled->input_count && !error; i++)
-		error = compiled->kinds[i] != GT_AGENT_INPUT_LTOIR ||
-			compiler->nvJitLinkAddData(link, INPUT_LTOIR,
+		error = compiled->kinds[i] == GT_AGENT_INPUT_PTX ||
+			compiler->nvJitLinkAddData(link, known->types[i],
 						   known->report.data + compiled->inputs[i].offset,
 						   compiled->inputs[i].size, "gputap");
 	if (!error)
@@ -174,7 +199,8 @@ static void report_cubin(const struct gt_compiler *compiler, void *link,
 
 	if (!known->report.data || !compiler->nvJitLinkGetLinkedCubinSize ||
 	    compiler->nvJitLinkGetLinkedCubinSize(link, &size) || !size ||
-	    size > GT_AGENT_MAX_COMPILED || !gt_agent_report_send(&known->report, cubin, size))
+	    size > GT_AGENT_MAX_COMPILED || !gt_agent_report_send(&known->report, cubin, size) ||
+	    !has_lto(known))
 		return;
 	if (!compiler->nvJitLinkCreate || !compiler->nvJitLinkAddData ||
 	    !compiler->nvJitLinkComplete || !compiler->nvJitLinkDestroy ||

@@ -362,9 +362,9 @@ static int take_report(struct recovered_report *report)
 	report->architecture = architecture_of(cubin, part->size);
 	for (uint32_t i = 0; i < report->compiled.input_count && !error; i++)
 		error = add_input(report, i);
-	if (error)
+	if (error && error != -ENODATA)
 		return error;
-	if (report->has_ltoir || !report->texts.count)
+	if (error || report->has_ltoir || !report->texts.count)
 		return carries_ptx(cubin, part->size) ? 0 : -EAGAIN;
 	if (count_bytes(&report->texts) > GT_RECOVERED_MAX_BYTES)
 		return -ENODATA;

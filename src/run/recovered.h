@@ -33,8 +33,8 @@ GT_DEFINE_AUTO(recovered, struct gt_recovered, gt_recovered_free)
 
 /*
  * Take a report of a user's process: the contents of its file. 0; -EAGAIN: neither the cubin nor
- * its inputs have PTX, but inputs are LTO-IR, from which the linker can make it; -ENODATA: an input
- * is machine code whose PTX is not known; -EINVAL: malformed; -ENOMEM.
+ * its inputs have PTX, which the linker may make if inputs are LTO-IR or contain it; -EINVAL:
+ * malformed; -ENOMEM.
  */
 int gt_recovered_take(struct gt_recovered *recovered, uid_t user, const void *data, size_t size);
 

@@ -220,6 +220,10 @@ compile_nvjitlink() {
 	on_softgpu ./nvrtc "$programs/callee.cu" ltoir:callee.ltoir -dlto -rdc=true -lineinfo
 	inserted ./linked data caller.ltoir callee.ltoir -- -lto
 	inserted ./linked data callee.ltoir caller.ltoir -- -lto -lineinfo
+	cp callee.ltoir callee.any
+	inserted ./linked data caller.ltoir callee.any -- -lto
+	nvcc -gencode arch=compute_75,code=lto_75 -dc -fatbin -o caller.fatbin "$programs/caller.cu"
+	inserted ./linked data caller.fatbin callee.ltoir -- -lto
 }
 
 @test "modules that the driver links are patched when the result is loaded" {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * nvjitlink METHOD FILE… [-- OPTIONS…]: links PTX (.ptx), LTO-IR (.ltoir) and cubins by nvJitLink
- * for this device, loads the cubin by METHOD and runs its kernel `add`. With -DDLOPEN, the program
- * opens nvJitLink itself, and uses the functions without a version.
+ * nvjitlink METHOD FILE… [-- OPTIONS…]: links PTX (.ptx), LTO-IR (.ltoir, .any), fatbins (.fatbin)
+ * and cubins by nvJitLink for this device, loads the cubin by METHOD and runs its kernel `add`.
+ * With -DDLOPEN, the program opens nvJitLink itself, and uses the functions without a version.
  */
 #ifdef DLOPEN
 #define _GNU_SOURCE
@@ -37,6 +37,10 @@ static nvJitLinkInputType type_of(const char *path)
 
 	if (end && !strcmp(end, ".ptx"))
 		return NVJITLINK_INPUT_PTX;
+	if (end && !strcmp(end, ".fatbin"))
+		return NVJITLINK_INPUT_FATBIN;
+	if (end && !strcmp(end, ".any"))
+		return NVJITLINK_INPUT_ANY;
 	return end && !strcmp(end, ".ltoir") ? NVJITLINK_INPUT_LTOIR : NVJITLINK_INPUT_CUBIN;
 }
 
