@@ -128,6 +128,11 @@ static void print_sums(const struct gt_cli_injection *self)
 		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
 			     self->given->kernels.words.items[0],
 			     self->given->kernels.words.count > 1 ? ", …" : "");
+	if (coverage.connections_dropped)
+		gt_cli_error("%" PRIu64
+			     " connections of processes were dropped; the modules that they "
+			     "asked for are not patched",
+			     coverage.connections_dropped);
 	if (gt_inject_calls_lost(self->inject))
 		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",
 			     gt_inject_calls_lost(self->inject));
@@ -229,5 +234,6 @@ void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_jso
 	gt_json_u64(json, "patched", coverage.patched);
 	gt_json_u64(json, "rejected", coverage.rejected);
 	json_reasons(self, json);
+	gt_json_u64(json, "connections_dropped", coverage.connections_dropped);
 	gt_json_object_end(json);
 }

@@ -40,6 +40,8 @@ struct gt_inject_coverage {
 	uint32_t kernels;         /* matched, in the modules that were patched */
 	uint32_t compiled;        /* kernels of these modules that were compiled again */
 	uint64_t found, patched, rejected;
+	/* Not accepted: out of memory, or too many at once. Their originals were loaded. */
+	uint64_t connections_dropped;
 };
 
 struct gt_host_programs;

@@ -140,6 +140,7 @@ static void accept_agent(struct gt_inject *inject)
 	if (!connection || watch(inject, fd, connection)) {
 		free(connection);
 		close(fd);
+		inject->coverage.connections_dropped++;
 		return;
 	}
 	connection->fd = fd;

@@ -911,6 +911,25 @@ TEST("a connection has ended although a child of the collector's process keeps i
 	close(image);
 }
 
+TEST("a connection that is not accepted for lack of memory is counted")
+{
+	auto_collector collector = {0};
+	struct gt_agent_reply reply;
+	int socket, file, image = file_with(KERNEL);
+
+	if (!collector_open(&collector))
+		return;
+	socket = connect_to(&collector);
+	send_request(socket, image_request(strlen(KERNEL)), image);
+	fail_allocation(0);
+	poll_collector(&collector);
+	CHECK(stop_failing() == 1);
+	CHECK(receive_verdict(socket, &reply, &file) == -1);
+	CHECK(gt_inject_coverage(collector.inject).connections_dropped == 1);
+	close(socket);
+	close(image);
+}
+
 static int count_open_files(void)
 {
 	int count = 0;
