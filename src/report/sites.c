@@ -16,6 +16,7 @@ struct site_rows {
 	size_t count;
 	uint64_t *counters;   /* of all rows */
 	uint32_t not_counted; /* sites that the map has no room for */
+	uint32_t unknown;     /* sites that were counted, and of which nothing else is known */
 };
 
 static void site_rows_clear(struct site_rows *rows)
@@ -157,8 +158,10 @@ static int add_sites(const struct gt_gpu_run *run, struct site_reading *reading)
 
 		if (!values[0])
 			continue;
-		if (!gt_inject_site(run->inject, i, &site))
+		if (!gt_inject_site(run->inject, i, &site)) {
 			site = unknown_site();
+			reading->rows->unknown++;
+		}
 		error = add_site(reading, &site, values);
 	}
 	return error;
@@ -298,6 +301,11 @@ void gt_site_report_put(const struct gt_gpu_run *run, const struct gt_site_repor
 				 "not counted: %u sites of modules that were loaded when the map "
 				 "was full\n",
 				 rows.not_counted);
+	if (rows.unknown)
+		gt_strbuf_printf(text,
+				 "the rows of \"?\" are %u sites of which neither kernel nor line "
+				 "was kept: the table of sites was full\n",
+				 rows.unknown);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */
@@ -339,6 +347,7 @@ void gt_site_report_put_json(const struct gt_gpu_run *run, const struct gt_site_
 	}
 	gt_json_array_end(json);
 	gt_json_u64(json, "sites_not_counted", rows.not_counted);
+	gt_json_u64(json, "sites_unknown", rows.unknown);
 }
 
 /* ---- cells ----------------------------------------------------------------------------- */
