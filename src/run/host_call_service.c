@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,8 +12,11 @@
 #include "base/clock.h"
 
 enum {
-	AWAKE_NS = 1000000, /* after the last call */
+	ALONE_NS = 5000,    /* after the last call: poll without a pause */
+	AWAKE_NS = 1000000, /* after the last call: let other threads run between polls */
 	SLEEP_NS = 50000,
+	IDLE_NS = 100000000, /* after the last call: sleep longer */
+	LONG_SLEEP_NS = 1000000,
 	NS_PER_MS = 1000000,
 };
 
@@ -30,10 +34,22 @@ static void relax(void)
 #endif
 }
 
+/* Wait until the next poll, `idle` ns after the last call. */
+static void wait_for_calls(uint64_t idle)
+{
+	const struct timespec pause = {.tv_nsec = idle < IDLE_NS ? SLEEP_NS : LONG_SLEEP_NS};
+
+	if (idle < ALONE_NS)
+		relax();
+	else if (idle < AWAKE_NS)
+		sched_yield(); /* the thread that calls may be on this CPU */
+	else
+		nanosleep(&pause, NULL);
+}
+
 static void *serve_until_stopped(void *context)
 {
 	struct gt_host_call_service *service = context;
-	const struct timespec pause = {.tv_nsec = SLEEP_NS};
 	uint64_t now = gt_clock_monotonic(), last = now, reclaimed = now;
 
 	prctl(PR_SET_NAME, "gputap-calls");
@@ -42,10 +58,8 @@ static void *serve_until_stopped(void *context)
 		now = gt_clock_monotonic();
 		if (gt_host_calls_serve(service->calls))
 			last = now;
-		else if (now - last < AWAKE_NS)
-			relax();
 		else
-			nanosleep(&pause, NULL);
+			wait_for_calls(now - last);
 		if (now - reclaimed < (uint64_t)GT_HOST_CALL_RECLAIM_MS * NS_PER_MS)
 			continue;
 		gt_host_calls_reclaim(service->calls);

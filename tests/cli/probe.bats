@@ -50,9 +50,12 @@ stop() {
 	grep -q '^stopped' "$BATS_TEST_TMPDIR/output"
 }
 
-# counts SLOT: the latest value that the session has printed.
+# counts SLOT: the latest value that the session has printed; 0 before the first interval.
 counts() {
-	grep '^{.*}$' "$BATS_TEST_TMPDIR/output" | tail -n 1 | jq --argjson n "$1" \
+	{
+		echo '{"maps": [{"entries": []}]}'
+		grep '^{.*}$' "$BATS_TEST_TMPDIR/output"
+	} | tail -n 1 | jq --argjson n "$1" \
 		'.maps[0].entries | [.[] | select(.key == $n) | .value][0] // 0'
 }
 
