@@ -65,8 +65,10 @@ same_with_every_tool() {
 		gputap "$tool" --gpu soft -- "$@"
 		compare "$tool" "${*##*/}"
 	done
-	gputap run --gpu soft "$BATS_FILE_TMPDIR/all.o" -- "$@"
+	gputap run --gpu soft --json "$BATS_FILE_TMPDIR/all.o" -- "$@"
 	compare run "${*##*/}"
+	grep '^{' <<<"$output" | tail -n 1 | jq -e '.coverage | .found == .patched + .rejected and
+		.rejected == 0 and .modules_failed == 0' >/dev/null || fail "the coverage of ${*##*/}"
 	touch "$BATS_FILE_TMPDIR/host-programs"
 }
 
