@@ -7,7 +7,7 @@
  *   .nv_debug_ptx_txt.<number>  by nvJitLink, one for each linked input
  *
  * Such a section is a whole PTX module, not compressed: each line ends in NUL. It has neither
- * comments nor .file directives.
+ * comments nor .file and .loc directives.
  *
  * The compiler's options are in the notes of .note.nv.tkinfo (name "NVIDIA Corp", type 2000), one
  * for each tool: u32 2, u32 0, then four offsets in the strings that follow (u32 each): the tool

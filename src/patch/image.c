@@ -300,7 +300,24 @@ static bool may_match(const struct gt_cubin_ptx *ptx, const struct gt_patch_opti
 	return false;
 }
 
-/* The PTX of a cubin: its own, or what is known of it. -ENODATA without a diag: none. */
+/* Replace the PTX that a cubin carries by what is known of it, which has source lines. */
+static void prefer_known(const struct gt_fatbin_payload *payload,
+			 const struct gt_patch_recovery *recovery, struct gt_cubin_ptx *ptx)
+{
+	struct gt_cubin_texts known = {0};
+
+	if (recovery->find(recovery->context, payload->data, payload->size, &known)) {
+		gt_cubin_texts_clear(&known);
+		return;
+	}
+	gt_cubin_texts_clear(&ptx->texts);
+	ptx->texts = known;
+}
+
+/*
+ * The PTX of a cubin: its own, or what is known of it. -ENODATA without a diag: none.
+ * *ret_recovered: its own is none.
+ */
 static int find_ptx(const struct gt_fatbin_payload *payload, const struct gt_patch_options *options,
 		    struct gt_cubin_ptx *ret_ptx, bool *ret_recovered, struct gt_diag *diag)
 {
@@ -311,6 +328,8 @@ static int find_ptx(const struct gt_fatbin_payload *payload, const struct gt_pat
 	if (*ret_recovered)
 		error = recovery->find(recovery->context, payload->data, payload->size,
 				       &ret_ptx->texts);
+	else if (!error && recovery)
+		prefer_known(payload, recovery, ret_ptx);
 	if (error == -ENOMEM)
 		return fail_memory(diag);
 	return error ? -ENODATA : 0;

@@ -13,7 +13,7 @@
 #include "fatbin/fatbin.h"
 #include "patch/patch.h"
 
-/* Finds the PTX of cubins that carry none. */
+/* Finds the PTX that cubins were compiled from. What a cubin carries has no source lines. */
 struct gt_patch_recovery {
 	/* Adds it, possibly of several modules that were linked. 0, -ENODATA, -ENOMEM. */
 	int (*find)(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts);

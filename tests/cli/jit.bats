@@ -363,3 +363,10 @@ compile_nvjitlink() {
 	gputap run --gpu soft program.o -- ./main
 	expect_status 42
 }
+
+@test "reports have the source lines of what NVRTC compiles with line information" {
+	compile_nvrtc nvrtc -lnvrtc
+	gputap memtrace --by line --gpu soft -- ./nvrtc "$programs/kernels.cu" data -lineinfo
+	expect_status 0
+	expect_output_line ' kernels\.cu:8 +add +ld\.global'
+}

@@ -301,6 +301,27 @@ TEST("the PTX that is known of a cubin is patched; without a match it is loaded 
 	CHECK_INT(always.image.result.scope, GT_PATCH_NONE);
 }
 
+TEST("the PTX that is known of a cubin is preferred to what the cubin carries")
+{
+	static const struct made_kernel kernel = {.name = "k"};
+	const struct made_source source = {.texts = {{".nv_debug_ptx_txt", KERNEL("sm_90", "k")}}};
+	const struct gt_patch_recovery recovery = {
+		.find = find_text, .context = (void *)("\n\n" KERNEL("sm_90", "k"))};
+	struct gt_patch_options options = {.object = &object, .recovery = &recovery};
+	auto_patched_image patched = {0};
+	size_t size;
+	gt_autofree char *cubin = make_cubin_with(&kernel, 1, 0, &source, &size);
+
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
+	add_probe(&patched.programs, "gpu/exit/k", NULL);
+	options.programs = patched.programs.programs;
+	options.program_count = patched.programs.count;
+	CHECK_INT(gt_patch_image(cubin, size, 90, &options, &patched.image, &patched.diag), 0);
+	CHECK(patched.image.result.sites.count == 1);
+	if (patched.image.result.sites.count)
+		CHECK_INT(patched.image.result.sites.items[0].line, 8);
+}
+
 /* Patch the PTX in a cubin that nvcc made, and assemble what is loaded in its place. */
 static void check_compiled(const char *options)
 {
