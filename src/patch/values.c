@@ -200,133 +200,6 @@ uint64_t gt_patch_constant_value(const struct gt_patch_value_site *at,
 	}
 }
 
-/* ---- bits of operands ------------------------------------------------------------------ */
-
-/* A register's name without the offset that it may have within an address. */
-static void put_operand(const struct gt_ptx_operand *operand, struct gt_strbuf *buffer)
-{
-	struct gt_ptx_operand plain = *operand;
-
-	if (plain.kind == GT_PTX_OPERAND_REGISTER && plain.selector != GT_PTX_SELECT_OTHER)
-		plain.offset = 0;
-	gt_ptx_print_operand(&plain, buffer);
-}
-
-static bool is_constant_operand(const struct gt_ptx_operand *operand)
-{
-	return operand->kind == GT_PTX_OPERAND_INTEGER || operand->kind == GT_PTX_OPERAND_FLOAT32 ||
-	       operand->kind == GT_PTX_OPERAND_FLOAT64 || operand->kind == GT_PTX_OPERAND_WARP_SIZE;
-}
-
-/* The bits that a constant has in memory, of `bits` bits. */
-static uint64_t constant_bits(const struct gt_ptx_operand *operand, unsigned bits)
-{
-	double wide;
-	float narrow;
-	uint32_t narrow_bits;
-
-	if (operand->kind == GT_PTX_OPERAND_WARP_SIZE)
-		return 32;
-	if (operand->kind != GT_PTX_OPERAND_FLOAT64 || bits != 32)
-		return operand->integer;
-	memcpy(&wide, &operand->integer, sizeof(wide));
-	narrow = (float)wide;
-	memcpy(&narrow_bits, &narrow, sizeof(narrow_bits));
-	return narrow_bits;
-}
-
-static uint64_t low_bits(unsigned bits)
-{
-	return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-}
-
-/* <to>.b64 = the low `bits` bits of an operand, extended with zeros; t16, t32: temporaries. */
-static void put_bits(const struct gt_patch_value_site *at, const char *to,
-		     const struct gt_ptx_operand *operand, unsigned bits, struct gt_strbuf *buffer)
-{
-	const char *p = at->prefix;
-	unsigned size;
-
-	if (is_constant_operand(operand)) {
-		gt_strbuf_printf(buffer, "\tmov.b64 %s, 0x%" PRIx64 ";\n", to,
-				 constant_bits(operand, bits) & low_bits(bits));
-		return;
-	}
-	if (operand->kind != GT_PTX_OPERAND_REGISTER) {
-		gt_strbuf_printf(buffer, "\tmov.b64 %s, 0;\n", to);
-		return;
-	}
-	size = gt_ptx_type_info(operand->variable->type)->bits;
-	if (size == 64)
-		gt_strbuf_printf(buffer, "\tmov.b64 %s, ", to);
-	else if (size == 8) /* mov has no such form */
-		gt_strbuf_printf(buffer, "\tcvt.u64.u8 %s, ", to);
-	else
-		gt_strbuf_printf(buffer, "\tmov.b%u %sat_t%u, ", size, p, size);
-	put_operand(operand, buffer);
-	gt_strbuf_puts(buffer, ";\n");
-	if (size != 64 && size != 8)
-		gt_strbuf_printf(buffer, "\tcvt.u64.u%u %s, %sat_t%u;\n", size, to, p, size);
-	if (bits < size)
-		gt_strbuf_printf(buffer, "\tand.b64 %s, %s, 0x%" PRIx64 ";\n", to, to,
-				 low_bits(bits));
-}
-
-/* A register of 128 bits as two halves. */
-static bool put_wide_register(const struct gt_patch_value_site *at,
-			      const struct gt_ptx_operand *operand, struct gt_strbuf *buffer)
-{
-	if (operand->kind != GT_PTX_OPERAND_REGISTER ||
-	    gt_ptx_type_info(operand->variable->type)->bits != 128)
-		return false;
-	gt_strbuf_printf(buffer, "\tmov.b128 {%sat_value, %sat_value_high}, ", at->prefix,
-			 at->prefix);
-	put_operand(operand, buffer);
-	gt_strbuf_puts(buffer, ";\n");
-	return true;
-}
-
-/* An element of a value: of { … }, of a register that is declared as a vector, or the value. */
-static struct gt_ptx_operand element_of(const struct gt_ptx_operand *value, uint32_t number)
-{
-	struct gt_ptx_operand element = *value;
-
-	if (value->kind == GT_PTX_OPERAND_VECTOR)
-		return value->items[number];
-	if (value->kind == GT_PTX_OPERAND_REGISTER && value->variable->vector > 1 &&
-	    value->selector == GT_PTX_SELECT_NONE && number < 4)
-		element.selector = (uint8_t)(GT_PTX_SELECT_X + number);
-	return element;
-}
-
-/* The elements of a value, packed as in memory into two registers of 64 bits. */
-static void put_value(const struct gt_patch_value_site *at, const struct gt_patch_access *access,
-		      struct gt_strbuf *buffer)
-{
-	static const char *const halves[] = {"value", "value_high"};
-	const struct gt_ptx_operand *value = access->value;
-	char part[GT_PATCH_MAX_NAME];
-
-	gt_strbuf_printf(buffer, "\tmov.b64 %sat_value, 0;\n\tmov.b64 %sat_value_high, 0;\n",
-			 at->prefix, at->prefix);
-	if (!value || put_wide_register(at, value, buffer))
-		return;
-	snprintf(part, sizeof(part), "%sat_t64", at->prefix);
-	for (uint32_t i = 0; i < access->elements; i++) {
-		struct gt_ptx_operand element;
-		uint32_t bit = i * access->element_bits;
-
-		if (bit >= 128 || (value->kind == GT_PTX_OPERAND_VECTOR && i >= value->count))
-			break;
-		element = element_of(value, i);
-		put_bits(at, part, &element, access->element_bits, buffer);
-		if (bit % 64)
-			gt_strbuf_printf(buffer, "\tshl.b64 %s, %s, %u;\n", part, part, bit % 64);
-		gt_strbuf_printf(buffer, "\tor.b64 %sat_%s, %sat_%s, %s;\n", at->prefix,
-				 halves[bit / 64], at->prefix, halves[bit / 64], part);
-	}
-}
-
 /* ---- addresses, branches, arguments ---------------------------------------------------- */
 
 static void put_address(const struct gt_patch_value_site *at, const struct gt_ptx_operand *address,
@@ -340,7 +213,7 @@ static void put_address(const struct gt_patch_value_site *at, const struct gt_pt
 		gt_strbuf_printf(buffer, "\tmov.u64 %s, %s;\n", name, address->variable->name);
 		offset = address->offset;
 	} else {
-		put_bits(at, name, address, 64, buffer);
+		gt_patch_put_bits(at, name, address, 64, buffer);
 		if (address->kind == GT_PTX_OPERAND_REGISTER &&
 		    address->selector != GT_PTX_SELECT_OTHER)
 			offset = address->offset;
@@ -430,7 +303,8 @@ static void put_barrier(const struct gt_patch_value_site *at, struct gt_strbuf *
 	const struct gt_ptx_operand *barrier = barrier_operand(at->instruction);
 
 	gt_strbuf_printf(buffer, "\tmov.b32 %sat_barrier, ", at->prefix);
-	if (barrier && (barrier->kind == GT_PTX_OPERAND_REGISTER || is_constant_operand(barrier)))
+	if (barrier &&
+	    (barrier->kind == GT_PTX_OPERAND_REGISTER || gt_patch_is_constant_operand(barrier)))
 		gt_ptx_print_operand(barrier, buffer);
 	else
 		gt_strbuf_putc(buffer, '0');
@@ -563,7 +437,7 @@ static const struct gt_ptx_operand *find_result(const struct gt_ptx_instruction 
 		return NULL;
 	if (result->kind == GT_PTX_OPERAND_VECTOR && !result->count)
 		return NULL;
-	*element = element_of(result, 0);
+	*element = gt_patch_element_of(result, 0);
 	if (element->kind != GT_PTX_OPERAND_REGISTER ||
 	    gt_ptx_type_info(element->variable->type)->bits > 64)
 		return NULL;
@@ -586,7 +460,7 @@ void gt_patch_put_end(const struct gt_patch_value_site *at, struct gt_strbuf *bu
 	result = find_result(at->instruction, &element);
 	snprintf(wide, sizeof(wide), "%sat_t64", p);
 	if (result) {
-		put_bits(at, wide, result, 64, buffer);
+		gt_patch_put_bits(at, wide, result, 64, buffer);
 		gt_strbuf_printf(buffer,
 				 "\tsetp.eq.u64 %sat_arrived, %s, 0x5bd1e995;\n"
 				 "@%sat_arrived mov.u64 %s, %%clock64;\n"
@@ -618,7 +492,7 @@ void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf 
 			put_space(at, buffer);
 		/* An atomic may overwrite its operand; what is loaded is not there yet. */
 		if (uses_value(at) && access.kind != GT_MEMORY_LOAD)
-			put_value(at, &access, buffer);
+			gt_patch_put_value(at, &access, buffer);
 	}
 	if (at->instruction && at->instruction->form->opcode == GT_PTX_OP_BRA &&
 	    at->instruction->guard) {
@@ -644,5 +518,5 @@ void gt_patch_put_loaded(const struct gt_patch_value_site *at, struct gt_strbuf 
 
 	if (uses_value(at) && at->instruction && !gt_patch_read_access(at->instruction, &access) &&
 	    access.kind == GT_MEMORY_LOAD)
-		put_value(at, &access, buffer);
+		gt_patch_put_value(at, &access, buffer);
 }

@@ -60,3 +60,15 @@ void gt_patch_put_start(const struct gt_patch_value_site *at, struct gt_strbuf *
 void gt_patch_put_end(const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
 /* Set what the instruction has loaded, after it. */
 void gt_patch_put_loaded(const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
+
+/* value_bits.c: whether an operand is a number. */
+bool gt_patch_is_constant_operand(const struct gt_ptx_operand *operand);
+/* An element of a value: of { … }, of a register that is declared as a vector, or the value. */
+struct gt_ptx_operand gt_patch_element_of(const struct gt_ptx_operand *value, uint32_t number);
+/* <to>.b64 = the low `bits` bits of an operand, extended with zeros; t16, t32: temporaries. */
+void gt_patch_put_bits(const struct gt_patch_value_site *at, const char *to,
+		       const struct gt_ptx_operand *operand, unsigned bits,
+		       struct gt_strbuf *buffer);
+/* The elements of a value, packed as in memory into two registers of 64 bits. */
+void gt_patch_put_value(const struct gt_patch_value_site *at, const struct gt_patch_access *access,
+			struct gt_strbuf *buffer);

@@ -92,7 +92,7 @@ TEST("a call without a .loc of its own ends the chain, and names may begin withi
 
 TEST("a chain of inlined calls has a bound")
 {
-	gt_auto_strbuf body = GT_STRBUF_INIT, text = GT_STRBUF_INIT;
+	gt_auto_strbuf body = GT_STRBUF_INIT;
 	gt_auto(ptx_sources) struct gt_ptx_sources *sources = NULL;
 	gt_auto(ptx) struct gt_ptx_module *module = NULL;
 	struct gt_ptx_source positions[GT_PTX_MAX_INLINED];
