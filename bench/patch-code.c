@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "gpubpf/filter.h"
 #include "gpubpf/object/object.h"
 #include "patch/patch.h"
 #include "sass.h"
@@ -21,10 +22,20 @@
 /* Programs whose names begin with one of these are inserted together. */
 static const struct patch_set {
 	const char *name;
-	bool per_site; /* of memory accesses */
+	bool per_site;    /* of memory accesses */
+	bool switchable;  /* as with --switchable */
+	const char *when; /* as --when; NULL: none */
+	uint32_t period;  /* as --sample; 0: none */
 } sets[] = {
-	{"empty", false}, {"counter", false}, {"histogram", false},
-	{"ring", false},  {"accesses", true}, {"sectors", true},
+	{.name = "empty"},
+	{.name = "counter"},
+	{.name = "switched", .switchable = true},
+	{.name = "filtered", .when = "blockIdx.x==0"},
+	{.name = "sampled", .period = 10},
+	{.name = "histogram"},
+	{.name = "ring"},
+	{.name = "accesses", .per_site = true},
+	{.name = "sectors", .per_site = true},
 };
 
 /* What one kernel has more with a set. */
@@ -54,6 +65,30 @@ static void verified_set_clear(struct verified_set *set)
 		gt_facts_clear(&set->facts[i]);
 }
 #define auto_verified_set __attribute__((cleanup(verified_set_clear))) struct verified_set
+
+/* Insert the filter of a set before its programs, once. */
+static int add_filters(struct gt_bpf_object *object, const struct patch_set *set,
+		       struct gt_diag *diag)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < object->program_count && !error; i++) {
+		struct gt_bpf_program *program = &object->programs[i];
+		struct gt_bpf_filter filter = {.period = set->period};
+		struct gt_section section;
+
+		if ((!set->when && !set->period) ||
+		    strncmp(program->name, set->name, strlen(set->name)))
+			continue;
+		error = gt_section_read(program->section, program->name, &section, diag);
+		if (!error && set->when)
+			error = gt_bpf_filter_parse(set->when, &section, &filter, diag);
+		if (!error)
+			error = gt_bpf_filter_insert(object, program, &section, 1 << 20, &filter,
+						     diag);
+	}
+	return error;
+}
 
 static int verify_set(const struct gt_bpf_object *object, const char *name,
 		      struct verified_set *set, struct gt_diag *diag)
@@ -144,7 +179,8 @@ static int measure_set(struct bench *bench, const struct gt_ptx_module *module, 
 	auto_verified_set set = {0};
 	sass_codes patched = {0};
 	struct gt_patch_result result = {0};
-	struct gt_patch_options options = {.object = bench->object, .whole = true};
+	struct gt_patch_options options = {
+		.object = bench->object, .switchable = sets[number].switchable, .whole = true};
 	int error = verify_set(bench->object, sets[number].name, &set, &bench->diag);
 
 	options.programs = set.programs;
@@ -327,6 +363,8 @@ int main(int argc, char *argv[])
 	if (!mkdtemp(bench.directory))
 		return 1;
 	error = gt_bpf_object_open(PROBES, false, &bench.object, &bench.diag);
+	for (size_t i = 0; i < gt_countof(sets) && !error; i++)
+		error = add_filters(bench.object, &sets[i], &bench.diag);
 	for (size_t i = 0; i < (quick ? 1 : gt_countof(gpus)) && !error; i++)
 		error = measure_gpu(&bench, gpus[i], quick);
 	if (error)

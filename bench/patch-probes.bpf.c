@@ -60,6 +60,49 @@ int counter_exit(struct gputap_context *ctx)
 	return 0;
 }
 
+/* The same, switchable, with a condition and with sampling. */
+SEC("gpu/entry/*")
+int switched_entry(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
+SEC("gpu/exit/*")
+int switched_exit(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
+SEC("gpu/entry/*")
+int filtered_entry(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
+SEC("gpu/exit/*")
+int filtered_exit(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
+SEC("gpu/entry/*")
+int sampled_entry(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
+SEC("gpu/exit/*")
+int sampled_exit(struct gputap_context *ctx)
+{
+	add_one();
+	return 0;
+}
+
 SEC("gpu/exit/*")
 int histogram_exit(struct gputap_context *ctx)
 {
