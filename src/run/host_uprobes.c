@@ -343,13 +343,22 @@ static bool is_new_mapping(struct gt_host_uprobes *uprobes, const struct gt_proc
 	return !gt_vec_push(&uprobes->mappings, seen);
 }
 
+/* Whether a file of any name may be meant: files of paths are attached to from the start. */
+static bool has_names(const struct gt_host_uprobes *uprobes)
+{
+	for (size_t i = 0; i < uprobes->count; i++)
+		if (!uprobes->items[i].path.inode)
+			return true;
+	return false;
+}
+
 int gt_host_uprobes_attach_process(struct gt_host_uprobes *uprobes, pid_t pid, struct gt_diag *diag)
 {
 	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf reach = GT_STRBUF_INIT;
 	int error = 0;
 
-	if (gt_proc_maps_read(pid, &maps, NULL))
+	if (!has_names(uprobes) || gt_proc_maps_read(pid, &maps, NULL))
 		return 0;
 	for (size_t i = 0; i < maps.count && !error; i++)
 		if (is_new_mapping(uprobes, &maps.items[i]) &&

@@ -531,3 +531,28 @@ program() {
 	expect_status 1
 	expect_output_line "write into map forbidden: map 'seen' is on the host, and a lookup returns a copy; use bpf_map_update_elem or bpf_map_add$"
 }
+
+@test "exec prints the values of threads and warps with their coordinates" {
+	program 'struct visit { unsigned int lane; char name[4]; };
+		GPUTAP_THREAD_ARRAY(visits, struct visit, 1);
+		GPUTAP_WARP_ARRAY(warps, unsigned long long, 1);
+		SEC("gpu/run") long run(unsigned char *memory, unsigned long size) {
+			unsigned int key = 0;
+			unsigned long long thread = bpf_flat_thread_id();
+			struct visit *visit = bpf_map_lookup_elem(&visits, &key);
+			if (visit && thread == 1 * 80 + 43) {
+				visit->lane = 11;
+				visit->name[0] = 65;
+				bpf_map_add(&warps, &key, 5);
+			}
+			return 0; }'
+	on_both --grid 2 --block 40x2 --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^  0: 1 of 160 threads$'
+	expect_output_line '^    block\(1,0,0\) thread\(3,1,0\): \{ \.lane = 11, \.name = "A" \}$'
+	expect_output_line '^    block\(1,0,0\) warp 1: 5$'
+	gputap exec --grid 2 --block 40x2 --maps --json "$BATS_TEST_TMPDIR/program.o"
+	expect_json '.[0].devices[0].maps | map({(.name): .entries}) | add |
+		.visits == [{key: 0, values: [{copy: 123, block: [1, 0, 0], thread: [3, 1, 0],
+			value: {lane: 11, name: "A"}}]}] and
+		.warps[0].values == [{copy: 4, block: [1, 0, 0], warp: 1, value: 5}]'
+}

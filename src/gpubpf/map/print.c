@@ -18,6 +18,12 @@ static bool is_number(uint32_t size)
 	return size == 4 || size == 8;
 }
 
+/* Whether the values of copies are numbers that add up. */
+static bool has_sum(const struct gt_bpf_map *map)
+{
+	return is_number(map->value_size) && gt_bpf_type_has_sum(&map->value);
+}
+
 static bool is_zero(const void *bytes, uint32_t size)
 {
 	for (uint32_t i = 0; i < size; i++)
@@ -134,13 +140,13 @@ static void put_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_m
 		       uint32_t set, struct gt_strbuf *text)
 {
 	enum gt_bpf_map_copies kind = gt_bpf_map_kind(view->map->type)->copies;
-	bool has_sum = is_number(view->map->value_size);
+	bool is_sum = has_sum(view->map);
 
-	if (has_sum)
+	if (is_sum)
 		gt_strbuf_printf(text, "%" PRIu64 " (", gt_bpf_map_sum(view, entry));
 	gt_strbuf_printf(text, "%" PRIu32 " of %" PRIu32 " %s%s", set, view->copies,
-			 copy_name(view), has_sum ? ")" : "");
-	if (!has_sum || kind == GT_COPY_THREAD || kind == GT_COPY_WARP)
+			 copy_name(view), is_sum ? ")" : "");
+	if (!is_sum || kind == GT_COPY_THREAD || kind == GT_COPY_WARP)
 		put_each_copy(view, entry, set, text);
 }
 
@@ -260,7 +266,7 @@ static void json_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_
 {
 	uint32_t size = view->map->value_size;
 
-	if (is_number(size))
+	if (has_sum(view->map))
 		gt_json_u64(json, "sum", gt_bpf_map_sum(view, entry));
 	gt_json_array_begin(json, "values");
 	for (uint32_t copy = 0; copy < view->copies; copy++) {

@@ -248,6 +248,14 @@ bool gt_bpf_type_fits(const struct gt_bpf_type *type, size_t size)
 	       (size - own) % element == 0;
 }
 
+bool gt_bpf_type_has_sum(const struct gt_bpf_type *type)
+{
+	const struct btf_type *resolved =
+		type->types ? resolve_type(type->types, type->number) : NULL;
+
+	return !resolved || btf_kind(resolved) == BTF_KIND_INT;
+}
+
 bool gt_bpf_type_is_named(const struct gt_bpf_type *type, const char *name)
 {
 	const struct btf_type *found =
