@@ -203,6 +203,7 @@ static void json_result(const struct gt_cli_injection *self, int status)
 	json_maps(self, &json);
 	gt_cli_coverage_put_json(self, &json);
 	gt_json_u64(&json, "calls_lost", gt_inject_calls_lost(self->inject));
+	gt_json_u64(&json, "skipped", gt_cli_coverage_skipped(self));
 	gt_json_u64(&json, "lines_lost", self->lines_lost);
 	gt_json_u64(&json, "status", (uint64_t)status);
 	gt_json_object_end(&json);

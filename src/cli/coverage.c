@@ -109,6 +109,22 @@ static void print_account(const struct gt_cli_injection *self)
 		gt_cli_error("%s", line);
 }
 
+uint64_t gt_cli_coverage_skipped(const struct gt_cli_injection *self)
+{
+	uint64_t skipped = 0;
+
+	for (uint32_t i = 0; i < self->count; i++)
+		skipped += gt_inject_skipped(self->inject, i);
+	return skipped;
+}
+
+static void print_skipped(const struct gt_cli_injection *self)
+{
+	if (self->given->sample)
+		gt_cli_error("%" PRIu64 " runs of programs were skipped (--sample)",
+			     gt_cli_coverage_skipped(self));
+}
+
 /* The coverage, on standard error, as the account of "trace" is. */
 static void print_sums(const struct gt_cli_injection *self)
 {
@@ -133,6 +149,7 @@ static void print_sums(const struct gt_cli_injection *self)
 			     " connections of processes were dropped; the modules that they "
 			     "asked for are not patched",
 			     coverage.connections_dropped);
+	print_skipped(self);
 	if (gt_inject_calls_lost(self->inject))
 		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",
 			     gt_inject_calls_lost(self->inject));

@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "cli/injection.h"
 
+/* The runs of all programs that --sample skipped. */
+uint64_t gt_cli_coverage_skipped(const struct gt_cli_injection *self);
 /* Print the outcome for a module to standard error. */
 void gt_cli_coverage_print_module(const struct gt_inject_module *module);
 /* Print the sums, the reasons and what was missed or lost to standard error. */

@@ -507,6 +507,8 @@ build_driver_program() {
 	gputap run --gpu soft --json --sample 1/2 "$BATS_TEST_TMPDIR/program.o" -- \
 		"$examples/vectoradd"
 	expect_slots 262144 262144
+	expect_error_line '^gputap: 262144 runs of programs were skipped \(--sample\)$'
+	[ "$(grep '^{' <<<"$output" | jq 'select(.coverage).skipped')" = 262144 ]
 	gputap run --gpu soft --when 'width==4' "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
 	expect_status 2
 	expect_error "gputap: count0: programs of gpu/entry have no field 'width'"
