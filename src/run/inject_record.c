@@ -281,16 +281,17 @@ static int read_site(struct record_reader *reader, struct gt_inject_stored *stor
 
 static int read_sites(struct record_reader *reader, struct gt_inject_stored *stored)
 {
-	const struct gt_inject_location *location;
+	size_t first = 0;
 	int error = 0;
 
 	for (uint32_t i = 0; i < stored->record.site_count && !error && !reader->failed; i++)
 		error = read_site(reader, stored);
 	/* The array is where it stays. */
-	location = stored->locations.items;
 	gt_vec_each (site, &stored->sites) {
-		site->locations = location;
-		location += reader->failed || error ? 0 : site->location_count;
+		if (error || reader->failed || !site->location_count)
+			continue;
+		site->locations = &stored->locations.items[first];
+		first += site->location_count;
 	}
 	return error;
 }

@@ -282,7 +282,8 @@ bool gt_inject_sites_get(const struct gt_inject_sites *sites, uint32_t number,
 		.text = kept->text,
 		.loop_line = kept->loop_line,
 		.loop_test = kept->loop_test,
-		.locations = sites->locations.items + kept->first_location,
+		.locations =
+			kept->location_count ? &sites->locations.items[kept->first_location] : NULL,
 		.location_count = kept->location_count,
 	};
 	return true;

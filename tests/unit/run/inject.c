@@ -26,7 +26,7 @@ struct collector {
 	struct patched_module programs;
 	struct gt_inject *inject;
 	struct gt_inject_module last; /* reported */
-	char reason[256];
+	char reason[256], whole_reason[256];
 	bool switchable, stopped;
 };
 
@@ -42,6 +42,8 @@ static void keep_report(void *context, const struct gt_inject_module *module)
 	struct collector *collector = context;
 
 	collector->last = *module;
+	snprintf(collector->whole_reason, sizeof(collector->whole_reason), "%s",
+		 module->whole_reason ? module->whole_reason : "");
 	snprintf(collector->reason, sizeof(collector->reason), "%s",
 		 module->reason ? module->reason : "");
 }
@@ -596,7 +598,7 @@ TEST("a later run has the text, the kernels and the sites from a file")
 		*(run ? &again : &first) = patch_text_once(&collector, KERNEL_WITH_LINES, 90);
 		CHECK_INT(collector.last.cached, run);
 		CHECK(collector.last.scope == GT_PATCH_WHOLE && collector.last.compiled == 1);
-		CHECK_STR(collector.last.whole_reason, "every kernel matches");
+		CHECK_STR(collector.whole_reason, "every kernel matches");
 		CHECK_STR(gt_inject_kernel(collector.inject, 0), "k");
 		CHECK_INT(gt_inject_capability(collector.inject, 0), 90);
 		CHECK_INT(gt_inject_site_count(collector.inject, &kept), 3);
