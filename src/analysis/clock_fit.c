@@ -9,6 +9,9 @@ enum {
 	STEPS = 200,          /* of a search: more than a double has bits */
 };
 
+/* ns from the first point: 36 years. What is farther is no time, and would overflow. */
+#define FARTHEST (INT64_C(1) << 60)
+
 void gt_clock_fit_clear(struct gt_clock_fit *fit)
 {
 	gt_vec_free(&fit->before.items);
@@ -58,6 +61,11 @@ static void keep_hull(struct gt_clock_points *points, int sign)
 
 /* ---- points ---------------------------------------------------------------------------- */
 
+static bool is_far(int64_t ns)
+{
+	return ns < -FARTHEST || ns > FARTHEST;
+}
+
 static int add_point(struct gt_clock_fit *fit, struct gt_clock_points *points, int sign,
 		     uint64_t gpu, uint64_t host)
 {
@@ -72,6 +80,10 @@ static int add_point(struct gt_clock_fit *fit, struct gt_clock_points *points, i
 		.gpu = (int64_t)(gpu - fit->first_gpu),
 		.host = (int64_t)(host - fit->first_host),
 	};
+	if (is_far(point.gpu) || is_far(point.host)) {
+		fit->ignored++;
+		return 0;
+	}
 	if (points->items.count == MAX_POINTS)
 		keep_hull(points, sign);
 	if (gt_vec_push(&points->items, point))
@@ -257,7 +269,7 @@ static void solve(struct gt_clock_fit *fit, const struct clock_bounds *bounds)
 	}
 	fit->c = (from + to) / 2;
 	fit->a = (smallest_a(bounds, fit->c) + largest_a(bounds, fit->c)) / 2;
-	fit->offset = (int64_t)(fit->first_gpu - fit->first_host) - (int64_t)llround(fit->a);
+	fit->offset = (int64_t)(fit->first_gpu - fit->first_host - (uint64_t)llround(fit->a));
 	fit->drift = drift_of(fit->c);
 	fit->drift_error = fmax(drift_of(from) - fit->drift, fit->drift - drift_of(to));
 	/* It is convex, and so the largest at an end. */

@@ -41,6 +41,8 @@ struct gt_clock_fit {
 	uint64_t violations;    /* points that contradict the fit; the bounds are void then */
 	double worst_violation; /* ns */
 
+	uint64_t ignored; /* points that are decades from the first one */
+
 	/* Internal. */
 	struct gt_clock_points before, after; /* whose host time, or GPU time, is the earlier one */
 	uint64_t first_gpu, first_host;

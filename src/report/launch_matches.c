@@ -469,6 +469,7 @@ int gt_launch_matches_solve(struct gt_launch_matches *matches,
 	matches->fit.step = matches->step && matches->step < MAX_STEP ? matches->step : 1;
 	error = gt_clock_fit_solve(&matches->fit);
 	matches->fitted = !error;
+	matches->malformed += matches->fit.ignored;
 	set_latencies(matches);
 	return error == -ENOMEM ? error : 0;
 }

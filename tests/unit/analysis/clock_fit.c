@@ -127,6 +127,20 @@ TEST("a point that contradicts the others is counted as a violation, with its am
 	gt_clock_fit_clear(&fit);
 }
 
+TEST("times that cannot be times are ignored, and counted")
+{
+	struct gt_clock_fit fit = {.step = 1};
+
+	add_launch(&fit, &plain, 6000000000, 100, 100);
+	add_launch(&fit, &plain, 6100000000, 100, 100);
+	CHECK(!gt_clock_fit_add_before(&fit, UINT64_MAX / 2, 6000000000));
+	CHECK(!gt_clock_fit_add_before(&fit, 6000000000, UINT64_C(1) << 63));
+	CHECK(!gt_clock_fit_add_after(&fit, UINT64_C(3) << 62, 6000000000));
+	CHECK(!gt_clock_fit_solve(&fit));
+	CHECK(fit.ignored == 3 && !fit.violations && fit.error < 200);
+	gt_clock_fit_clear(&fit);
+}
+
 TEST("a million points take little memory and give the same result")
 {
 	const struct made_clock clock = {5000000000, 77, 12, 1};
