@@ -49,14 +49,14 @@ struct gt_bpf_map {
 	char name[64];
 	uint32_t type; /* BPF_MAP_TYPE_…, or 1501 and up (src/gpubpf/map/types.def) */
 	uint32_t key_size, value_size, max_entries, flags;
-	bool read_only;   /* for programs: .rodata, or BPF_F_RDONLY_PROG */
-	bool constant;    /* read only and frozen: loads of it give known values */
-	bool host_only;   /* no GPU program uses it, or can use it: see `problem` */
-	bool internal;    /* made by gputap: not shown */
-	bool with_host;   /* host programs use it, too: its memory is the kernel's */
-	char *problem;    /* why GPU programs cannot use it, or NULL. Owned. */
+	bool read_only;                /* for programs: .rodata, or BPF_F_RDONLY_PROG */
+	bool constant;                 /* read only and frozen: loads of it give known values */
+	bool host_only;                /* no GPU program uses it, or can use it: see `problem` */
+	bool internal;                 /* made by gputap: not shown */
+	bool with_host;                /* host programs use it, too: its memory is the kernel's */
+	char *problem;                 /* why GPU programs cannot use it, or NULL. Owned. */
 	struct gt_bpf_type key, value; /* of rings: value is the type of records */
-	bool histogram;   /* of powers of two: programs pass it to bpf_hist_add */
+	bool histogram;                /* of powers of two: programs pass it to bpf_hist_add */
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 	uint8_t *presets; /* keys, each followed by its value (map/preset.h). Owned. */
 	uint64_t preset_count;
@@ -96,7 +96,7 @@ struct gt_bpf_object {
 	struct gt_bpf_map *maps;
 	uint32_t map_count;
 	struct btf *types; /* that maps refer to; NULL: none */
-	char **strings; /* referenced by the lines of programs */
+	char **strings;    /* referenced by the lines of programs */
 	uint32_t string_count;
 };
 

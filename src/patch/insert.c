@@ -377,8 +377,7 @@ static void begin_function(void *context, const struct gt_ptx_function *function
 
 	patcher->cursor = known->first_site;
 	if (known->first_site != UINT32_MAX)
-		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected,
-				   buffer);
+		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected, buffer);
 	if (function->is_entry &&
 	    gt_patch_has_block_end(patcher, known->programs & ~patcher->rejected))
 		gt_patch_put_exit_counter(patcher, buffer);
