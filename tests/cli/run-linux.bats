@@ -51,7 +51,7 @@ expect_values() {
 	for value; do
 		found=$(grep '^{' <<<"$output" | jq -r --arg map "$map" --argjson n $n 'select(.maps) |
 			.maps[] | select(.name == $map) | [.entries[] | select(.key == $n) | .value][0] // 0')
-		[ "$found" = "$value" ] || fail "$map[$n] is $found, not $value"
+		[ "$found" = "$value" ] || fail "${map}[$n] is $found, not $value"
 		n=$((n + 1))
 	done
 }
