@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "patch/values.h"
 #include "report/sites.h"
+#include "run/recovered.h"
 
 enum {
 	MAX_REASONS = 16, /* that are printed */
@@ -149,6 +150,10 @@ static void print_sums(const struct gt_cli_injection *self)
 			     " connections of processes were dropped; the modules that they "
 			     "asked for are not patched",
 			     coverage.connections_dropped);
+	if (coverage.ptx_dropped)
+		gt_cli_error("the PTX of %" PRIu64 " cubins was dropped (no more than %d MiB are "
+			     "kept)",
+			     coverage.ptx_dropped, GT_RECOVERED_MAX_BYTES >> 20);
 	print_skipped(self);
 	if (gt_inject_calls_lost(self->inject))
 		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",
@@ -252,5 +257,6 @@ void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_jso
 	gt_json_u64(json, "rejected", coverage.rejected);
 	json_reasons(self, json);
 	gt_json_u64(json, "connections_dropped", coverage.connections_dropped);
+	gt_json_u64(json, "ptx_dropped", coverage.ptx_dropped);
 	gt_json_object_end(json);
 }

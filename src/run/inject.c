@@ -100,7 +100,10 @@ struct gt_inject_progress gt_inject_progress(const struct gt_inject *inject)
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject)
 {
-	return inject->coverage;
+	struct gt_inject_coverage coverage = inject->coverage;
+
+	coverage.ptx_dropped = gt_recovered_dropped(inject->recovered);
+	return coverage;
 }
 
 const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number)

@@ -42,6 +42,7 @@ struct gt_inject_coverage {
 	uint64_t found, patched, rejected;
 	/* Not accepted: out of memory, or too many at once. Their originals were loaded. */
 	uint64_t connections_dropped;
+	uint64_t ptx_dropped; /* of cubins, to limit the memory: they are SASS only */
 };
 
 struct gt_host_programs;

@@ -12,7 +12,7 @@
 
 struct gt_recovered {
 	struct gt_hash *records; /* key of a cubin -> struct gt_cubin_texts */
-	size_t bytes, dropped;
+	size_t bytes, max_bytes, dropped;
 	struct gt_file_cache *files; /* NULL: none */
 };
 
@@ -20,8 +20,10 @@ struct gt_recovered *gt_recovered_new(const char *directory)
 {
 	gt_auto(recovered) struct gt_recovered *recovered = calloc(1, sizeof(*recovered));
 
-	if (recovered)
+	if (recovered) {
 		recovered->records = gt_hash_new();
+		recovered->max_bytes = GT_RECOVERED_MAX_BYTES;
+	}
 	if (recovered && directory)
 		gt_file_cache_open(directory, GT_RECOVERED_MAX_STORED, &recovered->files);
 	return recovered && recovered->records ? gt_take(recovered) : NULL;
@@ -41,6 +43,11 @@ void gt_recovered_free(struct gt_recovered *recovered)
 		gt_hash_free_with(recovered->records, free_record);
 	gt_file_cache_close(recovered->files);
 	free(recovered);
+}
+
+void gt_recovered_set_limit(struct gt_recovered *recovered, size_t bytes)
+{
+	recovered->max_bytes = bytes;
 }
 
 size_t gt_recovered_count(const struct gt_recovered *recovered)
@@ -204,8 +211,7 @@ static int keep_record(struct gt_recovered *recovered, const struct gt_sha256 *k
 		recovered->bytes -= count_bytes(record);
 		free_record(record);
 	}
-	while (recovered->bytes + bytes > GT_RECOVERED_MAX_BYTES &&
-	       gt_hash_count(recovered->records))
+	while (recovered->bytes + bytes > recovered->max_bytes && gt_hash_count(recovered->records))
 		drop_oldest(recovered);
 	record = malloc(sizeof(*record));
 	if (!record || gt_hash_set(recovered->records, key, sizeof(*key), record)) {
@@ -366,7 +372,7 @@ static int take_report(struct recovered_report *report)
 		return error;
 	if (error || report->has_ltoir || !report->texts.count)
 		return carries_ptx(cubin, part->size) ? 0 : -EAGAIN;
-	if (count_bytes(&report->texts) > GT_RECOVERED_MAX_BYTES)
+	if (count_bytes(&report->texts) > report->search.recovered->max_bytes)
 		return -ENODATA;
 	return keep_record(report->search.recovered, &key, &report->texts);
 }

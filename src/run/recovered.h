@@ -47,6 +47,9 @@ struct gt_recovered_search {
 /* Find the PTX of a cubin: gt_patch_recovery.find, with a gt_recovered_search as its context. */
 int gt_recovered_find(void *search, const void *cubin, size_t size, struct gt_cubin_texts *texts);
 
+/* Set the limit of bytes in memory, in place of GT_RECOVERED_MAX_BYTES. */
+void gt_recovered_set_limit(struct gt_recovered *recovered, size_t bytes);
+
 /* Cubins whose PTX is in memory; those that were dropped. */
 size_t gt_recovered_count(const struct gt_recovered *recovered);
 size_t gt_recovered_dropped(const struct gt_recovered *recovered);

@@ -187,6 +187,28 @@ TEST("the PTX of one user's cubin is not that of another user's")
 	gt_cubin_texts_clear(&texts);
 }
 
+TEST("the oldest PTX is dropped for the newest where the memory is limited")
+{
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
+	char *cubins[3];
+	size_t sizes[3];
+
+	gt_recovered_set_limit(recovered, 2 * strlen(TEXT));
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct made_kernel kernel = {.name = "k", .registers = i};
+
+		cubins[i] = make_cubin(&kernel, 1, 0, &sizes[i]);
+		CHECK_INT(take_text(recovered, cubins[i], sizes[i], TEXT), 0);
+	}
+	CHECK_INT(gt_recovered_count(recovered), 2);
+	CHECK_INT(gt_recovered_dropped(recovered), 1);
+	check_texts(recovered, cubins[0], sizes[0], NULL, NULL);
+	check_texts(recovered, cubins[2], sizes[2], TEXT, NULL);
+	CHECK_INT(take_text(recovered, cubins[0], sizes[0], TEXT TEXT TEXT), -ENODATA);
+	for (int i = 0; i < 3; i++)
+		free(cubins[i]);
+}
+
 TEST("PTX of an earlier run is found in the directory, unless its file is malformed")
 {
 	size_t size;
