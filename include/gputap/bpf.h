@@ -128,7 +128,8 @@ struct gputap_context {
 };
 
 enum gputap_space {
-	/* Not specified by the instruction, nor are all lanes' addresses in shared or local memory. */
+	/* Not specified by the instruction, and some lanes' addresses are in neither of the others.
+	 */
 	GPUTAP_SPACE_GENERIC,
 	GPUTAP_SPACE_GLOBAL,
 	GPUTAP_SPACE_SHARED,
@@ -277,7 +278,8 @@ enum {
 
 /*
  * The same with the type of its records, by which 'gputap run' and 'gputap exec' print them:
- * GPUTAP_RING_OF(events, struct event, 1 << 20); A structure may end with an array of no fixed size.
+ * GPUTAP_RING_OF(events, struct event, 1 << 20); A structure may end with an array of no fixed
+ * size.
  */
 #define GPUTAP_RING_OF(name, record_type, bytes)                                                   \
 	struct {                                                                                   \

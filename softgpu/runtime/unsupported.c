@@ -21,6 +21,6 @@ int sg_finish_unsupported(const char *function);
 	SG_API int symbol(void);                                                                   \
 	SG_API int symbol(void)                                                                    \
 	{                                                                                          \
-		return sg_finish_unsupported(#symbol);                                                   \
+		return sg_finish_unsupported(#symbol);                                             \
 	}
 #include "runtime/unsupported.def"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * How many blocks of a kernel a multiprocessor can run at once. The limits are those of the table
- * "Technical Specifications per Compute Capability" in the CUDA C++ Programming Guide; how registers
- * and shared memory are allocated is described by cuda_occupancy.h of the CUDA toolkit.
+ * "Technical Specifications per Compute Capability" in the CUDA C++ Programming Guide; how
+ * registers and shared memory are allocated is described by cuda_occupancy.h of the CUDA toolkit.
  */
 #pragma once
 

@@ -18,7 +18,7 @@
 /* The option --set; `at` is the offset of its list. */
 #define GT_CLI_OPTION_SET(at)                                                                      \
 	{                                                                                          \
-		0, "set", "MAP[K]=V",                                                        \
+		0, "set", "MAP[K]=V",                                                              \
 			"set a value of a map before the run, or an array from a file: MAP=@FILE", \
 			GT_OPTION_LIST, at, NULL                                                   \
 	}

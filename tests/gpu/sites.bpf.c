@@ -4,7 +4,8 @@
 
 GPUTAP_ARRAY(counts, unsigned long long, 16);
 
-#define COUNT(name, number)                                                                        \
+#define COUNT(section, name, number)                                                               \
+	SEC(section)                                                                               \
 	int name(void *ctx)                                                                        \
 	{                                                                                          \
 		unsigned int key = number;                                                         \
@@ -13,12 +14,19 @@ GPUTAP_ARRAY(counts, unsigned long long, 16);
 		return 0;                                                                          \
 	}
 
-SEC("gpu/entry/*")
-COUNT(entry, 0) SEC("gpu/exit/*") COUNT(end, 1) SEC("gpu/block_begin") COUNT(block, 2)
-	SEC("gpu/load") COUNT(load, 3) SEC("gpu/store") COUNT(store, 4) SEC("gpu/atomic")
-		COUNT(atomic, 5) SEC("gpu/barrier") COUNT(barrier, 6) SEC("gpu/branch")
-			COUNT(branch, 7) SEC("gpu/loop") COUNT(loop, 8) SEC("gpu/call/*")
-				COUNT(call, 9) SEC("gpu/return/*") COUNT(back, 10)
-					SEC("gpu/load.warp") COUNT(loads, 11)
+/* clang-format off */
+COUNT("gpu/entry/*", entry, 0)
+COUNT("gpu/exit/*", end, 1)
+COUNT("gpu/block_begin", block, 2)
+COUNT("gpu/load", load, 3)
+COUNT("gpu/store", store, 4)
+COUNT("gpu/atomic", atomic, 5)
+COUNT("gpu/barrier", barrier, 6)
+COUNT("gpu/branch", branch, 7)
+COUNT("gpu/loop", loop, 8)
+COUNT("gpu/call/*", call, 9)
+COUNT("gpu/return/*", back, 10)
+COUNT("gpu/load.warp", loads, 11)
+/* clang-format on */
 
-						char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "GPL";
