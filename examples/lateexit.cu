@@ -19,7 +19,7 @@ __global__ void sum_rows(const float *values, float *copies, float *sums)
 	copies[i] = values[i];
 	if (i % 32 != 31)
 		return;
-	/* One addition per iteration: an unrolled loop has fewer. */
+		/* One addition per iteration: an unrolled loop has fewer. */
 #pragma unroll 1
 	for (int k = 0; k < 32; k++)
 		sum += values[i - k];

@@ -128,8 +128,7 @@ struct gputap_context {
 };
 
 enum gputap_space {
-	/* Not specified by the instruction, and some lanes' addresses are in neither of the others.
-	 */
+	/* Not specified by the instruction: generic, and not all lanes' are shared or local. */
 	GPUTAP_SPACE_GENERIC,
 	GPUTAP_SPACE_GLOBAL,
 	GPUTAP_SPACE_SHARED,
