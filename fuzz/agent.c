@@ -55,10 +55,10 @@ static int connect_agent(const struct gt_inject *inject)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const char *name = gt_inject_socket(inject);
-	size_t length = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name);
+	size_t length = offsetof(struct sockaddr_un, sun_path) + 1 + strcspn(name, "/");
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	memcpy(address.sun_path + 1, name, strlen(name));
+	memcpy(address.sun_path + 1, name, strcspn(name, "/"));
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, (socklen_t)length)) {
 		close(fd);
 		return -1;
@@ -77,22 +77,28 @@ static int make_image(const uint8_t *data, size_t size, bool sealed)
 	return fd;
 }
 
-static void send_request(int socket, const struct gt_agent_request *request, const uint8_t *data,
-			 size_t size, bool sealed)
+static void send_request(const struct agents *agents, int socket, struct gt_agent_request request,
+			 const uint8_t *data, size_t size, bool sealed)
 {
 	int file = make_image(data, size, sealed);
 
-	gt_agent_send(socket, request, sizeof(*request), file, MSG_DONTWAIT);
+	/* Without it nothing is examined. */
+	memcpy(request.token, strchr(gt_inject_socket(agents->inject), '/') + 1,
+	       sizeof(request.token));
+	gt_agent_send(socket, &request, sizeof(request), file, MSG_DONTWAIT);
 	close(file);
 }
 
-static void send_part(int socket, const uint8_t *data, size_t size, bool sealed)
+static void send_part(const struct agents *agents, int socket, const uint8_t *data, size_t size,
+		      bool sealed)
 {
 	struct gt_agent_request request = {.magic = GT_AGENT_MAGIC, .version = GT_AGENT_VERSION};
-	size_t head = size < sizeof(request) ? size : sizeof(request);
+	/* The token follows. */
+	size_t part = offsetof(struct gt_agent_request, token);
+	size_t head = size < part ? size : part;
 
 	memcpy(&request, data, head);
-	send_request(socket, &request, data + head, size - head, sealed);
+	send_request(agents, socket, request, data + head, size - head, sealed);
 }
 
 /* What the collector sends is complete. */
@@ -156,10 +162,10 @@ static void act(struct agents *agents, const struct agent_step *step, const uint
 		break;
 	case ACTION_REQUEST:
 	case ACTION_SEALED:
-		send_part(*socket, data, size, step->action % ACTIONS == ACTION_SEALED);
+		send_part(agents, *socket, data, size, step->action % ACTIONS == ACTION_SEALED);
 		break;
 	case ACTION_VALID:
-		send_request(*socket, &valid, data, size, true);
+		send_request(agents, *socket, valid, data, size, true);
 		break;
 	case ACTION_RECEIVE:
 		receive_replies(*socket);

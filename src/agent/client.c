@@ -107,7 +107,7 @@ static int connect_collector(int64_t end)
 {
 	const char *name = secure_getenv(GT_AGENT_SOCKET);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = name ? strlen(name) : 0;
+	size_t length = name ? strcspn(name, "/") : 0;
 	int fd;
 
 	if (!length || length > sizeof(address.sun_path) - 1 || !may_call())
@@ -202,6 +202,15 @@ static int make_file(const struct gt_agent_image *image)
 	return -1;
 }
 
+static void copy_token(char *token)
+{
+	const char *name = secure_getenv(GT_AGENT_SOCKET);
+	const char *slash = name ? strchr(name, '/') : NULL;
+
+	if (slash)
+		memcpy(token, slash + 1, strnlen(slash + 1, GT_AGENT_TOKEN));
+}
+
 /* Send a request and receive its answer, which is *reply and *ret_fd, or -1 as *ret_fd. */
 static bool exchange_messages(int socket, struct gt_agent_request *request, int file, int64_t end,
 			      struct gt_agent_reply *reply, int *ret_fd)
@@ -212,6 +221,7 @@ static bool exchange_messages(int socket, struct gt_agent_request *request, int 
 	request->magic = GT_AGENT_MAGIC;
 	request->version = GT_AGENT_VERSION;
 	request->thread = (uint32_t)syscall(SYS_gettid);
+	copy_token(request->token);
 	is_answered = gt_agent_send(socket, request, sizeof(*request), file, 0) &&
 		      wait_for_reply(socket, end);
 	atomic_store(&collector_is_late, now_ms() >= end);

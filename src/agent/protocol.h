@@ -19,7 +19,11 @@
 
 #include <linux/types.h>
 
-/* The environment variable that has the name of the collector's socket, in the abstract namespace.
+/*
+ * The environment variable that has the name of the collector's socket, in the abstract namespace,
+ * a
+ * '/' and the token that each request begins with. Every process can read the names of sockets, the
+ * environment of the command only those of its user.
  */
 #define GT_AGENT_SOCKET "GPUTAP_AGENT_SOCKET"
 /* How many system call filters gputap runs under (filters.h); 0 by default. */
@@ -29,7 +33,8 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 2,
+	GT_AGENT_VERSION = 3,
+	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
 	GT_AGENT_MAX_ARRAYS = 64,     /* of the kernel */
@@ -48,6 +53,7 @@ struct gt_agent_request {
 	__u64 size;       /* of the image; the file may be longer */
 	__u32 capability; /* of the device: 75 for 7.5 */
 	__u32 thread;
+	char token[GT_AGENT_TOKEN];
 };
 
 enum gt_agent_verdict {

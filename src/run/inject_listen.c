@@ -29,14 +29,15 @@ static int watch(struct gt_inject *inject, int fd, void *data)
 int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	uint64_t number[2];
+	uint64_t number[4];
 	size_t length;
 
 	if (getrandom(number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		return gt_diag(diag, -EIO, "run", NULL, "no random numbers");
-	snprintf(inject->socket, sizeof(inject->socket), "gputap-%016llx%016llx",
-		 (unsigned long long)number[0], (unsigned long long)number[1]);
-	length = strlen(inject->socket);
+	snprintf(inject->socket, sizeof(inject->socket), "gputap-%016llx%016llx/%016llx%016llx",
+		 (unsigned long long)number[0], (unsigned long long)number[1],
+		 (unsigned long long)number[2], (unsigned long long)number[3]);
+	length = strcspn(inject->socket, "/");
 	memcpy(address.sun_path + 1, inject->socket, length);
 	inject->epoll = epoll_create1(EPOLL_CLOEXEC);
 	inject->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -50,8 +51,20 @@ int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag)
 	return 0;
 }
 
-/* A request and its file, or -1. False: nothing that the protocol has. */
-static bool receive_request(int socket, struct gt_agent_request *request, int *ret_fd)
+/* Whether a request has the token. The time of a comparison does not show how much of it. */
+static bool has_token(const struct gt_inject *inject, const struct gt_agent_request *request)
+{
+	const char *token = strchr(inject->socket, '/') + 1;
+	unsigned char differs = 0;
+
+	for (size_t i = 0; i < GT_AGENT_TOKEN; i++)
+		differs |= (unsigned char)(token[i] ^ request->token[i]);
+	return !differs;
+}
+
+/* A request and its file, or -1. False: nothing that the protocol has, or not from an agent. */
+static bool receive_request(const struct gt_inject *inject, int socket,
+			    struct gt_agent_request *request, int *ret_fd)
 {
 	struct iovec part = {.iov_base = request, .iov_len = sizeof(*request)};
 	union {
@@ -73,7 +86,7 @@ static bool receive_request(int socket, struct gt_agent_request *request, int *r
 	    header->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
 	return size == (ssize_t)sizeof(*request) && request->magic == GT_AGENT_MAGIC &&
-	       request->version == GT_AGENT_VERSION;
+	       request->version == GT_AGENT_VERSION && has_token(inject, request);
 }
 
 static void report_module(struct gt_inject *inject, const struct gt_inject_connection *connection)
@@ -191,7 +204,7 @@ static void take_request(struct gt_inject *inject, struct gt_inject_connection *
 	struct gt_agent_request request = {0};
 	gt_autoclose int file = -1;
 
-	if (receive_request(connection->fd, &request, &file)) {
+	if (receive_request(inject, connection->fd, &request, &file)) {
 		/* The process waits, so that no call of its modules' kernels is missed. */
 		if (inject->options.host_programs)
 			gt_host_programs_attach_process(inject->options.host_programs,

@@ -80,7 +80,7 @@ struct gt_inject {
 	struct gt_inject_program programs[GT_PATCH_MAX_PROGRAMS];
 	struct gt_inject_control control;
 	int listener, epoll;
-	char socket[64];
+	char socket[96]; /* its name, a '/', and the token of requests */
 	struct gt_inject_connection *connections;
 	size_t connection_count;
 	uint32_t next_site, next_kernel;

@@ -82,15 +82,20 @@ static void poll_collector(struct collector *collector)
 }
 
 /* An agent's connection. */
+/* Of the collector that was connected to last. */
+static const char *token;
+
 static int connect_to(const struct collector *collector)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const char *name = gt_inject_socket(collector->inject);
+	size_t length = strcspn(name, "/");
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	memcpy(address.sun_path + 1, name, strlen(name));
+	token = name + length + 1;
+	memcpy(address.sun_path + 1, name, length);
 	CHECK(!connect(fd, (struct sockaddr *)&address,
-		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))));
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)));
 	return fd;
 }
 
@@ -119,6 +124,9 @@ static void send_bytes(int socket, const void *data, size_t size, const int *fil
 
 static void send_request(int socket, struct gt_agent_request request, int file)
 {
+	/* A test may have a token of its own. */
+	if (!request.token[0])
+		memcpy(request.token, token, sizeof(request.token));
 	send_bytes(socket, &request, sizeof(request), &file, file >= 0);
 }
 
@@ -673,10 +681,10 @@ TEST("images that are malformed, too short or no files are answered with the ori
 	close(image);
 }
 
-TEST("requests of another protocol, version or operation are closed without an answer")
+TEST("requests of another protocol, version, token or operation are closed without an answer")
 {
 	auto_collector collector = {0};
-	struct gt_agent_request wrong[3];
+	struct gt_agent_request wrong[4];
 	struct gt_agent_reply reply;
 	int socket, file;
 
@@ -687,6 +695,8 @@ TEST("requests of another protocol, version or operation are closed without an a
 	wrong[0].magic++;
 	wrong[1].version++;
 	wrong[2].operation = 77;
+	wrong[3].operation = GT_AGENT_MAPS;
+	memset(wrong[3].token, '0', sizeof(wrong[3].token));
 	for (size_t i = 0; i < gt_countof(wrong); i++) {
 		CHECK(ask(&collector, wrong[i], -1, &reply, &file, &socket) == -1);
 		CHECK(recv(socket, &reply, sizeof(reply), MSG_DONTWAIT) <= 0);
@@ -958,6 +968,7 @@ TEST("descriptors that the protocol does not have are not kept")
 	poll_collector(&collector);
 	before = count_open_files();
 	socket = connect_to(&collector);
+	memcpy(request.token, token, sizeof(request.token));
 	send_bytes(socket, &request, sizeof(request), files, 2);
 	poll_collector(&collector);
 	close(socket);
