@@ -6,16 +6,6 @@
 #include "base/clean.h"
 #include "patch/values.h"
 
-/* A register's name without the offset that it may have within an address. */
-static void put_operand(const struct gt_ptx_operand *operand, struct gt_strbuf *buffer)
-{
-	struct gt_ptx_operand plain = *operand;
-
-	if (plain.kind == GT_PTX_OPERAND_REGISTER && plain.selector != GT_PTX_SELECT_OTHER)
-		plain.offset = 0;
-	gt_ptx_print_operand(&plain, buffer);
-}
-
 bool gt_patch_is_constant_operand(const struct gt_ptx_operand *operand)
 {
 	return operand->kind == GT_PTX_OPERAND_INTEGER || operand->kind == GT_PTX_OPERAND_FLOAT32 ||
@@ -67,7 +57,7 @@ void gt_patch_put_bits(const struct gt_patch_value_site *at, const char *to,
 		gt_strbuf_printf(buffer, "\tcvt.u64.u8 %s, ", to);
 	else
 		gt_strbuf_printf(buffer, "\tmov.b%u %sat_t%u, ", size, p, size);
-	put_operand(operand, buffer);
+	gt_ptx_print_operand(operand, buffer);
 	gt_strbuf_puts(buffer, ";\n");
 	if (size != 64 && size != 8)
 		gt_strbuf_printf(buffer, "\tcvt.u64.u%u %s, %sat_t%u;\n", size, to, p, size);
@@ -85,7 +75,7 @@ static bool put_wide_register(const struct gt_patch_value_site *at,
 		return false;
 	gt_strbuf_printf(buffer, "\tmov.b128 {%sat_value, %sat_value_high}, ", at->prefix,
 			 at->prefix);
-	put_operand(operand, buffer);
+	gt_ptx_print_operand(operand, buffer);
 	gt_strbuf_puts(buffer, ";\n");
 	return true;
 }

@@ -213,10 +213,14 @@ static void put_address(const struct gt_patch_value_site *at, const struct gt_pt
 		gt_strbuf_printf(buffer, "\tmov.u64 %s, %s;\n", name, address->variable->name);
 		offset = address->offset;
 	} else {
-		gt_patch_put_bits(at, name, address, 64, buffer);
+		struct gt_ptx_operand base = *address;
+
 		if (address->kind == GT_PTX_OPERAND_REGISTER &&
-		    address->selector != GT_PTX_SELECT_OTHER)
+		    address->selector != GT_PTX_SELECT_OTHER) {
 			offset = address->offset;
+			base.offset = 0;
+		}
+		gt_patch_put_bits(at, name, &base, 64, buffer);
 	}
 	if (offset)
 		gt_strbuf_printf(buffer, "\tadd.s64 %s, %s, %" PRId64 ";\n", name, name, offset);

@@ -381,6 +381,7 @@ static struct gt_ptx_operand without_selector(const struct gt_ptx_operand *opera
 	struct gt_ptx_operand copy = *operand;
 
 	copy.selector = GT_PTX_SELECT_NONE;
+	copy.offset = 0; /* instead of the text of the selector */
 	copy.negated = false;
 	return copy;
 }
