@@ -141,28 +141,11 @@ static bool wait_for_reply(int socket, int64_t end)
 /* The collector's answer, and its file or -1. */
 static bool receive_reply(int socket, struct gt_agent_reply *reply, int *ret_fd)
 {
-	struct iovec part = {.iov_base = reply, .iov_len = sizeof(*reply)};
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		/* CMSG_SPACE has room for two descriptors. */
-		.msg_controllen = CMSG_LEN(sizeof(int)),
-	};
-	ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *header = size >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	*ret_fd = -1;
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof(int))) {
-		memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
+	bool is_received = gt_agent_receive(socket, reply, sizeof(*reply), ret_fd);
+
+	if (*ret_fd >= 0)
 		*ret_fd = move_descriptor(*ret_fd);
-	}
-	return size == (ssize_t)sizeof(*reply) && !(message.msg_flags & MSG_TRUNC) &&
-	       reply->magic == GT_AGENT_MAGIC;
+	return is_received && reply->magic == GT_AGENT_MAGIC;
 }
 
 /* write() reports memory that is not there; an image may state more bytes than it has. */

@@ -66,27 +66,9 @@ static bool has_token(const struct gt_inject *inject, const struct gt_agent_requ
 static bool receive_request(const struct gt_inject *inject, int socket,
 			    struct gt_agent_request *request, int *ret_fd)
 {
-	struct iovec part = {.iov_base = request, .iov_len = sizeof(*request)};
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		/* CMSG_SPACE has room for two descriptors; the second one would stay open. */
-		.msg_controllen = CMSG_LEN(sizeof(int)),
-	};
-	ssize_t size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *header = size >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-	*ret_fd = -1;
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
-	return size == (ssize_t)sizeof(*request) && request->magic == GT_AGENT_MAGIC &&
-	       request->version == GT_AGENT_VERSION && has_token(inject, request);
+	return gt_agent_receive(socket, request, sizeof(*request), ret_fd) &&
+	       request->magic == GT_AGENT_MAGIC && request->version == GT_AGENT_VERSION &&
+	       has_token(inject, request);
 }
 
 static void report_module(struct gt_inject *inject, const struct gt_inject_connection *connection)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/message.h"
 #include "agent/protocol.h"
 #include "base/file.h"
 #include "cubin.h"
@@ -133,21 +134,9 @@ static void send_request(int socket, struct gt_agent_request request, int file)
 /* The answer's verdict, or -1 where the connection was closed; the file is *ret_file or -1. */
 static int receive_verdict(int socket, struct gt_agent_reply *reply, int *ret_file)
 {
-	struct iovec part = {.iov_base = reply, .iov_len = sizeof(*reply)};
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.space,
-				 .msg_controllen = sizeof(control.space)};
-	ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT);
+	bool is_received = gt_agent_receive(socket, reply, sizeof(*reply), ret_file);
 
-	*ret_file = -1;
-	if (size > 0 && CMSG_FIRSTHDR(&message))
-		memcpy(ret_file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*ret_file));
-	return size == (ssize_t)sizeof(*reply) ? (int)reply->verdict : -1;
+	return is_received ? (int)reply->verdict : -1;
 }
 
 static int file_with(const char *text)
