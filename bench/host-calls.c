@@ -21,11 +21,11 @@ static int compare_times(const void *one, const void *other)
 
 static void print_times(const char *name, struct gt_standalone_run *run)
 {
+	const size_t middle = run->result_count / 2, last = run->result_count / 100 * 99;
+
 	qsort(run->results, run->result_count, sizeof(*run->results), compare_times);
-	printf("host-call-%s-median %.3f us\n", name,
-	       (double)run->results[run->result_count / 2] / 1e3);
-	printf("host-call-%s-p99 %.3f us\n", name,
-	       (double)run->results[run->result_count / 100 * 99] / 1e3);
+	printf("host-call-%s-median %.3f us\n", name, (double)run->results[middle] / 1e3);
+	printf("host-call-%s-p99 %.3f us\n", name, (double)run->results[last] / 1e3);
 	printf("host-call-%s-lost %llu calls\n", name, (unsigned long long)run->calls_lost);
 }
 

@@ -76,7 +76,7 @@ struct gt_sha256 gt_sha256(const void *data, size_t size)
 	uint8_t last[2 * BLOCK_BYTES] = {0};
 	const uint8_t *bytes = data;
 	size_t left = size, padded;
-	struct gt_sha256 digest;
+	struct gt_sha256 digest = {0};
 
 	for (; left >= BLOCK_BYTES; left -= BLOCK_BYTES, bytes += BLOCK_BYTES)
 		add_block(state, bytes);

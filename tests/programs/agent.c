@@ -264,7 +264,8 @@ static bool receive_signals(void)
 		return false;
 	set_handlers(&mask);
 	setitimer(ITIMER_REAL, &often, NULL);
-	right = load_and_run() && load_and_run();
+	right = load_and_run();
+	right = load_and_run() && right;
 	setitimer(ITIMER_REAL, &never, NULL);
 	return right && handlers_are_as_set(&mask);
 }

@@ -36,17 +36,19 @@ int gt_object_read_types(struct gt_object_reader *reader)
 
 	if (error)
 		return error;
-	bpf_object__for_each_map (map, reader->source)
+	bpf_object__for_each_map (map, reader->source) {
 		count++;
+	}
 	reader->types = calloc(count + 1u, sizeof(*reader->types));
 	if (!reader->types)
 		return gt_object_no_memory(reader);
 	count = 0;
-	bpf_object__for_each_map (map, reader->source)
+	bpf_object__for_each_map (map, reader->source) {
 		reader->types[count++] = (struct gt_object_map_types){
 			.key = {reader->object->types, bpf_map__btf_key_type_id(map)},
 			.value = {reader->object->types, bpf_map__btf_value_type_id(map)},
 		};
+	}
 	return 0;
 }
 

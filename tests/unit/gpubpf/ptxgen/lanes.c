@@ -34,7 +34,7 @@ static bool is_active(const struct access *access, unsigned lane)
 
 static uint64_t count_distinct(const struct access *access)
 {
-	uint64_t seen[LANES], count = 0;
+	uint64_t seen[LANES] = {0}, count = 0;
 
 	for (unsigned lane = 0; lane < LANES; lane++) {
 		uint64_t value = access->shift < 64 ? access->addresses[lane] >> access->shift : 0;
@@ -50,7 +50,7 @@ static uint64_t count_distinct(const struct access *access)
 
 static uint64_t find_stride(const struct access *access)
 {
-	uint64_t packed[LANES];
+	uint64_t packed[LANES] = {0};
 	unsigned count = 0;
 
 	for (unsigned lane = 0; lane < LANES; lane++)
