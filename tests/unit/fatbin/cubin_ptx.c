@@ -151,15 +151,16 @@ TEST("sections that overlap are bounded by the size of the cubin")
 	Elf64_Ehdr header;
 	size_t size, total = 0;
 	gt_autofree char *cubin = make_cubin_with(kernels, 2, 0, &source, &size);
-	Elf64_Shdr *sections;
+	Elf64_Shdr sections[6];
 
 	memcpy(&header, cubin, sizeof(header));
-	sections = (Elf64_Shdr *)(cubin + header.e_shoff);
+	memcpy(sections, cubin + header.e_shoff, sizeof(sections));
 	/* After the first one, the section of strings and that of symbols. */
 	for (int i = 3; i < 6; i++) {
 		sections[i].sh_offset = 0;
 		sections[i].sh_size = size / 2 + 1;
 	}
+	memcpy(cubin + header.e_shoff, sections, sizeof(sections));
 	CHECK_INT(gt_cubin_ptx_read(cubin, size, &ptx, NULL), 0);
 	gt_vec_each (text, &ptx.texts)
 		total += text->length;
