@@ -101,7 +101,6 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 
 	tool->injection.host_targets_are_optional = true;
 	status = gt_cli_injection_read(&tool->injection, path);
-
 	tool->run = (struct gt_gpu_run){
 		.object = tool->injection.object,
 		.columns = gt_cli_terminal_columns(STDOUT_FILENO),

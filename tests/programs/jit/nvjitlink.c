@@ -4,32 +4,10 @@
  * and cubins by nvJitLink for this device, loads the cubin by METHOD and runs its kernel `add`.
  * With -DDLOPEN, the program opens nvJitLink itself, and uses the functions without a version.
  */
-#ifdef DLOPEN
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#endif
 #include <nvJitLink.h>
 
+#include "calls.h"
 #include "run.h"
-
-#ifdef DLOPEN
-static void *library;
-
-static void *find(const char *name)
-{
-	void *function = dlsym(library, name);
-
-	if (!function || dlerror()) {
-		fprintf(stderr, "%s is not there\n", name);
-		exit(1);
-	}
-	return function;
-}
-
-#define CALL(name) ((__typeof__(&name))find(#name))
-#else
-#define CALL(name) name
-#endif
 
 static nvJitLinkInputType type_of(const char *path)
 {
@@ -68,9 +46,7 @@ int main(int count, char **words)
 
 	if (count < 3)
 		return 2;
-#ifdef DLOPEN
-	library = dlopen("libnvJitLink.so.13", RTLD_NOW);
-#endif
+	open_library("libnvJitLink.so.13");
 	start_cuda();
 	snprintf(architecture, sizeof(architecture), "-arch=%s", device_architecture());
 	options[used++] = architecture;

@@ -4,32 +4,10 @@
  * METHOD and runs its kernel `add`. METHOD save:FILE writes the cubin to a file instead, ltoir:FILE
  * the LTO-IR. With -DDLOPEN, the program opens NVRTC itself.
  */
-#ifdef DLOPEN
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#endif
 #include <nvrtc.h>
 
+#include "calls.h"
 #include "run.h"
-
-#ifdef DLOPEN
-static void *library;
-
-static void *find(const char *name)
-{
-	void *function = dlsym(library, name);
-
-	if (!function || dlerror()) {
-		fprintf(stderr, "%s is not there\n", name);
-		exit(1);
-	}
-	return function;
-}
-
-#define CALL(name) ((__typeof__(&name))find(#name))
-#else
-#define CALL(name) name
-#endif
 
 int main(int count, char **words)
 {
@@ -42,9 +20,7 @@ int main(int count, char **words)
 
 	if (count < 3)
 		return 2;
-#ifdef DLOPEN
-	library = dlopen("libnvrtc.so.13", RTLD_NOW);
-#endif
+	open_library("libnvrtc.so.13");
 	start_cuda();
 	snprintf(architecture, sizeof(architecture), "-arch=%s", device_architecture());
 	options[used++] = architecture;
