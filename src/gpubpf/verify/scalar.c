@@ -90,11 +90,30 @@ static int64_t sign_extend_low(uint64_t value)
 	return (int32_t)value;
 }
 
+/*
+ * The signed interval contains negative values and others, which are the two ends of the unsigned
+ * values: if the unsigned interval overlaps one end only, derive the sign.
+ */
+static void sync_one_sign(struct gt_interval *range, unsigned width)
+{
+	uint64_t negative = (uint64_t)range->smin & (width == 64 ? UINT64_MAX : UINT32_MAX);
+	uint64_t umin = range->umin, umax = range->umax;
+
+	if (umax < negative) {
+		lower_umax(&range->umax, (uint64_t)range->smax);
+		range->smin = (int64_t)umin;
+	} else if ((uint64_t)range->smax < umin) {
+		raise_umin(&range->umin, negative);
+		range->smax = width == 64 ? (int64_t)umax : sign_extend_low(umax);
+	}
+}
+
 /* Derive an interval from known bits, and signed and unsigned bounds from each other. */
 static void sync_interval(struct gt_interval *range, uint64_t value, uint64_t mask, unsigned width)
 {
 	uint64_t sign = UINT64_C(1) << (width - 1);
 	uint64_t min = value | (mask & sign), max = value | (mask & ~sign);
+	uint64_t kept = width == 64 ? UINT64_MAX : UINT32_MAX;
 
 	raise_umin(&range->umin, value);
 	lower_umax(&range->umax, value | mask);
@@ -109,10 +128,10 @@ static void sync_interval(struct gt_interval *range, uint64_t value, uint64_t ma
 			   wide ? (int64_t)range->umax : sign_extend_low(range->umax));
 	}
 	if ((range->smin ^ range->smax) >= 0) {
-		uint64_t kept = width == 64 ? UINT64_MAX : UINT32_MAX;
-
 		raise_umin(&range->umin, (uint64_t)range->smin & kept);
 		lower_umax(&range->umax, (uint64_t)range->smax & kept);
+	} else {
+		sync_one_sign(range, width);
 	}
 }
 

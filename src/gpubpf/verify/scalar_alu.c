@@ -2,6 +2,8 @@
 /* Range analysis: arithmetic on sets of scalars. */
 #include "gpubpf/verify/scalar.h"
 
+#include <stddef.h>
+
 /* Known bits; the operations are those of kernel/bpf/tnum.c. */
 struct tnum {
 	uint64_t value, mask;
@@ -290,6 +292,45 @@ static struct gt_scalar scalar_alu(unsigned operation, bool wide, const struct g
 	return result;
 }
 
+/* Zero-extend the low `bits` bits: 8, 16 or 32. */
+static struct gt_scalar zero_extend(unsigned bits, const struct gt_scalar *scalar)
+{
+	uint64_t kept = (UINT64_C(1) << bits) - 1;
+	const struct gt_interval *range = NULL;
+	struct gt_scalar result;
+
+	if (bits == 32 || scalar->all.umax <= kept)
+		return truncate_low(scalar);
+	result = gt_scalar_loaded(bits / 8, false);
+	result.value = scalar->value & kept;
+	result.mask = scalar->mask & kept;
+	if (scalar->all.umin >> bits == scalar->all.umax >> bits)
+		range = &scalar->all;
+	else if (scalar->low.umin >> bits == scalar->low.umax >> bits)
+		range = &scalar->low;
+	if (range) {
+		result.all.umin = range->umin & kept;
+		result.all.umax = range->umax & kept;
+	}
+	gt_scalar_sync_bounds(&result);
+	return result;
+}
+
+/* Set the signed bounds of a sign-extended scalar, if all its values have the same upper bits. */
+static void bound_sign_extended(unsigned bits, const struct gt_scalar *scalar,
+				struct gt_scalar *result)
+{
+	unsigned shift = 64 - bits;
+	int64_t min = (int64_t)((uint64_t)scalar->all.smin << shift) >> shift;
+	int64_t max = (int64_t)((uint64_t)scalar->all.smax << shift) >> shift;
+
+	if (scalar->all.smin >> bits != scalar->all.smax >> bits || min > max)
+		return;
+	result->all.smin = min > result->all.smin ? min : result->all.smin;
+	result->all.smax = max < result->all.smax ? max : result->all.smax;
+	gt_scalar_sync_bounds(result);
+}
+
 /* Sign-extend the low `bits` bits to 64 or 32 bits. */
 static struct gt_scalar sign_extend(unsigned bits, bool wide, const struct gt_scalar *scalar)
 {
@@ -302,6 +343,7 @@ static struct gt_scalar sign_extend(unsigned bits, bool wide, const struct gt_sc
 		shift = gt_scalar_constant(64 - bits);
 		up = scalar_alu(BPF_LSH, true, scalar, &shift);
 		result = scalar_alu(BPF_ARSH, true, &up, &shift);
+		bound_sign_extended(bits, scalar, &result);
 	}
 	return wide ? result : truncate_low(&result);
 }
@@ -347,14 +389,7 @@ struct gt_scalar gt_scalar_alu(const struct bpf_insn *insn, const struct gt_scal
 
 struct gt_scalar gt_scalar_truncate(const struct gt_scalar *scalar, unsigned size, bool is_signed)
 {
-	struct gt_scalar mask = gt_scalar_constant((UINT64_C(1) << (8 * size % 64)) - 1);
-	struct bpf_insn insn = {.code = BPF_ALU64 | BPF_AND | BPF_X};
-
 	if (size == 8)
 		return *scalar;
-	if (!is_signed)
-		return gt_scalar_alu(&insn, scalar, &mask);
-	insn.code = BPF_ALU64 | BPF_MOV | BPF_X;
-	insn.off = (int16_t)(8 * size);
-	return gt_scalar_alu(&insn, scalar, scalar);
+	return is_signed ? sign_extend(8 * size, true, scalar) : zero_extend(8 * size, scalar);
 }
