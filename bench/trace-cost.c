@@ -24,6 +24,7 @@
 #include "capture/capture.h"
 #include "elf/elf.h"
 #include "probe/api/attach.h"
+#include "probe/api/multi_link.h"
 #include "probe/load.h"
 
 #include "empty.skel.h"
@@ -105,7 +106,7 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 	};
 	struct gt_attachment *attachment = NULL;
 	struct empty_bpf *skeleton = empty_bpf__open();
-	struct gt_attacher attacher = {.multi = !gt_attach_check_multi()};
+	struct gt_attacher attacher = {.multi = !gt_multi_link_check()};
 	double ns = -1;
 
 	if (!skeleton)
@@ -116,8 +117,8 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 	attacher.sites =
 		bpf_map_create(BPF_MAP_TYPE_HASH, "sites", sizeof(__u32), sizeof(__u64), 1, NULL);
 	if (attacher.multi) {
-		gt_attach_prepare_multi(attacher.entry);
-		gt_attach_prepare_multi(attacher.at_return);
+		gt_multi_link_prepare(attacher.entry);
+		gt_multi_link_prepare(attacher.at_return);
 	}
 	if (!empty_bpf__load(skeleton) && !gt_attach(&attacher, &request, &attachment, NULL)) {
 		ns_per_call(call_plain, calls / 10);

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "launch/gpu.h"
-#include "probe/api/attach.h"
+#include "probe/api/multi_link.h"
 #include "probe/api/watch.h"
 #include "probe/load.h"
 #include "probe/source.h"
@@ -105,7 +105,7 @@ static enum doctor_verdict examine_privileges(struct gt_strbuf *text)
 
 static enum doctor_verdict examine_multi(struct gt_strbuf *text)
 {
-	int error = gt_attach_check_multi();
+	int error = gt_multi_link_check();
 
 	if (!error) {
 		gt_strbuf_puts(text, "many functions are attached by one call");

@@ -179,7 +179,7 @@ int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
 	}
 	status = verify_chosen_programs(self);
 	if (status == GT_GO_ON && self->host_programs &&
-	    gt_host_programs_load(self->host_programs, &diag)) {
+	    gt_host_programs_load_for_command(self->host_programs, &diag)) {
 		print_failure(self, &diag);
 		status = GT_EXIT_FAILED;
 	}

@@ -124,8 +124,8 @@ static int open_uprobes(struct gt_host_programs *programs, const struct gt_host_
 	if (error)
 		error = gt_host_no_memory(diag);
 	else if (uprobes.count)
-		error = gt_host_uprobes_open(uprobes.items, uprobes.count, &programs->uprobes,
-					     diag);
+		error = gt_host_uprobes_open(uprobes.items, uprobes.count, programs->multi,
+					     &programs->uprobes, diag);
 	gt_vec_free(&uprobes);
 	return error;
 }

@@ -29,6 +29,7 @@ struct gt_host_programs {
 	bool *uses;                /* per map: host programs use it */
 	int *arrays;               /* per map: descriptor, or -1 */
 	char *log;                 /* of the kernel's verifier */
+	bool multi;                /* programs of uprobes were prepared for uprobe_multi links */
 	GT_VEC(struct bpf_link *) links;
 	struct gt_host_uprobes *uprobes; /* beside a command */
 	struct gt_diag late;             /* the first error of a late attachment */

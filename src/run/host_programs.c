@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpubpf/object/object.h"
+#include "probe/api/multi_link.h"
 #include "probe/load.h"
 #include "run/host_private.h"
 
@@ -227,6 +228,28 @@ int gt_host_programs_load(struct gt_host_programs *programs, struct gt_diag *dia
 		number++;
 	}
 	return 0;
+}
+
+/* Whether it is a program of uprobes that the dispatcher of host_uprobes.h can call. */
+static bool is_of_uprobes(const struct bpf_program *program)
+{
+	const char *section = bpf_program__section_name(program);
+	size_t length = strcspn(section, "/");
+
+	return (length == 6 && !strncmp(section, "uprobe", length)) ||
+	       (length == 9 && !strncmp(section, "uretprobe", length));
+}
+
+int gt_host_programs_load_for_command(struct gt_host_programs *programs, struct gt_diag *diag)
+{
+	struct bpf_program *program;
+
+	/* A program calls only programs that are prepared as it is. */
+	programs->multi = !gt_multi_link_check();
+	bpf_object__for_each_program (program, programs->source)
+		if (programs->multi && gt_host_is_wanted(program) && is_of_uprobes(program))
+			gt_multi_link_prepare(program);
+	return gt_host_programs_load(programs, diag);
 }
 
 const int *gt_host_programs_arrays(const struct gt_host_programs *programs)

@@ -26,6 +26,8 @@ GT_DEFINE_AUTO(host_programs, struct gt_host_programs, gt_host_programs_close)
 
 /* Has the kernel verify and load them. 0, -EPERM, or the kernel's error. */
 int gt_host_programs_load(struct gt_host_programs *programs, struct gt_diag *diag);
+/* The same, to be attached by gt_host_programs_attach_command. */
+int gt_host_programs_load_for_command(struct gt_host_programs *programs, struct gt_diag *diag);
 /*
  * Descriptors for gt_shared_open, valid after loading: one per map of the object, -1 for maps that
  * are not shared. Owned by `programs`.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,6 +14,8 @@
 #include "base/vec.h"
 #include "elf/elf.h"
 #include "elf/proc_maps.h"
+#include "probe/api/multi_link.h"
+#include "probe/api/perf_link.h"
 #include "probe/load.h"
 #include "uprobes.skel.h"
 
@@ -31,13 +34,21 @@ struct host_uprobe {
 	GT_VEC(struct uprobed_file) files; /* searched, by stat(2) */
 };
 
+/* A function in the file that is being searched. */
+struct found_function {
+	struct host_uprobe *uprobe;
+	uint64_t offset;
+};
+
 struct gt_host_uprobes {
 	struct uprobes_bpf *skeleton;
+	bool multi; /* by uprobe_multi links */
 	struct bpf_link *fork_link;
 	struct host_uprobe *items;
 	size_t count;
 	GT_VEC(struct uprobed_file) mappings; /* searched, by /proc/PID/maps */
-	GT_VEC(struct bpf_link *) links;
+	GT_VEC(struct found_function) found;  /* not yet attached */
+	GT_VEC(int) links;
 };
 
 static int report_no_memory(struct gt_diag *diag)
@@ -94,41 +105,100 @@ bool gt_uprobe_section_read(const char *text, struct gt_uprobe_section *ret_sect
 
 /* ---- attaching -------------------------------------------------------------------------- */
 
-static int attach_at(struct gt_host_uprobes *uprobes, struct host_uprobe *uprobe, const char *path,
-		     uint64_t offset, struct gt_diag *diag)
+static int report_failure(const struct host_uprobe *uprobe, const char *path, int error,
+			  struct gt_diag *diag)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = uprobe->section.is_return,
-		    .bpf_cookie = (uint64_t)(uprobe - uprobes->items));
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(uprobes->skeleton->progs.dispatch,
-								-1, path, offset, &options);
-	int error = link ? 0 : -errno;
+	return gt_diag(diag, error, "linux", uprobe->program,
+		       "cannot attach this host program to %s in %s: %s", uprobe->section.function,
+		       path, strerror(-error));
+}
 
-	if (error)
-		return gt_diag(diag, error, "linux", uprobe->program,
-			       "cannot attach this host program to %s in %s: %s",
-			       uprobe->section.function, path, strerror(-error));
+/* Link some functions, all at their entries or all at their returns. A descriptor, or -Exxx. */
+static int create_link(const struct gt_host_uprobes *uprobes, const char *path,
+		       const struct found_function *functions, size_t count)
+{
+	int program = bpf_program__fd(uprobes->skeleton->progs.dispatch);
+	bool is_return = functions->uprobe->section.is_return;
+	gt_autofree uint64_t *offsets = calloc(count, 2 * sizeof(*offsets));
+	uint64_t *cookies = offsets ? offsets + count : NULL;
+
+	if (!offsets)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		offsets[i] = functions[i].offset;
+		cookies[i] = (uint64_t)(functions[i].uprobe - uprobes->items);
+	}
+	return uprobes->multi
+		       ? gt_multi_link_functions(program, path, offsets, cookies, count, is_return)
+		       : gt_perf_link_function(program, path, *offsets, *cookies, is_return);
+}
+
+static int attach_functions(struct gt_host_uprobes *uprobes, const char *path,
+			    const struct found_function *functions, size_t count,
+			    struct gt_diag *diag)
+{
+	int link = create_link(uprobes, path, functions, count), error = 0;
+
+	/* One by one, to report the function that cannot be probed. */
+	if (link < 0 && count > 1) {
+		for (size_t i = 0; i < count && !error; i++)
+			error = attach_functions(uprobes, path, &functions[i], 1, diag);
+		return error;
+	}
+	if (link < 0)
+		return report_failure(functions->uprobe, path, link, diag);
 	if (gt_vec_push(&uprobes->links, link)) {
-		bpf_link__destroy(link);
+		close(link);
 		return report_no_memory(diag);
 	}
-	uprobe->attached++;
+	for (size_t i = 0; i < count; i++)
+		functions[i].uprobe->attached++;
 	return 0;
 }
 
-/* 1: attached; 0: the file does not define the function; or -Exxx. */
-static int attach_function(struct gt_host_uprobes *uprobes, struct host_uprobe *uprobe,
-			   const char *path, struct gt_elf *elf, struct gt_diag *diag)
+/* Entries first; functions of one kind stay in the order of their programs. */
+static int compare_found(const void *one, const void *other)
+{
+	const struct found_function *left = one, *right = other;
+
+	if (left->uprobe->section.is_return != right->uprobe->section.is_return)
+		return left->uprobe->section.is_return ? 1 : -1;
+	return (left->uprobe > right->uprobe) - (left->uprobe < right->uprobe);
+}
+
+/* Attach what was found in a file: in one link for entries and one for returns, if possible. */
+static int attach_found(struct gt_host_uprobes *uprobes, const char *path, struct gt_diag *diag)
+{
+	const struct found_function *found = uprobes->found.items;
+	size_t count = uprobes->found.count, end;
+	int error = 0;
+
+	if (count)
+		qsort(uprobes->found.items, count, sizeof(*found), compare_found);
+	for (size_t from = 0; from < count && !error; from = end) {
+		for (end = from + 1; uprobes->multi && end < count; end++)
+			if (found[end].uprobe->section.is_return !=
+			    found[from].uprobe->section.is_return)
+				break;
+		error = attach_functions(uprobes, path, &found[from], end - from, diag);
+	}
+	uprobes->found.count = 0;
+	return error;
+}
+
+/* 1: found; 0: the file does not define the function; or -Exxx. */
+static int find_function(struct gt_host_uprobes *uprobes, struct host_uprobe *uprobe,
+			 struct gt_elf *elf, struct gt_diag *diag)
 {
 	const struct gt_elf_symbol *const *symbols;
 	size_t count = gt_elf_lookup(elf, uprobe->section.function, &symbols);
-	int error;
 
 	for (size_t i = 0; i < count; i++) {
-		if (symbols[i]->kind != GT_ELF_FUNCTION || symbols[i]->offset == GT_ELF_NO_OFFSET)
-			continue;
-		error = attach_at(uprobes, uprobe, path,
-				  symbols[i]->offset + uprobe->section.offset, diag);
-		return error ? error : 1;
+		const struct found_function found = {uprobe,
+						     symbols[i]->offset + uprobe->section.offset};
+
+		if (symbols[i]->kind == GT_ELF_FUNCTION && symbols[i]->offset != GT_ELF_NO_OFFSET)
+			return gt_vec_push(&uprobes->found, found) ? report_no_memory(diag) : 1;
 	}
 	return 0;
 }
@@ -184,7 +254,7 @@ static int search_file(struct gt_host_uprobes *uprobes, struct host_uprobe *upro
 	if (gt_vec_push(&uprobe->files,
 			(struct uprobed_file){.device = status->st_dev, .inode = status->st_ino}))
 		return report_no_memory(diag);
-	result = attach_function(uprobes, uprobe, path, elf, diag);
+	result = find_function(uprobes, uprobe, elf, diag);
 	if (!result && !uprobe->lacks_function && has_name(uprobe, path) &&
 	    gt_elf_info(elf)->program) {
 		/* Files that were of no interest before are now. */
@@ -210,7 +280,7 @@ static int attach_in_file(struct gt_host_uprobes *uprobes, const char *path, str
 			return 0;
 		error = search_file(uprobes, &uprobes->items[i], path, elf, &status, diag);
 	}
-	return error;
+	return error ? error : attach_found(uprobes, path, diag);
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
@@ -395,13 +465,15 @@ static int load_skeleton(struct gt_host_uprobes *uprobes, size_t count, struct g
 	uprobes->skeleton = uprobes_bpf__open();
 	if (!uprobes->skeleton)
 		return gt_load_failed(-errno, "linux", diag);
+	if (uprobes->multi)
+		gt_multi_link_prepare(uprobes->skeleton->progs.dispatch);
 	error = bpf_map__set_max_entries(uprobes->skeleton->maps.programs, (uint32_t)count);
 	if (!error)
 		error = uprobes_bpf__load(uprobes->skeleton);
 	return error ? gt_load_failed(error, "linux", diag) : 0;
 }
 
-int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count,
+int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count, bool multi,
 			 struct gt_host_uprobes **ret_uprobes, struct gt_diag *diag)
 {
 	gt_auto(host_uprobes) struct gt_host_uprobes *uprobes = calloc(1, sizeof(*uprobes));
@@ -412,6 +484,9 @@ int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count,
 	uprobes->items = calloc(count + 1, sizeof(*uprobes->items));
 	if (!uprobes->items)
 		return report_no_memory(diag);
+	uprobes->multi = multi;
+	if (!multi)
+		gt_perf_link_allow_many();
 	error = load_skeleton(uprobes, count, diag);
 	for (size_t i = 0; i < count && !error; i++)
 		error = add_program(uprobes, &programs[i], diag);
@@ -423,7 +498,7 @@ int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count,
 void gt_host_uprobes_detach(struct gt_host_uprobes *uprobes)
 {
 	gt_vec_each (link, &uprobes->links)
-		bpf_link__destroy(*link);
+		close(*link);
 	gt_vec_free(&uprobes->links);
 	bpf_link__destroy(uprobes->fork_link);
 	uprobes->fork_link = NULL;
@@ -436,6 +511,7 @@ void gt_host_uprobes_close(struct gt_host_uprobes *uprobes)
 	gt_host_uprobes_detach(uprobes);
 	uprobes_bpf__destroy(uprobes->skeleton);
 	gt_vec_free(&uprobes->mappings);
+	gt_vec_free(&uprobes->found);
 	for (size_t i = 0; i < uprobes->count; i++)
 		gt_vec_free(&uprobes->items[i].files);
 	free(uprobes->items);

@@ -47,8 +47,12 @@ struct gt_uprobe_program {
 	struct gt_uprobe_section section;
 };
 
-/* Prepare for attaching `count` programs. */
-int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count,
+/*
+ * Prepare for attaching `count` programs. multi: by uprobe_multi links, two for each file, for
+ * which the programs were prepared before they were loaded (probe/api/multi_link.h). Else each
+ * function has a perf event, and the kernel needs some 40 ms to remove one.
+ */
+int gt_host_uprobes_open(const struct gt_uprobe_program *programs, size_t count, bool multi,
 			 struct gt_host_uprobes **ret_uprobes, struct gt_diag *diag);
 void gt_host_uprobes_detach(struct gt_host_uprobes *uprobes);
 /* Detaches and unloads them. */

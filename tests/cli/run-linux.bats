@@ -248,3 +248,87 @@ expect_values() {
 	gputap run --gpu soft "$object" -- "$examples/vectoradd"
 	expect_output_line '^calls: \{ \.number = 7, \.name = "host" \}$'
 }
+
+# links: a library that records the type of each link that gputap creates, in the file $LINKS;
+# with DENY_MULTI the kernel appears to have no uprobe_multi links (48), as before Linux 6.6.
+links() {
+	cat >"$BATS_TEST_TMPDIR/links.c" <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <errno.h>
+		#include <linux/bpf.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <sys/syscall.h>
+		long syscall(long number, ...) {
+			long (*next)(long, ...) = dlsym(RTLD_NEXT, "syscall");
+			__builtin_va_list list;
+			long a[6];
+			__builtin_va_start(list, number);
+			for (int i = 0; i < 6; i++)
+				a[i] = __builtin_va_arg(list, long);
+			__builtin_va_end(list);
+			if (number == SYS_bpf && a[0] == BPF_LINK_CREATE) {
+				const union bpf_attr *attr = (void *)a[1];
+				if (attr->link_create.attach_type == 48 && getenv("DENY_MULTI")) {
+					errno = EINVAL;
+					return -1;
+				}
+				FILE *file = fopen(getenv("LINKS"), "a");
+				fprintf(file, "%u\n", attr->link_create.attach_type);
+				fclose(file);
+			}
+			return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+		}
+	END
+	cc -shared -fPIC -o "$BATS_TEST_TMPDIR/links.so" "$BATS_TEST_TMPDIR/links.c"
+	export LINKS=$BATS_TEST_TMPDIR/links
+	rm -f "$LINKS"
+}
+
+# on_soft with the library of links().
+on_soft_with_links() {
+	observe env LD_PRELOAD="$BATS_TEST_TMPDIR/links.so" \
+		ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" "$@" \
+		"$build/gputap" run --gpu soft --json "$object" -- "$examples/vectoradd"
+}
+
+# Two programs at one function, and entries and returns of others.
+several() {
+	counting uprobe/libcudart.so:cudaLaunchKernel uprobe/libcudart.so:cudaLaunchKernel \
+		uretprobe/libcudart.so:cudaLaunchKernel uprobe/libcudart.so:__cudaRegisterFunction \
+		uretprobe/libcudart.so:__cudaRegisterFunction uprobe/libcuda.so.1:cuLaunchKernel
+}
+
+@test "uprobes of one file share a link for entries and one for returns" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	several
+	links
+	on_soft_with_links
+	expect_status 0
+	expect_values counts 262144 1 1 1 1 1 1
+	# gputap's own try is the first one.
+	grep -q '^48$' "$LINKS" || skip "the kernel has no uprobe_multi links"
+	[ "$(grep -c '^48$' "$LINKS")" = 4 ] || fail "the links: $(tr '\n' ' ' <"$LINKS")"
+}
+
+@test "uprobes are attached one by one where the kernel has no links for many" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	several
+	links
+	on_soft_with_links DENY_MULTI=1
+	expect_status 0
+	expect_values counts 262144 1 1 1 1 1 1
+	! grep -q '^48$' "$LINKS"
+}
+
+@test "a uprobe that the kernel rejects is reported, whatever else its link would have" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	counting uprobe/libcudart.so:cudaLaunchKernel uprobe/libcudart.so:cudaLaunchKernel+0x7fffffff0000
+	on_soft "$object" -- "$examples/vectoradd"
+	expect_status 1
+	expect_error_line '^gputap: host2: cannot attach this host program to cudaLaunchKernel in .*/libcudart.so.13: '
+}

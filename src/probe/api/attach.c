@@ -4,36 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/bpf.h>
 
 #include "base/vec.h"
 #include "probe/api/calls.h"
+#include "probe/api/multi_link.h"
 #include "probe/api/perf_link.h"
 #include "probe/api/trace_event.h"
-
-/* From include/uapi/linux/bpf.h of Linux 6.6; the headers of Debian 12 are older. */
-#define TRACE_UPROBE_MULTI 48
-#define UPROBE_MULTI_RETURN 1
-
-struct uprobe_multi_link {
-	uint32_t program;
-	uint32_t target;
-	uint32_t attach_type;
-	uint32_t flags;
-	uint64_t path;
-	uint64_t offsets;
-	uint64_t reference_counters;
-	uint64_t cookies;
-	uint32_t count;
-	uint32_t multi_flags;
-	uint32_t pid;
-	uint32_t padding;
-};
 
 struct gt_attachment {
 	GT_VEC(int) entries, returns; /* links */
@@ -65,48 +45,6 @@ static int program_of(const struct half *half)
 	return bpf_program__fd(half->is_return ? half->attacher->at_return : half->attacher->entry);
 }
 
-static int create_multi_link(int program, const char *path, const uint64_t *offsets,
-			     const uint64_t *cookies, size_t count, bool is_return)
-{
-	struct uprobe_multi_link link = {
-		.program = program,
-		.attach_type = TRACE_UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.cookies = (uintptr_t)cookies,
-		.count = count,
-		.multi_flags = is_return ? UPROBE_MULTI_RETURN : 0,
-	};
-	int fd = syscall(__NR_bpf, BPF_LINK_CREATE, &link, sizeof(link));
-
-	return fd < 0 ? -errno : fd;
-}
-
-int gt_attach_check_multi(void)
-{
-	struct bpf_insn instructions[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = TRACE_UPROBE_MULTI);
-	uint64_t offset = 0;
-	int error;
-	gt_autoclose int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "Dual BSD/GPL",
-						 instructions, gt_countof(instructions), &options);
-
-	if (program < 0)
-		return program;
-	/* A directory cannot be probed: a kernel with this link type reports that, an older one
-	 * rejects the link type first. */
-	error = create_multi_link(program, "/", &offset, NULL, 1, false);
-	return error == -EBADF ? 0 : error < 0 ? error : -EOPNOTSUPP;
-}
-
-void gt_attach_prepare_multi(struct bpf_program *program)
-{
-	bpf_program__set_expected_attach_type(program, TRACE_UPROBE_MULTI);
-}
-
 /* One trace event for these probes, all of one group. */
 static int create_event_link(struct half *half, size_t from, size_t count)
 {
@@ -133,8 +71,8 @@ static int create_event_link(struct half *half, size_t from, size_t count)
 static int create_link(struct half *half, size_t from, size_t count)
 {
 	if (half->attacher->multi)
-		return create_multi_link(program_of(half), half->path, half->offsets + from,
-					 half->cookies + from, count, half->is_return);
+		return gt_multi_link_functions(program_of(half), half->path, half->offsets + from,
+					       half->cookies + from, count, half->is_return);
 	if (count > 1)
 		return create_event_link(half, from, count);
 	return gt_perf_link_function(program_of(half), half->path, half->offsets[from],

@@ -33,12 +33,6 @@ struct gt_attacher {
 
 struct gt_attachment;
 
-/* Check whether uprobe_multi links can be created with these privileges. 0 or -Exxx. */
-int gt_attach_check_multi(void);
-
-/* Prepare a program for uprobe_multi; before it is loaded. */
-void gt_attach_prepare_multi(struct bpf_program *program);
-
 /* The sites of one file. */
 struct gt_attach_request {
 	const char *path;

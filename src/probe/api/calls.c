@@ -20,6 +20,7 @@
 #include "probe/api/explain.h"
 #include "probe/api/find.h"
 #include "probe/api/late_mappings.h"
+#include "probe/api/multi_link.h"
 #include "probe/api/select.h"
 #include "probe/load.h"
 #include "probe/source.h"
@@ -67,7 +68,7 @@ static int choose_attach_method(struct call_source *state, struct gt_diag *diag)
 	int error = 0;
 
 	if (state->host->options->attach != GT_ATTACH_PERF)
-		error = gt_attach_check_multi();
+		error = gt_multi_link_check();
 	state->attacher.multi = state->host->options->attach != GT_ATTACH_PERF && !error;
 	if (error == -EPERM || error == -EACCES)
 		return gt_load_failed(error, "cuda", diag);
@@ -129,8 +130,8 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 	state->attacher.entry = state->skeleton->progs.call_entry;
 	state->attacher.at_return = state->skeleton->progs.call_return;
 	if (state->attacher.multi) {
-		gt_attach_prepare_multi(state->skeleton->progs.call_entry);
-		gt_attach_prepare_multi(state->skeleton->progs.call_return);
+		gt_multi_link_prepare(state->skeleton->progs.call_entry);
+		gt_multi_link_prepare(state->skeleton->progs.call_return);
 	}
 	error = calls_bpf__load(state->skeleton);
 	if (!error)
