@@ -101,7 +101,7 @@ enum {
 	gputap_u32 warp;                                                                           \
 	/* Threads in a block (blockDim). */                                                       \
 	gputap_u32 block_size_x, block_size_y, block_size_z;                                       \
-	/* The multiprocessor that the block is on. */                                             \
+	/* The multiprocessor that the block is on: 0 to 1023. */                                  \
 	gputap_u32 sm;                                                                             \
 	/* Blocks in the grid (gridDim). */                                                        \
 	gputap_u32 grid_size_x, grid_size_y, grid_size_z;                                          \

@@ -8,12 +8,20 @@
 #include "base/clean.h"
 
 const struct gt_context_field gt_context_fields[] = {
-#define FIELD(name, offset, size, count, source, lanes, kinds, levels)                             \
-	{#name, offset, size, count, GT_SOURCE_##source, lanes, kinds, levels},
+#define FIELD(name, offset, size, count, source, lanes, kinds, levels, min, max)                   \
+	{#name, offset, size, count, GT_SOURCE_##source, lanes, kinds, levels, min, max},
 #include "gpubpf/context.def"
 #undef FIELD
 	{0},
 };
+
+const struct gt_context_field *gt_context_field_of(enum gt_context_source source)
+{
+	for (const struct gt_context_field *field = gt_context_fields; field->name; field++)
+		if (field->source == source)
+			return field;
+	return NULL;
+}
 
 uint32_t gt_context_size(enum gt_section_kind kind)
 {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/launch_limits.h"
 #include "gpubpf/section.h"
 
 /* Kinds of programs as a set: bit n is kind n. */
@@ -85,6 +86,11 @@ enum gt_memory_access {
 enum {
 	GT_CONTEXT_ARGUMENTS = 32,
 	GT_CONTEXT_SIZE = 512, /* all fields of all kinds end before it */
+	/* Of the values of fields. */
+	GT_MAX_SM = 1023, /* multiprocessors with a larger number have this one */
+	GT_MAX_VALUE_SIZE = 16,
+	GT_MAX_ACCESS_WIDTH = 32, /* ld.v4.b64, ld.v8.b32 */
+	GT_MAX_BARRIER = 15,      /* PTX ISA, "bar" */
 };
 
 struct gt_context_field {
@@ -92,8 +98,9 @@ struct gt_context_field {
 	uint32_t offset, size, count;
 	enum gt_context_source source;
 	enum gt_field_lanes lanes;
-	unsigned kinds;  /* gt_context_kinds */
-	unsigned levels; /* gt_level_set */
+	unsigned kinds;    /* gt_context_kinds */
+	unsigned levels;   /* gt_level_set */
+	uint64_t min, max; /* of an element */
 };
 
 /* The element that a load from a context reads. */
@@ -106,6 +113,9 @@ struct gt_context_load {
 
 /* All fields, ended by one whose name is NULL. */
 extern const struct gt_context_field gt_context_fields[];
+
+/* Return the field with a source, or NULL. */
+const struct gt_context_field *gt_context_field_of(enum gt_context_source source);
 
 /* The size of a kind's context in bytes; 0 for kinds without one. */
 uint32_t gt_context_size(enum gt_section_kind kind);

@@ -8,7 +8,7 @@
 
 static const struct gt_helper helpers[] = {
 #define HELPER(number, name, does, source, result, lanes, traits, ...)                             \
-	{(number), #name, result, lanes, traits, {__VA_ARGS__}},
+	{(number), #name, GT_SOURCE_##source, result, lanes, traits, {__VA_ARGS__}},
 #include "gpubpf/helpers.def"
 #undef HELPER
 };

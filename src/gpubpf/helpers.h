@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpubpf/context.h"
+
 #define GT_HELPER_ARGUMENTS 5
 
 /* Argument types, as the verifier checks them. */
@@ -79,6 +81,8 @@ enum gt_helper_number {
 struct gt_helper {
 	uint32_t number;
 	const char *name; /* without "bpf_" */
+	/* What a helper without arguments returns, or one with arguments stores; or NONE. */
+	enum gt_context_source source;
 	enum gt_helper_result result;
 	enum gt_helper_lanes lanes;
 	unsigned traits; /* gt_helper_trait */

@@ -62,7 +62,8 @@ static int read_copy(const struct gt_ptx_instruction *instruction, struct gt_pat
 {
 	if (!gt_ptx_form_has(instruction->form, GT_PTX_MOD_ASYNC) ||
 	    gt_ptx_form_has(instruction->form, GT_PTX_MOD_BULK) || instruction->operand_count < 3 ||
-	    instruction->operands[2].kind != GT_PTX_OPERAND_INTEGER)
+	    instruction->operands[2].kind != GT_PTX_OPERAND_INTEGER ||
+	    instruction->operands[2].integer > GT_MAX_ACCESS_WIDTH)
 		return -ENOENT;
 	access->space = GT_SPACE_GLOBAL;
 	access->width = (uint32_t)instruction->operands[2].integer;
@@ -96,6 +97,8 @@ int gt_patch_read_access(const struct gt_ptx_instruction *instruction,
 	access.value = &instruction->operands[row->value];
 	access.element_bits = gt_ptx_type_info(form->types[form->type_count - 1])->bits;
 	access.width = access.element_bits / 8 * access.elements;
+	if (access.width > GT_MAX_ACCESS_WIDTH)
+		return -ENOENT;
 	*ret_access = access;
 	return 0;
 }

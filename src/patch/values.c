@@ -306,13 +306,18 @@ static void put_barrier(const struct gt_patch_value_site *at, struct gt_strbuf *
 {
 	const struct gt_ptx_operand *barrier = barrier_operand(at->instruction);
 
+	bool known = barrier && (barrier->kind == GT_PTX_OPERAND_REGISTER ||
+				 gt_patch_is_constant_operand(barrier));
+
 	gt_strbuf_printf(buffer, "\tmov.b32 %sat_barrier, ", at->prefix);
-	if (barrier &&
-	    (barrier->kind == GT_PTX_OPERAND_REGISTER || gt_patch_is_constant_operand(barrier)))
+	if (known)
 		gt_ptx_print_operand(barrier, buffer);
 	else
 		gt_strbuf_putc(buffer, '0');
 	gt_strbuf_puts(buffer, ";\n");
+	if (known)
+		gt_strbuf_printf(buffer, "\tmin.u32 %sat_barrier, %sat_barrier, %d;\n", at->prefix,
+				 at->prefix, GT_MAX_BARRIER);
 }
 
 /* The first 8 bytes of a parameter, read in pieces that are aligned. */

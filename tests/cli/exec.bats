@@ -412,6 +412,10 @@ program() {
 		SEC("gpu/run") int gpu(void *memory) { return leave_above_3(bpf_get_lane_id()) + 5; }'
 	for engine in '--on interp' '--on gpu --gpu soft'; do
 		# shellcheck disable=SC2086
+		gputap exec --block 6 --all $engine "$BATS_TEST_TMPDIR/program.o"
+		expect_status 1
+		expect_error_line 'exit#507 changes the execution of the kernel: it requires --allow-control$'
+		# shellcheck disable=SC2086
 		gputap exec --allow-control --block 6 --all $engine "$BATS_TEST_TMPDIR/program.o"
 		expect_status 0
 		expect_output $'0: 5\n1: 6\n2: 7\n3: 8\n4: 0\n5: 0'

@@ -164,7 +164,7 @@ uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_conte
 	case GT_SOURCE_BLOCK_SIZE_Z:
 		return thread->block_size[source - GT_SOURCE_BLOCK_SIZE_X];
 	case GT_SOURCE_SM:
-		return thread->sm;
+		return thread->sm < GT_MAX_SM ? thread->sm : GT_MAX_SM;
 	case GT_SOURCE_GRID_SIZE_X:
 	case GT_SOURCE_GRID_SIZE_Y:
 	case GT_SOURCE_GRID_SIZE_Z:
@@ -322,6 +322,29 @@ static int run_blocks(struct grid_run *run)
 	return error;
 }
 
+/* The verifier relies on the bounds of fields. */
+static int check_site(const struct gt_interp_site *site, struct gt_diag *diag)
+{
+	const struct {
+		enum gt_context_source source;
+		uint32_t value;
+	} values[] = {
+		{GT_SOURCE_VALUE_SIZE, site->value_size}, {GT_SOURCE_WIDTH, site->width},
+		{GT_SOURCE_SPACE, site->space},           {GT_SOURCE_ACCESS, site->access},
+		{GT_SOURCE_BARRIER, site->barrier},
+	};
+
+	for (size_t i = 0; i < gt_countof(values); i++) {
+		const struct gt_context_field *field = gt_context_field_of(values[i].source);
+
+		if (values[i].value > field->max)
+			return gt_diag(diag, -EINVAL, "run", NULL,
+				       "invalid %s %u of the site: at most %u", field->name,
+				       values[i].value, (unsigned)field->max);
+	}
+	return 0;
+}
+
 int gt_interp_run_grid(const struct gt_bpf_program *program,
 		       const struct gt_interp_options *options, const struct gt_interp_grid *grid,
 		       struct gt_interp_result *ret_result, struct gt_diag *diag)
@@ -344,6 +367,9 @@ int gt_interp_run_grid(const struct gt_bpf_program *program,
 			       "invalid grid of %ux%ux%u blocks of %ux%ux%u threads",
 			       grid->grid_size[0], grid->grid_size[1], grid->grid_size[2],
 			       grid->block_size[0], grid->block_size[1], grid->block_size[2]);
+	error = grid->site ? check_site(grid->site, diag) : 0;
+	if (error)
+		return error;
 	if (!lanes || !contexts)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	memcpy(run.thread.block_size, grid->block_size, sizeof(run.thread.block_size));

@@ -47,7 +47,7 @@ struct gt_interp_result {
 int gt_interp_run(const struct gt_bpf_program *program, const struct gt_interp_options *options,
 		  struct gt_interp_result *ret_result, struct gt_diag *diag);
 
-/* The site in a kernel where a program runs: the fields of its context. */
+/* The site in a kernel where a program runs: fields of its context, within their bounds. */
 struct gt_interp_site {
 	uint32_t kernel, site, line;
 	uint32_t argument_count;

@@ -18,7 +18,7 @@ static int emit_result(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
 /* r0 = the source of the row. */
 static int gt_ptxgen_read_source(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_value value = gt_ptxgen_source(gen, gen->source, 0);
+	struct gt_ptxgen_value value = gt_ptxgen_bounded_source(gen, gen->source, 0);
 
 	return emit_result(gen, value);
 }

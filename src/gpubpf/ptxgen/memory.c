@@ -258,6 +258,18 @@ static bool differs_between_lanes(enum gt_context_source source)
 	return source <= GT_SOURCE_LANE || source == GT_SOURCE_CYCLES;
 }
 
+struct gt_ptxgen_value gt_ptxgen_bounded_source(struct gt_ptxgen *gen,
+						enum gt_context_source source, uint32_t index)
+{
+	struct gt_ptxgen_value value = gt_ptxgen_source(gen, source, index), bounded;
+
+	if (source != GT_SOURCE_SM)
+		return value;
+	bounded = gt_ptxgen_b32(gen);
+	gt_ptxgen_emit(gen, "min.u32", bounded, gt_ptxgen_low_half(gen, value), GT_MAX_SM);
+	return gt_ptxgen_widen(gen, bounded);
+}
+
 struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
 					uint32_t index)
 {
@@ -278,7 +290,7 @@ static struct gt_ptxgen_value emit_field_load(struct gt_ptxgen *gen, int64_t off
 		gt_ptxgen_fail(gen, -EINVAL, "the context has no field at %" PRId64, offset);
 		return value;
 	}
-	value = gt_ptxgen_source(gen, load.field->source, load.index);
+	value = gt_ptxgen_bounded_source(gen, load.field->source, load.index);
 	if (width == load.field->size)
 		return value;
 	moved = gt_ptxgen_temporary(gen, GT_PTXGEN_B64);

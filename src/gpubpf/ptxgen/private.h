@@ -334,6 +334,9 @@ struct gt_ptxgen_value gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
 /* A fresh .b64 with a value of the context (context.h), wherever the site has it. */
 struct gt_ptxgen_value gt_ptxgen_source(struct gt_ptxgen *gen, enum gt_context_source source,
 					uint32_t index);
+/* The same for a program to read: within the bounds of the field. */
+struct gt_ptxgen_value gt_ptxgen_bounded_source(struct gt_ptxgen *gen,
+						enum gt_context_source source, uint32_t index);
 
 /* ---- helpers.c ---- */
 

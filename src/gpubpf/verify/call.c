@@ -386,7 +386,9 @@ static int set_result(struct gt_verifier *verifier, const struct helper_call *ca
 		*gt_register(verifier, i) = (struct gt_value){0};
 	if (call->helper->result == GT_RESULT_NOTHING)
 		return 0;
-	*result = gt_value_scalar(gt_scalar_unknown());
+	*result = gt_value_scalar(call->helper->arguments[0] == GT_ARG_NONE
+					  ? gt_verify_source_values(call->helper->source)
+					  : gt_scalar_unknown());
 	if (call->helper->result == GT_RESULT_SCALAR)
 		return 0;
 	result->scalar = gt_scalar_constant(0);

@@ -67,3 +67,35 @@ int gt_verify_field(struct gt_verifier *verifier, int64_t offset, uint64_t size)
 			 "invalid bpf_context access off=%" PRId64 " size=%" PRIu64 ": %s", offset,
 			 size, gt_strbuf_string(&reason));
 }
+
+static struct gt_scalar scalar_between(uint64_t min, uint64_t max)
+{
+	struct gt_scalar scalar = gt_scalar_unknown();
+
+	scalar.all.umin = min;
+	scalar.all.umax = max;
+	gt_scalar_sync_bounds(&scalar);
+	return scalar;
+}
+
+struct gt_scalar gt_verify_source_values(enum gt_context_source source)
+{
+	const struct gt_context_field *field = gt_context_field_of(source);
+
+	return field ? scalar_between(field->min, field->max) : gt_scalar_unknown();
+}
+
+struct gt_scalar gt_verify_field_values(const struct gt_verifier *verifier, int64_t offset,
+					unsigned size, bool is_signed)
+{
+	static const struct bpf_insn shift = {.code = BPF_ALU64 | BPF_RSH | BPF_X};
+	struct gt_scalar element, bits;
+	struct gt_context_load load;
+
+	if (gt_context_find(verifier->options->section, (uint32_t)offset, size, &load))
+		return gt_scalar_loaded(size, is_signed);
+	element = scalar_between(load.field->min, load.field->max);
+	bits = gt_scalar_constant(load.shift);
+	element = gt_scalar_alu(&shift, &element, &bits);
+	return gt_scalar_truncate(&element, size, is_signed);
+}

@@ -250,6 +250,9 @@ static int verify_load(struct gt_verifier *verifier, const struct bpf_insn *insn
 		return error;
 	if (range.base->type == GT_REG_STACK)
 		error = gt_verify_read_stack(verifier, &range, is_signed, &value);
+	else if (range.base->type == GT_REG_CONTEXT && verifier->options->section)
+		value = gt_value_scalar(
+			gt_verify_field_values(verifier, range.min, size, is_signed));
 	else if (!read_constant(verifier, &range, is_signed, &value))
 		value = gt_value_scalar(gt_scalar_loaded(size, is_signed));
 	if (!error)

@@ -265,6 +265,11 @@ bool gt_verify_known_bytes(struct gt_verifier *verifier, unsigned regno, unsigne
 
 /* context.c: check that bytes of a section's context are a field that exists there. */
 int gt_verify_field(struct gt_verifier *verifier, int64_t offset, uint64_t size);
+/* Return the values of such bytes, zero-extended or sign-extended. */
+struct gt_scalar gt_verify_field_values(const struct gt_verifier *verifier, int64_t offset,
+					unsigned size, bool is_signed);
+/* Return the values of a source. */
+struct gt_scalar gt_verify_source_values(enum gt_context_source source);
 
 /* alu.c */
 int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn);

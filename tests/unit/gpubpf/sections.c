@@ -28,7 +28,7 @@
 #define GT_IN_ACCESS IN_MEMORY
 #define GT_IN_BRANCH IN_BRANCH
 #define GT_IN_BARRIER IN_BARRIER
-#define FIELD(name, at, size, count, source, lanes, kinds, levels) kinds(name, at, size, count)
+#define FIELD(name, at, size, count, source, lanes, kinds, levels, ...) kinds(name, at, size, count)
 #include "gpubpf/context.def"
 #undef FIELD
 #undef GT_IN_ALL

@@ -216,6 +216,28 @@ TEST("invalid sizes of a grid are rejected")
 		  ": invalid grid of 1x1x1 blocks of 1025x1x1 threads");
 }
 
+TEST("a site outside the bounds of the context's fields is rejected")
+{
+	struct gt_interp_site wide = site;
+	struct gt_section section;
+	struct gt_interp_grid grid = {.block_size = {1, 1, 1},
+				      .grid_size = {1, 1, 1},
+				      .section = &section,
+				      .site = &wide};
+	struct bpf_insn exit = {.code = BPF_JMP | BPF_EXIT};
+	struct gt_bpf_program program = {.insns = &exit, .count = 1};
+	struct gt_interp_result result;
+	struct gt_diag diag = {0};
+
+	CHECK(!gt_section_read("gpu/load", "p", &section, NULL));
+	wide.width = GT_MAX_ACCESS_WIDTH;
+	CHECK(!gt_interp_run_grid(&program, &(struct gt_interp_options){0}, &grid, &result, NULL));
+	wide.width++;
+	CHECK(gt_interp_run_grid(&program, &(struct gt_interp_options){0}, &grid, &result, &diag) ==
+	      -EINVAL);
+	CHECK_STR(diag.text, "invalid width 33 of the site: at most 32");
+}
+
 /* ---- random programs -------------------------------------------------------------------- */
 
 enum {

@@ -404,4 +404,56 @@ TEST("a part of a spilled scalar keeps its value")
 		  "insn 9: invalid unbounded variable-offset read from stack R1");
 }
 
+/* Whether the verifier knows that a field is not beyond a bound: then a bad load is unreachable. */
+static bool is_bounded(const struct gt_context_field *field, const char *jump, uint64_t bound)
+{
+	char text[256];
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+	unsigned kind = 0;
+
+	while (!(field->kinds >> kind & 1))
+		kind++;
+	gt_strbuf_printf(&name, "gpu/%s%s/*", gt_section_row(kind)->name,
+			 field->levels >> GT_LEVEL_THREAD & 1 ? "" : ".warp");
+	snprintf(text, sizeof(text),
+		 "ldx%s r1, [r1+%u]\nmov r0, 0\n%s r1, %llu, bad\nexit\nbad:\n"
+		 "ldxb r0, [r0+0]\nexit",
+		 field->size == 8 ? "dw" : "w", field->offset, jump, (unsigned long long)bound);
+	return !strstr(verdict(gt_strbuf_string(&name), text), "invalid mem access");
+}
+
+TEST("the verifier knows the bounds of each field of a context, and no narrower ones")
+{
+	unsigned bounded = 0;
+
+	for (const struct gt_context_field *field = gt_context_fields; field->name; field++) {
+		if (field->max > INT32_MAX) /* not an immediate */
+			continue;
+		bounded++;
+		if (!is_bounded(field, "jgt", field->max) ||
+		    is_bounded(field, "jgt", field->max - 1) ||
+		    (field->min && !is_bounded(field, "jlt", field->min)) ||
+		    is_bounded(field, "jlt", field->min + 1))
+			TAP_FAIL("%s: %s", field->name, verdict("gpu/load", "exit"));
+	}
+	CHECK(bounded >= 20);
+}
+
+TEST("parts of a field have the bounds of the field, and so do helpers that return it")
+{
+	static const char index[] = "ldmapvalue r2, 5, 0\nadd r2, r0\nldxb r0, [r2+0]\nexit";
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	CHECK_STR(verdict("gpu/load", "ldxh r0, [r1+14]\njeq r0, 0, +1\nldxb r0, [r0+0]\nexit"),
+		  "r0 varies; ");
+	gt_strbuf_printf(&text, "call 511\nrsh r0, 2\n%s", index);
+	CHECK_STR(verdict("gpu/load", gt_strbuf_string(&text)), "r0 varies; ");
+	gt_strbuf_clear(&text);
+	gt_strbuf_printf(&text, "call 511\nrsh r0, 1\n%s", index);
+	CHECK(strstr(verdict("gpu/load", gt_strbuf_string(&text)), "outside of the allowed"));
+	gt_strbuf_clear(&text);
+	gt_strbuf_printf(&text, "ldxsb r0, [r1+12]\nrsh r0, 2\n%s", index);
+	CHECK_STR(verdict("gpu/load", gt_strbuf_string(&text)), "r0 varies; ");
+}
+
 TEST_MAIN
