@@ -355,16 +355,36 @@ static bool keep_item(void *context, const struct gt_ptx_item *item)
 	return gt_patch_keeps(context, item);
 }
 
+static const char *symbol_space(const struct gt_patcher *patcher)
+{
+	return symbols_are_global(patcher) ? "global" : "const";
+}
+
+/* A symbol with the device address of memory shared with the host. */
+static void declare_address(const struct gt_patcher *patcher, const char *name, uint64_t address,
+			    struct gt_strbuf *buffer)
+{
+	gt_strbuf_printf(buffer, ".weak .%s .align 8 .b64 %s%s[1] = {0x%" PRIx64 "};\n",
+			 symbol_space(patcher), prefix_of(patcher), name, address);
+}
+
+static bool records_shapes(const struct gt_patcher *patcher)
+{
+	for (uint32_t i = 0; i < patcher->module->function_count; i++)
+		if (patcher->functions[i].shaped)
+			return true;
+	return false;
+}
+
 static void declare_symbols(void *context, struct gt_strbuf *buffer)
 {
 	struct gt_patcher *patcher = context;
 
 	gt_strbuf_puts(buffer, gt_strbuf_string(&patcher->translation.declarations));
 	if (patcher->options->switchable)
-		gt_strbuf_printf(buffer,
-				 ".weak .%s .align 8 .b64 %sswitches[1] = {0x%" PRIx64 "};\n",
-				 symbols_are_global(patcher) ? "global" : "const",
-				 prefix_of(patcher), patcher->options->switches);
+		declare_address(patcher, "switches", patcher->options->switches, buffer);
+	if (records_shapes(patcher))
+		declare_address(patcher, "shapes", patcher->options->shapes, buffer);
 	gt_patch_put_functions(patcher, buffer);
 }
 
@@ -378,6 +398,7 @@ static void begin_function(void *context, const struct gt_ptx_function *function
 	patcher->cursor = known->first_site;
 	if (known->first_site != UINT32_MAX)
 		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected, buffer);
+	gt_patch_put_shape(patcher, function, symbol_space(patcher), buffer);
 	if (function->is_entry &&
 	    gt_patch_has_block_end(patcher, known->programs & ~patcher->rejected))
 		gt_patch_put_exit_counter(patcher, buffer);
@@ -474,6 +495,8 @@ int gt_patch_print(struct gt_patcher *patcher)
 
 	int error = plan_functions(patcher);
 
+	if (!error)
+		error = gt_patch_plan_shapes(patcher);
 	if (error)
 		return error;
 	gt_ptx_print_with(patcher->module, &additions, &patcher->result->text);

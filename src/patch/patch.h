@@ -74,8 +74,34 @@ struct gt_patch_options {
 	const struct gt_patch_reuse *reuse;       /* for gt_patch_image; may be NULL */
 	bool switchable;                          /* each site tests its program's switch */
 	uint64_t switches; /* the initial value of the symbol <prefix>switches */
+	uint64_t shapes;   /* the initial value of the symbol <prefix>shapes; 0: there is none */
 	bool whole;        /* never a side module */
 };
+
+/*
+ * The shapes of the launches whose programs use a map with a value per thread or warp, of all these
+ * launches: equal minima and maxima mean one shape. Sizes are packed in words.
+ */
+struct gt_patch_shape {
+	uint64_t max_grid, min_grid;
+	uint64_t max_block, min_block;
+};
+/* The lowest bits of sizes in these words; those of x are at 0. */
+enum {
+	GT_PATCH_GRID_Y = 31,
+	GT_PATCH_GRID_Z = 47,
+	GT_PATCH_BLOCK_Y = 16,
+	GT_PATCH_BLOCK_Z = 32,
+};
+
+/* No launch yet. */
+void gt_patch_shape_clear(struct gt_patch_shape *shape);
+/*
+ * The shape of all launches. 0; -ENOENT: none was recorded; -EEXIST: they differ. The memory may be
+ * shared with a process that is not trusted.
+ */
+int gt_patch_shape_read(const struct gt_patch_shape *shape, uint32_t ret_grid[3],
+			uint32_t ret_block[3]);
 
 /* What the text of a patched module holds. */
 enum gt_patch_scope {
@@ -136,6 +162,12 @@ struct gt_patch_result {
  * It is the device address of an array of u32 in memory shared with the host. Program n runs while
  * word n is not 0. Each site loads its word, so that a change is seen by running kernels, too. The
  * symbol is .global where those of translate.h are.
+ *
+ * Where `shapes` is set, and programs use maps with a value per thread or warp:
+ *
+ *	.weak .const .align 8 .b64 <prefix>shapes[1];
+ *
+ * It is the device address of an array of struct gt_patch_shape, one for each map of the object.
  */
 int gt_patch_module(const struct gt_ptx_module *module, const struct gt_patch_options *options,
 		    struct gt_patch_result *ret_result, struct gt_diag *diag);

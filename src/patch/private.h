@@ -13,6 +13,7 @@ struct gt_patch_function {
 	uint64_t called;     /* those that its sites call */
 	uint32_t first_site; /* index into the result's sites; UINT32_MAX: it has none */
 	uint32_t kernel;     /* a kernel's number */
+	uint64_t shaped;     /* a kernel's programs that need the shape of its launch */
 	bool kept;           /* it is printed */
 	bool unwanted;       /* a kernel that the options exclude */
 };
@@ -103,6 +104,14 @@ int gt_patch_add_variants(struct gt_patcher *patcher, const struct gt_patch_site
 void gt_patch_put_functions(const struct gt_patcher *patcher, struct gt_strbuf *buffer);
 bool gt_patch_put_call(const struct gt_patcher *patcher, uint32_t program,
 		       const struct gt_patch_value_site *at, struct gt_strbuf *buffer);
+
+/*
+ * shape.c: decide which kernels record the shapes of their launches (`shaped`). 0 or -ENOMEM.
+ */
+int gt_patch_plan_shapes(struct gt_patcher *patcher);
+/* At a kernel's start: record the shape. symbol_space: that of <prefix>shapes. */
+void gt_patch_put_shape(const struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
+			const char *symbol_space, struct gt_strbuf *buffer);
 
 /* insert.c: translate the programs that have sites; print the module. 0 or -Exxx. */
 int gt_patch_translate(struct gt_patcher *patcher);

@@ -116,6 +116,7 @@ static int patch_image(struct gt_inject_query *query, const void *data, size_t s
 		.symbols = &symbols,
 		.switchable = inject->options.switchable,
 		.switches = GT_INJECT_MAP_ADDRESS,
+		.shapes = GT_INJECT_MAP_ADDRESS + inject->memory.shapes,
 		.recovery = &recovery,
 		.reuse = &reuse,
 	};

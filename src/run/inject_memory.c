@@ -79,6 +79,24 @@ static int plan_calls(struct gt_inject *inject, struct gt_diag *diag)
 	return 0;
 }
 
+/* After the calls. */
+static int plan_shapes(struct gt_inject *inject, struct gt_diag *diag)
+{
+	size_t bytes = inject->map_count * sizeof(struct gt_patch_shape);
+
+	if (bytes > GT_AGENT_MAX_IMAGE - inject->memory.size)
+		return gt_diag(diag, -ENOMEM, "run", NULL,
+			       "the maps need more than 1 GiB: lower --threads");
+	inject->memory.shapes = inject->memory.size;
+	inject->memory.size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	return 0;
+}
+
+static struct gt_patch_shape *shape_of(const struct gt_inject *inject, uint32_t map)
+{
+	return (struct gt_patch_shape *)(inject->memory.data + inject->memory.shapes) + map;
+}
+
 static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
 {
 	struct gt_inject_memory *memory = &inject->memory;
@@ -195,8 +213,10 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 	memory->offsets = calloc(count, sizeof(*memory->offsets));
 	memory->copies = calloc(count, sizeof(*memory->copies));
 	memory->words = calloc(count, sizeof(*memory->words));
+	memory->grids = calloc(count, sizeof(*memory->grids));
 	inject->readers = calloc(count, sizeof(*inject->readers));
-	if (!memory->offsets || !memory->copies || !memory->words || !inject->readers)
+	if (!memory->offsets || !memory->copies || !memory->words || !memory->grids ||
+	    !inject->readers)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = plan_map(inject, i, diag);
@@ -207,11 +227,15 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 	if (!error)
 		error = plan_calls(inject, diag);
 	if (!error)
+		error = plan_shapes(inject, diag);
+	if (!error)
 		error = map_memory(inject, diag);
 	for (uint32_t i = 0; i < inject->options.program_count && !error; i++)
 		gt_inject_switch(inject, i, !inject->options.switched_off);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = open_map(inject, i, diag);
+	for (uint32_t i = 0; i < inject->map_count && !error; i++)
+		gt_patch_shape_clear(shape_of(inject, i));
 	return error ? error : gt_inject_calls_start(inject, diag);
 }
 
@@ -226,6 +250,7 @@ void gt_inject_memory_close(struct gt_inject *inject)
 	free(inject->memory.offsets);
 	free(inject->memory.copies);
 	free(inject->memory.words);
+	free(inject->memory.grids);
 	free(inject->readers);
 }
 
@@ -281,15 +306,19 @@ bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)
 	       (inject->host_calls.maps && inject->host_calls.maps[map]);
 }
 
-struct gt_bpf_map_view gt_inject_view(const struct gt_inject *inject, uint32_t map)
+struct gt_bpf_map_view gt_inject_view(struct gt_inject *inject, uint32_t map)
 {
 	bool on_host = gt_bpf_map_is_on_host(map_of(inject, map));
+	struct gt_bpf_map_grid *grid = &inject->memory.grids[map];
+	int shape = gt_patch_shape_read(shape_of(inject, map), grid->grid, grid->block);
 
 	return (struct gt_bpf_map_view){
 		.map = map_of(inject, map),
 		.memory = on_host ? inject->host_calls.maps[map]
 				  : inject->memory.data + inject->memory.offsets[map],
 		.copies = inject->memory.copies[map],
+		.grid = shape ? NULL : grid,
+		.shapes_differ = shape == -EEXIST,
 	};
 }
 

@@ -54,7 +54,7 @@ struct gt_inject_control {
 
 /*
  * The memory that the traced processes share: a page with the switches, a u32 per program, then the
- * maps, one after the other.
+ * maps, one after the other, the area of host calls and the shapes of launches, one for each map.
  */
 struct gt_inject_memory {
 	int fd;
@@ -63,6 +63,8 @@ struct gt_inject_memory {
 	size_t *offsets; /* by map; SIZE_MAX: not used; then that of the output ring */
 	uint32_t *copies;
 	uint64_t (*words)[2];
+	size_t shapes;                 /* the offset of struct gt_patch_shape, by map */
+	struct gt_bpf_map_grid *grids; /* by map: for views */
 };
 
 /* A kernel that has programs. */

@@ -102,6 +102,7 @@ static void put_session(const struct gt_inject *inject, struct gt_strbuf *text)
 		  (inject->map_count + 1) * sizeof(*inject->memory.words));
 	put_number(text, inject->host_calls.offset);
 	put_number(text, options->switchable);
+	put_number(text, inject->memory.shapes);
 	for (uint32_t i = 0; i < options->kernel_count; i++)
 		put_string(text, options->kernels[i]);
 	put_number(text, GT_INJECT_MAP_ADDRESS);

@@ -650,3 +650,93 @@ build_driver_program() {
 		(.reasons | map(select(.modules)) | length == 1 and .[0].modules == 2)' \
 		<<<"$(grep '^{' <<<"$output")"
 }
+
+# shapes: a CUDA program. Its arguments are launches: 'shape' of 2×3×2 blocks of 4×2×3 threads by
+# <<<>>>, 'graph' the same from a graph, 'line' of 72 threads by another kernel.
+shapes() {
+	cat >"$BATS_TEST_TMPDIR/shapes.cu" <<-'END'
+		#include <cuda_runtime.h>
+		#include <string.h>
+		__device__ unsigned count;
+		__global__ void box() { atomicAdd(&count, 1); }
+		__global__ void line() { atomicAdd(&count, 1); }
+		int main(int argc, char **argv) {
+			dim3 grid(2, 3, 2), block(4, 2, 3);
+			for (int i = 1; i < argc; i++) {
+				if (!strcmp(argv[i], "shape")) {
+					box<<<grid, block>>>();
+				} else if (!strcmp(argv[i], "line")) {
+					line<<<1, 72>>>();
+				} else {
+					cudaStream_t stream;
+					cudaGraph_t graph;
+					cudaGraphExec_t exec;
+					cudaStreamCreate(&stream);
+					cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+					box<<<grid, block, 0, stream>>>();
+					cudaStreamEndCapture(stream, &graph);
+					cudaGraphInstantiate(&exec, graph, 0);
+					cudaGraphLaunch(exec, 0);
+				}
+			}
+			return cudaDeviceSynchronize() != cudaSuccess;
+		}
+	END
+	"$root/tools/softcc" --build "$build" -o "$BATS_TEST_TMPDIR/shapes" "$BATS_TEST_TMPDIR/shapes.cu"
+}
+
+# Two maps with a value per thread; the kernels that use each are different, and the thread that
+# stores to a map is one of the last of the grid.
+per_thread() {
+	object 'GPUTAP_MAP(by_all, GPUTAP_MAP_HOST_THREAD_ARRAY, unsigned int, unsigned int, 1);
+		GPUTAP_MAP(by_box, GPUTAP_MAP_HOST_THREAD_ARRAY, unsigned int, unsigned int, 1);
+		GPUTAP_WARP_ARRAY(by_warp, unsigned int, 1);
+		SEC("gpu/exit/*") int all(struct gputap_context *ctx) {
+			unsigned int key = 0, *value = bpf_map_lookup_elem(&by_all, &key);
+			if (value && ctx->thread_x == 3) *value += 1;
+			return 0; }
+		SEC("gpu/exit/box") int box(struct gputap_context *ctx) {
+			unsigned int key = 0, *value = bpf_map_lookup_elem(&by_box, &key);
+			if (value && ctx->block_x == 1 && ctx->block_y == 2 && ctx->block_z == 1 &&
+			    ctx->thread_x == 3 && ctx->thread_y == 1 && ctx->thread_z == 2) *value = 7;
+			return 0; }
+		SEC("gpu/exit.warp/box") int warp(struct gputap_context *ctx) {
+			unsigned int key = 0, *value = bpf_map_lookup_elem(&by_warp, &key);
+			if (value && ctx->block_x == 1 && ctx->block_y == 0 && ctx->block_z == 1) *value = 9;
+			return 0; }'
+}
+
+@test "values per thread and warp have the coordinates of the launches" {
+	per_thread
+	shapes
+	gputap run --gpu soft --threads 1000 "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/shapes" shape
+	expect_status 0
+	expect_output_line '^    block\(1,2,1\) thread\(3,1,2\): 7$'
+	expect_output_line '^    block\(1,0,1\) warp 0: 9$'
+	for launches in shape 'graph shape'; do
+		# shellcheck disable=SC2086
+		gputap run --gpu soft --json --threads 1000 "$BATS_TEST_TMPDIR/program.o" -- \
+			"$BATS_TEST_TMPDIR/shapes" $launches
+		expect_status 0
+		expect_json '.[0].maps[] | select(.name == "by_box") | .shapes_differ == null and
+			.entries[0].values == [{copy: 287, block: [1, 2, 1], thread: [3, 1, 2], value: 7}]'
+		expect_json '.[0].maps[] | select(.name == "by_all") | .entries[0].values |
+			length == 72 and all(.thread[0] == 3) and
+			(map(.block) | unique | length) == 12 and (map(.thread) | unique | length) == 6'
+	done
+}
+
+@test "values per thread have no coordinates where launches of different shapes used their map" {
+	per_thread
+	shapes
+	gputap run --gpu soft --threads 1000 "$BATS_TEST_TMPDIR/program.o" -- "$BATS_TEST_TMPDIR/shapes" \
+		shape line
+	expect_status 0
+	expect_output_line '^  launches of different shapes used this map: threads are numbered, without coordinates$'
+	expect_output_line '^    thread 3: 2$'
+	expect_output_line '^    block\(1,2,1\) thread\(3,1,2\): 7$'
+	gputap run --gpu soft --json --threads 1000 "$BATS_TEST_TMPDIR/program.o" -- \
+		"$BATS_TEST_TMPDIR/shapes" line graph
+	expect_json '.[0].maps | map({(.name): .shapes_differ}) | add ==
+		{by_all: true, by_box: null, by_warp: null}'
+}

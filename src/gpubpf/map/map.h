@@ -253,8 +253,9 @@ struct gt_bpf_map_view {
 	const void *memory;           /* gt_bpf_map_bytes(map, copies) bytes, aligned to 8 */
 	uint32_t copies;
 	const char *copies_are; /* "CPUs"; NULL: depends on the type */
-	/* The launch, for the coordinates of threads and warps; NULL: several, or not known. */
+	/* The launch, for the coordinates of threads and warps; NULL: not known. */
 	const struct gt_bpf_map_grid *grid;
+	bool shapes_differ; /* of launches that used the map: copies have no coordinates */
 };
 
 /* An iterator and the current entry. Zero-initialise it. */

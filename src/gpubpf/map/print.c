@@ -231,6 +231,11 @@ void gt_bpf_map_print(const struct gt_bpf_map_view *view, struct gt_strbuf *text
 	else
 		gt_strbuf_printf(text, ", %" PRIu32 " entries, %" PRIu32 " %s)\n", map->max_entries,
 				 view->copies, copy_name(view));
+	if (view->shapes_differ)
+		gt_strbuf_printf(text,
+				 "  launches of different shapes used this map: %s are numbered, "
+				 "without coordinates\n",
+				 copy_name(view));
 	if (read_histogram(view, counts))
 		put_histogram(view, counts, text);
 	else
@@ -345,6 +350,8 @@ void gt_bpf_map_print_json(const struct gt_bpf_map_view *view, struct gt_json *j
 	gt_json_u64(json, "value_size", view->map->value_size);
 	gt_json_u64(json, "max_entries", view->map->max_entries);
 	gt_json_u64(json, "copies", copies_of(view));
+	if (view->shapes_differ)
+		gt_json_bool(json, "shapes_differ", true);
 	json_entries(view, json);
 	json_histogram(view, json);
 	if (gt_bpf_map_is_hashed(kind->shape))
