@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The cost of tracing a call of the stand-in runtime, which does nothing: untraced, with an empty
- * pair of probes, with gputap recording it (every event kept or counted), and with gputap also
- * writing the entry events of live text. The ratios are to the empty pair.
+ * pair of probes, with gputap counting it (`trace -c`), recording it (every event kept or counted),
+ * and also writing the entry events of live text. The ratios are to the empty pair.
  *
  * cudaSetDevice takes a number; cudaGetDevice returns one through a pointer, which is read from
  * the process's memory at the return: "with_result". One round a run: bench/run takes the medians.
@@ -151,12 +151,13 @@ static bool is_accounted(const char *path, uint64_t calls, uint64_t *ret_lost)
 	return right;
 }
 
-/* Times calls under gputap: a warm-up of a tenth of them goes before. Negative: it failed. */
-static double with_gputap(const char *output, const char *stack, void (*call)(void), long calls)
+/* Time calls under `gputap trace` with more arguments, after a warm-up of a tenth of them. */
+static double with_gputap(const char *const more[3], const char *stack, void (*call)(void),
+			  long calls)
 {
-	const char *const arguments[] = {"trace",   "-f",  "cuda?etDevice,cudaLaunchKernel",
-					 "--stack", stack, "-o",
-					 output,    NULL};
+	const char *const arguments[] = {"trace",   "-f",    "cuda?etDevice,cudaLaunchKernel",
+					 "--stack", stack,   more[0],
+					 more[1],   more[2], NULL};
 	pid_t gputap = 0;
 	double ns;
 
@@ -179,7 +180,7 @@ static double recorded(const char *stack, void (*call)(void), long calls, uint64
 	if (fd < 0)
 		return -1;
 	close(fd);
-	ns = with_gputap(capture, stack, call, calls);
+	ns = with_gputap((const char *[3]){"-o", capture}, stack, call, calls);
 	if (!is_accounted(capture, calls + calls / 10, lost)) {
 		fprintf(stderr, "trace-cost: the totals do not add up to %ld calls\n",
 			calls + calls / 10);
@@ -195,13 +196,14 @@ static const struct {
 	void (*call)(void);
 	const char *stack;
 	const char *goal;
-	bool live; /* text with entry events, discarded, in place of a capture */
+	const char *output[3]; /* arguments; none: a capture */
 } cases[] = {
-	{"recorded", call_plain, "none", " (goal: 1.3)", false},
-	{"recorded_with_result", call_with_result, "none", "", false},
-	{"launch", launch, "none", "", false},
-	{"launch_with_stack_of_16", launch_deep, "fp", " (goal: 2.5)", false},
-	{"live_text", call_plain, "none", "", true},
+	{"counted", call_plain, "none", " (goal: 1.1)", {"-c", "-o", "/dev/null"}},
+	{"recorded", call_plain, "none", " (goal: 1.2)", {NULL}},
+	{"recorded_with_result", call_with_result, "none", " (goal: 1.3)", {NULL}},
+	{"launch", launch, "none", "", {NULL}},
+	{"launch_with_stack_of_16", launch_deep, "fp", " (goal: 2.5)", {NULL}},
+	{"live_text", call_plain, "none", " (goal: 1.3)", {"-o", "/dev/null"}},
 };
 
 int main(int count, char **arguments)
@@ -223,9 +225,10 @@ int main(int count, char **arguments)
 	printf("trace.untraced %.2f ns a call\n", untraced);
 	printf("trace.empty_pair %.1f ns a call\n", empty);
 	for (size_t i = 0; i < gt_countof(cases); i++) {
-		double ns = cases[i].live
-				    ? with_gputap("/dev/null", cases[i].stack, cases[i].call, calls)
-				    : recorded(cases[i].stack, cases[i].call, calls, &lost);
+		double ns =
+			cases[i].output[0]
+				? with_gputap(cases[i].output, cases[i].stack, cases[i].call, calls)
+				: recorded(cases[i].stack, cases[i].call, calls, &lost);
 
 		if (ns <= 0)
 			return 1;

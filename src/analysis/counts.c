@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "event/kinds.h"
 
 struct gt_counts_analysis {
 	struct gt_hash *by_function; /* its number in the events -> its row's number + 1 */
@@ -53,29 +54,70 @@ static struct gt_count *row_of(struct gt_counts_analysis *counts, const struct g
 	return &counts->rows.items[counts->rows.count - 1];
 }
 
+static void add_call(struct gt_count *row, const struct gt_event_call *call,
+		     const struct gt_api_function *api)
+{
+	row->calls++;
+	if (call->state & GT_CALL_UNFINISHED) {
+		row->unfinished++;
+		return;
+	}
+	row->errors += api && gt_api_failed(api, call->result);
+	row->total_ns += call->duration;
+	row->durations[gt_duration_bucket(call->duration)]++;
+	if (call->duration > row->max_ns)
+		row->max_ns = call->duration;
+}
+
+/* The totals of the kernel replace the earlier ones. */
+static void set_sums(struct gt_count *row, const struct gt_event_sums *sums)
+{
+	size_t buckets = gt_event_tail_size(&sums->head) / sizeof(sums->durations[0]);
+
+	row->unfinished = row->calls = sums->unfinished;
+	row->errors = sums->errors;
+	row->total_ns = sums->total;
+	row->max_ns = sums->longest;
+	for (size_t i = 0; i < buckets && i < GT_DURATION_BUCKETS; i++) {
+		row->durations[i] = sums->durations[i];
+		row->calls += sums->durations[i];
+	}
+}
+
 int gt_counts_take(struct gt_counts_analysis *counts, const struct gt_names *names,
 		   const struct gt_event *event)
 {
 	const struct gt_event_call *call = (const void *)event;
-	const struct gt_api_function *api;
+	const struct gt_event_sums *sums = (const void *)event;
 	struct gt_count *row;
 
-	if (event->kind != GT_EVENT_call)
+	if (event->kind != GT_EVENT_call && event->kind != GT_EVENT_sums)
 		return 0;
-	row = row_of(counts, names, call->function);
+	row = row_of(counts, names, event->kind == GT_EVENT_call ? call->function : sums->function);
 	if (!row)
 		return -ENOMEM;
-	row->calls++;
-	if (call->state & GT_CALL_UNFINISHED) {
-		row->unfinished++;
-		return 0;
-	}
-	api = gt_names_api(names, call->function);
-	row->errors += api && gt_api_failed(api, call->result);
-	row->total_ns += call->duration;
-	if (call->duration > row->max_ns)
-		row->max_ns = call->duration;
+	if (event->kind == GT_EVENT_call)
+		add_call(row, call, gt_names_api(names, call->function));
+	else
+		set_sums(row, sums);
 	return 0;
+}
+
+uint64_t gt_count_quantile(const struct gt_count *row, double fraction)
+{
+	uint64_t returned = row->calls - row->unfinished, seen = 0, middle;
+	uint32_t i = 0;
+
+	if (!returned)
+		return 0;
+	for (; i + 1 < GT_DURATION_BUCKETS; i++) {
+		seen += row->durations[i];
+		if (seen && (double)seen >= fraction * (double)returned)
+			break;
+	}
+	/* The middle of the bucket, but no longer than any call was. */
+	middle = (gt_duration_of_bucket(i) + gt_duration_of_bucket(i + 1)) / 2;
+	return middle < row->max_ns ? middle : row->max_ns;
 }
 
 static int compare_rows(const void *a, const void *b)

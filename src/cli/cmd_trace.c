@@ -24,7 +24,8 @@ static const struct gt_option options[] = {
 	 GT_OPTION_STRING, AT(target.output), NULL},
 	{0, "json", NULL, "print one JSON object per line; with CMD add -o FILE", GT_OPTION_FLAG,
 	 AT(target.json), NULL},
-	{'c', "count", NULL, "print only a table of calls, errors and durations at the end",
+	{'c', "count", NULL,
+	 "print only a table of calls, errors and durations at the end, counted in the kernel",
 	 GT_OPTION_FLAG, AT(counts), NULL},
 	{'s', "summary", NULL, "print that table after the lines", GT_OPTION_FLAG, AT(summary),
 	 NULL},
@@ -120,6 +121,17 @@ static bool has_entries(const struct trace_options *given)
 	       !given->target.trace.failed_only && !given->target.trace.condition;
 }
 
+/*
+ * Whether the table of functions is all that is wanted: the kernel counts the calls then. A limit
+ * of calls needs a record of each.
+ */
+static bool needs_only_sums(const struct trace_options *given)
+{
+	const struct gt_trace_options *trace = &given->target.trace;
+
+	return main_output(given) == &gt_output_counts && !trace->from && !trace->max_events;
+}
+
 /* Lines about processes come with -v, and where their source was asked for by its name. */
 static bool shows_processes(const struct trace_options *given)
 {
@@ -191,6 +203,7 @@ static int trace_target(const struct gt_cli_command *self, struct trace_options 
 	if (status)
 		return status;
 	given->target.trace.entries = has_entries(given);
+	given->target.trace.sums = needs_only_sums(given);
 	return gt_target_run(&given->target.trace, &run);
 }
 

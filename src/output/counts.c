@@ -66,6 +66,8 @@ static void put_row(struct gt_strbuf *text, const struct gt_count *row)
 	gt_strbuf_printf(text, "%10" PRIu64 " %8" PRIu64, row->calls, row->errors);
 	put_duration(text, row->total_ns, 10);
 	put_duration(text, returned ? row->total_ns / returned : 0, 10);
+	put_duration(text, gt_count_quantile(row, 0.5), 10);
+	put_duration(text, gt_count_quantile(row, 0.99), 10);
 	put_duration(text, row->max_ns, 10);
 	gt_strbuf_printf(text, "  %s", row->name);
 	if (row->unfinished)
@@ -80,8 +82,8 @@ static int counts_close(void *opaque, struct gt_diag *diag)
 	const struct gt_count *rows = gt_counts_rows(state->counts, &count);
 	int error;
 
-	gt_strbuf_printf(&state->sink.text, "%10s %8s%10s%10s%10s  %s\n", "CALLS", "ERRORS",
-			 "TOTAL", "MEAN", "MAX", "FUNCTION");
+	gt_strbuf_printf(&state->sink.text, "%10s %8s%10s%10s%10s%10s%10s  %s\n", "CALLS", "ERRORS",
+			 "TOTAL", "MEAN", "P50", "P99", "MAX", "FUNCTION");
 	for (size_t i = 0; i < count; i++)
 		put_row(&state->sink.text, &rows[i]);
 	error = gt_sink_close(&state->sink, diag);

@@ -95,6 +95,7 @@ struct gt_trace_options {
 	pid_t *processes;     /* the numbers of `pids`; owned */
 	size_t process_count;
 	bool entries; /* write entry events, for live text */
+	bool sums;    /* calls are wanted as sums by function only (`sums` events) */
 };
 
 /* --stack; `stack_depth` is 0 with GT_STACK_NONE once gt_trace_options_resolve was called. */

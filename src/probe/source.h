@@ -41,6 +41,7 @@ bool gt_host_traces(const struct gt_host *host, __u32 process);
 /* The counts of a source: added to the session's account. */
 struct gt_counts {
 	uint64_t made;
+	uint64_t complete; /* in `sums` events; those with records are counted as these pass */
 	uint64_t unfinished;
 	uint64_t lost;
 	uint64_t filtered;
@@ -67,6 +68,8 @@ struct gt_source {
 	void (*poll)(void *state);
 	/* Detach the probes; then no more records are written, and the counts are final. */
 	void (*detach)(void *state);
+	/* Emit events that hold totals so far, such as `sums`. At any time; may be NULL. */
+	void (*collect)(void *state);
 	/* Add the counts so far. May be called at any time. */
 	void (*count)(void *state, struct gt_counts *counts);
 	void (*close)(void *state);

@@ -321,6 +321,7 @@ static void finish(struct gt_live *live)
 	struct gt_counts counts;
 
 	gt_opened_detach(&live->sources);
+	gt_opened_collect(&live->sources);
 	read_ring(live);
 	emit_clock(live);
 	counts = gt_opened_count(&live->sources);

@@ -79,6 +79,13 @@ void gt_opened_detach(const gt_opened_list *list)
 		opened->source->detach(opened->state);
 }
 
+void gt_opened_collect(const gt_opened_list *list)
+{
+	gt_vec_each (opened, list)
+		if (opened->source->collect)
+			opened->source->collect(opened->state);
+}
+
 struct gt_counts gt_opened_count(const gt_opened_list *list)
 {
 	struct gt_counts counts = {0};

@@ -37,6 +37,9 @@ void gt_opened_poll(const gt_opened_list *list);
 /* Detach the probes; then no more records are written, and the counts are final. */
 void gt_opened_detach(const gt_opened_list *list);
 
+/* Emit events that hold totals so far. */
+void gt_opened_collect(const gt_opened_list *list);
+
 /* Return the counts so far. */
 struct gt_counts gt_opened_count(const gt_opened_list *list);
 

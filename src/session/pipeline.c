@@ -157,7 +157,7 @@ void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *co
 		.head.size = sizeof(account),
 		.head.device = GT_DEVICE_UNKNOWN,
 		.made = counts->made,
-		.complete = pipeline->complete,
+		.complete = pipeline->complete + counts->complete,
 		.unfinished = counts->unfinished,
 		.lost = counts->lost + pipeline->malformed,
 		.filtered = counts->filtered + pipeline->filtered,

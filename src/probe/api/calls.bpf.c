@@ -17,6 +17,7 @@
 #include "probe/api/registers.bpf.h"
 #include "probe/api/shared.bpf.h"
 #include "probe/api/stack.bpf.h"
+#include "probe/api/sums.bpf.h"
 #include "probe/api/thread.bpf.h"
 #include "probe/task.bpf.h"
 
@@ -40,7 +41,9 @@ static __noinline void abandon_call(struct thread_calls *thread, __u64 now)
 	frame->call.state |= GT_CALL_UNFINISHED;
 	/* An unfinished call whose record is lost is counted as unfinished only. */
 	COUNT(unfinished);
-	if (put_call(frame))
+	if (settings.sums)
+		add_unfinished_call(frame->call.function);
+	else if (put_call(frame))
 		COUNT(others_lost);
 }
 
@@ -54,15 +57,36 @@ static __always_inline void abandon_below(struct thread_calls *thread, __u64 sta
 	}
 }
 
-static __always_inline void begin_call(struct thread_calls *thread, const struct gt_plan *plan,
-				       struct pt_regs *regs, __u64 cookie, __u64 now)
+/* What pairs the entry with the return, and what the calls inside this one need. */
+static __always_inline struct call_frame *push_frame(struct thread_calls *thread,
+						     struct pt_regs *regs, __u64 cookie, __u64 now)
 {
 	struct call_frame *frame = frame_at(thread, thread->depth);
+	__u16 outer = counted_calls(thread), hiding = hiding_calls(thread);
+	__u64 flags = cookie >> 48;
+
+	thread->depth++;
+	frame->stack_pointer = STACK_POINTER(regs);
+	frame->call.head.time = now;
+	frame->call.function = cookie;
+	frame->call.depth = outer;
+	frame->call.state = outer ? GT_CALL_NESTED : 0;
+	frame->implicit = flags & GT_COOKIE_IMPLICIT;
+	frame->counted = outer + !frame->implicit;
+	frame->hiding = hiding + !(flags & (GT_COOKIE_IMPLICIT | GT_COOKIE_LIBRARY));
+	frame->urgent = 0;
+	frame->jumps = 0;
+	return frame;
+}
+
+/* Begin the record of a call. */
+static __always_inline void begin_record(struct thread_calls *thread, struct call_frame *frame,
+					 const struct gt_plan *plan, struct pt_regs *regs,
+					 __u64 cookie, bool outermost)
+{
 	struct gt_event_call *call = &frame->call;
 	__u64 flags = cookie >> 48;
-	__u16 outer = counted_calls(thread), hiding = hiding_calls(thread);
 
-	call->head.time = now;
 	call->head.process = thread->process;
 	call->head.thread = thread->thread;
 	call->head.kind = GT_EVENT_entry;
@@ -71,28 +95,18 @@ static __always_inline void begin_call(struct thread_calls *thread, const struct
 	call->duration = 0;
 	call->result = 0;
 	call->stack = 0;
-	frame->stack_pointer = STACK_POINTER(regs);
-	call->function = cookie;
 	call->library = cookie >> 32;
-	call->depth = outer;
-	call->state = outer ? GT_CALL_NESTED : 0;
 	if (flags & GT_COOKIE_PER_THREAD)
 		call->state |= GT_CALL_PER_THREAD;
 	call->copied = 0;
 	call->sequence = thread->sequence++;
-	thread->depth++;
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
-	frame->implicit = flags & GT_COOKIE_IMPLICIT;
-	frame->counted = outer + !frame->implicit;
-	frame->hiding = hiding + !(flags & (GT_COOKIE_IMPLICIT | GT_COOKIE_LIBRARY));
-	frame->urgent = 0;
-	frame->jumps = 0;
 	if (plan->apart)
 		put_argument_events(thread, frame, plan);
 	if (settings.stack_depth)
 		frame->return_address = return_address(regs);
-	if (settings.stack_depth && !frame->implicit && !hiding) {
+	if (settings.stack_depth && !frame->implicit && outermost) {
 		if (settings.stack_copy)
 			put_memory(thread, frame, regs);
 		else
@@ -100,6 +114,16 @@ static __always_inline void begin_call(struct thread_calls *thread, const struct
 	}
 	if (settings.entries && !frame->implicit && put_call(frame))
 		COUNT(entries_lost);
+}
+
+static __always_inline void begin_call(struct thread_calls *thread, const struct gt_plan *plan,
+				       struct pt_regs *regs, __u64 cookie, __u64 now)
+{
+	bool outermost = !hiding_calls(thread);
+	struct call_frame *frame = push_frame(thread, regs, cookie, now);
+
+	if (!settings.sums)
+		begin_record(thread, frame, plan, regs, cookie, outermost);
 }
 
 /* The cookie of the function at whose entry we are; ~0 if its probe is unknown. */
@@ -189,11 +213,24 @@ static __always_inline bool holds(const volatile struct gt_condition *condition,
 	return gt_condition_holds(condition->compare, value, condition->value);
 }
 
+/* The result, without the upper half of the register where it is an error code. */
+static __always_inline __u64 result_of(const struct gt_event_call *call, const struct gt_plan *plan)
+{
+	return plan->error_result ? (__u32)call->result : call->result;
+}
+
+static __always_inline bool has_failed(const struct gt_event_call *call, const struct gt_plan *plan)
+{
+	__u64 result = result_of(call, plan);
+
+	return plan->error_result && result && result != plan->pending;
+}
+
 static __always_inline bool is_wanted(const struct gt_event_call *call, const struct gt_plan *plan)
 {
-	__u64 result = plan->error_result ? (__u32)call->result : call->result;
+	__u64 result = result_of(call, plan);
 
-	if (settings.failed_only && !(plan->error_result && result && result != plan->pending))
+	if (settings.failed_only && !has_failed(call, plan))
 		return false;
 	for (__u32 i = 0; i < GT_MAX_CONDITIONS; i++) {
 		if (i >= settings.condition_count)
@@ -202,6 +239,19 @@ static __always_inline bool is_wanted(const struct gt_event_call *call, const st
 			return false;
 	}
 	return true;
+}
+
+/* A call that returned, where no records are wanted. */
+static __always_inline void sum_call(const struct call_frame *frame, const struct gt_plan *plan)
+{
+	const struct gt_event_call *call = &frame->call;
+
+	if (frame->implicit)
+		return;
+	if (!is_wanted(call, plan))
+		COUNT(filtered);
+	else if (add_returned_call(call->function, call->duration, has_failed(call, plan)))
+		COUNT(lost);
 }
 
 SEC("uretprobe")
@@ -241,10 +291,14 @@ int call_return(struct pt_regs *regs)
 	if (!plan || frame->call.function != function)
 		return 0;
 	thread->depth--;
-	frame->call.head.kind = frame->implicit ? GT_EVENT_implicit : GT_EVENT_call;
 	frame->call.duration = now - frame->call.head.time;
-	frame->call.head.time = now;
 	frame->call.result = RESULT(regs);
+	if (settings.sums) {
+		sum_call(frame, plan);
+		return 0;
+	}
+	frame->call.head.kind = frame->implicit ? GT_EVENT_implicit : GT_EVENT_call;
+	frame->call.head.time = now;
 	/* The runtime creates its context when it first needs one: inside a call. */
 	if (!frame->call.context)
 		put_current(&thread->where, &frame->call, cookie >> 48 & GT_COOKIE_RUNTIME);

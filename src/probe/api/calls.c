@@ -22,6 +22,7 @@
 #include "probe/api/late_mappings.h"
 #include "probe/api/multi_link.h"
 #include "probe/api/select.h"
+#include "probe/api/sums.h"
 #include "probe/load.h"
 #include "probe/source.h"
 
@@ -103,6 +104,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 	struct gt_call_settings settings = {
 		.failed_only = options->failed_only,
 		.entries = options->entries,
+		.sums = options->sums,
 		.stack_copy = options->stack == GT_STACK_DWARF,
 		.kernel_arguments = options->kernel_arguments,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
@@ -127,6 +129,8 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 	if (error)
 		return error;
 	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());
+	if (options->sums)
+		bpf_map__set_max_entries(state->skeleton->maps.sums, gt_api_count());
 	state->attacher.entry = state->skeleton->progs.call_entry;
 	state->attacher.at_return = state->skeleton->progs.call_return;
 	if (state->attacher.multi) {
@@ -375,11 +379,21 @@ static void calls_detach(void *opaque)
 		gt_explain_silence(state->host, &state->files);
 }
 
+static void calls_collect(void *opaque)
+{
+	struct call_source *state = opaque;
+
+	if (state->host->options->sums)
+		gt_call_sums_emit(bpf_map__fd(state->skeleton->maps.sums), state->host->events);
+}
+
 static void calls_count(void *opaque, struct gt_counts *counts)
 {
 	struct call_source *state = opaque;
 	struct gt_call_counts sums = sum_counts(state);
 
+	if (state->host->options->sums)
+		counts->complete += gt_call_sums_complete(bpf_map__fd(state->skeleton->maps.sums));
 	counts->made += sums.made;
 	counts->unfinished += sums.unfinished;
 	counts->lost += sums.lost;
@@ -416,6 +430,7 @@ static int calls_check(struct gt_diag *diag)
 		.wait_on = calls_wait_on,                                                          \
 		.poll = calls_poll,                                                                \
 		.detach = calls_detach,                                                            \
+		.collect = calls_collect,                                                          \
 		.count = calls_count,                                                              \
 		.close = calls_close,                                                              \
 	}

@@ -8,6 +8,7 @@
 
 #include "api/plan.h"
 #include "base/operators.h"
+#include "event/durations.h"
 
 /* The attach cookie: the row of the function in the API tables, the number of its file, flags. */
 #define GT_COOKIE(function, library, flags)                                                        \
@@ -90,11 +91,21 @@ struct gt_call_settings {
 	__u32 condition_count;
 	__u8 failed_only;   /* keep calls whose plan says error_result and that failed */
 	__u8 entries;       /* write entry events */
+	__u8 sums;          /* count the calls of each function, write no records of them */
 	__u8 stack_depth;   /* callers to take of an outermost call, at most GT_MAX_CALLERS; 0: none
 			     */
 	__s16 first_device; /* the device of a thread before it selects one */
 	__u8 stack_copy;    /* copy stacks instead of following frame pointers */
 	__u8 kernel_arguments; /* record the arguments of kernels */
+};
+
+/* Of one function, one per CPU: the fields of a `sums` event. */
+struct gt_call_sums {
+	__u64 errors;
+	__u64 unfinished;
+	__u64 total;
+	__u64 longest;
+	__u64 durations[GT_DURATION_BUCKETS];
 };
 
 /* One per CPU; added to atomically, since uprobe programs can be preempted. */

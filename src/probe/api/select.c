@@ -123,14 +123,18 @@ static uint64_t cookie_flags(const struct gt_selection *selection,
 	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
 }
 
-/* Selected, or traced implicitly for the names of kernels, contexts and devices. */
+/*
+ * Selected, or traced implicitly for the names of kernels, contexts and devices, which sums by
+ * function do not have.
+ */
 static bool is_attached(const struct gt_selection *selection, const struct gt_traced_file *file,
 			int row)
 {
 	const struct gt_api_function *function = gt_api_function(row);
 
 	return function && !strcmp(function->library, file->library) &&
-	       (selection->rows[row] || gt_api_is_implicit(function));
+	       (selection->rows[row] ||
+		(!selection->host->options->sums && gt_api_is_implicit(function)));
 }
 
 int gt_selection_find(const struct gt_selection *selection, const struct gt_traced_file *file,

@@ -38,10 +38,19 @@ struct {
 	__type(value, struct gt_call_counts);
 } counts SEC(".maps");
 
+/* Of the functions that were called; user space sets the size. Only with settings.sums. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gt_call_sums);
+} sums SEC(".maps");
+
 #define COUNT(what)                                                                                \
 	do {                                                                                       \
 		__u32 zero_key = 0;                                                                \
-		struct gt_call_counts *sums = bpf_map_lookup_elem(&counts, &zero_key);             \
-		if (sums)                                                                          \
-			__sync_fetch_and_add(&sums->what, 1);                                      \
+		struct gt_call_counts *counts_here = bpf_map_lookup_elem(&counts, &zero_key);      \
+		if (counts_here)                                                                   \
+			__sync_fetch_and_add(&counts_here->what, 1);                               \
 	} while (0)

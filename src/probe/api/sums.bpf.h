@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The calls of each function, counted in place of records of them. */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "probe/api/shared.bpf.h"
+
+static const struct gt_call_sums no_calls;
+
+/* The sums of a function on this CPU; NULL: out of memory. */
+static __always_inline struct gt_call_sums *sums_of(__u32 function)
+{
+	struct gt_call_sums *found = bpf_map_lookup_elem(&sums, &function);
+
+	if (found)
+		return found;
+	bpf_map_update_elem(&sums, &function, &no_calls, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&sums, &function);
+}
+
+/* Another thread may run this program on the same CPU in between: everything is added atomically.
+ */
+static __always_inline long add_returned_call(__u32 function, __u64 duration, bool failed)
+{
+	struct gt_call_sums *calls = sums_of(function);
+	__u32 bucket = gt_duration_bucket(duration);
+	__u64 longest;
+
+	if (!calls)
+		return -1;
+	barrier_var(bucket);
+	if (bucket >= GT_DURATION_BUCKETS)
+		return -1;
+	__sync_fetch_and_add(&calls->durations[bucket], 1);
+	__sync_fetch_and_add(&calls->total, duration);
+	if (failed)
+		__sync_fetch_and_add(&calls->errors, 1);
+	for (int i = 0; i < 4; i++) {
+		longest = calls->longest;
+		if (longest >= duration ||
+		    __sync_val_compare_and_swap(&calls->longest, longest, duration) == longest)
+			break;
+	}
+	return 0;
+}
+
+static __always_inline void add_unfinished_call(__u32 function)
+{
+	struct gt_call_sums *calls = sums_of(function);
+
+	if (calls)
+		__sync_fetch_and_add(&calls->unfinished, 1);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "probe/api/sums.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/clean.h"
+#include "base/clock.h"
+#include "event/kinds.h"
+#include "probe/api/calls.h"
+
+/* One function's sums over all CPUs. */
+typedef void (*sums_visitor)(void *context, uint32_t function, const struct gt_call_sums *sums);
+
+static struct gt_call_sums add_cpus(const struct gt_call_sums *per_cpu, int cpus)
+{
+	struct gt_call_sums total = per_cpu[0];
+
+	for (int i = 1; i < cpus; i++) {
+		total.errors += per_cpu[i].errors;
+		total.unfinished += per_cpu[i].unfinished;
+		total.total += per_cpu[i].total;
+		if (per_cpu[i].longest > total.longest)
+			total.longest = per_cpu[i].longest;
+		for (size_t bucket = 0; bucket < GT_DURATION_BUCKETS; bucket++)
+			total.durations[bucket] += per_cpu[i].durations[bucket];
+	}
+	return total;
+}
+
+static int visit_sums(int map_fd, sums_visitor visit, void *context)
+{
+	int cpus = libbpf_num_possible_cpus();
+	gt_autofree struct gt_call_sums *per_cpu = NULL;
+	uint32_t function, *previous = NULL;
+
+	if (cpus > 0)
+		per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
+	if (!per_cpu)
+		return -ENOMEM;
+	/* Rows are only added: a traversal misses none that was there before it. */
+	while (!bpf_map_get_next_key(map_fd, previous, &function)) {
+		previous = &function;
+		if (!bpf_map_lookup_elem(map_fd, &function, per_cpu)) {
+			struct gt_call_sums total = add_cpus(per_cpu, cpus);
+
+			visit(context, function, &total);
+		}
+	}
+	return 0;
+}
+
+static void emit_sums(void *context, uint32_t function, const struct gt_call_sums *sums)
+{
+	struct gt_event_queue *events = context;
+	size_t buckets = GT_DURATION_BUCKETS;
+	struct gt_event_sums *event;
+
+	while (buckets && !sums->durations[buckets - 1])
+		buckets--;
+	event = (void *)gt_event_new(GT_EVENT_sums, (const char *)sums->durations,
+				     buckets * sizeof(*sums->durations));
+	if (event) {
+		event->head.time = gt_clock_monotonic();
+		event->function = function;
+		event->errors = sums->errors;
+		event->unfinished = sums->unfinished;
+		event->total = sums->total;
+		event->longest = sums->longest;
+	}
+	gt_event_queue_push(events, event ? &event->head : NULL);
+}
+
+void gt_call_sums_emit(int map_fd, struct gt_event_queue *events)
+{
+	if (visit_sums(map_fd, emit_sums, events))
+		gt_event_queue_push(events, NULL);
+}
+
+static void count_durations(void *context, uint32_t function, const struct gt_call_sums *sums)
+{
+	uint64_t *calls = context;
+
+	for (size_t bucket = 0; bucket < GT_DURATION_BUCKETS; bucket++)
+		*calls += sums->durations[bucket];
+}
+
+uint64_t gt_call_sums_complete(int map_fd)
+{
+	uint64_t calls = 0;
+
+	visit_sums(map_fd, count_durations, &calls);
+	return calls;
+}
