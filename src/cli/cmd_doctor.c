@@ -95,11 +95,17 @@ static enum doctor_verdict examine_privileges(struct gt_strbuf *text)
 		return FINE;
 	}
 	if (has_capability(effective, CAP_BPF) && has_capability(effective, CAP_PERFMON)) {
-		gt_strbuf_puts(text, "CAP_BPF and CAP_PERFMON");
-		return FINE;
+		bool ptrace = has_capability(effective, CAP_SYS_PTRACE);
+
+		gt_strbuf_puts(text, ptrace ? "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"
+					    : "CAP_BPF and CAP_PERFMON without CAP_SYS_PTRACE: "
+					      "processes of other users can be traced only where "
+					      "gputap sees their files at the same paths");
+		return ptrace ? FINE : WORSE;
 	}
 	gt_strbuf_puts(text, "neither root nor CAP_BPF with CAP_PERFMON: only captures can be "
-			     "shown; use sudo, or 'setcap cap_bpf,cap_perfmon+ep' on gputap");
+			     "shown; use sudo, or 'setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep' "
+			     "on gputap");
 	return BROKEN;
 }
 

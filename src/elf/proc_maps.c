@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/vec.h"
@@ -175,7 +178,7 @@ int gt_proc_maps_read(pid_t pid, struct gt_proc_maps *ret_maps, struct gt_diag *
 		return gt_diag(
 			diag, error, "maps", path,
 			"the mappings of process %d cannot be read: it has another user or more "
-			"privileges; run gputap as root with CAP_SYS_PTRACE (in a "
+			"privileges; run gputap as root or give it CAP_SYS_PTRACE (in a "
 			"container: --cap-add SYS_PTRACE)",
 			pid);
 	if (error)
@@ -251,6 +254,53 @@ static bool try_path(struct gt_strbuf *buffer, const struct gt_proc_mapping *map
 	return !buffer->failed && leads_to(gt_strbuf_string(buffer), mapping);
 }
 
+bool gt_proc_maps_is_same_file(const char *path, uint64_t device, uint64_t inode)
+{
+	gt_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	gt_auto_proc_maps maps = {0};
+	const struct gt_proc_mapping *own;
+	struct stat status;
+	void *address;
+	bool same;
+
+	if (fd < 0 || fstat(fd, &status) || status.st_ino != inode || !S_ISREG(status.st_mode))
+		return false;
+	address = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (address == MAP_FAILED)
+		return false;
+	same = !gt_proc_maps_read(getpid(), &maps, NULL) &&
+	       (own = gt_proc_maps_at(&maps, (uintptr_t)address)) && own->device == device &&
+	       own->inode == inode;
+	munmap(address, 1);
+	return same;
+}
+
+/* Of a process whose root may not be read. */
+static int find_without_root(const struct gt_proc_maps *maps, const struct gt_proc_mapping *mapping,
+			     struct gt_strbuf *buffer, struct gt_diag *diag)
+{
+	gt_strbuf_clear(buffer);
+	if (!mapping->deleted &&
+	    gt_proc_maps_is_same_file(mapping->path, mapping->device, mapping->inode)) {
+		gt_strbuf_puts(buffer, mapping->path);
+		return buffer->failed ? -ENOMEM : 0;
+	}
+	return gt_diag(
+		diag, -EACCES, "maps", mapping->path,
+		"the file that process %d has mapped cannot be reached: it has another user "
+		"or more privileges, and other files than gputap; run gputap as root or give "
+		"it CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)",
+		maps->pid);
+}
+
+/* Whether the root of a process exists, but may not be read. */
+static bool is_root_hidden(const char *root)
+{
+	char target[8];
+
+	return readlink(root, target, sizeof(target)) < 0 && (errno == EACCES || errno == EPERM);
+}
+
 int gt_proc_mapping_path(const struct gt_proc_maps *maps, const struct gt_proc_mapping *mapping,
 			 struct gt_strbuf *buffer, struct gt_diag *diag)
 {
@@ -261,6 +311,8 @@ int gt_proc_mapping_path(const struct gt_proc_maps *maps, const struct gt_proc_m
 	if (!gt_proc_mapping_is_file(mapping))
 		return gt_diag(diag, -ENODEV, "maps", mapping->path, "no file is mapped there");
 	snprintf(root, sizeof(root), "/proc/%d/root", maps->pid);
+	if (is_root_hidden(root))
+		return find_without_root(maps, mapping, buffer, diag);
 	if (seen_alike && try_path(buffer, mapping, "", ""))
 		return 0;
 	if (seen_alike && mapping->deleted && try_path(buffer, mapping, "", DELETED))

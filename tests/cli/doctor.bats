@@ -45,10 +45,19 @@ load helper
 	observe setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
 		/proc/self/fd/9 doctor 9<"$build/gputap"
 	expect_status 1
-	expect_output_line "^broken   privileges       neither root nor CAP_BPF with CAP_PERFMON: only captures can be shown; use sudo, or 'setcap cap_bpf,cap_perfmon\+ep' on gputap$"
+	expect_output_line "^broken   privileges       neither root nor CAP_BPF with CAP_PERFMON: only captures can be shown; use sudo, or 'setcap cap_bpf,cap_perfmon,cap_sys_ptrace\+ep' on gputap$"
 	expect_output_line '^broken   BPF              no privilege to load BPF programs: run as root \(sudo\), or give gputap CAP_BPF and CAP_PERFMON$'
 	expect_output_line '^broken   source cuda      for the same reason as BPF$'
 	[ "$(grep -c 'no privilege to load BPF programs' <<<"$output")" = 1 ]
+}
+
+@test "doctor says what cannot be traced without CAP_SYS_PTRACE" {
+	need_root
+	need_command setpriv
+	observe setpriv --inh-caps=-all --bounding-set=-all,+bpf,+perfmon "$build/gputap" doctor
+	expect_output_line '^missing  privileges       CAP_BPF and CAP_PERFMON without CAP_SYS_PTRACE: processes of other users can be traced only where gputap sees their files at the same paths$'
+	observe setpriv --inh-caps=-all --bounding-set=-all,+bpf,+perfmon,+sys_ptrace "$build/gputap" doctor
+	expect_output_line '^ok       privileges       CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE$'
 }
 
 @test "the libraries of the software GPU are looked for where GPUTAP_SOFTGPU says" {

@@ -396,5 +396,62 @@ build_static() {
 	! head -c 1 /proc/1/maps >/dev/null 2>&1 || skip "root may look into every process here"
 	trace -d 1
 	expect_status 1
-	expect_error "gputap: /proc/1/maps: the mappings of process 1 cannot be read: it has another user or more privileges; run gputap as root with CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
+	expect_error "gputap: /proc/1/maps: the mappings of process 1 cannot be read: it has another user or more privileges; run gputap as root or give it CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
+}
+
+# As a user without CAP_SYS_PTRACE. The capability to read all files is for directories that others
+# may not enter; it does not open /proc/PID/root.
+as_user_without_ptrace() {
+	local capabilities=+bpf,+perfmon,+dac_read_search
+	setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set="-all,$capabilities" \
+		--inh-caps="-all,$capabilities" --ambient-caps="-all,$capabilities" "$@"
+}
+
+# has_mapped PID REGEX
+has_mapped() {
+	grep -q "$2" /proc/"$1"/maps
+}
+
+@test "without CAP_SYS_PTRACE, a process of another user is traced where its files are at the same paths" {
+	need_root
+	need_command setpriv
+	"$build/gputap" doctor | grep -q '^ok *uprobe_multi' || skip "this kernel has no uprobe_multi"
+	"$calls" --wait-for go 3 >/dev/null 3>&- &
+	target=$!
+	wait_for has_mapped $target "$standin/libcudart"
+	as_user_without_ptrace head -c 1 /proc/$target/maps >/dev/null || {
+		kill $target
+		skip "this kernel does not let CAP_PERFMON read mappings (Linux 6.14)"
+	}
+	as_user_without_ptrace "$build/gputap" trace -v -c --gpu nvidia -d $target >out 2>err 3>&- &
+	tracer=$!
+	wait_for grep -qE '^gputap: (attached|nothing to attach)' err
+	touch go
+	end_trace
+	expect_status 0
+	expect_output_line '^ *3 +0 .*cudaGetDevice$'
+}
+
+@test "without CAP_SYS_PTRACE, a process with files that cannot be reached is an error" {
+	need_root
+	need_command setpriv
+	need_command unshare
+	mkdir private
+	unshare --mount sh -c 'mount -t tmpfs none private && cp "$1"/*.so.13 private &&
+		LD_LIBRARY_PATH=$PWD/private exec "$2" --wait-for never 1' sh "$standin" "$calls" >/dev/null 3>&- &
+	target=$!
+	wait_for has_mapped $target private/libcudart
+	observe as_user_without_ptrace "$build/gputap" trace -c -d $target --duration 100ms
+	expect_status 1
+	expect_error_line "^gputap: .*: .* CAP_SYS_PTRACE \(in a container: --cap-add SYS_PTRACE\)$"
+	observe as_user_without_ptrace "$build/gputap" trace -c --duration 100ms
+	expect_status 1
+	expect_error_line "^gputap: .*: .* CAP_SYS_PTRACE .*; or name the library to trace \(-p\) or processes \(-d, --uid\)$"
+	observe as_user_without_ptrace "$build/gputap" trace -c --gpu nvidia -p "$standin/libcudart.so.13" --duration 100ms
+	expect_status 0
+	# With the capability the library is reached through /proc/PID/root.
+	trace -c -v -d $target --duration 100ms
+	expect_status 0
+	expect_error_line '^gputap: attached [1-9]'
+	kill $target
 }

@@ -251,7 +251,8 @@ static int attach_found(struct call_source *state, struct gt_diag *diag)
 static int find_and_attach(struct call_source *state, struct gt_diag *diag)
 {
 	uint64_t start = gt_clock_monotonic();
-	int error = gt_traced_files_find(&state->files, state->host->target, diag);
+	int error = gt_traced_files_find(&state->files, state->host->target, &state->host->filter,
+					 diag);
 
 	if (error)
 		return error;

@@ -4,8 +4,11 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "api/api.h"
 #include "base/hash.h"
@@ -157,6 +160,12 @@ static int examine_file(struct gt_traced_files *files, const char *path, bool in
 	return result;
 }
 
+/* Code that was mapped from a deleted file or from memory is no library, unless by its name. */
+static bool may_have_functions(const struct gt_proc_mapping *mapping)
+{
+	return !mapping->deleted || gt_api_library_of(base_name(mapping->path));
+}
+
 int gt_traced_files_find_in_process(struct gt_traced_files *files, pid_t pid, struct gt_diag *diag)
 {
 	gt_auto_proc_maps maps = {0};
@@ -167,10 +176,14 @@ int gt_traced_files_find_in_process(struct gt_traced_files *files, pid_t pid, st
 		return error;
 	for (size_t i = 0; i < maps.count; i++) {
 		const struct gt_proc_mapping *mapping = &maps.items[i];
+		struct gt_diag why = {0};
 
 		if (!mapping->executable || !gt_proc_mapping_is_file(mapping))
 			continue;
-		if (gt_proc_mapping_path(&maps, mapping, &reach, NULL))
+		error = gt_proc_mapping_path(&maps, mapping, &reach, &why);
+		if (error == -EACCES && may_have_functions(mapping))
+			return gt_diag(diag, error, why.stage, why.place, "%s", why.text);
+		if (error)
 			continue;
 		error = examine_file(files, gt_strbuf_string(&reach), true);
 		if (error < 0)
@@ -179,33 +192,73 @@ int gt_traced_files_find_in_process(struct gt_traced_files *files, pid_t pid, st
 	return 0;
 }
 
+/* Whether gputap has CAP_SYS_PTRACE. What it cannot read nevertheless, nobody here can. */
+static bool may_read_processes(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	return !syscall(SYS_capget, &header, data) && data[0].effective >> CAP_SYS_PTRACE & 1;
+}
+
 /* By name only: examining every file that any process maps would take too long. */
-static int find_in_all_processes(struct gt_traced_files *files)
+static int find_by_name_in_process(struct gt_traced_files *files, pid_t pid, struct gt_diag *diag)
+{
+	gt_auto_proc_maps maps = {0};
+	gt_auto_strbuf reach = GT_STRBUF_INIT;
+	struct gt_diag why = {0};
+	int error = gt_proc_maps_read(pid, &maps, &why);
+
+	for (size_t i = 0; i < maps.count && error >= 0; i++) {
+		const struct gt_proc_mapping *mapping = &maps.items[i];
+
+		why = (struct gt_diag){0};
+		if (!mapping->executable || !gt_proc_mapping_is_file(mapping) ||
+		    !gt_api_library_of(base_name(mapping->path)))
+			continue;
+		error = gt_proc_mapping_path(&maps, mapping, &reach, &why);
+		if (!error)
+			error = examine_file(files, gt_strbuf_string(&reach), false);
+		else if (error != -EACCES)
+			error = 0;
+	}
+	if (error != -EACCES && error != -EPERM)
+		return error == -ENOMEM ? error : 0;
+	if (!may_read_processes())
+		return gt_diag(diag, error, why.stage, why.place,
+			       "%s; or name the library to trace (-p) or processes (-d, --uid)",
+			       why.text);
+	add_skipped(files, why.place, why.text);
+	return 0;
+}
+
+/* Whether calls of a process pass the filter of users; unknown counts as yes. */
+static bool is_user_traced(const struct gt_filter *filter, const char *pid)
+{
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+	struct stat status;
+
+	if (!filter->by_uid)
+		return true;
+	gt_strbuf_printf(&path, "/proc/%s", pid);
+	return stat(gt_strbuf_string(&path), &status) || status.st_uid == filter->uid;
+}
+
+static int find_in_all_processes(struct gt_traced_files *files, const struct gt_filter *filter,
+				 struct gt_diag *diag)
 {
 	DIR *directory = opendir("/proc");
 	struct dirent *entry;
 	int error = 0;
 
 	if (!directory)
-		return -errno;
-	while (error >= 0 && (entry = readdir(directory))) {
-		gt_auto_proc_maps maps = {0};
-		gt_auto_strbuf reach = GT_STRBUF_INIT;
-
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    gt_proc_maps_read(atoi(entry->d_name), &maps, NULL))
-			continue;
-		for (size_t i = 0; i < maps.count && error >= 0; i++) {
-			const struct gt_proc_mapping *mapping = &maps.items[i];
-
-			if (mapping->executable && gt_proc_mapping_is_file(mapping) &&
-			    gt_api_library_of(base_name(mapping->path)) &&
-			    !gt_proc_mapping_path(&maps, mapping, &reach, NULL))
-				error = examine_file(files, gt_strbuf_string(&reach), false);
-		}
-	}
+		return gt_diag(diag, -errno, "find", "/proc", "%s", strerror(errno));
+	while (!error && (entry = readdir(directory)))
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    is_user_traced(filter, entry->d_name))
+			error = find_by_name_in_process(files, atoi(entry->d_name), diag);
 	closedir(directory);
-	return error < 0 ? error : 0;
+	return error;
 }
 
 /* Libraries that a program could open later: attached beforehand, no call is missed. */
@@ -266,7 +319,7 @@ static int find_in_path(struct gt_traced_files *files, const struct gt_target *t
 }
 
 int gt_traced_files_find(struct gt_traced_files *files, const struct gt_target *target,
-			 struct gt_diag *diag)
+			 const struct gt_filter *filter, struct gt_diag *diag)
 {
 	int error = 0;
 
@@ -278,7 +331,7 @@ int gt_traced_files_find(struct gt_traced_files *files, const struct gt_target *
 	for (size_t i = 0; i < target->options->process_count && !error; i++)
 		error = gt_traced_files_find_in_process(files, target->options->processes[i], diag);
 	if (!error && gt_target_is_all(target))
-		error = find_in_all_processes(files);
+		error = find_in_all_processes(files, filter, diag);
 	if (!error && !target->command)
 		error = find_dlopened_libraries(files, &target->loader, NULL);
 	return error < 0 ? error : 0;

@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "elf/proc_maps.h"
+#include "probe/filter.h"
 #include "probe/target.h"
 
 /* A file with functions of an API. */
@@ -60,11 +61,17 @@ void gt_traced_files_free(struct gt_traced_files *files);
 int gt_traced_files_examine(struct gt_traced_files *files, const char *path, bool inside,
 			    struct gt_diag *diag);
 
-/* Find the files that the target has mapped, will load at its start, or may load later. */
+/*
+ * Find the files that the target has mapped, will load at its start, or may load later. Of the
+ * whole system only processes of the user of the filter, if there is one. -EACCES, -EPERM: the
+ * mappings of a process may not be read, or a mapped file cannot be reached (CAP_SYS_PTRACE).
+ */
 int gt_traced_files_find(struct gt_traced_files *files, const struct gt_target *target,
-			 struct gt_diag *diag);
+			 const struct gt_filter *filter, struct gt_diag *diag);
 
-/* Find the files that a running process has mapped. -ESRCH: it does not exist. */
+/* Find the files that a running process has mapped. -ESRCH: it does not exist; -EACCES, -EPERM as
+ * above.
+ */
 int gt_traced_files_find_in_process(struct gt_traced_files *files, pid_t pid, struct gt_diag *diag);
 
 /* Whether there is a runtime that the target certainly uses. */

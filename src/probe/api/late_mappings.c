@@ -10,6 +10,7 @@
 #include "api/api.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
+#include "elf/proc_maps.h"
 #include "event/kinds.h"
 #include "probe/target.h"
 
@@ -70,7 +71,8 @@ static bool is_same_file(const struct gt_new_mapping *mapping, const char *throu
 
 /*
  * The path by which gputap reaches a mapped file: the process's path if it leads to the same file,
- * else through /proc/PID/root, which disappears with the process. -ENOENT or -ENOMEM.
+ * else through /proc/PID/root, which disappears with the process. -ENOENT, -ENOMEM, or -EACCES:
+ * that may not be read, and the path leads to another file or to none.
  */
 static int find_path(const struct gt_new_mapping *mapping, struct gt_strbuf *path)
 {
@@ -80,6 +82,13 @@ static int find_path(const struct gt_new_mapping *mapping, struct gt_strbuf *pat
 	gt_strbuf_printf(path, "/proc/%d/root%s", mapping->pid, mapping->path);
 	if (path->failed)
 		return -ENOMEM;
+	if (stat(gt_strbuf_string(path), &status) && errno == EACCES) {
+		if (!gt_proc_maps_is_same_file(mapping->path, mapping->device, mapping->inode))
+			return -EACCES;
+		gt_strbuf_clear(path);
+		gt_strbuf_puts(path, mapping->path);
+		return path->failed ? -ENOMEM : 0;
+	}
 	if (is_same_file(mapping, gt_strbuf_string(path))) {
 		gt_strbuf_clear(path);
 		gt_strbuf_puts(path, mapping->path);
@@ -136,10 +145,19 @@ static void take_mapping(void *context, const struct gt_new_mapping *mapping)
 {
 	struct gt_late_mappings *late = context;
 	gt_auto_strbuf path = GT_STRBUF_INIT;
+	int error;
 
 	emit_mapping(late->host, mapping);
-	if (is_candidate(late, mapping) && !find_path(mapping, &path))
+	if (!is_candidate(late, mapping))
+		return;
+	error = find_path(mapping, &path);
+	if (!error)
 		late->found(late->context, gt_strbuf_string(&path), mapping);
+	else if (error == -EACCES && gt_api_library_of(strrchr(mapping->path, '/') + 1))
+		gt_event_queue_note(late->host->events,
+				    "%s, mapped by process %d, cannot be reached: its calls are "
+				    "missing; run gputap as root or give it CAP_SYS_PTRACE",
+				    mapping->path, mapping->pid);
 }
 
 void gt_late_mappings_poll(struct gt_late_mappings *late, gt_late_file found, void *context)
