@@ -10,7 +10,11 @@
 #include "device/report.h"
 #include "ptx/ptx.h"
 
-enum { DEFAULT_SHARED = 48 << 10 }; /* bytes that a block may use without opting in */
+enum {
+	DEFAULT_SHARED = 48 << 10, /* bytes that a block may use without opting in */
+	MAX_PTX_MAJOR = 9,         /* the PTX of CUDA 13.0 */
+	MAX_PTX_MINOR = 0,
+};
 
 /* ---- libraries ------------------------------------------------------------------------- */
 
@@ -77,6 +81,12 @@ CUresult sg_library_from_parsed(struct gt_ptx_module **parsed, size_t count, CUl
 	return CUDA_SUCCESS;
 }
 
+static bool is_newer(const struct gt_ptx_module *parsed)
+{
+	return parsed->version_major > MAX_PTX_MAJOR ||
+	       (parsed->version_major == MAX_PTX_MAJOR && parsed->version_minor > MAX_PTX_MINOR);
+}
+
 static CUresult parse_all(const struct sg_image *image, struct gt_ptx_module **parsed,
 			  struct gt_diag *diag)
 {
@@ -88,6 +98,13 @@ static CUresult parse_all(const struct sg_image *image, struct gt_ptx_module **p
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (error)
 			return CUDA_ERROR_INVALID_PTX;
+		if (is_newer(parsed[i])) {
+			gt_diag(diag, -EINVAL, "ptx", NULL,
+				"the PTX is of version %u.%u, this device knows %d.%d",
+				parsed[i]->version_major, parsed[i]->version_minor, MAX_PTX_MAJOR,
+				MAX_PTX_MINOR);
+			return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+		}
 		if (parsed[i]->sm > sg_state.config.arch) {
 			gt_diag(diag, -EINVAL, "ptx", NULL,
 				"the PTX is for sm_%u, this device is sm_%u (SOFTGPU_ARCH)",

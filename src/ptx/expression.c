@@ -142,20 +142,19 @@ static int apply_doubles(struct ptx_parser *parser, const struct ptx_token *oper
 	}
 }
 
-static uint64_t divide(uint64_t a, uint64_t b, bool is_unsigned, bool is_remainder)
+static uint64_t divide(uint64_t a, uint64_t b, bool is_unsigned)
 {
 	if (is_unsigned)
-		return is_remainder ? a % b : a / b;
+		return a / b;
 	if (b == UINT64_MAX) /* -1: INT64_MIN / -1 does not fit */
-		return is_remainder ? 0 : -a;
-	return (uint64_t)(is_remainder ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
+		return -a;
+	return (uint64_t)((int64_t)a / (int64_t)b);
 }
 
+/* ptxas uses the low 6 bits of the count of a shift. */
 static uint64_t shift_right(uint64_t a, uint64_t count, bool is_unsigned)
 {
-	if (is_unsigned)
-		return count > 63 ? 0 : a >> count;
-	return (uint64_t)((int64_t)a >> (count > 63 ? 63 : count));
+	return is_unsigned ? a >> (count & 63) : (uint64_t)((int64_t)a >> (count & 63));
 }
 
 static bool less(uint64_t a, uint64_t b, bool is_unsigned)
@@ -173,9 +172,9 @@ static uint64_t apply_integers(int symbol, uint64_t a, uint64_t b, bool is_unsig
 	case '*':
 		return a * b;
 	case '/':
-		return divide(a, b, is_unsigned, false);
-	case '%':
-		return divide(a, b, is_unsigned, true);
+		return divide(a, b, is_unsigned);
+	case '%': /* of unsigned numbers, whatever the operands are */
+		return a % b;
 	case '|':
 		return a | b;
 	case '^':
@@ -183,7 +182,7 @@ static uint64_t apply_integers(int symbol, uint64_t a, uint64_t b, bool is_unsig
 	case '&':
 		return a & b;
 	case SYMBOL_SHIFT_LEFT:
-		return b > 63 ? 0 : a << b;
+		return a << (b & 63);
 	case SYMBOL_SHIFT_RIGHT:
 		return shift_right(a, b, is_unsigned);
 	case '<':
@@ -220,6 +219,8 @@ static int apply(struct ptx_parser *parser, const struct ptx_token *operator,
 		return ptx_fail_at(parser, &operator->position, -EINVAL, "division by zero");
 	if (symbol == SYMBOL_SHIFT_LEFT || symbol == SYMBOL_SHIFT_RIGHT)
 		is_unsigned = left->is_unsigned;
+	if (symbol == '%')
+		is_unsigned = true;
 	*ret = make_integer(apply_integers(symbol, left->bits, right->bits, is_unsigned),
 			    is_unsigned && (precedence < 6 || precedence > 7));
 	return 0;
@@ -265,7 +266,7 @@ static void apply_unary(int symbol, struct ptx_constant *constant)
 	else if (symbol == '-')
 		constant->bits ^= UINT64_C(1) << 63;
 	else if (symbol == '~')
-		constant->bits = ~constant->bits;
+		*constant = make_integer(~constant->bits, true);
 }
 
 static int parse_unary(struct ptx_parser *parser, struct ptx_constant *ret);

@@ -101,6 +101,44 @@ static int parse_directives(struct ptx_parser *parser, struct gt_ptx_function *f
 	return 0;
 }
 
+static bool has_directive(const struct gt_ptx_function *function, enum gt_ptx_directive_id id)
+{
+	return gt_ptx_function_directive(function, id) != NULL;
+}
+
+/* Directives that ptxas rejects together, or with these values. */
+static int check_directives(struct ptx_parser *parser, const struct gt_ptx_function *function)
+{
+	static const enum gt_ptx_directive_id conflicts[][2] = {
+		{GT_PTX_DIRECTIVE_MAXNTID, GT_PTX_DIRECTIVE_REQNTID},
+		{GT_PTX_DIRECTIVE_MAXCLUSTERRANK, GT_PTX_DIRECTIVE_REQNCTAPERCLUSTER},
+	};
+	const struct gt_ptx_directive *directive = function->directives;
+
+	for (size_t i = 0; i < gt_countof(conflicts); i++)
+		if (has_directive(function, conflicts[i][0]) &&
+		    has_directive(function, conflicts[i][1]))
+			return ptx_fail_at(parser, &function->name_position, -EINVAL,
+					   "\"%.200s\" has both %s and %s", function->name,
+					   gt_ptx_directive_info(conflicts[i][0])->name,
+					   gt_ptx_directive_info(conflicts[i][1])->name);
+	if (has_directive(function, GT_PTX_DIRECTIVE_BLOCKSARECLUSTERS) &&
+	    !(has_directive(function, GT_PTX_DIRECTIVE_REQNTID) &&
+	      has_directive(function, GT_PTX_DIRECTIVE_REQNCTAPERCLUSTER)))
+		return ptx_fail_at(parser, &function->name_position, -EINVAL,
+				   ".blocksareclusters of \"%.200s\" needs .reqntid and "
+				   ".reqnctapercluster",
+				   function->name);
+	for (; directive; directive = directive->next)
+		for (uint32_t i = 0; i < directive->value_count; i++)
+			if (!directive->values[i] && (directive->id == GT_PTX_DIRECTIVE_MAXNTID ||
+						      directive->id == GT_PTX_DIRECTIVE_REQNTID))
+				return ptx_fail_at(parser, &directive->position, -EINVAL,
+						   "a dimension of %s is 0",
+						   gt_ptx_directive_info(directive->id)->name);
+	return 0;
+}
+
 /* .func (results) name (parameters) */
 static int parse_header(struct ptx_parser *parser, struct gt_ptx_function *function)
 {
@@ -147,6 +185,8 @@ static int parse_rest(struct ptx_parser *parser, struct gt_ptx_function *functio
 	parser->depth++;
 	if (!error)
 		error = parse_directives(parser, function);
+	if (!error)
+		error = check_directives(parser, function);
 	if (error)
 		return error;
 	if (ptx_at_symbol(parser, '{'))

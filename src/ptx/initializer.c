@@ -16,8 +16,9 @@ static int find_symbol(struct ptx_parser *parser, struct gt_ptx_address *address
 	binding = ptx_lookup(parser, parser->token.text, parser->token.length, &index);
 	if (!binding)
 		return ptx_unknown_name(parser, &parser->token);
-	if (binding->variable && binding->variable->space == GT_PTX_SPACE_REG)
-		return ptx_expected(parser, "the name of a variable or function");
+	if (binding->variable && binding->variable->space != GT_PTX_SPACE_GLOBAL &&
+	    binding->variable->space != GT_PTX_SPACE_CONST)
+		return ptx_expected(parser, "a function or a variable in .global or .const memory");
 	address->variable = binding->variable;
 	address->function = binding->function;
 	ptx_advance(parser);
@@ -216,8 +217,6 @@ int ptx_parse_initializer(struct ptx_parser *parser, struct gt_ptx_variable *var
 
 	if (!initializer)
 		return -ENOMEM;
-	if (variable->space == GT_PTX_SPACE_REG)
-		return ptx_expected(parser, "no initial value for a register");
 	error = parse_value(parser, variable, 0, initializer);
 	if (!error)
 		variable->initializer = initializer;

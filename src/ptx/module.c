@@ -49,6 +49,59 @@ static void read_architecture(struct gt_ptx_module *module, const char *word)
 	module->sm_suffix = *end;
 }
 
+/* Appends the words of .target to the strings. */
+static int parse_targets(struct ptx_parser *parser)
+{
+	do {
+		struct ptx_name *name = NULL;
+		int error = ptx_expect_identifier(parser, "a target such as sm_75", &name, NULL);
+
+		if (error)
+			return error;
+		read_architecture(parser->module, name->text);
+		if (gt_vec_push(&parser->strings, name->text))
+			return ptx_no_memory(parser);
+	} while (ptx_take_symbol(parser, ','));
+	return 0;
+}
+
+static int keep_targets(struct ptx_parser *parser)
+{
+	struct gt_ptx_module *module = parser->module;
+
+	module->target_count = (uint32_t)parser->strings.count;
+	parser->strings.count = 0;
+	return ptx_keep(parser, parser->strings.items, 0, module->target_count, sizeof(char *),
+			&module->targets);
+}
+
+/*
+ * A further .target. The module needs the features of all of them: those of the architecture with
+ * the highest number, which the list begins with.
+ */
+static int parse_further_target(struct ptx_parser *parser)
+{
+	struct gt_ptx_module *module = parser->module;
+	const char *const *targets = module->targets;
+	uint32_t count = module->target_count, sm = module->sm;
+	char suffix = module->sm_suffix;
+	int error;
+
+	parser->strings.count = 0;
+	error = parse_targets(parser);
+	if (error)
+		return error;
+	if (module->sm < sm) {
+		module->sm = sm;
+		module->sm_suffix = suffix;
+		parser->strings.items[0] = targets[0];
+	}
+	for (uint32_t i = 1; i < count; i++)
+		if (gt_vec_push(&parser->strings, targets[i]))
+			return ptx_no_memory(parser);
+	return keep_targets(parser);
+}
+
 static int parse_target(struct ptx_parser *parser)
 {
 	struct gt_ptx_module *module = parser->module;
@@ -58,21 +111,13 @@ static int parse_target(struct ptx_parser *parser)
 	if (!ptx_take_word(parser, ".target"))
 		return ptx_expected(parser, "\".target\" after the version");
 	parser->strings.count = 0;
-	do {
-		struct ptx_name *name = NULL;
-
-		error = ptx_expect_identifier(parser, "a target such as sm_75", &name, NULL);
-		if (error)
-			return error;
-		read_architecture(module, name->text);
-		if (gt_vec_push(&parser->strings, name->text))
-			return ptx_no_memory(parser);
-	} while (ptx_take_symbol(parser, ','));
+	error = parse_targets(parser);
+	if (!error)
+		error = keep_targets(parser);
+	while (!error && ptx_take_word(parser, ".target"))
+		error = parse_further_target(parser);
 	ptx_end_position(parser, &module->target_position);
-	module->target_count = (uint32_t)parser->strings.count;
-	parser->strings.count = 0;
-	return ptx_keep(parser, parser->strings.items, 0, module->target_count, sizeof(char *),
-			&module->targets);
+	return error;
 }
 
 static int parse_address_size(struct ptx_parser *parser)

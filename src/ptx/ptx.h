@@ -28,6 +28,7 @@ enum {
 	GT_PTX_MAX_REGISTERS = 1 << 20,   /* registers of one function, including vector elements */
 	GT_PTX_MAX_IDENTIFIER = 64 << 10, /* bytes of one name (mangled templates are long) */
 	GT_PTX_MAX_OPERANDS = 256,        /* operands of one instruction, elements of one vector */
+	GT_PTX_MAX_TARGETS = 1 << 16,     /* labels of one L<n> in .branchtargets */
 	GT_PTX_MAX_DIMENSIONS = 16,       /* of one array */
 	GT_PTX_MAX_VALUES = 16 << 20,     /* of one initialiser, of one line of a debug section */
 	GT_PTX_MAX_MEMORY = 1 << 30,      /* bytes of the arena */

@@ -62,6 +62,14 @@ int ptx_bind_variable(struct ptx_parser *parser, struct gt_ptx_variable *variabl
 		    (!is_extern && first->variable->linkage != GT_PTX_LINKAGE_EXTERN))
 			return declared_twice(parser, &variable->position, variable->name, first);
 	}
+	if (!variable->is_range) {
+		uint32_t index;
+		const struct ptx_binding *range =
+			ptx_lookup(parser, variable->name, strlen(variable->name), &index);
+
+		if (range && range != first && range->depth == parser->depth)
+			return declared_twice(parser, &variable->position, variable->name, range);
+	}
 	if (!variable->function && !is_extern)
 		name->variable_definition = variable;
 	return bind(parser, slot, variable, NULL);

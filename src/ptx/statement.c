@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The body of a function: blocks, labels, declarations, directives. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ptx/parser.h"
@@ -21,6 +22,36 @@ static struct gt_ptx_statement *new_statement(struct ptx_parser *parser,
 	return statement;
 }
 
+/* L<3>, of which the operand L is on the stack: the labels L0, L1, L2 */
+static int parse_label_range(struct ptx_parser *parser)
+{
+	struct ptx_pending_label use = parser->pending.items[parser->pending.count - 1];
+	struct gt_ptx_operand operand = parser->operands.items[parser->operands.count - 1];
+	const char *prefix = use.name->text;
+	uint32_t count = 0;
+	int error = ptx_expect_u32(parser, "the number of labels", &count);
+
+	if (error)
+		return error;
+	if (!count || count > GT_PTX_MAX_TARGETS)
+		return ptx_fail_at(parser, &use.position, -E2BIG,
+				   "%u labels in < > (allowed: 1 to %d)", count,
+				   GT_PTX_MAX_TARGETS);
+	parser->pending.count--;
+	parser->operands.count--;
+	for (uint32_t i = 0; i < count; i++) {
+		char name[GT_PTX_MAX_IDENTIFIER + 16];
+		int length = snprintf(name, sizeof(name), "%s%u", prefix, i);
+
+		use.name = ptx_names_intern(&parser->names, name, (size_t)length);
+		operand.index = (uint32_t)parser->pending.count;
+		if (!use.name || gt_vec_push(&parser->pending, use) ||
+		    gt_vec_push(&parser->operands, operand))
+			return ptx_no_memory(parser);
+	}
+	return ptx_expect_symbol(parser, '>', "'>' after the number of labels");
+}
+
 /* .branchtargets L1, L2; or .calltargets f, g; */
 static int parse_targets(struct ptx_parser *parser, struct gt_ptx_targets *targets)
 {
@@ -39,6 +70,10 @@ static int parse_targets(struct ptx_parser *parser, struct gt_ptx_targets *targe
 						GT_PTX_OPERAND_FUNCTION)
 			return ptx_fail_at(parser, &position, -EINVAL,
 					   "a target of .calltargets is no function");
+		if (!targets->is_call && ptx_take_symbol(parser, '<'))
+			error = parse_label_range(parser);
+		if (error)
+			return error;
 	} while (ptx_take_symbol(parser, ','));
 	error = ptx_expect_symbol(parser, ';', "',' or ';' after a target");
 	return error ? error : ptx_keep_operands(parser, mark, &targets->items, &targets->count);

@@ -170,9 +170,9 @@ static int parse_range(struct ptx_parser *parser, struct gt_ptx_variable *variab
 	if (variable->space != GT_PTX_SPACE_REG)
 		return ptx_fail_at(parser, &position, -EINVAL,
 				   "only registers are declared with a count in < >");
-	if (!variable->count || variable->count > GT_PTX_MAX_REGISTERS)
-		return ptx_fail_at(parser, &position, variable->count ? -E2BIG : -EINVAL,
-				   "%u registers are declared (allowed: 1 to %d)", variable->count,
+	if (variable->count > GT_PTX_MAX_REGISTERS)
+		return ptx_fail_at(parser, &position, -E2BIG,
+				   "%u registers are declared (at most %d)", variable->count,
 				   GT_PTX_MAX_REGISTERS);
 	return ptx_expect_symbol(parser, '>', "'>' after the number of registers");
 }
@@ -234,10 +234,6 @@ static int count_registers(struct ptx_parser *parser, struct gt_ptx_variable *va
 {
 	uint64_t total;
 
-	if (!parser->function)
-		return ptx_fail_at(parser, &variable->position, -EINVAL,
-				   "the register \"%.200s\" is declared outside of a function",
-				   variable->name);
 	total = parser->function->register_count + (uint64_t)variable->count * variable->vector;
 	if (total > GT_PTX_MAX_REGISTERS)
 		return ptx_fail_at(parser, &variable->position, -E2BIG,
@@ -259,6 +255,51 @@ static int check_complete(struct ptx_parser *parser, const struct gt_ptx_variabl
 		return 0;
 	return ptx_fail_at(parser, &variable->position, -EINVAL, "the array \"%.200s\" has no size",
 			   variable->name);
+}
+
+static int reject_variable(struct ptx_parser *parser, const struct gt_ptx_variable *variable,
+			   const char *reason)
+{
+	return ptx_fail_at(parser, &variable->position, -EINVAL, "\"%.200s\" %s", variable->name,
+			   reason);
+}
+
+/*
+ * What ptxas rejects, too. PTX before 3.0 may have registers and .local variables at module scope,
+ * which functions share without an ABI.
+ */
+static int check_module_scope(struct ptx_parser *parser, const struct gt_ptx_variable *variable)
+{
+	const char *reason = NULL;
+
+	if (variable->space == GT_PTX_SPACE_REG)
+		reason = "is a register outside of a function (declare it in each function)";
+	else if (variable->space == GT_PTX_SPACE_PARAM)
+		reason = "is a parameter outside of a function";
+	else if (variable->space == GT_PTX_SPACE_LOCAL && parser->module->version_major >= 3)
+		reason = "is in .local memory outside of a function (declare it in each function)";
+	else if (variable->linkage == GT_PTX_LINKAGE_COMMON &&
+		 variable->space != GT_PTX_SPACE_GLOBAL)
+		reason = "is .common and not in .global memory";
+	return reason ? reject_variable(parser, variable, reason) : 0;
+}
+
+static int check_space(struct ptx_parser *parser, const struct gt_ptx_variable *variable)
+{
+	bool is_register = variable->space == GT_PTX_SPACE_REG;
+
+	if (is_register && variable->dimension_count)
+		return reject_variable(parser, variable, "is a register and cannot be an array");
+	if (!is_register && variable->type == GT_PTX_TYPE_PRED)
+		return reject_variable(parser, variable, "is a predicate and must be a register");
+	if (variable->initializer && variable->space != GT_PTX_SPACE_GLOBAL &&
+	    variable->space != GT_PTX_SPACE_CONST)
+		return reject_variable(
+			parser, variable,
+			"has an initial value and is not in .global or .const memory");
+	if (variable->is_managed && variable->space != GT_PTX_SPACE_GLOBAL)
+		return reject_variable(parser, variable, "is .managed and not in .global memory");
+	return parser->function ? 0 : check_module_scope(parser, variable);
 }
 
 /* A name with its range, dimensions and initialiser. form: the qualifiers before it. */
@@ -284,6 +325,8 @@ static int parse_declarator(struct ptx_parser *parser, const struct gt_ptx_varia
 	if (!error && ptx_take_symbol(parser, '='))
 		error = ptx_parse_initializer(parser, variable);
 	ptx_end_position(parser, &variable->position);
+	if (!error)
+		error = check_space(parser, variable);
 	if (!error)
 		error = check_size(parser, variable);
 	if (!error)

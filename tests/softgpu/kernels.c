@@ -296,6 +296,18 @@ TEST("PTX for a newer device cannot be loaded")
 	end(&driver);
 }
 
+TEST("PTX of a version that the device does not know cannot be loaded")
+{
+	struct driver driver = begin();
+	char log[512];
+
+	CHECK_CUDA(load_with_log(".version 9.1\n.target sm_75\n.address_size 64\n", log,
+				 sizeof(log)),
+		   CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+	CHECK_STR(log, "the PTX is of version 9.1, this device knows 9.0\n");
+	end(&driver);
+}
+
 /* A fatbin with the kernels; the caller frees. */
 static struct gt_strbuf make_fatbin(enum gt_fatbin_compression compression)
 {

@@ -106,35 +106,50 @@ int sg_decode_constant(struct sg_decoder *decoder, uint32_t width, uint64_t valu
 	return find_fill(decoder, &fill, ret_slot);
 }
 
-/* Converts an immediate to the bits of a type. */
+static bool float_bits(const struct gt_ptx_operand *operand, enum gt_ptx_type type,
+		       uint64_t *ret_bits)
+{
+	bool is_wide = operand->kind == GT_PTX_OPERAND_FLOAT64;
+	double value =
+		is_wide ? sg_float_f64(operand->integer) : sg_float_f32((uint32_t)operand->integer);
+
+	switch (type) {
+	case GT_PTX_TYPE_F32:
+		*ret_bits = is_wide ? sg_bits_f32((float)value) : operand->integer;
+		return true;
+	case GT_PTX_TYPE_F64:
+		*ret_bits = is_wide ? operand->integer : sg_bits_f64(value);
+		return true;
+	case GT_PTX_TYPE_B32:
+		*ret_bits = operand->integer;
+		return !is_wide;
+	case GT_PTX_TYPE_B64:
+		*ret_bits = operand->integer;
+		return is_wide;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Converts an immediate to the bits of a type. As in ptxas, integers are no operands of
+ * floating-point instructions, which would read them as tiny numbers, and vice versa.
+ */
 static bool immediate_bits(const struct gt_ptx_operand *operand, enum gt_ptx_type type,
 			   uint64_t *ret_bits)
 {
 	bool is_float = gt_ptx_type_info(type)->class == GT_PTX_CLASS_FLOAT;
-	double value = sg_float_f64(operand->integer);
 
 	switch (operand->kind) {
 	case GT_PTX_OPERAND_INTEGER:
 		*ret_bits = operand->integer;
-		return true;
+		return !is_float;
 	case GT_PTX_OPERAND_WARP_SIZE:
 		*ret_bits = SG_WARP_SIZE;
-		return true;
+		return !is_float;
 	case GT_PTX_OPERAND_FLOAT32:
-		*ret_bits = operand->integer;
-		if (type == GT_PTX_TYPE_F64)
-			*ret_bits = sg_bits_f64(sg_float_f32((uint32_t)operand->integer));
-		return true;
 	case GT_PTX_OPERAND_FLOAT64:
-		if (type == GT_PTX_TYPE_F16)
-			*ret_bits = sg_to_f16((float)value);
-		else if (type == GT_PTX_TYPE_BF16)
-			*ret_bits = sg_to_bf16((float)value);
-		else if (type == GT_PTX_TYPE_F32 || (!is_float && sg_type_width(type) == 4))
-			*ret_bits = sg_bits_f32((float)value);
-		else
-			*ret_bits = operand->integer;
-		return true;
+		return float_bits(operand, type, ret_bits);
 	default:
 		return false;
 	}

@@ -438,7 +438,8 @@ static int write_value(void *context, uint64_t offset, enum gt_ptx_type type,
 	struct linker *linker = work->linker;
 	uint64_t bits = value->bits, size = gt_ptx_type_info(type)->bits / 8;
 
-	if (value->kind == GT_PTX_INITIALIZER_FLOAT64 && type == GT_PTX_TYPE_F32) {
+	if (value->kind == GT_PTX_INITIALIZER_FLOAT64 &&
+	    (type == GT_PTX_TYPE_F32 || type == GT_PTX_TYPE_B32)) {
 		double wide;
 		float narrow;
 		uint32_t word;

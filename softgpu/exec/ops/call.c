@@ -151,7 +151,7 @@ static bool fits(const struct sg_pass *pass, const struct sg_formal *formal)
 bool sg_call_fits(const struct sg_call *call, const struct sg_function *callee)
 {
 	if (call->argument_count != callee->parameter_count ||
-	    call->return_count > callee->return_count)
+	    call->return_count != callee->return_count)
 		return false;
 	for (uint32_t i = 0; i < call->argument_count; i++)
 		if (!fits(&call->arguments[i], &callee->parameters[i]))
@@ -576,7 +576,7 @@ int sg_decode_call(struct sg_decoder *decoder)
 	error = find_callee(decoder, source, call, &run);
 	if (!error && signature &&
 	    (signature->parameter_count != source->argument_count ||
-	     signature->return_count < source->return_count))
+	     signature->return_count != source->return_count))
 		error = sg_decode_error(decoder, "a call has the wrong number of arguments");
 	if (!error)
 		error = read_passes(decoder, source->arguments, source->argument_count,

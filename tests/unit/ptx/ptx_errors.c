@@ -52,7 +52,7 @@ static const struct {
 	{HEAD ".global .u32 x[4294967296][4294967296];", -E2BIG, "4:14",
 	 "\"x\" is larger than 2^48 bytes"},
 	{HEAD ".reg .u32 x;", -EINVAL, "4:11",
-	 "the register \"x\" is declared outside of a function"},
+	 "\"x\" is a register outside of a function (declare it in each function)"},
 	{HEAD ".func f() { ret; }\n.func f() { ret; }", -EINVAL, "5:7",
 	 "function \"f\" is defined twice: first in line 4"},
 	{KERNEL("frobnicate.u32 %r1, %r2;"), -EINVAL, "8:1",
@@ -93,7 +93,7 @@ static const struct {
 	{KERNEL(".pragma \"x"), -EINVAL, "8:9", "a string is not terminated by \" on its line"},
 	{KERNEL("/* never ends"), -EINVAL, "8:1", "a comment is not terminated by */"},
 	{HEAD ".func f { .reg .u32 %r<2000000>; }", -E2BIG, "4:24",
-	 "2000000 registers are declared (allowed: 1 to 1048576)"},
+	 "2000000 registers are declared (at most 1048576)"},
 	{HEAD ".func f { .reg .u32 a<1048576>; .reg .u32 b; }", -E2BIG, "4:43",
 	 "function \"f\" has more than 1048576 registers"},
 };

@@ -363,10 +363,12 @@ static void check_rejected(struct device *device, const char *text, int error, c
 	sg_module_free(module);
 }
 
-#define BODY(body)                                                                                 \
+#define BODY_HEAD                                                                                  \
 	PTX_HEADER ".visible .entry k(.param .u64 p0)\n{\n"                                        \
 		   "	.reg .pred %p<4>;\n	.reg .b32 %r<8>;\n	.reg .b64 %rd<8>;\n"                   \
-		   "	.reg .f32 %f<4>;\n" body "\n	ret;\n}\n"
+		   "	.reg .f32 %f<4>;\n"
+#define BODY_END "\n	ret;\n}\n"
+#define BODY(body) BODY_HEAD body BODY_END
 
 TEST("unsupported code is rejected when the module is loaded, with line and function")
 {
@@ -412,6 +414,40 @@ TEST("unsupported code is rejected when the module is loaded, with line and func
 	check_rejected(&device, ".version 7.0\n.target sm_75\n.address_size 32\n", -EINVAL,
 		       "addresses of 32 bits are not supported by the software device "
 		       "(.address_size 32)");
+}
+
+TEST("an immediate of another kind than its operand is rejected, as by ptxas")
+{
+	static const char *const rejected[] = {
+		"mov.f32 %f1, 1;",           "add.f32 %f1, %f1, WARP_SZ;",
+		"mov.u32 %r1, 1.5;",         "mov.b32 %r1, 1.5;",
+		"mov.b64 %rd1, 0f3F800000;", "st.global.f32 [%rd1], 1;",
+		"setp.eq.f32 %p1, %f1, 0;",  "shl.b32 %r1, %r1, 1.5;",
+	};
+	static const char *const accepted[] = {
+		"mov.b32 %r1, 0f3F800000;",
+		"mov.b64 %rd1, 1.5;",
+		"mov.f32 %f1, 0d3FF0000000000000;",
+		"cvt.rn.f32.s32 %f1, 5;",
+	};
+	auto_device device;
+
+	device_open(&device);
+	for (size_t i = 0; i < gt_countof(rejected) + gt_countof(accepted); i++) {
+		bool is_rejected = i < gt_countof(rejected);
+		const char *body = is_rejected ? rejected[i] : accepted[i - gt_countof(rejected)];
+		struct sg_module *module = NULL;
+		struct gt_diag diag = {0};
+		char text[1024];
+
+		snprintf(text, sizeof(text), "%s%s%s", BODY_HEAD, body, BODY_END);
+		if (!is_rejected)
+			remember_text(text);
+		if (sg_module_load_text(device.machine, text, strlen(text), &module, &diag) !=
+		    (is_rejected ? -EINVAL : 0))
+			TAP_FAIL("%s: %s", body, module ? "is accepted" : diag.text);
+		sg_module_free(module);
+	}
 }
 
 TEST("ptxas accepts every module of these tests")
