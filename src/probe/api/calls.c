@@ -256,7 +256,6 @@ static int find_and_attach(struct call_source *state, struct gt_diag *diag)
 
 	if (error)
 		return error;
-	gt_explain_fallback(state->host, &state->files);
 	error = attach_found(state, diag);
 	if (error)
 		return error;
@@ -364,6 +363,7 @@ static struct gt_call_counts sum_counts(const struct call_source *state)
 static void calls_detach(void *opaque)
 {
 	struct call_source *state = opaque;
+	bool sees_mappings = state->late_mappings;
 	struct gt_call_counts sums;
 
 	state->skeleton->bss->phase = GT_PHASE_ENDING;
@@ -376,7 +376,9 @@ static void calls_detach(void *opaque)
 	gt_vec_free(&state->attachments);
 	end_unfinished_calls(state);
 	sums = sum_counts(state);
-	if (!sums.made && !sums.orphans && state->attached)
+	if (sums.made || sums.orphans)
+		gt_explain_fallback(state->host, &state->files, sees_mappings);
+	else
 		gt_explain_silence(state->host, &state->files);
 }
 

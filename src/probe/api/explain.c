@@ -19,6 +19,8 @@ int gt_explain_nothing(const struct gt_host *host, const struct gt_traced_files 
 			       "%.*s; name a library such as libcudart.so.13 or libcuda.so.1, or "
 			       "a program that uses one",
 			       (int)strcspn(skipped, "\n"), skipped);
+	if (host->command && !host->options->verbose)
+		return 0; /* it has not run yet */
 	gt_event_queue_note(
 		host->events,
 		"nothing to attach to so far: no libcudart, no libcuda, no runtime inside the "
@@ -44,20 +46,19 @@ static bool have_guessed_runtime(const struct gt_traced_files *files)
 	return false;
 }
 
-void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files)
+void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files,
+			 bool sees_mappings)
 {
 	const struct gt_traced_file *driver = find_driver(files);
 
 	if (!driver || gt_traced_files_have_runtime(files) || host->options->path ||
-	    host->options->functions.words.count ||
-	    (have_guessed_runtime(files) && !files->stripped))
+	    host->options->functions.words.count || (have_guessed_runtime(files) && !sees_mappings))
 		return;
 	gt_event_queue_note(
 		host->events,
-		"no CUDA runtime was found in the program or what it loads (%s); tracing "
-		"the driver API in %s instead",
-		files->stripped ? "it is stripped: one inside cannot be found"
-				: "no libcudart, and none inside",
+		"no CUDA runtime was found (%s): the calls are those of the driver API in %s",
+		files->stripped ? "one inside a stripped program cannot be found"
+				: "no libcudart, and none inside a program",
 		driver->path);
 }
 
@@ -68,7 +69,12 @@ void gt_explain_silence(const struct gt_host *host, const struct gt_traced_files
 
 	gt_vec_each (file, &files->found)
 		gt_strbuf_printf(&probed, "%s%s", probed.length ? ", " : "", file->path);
-	if (!*skipped || (gt_target_is_all(host->target) && !host->options->path))
+	if (!files->found.count)
+		gt_event_queue_note(host->events,
+				    "no calls were traced: no libcudart, no libcuda, no runtime "
+				    "inside a program was loaded%s%.*s",
+				    *skipped ? "; " : "", (int)strcspn(skipped, "\n"), skipped);
+	else if (!*skipped || (gt_target_is_all(host->target) && !host->options->path))
 		gt_event_queue_note(host->events, "no calls were traced; probes were in %s",
 				    gt_strbuf_string(&probed));
 	else

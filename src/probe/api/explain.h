@@ -8,16 +8,17 @@
 
 /*
  * Nothing was found to attach to. -ENOENT with a diag if one file was named; 0 with a note if
- * something may still be loaded.
+ * something may still be loaded; none for a command, which has not run yet.
  */
 int gt_explain_nothing(const struct gt_host *host, const struct gt_traced_files *files,
 		       struct gt_diag *diag);
 
 /*
- * Note that calls are traced one layer lower, as in a static program without symbols. A program
- * with symbols may still open a runtime that was found for this case.
+ * At the end: note that the recorded calls are those of the driver, since no runtime was loaded or
+ * found. `sees_mappings`: libraries that were loaded during the run are known.
  */
-void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files);
+void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files,
+			 bool sees_mappings);
 
 /* No call was recorded: note where the probes were, and why there were none in the first file. */
 void gt_explain_silence(const struct gt_host *host, const struct gt_traced_files *files);

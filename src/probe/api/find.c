@@ -48,12 +48,12 @@ bool gt_traced_files_have_runtime(const struct gt_traced_files *files)
 	return false;
 }
 
-static bool is_in_list(const struct gt_traced_files *files, const struct stat *status)
+static struct gt_traced_file *find_in_list(struct gt_traced_files *files, const struct stat *status)
 {
 	gt_vec_each (file, &files->found)
 		if (file->device == status->st_dev && file->inode == status->st_ino)
-			return true;
-	return false;
+			return file;
+	return NULL;
 }
 
 static bool has_function(struct gt_elf *elf, const char *name)
@@ -114,13 +114,17 @@ int gt_traced_files_examine(struct gt_traced_files *files, const char *path, boo
 {
 	const char *library = gt_api_library_of(base_name(path));
 	gt_auto(elf) struct gt_elf *elf = NULL;
+	struct gt_traced_file *known;
 	struct stat status;
 	bool above;
 	int error;
 
 	if (stat(path, &status) < 0)
 		return gt_diag(diag, -errno, "find", path, "%s", strerror(errno));
-	if (is_in_list(files, &status) || (!library && !inside))
+	known = find_in_list(files, &status);
+	if (known)
+		known->guessed = false;
+	if (known || (!library && !inside))
 		return 0;
 	above = library && gt_api_group_bit(library) != GT_API_GROUP_CUDA;
 	if (above && !(files->groups & gt_api_group_bit(library)))

@@ -25,7 +25,7 @@ struct gt_traced_file {
 	uint64_t inode;
 	const char *library; /* of its functions: "cudart" (the runtime API), "cuda", "cublas", … */
 	bool in_program;     /* statically linked */
-	bool guessed;        /* the target may never load it */
+	bool guessed;        /* the target has not loaded it so far */
 };
 
 static inline bool gt_traced_file_is_driver(const struct gt_traced_file *file)
@@ -55,8 +55,8 @@ void gt_traced_files_free(struct gt_traced_files *files);
 
 /*
  * Examine one file, and add it if it has functions of an API. 1 if it was added, 0 if it has none
- * or was added before, -Exxx if it is unreadable or not ELF. A file whose name is not that of a
- * library of the API tables is only searched if `inside` is set.
+ * or was added before (then it is no longer guessed), -Exxx if it is unreadable or not ELF. A file
+ * whose name is not that of a library of the API tables is only searched if `inside` is set.
  */
 int gt_traced_files_examine(struct gt_traced_files *files, const char *path, bool inside,
 			    struct gt_diag *diag);
