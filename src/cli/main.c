@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -58,8 +59,23 @@ static int finish_output(int status)
 	return status ? status : GT_EXIT_FAILED;
 }
 
+/*
+ * Open those of descriptors 0 to 2 that are closed, before any other file gets such a number and
+ * receives what is meant for a terminal. Their mode makes their use fail as that of a closed one.
+ */
+static int open_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return -errno;
+	return 0;
+}
+
 int main(int count, char **arguments)
 {
-	signal(SIGPIPE, SIG_IGN); /* a pipe that closes is an error like others: EPIPE */
+	if (open_standard_descriptors())
+		return GT_EXIT_FAILED; /* there may be no descriptor to print to */
+	signal(SIGPIPE, SIG_IGN);      /* a pipe that closes is an error like others: EPIPE */
 	return finish_output(run_command(count, arguments));
 }

@@ -117,6 +117,19 @@ commands() {
 	done
 }
 
+@test "closed standard descriptors are not used for other files" {
+	mkfifo "$BATS_TEST_TMPDIR/object"
+	"$build/gputap" verify "$BATS_TEST_TMPDIR/object" 0<&- >&- 2>&- 3>&- &
+	process=$!
+	exec 9>"$BATS_TEST_TMPDIR/object" # opens once gputap opens it for reading
+	for fd in 0 1 2; do
+		target=$(readlink /proc/$process/fd/$fd)
+		[ "$target" = /dev/null ] || fail "descriptor $fd is '$target'"
+	done
+	exec 9>&-
+	wait $process || true
+}
+
 @test "a command whose reader has left says nothing of it" {
 	for line in help 'help --man' 'list --functions' 'list --events'; do
 		observe bash -c "set -o pipefail; { sleep 0.1; $build/gputap $line; } | true"

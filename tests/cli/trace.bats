@@ -267,3 +267,11 @@ documented() {
 	expect_error_line '^gputap: using the software GPU: its times say nothing about real GPUs$'
 	expect_output "$PWD/gpu:$PWD/elsewhere"
 }
+
+@test "with closed standard descriptors a capture is complete, and so is the command's status" {
+	observe bash -c "exec <&- >&- 2>&-; $build/gputap trace --gpu nvidia -o closed.gtap -- sh -c '$calls 3; exit 7'"
+	expect_status 7
+	gputap trace --from closed.gtap -c
+	expect_status 0
+	expect_output_line '^ *3 +0 .*cudaGetDevice$'
+}
