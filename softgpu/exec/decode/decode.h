@@ -243,6 +243,9 @@ sg_decode sg_decode_bra, sg_decode_brx, sg_decode_ret, sg_decode_exit, sg_decode
 	sg_decode_trap, sg_decode_nanosleep, sg_decode_stack;
 sg_decode sg_decode_shfl, sg_decode_vote, sg_decode_match, sg_decode_redux, sg_decode_activemask,
 	sg_decode_bar, sg_decode_elect, sg_decode_warp_barrier;
+sg_decode sg_decode_texture;                          /* texture.c */
+sg_decode sg_decode_surface;                          /* surface.c */
+sg_decode sg_decode_texture_query, sg_decode_istypep; /* texture_query.c */
 
 /* Decodes a function's body. */
 int sg_decode_function(struct sg_module *module, struct sg_unit *unit,

@@ -240,12 +240,20 @@ struct sg_module_variable_entry {
 	bool is_const, is_managed;
 };
 
+/* A module's .texref or .surfref. */
+struct sg_reference {
+	char *name;
+	uint64_t handle;
+	bool is_surface;
+};
+
 struct sg_module {
 	struct sg_machine *machine;
 	GT_VEC(struct sg_function *) functions; /* kernels last */
 	size_t first_kernel;
 	GT_VEC(struct sg_module_variable_entry) variables;
 	GT_VEC(struct sg_shared_variable) shared;
+	GT_VEC(struct sg_reference) references;
 	struct gt_hash *kernel_names;         /* to struct sg_function */
 	struct gt_hash *variable_names;       /* to its number + 1 */
 	uint64_t memory_address, memory_size; /* of the variables */

@@ -16,6 +16,7 @@
 
 #include "exec/engine/code.h"
 #include "exec/engine/memory.h"
+#include "exec/engine/texture.h"
 #include "exec/exec.h"
 
 #define SG_FULL 0xffffffffu
@@ -235,6 +236,7 @@ struct sg_grid {
 
 struct sg_machine {
 	struct sg_memory memory;
+	struct sg_textures textures;
 	struct sg_windows windows;
 	struct sg_host host;
 	uint32_t multiprocessors;

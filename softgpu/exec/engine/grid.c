@@ -474,9 +474,11 @@ static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, 
 	error = open_grid(&grid);
 	if (!error) {
 		sg_memory_enter(&machine->memory);
+		sg_textures_enter(&machine->textures);
 		add_grid(machine, &grid);
 		run_to_end(&grid);
 		remove_grid(machine, &grid);
+		sg_textures_leave(&machine->textures);
 		sg_memory_leave(&machine->memory);
 		add_result(&grid, result);
 		error = result->fault.kind ? -EFAULT : grid.out_of_memory ? -ENOMEM : 0;

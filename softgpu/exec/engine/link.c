@@ -19,6 +19,7 @@ struct link_storage {
 	struct sg_unit *unit;
 	uint64_t offset; /* bytes into the module's memory, or the number of a shared variable */
 	bool is_shared;
+	bool is_reference; /* to a texture or surface; offset: its number among the module's */
 	bool is_weak;
 };
 
@@ -250,6 +251,38 @@ static int define_shared(struct linker *linker, struct link_storage *storage)
 	return gt_vec_push(&linker->module->shared, shared);
 }
 
+static bool is_reference(const struct gt_ptx_variable *variable)
+{
+	return gt_ptx_type_info(variable->type)->class == GT_PTX_CLASS_OPAQUE;
+}
+
+/* Gives a .texref or .surfref a handle, to which the host assigns an image. */
+static int define_reference(struct linker *linker, struct link_storage *storage)
+{
+	struct sg_module *module = linker->module;
+	struct sg_texture texture = {.is_surface = storage->source->type == GT_PTX_TYPE_SURFREF};
+	struct sg_reference reference = {.is_surface = texture.is_surface};
+	int error;
+
+	if (storage->source->type == GT_PTX_TYPE_SAMPLERREF)
+		return gt_diag(linker->diag, -EINVAL, "load", NULL,
+			       "line %u: samplers ('%s') are not supported by the software device "
+			       "(.texmode_independent)",
+			       storage->source->position.line, storage->source->name);
+	storage->is_reference = true;
+	storage->offset = module->references.count;
+	reference.name = strdup(storage->source->name);
+	error = reference.name ? sg_texture_add(module->machine, &texture, &reference.handle)
+			       : -ENOMEM;
+	if (!error && gt_vec_push(&module->references, reference)) {
+		sg_texture_remove(module->machine, reference.handle);
+		error = -ENOMEM;
+	}
+	if (error)
+		free(reference.name);
+	return error;
+}
+
 /* Whether a declaration refers to a variable that is defined elsewhere. */
 static bool is_external(const struct gt_ptx_variable *variable)
 {
@@ -279,8 +312,9 @@ static int define_variable(struct linker *linker, struct sg_unit *unit,
 		return defined_twice(linker, "variable", source->name);
 	if (other && (storage.is_weak || other->is_shared))
 		return 0;
-	error = has_memory(source) ? define_memory(linker, &storage)
-				   : define_shared(linker, &storage);
+	error = is_reference(source) ? define_reference(linker, &storage)
+		: has_memory(source) ? define_memory(linker, &storage)
+				     : define_shared(linker, &storage);
 	if (error)
 		return error;
 	if (other) {
@@ -360,6 +394,8 @@ static int allocate_variables(struct linker *linker)
 
 static uint64_t location_of(const struct linker *linker, const struct link_storage *storage)
 {
+	if (storage->is_reference)
+		return linker->module->references.items[storage->offset].handle;
 	return storage->is_shared ? storage->offset
 				  : linker->module->memory_address + storage->offset;
 }
@@ -393,7 +429,7 @@ static int resolve_variables(struct linker *linker)
 		const struct link_storage *storage = &linker->storages.items[i];
 
 		storage->unit->locations[storage->source->number] = location_of(linker, storage);
-		if (!storage->is_shared && list_variable(linker, storage))
+		if (!storage->is_shared && !storage->is_reference && list_variable(linker, storage))
 			return -ENOMEM;
 	}
 	for (size_t u = 0; u < linker->unit_count; u++) {
@@ -493,7 +529,7 @@ static int initialize_variables(struct linker *linker)
 					   .memory =
 						   (char *)(uintptr_t)location_of(linker, storage)};
 
-		if (!storage->is_shared && storage->source->initializer)
+		if (!storage->is_shared && !storage->is_reference && storage->source->initializer)
 			error = gt_ptx_variable_walk(storage->source, write_value, &work);
 	}
 	return error;

@@ -76,6 +76,8 @@ static int set_up(struct sg_machine *machine, const struct sg_machine_options *o
 		error = sg_memory_open(&machine->memory, options->arena_address,
 				       options->arena_size);
 	if (!error)
+		error = sg_textures_open(&machine->textures);
+	if (!error)
 		error = start_workers(machine, options->workers ? options->workers : online_cpus());
 	return error;
 }
@@ -113,6 +115,7 @@ void sg_machine_free(struct sg_machine *machine)
 	free(machine->workers);
 	sg_block_free_cache(machine);
 	sg_heap_free(machine->heap, &machine->host);
+	sg_textures_close(&machine->textures);
 	sg_memory_close(&machine->memory);
 	if (machine->windows.shared)
 		munmap((void *)(uintptr_t)machine->windows.shared,
@@ -174,7 +177,7 @@ static void describe(struct sg_fault *fault, const char *words, const struct sg_
 
 	used = used < size ? used : size - 1;
 	if (fault->kind == SG_FAULT_ILLEGAL_ADDRESS || fault->kind == SG_FAULT_MISALIGNED ||
-	    fault->kind == SG_FAULT_INVALID_PC)
+	    fault->kind == SG_FAULT_INVALID_PC || fault->kind == SG_FAULT_INVALID_TEXTURE)
 		used += (size_t)snprintf(text + used, size - used, " at 0x%llx",
 					 (unsigned long long)fault->address);
 	used = used < size ? used : size - 1;

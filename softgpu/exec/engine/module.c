@@ -88,6 +88,11 @@ void sg_module_free(struct sg_module *module)
 		sg_function_free(module->functions.items[i]);
 	gt_vec_each (variable, &module->variables)
 		free(variable->name);
+	gt_vec_each (reference, &module->references) {
+		sg_texture_remove(module->machine, reference->handle);
+		free(reference->name);
+	}
+	gt_vec_free(&module->references);
 	gt_vec_free(&module->functions);
 	gt_vec_free(&module->variables);
 	gt_vec_free(&module->shared);
@@ -144,6 +149,20 @@ int sg_module_variable(const struct sg_module *module, const char *name,
 
 	return known ? sg_module_variable_at(module, (size_t)(uintptr_t)known - 1, ret_info)
 		     : -ENOENT;
+}
+
+int sg_module_reference(const struct sg_module *module, const char *name, bool is_surface,
+			uint64_t *ret_handle)
+{
+	for (size_t i = 0; i < module->references.count; i++) {
+		const struct sg_reference *reference = &module->references.items[i];
+
+		if (reference->is_surface != is_surface || strcmp(reference->name, name) != 0)
+			continue;
+		*ret_handle = reference->handle;
+		return 0;
+	}
+	return -ENOENT;
 }
 
 struct sg_module *sg_function_module(const struct sg_function *function)
