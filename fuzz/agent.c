@@ -193,7 +193,7 @@ static void run_steps(struct agents *agents, const uint8_t *data, size_t size)
 		length = length < size ? length : size;
 		act(agents, &step, data, length);
 		/* Some steps are together there. */
-		if (!(step.agent & 0x80) && gt_inject_poll(agents->inject, NULL))
+		if (!(step.agent & 0x80) && gt_inject_finish(agents->inject, NULL))
 			abort();
 		data += length;
 		size -= length;
@@ -254,7 +254,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			close(agents.sockets[i]);
 	/* Once for what was sent, once for the ends. */
 	for (int i = 0; i < 2; i++)
-		if (gt_inject_poll(inject, NULL))
+		if (gt_inject_finish(inject, NULL))
 			abort();
 	coverage = gt_inject_coverage(inject);
 	if (coverage.found != coverage.patched + coverage.rejected || count_descriptors() != before)

@@ -110,44 +110,6 @@ static int wrap_text(const struct gt_fatbin_entry *entry, const struct gt_strbuf
 	return gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, fatbin, diag);
 }
 
-/* Whether the caller has the result for a source; else the numbers for it are in the options. */
-static bool is_reused(const struct gt_patch_source *source, struct gt_patch_options *options,
-		      struct gt_patch_image *image)
-{
-	const struct gt_patch_reuse *reuse = options->reuse;
-
-	image->is_reused = reuse && reuse->find(reuse->context, source, &options->first_site,
-						&options->first_kernel);
-	return image->is_reused;
-}
-
-/* ---- PTX of the image ------------------------------------------------------------------- */
-
-static int patch_text(const struct gt_fatbin_entry *entry, const struct gt_fatbin_payload *payload,
-		      const struct gt_patch_options *options, struct gt_patch_image *image,
-		      struct gt_diag *diag)
-{
-	const struct gt_cubin_text text = {.text = payload->data, .length = payload->size};
-	const struct gt_patch_source source = {
-		.entry = entry,
-		.texts = &text,
-		.text_count = 1,
-		.whole = options->whole,
-	};
-	struct gt_patch_options numbered = *options;
-	int error;
-
-	if (!gt_patch_may_match(payload->data, payload->size, options) ||
-	    is_reused(&source, &numbered, image))
-		return 0;
-	error = gt_ptx_parse(payload->data, payload->size, &image->module, diag);
-	if (!error)
-		error = gt_patch_module(image->module, &numbered, &image->result, diag);
-	if (error || image->result.scope == GT_PATCH_NONE)
-		return error;
-	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
-}
-
 /* ---- PTX of a cubin --------------------------------------------------------------------- */
 
 static int fail_memory(struct gt_diag *diag)
@@ -177,10 +139,11 @@ static int check_kernels(const struct gt_patch_image *image, const struct gt_cub
 	return 0;
 }
 
-static int parse_texts(const struct gt_cubin_ptx *ptx, struct gt_patch_image *image,
+static int parse_texts(const struct gt_patch_source *source, struct gt_patch_image *image,
 		       struct gt_diag *diag)
 {
-	gt_vec_each (text, &ptx->texts) {
+	for (size_t i = 0; i < source->text_count; i++) {
+		const struct gt_cubin_text *text = &source->texts[i];
 		struct gt_patch_part part = {0};
 		int error = gt_ptx_parse(text->text, text->length, &part.module, diag);
 
@@ -219,15 +182,16 @@ static int add_result(struct gt_patch_result *all, const struct gt_patch_result 
 }
 
 /* Patch the modules that a cubin was linked from. They are linked again before they are loaded. */
-static int patch_linked(const struct gt_cubin_ptx *ptx, const struct gt_patch_options *options,
-			struct gt_patch_image *image, struct gt_diag *diag)
+static int patch_linked(const struct gt_patch_source *source,
+			const struct gt_patch_options *options, struct gt_patch_image *image,
+			struct gt_diag *diag)
 {
 	struct gt_patch_options part_options = *options;
 	int error = 0;
 
 	part_options.whole = true;
-	for (size_t i = 0; i < ptx->texts.count && !error; i++) {
-		const struct gt_cubin_text *text = &ptx->texts.items[i];
+	for (size_t i = 0; i < source->text_count && !error; i++) {
+		const struct gt_cubin_text *text = &source->texts[i];
 		struct gt_patch_part *part = &image->parts.items[i];
 		bool is_patched;
 
@@ -260,44 +224,31 @@ static int patch_single(const struct gt_fatbin_entry *entry, const struct gt_pat
 	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
 }
 
-/* The register limit among options, or 0. */
-static uint32_t find_register_limit(const char *options)
+/* The register limit among the options of an entry of ours, which have a NUL, or 0. */
+static uint32_t find_register_limit(const struct gt_fatbin_entry *entry)
 {
 	static const char name[] = "-maxrregcount ";
-	const char *found = strstr(options, name);
+	const char *found = strstr(entry->options, name);
 
 	return found ? (uint32_t)strtoul(found + sizeof(name) - 1, NULL, 10) : 0;
 }
 
 /* The texts as they are, to be loaded in place of the cubin. */
-static int keep_texts(const struct gt_cubin_ptx *ptx, struct gt_patch_image *image,
+static int keep_texts(const struct gt_patch_source *source, struct gt_patch_image *image,
 		      struct gt_diag *diag)
 {
-	const struct gt_fatbin_entry entry = {
-		.options = gt_strbuf_string(&ptx->options),
-		.options_length = (uint32_t)ptx->options.length,
-	};
+	if (source->text_count == 1) {
+		const struct gt_strbuf text = {.data = (char *)source->texts[0].text,
+					       .length = source->texts[0].length};
 
-	if (ptx->texts.count == 1) {
-		const struct gt_strbuf text = {.data = ptx->texts.items[0].text,
-					       .length = ptx->texts.items[0].length};
-
-		return wrap_text(&entry, &text, &image->fatbin, diag);
+		return wrap_text(source->entry, &text, &image->fatbin, diag);
 	}
-	image->max_registers = find_register_limit(entry.options);
-	gt_vec_each (text, &ptx->texts) {
-		gt_strbuf_add(&image->texts, text->text, text->length);
+	image->max_registers = find_register_limit(source->entry);
+	for (size_t i = 0; i < source->text_count; i++) {
+		gt_strbuf_add(&image->texts, source->texts[i].text, source->texts[i].length);
 		gt_strbuf_putc(&image->texts, 0);
 	}
 	return image->texts.failed ? fail_memory(diag) : 0;
-}
-
-static bool may_match(const struct gt_cubin_ptx *ptx, const struct gt_patch_options *options)
-{
-	gt_vec_each (text, &ptx->texts)
-		if (gt_patch_may_match(text->text, text->length, options))
-			return true;
-	return false;
 }
 
 /* Replace the PTX that a cubin carries by what is known of it, which has source lines. */
@@ -335,62 +286,22 @@ static int find_ptx(const struct gt_fatbin_payload *payload, const struct gt_pat
 	return error ? -ENODATA : 0;
 }
 
-/* cubin: what was compiled from the texts, or NULL. */
-static int patch_texts(const struct gt_cubin_ptx *ptx, const struct gt_cubin *cubin,
-		       const struct gt_patch_options *options, struct gt_patch_image *image,
-		       struct gt_diag *diag)
+static int select_cubin(const struct gt_patch_options *options,
+			struct gt_patch_selection *selection, struct gt_diag *diag)
 {
-	const struct gt_fatbin_entry entry = {
-		.options = gt_strbuf_string(&ptx->options),
-		.options_length = (uint32_t)ptx->options.length,
-	};
-	const struct gt_patch_source source = {
-		.entry = &entry,
-		.texts = ptx->texts.items,
-		.text_count = ptx->texts.count,
-		.cubin = cubin,
-		.whole = options->whole,
-	};
-	struct gt_patch_options numbered = *options;
-	int error;
-
-	if (!may_match(ptx, options) || is_reused(&source, &numbered, image))
-		return 0;
-	error = parse_texts(ptx, image, diag);
-	if (!error && cubin)
-		error = check_kernels(image, cubin, diag);
-	if (error)
-		return error;
-	if (ptx->texts.count == 1)
-		return patch_single(&entry, &numbered, image, diag);
-	image->max_registers = find_register_limit(entry.options);
-	error = patch_linked(ptx, &numbered, image, diag);
-	if (image->result.scope == GT_PATCH_NONE)
-		gt_strbuf_clear(&image->texts);
-	return error;
-}
-
-static int patch_cubin(const struct gt_fatbin_payload *payload,
-		       const struct gt_patch_options *options, struct gt_patch_image *image,
-		       struct gt_diag *diag)
-{
-	gt_auto_cubin_ptx ptx = {0};
-	gt_auto_cubin cubin = {0};
-	struct gt_patch_options changed = *options;
+	const struct gt_fatbin_payload *payload = &selection->payload;
 	bool recovered;
-	int error = find_ptx(payload, options, &ptx, &recovered, diag);
+	int error = find_ptx(payload, options, &selection->ptx, &recovered, diag);
 
-	if (!error && gt_cubin_read(payload->data, payload->size, &cubin, NULL))
+	if (!error && gt_cubin_read(payload->data, payload->size, &selection->cubin, NULL))
 		error = -ENODATA;
 	if (error)
 		return error;
+	selection->keep = recovered && options->recovery->always;
+	selection->source.cubin = &selection->cubin;
 	/* The original of a side module is loaded, too, which it cannot be there. */
-	changed.whole |= recovered && options->recovery->always;
-	error = patch_texts(&ptx, &cubin, &changed, image, diag);
-	if (!error && !image->is_reused && image->result.scope == GT_PATCH_NONE && recovered &&
-	    options->recovery->always)
-		error = keep_texts(&ptx, image, diag);
-	return error;
+	selection->source.whole = options->whole || selection->keep;
+	return 0;
 }
 
 /* ---- several PTX entries ---------------------------------------------------------------- */
@@ -413,11 +324,11 @@ static bool has_parts(const struct gt_fatbin *fatbin, const struct gt_fatbin_ent
 	return count > 1;
 }
 
-static int patch_parts(const struct gt_fatbin *fatbin, const struct gt_fatbin_entry *best,
-		       const struct gt_patch_options *options, struct gt_patch_image *image,
-		       struct gt_diag *diag)
+static int select_parts(const struct gt_fatbin_entry *best, struct gt_patch_selection *selection,
+			struct gt_diag *diag)
 {
-	gt_auto_cubin_ptx ptx = {0};
+	const struct gt_fatbin *fatbin = selection->fatbin;
+	struct gt_cubin_ptx *ptx = &selection->ptx;
 	int error = 0;
 
 	for (size_t i = 0; i < fatbin->entry_count && !error; i++) {
@@ -425,46 +336,147 @@ static int patch_parts(const struct gt_fatbin *fatbin, const struct gt_fatbin_en
 
 		if (!is_alternative(&fatbin->entries[i], best))
 			continue;
-		if (ptx.texts.count == GT_CUBIN_MAX_TEXTS)
+		if (ptx->texts.count == GT_CUBIN_MAX_TEXTS)
 			return gt_diag(diag, -E2BIG, "patch", NULL,
 				       "the module is linked from more than %d others",
 				       GT_CUBIN_MAX_TEXTS);
 		error = gt_fatbin_extract(&fatbin->entries[i], &payload, diag);
-		if (!error && gt_cubin_texts_add(&ptx.texts, payload.data, payload.size))
+		if (!error && gt_cubin_texts_add(&ptx->texts, payload.data, payload.size))
 			error = fail_memory(diag);
 	}
-	gt_strbuf_add(&ptx.options, best->options, best->options_length);
-	if (!error && ptx.options.failed)
-		error = fail_memory(diag);
-	return error ? error : patch_texts(&ptx, NULL, options, image, diag);
+	gt_strbuf_add(&ptx->options, best->options, best->options_length);
+	return error || !ptx->options.failed ? error : fail_memory(diag);
 }
 
-/* ---- images ----------------------------------------------------------------------------- */
+/* ---- selecting -------------------------------------------------------------------------- */
+
+void gt_patch_selection_clear(struct gt_patch_selection *selection)
+{
+	gt_cubin_free(&selection->cubin);
+	gt_cubin_ptx_clear(&selection->ptx);
+	gt_fatbin_payload_free(&selection->payload);
+	gt_fatbin_free(selection->fatbin);
+	*selection = (struct gt_patch_selection){0};
+}
+
+/* The PTX of an entry, which the driver would compile. */
+static void select_text(const struct gt_fatbin_entry *entry, struct gt_patch_selection *selection)
+{
+	selection->text = (struct gt_cubin_text){.text = selection->payload.data,
+						 .length = selection->payload.size};
+	selection->source.entry = entry;
+	selection->source.texts = &selection->text;
+	selection->source.text_count = 1;
+}
+
+/* The texts that were found, with the options that belong to them. */
+static void select_texts(struct gt_patch_selection *selection)
+{
+	selection->entry = (struct gt_fatbin_entry){
+		.options = gt_strbuf_string(&selection->ptx.options),
+		.options_length = (uint32_t)selection->ptx.options.length,
+	};
+	selection->source.entry = &selection->entry;
+	selection->source.texts = selection->ptx.texts.items;
+	selection->source.text_count = selection->ptx.texts.count;
+}
+
+static int select_source(uint32_t device, const struct gt_patch_options *options,
+			 struct gt_patch_selection *selection, struct gt_diag *diag)
+{
+	const struct gt_fatbin_entry *ptx = gt_fatbin_best_ptx(selection->fatbin, device), *entry;
+	bool is_linked = ptx && has_parts(selection->fatbin, ptx);
+	int error;
+
+	entry = ptx ? ptx : gt_fatbin_best_cubin(selection->fatbin, device);
+	if (!entry)
+		return -ENODATA;
+	selection->source.whole = options->whole;
+	error = is_linked ? select_parts(ptx, selection, diag)
+			  : gt_fatbin_extract(entry, &selection->payload, diag);
+	if (!error && !ptx)
+		error = select_cubin(options, selection, diag);
+	if (error)
+		return error;
+	if (ptx && !is_linked)
+		select_text(ptx, selection);
+	else
+		select_texts(selection);
+	return 0;
+}
+
+static int report_sass(int error, uint32_t device, struct gt_diag *diag)
+{
+	return error != -ENODATA ? error
+				 : gt_diag(diag, error, "patch", NULL,
+					   "SASS only: the module has no PTX for sm_%u", device);
+}
+
+int gt_patch_select(const void *data, size_t size, uint32_t device,
+		    const struct gt_patch_options *options,
+		    struct gt_patch_selection *ret_selection, struct gt_diag *diag)
+{
+	const struct gt_patch_source *source = &ret_selection->source;
+	int error;
+
+	*ret_selection = (struct gt_patch_selection){0};
+	error = gt_fatbin_open(data, size, &ret_selection->fatbin, diag);
+	if (!error)
+		error = select_source(device, options, ret_selection, diag);
+	for (size_t i = 0; i < source->text_count && !error && !ret_selection->matches; i++)
+		ret_selection->matches =
+			gt_patch_may_match(source->texts[i].text, source->texts[i].length, options);
+	return report_sass(error, device, diag);
+}
+
+/* ---- patching --------------------------------------------------------------------------- */
+
+static int patch_source(const struct gt_patch_source *source,
+			const struct gt_patch_options *options, struct gt_patch_image *image,
+			struct gt_diag *diag)
+{
+	struct gt_patch_options changed = *options;
+	int error = parse_texts(source, image, diag);
+
+	changed.whole = source->whole;
+	if (!error && source->cubin)
+		error = check_kernels(image, source->cubin, diag);
+	if (error)
+		return error;
+	if (source->text_count == 1)
+		return patch_single(source->entry, &changed, image, diag);
+	image->max_registers = find_register_limit(source->entry);
+	error = patch_linked(source, &changed, image, diag);
+	if (image->result.scope == GT_PATCH_NONE)
+		gt_strbuf_clear(&image->texts);
+	return error;
+}
+
+int gt_patch_selected(const struct gt_patch_selection *selection, uint32_t device,
+		      const struct gt_patch_options *options, struct gt_patch_image *ret_image,
+		      struct gt_diag *diag)
+{
+	const struct gt_patch_source *source = &selection->source;
+	int error = 0;
+
+	*ret_image = (struct gt_patch_image){0};
+	if (selection->matches)
+		error = patch_source(source, options, ret_image, diag);
+	if (!error && selection->keep && ret_image->result.scope == GT_PATCH_NONE)
+		error = keep_texts(source, ret_image, diag);
+	return report_sass(error, device, diag);
+}
 
 int gt_patch_image(const void *data, size_t size, uint32_t device,
 		   const struct gt_patch_options *options, struct gt_patch_image *ret_image,
 		   struct gt_diag *diag)
 {
-	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
-	gt_auto_fatbin_payload payload = {0};
-	const struct gt_fatbin_entry *entry, *cubin;
-	int error;
+	struct gt_patch_selection selection;
+	int error = gt_patch_select(data, size, device, options, &selection, diag);
 
 	*ret_image = (struct gt_patch_image){0};
-	error = gt_fatbin_open(data, size, &fatbin, diag);
-	if (error)
-		return error;
-	entry = gt_fatbin_best_ptx(fatbin, device);
-	cubin = entry ? NULL : gt_fatbin_best_cubin(fatbin, device);
-	if (entry && has_parts(fatbin, entry))
-		return patch_parts(fatbin, entry, options, ret_image, diag);
-	error = entry || cubin ? gt_fatbin_extract(entry ? entry : cubin, &payload, diag)
-			       : -ENODATA;
 	if (!error)
-		error = entry ? patch_text(entry, &payload, options, ret_image, diag)
-			      : patch_cubin(&payload, options, ret_image, diag);
-	if (error == -ENODATA)
-		gt_diag(diag, error, "patch", NULL, "SASS only: the module has no PTX for sm_%u",
-			device);
+		error = gt_patch_selected(&selection, device, options, ret_image, diag);
+	gt_patch_selection_clear(&selection);
 	return error;
 }

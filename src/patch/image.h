@@ -30,15 +30,19 @@ struct gt_patch_source {
 	bool whole;                   /* as in gt_patch_options */
 };
 
-/* Results of earlier calls. */
-struct gt_patch_reuse {
-	/*
-	 * Called before a source is parsed. True: the caller has its result, and it is not patched.
-	 * Else sites and kernels are numbered from *first_site and *first_kernel, which may change.
-	 */
-	bool (*find)(void *context, const struct gt_patch_source *source, uint32_t *first_site,
-		     uint32_t *first_kernel);
-	void *context;
+/* The part of an image that is for a device. */
+struct gt_patch_selection {
+	struct gt_patch_source source;
+	bool matches; /* a program may match a function of the source */
+	bool keep;    /* gt_patch_recovery.always: load the source even where nothing is inserted */
+
+	/* Internal: what the source refers to. */
+	struct gt_fatbin *fatbin;
+	struct gt_fatbin_payload payload;
+	struct gt_fatbin_entry entry;
+	struct gt_cubin_text text;
+	struct gt_cubin_ptx ptx;
+	struct gt_cubin cubin;
 };
 
 /* One of several modules that are linked. */
@@ -55,14 +59,28 @@ struct gt_patch_image {
 	struct gt_patch_result result; /* refers to the modules; of all parts */
 	struct gt_ptx_module *module;  /* NULL: nothing matched by its name, or there are parts */
 	GT_VEC(struct gt_patch_part) parts; /* of an image that is linked from several modules */
-	bool is_reused;                     /* the caller has the result: see gt_patch_reuse */
 };
 
 /*
- * data, size: an image as gt_fatbin_open takes it, hostile. device: its compute capability, 75 for
- * 7.5. 0, also where nothing matches; -ENODATA: no PTX for this device ("SASS only"); -EINVAL,
- * -ENOTSUP, -E2BIG, -ENOMEM with a diag. The caller clears the image, also after an error.
+ * Select the PTX of an image. data, size: as gt_fatbin_open takes it, hostile; it must outlive the
+ * selection, which must stay where it is. device: its compute capability, 75 for 7.5. 0, also where
+ * nothing matches; -ENODATA: no PTX for this device ("SASS only"); -EINVAL, -ENOTSUP, -E2BIG,
+ * -ENOMEM with a diag. The caller clears the selection, also after an error.
  */
+int gt_patch_select(const void *data, size_t size, uint32_t device,
+		    const struct gt_patch_options *options,
+		    struct gt_patch_selection *ret_selection, struct gt_diag *diag);
+void gt_patch_selection_clear(struct gt_patch_selection *selection);
+
+/*
+ * Patch what was selected. It uses nothing but its arguments and what they refer to, so that
+ * another thread can do it. Errors as above. The caller clears the image, also after an error.
+ */
+int gt_patch_selected(const struct gt_patch_selection *selection, uint32_t device,
+		      const struct gt_patch_options *options, struct gt_patch_image *ret_image,
+		      struct gt_diag *diag);
+
+/* Both. */
 int gt_patch_image(const void *data, size_t size, uint32_t device,
 		   const struct gt_patch_options *options, struct gt_patch_image *ret_image,
 		   struct gt_diag *diag);

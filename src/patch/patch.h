@@ -53,7 +53,6 @@ struct gt_patch_program {
 };
 
 struct gt_patch_recovery;
-struct gt_patch_reuse;
 
 /* The text depends on all of it; src/run/inject_reuse.c has the key of texts that are kept. */
 struct gt_patch_options {
@@ -70,8 +69,7 @@ struct gt_patch_options {
 	uint32_t call_sites, call_instructions;
 	bool symbols_global;                      /* as in gt_translate_options */
 	const struct gt_symbol_values *symbols;   /* as in gt_translate_options */
-	const struct gt_patch_recovery *recovery; /* for gt_patch_image; may be NULL */
-	const struct gt_patch_reuse *reuse;       /* for gt_patch_image; may be NULL */
+	const struct gt_patch_recovery *recovery; /* for gt_patch_select; may be NULL */
 	bool switchable;                          /* each site tests its program's switch */
 	uint64_t switches; /* the initial value of the symbol <prefix>switches */
 	uint64_t shapes;   /* the initial value of the symbol <prefix>shapes; 0: there is none */

@@ -38,6 +38,8 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	if (!error)
 		error = gt_inject_control_open(inject, diag);
 	if (!error)
+		error = gt_inject_jobs_open(inject, diag);
+	if (!error)
 		error = gt_inject_listen(inject, diag);
 	if (!error)
 		*ret_inject = gt_take(inject);
@@ -48,6 +50,7 @@ void gt_inject_close(struct gt_inject *inject)
 {
 	if (!inject)
 		return;
+	gt_inject_jobs_close(inject);
 	while (inject->connections)
 		gt_inject_disconnect(inject, inject->connections);
 	gt_inject_control_close(inject);

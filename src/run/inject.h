@@ -92,6 +92,8 @@ void gt_inject_recover_always(struct gt_inject *inject, bool always);
 int gt_inject_fd(const struct gt_inject *inject);
 /* Do it. 0 or -Exxx; errors of single processes are part of the coverage. */
 int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag);
+/* The same, and wait for the modules that are being patched. */
+int gt_inject_finish(struct gt_inject *inject, struct gt_diag *diag);
 
 /* Switch a program on or off, also in kernels that run. The options have `switchable`. */
 void gt_inject_switch(struct gt_inject *inject, uint32_t program, bool on);

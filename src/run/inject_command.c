@@ -122,7 +122,7 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 		poll(ready, gt_countof(ready), IDLE_MS);
 		/* The socket keeps the command's last messages after its end. */
 		ended = has_ended(child, ret_status);
-		error = gt_inject_poll(inject, diag);
+		error = ended ? gt_inject_finish(inject, diag) : gt_inject_poll(inject, diag);
 		command->idle(command->context);
 		if (timer >= 0 && read(timer, &expirations, sizeof(expirations)) > 0)
 			command->tick(command->context);

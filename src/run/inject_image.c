@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* An image of a process: from the file in its request to the reply. */
-#include "run/inject_private.h"
+#include "run/inject_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,31 +13,18 @@
 #include "agent/message.h"
 #include "base/file.h"
 #include "base/file_limit.h"
-#include "run/inject_reuse.h"
 
-/* The bytes of an image: mapped from a file that nobody can change, or copied. */
-struct image_bytes {
-	void *data;
-	size_t size;
-	bool is_mapped;
-};
-
-static void image_bytes_clear(struct image_bytes *bytes)
+static void image_bytes_clear(struct gt_inject_bytes *bytes)
 {
 	if (bytes->is_mapped)
 		munmap(bytes->data, bytes->size);
 	else
 		free(bytes->data);
+	*bytes = (struct gt_inject_bytes){0};
 }
+#define auto_image_bytes __attribute__((cleanup(image_bytes_clear))) struct gt_inject_bytes
 
-static void image_bytes_drop(struct image_bytes *bytes)
-{
-	image_bytes_clear(bytes);
-	*bytes = (struct image_bytes){0};
-}
-#define auto_image_bytes __attribute__((cleanup(image_bytes_clear))) struct image_bytes
-
-static bool map_image(int fd, struct image_bytes *bytes)
+static bool map_image(int fd, struct gt_inject_bytes *bytes)
 {
 	void *data = mmap(NULL, bytes->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
 
@@ -48,7 +35,7 @@ static bool map_image(int fd, struct image_bytes *bytes)
 	return true;
 }
 
-static bool copy_image(int fd, struct image_bytes *bytes)
+static bool copy_image(int fd, struct gt_inject_bytes *bytes)
 {
 	uint8_t *data = malloc(bytes->size);
 	size_t copied = 0;
@@ -64,7 +51,7 @@ static bool copy_image(int fd, struct image_bytes *bytes)
 	return data;
 }
 
-static bool read_image(int fd, uint64_t size, struct image_bytes *bytes)
+static bool read_image(int fd, uint64_t size, struct gt_inject_bytes *bytes)
 {
 	const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK;
 	/* Files of other kinds may have a process behind them, which need not answer (FUSE). */
@@ -82,52 +69,6 @@ static void set_reason(struct gt_inject_connection *connection, const char *reas
 {
 	snprintf(connection->reason, sizeof(connection->reason), "%s", reason);
 	connection->module.reason = connection->reason;
-}
-
-static int patch_image(struct gt_inject_query *query, const void *data, size_t size,
-		       struct gt_patch_image *image, struct gt_diag *diag)
-{
-	struct gt_inject *inject = query->inject;
-	const struct gt_patch_reuse reuse = {.find = gt_inject_reuse_find, .context = query};
-	const struct gt_symbol_values symbols = {
-		.maps = inject->memory.words,
-		.output = {inject->memory.words[inject->map_count][0],
-			   inject->memory.words[inject->map_count][1]},
-		.calls = {GT_INJECT_MAP_ADDRESS + inject->host_calls.offset, 1},
-		.pid_tgid = query->pid_tgid,
-	};
-	struct gt_recovered_search search = {
-		.recovered = inject->recovered,
-		.user = query->user,
-	};
-	const struct gt_patch_recovery recovery = {
-		.find = gt_recovered_find,
-		.context = &search,
-		.always = inject->recover_always,
-	};
-	const struct gt_patch_options options = {
-		.object = inject->options.object,
-		.programs = inject->options.programs,
-		.program_count = inject->options.program_count,
-		.kernels = inject->options.kernels,
-		.kernel_count = inject->options.kernel_count,
-		.first_site = query->first_site,
-		.first_kernel = query->first_kernel,
-		.symbols = &symbols,
-		.switchable = inject->options.switchable,
-		.switches = GT_INJECT_MAP_ADDRESS,
-		.shapes = GT_INJECT_MAP_ADDRESS + inject->memory.shapes,
-		.recovery = &recovery,
-		.reuse = &reuse,
-	};
-	int error;
-
-	inject->patching = size;
-	if (inject->options.progress)
-		inject->options.progress(inject->options.context);
-	error = gt_patch_image(data, size, query->capability, &options, image, diag);
-	inject->patching = 0;
-	return error;
 }
 
 /* ---- the numbers of kernels and sites -------------------------------------------------- */
@@ -364,109 +305,188 @@ void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connectio
 	set_reason(connection, reason);
 }
 
-/* The answer to a request. */
-struct image_answer {
-	struct gt_agent_reply reply;
-	int file; /* owned; -1: none */
-	bool has_image;
-};
+/* ---- selecting ------------------------------------------------------------------------- */
 
-static void answer_patched(struct gt_inject_query *query, const struct gt_patch_image *image,
-			   struct gt_inject_connection *connection, struct image_answer *answer)
+/* What selecting depends on; patching, too. */
+static struct gt_patch_options make_options(const struct gt_inject *inject)
 {
-	struct gt_inject_record record;
-
-	make_record(query, &image->result, &record);
-	number_patched(query, image);
-	count_record(query->inject, connection, &record, image->result.rejections.items);
-	answer->has_image = image->fatbin.length || image->texts.length;
-	if (answer->has_image)
-		answer->file = make_patched_file(image, &answer->reply);
-	if (!record.kernel_count || (answer->has_image && answer->file < 0))
-		return;
-	gt_inject_reuse_keep(query, &record, image->result.rejections.items, &answer->reply,
-			     answer->file);
-	if (image->fatbin.length && record.scope != GT_PATCH_NONE)
-		store_patched(query, image, &record);
-}
-
-static void answer_stored(struct gt_inject_query *query, struct gt_inject_connection *connection,
-			  struct image_answer *answer)
-{
-	const struct gt_inject_record *record = &query->stored.record;
-
-	number_stored(query);
-	count_record(query->inject, connection, record, query->stored.rejections.items);
-	answer->has_image = true;
-	answer->file = make_stored_file(&query->stored, &answer->reply);
-	if (answer->file >= 0)
-		gt_inject_reuse_keep(query, record, query->stored.rejections.items, &answer->reply,
-				     answer->file);
-}
-
-static void answer_known(const struct gt_inject_query *query,
-			 struct gt_inject_connection *connection, struct image_answer *answer)
-{
-	const struct gt_inject_known *known = query->known;
-
-	count_record(query->inject, connection, &known->record, known->rejections.items);
-	answer->reply = known->reply;
-	answer->has_image = known->file >= 0;
-	answer->file = known->file >= 0 ? fcntl(known->file, F_DUPFD_CLOEXEC, 0) : -1;
-}
-
-static void make_answer(struct gt_inject_query *query, const struct image_bytes *bytes,
-			struct gt_inject_connection *connection, struct image_answer *answer)
-{
-	struct gt_patch_image image = {0};
-	struct gt_diag diag = {0};
-	int error = bytes->data
-			    ? patch_image(query, bytes->data, bytes->size, &image, &diag)
-			    : gt_diag(&diag, -EINVAL, "run", NULL, "the image could not be read");
-
-	connection->module.cached = image.is_reused;
-	if (error)
-		count_failure(query->inject, connection, error, &diag);
-	else if (!image.is_reused)
-		answer_patched(query, &image, connection, answer);
-	else if (query->stored.fatbin)
-		answer_stored(query, connection, answer);
-	else
-		answer_known(query, connection, answer);
-	gt_patch_image_clear(&image);
-}
-
-/* Answer with the patched image or, if there is none, with the verdict to load the original. */
-bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connection *connection,
-			    const struct gt_agent_request *request, int file)
-{
-	struct image_answer answer = {
-		.reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_ORIGINAL},
-		.file = -1,
+	return (struct gt_patch_options){
+		.object = inject->options.object,
+		.programs = inject->options.programs,
+		.program_count = inject->options.program_count,
+		.kernels = inject->options.kernels,
+		.kernel_count = inject->options.kernel_count,
+		.switchable = inject->options.switchable,
+		.switches = GT_INJECT_MAP_ADDRESS,
+		.shapes = GT_INJECT_MAP_ADDRESS + inject->memory.shapes,
 	};
-	struct gt_inject_query query = {
+}
+
+static int select_source(struct gt_inject_job *job)
+{
+	struct gt_inject *inject = job->inject;
+	struct gt_recovered_search search = {
+		.recovered = inject->recovered,
+		.user = job->connection->user,
+	};
+	const struct gt_patch_recovery recovery = {
+		.find = gt_recovered_find,
+		.context = &search,
+		.always = inject->recover_always,
+	};
+	struct gt_patch_options options = make_options(inject);
+
+	options.recovery = &recovery;
+	return gt_patch_select(job->bytes.data, job->bytes.size, job->request.capability, &options,
+			       &job->selection, &job->diag);
+}
+
+bool gt_inject_image_select(struct gt_inject_job *job)
+{
+	struct gt_inject *inject = job->inject;
+
+	gt_inject_image_deselect(job);
+	job->reply = (struct gt_agent_reply){.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_ORIGINAL};
+	job->query = (struct gt_inject_query){
 		.inject = inject,
-		.capability = request->capability,
-		.user = connection->user,
-		.pid_tgid = (uint64_t)connection->module.pid << 32 | request->thread,
+		.capability = job->request.capability,
+		.user = job->connection->user,
+		.pid_tgid = (uint64_t)job->connection->module.pid << 32 | job->request.thread,
 		.first_site = inject->next_site,
 		.first_kernel = inject->next_kernel,
 	};
-	auto_image_bytes bytes = {0};
+	if (read_image(job->file, job->request.size, &job->bytes))
+		job->error = select_source(job);
+	else
+		job->error =
+			gt_diag(&job->diag, -EINVAL, "run", NULL, "the image could not be read");
+	if (job->error)
+		return false;
+	job->is_known =
+		job->selection.matches && gt_inject_reuse_find(&job->query, &job->selection.source);
+	return !job->is_known && (job->selection.matches || job->selection.keep);
+}
 
-	if (!read_image(file, request->size, &bytes))
-		image_bytes_drop(&bytes);
-	make_answer(&query, &bytes, connection, &answer);
+void gt_inject_image_deselect(struct gt_inject_job *job)
+{
+	gt_patch_selection_clear(&job->selection);
+	gt_inject_query_clear(&job->query);
+	job->query = (struct gt_inject_query){0};
+	job->is_known = false;
+	image_bytes_clear(&job->bytes);
+	job->error = 0;
+	job->diag = (struct gt_diag){0};
+}
+
+/* ---- patching -------------------------------------------------------------------------- */
+
+static bool has_image(const struct gt_patch_image *image)
+{
+	return image->fatbin.length || image->texts.length;
+}
+
+void gt_inject_image_patch(struct gt_inject_job *job)
+{
+	const struct gt_inject *inject = job->inject;
+	const struct gt_symbol_values symbols = {
+		.maps = inject->memory.words,
+		.output = {inject->memory.words[inject->map_count][0],
+			   inject->memory.words[inject->map_count][1]},
+		.calls = {GT_INJECT_MAP_ADDRESS + inject->host_calls.offset, 1},
+		.pid_tgid = job->query.pid_tgid,
+	};
+	struct gt_patch_options options = make_options(inject);
+
+	options.first_site = job->query.first_site;
+	options.first_kernel = job->query.first_kernel;
+	options.symbols = &symbols;
+	job->error = gt_patch_selected(&job->selection, job->request.capability, &options,
+				       &job->image, &job->diag);
+	if (!job->error && has_image(&job->image))
+		job->patched = make_patched_file(&job->image, &job->reply);
+}
+
+/* ---- answering ------------------------------------------------------------------------- */
+
+static void count_patched(struct gt_inject_job *job)
+{
+	const struct gt_patch_result *result = &job->image.result;
+	struct gt_inject_query *query = &job->query;
+	struct gt_inject_record record;
+
+	make_record(query, result, &record);
+	number_patched(query, &job->image);
+	count_record(job->inject, job->connection, &record, result->rejections.items);
+	if (!record.kernel_count || (has_image(&job->image) && job->patched < 0))
+		return;
+	gt_inject_reuse_keep(query, &record, result->rejections.items, &job->reply, job->patched);
+	if (job->image.fatbin.length && record.scope != GT_PATCH_NONE)
+		store_patched(query, &job->image, &record);
+}
+
+static void answer_stored(struct gt_inject_job *job)
+{
+	struct gt_inject_query *query = &job->query;
+	const struct gt_inject_record *record = &query->stored.record;
+
+	number_stored(query);
+	count_record(job->inject, job->connection, record, query->stored.rejections.items);
+	job->patched = make_stored_file(&query->stored, &job->reply);
+	if (job->patched >= 0)
+		gt_inject_reuse_keep(query, record, query->stored.rejections.items, &job->reply,
+				     job->patched);
+}
+
+static void answer_known(struct gt_inject_job *job)
+{
+	const struct gt_inject_known *known = job->query.known;
+
+	count_record(job->inject, job->connection, &known->record, known->rejections.items);
+	job->reply = known->reply;
+	job->patched = known->file >= 0 ? fcntl(known->file, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
+/* Whether the reply should have a file. */
+static bool needs_file(const struct gt_inject_job *job)
+{
+	if (job->error)
+		return false;
+	if (!job->is_known)
+		return has_image(&job->image);
+	return job->query.stored.fatbin || job->query.known->file >= 0;
+}
+
+bool gt_inject_image_answer(struct gt_inject_job *job)
+{
+	struct gt_inject_connection *connection = job->connection;
+	struct gt_inject *inject = job->inject;
+
+	connection->module.cached = job->is_known;
+	if (job->error)
+		count_failure(inject, connection, job->error, &job->diag);
+	else if (!job->is_known)
+		count_patched(job);
+	else if (job->query.stored.fatbin)
+		answer_stored(job);
+	else
+		answer_known(job);
 	connection->module.number = ++inject->coverage.modules;
-	if (!gt_agent_send(connection->fd, &answer.reply, sizeof(answer.reply), answer.file,
+	if (!gt_agent_send(connection->fd, &job->reply, sizeof(job->reply), job->patched,
 			   MSG_DONTWAIT) ||
-	    (answer.file < 0 && answer.has_image))
+	    (job->patched < 0 && needs_file(job)))
 		gt_inject_image_reject(inject, connection,
 				       "the patched module could not be handed over");
-	gt_cleanup_close(&answer.file);
-	gt_inject_query_clear(&query);
 	return connection->module.patched;
 }
+
+void gt_inject_image_clear(struct gt_inject_job *job)
+{
+	gt_inject_image_deselect(job);
+	gt_patch_image_clear(&job->image);
+	gt_cleanup_close(&job->patched);
+}
+
+/* ---- reports of compilers -------------------------------------------------------------- */
 
 void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connection *connection,
 			      const struct gt_agent_request *request, int file)

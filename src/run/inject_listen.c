@@ -45,7 +45,8 @@ int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag)
 	    bind(inject->listener, (struct sockaddr *)&address,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) ||
 	    listen(inject->listener, BACKLOG) || watch(inject, inject->listener, NULL) ||
-	    watch(inject, inject->control.epoll, &inject->control))
+	    watch(inject, inject->control.epoll, &inject->control) ||
+	    watch(inject, gt_inject_jobs_fd(inject), &inject->jobs))
 		return gt_diag(diag, -errno, "run", NULL, "cannot listen for agents: %s",
 			       strerror(errno));
 	return 0;
@@ -160,6 +161,12 @@ static void describe_error(int error, char *reason, size_t size)
 		snprintf(reason, size, "the driver rejected the patched module (%d)", error);
 }
 
+static void end_connection(struct gt_inject *inject, struct gt_inject_connection *connection)
+{
+	count_outcome(inject, connection);
+	gt_inject_disconnect(inject, connection);
+}
+
 /*
  * The driver's verdict on the patched image. A process that ends without one has loaded it, unless
  * it has not read the answer.
@@ -177,8 +184,38 @@ static void take_result(struct gt_inject *inject, struct gt_inject_connection *c
 		gt_inject_image_reject(inject, connection,
 				       "the process did not wait for the patched module");
 	}
-	count_outcome(inject, connection);
-	gt_inject_disconnect(inject, connection);
+	end_connection(inject, connection);
+}
+
+void gt_inject_answered(struct gt_inject *inject, struct gt_inject_connection *connection)
+{
+	if (!connection->answered) {
+		end_connection(inject, connection);
+	} else if (watch(inject, connection->fd, connection)) {
+		gt_inject_image_reject(inject, connection,
+				       "the collector has no memory for its result");
+		end_connection(inject, connection);
+	}
+}
+
+/* False: the connection is over. */
+static bool answer_request(struct gt_inject *inject, struct gt_inject_connection *connection,
+			   const struct gt_agent_request *request, int *file)
+{
+	switch (request->operation) {
+	case GT_AGENT_IMAGE:
+		/* Until its answer nothing comes but its end. */
+		epoll_ctl(inject->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
+		return gt_inject_jobs_add(inject, connection, request, gt_take_fd(file));
+	case GT_AGENT_COMPILED:
+		gt_inject_image_compiled(inject, connection, request, *file);
+		return false;
+	case GT_AGENT_MAPS:
+		gt_inject_memory_send(inject, connection->fd);
+		return false;
+	default:
+		return false;
+	}
 }
 
 static void take_request(struct gt_inject *inject, struct gt_inject_connection *connection)
@@ -191,18 +228,10 @@ static void take_request(struct gt_inject *inject, struct gt_inject_connection *
 		if (inject->options.host_programs)
 			gt_host_programs_attach_process(inject->options.host_programs,
 							connection->module.pid);
-		if (request.operation == GT_AGENT_IMAGE)
-			connection->answered =
-				gt_inject_image_answer(inject, connection, &request, file);
-		else if (request.operation == GT_AGENT_COMPILED)
-			gt_inject_image_compiled(inject, connection, &request, file);
-		else if (request.operation == GT_AGENT_MAPS)
-			gt_inject_memory_send(inject, connection->fd);
+		if (answer_request(inject, connection, &request, &file))
+			return;
 	}
-	if (connection->answered)
-		return;
-	count_outcome(inject, connection);
-	gt_inject_disconnect(inject, connection);
+	end_connection(inject, connection);
 }
 
 /* Some of what there is to do. *ret_count: how much it was. */
@@ -220,6 +249,8 @@ static int poll_agents(struct gt_inject *inject, int *ret_count, struct gt_diag 
 
 		if (events[i].data.ptr == &inject->control)
 			gt_inject_control_poll(inject);
+		else if (events[i].data.ptr == &inject->jobs)
+			gt_inject_jobs_poll(inject);
 		else if (!connection)
 			accept_agent(inject);
 		else if (connection->answered)
@@ -238,4 +269,14 @@ int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag)
 	for (int i = 0; i < MAX_CONNECTIONS && count > 0 && !error; i++)
 		error = poll_agents(inject, &count, diag);
 	return error;
+}
+
+int gt_inject_finish(struct gt_inject *inject, struct gt_diag *diag)
+{
+	int error = gt_inject_poll(inject, diag);
+
+	if (error)
+		return error;
+	gt_inject_jobs_finish(inject);
+	return gt_inject_poll(inject, diag);
 }

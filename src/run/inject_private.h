@@ -20,8 +20,9 @@ enum {
 /* One image of one process. */
 struct gt_inject_connection {
 	int fd;
-	uid_t user;    /* of the process */
-	bool answered; /* the result is awaited */
+	uid_t user;                /* of the process */
+	bool answered;             /* the result is awaited */
+	struct gt_inject_job *job; /* its image is not answered yet; NULL: none */
 	struct gt_inject_module module;
 	uint32_t first_kernel;
 	char reason[512]; /* as long as a diag's text */
@@ -67,6 +68,14 @@ struct gt_inject_memory {
 	struct gt_bpf_map_grid *grids; /* by map: for views */
 };
 
+/* Images that are not answered yet (inject_job.h). */
+struct gt_inject_jobs {
+	struct gt_inject_worker *worker;
+	struct gt_inject_job *patching;     /* NULL: the worker has nothing to do */
+	struct gt_inject_job *first, *last; /* that wait */
+	size_t count;
+};
+
 /* A kernel that has programs. */
 struct gt_inject_kernel {
 	char *name; /* mangled; NULL: out of memory */
@@ -85,6 +94,7 @@ struct gt_inject {
 	char socket[96]; /* its name, a '/', and the token of requests */
 	struct gt_inject_connection *connections;
 	size_t connection_count;
+	struct gt_inject_jobs jobs;
 	uint32_t next_site, next_kernel;
 	GT_VEC(struct gt_inject_kernel) kernels; /* by number, of the first MAX_KERNELS */
 	struct gt_inject_sites *sites;
@@ -123,12 +133,25 @@ void gt_inject_reasons_clear(struct gt_inject *inject);
 int gt_inject_listen(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_disconnect(struct gt_inject *inject, struct gt_inject_connection *connection);
 
+/* The image of a connection is answered: wait for the result, or disconnect. */
+void gt_inject_answered(struct gt_inject *inject, struct gt_inject_connection *connection);
+
+/* inject_job.c: start the worker. 0 or -Exxx; close after errors, too. */
+int gt_inject_jobs_open(struct gt_inject *inject, struct gt_diag *diag);
+void gt_inject_jobs_close(struct gt_inject *inject);
+/* Readable when gt_inject_jobs_poll has something to do. */
+int gt_inject_jobs_fd(const struct gt_inject *inject);
+void gt_inject_jobs_poll(struct gt_inject *inject);
+/* Answer all, however long it takes. */
+void gt_inject_jobs_finish(struct gt_inject *inject);
 /*
- * inject_image.c: patch the image in `file` and reply. True: a patched image was sent, and its
- * result is awaited.
+ * Answer a request with the image in `file`, which it owns from now on: at once, or later. False:
+ * no memory.
  */
-bool gt_inject_image_answer(struct gt_inject *inject, struct gt_inject_connection *connection,
-			    const struct gt_agent_request *request, int file);
+bool gt_inject_jobs_add(struct gt_inject *inject, struct gt_inject_connection *connection,
+			const struct gt_agent_request *request, int file);
+
+/* inject_image.c */
 /* Take the report about a cubin in `file`, and reply. */
 void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connection *connection,
 			      const struct gt_agent_request *request, int file);

@@ -319,10 +319,8 @@ void gt_inject_reuse_store(const struct gt_inject_query *query,
 
 /* ---- queries --------------------------------------------------------------------------- */
 
-bool gt_inject_reuse_find(void *context, const struct gt_patch_source *source, uint32_t *first_site,
-			  uint32_t *first_kernel)
+bool gt_inject_reuse_find(struct gt_inject_query *query, const struct gt_patch_source *source)
 {
-	struct gt_inject_query *query = context;
 	struct gt_inject_reuse *reuse = query->inject->reuse;
 
 	query->has_key = make_key(query, source, &query->key);
@@ -334,10 +332,8 @@ bool gt_inject_reuse_find(void *context, const struct gt_patch_source *source, u
 		query->first_site = query->known->record.first_site;
 		query->first_kernel = query->known->record.first_kernel;
 	}
-	*first_site = query->first_site;
-	*first_kernel = query->first_kernel;
-	return has_reply(query) ||
-	       (source->text_count == 1 && read_stored(query, *first_site, *first_kernel));
+	return has_reply(query) || (source->text_count == 1 &&
+				    read_stored(query, query->first_site, query->first_kernel));
 }
 
 void gt_inject_reuse_keep(const struct gt_inject_query *query,

@@ -41,9 +41,11 @@ struct gt_inject_query {
 int gt_inject_reuse_new(const struct gt_inject *inject, struct gt_inject_reuse **ret_reuse);
 void gt_inject_reuse_free(struct gt_inject_reuse *reuse);
 
-/* The function of gt_patch_reuse; context: a gt_inject_query. */
-bool gt_inject_reuse_find(void *context, const struct gt_patch_source *source, uint32_t *first_site,
-			  uint32_t *first_kernel);
+/*
+ * Search a source. True: it was patched before, and `known` or `stored` has the result. Else it is
+ * to be patched, with the numbers of the query.
+ */
+bool gt_inject_reuse_find(struct gt_inject_query *query, const struct gt_patch_source *source);
 /* Keep what was patched for this run, with a copy of the descriptor of the reply's file.
  * The record has the number of rejections. */
 void gt_inject_reuse_keep(const struct gt_inject_query *query,

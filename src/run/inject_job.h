@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An image on its way from the request to the reply. The caller's thread selects the PTX of the
+ * image: one that no program matches, or that was patched before, is answered at once, also while
+ * another one is patched. What is left is patched by a worker, one after the other in the order of
+ * the requests, so that kernels and sites can be numbered. The caller's thread counts and answers.
+ */
+#pragma once
+
+#include "run/inject_private.h"
+#include "run/inject_reuse.h"
+
+/* The bytes of an image: mapped from a file that nobody can change, or copied. */
+struct gt_inject_bytes {
+	void *data;
+	size_t size;
+	bool is_mapped;
+};
+
+struct gt_inject_job {
+	struct gt_inject *inject;
+	struct gt_inject_connection *connection;
+	struct gt_agent_request request;
+	int file; /* the request's; owned; -1: none */
+
+	/* inject_image.c */
+	struct gt_inject_bytes bytes;
+	struct gt_patch_selection selection;
+	struct gt_inject_query query;
+	bool is_known; /* the result is that of an earlier image */
+	struct gt_patch_image image;
+	int error;
+	struct gt_diag diag;
+	struct gt_agent_reply reply;
+	int patched; /* the reply's file; owned; -1: none */
+
+	struct gt_inject_job *next;
+};
+
+/*
+ * inject_image.c: read the image and select its PTX. True: gt_inject_image_patch is due; else the
+ * job can be answered.
+ */
+bool gt_inject_image_select(struct gt_inject_job *job);
+/* Forget the selection and the bytes, which take memory. */
+void gt_inject_image_deselect(struct gt_inject_job *job);
+/* Patch what was selected: in the worker. */
+void gt_inject_image_patch(struct gt_inject_job *job);
+/*
+ * Count the outcome, and send the reply. True: a patched image was sent, and its result is awaited.
+ */
+bool gt_inject_image_answer(struct gt_inject_job *job);
+void gt_inject_image_clear(struct gt_inject_job *job);
