@@ -37,16 +37,25 @@ static void use_value(struct writer *writer, unsigned pointer, unsigned room)
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | some_size(), 7, pointer, (int)below(room - 7)));
 }
 
-/* Look up: test, move and use the pointer, a copy of it or a spilled one. */
-static void add_lookup(struct writer *writer)
+/* Return a map whose values are looked up. */
+static unsigned some_lookup_map(void)
 {
 	static const uint8_t maps[] = {MAP_ARRAY, MAP_HASH,  MAP_ARRAY,  MAP_HASH,
 				       MAP_SMS,   MAP_WARPS, MAP_THREADS};
+
+	if (random_private)
+		return random_section->level == GT_LEVEL_WARP ? MAP_WARPS : MAP_THREADS;
+	return maps[below(random_for_linux ? 4 : gt_countof(maps))];
+}
+
+/* Look up: test, move and use the pointer, a copy of it or a spilled one. */
+static void add_lookup(struct writer *writer)
+{
 	bool copied = !below(3), stored = !copied && !below(4);
 	unsigned tested = copied && below(2), used = stored || (copied && below(3)), skip;
 	unsigned room = MAP_VALUE;
 
-	put_key(writer, maps[below(random_for_linux ? 4 : gt_countof(maps))]);
+	put_key(writer, some_lookup_map());
 	call(writer, GT_HELPER_map_lookup_elem);
 	writer->scalars &= 0xfffe;
 	if (copied)
@@ -93,6 +102,8 @@ static void add_update(struct writer *writer)
 {
 	unsigned map = below(3) ? MAP_HASH : MAP_ARRAY;
 
+	if (random_private)
+		map = some_lookup_map();
 	emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 7, VALUE));
 	emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 8, VALUE + 8));
 	put_key(writer, map);
@@ -136,6 +147,8 @@ static void add_ring(struct writer *writer)
 	unsigned size = 8 + 8 * below(3), skip;
 	bool stored = below(2);
 
+	if (random_private)
+		return;
 	if (!below(3)) {
 		add_output(writer);
 		return;
@@ -169,14 +182,31 @@ static void add_ring(struct writer *writer)
 	writer->scalars |= 1;
 }
 
+/* A collective helper of the level of the program. */
+static void add_collective(struct writer *writer)
+{
+	static const int32_t of_threads[] = {GT_HELPER_warp_ballot, GT_HELPER_warp_shuffle,
+					     GT_HELPER_warp_sum};
+	static const int32_t of_warps[] = {GT_HELPER_warp_lane_value, GT_HELPER_warp_distinct,
+					   GT_HELPER_warp_stride, GT_HELPER_warp_bank_passes};
+	bool group = random_section && random_section->level == GT_LEVEL_WARP;
+
+	if (random_section && random_section->level == GT_LEVEL_BLOCK)
+		return;
+	move(writer, 1, 7 + below(2));
+	if (group)
+		set(writer, 1, (int32_t)(GT_LANE_PREDICATE + below(4)));
+	move(writer, 2, 7 + below(2));
+	call(writer, group ? of_warps[below(gt_countof(of_warps))]
+			   : of_threads[below(gt_countof(of_threads))]);
+}
+
 /* Helpers of a warp, and the position of a thread. */
 static void add_lanes(struct writer *writer)
 {
 	static const int32_t plain[] = {GT_HELPER_get_lane_id, GT_HELPER_warp_active_mask,
 					GT_HELPER_flat_block_id, GT_HELPER_flat_warp_id,
 					GT_HELPER_get_warp_id};
-	static const int32_t together[] = {GT_HELPER_warp_ballot, GT_HELPER_warp_shuffle,
-					   GT_HELPER_warp_sum};
 	static const int32_t places[] = {GT_HELPER_get_thread_idx, GT_HELPER_get_block_dim,
 					 GT_HELPER_get_block_idx};
 
@@ -191,9 +221,7 @@ static void add_lanes(struct writer *writer)
 		}
 		call(writer, places[below(gt_countof(places))]);
 	} else if ((!writer->depth && !writer->function) || !below(16)) {
-		move(writer, 1, 7 + below(2));
-		move(writer, 2, 7 + below(2));
-		call(writer, together[below(gt_countof(together))]);
+		add_collective(writer);
 	}
 	if (writer->scalars & 1)
 		move(writer, 7 + below(2), 0);

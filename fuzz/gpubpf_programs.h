@@ -2,13 +2,13 @@
 /*
  * Random eBPF programs with 64 bytes of memory and some maps, most of which the verifier accepts:
  * arithmetic, branches, loops, functions that access their callers' stacks, spilled scalars and
- * pointers, bounded indices, atomics, maps, rings, lanes. They only call helpers with the same
- * results on the interpreter and on a device. The same programs in each run, or generated from the
- * bytes of a fuzzer; and mutations of programs.
+ * pointers, bounded indices, atomics, maps, rings, lanes, compared pointers, fields of contexts.
+ * They only call helpers with the same results on the interpreter and on a device. The same
+ * programs in each run, or generated from the bytes of a fuzzer; and mutations of programs.
  */
 #pragma once
 
-#include "gpubpf_calls.h"
+#include "gpubpf_pointers.h"
 
 /* An arbitrary instruction: the verifier decides whether it is safe. */
 static void add_noise(struct writer *writer)
@@ -117,12 +117,12 @@ static void add_loop(struct writer *writer)
 static void add_statements(struct writer *writer, unsigned statements)
 {
 	static void (*const plain[])(struct writer *) = {
-		add_alu,     add_alu,         add_alu,   add_alu,    add_constant,
-		add_memory,  add_memory,      add_stack, add_stack,  add_value,
-		add_lookup,  add_lookup,      add_ring,  add_update, add_call,
-		add_indexed, add_spill,       add_outer, add_linked, add_spilled_index,
-		add_outer,   add_stack_index, add_lanes, add_call,   add_constant_value,
-		add_choice,  add_choice,      add_call};
+		add_alu,     add_alu,         add_alu,   add_alu,        add_constant,
+		add_memory,  add_memory,      add_stack, add_stack,      add_value,
+		add_lookup,  add_lookup,      add_ring,  add_update,     add_call,
+		add_indexed, add_spill,       add_outer, add_linked,     add_spilled_index,
+		add_outer,   add_stack_index, add_lanes, add_call,       add_constant_value,
+		add_choice,  add_choice,      add_call,  add_comparison, add_field};
 
 	while (statements-- && writer->count + RANDOM_ROOM < writer->limit) {
 		unsigned kind = below(100);
@@ -151,15 +151,18 @@ static void add_function(struct writer *writer, unsigned number)
 	if (number == RANDOM_FUNCTIONS)
 		writer->limit = RANDOM_MAX_INSNS;
 	writer->limit -= 2;
-	move(writer, 6, 1);
+	if (random_section && !number)
+		begin_context(writer, MAP_OWN);
+	else
+		move(writer, 6, 1);
 	if (number) {
 		move(writer, 7, 2);
 		move(writer, 8, 3);
 		if (writer->passes_stacks)
 			emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 4, OUTER));
 	} else {
-		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 7, 1, 0));
-		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_W, 8, 1, 8));
+		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 7, 6, 0));
+		emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_W, 8, 6, 8));
 	}
 	writer->scalars = 1 << 7 | 1 << 8;
 	if (number && writer->passes_choices)

@@ -378,6 +378,10 @@ static void add_value(struct writer *writer)
 {
 	unsigned pointer = pointer_register(writer);
 
+	if (random_private) {
+		restore_scalar(writer, pointer);
+		return;
+	}
 	load_map(writer, pointer, MAP_ONE, 0);
 	add_access(writer, pointer, 0, MAP_VALUE, false, true);
 	/* It may have been the target of a load. */

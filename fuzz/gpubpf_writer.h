@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "gpubpf/context.h"
 #include "gpubpf/helpers.h"
 #include "gpubpf/program.h"
 
@@ -25,6 +26,7 @@ enum {
 	OUTER = -104, /* in functions: a pointer to their caller's stack */
 	ROUND = -112,
 	RECORD = -120,
+	CONTEXT = -128,
 	OUTER_BYTES = 16, /* at the pointer in OUTER */
 	/* The maps. */
 	MAP_ONE = 0, /* an array of one value */
@@ -37,7 +39,8 @@ enum {
 	MAP_WARPS = 6,
 	MAP_SMS = 7,
 	RANDOM_MAPS = 8,
-	MAP_VALUE = 16, /* bytes of each value */
+	MAP_OWN = RANDOM_MAPS, /* programs with contexts: MEMORY bytes for each run */
+	MAP_VALUE = 16,        /* bytes of each value */
 };
 
 static uint8_t random_constant[MAP_VALUE] = {7, 0, 0, 0, 63, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1};
@@ -62,6 +65,10 @@ static gt_unused struct gt_bpf_map random_maps[RANDOM_MAPS] = {
 
 /* Generate programs that Linux supports, too. */
 static bool random_for_linux;
+/* Generate programs with the context of a section; or NULL, with memory. */
+static gt_unused const struct gt_section *random_section;
+/* Of these, programs whose runs at the same time do not affect each other, in any order. */
+static bool random_private;
 
 /* ---- randomness ------------------------------------------------------------------------ */
 

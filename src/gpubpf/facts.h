@@ -20,7 +20,11 @@ enum gt_register_type {
 	GT_REG_MIXED,     /* pointers of different types, on different paths */
 };
 
-/* A register on all paths. */
+/*
+ * A register on all paths. Bounds and alignment are those of registers that must be precise: of
+ * addresses that are accessed, operands of jumps, and what these are computed from. Others have
+ * none.
+ */
 struct gt_register_fact {
 	uint8_t type;      /* gt_register_type */
 	bool maybe_null;   /* a pointer, or NULL */

@@ -13,7 +13,7 @@
 #include "gpubpf/interp/private.h"
 
 struct claims {
-	const struct gt_bpf_object *object;
+	const struct gt_interp_options *options;
 	const struct gt_bpf_program *program;
 	const struct gt_facts *facts;
 	unsigned depth;
@@ -24,10 +24,10 @@ struct claims {
 	char wrong[256]; /* "" while the run agrees with the facts */
 };
 
-static inline void claims_begin(struct claims *claims, const struct gt_bpf_object *object,
+static inline void claims_begin(struct claims *claims, const struct gt_interp_options *options,
 				const struct gt_bpf_program *program, const struct gt_facts *facts)
 {
-	*claims = (struct claims){object, program, facts, .last = -1};
+	*claims = (struct claims){options, program, facts, .last = -1};
 	claims->functions[0] = gt_facts_subprogram(facts, 0);
 }
 
@@ -68,11 +68,32 @@ static inline bool claims_in_range(const struct gt_register_fact *fact, uint64_t
 	       !(offset & (fact->alignment - 1u));
 }
 
+/* Whether it is a pointer to a value or record of a map, moved as far as the fact says. */
+static inline bool claims_hold_map(const struct claims *claims, const struct gt_register_fact *fact,
+				   uint64_t value)
+{
+	const struct gt_bpf_object *object = claims->options->object;
+
+	if (value & (fact->alignment - 1u))
+		return false;
+	for (uint32_t i = 0; i < object->map_count; i++) {
+		uint64_t start = gt_region_address(claims->options, GT_REGION_MAPS + i, 0), room;
+		uint32_t copies = claims->options->map_copies ? claims->options->map_copies[i] : 1;
+
+		if (fact->map >= 0 && fact->map != (int32_t)i)
+			continue;
+		if (__builtin_add_overflow((uint64_t)fact->max - (uint64_t)fact->min,
+					   gt_bpf_map_bytes(&object->maps[i], copies), &room) ||
+		    value - start - (uint64_t)fact->min <= room)
+			return true;
+	}
+	return false;
+}
+
 static inline bool claims_hold(const struct claims *claims, const struct gt_register_fact *fact,
 			       uint64_t value)
 {
-	/* A pointer may be before its region until it is moved back. */
-	uint64_t region = (value + (UINT64_C(1) << 30)) >> GT_INTERP_REGION_SHIFT;
+	const struct gt_interp_options *options = claims->options;
 
 	if (fact->maybe_null && !value)
 		return true;
@@ -83,20 +104,25 @@ static inline bool claims_hold(const struct claims *claims, const struct gt_regi
 		return fact->frame == UINT8_MAX ||
 		       (fact->frame <= claims->depth &&
 			claims_in_range(fact,
-					value - gt_region_address(GT_REGION_STACK + claims->depth -
+					value - gt_region_address(options,
+								  GT_REGION_STACK + claims->depth -
 									  fact->frame,
 								  GT_BPF_STACK_SIZE)));
 	case GT_REG_MEMORY:
-		return claims_in_range(fact, value - gt_region_address(GT_REGION_MEMORY, 0));
+		return claims_in_range(fact,
+				       value - gt_region_address(options, GT_REGION_MEMORY, 0));
+	case GT_REG_CONTEXT:
+		return claims_in_range(fact,
+				       value - gt_region_address(options, GT_REGION_CONTEXT, 0));
 	case GT_REG_MAP:
-		return fact->map < 0 ||
-		       value == gt_region_address(GT_REGION_HANDLES + (unsigned)fact->map, 0);
+		for (uint32_t i = 0; i < options->object->map_count; i++)
+			if ((fact->map < 0 || fact->map == (int32_t)i) &&
+			    value == gt_region_address(options, GT_REGION_HANDLES + i, 0))
+				return true;
+		return false;
 	case GT_REG_MAP_VALUE:
 	case GT_REG_RECORD:
-		return region >= GT_REGION_MAPS &&
-		       region < GT_REGION_MAPS + claims->object->map_count &&
-		       (fact->map < 0 || region - GT_REGION_MAPS == (unsigned)fact->map) &&
-		       !(value & (fact->alignment - 1u));
+		return claims_hold_map(claims, fact, value);
 	default:
 		return true;
 	}
@@ -106,8 +132,7 @@ static inline bool claims_hold(const struct claims *claims, const struct gt_regi
 static inline void claims_touch(struct claims *claims, uint64_t address, uint64_t size, bool reads,
 				bool writes)
 {
-	uint64_t frame = (address >> GT_INTERP_REGION_SHIFT) - GT_REGION_STACK;
-	uint64_t offset = address & ((UINT64_C(1) << GT_INTERP_REGION_SHIFT) - 1);
+	uint64_t offset, frame = gt_region_of(claims->options, address, &offset) - GT_REGION_STACK;
 	const struct gt_subprogram_facts *function;
 
 	if (!size || frame > claims->depth || offset + size > GT_BPF_STACK_SIZE)
@@ -132,17 +157,21 @@ static inline void claims_touch(struct claims *claims, uint64_t address, uint64_
 static inline void claims_call(struct claims *claims, const struct gt_helper *helper,
 			       const uint64_t *registers)
 {
-	uint64_t map = (registers[1] >> GT_INTERP_REGION_SHIFT) - GT_REGION_HANDLES;
+	const struct gt_bpf_object *object = claims->options->object;
+	uint32_t map = 0;
 
+	while (map < object->map_count &&
+	       registers[1] != gt_region_address(claims->options, GT_REGION_HANDLES + map, 0))
+		map++;
 	for (unsigned i = 0; i < GT_HELPER_ARGUMENTS; i++) {
 		switch (helper->arguments[i]) {
 		case GT_ARG_KEY:
-			claims_touch(claims, registers[i + 1], claims->object->maps[map].key_size,
-				     true, false);
+			claims_touch(claims, registers[i + 1], object->maps[map].key_size, true,
+				     false);
 			break;
 		case GT_ARG_VALUE:
-			claims_touch(claims, registers[i + 1], claims->object->maps[map].value_size,
-				     true, false);
+			claims_touch(claims, registers[i + 1], object->maps[map].value_size, true,
+				     false);
 			break;
 		case GT_ARG_MEMORY:
 			claims_touch(claims, registers[i + 1], registers[i + 2], true, false);

@@ -239,7 +239,7 @@ static void start_lane(struct grid_run *run, unsigned lane, uint64_t number, uin
 	build_context(machine, run->contexts[lane]);
 	machine->context = run->contexts[lane];
 	machine->context_size = gt_context_size(grid->section->kind);
-	machine->registers[1] = gt_region_address(GT_REGION_CONTEXT, 0);
+	machine->registers[1] = gt_region_address(run->options, GT_REGION_CONTEXT, 0);
 }
 
 static int run_lanes(struct grid_run *run, unsigned count)

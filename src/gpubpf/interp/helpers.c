@@ -19,12 +19,14 @@
 /* The number of the map in r<argument>, or -EINVAL. */
 static int64_t map_of(struct gt_interp_machine *machine, unsigned argument)
 {
-	uint64_t handle = machine->registers[argument] >> GT_INTERP_REGION_SHIFT;
-	uint32_t count = machine->options->object ? machine->options->object->map_count : 0;
+	const struct gt_interp_options *options = machine->options;
+	uint32_t count = options->object ? options->object->map_count : 0;
 
-	if (handle < GT_REGION_HANDLES || handle - GT_REGION_HANDLES >= count)
-		return gt_interp_fail(machine, -EINVAL, "r%u is not a map", argument);
-	return (int64_t)(handle - GT_REGION_HANDLES);
+	for (uint32_t i = 0; i < count; i++)
+		if (machine->registers[argument] ==
+		    gt_region_address(options, GT_REGION_HANDLES + i, 0))
+			return i;
+	return gt_interp_fail(machine, -EINVAL, "r%u is not a map", argument);
 }
 
 /* The operands of a helper on a map: the map, its memory, the copy and the key. */
@@ -115,7 +117,8 @@ static int return_copy(struct gt_interp_machine *machine, const struct map_acces
 	if (!copy)
 		return gt_interp_fail(machine, -ENOMEM, "out of memory");
 	memcpy(copy->data, (const uint8_t *)access->memory + offset, copy->size);
-	machine->registers[0] = gt_region_address(GT_REGION_COPIES + copy->insn, 0);
+	machine->registers[0] =
+		gt_region_address(machine->options, GT_REGION_COPIES + copy->insn, 0);
 	return 0;
 }
 
@@ -160,7 +163,8 @@ static int gt_interp_map_lookup(struct gt_interp_machine *machine)
 		return return_copy(machine, &access, offset);
 	machine->registers[0] =
 		offset < 0 ? 0
-			   : gt_region_address(GT_REGION_MAPS + access.number, (uint64_t)offset);
+			   : gt_region_address(machine->options, GT_REGION_MAPS + access.number,
+					       (uint64_t)offset);
 	return 0;
 }
 
@@ -273,24 +277,23 @@ static int gt_interp_ring_reserve(struct gt_interp_machine *machine)
 	machine->registers[0] = 0;
 	if (offset < 0)
 		return 0;
-	machine->registers[0] =
-		gt_region_address(GT_REGION_MAPS + (unsigned)number, (uint64_t)offset);
+	machine->registers[0] = gt_region_address(
+		machine->options, GT_REGION_MAPS + (unsigned)number, (uint64_t)offset);
 	machine->records[machine->record_count].address = machine->registers[0];
+	machine->records[machine->record_count].offset = (uint64_t)offset;
+	machine->records[machine->record_count].ring = (unsigned)number;
 	machine->records[machine->record_count++].size = machine->registers[2];
 	return 0;
 }
 
 static int ring_finish(struct gt_interp_machine *machine, enum gt_ring_state state)
 {
-	uint64_t address = machine->registers[1];
-	uint64_t number = (address >> GT_INTERP_REGION_SHIFT) - GT_REGION_MAPS;
-
 	for (unsigned i = 0; i < machine->record_count; i++) {
-		if (machine->records[i].address != address)
+		if (machine->records[i].address != machine->registers[1])
 			continue;
+		gt_ring_finish(machine->options->map_memory[machine->records[i].ring],
+			       machine->records[i].offset, state);
 		machine->records[i] = machine->records[--machine->record_count];
-		gt_ring_finish(machine->options->map_memory[number],
-			       address & ((1ull << GT_INTERP_REGION_SHIFT) - 1), state);
 		machine->registers[0] = 0;
 		return 0;
 	}

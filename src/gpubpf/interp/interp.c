@@ -29,7 +29,7 @@ static bool is_in_map(struct gt_interp_machine *machine, unsigned number, uint64
 
 	if (gt_bpf_map_kind(map->type)->shape != GT_BPF_MAP_RING)
 		return gt_bpf_map_holds(map, copies, offset, size);
-	address = gt_region_address(GT_REGION_MAPS + number, offset);
+	address = gt_region_address(machine->options, GT_REGION_MAPS + number, offset);
 	for (unsigned i = 0; i < machine->record_count; i++)
 		if (address >= machine->records[i].address &&
 		    address - machine->records[i].address <= machine->records[i].size &&
@@ -42,8 +42,7 @@ static void *find_memory(struct gt_interp_machine *machine, uint64_t address, ui
 			 bool write)
 {
 	const struct gt_interp_options *options = machine->options;
-	uint64_t region = address >> GT_INTERP_REGION_SHIFT;
-	uint64_t offset = address & ((1ull << GT_INTERP_REGION_SHIFT) - 1);
+	uint64_t offset, region = gt_region_of(options, address, &offset);
 
 	if (region >= GT_REGION_STACK && region <= GT_REGION_STACK + machine->frame) {
 		if (offset > GT_BPF_STACK_SIZE || size > GT_BPF_STACK_SIZE - offset)
@@ -196,9 +195,11 @@ static int run_wide(struct gt_interp_machine *machine, const struct bpf_insn *in
 	if (insn->src_reg == GT_BPF_IMM_SCALAR)
 		*target = offset << 32 | number;
 	else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
-		*target = gt_region_address(GT_REGION_HANDLES + (unsigned)number, 0);
+		*target = gt_region_address(machine->options, GT_REGION_HANDLES + (unsigned)number,
+					    0);
 	else
-		*target = gt_region_address(GT_REGION_MAPS + (unsigned)number, offset);
+		*target = gt_region_address(machine->options, GT_REGION_MAPS + (unsigned)number,
+					    offset);
 	machine->at++;
 	return 0;
 }
@@ -213,8 +214,8 @@ static int enter_function(struct gt_interp_machine *machine, uint32_t target)
 	       sizeof(machine->calls[0].saved));
 	machine->frame++;
 	memset(machine->stacks[machine->frame], 0, GT_BPF_STACK_SIZE);
-	machine->registers[10] =
-		gt_region_address(GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
+	machine->registers[10] = gt_region_address(
+		machine->options, GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
 	machine->at = target;
 	return 0;
 }
@@ -226,8 +227,8 @@ static void leave_function(struct gt_interp_machine *machine)
 	memcpy(&machine->registers[6], machine->calls[machine->frame].saved,
 	       sizeof(machine->calls[0].saved));
 	gt_interp_drop_arguments(machine);
-	machine->registers[10] =
-		gt_region_address(GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
+	machine->registers[10] = gt_region_address(
+		machine->options, GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
 }
 
 /* Runs the jump before machine->at. 1 at the program's end. */
@@ -295,7 +296,7 @@ void gt_interp_start(struct gt_interp_machine *machine, const struct gt_bpf_prog
 		.random = 0x9e3779b97f4a7c15,
 		.diag = diag,
 	};
-	machine->registers[10] = gt_region_address(GT_REGION_STACK, GT_BPF_STACK_SIZE);
+	machine->registers[10] = gt_region_address(options, GT_REGION_STACK, GT_BPF_STACK_SIZE);
 }
 
 /* Free what a run has allocated. */
@@ -314,13 +315,13 @@ static void set_context(struct gt_interp_machine *machine, const struct gt_inter
 {
 	machine->context = options->context;
 	machine->context_size = options->context_size;
-	machine->registers[1] = gt_region_address(GT_REGION_CONTEXT, 0);
+	machine->registers[1] = gt_region_address(options, GT_REGION_CONTEXT, 0);
 }
 
 void gt_interp_set_memory(struct gt_interp_machine *machine)
 {
 	if (machine->options->memory_size)
-		machine->registers[1] = gt_region_address(GT_REGION_MEMORY, 0);
+		machine->registers[1] = gt_region_address(machine->options, GT_REGION_MEMORY, 0);
 	machine->registers[2] = machine->options->memory_size;
 }
 

@@ -29,10 +29,24 @@ struct gt_interp_options {
 	const struct gt_interp_thread *thread; /* NULL: one thread */
 	struct gt_strbuf *output;              /* of trace_printk and puts; NULL: dropped */
 	uint64_t pid_tgid;                     /* of helper 14 */
+	/*
+	 * Where the program sees each memory, by gt_interp_address; NULL: each in its own
+	 * range of 2^40 bytes. The memories must not overlap, or end at 2^64. For tests: a program
+	 * that was verified has the same results wherever they are.
+	 */
+	const uint64_t *addresses;
 	/* Called before each instruction, with the index of the run in `results`; may be NULL. */
 	void (*visit)(void *data, uint64_t run, uint32_t insn,
 		      const uint64_t registers[GT_BPF_REGISTERS]);
 	void *visit_data;
+};
+
+/* Indexes of `addresses`. */
+enum gt_interp_address {
+	GT_INTERP_STACKS,                                        /* of each frame */
+	GT_INTERP_MEMORY = GT_INTERP_STACKS + GT_BPF_MAX_FRAMES, /* of r1 */
+	GT_INTERP_CONTEXT,
+	GT_INTERP_MAPS, /* of each map its memory and its handle, which is not memory: not 0 */
 };
 
 struct gt_interp_result {

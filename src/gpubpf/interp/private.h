@@ -11,7 +11,7 @@ enum {
 	GT_INTERP_REGION_SHIFT = 40,
 };
 
-/* Regions: the bits of an address from GT_INTERP_REGION_SHIFT on. */
+/* Regions: the bits of an address from GT_INTERP_REGION_SHIFT on, unless options have others. */
 enum gt_interp_region {
 	GT_REGION_STACK = 1, /* one per frame */
 	GT_REGION_MEMORY = GT_REGION_STACK + GT_BPF_MAX_FRAMES,
@@ -46,7 +46,9 @@ struct gt_interp_machine {
 	uint32_t at;
 	uint64_t executed;
 	struct {
-		uint64_t address, size;
+		uint64_t address, size; /* the address as the program sees it */
+		uint64_t offset;        /* in the ring's memory */
+		unsigned ring;
 	} records[GT_INTERP_MAX_RECORDS];
 	unsigned record_count;
 	struct gt_interp_copy *copies;
@@ -61,9 +63,45 @@ struct gt_interp_machine {
 	struct gt_diag *diag;
 };
 
-static inline uint64_t gt_region_address(unsigned region, uint64_t offset)
+/* The index of a region in gt_interp_options.addresses. */
+static inline unsigned gt_region_index(unsigned region)
 {
+	if (region >= GT_REGION_HANDLES)
+		return GT_INTERP_MAPS + 2 * (region - GT_REGION_HANDLES) + 1;
+	if (region >= GT_REGION_MAPS)
+		return GT_INTERP_MAPS + 2 * (region - GT_REGION_MAPS);
+	return region - GT_REGION_STACK;
+}
+
+/* The address of a byte as the program sees it. */
+static inline uint64_t gt_region_address(const struct gt_interp_options *options, unsigned region,
+					 uint64_t offset)
+{
+	if (options->addresses && region < GT_REGION_COPIES)
+		return options->addresses[gt_region_index(region)] + offset;
 	return ((uint64_t)region << GT_INTERP_REGION_SHIFT) + offset;
+}
+
+/* Find the memory that contains an address, or the last one before it. */
+static inline unsigned gt_region_of(const struct gt_interp_options *options, uint64_t address,
+				    uint64_t *ret_offset)
+{
+	uint32_t maps = options->object ? options->object->map_count : 0;
+	unsigned found = 0;
+
+	*ret_offset = address & ((UINT64_C(1) << GT_INTERP_REGION_SHIFT) - 1);
+	if (!options->addresses || (address >> GT_INTERP_REGION_SHIFT) / GT_REGION_COPIES == 1)
+		return (unsigned)(address >> GT_INTERP_REGION_SHIFT);
+	*ret_offset = UINT64_MAX;
+	for (unsigned region = GT_REGION_STACK; region < GT_REGION_MAPS + maps; region++) {
+		uint64_t offset = address - gt_region_address(options, region, 0);
+
+		if (offset >= *ret_offset)
+			continue;
+		*ret_offset = offset;
+		found = region;
+	}
+	return found;
 }
 
 /* Set the diag with the current instruction as place. Returns error. */

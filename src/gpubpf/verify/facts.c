@@ -166,10 +166,13 @@ void gt_facts_end(struct gt_verifier *verifier)
 		for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
 			struct gt_register_fact *fact = &here->registers[i];
 
-			if (fact->type != GT_REG_SCALAR || (verifier->aux[at].precise >> i & 1))
+			/* On paths that were pruned, an imprecise scalar has any value, … */
+			if (verifier->aux[at].precise >> i & 1)
 				continue;
 			fact->min = INT64_MIN;
 			fact->max = INT64_MAX;
+			/* … and so has the offset of a pointer that it was added to. */
+			fact->alignment = 1;
 		}
 		/* The offset is constant on each path, but differs between paths. */
 		if (base >= 0 && here->registers[base].type == GT_REG_STACK &&

@@ -115,33 +115,48 @@ static const struct gt_value *find_null_check(const struct bpf_insn *insn,
 
 /*
  * Whether a pointer is not 0 on any device. Contexts have no address there, stacks may start at 0
- * of local memory, and a pointer may be moved before its object. Linux assumes that none is 0.
+ * of local memory, and a pointer outside its object may be 0, whatever the object's address. Linux
+ * assumes that none is 0.
  */
-static bool is_never_zero(const struct gt_value *value)
+static bool is_never_zero(const struct gt_verifier *verifier, const struct gt_value *value)
 {
-	return !value->maybe_null && value->fixed_offset >= 0 && value->scalar.all.smin >= 0 &&
-	       (value->type == GT_REG_MAP || value->type == GT_REG_MAP_VALUE ||
-		value->type == GT_REG_RECORD);
+	const struct gt_interval *part = &value->scalar.all;
+	uint64_t size = value->size;
+
+	if (value->maybe_null)
+		return false;
+	if (value->type == GT_REG_MAP)
+		return true;
+	if (value->type == GT_REG_MAP_VALUE)
+		size = verifier->object->maps[value->map].value_size;
+	else if (value->type != GT_REG_RECORD && value->type != GT_REG_MEMORY)
+		return false;
+	return value->fixed_offset >= 0 && part->smin >= 0 && part->umax <= size &&
+	       (uint64_t)value->fixed_offset + part->umax <= size;
 }
 
-/* A pointer that equals one that is not 0 is not NULL. */
-static void mark_equal_pointers(const struct bpf_insn *insn, bool taken, struct gt_value *left,
-				struct gt_value *right)
+/* A pointer that equals one that is not 0 is not NULL. Whether that is known of one of them. */
+static bool mark_equal_pointers(const struct gt_verifier *verifier, const struct bpf_insn *insn,
+				bool taken, struct gt_value *left, struct gt_value *right)
 {
 	unsigned operation = BPF_OP(insn->code);
 
 	if (BPF_CLASS(insn->code) != BPF_JMP || operation != (taken ? BPF_JEQ : BPF_JNE) ||
 	    !gt_is_pointer(left) || !gt_is_pointer(right) ||
-	    (!is_never_zero(left) && !is_never_zero(right)))
-		return;
+	    (!is_never_zero(verifier, left) && !is_never_zero(verifier, right)) ||
+	    left->maybe_null == right->maybe_null)
+		return false;
 	left->maybe_null = false;
 	right->maybe_null = false;
+	return true;
 }
 
-/* Apply the condition of one branch. False: impossible. *ret_linked: it bounds other scalars, too.
+/*
+ * Apply the condition of one branch. False: impossible. *ret_linked: the operands' ranges bound
+ * other scalars, too, or prove that a pointer is not NULL.
  */
-static bool assume_branch(struct gt_state *state, const struct bpf_insn *insn, bool taken,
-			  bool *ret_linked)
+static bool assume_branch(const struct gt_verifier *verifier, struct gt_state *state,
+			  const struct bpf_insn *insn, bool taken, bool *ret_linked)
 {
 	struct gt_verify_frame *frame = &state->frames[state->depth];
 	struct gt_value *left = &frame->registers[insn->dst_reg], *right;
@@ -154,15 +169,13 @@ static bool assume_branch(struct gt_state *state, const struct bpf_insn *insn, b
 	right = BPF_SRC(insn->code) == BPF_X ? &frame->registers[insn->src_reg] : &constant;
 	pointer = find_null_check(insn, left, right);
 	if (pointer) {
-		/* As in Linux, addresses of frames and contexts decide nothing. */
 		if (!pointer->maybe_null)
-			return !is_null || pointer->type == GT_REG_STACK ||
-			       pointer->type == GT_REG_CONTEXT;
+			return !is_null || !is_never_zero(verifier, pointer);
 		mark_null_check(state, pointer->id, pointer->reference, is_null);
 		return true;
 	}
 	if (gt_is_pointer(left) || gt_is_pointer(right)) {
-		mark_equal_pointers(insn, taken, left, right);
+		*ret_linked |= mark_equal_pointers(verifier, insn, taken, left, right);
 		return true;
 	}
 	if (left == right && !gt_scalar_is_constant(&left->scalar)) {
@@ -219,8 +232,8 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	other = gt_state_copy(verifier->state);
 	if (!other)
 		return gt_verifier_no_memory(verifier);
-	jumps = assume_branch(other, insn, true, &linked);
-	falls = assume_branch(verifier->state, insn, false, &linked);
+	jumps = assume_branch(verifier, other, insn, true, &linked);
+	falls = assume_branch(verifier, verifier->state, insn, false, &linked);
 	facts->branch |= (uint8_t)(jumps << 1 | falls);
 	if (!aux->precise_jump && (!jumps || !falls || linked)) {
 		aux->precise_jump = true;

@@ -9,6 +9,7 @@
 #include "gpubpf/map/map.h"
 #include "gpubpf/verify/verify.h"
 #include "gpubpf_claims.h"
+#include "gpubpf_layout.h"
 #include "gpubpf_programs.h"
 #include "tap.h"
 
@@ -38,10 +39,12 @@ static void print_program(const struct gt_bpf_program *program)
 	}
 }
 
+/* Half of the runs have their memories at addresses of a random layout. */
 static bool check_run(const struct gt_bpf_program *program, const struct gt_facts *facts,
 		      uint64_t *executed)
 {
 	static struct claims claims;
+	struct layout layout;
 	void *memories[RANDOM_MAPS];
 	uint8_t memory[MEMORY];
 	struct gt_interp_options options = {.object = &object,
@@ -55,7 +58,10 @@ static bool check_run(const struct gt_bpf_program *program, const struct gt_fact
 	struct gt_diag diag = {0};
 	int error;
 
-	claims_begin(&claims, &object, program, facts);
+	layout_make(&layout, &options);
+	if (below(2))
+		options.addresses = layout.addresses;
+	claims_begin(&claims, &options, program, facts);
 	make_memory(memory);
 	for (unsigned i = 0; i < RANDOM_MAPS; i++) {
 		memories[i] = calloc(1, gt_bpf_map_bytes(&random_maps[i], 1));
