@@ -196,6 +196,7 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 			.verbose = given.target.trace.verbose,
 		};
 		analyse.has_command = rest < count;
+		given.target.trace.failures = row->failures;
 		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,
 					row->stacks || analyse.how.by == GT_BY_STACK);
 	}

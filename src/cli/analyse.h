@@ -39,6 +39,7 @@ struct gt_analysis_command {
 	const struct gt_report *report;
 	enum gt_by by[GT_MAX_GROUPS]; /* of the choices of --by, in their order */
 	bool stacks;                  /* stacks are recorded whatever --by is */
+	bool failures;                /* the errors of all functions are recorded */
 };
 
 enum { GT_ANALYSIS_COMMANDS = 4 };

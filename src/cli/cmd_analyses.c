@@ -149,7 +149,9 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 				.name = "errors",
 				.summary = "Report failed calls and suspicious patterns",
 				.description = "Prints the failed calls by function, error, "
-					       "process and stack; a "
+					       "process and stack, of all functions that return "
+					       "an error code (of a capture: of those that were "
+					       "recorded); a "
 					       "sticky error makes all later calls fail. Then "
 					       "prints findings, "
 					       "each with evidence and advice: sticky errors and "
@@ -166,5 +168,6 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 		.report = &gt_report_errors,
 		.by = {CALL_GROUPS},
 		.stacks = true,
+		.failures = true,
 	},
 };

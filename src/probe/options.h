@@ -94,8 +94,9 @@ struct gt_trace_options {
 	char *const *command; /* a program and its arguments, ended by NULL; NULL: none */
 	pid_t *processes;     /* the numbers of `pids`; owned */
 	size_t process_count;
-	bool entries; /* write entry events, for live text */
-	bool sums;    /* calls are wanted as sums by function only (`sums` events) */
+	bool entries;  /* write entry events, for live text */
+	bool failures; /* also calls of unselected functions, if they return an error */
+	bool sums;     /* calls are wanted as sums by function only (`sums` events) */
 };
 
 /* --stack; `stack_depth` is 0 with GT_STACK_NONE once gt_trace_options_resolve was called. */

@@ -125,7 +125,9 @@ static int errors_text(void *opaque, const struct gt_report_options *options,
 	if (count)
 		gt_report_put_rows(&form, options, names, rows, count, text);
 	else
-		gt_strbuf_puts(text, state->any_call ? "No call failed.\n" : "No call was seen.\n");
+		gt_strbuf_puts(text, !state->any_call    ? "No failed call was seen.\n"
+				     : options->captured ? "No recorded call failed.\n"
+							 : "No call failed.\n");
 	error = gt_findings_rows(state->findings, &findings, &count);
 	for (size_t i = 0; !error && i < count && gt_report_shows(options->top, i); i++)
 		put_finding(text, options, names, &findings[i]);

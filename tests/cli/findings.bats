@@ -104,3 +104,56 @@ habit_line() {
 	found=$(jq -cS '[.errors | group_by(.pid)[] | {pid: .[0].pid, failed: (map(.count) | add)}] | sort_by(.pid)' errors.json)
 	[ "$found" = "$expected" ] || fail "found $found, not $expected"
 }
+
+# watched N: a program that makes N calls that succeed and one that fails, of functions that are not
+# traced by default.
+build_watched() {
+	need_command cc
+	cat >watched.c <<-'EOF'
+		#include <cuda_runtime_api.h>
+		#include <stdlib.h>
+		__attribute__((noinline)) static int fail(void)
+		{
+			int value;
+			return cudaOccupancyMaxActiveBlocksPerMultiprocessor(&value, 0, 32, 0) + cudaGetLastError();
+		}
+		int main(int count, char **arguments)
+		{
+			int value;
+			for (int i = atoi(arguments[1]); i; i--)
+				if (cudaDriverGetVersion(&value))
+					return 1;
+			return !fail();
+		}
+	EOF
+	cc -g -O1 -fno-omit-frame-pointer "-I$root/softgpu/include" watched.c -o watched \
+		"$softgpu/libcudart.so.13"
+}
+
+@test "failed calls of functions that are not traced by default are errors, too" {
+	build_watched
+	for method in fp dwarf; do
+		errors --stack $method -- ./watched 5
+		expect_status 0
+		expect_json '.[0].errors | map([.function, .count, .stack.frames[0].function]) ==
+			[["cudaOccupancyMaxActiveBlocksPerMultiprocessor", 1, "fail"]]'
+	done
+	errors --attach perf -- ./watched 5
+	expect_json '.[0].errors | map([.function, .count]) == [["cudaOccupancyMaxActiveBlocksPerMultiprocessor", 1]]'
+	gputap trace -c -f cudaOccupancyMaxActiveBlocksPerMultiprocessor,cudaDriverGetVersion -- ./watched 5
+	expect_error_line '^ *1 +1 .*cudaOccupancyMaxActiveBlocksPerMultiprocessor$'
+	expect_error_line '^ *5 +0 .*cudaDriverGetVersion$'
+}
+
+@test "only failed calls of functions that are not traced by default are recorded" {
+	build_watched
+	gputap errors -- ./watched 1000
+	expect_error_line '^Complete: 1 call, none lost\.$'
+}
+
+@test "of a capture, errors says that only recorded calls are known" {
+	build_watched
+	gputap trace -o run.gtap -- ./watched 5
+	gputap errors --from run.gtap
+	expect_output_line '^No (recorded call failed|failed call was seen)\.$'
+}

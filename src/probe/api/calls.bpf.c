@@ -23,6 +23,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* Calls with such a flag are not counted at their entries. */
+#define UNCOUNTED (GT_COOKIE_IMPLICIT | GT_COOKIE_WATCHED)
+
 /* End the innermost call without a result. */
 static __noinline void abandon_call(struct thread_calls *thread, __u64 now)
 {
@@ -57,6 +60,12 @@ static __always_inline void abandon_below(struct thread_calls *thread, __u64 sta
 	}
 }
 
+/* Whether driver calls inside such a call are its own. */
+static __always_inline bool hides_calls(__u64 flags)
+{
+	return flags & GT_COOKIE_WATCHED || !(flags & (GT_COOKIE_IMPLICIT | GT_COOKIE_LIBRARY));
+}
+
 /* What pairs the entry with the return, and what the calls inside this one need. */
 static __always_inline struct call_frame *push_frame(struct thread_calls *thread,
 						     struct pt_regs *regs, __u64 cookie, __u64 now)
@@ -71,12 +80,22 @@ static __always_inline struct call_frame *push_frame(struct thread_calls *thread
 	frame->call.function = cookie;
 	frame->call.depth = outer;
 	frame->call.state = outer ? GT_CALL_NESTED : 0;
-	frame->implicit = flags & GT_COOKIE_IMPLICIT;
+	frame->implicit = flags & UNCOUNTED;
 	frame->counted = outer + !frame->implicit;
-	frame->hiding = hiding + !(flags & (GT_COOKIE_IMPLICIT | GT_COOKIE_LIBRARY));
+	frame->hiding = hiding + hides_calls(flags);
 	frame->urgent = 0;
 	frame->jumps = 0;
 	return frame;
+}
+
+/* The callers, at the entry or, of a call that fails, at the return. */
+static __always_inline void put_callers(struct thread_calls *thread, struct call_frame *frame,
+					struct pt_regs *regs)
+{
+	if (settings.stack_copy)
+		put_memory(thread, frame, regs);
+	else
+		frame->call.stack = take_stack(thread, frame, regs);
 }
 
 /* Begin the record of a call. */
@@ -102,16 +121,14 @@ static __always_inline void begin_record(struct thread_calls *thread, struct cal
 	call->sequence = thread->sequence++;
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
-	if (plan->apart)
+	if (plan->apart && frame->implicit != GT_COOKIE_WATCHED)
 		put_argument_events(thread, frame, plan);
-	if (settings.stack_depth)
+	if (settings.stack_depth) {
 		frame->return_address = return_address(regs);
-	if (settings.stack_depth && !frame->implicit && outermost) {
-		if (settings.stack_copy)
-			put_memory(thread, frame, regs);
-		else
-			call->stack = take_stack(thread, frame, regs);
+		frame->entry = PROGRAM_COUNTER(regs);
 	}
+	if (settings.stack_depth && !frame->implicit && outermost)
+		put_callers(thread, frame, regs);
 	if (settings.entries && !frame->implicit && put_call(frame))
 		COUNT(entries_lost);
 }
@@ -170,17 +187,18 @@ int call_entry(struct pt_regs *regs)
 		abandon_call(thread, now);
 	}
 	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)) {
-		if (!plan->effect)
+		if (!plan->effect && !(cookie >> 48 & GT_COOKIE_IMPLICIT))
 			return 0;
 		cookie |= (__u64)GT_COOKIE_IMPLICIT << 48;
+		cookie &= ~((__u64)GT_COOKIE_WATCHED << 48);
 	}
-	if (!(cookie >> 48 & GT_COOKIE_IMPLICIT))
+	if (!(cookie >> 48 & UNCOUNTED))
 		COUNT(made);
 	if (!thread->named)
 		name_process(thread, task);
 	if (thread->depth >= MAX_CALL) {
 		thread->too_deep++;
-		if (!(cookie >> 48 & GT_COOKIE_IMPLICIT))
+		if (!(cookie >> 48 & UNCOUNTED))
 			COUNT(lost);
 		return 0;
 	}
@@ -254,6 +272,16 @@ static __always_inline void sum_call(const struct call_frame *frame, const struc
 		COUNT(lost);
 }
 
+/* A watched call has failed: from here on it is a call that was made. */
+static __always_inline void begin_failed_call(struct thread_calls *thread, struct call_frame *frame,
+					      struct pt_regs *regs)
+{
+	COUNT(made);
+	frame->implicit = 0;
+	if (settings.stack_depth && frame->hiding == 1)
+		put_callers(thread, frame, regs);
+}
+
 SEC("uretprobe")
 int call_return(struct pt_regs *regs)
 {
@@ -275,7 +303,7 @@ int call_return(struct pt_regs *regs)
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
-		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & GT_COOKIE_IMPLICIT) &&
+		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & UNCOUNTED) &&
 		    !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)))
 			COUNT(orphans);
 		return 0;
@@ -290,9 +318,13 @@ int call_return(struct pt_regs *regs)
 	plan = bpf_map_lookup_elem(&plans, &function);
 	if (!plan || frame->call.function != function)
 		return 0;
-	thread->depth--;
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.result = RESULT(regs);
+	if (frame->implicit & GT_COOKIE_WATCHED && has_failed(&frame->call, plan))
+		begin_failed_call(thread, frame, regs);
+	thread->depth--;
+	if (frame->implicit == GT_COOKIE_WATCHED)
+		return 0;
 	if (settings.sums) {
 		sum_call(frame, plan);
 		return 0;

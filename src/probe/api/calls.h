@@ -32,6 +32,8 @@
  * return, the function is that of the returning call, and the other flags hold for all.
  */
 #define GT_COOKIE_GROUP 32
+/* Becomes a call only if it fails; else it is not counted, or an implicit call with that flag. */
+#define GT_COOKIE_WATCHED 64
 #define GT_SITE_PAGE 4096u /* the smallest page size */
 #define GT_SITE_KEY(group, address)                                                                \
 	((__u32)(group)*GT_SITE_PAGE + (__u32)((address) & (GT_SITE_PAGE - 1)))

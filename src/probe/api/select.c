@@ -107,25 +107,40 @@ static void drop_aliases(gt_site_list *sites)
 	sites->count = kept;
 }
 
+/* Whether calls of a function that is not selected are recorded if they fail. */
+static bool is_watched(const struct gt_selection *selection, const struct gt_api_function *function)
+{
+	struct gt_plan plan;
+
+	if (!selection->host->options->failures || !is_enabled(selection->host, function))
+		return false;
+	gt_api_plan(function, &plan);
+	return plan.error_result;
+}
+
 /* Driver calls inside runtime calls are filtered, unless all layers are traced (-v). */
 static uint64_t cookie_flags(const struct gt_selection *selection,
 			     const struct gt_traced_file *file, int row, const char *symbol)
 {
+	const struct gt_api_function *function = gt_api_function(row);
 	bool runtime = gt_traced_file_is_runtime(file);
 	uint64_t flags = runtime ? GT_COOKIE_RUNTIME : 0;
 
 	if (gt_traced_file_is_above(file))
 		flags |= GT_COOKIE_LIBRARY;
-	if (!selection->rows[row])
+	if (!selection->rows[row] && gt_api_is_implicit(function))
 		flags |= GT_COOKIE_IMPLICIT;
-	else if (gt_traced_file_is_driver(file) && !selection->host->options->verbose)
+	if (!selection->rows[row] && is_watched(selection, function))
+		flags |= GT_COOKIE_WATCHED;
+	if (gt_traced_file_is_driver(file) && !selection->host->options->verbose &&
+	    (selection->rows[row] || flags & GT_COOKIE_WATCHED))
 		flags |= GT_COOKIE_ONLY_OUTERMOST;
 	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
 }
 
 /*
- * Selected, or traced implicitly for the names of kernels, contexts and devices, which sums by
- * function do not have.
+ * Selected, watched, or traced implicitly for the names of kernels, contexts and devices, which
+ * sums by function do not have.
  */
 static bool is_attached(const struct gt_selection *selection, const struct gt_traced_file *file,
 			int row)
@@ -134,7 +149,8 @@ static bool is_attached(const struct gt_selection *selection, const struct gt_tr
 
 	return function && !strcmp(function->library, file->library) &&
 	       (selection->rows[row] ||
-		(!selection->host->options->sums && gt_api_is_implicit(function)));
+		(!selection->host->options->sums && gt_api_is_implicit(function)) ||
+		is_watched(selection, function));
 }
 
 int gt_selection_find(const struct gt_selection *selection, const struct gt_traced_file *file,

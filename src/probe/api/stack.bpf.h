@@ -78,13 +78,14 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 }
 
 /*
- * Puts the return addresses of the calls around the innermost one back into a copy of the stack.
+ * Put the return addresses of the calls back into a copy of the stack. That of the innermost one is
+ * below the stack pointer once it returns, where the kernel's trampoline has overwritten it.
  * AArch64 returns by a register, which its functions keep where they like.
  */
 static __always_inline void restore_returns(struct thread_calls *thread, __u8 *copy, __u64 stack,
 					    __u64 bytes)
 {
-	for (__u32 i = 0; STACK_ARGUMENTS && i < MAX_CALL && i + 1 < thread->depth; i++) {
+	for (__u32 i = 0; STACK_ARGUMENTS && i < MAX_CALL && i < thread->depth; i++) {
 		struct call_frame *call = frame_at(thread, i);
 		__u64 at = call->stack_pointer - stack;
 
@@ -93,13 +94,13 @@ static __always_inline void restore_returns(struct thread_calls *thread, __u8 *c
 	}
 }
 
-/* For unwinding by .eh_frame: a copy of the stack, up to its end. */
+/* For unwinding by .eh_frame: a copy of the stack, as it is at the entry, up to its end. */
 static __noinline void put_memory(struct thread_calls *thread, struct call_frame *frame,
 				  struct pt_regs *regs)
 {
 	struct gt_event_memory *event =
 		bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);
-	__u64 stack = STACK_POINTER(regs), bytes = 0;
+	__u64 stack = frame->stack_pointer, bytes = 0;
 
 	if (!event) {
 		COUNT(others_lost);
@@ -115,7 +116,7 @@ static __noinline void put_memory(struct thread_calls *thread, struct call_frame
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_memory;
 	event->head.size = sizeof(*event) + bytes;
-	event->pc = PROGRAM_COUNTER(regs);
+	event->pc = frame->entry;
 	event->stack_pointer = stack;
 	event->frame_pointer = FRAME_POINTER(regs);
 	event->link = frame->return_address;

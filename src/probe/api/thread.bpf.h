@@ -30,7 +30,8 @@
 struct call_frame {
 	__u64 stack_pointer;  /* at entry */
 	__u64 return_address; /* before the kernel replaces it; only with stacks */
-	__u16 implicit;       /* becomes an `implicit` event */
+	__u64 entry;          /* address of the entry; only with copies of stacks */
+	__u16 implicit;       /* is not counted: its GT_COOKIE_IMPLICIT and GT_COOKIE_WATCHED */
 	__u16 urgent;         /* a string is missing, which the reader may still read */
 	__u16 counted;        /* calls up to this one that are not implicit … */
 	__u16 hiding;         /* … and those of them that hide driver calls inside them */

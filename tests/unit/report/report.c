@@ -396,20 +396,24 @@ TEST("errors: a call without a stream is of none, and not of the default stream"
 TEST("errors: none is reported as none, but where no call was seen")
 {
 	start(&gt_report_errors, GT_BY_STACK);
-	expect(true, "No call was seen.\nComplete: 0 calls, none lost.\n");
+	expect(true, "No failed call was seen.\nComplete: 0 calls, none lost.\n");
 	start(&gt_report_errors, GT_BY_STACK);
 	cuda_malloc(0x1000, 10);
 	expect(true, "No call failed.\nComplete: 0 calls, none lost.\n");
+	start(&gt_report_errors, GT_BY_STACK);
+	shown.options.captured = true;
+	cuda_malloc(0x1000, 10);
+	expect(true, "No recorded call failed.\nComplete: 0 calls, none lost.\n");
 }
 
 TEST("the last report of several says that it is the last")
 {
 	start(&gt_report_errors, GT_BY_STACK);
 	stream.now += 1500000000;
-	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
+	expect(false, "After 1.500 s:\nNo failed call was seen.\n\n");
 	shown.options.continued = true;
-	expect(false, "After 1.500 s:\nNo call was seen.\n\n");
-	expect(true, "At the end:\nNo call was seen.\nComplete: 0 calls, none lost.\n");
+	expect(false, "After 1.500 s:\nNo failed call was seen.\n\n");
+	expect(true, "At the end:\nNo failed call was seen.\nComplete: 0 calls, none lost.\n");
 }
 
 TEST("every report states what was lost")
@@ -430,7 +434,7 @@ TEST("every report states what was lost")
 	feed_event(&account.head);
 	CHECK_INT(put(true, false, &report), 0);
 	CHECK_STR(gt_strbuf_string(&report),
-		  "No call was seen.\n"
+		  "No failed call was seen.\n"
 		  "Incomplete: 11 of 100 calls were lost, 7 filtered, 2 unfinished; 3 other events "
 		  "were lost.\n"
 		  "4 calls began before the probes were attached.\n");
@@ -448,7 +452,7 @@ TEST("one call is counted as one")
 	start(&gt_report_errors, GT_BY_STACK);
 	feed_event(&account.head);
 	CHECK_INT(put(true, false, &whole), 0);
-	CHECK_STR(gt_strbuf_string(&whole), "No call was seen.\n"
+	CHECK_STR(gt_strbuf_string(&whole), "No failed call was seen.\n"
 					    "Complete: 1 call, none lost.\n");
 	account.complete = 0;
 	account.lost = account.others_lost = account.orphans = 1;
@@ -456,7 +460,7 @@ TEST("one call is counted as one")
 	feed_event(&account.head);
 	CHECK_INT(put(true, false, &lossy), 0);
 	CHECK_STR(gt_strbuf_string(&lossy),
-		  "No call was seen.\n"
+		  "No failed call was seen.\n"
 		  "Incomplete: 1 of 1 call was lost, 0 filtered, 0 unfinished; 1 other event was "
 		  "lost.\n"
 		  "1 call began before the probes were attached.\n");
