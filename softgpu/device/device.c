@@ -10,6 +10,7 @@
 
 #include "device/clock.h"
 #include "device/condition.h"
+#include "device/errors.h"
 #include "device/log.h"
 #include "device/memory.h"
 #include "device/stream.h"
@@ -123,6 +124,19 @@ static int map_arena(struct gt_diag *diag)
 	return 0;
 }
 
+static bool read_attribute(void *user, uint32_t device, uint32_t attribute, int32_t *ret_value)
+{
+	return !sg_device_attribute((CUdevice)device, (int)attribute, ret_value);
+}
+
+static const char *error_text(void *user, uint32_t error, bool is_name)
+{
+	const struct sg_error *found = sg_error_find((int)error);
+	const char *text = !found ? NULL : is_name ? found->runtime_name : found->text;
+
+	return text ? text : "unrecognized error code";
+}
+
 static int start_machine(struct gt_diag *diag)
 {
 	const struct sg_config *config = &sg_state.config;
@@ -136,6 +150,9 @@ static int start_machine(struct gt_diag *diag)
 			 .release = sg_memory_host_release,
 			 .output = print_output,
 			 .set_condition = sg_condition_set,
+			 .devices = config->devices,
+			 .attribute = read_attribute,
+			 .error_text = error_text,
 			 .clock = sg_clock_timer},
 	};
 	sigset_t before;

@@ -175,6 +175,8 @@ CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,
 		.parameters = kernel->parameters,
 		.parameter_size = kernel->parameter_size,
 		.device = (uint32_t)context->device,
+		.limits = context->limits,
+		.limit_count = SG_LIMITS,
 		.id = kernel->id ? kernel->id : atomic_fetch_add(&last_grid, 1) + 1,
 	};
 	static __thread struct sg_grid_result result;

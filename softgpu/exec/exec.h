@@ -61,6 +61,12 @@ struct sg_host {
 	void (*output)(void *user, enum sg_output output, const char *text, size_t length);
 	/* cudaGraphSetConditional. False: invalid handle. NULL: there are no handles. */
 	bool (*set_condition)(void *user, uint64_t handle, uint32_t value);
+	/* Number of devices, for kernels that ask for it. */
+	uint32_t devices;
+	/* An attribute of a device (enum cudaDeviceAttr). False: unknown. NULL: all are. */
+	bool (*attribute)(void *user, uint32_t device, uint32_t attribute, int32_t *ret_value);
+	/* The text or the name of a cudaError_t; the host owns it. NULL: no texts. */
+	const char *(*error_text)(void *user, uint32_t error, bool is_name);
 	/* ns: %globaltimer and nanosleep. NULL: CLOCK_REALTIME. */
 	uint64_t (*clock)(void *user);
 };
@@ -225,6 +231,9 @@ struct sg_launch {
 	size_t parameter_size;  /* bytes, at least what the kernel declares */
 	uint32_t device;        /* the result of cudaGetDevice in a kernel */
 	uint64_t id;            /* %gridid */
+	/* By enum cudaLimit, for kernels that ask for them; stay valid while the grid runs. */
+	const size_t *limits;
+	uint32_t limit_count;
 };
 
 struct sg_grid_result {

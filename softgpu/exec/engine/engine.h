@@ -25,6 +25,7 @@
 
 enum {
 	SG_BARRIERS = 16,             /* of a block */
+	SG_MAX_ERROR = 1001,          /* values of cudaError_t; the last one: unknown */
 	SG_MAX_DEPTH = 8192,          /* nested calls */
 	SG_CALL_COST = 32,            /* bytes of stack of a call beside the callee's frame */
 	SG_WINDOW_SIZE = 16 << 20,    /* bytes of each window */
@@ -247,6 +248,7 @@ struct sg_machine {
 	struct sg_grid *grids;
 	bool ends;
 	bool interrupted;
+	uint64_t error_texts[2][SG_MAX_ERROR]; /* of cudaGetErrorString, cudaGetErrorName; or 0 */
 	uint64_t timeout_ns, stack_size;
 	uint64_t *clocks; /* cycles of each multiprocessor */
 	uint32_t next_address_number;

@@ -488,6 +488,28 @@ static int run_grid(struct sg_machine *machine, const struct sg_launch *launch, 
 	return error;
 }
 
+/* Executes a copy or memset of a kernel; first: the launch from the host. */
+static int run_transfer(struct sg_machine *machine, const struct sg_launch *first,
+			const struct sg_nested_transfer *transfer, struct sg_grid_result *result)
+{
+	struct sg_fault *fault = &result->fault;
+	uint64_t address;
+	bool good;
+
+	sg_memory_enter(&machine->memory);
+	good = sg_nested_execute(machine, transfer, &address);
+	sg_memory_leave(&machine->memory);
+	if (good)
+		return 0;
+	fault->kind = SG_FAULT_ILLEGAL_ADDRESS;
+	fault->address = address;
+	snprintf(fault->function, sizeof(fault->function), "%.127s", first->function->name);
+	snprintf(fault->text, sizeof(fault->text), "%s at %#llx in a %s by kernel %.100s",
+		 sg_fault_text(fault->kind), (unsigned long long)address,
+		 transfer->is_set ? "memset" : "copy", first->function->name);
+	return -EFAULT;
+}
+
 static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 		      const struct sg_nested *nested, uint64_t deadline,
 		      struct sg_nested **ret_nested, struct sg_grid_result *result)
@@ -496,11 +518,16 @@ static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 		.function = nested->function,
 		.shape = nested->shape,
 		.parameters = nested->parameters,
-		.parameter_size = nested->function->parameter_size,
 		.device = first->device,
 		.id = first->id,
+		.limits = first->limits,
+		.limit_count = first->limit_count,
 	};
 	int error;
+
+	if (!nested->function)
+		return run_transfer(machine, first, &nested->transfer, result);
+	launch.parameter_size = nested->function->parameter_size;
 
 	error = run_grid(machine, &launch, nested->depth, deadline, ret_nested, result);
 	/* An invalid shape is a fault of the kernel that launched it. */

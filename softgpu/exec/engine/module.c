@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/decode/decode.h"
+#include "exec/engine/device_library.h"
 
 void sg_function_free(struct sg_function *function)
 {
@@ -44,6 +45,32 @@ void sg_function_free(struct sg_function *function)
 	free(function);
 }
 
+/* Links the modules, with the device library where they use it. */
+static int link_with_library(struct sg_module *module, const struct gt_ptx_module *const *parsed,
+			     size_t count, struct gt_diag *diag)
+{
+	gt_auto(ptx) struct gt_ptx_module *library = NULL;
+	gt_autofree const struct gt_ptx_module **all = NULL;
+	bool is_used = false;
+	int error;
+
+	for (size_t i = 0; i < count && !is_used; i++)
+		is_used = sg_device_library_is_used(parsed[i]);
+	if (!is_used)
+		return sg_module_link(module, parsed, count, diag);
+	error = sg_device_library_parse(&library, diag);
+	if (error)
+		return error;
+	all = calloc(count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	/* First: the version of a module is that of its last text. */
+	all[0] = library;
+	for (size_t i = 0; i < count; i++)
+		all[i + 1] = parsed[i];
+	return sg_module_link(module, all, count + 1, diag);
+}
+
 int sg_module_load(struct sg_machine *machine, const struct gt_ptx_module *const *parsed,
 		   size_t count, struct sg_module **ret_module, struct gt_diag *diag)
 {
@@ -56,7 +83,7 @@ int sg_module_load(struct sg_machine *machine, const struct gt_ptx_module *const
 	module->kernel_names = gt_hash_new();
 	module->variable_names = gt_hash_new();
 	if (module->kernel_names && module->variable_names)
-		error = sg_module_link(module, parsed, count, diag);
+		error = link_with_library(module, parsed, count, diag);
 	if (error)
 		return gt_diag(diag, error, "load", NULL, "%s",
 			       error == -ENOMEM ? "no memory for the module" : strerror(-error));

@@ -8,6 +8,7 @@
  * for this order, since a kernel cannot wait for a grid that it launched.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "exec/decode/decode.h"
@@ -23,23 +24,8 @@ enum {
 		16, /* of streams and events, which have no effect: all work is in one order */
 };
 
-/* Of cudaError_t. */
-enum {
-	NO_ERROR = 0,
-	INVALID_VALUE = 1,
-	OUT_OF_MEMORY = 2,
-	INVALID_CONFIGURATION = 9,
-	MAX_DEPTH_EXCEEDED = 65,
-	PENDING_COUNT_EXCEEDED = 69,
-	INVALID_FUNCTION = 98,
-};
-
-/* Executes a call for one lane. False: invalid access at *ret_address. */
-typedef bool run_lane(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
-		      uint64_t *ret_address);
-
 static const struct sg_instruction *run_lanes(struct sg_warp *warp, const struct sg_instruction *at,
-					      run_lane *run)
+					      sg_run_nested *run)
 {
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
@@ -51,8 +37,8 @@ static const struct sg_instruction *run_lanes(struct sg_warp *warp, const struct
 	return at + 1;
 }
 
-static bool store(struct sg_warp *warp, uint32_t lane, uint64_t address, const void *value,
-		  size_t size, uint64_t *ret_address)
+bool sg_nested_store(struct sg_warp *warp, uint32_t lane, uint64_t address, const void *value,
+		     size_t size, uint64_t *ret_address)
 {
 	uint64_t pointer = sg_warp_pointer(warp, lane, address, size);
 
@@ -69,9 +55,16 @@ static void set_error(struct sg_grid *grid, uint32_t error)
 		__atomic_store_n(&grid->launch_error, error, __ATOMIC_RELAXED);
 }
 
+void sg_nested_return(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
+		      enum sg_nested_error error)
+{
+	set_error(warp->grid, error);
+	sg_call_return(warp, at, lane, error);
+}
+
 /* ---- launches -------------------------------------------------------------------------- */
 
-static const struct sg_function *kernel_at(const struct sg_warp *warp, uint64_t address)
+const struct sg_function *sg_nested_kernel_at(const struct sg_warp *warp, uint64_t address)
 {
 	const struct sg_module *module = warp->function->module;
 	uint64_t offset = address - warp->machine->windows.code;
@@ -104,23 +97,28 @@ static bool read_shape(const struct sg_warp *warp, const struct sg_instruction *
 	return ret_shape[0] && ret_shape[1] && ret_shape[2];
 }
 
+static bool count_launch(struct sg_grid *grid)
+{
+	return __atomic_fetch_add(&grid->nested_count, 1, __ATOMIC_RELAXED) < MAX_LAUNCHES;
+}
+
 static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			uint64_t *ret_buffer)
 {
 	struct sg_grid *grid = warp->grid;
-	struct sg_nested nested = {.function =
-					   kernel_at(warp, sg_call_argument(warp, at, 0, lane))};
+	struct sg_nested nested = {
+		.function = sg_nested_kernel_at(warp, sg_call_argument(warp, at, 0, lane))};
 	struct sg_nested *kept;
 
 	if (!nested.function)
-		return INVALID_FUNCTION;
+		return SG_NESTED_INVALID_FUNCTION;
 	if (!read_shape(warp, at, 1, lane, nested.shape.grid) ||
 	    !read_shape(warp, at, 2, lane, nested.shape.block))
-		return INVALID_CONFIGURATION;
+		return SG_NESTED_INVALID_CONFIGURATION;
 	if (grid->depth >= MAX_DEPTH)
-		return MAX_DEPTH_EXCEEDED;
-	if (__atomic_fetch_add(&grid->nested_count, 1, __ATOMIC_RELAXED) >= MAX_LAUNCHES)
-		return PENDING_COUNT_EXCEEDED;
+		return SG_NESTED_MAX_DEPTH_EXCEEDED;
+	if (!count_launch(grid))
+		return SG_NESTED_PENDING_COUNT_EXCEEDED;
 	nested.shape.dynamic_shared = (uint32_t)sg_call_argument(warp, at, 3, lane);
 	nested.buffer = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
 					 nested.function->parameter_size + 1);
@@ -128,7 +126,7 @@ static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 	if (!kept) {
 		if (nested.buffer)
 			sg_heap_release(warp->machine->heap, nested.buffer);
-		return OUT_OF_MEMORY;
+		return SG_NESTED_OUT_OF_MEMORY;
 	}
 	*kept = nested;
 	pthread_mutex_lock(&grid->lock);
@@ -136,7 +134,7 @@ static uint32_t prepare(struct sg_warp *warp, const struct sg_instruction *at, u
 	grid->prepared = kept;
 	pthread_mutex_unlock(&grid->lock);
 	*ret_buffer = nested.buffer;
-	return NO_ERROR;
+	return SG_NESTED_NO_ERROR;
 }
 
 /* cudaGetParameterBufferV2(kernel, grid, block, shared): a buffer for the arguments */
@@ -166,22 +164,12 @@ static struct sg_nested *take_prepared(struct sg_grid *grid, uint64_t buffer)
 	return found;
 }
 
-static uint32_t launch(struct sg_grid *grid, uint64_t buffer, bool is_tail)
+/* Appends to the launches of a grid: those in the tail stream come last. */
+static void append_launch(struct sg_grid *grid, struct sg_nested *nested, uint64_t stream)
 {
-	struct sg_nested_list *list = is_tail ? &grid->tail_launches : &grid->launches;
-	struct sg_nested *nested = take_prepared(grid, buffer);
+	struct sg_nested_list *list =
+		stream == TAIL_STREAM ? &grid->tail_launches : &grid->launches;
 
-	if (!nested)
-		return INVALID_VALUE;
-	nested->parameters = malloc(nested->function->parameter_size + 1);
-	if (nested->parameters)
-		memcpy(nested->parameters, (const void *)(uintptr_t)buffer,
-		       nested->function->parameter_size);
-	sg_heap_release(grid->machine->heap, buffer);
-	if (!nested->parameters) {
-		sg_nested_free(nested);
-		return OUT_OF_MEMORY;
-	}
 	pthread_mutex_lock(&grid->lock);
 	if (list->last)
 		list->last->next = nested;
@@ -189,18 +177,49 @@ static uint32_t launch(struct sg_grid *grid, uint64_t buffer, bool is_tail)
 		list->first = nested;
 	list->last = nested;
 	pthread_mutex_unlock(&grid->lock);
-	return NO_ERROR;
+}
+
+enum sg_nested_error sg_nested_submit(struct sg_grid *grid,
+				      const struct sg_nested_transfer *transfer, uint64_t stream)
+{
+	struct sg_nested *nested;
+
+	if (!count_launch(grid))
+		return SG_NESTED_PENDING_COUNT_EXCEEDED;
+	nested = calloc(1, sizeof(*nested));
+	if (!nested)
+		return SG_NESTED_OUT_OF_MEMORY;
+	nested->transfer = *transfer;
+	append_launch(grid, nested, stream);
+	return SG_NESTED_NO_ERROR;
+}
+
+static enum sg_nested_error launch(struct sg_grid *grid, uint64_t buffer, uint64_t stream)
+{
+	struct sg_nested *nested = take_prepared(grid, buffer);
+
+	if (!nested)
+		return SG_NESTED_INVALID_VALUE;
+	nested->parameters = malloc(nested->function->parameter_size + 1);
+	if (nested->parameters)
+		memcpy(nested->parameters, (const void *)(uintptr_t)buffer,
+		       nested->function->parameter_size);
+	sg_heap_release(grid->machine->heap, buffer);
+	if (!nested->parameters) {
+		sg_nested_free(nested);
+		return SG_NESTED_OUT_OF_MEMORY;
+	}
+	append_launch(grid, nested, stream);
+	return SG_NESTED_NO_ERROR;
 }
 
 /* cudaLaunchDeviceV2(buffer, stream) */
 static bool run_launch(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 		       uint64_t *ret_address)
 {
-	uint32_t error = launch(warp->grid, sg_call_argument(warp, at, 0, lane),
-				sg_call_argument(warp, at, 1, lane) == TAIL_STREAM);
-
-	set_error(warp->grid, error);
-	sg_call_return(warp, at, lane, error);
+	sg_nested_return(warp, at, lane,
+			 launch(warp->grid, sg_call_argument(warp, at, 0, lane),
+				sg_call_argument(warp, at, 1, lane)));
 	return true;
 }
 
@@ -227,7 +246,8 @@ static bool run_take_error(struct sg_warp *warp, const struct sg_instruction *at
 			   uint64_t *ret_address)
 {
 	sg_call_return(warp, at, lane,
-		       __atomic_exchange_n(&warp->grid->launch_error, NO_ERROR, __ATOMIC_RELAXED));
+		       __atomic_exchange_n(&warp->grid->launch_error, SG_NESTED_NO_ERROR,
+					   __ATOMIC_RELAXED));
 	return true;
 }
 
@@ -245,16 +265,16 @@ static bool run_create(struct sg_warp *warp, const struct sg_instruction *at, ui
 {
 	const uint64_t handle = SOME_HANDLE;
 
-	sg_call_return(warp, at, lane, NO_ERROR);
-	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &handle, sizeof(handle),
-		     ret_address);
+	sg_call_return(warp, at, lane, SG_NESTED_NO_ERROR);
+	return sg_nested_store(warp, lane, sg_call_argument(warp, at, 0, lane), &handle,
+			       sizeof(handle), ret_address);
 }
 
 /* Destroying and recording them, and waiting: no effect, since all work is in one order. */
 static bool run_nothing(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
 			uint64_t *ret_address)
 {
-	sg_call_return(warp, at, lane, NO_ERROR);
+	sg_call_return(warp, at, lane, SG_NESTED_NO_ERROR);
 	return true;
 }
 
@@ -264,9 +284,9 @@ static bool run_device(struct sg_warp *warp, const struct sg_instruction *at, ui
 {
 	const uint32_t device = warp->grid->launch.device;
 
-	sg_call_return(warp, at, lane, NO_ERROR);
-	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &device, sizeof(device),
-		     ret_address);
+	sg_call_return(warp, at, lane, SG_NESTED_NO_ERROR);
+	return sg_nested_store(warp, lane, sg_call_argument(warp, at, 0, lane), &device,
+			       sizeof(device), ret_address);
 }
 
 /* cudaMalloc(pointer, size) */
@@ -276,9 +296,9 @@ static bool run_malloc(struct sg_warp *warp, const struct sg_instruction *at, ui
 	uint64_t memory = sg_heap_allocate(warp->machine->heap, &warp->machine->host,
 					   sg_call_argument(warp, at, 1, lane));
 
-	sg_call_return(warp, at, lane, memory ? NO_ERROR : OUT_OF_MEMORY);
-	return store(warp, lane, sg_call_argument(warp, at, 0, lane), &memory, sizeof(memory),
-		     ret_address);
+	sg_call_return(warp, at, lane, memory ? SG_NESTED_NO_ERROR : SG_NESTED_OUT_OF_MEMORY);
+	return sg_nested_store(warp, lane, sg_call_argument(warp, at, 0, lane), &memory,
+			       sizeof(memory), ret_address);
 }
 
 static bool run_free(struct sg_warp *warp, const struct sg_instruction *at, uint32_t lane,
@@ -287,7 +307,7 @@ static bool run_free(struct sg_warp *warp, const struct sg_instruction *at, uint
 	uint64_t memory = sg_call_argument(warp, at, 0, lane);
 	bool good = !memory || sg_heap_release(warp->machine->heap, memory);
 
-	sg_call_return(warp, at, lane, good ? NO_ERROR : INVALID_VALUE);
+	sg_call_return(warp, at, lane, good ? SG_NESTED_NO_ERROR : SG_NESTED_INVALID_VALUE);
 	return true;
 }
 
@@ -324,8 +344,14 @@ static const struct {
 
 sg_run *sg_nested_find(const char *name)
 {
+	char renamed[64];
+
 	for (size_t i = 0; i < gt_countof(functions); i++)
 		if (!strcmp(functions[i].name, name))
 			return functions[i].run;
-	return NULL;
+	/* Compilers other than nvcc use the names of the API. */
+	if (strncmp(name, "cuda", 4) != 0 || strlen(name) > sizeof(renamed) - 16)
+		return NULL;
+	snprintf(renamed, sizeof(renamed), "__cudaCDP2%s", name + 4);
+	return sg_nested_find(renamed);
 }
