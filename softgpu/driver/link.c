@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Linking: several pieces of PTX become one image, a fatbin that holds them all. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "device/archive.h"
 #include "device/image.h"
 #include "device/module.h"
+#include "device/report.h"
 #include "driver/api.h"
 #include "fatbin/fatbin.h"
 #include "ptx/ptx.h"
@@ -63,13 +66,18 @@ SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **v
 
 /* ---- adding ---------------------------------------------------------------------------- */
 
-static CUresult read_image(CUlinkState state, const void *data, size_t size, struct gt_diag *diag)
+static CUresult read_image(CUlinkState state, CUjitInputType type, const void *data, size_t size,
+			   struct gt_diag *diag)
 {
+	bool is_library = type == CU_JIT_INPUT_OBJECT || type == CU_JIT_INPUT_LIBRARY;
 	struct sg_image image = {0};
-	CUresult result = sg_image_read(data, size, &image, diag);
+	CUresult result = is_library ? sg_archive_read(data, size, &image, diag)
+				     : sg_image_read(data, size, &image, diag);
 
-	if (result)
+	if (result) {
+		sg_image_free(&image);
 		return result;
+	}
 	gt_vec_each (text, &image.texts) {
 		if (gt_vec_push(&state->texts, *text)) {
 			free(text->text);
@@ -90,11 +98,15 @@ static CUresult add_image(CUlinkState state, CUjitInputType type, const void *da
 		return result;
 	if (!data || !size || (unsigned int)type >= CU_JIT_NUM_INPUT_TYPES || state->image.data)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Machine code cannot run here; the PTX that a cubin carries can. */
-	if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY &&
-	    type != CU_JIT_INPUT_CUBIN)
-		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	result = read_image(state, data, size, &diag);
+	/* Machine code cannot run here; the PTX that cubins and objects carry can. */
+	if (type == CU_JIT_INPUT_NVVM) {
+		gt_diag(&diag, -ENOTSUP, "link", NULL, "LTO-IR is not supported: link PTX");
+		result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+	} else {
+		result = read_image(state, type, data, size, &diag);
+	}
+	if (result)
+		sg_report_error((int)result, &diag);
 	sg_jit_report(&state->jit, &diag);
 	return result;
 }

@@ -5,6 +5,7 @@
 #include "fatbin/fatbin.h"
 #include "gate.h"
 #include "ptxas.h"
+#include <elf.h>
 
 TEST("a kernel gets its arguments, one by one or as a buffer")
 {
@@ -301,9 +302,9 @@ TEST("PTX of a version that the device does not know cannot be loaded")
 	struct driver driver = begin();
 	char log[512];
 
-	CHECK_CUDA(load_with_log(".version 9.1\n.target sm_75\n.address_size 64\n", log,
-				 sizeof(log)),
-		   CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+	CHECK_CUDA(
+		load_with_log(".version 9.1\n.target sm_75\n.address_size 64\n", log, sizeof(log)),
+		CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 	CHECK_STR(log, "the PTX is of version 9.1, this device knows 9.0\n");
 	end(&driver);
 }
@@ -450,6 +451,169 @@ TEST("two PTX modules are linked into one image")
 	CHECK_OK(cuModuleGetFunction(&function, module, "call"));
 	CHECK_OK(launch(function, 1, 1, NULL, (void *[]){&driver.memory}));
 	CHECK_INT(value(&driver, 0), 42);
+	end(&driver);
+}
+
+/* ---- archives of host objects ---------------------------------------------------------- */
+
+/* Adds a host object whose section `name` has these bytes. */
+static void add_object(struct gt_strbuf *object, const char *name, const struct gt_strbuf *code)
+{
+	char names[64] = "\0.strtab\0";
+	Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			     .e_type = ET_REL,
+			     .e_machine = EM_X86_64,
+			     .e_ehsize = sizeof(header),
+			     .e_shentsize = sizeof(Elf64_Shdr),
+			     .e_shnum = 3,
+			     .e_shstrndx = 2};
+	Elf64_Shdr sections[3] = {{0}};
+
+	snprintf(names + 9, sizeof(names) - 9, "%s", name);
+	sections[1] = (Elf64_Shdr){.sh_name = 9,
+				   .sh_type = SHT_PROGBITS,
+				   .sh_offset = sizeof(header),
+				   .sh_size = code->length};
+	sections[2] = (Elf64_Shdr){.sh_name = 1,
+				   .sh_type = SHT_STRTAB,
+				   .sh_offset = sizeof(header) + code->length,
+				   .sh_size = sizeof(names)};
+	header.e_shoff = sizeof(header) + code->length + sizeof(names);
+	gt_strbuf_add(object, (const char *)&header, sizeof(header));
+	gt_strbuf_add(object, code->data, code->length);
+	gt_strbuf_add(object, names, sizeof(names));
+	gt_strbuf_add(object, (const char *)sections, sizeof(sections));
+}
+
+static void add_member(struct gt_strbuf *archive, const char *name, const char *data, size_t size)
+{
+	if (!archive->length)
+		gt_strbuf_puts(archive, "!<arch>\n");
+	gt_strbuf_printf(archive, "%-16s%-12d%-6d%-6d%-8d%-10zu`\n", name, 0, 0, 0, 644, size);
+	gt_strbuf_add(archive, data, size);
+	if (size & 1)
+		gt_strbuf_putc(archive, '\n');
+}
+
+/* An object with the PTX, or with SASS alone. */
+static struct gt_strbuf make_object(const char *section, const char *ptx)
+{
+	static const char sass[64] = "\x7f"
+				     "ELF\2\1\1";
+	struct gt_fatbin_source source = {.kind = ptx ? GT_FATBIN_KIND_PTX : GT_FATBIN_KIND_ELF,
+					  .version_major = ptx ? 0 : 1,
+					  .architecture = ptx ? 0 : 90,
+					  .data = ptx ? ptx : sass,
+					  .size = ptx ? strlen(ptx) : sizeof(sass)};
+	struct gt_strbuf code = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
+
+	CHECK_INT(gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_ZSTD, &code, NULL), 0);
+	add_object(&object, section, &code);
+	gt_strbuf_free(&code);
+	return object;
+}
+
+/* An archive: symbols, long names, the device runtime, an object without device code, and `ptx`. */
+static struct gt_strbuf make_archive(const char *ptx)
+{
+	static const char long_names[] = "cuda_device_runtime.o/\na_member_with_a_long_name.o/\n";
+	struct gt_strbuf archive = GT_STRBUF_INIT, sass = make_object("__nv_relfatbin", NULL),
+			 plain = make_object(".text", NULL),
+			 object = make_object("__nv_relfatbin", ptx);
+
+	add_member(&archive, "/", "\0\0\0\0", 4);
+	add_member(&archive, "//", long_names, sizeof(long_names) - 1);
+	add_member(&archive, "/0", sass.data, sass.length);
+	add_member(&archive, "plain.o/", plain.data, plain.length);
+	add_member(&archive, "/23", object.data, object.length);
+	add_member(&archive, "notes.txt/", "what", 4);
+	gt_strbuf_free(&sass);
+	gt_strbuf_free(&plain);
+	gt_strbuf_free(&object);
+	return archive;
+}
+
+struct library_link {
+	CUlinkState link;
+	char log[300];
+	CUjit_option options[2];
+	void *values[2];
+};
+
+static void open_link(struct library_link *library)
+{
+	*library = (struct library_link){
+		.options = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES},
+		.values = {library->log, (void *)sizeof(library->log)}};
+	CHECK_OK(cuLinkCreate(2, library->options, library->values, &library->link));
+}
+
+static CUresult add_library(struct library_link *library, CUjitInputType type,
+			    const struct gt_strbuf *data)
+{
+	return cuLinkAddData(library->link, type, data->data, data->length, "library", 0, NULL,
+			     NULL);
+}
+
+TEST("the PTX in objects and archives is linked; the device has libcudadevrt itself")
+{
+	struct driver driver = begin();
+	struct gt_strbuf archive = make_archive(callee_ptx);
+	struct gt_strbuf object = make_object(".nv_fatbin", caller_ptx);
+	struct library_link library;
+	CUfunction function;
+	CUmodule module;
+	void *image;
+
+	open_link(&library);
+	CHECK_OK(add_library(&library, CU_JIT_INPUT_OBJECT, &object));
+	CHECK_OK(add_library(&library, CU_JIT_INPUT_LIBRARY, &archive));
+	CHECK_OK(cuLinkComplete(library.link, &image, NULL));
+	CHECK_OK(cuModuleLoadData(&module, image));
+	CHECK_OK(cuLinkDestroy(library.link));
+	CHECK_OK(cuModuleGetFunction(&function, module, "call"));
+	CHECK_OK(launch(function, 1, 1, NULL, (void *[]){&driver.memory}));
+	CHECK_INT(value(&driver, 0), 42);
+	gt_strbuf_free(&archive);
+	gt_strbuf_free(&object);
+	end(&driver);
+}
+
+TEST("an archive with SASS alone or a malformed one is rejected with the reason")
+{
+	struct driver driver = begin();
+	struct gt_strbuf archive = make_archive(NULL);
+	struct library_link library;
+	size_t length = archive.length, malformed = 0;
+
+	open_link(&library);
+	CHECK_CUDA(add_library(&library, CU_JIT_INPUT_LIBRARY, &archive),
+		   CUDA_ERROR_NO_BINARY_FOR_GPU);
+	CHECK_STR(library.log,
+		  "a_member_with_a_long_name.o: only SASS for sm_90, no PTX: build with "
+		  "-gencode arch=compute_90,code=compute_90, or with -lineinfo\n");
+	CHECK_CUDA(add_library(&library, CU_JIT_INPUT_NVVM, &archive),
+		   CUDA_ERROR_NO_BINARY_FOR_GPU);
+	CHECK_STR(library.log, "LTO-IR is not supported: link PTX\n");
+	/* A truncated archive is read as far as it goes, and never outside. */
+	for (size_t i = 9; i < length; i += 3) {
+		char *copy = malloc(i);
+		CUresult result;
+
+		memcpy(copy, archive.data, i);
+		result = cuLinkAddData(library.link, CU_JIT_INPUT_LIBRARY, copy, i, "", 0, NULL,
+				       NULL);
+		malformed += result == CUDA_ERROR_INVALID_IMAGE;
+		CHECK(result == CUDA_ERROR_INVALID_IMAGE ||
+		      result == CUDA_ERROR_NO_BINARY_FOR_GPU || !result);
+		free(copy);
+	}
+	CHECK(malformed > length / 3 / 2);
+	archive.length = length - 40;
+	CHECK_CUDA(add_library(&library, CU_JIT_INPUT_LIBRARY, &archive),
+		   CUDA_ERROR_NO_BINARY_FOR_GPU);
+	CHECK_OK(cuLinkDestroy(library.link));
+	gt_strbuf_free(&archive);
 	end(&driver);
 }
 
