@@ -70,6 +70,8 @@
 	       "record the cgroup of each process, and its container") \
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
 	       "attach method: auto, multi (uprobe_multi) or perf") \
+	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
+	       "bytes of memory for events that wait to be written (default: 256M)") \
 	LAST(command, SIZE, ring_size, 0, "ring-size", "SIZE", NULL, LIVE, \
 	       "bytes of the ring between kernel and gputap (default: " ring "; with --stack dwarf 64M)")
 /* clang-format on */

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
 #include "base/clock.h"
 #include "base/vec.h"
@@ -16,6 +15,7 @@
 #include "probe/load.h"
 #include "probe/target.h"
 #include "session/command.h"
+#include "session/event_reader.h"
 #include "session/event_ring.h"
 #include "session/filter.h"
 #include "session/opened.h"
@@ -24,7 +24,7 @@
 #include "session/signals.h"
 
 #define MAX_PROCESSES 65536 /* traced at a time */
-#define POLL_INTERVAL_MS 40 /* the ring wakes the reader only when it fills */
+#define POLL_INTERVAL_MS 40 /* for `idle` and the duration */
 
 struct gt_live {
 	const struct gt_trace_options *options;
@@ -34,7 +34,7 @@ struct gt_live {
 
 	int ring_fd, processes_fd, epoll;
 	struct gt_signals signals;
-	struct ring_buffer *ring;
+	struct gt_event_reader *reader;
 	gt_opened_list sources;
 	GT_VEC(int) target_fds; /* pidfds of options->processes */
 	size_t targets_left;
@@ -74,8 +74,8 @@ static void emit_device(struct gt_live *live)
 		gt_event_queue_push(live->host.events, event);
 }
 
-/* A record of the ring: libbpf calls this. */
-static int take_record(void *opaque, void *data, size_t size)
+/* A record of the ring. */
+static void take_record(void *opaque, void *data, size_t size)
 {
 	struct gt_live *live = opaque;
 	const struct gt_event *event = data;
@@ -90,13 +90,13 @@ static int take_record(void *opaque, void *data, size_t size)
 		gt_pipeline_drain(live->pipeline);
 	}
 	gt_pipeline_put(live->pipeline, event, size);
-	return 0;
 }
 
-static void read_ring(struct gt_live *live)
+/* Returns whether more records wait. */
+static bool read_ring(struct gt_live *live)
 {
 	gt_pipeline_drain(live->pipeline);
-	ring_buffer__consume(live->ring);
+	return gt_event_reader_take(live->reader, take_record, live);
 }
 
 static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index,
@@ -114,6 +114,8 @@ static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t in
 
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
 {
+	uint64_t limit =
+		live->options->buffer_size ? live->options->buffer_size : GT_DEFAULT_BUFFER_SIZE;
 	uint32_t size = 0;
 	int error = gt_event_ring_create(live->options, &live->ring_fd, &size, diag);
 
@@ -123,11 +125,9 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 					    sizeof(__u8), MAX_PROCESSES, NULL);
 	if (live->processes_fd < 0)
 		return gt_load_failed(-errno, "session", diag);
-	live->ring = ring_buffer__new(live->ring_fd, take_record, live, NULL);
-	if (!live->ring)
-		return gt_load_failed(-errno, "session", diag);
 	live->host.wakeup_bytes = size / 8;
-	return wait_for(live, ring_buffer__epoll_fd(live->ring), WAIT_RING, 0, diag);
+	error = gt_event_reader_open(live->ring_fd, limit, &live->reader, diag);
+	return error ? error : wait_for(live, gt_event_reader_fd(live->reader), WAIT_RING, 0, diag);
 }
 
 static int start_command(struct gt_live *live, struct gt_diag *diag)
@@ -244,6 +244,8 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 		error = gt_signals_take(&live->signals, options->command, diag);
 	if (!error)
 		error = wait_for(live, live->signals.fd, WAIT_SIGNAL, 0, diag);
+	if (!error)
+		error = gt_event_reader_start(live->reader, diag);
 	if (error)
 		return error;
 	*ret_live = gt_take(live);
@@ -302,13 +304,15 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 {
 	uint64_t start = gt_clock_monotonic(), duration = live->options->duration;
 	struct epoll_event events[16];
+	bool more = false;
 
 	while (!live->stop) {
-		int count = epoll_wait(live->epoll, events, gt_countof(events), POLL_INTERVAL_MS);
+		int count = epoll_wait(live->epoll, events, gt_countof(events),
+				       more ? 0 : POLL_INTERVAL_MS);
 
 		for (int i = 0; i < count; i++)
 			take_wait(live, &events[i]);
-		read_ring(live);
+		more = read_ring(live);
 		if (idle && !gt_pipeline_result(live->pipeline))
 			gt_pipeline_fail(live->pipeline, idle(context));
 		live->stop |= gt_pipeline_is_done(live->pipeline) ||
@@ -322,7 +326,8 @@ static void finish(struct gt_live *live)
 
 	gt_opened_detach(&live->sources);
 	gt_opened_collect(&live->sources);
-	read_ring(live);
+	gt_pipeline_drain(live->pipeline);
+	gt_event_reader_finish(live->reader, take_record, live);
 	emit_clock(live);
 	counts = gt_opened_count(&live->sources);
 	if (counts.untraced)
@@ -395,7 +400,7 @@ void gt_live_close(struct gt_live *live)
 	gt_vec_each (fd, &live->target_fds)
 		close(*fd);
 	gt_vec_free(&live->target_fds);
-	ring_buffer__free(live->ring);
+	gt_event_reader_close(live->reader);
 	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->epoll, -2}; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);

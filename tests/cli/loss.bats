@@ -86,3 +86,37 @@ count_calls() {
 	expect_json 'map(select(.name == "cudaGetDevice")) | length == 500'
 	[ "$(count_calls)" = 500 ]
 }
+
+@test "nothing is lost while an output takes nothing, and memory is bounded" {
+	cd "$BATS_TEST_TMPDIR"
+	mkfifo lines
+	# 25 MB of records: more than the ring has room for. The pipe is read when all were made.
+	# shellcheck disable=SC2016 # the shell of the command expands it
+	"$build/gputap" trace --gpu nvidia --json -o lines -- \
+		sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do "$0" 15000; done; touch made' "$calls" \
+		>out 2>err 3>&- &
+	tracer=$!
+	exec 5<lines
+	wait_for test -e made
+	[ "$(grep -c cudaGetDevice <&5)" = 180000 ]
+	exec 5<&-
+	wait $tracer
+	grep -qE '^gputap: 180000 calls: 180000 complete, 0 unfinished, 0 lost' err || fail "$(cat err)"
+}
+
+@test "when the memory is full, losses are counted" {
+	cd "$BATS_TEST_TMPDIR"
+	mkfifo lines
+	"$build/gputap" trace --gpu nvidia --json --ring-size 64K --buffer-size 1M -o lines -- \
+		sh -c '"$0" 100000; touch made' "$calls" >out 2>err 3>&- &
+	tracer=$!
+	exec 5<lines
+	wait_for test -e made
+	written=$(grep -c cudaGetDevice <&5)
+	exec 5<&-
+	wait $tracer
+	account=$(grep -oE '[0-9]+ complete, 0 unfinished, [0-9]+ lost' err)
+	read -r complete _ _ _ lost _ <<<"$account"
+	((written == complete && lost > 0 && complete + lost == 100000)) ||
+		fail "$written written, $account"
+}

@@ -159,10 +159,10 @@ documented() {
 @test "-c prints a table instead of lines" {
 	trace -c -- "$callback" nested 3
 	expect_status 0
-	expect_error_line '^ *CALLS +ERRORS +TOTAL +MEAN +MAX +FUNCTION$'
+	expect_error_line '^ *CALLS +ERRORS +TOTAL +MEAN +P50 +P99 +MAX +FUNCTION$'
 	duration='[0-9.]+ (ns|µs|ms)'
-	expect_error_line "^ +3 +0 +$duration +$duration +$duration  cudaMalloc$"
-	expect_error_line "^ +3 +0 +$duration +$duration +$duration  cudaGetDevice$"
+	expect_error_line "^ +3 +0 +$duration +$duration +$duration +$duration +$duration  cudaMalloc$"
+	expect_error_line "^ +3 +0 +$duration +$duration +$duration +$duration +$duration  cudaGetDevice$"
 	expect_no_error_line '\['
 }
 

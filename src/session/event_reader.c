@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "session/event_reader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "probe/load.h"
+#include "session/spill.h"
+
+#define POLL_INTERVAL_MS 40 /* the ring wakes its reader only when it fills */
+
+struct gt_event_reader {
+	struct ring_buffer *ring;
+	struct gt_spill *spill;
+	int waiting; /* eventfd: records wait, or the thread has ended */
+	int stop;    /* eventfd */
+	pthread_t thread;
+	bool started;
+	atomic_bool ended;
+};
+
+static int put_record(void *opaque, void *data, size_t size)
+{
+	struct gt_event_reader *reader = opaque;
+
+	gt_spill_put(reader->spill, data, size);
+	return 0;
+}
+
+static void signal_fd(int fd)
+{
+	const uint64_t one = 1;
+
+	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static void drain_fd(int fd)
+{
+	uint64_t count;
+
+	while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+}
+
+static void *read_until_stopped(void *opaque)
+{
+	struct gt_event_reader *reader = opaque;
+	struct pollfd waits[] = {{.fd = ring_buffer__epoll_fd(reader->ring), .events = POLLIN},
+				 {.fd = reader->stop, .events = POLLIN}};
+	do {
+		poll(waits, 2, POLL_INTERVAL_MS);
+		/* Once more after the stop: it comes after the last record. */
+		if (ring_buffer__consume(reader->ring) > 0)
+			signal_fd(reader->waiting);
+	} while (!(waits[1].revents & POLLIN));
+	atomic_store(&reader->ended, true);
+	signal_fd(reader->waiting);
+	return NULL;
+}
+
+int gt_event_reader_open(int ring_fd, uint64_t limit, struct gt_event_reader **ret_reader,
+			 struct gt_diag *diag)
+{
+	gt_auto(event_reader) struct gt_event_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	reader->waiting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	reader->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	reader->spill = gt_spill_new(limit);
+	if (reader->waiting < 0 || reader->stop < 0)
+		return gt_diag(diag, -errno, "session", NULL, "eventfd: %s", strerror(errno));
+	if (!reader->spill)
+		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	reader->ring = ring_buffer__new(ring_fd, put_record, reader, NULL);
+	if (!reader->ring)
+		return gt_load_failed(-errno, "session", diag);
+	*ret_reader = gt_take(reader);
+	return 0;
+}
+
+int gt_event_reader_start(struct gt_event_reader *reader, struct gt_diag *diag)
+{
+	sigset_t all, before;
+	int error;
+
+	/* Signals are for the thread that started the session. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&reader->thread, NULL, read_until_stopped, reader);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		return gt_diag(diag, -error, "session", NULL, "pthread_create: %s",
+			       strerror(error));
+	reader->started = true;
+	return 0;
+}
+
+int gt_event_reader_fd(const struct gt_event_reader *reader)
+{
+	return reader->waiting;
+}
+
+bool gt_event_reader_take(struct gt_event_reader *reader,
+			  void (*take)(void *context, void *record, size_t size), void *context)
+{
+	drain_fd(reader->waiting);
+	return gt_spill_take(reader->spill, take, context);
+}
+
+static void take_nothing(void *context, void *record, size_t size)
+{
+}
+
+void gt_event_reader_finish(struct gt_event_reader *reader,
+			    void (*take)(void *context, void *record, size_t size), void *context)
+{
+	struct pollfd wait = {.fd = reader->waiting, .events = POLLIN};
+
+	if (!reader->started)
+		return;
+	signal_fd(reader->stop);
+	/* The thread may wait for memory: records are taken until it has ended. */
+	while (!atomic_load(&reader->ended)) {
+		poll(&wait, 1, POLL_INTERVAL_MS);
+		while (gt_event_reader_take(reader, take, context))
+			;
+	}
+	pthread_join(reader->thread, NULL);
+	reader->started = false;
+	while (gt_event_reader_take(reader, take, context))
+		;
+}
+
+uint64_t gt_event_reader_peak(const struct gt_event_reader *reader)
+{
+	return gt_spill_peak(reader->spill);
+}
+
+void gt_event_reader_close(struct gt_event_reader *reader)
+{
+	if (!reader)
+		return;
+	gt_event_reader_finish(reader, take_nothing, NULL);
+	ring_buffer__free(reader->ring);
+	gt_spill_free(reader->spill);
+	for (int *fd = (int[]){reader->waiting, reader->stop, -2}; *fd != -2; fd++)
+		if (*fd >= 0)
+			close(*fd);
+	free(reader);
+}
